@@ -1,0 +1,76 @@
+// Attention of the query heads of one token over the paged KV cache, in one fixed order.
+//
+// This is online softmax: the context is read once, in chunks, and the softmax is
+// renormalised when a chunk brings a larger score. Production kernels choose the chunk by
+// batch, block size or number of SMs, and their bits change with it. Here a chunk is
+// always 256 keys counted from position 0, whatever the block size, so decoding a token
+// alone, in a batch, in a chunk of the prompt or in a recompute gives the same bits.
+//
+// Legend: D head size, T context length (positions 0 .. T-1), q [D] one query head,
+// k_j, v_j [D] key and value of position j. Operations as in canonical.h.
+//
+//   score_j = (fma chain over d, ascending, from 0, of q[d] * k_j[d]) * scale
+//   For each chunk c of 256 positions:
+//     m_c    = max of score_j
+//     p_j    = exp(score_j - m_c)
+//     l_c    = tree sum of p_j, lane = (j within the chunk) % 32
+//     a_c[d] = fma chain over j, ascending, from 0, of p_j * v_j[d]
+//   The first chunk is taken as is: m = m_0, l = l_0, a = a_0. Then, in ascending order,
+//     m' = max(m, m_c), e = exp(m - m'), f = exp(m_c - m')
+//     l  = fma(l, e, l_c * f), a[d] = fma(a[d], e, a_c[d] * f), m = m'
+//   out[d] = a[d] / l
+//
+// Chunks are independent until the merge, which is how a GPU splits one long context over
+// several blocks ("split-K", flash decoding) without changing a bit.
+// Sources: Milakov, Gimelshein, arXiv:1805.02867 (online softmax); Dao et al.,
+// arXiv:2205.14135 (FlashAttention); Kwon et al., arXiv:2309.06180 (paged KV).
+#pragma once
+
+#include <cstddef>
+#include <cstdint>
+#include <span>
+
+namespace forge::numerics {
+
+/// Keys of one chunk of the softmax.
+inline constexpr int kKeyChunk = 256;
+
+/// Largest head size that `attend` accepts.
+inline constexpr int kHeadSizeMax = 256;
+
+/// What one KV head of one layer has cached for one sequence. Borrows everything.
+///
+/// A block keeps, for each (layer, KV head), block_size slots:
+///
+///   keys   + block * block_stride:  [D][block_size]  k of slot s, component d at d * block_size +
+///   s values + block * block_stride:  [block_size][D]  v of slot s, component d at s * D + d
+///
+/// Keys are transposed so that SIMD lanes run across slots and each score remains its own
+/// ascending chain; values are not, so that lanes run across components. Position j lives in
+/// slot j % block_size of block blocks[j / block_size].
+struct PagedKV {
+  const float* keys;                      ///< of block 0, at this layer and KV head
+  const float* values;                    ///< likewise
+  std::ptrdiff_t block_stride;            ///< floats from a block to the next
+  int block_size;                         ///< slots in a block, >= 1
+  int head_size;                          ///< D, 1 .. kHeadSizeMax
+  std::span<const std::uint32_t> blocks;  ///< block table of the sequence
+  int length;                             ///< T >= 1; blocks covers it
+};
+
+/// The query heads that share the KV head (grouped-query attention), of one token.
+/// Each head is computed as if it were alone; together they are faster.
+struct QueryGroup {
+  const float* q;  ///< [heads][D], contiguous
+  int heads;       ///< >= 1
+  float scale;     ///< of the scores, usually 1 / sqrt(D)
+};
+
+/// out [heads][D] = attention of each head of `group` over positions 0 .. kv.length-1.
+/// Allocates nothing; thread-safe. O(heads T D).
+void attend(const QueryGroup& group, const PagedKV& kv, float* out);
+
+/// The definition above, as plain loops. Equal bits, no speed.
+void attend_reference(const QueryGroup& group, const PagedKV& kv, float* out);
+
+}  // namespace forge::numerics

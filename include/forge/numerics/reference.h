@@ -1,0 +1,43 @@
+// The scalar definitions of vector_ops.h: plain loops over canonical.h.
+//
+// A vectorised function is right when it returns these bits. Use them to read and to test.
+#pragma once
+
+#include "forge/numerics/canonical.h"
+
+namespace forge::numerics {
+
+inline void rms_norm_reference(const float* x, const float* weight, int n, float eps, float* y) {
+  const float mean = divide(sum_of_squares_reference(x, n), static_cast<float>(n));
+  const float scale = rsqrt(mean + eps);
+  for (int i = 0; i < n; ++i) y[i] = (x[i] * scale) * weight[i];
+}
+
+inline void silu_multiply_reference(const float* gate, const float* up, int n, float* y) {
+  for (int i = 0; i < n; ++i) y[i] = silu(gate[i]) * up[i];
+}
+
+inline void add_reference(float* x, const float* y, int n) {
+  for (int i = 0; i < n; ++i) x[i] = x[i] + y[i];
+}
+
+inline void exp_minus_reference(const float* x, float shift, int n, float* y) {
+  for (int i = 0; i < n; ++i) y[i] = exp(x[i] - shift);
+}
+
+inline int argmax_reference(const float* x, int n) {
+  int best = 0;
+  for (int i = 1; i < n; ++i) best = x[i] > x[best] ? i : best;
+  return best;
+}
+
+inline void rotate_pairs_reference(float* head, const float* cos, const float* sin, int half) {
+  for (int i = 0; i < half; ++i) {
+    const float first = head[i];
+    const float second = head[i + half];
+    head[i] = fma(first, cos[i], -(second * sin[i]));
+    head[i + half] = fma(second, cos[i], first * sin[i]);
+  }
+}
+
+}  // namespace forge::numerics
