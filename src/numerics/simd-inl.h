@@ -1,0 +1,141 @@
+// The canonical operations on SIMD vectors, compiled once per instruction set.
+//
+// A lane computes exactly what the scalar function of canonical.h computes. Vectors have at
+// most 16 lanes, so two to eight of them hold the 32 lanes of a reduction.
+#include "forge/numerics/canonical.h"
+#include "hwy/highway.h"
+
+#if defined(FORGE_NUMERICS_SIMD_INL_H) == defined(HWY_TARGET_TOGGLE)
+#ifdef FORGE_NUMERICS_SIMD_INL_H
+#undef FORGE_NUMERICS_SIMD_INL_H
+#else
+#define FORGE_NUMERICS_SIMD_INL_H
+#endif
+
+HWY_BEFORE_NAMESPACE();
+namespace forge::numerics::HWY_NAMESPACE {
+
+namespace hn = hwy::HWY_NAMESPACE;
+
+/// The widest vectors used: 16 floats, or what the target has.
+using FullTag = hn::CappedTag<float, 16>;
+inline constexpr int kFullLanes = static_cast<int>(hn::MaxLanes(FullTag()));
+
+/// Vectors that hold the kLanes partial results of a reduction.
+inline constexpr int kTreeVectors = kLanes / kFullLanes;
+
+/// a * b + c with one rounding. Highway's MulAdd rounds twice where the target has no
+/// such instruction; there, lanes go through the scalar fma.
+template <class V>
+HWY_INLINE V fused(V a, V b, V c) {
+#if HWY_NATIVE_FMA
+  return hn::MulAdd(a, b, c);
+#else
+  const hn::DFromV<V> d;
+  HWY_ALIGN float a_lanes[kFullLanes];
+  HWY_ALIGN float b_lanes[kFullLanes];
+  HWY_ALIGN float c_lanes[kFullLanes];
+  hn::Store(a, d, a_lanes);
+  hn::Store(b, d, b_lanes);
+  hn::Store(c, d, c_lanes);
+  for (int i = 0; i < static_cast<int>(hn::Lanes(d)); ++i) {
+    c_lanes[i] = fma(a_lanes[i], b_lanes[i], c_lanes[i]);
+  }
+  return hn::Load(d, c_lanes);
+#endif
+}
+
+/// Calls body(tag, i) for consecutive pieces [i, i + Lanes(tag)) of [0, n): as many full vectors
+/// as fit, then halves, quarters, single lanes. Nothing outside [0, n) is touched.
+template <int kLanesNow = kFullLanes, class Body>
+HWY_INLINE void for_each_vector(int n, const Body& body, int first = 0) {
+  const hn::CappedTag<float, kLanesNow> d;
+  int i = first;
+  for (; i + kLanesNow <= n; i += kLanesNow) body(d, i);
+  if constexpr (kLanesNow > 1) {
+    if (i < n) for_each_vector<(kLanesNow > 4 ? kLanesNow / 2 : 1)>(n, body, i);
+  }
+}
+
+/// exp of each lane, see exp in canonical.h.
+template <class D, class V = hn::Vec<D>>
+HWY_INLINE V exp_lanes(D d, V x) {
+  namespace c = exp_constants;
+  const hn::RebindToUnsigned<D> du;
+  const V shifted = fused(x, hn::Set(d, c::kLog2E), hn::Set(d, c::kRound));
+  const V n = hn::Sub(shifted, hn::Set(d, c::kRound));
+  const V r = fused(n, hn::Set(d, -c::kLn2Low), fused(n, hn::Set(d, -c::kLn2High), x));
+  V p = fused(r, hn::Set(d, c::kC6), hn::Set(d, c::kC5));
+  p = fused(r, p, hn::Set(d, c::kC4));
+  p = fused(r, p, hn::Set(d, c::kC3));
+  p = fused(r, p, hn::Set(d, c::kC2));
+  p = hn::Add(fused(hn::Mul(r, r), p, r), hn::Set(d, 1.0f));
+  const V y =
+      hn::BitCast(d, hn::Add(hn::BitCast(du, p), hn::ShiftLeft<23>(hn::BitCast(du, shifted))));
+  const V infinity = hn::BitCast(d, hn::Set(du, 0x7f800000u));
+  const V not_above = hn::IfThenElse(hn::Gt(x, hn::Set(d, c::kMax)), infinity, y);
+  return hn::IfThenZeroElse(hn::Lt(x, hn::Set(d, c::kMin)), not_above);
+}
+
+/// x / (1 + exp(-x)) of each lane, see silu in canonical.h.
+template <class D, class V = hn::Vec<D>>
+HWY_INLINE V silu_lanes(D d, V x) {
+  return hn::Div(x, hn::Add(hn::Set(d, 1.0f), exp_lanes(d, hn::Neg(x))));
+}
+
+/// Feeds x [n] to the kLanes lanes of a reduction, lane = step(lane, element), and adds them by
+/// the tree. step must leave a lane alone when the element is 0: missing elements are read as 0.
+template <class Step>
+HWY_INLINE float reduce_tree(const float* x, int n, const Step& step) {
+  const FullTag d;
+  hn::Vec<FullTag> lanes[kTreeVectors];
+  for (auto& lane : lanes) lane = hn::Zero(d);
+  int i = 0;
+  for (; i + kLanes <= n; i += kLanes) {
+    for (int v = 0; v < kTreeVectors; ++v) {
+      lanes[v] = step(lanes[v], hn::LoadU(d, x + i + v * kFullLanes));
+    }
+  }
+  HWY_ALIGN float buffer[kLanes] = {};
+  if (i < n) {
+    std::memcpy(buffer, x + i, sizeof(float) * static_cast<std::size_t>(n - i));
+    for (int v = 0; v < kTreeVectors; ++v) {
+      lanes[v] = step(lanes[v], hn::Load(d, buffer + v * kFullLanes));
+    }
+  }
+  for (int v = 0; v < kTreeVectors; ++v) hn::Store(lanes[v], d, buffer + v * kFullLanes);
+  return tree_sum(buffer);
+}
+
+HWY_INLINE float sum_lanes(const float* x, int n) {
+  return reduce_tree(x, n, [](auto lane, auto element) HWY_ATTR { return hn::Add(lane, element); });
+}
+
+HWY_INLINE float sum_of_squares_lanes(const float* x, int n) {
+  return reduce_tree(
+      x, n, [](auto lane, auto element) HWY_ATTR { return fused(element, element, lane); });
+}
+
+/// Largest of x [n], n >= 1, never -0.
+HWY_INLINE float max_lanes(const float* x, int n) {
+  const FullTag d;
+  if (n < kFullLanes) return max_reference(x, n);
+  auto largest = hn::LoadU(d, x);
+  for (int i = kFullLanes; i + kFullLanes <= n; i += kFullLanes) {
+    largest = hn::Max(largest, hn::LoadU(d, x + i));
+  }
+  largest = hn::Max(largest, hn::LoadU(d, x + n - kFullLanes));
+  return hn::GetLane(hn::MaxOfLanes(d, largest)) + 0.0f;
+}
+
+/// y[i] = exp(x[i] - shift).
+HWY_INLINE void exp_minus_lanes(const float* x, float shift, int n, float* y) {
+  for_each_vector(n, [&](auto d, int i) HWY_ATTR {
+    hn::StoreU(exp_lanes(d, hn::Sub(hn::LoadU(d, x + i), hn::Set(d, shift))), d, y + i);
+  });
+}
+
+}  // namespace forge::numerics::HWY_NAMESPACE
+HWY_AFTER_NAMESPACE();
+
+#endif  // per-target include guard

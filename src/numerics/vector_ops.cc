@@ -1,0 +1,115 @@
+#include "forge/numerics/vector_ops.h"
+
+#include "targets.h"
+
+#undef HWY_TARGET_INCLUDE
+#define HWY_TARGET_INCLUDE "vector_ops.cc"
+#include "hwy/foreach_target.h"
+// After foreach_target.h:
+#include "hwy/highway.h"
+#include "simd-inl.h"
+
+HWY_BEFORE_NAMESPACE();
+namespace forge::numerics::HWY_NAMESPACE {
+
+void rms_norm_impl(const float* x, const float* weight, int n, float eps, float* y) {
+  const float mean = divide(sum_of_squares_lanes(x, n), static_cast<float>(n));
+  const float scale = rsqrt(mean + eps);
+  for_each_vector(n, [&](auto d, int i) HWY_ATTR {
+    const auto scaled = hn::Mul(hn::LoadU(d, x + i), hn::Set(d, scale));
+    hn::StoreU(hn::Mul(scaled, hn::LoadU(d, weight + i)), d, y + i);
+  });
+}
+
+void silu_multiply_impl(const float* gate, const float* up, int n, float* y) {
+  for_each_vector(n, [&](auto d, int i) HWY_ATTR {
+    const auto activated = silu_lanes(d, hn::LoadU(d, gate + i));
+    hn::StoreU(hn::Mul(activated, hn::LoadU(d, up + i)), d, y + i);
+  });
+}
+
+void add_impl(float* x, const float* y, int n) {
+  for_each_vector(n, [&](auto d, int i) HWY_ATTR {
+    hn::StoreU(hn::Add(hn::LoadU(d, x + i), hn::LoadU(d, y + i)), d, x + i);
+  });
+}
+
+void exp_minus_impl(const float* x, float shift, int n, float* y) {
+  exp_minus_lanes(x, shift, n, y);
+}
+
+float max_impl(const float* x, int n) { return max_lanes(x, n); }
+
+float sum_impl(const float* x, int n) { return sum_lanes(x, n); }
+
+float sum_of_squares_impl(const float* x, int n) { return sum_of_squares_lanes(x, n); }
+
+int argmax_impl(const float* x, int n) {
+  const FullTag d;
+  const float largest = max_lanes(x, n);
+  int i = 0;
+  for (; i + kFullLanes <= n; i += kFullLanes) {
+    const auto found = hn::FindFirstTrue(d, hn::Eq(hn::LoadU(d, x + i), hn::Set(d, largest)));
+    if (found >= 0) return i + static_cast<int>(found);
+  }
+  while (x[i] != largest) ++i;
+  return i;
+}
+
+void rotate_pairs_impl(float* head, const float* cos, const float* sin, int half) {
+  for_each_vector(half, [&](auto d, int i) HWY_ATTR {
+    const auto first = hn::LoadU(d, head + i);
+    const auto second = hn::LoadU(d, head + half + i);
+    const auto c = hn::LoadU(d, cos + i);
+    const auto s = hn::LoadU(d, sin + i);
+    hn::StoreU(fused(first, c, hn::Neg(hn::Mul(second, s))), d, head + i);
+    hn::StoreU(fused(second, c, hn::Mul(first, s)), d, head + half + i);
+  });
+}
+
+}  // namespace forge::numerics::HWY_NAMESPACE
+HWY_AFTER_NAMESPACE();
+
+#if HWY_ONCE
+namespace forge::numerics {
+
+HWY_EXPORT(rms_norm_impl);
+HWY_EXPORT(silu_multiply_impl);
+HWY_EXPORT(add_impl);
+HWY_EXPORT(exp_minus_impl);
+HWY_EXPORT(max_impl);
+HWY_EXPORT(sum_impl);
+HWY_EXPORT(sum_of_squares_impl);
+HWY_EXPORT(argmax_impl);
+HWY_EXPORT(rotate_pairs_impl);
+
+void rms_norm(const float* x, const float* weight, int n, float eps, float* y) {
+  HWY_DYNAMIC_DISPATCH(rms_norm_impl)(x, weight, n, eps, y);
+}
+
+void silu_multiply(const float* gate, const float* up, int n, float* y) {
+  HWY_DYNAMIC_DISPATCH(silu_multiply_impl)(gate, up, n, y);
+}
+
+void add(float* x, const float* y, int n) { HWY_DYNAMIC_DISPATCH(add_impl)(x, y, n); }
+
+void exp_minus(const float* x, float shift, int n, float* y) {
+  HWY_DYNAMIC_DISPATCH(exp_minus_impl)(x, shift, n, y);
+}
+
+float max(const float* x, int n) { return HWY_DYNAMIC_DISPATCH(max_impl)(x, n); }
+
+float sum(const float* x, int n) { return HWY_DYNAMIC_DISPATCH(sum_impl)(x, n); }
+
+float sum_of_squares(const float* x, int n) {
+  return HWY_DYNAMIC_DISPATCH(sum_of_squares_impl)(x, n);
+}
+
+int argmax(const float* x, int n) { return HWY_DYNAMIC_DISPATCH(argmax_impl)(x, n); }
+
+void rotate_pairs(float* head, const float* cos, const float* sin, int half) {
+  HWY_DYNAMIC_DISPATCH(rotate_pairs_impl)(head, cos, sin, half);
+}
+
+}  // namespace forge::numerics
+#endif  // HWY_ONCE
