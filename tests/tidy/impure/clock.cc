@@ -1,0 +1,3 @@
+#include <chrono>
+
+long long impure() { return std::chrono::steady_clock::now().time_since_epoch().count(); }

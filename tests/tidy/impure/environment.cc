@@ -1,0 +1,3 @@
+#include <cstdlib>
+
+const char* impure() { return std::getenv("HOME"); }

@@ -1,0 +1,3 @@
+#include <fstream>
+
+bool impure() { return std::ifstream("forge.txt").good(); }

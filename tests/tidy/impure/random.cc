@@ -1,0 +1,3 @@
+#include <random>
+
+unsigned impure() { return std::random_device()(); }

@@ -1,0 +1,5 @@
+#include <thread>
+
+void impure() {
+  std::thread([] {}).join();
+}
