@@ -1,0 +1,148 @@
+// Acceptance rules of speculative decoding: which drafts does the target keep?
+//
+// A draft model has proposed tokens d[0..k), and one forward pass of the target has
+// given its view of k + 1 positions: after the known tokens, after d[0], ... after
+// d[k-1]. The target keeps a prefix of the drafts and adds one token of its own.
+//
+//   drafts        d0    d1    d2              kept 2, own r
+//   target     |  p0  |  p1  |  p2  |  p3     a kept draft never costs a forward pass of
+//   verdict      keep   keep   no -> r        its own: that is the whole gain
+//
+//   rejection     Keep d with probability min(1, p(d) / q(d)); at the first draft that
+//                 is not kept, draw from the normalised positive part of p - q. The
+//                 output has exactly the target's distribution, whatever q is.
+//                 Source: Leviathan, Kalman, Matias, "Fast Inference from Transformers
+//                 via Speculative Decoding", ICML 2023, algorithm 1; Chen et al.,
+//                 "Accelerating Large Language Model Decoding with Speculative
+//                 Sampling", 2023, algorithm 2.
+//   shared_noise  Each position has its own noise, which draft and target share; the
+//                 target's pick is a function of (logits, noise) and a draft is kept
+//                 when it equals that pick. The output is the very text that the target
+//                 alone would produce, bit for bit.
+//
+// Greedy decoding is the case of one-hot p and q: both rules then keep d exactly when
+// it is the target's argmax.
+//
+// Nothing here draws randomness: numbers in [0, 1) come in through callables, pure
+// functions of a position. `Number` is double in production and an exact rational in
+// the tests, which enumerate every draw (property_tests/speculation_exactness.cc).
+#pragma once
+
+#include <cstddef>
+#include <cstdint>
+#include <optional>
+#include <span>
+
+#include "forge/core/ids.h"
+
+namespace forge {
+
+enum class AcceptanceRule : std::uint8_t { shared_noise, rejection };
+
+/// What a uniform draw is for. Draws of one position are independent across streams.
+enum class DrawStream : std::uint32_t {
+  draft = 1,   ///< the draft model chooses what to propose
+  accept = 2,  ///< the target keeps the proposal, or not
+  own = 3,     ///< the target's own token: replacement or bonus
+};
+
+/// Distributions over one vocabulary, one a row: values is [rows][vocabulary], borrowed.
+template <class Number>
+struct DistributionRows {
+  std::span<const Number> values;
+  std::size_t vocabulary = 0;
+
+  std::span<const Number> operator[](std::size_t row) const {
+    return values.subspan(row * vocabulary, vocabulary);
+  }
+};
+
+/// What one verification yields: the first `accepted` drafts, then `own`. An accepted eos
+/// ends the round, so there is no own token after it.
+struct Verification {
+  std::uint32_t accepted = 0;
+  std::optional<TokenId> own;
+
+  friend bool operator==(const Verification&, const Verification&) = default;
+};
+
+/// min(1, p / q), the probability that a draft is kept. q <= 0 cannot have been drawn
+/// exactly; rounding can make it so, and then the draft is kept.
+template <class Number>
+Number acceptance_probability(const Number& p, const Number& q) {
+  return q <= Number(0) || p >= q ? Number(1) : Number(p / q);
+}
+
+/// Inverse transform sampling: the first token whose cumulative weight exceeds u * total.
+/// Weights need not sum to 1. Returns nothing if no weight is positive.
+/// Requires: 0 <= u < 1; weight(token) >= 0 for each token < vocabulary.
+template <class Number, class Weight>
+std::optional<TokenId> draw_by_weight(std::size_t vocabulary, Weight weight, const Number& u) {
+  Number total(0);
+  for (std::size_t t = 0; t < vocabulary; ++t) total += weight(t);
+  if (!(total > Number(0))) return std::nullopt;
+  const Number threshold = u * total;
+  Number cumulative(0);
+  std::size_t token = 0;
+  for (std::size_t t = 0; t < vocabulary && !(cumulative > threshold); ++t) {
+    const Number w = weight(t);
+    if (w > Number(0)) token = t;
+    cumulative += w;
+  }
+  return TokenId(static_cast<std::uint32_t>(token));
+}
+
+/// A token drawn from the distribution `p`. Requires: some probability is positive.
+template <class Number>
+TokenId draw_from(std::span<const Number> p, const Number& u) {
+  return draw_by_weight(
+             p.size(), [p](std::size_t t) { return p[t]; }, u)
+      .value();
+}
+
+/// A token drawn from the normalised positive part of p - q: what the target would have
+/// said and the draft said too rarely. If rounding has left no such part, p itself.
+template <class Number>
+TokenId draw_replacement(std::span<const Number> p, std::span<const Number> q, const Number& u) {
+  const auto residual = [p, q](std::size_t t) {
+    return p[t] > q[t] ? Number(p[t] - q[t]) : Number(0);
+  };
+  const auto token = draw_by_weight(p.size(), residual, u);
+  return token ? *token : draw_from(p, u);
+}
+
+/// The rejection rule for k drafts.
+/// target: k + 1 rows; draft: k rows, row i is what drafts[i] was drawn from.
+/// draw(i, stream): the uniform number in [0, 1) for the position of drafts[i] (i == k: the
+/// bonus). Asked at most once for each (i, stream).
+template <class Number, class Draw>
+Verification verify_by_rejection(std::span<const TokenId> drafts, DistributionRows<Number> target,
+                                 DistributionRows<Number> draft, Draw draw,
+                                 std::optional<TokenId> eos) {
+  for (std::uint32_t i = 0; i < drafts.size(); ++i) {
+    const std::span<const Number> p = target[i];
+    const std::span<const Number> q = draft[i];
+    const TokenId token = drafts[i];
+    const Number keep = acceptance_probability(p[token.value], q[token.value]);
+    if (!(draw(i, DrawStream::accept) < keep)) {
+      return {i, draw_replacement(p, q, draw(i, DrawStream::own))};
+    }
+    if (token == eos) return {i + 1, std::nullopt};
+  }
+  const auto k = static_cast<std::uint32_t>(drafts.size());
+  return {k, draw_from(target[k], draw(k, DrawStream::own))};
+}
+
+/// The shared_noise rule: picks are the target's own k + 1 picks, pick i given that the
+/// drafts before i were kept. The first pick that differs is the replacement, the last
+/// the bonus.
+inline Verification verify_by_picks(std::span<const TokenId> drafts, std::span<const TokenId> picks,
+                                    std::optional<TokenId> eos) {
+  for (std::uint32_t i = 0; i < drafts.size(); ++i) {
+    if (picks[i] != drafts[i]) return {i, picks[i]};
+    if (drafts[i] == eos) return {i + 1, std::nullopt};
+  }
+  return {static_cast<std::uint32_t>(drafts.size()), picks[drafts.size()]};
+}
+
+}  // namespace forge

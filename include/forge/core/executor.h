@@ -1,0 +1,36 @@
+// Executor: a target. It runs plans; it never decides what runs and never learns how
+// blocks are found.
+//
+// Implementations: cpu (forge/cpu/cpu_executor.h); fakes in the tests. An executor keeps, per
+// sequence, the token ids and its copy of the block table, and the KV pool itself.
+// Thread contract: one thread at a time.
+#pragma once
+
+#include <string>
+#include <tl/expected.hpp>
+
+#include "forge/core/request.h"
+#include "forge/core/step_plan.h"
+
+namespace forge {
+
+/// The step did not happen: no token of it may be used. The engine retires the sequences
+/// of the failed plan with FinishReason::error and goes on.
+struct ExecutionError {
+  std::string message;
+};
+
+class Executor {
+ public:
+  virtual ~Executor() = default;
+
+  /// Makes `seq` known before the first plan that names it. A plan that lists it as
+  /// finished makes it unknown again.
+  virtual void begin(SeqId seq, const Request& request) = 0;
+
+  /// Runs `plan` and writes its answer over `result`, whose memory is reused.
+  /// Requires: plans come in the order in which they were scheduled.
+  virtual tl::expected<void, ExecutionError> execute(const StepPlan& plan, StepResult& result) = 0;
+};
+
+}  // namespace forge

@@ -1,0 +1,169 @@
+// StepPlan and StepResult: one step of the engine, decided and done, as values.
+//
+//     submit(Request) ----+
+//     cancel(SeqId)  -----+--> Scheduler --schedule()--> StepPlan --> Executor --> StepResult -->
+//     commit()
+//                                 ^ |
+//                                 +-----------------------------------------------------------------+
+//
+// A plan says which tokens run and which blocks of KV cache they may use; a result
+// says which tokens came out. Nothing else passes between policy and target, so a
+// log of plans and results is the run: it can be stored, compared, replayed.
+//
+// There is no prefill phase and no decode phase in a plan, only tokens whose KV is
+// not computed yet. A decode is a slice of one; a prompt chunk is a slice of many.
+//
+// Plans carry deltas, not whole block tables: their size follows the work of the
+// step, and a target keeps its own tables. All lists are flat, so that a plan that
+// is reused from step to step allocates nothing.
+#pragma once
+
+#include <cstdint>
+#include <span>
+#include <vector>
+
+#include "forge/core/ids.h"
+
+namespace forge {
+
+/// Run the tokens [first, first + count) of `seq` and write their KV.
+///
+///   position   0 ......... first ............... first + count
+///              | KV is valid | this slice runs it |
+///                                      |<-drafts->|
+///
+/// The last `drafts` tokens are speculative: the target's draft model proposes them
+/// and the target model verifies them in the same forward pass.
+struct Slice {
+  SeqId seq;
+  std::uint32_t first = 0;   ///< tokens of `seq` whose KV is valid before the step
+  std::uint32_t count = 0;   ///< tokens to run, drafts included; at least 1
+  std::uint32_t drafts = 0;  ///< less than count
+  bool samples = false;      ///< reaches the end of the known tokens and yields new ones
+
+  friend bool operator==(const Slice&, const Slice&) = default;
+};
+
+/// How a preempted sequence gets its KV back.
+enum class PreemptionMode : std::uint8_t { recompute, swap };
+
+struct Preemption {
+  SeqId seq;
+  PreemptionMode mode = PreemptionMode::recompute;
+
+  friend bool operator==(const Preemption&, const Preemption&) = default;
+};
+
+enum class FinishReason : std::uint8_t {
+  none,       ///< not finished
+  length,     ///< max_new_tokens reached
+  eos,        ///< the model ended the sequence
+  stop,       ///< a stop string was met (decided above the core)
+  cancelled,  ///< the caller gave up
+  error,      ///< the target failed
+};
+
+struct Finish {
+  SeqId seq;
+  FinishReason reason = FinishReason::none;
+
+  friend bool operator==(const Finish&, const Finish&) = default;
+};
+
+/// Copy one whole block of KV before the slices run.
+struct BlockCopy {
+  BlockId from;
+  BlockId to;
+
+  friend bool operator==(const BlockCopy&, const BlockCopy&) = default;
+};
+
+/// Change of one block table: keep `truncated_to` blocks, then append
+/// appended_blocks[appended_first, appended_first + appended_count).
+/// A sequence that is admitted starts from an empty table.
+struct TableDelta {
+  SeqId seq;
+  std::uint32_t truncated_to = 0;
+  std::uint32_t appended_first = 0;
+  std::uint32_t appended_count = 0;
+
+  friend bool operator==(const TableDelta&, const TableDelta&) = default;
+};
+
+/// Everything a target needs to know for one step. Applied in this order: `finished` and
+/// `preempted` sequences drop their tables, `copies`, `tables`, `slices`.
+struct StepPlan {
+  StepId step;
+  std::vector<SeqId> admitted;        ///< first time in the batch
+  std::vector<SeqId> resumed;         ///< back in the batch after a preemption
+  std::vector<Preemption> preempted;  ///< out of the batch, in the order chosen
+  std::vector<Finish> finished;       ///< retired; never named again
+  std::vector<BlockCopy> copies;
+  std::vector<TableDelta> tables;  ///< in slice order, at most one a sequence
+  std::vector<BlockId> appended_blocks;
+  std::vector<Slice> slices;  ///< decodes first, then prompt chunks
+  std::uint32_t decodes = 0;  ///< how many leading slices are decodes
+
+  std::span<const Slice> decode_batch() const { return std::span(slices).first(decodes); }
+  std::span<const Slice> prefill_batch() const { return std::span(slices).subspan(decodes); }
+  std::span<const BlockId> appended(const TableDelta& delta) const {
+    return std::span(appended_blocks).subspan(delta.appended_first, delta.appended_count);
+  }
+  /// Empties the lists and keeps their memory.
+  void clear();
+
+  friend bool operator==(const StepPlan&, const StepPlan&) = default;
+};
+
+/// What a target says about the end of a sequence.
+enum class FinishSignal : std::uint8_t { none, eos, error };
+
+/// Answer to one slice: its new tokens are tokens[first_token, first_token + token_count).
+///
+/// A slice that samples yields 1 .. drafts + 1 tokens (accepted drafts, then one of the
+/// target's own), fewer than that only when the last one is eos; one that does not sample
+/// yields none. With `error` it yields none and the sequence is retired.
+struct SliceResult {
+  SeqId seq;
+  std::uint32_t first_token = 0;
+  std::uint32_t token_count = 0;
+  FinishSignal signal = FinishSignal::none;
+  /// How many drafts the target would like to verify for this sequence in the next step.
+  std::uint32_t drafts = 0;
+
+  friend bool operator==(const SliceResult&, const SliceResult&) = default;
+};
+
+/// slices[i] answers plan.slices[i].
+struct StepResult {
+  StepId step;
+  std::vector<SliceResult> slices;
+  std::vector<TokenId> tokens;
+  /// Digest of the logits that each token was picked from, parallel to `tokens`;
+  /// empty unless the target was asked for it.
+  std::vector<std::uint64_t> logits;
+
+  std::span<const TokenId> tokens_of(const SliceResult& slice) const {
+    return std::span(tokens).subspan(slice.first_token, slice.token_count);
+  }
+  void clear();
+
+  friend bool operator==(const StepResult&, const StepResult&) = default;
+};
+
+/// Digests over the byte form of digest.h, fields in the order declared above.
+std::uint64_t digest(const StepPlan& plan);
+std::uint64_t digest(const StepResult& result);
+
+/// The digest of a run: each step's link hashes the previous link, its plan and its
+/// result. Two runs agree up to a step exactly when their links there agree.
+class RunDigest {
+ public:
+  std::uint64_t add(const StepPlan& plan, const StepResult& result);
+  std::uint64_t value() const { return link_; }
+
+ private:
+  std::uint64_t link_ = 0;
+};
+
+}  // namespace forge
