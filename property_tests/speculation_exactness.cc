@@ -191,7 +191,7 @@ RC_GTEST_PROP(SpeculationExactness, two_drafts_leave_the_targets_distribution_un
   const Bigrams target = random_bigrams(vocabulary, m);
   const auto eos = random_eos(vocabulary);
   const Grid grid = grid_for(draft, target, m);
-  RC_PRE(grid.draft * grid.draft * grid.accept * grid.accept * grid.own <= 200'000);
+  RC_PRE(grid.draft * grid.draft * grid.accept * grid.accept * grid.own <= 1'000'000);
   const SpeculationConfig config{.drafts = 2, .rule = AcceptanceRule::rejection, .eos = eos};
   RC_ASSERT(speculative(draft, target, config, grid) == plain(target, 2, eos));
 }
