@@ -69,7 +69,9 @@ HWY_INLINE V exp_lanes(D d, V x) {
   p = fused(r, p, hn::Set(d, c::kC4));
   p = fused(r, p, hn::Set(d, c::kC3));
   p = fused(r, p, hn::Set(d, c::kC2));
-  p = hn::Add(fused(hn::Mul(r, r), p, r), hn::Set(d, 1.0f));
+  const V head = hn::Add(hn::Set(d, 1.0f), r);
+  const V tail = hn::Sub(r, hn::Sub(head, hn::Set(d, 1.0f)));
+  p = hn::Add(head, fused(hn::Mul(r, r), p, tail));
   const V y =
       hn::BitCast(d, hn::Add(hn::BitCast(du, p), hn::ShiftLeft<23>(hn::BitCast(du, shifted))));
   const V infinity = hn::BitCast(d, hn::Set(du, 0x7f800000u));

@@ -1,0 +1,169 @@
+#include "forge/numerics/attention.h"
+
+#include <gtest/gtest.h>
+
+#include <algorithm>
+#include <cmath>
+#include <limits>
+#include <numeric>
+#include <vector>
+
+#include "numerics/test_values.h"
+
+namespace forge::numerics {
+namespace {
+
+/// Keys and values of `length` positions, and the ways to lay them out in blocks.
+struct Context {
+  Context(int head_size_in, int length_in, std::uint64_t seed)
+      : head_size(head_size_in),
+        length(length_in),
+        keys(random_values(length * head_size, seed)),
+        values(random_values(length * head_size, seed + 1)) {}
+
+  int head_size;
+  int length;
+  std::vector<float> keys;    // [length][D]
+  std::vector<float> values;  // [length][D]
+};
+
+/// A KV pool that holds one context in shuffled blocks; every other float is NaN, so that
+/// whatever reads beyond the context is found out.
+class Pool {
+ public:
+  Pool(const Context& context, int block_size, std::uint32_t seed = 1)
+      : context_(context), block_size_(block_size) {
+    const int used = (context.length + block_size - 1) / block_size;
+    blocks_.resize(static_cast<std::size_t>(2 * used));
+    std::iota(blocks_.begin(), blocks_.end(), 0u);
+    for (std::uint32_t i = static_cast<std::uint32_t>(blocks_.size()) - 1; i > 0; --i) {
+      std::swap(blocks_[i], blocks_[philox({{i, 0, 0, 0}}, seed).x[0] % (i + 1)]);
+    }
+    floats_.assign(blocks_.size() * 2 * half(), std::numeric_limits<float>::quiet_NaN());
+    for (int j = 0; j < context.length; ++j) write(j);
+  }
+
+  PagedKV view() const {
+    return {.keys = floats_.data(),
+            .values = floats_.data() + half(),
+            .block_stride = static_cast<std::ptrdiff_t>(2 * half()),
+            .block_size = block_size_,
+            .head_size = context_.head_size,
+            .blocks = blocks_,
+            .length = context_.length};
+  }
+
+ private:
+  std::size_t half() const { return static_cast<std::size_t>(block_size_ * context_.head_size); }
+
+  void write(int position) {
+    float* block =
+        floats_.data() + blocks_[static_cast<std::size_t>(position / block_size_)] * 2 * half();
+    const int slot = position % block_size_;
+    for (int d = 0; d < context_.head_size; ++d) {
+      const auto source = static_cast<std::size_t>(position * context_.head_size + d);
+      block[d * block_size_ + slot] = context_.keys[source];
+      block[half() + static_cast<std::size_t>(slot * context_.head_size + d)] =
+          context_.values[source];
+    }
+  }
+
+  const Context& context_;
+  int block_size_;
+  std::vector<std::uint32_t> blocks_;
+  std::vector<float> floats_;
+};
+
+using Attend = void (*)(const QueryGroup&, const PagedKV&, float*);
+
+std::vector<float> attended(Attend function, const std::vector<float>& q, const PagedKV& kv) {
+  std::vector<float> out(q.size(), -1.0f);
+  const int heads = static_cast<int>(q.size()) / kv.head_size;
+  function({.q = q.data(), .heads = heads, .scale = 0.3f}, kv, out.data());
+  return out;
+}
+
+TEST(Attention, has_the_bits_of_its_definition_for_random_shapes) {
+  for (std::uint32_t trial = 0; trial < 60; ++trial) {
+    const int head_size = trial % 2 == 0 ? random_int(1, 70, 5, 4 * trial) : 16 << (trial % 5);
+    const int length = random_int(1, trial % 3 == 0 ? 800 : 100, 5, 4 * trial + 1);
+    const int block_size = random_int(1, 40, 5, 4 * trial + 2);
+    const int heads = random_int(1, 7, 5, 4 * trial + 3);
+    SCOPED_TRACE(testing::Message() << "D " << head_size << " T " << length << " block size "
+                                    << block_size << " heads " << heads);
+    const Context context(head_size, length, trial);
+    const Pool pool(context, block_size);
+    const auto q = random_values(heads * head_size, trial + 500, 3.0f);
+    const auto expected = bits_of(attended(attend_reference, q, pool.view()));
+    for_every_target([&] { EXPECT_EQ(bits_of(attended(attend, q, pool.view())), expected); });
+  }
+}
+
+TEST(Attention, does_not_depend_on_block_size_or_on_which_blocks_hold_the_context) {
+  const Context context(16, 700, 1);
+  const auto q = random_values(2 * 16, 2, 3.0f);
+  const Pool contiguous(context, 700);
+  const auto expected = bits_of(attended(attend, q, contiguous.view()));
+  for (const int block_size : {1, 2, 3, 5, 8, 16, 17, 64, 256, 300, 1000}) {
+    for (const std::uint32_t seed : {1u, 2u}) {
+      const Pool pool(context, block_size, seed);
+      EXPECT_EQ(bits_of(attended(attend, q, pool.view())), expected) << block_size;
+    }
+  }
+}
+
+TEST(Attention, a_head_has_the_same_bits_alone_and_in_a_group) {
+  const Context context(32, 300, 1);
+  const Pool pool(context, 16);
+  for (int heads = 2; heads <= 9; ++heads) {
+    const auto q = random_values(heads * 32, 2, 3.0f);
+    const auto together = attended(attend, q, pool.view());
+    for (int head = 0; head < heads; ++head) {
+      const std::vector<float> alone(q.begin() + head * 32, q.begin() + (head + 1) * 32);
+      const std::vector<float> part(together.begin() + head * 32,
+                                    together.begin() + (head + 1) * 32);
+      EXPECT_EQ(bits_of(attended(attend, alone, pool.view())), bits_of(part));
+    }
+  }
+}
+
+TEST(Attention, of_one_key_is_its_value) {
+  const Context context(24, 1, 1);
+  const Pool pool(context, 4);
+  EXPECT_EQ(attended(attend, random_values(24, 2), pool.view()), context.values);
+}
+
+TEST(Attention, is_a_softmax_over_the_keys) {
+  const Context context(16, 600, 1);
+  const Pool pool(context, 16);
+  const auto q = random_values(16, 2, 5.0f);
+  const auto out = attended(attend, q, pool.view());
+
+  std::vector<double> weights;
+  for (std::size_t j = 0; j < 600; ++j) {
+    double score = 0.0;
+    for (std::size_t d = 0; d < 16; ++d)
+      score += static_cast<double>(q[d]) * context.keys[j * 16 + d];
+    weights.push_back(std::exp(score * 0.3f));
+  }
+  const double sum = std::accumulate(weights.begin(), weights.end(), 0.0);
+  for (std::size_t d = 0; d < 16; ++d) {
+    double exact = 0.0;
+    for (std::size_t j = 0; j < 600; ++j) exact += weights[j] / sum * context.values[j * 16 + d];
+    // |values| < 1; a score below 24 in magnitude errs by at most 17 * 2^-24 of that, which exp
+    // passes on; the sums add at most 258 roundings.
+    EXPECT_NEAR(out[d], exact, (17 * 24 + 2 * 258) * 0x1p-24);
+  }
+}
+
+TEST(Attention, survives_scores_that_overflow_exp_without_the_maximum_taken_off) {
+  Context context(1, 520, 1);
+  for (auto& key : context.keys) key *= 1000.0f;
+  context.keys[300] = 2000.0f;  // in the second chunk: the first is scaled to nothing
+  const Pool pool(context, 16);
+  const auto out = attended(attend, {10.0f}, pool.view());
+  EXPECT_EQ(out[0], context.values[300]);
+}
+
+}  // namespace
+}  // namespace forge::numerics

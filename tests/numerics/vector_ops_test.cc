@@ -1,0 +1,174 @@
+#include "forge/numerics/vector_ops.h"
+
+#include <gtest/gtest.h>
+
+#include <limits>
+#include <set>
+#include <vector>
+
+#include "forge/numerics/reference.h"
+#include "numerics/test_values.h"
+
+namespace forge::numerics {
+namespace {
+
+/// Sizes around every vector width, odd ones, and past a chunk.
+const std::vector<int> kSizes = {1,  2,  3,  4,  5,  7,  8,  9,   15,  16,  17,  23,
+                                 31, 32, 33, 47, 63, 64, 65, 100, 255, 256, 257, 1001};
+
+/// Calls body(n, seed) for every size, on every target.
+template <class Body>
+void for_every_size_and_target(const Body& body) {
+  for_every_target([&] {
+    for (const int n : kSizes) {
+      SCOPED_TRACE(n);
+      body(n, static_cast<std::uint64_t>(n) + 1000);
+    }
+  });
+}
+
+TEST(VectorOps, the_tests_reach_more_than_one_instruction_set) {
+  std::set<std::size_t> chosen;
+  for_every_target([&] { chosen.insert(hwy::GetChosenTarget().GetIndex()); });
+  EXPECT_EQ(chosen.size(), hwy::SupportedAndGeneratedTargets().size());
+}
+
+TEST(VectorOps, rms_norm_has_the_bits_of_its_definition) {
+  for_every_size_and_target([](int n, std::uint64_t seed) {
+    const auto x = random_values(n, seed, 3.0f);
+    const auto weight = random_values(n, seed + 1);
+    std::vector<float> y(x.size());
+    std::vector<float> expected(x.size());
+    rms_norm(x.data(), weight.data(), n, 1e-5f, y.data());
+    rms_norm_reference(x.data(), weight.data(), n, 1e-5f, expected.data());
+    EXPECT_EQ(bits_of(y), bits_of(expected));
+  });
+}
+
+TEST(VectorOps, rms_norm_works_in_place) {
+  auto x = random_values(77, 1);
+  const auto weight = random_values(77, 2);
+  std::vector<float> expected(x.size());
+  rms_norm(x.data(), weight.data(), 77, 1e-5f, expected.data());
+  rms_norm(x.data(), weight.data(), 77, 1e-5f, x.data());
+  EXPECT_EQ(bits_of(x), bits_of(expected));
+}
+
+TEST(VectorOps, silu_multiply_has_the_bits_of_its_definition) {
+  for_every_size_and_target([](int n, std::uint64_t seed) {
+    const auto gate = random_values(n, seed, 100.0f);
+    const auto up = random_values(n, seed + 1);
+    std::vector<float> y(gate.size());
+    std::vector<float> expected(gate.size());
+    silu_multiply(gate.data(), up.data(), n, y.data());
+    silu_multiply_reference(gate.data(), up.data(), n, expected.data());
+    EXPECT_EQ(bits_of(y), bits_of(expected));
+  });
+}
+
+TEST(VectorOps, add_has_the_bits_of_its_definition) {
+  for_every_size_and_target([](int n, std::uint64_t seed) {
+    auto x = random_values(n, seed);
+    auto expected = x;
+    const auto y = random_values(n, seed + 1, 1e-3f);
+    add(x.data(), y.data(), n);
+    add_reference(expected.data(), y.data(), n);
+    EXPECT_EQ(bits_of(x), bits_of(expected));
+  });
+}
+
+TEST(VectorOps, exp_minus_has_the_bits_of_its_definition) {
+  for_every_size_and_target([](int n, std::uint64_t seed) {
+    const auto x = random_values(n, seed, 120.0f);  // overflow and flush to zero included
+    std::vector<float> y(x.size());
+    std::vector<float> expected(x.size());
+    exp_minus(x.data(), 1.5f, n, y.data());
+    exp_minus_reference(x.data(), 1.5f, n, expected.data());
+    EXPECT_EQ(bits_of(y), bits_of(expected));
+  });
+}
+
+TEST(VectorOps, exp_minus_handles_infinities_and_the_edges_of_its_range) {
+  constexpr float kInfinity = std::numeric_limits<float>::infinity();
+  const float above_max = float_of(bits_of(exp_constants::kMax) + 1);
+  const float below_min = float_of(bits_of(exp_constants::kMin) + 1);
+  const std::vector<float> x = {-kInfinity, below_min,           exp_constants::kMin, -0.0f,
+                                0.0f,       exp_constants::kMax, above_max,           kInfinity};
+  for_every_target([&] {
+    std::vector<float> y(x.size());
+    std::vector<float> expected(x.size());
+    exp_minus(x.data(), 0.0f, static_cast<int>(x.size()), y.data());
+    exp_minus_reference(x.data(), 0.0f, static_cast<int>(x.size()), expected.data());
+    EXPECT_EQ(bits_of(y), bits_of(expected));
+  });
+}
+
+TEST(VectorOps, reductions_have_the_bits_of_their_definitions) {
+  for_every_size_and_target([](int n, std::uint64_t seed) {
+    const auto x = random_values(n, seed, 10.0f);
+    EXPECT_EQ(bits_of(max(x.data(), n)), bits_of(max_reference(x.data(), n)));
+    EXPECT_EQ(bits_of(sum(x.data(), n)), bits_of(sum_reference(x.data(), n)));
+    EXPECT_EQ(bits_of(sum_of_squares(x.data(), n)), bits_of(sum_of_squares_reference(x.data(), n)));
+  });
+}
+
+TEST(VectorOps, sums_of_nothing_are_zero) {
+  EXPECT_EQ(bits_of(sum(nullptr, 0)), 0u);
+  EXPECT_EQ(bits_of(sum_of_squares(nullptr, 0)), 0u);
+}
+
+TEST(VectorOps, max_of_zeros_is_positive_zero_whatever_their_order) {
+  for_every_size_and_target([](int n, std::uint64_t seed) {
+    std::vector<float> x;
+    for (int i = 0; i < n; ++i) {
+      x.push_back(random_int(0, 1, seed, static_cast<std::uint32_t>(i)) == 0 ? 0.0f : -0.0f);
+    }
+    EXPECT_EQ(bits_of(max(x.data(), n)), 0u);
+  });
+}
+
+TEST(VectorOps, argmax_is_the_lowest_index_of_the_largest) {
+  for_every_size_and_target([](int n, std::uint64_t seed) {
+    std::vector<float> x;
+    for (int i = 0; i < n; ++i) {  // few distinct values: many ties
+      x.push_back(static_cast<float>(random_int(-3, 3, seed, static_cast<std::uint32_t>(i))));
+    }
+    EXPECT_EQ(argmax(x.data(), n), argmax_reference(x.data(), n));
+  });
+}
+
+TEST(VectorOps, argmax_takes_zeros_of_either_sign_as_equal) {
+  std::vector<float> x(40, -1.0f);
+  x[11] = -0.0f;
+  x[12] = 0.0f;
+  for_every_target([&] { EXPECT_EQ(argmax(x.data(), 40), 11); });
+}
+
+TEST(VectorOps, argmax_of_negative_infinities_is_the_first) {
+  const std::vector<float> x(40, -std::numeric_limits<float>::infinity());
+  for_every_target([&] { EXPECT_EQ(argmax(x.data(), 40), 0); });
+}
+
+TEST(VectorOps, rotate_pairs_has_the_bits_of_its_definition) {
+  for_every_size_and_target([](int half, std::uint64_t seed) {
+    auto head = random_values(2 * half, seed);
+    auto expected = head;
+    const auto cos = random_values(half, seed + 1);
+    const auto sin = random_values(half, seed + 2);
+    rotate_pairs(head.data(), cos.data(), sin.data(), half);
+    rotate_pairs_reference(expected.data(), cos.data(), sin.data(), half);
+    EXPECT_EQ(bits_of(head), bits_of(expected));
+  });
+}
+
+TEST(VectorOps, a_quarter_turn_maps_a_pair_to_minus_second_and_first) {
+  float head[] = {3.0f, 5.0f};
+  const float cos = 0.0f;
+  const float sin = 1.0f;
+  rotate_pairs(head, &cos, &sin, 1);
+  EXPECT_EQ(head[0], -5.0f);
+  EXPECT_EQ(head[1], 3.0f);
+}
+
+}  // namespace
+}  // namespace forge::numerics
