@@ -14,8 +14,8 @@ namespace {
 /// The stream of the Gumbel noise; the others are those of DrawStream.
 constexpr std::uint32_t kGumbelStream = 0;
 
-/// Tokens that one pass of the loops below handles, in arrays on the stack.
-constexpr std::size_t kChunk = 64;
+/// Above every value that the noise can take: u <= 1 - 2^-24, so g < 24 ln(2) = 16.64.
+constexpr float kNoiseMax = 16.7F;
 
 numerics::Words4 random_words(std::uint64_t seed, std::uint64_t position, std::uint32_t index,
                               std::uint32_t stream) {
@@ -24,27 +24,26 @@ numerics::Words4 random_words(std::uint64_t seed, std::uint64_t position, std::u
                           seed);
 }
 
-/// score[i] = (logits[first + i] - max) / temperature + Gumbel noise. Loops of one kind of
-/// work each, so that the compiler can vectorise them.
-void score_chunk(std::span<const float> logits, float max, float temperature,
-                 std::span<float> score) {
-  for (std::size_t i = 0; i < logits.size(); ++i) score[i] = -numerics::log(score[i]);
-  for (std::size_t i = 0; i < logits.size(); ++i) score[i] = -numerics::log(score[i]);
-  for (std::size_t i = 0; i < logits.size(); ++i) {
-    score[i] = (logits[i] - max) / temperature + score[i];
-  }
+/// Gumbel noise of a uniform number.
+float gumbel(float u) { return -numerics::log(-numerics::log(u)); }
+
+/// A number at least as large as gumbel(u), for the price of an exponent. With v = 1 - u (exact):
+/// -log(u) >= v, so g <= -log(v) <= -ln(2) floor(log2(v)). The margin covers the rounding of g
+/// and of a score below.
+float gumbel_bound(float u) {
+  const auto biased_exponent = static_cast<int>(numerics::bits_of(1.0F - u) >> 23);
+  return static_cast<float>(127 - biased_exponent) * 0.6931472F + 0.001F;
 }
 
-void fill_uniform(const SamplingParams& params, std::uint64_t position, std::size_t first,
-                  std::span<float> u) {
-  for (std::size_t i = 0; i < u.size(); i += 4) {
-    const auto index = static_cast<std::uint32_t>((first + i) / 4);
-    const numerics::Words4 words = random_words(params.seed, position, index, kGumbelStream);
-    for (std::size_t j = 0; j < std::min<std::size_t>(4, u.size() - i); ++j) {
-      u[i + j] = numerics::uniform_open(words.x[j]);
-    }
+/// The best token so far. Offers may come in any order.
+struct Best {
+  float score;
+  std::size_t token;
+
+  void offer(float s, std::size_t t) {
+    if (s > score || (s == score && t < token)) *this = {s, t};
   }
-}
+};
 
 TokenId argmax(std::span<const float> logits) {
   return TokenId(
@@ -53,25 +52,35 @@ TokenId argmax(std::span<const float> logits) {
 
 }  // namespace
 
+// Most tokens cannot win, whatever the logarithms say: only the few whose bound reaches the
+// best score so far pay for them. The result is that of scoring all.
 TokenId pick(std::span<const float> logits, const SamplingParams& params, std::uint64_t position) {
   FORGE_CHECK(params.temperature >= 0.0F, "temperature=", params.temperature);
-  if (params.temperature == 0.0F) return argmax(logits);
-  const float max = numerics::max(logits.data(), static_cast<int>(logits.size()));
-  float score[kChunk];
-  float best_score = 0.0F;
-  std::size_t best = logits.size();
-  for (std::size_t first = 0; first < logits.size(); first += kChunk) {
-    const std::size_t count = std::min(kChunk, logits.size() - first);
-    fill_uniform(params, position, first, std::span(score, count));
-    score_chunk(logits.subspan(first, count), max, params.temperature, std::span(score, count));
+  const TokenId top = argmax(logits);
+  if (params.temperature == 0.0F) return top;
+  const float max = logits[top.value];
+  const auto words_of = [&](std::size_t group) {
+    return random_words(params.seed, position, static_cast<std::uint32_t>(group), kGumbelStream);
+  };
+  const float top_u = numerics::uniform_open(words_of(top.value / 4).x[top.value % 4]);
+  Best best{gumbel(top_u), top.value};
+  for (std::size_t first = 0; first < logits.size(); first += 4) {
+    const std::size_t count = std::min<std::size_t>(4, logits.size() - first);
+    float scaled[4];
+    bool in_reach = false;
     for (std::size_t i = 0; i < count; ++i) {
-      if (best == logits.size() || score[i] > best_score) {
-        best = first + i;
-        best_score = score[i];
-      }
+      scaled[i] = (logits[first + i] - max) / params.temperature;
+      in_reach |= scaled[i] + kNoiseMax >= best.score;
+    }
+    if (!in_reach) continue;
+    const numerics::Words4 words = words_of(first / 4);
+    for (std::size_t i = 0; i < count; ++i) {
+      const float u = numerics::uniform_open(words.x[i]);
+      if (scaled[i] + gumbel_bound(u) < best.score) continue;
+      best.offer(scaled[i] + gumbel(u), first + i);
     }
   }
-  return TokenId(static_cast<std::uint32_t>(best));
+  return TokenId(static_cast<std::uint32_t>(best.token));
 }
 
 void probabilities(std::span<const float> logits, float temperature, std::span<double> out) {
