@@ -137,8 +137,8 @@ FORGE_HOST_DEVICE inline float log(float x) {
   return fma(n, exp_constants::kLn2High, f + low);
 }
 
-/// x / (1 + e^-x), error below 2.5 ulp for x >= -87. Below about -88.7 the denominator overflows and
-/// the result is -0. x = -inf is outside the contract.
+/// x / (1 + e^-x), error below 2.5 ulp for x >= -87. Below about -88.7 the denominator overflows
+/// and the result is -0. x = -inf is outside the contract.
 FORGE_HOST_DEVICE inline float silu(float x) { return divide(x, 1.0f + exp(-x)); }
 
 /// 1 / sqrt(x) for x > 0: two exactly rounded operations, error below 1.5 ulp. rsqrt(0) = +inf.
