@@ -79,8 +79,10 @@ find_package(Threads REQUIRED)
 
 if(FORGE_BUILD_TESTS)
   set(INSTALL_GTEST OFF)
-  forge_dependency(GTest GTest::gmock
-    FROM GIT_REPOSITORY https://github.com/google/googletest GIT_TAG release-1.12.1 GIT_SHALLOW ON)
+  # Not declared as GTest: gtest_SOURCE_DIR is a name that its own build uses.
+  forge_dependency(googletest GTest::gmock
+    FROM GIT_REPOSITORY https://github.com/google/googletest GIT_TAG release-1.12.1 GIT_SHALLOW ON
+    FIND NAMES GTest)
 
   # rapidcheck has no releases. Targets rapidcheck and rapidcheck_gtest (rapidcheck/gtest.h), from
   # sources and from Debian's package alike.
