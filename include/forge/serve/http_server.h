@@ -1,0 +1,80 @@
+// HttpServer: the engine behind HTTP/1.1.
+//
+//   GET  /healthz           200, or 503 when work is waiting and the engine gets nowhere
+//   GET  /v1/models         the one model; /v1/models/ID its entry
+//   POST /generate          {"prompt", "max_tokens"} -> {"text", ...}
+//   POST /v1/completions    OpenAI's form; "stream": true sends Server-Sent Events
+//
+// One thread runs the io_context, and all that the server does happens there; tokens come
+// from the engine's loop thread and are posted to it. One coroutine serves a connection,
+// request by request; while a request is answered a second one reads from the socket, so that a
+// client that goes away is noticed and its request cancelled, whatever it was waiting for. A client
+// that only closes its sending side counts as gone.
+//
+// Nothing waits for a slow client for ever: its request must arrive within read_timeout, it must
+// take what is written within write_timeout, and while it does not read, at most
+// stream_backlog_tokens are kept for it. The engine never waits.
+//
+// Borrows the io_context and the loop, which must outlive it. The io_context must outlive the
+// loop, which posts to it. Thread contract: shutdown() from any thread, the rest from the thread
+// that runs the io_context, or before it runs.
+#pragma once
+
+#include <boost/asio/io_context.hpp>
+#include <chrono>
+#include <cstddef>
+#include <cstdint>
+#include <functional>
+#include <memory>
+#include <string>
+#include <tl/expected.hpp>
+
+#include "forge/engine/engine_loop.h"
+#include "forge/serve/address.h"
+#include "forge/serve/openai_api.h"
+
+namespace forge {
+
+struct HttpOptions {
+  std::uint64_t body_limit_bytes = std::uint64_t{1} << 20;  ///< beyond it: 413
+  std::uint32_t header_limit_bytes = 16U << 10;             ///< beyond it: 431
+  /// From the first byte of a request to its last; beyond it: 408.
+  std::chrono::milliseconds read_timeout{30'000};
+  /// A connection without a request is closed after it.
+  std::chrono::milliseconds idle_timeout{60'000};
+  /// A client that does not take what is written to it is dropped after it.
+  std::chrono::milliseconds write_timeout{30'000};
+  /// How long a connection that the server ends waits for the client to end it, too, so that
+  /// the last answer is not lost.
+  std::chrono::milliseconds linger_timeout{2'000};
+  /// Tokens kept for a stream whose client does not read; with more it is dropped.
+  std::size_t stream_backlog_tokens = 4096;
+  /// Connections served at a time; further ones wait in the system's queue.
+  std::size_t connections_max = 512;
+  /// /healthz fails when work is waiting and so many steps in a row yielded no token.
+  std::uint64_t health_stall_steps = 100;
+};
+
+class HttpServer {
+ public:
+  HttpServer(boost::asio::io_context& io, EngineLoop& loop, ModelCard model,
+             const HttpOptions& options);
+  /// Requires: the io_context runs no longer.
+  ~HttpServer();
+  HttpServer(const HttpServer&) = delete;
+  HttpServer& operator=(const HttpServer&) = delete;
+
+  /// Starts to accept connections once the io_context runs. Returns: the address with its real
+  /// port. Errors: a sentence that names the address and what is wrong with it.
+  tl::expected<Address, std::string> listen(const Address& address);
+
+  /// Accepts no connection from now on, closes those that are idle, refuses new requests with 503
+  /// and answers what is in flight. Calls `ended` on the io_context's thread when the last
+  /// connection is closed; the server then leaves the io_context nothing to do.
+  void shutdown(std::function<void()> ended = {});
+
+ private:
+  std::shared_ptr<struct ServerState> state_;
+};
+
+}  // namespace forge

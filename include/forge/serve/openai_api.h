@@ -1,0 +1,101 @@
+// The API as pure functions: the text of a body becomes a request or an ApiError, and what was
+// generated becomes the text of an answer. No I/O, no clock, no state.
+//
+// Every field that OpenAI documents for POST /v1/completions is honoured or refused by name:
+//
+//   honoured  model, prompt (a string, token ids, or an array of either: one choice each),
+//             max_tokens (16), temperature (1), seed (0), stop, stream,
+//             stream_options.include_usage, user (by definition without effect on the output)
+//   accepted  only at the value that asks for nothing: n 1, best_of 1, top_p 1, echo false,
+//             logprobs null, suffix null, logit_bias null or {}, both penalties 0,
+//             stream_options.include_obfuscation false
+//   refused   everything else; unknown fields and fields that are given twice, too
+//
+// null stands for the default, as in OpenAI's API. A request without a seed has seed 0: the answer
+// depends on the request alone.
+//
+// POST /generate takes {prompt, max_tokens = 32} and decodes greedily.
+//
+// Source: OpenAI API reference, "Completions".
+#pragma once
+
+#include <cstdint>
+#include <optional>
+#include <span>
+#include <string>
+#include <string_view>
+#include <tl/expected.hpp>
+#include <vector>
+
+#include "forge/core/request.h"
+#include "forge/core/step_plan.h"
+#include "forge/serve/api_error.h"
+
+namespace forge {
+
+/// What the API needs to know of the model that it serves.
+struct ModelCard {
+  std::string id;
+  std::uint32_t vocabulary_size = 0;  ///< token ids of a prompt are below it
+  std::uint64_t context_tokens = 0;   ///< prompt + max_tokens of a request may not exceed it
+  std::int64_t created = 0;           ///< seconds since 1970
+};
+
+/// The body of a POST, checked. prompts[i] becomes choice i; all share the other fields.
+struct CompletionRequest {
+  std::vector<std::vector<TokenId>> prompts;  ///< at least one, none empty
+  std::uint32_t max_tokens = 16;
+  SamplingParams sampling;
+  std::vector<std::string> stop;
+  bool stream = false;
+  bool include_usage = false;
+
+  friend bool operator==(const CompletionRequest&, const CompletionRequest&) = default;
+};
+
+/// Errors: 400 with the field at fault in `param`, or 404 for a model that is not `model`.
+tl::expected<CompletionRequest, ApiError> parse_completion_request(std::string_view body,
+                                                                   const ModelCard& model);
+tl::expected<CompletionRequest, ApiError> parse_generate_request(std::string_view body,
+                                                                 const ModelCard& model);
+
+struct Choice {
+  std::string text;
+  std::uint32_t completion_tokens = 0;
+  FinishReason finish = FinishReason::none;
+};
+
+struct Usage {
+  std::uint64_t prompt_tokens = 0;
+  std::uint64_t completion_tokens = 0;
+};
+
+/// What all parts of one answer have in common.
+struct AnswerHead {
+  std::string id;            ///< "cmpl-1"
+  std::int64_t created = 0;  ///< seconds since 1970
+  std::string model;
+};
+
+/// "stop" for eos and stop strings, "length" for max_tokens; nothing while it is not finished.
+std::optional<std::string_view> finish_reason_name(FinishReason reason);
+
+std::string completion_json(const AnswerHead& head, std::span<const Choice> choices, Usage usage);
+
+/// One event of a stream: the text that one token added to choice `index`. With
+/// `usage_follows`, chunks carry "usage": null, and one more with the usage ends the stream.
+struct Chunk {
+  std::size_t index = 0;
+  std::string_view text;
+  FinishReason finish = FinishReason::none;
+  bool usage_follows = false;
+};
+std::string chunk_json(const AnswerHead& head, const Chunk& chunk);
+std::string usage_chunk_json(const AnswerHead& head, Usage usage);
+
+std::string generate_json(const Choice& choice, Usage usage);
+
+std::string models_json(const ModelCard& model);  ///< the list of GET /v1/models
+std::string model_json(const ModelCard& model);   ///< one entry of it
+
+}  // namespace forge

@@ -1,0 +1,24 @@
+#include "forge/serve/api_error.h"
+
+#include <nlohmann/json.hpp>
+
+namespace forge {
+namespace {
+
+nlohmann::ordered_json or_null(const std::optional<std::string>& text) {
+  if (text) return *text;
+  return nullptr;
+}
+
+}  // namespace
+
+std::string to_json(const ApiError& error) {
+  const nlohmann::ordered_json body = {{"error",
+                                        {{"message", error.message},
+                                         {"type", error.type},
+                                         {"param", or_null(error.param)},
+                                         {"code", or_null(error.code)}}}};
+  return body.dump(-1, ' ', false, nlohmann::ordered_json::error_handler_t::replace);
+}
+
+}  // namespace forge

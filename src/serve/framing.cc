@@ -1,0 +1,62 @@
+#include "framing.h"
+
+#include <boost/beast/http/empty_body.hpp>
+#include <boost/beast/http/write.hpp>
+#include <charconv>
+#include <sstream>
+
+namespace forge {
+namespace {
+
+http::response<http::empty_body> start(unsigned status, Framing framing) {
+  http::response<http::empty_body> response;
+  response.version(framing.http_1_0 ? 10 : 11);
+  response.result(status);
+  response.set(http::field::server, "forge");
+  response.keep_alive(framing.keep_alive);
+  return response;
+}
+
+std::string text_of(const http::response_header<>& header) {
+  std::ostringstream out;
+  out << header;
+  return out.str();
+}
+
+}  // namespace
+
+Framing framing_of(const HttpHeader& header, bool keep_alive) {
+  return {.http_1_0 = header.version() < 11,
+          .head_only = header.method() == http::verb::head,
+          .keep_alive = keep_alive};
+}
+
+std::string reply_bytes(const Reply& reply, Framing framing) {
+  auto response = start(reply.status, framing);
+  response.set(http::field::content_type, "application/json");
+  for (const auto& [field, value] : reply.headers) response.set(field, value);
+  response.content_length(reply.body.size());
+  return text_of(response) + (framing.head_only ? "" : reply.body);
+}
+
+std::string stream_header(Framing framing) {
+  framing.keep_alive = framing.keep_alive && !framing.http_1_0;
+  auto response = start(200, framing);
+  response.set(http::field::content_type, "text/event-stream; charset=utf-8");
+  response.set(http::field::cache_control, "no-cache");
+  if (!framing.http_1_0) response.chunked(true);
+  return text_of(response);
+}
+
+std::string event(std::string_view data) { return "data: " + std::string(data) + "\n\n"; }
+
+std::string stream_part(std::string_view events, Framing framing) {
+  if (framing.http_1_0) return std::string(events);
+  char size[16];
+  const auto end = std::to_chars(size, size + sizeof size, events.size(), 16).ptr;
+  return std::string(size, end) + "\r\n" + std::string(events) + "\r\n";
+}
+
+std::string stream_end(Framing framing) { return framing.http_1_0 ? "" : "0\r\n\r\n"; }
+
+}  // namespace forge

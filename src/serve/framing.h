@@ -1,0 +1,29 @@
+// The bytes of an answer on the wire. Pure functions; RFC 9112 has the forms.
+#pragma once
+
+#include <string>
+#include <string_view>
+
+#include "routes.h"
+
+namespace forge {
+
+/// What of a request shapes the framing of its answer.
+struct Framing {
+  bool http_1_0 = false;    ///< no chunks: the end of the connection ends a stream
+  bool head_only = false;   ///< HEAD: the header of the answer without its body
+  bool keep_alive = false;  ///< what the client asked for
+};
+Framing framing_of(const HttpHeader& header, bool keep_alive);
+
+std::string reply_bytes(const Reply& reply, Framing framing);
+
+// A stream of Server-Sent Events: its header, then parts of one or more events, then its end.
+std::string stream_header(Framing framing);
+/// One event: "data: ...", which must not hold a line break.
+std::string event(std::string_view data);
+/// Requires: `events` is not empty.
+std::string stream_part(std::string_view events, Framing framing);
+std::string stream_end(Framing framing);
+
+}  // namespace forge

@@ -1,0 +1,60 @@
+// Generation: one API request inside the engine, seen from the I/O thread.
+//
+// Submits each prompt of the request and collects their tokens. While it lives, its requests run;
+// its destructor cancels those that have not ended, so a coroutine that holds one and ends for
+// whatever reason leaves nothing behind.
+//
+// Thread contract: the I/O thread. The sinks it gives to the loop run on the loop's thread; they
+// only post.
+#pragma once
+
+#include <boost/asio/any_io_executor.hpp>
+#include <boost/asio/awaitable.hpp>
+#include <cstddef>
+#include <functional>
+#include <memory>
+#include <tl/expected.hpp>
+#include <vector>
+
+#include "forge/engine/engine_loop.h"
+#include "forge/serve/openai_api.h"
+
+namespace forge {
+
+class Generation {
+ public:
+  /// One token of choice `index`.
+  struct Event {
+    std::size_t index = 0;
+    TokenEvent token;
+  };
+
+  /// All prompts of `request`, or none. Errors: those of EngineLoop::submit.
+  static tl::expected<std::unique_ptr<Generation>, LoopError> start(
+      EngineLoop& loop, const boost::asio::any_io_executor& io, const CompletionRequest& request);
+  ~Generation();
+  Generation(const Generation&) = delete;
+  Generation& operator=(const Generation&) = delete;
+
+  /// Waits for tokens. Returns: all that have arrived, at least one, in order for each choice.
+  /// Requires: !ended().
+  boost::asio::awaitable<std::vector<Event>> next();
+
+  /// next() has returned the last token of every choice.
+  bool ended() const { return open_ == 0; }
+
+  /// `overflowed` is called for each token that arrives while more than `limit` wait for next().
+  void on_backlog(std::size_t limit, std::function<void()> overflowed);
+
+ private:
+  struct Inbox;
+
+  Generation(EngineLoop& loop, const boost::asio::any_io_executor& io);
+
+  EngineLoop& loop_;
+  std::vector<TicketId> tickets_;
+  std::size_t open_ = 0;  // choices whose last token next() has not returned
+  std::shared_ptr<Inbox> inbox_;
+};
+
+}  // namespace forge

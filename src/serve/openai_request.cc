@@ -1,0 +1,227 @@
+// The readers of openai_api.h.
+#include <cmath>
+#include <cstdint>
+#include <limits>
+#include <nlohmann/json.hpp>
+#include <string>
+#include <utility>
+
+#include "forge/serve/openai_api.h"
+#include "forge/text/byte_tokeniser.h"
+#include "json_fields.h"
+
+namespace forge {
+namespace {
+
+using nlohmann::json;
+using Tokens = std::vector<TokenId>;
+
+constexpr std::size_t kPromptsMax = 64;
+constexpr std::size_t kStopStringsMax = 4;
+constexpr std::string_view kPromptForms =
+    "a string, an array of token ids, or an array of either of these";
+
+/// Below it, logits divided by the temperature could overflow; 0 itself is greedy.
+constexpr double kTemperatureLowest = 1e-6;
+
+std::string prompt_name(std::size_t index, bool in_array) {
+  return in_array ? "'prompt[" + std::to_string(index) + "]'" : "'prompt'";
+}
+
+bool is_token_ids(const json& value) {
+  return value.is_array() && !value.empty() && value.front().is_number();
+}
+
+tl::expected<Tokens, ApiError> read_token_ids(const json& ids, const ModelCard& model,
+                                              const std::string& name) {
+  Tokens tokens;
+  tokens.reserve(ids.size());
+  for (const json& id : ids) {
+    const bool valid = id.is_number_unsigned() && id.get<std::uint64_t>() < model.vocabulary_size;
+    if (!valid) {
+      return tl::unexpected(bad_field(
+          "prompt", name + ": token ids are integers from 0 to " +
+                        std::to_string(model.vocabulary_size - 1) + ", got " + describe(id)));
+    }
+    tokens.emplace_back(id.get<std::uint32_t>());
+  }
+  return tokens;
+}
+
+tl::expected<Tokens, ApiError> read_prompt(const json& value, const ModelCard& model,
+                                           const std::string& name) {
+  if (is_token_ids(value)) return read_token_ids(value, model, name);
+  if (!value.is_string()) {
+    return tl::unexpected(bad_field(
+        "prompt", name + " must be " + std::string(kPromptForms) + ", got " + describe(value)));
+  }
+  Tokens tokens = ByteTokeniser::encode(value.get_ref<const std::string&>());
+  if (tokens.empty()) {
+    return tl::unexpected(bad_field("prompt", name + " is empty: accepted are 1 to " +
+                                                  std::to_string(model.context_tokens - 1) +
+                                                  " tokens"));
+  }
+  return tokens;
+}
+
+std::optional<ApiError> context_error(const Tokens& prompt, std::uint32_t max_tokens,
+                                      const ModelCard& model, const std::string& name) {
+  const std::uint64_t total = prompt.size() + std::uint64_t{max_tokens};
+  if (total <= model.context_tokens) return std::nullopt;
+  return bad_field("prompt",
+                   name + " of " + std::to_string(prompt.size()) + " tokens and max_tokens " +
+                       std::to_string(max_tokens) + " are " + std::to_string(total) +
+                       " tokens; the context of model '" + model.id + "' has " +
+                       std::to_string(model.context_tokens),
+                   "context_length_exceeded");
+}
+
+void read_prompts(JsonFields& fields, const ModelCard& model, CompletionRequest& request) {
+  const json* value = fields.required("prompt", kPromptForms);
+  if (value == nullptr) return;
+  const bool many = value->is_array() && !is_token_ids(*value);
+  const std::size_t count = many ? value->size() : 1;
+  if (count < 1 || count > kPromptsMax) {
+    fields.fail(bad_field("prompt", "'prompt' has " + std::to_string(count) +
+                                        " prompts: accepted are 1 to " +
+                                        std::to_string(kPromptsMax)));
+    return;
+  }
+  for (std::size_t i = 0; i < count; ++i) {
+    const std::string name = prompt_name(i, many);
+    auto prompt = read_prompt(many ? (*value)[i] : *value, model, name);
+    if (!prompt) return fields.fail(std::move(prompt.error()));
+    if (auto error = context_error(*prompt, request.max_tokens, model, name)) {
+      return fields.fail(std::move(*error));
+    }
+    request.prompts.push_back(std::move(*prompt));
+  }
+}
+
+void read_max_tokens(JsonFields& fields, CompletionRequest& request) {
+  const auto otherwise = static_cast<std::int64_t>(request.max_tokens);
+  request.max_tokens = static_cast<std::uint32_t>(fields.integer(
+      "max_tokens", otherwise, {1, std::numeric_limits<std::int32_t>::max()}));
+}
+
+void read_sampling(JsonFields& fields, CompletionRequest& request) {
+  const double temperature = fields.number("temperature", 1.0, {0, 2});
+  if (temperature != 0 && temperature < kTemperatureLowest) {
+    fields.fail(bad_field("temperature",
+                          "'temperature' must be 0 (greedy) or a number from 0.000001 to 2, got " +
+                              describe(*fields.value("temperature"))));
+  }
+  request.sampling.temperature = static_cast<float>(temperature);
+  // A negative seed is as good as another: its bits count.
+  request.sampling.seed = static_cast<std::uint64_t>(fields.integer(
+      "seed", 0,
+      {std::numeric_limits<std::int64_t>::min(), std::numeric_limits<std::int64_t>::max()}));
+}
+
+void read_stop(JsonFields& fields, CompletionRequest& request) {
+  const json* value = fields.value("stop");
+  if (value == nullptr) return;
+  const json list = value->is_array() ? *value : json::array({*value});
+  if (list.size() > kStopStringsMax) {
+    return fields.fail(bad_field("stop", "'stop' has " + std::to_string(list.size()) +
+                                             " strings: accepted are up to " +
+                                             std::to_string(kStopStringsMax)));
+  }
+  for (const json& stop : list) {
+    if (!stop.is_string() || stop.get_ref<const std::string&>().empty()) {
+      return fields.fail(bad_field(
+          "stop", "'stop' must be a non-empty string or an array of up to " +
+                      std::to_string(kStopStringsMax) + " of them, got " + describe(stop)));
+    }
+    request.stop.push_back(stop.get<std::string>());
+  }
+}
+
+void read_stream(JsonFields& fields, CompletionRequest& request) {
+  request.stream = fields.boolean("stream", false);
+  const json* value = fields.value("stream_options");
+  if (value == nullptr) return;
+  if (!value->is_object()) {
+    return fields.fail(bad_field("stream_options", "'stream_options' must be an object, got " +
+                                                       describe(*value)));
+  }
+  if (!request.stream) {
+    return fields.fail(bad_field("stream_options",
+                                 "'stream_options' is accepted only together with \"stream\": true"));
+  }
+  JsonFields options(*value, "stream_options.");
+  request.include_usage = options.boolean("include_usage", false);
+  options.only("include_obfuscation", false);
+  if (auto error = options.finish()) fields.fail(std::move(*error));
+}
+
+void read_model(JsonFields& fields, const ModelCard& model) {
+  const json* value = fields.required("model", "the id of the model, '" + model.id + "'");
+  if (value == nullptr) return;
+  if (!value->is_string()) {
+    return fields.fail(bad_field("model", "'model' must be a string, got " + describe(*value)));
+  }
+  if (*value == model.id) return;
+  ApiError error = bad_field(
+      "model", "the model " + value->dump() + " does not exist; this server has '" + model.id + "'",
+      "model_not_found");
+  error.status = 404;
+  fields.fail(std::move(error));
+}
+
+void read_user(JsonFields& fields) {
+  const json* value = fields.value("user");
+  if (value == nullptr || value->is_string()) return;
+  fields.fail(bad_field("user", "'user' must be a string, got " + describe(*value)));
+}
+
+void read_unsupported(JsonFields& fields) {
+  fields.only("n", 1);
+  fields.only("best_of", 1);
+  fields.only("top_p", 1);
+  fields.only("echo", false);
+  fields.only("logprobs", nullptr);
+  fields.only("suffix", nullptr);
+  fields.only("logit_bias", json::object());
+  fields.only("frequency_penalty", 0);
+  fields.only("presence_penalty", 0);
+}
+
+}  // namespace
+
+tl::expected<CompletionRequest, ApiError> parse_completion_request(std::string_view body,
+                                                                   const ModelCard& model) {
+  const auto object = parse_json_object(body);
+  if (!object) return tl::unexpected(object.error());
+  JsonFields fields(*object);
+  CompletionRequest request;
+  read_model(fields, model);
+  read_max_tokens(fields, request);
+  read_prompts(fields, model, request);
+  read_sampling(fields, request);
+  read_stop(fields, request);
+  read_stream(fields, request);
+  read_user(fields);
+  read_unsupported(fields);
+  if (auto error = fields.finish()) return tl::unexpected(std::move(*error));
+  return request;
+}
+
+tl::expected<CompletionRequest, ApiError> parse_generate_request(std::string_view body,
+                                                                 const ModelCard& model) {
+  const auto object = parse_json_object(body);
+  if (!object) return tl::unexpected(object.error());
+  JsonFields fields(*object);
+  CompletionRequest request;
+  request.max_tokens = 32;
+  read_max_tokens(fields, request);
+  const json* prompt = fields.required("prompt", "a string");
+  if (prompt != nullptr && !prompt->is_string()) {
+    fields.fail(bad_field("prompt", "'prompt' must be a string, got " + describe(*prompt)));
+  }
+  if (!fields.failed()) read_prompts(fields, model, request);
+  if (auto error = fields.finish()) return tl::unexpected(std::move(*error));
+  return request;
+}
+
+}  // namespace forge

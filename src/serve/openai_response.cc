@@ -1,0 +1,94 @@
+// The writers of openai_api.h.
+#include <nlohmann/json.hpp>
+
+#include "forge/serve/openai_api.h"
+
+namespace forge {
+namespace {
+
+using Json = nlohmann::ordered_json;  // fields in the order in which OpenAI documents them
+
+std::string text_of(const Json& json) {
+  return json.dump(-1, ' ', false, Json::error_handler_t::replace);
+}
+
+Json usage_json(Usage usage) {
+  return {{"prompt_tokens", usage.prompt_tokens},
+          {"completion_tokens", usage.completion_tokens},
+          {"total_tokens", usage.prompt_tokens + usage.completion_tokens}};
+}
+
+Json choice_json(std::size_t index, std::string_view text, FinishReason finish) {
+  Json choice = {{"index", index}, {"text", text}, {"logprobs", nullptr}};
+  const auto name = finish_reason_name(finish);
+  choice["finish_reason"] = name ? Json(*name) : Json(nullptr);
+  return choice;
+}
+
+Json head_json(const AnswerHead& head) {
+  return {{"id", head.id},
+          {"object", "text_completion"},
+          {"created", head.created},
+          {"model", head.model},
+          {"choices", Json::array()}};
+}
+
+Json entry_json(const ModelCard& model) {
+  return {{"id", model.id},
+          {"object", "model"},
+          {"created", model.created},
+          {"owned_by", "forge"}};
+}
+
+}  // namespace
+
+std::optional<std::string_view> finish_reason_name(FinishReason reason) {
+  switch (reason) {
+    case FinishReason::length:
+      return "length";
+    case FinishReason::eos:
+    case FinishReason::stop:
+      return "stop";
+    case FinishReason::none:
+    case FinishReason::cancelled:
+    case FinishReason::error:
+      break;
+  }
+  return std::nullopt;
+}
+
+std::string completion_json(const AnswerHead& head, std::span<const Choice> choices, Usage usage) {
+  Json json = head_json(head);
+  for (std::size_t i = 0; i < choices.size(); ++i) {
+    json["choices"].push_back(choice_json(i, choices[i].text, choices[i].finish));
+  }
+  json["usage"] = usage_json(usage);
+  return text_of(json);
+}
+
+std::string chunk_json(const AnswerHead& head, const Chunk& chunk) {
+  Json json = head_json(head);
+  json["choices"].push_back(choice_json(chunk.index, chunk.text, chunk.finish));
+  if (chunk.usage_follows) json["usage"] = nullptr;
+  return text_of(json);
+}
+
+std::string usage_chunk_json(const AnswerHead& head, Usage usage) {
+  Json json = head_json(head);
+  json["usage"] = usage_json(usage);
+  return text_of(json);
+}
+
+std::string generate_json(const Choice& choice, Usage usage) {
+  return text_of({{"text", choice.text},
+                  {"prompt_tokens", usage.prompt_tokens},
+                  {"completion_tokens", usage.completion_tokens}});
+}
+
+std::string models_json(const ModelCard& model) {
+  return text_of({{"object", "list"}, {"data", Json::array({entry_json(model)})}});
+}
+
+std::string model_json(const ModelCard& model) { return text_of(entry_json(model)); }
+
+}  // namespace forge

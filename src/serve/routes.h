@@ -1,0 +1,49 @@
+// Routes: which request gets which answer, without any I/O.
+//
+// Thread contract: the I/O thread, for the server's state.
+#pragma once
+
+#include <boost/beast/http/message.hpp>
+#include <boost/beast/http/string_body.hpp>
+#include <boost/beast/http/fields.hpp>
+#include <optional>
+#include <string>
+#include <utility>
+#include <variant>
+#include <vector>
+
+#include "forge/serve/api_error.h"
+#include "forge/serve/openai_api.h"
+#include "server_state.h"
+
+namespace forge {
+
+namespace http = boost::beast::http;
+using HttpHeader = http::request_header<>;
+using HttpRequest = http::request<http::string_body>;
+
+/// A whole answer: JSON, but for its framing ready to be sent.
+struct Reply {
+  unsigned status = 200;
+  std::string body;
+  std::vector<std::pair<http::field, std::string>> headers = {};
+};
+
+Reply reply_of(const ApiError& error);
+/// 503 for what may succeed later, 400 for a request that never will.
+Reply reply_of(const LoopError& error);
+
+/// What can only be answered by the engine.
+struct Job {
+  enum class Shape { generate, completion };
+  CompletionRequest request;
+  Shape shape = Shape::completion;
+};
+
+/// The answer to a request that its header alone condemns: unknown path, wrong method, a body
+/// of a kind that is not read.
+std::optional<Reply> refuse_header(const HttpHeader& header);
+
+std::variant<Reply, Job> route(const HttpRequest& request, const ServerState& state);
+
+}  // namespace forge

@@ -1,0 +1,153 @@
+// The half of Session that answers.
+#include <poll.h>
+
+#include <boost/asio/experimental/awaitable_operators.hpp>
+#include <ctime>
+#include <utility>
+
+#include "session.h"
+
+namespace forge {
+
+using namespace asio::experimental::awaitable_operators;
+
+namespace {
+
+/// The system has room for more output: the client reads.
+bool takes_output(asio::ip::tcp::socket& socket) {
+  pollfd state{.fd = socket.native_handle(), .events = POLLOUT, .revents = 0};
+  return ::poll(&state, 1, 0) == 1 && (state.revents & POLLOUT) != 0;
+}
+
+/// Of a request that ended without a finish reason of OpenAI's.
+std::optional<ApiError> failure(FinishReason finish) {
+  if (finish == FinishReason::error) {
+    return ApiError{.status = 500,
+                    .message = "the model failed while it ran this request",
+                    .type = "server_error",
+                    .code = "execution_failed"};
+  }
+  if (finish == FinishReason::cancelled) {
+    return ApiError{.status = 503,
+                    .message = to_string(LoopError(ShuttingDown{})),
+                    .type = "server_error",
+                    .code = "shutting_down"};
+  }
+  return std::nullopt;
+}
+
+/// What of an answer is known so far.
+class Progress {
+ public:
+  explicit Progress(const CompletionRequest& request) : choices_(request.prompts.size()) {
+    for (const auto& prompt : request.prompts) usage_.prompt_tokens += prompt.size();
+  }
+
+  void add(const Generation::Event& event) {
+    Choice& choice = choices_[event.index];
+    choice.text += event.token.text;
+    usage_.completion_tokens += event.token.completion_tokens - choice.completion_tokens;
+    choice.completion_tokens = event.token.completion_tokens;
+    choice.finish = event.token.finish;
+  }
+
+  const std::vector<Choice>& choices() const { return choices_; }
+  Usage usage() const { return usage_; }
+
+ private:
+  std::vector<Choice> choices_;
+  Usage usage_;
+};
+
+}  // namespace
+
+AnswerHead Session::new_head() {
+  return {.id = "cmpl-" + std::to_string(state_->next_answer++),
+          .created = static_cast<std::int64_t>(std::time(nullptr)),
+          .model = state_->model.id};
+}
+
+asio::awaitable<bool> Session::answer(const HttpRequest& request) {
+  const Framing framing = framing_of(request, request.keep_alive());
+  std::variant<Reply, Job> what = route(request, *state_);
+  if (auto* job = std::get_if<Job>(&what)) co_return co_await generate(*job, framing);
+  co_return co_await send(std::get<Reply>(what), framing);
+}
+
+asio::awaitable<bool> Session::send(const Reply& reply, Framing framing) {
+  framing.keep_alive = keeps_alive(framing);
+  const bool written = co_await write(reply_bytes(reply, framing));
+  co_return written && framing.keep_alive;
+}
+
+asio::awaitable<bool> Session::generate(const Job& job, Framing framing) {
+  auto generation = Generation::start(state_->loop, socket_.get_executor(), job.request);
+  if (!generation) co_return co_await send(reply_of(generation.error()), framing);
+  auto answer = job.request.stream ? answer_stream(job, **generation, framing)
+                                   : answer_whole(job, **generation, framing);
+  const auto first = co_await (std::move(answer) || watch_for_disconnect());
+  if (first.index() == 0) co_return std::get<0>(first);
+  drop();
+  co_return false;
+}
+
+asio::awaitable<bool> Session::answer_whole(const Job& job, Generation& generation,
+                                            Framing framing) {
+  Progress progress(job.request);
+  while (!generation.ended()) {
+    const std::vector<Generation::Event> events = co_await generation.next();
+    for (const auto& event : events) {
+      progress.add(event);
+      const auto failed = failure(event.token.finish);
+      if (failed) co_return co_await send(reply_of(*failed), framing);
+    }
+  }
+  Reply reply;
+  if (job.shape == Job::Shape::generate) {
+    reply.body = generate_json(progress.choices().front(), progress.usage());
+  } else {
+    reply.body = completion_json(new_head(), progress.choices(), progress.usage());
+  }
+  co_return co_await send(reply, framing);
+}
+
+asio::awaitable<bool> Session::answer_stream(const Job& job, Generation& generation,
+                                             Framing framing) {
+  framing.keep_alive = keeps_alive(framing);
+  generation.on_backlog(state_->options.stream_backlog_tokens, [this] {
+    if (socket_.is_open() && !takes_output(socket_)) drop();
+  });
+  const AnswerHead head = new_head();
+  Progress progress(job.request);
+  std::string header = stream_header(framing);  // sent with the first events
+  std::optional<ApiError> failed;
+  while (!generation.ended() && !failed) {
+    const std::vector<Generation::Event> batch = co_await generation.next();
+    std::string events;
+    for (const auto& [index, token] : batch) {
+      failed = failure(token.finish);
+      if (failed) break;
+      progress.add({index, token});
+      events += event(chunk_json(head, {.index = index,
+                                        .text = token.text,
+                                        .finish = token.finish,
+                                        .usage_follows = job.request.include_usage}));
+    }
+    if (failed && events.empty() && !header.empty()) {
+      co_return co_await send(reply_of(*failed), framing);
+    }
+    if (failed) {
+      events += event(to_json(*failed));
+    } else if (generation.ended()) {
+      if (job.request.include_usage) events += event(usage_chunk_json(head, progress.usage()));
+      events += event("[DONE]");
+    }
+    std::string bytes = std::exchange(header, "") + stream_part(events, framing);
+    if (failed || generation.ended()) bytes += stream_end(framing);
+    const bool written = co_await write(bytes);
+    if (!written) co_return false;
+  }
+  co_return keeps_alive(framing) && !framing.http_1_0;
+}
+
+}  // namespace forge
