@@ -3,8 +3,6 @@
 #include <algorithm>
 #include <cassert>
 
-#include "targets.h"
-
 #undef HWY_TARGET_INCLUDE
 #define HWY_TARGET_INCLUDE "attention.cc"
 #include "hwy/foreach_target.h"

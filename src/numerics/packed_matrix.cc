@@ -4,8 +4,6 @@
 #include <cassert>
 #include <cstring>
 
-#include "targets.h"
-
 #undef HWY_TARGET_INCLUDE
 #define HWY_TARGET_INCLUDE "packed_matrix.cc"
 #include "hwy/foreach_target.h"
@@ -175,7 +173,8 @@ PackedMatrix::PackedMatrix(const float* weights, int outputs, int inputs)
 }
 
 void multiply(const float* x, int rows, const PackedMatrix& w, float* y) {
-  if (w.inputs() == 0) {
+  assert(rows >= 0);
+  if (rows == 0 || w.inputs() == 0) {
     std::fill_n(y, static_cast<std::ptrdiff_t>(rows) * w.outputs(), 0.0f);
     return;
   }

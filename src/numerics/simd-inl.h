@@ -127,7 +127,9 @@ HWY_INLINE float max_lanes(const float* x, int n) {
     largest = hn::Max(largest, hn::LoadU(d, x + i));
   }
   largest = hn::Max(largest, hn::LoadU(d, x + n - kFullLanes));
-  return hn::GetLane(hn::MaxOfLanes(d, largest)) + 0.0f;
+  HWY_ALIGN float lanes[kFullLanes];  // MaxOfLanes of the portable target knows no -infinity
+  hn::Store(largest, d, lanes);
+  return max_reference(lanes, kFullLanes);
 }
 
 /// y[i] = exp(x[i] - shift).

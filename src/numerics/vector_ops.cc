@@ -1,6 +1,6 @@
 #include "forge/numerics/vector_ops.h"
 
-#include "targets.h"
+#include <algorithm>
 
 #undef HWY_TARGET_INCLUDE
 #define HWY_TARGET_INCLUDE "vector_ops.cc"
@@ -52,8 +52,8 @@ int argmax_impl(const float* x, int n) {
     const auto found = hn::FindFirstTrue(d, hn::Eq(hn::LoadU(d, x + i), hn::Set(d, largest)));
     if (found >= 0) return i + static_cast<int>(found);
   }
-  while (x[i] != largest) ++i;
-  return i;
+  while (i < n && x[i] != largest) ++i;
+  return std::min(i, n - 1);  // inside x even if a NaN broke the contract
 }
 
 void rotate_pairs_impl(float* head, const float* cos, const float* sin, int half) {

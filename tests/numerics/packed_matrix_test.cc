@@ -141,8 +141,8 @@ TEST(PackedMatrix, no_inputs_give_zeros_and_no_outputs_or_rows_give_nothing) {
   EXPECT_EQ(product({}, 2, no_inputs), std::vector<float>(6, 0.0f));
   const PackedMatrix no_outputs(nullptr, 0, 3);
   EXPECT_TRUE(product({1, 2, 3}, 1, no_outputs).empty());
-  const auto weights = random_values(4, 1);
-  EXPECT_TRUE(product({}, 0, PackedMatrix(weights.data(), 2, 2)).empty());
+  const auto weights = random_values(400, 1);
+  EXPECT_TRUE(product({}, 0, PackedMatrix(weights.data(), 200, 2)).empty());
   EXPECT_EQ(PackedMatrix().outputs(), 0);
 }
 

@@ -149,6 +149,19 @@ TEST(VectorOps, argmax_of_negative_infinities_is_the_first) {
   for_every_target([&] { EXPECT_EQ(argmax(x.data(), 40), 0); });
 }
 
+TEST(VectorOps, argmax_of_nans_stays_inside_the_row) {
+  const std::vector<float> x(40, std::numeric_limits<float>::quiet_NaN());
+  for_every_target([&] {
+    EXPECT_GE(argmax(x.data(), 37), 0);
+    EXPECT_LT(argmax(x.data(), 37), 37);
+  });
+}
+
+TEST(VectorOps, max_knows_negative_infinity) {
+  const std::vector<float> x(40, -std::numeric_limits<float>::infinity());
+  for_every_target([&] { EXPECT_EQ(max(x.data(), 40), x[0]); });
+}
+
 TEST(VectorOps, rotate_pairs_has_the_bits_of_its_definition) {
   for_every_size_and_target([](int half, std::uint64_t seed) {
     auto head = random_values(2 * half, seed);
