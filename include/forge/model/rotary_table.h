@@ -1,0 +1,39 @@
+// RotaryTable: cosines and sines of rotary position embedding, one row a position.
+//
+// Computed once per position, in double, by the canonical sincos (numerics/rotary.h), and
+// kept. The table grows to the longest sequence seen; a row never changes, so growth
+// cannot change an output.
+//
+// Owns the rows. Thread contract: none of its own.
+#pragma once
+
+#include <cstddef>
+#include <cstdint>
+#include <vector>
+
+#include "forge/model/model_config.h"
+
+namespace forge {
+
+class RotaryTable {
+ public:
+  /// Positions are below this: angles then stay within the domain of sincos.
+  static constexpr std::uint32_t kPositionsMax = 1U << 24;
+
+  explicit RotaryTable(const ModelConfig& config);
+
+  /// Makes rows 0 .. positions-1 available; at least doubles, so growth is amortised.
+  /// Requires: positions <= kPositionsMax.
+  void ensure(std::uint32_t positions);
+
+  /// [D / 2] each. Requires: position is available.
+  const float* cos(std::uint32_t position) const { return rows_.data() + position * 2 * half_; }
+  const float* sin(std::uint32_t position) const { return cos(position) + half_; }
+
+ private:
+  std::size_t half_;
+  std::vector<double> frequencies_;  // [D / 2] radians a position
+  std::vector<float> rows_;          // [positions][2][D / 2]
+};
+
+}  // namespace forge

@@ -1,0 +1,110 @@
+// TinyTransformer: a real decoder, small enough to read in one sitting and to run at more
+// than 100,000 tokens/s on one core.
+//
+//   token -> embedding -> [ RMSNorm -> attention (RoPE, grouped queries) -> +
+//                           RMSNorm -> SwiGLU                            -> + ] x layers
+//         -> RMSNorm -> products with the embedding -> logits
+//
+// The architecture is Llama's (Touvron et al., arXiv:2302.13971; grouped-query attention:
+// Ainslie et al., arXiv:2305.13245; RoPE: Su et al., arXiv:2104.09864; SwiGLU: Shazeer,
+// arXiv:2002.05202). The weights are drawn from a seed.
+//
+// forward() is the whole interface. It takes rows, each a token at a position of a
+// sequence; it writes their keys and values through the block tables into the pool and
+// attends over the physical blocks. Nothing that is in the pool is computed again.
+//
+// Every output bit depends on the tokens of its own sequence alone: all operations are the
+// canonical ones of numerics/, whose order is fixed. Not on the other rows, the chunking
+// of the prompt, the block size or the blocks' ids.
+//
+// A draft model comes for free: `layers` below the full depth skips the rest and goes
+// straight to the head (layer skipping; Elhoushi et al., "LayerSkip", arXiv:2404.16710).
+// Its keys and values are those that the target writes for the same layers, so it lives in
+// the target's pool.
+//
+// Owns the packed weights. Thread contract: const after construction; any number of
+// threads, each with its own Scratch and sequences of its own in the pool.
+#pragma once
+
+#include <cstdint>
+#include <span>
+#include <vector>
+
+#include "forge/core/ids.h"
+#include "forge/model/kv_pool.h"
+#include "forge/model/model_config.h"
+#include "forge/model/rotary_table.h"
+#include "forge/model/weights.h"
+#include "forge/numerics/packed_matrix.h"
+
+namespace forge {
+
+/// T rows to run. All spans are borrowed.
+///
+/// Rows of one sequence must be in ascending order of position and see one another
+/// causally; the keys and values of all earlier positions are in the pool already, or in
+/// earlier rows of this batch.
+struct ForwardBatch {
+  std::span<const TokenId> tokens;                         ///< [T], each below V
+  std::span<const std::uint32_t> positions;                ///< [T]
+  std::span<const std::uint32_t> sequences;                ///< [T], index into `tables`
+  std::span<const std::span<const std::uint32_t>> tables;  ///< block table of each sequence
+  std::span<const std::uint32_t> logit_rows;               ///< [R], rows whose logits are wanted
+};
+
+/// Intermediate results of forward(). Grows to the largest batch seen, then allocates
+/// nothing. Contents carry no meaning between calls, except for the rotary table.
+struct Scratch {
+  explicit Scratch(const ModelConfig& config) : rotary(config) {}
+
+  RotaryTable rotary;
+  std::vector<float> hidden;     // [T][d] the residual stream
+  std::vector<float> normed;     // [T][d]
+  std::vector<float> qkv;        // [T][(H + 2 Hkv) D]
+  std::vector<float> attended;   // [T][H D]
+  std::vector<float> projected;  // [T][d] what a sub-layer adds
+  std::vector<float> gate_up;    // [T][2 F]
+  std::vector<float> gated;      // [T][F]
+};
+
+class TinyTransformer {
+ public:
+  /// Requires: `config` is valid (model_config.h).
+  explicit TinyTransformer(const ModelConfig& config);
+
+  /// Requires: the shapes of `weights` are those of `config`.
+  TinyTransformer(const ModelConfig& config, const Weights& weights);
+
+  const ModelConfig& config() const { return config_; }
+
+  /// Runs the first `layers` layers on the batch, and the head on its logit rows.
+  /// logits: [R][V]. Requires: 1 <= layers <= config().layers; tables cover the positions;
+  /// the pool was made for config(). O(T d (d + F)) products, O(T length) attention.
+  void forward(const ForwardBatch& batch, KvPool& pool, Scratch& scratch, std::span<float> logits,
+               int layers) const;
+
+ private:
+  struct Layer {
+    Vector attention_norm;
+    numerics::PackedMatrix qkv;  // query, key and value stacked: one product instead of three
+    numerics::PackedMatrix output;
+    Vector ffn_norm;
+    numerics::PackedMatrix gate_up;  // gate and up stacked
+    numerics::PackedMatrix down;
+  };
+
+  void embed(const ForwardBatch& batch, Scratch& scratch) const;
+  void attend(int layer, const ForwardBatch& batch, KvPool& pool, Scratch& scratch) const;
+  void write_kv(int layer, const ForwardBatch& batch, KvPool& pool, Scratch& scratch) const;
+  void feed_forward(int layer, int rows, Scratch& scratch) const;
+  void head(const ForwardBatch& batch, Scratch& scratch, std::span<float> logits) const;
+
+  ModelConfig config_;
+  float attention_scale_;  // 1 / sqrt(D)
+  Matrix embedding_;
+  std::vector<Layer> layers_;
+  Vector final_norm_;
+  numerics::PackedMatrix head_;
+};
+
+}  // namespace forge
