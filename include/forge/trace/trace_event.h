@@ -1,0 +1,56 @@
+// The events of a trace: everything that went into a run and everything that came out.
+//
+// A run is a function of its header and its events of the kinds submit and cancel; the steps
+// in between are what the scheduler decided (plan) and the target answered (result). Having
+// both is what makes a run checkable: replay.h feeds the former and compares the latter.
+//
+// All types are regular values. The file format is described in trace_json.h.
+#pragma once
+
+#include <cstdint>
+#include <nlohmann/json.hpp>
+#include <variant>
+
+#include "forge/core/request.h"
+#include "forge/core/scheduler.h"
+#include "forge/core/step_plan.h"
+
+namespace forge {
+
+/// What a run starts from. `target` is opaque to this layer: whoever records puts in whatever
+/// is needed to build the same executor again (model, options).
+struct TraceHeader {
+  SchedulerConfig scheduler;
+  nlohmann::json target = nlohmann::json::object();
+
+  friend bool operator==(const TraceHeader&, const TraceHeader&) = default;
+};
+
+/// A request that the scheduler took in as `seq`. Refused requests are not part of a run.
+struct SubmitEvent {
+  SeqId seq;
+  Request request;
+
+  friend bool operator==(const SubmitEvent&, const SubmitEvent&) = default;
+};
+
+/// The caller, or a layer above the core, ended `seq`.
+struct CancelEvent {
+  SeqId seq;
+  FinishReason reason = FinishReason::cancelled;
+
+  friend bool operator==(const CancelEvent&, const CancelEvent&) = default;
+};
+
+/// One step: decided, done and committed.
+struct StepEvent {
+  StepPlan plan;
+  StepResult result;
+  std::uint64_t link = 0;  ///< RunDigest after this step
+
+  friend bool operator==(const StepEvent&, const StepEvent&) = default;
+};
+
+using TraceEvent = std::variant<SubmitEvent, CancelEvent, StepEvent>;
+
+}  // namespace forge

@@ -1,0 +1,91 @@
+// TraceReader: a trace, event by event, from a stream (format: trace_json.h).
+//
+// Whatever the bytes, the answer is an event, the end, or a TraceError with the place: a trace
+// comes from a disk, a colleague or a fuzzer. An event that was read satisfies the rules of
+// the format, so its ranges may be used without further checks; whether it is the truth
+// about a run is for LinkCheck and replay.h to say.
+//
+// Memory: one line. Lines above kMaxLineBytes are refused.
+// Borrows the stream. Thread contract: one thread at a time.
+#pragma once
+
+#include <cstdint>
+#include <iosfwd>
+#include <optional>
+#include <string>
+#include <tl/expected.hpp>
+
+#include "forge/trace/trace_event.h"
+
+namespace forge {
+
+/// Where a trace cannot be read, and why.
+struct TraceError {
+  std::uint64_t line = 0;  ///< 1 is the header
+  std::uint64_t byte = 0;  ///< offset in the file; of the line if the fault has no closer place
+  std::string message;
+
+  friend bool operator==(const TraceError&, const TraceError&) = default;
+};
+std::string to_string(const TraceError& error);
+
+class TraceReader {
+ public:
+  static constexpr std::size_t kMaxLineBytes = std::size_t{1} << 26;
+  /// Deepest nesting of arrays and objects in a line.
+  static constexpr int kMaxDepth = 16;
+
+  /// Reads the header.
+  /// Errors: not a trace, another version, a header out of range.
+  static tl::expected<TraceReader, TraceError> open(std::istream& in);
+
+  const TraceHeader& header() const { return header_; }
+
+  /// The next event; nothing at the end. After an error the reader is at its end.
+  tl::expected<std::optional<TraceEvent>, TraceError> next();
+
+  /// Number of the line that next() read last; 1 before the first call.
+  std::uint64_t line() const { return line_; }
+
+  /// An error of the caller's at the line read last.
+  TraceError error_here(std::string message) const;
+
+ private:
+  explicit TraceReader(std::istream& in) : in_(&in) {}
+
+  /// The next line as JSON; nothing at the end of the file.
+  tl::expected<std::optional<nlohmann::json>, TraceError> next_line();
+  tl::expected<bool, TraceError> read_text();
+
+  std::istream* in_;
+  TraceHeader header_;
+  std::string text_;
+  std::uint64_t line_ = 0;
+  std::uint64_t line_start_ = 0;
+  std::uint64_t next_start_ = 0;
+  bool failed_ = false;
+};
+
+/// A step whose link is not the digest of what the trace says up to there: the plan, the
+/// result or an earlier step was changed after it was recorded.
+struct LinkMismatch {
+  StepId step;
+  std::uint64_t recorded = 0;
+  std::uint64_t computed = 0;
+
+  friend bool operator==(const LinkMismatch&, const LinkMismatch&) = default;
+};
+std::string to_string(const LinkMismatch& mismatch);
+
+/// Follows the links of a trace. Not part of the reader, because who compares the steps with
+/// something else wants to name the field that differs before the digest that must.
+class LinkCheck {
+ public:
+  std::optional<LinkMismatch> add(const StepEvent& step);
+  std::uint64_t digest() const { return run_.value(); }
+
+ private:
+  RunDigest run_;
+};
+
+}  // namespace forge

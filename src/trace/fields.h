@@ -1,0 +1,168 @@
+// The fields of every type of the trace format, once. Writing (json_text.h), parsing
+// (trace_parse.cc) and comparing (trace_diff.cc) are three walks over these tables.
+//
+// A type with Fields is a record: an object with a key a field, or, where kIsRow, an array of the
+// values in this order. Order and names are those of step_plan.h and request.h.
+#pragma once
+
+#include <array>
+#include <cstdint>
+#include <string_view>
+#include <tuple>
+#include <type_traits>
+#include <vector>
+
+#include "forge/trace/trace_event.h"
+
+namespace forge::detail {
+
+template <class Record, class Member>
+struct Field {
+  std::string_view name;
+  Member Record::*member;
+};
+template <class Record, class Member>
+Field(std::string_view, Member Record::*) -> Field<Record, Member>;
+
+template <class T>
+struct Fields;
+
+template <>
+struct Fields<Preemption> {
+  static constexpr bool kIsRow = true;
+  static constexpr std::tuple kTable{Field{"seq", &Preemption::seq},
+                                     Field{"mode", &Preemption::mode}};
+};
+template <>
+struct Fields<Finish> {
+  static constexpr bool kIsRow = true;
+  static constexpr std::tuple kTable{Field{"seq", &Finish::seq}, Field{"reason", &Finish::reason}};
+};
+template <>
+struct Fields<BlockCopy> {
+  static constexpr bool kIsRow = true;
+  static constexpr std::tuple kTable{Field{"from", &BlockCopy::from}, Field{"to", &BlockCopy::to}};
+};
+template <>
+struct Fields<TableDelta> {
+  static constexpr bool kIsRow = true;
+  static constexpr std::tuple kTable{Field{"seq", &TableDelta::seq},
+                                     Field{"truncated_to", &TableDelta::truncated_to},
+                                     Field{"appended_first", &TableDelta::appended_first},
+                                     Field{"appended_count", &TableDelta::appended_count}};
+};
+template <>
+struct Fields<Slice> {
+  static constexpr bool kIsRow = true;
+  static constexpr std::tuple kTable{Field{"seq", &Slice::seq}, Field{"first", &Slice::first},
+                                     Field{"count", &Slice::count}, Field{"drafts", &Slice::drafts},
+                                     Field{"samples", &Slice::samples}};
+};
+template <>
+struct Fields<SliceResult> {
+  static constexpr bool kIsRow = true;
+  static constexpr std::tuple kTable{
+      Field{"seq", &SliceResult::seq}, Field{"first_token", &SliceResult::first_token},
+      Field{"token_count", &SliceResult::token_count}, Field{"signal", &SliceResult::signal},
+      Field{"drafts", &SliceResult::drafts}};
+};
+template <>
+struct Fields<StepPlan> {
+  static constexpr bool kIsRow = false;
+  static constexpr std::tuple kTable{
+      Field{"step", &StepPlan::step},         Field{"admitted", &StepPlan::admitted},
+      Field{"resumed", &StepPlan::resumed},   Field{"preempted", &StepPlan::preempted},
+      Field{"finished", &StepPlan::finished}, Field{"copies", &StepPlan::copies},
+      Field{"tables", &StepPlan::tables},     Field{"appended_blocks", &StepPlan::appended_blocks},
+      Field{"slices", &StepPlan::slices},     Field{"decodes", &StepPlan::decodes}};
+};
+template <>
+struct Fields<StepResult> {
+  static constexpr bool kIsRow = false;
+  static constexpr std::tuple kTable{
+      Field{"step", &StepResult::step}, Field{"slices", &StepResult::slices},
+      Field{"tokens", &StepResult::tokens}, Field{"logits", &StepResult::logits}};
+};
+template <>
+struct Fields<SamplingParams> {
+  static constexpr bool kIsRow = false;
+  static constexpr std::tuple kTable{Field{"temperature", &SamplingParams::temperature},
+                                     Field{"seed", &SamplingParams::seed}};
+};
+template <>
+struct Fields<Request> {
+  static constexpr bool kIsRow = false;
+  static constexpr std::tuple kTable{
+      Field{"prompt", &Request::prompt}, Field{"max_new_tokens", &Request::max_new_tokens},
+      Field{"sampling", &Request::sampling}, Field{"ignore_eos", &Request::ignore_eos}};
+};
+template <>
+struct Fields<SchedulerConfig> {
+  static constexpr bool kIsRow = false;
+  static constexpr std::tuple kTable{Field{"num_blocks", &SchedulerConfig::num_blocks},
+                                     Field{"block_size", &SchedulerConfig::block_size},
+                                     Field{"max_batch_size", &SchedulerConfig::max_batch_size}};
+};
+template <>
+struct Fields<SubmitEvent> {
+  static constexpr bool kIsRow = false;
+  static constexpr std::tuple kTable{Field{"seq", &SubmitEvent::seq},
+                                     Field{"request", &SubmitEvent::request}};
+};
+template <>
+struct Fields<CancelEvent> {
+  static constexpr bool kIsRow = false;
+  static constexpr std::tuple kTable{Field{"seq", &CancelEvent::seq},
+                                     Field{"reason", &CancelEvent::reason}};
+};
+
+template <class T>
+concept Record = requires {
+  Fields<T>::kTable;
+};
+
+template <class T>
+inline constexpr std::size_t kFieldCount = std::tuple_size_v<decltype(Fields<T>::kTable)>;
+
+/// Calls visit(field) for the fields of T in order until one call returns false.
+template <Record T, class Visit>
+constexpr bool for_each_field(Visit&& visit) {
+  return std::apply([&](const auto&... field) { return (visit(field) && ...); }, Fields<T>::kTable);
+}
+
+template <class T>
+inline constexpr bool kIsVector = false;
+template <class T>
+inline constexpr bool kIsVector<std::vector<T>> = true;
+template <class T>
+concept Vector = kIsVector<T>;
+
+template <class T>
+inline constexpr bool kIsId = false;
+template <class Tag, class Rep>
+inline constexpr bool kIsId<Id<Tag, Rep>> = true;
+template <class T>
+concept AnyId = kIsId<T>;
+
+/// A list of 64-bit words is a list of digests, written in hexadecimal.
+template <class T>
+inline constexpr bool kIsDigestList = std::is_same_v<T, std::vector<std::uint64_t>>;
+
+/// Enumerator names by value.
+template <class Enum>
+struct Names;
+template <>
+struct Names<PreemptionMode> {
+  static constexpr std::array<std::string_view, 2> kTable{"recompute", "swap"};
+};
+template <>
+struct Names<FinishReason> {
+  static constexpr std::array<std::string_view, 6> kTable{"none", "length",    "eos",
+                                                          "stop", "cancelled", "error"};
+};
+template <>
+struct Names<FinishSignal> {
+  static constexpr std::array<std::string_view, 3> kTable{"none", "eos", "error"};
+};
+
+}  // namespace forge::detail

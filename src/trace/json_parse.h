@@ -1,0 +1,189 @@
+// JSON values as the types of the trace format: the walk over fields.h that checks everything.
+#pragma once
+
+#include <concepts>
+#include <limits>
+#include <string>
+#include <tl/expected.hpp>
+
+#include "fields.h"
+
+namespace forge::detail {
+
+using nlohmann::json;
+
+/// What went wrong and, put together on the way out, where.
+class Fault {
+ public:
+  explicit Fault(std::string message) : message_(std::move(message)) {}
+  Fault within(std::string_view key) && {
+    path_ = std::string(key) + (path_.empty() || path_[0] == '[' ? "" : ".") + path_;
+    return std::move(*this);
+  }
+  Fault at(std::size_t index) && {
+    const std::string part = "[" + std::to_string(index) + "]";
+    path_ = part + (path_.empty() || path_[0] == '[' ? "" : ".") + path_;
+    return std::move(*this);
+  }
+  std::string text() const { return path_.empty() ? message_ : path_ + ": " + message_; }
+
+ private:
+  std::string path_;
+  std::string message_;
+};
+using Parsed = tl::expected<void, Fault>;
+
+inline tl::unexpected<Fault> fault(std::string message) {
+  return tl::unexpected(Fault(std::move(message)));
+}
+
+/// A value as an error shows it: its text if short, else its kind.
+inline std::string shown(const json& value) {
+  if (value.is_string() && value.get_ref<const std::string&>().size() <= 40) {
+    return '"' + value.get_ref<const std::string&>() + '"';
+  }
+  if (value.is_number() || value.is_boolean() || value.is_null()) return value.dump();
+  return value.type_name();
+}
+
+template <std::unsigned_integral T>
+Parsed parse(const json& value, T& out) {
+  constexpr T kMax = std::numeric_limits<T>::max();
+  if (!value.is_number_unsigned() || value.get<std::uint64_t>() > kMax) {
+    return fault(shown(value) + " is not an integer in 0.." + std::to_string(kMax));
+  }
+  out = value.get<T>();
+  return {};
+}
+
+inline Parsed parse(const json& value, bool& out) {
+  if (!value.is_boolean()) return fault(shown(value) + " is neither true nor false");
+  out = value.get<bool>();
+  return {};
+}
+
+inline Parsed parse(const json& value, float& out) {
+  if (value.is_number()) out = static_cast<float>(value.get<double>());
+  if (!value.is_number() || !(out >= 0 && out <= std::numeric_limits<float>::max())) {
+    return fault(shown(value) + " is not a finite number of at least 0");
+  }
+  return {};
+}
+
+template <AnyId T>
+Parsed parse(const json& value, T& out) {
+  return parse(value, out.value);
+}
+
+template <class T>
+requires std::is_enum_v<T> Parsed parse(const json& value, T& out) {
+  constexpr auto& kNames = Names<T>::kTable;
+  std::string accepted;
+  for (std::size_t i = 0; i < kNames.size(); ++i) {
+    if (value.is_string() && value.get_ref<const std::string&>() == kNames[i]) {
+      out = static_cast<T>(i);
+      return {};
+    }
+    accepted += (i == 0 ? "" : ", ") + std::string(kNames[i]);
+  }
+  return fault(shown(value) + " is none of " + accepted);
+}
+
+inline Parsed parse_digest(const json& value, std::uint64_t& out) {
+  const std::string* text = value.get_ptr<const std::string*>();
+  if (text == nullptr || text->size() != 16 ||
+      text->find_first_not_of("0123456789abcdef") != std::string::npos) {
+    return fault(shown(value) + " is not a string of 16 lower-case hexadecimal digits");
+  }
+  out = std::stoull(*text, nullptr, 16);
+  return {};
+}
+
+template <class T>
+Parsed parse(const json& value, std::vector<T>& out);
+template <Record T>
+Parsed parse(const json& value, T& out);
+
+template <Record T>
+Parsed parse_row(const json& value, T& out) {
+  constexpr std::size_t kSize = kFieldCount<T>;
+  if (!value.is_array() || value.size() != kSize) {
+    return fault(shown(value) + " is not an array of " + std::to_string(kSize) + " values");
+  }
+  Parsed result;
+  std::size_t index = 0;
+  for_each_field<T>([&](const auto& field) {
+    result = parse(value[index++], out.*field.member);
+    if (!result) result = tl::unexpected(std::move(result.error()).within(field.name));
+    return result.has_value();
+  });
+  return result;
+}
+
+template <Record T>
+Parsed parse_object(const json& value, T& out) {
+  if (!value.is_object()) return fault(shown(value) + " is not an object");
+  Parsed result;
+  std::size_t known = 0;
+  for_each_field<T>([&](const auto& field) {
+    auto& member = out.*field.member;
+    const auto found = value.find(field.name);
+    if (found != value.end()) {
+      ++known;
+      result = parse(*found, member);
+      if (!result) result = tl::unexpected(std::move(result.error()).within(field.name));
+    } else if (!Vector<std::remove_cvref_t<decltype(member)>>) {
+      result = fault("field '" + std::string(field.name) + "' is missing");
+    }
+    return result.has_value();
+  });
+  if (!result || known == value.size()) return result;
+  for (const auto& item : value.items()) {
+    bool is_known = false;
+    for_each_field<T>([&](const auto& field) {
+      is_known = is_known || field.name == item.key();
+      return true;
+    });
+    if (!is_known) return fault("unknown field '" + item.key().substr(0, 40) + "'");
+  }
+  return result;
+}
+
+template <Record T>
+Parsed parse(const json& value, T& out) {
+  if constexpr (Fields<T>::kIsRow) {
+    return parse_row(value, out);
+  } else {
+    return parse_object(value, out);
+  }
+}
+
+template <class T>
+Parsed parse(const json& value, std::vector<T>& out) {
+  // Empty lists are left out, so that each value has one text.
+  if (!value.is_array() || value.empty()) {
+    return fault(shown(value) + " is not an array of at least 1 element");
+  }
+  out.resize(value.size());
+  for (std::size_t i = 0; i < out.size(); ++i) {
+    Parsed item;
+    if constexpr (kIsDigestList<std::vector<T>>) {
+      item = parse_digest(value[i], out[i]);
+    } else {
+      item = parse(value[i], out[i]);
+    }
+    if (!item) return tl::unexpected(std::move(item.error()).at(i));
+  }
+  return {};
+}
+
+template <class T>
+Parsed parse_member(const json& object, std::string_view key, T& out) {
+  const auto found = object.find(key);
+  if (found == object.end()) return fault("field '" + std::string(key) + "' is missing");
+  Parsed result = parse(*found, out);
+  if (!result) return tl::unexpected(std::move(result.error()).within(key));
+  return result;
+}
+
+}  // namespace forge::detail

@@ -1,0 +1,97 @@
+// Values of the trace format as text, appended to a buffer.
+#pragma once
+
+#include <charconv>
+#include <cmath>
+#include <concepts>
+#include <cstdint>
+#include <string_view>
+#include <vector>
+
+#include "fields.h"
+#include "forge/core/check.h"
+#include "forge/trace/text_buffer.h"
+
+namespace forge::detail {
+
+template <std::unsigned_integral T>
+void append_json(TextBuffer& out, T number) {
+  out.append(number);
+}
+inline void append_json(TextBuffer& out, bool value) {
+  out.append(value ? std::string_view("true") : std::string_view("false"));
+}
+template <AnyId T>
+void append_json(TextBuffer& out, T id) {
+  out.append(id.value);
+}
+template <class T>
+requires std::is_enum_v<T>
+void append_json(TextBuffer& out, T value) {
+  out.append('"');
+  out.append(Names<T>::kTable[static_cast<std::size_t>(value)]);
+  out.append('"');
+}
+
+/// The shortest decimal that a reader of doubles, too, rounds to the same float.
+inline void append_json(TextBuffer& out, float value) {
+  FORGE_CHECK(std::isfinite(value) && value >= 0, "temperature ", value);
+  char text[32];
+  char* end = std::to_chars(text, text + sizeof text, value).ptr;
+  double as_double = 0;
+  std::from_chars(text, end, as_double);
+  if (static_cast<float>(as_double) != value) {
+    end = std::to_chars(text, text + sizeof text, static_cast<double>(value)).ptr;
+  }
+  out.append(std::string_view(text, static_cast<std::size_t>(end - text)));
+}
+
+template <class T>
+void append_json(TextBuffer& out, const std::vector<T>& list);
+
+template <Record T>
+void append_json(TextBuffer& out, const T& record) {
+  constexpr bool kRow = Fields<T>::kIsRow;
+  out.append(kRow ? '[' : '{');
+  bool first = true;
+  for_each_field<T>([&](const auto& field) {
+    const auto& value = record.*field.member;
+    if constexpr (Vector<std::remove_cvref_t<decltype(value)>>) {
+      if (value.empty()) return true;
+    }
+    if (!first) out.append(',');
+    first = false;
+    if constexpr (!kRow) {
+      out.append('"');
+      out.append(field.name);
+      out.append(std::string_view("\":"));
+    }
+    append_json(out, value);
+    return true;
+  });
+  out.append(kRow ? ']' : '}');
+}
+
+inline void append_json_digest(TextBuffer& out, std::uint64_t digest) {
+  out.append('"');
+  out.append_hex(digest);
+  out.append('"');
+}
+
+template <class T>
+void append_json(TextBuffer& out, const std::vector<T>& list) {
+  out.append('[');
+  bool first = true;
+  for (const T& item : list) {
+    if (!first) out.append(',');
+    first = false;
+    if constexpr (kIsDigestList<std::vector<T>>) {
+      append_json_digest(out, item);
+    } else {
+      append_json(out, item);
+    }
+  }
+  out.append(']');
+}
+
+}  // namespace forge::detail

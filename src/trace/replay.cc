@@ -1,0 +1,122 @@
+#include "forge/trace/replay.h"
+
+#include "forge/core/scheduler.h"
+#include "forge/trace/trace_json.h"
+
+namespace forge {
+namespace {
+
+Difference prefixed(std::string_view prefix, Difference difference) {
+  difference.field = std::string(prefix) + "." + difference.field;
+  return difference;
+}
+
+class Replay {
+ public:
+  Replay(TraceReader& trace, Executor& executor, std::uint32_t vocabulary_size)
+      : trace_(trace),
+        executor_(executor),
+        vocabulary_size_(vocabulary_size),
+        scheduler_(trace.header().scheduler) {}
+
+  tl::expected<ReplayReport, TraceError> run() {
+    while (!report_.difference) {
+      auto event = trace_.next();
+      if (!event) return tl::unexpected(event.error());
+      if (!*event) break;
+      const auto done = std::visit([&](const auto& e) { return follow(e); }, **event);
+      if (!done) return tl::unexpected(done.error());
+    }
+    return report_;
+  }
+
+ private:
+  using Followed = tl::expected<void, TraceError>;
+
+  Followed follow(const SubmitEvent& event) {
+    for (const TokenId token : event.request.prompt) {
+      if (token.value >= vocabulary_size_) {
+        return tl::unexpected(trace_.error_here(
+            "submit.request.prompt: token " + std::to_string(token.value) + " is not in 0.." +
+            std::to_string(vocabulary_size_ - 1) + ", the target's vocabulary"));
+      }
+    }
+    const auto seq = scheduler_.submit(event.request);
+    const std::string expected = std::to_string(event.seq.value);
+    if (!seq) {
+      differ({"submit", "taken as sequence " + expected, "refused: " + to_string(seq.error())});
+    } else if (*seq != event.seq) {
+      differ({"submit.seq", expected, std::to_string(seq->value)});
+    } else {
+      executor_.begin(*seq, event.request);
+    }
+    return {};
+  }
+
+  Followed follow(const CancelEvent& event) {
+    if (!scheduler_.cancel(event.seq, event.reason)) {
+      differ({"cancel.seq", std::to_string(event.seq.value), "no such sequence"});
+    }
+    return {};
+  }
+
+  Followed follow(const StepEvent& recorded) {
+    const StepPlan& plan = scheduler_.schedule();
+    next_step_ = plan.step;
+    if (auto difference = first_difference(recorded.plan, plan)) {
+      differ(prefixed("step", *std::move(difference)));
+      return {};
+    }
+    std::string target_error;
+    if (const auto done = executor_.execute(plan, result_); !done) {
+      target_error = done.error().message;
+      fail(plan);
+    }
+    if (auto difference = first_difference(recorded.result, result_)) {
+      differ(prefixed("result", *std::move(difference)), std::move(target_error));
+      return {};
+    }
+    scheduler_.commit(plan, result_);
+    const std::uint64_t link = run_.add(plan, result_);
+    if (link != recorded.link) {
+      differ({"link", digest_text(recorded.link), digest_text(link)});
+      return {};
+    }
+    ++report_.steps;
+    report_.digest = link;
+    next_step_ = StepId{plan.step.value + 1};
+    return {};
+  }
+
+  /// A step that the target could not run ends its sequences, as it did when recorded.
+  void fail(const StepPlan& plan) {
+    result_.clear();
+    result_.step = plan.step;
+    for (const Slice& slice : plan.slices) {
+      result_.slices.push_back({.seq = slice.seq, .signal = FinishSignal::error});
+    }
+  }
+
+  void differ(Difference difference, std::string target_error = "") {
+    report_.difference = {next_step_, trace_.line(), std::move(difference),
+                          std::move(target_error)};
+  }
+
+  TraceReader& trace_;
+  Executor& executor_;
+  std::uint32_t vocabulary_size_;
+  Scheduler scheduler_;
+  StepResult result_;
+  RunDigest run_;
+  StepId next_step_;
+  ReplayReport report_;
+};
+
+}  // namespace
+
+tl::expected<ReplayReport, TraceError> replay(TraceReader& trace, Executor& executor,
+                                              std::uint32_t vocabulary_size) {
+  return Replay(trace, executor, vocabulary_size).run();
+}
+
+}  // namespace forge

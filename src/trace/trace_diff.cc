@@ -1,0 +1,144 @@
+#include "forge/trace/trace_diff.h"
+
+#include <algorithm>
+#include <sstream>
+
+#include "forge/trace/trace_json.h"
+#include "json_text.h"
+
+namespace forge {
+namespace {
+
+using Result = std::optional<Difference>;
+
+template <class T>
+std::string text_of(const T& value) {
+  TextBuffer out;
+  detail::append_json(out, value);
+  return std::string(out.view());
+}
+
+std::string joined(const std::string& path, std::string_view name) {
+  return path.empty() ? std::string(name) : path + "." + std::string(name);
+}
+
+template <class T>
+Result compare_values(const std::string& path, const T& left, const T& right) {
+  if (left == right) return std::nullopt;
+  if constexpr (detail::Record<T>) {
+    Result result;
+    detail::for_each_field<T>([&](const auto& field) {
+      result = compare_values(joined(path, field.name), left.*field.member, right.*field.member);
+      return !result;
+    });
+    return result;
+  } else if constexpr (detail::Vector<T>) {
+    const std::size_t common = std::min(left.size(), right.size());
+    for (std::size_t i = 0; i < common; ++i) {
+      const std::string element = path + "[" + std::to_string(i) + "]";
+      if constexpr (detail::kIsDigestList<T>) {
+        if (left[i] != right[i]) {
+          return Difference{element, digest_text(left[i]), digest_text(right[i])};
+        }
+      } else if (Result result = compare_values(element, left[i], right[i])) {
+        return result;
+      }
+    }
+    return Difference{path + ".size", std::to_string(left.size()), std::to_string(right.size())};
+  } else {
+    return Difference{path, text_of(left), text_of(right)};
+  }
+}
+
+std::string kind_of(const TraceEvent& event) {
+  static constexpr const char* kKinds[] = {"submit", "cancel", "step"};
+  return kKinds[event.index()];
+}
+
+Result compare_steps(const StepEvent& left, const StepEvent& right) {
+  if (Result plan = compare_values("step", left.plan, right.plan)) return plan;
+  if (Result result = compare_values("result", left.result, right.result)) return result;
+  if (left.link == right.link) return std::nullopt;
+  return Difference{"link", digest_text(left.link), digest_text(right.link)};
+}
+
+/// Reads both traces in step.
+class Comparison {
+ public:
+  Comparison(TraceReader& left, TraceReader& right) : left_(left), right_(right) {}
+
+  tl::expected<TraceComparison, ComparisonError> run() {
+    outcome_.header = first_difference(left_.header(), right_.header());
+    while (true) {
+      auto a = left_.next();
+      if (!a) return tl::unexpected(ComparisonError{true, a.error()});
+      auto b = right_.next();
+      if (!b) return tl::unexpected(ComparisonError{false, b.error()});
+      if (!*a && !*b) return outcome_;
+      if (Result difference = compare_events(*a, *b)) {
+        outcome_.event = {next_step_, left_.line(), right_.line(), *std::move(difference)};
+        return outcome_;
+      }
+      if (const auto* step = std::get_if<StepEvent>(&**a)) {
+        ++outcome_.equal_steps;
+        next_step_ = StepId{step->plan.step.value + 1};
+      }
+    }
+  }
+
+ private:
+  static Result compare_events(const std::optional<TraceEvent>& a,
+                               const std::optional<TraceEvent>& b) {
+    if (a && b) return first_difference(*a, *b);
+    return Difference{"event", a ? kind_of(*a) : "end of trace", b ? kind_of(*b) : "end of trace"};
+  }
+
+  TraceReader& left_;
+  TraceReader& right_;
+  TraceComparison outcome_;
+  StepId next_step_;
+};
+
+}  // namespace
+
+std::string to_string(const Difference& difference) {
+  return difference.field + ": " + difference.left + " against " + difference.right;
+}
+
+Result first_difference(const StepPlan& left, const StepPlan& right) {
+  return compare_values("", left, right);
+}
+
+Result first_difference(const StepResult& left, const StepResult& right) {
+  return compare_values("", left, right);
+}
+
+Result first_difference(const TraceHeader& left, const TraceHeader& right) {
+  if (Result result = compare_values("scheduler", left.scheduler, right.scheduler)) return result;
+  if (left.target == right.target) return std::nullopt;
+  const auto patch = nlohmann::json::diff(left.target, right.target);
+  std::string path = patch[0]["path"].get<std::string>();
+  const nlohmann::json::json_pointer pointer(path);
+  const auto text = [&](const nlohmann::json& target) {
+    return target.contains(pointer) ? target[pointer].dump() : std::string("absent");
+  };
+  std::replace(path.begin(), path.end(), '/', '.');
+  return Difference{"target" + path, text(left.target), text(right.target)};
+}
+
+Result first_difference(const TraceEvent& left, const TraceEvent& right) {
+  if (left.index() != right.index()) return Difference{"event", kind_of(left), kind_of(right)};
+  if (const auto* step = std::get_if<StepEvent>(&left)) {
+    return compare_steps(*step, std::get<StepEvent>(right));
+  }
+  if (const auto* submit = std::get_if<SubmitEvent>(&left)) {
+    return compare_values("submit", *submit, std::get<SubmitEvent>(right));
+  }
+  return compare_values("cancel", std::get<CancelEvent>(left), std::get<CancelEvent>(right));
+}
+
+tl::expected<TraceComparison, ComparisonError> compare(TraceReader& left, TraceReader& right) {
+  return Comparison(left, right).run();
+}
+
+}  // namespace forge

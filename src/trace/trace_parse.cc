@@ -1,0 +1,131 @@
+#include "forge/trace/trace_json.h"
+#include "json_parse.h"
+
+namespace forge {
+namespace {
+
+using detail::Fault;
+using detail::fault;
+using detail::parse_digest;
+using detail::parse_member;
+using detail::Parsed;
+using detail::shown;
+using nlohmann::json;
+
+/// The rule for [first, first + count) of a list of `size`.
+Parsed check_range(std::uint64_t first, std::uint64_t count, std::size_t size) {
+  if (first + count <= size) return {};
+  return fault("[" + std::to_string(first) + ", " + std::to_string(first + count) +
+               ") is not inside a list of " + std::to_string(size));
+}
+
+Parsed check_ranges(const StepPlan& plan) {
+  for (std::size_t i = 0; i < plan.tables.size(); ++i) {
+    const TableDelta& t = plan.tables[i];
+    Parsed range = check_range(t.appended_first, t.appended_count, plan.appended_blocks.size());
+    if (!range) return tl::unexpected(std::move(range.error()).at(i).within("step.tables"));
+  }
+  if (plan.decodes > plan.slices.size()) {
+    return fault("step.decodes: " + std::to_string(plan.decodes) + " is not in 0.." +
+                 std::to_string(plan.slices.size()) + ", the number of slices");
+  }
+  return {};
+}
+
+Parsed check_ranges(const StepResult& result) {
+  for (std::size_t i = 0; i < result.slices.size(); ++i) {
+    const SliceResult& s = result.slices[i];
+    Parsed range = check_range(s.first_token, s.token_count, result.tokens.size());
+    if (!range) return tl::unexpected(std::move(range.error()).at(i).within("result.slices"));
+  }
+  if (!result.logits.empty() && result.logits.size() != result.tokens.size()) {
+    return fault("result.logits: " + std::to_string(result.logits.size()) + " digests for " +
+                 std::to_string(result.tokens.size()) + " tokens");
+  }
+  return {};
+}
+
+tl::expected<TraceEvent, Fault> parse_step(const json& line) {
+  StepEvent event;
+  Parsed parsed = parse_member(line, "step", event.plan);
+  if (parsed) parsed = parse_member(line, "result", event.result);
+  if (parsed) {
+    const auto link = line.find("link");
+    parsed = link == line.end() ? Parsed(fault("field 'link' is missing"))
+                                : parse_digest(*link, event.link);
+  }
+  if (parsed) parsed = check_ranges(event.plan);
+  if (parsed) parsed = check_ranges(event.result);
+  if (!parsed) return tl::unexpected(parsed.error());
+  return event;
+}
+
+template <class Event>
+tl::expected<TraceEvent, Fault> parse_as(const json& line, std::string_view key) {
+  Event event;
+  if (Parsed parsed = parse_member(line, key, event); !parsed) {
+    return tl::unexpected(parsed.error());
+  }
+  return event;
+}
+
+tl::expected<TraceEvent, Fault> parse_event(const json& line) {
+  if (line.is_object() && line.size() == 1 && line.contains("submit")) {
+    return parse_as<SubmitEvent>(line, "submit");
+  }
+  if (line.is_object() && line.size() == 1 && line.contains("cancel")) {
+    auto event = parse_as<CancelEvent>(line, "cancel");
+    if (event && std::get<CancelEvent>(*event).reason == FinishReason::none) {
+      return fault("cancel.reason: \"none\" is not a reason to cancel");
+    }
+    return event;
+  }
+  if (line.is_object() && line.size() == 3 && line.contains("step")) return parse_step(line);
+  return fault(shown(line) +
+               " is not an event: {\"submit\"}, {\"cancel\"} or "
+               "{\"step\",\"result\",\"link\"}");
+}
+
+Parsed check_config(const SchedulerConfig& config) {
+  Parsed result;
+  detail::for_each_field<SchedulerConfig>([&](const auto& field) {
+    const std::uint32_t value = config.*field.member;
+    const std::uint32_t largest = kLargestTraceScheduler.*field.member;
+    if (value < 1 || value > largest) {
+      result = fault("scheduler." + std::string(field.name) + ": " + std::to_string(value) +
+                     " is not in 1.." + std::to_string(largest));
+    }
+    return result.has_value();
+  });
+  return result;
+}
+
+}  // namespace
+
+tl::expected<TraceHeader, std::string> header_from_json(const json& line) {
+  if (!line.is_object() || !line.contains("forge_trace")) {
+    return tl::unexpected(std::string("not a Forge trace: the first line has no \"forge_trace\""));
+  }
+  std::uint64_t version = 0;
+  Parsed parsed = parse_member(line, "forge_trace", version);
+  if (parsed && version != kTraceVersion) {
+    parsed = fault("forge_trace: version " + std::to_string(version) + "; this program reads " +
+                   std::to_string(kTraceVersion));
+  }
+  TraceHeader header;
+  if (parsed) parsed = parse_member(line, "scheduler", header.scheduler);
+  if (parsed) parsed = check_config(header.scheduler);
+  if (parsed && !line.contains("target")) parsed = fault("field 'target' is missing");
+  if (parsed && line.size() != 3) parsed = fault("the header has unknown fields");
+  if (!parsed) return tl::unexpected(parsed.error().text());
+  header.target = line["target"];
+  return header;
+}
+
+tl::expected<TraceEvent, std::string> event_from_json(const json& line) {
+  auto event = parse_event(line);
+  if (!event) return tl::unexpected(event.error().text());
+  return *std::move(event);
+}
+
+}  // namespace forge

@@ -1,0 +1,144 @@
+#include "forge/trace/trace_show.h"
+
+#include <array>
+#include <ostream>
+#include <string>
+#include <vector>
+
+#include "forge/trace/block_map.h"
+#include "forge/trace/trace_json.h"
+
+namespace forge {
+namespace {
+
+constexpr std::size_t kMapWidth = 64;       // blocks a line below the row
+constexpr std::size_t kMapWidthInRow = 24;  // largest map at the end of the row
+
+enum Column { kStep, kAdmitted, kResumed, kPreempted, kFinished, kSlices, kBlocks, kColumns };
+constexpr std::array<const char*, kColumns> kTitles{"step",     "admitted", "resumed", "preempted",
+                                                    "finished", "slices",   "blocks"};
+// With two spaces in between, 76 columns before the map; slices take its place where it is below.
+constexpr std::array<std::size_t, kColumns> kWidths{6, 8, 8, 9, 12, 21, kMapWidthInRow};
+constexpr std::size_t kSlicesAlone = kWidths[kSlices] + kMapWidthInRow;
+
+/// Words of one cell.
+using Cell = std::vector<std::string>;
+using Row = std::array<Cell, kColumns>;
+
+/// Words broken into lines of at most `width`; a longer word is broken too.
+std::vector<std::string> wrap(const Cell& words, std::size_t width) {
+  std::vector<std::string> lines;
+  for (std::string word : words) {
+    if (!lines.empty() && lines.back().size() + 1 + word.size() <= width) {
+      lines.back() += ' ' + word;
+      continue;
+    }
+    for (; word.size() > width; word.erase(0, width)) lines.push_back(word.substr(0, width));
+    lines.push_back(word);
+  }
+  return lines;
+}
+
+std::string number(std::uint64_t value) { return std::to_string(value); }
+
+std::string text_of(const Slice& slice) {
+  std::string text = number(slice.seq.value);
+  text += ':' + number(slice.first);
+  text += '+' + number(slice.count);
+  if (slice.drafts > 0) text += '/' + number(slice.drafts);
+  return text;
+}
+
+Row row_of(const StepPlan& plan) {
+  Row row;
+  row[kStep] = {number(plan.step.value)};
+  for (const SeqId seq : plan.admitted) row[kAdmitted].push_back(number(seq.value));
+  for (const SeqId seq : plan.resumed) row[kResumed].push_back(number(seq.value));
+  for (const Preemption& p : plan.preempted) row[kPreempted].push_back(number(p.seq.value));
+  for (const Finish& f : plan.finished) {
+    row[kFinished].push_back(number(f.seq.value) + ' ' + std::string(name(f.reason)));
+  }
+  for (const Slice& slice : plan.decode_batch()) row[kSlices].push_back(text_of(slice));
+  for (const Slice& slice : plan.prefill_batch()) row[kSlices].push_back(text_of(slice) + "*");
+  return row;
+}
+
+class Table {
+ public:
+  Table(std::ostream& out, std::uint32_t num_blocks)
+      : out_(out), map_in_row_(num_blocks <= kMapWidthInRow) {}
+
+  void header() {
+    Row titles;
+    for (std::size_t c = 0; c < columns(); ++c) titles[c] = {kTitles[c]};
+    print(titles);
+  }
+
+  void step(const StepPlan& plan, const BlockMap& map) {
+    Row row = row_of(plan);
+    if (map_in_row_) row[kBlocks] = {map.text()};
+    print(row);
+    if (map_in_row_) return;
+    const std::string text = map.text();
+    for (std::size_t first = 0; first < text.size(); first += kMapWidth) {
+      std::string label = number(first);
+      label.insert(0, kWidths[kStep] + 2 + kWidths[kAdmitted] - label.size(), ' ');
+      out_ << label << "  " << text.substr(first, kMapWidth) << '\n';
+    }
+  }
+
+ private:
+  std::size_t columns() const { return kColumns - (map_in_row_ ? std::size_t{0} : std::size_t{1}); }
+  std::size_t width(std::size_t column) const {
+    return column == kSlices && !map_in_row_ ? kSlicesAlone : kWidths[column];
+  }
+
+  void print(const Row& row) {
+    std::array<std::vector<std::string>, kColumns> lines;
+    std::size_t height = 0;
+    for (std::size_t c = 0; c < columns(); ++c) {
+      lines[c] = wrap(row[c], width(c));
+      height = std::max(height, lines[c].size());
+    }
+    for (std::size_t y = 0; y < height; ++y) {
+      std::string text;
+      for (std::size_t c = 0; c < columns(); ++c) {
+        std::string cell = y < lines[c].size() ? lines[c][y] : std::string();
+        const std::size_t padding = width(c) - cell.size();
+        cell.insert(c == kStep ? 0 : cell.size(), padding, ' ');
+        text += (c == 0 ? "" : "  ") + cell;
+      }
+      text.erase(text.find_last_not_of(' ') + 1);
+      out_ << text << '\n';
+    }
+  }
+
+  std::ostream& out_;
+  bool map_in_row_;
+};
+
+}  // namespace
+
+tl::expected<std::uint64_t, TraceError> show(TraceReader& trace, const StepRange& range,
+                                             std::ostream& out) {
+  BlockMap map(trace.header().scheduler.num_blocks);
+  Table table(out, map.num_blocks());
+  std::uint64_t shown = 0;
+  while (true) {
+    const auto event = trace.next();
+    if (!event) return tl::unexpected(event.error());
+    if (!*event) return shown;
+    const auto* step = std::get_if<StepEvent>(&**event);
+    if (step == nullptr) continue;
+    if (step->plan.step.value > range.to) return shown;
+    if (const auto applied = map.apply(step->plan); !applied) {
+      return tl::unexpected(
+          trace.error_here("step " + number(step->plan.step.value) + ": " + applied.error()));
+    }
+    if (step->plan.step.value < range.from) continue;
+    if (shown++ == 0) table.header();
+    table.step(step->plan, map);
+  }
+}
+
+}  // namespace forge

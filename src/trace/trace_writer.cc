@@ -1,0 +1,114 @@
+#include "forge/trace/trace_writer.h"
+
+#include <ostream>
+
+#include "forge/trace/trace_json.h"
+#include "json_text.h"
+
+namespace forge {
+namespace {
+
+using detail::append_json;
+
+void append_header(TextBuffer& out, const TraceHeader& header) {
+  out.append(std::string_view("{\"forge_trace\":"));
+  out.append(kTraceVersion);
+  out.append(std::string_view(",\"scheduler\":"));
+  append_json(out, header.scheduler);
+  out.append(std::string_view(",\"target\":"));
+  out.append(header.target.dump());
+  out.append('}');
+}
+
+void append_submit(TextBuffer& out, SeqId seq, const Request& request) {
+  out.append(std::string_view("{\"submit\":{\"seq\":"));
+  append_json(out, seq);
+  out.append(std::string_view(",\"request\":"));
+  append_json(out, request);
+  out.append(std::string_view("}}"));
+}
+
+void append_cancel(TextBuffer& out, const CancelEvent& event) {
+  out.append(std::string_view("{\"cancel\":"));
+  append_json(out, event);
+  out.append('}');
+}
+
+void append_step(TextBuffer& out, const StepPlan& plan, const StepResult& result,
+                 std::uint64_t link) {
+  out.append(std::string_view("{\"step\":"));
+  append_json(out, plan);
+  out.append(std::string_view(",\"result\":"));
+  append_json(out, result);
+  out.append(std::string_view(",\"link\":"));
+  detail::append_json_digest(out, link);
+  out.append('}');
+}
+
+struct AppendEvent {
+  TextBuffer& out;
+  void operator()(const SubmitEvent& e) const { append_submit(out, e.seq, e.request); }
+  void operator()(const CancelEvent& e) const { append_cancel(out, e); }
+  void operator()(const StepEvent& e) const { append_step(out, e.plan, e.result, e.link); }
+};
+
+template <class Enum>
+std::string_view name_of(Enum value) {
+  return detail::Names<Enum>::kTable[static_cast<std::size_t>(value)];
+}
+
+}  // namespace
+
+TraceWriter::TraceWriter(std::ostream& out, const TraceHeader& header) : out_(out) {
+  append_header(line_, header);
+  end_line();
+}
+
+void TraceWriter::submit(SeqId seq, const Request& request) {
+  append_submit(line_, seq, request);
+  end_line();
+}
+
+void TraceWriter::cancel(SeqId seq, FinishReason reason) {
+  append_cancel(line_, {seq, reason});
+  end_line();
+}
+
+void TraceWriter::step(const StepPlan& plan, const StepResult& result) {
+  append_step(line_, plan, result, run_.add(plan, result));
+  ++steps_;
+  end_line();
+}
+
+void TraceWriter::end_line() {
+  line_.append('\n');
+  const std::string_view text = line_.view();
+  out_.write(text.data(), static_cast<std::streamsize>(text.size()));
+  line_.clear();
+}
+
+bool TraceWriter::flush() { return static_cast<bool>(out_.flush()); }
+
+std::string to_json_line(const TraceHeader& header) {
+  TextBuffer out;
+  append_header(out, header);
+  return std::string(out.view());
+}
+
+std::string to_json_line(const TraceEvent& event) {
+  TextBuffer out;
+  std::visit(AppendEvent{out}, event);
+  return std::string(out.view());
+}
+
+std::string digest_text(std::uint64_t digest) {
+  TextBuffer out;
+  out.append_hex(digest);
+  return std::string(out.view());
+}
+
+std::string_view name(PreemptionMode mode) { return name_of(mode); }
+std::string_view name(FinishReason reason) { return name_of(reason); }
+std::string_view name(FinishSignal signal) { return name_of(signal); }
+
+}  // namespace forge

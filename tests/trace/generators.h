@@ -1,0 +1,101 @@
+// Random values of the trace format for rapidcheck: any that satisfy the rules of trace_json.h,
+// not only those that a scheduler would produce.
+#pragma once
+
+#include <rapidcheck.h>
+
+#include <bit>
+#include <cmath>
+
+#include "forge/trace/trace_event.h"
+
+namespace forge::testing {
+
+template <class IdType>
+rc::Gen<std::vector<IdType>> ids() {
+  using Rep = decltype(IdType::value);
+  return rc::gen::container<std::vector<IdType>>(
+      rc::gen::map(rc::gen::arbitrary<Rep>(), [](Rep value) { return IdType{value}; }));
+}
+
+inline std::uint32_t any_u32() { return *rc::gen::arbitrary<std::uint32_t>(); }
+inline SeqId any_seq() { return SeqId{*rc::gen::arbitrary<std::uint64_t>()}; }
+template <class T>
+std::vector<T> any_list(auto make) {
+  std::vector<T> list(*rc::gen::inRange<std::size_t>(0, 5));
+  for (T& item : list) item = make();
+  return list;
+}
+
+inline float any_temperature() {
+  float value = std::bit_cast<float>(any_u32() & 0x7fffffffu);
+  return std::isfinite(value) ? value : 0.7F;
+}
+
+inline StepPlan any_plan() {
+  StepPlan plan;
+  plan.step = StepId{*rc::gen::arbitrary<std::uint64_t>()};
+  plan.admitted = *ids<SeqId>();
+  plan.resumed = *ids<SeqId>();
+  plan.preempted = any_list<Preemption>([] {
+    return Preemption{any_seq(), PreemptionMode{*rc::gen::inRange<std::uint8_t>(0, 2)}};
+  });
+  plan.finished = any_list<Finish>([] {
+    return Finish{any_seq(), FinishReason{*rc::gen::inRange<std::uint8_t>(0, 6)}};
+  });
+  plan.copies = any_list<BlockCopy>([] {
+    return BlockCopy{BlockId{any_u32()}, BlockId{any_u32()}};
+  });
+  plan.appended_blocks = *ids<BlockId>();
+  const auto blocks = static_cast<std::uint32_t>(plan.appended_blocks.size());
+  plan.tables = any_list<TableDelta>([&] {
+    const auto first = *rc::gen::inRange<std::uint32_t>(0, blocks + 1);
+    const auto count = *rc::gen::inRange<std::uint32_t>(0, blocks - first + 1);
+    return TableDelta{any_seq(), any_u32(), first, count};
+  });
+  plan.slices = any_list<Slice>([] {
+    return Slice{any_seq(), any_u32(), any_u32(), any_u32(), *rc::gen::arbitrary<bool>()};
+  });
+  plan.decodes =
+      *rc::gen::inRange<std::uint32_t>(0, static_cast<std::uint32_t>(plan.slices.size()) + 1);
+  return plan;
+}
+
+inline StepResult any_result() {
+  StepResult result;
+  result.step = StepId{*rc::gen::arbitrary<std::uint64_t>()};
+  result.tokens = *ids<TokenId>();
+  const auto tokens = static_cast<std::uint32_t>(result.tokens.size());
+  result.slices = any_list<SliceResult>([&] {
+    const auto first = *rc::gen::inRange<std::uint32_t>(0, tokens + 1);
+    const auto count = *rc::gen::inRange<std::uint32_t>(0, tokens - first + 1);
+    return SliceResult{any_seq(), first, count, FinishSignal{*rc::gen::inRange<std::uint8_t>(0, 3)},
+                       any_u32()};
+  });
+  if (*rc::gen::arbitrary<bool>()) {
+    for (std::uint32_t i = 0; i < tokens; ++i) {
+      result.logits.push_back(*rc::gen::arbitrary<std::uint64_t>());
+    }
+  }
+  return result;
+}
+
+inline Request any_request() {
+  return {.prompt = *ids<TokenId>(),
+          .max_new_tokens = any_u32(),
+          .sampling = {any_temperature(), *rc::gen::arbitrary<std::uint64_t>()},
+          .ignore_eos = *rc::gen::arbitrary<bool>()};
+}
+
+inline TraceEvent any_event() {
+  switch (*rc::gen::inRange(0, 3)) {
+    case 0:
+      return SubmitEvent{any_seq(), any_request()};
+    case 1:
+      return CancelEvent{any_seq(), FinishReason{*rc::gen::inRange<std::uint8_t>(1, 6)}};
+    default:
+      return StepEvent{any_plan(), any_result(), *rc::gen::arbitrary<std::uint64_t>()};
+  }
+}
+
+}  // namespace forge::testing

@@ -1,0 +1,125 @@
+#include "forge/trace/replay.h"
+
+#include <gtest/gtest.h>
+
+#include <sstream>
+
+#include "forge/trace/trace_json.h"
+#include "trace/recorded_run.h"
+
+namespace forge {
+namespace {
+
+using testing::HashExecutor;
+using testing::joined;
+using testing::lines_of;
+using testing::replaced;
+using testing::small_trace;
+
+tl::expected<ReplayReport, TraceError> replay_text(const std::string& text,
+                                                   HashExecutor executor = {}) {
+  std::istringstream in(text);
+  auto reader = TraceReader::open(in);
+  if (!reader) return tl::unexpected(reader.error());
+  return replay(*reader, executor, HashExecutor::kVocabulary);
+}
+
+std::string difference_of(const std::string& text) {
+  const auto report = replay_text(text);
+  if (!report) return "error: " + report.error().message;
+  if (!report->difference) return "none";
+  return "step " + std::to_string(report->difference->step.value) + ": " +
+         to_string(report->difference->difference);
+}
+
+TEST(Replay, a_recorded_run_replays_to_its_digest) {
+  const std::string text = small_trace();
+  ASSERT_NE(text.find("preempted"), std::string::npos);
+  const auto report = replay_text(text).value();
+  EXPECT_FALSE(report.difference);
+  const std::string last = lines_of(text).back();
+  EXPECT_NE(last.find(digest_text(report.digest)), std::string::npos);
+}
+
+TEST(Replay, a_run_with_drafts_replays) {
+  HashExecutor executor;
+  executor.drafts = 4;
+  const std::string text =
+      testing::record({{.num_blocks = 12, .block_size = 2, .max_batch_size = 4}},
+                      std::vector<Request>(6, testing::request(3, 12)), executor);
+  EXPECT_FALSE(replay_text(text, executor)->difference);
+}
+
+TEST(Replay, a_changed_plan_is_found_at_its_step_and_not_executed) {
+  auto lines = lines_of(small_trace());
+  std::string& line = lines[testing::line_of_step(lines, 2)];
+  line = replaced(line, "\"slices\":[[1,", "\"slices\":[[2,");
+  std::istringstream in(joined(lines));
+  auto reader = TraceReader::open(in).value();
+  HashExecutor executor;
+  const auto report = replay(reader, executor, HashExecutor::kVocabulary).value();
+  ASSERT_TRUE(report.difference);
+  EXPECT_EQ(report.difference->step, StepId{2});
+  EXPECT_EQ(report.difference->line, testing::line_of_step(lines, 2) + 1);
+  EXPECT_EQ(to_string(report.difference->difference), "step.slices[0].seq: 2 against 1");
+  EXPECT_EQ(report.steps, 2u);
+  EXPECT_EQ(executor.executed_steps, 2u);
+}
+
+TEST(Replay, changed_tokens_logits_and_links_are_found_at_their_step) {
+  const auto changed = [](const std::string& from, const std::string& to) {
+    auto lines = lines_of(small_trace());
+    std::string& line = lines[testing::line_of_step(lines, 1)];
+    line = replaced(line, from, to);
+    return difference_of(joined(lines));
+  };
+  EXPECT_EQ(changed("\"tokens\":[", "\"tokens\":[1").substr(0, 26), "step 1: result.tokens[0]: ");
+  EXPECT_EQ(changed("\"link\":\"", "\"link\":\"0000000000000000\",\"x\":\"").substr(0, 6),
+            "error:");
+  std::string digest = "\"logits\":[\"";
+  auto lines = lines_of(small_trace());
+  std::string& line = lines[testing::line_of_step(lines, 1)];
+  char& digit = line[line.find(digest) + digest.size()];
+  digit = digit == '0' ? '1' : '0';
+  EXPECT_EQ(difference_of(joined(lines)).substr(0, 26), "step 1: result.logits[0]: ");
+  lines = lines_of(small_trace());
+  std::string& again = lines[testing::line_of_step(lines, 1)];
+  char& link_digit = again[again.size() - 3];
+  link_digit = link_digit == '0' ? '1' : '0';
+  EXPECT_EQ(difference_of(joined(lines)).substr(0, 14), "step 1: link: ");
+}
+
+TEST(Replay, changed_submissions_and_cancellations_are_differences) {
+  const std::string text = small_trace();
+  EXPECT_EQ(difference_of(replaced(text, "{\"submit\":{\"seq\":2,", "{\"submit\":{\"seq\":5,")),
+            "step 0: submit.seq: 5 against 2");
+  EXPECT_EQ(difference_of(replaced(text, "{\"cancel\":{\"seq\":3,", "{\"cancel\":{\"seq\":9,")),
+            "step 2: cancel.seq: 9 against no such sequence");
+  EXPECT_EQ(difference_of(replaced(text, "\"max_new_tokens\":4", "\"max_new_tokens\":5")),
+            "step 0: submit: taken as sequence 1 against refused: prompt of 2 tokens plus "
+            "max_new_tokens 5 exceeds the KV cache of 6 tokens");
+}
+
+TEST(Replay, tokens_outside_the_vocabulary_never_reach_the_target) {
+  EXPECT_EQ(difference_of(replaced(small_trace(), "\"prompt\":[5,", "\"prompt\":[320,")),
+            "error: submit.request.prompt: token 320 is not in 0..319, the target's vocabulary");
+}
+
+TEST(Replay, a_failed_step_replays_on_a_target_that_fails_likewise) {
+  HashExecutor executor;
+  executor.failing_steps = {2};
+  const std::string text =
+      testing::record({{.num_blocks = 8, .block_size = 4, .max_batch_size = 2}},
+                      std::vector<Request>(4, testing::request(3, 4)), executor);
+  EXPECT_FALSE(replay_text(text, executor)->difference);
+  const auto healthy = replay_text(text).value();
+  ASSERT_TRUE(healthy.difference);
+  EXPECT_EQ(healthy.difference->step, StepId{2});
+
+  const auto failing = replay_text(small_trace(), executor).value();
+  ASSERT_TRUE(failing.difference);
+  EXPECT_EQ(failing.difference->target_error, "the device is on fire");
+}
+
+}  // namespace
+}  // namespace forge

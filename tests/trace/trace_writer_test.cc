@@ -1,0 +1,76 @@
+#include "forge/trace/trace_writer.h"
+
+#include <gtest/gtest.h>
+
+#include <sstream>
+
+#include "forge/trace/trace_json.h"
+#include "trace/recorded_run.h"
+
+namespace forge {
+namespace {
+
+const TraceHeader kHeader{{.num_blocks = 6, .block_size = 1, .max_batch_size = 4}};
+
+/// Takes the first `room` bytes, then fails, as a full disk does.
+class FullDisk : public std::streambuf {
+ public:
+  explicit FullDisk(std::streamsize room) : room_(room) {}
+
+ protected:
+  std::streamsize xsputn(const char*, std::streamsize n) override {
+    const std::streamsize taken = std::min(n, room_);
+    room_ -= taken;
+    return taken;
+  }
+  int overflow(int) override { return traits_type::eof(); }
+
+ private:
+  std::streamsize room_;
+};
+
+TEST(TraceWriter, writes_the_header_and_a_line_an_event) {
+  std::ostringstream out;
+  TraceWriter writer(out, kHeader);
+  const Request request = testing::request(2, 4);
+  StepPlan plan;
+  plan.slices = {{SeqId{1}, 0, 2, 0, true}};
+  StepResult result;
+  writer.submit(SeqId{1}, request);
+  writer.step(plan, result);
+  writer.cancel(SeqId{1}, FinishReason::stop);
+  const StepEvent step{plan, result, RunDigest().add(plan, result)};
+  EXPECT_EQ(out.str(), to_json_line(kHeader) + "\n" +
+                           to_json_line(TraceEvent(SubmitEvent{SeqId{1}, request})) + "\n" +
+                           to_json_line(TraceEvent(step)) + "\n" +
+                           to_json_line(TraceEvent(CancelEvent{SeqId{1}, FinishReason::stop})) +
+                           "\n");
+}
+
+TEST(TraceWriter, its_digest_is_that_of_the_run) {
+  std::ostringstream out;
+  TraceWriter writer(out, kHeader);
+  EXPECT_EQ(writer.digest(), 0u);
+  RunDigest run;
+  StepPlan plan;
+  StepResult result;
+  for (std::uint64_t step = 0; step < 3; ++step) {
+    plan.step = result.step = StepId{step};
+    run.add(plan, result);
+    writer.step(plan, result);
+    EXPECT_EQ(writer.digest(), run.value());
+  }
+  EXPECT_EQ(writer.steps(), 3u);
+}
+
+TEST(TraceWriter, a_full_disk_is_reported) {
+  FullDisk disk(200);
+  std::ostream out(&disk);
+  TraceWriter writer(out, kHeader);
+  EXPECT_TRUE(writer.flush());
+  for (int i = 0; i < 10; ++i) writer.cancel(SeqId{1}, FinishReason::cancelled);
+  EXPECT_FALSE(writer.flush());
+}
+
+}  // namespace
+}  // namespace forge
