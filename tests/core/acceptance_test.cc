@@ -25,6 +25,12 @@ struct Round {
   }
 };
 
+Verification verify_picks(const std::vector<TokenId>& drafts, const std::vector<TokenId>& picks,
+                          std::optional<TokenId> eos) {
+  return verify_by_picks(
+      drafts, [&](std::uint32_t i) { return picks.at(i); }, eos);
+}
+
 constexpr auto kAccept = DrawStream::accept;
 constexpr auto kOwn = DrawStream::own;
 
@@ -94,22 +100,23 @@ TEST(Acceptance, a_draw_picks_only_tokens_of_positive_weight) {
 }
 
 TEST(Acceptance, a_draft_that_equals_the_targets_pick_is_kept) {
-  EXPECT_EQ(verify_by_picks(std::vector{kA, kB}, std::vector{kA, kB, kC}, kNoEos),
-            (Verification{2, kC}));
+  EXPECT_EQ(verify_picks({kA, kB}, {kA, kB, kC}, kNoEos), (Verification{2, kC}));
 }
 
 TEST(Acceptance, the_first_pick_that_differs_replaces_the_draft_and_discards_the_rest) {
-  EXPECT_EQ(verify_by_picks(std::vector{kA, kB, kC}, std::vector{kA, kC, kC, kA}, kNoEos),
-            (Verification{1, kC}));
+  EXPECT_EQ(verify_picks({kA, kB, kC}, {kA, kC, kC, kA}, kNoEos), (Verification{1, kC}));
+}
+
+TEST(Acceptance, picks_after_the_first_that_differs_are_not_asked_for) {
+  EXPECT_EQ(verify_picks({kA, kB, kC}, {kB}, kNoEos), (Verification{0, kB}));
 }
 
 TEST(Acceptance, an_eos_that_is_picked_and_drafted_ends_the_round) {
-  EXPECT_EQ(verify_by_picks(std::vector{kA, kB, kC}, std::vector{kA, kB, kC, kA}, kB),
-            (Verification{2, std::nullopt}));
+  EXPECT_EQ(verify_picks({kA, kB, kC}, {kA, kB, kC, kA}, kB), (Verification{2, std::nullopt}));
 }
 
 TEST(Acceptance, an_eos_that_replaces_a_draft_is_the_own_token) {
-  EXPECT_EQ(verify_by_picks(std::vector{kA}, std::vector{kB, kA}, kB), (Verification{0, kB}));
+  EXPECT_EQ(verify_picks({kA}, {kB, kA}, kB), (Verification{0, kB}));
 }
 
 }  // namespace

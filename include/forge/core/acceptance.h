@@ -127,22 +127,25 @@ Verification verify_by_rejection(std::span<const TokenId> drafts, DistributionRo
     if (!(draw(i, DrawStream::accept) < keep)) {
       return {i, draw_replacement(p, q, draw(i, DrawStream::own))};
     }
-    if (token == eos) return {i + 1, std::nullopt};
+    if (eos && token == *eos) return {i + 1, std::nullopt};
   }
   const auto k = static_cast<std::uint32_t>(drafts.size());
   return {k, draw_from(target[k], draw(k, DrawStream::own))};
 }
 
-/// The shared_noise rule: picks are the target's own k + 1 picks, pick i given that the
-/// drafts before i were kept. The first pick that differs is the replacement, the last
-/// the bonus.
-inline Verification verify_by_picks(std::span<const TokenId> drafts, std::span<const TokenId> picks,
-                                    std::optional<TokenId> eos) {
+/// The shared_noise rule: pick(i) is the target's own pick at the position of drafts[i], given
+/// that the drafts before it were kept. The first pick that differs is the replacement, pick(k)
+/// the bonus. Asked in order, and not beyond the first that differs.
+template <class Pick>
+Verification verify_by_picks(std::span<const TokenId> drafts, Pick pick,
+                             std::optional<TokenId> eos) {
   for (std::uint32_t i = 0; i < drafts.size(); ++i) {
-    if (picks[i] != drafts[i]) return {i, picks[i]};
-    if (drafts[i] == eos) return {i + 1, std::nullopt};
+    const TokenId own = pick(i);
+    if (own != drafts[i]) return {i, own};
+    if (eos && own == *eos) return {i + 1, std::nullopt};
   }
-  return {static_cast<std::uint32_t>(drafts.size()), picks[drafts.size()]};
+  const auto k = static_cast<std::uint32_t>(drafts.size());
+  return {k, pick(k)};
 }
 
 }  // namespace forge

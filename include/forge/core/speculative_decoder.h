@@ -129,11 +129,8 @@ class SpeculativeDecoder {
       };
       return verify_by_rejection<Number>(drafts, p, {q_, target_.vocabulary()}, draw, config_.eos);
     }
-    picks_.clear();
-    for (std::size_t i = 0; i <= drafts.size(); ++i) {
-      picks_.push_back(draws_.pick(p[i], known + i));
-    }
-    return verify_by_picks(drafts, picks_, config_.eos);
+    const auto pick = [&](std::uint32_t i) -> TokenId { return draws_.pick(p[i], known + i); };
+    return verify_by_picks(drafts, pick, config_.eos);
   }
 
   Draft& draft_;
@@ -143,7 +140,6 @@ class SpeculativeDecoder {
   SpeculationStatistics statistics_;
   std::vector<Number> q_;  // [drafts][vocabulary]
   std::vector<Number> p_;  // [drafts + 1][vocabulary]
-  std::vector<TokenId> picks_;
 };
 
 }  // namespace forge
