@@ -1,0 +1,64 @@
+// Engine: plan -> execute -> commit, boring on purpose.
+//
+// Joins a Scheduler, which decides, with an Executor, which does. It decides nothing itself
+// and knows neither text nor threads; whoever steps it (a test, the benchmark, the server's
+// loop) sees each plan and result as a value.
+//
+//   Engine engine(config, executor);
+//   const SeqId seq = *engine.submit(request);
+//   while (engine.has_work()) {
+//     const auto [plan, result] = engine.step();
+//     ...
+//   }
+//
+// Owns the scheduler; borrows the executor and the trace writer. Thread contract: one thread
+// at a time.
+#pragma once
+
+#include <string>
+#include <tl/expected.hpp>
+
+#include "forge/core/executor.h"
+#include "forge/core/scheduler.h"
+
+namespace forge {
+
+class TraceWriter;
+
+class Engine {
+ public:
+  /// `trace`, if any, receives every event in order, before the next one happens.
+  Engine(const SchedulerConfig& config, Executor& executor, TraceWriter* trace = nullptr);
+
+  /// Makes the request known to scheduler and executor. Errors: those of Scheduler::submit.
+  tl::expected<SeqId, SubmitError> submit(const Request& request);
+
+  /// Ends a sequence; the next step retires it. Errors: UnknownSequence.
+  tl::expected<void, UnknownSequence> cancel(SeqId seq,
+                                             FinishReason reason = FinishReason::cancelled);
+
+  /// Views into the engine, valid until the next call that changes it.
+  struct Step {
+    const StepPlan& plan;
+    const StepResult& result;
+  };
+
+  /// One step. If the target fails, every sequence of the plan ends with
+  /// FinishReason::error: the result says so slice by slice, last_error() says why.
+  Step step();
+
+  bool has_work() const { return scheduler_.has_work(); }
+  const Scheduler& scheduler() const { return scheduler_; }
+
+  /// What the target said when it failed last; empty if it never did.
+  const std::string& last_error() const { return last_error_; }
+
+ private:
+  Scheduler scheduler_;
+  Executor& executor_;
+  TraceWriter* trace_;
+  StepResult result_;
+  std::string last_error_;
+};
+
+}  // namespace forge

@@ -1,0 +1,47 @@
+#include "forge/engine/engine.h"
+
+#include "forge/trace/trace_writer.h"
+
+namespace forge {
+namespace {
+
+/// The answer to a plan that the target could not run: every sequence of it ends.
+void fail(const StepPlan& plan, StepResult& result) {
+  result.clear();
+  result.step = plan.step;
+  for (const Slice& slice : plan.slices) {
+    result.slices.push_back({.seq = slice.seq, .signal = FinishSignal::error});
+  }
+}
+
+}  // namespace
+
+Engine::Engine(const SchedulerConfig& config, Executor& executor, TraceWriter* trace)
+    : scheduler_(config), executor_(executor), trace_(trace) {}
+
+tl::expected<SeqId, SubmitError> Engine::submit(const Request& request) {
+  const auto seq = scheduler_.submit(request);
+  if (!seq) return seq;
+  executor_.begin(*seq, request);
+  if (trace_ != nullptr) trace_->submit(*seq, request);
+  return seq;
+}
+
+tl::expected<void, UnknownSequence> Engine::cancel(SeqId seq, FinishReason reason) {
+  const auto cancelled = scheduler_.cancel(seq, reason);
+  if (cancelled && trace_ != nullptr) trace_->cancel(seq, reason);
+  return cancelled;
+}
+
+Engine::Step Engine::step() {
+  const StepPlan& plan = scheduler_.schedule();
+  if (const auto done = executor_.execute(plan, result_); !done) {
+    last_error_ = done.error().message;
+    fail(plan, result_);
+  }
+  scheduler_.commit(plan, result_);
+  if (trace_ != nullptr) trace_->step(plan, result_);
+  return {plan, result_};
+}
+
+}  // namespace forge

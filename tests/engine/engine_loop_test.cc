@@ -1,0 +1,246 @@
+#include "forge/engine/engine_loop.h"
+
+#include <gtest/gtest.h>
+#include <time.h>
+
+#include <future>
+
+#include "engine/fake_executor.h"
+
+namespace forge {
+namespace {
+
+using testing::FakeExecutor;
+
+constexpr SchedulerConfig kConfig{.num_blocks = 64, .block_size = 4, .max_batch_size = 4};
+
+Request ask(std::uint32_t max_new_tokens = 100) {
+  return {.prompt = ByteTokeniser::encode("prompt"), .max_new_tokens = max_new_tokens};
+}
+
+/// Collects the events of one request; wait() returns when the last one is there.
+class Listener {
+ public:
+  TokenSink sink() {
+    return [this](const TokenEvent& event) {
+      const std::lock_guard lock(mutex_);
+      events_.push_back(event);
+      arrived_.notify_all();
+    };
+  }
+  const std::vector<TokenEvent>& wait() {
+    std::unique_lock lock(mutex_);
+    arrived_.wait(
+        lock, [this] { return !events_.empty() && events_.back().finish != FinishReason::none; });
+    return events_;
+  }
+  void wait_for_first() {
+    std::unique_lock lock(mutex_);
+    arrived_.wait(lock, [this] { return !events_.empty(); });
+  }
+  std::string text() {
+    std::string all;
+    for (const TokenEvent& event : wait()) all += event.text;
+    return all;
+  }
+  FinishReason finish() { return wait().back().finish; }
+
+ private:
+  std::mutex mutex_;
+  std::condition_variable arrived_;
+  std::vector<TokenEvent> events_;
+};
+
+struct Fixture {
+  FakeExecutor executor;
+  Engine engine;
+  std::unique_ptr<EngineLoop> loop;
+
+  explicit Fixture(std::string text, std::size_t queue_limit = 8, bool held = false)
+      : executor(std::move(text)), engine(kConfig, executor) {
+    if (held) executor.hold();
+    loop = std::make_unique<EngineLoop>(engine, EngineLoop::Options{.queue_limit = queue_limit});
+  }
+  ~Fixture() { executor.release_all(); }
+
+  TicketId submit(Listener& listener, Request request = ask(), std::vector<std::string> stop = {}) {
+    return loop->submit(std::move(request), std::move(stop), listener.sink()).value();
+  }
+};
+
+TEST(EngineLoop, sends_one_event_a_token_and_the_reason_with_the_last) {
+  Fixture f("hello");
+  Listener listener;
+  f.submit(listener);
+  const auto& events = listener.wait();
+  ASSERT_EQ(events.size(), 6u);  // five bytes and eos
+  EXPECT_EQ(listener.text(), "hello");
+  EXPECT_EQ(events[0].completion_tokens, 1u);
+  EXPECT_EQ(events[4].finish, FinishReason::none);
+  EXPECT_EQ(events[5].finish, FinishReason::eos);
+  EXPECT_EQ(events[5].completion_tokens, 6u);
+}
+
+TEST(EngineLoop, events_stay_one_a_token_when_a_step_yields_several) {
+  Fixture f("hello");
+  f.executor.drafts = 3;
+  Listener listener;
+  f.submit(listener);
+  EXPECT_EQ(listener.wait().size(), 6u);
+  EXPECT_EQ(listener.text(), "hello");
+}
+
+TEST(EngineLoop, max_new_tokens_ends_with_reason_length_and_flushes_half_characters) {
+  Fixture f("\xC3\xA4\xC3\xA4");
+  Listener listener;
+  f.submit(listener, ask(3));
+  EXPECT_EQ(listener.text(), "\xC3\xA4\xEF\xBF\xBD");
+  EXPECT_EQ(listener.finish(), FinishReason::length);
+}
+
+TEST(EngineLoop, a_stop_string_ends_the_text_before_it_whatever_the_drafts) {
+  for (const std::uint32_t drafts : {0u, 1u, 5u}) {
+    Fixture f("one two three");
+    f.executor.drafts = drafts;
+    Listener listener;
+    f.submit(listener, ask(), {"two", "e t"});
+    EXPECT_EQ(listener.text(), "on") << drafts;
+    EXPECT_EQ(listener.finish(), FinishReason::stop);
+    EXPECT_EQ(listener.wait().back().completion_tokens, 5u) << drafts;
+    f.loop->drain();
+    EXPECT_EQ(f.loop->status().free_blocks, 64u);
+  }
+}
+
+TEST(EngineLoop, cancel_frees_the_blocks_within_a_step) {
+  Fixture f("endless", 8, /*held=*/true);
+  Listener listener;
+  Request request = ask(200);
+  request.ignore_eos = true;
+  const TicketId ticket = f.submit(listener, request);
+  f.executor.release(1);
+  listener.wait_for_first();
+  f.loop->cancel(ticket);
+  // One step may be waiting in the target already; the one after it retires the sequence.
+  f.executor.release(2);
+  EXPECT_EQ(listener.finish(), FinishReason::cancelled);
+  f.loop->drain();
+  EXPECT_EQ(f.loop->status().free_blocks, 64u);
+  EXPECT_LE(f.loop->status().steps, 3u);
+}
+
+TEST(EngineLoop, cancelling_twice_or_too_late_is_harmless) {
+  Fixture f("hi");
+  Listener listener;
+  const TicketId ticket = f.submit(listener);
+  listener.wait();
+  f.loop->cancel(ticket);
+  f.loop->cancel(ticket);
+  f.loop->drain();
+  EXPECT_EQ(listener.wait().size(), 3u);
+}
+
+TEST(EngineLoop, refuses_when_the_queue_is_full_and_takes_again_when_it_is_not) {
+  Fixture f("hi", /*queue_limit=*/2, /*held=*/true);
+  std::vector<Listener> listeners(9);
+  std::size_t accepted = 0;
+  std::size_t refused = 0;
+  for (Listener& listener : listeners) {
+    const auto ticket = f.loop->submit(ask(), {}, listener.sink());
+    if (ticket) {
+      ++accepted;
+    } else {
+      ++refused;
+      EXPECT_EQ(std::get<QueueFull>(ticket.error()).limit, 2u);
+      EXPECT_EQ(to_string(ticket.error()), "the queue is full: 2 requests are waiting");
+    }
+  }
+  EXPECT_GE(accepted, 2u);
+  EXPECT_GE(refused, 3u) << "at most a batch of four and a queue of two";
+  f.executor.release_all();
+  f.loop->drain();
+}
+
+TEST(EngineLoop, refuses_what_the_scheduler_would_refuse) {
+  Fixture f("hi");
+  Listener listener;
+  const auto ticket = f.loop->submit(ask(100000), {}, listener.sink());
+  ASSERT_FALSE(ticket.has_value());
+  EXPECT_TRUE(std::holds_alternative<SubmitError>(ticket.error()));
+}
+
+TEST(EngineLoop, drain_finishes_what_is_there_and_refuses_the_rest) {
+  Fixture f("hello", 8, /*held=*/true);
+  Listener listener;
+  f.submit(listener);
+  auto drained = std::async(std::launch::async, [&] { f.loop->drain(); });
+  Listener late;
+  while (true) {  // the drain has begun once a submission is refused
+    const auto ticket = f.loop->submit(ask(), {}, late.sink());
+    if (ticket) {
+      f.loop->cancel(*ticket);
+      std::this_thread::yield();
+      continue;
+    }
+    if (std::holds_alternative<ShuttingDown>(ticket.error())) break;
+  }
+  f.executor.release_all();
+  drained.get();
+  EXPECT_EQ(listener.text(), "hello");
+}
+
+TEST(EngineLoop, destruction_cancels_what_is_left) {
+  auto f = std::make_unique<Fixture>("hello");
+  Listener listener;
+  Request request = ask(200);
+  request.ignore_eos = true;
+  f->executor.hold();
+  f->submit(listener, request);
+  f->executor.release_all();
+  f.reset();
+  EXPECT_NE(listener.finish(), FinishReason::none);
+}
+
+TEST(EngineLoop, a_failing_target_is_reported_and_counted_as_a_stall) {
+  Fixture f("hello");
+  f.executor.always_fails = true;
+  std::vector<Listener> listeners(6);
+  for (Listener& listener : listeners) f.submit(listener);
+  for (Listener& listener : listeners) EXPECT_EQ(listener.finish(), FinishReason::error);
+  f.loop->drain();
+  EXPECT_GE(f.loop->status().stalled_steps, 2u);
+  EXPECT_EQ(f.loop->status().free_blocks, 64u);
+}
+
+TEST(EngineLoop, sleeps_when_idle) {
+  Fixture f("hi");
+  Listener listener;
+  f.submit(listener);
+  f.loop->drain();
+  const std::uint64_t steps = f.loop->status().steps;
+  timespec before{};
+  clock_gettime(CLOCK_PROCESS_CPUTIME_ID, &before);
+  std::this_thread::sleep_for(std::chrono::milliseconds(200));
+  timespec after{};
+  clock_gettime(CLOCK_PROCESS_CPUTIME_ID, &after);
+  const double busy_ms =
+      1e3 * double(after.tv_sec - before.tv_sec) + 1e-6 * double(after.tv_nsec - before.tv_nsec);
+  EXPECT_LT(busy_ms, 100.0) << "of 200 ms";
+  EXPECT_EQ(f.loop->status().steps, steps);
+}
+
+TEST(EngineLoop, many_threads_share_one_batch) {
+  Fixture f("hello", 1000);
+  std::vector<std::future<std::string>> texts;
+  for (int i = 0; i < 40; ++i) {
+    texts.push_back(std::async(std::launch::async, [&] {
+      Listener listener;
+      f.submit(listener);
+      return listener.text();
+    }));
+  }
+  for (auto& text : texts) EXPECT_EQ(text.get(), "hello");
+}
+
+}  // namespace
+}  // namespace forge
