@@ -38,9 +38,8 @@ tl::expected<std::unique_ptr<Generation>, LoopError> Generation::start(
   std::unique_ptr<Generation> generation(new Generation(loop, io));
   for (std::size_t index = 0; index < request.prompts.size(); ++index) {
     const auto sink = [inbox = generation->inbox_, io, index](const TokenEvent& token) {
-      asio::post(io, [inbox, event = Event{index, token}]() mutable {
-        inbox->push(std::move(event));
-      });
+      asio::post(io,
+                 [inbox, event = Event{index, token}]() mutable { inbox->push(std::move(event)); });
     };
     const auto ticket = loop.submit(Request{.prompt = request.prompts[index],
                                             .max_new_tokens = request.max_tokens,

@@ -71,8 +71,8 @@ HttpServer::~HttpServer() = default;
 tl::expected<Address, std::string> HttpServer::listen(const Address& address) {
   boost::system::error_code error;
   tcp::resolver resolver(state_->acceptor.get_executor());
-  const auto found = resolver.resolve(address.host, std::to_string(address.port),
-                                      tcp::resolver::passive, error);
+  const auto found =
+      resolver.resolve(address.host, std::to_string(address.port), tcp::resolver::passive, error);
   if (error) return tl::unexpected(listen_error(address, error));
   const tcp::endpoint endpoint = *found.begin();
   if (auto opened = open(state_->acceptor, endpoint); !opened) {

@@ -120,8 +120,8 @@ std::int64_t JsonFields::integer(std::string_view name, std::int64_t otherwise,
                                  IntegerRange range) {
   const json* found = value(name);
   if (found == nullptr) return otherwise;
-  const std::string accepted = "an integer from " + std::to_string(range.lowest) + " to " +
-                               std::to_string(range.highest);
+  const std::string accepted =
+      "an integer from " + std::to_string(range.lowest) + " to " + std::to_string(range.highest);
   if (!found->is_number_integer()) {
     not_accepted(name, accepted, *found);
     return otherwise;
@@ -143,7 +143,7 @@ double JsonFields::number(std::string_view name, double otherwise, NumberRange r
   const double number = found->is_number() ? found->get<double>() : 0;
   if (!found->is_number() || number < range.lowest || number > range.highest) {
     not_accepted(name, "a number from " + text_of(range.lowest) + " to " + text_of(range.highest),
-               *found);
+                 *found);
     return otherwise;
   }
   return number;
@@ -168,8 +168,8 @@ const json* JsonFields::value(std::string_view name) {
 const json* JsonFields::required(std::string_view name, std::string_view accepted) {
   const json* found = value(name);
   if (found == nullptr) {
-    fail(bad_field(path_ + std::string(name), "'" + path_ + std::string(name) +
-                                                  "' is required: " + std::string(accepted)));
+    fail(bad_field(path_ + std::string(name),
+                   "'" + path_ + std::string(name) + "' is required: " + std::string(accepted)));
   }
   return found;
 }
@@ -198,8 +198,8 @@ std::optional<ApiError> JsonFields::finish() const {
 
 void JsonFields::not_accepted(std::string_view name, std::string_view accepted, const json& found) {
   const std::string full = path_ + std::string(name);
-  fail(bad_field(full, "'" + full + "' must be " + std::string(accepted) + ", got " +
-                           describe(found)));
+  fail(bad_field(full,
+                 "'" + full + "' must be " + std::string(accepted) + ", got " + describe(found)));
 }
 
 }  // namespace forge

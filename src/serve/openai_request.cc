@@ -39,9 +39,9 @@ tl::expected<Tokens, ApiError> read_token_ids(const json& ids, const ModelCard& 
   for (const json& id : ids) {
     const bool valid = id.is_number_unsigned() && id.get<std::uint64_t>() < model.vocabulary_size;
     if (!valid) {
-      return tl::unexpected(bad_field(
-          "prompt", name + ": token ids are integers from 0 to " +
-                        std::to_string(model.vocabulary_size - 1) + ", got " + describe(id)));
+      return tl::unexpected(bad_field("prompt", name + ": token ids are integers from 0 to " +
+                                                    std::to_string(model.vocabulary_size - 1) +
+                                                    ", got " + describe(id)));
     }
     tokens.emplace_back(id.get<std::uint32_t>());
   }
@@ -100,8 +100,8 @@ void read_prompts(JsonFields& fields, const ModelCard& model, CompletionRequest&
 
 void read_max_tokens(JsonFields& fields, CompletionRequest& request) {
   const auto otherwise = static_cast<std::int64_t>(request.max_tokens);
-  request.max_tokens = static_cast<std::uint32_t>(fields.integer(
-      "max_tokens", otherwise, {1, std::numeric_limits<std::int32_t>::max()}));
+  request.max_tokens = static_cast<std::uint32_t>(
+      fields.integer("max_tokens", otherwise, {1, std::numeric_limits<std::int32_t>::max()}));
 }
 
 void read_sampling(JsonFields& fields, CompletionRequest& request) {
@@ -142,12 +142,12 @@ void read_stream(JsonFields& fields, CompletionRequest& request) {
   const json* value = fields.value("stream_options");
   if (value == nullptr) return;
   if (!value->is_object()) {
-    return fields.fail(bad_field("stream_options", "'stream_options' must be an object, got " +
-                                                       describe(*value)));
+    return fields.fail(
+        bad_field("stream_options", "'stream_options' must be an object, got " + describe(*value)));
   }
   if (!request.stream) {
-    return fields.fail(bad_field("stream_options",
-                                 "'stream_options' is accepted only together with \"stream\": true"));
+    return fields.fail(bad_field(
+        "stream_options", "'stream_options' is accepted only together with \"stream\": true"));
   }
   JsonFields options(*value, "stream_options.");
   request.include_usage = options.boolean("include_usage", false);

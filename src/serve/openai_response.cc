@@ -34,10 +34,7 @@ Json head_json(const AnswerHead& head) {
 }
 
 Json entry_json(const ModelCard& model) {
-  return {{"id", model.id},
-          {"object", "model"},
-          {"created", model.created},
-          {"owned_by", "forge"}};
+  return {{"id", model.id}, {"object", "model"}, {"created", model.created}, {"owned_by", "forge"}};
 }
 
 }  // namespace

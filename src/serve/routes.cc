@@ -1,7 +1,7 @@
 #include "routes.h"
 
-#include <boost/beast/core/string.hpp>
 #include <array>
+#include <boost/beast/core/string.hpp>
 #include <nlohmann/json.hpp>
 #include <string_view>
 

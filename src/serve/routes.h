@@ -3,9 +3,9 @@
 // Thread contract: the I/O thread, for the server's state.
 #pragma once
 
+#include <boost/beast/http/fields.hpp>
 #include <boost/beast/http/message.hpp>
 #include <boost/beast/http/string_body.hpp>
-#include <boost/beast/http/fields.hpp>
 #include <optional>
 #include <string>
 #include <utility>

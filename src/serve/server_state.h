@@ -1,11 +1,11 @@
 // ServerState: what all connections of a server share. Used on the I/O thread alone.
 #pragma once
 
+#include <boost/asio/as_tuple.hpp>
 #include <boost/asio/awaitable.hpp>
 #include <boost/asio/ip/tcp.hpp>
 #include <boost/asio/steady_timer.hpp>
 #include <boost/asio/use_awaitable.hpp>
-#include <boost/asio/as_tuple.hpp>
 #include <cstdint>
 #include <functional>
 #include <set>

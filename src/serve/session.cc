@@ -85,8 +85,7 @@ asio::awaitable<Session::ReadResult> Session::read_request() {
     idle_ = false;
     if (first != Received::data) co_return tl::unexpected(NoRequest());
   }
-  const TimePoint deadline =
-      asio::steady_timer::clock_type::now() + state_->options.read_timeout;
+  const TimePoint deadline = asio::steady_timer::clock_type::now() + state_->options.read_timeout;
   http::request_parser<http::string_body> parser;
   parser.header_limit(state_->options.header_limit_bytes);
   parser.body_limit(state_->options.body_limit_bytes);
@@ -122,8 +121,8 @@ asio::awaitable<std::optional<Session::NoRequest>> Session::meet_expectation(
   const auto expected = header[http::field::expect];
   if (expected.empty() || header.version() < 11) co_return std::nullopt;
   if (!boost::beast::iequals(expected, "100-continue")) {
-    co_return NoRequest(reply_of(ApiError{
-        .status = 417, .message = "the only expectation that is met is '100-continue'"}));
+    co_return NoRequest(reply_of(
+        ApiError{.status = 417, .message = "the only expectation that is met is '100-continue'"}));
   }
   if (auto refusal = refuse_header(header)) co_return NoRequest(std::move(*refusal));
   const bool written = co_await write(std::string(kContinue));
@@ -134,8 +133,8 @@ asio::awaitable<std::optional<Session::NoRequest>> Session::meet_expectation(
 asio::awaitable<Session::Received> Session::receive(TimePoint deadline) {
   asio::steady_timer timer(socket_.get_executor(), deadline);
   const auto space = buffer_.prepare(kReadBytes);
-  const auto first = co_await (socket_.async_read_some(space, kAsTuple) ||
-                               timer.async_wait(kAsTuple));
+  const auto first =
+      co_await (socket_.async_read_some(space, kAsTuple) || timer.async_wait(kAsTuple));
   if (first.index() == 1) co_return Received::timeout;
   const auto [error, count] = std::get<0>(first);
   buffer_.commit(count);
@@ -171,8 +170,7 @@ asio::awaitable<bool> Session::write(const std::string& bytes) {
 asio::awaitable<void> Session::linger() {
   boost::system::error_code ignored;
   socket_.shutdown(asio::ip::tcp::socket::shutdown_send, ignored);
-  const TimePoint deadline =
-      asio::steady_timer::clock_type::now() + state_->options.linger_timeout;
+  const TimePoint deadline = asio::steady_timer::clock_type::now() + state_->options.linger_timeout;
   Received received = Received::data;
   while (socket_.is_open() && received == Received::data) {
     buffer_.clear();

@@ -77,7 +77,7 @@ asio::awaitable<bool> Session::answer(const HttpRequest& request) {
 asio::awaitable<bool> Session::send(const Reply& reply, Framing framing) {
   framing.keep_alive = keeps_alive(framing);
   const bool written = co_await write(reply_bytes(reply, framing));
-  co_return written && framing.keep_alive;
+  co_return written&& framing.keep_alive;
 }
 
 asio::awaitable<bool> Session::generate(const Job& job, Framing framing) {

@@ -1,0 +1,265 @@
+// What each path answers.
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include <string>
+
+#include "serve/test_server.h"
+
+namespace forge::test {
+namespace {
+
+using nlohmann::json;
+using ::testing::HasSubstr;
+
+TEST(HttpRoutes, healthz_reports_the_engine) {
+  TestServer server;
+  HttpClient client(server.port);
+  const auto response = client.get("/healthz");
+  EXPECT_EQ(response.status, 200U);
+  EXPECT_EQ(response.header("Content-Type"), "application/json");
+  EXPECT_EQ(response.json(), json({{"status", "ok"},
+                                   {"waiting", 0},
+                                   {"running", 0},
+                                   {"steps", 0},
+                                   {"stalled_steps", 0},
+                                   {"generated_tokens", 0},
+                                   {"preemptions", 0},
+                                   {"free_blocks", 512},
+                                   {"total_blocks", 512}}));
+}
+
+TEST(HttpRoutes, healthz_fails_while_work_waits_and_steps_yield_nothing) {
+  TestServer server({.scheduler = {.max_batch_size = 1}, .http = {.health_stall_steps = 3}});
+  server.executor.fail(true);
+  server.executor.allow_only(0);
+  std::vector<std::unique_ptr<HttpClient>> clients;
+  for (int i = 0; i < 6; ++i) {
+    clients.push_back(std::make_unique<HttpClient>(server.port));
+    clients.back()->send(HttpClient::text("/v1/completions", completion("p", 4)));
+  }
+  ASSERT_TRUE(server.eventually([](const EngineStatus& s) { return s.running + s.waiting == 6; }));
+  HttpClient probe(server.port);
+  EXPECT_EQ(probe.get("/healthz").status, 200U);
+  server.executor.allow_only(3);
+  ASSERT_TRUE(server.eventually([](const EngineStatus& s) { return s.stalled_steps == 3; }));
+  const auto response = probe.get("/healthz");
+  EXPECT_EQ(response.status, 503U);
+  EXPECT_EQ(response.json()["status"], "stalled");
+  server.executor.release();
+  ASSERT_TRUE(server.eventually_idle());
+  EXPECT_EQ(probe.get("/healthz").status, 200U) << "no work is waiting any more";
+}
+
+TEST(HttpRoutes, models_are_listed_and_found_by_id) {
+  TestServer server;
+  HttpClient client(server.port);
+  const json entry = {
+      {"id", "fake"}, {"object", "model"}, {"created", 1'700'000'000}, {"owned_by", "forge"}};
+  EXPECT_EQ(client.get("/v1/models").json(), json({{"object", "list"}, {"data", {entry}}}));
+  EXPECT_EQ(client.get("/v1/models/fake").json(), entry);
+  const auto missing = client.get("/v1/models/gpt");
+  EXPECT_EQ(missing.status, 404U);
+  EXPECT_EQ(missing.json()["error"]["code"], "model_not_found");
+}
+
+TEST(HttpRoutes, generate_answers_with_text_and_counts) {
+  TestServer server;
+  HttpClient client(server.port);
+  const auto response = client.post("/generate", {{"prompt", "Hello"}, {"max_tokens", 5}});
+  EXPECT_EQ(response.status, 200U);
+  EXPECT_EQ(
+      response.json(),
+      json({{"text", expected_text("Hello", 5)}, {"prompt_tokens", 5}, {"completion_tokens", 5}}));
+  EXPECT_EQ(client.post("/generate", {{"prompt", "Hello"}}).json()["completion_tokens"], 32);
+}
+
+TEST(HttpRoutes, a_completion_has_openai_shape) {
+  TestServer server;
+  HttpClient client(server.port);
+  json answer = client.post("/v1/completions", completion("Hello", 7)).json();
+  EXPECT_GT(answer["created"].get<std::int64_t>(), 1'700'000'000);
+  answer.erase("created");
+  EXPECT_EQ(
+      answer,
+      json({{"id", "cmpl-1"},
+            {"object", "text_completion"},
+            {"model", "fake"},
+            {"choices",
+             {{{"index", 0},
+               {"text", expected_text("Hello", 7)},
+               {"logprobs", nullptr},
+               {"finish_reason", "length"}}}},
+            {"usage", {{"prompt_tokens", 5}, {"completion_tokens", 7}, {"total_tokens", 12}}}}));
+  EXPECT_EQ(client.post("/v1/completions", completion("Hello", 7)).json()["id"], "cmpl-2");
+}
+
+TEST(HttpRoutes, several_prompts_are_several_choices_each_as_if_alone) {
+  TestServer server;
+  HttpClient client(server.port);
+  json body = completion("", 6);
+  body["prompt"] = {"one", "two", "three"};
+  const json answer = client.post("/v1/completions", body).json();
+  ASSERT_EQ(answer["choices"].size(), 3U);
+  EXPECT_EQ(answer["choices"][0]["text"], expected_text("one", 6));
+  EXPECT_EQ(answer["choices"][1]["text"], expected_text("two", 6));
+  EXPECT_EQ(answer["choices"][2]["text"], expected_text("three", 6));
+  EXPECT_EQ(answer["usage"],
+            json({{"prompt_tokens", 11}, {"completion_tokens", 18}, {"total_tokens", 29}}));
+}
+
+TEST(HttpRoutes, several_prompts_that_the_queue_cannot_take_are_refused_together) {
+  TestServer server({.scheduler = {.max_batch_size = 1}, .queue_limit = 2});
+  server.executor.allow_only(0);
+  HttpClient client(server.port);
+  json body = completion("", 6);
+  body["prompt"] = {"one", "two", "three", "four", "five"};
+  const auto response = client.post("/v1/completions", body);
+  EXPECT_EQ(response.status, 503U);
+  server.executor.release();
+  EXPECT_TRUE(server.eventually_idle());
+}
+
+TEST(HttpRoutes, finish_reasons_are_stop_and_length) {
+  // "abc<eos>", whatever the prompt.
+  TestServer server({.next_token = [](const Request&, std::uint32_t position) {
+    return position < 3 ? ByteTokeniser::token_of(static_cast<unsigned char>('a' + position))
+                        : ByteTokeniser::kEos;
+  }});
+  HttpClient client(server.port);
+  const auto choice = [&client](int max_tokens, const json& stop) {
+    json body = completion("x", max_tokens);
+    body["stop"] = stop;
+    return client.post("/v1/completions", body).json()["choices"][0];
+  };
+  EXPECT_EQ(choice(2, nullptr)["finish_reason"], "length");
+  EXPECT_EQ(choice(9, nullptr)["finish_reason"], "stop");
+  EXPECT_EQ(choice(9, nullptr)["text"], "abc");
+  EXPECT_EQ(choice(9, "bc")["finish_reason"], "stop");
+  EXPECT_EQ(choice(9, "bc")["text"], "a");
+  EXPECT_EQ(choice(9, {"zz", "c"})["text"], "ab");
+}
+
+TEST(HttpRoutes, text_is_valid_utf8_whatever_the_model_says) {
+  // The two bytes of U+00E9, then bytes of no character at all.
+  TestServer server({.next_token = [](const Request&, std::uint32_t position) {
+    return ByteTokeniser::token_of(position == 0 ? 0xC3 : position == 1 ? 0xA9 : 0xFF);
+  }});
+  HttpClient client(server.port);
+  const json answer = client.post("/v1/completions", completion("x", 3)).json();
+  EXPECT_EQ(answer["choices"][0]["text"], "\u00e9\ufffd");
+}
+
+TEST(HttpRoutes, sampling_reaches_the_model) {
+  TestServer server;
+  HttpClient client(server.port);
+  const auto text = [&client](double temperature, int seed) {
+    json body = completion("x", 8);
+    body["temperature"] = temperature;
+    body["seed"] = seed;
+    return client.post("/v1/completions", body).json()["choices"][0]["text"].get<std::string>();
+  };
+  EXPECT_EQ(text(0, 1), text(0, 2));
+  EXPECT_EQ(text(1, 1), text(1, 1));
+  EXPECT_NE(text(1, 1), text(1, 2));
+}
+
+TEST(HttpRoutes, a_request_that_the_parser_refuses_gets_its_error) {
+  TestServer server;
+  HttpClient client(server.port);
+  json body = completion("x", 4);
+  body["top_p"] = 0.5;
+  const auto response = client.post("/v1/completions", body);
+  EXPECT_EQ(response.status, 400U);
+  EXPECT_EQ(response.json()["error"]["param"], "top_p");
+  EXPECT_EQ(client.post("/generate", {{"prompt", 1}}).status, 400U);
+  body = completion("x", 4);
+  body["model"] = "gpt";
+  EXPECT_EQ(client.post("/v1/completions", body).status, 404U);
+}
+
+TEST(HttpRoutes, a_request_that_could_never_fit_is_refused_with_the_numbers) {
+  TestServer server({.scheduler = {.num_blocks = 4, .block_size = 16}});
+  HttpClient client(server.port);
+  const auto response = client.post("/v1/completions", completion(std::string(60, 'x'), 5));
+  EXPECT_EQ(response.status, 400U);
+  EXPECT_EQ(response.json()["error"]["code"], "context_length_exceeded");
+  EXPECT_THAT(response.json()["error"]["message"].get<std::string>(),
+              HasSubstr("65 tokens; the context of model 'fake' has 64"));
+}
+
+TEST(HttpRoutes, a_failing_model_is_a_500_and_the_server_goes_on) {
+  TestServer server;
+  server.executor.fail(true);
+  HttpClient client(server.port);
+  const auto response = client.post("/v1/completions", completion("x", 4));
+  EXPECT_EQ(response.status, 500U);
+  EXPECT_EQ(response.json()["error"]["type"], "server_error");
+  EXPECT_EQ(client.post("/generate", {{"prompt", "x"}}).status, 500U);
+  server.executor.fail(false);
+  EXPECT_EQ(client.post("/v1/completions", completion("x", 4)).status, 200U);
+}
+
+TEST(HttpRoutes, an_unknown_path_is_404_and_names_those_that_are_known) {
+  TestServer server;
+  HttpClient client(server.port);
+  const auto response = client.get("/v2/\xff");
+  EXPECT_EQ(response.status, 404U);
+  EXPECT_THAT(response.json()["error"]["message"].get<std::string>(),
+              HasSubstr("POST /v1/completions"));
+  EXPECT_EQ(client.post("/v1/chat/completions", json::object()).status, 404U);
+}
+
+TEST(HttpRoutes, a_known_path_with_another_method_is_405_with_allow) {
+  TestServer server;
+  HttpClient client(server.port);
+  const auto get = client.get("/v1/completions");
+  EXPECT_EQ(get.status, 405U);
+  EXPECT_EQ(get.header("Allow"), "POST");
+  const auto post = client.post("/healthz", json::object());
+  EXPECT_EQ(post.status, 405U);
+  EXPECT_EQ(post.header("Allow"), "GET, HEAD");
+  client.send("BREW /generate HTTP/1.1\r\nHost: test\r\n\r\n");
+  const auto brew = client.read();
+  EXPECT_EQ(brew.status, 405U);
+  EXPECT_THAT(brew.json()["error"]["message"].get<std::string>(), HasSubstr("BREW"));
+}
+
+TEST(HttpRoutes, a_query_and_an_absolute_target_do_not_change_the_path) {
+  TestServer server;
+  HttpClient client(server.port);
+  EXPECT_EQ(client.get("/healthz?verbose=1").status, 200U);
+  EXPECT_EQ(client.get("http://example.org/v1/models").status, 200U);
+  EXPECT_EQ(client.get("http://example.org").status, 404U);
+}
+
+TEST(HttpRoutes, a_body_that_is_not_plain_json_is_415) {
+  TestServer server;
+  HttpClient client(server.port);
+  const std::string body = completion("x", 4).dump();
+  const auto status = [&](const HttpClient::Headers& headers) {
+    client.send(HttpClient::text("POST", "/v1/completions", body, headers));
+    return client.read().status;
+  };
+  EXPECT_EQ(status({{"Content-Type", "text/plain"}}), 415U);
+  EXPECT_EQ(status({{"Content-Type", "application/x-www-form-urlencoded"}}), 415U);
+  EXPECT_EQ(status({{"Content-Type", "application/json"}, {"Content-Encoding", "gzip"}}), 415U);
+  EXPECT_EQ(status({{"Content-Type", "Application/JSON; charset=utf-8"}}), 200U);
+  EXPECT_EQ(status({}), 200U) << "a missing Content-Type is tolerated";
+}
+
+TEST(HttpRoutes, head_gets_the_header_of_get) {
+  TestServer server;
+  HttpClient client(server.port);
+  const auto get = client.get("/v1/models");
+  client.send(HttpClient::text("HEAD", "/v1/models", ""));
+  const auto head = client.read(true);
+  EXPECT_EQ(head.status, 200U);
+  EXPECT_EQ(head.header("Content-Length"), std::to_string(get.body.size()));
+  EXPECT_EQ(client.get("/healthz").status, 200U) << "no body was left in the connection";
+  client.send(HttpClient::text("HEAD", "/generate", ""));
+  EXPECT_EQ(client.read(true).status, 405U);
+}
+
+}  // namespace
+}  // namespace forge::test

@@ -1,0 +1,60 @@
+// The writers of openai_api.h: whole bodies, compared as text.
+#include <gtest/gtest.h>
+
+#include "forge/serve/api_error.h"
+#include "forge/serve/openai_api.h"
+
+namespace forge {
+namespace {
+
+const AnswerHead kHead{.id = "cmpl-1", .created = 5, .model = "m"};
+
+TEST(OpenAiResponse, a_completion_has_choices_and_usage) {
+  const std::vector<Choice> choices = {{"ab", 2, FinishReason::length},
+                                       {"\"\n", 3, FinishReason::eos}};
+  EXPECT_EQ(completion_json(kHead, choices, {.prompt_tokens = 7, .completion_tokens = 5}),
+            R"({"id":"cmpl-1","object":"text_completion","created":5,"model":"m","choices":[)"
+            R"({"index":0,"text":"ab","logprobs":null,"finish_reason":"length"},)"
+            R"({"index":1,"text":"\"\n","logprobs":null,"finish_reason":"stop"}],)"
+            R"("usage":{"prompt_tokens":7,"completion_tokens":5,"total_tokens":12}})");
+}
+
+TEST(OpenAiResponse, a_chunk_has_one_choice_that_is_finished_only_in_the_last) {
+  EXPECT_EQ(chunk_json(kHead, {.index = 2, .text = "a"}),
+            R"({"id":"cmpl-1","object":"text_completion","created":5,"model":"m","choices":[)"
+            R"({"index":2,"text":"a","logprobs":null,"finish_reason":null}]})");
+  EXPECT_EQ(chunk_json(kHead, {.text = "", .finish = FinishReason::stop, .usage_follows = true}),
+            R"({"id":"cmpl-1","object":"text_completion","created":5,"model":"m","choices":[)"
+            R"({"index":0,"text":"","logprobs":null,"finish_reason":"stop"}],"usage":null})");
+}
+
+TEST(OpenAiResponse, the_usage_chunk_has_no_choice) {
+  EXPECT_EQ(usage_chunk_json(kHead, {.prompt_tokens = 1, .completion_tokens = 2}),
+            R"({"id":"cmpl-1","object":"text_completion","created":5,"model":"m","choices":[],)"
+            R"("usage":{"prompt_tokens":1,"completion_tokens":2,"total_tokens":3}})");
+}
+
+TEST(OpenAiResponse, models_are_a_list_of_one) {
+  const ModelCard model{.id = "m", .vocabulary_size = 320, .context_tokens = 8, .created = 9};
+  EXPECT_EQ(model_json(model), R"({"id":"m","object":"model","created":9,"owned_by":"forge"})");
+  EXPECT_EQ(models_json(model), R"({"object":"list","data":[)" + model_json(model) + "]}");
+}
+
+TEST(OpenAiResponse, generate_answers_with_text_and_counts) {
+  EXPECT_EQ(generate_json({.text = "x"}, {.prompt_tokens = 1, .completion_tokens = 2}),
+            R"({"text":"x","prompt_tokens":1,"completion_tokens":2})");
+}
+
+TEST(OpenAiResponse, an_error_names_field_and_code_or_null) {
+  EXPECT_EQ(to_json(ApiError{.status = 400, .message = "no", .param = "n"}),
+            R"({"error":{"message":"no","type":"invalid_request_error","param":"n","code":null}})");
+}
+
+TEST(OpenAiResponse, bytes_that_are_not_utf8_do_not_reach_an_answer) {
+  EXPECT_EQ(to_json(ApiError{.message = "\xff", .code = "c"}),
+            "{\"error\":{\"message\":\"\xef\xbf\xbd\",\"type\":\"invalid_request_error\","
+            "\"param\":null,\"code\":\"c\"}}");
+}
+
+}  // namespace
+}  // namespace forge

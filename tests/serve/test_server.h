@@ -1,0 +1,118 @@
+// TestServer: the real server on a free port, over an engine with a fake target.
+#pragma once
+
+#include <gtest/gtest.h>
+
+#include <boost/asio/io_context.hpp>
+#include <chrono>
+#include <cstdint>
+#include <functional>
+#include <memory>
+#include <nlohmann/json.hpp>
+#include <string>
+#include <thread>
+
+#include "forge/engine/engine.h"
+#include "forge/engine/engine_loop.h"
+#include "forge/serve/http_server.h"
+#include "serve/fake_executor.h"
+#include "serve/http_client.h"
+
+namespace forge::test {
+
+struct TestServerOptions {
+  SchedulerConfig scheduler{.num_blocks = 512, .block_size = 16, .max_batch_size = 16};
+  std::size_t queue_limit = 256;
+  HttpOptions http{.linger_timeout = std::chrono::milliseconds(500)};
+  FakeExecutor::NextToken next_token = letter_at;
+};
+
+class TestServer {
+ public:
+  explicit TestServer(const TestServerOptions& options = {})
+      : executor(options.next_token),
+        engine_(options.scheduler, executor),
+        loop(std::make_unique<EngineLoop>(engine_,
+                                          EngineLoop::Options{.queue_limit = options.queue_limit})),
+        server_(io_, *loop, model_of(options.scheduler), options.http) {
+    port = server_.listen({.host = "127.0.0.1", .port = 0}).value().port;
+    thread_ = std::thread([this] { io_.run(); });
+  }
+  ~TestServer() {
+    executor.release();
+    if (thread_.joinable()) {
+      server_.shutdown();
+      thread_.join();
+    }
+  }
+
+  static ModelCard model_of(const SchedulerConfig& config) {
+    return {.id = "fake",
+            .vocabulary_size = 320,
+            .context_tokens = std::uint64_t{config.num_blocks} * config.block_size,
+            .created = 1'700'000'000};
+  }
+
+  void shutdown() { server_.shutdown(); }
+  /// Returns when the server has nothing left to do.
+  void wait_for_end() { thread_.join(); }
+
+  /// True once `condition` holds of the engine's status; false if it does not within ten seconds.
+  bool eventually(const std::function<bool(const EngineStatus&)>& condition) const {
+    const auto deadline = std::chrono::steady_clock::now() + std::chrono::seconds(10);
+    while (std::chrono::steady_clock::now() < deadline) {
+      if (condition(loop->status())) return true;
+      std::this_thread::sleep_for(std::chrono::milliseconds(1));
+    }
+    return false;
+  }
+  bool eventually_idle() const {
+    return eventually([](const EngineStatus& status) {
+      return status.running == 0 && status.waiting == 0 &&
+             status.free_blocks == status.total_blocks;
+    });
+  }
+
+ private:
+  boost::asio::io_context io_;
+
+ public:
+  FakeExecutor executor;
+
+ private:
+  Engine engine_;
+
+ public:
+  std::unique_ptr<EngineLoop> loop;
+  std::uint16_t port = 0;
+
+ private:
+  HttpServer server_;
+  std::thread thread_;
+};
+
+/// A body for POST /v1/completions: greedy.
+inline nlohmann::json completion(std::string prompt, int max_tokens) {
+  return {{"model", "fake"},
+          {"prompt", std::move(prompt)},
+          {"max_tokens", max_tokens},
+          {"temperature", 0}};
+}
+
+inline nlohmann::json stream(std::string prompt, int max_tokens) {
+  nlohmann::json body = completion(std::move(prompt), max_tokens);
+  body["stream"] = true;
+  return body;
+}
+
+/// What the fake target says to `prompt`, greedily.
+inline std::string expected_text(const std::string& prompt, std::uint32_t tokens) {
+  const Request request{.prompt = ByteTokeniser::encode(prompt)};
+  std::string text;
+  for (std::uint32_t i = 0; i < tokens; ++i) {
+    text += static_cast<char>(*ByteTokeniser::byte_of(letter_at(request, i)));
+  }
+  return text;
+}
+
+}  // namespace forge::test
