@@ -2,6 +2,8 @@
 // changed at random, the same ones in every run.
 #include <gtest/gtest.h>
 
+#include <filesystem>
+#include <fstream>
 #include <random>
 
 #include "trace/read_everything.h"
@@ -60,7 +62,10 @@ void mutate(std::string& text, Random& random) {
 TEST(FuzzTraceReader, seeds_are_read) {
   read_everything("");
   read_everything("\n");
-  read_everything(testing::small_trace());
+  for (const auto& file : std::filesystem::directory_iterator(FORGE_TRACE_CORPUS)) {
+    std::ifstream in(file.path());
+    read_everything({std::istreambuf_iterator<char>(in), {}});
+  }
 }
 
 TEST(FuzzTraceReader, changed_traces_never_crash) {

@@ -2,6 +2,7 @@
 
 #include <gtest/gtest.h>
 
+#include <fstream>
 #include <sstream>
 
 #include "forge/trace/trace_json.h"
@@ -39,6 +40,15 @@ TEST(Replay, a_recorded_run_replays_to_its_digest) {
   EXPECT_FALSE(report.difference);
   const std::string last = lines_of(text).back();
   EXPECT_NE(last.find(digest_text(report.digest)), std::string::npos);
+}
+
+TEST(Replay, a_trace_of_version_1_still_replays) {
+  std::ifstream in(FORGE_TRACE_CORPUS "/preemption.jsonl");
+  auto reader = TraceReader::open(in).value();
+  HashExecutor executor;
+  const auto report = replay(reader, executor, HashExecutor::kVocabulary).value();
+  EXPECT_FALSE(report.difference);
+  EXPECT_EQ(report.steps, 7u);
 }
 
 TEST(Replay, a_run_with_drafts_replays) {
