@@ -21,14 +21,16 @@ struct Round {
 
   Verification verify(const std::vector<TokenId>& drafts, std::optional<TokenId> eos = kNoEos) {
     const auto draw = [this](std::uint32_t i, DrawStream stream) { return draws.at({i, stream}); };
-    return verify_by_rejection<double>(drafts, {target, 3}, {draft, 3}, draw, eos);
+    return verify_by_rejection<double>(drafts, {target, 3}, {draft, 3}, draw,
+                                       [&](TokenId token) { return token == eos; });
   }
 };
 
 Verification verify_picks(const std::vector<TokenId>& drafts, const std::vector<TokenId>& picks,
                           std::optional<TokenId> eos) {
   return verify_by_picks(
-      drafts, [&](std::uint32_t i) { return picks.at(i); }, eos);
+      drafts, [&](std::uint32_t i) { return picks.at(i); },
+      [&](TokenId token) { return token == eos; });
 }
 
 constexpr auto kAccept = DrawStream::accept;

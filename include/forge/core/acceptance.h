@@ -114,11 +114,10 @@ TokenId draw_replacement(std::span<const Number> p, std::span<const Number> q, c
 /// The rejection rule for k drafts.
 /// target: k + 1 rows; draft: k rows, row i is what drafts[i] was drawn from.
 /// draw(i, stream): the uniform number in [0, 1) for the position of drafts[i] (i == k: the
-/// bonus). Asked at most once for each (i, stream).
-template <class Number, class Draw>
+/// bonus). Asked at most once for each (i, stream). ends(token): is it eos?
+template <class Number, class Draw, class Ends>
 Verification verify_by_rejection(std::span<const TokenId> drafts, DistributionRows<Number> target,
-                                 DistributionRows<Number> draft, Draw draw,
-                                 std::optional<TokenId> eos) {
+                                 DistributionRows<Number> draft, Draw draw, Ends ends) {
   for (std::uint32_t i = 0; i < drafts.size(); ++i) {
     const std::span<const Number> p = target[i];
     const std::span<const Number> q = draft[i];
@@ -127,7 +126,7 @@ Verification verify_by_rejection(std::span<const TokenId> drafts, DistributionRo
     if (!(draw(i, DrawStream::accept) < keep)) {
       return {i, draw_replacement(p, q, draw(i, DrawStream::own))};
     }
-    if (eos && token == *eos) return {i + 1, std::nullopt};
+    if (ends(token)) return {i + 1, std::nullopt};
   }
   const auto k = static_cast<std::uint32_t>(drafts.size());
   return {k, draw_from(target[k], draw(k, DrawStream::own))};
@@ -136,13 +135,12 @@ Verification verify_by_rejection(std::span<const TokenId> drafts, DistributionRo
 /// The shared_noise rule: pick(i) is the target's own pick at the position of drafts[i], given
 /// that the drafts before it were kept. The first pick that differs is the replacement, pick(k)
 /// the bonus. Asked in order, and not beyond the first that differs.
-template <class Pick>
-Verification verify_by_picks(std::span<const TokenId> drafts, Pick pick,
-                             std::optional<TokenId> eos) {
+template <class Pick, class Ends>
+Verification verify_by_picks(std::span<const TokenId> drafts, Pick pick, Ends ends) {
   for (std::uint32_t i = 0; i < drafts.size(); ++i) {
     const TokenId own = pick(i);
     if (own != drafts[i]) return {i, own};
-    if (eos && own == *eos) return {i + 1, std::nullopt};
+    if (ends(own)) return {i + 1, std::nullopt};
   }
   const auto k = static_cast<std::uint32_t>(drafts.size());
   return {k, pick(k)};

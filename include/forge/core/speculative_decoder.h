@@ -123,14 +123,15 @@ class SpeculativeDecoder {
 
   Verification judge(std::span<const TokenId> drafts, std::uint64_t known) {
     const DistributionRows<Number> p{p_, target_.vocabulary()};
+    const auto ends = [&](TokenId token) { return token == config_.eos; };
     if (config_.rule == AcceptanceRule::rejection) {
       const auto draw = [&](std::uint32_t i, DrawStream stream) -> Number {
         return draws_.uniform(known + i, stream);
       };
-      return verify_by_rejection<Number>(drafts, p, {q_, target_.vocabulary()}, draw, config_.eos);
+      return verify_by_rejection<Number>(drafts, p, {q_, target_.vocabulary()}, draw, ends);
     }
     const auto pick = [&](std::uint32_t i) -> TokenId { return draws_.pick(p[i], known + i); };
-    return verify_by_picks(drafts, pick, config_.eos);
+    return verify_by_picks(drafts, pick, ends);
   }
 
   Draft& draft_;

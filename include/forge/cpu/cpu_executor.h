@@ -1,0 +1,98 @@
+// CpuExecutor: runs plans on the reference Transformer, on the CPU, on one thread.
+//
+// One execute():
+//   1. apply     deltas of the plan: who left, block copies, block tables
+//   2. draft     for slices with drafts: the first draft_layers layers of the model propose
+//                them one by one, all sequences side by side, in the target's own KV pool
+//   3. forward   all slices in one pass: prompt chunks, decodes and drafts to verify alike
+//   4. accept    the acceptance rule decides what each sampling slice yields (acceptance.h)
+//
+// What a request yields depends on the request and the model alone: not on the slices that
+// ran beside it, its chunking, a recompute, the blocks, or, under shared_noise, on
+// speculation. The token at position p (its index in prompt and output) meets the noise
+// of (request seed, p), and its logits have the same bits, whichever step computes them.
+//
+// Under AcceptanceRule::rejection the text has the target's distribution exactly, but at a
+// temperature above 0 it depends on which drafts were verified, so on the schedule too.
+//
+// Owns model, KV pool, tokens and tables. Thread contract: one thread at a time. In steady
+// state execute() allocates nothing.
+#pragma once
+
+#include <cstdint>
+#include <optional>
+#include <span>
+#include <tl/expected.hpp>
+#include <vector>
+
+#include "forge/core/acceptance.h"
+#include "forge/core/executor.h"
+#include "forge/core/speculative_decoder.h"
+#include "forge/cpu/row_batch.h"
+#include "forge/cpu/sequence_table.h"
+#include "forge/model/kv_pool.h"
+#include "forge/model/tiny_transformer.h"
+
+namespace forge {
+
+struct CpuExecutorOptions {
+  ModelConfig model;
+  std::uint32_t num_blocks = 512;  ///< as SchedulerConfig, 1 .. 2^24
+  std::uint32_t block_size = 16;   ///< as SchedulerConfig, 1 .. 65536
+  std::uint32_t drafts = 0;        ///< asked for in each step; 0: no speculation; up to 64
+  int draft_layers = 2;            ///< of the model, 1 .. model.layers
+  AcceptanceRule rule = AcceptanceRule::shared_noise;
+  bool digest_logits = false;  ///< fill StepResult::logits (logits_digest.h)
+  TokenId eos = TokenId(0);    ///< ends a sequence unless its request ignores it
+
+  friend bool operator==(const CpuExecutorOptions&, const CpuExecutorOptions&) = default;
+};
+
+/// Errors: the first field that is out of range, the model's first.
+tl::expected<void, ModelConfigError> validate(const CpuExecutorOptions& options);
+
+class CpuExecutor : public Executor {
+ public:
+  /// Requires: `options` is valid.
+  explicit CpuExecutor(const CpuExecutorOptions& options);
+
+  /// Copies the request. Requires: see SequenceTable::begin.
+  void begin(SeqId seq, const Request& request) override;
+
+  /// Never fails. A plan that contradicts the earlier ones is a programmer error.
+  tl::expected<void, ExecutionError> execute(const StepPlan& plan, StepResult& result) override;
+
+  const CpuExecutorOptions& options() const { return options_; }
+  const TinyTransformer& model() const { return model_; }
+
+  /// Drafts proposed and accepted so far, rounds with drafts alone.
+  const SpeculationStatistics& speculation() const { return speculation_; }
+
+ private:
+  using Sequence = SequenceTable::Sequence;
+
+  void propose(const StepPlan& plan);
+  void propose_round(const StepPlan& plan, std::uint32_t round);
+  TokenId choose_draft(const Request& request, std::span<const float> logits,
+                       std::uint64_t position, std::size_t draft_index);
+  void forward(const StepPlan& plan);
+  SliceResult accept(const Slice& slice, std::size_t first_draft, std::size_t first_row,
+                     StepResult& result);
+  Verification judge(const Slice& slice, const Sequence& sequence, std::size_t first_draft,
+                     std::size_t first_row);
+
+  CpuExecutorOptions options_;
+  TinyTransformer model_;
+  KvPool pool_;
+  SequenceTable sequences_;
+  RowBatch batch_;
+  SpeculationStatistics speculation_;
+
+  // Of the step at hand, one after the other in slice order.
+  std::vector<Sequence*> slice_sequences_;  // [slices]
+  std::vector<TokenId> drafts_;             // [drafts of all slices]
+  std::vector<double> draft_rows_;          // [drafts of all slices][V], rejection only
+  std::vector<double> target_rows_;         // [drafts + 1][V] of one slice, rejection only
+};
+
+}  // namespace forge

@@ -1,0 +1,52 @@
+#include "forge/cpu/row_batch.h"
+
+#include <algorithm>
+
+namespace forge {
+
+void RowBatch::clear() {
+  tokens_.clear();
+  positions_.clear();
+  sequences_.clear();
+  tables_.clear();
+  logit_rows_.clear();
+  chunk_logits_.clear();
+}
+
+void RowBatch::add_sequence(std::span<const std::uint32_t> blocks) { tables_.push_back(blocks); }
+
+void RowBatch::add_row(TokenId token, std::uint32_t position, bool wants_logits) {
+  const std::size_t row = tokens_.size();
+  if (row % kChunkRows == 0) chunk_logits_.push_back(0);
+  if (wants_logits) {
+    logit_rows_.push_back(static_cast<std::uint32_t>(row % kChunkRows));
+    ++chunk_logits_.back();
+  }
+  tokens_.push_back(token);
+  positions_.push_back(position);
+  sequences_.push_back(static_cast<std::uint32_t>(tables_.size() - 1));
+}
+
+void RowBatch::run(KvPool& pool, int layers) {
+  logits_.resize(std::max(logits_.size(), logit_rows_.size() * vocabulary()));
+  std::size_t logits_before = 0;
+  for (std::size_t chunk = 0; chunk < chunk_logits_.size(); ++chunk) {
+    const std::size_t first = chunk * kChunkRows;
+    const std::size_t count = std::min(kChunkRows, rows() - first);
+    const ForwardBatch batch{
+        .tokens = std::span(tokens_).subspan(first, count),
+        .positions = std::span(positions_).subspan(first, count),
+        .sequences = std::span(sequences_).subspan(first, count),
+        .tables = tables_,
+        .logit_rows = std::span(logit_rows_).subspan(logits_before, chunk_logits_[chunk])};
+    model_.forward(batch, pool, scratch_, std::span(logits_).subspan(logits_before * vocabulary()),
+                   layers);
+    logits_before += chunk_logits_[chunk];
+  }
+}
+
+std::span<const float> RowBatch::logits(std::size_t index) const {
+  return std::span(logits_).subspan(index * vocabulary(), vocabulary());
+}
+
+}  // namespace forge
