@@ -60,22 +60,4 @@ std::uint64_t RunDigest::add(const StepPlan& plan, const StepResult& result) {
   return link_;
 }
 
-void StepPlan::clear() {
-  admitted.clear();
-  resumed.clear();
-  preempted.clear();
-  finished.clear();
-  copies.clear();
-  tables.clear();
-  appended_blocks.clear();
-  slices.clear();
-  decodes = 0;
-}
-
-void StepResult::clear() {
-  slices.clear();
-  tokens.clear();
-  logits.clear();
-}
-
 }  // namespace forge

@@ -3,19 +3,6 @@
 #include "forge/trace/trace_writer.h"
 
 namespace forge {
-namespace {
-
-/// The answer to a plan that the target could not run: every sequence of it ends.
-void fail(const StepPlan& plan, StepResult& result) {
-  result.clear();
-  result.step = plan.step;
-  for (const Slice& slice : plan.slices) {
-    result.slices.push_back({.seq = slice.seq, .signal = FinishSignal::error});
-  }
-}
-
-}  // namespace
-
 Engine::Engine(const SchedulerConfig& config, Executor& executor, TraceWriter* trace)
     : scheduler_(config), executor_(executor), trace_(trace) {}
 
@@ -37,7 +24,7 @@ Engine::Step Engine::step() {
   const StepPlan& plan = scheduler_.schedule();
   if (const auto done = executor_.execute(plan, result_); !done) {
     last_error_ = done.error().message;
-    fail(plan, result_);
+    fail_step(plan, result_);
   }
   scheduler_.commit(plan, result_);
   if (trace_ != nullptr) trace_->step(plan, result_);

@@ -70,7 +70,7 @@ class Replay {
     std::string target_error;
     if (const auto done = executor_.execute(plan, result_); !done) {
       target_error = done.error().message;
-      fail(plan);
+      fail_step(plan, result_);
     }
     if (auto difference = first_difference(recorded.result, result_)) {
       differ(prefixed("result", *std::move(difference)), std::move(target_error));
@@ -86,15 +86,6 @@ class Replay {
     report_.digest = link;
     next_step_ = StepId{plan.step.value + 1};
     return {};
-  }
-
-  /// A step that the target could not run ends its sequences, as it did when recorded.
-  void fail(const StepPlan& plan) {
-    result_.clear();
-    result_.step = plan.step;
-    for (const Slice& slice : plan.slices) {
-      result_.slices.push_back({.seq = slice.seq, .signal = FinishSignal::error});
-    }
   }
 
   void differ(Difference difference, std::string target_error = "") {

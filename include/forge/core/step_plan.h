@@ -151,6 +151,9 @@ struct StepResult {
   friend bool operator==(const StepResult&, const StepResult&) = default;
 };
 
+/// The answer to a plan that the target could not run: every sequence of it ends with an error.
+void fail_step(const StepPlan& plan, StepResult& result);
+
 /// Digests over the byte form of digest.h, fields in the order declared above.
 std::uint64_t digest(const StepPlan& plan);
 std::uint64_t digest(const StepResult& result);
