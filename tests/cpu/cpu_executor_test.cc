@@ -1,0 +1,259 @@
+#include "forge/cpu/cpu_executor.h"
+
+#include <gtest/gtest.h>
+
+#include <algorithm>
+#include <string>
+#include <vector>
+
+#include "cpu/driver.h"
+
+namespace forge {
+namespace {
+
+using testing::Driver;
+using testing::Output;
+using testing::request_of;
+
+constexpr std::size_t kTokens = 40;
+
+CpuExecutorOptions options_of(std::uint32_t block_size = 16) {
+  return {.num_blocks = 1024 / block_size, .block_size = block_size, .digest_logits = true};
+}
+
+/// Requests that differ in length, greedy and sampled.
+std::vector<Request> some_requests() {
+  return {request_of("Hello, my name is"), request_of("Once upon a time", 0.8F, 7),
+          request_of("\xFF\x80\x01"), request_of("1 2 3 4 5 6 7 8 9 10 11 12 13", 1.0F, 9)};
+}
+
+/// The request alone: prompt in one slice, then one token a step.
+Output alone(const Request& request, const CpuExecutorOptions& options = options_of()) {
+  Driver driver(options);
+  driver.begin(1, request);
+  driver.decode_to(1, kTokens);
+  return driver.result(1);
+}
+
+TEST(CpuExecutor, a_decode_yields_one_token_and_one_digest_a_step) {
+  Driver driver(options_of());
+  driver.begin(1, request_of("abc"));
+  const StepResult& result = driver.step({driver.decode(1)});
+  ASSERT_EQ(result.slices.size(), 1U);
+  EXPECT_EQ(result.slices[0], (SliceResult{SeqId(1), 0, 1, FinishSignal::none, 0}));
+  EXPECT_EQ(result.tokens.size(), 1U);
+  EXPECT_EQ(result.logits.size(), 1U);
+}
+
+TEST(CpuExecutor, digests_are_left_out_unless_asked_for) {
+  CpuExecutorOptions options = options_of();
+  options.digest_logits = false;
+  Driver driver(options);
+  driver.begin(1, request_of("abc"));
+  EXPECT_TRUE(driver.step({driver.decode(1)}).logits.empty());
+}
+
+TEST(CpuExecutor, a_chunk_that_ends_before_the_last_known_token_yields_nothing) {
+  Driver driver(options_of());
+  driver.begin(1, request_of("abcdef"));
+  const StepResult& result = driver.step({driver.chunk(1, 4)});
+  EXPECT_EQ(result.slices[0], (SliceResult{SeqId(1), 0, 0, FinishSignal::none, 0}));
+  EXPECT_TRUE(result.tokens.empty());
+}
+
+TEST(CpuExecutor, chunked_prefill_changes_nothing) {
+  for (const Request& request : some_requests()) {
+    const Output expected = alone(request);
+    for (const std::uint32_t size : {1U, 2U, 5U}) {
+      Driver driver(options_of());
+      driver.begin(1, request);
+      const auto length = static_cast<std::uint32_t>(request.prompt.size());
+      for (std::uint32_t done = 0; done < length; done += size) {
+        driver.step({driver.chunk(1, std::min(size, length - done))});
+      }
+      driver.decode_to(1, kTokens);
+      EXPECT_EQ(driver.result(1), expected) << "chunks of " << size;
+    }
+  }
+}
+
+TEST(CpuExecutor, a_batch_of_several_changes_nothing) {
+  const auto requests = some_requests();
+  Driver driver(options_of());
+  // Each joins a step later than the one before, so decodes meet prompts.
+  std::vector<std::uint64_t> running;
+  for (std::size_t step = 0; driver.output(4).size() < kTokens; ++step) {
+    if (step < requests.size()) {
+      driver.begin(step + 1, requests[step]);
+      running.push_back(step + 1);
+    }
+    std::vector<Slice> slices;
+    for (const std::uint64_t seq : running) {
+      if (driver.output(seq).size() < kTokens) slices.push_back(driver.decode(seq));
+    }
+    driver.step(slices);
+  }
+  for (std::size_t i = 0; i < requests.size(); ++i) {
+    EXPECT_EQ(driver.result(i + 1), alone(requests[i])) << "request " << i;
+  }
+}
+
+TEST(CpuExecutor, block_size_changes_nothing) {
+  for (const Request& request : some_requests()) {
+    for (const std::uint32_t block_size : {1U, 4U, 128U}) {
+      EXPECT_EQ(alone(request, options_of(block_size)), alone(request));
+    }
+  }
+}
+
+TEST(CpuExecutor, resume_by_recompute_changes_nothing) {
+  for (const Request& request : some_requests()) {
+    Driver driver(options_of());
+    driver.begin(1, request);
+    for (const std::size_t count : {3U, 4U, 17U}) {
+      driver.decode_to(1, count);
+      driver.preempt(1);
+      driver.begin(count + 100, request_of("someone else takes the blocks meanwhile"));
+      driver.step({driver.decode(count + 100)});
+    }
+    driver.decode_to(1, kTokens);
+    EXPECT_EQ(driver.result(1), alone(request));
+  }
+}
+
+TEST(CpuExecutor, a_prompt_longer_than_a_chunk_of_rows_changes_nothing) {
+  const Request request = request_of(std::string(600, 'x') + "yz");
+  Driver whole(options_of()), pieces(options_of());
+  whole.begin(1, request);
+  whole.decode_to(1, 3);
+  pieces.begin(1, request);
+  for (int i = 0; i < 6; ++i) pieces.step({pieces.chunk(1, 100)});
+  pieces.decode_to(1, 3);
+  EXPECT_EQ(whole.result(1), pieces.result(1));
+}
+
+TEST(CpuExecutor, eos_ends_a_sequence_unless_its_request_ignores_it) {
+  CpuExecutorOptions options = options_of();
+  const Output unending = alone(request_of("Hello"), options);
+  options.eos = unending.tokens[5];
+  const auto first = std::find(unending.tokens.begin(), unending.tokens.end(), options.eos);
+  Request request = request_of("Hello");
+  EXPECT_EQ(alone(request, options), unending);
+  request.ignore_eos = false;
+  Driver driver(options);
+  driver.begin(1, request);
+  driver.decode_to(1, kTokens);
+  EXPECT_TRUE(driver.ended(1));
+  EXPECT_EQ(driver.output(1), std::vector<TokenId>(unending.tokens.begin(), first + 1));
+}
+
+TEST(CpuExecutor, a_copied_block_carries_its_kv) {
+  Driver driver(options_of());
+  const Request request = request_of("abcdefghijklmnop");  // one block exactly
+  driver.begin(1, request);
+  driver.step({driver.decode(1)});
+  driver.step({driver.decode(1)});
+  // A plan of its own: the sequence's first block moves from 0 to 63, the second stays 1.
+  StepPlan plan;
+  plan.copies = {{BlockId(0), BlockId(63)}};
+  plan.tables = {{SeqId(1), 0, 0, 2}};
+  plan.appended_blocks = {BlockId(63), BlockId(1)};
+  plan.slices = {driver.decode(1)};
+  StepResult result;
+  ASSERT_TRUE(driver.executor().execute(plan, result).has_value());
+  EXPECT_EQ(result.logits[0], alone(request).digests[2]);
+}
+
+TEST(CpuExecutor, the_memory_of_a_finished_sequence_serves_the_next) {
+  Driver driver(options_of());
+  driver.begin(1, request_of("abc"));
+  driver.decode_to(1, 5);
+  driver.finish(1);
+  driver.begin(2, request_of("xyz"));
+  driver.decode_to(2, kTokens);
+  EXPECT_EQ(driver.result(2), alone(request_of("xyz")));
+}
+
+TEST(CpuExecutor, an_empty_plan_is_answered_by_an_empty_result) {
+  Driver driver(options_of());
+  driver.step({});
+  const StepResult& result = driver.step({});
+  EXPECT_EQ(result.step, StepId(1));
+  EXPECT_TRUE(result.slices.empty());
+}
+
+TEST(CpuExecutor, options_out_of_range_are_named) {
+  CpuExecutorOptions options;
+  options.draft_layers = 5;
+  EXPECT_EQ(validate(options).error(), (ModelConfigError{"draft_layers", "5", "1 .. 4"}));
+  options = {};
+  options.num_blocks = 0;
+  EXPECT_EQ(validate(options).error(), (ModelConfigError{"num_blocks", "0", "1 .. 16777216"}));
+  options = {};
+  options.model.heads = 3;
+  EXPECT_EQ(validate(options).error().field, "heads");
+}
+
+/// Plans that contradict what the executor knows.
+class CpuExecutorDeathTest : public ::testing::Test {
+ protected:
+  CpuExecutorDeathTest() { driver_.begin(1, request_of("abc")); }
+
+  void execute(const StepPlan& plan) {
+    StepResult result;
+    static_cast<void>(driver_.executor().execute(plan, result));
+  }
+  StepPlan plan_of(Slice slice, std::uint32_t block = 0) {
+    StepPlan plan;
+    plan.tables = {{SeqId(1), 0, 0, 1}};
+    plan.appended_blocks = {BlockId(block)};
+    plan.slices = {slice};
+    return plan;
+  }
+  Driver driver_{options_of()};
+};
+
+TEST_F(CpuExecutorDeathTest, an_unknown_sequence) {
+  StepPlan plan;
+  plan.slices = {{SeqId(7), 0, 1, 0, false}};
+  EXPECT_DEATH(execute(plan), "unknown sequence 7");
+}
+
+TEST_F(CpuExecutorDeathTest, a_sequence_that_begins_twice) {
+  EXPECT_DEATH(driver_.begin(1, request_of("x")), "sequence 1 is known already");
+}
+
+TEST_F(CpuExecutorDeathTest, a_block_outside_the_pool) {
+  EXPECT_DEATH(execute(plan_of({SeqId(1), 0, 3, 0, true}, 64)), "block=64 num_blocks=64");
+}
+
+TEST_F(CpuExecutorDeathTest, a_slice_that_does_not_start_where_valid_kv_ends) {
+  EXPECT_DEATH(execute(plan_of({SeqId(1), 1, 2, 0, true})), "first=1 valid=0");
+}
+
+TEST_F(CpuExecutorDeathTest, a_slice_beyond_the_known_tokens) {
+  EXPECT_DEATH(execute(plan_of({SeqId(1), 0, 4, 0, false})), "slice ends at 4 of 3 tokens");
+}
+
+TEST_F(CpuExecutorDeathTest, a_slice_that_samples_before_the_end) {
+  EXPECT_DEATH(execute(plan_of({SeqId(1), 0, 2, 0, true})), "slice ends at 2 of 3 tokens");
+}
+
+TEST_F(CpuExecutorDeathTest, a_slice_without_room_in_its_table) {
+  EXPECT_DEATH(execute(plan_of({SeqId(1), 0, 17, 14, true})), "slice needs 17 slots of 16");
+}
+
+TEST_F(CpuExecutorDeathTest, a_table_that_is_cut_longer_than_it_is) {
+  StepPlan plan = plan_of({SeqId(1), 0, 3, 0, true});
+  plan.tables[0].truncated_to = 2;
+  EXPECT_DEATH(execute(plan), "truncated_to=2 blocks=0");
+}
+
+TEST_F(CpuExecutorDeathTest, a_preemption_by_swap) {
+  StepPlan plan;
+  plan.preempted = {{SeqId(1), PreemptionMode::swap}};
+  EXPECT_DEATH(execute(plan), "cannot swap");
+}
+
+}  // namespace
+}  // namespace forge
