@@ -85,6 +85,18 @@ HWY_INLINE V silu_lanes(D d, V x) {
   return hn::Div(x, hn::Add(hn::Set(d, 1.0f), exp_lanes(d, hn::Neg(x))));
 }
 
+/// Adds the lanes of v pairwise at falling distance, as tree_sum does.
+template <class D>
+HWY_INLINE float add_tree([[maybe_unused]] D d, hn::Vec<D> v) {
+#if HWY_TARGET != HWY_SCALAR  // which has one lane, and no UpperHalf
+  if constexpr (hn::MaxLanes(d) > 1) {
+    const hn::Half<D> half;
+    return add_tree(half, hn::Add(hn::LowerHalf(half, v), hn::UpperHalf(half, v)));
+  }
+#endif
+  return hn::GetLane(v);
+}
+
 /// Feeds x [n] to the kLanes lanes of a reduction, lane = step(lane, element), and adds them by
 /// the tree. step must leave a lane alone when the element is 0: missing elements are read as 0.
 template <class Step>
@@ -98,15 +110,17 @@ HWY_INLINE float reduce_tree(const float* x, int n, const Step& step) {
       lanes[v] = step(lanes[v], hn::LoadU(d, x + i + v * kFullLanes));
     }
   }
-  HWY_ALIGN float buffer[kLanes] = {};
   if (i < n) {
+    HWY_ALIGN float buffer[kLanes] = {};
     std::memcpy(buffer, x + i, sizeof(float) * static_cast<std::size_t>(n - i));
     for (int v = 0; v < kTreeVectors; ++v) {
       lanes[v] = step(lanes[v], hn::Load(d, buffer + v * kFullLanes));
     }
   }
-  for (int v = 0; v < kTreeVectors; ++v) hn::Store(lanes[v], d, buffer + v * kFullLanes);
-  return tree_sum(buffer);
+  for (int distance = kTreeVectors / 2; distance > 0; distance /= 2) {
+    for (int v = 0; v < distance; ++v) lanes[v] = hn::Add(lanes[v], lanes[v + distance]);
+  }
+  return add_tree(d, lanes[0]);
 }
 
 HWY_INLINE float sum_lanes(const float* x, int n) {

@@ -4,7 +4,6 @@
 #include <gtest/gtest.h>
 
 #include <cstdint>
-#include <set>
 #include <vector>
 
 #include "forge/numerics/canonical.h"

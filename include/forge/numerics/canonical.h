@@ -18,7 +18,7 @@
 //      it. Infinities are inside, where a function says what it makes of them.
 //
 // All functions are pure and thread-safe. Errors are in ulp of the exact result,
-// over all inputs of the stated domain; tests/numerics measures them.
+// over all inputs of the stated domain; tests/numerics samples them.
 #pragma once
 
 #include <cstdint>
