@@ -1,0 +1,67 @@
+// Counts heap allocations: a program of its own, because it replaces operator new.
+#include <gtest/gtest.h>
+
+#include <cstdlib>
+#include <new>
+
+#include "cpu/driver.h"
+
+namespace {
+std::size_t allocations = 0;
+}  // namespace
+
+void* operator new(std::size_t size) {
+  ++allocations;
+  if (void* memory = std::malloc(size == 0 ? 1 : size)) return memory;
+  throw std::bad_alloc();
+}
+void operator delete(void* memory) noexcept { std::free(memory); }
+void operator delete(void* memory, std::size_t) noexcept { std::free(memory); }
+
+namespace forge {
+namespace {
+
+using testing::request_of;
+
+/// The same decode step again and again, by hand: eight sequences in tables of 16 blocks.
+std::size_t allocations_of_steady_steps(const CpuExecutorOptions& options) {
+  CpuExecutor executor(options);
+  StepPlan plan;
+  StepResult result;
+  for (std::uint32_t seq = 1; seq <= 8; ++seq) {
+    Request request = request_of("Hello, my name is", 0.8F, seq);
+    request.max_new_tokens = 200;
+    executor.begin(SeqId(seq), request);
+    const auto first = static_cast<std::uint32_t>(plan.appended_blocks.size());
+    for (std::uint32_t block = 0; block < 16; ++block)
+      plan.appended_blocks.emplace_back(first + block);
+    plan.tables.push_back({SeqId(seq), 0, first, 16});
+    plan.slices.push_back({SeqId(seq), 0, 17, 0, true});
+  }
+  std::size_t before = 0;
+  for (int step = 0; step < 40; ++step) {
+    if (step == 10) before = allocations;  // everything has been seen by then
+    if (!executor.execute(plan, result)) std::abort();
+    plan.tables.clear();
+    for (std::size_t i = 0; i < plan.slices.size(); ++i) {
+      Slice& slice = plan.slices[i];
+      slice.first += slice.count - slice.drafts + result.slices[i].token_count - 1;
+      slice.count = 1 + options.drafts;
+      slice.drafts = options.drafts;
+    }
+  }
+  return allocations - before;
+}
+
+TEST(Allocation, decoding_allocates_nothing_in_steady_state) {
+  EXPECT_EQ(allocations_of_steady_steps({.digest_logits = true}), 0U);
+}
+
+TEST(Allocation, speculation_allocates_nothing_in_steady_state) {
+  for (const AcceptanceRule rule : {AcceptanceRule::shared_noise, AcceptanceRule::rejection}) {
+    EXPECT_EQ(allocations_of_steady_steps({.drafts = 3, .rule = rule}), 0U);
+  }
+}
+
+}  // namespace
+}  // namespace forge
