@@ -1,0 +1,23 @@
+// What forge-bench says about its runs.
+#pragma once
+
+#include <iosfwd>
+#include <nlohmann/json.hpp>
+#include <span>
+#include <string>
+
+#include "bench_run.h"
+
+namespace forge {
+
+/// One row a mode, then the run digests.
+void print_table(std::span<const ModeResult> results, std::ostream& out);
+
+/// The first request whose tokens differ between two complete runs, as a sentence; empty if the
+/// runs agree. Interrupted runs are not compared.
+std::string first_disagreement(std::span<const ModeResult> results);
+
+/// {"runs":[{"mode":"continuous","tokens_per_second":...,"digest":"..."}, ...]}
+nlohmann::json to_json(std::span<const ModeResult> results);
+
+}  // namespace forge
