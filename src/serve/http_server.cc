@@ -16,7 +16,7 @@ using asio::ip::tcp;
 constexpr std::chrono::milliseconds kAcceptRetry{50};
 
 /// A coroutine that ends with an exception is a bug: let it end the program.
-void rethrow(std::exception_ptr error) {
+void rethrow(const std::exception_ptr& error) {
   if (error) std::rethrow_exception(error);
 }
 
