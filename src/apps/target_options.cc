@@ -42,7 +42,9 @@ class Fields {
       if (!found->is_number()) return fail(name, "is not a number");
     } else {
       constexpr auto kMax = static_cast<std::uint64_t>(std::numeric_limits<T>::max());
-      if (!found->is_number_unsigned() || found->get<std::uint64_t>() > kMax) {
+      const bool negative = !found->is_number_unsigned() && found->is_number_integer() &&
+                            found->get<std::int64_t>() < 0;
+      if (!found->is_number_integer() || negative || found->get<std::uint64_t>() > kMax) {
         return fail(name, "is not an integer in 0.." + std::to_string(kMax));
       }
     }
