@@ -1,22 +1,10 @@
-// Counts heap allocations: a program of its own, because it replaces operator new.
+// A program of its own, because allocation_counter.cc replaces operator new.
 #include <gtest/gtest.h>
 
 #include <cstdlib>
-#include <new>
 
+#include "cpu/allocation_counter.h"
 #include "cpu/driver.h"
-
-namespace {
-std::size_t allocations = 0;
-}  // namespace
-
-void* operator new(std::size_t size) {
-  ++allocations;
-  if (void* memory = std::malloc(size == 0 ? 1 : size)) return memory;
-  throw std::bad_alloc();
-}
-void operator delete(void* memory) noexcept { std::free(memory); }
-void operator delete(void* memory, std::size_t) noexcept { std::free(memory); }
 
 namespace forge {
 namespace {
@@ -40,7 +28,7 @@ std::size_t allocations_of_steady_steps(const CpuExecutorOptions& options) {
   }
   std::size_t before = 0;
   for (int step = 0; step < 40; ++step) {
-    if (step == 10) before = allocations;  // everything has been seen by then
+    if (step == 10) before = testing::allocation_count();  // everything has been seen by then
     if (!executor.execute(plan, result)) std::abort();
     plan.tables.clear();
     for (std::size_t i = 0; i < plan.slices.size(); ++i) {
@@ -50,7 +38,7 @@ std::size_t allocations_of_steady_steps(const CpuExecutorOptions& options) {
       slice.drafts = options.drafts;
     }
   }
-  return allocations - before;
+  return testing::allocation_count() - before;
 }
 
 TEST(Allocation, decoding_allocates_nothing_in_steady_state) {
