@@ -66,8 +66,7 @@ tl::expected<void, ExecutionError> CpuExecutor::execute(const StepPlan& plan, St
   result.step = plan.step;
   std::size_t first_draft = 0;
   std::size_t first_row = 0;
-  for (std::size_t i = 0; i < plan.slices.size(); ++i) {
-    const Slice& slice = plan.slices[i];
+  for (const Slice& slice : plan.slices) {
     result.slices.push_back(accept(slice, first_draft, first_row, result));
     first_draft += slice.drafts;
     if (slice.samples) first_row += slice.drafts + 1;
