@@ -28,7 +28,9 @@ tl::expected<Address, std::string> parse_address(std::string_view text) {
   Address address{.host = std::string(host)};
   const char* const end = port.data() + port.size();
   const auto [parsed_to, error] = std::from_chars(port.data(), end, address.port);
-  if (error != std::errc() || parsed_to != end) return malformed(text, "no port after ':'");
+  if (error != std::errc() || parsed_to != end) {
+    return malformed(text, "'" + std::string(port) + "' is not a port");
+  }
   return address;
 }
 

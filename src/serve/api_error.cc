@@ -1,6 +1,7 @@
 #include "forge/serve/api_error.h"
 
 #include <nlohmann/json.hpp>
+#include <utility>
 
 namespace forge {
 namespace {
@@ -11,6 +12,17 @@ nlohmann::ordered_json or_null(const std::optional<std::string>& text) {
 }
 
 }  // namespace
+
+ApiError request_error(unsigned status, std::string message, std::optional<std::string> code) {
+  return {.status = status, .message = std::move(message), .code = std::move(code)};
+}
+
+ApiError server_error(unsigned status, std::string message, std::string code) {
+  return {.status = status,
+          .message = std::move(message),
+          .type = "server_error",
+          .code = std::move(code)};
+}
 
 std::string to_json(const ApiError& error) {
   const nlohmann::ordered_json body = {{"error",

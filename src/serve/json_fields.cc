@@ -75,17 +75,15 @@ std::string describe(const json& value) {
 }
 
 ApiError bad_field(std::string_view param, std::string message, std::optional<std::string> code) {
-  ApiError error;
-  error.message = std::move(message);
-  error.param = std::string(param);
-  error.code = std::move(code);
-  return error;
+  return {.status = 400,
+          .message = std::move(message),
+          .param = std::string(param),
+          .code = std::move(code)};
 }
 
 tl::expected<json, ApiError> parse_json_object(std::string_view text) {
   if (text.empty()) {
-    return tl::unexpected(
-        ApiError{.status = 400, .message = "the body is empty: a JSON object is expected"});
+    return tl::unexpected(request_error(400, "the body is empty: a JSON object is expected"));
   }
   ParseGuard guard;
   const auto watch = [&guard](int depth, json::parse_event_t event, json& parsed) {
@@ -96,19 +94,18 @@ tl::expected<json, ApiError> parse_json_object(std::string_view text) {
     value = json::parse(text, watch);
   } catch (const json::exception& error) {
     return tl::unexpected(
-        ApiError{.status = 400, .message = "the body is not valid JSON: " + plain_message(error)});
+        request_error(400, "the body is not valid JSON: " + plain_message(error)));
   }
   if (guard.too_deep()) {
-    return tl::unexpected(ApiError{
-        .status = 400,
-        .message = "the body is nested deeper than " + std::to_string(kDepthMax) + " levels"});
+    return tl::unexpected(request_error(
+        400, "the body is nested deeper than " + std::to_string(kDepthMax) + " levels"));
   }
   if (guard.twice()) {
     return tl::unexpected(bad_field(*guard.twice(), "'" + *guard.twice() + "' is given twice"));
   }
   if (!value.is_object()) {
-    return tl::unexpected(ApiError{
-        .status = 400, .message = "the body must be a JSON object, got " + describe(value)});
+    return tl::unexpected(
+        request_error(400, "the body must be a JSON object, got " + describe(value)));
   }
   return value;
 }

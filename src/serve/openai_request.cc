@@ -162,11 +162,11 @@ void read_model(JsonFields& fields, const ModelCard& model) {
     return fields.fail(bad_field("model", "'model' must be a string, got " + describe(*value)));
   }
   if (*value == model.id) return;
-  ApiError error = bad_field(
-      "model", "the model " + value->dump() + " does not exist; this server has '" + model.id + "'",
-      "model_not_found");
-  error.status = 404;
-  fields.fail(std::move(error));
+  fields.fail({.status = 404,
+               .message = "the model " + value->dump() + " does not exist; this server has '" +
+                          model.id + "'",
+               .param = "model",
+               .code = "model_not_found"});
 }
 
 void read_user(JsonFields& fields) {

@@ -48,21 +48,20 @@ std::optional<Route> find_route(std::string_view path) {
 }
 
 Reply unknown_path(std::string_view path) {
-  ApiError error{.status = 404, .message = "unknown path '" + std::string(path) + "': there are"};
+  std::string message = "unknown path '" + std::string(path) + "': there are";
   for (const Route& route : kRoutes) {
-    error.message += std::string(route.is_post ? " POST " : " GET ") + std::string(route.path);
+    message += std::string(route.is_post ? " POST " : " GET ") + std::string(route.path);
   }
-  error.code = "not_found";
-  return reply_of(error);
+  return reply_of(request_error(404, message, "not_found"));
 }
 
 Reply wrong_method(const HttpHeader& header, const Route& route) {
   const std::string allowed = route.is_post ? "POST" : "GET, HEAD";
-  Reply reply = reply_of(ApiError{.status = 405,
-                                  .message = "'" + std::string(route.path) + "' does not take " +
-                                             std::string(view(header.method_string())) +
-                                             ": accepted are " + allowed,
-                                  .code = "method_not_allowed"});
+  Reply reply = reply_of(request_error(405,
+                                       "'" + std::string(route.path) + "' does not take " +
+                                           std::string(view(header.method_string())) +
+                                           ": accepted are " + allowed,
+                                       "method_not_allowed"));
   reply.headers.emplace_back(http::field::allow, allowed);
   return reply;
 }
@@ -82,9 +81,8 @@ std::optional<Reply> refuse_body_kind(const HttpHeader& header) {
   if (is_json(type) && !encoded) return std::nullopt;
   const std::string found = encoded ? "Content-Encoding '" + std::string(encoding) + "'"
                                     : "Content-Type '" + std::string(type) + "'";
-  return reply_of(ApiError{.status = 415,
-                           .message = found + " is not read: send plain application/json",
-                           .code = "unsupported_media_type"});
+  return reply_of(request_error(415, found + " is not read: send plain application/json",
+                                "unsupported_media_type"));
 }
 
 Reply health(const ServerState& state) {
@@ -127,16 +125,14 @@ Reply reply_of(const ApiError& error) {
 }
 
 Reply reply_of(const LoopError& error) {
-  ApiError answer{.status = 503, .message = to_string(error), .type = "server_error"};
+  const std::string message = to_string(error);
   if (std::holds_alternative<QueueFull>(error)) {
-    answer.code = "queue_full";
-  } else if (std::holds_alternative<ShuttingDown>(error)) {
-    answer.code = "shutting_down";
-  } else {
-    answer.status = 400;
-    answer.type = "invalid_request_error";
+    return reply_of(server_error(503, message, "queue_full"));
   }
-  return reply_of(answer);
+  if (std::holds_alternative<ShuttingDown>(error)) {
+    return reply_of(server_error(503, message, "shutting_down"));
+  }
+  return reply_of(request_error(400, message));
 }
 
 std::optional<Reply> refuse_header(const HttpHeader& header) {

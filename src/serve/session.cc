@@ -18,29 +18,31 @@ constexpr std::string_view kContinue = "HTTP/1.1 100 Continue\r\n\r\n";
 
 /// The answer to a request that is not HTTP, or too large.
 Reply refuse_syntax(boost::beast::error_code error, const HttpOptions& options) {
-  ApiError answer{.status = 400, .message = "the request is not valid HTTP: " + error.message()};
   if (error == http::error::body_limit) {
-    answer.status = 413;
-    answer.message = "the body is larger than " + std::to_string(options.body_limit_bytes) +
-                     " bytes, the limit of this server";
-    answer.code = "body_too_large";
-  } else if (error == http::error::header_limit) {
-    answer.status = 431;
-    answer.message = "the header is larger than " + std::to_string(options.header_limit_bytes) +
-                     " bytes, the limit of this server";
-    answer.code = "header_too_large";
-  } else if (error == http::error::bad_version) {
-    answer.status = 505;
-    answer.message = "only HTTP/1.0 and HTTP/1.1 are spoken here";
+    return reply_of(request_error(413,
+                                  "the body is larger than " +
+                                      std::to_string(options.body_limit_bytes) +
+                                      " bytes, the limit of this server",
+                                  "body_too_large"));
   }
-  return reply_of(answer);
+  if (error == http::error::header_limit) {
+    return reply_of(request_error(431,
+                                  "the header is larger than " +
+                                      std::to_string(options.header_limit_bytes) +
+                                      " bytes, the limit of this server",
+                                  "header_too_large"));
+  }
+  if (error == http::error::bad_version) {
+    return reply_of(request_error(505, "only HTTP/1.0 and HTTP/1.1 are spoken here"));
+  }
+  return reply_of(request_error(400, "the request is not valid HTTP: " + error.message()));
 }
 
 Reply refuse_slow(const HttpOptions& options) {
-  return reply_of(ApiError{.status = 408,
-                           .message = "the request did not arrive within " +
-                                      std::to_string(options.read_timeout.count()) + " ms",
-                           .code = "request_timeout"});
+  return reply_of(request_error(
+      408,
+      "the request did not arrive within " + std::to_string(options.read_timeout.count()) + " ms",
+      "request_timeout"));
 }
 
 }  // namespace
@@ -121,8 +123,8 @@ asio::awaitable<std::optional<Session::NoRequest>> Session::meet_expectation(
   const auto expected = header[http::field::expect];
   if (expected.empty() || header.version() < 11) co_return std::nullopt;
   if (!boost::beast::iequals(expected, "100-continue")) {
-    co_return NoRequest(reply_of(
-        ApiError{.status = 417, .message = "the only expectation that is met is '100-continue'"}));
+    co_return NoRequest(
+        reply_of(request_error(417, "the only expectation that is met is '100-continue'")));
   }
   if (auto refusal = refuse_header(header)) co_return NoRequest(std::move(*refusal));
   const bool written = co_await write(std::string(kContinue));

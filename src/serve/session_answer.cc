@@ -22,16 +22,10 @@ bool takes_output(asio::ip::tcp::socket& socket) {
 /// Of a request that ended without a finish reason of OpenAI's.
 std::optional<ApiError> failure(FinishReason finish) {
   if (finish == FinishReason::error) {
-    return ApiError{.status = 500,
-                    .message = "the model failed while it ran this request",
-                    .type = "server_error",
-                    .code = "execution_failed"};
+    return server_error(500, "the model failed while it ran this request", "execution_failed");
   }
   if (finish == FinishReason::cancelled) {
-    return ApiError{.status = 503,
-                    .message = to_string(LoopError(ShuttingDown{})),
-                    .type = "server_error",
-                    .code = "shutting_down"};
+    return server_error(503, to_string(LoopError(ShuttingDown{})), "shutting_down");
   }
   return std::nullopt;
 }

@@ -19,6 +19,13 @@ struct ApiError {
   std::optional<std::string> code = std::nullopt;   ///< for programs
 };
 
+/// The request is at fault.
+ApiError request_error(unsigned status, std::string message,
+                       std::optional<std::string> code = std::nullopt);
+
+/// The request is fine; the server cannot answer it, now or at all.
+ApiError server_error(unsigned status, std::string message, std::string code);
+
 /// The JSON body of the answer. Bytes of the message that are not UTF-8 become U+FFFD.
 std::string to_json(const ApiError& error);
 

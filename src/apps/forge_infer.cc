@@ -1,0 +1,151 @@
+// forge-infer: serves the reference model over HTTP until it is told to stop.
+//
+// SIGTERM and SIGINT let it answer what it has begun; a second signal ends it at once.
+//
+// Exit status: 0 after a signal; 1 if it cannot listen or the trace cannot be written; 2 for bad
+// flags; 128 + signal after a second signal.
+#include <boost/asio/io_context.hpp>
+#include <boost/asio/signal_set.hpp>
+#include <chrono>
+#include <csignal>
+#include <cstdlib>
+#include <ctime>
+#include <fstream>
+#include <iostream>
+#include <memory>
+#include <optional>
+
+#include "forge/cpu/cpu_executor.h"
+#include "forge/engine/engine_loop.h"
+#include "forge/serve/http_server.h"
+#include "forge/trace/trace_writer.h"
+#include "target_options.h"
+
+namespace forge {
+namespace {
+
+constexpr const char* kModelId = "forge-tiny";
+
+struct InferOptions {
+  TargetOptions target;
+  std::string addr = "127.0.0.1:8080";
+  EngineLoop::Options loop;
+  HttpOptions http;
+  double read_timeout_s = 30;
+  std::string trace_file;
+};
+
+void add_options(CLI::App& app, InferOptions& options) {
+  const char* group = "Server";
+  app.add_option("--addr", options.addr, "HOST:PORT or [IPV6]:PORT; port 0 picks a free one")
+      ->envname("FORGE_ADDR")
+      ->capture_default_str()
+      ->check([](const std::string& text) {
+        const auto address = parse_address(text);
+        return address ? std::string() : address.error();
+      })
+      ->group(group);
+  app.add_option("--queue-limit", options.loop.queue_limit,
+                 "Requests that may wait for a place in the batch; further ones get 503")
+      ->capture_default_str()
+      ->check(CLI::Range(1, 1 << 20))
+      ->group(group);
+  app.add_option("--body-limit", options.http.body_limit_bytes,
+                 "Bytes of a request's body; larger ones get 413")
+      ->capture_default_str()
+      ->check(CLI::Range(1, 1 << 30))
+      ->group(group);
+  app.add_option("--read-timeout-s", options.read_timeout_s,
+                 "Seconds in which a request must have arrived; slower ones get 408")
+      ->capture_default_str()
+      ->check(CLI::Range(0.001, 86400.0))
+      ->group(group);
+  app.add_option("--health-stall-steps", options.http.health_stall_steps,
+                 "/healthz fails when work waits and so many steps in a row yield no token")
+      ->capture_default_str()
+      ->check(CLI::Range(1, 1 << 30))
+      ->group(group);
+  app.add_option("--trace", options.trace_file,
+                 "Record the run as JSON lines, with the digests of all logits")
+      ->group(group);
+  add_target_options(app, options.target);
+}
+
+int fail(const std::string& message) {
+  std::cerr << "forge-infer: " << message << '\n';
+  return 1;
+}
+
+ModelCard model_card(const TargetOptions& target) {
+  return {
+      .id = kModelId,
+      .vocabulary_size = static_cast<std::uint32_t>(target.executor.model.vocabulary_size),
+      .context_tokens = std::uint64_t{target.scheduler.num_blocks} * target.scheduler.block_size,
+      .created = static_cast<std::int64_t>(std::time(nullptr))};
+}
+
+void print_welcome(const Address& address) {
+  const std::string url = "http://" + to_string(address);
+  std::cout << "listening on " << url << "\n\n"
+            << "curl '" << url << "/v1/completions' -H 'Content-Type: application/json' \\\n"
+            << "  -d '{\"model\": \"" << kModelId
+            << "\", \"prompt\": \"Once upon a time\", \"max_tokens\": 32}'\n"
+            << std::flush;
+}
+
+/// The first signal shuts the server down, the second ends the program.
+void await_signals(boost::asio::signal_set& signals, HttpServer& server) {
+  signals.async_wait([&](const boost::system::error_code& error, int) {
+    if (error) return;
+    std::cerr << "forge-infer: answering what is in flight; a second signal ends at once\n";
+    server.shutdown([&signals] { signals.cancel(); });
+    signals.async_wait([](const boost::system::error_code& cancelled, int signal) {
+      if (!cancelled) std::_Exit(128 + signal);
+    });
+  });
+}
+
+int serve(InferOptions options) {
+  std::ofstream trace_out;
+  std::optional<TraceWriter> trace;
+  if (!options.trace_file.empty()) {
+    options.target.executor.digest_logits = true;
+    trace_out.open(options.trace_file, std::ios::binary);
+    if (!trace_out) return fail("--trace: cannot write '" + options.trace_file + "'");
+    trace.emplace(trace_out, to_trace_header(options.target));
+  }
+  options.http.read_timeout =
+      std::chrono::milliseconds(static_cast<std::int64_t>(options.read_timeout_s * 1000));
+
+  boost::asio::io_context io;
+  CpuExecutor executor(options.target.executor);
+  Engine engine(options.target.scheduler, executor, trace ? &*trace : nullptr);
+  auto loop = std::make_unique<EngineLoop>(engine, options.loop);
+  HttpServer server(io, *loop, model_card(options.target), options.http);
+  boost::asio::signal_set signals(io, SIGINT, SIGTERM);
+  await_signals(signals, server);
+  const auto address = server.listen(parse_address(options.addr).value());
+  if (!address) return fail(address.error());
+  print_welcome(*address);
+  io.run();
+
+  loop->drain();
+  loop.reset();
+  if (trace && !trace->flush()) return fail("--trace: cannot write '" + options.trace_file + "'");
+  return 0;
+}
+
+}  // namespace
+}  // namespace forge
+
+int main(int argc, char** argv) {
+  CLI::App app("Serves the reference model over HTTP, to any OpenAI client.", "forge-infer");
+  forge::InferOptions options;
+  forge::add_options(app, options);
+  try {
+    app.parse(argc, argv);
+  } catch (const CLI::ParseError& error) {
+    return app.exit(error) == 0 ? 0 : 2;
+  }
+  return forge::serve(std::move(options));
+}

@@ -1,0 +1,228 @@
+"""The official OpenAI client, unchanged, against forge-infer.
+
+    openai_client_test.py FORGE_INFER VENV [unittest arguments]
+
+Makes a virtual environment VENV with the packages of requirements.txt (once), starts
+FORGE_INFER on a free port and talks to it. Exit status 77, "skipped", if the environment
+cannot be made, for want of a network, say.
+"""
+
+import concurrent.futures
+import hashlib
+import os
+import pathlib
+import signal
+import subprocess
+import sys
+import unittest
+import venv
+
+REQUIREMENTS = pathlib.Path(__file__).with_name("requirements.txt")
+SKIPPED = 77
+MODEL = "forge-tiny"
+
+
+def make_venv(path):
+    """Returns the interpreter of the environment at `path`, with all requirements."""
+    python = path / "bin" / "python"
+    stamp = path / "requirements.sha256"
+    wanted = hashlib.sha256(REQUIREMENTS.read_bytes()).hexdigest()
+    if not stamp.exists() or stamp.read_text() != wanted:
+        venv.create(path, clear=True, with_pip=True)
+        subprocess.run(
+            [python, "-m", "pip", "install", "--quiet", "--requirement", REQUIREMENTS],
+            check=True,
+        )
+        stamp.write_text(wanted)
+    return python
+
+
+def enter_venv():
+    """Goes on inside the environment; returns when it is already there."""
+    path = pathlib.Path(sys.argv[2]).resolve()
+    if pathlib.Path(sys.prefix).resolve() == path:
+        return
+    try:
+        python = make_venv(path)
+    except (OSError, subprocess.CalledProcessError) as error:
+        print(f"skipped: no virtual environment with {REQUIREMENTS.name}: {error}")
+        sys.exit(SKIPPED)
+    os.execv(python, [python, *sys.argv])
+
+
+class Server:
+    """A running forge-infer."""
+
+    def __init__(self, *flags):
+        environment = {name: value for name, value in os.environ.items() if name != "FORGE_ADDR"}
+        self.process = subprocess.Popen(
+            [sys.argv[1], "--addr", "127.0.0.1:0", *flags],
+            stdout=subprocess.PIPE,
+            stderr=subprocess.PIPE,
+            text=True,
+            env=environment,
+        )
+        line = self.process.stdout.readline()
+        prefix = "listening on "
+        assert line.startswith(prefix), f"unexpected first line: {line!r}"
+        self.url = line.removeprefix(prefix).strip()
+
+    def client(self, **options):
+        import openai
+
+        return openai.OpenAI(base_url=self.url + "/v1", api_key="none", timeout=30, **options)
+
+    def stop(self, number=signal.SIGTERM):
+        """Returns the exit status."""
+        self.process.send_signal(number)
+        try:
+            self.process.communicate(timeout=30)
+        finally:
+            self.process.kill()
+        return self.process.returncode
+
+
+class OpenAiClient(unittest.TestCase):
+    @classmethod
+    def setUpClass(cls):
+        cls.server = Server()
+        cls.client = cls.server.client(max_retries=0)
+
+    @classmethod
+    def tearDownClass(cls):
+        cls.client.close()
+        status = cls.server.stop()
+        assert status == 0, f"forge-infer ended with {status}"
+
+    def complete(self, prompt, **options):
+        options = {"max_tokens": 16, "temperature": 0} | options
+        return self.client.completions.create(model=MODEL, prompt=prompt, **options)
+
+    def text(self, prompt, **options):
+        return self.complete(prompt, **options).choices[0].text
+
+    def streamed(self, prompt, **options):
+        return list(self.complete(prompt, stream=True, **options))
+
+    def test_models_are_listed(self):
+        self.assertEqual([model.id for model in self.client.models.list()], [MODEL])
+        self.assertEqual(self.client.models.retrieve(MODEL).id, MODEL)
+
+    def test_a_completion_has_text_usage_and_finish_reason(self):
+        answer = self.complete("Hello", max_tokens=8)
+        self.assertEqual(answer.object, "text_completion")
+        self.assertEqual(answer.model, MODEL)
+        self.assertIsNotNone(answer.choices[0].text)
+        self.assertIn(answer.choices[0].finish_reason, ("length", "stop"))
+        self.assertEqual(answer.usage.prompt_tokens, 5)
+        self.assertLessEqual(answer.usage.completion_tokens, 8)
+        self.assertEqual(answer.usage.total_tokens, 5 + answer.usage.completion_tokens)
+
+    def test_a_stream_says_the_same_as_a_whole_answer(self):
+        for temperature in (0, 1):
+            whole = self.complete("Once upon", max_tokens=50, temperature=temperature)
+            chunks = self.streamed("Once upon", max_tokens=50, temperature=temperature)
+            self.assertEqual(len(chunks), whole.usage.completion_tokens)
+            self.assertEqual("".join(c.choices[0].text for c in chunks), whole.choices[0].text)
+            self.assertEqual(chunks[-1].choices[0].finish_reason, whole.choices[0].finish_reason)
+            self.assertEqual({c.choices[0].finish_reason for c in chunks[:-1]}, {None})
+
+    def test_usage_of_a_stream_comes_when_asked_for(self):
+        chunks = self.streamed("Hello", stream_options={"include_usage": True})
+        self.assertEqual(chunks[-1].choices, [])
+        self.assertEqual(chunks[-1].usage.prompt_tokens, 5)
+        self.assertEqual(chunks[-1].usage.completion_tokens, len(chunks) - 1)
+        self.assertTrue(all(chunk.usage is None for chunk in chunks[:-1]))
+
+    def test_a_seed_decides_what_is_sampled(self):
+        def sampled(seed):
+            return self.text("Hello", temperature=1, seed=seed, max_tokens=40)
+
+        self.assertEqual(sampled(7), sampled(7))
+        self.assertNotEqual(sampled(7), sampled(8))
+        self.assertEqual(self.text("Hello", temperature=1), self.text("Hello", temperature=1))
+
+    def test_a_stop_string_ends_the_text_before_it(self):
+        whole = self.text("Hello", temperature=1, max_tokens=40)
+        stop = whole[10:13]
+        answer = self.complete("Hello", temperature=1, max_tokens=40, stop=[stop, "\0never"])
+        self.assertEqual(answer.choices[0].text, whole[: whole.index(stop)])
+        self.assertEqual(answer.choices[0].finish_reason, "stop")
+
+    def test_prompts_come_as_text_tokens_or_several(self):
+        self.assertEqual(self.text([byte + 1 for byte in b"Hello"]), self.text("Hello"))
+        both = self.complete(["Hello", "World"])
+        self.assertEqual(
+            [choice.text for choice in both.choices], [self.text("Hello"), self.text("World")]
+        )
+
+    def test_errors_become_exceptions(self):
+        import openai
+
+        with self.assertRaises(openai.BadRequestError) as caught:
+            self.complete("Hello", n=2)
+        self.assertEqual(caught.exception.param, "n")
+        with self.assertRaises(openai.BadRequestError) as caught:
+            self.complete("Hello", max_tokens=1_000_000)
+        self.assertEqual(caught.exception.code, "context_length_exceeded")
+        with self.assertRaises(openai.BadRequestError):
+            self.streamed("")
+        with self.assertRaises(openai.NotFoundError) as caught:
+            self.client.completions.create(model="gpt-4", prompt="Hello")
+        self.assertEqual(caught.exception.code, "model_not_found")
+        with self.assertRaises(openai.NotFoundError):
+            self.client.chat.completions.create(model=MODEL, messages=[])
+
+    def test_concurrent_requests_say_what_each_says_alone(self):
+        requests = [
+            {"prompt": f"Request {i}", "max_tokens": 20 + i, "temperature": i % 3 / 2, "seed": i}
+            for i in range(24)
+        ]
+        alone = [self.text(**request) for request in requests]
+        with concurrent.futures.ThreadPoolExecutor(len(requests)) as pool:
+            together = list(pool.map(lambda request: self.text(**request), requests))
+        self.assertEqual(together, alone)
+
+    def test_a_stream_that_is_closed_early_frees_its_place(self):
+        for _ in range(3):
+            with self.complete("Hello", max_tokens=4000, temperature=1, stream=True) as stream:
+                next(iter(stream))
+        self.assertIsNotNone(self.text("Hello"))
+
+
+class Process(unittest.TestCase):
+    def test_signals_end_an_idle_server_with_status_zero(self):
+        for number in (signal.SIGTERM, signal.SIGINT):
+            self.assertEqual(Server().stop(number), 0)
+
+    def test_a_request_in_flight_is_answered_before_the_end(self):
+        server = Server("--model-layers", "16")
+        with server.client(max_retries=0) as client:
+            stream = client.completions.create(
+                model=MODEL, prompt="Hello", max_tokens=400, seed=1, stream=True
+            )
+            chunks = [next(stream)]
+            server.process.send_signal(signal.SIGTERM)
+            chunks.extend(stream)
+        self.assertIsNotNone(chunks[-1].choices[0].finish_reason)
+        server.process.communicate(timeout=30)
+        self.assertEqual(server.process.returncode, 0)
+
+    def test_speculation_changes_nothing_but_the_speed(self):
+        texts = []
+        for flags in ((), ("--speculative", "4"), ("--num-blocks", "16", "--max-batch-size", "2")):
+            server = Server(*flags)
+            with server.client(max_retries=0) as client:
+                answer = client.completions.create(
+                    model=MODEL, prompt=["one", "two", "three"], max_tokens=60, seed=3
+                )
+                texts.append([choice.text for choice in answer.choices])
+            self.assertEqual(server.stop(), 0)
+        self.assertEqual(texts[1:], [texts[0]] * 2)
+
+
+if __name__ == "__main__":
+    if len(sys.argv) < 3:
+        sys.exit(__doc__)
+    enter_venv()
+    unittest.main(argv=[sys.argv[0], *sys.argv[3:]])
