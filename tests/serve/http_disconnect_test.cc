@@ -15,68 +15,68 @@ bool is_running(const EngineStatus& status) { return status.running == 1; }
 TEST(HttpDisconnect, a_stream_whose_client_closes_is_cancelled_and_its_blocks_freed) {
   TestServer server;
   server.executor.allow_only(3);
-  HttpClient client(server.port);
+  HttpClient client(server.port());
   client.send(HttpClient::text("/v1/completions", stream("x", 1000)));
   client.read_header();
   client.next_event();
-  ASSERT_TRUE(server.eventually(is_running));
+  ASSERT_TRUE(server->eventually(is_running));
   client.close();
   server.executor.slow_down(std::chrono::milliseconds(1));
   server.executor.release();
-  ASSERT_TRUE(server.eventually_idle());
-  EXPECT_LT(server.loop->status().generated_tokens, 1000U);
+  ASSERT_TRUE(server->eventually_idle());
+  EXPECT_LT(server.loop().status().generated_tokens, 1000U);
 }
 
 TEST(HttpDisconnect, a_stream_whose_client_resets_is_cancelled) {
   TestServer server;
   server.executor.slow_down(std::chrono::milliseconds(1));
-  HttpClient client(server.port);
+  HttpClient client(server.port());
   client.send(HttpClient::text("/v1/completions", stream("x", 8000)));
   client.read_header();
   client.next_event();
   client.reset();
-  ASSERT_TRUE(server.eventually_idle());
-  EXPECT_LT(server.loop->status().generated_tokens, 8000U);
+  ASSERT_TRUE(server->eventually_idle());
+  EXPECT_LT(server.loop().status().generated_tokens, 8000U);
 }
 
 TEST(HttpDisconnect, a_client_that_waits_for_a_whole_answer_and_goes_is_cancelled) {
   TestServer server;
   server.executor.slow_down(std::chrono::milliseconds(1));
-  HttpClient client(server.port);
+  HttpClient client(server.port());
   client.send(HttpClient::text("/v1/completions", completion("x", 8000)));
-  ASSERT_TRUE(server.eventually(is_running));
+  ASSERT_TRUE(server->eventually(is_running));
   client.close();
-  ASSERT_TRUE(server.eventually_idle());
-  EXPECT_LT(server.loop->status().generated_tokens, 8000U);
+  ASSERT_TRUE(server->eventually_idle());
+  EXPECT_LT(server.loop().status().generated_tokens, 8000U);
 }
 
 TEST(HttpDisconnect, a_client_that_closes_only_its_sending_side_counts_as_gone) {
   TestServer server;
   server.executor.slow_down(std::chrono::milliseconds(1));
-  HttpClient client(server.port);
+  HttpClient client(server.port());
   client.send(HttpClient::text("/v1/completions", completion("x", 8000)));
-  ASSERT_TRUE(server.eventually(is_running));
+  ASSERT_TRUE(server->eventually(is_running));
   client.close_sending_side();
-  ASSERT_TRUE(server.eventually_idle());
-  EXPECT_LT(server.loop->status().generated_tokens, 8000U);
+  ASSERT_TRUE(server->eventually_idle());
+  EXPECT_LT(server.loop().status().generated_tokens, 8000U);
 }
 
 TEST(HttpDisconnect, a_request_that_still_waits_in_the_queue_is_cancelled) {
   TestServer server({.scheduler = {.max_batch_size = 1}});
   server.executor.allow_only(1);
-  HttpClient running(server.port);
+  HttpClient running(server.port());
   running.send(HttpClient::text("/v1/completions", completion("x", 3)));
-  ASSERT_TRUE(server.eventually(is_running));
-  HttpClient waiting(server.port);
+  ASSERT_TRUE(server->eventually(is_running));
+  HttpClient waiting(server.port());
   waiting.send(HttpClient::text("/v1/completions", completion("y", 1000)));
-  ASSERT_TRUE(server.eventually([](const EngineStatus& s) { return s.waiting == 1; }));
+  ASSERT_TRUE(server->eventually([](const EngineStatus& s) { return s.waiting == 1; }));
   waiting.close();
   // The loop learns of it between two steps; the server is asked first, so that it has.
-  EXPECT_EQ(HttpClient(server.port).get("/healthz").status, 200U);
+  EXPECT_EQ(HttpClient(server.port()).get("/healthz").status, 200U);
   server.executor.release();
   EXPECT_EQ(running.read().status, 200U);
-  ASSERT_TRUE(server.eventually_idle());
-  EXPECT_LT(server.loop->status().generated_tokens, 1003U);
+  ASSERT_TRUE(server->eventually_idle());
+  EXPECT_LT(server.loop().status().generated_tokens, 1003U);
 }
 
 TEST(HttpDisconnect, other_clients_are_not_disturbed) {
@@ -84,7 +84,7 @@ TEST(HttpDisconnect, other_clients_are_not_disturbed) {
   server.executor.slow_down(std::chrono::microseconds(200));
   std::vector<std::unique_ptr<HttpClient>> clients;
   for (int i = 0; i < 8; ++i) {
-    clients.push_back(std::make_unique<HttpClient>(server.port));
+    clients.push_back(std::make_unique<HttpClient>(server.port()));
     clients.back()->send(
         HttpClient::text("/v1/completions", completion("p" + std::to_string(i), 100)));
   }
@@ -93,20 +93,20 @@ TEST(HttpDisconnect, other_clients_are_not_disturbed) {
     EXPECT_EQ(clients[i]->read().json()["choices"][0]["text"],
               expected_text("p" + std::to_string(i), 100));
   }
-  EXPECT_TRUE(server.eventually_idle());
+  EXPECT_TRUE(server->eventually_idle());
 }
 
 TEST(HttpDisconnect, connections_that_close_without_a_request_do_no_harm) {
   TestServer server;
   for (int i = 0; i < 20; ++i) {
-    HttpClient silent(server.port);
-    HttpClient half(server.port);
+    HttpClient silent(server.port());
+    HttpClient half(server.port());
     half.send("POST /generate HTTP/1.1\r\nContent-Le");
-    HttpClient rude(server.port);
+    HttpClient rude(server.port());
     rude.send(HttpClient::text("GET", "/healthz", ""));
     rude.reset();
   }
-  EXPECT_EQ(HttpClient(server.port).get("/healthz").status, 200U);
+  EXPECT_EQ(HttpClient(server.port()).get("/healthz").status, 200U);
 }
 
 }  // namespace

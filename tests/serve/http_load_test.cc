@@ -19,7 +19,7 @@ TEST(HttpLoad, concurrent_streams_say_what_each_says_alone) {
   constexpr std::size_t kStreams = 32;
   std::vector<std::unique_ptr<HttpClient>> clients;
   for (std::size_t i = 0; i < kStreams; ++i) {
-    clients.push_back(std::make_unique<HttpClient>(server.port));
+    clients.push_back(std::make_unique<HttpClient>(server.port()));
     clients.back()->send(
         HttpClient::text("/v1/completions", stream("prompt " + std::to_string(i), 40)));
   }
@@ -31,20 +31,20 @@ TEST(HttpLoad, concurrent_streams_say_what_each_says_alone) {
     }
     EXPECT_EQ(text, expected_text("prompt " + std::to_string(i), 40));
   }
-  EXPECT_TRUE(server.eventually_idle());
+  EXPECT_TRUE(server->eventually_idle());
 }
 
 TEST(HttpLoad, a_full_queue_is_503_with_retry_after) {
   TestServer server({.scheduler = {.max_batch_size = 1}, .queue_limit = 1});
   server.executor.allow_only(1);
-  HttpClient running(server.port);
+  HttpClient running(server.port());
   running.send(HttpClient::text("/v1/completions", completion("a", 3)));
-  ASSERT_TRUE(server.eventually([](const EngineStatus& s) { return s.running == 1; }));
-  HttpClient waiting(server.port);
+  ASSERT_TRUE(server->eventually([](const EngineStatus& s) { return s.running == 1; }));
+  HttpClient waiting(server.port());
   waiting.send(HttpClient::text("/v1/completions", completion("b", 3)));
-  ASSERT_TRUE(server.eventually([](const EngineStatus& s) { return s.waiting == 1; }));
+  ASSERT_TRUE(server->eventually([](const EngineStatus& s) { return s.waiting == 1; }));
 
-  HttpClient refused(server.port);
+  HttpClient refused(server.port());
   const auto response = refused.post("/v1/completions", completion("c", 3));
   EXPECT_EQ(response.status, 503U);
   EXPECT_EQ(response.header("Retry-After"), "1");
@@ -71,7 +71,7 @@ TEST(HttpLoad, a_flood_is_answered_request_by_request) {
       std::vector<std::unique_ptr<HttpClient>> burst;
       const std::string prompt = std::to_string(thread) + "/" + std::to_string(i);
       for (int j = 0; j < 4; ++j) {
-        burst.push_back(std::make_unique<HttpClient>(server.port));
+        burst.push_back(std::make_unique<HttpClient>(server.port()));
         burst.back()->send(HttpClient::text("/v1/completions", completion(prompt, 20)));
       }
       for (const auto& client : burst) {
@@ -93,7 +93,7 @@ TEST(HttpLoad, a_flood_is_answered_request_by_request) {
   EXPECT_EQ(answered + refused, kThreads * kRequests * 4);
   EXPECT_GT(answered, 0);
   EXPECT_GT(refused, 0);
-  EXPECT_TRUE(server.eventually_idle());
+  EXPECT_TRUE(server->eventually_idle());
 }
 
 }  // namespace

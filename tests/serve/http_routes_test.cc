@@ -14,7 +14,7 @@ using ::testing::HasSubstr;
 
 TEST(HttpRoutes, healthz_reports_the_engine) {
   TestServer server;
-  HttpClient client(server.port);
+  HttpClient client(server.port());
   const auto response = client.get("/healthz");
   EXPECT_EQ(response.status, 200U);
   EXPECT_EQ(response.header("Content-Type"), "application/json");
@@ -35,25 +35,25 @@ TEST(HttpRoutes, healthz_fails_while_work_waits_and_steps_yield_nothing) {
   server.executor.allow_only(0);
   std::vector<std::unique_ptr<HttpClient>> clients;
   for (int i = 0; i < 6; ++i) {
-    clients.push_back(std::make_unique<HttpClient>(server.port));
+    clients.push_back(std::make_unique<HttpClient>(server.port()));
     clients.back()->send(HttpClient::text("/v1/completions", completion("p", 4)));
   }
-  ASSERT_TRUE(server.eventually([](const EngineStatus& s) { return s.running + s.waiting == 6; }));
-  HttpClient probe(server.port);
+  ASSERT_TRUE(server->eventually([](const EngineStatus& s) { return s.running + s.waiting == 6; }));
+  HttpClient probe(server.port());
   EXPECT_EQ(probe.get("/healthz").status, 200U);
   server.executor.allow_only(3);
-  ASSERT_TRUE(server.eventually([](const EngineStatus& s) { return s.stalled_steps == 3; }));
+  ASSERT_TRUE(server->eventually([](const EngineStatus& s) { return s.stalled_steps == 3; }));
   const auto response = probe.get("/healthz");
   EXPECT_EQ(response.status, 503U);
   EXPECT_EQ(response.json()["status"], "stalled");
   server.executor.release();
-  ASSERT_TRUE(server.eventually_idle());
+  ASSERT_TRUE(server->eventually_idle());
   EXPECT_EQ(probe.get("/healthz").status, 200U) << "no work is waiting any more";
 }
 
 TEST(HttpRoutes, models_are_listed_and_found_by_id) {
   TestServer server;
-  HttpClient client(server.port);
+  HttpClient client(server.port());
   const json entry = {
       {"id", "fake"}, {"object", "model"}, {"created", 1'700'000'000}, {"owned_by", "forge"}};
   EXPECT_EQ(client.get("/v1/models").json(), json({{"object", "list"}, {"data", {entry}}}));
@@ -65,7 +65,7 @@ TEST(HttpRoutes, models_are_listed_and_found_by_id) {
 
 TEST(HttpRoutes, generate_answers_with_text_and_counts) {
   TestServer server;
-  HttpClient client(server.port);
+  HttpClient client(server.port());
   const auto response = client.post("/generate", {{"prompt", "Hello"}, {"max_tokens", 5}});
   EXPECT_EQ(response.status, 200U);
   EXPECT_EQ(
@@ -76,7 +76,7 @@ TEST(HttpRoutes, generate_answers_with_text_and_counts) {
 
 TEST(HttpRoutes, a_completion_has_openai_shape) {
   TestServer server;
-  HttpClient client(server.port);
+  HttpClient client(server.port());
   json answer = client.post("/v1/completions", completion("Hello", 7)).json();
   EXPECT_GT(answer["created"].get<std::int64_t>(), 1'700'000'000);
   answer.erase("created");
@@ -96,7 +96,7 @@ TEST(HttpRoutes, a_completion_has_openai_shape) {
 
 TEST(HttpRoutes, several_prompts_are_several_choices_each_as_if_alone) {
   TestServer server;
-  HttpClient client(server.port);
+  HttpClient client(server.port());
   json body = completion("", 6);
   body["prompt"] = {"one", "two", "three"};
   const json answer = client.post("/v1/completions", body).json();
@@ -111,13 +111,13 @@ TEST(HttpRoutes, several_prompts_are_several_choices_each_as_if_alone) {
 TEST(HttpRoutes, several_prompts_that_the_queue_cannot_take_are_refused_together) {
   TestServer server({.scheduler = {.max_batch_size = 1}, .queue_limit = 2});
   server.executor.allow_only(0);
-  HttpClient client(server.port);
+  HttpClient client(server.port());
   json body = completion("", 6);
   body["prompt"] = {"one", "two", "three", "four", "five"};
   const auto response = client.post("/v1/completions", body);
   EXPECT_EQ(response.status, 503U);
   server.executor.release();
-  EXPECT_TRUE(server.eventually_idle());
+  EXPECT_TRUE(server->eventually_idle());
 }
 
 TEST(HttpRoutes, finish_reasons_are_stop_and_length) {
@@ -126,7 +126,7 @@ TEST(HttpRoutes, finish_reasons_are_stop_and_length) {
     return position < 3 ? ByteTokeniser::token_of(static_cast<unsigned char>('a' + position))
                         : ByteTokeniser::kEos;
   }});
-  HttpClient client(server.port);
+  HttpClient client(server.port());
   const auto choice = [&client](int max_tokens, const json& stop) {
     json body = completion("x", max_tokens);
     body["stop"] = stop;
@@ -145,14 +145,14 @@ TEST(HttpRoutes, text_is_valid_utf8_whatever_the_model_says) {
   TestServer server({.next_token = [](const Request&, std::uint32_t position) {
     return ByteTokeniser::token_of(position == 0 ? 0xC3 : position == 1 ? 0xA9 : 0xFF);
   }});
-  HttpClient client(server.port);
+  HttpClient client(server.port());
   const json answer = client.post("/v1/completions", completion("x", 3)).json();
   EXPECT_EQ(answer["choices"][0]["text"], "\u00e9\ufffd");
 }
 
 TEST(HttpRoutes, sampling_reaches_the_model) {
   TestServer server;
-  HttpClient client(server.port);
+  HttpClient client(server.port());
   const auto text = [&client](double temperature, int seed) {
     json body = completion("x", 8);
     body["temperature"] = temperature;
@@ -166,7 +166,7 @@ TEST(HttpRoutes, sampling_reaches_the_model) {
 
 TEST(HttpRoutes, a_request_that_the_parser_refuses_gets_its_error) {
   TestServer server;
-  HttpClient client(server.port);
+  HttpClient client(server.port());
   json body = completion("x", 4);
   body["top_p"] = 0.5;
   const auto response = client.post("/v1/completions", body);
@@ -180,7 +180,7 @@ TEST(HttpRoutes, a_request_that_the_parser_refuses_gets_its_error) {
 
 TEST(HttpRoutes, a_request_that_could_never_fit_is_refused_with_the_numbers) {
   TestServer server({.scheduler = {.num_blocks = 4, .block_size = 16}});
-  HttpClient client(server.port);
+  HttpClient client(server.port());
   const auto response = client.post("/v1/completions", completion(std::string(60, 'x'), 5));
   EXPECT_EQ(response.status, 400U);
   EXPECT_EQ(response.json()["error"]["code"], "context_length_exceeded");
@@ -191,7 +191,7 @@ TEST(HttpRoutes, a_request_that_could_never_fit_is_refused_with_the_numbers) {
 TEST(HttpRoutes, a_failing_model_is_a_500_and_the_server_goes_on) {
   TestServer server;
   server.executor.fail(true);
-  HttpClient client(server.port);
+  HttpClient client(server.port());
   const auto response = client.post("/v1/completions", completion("x", 4));
   EXPECT_EQ(response.status, 500U);
   EXPECT_EQ(response.json()["error"]["type"], "server_error");
@@ -202,7 +202,7 @@ TEST(HttpRoutes, a_failing_model_is_a_500_and_the_server_goes_on) {
 
 TEST(HttpRoutes, an_unknown_path_is_404_and_names_those_that_are_known) {
   TestServer server;
-  HttpClient client(server.port);
+  HttpClient client(server.port());
   const auto response = client.get("/v2/\xff");
   EXPECT_EQ(response.status, 404U);
   EXPECT_THAT(response.json()["error"]["message"].get<std::string>(),
@@ -212,7 +212,7 @@ TEST(HttpRoutes, an_unknown_path_is_404_and_names_those_that_are_known) {
 
 TEST(HttpRoutes, a_known_path_with_another_method_is_405_with_allow) {
   TestServer server;
-  HttpClient client(server.port);
+  HttpClient client(server.port());
   const auto get = client.get("/v1/completions");
   EXPECT_EQ(get.status, 405U);
   EXPECT_EQ(get.header("Allow"), "POST");
@@ -227,7 +227,7 @@ TEST(HttpRoutes, a_known_path_with_another_method_is_405_with_allow) {
 
 TEST(HttpRoutes, a_query_and_an_absolute_target_do_not_change_the_path) {
   TestServer server;
-  HttpClient client(server.port);
+  HttpClient client(server.port());
   EXPECT_EQ(client.get("/healthz?verbose=1").status, 200U);
   EXPECT_EQ(client.get("http://example.org/v1/models").status, 200U);
   EXPECT_EQ(client.get("http://example.org").status, 404U);
@@ -235,7 +235,7 @@ TEST(HttpRoutes, a_query_and_an_absolute_target_do_not_change_the_path) {
 
 TEST(HttpRoutes, a_body_that_is_not_plain_json_is_415) {
   TestServer server;
-  HttpClient client(server.port);
+  HttpClient client(server.port());
   const std::string body = completion("x", 4).dump();
   const auto status = [&](const HttpClient::Headers& headers) {
     client.send(HttpClient::text("POST", "/v1/completions", body, headers));
@@ -250,7 +250,7 @@ TEST(HttpRoutes, a_body_that_is_not_plain_json_is_415) {
 
 TEST(HttpRoutes, head_gets_the_header_of_get) {
   TestServer server;
-  HttpClient client(server.port);
+  HttpClient client(server.port());
   const auto get = client.get("/v1/models");
   client.send(HttpClient::text("HEAD", "/v1/models", ""));
   const auto head = client.read(true);

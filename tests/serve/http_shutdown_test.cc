@@ -13,23 +13,23 @@ using ::testing::HasSubstr;
 
 TEST(HttpShutdown, an_idle_server_ends_at_once) {
   TestServer server;
-  HttpClient idle(server.port);
+  HttpClient idle(server.port());
   EXPECT_EQ(idle.get("/healthz").status, 200U);
-  server.shutdown();
-  server.wait_for_end();
+  server->shutdown();
+  server->wait_for_end();
   EXPECT_TRUE(idle.closed_by_server());
-  EXPECT_THROW(HttpClient(server.port).get("/healthz"), std::runtime_error);
+  EXPECT_THROW(HttpClient(server.port()).get("/healthz"), std::runtime_error);
 }
 
 TEST(HttpShutdown, what_is_in_flight_is_answered_first) {
   TestServer server;
   server.executor.allow_only(1);
-  HttpClient whole(server.port);
+  HttpClient whole(server.port());
   whole.send(HttpClient::text("/v1/completions", completion("whole", 5)));
-  HttpClient streaming(server.port);
+  HttpClient streaming(server.port());
   streaming.send(HttpClient::text("/v1/completions", stream("stream", 5)));
-  ASSERT_TRUE(server.eventually([](const EngineStatus& s) { return s.running + s.waiting == 2; }));
-  server.shutdown();
+  ASSERT_TRUE(server->eventually([](const EngineStatus& s) { return s.running + s.waiting == 2; }));
+  server->shutdown();
   server.executor.release();
   EXPECT_EQ(whole.read().json()["choices"][0]["text"], expected_text("whole", 5));
   streaming.read_header();
@@ -37,32 +37,32 @@ TEST(HttpShutdown, what_is_in_flight_is_answered_first) {
   EXPECT_TRUE(streaming.closed_by_server());
   whole.close();
   streaming.close();
-  server.wait_for_end();
-  server.loop->drain();
-  EXPECT_TRUE(server.eventually_idle());
+  server->wait_for_end();
+  server.loop().drain();
+  EXPECT_TRUE(server->eventually_idle());
 }
 
 TEST(HttpShutdown, a_request_that_was_still_arriving_is_503) {
   TestServer server;
-  HttpClient client(server.port);
+  HttpClient client(server.port());
   const std::string request = HttpClient::text("/v1/completions", completion("x", 5));
   client.send(request.substr(0, 20));
   // Answered after the first part of the request above has been read.
-  EXPECT_EQ(HttpClient(server.port).get("/healthz").status, 200U);
-  server.shutdown();
+  EXPECT_EQ(HttpClient(server.port()).get("/healthz").status, 200U);
+  server->shutdown();
   client.send(request.substr(20));
   const auto response = client.read();
   EXPECT_EQ(response.status, 503U);
   EXPECT_EQ(response.json()["error"]["code"], "shutting_down");
   EXPECT_EQ(response.header("Connection"), "close");
   client.close();
-  server.wait_for_end();
+  server->wait_for_end();
 }
 
 TEST(HttpShutdown, a_loop_that_drains_refuses_with_503) {
   TestServer server;
-  server.loop->drain();
-  HttpClient client(server.port);
+  server.loop().drain();
+  HttpClient client(server.port());
   const auto response = client.post("/v1/completions", completion("x", 5));
   EXPECT_EQ(response.status, 503U);
   EXPECT_EQ(response.json()["error"]["code"], "shutting_down");
@@ -71,17 +71,17 @@ TEST(HttpShutdown, a_loop_that_drains_refuses_with_503) {
 TEST(HttpListen, an_address_in_use_is_an_error_that_names_it) {
   TestServer server;
   boost::asio::io_context io;
-  HttpServer second(io, *server.loop, TestServer::model_of({}), {});
-  const auto listening = second.listen({.host = "127.0.0.1", .port = server.port});
+  HttpServer second(io, server.loop(), model_of({}), {});
+  const auto listening = second.listen({.host = "127.0.0.1", .port = server.port()});
   ASSERT_FALSE(listening);
-  EXPECT_THAT(listening.error(), HasSubstr("127.0.0.1:" + std::to_string(server.port)));
+  EXPECT_THAT(listening.error(), HasSubstr("127.0.0.1:" + std::to_string(server.port())));
   EXPECT_THAT(listening.error(), HasSubstr("ddress already in use"));
 }
 
 TEST(HttpListen, a_host_that_is_not_ours_is_an_error) {
   TestServer server;
   boost::asio::io_context io;
-  HttpServer second(io, *server.loop, TestServer::model_of({}), {});
+  HttpServer second(io, server.loop(), model_of({}), {});
   EXPECT_FALSE(second.listen({.host = "192.0.2.1", .port = 0}));
   EXPECT_THAT(second.listen({.host = "no.such.host.invalid", .port = 0}).error(),
               HasSubstr("cannot listen on no.such.host.invalid:0"));

@@ -32,7 +32,7 @@ TestServerOptions impatient() {
 
 TEST(HttpSlowClient, a_header_that_dribbles_in_is_408) {
   TestServer server(impatient());
-  HttpClient client(server.port);
+  HttpClient client(server.port());
   dribble(client, "GET /healthz HTT");
   const auto response = client.read();
   EXPECT_EQ(response.status, 408U);
@@ -42,7 +42,7 @@ TEST(HttpSlowClient, a_header_that_dribbles_in_is_408) {
 
 TEST(HttpSlowClient, a_body_that_dribbles_in_is_408) {
   TestServer server(impatient());
-  HttpClient client(server.port);
+  HttpClient client(server.port());
   client.send("POST /generate HTTP/1.1\r\nContent-Length: 100\r\n\r\n");
   dribble(client, "{\"prompt\": \"hello");
   EXPECT_EQ(client.read().status, 408U);
@@ -50,9 +50,9 @@ TEST(HttpSlowClient, a_body_that_dribbles_in_is_408) {
 
 TEST(HttpSlowClient, a_connection_without_a_request_is_closed_after_a_while) {
   TestServer server({.http = {.idle_timeout = milliseconds(100)}});
-  HttpClient silent(server.port);
+  HttpClient silent(server.port());
   EXPECT_TRUE(silent.closed_by_server());
-  HttpClient once(server.port);
+  HttpClient once(server.port());
   EXPECT_EQ(once.get("/healthz").status, 200U);
   EXPECT_TRUE(once.closed_by_server());
 }
@@ -60,7 +60,7 @@ TEST(HttpSlowClient, a_connection_without_a_request_is_closed_after_a_while) {
 TEST(HttpSlowClient, a_wait_for_the_model_is_not_the_clients_fault) {
   TestServer server(impatient());
   server.executor.allow_only(0);
-  HttpClient client(server.port);
+  HttpClient client(server.port());
   client.send(HttpClient::text("/v1/completions", completion("x", 3)));
   std::this_thread::sleep_for(milliseconds(500));
   server.executor.release();
@@ -76,24 +76,24 @@ constexpr int kLongAnswer = 100'000;
 TEST(HttpSlowClient, a_stream_that_is_not_read_is_dropped_when_its_backlog_is_full) {
   TestServer server(with_long_context({.stream_backlog_tokens = 100}));
   server.executor.slow_down(std::chrono::microseconds(1));  // or it ends before anybody notices
-  HttpClient lazy(server.port, 4096);
+  HttpClient lazy(server.port(), 4096);
   lazy.send(HttpClient::text("/v1/completions", stream("lazy", kLongAnswer)));
-  HttpClient busy(server.port);
+  HttpClient busy(server.port());
   for (int i = 0; i < 5; ++i) {
     EXPECT_EQ(busy.post("/v1/completions", completion("busy", 10)).json()["choices"][0]["text"],
               expected_text("busy", 10));
   }
-  ASSERT_TRUE(server.eventually_idle());
-  EXPECT_LT(server.loop->status().generated_tokens, std::uint64_t{kLongAnswer});
+  ASSERT_TRUE(server->eventually_idle());
+  EXPECT_LT(server.loop().status().generated_tokens, std::uint64_t{kLongAnswer});
 }
 
 TEST(HttpSlowClient, a_stream_that_is_not_read_is_dropped_when_a_write_takes_too_long) {
   TestServer server(
       with_long_context({.write_timeout = milliseconds(300), .stream_backlog_tokens = 1'000'000}));
-  HttpClient lazy(server.port, 4096);
+  HttpClient lazy(server.port(), 4096);
   lazy.send(HttpClient::text("/v1/completions", stream("lazy", kLongAnswer)));
   lazy.read_header();
-  ASSERT_TRUE(server.eventually_idle());
+  ASSERT_TRUE(server->eventually_idle());
   std::this_thread::sleep_for(milliseconds(400));
   EXPECT_THROW(lazy.read_events(), std::runtime_error) << "the answer was cut off";
 }

@@ -13,7 +13,7 @@ using nlohmann::json;
 
 TEST(HttpStream, one_chunk_a_token_then_done) {
   TestServer server;
-  HttpClient client(server.port);
+  HttpClient client(server.port());
   client.send(HttpClient::text("/v1/completions", stream("Hello", 4)));
   const auto header = client.read_header();
   EXPECT_EQ(header.status, 200U);
@@ -38,7 +38,7 @@ TEST(HttpStream, one_chunk_a_token_then_done) {
 TEST(HttpStream, tokens_arrive_as_they_are_generated) {
   TestServer server;
   server.executor.allow_only(1);
-  HttpClient client(server.port);
+  HttpClient client(server.port());
   client.send(HttpClient::text("/v1/completions", stream("x", 3)));
   client.read_header();
   EXPECT_TRUE(client.next_event().has_value()) << "before the second token exists";
@@ -50,7 +50,7 @@ TEST(HttpStream, tokens_arrive_as_they_are_generated) {
 
 TEST(HttpStream, usage_comes_last_when_asked_for) {
   TestServer server;
-  HttpClient client(server.port);
+  HttpClient client(server.port());
   json body = stream("Hello", 2);
   body["stream_options"] = {{"include_usage", true}};
   client.send(HttpClient::text("/v1/completions", body));
@@ -70,7 +70,7 @@ TEST(HttpStream, half_a_character_is_an_empty_chunk) {
   TestServer server({.next_token = [](const Request&, std::uint32_t position) {
     return ByteTokeniser::token_of(position % 2 == 0 ? 0xC3 : 0xA9);
   }});
-  HttpClient client(server.port);
+  HttpClient client(server.port());
   client.send(HttpClient::text("/v1/completions", stream("x", 4)));
   client.read_header();
   std::vector<std::string> texts;
@@ -84,7 +84,7 @@ TEST(HttpStream, the_start_of_a_stop_string_is_never_shown) {
   TestServer server({.next_token = [](const Request&, std::uint32_t position) {
     return ByteTokeniser::token_of(static_cast<unsigned char>('a' + position));
   }});
-  HttpClient client(server.port);
+  HttpClient client(server.port());
   json body = stream("x", 20);
   body["stop"] = "cde";
   client.send(HttpClient::text("/v1/completions", body));
@@ -99,7 +99,7 @@ TEST(HttpStream, the_start_of_a_stop_string_is_never_shown) {
 
 TEST(HttpStream, several_prompts_are_told_apart_by_their_index) {
   TestServer server;
-  HttpClient client(server.port);
+  HttpClient client(server.port());
   json body = stream("", 5);
   body["prompt"] = {"one", "two"};
   client.send(HttpClient::text("/v1/completions", body));
@@ -119,7 +119,7 @@ TEST(HttpStream, several_prompts_are_told_apart_by_their_index) {
 TEST(HttpStream, a_model_that_fails_before_the_first_token_is_a_500) {
   TestServer server;
   server.executor.fail(true);
-  HttpClient client(server.port);
+  HttpClient client(server.port());
   EXPECT_EQ(client.post("/v1/completions", stream("x", 4)).status, 500U);
   EXPECT_EQ(client.get("/healthz").status, 200U);
 }
@@ -127,7 +127,7 @@ TEST(HttpStream, a_model_that_fails_before_the_first_token_is_a_500) {
 TEST(HttpStream, a_model_that_fails_later_ends_the_stream_with_an_error_event) {
   TestServer server;
   server.executor.allow_only(2);
-  HttpClient client(server.port);
+  HttpClient client(server.port());
   client.send(HttpClient::text("/v1/completions", stream("x", 9)));
   client.read_header();
   client.next_event();

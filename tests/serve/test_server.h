@@ -27,31 +27,33 @@ struct TestServerOptions {
   FakeExecutor::NextToken next_token = letter_at;
 };
 
-class TestServer {
- public:
-  explicit TestServer(const TestServerOptions& options = {})
-      : executor(options.next_token),
-        engine_(options.scheduler, executor),
-        loop(std::make_unique<EngineLoop>(engine_,
-                                          EngineLoop::Options{.queue_limit = options.queue_limit})),
-        server_(io_, *loop, model_of(options.scheduler), options.http) {
-    port = server_.listen({.host = "127.0.0.1", .port = 0}).value().port;
-    thread_ = std::thread([this] { io_.run(); });
-  }
-  ~TestServer() {
-    executor.release();
-    if (thread_.joinable()) {
-      server_.shutdown();
-      thread_.join();
-    }
-  }
+inline ModelCard model_of(const SchedulerConfig& config) {
+  return {.id = "fake",
+          .vocabulary_size = 320,
+          .context_tokens = std::uint64_t{config.num_blocks} * config.block_size,
+          .created = 1'700'000'000};
+}
 
-  static ModelCard model_of(const SchedulerConfig& config) {
-    return {.id = "fake",
-            .vocabulary_size = 320,
-            .context_tokens = std::uint64_t{config.num_blocks} * config.block_size,
-            .created = 1'700'000'000};
+/// The server over any target, which must outlive it.
+class RunningServer {
+ public:
+  RunningServer(Executor& executor, const TestServerOptions& options)
+      : engine_(options.scheduler, executor),
+        loop_(engine_, EngineLoop::Options{.queue_limit = options.queue_limit}),
+        server_(io_, loop_, model_of(options.scheduler), options.http),
+        port_(server_.listen({.host = "127.0.0.1", .port = 0}).value().port),
+        thread_([this] { io_.run(); }) {}
+  /// Requires: the target makes progress.
+  ~RunningServer() {
+    if (!thread_.joinable()) return;
+    server_.shutdown();
+    thread_.join();
   }
+  RunningServer(const RunningServer&) = delete;
+  RunningServer& operator=(const RunningServer&) = delete;
+
+  std::uint16_t port() const { return port_; }
+  EngineLoop& loop() { return loop_; }
 
   void shutdown() { server_.shutdown(); }
   /// Returns when the server has nothing left to do.
@@ -61,7 +63,7 @@ class TestServer {
   bool eventually(const std::function<bool(const EngineStatus&)>& condition) const {
     const auto deadline = std::chrono::steady_clock::now() + std::chrono::seconds(10);
     while (std::chrono::steady_clock::now() < deadline) {
-      if (condition(loop->status())) return true;
+      if (condition(loop_.status())) return true;
       std::this_thread::sleep_for(std::chrono::milliseconds(1));
     }
     return false;
@@ -74,21 +76,29 @@ class TestServer {
   }
 
  private:
-  boost::asio::io_context io_;
+  boost::asio::io_context io_;  // outlives the loop, which posts to it
+  Engine engine_;
+  EngineLoop loop_;
+  HttpServer server_;
+  std::uint16_t port_;
+  std::thread thread_;
+};
 
+/// The server over a fake target.
+class TestServer {
  public:
+  explicit TestServer(const TestServerOptions& options = {})
+      : executor(options.next_token), server_(executor, options) {}
+  ~TestServer() { executor.release(); }
+
+  std::uint16_t port() const { return server_.port(); }
+  EngineLoop& loop() { return server_.loop(); }
+  RunningServer* operator->() { return &server_; }
+
   FakeExecutor executor;
 
  private:
-  Engine engine_;
-
- public:
-  std::unique_ptr<EngineLoop> loop;
-  std::uint16_t port = 0;
-
- private:
-  HttpServer server_;
-  std::thread thread_;
+  RunningServer server_;
 };
 
 /// A body for POST /v1/completions: greedy.

@@ -1,0 +1,62 @@
+// The server over the real model.
+#include <gtest/gtest.h>
+
+#include <memory>
+#include <string>
+#include <vector>
+
+#include "forge/cpu/cpu_executor.h"
+#include "serve/test_server.h"
+
+namespace forge::test {
+namespace {
+
+using nlohmann::json;
+
+/// The answers to `bodies`, sent all at once on connections of their own.
+std::vector<std::string> texts(RunningServer& server, const std::vector<json>& bodies) {
+  std::vector<std::unique_ptr<HttpClient>> clients;
+  for (const json& body : bodies) {
+    clients.push_back(std::make_unique<HttpClient>(server.port()));
+    clients.back()->send(HttpClient::text("/v1/completions", body));
+  }
+  std::vector<std::string> out;
+  for (const auto& client : clients) {
+    client->read_header();
+    out.emplace_back();
+    while (auto event = client->next_event()) {
+      if (*event != "[DONE]") out.back() += json::parse(*event)["choices"][0]["text"];
+    }
+  }
+  return out;
+}
+
+std::vector<json> requests() {
+  std::vector<json> bodies;
+  for (int i = 0; i < 32; ++i) {
+    json body = stream("Request " + std::to_string(i), 24);
+    body["temperature"] = i % 2 == 0 ? 0.0 : 0.9;
+    body["seed"] = i;
+    bodies.push_back(body);
+  }
+  return bodies;
+}
+
+TEST(HttpModel, a_text_depends_on_its_request_alone) {
+  CpuExecutor roomy({});
+  RunningServer alone(roomy, {});
+  std::vector<std::string> expected;
+  for (const json& body : requests()) expected.push_back(texts(alone, {body}).front());
+
+  // So little memory that sequences are preempted, and drafts besides.
+  const TestServerOptions options{
+      .scheduler = {.num_blocks = 48, .block_size = 4, .max_batch_size = 8}};
+  CpuExecutor cramped({.num_blocks = 48, .block_size = 4, .drafts = 3});
+  RunningServer crowded(cramped, options);
+  EXPECT_EQ(texts(crowded, requests()), expected);
+  EXPECT_GT(crowded.loop().status().preemptions, 0U);
+  EXPECT_TRUE(crowded.eventually_idle());
+}
+
+}  // namespace
+}  // namespace forge::test
