@@ -118,7 +118,10 @@ int bench(BenchOptions options) {
   }
   const auto workload = load_workload(options);
   if (!workload) return fail(workload.error());
+  // A step is a line of a kilobyte: many lines a system call.
+  std::vector<char> trace_buffer(std::size_t{1} << 16);
   std::ofstream trace;
+  trace.rdbuf()->pubsetbuf(trace_buffer.data(), static_cast<std::streamsize>(trace_buffer.size()));
   std::size_t traced = options.modes.size();
   if (!options.trace_file.empty()) {
     const auto index = mode_to_trace(options.modes);
