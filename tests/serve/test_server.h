@@ -25,10 +25,12 @@ struct TestServerOptions {
   std::size_t queue_limit = 256;
   HttpOptions http{.linger_timeout = std::chrono::milliseconds(500)};
   FakeExecutor::NextToken next_token = letter_at;
+  std::string model_id = "fake";
 };
 
-inline ModelCard model_of(const SchedulerConfig& config) {
-  return {.id = "fake",
+inline ModelCard model_of(const TestServerOptions& options) {
+  const SchedulerConfig& config = options.scheduler;
+  return {.id = options.model_id,
           .vocabulary_size = 320,
           .context_tokens = std::uint64_t{config.num_blocks} * config.block_size,
           .created = 1'700'000'000};
@@ -40,7 +42,7 @@ class RunningServer {
   RunningServer(Executor& executor, const TestServerOptions& options)
       : engine_(options.scheduler, executor),
         loop_(engine_, EngineLoop::Options{.queue_limit = options.queue_limit}),
-        server_(io_, loop_, model_of(options.scheduler), options.http),
+        server_(io_, loop_, model_of(options), options.http),
         port_(server_.listen({.host = "127.0.0.1", .port = 0}).value().port),
         thread_([this] { io_.run(); }) {}
   /// Requires: the target makes progress.
