@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <chrono>
+#include <cmath>
 #include <optional>
 #include <unordered_map>
 
@@ -20,8 +21,7 @@ double microseconds_between(Clock::time_point from, Clock::time_point to) {
 /// The q-quantile, nearest rank. Reorders `values`.
 double quantile(std::vector<float>& values, double q) {
   if (values.empty()) return 0;
-  const auto rank = static_cast<std::size_t>(q * static_cast<double>(values.size() - 1) + 0.5);
-  const auto place = values.begin() + static_cast<std::ptrdiff_t>(rank);
+  const auto place = values.begin() + std::lround(q * static_cast<double>(values.size() - 1));
   std::nth_element(values.begin(), place, values.end());
   return *place;
 }

@@ -143,7 +143,7 @@ Request make_request(const WorkloadItem& item, std::uint64_t index) {
   Request request{.max_new_tokens = item.new_tokens, .sampling = {}, .ignore_eos = true};
   request.prompt.reserve(item.prompt_tokens);
   for (std::uint32_t position = 0; position < item.prompt_tokens; ++position) {
-    request.prompt.push_back(TokenId{1 + draw(index, position, kPromptStream) % 256});
+    request.prompt.emplace_back(1 + draw(index, position, kPromptStream) % 256);
   }
   return request;
 }
