@@ -162,7 +162,8 @@ void EngineLoop::close(SeqId seq, FinishReason reason) {
   streams_.erase(found);
   stream.sink({.text = stream.text.finish(),
                .completion_tokens = stream.completion_tokens,
-               .finish = reason});
+               .finish = reason,
+               .error = reason == FinishReason::error ? engine_.last_error() : ""});
 }
 
 void EngineLoop::publish_status(const Engine::Step& step) {

@@ -81,7 +81,9 @@ std::optional<Reply> refuse_body_kind(const HttpHeader& header) {
   if (is_json(type) && !encoded) return std::nullopt;
   const std::string found = encoded ? "Content-Encoding '" + std::string(encoding) + "'"
                                     : "Content-Type '" + std::string(type) + "'";
-  return reply_of(request_error(415, found + " is not read: send plain application/json",
+  return reply_of(request_error(415,
+                                found + " is not read: send plain application/json " +
+                                    "(curl: -H 'Content-Type: application/json')",
                                 "unsupported_media_type"));
 }
 

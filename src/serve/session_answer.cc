@@ -20,11 +20,12 @@ bool takes_output(asio::ip::tcp::socket& socket) {
 }
 
 /// Of a request that ended without a finish reason of OpenAI's.
-std::optional<ApiError> failure(FinishReason finish) {
-  if (finish == FinishReason::error) {
-    return server_error(500, "the model failed while it ran this request", "execution_failed");
+std::optional<ApiError> failure(const TokenEvent& token) {
+  if (token.finish == FinishReason::error) {
+    return server_error(500, "the target failed while it ran this request: " + token.error,
+                        "execution_failed");
   }
-  if (finish == FinishReason::cancelled) {
+  if (token.finish == FinishReason::cancelled) {
     return server_error(503, to_string(LoopError(ShuttingDown{})), "shutting_down");
   }
   return std::nullopt;
@@ -92,7 +93,7 @@ asio::awaitable<bool> Session::answer_whole(const Job& job, Generation& generati
     const std::vector<Generation::Event> events = co_await generation.next();
     for (const auto& event : events) {
       progress.add(event);
-      const auto failed = failure(event.token.finish);
+      const auto failed = failure(event.token);
       if (failed) co_return co_await send(reply_of(*failed), framing);
     }
   }
@@ -119,7 +120,7 @@ asio::awaitable<bool> Session::answer_stream(const Job& job, Generation& generat
     const std::vector<Generation::Event> batch = co_await generation.next();
     std::string events;
     for (const auto& [index, token] : batch) {
-      failed = failure(token.finish);
+      failed = failure(token);
       if (failed) break;
       progress.add({index, token});
       events += event(chunk_json(head, {.index = index,

@@ -206,7 +206,10 @@ TEST(EngineLoop, a_failing_target_is_reported_and_counted_as_a_stall) {
   f.executor.always_fails = true;
   std::vector<Listener> listeners(6);
   for (Listener& listener : listeners) f.submit(listener);
-  for (Listener& listener : listeners) EXPECT_EQ(listener.finish(), FinishReason::error);
+  for (Listener& listener : listeners) {
+    EXPECT_EQ(listener.finish(), FinishReason::error);
+    EXPECT_EQ(listener.wait().back().error, "the device is on fire");
+  }
   f.loop->drain();
   EXPECT_GE(f.loop->status().stalled_steps, 2u);
   EXPECT_EQ(f.loop->status().free_blocks, 64u);

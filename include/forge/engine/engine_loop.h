@@ -42,6 +42,8 @@ struct TokenEvent {
   std::uint32_t completion_tokens = 0;
   /// Set on the last event of a request, and only there.
   FinishReason finish = FinishReason::none;
+  /// With FinishReason::error, what the target said.
+  std::string error;
 };
 using TokenSink = std::function<void(const TokenEvent&)>;
 
