@@ -91,7 +91,9 @@ struct TableDelta {
 };
 
 /// Everything a target needs to know for one step. Applied in this order: `finished` and
-/// `preempted` sequences drop their tables, `copies`, `tables`, `slices`.
+/// `preempted` sequences drop their tables, `copies`, `tables`, `slices`. A block that one delta
+/// cuts off may be appended by another, earlier or later in the list: whoever keeps track of
+/// owners takes all truncations first.
 struct StepPlan {
   StepId step;
   std::vector<SeqId> admitted;        ///< first time in the batch
