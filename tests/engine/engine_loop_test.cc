@@ -10,7 +10,8 @@
 namespace forge {
 namespace {
 
-using testing::FakeExecutor;
+using test::FakeExecutor;
+using test::says;
 
 constexpr SchedulerConfig kConfig{.num_blocks = 64, .block_size = 4, .max_batch_size = 4};
 
@@ -57,11 +58,11 @@ struct Fixture {
   std::unique_ptr<EngineLoop> loop;
 
   explicit Fixture(std::string text, std::size_t queue_limit = 8, bool held = false)
-      : executor(std::move(text)), engine(kConfig, executor) {
-    if (held) executor.hold();
+      : executor(says(std::move(text))), engine(kConfig, executor) {
+    if (held) executor.allow_only(0);
     loop = std::make_unique<EngineLoop>(engine, EngineLoop::Options{.queue_limit = queue_limit});
   }
-  ~Fixture() { executor.release_all(); }
+  ~Fixture() { executor.release(); }
 
   TicketId submit(Listener& listener, Request request = ask(), std::vector<std::string> stop = {}) {
     return loop->submit(std::move(request), std::move(stop), listener.sink()).value();
@@ -118,11 +119,11 @@ TEST(EngineLoop, cancel_frees_the_blocks_within_a_step) {
   Request request = ask(200);
   request.ignore_eos = true;
   const TicketId ticket = f.submit(listener, request);
-  f.executor.release(1);
+  f.executor.allow_only(1);
   listener.wait_for_first();
   f.loop->cancel(ticket);
   // One step may be waiting in the target already; the one after it retires the sequence.
-  f.executor.release(2);
+  f.executor.allow_only(2);
   EXPECT_EQ(listener.finish(), FinishReason::cancelled);
   f.loop->drain();
   EXPECT_EQ(f.loop->status().free_blocks, 64u);
@@ -157,7 +158,7 @@ TEST(EngineLoop, refuses_when_the_queue_is_full_and_takes_again_when_it_is_not) 
   }
   EXPECT_GE(accepted, 2u);
   EXPECT_GE(refused, 3u) << "at most a batch of four and a queue of two";
-  f.executor.release_all();
+  f.executor.release();
   f.loop->drain();
 }
 
@@ -184,7 +185,7 @@ TEST(EngineLoop, drain_finishes_what_is_there_and_refuses_the_rest) {
     }
     if (std::holds_alternative<ShuttingDown>(ticket.error())) break;
   }
-  f.executor.release_all();
+  f.executor.release();
   drained.get();
   EXPECT_EQ(listener.text(), "hello");
 }
@@ -194,21 +195,21 @@ TEST(EngineLoop, destruction_cancels_what_is_left) {
   Listener listener;
   Request request = ask(200);
   request.ignore_eos = true;
-  f->executor.hold();
+  f->executor.allow_only(0);
   f->submit(listener, request);
-  f->executor.release_all();
+  f->executor.release();
   f.reset();
   EXPECT_NE(listener.finish(), FinishReason::none);
 }
 
 TEST(EngineLoop, a_failing_target_is_reported_and_counted_as_a_stall) {
   Fixture f("hello");
-  f.executor.always_fails = true;
+  f.executor.fail(true);
   std::vector<Listener> listeners(6);
   for (Listener& listener : listeners) f.submit(listener);
   for (Listener& listener : listeners) {
     EXPECT_EQ(listener.finish(), FinishReason::error);
-    EXPECT_EQ(listener.wait().back().error, "the device is on fire");
+    EXPECT_EQ(listener.wait().back().error, "told to fail");
   }
   f.loop->drain();
   EXPECT_GE(f.loop->status().stalled_steps, 2u);

@@ -11,7 +11,8 @@
 namespace forge {
 namespace {
 
-using testing::FakeExecutor;
+using test::FakeExecutor;
+using test::says;
 
 constexpr SchedulerConfig kConfig{.num_blocks = 16, .block_size = 4, .max_batch_size = 4};
 
@@ -31,7 +32,7 @@ std::map<std::uint64_t, std::string> run(Engine& engine) {
 }
 
 TEST(Engine, runs_requests_to_their_end) {
-  FakeExecutor executor("hello");
+  FakeExecutor executor(says("hello"));
   Engine engine(kConfig, executor);
   ASSERT_TRUE(engine.submit(ask("a", 3)));
   ASSERT_TRUE(engine.submit(ask("b", 30)));
@@ -40,7 +41,7 @@ TEST(Engine, runs_requests_to_their_end) {
 }
 
 TEST(Engine, a_refused_request_reaches_neither_target_nor_trace) {
-  FakeExecutor executor("hello");
+  FakeExecutor executor(says("hello"));
   std::ostringstream out;
   TraceWriter trace(out, {.scheduler = kConfig});
   Engine engine(kConfig, executor, &trace);
@@ -51,19 +52,19 @@ TEST(Engine, a_refused_request_reaches_neither_target_nor_trace) {
 }
 
 TEST(Engine, a_failing_target_ends_the_sequences_of_its_step_and_the_engine_goes_on) {
-  FakeExecutor executor("hello");
+  FakeExecutor executor(says("hello"));
   executor.failing_steps = {1};
   Engine engine({.num_blocks = 16, .block_size = 4, .max_batch_size = 1}, executor);
   ASSERT_TRUE(engine.submit(ask("a", 9)));
   ASSERT_TRUE(engine.submit(ask("b", 9)));
   EXPECT_EQ(run(engine), (std::map<std::uint64_t, std::string>{{1, "h"}, {2, "hello"}}));
-  EXPECT_EQ(engine.last_error(), "the device is on fire");
+  EXPECT_EQ(engine.last_error(), "told to fail");
   EXPECT_EQ(engine.scheduler().cache().pool().used_count(), 0u);
 }
 
 TEST(Engine, a_recorded_run_replays_to_the_same_digest) {
   std::stringstream out;
-  FakeExecutor executor("hello");
+  FakeExecutor executor(says("hello"));
   executor.drafts = 2;
   TraceWriter trace(out, {.scheduler = kConfig});
   Engine engine(kConfig, executor, &trace);
@@ -73,7 +74,7 @@ TEST(Engine, a_recorded_run_replays_to_the_same_digest) {
   ASSERT_TRUE(engine.cancel(SeqId{1}));
   run(engine);
 
-  FakeExecutor fresh("hello");
+  FakeExecutor fresh(says("hello"));
   fresh.drafts = 2;
   auto reader = TraceReader::open(out);
   ASSERT_TRUE(reader.has_value());

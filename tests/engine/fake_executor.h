@@ -1,99 +1,120 @@
-// FakeExecutor: a target without a model. The output of a sequence is a fixed text, byte by byte,
-// so that tests know every token; it can fail at a step and wait for permission to go on.
+// FakeExecutor: a target without a model, for tests of what is above it.
+//
+// Its tokens are a function of the request and of how many came before, as a target's must be.
+// Its drafts are always right. It can be stopped between steps, told to fail, and slowed down,
+// from any thread.
 #pragma once
 
+#include <chrono>
 #include <condition_variable>
+#include <cstdint>
+#include <functional>
+#include <limits>
 #include <map>
 #include <mutex>
 #include <set>
 #include <string>
+#include <thread>
 
+#include "forge/core/digest.h"
 #include "forge/core/executor.h"
 #include "forge/text/byte_tokeniser.h"
 
-namespace forge::testing {
+namespace forge::test {
+
+/// The token number `produced` (0 is the first) of a request.
+using NextToken = std::function<TokenId(const Request&, std::uint32_t produced)>;
+
+/// Letters that depend on prompt, sampling and position.
+inline TokenId letter_at(const Request& request, std::uint32_t produced) {
+  Digest digest;
+  for (const TokenId token : request.prompt) digest.add(token);
+  digest.add(request.sampling.temperature > 0 ? request.sampling.seed + 1 : 0).add(produced);
+  return ByteTokeniser::token_of(static_cast<unsigned char>('a' + (digest.value() >> 7) % 26));
+}
+
+/// The bytes of `text`, then eos; over and over if the request ignores eos.
+inline NextToken says(std::string text) {
+  return [text = std::move(text)](const Request& request, std::uint32_t produced) {
+    if (produced >= text.size() && !request.ignore_eos) return ByteTokeniser::kEos;
+    return ByteTokeniser::token_of(static_cast<unsigned char>(text[produced % text.size()]));
+  };
+}
 
 class FakeExecutor : public Executor {
  public:
-  /// Every sequence says `text`, then eos.
-  explicit FakeExecutor(std::string text) : text_(std::move(text)) {}
+  explicit FakeExecutor(NextToken next_token = letter_at) : next_token_(std::move(next_token)) {}
 
-  /// Accept up to this many drafts a slice (they are always right).
+  /// Drafts wanted of each sequence for each next step. Set before the first step.
   std::uint32_t drafts = 0;
-  /// Steps at which execute() fails.
+  /// Steps that fail. Set before the first step.
   std::set<std::uint64_t> failing_steps;
-  bool always_fails = false;
 
-  void begin(SeqId seq, const Request& request) override {
-    sequences_[seq] = {request.prompt.size(), request.ignore_eos};
+  /// From now on only `steps` more steps with slices run, until release().
+  void allow_only(std::uint64_t steps) {
+    const std::lock_guard lock(mutex_);
+    steps_left_ = steps;
+    changed_.notify_all();
+  }
+  void release() { allow_only(std::numeric_limits<std::uint64_t>::max()); }
+  void fail(bool fails) {
+    const std::lock_guard lock(mutex_);
+    fails_ = fails;
+  }
+  void slow_down(std::chrono::microseconds step_time) {
+    const std::lock_guard lock(mutex_);
+    step_time_ = step_time;
   }
 
+  void begin(SeqId seq, const Request& request) override { requests_[seq] = request; }
+
   tl::expected<void, ExecutionError> execute(const StepPlan& plan, StepResult& result) override {
-    wait_for_permission();
-    for (const Finish& finish : plan.finished) sequences_.erase(finish.seq);
-    if (always_fails || failing_steps.contains(plan.step.value)) {
-      return tl::unexpected(ExecutionError{"the device is on fire"});
+    std::chrono::microseconds step_time;
+    bool fails = false;
+    {
+      std::unique_lock lock(mutex_);
+      if (!plan.slices.empty()) {
+        changed_.wait(lock, [this] { return steps_left_ > 0; });
+        --steps_left_;
+      }
+      step_time = step_time_;
+      fails = fails_ || failing_steps.contains(plan.step.value);
     }
+    if (step_time.count() > 0) std::this_thread::sleep_for(step_time);
+    for (const Finish& finish : plan.finished) requests_.erase(finish.seq);
+    if (fails) return tl::unexpected(ExecutionError{"told to fail"});
     result.clear();
     result.step = plan.step;
-    for (const Slice& slice : plan.slices) answer(slice, result);
+    for (const Slice& slice : plan.slices) run(slice, result);
     return {};
   }
 
-  std::size_t known_sequences() const { return sequences_.size(); }
-
-  /// From now on each step waits for release() once.
-  void hold() {
-    const std::lock_guard lock(mutex_);
-    held_ = true;
-  }
-  void release(int steps) {
-    const std::lock_guard lock(mutex_);
-    permits_ += steps;
-    released_.notify_all();
-  }
-  void release_all() {
-    const std::lock_guard lock(mutex_);
-    held_ = false;
-    released_.notify_all();
-  }
+  std::size_t known_sequences() const { return requests_.size(); }
 
  private:
-  struct Sequence {
-    std::size_t prompt_tokens = 0;
-    bool ignore_eos = false;
-  };
-
-  void wait_for_permission() {
-    std::unique_lock lock(mutex_);
-    released_.wait(lock, [this] { return !held_ || permits_ > 0; });
-    if (held_) --permits_;
-  }
-
-  void answer(const Slice& slice, StepResult& result) {
-    const Sequence& sequence = sequences_.at(slice.seq);
-    SliceResult r{.seq = slice.seq,
-                  .first_token = static_cast<std::uint32_t>(result.tokens.size()),
-                  .drafts = drafts};
-    const std::size_t known = slice.first + slice.count - slice.drafts;
-    for (std::uint32_t i = 0; i <= slice.drafts && r.signal == FinishSignal::none; ++i) {
-      const std::size_t said = known + i - sequence.prompt_tokens;
-      const bool ends = said >= text_.size() && !sequence.ignore_eos;
-      result.tokens.push_back(
-          ends ? ByteTokeniser::kEos
-               : ByteTokeniser::token_of(static_cast<unsigned char>(text_[said % text_.size()])));
-      ++r.token_count;
-      if (ends) r.signal = FinishSignal::eos;
+  void run(const Slice& slice, StepResult& result) {
+    const Request& request = requests_.at(slice.seq);
+    SliceResult out{.seq = slice.seq,
+                    .first_token = static_cast<std::uint32_t>(result.tokens.size()),
+                    .drafts = drafts};
+    const std::uint32_t known = slice.first + slice.count - slice.drafts;
+    auto produced = known - static_cast<std::uint32_t>(request.prompt.size());
+    while (slice.samples && out.signal == FinishSignal::none && out.token_count <= slice.drafts) {
+      const TokenId token = next_token_(request, produced++);
+      result.tokens.push_back(token);
+      ++out.token_count;
+      if (token == ByteTokeniser::kEos && !request.ignore_eos) out.signal = FinishSignal::eos;
     }
-    result.slices.push_back(r);
+    result.slices.push_back(out);
   }
 
-  std::string text_;
-  std::map<SeqId, Sequence> sequences_;
+  NextToken next_token_;
+  std::map<SeqId, Request> requests_;
   std::mutex mutex_;
-  std::condition_variable released_;
-  bool held_ = false;
-  int permits_ = 0;
+  std::condition_variable changed_;
+  std::uint64_t steps_left_ = std::numeric_limits<std::uint64_t>::max();
+  std::chrono::microseconds step_time_{0};
+  bool fails_ = false;
 };
 
-}  // namespace forge::testing
+}  // namespace forge::test

@@ -1,8 +1,11 @@
 // The server over the real model.
 #include <gtest/gtest.h>
 
+#include <functional>
+#include <future>
 #include <memory>
 #include <string>
+#include <thread>
 #include <vector>
 
 #include "forge/cpu/cpu_executor.h"
@@ -13,13 +16,36 @@ namespace {
 
 using nlohmann::json;
 
-/// The answers to `bodies`, sent all at once on connections of their own.
-std::vector<std::string> texts(RunningServer& server, const std::vector<json>& bodies) {
+/// A target that starts when it is told to, so that requests can gather before.
+class GatedExecutor : public Executor {
+ public:
+  explicit GatedExecutor(const CpuExecutorOptions& options) : executor_(options) {}
+
+  void open() { gate_.set_value(); }
+
+  void begin(SeqId seq, const Request& request) override { executor_.begin(seq, request); }
+  tl::expected<void, ExecutionError> execute(const StepPlan& plan, StepResult& result) override {
+    opened_.wait();
+    return executor_.execute(plan, result);
+  }
+
+ private:
+  CpuExecutor executor_;
+  std::promise<void> gate_;
+  std::future<void> opened_ = gate_.get_future();
+};
+
+/// The answers to `bodies`, sent all at once on connections of their own. Calls `sent` when the
+/// server has them all.
+std::vector<std::string> texts(
+    RunningServer& server, const std::vector<json>& bodies,
+    const std::function<void()>& sent = [] {}) {
   std::vector<std::unique_ptr<HttpClient>> clients;
   for (const json& body : bodies) {
     clients.push_back(std::make_unique<HttpClient>(server.port()));
     clients.back()->send(HttpClient::text("/v1/completions", body));
   }
+  sent();
   std::vector<std::string> out;
   for (const auto& client : clients) {
     client->read_header();
@@ -51,9 +77,14 @@ TEST(HttpModel, a_text_depends_on_its_request_alone) {
   // So little memory that sequences are preempted, and drafts besides.
   const TestServerOptions options{
       .scheduler = {.num_blocks = 48, .block_size = 4, .max_batch_size = 8}};
-  CpuExecutor cramped({.num_blocks = 48, .block_size = 4, .drafts = 3});
+  GatedExecutor cramped({.num_blocks = 48, .block_size = 4, .drafts = 3});
   RunningServer crowded(cramped, options);
-  EXPECT_EQ(texts(crowded, requests()), expected);
+  const auto open_when_all_are_queued = [&] {
+    // No step ends before the gate opens, so all that has been submitted counts as waiting.
+    while (crowded.loop().status().waiting < requests().size()) std::this_thread::yield();
+    cramped.open();
+  };
+  EXPECT_EQ(texts(crowded, requests(), open_when_all_are_queued), expected);
   EXPECT_GT(crowded.loop().status().preemptions, 0U);
   EXPECT_TRUE(crowded.eventually_idle());
 }

@@ -12,10 +12,10 @@
 #include <string>
 #include <thread>
 
+#include "engine/fake_executor.h"
 #include "forge/engine/engine.h"
 #include "forge/engine/engine_loop.h"
 #include "forge/serve/http_server.h"
-#include "serve/fake_executor.h"
 #include "serve/http_client.h"
 
 namespace forge::test {
@@ -24,7 +24,7 @@ struct TestServerOptions {
   SchedulerConfig scheduler{.num_blocks = 512, .block_size = 16, .max_batch_size = 16};
   std::size_t queue_limit = 256;
   HttpOptions http{.linger_timeout = std::chrono::milliseconds(500)};
-  FakeExecutor::NextToken next_token = letter_at;
+  NextToken next_token = letter_at;
   std::string model_id = "fake";
 };
 
