@@ -1,3 +1,6 @@
+#include <algorithm>
+#include <limits>
+
 #include "forge/core/scheduler.h"
 
 namespace forge {
@@ -22,7 +25,10 @@ struct ErrorText {
 std::string to_string(const SubmitError& error) { return std::visit(ErrorText{}, error); }
 
 tl::expected<void, SubmitError> validate(const Request& request, const SchedulerConfig& config) {
-  const std::uint64_t capacity = std::uint64_t{config.num_blocks} * config.block_size;
+  // Positions and the slots of one table are 32-bit numbers; a table has up to block_size spare.
+  const std::uint64_t slots = std::uint64_t{config.num_blocks} * config.block_size;
+  const std::uint64_t positions = std::numeric_limits<std::uint32_t>::max() - config.block_size;
+  const std::uint64_t capacity = std::min(slots, positions);
   const std::uint64_t prompt = request.prompt.size();
   if (prompt == 0) return tl::unexpected<SubmitError>(EmptyPrompt{});
   if (request.max_new_tokens == 0) return tl::unexpected<SubmitError>(NothingToGenerate{});

@@ -197,6 +197,13 @@ TEST(Scheduler, refuses_lengths_that_would_overflow) {
   EXPECT_FALSE(scheduler.submit(request(1, 0xffffffff)).has_value());
 }
 
+TEST(Scheduler, refuses_lengths_beyond_32_bits_even_where_the_cache_has_the_slots) {
+  const SchedulerConfig huge{.num_blocks = 1u << 22, .block_size = 1u << 14, .max_batch_size = 1};
+  EXPECT_TRUE(validate(request(1, 1u << 31), huge).has_value());
+  EXPECT_FALSE(validate(request(2, 0xffffffff), huge).has_value());
+  EXPECT_FALSE(validate(request(1, 0xfffffffe), huge).has_value());
+}
+
 TEST(Scheduler, drafts_get_slots_and_rejected_ones_are_rolled_back) {
   Scheduler scheduler = tiny(16);
   ASSERT_TRUE(scheduler.submit(request(2, 8)));

@@ -55,7 +55,7 @@ struct SchedulerConfig {
 struct NeverFits {
   std::uint64_t prompt_tokens = 0;
   std::uint64_t max_new_tokens = 0;
-  std::uint64_t capacity_tokens = 0;  ///< num_blocks * block_size
+  std::uint64_t capacity_tokens = 0;  ///< num_blocks * block_size, below 2^32 - block_size
   friend bool operator==(const NeverFits&, const NeverFits&) = default;
 };
 struct EmptyPrompt {
