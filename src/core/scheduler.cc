@@ -1,16 +1,29 @@
+// The events of the scheduler; schedule() itself is in schedule.cc.
 #include "forge/core/scheduler.h"
 
 #include <algorithm>
+#include <limits>
 
 #include "forge/core/check.h"
 #include "forge/core/must.h"
 
 namespace forge {
+namespace {
+
+const SchedulerConfig& checked(const SchedulerConfig& config) {
+  const auto valid = validate(config);
+  FORGE_CHECK(valid.has_value(), to_string(valid.error()));
+  return config;
+}
+
+}  // namespace
 
 Scheduler::Scheduler(const SchedulerConfig& config)
-    : config_(config), cache_(config.num_blocks, config.block_size) {
-  FORGE_CHECK(config.max_batch_size > 0, "a batch needs room for at least one sequence");
-}
+    : config_(checked(config)),
+      cache_(config.num_blocks, config.block_size,
+             config.prefix_cache == PrefixCacheKind::none ? nullptr : make_prefix_index(config)),
+      host_(config.num_host_blocks, config.block_size),
+      queue_(config.priority_head_start) {}
 
 tl::expected<SeqId, SubmitError> Scheduler::submit(const Request& request) {
   if (auto valid = validate(request, config_); !valid) return tl::unexpected(valid.error());
@@ -22,13 +35,33 @@ tl::expected<SeqId, SubmitError> Scheduler::submit(const Request& request) {
   }
   const RowIndex index = free_rows_.back();
   free_rows_.pop_back();
-  rows_[index] = Row{};
-  rows_[index].view = {.seq = SeqId{next_seq_++},
-                       .prompt_tokens = static_cast<std::uint32_t>(request.prompt.size()),
-                       .max_new_tokens = request.max_new_tokens};
-  rows_of_.insert(rows_[index].view.seq, index);
-  push_waiting_back(index);
-  return rows_[index].view.seq;
+  Row& row = rows_[index];
+  std::vector<TokenId> tokens = std::move(row.tokens);  // keeps its memory
+  row = Row{};
+  row.view = {.seq = SeqId{next_seq_++},
+              .priority = request.priority,
+              .prompt_tokens = static_cast<std::uint32_t>(request.prompt.size()),
+              .max_new_tokens = request.max_new_tokens};
+  row.uses_prefix_cache =
+      cache_.index() != nullptr && request.prefix_cache != PrefixCacheUse::disable;
+  row.session = request.session;
+  tokens.clear();
+  if (row.uses_prefix_cache) {
+    tokens.reserve(request.prompt.size() + request.max_new_tokens);
+    tokens.assign(request.prompt.begin(), request.prompt.end());
+  }
+  row.tokens = std::move(tokens);
+
+  const SeqId seq = row.view.seq;
+  plan_is_fresh_ = false;
+  rows_of_.insert(seq, index);
+  queue_.push(index, seq, request.priority);
+  if (request.session) sessions_.begin_request(*request.session);
+  const std::uint64_t steps_left = std::numeric_limits<std::uint64_t>::max() - next_step_;
+  if (request.deadline_steps > 0 && request.deadline_steps <= steps_left) {
+    deadlines_.push(index, seq, StepId{next_step_ + request.deadline_steps});
+  }
+  return seq;
 }
 
 tl::expected<void, UnknownSequence> Scheduler::cancel(SeqId seq, FinishReason reason) {
@@ -39,119 +72,22 @@ tl::expected<void, UnknownSequence> Scheduler::cancel(SeqId seq, FinishReason re
   return {};
 }
 
-const StepPlan& Scheduler::schedule() {
-  FORGE_CHECK(!in_flight_, "step ", plan_.step.value, " has not been committed");
-  plan_.clear();
-  plan_.step = StepId{next_step_++};
-  retire();
-  make_room();
-  plan_decodes();
-  admit();
-  in_flight_ = true;
-  return plan_;
+tl::expected<void, UnknownSession> Scheduler::release_session(SessionId session) {
+  if (!sessions_.contains(session)) return tl::unexpected(UnknownSession{session});
+  end_session(session);
+  return {};
 }
 
-void Scheduler::retire() {
-  if (finishing_.empty()) return;
-  std::erase_if(running_, [&](RowIndex index) {
-    return rows_[index].view.state == SequenceState::finishing;
-  });
-  for (const RowIndex index : finishing_) {
-    const Row& row = rows_[index];
-    plan_.finished.push_back({row.view.seq, row.view.finish});
-    if (cache_.contains(row.view.seq)) must(cache_.free(row.view.seq));
-    rows_of_.erase(row.view.seq);
-    free_rows_.push_back(index);
-  }
-  finishing_.clear();
+void Scheduler::clear_prefix_cache() {
+  while (const auto session = sessions_.first_to_end()) end_session(*session);
+  cache_.clear_index();
+  plan_is_fresh_ = false;
 }
 
-void Scheduler::make_room() {
-  const std::uint32_t free_before = cache_.pool().free_count();
-  if (blocks_to_decode_all() <= free_before) return;
-  for (const RowIndex index : running_) rows_[index].drafts = 0;
-  while (blocks_to_decode_all() > cache_.pool().free_count()) {
-    // The last one always fits: validate() refused what could not finish alone.
-    FORGE_CHECK(running_.size() > 1, "sequence ", rows_[running_.front()].view.seq.value,
-                " does not fit alone");
-    preempt(choose_victim());
-  }
-}
-
-void Scheduler::plan_decodes() {
-  for (const RowIndex index : running_) {
-    Row& row = rows_[index];
-    plan_.slices.push_back({.seq = row.view.seq,
-                            .first = row.length() - 1,
-                            .count = 1 + row.drafts,
-                            .drafts = row.drafts,
-                            .samples = true});
-    reserve(row, 1 + row.drafts);
-  }
-  plan_.decodes = static_cast<std::uint32_t>(running_.size());
-}
-
-void Scheduler::admit() {
-  while (running_.size() < config_.max_batch_size && waiting_front_ != kNone) {
-    const RowIndex index = waiting_front_;
-    Row& row = rows_[index];
-    if (cache_.blocks_for(row.length()) > cache_.pool().free_count()) return;
-    unlink_waiting(index);
-    row.view.state = SequenceState::running;
-    running_.push_back(index);
-    must(cache_.add(row.view.seq));
-    (row.view.preemptions > 0 ? plan_.resumed : plan_.admitted).push_back(row.view.seq);
-    plan_.slices.push_back(
-        {.seq = row.view.seq, .first = 0, .count = row.length(), .samples = true});
-    reserve(row, row.length());
-  }
-}
-
-// A running sequence of n tokens holds blocks for n - 1; it decodes into slot n - 1 and on.
-std::uint32_t Scheduler::blocks_to_decode(const Row& row) const {
-  return cache_.blocks_for(row.length() + row.drafts) - cache_.blocks_for(row.length() - 1);
-}
-
-std::uint64_t Scheduler::blocks_to_decode_all() const {
-  std::uint64_t needed = 0;
-  for (const RowIndex index : running_) needed += blocks_to_decode(rows_[index]);
-  return needed;
-}
-
-std::size_t Scheduler::choose_victim() const {
-  const auto is_better_victim = [&](RowIndex a, RowIndex b) {
-    const SequenceView& x = rows_[a].view;
-    const SequenceView& y = rows_[b].view;
-    if (x.output_tokens != y.output_tokens) return x.output_tokens < y.output_tokens;
-    return x.seq > y.seq;
-  };
-  const auto victim = std::min_element(running_.begin(), running_.end(), is_better_victim);
-  return static_cast<std::size_t>(victim - running_.begin());
-}
-
-void Scheduler::preempt(std::size_t running_index) {
-  const RowIndex index = running_[running_index];
-  running_.erase(running_.begin() + static_cast<std::ptrdiff_t>(running_index));
-  Row& row = rows_[index];
-  must(cache_.free(row.view.seq));
-  row.target_blocks = 0;
-  row.view.state = SequenceState::waiting;
-  ++row.view.preemptions;
-  push_waiting_front(index);
-  plan_.preempted.push_back({row.view.seq, PreemptionMode::recompute});
-}
-
-void Scheduler::reserve(Row& row, std::uint32_t tokens) {
-  const std::span<const BlockId> appended = must(cache_.append(row.view.seq, tokens));
-  const auto held = static_cast<std::uint32_t>(must(cache_.block_table(row.view.seq)).size());
-  const auto count = static_cast<std::uint32_t>(appended.size());
-  const std::uint32_t kept = held - count;
-  if (count > 0 || kept < row.target_blocks) {
-    const auto first = static_cast<std::uint32_t>(plan_.appended_blocks.size());
-    plan_.tables.push_back({row.view.seq, kept, first, count});
-    plan_.appended_blocks.insert(plan_.appended_blocks.end(), appended.begin(), appended.end());
-  }
-  row.target_blocks = held;
+void Scheduler::end_session(SessionId session) {
+  plan_is_fresh_ = false;
+  cache_.unpin(sessions_.pinned(session));
+  sessions_.end(session);
 }
 
 void Scheduler::commit(const StepPlan& plan, const StepResult& result) {
@@ -160,58 +96,86 @@ void Scheduler::commit(const StepPlan& plan, const StepResult& result) {
               result.step.value);
   FORGE_CHECK(result.slices.size() == plan_.slices.size(), plan_.slices.size(), " slices, ",
               result.slices.size(), " answers");
-  for (std::size_t i = 0; i < running_.size(); ++i) {
-    commit_slice(plan_.slices[i], result.slices[i], running_[i]);
+  bool all_failed = true;
+  for (std::size_t i = 0; i < slice_rows_.size(); ++i) {
+    commit_slice(plan_.slices[i], result, result.slices[i], slice_rows_[i]);
+    all_failed = all_failed && result.slices[i].signal == FinishSignal::error;
   }
+  if (all_failed && !plan_.preempted.empty()) forget_failed_swaps();
   in_flight_ = false;
+  plan_is_fresh_ = false;
 }
 
-void Scheduler::commit_slice(const Slice& slice, const SliceResult& result, RowIndex index) {
-  FORGE_CHECK(result.seq == slice.seq, "slice of sequence ", slice.seq.value, ", answer of ",
-              result.seq.value);
-  if (result.signal == FinishSignal::error) return finish(index, FinishReason::error);
-  FORGE_CHECK(result.token_count >= 1 && result.token_count <= slice.drafts + 1, "sequence ",
-              slice.seq.value, ": ", result.token_count, " tokens for ", slice.drafts, " drafts");
+void Scheduler::commit_slice(const Slice& slice, const StepResult& result,
+                             const SliceResult& answer, RowIndex index) {
+  FORGE_CHECK(answer.seq == slice.seq, "slice of sequence ", slice.seq.value, ", answer of ",
+              answer.seq.value);
+  if (answer.signal == FinishSignal::error) return finish(index, FinishReason::error);
+  const std::uint32_t count = answer.token_count;
+  FORGE_CHECK(slice.samples ? count >= 1 && count <= slice.drafts + 1 : count == 0, "sequence ",
+              slice.seq.value, ": ", count, " tokens for ", slice.drafts, " drafts",
+              slice.samples ? "" : " of a slice that does not sample");
+  FORGE_CHECK(answer.first_token + std::size_t{count} <= result.tokens.size(), "sequence ",
+              slice.seq.value, ": tokens ", answer.first_token, " + ", count, " of ",
+              result.tokens.size());
   Row& row = rows_[index];
-  const std::uint32_t rejected = slice.drafts + 1 - result.token_count;
-  if (rejected > 0) must(cache_.rollback(slice.seq, rejected));
-  row.view.output_tokens += result.token_count;
-  if (result.signal == FinishSignal::eos) return finish(index, FinishReason::eos);
+  if (!slice.samples) return advance(row, slice.first + slice.count);
+
+  const std::uint32_t rejected = slice.drafts + 1 - count;
+  if (rejected > 0) {
+    row.table_blocks = must(cache_.rollback(slice.seq, rejected));
+    row.target_agrees = std::min(row.target_agrees, row.table_blocks);
+  }
+  row.view.output_tokens += count;
+  if (row.uses_prefix_cache) {
+    const auto tokens = result.tokens_of(answer);
+    row.tokens.insert(row.tokens.end(), tokens.begin(), tokens.end());
+  }
+  if (row.view.state == SequenceState::prefilling) {
+    row.view.state = SequenceState::decoding;
+    ++decoding_count_;
+  }
+  row.decodes = true;
+  advance(row, row.view.length() - 1);
+  if (answer.signal == FinishSignal::eos) return finish(index, FinishReason::eos);
   const std::uint32_t left = row.view.max_new_tokens - row.view.output_tokens;
   if (left == 0) return finish(index, FinishReason::length);
-  row.drafts = std::min(result.drafts, left - 1);
+  row.drafts = std::min(answer.drafts, left - 1);
+}
+
+/// The KV of the first `computed_tokens` tokens is valid now; blocks that are full thereby are
+/// shown to others.
+void Scheduler::advance(Row& row, std::uint32_t computed_tokens) {
+  const std::uint32_t before = row.view.computed_tokens;
+  row.view.computed_tokens = computed_tokens;
+  const std::uint32_t block_size = config_.block_size;
+  const bool fills_a_block = before % block_size + (computed_tokens - before) >= block_size;
+  if (!row.uses_prefix_cache || !fills_a_block) return;
+  const auto changed = must(cache_.publish(row.view.seq, row.tokens, computed_tokens));
+  if (changed) row.target_agrees = std::min(row.target_agrees, *changed);
+}
+
+/// The step did not happen, so what it was to copy to the host is not there.
+void Scheduler::forget_failed_swaps() {
+  for (const Preemption& preemption : plan_.preempted) {
+    if (preemption.mode != PreemptionMode::swap) continue;
+    Row& row = rows_[*rows_of_.find(preemption.seq)];
+    must(host_.free(preemption.seq));
+    row.view.computed_tokens = 0;
+    row.decodes = false;
+  }
 }
 
 void Scheduler::finish(RowIndex index, FinishReason reason) {
   Row& row = rows_[index];
   if (row.view.state == SequenceState::finishing) return;
-  if (row.view.state == SequenceState::waiting) unlink_waiting(index);
+  if (row.view.state == SequenceState::waiting) queue_.erase(index);
+  if (row.view.state == SequenceState::decoding) --decoding_count_;
+  plan_is_fresh_ = false;
   row.view.state = SequenceState::finishing;
   row.view.finish = reason;
+  deadlines_.erase(index);
   finishing_.push_back(index);
-}
-
-void Scheduler::push_waiting_front(RowIndex index) {
-  rows_[index].previous = kNone;
-  rows_[index].next = waiting_front_;
-  (waiting_front_ == kNone ? waiting_back_ : rows_[waiting_front_].previous) = index;
-  waiting_front_ = index;
-  ++waiting_count_;
-}
-
-void Scheduler::push_waiting_back(RowIndex index) {
-  rows_[index].previous = waiting_back_;
-  rows_[index].next = kNone;
-  (waiting_back_ == kNone ? waiting_front_ : rows_[waiting_back_].next) = index;
-  waiting_back_ = index;
-  ++waiting_count_;
-}
-
-void Scheduler::unlink_waiting(RowIndex index) {
-  const Row& row = rows_[index];
-  (row.previous == kNone ? waiting_front_ : rows_[row.previous].next) = row.next;
-  (row.next == kNone ? waiting_back_ : rows_[row.next].previous) = row.previous;
-  --waiting_count_;
 }
 
 }  // namespace forge

@@ -10,14 +10,37 @@ std::vector<SequenceView> Scheduler::running() const {
 
 std::vector<SequenceView> Scheduler::waiting() const {
   std::vector<SequenceView> views;
-  for (RowIndex i = waiting_front_; i != kNone; i = rows_[i].next) views.push_back(rows_[i].view);
+  for (const RowIndex index : queue_.in_order()) {
+    views.push_back(rows_[index].view);
+    views.back().overtaken += queue_.overtaken(index);
+  }
+  return views;
+}
+
+std::vector<SequenceView> Scheduler::finishing() const {
+  std::vector<SequenceView> views;
+  for (const RowIndex index : finishing_) views.push_back(rows_[index].view);
   return views;
 }
 
 tl::expected<SequenceView, UnknownSequence> Scheduler::view(SeqId seq) const {
   const auto index = rows_of_.find(seq);
   if (!index) return tl::unexpected(UnknownSequence{seq});
-  return rows_[*index].view;
+  SequenceView view = rows_[*index].view;
+  if (view.state == SequenceState::waiting) view.overtaken += queue_.overtaken(*index);
+  return view;
+}
+
+tl::expected<std::span<const TokenId>, UnknownSequence> Scheduler::tokens(SeqId seq) const {
+  const auto index = rows_of_.find(seq);
+  if (!index) return tl::unexpected(UnknownSequence{seq});
+  return std::span<const TokenId>(rows_[*index].tokens);
+}
+
+PrefixCacheStatistics Scheduler::prefix_cache_statistics() const {
+  PrefixCacheStatistics statistics = statistics_;
+  statistics.evictions = cache_.evictions();
+  return statistics;
 }
 
 }  // namespace forge

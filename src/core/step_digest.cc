@@ -10,9 +10,12 @@ template <class Tag, class Rep>
 void add(Digest& d, Id<Tag, Rep> id) {
   d.add(id);
 }
+void add(Digest& d, const Admission& a) { d.add(a.seq).add(a.cached_tokens); }
 void add(Digest& d, const Preemption& p) { d.add(p.seq).add(static_cast<std::uint64_t>(p.mode)); }
 void add(Digest& d, const Finish& f) { d.add(f.seq).add(static_cast<std::uint64_t>(f.reason)); }
-void add(Digest& d, const BlockCopy& c) { d.add(c.from).add(c.to); }
+void add(Digest& d, const BlockCopy& c) {
+  d.add(static_cast<std::uint64_t>(c.kind)).add(c.from).add(c.to);
+}
 void add(Digest& d, const TableDelta& t) {
   d.add(t.seq).add(t.truncated_to).add(t.appended_first).add(t.appended_count);
 }

@@ -36,8 +36,8 @@ TEST(PagedKVCache, defaults_to_512_blocks_of_16_slots) {
 TEST(PagedKVCache, grows_lazily_one_block_when_the_slack_is_used_up) {
   PagedKVCache cache = cache_with(4, 16, {{kA, 1}});
   EXPECT_EQ(table_of(cache, kA).size(), 1u);
-  for (int token = 2; token <= 16; ++token) EXPECT_TRUE(must(cache.append(kA, 1)).empty());
-  EXPECT_EQ(must(cache.append(kA, 1)).size(), 1u);
+  for (int token = 2; token <= 16; ++token) EXPECT_EQ(must(cache.append(kA, 1)).appended, 0u);
+  EXPECT_EQ(must(cache.append(kA, 1)).appended, 1u);
   EXPECT_EQ(must(cache.tokens(kA)), 17u);
 }
 
@@ -59,12 +59,12 @@ TEST(PagedKVCache, out_of_blocks_is_reported_and_leaves_state_intact) {
   const auto refused = cache.append(kA, 4);
 
   ASSERT_FALSE(refused.has_value());
-  EXPECT_EQ(refused.error(), CacheError(OutOfBlocks{.needed = 2, .free = 1}));
-  EXPECT_EQ(to_string(refused.error()), "out of blocks: 2 needed, 1 free");
+  EXPECT_EQ(refused.error(), CacheError(OutOfBlocks{.needed = 2, .available = 1}));
+  EXPECT_EQ(to_string(refused.error()), "out of blocks: 2 needed, 1 available");
   EXPECT_EQ(table_of(cache, kA), before);
   EXPECT_EQ(must(cache.tokens(kA)), 3u);
   EXPECT_TRUE(std::ranges::equal(cache.pool().free_list(), free_before));
-  EXPECT_EQ(must(cache.append(kA, 3)).size(), 1u) << "what fits still fits";
+  EXPECT_EQ(must(cache.append(kA, 3)).appended, 1u) << "what fits still fits";
 }
 
 TEST(PagedKVCache, internal_fragmentation_is_bounded_by_block_size) {
@@ -86,7 +86,7 @@ TEST(PagedKVCache, no_external_fragmentation_after_interleaved_free) {
   ASSERT_EQ(cache.pool().free_count(), 4u);
 
   must(cache.add(SeqId{9}));
-  EXPECT_EQ(must(cache.append(SeqId{9}, 8)).size(), 4u) << "every hole is usable";
+  EXPECT_EQ(must(cache.append(SeqId{9}, 8)).appended, 4u) << "every hole is usable";
   EXPECT_EQ(cache.pool().free_count(), 0u);
 }
 
@@ -99,11 +99,11 @@ TEST(PagedKVCache, reuses_freshly_freed_blocks_first_and_in_the_same_order) {
   EXPECT_EQ(table_of(cache, kC), (std::vector<std::uint32_t>{2, 3, 4, 5}));
 }
 
-TEST(PagedKVCache, rollback_frees_the_blocks_that_the_shorter_sequence_does_not_need) {
+TEST(PagedKVCache, rollback_lets_go_of_the_blocks_that_the_shorter_sequence_does_not_need) {
   PagedKVCache cache = cache_with(8, 4, {{kA, 10}});
-  EXPECT_EQ(must(cache.rollback(kA, 1)), 0u);  // 9 tokens: three blocks still
-  EXPECT_EQ(must(cache.rollback(kA, 1)), 1u);  // 8 tokens: two
-  EXPECT_EQ(must(cache.rollback(kA, 8)), 2u);
+  EXPECT_EQ(must(cache.rollback(kA, 1)), 3u);  // 9 tokens: three blocks still
+  EXPECT_EQ(must(cache.rollback(kA, 1)), 2u);  // 8 tokens: two
+  EXPECT_EQ(must(cache.rollback(kA, 8)), 0u);
   EXPECT_EQ(must(cache.tokens(kA)), 0u);
   EXPECT_EQ(cache.pool().free_count(), 8u);
 }

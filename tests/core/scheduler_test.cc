@@ -14,7 +14,10 @@ using testing::row;
 using testing::run_to_end;
 
 Scheduler tiny(std::uint32_t blocks, std::uint32_t batch = 16) {
-  return Scheduler({.num_blocks = blocks, .block_size = 1, .max_batch_size = batch});
+  return Scheduler({.num_blocks = blocks,
+                    .block_size = 1,
+                    .max_batch_size = batch,
+                    .prefix_cache = PrefixCacheKind::none});
 }
 
 /// One step whose every slice yields a token.

@@ -12,11 +12,11 @@ namespace {
 StepPlan full_plan() {
   StepPlan plan;
   plan.step = StepId{3};
-  plan.admitted = {SeqId{4}};
-  plan.resumed = {SeqId{2}};
+  plan.admitted = {{SeqId{4}, 8}};
+  plan.resumed = {{SeqId{2}, 0}};
   plan.preempted = {{SeqId{5}, PreemptionMode::swap}};
   plan.finished = {{SeqId{1}, FinishReason::eos}};
-  plan.copies = {{BlockId{1}, BlockId{2}}};
+  plan.copies = {{CopyKind::swap_in, BlockId{1}, BlockId{2}}};
   plan.tables = {{SeqId{4}, 0, 0, 2}};
   plan.appended_blocks = {BlockId{7}, BlockId{8}};
   plan.slices = {{SeqId{2}, 9, 3, 2, true}, {SeqId{4}, 0, 20, 0, true}};
@@ -54,9 +54,11 @@ TEST(StepPlan, every_field_takes_part_in_equality_and_digest) {
   const std::vector<std::function<void(StepPlan&)>> edits = {
       [](StepPlan& p) { p.step.value++; },
       [](StepPlan& p) { p.admitted.clear(); },
-      [](StepPlan& p) { p.resumed[0] = SeqId{3}; },
+      [](StepPlan& p) { p.resumed[0].seq = SeqId{3}; },
       [](StepPlan& p) { p.preempted[0].mode = PreemptionMode::recompute; },
       [](StepPlan& p) { p.finished[0].reason = FinishReason::length; },
+      [](StepPlan& p) { p.admitted[0].cached_tokens = 4; },
+      [](StepPlan& p) { p.copies[0].kind = CopyKind::swap_out; },
       [](StepPlan& p) { p.copies[0].to = BlockId{3}; },
       [](StepPlan& p) { p.tables[0].truncated_to = 1; },
       [](StepPlan& p) { p.appended_blocks[1] = BlockId{9}; },
@@ -92,9 +94,9 @@ TEST(StepResult, every_field_takes_part_in_equality_and_digest) {
 
 TEST(StepPlan, digest_keeps_neighbouring_lists_apart) {
   StepPlan a;
-  a.admitted = {SeqId{1}};
+  a.admitted = {{SeqId{1}, 0}};
   StepPlan b;
-  b.resumed = {SeqId{1}};
+  b.resumed = {{SeqId{1}, 0}};
   EXPECT_NE(digest(a), digest(b));
 }
 

@@ -29,6 +29,9 @@ using BlockId = Id<struct BlockTag, std::uint32_t>;
 /// One schedule() call: 0, 1, 2, ...
 using StepId = Id<struct StepTag, std::uint64_t>;
 
+/// One conversation of several requests. Chosen by the caller, any value.
+using SessionId = Id<struct SessionTag, std::uint64_t>;
+
 /// One entry of a vocabulary: 0 .. vocabulary size - 1.
 using TokenId = Id<struct TokenTag, std::uint32_t>;
 

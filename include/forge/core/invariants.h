@@ -3,17 +3,29 @@
 // Called after every operation of every random test. Numbers are those of the list below;
 // a violation is returned as text that names the invariant and the values.
 //
-//   1. used + free == total blocks, and each block is in exactly one table or free.
-//   2. A sequence of n tokens holds exactly ceil(n / block_size) blocks.
-//   3. In flight: every slice has slots for first + count tokens, `first` is the number of
-//      tokens with valid KV, and the plan's deltas give the target exactly these tables.
-//   4. At most max_batch_size sequences run.
-//   5. In flight: each running sequence has exactly one slice, decodes first: nobody that could
-//      decode is left out for a prompt.
-//   6. A waiting sequence holds no blocks.
-//   7. In flight: admission stopped only because the batch was full, the queue empty, or the
-//      front of the queue did not fit.
-//   8. With no work left, every block is free.
+//   1. used + free == total blocks, on the device and on the host; a block has as many holders
+//      as there are tables, sessions and index entries that name it.
+//   2. A table of n slots has exactly ceil(n / block_size) blocks. A waiting sequence has none on
+//      the device; on the host it has those of its valid tokens, and nobody else has any.
+//   3. A block that is in two tables is at the same place in both, full of valid KV; a step writes
+//      only to blocks that are in one table and not cached.
+//   4. The published blocks of a table are a path of the index from its root, all of them full of
+//   valid
+//      KV. An index entry is used exactly if somebody else holds its block, and what evict()
+//      would give up next is a leaf.
+//   5. In flight: every slice starts at the end of valid KV, has slots for all its tokens, samples
+//      exactly if it reaches the end of the known tokens, and the deltas give the target its table.
+//   6. In flight: at most max_batch_size sequences run, at most max_batch_tokens tokens, in prompt
+//      chunks of at most prefill_chunk_size.
+//   7. In flight: decodes come first, each decoding sequence has one slice, and a prompt was left
+//      out only when no token was left of the budget.
+//   8. In flight: admission stopped only because somebody was preempted, the batch was full, no
+//   token
+//      was left, the queue was empty, or the front of the queue did not fit.
+//   9. A decoding sequence has valid KV for all tokens but the last, a prefilling one for fewer.
+//  10. Nobody was overtaken more often than wait_queue.h says.
+//  11. With no work left only the index and idle sessions hold blocks; without sessions all are
+//      available.
 #pragma once
 
 #include <optional>
@@ -23,7 +35,7 @@
 
 namespace forge {
 
-/// The first violated invariant, or nothing. O(blocks + sequences).
+/// The first violated invariant, or nothing. O(blocks + sequences * table length).
 std::optional<std::string> check_invariants(const Scheduler& scheduler);
 
 }  // namespace forge

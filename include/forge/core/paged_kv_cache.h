@@ -1,4 +1,4 @@
-// PagedKVCache: which block holds which token's keys and values.
+// PagedKVCache: which block holds which token's keys and values, and who shares it.
 //
 // Each sequence has a block table: the physical blocks of its tokens in order of
 // position. Token p of a sequence lives in slot p % block_size of block
@@ -8,20 +8,37 @@
 //   tokens      0  1  2  3 | 4  5  6  7 | 8  9            block_size 4
 //   table            7     |     2      |    5  _  _      slack = 3 * 4 - 10 = 2
 //
+// With a prefix index, full blocks of valid KV are published and found by other sequences:
+//
+//   match_prefix   the cached blocks that hold a prefix of some tokens
+//   add(match)     a new table that starts with them. One token of a prompt must always run, so
+//                  when all its blocks are cached, the last one is not shared but copied, all but
+//                  one token of it: copy-on-write, because the last token will be written there
+//   publish        makes blocks findable once the step that filled them has been committed. A
+//                  block whose tokens are cached already gives way to the cached one, so equal
+//                  prefixes are in memory once
+//
+// A published block is full and never written again; every other block has one table.
+//
 // This is bookkeeping: numbers of tokens and ids of blocks. The floats live in a
 // target's KV pool, which follows the plans.
 //
 // Every operation either happens or returns a CacheError and changes nothing.
 //
-// Owns the pool and the tables. Thread contract: none of its own.
+// Owns the pool, the tables and the index. A value: copies are independent. Thread contract: none
+// of its own.
 //
 // Invariants
-//   1. A block is in exactly one table or in the free list.
+//   1. The holders of a block are the tables that contain it, the index if it is cached, and
+//      the pins.
 //   2. A sequence of n tokens holds exactly ceil(n / block_size) blocks.
-//   3. Same calls, same blocks.
+//   3. A block in two tables is cached; the published blocks of a table are a path of the index.
+//   4. Same calls, same blocks.
 #pragma once
 
 #include <cstdint>
+#include <memory>
+#include <optional>
 #include <span>
 #include <string>
 #include <tl/expected.hpp>
@@ -29,14 +46,15 @@
 #include <vector>
 
 #include "forge/core/block_pool.h"
+#include "forge/core/prefix_index.h"
 #include "forge/core/seq_map.h"
 
 namespace forge {
 
-/// The pool is short: `needed` blocks were asked for, `free` are there.
+/// The pool is short: `needed` blocks were asked for, `available` are free or cached and unused.
 struct OutOfBlocks {
   std::uint32_t needed = 0;
-  std::uint32_t free = 0;
+  std::uint32_t available = 0;
   friend bool operator==(const OutOfBlocks&, const OutOfBlocks&) = default;
 };
 struct UnknownSequence {
@@ -47,7 +65,7 @@ struct DuplicateSequence {
   SeqId seq;
   friend bool operator==(const DuplicateSequence&, const DuplicateSequence&) = default;
 };
-/// More tokens were to be rolled back than the sequence has.
+/// More tokens were to be rolled back than the sequence has, or than are unpublished.
 struct RollbackTooLong {
   std::uint32_t tokens = 0;
   std::uint32_t held = 0;
@@ -57,28 +75,79 @@ struct RollbackTooLong {
 using CacheError = std::variant<OutOfBlocks, UnknownSequence, DuplicateSequence, RollbackTooLong>;
 std::string to_string(const CacheError& error);
 
+/// What match_prefix() found: valid until the cache changes.
+struct PrefixMatch {
+  std::vector<BlockId> shared;    ///< full blocks that the new table may start with
+  std::optional<BlockId> copied;  ///< block after them to copy, all but its last token
+  std::uint32_t tokens = 0;       ///< tokens whose KV is thus there
+
+  void clear();
+  /// Does without the copy.
+  void drop_copy(std::uint32_t block_size);
+};
+
+/// A table after it has grown: its last `appended` blocks are new.
+struct GrownTable {
+  std::span<const BlockId> blocks;  ///< valid until the next call that changes the sequence
+  std::uint32_t appended = 0;
+};
+
 class PagedKVCache {
  public:
-  /// Requires: both at least 1.
-  explicit PagedKVCache(std::uint32_t num_blocks = 512, std::uint32_t block_size = 16);
+  /// Requires: block_size at least 1.
+  explicit PagedKVCache(std::uint32_t num_blocks = 512, std::uint32_t block_size = 16,
+                        std::unique_ptr<PrefixIndex> index = nullptr);
+  PagedKVCache(const PagedKVCache& other);
+  PagedKVCache(PagedKVCache&&) = default;
+  PagedKVCache& operator=(const PagedKVCache& other);
+  PagedKVCache& operator=(PagedKVCache&&) = default;
 
   /// A new sequence with no tokens and no blocks.
   /// Errors: DuplicateSequence.
   tl::expected<void, CacheError> add(SeqId seq);
 
-  /// Room for `tokens` more tokens. Returns the blocks that were taken for them, in table
-  /// order; the view is valid until the next call that changes `seq`.
-  /// Errors: OutOfBlocks, UnknownSequence. O(blocks taken).
-  tl::expected<std::span<const BlockId>, CacheError> append(SeqId seq, std::uint32_t tokens);
+  /// The longest cached prefix of `tokens`, without the last of them. O(blocks found).
+  void match_prefix(std::span<const TokenId> tokens, PrefixMatch& match) const;
 
-  /// Forgets the last `tokens` tokens and frees the blocks that the shorter sequence does
-  /// not need. Returns how many were freed.
+  /// How many of the available blocks a new sequence with room for `tokens` tokens takes: those
+  /// that it does not share, and those of the match that nobody else is using.
+  std::uint32_t blocks_needed(const PrefixMatch& match, std::uint32_t tokens) const;
+
+  /// A new sequence with room for `tokens` tokens that starts with the blocks of `match`. Returns
+  /// its table. If the match has a copy, it is to be made into the first block that is not shared.
+  /// Errors: OutOfBlocks, DuplicateSequence.
+  tl::expected<std::span<const BlockId>, CacheError> add(SeqId seq, const PrefixMatch& match,
+                                                         std::uint32_t tokens);
+
+  /// Room for `tokens` more tokens.
+  /// Errors: OutOfBlocks, UnknownSequence. O(blocks taken).
+  tl::expected<GrownTable, CacheError> append(SeqId seq, std::uint32_t tokens);
+
+  /// Makes the full blocks of the first `valid` tokens of `seq` findable, unless the index has been
+  /// cleared since `seq` was added (its blocks may hang below no path then); `tokens` are its
+  /// tokens, at least that many. Returns the first place of the table that changed, if one did.
+  /// Requires: an index. Errors: UnknownSequence. O(blocks not published yet).
+  tl::expected<std::optional<std::uint32_t>, CacheError> publish(SeqId seq,
+                                                                 std::span<const TokenId> tokens,
+                                                                 std::uint32_t valid);
+
+  /// Forgets the last `tokens` tokens and lets go of the blocks that the shorter sequence does
+  /// not need. Returns the length of the table.
   /// Errors: UnknownSequence, RollbackTooLong.
   tl::expected<std::uint32_t, CacheError> rollback(SeqId seq, std::uint32_t tokens);
 
-  /// Frees all blocks of `seq`, last block first (so that the first is handed out next),
+  /// Lets go of all blocks of `seq`, last block first (so that the first is handed out next),
   /// and forgets it. Errors: UnknownSequence.
   tl::expected<void, CacheError> free(SeqId seq);
+
+  /// Holds the published blocks of `seq` a second time, until unpin() is called with the list
+  /// that is written over `pinned`. Errors: UnknownSequence.
+  tl::expected<void, CacheError> pin(SeqId seq, std::vector<BlockId>& pinned);
+  void unpin(std::span<const BlockId> pinned);
+
+  /// Forgets all that was published; blocks that nobody else holds are free again. Sequences that
+  /// are there already publish nothing any more.
+  void clear_index();
 
   /// How many blocks append(seq, extra_tokens) would take: none while they fit in the slack
   /// (held * block_size - tokens), else ceil((extra_tokens - slack) / block_size).
@@ -89,27 +158,49 @@ class PagedKVCache {
   /// Blocks of a sequence of `tokens` tokens.
   std::uint32_t blocks_for(std::uint32_t tokens) const;
 
+  /// Blocks that an append may take: free ones, and cached ones that nobody uses.
+  std::uint32_t available_count() const {
+    return pool_.free_count() + (index_ ? index_->unused_count() : 0);
+  }
+
   bool contains(SeqId seq) const { return rows_of_.find(seq).has_value(); }
   /// Errors: UnknownSequence.
   tl::expected<std::uint32_t, CacheError> tokens(SeqId seq) const;
   tl::expected<std::span<const BlockId>, CacheError> block_table(SeqId seq) const;
+  /// Leading blocks of the table that are published.
+  tl::expected<std::uint32_t, CacheError> published(SeqId seq) const;
 
   std::size_t sequence_count() const { return rows_of_.size(); }
   std::uint32_t block_size() const { return block_size_; }
   const BlockPool& pool() const { return pool_; }
+  const PrefixIndex* index() const { return index_.get(); }  ///< null without prefix caching
+  std::uint64_t insertions() const { return insertions_; }   ///< blocks published so far
+  std::uint64_t evictions() const { return evictions_; }     ///< cached blocks given up so far
 
  private:
   struct Row {
     std::uint32_t tokens = 0;
+    std::uint32_t published = 0;  // leading blocks that are a path of the index ...
+    std::uint64_t epoch = 0;      // ... as long as it has not been cleared since
     std::vector<BlockId> table;
   };
 
   Row* find(SeqId seq);
   const Row* find(SeqId seq) const;
+  Row& make_row(SeqId seq);
   std::uint32_t blocks_needed(const Row& row, std::uint32_t extra_tokens) const;
+  bool is_unused(BlockId block) const;
+  BlockId allocate();
+  void retain(BlockId block);
+  void release(BlockId block);
+  void grow(Row& row, std::uint32_t blocks);
 
   std::uint32_t block_size_;
   BlockPool pool_;
+  std::unique_ptr<PrefixIndex> index_;
+  std::uint64_t epoch_ = 0;  // how often the index was cleared
+  std::uint64_t insertions_ = 0;
+  std::uint64_t evictions_ = 0;
   SeqMap rows_of_;
   std::vector<Row> rows_;  // tables of freed sequences keep their memory for the next
   std::vector<std::uint32_t> free_rows_;

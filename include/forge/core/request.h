@@ -6,6 +6,7 @@
 #pragma once
 
 #include <cstdint>
+#include <optional>
 #include <vector>
 
 #include "forge/core/ids.h"
@@ -22,12 +23,30 @@ struct SamplingParams {
   friend bool operator==(const SamplingParams&, const SamplingParams&) = default;
 };
 
+/// Who goes first when requests wait (wait_queue.h) and who gives way when memory runs out.
+enum class Priority : std::uint8_t { low, normal, high };
+
+/// What a request has to do with the KV that other requests left behind.
+enum class PrefixCacheUse : std::uint8_t {
+  automatic,  ///< reads the prefix cache and leaves its own KV there, if the scheduler has one
+  force,      ///< the same, and a scheduler without a prefix cache refuses the request
+  disable,    ///< neither reads nor leaves anything
+};
+
 struct Request {
   std::vector<TokenId> prompt;        ///< at least one token
   std::uint32_t max_new_tokens = 32;  ///< at least 1
   SamplingParams sampling;
   /// Go on through the end-of-sequence token until max_new_tokens (benchmarks).
   bool ignore_eos = false;
+  Priority priority = Priority::normal;
+  PrefixCacheUse prefix_cache = PrefixCacheUse::automatic;
+  /// Steps in which the request may take part, from its submission on; 0 is no limit. Then it
+  /// ends with FinishReason::deadline. A time limit is the engine's business: it cancels.
+  std::uint64_t deadline_steps = 0;
+  /// When the request has finished, its KV stays for the next one of the session
+  /// (session_table.h). Needs a prefix cache.
+  std::optional<SessionId> session;
 
   friend bool operator==(const Request&, const Request&) = default;
 };

@@ -1,31 +1,49 @@
 // Scheduler: continuous batching as a state machine.
 //
-// Events go in (submit, cancel, commit), plans come out (schedule). The scheduler sees
-// numbers of tokens and ids of blocks; no thread, clock, model or random number. The same
-// events give the same plans, on every machine, every time.
+// Events go in (submit, cancel, release_session, clear_prefix_cache, commit), plans come out
+// (schedule). The scheduler sees tokens and ids of blocks; no thread, clock, model or random
+// number. The same events give the same plans, on every machine, every time.
 //
-//            submit            schedule            schedule
-//   Request ---------> waiting ---------> running ----------> finished
-//                         ^   admit/resume   |      retire
-//                         +------------------+
-//                               preempt
+//            submit            schedule               commit
+//   Request ---------> waiting ---------> prefilling ---------> decoding ---------> finished
+//                         ^      admit /      |  chunk by chunk     |       retire
+//                         |      resume       |                     |
+//                         +-------------------+---------------------+
+//                                        preempt
 //
 // Iteration-level scheduling is from Yu et al., "Orca", OSDI 2022; block-wise KV memory
-// from Kwon et al., "PagedAttention", SOSP 2023.
+// from Kwon et al., "PagedAttention", SOSP 2023; chunked prefill from Agrawal et al.,
+// "Sarathi-Serve", OSDI 2024; prefix caching from Zheng et al., "SGLang", NeurIPS 2024.
 //
 // One schedule() call, in this order:
-//   1. Retire what has finished; its blocks are free for this very step.
-//   2. Reserve: every running sequence needs one slot for its last token, plus its drafts.
-//   3. While the running batch does not fit: first all drafts are given up, then victims are
-//      preempted: fewest output tokens, ties to the higher id. A victim's blocks are freed
-//      and it goes to the front of the waiting queue, before every fresh request.
-//   4. Admit from the front of the waiting queue while max_batch_size and blocks allow. A
-//      sequence is admitted with its full current length (prompt and, when it resumes, the
-//      output it already has, which is recomputed) or not at all, and the first that does not fit
-//      ends admission: nobody overtakes.
+//   1. Expire: requests whose deadline has passed end, sessions idle for too long are released.
+//   2. Retire what has ended; its blocks are free for this very step.
+//   3. Decode: every decoding sequence runs its last token, plus its drafts. Drafts are given up
+//   first:
+//      those beyond max_batch_tokens in order of admission, all of them when blocks are short.
+//      While blocks are short even so, victims are preempted: lowest priority first, then fewest
+//      output tokens, then the higher id. A victim goes back to its place in the queue; its KV,
+//      if it has any, is dropped or swapped to the host (SchedulerConfig::preemption).
+//   4. Prefill: what is left of max_batch_tokens goes to the sequences whose prompts are not
+//      done, in order of admission, at most prefill_chunk_size tokens each.
+//   5. Admit from the front of the queue (wait_queue.h) while max_batch_size, max_batch_tokens and
+//      blocks allow, unless somebody was preempted in this step. A sequence is admitted with the
+//      blocks of all its known tokens (prompt and, when it resumes, the output it already has)
+//      or not at all, so a prompt under way never waits for memory; while others run,
+//      watermark_blocks stay available. It starts behind the longest prefix whose KV is cached, or,
+//      after a swap, where it stopped. If it does not fit, it does without the block to be copied
+//      (paged_kv_cache.h); if it does not fit even so and nothing runs, sessions are ended one by
+//      one. The first that does not fit ends admission.
 //
-// Owns the cache's bookkeeping and the state of all unfinished sequences. Thread contract:
-// one thread at a time. Steady state allocates nothing: all memory is reused.
+// Why nobody waits for ever: whoever needs the block for which others are preempted has produced
+// a token since it was last admitted or produces one now, so at most as many steps preempt as
+// tokens are generated, and sequences cannot take turns in preempting each other; when nothing
+// runs, the front of the queue fits, if need be at the expense of sessions; and nobody is
+// overtaken more often than wait_queue.h says.
+//
+// Owns the cache's bookkeeping and the state of all unfinished sequences. A value: a copy goes
+// its own way. Thread contract: one thread at a time. Steady state allocates nothing: all memory
+// is reused.
 //
 // Invariants: see invariants.h, which checks them.
 #pragma once
@@ -37,19 +55,15 @@
 #include <variant>
 #include <vector>
 
+#include "forge/core/deadline_heap.h"
 #include "forge/core/paged_kv_cache.h"
 #include "forge/core/request.h"
+#include "forge/core/scheduler_config.h"
+#include "forge/core/session_table.h"
 #include "forge/core/step_plan.h"
+#include "forge/core/wait_queue.h"
 
 namespace forge {
-
-struct SchedulerConfig {
-  std::uint32_t num_blocks = 512;
-  std::uint32_t block_size = 16;      ///< slots (tokens) of a block
-  std::uint32_t max_batch_size = 16;  ///< sequences that run in one step
-
-  friend bool operator==(const SchedulerConfig&, const SchedulerConfig&) = default;
-};
 
 /// prompt + max_new_tokens exceeds the whole cache: the request could never finish.
 struct NeverFits {
@@ -64,34 +78,61 @@ struct EmptyPrompt {
 struct NothingToGenerate {
   friend bool operator==(const NothingToGenerate&, const NothingToGenerate&) = default;
 };
-using SubmitError = std::variant<NeverFits, EmptyPrompt, NothingToGenerate>;
+/// The request insists on a prefix cache (prefix_cache force, or a session), and there is none, or
+/// it has a session and refuses the cache.
+struct NoPrefixCache {
+  friend bool operator==(const NoPrefixCache&, const NoPrefixCache&) = default;
+};
+using SubmitError = std::variant<NeverFits, EmptyPrompt, NothingToGenerate, NoPrefixCache>;
 std::string to_string(const SubmitError& error);
 
 /// Would a scheduler of this configuration take the request? A pure function, so that a
 /// server can refuse before it queues.
 tl::expected<void, SubmitError> validate(const Request& request, const SchedulerConfig& config);
 
-enum class SequenceState : std::uint8_t { waiting, running, finishing };
+struct UnknownSession {
+  SessionId session;
+  friend bool operator==(const UnknownSession&, const UnknownSession&) = default;
+};
+
+enum class SequenceState : std::uint8_t { waiting, prefilling, decoding, finishing };
 
 /// What the scheduler knows of one unfinished sequence.
 struct SequenceView {
   SeqId seq;
   SequenceState state = SequenceState::waiting;
+  Priority priority = Priority::normal;
   std::uint32_t prompt_tokens = 0;
   std::uint32_t output_tokens = 0;
   std::uint32_t max_new_tokens = 0;
+  /// Leading tokens whose KV is valid; those of a waiting sequence are in host memory.
+  std::uint32_t computed_tokens = 0;
   std::uint32_t preemptions = 0;
+  std::uint32_t overtaken = 0;               ///< see wait_queue.h
   FinishReason finish = FinishReason::none;  ///< why it ends, once it is finishing
 
+  std::uint32_t length() const { return prompt_tokens + output_tokens; }
   friend bool operator==(const SequenceView&, const SequenceView&) = default;
+};
+
+/// Lookups at first admissions of requests that use the prefix cache.
+struct PrefixCacheStatistics {
+  std::uint64_t queries = 0;
+  std::uint64_t hits = 0;              ///< queries that found something
+  std::uint64_t query_tokens = 0;      ///< prompt tokens looked up
+  std::uint64_t hit_tokens = 0;        ///< of them found: tokens saved
+  std::uint64_t recovered_tokens = 0;  ///< found by sequences that resumed, not counted above
+  std::uint64_t evictions = 0;         ///< cached blocks given up for others
+
+  friend bool operator==(const PrefixCacheStatistics&, const PrefixCacheStatistics&) = default;
 };
 
 class Scheduler {
  public:
-  /// Requires: every number of `config` at least 1.
+  /// Requires: `config` is valid.
   explicit Scheduler(const SchedulerConfig& config);
 
-  /// Takes a request in at the back of the queue. Ids are 1, 2, 3, ... in order of submission.
+  /// Takes a request in. Ids are 1, 2, 3, ... in order of submission.
   tl::expected<SeqId, SubmitError> submit(const Request& request);
 
   /// Ends a sequence in whatever state it is; the next plan retires it with `reason` (the
@@ -100,80 +141,137 @@ class Scheduler {
   tl::expected<void, UnknownSequence> cancel(SeqId seq,
                                              FinishReason reason = FinishReason::cancelled);
 
+  /// Gives up the KV that is kept for `session`. Errors: UnknownSession (no request of it is
+  /// unfinished and nothing is kept for it).
+  tl::expected<void, UnknownSession> release_session(SessionId session);
+
+  /// Forgets all cached prefixes, those of sessions too; sequences under way are not affected.
+  void clear_prefix_cache();
+
   /// Decides the next step. The plan stays valid and unchanged until the next call; copy it
   /// to keep it. Requires: the previous plan has been committed.
   const StepPlan& schedule();
 
-  /// Takes in what the step produced: new tokens, drafts to reserve for, ends.
+  /// Takes in what the step produced: new tokens, drafts to reserve for, ends. If all slices
+  /// ended in an error the step failed, so the swaps of its plan are not relied on.
   /// Requires: `plan` is the one in flight and `result` answers it slice by slice.
   void commit(const StepPlan& plan, const StepResult& result);
 
   /// True while a sequence is waiting, running or to be retired.
   bool has_work() const { return rows_of_.size() > 0; }
-  std::size_t waiting_count() const { return waiting_count_; }
+  std::size_t waiting_count() const { return queue_.size(); }
   /// Sequences that hold KV, those to be retired by the next plan included.
   std::size_t running_count() const { return running_.size(); }
 
   const SchedulerConfig& config() const { return config_; }
   const PagedKVCache& cache() const { return cache_; }
+  const PagedKVCache& host() const { return host_; }  ///< tables of swapped sequences
+  const SessionTable& sessions() const { return sessions_; }
+  PrefixCacheStatistics prefix_cache_statistics() const;
   const StepPlan& plan() const { return plan_; }
   bool in_flight() const { return in_flight_; }
+  /// In flight, and no event since schedule().
+  bool plan_is_fresh() const { return plan_is_fresh_; }
 
   /// Views for checkers and tools. O(sequences shown).
-  std::vector<SequenceView> running() const;
-  std::vector<SequenceView> waiting() const;  ///< front of the queue first
+  std::vector<SequenceView> running() const;    ///< in order of admission
+  std::vector<SequenceView> waiting() const;    ///< next one first
+  std::vector<SequenceView> finishing() const;  ///< ended, to be retired by the next plan
   tl::expected<SequenceView, UnknownSequence> view(SeqId seq) const;
+  /// Prompt and output of a sequence that uses the prefix cache, else nothing.
+  /// Errors: UnknownSequence.
+  tl::expected<std::span<const TokenId>, UnknownSequence> tokens(SeqId seq) const;
+
+  /// Equal exactly (up to a collision) for schedulers that will make equal plans from equal events,
+  /// but for the numbers of steps and sequences. O(blocks + tokens).
+  std::uint64_t state_digest() const;
 
  private:
   using RowIndex = std::uint32_t;
-  static constexpr RowIndex kNone = 0xffffffff;
 
-  /// One unfinished sequence. Its length is prompt + output; while it runs, the KV of all
-  /// but the last token is valid between steps.
+  /// One unfinished sequence. While it decodes, the KV of all its tokens but the last is valid
+  /// between steps, and its table has slots for just these.
   struct Row {
     SequenceView view;
-    std::uint32_t drafts = 0;         // slots to reserve beyond the last token
-    std::uint32_t target_blocks = 0;  // length of the block table that the target has
-    RowIndex previous = kNone;        // neighbours in the waiting queue
-    RowIndex next = kNone;
+    bool uses_prefix_cache = false;
+    bool admitted = false;            // has been in the batch
+    bool decodes = false;             // has sampled, and its KV has not been dropped since
+    std::uint32_t drafts = 0;         // wanted in the next step
+    std::uint32_t table_blocks = 0;   // length of its block table
+    std::uint32_t target_blocks = 0;  // length of the table that the target has ...
+    std::uint32_t target_agrees = 0;  // ... and its leading blocks that are as in ours
+    // No prefix can be longer than match_blocks + the blocks published after match_insertions.
+    std::uint32_t match_blocks = 0;
+    std::uint64_t match_insertions = 0;
+    std::optional<SessionId> session;
+    std::vector<TokenId> tokens;  // prompt and output, if it uses the prefix cache
 
-    std::uint32_t length() const { return view.prompt_tokens + view.output_tokens; }
+    bool is_swapped() const {
+      return view.state == SequenceState::waiting && view.computed_tokens > 0;
+    }
   };
 
-  // The four parts of schedule(), in order.
+  // The parts of schedule(), in order.
+  void expire();
   void retire();
   void make_room();
   void plan_decodes();
+  void plan_prefills();
   void admit();
 
+  void retire_row(RowIndex index);
+  void keep_for_session(const Row& row);
+  void end_session(SessionId session);
+
+  void trim_drafts_to_budget();
   std::uint32_t blocks_to_decode(const Row& row) const;
   std::uint64_t blocks_to_decode_all() const;
   std::size_t choose_victim() const;
   void preempt(std::size_t running_index);
-  void reserve(Row& row, std::uint32_t tokens);
+  bool prefers_swap(const Row& row) const;
+  void swap_out(const Row& row);
+  void end_session_for_memory(const Row& row);
 
-  void commit_slice(const Slice& slice, const SliceResult& result, RowIndex index);
+  bool admit_front();
+  bool may_fit(const Row& row) const;
+  void find_prefix(Row& row);
+  bool fits(const Row& row);
+  void enter_batch(RowIndex index);
+  std::uint32_t swap_in(Row& row);
+  std::uint32_t start_from_prefix(Row& row);
+  std::uint32_t prefill_count(const Row& row) const;
+
+  void plan_slice(RowIndex index, std::uint32_t count, std::uint32_t drafts);
+  void plan_table(Row& row);
+
+  void commit_slice(const Slice& slice, const StepResult& result, const SliceResult& answer,
+                    RowIndex index);
+  void advance(Row& row, std::uint32_t computed_tokens);
+  void forget_failed_swaps();
   void finish(RowIndex index, FinishReason reason);
-
-  void push_waiting_front(RowIndex index);
-  void push_waiting_back(RowIndex index);
-  void unlink_waiting(RowIndex index);
 
   SchedulerConfig config_;
   PagedKVCache cache_;
+  PagedKVCache host_;
+  SessionTable sessions_;
   StepPlan plan_;
   bool in_flight_ = false;
+  bool plan_is_fresh_ = false;
   std::uint64_t next_step_ = 0;
   std::uint64_t next_seq_ = 1;
+  PrefixCacheStatistics statistics_;
 
   SeqMap rows_of_;
   std::vector<Row> rows_;
   std::vector<RowIndex> free_rows_;
-  std::vector<RowIndex> running_;    // in order of admission; the order of the plan's slices
-  std::vector<RowIndex> finishing_;  // in the order in which they ended
-  RowIndex waiting_front_ = kNone;
-  RowIndex waiting_back_ = kNone;
-  std::size_t waiting_count_ = 0;
+  std::vector<RowIndex> running_;     // in order of admission
+  std::vector<RowIndex> finishing_;   // in the order in which they ended
+  std::vector<RowIndex> slice_rows_;  // of the plan's slices
+  WaitQueue queue_;
+  DeadlineHeap deadlines_;
+  std::uint32_t decoding_count_ = 0;  // running sequences in state decoding
+  std::uint32_t budget_ = 0;          // tokens that the step at hand may still run
+  PrefixMatch match_;                 // scratch of admission
 };
 
 }  // namespace forge

@@ -44,7 +44,18 @@ struct Slice {
   friend bool operator==(const Slice&, const Slice&) = default;
 };
 
-/// How a preempted sequence gets its KV back.
+/// A sequence that enters the batch. The KV of its first `cached_tokens` tokens is in its blocks
+/// once the plan's copies are done: shared with others, copied from them or, after a swap,
+/// copied back. Its first slice starts there.
+struct Admission {
+  SeqId seq;
+  std::uint32_t cached_tokens = 0;
+
+  friend bool operator==(const Admission&, const Admission&) = default;
+};
+
+/// How a preempted sequence gets its KV back: by running its tokens again, or from host memory, to
+/// which the plan's copies take it.
 enum class PreemptionMode : std::uint8_t { recompute, swap };
 
 struct Preemption {
@@ -61,6 +72,7 @@ enum class FinishReason : std::uint8_t {
   stop,       ///< a stop string was met (decided above the core)
   cancelled,  ///< the caller gave up
   error,      ///< the target failed
+  deadline,   ///< the request's time was up
 };
 
 struct Finish {
@@ -70,8 +82,17 @@ struct Finish {
   friend bool operator==(const Finish&, const Finish&) = default;
 };
 
-/// Copy one whole block of KV before the slices run.
+/// Between which memories a block is copied. Host blocks are numbered 0 .. num_host_blocks - 1.
+enum class CopyKind : std::uint8_t {
+  within,    ///< device to device: copy-on-write of a shared block
+  swap_out,  ///< device to host
+  swap_in,   ///< host to device
+};
+
+/// Copy one whole block of KV. Copies are done in the order of the list, before the slices run:
+/// a later one may overwrite what an earlier one has read.
 struct BlockCopy {
+  CopyKind kind = CopyKind::within;
   BlockId from;
   BlockId to;
 
@@ -96,14 +117,14 @@ struct TableDelta {
 /// owners takes all truncations first.
 struct StepPlan {
   StepId step;
-  std::vector<SeqId> admitted;        ///< first time in the batch
-  std::vector<SeqId> resumed;         ///< back in the batch after a preemption
+  std::vector<Admission> admitted;    ///< first time in the batch
+  std::vector<Admission> resumed;     ///< back in the batch after a preemption
   std::vector<Preemption> preempted;  ///< out of the batch, in the order chosen
   std::vector<Finish> finished;       ///< retired; never named again
   std::vector<BlockCopy> copies;
   std::vector<TableDelta> tables;  ///< in slice order, at most one a sequence
   std::vector<BlockId> appended_blocks;
-  std::vector<Slice> slices;  ///< decodes first, then prompt chunks
+  std::vector<Slice> slices;  ///< decodes first, then prompt chunks and who has just come back
   std::uint32_t decodes = 0;  ///< how many leading slices are decodes
 
   std::span<const Slice> decode_batch() const { return std::span(slices).first(decodes); }

@@ -1,0 +1,52 @@
+// HashIndex: a prefix index that finds a block by a hash of its whole prefix.
+//
+//   hash(block) = SipHash-2-4(key, hash(parent) || tokens of the block)        hash(root) = 0
+//
+// So one lookup costs the hashing of one block, however long the prefix is. The hash only says
+// where to look: a block is a hit when its parent and its tokens are those asked for. By induction
+// over the parents, the whole prefix is equal then. A collision costs time, never correctness, and
+// the key keeps strangers from preparing collisions (SchedulerConfig::prefix_hash_key).
+//
+// Open addressing with linear probing, at most half full, and backward-shift deletion (Knuth, TAOCP
+// 3, 6.4, algorithm R), as in SeqMap. Never iterated: no decision depends on the order of the
+// table.
+//
+// find, insert, evict: O(block_size), expected.
+#pragma once
+
+#include "forge/core/prefix_index.h"
+#include "forge/core/siphash.h"
+
+namespace forge {
+
+class HashIndex final : public PrefixIndex {
+ public:
+  /// Keeps the lowest `hash_bits` bits of each hash: with few of them, all kinds of collisions
+  /// happen; with 0 all hashes are equal. Requires: hash_bits at most 64.
+  explicit HashIndex(const SchedulerConfig& config, std::uint32_t hash_bits = 64);
+  std::unique_ptr<PrefixIndex> clone() const override;
+
+ private:
+  struct Entry {
+    std::uint32_t hash = 0;  // low half of the block's, which spares most looks at the block
+    BlockId block;           // root() if the entry is empty
+  };
+
+  std::optional<BlockId> find_child(BlockId parent, std::span<const TokenId> tokens) const override;
+  void link(BlockId block) override;
+  void unlink(BlockId block) override;
+  void unlink_all() override;
+
+  std::uint64_t hash(BlockId parent, std::span<const TokenId> tokens) const;
+  /// The entry of the block that holds `tokens` after `parent`, or the empty one for it.
+  std::size_t locate(std::uint64_t hash, BlockId parent, std::span<const TokenId> tokens) const;
+  std::size_t home(std::uint64_t hash) const { return hash & (entries_.size() - 1); }
+  std::size_t next(std::size_t i) const { return (i + 1) & (entries_.size() - 1); }
+
+  SipKey key_;
+  std::uint64_t hash_mask_;
+  std::vector<std::uint64_t> hashes_;  // of cached blocks; the root is the last
+  std::vector<Entry> entries_;         // size is a power of two
+};
+
+}  // namespace forge

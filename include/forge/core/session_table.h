@@ -1,0 +1,63 @@
+// SessionTable: the KV of conversations, kept between their turns.
+//
+// When a request of a session comes to its end (eos, length or stop; not cancelled, not failed),
+// its published blocks are pinned for the session in place of those of the turn before. The next
+// turn's prompt starts with the last one's prompt and output, so it finds them in the prefix
+// index, however busy the cache was meanwhile.
+//
+// A session is active while a request of it is unfinished, else idle. It ends when the caller
+// releases it or when it has been idle for too many steps. Pins must not stop the world: when
+// nothing can run otherwise, the scheduler ends sessions too, idle ones first, oldest first.
+//
+// Holds lists of blocks; pinning and unpinning them is the caller's business. Allocates when a
+// session begins or ends, and then only. Thread contract: none of its own.
+#pragma once
+
+#include <cstdint>
+#include <map>
+#include <optional>
+#include <set>
+#include <utility>
+#include <vector>
+
+#include "forge/core/ids.h"
+
+namespace forge {
+
+class SessionTable {
+ public:
+  struct Session {
+    std::uint32_t active = 0;  ///< unfinished requests
+    StepId idle_since;         ///< while there are none
+    std::vector<BlockId> pinned;
+  };
+
+  /// A request of `session` was submitted; a session begins with its first.
+  void begin_request(SessionId session);
+
+  /// A request of it has ended. Requires: it was begun.
+  void end_request(SessionId session, StepId now);
+
+  /// The list of blocks pinned for it, to be exchanged by the caller. Requires: it exists.
+  std::vector<BlockId>& pinned(SessionId session) { return sessions_.at(session).pinned; }
+
+  /// The session that is idle for longest, if it is since `step` or earlier; ties to the lower id.
+  std::optional<SessionId> idle_since(StepId step) const;
+
+  /// The session to end when memory is needed at any price: the one that is idle for longest,
+  /// else the active one of the lowest id that has pins.
+  std::optional<SessionId> first_to_end() const;
+
+  /// Forgets the session, or, while it is active, its pins alone. Requires: it exists; its blocks
+  /// have been unpinned.
+  void end(SessionId session);
+
+  bool contains(SessionId session) const { return sessions_.contains(session); }
+  const std::map<SessionId, Session>& all() const { return sessions_; }
+
+ private:
+  std::map<SessionId, Session> sessions_;
+  std::set<std::pair<StepId, SessionId>> idle_;  // since when, who
+};
+
+}  // namespace forge

@@ -1,0 +1,82 @@
+#include "forge/core/hash_index.h"
+
+#include <algorithm>
+#include <bit>
+
+#include "forge/core/check.h"
+
+namespace forge {
+namespace {
+
+std::uint64_t low_bits(std::uint32_t count) {
+  FORGE_CHECK(count <= 64, "hash_bits=", count);
+  return count == 64 ? ~std::uint64_t{0} : (std::uint64_t{1} << count) - 1;
+}
+
+}  // namespace
+
+HashIndex::HashIndex(const SchedulerConfig& config, std::uint32_t hash_bits)
+    : PrefixIndex(config),
+      key_{.k0 = config.prefix_hash_key},
+      hash_mask_(low_bits(hash_bits)),
+      hashes_(std::size_t{config.num_blocks} + 1),
+      entries_(std::bit_ceil(std::size_t{config.num_blocks} * 2), {0, root()}) {}
+
+std::unique_ptr<PrefixIndex> HashIndex::clone() const { return std::make_unique<HashIndex>(*this); }
+
+std::optional<BlockId> HashIndex::find_child(BlockId parent,
+                                             std::span<const TokenId> tokens) const {
+  const Entry& entry = entries_[locate(hash(parent, tokens), parent, tokens)];
+  return entry.block == root() ? std::nullopt : std::optional(entry.block);
+}
+
+void HashIndex::link(BlockId block) {
+  const BlockId parent = parent_or_root(block);
+  const std::uint64_t hashed = hash(parent, tokens(block));
+  Entry& entry = entries_[locate(hashed, parent, tokens(block))];
+  FORGE_CHECK(entry.block == root(), "block ", block.value,
+              " has the parent and the tokens of block ", entry.block.value);
+  hashes_[block.value] = hashed;
+  entry = {static_cast<std::uint32_t>(hashed), block};
+}
+
+void HashIndex::unlink(BlockId block) {
+  std::size_t hole = home(hashes_[block.value]);
+  while (entries_[hole].block != block) hole = next(hole);
+  for (std::size_t i = next(hole); entries_[i].block != root(); i = next(i)) {
+    // An entry may move back into the hole unless its home lies cyclically in (hole, i].
+    const std::size_t mask = entries_.size() - 1;
+    if (((i - home(hashes_[entries_[i].block.value])) & mask) >= ((i - hole) & mask)) {
+      entries_[hole] = entries_[i];
+      hole = i;
+    }
+  }
+  entries_[hole] = {0, root()};
+}
+
+void HashIndex::unlink_all() { std::ranges::fill(entries_, Entry{0, root()}); }
+
+std::uint64_t HashIndex::hash(BlockId parent, std::span<const TokenId> tokens) const {
+  SipHash sip(key_);
+  sip.add(hashes_[parent.value]);
+  std::size_t i = 0;
+  for (; i + 1 < tokens.size(); i += 2) {
+    sip.add(tokens[i].value | std::uint64_t{tokens[i + 1].value} << 32);
+  }
+  const std::uint64_t hash = i < tokens.size() ? sip.finish(tokens[i].value, 4) : sip.finish();
+  return hash & hash_mask_;
+}
+
+std::size_t HashIndex::locate(std::uint64_t hash, BlockId parent,
+                              std::span<const TokenId> tokens) const {
+  for (std::size_t i = home(hash);; i = next(i)) {
+    const Entry& entry = entries_[i];
+    if (entry.block == root()) return i;
+    if (entry.hash == static_cast<std::uint32_t>(hash) && parent_or_root(entry.block) == parent &&
+        compare(tokens, entry.block) == 0) {
+      return i;
+    }
+  }
+}
+
+}  // namespace forge

@@ -1,0 +1,158 @@
+#include "forge/core/prefix_index.h"
+
+#include <algorithm>
+#include <cstring>
+#include <type_traits>
+
+#include "forge/core/check.h"
+#include "forge/core/hash_index.h"
+#include "forge/core/radix_index.h"
+
+namespace forge {
+
+PrefixIndex::PrefixIndex(const SchedulerConfig& config)
+    : block_size_(config.block_size),
+      root_(config.num_blocks),
+      nodes_(std::size_t{config.num_blocks} + 1),
+      tokens_(std::size_t{config.num_blocks} * config.block_size) {
+  FORGE_CHECK(block_size_ > 0, "block_size=", block_size_);
+  forget_all();
+}
+
+std::optional<BlockId> PrefixIndex::find(std::optional<BlockId> parent,
+                                         std::span<const TokenId> tokens) const {
+  FORGE_CHECK(tokens.size() == block_size_, tokens.size(), " tokens, block_size=", block_size_);
+  if (parent) cached(*parent);
+  return find_child(parent.value_or(root_), tokens);
+}
+
+void PrefixIndex::insert(std::optional<BlockId> parent, std::span<const TokenId> tokens,
+                         BlockId block) {
+  FORGE_CHECK(tokens.size() == block_size_, tokens.size(), " tokens, block_size=", block_size_);
+  FORGE_CHECK(!contains(block), "block ", block.value, " is cached already");
+  Node& above = parent ? cached(*parent) : nodes_.back();
+  FORGE_CHECK(above.state == State::used, "parent ", parent->value, " of block ", block.value,
+              " is unused");
+  ++above.children;
+  ++above.used_children;
+  nodes_[block.value] = {.parent = parent.value_or(root_), .state = State::used};
+  std::ranges::copy(tokens, tokens_.begin() + static_cast<std::ptrdiff_t>(std::size_t{block.value} *
+                                                                          block_size_));
+  ++size_;
+  link(block);
+}
+
+void PrefixIndex::take(BlockId block) {
+  Node& taken = cached(block);
+  Node& above = nodes_[taken.parent.value];
+  FORGE_CHECK(taken.state == State::unused, "block ", block.value, " is used already");
+  FORGE_CHECK(above.state == State::used, "parent ", taken.parent.value, " of block ", block.value,
+              " is unused");
+  leave_unused(taken);
+  ++above.used_children;
+  taken.state = State::used;
+}
+
+void PrefixIndex::let_go(BlockId block) {
+  Node& gone = cached(block);
+  Node& ring = nodes_.back();
+  FORGE_CHECK(gone.state == State::used, "block ", block.value, " is unused already");
+  FORGE_CHECK(gone.used_children == 0, "block ", block.value, " has ", gone.used_children,
+              " used children");
+  --nodes_[gone.parent.value].used_children;
+  gone.state = State::unused;
+  gone.before = ring.before;
+  gone.after = root_;
+  nodes_[ring.before.value].after = block;
+  ring.before = block;
+  ++unused_count_;
+}
+
+std::optional<BlockId> PrefixIndex::evict() {
+  const BlockId first = nodes_.back().after;
+  if (first == root_) return std::nullopt;
+  Node& evicted = nodes_[first.value];
+  FORGE_CHECK(evicted.children == 0, "block ", first.value, " has ", evicted.children, " children");
+  unlink(first);
+  leave_unused(evicted);
+  --nodes_[evicted.parent.value].children;
+  evicted.state = State::absent;
+  --size_;
+  return first;
+}
+
+void PrefixIndex::clear() {
+  forget_all();
+  unlink_all();
+}
+
+std::optional<BlockId> PrefixIndex::parent(BlockId block) const {
+  const BlockId parent = cached(block).parent;
+  return parent == root_ ? std::nullopt : std::optional(parent);
+}
+
+std::span<const TokenId> PrefixIndex::tokens(BlockId block) const {
+  cached(block);
+  return std::span(tokens_).subspan(std::size_t{block.value} * block_size_, block_size_);
+}
+
+std::vector<BlockId> PrefixIndex::unused() const {
+  std::vector<BlockId> list;
+  list.reserve(unused_count_);
+  for (BlockId block = nodes_.back().after; block != root_; block = nodes_[block.value].after) {
+    list.push_back(block);
+  }
+  return list;
+}
+
+std::vector<BlockId> PrefixIndex::blocks() const {
+  std::vector<BlockId> list;
+  list.reserve(size_);
+  for (BlockId block; block != root_; ++block.value) {
+    if (contains(block)) list.push_back(block);
+  }
+  return list;
+}
+
+int PrefixIndex::compare(std::span<const TokenId> tokens, BlockId block) const {
+  // The order of the bytes in memory, which is not that of the numbers, but cheaper.
+  static_assert(std::has_unique_object_representations_v<TokenId>);
+  return std::memcmp(tokens.data(), &tokens_[std::size_t{block.value} * block_size_],
+                     tokens.size_bytes());
+}
+
+const PrefixIndex::Node& PrefixIndex::node(BlockId block) const {
+  FORGE_CHECK(block < root_, "block=", block.value, " num_blocks=", root_.value);
+  return nodes_[block.value];
+}
+
+const PrefixIndex::Node& PrefixIndex::cached(BlockId block) const {
+  FORGE_CHECK(contains(block), "block ", block.value, " is not cached");
+  return nodes_[block.value];
+}
+
+PrefixIndex::Node& PrefixIndex::cached(BlockId block) {
+  FORGE_CHECK(contains(block), "block ", block.value, " is not cached");
+  return nodes_[block.value];
+}
+
+void PrefixIndex::leave_unused(const Node& node) {
+  nodes_[node.before.value].after = node.after;
+  nodes_[node.after.value].before = node.before;
+  --unused_count_;
+}
+
+void PrefixIndex::forget_all() {
+  std::ranges::fill(nodes_, Node{});
+  nodes_.back() = {.parent = root_, .before = root_, .after = root_, .state = State::used};
+  size_ = 0;
+  unused_count_ = 0;
+}
+
+std::unique_ptr<PrefixIndex> make_prefix_index(const SchedulerConfig& config) {
+  FORGE_CHECK(config.prefix_cache != PrefixCacheKind::none, "the prefix cache is off");
+  if (config.prefix_cache == PrefixCacheKind::radix) return std::make_unique<RadixIndex>(config);
+  return std::make_unique<HashIndex>(config);
+}
+
+}  // namespace forge

@@ -1,0 +1,114 @@
+// The part of PagedKVCache that shares blocks through the prefix index.
+#include "forge/core/check.h"
+#include "forge/core/paged_kv_cache.h"
+
+namespace forge {
+
+void PrefixMatch::clear() {
+  shared.clear();
+  copied.reset();
+  tokens = 0;
+}
+
+void PrefixMatch::drop_copy(std::uint32_t block_size) {
+  copied.reset();
+  tokens = static_cast<std::uint32_t>(shared.size()) * block_size;
+}
+
+void PagedKVCache::match_prefix(std::span<const TokenId> tokens, PrefixMatch& match) const {
+  match.clear();
+  if (!index_) return;
+  std::optional<BlockId> parent;
+  for (; tokens.size() >= block_size_; tokens = tokens.subspan(block_size_)) {
+    const auto block = index_->find(parent, tokens.first(block_size_));
+    if (!block) return;
+    if (tokens.size() == block_size_) {
+      // All tokens are cached, and the last one must run.
+      if (block_size_ == 1) return;
+      match.copied = *block;
+      match.tokens += block_size_ - 1;
+      return;
+    }
+    match.shared.push_back(*block);
+    match.tokens += block_size_;
+    parent = block;
+  }
+}
+
+std::uint32_t PagedKVCache::blocks_needed(const PrefixMatch& match, std::uint32_t tokens) const {
+  std::uint32_t needed = blocks_for(tokens) - static_cast<std::uint32_t>(match.shared.size());
+  for (const BlockId block : match.shared) needed += is_unused(block) ? 1 : 0;
+  if (match.copied && is_unused(*match.copied)) ++needed;
+  return needed;
+}
+
+tl::expected<std::optional<std::uint32_t>, CacheError> PagedKVCache::publish(
+    SeqId seq, std::span<const TokenId> tokens, std::uint32_t valid) {
+  FORGE_CHECK(index_ != nullptr && valid <= tokens.size(), "valid=", valid,
+              " tokens=", tokens.size());
+  Row* row = find(seq);
+  if (row == nullptr) return tl::unexpected<CacheError>(UnknownSequence{seq});
+  std::optional<std::uint32_t> changed;
+  if (row->epoch != epoch_) return changed;
+  for (; (row->published + 1) * block_size_ <= valid; ++row->published) {
+    const std::uint32_t place = row->published;
+    BlockId& block = row->table[place];
+    const auto parent = place == 0 ? std::nullopt : std::optional(row->table[place - 1]);
+    const auto its_tokens = tokens.subspan(std::size_t{place} * block_size_, block_size_);
+    const auto cached = index_->find(parent, its_tokens);
+    if (!cached) {
+      pool_.retain(block);
+      index_->insert(parent, its_tokens, block);
+      ++insertions_;
+    } else if (*cached != block) {
+      retain(*cached);
+      release(block);
+      block = *cached;
+      if (!changed) changed = place;
+    }
+  }
+  return changed;
+}
+
+tl::expected<void, CacheError> PagedKVCache::pin(SeqId seq, std::vector<BlockId>& pinned) {
+  const Row* row = find(seq);
+  if (row == nullptr) return tl::unexpected<CacheError>(UnknownSequence{seq});
+  const std::uint32_t count = row->epoch == epoch_ ? row->published : 0;
+  pinned.assign(row->table.begin(), row->table.begin() + count);
+  for (const BlockId block : pinned) retain(block);
+  return {};
+}
+
+void PagedKVCache::unpin(std::span<const BlockId> pinned) {
+  for (std::size_t i = pinned.size(); i > 0; --i) release(pinned[i - 1]);
+}
+
+void PagedKVCache::clear_index() {
+  if (!index_) return;
+  const std::vector<BlockId> blocks = index_->blocks();
+  index_->clear();
+  ++epoch_;
+  for (const BlockId block : blocks) pool_.release(block);
+}
+
+tl::expected<std::uint32_t, CacheError> PagedKVCache::published(SeqId seq) const {
+  const Row* row = find(seq);
+  if (row == nullptr) return tl::unexpected<CacheError>(UnknownSequence{seq});
+  return row->epoch == epoch_ ? row->published : 0;
+}
+
+bool PagedKVCache::is_unused(BlockId block) const {
+  return pool_.holders(block) == 1 && index_ && index_->contains(block);
+}
+
+void PagedKVCache::retain(BlockId block) {
+  if (is_unused(block)) index_->take(block);
+  pool_.retain(block);
+}
+
+void PagedKVCache::release(BlockId block) {
+  pool_.release(block);
+  if (index_ && pool_.holders(block) == 1 && index_->contains(block)) index_->let_go(block);
+}
+
+}  // namespace forge

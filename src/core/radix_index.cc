@@ -1,0 +1,102 @@
+#include "forge/core/radix_index.h"
+
+#include <algorithm>
+
+#include "forge/core/check.h"
+
+namespace forge {
+namespace {
+
+/// The last steps of MurmurHash3 (Appleby): a permutation, so no two priorities are equal.
+std::uint32_t priority(BlockId block) {
+  std::uint32_t x = block.value;
+  x = (x ^ (x >> 16)) * 0x85ebca6b;
+  x = (x ^ (x >> 13)) * 0xc2b2ae35;
+  return x ^ (x >> 16);
+}
+
+}  // namespace
+
+RadixIndex::RadixIndex(const SchedulerConfig& config)
+    : PrefixIndex(config),
+      links_(std::size_t{config.num_blocks} + 1, {root(), root(), root(), {}}) {}
+
+std::unique_ptr<PrefixIndex> RadixIndex::clone() const {
+  return std::make_unique<RadixIndex>(*this);
+}
+
+std::optional<BlockId> RadixIndex::find_child(BlockId parent,
+                                              std::span<const TokenId> tokens) const {
+  BlockId child = links_[parent.value].children;
+  while (child != root()) {
+    const int order = order_among_siblings(tokens, child);
+    if (order == 0) return child;
+    child = order < 0 ? links_[child.value].lower : links_[child.value].higher;
+  }
+  return std::nullopt;
+}
+
+void RadixIndex::link(BlockId block) {
+  links_[block.value].last_token = tokens(block).back();
+  BlockId* place = &links_[parent_or_root(block).value].children;
+  while (*place != root() && priority(*place) > priority(block)) place = &side(block, *place);
+
+  // The siblings at this place go below the block: split their tree by its tokens.
+  BlockId sibling = *place;
+  *place = block;
+  BlockId* lower = &links_[block.value].lower;
+  BlockId* higher = &links_[block.value].higher;
+  while (sibling != root()) {
+    Links& links = links_[sibling.value];
+    const bool is_higher = comes_before(block, sibling);
+    BlockId*& end = is_higher ? higher : lower;
+    *end = sibling;
+    end = is_higher ? &links.lower : &links.higher;
+    sibling = *end;
+  }
+  *lower = root();
+  *higher = root();
+}
+
+void RadixIndex::unlink(BlockId block) {
+  BlockId* place = &links_[parent_or_root(block).value].children;
+  while (*place != block) place = &side(block, *place);
+
+  // What was below the block takes its place: merge the two trees.
+  BlockId lower = links_[block.value].lower;
+  BlockId higher = links_[block.value].higher;
+  while (lower != root() && higher != root()) {
+    if (priority(lower) > priority(higher)) {
+      *place = lower;
+      place = &links_[lower.value].higher;
+      lower = *place;
+    } else {
+      *place = higher;
+      place = &links_[higher.value].lower;
+      higher = *place;
+    }
+  }
+  *place = lower != root() ? lower : higher;
+}
+
+void RadixIndex::unlink_all() { std::ranges::fill(links_, Links{root(), root(), root(), {}}); }
+
+int RadixIndex::order_among_siblings(std::span<const TokenId> tokens, BlockId sibling) const {
+  const TokenId last_token = links_[sibling.value].last_token;
+  if (tokens.back() != last_token) return tokens.back() < last_token ? -1 : 1;
+  return compare(tokens, sibling);
+}
+
+bool RadixIndex::comes_before(BlockId block, BlockId sibling) const {
+  const int order = order_among_siblings(tokens(block), sibling);
+  FORGE_CHECK(order != 0, "block ", block.value, " has the parent and the tokens of block ",
+              sibling.value);
+  return order < 0;
+}
+
+BlockId& RadixIndex::side(BlockId block, BlockId sibling) {
+  Links& links = links_[sibling.value];
+  return comes_before(block, sibling) ? links.lower : links.higher;
+}
+
+}  // namespace forge

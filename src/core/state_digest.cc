@@ -1,0 +1,78 @@
+// Scheduler::state_digest(): all that future plans depend on, and nothing else. Left out are
+// counters for people (preemptions, overtaken, statistics) and where things lie in memory.
+#include "forge/core/digest.h"
+#include "forge/core/must.h"
+#include "forge/core/scheduler.h"
+
+namespace forge {
+namespace {
+
+template <class Range>
+void add_list(Digest& d, const Range& list) {
+  d.add(list.size());
+  for (const auto& item : list) d.add(item);
+}
+
+void add_cache(Digest& d, const PagedKVCache& cache) {
+  add_list(d, cache.pool().free_list());
+  const PrefixIndex* index = cache.index();
+  if (index == nullptr) return;
+  add_list(d, index->unused());
+  for (const BlockId block : index->blocks()) {
+    const auto parent = index->parent(block);
+    d.add(block).add(parent ? parent->value + std::uint64_t{1} : 0);
+    add_list(d, index->tokens(block));
+  }
+}
+
+void add_table(Digest& d, const PagedKVCache& cache, SeqId seq) {
+  if (!cache.contains(seq)) {
+    d.add(0);
+    return;
+  }
+  add_list(d, must(cache.block_table(seq)));
+  d.add(must(cache.tokens(seq))).add(must(cache.published(seq)));
+}
+
+}  // namespace
+
+std::uint64_t Scheduler::state_digest() const {
+  Digest d;
+  d.add(next_seq_).add(in_flight_);
+  if (in_flight_) {
+    StepPlan plan = plan_;
+    plan.step = {};
+    d.add(digest(plan));
+  }
+  add_cache(d, cache_);
+  add_cache(d, host_);
+  const auto add_row = [&](RowIndex index) {
+    const Row& row = rows_[index];
+    const SequenceView& view = row.view;
+    d.add(view.seq).add(static_cast<std::uint64_t>(view.state));
+    d.add(static_cast<std::uint64_t>(view.finish)).add(static_cast<std::uint64_t>(view.priority));
+    d.add(view.prompt_tokens).add(view.output_tokens).add(view.max_new_tokens);
+    d.add(view.computed_tokens).add(row.uses_prefix_cache).add(row.admitted).add(row.decodes);
+    d.add(row.drafts).add(row.target_blocks).add(row.target_agrees);
+    const auto deadline = deadlines_.deadline(index);
+    d.add(deadline ? deadline->value - next_step_ + 1 : 0);
+    d.add(row.session.has_value()).add(row.session.value_or(SessionId{}));
+    add_list(d, row.tokens);
+    add_table(d, cache_, view.seq);
+    add_table(d, host_, view.seq);
+  };
+  d.add(running_.size());
+  for (const RowIndex index : running_) add_row(index);
+  d.add(finishing_.size());
+  for (const RowIndex index : finishing_) add_row(index);
+  d.add(queue_.size());
+  for (const RowIndex index : queue_.in_order()) add_row(index);
+  for (const auto& [id, session] : sessions_.all()) {
+    d.add(id).add(session.active);
+    d.add(session.active > 0 ? 0 : next_step_ - session.idle_since.value);
+    add_list(d, session.pinned);
+  }
+  return d.value();
+}
+
+}  // namespace forge
