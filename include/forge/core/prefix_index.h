@@ -118,6 +118,7 @@ class PrefixIndex {
     std::uint32_t used_children = 0;
     State state = State::absent;
   };
+  static_assert(sizeof(Node) == 24);
 
   const Node& node(BlockId block) const;
   Node& cached(BlockId block);

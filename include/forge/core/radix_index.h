@@ -42,6 +42,7 @@ class RadixIndex final : public PrefixIndex {
     BlockId children;  // the top of its children's tree
     TokenId last_token;
   };
+  static_assert(sizeof(Links) == 16);
 
   std::optional<BlockId> find_child(BlockId parent, std::span<const TokenId> tokens) const override;
   void link(BlockId block) override;
