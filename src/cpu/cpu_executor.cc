@@ -31,6 +31,7 @@ tl::expected<void, ModelConfigError> validate(const CpuExecutorOptions& options)
   const Field fields[] = {
       {"num_blocks", options.num_blocks, 1, 1 << 24},
       {"block_size", options.block_size, 1, 65536},
+      {"num_host_blocks", options.num_host_blocks, 0, 1 << 24},
       {"drafts", options.drafts, 0, 64},
       {"draft_layers", options.draft_layers, 1, options.model.layers},
   };
@@ -48,16 +49,24 @@ CpuExecutor::CpuExecutor(const CpuExecutorOptions& options)
     : options_(checked(options)),
       model_(options.model),
       pool_(options.model, options.num_blocks, options.block_size),
+      host_pool_(options.model, options.num_host_blocks, options.block_size),
       sequences_(options.num_blocks, options.block_size),
-      batch_(model_) {}
+      batch_(model_) {
+  if (options.check_kv) {
+    provenance_.emplace(options.num_blocks, options.num_host_blocks, options.block_size,
+                        options.model.layers);
+  }
+}
 
 void CpuExecutor::begin(SeqId seq, const Request& request) { sequences_.begin(seq, request); }
 
 tl::expected<void, ExecutionError> CpuExecutor::execute(const StepPlan& plan, StepResult& result) {
   sequences_.apply(plan);
-  for (const BlockCopy& copy : plan.copies) pool_.copy(copy.from.value, copy.to.value);
+  for (const BlockCopy& copied : plan.copies) copy(copied);
   slice_sequences_.clear();
-  for (const Slice& slice : plan.slices) slice_sequences_.push_back(&sequences_.checked(slice));
+  for (const Slice& slice : plan.slices) {
+    slice_sequences_.push_back(&sequences_.checked(plan.step, slice));
+  }
 
   propose(plan);
   forward(plan);
@@ -72,6 +81,36 @@ tl::expected<void, ExecutionError> CpuExecutor::execute(const StepPlan& plan, St
     if (slice.samples) first_row += slice.drafts + 1;
   }
   return {};
+}
+
+void CpuExecutor::copy(const BlockCopy& copy) {
+  const KvPool& source = copy.kind == CopyKind::swap_in ? host_pool_ : pool_;
+  KvPool& target = copy.kind == CopyKind::swap_out ? host_pool_ : pool_;
+  target.copy(source, copy.from.value, copy.to.value);
+  if (provenance_) provenance_->copy(copy);
+}
+
+/// The rows added next are those of the tokens of `sequence` from `first` on, `drafts` last.
+void CpuExecutor::begin_rows(const Slice& slice, const Sequence& sequence,
+                             std::span<const TokenId> drafts, std::uint32_t first) {
+  batch_.add_sequence(sequence.blocks);
+  if (!provenance_) return;
+  passes_.push_back({.seq = slice.seq,
+                     .blocks = sequence.blocks,
+                     .known = std::span(sequence.tokens).first(known_end(slice)),
+                     .drafts = drafts,
+                     .computed = slice.first,
+                     .first = first});
+}
+
+/// Runs the rows through the first `layers` layers.
+void CpuExecutor::run_rows(StepId step, int layers) {
+  if (provenance_) {
+    const auto checked = provenance_->run(step, layers, passes_);
+    FORGE_CHECK(checked.has_value(), to_string(checked.error()));
+    passes_.clear();
+  }
+  batch_.run(pool_, layers);
 }
 
 /// Fills drafts_ (and, for rejection, draft_rows_) for all slices.
@@ -99,7 +138,8 @@ void CpuExecutor::propose_round(const StepPlan& plan, std::uint32_t round) {
     const Slice& slice = plan.slices[i];
     if (slice.drafts <= round) continue;
     const std::uint32_t end = known_end(slice);
-    batch_.add_sequence(slice_sequences_[i]->blocks);
+    begin_rows(slice, *slice_sequences_[i], std::span(drafts_).subspan(first_draft, round),
+               round == 0 ? slice.first : end + round - 1);
     if (round > 0) {
       batch_.add_row(drafts_[first_draft + round - 1], end + round - 1, true);
       continue;
@@ -108,7 +148,7 @@ void CpuExecutor::propose_round(const StepPlan& plan, std::uint32_t round) {
       batch_.add_row(slice_sequences_[i]->tokens[position], position, position + 1 == end);
     }
   }
-  batch_.run(pool_, options_.draft_layers);
+  run_rows(plan.step, options_.draft_layers);
 
   first_draft = 0;
   std::size_t row = 0;
@@ -138,7 +178,8 @@ void CpuExecutor::forward(const StepPlan& plan) {
   for (std::size_t i = 0; i < plan.slices.size(); ++i) {
     const Slice& slice = plan.slices[i];
     const std::uint32_t end = known_end(slice);
-    batch_.add_sequence(slice_sequences_[i]->blocks);
+    begin_rows(slice, *slice_sequences_[i], std::span(drafts_).subspan(next_draft, slice.drafts),
+               slice.first);
     for (std::uint32_t position = slice.first; position < end; ++position) {
       const bool wants_logits = slice.samples && position + 1 == end;
       batch_.add_row(slice_sequences_[i]->tokens[position], position, wants_logits);
@@ -147,7 +188,7 @@ void CpuExecutor::forward(const StepPlan& plan) {
       batch_.add_row(drafts_[next_draft++], end + k, true);
     }
   }
-  batch_.run(pool_, options_.model.layers);
+  run_rows(plan.step, options_.model.layers);
 }
 
 SliceResult CpuExecutor::accept(const Slice& slice, std::size_t first_draft, std::size_t first_row,

@@ -14,8 +14,7 @@ KvPool::KvPool(const ModelConfig& config, std::uint32_t num_blocks, std::uint32_
       head_size_(static_cast<std::size_t>(config.head_size)),
       block_stride_(static_cast<std::size_t>(config.layers) * kv_heads_ * 2 * head_size_ *
                     block_size) {
-  FORGE_CHECK(num_blocks >= 1 && block_size >= 1, "num_blocks=", num_blocks,
-              " block_size=", block_size);
+  FORGE_CHECK(block_size >= 1, "block_size=", block_size);
   storage_.assign(num_blocks * block_stride_, std::numeric_limits<float>::quiet_NaN());
 }
 
@@ -47,10 +46,12 @@ numerics::PagedKV KvPool::view(KvPlane plane, std::span<const std::uint32_t> blo
           .length = static_cast<int>(length)};
 }
 
-void KvPool::copy(std::uint32_t from, std::uint32_t to) {
-  FORGE_CHECK(from < num_blocks_ && to < num_blocks_, "from=", from, " to=", to,
-              " num_blocks=", num_blocks_);
-  std::copy_n(storage_.data() + from * block_stride_, block_stride_,
+void KvPool::copy(const KvPool& source, std::uint32_t from, std::uint32_t to) {
+  FORGE_CHECK(source.block_stride_ == block_stride_, "floats of a block: ", source.block_stride_,
+              " and ", block_stride_);
+  FORGE_CHECK(from < source.num_blocks_ && to < num_blocks_, "from=", from,
+              " num_blocks=", source.num_blocks_, ", to=", to, " num_blocks=", num_blocks_);
+  std::copy_n(source.storage_.data() + from * block_stride_, block_stride_,
               storage_.data() + to * block_stride_);
 }
 

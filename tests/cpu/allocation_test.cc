@@ -23,6 +23,7 @@ std::size_t allocations_of_steady_steps(const CpuExecutorOptions& options) {
     const auto first = static_cast<std::uint32_t>(plan.appended_blocks.size());
     for (std::uint32_t block = 0; block < 16; ++block)
       plan.appended_blocks.emplace_back(first + block);
+    plan.admitted.push_back({SeqId(seq), 0});
     plan.tables.push_back({SeqId(seq), 0, first, 16});
     plan.slices.push_back({SeqId(seq), 0, 17, 0, true});
   }
@@ -30,6 +31,8 @@ std::size_t allocations_of_steady_steps(const CpuExecutorOptions& options) {
   for (int step = 0; step < 40; ++step) {
     if (step == 10) before = testing::allocation_count();  // everything has been seen by then
     if (!executor.execute(plan, result)) std::abort();
+    ++plan.step.value;
+    plan.admitted.clear();
     plan.tables.clear();
     for (std::size_t i = 0; i < plan.slices.size(); ++i) {
       Slice& slice = plan.slices[i];
@@ -43,6 +46,10 @@ std::size_t allocations_of_steady_steps(const CpuExecutorOptions& options) {
 
 TEST(Allocation, decoding_allocates_nothing_in_steady_state) {
   EXPECT_EQ(allocations_of_steady_steps({.digest_logits = true}), 0U);
+}
+
+TEST(Allocation, checking_every_read_allocates_nothing_in_steady_state) {
+  EXPECT_EQ(allocations_of_steady_steps({.drafts = 3, .check_kv = true}), 0U);
 }
 
 TEST(Allocation, speculation_allocates_nothing_in_steady_state) {

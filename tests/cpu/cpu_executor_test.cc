@@ -147,23 +147,6 @@ TEST(CpuExecutor, eos_ends_a_sequence_unless_its_request_ignores_it) {
   EXPECT_EQ(driver.output(1), std::vector<TokenId>(unending.tokens.begin(), first + 1));
 }
 
-TEST(CpuExecutor, a_copied_block_carries_its_kv) {
-  Driver driver(options_of());
-  const Request request = request_of("abcdefghijklmnop");  // one block exactly
-  driver.begin(1, request);
-  driver.step({driver.decode(1)});
-  driver.step({driver.decode(1)});
-  // A plan of its own: the sequence's first block moves from 0 to 63, the second stays 1.
-  StepPlan plan;
-  plan.copies = {{BlockId(0), BlockId(63)}};
-  plan.tables = {{SeqId(1), 0, 0, 2}};
-  plan.appended_blocks = {BlockId(63), BlockId(1)};
-  plan.slices = {driver.decode(1)};
-  StepResult result;
-  ASSERT_TRUE(driver.executor().execute(plan, result).has_value());
-  EXPECT_EQ(result.logits[0], alone(request).digests[2]);
-}
-
 TEST(CpuExecutor, the_memory_of_a_finished_sequence_serves_the_next) {
   Driver driver(options_of());
   driver.begin(1, request_of("abc"));
@@ -190,69 +173,12 @@ TEST(CpuExecutor, options_out_of_range_are_named) {
   options.num_blocks = 0;
   EXPECT_EQ(validate(options).error(), (ModelConfigError{"num_blocks", "0", "1 .. 16777216"}));
   options = {};
+  options.num_host_blocks = 1U << 25;
+  EXPECT_EQ(validate(options).error(),
+            (ModelConfigError{"num_host_blocks", "33554432", "0 .. 16777216"}));
+  options = {};
   options.model.heads = 3;
   EXPECT_EQ(validate(options).error().field, "heads");
-}
-
-/// Plans that contradict what the executor knows.
-class CpuExecutorDeathTest : public ::testing::Test {
- protected:
-  CpuExecutorDeathTest() { driver_.begin(1, request_of("abc")); }
-
-  void execute(const StepPlan& plan) {
-    StepResult result;
-    static_cast<void>(driver_.executor().execute(plan, result));
-  }
-  StepPlan plan_of(Slice slice, std::uint32_t block = 0) {
-    StepPlan plan;
-    plan.tables = {{SeqId(1), 0, 0, 1}};
-    plan.appended_blocks = {BlockId(block)};
-    plan.slices = {slice};
-    return plan;
-  }
-  Driver driver_{options_of()};
-};
-
-TEST_F(CpuExecutorDeathTest, an_unknown_sequence) {
-  StepPlan plan;
-  plan.slices = {{SeqId(7), 0, 1, 0, false}};
-  EXPECT_DEATH(execute(plan), "unknown sequence 7");
-}
-
-TEST_F(CpuExecutorDeathTest, a_sequence_that_begins_twice) {
-  EXPECT_DEATH(driver_.begin(1, request_of("x")), "sequence 1 is known already");
-}
-
-TEST_F(CpuExecutorDeathTest, a_block_outside_the_pool) {
-  EXPECT_DEATH(execute(plan_of({SeqId(1), 0, 3, 0, true}, 64)), "block=64 num_blocks=64");
-}
-
-TEST_F(CpuExecutorDeathTest, a_slice_that_does_not_start_where_valid_kv_ends) {
-  EXPECT_DEATH(execute(plan_of({SeqId(1), 1, 2, 0, true})), "first=1 valid=0");
-}
-
-TEST_F(CpuExecutorDeathTest, a_slice_beyond_the_known_tokens) {
-  EXPECT_DEATH(execute(plan_of({SeqId(1), 0, 4, 0, false})), "slice ends at 4 of 3 tokens");
-}
-
-TEST_F(CpuExecutorDeathTest, a_slice_that_samples_before_the_end) {
-  EXPECT_DEATH(execute(plan_of({SeqId(1), 0, 2, 0, true})), "slice ends at 2 of 3 tokens");
-}
-
-TEST_F(CpuExecutorDeathTest, a_slice_without_room_in_its_table) {
-  EXPECT_DEATH(execute(plan_of({SeqId(1), 0, 17, 14, true})), "slice needs 17 slots of 16");
-}
-
-TEST_F(CpuExecutorDeathTest, a_table_that_is_cut_longer_than_it_is) {
-  StepPlan plan = plan_of({SeqId(1), 0, 3, 0, true});
-  plan.tables[0].truncated_to = 2;
-  EXPECT_DEATH(execute(plan), "truncated_to=2 blocks=0");
-}
-
-TEST_F(CpuExecutorDeathTest, a_preemption_by_swap) {
-  StepPlan plan;
-  plan.preempted = {{SeqId(1), PreemptionMode::swap}};
-  EXPECT_DEATH(execute(plan), "cannot swap");
 }
 
 }  // namespace

@@ -4,6 +4,9 @@
 //   Driver driver(options);
 //   driver.begin(1, request);
 //   driver.step({driver.chunk(1, 5), driver.decode(2, 3)});   // 5 prompt tokens; 3 drafts
+//
+// A sequence enters the batch with its first slice, and again with its first after preempt() or
+// swap_out(). It may start with KV that others left: share() and copy_prefix().
 #pragma once
 
 #include <algorithm>
@@ -35,13 +38,30 @@ class Driver {
  public:
   explicit Driver(const CpuExecutorOptions& options) : executor_(options), options_(options) {
     for (std::uint32_t b = options.num_blocks; b > 0; --b) free_.push_back(b - 1);
+    for (std::uint32_t b = options.num_host_blocks; b > 0; --b) free_host_.push_back(b - 1);
   }
 
   void begin(std::uint64_t seq, const Request& request) {
     executor_.begin(SeqId(seq), request);
+    states_[seq].known = static_cast<std::uint32_t>(request.prompt.size());
+  }
+
+  /// The table of `seq`, which has not run yet, starts with the first `count` blocks of `owner`.
+  void share(std::uint64_t seq, std::uint64_t owner, std::uint32_t count) {
     State& s = states_[seq];
-    s.known = static_cast<std::uint32_t>(request.prompt.size());
-    s.ended = false;
+    for (std::uint32_t i = 0; i < count; ++i) {
+      s.blocks.push_back(states_[owner].blocks[i]);
+      ++holders_[s.blocks.back()];
+    }
+    s.valid = count * options_.block_size;
+  }
+  /// After them comes a copy of the owner's next block, of which `tokens` tokens count.
+  void copy_prefix(std::uint64_t seq, std::uint64_t owner, std::uint32_t tokens) {
+    State& s = states_[seq];
+    const std::uint32_t source = states_[owner].blocks[s.blocks.size()];
+    s.blocks.push_back(take());
+    plan_.copies.push_back({CopyKind::within, BlockId(source), BlockId(s.blocks.back())});
+    s.valid += tokens;
   }
 
   /// The next `count` known tokens of `seq`; samples if they are the last.
@@ -60,6 +80,7 @@ class Driver {
     plan_.step = StepId(step_++);
     plan_.slices = slices;
     for (const Slice& slice : slices) reserve(slice);
+    for (const Slice& slice : slices) enter(slice.seq);
     run();
     for (std::size_t i = 0; i < slices.size(); ++i) take(slices[i], result_.slices[i]);
     return result_;
@@ -68,11 +89,24 @@ class Driver {
   /// Evicts `seq`; the next step carries the news.
   void preempt(std::uint64_t seq) {
     plan_.preempted.push_back({SeqId(seq), PreemptionMode::recompute});
-    release(states_[seq]);
+    states_[seq].valid = 0;
+    leave(states_[seq]);
+  }
+  /// The same, and its KV goes to the host until its next slice.
+  void swap_out(std::uint64_t seq) {
+    State& s = states_[seq];
+    plan_.preempted.push_back({SeqId(seq), PreemptionMode::swap});
+    for (std::uint32_t i = 0; i < blocks_for(s.valid); ++i) {
+      s.host_blocks.push_back(free_host_.back());
+      free_host_.pop_back();
+      plan_.copies.push_back(
+          {CopyKind::swap_out, BlockId(s.blocks[i]), BlockId(s.host_blocks.back())});
+    }
+    leave(s);
   }
   void finish(std::uint64_t seq) {
     plan_.finished.push_back({SeqId(seq), FinishReason::length});
-    release(states_[seq]);
+    leave(states_[seq]);
     states_.erase(seq);
   }
 
@@ -100,6 +134,9 @@ class Driver {
     std::uint32_t valid = 0;  // with KV
     std::uint32_t held = 0;   // blocks in the executor's table
     std::vector<std::uint32_t> blocks;
+    std::vector<std::uint32_t> host_blocks;  // of a swapped sequence
+    bool in_batch = false;
+    bool has_run = false;
     Output output;
     bool ended = false;
   };
@@ -112,14 +149,27 @@ class Driver {
     State& s = states_[slice.seq.value];
     const auto kept = static_cast<std::uint32_t>(s.blocks.size());
     const auto first = static_cast<std::uint32_t>(plan_.appended_blocks.size());
-    while (s.blocks.size() < blocks_for(slice.first + slice.count)) {
-      s.blocks.push_back(free_.back());
-      plan_.appended_blocks.emplace_back(free_.back());
-      free_.pop_back();
+    while (s.blocks.size() < blocks_for(slice.first + slice.count)) s.blocks.push_back(take());
+    const std::uint32_t agrees = std::min(kept, s.held);
+    for (std::size_t i = agrees; i < s.blocks.size(); ++i) {
+      plan_.appended_blocks.emplace_back(s.blocks[i]);
     }
-    const auto count = static_cast<std::uint32_t>(s.blocks.size()) - kept;
-    if (count > 0 || kept < s.held) plan_.tables.push_back({slice.seq, kept, first, count});
+    const auto count = static_cast<std::uint32_t>(s.blocks.size()) - agrees;
+    if (count > 0 || agrees < s.held) plan_.tables.push_back({slice.seq, agrees, first, count});
     s.held = static_cast<std::uint32_t>(s.blocks.size());
+  }
+
+  void enter(SeqId seq) {
+    State& s = states_[seq.value];
+    if (s.in_batch) return;
+    (s.has_run ? plan_.resumed : plan_.admitted).push_back({seq, s.valid});
+    for (std::size_t i = 0; i < s.host_blocks.size(); ++i) {
+      plan_.copies.push_back({CopyKind::swap_in, BlockId(s.host_blocks[i]), BlockId(s.blocks[i])});
+      free_host_.push_back(s.host_blocks[i]);
+    }
+    s.host_blocks.clear();
+    s.in_batch = true;
+    s.has_run = true;
   }
 
   void run() {
@@ -140,25 +190,31 @@ class Driver {
     s.ended = answer.signal == FinishSignal::eos;
     s.known += answer.token_count;
     s.valid = slice.samples ? s.known - 1 : slice.first + slice.count;
-    while (s.blocks.size() > blocks_for(s.valid)) {  // drafts that were not kept
-      free_.push_back(s.blocks.back());
-      s.blocks.pop_back();
-    }
+    while (s.blocks.size() > blocks_for(s.valid)) pop_block(s);  // drafts that were not kept
   }
 
-  void release(State& s) {
-    while (!s.blocks.empty()) {
-      free_.push_back(s.blocks.back());
-      s.blocks.pop_back();
-    }
-    s.valid = 0;
+  std::uint32_t take() {
+    const std::uint32_t block = free_.back();
+    free_.pop_back();
+    holders_[block] = 1;
+    return block;
+  }
+  void pop_block(State& s) {
+    if (--holders_[s.blocks.back()] == 0) free_.push_back(s.blocks.back());
+    s.blocks.pop_back();
+  }
+  void leave(State& s) {
+    while (!s.blocks.empty()) pop_block(s);
     s.held = 0;
+    s.in_batch = false;
   }
 
   CpuExecutor executor_;
   CpuExecutorOptions options_;
   std::map<std::uint64_t, State> states_;
   std::vector<std::uint32_t> free_;
+  std::vector<std::uint32_t> free_host_;
+  std::map<std::uint32_t, std::uint32_t> holders_;  // tables that contain a block
   StepPlan plan_;
   StepResult result_;
   std::uint64_t step_ = 0;

@@ -58,30 +58,49 @@ TEST(KvPool, slots_that_nobody_wrote_are_nan) {
   EXPECT_TRUE(std::isnan(key_at(pool.view({1, 1}, table, 1), 0, 0)));
 }
 
-TEST(KvPool, a_copied_block_holds_every_plane) {
-  KvPool pool(kConfig, 3, 2);
+/// Copies block 0 of `source` to block 2 of `target`, then compares every plane.
+void expect_copied(KvPool& source, KvPool& target) {
   const std::vector<std::uint32_t> from{0}, to{2};
   for (int layer = 0; layer < 2; ++layer) {
     for (int head = 0; head < 2; ++head) {
       const auto base = static_cast<float>(10 * layer + head);
       const float key[4] = {base, 1, 2, 3};
       const float value[4] = {4, 5, 6, base};
-      pool.store({layer, head}, from, 1, key, value);
+      source.store({layer, head}, from, 1, key, value);
     }
   }
-  pool.copy(0, 2);
+  target.copy(source, 0, 2);
   for (int layer = 0; layer < 2; ++layer) {
     for (int head = 0; head < 2; ++head) {
-      const auto kv = pool.view({layer, head}, to, 2);
+      const auto kv = target.view({layer, head}, to, 2);
       EXPECT_EQ(key_at(kv, 1, 0), static_cast<float>(10 * layer + head));
       EXPECT_EQ(value_at(kv, 1, 3), static_cast<float>(10 * layer + head));
     }
   }
 }
 
-TEST(KvPoolDeathTest, a_copy_outside_the_pool_is_a_programmer_error) {
+TEST(KvPool, a_copied_block_holds_every_plane) {
   KvPool pool(kConfig, 3, 2);
-  EXPECT_DEATH(pool.copy(0, 3), "from=0 to=3 num_blocks=3");
+  expect_copied(pool, pool);
+}
+
+TEST(KvPool, a_block_goes_to_another_pool_and_back) {
+  KvPool device(kConfig, 3, 2), host(kConfig, 5, 2);
+  expect_copied(device, host);
+  expect_copied(host, device);
+}
+
+TEST(KvPool, a_host_pool_may_have_no_blocks) { EXPECT_EQ(KvPool(kConfig, 0, 2).num_blocks(), 0U); }
+
+TEST(KvPoolDeathTest, a_copy_outside_a_pool_is_a_programmer_error) {
+  KvPool pool(kConfig, 3, 2), host(kConfig, 1, 2);
+  EXPECT_DEATH(pool.copy(pool, 0, 3), "from=0 num_blocks=3, to=3 num_blocks=3");
+  EXPECT_DEATH(pool.copy(host, 1, 0), "from=1 num_blocks=1, to=0 num_blocks=3");
+}
+
+TEST(KvPoolDeathTest, a_copy_between_pools_of_different_layout_is_a_programmer_error) {
+  KvPool pool(kConfig, 3, 2), other(kConfig, 3, 4);
+  EXPECT_DEATH(pool.copy(other, 0, 0), "floats of a block: 128 and 64");
 }
 
 }  // namespace

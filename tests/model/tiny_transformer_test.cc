@@ -105,8 +105,8 @@ TEST(TinyTransformer, logits_follow_a_sequence_whose_block_is_copied) {
   runner.add(tokens, {0, 1});
   runner.add(tokens, {3, 2});
   runner.run({{0, 0, 19}});
-  runner.pool().copy(0, 3);
-  runner.pool().copy(1, 2);
+  runner.pool().copy(runner.pool(), 0, 3);
+  runner.pool().copy(runner.pool(), 1, 2);
   EXPECT_EQ(runner.run({{1, 19, 1}})[0], alone(tokens).back());
 }
 

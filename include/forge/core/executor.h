@@ -14,8 +14,10 @@
 
 namespace forge {
 
-/// The step did not happen: no token of it may be used. The engine retires the sequences
-/// of the failed plan with FinishReason::error and goes on.
+/// The step did not happen: no token of it may be used, and no KV that it should have written or
+/// copied. The engine answers for the target that every slice ended in an error (fail_step), so
+/// every sequence that was to run ends with FinishReason::error, and the scheduler does not rely on
+/// the plan's swaps: whoever went out by them is recomputed (Scheduler::commit).
 struct ExecutionError {
   std::string message;
 };
@@ -29,6 +31,11 @@ class Executor {
   virtual void begin(SeqId seq, const Request& request) = 0;
 
   /// Runs `plan` and writes its answer over `result`, whose memory is reused.
+  ///
+  /// Bookkeeping cannot fail. Also when it returns an error, the target has taken in who finished,
+  /// left and entered the batch and how the tables changed, for later plans build on it. That has to be
+  /// done first; copies and slices may then have happened in part or not at all.
+  ///
   /// Requires: plans come in the order in which they were scheduled.
   virtual tl::expected<void, ExecutionError> execute(const StepPlan& plan, StepResult& result) = 0;
 };

@@ -1,7 +1,8 @@
 // CpuExecutor: runs plans on the reference Transformer, on the CPU, on one thread.
 //
 // One execute():
-//   1. apply     deltas of the plan: who left, block copies, block tables
+//   1. apply     the plan's changes: who left, who entered, block tables, copies of blocks within
+//                the device pool, out to the host pool and back
 //   2. draft     for slices with drafts: the first draft_layers layers of the model propose
 //                them one by one, all sequences side by side, in the target's own KV pool
 //   3. forward   all slices in one pass: prompt chunks, decodes and drafts to verify alike
@@ -15,7 +16,10 @@
 // Under AcceptanceRule::rejection the text has the target's distribution exactly, but at a
 // temperature above 0 it depends on which drafts were verified, so on the schedule too.
 //
-// Owns model, KV pool, tokens and tables. Thread contract: one thread at a time. In steady
+// In checked builds (CMake option FORGE_CHECKED) every read of KV is checked against what was
+// written there (kv_provenance.h).
+//
+// Owns model, KV pools, tokens and tables. Thread contract: one thread at a time. In steady
 // state execute() allocates nothing.
 #pragma once
 
@@ -28,6 +32,7 @@
 #include "forge/core/acceptance.h"
 #include "forge/core/executor.h"
 #include "forge/core/speculative_decoder.h"
+#include "forge/cpu/kv_provenance.h"
 #include "forge/cpu/row_batch.h"
 #include "forge/cpu/sequence_table.h"
 #include "forge/model/kv_pool.h"
@@ -35,15 +40,24 @@
 
 namespace forge {
 
+/// Whether this is a checked build: debug or sanitized, unless FORGE_CHECKED says otherwise.
+#ifdef FORGE_CHECKED
+inline constexpr bool kCheckedBuild = true;
+#else
+inline constexpr bool kCheckedBuild = false;
+#endif
+
 struct CpuExecutorOptions {
   ModelConfig model;
-  std::uint32_t num_blocks = 512;  ///< as SchedulerConfig, 1 .. 2^24
-  std::uint32_t block_size = 16;   ///< as SchedulerConfig, 1 .. 65536
-  std::uint32_t drafts = 0;        ///< asked for in each step; 0: no speculation; up to 64
-  int draft_layers = 2;            ///< of the model, 1 .. model.layers
+  std::uint32_t num_blocks = 512;     ///< as SchedulerConfig, 1 .. 2^24
+  std::uint32_t block_size = 16;      ///< as SchedulerConfig, 1 .. 65536
+  std::uint32_t num_host_blocks = 0;  ///< as SchedulerConfig, up to 2^24; taken at the start
+  std::uint32_t drafts = 0;           ///< asked for in each step; 0: no speculation; up to 64
+  int draft_layers = 2;               ///< of the model, 1 .. model.layers
   AcceptanceRule rule = AcceptanceRule::shared_noise;
-  bool digest_logits = false;  ///< fill StepResult::logits (logits_digest.h)
-  TokenId eos = TokenId(0);    ///< ends a sequence unless its request ignores it
+  bool digest_logits = false;     ///< fill StepResult::logits (logits_digest.h)
+  TokenId eos = TokenId(0);       ///< ends a sequence unless its request ignores it
+  bool check_kv = kCheckedBuild;  ///< abort at a read of wrong KV; results are the same
 
   friend bool operator==(const CpuExecutorOptions&, const CpuExecutorOptions&) = default;
 };
@@ -59,7 +73,8 @@ class CpuExecutor : public Executor {
   /// Copies the request. Requires: see SequenceTable::begin.
   void begin(SeqId seq, const Request& request) override;
 
-  /// Never fails. A plan that contradicts the earlier ones is a programmer error.
+  /// Never fails. A plan that contradicts the earlier ones is a programmer error (sequence_table.h,
+  /// kv_provenance.h).
   tl::expected<void, ExecutionError> execute(const StepPlan& plan, StepResult& result) override;
 
   const CpuExecutorOptions& options() const { return options_; }
@@ -71,6 +86,10 @@ class CpuExecutor : public Executor {
  private:
   using Sequence = SequenceTable::Sequence;
 
+  void copy(const BlockCopy& copy);
+  void begin_rows(const Slice& slice, const Sequence& sequence, std::span<const TokenId> drafts,
+                  std::uint32_t first);
+  void run_rows(StepId step, int layers);
   void propose(const StepPlan& plan);
   void propose_round(const StepPlan& plan, std::uint32_t round);
   TokenId choose_draft(const Request& request, std::span<const float> logits,
@@ -84,15 +103,18 @@ class CpuExecutor : public Executor {
   CpuExecutorOptions options_;
   TinyTransformer model_;
   KvPool pool_;
+  KvPool host_pool_;
   SequenceTable sequences_;
   RowBatch batch_;
   SpeculationStatistics speculation_;
+  std::optional<KvProvenance> provenance_;
 
   // Of the step at hand, one after the other in slice order.
   std::vector<Sequence*> slice_sequences_;  // [slices]
   std::vector<TokenId> drafts_;             // [drafts of all slices]
   std::vector<double> draft_rows_;          // [drafts of all slices][V], rejection only
   std::vector<double> target_rows_;         // [drafts + 1][V] of one slice, rejection only
+  std::vector<KvPass> passes_;              // [slices that run], checked builds only
 };
 
 }  // namespace forge

@@ -1,6 +1,13 @@
 // SequenceTable: what a target keeps of each sequence between steps, brought up to date by
 // the deltas of each plan.
 //
+//             begin         admitted             slices ...          finished
+//   (unknown) -----> new ------------> in batch ----------> in batch ---------> (unknown)
+//                                      |      ^
+//                            preempted |      | resumed
+//                                      v      |
+//                                      preempted
+//
 // The policy core knows numbers of tokens; the target knows the tokens. Both keep a block
 // table, and deltas are all that passes between them, so every delta is checked: one that
 // does not fit what is here is a bug, found at the step that contains it.
@@ -9,6 +16,7 @@
 #pragma once
 
 #include <cstdint>
+#include <optional>
 #include <vector>
 
 #include "forge/core/request.h"
@@ -20,10 +28,16 @@ namespace forge {
 class SequenceTable {
  public:
   struct Sequence {
+    enum class Place : std::uint8_t { fresh, in_batch, preempted };
+
     Request request;
-    std::vector<TokenId> tokens;        ///< prompt and output
-    std::vector<std::uint32_t> blocks;  ///< physical blocks, in order of position
-    std::uint32_t valid = 0;            ///< leading tokens whose KV is in the blocks
+    std::vector<TokenId> tokens;             ///< prompt and output
+    std::vector<std::uint32_t> blocks;       ///< physical blocks, in order of position
+    std::uint32_t valid = 0;                 ///< leading tokens whose KV is in the blocks
+    std::vector<std::uint32_t> host_blocks;  ///< where its KV is while it is swapped out
+    std::uint32_t host_valid = 0;            ///< leading tokens whose KV is there
+    Place place = Place::fresh;
+    std::optional<StepId> last_slice;  ///< step of its last slice
   };
 
   /// Requires: num_blocks and block_size at least 1.
@@ -32,21 +46,34 @@ class SequenceTable {
   /// Requires: `seq` is unknown, the prompt is not empty.
   void begin(SeqId seq, const Request& request);
 
-  /// Takes in who left the batch and how tables changed. Requires: every sequence named is
-  /// known, every block below num_blocks, preemption by recompute.
+  /// Takes in who left the batch, who entered it, and how tables changed. Requires:
+  ///   - the plan's step is later than those before it;
+  ///   - every sequence named is known and where its list says: new, in the batch, preempted;
+  ///   - a sequence that enters has at least one token left to run;
+  ///   - a sequence that is swapped out has its valid KV copied to the host, block by block in the
+  ///   order
+  ///     of its table, and one that comes back all of it from there, or nothing;
+  ///   - deltas are in slice order, one a sequence, and each sequence has a slice;
+  ///   - every block is below num_blocks.
   void apply(const StepPlan& plan);
 
-  /// The sequence of `slice`. Requires: the slice starts where valid KV ends, covers known
-  /// tokens and drafts alone, samples only at the end, and its table has room for it.
-  Sequence& checked(const Slice& slice);
+  /// The sequence of `slice`, which is part of `step`. Requires: it is in the batch and has no
+  /// other slice in this step; the slice starts where valid KV ends, covers known tokens and drafts
+  /// alone, samples exactly when it reaches the end, and its table has room for it.
+  Sequence& checked(StepId step, const Slice& slice);
 
   std::size_t size() const { return rows_of_.size(); }
 
  private:
-  std::uint32_t row_of(SeqId seq) const;
+  Sequence& sequence(SeqId seq);
+  void leave(const StepPlan& plan);
+  void check_swaps_in(const StepPlan& plan);
+  void enter(const Admission& admission, Sequence::Place from);
+  void change(const StepPlan& plan, const TableDelta& delta);
 
   std::uint32_t num_blocks_;
   std::uint32_t block_size_;
+  std::optional<StepId> last_step_;
   SeqMap rows_of_;
   std::vector<Sequence> rows_;
   std::vector<std::uint32_t> free_rows_;

@@ -2,7 +2,8 @@
 //
 // The policy core hands out block ids; here is what they stand for. One block holds the
 // keys and values of block_size tokens for all layers and KV heads, so that a block is
-// one contiguous piece of memory: it can be copied, swapped or sent as such.
+// one contiguous piece of memory: it can be copied, swapped or sent as such. The host tier, to
+// which preempted sequences are swapped, is a second pool of the same layout.
 //
 //   pool    | block 0 | block 1 | ...                              num_blocks
 //   block   | layer 0 | layer 1 | ...                              layers
@@ -33,7 +34,7 @@ struct KvPlane {
 
 class KvPool {
  public:
-  /// Requires: `config` is valid, num_blocks and block_size at least 1.
+  /// All memory is taken here. Requires: `config` is valid, block_size at least 1.
   KvPool(const ModelConfig& config, std::uint32_t num_blocks, std::uint32_t block_size);
 
   std::uint32_t num_blocks() const { return num_blocks_; }
@@ -48,8 +49,9 @@ class KvPool {
   numerics::PagedKV view(KvPlane plane, std::span<const std::uint32_t> blocks,
                          std::uint32_t length) const;
 
-  /// Copies one block, all layers. Requires: both below num_blocks().
-  void copy(std::uint32_t from, std::uint32_t to);
+  /// Copies one block, all layers, from `source`: this pool or another of the same layout.
+  /// Requires: `from` below source.num_blocks(), `to` below num_blocks().
+  void copy(const KvPool& source, std::uint32_t from, std::uint32_t to);
 
  private:
   std::size_t offset_of(KvPlane plane) const;
