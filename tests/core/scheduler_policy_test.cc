@@ -68,6 +68,7 @@ class World {
   Scheduler scheduler;
 };
 
+// docs:begin chunked-prefill
 TEST(ChunkedPrefill, a_long_prompt_runs_in_chunks_beside_the_decodes) {
   SchedulerConfig config = small(64);
   config.prefill_chunk_size = 4;
@@ -80,6 +81,7 @@ TEST(ChunkedPrefill, a_long_prompt_runs_in_chunks_beside_the_decodes) {
   EXPECT_EQ(world.step(), "3 | | 1:13 | 1[4,5) 2[8,9)");
   EXPECT_EQ(world.step(), "4 | | 1:14 2:15 | 1[5,6) 2[9,10)");
 }
+// docs:end chunked-prefill
 
 TEST(ChunkedPrefill, the_budget_is_for_decodes_first_and_then_for_several_prompts) {
   SchedulerConfig config = small(64);
@@ -147,6 +149,7 @@ TEST(Watermark, keeps_blocks_back_from_new_prompts_while_others_run) {
   EXPECT_EQ(world.step(), "2 | | 2:4 | 2[4,5)") << "decodes go on below it";
 }
 
+// docs:begin priorities
 TEST(Priorities, a_higher_one_goes_first_and_a_lower_one_gives_way) {
   SchedulerConfig config = small(6);
   World world(config);
@@ -161,6 +164,7 @@ TEST(Priorities, a_higher_one_goes_first_and_a_lower_one_gives_way) {
       << "as many output tokens as the others and the lowest id, but of low priority";
   EXPECT_EQ(world.scheduler.waiting().front().priority, Priority::low);
 }
+// docs:end priorities
 
 TEST(Priorities, who_was_preempted_keeps_its_place) {
   SchedulerConfig config = small(6);
@@ -184,6 +188,7 @@ SchedulerConfig swapping(std::uint32_t num_blocks, std::uint32_t num_host_blocks
   return config;
 }
 
+// docs:begin swap
 TEST(Swap, a_victim_goes_to_the_host_and_comes_back_to_where_it_was) {
   World world(swapping(6, 4));
   world.submit(prompt(0, 2, 3));
@@ -196,6 +201,7 @@ TEST(Swap, a_victim_goes_to_the_host_and_comes_back_to_where_it_was) {
   EXPECT_EQ(world.step(), "3 | !1 ^2@3 | 0<0 1<1 2<4 | 2:0,1,4,2 | 2[3,4)") << "decodes at once";
   EXPECT_EQ(world.scheduler.host().pool().used_count(), 0u);
 }
+// docs:end swap
 
 TEST(Swap, without_room_on_the_host_the_victim_recomputes) {
   World world(swapping(6, 2));
@@ -266,6 +272,7 @@ TEST(PrefixCache, the_second_request_starts_behind_the_common_prefix) {
             (PrefixCacheStatistics{.queries = 2, .hits = 1, .query_tokens = 11, .hit_tokens = 4}));
 }
 
+// docs:begin publish
 TEST(PrefixCache, nothing_is_shared_before_the_step_that_wrote_it_is_committed) {
   World world(caching(16));
   world.submit(prompt(0, 4, 3));
@@ -274,7 +281,9 @@ TEST(PrefixCache, nothing_is_shared_before_the_step_that_wrote_it_is_committed) 
   EXPECT_EQ(world.step(), "1 | | 1:3 2:0,1,2 | 1[4,5) 2[4,5)")
       << "the second one's equal blocks have given way to the first one's";
 }
+// docs:end publish
 
+// docs:begin copy-on-write
 TEST(PrefixCache, a_prompt_that_is_cached_whole_runs_its_last_token_in_a_copy) {
   World world(caching(16));
   world.submit(prompt(0, 4, 1));
@@ -282,6 +291,7 @@ TEST(PrefixCache, a_prompt_that_is_cached_whole_runs_its_last_token_in_a_copy) {
   world.submit(prompt(0, 4, 2));
   EXPECT_EQ(world.step(), "1 | !1 +2@3 | 1=2 | 2:0,2 | 2[3,4)");
 }
+// docs:end copy-on-write
 
 TEST(PrefixCache, without_room_for_the_copy_its_tokens_are_run_again) {
   World world(caching(3));
