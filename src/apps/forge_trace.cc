@@ -71,7 +71,7 @@ int run_diff(const std::string& left_path, const std::string& right_path) {
   }
   if (comparison->event) {
     const EventDifference& e = *comparison->event;
-    std::cout << "step " << e.step.value << " (lines " << e.left_line << " and " << e.right_line
+    std::cout << "step " << e.step.value << " (lines " << e.left.line << " and " << e.right.line
               << ") differs: " << to_string(e.difference) << '\n';
   }
   std::cout << comparison->equal_steps << " steps are equal\n";

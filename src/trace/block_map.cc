@@ -3,58 +3,117 @@
 #include <string_view>
 
 namespace forge {
+namespace {
+
+tl::unexpected<std::string> contradiction(const char* what, SeqId seq, const std::string& why) {
+  return tl::unexpected(std::string(what) + " of sequence " + std::to_string(seq.value) + ": " +
+                        why);
+}
+
+}  // namespace
 
 tl::expected<void, std::string> BlockMap::apply(const StepPlan& plan) {
-  for (const Finish& finish : plan.finished) {
-    truncate(finish.seq, 0);
-    tables_.erase(finish.seq);
-  }
-  for (const Preemption& preemption : plan.preempted) truncate(preemption.seq, 0);
+  ++plans_;
+  for (const Finish& finish : plan.finished) drop(finish.seq);
+  for (const Preemption& preemption : plan.preempted) drop(preemption.seq);
   // All truncations come first: what one sequence gave back since the last plan (rejected
   // drafts) may be in another's table in this one, whatever their order.
   for (const TableDelta& delta : plan.tables) {
-    const std::size_t held = tables_[delta.seq].size();
-    if (delta.truncated_to > held) {
-      return tl::unexpected("table of sequence " + std::to_string(delta.seq.value) +
-                            ": truncated to " + std::to_string(delta.truncated_to) + " of " +
-                            std::to_string(held) + " blocks");
-    }
-    truncate(delta.seq, delta.truncated_to);
+    if (auto done = truncate(delta); !done) return done;
   }
   for (const TableDelta& delta : plan.tables) {
     for (const BlockId block : plan.appended(delta)) {
-      if (auto taken = take(delta.seq, block); !taken) return taken;
+      if (auto done = append(delta.seq, block); !done) return done;
     }
+  }
+  for (const Slice& slice : plan.slices) {
+    if (auto done = write(slice); !done) return done;
   }
   return {};
 }
 
-tl::expected<void, std::string> BlockMap::take(SeqId seq, BlockId block) {
-  const std::string where =
-      "table of sequence " + std::to_string(seq.value) + ": block " + std::to_string(block.value);
-  if (block.value >= holders_.size()) {
-    return tl::unexpected(where + " is not in 0.." + std::to_string(holders_.size() - 1));
+void BlockMap::drop(SeqId seq) {
+  const auto found = tables_.find(seq);
+  if (found == tables_.end()) return;
+  for (const BlockId block : found->second) let_go(seq, block);
+  tables_.erase(found);
+}
+
+BlockMap::Applied BlockMap::truncate(const TableDelta& delta) {
+  std::vector<BlockId>& table = tables_[delta.seq];
+  if (delta.truncated_to > table.size()) {
+    return contradiction("table", delta.seq,
+                         "truncated to " + std::to_string(delta.truncated_to) + " of " +
+                             std::to_string(table.size()) + " blocks");
   }
-  std::optional<SeqId>& holder = holders_[block.value];
-  if (holder) {
-    return tl::unexpected(where + " is held by sequence " + std::to_string(holder->value));
+  for (; table.size() > delta.truncated_to; table.pop_back()) let_go(delta.seq, table.back());
+  return {};
+}
+
+BlockMap::Applied BlockMap::append(SeqId seq, BlockId block) {
+  if (block.value >= blocks_.size()) {
+    return contradiction("table", seq,
+                         "block " + std::to_string(block.value) + " is not in 0.." +
+                             std::to_string(blocks_.size() - 1));
   }
-  holder = seq;
+  Block& held = blocks_[block.value];
+  ++held.holders;
+  held.ids ^= seq.value;
+  held_count_ += held.holders == 1 ? 1 : 0;
+  shared_count_ += held.holders == 2 ? 1 : 0;
   tables_[seq].push_back(block);
   return {};
 }
 
-void BlockMap::truncate(SeqId seq, std::size_t length) {
-  const auto found = tables_.find(seq);
-  if (found == tables_.end()) return;
-  std::vector<BlockId>& table = found->second;
-  for (; table.size() > length; table.pop_back()) holders_[table.back().value].reset();
+/// A slice has room in its table, and no two slices write one block.
+BlockMap::Applied BlockMap::write(const Slice& slice) {
+  if (slice.count == 0) return {};
+  const std::span<const BlockId> blocks = table(slice.seq);
+  const std::uint64_t end = std::uint64_t{slice.first} + slice.count;
+  const std::uint64_t capacity = std::uint64_t{block_size_} * blocks.size();
+  if (end > capacity) {
+    return contradiction(
+        "slice", slice.seq,
+        "it ends at token " + std::to_string(end) + ", its table at " + std::to_string(capacity));
+  }
+  for (std::uint64_t i = slice.first / block_size_; i <= (end - 1) / block_size_; ++i) {
+    Block& block = blocks_[blocks[i].value];
+    if (block.written_plan == plans_) {
+      return contradiction("slice", slice.seq,
+                           "block " + std::to_string(blocks[i].value) + " is written twice");
+    }
+    block.written_plan = plans_;
+  }
+  return {};
 }
 
-std::string BlockMap::text() const {
-  std::string text;
-  text.reserve(holders_.size());
-  for (const auto& holder : holders_) text += holder ? symbol(*holder) : '.';
+void BlockMap::let_go(SeqId seq, BlockId block) {
+  Block& held = blocks_[block.value];
+  held_count_ -= held.holders == 1 ? 1 : 0;
+  shared_count_ -= held.holders == 2 ? 1 : 0;
+  --held.holders;
+  held.ids ^= seq.value;
+}
+
+std::optional<SeqId> BlockMap::holder(BlockId block) const {
+  const Block& held = blocks_[block.value];
+  if (held.holders != 1) return std::nullopt;
+  return SeqId{held.ids};
+}
+
+std::span<const BlockId> BlockMap::table(SeqId seq) const {
+  const auto found = tables_.find(seq);
+  if (found == tables_.end()) return {};
+  return found->second;
+}
+
+std::string BlockMap::text(std::uint32_t first, std::uint32_t count) const {
+  std::string text(count, '.');
+  for (std::uint32_t i = 0; i < count; ++i) {
+    const Block& held = blocks_[first + i];
+    if (held.holders > 1) text[i] = '+';
+    if (held.holders == 1) text[i] = symbol(SeqId{held.ids});
+  }
   return text;
 }
 

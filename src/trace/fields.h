@@ -3,10 +3,14 @@
 //
 // A type with Fields is a record: an object with a key a field, or, where kIsRow, an array of the
 // values in this order. Order and names are those of step_plan.h and request.h.
+//
+// Where usual() is there, values that are equal to its own are left out: of an object wherever
+// they stand, of a row from the end on; never the first kAlways of them.
 #pragma once
 
 #include <array>
 #include <cstdint>
+#include <optional>
 #include <string_view>
 #include <tuple>
 #include <type_traits>
@@ -28,8 +32,18 @@ template <class T>
 struct Fields;
 
 template <>
+struct Fields<Admission> {
+  static constexpr bool kIsRow = true;
+  static constexpr std::size_t kAlways = 1;
+  static Admission usual() { return {}; }
+  static constexpr std::tuple kTable{Field{"seq", &Admission::seq},
+                                     Field{"cached_tokens", &Admission::cached_tokens}};
+};
+template <>
 struct Fields<Preemption> {
   static constexpr bool kIsRow = true;
+  static constexpr std::size_t kAlways = 1;
+  static Preemption usual() { return {}; }
   static constexpr std::tuple kTable{Field{"seq", &Preemption::seq},
                                      Field{"mode", &Preemption::mode}};
 };
@@ -41,11 +55,14 @@ struct Fields<Finish> {
 template <>
 struct Fields<BlockCopy> {
   static constexpr bool kIsRow = true;
-  static constexpr std::tuple kTable{Field{"from", &BlockCopy::from}, Field{"to", &BlockCopy::to}};
+  static constexpr std::tuple kTable{Field{"kind", &BlockCopy::kind},
+                                     Field{"from", &BlockCopy::from}, Field{"to", &BlockCopy::to}};
 };
 template <>
 struct Fields<TableDelta> {
   static constexpr bool kIsRow = true;
+  static constexpr std::size_t kAlways = 3;
+  static TableDelta usual() { return {.appended_count = 1}; }
   static constexpr std::tuple kTable{Field{"seq", &TableDelta::seq},
                                      Field{"truncated_to", &TableDelta::truncated_to},
                                      Field{"appended_first", &TableDelta::appended_first},
@@ -54,6 +71,8 @@ struct Fields<TableDelta> {
 template <>
 struct Fields<Slice> {
   static constexpr bool kIsRow = true;
+  static constexpr std::size_t kAlways = 2;
+  static Slice usual() { return {.count = 1, .samples = true}; }
   static constexpr std::tuple kTable{Field{"seq", &Slice::seq}, Field{"first", &Slice::first},
                                      Field{"count", &Slice::count}, Field{"drafts", &Slice::drafts},
                                      Field{"samples", &Slice::samples}};
@@ -61,6 +80,8 @@ struct Fields<Slice> {
 template <>
 struct Fields<SliceResult> {
   static constexpr bool kIsRow = true;
+  static constexpr std::size_t kAlways = 2;
+  static SliceResult usual() { return {.token_count = 1}; }
   static constexpr std::tuple kTable{
       Field{"seq", &SliceResult::seq}, Field{"first_token", &SliceResult::first_token},
       Field{"token_count", &SliceResult::token_count}, Field{"signal", &SliceResult::signal},
@@ -92,16 +113,35 @@ struct Fields<SamplingParams> {
 template <>
 struct Fields<Request> {
   static constexpr bool kIsRow = false;
-  static constexpr std::tuple kTable{
-      Field{"prompt", &Request::prompt}, Field{"max_new_tokens", &Request::max_new_tokens},
-      Field{"sampling", &Request::sampling}, Field{"ignore_eos", &Request::ignore_eos}};
+  static constexpr std::size_t kAlways = 2;
+  static Request usual() { return {}; }
+  static constexpr std::tuple kTable{Field{"prompt", &Request::prompt},
+                                     Field{"max_new_tokens", &Request::max_new_tokens},
+                                     Field{"sampling", &Request::sampling},
+                                     Field{"ignore_eos", &Request::ignore_eos},
+                                     Field{"priority", &Request::priority},
+                                     Field{"prefix_cache", &Request::prefix_cache},
+                                     Field{"deadline_steps", &Request::deadline_steps},
+                                     Field{"session", &Request::session}};
 };
 template <>
 struct Fields<SchedulerConfig> {
   static constexpr bool kIsRow = false;
-  static constexpr std::tuple kTable{Field{"num_blocks", &SchedulerConfig::num_blocks},
-                                     Field{"block_size", &SchedulerConfig::block_size},
-                                     Field{"max_batch_size", &SchedulerConfig::max_batch_size}};
+  static constexpr std::tuple kTable{
+      Field{"num_blocks", &SchedulerConfig::num_blocks},
+      Field{"block_size", &SchedulerConfig::block_size},
+      Field{"num_host_blocks", &SchedulerConfig::num_host_blocks},
+      Field{"max_batch_size", &SchedulerConfig::max_batch_size},
+      Field{"max_batch_tokens", &SchedulerConfig::max_batch_tokens},
+      Field{"prefill_chunk_size", &SchedulerConfig::prefill_chunk_size},
+      Field{"watermark_blocks", &SchedulerConfig::watermark_blocks},
+      Field{"priority_head_start", &SchedulerConfig::priority_head_start},
+      Field{"preemption", &SchedulerConfig::preemption},
+      Field{"swap_setup_cost", &SchedulerConfig::swap_setup_cost},
+      Field{"swap_block_cost", &SchedulerConfig::swap_block_cost},
+      Field{"prefix_cache", &SchedulerConfig::prefix_cache},
+      Field{"prefix_hash_key", &SchedulerConfig::prefix_hash_key},
+      Field{"session_idle_steps", &SchedulerConfig::session_idle_steps}};
 };
 template <>
 struct Fields<SubmitEvent> {
@@ -115,11 +155,37 @@ struct Fields<CancelEvent> {
   static constexpr std::tuple kTable{Field{"seq", &CancelEvent::seq},
                                      Field{"reason", &CancelEvent::reason}};
 };
+template <>
+struct Fields<ReleaseSessionEvent> {
+  static constexpr bool kIsRow = false;
+  static constexpr std::tuple kTable{Field{"session", &ReleaseSessionEvent::session}};
+};
+template <>
+struct Fields<ClearPrefixCacheEvent> {
+  static constexpr bool kIsRow = false;
+  static constexpr std::tuple<> kTable{};
+};
 
 template <class T>
 concept Record = requires {
   Fields<T>::kTable;
 };
+template <class T>
+concept HasUsual = requires {
+  Fields<T>::usual();
+};
+
+/// May the field number `index` be left out if its value is the usual one?
+template <Record T>
+constexpr bool may_leave_out(std::size_t index) {
+  if constexpr (HasUsual<T>) return index >= Fields<T>::kAlways;
+  return false;
+}
+template <Record T>
+bool is_usual(const T& record, const auto& field) {
+  if constexpr (HasUsual<T>) return record.*field.member == Fields<T>::usual().*field.member;
+  return false;
+}
 
 template <class T>
 inline constexpr std::size_t kFieldCount = std::tuple_size_v<decltype(Fields<T>::kTable)>;
@@ -136,6 +202,11 @@ template <class T>
 inline constexpr bool kIsVector<std::vector<T>> = true;
 template <class T>
 concept Vector = kIsVector<T>;
+
+template <class T>
+inline constexpr bool kIsOptional = false;
+template <class T>
+inline constexpr bool kIsOptional<std::optional<T>> = true;
 
 template <class T>
 inline constexpr bool kIsId = false;
@@ -157,12 +228,32 @@ struct Names<PreemptionMode> {
 };
 template <>
 struct Names<FinishReason> {
-  static constexpr std::array<std::string_view, 6> kTable{"none", "length",    "eos",
-                                                          "stop", "cancelled", "error"};
+  static constexpr std::array<std::string_view, 7> kTable{"none",      "length", "eos",     "stop",
+                                                          "cancelled", "error",  "deadline"};
 };
 template <>
 struct Names<FinishSignal> {
   static constexpr std::array<std::string_view, 3> kTable{"none", "eos", "error"};
+};
+template <>
+struct Names<CopyKind> {
+  static constexpr std::array<std::string_view, 3> kTable{"within", "swap_out", "swap_in"};
+};
+template <>
+struct Names<Priority> {
+  static constexpr std::array<std::string_view, 3> kTable{"low", "normal", "high"};
+};
+template <>
+struct Names<PrefixCacheUse> {
+  static constexpr std::array<std::string_view, 3> kTable{"auto", "force", "disable"};
+};
+template <>
+struct Names<PreemptionPolicy> {
+  static constexpr std::array<std::string_view, 3> kTable{"auto", "recompute", "swap"};
+};
+template <>
+struct Names<PrefixCacheKind> {
+  static constexpr std::array<std::string_view, 3> kTable{"none", "radix", "hash"};
 };
 
 }  // namespace forge::detail

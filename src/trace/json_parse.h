@@ -104,15 +104,28 @@ Parsed parse(const json& value, std::vector<T>& out);
 template <Record T>
 Parsed parse(const json& value, T& out);
 
+template <class T>
+Parsed parse(const json& value, std::optional<T>& out) {
+  return parse(value, out.emplace());
+}
+
 template <Record T>
 Parsed parse_row(const json& value, T& out) {
-  constexpr std::size_t kSize = kFieldCount<T>;
-  if (!value.is_array() || value.size() != kSize) {
-    return fault(shown(value) + " is not an array of " + std::to_string(kSize) + " values");
+  constexpr std::size_t kMost = kFieldCount<T>;
+  std::size_t least = kMost;
+  if constexpr (HasUsual<T>) {
+    least = Fields<T>::kAlways;
+    out = Fields<T>::usual();
+  }
+  if (!value.is_array() || value.size() < least || value.size() > kMost) {
+    return fault(shown(value) + " is not an array of " +
+                 (least < kMost ? std::to_string(least) + " to " : "") + std::to_string(kMost) +
+                 " values");
   }
   Parsed result;
   std::size_t index = 0;
   for_each_field<T>([&](const auto& field) {
+    if (index == value.size()) return false;
     result = parse(value[index++], out.*field.member);
     if (!result) result = tl::unexpected(std::move(result.error()).within(field.name));
     return result.has_value();
@@ -123,16 +136,20 @@ Parsed parse_row(const json& value, T& out) {
 template <Record T>
 Parsed parse_object(const json& value, T& out) {
   if (!value.is_object()) return fault(shown(value) + " is not an object");
+  if constexpr (HasUsual<T>) out = Fields<T>::usual();
   Parsed result;
   std::size_t known = 0;
+  std::size_t index = 0;
   for_each_field<T>([&](const auto& field) {
     auto& member = out.*field.member;
+    const bool required =
+        !may_leave_out<T>(index++) && !Vector<std::remove_cvref_t<decltype(member)>>;
     const auto found = value.find(field.name);
     if (found != value.end()) {
       ++known;
       result = parse(*found, member);
       if (!result) result = tl::unexpected(std::move(result.error()).within(field.name));
-    } else if (!Vector<std::remove_cvref_t<decltype(member)>>) {
+    } else if (required) {
       result = fault("field '" + std::string(field.name) + "' is missing");
     }
     return result.has_value();

@@ -48,28 +48,71 @@ inline void append_json(TextBuffer& out, float value) {
 
 template <class T>
 void append_json(TextBuffer& out, const std::vector<T>& list);
+template <Record T>
+void append_json(TextBuffer& out, const T& record);
+
+template <class T>
+void append_json(TextBuffer& out, const std::optional<T>& value) {
+  append_json(out, value.value());
+}
+
+/// How many values a row shows: those after are the usual ones.
+template <Record T>
+std::size_t shown_values(const T& record) {
+  if constexpr (!HasUsual<T>) return kFieldCount<T>;
+  std::size_t shown = 0;
+  std::size_t index = 0;
+  for_each_field<T>([&](const auto& field) {
+    const bool left_out = may_leave_out<T>(index) && is_usual(record, field);
+    ++index;
+    if (!left_out) shown = index;
+    return true;
+  });
+  return shown;
+}
 
 template <Record T>
-void append_json(TextBuffer& out, const T& record) {
-  constexpr bool kRow = Fields<T>::kIsRow;
-  out.append(kRow ? '[' : '{');
+void append_row(TextBuffer& out, const T& record) {
+  out.append('[');
+  const std::size_t shown = shown_values(record);
+  std::size_t index = 0;
+  for_each_field<T>([&](const auto& field) {
+    if (index > 0) out.append(',');
+    append_json(out, record.*field.member);
+    return ++index < shown;
+  });
+  out.append(']');
+}
+
+template <Record T>
+void append_object(TextBuffer& out, const T& record) {
+  out.append('{');
   bool first = true;
+  std::size_t index = 0;
   for_each_field<T>([&](const auto& field) {
     const auto& value = record.*field.member;
+    if (may_leave_out<T>(index++) && is_usual(record, field)) return true;
     if constexpr (Vector<std::remove_cvref_t<decltype(value)>>) {
       if (value.empty()) return true;
     }
     if (!first) out.append(',');
     first = false;
-    if constexpr (!kRow) {
-      out.append('"');
-      out.append(field.name);
-      out.append(std::string_view("\":"));
-    }
+    out.append('"');
+    out.append(field.name);
+    out.append(std::string_view("\":"));
     append_json(out, value);
     return true;
   });
-  out.append(kRow ? ']' : '}');
+  out.append('}');
+}
+
+template <Record T>
+void append_json(TextBuffer& out, const T& record) {
+  if constexpr (Fields<T>::kIsRow) {
+    append_row(out, record);
+  } else {
+    append_object(out, record);
+  }
 }
 
 inline void append_json_digest(TextBuffer& out, std::uint64_t digest) {

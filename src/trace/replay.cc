@@ -60,6 +60,18 @@ class Replay {
     return {};
   }
 
+  Followed follow(const ReleaseSessionEvent& event) {
+    if (!scheduler_.release_session(event.session)) {
+      differ({"release_session.session", std::to_string(event.session.value), "no such session"});
+    }
+    return {};
+  }
+
+  Followed follow(const ClearPrefixCacheEvent&) {
+    scheduler_.clear_prefix_cache();
+    return {};
+  }
+
   Followed follow(const StepEvent& recorded) {
     const StepPlan& plan = scheduler_.schedule();
     next_step_ = plan.step;

@@ -13,6 +13,9 @@ using Result = std::optional<Difference>;
 
 template <class T>
 std::string text_of(const T& value) {
+  if constexpr (detail::kIsOptional<T>) {
+    if (!value) return "absent";
+  }
   TextBuffer out;
   detail::append_json(out, value);
   return std::string(out.view());
@@ -51,7 +54,8 @@ Result compare_values(const std::string& path, const T& left, const T& right) {
 }
 
 std::string kind_of(const TraceEvent& event) {
-  static constexpr const char* kKinds[] = {"submit", "cancel", "step"};
+  static constexpr const char* kKinds[] = {"submit", "cancel", "release_session",
+                                           "clear_prefix_cache", "step"};
   return kKinds[event.index()];
 }
 
@@ -65,18 +69,23 @@ Result compare_steps(const StepEvent& left, const StepEvent& right) {
 /// Reads both traces in step.
 class Comparison {
  public:
-  Comparison(TraceReader& left, TraceReader& right) : left_(left), right_(right) {}
+  Comparison(TraceReader& left, TraceReader& right, StepId next)
+      : left_(left), right_(right), next_step_(next) {
+    outcome_.equal_steps = next.value;
+  }
 
   tl::expected<TraceComparison, ComparisonError> run() {
     outcome_.header = first_difference(left_.header(), right_.header());
     while (true) {
+      const TracePlace left_place = left_.place();
+      const TracePlace right_place = right_.place();
       auto a = left_.next();
       if (!a) return tl::unexpected(ComparisonError{true, a.error()});
       auto b = right_.next();
       if (!b) return tl::unexpected(ComparisonError{false, b.error()});
       if (!*a && !*b) return outcome_;
       if (Result difference = compare_events(*a, *b)) {
-        outcome_.event = {next_step_, left_.line(), right_.line(), *std::move(difference)};
+        outcome_.event = {next_step_, left_place, right_place, *std::move(difference)};
         return outcome_;
       }
       if (const auto* step = std::get_if<StepEvent>(&**a)) {
@@ -95,8 +104,8 @@ class Comparison {
 
   TraceReader& left_;
   TraceReader& right_;
-  TraceComparison outcome_;
   StepId next_step_;
+  TraceComparison outcome_;
 };
 
 }  // namespace
@@ -128,17 +137,21 @@ Result first_difference(const TraceHeader& left, const TraceHeader& right) {
 
 Result first_difference(const TraceEvent& left, const TraceEvent& right) {
   if (left.index() != right.index()) return Difference{"event", kind_of(left), kind_of(right)};
-  if (const auto* step = std::get_if<StepEvent>(&left)) {
-    return compare_steps(*step, std::get<StepEvent>(right));
-  }
-  if (const auto* submit = std::get_if<SubmitEvent>(&left)) {
-    return compare_values("submit", *submit, std::get<SubmitEvent>(right));
-  }
-  return compare_values("cancel", std::get<CancelEvent>(left), std::get<CancelEvent>(right));
+  return std::visit(
+      [&](const auto& event) -> Result {
+        using Event = std::remove_cvref_t<decltype(event)>;
+        if constexpr (std::is_same_v<Event, StepEvent>) {
+          return compare_steps(event, std::get<StepEvent>(right));
+        } else {
+          return compare_values(kind_of(left), event, std::get<Event>(right));
+        }
+      },
+      left);
 }
 
-tl::expected<TraceComparison, ComparisonError> compare(TraceReader& left, TraceReader& right) {
-  return Comparison(left, right).run();
+tl::expected<TraceComparison, ComparisonError> compare(TraceReader& left, TraceReader& right,
+                                                       StepId next) {
+  return Comparison(left, right, next).run();
 }
 
 }  // namespace forge

@@ -70,34 +70,47 @@ tl::expected<TraceEvent, Fault> parse_as(const json& line, std::string_view key)
 }
 
 tl::expected<TraceEvent, Fault> parse_event(const json& line) {
-  if (line.is_object() && line.size() == 1 && line.contains("submit")) {
-    return parse_as<SubmitEvent>(line, "submit");
-  }
-  if (line.is_object() && line.size() == 1 && line.contains("cancel")) {
-    auto event = parse_as<CancelEvent>(line, "cancel");
-    if (event && std::get<CancelEvent>(*event).reason == FinishReason::none) {
-      return fault("cancel.reason: \"none\" is not a reason to cancel");
+  if (line.is_object() && line.size() == 1) {
+    const std::string& kind = line.begin().key();
+    if (kind == "submit") return parse_as<SubmitEvent>(line, kind);
+    if (kind == "release_session") return parse_as<ReleaseSessionEvent>(line, kind);
+    if (kind == "clear_prefix_cache") return parse_as<ClearPrefixCacheEvent>(line, kind);
+    if (kind == "cancel") {
+      auto event = parse_as<CancelEvent>(line, kind);
+      if (event && std::get<CancelEvent>(*event).reason == FinishReason::none) {
+        return fault("cancel.reason: \"none\" is not a reason to cancel");
+      }
+      return event;
     }
-    return event;
   }
   if (line.is_object() && line.size() == 3 && line.contains("step")) return parse_step(line);
   return fault(shown(line) +
-               " is not an event: {\"submit\"}, {\"cancel\"} or "
-               "{\"step\",\"result\",\"link\"}");
+               " is not an event: {\"submit\"}, {\"cancel\"}, {\"release_session\"}, "
+               "{\"clear_prefix_cache\"} or {\"step\",\"result\",\"link\"}");
 }
 
+/// The limits of a trace, then those of the scheduler itself.
 Parsed check_config(const SchedulerConfig& config) {
   Parsed result;
-  detail::for_each_field<SchedulerConfig>([&](const auto& field) {
-    const std::uint32_t value = config.*field.member;
-    const std::uint32_t largest = kLargestTraceScheduler.*field.member;
-    if (value < 1 || value > largest) {
-      result = fault("scheduler." + std::string(field.name) + ": " + std::to_string(value) +
-                     " is not in 1.." + std::to_string(largest));
+  const auto limit = [&](std::string_view name, std::uint32_t SchedulerConfig::*member) {
+    const std::uint32_t value = config.*member;
+    const std::uint32_t largest = kLargestTraceScheduler.*member;
+    if (result && value > largest) {
+      result = fault("scheduler." + std::string(name) + ": " + std::to_string(value) +
+                     " is above " + std::to_string(largest) + ", the most a trace may ask for");
     }
-    return result.has_value();
-  });
-  return result;
+  };
+  limit("num_blocks", &SchedulerConfig::num_blocks);
+  limit("block_size", &SchedulerConfig::block_size);
+  limit("num_host_blocks", &SchedulerConfig::num_host_blocks);
+  limit("max_batch_size", &SchedulerConfig::max_batch_size);
+  if (!result) return result;
+  if (const auto valid = validate(config); !valid) {
+    const ConfigError& error = valid.error();
+    return fault("scheduler." + error.name + ": " + std::to_string(error.value) + " is not in " +
+                 error.accepted);
+  }
+  return {};
 }
 
 }  // namespace
@@ -110,7 +123,8 @@ tl::expected<TraceHeader, std::string> header_from_json(const json& line) {
   Parsed parsed = parse_member(line, "forge_trace", version);
   if (parsed && version != kTraceVersion) {
     parsed = fault("forge_trace: version " + std::to_string(version) + "; this program reads " +
-                   std::to_string(kTraceVersion));
+                   std::to_string(kTraceVersion) +
+                   (version < kTraceVersion ? ", so the run has to be recorded again" : ""));
   }
   TraceHeader header;
   if (parsed) parsed = parse_member(line, "scheduler", header.scheduler);

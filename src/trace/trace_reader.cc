@@ -3,34 +3,9 @@
 #include <istream>
 
 #include "forge/trace/trace_json.h"
+#include "json_line.h"
 
 namespace forge {
-namespace {
-
-/// Deepest nesting of brackets outside strings. A parser pays for depth with memory (and, when
-/// the value is used, stack), so depth is bounded before it runs.
-int depth(std::string_view text) {
-  int open = 0;
-  int deepest = 0;
-  bool in_string = false;
-  for (std::size_t i = 0; i < text.size(); ++i) {
-    const char c = text[i];
-    if (in_string) {
-      if (c == '\\') ++i;
-      if (c == '"') in_string = false;
-    } else if (c == '"') {
-      in_string = true;
-    } else if (c == '[' || c == '{') {
-      deepest = std::max(deepest, ++open);
-    } else if (c == ']' || c == '}') {
-      --open;
-    }
-  }
-  return deepest;
-}
-
-}  // namespace
-
 std::string to_string(const TraceError& error) {
   return "line " + std::to_string(error.line) + ", byte " + std::to_string(error.byte) + ": " +
          error.message;
@@ -64,6 +39,16 @@ tl::expected<TraceReader, TraceError> TraceReader::open(std::istream& in) {
   auto header = header_from_json(**line);
   if (!header) return tl::unexpected(reader.error_here(header.error()));
   reader.header_ = *std::move(header);
+  return reader;
+}
+
+TraceReader TraceReader::resume(std::istream& in, TraceHeader header, const TracePlace& place) {
+  TraceReader reader(in);
+  reader.header_ = std::move(header);
+  reader.line_ = place.line - 1;
+  reader.next_start_ = place.byte;
+  in.clear();
+  in.seekg(static_cast<std::streamoff>(place.byte));
   return reader;
 }
 
@@ -105,17 +90,9 @@ tl::expected<std::optional<nlohmann::json>, TraceError> TraceReader::next_line()
   const auto text = read_text();
   if (!text) return tl::unexpected(text.error());
   if (!*text) return std::nullopt;
-  if (depth(text_) > kMaxDepth) {
-    return tl::unexpected(error_here("nested deeper than " + std::to_string(kMaxDepth)));
-  }
-  try {
-    return nlohmann::json::parse(text_);
-  } catch (const nlohmann::json::parse_error& e) {
-    const std::uint64_t within = e.byte > 0 ? e.byte - 1 : 0;
-    return tl::unexpected(TraceError{line_, line_start_ + within, "not JSON"});
-  } catch (const nlohmann::json::exception& e) {  // a number beyond a double
-    return tl::unexpected(error_here("not JSON that can be read"));
-  }
+  auto json = detail::parse_line(text_, {line_, line_start_});
+  if (!json) return tl::unexpected(std::move(json.error()));
+  return *std::move(json);
 }
 
 }  // namespace forge

@@ -49,17 +49,45 @@ std::string text_of(const Slice& slice) {
   return text;
 }
 
+std::string text_of(const Admission& admission) {
+  std::string text = number(admission.seq.value);
+  if (admission.cached_tokens > 0) text += '@' + number(admission.cached_tokens);
+  return text;
+}
+
+/// Copies within the device one by one, of swaps only how many.
+Cell copies_of(const StepPlan& plan) {
+  Cell words;
+  std::uint64_t out = 0;
+  std::uint64_t in = 0;
+  for (const BlockCopy& copy : plan.copies) {
+    out += copy.kind == CopyKind::swap_out ? 1 : 0;
+    in += copy.kind == CopyKind::swap_in ? 1 : 0;
+    if (copy.kind != CopyKind::within) continue;
+    words.push_back('[' + number(copy.from.value) + '>' + number(copy.to.value) + ']');
+  }
+  if (out > 0) words.push_back('[' + number(out) + " out]");
+  if (in > 0) words.push_back('[' + number(in) + " in]");
+  return words;
+}
+
 Row row_of(const StepPlan& plan) {
   Row row;
   row[kStep] = {number(plan.step.value)};
-  for (const SeqId seq : plan.admitted) row[kAdmitted].push_back(number(seq.value));
-  for (const SeqId seq : plan.resumed) row[kResumed].push_back(number(seq.value));
-  for (const Preemption& p : plan.preempted) row[kPreempted].push_back(number(p.seq.value));
+  for (const Admission& a : plan.admitted) row[kAdmitted].push_back(text_of(a));
+  for (const Admission& a : plan.resumed) row[kResumed].push_back(text_of(a));
+  for (const Preemption& p : plan.preempted) {
+    const bool swapped = p.mode == PreemptionMode::swap;
+    row[kPreempted].push_back(number(p.seq.value) + (swapped ? "~" : ""));
+  }
   for (const Finish& f : plan.finished) {
     row[kFinished].push_back(number(f.seq.value) + ' ' + std::string(name(f.reason)));
   }
+  row[kSlices] = copies_of(plan);
   for (const Slice& slice : plan.decode_batch()) row[kSlices].push_back(text_of(slice));
-  for (const Slice& slice : plan.prefill_batch()) row[kSlices].push_back(text_of(slice) + "*");
+  for (const Slice& slice : plan.prefill_batch()) {
+    row[kSlices].push_back(text_of(slice) + (slice.samples ? "*" : ">"));
+  }
   return row;
 }
 
@@ -121,7 +149,8 @@ class Table {
 
 tl::expected<std::uint64_t, TraceError> show(TraceReader& trace, const StepRange& range,
                                              std::ostream& out) {
-  BlockMap map(trace.header().scheduler.num_blocks);
+  const SchedulerConfig& config = trace.header().scheduler;
+  BlockMap map(config.num_blocks, config.block_size);
   Table table(out, map.num_blocks());
   std::uint64_t shown = 0;
   while (true) {

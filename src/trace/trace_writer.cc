@@ -34,6 +34,16 @@ void append_cancel(TextBuffer& out, const CancelEvent& event) {
   out.append('}');
 }
 
+void append_release_session(TextBuffer& out, const ReleaseSessionEvent& event) {
+  out.append(std::string_view("{\"release_session\":"));
+  append_json(out, event);
+  out.append('}');
+}
+
+void append_clear_prefix_cache(TextBuffer& out) {
+  out.append(std::string_view("{\"clear_prefix_cache\":{}}"));
+}
+
 void append_step(TextBuffer& out, const StepPlan& plan, const StepResult& result,
                  std::uint64_t link) {
   out.append(std::string_view("{\"step\":"));
@@ -49,6 +59,8 @@ struct AppendEvent {
   TextBuffer& out;
   void operator()(const SubmitEvent& e) const { append_submit(out, e.seq, e.request); }
   void operator()(const CancelEvent& e) const { append_cancel(out, e); }
+  void operator()(const ReleaseSessionEvent& e) const { append_release_session(out, e); }
+  void operator()(const ClearPrefixCacheEvent&) const { append_clear_prefix_cache(out); }
   void operator()(const StepEvent& e) const { append_step(out, e.plan, e.result, e.link); }
 };
 
@@ -71,6 +83,16 @@ void TraceWriter::submit(SeqId seq, const Request& request) {
 
 void TraceWriter::cancel(SeqId seq, FinishReason reason) {
   append_cancel(line_, {seq, reason});
+  end_line();
+}
+
+void TraceWriter::release_session(SessionId session) {
+  append_release_session(line_, {session});
+  end_line();
+}
+
+void TraceWriter::clear_prefix_cache() {
+  append_clear_prefix_cache(line_);
   end_line();
 }
 
@@ -108,6 +130,8 @@ std::string digest_text(std::uint64_t digest) {
 }
 
 std::string_view name(PreemptionMode mode) { return name_of(mode); }
+std::string_view name(CopyKind kind) { return name_of(kind); }
+std::string_view name(Priority priority) { return name_of(priority); }
 std::string_view name(FinishReason reason) { return name_of(reason); }
 std::string_view name(FinishSignal signal) { return name_of(signal); }
 

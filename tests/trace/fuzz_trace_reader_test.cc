@@ -34,7 +34,13 @@ const char* const kPieces[] = {"0",
                                "[[",
                                "]]",
                                ",",
-                               "{\"cancel\":{\"seq\":1,\"reason\":\"stop\"}}\n"};
+                               "{\"cancel\":{\"seq\":1,\"reason\":\"stop\"}}\n",
+                               "{\"release_session\":{\"session\":7}}\n",
+                               "{\"clear_prefix_cache\":{}}\n",
+                               "\"session\":7,",
+                               "\"swap\"",
+                               "\"swap_out\"",
+                               "\"deadline_steps\":1,"};
 
 void mutate(std::string& text, Random& random) {
   const std::size_t at = below(random, text.size());
@@ -69,10 +75,10 @@ TEST(FuzzTraceReader, seeds_are_read) {
 }
 
 TEST(FuzzTraceReader, changed_traces_never_crash) {
-  const std::string seed = testing::small_trace();
+  const std::string seeds[] = {testing::small_trace(), testing::eventful_trace()};
   Random random(20);
   for (int round = 0; round < 3000; ++round) {
-    std::string text = seed;
+    std::string text = seeds[round % 2];
     for (std::size_t i = 1 + below(random, 4); i > 0; --i) mutate(text, random);
     SCOPED_TRACE("round " + std::to_string(round));
     read_everything(text);

@@ -20,6 +20,10 @@ rc::Gen<std::vector<IdType>> ids() {
 
 inline std::uint32_t any_u32() { return *rc::gen::arbitrary<std::uint32_t>(); }
 inline SeqId any_seq() { return SeqId{*rc::gen::arbitrary<std::uint64_t>()}; }
+template <class Enum>
+Enum any_enum(std::uint8_t first, std::uint8_t end) {
+  return Enum{*rc::gen::inRange(first, end)};
+}
 template <class T>
 std::vector<T> any_list(auto make) {
   std::vector<T> list(*rc::gen::inRange<std::size_t>(0, 5));
@@ -35,16 +39,15 @@ inline float any_temperature() {
 inline StepPlan any_plan() {
   StepPlan plan;
   plan.step = StepId{*rc::gen::arbitrary<std::uint64_t>()};
-  plan.admitted = *ids<SeqId>();
-  plan.resumed = *ids<SeqId>();
+  const auto any_admission = [] { return Admission{any_seq(), *rc::gen::inRange(0u, 3u)}; };
+  plan.admitted = any_list<Admission>(any_admission);
+  plan.resumed = any_list<Admission>(any_admission);
   plan.preempted = any_list<Preemption>([] {
-    return Preemption{any_seq(), PreemptionMode{*rc::gen::inRange<std::uint8_t>(0, 2)}};
+    return Preemption{any_seq(), any_enum<PreemptionMode>(0, 2)};
   });
-  plan.finished = any_list<Finish>([] {
-    return Finish{any_seq(), FinishReason{*rc::gen::inRange<std::uint8_t>(0, 6)}};
-  });
+  plan.finished = any_list<Finish>([] { return Finish{any_seq(), any_enum<FinishReason>(0, 7)}; });
   plan.copies = any_list<BlockCopy>([] {
-    return BlockCopy{BlockId{any_u32()}, BlockId{any_u32()}};
+    return BlockCopy{any_enum<CopyKind>(0, 3), BlockId{any_u32()}, BlockId{any_u32()}};
   });
   plan.appended_blocks = *ids<BlockId>();
   const auto blocks = static_cast<std::uint32_t>(plan.appended_blocks.size());
@@ -54,7 +57,9 @@ inline StepPlan any_plan() {
     return TableDelta{any_seq(), any_u32(), first, count};
   });
   plan.slices = any_list<Slice>([] {
-    return Slice{any_seq(), any_u32(), any_u32(), any_u32(), *rc::gen::arbitrary<bool>()};
+    // Small counts: the usual values, which are left out, are among them.
+    return Slice{any_seq(), any_u32(), *rc::gen::inRange(0u, 3u), *rc::gen::inRange(0u, 2u),
+                 *rc::gen::arbitrary<bool>()};
   });
   plan.decodes =
       *rc::gen::inRange<std::uint32_t>(0, static_cast<std::uint32_t>(plan.slices.size()) + 1);
@@ -69,8 +74,8 @@ inline StepResult any_result() {
   result.slices = any_list<SliceResult>([&] {
     const auto first = *rc::gen::inRange<std::uint32_t>(0, tokens + 1);
     const auto count = *rc::gen::inRange<std::uint32_t>(0, tokens - first + 1);
-    return SliceResult{any_seq(), first, count, FinishSignal{*rc::gen::inRange<std::uint8_t>(0, 3)},
-                       any_u32()};
+    return SliceResult{any_seq(), first, count, any_enum<FinishSignal>(0, 3),
+                       *rc::gen::inRange(0u, 2u)};
   });
   if (*rc::gen::arbitrary<bool>()) {
     for (std::uint32_t i = 0; i < tokens; ++i) {
@@ -84,15 +89,25 @@ inline Request any_request() {
   return {.prompt = *ids<TokenId>(),
           .max_new_tokens = any_u32(),
           .sampling = {any_temperature(), *rc::gen::arbitrary<std::uint64_t>()},
-          .ignore_eos = *rc::gen::arbitrary<bool>()};
+          .ignore_eos = *rc::gen::arbitrary<bool>(),
+          .priority = any_enum<Priority>(0, 3),
+          .prefix_cache = any_enum<PrefixCacheUse>(0, 3),
+          .deadline_steps = *rc::gen::inRange<std::uint64_t>(0, 3),
+          .session = *rc::gen::arbitrary<bool>()
+                         ? std::optional(SessionId{*rc::gen::arbitrary<std::uint64_t>()})
+                         : std::nullopt};
 }
 
 inline TraceEvent any_event() {
-  switch (*rc::gen::inRange(0, 3)) {
+  switch (*rc::gen::inRange(0, 5)) {
     case 0:
       return SubmitEvent{any_seq(), any_request()};
     case 1:
-      return CancelEvent{any_seq(), FinishReason{*rc::gen::inRange<std::uint8_t>(1, 6)}};
+      return CancelEvent{any_seq(), any_enum<FinishReason>(1, 7)};
+    case 2:
+      return ReleaseSessionEvent{SessionId{*rc::gen::arbitrary<std::uint64_t>()}};
+    case 3:
+      return ClearPrefixCacheEvent{};
     default:
       return StepEvent{any_plan(), any_result(), *rc::gen::arbitrary<std::uint64_t>()};
   }

@@ -1,5 +1,6 @@
 // HashExecutor: a target whose every token is a hash of the sequence and the position, so that
-// its output depends on the request alone, as that of a real target does.
+// its output depends on the request alone, as that of a real target does. A slice that does not
+// reach the end of the known tokens yields nothing.
 #pragma once
 
 #include <cstdint>
@@ -35,6 +36,11 @@ class HashExecutor : public Executor {
 
  private:
   void answer(const Slice& slice, StepResult& result) const {
+    if (!slice.samples) {
+      result.slices.push_back(
+          {.seq = slice.seq, .first_token = static_cast<std::uint32_t>(result.tokens.size())});
+      return;
+    }
     const auto accepted = slice.drafts / 2;
     result.slices.push_back({.seq = slice.seq,
                              .first_token = static_cast<std::uint32_t>(result.tokens.size()),

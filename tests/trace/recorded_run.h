@@ -11,46 +11,120 @@
 
 namespace forge::testing {
 
+/// All prompts are made of the same token, so of two the shorter one is a prefix of the longer one.
 inline Request request(std::size_t prompt_tokens, std::uint32_t max_new_tokens) {
   return {.prompt = std::vector<TokenId>(prompt_tokens, TokenId{5}),
           .max_new_tokens = max_new_tokens};
 }
 
-/// Submits all requests, cancels sequence `cancelled` (if any) after step 1, runs to the end.
+/// A scheduler, a target and a writer that records both.
+class Recording {
+ public:
+  explicit Recording(const TraceHeader& header, HashExecutor executor = {})
+      : writer_(out_, header), scheduler_(header.scheduler), executor_(std::move(executor)) {}
+
+  SeqId submit(const Request& r) {
+    const SeqId seq = scheduler_.submit(r).value();
+    executor_.begin(seq, r);
+    writer_.submit(seq, r);
+    return seq;
+  }
+  void cancel(SeqId seq) {
+    if (scheduler_.cancel(seq)) writer_.cancel(seq, FinishReason::cancelled);
+  }
+  void release_session(SessionId session) {
+    if (scheduler_.release_session(session)) writer_.release_session(session);
+  }
+  void clear_prefix_cache() {
+    scheduler_.clear_prefix_cache();
+    writer_.clear_prefix_cache();
+  }
+  const StepPlan& step() {
+    const StepPlan& plan = scheduler_.schedule();
+    if (!executor_.execute(plan, result_)) fail_step(plan, result_);
+    scheduler_.commit(plan, result_);
+    writer_.step(plan, result_);
+    return plan;
+  }
+  void run() {
+    while (scheduler_.has_work()) step();
+  }
+
+  const Scheduler& scheduler() const { return scheduler_; }
+  std::string text() const { return out_.str(); }
+
+ private:
+  std::ostringstream out_;
+  TraceWriter writer_;
+  Scheduler scheduler_;
+  HashExecutor executor_;
+  StepResult result_;
+};
+
+/// Submits all requests and runs to the end.
 inline std::string record(const TraceHeader& header, const std::vector<Request>& requests,
-                          HashExecutor executor = {}, std::uint64_t cancelled = 0) {
-  std::ostringstream out;
-  TraceWriter writer(out, header);
-  Scheduler scheduler(header.scheduler);
-  for (const Request& r : requests) {
-    const SeqId seq = scheduler.submit(r).value();
-    executor.begin(seq, r);
-    writer.submit(seq, r);
-  }
-  StepResult result;
-  while (scheduler.has_work()) {
-    const StepPlan& plan = scheduler.schedule();
-    if (!executor.execute(plan, result)) {
-      result.clear();
-      result.step = plan.step;
-      for (const Slice& s : plan.slices) {
-        result.slices.push_back({.seq = s.seq, .signal = FinishSignal::error});
-      }
-    }
-    scheduler.commit(plan, result);
-    writer.step(plan, result);
-    if (plan.step.value == 1 && scheduler.cancel(SeqId{cancelled})) {
-      writer.cancel(SeqId{cancelled}, FinishReason::cancelled);
-    }
-  }
-  return out.str();
+                          HashExecutor executor = {}) {
+  Recording run(header, std::move(executor));
+  for (const Request& r : requests) run.submit(r);
+  run.run();
+  return run.text();
 }
 
-/// Three sequences that share six blocks of size one: admitted, preempted, resumed, cancelled.
+/// Three sequences on six blocks of size one: admitted, preempted, resumed, cancelled.
 inline std::string small_trace() {
-  return record({.scheduler = {.num_blocks = 6, .block_size = 1, .max_batch_size = 4},
+  Recording run({.scheduler = {.num_blocks = 6,
+                               .block_size = 1,
+                               .max_batch_size = 4,
+                               .prefix_cache = PrefixCacheKind::none},
+                 .target = {{"model", "hash"}}});
+  for (const Request& r : {request(2, 4), request(3, 3), request(1, 2)}) run.submit(r);
+  run.step();
+  run.step();
+  run.cancel(SeqId{3});
+  run.run();
+  return run.text();
+}
+
+/// Everything that a policy can do in one short run: prompts in chunks, prefix hits with a copied
+/// block, swap and recomputation, drafts, priorities, a deadline, sessions released and the
+/// cache cleared. `preemption` decides between swap and recomputation.
+inline std::string eventful_trace(PreemptionPolicy preemption = PreemptionPolicy::automatic) {
+  HashExecutor executor;
+  executor.drafts = 2;
+  Recording run({.scheduler = {.num_blocks = 14,
+                               .block_size = 4,
+                               .num_host_blocks = 8,
+                               .max_batch_size = 4,
+                               .max_batch_tokens = 12,
+                               .prefill_chunk_size = 6,
+                               .preemption = preemption,
+                               .swap_setup_cost = 2,
+                               .swap_block_cost = 3},
                  .target = {{"model", "hash"}}},
-                {request(2, 4), request(3, 3), request(1, 2)}, {}, 3);
+                executor);
+  Request first = request(13, 8);
+  first.session = SessionId{7};
+  run.submit(first);
+  run.run();
+  for (const std::uint32_t prompt : {10u, 15u, 18u, 12u}) {
+    Request next = request(prompt, 16);
+    next.priority = prompt == 15 ? Priority::high : Priority::normal;
+    run.submit(next);
+  }
+  Request hurried = request(9, 20);
+  hurried.priority = Priority::low;
+  hurried.deadline_steps = 12;
+  run.submit(hurried);
+  for (int i = 0; i < 6; ++i) run.step();
+  run.release_session(SessionId{7});
+  Request alone = request(7, 3);
+  alone.prefix_cache = PrefixCacheUse::disable;
+  run.submit(alone);
+  run.run();
+  run.clear_prefix_cache();
+  run.submit(request(12, 2));
+  run.run();
+  return run.text();
 }
 
 inline std::vector<std::string> lines_of(const std::string& text) {

@@ -42,7 +42,7 @@ TEST(Replay, a_recorded_run_replays_to_its_digest) {
   EXPECT_NE(last.find(digest_text(report.digest)), std::string::npos);
 }
 
-TEST(Replay, a_trace_of_version_1_still_replays) {
+TEST(Replay, a_stored_trace_of_version_2_still_replays) {
   std::ifstream in(FORGE_TRACE_CORPUS "/preemption.jsonl");
   auto reader = TraceReader::open(in).value();
   HashExecutor executor;
@@ -51,12 +51,47 @@ TEST(Replay, a_trace_of_version_1_still_replays) {
   EXPECT_EQ(report.steps, 7u);
 }
 
+TEST(Replay, chunks_prefix_hits_swaps_and_sessions_replay_to_the_digest) {
+  const std::string text = testing::eventful_trace();
+  for (const char* part :
+       {"false]", "[\"within\",", "\"swap\"]", "[\"swap_in\",", "preempted\":[[5]]",
+        "\"deadline\"]", "release_session", "clear_prefix_cache"}) {
+    EXPECT_NE(text.find(part), std::string::npos) << "the run has no " << part;
+  }
+  HashExecutor executor;
+  executor.drafts = 2;
+  const auto report = replay_text(text, executor).value();
+  ASSERT_FALSE(report.difference) << to_string(report.difference->difference);
+  EXPECT_NE(lines_of(text).back().find(digest_text(report.digest)), std::string::npos);
+}
+
+TEST(Replay, sessions_that_were_not_released_then_are_a_difference) {
+  const std::string text = testing::eventful_trace();
+  HashExecutor executor;
+  executor.drafts = 2;
+  const auto unknown =
+      replay_text(replaced(text, "{\"session\":7}}\n", "{\"session\":8}}\n"), executor);
+  ASSERT_TRUE(unknown->difference);
+  EXPECT_EQ(to_string(unknown->difference->difference),
+            "release_session.session: 8 against no such session");
+}
+
+TEST(Replay, a_cache_that_is_not_cleared_then_makes_another_plan) {
+  HashExecutor executor;
+  executor.drafts = 2;
+  const auto report = replay_text(
+      replaced(testing::eventful_trace(), "{\"clear_prefix_cache\":{}}\n", ""), executor);
+  ASSERT_TRUE(report->difference);
+  EXPECT_EQ(report->difference->difference.field, "step.admitted[0].cached_tokens");
+}
+
 TEST(Replay, a_run_with_drafts_replays) {
   HashExecutor executor;
   executor.drafts = 4;
   const std::string text =
       testing::record({{.num_blocks = 12, .block_size = 2, .max_batch_size = 4}},
                       std::vector<Request>(6, testing::request(3, 12)), executor);
+  EXPECT_NE(text.find("\"preempted\""), std::string::npos);
   EXPECT_FALSE(replay_text(text, executor)->difference);
 }
 

@@ -37,10 +37,12 @@ TEST(FirstDifference, names_the_field_and_both_values) {
 
 TEST(FirstDifference, a_longer_list_differs_in_size) {
   StepPlan left;
-  left.admitted = {SeqId{1}};
+  left.admitted = {{SeqId{1}}};
   StepPlan right = left;
-  right.admitted.push_back(SeqId{2});
+  right.admitted.push_back({SeqId{2}, 32});
   EXPECT_EQ(to_string(*first_difference(left, right)), "admitted.size: 1 against 2");
+  left.admitted.push_back({SeqId{2}, 16});
+  EXPECT_EQ(to_string(*first_difference(left, right)), "admitted[1].cached_tokens: 16 against 32");
 }
 
 TEST(FirstDifference, results_show_signals_by_name_and_logits_in_hexadecimal) {
@@ -57,15 +59,30 @@ TEST(FirstDifference, results_show_signals_by_name_and_logits_in_hexadecimal) {
 }
 
 TEST(FirstDifference, headers_differ_in_scheduler_or_target) {
-  const TraceHeader left{{6, 1, 4}, {{"model", {{"layers", 2}}}}};
+  const TraceHeader left{{.num_blocks = 6}, {{"model", {{"layers", 2}}}}};
   TraceHeader right = left;
   right.target["model"]["layers"] = 3;
   EXPECT_EQ(to_string(*first_difference(left, right)), "target.model.layers: 2 against 3");
   right.scheduler.num_blocks = 7;
   EXPECT_EQ(to_string(*first_difference(left, right)), "scheduler.num_blocks: 6 against 7");
   right = left;
+  right.scheduler.prefix_cache = PrefixCacheKind::hash;
+  EXPECT_EQ(to_string(*first_difference(left, right)),
+            "scheduler.prefix_cache: \"radix\" against \"hash\"");
+  right = left;
   right.target["threads"] = 1;
   EXPECT_EQ(to_string(*first_difference(left, right)), "target.threads: absent against 1");
+}
+
+TEST(FirstDifference, events_besides_steps_have_their_fields_too) {
+  const TraceEvent left = SubmitEvent{SeqId{1}, {.session = SessionId{7}}};
+  const TraceEvent right = SubmitEvent{SeqId{1}, {}};
+  EXPECT_EQ(to_string(*first_difference(left, right)), "submit.request.session: 7 against absent");
+  EXPECT_EQ(to_string(*first_difference(TraceEvent(ReleaseSessionEvent{SessionId{7}}),
+                                        TraceEvent(ReleaseSessionEvent{SessionId{8}}))),
+            "release_session.session: 7 against 8");
+  EXPECT_EQ(to_string(*first_difference(left, TraceEvent(ClearPrefixCacheEvent{}))),
+            "event: submit against clear_prefix_cache");
 }
 
 TEST(CompareTraces, equal_traces_have_no_difference) {
@@ -77,12 +94,12 @@ TEST(CompareTraces, equal_traces_have_no_difference) {
 TEST(CompareTraces, the_first_different_step_is_named_with_its_lines) {
   auto lines = lines_of(small_trace());
   const std::size_t line = testing::line_of_step(lines, 3);
-  lines[line] = replaced(lines[line], "\"decodes\":", "\"copies\":[[1,2]],\"decodes\":");
+  lines[line] = replaced(lines[line], "\"decodes\":", "\"copies\":[[\"within\",1,2]],\"decodes\":");
   const auto comparison = compare_texts(small_trace(), joined(lines)).value();
   ASSERT_TRUE(comparison.event);
   EXPECT_EQ(comparison.equal_steps, 3u);
   EXPECT_EQ(comparison.event->step, StepId{3});
-  EXPECT_EQ(comparison.event->left_line, line + 1);
+  EXPECT_EQ(comparison.event->left.line, line + 1);
   EXPECT_EQ(to_string(comparison.event->difference), "step.copies.size: 0 against 1");
 }
 

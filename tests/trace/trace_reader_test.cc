@@ -37,6 +37,24 @@ TEST(TraceReader, reads_what_was_written) {
   EXPECT_EQ(reader.line(), lines_of(text).size());
 }
 
+TEST(TraceReader, goes_on_at_any_line_that_it_has_been_at) {
+  const std::string text = testing::eventful_trace();
+  std::istringstream in(text);
+  auto reader = TraceReader::open(in).value();
+  std::vector<TracePlace> places = {reader.place()};
+  std::vector<TraceEvent> events;
+  while (auto event = reader.next().value()) {
+    events.push_back(*event);
+    places.push_back(reader.place());
+  }
+  for (std::size_t i = events.size(); i-- > 0;) {
+    TraceReader again = TraceReader::resume(in, reader.header(), places[i]);
+    EXPECT_EQ(again.next().value(), events[i]) << i;
+    EXPECT_EQ(again.line(), i + 2);
+    EXPECT_EQ(again.line_byte(), places[i].byte);
+  }
+}
+
 TEST(TraceReader, a_file_of_another_kind_is_refused) {
   EXPECT_EQ(outcome(""), "line 1, byte 0: not a Forge trace: the file is empty");
   EXPECT_EQ(outcome("TIMESTAMP,ContextTokens\n"), "line 1, byte 0: not a Forge trace: not JSON");
@@ -45,15 +63,22 @@ TEST(TraceReader, a_file_of_another_kind_is_refused) {
 }
 
 TEST(TraceReader, another_version_is_refused_by_number) {
-  EXPECT_EQ(outcome(replaced(small_trace(), "\"forge_trace\":1", "\"forge_trace\":2")),
-            "line 1, byte 0: forge_trace: version 2; this program reads 1");
+  EXPECT_EQ(outcome(replaced(small_trace(), "\"forge_trace\":2", "\"forge_trace\":3")),
+            "line 1, byte 0: forge_trace: version 3; this program reads 2");
+  EXPECT_EQ(outcome("{\"forge_trace\":1,\"scheduler\":{\"num_blocks\":6,\"block_size\":1,"
+                    "\"max_batch_size\":4},\"target\":{\"model\":\"hash\"}}\n"),
+            "line 1, byte 0: forge_trace: version 1; this program reads 2, so the run has to be "
+            "recorded again");
 }
 
 TEST(TraceReader, a_scheduler_out_of_range_is_refused) {
   EXPECT_EQ(outcome(replaced(small_trace(), "\"num_blocks\":6", "\"num_blocks\":0")),
-            "line 1, byte 0: scheduler.num_blocks: 0 is not in 1..4194304");
-  EXPECT_EQ(outcome(replaced(small_trace(), "\"block_size\":1", "\"block_size\":99999")),
-            "line 1, byte 0: scheduler.block_size: 99999 is not in 1..16384");
+            "line 1, byte 0: scheduler.num_blocks: 0 is not in 1 .. 4294967294");
+  EXPECT_EQ(outcome(replaced(small_trace(), "\"max_batch_tokens\":4096", "\"max_batch_tokens\":3")),
+            "line 1, byte 0: scheduler.max_batch_tokens: 3 is not in 4 .. 4294967295");
+  EXPECT_EQ(
+      outcome(replaced(small_trace(), "\"block_size\":1", "\"block_size\":99999")),
+      "line 1, byte 0: scheduler.block_size: 99999 is above 16384, the most a trace may ask for");
 }
 
 TEST(TraceReader, damage_is_reported_with_line_and_byte) {

@@ -64,8 +64,9 @@ TEST(TraceShow, contradictory_deltas_are_an_error_with_their_step) {
   auto lines = testing::lines_of(testing::small_trace());
   std::string& line = lines[testing::line_of_step(lines, 0)];
   line = testing::replaced(line, "\"appended_blocks\":[0,", "\"appended_blocks\":[1,");
-  EXPECT_NE(shown(testing::joined(lines)).find("step 0: table of sequence 1: block 1 is held"),
-            std::string::npos);
+  EXPECT_NE(
+      shown(testing::joined(lines)).find("step 0: slice of sequence 1: block 1 is written twice"),
+      std::string::npos);
 }
 
 }  // namespace

@@ -39,12 +39,15 @@ TEST(TraceWriter, writes_the_header_and_a_line_an_event) {
   writer.submit(SeqId{1}, request);
   writer.step(plan, result);
   writer.cancel(SeqId{1}, FinishReason::stop);
+  writer.release_session(SessionId{7});
+  writer.clear_prefix_cache();
   const StepEvent step{plan, result, RunDigest().add(plan, result)};
   EXPECT_EQ(out.str(), to_json_line(kHeader) + "\n" +
                            to_json_line(TraceEvent(SubmitEvent{SeqId{1}, request})) + "\n" +
                            to_json_line(TraceEvent(step)) + "\n" +
                            to_json_line(TraceEvent(CancelEvent{SeqId{1}, FinishReason::stop})) +
-                           "\n");
+                           "\n" + to_json_line(TraceEvent(ReleaseSessionEvent{SessionId{7}})) +
+                           "\n" + to_json_line(TraceEvent(ClearPrefixCacheEvent{})) + "\n");
 }
 
 TEST(TraceWriter, its_digest_is_that_of_the_run) {
@@ -64,7 +67,7 @@ TEST(TraceWriter, its_digest_is_that_of_the_run) {
 }
 
 TEST(TraceWriter, a_full_disk_is_reported) {
-  FullDisk disk(200);
+  FullDisk disk(500);
   std::ostream out(&disk);
   TraceWriter writer(out, kHeader);
   EXPECT_TRUE(writer.flush());

@@ -4,12 +4,19 @@
 // target keeps them, without a scheduler and without running anything: this is what makes a
 // trace worth looking at.
 //
+// Several sequences may hold one block: a prefix that they share. What cannot be known from plans
+// is what is cached: a block that no table holds may be free, or keep a prefix that somebody may
+// still ask for, or be pinned for a session. It counts as free here. And a sequence that has no
+// slice for a while shows the table that its target has, which may name a block that the scheduler
+// has exchanged for an equal cached one in the meantime.
+//
 // Owns the tables. Thread contract: none of its own.
 #pragma once
 
 #include <cstdint>
 #include <map>
 #include <optional>
+#include <span>
 #include <string>
 #include <tl/expected.hpp>
 #include <vector>
@@ -20,28 +27,54 @@ namespace forge {
 
 class BlockMap {
  public:
-  explicit BlockMap(std::uint32_t num_blocks) : holders_(num_blocks) {}
+  /// Requires: both are at least 1.
+  BlockMap(std::uint32_t num_blocks, std::uint32_t block_size)
+      : block_size_(block_size), blocks_(num_blocks) {}
 
   /// Applies the deltas of `plan`. Requires: its flat ranges lie inside their lists.
-  /// Errors: a text naming the delta that does not follow from the plans before (a block that
-  /// is not free or does not exist, a table shorter than truncated_to); the map is then of no use.
+  /// Errors: a text naming what does not follow from the plans before (a block that does not
+  /// exist, a table shorter than truncated_to or than a slice needs, a block that two slices
+  /// write); the map is then of no use. O(work of the plan).
   tl::expected<void, std::string> apply(const StepPlan& plan);
 
-  std::uint32_t num_blocks() const { return static_cast<std::uint32_t>(holders_.size()); }
-  /// The sequence that holds `block`; nothing if it is free. Requires: block < num_blocks().
-  std::optional<SeqId> holder(BlockId block) const { return holders_[block.value]; }
+  std::uint32_t num_blocks() const { return static_cast<std::uint32_t>(blocks_.size()); }
+  /// How many blocks are in at least one table, and of these in several.
+  std::uint32_t held_count() const { return held_count_; }
+  std::uint32_t shared_count() const { return shared_count_; }
+  /// How many tables `block` is in. Requires: block < num_blocks().
+  std::uint32_t holders(BlockId block) const { return blocks_[block.value].holders; }
+  /// The sequence that holds `block`, if it is one alone. Requires: block < num_blocks().
+  std::optional<SeqId> holder(BlockId block) const;
+  /// The table of `seq`; empty if it has none.
+  std::span<const BlockId> table(SeqId seq) const;
 
-  /// One character a block, in order: '.' is free, else the symbol of the holder.
-  std::string text() const;
+  /// One character a block, in order, `count` from `first` on: '.' is in no table, '+' in several,
+  /// else the symbol of the holder. Requires: first + count <= num_blocks().
+  std::string text(std::uint32_t first, std::uint32_t count) const;
+  std::string text() const { return text(0, num_blocks()); }
   /// Sequence s is number s mod 62 of 0..9, a..z, A..Z.
   static char symbol(SeqId seq);
 
  private:
-  tl::expected<void, std::string> take(SeqId seq, BlockId block);
-  void truncate(SeqId seq, std::size_t length);
+  struct Block {
+    std::uint32_t holders = 0;
+    std::uint64_t ids = 0;           // of all holders, xor: with one holder, its id
+    std::uint64_t written_plan = 0;  // number of the plan that wrote it last
+  };
+  using Applied = tl::expected<void, std::string>;
 
-  std::vector<std::optional<SeqId>> holders_;
+  void drop(SeqId seq);
+  Applied truncate(const TableDelta& delta);
+  Applied append(SeqId seq, BlockId block);
+  Applied write(const Slice& slice);
+  void let_go(SeqId seq, BlockId block);
+
+  std::uint32_t block_size_;
+  std::vector<Block> blocks_;
   std::map<SeqId, std::vector<BlockId>> tables_;
+  std::uint64_t plans_ = 0;
+  std::uint32_t held_count_ = 0;
+  std::uint32_t shared_count_ = 0;
 };
 
 }  // namespace forge

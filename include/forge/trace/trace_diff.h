@@ -37,8 +37,8 @@ std::optional<Difference> first_difference(const TraceEvent& left, const TraceEv
 /// submission or cancellation differs.
 struct EventDifference {
   StepId step;
-  std::uint64_t left_line = 0;
-  std::uint64_t right_line = 0;
+  TracePlace left;
+  TracePlace right;
   Difference difference;
 };
 
@@ -57,7 +57,9 @@ struct ComparisonError {
 };
 
 /// Reads both to the first different event. A different header does not end the comparison:
-/// where the runs part is still of interest.
-tl::expected<TraceComparison, ComparisonError> compare(TraceReader& left, TraceReader& right);
+/// where the runs part is still of interest. `next` is the step to come, if the readers are in the
+/// middle; what is before counts as equal.
+tl::expected<TraceComparison, ComparisonError> compare(TraceReader& left, TraceReader& right,
+                                                       StepId next = {});
 
 }  // namespace forge

@@ -1,8 +1,9 @@
 // The events of a trace: everything that went into a run and everything that came out.
 //
-// A run is a function of its header and its events of the kinds submit and cancel; the steps
-// in between are what the scheduler decided (plan) and the target answered (result). Having
-// both is what makes a run checkable: replay.h feeds the former and compares the latter.
+// A run is a function of its header and of what was asked for (submit, cancel, release_session,
+// clear_prefix_cache); the steps in between are what the scheduler decided (plan) and the target
+// answered (result). Having both is what makes a run checkable: replay.h feeds the former and
+// compares the latter.
 //
 // All types are regular values. The file format is described in trace_json.h.
 #pragma once
@@ -12,7 +13,7 @@
 #include <variant>
 
 #include "forge/core/request.h"
-#include "forge/core/scheduler.h"
+#include "forge/core/scheduler_config.h"
 #include "forge/core/step_plan.h"
 
 namespace forge {
@@ -42,6 +43,18 @@ struct CancelEvent {
   friend bool operator==(const CancelEvent&, const CancelEvent&) = default;
 };
 
+/// The KV kept for `session` was given up.
+struct ReleaseSessionEvent {
+  SessionId session;
+
+  friend bool operator==(const ReleaseSessionEvent&, const ReleaseSessionEvent&) = default;
+};
+
+/// All cached prefixes were forgotten.
+struct ClearPrefixCacheEvent {
+  friend bool operator==(const ClearPrefixCacheEvent&, const ClearPrefixCacheEvent&) = default;
+};
+
 /// One step: decided, done and committed.
 struct StepEvent {
   StepPlan plan;
@@ -51,6 +64,7 @@ struct StepEvent {
   friend bool operator==(const StepEvent&, const StepEvent&) = default;
 };
 
-using TraceEvent = std::variant<SubmitEvent, CancelEvent, StepEvent>;
+using TraceEvent =
+    std::variant<SubmitEvent, CancelEvent, ReleaseSessionEvent, ClearPrefixCacheEvent, StepEvent>;
 
 }  // namespace forge

@@ -1,8 +1,8 @@
-// The trace format, version 1: JSON lines, one event a line, in the order of the run.
+// The trace format, version 2: JSON lines, one event a line, in the order of the run.
 //
 // Line 1, the header:
-//   {"forge_trace":1,
-//    "scheduler":{"num_blocks":6,"block_size":1,"max_batch_size":16},
+//   {"forge_trace":2,
+//    "scheduler":{"num_blocks":6,...},            every field of scheduler_config.h
 //    "target":{...}}                             what the executor was built from, opaque here
 //
 // Every other line is one event, an object whose first key is its kind:
@@ -10,18 +10,24 @@
 //              "request":{"prompt":[73,106],     token ids
 //                         "max_new_tokens":32,
 //                         "sampling":{"temperature":0,"seed":0},
-//                         "ignore_eos":false}}}
+//                         "ignore_eos":false,
+//                         "priority":"normal",
+//                         "prefix_cache":"auto",
+//                         "deadline_steps":0,
+//                         "session":7}}}
 //   {"cancel":{"seq":1,"reason":"cancelled"}}    takes effect in the next step
+//   {"release_session":{"session":7}}
+//   {"clear_prefix_cache":{}}
 //   {"step":{"step":7,                           the plan, see forge/core/step_plan.h
-//            "admitted":[4],                     [seq, ...]
-//            "resumed":[3],                      [seq, ...]
+//            "admitted":[[4,0]],                 [[seq, cached_tokens], ...]
+//            "resumed":[[3,32]],                 [[seq, cached_tokens], ...]
 //            "preempted":[[2,"recompute"]],      [[seq, mode], ...]
 //            "finished":[[1,"length"]],          [[seq, reason], ...]
-//            "copies":[[0,5]],                   [[from, to], ...] blocks
+//            "copies":[["within",0,5]],          [[kind, from, to], ...] blocks
 //            "tables":[[4,0,0,2]],               [[seq, truncated_to, appended_first,
 //                                                  appended_count], ...]
 //            "appended_blocks":[9,8],            [block, ...]
-//            "slices":[[4,0,2,0,true]],          [[seq, first, count, drafts, samples], ...]
+//            "slices":[[4,0,1,0,true]],          [[seq, first, count, drafts, samples], ...]
 //            "decodes":0},                       how many leading slices are decodes
 //    "result":{"step":7,
 //              "slices":[[4,0,1,"none",0]],      [[seq, first_token, token_count, signal,
@@ -30,12 +36,28 @@
 //              "logits":["cbf29ce484222325"]},   a digest a token; absent if not recorded
 //    "link":"84222325cbf29ce4"}                  RunDigest after this step
 //
-//   reason  none length eos stop cancelled error (none is not a reason to cancel)
-//   signal  none eos error
-//   mode    recompute swap
+//   reason    none length eos stop cancelled error deadline (none is not a reason to cancel)
+//   signal    none eos error
+//   mode      recompute swap
+//   kind      within swap_out swap_in
+//   priority  low normal high
+//   prefix_cache (of a request)  auto force disable
+//   prefix_cache (of the scheduler)  none radix hash; preemption  auto recompute swap
+//
+// What is left out, because most lines are decodes and say the same
+//   - Empty lists.
+//   - Of a request, everything but prompt and max_new_tokens where it has the value shown above;
+//     the session where there is none.
+//   - Of a row, the last values where they are the usual ones:
+//       admitted, resumed  cached_tokens 0               [4,0]            is [4]
+//       preempted          mode recompute                [2,"recompute"]  is [2]
+//       tables             appended_count 1              [4,3,0,1]        is [4,3,0]
+//       slices             count 1, drafts 0, samples    [4,9,1,0,true]   is [4,9]
+//       result.slices      token_count 1, none, drafts 0 [4,0,1,"none",0] is [4,0]
+//     A reader takes them written out, too.
 //
 // Rules
-//   - Empty lists are left out; every other field is always there; an unknown one is an error.
+//   - Every other field is always there; an unknown one is an error.
 //   - Numbers are decimal integers; ids, seeds and steps use the full range of 64 bits.
 //   - Digests are strings of 16 lower-case hexadecimal digits, because JSON readers in common
 //     use keep only 53 bits of a number.
@@ -44,7 +66,11 @@
 //   - Flat ranges lie inside their lists: appended_first + appended_count, first_token +
 //     token_count, decodes. `logits` is as long as `tokens` or absent.
 //   - A line ends with one newline, the last one too. A trace may end after any line.
-//   - What changes the meaning of a field or adds one gets a new version number.
+//   - What changes the meaning of a field, adds one or changes what is usual gets a new version
+//     number. Version 1 had other rows and is refused.
+//
+// Size: a decode takes about 30 bytes (50 with the digest of its logits), a token of a prompt 4 to
+// 7; `forge-trace stats` says what a given trace is made of.
 //
 // Reading a value that was written gives an equal value.
 #pragma once
@@ -59,12 +85,15 @@
 
 namespace forge {
 
-inline constexpr std::uint64_t kTraceVersion = 1;
+inline constexpr std::uint64_t kTraceVersion = 2;
 
-/// Largest configuration that a trace may ask for; far above any real one, and small enough
-/// that a damaged header cannot exhaust the memory.
-inline constexpr SchedulerConfig kLargestTraceScheduler{
-    .num_blocks = 1u << 22, .block_size = 1u << 14, .max_batch_size = 1u << 16};
+/// Most that a trace may ask for of what costs memory; far above any real configuration, and small
+/// enough that a damaged header cannot exhaust the machine. Everything else is for
+/// validate(SchedulerConfig) to judge.
+inline constexpr SchedulerConfig kLargestTraceScheduler{.num_blocks = 1u << 22,
+                                                        .block_size = 1u << 14,
+                                                        .num_host_blocks = 1u << 22,
+                                                        .max_batch_size = 1u << 16};
 
 /// One line each, without the newline.
 /// Requires: temperatures are finite and not negative.
@@ -79,6 +108,8 @@ tl::expected<TraceEvent, std::string> event_from_json(const nlohmann::json& line
 std::string digest_text(std::uint64_t digest);
 
 std::string_view name(PreemptionMode mode);
+std::string_view name(CopyKind kind);
+std::string_view name(Priority priority);
 std::string_view name(FinishReason reason);
 std::string_view name(FinishSignal signal);
 

@@ -29,6 +29,14 @@ struct TraceError {
 };
 std::string to_string(const TraceError& error);
 
+/// Where a line of a trace starts.
+struct TracePlace {
+  std::uint64_t line = 1;
+  std::uint64_t byte = 0;
+
+  friend bool operator==(const TracePlace&, const TracePlace&) = default;
+};
+
 class TraceReader {
  public:
   static constexpr std::size_t kMaxLineBytes = std::size_t{1} << 26;
@@ -39,13 +47,19 @@ class TraceReader {
   /// Errors: not a trace, another version, a header out of range.
   static tl::expected<TraceReader, TraceError> open(std::istream& in);
 
+  /// Goes on in the middle: `place` is one that place() has returned. Seeks the stream.
+  static TraceReader resume(std::istream& in, TraceHeader header, const TracePlace& place);
+
   const TraceHeader& header() const { return header_; }
 
   /// The next event; nothing at the end. After an error the reader is at its end.
   tl::expected<std::optional<TraceEvent>, TraceError> next();
 
-  /// Number of the line that next() read last; 1 before the first call.
+  /// The line that next() read last; the header before the first call.
   std::uint64_t line() const { return line_; }
+  std::uint64_t line_byte() const { return line_start_; }
+  /// The line that next() reads next.
+  TracePlace place() const { return {line_ + 1, next_start_}; }
 
   /// An error of the caller's at the line read last.
   TraceError error_here(std::string message) const;

@@ -20,10 +20,13 @@ class TraceWriter {
   /// Writes the header.
   TraceWriter(std::ostream& out, const TraceHeader& header);
 
-  /// Events, in the order in which they happen. submit() after the scheduler gave the id, step()
-  /// after the commit. Requires: those of to_json_line().
+  /// Events, in the order in which they happen: submit() after the scheduler gave the id, cancel()
+  /// and release_session() after it agreed, step() after the commit.
+  /// Requires: those of to_json_line().
   void submit(SeqId seq, const Request& request);
   void cancel(SeqId seq, FinishReason reason);
+  void release_session(SessionId session);
+  void clear_prefix_cache();
   void step(const StepPlan& plan, const StepResult& result);
 
   /// The digest of the run so far: the link of the last step, 0 before the first.
