@@ -1,0 +1,109 @@
+// TraceState: what a scheduler looked like after each event of a trace, without a scheduler.
+//
+// The events say enough to follow every sequence through the queue and the batch: this is how
+// `forge-trace step`, `stats` and `export` know who waits, who runs and whose KV is on the host.
+// A value: a copy is a checkpoint that one can return to (trace_timeline.h).
+//
+//   submit --> waiting --admitted--> running --finished--> gone
+//                 ^                     |
+//                 +--preempted(recompute)
+//                 |                     |
+//              swapped <--preempted(swap)      resumed: from waiting or swapped to running
+//
+// Thread contract: none of its own.
+#pragma once
+
+#include <cstdint>
+#include <map>
+#include <optional>
+#include <string>
+#include <tl/expected.hpp>
+#include <vector>
+
+#include "forge/trace/block_map.h"
+#include "forge/trace/trace_event.h"
+
+namespace forge {
+
+struct TracedSequence {
+  enum class Place : std::uint8_t { waiting, swapped, running };
+
+  SeqId seq;
+  Place place = Place::waiting;
+  Priority priority = Priority::normal;
+  std::uint32_t prompt_tokens = 0;
+  std::uint32_t max_new_tokens = 0;
+  std::uint32_t output_tokens = 0;
+  std::uint32_t computed_tokens = 0;       ///< leading tokens whose KV is on device or host
+  std::uint32_t most_computed_tokens = 0;  ///< that there ever were: up to here it is recomputation
+  std::uint32_t host_blocks = 0;
+  std::uint32_t preemptions = 0;
+  std::uint64_t entry = 0;  ///< counts admissions: the order of the batch
+  StepId submitted;         ///< the step that followed
+  std::uint64_t deadline_steps = 0;
+  std::optional<SessionId> session;
+  bool ends = false;  ///< to be retired by the next plan
+
+  std::uint32_t length() const { return prompt_tokens + output_tokens; }
+  friend bool operator==(const TracedSequence&, const TracedSequence&) = default;
+};
+
+class TraceState {
+ public:
+  explicit TraceState(const SchedulerConfig& config)
+      : config_(config), blocks_(config.num_blocks, config.block_size) {}
+
+  /// Follows one event. Errors: a text naming what does not follow from the events before (an
+  /// unknown sequence, a step out of order, a contradictory block table); the state is then of
+  /// no use. O(work of the event * log(sequences)).
+  tl::expected<void, std::string> apply(const TraceEvent& event);
+
+  const SchedulerConfig& config() const { return config_; }
+  StepId next_step() const { return next_step_; }
+  const BlockMap& blocks() const { return blocks_; }
+  std::uint32_t host_blocks() const { return host_blocks_; }  ///< in use
+  std::size_t waiting_count() const { return waiting_count_; }
+  std::size_t swapped_count() const { return swapped_count_; }
+  std::size_t running_count() const { return running_count_; }
+
+  /// All unfinished sequences by id, and one of them; null if it is none.
+  const std::map<SeqId, TracedSequence>& sequences() const { return sequences_; }
+  const TracedSequence* find(SeqId seq) const;
+
+  /// In the order of the queue (wait_queue.h): next one first; swapped ones wait in it too.
+  std::vector<const TracedSequence*> queue() const;
+  /// In order of admission.
+  std::vector<const TracedSequence*> batch() const;
+
+ private:
+  using Applied = tl::expected<void, std::string>;
+  using Place = TracedSequence::Place;
+
+  Applied follow(const SubmitEvent& event);
+  Applied follow(const CancelEvent& event);
+  Applied follow(const ReleaseSessionEvent&) { return {}; }
+  Applied follow(const ClearPrefixCacheEvent&) { return {}; }
+  Applied follow(const StepEvent& event);
+  Applied follow_plan(const StepPlan& plan);
+  Applied preempt(const StepPlan& plan);
+  Applied enter(const std::vector<Admission>& admissions, bool resumed);
+  Applied follow_result(const StepPlan& plan, const StepResult& result);
+  Applied answer(const Slice& slice, const SliceResult& answer);
+  void forget_failed_swaps(const StepPlan& plan);
+  void move(TracedSequence& sequence, Place place);
+  std::size_t& count(Place place);
+  void drop_host_blocks(TracedSequence& sequence);
+  TracedSequence* lookup(SeqId seq);
+
+  SchedulerConfig config_;
+  BlockMap blocks_;
+  std::map<SeqId, TracedSequence> sequences_;
+  StepId next_step_;
+  std::uint64_t entries_ = 0;
+  std::uint32_t host_blocks_ = 0;
+  std::size_t waiting_count_ = 0;
+  std::size_t swapped_count_ = 0;
+  std::size_t running_count_ = 0;
+};
+
+}  // namespace forge

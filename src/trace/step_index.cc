@@ -1,0 +1,149 @@
+#include "forge/trace/step_index.h"
+
+#include <algorithm>
+
+#include "file_window.h"
+#include "forge/trace/trace_json.h"
+#include "json_line.h"
+
+namespace forge {
+namespace {
+
+constexpr std::string_view kStepStart = "{\"step\":";
+/// Where a probe looks for the start of a step's line.
+constexpr std::uint64_t kProbeBytes = 4 * detail::FileWindow::kBlockBytes;
+
+std::string number(std::uint64_t value) { return std::to_string(value); }
+
+}  // namespace
+
+StepIndex::StepIndex(std::istream& in) : file_(std::make_unique<detail::FileWindow>(in)) {}
+StepIndex::StepIndex(StepIndex&&) noexcept = default;
+StepIndex::~StepIndex() = default;
+
+std::uint64_t StepIndex::file_bytes() const { return file_->size(); }
+std::uint64_t StepIndex::bytes_read() const { return file_->bytes_read(); }
+
+tl::expected<StepIndex, TraceError> StepIndex::open(std::istream& in) {
+  auto reader = TraceReader::open(in);  // says what is wrong with a foreign file
+  if (!reader) return tl::unexpected(reader.error());
+  StepIndex index(in);
+  index.header_ = reader->header();
+  index.header_end_ = reader->place().byte;
+  if (auto found = index.find_last(); !found) return tl::unexpected(found.error());
+  return index;
+}
+
+TraceError StepIndex::with_line_number(TraceError error) {
+  return file_->with_line_number(std::move(error));
+}
+
+tl::unexpected<TraceError> StepIndex::error_at(std::uint64_t byte, std::string message) {
+  return tl::unexpected(with_line_number({0, byte, std::move(message)}));
+}
+
+/// Looks at the end of the file, at twice as much of it each time.
+tl::expected<void, TraceError> StepIndex::find_last() {
+  const std::uint64_t size = file_->size();
+  if (!file_->ends_with_newline()) {
+    return error_at(size, "the file ends within a line; the trace is truncated");
+  }
+  std::uint64_t to = size;
+  for (std::uint64_t bytes = kProbeBytes; to > header_end_; bytes *= 2) {
+    const std::uint64_t from = size - std::min(bytes, size - header_end_);
+    std::optional<Found> last;
+    for (std::uint64_t next = from; next < to;) {
+      const Search found = first_step_in(next, to);
+      if (!found) return tl::unexpected(found.error());
+      if (!*found) break;
+      last = **found;
+      next = last->line.end;
+    }
+    if (last) {
+      known_[last->step.value] = last->line;
+      steps_ = last->step.value + 1;
+      return {};
+    }
+    to = from;
+  }
+  return {};
+}
+
+tl::expected<StepIndex::Line, TraceError> StepIndex::find(StepId step) {
+  for (bool proportional = true;; proportional = !proportional) {
+    const auto after = known_.lower_bound(step.value);
+    if (after->first == step.value) return after->second;
+    const bool has_before = after != known_.begin();
+    const std::uint64_t from = has_before ? std::prev(after)->second.end : header_end_;
+    const std::uint64_t first = has_before ? std::prev(after)->first + 1 : 0;
+    const std::uint64_t to = after->second.begin;
+    // Half a step early: the next line that starts is then the one that is wanted.
+    const auto wanted = static_cast<double>(step.value - first);
+    const double share = std::max(0.0, wanted - 0.5) / static_cast<double>(after->first - first);
+    const auto guess =
+        static_cast<std::uint64_t>(static_cast<double>(to - from) * (proportional ? share : 0.5));
+    const Search found = probe(from, to, from + guess);
+    if (!found) return tl::unexpected(found.error());
+    if (!*found) {
+      return error_at(
+          to, "step " + number(step.value) + " is missing before step " + number(after->first));
+    }
+    const Found& line = **found;
+    if (line.step.value < first || line.step.value >= after->first) {
+      return error_at(line.line.begin, "step " + number(line.step.value) +
+                                           " stands where the steps " + number(first) + " to " +
+                                           number(after->first - 1) + " belong");
+    }
+    known_[line.step.value] = line.line;
+  }
+}
+
+tl::expected<std::uint64_t, TraceError> StepIndex::end_of(std::optional<StepId> step) {
+  if (!step) return header_end_;
+  const auto line = find(*step);
+  if (!line) return tl::unexpected(line.error());
+  return line->end;
+}
+
+/// Some step whose line starts in [from, to), near `guess` if possible.
+StepIndex::Search StepIndex::probe(std::uint64_t from, std::uint64_t to, std::uint64_t guess) {
+  const auto look = [&](std::uint64_t at) {
+    return first_step_in(at, std::min(at + kProbeBytes, to));
+  };
+  Search found = look(guess);
+  for (std::uint64_t at = guess; found && !*found && to - at > kProbeBytes;) {
+    at += std::max((to - at) / 2, std::min(kProbeBytes, to - at));
+    found = look(at);
+  }
+  for (std::uint64_t before = guess - from; found && !*found && before > 0;) {
+    before /= 2;
+    found = look(from + before);
+  }
+  if (found && !*found) found = first_step_in(from, to);
+  return found;
+}
+
+StepIndex::Search StepIndex::first_step_in(std::uint64_t from, std::uint64_t to) {
+  for (std::uint64_t begin = file_->line_start(from); begin < to;
+       begin = file_->line_start(begin + 1)) {
+    if (!file_->starts_with(begin, kStepStart)) continue;
+    auto found = read_step(begin);
+    if (!found) return tl::unexpected(found.error());
+    return *found;
+  }
+  return std::nullopt;
+}
+
+tl::expected<StepIndex::Found, TraceError> StepIndex::read_step(std::uint64_t begin) {
+  const auto text = file_->line(begin);
+  if (!text) return error_at(text.error().byte, text.error().message);
+  const auto json = detail::parse_line(*text, {0, begin});
+  if (!json) return error_at(json.error().byte, json.error().message);
+  const auto event = event_from_json(*json);
+  if (!event) return error_at(begin, event.error());
+  const auto* step = std::get_if<StepEvent>(&*event);
+  if (step == nullptr) return error_at(begin, "not a step");
+  return Found{step->plan.step, {begin, begin + text->size() + 1, step->link}};
+}
+
+}  // namespace forge

@@ -1,0 +1,238 @@
+#include "forge/trace/trace_state.h"
+
+#include <algorithm>
+#include <tuple>
+
+namespace forge {
+namespace {
+
+std::string name_of(SeqId seq) { return "sequence " + std::to_string(seq.value); }
+
+tl::unexpected<std::string> contradiction(SeqId seq, const std::string& why) {
+  return tl::unexpected(name_of(seq) + " " + why);
+}
+
+/// As in wait_queue.h.
+std::uint64_t queue_key(const TracedSequence& sequence, std::uint32_t head_start) {
+  const auto levels =
+      static_cast<std::uint64_t>(Priority::high) - static_cast<std::uint64_t>(sequence.priority);
+  return sequence.seq.value + levels * head_start;
+}
+
+}  // namespace
+
+tl::expected<void, std::string> TraceState::apply(const TraceEvent& event) {
+  return std::visit([&](const auto& e) { return follow(e); }, event);
+}
+
+TracedSequence* TraceState::lookup(SeqId seq) {
+  const auto found = sequences_.find(seq);
+  return found == sequences_.end() ? nullptr : &found->second;
+}
+
+const TracedSequence* TraceState::find(SeqId seq) const {
+  const auto found = sequences_.find(seq);
+  return found == sequences_.end() ? nullptr : &found->second;
+}
+
+std::vector<const TracedSequence*> TraceState::queue() const {
+  std::vector<const TracedSequence*> waiting;
+  for (const auto& [seq, sequence] : sequences_) {
+    if (sequence.place != Place::running) waiting.push_back(&sequence);
+  }
+  std::stable_sort(waiting.begin(), waiting.end(), [&](const auto* a, const auto* b) {
+    return queue_key(*a, config_.priority_head_start) < queue_key(*b, config_.priority_head_start);
+  });
+  return waiting;
+}
+
+std::vector<const TracedSequence*> TraceState::batch() const {
+  std::vector<const TracedSequence*> running;
+  for (const auto& [seq, sequence] : sequences_) {
+    if (sequence.place == Place::running) running.push_back(&sequence);
+  }
+  std::sort(running.begin(), running.end(), [](const auto* a, const auto* b) {
+    return std::tie(a->entry, a->seq) < std::tie(b->entry, b->seq);
+  });
+  return running;
+}
+
+TraceState::Applied TraceState::follow(const SubmitEvent& event) {
+  const Request& request = event.request;
+  const TracedSequence sequence{.seq = event.seq,
+                                .priority = request.priority,
+                                .prompt_tokens = static_cast<std::uint32_t>(request.prompt.size()),
+                                .max_new_tokens = request.max_new_tokens,
+                                .submitted = next_step_,
+                                .deadline_steps = request.deadline_steps,
+                                .session = request.session};
+  if (!sequences_.emplace(event.seq, sequence).second) {
+    return contradiction(event.seq, "is submitted twice");
+  }
+  ++waiting_count_;
+  return {};
+}
+
+TraceState::Applied TraceState::follow(const CancelEvent& event) {
+  TracedSequence* const sequence = lookup(event.seq);
+  if (sequence == nullptr) return contradiction(event.seq, "is cancelled but not known");
+  sequence->ends = true;
+  return {};
+}
+
+TraceState::Applied TraceState::follow(const StepEvent& event) {
+  if (event.plan.step != next_step_) {
+    return tl::unexpected("step " + std::to_string(event.plan.step.value) + " stands where step " +
+                          std::to_string(next_step_.value) + " was to come");
+  }
+  Applied done = follow_plan(event.plan);
+  if (done) done = follow_result(event.plan, event.result);
+  if (done) ++next_step_.value;
+  return done;
+}
+
+TraceState::Applied TraceState::follow_plan(const StepPlan& plan) {
+  for (const Finish& finish : plan.finished) {
+    TracedSequence* const sequence = lookup(finish.seq);
+    if (sequence == nullptr) return contradiction(finish.seq, "is finished but not known");
+    drop_host_blocks(*sequence);
+    --count(sequence->place);
+    sequences_.erase(finish.seq);
+  }
+  if (auto done = preempt(plan); !done) return done;
+  if (auto done = enter(plan.admitted, false); !done) return done;
+  if (auto done = enter(plan.resumed, true); !done) return done;
+  // Two lists say who has entered; the slices say in which order.
+  for (const Slice& slice : plan.prefill_batch()) {
+    TracedSequence* const sequence = lookup(slice.seq);
+    if (sequence != nullptr && sequence->entry == 0) sequence->entry = ++entries_;
+  }
+  return blocks_.apply(plan);
+}
+
+/// The copies of the swapped ones follow each other in the order of `preempted`.
+TraceState::Applied TraceState::preempt(const StepPlan& plan) {
+  std::uint64_t copies = 0;
+  for (const BlockCopy& copy : plan.copies) copies += copy.kind == CopyKind::swap_out ? 1 : 0;
+  for (const Preemption& preemption : plan.preempted) {
+    TracedSequence* const sequence = lookup(preemption.seq);
+    if (sequence == nullptr || sequence->place != Place::running) {
+      return contradiction(preemption.seq, "is preempted but does not run");
+    }
+    ++sequence->preemptions;
+    if (preemption.mode == PreemptionMode::recompute) {
+      sequence->computed_tokens = 0;
+      move(*sequence, Place::waiting);
+      continue;
+    }
+    const std::uint32_t full = sequence->computed_tokens / config_.block_size;
+    const std::uint32_t blocks =
+        full + (sequence->computed_tokens % config_.block_size > 0 ? 1 : 0);
+    if (blocks > copies) {
+      return contradiction(preemption.seq, "is swapped with " + std::to_string(copies) +
+                                               " copies left for its " + std::to_string(blocks) +
+                                               " blocks");
+    }
+    copies -= blocks;
+    sequence->host_blocks = blocks;
+    host_blocks_ += blocks;
+    move(*sequence, Place::swapped);
+  }
+  return {};
+}
+
+TraceState::Applied TraceState::enter(const std::vector<Admission>& admissions, bool resumed) {
+  for (const Admission& admission : admissions) {
+    TracedSequence* const sequence = lookup(admission.seq);
+    if (sequence == nullptr || sequence->place == Place::running) {
+      return contradiction(admission.seq, resumed ? "is resumed but does not wait"
+                                                  : "is admitted but does not wait");
+    }
+    drop_host_blocks(*sequence);
+    sequence->computed_tokens = admission.cached_tokens;
+    sequence->entry = 0;
+    move(*sequence, Place::running);
+  }
+  return {};
+}
+
+TraceState::Applied TraceState::follow_result(const StepPlan& plan, const StepResult& result) {
+  if (result.slices.size() != plan.slices.size()) {
+    return tl::unexpected(std::to_string(plan.slices.size()) + " slices have " +
+                          std::to_string(result.slices.size()) + " answers");
+  }
+  bool all_failed = true;
+  for (std::size_t i = 0; i < plan.slices.size(); ++i) {
+    if (auto done = answer(plan.slices[i], result.slices[i]); !done) return done;
+    all_failed = all_failed && result.slices[i].signal == FinishSignal::error;
+  }
+  if (all_failed) forget_failed_swaps(plan);
+  return {};
+}
+
+TraceState::Applied TraceState::answer(const Slice& slice, const SliceResult& answer) {
+  TracedSequence* const sequence = lookup(slice.seq);
+  if (sequence == nullptr || sequence->place != Place::running) {
+    return contradiction(slice.seq, "has a slice but does not run");
+  }
+  if (answer.seq != slice.seq) {
+    return contradiction(slice.seq, "is answered by one of " + name_of(answer.seq));
+  }
+  if (answer.signal == FinishSignal::error) {
+    sequence->ends = true;
+    return {};
+  }
+  const bool fits = slice.samples ? slice.drafts < slice.count && answer.token_count >= 1 &&
+                                        answer.token_count <= slice.drafts + std::uint64_t{1}
+                                  : slice.drafts == 0 && answer.token_count == 0;
+  if (!fits) {
+    return contradiction(slice.seq, "gets " + std::to_string(answer.token_count) +
+                                        " tokens for a slice of " + std::to_string(slice.count) +
+                                        " with " + std::to_string(slice.drafts) + " drafts");
+  }
+  // Of drafts, the accepted ones have valid KV; the last token of an answer never does.
+  sequence->computed_tokens = slice.first + slice.count - slice.drafts;
+  if (slice.samples) sequence->computed_tokens += answer.token_count - 1;
+  sequence->most_computed_tokens =
+      std::max(sequence->most_computed_tokens, sequence->computed_tokens);
+  sequence->output_tokens += answer.token_count;
+  sequence->ends = sequence->ends || answer.signal == FinishSignal::eos ||
+                   sequence->output_tokens >= sequence->max_new_tokens;
+  return {};
+}
+
+/// A step that failed as a whole copied nothing to the host.
+void TraceState::forget_failed_swaps(const StepPlan& plan) {
+  for (const Preemption& preemption : plan.preempted) {
+    TracedSequence* const sequence = lookup(preemption.seq);
+    if (sequence == nullptr || sequence->place != Place::swapped) continue;
+    drop_host_blocks(*sequence);
+    sequence->computed_tokens = 0;
+    move(*sequence, Place::waiting);
+  }
+}
+
+void TraceState::move(TracedSequence& sequence, Place place) {
+  --count(sequence.place);
+  sequence.place = place;
+  ++count(place);
+}
+
+std::size_t& TraceState::count(Place place) {
+  switch (place) {
+    case Place::waiting:
+      return waiting_count_;
+    case Place::swapped:
+      return swapped_count_;
+    case Place::running:
+      break;
+  }
+  return running_count_;
+}
+
+void TraceState::drop_host_blocks(TracedSequence& sequence) {
+  host_blocks_ -= sequence.host_blocks;
+  sequence.host_blocks = 0;
+}
+
+}  // namespace forge
