@@ -48,15 +48,16 @@ class CopyWalk {
   std::size_t next_ = 0;
 };
 
-/// The copies that take the valid KV of `sequence` to the host.
+/// The copies that take the valid KV of `sequence` to the host, as many as its table has blocks of
+/// it. They may come from equal blocks that have replaced ours since its last slice.
 void take_swap_out(CopyWalk& copies, SeqId seq, SequenceTable::Sequence& sequence,
                    std::uint32_t block_size) {
   sequence.host_blocks.clear();
   sequence.host_valid = sequence.valid;
   for (std::uint32_t i = 0; i * std::uint64_t{block_size} < sequence.valid; ++i) {
     const BlockCopy* copy = copies.peek();
-    FORGE_CHECK(copy != nullptr && copy->from.value == sequence.blocks[i], "sequence ", seq.value,
-                " is swapped out: block ", sequence.blocks[i], " is not copied in its turn");
+    FORGE_CHECK(copy != nullptr, "sequence ", seq.value, " is swapped out with ", sequence.valid,
+                " valid tokens, of which ", i, " blocks are copied");
     sequence.host_blocks.push_back(copy->to.value);
     copies.pop();
   }

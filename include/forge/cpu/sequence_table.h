@@ -50,9 +50,8 @@ class SequenceTable {
   ///   - the plan's step is later than those before it;
   ///   - every sequence named is known and where its list says: new, in the batch, preempted;
   ///   - a sequence that enters has at least one token left to run;
-  ///   - a sequence that is swapped out has its valid KV copied to the host, block by block in the
-  ///   order
-  ///     of its table, and one that comes back all of it from there, or nothing;
+  ///   - of a sequence that is swapped out, every block of valid KV is copied to the host, and to
+  ///     one that comes back either all of them, to their places in its table, or none;
   ///   - deltas are in slice order, one a sequence, and each sequence has a slice;
   ///   - every block is below num_blocks.
   void apply(const StepPlan& plan);
