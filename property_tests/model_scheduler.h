@@ -1,129 +1,385 @@
 // ModelScheduler: the policy of scheduler.h once more, as plainly as it can be said.
 //
-// Deques and maps, block counts instead of block ids, no reuse of memory. The property tests
-// hold the real scheduler to it, step by step.
+// Deques, maps and token vectors, no reuse of memory, nothing remembered that can be computed.
+// Written from the text of the headers, not from their sources. The property tests hold the real
+// scheduler to it step by step: equal lists in equal plans but for the ids of blocks, equal numbers
+// of blocks. bench/ measures the real one against it.
 #pragma once
 
 #include <algorithm>
 #include <cstdint>
-#include <deque>
 #include <map>
+#include <optional>
+#include <set>
+#include <tuple>
+#include <utility>
 #include <vector>
 
-#include "forge/core/scheduler.h"
+#include "forge/core/request.h"
+#include "forge/core/scheduler_config.h"
+#include "forge/core/step_plan.h"
+#include "model_cache.h"
 
 namespace forge::testing {
 
 class ModelScheduler {
  public:
-  explicit ModelScheduler(const SchedulerConfig& config) : config_(config) {}
+  explicit ModelScheduler(const SchedulerConfig& config)
+      : config_(config), cache_(config.num_blocks, config.block_size) {}
 
+  /// A StepPlan without ids of blocks.
   struct Plan {
-    std::vector<SeqId> admitted, resumed, preempted;
+    std::vector<Admission> admitted, resumed;
+    std::vector<Preemption> preempted;
     std::vector<Finish> finished;
+    std::vector<CopyKind> copies;
     std::vector<Slice> slices;
+    std::uint32_t decodes = 0;
     friend bool operator==(const Plan&, const Plan&) = default;
   };
 
+  /// Requires: the request is valid.
   SeqId submit(const Request& request) {
-    const SeqId seq{next_++};
-    all_[seq] = {.prompt = static_cast<std::uint32_t>(request.prompt.size()),
-                 .max_new = request.max_new_tokens};
-    waiting_.push_back(seq);
+    const SeqId seq{next_seq_++};
+    State& s = all_[seq];
+    s.request = request;
+    s.tokens = request.prompt;
+    s.uses_cache = config_.prefix_cache != PrefixCacheKind::none &&
+                   request.prefix_cache != PrefixCacheUse::disable;
+    if (request.deadline_steps > 0) deadlines_.insert({step_ + request.deadline_steps, seq});
+    wait(seq);
+    if (request.session) ++sessions_[*request.session].active;
     return seq;
   }
 
   void finish(SeqId seq, FinishReason reason) {
-    if (all_[seq].reason != FinishReason::none) return;
+    if (!all_.contains(seq) || all_[seq].reason != FinishReason::none) return;
     all_[seq].reason = reason;
     finishing_.push_back(seq);
-    std::erase(waiting_, seq);
+    waiting_.erase(place(seq));
   }
 
-  Plan schedule() {
-    Plan plan;
-    for (const SeqId seq : finishing_) {
-      plan.finished.push_back({seq, all_[seq].reason});
-      std::erase(running_, seq);
-      all_.erase(seq);
-    }
-    finishing_.clear();
-    if (blocks_after_decode() > config_.num_blocks) {
-      for (const SeqId seq : running_) all_[seq].drafts = 0;
-    }
-    while (blocks_after_decode() > config_.num_blocks) {
-      const SeqId victim =
-          *std::min_element(running_.begin(), running_.end(), [&](SeqId a, SeqId b) {
-            return std::pair(all_[a].output, -std::int64_t(a.value)) <
-                   std::pair(all_[b].output, -std::int64_t(b.value));
-          });
-      std::erase(running_, victim);
-      waiting_.push_front(victim);
-      all_[victim].preempted_before = true;
-      plan.preempted.push_back(victim);
-    }
-    std::uint64_t used = blocks_after_decode();
-    for (const SeqId seq : running_) {
-      const State& s = all_[seq];
-      plan.slices.push_back({seq, s.length() - 1, 1 + s.drafts, s.drafts, true});
-    }
-    while (!waiting_.empty() && running_.size() < config_.max_batch_size) {
-      const SeqId seq = waiting_.front();
-      const State& s = all_[seq];
-      if (used + blocks(s.length()) > config_.num_blocks) break;
-      used += blocks(s.length());
-      waiting_.pop_front();
-      running_.push_back(seq);
-      (s.preempted_before ? plan.resumed : plan.admitted).push_back(seq);
-      plan.slices.push_back({seq, 0, s.length(), 0, true});
-    }
-    return plan;
+  bool release_session(SessionId id) {
+    if (!sessions_.contains(id)) return false;
+    end_session(id);
+    return true;
+  }
+
+  void clear_prefix_cache() {
+    while (const auto session = first_session_to_end()) end_session(*session);
+    cache_.clear_index();
+  }
+
+  const Plan& schedule() {
+    plan_ = {};
+    expire();
+    retire();
+    budget_ = config_.max_batch_tokens;
+    make_room();
+    plan_decodes();
+    plan_prefills();
+    if (plan_.preempted.empty()) admit();
+    ++step_;
+    return plan_;
   }
 
   void commit(const StepResult& result) {
-    for (const SliceResult& slice : result.slices) {
-      State& s = all_[slice.seq];
-      if (slice.signal == FinishSignal::error) {
-        finish(slice.seq, FinishReason::error);
-        continue;
-      }
-      s.output += slice.token_count;
-      s.drafts = 0;
-      if (slice.signal == FinishSignal::eos) {
-        finish(slice.seq, FinishReason::eos);
-      } else if (s.output == s.max_new) {
-        finish(slice.seq, FinishReason::length);
-      } else {
-        s.drafts = std::min(slice.drafts, s.max_new - s.output - 1);
-      }
+    bool failed = true;
+    for (const SliceResult& slice : result.slices) failed &= slice.signal == FinishSignal::error;
+    for (const Preemption& preemption : plan_.preempted) {
+      if (failed && all_.contains(preemption.seq)) drop_kv(all_[preemption.seq]);
+    }
+    for (std::size_t i = 0; i < plan_.slices.size(); ++i) {
+      commit_slice(plan_.slices[i], result.slices[i], result);
     }
   }
 
   bool has_work() const { return !all_.empty(); }
+  const ModelCache& cache() const { return cache_; }
+  std::uint32_t host_used() const { return host_used_; }
+  const std::vector<SeqId>& running() const { return running_; }
+  /// All that wait, next one first.
+  std::vector<SeqId> waiting() const {
+    std::vector<SeqId> order;
+    for (const auto& [key, seq] : waiting_) order.push_back(seq);
+    return order;
+  }
+  /// How many later ones were first admitted while `seq` waited.
+  std::uint32_t overtaken(SeqId seq) const {
+    const State& s = all_.at(seq);
+    return s.overtaken + (waiting_.contains(place(seq)) ? overtaken_since(seq) : 0);
+  }
 
  private:
   struct State {
-    std::uint32_t prompt = 0, output = 0, max_new = 0, drafts = 0;
-    bool preempted_before = false;
+    Request request;
+    std::vector<TokenId> tokens;  // prompt and output
+    std::uint32_t computed = 0;
+    std::uint32_t drafts = 0;
+    std::uint32_t host_blocks = 0;
+    std::uint32_t overtaken = 0;    // while it waited before
+    std::size_t waiting_since = 0;  // first admissions before
+    bool uses_cache = false;
+    bool decoding = false;
+    bool admitted = false;
+    bool swapped = false;
     FinishReason reason = FinishReason::none;
-    std::uint32_t length() const { return prompt + output; }
+
+    std::uint32_t length() const { return static_cast<std::uint32_t>(tokens.size()); }
+    std::uint32_t output() const {
+      return static_cast<std::uint32_t>(tokens.size() - request.prompt.size());
+    }
+  };
+  struct Session {
+    std::uint32_t active = 0;
+    std::uint64_t idle_since = 0;
+    std::vector<ModelCache::Block> pins;
   };
 
-  std::uint64_t blocks(std::uint64_t tokens) const {
-    return (tokens + config_.block_size - 1) / config_.block_size;
+  // 1. Expire.
+  void expire() {
+    while (!deadlines_.empty() && deadlines_.begin()->first <= step_) {
+      finish(deadlines_.begin()->second, FinishReason::deadline);
+      deadlines_.erase(deadlines_.begin());
+    }
+    while (const auto idle = longest_idle_session()) {
+      if (step_ - sessions_[*idle].idle_since < config_.session_idle_steps) break;
+      end_session(*idle);
+    }
   }
-  std::uint64_t blocks_after_decode() const {
-    std::uint64_t sum = 0;
-    for (const SeqId seq : running_) sum += blocks(all_.at(seq).length() + all_.at(seq).drafts);
-    return sum;
+
+  // 2. Retire.
+  void retire() {
+    for (const SeqId seq : finishing_) {
+      const State& s = all_[seq];
+      plan_.finished.push_back({seq, s.reason});
+      if (s.request.session) end_turn(*s.request.session, seq);
+      if (cache_.contains(seq)) cache_.free(seq);
+      host_used_ -= s.host_blocks;
+      std::erase(running_, seq);
+      all_.erase(seq);
+    }
+    finishing_.clear();
+  }
+
+  // 3. Decode.
+  void make_room() {
+    std::uint32_t left = config_.max_batch_tokens;
+    for (const SeqId seq : running_) left -= all_[seq].decoding;
+    for (const SeqId seq : running_) {
+      State& s = all_[seq];
+      s.drafts = std::min(s.drafts, left);
+      left -= s.drafts;
+    }
+    if (blocks_to_decode() > cache_.available()) {
+      for (const SeqId seq : running_) all_[seq].drafts = 0;
+    }
+    while (blocks_to_decode() > cache_.available()) {
+      running_.size() > 1 ? preempt(victim()) : end_session(first_session_to_end().value());
+    }
+  }
+  std::uint32_t blocks_to_decode() const {
+    std::uint32_t blocks = 0;
+    for (const SeqId seq : running_) {
+      const State& s = all_.at(seq);
+      if (s.decoding) blocks += cache_.missing(seq, s.length() + s.drafts);
+    }
+    return blocks;
+  }
+  SeqId victim() const {
+    return *std::ranges::min_element(running_, {}, [&](SeqId seq) {
+      const State& s = all_.at(seq);
+      return std::tuple(s.request.priority, s.output(), ~seq.value);
+    });
+  }
+  void preempt(SeqId seq) {
+    State& s = all_[seq];
+    const std::uint32_t blocks = cache_.blocks_for(s.computed);
+    const bool swap =
+        prefers_swap(s.computed, blocks) && blocks <= config_.num_host_blocks - host_used_;
+    plan_.preempted.push_back({seq, swap ? PreemptionMode::swap : PreemptionMode::recompute});
+    s.drafts = 0;
+    if (swap) {
+      s.swapped = true;
+      s.host_blocks = blocks;
+      host_used_ += blocks;
+      plan_.copies.insert(plan_.copies.end(), blocks, CopyKind::swap_out);
+    } else {
+      drop_kv(s);
+    }
+    cache_.free(seq);
+    std::erase(running_, seq);
+    wait(seq);
+  }
+  bool prefers_swap(std::uint64_t tokens, std::uint64_t blocks) const {
+    if (tokens == 0) return false;
+    if (config_.preemption != PreemptionPolicy::automatic) {
+      return config_.preemption == PreemptionPolicy::swap;
+    }
+    return config_.swap_setup_cost + blocks * config_.swap_block_cost < tokens;
+  }
+  void drop_kv(State& s) {
+    s.computed = 0;
+    s.decoding = false;
+    s.swapped = false;
+    host_used_ -= std::exchange(s.host_blocks, 0);
+  }
+  void plan_decodes() {
+    for (const SeqId seq : running_) {
+      const State& s = all_[seq];
+      if (!s.decoding) continue;
+      cache_.resize(seq, s.length() + s.drafts);
+      plan_.slices.push_back({seq, s.computed, 1 + s.drafts, s.drafts, true});
+      budget_ -= 1 + s.drafts;
+      ++plan_.decodes;
+    }
+  }
+
+  // 4. Prefill.
+  void plan_prefills() {
+    for (const SeqId seq : running_) {
+      if (!all_[seq].decoding) plan_chunk(seq);
+    }
+  }
+  void plan_chunk(SeqId seq) {
+    const State& s = all_[seq];
+    const std::uint32_t rest = s.length() - s.computed;
+    const std::uint32_t count = std::min({rest, config_.prefill_chunk_size, budget_});
+    if (count == 0) return;
+    plan_.slices.push_back({seq, s.computed, count, 0, count == rest});
+    budget_ -= count;
+  }
+
+  // 5. Admit.
+  void admit() {
+    while (!waiting_.empty() && running_.size() < config_.max_batch_size && budget_ > 0) {
+      const SeqId seq = waiting_.begin()->second;
+      State& s = all_[seq];
+      const auto match = match_that_fits(s);
+      if (!match) break;
+      cache_.add(seq, *match, s.length());
+      if (s.swapped) {
+        plan_.copies.insert(plan_.copies.end(), s.host_blocks, CopyKind::swap_in);
+        host_used_ -= std::exchange(s.host_blocks, 0);
+        s.swapped = false;
+      } else {
+        s.computed = match->tokens;
+      }
+      if (match->copied) plan_.copies.push_back(CopyKind::within);
+      (s.admitted ? plan_.resumed : plan_.admitted).push_back({seq, s.computed});
+      waiting_.erase(waiting_.begin());
+      s.overtaken += overtaken_since(seq);
+      if (!std::exchange(s.admitted, true)) first_admissions_.push_back(seq);
+      running_.push_back(seq);
+      // A sequence that comes back from the host counts as a decode from the next step on.
+      const bool decoding = std::exchange(s.decoding, false);
+      plan_chunk(seq);
+      s.decoding = decoding;
+    }
+  }
+  std::optional<ModelCache::Match> match_that_fits(const State& s) {
+    ModelCache::Match match;
+    if (s.uses_cache && !s.swapped) match = cache_.match(s.tokens);
+    if (!fits(cache_.needed(match, s.length()))) match = cache_.without_copy(match);
+    while (!fits(cache_.needed(match, s.length()))) {
+      if (!running_.empty()) return std::nullopt;
+      end_session(first_session_to_end().value());
+    }
+    return match;
+  }
+  bool fits(std::uint64_t blocks) const {
+    return blocks + (running_.empty() ? 0 : config_.watermark_blocks) <= cache_.available();
+  }
+
+  // The queue.
+  std::pair<std::uint64_t, SeqId> place(SeqId seq) const {
+    const auto level = static_cast<std::uint64_t>(Priority::high) -
+                       static_cast<std::uint64_t>(all_.at(seq).request.priority);
+    return {seq.value + config_.priority_head_start * level, seq};
+  }
+  void wait(SeqId seq) {
+    waiting_.insert(place(seq));
+    all_[seq].waiting_since = first_admissions_.size();
+  }
+  std::uint32_t overtaken_since(SeqId seq) const {
+    const auto since = first_admissions_.begin() + all_.at(seq).waiting_since;
+    return std::count_if(since, first_admissions_.end(), [=](SeqId s) { return s > seq; });
+  }
+
+  // commit
+  void commit_slice(const Slice& slice, const SliceResult& answer, const StepResult& result) {
+    State& s = all_[slice.seq];
+    if (answer.signal == FinishSignal::error) return finish(slice.seq, FinishReason::error);
+    const std::uint32_t before = s.computed;
+    s.computed = slice.first + slice.count;
+    if (slice.samples) {
+      const auto tokens = result.tokens_of(answer);
+      s.tokens.insert(s.tokens.end(), tokens.begin(), tokens.end());
+      s.computed = s.length() - 1;
+      s.decoding = true;
+      cache_.resize(slice.seq, s.computed);
+    }
+    const bool fills_a_block = before / config_.block_size < s.computed / config_.block_size;
+    if (s.uses_cache && fills_a_block) cache_.publish(slice.seq, s.tokens, s.computed);
+    s.drafts = 0;
+    if (!slice.samples) return;
+    if (answer.signal == FinishSignal::eos) {
+      finish(slice.seq, FinishReason::eos);
+    } else if (s.output() == s.request.max_new_tokens) {
+      finish(slice.seq, FinishReason::length);
+    } else {
+      s.drafts = std::min(answer.drafts, s.request.max_new_tokens - s.output() - 1);
+    }
+  }
+
+  // Sessions
+  void end_turn(SessionId id, SeqId seq) {
+    Session& session = sessions_[id];
+    const FinishReason reason = all_[seq].reason;
+    const bool complete = reason == FinishReason::eos || reason == FinishReason::length ||
+                          reason == FinishReason::stop;
+    if (complete) {
+      const auto before = std::exchange(session.pins, cache_.pin(seq));
+      cache_.unpin(before);
+    }
+    --session.active;
+    session.idle_since = step_;
+  }
+  std::optional<SessionId> longest_idle_session() const {
+    std::optional<SessionId> longest;
+    for (const auto& [id, session] : sessions_) {
+      const bool longer = session.active == 0 &&
+                          (!longest || session.idle_since < sessions_.at(*longest).idle_since);
+      if (longer) longest = id;
+    }
+    return longest;
+  }
+  std::optional<SessionId> first_session_to_end() const {
+    if (const auto idle = longest_idle_session()) return idle;
+    for (const auto& [id, session] : sessions_) {
+      if (!session.pins.empty()) return id;
+    }
+    return std::nullopt;
+  }
+  void end_session(SessionId id) {
+    cache_.unpin(std::exchange(sessions_[id].pins, {}));
+    if (sessions_[id].active == 0) sessions_.erase(id);
   }
 
   SchedulerConfig config_;
-  std::uint64_t next_ = 1;
+  ModelCache cache_;
+  std::uint64_t step_ = 0;
+  std::uint64_t next_seq_ = 1;
+  std::uint32_t budget_ = 0;
+  Plan plan_;
   std::map<SeqId, State> all_;
-  std::deque<SeqId> waiting_;
-  std::vector<SeqId> running_;
-  std::vector<SeqId> finishing_;
+  std::set<std::pair<std::uint64_t, SeqId>> waiting_;    // by place
+  std::set<std::pair<std::uint64_t, SeqId>> deadlines_;  // by step
+  std::vector<SeqId> running_;                           // in order of admission
+  std::vector<SeqId> finishing_;                         // in the order in which they ended
+  std::vector<SeqId> first_admissions_;
+  std::map<SessionId, Session> sessions_;
+  std::uint32_t host_used_ = 0;
 };
 
 }  // namespace forge::testing

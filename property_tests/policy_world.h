@@ -1,0 +1,164 @@
+// PolicyWorld: the scheduler, its plain model and a target that knows the plans alone, side by
+// side. Every operation goes to all three, and what they say of it is compared.
+#pragma once
+
+#include <rapidcheck.h>
+
+#include <vector>
+
+#include "delta_target.h"
+#include "forge/core/invariants.h"
+#include "forge/core/scheduler.h"
+#include "model_scheduler.h"
+
+namespace forge::testing {
+
+class PolicyWorld {
+ public:
+  explicit PolicyWorld(const SchedulerConfig& config)
+      : scheduler_(config), model_(config), target_(config) {
+    RC_LOG() << "blocks " << config.num_blocks << " x " << config.block_size << ", host "
+             << config.num_host_blocks << ", batch " << config.max_batch_size << ", tokens "
+             << config.max_batch_tokens << ", chunk " << config.prefill_chunk_size << ", watermark "
+             << config.watermark_blocks << ", head start " << config.priority_head_start
+             << ", preemption " << static_cast<int>(config.preemption) << ", swap cost "
+             << config.swap_setup_cost << " + " << config.swap_block_cost << ", prefix cache "
+             << static_cast<int>(config.prefix_cache) << ", idle " << config.session_idle_steps
+             << '\n';
+  }
+
+  const Scheduler& scheduler() const { return scheduler_; }
+  const ModelScheduler& model() const { return model_; }
+
+  void submit(const Request& request) {
+    RC_LOG() << "submit";
+    for (const TokenId token : request.prompt) RC_LOG() << ' ' << token.value;
+    RC_LOG() << " max_new " << request.max_new_tokens << " priority "
+             << static_cast<int>(request.priority) << " cache "
+             << static_cast<int>(request.prefix_cache) << " deadline " << request.deadline_steps
+             << " session " << request.session.value_or(SessionId{}).value << '\n';
+    const auto seq = scheduler_.submit(request);
+    RC_ASSERT(seq.has_value() == validate(request, scheduler_.config()).has_value());
+    if (seq) {
+      RC_ASSERT(*seq == model_.submit(request));
+      target_.begin(*seq, request);
+    }
+    check();
+  }
+
+  void cancel(SeqId seq) {
+    RC_LOG() << "cancel " << seq.value << '\n';
+    if (scheduler_.cancel(seq)) model_.finish(seq, FinishReason::cancelled);
+    check();
+  }
+
+  void release_session(SessionId session) {
+    RC_LOG() << "release session " << session.value << '\n';
+    RC_ASSERT(scheduler_.release_session(session).has_value() == model_.release_session(session));
+    check();
+  }
+
+  void clear_prefix_cache() {
+    RC_LOG() << "clear\n";
+    scheduler_.clear_prefix_cache();
+    model_.clear_prefix_cache();
+    check();
+  }
+
+  const StepPlan& schedule() {
+    const StepPlan& plan = scheduler_.schedule();
+    const ModelScheduler::Plan& expected = model_.schedule();
+    RC_LOG() << "schedule " << plan.step.value << ":";
+    for (const Slice& slice : plan.slices) {
+      RC_LOG() << ' ' << slice.seq.value << ':' << slice.first << '+' << slice.count << '/'
+               << slice.drafts;
+    }
+    RC_LOG() << '\n';
+    RC_ASSERT(plan.finished == expected.finished);
+    RC_ASSERT(plan.preempted == expected.preempted);
+    RC_ASSERT(plan.admitted == expected.admitted);
+    RC_ASSERT(plan.resumed == expected.resumed);
+    RC_ASSERT(plan.slices == expected.slices);
+    RC_ASSERT(plan.decodes == expected.decodes);
+    std::vector<CopyKind> kinds;
+    for (const BlockCopy& copy : plan.copies) kinds.push_back(copy.kind);
+    RC_ASSERT(kinds == expected.copies);
+    count_preemptions(plan);
+    check();
+    return plan;
+  }
+
+  void commit(const StepResult& result) {
+    RC_LOG() << "commit";
+    for (const SliceResult& answer : result.slices) {
+      RC_LOG() << ' ' << answer.seq.value << ':' << answer.token_count << " signal "
+               << static_cast<int>(answer.signal) << " drafts " << answer.drafts;
+    }
+    RC_LOG() << '\n';
+    const auto wrong = target_.execute(scheduler_.plan(), result);
+    if (wrong) RC_FAIL(*wrong);
+    for (const Slice& slice : scheduler_.plan().slices) {
+      RC_ASSERT(target_.table(slice.seq) == table_of(slice.seq));
+    }
+    scheduler_.commit(scheduler_.plan(), result);
+    model_.commit(result);
+    tokens_ += result.tokens.size();
+    check();
+  }
+
+  void check() const {
+    if (const auto violation = check_invariants(scheduler_)) RC_FAIL(*violation);
+    const PagedKVCache& cache = scheduler_.cache();
+    RC_ASSERT(scheduler_.has_work() == model_.has_work());
+    RC_ASSERT(cache.available_count() == model_.cache().available());
+    RC_ASSERT(cache.pool().free_count() == model_.cache().free_count());
+    RC_ASSERT(cache.evictions() == model_.cache().evictions());
+    RC_ASSERT((cache.index() ? cache.index()->size() : 0) == model_.cache().cached_count());
+    RC_ASSERT(scheduler_.host().pool().used_count() == model_.host_used());
+    RC_ASSERT(seqs(scheduler_.running()) == model_.running());
+    RC_ASSERT(seqs(scheduler_.waiting()) == model_.waiting());
+    for (const SequenceView& view : scheduler_.running()) {
+      RC_ASSERT(table_of(view.seq).size() == model_.cache().table_length(view.seq));
+    }
+    for (const SequenceView& view : scheduler_.waiting()) {
+      RC_ASSERT(view.overtaken == model_.overtaken(view.seq));
+    }
+  }
+
+  /// Nothing is left behind: every block, host block and pin has come back.
+  void check_at_rest() {
+    RC_ASSERT(!scheduler_.has_work());
+    RC_ASSERT(target_.sequences() == 0U);
+    const PagedKVCache& cache = scheduler_.cache();
+    RC_ASSERT(cache.sequence_count() == 0U);
+    RC_ASSERT(scheduler_.host().pool().used_count() == 0U);
+    clear_prefix_cache();
+    RC_ASSERT(cache.pool().used_count() == 0U);
+    RC_ASSERT(scheduler_.sessions().all().empty());
+  }
+
+ private:
+  static std::vector<SeqId> seqs(const std::vector<SequenceView>& views) {
+    std::vector<SeqId> list;
+    for (const SequenceView& view : views) list.push_back(view.seq);
+    return list;
+  }
+  std::vector<BlockId> table_of(SeqId seq) const {
+    const auto table = scheduler_.cache().block_table(seq).value();
+    return {table.begin(), table.end()};
+  }
+
+  /// scheduler.h: at most as many steps preempt as tokens are generated, so taking turns ends.
+  void count_preemptions(const StepPlan& plan) {
+    if (!plan.preempted.empty()) ++preempting_steps_;
+    RC_ASSERT(preempting_steps_ <= tokens_);
+  }
+
+  Scheduler scheduler_;
+  ModelScheduler model_;
+  DeltaTarget target_;
+  std::uint64_t tokens_ = 0;
+  std::uint64_t preempting_steps_ = 0;
+};
+
+}  // namespace forge::testing
