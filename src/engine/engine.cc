@@ -3,6 +3,7 @@
 #include "forge/trace/trace_writer.h"
 
 namespace forge {
+
 Engine::Engine(const SchedulerConfig& config, Executor& executor, TraceWriter* trace)
     : scheduler_(config), executor_(executor), trace_(trace) {}
 
@@ -18,6 +19,17 @@ tl::expected<void, UnknownSequence> Engine::cancel(SeqId seq, FinishReason reaso
   const auto cancelled = scheduler_.cancel(seq, reason);
   if (cancelled && trace_ != nullptr) trace_->cancel(seq, reason);
   return cancelled;
+}
+
+tl::expected<void, UnknownSession> Engine::release_session(SessionId session) {
+  const auto released = scheduler_.release_session(session);
+  if (released && trace_ != nullptr) trace_->release_session(session);
+  return released;
+}
+
+void Engine::clear_prefix_cache() {
+  scheduler_.clear_prefix_cache();
+  if (trace_ != nullptr) trace_->clear_prefix_cache();
 }
 
 Engine::Step Engine::step() {

@@ -1,5 +1,6 @@
 #include "forge/engine/engine_loop.h"
 
+#include <algorithm>
 #include <utility>
 
 #include "forge/core/check.h"
@@ -24,7 +25,8 @@ EngineLoop::EngineLoop(Engine& engine, const Options& options)
     : engine_(engine), options_(options), config_(engine.scheduler().config()) {
   FORGE_CHECK(options.queue_limit > 0, "a queue needs room for at least one request");
   status_.total_blocks = config_.num_blocks;
-  status_.free_blocks = config_.num_blocks;
+  status_.total_host_blocks = config_.num_host_blocks;
+  publish_status();
   thread_ = std::thread([this] { run(); });
 }
 
@@ -38,11 +40,17 @@ EngineLoop::~EngineLoop() {
   thread_.join();
 }
 
-tl::expected<TicketId, LoopError> EngineLoop::submit(Request request,
-                                                     std::vector<std::string> stop_strings,
+tl::expected<TicketId, LoopError> EngineLoop::submit(Request request, SubmitOptions options,
                                                      TokenSink sink) {
   if (auto valid = validate(request, config_); !valid) {
     return tl::unexpected<LoopError>(valid.error());
+  }
+  Submission submission{.request = std::move(request),
+                        .stop_strings = std::move(options.stop_strings),
+                        .sink = std::move(sink)};
+  if (options.time_limit) {
+    FORGE_CHECK(options.time_limit->count() > 0, "time_limit=", options.time_limit->count());
+    submission.deadline = Clock::now() + *options.time_limit;
   }
   const std::lock_guard lock(mutex_);
   if (draining_) return tl::unexpected<LoopError>(ShuttingDown{});
@@ -50,8 +58,9 @@ tl::expected<TicketId, LoopError> EngineLoop::submit(Request request,
     return tl::unexpected<LoopError>(QueueFull{options_.queue_limit});
   }
   const TicketId ticket{next_ticket_++};
-  inbox_.submissions.push_back(
-      {ticket, std::move(request), std::move(stop_strings), std::move(sink)});
+  submission.ticket = ticket;
+  inbox_.push_back([this, submission = std::move(submission)]() mutable { begin(submission); });
+  ++submissions_pending_;
   ++status_.waiting;
   idle_ = false;
   inbox_filled_.notify_one();
@@ -59,8 +68,28 @@ tl::expected<TicketId, LoopError> EngineLoop::submit(Request request,
 }
 
 void EngineLoop::cancel(TicketId ticket) {
+  post([this, ticket] { cancel_on_loop(ticket, FinishReason::cancelled); });
+}
+
+void EngineLoop::release_session(SessionId session, std::function<void(bool known)> done) {
+  post([this, session, done = std::move(done)] {
+    const bool known = engine_.release_session(session).has_value();
+    publish_status();
+    done(known);
+  });
+}
+
+void EngineLoop::clear_prefix_cache(std::function<void()> done) {
+  post([this, done = std::move(done)] {
+    engine_.clear_prefix_cache();
+    publish_status();
+    done();
+  });
+}
+
+void EngineLoop::post(Task task) {
   const std::lock_guard lock(mutex_);
-  inbox_.cancellations.push_back(ticket);
+  inbox_.push_back(std::move(task));
   inbox_filled_.notify_one();
 }
 
@@ -76,24 +105,26 @@ EngineStatus EngineLoop::status() const {
 }
 
 void EngineLoop::run() {
-  Inbox inbox;
-  while (take_inbox(inbox)) {
-    for (Submission& submission : inbox.submissions) begin(submission);
-    for (const TicketId ticket : inbox.cancellations) cancel_on_loop(ticket);
-    inbox.submissions.clear();
-    inbox.cancellations.clear();
+  std::vector<Task> tasks;
+  bool goes_on = true;
+  while (goes_on) {
+    goes_on = take_inbox(tasks);
+    for (const Task& task : tasks) task();
+    tasks.clear();
+    if (!goes_on) break;
+    expire(Clock::now());
     if (!engine_.has_work()) continue;
     const Engine::Step step = engine_.step();
-    publish_status(step);
+    count(step);
+    publish_status();
     deliver(step);
   }
-  for (Submission& submission : inbox.submissions) begin(submission);
-  while (!streams_.empty()) close(streams_.begin()->first, FinishReason::cancelled);
+  while (!streams_.empty()) close(streams_.begin(), FinishReason::cancelled);
 }
 
 /// Swaps the inbox for an empty one; waits for it while there is nothing else to do. False
 /// when the loop is to stop.
-bool EngineLoop::take_inbox(Inbox& inbox) {
+bool EngineLoop::take_inbox(std::vector<Task>& tasks) {
   std::unique_lock lock(mutex_);
   const bool has_work = engine_.has_work();
   if (!has_work && inbox_.empty()) {
@@ -101,34 +132,57 @@ bool EngineLoop::take_inbox(Inbox& inbox) {
     drained_.notify_all();
     inbox_filled_.wait(lock, [this] { return stopping_ || !inbox_.empty(); });
   }
-  std::swap(inbox, inbox_);
+  std::swap(tasks, inbox_);
   return !stopping_;
 }
 
 void EngineLoop::begin(Submission& submission) {
   const SeqId seq = must(engine_.submit(submission.request));  // validated by submit()
+  {
+    const std::lock_guard lock(mutex_);
+    --submissions_pending_;
+  }
   seq_of_[submission.ticket] = seq;
-  streams_.emplace(seq, Stream{submission.ticket, TextStream(submission.stop_strings),
-                               std::move(submission.sink)});
+  if (submission.deadline) deadlines_.emplace(*submission.deadline, submission.ticket);
+  streams_.emplace(seq, Stream{.ticket = submission.ticket,
+                               .text = TextStream(submission.stop_strings),
+                               .sink = std::move(submission.sink),
+                               .deadline = submission.deadline});
 }
 
-void EngineLoop::cancel_on_loop(TicketId ticket) {
+void EngineLoop::cancel_on_loop(TicketId ticket, FinishReason reason) {
   const auto found = seq_of_.find(ticket);
   if (found == seq_of_.end()) return;  // ended before its caller gave up
   const SeqId seq = found->second;
-  must(engine_.cancel(seq));
-  close(seq, FinishReason::cancelled);
+  must(engine_.cancel(seq, reason));
+  close(streams_.find(seq), reason);
+}
+
+/// Ends the requests whose time is over.
+void EngineLoop::expire(Clock::time_point now) {
+  while (!deadlines_.empty() && deadlines_.begin()->first <= now) {
+    cancel_on_loop(deadlines_.begin()->second, FinishReason::deadline);
+  }
 }
 
 void EngineLoop::deliver(const Engine::Step& step) {
+  for (const Finish& finish : step.plan.finished) {
+    // Without a token of its own: the deadline in steps.
+    if (const auto found = streams_.find(finish.seq); found != streams_.end()) {
+      close(found, finish.reason);
+    }
+  }
+  for (const Admission& admission : step.plan.admitted) {
+    const auto found = streams_.find(admission.seq);
+    if (found != streams_.end()) found->second.cached_tokens = admission.cached_tokens;
+  }
   for (const SliceResult& slice : step.result.slices) {
     const auto found = streams_.find(slice.seq);
     if (found == streams_.end()) continue;
     if (slice.signal == FinishSignal::error) {
-      close(slice.seq, FinishReason::error);
+      close(found, FinishReason::error);
     } else if (deliver_tokens(found->second, step.result, slice)) {
-      seq_of_.erase(found->second.ticket);
-      streams_.erase(found);
+      forget(found);
     }
   }
 }
@@ -140,7 +194,8 @@ bool EngineLoop::deliver_tokens(Stream& stream, const StepResult& result,
   const auto tokens = result.tokens_of(slice);
   for (std::size_t i = 0; i < tokens.size(); ++i) {
     TokenEvent event{.text = stream.text.push(tokens[i]),
-                     .completion_tokens = ++stream.completion_tokens};
+                     .completion_tokens = ++stream.completion_tokens,
+                     .cached_tokens = stream.cached_tokens};
     if (stream.text.stopped()) {
       if (end == FinishReason::none) must(engine_.cancel(slice.seq, FinishReason::stop));
       event.finish = FinishReason::stop;
@@ -155,31 +210,49 @@ bool EngineLoop::deliver_tokens(Stream& stream, const StepResult& result,
 }
 
 /// Ends a request without a token of its own.
-void EngineLoop::close(SeqId seq, FinishReason reason) {
-  const auto found = streams_.find(seq);
-  Stream stream = std::move(found->second);
-  seq_of_.erase(stream.ticket);
-  streams_.erase(found);
+void EngineLoop::close(Streams::iterator found, FinishReason reason) {
+  Stream stream = forget(found);
   stream.sink({.text = stream.text.finish(),
                .completion_tokens = stream.completion_tokens,
+               .cached_tokens = stream.cached_tokens,
                .finish = reason,
                .error = reason == FinishReason::error ? engine_.last_error() : ""});
 }
 
-void EngineLoop::publish_status(const Engine::Step& step) {
-  const Scheduler& scheduler = engine_.scheduler();
+EngineLoop::Stream EngineLoop::forget(Streams::iterator found) {
+  Stream stream = std::move(found->second);
+  seq_of_.erase(stream.ticket);
+  if (stream.deadline) deadlines_.erase({*stream.deadline, stream.ticket});
+  streams_.erase(found);
+  return stream;
+}
+
+void EngineLoop::count(const Engine::Step& step) {
   const std::lock_guard lock(mutex_);
-  status_.waiting = scheduler.waiting_count() + inbox_.submissions.size();
-  status_.running = scheduler.running_count();
-  status_.free_blocks = scheduler.cache().pool().free_count();
   ++status_.steps;
   status_.generated_tokens += step.result.tokens.size();
   status_.preemptions += step.plan.preempted.size();
-  if (!step.result.tokens.empty()) {
-    status_.stalled_steps = 0;
-  } else if (!step.plan.slices.empty()) {
-    ++status_.stalled_steps;
+  for (const Preemption& preemption : step.plan.preempted) {
+    status_.swaps += preemption.mode == PreemptionMode::swap ? 1 : 0;
   }
+  const auto failed = [](const SliceResult& slice) { return slice.signal == FinishSignal::error; };
+  if (step.result.slices.empty()) return;
+  status_.stalled_steps =
+      std::ranges::all_of(step.result.slices, failed) ? status_.stalled_steps + 1 : 0;
+}
+
+void EngineLoop::publish_status() {
+  const Scheduler& scheduler = engine_.scheduler();
+  const PagedKVCache& cache = scheduler.cache();
+  const std::lock_guard lock(mutex_);
+  status_.waiting = scheduler.waiting_count() + submissions_pending_;
+  status_.running = scheduler.running_count();
+  status_.swapped = scheduler.host().sequence_count();
+  status_.free_blocks = cache.pool().free_count();
+  status_.cached_blocks = cache.available_count() - cache.pool().free_count();
+  status_.free_host_blocks = scheduler.host().pool().free_count();
+  status_.prefix_cache = scheduler.prefix_cache_statistics();
+  status_.sessions = scheduler.sessions().all().size();
 }
 
 }  // namespace forge

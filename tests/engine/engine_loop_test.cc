@@ -57,15 +57,22 @@ struct Fixture {
   Engine engine;
   std::unique_ptr<EngineLoop> loop;
 
-  explicit Fixture(std::string text, std::size_t queue_limit = 8, bool held = false)
-      : executor(says(std::move(text))), engine(kConfig, executor) {
+  explicit Fixture(std::string text, std::size_t queue_limit = 8, bool held = false,
+                   const SchedulerConfig& config = kConfig)
+      : executor(says(std::move(text))), engine(config, executor) {
     if (held) executor.allow_only(0);
     loop = std::make_unique<EngineLoop>(engine, EngineLoop::Options{.queue_limit = queue_limit});
   }
   ~Fixture() { executor.release(); }
 
-  TicketId submit(Listener& listener, Request request = ask(), std::vector<std::string> stop = {}) {
-    return loop->submit(std::move(request), std::move(stop), listener.sink()).value();
+  /// All blocks are free, but for those that the prefix cache would give up.
+  bool all_blocks_are_back() const {
+    const EngineStatus status = loop->status();
+    return status.free_blocks + status.cached_blocks == status.total_blocks;
+  }
+
+  TicketId submit(Listener& listener, Request request = ask(), SubmitOptions options = {}) {
+    return loop->submit(std::move(request), std::move(options), listener.sink()).value();
   }
 };
 
@@ -104,12 +111,12 @@ TEST(EngineLoop, a_stop_string_ends_the_text_before_it_whatever_the_drafts) {
     Fixture f("one two three");
     f.executor.drafts = drafts;
     Listener listener;
-    f.submit(listener, ask(), {"two", "e t"});
+    f.submit(listener, ask(), {.stop_strings = {"two", "e t"}});
     EXPECT_EQ(listener.text(), "on") << drafts;
     EXPECT_EQ(listener.finish(), FinishReason::stop);
     EXPECT_EQ(listener.wait().back().completion_tokens, 5u) << drafts;
     f.loop->drain();
-    EXPECT_EQ(f.loop->status().free_blocks, 64u);
+    EXPECT_TRUE(f.all_blocks_are_back());
   }
 }
 
@@ -126,7 +133,7 @@ TEST(EngineLoop, cancel_frees_the_blocks_within_a_step) {
   f.executor.allow_only(2);
   EXPECT_EQ(listener.finish(), FinishReason::cancelled);
   f.loop->drain();
-  EXPECT_EQ(f.loop->status().free_blocks, 64u);
+  EXPECT_TRUE(f.all_blocks_are_back());
   EXPECT_LE(f.loop->status().steps, 3u);
 }
 
@@ -213,7 +220,137 @@ TEST(EngineLoop, a_failing_target_is_reported_and_counted_as_a_stall) {
   }
   f.loop->drain();
   EXPECT_GE(f.loop->status().stalled_steps, 2u);
-  EXPECT_EQ(f.loop->status().free_blocks, 64u);
+  EXPECT_TRUE(f.all_blocks_are_back());
+}
+
+TEST(EngineLoop, prompts_that_take_many_steps_are_no_stall) {
+  Fixture f("hi", 8, /*held=*/false,
+            {.num_blocks = 64, .block_size = 4, .max_batch_size = 4, .prefill_chunk_size = 1});
+  Listener listener;
+  f.submit(listener, {.prompt = ByteTokeniser::encode("a rather long prompt")});
+  listener.wait();
+  EXPECT_GE(f.loop->status().steps, 20u);
+  EXPECT_EQ(f.loop->status().stalled_steps, 0u);
+}
+
+Request endless() {
+  Request request = ask(200);
+  request.ignore_eos = true;
+  return request;
+}
+
+TEST(EngineLoop, a_time_limit_ends_a_request_that_runs) {
+  Fixture f("endless");
+  f.executor.slow_down(std::chrono::milliseconds(2));
+  Listener listener;
+  f.submit(listener, endless(), {.time_limit = std::chrono::milliseconds(50)});
+  const auto& events = listener.wait();
+  EXPECT_EQ(events.back().finish, FinishReason::deadline);
+  EXPECT_GT(events.back().completion_tokens, 0u);
+  EXPECT_LE(events.back().completion_tokens, 25u) << "2 ms each in 50 ms";
+  f.loop->drain();
+  EXPECT_TRUE(f.all_blocks_are_back());
+}
+
+TEST(EngineLoop, a_time_limit_ends_a_request_that_waits) {
+  Fixture f("endless", 8, /*held=*/false, {.num_blocks = 64, .block_size = 4, .max_batch_size = 1});
+  f.executor.slow_down(std::chrono::milliseconds(1));
+  Listener running, waiting;
+  f.submit(running, endless());
+  running.wait_for_first();
+  f.submit(waiting, ask(), {.time_limit = std::chrono::milliseconds(10)});
+  EXPECT_EQ(waiting.finish(), FinishReason::deadline);
+  EXPECT_EQ(waiting.wait().back().completion_tokens, 0u);
+  EXPECT_EQ(running.finish(), FinishReason::length);
+}
+
+TEST(EngineLoop, a_time_limit_that_passes_in_the_inbox_ends_the_request_before_it_runs) {
+  Fixture f("endless", 8, /*held=*/true);
+  Listener first, late;
+  f.submit(first, endless());
+  f.submit(late, ask(), {.time_limit = std::chrono::milliseconds(1)});
+  std::this_thread::sleep_for(std::chrono::milliseconds(20));
+  f.executor.release();
+  EXPECT_EQ(late.finish(), FinishReason::deadline);
+  EXPECT_EQ(first.finish(), FinishReason::length);
+}
+
+TEST(EngineLoop, a_time_limit_that_is_not_reached_changes_nothing) {
+  Fixture f("hello");
+  Listener listener;
+  f.submit(listener, ask(), {.time_limit = std::chrono::hours(24)});
+  EXPECT_EQ(listener.text(), "hello");
+  EXPECT_EQ(listener.finish(), FinishReason::eos);
+}
+
+TEST(EngineLoop, a_deadline_in_steps_ends_a_request_with_what_it_has) {
+  Fixture f("endless");
+  Request request = endless();
+  request.deadline_steps = 5;
+  Listener listener;
+  f.submit(listener, request);
+  EXPECT_EQ(listener.text(), "endle");
+  EXPECT_EQ(listener.finish(), FinishReason::deadline);
+  EXPECT_EQ(listener.wait().back().completion_tokens, 5u);
+}
+
+TEST(EngineLoop, events_say_how_much_of_the_prompt_was_cached) {
+  Fixture f("hi");
+  Listener first, second;
+  f.submit(first);
+  EXPECT_EQ(first.wait().back().cached_tokens, 0u);
+  f.submit(second);
+  EXPECT_EQ(second.wait().front().cached_tokens, 4u) << "one block of the six tokens of 'prompt'";
+  EXPECT_EQ(second.wait().back().cached_tokens, 4u);
+  EXPECT_EQ(f.loop->status().prefix_cache.hit_tokens, 4u);
+}
+
+TEST(EngineLoop, a_cleared_cache_has_nothing_for_the_next_request) {
+  Fixture f("hi");
+  Listener first, second;
+  f.submit(first);
+  first.wait();
+  f.loop->drain();
+  EXPECT_GT(f.loop->status().cached_blocks, 0u);
+  std::promise<EngineStatus> cleared;
+  f.loop->clear_prefix_cache([&] { cleared.set_value(f.loop->status()); });
+  EXPECT_EQ(cleared.get_future().get().free_blocks, 64u) << "already when the answer comes";
+}
+
+TEST(EngineLoop, a_session_is_known_until_it_is_released) {
+  Fixture f("hi");
+  const auto release = [&](std::uint64_t session) {
+    std::promise<bool> known;
+    f.loop->release_session(SessionId(session), [&](bool answer) { known.set_value(answer); });
+    return known.get_future().get();
+  };
+  Request request = ask();
+  request.session = SessionId(7);
+  Listener listener;
+  f.submit(listener, request);
+  listener.wait();
+  EXPECT_FALSE(release(8));
+  EXPECT_TRUE(release(7));
+  EXPECT_FALSE(release(7)) << "it has ended";
+  f.loop->drain();
+  EXPECT_EQ(f.loop->status().sessions, 0u);
+  EXPECT_TRUE(f.all_blocks_are_back());
+}
+
+TEST(EngineLoop, status_tells_preemptions_by_swap_apart) {
+  SchedulerConfig config{.num_blocks = 12, .block_size = 1, .num_host_blocks = 12};
+  config.preemption = PreemptionPolicy::swap;
+  config.prefix_cache = PrefixCacheKind::none;
+  Fixture f("endless", 8, /*held=*/true, config);
+  std::vector<Listener> listeners(2);
+  for (Listener& listener : listeners)
+    f.submit(listener, {.prompt = {TokenId(1)}, .max_new_tokens = 9});
+  f.executor.release();
+  for (Listener& listener : listeners) EXPECT_EQ(listener.text(), "endless");
+  f.loop->drain();
+  EXPECT_GT(f.loop->status().swaps, 0u);
+  EXPECT_EQ(f.loop->status().swapped, 0u);
+  EXPECT_EQ(f.loop->status().free_host_blocks, 12u);
 }
 
 TEST(EngineLoop, sleeps_when_idle) {

@@ -59,7 +59,35 @@ TEST(Engine, a_failing_target_ends_the_sequences_of_its_step_and_the_engine_goes
   ASSERT_TRUE(engine.submit(ask("b", 9)));
   EXPECT_EQ(run(engine), (std::map<std::uint64_t, std::string>{{1, "h"}, {2, "hello"}}));
   EXPECT_EQ(engine.last_error(), "told to fail");
-  EXPECT_EQ(engine.scheduler().cache().pool().used_count(), 0u);
+  EXPECT_EQ(engine.scheduler().cache().sequence_count(), 0u);
+}
+
+TEST(Engine, a_swap_of_a_step_that_failed_is_not_relied_on) {
+  SchedulerConfig config{.num_blocks = 12, .block_size = 1, .num_host_blocks = 12};
+  config.preemption = PreemptionPolicy::swap;
+  config.prefix_cache = PrefixCacheKind::none;
+  const auto swaps_in_of_run = [&config](std::set<std::uint64_t> failing_steps) {
+    FakeExecutor executor(says("endless"));
+    executor.failing_steps = std::move(failing_steps);
+    Engine engine(config, executor);
+    EXPECT_TRUE(engine.submit(ask("a", 9)));
+    EXPECT_TRUE(engine.submit(ask("b", 9)));
+    std::optional<std::uint64_t> swap_step;
+    std::vector<std::uint32_t> cached;
+    while (engine.has_work()) {
+      const auto [plan, result] = engine.step();
+      if (!plan.preempted.empty()) {
+        EXPECT_EQ(plan.preempted, (std::vector{Preemption{SeqId(2), PreemptionMode::swap}}));
+        swap_step = plan.step.value;
+      }
+      for (const Admission& admission : plan.resumed) cached.push_back(admission.cached_tokens);
+    }
+    return std::pair(swap_step.value(), cached);
+  };
+  const auto [swap_step, cached] = swaps_in_of_run({});
+  ASSERT_EQ(cached.size(), 1U);
+  EXPECT_GT(cached[0], 0U);
+  EXPECT_EQ(swaps_in_of_run({swap_step}).second, std::vector<std::uint32_t>{0});
 }
 
 TEST(Engine, a_recorded_run_replays_to_the_same_digest) {
@@ -72,6 +100,15 @@ TEST(Engine, a_recorded_run_replays_to_the_same_digest) {
   ASSERT_TRUE(engine.submit(ask("b", 9)));
   engine.step();
   ASSERT_TRUE(engine.cancel(SeqId{1}));
+  run(engine);
+  Request turn = ask("a conversation", 9);
+  turn.session = SessionId{5};
+  ASSERT_TRUE(engine.submit(turn));
+  run(engine);
+  ASSERT_TRUE(engine.release_session(SessionId{5}));
+  EXPECT_FALSE(engine.release_session(SessionId{5}).has_value()) << "and is not recorded again";
+  engine.clear_prefix_cache();
+  ASSERT_TRUE(engine.submit(ask("a conversation", 9)));
   run(engine);
 
   FakeExecutor fresh(says("hello"));

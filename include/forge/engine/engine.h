@@ -37,6 +37,12 @@ class Engine {
   tl::expected<void, UnknownSequence> cancel(SeqId seq,
                                              FinishReason reason = FinishReason::cancelled);
 
+  /// Gives up the KV that is kept for `session`. Errors: UnknownSession.
+  tl::expected<void, UnknownSession> release_session(SessionId session);
+
+  /// Forgets all cached prefixes, those of sessions too.
+  void clear_prefix_cache();
+
   /// Views into the engine, valid until the next call that changes it.
   struct Step {
     const StepPlan& plan;

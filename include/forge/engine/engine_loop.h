@@ -1,26 +1,34 @@
 // EngineLoop: one thread that owns the engine; requests arrive and tokens leave through queues.
 //
-//   any thread --submit/cancel--> inbox --+
-//                                         v
-//                               loop thread: take the inbox, step the engine,
-//                                            detokenise, look for stop strings
-//                                         |
-//   sink of the request <--TokenEvent-----+
+//   any thread --submit, cancel, ...--> inbox --+
+//                                               v
+//                               loop thread: take the inbox, end what is out of time,
+//                                            step the engine, detokenise, look for stop strings
+//                                               |
+//   sink of the request <-------TokenEvent------+
 //
-// All requests share the engine's batch. The thread sleeps while there is no work.
+// All requests share the engine's batch. What is asked for happens in the order of asking, between
+// two steps. The thread sleeps while there is no work.
+//
 // Text lives here and not in the engine because a stop string ends a sequence: when one is
 // met, the loop cancels the sequence with FinishReason::stop before the next plan is made, so
-// the end, too, is an event of the log.
+// the end, too, is an event of the log. Time lives here for the same reason: the core counts steps,
+// and a limit in seconds becomes a cancellation with FinishReason::deadline. It is looked at before
+// every step, so a request ends at most one step late, and while there is any request there are
+// steps.
 //
 // Borrows the engine. Thread contract: every public function may be called from any thread;
 // sinks are called on the loop thread and must not block.
 #pragma once
 
+#include <chrono>
 #include <condition_variable>
 #include <cstdint>
 #include <functional>
 #include <map>
 #include <mutex>
+#include <optional>
+#include <set>
 #include <string>
 #include <thread>
 #include <tl/expected.hpp>
@@ -38,14 +46,26 @@ namespace forge {
 struct TokenEvent {
   std::string text;
   /// Tokens generated so far, this one included. An event that ends a request without a
-  /// token of its own (cancelled, error) repeats the last number.
+  /// token of its own (cancelled, deadline, error) repeats the last number.
   std::uint32_t completion_tokens = 0;
+  /// Leading tokens of the prompt that were not run when the request was first admitted, because
+  /// their KV was there.
+  std::uint32_t cached_tokens = 0;
   /// Set on the last event of a request, and only there.
   FinishReason finish = FinishReason::none;
   /// With FinishReason::error, what the target said.
   std::string error;
 };
 using TokenSink = std::function<void(const TokenEvent&)>;
+
+/// What a request asks of the loop, beside its tokens.
+struct SubmitOptions {
+  /// Generation ends before the first of these in the text. None is empty.
+  std::vector<std::string> stop_strings;
+  /// Positive, counted from submit(). When it is over, the request ends with
+  /// FinishReason::deadline, wherever it is.
+  std::optional<std::chrono::milliseconds> time_limit;
+};
 
 /// Names a submission, before and after the scheduler has given it a sequence.
 using TicketId = Id<struct TicketTag, std::uint64_t>;
@@ -60,12 +80,19 @@ std::string to_string(const LoopError& error);
 struct EngineStatus {
   std::size_t waiting = 0;  ///< submitted and not in the batch
   std::size_t running = 0;
+  std::size_t swapped = 0;  ///< of those waiting, with their KV in host memory
   std::uint64_t steps = 0;
   std::uint64_t generated_tokens = 0;
   std::uint64_t preemptions = 0;
+  std::uint64_t swaps = 0;  ///< of the preemptions, by swap
   std::uint32_t free_blocks = 0;
+  std::uint32_t cached_blocks = 0;  ///< held by the prefix cache alone, given up when wanted
   std::uint32_t total_blocks = 0;
-  /// Steps in a row that ran slices and yielded no token (a target that keeps failing).
+  std::uint32_t free_host_blocks = 0;
+  std::uint32_t total_host_blocks = 0;
+  PrefixCacheStatistics prefix_cache;
+  std::size_t sessions = 0;
+  /// Steps in a row in which every slice failed.
   std::uint64_t stalled_steps = 0;
 };
 
@@ -82,49 +109,60 @@ class EngineLoop {
   EngineLoop& operator=(const EngineLoop&) = delete;
 
   /// Queues a request; `sink` receives one event a token, the last one with a finish reason.
-  /// Generation ends before the first of `stop_strings` (each non-empty) in the text.
   /// Errors: QueueFull, ShuttingDown, or the request is refused. No event after an error.
-  tl::expected<TicketId, LoopError> submit(Request request, std::vector<std::string> stop_strings,
-                                           TokenSink sink);
+  tl::expected<TicketId, LoopError> submit(Request request, SubmitOptions options, TokenSink sink);
 
   /// Ends a request, wherever it is; its blocks are free within a step. The sink receives
   /// FinishReason::cancelled unless the request has ended already.
   void cancel(TicketId ticket);
 
+  /// Gives up the KV that is kept for `session`. `done` is called once, on the loop thread: was
+  /// there anything, or a request of the session?
+  void release_session(SessionId session, std::function<void(bool known)> done);
+
+  /// Forgets all cached prefixes, then calls `done` on the loop thread.
+  void clear_prefix_cache(std::function<void()> done);
+
   /// Refuses new requests from now on and returns when the last one has ended.
   void drain();
 
   EngineStatus status() const;
+  const SchedulerConfig& config() const { return config_; }
 
  private:
+  using Clock = std::chrono::steady_clock;
+  using Task = std::function<void()>;
+
   struct Submission {
     TicketId ticket;
     Request request;
     std::vector<std::string> stop_strings;
+    std::optional<Clock::time_point> deadline;
     TokenSink sink;
-  };
-  struct Inbox {
-    std::vector<Submission> submissions;
-    std::vector<TicketId> cancellations;
-
-    bool empty() const { return submissions.empty() && cancellations.empty(); }
   };
   /// One request on the loop thread.
   struct Stream {
     TicketId ticket;
     TextStream text;
     TokenSink sink;
+    std::optional<Clock::time_point> deadline;
     std::uint32_t completion_tokens = 0;
+    std::uint32_t cached_tokens = 0;
   };
+  using Streams = std::map<SeqId, Stream>;
 
+  void post(Task task);
   void run();
-  bool take_inbox(Inbox& inbox);
+  bool take_inbox(std::vector<Task>& tasks);
   void begin(Submission& submission);
-  void cancel_on_loop(TicketId ticket);
+  void cancel_on_loop(TicketId ticket, FinishReason reason);
+  void expire(Clock::time_point now);
   void deliver(const Engine::Step& step);
   bool deliver_tokens(Stream& stream, const StepResult& result, const SliceResult& slice);
-  void close(SeqId seq, FinishReason reason);
-  void publish_status(const Engine::Step& step);
+  void close(Streams::iterator stream, FinishReason reason);
+  Stream forget(Streams::iterator stream);
+  void count(const Engine::Step& step);
+  void publish_status();
 
   Engine& engine_;
   const Options options_;
@@ -134,7 +172,8 @@ class EngineLoop {
   mutable std::mutex mutex_;
   std::condition_variable inbox_filled_;
   std::condition_variable drained_;
-  Inbox inbox_;
+  std::vector<Task> inbox_;
+  std::size_t submissions_pending_ = 0;  // in the inbox, or taken from it just now
   EngineStatus status_;
   std::uint64_t next_ticket_ = 1;
   bool draining_ = false;
@@ -142,8 +181,9 @@ class EngineLoop {
   bool idle_ = true;
 
   // Of the loop thread alone.
-  std::map<SeqId, Stream> streams_;
+  Streams streams_;
   std::map<TicketId, SeqId> seq_of_;
+  std::set<std::pair<Clock::time_point, TicketId>> deadlines_;
 
   std::thread thread_;  // last: it starts when all the rest is there
 };
