@@ -1,5 +1,6 @@
 #include "generation.h"
 
+#include <algorithm>
 #include <boost/asio/as_tuple.hpp>
 #include <boost/asio/post.hpp>
 #include <boost/asio/steady_timer.hpp>
@@ -9,6 +10,17 @@
 namespace forge {
 
 namespace asio = boost::asio;
+
+namespace {
+
+using TimeLimit = std::optional<std::chrono::milliseconds>;
+
+TimeLimit shorter(TimeLimit a, TimeLimit b) {
+  if (!a || !b) return a ? a : b;
+  return std::min(*a, *b);
+}
+
+}  // namespace
 
 /// Where posted tokens arrive. Shared with the sinks, which may outlive the generation.
 struct Generation::Inbox {
@@ -34,7 +46,9 @@ Generation::Generation(EngineLoop& loop, const asio::any_io_executor& io)
     : loop_(loop), inbox_(std::make_shared<Inbox>(io)) {}
 
 tl::expected<std::unique_ptr<Generation>, LoopError> Generation::start(
-    EngineLoop& loop, const asio::any_io_executor& io, const CompletionRequest& request) {
+    EngineLoop& loop, const asio::any_io_executor& io, const CompletionRequest& request,
+    std::optional<std::chrono::milliseconds> longest) {
+  const TimeLimit time_limit = shorter(request.time_limit, longest);
   std::unique_ptr<Generation> generation(new Generation(loop, io));
   for (std::size_t index = 0; index < request.prompts.size(); ++index) {
     const auto sink = [inbox = generation->inbox_, io, index](const TokenEvent& token) {
@@ -43,8 +57,12 @@ tl::expected<std::unique_ptr<Generation>, LoopError> Generation::start(
     };
     const auto ticket = loop.submit(Request{.prompt = request.prompts[index],
                                             .max_new_tokens = request.max_tokens,
-                                            .sampling = request.sampling},
-                                    request.stop, sink);
+                                            .sampling = request.sampling,
+                                            .priority = request.priority,
+                                            .prefix_cache = request.prefix_cache,
+                                            .deadline_steps = request.deadline_steps,
+                                            .session = request.session},
+                                    {.stop_strings = request.stop, .time_limit = time_limit}, sink);
     if (!ticket) return tl::unexpected(ticket.error());  // cancels the prompts before this one
     generation->tickets_.push_back(*ticket);
     ++generation->open_;

@@ -10,9 +10,11 @@
 
 #include <boost/asio/any_io_executor.hpp>
 #include <boost/asio/awaitable.hpp>
+#include <chrono>
 #include <cstddef>
 #include <functional>
 #include <memory>
+#include <optional>
 #include <tl/expected.hpp>
 #include <vector>
 
@@ -29,9 +31,11 @@ class Generation {
     TokenEvent token;
   };
 
-  /// All prompts of `request`, or none. Errors: those of EngineLoop::submit.
+  /// All prompts of `request`, or none. They end after `longest`, if it says so, at the latest.
+  /// Errors: those of EngineLoop::submit.
   static tl::expected<std::unique_ptr<Generation>, LoopError> start(
-      EngineLoop& loop, const boost::asio::any_io_executor& io, const CompletionRequest& request);
+      EngineLoop& loop, const boost::asio::any_io_executor& io, const CompletionRequest& request,
+      std::optional<std::chrono::milliseconds> longest);
   ~Generation();
   Generation(const Generation&) = delete;
   Generation& operator=(const Generation&) = delete;

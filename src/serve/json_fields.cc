@@ -156,6 +156,19 @@ bool JsonFields::boolean(std::string_view name, bool otherwise) {
   return found->get<bool>();
 }
 
+std::size_t JsonFields::choice(std::string_view name, std::size_t otherwise,
+                               std::span<const std::string_view> names) {
+  const json* found = value(name);
+  if (found == nullptr) return otherwise;
+  std::string accepted = "one of";
+  for (std::size_t i = 0; i < names.size(); ++i) {
+    if (*found == names[i]) return i;
+    accepted += (i == 0 ? " \"" : ", \"") + std::string(names[i]) + "\"";
+  }
+  not_accepted(name, accepted, *found);
+  return otherwise;
+}
+
 const json* JsonFields::value(std::string_view name) {
   asked_.emplace(name);
   const auto found = object_.find(name);

@@ -13,10 +13,12 @@
 // Borrows the object. Thread contract: none of its own.
 #pragma once
 
+#include <cstddef>
 #include <cstdint>
 #include <nlohmann/json.hpp>
 #include <optional>
 #include <set>
+#include <span>
 #include <string>
 #include <string_view>
 #include <tl/expected.hpp>
@@ -54,6 +56,9 @@ class JsonFields {
   std::int64_t integer(std::string_view name, std::int64_t otherwise, IntegerRange range);
   double number(std::string_view name, double otherwise, NumberRange range);
   bool boolean(std::string_view name, bool otherwise);
+  /// One of `names`, as its place in them.
+  std::size_t choice(std::string_view name, std::size_t otherwise,
+                     std::span<const std::string_view> names);
 
   /// The value as it stands; none if the field is absent or null.
   const nlohmann::json* value(std::string_view name);

@@ -24,6 +24,10 @@ constexpr std::string_view kPromptForms =
 /// Below it, logits divided by the temperature could overflow; 0 itself is greedy.
 constexpr double kTemperatureLowest = 1e-6;
 
+/// Seconds: the clock's resolution here, and a day.
+constexpr double kTimeoutLowest = 0.001;
+constexpr double kTimeoutHighest = 86400;
+
 std::string prompt_name(std::size_t index, bool in_array) {
   return in_array ? "'prompt[" + std::to_string(index) + "]'" : "'prompt'";
 }
@@ -175,6 +179,37 @@ void read_user(JsonFields& fields) {
   fields.fail(bad_field("user", "'user' must be a string, got " + describe(*value)));
 }
 
+void read_session(JsonFields& fields, CompletionRequest& request) {
+  const auto session = fields.integer("session", 0, {0, static_cast<std::int64_t>(kSessionIdMax)});
+  if (fields.failed() || fields.value("session") == nullptr) return;
+  if (request.prompts.size() > 1) {
+    return fields.fail(bad_field("session", "'session' is accepted with one prompt: 'prompt' has " +
+                                                std::to_string(request.prompts.size())));
+  }
+  if (request.prefix_cache == PrefixCacheUse::disable) {
+    return fields.fail(
+        bad_field("session", "'session' needs the prefix cache, which 'prefix_cache' disables"));
+  }
+  request.session = SessionId(static_cast<std::uint64_t>(session));
+}
+
+/// Forge's own fields.
+void read_scheduling(JsonFields& fields, CompletionRequest& request) {
+  // In the order of the enumerators.
+  constexpr std::string_view kPriorities[] = {"low", "normal", "high"};
+  constexpr std::string_view kUses[] = {"auto", "force", "disable"};
+  request.priority = static_cast<Priority>(fields.choice("priority", 1, kPriorities));
+  request.prefix_cache = static_cast<PrefixCacheUse>(fields.choice("prefix_cache", 0, kUses));
+  read_session(fields, request);
+  const double timeout = fields.number("timeout_s", 0, {kTimeoutLowest, kTimeoutHighest});
+  if (timeout > 0) {
+    request.time_limit =
+        std::chrono::milliseconds(static_cast<std::int64_t>(std::ceil(timeout * 1000)));
+  }
+  request.deadline_steps = static_cast<std::uint64_t>(
+      fields.integer("deadline_steps", 0, {0, std::numeric_limits<std::int64_t>::max()}));
+}
+
 void read_unsupported(JsonFields& fields) {
   fields.only("n", 1);
   fields.only("best_of", 1);
@@ -202,6 +237,7 @@ tl::expected<CompletionRequest, ApiError> parse_completion_request(std::string_v
   read_stop(fields, request);
   read_stream(fields, request);
   read_user(fields);
+  read_scheduling(fields, request);
   read_unsupported(fields);
   if (auto error = fields.finish()) return tl::unexpected(std::move(*error));
   return request;

@@ -15,7 +15,8 @@ std::string text_of(const Json& json) {
 Json usage_json(Usage usage) {
   return {{"prompt_tokens", usage.prompt_tokens},
           {"completion_tokens", usage.completion_tokens},
-          {"total_tokens", usage.prompt_tokens + usage.completion_tokens}};
+          {"total_tokens", usage.prompt_tokens + usage.completion_tokens},
+          {"prompt_tokens_details", {{"cached_tokens", usage.cached_tokens}}}};
 }
 
 Json choice_json(std::size_t index, std::string_view text, FinishReason finish) {
@@ -46,6 +47,8 @@ std::optional<std::string_view> finish_reason_name(FinishReason reason) {
     case FinishReason::eos:
     case FinishReason::stop:
       return "stop";
+    case FinishReason::deadline:
+      return "deadline";
     case FinishReason::none:
     case FinishReason::cancelled:
     case FinishReason::error:

@@ -2,28 +2,43 @@
 
 #include <array>
 #include <boost/beast/core/string.hpp>
+#include <charconv>
 #include <nlohmann/json.hpp>
 #include <string_view>
+
+#include "json_fields.h"
 
 namespace forge {
 namespace {
 
-constexpr std::string_view kModelsPath = "/v1/models";
-constexpr std::string_view kModelPrefix = "/v1/models/";
-
-enum class Endpoint { health, models, model, generate, completions };
+enum class Endpoint {
+  health,
+  models,
+  model,
+  generate,
+  completions,
+  cache_stats,
+  cache_clear,
+  session,
+};
+enum class Method { get, post, del };
 
 struct Route {
   std::string_view path;
   Endpoint endpoint;
-  bool is_post;
+  Method method;
+  bool takes_id = false;  // what follows the path
 };
 
 constexpr std::array kRoutes = {
-    Route{"/healthz", Endpoint::health, false},
-    Route{kModelsPath, Endpoint::models, false},
-    Route{"/generate", Endpoint::generate, true},
-    Route{"/v1/completions", Endpoint::completions, true},
+    Route{"/healthz", Endpoint::health, Method::get},
+    Route{"/v1/models", Endpoint::models, Method::get},
+    Route{"/v1/models/", Endpoint::model, Method::get, true},
+    Route{"/generate", Endpoint::generate, Method::post},
+    Route{"/v1/completions", Endpoint::completions, Method::post},
+    Route{"/forge/v1/cache/stats", Endpoint::cache_stats, Method::get},
+    Route{"/forge/v1/cache/clear", Endpoint::cache_clear, Method::post},
+    Route{"/forge/v1/sessions/", Endpoint::session, Method::del, true},
 };
 
 std::string_view view(boost::beast::string_view text) { return {text.data(), text.size()}; }
@@ -39,26 +54,51 @@ std::string_view path_of(const HttpHeader& header) {
   return target.substr(0, target.find('?'));
 }
 
-std::optional<Route> find_route(std::string_view path) {
+const Route* find_route(std::string_view path) {
   for (const Route& route : kRoutes) {
-    if (route.path == path) return route;
+    if (route.takes_id ? path.starts_with(route.path) : path == route.path) return &route;
   }
-  if (path.starts_with(kModelPrefix)) return Route{path, Endpoint::model, false};
-  return std::nullopt;
+  return nullptr;
+}
+
+std::string_view name_of(Method method) {
+  switch (method) {
+    case Method::get:
+      return "GET";
+    case Method::post:
+      return "POST";
+    case Method::del:
+      return "DELETE";
+  }
+  return "";
+}
+
+bool takes(const Route& route, http::verb verb) {
+  switch (route.method) {
+    case Method::get:
+      return verb == http::verb::get || verb == http::verb::head;
+    case Method::post:
+      return verb == http::verb::post;
+    case Method::del:
+      return verb == http::verb::delete_;
+  }
+  return false;
 }
 
 Reply unknown_path(std::string_view path) {
   std::string message = "unknown path '" + std::string(path) + "': there are";
   for (const Route& route : kRoutes) {
-    message += std::string(route.is_post ? " POST " : " GET ") + std::string(route.path);
+    message += " " + std::string(name_of(route.method)) + " " + std::string(route.path) +
+               (route.takes_id ? "ID" : "");
   }
   return reply_of(request_error(404, message, "not_found"));
 }
 
 Reply wrong_method(const HttpHeader& header, const Route& route) {
-  const std::string allowed = route.is_post ? "POST" : "GET, HEAD";
+  const std::string allowed =
+      route.method == Method::get ? "GET, HEAD" : std::string(name_of(route.method));
   Reply reply = reply_of(request_error(405,
-                                       "'" + std::string(route.path) + "' does not take " +
+                                       "'" + std::string(path_of(header)) + "' does not take " +
                                            std::string(view(header.method_string())) +
                                            ": accepted are " + allowed,
                                        "method_not_allowed"));
@@ -87,6 +127,18 @@ std::optional<Reply> refuse_body_kind(const HttpHeader& header) {
                                 "unsupported_media_type"));
 }
 
+std::string_view name_of(PrefixCacheKind kind) {
+  switch (kind) {
+    case PrefixCacheKind::none:
+      return "none";
+    case PrefixCacheKind::radix:
+      return "radix";
+    case PrefixCacheKind::hash:
+      return "hash";
+  }
+  return "";
+}
+
 Reply health(const ServerState& state) {
   const EngineStatus status = state.loop.status();
   const bool stalled = status.waiting + status.running > 0 &&
@@ -103,8 +155,28 @@ Reply health(const ServerState& state) {
   return {.status = stalled ? 503U : 200U, .body = body.dump()};
 }
 
-Reply model_entry(std::string_view path, const ModelCard& model) {
-  const std::string_view id = path.substr(kModelPrefix.size());
+Reply cache_stats(const ServerState& state) {
+  const EngineStatus status = state.loop.status();
+  const PrefixCacheStatistics& cache = status.prefix_cache;
+  const nlohmann::ordered_json body = {{"prefix_cache", name_of(state.loop.config().prefix_cache)},
+                                       {"queries", cache.queries},
+                                       {"hits", cache.hits},
+                                       {"query_tokens", cache.query_tokens},
+                                       {"hit_tokens", cache.hit_tokens},
+                                       {"recovered_tokens", cache.recovered_tokens},
+                                       {"evictions", cache.evictions},
+                                       {"sessions", status.sessions},
+                                       {"cached_blocks", status.cached_blocks},
+                                       {"free_blocks", status.free_blocks},
+                                       {"total_blocks", status.total_blocks},
+                                       {"swaps", status.swaps},
+                                       {"swapped_sequences", status.swapped},
+                                       {"free_host_blocks", status.free_host_blocks},
+                                       {"total_host_blocks", status.total_host_blocks}};
+  return {.body = body.dump()};
+}
+
+Reply model_entry(std::string_view id, const ModelCard& model) {
   if (id == model.id) return {.body = model_json(model)};
   return reply_of(ApiError{.status = 404,
                            .message = "the model '" + std::string(id) +
@@ -113,7 +185,28 @@ Reply model_entry(std::string_view path, const ModelCard& model) {
                            .code = "model_not_found"});
 }
 
-std::variant<Reply, Job> job(tl::expected<CompletionRequest, ApiError> parsed, Job::Shape shape) {
+Answer session_release(std::string_view id) {
+  std::uint64_t value = 0;
+  const auto [end, error] = std::from_chars(id.data(), id.data() + id.size(), value);
+  if (error == std::errc() && end == id.data() + id.size() && value <= kSessionIdMax) {
+    return SessionRelease{SessionId(value)};
+  }
+  return reply_of(request_error(400, "'" + std::string(id) +
+                                         "' is not the id of a session: accepted are integers "
+                                         "from 0 to " +
+                                         std::to_string(kSessionIdMax)));
+}
+
+/// Takes no fields.
+Answer cache_clear(const std::string& body) {
+  if (body.empty()) return CacheClear{};
+  const auto object = parse_json_object(body);
+  if (!object) return reply_of(object.error());
+  if (const auto error = JsonFields(*object).finish()) return reply_of(*error);
+  return CacheClear{};
+}
+
+Answer job(tl::expected<CompletionRequest, ApiError> parsed, Job::Shape shape) {
   if (!parsed) return reply_of(parsed.error());
   return Job{std::move(*parsed), shape};
 }
@@ -137,34 +230,53 @@ Reply reply_of(const LoopError& error) {
   return reply_of(request_error(400, message));
 }
 
-std::optional<Reply> refuse_header(const HttpHeader& header) {
-  const std::string_view path = path_of(header);
-  const auto route = find_route(path);
-  if (!route) return unknown_path(path);
-  const http::verb method = header.method();
-  const bool taken = route->is_post ? method == http::verb::post
-                                    : method == http::verb::get || method == http::verb::head;
-  if (!taken) return wrong_method(header, *route);
-  return route->is_post ? refuse_body_kind(header) : std::nullopt;
+Reply session_released(SessionId session, bool known) {
+  const std::string id = std::to_string(session.value);
+  if (!known) {
+    return reply_of(request_error(
+        404,
+        "there is no session " + id + ": nothing is kept for it and no request of it is running",
+        "session_not_found"));
+  }
+  const nlohmann::ordered_json body = {
+      {"id", session.value}, {"object", "session"}, {"deleted", true}};
+  return {.body = body.dump()};
 }
 
-std::variant<Reply, Job> route(const HttpRequest& request, const ServerState& state) {
+Reply cache_cleared() { return {.body = R"({"cleared":true})"}; }
+
+std::optional<Reply> refuse_header(const HttpHeader& header) {
+  const std::string_view path = path_of(header);
+  const Route* route = find_route(path);
+  if (route == nullptr) return unknown_path(path);
+  if (!takes(*route, header.method())) return wrong_method(header, *route);
+  return route->method == Method::post ? refuse_body_kind(header) : std::nullopt;
+}
+
+Answer route(const HttpRequest& request, const ServerState& state) {
   if (auto refusal = refuse_header(request)) return std::move(*refusal);
   const std::string_view path = path_of(request);
-  const Endpoint endpoint = find_route(path)->endpoint;
-  switch (endpoint) {
+  const Route& found = *find_route(path);
+  const std::string_view id = path.substr(found.path.size());
+  switch (found.endpoint) {
     case Endpoint::health:
       return health(state);
     case Endpoint::models:
       return Reply{.body = models_json(state.model)};
     case Endpoint::model:
-      return model_entry(path, state.model);
+      return model_entry(id, state.model);
+    case Endpoint::cache_stats:
+      return cache_stats(state);
+    case Endpoint::cache_clear:
+      return cache_clear(request.body());
+    case Endpoint::session:
+      return session_release(id);
     case Endpoint::generate:
     case Endpoint::completions:
       break;
   }
   if (state.shutting_down) return reply_of(LoopError(ShuttingDown{}));
-  if (endpoint == Endpoint::generate) {
+  if (found.endpoint == Endpoint::generate) {
     return job(parse_generate_request(request.body(), state.model), Job::Shape::generate);
   }
   return job(parse_completion_request(request.body(), state.model), Job::Shape::completion);

@@ -33,17 +33,28 @@ Reply reply_of(const ApiError& error);
 /// 503 for what may succeed later, 400 for a request that never will.
 Reply reply_of(const LoopError& error);
 
-/// What can only be answered by the engine.
+/// Text to be generated.
 struct Job {
   enum class Shape { generate, completion };
   CompletionRequest request;
   Shape shape = Shape::completion;
 };
 
+struct SessionRelease {
+  SessionId session;
+};
+struct CacheClear {};
+
+/// A reply, or what can only be answered by the engine.
+using Answer = std::variant<Reply, Job, SessionRelease, CacheClear>;
+
 /// The answer to a request that its header alone condemns: unknown path, wrong method, a body
 /// of a kind that is not read.
 std::optional<Reply> refuse_header(const HttpHeader& header);
 
-std::variant<Reply, Job> route(const HttpRequest& request, const ServerState& state);
+Answer route(const HttpRequest& request, const ServerState& state);
+
+Reply session_released(SessionId session, bool known);
+Reply cache_cleared();
 
 }  // namespace forge

@@ -5,6 +5,7 @@
 #include <ctime>
 #include <utility>
 
+#include "engine_calls.h"
 #include "session.h"
 
 namespace forge {
@@ -35,23 +36,30 @@ std::optional<ApiError> failure(const TokenEvent& token) {
 class Progress {
  public:
   explicit Progress(const CompletionRequest& request) : choices_(request.prompts.size()) {
-    for (const auto& prompt : request.prompts) usage_.prompt_tokens += prompt.size();
+    for (const auto& prompt : request.prompts) prompt_tokens_ += prompt.size();
   }
 
   void add(const Generation::Event& event) {
     Choice& choice = choices_[event.index];
     choice.text += event.token.text;
-    usage_.completion_tokens += event.token.completion_tokens - choice.completion_tokens;
     choice.completion_tokens = event.token.completion_tokens;
+    choice.cached_tokens = event.token.cached_tokens;
     choice.finish = event.token.finish;
   }
 
   const std::vector<Choice>& choices() const { return choices_; }
-  Usage usage() const { return usage_; }
+  Usage usage() const {
+    Usage usage{.prompt_tokens = prompt_tokens_};
+    for (const Choice& choice : choices_) {
+      usage.cached_tokens += choice.cached_tokens;
+      usage.completion_tokens += choice.completion_tokens;
+    }
+    return usage;
+  }
 
  private:
   std::vector<Choice> choices_;
-  Usage usage_;
+  std::uint64_t prompt_tokens_ = 0;
 };
 
 }  // namespace
@@ -64,8 +72,16 @@ AnswerHead Session::new_head() {
 
 asio::awaitable<bool> Session::answer(const HttpRequest& request) {
   const Framing framing = framing_of(request, request.keep_alive());
-  std::variant<Reply, Job> what = route(request, *state_);
-  if (auto* job = std::get_if<Job>(&what)) co_return co_await generate(*job, framing);
+  const Answer what = route(request, *state_);
+  if (const auto* job = std::get_if<Job>(&what)) co_return co_await generate(*job, framing);
+  if (const auto* release = std::get_if<SessionRelease>(&what)) {
+    const bool known = co_await release_session(state_->loop, release->session);
+    co_return co_await send(session_released(release->session, known), framing);
+  }
+  if (std::holds_alternative<CacheClear>(what)) {
+    co_await clear_prefix_cache(state_->loop);
+    co_return co_await send(cache_cleared(), framing);
+  }
   co_return co_await send(std::get<Reply>(what), framing);
 }
 
@@ -76,7 +92,8 @@ asio::awaitable<bool> Session::send(const Reply& reply, Framing framing) {
 }
 
 asio::awaitable<bool> Session::generate(const Job& job, Framing framing) {
-  auto generation = Generation::start(state_->loop, socket_.get_executor(), job.request);
+  auto generation = Generation::start(state_->loop, socket_.get_executor(), job.request,
+                                      state_->options.request_timeout);
   if (!generation) co_return co_await send(reply_of(generation.error()), framing);
   auto answer = job.request.stream ? answer_stream(job, **generation, framing)
                                    : answer_whole(job, **generation, framing);

@@ -74,10 +74,15 @@ TEST(HttpModel, a_text_depends_on_its_request_alone) {
   std::vector<std::string> expected;
   for (const json& body : requests()) expected.push_back(texts(alone, {body}).front());
 
-  // So little memory that sequences are preempted, and drafts besides.
-  const TestServerOptions options{
-      .scheduler = {.num_blocks = 48, .block_size = 4, .max_batch_size = 8}};
-  GatedExecutor cramped({.num_blocks = 48, .block_size = 4, .drafts = 3});
+  // So little memory that sequences are preempted, by swap while the host has room; drafts besides.
+  const TestServerOptions options{.scheduler = {.num_blocks = 24,
+                                                .block_size = 4,
+                                                .num_host_blocks = 12,
+                                                .max_batch_size = 8,
+                                                .prefill_chunk_size = 5,
+                                                .preemption = PreemptionPolicy::swap}};
+  GatedExecutor cramped(
+      {.num_blocks = 24, .block_size = 4, .num_host_blocks = 12, .drafts = 3, .check_kv = true});
   RunningServer crowded(cramped, options);
   const auto open_when_all_are_queued = [&] {
     // No step ends before the gate opens, so all that has been submitted counts as waiting.
@@ -85,7 +90,9 @@ TEST(HttpModel, a_text_depends_on_its_request_alone) {
     cramped.open();
   };
   EXPECT_EQ(texts(crowded, requests(), open_when_all_are_queued), expected);
-  EXPECT_GT(crowded.loop().status().preemptions, 0U);
+  EXPECT_GT(crowded.loop().status().swaps, 0U);
+  EXPECT_GT(crowded.loop().status().preemptions, crowded.loop().status().swaps);
+  EXPECT_GT(crowded.loop().status().prefix_cache.hits, 0U);
   EXPECT_TRUE(crowded.eventually_idle());
 }
 

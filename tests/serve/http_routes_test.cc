@@ -80,17 +80,19 @@ TEST(HttpRoutes, a_completion_has_openai_shape) {
   json answer = client.post("/v1/completions", completion("Hello", 7)).json();
   EXPECT_GT(answer["created"].get<std::int64_t>(), 1'700'000'000);
   answer.erase("created");
-  EXPECT_EQ(
-      answer,
-      json({{"id", "cmpl-1"},
-            {"object", "text_completion"},
-            {"model", "fake"},
-            {"choices",
-             {{{"index", 0},
-               {"text", expected_text("Hello", 7)},
-               {"logprobs", nullptr},
-               {"finish_reason", "length"}}}},
-            {"usage", {{"prompt_tokens", 5}, {"completion_tokens", 7}, {"total_tokens", 12}}}}));
+  EXPECT_EQ(answer, json({{"id", "cmpl-1"},
+                          {"object", "text_completion"},
+                          {"model", "fake"},
+                          {"choices",
+                           {{{"index", 0},
+                             {"text", expected_text("Hello", 7)},
+                             {"logprobs", nullptr},
+                             {"finish_reason", "length"}}}},
+                          {"usage",
+                           {{"prompt_tokens", 5},
+                            {"completion_tokens", 7},
+                            {"total_tokens", 12},
+                            {"prompt_tokens_details", {{"cached_tokens", 0}}}}}}));
   EXPECT_EQ(client.post("/v1/completions", completion("Hello", 7)).json()["id"], "cmpl-2");
 }
 
@@ -104,8 +106,10 @@ TEST(HttpRoutes, several_prompts_are_several_choices_each_as_if_alone) {
   EXPECT_EQ(answer["choices"][0]["text"], expected_text("one", 6));
   EXPECT_EQ(answer["choices"][1]["text"], expected_text("two", 6));
   EXPECT_EQ(answer["choices"][2]["text"], expected_text("three", 6));
-  EXPECT_EQ(answer["usage"],
-            json({{"prompt_tokens", 11}, {"completion_tokens", 18}, {"total_tokens", 29}}));
+  EXPECT_EQ(answer["usage"], json({{"prompt_tokens", 11},
+                                   {"completion_tokens", 18},
+                                   {"total_tokens", 29},
+                                   {"prompt_tokens_details", {{"cached_tokens", 0}}}}));
 }
 
 TEST(HttpRoutes, several_prompts_that_the_queue_cannot_take_are_refused_together) {

@@ -61,8 +61,10 @@ TEST(HttpStream, usage_comes_last_when_asked_for) {
   EXPECT_TRUE(json::parse(events[0]).contains("usage"));
   const json usage = json::parse(events[2]);
   EXPECT_EQ(usage["choices"], json::array());
-  EXPECT_EQ(usage["usage"],
-            json({{"prompt_tokens", 5}, {"completion_tokens", 2}, {"total_tokens", 7}}));
+  EXPECT_EQ(usage["usage"], json({{"prompt_tokens", 5},
+                                  {"completion_tokens", 2},
+                                  {"total_tokens", 7},
+                                  {"prompt_tokens_details", {{"cached_tokens", 0}}}}));
   EXPECT_EQ(events[3], "[DONE]");
 }
 

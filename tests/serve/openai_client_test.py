@@ -183,6 +183,49 @@ class OpenAiClient(unittest.TestCase):
             together = list(pool.map(lambda request: self.text(**request), requests))
         self.assertEqual(together, alone)
 
+    def test_usage_tells_how_much_of_the_prompt_was_cached(self):
+        prompt = "A prompt of more than sixteen tokens, which nobody has sent before."
+        self.assertEqual(self.complete(prompt).usage.prompt_tokens_details.cached_tokens, 0)
+        self.assertEqual(self.complete(prompt).usage.prompt_tokens_details.cached_tokens, 64)
+        disabled = self.complete(prompt, extra_body={"prefix_cache": "disable"})
+        self.assertEqual(disabled.usage.prompt_tokens_details.cached_tokens, 0)
+
+    def test_forges_own_fields_travel_in_the_extra_body(self):
+        import openai
+
+        text = self.text("Hello")
+        for field in ({"priority": "high"}, {"prefix_cache": "force"}, {"timeout_s": 30}):
+            self.assertEqual(self.text("Hello", extra_body=field), text)
+        with self.assertRaises(openai.BadRequestError) as caught:
+            self.complete("Hello", extra_body={"priority": "urgent"})
+        self.assertEqual(caught.exception.param, "priority")
+
+    def test_a_request_out_of_steps_keeps_what_it_has(self):
+        answer = self.complete("Hello", temperature=1, extra_body={"deadline_steps": 3})
+        self.assertEqual(answer.choices[0].finish_reason, "deadline")
+        self.assertEqual(answer.usage.completion_tokens, 3)
+
+    def test_the_turns_of_a_session_find_their_past(self):
+        import openai
+
+        client = self.client.with_options(base_url=self.server.url + "/forge/v1")
+        prompt = "The first turn of a conversation."
+        for turn in range(3):
+            answer = self.complete(prompt, temperature=1, extra_body={"session": 11})
+            cached = answer.usage.prompt_tokens_details.cached_tokens
+            if turn > 0:
+                self.assertGreater(cached, past - 16, "all full blocks of the turn before")
+            past = answer.usage.prompt_tokens
+            prompt += answer.choices[0].text + " And the next turn."
+        self.assertTrue(client.delete("/sessions/11", cast_to=object)["deleted"])
+        with self.assertRaises(openai.NotFoundError):
+            client.delete("/sessions/11", cast_to=object)
+        statistics = client.get("/cache/stats", cast_to=object)
+        self.assertEqual(statistics["sessions"], 0)
+        self.assertGreaterEqual(statistics["hits"], 2)
+        self.assertTrue(client.post("/cache/clear", cast_to=object)["cleared"])
+        self.assertEqual(client.get("/cache/stats", cast_to=object)["cached_blocks"], 0)
+
     def test_a_stream_that_is_closed_early_frees_its_place(self):
         for _ in range(3):
             with self.complete("Hello", max_tokens=4000, temperature=1, stream=True) as stream:
@@ -191,6 +234,15 @@ class OpenAiClient(unittest.TestCase):
 
 
 class Process(unittest.TestCase):
+    def test_a_server_may_limit_the_time_of_every_request(self):
+        server = Server("--model-layers", "64", "--request-timeout-s", "0.001")
+        with server.client(max_retries=0) as client:
+            answer = client.completions.create(
+                model=MODEL, prompt="Hello", max_tokens=8000, temperature=0
+            )
+        self.assertEqual(answer.choices[0].finish_reason, "deadline")
+        self.assertEqual(server.stop(), 0)
+
     def test_signals_end_an_idle_server_with_status_zero(self):
         for number in (signal.SIGTERM, signal.SIGINT):
             self.assertEqual(Server().stop(number), 0)
@@ -210,7 +262,13 @@ class Process(unittest.TestCase):
 
     def test_speculation_changes_nothing_but_the_speed(self):
         texts = []
-        for flags in ((), ("--speculative", "4"), ("--num-blocks", "16", "--max-batch-size", "2")):
+        swapping = ("--preemption", "swap", "--num-host-blocks", "16")
+        for flags in (
+            (),
+            ("--speculative", "4"),
+            ("--num-blocks", "16", "--max-batch-size", "2"),
+            ("--num-blocks", "10", "--prefill-chunk-size", "2", *swapping),
+        ):
             server = Server(*flags)
             with server.client(max_retries=0) as client:
                 answer = client.completions.create(
@@ -218,7 +276,7 @@ class Process(unittest.TestCase):
                 )
                 texts.append([choice.text for choice in answer.choices])
             self.assertEqual(server.stop(), 0)
-        self.assertEqual(texts[1:], [texts[0]] * 2)
+        self.assertEqual(texts[1:], [texts[0]] * 3)
 
 
 if __name__ == "__main__":

@@ -30,6 +30,12 @@ inline void check_parsed(const tl::expected<CompletionRequest, ApiError>& parsed
   FORGE_CHECK(parsed->stop.size() <= 4);
   for (const auto& stop : parsed->stop) FORGE_CHECK(!stop.empty());
   FORGE_CHECK(parsed->stream || !parsed->include_usage);
+  FORGE_CHECK(parsed->priority <= Priority::high);
+  FORGE_CHECK(parsed->prefix_cache <= PrefixCacheUse::disable);
+  FORGE_CHECK(!parsed->session ||
+              (parsed->session->value <= kSessionIdMax && parsed->prompts.size() == 1 &&
+               parsed->prefix_cache != PrefixCacheUse::disable));
+  FORGE_CHECK(!parsed->time_limit || parsed->time_limit->count() > 0);
 }
 
 /// Aborts if a parser breaks its promises. Returns: how many of the two took `body`.

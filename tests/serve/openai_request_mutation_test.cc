@@ -42,6 +42,8 @@ TEST(OpenAiRequest, damaged_bodies_are_answered_every_one) {
       R"({"model": "m", "prompt": "hi", "max_tokens": 3, "temperature": 0.5, "seed": 7})",
       R"({"model": "m", "prompt": [[1, 2], "x"], "stop": ["a", "b"], "logit_bias": {}})",
       R"({"model": "m", "prompt": [5, 6], "stream": true, "stream_options": {"include_usage": true}})",
+      R"({"model": "m", "prompt": "hi", "priority": "low", "session": 4, "timeout_s": 0.5})",
+      R"({"model": "m", "prompt": "hi", "prefix_cache": "force", "deadline_steps": 12})",
       R"({"prompt": "h\u00e9", "max_tokens": 32})",
   };
   std::mt19937 random(20'260'101);  // NOLINT: the same bodies every time

@@ -51,9 +51,27 @@ TEST(OpenAiRequest, defaults_are_those_of_openai_and_seed_zero) {
 
 TEST(OpenAiRequest, null_stands_for_the_default) {
   json nulls;
-  for (const char* name : {"max_tokens", "temperature", "seed", "stop", "stream", "stream_options",
-                           "user", "n", "best_of", "top_p", "echo", "logprobs", "suffix",
-                           "logit_bias", "frequency_penalty", "presence_penalty"}) {
+  for (const char* name : {"max_tokens",
+                           "temperature",
+                           "seed",
+                           "stop",
+                           "stream",
+                           "stream_options",
+                           "user",
+                           "priority",
+                           "prefix_cache",
+                           "session",
+                           "timeout_s",
+                           "deadline_steps",
+                           "n",
+                           "best_of",
+                           "top_p",
+                           "echo",
+                           "logprobs",
+                           "suffix",
+                           "logit_bias",
+                           "frequency_penalty",
+                           "presence_penalty"}) {
     nulls[name] = nullptr;
   }
   EXPECT_EQ(parse(nulls), parse({}));
@@ -72,6 +90,34 @@ TEST(OpenAiRequest, every_honoured_field_is_read) {
   EXPECT_EQ(request.stop, (std::vector<std::string>{"a", "bc"}));
   EXPECT_TRUE(request.stream);
   EXPECT_TRUE(request.include_usage);
+}
+
+TEST(OpenAiRequest, forges_own_fields_are_read) {
+  const CompletionRequest request = parse({{"priority", "high"},
+                                           {"prefix_cache", "force"},
+                                           {"session", 7},
+                                           {"timeout_s", 1.5},
+                                           {"deadline_steps", 100}});
+  EXPECT_EQ(request.priority, Priority::high);
+  EXPECT_EQ(request.prefix_cache, PrefixCacheUse::force);
+  EXPECT_EQ(request.session, SessionId(7));
+  EXPECT_EQ(request.time_limit, std::chrono::milliseconds(1500));
+  EXPECT_EQ(request.deadline_steps, 100U);
+  EXPECT_EQ(parse({{"priority", "low"}}).priority, Priority::low);
+  EXPECT_EQ(parse({{"prefix_cache", "disable"}}).prefix_cache, PrefixCacheUse::disable);
+  EXPECT_EQ(parse({{"session", INT64_MAX}}).session, SessionId(kSessionIdMax));
+  EXPECT_EQ(parse({{"session", 0}}).session, SessionId(0));
+  EXPECT_EQ(parse({{"timeout_s", 0.001}}).time_limit, std::chrono::milliseconds(1));
+}
+
+TEST(OpenAiRequest, a_session_has_one_prompt_and_uses_the_prefix_cache) {
+  EXPECT_EQ(parse({{"session", 7}, {"prompt", {"one"}}}).session, SessionId(7));
+  const ApiError several = refusal(body_with({{"session", 7}, {"prompt", {"one", "two"}}}).dump());
+  EXPECT_EQ(several.message, "'session' is accepted with one prompt: 'prompt' has 2");
+  EXPECT_EQ(several.param, "session");
+  const ApiError disabled =
+      refusal(body_with({{"session", 7}, {"prefix_cache", "disable"}}).dump());
+  EXPECT_EQ(disabled.message, "'session' needs the prefix cache, which 'prefix_cache' disables");
 }
 
 TEST(OpenAiRequest, neutral_values_of_unsupported_fields_change_nothing) {
@@ -184,6 +230,25 @@ INSTANTIATE_TEST_SUITE_P(
         BadField{"stream_options", "[]", "'stream_options' must be an object, got an array of 0"},
         BadField{"stream_options", "{}", "accepted only together with \"stream\": true"},
         BadField{"user", "[1, 2, 3]", "'user' must be a string, got an array of 3"}));
+
+INSTANTIATE_TEST_SUITE_P(
+    ForgeFields, BadFields,
+    ::testing::Values(
+        BadField{
+            "priority", "\"urgent\"",
+            "'priority' must be one of \"low\", \"normal\", \"high\", got the string \"urgent\""},
+        BadField{"priority", "2", "got the number 2"},
+        BadField{"prefix_cache", "true",
+                 "'prefix_cache' must be one of \"auto\", \"force\", \"disable\", got the boolean"},
+        BadField{"session", "-1", "'session' must be an integer from 0 to 9223372036854775807"},
+        BadField{"session", "9223372036854775808", "got the number 9223372036854775808"},
+        BadField{"session", "\"a\"", "got the string \"a\""},
+        BadField{"timeout_s", "0", "'timeout_s' must be a number from 0.001 to 86400, got"},
+        BadField{"timeout_s", "-1", "got the number -1"},
+        BadField{"timeout_s", "100000", "got the number 100000"},
+        BadField{"timeout_s", "\"1\"", "got the string \"1\""},
+        BadField{"deadline_steps", "-1", "'deadline_steps' must be an integer from 0 to"},
+        BadField{"deadline_steps", "1.5", "got the number 1.5"}));
 
 INSTANTIATE_TEST_SUITE_P(
     Unsupported, BadFields,

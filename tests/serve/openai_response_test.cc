@@ -10,13 +10,16 @@ namespace {
 const AnswerHead kHead{.id = "cmpl-1", .created = 5, .model = "m"};
 
 TEST(OpenAiResponse, a_completion_has_choices_and_usage) {
-  const std::vector<Choice> choices = {{"ab", 2, FinishReason::length},
-                                       {"\"\n", 3, FinishReason::eos}};
-  EXPECT_EQ(completion_json(kHead, choices, {.prompt_tokens = 7, .completion_tokens = 5}),
+  const std::vector<Choice> choices = {
+      {.text = "ab", .completion_tokens = 2, .finish = FinishReason::length},
+      {.text = "\"\n", .completion_tokens = 3, .finish = FinishReason::eos}};
+  EXPECT_EQ(completion_json(kHead, choices,
+                            {.prompt_tokens = 7, .cached_tokens = 4, .completion_tokens = 5}),
             R"({"id":"cmpl-1","object":"text_completion","created":5,"model":"m","choices":[)"
             R"({"index":0,"text":"ab","logprobs":null,"finish_reason":"length"},)"
             R"({"index":1,"text":"\"\n","logprobs":null,"finish_reason":"stop"}],)"
-            R"("usage":{"prompt_tokens":7,"completion_tokens":5,"total_tokens":12}})");
+            R"("usage":{"prompt_tokens":7,"completion_tokens":5,"total_tokens":12,)"
+            R"("prompt_tokens_details":{"cached_tokens":4}}})");
 }
 
 TEST(OpenAiResponse, a_chunk_has_one_choice_that_is_finished_only_in_the_last) {
@@ -28,10 +31,15 @@ TEST(OpenAiResponse, a_chunk_has_one_choice_that_is_finished_only_in_the_last) {
             R"({"index":0,"text":"","logprobs":null,"finish_reason":"stop"}],"usage":null})");
 }
 
+TEST(OpenAiResponse, a_request_out_of_time_says_so) {
+  EXPECT_EQ(finish_reason_name(FinishReason::deadline), "deadline");
+}
+
 TEST(OpenAiResponse, the_usage_chunk_has_no_choice) {
   EXPECT_EQ(usage_chunk_json(kHead, {.prompt_tokens = 1, .completion_tokens = 2}),
             R"({"id":"cmpl-1","object":"text_completion","created":5,"model":"m","choices":[],)"
-            R"("usage":{"prompt_tokens":1,"completion_tokens":2,"total_tokens":3}})");
+            R"("usage":{"prompt_tokens":1,"completion_tokens":2,"total_tokens":3,)"
+            R"("prompt_tokens_details":{"cached_tokens":0}}})");
 }
 
 TEST(OpenAiResponse, models_are_a_list_of_one) {

@@ -4,6 +4,9 @@
 //   GET  /v1/models         the one model; /v1/models/ID its entry
 //   POST /generate          {"prompt", "max_tokens"} -> {"text", ...}
 //   POST /v1/completions    OpenAI's form; "stream": true sends Server-Sent Events
+//   GET  /forge/v1/cache/stats    what the prefix cache and the host memory have done and hold
+//   POST /forge/v1/cache/clear    forgets all cached prefixes, those of sessions too
+//   DELETE /forge/v1/sessions/ID  gives up the KV of a session; 404 if there is no such session
 //
 // One thread runs the io_context, and all that the server does happens there; tokens come
 // from the engine's loop thread and are posted to it. One coroutine serves a connection,
@@ -26,6 +29,7 @@
 #include <cstdint>
 #include <functional>
 #include <memory>
+#include <optional>
 #include <string>
 #include <tl/expected.hpp>
 
@@ -40,6 +44,8 @@ struct HttpOptions {
   std::uint32_t header_limit_bytes = 16U << 10;             ///< beyond it: 431
   /// From the first byte of a request to its last; beyond it: 408.
   std::chrono::milliseconds read_timeout{30'000};
+  /// For every request that is run, from its arrival on; a request may ask for less (timeout_s).
+  std::optional<std::chrono::milliseconds> request_timeout;
   /// A connection without a request is closed after it.
   std::chrono::milliseconds idle_timeout{60'000};
   /// A client that does not take what is written to it is dropped after it.
@@ -51,7 +57,7 @@ struct HttpOptions {
   std::size_t stream_backlog_tokens = 4096;
   /// Connections served at a time; further ones wait in the system's queue.
   std::size_t connections_max = 512;
-  /// /healthz fails when work is waiting and so many steps in a row yielded no token.
+  /// /healthz fails when work is waiting and so many steps in a row failed.
   std::uint64_t health_stall_steps = 100;
 };
 

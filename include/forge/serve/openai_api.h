@@ -11,6 +11,25 @@
 //             stream_options.include_obfuscation false
 //   refused   everything else; unknown fields and fields that are given twice, too
 //
+// Forge's own fields, which OpenAI's client sends by `extra_body`:
+//
+//   priority        "low", "normal" (default) or "high": whose turn it is when requests wait
+//   prefix_cache    "auto" (default), "force" (an error if the server has none) or "disable"
+//   session         an integer from 0 to 2^63 - 1: a conversation, whose KV stays for its next turn
+//                   until DELETE /forge/v1/sessions/ID or for --session-idle-steps; one prompt only
+//   timeout_s       seconds, 0.001 to 86400, after which the request ends with what it has; the
+//   server
+//                   may have a limit of its own, and the shorter one counts
+//   deadline_steps  the same in steps of the engine; 0, the default, is no limit
+//
+// A request that is out of time is answered like any other, with the text so far, which may be
+// empty, and the finish_reason "deadline". OpenAI knows no such reason: "length" would say that the
+// caller's max_tokens was reached, "stop" that the model was done, and an error would throw away
+// text that the caller can use. Whoever sets no limit, on a server without one, never meets it.
+//
+// usage.prompt_tokens_details.cached_tokens is, as with OpenAI, how much of the prompt was not run
+// because its KV was there.
+//
 // null stands for the default, as in OpenAI's API. A request without a seed has seed 0: the answer
 // depends on the request alone.
 //
@@ -19,6 +38,7 @@
 // Source: OpenAI API reference, "Completions".
 #pragma once
 
+#include <chrono>
 #include <cstdint>
 #include <optional>
 #include <span>
@@ -41,6 +61,9 @@ struct ModelCard {
   std::int64_t created = 0;           ///< seconds since 1970
 };
 
+/// Ids of sessions are from 0 to this, which a signed 64-bit integer can hold.
+inline constexpr std::uint64_t kSessionIdMax = (std::uint64_t{1} << 63) - 1;
+
 /// The body of a POST, checked. prompts[i] becomes choice i; all share the other fields.
 struct CompletionRequest {
   std::vector<std::vector<TokenId>> prompts;  ///< at least one, none empty
@@ -49,6 +72,11 @@ struct CompletionRequest {
   std::vector<std::string> stop;
   bool stream = false;
   bool include_usage = false;
+  Priority priority = Priority::normal;
+  PrefixCacheUse prefix_cache = PrefixCacheUse::automatic;
+  std::optional<SessionId> session;  ///< only if there is one prompt
+  std::optional<std::chrono::milliseconds> time_limit;
+  std::uint64_t deadline_steps = 0;
 
   friend bool operator==(const CompletionRequest&, const CompletionRequest&) = default;
 };
@@ -62,11 +90,13 @@ tl::expected<CompletionRequest, ApiError> parse_generate_request(std::string_vie
 struct Choice {
   std::string text;
   std::uint32_t completion_tokens = 0;
+  std::uint32_t cached_tokens = 0;  ///< of its prompt
   FinishReason finish = FinishReason::none;
 };
 
 struct Usage {
   std::uint64_t prompt_tokens = 0;
+  std::uint64_t cached_tokens = 0;  ///< of the prompt tokens
   std::uint64_t completion_tokens = 0;
 };
 
@@ -77,7 +107,8 @@ struct AnswerHead {
   std::string model;
 };
 
-/// "stop" for eos and stop strings, "length" for max_tokens; nothing while it is not finished.
+/// "stop" for eos and stop strings, "length" for max_tokens, "deadline" for a request that is out
+/// of time; nothing while it is not finished.
 std::optional<std::string_view> finish_reason_name(FinishReason reason);
 
 std::string completion_json(const AnswerHead& head, std::span<const Choice> choices, Usage usage);

@@ -1,0 +1,18 @@
+// What the I/O thread asks the engine's loop thread to do, and waits for.
+//
+// Thread contract: the I/O thread.
+#pragma once
+
+#include <boost/asio/awaitable.hpp>
+
+#include "forge/engine/engine_loop.h"
+
+namespace forge {
+
+/// EngineLoop::release_session. Returns: was the session known?
+boost::asio::awaitable<bool> release_session(EngineLoop& loop, SessionId session);
+
+/// EngineLoop::clear_prefix_cache. Returns when it has happened.
+boost::asio::awaitable<void> clear_prefix_cache(EngineLoop& loop);
+
+}  // namespace forge
