@@ -10,37 +10,29 @@
 namespace forge {
 namespace {
 
-std::string fixed(double value, int digits) {
-  std::ostringstream out;
-  out << std::fixed << std::setprecision(digits) << value;
-  return out.str();
+std::string percent(std::uint64_t part, std::uint64_t whole) {
+  if (whole == 0) return "-";
+  return fixed(100.0 * static_cast<double>(part) / static_cast<double>(whole), 1) + "%";
 }
 
-std::string acceptance_of(const ModeResult& r) {
-  if (r.drafts_proposed == 0) return "-";
-  return fixed(100.0 * static_cast<double>(r.drafts_accepted) /
-                   static_cast<double>(r.drafts_proposed),
-               1) +
-         "%";
-}
-
-constexpr std::size_t kColumns = 10;
+constexpr std::size_t kColumns = 11;
 using Row = std::array<std::string, kColumns>;
-const Row kTitles{"mode",  "requests", "refused",   "prompt",         "generated",
+const Row kTitles{"mode",  "requests", "refused",   "prompt",         "cached",  "generated",
                   "tok/s", "steps",    "preempted", "ITL us p50/p95", "accepted"};
-constexpr std::array<int, kColumns> kWidths{11, 8, 7, 8, 9, 9, 8, 9, 15, 8};
+constexpr std::array<int, kColumns> kWidths{11, 8, 7, 8, 6, 9, 9, 8, 9, 15, 8};
 
 Row row_of(const ModeResult& r) {
   return {std::string(name(r.mode)) + (r.interrupted ? "*" : ""),
           std::to_string(r.finished),
           std::to_string(r.refused),
           std::to_string(r.prompt_tokens),
+          percent(r.prefix_cache.hit_tokens, r.prefix_cache.query_tokens),
           std::to_string(r.generated_tokens),
           fixed(r.tokens_per_second(), 0),
           std::to_string(r.steps),
           std::to_string(r.preemptions),
           fixed(r.itl_p50_us, 0) + "/" + fixed(r.itl_p95_us, 0),
-          acceptance_of(r)};
+          percent(r.drafts_accepted, r.drafts_proposed)};
 }
 
 void print(const Row& row, std::ostream& out) {
@@ -52,6 +44,21 @@ void print(const Row& row, std::ostream& out) {
 }
 
 }  // namespace
+
+std::string fixed(double value, int digits) {
+  std::ostringstream out;
+  out << std::fixed << std::setprecision(digits) << value;
+  return out.str();
+}
+
+nlohmann::json to_json(const PrefixCacheStatistics& s) {
+  return {{"queries", s.queries},
+          {"hits", s.hits},
+          {"query_tokens", s.query_tokens},
+          {"hit_tokens", s.hit_tokens},
+          {"recovered_tokens", s.recovered_tokens},
+          {"evictions", s.evictions}};
+}
 
 void print_table(std::span<const ModeResult> results, std::ostream& out) {
   print(kTitles, out);
@@ -101,6 +108,7 @@ nlohmann::json to_json(std::span<const ModeResult> results) {
                     {"virtual_seconds", r.virtual_seconds},
                     {"steps", r.steps},
                     {"preemptions", r.preemptions},
+                    {"prefix_cache", to_json(r.prefix_cache)},
                     {"itl_p50_us", r.itl_p50_us},
                     {"itl_p95_us", r.itl_p95_us},
                     {"drafts_proposed", r.drafts_proposed},

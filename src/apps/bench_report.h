@@ -17,6 +17,12 @@ void print_table(std::span<const ModeResult> results, std::ostream& out);
 /// runs agree. Interrupted runs are not compared.
 std::string first_disagreement(std::span<const ModeResult> results);
 
+/// The members of the statistics by name.
+nlohmann::json to_json(const PrefixCacheStatistics& statistics);
+
+/// `value` with so many digits behind the point.
+std::string fixed(double value, int digits);
+
 /// {"runs":[{"mode":"continuous","tokens_per_second":...,"digest":"..."}, ...]}
 nlohmann::json to_json(std::span<const ModeResult> results);
 

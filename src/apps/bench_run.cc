@@ -32,7 +32,8 @@ class Run {
       : run_(run),
         executor_(run.options.executor),
         trace_(make_trace(run)),
-        engine_(run.options.scheduler, executor_, trace_ ? &*trace_ : nullptr) {
+        engine_(run.options.scheduler, executor_, trace_ ? &*trace_ : nullptr),
+        arrivals_(run.workload, run.clock) {
     result_.mode = mode;
     result_.token_digests.resize(run.workload.size());
     outputs_.resize(run.workload.size());
@@ -40,10 +41,8 @@ class Run {
 
   ModeResult go() {
     const auto start = Clock::now();
-    while (next_ < run_.workload.size() || engine_.has_work()) {
-      if (!engine_.has_work()) {
-        now_us_ = std::max(now_us_, static_cast<double>(run_.workload[next_].arrival_us));
-      }
+    while (!arrivals_.done() || engine_.has_work()) {
+      if (!engine_.has_work()) arrivals_.wait();
       submit_arrivals();
       if (!engine_.has_work()) continue;
       step();
@@ -71,15 +70,14 @@ class Run {
   }
 
   void submit_arrivals() {
-    for (; next_ < run_.workload.size(); ++next_) {
-      const WorkloadItem& item = run_.workload[next_];
-      if (static_cast<double>(item.arrival_us) > now_us_) return;
-      const auto seq = engine_.submit(make_request(item, next_));
+    while (const auto index = arrivals_.take()) {
+      const WorkloadItem& item = run_.workload[*index];
+      const auto seq = engine_.submit(make_request(item, *index));
       if (!seq) {
         ++result_.refused;
         continue;
       }
-      index_of_.emplace(seq->value, next_);
+      index_of_.emplace(seq->value, *index);
       result_.prompt_tokens += item.prompt_tokens;
     }
   }
@@ -90,9 +88,7 @@ class Run {
     ++result_.steps;
     result_.preemptions += plan.preempted.size();
     if (!trace_) digest_.add(plan, result);
-    std::uint64_t tokens = 0;
-    for (const Slice& slice : plan.slices) tokens += slice.count;
-    now_us_ += run_.clock.step_us + run_.clock.token_us * static_cast<double>(tokens);
+    arrivals_.run(plan);
     for (const Finish& finish : plan.finished) retire(finish.seq);
     for (const SliceResult& slice : result.slices) take(slice.seq, result.tokens_of(slice), now);
   }
@@ -118,11 +114,12 @@ class Run {
   }
 
   void finish() {
-    result_.virtual_seconds = now_us_ / 1e6;
+    result_.virtual_seconds = arrivals_.now_us() / 1e6;
     result_.itl_p50_us = quantile(gaps_us_, 0.50);
     result_.itl_p95_us = quantile(gaps_us_, 0.95);
     result_.drafts_proposed = executor_.speculation().proposed;
     result_.drafts_accepted = executor_.speculation().accepted;
+    result_.prefix_cache = engine_.scheduler().prefix_cache_statistics();
     result_.digest = trace_ ? trace_->digest() : digest_.value();
     result_.trace_failed = trace_ && !trace_->flush();
   }
@@ -131,8 +128,7 @@ class Run {
   CpuExecutor executor_;
   std::optional<TraceWriter> trace_;
   Engine engine_;
-  double now_us_ = 0;
-  std::size_t next_ = 0;  // first request that has not arrived
+  Arrivals arrivals_;
   std::unordered_map<std::uint64_t, std::size_t> index_of_;
   std::vector<Output> outputs_;
   std::vector<float> gaps_us_;

@@ -1,7 +1,6 @@
 // run_mode: one run of a workload through the engine, measured.
 //
-// Arrivals are those of the workload on a virtual clock: a step costs step_us plus token_us for
-// each token that runs, and an idle clock jumps to the next arrival. The schedule is thus a
+// Arrivals are those of the workload on a virtual clock (arrivals.h). The schedule is thus a
 // function of workload and options, on any machine; only the seconds are the machine's.
 #pragma once
 
@@ -12,6 +11,7 @@
 #include <string_view>
 #include <vector>
 
+#include "arrivals.h"
 #include "forge/trace/trace_writer.h"
 #include "target_options.h"
 #include "workload.h"
@@ -32,11 +32,6 @@ inline std::string_view name(BenchMode mode) {
 /// `options` as they are in `mode`.
 TargetOptions options_of_mode(TargetOptions options, BenchMode mode);
 
-struct VirtualClock {
-  double step_us = 10'000;  ///< a step's fixed cost
-  double token_us = 50;     ///< a token's share: prompt, decode or draft
-};
-
 struct ModeResult {
   BenchMode mode = BenchMode::sequential;
   std::uint64_t finished = 0;
@@ -53,6 +48,7 @@ struct ModeResult {
   double itl_p95_us = 0;
   std::uint64_t drafts_proposed = 0;
   std::uint64_t drafts_accepted = 0;
+  PrefixCacheStatistics prefix_cache;
   std::uint64_t digest = 0;                  ///< RunDigest
   std::vector<std::uint64_t> token_digests;  ///< of each request's output, by workload index
   bool interrupted = false;

@@ -1,23 +1,31 @@
-// forge-bench: the same requests one at a time, batched continuously and with speculation.
+// forge-bench: what a target makes of a workload, and how fast.
+//
+//   --target cpu    the same requests one at a time, batched continuously and with speculation
+//   --target null   the policy alone, once, as the flags configure it (policy_run.h)
 //
 // Exit status: 0; 1 if two modes disagree about a request's tokens; 2 for bad input or a file
 // that cannot be written; 130 after Ctrl-C.
 #include <csignal>
 #include <fstream>
 #include <iostream>
+#include <optional>
 
 #include "bench_report.h"
+#include "policy_report.h"
 #include "progress_bar.h"
 
 namespace forge {
 namespace {
+
+constexpr std::size_t kRequestsMax = std::size_t{1} << 24;
 
 volatile std::sig_atomic_t interrupted = 0;
 
 struct BenchOptions {
   TargetOptions target;
   std::string workload_file;
-  std::size_t requests = 64;
+  std::optional<std::size_t> requests;
+  bool mixed_priorities = false;
   std::vector<BenchMode> modes;
   VirtualClock clock;
   std::string trace_file;
@@ -25,17 +33,28 @@ struct BenchOptions {
 };
 
 void add_options(CLI::App& app, BenchOptions& options) {
+  const std::map<std::string, TargetKind> targets{{"cpu", TargetKind::cpu},
+                                                  {"null", TargetKind::null}};
+  app.add_option("--target", options.target.kind,
+                 "cpu: the reference model, in each --mode; null: the policy alone, one run, "
+                 "nothing is computed [cpu]")
+      ->transform(CLI::CheckedTransformer(targets).description("NAME"));
   app.add_option("--workload", options.workload_file,
-                 "Recorded requests (CSV: TIMESTAMP,ContextTokens,GeneratedTokens); without it, "
-                 "synthetic ones");
-  auto* requests = app.add_option("--requests", options.requests, "Requests, the first of FILE");
-  requests->capture_default_str()->check(CLI::Range(std::size_t{1}, std::size_t{1} << 24));
+                 "Recorded requests, the Azure LLM inference traces (CSV: TIMESTAMP,"
+                 "ContextTokens,GeneratedTokens) or the Mooncake traces (JSON lines: timestamp, "
+                 "input_length, output_length, hash_ids); without it, synthetic ones");
+  app.add_option("--requests", options.requests,
+                 "Requests, the first of FILE [64; with --target null all of FILE]")
+      ->check(CLI::Range(std::size_t{1}, kRequestsMax));
+  app.add_flag("--mixed-priorities", options.mixed_priorities,
+               "Requests of low, normal and high priority in turn, instead of all normal");
   std::map<std::string, BenchMode> modes;
   for (std::size_t i = 0; i < kBenchModeNames.size(); ++i) {
     modes.emplace(kBenchModeNames[i], static_cast<BenchMode>(i));
   }
   app.add_option("--mode", options.modes,
-                 "sequential, continuous or speculative; may be repeated [all three]")
+                 "Of --target cpu: sequential, continuous or speculative; may be repeated [all "
+                 "three]")
       ->transform(CLI::CheckedTransformer(modes).description("MODE"));
   add_target_options(app, options.target);
   const char* clock = "Virtual clock of arrivals";
@@ -48,9 +67,23 @@ void add_options(CLI::App& app, BenchOptions& options) {
       ->check(CLI::Range(0.0, 1e9))
       ->group(clock);
   app.add_option("--trace", options.trace_file,
-                 "Record the continuous run (or the only one) as JSON lines, with the digests of "
-                 "all logits");
+                 "Record a run as JSON lines, for forge-trace: of --target cpu the continuous one "
+                 "(or the only one), with the digests of all logits");
   app.add_option("--json", options.json_file, "Write the results as JSON");
+}
+
+/// Flags that a null target has no use for are refused, not ignored.
+/// Returns: an empty text, or what is wrong.
+std::string misplaced_flag(const CLI::App& app) {
+  for (const CLI::Option* option : app.get_options()) {
+    const std::string name = option->get_name();
+    const bool of_a_model = option->get_group() == kModelFlags || name == "--mode" ||
+                            name == "--acceptance" || name == "--draft-layers";
+    if (of_a_model && option->count() > 0) {
+      return name + " does not apply to --target null, which runs the policy once, without a model";
+    }
+  }
+  return {};
 }
 
 int fail(const std::string& message) {
@@ -83,20 +116,39 @@ ModeResult run_with_progress(BenchMode mode, const BenchOptions& options, const 
 }
 
 tl::expected<Workload, std::string> load_workload(const BenchOptions& options) {
-  if (options.workload_file.empty()) return synthetic_workload(options.requests);
+  constexpr std::size_t kFew = 64;
+  if (options.workload_file.empty()) return synthetic_workload(options.requests.value_or(kFew));
   std::ifstream in(options.workload_file);
   if (!in) return tl::unexpected("--workload: cannot read '" + options.workload_file + "'");
-  auto workload = read_workload(in, options.requests);
+  const bool whole = options.target.kind == TargetKind::null;
+  auto workload = read_workload(in, options.requests.value_or(whole ? kRequestsMax : kFew));
   if (!workload) return tl::unexpected(options.workload_file + ": " + workload.error());
   return workload;
+}
+
+/// A step is a line of a kilobyte: many lines a system call.
+struct TraceFile {
+  std::vector<char> buffer = std::vector<char>(std::size_t{1} << 16);
+  std::ofstream out;
+
+  /// Returns: could the file be opened?
+  bool open(const std::string& path) {
+    out.rdbuf()->pubsetbuf(buffer.data(), static_cast<std::streamsize>(buffer.size()));
+    out.open(path, std::ios::binary);
+    return out.good();
+  }
+};
+
+bool write_json(const nlohmann::json& json, const std::string& path) {
+  std::ofstream out(path);
+  return static_cast<bool>(out << json.dump(2) << '\n' << std::flush);
 }
 
 int report(const std::vector<ModeResult>& results, const BenchOptions& options) {
   print_table(results, std::cout);
   const std::string disagreement = first_disagreement(results);
   if (!options.json_file.empty()) {
-    std::ofstream out(options.json_file);
-    if (!(out << to_json(results).dump(2) << '\n' << std::flush)) {
+    if (!write_json(to_json(results), options.json_file)) {
       return fail("--json: cannot write '" + options.json_file + "'");
     }
   }
@@ -112,40 +164,73 @@ int report(const std::vector<ModeResult>& results, const BenchOptions& options) 
   return 0;
 }
 
-int bench(BenchOptions options) {
+int bench_modes(BenchOptions options, const Workload& workload) {
   if (options.modes.empty()) {
     options.modes = {BenchMode::sequential, BenchMode::continuous, BenchMode::speculative};
   }
-  const auto workload = load_workload(options);
-  if (!workload) return fail(workload.error());
-  // A step is a line of a kilobyte: many lines a system call.
-  std::vector<char> trace_buffer(std::size_t{1} << 16);
-  std::ofstream trace;
-  trace.rdbuf()->pubsetbuf(trace_buffer.data(), static_cast<std::streamsize>(trace_buffer.size()));
+  TraceFile trace;
   std::size_t traced = options.modes.size();
   if (!options.trace_file.empty()) {
     const auto index = mode_to_trace(options.modes);
     if (!index) return fail(index.error());
     traced = *index;
-    trace.open(options.trace_file, std::ios::binary);
-    if (!trace) return fail("--trace: cannot write '" + options.trace_file + "'");
+    if (!trace.open(options.trace_file)) {
+      return fail("--trace: cannot write '" + options.trace_file + "'");
+    }
   }
-  std::signal(SIGINT, [](int) { interrupted = 1; });
-  std::signal(SIGTERM, [](int) { interrupted = 1; });
   std::vector<ModeResult> results;
   for (std::size_t i = 0; i < options.modes.size() && interrupted == 0; ++i) {
-    std::ostream* const out = i == traced ? &trace : nullptr;
-    results.push_back(run_with_progress(options.modes[i], options, *workload, out));
+    std::ostream* const out = i == traced ? &trace.out : nullptr;
+    results.push_back(run_with_progress(options.modes[i], options, workload, out));
   }
   return report(results, options);
+}
+
+int bench_policy(const BenchOptions& options, const Workload& workload) {
+  TraceFile trace;
+  const bool traced = !options.trace_file.empty();
+  if (traced && !trace.open(options.trace_file)) {
+    return fail("--trace: cannot write '" + options.trace_file + "'");
+  }
+  PolicyResult result;
+  {
+    ProgressBar bar("policy", workload.size());
+    result = run_policy({.workload = workload,
+                         .options = options.target,
+                         .clock = options.clock,
+                         .trace = traced ? &trace.out : nullptr,
+                         .progress = [&bar](std::size_t ended) {
+                           bar.update(ended);
+                           return interrupted == 0;
+                         }});
+  }
+  print(result, std::cout);
+  if (!options.json_file.empty() && !write_json(to_json(result), options.json_file)) {
+    return fail("--json: cannot write '" + options.json_file + "'");
+  }
+  if (result.trace_failed) return fail("--trace: cannot write '" + options.trace_file + "'");
+  return result.interrupted ? 130 : 0;
+}
+
+int bench(const BenchOptions& options) {
+  auto workload = load_workload(options);
+  if (!workload) return fail(workload.error());
+  if (options.mixed_priorities) mix_priorities(*workload);
+  std::signal(SIGINT, [](int) { interrupted = 1; });
+  std::signal(SIGTERM, [](int) { interrupted = 1; });
+  return options.target.kind == TargetKind::null ? bench_policy(options, *workload)
+                                                 : bench_modes(options, *workload);
 }
 
 }  // namespace
 }  // namespace forge
 
 int main(int argc, char** argv) {
-  CLI::App app("Runs the same requests one at a time, batched continuously and with speculation.",
-               "forge-bench");
+  CLI::App app(
+      "Runs a workload and reports what came of it and how fast: with --target cpu the reference\n"
+      "model, the same requests one at a time, batched continuously and with speculation; with\n"
+      "--target null the scheduler alone.",
+      "forge-bench");
   forge::BenchOptions options;
   options.target.executor.drafts = 4;
   forge::add_options(app, options);
@@ -154,5 +239,10 @@ int main(int argc, char** argv) {
   } catch (const CLI::ParseError& error) {
     return app.exit(error) == 0 ? 0 : 2;
   }
-  return forge::bench(std::move(options));
+  if (options.target.kind == forge::TargetKind::null) {
+    const std::string misplaced = forge::misplaced_flag(app);
+    if (!misplaced.empty()) return forge::fail(misplaced);
+    if (app.count("--speculative") == 0) options.target.executor.drafts = 0;
+  }
+  return forge::bench(options);
 }

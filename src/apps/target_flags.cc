@@ -1,4 +1,5 @@
 #include <algorithm>
+#include <limits>
 #include <map>
 #include <memory>
 
@@ -8,11 +9,25 @@
 namespace forge {
 namespace {
 
+constexpr std::uint32_t kAny32 = std::numeric_limits<std::uint32_t>::max();
+
 CLI::Option* add(CLI::App& app, const char* flag, auto& value, const char* help) {
   return app.add_option(flag, value, help)->capture_default_str();
 }
 
-void add_scheduler_flags(CLI::App& app, SchedulerConfig& config) {
+template <class T>
+void add_choice(CLI::App& app, const char* flag, T& value, const char* help,
+                const std::map<std::string, T>& choices, const char* group) {
+  std::string shown;
+  for (const auto& [name, choice] : choices) {
+    if (choice == value) shown = name;
+  }
+  app.add_option(flag, value, std::string(help) + " [" + shown + "]")
+      ->transform(CLI::CheckedTransformer(choices).description("NAME"))
+      ->group(group);
+}
+
+void add_batch_flags(CLI::App& app, SchedulerConfig& config) {
   const char* group = "KV cache and batch";
   const SchedulerConfig& largest = kLargestTraceScheduler;
   add(app, "--num-blocks", config.num_blocks, "Blocks of KV cache")
@@ -24,10 +39,65 @@ void add_scheduler_flags(CLI::App& app, SchedulerConfig& config) {
   add(app, "--max-batch-size", config.max_batch_size, "Most sequences that run in one step")
       ->check(CLI::Range(1u, largest.max_batch_size))
       ->group(group);
+  add(app, "--max-batch-tokens", config.max_batch_tokens,
+      "Most tokens of one step, drafts included; at least --max-batch-size")
+      ->check(CLI::Range(1u, kAny32))
+      ->group(group);
+  add(app, "--prefill-chunk-size", config.prefill_chunk_size,
+      "Most tokens of one prompt that run in one step")
+      ->check(CLI::Range(1u, kAny32))
+      ->group(group);
+  add(app, "--watermark-blocks", config.watermark_blocks,
+      "Blocks that admission leaves to the sequences that run; up to --num-blocks")
+      ->check(CLI::Range(0u, largest.num_blocks))
+      ->group(group);
+  add(app, "--priority-head-start", config.priority_head_start,
+      "Earlier submissions that a request of the next higher priority goes before")
+      ->check(CLI::Range(0u, 1u << 16))
+      ->group(group);
+}
+
+void add_preemption_flags(CLI::App& app, SchedulerConfig& config) {
+  const char* group = "Preemption";
+  add_choice(app, "--preemption", config.preemption,
+             "What becomes of the KV of a preempted sequence: recompute (dropped), swap (copied "
+             "to the host while it has room) or auto (the cheaper one)",
+             {{"auto", PreemptionPolicy::automatic},
+              {"recompute", PreemptionPolicy::recompute},
+              {"swap", PreemptionPolicy::swap}},
+             group);
+  add(app, "--num-host-blocks", config.num_host_blocks, "Blocks of KV in host memory, for swapping")
+      ->check(CLI::Range(0u, kLargestTraceScheduler.num_host_blocks))
+      ->group(group);
+  add(app, "--swap-setup-cost", config.swap_setup_cost,
+      "auto: fixed cost of a swap, out and in, in tokens to recompute")
+      ->check(CLI::Range(0u, kAny32))
+      ->group(group);
+  add(app, "--swap-block-cost", config.swap_block_cost,
+      "auto: cost of swapping a block, out and in, in tokens to recompute")
+      ->check(CLI::Range(0u, kAny32))
+      ->group(group);
+}
+
+void add_prefix_flags(CLI::App& app, SchedulerConfig& config) {
+  const char* group = "Prefix cache";
+  add_choice(app, "--prefix-cache", config.prefix_cache,
+             "Index of cached prefixes: none, radix (a tree of tokens) or hash (chained hashes); "
+             "radix and hash find the same",
+             {{"none", PrefixCacheKind::none},
+              {"radix", PrefixCacheKind::radix},
+              {"hash", PrefixCacheKind::hash}},
+             group);
+  add(app, "--prefix-hash-key", config.prefix_hash_key, "Key of the hashes, any 64-bit number")
+      ->group(group);
+  add(app, "--session-idle-steps", config.session_idle_steps,
+      "Steps for which the KV of an idle session stays")
+      ->check(CLI::Range(std::uint64_t{1}, std::numeric_limits<std::uint64_t>::max()))
+      ->group(group);
 }
 
 void add_model_flags(CLI::App& app, ModelConfig& model) {
-  const char* group = "Model";
+  const char* group = kModelFlags;
   add(app, "--model-seed", model.seed, "Seed of the weights")->group(group);
   add(app, "--model-layers", model.layers, "Layers")->check(CLI::Range(1, 1024))->group(group);
   add(app, "--model-dim", model.hidden_size, "Hidden size; heads of size dim / heads")
@@ -47,13 +117,12 @@ CLI::Option* add_speculation_flags(CLI::App& app, CpuExecutorOptions& executor) 
   add(app, "--speculative", executor.drafts, "Drafts a step and sequence; 0 is none")
       ->check(CLI::Range(0u, 64u))
       ->group(group);
-  static const std::map<std::string, AcceptanceRule> kRules{
-      {"shared_noise", AcceptanceRule::shared_noise}, {"rejection", AcceptanceRule::rejection}};
-  app.add_option("--acceptance", executor.rule,
-                 "Which drafts are kept: shared_noise (same text as without drafts) or rejection "
-                 "(same distribution) [shared_noise]")
-      ->transform(CLI::CheckedTransformer(kRules).description("RULE"))
-      ->group(group);
+  add_choice(
+      app, "--acceptance", executor.rule,
+      "Which drafts are kept: shared_noise (same text as without drafts) or rejection "
+      "(same distribution)",
+      {{"shared_noise", AcceptanceRule::shared_noise}, {"rejection", AcceptanceRule::rejection}},
+      group);
   return app
       .add_option("--draft-layers", executor.draft_layers,
                   "Layers of the draft model, the first ones of the model's [half of them]")
@@ -64,7 +133,9 @@ CLI::Option* add_speculation_flags(CLI::App& app, CpuExecutorOptions& executor) 
 }  // namespace
 
 void add_target_options(CLI::App& app, TargetOptions& options) {
-  add_scheduler_flags(app, options.scheduler);
+  add_batch_flags(app, options.scheduler);
+  add_preemption_flags(app, options.scheduler);
+  add_prefix_flags(app, options.scheduler);
   add_model_flags(app, options.executor.model);
   const CLI::Option* draft_layers = add_speculation_flags(app, options.executor);
   app.parse_complete_callback([&options, draft_layers] {
@@ -77,8 +148,7 @@ void add_target_options(CLI::App& app, TargetOptions& options) {
     }
     model.head_size = model.hidden_size / model.heads;
     if (draft_layers->count() == 0) executor.draft_layers = std::max(1, model.layers / 2);
-    executor.num_blocks = options.scheduler.num_blocks;
-    executor.block_size = options.scheduler.block_size;
+    follow_scheduler(options);
     if (const auto valid = validate(options); !valid) throw CLI::ValidationError(valid.error());
   });
 }

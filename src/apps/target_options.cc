@@ -1,6 +1,8 @@
 #include "target_options.h"
 
-#include <initializer_list>
+#include <limits>
+
+#include "null_executor.h"
 
 namespace forge {
 namespace {
@@ -9,18 +11,31 @@ using nlohmann::json;
 
 constexpr const char* kRuleNames[] = {"shared_noise", "rejection"};
 
-/// Bytes of weights and KV pool. In double, which no configuration overflows.
-double bytes_of(const TargetOptions& options) {
-  const ModelConfig& m = options.executor.model;
+// In double, which no configuration overflows.
+
+double bytes_of_weights(const ModelConfig& m) {
   const double hidden = m.hidden_size;
-  const double head_size = m.head_size;
-  const double layers = m.layers;
-  const double attention = hidden * head_size * (2.0 * m.heads + 2.0 * m.kv_heads);
-  const double weights =
-      2 * hidden * m.vocabulary_size + layers * (attention + 3 * hidden * m.ffn_size);
-  const double slots = double{1} * options.scheduler.num_blocks * options.scheduler.block_size;
-  const double kv = slots * layers * 2 * m.kv_heads * head_size;
-  return 4 * (weights + kv);
+  const double attention = hidden * m.head_size * (2.0 * m.heads + 2.0 * m.kv_heads);
+  return 4 * (2 * hidden * m.vocabulary_size + m.layers * (attention + 3 * hidden * m.ffn_size));
+}
+
+double bytes_of_kv(const TargetOptions& options) {
+  const ModelConfig& m = options.executor.model;
+  const SchedulerConfig& s = options.scheduler;
+  const double slots = (double{1} * s.num_blocks + s.num_host_blocks) * s.block_size;
+  return 4 * slots * m.layers * 2 * m.kv_heads * m.head_size;
+}
+
+/// The tokens of each block and its place in the index.
+double bytes_of_prefix_index(const SchedulerConfig& s) {
+  if (s.prefix_cache == PrefixCacheKind::none) return 0;
+  return double{1} * s.num_blocks * (64.0 + sizeof(TokenId) * s.block_size);
+}
+
+double bytes_of(const TargetOptions& options) {
+  const double index = bytes_of_prefix_index(options.scheduler);
+  if (options.kind == TargetKind::null) return index;
+  return bytes_of_weights(options.executor.model) + bytes_of_kv(options) + index;
 }
 
 /// Fields of a JSON object by name, all of them, nothing else.
@@ -114,9 +129,43 @@ void read_rule(Fields& fields, AcceptanceRule& rule) {
   fields.fail("acceptance", "is neither shared_noise nor rejection");
 }
 
+std::string read_cpu_target(Fields& fields, CpuExecutorOptions& e) {
+  const json* model = fields.child("model");
+  fields.read("drafts", e.drafts);
+  fields.read("draft_layers", e.draft_layers);
+  read_rule(fields, e.rule);
+  fields.read("digest_logits", e.digest_logits);
+  fields.read("eos", e.eos.value);
+  std::string error = fields.error();
+  return error.empty() ? read_model(*model, e.model) : error;
+}
+
+std::string read_target(const json& object, TargetOptions& options) {
+  Fields fields(object, "target");
+  const json* kind = fields.child("kind");
+  if (kind == nullptr) return fields.error();
+  if (*kind == "cpu") return read_cpu_target(fields, options.executor);
+  if (*kind != "null") {
+    fields.fail("kind", "is neither \"cpu\" nor \"null\"");
+    return fields.error();
+  }
+  options.kind = TargetKind::null;
+  fields.read("drafts", options.executor.drafts);
+  return fields.error();
+}
+
 }  // namespace
 
+void follow_scheduler(TargetOptions& options) {
+  options.executor.num_blocks = options.scheduler.num_blocks;
+  options.executor.block_size = options.scheduler.block_size;
+  options.executor.num_host_blocks = options.scheduler.num_host_blocks;
+}
+
 tl::expected<void, std::string> validate(const TargetOptions& options) {
+  if (const auto valid = validate(options.scheduler); !valid) {
+    return tl::unexpected(to_string(valid.error()));
+  }
   if (const auto valid = validate(options.executor); !valid) {
     return tl::unexpected(to_string(valid.error()));
   }
@@ -125,14 +174,18 @@ tl::expected<void, std::string> validate(const TargetOptions& options) {
     const auto mib = [](double n) {
       return std::to_string(static_cast<std::uint64_t>(n / 1048576));
     };
-    return tl::unexpected("weights and KV cache take " + mib(bytes) + " MiB, accepted: up to " +
-                          mib(static_cast<double>(kTargetBytesMax)) + " MiB");
+    return tl::unexpected("weights, KV cache and prefix index take " + mib(bytes) +
+                          " MiB, accepted: up to " + mib(static_cast<double>(kTargetBytesMax)) +
+                          " MiB");
   }
   return {};
 }
 
 TraceHeader to_trace_header(const TargetOptions& options) {
   const CpuExecutorOptions& e = options.executor;
+  if (options.kind == TargetKind::null) {
+    return {.scheduler = options.scheduler, .target = {{"kind", "null"}, {"drafts", e.drafts}}};
+  }
   return {.scheduler = options.scheduler,
           .target = {{"kind", "cpu"},
                      {"model", model_json(e.model)},
@@ -146,23 +199,18 @@ TraceHeader to_trace_header(const TargetOptions& options) {
 tl::expected<TargetOptions, std::string> from_trace_header(const TraceHeader& header) {
   TargetOptions options;
   options.scheduler = header.scheduler;
-  CpuExecutorOptions& e = options.executor;
-  e.num_blocks = header.scheduler.num_blocks;
-  e.block_size = header.scheduler.block_size;
-  Fields fields(header.target, "target");
-  const json* kind = fields.child("kind");
-  if (kind != nullptr && *kind != "cpu") fields.fail("kind", "is not \"cpu\"");
-  const json* model = fields.child("model");
-  fields.read("drafts", e.drafts);
-  fields.read("draft_layers", e.draft_layers);
-  read_rule(fields, e.rule);
-  fields.read("digest_logits", e.digest_logits);
-  fields.read("eos", e.eos.value);
-  std::string error = fields.error();
-  if (error.empty()) error = read_model(*model, e.model);
-  if (!error.empty()) return tl::unexpected(error);
+  follow_scheduler(options);
+  std::string error = read_target(header.target, options);
+  if (!error.empty()) return tl::unexpected(std::move(error));
   if (const auto valid = validate(options); !valid) return tl::unexpected(valid.error());
   return options;
+}
+
+std::unique_ptr<Executor> make_executor(const TargetOptions& options) {
+  if (options.kind == TargetKind::null) {
+    return std::make_unique<NullExecutor>(options.executor.drafts);
+  }
+  return std::make_unique<CpuExecutor>(options.executor);
 }
 
 }  // namespace forge

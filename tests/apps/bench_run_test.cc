@@ -12,10 +12,18 @@ namespace {
 TargetOptions small_target() {
   TargetOptions options;
   options.scheduler = {.num_blocks = 24, .block_size = 4, .max_batch_size = 6};
-  options.executor.num_blocks = 24;
-  options.executor.block_size = 4;
+  follow_scheduler(options);
   options.executor.drafts = 3;
   return options;
+}
+
+Workload workload_of(std::initializer_list<std::array<std::uint32_t, 3>> rows) {
+  Workload workload;
+  for (const auto& [arrival_us, prompt_tokens, new_tokens] : rows) {
+    workload.push_back(
+        {.arrival_us = arrival_us, .prompt_tokens = prompt_tokens, .new_tokens = new_tokens});
+  }
+  return workload;
 }
 
 ModeResult run(BenchMode mode, const Workload& workload, std::ostream* trace = nullptr) {
@@ -28,7 +36,8 @@ ModeResult run(BenchMode mode, const Workload& workload, std::ostream* trace = n
 }
 
 TEST(BenchRun, all_modes_produce_the_same_tokens) {
-  const Workload workload{{0, 30, 20}, {50, 10, 30}, {60, 40, 25}, {70, 5, 40}, {90000, 8, 8}};
+  const Workload workload =
+      workload_of({{0, 30, 20}, {50, 10, 30}, {60, 40, 25}, {70, 5, 40}, {90000, 8, 8}});
   const std::vector<ModeResult> results{run(BenchMode::sequential, workload),
                                         run(BenchMode::continuous, workload),
                                         run(BenchMode::speculative, workload)};
@@ -51,8 +60,16 @@ TEST(BenchRun, same_workload_same_digest) {
             run(BenchMode::speculative, workload).digest);
 }
 
+TEST(BenchRun, prompts_that_begin_alike_are_cached_and_yield_the_same_tokens) {
+  Workload workload = workload_of({{0, 40, 8}, {50'000, 40, 8}, {100'000, 33, 8}});
+  for (WorkloadItem& item : workload) item.hash_ids = {7};
+  const ModeResult warm = run(BenchMode::continuous, workload);
+  EXPECT_EQ(warm.prefix_cache.hit_tokens, 39u + 32u);
+  EXPECT_EQ(warm.token_digests[0], warm.token_digests[1]);
+}
+
 TEST(BenchRun, requests_that_never_fit_are_refused_and_counted) {
-  const Workload workload{{0, 90, 7}, {0, 90, 6}, {0, 4, 4}};
+  const Workload workload = workload_of({{0, 90, 7}, {0, 90, 6}, {0, 4, 4}});
   const ModeResult result = run(BenchMode::continuous, workload);
   EXPECT_EQ(result.refused, 1u);
   EXPECT_EQ(result.finished, 2u);

@@ -32,7 +32,8 @@ TEST(TargetOptions, flags_reach_scheduler_and_executor) {
                                "--model-heads",    "2",  "--model-kv-heads", "1",
                                "--speculative",    "5",  "--acceptance",     "rejection"})
                            .value();
-  EXPECT_EQ(options.scheduler, (SchedulerConfig{64, 8, 3}));
+  EXPECT_EQ(options.scheduler,
+            (SchedulerConfig{.num_blocks = 64, .block_size = 8, .max_batch_size = 3}));
   EXPECT_EQ(options.executor.num_blocks, 64u);
   EXPECT_EQ(options.executor.block_size, 8u);
   EXPECT_EQ(options.executor.model.seed, 18446744073709551615u);
@@ -41,6 +42,41 @@ TEST(TargetOptions, flags_reach_scheduler_and_executor) {
   EXPECT_EQ(options.executor.drafts, 5u);
   EXPECT_EQ(options.executor.draft_layers, 3) << "half of the layers unless given";
   EXPECT_EQ(options.executor.rule, AcceptanceRule::rejection);
+}
+
+TEST(TargetOptions, every_number_of_the_policy_has_a_flag) {
+  const auto options =
+      parsed({"--num-host-blocks",     "11",   "--max-batch-tokens", "100",
+              "--prefill-chunk-size",  "30",   "--watermark-blocks", "4",
+              "--priority-head-start", "5",    "--preemption",       "swap",
+              "--swap-setup-cost",     "6",    "--swap-block-cost",  "7",
+              "--prefix-cache",        "hash", "--prefix-hash-key",  "18446744073709551615",
+              "--session-idle-steps",  "9"})
+          .value();
+  const SchedulerConfig expected{.num_host_blocks = 11,
+                                 .max_batch_tokens = 100,
+                                 .prefill_chunk_size = 30,
+                                 .watermark_blocks = 4,
+                                 .priority_head_start = 5,
+                                 .preemption = PreemptionPolicy::swap,
+                                 .swap_setup_cost = 6,
+                                 .swap_block_cost = 7,
+                                 .prefix_cache = PrefixCacheKind::hash,
+                                 .prefix_hash_key = 18446744073709551615u,
+                                 .session_idle_steps = 9};
+  EXPECT_EQ(options.scheduler, expected);
+  EXPECT_EQ(options.executor.num_host_blocks, 11u);
+}
+
+TEST(TargetOptions, the_help_says_every_default) {
+  CLI::App app;
+  TargetOptions options;
+  add_target_options(app, options);
+  const std::string help = app.help();
+  for (const char* part : {"--num-blocks UINT:UINT in [1 - 4194304]=512", "--num-host-blocks",
+                           "=4096", "=512", "[auto]", "[radix]", "[shared_noise]", "=1000"}) {
+    EXPECT_NE(help.find(part), std::string::npos) << part << " is not in\n" << help;
+  }
 }
 
 TEST(TargetOptions, bad_flags_name_flag_value_and_range) {
@@ -57,6 +93,12 @@ TEST(TargetOptions, bad_flags_name_flag_value_and_range) {
            "--model-heads, 6");
   contains(parsed({"--model-heads", "4", "--model-kv-heads", "3"}),
            "model heads is 4, accepted: a multiple of kv_heads, 3");
+  contains(parsed({"--preemption", "never"}), "--preemption: ");
+  contains(parsed({"--prefix-cache", "tree"}), "--prefix-cache: ");
+  contains(parsed({"--session-idle-steps", "0"}), "--session-idle-steps: Value 0 not in range 1");
+  contains(parsed({"--max-batch-tokens", "8", "--max-batch-size", "9"}),
+           "max_batch_tokens is 8, accepted: 9 .. 4294967295");
+  contains(parsed({"--watermark-blocks", "513"}), "watermark_blocks is 513, accepted: 0 .. 512");
   contains(parsed({"--draft-layers", "5"}), "draft_layers is 5, accepted: 1 .. 4");
   contains(parsed({"--num-blocks", "4194304", "--block-size", "16384"}),
            "accepted: up to 4096 MiB");
@@ -72,6 +114,37 @@ TEST(TargetOptions, a_trace_header_gives_the_options_back) {
   EXPECT_EQ(read->executor, options.executor);
 }
 
+TEST(TargetOptions, the_header_of_a_null_target_gives_it_back) {
+  TargetOptions options;
+  options.kind = TargetKind::null;
+  options.scheduler.prefix_cache = PrefixCacheKind::hash;
+  options.executor.drafts = 3;
+  const auto read = from_trace_header(to_trace_header(options));
+  ASSERT_TRUE(read) << read.error();
+  EXPECT_EQ(read->kind, TargetKind::null);
+  EXPECT_EQ(read->scheduler, options.scheduler);
+  EXPECT_EQ(read->executor, options.executor);
+}
+
+TEST(TargetOptions, memory_of_the_host_and_of_the_prefix_index_counts) {
+  TargetOptions options;
+  options.scheduler = {.num_blocks = 1u << 20, .prefix_cache = PrefixCacheKind::none};
+  follow_scheduler(options);
+  EXPECT_FALSE(validate(options)) << "16 Mi slots of a KiB";
+  options.kind = TargetKind::null;
+  EXPECT_TRUE(validate(options)) << "holds no KV";
+  options.scheduler.block_size = 1u << 12;
+  follow_scheduler(options);
+  EXPECT_TRUE(validate(options));
+  options.scheduler.prefix_cache = PrefixCacheKind::radix;
+  EXPECT_FALSE(validate(options)) << "4 Gi token ids";
+
+  TargetOptions host;
+  host.scheduler.num_host_blocks = 1u << 20;
+  follow_scheduler(host);
+  EXPECT_FALSE(validate(host));
+}
+
 TEST(TargetOptions, damaged_headers_are_refused_by_field) {
   const auto error_after = [](auto&& change) {
     TraceHeader header = to_trace_header(TargetOptions());
@@ -81,7 +154,11 @@ TEST(TargetOptions, damaged_headers_are_refused_by_field) {
   };
   using nlohmann::json;
   EXPECT_EQ(error_after([](json& t) { t = 3; }), "target is not an object");
-  EXPECT_EQ(error_after([](json& t) { t["kind"] = "tpu"; }), "target.kind is not \"cpu\"");
+  EXPECT_EQ(error_after([](json& t) { t["kind"] = "tpu"; }),
+            "target.kind is neither \"cpu\" nor \"null\"");
+  EXPECT_EQ(error_after([](json& t) { t = {{"kind", "null"}}; }), "target.drafts is missing");
+  EXPECT_EQ(error_after([](json& t) { t["kind"] = "null"; }), "target has unknown fields");
+  EXPECT_EQ(error_after([](json& t) { t.erase("kind"); }), "target.kind is missing");
   EXPECT_EQ(error_after([](json& t) { t.erase("drafts"); }), "target.drafts is missing");
   EXPECT_EQ(error_after([](json& t) { t["drafts"] = -1; }),
             "target.drafts is not an integer in 0..4294967295");
@@ -98,8 +175,8 @@ TEST(TargetOptions, damaged_headers_are_refused_by_field) {
   EXPECT_EQ(error_after([](json& t) {
               t["model"]["ffn_size"] = 1 << 20;
               t["model"]["hidden_size"] = 65536;
-            }).substr(0, 25),
-            "weights and KV cache take");
+            }).substr(0, 39),
+            "weights, KV cache and prefix index take");
 }
 
 }  // namespace

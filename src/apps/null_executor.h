@@ -1,0 +1,29 @@
+// NullExecutor: a target that costs nothing, for running the policy alone.
+//
+// It answers at once. The token at position p of a sequence is a pure function of (seq, p), so no
+// two outputs begin alike, and the prefix cache is hit by prompts alone. With drafts, it asks for
+// `drafts` in every step and accepts 0 .. drafts of them, a function of (seq, p) too.
+//
+// Nothing ends but by its length. Thread contract: one thread at a time.
+#pragma once
+
+#include <cstdint>
+
+#include "forge/core/executor.h"
+
+namespace forge {
+
+class NullExecutor : public Executor {
+ public:
+  explicit NullExecutor(std::uint32_t drafts) : drafts_(drafts) {}
+
+  void begin(SeqId, const Request&) override {}
+
+  /// Never fails.
+  tl::expected<void, ExecutionError> execute(const StepPlan& plan, StepResult& result) override;
+
+ private:
+  std::uint32_t drafts_;
+};
+
+}  // namespace forge
