@@ -1,5 +1,6 @@
 // The policy alone, no model: two requests share a KV cache of six blocks that hold one token
-// each. Both fit at first; when they have grown, one is preempted and resumes after the other.
+// each. Both fit at first; when they have grown, one is preempted and resumes after the other, from
+// what is left of it in the prefix cache.
 //
 // The loop of main() is what an engine does: schedule, execute, commit. Here the target that
 // executes is a few lines, since the policy only needs to know how many tokens came out.
@@ -28,13 +29,17 @@ void print_line(const char* what, SeqId seq, const std::string& more = "") {
   std::printf("  %s %s%s\n", what, std::to_string(seq.value).c_str(), more.c_str());
 }
 
+std::string cached(const Admission& admission) {
+  return ", " + std::to_string(admission.cached_tokens) + " tokens cached";
+}
+
 /// One line a decision, in the order in which a target applies them.
 void print(const StepPlan& plan) {
   std::printf("step %s\n", std::to_string(plan.step.value).c_str());
   for (const Finish& finish : plan.finished) print_line("finished", finish.seq);
   for (const Preemption& preemption : plan.preempted) print_line("preempted", preemption.seq);
-  for (const SeqId seq : plan.resumed) print_line("resumed", seq);
-  for (const SeqId seq : plan.admitted) print_line("admitted", seq);
+  for (const Admission& back : plan.resumed) print_line("resumed", back.seq, cached(back));
+  for (const Admission& fresh : plan.admitted) print_line("admitted", fresh.seq, cached(fresh));
   for (const TableDelta& delta : plan.tables) {
     std::string blocks = " gets blocks";
     for (const BlockId block : plan.appended(delta)) blocks += " " + std::to_string(block.value);
@@ -51,8 +56,10 @@ void print(const StepPlan& plan) {
 
 int main() {
   Scheduler scheduler({.num_blocks = 6, .block_size = 1, .max_batch_size = 2});
-  const Request request{.prompt = {TokenId(1), TokenId(2)}, .max_new_tokens = 4, .sampling = {}};
-  for (int i = 0; i < 2; ++i) {
+  for (const TokenId first : {TokenId(1), TokenId(2)}) {
+    Request request;
+    request.prompt = {first, TokenId(3)};
+    request.max_new_tokens = 4;
     const auto seq = scheduler.submit(request);
     if (!seq) {
       std::fprintf(stderr, "refused: %s\n", to_string(seq.error()).c_str());
