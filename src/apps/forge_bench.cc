@@ -5,12 +5,14 @@
 //
 // Exit status: 0; 1 if two modes disagree about a request's tokens; 2 for bad input or a file
 // that cannot be written; 130 after Ctrl-C.
+#include <algorithm>
 #include <csignal>
 #include <fstream>
 #include <iostream>
 #include <optional>
 
 #include "bench_report.h"
+#include "flag_choice.h"
 #include "policy_report.h"
 #include "progress_bar.h"
 
@@ -33,12 +35,10 @@ struct BenchOptions {
 };
 
 void add_options(CLI::App& app, BenchOptions& options) {
-  const std::map<std::string, TargetKind> targets{{"cpu", TargetKind::cpu},
-                                                  {"null", TargetKind::null}};
-  app.add_option("--target", options.target.kind,
-                 "cpu: the reference model, in each --mode; null: the policy alone, one run, "
-                 "nothing is computed [cpu]")
-      ->transform(CLI::CheckedTransformer(targets).description("NAME"));
+  add_choice(app, "--target", options.target.kind,
+             "cpu: the reference model, in each --mode; null: the policy alone, one run, nothing "
+             "is computed",
+             {{"cpu", TargetKind::cpu}, {"null", TargetKind::null}});
   app.add_option("--workload", options.workload_file,
                  "Recorded requests, the Azure LLM inference traces (CSV: TIMESTAMP,"
                  "ContextTokens,GeneratedTokens) or the Mooncake traces (JSON lines: timestamp, "
@@ -48,14 +48,16 @@ void add_options(CLI::App& app, BenchOptions& options) {
       ->check(CLI::Range(std::size_t{1}, kRequestsMax));
   app.add_flag("--mixed-priorities", options.mixed_priorities,
                "Requests of low, normal and high priority in turn, instead of all normal");
-  std::map<std::string, BenchMode> modes;
-  for (std::size_t i = 0; i < kBenchModeNames.size(); ++i) {
-    modes.emplace(kBenchModeNames[i], static_cast<BenchMode>(i));
-  }
-  app.add_option("--mode", options.modes,
-                 "Of --target cpu: sequential, continuous or speculative; may be repeated [all "
-                 "three]")
-      ->transform(CLI::CheckedTransformer(modes).description("MODE"));
+  const auto set_modes = [&options](const std::vector<std::string>& names) {
+    for (const std::string& name : names) {
+      const auto found = std::find(kBenchModeNames.begin(), kBenchModeNames.end(), name);
+      options.modes.push_back(static_cast<BenchMode>(found - kBenchModeNames.begin()));
+    }
+  };
+  app.add_option_function<std::vector<std::string>>(
+         "--mode", set_modes, "A run of --target cpu; may be repeated [all three]")
+      ->check(
+          CLI::IsMember(std::vector<std::string>(kBenchModeNames.begin(), kBenchModeNames.end())));
   add_target_options(app, options.target);
   const char* clock = "Virtual clock of arrivals";
   app.add_option("--step-us", options.clock.step_us, "Fixed cost of a step, microseconds")

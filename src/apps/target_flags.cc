@@ -3,6 +3,7 @@
 #include <map>
 #include <memory>
 
+#include "flag_choice.h"
 #include "forge/trace/trace_json.h"
 #include "target_options.h"
 
@@ -13,18 +14,6 @@ constexpr std::uint32_t kAny32 = std::numeric_limits<std::uint32_t>::max();
 
 CLI::Option* add(CLI::App& app, const char* flag, auto& value, const char* help) {
   return app.add_option(flag, value, help)->capture_default_str();
-}
-
-template <class T>
-void add_choice(CLI::App& app, const char* flag, T& value, const char* help,
-                const std::map<std::string, T>& choices, const char* group) {
-  std::string shown;
-  for (const auto& [name, choice] : choices) {
-    if (choice == value) shown = name;
-  }
-  app.add_option(flag, value, std::string(help) + " [" + shown + "]")
-      ->transform(CLI::CheckedTransformer(choices).description("NAME"))
-      ->group(group);
 }
 
 void add_batch_flags(CLI::App& app, SchedulerConfig& config) {
@@ -64,8 +53,8 @@ void add_preemption_flags(CLI::App& app, SchedulerConfig& config) {
              "to the host while it has room) or auto (the cheaper one)",
              {{"auto", PreemptionPolicy::automatic},
               {"recompute", PreemptionPolicy::recompute},
-              {"swap", PreemptionPolicy::swap}},
-             group);
+              {"swap", PreemptionPolicy::swap}})
+      ->group(group);
   add(app, "--num-host-blocks", config.num_host_blocks, "Blocks of KV in host memory, for swapping")
       ->check(CLI::Range(0u, kLargestTraceScheduler.num_host_blocks))
       ->group(group);
@@ -86,8 +75,8 @@ void add_prefix_flags(CLI::App& app, SchedulerConfig& config) {
              "radix and hash find the same",
              {{"none", PrefixCacheKind::none},
               {"radix", PrefixCacheKind::radix},
-              {"hash", PrefixCacheKind::hash}},
-             group);
+              {"hash", PrefixCacheKind::hash}})
+      ->group(group);
   add(app, "--prefix-hash-key", config.prefix_hash_key, "Key of the hashes, any 64-bit number")
       ->group(group);
   add(app, "--session-idle-steps", config.session_idle_steps,
@@ -121,8 +110,8 @@ CLI::Option* add_speculation_flags(CLI::App& app, CpuExecutorOptions& executor) 
       app, "--acceptance", executor.rule,
       "Which drafts are kept: shared_noise (same text as without drafts) or rejection "
       "(same distribution)",
-      {{"shared_noise", AcceptanceRule::shared_noise}, {"rejection", AcceptanceRule::rejection}},
-      group);
+      {{"shared_noise", AcceptanceRule::shared_noise}, {"rejection", AcceptanceRule::rejection}})
+      ->group(group);
   return app
       .add_option("--draft-layers", executor.draft_layers,
                   "Layers of the draft model, the first ones of the model's [half of them]")

@@ -1,0 +1,24 @@
+// add_choice: a flag whose value is one of a few names.
+#pragma once
+
+#include <CLI/CLI.hpp>
+#include <map>
+#include <string>
+
+namespace forge {
+
+/// `value` is the default. It and `app` must live until the command line has been parsed.
+template <class T>
+CLI::Option* add_choice(CLI::App& app, const char* flag, T& value, const char* help,
+                        const std::map<std::string, T>& choices) {
+  std::string shown;
+  for (const auto& [name, choice] : choices) {
+    if (choice == value) shown = name;
+  }
+  const auto set = [&value, choices](const std::string& name) { value = choices.at(name); };
+  return app.add_option_function<std::string>(flag, set, help)
+      ->check(CLI::IsMember(choices))
+      ->default_str(shown);
+}
+
+}  // namespace forge
