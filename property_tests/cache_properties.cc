@@ -1,123 +1,245 @@
-// Stateful test of PagedKVCache: random calls, legal and not, against a map of token counts.
+// Stateful test of PagedKVCache: random calls, legal and not, against ModelCache; and two caches
+// with different indexes against each other, block by block.
 #include <gtest/gtest.h>
 #include <rapidcheck.h>
 #include <rapidcheck/gtest.h>
 
 #include <map>
-#include <set>
+#include <optional>
+#include <utility>
 
 #include "forge/core/paged_kv_cache.h"
+#include "model_cache.h"
 
 namespace forge {
 namespace {
 
-using Model = std::map<SeqId, std::uint32_t>;
+using testing::ModelCache;
 
+struct Call {
+  enum Kind { add, append, publish, rollback, free, pin, unpin, clear };
+  Kind kind = add;
+  SeqId seq;
+  std::uint32_t tokens = 0;
+  std::uint32_t text = 0;  ///< what the tokens of a new sequence are
+};
+
+std::ostream& operator<<(std::ostream& out, const Call& call) {
+  const char* const names[] = {"add",  "append", "publish", "rollback",
+                               "free", "pin",    "unpin",   "clear"};
+  return out << names[call.kind] << '(' << call.seq.value << ", " << call.tokens << ", text "
+             << call.text << ')';
+}
+
+rc::Gen<Call> any_call() {
+  const auto any = [](std::uint32_t end) {
+    return rc::gen::resize(rc::kNominalSize, rc::gen::inRange<std::uint32_t>(0, end));
+  };
+  return rc::gen::build<Call>(
+      rc::gen::set(&Call::kind, rc::gen::weightedElement<Call::Kind>({{8, Call::add},
+                                                                      {6, Call::append},
+                                                                      {8, Call::publish},
+                                                                      {2, Call::rollback},
+                                                                      {5, Call::free},
+                                                                      {1, Call::pin},
+                                                                      {2, Call::unpin},
+                                                                      {1, Call::clear}})),
+      rc::gen::set(&Call::seq, rc::gen::map(any(7), [](std::uint32_t v) { return SeqId{v + 1}; })),
+      rc::gen::set(&Call::tokens, any(25)), rc::gen::set(&Call::text, any(4)));
+}
+
+/// All texts begin alike and part sooner or later.
+std::vector<TokenId> text_of(std::uint32_t text, std::size_t length) {
+  std::vector<TokenId> tokens(length, TokenId{1});
+  for (std::size_t i = 5 * text; i < length; i += 3) tokens[i] = TokenId{text + 1};
+  return tokens;
+}
+
+/// All that can be seen of a cache.
 struct Snapshot {
   std::vector<BlockId> free;
+  std::vector<BlockId> cached;
+  std::vector<BlockId> unused;
   std::map<SeqId, std::pair<std::uint32_t, std::vector<BlockId>>> tables;
   friend bool operator==(const Snapshot&, const Snapshot&) = default;
 };
 
-Snapshot snapshot(const PagedKVCache& cache, const Model& model) {
-  Snapshot s;
-  const auto free = cache.pool().free_list();
-  s.free.assign(free.begin(), free.end());
-  for (const auto& [seq, tokens] : model) {
-    const auto table = *cache.block_table(seq);
-    s.tables[seq] = {*cache.tokens(seq), std::vector<BlockId>(table.begin(), table.end())};
-  }
-  return s;
-}
+class CacheWorld {
+ public:
+  CacheWorld(std::uint32_t num_blocks, std::uint32_t block_size)
+      : radix_(cache_with(PrefixCacheKind::radix, num_blocks, block_size)),
+        hash_(cache_with(PrefixCacheKind::hash, num_blocks, block_size)),
+        model_(num_blocks, block_size) {}
 
-void check_state(const PagedKVCache& cache, const Model& model) {
-  RC_ASSERT(cache.sequence_count() == model.size());
-  std::set<BlockId> seen(cache.pool().free_list().begin(), cache.pool().free_list().end());
-  std::size_t held = 0;
-  for (const auto& [seq, tokens] : model) {
-    RC_ASSERT(*cache.tokens(seq) == tokens);
-    const auto table = *cache.block_table(seq);
-    RC_ASSERT(table.size() == (tokens + cache.block_size() - 1) / cache.block_size());
-    seen.insert(table.begin(), table.end());
-    held += table.size();
+  void play(const Call& call) {
+    const Snapshot before = snapshot(radix_);
+    const auto pins = pins_.size();
+    const bool expected = play_model(call);
+    const bool accepted = play_cache(radix_, call, /*keep_pins=*/true);
+    RC_ASSERT(accepted == expected);
+    RC_ASSERT(play_cache(hash_, call, /*keep_pins=*/false) == expected);
+    if (!accepted) RC_ASSERT(snapshot(radix_) == before);
+    if (call.kind == Call::unpin && pins > 0) pins_.pop_back();
+    check();
   }
-  RC_ASSERT(seen.size() == cache.pool().size());
-  RC_ASSERT(held == cache.pool().used_count());
-}
 
-struct Call {
-  int kind = 0;
-  SeqId seq;
-  std::uint32_t tokens = 0;
+  void drain() {
+    for (std::uint64_t seq = 1; seq <= 7; ++seq) play({Call::free, SeqId{seq}});
+    while (!pins_.empty()) play({Call::unpin, SeqId{1}});
+    RC_ASSERT(radix_.available_count() == radix_.pool().size());
+    play({Call::clear, SeqId{1}});
+    RC_ASSERT(radix_.pool().free_count() == radix_.pool().size());
+  }
+
+ private:
+  struct Sequence {
+    std::uint32_t text = 0;
+    std::uint32_t tokens = 0;
+  };
+  struct Pin {
+    std::vector<BlockId> blocks;
+    std::vector<ModelCache::Block> model;
+  };
+
+  static PagedKVCache cache_with(PrefixCacheKind kind, std::uint32_t num_blocks,
+                                 std::uint32_t block_size) {
+    const SchedulerConfig config{
+        .num_blocks = num_blocks, .block_size = block_size, .prefix_cache = kind};
+    return PagedKVCache(num_blocks, block_size, make_prefix_index(config));
+  }
+
+  /// True if the call is legal; then it is done.
+  bool play_model(const Call& call) {
+    const bool known = model_.contains(call.seq);
+    Sequence& s = sequences_[call.seq];
+    switch (call.kind) {
+      case Call::add: {
+        const ModelCache::Match match = model_.match(text_of(call.text, call.tokens));
+        if (known || model_.needed(match, call.tokens) > model_.available()) return false;
+        model_.add(call.seq, match, call.tokens);
+        s = {call.text, call.tokens};
+        return true;
+      }
+      case Call::append:
+        if (!known || model_.missing(call.seq, s.tokens + call.tokens) > model_.available()) {
+          return false;
+        }
+        model_.resize(call.seq, s.tokens += call.tokens);
+        return true;
+      case Call::publish:
+        if (!known) return false;
+        model_.publish(call.seq, text_of(s.text, s.tokens), std::min(call.tokens, s.tokens));
+        return true;
+      case Call::rollback:
+        if (!known || call.tokens > s.tokens - model_.published(call.seq) * radix_.block_size()) {
+          return false;
+        }
+        model_.resize(call.seq, s.tokens -= call.tokens);
+        return true;
+      case Call::free:
+        if (known) model_.free(call.seq);
+        return known;
+      case Call::pin:
+        if (known) pins_.push_back({{}, model_.pin(call.seq)});
+        return known;
+      case Call::unpin:
+        if (!pins_.empty()) model_.unpin(pins_.back().model);
+        return true;
+      case Call::clear:
+        model_.clear_index();
+        return true;
+    }
+    return false;
+  }
+
+  bool play_cache(PagedKVCache& cache, const Call& call, bool keep_pins) {
+    const Sequence& s = sequences_[call.seq];
+    switch (call.kind) {
+      case Call::add: {
+        PrefixMatch match;
+        cache.match_prefix(text_of(call.text, call.tokens), match);
+        return cache.add(call.seq, match, call.tokens).has_value();
+      }
+      case Call::append:
+        return cache.append(call.seq, call.tokens).has_value();
+      case Call::publish:
+        return cache.publish(call.seq, text_of(s.text, s.tokens), std::min(call.tokens, s.tokens))
+            .has_value();
+      case Call::rollback:
+        return cache.rollback(call.seq, call.tokens).has_value();
+      case Call::free:
+        return cache.free(call.seq).has_value();
+      case Call::pin: {
+        std::vector<BlockId> pinned;
+        const bool done = cache.pin(call.seq, pinned).has_value();
+        if (done && keep_pins) pins_.back().blocks = pinned;
+        return done;
+      }
+      case Call::unpin:
+        // Both caches pin the same blocks: check() compares them.
+        if (!pins_.empty()) cache.unpin(pins_.back().blocks);
+        return true;
+      case Call::clear:
+        cache.clear_index();
+        return true;
+    }
+    return false;
+  }
+
+  Snapshot snapshot(const PagedKVCache& cache) const {
+    const auto free = cache.pool().free_list();
+    Snapshot s{{free.begin(), free.end()}, cache.index()->blocks(), cache.index()->unused(), {}};
+    for (const auto& [seq, sequence] : sequences_) {
+      const auto table = cache.block_table(seq);
+      if (table) s.tables[seq] = {*cache.tokens(seq), {table->begin(), table->end()}};
+    }
+    return s;
+  }
+
+  void check() const {
+    RC_ASSERT(snapshot(radix_) == snapshot(hash_));
+    RC_ASSERT(radix_.pool().free_count() == model_.free_count());
+    RC_ASSERT(radix_.available_count() == model_.available());
+    RC_ASSERT(radix_.index()->size() == model_.cached_count());
+    RC_ASSERT(radix_.evictions() == model_.evictions());
+    std::vector<std::uint32_t> holders(radix_.pool().size(), 0);
+    for (const auto& [seq, s] : sequences_) {
+      RC_ASSERT(radix_.contains(seq) == model_.contains(seq));
+      if (!radix_.contains(seq)) continue;
+      RC_ASSERT(*radix_.tokens(seq) == s.tokens);
+      const auto table = *radix_.block_table(seq);
+      RC_ASSERT(table.size() == model_.table_length(seq));
+      RC_ASSERT(*radix_.published(seq) == model_.published(seq));
+      for (const BlockId block : table) ++holders[block.value];
+    }
+    for (const BlockId block : radix_.index()->blocks()) ++holders[block.value];
+    for (const Pin& pin : pins_) {
+      for (const BlockId block : pin.blocks) ++holders[block.value];
+    }
+    for (std::uint32_t i = 0; i < holders.size(); ++i) {
+      RC_ASSERT(radix_.pool().holders(BlockId{i}) == holders[i]);
+    }
+    for (const std::uint32_t text : {0U, 1U, 2U, 3U}) {
+      PrefixMatch match;
+      radix_.match_prefix(text_of(text, 24), match);
+      RC_ASSERT(match.tokens == model_.match(text_of(text, 24)).tokens);
+    }
+  }
+
+  PagedKVCache radix_;
+  PagedKVCache hash_;
+  ModelCache model_;
+  std::map<SeqId, Sequence> sequences_;
+  std::vector<Pin> pins_;
 };
 
-std::ostream& operator<<(std::ostream& out, const Call& call) {
-  const char* names[] = {"add", "append", "rollback", "free"};
-  return out << names[call.kind] << '(' << call.seq.value << ", " << call.tokens << ')';
-}
-
-rc::Gen<Call> any_call() {
-  return rc::gen::build<Call>(
-      rc::gen::set(&Call::kind, rc::gen::weightedElement<int>({{3, 0}, {6, 1}, {3, 2}, {2, 3}})),
-      rc::gen::set(&Call::seq, rc::gen::map(rc::gen::inRange<std::uint64_t>(1, 7),
-                                            [](std::uint64_t v) { return SeqId{v}; })),
-      rc::gen::set(&Call::tokens, rc::gen::inRange<std::uint32_t>(0, 20)));
-}
-
-/// True if the cache accepted the call; the model follows it.
-bool play(PagedKVCache& cache, Model& model, const Call& call) {
-  const bool known = model.contains(call.seq);
-  switch (call.kind) {
-    case 0: {
-      const bool ok = cache.add(call.seq).has_value();
-      RC_ASSERT(ok == !known);
-      if (ok) model[call.seq] = 0;
-      return ok;
-    }
-    case 1: {
-      const std::uint32_t expected = known ? cache.blocks_for(model[call.seq] + call.tokens) -
-                                                 cache.blocks_for(model[call.seq])
-                                           : 0;
-      if (known) RC_ASSERT(*cache.blocks_needed(call.seq, call.tokens) == expected);
-      const bool ok = cache.append(call.seq, call.tokens).has_value();
-      RC_ASSERT(ok == (known && expected <= cache.pool().free_count() + (ok ? expected : 0)));
-      if (ok) model[call.seq] += call.tokens;
-      return ok;
-    }
-    case 2: {
-      const bool ok = cache.rollback(call.seq, call.tokens).has_value();
-      RC_ASSERT(ok == (known && call.tokens <= model[call.seq]));
-      if (ok) model[call.seq] -= call.tokens;
-      if (!known) model.erase(call.seq);
-      return ok;
-    }
-    default: {
-      const bool ok = cache.free(call.seq).has_value();
-      RC_ASSERT(ok == known);
-      model.erase(call.seq);
-      return ok;
-    }
-  }
-}
-
-RC_GTEST_PROP(PagedKVCache, follows_a_simple_model_and_refusals_change_nothing, ()) {
+RC_GTEST_PROP(PagedKVCache, follows_a_plain_model_whatever_the_index_and_refusals_change_nothing,
+              ()) {
   const auto num_blocks = *rc::gen::inRange<std::uint32_t>(1, 24);
   const auto block_size = *rc::gen::inRange<std::uint32_t>(1, 6);
-  const auto calls = *rc::gen::container<std::vector<Call>>(any_call());
-  PagedKVCache cache(num_blocks, block_size);
-  PagedKVCache twin(num_blocks, block_size);
-  Model model;
-  Model twin_model;
-  for (const Call& call : calls) {
-    const Snapshot before = snapshot(cache, model);
-    const bool accepted = play(cache, model, call);
-    play(twin, twin_model, call);
-    check_state(cache, model);
-    if (!accepted) RC_ASSERT(snapshot(cache, model) == before);
-    RC_ASSERT(snapshot(cache, model) == snapshot(twin, twin_model));
-  }
-  for (const auto& [seq, tokens] : Model(model)) RC_ASSERT(cache.free(seq).has_value());
-  RC_ASSERT(cache.pool().free_count() == num_blocks);
+  CacheWorld world(num_blocks, block_size);
+  for (const Call& call : *rc::gen::container<std::vector<Call>>(any_call())) world.play(call);
+  world.drain();
 }
 
 }  // namespace

@@ -43,6 +43,7 @@ class ModelCache {
   std::uint64_t evictions() const { return evictions_; }
   std::size_t table_length(SeqId seq) const { return tables_.at(seq).blocks.size(); }
   bool contains(SeqId seq) const { return tables_.contains(seq); }
+  std::size_t published(SeqId seq) const { return tables_.at(seq).published; }
 
   /// The longest cached prefix of `tokens`, without the last of them.
   Match match(std::span<const TokenId> tokens) const {
