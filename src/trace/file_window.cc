@@ -8,20 +8,22 @@ FileWindow::FileWindow(std::istream& in) : in_(in) {
   in_.clear();
   in_.seekg(0, std::ios::end);
   size_ = in_ ? static_cast<std::uint64_t>(in_.tellg()) : 0;
+  is_small_ = size_ <= kSmallFileBytes;
 }
 
 std::string_view FileWindow::at(std::uint64_t byte) {
   if (byte >= size_) return {};
   if (byte < block_begin_ || byte >= block_begin_ + block_.size()) {
-    block_.resize(std::min(kBlockBytes, size_ - byte));
-    block_begin_ = byte;
+    block_begin_ = is_small_ ? 0 : byte;
+    block_.resize(is_small_ ? size_ : std::min(kBlockBytes, size_ - byte));
     in_.clear();
-    in_.seekg(static_cast<std::streamoff>(byte));
+    in_.seekg(static_cast<std::streamoff>(block_begin_));
     in_.read(block_.data(), static_cast<std::streamsize>(block_.size()));
     block_.resize(static_cast<std::size_t>(in_.gcount()));
     bytes_read_ += block_.size();
   }
-  return std::string_view(block_).substr(byte - block_begin_);
+  const std::size_t offset = byte - block_begin_;
+  return offset < block_.size() ? std::string_view(block_).substr(offset) : std::string_view();
 }
 
 std::uint64_t FileWindow::line_start(std::uint64_t byte) {

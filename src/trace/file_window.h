@@ -13,8 +13,9 @@ namespace forge::detail {
 
 class FileWindow {
  public:
-  /// What one read fetches.
+  /// What one read fetches. A small file is read once, as a whole.
   static constexpr std::uint64_t kBlockBytes = 4096;
+  static constexpr std::uint64_t kSmallFileBytes = 16 * kBlockBytes;
 
   /// Requires: `in` can seek.
   explicit FileWindow(std::istream& in);
@@ -40,6 +41,7 @@ class FileWindow {
 
   std::istream& in_;
   std::uint64_t size_ = 0;
+  bool is_small_ = false;
   std::uint64_t bytes_read_ = 0;
   std::string block_;
   std::uint64_t block_begin_ = 0;

@@ -10,8 +10,11 @@ namespace forge {
 namespace {
 
 constexpr std::string_view kStepStart = "{\"step\":";
-/// Where a probe looks for the start of a step's line.
-constexpr std::uint64_t kProbeBytes = 4 * detail::FileWindow::kBlockBytes;
+/// So many lines are looked at in one place before another one is tried.
+constexpr std::uint64_t kLinesALook = 8;
+/// Every so many guesses in a row, one is the middle.
+constexpr std::uint64_t kProbesAMiddle = 4;
+constexpr std::uint64_t kAllLines = ~std::uint64_t{0};
 
 std::string number(std::uint64_t value) { return std::to_string(value); }
 
@@ -22,7 +25,7 @@ StepIndex::StepIndex(StepIndex&&) noexcept = default;
 StepIndex::~StepIndex() = default;
 
 std::uint64_t StepIndex::file_bytes() const { return file_->size(); }
-std::uint64_t StepIndex::bytes_read() const { return file_->bytes_read(); }
+std::uint64_t StepIndex::bytes_read() const { return header_end_ + file_->bytes_read(); }
 
 tl::expected<StepIndex, TraceError> StepIndex::open(std::istream& in) {
   auto reader = TraceReader::open(in);  // says what is wrong with a foreign file
@@ -31,6 +34,7 @@ tl::expected<StepIndex, TraceError> StepIndex::open(std::istream& in) {
   index.header_ = reader->header();
   index.header_end_ = reader->place().byte;
   if (auto found = index.find_last(); !found) return tl::unexpected(found.error());
+  if (auto found = index.find_first(); !found) return tl::unexpected(found.error());
   return index;
 }
 
@@ -49,11 +53,11 @@ tl::expected<void, TraceError> StepIndex::find_last() {
     return error_at(size, "the file ends within a line; the trace is truncated");
   }
   std::uint64_t to = size;
-  for (std::uint64_t bytes = kProbeBytes; to > header_end_; bytes *= 2) {
+  for (std::uint64_t bytes = detail::FileWindow::kBlockBytes; to > header_end_; bytes *= 2) {
     const std::uint64_t from = size - std::min(bytes, size - header_end_);
     std::optional<Found> last;
     for (std::uint64_t next = from; next < to;) {
-      const Search found = first_step_in(next, to);
+      const Search found = first_step_in(next, to, kAllLines);
       if (!found) return tl::unexpected(found.error());
       if (!*found) break;
       last = **found;
@@ -69,8 +73,29 @@ tl::expected<void, TraceError> StepIndex::find_last() {
   return {};
 }
 
+/// Requests are often submitted all at once before the first step; who knows where that ends never
+/// looks there again. If they come later, what is found is just some early step.
+tl::expected<void, TraceError> StepIndex::find_first() {
+  if (steps_ == 0) return {};
+  std::uint64_t from = header_end_;
+  std::uint64_t to = known_.begin()->second.begin;
+  while (from < to) {
+    const std::uint64_t middle = from + (to - from) / 2;
+    const Search found = first_step_in(middle, to, kLinesALook);
+    if (!found) return tl::unexpected(found.error());
+    if (*found && (*found)->step.value < steps_) {
+      known_[(*found)->step.value] = (*found)->line;
+      to = (*found)->line.begin;
+    } else {
+      from = middle + 1;
+    }
+  }
+  return {};
+}
+
 tl::expected<StepIndex::Line, TraceError> StepIndex::find(StepId step) {
-  for (bool proportional = true;; proportional = !proportional) {
+  for (std::uint64_t probes = 0;; ++probes) {
+    const bool proportional = (probes + 1) % kProbesAMiddle != 0;
     const auto after = known_.lower_bound(step.value);
     if (after->first == step.value) return after->second;
     const bool has_before = after != known_.begin();
@@ -107,29 +132,27 @@ tl::expected<std::uint64_t, TraceError> StepIndex::end_of(std::optional<StepId> 
 
 /// Some step whose line starts in [from, to), near `guess` if possible.
 StepIndex::Search StepIndex::probe(std::uint64_t from, std::uint64_t to, std::uint64_t guess) {
-  const auto look = [&](std::uint64_t at) {
-    return first_step_in(at, std::min(at + kProbeBytes, to));
-  };
-  Search found = look(guess);
-  for (std::uint64_t at = guess; found && !*found && to - at > kProbeBytes;) {
-    at += std::max((to - at) / 2, std::min(kProbeBytes, to - at));
-    found = look(at);
+  Search found = first_step_in(guess, to, kLinesALook);
+  for (std::uint64_t left = (to - guess) / 2; found && !*found && left > 0; left /= 2) {
+    found = first_step_in(to - left, to, kLinesALook);
   }
-  for (std::uint64_t before = guess - from; found && !*found && before > 0;) {
-    before /= 2;
-    found = look(from + before);
+  for (std::uint64_t left = (guess - from) / 2; found && !*found && left > 0; left /= 2) {
+    found = first_step_in(from + left, to, kLinesALook);
   }
-  if (found && !*found) found = first_step_in(from, to);
+  if (found && !*found) found = first_step_in(from, to, kAllLines);
   return found;
 }
 
-StepIndex::Search StepIndex::first_step_in(std::uint64_t from, std::uint64_t to) {
-  for (std::uint64_t begin = file_->line_start(from); begin < to;
-       begin = file_->line_start(begin + 1)) {
-    if (!file_->starts_with(begin, kStepStart)) continue;
-    auto found = read_step(begin);
-    if (!found) return tl::unexpected(found.error());
-    return *found;
+StepIndex::Search StepIndex::first_step_in(std::uint64_t from, std::uint64_t to,
+                                           std::uint64_t lines) {
+  std::uint64_t begin = file_->line_start(from);
+  for (std::uint64_t i = 0; i < lines && begin < to; ++i) {
+    if (file_->starts_with(begin, kStepStart)) {
+      auto found = read_step(begin);
+      if (!found) return tl::unexpected(found.error());
+      return *found;
+    }
+    begin = file_->line_start(begin + 1);
   }
   return std::nullopt;
 }

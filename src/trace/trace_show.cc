@@ -6,7 +6,7 @@
 #include <vector>
 
 #include "forge/trace/block_map.h"
-#include "forge/trace/trace_json.h"
+#include "plan_words.h"
 
 namespace forge {
 namespace {
@@ -21,73 +21,19 @@ constexpr std::array<const char*, kColumns> kTitles{"step",     "admitted", "res
 constexpr std::array<std::size_t, kColumns> kWidths{6, 8, 8, 9, 12, 21, kMapWidthInRow};
 constexpr std::size_t kSlicesAlone = kWidths[kSlices] + kMapWidthInRow;
 
-/// Words of one cell.
-using Cell = std::vector<std::string>;
-using Row = std::array<Cell, kColumns>;
-
-/// Words broken into lines of at most `width`; a longer word is broken too.
-std::vector<std::string> wrap(const Cell& words, std::size_t width) {
-  std::vector<std::string> lines;
-  for (std::string word : words) {
-    if (!lines.empty() && lines.back().size() + 1 + word.size() <= width) {
-      lines.back() += ' ' + word;
-      continue;
-    }
-    for (; word.size() > width; word.erase(0, width)) lines.push_back(word.substr(0, width));
-    lines.push_back(word);
-  }
-  return lines;
-}
+using Row = std::array<detail::Words, kColumns>;
 
 std::string number(std::uint64_t value) { return std::to_string(value); }
-
-std::string text_of(const Slice& slice) {
-  std::string text = number(slice.seq.value);
-  text += ':' + number(slice.first);
-  text += '+' + number(slice.count);
-  if (slice.drafts > 0) text += '/' + number(slice.drafts);
-  return text;
-}
-
-std::string text_of(const Admission& admission) {
-  std::string text = number(admission.seq.value);
-  if (admission.cached_tokens > 0) text += '@' + number(admission.cached_tokens);
-  return text;
-}
-
-/// Copies within the device one by one, of swaps only how many.
-Cell copies_of(const StepPlan& plan) {
-  Cell words;
-  std::uint64_t out = 0;
-  std::uint64_t in = 0;
-  for (const BlockCopy& copy : plan.copies) {
-    out += copy.kind == CopyKind::swap_out ? 1 : 0;
-    in += copy.kind == CopyKind::swap_in ? 1 : 0;
-    if (copy.kind != CopyKind::within) continue;
-    words.push_back('[' + number(copy.from.value) + '>' + number(copy.to.value) + ']');
-  }
-  if (out > 0) words.push_back('[' + number(out) + " out]");
-  if (in > 0) words.push_back('[' + number(in) + " in]");
-  return words;
-}
 
 Row row_of(const StepPlan& plan) {
   Row row;
   row[kStep] = {number(plan.step.value)};
-  for (const Admission& a : plan.admitted) row[kAdmitted].push_back(text_of(a));
-  for (const Admission& a : plan.resumed) row[kResumed].push_back(text_of(a));
-  for (const Preemption& p : plan.preempted) {
-    const bool swapped = p.mode == PreemptionMode::swap;
-    row[kPreempted].push_back(number(p.seq.value) + (swapped ? "~" : ""));
-  }
-  for (const Finish& f : plan.finished) {
-    row[kFinished].push_back(number(f.seq.value) + ' ' + std::string(name(f.reason)));
-  }
-  row[kSlices] = copies_of(plan);
-  for (const Slice& slice : plan.decode_batch()) row[kSlices].push_back(text_of(slice));
-  for (const Slice& slice : plan.prefill_batch()) {
-    row[kSlices].push_back(text_of(slice) + (slice.samples ? "*" : ">"));
-  }
+  row[kAdmitted] = detail::admission_words(plan.admitted);
+  row[kResumed] = detail::admission_words(plan.resumed);
+  row[kPreempted] = detail::preemption_words(plan);
+  row[kFinished] = detail::finish_words(plan);
+  row[kSlices] = detail::copy_words(plan);
+  for (std::string& word : detail::slice_words(plan)) row[kSlices].push_back(std::move(word));
   return row;
 }
 
@@ -125,7 +71,7 @@ class Table {
     std::array<std::vector<std::string>, kColumns> lines;
     std::size_t height = 0;
     for (std::size_t c = 0; c < columns(); ++c) {
-      lines[c] = wrap(row[c], width(c));
+      lines[c] = detail::wrap(row[c], width(c));
       height = std::max(height, lines[c].size());
     }
     for (std::size_t y = 0; y < height; ++y) {

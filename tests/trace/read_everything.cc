@@ -3,10 +3,30 @@
 #include <sstream>
 
 #include "forge/trace/replay.h"
+#include "forge/trace/step_frame.h"
+#include "forge/trace/trace_bisect.h"
+#include "forge/trace/trace_export.h"
 #include "forge/trace/trace_show.h"
+#include "forge/trace/trace_stats.h"
+#include "forge/trace/trace_timeline.h"
 #include "trace/hash_executor.h"
 
 namespace forge::testing {
+namespace {
+
+/// Forwards to the end, then back over some of the way.
+void step_through(const std::string& bytes) {
+  std::istringstream in(bytes);
+  auto timeline = TraceTimeline::open(in);
+  std::uint64_t step = 0;
+  for (auto reached = timeline->seek(StepId{0}); reached && *reached;) {
+    (void)step_frame(*timeline, {.title = "bytes", .steps = step + 1});
+    reached = timeline->seek(StepId{++step});
+  }
+  for (; step > 2; step /= 2) (void)timeline->seek(StepId{step / 2});
+}
+
+}  // namespace
 
 void read_everything(const std::string& bytes) {
   const auto with_reader = [&](auto&& use) {
@@ -23,6 +43,15 @@ void read_everything(const std::string& bytes) {
     std::ostringstream out;
     (void)show(trace, {}, out);
   });
+  with_reader([&](TraceReader& trace) { (void)stats(trace); });
+  with_reader([&](TraceReader& trace) {
+    std::ostringstream out;
+    (void)export_perfetto(trace, out);
+  });
+  with_reader([&](TraceReader&) { step_through(bytes); });
+  std::istringstream whole(bytes);
+  std::istringstream half(bytes.substr(0, bytes.rfind('\n', bytes.size() / 2) + 1));
+  (void)bisect(whole, half);
   with_reader([&](TraceReader& left) {
     with_reader([&](TraceReader& right) { (void)compare(left, right); });
   });

@@ -1,5 +1,5 @@
-// The entry point of fuzzing: whatever the bytes, reading, checking, comparing, showing and
-// replaying a trace ends, without a crash.
+// The entry point of fuzzing: whatever the bytes, everything that reads a trace ends, without a
+// crash.
 #pragma once
 
 #include <string>

@@ -2,12 +2,12 @@
 //
 // Steps are numbered 0, 1, 2, ... and stand in this order, so a step can be looked up as a word in
 // a dictionary: guess an offset, go to the next line that is a step, and see whether that is too
-// early or too late. The guess is proportional (interpolation search); every other one is the
+// early or too late. The guess is proportional (interpolation search); every fourth one is the
 // middle, so that O(log bytes) places are looked at, however uneven the lines. What is
 // found on the way is remembered for the next lookup.
 //
-// A guess may land among lines that are no steps (many requests submitted at once). Then a
-// few more places on both sides are tried, and only if none has a step all of it is read.
+// A guess may land among lines that are no steps (many requests submitted at once). Then
+// O(log bytes) more places on both sides are tried, and only if none has a step all of it is read.
 //
 // Only the lines looked at are checked: what is never read cannot be wrong here.
 // Borrows the stream, which must be able to seek. Thread contract: one thread at a time.
@@ -71,8 +71,9 @@ class StepIndex {
   explicit StepIndex(std::istream& in);
 
   tl::expected<void, TraceError> find_last();
+  tl::expected<void, TraceError> find_first();
   Search probe(std::uint64_t from, std::uint64_t to, std::uint64_t guess);
-  Search first_step_in(std::uint64_t from, std::uint64_t to);
+  Search first_step_in(std::uint64_t from, std::uint64_t to, std::uint64_t lines);
   tl::expected<Found, TraceError> read_step(std::uint64_t begin);
   tl::unexpected<TraceError> error_at(std::uint64_t byte, std::string message);
 

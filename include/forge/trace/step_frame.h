@@ -1,0 +1,45 @@
+// step_frame: one step of a trace as a screenful of text, for `forge-trace step`.
+//
+//   run.jsonl  step 13 of 0..31  line 24  link e51f0f6fee5ddc3a
+//   14 blocks of 4: 9 held, 2 shared; host 6 of 8; batch 2 of 4, 2 of 12 tokens
+//
+//   blocks    ++3..32..3.223
+//
+//   waiting   5 6v
+//   swapped   4~6
+//   running   3:+10/16 2:+9/16
+//
+//   preempted 4~
+//   copies    [6 out]
+//   tables    2:4+9
+//   slices    3:21+1 2:16+1
+//   result    3=271 2=38
+//
+// waiting: in the order of the queue; `^` is high, `v` low priority. swapped: sequence and its host
+// blocks; they wait in the same queue. running: in order of admission; `7:5/12` has the KV of 5
+// of the 12 tokens it knows, `3:+10/16` generates and has 10 tokens of at most 16; `!` ends with
+// the next step. asked: what came between the step before and this one. tables:
+// sequence:kept+appended blocks. The other words are those of trace_show.h.
+//
+// What the lists say is the state after the step. What does not fit is counted: `+12 more`.
+#pragma once
+
+#include <cstdint>
+#include <string>
+
+#include "forge/trace/trace_timeline.h"
+
+namespace forge {
+
+struct FrameOptions {
+  std::string title;        ///< of the trace, mostly its path
+  std::uint64_t steps = 0;  ///< of the trace
+  std::size_t width = 80;   ///< columns, at least 40
+  std::size_t height = 24;  ///< lines, at least 20
+};
+
+/// Lines with newlines, at most `height` of at most `width` columns. Plain text.
+/// Requires: timeline.has_moment().
+std::string step_frame(const TraceTimeline& timeline, const FrameOptions& options);
+
+}  // namespace forge

@@ -1,0 +1,112 @@
+#include "plan_words.h"
+
+#include "forge/trace/trace_json.h"
+
+namespace forge::detail {
+namespace {
+
+std::string number(std::uint64_t value) { return std::to_string(value); }
+
+std::string word_of(const Slice& slice) {
+  std::string text = number(slice.seq.value);
+  text += ':' + number(slice.first);
+  text += '+' + number(slice.count);
+  if (slice.drafts > 0) text += '/' + number(slice.drafts);
+  return text;
+}
+
+}  // namespace
+
+Words admission_words(const std::vector<Admission>& admissions) {
+  Words words;
+  for (const Admission& a : admissions) {
+    words.push_back(number(a.seq.value) +
+                    (a.cached_tokens > 0 ? '@' + number(a.cached_tokens) : std::string()));
+  }
+  return words;
+}
+
+Words preemption_words(const StepPlan& plan) {
+  Words words;
+  for (const Preemption& p : plan.preempted) {
+    words.push_back(number(p.seq.value) + (p.mode == PreemptionMode::swap ? "~" : ""));
+  }
+  return words;
+}
+
+Words finish_words(const StepPlan& plan) {
+  Words words;
+  for (const Finish& f : plan.finished) {
+    words.push_back(number(f.seq.value) + ' ' + std::string(name(f.reason)));
+  }
+  return words;
+}
+
+/// Copies within the device one by one, of swaps only how many.
+Words copy_words(const StepPlan& plan) {
+  Words words;
+  std::uint64_t out = 0;
+  std::uint64_t in = 0;
+  for (const BlockCopy& copy : plan.copies) {
+    out += copy.kind == CopyKind::swap_out ? 1 : 0;
+    in += copy.kind == CopyKind::swap_in ? 1 : 0;
+    if (copy.kind != CopyKind::within) continue;
+    words.push_back('[' + number(copy.from.value) + '>' + number(copy.to.value) + ']');
+  }
+  if (out > 0) words.push_back('[' + number(out) + " out]");
+  if (in > 0) words.push_back('[' + number(in) + " in]");
+  return words;
+}
+
+Words slice_words(const StepPlan& plan) {
+  Words words;
+  for (const Slice& slice : plan.decode_batch()) words.push_back(word_of(slice));
+  for (const Slice& slice : plan.prefill_batch()) {
+    words.push_back(word_of(slice) + (slice.samples ? "*" : ">"));
+  }
+  return words;
+}
+
+Words table_words(const StepPlan& plan) {
+  Words words;
+  for (const TableDelta& delta : plan.tables) {
+    std::string word = number(delta.seq.value) + ':' + number(delta.truncated_to);
+    char separator = '+';
+    for (const BlockId block : plan.appended(delta)) {
+      word += separator + number(block.value);
+      separator = ',';
+    }
+    words.push_back(word);
+  }
+  return words;
+}
+
+Words result_words(const StepResult& result) {
+  Words words;
+  for (const SliceResult& answer : result.slices) {
+    std::string word = number(answer.seq.value);
+    char separator = '=';
+    for (const TokenId token : result.tokens_of(answer)) {
+      word += separator + number(token.value);
+      separator = ',';
+    }
+    if (answer.signal != FinishSignal::none) word += ' ' + std::string(name(answer.signal));
+    if (separator == ',' || answer.signal != FinishSignal::none) words.push_back(word);
+  }
+  return words;
+}
+
+std::vector<std::string> wrap(const Words& words, std::size_t width) {
+  std::vector<std::string> lines;
+  for (std::string word : words) {
+    if (!lines.empty() && lines.back().size() + 1 + word.size() <= width) {
+      lines.back() += ' ' + word;
+      continue;
+    }
+    for (; word.size() > width; word.erase(0, width)) lines.push_back(word.substr(0, width));
+    lines.push_back(word);
+  }
+  return lines;
+}
+
+}  // namespace forge::detail

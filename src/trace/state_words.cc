@@ -1,0 +1,69 @@
+#include "state_words.h"
+
+#include "forge/trace/trace_json.h"
+
+namespace forge::detail {
+namespace {
+
+std::string number(std::uint64_t value) { return std::to_string(value); }
+
+struct AskedWord {
+  std::string operator()(const SubmitEvent& e) const {
+    return "submit " + number(e.seq.value) + " (" + number(e.request.prompt.size()) + '+' +
+           number(e.request.max_new_tokens) + ')';
+  }
+  std::string operator()(const CancelEvent& e) const {
+    return "cancel " + number(e.seq.value) + ' ' + std::string(name(e.reason));
+  }
+  std::string operator()(const ReleaseSessionEvent& e) const {
+    return "release session " + number(e.session.value);
+  }
+  std::string operator()(const ClearPrefixCacheEvent&) const { return "clear cache"; }
+  std::string operator()(const StepEvent&) const { return "step"; }
+};
+
+}  // namespace
+
+Words waiting_words(const TraceState& state) {
+  Words words;
+  for (const TracedSequence* s : state.queue()) {
+    if (s->place != TracedSequence::Place::waiting) continue;
+    std::string word = number(s->seq.value);
+    if (s->priority == Priority::high) word += '^';
+    if (s->priority == Priority::low) word += 'v';
+    words.push_back(word + (s->ends ? "!" : ""));
+  }
+  return words;
+}
+
+Words swapped_words(const TraceState& state) {
+  Words words;
+  for (const TracedSequence* s : state.queue()) {
+    if (s->place != TracedSequence::Place::swapped) continue;
+    words.push_back(number(s->seq.value) + '~' + number(s->host_blocks) + (s->ends ? "!" : ""));
+  }
+  return words;
+}
+
+Words running_words(const TraceState& state) {
+  Words words;
+  for (const TracedSequence* s : state.batch()) {
+    std::string word = number(s->seq.value) + ':';
+    if (s->computed_tokens + 1 < s->length() || s->output_tokens == 0) {
+      word += number(s->computed_tokens) + '/' + number(s->length());
+    } else {
+      word += '+' + number(s->output_tokens) + '/' + number(s->max_new_tokens);
+    }
+    words.push_back(word + (s->ends ? "!" : ""));
+  }
+  return words;
+}
+
+Words asked_words(const TraceMoment& moment) {
+  Words words;
+  for (const TraceEvent& event : moment.asked) words.push_back(std::visit(AskedWord{}, event));
+  for (std::size_t i = 0; i + 1 < words.size(); ++i) words[i] += ',';
+  return words;
+}
+
+}  // namespace forge::detail
