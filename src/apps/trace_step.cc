@@ -1,0 +1,117 @@
+#include "trace_step.h"
+
+#include <algorithm>
+#include <filesystem>
+#include <iostream>
+
+#include "forge/trace/step_frame.h"
+#include "forge/trace/step_index.h"
+#include "trace_file.h"
+#include "trace_terminal.h"
+
+namespace forge {
+namespace {
+
+constexpr ScreenSize kLeast{40, 21};  // of a frame, and the line of keys below it
+constexpr const char* kKeys = "n next   p previous   g go to   q quit";
+
+class Stepper {
+ public:
+  Stepper(TraceTimeline& timeline, Terminal& terminal, FrameOptions frame)
+      : timeline_(timeline), terminal_(terminal), frame_(std::move(frame)) {}
+
+  /// Shows `step`, then whatever the keys ask for, until they ask for the end.
+  tl::expected<void, TraceError> run(std::uint64_t step) {
+    while (true) {
+      if (const auto reached = timeline_.seek(StepId{step}); !reached) {
+        return tl::unexpected(reached.error());
+      }
+      draw(kKeys);
+      const Key key = terminal_.read_key();
+      if (key.kind == Key::end || is(key, 'q')) return {};
+      if ((key.kind == Key::next || is(key, 'n')) && step + 1 < frame_.steps) ++step;
+      if ((key.kind == Key::previous || is(key, 'p')) && step > 0) --step;
+      if (is(key, 'g')) step = ask_step().value_or(step);
+    }
+  }
+
+ private:
+  static bool is(const Key& key, char c) { return key.kind == Key::character && key.c == c; }
+
+  void draw(const std::string& below) {
+    const ScreenSize size = terminal_.size();
+    if (size.width < kLeast.width || size.height < kLeast.height) {
+      terminal_.show("too small: " + std::to_string(kLeast.width) + " columns and " +
+                     std::to_string(kLeast.height) + " lines are needed\n");
+      return;
+    }
+    frame_.width = size.width;
+    frame_.height = size.height - 2;
+    std::string text = step_frame(timeline_, frame_);
+    const auto lines = static_cast<std::size_t>(std::count(text.begin(), text.end(), '\n'));
+    text.append(size.height - 1 - lines, '\n');
+    terminal_.show(text + below);
+  }
+
+  /// The number typed, at most the last step; nothing if it was given up.
+  std::optional<std::uint64_t> ask_step() {
+    std::string digits;
+    while (true) {
+      draw("go to step (0.." + std::to_string(frame_.steps - 1) + "): " + digits + "_");
+      const Key key = terminal_.read_key();
+      if (key.kind == Key::enter && !digits.empty()) {
+        return std::min<std::uint64_t>(std::stoull(digits), frame_.steps - 1);
+      }
+      if (key.kind == Key::erase && !digits.empty()) digits.pop_back();
+      const bool is_digit = key.kind == Key::character && key.c >= '0' && key.c <= '9';
+      if (is_digit && digits.size() < 18) digits += key.c;
+      const bool goes_on = is_digit || key.kind == Key::erase || key.kind == Key::resized;
+      if (!goes_on) return std::nullopt;
+    }
+  }
+
+  TraceTimeline& timeline_;
+  Terminal& terminal_;
+  FrameOptions frame_;
+};
+
+int print_step(const InputTrace& trace, TraceTimeline& timeline, std::uint64_t step,
+               const FrameOptions& frame) {
+  if (const auto reached = timeline.seek(StepId{step}); !reached) {
+    return unusable(trace.error(reached.error()));
+  }
+  std::cout << step_frame(timeline, frame);
+  return kEqual;
+}
+
+}  // namespace
+
+int run_step(const std::string& path, const StepOptions& options) {
+  InputTrace trace{path};
+  if (const auto opened = trace.open_file(); !opened) return unusable(opened.error());
+  const auto index = StepIndex::open(trace.file);
+  if (!index) return unusable(trace.error(index.error()));
+  const std::uint64_t steps = index->steps();
+  if (steps == 0) return unusable(path + ": the trace has no steps");
+  if (options.at >= steps) {
+    return unusable("--at " + std::to_string(options.at) + ": " + path + " has the steps 0.." +
+                    std::to_string(steps - 1));
+  }
+  trace.file.clear();
+  trace.file.seekg(0);
+  auto timeline = TraceTimeline::open(trace.file);
+  if (!timeline) return unusable(trace.error(timeline.error()));
+  const FrameOptions frame{.title = std::filesystem::path(path).filename().string(),
+                           .steps = steps};
+  if (options.plain) return print_step(trace, *timeline, options.at, frame);
+  auto terminal = Terminal::open();
+  if (!terminal) {
+    return unusable("step: " + terminal.error() + "; --at N --plain prints one step without one");
+  }
+  const auto done = Stepper(*timeline, **terminal, frame).run(options.at);
+  terminal->reset();  // before anything is said
+  if (!done) return unusable(trace.error(done.error()));
+  return kEqual;
+}
+
+}  // namespace forge

@@ -1,0 +1,17 @@
+// forge-trace step: a run in the terminal, one step a screen, forwards and backwards in time.
+#pragma once
+
+#include <cstdint>
+#include <string>
+
+namespace forge {
+
+struct StepOptions {
+  std::uint64_t at = 0;  ///< the step to start with
+  bool plain = false;    ///< print that one and end
+};
+
+/// Returns an exit status (trace_file.h).
+int run_step(const std::string& path, const StepOptions& options);
+
+}  // namespace forge
