@@ -7,6 +7,7 @@
 #include <boost/asio/io_context.hpp>
 #include <boost/asio/signal_set.hpp>
 #include <chrono>
+#include <cmath>
 #include <csignal>
 #include <cstdlib>
 #include <ctime>
@@ -14,6 +15,7 @@
 #include <iostream>
 #include <memory>
 #include <optional>
+#include <random>
 
 #include "forge/cpu/cpu_executor.h"
 #include "forge/engine/engine_loop.h"
@@ -32,6 +34,7 @@ struct InferOptions {
   EngineLoop::Options loop;
   HttpOptions http;
   double read_timeout_s = 30;
+  double request_timeout_s = 0;
   std::string trace_file;
 };
 
@@ -60,8 +63,14 @@ void add_options(CLI::App& app, InferOptions& options) {
       ->capture_default_str()
       ->check(CLI::Range(0.001, 86400.0))
       ->group(group);
+  app.add_option("--request-timeout-s", options.request_timeout_s,
+                 "Seconds after which a request ends with the text so far and the finish_reason "
+                 "\"deadline\"; a request may ask for less (timeout_s); 0 is no limit")
+      ->capture_default_str()
+      ->check(CLI::Range(0.0, 86400.0))
+      ->group(group);
   app.add_option("--health-stall-steps", options.http.health_stall_steps,
-                 "/healthz fails when work waits and so many steps in a row yield no token")
+                 "/healthz fails when work waits and so many steps in a row fail")
       ->capture_default_str()
       ->check(CLI::Range(1, 1 << 30))
       ->group(group);
@@ -69,6 +78,14 @@ void add_options(CLI::App& app, InferOptions& options) {
                  "Record the run as JSON lines, with the digests of all logits")
       ->group(group);
   add_target_options(app, options.target);
+}
+
+/// Strangers send prompts here: without a key that they know, they cannot prepare collisions. The
+/// trace says which one it was.
+void draw_hash_key(const CLI::App& app, SchedulerConfig& scheduler) {
+  if (app.count("--prefix-hash-key") > 0) return;
+  std::random_device random;
+  scheduler.prefix_hash_key = std::uint64_t{random()} << 32 | random();
 }
 
 int fail(const std::string& message) {
@@ -105,6 +122,11 @@ void await_signals(boost::asio::signal_set& signals, HttpServer& server) {
   });
 }
 
+/// At least one.
+std::chrono::milliseconds milliseconds(double seconds) {
+  return std::chrono::milliseconds(static_cast<std::int64_t>(std::ceil(seconds * 1000)));
+}
+
 int serve(InferOptions options) {
   std::ofstream trace_out;
   std::optional<TraceWriter> trace;
@@ -114,8 +136,10 @@ int serve(InferOptions options) {
     if (!trace_out) return fail("--trace: cannot write '" + options.trace_file + "'");
     trace.emplace(trace_out, to_trace_header(options.target));
   }
-  options.http.read_timeout =
-      std::chrono::milliseconds(static_cast<std::int64_t>(options.read_timeout_s * 1000));
+  options.http.read_timeout = milliseconds(options.read_timeout_s);
+  if (options.request_timeout_s > 0) {
+    options.http.request_timeout = milliseconds(options.request_timeout_s);
+  }
 
   boost::asio::io_context io;
   CpuExecutor executor(options.target.executor);
@@ -147,5 +171,6 @@ int main(int argc, char** argv) {
   } catch (const CLI::ParseError& error) {
     return app.exit(error) == 0 ? 0 : 2;
   }
+  forge::draw_hash_key(app, options.target.scheduler);
   return forge::serve(std::move(options));
 }
