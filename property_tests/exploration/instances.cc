@@ -118,12 +118,12 @@ std::vector<Instance> full_instances() {
 
 std::vector<Instance> small_instances() {
   std::vector<Instance> instances = {
+      with_sessions(),
+      with_clear(),
       basic(1, PreemptionPolicy::recompute, PrefixCacheKind::none),
+      with_small_budget(),
       basic(1, PreemptionPolicy::automatic, PrefixCacheKind::hash),
       basic(2, PreemptionPolicy::swap, PrefixCacheKind::radix),
-      with_small_budget(),
-      with_clear(),
-      with_sessions(),
   };
   for (Instance& instance : instances) {
     instance.max_drafts = 1;

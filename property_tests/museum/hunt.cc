@@ -61,15 +61,13 @@ int visit(const char* exhibit, const char* trace) {
   return 1;
 }
 
-int control() {
-  const auto caught = hunt();
-  if (caught) print(caught->violation);
-  return caught ? 1 : 0;
-}
-
 }  // namespace
 }  // namespace forge::testing
 
 int main(int argc, char** argv) {
-  return argc == 3 ? forge::testing::visit(argv[1], argv[2]) : forge::testing::control();
+  if (argc != 3) {
+    std::fprintf(stderr, "usage: %s EXHIBIT TRACE\n", argv[0]);
+    return 2;
+  }
+  return forge::testing::visit(argv[1], argv[2]);
 }
