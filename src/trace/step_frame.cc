@@ -126,11 +126,14 @@ class Frame {
     line((too_long ? "..." + title.substr(title.size() - room + std::min<std::size_t>(room, 3))
                    : title) +
          place);
-    line(number(config.num_blocks) + " blocks of " + number(config.block_size) + ": " +
-         number(state_.blocks().held_count()) + " held, " + number(state_.blocks().shared_count()) +
-         " shared; host " + number(state_.host_blocks()) + " of " + number(config.num_host_blocks) +
-         "; batch " + number(state_.running_count()) + " of " + number(config.max_batch_size) +
-         ", " + number(tokens) + " of " + number(config.max_batch_tokens) + " tokens");
+    const auto share = [](std::uint64_t part, std::uint64_t whole) {
+      return number(part) + '/' + number(whole);
+    };
+    line("held " + share(state_.blocks().held_count(), config.num_blocks) + " blocks of " +
+         number(config.block_size) + ", shared " + number(state_.blocks().shared_count()) +
+         ", host " + share(state_.host_blocks(), config.num_host_blocks) + ", batch " +
+         share(state_.running_count(), config.max_batch_size) + ", tokens " +
+         share(tokens, config.max_batch_tokens));
     line("");
   }
 

@@ -1,22 +1,16 @@
 #include "forge/trace/trace_timeline.h"
 
-#include <algorithm>
-
 namespace forge {
 namespace {
 
-/// What all checkpoints together may have of blocks; each block of a cache costs 24 bytes.
-constexpr std::size_t kCheckpointBlocks = std::size_t{1} << 23;
+/// Sizes of what a state mostly consists of, about.
+constexpr std::uint64_t kBlockBytes = 28;
+constexpr std::uint64_t kSequenceBytes = 200;
 
 }  // namespace
 
 TraceTimeline::TraceTimeline(std::istream& in, TraceReader reader)
-    : in_(&in),
-      header_(reader.header()),
-      reader_(std::move(reader)),
-      state_(header_.scheduler),
-      most_checkpoints_(std::clamp(kCheckpointBlocks / header_.scheduler.num_blocks, std::size_t{2},
-                                   kMaxCheckpoints)) {
+    : in_(&in), header_(reader.header()), reader_(std::move(reader)), state_(header_.scheduler) {
   keep_checkpoint();
 }
 
@@ -65,10 +59,18 @@ tl::expected<bool, TraceError> TraceTimeline::read_step() {
 void TraceTimeline::keep_checkpoint() {
   const std::uint64_t next = state_.next_step().value;
   if (next % distance_ != 0 || checkpoints_.contains(next)) return;
-  checkpoints_.emplace(next, Checkpoint{reader_.place(), state_});
-  if (checkpoints_.size() <= most_checkpoints_) return;
-  distance_ *= 2;
-  std::erase_if(checkpoints_, [&](const auto& entry) { return entry.first % distance_ != 0; });
+  checkpoints_.emplace(next, Checkpoint{reader_.place(), state_,
+                                        kBlockBytes * header_.scheduler.num_blocks +
+                                            kSequenceBytes * state_.sequences().size()});
+  const auto too_much = [&] {
+    std::uint64_t bytes = 0;
+    for (const auto& [step, checkpoint] : checkpoints_) bytes += checkpoint.bytes;
+    return checkpoints_.size() > kMaxCheckpoints || bytes > kMaxCheckpointBytes;
+  };
+  while (checkpoints_.size() > 1 && too_much()) {
+    distance_ *= 2;
+    std::erase_if(checkpoints_, [&](const auto& entry) { return entry.first % distance_ != 0; });
+  }
 }
 
 }  // namespace forge

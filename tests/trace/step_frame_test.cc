@@ -20,7 +20,7 @@ std::string frame(const std::string& text, std::uint64_t step, FrameOptions opti
 TEST(StepFrame, shows_a_swap_with_queues_plan_and_result) {
   EXPECT_EQ(frame(testing::eventful_trace(), 13),
             "run.jsonl  step 13 of 0..31  line 21  link f3bac3be31a1e120\n"
-            "14 blocks of 4: 9 held, 2 shared; host 6 of 8; batch 2 of 4, 2 of 12 tokens\n"
+            "held 9/14 blocks of 4, shared 2, host 6/8, batch 2/4, tokens 2/12\n"
             "\n"
             "blocks    ++3..32..3.223\n"
             "\n"
@@ -38,7 +38,7 @@ TEST(StepFrame, shows_a_swap_with_queues_plan_and_result) {
 TEST(StepFrame, shows_what_was_asked_and_who_is_admitted_with_a_prefix) {
   EXPECT_EQ(frame(testing::eventful_trace(), 8),
             "run.jsonl  step 8 of 0..31  line 16  link 55604f73a8996a14\n"
-            "14 blocks of 4: 8 held, 3 shared; host 0 of 8; batch 4 of 4, 12 of 12 tokens\n"
+            "held 8/14 blocks of 4, shared 3, host 0/8, batch 4/4, tokens 12/12\n"
             "\n"
             "blocks    +++..32445....\n"
             "\n"

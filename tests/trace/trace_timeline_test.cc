@@ -85,6 +85,15 @@ TEST(TraceTimeline, a_long_trace_has_a_bounded_number_of_checkpoints) {
   EXPECT_EQ(text_of(timeline), last);
 }
 
+TEST(TraceTimeline, a_large_cache_has_fewer_checkpoints) {
+  std::istringstream in(testing::record(
+      {{.num_blocks = 1u << 20, .block_size = 16, .max_batch_size = 1}}, {request(3, 1000)}));
+  auto timeline = TraceTimeline::open(in).value();
+  ASSERT_TRUE(timeline.seek(StepId{999}).value());
+  EXPECT_LT(timeline.checkpoint_count(), 10u);
+  EXPECT_TRUE(timeline.seek(StepId{0}).value());
+}
+
 TEST(TraceTimeline, contradictions_are_errors_with_their_line) {
   auto lines = testing::lines_of(testing::small_trace());
   const std::size_t line = testing::line_of_step(lines, 2);

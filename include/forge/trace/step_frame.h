@@ -1,17 +1,17 @@
 // step_frame: one step of a trace as a screenful of text, for `forge-trace step`.
 //
-//   run.jsonl  step 13 of 0..31  line 24  link e51f0f6fee5ddc3a
-//   14 blocks of 4: 9 held, 2 shared; host 6 of 8; batch 2 of 4, 2 of 12 tokens
+//   run.jsonl  step 13 of 0..31  line 21  link f3bac3be31a1e120
+//   held 9/14 blocks of 4, shared 2, host 6/8, batch 2/4, tokens 2/12
 //
 //   blocks    ++3..32..3.223
 //
 //   waiting   5 6v
 //   swapped   4~6
-//   running   3:+10/16 2:+9/16
+//   running   3:+8/16 2:+8/16
 //
 //   preempted 4~
 //   copies    [6 out]
-//   tables    2:4+9
+//   tables    2:4+12
 //   slices    3:21+1 2:16+1
 //   result    3=271 2=38
 //

@@ -8,9 +8,9 @@
 //   state    C               C               C      <--+
 //   going to 150 from 170:                   | read 22 |
 //
-// Checkpoints start out kCheckpointSteps apart. When they become too many (or, for a large cache,
-// too big) every other one is given up and the distance doubles, so a step back costs a bounded
-// share of the trace and the memory is bounded too.
+// Checkpoints start out kCheckpointSteps apart. When they become too many, or take too much memory,
+// every other one is given up and the distance doubles, so a step back costs a bounded share of
+// the trace. Going forwards to where one has never been reads all of it once.
 //
 // Borrows the stream, which must be able to seek. Thread contract: one thread at a time.
 #pragma once
@@ -38,6 +38,7 @@ class TraceTimeline {
  public:
   static constexpr std::uint64_t kCheckpointSteps = 64;
   static constexpr std::size_t kMaxCheckpoints = 256;
+  static constexpr std::uint64_t kMaxCheckpointBytes = std::uint64_t{256} << 20;
 
   /// Errors: as TraceReader::open().
   static tl::expected<TraceTimeline, TraceError> open(std::istream& in);
@@ -60,6 +61,7 @@ class TraceTimeline {
   struct Checkpoint {
     TracePlace place;
     TraceState state;
+    std::uint64_t bytes = 0;  // of memory, about
   };
 
   TraceTimeline(std::istream& in, TraceReader reader);
@@ -75,7 +77,6 @@ class TraceTimeline {
   std::optional<TraceMoment> moment_;
   std::map<std::uint64_t, Checkpoint> checkpoints_;  // by next step
   std::uint64_t distance_ = kCheckpointSteps;
-  std::size_t most_checkpoints_;
 };
 
 }  // namespace forge
