@@ -152,6 +152,8 @@ void Scheduler::preempt(std::size_t running_index) {
   row.view.state = SequenceState::waiting;
   row.drafts = 0;
   ++row.view.preemptions;
+  // Its new tokens may go on along blocks that others published before it was last looked up.
+  row.match_blocks = cache_.blocks_for(row.view.length());
   queue_.push(index, row.view.seq, row.view.priority);
 }
 
