@@ -71,6 +71,24 @@ Instance with_sessions() {
   return instance;
 }
 
+/// A request that generates, word for word, what a session keeps: its prefix grows without anything
+/// being published. Two others stay out of the cache.
+Instance with_one_text() {
+  Instance instance = basic(1, PreemptionPolicy::recompute, PrefixCacheKind::radix);
+  instance.name = "one text";
+  instance.config.num_blocks = 8;
+  instance.config.session_idle_steps = 12;
+  instance.menu = {request({1}, 3), request({1}, 4), request({2}, 4),
+                   request({3}, 3, Priority::high)};
+  instance.menu[0].session = SessionId{1};
+  instance.menu[2].prefix_cache = PrefixCacheUse::disable;
+  instance.menu[3].prefix_cache = PrefixCacheUse::disable;
+  instance.max_drafts = 0;
+  instance.errors = false;
+  instance.cancels = false;
+  return instance;
+}
+
 /// The cache is cleared while blocks of it are shared.
 Instance with_clear() {
   Instance instance = basic(1, PreemptionPolicy::recompute, PrefixCacheKind::hash);
@@ -112,6 +130,7 @@ std::vector<Instance> full_instances() {
   }
   instances.push_back(with_sessions());
   instances.push_back(with_clear());
+  instances.push_back(with_one_text());
   instances.push_back(with_small_budget());
   return instances;
 }
