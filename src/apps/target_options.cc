@@ -29,7 +29,7 @@ double bytes_of_kv(const TargetOptions& options) {
 /// The tokens of each block and its place in the index.
 double bytes_of_prefix_index(const SchedulerConfig& s) {
   if (s.prefix_cache == PrefixCacheKind::none) return 0;
-  return double{1} * s.num_blocks * (64.0 + sizeof(TokenId) * s.block_size);
+  return double{1} * s.num_blocks * (64.0 + double{sizeof(TokenId)} * s.block_size);
 }
 
 double bytes_of(const TargetOptions& options) {
