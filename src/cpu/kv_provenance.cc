@@ -31,7 +31,8 @@ class PrefixWalk {
 
 std::string to_string(const KvContent& content) {
   return "token " + std::to_string(content.token.value) + " at position " +
-         std::to_string(content.position) + " after prefix " + std::to_string(content.prefix_hash);
+         std::to_string(content.position) + " with prefix hash " +
+         std::to_string(content.prefix_hash);
 }
 
 }  // namespace

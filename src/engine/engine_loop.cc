@@ -59,7 +59,7 @@ tl::expected<TicketId, LoopError> EngineLoop::submit(Request request, SubmitOpti
   }
   const TicketId ticket{next_ticket_++};
   submission.ticket = ticket;
-  inbox_.push_back([this, submission = std::move(submission)]() mutable { begin(submission); });
+  inbox_.emplace_back([this, submission = std::move(submission)]() mutable { begin(submission); });
   ++submissions_pending_;
   ++status_.waiting;
   idle_ = false;

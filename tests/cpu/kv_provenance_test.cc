@@ -77,7 +77,7 @@ TEST_F(KvProvenanceTest, a_slot_that_nobody_wrote_is_named) {
   EXPECT_FALSE(found.error().found.has_value());
   const std::string text = to_string(found.error());
   EXPECT_THAT(text, HasSubstr("step 3, sequence 1: slot 2 of block 5: expected token 101 at "
-                              "position 2 after prefix "));
+                              "position 2 with prefix hash "));
   EXPECT_THAT(text, HasSubstr(", written before step 3; found nothing"));
 }
 
@@ -87,7 +87,8 @@ TEST_F(KvProvenanceTest, another_token_is_found_out) {
   ASSERT_FALSE(found.has_value());
   EXPECT_EQ(found.error().slot, 2U);
   EXPECT_EQ(found.error().found->content.token, TokenId('e'));
-  EXPECT_THAT(to_string(found.error()), HasSubstr("found token 101 at position 2 after prefix "));
+  EXPECT_THAT(to_string(found.error()),
+              HasSubstr("found token 101 at position 2 with prefix hash "));
   EXPECT_THAT(to_string(found.error()), HasSubstr(", 4 layers written by step 0"));
 }
 

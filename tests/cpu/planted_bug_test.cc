@@ -58,17 +58,18 @@ TEST_F(PlantedBugDeathTest, a_prefix_that_is_visible_before_its_chunk_has_run_is
   plan.step = StepId(1);
   add_reader(plan);
   EXPECT_DEATH(execute(plan),
-               "step 1, sequence 2: slot 2 of block 1: expected token 117 at position 6 after "
-               "prefix [0-9]+, written before step 1; found nothing");
+               "step 1, sequence 2: slot 2 of block 1: expected token 117 at position 6 with "
+               "prefix hash [0-9]+, written before step 1; found nothing");
 }
 
 TEST_F(PlantedBugDeathTest, a_prefix_that_is_visible_in_the_step_that_writes_it_is_caught) {
   StepPlan plan = writes(11);
   add_reader(plan);
-  EXPECT_DEATH(execute(plan),
-               "step 0, sequence 2: slot 0 of block 0: expected token 117 at position 0 after "
-               "prefix [0-9]+, written before step 0; found token 117 at position 0 after prefix "
-               "[0-9]+, 4 layers written by step 0");
+  EXPECT_DEATH(
+      execute(plan),
+      "step 0, sequence 2: slot 0 of block 0: expected token 117 at position 0 with "
+      "prefix hash [0-9]+, written before step 0; found token 117 at position 0 with prefix hash "
+      "[0-9]+, 4 layers written by step 0");
 }
 
 TEST_F(PlantedBugDeathTest, a_block_that_still_holds_somebody_elses_kv_is_caught) {

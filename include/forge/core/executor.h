@@ -33,8 +33,8 @@ class Executor {
   /// Runs `plan` and writes its answer over `result`, whose memory is reused.
   ///
   /// Bookkeeping cannot fail. Also when it returns an error, the target has taken in who finished,
-  /// left and entered the batch and how the tables changed, for later plans build on it. That has to be
-  /// done first; copies and slices may then have happened in part or not at all.
+  /// left and entered the batch and how the tables changed, for later plans build on it. That has
+  /// to be done first; copies and slices may then have happened in part or not at all.
   ///
   /// Requires: plans come in the order in which they were scheduled.
   virtual tl::expected<void, ExecutionError> execute(const StepPlan& plan, StepResult& result) = 0;

@@ -17,9 +17,8 @@
 //   prefix_cache    "auto" (default), "force" (an error if the server has none) or "disable"
 //   session         an integer from 0 to 2^63 - 1: a conversation, whose KV stays for its next turn
 //                   until DELETE /forge/v1/sessions/ID or for --session-idle-steps; one prompt only
-//   timeout_s       seconds, 0.001 to 86400, after which the request ends with what it has; the
-//   server
-//                   may have a limit of its own, and the shorter one counts
+//   timeout_s       seconds, 0.001 to 86400, after which the request ends with what it has; if
+//                   the server has a limit of its own, the shorter one counts
 //   deadline_steps  the same in steps of the engine; 0, the default, is no limit
 //
 // A request that is out of time is answered like any other, with the text so far, which may be
