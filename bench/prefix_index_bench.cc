@@ -55,7 +55,7 @@ void serve(PrefixIndex& index, std::span<const TokenId> prompt, std::vector<Bloc
       if (free.empty()) free.push_back(*index.evict());
       block = free.back();
       free.pop_back();
-      index.insert(parent, tokens, *block);
+      benchmark::DoNotOptimize(index.insert(parent, tokens, *block));
     }
     table.push_back(*block);
     parent = block;

@@ -107,8 +107,16 @@ void play_insert(const Call& call, Model& model, const Indices& indices) {
   const auto tokens = tokens_of(call.text, model.block_size);
   Prefix prefix = parent ? model.prefix_of.at(*parent) : Prefix{};
   prefix.insert(prefix.end(), tokens.begin(), tokens.end());
-  if (model.block_of.contains(prefix)) return;
-  for (const auto& index : indices) index->insert(parent, tokens, block);
+  const auto cached = model.block_of.find(prefix);
+  if (cached != model.block_of.end()) {
+    for (const auto& index : indices) {
+      RC_ASSERT(index->insert(parent, tokens, block) == cached->second);
+    }
+    return;
+  }
+  for (const auto& index : indices) {
+    RC_ASSERT(index->insert(parent, tokens, block) == std::nullopt);
+  }
   model.block_of[prefix] = block;
   model.prefix_of[block] = prefix;
 }

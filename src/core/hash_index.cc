@@ -30,23 +30,23 @@ std::optional<BlockId> HashIndex::find_child(BlockId parent,
   return entry.block == root() ? std::nullopt : std::optional(entry.block);
 }
 
-void HashIndex::link(BlockId block) {
-  const BlockId parent = parent_or_root(block);
-  const std::uint64_t hashed = hash(parent, tokens(block));
-  Entry& entry = entries_[locate(hashed, parent, tokens(block))];
-  FORGE_CHECK(entry.block == root(), "block ", block.value,
-              " has the parent and the tokens of block ", entry.block.value);
+std::optional<BlockId> HashIndex::link(BlockId parent, std::span<const TokenId> tokens,
+                                       BlockId block) {
+  const std::uint64_t hashed = hash(parent, tokens);
+  Entry& entry = entries_[locate(hashed, parent, tokens)];
+  if (entry.block != root()) return entry.block;
   hashes_[block.value] = hashed;
   entry = {static_cast<std::uint32_t>(hashed), block};
+  return std::nullopt;
 }
 
 void HashIndex::unlink(BlockId block) {
-  std::size_t hole = home(hashes_[block.value]);
+  std::size_t hole = home(static_cast<std::uint32_t>(hashes_[block.value]));
   while (entries_[hole].block != block) hole = next(hole);
   for (std::size_t i = next(hole); entries_[i].block != root(); i = next(i)) {
     // An entry may move back into the hole unless its home lies cyclically in (hole, i].
     const std::size_t mask = entries_.size() - 1;
-    if (((i - home(hashes_[entries_[i].block.value])) & mask) >= ((i - hole) & mask)) {
+    if (((i - home(entries_[i].hash)) & mask) >= ((i - hole) & mask)) {
       entries_[hole] = entries_[i];
       hole = i;
     }
@@ -69,7 +69,7 @@ std::uint64_t HashIndex::hash(BlockId parent, std::span<const TokenId> tokens) c
 
 std::size_t HashIndex::locate(std::uint64_t hash, BlockId parent,
                               std::span<const TokenId> tokens) const {
-  for (std::size_t i = home(hash);; i = next(i)) {
+  for (std::size_t i = home(static_cast<std::uint32_t>(hash));; i = next(i)) {
     const Entry& entry = entries_[i];
     if (entry.block == root()) return i;
     if (entry.hash == static_cast<std::uint32_t>(hash) && parent_or_root(entry.block) == parent &&

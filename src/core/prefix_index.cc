@@ -26,20 +26,23 @@ std::optional<BlockId> PrefixIndex::find(std::optional<BlockId> parent,
   return find_child(parent.value_or(root_), tokens);
 }
 
-void PrefixIndex::insert(std::optional<BlockId> parent, std::span<const TokenId> tokens,
-                         BlockId block) {
+std::optional<BlockId> PrefixIndex::insert(std::optional<BlockId> parent,
+                                           std::span<const TokenId> tokens, BlockId block) {
   FORGE_CHECK(tokens.size() == block_size_, tokens.size(), " tokens, block_size=", block_size_);
   FORGE_CHECK(!contains(block), "block ", block.value, " is cached already");
   Node& above = parent ? cached(*parent) : nodes_.back();
   FORGE_CHECK(above.state == State::used, "parent ", parent->value, " of block ", block.value,
               " is unused");
+  if (const auto cached_already = link(parent.value_or(root_), tokens, block)) {
+    return cached_already;
+  }
   ++above.children;
   ++above.used_children;
   nodes_[block.value] = {.parent = parent.value_or(root_), .state = State::used};
   std::ranges::copy(tokens, tokens_.begin() + static_cast<std::ptrdiff_t>(std::size_t{block.value} *
                                                                           block_size_));
   ++size_;
-  link(block);
+  return std::nullopt;
 }
 
 void PrefixIndex::take(BlockId block) {

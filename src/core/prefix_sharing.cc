@@ -55,16 +55,14 @@ tl::expected<std::optional<std::uint32_t>, CacheError> PagedKVCache::publish(
     BlockId& block = row->table[place];
     const auto parent = place == 0 ? std::nullopt : std::optional(row->table[place - 1]);
     const auto its_tokens = tokens.subspan(std::size_t{place} * block_size_, block_size_);
-    const auto cached = index_->find(parent, its_tokens);
-    if (!cached) {
-      pool_.retain(block);
-      index_->insert(parent, its_tokens, block);
-      ++insertions_;
-    } else if (*cached != block) {
+    if (const auto cached = index_->insert(parent, its_tokens, block)) {
       retain(*cached);
       release(block);
       block = *cached;
       if (!changed) changed = place;
+    } else {
+      pool_.retain(block);
+      ++insertions_;
     }
   }
   return changed;

@@ -2,8 +2,6 @@
 
 #include <algorithm>
 
-#include "forge/core/check.h"
-
 namespace forge {
 namespace {
 
@@ -36,10 +34,12 @@ std::optional<BlockId> RadixIndex::find_child(BlockId parent,
   return std::nullopt;
 }
 
-void RadixIndex::link(BlockId block) {
-  links_[block.value].last_token = tokens(block).back();
-  BlockId* place = &links_[parent_or_root(block).value].children;
-  while (*place != root() && priority(*place) > priority(block)) place = &side(block, *place);
+std::optional<BlockId> RadixIndex::link(BlockId parent, std::span<const TokenId> tokens,
+                                        BlockId block) {
+  if (const auto child = find_child(parent, tokens)) return child;
+  links_[block.value].last_token = tokens.back();
+  BlockId* place = &links_[parent.value].children;
+  while (*place != root() && priority(*place) > priority(block)) place = &side(tokens, *place);
 
   // The siblings at this place go below the block: split their tree by its tokens.
   BlockId sibling = *place;
@@ -48,7 +48,7 @@ void RadixIndex::link(BlockId block) {
   BlockId* higher = &links_[block.value].higher;
   while (sibling != root()) {
     Links& links = links_[sibling.value];
-    const bool is_higher = comes_before(block, sibling);
+    const bool is_higher = order_among_siblings(tokens, sibling) < 0;
     BlockId*& end = is_higher ? higher : lower;
     *end = sibling;
     end = is_higher ? &links.lower : &links.higher;
@@ -56,11 +56,12 @@ void RadixIndex::link(BlockId block) {
   }
   *lower = root();
   *higher = root();
+  return std::nullopt;
 }
 
 void RadixIndex::unlink(BlockId block) {
   BlockId* place = &links_[parent_or_root(block).value].children;
-  while (*place != block) place = &side(block, *place);
+  while (*place != block) place = &side(tokens(block), *place);
 
   // What was below the block takes its place: merge the two trees.
   BlockId lower = links_[block.value].lower;
@@ -87,16 +88,9 @@ int RadixIndex::order_among_siblings(std::span<const TokenId> tokens, BlockId si
   return compare(tokens, sibling);
 }
 
-bool RadixIndex::comes_before(BlockId block, BlockId sibling) const {
-  const int order = order_among_siblings(tokens(block), sibling);
-  FORGE_CHECK(order != 0, "block ", block.value, " has the parent and the tokens of block ",
-              sibling.value);
-  return order < 0;
-}
-
-BlockId& RadixIndex::side(BlockId block, BlockId sibling) {
+BlockId& RadixIndex::side(std::span<const TokenId> tokens, BlockId sibling) {
   Links& links = links_[sibling.value];
-  return comes_before(block, sibling) ? links.lower : links.higher;
+  return order_among_siblings(tokens, sibling) < 0 ? links.lower : links.higher;
 }
 
 }  // namespace forge

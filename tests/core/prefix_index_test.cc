@@ -200,6 +200,15 @@ TEST_P(PrefixIndexTest, fills_to_the_last_block) {
   EXPECT_EQ(evict_all(), (Ids{0, 1, 2, 3, 4, 5, 6, 7}));
 }
 
+TEST_P(PrefixIndexTest, a_block_whose_tokens_are_cached_already_is_not_inserted) {
+  insert("aa", {0});
+  EXPECT_EQ(index->insert(std::nullopt, tokens_of("aa"), BlockId{1}), BlockId{0});
+  EXPECT_FALSE(index->contains(BlockId{1}));
+  EXPECT_EQ(index->size(), 1u);
+  EXPECT_EQ(index->insert(BlockId{0}, tokens_of("aa"), BlockId{1}), std::nullopt)
+      << "after another prefix it is another block";
+}
+
 TEST_P(PrefixIndexTest, a_clone_lives_on_its_own) {
   insert("aabb", {0, 1});
   let_go({1});
@@ -281,12 +290,6 @@ TEST_P(PrefixIndexDeathTest, inserting_below_an_unused_block_aborts) {
   let_go({0});
   EXPECT_DEATH(index->insert(BlockId{0}, tokens_of("bb"), BlockId{1}),
                "parent 0 of block 1 is unused");
-}
-
-TEST_P(PrefixIndexDeathTest, inserting_the_same_tokens_twice_after_one_prefix_aborts) {
-  insert("aa", {0});
-  EXPECT_DEATH(index->insert(std::nullopt, tokens_of("aa"), BlockId{1}),
-               "block 1 has the parent and the tokens of block 0");
 }
 
 TEST_P(PrefixIndexDeathTest, half_a_block_of_tokens_aborts) {

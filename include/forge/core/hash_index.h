@@ -28,19 +28,20 @@ class HashIndex final : public PrefixIndex {
 
  private:
   struct Entry {
-    std::uint32_t hash = 0;  // low half of the block's, which spares most looks at the block
+    std::uint32_t hash = 0;  // low half of the block's: its home, and spares most looks at it
     BlockId block;           // root() if the entry is empty
   };
 
   std::optional<BlockId> find_child(BlockId parent, std::span<const TokenId> tokens) const override;
-  void link(BlockId block) override;
+  std::optional<BlockId> link(BlockId parent, std::span<const TokenId> tokens,
+                              BlockId block) override;
   void unlink(BlockId block) override;
   void unlink_all() override;
 
   std::uint64_t hash(BlockId parent, std::span<const TokenId> tokens) const;
   /// The entry of the block that holds `tokens` after `parent`, or the empty one for it.
   std::size_t locate(std::uint64_t hash, BlockId parent, std::span<const TokenId> tokens) const;
-  std::size_t home(std::uint64_t hash) const { return hash & (entries_.size() - 1); }
+  std::size_t home(std::uint32_t hash) const { return hash & (entries_.size() - 1); }
   std::size_t next(std::size_t i) const { return (i + 1) & (entries_.size() - 1); }
 
   SipKey key_;

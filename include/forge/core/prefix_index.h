@@ -61,9 +61,11 @@ class PrefixIndex {
   /// Requires: `parent` is cached, block_size tokens.
   std::optional<BlockId> find(std::optional<BlockId> parent, std::span<const TokenId> tokens) const;
 
-  /// Makes `block` findable. It is used.
-  /// Requires: `parent` is cached and used, `block` is not cached, find() would find nothing.
-  void insert(std::optional<BlockId> parent, std::span<const TokenId> tokens, BlockId block);
+  /// Makes `block` findable; it is used. If another block holds `tokens` after `parent` already,
+  /// returns that one and changes nothing.
+  /// Requires: `parent` is cached and used, `block` is not cached, block_size tokens.
+  std::optional<BlockId> insert(std::optional<BlockId> parent, std::span<const TokenId> tokens,
+                                BlockId block);
 
   /// Somebody holds the unused block `block` again. Requires: its parent is used. O(1).
   void take(BlockId block);
@@ -101,11 +103,13 @@ class PrefixIndex {
   int compare(std::span<const TokenId> tokens, BlockId block) const;
 
  private:
-  /// What an implementation adds. `parent` is the root or cached; `block` is cached all the while,
-  /// with its parent and tokens; only leaves are unlinked.
+  /// What an implementation adds. `parent` is the root or cached. link() makes `block`, which is
+  /// not cached yet, a child of `parent`, unless there is one with these tokens: it returns that.
+  /// unlink() is for leaves, and they are cached until it returns.
   virtual std::optional<BlockId> find_child(BlockId parent,
                                             std::span<const TokenId> tokens) const = 0;
-  virtual void link(BlockId block) = 0;  ///< makes `block` its parent's child, aborts if it has it
+  virtual std::optional<BlockId> link(BlockId parent, std::span<const TokenId> tokens,
+                                      BlockId block) = 0;
   virtual void unlink(BlockId block) = 0;
   virtual void unlink_all() = 0;
 

@@ -45,14 +45,14 @@ class RadixIndex final : public PrefixIndex {
   static_assert(sizeof(Links) == 16);
 
   std::optional<BlockId> find_child(BlockId parent, std::span<const TokenId> tokens) const override;
-  void link(BlockId block) override;
+  std::optional<BlockId> link(BlockId parent, std::span<const TokenId> tokens,
+                              BlockId block) override;
   void unlink(BlockId block) override;
   void unlink_all() override;
 
   int order_among_siblings(std::span<const TokenId> tokens, BlockId sibling) const;
-  bool comes_before(BlockId block, BlockId sibling) const;
-  /// The link of `sibling` to the side on which `block` is.
-  BlockId& side(BlockId block, BlockId sibling);
+  /// The link of `sibling` to the side on which a block of `tokens`, which differ, is.
+  BlockId& side(std::span<const TokenId> tokens, BlockId sibling);
 
   std::vector<Links> links_;  // the root is the last
 };
