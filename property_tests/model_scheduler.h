@@ -1,6 +1,6 @@
 // ModelScheduler: the policy of scheduler.h once more, as plainly as it can be said.
 //
-// Deques, maps and token vectors, no reuse of memory, nothing remembered that can be computed.
+// Maps, sets and token vectors, no reuse of memory, nothing remembered that can be computed.
 // Written from the text of the headers, not from their sources. The property tests hold the real
 // scheduler to it step by step: equal lists in equal plans but for the ids of blocks, equal numbers
 // of blocks. bench/ measures the real one against it.
