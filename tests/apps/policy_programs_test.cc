@@ -1,48 +1,17 @@
-// forge-bench --target null against scripts/prefix_ceiling, which shares no code with it.
-#include <gtest/gtest.h>
-#include <sys/wait.h>
-#include <unistd.h>
-
-#include <array>
-#include <cstdio>
-#include <filesystem>
-#include <fstream>
+// The policy under load: forge-bench --target null against scripts/prefix_ceiling, which shares no
+// code with it, and runs with everything in them recorded and replayed.
 #include <nlohmann/json.hpp>
+#include <regex>
 
+#include "apps/programs.h"
+
+namespace forge::testing {
 namespace {
 
-namespace fs = std::filesystem;
 using nlohmann::json;
 
-struct Outcome {
-  int status = 0;
-  std::string output;  ///< stdout and stderr
-};
-
-Outcome run(const std::string& command) {
-  Outcome outcome;
-  FILE* pipe = popen((command + " 2>&1").c_str(), "r");
-  std::array<char, 4096> buffer;
-  for (std::size_t n = 0; (n = std::fread(buffer.data(), 1, buffer.size(), pipe)) > 0;) {
-    outcome.output.append(buffer.data(), n);
-  }
-  const int status = pclose(pipe);
-  outcome.status = WIFEXITED(status) ? WEXITSTATUS(status) : 255;
-  return outcome;
-}
-
-class PolicyPrograms : public ::testing::Test {
+class PolicyPrograms : public ProgramTest {
  protected:
-  void SetUp() override {
-    if (run("python3 --version").status != 0) GTEST_SKIP() << "needs python3";
-    std::string pattern = (fs::temp_directory_path() / "forge-XXXXXX").string();
-    ASSERT_NE(mkdtemp(pattern.data()), nullptr);
-    folder_ = pattern;
-  }
-  void TearDown() override { fs::remove_all(folder_); }
-
-  std::string path(const std::string& name) const { return (folder_ / name).string(); }
-
   /// What forge-bench --target null writes as JSON.
   json bench(const std::string& flags) const {
     const Outcome outcome =
@@ -58,10 +27,22 @@ class PolicyPrograms : public ::testing::Test {
     return json::parse(outcome.output, nullptr, false);
   }
 
-  fs::path folder_;
+  /// Records a run of forge-bench with `flags`, replays it and expects the digest that forge-bench
+  /// writes behind `label`.
+  void replay_and_compare(const std::string& flags, const std::string& label) const {
+    const Outcome recorded = run(FORGE_BENCH " --trace " + path("t.jsonl") + " " + flags);
+    EXPECT_EQ(recorded.status, 0) << recorded.output;
+    const Outcome replay = run(FORGE_TRACE " replay " + path("t.jsonl"));
+    EXPECT_EQ(replay.status, 0) << replay.output;
+    EXPECT_NE(digest_after(recorded.output, label), "none") << recorded.output;
+    EXPECT_EQ(digest_after(replay.output, "all equal"), digest_after(recorded.output, label));
+  }
 };
 
+bool has_python() { return run("python3 --version").status == 0; }
+
 TEST_F(PolicyPrograms, the_ceiling_is_the_longest_common_prefix_but_never_the_whole_prompt) {
+  if (!has_python()) GTEST_SKIP() << "needs python3";
   std::ofstream(path("w.jsonl"))
       << R"({"timestamp": 0, "input_length": 1100, "output_length": 1, "hash_ids": [1, 2, 3]})"
          "\n"  // nothing is cached
@@ -82,7 +63,8 @@ TEST_F(PolicyPrograms, the_ceiling_is_the_longest_common_prefix_but_never_the_wh
 }
 
 TEST_F(PolicyPrograms, an_unlimited_cache_reaches_the_ceiling_of_production_traffic) {
-  if (!fs::exists(FORGE_MOONCAKE_TRACE)) GTEST_SKIP() << "needs " FORGE_MOONCAKE_TRACE;
+  if (!has_python()) GTEST_SKIP() << "needs python3";
+  if (!std::filesystem::exists(FORGE_MOONCAKE_TRACE)) GTEST_SKIP() << "needs " FORGE_MOONCAKE_TRACE;
   const json best = ceiling("--block-size 512 " FORGE_MOONCAKE_TRACE);
   const std::string flags =
       "--workload " FORGE_MOONCAKE_TRACE " --block-size 512 --num-blocks 220000";
@@ -111,4 +93,37 @@ TEST_F(PolicyPrograms, flags_of_a_model_are_refused_with_the_null_target) {
   }
 }
 
+TEST_F(PolicyPrograms, a_run_with_chunks_prefix_hits_swaps_and_recomputes_replays_to_its_digest) {
+  std::ofstream workload(path("w.jsonl"));
+  for (int i = 0; i < 24; ++i) {
+    const int prompt_tokens = std::array{60, 130, 90, 400, 40}[static_cast<std::size_t>(i % 5)];
+    workload << json{{"timestamp", 20 * i},
+                     {"input_length", prompt_tokens},
+                     {"output_length", 60 + 5 * i},
+                     {"hash_ids", {i % 2}}}
+             << '\n';
+  }
+  workload.close();
+  const std::string flags =
+      "--block-size 8 --num-blocks 110 --num-host-blocks 30 --max-batch-size 12 --mixed-priorities "
+      "--max-batch-tokens 64 --prefill-chunk-size 24 --workload " +
+      path("w.jsonl");
+  for (const auto& [target, label] :
+       {std::pair{"--target cpu --mode continuous ", "continuous   digest"},
+        std::pair{"--target cpu --mode speculative ", "speculative  digest"},
+        std::pair{"--target null --speculative 2 ", "digest"}}) {
+    replay_and_compare(target + flags, label);
+    EXPECT_NE(read_file(path("t.jsonl")).find(",0,false]"), std::string::npos)
+        << "no slice ends before its prompt does";
+    const Outcome stats = run(FORGE_TRACE " stats " + path("t.jsonl"));
+    for (const char* part : {"prefix cache +[1-9]", "preemptions +[1-9][0-9]* recompute, [1-9]",
+                             "copies +[1-9][0-9]* within, [1-9][0-9]* swap_out, [1-9]"}) {
+      EXPECT_TRUE(std::regex_search(stats.output, std::regex(part)))
+          << part << " is not in the run of " << target << '\n'
+          << stats.output;
+    }
+  }
+}
+
 }  // namespace
+}  // namespace forge::testing
