@@ -102,6 +102,10 @@ tl::expected<StepIndex::Line, TraceError> StepIndex::find(StepId step) {
     const std::uint64_t from = has_before ? std::prev(after)->second.end : header_end_;
     const std::uint64_t first = has_before ? std::prev(after)->first + 1 : 0;
     const std::uint64_t to = after->second.begin;
+    if (to < from) {
+      return error_at(to,
+                      "step " + number(after->first) + " stands before step " + number(first - 1));
+    }
     // Half a step early: the next line that starts is then the one that is wanted.
     const auto wanted = static_cast<double>(step.value - first);
     const double share = std::max(0.0, wanted - 0.5) / static_cast<double>(after->first - first);
