@@ -41,13 +41,15 @@ RC_GTEST_PROP(SlotsMode, plans_are_those_of_a_worker_with_fixed_slots, ()) {
                        .prefill_chunk_size = 100000,
                        .prefix_cache = PrefixCacheKind::none});
   SlotWorker worker(slots);
-  const auto arrivals = *rc::gen::container<std::vector<std::vector<std::uint32_t>>>(
-      rc::gen::container<std::vector<std::uint32_t>>(rc::gen::inRange<std::uint32_t>(1, 30)));
+  // Requests submitted before each step, by the length of their prompts.
+  const auto length = rc::gen::resize(rc::kNominalSize, rc::gen::inRange<std::uint32_t>(1, 30));
+  const auto burst = rc::gen::resize(8, rc::gen::container<std::vector<std::uint32_t>>(length));
+  const auto arrivals = *rc::gen::container<std::vector<std::vector<std::uint32_t>>>(burst);
   for (std::size_t step = 0; step < arrivals.size() || scheduler.has_work(); ++step) {
     for (std::size_t i = 0; step < arrivals.size() && i < arrivals[step].size(); ++i) {
-      const std::uint32_t length = arrivals[step][i];
-      const Request request{.prompt = std::vector<TokenId>(length, TokenId{1}),
-                            .max_new_tokens = 31 - length};
+      const std::uint32_t prompt = arrivals[step][i];
+      const Request request{.prompt = std::vector<TokenId>(prompt, TokenId{1}),
+                            .max_new_tokens = 31 - prompt};
       worker.submit(scheduler.submit(request).value(), request);
     }
     const StepPlan& plan = scheduler.schedule();
