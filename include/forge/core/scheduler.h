@@ -35,10 +35,10 @@
 //      (paged_kv_cache.h); if it does not fit even so and nothing runs, sessions are ended one by
 //      one. The first that does not fit ends admission.
 //
-// Why nobody waits for ever: whoever needs the block for which others are preempted produces a
-// token in that step, or has produced one since it was last admitted and is preempted itself. So
-// at most two steps preempt for each token that is generated, and sequences cannot take turns in
-// preempting each other. When nothing runs, the front of the queue fits, if need be at the
+// Why nobody waits for ever: a step that preempts decodes somebody, who produces a token; or it
+// preempts all who would have decoded, and each of them produced a token when it came in. So at
+// most as many steps preempt as tokens are generated (and slices fail), and sequences cannot take
+// turns in preempting each other. When nothing runs, the front of the queue fits, if need be at the
 // expense of sessions; and nobody is overtaken more often than wait_queue.h says.
 //
 // Owns the cache's bookkeeping and the state of all unfinished sequences. A value: a copy goes
