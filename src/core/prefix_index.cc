@@ -5,8 +5,6 @@
 #include <type_traits>
 
 #include "forge/core/check.h"
-#include "forge/core/hash_index.h"
-#include "forge/core/radix_index.h"
 
 namespace forge {
 
@@ -150,12 +148,6 @@ void PrefixIndex::forget_all() {
   nodes_.back() = {.parent = root_, .before = root_, .after = root_, .state = State::used};
   size_ = 0;
   unused_count_ = 0;
-}
-
-std::unique_ptr<PrefixIndex> make_prefix_index(const SchedulerConfig& config) {
-  FORGE_CHECK(config.prefix_cache != PrefixCacheKind::none, "the prefix cache is off");
-  if (config.prefix_cache == PrefixCacheKind::radix) return std::make_unique<RadixIndex>(config);
-  return std::make_unique<HashIndex>(config);
 }
 
 }  // namespace forge
