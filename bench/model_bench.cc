@@ -15,6 +15,16 @@ Request request_of(std::uint32_t prompt_tokens, std::uint32_t new_tokens) {
   return request;
 }
 
+/// Prompts run whole, and each anew: it is the model that is measured here.
+SchedulerConfig config_of(std::uint32_t sequences) {
+  return {.num_blocks = 4096,
+          .block_size = 16,
+          .max_batch_size = sequences,
+          .max_batch_tokens = 1 << 16,
+          .prefill_chunk_size = 1 << 16,
+          .prefix_cache = PrefixCacheKind::none};
+}
+
 /// A batch whose sequences have decoded up to a context of `context` tokens.
 struct RunningBatch {
   CpuExecutor executor;
@@ -28,7 +38,7 @@ struct RunningBatch {
           options.digest_logits = digest_logits;
           return options;
         }()),
-        scheduler({.num_blocks = 4096, .block_size = 16, .max_batch_size = sequences}) {
+        scheduler(config_of(sequences)) {
     for (std::uint32_t i = 0; i < sequences; ++i) {
       const Request request = request_of(context, 2000);
       executor.begin(*scheduler.submit(request), request);
@@ -72,8 +82,8 @@ BENCHMARK(decode)
 /// One prompt of so many tokens, in one step.
 void prefill(benchmark::State& state) {
   const auto tokens = static_cast<std::uint32_t>(state.range(0));
-  CpuExecutor executor{CpuExecutorOptions()};
-  Scheduler scheduler{SchedulerConfig()};
+  CpuExecutor executor({.num_blocks = 4096});
+  Scheduler scheduler(config_of(1));
   const Request request = request_of(tokens, 1);
   StepResult result;
   for (auto _ : state) {

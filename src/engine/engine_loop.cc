@@ -249,7 +249,7 @@ void EngineLoop::publish_status() {
   status_.running = scheduler.running_count();
   status_.swapped = scheduler.host().sequence_count();
   status_.free_blocks = cache.pool().free_count();
-  status_.cached_blocks = cache.available_count() - cache.pool().free_count();
+  status_.evictable_blocks = cache.available_count() - cache.pool().free_count();
   status_.free_host_blocks = scheduler.host().pool().free_count();
   status_.prefix_cache = scheduler.prefix_cache_statistics();
   status_.sessions = scheduler.sessions().all().size();

@@ -166,7 +166,7 @@ Reply cache_stats(const ServerState& state) {
                                        {"recovered_tokens", cache.recovered_tokens},
                                        {"evictions", cache.evictions},
                                        {"sessions", status.sessions},
-                                       {"cached_blocks", status.cached_blocks},
+                                       {"evictable_blocks", status.evictable_blocks},
                                        {"free_blocks", status.free_blocks},
                                        {"total_blocks", status.total_blocks},
                                        {"swaps", status.swaps},

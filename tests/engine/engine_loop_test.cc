@@ -68,7 +68,7 @@ struct Fixture {
   /// All blocks are free, but for those that the prefix cache would give up.
   bool all_blocks_are_back() const {
     const EngineStatus status = loop->status();
-    return status.free_blocks + status.cached_blocks == status.total_blocks;
+    return status.free_blocks + status.evictable_blocks == status.total_blocks;
   }
 
   TicketId submit(Listener& listener, Request request = ask(), SubmitOptions options = {}) {
@@ -311,7 +311,7 @@ TEST(EngineLoop, a_cleared_cache_has_nothing_for_the_next_request) {
   f.submit(first);
   first.wait();
   f.loop->drain();
-  EXPECT_GT(f.loop->status().cached_blocks, 0u);
+  EXPECT_GT(f.loop->status().evictable_blocks, 0u);
   std::promise<EngineStatus> cleared;
   f.loop->clear_prefix_cache([&] { cleared.set_value(f.loop->status()); });
   EXPECT_EQ(cleared.get_future().get().free_blocks, 64u) << "already when the answer comes";

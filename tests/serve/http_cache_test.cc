@@ -61,7 +61,7 @@ TEST(HttpCache, stats_tell_what_the_cache_has_done_and_holds) {
                                  {"recovered_tokens", 0},
                                  {"evictions", 0},
                                  {"sessions", 0},
-                                 {"cached_blocks", 2},
+                                 {"evictable_blocks", 2},
                                  {"free_blocks", 510},
                                  {"total_blocks", 512},
                                  {"swaps", 0},
@@ -75,12 +75,12 @@ TEST(HttpCache, a_cleared_cache_is_empty_when_the_answer_comes) {
   HttpClient client(server.port());
   client.post("/v1/completions", completion_with());
   ASSERT_TRUE(server->eventually_idle());
-  EXPECT_EQ(stats(client)["cached_blocks"], 2);
+  EXPECT_EQ(stats(client)["evictable_blocks"], 2);
   client.send(HttpClient::text("POST", "/forge/v1/cache/clear", ""));
   const auto cleared = client.read();
   EXPECT_EQ(cleared.status, 200U);
   EXPECT_EQ(cleared.json(), json({{"cleared", true}}));
-  EXPECT_EQ(stats(client)["cached_blocks"], 0);
+  EXPECT_EQ(stats(client)["evictable_blocks"], 0);
   EXPECT_EQ(cached_tokens(client.post("/v1/completions", completion_with()).json()), 0U);
 }
 
@@ -100,13 +100,14 @@ TEST(HttpCache, a_session_keeps_its_kv_until_it_is_released) {
   client.post("/v1/completions", completion_with({{"session", 7}}));
   ASSERT_TRUE(server->eventually([](const EngineStatus& s) { return s.running == 0; }));
   EXPECT_EQ(stats(client)["sessions"], 1);
-  EXPECT_EQ(stats(client)["cached_blocks"], 0) << "the session holds them: they are not given up";
+  EXPECT_EQ(stats(client)["evictable_blocks"], 0)
+      << "the session holds them: they are not given up";
   client.send(HttpClient::text("DELETE", "/forge/v1/sessions/7", ""));
   const auto released = client.read();
   EXPECT_EQ(released.status, 200U);
   EXPECT_EQ(released.json(), json({{"id", 7}, {"object", "session"}, {"deleted", true}}));
   EXPECT_EQ(stats(client)["sessions"], 0);
-  EXPECT_EQ(stats(client)["cached_blocks"], 2);
+  EXPECT_EQ(stats(client)["evictable_blocks"], 2);
   EXPECT_EQ(release(client, "7"), 404U);
 }
 

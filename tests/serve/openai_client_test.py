@@ -224,7 +224,7 @@ class OpenAiClient(unittest.TestCase):
         self.assertEqual(statistics["sessions"], 0)
         self.assertGreaterEqual(statistics["hits"], 2)
         self.assertTrue(client.post("/cache/clear", cast_to=object)["cleared"])
-        self.assertEqual(client.get("/cache/stats", cast_to=object)["cached_blocks"], 0)
+        self.assertEqual(client.get("/cache/stats", cast_to=object)["evictable_blocks"], 0)
 
     def test_a_stream_that_is_closed_early_frees_its_place(self):
         for _ in range(3):

@@ -73,7 +73,7 @@ class RunningServer {
   bool eventually_idle() const {
     return eventually([](const EngineStatus& status) {
       return status.running == 0 && status.waiting == 0 &&
-             status.free_blocks + status.cached_blocks == status.total_blocks;
+             status.free_blocks + status.evictable_blocks == status.total_blocks;
     });
   }
 

@@ -86,7 +86,7 @@ struct EngineStatus {
   std::uint64_t preemptions = 0;
   std::uint64_t swaps = 0;  ///< of the preemptions, by swap
   std::uint32_t free_blocks = 0;
-  std::uint32_t cached_blocks = 0;  ///< held by the prefix cache alone, given up when wanted
+  std::uint32_t evictable_blocks = 0;  ///< held by the prefix cache alone, given up when wanted
   std::uint32_t total_blocks = 0;
   std::uint32_t free_host_blocks = 0;
   std::uint32_t total_host_blocks = 0;
