@@ -30,7 +30,7 @@ void print_line(const char* what, SeqId seq, const std::string& more = "") {
 }
 
 std::string cached(const Admission& admission) {
-  return ", " + std::to_string(admission.cached_tokens) + " tokens cached";
+  return ", cached tokens: " + std::to_string(admission.cached_tokens);
 }
 
 /// One line a decision, in the order in which a target applies them.
