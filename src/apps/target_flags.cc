@@ -78,7 +78,7 @@ void add_prefix_flags(CLI::App& app, SchedulerConfig& config) {
               {"hash", PrefixCacheKind::hash}})
       ->group(group);
   add(app, "--prefix-hash-key", config.prefix_hash_key,
-      "Key of the hashes, any 64-bit number; forge-infer draws one at random if none is given")
+      "Key of the hashes, any 64-bit number (forge-infer draws one at random if none is given)")
       ->group(group);
   add(app, "--session-idle-steps", config.session_idle_steps,
       "Steps for which the KV of an idle session stays")
