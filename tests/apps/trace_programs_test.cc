@@ -1,74 +1,35 @@
 // forge-bench and forge-trace as a user runs them: record, replay, edit, find the edit, look at it.
-#include <gtest/gtest.h>
 #include <poll.h>
 #include <pty.h>
-#include <sys/wait.h>
 #include <termios.h>
-#include <unistd.h>
 
-#include <array>
 #include <csignal>
-#include <cstdio>
-#include <filesystem>
-#include <fstream>
 #include <nlohmann/json.hpp>
 
+#include "apps/programs.h"
+
+namespace forge {
 namespace {
 
+using testing::digest_after;
+using testing::Outcome;
+using testing::read_file;
+using testing::run;
+
 namespace fs = std::filesystem;
-
-struct Outcome {
-  int status = 0;
-  std::string output;  ///< stdout and stderr
-};
-
-Outcome run(const std::string& command) {
-  Outcome outcome;
-  FILE* pipe = popen((command + " 2>&1").c_str(), "r");
-  std::array<char, 4096> buffer;
-  for (std::size_t n = 0; (n = std::fread(buffer.data(), 1, buffer.size(), pipe)) > 0;) {
-    outcome.output.append(buffer.data(), n);
-  }
-  const int status = pclose(pipe);
-  outcome.status = WIFEXITED(status) ? WEXITSTATUS(status) : 255;
-  return outcome;
-}
-
-std::string read_file(const fs::path& path) {
-  std::ifstream in(path, std::ios::binary);
-  return {std::istreambuf_iterator<char>(in), {}};
-}
 
 void write_file(const fs::path& path, const std::string& text) {
   std::ofstream(path, std::ios::binary) << text;
 }
 
-/// The digest behind `label` in a program's output.
-std::string digest_after(const std::string& output, const std::string& label) {
-  const std::size_t at = output.find(label);
-  const std::size_t digest = output.find("digest ", at);
-  return at == output.npos || digest == output.npos ? "none" : output.substr(digest + 7, 16);
-}
-
-class TracePrograms : public ::testing::Test {
+class TracePrograms : public testing::ProgramTest {
  protected:
-  void SetUp() override {
-    std::string pattern = (fs::temp_directory_path() / "forge-XXXXXX").string();
-    ASSERT_NE(mkdtemp(pattern.data()), nullptr);
-    folder_ = pattern;
-  }
-  void TearDown() override { fs::remove_all(folder_); }
-
-  std::string path(const std::string& name) const { return (folder_ / name).string(); }
-
   /// Records a run with preemptions; returns forge-bench's output.
   std::string record(const std::string& name, const std::string& flags) const {
     const Outcome bench = run(FORGE_BENCH " --trace " + path(name) + " " + flags);
     EXPECT_EQ(bench.status, 0) << bench.output;
     return bench.output;
   }
-
-  fs::path folder_;
 };
 
 constexpr const char* kSmallRun = "--requests 8 --num-blocks 40 --block-size 4";
@@ -331,3 +292,4 @@ TEST_F(TracePrograms, recorded_production_traffic_replays_to_the_digest) {
 }
 
 }  // namespace
+}  // namespace forge
