@@ -28,15 +28,15 @@ class Stepper {
       }
       draw(kKeys);
       const Key key = terminal_.read_key();
-      if (key.kind == Key::end || is(key, 'q')) return {};
-      if ((key.kind == Key::next || is(key, 'n')) && step + 1 < frame_.steps) ++step;
-      if ((key.kind == Key::previous || is(key, 'p')) && step > 0) --step;
+      if (key.kind == KeyKind::end || is(key, 'q')) return {};
+      if ((key.kind == KeyKind::next || is(key, 'n')) && step + 1 < frame_.steps) ++step;
+      if ((key.kind == KeyKind::previous || is(key, 'p')) && step > 0) --step;
       if (is(key, 'g')) step = ask_step().value_or(step);
     }
   }
 
  private:
-  static bool is(const Key& key, char c) { return key.kind == Key::character && key.c == c; }
+  static bool is(const Key& key, char c) { return key.kind == KeyKind::character && key.c == c; }
 
   void draw(const std::string& below) {
     const ScreenSize size = terminal_.size();
@@ -59,13 +59,13 @@ class Stepper {
     while (true) {
       draw("go to step (0.." + std::to_string(frame_.steps - 1) + "): " + digits + "_");
       const Key key = terminal_.read_key();
-      if (key.kind == Key::enter && !digits.empty()) {
+      if (key.kind == KeyKind::enter && !digits.empty()) {
         return std::min<std::uint64_t>(std::stoull(digits), frame_.steps - 1);
       }
-      if (key.kind == Key::erase && !digits.empty()) digits.pop_back();
-      const bool is_digit = key.kind == Key::character && key.c >= '0' && key.c <= '9';
+      if (key.kind == KeyKind::erase && !digits.empty()) digits.pop_back();
+      const bool is_digit = key.kind == KeyKind::character && key.c >= '0' && key.c <= '9';
       if (is_digit && digits.size() < 18) digits += key.c;
-      const bool goes_on = is_digit || key.kind == Key::erase || key.kind == Key::resized;
+      const bool goes_on = is_digit || key.kind == KeyKind::erase || key.kind == KeyKind::resized;
       if (!goes_on) return std::nullopt;
     }
   }

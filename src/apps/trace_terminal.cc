@@ -61,11 +61,11 @@ std::optional<char> read_byte(int timeout_ms) {
 Key read_escape() {
   constexpr int kPatienceMs = 50;
   const auto first = read_byte(kPatienceMs);
-  if (!first) return {Key::escape};
-  const auto second = read_byte(kPatienceMs);
-  if (second == 'B' || second == 'C') return {Key::next};
-  if (second == 'A' || second == 'D') return {Key::previous};
-  return {Key::character};
+  if (!first) return {KeyKind::escape};
+  const char second = read_byte(kPatienceMs).value_or('\0');
+  if (second == 'B' || second == 'C') return {KeyKind::next};
+  if (second == 'A' || second == 'D') return {KeyKind::previous};
+  return {KeyKind::character};
 }
 
 }  // namespace
@@ -104,12 +104,12 @@ ScreenSize Terminal::size() const {
 Key Terminal::read_key() {
   char c = 0;
   const ssize_t count = read(STDIN_FILENO, &c, 1);
-  if (count < 0 && errno == EINTR) return {Key::resized};
-  if (count != 1 || c == '\x04') return {Key::end};
+  if (count < 0 && errno == EINTR) return {KeyKind::resized};
+  if (count != 1 || c == '\x04') return {KeyKind::end};
   if (c == '\x1b') return read_escape();
-  if (c == '\n' || c == '\r') return {Key::enter};
-  if (c == '\b' || c == '\x7f') return {Key::erase};
-  return {Key::character, c};
+  if (c == '\n' || c == '\r') return {KeyKind::enter};
+  if (c == '\b' || c == '\x7f') return {KeyKind::erase};
+  return {KeyKind::character, c};
 }
 
 void Terminal::show(std::string_view text) {

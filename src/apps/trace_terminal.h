@@ -13,9 +13,10 @@
 
 namespace forge {
 
+enum class KeyKind { character, next, previous, enter, erase, escape, resized, end };
+
 struct Key {
-  enum Kind { character, next, previous, enter, erase, escape, resized, end };
-  Kind kind = character;
+  KeyKind kind = KeyKind::character;
   char c = 0;  ///< of a character
 };
 

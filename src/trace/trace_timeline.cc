@@ -24,7 +24,7 @@ tl::expected<bool, TraceError> TraceTimeline::seek(StepId step) {
   if (moment_ && moment_->step.plan.step == step) return true;
   if (step < state_.next_step()) return_to_checkpoint(step);
   while (state_.next_step() <= step) {
-    const auto read = read_step();
+    auto read = read_step();
     if (!read || !*read) return read;
   }
   return true;
