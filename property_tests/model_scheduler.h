@@ -61,6 +61,12 @@ class ModelScheduler {
 
   bool release_session(SessionId id) {
     if (!sessions_.contains(id)) return false;
+    for (const SeqId seq : finishing_) {
+      std::optional<SessionId>& own = all_.at(seq).request.session;
+      if (own != id) continue;
+      --sessions_[id].active;
+      own.reset();
+    }
     end_session(id);
     return true;
   }

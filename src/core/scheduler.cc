@@ -74,6 +74,11 @@ tl::expected<void, UnknownSequence> Scheduler::cancel(SeqId seq, FinishReason re
 
 tl::expected<void, UnknownSession> Scheduler::release_session(SessionId session) {
   if (!sessions_.contains(session)) return tl::unexpected(UnknownSession{session});
+  for (const RowIndex index : finishing_) {
+    if (rows_[index].session != session) continue;
+    sessions_.end_request(session, StepId{next_step_});
+    rows_[index].session.reset();
+  }
   end_session(session);
   return {};
 }

@@ -145,6 +145,16 @@ TEST(Sessions, a_session_ends_when_released_or_idle_for_too_long) {
   EXPECT_FALSE(world.scheduler.sessions().contains(SessionId{2}));
 }
 
+TEST(Sessions, a_turn_that_has_ended_leaves_nothing_to_a_session_released_since) {
+  World world(caching(6));
+  world.submit(with(prompt(0, 4, 1), SessionId{1}));
+  world.step();  // its only token is there; the next plan retires it
+  EXPECT_TRUE(world.scheduler.release_session(SessionId{1}));
+  EXPECT_FALSE(world.scheduler.release_session(SessionId{1}).has_value());
+  world.finish();
+  EXPECT_EQ(world.scheduler.cache().available_count(), 6u);
+}
+
 TEST(Sessions, pins_give_way_when_nothing_could_run_otherwise) {
   World world(caching(4));
   world.submit(with(prompt(0, 4, 1), SessionId{1}));

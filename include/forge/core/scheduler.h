@@ -141,8 +141,9 @@ class Scheduler {
   tl::expected<void, UnknownSequence> cancel(SeqId seq,
                                              FinishReason reason = FinishReason::cancelled);
 
-  /// Gives up the KV that is kept for `session`. Errors: UnknownSession (no request of it is
-  /// unfinished and nothing is kept for it).
+  /// Gives up the KV that is kept for `session`. Requests of it that have ended leave none; those
+  /// under way do when they end. Errors: UnknownSession (no request of it is unfinished and
+  /// nothing is kept for it).
   tl::expected<void, UnknownSession> release_session(SessionId session);
 
   /// Forgets all cached prefixes, those of sessions too; sequences under way are not affected.
