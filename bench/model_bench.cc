@@ -33,7 +33,7 @@ struct RunningBatch {
 
   RunningBatch(std::uint32_t sequences, std::uint32_t context, bool digest_logits)
       : executor([&] {
-          CpuExecutorOptions options;
+          ExecutorOptions options;
           options.num_blocks = 4096;
           options.digest_logits = digest_logits;
           return options;

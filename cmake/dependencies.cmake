@@ -65,15 +65,15 @@ forge_dependency(CLI11 CLI11::CLI11
 forge_dependency(nlohmann_json nlohmann_json::nlohmann_json
   FROM GIT_REPOSITORY https://github.com/nlohmann/json GIT_TAG v3.11.2 GIT_SHALLOW ON)
 
-# Asio and Beast, header-only.
-set(BOOST_INCLUDE_LIBRARIES asio beast)
+# Asio and Beast, header-only, and Context, which is compiled.
+set(BOOST_INCLUDE_LIBRARIES asio beast context)
 set(BOOST_ENABLE_CMAKE ON)
 forge_dependency(Boost Boost::headers
   FROM URL https://github.com/boostorg/boost/releases/download/boost-1.81.0/boost-1.81.0.tar.xz
        URL_HASH SHA256=06bc525a392650eb6248f40a13f40112b6c485eec7103b6dcde7196f2a3570e0
        DOWNLOAD_EXTRACT_TIMESTAMP ON
-  FIND 1.81 CONFIG
-  AS Boost::asio Boost::beast)
+  FIND 1.81 CONFIG COMPONENTS context
+  AS Boost::asio Boost::beast Boost::context)
 
 find_package(Threads REQUIRED)
 

@@ -10,7 +10,7 @@
 // tokens, and logits that are equal bit for bit. What was ended early must be the beginning of
 // that.
 //
-// Every read of KV is checked as well (forge/cpu/kv_provenance.h), so that a block in the wrong
+// Every read of KV is checked as well (forge/target/kv_provenance.h), so that a block in the wrong
 // place is found even where it would happen to hold the right numbers.
 #include <gtest/gtest.h>
 #include <rapidcheck.h>
@@ -92,7 +92,7 @@ struct Ways {
 /// has not, which is one of the ways to fail that executor.h allows.
 class FailingExecutor : public Executor {
  public:
-  explicit FailingExecutor(const CpuExecutorOptions& options) : cpu_(options) {}
+  explicit FailingExecutor(const ExecutorOptions& options) : cpu_(options) {}
 
   void fail_next() { fails_ = true; }
   void begin(SeqId seq, const Request& request) override { cpu_.begin(seq, request); }
@@ -111,7 +111,7 @@ class FailingExecutor : public Executor {
 /// An engine whose outputs are collected by sequence.
 class Run {
  public:
-  Run(const SchedulerConfig& config, CpuExecutorOptions options)
+  Run(const SchedulerConfig& config, ExecutorOptions options)
       : executor_(adapted(options, config)), engine_(config, executor_) {}
 
   SeqId submit(const Request& request) {
@@ -154,7 +154,7 @@ class Run {
   }
 
  private:
-  static CpuExecutorOptions adapted(CpuExecutorOptions options, const SchedulerConfig& config) {
+  static ExecutorOptions adapted(ExecutorOptions options, const SchedulerConfig& config) {
     options.model.layers = kLayers;
     options.num_blocks = config.num_blocks;
     options.block_size = config.block_size;

@@ -102,7 +102,7 @@ void add_model_flags(CLI::App& app, ModelConfig& model) {
       ->group(group);
 }
 
-CLI::Option* add_speculation_flags(CLI::App& app, CpuExecutorOptions& executor) {
+CLI::Option* add_speculation_flags(CLI::App& app, ExecutorOptions& executor) {
   const char* group = "Speculation";
   add(app, "--speculative", executor.drafts, "Drafts a step and sequence; 0 is none")
       ->check(CLI::Range(0u, 64u))
@@ -129,7 +129,7 @@ void add_target_options(CLI::App& app, TargetOptions& options) {
   add_model_flags(app, options.executor.model);
   const CLI::Option* draft_layers = add_speculation_flags(app, options.executor);
   app.parse_complete_callback([&options, draft_layers] {
-    CpuExecutorOptions& executor = options.executor;
+    ExecutorOptions& executor = options.executor;
     ModelConfig& model = executor.model;
     if (model.hidden_size % (2 * model.heads) != 0) {
       throw CLI::ValidationError("--model-dim", std::to_string(model.hidden_size) +

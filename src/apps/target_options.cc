@@ -129,7 +129,7 @@ void read_rule(Fields& fields, AcceptanceRule& rule) {
   fields.fail("acceptance", "is neither shared_noise nor rejection");
 }
 
-std::string read_cpu_target(Fields& fields, CpuExecutorOptions& e) {
+std::string read_cpu_target(Fields& fields, ExecutorOptions& e) {
   const json* model = fields.child("model");
   fields.read("drafts", e.drafts);
   fields.read("draft_layers", e.draft_layers);
@@ -160,6 +160,8 @@ void follow_scheduler(TargetOptions& options) {
   options.executor.num_blocks = options.scheduler.num_blocks;
   options.executor.block_size = options.scheduler.block_size;
   options.executor.num_host_blocks = options.scheduler.num_host_blocks;
+  options.executor.max_batch_size = options.scheduler.max_batch_size;
+  options.executor.max_batch_tokens = options.scheduler.max_batch_tokens;
 }
 
 tl::expected<void, std::string> validate(const TargetOptions& options) {
@@ -182,7 +184,7 @@ tl::expected<void, std::string> validate(const TargetOptions& options) {
 }
 
 TraceHeader to_trace_header(const TargetOptions& options) {
-  const CpuExecutorOptions& e = options.executor;
+  const ExecutorOptions& e = options.executor;
   if (options.kind == TargetKind::null) {
     return {.scheduler = options.scheduler, .target = {{"kind", "null"}, {"drafts", e.drafts}}};
   }

@@ -1,7 +1,7 @@
 // TargetOptions: everything that decides which tokens a run produces, in its three forms.
 //
 //   command line  --num-blocks 512 --model-seed 1 --speculative 4 ...
-//   values        SchedulerConfig, CpuExecutorOptions
+//   values        SchedulerConfig, ExecutorOptions
 //   trace header  "scheduler" (written by the trace layer) and "target" (here):
 //     {"kind":"cpu",
 //      "model":{"vocabulary_size":320,"hidden_size":64,"layers":4,"heads":4,"kv_heads":2,
@@ -37,7 +37,7 @@ struct TargetOptions {
   SchedulerConfig scheduler;
   /// num_blocks, block_size and num_host_blocks follow `scheduler`. Of a null target only
   /// `drafts` matters, and the vocabulary stays that of the default model.
-  CpuExecutorOptions executor;
+  ExecutorOptions executor;
 };
 
 /// Copies into `options.executor` what it has in common with `options.scheduler`.

@@ -3,13 +3,13 @@
 #include <algorithm>
 
 #include "forge/core/check.h"
-#include "forge/cpu/logits_digest.h"
 #include "forge/sampling/sampler.h"
+#include "forge/target/logits_digest.h"
 
 namespace forge {
 namespace {
 
-const CpuExecutorOptions& checked(const CpuExecutorOptions& options) {
+const ExecutorOptions& checked(const ExecutorOptions& options) {
   const auto valid = validate(options);
   FORGE_CHECK(valid.has_value(), to_string(valid.error()));
   return options;
@@ -20,32 +20,7 @@ std::uint32_t known_end(const Slice& slice) { return slice.first + slice.count -
 
 }  // namespace
 
-tl::expected<void, ModelConfigError> validate(const CpuExecutorOptions& options) {
-  if (auto valid = validate(options.model); !valid) return valid;
-  struct Field {
-    const char* name;
-    std::int64_t value;
-    std::int64_t lowest;
-    std::int64_t highest;
-  };
-  const Field fields[] = {
-      {"num_blocks", options.num_blocks, 1, 1 << 24},
-      {"block_size", options.block_size, 1, 65536},
-      {"num_host_blocks", options.num_host_blocks, 0, 1 << 24},
-      {"drafts", options.drafts, 0, 64},
-      {"draft_layers", options.draft_layers, 1, options.model.layers},
-  };
-  for (const Field& field : fields) {
-    if (field.value < field.lowest || field.value > field.highest) {
-      return tl::unexpected(
-          ModelConfigError{field.name, std::to_string(field.value),
-                           std::to_string(field.lowest) + " .. " + std::to_string(field.highest)});
-    }
-  }
-  return {};
-}
-
-CpuExecutor::CpuExecutor(const CpuExecutorOptions& options)
+CpuExecutor::CpuExecutor(const ExecutorOptions& options)
     : options_(checked(options)),
       model_(options.model),
       pool_(options.model, options.num_blocks, options.block_size),

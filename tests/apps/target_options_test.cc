@@ -22,7 +22,7 @@ tl::expected<TargetOptions, std::string> parsed(std::vector<std::string> argumen
 TEST(TargetOptions, defaults_are_those_of_the_types) {
   const auto options = parsed({}).value();
   EXPECT_EQ(options.scheduler, SchedulerConfig());
-  EXPECT_EQ(options.executor, CpuExecutorOptions());
+  EXPECT_EQ(options.executor, ExecutorOptions());
 }
 
 TEST(TargetOptions, flags_reach_scheduler_and_executor) {

@@ -12,7 +12,7 @@ namespace {
 using testing::request_of;
 
 /// The same decode step again and again, by hand: eight sequences in tables of 16 blocks.
-std::size_t allocations_of_steady_steps(const CpuExecutorOptions& options) {
+std::size_t allocations_of_steady_steps(const ExecutorOptions& options) {
   CpuExecutor executor(options);
   StepPlan plan;
   StepResult result;

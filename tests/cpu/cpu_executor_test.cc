@@ -17,7 +17,7 @@ using testing::request_of;
 
 constexpr std::size_t kTokens = 40;
 
-CpuExecutorOptions options_of(std::uint32_t block_size = 16) {
+ExecutorOptions options_of(std::uint32_t block_size = 16) {
   return {.num_blocks = 1024 / block_size, .block_size = block_size, .digest_logits = true};
 }
 
@@ -28,7 +28,7 @@ std::vector<Request> some_requests() {
 }
 
 /// The request alone: prompt in one slice, then one token a step.
-Output alone(const Request& request, const CpuExecutorOptions& options = options_of()) {
+Output alone(const Request& request, const ExecutorOptions& options = options_of()) {
   Driver driver(options);
   driver.begin(1, request);
   driver.decode_to(1, kTokens);
@@ -46,7 +46,7 @@ TEST(CpuExecutor, a_decode_yields_one_token_and_one_digest_a_step) {
 }
 
 TEST(CpuExecutor, digests_are_left_out_unless_asked_for) {
-  CpuExecutorOptions options = options_of();
+  ExecutorOptions options = options_of();
   options.digest_logits = false;
   Driver driver(options);
   driver.begin(1, request_of("abc"));
@@ -133,7 +133,7 @@ TEST(CpuExecutor, a_prompt_longer_than_a_chunk_of_rows_changes_nothing) {
 }
 
 TEST(CpuExecutor, eos_ends_a_sequence_unless_its_request_ignores_it) {
-  CpuExecutorOptions options = options_of();
+  ExecutorOptions options = options_of();
   const Output unending = alone(request_of("Hello"), options);
   options.eos = unending.tokens[5];
   const auto first = std::find(unending.tokens.begin(), unending.tokens.end(), options.eos);
@@ -166,7 +166,7 @@ TEST(CpuExecutor, an_empty_plan_is_answered_by_an_empty_result) {
 }
 
 TEST(CpuExecutor, options_out_of_range_are_named) {
-  CpuExecutorOptions options;
+  ExecutorOptions options;
   options.draft_layers = 5;
   EXPECT_EQ(validate(options).error(), (ModelConfigError{"draft_layers", "5", "1 .. 4"}));
   options = {};

@@ -36,7 +36,7 @@ struct Output {
 
 class Driver {
  public:
-  explicit Driver(const CpuExecutorOptions& options) : executor_(options), options_(options) {
+  explicit Driver(const ExecutorOptions& options) : executor_(options), options_(options) {
     for (std::uint32_t b = options.num_blocks; b > 0; --b) free_.push_back(b - 1);
     for (std::uint32_t b = options.num_host_blocks; b > 0; --b) free_host_.push_back(b - 1);
   }
@@ -210,7 +210,7 @@ class Driver {
   }
 
   CpuExecutor executor_;
-  CpuExecutorOptions options_;
+  ExecutorOptions options_;
   std::map<std::uint64_t, State> states_;
   std::vector<std::uint32_t> free_;
   std::vector<std::uint32_t> free_host_;

@@ -15,7 +15,7 @@ using testing::request_of;
 
 constexpr std::size_t kTokens = 24;
 
-CpuExecutorOptions options_of(std::uint32_t block_size = 4) {
+ExecutorOptions options_of(std::uint32_t block_size = 4) {
   return {.num_blocks = 256 / block_size,
           .block_size = block_size,
           .num_host_blocks = 64 / block_size,
@@ -105,7 +105,7 @@ TEST(KvMovement, copies_happen_in_the_order_of_the_list) {
   // In one plan: sequence 1 goes out, sequence 2 comes in, into the very blocks that 1 gives up,
   // from host blocks that 1 does not get.
   const Request first = request_of("abcdefghijk"), second = request_of("lmnopqrstuv");
-  CpuExecutorOptions options = options_of();
+  ExecutorOptions options = options_of();
   options.num_blocks = 5;
   Driver driver(options);
   driver.begin(1, first);

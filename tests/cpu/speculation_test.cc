@@ -18,12 +18,12 @@ using testing::request_of;
 
 constexpr std::size_t kTokens = 60;
 
-CpuExecutorOptions options_of(std::uint32_t drafts,
-                              AcceptanceRule rule = AcceptanceRule::shared_noise) {
+ExecutorOptions options_of(std::uint32_t drafts,
+                           AcceptanceRule rule = AcceptanceRule::shared_noise) {
   return {.num_blocks = 64, .block_size = 4, .drafts = drafts, .rule = rule, .digest_logits = true};
 }
 
-Output decode(const Request& request, const CpuExecutorOptions& options) {
+Output decode(const Request& request, const ExecutorOptions& options) {
   Driver driver(options);
   driver.begin(1, request);
   driver.decode_to(1, kTokens, options.drafts);
@@ -37,7 +37,7 @@ TEST(Speculation, shared_noise_gives_the_same_tokens_and_logits_for_any_draft) {
     ASSERT_EQ(plain.tokens.size(), kTokens);
     for (const std::uint32_t k : {1U, 2U, 4U, 8U}) {
       for (const int layers : {1, 2, 3, 4}) {
-        CpuExecutorOptions options = options_of(k);
+        ExecutorOptions options = options_of(k);
         options.draft_layers = layers;
         EXPECT_EQ(decode(request, options), plain)
             << "temperature " << temperature << " drafts " << k << " layers " << layers;
@@ -94,7 +94,7 @@ TEST(Speculation, a_preemption_between_rounds_changes_nothing) {
 
 TEST(Speculation, eos_inside_a_run_of_drafts_ends_the_sequence_and_drops_the_rest) {
   // Draft and target are one model, so every draft is accepted and eos is met as a draft.
-  CpuExecutorOptions options = options_of(8);
+  ExecutorOptions options = options_of(8);
   options.draft_layers = options.model.layers;
   Request request = request_of("Hello", 1.0F, 3);
   for (const AcceptanceRule rule : {AcceptanceRule::shared_noise, AcceptanceRule::rejection}) {
@@ -124,7 +124,7 @@ TEST(Speculation, the_wish_for_drafts_is_the_option_until_the_end) {
 
 TEST(Speculation, a_target_that_drafts_for_itself_is_accepted_whole) {
   for (const AcceptanceRule rule : {AcceptanceRule::shared_noise, AcceptanceRule::rejection}) {
-    CpuExecutorOptions options = options_of(4, rule);
+    ExecutorOptions options = options_of(4, rule);
     options.draft_layers = options.model.layers;
     Driver driver(options);
     driver.begin(1, request_of("Hello", 0.9F, 2));

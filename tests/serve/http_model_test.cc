@@ -19,7 +19,7 @@ using nlohmann::json;
 /// A target that starts when it is told to, so that requests can gather before.
 class GatedExecutor : public Executor {
  public:
-  explicit GatedExecutor(const CpuExecutorOptions& options) : executor_(options) {}
+  explicit GatedExecutor(const ExecutorOptions& options) : executor_(options) {}
 
   void open() { gate_.set_value(); }
 

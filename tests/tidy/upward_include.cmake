@@ -1,7 +1,7 @@
 # Plants includes that cmake/layers.txt forbids in a copy of the tree, and requires that the build
 # stops before it compiles anything and names the file, the include and the layer.
 file(REMOVE_RECURSE ${SCRATCH})
-file(COPY ${ROOT}/CMakeLists.txt ${ROOT}/cmake ${ROOT}/cuda ${ROOT}/include ${ROOT}/src
+file(COPY ${ROOT}/CMakeLists.txt ${ROOT}/cmake ${ROOT}/cuda ${ROOT}/include ${ROOT}/sim ${ROOT}/src
   DESTINATION ${SCRATCH})
 
 function(run out)

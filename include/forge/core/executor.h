@@ -1,9 +1,9 @@
 // Executor: a target. It runs plans; it never decides what runs and never learns how
 // blocks are found.
 //
-// Implementations: cpu (forge/cpu/cpu_executor.h); fakes in the tests. An executor keeps, per
-// sequence, the token ids and its copy of the block table, and the KV pool itself.
-// Thread contract: one thread at a time.
+// Implementations: cpu (forge/cpu/cpu_executor.h), sim and cuda (forge/gpu/gpu_executor.h); fakes
+// in the tests. An executor keeps, per sequence, the token ids and its copy of the block table, and
+// the KV pool itself. Thread contract: one thread at a time.
 #pragma once
 
 #include <string>
@@ -20,6 +20,7 @@ namespace forge {
 /// the plan's swaps: whoever went out by them is recomputed (Scheduler::commit).
 struct ExecutionError {
   std::string message;
+  bool target_lost = false;  ///< no later step can succeed either
 };
 
 class Executor {

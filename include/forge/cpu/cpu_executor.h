@@ -29,46 +29,21 @@
 #include <tl/expected.hpp>
 #include <vector>
 
-#include "forge/core/acceptance.h"
 #include "forge/core/executor.h"
 #include "forge/core/speculative_decoder.h"
-#include "forge/cpu/kv_provenance.h"
 #include "forge/cpu/row_batch.h"
-#include "forge/cpu/sequence_table.h"
 #include "forge/model/kv_pool.h"
 #include "forge/model/tiny_transformer.h"
+#include "forge/target/executor_options.h"
+#include "forge/target/kv_provenance.h"
+#include "forge/target/sequence_table.h"
 
 namespace forge {
-
-/// Whether this is a checked build: debug or sanitized, unless FORGE_CHECKED says otherwise.
-#ifdef FORGE_CHECKED
-inline constexpr bool kCheckedBuild = true;
-#else
-inline constexpr bool kCheckedBuild = false;
-#endif
-
-struct CpuExecutorOptions {
-  ModelConfig model;
-  std::uint32_t num_blocks = 512;     ///< as SchedulerConfig, 1 .. 2^24
-  std::uint32_t block_size = 16;      ///< as SchedulerConfig, 1 .. 65536
-  std::uint32_t num_host_blocks = 0;  ///< as SchedulerConfig, up to 2^24; taken at the start
-  std::uint32_t drafts = 0;           ///< asked for in each step; 0: no speculation; up to 64
-  int draft_layers = 2;               ///< of the model, 1 .. model.layers
-  AcceptanceRule rule = AcceptanceRule::shared_noise;
-  bool digest_logits = false;     ///< fill StepResult::logits (logits_digest.h)
-  TokenId eos = TokenId(0);       ///< ends a sequence unless its request ignores it
-  bool check_kv = kCheckedBuild;  ///< abort at a read of wrong KV; results are the same
-
-  friend bool operator==(const CpuExecutorOptions&, const CpuExecutorOptions&) = default;
-};
-
-/// Errors: the first field that is out of range, the model's first.
-tl::expected<void, ModelConfigError> validate(const CpuExecutorOptions& options);
 
 class CpuExecutor : public Executor {
  public:
   /// Requires: `options` is valid.
-  explicit CpuExecutor(const CpuExecutorOptions& options);
+  explicit CpuExecutor(const ExecutorOptions& options);
 
   /// Copies the request. Requires: see SequenceTable::begin.
   void begin(SeqId seq, const Request& request) override;
@@ -77,7 +52,7 @@ class CpuExecutor : public Executor {
   /// kv_provenance.h).
   tl::expected<void, ExecutionError> execute(const StepPlan& plan, StepResult& result) override;
 
-  const CpuExecutorOptions& options() const { return options_; }
+  const ExecutorOptions& options() const { return options_; }
   const TinyTransformer& model() const { return model_; }
 
   /// Drafts proposed and accepted so far, rounds with drafts alone.
@@ -100,7 +75,7 @@ class CpuExecutor : public Executor {
   Verification judge(const Slice& slice, const Sequence& sequence, std::size_t first_draft,
                      std::size_t first_row);
 
-  CpuExecutorOptions options_;
+  ExecutorOptions options_;
   TinyTransformer model_;
   KvPool pool_;
   KvPool host_pool_;

@@ -1,9 +1,9 @@
-#include "forge/cpu/kv_provenance.h"
+#include "forge/target/kv_provenance.h"
 
 #include <algorithm>
 
 #include "forge/core/check.h"
-#include "forge/cpu/logits_digest.h"
+#include "forge/target/logits_digest.h"
 
 namespace forge {
 namespace {

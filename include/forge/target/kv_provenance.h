@@ -23,7 +23,7 @@
 // count, even if its contents are right: with the rows in another order they would not be.
 //
 // Costs a pass over the whole context of every slice. Used by CpuExecutor when
-// CpuExecutorOptions::check_kv is on, as it is in debug and sanitizer builds.
+// ExecutorOptions::check_kv is on, as it is in debug and sanitizer builds.
 //
 // Owns one record a slot. Thread contract: none of its own. Once the largest step has been seen,
 // no call allocates.

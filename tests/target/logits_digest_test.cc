@@ -1,4 +1,4 @@
-#include "forge/cpu/logits_digest.h"
+#include "forge/target/logits_digest.h"
 
 #include <gtest/gtest.h>
 

@@ -1,4 +1,4 @@
-#include "forge/cpu/sequence_table.h"
+#include "forge/target/sequence_table.h"
 
 #include <algorithm>
 #include <span>

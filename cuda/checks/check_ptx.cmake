@@ -8,7 +8,7 @@ if(NOT NVCC)
 endif()
 execute_process(
   COMMAND ${NVCC} -std=c++20 -ccbin ${HOST_COMPILER} -arch=${ARCHITECTURE} ${FLAGS}
-    -I${ROOT}/include -ptx ${ROOT}/cuda/numerics_check.cu -o ${PTX}
+    -I${ROOT}/include -ptx ${ROOT}/cuda/checks/numerics_check.cu -o ${PTX}
   COMMAND_ERROR_IS_FATAL ANY)
 
 # Kernel: number of fma.rn, mul.rn, add.rn or sub.rn, div.rn and sqrt.rn instructions on f32.

@@ -1,4 +1,4 @@
-#include "forge/cpu/kv_provenance.h"
+#include "forge/target/kv_provenance.h"
 
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>

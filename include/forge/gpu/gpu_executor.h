@@ -1,0 +1,73 @@
+// GpuExecutor: runs plans on the reference model with a GPU, real or simulated. CudaExecutor and
+// SimExecutor are this class over their Device.
+//
+// One execute():
+//   1. apply     the plan's changes to what the host knows of each sequence (sequence_table.h)
+//   2. upload    one copy: block-table writes, block copies, rows, sampling inputs
+//   3. launch    table writes; block copies; per draft round and per chunk of rows: embedding,
+//                layers, head, sampling. Drafts stay on the device between rounds
+//   4. download  one copy: picks, drafts, digests, and the step's number, which says whose they are
+//   5. accept    the acceptance rule on the picks, on the host, as the CPU does
+//
+// A step of plain decodes is captured as a graph, once per bucket of batch sizes (1, 2, 4, 8, ...),
+// and replayed: one call instead of some fifteen a layer. Bits are the same with and without.
+//
+// Whatever fails is an ExecutionError that names call, step and device. Bookkeeping has then been
+// done (executor.h), the stream is idle, and the next step uploads whole block tables, so that a
+// failed upload cannot leave an old one behind. A lost device says so
+// (ExecutionError::target_lost).
+//
+// All memory, of host and device, is taken by create(); execute() allocates nothing. Everything is
+// on one stream: a step is one chain of dependent kernels, so a second stream would only wait.
+//
+// Numerics are the canonical tier: tokens and logits have the bits of CpuExecutor.
+#pragma once
+
+#include <cstdint>
+#include <memory>
+#include <tl/expected.hpp>
+
+#include "forge/core/executor.h"
+#include "forge/core/speculative_decoder.h"
+#include "forge/gpu/device.h"
+#include "forge/target/executor_options.h"
+
+namespace forge::gpu {
+
+struct GpuOptions {
+  bool graphs = true;  ///< capture decode steps
+};
+
+/// Where the time of the steps so far went.
+struct GpuStatistics {
+  std::uint64_t steps = 0;
+  std::uint64_t graph_steps = 0;  ///< run by a graph
+  std::uint64_t graphs_captured = 0;
+  std::uint64_t launches = 0;  ///< kernels, in graphs too
+  double host_us = 0;          ///< of execute(), less waiting for the device
+};
+
+class GpuExecutor : public Executor {
+ public:
+  /// Errors: the device's, or what of `options` a GPU does not do (AcceptanceRule::rejection).
+  /// Requires: valid options; `device` outlives the executor.
+  static tl::expected<std::unique_ptr<GpuExecutor>, DeviceError> create(
+      Device& device, const ExecutorOptions& options, const GpuOptions& gpu = {});
+  ~GpuExecutor() override;
+
+  void begin(SeqId seq, const Request& request) override;
+  tl::expected<void, ExecutionError> execute(const StepPlan& plan, StepResult& result) override;
+
+  const SpeculationStatistics& speculation() const;
+  const GpuStatistics& statistics() const;
+
+  /// What create() would allocate on the device.
+  static std::uint64_t device_bytes(const ExecutorOptions& options);
+
+ private:
+  struct State;
+  explicit GpuExecutor(std::unique_ptr<State> state);
+  std::unique_ptr<State> state_;
+};
+
+}  // namespace forge::gpu

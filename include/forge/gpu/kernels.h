@@ -1,0 +1,288 @@
+// The kernels of the reference model: their names, their arguments and how they are launched. Host
+// code and kernel code share this page; the kernels are in cuda/kernels/, one file each.
+//
+// Each kernel takes one struct of plain values and device pointers. Row counts are read from device
+// memory, so that a launch captured in a graph for a bucket of rows serves every smaller number:
+// blocks of rows beyond the count return at once.
+//
+// All arithmetic is the canonical fp32 tier (numerics/canonical.h, numerics/attention.h): each
+// output has the bits of the CPU's, whatever the launch shape.
+//
+// Legend: T rows of a pass, R of them with logits, V vocabulary, d hidden size, H query heads, Hkv
+// KV heads, G = H / Hkv, D head size, F feed-forward size, S block size (slots), K and N inputs and
+// outputs of a product. Panels: numerics/packed_matrix.h. Blocks of KV: model/kv_pool.h.
+#pragma once
+
+#include <array>
+#include <cstddef>
+#include <cstdint>
+#include <cstring>
+#include <string_view>
+#include <type_traits>
+
+#include "forge/simt/shape.h"
+
+namespace forge::gpu {
+
+// ---- What a step brings to the device -----------------------------------------------------------
+
+/// One row of a pass: a token at a position of a sequence.
+struct alignas(16) RowInput {
+  std::uint32_t token = 0;
+  std::int32_t draft = kNoDraft;  ///< if not kNoDraft, the token is drafts[draft] instead
+  std::uint32_t position = 0;
+  std::uint32_t table = 0;  ///< row of the block tables
+
+  static constexpr std::int32_t kNoDraft = -1;
+};
+
+/// A row whose logits are wanted, and how a token is picked from them.
+struct alignas(16) LogitInput {
+  std::uint64_t seed = 0;
+  std::uint64_t position = 0;               ///< of the token that is picked
+  std::uint32_t row = 0;                    ///< of the pass
+  std::int32_t draft = RowInput::kNoDraft;  ///< where the pick goes as a draft, if anywhere
+  std::uint32_t pick = 0;  ///< where pick and digest go: picks[pick], digests[pick]
+  float temperature = 0;
+};
+
+/// Consecutive rows of one sequence that attend together: rows first .. first + count - 1 of the
+/// pass, at consecutive positions. At most kPromptTileRows.
+struct PromptTile {
+  std::uint32_t first = 0;
+  std::uint32_t count = 0;
+};
+
+/// Set tables[table][index] to block.
+struct TableWrite {
+  std::uint32_t table = 0;
+  std::uint32_t index = 0;
+  std::uint32_t block = 0;
+};
+
+struct BlockPair {
+  std::uint32_t from = 0;
+  std::uint32_t to = 0;
+};
+
+/// The numbers of one pass, in device memory.
+struct alignas(16) PassCounts {
+  std::uint32_t rows = 0;
+  std::uint32_t logit_rows = 0;
+  std::uint32_t decode_rows = 0;  ///< leading rows, each the only one of its sequence
+  std::uint32_t prompt_tiles = 0;
+};
+
+// ---- Kernels ------------------------------------------------------------------------------------
+
+enum class KernelId : std::uint8_t {
+  update_tables,
+  copy_blocks,
+  embed,
+  rms_norm,
+  project,
+  rotate_and_store,
+  attend_decode,
+  attend_split,
+  attend_merge,
+  attend_prompt,
+  silu_multiply,
+  sample,
+  digest_logits,
+};
+inline constexpr std::array<std::string_view, 13> kKernelNames{
+    "update_tables",    "copy_blocks",   "embed",        "rms_norm",     "project",
+    "rotate_and_store", "attend_decode", "attend_split", "attend_merge", "attend_prompt",
+    "silu_multiply",    "sample",        "digest_logits"};
+constexpr std::string_view name(KernelId kernel) {
+  return kKernelNames[static_cast<std::size_t>(kernel)];
+}
+
+/// tables[w.table][w.index] = w.block for each write. grid.x covers the writes.
+struct UpdateTablesArgs {
+  static constexpr KernelId kId = KernelId::update_tables;
+  static constexpr int kThreads = 128;
+  const TableWrite* writes;    ///< [*count]
+  const std::uint32_t* count;  ///< of writes
+  std::uint32_t* tables;       ///< [max_batch_size][table_stride]
+  std::uint32_t table_stride;
+};
+
+/// target[pair.to] = source[pair.from], whole blocks of KV, all at once: no pair may write what
+/// another reads. Either pool may be pinned host memory. grid.x covers a block, grid.y the pairs.
+struct CopyBlocksArgs {
+  static constexpr KernelId kId = KernelId::copy_blocks;
+  static constexpr int kThreads = 256;
+  const BlockPair* pairs;  ///< [grid.y]
+  const float* source;
+  float* target;
+  std::uint64_t block_floats;
+};
+
+/// hidden [T][d] = embedding rows of the tokens. grid.x = rows.
+struct EmbedArgs {
+  static constexpr KernelId kId = KernelId::embed;
+  static constexpr int kThreads = 128;
+  const PassCounts* counts;
+  const RowInput* rows;         ///< [T]
+  const std::uint32_t* drafts;  ///< tokens that RowInput::draft refers to
+  const float* embedding;       ///< [V][d]
+  float* hidden;                ///< [T][d]
+  int hidden_size;
+};
+
+/// y[i] = rms_norm(x[row i]): numerics/vector_ops.h. Of the rows in order or, if `logits` is given,
+/// of logits[i].row. grid.x = rows, one warp each: the 32 lanes are those of the definition.
+struct RmsNormArgs {
+  static constexpr KernelId kId = KernelId::rms_norm;
+  static constexpr int kThreads = 32;
+  const PassCounts* counts;
+  const LogitInput* logits;  ///< [R] or null
+  const float* x;            ///< [T][d]
+  const float* weight;       ///< [d]
+  float* y;                  ///< [T or R][d]
+  int size;                  ///< d
+  float eps;
+};
+
+/// y = x W^T, or y += x W^T: each element is product_reference. Each warp computes one panel (a
+/// lane an output) for kTileRows rows. grid.x covers the panels, kThreads / 32 a block; grid.y the
+/// rows.
+struct ProjectArgs {
+  static constexpr KernelId kId = KernelId::project;
+  static constexpr int kThreads = 128;
+  static constexpr int kTileRows = 8;
+  const std::uint32_t* row_count;  ///< rows of x: &counts->rows or &counts->logit_rows
+  const float* x;                  ///< [rows][K]
+  const float* panels;             ///< [ceil(N / 32)][K][32]
+  float* y;                        ///< [rows][N]
+  int inputs;                      ///< K
+  int outputs;                     ///< N
+  bool accumulate;                 ///< add to y, which is a residual stream
+};
+
+/// Where a layer's KV lies: pool + block * block_stride + plane(head), as model/kv_pool.h.
+struct KvLayer {
+  float* pool;                 ///< of this layer: the pool's start + layer * 2 Hkv D S
+  std::uint64_t block_stride;  ///< floats of a block, all layers
+  const std::uint32_t* tables;
+  std::uint32_t table_stride;
+  int block_size;  ///< S
+  int kv_heads;    ///< Hkv
+  int group_size;  ///< G
+  int head_size;   ///< D
+};
+
+/// Rotates queries and keys in qkv (rotate_pairs) and writes keys and values to the pool. grid.x =
+/// rows, grid.y = H + 2 Hkv: a head each.
+struct RotateAndStoreArgs {
+  static constexpr KernelId kId = KernelId::rotate_and_store;
+  static constexpr int kThreads = 32;
+  const PassCounts* counts;
+  const RowInput* rows;
+  const float* rotary;  ///< [positions][2][D / 2]: cosines, sines
+  float* qkv;           ///< [T][(H + 2 Hkv) D]
+  KvLayer kv;
+};
+
+/// What the attention kernels share. A row at position p attends over positions 0 .. p.
+struct AttentionInput {
+  const PassCounts* counts;
+  const RowInput* rows;
+  const float* qkv;  ///< [T][(H + 2 Hkv) D], rotated
+  float* out;        ///< [T][H D]
+  KvLayer kv;
+  float scale;
+};
+
+/// Batched decode: rows 0 .. decode_rows - 1, each over its whole context, chunk after chunk.
+/// grid.x = decode rows, grid.y = Hkv.
+struct AttendDecodeArgs {
+  static constexpr KernelId kId = KernelId::attend_decode;
+  static constexpr int kThreads = 256;  ///< a key of the chunk each (numerics::kKeyChunk)
+  AttentionInput in;
+};
+
+/// Single decode, split-K: a block a chunk of 256 keys, so that one long context fills the device.
+/// grid.x = chunks of the longest context, grid.y = Hkv, grid.z = decode rows.
+struct AttendSplitArgs {
+  static constexpr KernelId kId = KernelId::attend_split;
+  static constexpr int kThreads = 256;
+  AttentionInput in;
+  float* partial;  ///< [decode rows][H][chunks_max][D + 2]: a, m, l of each chunk
+  int chunks_max;
+};
+/// Merges the chunks of attend_split in ascending order. grid.x = decode rows, grid.y = H.
+struct AttendMergeArgs {
+  static constexpr KernelId kId = KernelId::attend_merge;
+  static constexpr int kThreads = 64;
+  AttentionInput in;
+  const float* partial;
+  int chunks_max;
+};
+
+/// Prompt chunks and drafts to verify: a tile of consecutive rows shares each chunk of keys.
+/// grid.x = tiles, grid.y = Hkv.
+struct AttendPromptArgs {
+  static constexpr KernelId kId = KernelId::attend_prompt;
+  static constexpr int kThreads = 256;
+  static constexpr int kTileRows = 8;  ///< most rows of a PromptTile
+  AttentionInput in;
+  const PromptTile* tiles;
+};
+
+/// gated [T][F] = silu(gate) * up. grid.x = rows.
+struct SiluMultiplyArgs {
+  static constexpr KernelId kId = KernelId::silu_multiply;
+  static constexpr int kThreads = 128;
+  const PassCounts* counts;
+  const float* gate_up;  ///< [T][2 F]
+  float* gated;          ///< [T][F]
+  int size;              ///< F
+};
+
+/// picks[l.pick] = pick(logits[i], l) for each logit row i: sampling/sampler.h, greedy at
+/// temperature 0, Gumbel above. Also to drafts[l.draft]. grid.x = logit rows.
+struct SampleArgs {
+  static constexpr KernelId kId = KernelId::sample;
+  static constexpr int kThreads = 128;
+  const PassCounts* counts;
+  const LogitInput* inputs;  ///< [R]
+  const float* logits;       ///< [R][V]
+  std::uint32_t* picks;
+  std::uint32_t* drafts;
+  int vocabulary;
+};
+
+/// digests[l.pick] = logits_digest(logits[i]) (target/logits_digest.h). grid.x = logit rows.
+struct DigestLogitsArgs {
+  static constexpr KernelId kId = KernelId::digest_logits;
+  static constexpr int kThreads = 32;
+  const PassCounts* counts;
+  const LogitInput* inputs;
+  const float* logits;
+  std::uint64_t* digests;
+  int vocabulary;
+};
+
+// ---- Launches -----------------------------------------------------------------------------------
+
+/// One launch, by value: the arguments are copied in.
+struct KernelLaunch {
+  static constexpr std::size_t kArgsMax = 160;
+
+  KernelId kernel = KernelId::embed;
+  simt::LaunchShape shape;
+  alignas(16) std::array<std::byte, kArgsMax> args{};
+};
+
+/// The launch of a kernel over `grid`. Requires: no dimension of the grid is 0.
+template <class Args>
+KernelLaunch launch_of(const Args& args, simt::Index3 grid) {
+  static_assert(sizeof(Args) <= KernelLaunch::kArgsMax && std::is_trivially_copyable_v<Args>);
+  KernelLaunch launch{.kernel = Args::kId, .shape = {grid, Args::kThreads}};
+  std::memcpy(launch.args.data(), &args, sizeof args);
+  return launch;
+}
+
+}  // namespace forge::gpu

@@ -1,0 +1,105 @@
+// SimDevice: a GPU that is not there. Memory is host memory with guard zones, kernels run on the
+// simulated machine (forge/simt/machine.h), time is estimated from a device description, and every
+// call can be made to fail.
+//
+// Streams are lazy: an operation runs when somebody waits for it (an event, a synchronize), not
+// before. Host code that reads a result it has not waited for finds the poison that was there.
+//
+//   mode      kernels run                                     use
+//   plain     as fast as fibers go                            test suites, whole workloads
+//   checked   with bounds, races, shared memory, divergence   finding bugs (forge/simt/checker.h)
+//
+// With a schedule seed, each launch runs its threads in an order of its own (machine.h). Results do
+// not depend on it.
+//
+// Thread contract: as gpu::Device.
+#pragma once
+
+#include <cstdint>
+#include <functional>
+#include <memory>
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "forge/gpu/device.h"
+#include "forge/sim/device_description.h"
+#include "forge/simt/machine.h"
+#include "forge/simt/memory_map.h"
+
+namespace forge::sim {
+
+enum class SimMode : std::uint8_t { plain, checked };
+
+/// One call to the device, as a fault injector sees it.
+struct DeviceCall {
+  enum class Kind : std::uint8_t {
+    allocate,
+    copy,
+    launch,
+    graph_launch,
+    capture,
+    synchronize,
+    create
+  };
+  Kind kind = Kind::copy;
+  std::uint64_t index = 0;  ///< how many calls came before
+  std::string_view what;    ///< name of the buffer or kernel, direction of the copy
+};
+
+/// What becomes of a call.
+enum class Fault : std::uint8_t {
+  none,
+  fails,        ///< this call returns an error and has no effect
+  device_lost,  ///< this call and all later ones return an error
+  late,         ///< a copy to the host: succeeds, but the bytes arrive with the next one
+};
+using FaultInjector = std::function<Fault(const DeviceCall&)>;
+
+struct SimOptions {
+  DeviceDescription device;
+  SimMode mode = SimMode::plain;
+  std::optional<std::uint64_t> schedule_seed;
+  int host_threads = 1;
+  FaultInjector faults;  ///< none: nothing fails
+};
+
+/// What has run so far.
+struct SimStatistics {
+  double device_us = 0;  ///< the device's clock: estimated time of all that has run
+  std::uint64_t launches = 0;
+  std::uint64_t copies = 0;
+  std::uint64_t bytes_copied = 0;
+  std::uint64_t bytes_allocated = 0;  ///< now
+  std::uint64_t bytes_allocated_max = 0;
+  struct KernelTotal {
+    std::uint64_t launches = 0;
+    double us = 0;
+  };
+  std::vector<KernelTotal> kernels;  ///< by gpu::KernelId
+};
+
+class SimDevice : public gpu::Device {
+ public:
+  explicit SimDevice(const SimOptions& options);
+  ~SimDevice() override;
+
+  gpu::DeviceInfo info() const override;
+  tl::expected<gpu::Buffer, gpu::DeviceError> allocate(gpu::MemoryKind kind, std::size_t bytes,
+                                                       const char* name) override;
+  tl::expected<std::unique_ptr<gpu::Stream>, gpu::DeviceError> create_stream() override;
+  tl::expected<std::unique_ptr<gpu::Event>, gpu::DeviceError> create_event() override;
+  void release(void* data, gpu::MemoryKind kind) override;
+
+  const SimStatistics& statistics() const;
+  const simt::MemoryMap& memory() const;
+
+  /// The fault that stopped a kernel in checked mode, if one did.
+  const std::optional<simt::KernelFault>& kernel_fault() const;
+
+ private:
+  struct State;
+  std::unique_ptr<State> state_;
+};
+
+}  // namespace forge::sim

@@ -1,0 +1,11 @@
+// The kernels of cuda/kernels, compiled for the host: plain and instrumented.
+#pragma once
+
+#include "forge/gpu/kernels.h"
+#include "forge/simt/machine.h"
+
+namespace forge::sim {
+
+const simt::KernelCode& kernel_code(gpu::KernelId kernel);
+
+}  // namespace forge::sim

@@ -1,0 +1,63 @@
+// The words of dialect.h for nvcc: each one is its CUDA word.
+#pragma once
+
+#include "forge/simt/shape.h"
+
+#define FORGE_KERNELS forge::kernels_cuda
+#define FORGE_KERNEL(threads) __global__ void __launch_bounds__(threads)
+#define FORGE_DEVICE __device__ __forceinline__
+#define SIMT_SHARED(type, name, count) __shared__ type name[count]
+
+namespace forge::simt {
+
+template <class T>
+using gptr = T*;
+template <class T>
+using sptr = T*;
+
+template <class T>
+FORGE_DEVICE gptr<T> global(T* p) {
+  return p;
+}
+
+FORGE_DEVICE int thread() { return static_cast<int>(threadIdx.x); }
+FORGE_DEVICE int threads() { return static_cast<int>(blockDim.x); }
+FORGE_DEVICE int lane() { return thread() % kWarpSize; }
+FORGE_DEVICE int warp() { return thread() / kWarpSize; }
+FORGE_DEVICE Index3 block() {
+  return {static_cast<int>(blockIdx.x), static_cast<int>(blockIdx.y), static_cast<int>(blockIdx.z)};
+}
+FORGE_DEVICE Index3 grid() {
+  return {static_cast<int>(gridDim.x), static_cast<int>(gridDim.y), static_cast<int>(gridDim.z)};
+}
+
+FORGE_DEVICE Float4 load4(const float* p) { return *reinterpret_cast<const Float4*>(p); }
+FORGE_DEVICE void store4(float* p, Float4 v) { *reinterpret_cast<Float4*>(p) = v; }
+
+FORGE_DEVICE void sync_block() { __syncthreads(); }
+FORGE_DEVICE void sync_warp() { __syncwarp(); }
+
+template <class T>
+FORGE_DEVICE T shuffle(T v, int from) {
+  return __shfl_sync(0xffffffffu, v, from);
+}
+template <class T>
+FORGE_DEVICE T shuffle_xor(T v, int mask) {
+  return __shfl_xor_sync(0xffffffffu, v, mask);
+}
+
+FORGE_DEVICE float warp_sum(float v) {
+  for (int distance = kWarpSize / 2; distance > 0; distance /= 2) {
+    v = v + shuffle_xor(v, distance);
+  }
+  return v;
+}
+FORGE_DEVICE float warp_max(float v) {
+  for (int distance = kWarpSize / 2; distance > 0; distance /= 2) {
+    const float other = shuffle_xor(v, distance);
+    v = other > v ? other : v;
+  }
+  return v + 0.0f;
+}
+
+}  // namespace forge::simt

@@ -1,0 +1,92 @@
+// Machine: runs a kernel on the CPU. Each thread of a block is a fiber (Boost.Context) that runs
+// until it must wait for others; warps meet at shuffles, blocks at barriers.
+//
+//   launch -> blocks, spread over host threads -> warps -> 32 fibers each
+//
+// Without a seed, threads run in order. With one, the order is a priority schedule: warps and lanes
+// have random priorities, which change at a few random points, so that a thread can overtake
+// another by any distance (Burckhardt et al., "A Randomized Scheduler with Probabilistic
+// Guarantees of Finding Bugs", ASPLOS 2010). A kernel that keeps the rules of dialect.h yields the
+// same bits for every seed and every number of host threads.
+//
+// Limits: a fiber is atomic between meeting points and memory is sequentially consistent, so a
+// missing fence goes unseen; there is no spinning on another thread's value.
+//
+// Shared memory is an arena per block, filled with NaN (0xff bytes) before each block.
+//
+// Thread contract: one launch at a time per Machine.
+#pragma once
+
+#include <cstdint>
+#include <memory>
+#include <optional>
+#include <string>
+#include <tl/expected.hpp>
+#include <vector>
+
+#include "forge/simt/observer.h"
+#include "forge/simt/shape.h"
+
+namespace forge::simt {
+
+/// A kernel compiled for the host: called once a thread.
+using Entry = void (*)(const void* args);
+
+/// The two builds of one kernel. The instrumented one reports to an Observer and is 10 to 20 times
+/// slower.
+struct KernelCode {
+  const char* name = "";
+  Entry plain = nullptr;
+  Entry instrumented = nullptr;
+};
+
+enum class FaultKind : std::uint8_t {
+  race,               ///< two threads, one address, no barrier between, one of them writes
+  out_of_bounds,      ///< not within one allocation, or of a shared array
+  misaligned,         ///< load4 / store4 of an address that is no multiple of 16
+  uninitialised,      ///< shared memory that no thread of the block has written
+  divergent_barrier,  ///< threads of a block wait at different barriers, or some have returned
+  missing_lane,       ///< lanes of a warp at a collective, others elsewhere or returned
+};
+
+/// Why a launch was stopped. Threads are numbered within their block.
+struct KernelFault {
+  FaultKind kind = FaultKind::race;
+  std::string kernel;
+  Index3 block;
+  std::vector<int> threads;  ///< concerned; of a race the earlier one first
+  std::vector<Site> sites;   ///< parallel to `threads`, or the one site that all share
+  std::string detail;        ///< array, index, value, ... in words
+  std::optional<std::uint64_t> seed;
+};
+/// Several lines that fit a terminal.
+std::string to_string(const KernelFault& fault);
+
+struct LaunchOptions {
+  std::optional<std::uint64_t> seed;  ///< of the order in which threads run; none: ascending
+  /// If given, the instrumented build runs and reports to it. Borrowed.
+  Observer* observer = nullptr;
+  /// A barrier that is skipped (sync_block at this site), to see what it is good for.
+  std::optional<Site> broken_barrier;
+};
+
+class Machine {
+ public:
+  /// Requires: host_threads >= 1. Blocks run on this many threads, the caller's among them.
+  explicit Machine(int host_threads = 1);
+  ~Machine();
+  Machine(const Machine&) = delete;
+  Machine& operator=(const Machine&) = delete;
+
+  /// Runs all blocks. `args` is the kernel's struct. Errors: the first fault, of the lowest block
+  /// that has one; memory is then as the blocks that ran have left it.
+  /// Requires: shape.threads is a multiple of 32 up to 1024, the grid is not empty.
+  tl::expected<void, KernelFault> run(const KernelCode& kernel, const LaunchShape& shape,
+                                      const void* args, const LaunchOptions& options = {});
+
+ private:
+  struct Workers;
+  std::unique_ptr<Workers> workers_;
+};
+
+}  // namespace forge::simt

@@ -1,0 +1,72 @@
+// Observer: who is told about every access and every meeting point of an instrumented kernel.
+//
+// The machine runs blocks on several host threads; each block has a BlockObserver of its own, which
+// needs no locks. Blocks are begun in any order and from any host thread, and handed back in
+// ascending order, so that what an observer sums up does not depend on the number of threads.
+//
+//   begin_block(b) -> BlockObserver --access, barrier, ...--> end_block(b, observer)
+//
+// The race and bounds checker (checker.h) and the traffic counter (traffic.h) are observers.
+#pragma once
+
+#include <cstddef>
+#include <cstdint>
+#include <memory>
+#include <vector>
+
+#include "forge/simt/shape.h"
+
+namespace forge::simt {
+
+/// A place in the source of a kernel. `file` is a literal and lives for ever.
+struct Site {
+  const char* file = "";
+  int line = 0;
+
+  static constexpr Site here(const char* file = __builtin_FILE(), int line = __builtin_LINE()) {
+    return {file, line};
+  }
+};
+
+enum class Space : std::uint8_t { global, shared };
+enum class AccessKind : std::uint8_t { read, write };
+
+/// One lane's access of `bytes` bytes. Of shared memory, `address` is the offset in the block's
+/// arena; of global memory, a host address in the simulator's memory.
+struct Access {
+  Space space = Space::global;
+  AccessKind kind = AccessKind::read;
+  std::uint16_t bytes = 0;
+  int thread = 0;  ///< of the block
+  std::uintptr_t address = 0;
+  Site site;
+};
+
+/// What one block does. Called on the host thread that runs it, in the order in which its fibers
+/// run. A fiber runs alone from one meeting point to the next.
+class BlockObserver {
+ public:
+  virtual ~BlockObserver() = default;
+
+  /// Before the access happens. Throws KernelFault (machine.h) to stop the launch.
+  virtual void access(const Access& access) = 0;
+
+  /// All threads of the block have met; before any goes on.
+  virtual void block_barrier(Site) {}
+
+  /// All lanes of `warp` have met, in sync_warp or in a collective.
+  virtual void warp_barrier(int /*warp*/, Site) {}
+
+  /// A shared array was declared: [offset, offset + bytes) of the arena. Once a block.
+  virtual void shared_array(const char* /*name*/, std::size_t /*offset*/, std::size_t /*bytes*/) {}
+};
+
+class Observer {
+ public:
+  virtual ~Observer() = default;
+  virtual std::unique_ptr<BlockObserver> begin_block(const LaunchShape& shape, long long block) = 0;
+  /// In ascending order of blocks, one at a time.
+  virtual void end_block(long long block, std::unique_ptr<BlockObserver> observer) = 0;
+};
+
+}  // namespace forge::simt

@@ -1,0 +1,30 @@
+// The shape of a launch, in words that host code and both kinds of device share.
+#pragma once
+
+namespace forge::simt {
+
+inline constexpr int kWarpSize = 32;
+
+struct Index3 {
+  int x = 0;
+  int y = 0;
+  int z = 0;
+
+  friend constexpr bool operator==(const Index3&, const Index3&) = default;
+};
+
+/// A grid of one-dimensional blocks.
+struct LaunchShape {
+  Index3 grid{1, 1, 1};
+  int threads = kWarpSize;  ///< of a block; a multiple of kWarpSize, up to 1024
+
+  constexpr long long blocks() const { return static_cast<long long>(grid.x) * grid.y * grid.z; }
+  friend constexpr bool operator==(const LaunchShape&, const LaunchShape&) = default;
+};
+
+/// 16 bytes, moved at once by load4 and store4.
+struct alignas(16) Float4 {
+  float x, y, z, w;
+};
+
+}  // namespace forge::simt
