@@ -1,11 +1,18 @@
 # forge_flags: the language rules that every target of the project shares, and none exports.
 add_library(forge_flags INTERFACE)
-target_compile_options(forge_flags INTERFACE
-  -Wall -Wextra -Wpedantic -Wshadow -Wnon-virtual-dtor -Woverloaded-virtual -Werror
+set(forge_warnings
+  -Wall -Wextra -Wshadow -Wnon-virtual-dtor -Woverloaded-virtual -Werror
   # Designated initialisers leave fields out on purpose.
-  -Wno-missing-field-initializers
-  # g++ 12 sees an overlap in "literal" + std::string that is not there (GCC bug 105651).
-  $<$<AND:$<CXX_COMPILER_ID:GNU>,$<VERSION_LESS:$<CXX_COMPILER_VERSION>,13>>:-Wno-restrict>)
+  -Wno-missing-field-initializers)
+# g++ 12 sees an overlap in "literal" + std::string that is not there (GCC bug 105651).
+if(CMAKE_CXX_COMPILER_ID STREQUAL "GNU" AND CMAKE_CXX_COMPILER_VERSION VERSION_LESS 13)
+  list(APPEND forge_warnings -Wno-restrict)
+endif()
+# Of a .cu file, the code that nvcc hands to the host compiler is not pedantic.
+list(JOIN forge_warnings "," forge_host_warnings)
+target_compile_options(forge_flags INTERFACE
+  "$<$<COMPILE_LANGUAGE:CXX>:${forge_warnings};-Wpedantic>"
+  "$<$<COMPILE_LANGUAGE:CUDA>:-Werror=all-warnings;-Xcompiler=${forge_host_warnings}>")
 if(FORGE_SANITIZE)
   target_compile_options(forge_flags INTERFACE
     -fsanitize=${FORGE_SANITIZE} -fno-omit-frame-pointer -fno-sanitize-recover=all)

@@ -12,7 +12,8 @@ function(run out)
 endfunction()
 
 run(output ${CMAKE_COMMAND} -S ${SCRATCH} -B ${SCRATCH}/build -G ${GENERATOR}
-  -DCMAKE_CXX_COMPILER=${CXX} -DFORGE_BUILD_TESTS=OFF -DFORGE_BUILD_BENCHMARKS=OFF)
+  -DCMAKE_CXX_COMPILER=${CXX} -DFORGE_BUILD_TESTS=OFF -DFORGE_BUILD_BENCHMARKS=OFF
+  -DFORGE_CUDA=OFF)
 if(NOT status EQUAL 0)
   message(FATAL_ERROR "The copy does not configure:\n${output}")
 endif()
