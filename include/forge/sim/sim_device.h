@@ -2,8 +2,10 @@
 // simulated machine (forge/simt/machine.h), time is estimated from a device description, and every
 // call can be made to fail.
 //
-// Streams are lazy: an operation runs when somebody waits for it (an event, a synchronize), not
-// before. Host code that reads a result it has not waited for finds the poison that was there.
+// Streams are lazy: an operation runs when somebody waits for it (an event, a synchronize) or frees
+// memory, not before. Host code that reads a result it has not waited for finds poison: the
+// destination of a copy to the host is filled with 0xff bytes when the copy is queued. So nothing
+// queued before may still read that destination.
 //
 //   mode      kernels run                                     use
 //   plain     as fast as fibers go                            test suites, whole workloads
@@ -11,6 +13,18 @@
 //
 // With a schedule seed, each launch runs its threads in an order of its own (machine.h). Results do
 // not depend on it.
+//
+// The device's clock adds up what runs, one operation after the other, whichever stream it is on.
+//
+// Stricter than CUDA, so that host code which runs here runs there: both sides of a copy are
+// checked at the call; in a capture, only copies and kernels of one stream are allowed, and no
+// other call to the device.
+//
+// Invariants
+//   1. Streams, events, graphs and memory are gone before the device; otherwise it aborts.
+//   2. Guard zones around each allocation are whole when it is freed; otherwise it aborts and
+//      names the buffer. Checked mode also looks at every synchronize, and returns an error.
+//   3. Once an error says `lost`, so do all later ones, and no operation runs any more.
 //
 // Thread contract: as gpu::Device.
 #pragma once
@@ -20,6 +34,7 @@
 #include <memory>
 #include <optional>
 #include <string>
+#include <string_view>
 #include <vector>
 
 #include "forge/gpu/device.h"
@@ -29,35 +44,39 @@
 
 namespace forge::sim {
 
+class SimContext;  // sim/device/sim_context.h
+
 enum class SimMode : std::uint8_t { plain, checked };
 
 /// One call to the device, as a fault injector sees it.
 struct DeviceCall {
   enum class Kind : std::uint8_t {
     allocate,
+    create,  ///< of a stream or an event
     copy,
     launch,
     graph_launch,
-    capture,
+    event,    ///< record or wait
+    capture,  ///< its begin or its end
     synchronize,
-    create
   };
   Kind kind = Kind::copy;
   std::uint64_t index = 0;  ///< how many calls came before
-  std::string_view what;    ///< name of the buffer or kernel, direction of the copy
+  std::string_view what;    ///< name of the buffer or kernel, direction of the copy, ...
 };
 
 /// What becomes of a call.
 enum class Fault : std::uint8_t {
   none,
-  fails,        ///< this call returns an error and has no effect
+  fails,        ///< this call returns an error and has no effect; a capture is ended by it
   device_lost,  ///< this call and all later ones return an error
-  late,         ///< a copy to the host: succeeds, but the bytes arrive with the next one
+  late,  ///< of a copy to the host, or of a graph with some: succeeds, but the bytes arrive with
+         ///< the next such copy, and until then the old ones stay; of other calls: nothing
 };
 using FaultInjector = std::function<Fault(const DeviceCall&)>;
 
 struct SimOptions {
-  DeviceDescription device;
+  DeviceDescription device;  ///< as find_device() yields it
   SimMode mode = SimMode::plain;
   std::optional<std::uint64_t> schedule_seed;
   int host_threads = 1;
@@ -70,7 +89,7 @@ struct SimStatistics {
   std::uint64_t launches = 0;
   std::uint64_t copies = 0;
   std::uint64_t bytes_copied = 0;
-  std::uint64_t bytes_allocated = 0;  ///< now
+  std::uint64_t bytes_allocated = 0;  ///< now, of both kinds
   std::uint64_t bytes_allocated_max = 0;
   struct KernelTotal {
     std::uint64_t launches = 0;
@@ -94,12 +113,11 @@ class SimDevice : public gpu::Device {
   const SimStatistics& statistics() const;
   const simt::MemoryMap& memory() const;
 
-  /// The fault that stopped a kernel in checked mode, if one did.
+  /// The fault that stopped a kernel, if one did.
   const std::optional<simt::KernelFault>& kernel_fault() const;
 
  private:
-  struct State;
-  std::unique_ptr<State> state_;
+  std::unique_ptr<SimContext> context_;
 };
 
 }  // namespace forge::sim

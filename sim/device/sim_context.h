@@ -1,0 +1,106 @@
+// SimContext: what a simulated device, its streams, events and graphs share: memory, machine,
+// clock, statistics, and whether calls still succeed.
+//
+//   call      SimDevice / SimStream / SimEvent method -> begin_call(): an error, or a way on
+//   run       SimStream, once somebody waits          -> run(copy), run(launch): what happens
+//
+// Thread contract: none of its own.
+#pragma once
+
+#include <cstdint>
+#include <memory>
+#include <optional>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "forge/sim/sim_device.h"
+#include "sim_memory.h"
+
+namespace forge::sim {
+
+class SimStream;
+
+/// A copy in a queue or a graph.
+struct CopyOperation {
+  void* to = nullptr;
+  const void* from = nullptr;
+  std::size_t bytes = 0;
+  gpu::CopyDirection direction = gpu::CopyDirection::within;
+};
+
+/// Where an operation was taken from, and what an injected fault does to it.
+struct RunOptions {
+  bool in_graph = false;
+  bool late = false;
+};
+
+class SimContext {
+ public:
+  explicit SimContext(const SimOptions& options);
+  ~SimContext();
+  SimContext(const SimContext&) = delete;
+  SimContext& operator=(const SimContext&) = delete;
+
+  /// A call begins. Returns: will its copies be late? Errors: the device is lost, or an injected
+  /// fault; `what` is then in the message.
+  tl::expected<bool, gpu::DeviceError> begin_call(DeviceCall::Kind kind, std::string_view what);
+
+  /// As begin_call, for calls that no capture allows.
+  gpu::Status begin_call_outside_capture(DeviceCall::Kind kind, std::string_view what);
+
+  gpu::DeviceError error(DeviceCall::Kind kind, std::string message) const;
+
+  gpu::Status run(const CopyOperation& copy, const RunOptions& options);
+  gpu::Status run(const gpu::KernelLaunch& launch, const RunOptions& options);
+
+  /// Fills what a copy to the host will write, until it does.
+  static void poison_destination(const CopyOperation& copy);
+
+  /// Checked mode: an error if a guard zone was written to. The device is then lost.
+  gpu::Status check_guards();
+
+  /// Runs all that is queued on any stream, whatever comes of it.
+  void finish_all();
+
+  tl::expected<gpu::Buffer, gpu::DeviceError> allocate(gpu::Buffer::Owner& owner,
+                                                       gpu::MemoryKind kind, std::size_t bytes,
+                                                       const char* name);
+  void release(void* data, gpu::MemoryKind kind);
+
+  void add(SimStream& stream) { streams_.push_back(&stream); }
+  void remove(SimStream& stream) { std::erase(streams_, &stream); }
+
+  bool lost() const { return lost_; }
+  double now_us() const { return statistics_.device_us; }
+  std::string device_name() const { return "simulated " + options_.device.full_name; }
+  const SimOptions& options() const { return options_; }
+  const SimMemory& memory() const { return memory_; }
+  const SimStatistics& statistics() const { return statistics_; }
+  const std::optional<simt::KernelFault>& kernel_fault() const { return kernel_fault_; }
+
+  int live_objects = 0;    ///< streams, events and graphs
+  bool capturing = false;  ///< some stream
+
+ private:
+  struct LateCopy {
+    std::byte* to;
+    std::vector<std::byte> bytes;
+  };
+
+  gpu::DeviceError lose(DeviceCall::Kind kind, std::string message);
+  void pass(double us) { statistics_.device_us += us; }
+  void deliver_late_copies();
+
+  SimOptions options_;
+  SimMemory memory_;
+  simt::Machine machine_;
+  SimStatistics statistics_;
+  std::vector<SimStream*> streams_;
+  std::vector<LateCopy> late_copies_;
+  std::optional<simt::KernelFault> kernel_fault_;
+  std::uint64_t calls_ = 0;
+  bool lost_ = false;
+};
+
+}  // namespace forge::sim

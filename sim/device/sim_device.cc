@@ -1,0 +1,46 @@
+#include "forge/sim/sim_device.h"
+
+#include "sim_context.h"
+#include "sim_stream.h"
+
+namespace forge::sim {
+
+SimDevice::SimDevice(const SimOptions& options) : context_(std::make_unique<SimContext>(options)) {}
+SimDevice::~SimDevice() = default;
+
+gpu::DeviceInfo SimDevice::info() const {
+  const DeviceDescription& device = context_->options().device;
+  return {.name = context_->device_name(),
+          .multiprocessors = device.multiprocessors,
+          .memory_bytes = device.memory_bytes};
+}
+
+tl::expected<gpu::Buffer, gpu::DeviceError> SimDevice::allocate(gpu::MemoryKind kind,
+                                                                std::size_t bytes,
+                                                                const char* name) {
+  return context_->allocate(*this, kind, bytes, name);
+}
+
+void SimDevice::release(void* data, gpu::MemoryKind kind) { context_->release(data, kind); }
+
+tl::expected<std::unique_ptr<gpu::Stream>, gpu::DeviceError> SimDevice::create_stream() {
+  const auto begun = context_->begin_call_outside_capture(DeviceCall::Kind::create, "stream");
+  if (!begun) return tl::unexpected(begun.error());
+  return std::make_unique<SimStream>(*context_);
+}
+
+tl::expected<std::unique_ptr<gpu::Event>, gpu::DeviceError> SimDevice::create_event() {
+  const auto begun = context_->begin_call_outside_capture(DeviceCall::Kind::create, "event");
+  if (!begun) return tl::unexpected(begun.error());
+  return std::make_unique<SimEvent>(*context_);
+}
+
+const SimStatistics& SimDevice::statistics() const { return context_->statistics(); }
+
+const simt::MemoryMap& SimDevice::memory() const { return context_->memory().map(); }
+
+const std::optional<simt::KernelFault>& SimDevice::kernel_fault() const {
+  return context_->kernel_fault();
+}
+
+}  // namespace forge::sim
