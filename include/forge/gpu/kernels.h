@@ -1,9 +1,10 @@
 // The kernels of the reference model: their names, their arguments and how they are launched. Host
 // code and kernel code share this page; the kernels are in cuda/kernels/, one file each.
 //
-// Each kernel takes one struct of plain values and device pointers. Row counts are read from device
-// memory, so that a launch captured in a graph for a bucket of rows serves every smaller number:
-// blocks of rows beyond the count return at once.
+// Each kernel takes one struct of plain values and device pointers, and is launched with the shape
+// that the struct's shape() gives; kThreads is the most threads a block can have. Row counts are
+// read from device memory, so that a launch captured in a graph for a bucket of rows serves every
+// smaller number: blocks of rows beyond the count return at once.
 //
 // All arithmetic is the canonical fp32 tier (numerics/canonical.h, numerics/attention.h): each
 // output has the bits of the CPU's, whatever the launch shape.
@@ -20,6 +21,9 @@
 #include <string_view>
 #include <type_traits>
 
+#include "forge/numerics/attention.h"
+#include "forge/numerics/canonical.h"
+#include "forge/numerics/packed_matrix.h"
 #include "forge/simt/shape.h"
 
 namespace forge::gpu {
@@ -47,8 +51,9 @@ struct alignas(16) LogitInput {
 };
 
 /// Consecutive rows of one sequence that attend together: rows first .. first + count - 1 of the
-/// pass, at consecutive positions. At most kPromptTileRows.
+/// pass, at consecutive positions. At most kMaxRows.
 struct PromptTile {
+  static constexpr int kMaxRows = 8;
   std::uint32_t first = 0;
   std::uint32_t count = 0;
 };
@@ -98,7 +103,15 @@ constexpr std::string_view name(KernelId kernel) {
   return kKernelNames[static_cast<std::size_t>(kernel)];
 }
 
-/// tables[w.table][w.index] = w.block for each write. grid.x covers the writes.
+FORGE_HOST_DEVICE constexpr int ceil_div(int n, int divisor) { return (n + divisor - 1) / divisor; }
+
+/// Threads for `items` things to do: whole warps, at least one, at most `max`.
+constexpr int threads_for(int items, int max) {
+  const int threads = ceil_div(items, simt::kWarpSize) * simt::kWarpSize;
+  return threads < max ? threads : max;
+}
+
+/// tables[w.table][w.index] = w.block for each write.
 struct UpdateTablesArgs {
   static constexpr KernelId kId = KernelId::update_tables;
   static constexpr int kThreads = 128;
@@ -106,20 +119,30 @@ struct UpdateTablesArgs {
   const std::uint32_t* count;  ///< of writes
   std::uint32_t* tables;       ///< [max_batch_size][table_stride]
   std::uint32_t table_stride;
+
+  static simt::LaunchShape shape(int writes_max) {
+    return {{ceil_div(writes_max, kThreads), 1, 1}, kThreads};
+  }
 };
 
 /// target[pair.to] = source[pair.from], whole blocks of KV, all at once: no pair may write what
-/// another reads. Either pool may be pinned host memory. grid.x covers a block, grid.y the pairs.
+/// another reads or writes. Either pool may be pinned host memory.
 struct CopyBlocksArgs {
   static constexpr KernelId kId = KernelId::copy_blocks;
   static constexpr int kThreads = 256;
-  const BlockPair* pairs;  ///< [grid.y]
+  static constexpr int kPiecesMax = 64;  ///< thread blocks that share a pair
+  const BlockPair* pairs;
   const float* source;
   float* target;
-  std::uint64_t block_floats;
+  std::uint64_t block_floats;  ///< a multiple of 4, as 2 D is
+
+  simt::LaunchShape shape(int pairs) const {
+    const std::uint64_t pieces = (block_floats / 4 + kThreads - 1) / kThreads;
+    return {{pairs, pieces < kPiecesMax ? static_cast<int>(pieces) : kPiecesMax, 1}, kThreads};
+  }
 };
 
-/// hidden [T][d] = embedding rows of the tokens. grid.x = rows.
+/// hidden [T][d] = embedding rows of the tokens. A thread moves 4 floats.
 struct EmbedArgs {
   static constexpr KernelId kId = KernelId::embed;
   static constexpr int kThreads = 128;
@@ -128,11 +151,16 @@ struct EmbedArgs {
   const std::uint32_t* drafts;  ///< tokens that RowInput::draft refers to
   const float* embedding;       ///< [V][d]
   float* hidden;                ///< [T][d]
-  int hidden_size;
+  int hidden_size;              ///< d
+
+  simt::LaunchShape shape(int rows_max) const {
+    const int quads = ceil_div(hidden_size, 4);
+    return {{rows_max, ceil_div(quads, kThreads), 1}, threads_for(quads, kThreads)};
+  }
 };
 
 /// y[i] = rms_norm(x[row i]): numerics/vector_ops.h. Of the rows in order or, if `logits` is given,
-/// of logits[i].row. grid.x = rows, one warp each: the 32 lanes are those of the definition.
+/// of logits[i].row. A warp a row: its 32 lanes are those of the definition.
 struct RmsNormArgs {
   static constexpr KernelId kId = KernelId::rms_norm;
   static constexpr int kThreads = 32;
@@ -143,22 +171,29 @@ struct RmsNormArgs {
   float* y;                  ///< [T or R][d]
   int size;                  ///< d
   float eps;
+
+  static simt::LaunchShape shape(int rows_max) { return {{rows_max, 1, 1}, kThreads}; }
 };
 
-/// y = x W^T, or y += x W^T: each element is product_reference. Each warp computes one panel (a
-/// lane an output) for kTileRows rows. grid.x covers the panels, kThreads / 32 a block; grid.y the
-/// rows.
+/// y = x W^T, or y += x W^T: each element is product_reference. A block computes one panel (a lane
+/// an output) for kTileRows rows; its warps deal out the chunks of K among themselves.
 struct ProjectArgs {
   static constexpr KernelId kId = KernelId::project;
-  static constexpr int kThreads = 128;
+  static constexpr int kThreads = 256;
   static constexpr int kTileRows = 8;
   const std::uint32_t* row_count;  ///< rows of x: &counts->rows or &counts->logit_rows
   const float* x;                  ///< [rows][K]
   const float* panels;             ///< [ceil(N / 32)][K][32]
   float* y;                        ///< [rows][N]
-  int inputs;                      ///< K
+  int inputs;                      ///< K, at least 1
   int outputs;                     ///< N
   bool accumulate;                 ///< add to y, which is a residual stream
+
+  simt::LaunchShape shape(int rows_max) const {
+    const int chunks = ceil_div(inputs, numerics::kProductChunk);
+    return {{ceil_div(rows_max, kTileRows), ceil_div(outputs, numerics::kPanelWidth), 1},
+            threads_for(chunks * simt::kWarpSize, kThreads)};
+  }
 };
 
 /// Where a layer's KV lies: pool + block * block_stride + plane(head), as model/kv_pool.h.
@@ -171,10 +206,12 @@ struct KvLayer {
   int kv_heads;    ///< Hkv
   int group_size;  ///< G
   int head_size;   ///< D
+
+  FORGE_HOST_DEVICE int heads() const { return kv_heads * group_size; }
 };
 
-/// Rotates queries and keys in qkv (rotate_pairs) and writes keys and values to the pool. grid.x =
-/// rows, grid.y = H + 2 Hkv: a head each.
+/// Rotates queries in place (rotate_pairs), and writes keys, rotated, and values to the pool. The
+/// keys and values in qkv stay as they are. A warp a head.
 struct RotateAndStoreArgs {
   static constexpr KernelId kId = KernelId::rotate_and_store;
   static constexpr int kThreads = 32;
@@ -183,6 +220,10 @@ struct RotateAndStoreArgs {
   const float* rotary;  ///< [positions][2][D / 2]: cosines, sines
   float* qkv;           ///< [T][(H + 2 Hkv) D]
   KvLayer kv;
+
+  simt::LaunchShape shape(int rows_max) const {
+    return {{rows_max, kv.heads() + 2 * kv.kv_heads, 1}, kThreads};
+  }
 };
 
 /// What the attention kernels share. A row at position p attends over positions 0 .. p.
@@ -195,43 +236,62 @@ struct AttentionInput {
   float scale;
 };
 
+/// Query heads of one row that go through the keys of their KV head together: up to kTileHeads.
+inline constexpr int kTileHeads = 4;
+
+/// Such tiles of a row.
+FORGE_HOST_DEVICE constexpr int head_tiles(const KvLayer& kv) {
+  return kv.kv_heads * ceil_div(kv.group_size, kTileHeads);
+}
+
 /// Batched decode: rows 0 .. decode_rows - 1, each over its whole context, chunk after chunk.
-/// grid.x = decode rows, grid.y = Hkv.
 struct AttendDecodeArgs {
   static constexpr KernelId kId = KernelId::attend_decode;
-  static constexpr int kThreads = 256;  ///< a key of the chunk each (numerics::kKeyChunk)
+  static constexpr int kThreads = numerics::kKeyChunk;  ///< a thread a key of the chunk
   AttentionInput in;
+
+  simt::LaunchShape shape(int rows_max) const {
+    return {{rows_max, head_tiles(in.kv), 1}, kThreads};
+  }
 };
 
 /// Single decode, split-K: a block a chunk of 256 keys, so that one long context fills the device.
-/// grid.x = chunks of the longest context, grid.y = Hkv, grid.z = decode rows.
+/// Blocks of chunks that a row does not have return at once.
 struct AttendSplitArgs {
   static constexpr KernelId kId = KernelId::attend_split;
-  static constexpr int kThreads = 256;
+  static constexpr int kThreads = numerics::kKeyChunk;
   AttentionInput in;
   float* partial;  ///< [decode rows][H][chunks_max][D + 2]: a, m, l of each chunk
-  int chunks_max;
+  int chunks_max;  ///< of the longest context
+
+  simt::LaunchShape shape(int rows_max) const {
+    return {{chunks_max, head_tiles(in.kv), rows_max}, kThreads};
+  }
 };
-/// Merges the chunks of attend_split in ascending order. grid.x = decode rows, grid.y = H.
+/// Merges the chunks of attend_split in ascending order. A thread a component.
 struct AttendMergeArgs {
   static constexpr KernelId kId = KernelId::attend_merge;
-  static constexpr int kThreads = 64;
+  static constexpr int kThreads = numerics::kHeadSizeMax;
   AttentionInput in;
-  const float* partial;
-  int chunks_max;
+  const float* partial;  ///< of AttendSplitArgs
+  int chunks_max;        ///< likewise
+
+  simt::LaunchShape shape(int rows_max) const {
+    return {{rows_max, in.kv.heads(), 1}, threads_for(in.kv.head_size, kThreads)};
+  }
 };
 
 /// Prompt chunks and drafts to verify: a tile of consecutive rows shares each chunk of keys.
-/// grid.x = tiles, grid.y = Hkv.
 struct AttendPromptArgs {
   static constexpr KernelId kId = KernelId::attend_prompt;
-  static constexpr int kThreads = 256;
-  static constexpr int kTileRows = 8;  ///< most rows of a PromptTile
+  static constexpr int kThreads = numerics::kKeyChunk;
   AttentionInput in;
   const PromptTile* tiles;
+
+  simt::LaunchShape shape(int tiles_max) const { return {{tiles_max, in.kv.heads(), 1}, kThreads}; }
 };
 
-/// gated [T][F] = silu(gate) * up. grid.x = rows.
+/// gated [T][F] = silu(gate) * up. A thread makes 4 floats.
 struct SiluMultiplyArgs {
   static constexpr KernelId kId = KernelId::silu_multiply;
   static constexpr int kThreads = 128;
@@ -239,22 +299,31 @@ struct SiluMultiplyArgs {
   const float* gate_up;  ///< [T][2 F]
   float* gated;          ///< [T][F]
   int size;              ///< F
+
+  simt::LaunchShape shape(int rows_max) const {
+    const int quads = ceil_div(size, 4);
+    return {{rows_max, ceil_div(quads, kThreads), 1}, threads_for(quads, kThreads)};
+  }
 };
 
 /// picks[l.pick] = pick(logits[i], l) for each logit row i: sampling/sampler.h, greedy at
-/// temperature 0, Gumbel above. Also to drafts[l.draft]. grid.x = logit rows.
+/// temperature 0, Gumbel above. Also to drafts[l.draft]. A block a row.
 struct SampleArgs {
   static constexpr KernelId kId = KernelId::sample;
-  static constexpr int kThreads = 128;
+  static constexpr int kThreads = 1024;
   const PassCounts* counts;
   const LogitInput* inputs;  ///< [R]
   const float* logits;       ///< [R][V]
   std::uint32_t* picks;
   std::uint32_t* drafts;
-  int vocabulary;
+  int vocabulary;  ///< V
+
+  simt::LaunchShape shape(int rows_max) const {
+    return {{rows_max, 1, 1}, threads_for(ceil_div(vocabulary, 4), kThreads)};
+  }
 };
 
-/// digests[l.pick] = logits_digest(logits[i]) (target/logits_digest.h). grid.x = logit rows.
+/// digests[l.pick] = logits_digest(logits[i]) (target/logits_digest.h). A warp a row.
 struct DigestLogitsArgs {
   static constexpr KernelId kId = KernelId::digest_logits;
   static constexpr int kThreads = 32;
@@ -263,6 +332,8 @@ struct DigestLogitsArgs {
   const float* logits;
   std::uint64_t* digests;
   int vocabulary;
+
+  static simt::LaunchShape shape(int rows_max) { return {{rows_max, 1, 1}, kThreads}; }
 };
 
 // ---- Launches -----------------------------------------------------------------------------------
@@ -276,11 +347,11 @@ struct KernelLaunch {
   alignas(16) std::array<std::byte, kArgsMax> args{};
 };
 
-/// The launch of a kernel over `grid`. Requires: no dimension of the grid is 0.
+/// The launch of a kernel in a shape of Args::shape(). Requires: no dimension of the grid is 0.
 template <class Args>
-KernelLaunch launch_of(const Args& args, simt::Index3 grid) {
+KernelLaunch launch_of(const Args& args, const simt::LaunchShape& shape) {
   static_assert(sizeof(Args) <= KernelLaunch::kArgsMax && std::is_trivially_copyable_v<Args>);
-  KernelLaunch launch{.kernel = Args::kId, .shape = {grid, Args::kThreads}};
+  KernelLaunch launch{.kernel = Args::kId, .shape = shape};
   std::memcpy(launch.args.data(), &args, sizeof args);
   return launch;
 }
