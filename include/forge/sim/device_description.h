@@ -1,8 +1,21 @@
 // DeviceDescription: a GPU in numbers, enough to estimate how long a kernel takes there.
 //
-// Files are sim/devices/*.json; each number is from the device's datasheet or whitepaper, which the
-// file cites. `calibration` is absent until the numbers have been compared with the real thing
-// (scripts/gpu-check writes it); until then every estimate is labelled "uncalibrated".
+// Files are sim/devices/*.json. They are compiled in, and others can be read. Each number says
+// where it is from, by the name of one of the file's sources:
+//
+//   { "name": "h200", "full_name": "NVIDIA H200 SXM 141GB",
+//     "sources": { "datasheet": "NVIDIA H200 Tensor Core GPU, datasheet, 2024", ... },
+//     "memory_gb_per_s": { "value": 4800, "source": "datasheet" },
+//     "clock_ghz": { "value": 1.98, "source": "datasheet", "note": "of the 67 TFLOP/s" },
+//     ... every number of the struct below, by its name there,
+//     "calibration": { "device": "NVIDIA H200", "driver": "580.65.06", "date": "2026-01-31",
+//                      "commit": "0123abc", "launch_us": 2.4, "graph_launch_us": 1.3,
+//                      "kernel_factors": { "project": 1.7, ... } } }
+//
+// `calibration` is what was measured on the real thing (scripts/gpu-check writes it). While a file
+// has none, every estimate made from it is labelled "uncalibrated".
+//
+// Thread contract: pure functions.
 #pragma once
 
 #include <cstdint>
@@ -26,23 +39,24 @@ struct Calibration {
 };
 
 struct DeviceDescription {
-  std::string name;                  ///< "h200"
-  std::string full_name;             ///< "NVIDIA H200 SXM 141GB"
-  std::vector<std::string> sources;  ///< where the numbers are from
+  std::string name;                            ///< "h200"
+  std::string full_name;                       ///< "NVIDIA H200 SXM 141GB"
+  std::map<std::string, std::string> sources;  ///< where the numbers are from, by short name
   int multiprocessors = 0;
-  double clock_ghz = 0;    ///< boost
-  int fp32_lanes = 0;      ///< fused multiply-adds a clock and multiprocessor
-  int max_threads = 2048;  ///< resident, a multiprocessor
-  int max_blocks = 32;     ///< resident, a multiprocessor
-  int shared_bytes = 0;    ///< a multiprocessor, for blocks
-  int registers = 65536;   ///< a multiprocessor
+  double clock_ghz = 0;            ///< boost
+  int fp32_lanes = 0;              ///< fused multiply-adds a clock and multiprocessor
+  int max_threads = 0;             ///< resident, a multiprocessor
+  int max_blocks = 0;              ///< resident, a multiprocessor
+  int registers = 0;               ///< a multiprocessor
+  std::uint64_t l1_bytes = 0;      ///< a multiprocessor: L1 and shared memory together
+  std::uint64_t shared_bytes = 0;  ///< of these, most that blocks can have
   std::uint64_t l2_bytes = 0;
   std::uint64_t memory_bytes = 0;
-  double memory_gb_per_s = 0;  ///< of device memory
+  double memory_gb_per_s = 0;  ///< of device memory; a GB is 10^9 bytes
   double l2_gb_per_s = 0;
   double memory_latency_ns = 0;  ///< of a load that misses all caches
   double l2_latency_ns = 0;
-  double operation_latency_cycles = 4;  ///< of a dependent fused multiply-add
+  double operation_latency_cycles = 0;  ///< of a dependent fused multiply-add
   double launch_us = 0;                 ///< of a kernel in a stream
   double graph_launch_us = 0;           ///< of a kernel in a graph
   double host_link_gb_per_s = 0;        ///< PCIe or NVLink to the host, one direction
@@ -53,10 +67,15 @@ struct DeviceDescription {
 /// Reads the JSON form. Errors: name the field, its value and what is accepted.
 tl::expected<DeviceDescription, std::string> parse_device(const std::string& json);
 
-/// The descriptions that are built in, by name: "h200", "h100", "a100", "rtx4090", "l4".
+/// The descriptions that are built in, by name: "a100", "h100", "h200", "l4", "rtx4090".
 const std::vector<DeviceDescription>& known_devices();
 
 /// A built-in name or the path of a JSON file. Errors: name both and the known names.
 tl::expected<DeviceDescription, std::string> find_device(const std::string& name_or_path);
+
+/// The JSON text of a description, with `calibration` in place of any that it had.
+/// Errors: as parse_device, of the text or of what would become of it.
+tl::expected<std::string, std::string> with_calibration(const std::string& json,
+                                                        const Calibration& calibration);
 
 }  // namespace forge::sim

@@ -1,12 +1,25 @@
 // How long a launch takes on a described device: the largest of what its bytes, its operations and
 // its longest chain of dependent operations need, plus the launch itself.
 //
-//   time = launch + max( bytes / bandwidth,  flops / rate of the multiprocessors that have work,
-//                        waves * (loads * latency + operations * latency) )
+//   time   = launch + factor * max(memory, compute, latency)
+//   memory   the larger of: bytes, each once, over the bandwidth of device memory, or of L2 if they
+//            lie there; and bytes, each once a block, over the bandwidth of L2
+//   compute  operations of the busiest multiprocessor over its rate, which is that of the threads
+//            that can be resident there, up to its lanes
+//   latency  waves * (loads * latency + operations * latency)
 //
-// A wave is as many blocks as fit on all multiprocessors at once (occupancy). After the roofline of
-// Williams, Waterman, Patterson, CACM 52(4), 2009, with the latency term that small launches need.
+// A wave is as many blocks as fit on all multiprocessors at once (occupancy). factor is measured
+// (Calibration::kernel_factors), 1 where it has not been. After the roofline of Williams, Waterman,
+// Patterson, CACM 52(4), 2009, with the latency term that small launches need.
+//
+// What it does not know: how much of a wave overlaps with the next, uncoalesced accesses and bank
+// conflicts (simt/traffic.h counts these), integer operations, clocks below boost.
+//
+// Thread contract: pure functions.
 #pragma once
+
+#include <cstdint>
+#include <string>
 
 #include "forge/gpu/kernels.h"
 #include "forge/sim/device_description.h"
@@ -14,31 +27,41 @@
 
 namespace forge::sim {
 
-/// What one block of a kernel takes of a multiprocessor, beside its threads.
-struct BlockResources {
-  int shared_bytes = 0;
-  int registers = 0;  ///< a thread; 0 if unknown
-};
-
 struct Occupancy {
-  int blocks = 0;          ///< resident on a multiprocessor
-  double fraction = 0;     ///< of its threads
-  std::string limited_by;  ///< "threads", "blocks", "shared memory", "registers"
+  int blocks = 0;               ///< resident on a multiprocessor; 0: a block does not fit at all
+  double fraction = 0;          ///< of its threads
+  const char* limited_by = "";  ///< "threads", "blocks", "shared memory", "registers"
 };
+/// Requires: threads >= 1.
 Occupancy occupancy(const DeviceDescription& device, int threads, const BlockResources& block);
+
+/// What a launch finds.
+struct LaunchContext {
+  bool in_graph = false;
+  /// Bytes that are used between two uses of the same byte, such as all of a model's weights and
+  /// KV. If L2 can keep them, loads and stores are L2's; otherwise they are device memory's.
+  /// Unknown: these.
+  std::uint64_t working_set_bytes = UINT64_MAX;
+};
 
 struct KernelTime {
   double launch_us = 0;
   double memory_us = 0;
   double compute_us = 0;
   double latency_us = 0;
+  double factor = 1;
   double total_us = 0;
-  const char* bound_by = "";  ///< "launch", "memory", "compute", "latency"
+  const char* bound_by = "";  ///< "launch", "memory", "compute", "latency": the largest
+  bool calibrated = false;
 };
 
-/// `bytes_dram` of the launch's bytes come from or go to device memory, the rest stays in L2.
+/// Requires: the launch's block fits on a multiprocessor; its pointers are the simulator's memory.
 KernelTime estimate(const DeviceDescription& device, const gpu::KernelLaunch& launch,
-                    bool in_graph);
+                    const LaunchContext& context = {});
+
+/// The same, of work that is known. Requires: as above.
+KernelTime estimate(const DeviceDescription& device, const gpu::KernelLaunch& launch,
+                    const KernelWork& work, const LaunchContext& context);
 
 /// A copy over the link to the host.
 double copy_us(const DeviceDescription& device, std::uint64_t bytes);

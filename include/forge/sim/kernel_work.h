@@ -12,17 +12,29 @@
 namespace forge::sim {
 
 struct KernelWork {
-  std::uint64_t bytes_read = 0;  ///< by loads of global memory, each once however often it is read
-  std::uint64_t bytes_written = 0;  ///< by stores to global memory
-  std::uint64_t flops = 0;          ///< a fused multiply-add is two
+  /// Of global memory, by the loads of the whole launch: each once, however often it is read. Rows
+  /// are taken to share nothing: not a token, not a block of KV.
+  std::uint64_t bytes_read = 0;
+  std::uint64_t bytes_written = 0;  ///< likewise, by stores
+  /// Read or written, each once a block of threads: what L1 cannot keep from L2.
+  std::uint64_t block_bytes = 0;
+  std::uint64_t flops = 0;  ///< a fused multiply-add is two
   /// Longest chain of dependent operations of one thread: what a launch takes at least, however
   /// many threads it has.
   std::uint64_t chain_loads = 0;       ///< dependent loads of global memory
-  std::uint64_t chain_operations = 0;  ///< dependent arithmetic operations
+  std::uint64_t chain_operations = 0;  ///< dependent arithmetic operations and meeting points
 };
 
 /// Of one launch. Reads counts and rows through the pointers in its arguments, so it works only
 /// where these are the simulator's memory, and as late as the launch itself.
 KernelWork work_of(const gpu::KernelLaunch& launch);
+
+/// What one block of a kernel takes of a multiprocessor, beside its threads.
+struct BlockResources {
+  int shared_bytes = 0;
+  int registers = 0;  ///< a thread; 0 if unknown
+};
+/// Of a block of this launch.
+BlockResources resources_of(const gpu::KernelLaunch& launch);
 
 }  // namespace forge::sim
