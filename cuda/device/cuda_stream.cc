@@ -1,0 +1,129 @@
+#include "cuda_stream.h"
+
+#include "cuda_event.h"
+#include "cuda_graph.h"
+#include "kernel_table.h"
+
+namespace forge::cuda {
+namespace {
+
+cudaMemcpyKind kind_of(gpu::CopyDirection direction) {
+  switch (direction) {
+    case gpu::CopyDirection::to_device:
+      return cudaMemcpyHostToDevice;
+    case gpu::CopyDirection::to_host:
+      return cudaMemcpyDeviceToHost;
+    case gpu::CopyDirection::within:
+      break;
+  }
+  return cudaMemcpyDeviceToDevice;
+}
+
+const char* words_of(gpu::CopyDirection direction) {
+  switch (direction) {
+    case gpu::CopyDirection::to_device:
+      return "to the device";
+    case gpu::CopyDirection::to_host:
+      return "to the host";
+    case gpu::CopyDirection::within:
+      break;
+  }
+  return "within the device";
+}
+
+std::string words_of(const gpu::KernelLaunch& launch) {
+  const simt::LaunchShape& shape = launch.shape;
+  return std::string(gpu::name(launch.kernel)) + ", grid " + std::to_string(shape.grid.x) + "x" +
+         std::to_string(shape.grid.y) + "x" + std::to_string(shape.grid.z) + ", " +
+         std::to_string(shape.threads) + " threads a block";
+}
+
+dim3 dim3_of(const simt::Index3& index) {
+  return {static_cast<unsigned>(index.x), static_cast<unsigned>(index.y),
+          static_cast<unsigned>(index.z)};
+}
+
+}  // namespace
+
+tl::expected<std::unique_ptr<gpu::Stream>, gpu::DeviceError> CudaStream::create(
+    const CudaContext& context) {
+  cudaStream_t stream = nullptr;
+  // Non-blocking: without ties to the default stream, which nothing here uses.
+  const auto created = context.run(
+      "cudaStreamCreateWithFlags",
+      [&] { return cudaStreamCreateWithFlags(&stream, cudaStreamNonBlocking); },
+      [] { return "a stream"; });
+  if (!created) return tl::unexpected(created.error());
+  return std::make_unique<CudaStream>(context, stream);
+}
+
+CudaStream::~CudaStream() {
+  context_.free("cudaStreamDestroy", [&] { return cudaStreamDestroy(stream_); });
+}
+
+gpu::Status CudaStream::copy(void* to, const void* from, std::size_t bytes,
+                             gpu::CopyDirection direction) {
+  return context_.run(
+      "cudaMemcpyAsync",
+      [&] { return cudaMemcpyAsync(to, from, bytes, kind_of(direction), stream_); },
+      [&] { return std::to_string(bytes) + " bytes " + words_of(direction); });
+}
+
+gpu::Status CudaStream::launch(const gpu::KernelLaunch& launch) {
+  // The runtime copies the arguments, one struct, before it returns.
+  void* args[] = {const_cast<std::byte*>(launch.args.data())};
+  const simt::LaunchShape& shape = launch.shape;
+  return context_.run(
+      "cudaLaunchKernel",
+      [&] {
+        return cudaLaunchKernel(kernel_entry(launch.kernel), dim3_of(shape.grid),
+                                dim3_of({shape.threads, 1, 1}), args, 0, stream_);
+      },
+      [&] { return words_of(launch); });
+}
+
+gpu::Status CudaStream::record(gpu::Event& event) {
+  const cudaEvent_t handle = static_cast<CudaEvent&>(event).handle();
+  return context_.run(
+      "cudaEventRecord", [&] { return cudaEventRecord(handle, stream_); },
+      [] { return "an event"; });
+}
+
+gpu::Status CudaStream::wait(const gpu::Event& event) {
+  const cudaEvent_t handle = static_cast<const CudaEvent&>(event).handle();
+  return context_.run(
+      "cudaStreamWaitEvent", [&] { return cudaStreamWaitEvent(stream_, handle, 0); },
+      [] { return "an event of another stream"; });
+}
+
+gpu::Status CudaStream::begin_capture() {
+  // Other threads may go on to use the runtime as they like.
+  return context_.run(
+      "cudaStreamBeginCapture",
+      [&] { return cudaStreamBeginCapture(stream_, cudaStreamCaptureModeThreadLocal); },
+      [] { return "capture of a graph"; });
+}
+
+tl::expected<std::unique_ptr<gpu::Graph>, gpu::DeviceError> CudaStream::end_capture() {
+  cudaGraph_t captured = nullptr;
+  const auto ended = context_.run(
+      "cudaStreamEndCapture", [&] { return cudaStreamEndCapture(stream_, &captured); },
+      [] { return "capture of a graph"; });
+  if (!ended) return tl::unexpected(ended.error());
+  return CudaGraph::create(context_, captured, stream_);
+}
+
+gpu::Status CudaStream::launch(gpu::Graph& graph) {
+  const CudaGraph& captured = static_cast<CudaGraph&>(graph);
+  return context_.run(
+      "cudaGraphLaunch", [&] { return cudaGraphLaunch(captured.handle(), stream_); },
+      [&] { return "a graph of " + std::to_string(captured.nodes()) + " nodes"; });
+}
+
+gpu::Status CudaStream::synchronize() {
+  return context_.run(
+      "cudaStreamSynchronize", [&] { return cudaStreamSynchronize(stream_); },
+      [] { return "what was queued"; });
+}
+
+}  // namespace forge::cuda

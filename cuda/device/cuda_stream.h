@@ -1,0 +1,37 @@
+// CudaStream: a queue of the GPU.
+#pragma once
+
+#include <memory>
+
+#include "cuda_context.h"
+
+namespace forge::cuda {
+
+class CudaStream final : public gpu::Stream {
+ public:
+  static tl::expected<std::unique_ptr<gpu::Stream>, gpu::DeviceError> create(
+      const CudaContext& context);
+  CudaStream(const CudaContext& context, cudaStream_t stream)
+      : context_(context), stream_(stream) {}
+  ~CudaStream() override;
+  CudaStream(const CudaStream&) = delete;
+  CudaStream& operator=(const CudaStream&) = delete;
+
+  gpu::Status copy(void* to, const void* from, std::size_t bytes,
+                   gpu::CopyDirection direction) override;
+  gpu::Status launch(const gpu::KernelLaunch& launch) override;
+  gpu::Status record(gpu::Event& event) override;
+  gpu::Status wait(const gpu::Event& event) override;
+
+  gpu::Status begin_capture() override;
+  tl::expected<std::unique_ptr<gpu::Graph>, gpu::DeviceError> end_capture() override;
+  gpu::Status launch(gpu::Graph& graph) override;
+
+  gpu::Status synchronize() override;
+
+ private:
+  const CudaContext& context_;
+  cudaStream_t stream_;
+};
+
+}  // namespace forge::cuda

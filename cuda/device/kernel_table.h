@@ -1,0 +1,11 @@
+// The kernels of cuda/kernels as nvcc has compiled them.
+#pragma once
+
+#include "forge/gpu/kernels.h"
+
+namespace forge::cuda {
+
+/// What cudaLaunchKernel and cudaFuncGetAttributes take for `kernel`.
+const void* kernel_entry(gpu::KernelId kernel);
+
+}  // namespace forge::cuda
