@@ -11,6 +11,9 @@
 //
 // with m = 0xd6e8feb86659fd93. step is a bijection of h and of w, so a single changed float
 // always changes the digest. It detects differences; it does not resist an adversary.
+//
+// The pieces are for host and device; logits_digest puts them together on a CPU, the kernel
+// digest_logits on a GPU.
 #pragma once
 
 #include <bit>
@@ -19,12 +22,26 @@
 #include <cstring>
 #include <span>
 
+#include "forge/numerics/canonical.h"
+
 namespace forge {
 
+inline constexpr int kDigestLanes = 8;
+
+/// Where lane j starts.
+FORGE_HOST_DEVICE constexpr std::uint64_t digest_lane_start(int j) {
+  return 0x9e3779b97f4a7c15u + static_cast<std::uint64_t>(j);
+}
+
 /// One step of the hash above.
-constexpr std::uint64_t digest_step(std::uint64_t h, std::uint64_t word) {
+FORGE_HOST_DEVICE constexpr std::uint64_t digest_step(std::uint64_t h, std::uint64_t word) {
   const std::uint64_t mixed = (h ^ word) * 0xd6e8feb86659fd93u;
   return mixed ^ (mixed >> 32);
+}
+
+/// Two floats as one word.
+FORGE_HOST_DEVICE inline std::uint64_t digest_word(float first, float second) {
+  return numerics::bits_of(first) | static_cast<std::uint64_t>(numerics::bits_of(second)) << 32;
 }
 
 /// x[0] and x[1] as one word, in one load where that is how they lie in memory.
@@ -35,9 +52,9 @@ inline std::uint64_t word_at(const float* x) {
 }
 
 inline std::uint64_t logits_digest(std::span<const float> x) {
-  constexpr std::size_t kLaneCount = 8;
+  constexpr std::size_t kLaneCount = kDigestLanes;
   std::uint64_t lanes[kLaneCount];
-  for (std::size_t j = 0; j < kLaneCount; ++j) lanes[j] = 0x9e3779b97f4a7c15u + j;
+  for (int j = 0; j < kDigestLanes; ++j) lanes[j] = digest_lane_start(j);
 
   std::size_t i = 0;
   for (; i + 2 * kLaneCount <= x.size(); i += 2 * kLaneCount) {
@@ -46,8 +63,7 @@ inline std::uint64_t logits_digest(std::span<const float> x) {
     }
   }
   for (std::size_t j = 0; i < x.size(); i += 2, ++j) {
-    const float pair[2] = {x[i], i + 1 < x.size() ? x[i + 1] : 0.0F};
-    lanes[j] = digest_step(lanes[j], word_at(pair));
+    lanes[j] = digest_step(lanes[j], digest_word(x[i], i + 1 < x.size() ? x[i + 1] : 0.0F));
   }
 
   std::uint64_t digest = x.size();

@@ -1,0 +1,100 @@
+// The Gumbel-max trick, token by token, for host and device: what pick() (sampler.h) does on a CPU
+// and the kernel `sample` on a GPU. sampler.h says why the noise is looked up and not drawn.
+//
+//   noise of token t at `position`:  u = word t % 4 of philox({position, t / 4, stream 0}, seed)
+//                                    g = -log(-log(u))
+//   score of token t:                (logit[t] - max) / temperature + g
+//
+// The token with the highest score is picked; of equal ones the lowest. Tokens may be offered in
+// any order and by any number of threads, since "higher, or equal and lower token" orders them
+// fully.
+//
+// Most tokens cannot win, whatever the logarithms say: only the few whose bound reaches the best
+// score so far pay for them. The result is that of scoring all.
+//
+// Pure, thread-safe. Numerics are canonical.
+#pragma once
+
+#include <cstdint>
+
+#include "forge/numerics/canonical.h"
+#include "forge/numerics/philox.h"
+
+namespace forge {
+
+/// The stream of the Gumbel noise; the others are those of DrawStream (core/acceptance.h).
+inline constexpr std::uint32_t kGumbelStream = 0;
+
+/// Tokens whose noise is one Philox block.
+inline constexpr int kNoiseGroup = 4;
+
+/// The random words number `index` of a stream, for the token at `position`.
+FORGE_HOST_DEVICE inline numerics::Words4 random_words(std::uint64_t seed, std::uint64_t position,
+                                                       std::uint32_t index, std::uint32_t stream) {
+  return numerics::philox({{static_cast<std::uint32_t>(position),
+                            static_cast<std::uint32_t>(position >> 32), index, stream}},
+                          seed);
+}
+
+/// Gumbel noise of a uniform number in (0, 1).
+FORGE_HOST_DEVICE inline float gumbel(float u) { return -numerics::log(-numerics::log(u)); }
+
+/// A number at least as large as gumbel(u), for the price of an exponent. With v = 1 - u (exact):
+/// -log(u) >= v, so g <= -log(v) <= -ln(2) floor(log2(v)). The margin covers the rounding of g
+/// and of a score.
+FORGE_HOST_DEVICE inline float gumbel_bound(float u) {
+  const auto biased_exponent = static_cast<int>(numerics::bits_of(1.0F - u) >> 23);
+  return static_cast<float>(127 - biased_exponent) * 0.6931472F + 0.001F;
+}
+
+/// Above every gumbel(u): u <= 1 - 2^-24, so g < 24 ln(2) = 16.64.
+inline constexpr float kGumbelMax = 16.7F;
+
+/// The best token so far.
+struct BestToken {
+  float score;
+  std::uint32_t token;
+
+  FORGE_HOST_DEVICE void offer(float s, std::uint32_t t) {
+    if (s > score || (s == score && t < token)) *this = {s, t};
+  }
+};
+
+/// One draw: the token at `position` of the request with `seed`.
+struct GumbelDraw {
+  std::uint64_t seed;
+  std::uint64_t position;
+  float temperature;  ///< above 0
+  float max;          ///< of the logits
+
+  /// The score of a token whose logit is `max`.
+  FORGE_HOST_DEVICE float top_score(std::uint32_t token) const {
+    const numerics::Words4 words = random_words(seed, position, token / kNoiseGroup, kGumbelStream);
+    std::uint32_t word = 0;
+    for (std::uint32_t i = 0; i < kNoiseGroup; ++i) {
+      if (i == token % kNoiseGroup) word = words.x[i];
+    }
+    return gumbel(numerics::uniform_open(word));
+  }
+
+  /// Offers the tokens first .. first + 3. `first` is a multiple of kNoiseGroup; places beyond the
+  /// vocabulary hold -inf. Requires: best.score is finite.
+  FORGE_HOST_DEVICE void offer(const float (&logits)[kNoiseGroup], std::uint32_t first,
+                               BestToken& best) const {
+    float scaled[kNoiseGroup];
+    bool in_reach = false;
+    for (int i = 0; i < kNoiseGroup; ++i) {
+      scaled[i] = numerics::divide(logits[i] - max, temperature);
+      in_reach |= scaled[i] + kGumbelMax >= best.score;
+    }
+    if (!in_reach) return;
+    const numerics::Words4 words = random_words(seed, position, first / kNoiseGroup, kGumbelStream);
+    for (int i = 0; i < kNoiseGroup; ++i) {
+      const float u = numerics::uniform_open(words.x[i]);
+      if (scaled[i] + gumbel_bound(u) < best.score) continue;
+      best.offer(scaled[i] + gumbel(u), first + static_cast<std::uint32_t>(i));
+    }
+  }
+};
+
+}  // namespace forge
