@@ -78,6 +78,18 @@ tl::expected<void, KvViolation> KvProvenance::run(StepId step, int layers,
   return {};
 }
 
+void KvProvenance::forget_target(const BlockCopy& copy) {
+  Slots& target = copy.kind == CopyKind::swap_out ? host_ : device_;
+  std::fill_n(target.data() + std::size_t{copy.to.value} * block_size_, block_size_, std::nullopt);
+}
+
+void KvProvenance::forget(const KvPass& pass) {
+  const std::size_t end = pass.known.size() + pass.drafts.size();
+  for (std::uint32_t position = pass.first; position < end; ++position) {
+    device_[slot_of(pass, position)] = std::nullopt;
+  }
+}
+
 std::size_t KvProvenance::slot_of(const KvPass& pass, std::uint32_t position) const {
   return std::size_t{pass.blocks[position / block_size_]} * block_size_ + position % block_size_;
 }

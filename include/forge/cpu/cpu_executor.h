@@ -24,23 +24,23 @@
 #pragma once
 
 #include <cstdint>
-#include <optional>
 #include <span>
 #include <tl/expected.hpp>
 #include <vector>
 
-#include "forge/core/executor.h"
-#include "forge/core/speculative_decoder.h"
 #include "forge/cpu/row_batch.h"
 #include "forge/model/kv_pool.h"
 #include "forge/model/tiny_transformer.h"
 #include "forge/target/executor_options.h"
-#include "forge/target/kv_provenance.h"
+#include "forge/target/kv_guard.h"
+#include "forge/target/model_executor.h"
 #include "forge/target/sequence_table.h"
+#include "forge/target/step_answer.h"
+#include "forge/target/step_slices.h"
 
 namespace forge {
 
-class CpuExecutor : public Executor {
+class CpuExecutor : public ModelExecutor {
  public:
   /// Requires: `options` is valid.
   explicit CpuExecutor(const ExecutorOptions& options);
@@ -52,28 +52,18 @@ class CpuExecutor : public Executor {
   /// kv_provenance.h).
   tl::expected<void, ExecutionError> execute(const StepPlan& plan, StepResult& result) override;
 
+  const SpeculationStatistics& speculation() const override { return answer_.speculation(); }
+
   const ExecutorOptions& options() const { return options_; }
   const TinyTransformer& model() const { return model_; }
 
-  /// Drafts proposed and accepted so far, rounds with drafts alone.
-  const SpeculationStatistics& speculation() const { return speculation_; }
-
  private:
-  using Sequence = SequenceTable::Sequence;
-
   void copy(const BlockCopy& copy);
-  void begin_rows(const Slice& slice, const Sequence& sequence, std::span<const TokenId> drafts,
-                  std::uint32_t first);
-  void run_rows(StepId step, int layers);
-  void propose(const StepPlan& plan);
-  void propose_round(const StepPlan& plan, std::uint32_t round);
+  void propose(std::uint32_t pass);
   TokenId choose_draft(const Request& request, std::span<const float> logits,
                        std::uint64_t position, std::size_t draft_index);
-  void forward(const StepPlan& plan);
-  SliceResult accept(const Slice& slice, std::size_t first_draft, std::size_t first_row,
-                     StepResult& result);
-  Verification judge(const Slice& slice, const Sequence& sequence, std::size_t first_draft,
-                     std::size_t first_row);
+  void run(std::uint32_t pass);
+  Verification judge(const StepSlice& slice);
 
   ExecutorOptions options_;
   TinyTransformer model_;
@@ -81,15 +71,13 @@ class CpuExecutor : public Executor {
   KvPool host_pool_;
   SequenceTable sequences_;
   RowBatch batch_;
-  SpeculationStatistics speculation_;
-  std::optional<KvProvenance> provenance_;
+  KvGuard guard_;
+  StepAnswer answer_;
 
-  // Of the step at hand, one after the other in slice order.
-  std::vector<Sequence*> slice_sequences_;  // [slices]
-  std::vector<TokenId> drafts_;             // [drafts of all slices]
-  std::vector<double> draft_rows_;          // [drafts of all slices][V], rejection only
-  std::vector<double> target_rows_;         // [drafts + 1][V] of one slice, rejection only
-  std::vector<KvPass> passes_;              // [slices that run], checked builds only
+  // Of the step at hand.
+  StepSlices step_;
+  std::vector<double> draft_rows_;   // [drafts of all slices][V], rejection only
+  std::vector<double> target_rows_;  // [drafts + 1][V] of one slice, rejection only
 };
 
 }  // namespace forge

@@ -22,7 +22,7 @@
 // claimed to be valid KV from earlier steps, so a slot that this very step has written does not
 // count, even if its contents are right: with the rows in another order they would not be.
 //
-// Costs a pass over the whole context of every slice. Used by CpuExecutor when
+// Costs a pass over the whole context of every slice. Used by all targets (kv_guard.h) when
 // ExecutorOptions::check_kv is on, as it is in debug and sanitizer builds.
 //
 // Owns one record a slot. Thread contract: none of its own. Once the largest step has been seen,
@@ -97,6 +97,10 @@ class KvProvenance {
   /// they are about to read. Errors: the first bad read, in the order of `passes` and positions.
   /// Requires: every pass has blocks for its tokens, all of them below num_blocks.
   tl::expected<void, KvViolation> run(StepId step, int layers, std::span<const KvPass> passes);
+
+  /// Nobody knows what lies where the copy goes, or in the slots that the pass writes.
+  void forget_target(const BlockCopy& copy);
+  void forget(const KvPass& pass);
 
  private:
   using Slots = std::vector<std::optional<KvWrite>>;

@@ -1,0 +1,33 @@
+#include "forge/target/step_answer.h"
+
+namespace forge {
+
+std::uint32_t StepAnswer::accept(const StepSlices& step, const StepSlice& slice,
+                                 const Verification& verdict, StepResult& result) {
+  SequenceTable::Sequence& sequence = *slice.sequence;
+  SliceResult answer{.seq = slice.slice.seq,
+                     .first_token = static_cast<std::uint32_t>(result.tokens.size())};
+  for (const TokenId draft : step.drafts(slice).first(verdict.accepted)) {
+    result.tokens.push_back(draft);
+  }
+  if (verdict.own) result.tokens.push_back(*verdict.own);
+  answer.token_count = verdict.accepted + (verdict.own ? 1 : 0);
+  sequence.valid = slice.known_end() + verdict.accepted;
+  for (const TokenId token : result.tokens_of(answer)) sequence.tokens.push_back(token);
+
+  if (slice.slice.drafts > 0) {
+    speculation_.rounds += 1;
+    speculation_.proposed += slice.slice.drafts;
+    speculation_.accepted += verdict.accepted;
+    speculation_.emitted += answer.token_count;
+  }
+  if (slice.slice.samples) {
+    const bool ended = ends(sequence, result.tokens.back());
+    answer.signal = ended ? FinishSignal::eos : FinishSignal::none;
+    answer.drafts = ended ? 0 : drafts_wanted_;
+  }
+  result.slices.push_back(answer);
+  return answer.token_count;
+}
+
+}  // namespace forge
