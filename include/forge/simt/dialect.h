@@ -2,39 +2,41 @@
 // the CPU, thread by thread, where it can be checked, traced and stepped.
 //
 //   kernel source (cuda/kernels/*.cuh)
-//        |
-//        +-- nvcc ------> dialect_cuda.cuh     every word below is one CUDA word, nothing is added
-//        +-- g++, clang -> dialect_fibers.h  a fiber per thread, run by forge/simt/machine.h;
-//        either
-//                                            plain (fast) or instrumented (each access reported)
+//     +-- nvcc -------> dialect_cuda.cuh    every word below is one CUDA word, nothing is added
+//     +-- g++, clang -> dialect_fibers.h    a fiber per thread, run by forge/simt/machine.h;
+//                                           plain (fast) or instrumented (each access reported)
 //
 // A kernel takes one struct by value and contains no #ifdef. All words are in namespace simt:
 //
 //   FORGE_KERNEL(threads) name(Args a)   a kernel; `threads` is its block size, a constant
+//   FORGE_DEVICE                         before a function that kernels call
 //   thread() lane() warp() threads()     1-D blocks; a warp has kWarpSize = 32 lanes
 //   block() grid()                       Index3 {x, y, z}
-//   gptr<T> p = global(raw)              pointer to global memory: p[i], p + n, *p
+//   gptr<T> p = global(raw)              pointer to global memory: p[i], p + n; T may be a struct,
+//                                        which is then read and written whole
 //   SIMT_SHARED(T, name, count)          an array in shared memory; name decays to sptr<T>
 //   load4(p), store4(p, v)               16 bytes at once; p is 16-byte aligned
 //   sync_block()  sync_warp()            all threads of the block, of the warp
-//   shuffle(v, lane)  shuffle_xor(v, m)  all lanes of the warp take part
+//   shuffle(v, lane)  shuffle_xor(v, m)  all lanes of the warp take part; v has up to 8 bytes
 //   warp_sum(v)  warp_max(v)             v of all lanes, the same bits in each: the trees of
 //                                        numerics/canonical.h (tree_sum, max_reference)
 //
 // Rules
 //   1. Blocks have a multiple of 32 threads. Shared arrays are declared at the top of a kernel,
-//   where
-//      every thread of the block passes.
+//      where every thread of the block passes.
 //   2. All threads of a block reach each sync_block, all lanes of a warp each collective, or none
-//      does; a thread that has returned counts as absent. The checked machine names who is missing.
+//      does; a thread that has returned counts as absent. The machine names who is missing.
 //   3. Blocks of one launch do not communicate: there are no atomics and no grid-wide barrier. The
 //      result then cannot depend on the order in which blocks or warps run.
 //   4. A value that lies in shared or global memory is read through gptr / sptr, never through a
-//   raw
-//      pointer, or the instrumented build does not see it.
+//      raw pointer, or the instrumented build does not see it. Write p[0] for *p, which has no
+//      place for the line it is on.
+//   5. What p[i] yields is used at once or named with its type: `const float x = p[i]`, not auto.
 //
 // FORGE_KERNELS is the namespace that kernels are defined in. It names the build, so that one
-// program can hold the CUDA and the simulated versions of the same source.
+// program can hold the CUDA and the simulated versions of the same source. FORGE_KERNEL_ENTRY(name)
+// is how a table of kernels refers to one: an Entry (machine.h) on a host, the address that the
+// CUDA runtime launches by under nvcc.
 #pragma once
 
 #ifdef __CUDACC__

@@ -1,11 +1,15 @@
 // The words of dialect.h for nvcc: each one is its CUDA word.
 #pragma once
 
+#include <cstring>
+#include <type_traits>
+
 #include "forge/simt/shape.h"
 
 #define FORGE_KERNELS forge::kernels_cuda
 #define FORGE_KERNEL(threads) __global__ void __launch_bounds__(threads)
 #define FORGE_DEVICE __device__ __forceinline__
+#define FORGE_KERNEL_ENTRY(name) (reinterpret_cast<const void*>(&name))
 #define SIMT_SHARED(type, name, count) __shared__ type name[count]
 
 namespace forge::simt {
@@ -37,13 +41,31 @@ FORGE_DEVICE void store4(float* p, Float4 v) { *reinterpret_cast<Float4*>(p) = v
 FORGE_DEVICE void sync_block() { __syncthreads(); }
 FORGE_DEVICE void sync_warp() { __syncwarp(); }
 
+// A shuffle moves 4 bytes: a smaller value is widened, one of 8 bytes moved in two parts.
+template <class T>
+using ShuffleBits = std::conditional_t<sizeof(T) <= sizeof(unsigned), unsigned, unsigned long long>;
+
+template <class T>
+FORGE_DEVICE ShuffleBits<T> to_bits(T v) {
+  static_assert(std::is_trivially_copyable_v<T> && sizeof(T) <= sizeof(unsigned long long));
+  ShuffleBits<T> bits = 0;
+  memcpy(&bits, &v, sizeof v);
+  return bits;
+}
+template <class T>
+FORGE_DEVICE T from_bits(ShuffleBits<T> bits) {
+  T v;
+  memcpy(&v, &bits, sizeof v);
+  return v;
+}
+
 template <class T>
 FORGE_DEVICE T shuffle(T v, int from) {
-  return __shfl_sync(0xffffffffu, v, from);
+  return from_bits<T>(__shfl_sync(0xffffffffu, to_bits(v), from));
 }
 template <class T>
 FORGE_DEVICE T shuffle_xor(T v, int mask) {
-  return __shfl_xor_sync(0xffffffffu, v, mask);
+  return from_bits<T>(__shfl_xor_sync(0xffffffffu, to_bits(v), mask));
 }
 
 FORGE_DEVICE float warp_sum(float v) {

@@ -12,7 +12,8 @@
 #include <cstddef>
 #include <cstdint>
 #include <memory>
-#include <vector>
+#include <string>
+#include <string_view>
 
 #include "forge/simt/shape.h"
 
@@ -26,7 +27,12 @@ struct Site {
   static constexpr Site here(const char* file = __builtin_FILE(), int line = __builtin_LINE()) {
     return {file, line};
   }
+  friend bool operator==(const Site& a, const Site& b) {
+    return a.line == b.line && (a.file == b.file || std::string_view(a.file) == b.file);
+  }
 };
+/// "rms_norm.cuh:42", without the folder.
+std::string to_string(const Site& site);
 
 enum class Space : std::uint8_t { global, shared };
 enum class AccessKind : std::uint8_t { read, write };

@@ -1,0 +1,283 @@
+#include "block_runner.h"
+
+#include <limits>
+#include <span>
+#include <utility>
+
+#include "divergence.h"
+
+namespace forge::simt {
+
+constinit thread_local detail::Running detail::running;
+
+namespace {
+
+constinit thread_local BlockRunner* active_runner = nullptr;
+
+/// The tree of numerics::tree_sum, and that of warp_max in dialect_cuda.cuh. Lane 0 of a butterfly.
+float tree_of(std::array<float, kWarpSize>& part, Collective kind) {
+  for (std::size_t distance = kWarpSize / 2; distance > 0; distance /= 2) {
+    for (std::size_t i = 0; i < distance; ++i) {
+      const float a = part[i];
+      const float b = part[i + distance];
+      part[i] = kind == Collective::warp_sum ? a + b : b > a ? b : a;
+    }
+  }
+  return kind == Collective::warp_sum ? part[0] : part[0] + 0.0f;
+}
+
+}  // namespace
+
+BlockRunner::BlockRunner() = default;
+
+BlockRunner& BlockRunner::active() { return *active_runner; }
+
+std::optional<KernelFault> BlockRunner::run(const LaunchInput& launch, long long block,
+                                            BlockObserver* observer) {
+  active_runner = this;
+  observer_ = observer;
+  reset(launch, block);
+  select();
+  thread_->fiber = &idle_fiber();
+  main_.switch_to(*thread_->fiber);
+  if (!fault_.has_value()) return std::nullopt;
+
+  // Fibers that were stopped on their way are of no use to the next block.
+  idle_.clear();
+  for (auto& fiber : fibers_) {
+    fiber->restart();
+    idle_.push_back(fiber.get());
+  }
+  return std::exchange(fault_, std::nullopt);
+}
+
+void BlockRunner::reset(const LaunchInput& launch, long long block) {
+  launch_ = launch;
+  detail::running = {.thread = 0,
+                     .threads = launch.shape.threads,
+                     .block = launch.shape.index_of(block),
+                     .grid = launch.shape.grid,
+                     .observer = observer_};
+  live_ = launch.shape.threads;
+  threads_.assign(static_cast<std::size_t>(live_), ThreadState{});
+  arena_.clear();
+  arrived_ = 0;
+  mixed_ = false;
+  reset_priorities(block);
+  for (int w = 0; w < live_ / kWarpSize; ++w) {
+    Warp& warp = warps_[static_cast<std::size_t>(w)];
+    warp.begin = w * kWarpSize;
+    warp.arrived = 0;
+    warp.mixed = false;
+  }
+  ready_all();
+}
+
+// ---- Order --------------------------------------------------------------------------------------
+
+void BlockRunner::reset_priorities(long long block) {
+  const std::size_t warps = threads_.size() / kWarpSize;
+  if (!launch_.seed.has_value()) {
+    ready_warps_.ascending();
+    for (std::size_t w = 0; w < warps; ++w) warps_[w].lanes.ascending();
+    steps_to_change_ = std::numeric_limits<std::int64_t>::max();
+    return;
+  }
+  random_ = Random(*launch_.seed);
+  random_ = Random(random_.next() + static_cast<std::uint64_t>(block));
+  ready_warps_.shuffle(random_);
+  for (std::size_t w = 0; w < warps; ++w) warps_[w].lanes.shuffle(random_);
+  draw_change();
+}
+
+/// Gaps between changes are of every order of magnitude: how long a kernel is, is not known.
+void BlockRunner::draw_change() {
+  constexpr std::uint32_t kMagnitudes = 14;
+  steps_to_change_ = 1 + random_.below(1u << random_.below(kMagnitudes));
+}
+
+/// Whoever would go next is overtaken by all others: its warp, or within the warp the lane.
+void BlockRunner::change_priorities() {
+  draw_change();
+  const int warp = ready_warps_.first();
+  if (random_.below(2) == 0) {
+    ready_warps_.demote(warp);
+  } else {
+    ReadySet& lanes = warps_[static_cast<std::size_t>(warp)].lanes;
+    lanes.demote(lanes.first());
+  }
+  warp_ = &warps_[static_cast<std::size_t>(ready_warps_.first())];
+}
+
+void BlockRunner::select() {
+  if (warp_->lanes.empty()) {
+    ready_warps_.remove(warp_->begin / kWarpSize);
+    if (ready_warps_.empty()) stop(explain_deadlock(threads_));
+    warp_ = &warps_[static_cast<std::size_t>(ready_warps_.first())];
+  }
+  if (--steps_to_change_ == 0) change_priorities();
+  detail::running.thread = warp_->begin + warp_->lanes.first();
+  thread_ = &threads_[static_cast<std::size_t>(detail::running.thread)];
+}
+
+// ---- Fibers -------------------------------------------------------------------------------------
+
+void BlockRunner::fiber_body() {
+  BlockRunner& runner = active();
+  for (;;) {
+    runner.run_thread();
+    runner.finish_thread();
+  }
+}
+
+void BlockRunner::run_thread() {
+  std::optional<KernelFault> fault;
+  try {
+    launch_.entry(launch_.args);
+  } catch (KernelFault& thrown) {
+    fault = std::move(thrown);
+  }
+  if (fault.has_value()) stop(std::move(*fault));
+}
+
+/// Returns when this fiber has another thread to run.
+void BlockRunner::finish_thread() {
+  Fiber* fiber = thread_->fiber;
+  thread_->doing = ThreadState::Doing::returned;
+  warp_->lanes.remove(detail::running.thread % kWarpSize);
+  --live_;
+  if (live_ == 0) {
+    idle_.push_back(fiber);
+    fiber->switch_to(main_);
+    return;
+  }
+  select();
+  if (thread_->fiber == nullptr) {
+    thread_->fiber = fiber;
+    return;
+  }
+  idle_.push_back(fiber);
+  fiber->switch_to(*thread_->fiber);
+}
+
+/// Lets another thread run; returns when this one is selected again.
+void BlockRunner::hand_over() {
+  Fiber* fiber = thread_->fiber;
+  select();
+  if (thread_->fiber == fiber) return;
+  if (thread_->fiber == nullptr) thread_->fiber = &idle_fiber();
+  fiber->switch_to(*thread_->fiber);
+}
+
+Fiber& BlockRunner::idle_fiber() {
+  if (idle_.empty()) {
+    fibers_.push_back(std::make_unique<Fiber>(&fiber_body, static_cast<int>(fibers_.size())));
+    return *fibers_.back();
+  }
+  Fiber* fiber = idle_.back();
+  idle_.pop_back();
+  return *fiber;
+}
+
+void BlockRunner::stop(KernelFault fault) {
+  fault_ = std::move(fault);
+  thread_->fiber->switch_to(main_);
+  __builtin_unreachable();
+}
+
+// ---- Meetings -----------------------------------------------------------------------------------
+
+/// Returns: true of the last lane to come; all lanes are then ready.
+bool BlockRunner::arrive_in_warp(Collective kind, Site site) {
+  Warp& warp = *warp_;
+  thread_->doing = ThreadState::Doing::in_collective;
+  thread_->collective = kind;
+  thread_->site = site;
+  if (warp.arrived == 0) warp.first = thread_;
+  warp.mixed |= kind != warp.first->collective || !(site == warp.first->site);
+  warp.lanes.remove(detail::running.thread % kWarpSize);
+  if (++warp.arrived < kWarpSize) return false;
+
+  if (warp.mixed) {
+    stop(explain_missing_lanes(
+        std::span(threads_).subspan(static_cast<std::size_t>(warp.begin), kWarpSize), warp.begin));
+  }
+  if (observer_ != nullptr) observer_->warp_barrier(warp.begin / kWarpSize, site);
+  warp.arrived = 0;
+  warp.lanes.add_all();
+  ++warp.meeting;
+  return true;
+}
+
+void BlockRunner::meet_warp(Site site) {
+  arrive_in_warp(Collective::sync_warp, site);
+  hand_over();
+}
+
+const std::uint64_t* BlockRunner::exchange(std::uint64_t value, Site site) {
+  Exchange& exchange = warp_->exchanges[warp_->meeting % 2];
+  exchange.words[static_cast<std::size_t>(detail::running.thread % kWarpSize)] = value;
+  arrive_in_warp(Collective::shuffle, site);
+  hand_over();
+  return exchange.words.data();
+}
+
+float BlockRunner::reduce(float value, Collective kind, Site site) {
+  Exchange& exchange = warp_->exchanges[warp_->meeting % 2];
+  exchange.floats[static_cast<std::size_t>(detail::running.thread % kWarpSize)] = value;
+  if (arrive_in_warp(kind, site)) exchange.reduced = tree_of(exchange.floats, kind);
+  hand_over();
+  return exchange.reduced;
+}
+
+void BlockRunner::meet_block(Site site) {
+  if (launch_.broken_barrier.has_value() && *launch_.broken_barrier == site) return;
+  thread_->doing = ThreadState::Doing::in_barrier;
+  thread_->site = site;
+  if (arrived_ == 0) first_ = thread_;
+  mixed_ |= !(site == first_->site);
+  warp_->lanes.remove(detail::running.thread % kWarpSize);
+  if (++arrived_ == detail::running.threads) {
+    if (mixed_) stop(explain_deadlock(threads_));
+    if (observer_ != nullptr) observer_->block_barrier(site);
+    arrived_ = 0;
+    ready_all();
+  }
+  hand_over();
+}
+
+void BlockRunner::ready_all() {
+  for (int w = 0; w < detail::running.threads / kWarpSize; ++w) {
+    warps_[static_cast<std::size_t>(w)].lanes.add_all();
+    ready_warps_.add(w);
+  }
+  warp_ = &warps_[static_cast<std::size_t>(ready_warps_.first())];
+}
+
+SharedMemory BlockRunner::declare_shared(const SharedArray& array) {
+  const std::size_t known = arena_.count();
+  const SharedMemory memory = arena_.declare(array);
+  if (observer_ != nullptr && arena_.count() > known) {
+    observer_->shared_array(array.name, memory.offset, array.bytes);
+  }
+  return memory;
+}
+
+// ---- meeting.h ----------------------------------------------------------------------------------
+
+namespace detail {
+
+void meet_block(Site site) { active_runner->meet_block(site); }
+void meet_warp(Site site) { active_runner->meet_warp(site); }
+const std::uint64_t* exchange(std::uint64_t value, Site site) {
+  return active_runner->exchange(value, site);
+}
+float reduce(float value, Collective kind, Site site) {
+  return active_runner->reduce(value, kind, site);
+}
+SharedMemory declare_shared(const SharedArray& array) {
+  return active_runner->declare_shared(array);
+}
+
+}  // namespace detail
+}  // namespace forge::simt

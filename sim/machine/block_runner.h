@@ -1,0 +1,113 @@
+// BlockRunner: runs the threads of one block after the other, each a fiber, so that they meet where
+// the kernel says. One per host thread; it keeps its stacks for all blocks to come.
+//
+//   select()   -> the ready thread of highest priority: a warp, then a lane of it
+//   arrive...  -> the thread waits; the last one to come makes all ready again
+//   hand_over  -> select(), and switch to its fiber
+//
+// A thread gets a fiber when it first runs and keeps it while it waits. One that returns leaves its
+// fiber to the next thread, so a kernel without meeting points runs as a loop, without a switch.
+//
+// Nobody ready and not all returned: a deadlock, which divergence.h puts into words.
+#pragma once
+
+#include <array>
+#include <cstdint>
+#include <memory>
+#include <optional>
+#include <vector>
+
+#include "fiber.h"
+#include "forge/simt/machine.h"
+#include "forge/simt/meeting.h"
+#include "ready_set.h"
+#include "shared_arena.h"
+#include "thread_state.h"
+
+namespace forge::simt {
+
+/// What a launch is, for those that run its blocks.
+struct LaunchInput {
+  const char* kernel = "";
+  Entry entry = nullptr;
+  LaunchShape shape;
+  const void* args = nullptr;
+  std::optional<std::uint64_t> seed;
+  std::optional<Site> broken_barrier;
+};
+
+class BlockRunner {
+ public:
+  BlockRunner();
+
+  /// Returns: the fault that stopped the block. `observer` may be null; it is borrowed.
+  std::optional<KernelFault> run(const LaunchInput& launch, long long block,
+                                 BlockObserver* observer);
+
+  /// The runner of the kernel that runs on this host thread.
+  static BlockRunner& active();
+
+  // The words of meeting.h.
+  void meet_block(Site site);
+  void meet_warp(Site site);
+  const std::uint64_t* exchange(std::uint64_t value, Site site);
+  float reduce(float value, Collective kind, Site site);
+  SharedMemory declare_shared(const SharedArray& array);
+
+ private:
+  /// What the lanes bring to one meeting.
+  struct Exchange {
+    std::array<std::uint64_t, kWarpSize> words;
+    std::array<float, kWarpSize> floats;
+    float reduced;
+  };
+  /// A lane can be one meeting ahead of others that still read what the last one brought, not two:
+  /// hence two exchanges, in turns.
+  struct Warp {
+    ReadySet lanes;
+    int begin = 0;  ///< its first thread
+    int arrived = 0;
+    bool mixed = false;                  ///< lanes have come for different things
+    const ThreadState* first = nullptr;  ///< to arrive
+    std::uint32_t meeting = 0;
+    std::array<Exchange, 2> exchanges;
+  };
+
+  static void fiber_body();
+  void reset(const LaunchInput& launch, long long block);
+  void reset_priorities(long long block);
+  void run_thread();
+  void finish_thread();
+  void ready_all();
+  bool arrive_in_warp(Collective kind, Site site);
+  void hand_over();
+  void select();
+  void change_priorities();
+  void draw_change();
+  Fiber& idle_fiber();
+  [[noreturn]] void stop(KernelFault fault);
+
+  LaunchInput launch_;
+  BlockObserver* observer_ = nullptr;
+  std::optional<KernelFault> fault_;
+
+  std::vector<ThreadState> threads_;
+  std::array<Warp, ReadySet::kSize> warps_;
+  ReadySet ready_warps_;
+  ThreadState* thread_ = nullptr;  ///< the running one
+  Warp* warp_ = nullptr;           ///< its warp
+  int live_ = 0;                   ///< threads that have not returned
+  int arrived_ = 0;                ///< at the barrier of the block
+  bool mixed_ = false;             ///< at different ones
+  const ThreadState* first_ = nullptr;
+
+  Random random_;
+  std::int64_t steps_to_change_ = 0;  ///< of priorities; never reached without a seed
+
+  SharedArena arena_;
+  Fiber main_;
+  std::vector<std::unique_ptr<Fiber>> fibers_;
+  std::vector<Fiber*> idle_;
+};
+
+}  // namespace forge::simt

@@ -1,0 +1,73 @@
+#include <string>
+
+#include "forge/simt/machine.h"
+#include "thread_list.h"
+
+namespace forge::simt {
+namespace {
+
+std::string name_of(FaultKind kind) {
+  switch (kind) {
+    case FaultKind::race:
+      return "race";
+    case FaultKind::out_of_bounds:
+      return "access out of bounds";
+    case FaultKind::misaligned:
+      return "misaligned access";
+    case FaultKind::uninitialised:
+      return "read of uninitialised memory";
+    case FaultKind::divergent_barrier:
+      return "divergent barrier";
+    case FaultKind::missing_lane:
+      return "missing lane";
+  }
+  return "";
+}
+
+std::string to_string(const Index3& index) {
+  return "(" + std::to_string(index.x) + ", " + std::to_string(index.y) + ", " +
+         std::to_string(index.z) + ")";
+}
+
+}  // namespace
+
+std::string to_string(const Site& site) {
+  const std::string_view file = site.file;
+  const std::size_t slash = file.rfind('/');
+  return std::string(slash == file.npos ? file : file.substr(slash + 1)) + ":" +
+         std::to_string(site.line);
+}
+
+std::string name_threads(std::span<const int> threads) {
+  std::string ranges;
+  for (std::size_t i = 0; i < threads.size();) {
+    std::size_t last = i;
+    while (last + 1 < threads.size() && threads[last + 1] == threads[last] + 1) ++last;
+    if (i > 0) ranges += last + 1 == threads.size() ? " and " : ", ";
+    ranges += std::to_string(threads[i]);
+    if (last > i) ranges += (last == i + 1 ? ", " : "-") + std::to_string(threads[last]);
+    i = last + 1;
+  }
+  return (threads.size() == 1 ? "thread " : "threads ") + ranges;
+}
+
+std::string to_string(const KernelFault& fault) {
+  std::string text = name_of(fault.kind) + " in kernel '" + fault.kernel + "', block " +
+                     to_string(fault.block) + "\n";
+  const bool one_each = fault.sites.size() == fault.threads.size() && fault.sites.size() > 1;
+  if (one_each) {
+    for (std::size_t i = 0; i < fault.threads.size(); ++i) {
+      text += "  thread " + std::to_string(fault.threads[i]) + " at " + to_string(fault.sites[i]) +
+              "\n";
+    }
+  } else {
+    text += "  " + name_threads(fault.threads);
+    if (!fault.sites.empty()) text += " at " + to_string(fault.sites[0]);
+    text += "\n";
+  }
+  text += "  " + fault.detail + "\n";
+  if (fault.seed.has_value()) text += "  schedule seed " + std::to_string(*fault.seed) + "\n";
+  return text;
+}
+
+}  // namespace forge::simt
