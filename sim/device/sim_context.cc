@@ -4,6 +4,7 @@
 #include <cstring>
 
 #include "forge/core/check.h"
+#include "forge/sim/kernel_time.h"
 #include "forge/sim/sim_kernels.h"
 #include "sim_stream.h"
 
@@ -71,17 +72,14 @@ void SimContext::poison_destination(const CopyOperation& copy) {
 gpu::Status SimContext::run(const CopyOperation& copy, const RunOptions& options) {
   ++statistics_.copies;
   statistics_.bytes_copied += copy.bytes;
-  if (copy.direction != gpu::CopyDirection::to_host) {
+  statistics_.device_us += copy_us(options_.device, copy.bytes);
+  if (copy.direction == gpu::CopyDirection::to_host) deliver_late_copies();
+  if (copy.direction == gpu::CopyDirection::to_host && options.late) {
+    const auto* const from = static_cast<const std::byte*>(copy.from);
+    late_copies_.push_back({static_cast<std::byte*>(copy.to), {from, from + copy.bytes}});
+  } else {
     std::memmove(copy.to, copy.from, copy.bytes);
-    return {};
   }
-  deliver_late_copies();
-  if (!options.late) {
-    std::memcpy(copy.to, copy.from, copy.bytes);
-    return {};
-  }
-  const auto* const from = static_cast<const std::byte*>(copy.from);
-  late_copies_.push_back({static_cast<std::byte*>(copy.to), {from, from + copy.bytes}});
   return {};
 }
 
@@ -92,7 +90,7 @@ void SimContext::deliver_late_copies() {
   late_copies_.clear();
 }
 
-gpu::Status SimContext::run(const gpu::KernelLaunch& launch, const RunOptions&) {
+gpu::Status SimContext::run(const gpu::KernelLaunch& launch, const RunOptions& options) {
   simt::LaunchOptions launch_options;
   if (options_.schedule_seed) {
     launch_options.seed = seed_of_launch(*options_.schedule_seed, statistics_.launches);
@@ -103,9 +101,14 @@ gpu::Status SimContext::run(const gpu::KernelLaunch& launch, const RunOptions&) 
     kernel_fault_ = done.error();
     return tl::unexpected(lose(DeviceCall::Kind::launch, to_string(done.error())));
   }
+  const LaunchContext context{.in_graph = options.in_graph,
+                              .working_set_bytes = memory_.device_bytes_used()};
+  const double us = estimate(options_.device, launch, context).total_us;
   SimStatistics::KernelTotal& total = statistics_.kernels[static_cast<std::size_t>(launch.kernel)];
   ++total.launches;
+  total.us += us;
   ++statistics_.launches;
+  statistics_.device_us += us;
   return {};
 }
 
@@ -136,7 +139,11 @@ tl::expected<gpu::Buffer, gpu::DeviceError> SimContext::allocate(gpu::Buffer::Ow
 
 void SimContext::release(void* data, gpu::MemoryKind kind) {
   finish_all();
-  late_copies_.clear();
+  const auto released = reinterpret_cast<std::uintptr_t>(data);
+  std::erase_if(late_copies_, [&](const LateCopy& copy) {
+    const auto* const range = memory_.map().find(reinterpret_cast<std::uintptr_t>(copy.to), 1);
+    return range != nullptr && range->begin == released;
+  });
   memory_.release(data, kind);
   statistics_.bytes_allocated = memory_.bytes_allocated();
 }

@@ -89,7 +89,6 @@ class SimContext {
   };
 
   gpu::DeviceError lose(DeviceCall::Kind kind, std::string message);
-  void pass(double us) { statistics_.device_us += us; }
   void deliver_late_copies();
 
   SimOptions options_;

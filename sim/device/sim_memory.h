@@ -49,6 +49,7 @@ class SimMemory {
   /// A guard zone that was written to: "kv_pool (4096 bytes): byte 4100 was overwritten".
   std::optional<std::string> damage() const;
 
+  std::uint64_t device_bytes_used() const { return device_bytes_used_; }
   /// Of both kinds.
   std::uint64_t bytes_allocated() const { return bytes_allocated_; }
   const simt::MemoryMap& map() const { return map_; }
