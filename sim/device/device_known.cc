@@ -1,5 +1,5 @@
 #include <fstream>
-#include <iterator>
+#include <sstream>
 
 #include "device_files.h"
 #include "forge/core/check.h"
@@ -39,12 +39,12 @@ tl::expected<DeviceDescription, std::string> find_device(const std::string& name
     if (device.name == name_or_path) return device;
   }
   std::ifstream file(name_or_path, std::ios::binary);
-  const std::string text{std::istreambuf_iterator<char>(file), {}};
-  if (!file.is_open() || file.bad() || text.empty()) {
+  std::ostringstream text;
+  if (!file || !(text << file.rdbuf())) {  // of a folder nothing can be read
     return tl::unexpected("device '" + name_or_path + "' is neither a known one (" + known_names() +
                           ") nor a file that can be read");
   }
-  auto device = parse_device(text);
+  auto device = parse_device(text.str());
   if (!device) return tl::unexpected(name_or_path + ": " + device.error());
   return device;
 }
