@@ -36,6 +36,7 @@ Engine::Step Engine::step() {
   const StepPlan& plan = scheduler_.schedule();
   if (const auto done = executor_.execute(plan, result_); !done) {
     last_error_ = done.error().message;
+    target_lost_ = target_lost_ || done.error().target_lost;
     fail_step(plan, result_);
   }
   scheduler_.commit(plan, result_);

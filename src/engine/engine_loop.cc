@@ -14,6 +14,9 @@ struct ErrorText {
     return "the queue is full: " + std::to_string(e.limit) + " requests are waiting";
   }
   std::string operator()(const ShuttingDown&) const { return "the server is shutting down"; }
+  std::string operator()(const TargetLost& e) const {
+    return "the target is lost and runs nothing any more: " + e.reason;
+  }
   std::string operator()(const SubmitError& e) const { return to_string(e); }
 };
 
@@ -54,6 +57,7 @@ tl::expected<TicketId, LoopError> EngineLoop::submit(Request request, SubmitOpti
   }
   const std::lock_guard lock(mutex_);
   if (draining_) return tl::unexpected<LoopError>(ShuttingDown{});
+  if (status_.target_lost) return tl::unexpected<LoopError>(TargetLost{*status_.target_lost});
   if (status_.waiting >= options_.queue_limit) {
     return tl::unexpected<LoopError>(QueueFull{options_.queue_limit});
   }
@@ -118,6 +122,7 @@ void EngineLoop::run() {
     count(step);
     publish_status();
     deliver(step);
+    if (engine_.target_lost()) abandon();
   }
   while (!streams_.empty()) close(streams_.begin(), FinishReason::cancelled);
 }
@@ -137,11 +142,15 @@ bool EngineLoop::take_inbox(std::vector<Task>& tasks) {
 }
 
 void EngineLoop::begin(Submission& submission) {
-  const SeqId seq = must(engine_.submit(submission.request));  // validated by submit()
   {
     const std::lock_guard lock(mutex_);
     --submissions_pending_;
   }
+  if (engine_.target_lost()) {  // since submit()
+    submission.sink({.finish = FinishReason::error, .error = engine_.last_error()});
+    return publish_status();
+  }
+  const SeqId seq = must(engine_.submit(submission.request));  // validated by submit()
   seq_of_[submission.ticket] = seq;
   if (submission.deadline) deadlines_.emplace(*submission.deadline, submission.ticket);
   streams_.emplace(seq, Stream{.ticket = submission.ticket,
@@ -209,6 +218,16 @@ bool EngineLoop::deliver_tokens(Stream& stream, const StepResult& result,
   return false;
 }
 
+/// After a step of a lost target: nothing that is left can go on, and no KV is worth keeping.
+void EngineLoop::abandon() {
+  while (!streams_.empty()) {
+    must(engine_.cancel(streams_.begin()->first, FinishReason::error));
+    close(streams_.begin(), FinishReason::error);
+  }
+  engine_.clear_prefix_cache();
+  publish_status();
+}
+
 /// Ends a request without a token of its own.
 void EngineLoop::close(Streams::iterator found, FinishReason reason) {
   Stream stream = forget(found);
@@ -253,6 +272,7 @@ void EngineLoop::publish_status() {
   status_.free_host_blocks = scheduler.host().pool().free_count();
   status_.prefix_cache = scheduler.prefix_cache_statistics();
   status_.sessions = scheduler.sessions().all().size();
+  if (engine_.target_lost()) status_.target_lost = engine_.last_error();
 }
 
 }  // namespace forge

@@ -143,16 +143,18 @@ Reply health(const ServerState& state) {
   const EngineStatus status = state.loop.status();
   const bool stalled = status.waiting + status.running > 0 &&
                        status.stalled_steps >= state.options.health_stall_steps;
-  const nlohmann::ordered_json body = {{"status", stalled ? "stalled" : "ok"},
-                                       {"waiting", status.waiting},
-                                       {"running", status.running},
-                                       {"steps", status.steps},
-                                       {"stalled_steps", status.stalled_steps},
-                                       {"generated_tokens", status.generated_tokens},
-                                       {"preemptions", status.preemptions},
-                                       {"free_blocks", status.free_blocks},
-                                       {"total_blocks", status.total_blocks}};
-  return {.status = stalled ? 503U : 200U, .body = body.dump()};
+  const char* state_name = status.target_lost ? "target_lost" : stalled ? "stalled" : "ok";
+  nlohmann::ordered_json body = {{"status", state_name},
+                                 {"waiting", status.waiting},
+                                 {"running", status.running},
+                                 {"steps", status.steps},
+                                 {"stalled_steps", status.stalled_steps},
+                                 {"generated_tokens", status.generated_tokens},
+                                 {"preemptions", status.preemptions},
+                                 {"free_blocks", status.free_blocks},
+                                 {"total_blocks", status.total_blocks}};
+  if (status.target_lost) body["reason"] = *status.target_lost;
+  return {.status = status.target_lost || stalled ? 503U : 200U, .body = body.dump()};
 }
 
 Reply cache_stats(const ServerState& state) {
@@ -215,7 +217,8 @@ Answer job(tl::expected<CompletionRequest, ApiError> parsed, Job::Shape shape) {
 
 Reply reply_of(const ApiError& error) {
   Reply reply{.status = error.status, .body = to_json(error)};
-  if (error.status == 503) reply.headers.emplace_back(http::field::retry_after, "1");
+  const bool may_pass = error.status == 503 && error.code != "target_lost";
+  if (may_pass) reply.headers.emplace_back(http::field::retry_after, "1");
   return reply;
 }
 
@@ -226,6 +229,9 @@ Reply reply_of(const LoopError& error) {
   }
   if (std::holds_alternative<ShuttingDown>(error)) {
     return reply_of(server_error(503, message, "shutting_down"));
+  }
+  if (std::holds_alternative<TargetLost>(error)) {
+    return reply_of(server_error(503, message, "target_lost"));
   }
   return reply_of(request_error(400, message));
 }

@@ -30,7 +30,7 @@ struct Reply {
 };
 
 Reply reply_of(const ApiError& error);
-/// 503 for what may succeed later, 400 for a request that never will.
+/// 503 for what this server cannot run now or any more, 400 for a request that never could be.
 Reply reply_of(const LoopError& error);
 
 /// Text to be generated.

@@ -1,80 +1,16 @@
-#include "forge/engine/engine_loop.h"
-
 #include <gtest/gtest.h>
 #include <time.h>
 
 #include <future>
 
-#include "engine/fake_executor.h"
+#include "engine/loop_fixture.h"
 
 namespace forge {
 namespace {
 
-using test::FakeExecutor;
-using test::says;
-
-constexpr SchedulerConfig kConfig{.num_blocks = 64, .block_size = 4, .max_batch_size = 4};
-
-Request ask(std::uint32_t max_new_tokens = 100) {
-  return {.prompt = ByteTokeniser::encode("prompt"), .max_new_tokens = max_new_tokens};
-}
-
-/// Collects the events of one request; wait() returns when the last one is there.
-class Listener {
- public:
-  TokenSink sink() {
-    return [this](const TokenEvent& event) {
-      const std::lock_guard lock(mutex_);
-      events_.push_back(event);
-      arrived_.notify_all();
-    };
-  }
-  const std::vector<TokenEvent>& wait() {
-    std::unique_lock lock(mutex_);
-    arrived_.wait(
-        lock, [this] { return !events_.empty() && events_.back().finish != FinishReason::none; });
-    return events_;
-  }
-  void wait_for_first() {
-    std::unique_lock lock(mutex_);
-    arrived_.wait(lock, [this] { return !events_.empty(); });
-  }
-  std::string text() {
-    std::string all;
-    for (const TokenEvent& event : wait()) all += event.text;
-    return all;
-  }
-  FinishReason finish() { return wait().back().finish; }
-
- private:
-  std::mutex mutex_;
-  std::condition_variable arrived_;
-  std::vector<TokenEvent> events_;
-};
-
-struct Fixture {
-  FakeExecutor executor;
-  Engine engine;
-  std::unique_ptr<EngineLoop> loop;
-
-  explicit Fixture(std::string text, std::size_t queue_limit = 8, bool held = false,
-                   const SchedulerConfig& config = kConfig)
-      : executor(says(std::move(text))), engine(config, executor) {
-    if (held) executor.allow_only(0);
-    loop = std::make_unique<EngineLoop>(engine, EngineLoop::Options{.queue_limit = queue_limit});
-  }
-  ~Fixture() { executor.release(); }
-
-  /// All blocks are free, but for those that the prefix cache would give up.
-  bool all_blocks_are_back() const {
-    const EngineStatus status = loop->status();
-    return status.free_blocks + status.evictable_blocks == status.total_blocks;
-  }
-
-  TicketId submit(Listener& listener, Request request = ask(), SubmitOptions options = {}) {
-    return loop->submit(std::move(request), std::move(options), listener.sink()).value();
-  }
-};
+using test::ask;
+using test::Listener;
+using Fixture = test::LoopFixture;
 
 TEST(EngineLoop, sends_one_event_a_token_and_the_reason_with_the_last) {
   Fixture f("hello");

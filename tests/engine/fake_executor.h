@@ -1,8 +1,8 @@
 // FakeExecutor: a target without a model, for tests of what is above it.
 //
 // Its tokens are a function of the request and of how many came before, as a target's must be.
-// Its drafts are always right. It can be stopped between steps, told to fail, and slowed down,
-// from any thread.
+// Its drafts are always right. It can be stopped between steps, told to fail or to be lost, and
+// slowed down, from any thread.
 #pragma once
 
 #include <chrono>
@@ -61,6 +61,11 @@ class FakeExecutor : public Executor {
     const std::lock_guard lock(mutex_);
     fails_ = fails;
   }
+  /// From now on every step fails, for good.
+  void lose() {
+    const std::lock_guard lock(mutex_);
+    lost_ = true;
+  }
   void slow_down(std::chrono::microseconds step_time) {
     const std::lock_guard lock(mutex_);
     step_time_ = step_time;
@@ -71,6 +76,7 @@ class FakeExecutor : public Executor {
   tl::expected<void, ExecutionError> execute(const StepPlan& plan, StepResult& result) override {
     std::chrono::microseconds step_time;
     bool fails = false;
+    bool lost = false;
     {
       std::unique_lock lock(mutex_);
       if (!plan.slices.empty()) {
@@ -79,9 +85,11 @@ class FakeExecutor : public Executor {
       }
       step_time = step_time_;
       fails = fails_ || failing_steps.contains(plan.step.value);
+      lost = lost_;
     }
     if (step_time.count() > 0) std::this_thread::sleep_for(step_time);
     for (const Finish& finish : plan.finished) requests_.erase(finish.seq);
+    if (lost) return tl::unexpected(ExecutionError{"told to be lost", true});
     if (fails) return tl::unexpected(ExecutionError{"told to fail"});
     result.clear();
     result.step = plan.step;
@@ -115,6 +123,7 @@ class FakeExecutor : public Executor {
   std::uint64_t steps_left_ = std::numeric_limits<std::uint64_t>::max();
   std::chrono::microseconds step_time_{0};
   bool fails_ = false;
+  bool lost_ = false;
 };
 
 }  // namespace forge::test

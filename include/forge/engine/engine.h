@@ -59,12 +59,17 @@ class Engine {
   /// What the target said when it failed last; empty if it never did.
   const std::string& last_error() const { return last_error_; }
 
+  /// The target has said that no later step can succeed. Steps still retire what has ended, so that
+  /// everything comes free once all sequences are cancelled.
+  bool target_lost() const { return target_lost_; }
+
  private:
   Scheduler scheduler_;
   Executor& executor_;
   TraceWriter* trace_;
   StepResult result_;
   std::string last_error_;
+  bool target_lost_ = false;
 };
 
 }  // namespace forge

@@ -17,6 +17,9 @@
 // every step, so a request ends at most one step late, and while there is any request there are
 // steps.
 //
+// A target that is lost (executor.h) ends every request with an error and every later submission is
+// refused; all KV is given up. The loop itself goes on, so that it can say so and be drained.
+//
 // Borrows the engine. Thread contract: every public function may be called from any thread;
 // sinks are called on the loop thread and must not block.
 #pragma once
@@ -74,7 +77,10 @@ struct QueueFull {
   std::size_t limit = 0;
 };
 struct ShuttingDown {};
-using LoopError = std::variant<QueueFull, ShuttingDown, SubmitError>;
+struct TargetLost {
+  std::string reason;  ///< what the target said
+};
+using LoopError = std::variant<QueueFull, ShuttingDown, TargetLost, SubmitError>;
 std::string to_string(const LoopError& error);
 
 struct EngineStatus {
@@ -94,6 +100,8 @@ struct EngineStatus {
   std::size_t sessions = 0;
   /// Steps in a row in which every slice failed.
   std::uint64_t stalled_steps = 0;
+  /// What the target said, once no step can succeed any more.
+  std::optional<std::string> target_lost;
 };
 
 class EngineLoop {
@@ -109,7 +117,8 @@ class EngineLoop {
   EngineLoop& operator=(const EngineLoop&) = delete;
 
   /// Queues a request; `sink` receives one event a token, the last one with a finish reason.
-  /// Errors: QueueFull, ShuttingDown, or the request is refused. No event after an error.
+  /// Errors: QueueFull, ShuttingDown, TargetLost, or the request is refused. No event after an
+  /// error.
   tl::expected<TicketId, LoopError> submit(Request request, SubmitOptions options, TokenSink sink);
 
   /// Ends a request, wherever it is; its blocks are free within a step. The sink receives
@@ -159,6 +168,7 @@ class EngineLoop {
   void expire(Clock::time_point now);
   void deliver(const Engine::Step& step);
   bool deliver_tokens(Stream& stream, const StepResult& result, const SliceResult& slice);
+  void abandon();
   void close(Streams::iterator stream, FinishReason reason);
   Stream forget(Streams::iterator stream);
   void count(const Engine::Step& step);

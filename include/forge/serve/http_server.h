@@ -1,6 +1,7 @@
 // HttpServer: the engine behind HTTP/1.1.
 //
-//   GET  /healthz           200, or 503 when work is waiting and the engine gets nowhere
+//   GET  /healthz           200, or 503 when work is waiting and the engine gets nowhere, or when
+//                           the target is lost
 //   GET  /v1/models         the one model; /v1/models/ID its entry
 //   POST /generate          {"prompt", "max_tokens"} -> {"text", ...}
 //   POST /v1/completions    OpenAI's form; "stream": true sends Server-Sent Events
