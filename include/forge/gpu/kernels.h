@@ -136,9 +136,9 @@ struct CopyBlocksArgs {
   float* target;
   std::uint64_t block_floats;  ///< a multiple of 4, as 2 D is
 
-  simt::LaunchShape shape(int pairs) const {
+  simt::LaunchShape shape(int pair_count) const {
     const std::uint64_t pieces = (block_floats / 4 + kThreads - 1) / kThreads;
-    return {{pairs, pieces < kPiecesMax ? static_cast<int>(pieces) : kPiecesMax, 1}, kThreads};
+    return {{pair_count, pieces < kPiecesMax ? static_cast<int>(pieces) : kPiecesMax, 1}, kThreads};
   }
 };
 
