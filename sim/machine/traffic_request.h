@@ -1,0 +1,67 @@
+// What the lanes of a warp want from memory at once, and what that costs.
+#pragma once
+
+#include <array>
+#include <cstdint>
+#include <vector>
+
+#include "forge/simt/observer.h"
+
+namespace forge::simt {
+
+/// One load or store of a warp.
+struct WarpRequest {
+  Site site;
+  Space space = Space::global;
+  AccessKind kind = AccessKind::read;
+  int bytes = 0;                                  ///< of a lane: 1, 2, 4, 8 or 16
+  std::uint32_t lanes = 0;                        ///< bit i: lane i takes part
+  std::array<std::uintptr_t, kWarpSize> address;  ///< of lanes that take part
+};
+
+/// Bytes of one sector of global memory: bit i is byte 32 * sector + i.
+struct SectorBytes {
+  std::uintptr_t sector = 0;
+  std::uint32_t bytes = 0;
+};
+
+/// The sectors that the request touches, ascending, each once. `out` is overwritten.
+void find_sectors(const WarpRequest& request, std::vector<SectorBytes>& out);
+
+struct Wavefronts {
+  int needed = 0;
+  int least = 0;  ///< without conflicts: one for each phase that has lanes
+};
+/// Of shared memory. Lanes of a phase that read or write the same word are served together.
+Wavefronts count_wavefronts(const WarpRequest& request);
+
+/// Puts the accesses of a warp's lanes together to requests. Between two drains, the k-th access
+/// that each lane makes in one way at one place belongs to one request.
+class WarpRequests {
+ public:
+  void add(int lane, const Access& access);
+
+  /// Hands over the requests, in the order in which they were begun, and forgets them.
+  template <class Function>
+  void drain(Function&& take) {
+    for (const WarpRequest& request : requests_) take(request);
+    requests_.clear();
+    streams_.clear();
+  }
+
+ private:
+  /// The accesses of one kind at one place.
+  struct Stream {
+    Access first;
+    std::array<std::uint32_t, kWarpSize> count{};  ///< accesses of each lane so far
+    std::vector<std::uint32_t> requests;           ///< indices into requests_
+  };
+
+  Stream& stream_of(const Access& access);
+
+  std::vector<Stream> streams_;
+  std::vector<WarpRequest> requests_;
+  std::size_t last_ = 0;  ///< stream of the last access
+};
+
+}  // namespace forge::simt
