@@ -57,6 +57,7 @@ void BlockRunner::reset(const LaunchInput& launch, long long block) {
                      .threads = launch.shape.threads,
                      .block = launch.shape.index_of(block),
                      .grid = launch.shape.grid,
+                     .shared = arena_.data(),
                      .observer = observer_};
   live_ = launch.shape.threads;
   threads_.assign(static_cast<std::size_t>(live_), ThreadState{});

@@ -34,6 +34,7 @@ struct Running {
   int threads = 0;
   Index3 block;
   Index3 grid;
+  const std::byte* shared = nullptr;  ///< the block's shared memory
   BlockObserver* observer = nullptr;  ///< of the instrumented build
 };
 extern constinit thread_local Running running;

@@ -37,14 +37,18 @@ std::string to_string(const Site& site);
 enum class Space : std::uint8_t { global, shared };
 enum class AccessKind : std::uint8_t { read, write };
 
-/// One lane's access of `bytes` bytes. Of shared memory, `address` is the offset in the block's
-/// arena; of global memory, a host address in the simulator's memory.
+/// One lane's access of `bytes` bytes. Addresses of shared memory are offsets in the block's arena,
+/// of global memory host addresses in the simulator's memory.
 struct Access {
   Space space = Space::global;
   AccessKind kind = AccessKind::read;
   std::uint16_t bytes = 0;
-  int thread = 0;  ///< of the block
+  std::uint16_t alignment = 1;      ///< of the type; 16 of load4 and store4
+  int thread = 0;                   ///< of the block
+  const std::byte* data = nullptr;  ///< where the simulator has it
   std::uintptr_t address = 0;
+  /// Where the pointer came from: the begin of the shared array, the address given to global().
+  std::uintptr_t base = 0;
   Site site;
 };
 
@@ -72,6 +76,7 @@ class Observer {
   virtual ~Observer() = default;
   virtual std::unique_ptr<BlockObserver> begin_block(const LaunchShape& shape, long long block) = 0;
   /// In ascending order of blocks, one at a time.
+  /// Throws KernelFault to stop the launch: a fault of this block.
   virtual void end_block(long long block, std::unique_ptr<BlockObserver> observer) = 0;
 };
 
