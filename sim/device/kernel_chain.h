@@ -1,7 +1,8 @@
-// What the formulas of kernel_work*.cc share: the arguments of a launch, and what the links of a
-// chain of dependent operations cost, in latencies of a fused multiply-add.
+// What the formulas of kernel_work*.cc share: the arguments of a launch, how much of it has work,
+// and what the links of a chain of dependent operations cost.
 #pragma once
 
+#include <algorithm>
 #include <cstdint>
 #include <cstring>
 
@@ -20,38 +21,57 @@ Args args_of(const gpu::KernelLaunch& launch) {
   return args;
 }
 
+inline std::uint64_t blocks_of(const gpu::KernelLaunch& launch) {
+  return static_cast<std::uint64_t>(launch.shape.blocks());
+}
+inline std::uint64_t threads_of(const gpu::KernelLaunch& launch) {
+  return static_cast<std::uint64_t>(launch.shape.threads);
+}
+/// A count that is never negative, such as a dimension of the grid.
+inline std::uint64_t size_of(int count) { return static_cast<std::uint64_t>(count); }
+
+/// `count` things, of which a launch for a larger bucket does no more than there are.
+inline std::uint64_t present(int launched, std::uint32_t count) {
+  return std::min<std::uint64_t>(size_of(launched), count);
+}
+
+inline constexpr std::uint64_t kFloat = sizeof(float);
+inline constexpr std::uint64_t kWord = sizeof(std::uint32_t);
+
 KernelWork attend_decode_work(const gpu::KernelLaunch& launch);
 KernelWork attend_split_work(const gpu::KernelLaunch& launch);
 KernelWork attend_merge_work(const gpu::KernelLaunch& launch);
 KernelWork attend_prompt_work(const gpu::KernelLaunch& launch);
 
+/// Lengths in latencies of a fused multiply-add, which takes 4 cycles. Operations of numerics/ are
+/// counted in its source, divisions and roots in what nvcc makes of the exactly rounded ones.
 namespace chain {
 
-/// Dependent operations of what is not one operation: counted in the source of numerics/, and for
-/// division and square root in what nvcc makes of the exactly rounded ones.
 inline constexpr std::uint64_t kExp = 12;
 inline constexpr std::uint64_t kLog = 16;
 inline constexpr std::uint64_t kDivide = 10;
 inline constexpr std::uint64_t kSquareRoot = 10;
 inline constexpr std::uint64_t kPhilox = 40;
 inline constexpr std::uint64_t kDigestStep = 8;
-inline constexpr std::uint64_t kShuffle =
-    6;  ///< 23 cycles against 4 (Jia et al., arXiv:1804.06826)
-inline constexpr std::uint64_t kWarpSum = 5 * (kShuffle + 1);
+inline constexpr std::uint64_t kShuffle = 6;  ///< 23 cycles (Jia et al., arXiv:1804.06826)
+inline constexpr std::uint64_t kWarpTree = 5 * (kShuffle + 1);
 inline constexpr std::uint64_t kBarrier = 8;
-inline constexpr std::uint64_t kSharedLoad = 7;  ///< 29 cycles against 4 (arXiv:2402.13499)
+inline constexpr std::uint64_t kSharedLoad = 7;  ///< 29 cycles (Luo et al., arXiv:2402.13499)
 
 /// fp32 operations of one call.
 inline constexpr std::uint64_t kExpFlops = 20;
 inline constexpr std::uint64_t kLogFlops = 26;
 
-/// Turns of a loop over `count` elements that `threads` threads share.
-constexpr std::uint64_t steps(std::uint64_t count, std::uint64_t threads) {
-  return (count + threads - 1) / threads;
+/// Turns of a loop in which `workers` share `count` things.
+constexpr std::uint64_t turns(std::uint64_t count, std::uint64_t workers) {
+  return (count + workers - 1) / workers;
 }
 
-/// Latencies that a loop of independent loads sees: nvcc unrolls by four, so four are in flight.
-constexpr std::uint64_t batches(std::uint64_t loads) { return (loads + 3) / 4; }
+/// `parallel` chains of `length` operations in one thread. A warp issues one operation a cycle, so
+/// up to 4 chains of operations that take 4 cycles cost no more than one.
+constexpr std::uint64_t side_by_side(std::uint64_t length, std::uint64_t parallel) {
+  return length * std::max<std::uint64_t>(parallel, 4) / 4;
+}
 
 }  // namespace chain
 }  // namespace forge::sim

@@ -1,7 +1,9 @@
+// The formulas of all kernels but those of attention, each after its source in cuda/kernels.
 #include "forge/sim/kernel_work.h"
 
-#include <algorithm>
+#include <bit>
 
+#include "forge/numerics/canonical.h"
 #include "forge/numerics/packed_matrix.h"
 #include "kernel_chain.h"
 
@@ -10,167 +12,171 @@ namespace {
 
 using gpu::KernelLaunch;
 
-constexpr std::uint64_t kFloat = sizeof(float);
-
-std::uint64_t columns(const KernelLaunch& launch) {
-  return static_cast<std::uint64_t>(launch.shape.grid.x);
-}
-std::uint64_t blocks(const KernelLaunch& launch) {
-  return static_cast<std::uint64_t>(launch.shape.blocks());
-}
-std::uint64_t threads(const KernelLaunch& launch) {
-  return static_cast<std::uint64_t>(launch.shape.threads);
-}
-
-/// Rows that have work: a bucket of rows may be larger.
-std::uint64_t rows(const KernelLaunch& launch, std::uint32_t count) {
-  return std::min<std::uint64_t>(columns(launch), count);
-}
+constexpr std::uint64_t kCounts = sizeof(gpu::PassCounts);
+constexpr std::uint64_t kRow = sizeof(gpu::RowInput);
 
 KernelWork work(const gpu::UpdateTablesArgs& args, const KernelLaunch& launch) {
-  const std::uint64_t writes = *args.count;
+  const std::uint64_t writes =
+      std::min(std::uint64_t{*args.count}, blocks_of(launch) * threads_of(launch));
+  const std::uint64_t read = writes * sizeof(gpu::TableWrite);
   KernelWork w;
-  w.bytes_read = sizeof(std::uint32_t) + writes * sizeof(gpu::TableWrite);
-  w.bytes_written = writes * sizeof(std::uint32_t);
-  w.block_bytes = blocks(launch) * sizeof(std::uint32_t) +
-                  writes * (sizeof(gpu::TableWrite) + sizeof(std::uint32_t));
+  w.bytes_read = kWord + read;
+  w.bytes_written = writes * kWord;
+  w.block_bytes = blocks_of(launch) * kWord + read + w.bytes_written;
   w.chain_loads = 2;
   return w;
 }
 
 KernelWork work(const gpu::CopyBlocksArgs& args, const KernelLaunch& launch) {
-  const auto pairs = static_cast<std::uint64_t>(launch.shape.grid.y);
+  const std::uint64_t pairs = size_of(launch.shape.grid.x);
   const std::uint64_t bytes = pairs * args.block_floats * kFloat;
+  const std::uint64_t threads = size_of(launch.shape.grid.y) * threads_of(launch);
   KernelWork w;
-  w.bytes_read = bytes + pairs * sizeof(gpu::BlockPair);
+  w.bytes_read = pairs * sizeof(gpu::BlockPair) + bytes;
   w.bytes_written = bytes;
-  w.block_bytes = 2 * bytes + blocks(launch) * sizeof(gpu::BlockPair);
-  w.chain_loads = 2;
+  w.block_bytes = blocks_of(launch) * sizeof(gpu::BlockPair) + 2 * bytes;
+  w.chain_loads = 1 + chain::turns(args.block_floats / 4, threads);
   return w;
 }
 
 KernelWork work(const gpu::EmbedArgs& args, const KernelLaunch& launch) {
-  const std::uint64_t row_count = rows(launch, args.counts->rows);
-  const std::uint64_t row_bytes = static_cast<std::uint64_t>(args.hidden_size) * kFloat;
+  const std::uint64_t rows = present(launch.shape.grid.x, args.counts->rows);
+  const std::uint64_t pieces = size_of(launch.shape.grid.y);
+  const std::uint64_t row_bytes = size_of(args.hidden_size) * kFloat;
   std::uint64_t drafts = 0;
-  for (std::uint64_t r = 0; r < row_count; ++r) {
+  for (std::uint64_t r = 0; r < rows; ++r) {
     drafts += args.rows[r].draft != gpu::RowInput::kNoDraft ? 1 : 0;
   }
-  const std::uint64_t read =
-      row_count * (2 * sizeof(std::uint32_t) + row_bytes) + drafts * sizeof(std::uint32_t);
   KernelWork w;
-  w.bytes_read = sizeof(std::uint32_t) + read;
-  w.bytes_written = row_count * row_bytes;
-  w.block_bytes = blocks(launch) * sizeof(std::uint32_t) + read + w.bytes_written;
+  w.bytes_read = kCounts + rows * (kRow + row_bytes) + drafts * kWord;
+  w.bytes_written = rows * row_bytes;
+  w.block_bytes =
+      blocks_of(launch) * kCounts + pieces * (rows * kRow + drafts * kWord) + 2 * rows * row_bytes;
   w.chain_loads = 3 + (drafts > 0 ? 1 : 0);
   return w;
 }
 
 KernelWork work(const gpu::RmsNormArgs& args, const KernelLaunch& launch) {
+  constexpr std::uint64_t kInFlight = 16;
   const bool some = args.logits != nullptr;
-  const std::uint64_t row_count = rows(launch, some ? args.counts->logit_rows : args.counts->rows);
-  const auto size = static_cast<std::uint64_t>(args.size);
+  const std::uint64_t rows =
+      present(launch.shape.grid.x, some ? args.counts->logit_rows : args.counts->rows);
+  const std::uint64_t size = size_of(args.size);
   const std::uint64_t row_bytes = size * kFloat;
-  const std::uint64_t indices = some ? row_count * sizeof(std::uint32_t) : 0;
+  const std::uint64_t indices = some ? rows * sizeof(gpu::LogitInput) : 0;
   KernelWork w;
-  w.bytes_read = sizeof(std::uint32_t) + indices + (row_count + 1) * row_bytes;
-  w.bytes_written = row_count * row_bytes;
-  w.block_bytes = blocks(launch) * sizeof(std::uint32_t) + indices + row_count * 3 * row_bytes;
-  w.flops = row_count * 4 * size;
-  const std::uint64_t per_lane = chain::steps(size, threads(launch));
-  w.chain_loads = 1 + (some ? 1 : 0) + 2 * chain::batches(per_lane);
-  w.chain_operations = 3 * per_lane + chain::kWarpSum + 2 * chain::kDivide + chain::kSquareRoot;
+  w.bytes_read = kCounts + indices + rows * row_bytes + (rows > 0 ? row_bytes : 0);
+  w.bytes_written = rows * row_bytes;
+  w.block_bytes = blocks_of(launch) * kCounts + indices + 3 * rows * row_bytes;
+  w.flops = rows * 4 * size;
+  const std::uint64_t each = chain::turns(size, threads_of(launch));
+  w.chain_loads = 2 + (some ? 1 : 0) + chain::turns(each, kInFlight);
+  w.chain_operations = each + chain::kWarpTree + 2 * chain::kDivide + chain::kSquareRoot + each * 2;
   return w;
 }
 
 KernelWork work(const gpu::ProjectArgs& args, const KernelLaunch& launch) {
-  const auto K = static_cast<std::uint64_t>(args.inputs);
-  const auto N = static_cast<std::uint64_t>(args.outputs);
-  const auto tile = static_cast<std::uint64_t>(gpu::ProjectArgs::kTileRows);
-  const std::uint64_t row_count = std::min<std::uint64_t>(*args.row_count, columns(launch) * tile);
-  const std::uint64_t tiles = (row_count + tile - 1) / tile;
-  const std::uint64_t panels = (N + numerics::kPanelWidth - 1) / numerics::kPanelWidth;
-  const std::uint64_t weights = panels * numerics::kPanelWidth * K * kFloat;
-  const std::uint64_t x = row_count * K * kFloat;
-  const std::uint64_t y = row_count * N * kFloat;
+  constexpr std::uint64_t kInFlight = 8;
+  constexpr std::uint64_t kStaged = 512;  // floats of x that a warp keeps
+  const std::uint64_t tile = size_of(gpu::ProjectArgs::kTileRows);
+  const std::uint64_t rows =
+      std::min<std::uint64_t>(*args.row_count, size_of(launch.shape.grid.x) * tile);
+  const std::uint64_t tiles = chain::turns(rows, tile);
+  const std::uint64_t panels = size_of(launch.shape.grid.y);
+  const std::uint64_t K = size_of(args.inputs);
+  const std::uint64_t weights = panels * size_of(numerics::kPanelWidth) * K;
+  const std::uint64_t y = rows * size_of(args.outputs);
   KernelWork w;
-  w.bytes_read = sizeof(std::uint32_t) + weights + x + (args.accumulate ? y : 0);
-  w.bytes_written = y;
-  w.block_bytes = blocks(launch) * sizeof(std::uint32_t) + tiles * weights + panels * x +
-                  y * (args.accumulate ? 2 : 1);
-  w.flops = 2 * row_count * panels * numerics::kPanelWidth * K;
-  w.chain_loads = 1 + chain::batches(K) + (args.accumulate ? 1 : 0);
-  w.chain_operations = K * std::min(row_count, tile);
+  w.bytes_read = kWord + (rows > 0 ? weights + rows * K + (args.accumulate ? y : 0) : 0) * kFloat;
+  w.bytes_written = y * kFloat;
+  w.block_bytes = blocks_of(launch) * kWord +
+                  (tiles * weights + panels * rows * K + y * (args.accumulate ? 2 : 1)) * kFloat;
+  const std::uint64_t rest = rows % tile;  // its tile is of the next power of two
+  w.flops = 2 * weights * (rows - rest + (rest > 0 ? std::bit_ceil(rest) : 0));
+
+  const std::uint64_t together = std::min(tile, std::bit_ceil(std::max<std::uint64_t>(rows, 1)));
+  const std::uint64_t warps = threads_of(launch) / size_of(simt::kWarpSize);
+  const std::uint64_t chunk = std::min(K, size_of(numerics::kProductChunk));
+  const std::uint64_t rounds = chain::turns(chain::turns(K, chunk), warps);
+  const std::uint64_t stagings = chain::turns(chunk * together, kStaged);
+  w.chain_loads =
+      1 + rounds * (stagings + chain::turns(chunk, kInFlight)) + (args.accumulate ? 1 : 0);
+  w.chain_operations =
+      rounds * (stagings * chain::kSharedLoad + chain::side_by_side(chunk, together) +
+                2 * chain::kBarrier + warps + chain::kSharedLoad);
   return w;
 }
 
 KernelWork work(const gpu::RotateAndStoreArgs& args, const KernelLaunch& launch) {
-  const std::uint64_t row_count = rows(launch, args.counts->rows);
-  const auto D = static_cast<std::uint64_t>(args.kv.head_size);
-  const auto key_heads = static_cast<std::uint64_t>(args.kv.kv_heads);
-  const std::uint64_t query_heads = key_heads * static_cast<std::uint64_t>(args.kv.group_size);
-  const std::uint64_t heads = query_heads + 2 * key_heads;
-  const std::uint64_t rotated = query_heads + key_heads;
+  const std::uint64_t rows = present(launch.shape.grid.x, args.counts->rows);
+  const std::uint64_t head_bytes = size_of(args.kv.head_size) * kFloat;
+  const std::uint64_t key_heads = size_of(args.kv.kv_heads);
+  const std::uint64_t rotated = size_of(args.kv.heads()) + key_heads;
+  const std::uint64_t heads = rotated + key_heads;
   KernelWork w;
-  w.bytes_read =
-      sizeof(std::uint32_t) + row_count * (3 * sizeof(std::uint32_t) + (D + heads * D) * kFloat);
-  w.bytes_written = row_count * (rotated + 2 * key_heads) * D * kFloat;
+  w.bytes_read = kCounts + rows * (kRow + (heads + 1) * head_bytes + kWord);
+  w.bytes_written = rows * heads * head_bytes;
   w.block_bytes =
-      blocks(launch) * sizeof(std::uint32_t) +
-      row_count * (heads * 3 * sizeof(std::uint32_t) + (rotated * D + heads * D) * kFloat) +
-      w.bytes_written;
-  w.flops = row_count * rotated * (D / 2) * 6;
+      blocks_of(launch) * kCounts +
+      rows * (heads * kRow + (2 * heads + rotated) * head_bytes + 2 * key_heads * kWord);
+  w.flops = rows * rotated * size_of(args.kv.head_size) * 3;
   w.chain_loads = 4;
-  w.chain_operations = 4 * chain::steps(D / 2, threads(launch));
+  w.chain_operations = 2 * chain::turns(size_of(args.kv.head_size) / 2, threads_of(launch));
   return w;
 }
 
 KernelWork work(const gpu::SiluMultiplyArgs& args, const KernelLaunch& launch) {
-  const std::uint64_t row_count = rows(launch, args.counts->rows);
-  const auto F = static_cast<std::uint64_t>(args.size);
+  const std::uint64_t rows = present(launch.shape.grid.x, args.counts->rows);
+  const std::uint64_t values = rows * size_of(args.size);
   KernelWork w;
-  w.bytes_read = sizeof(std::uint32_t) + row_count * 2 * F * kFloat;
-  w.bytes_written = row_count * F * kFloat;
-  w.block_bytes = blocks(launch) * sizeof(std::uint32_t) + row_count * 3 * F * kFloat;
-  w.flops = row_count * F * (chain::kExpFlops + 4);
-  const std::uint64_t steps = chain::steps(F, threads(launch));
-  w.chain_loads = 1 + chain::batches(steps);
-  w.chain_operations = steps * (chain::kExp + chain::kDivide + 2);
+  w.bytes_read = kCounts + 2 * values * kFloat;
+  w.bytes_written = values * kFloat;
+  w.block_bytes = blocks_of(launch) * kCounts + 3 * values * kFloat;
+  w.flops = values * (chain::kExpFlops + 3);
+  w.chain_loads = 2;
+  w.chain_operations = chain::side_by_side(chain::kExp + chain::kDivide + 3, 4);
   return w;
 }
 
 KernelWork work(const gpu::SampleArgs& args, const KernelLaunch& launch) {
-  const std::uint64_t row_count = rows(launch, args.counts->logit_rows);
-  const auto V = static_cast<std::uint64_t>(args.vocabulary);
+  constexpr std::uint64_t kGroup = 4;  // logits of a thread at a time
+  const std::uint64_t rows = present(launch.shape.grid.x, args.counts->logit_rows);
+  const std::uint64_t V = size_of(args.vocabulary);
   std::uint64_t drawn = 0;
   std::uint64_t drafts = 0;
-  for (std::uint64_t i = 0; i < row_count; ++i) {
+  for (std::uint64_t i = 0; i < rows; ++i) {
     drawn += args.inputs[i].temperature > 0 ? 1 : 0;
     drafts += args.inputs[i].draft != gpu::RowInput::kNoDraft ? 1 : 0;
   }
+  const std::uint64_t read = rows * (sizeof(gpu::LogitInput) + V * kFloat);
   KernelWork w;
-  w.bytes_read = sizeof(std::uint32_t) + row_count * (sizeof(gpu::LogitInput) + V * kFloat);
-  w.bytes_written = (row_count + drafts) * sizeof(std::uint32_t);
-  w.block_bytes = blocks(launch) * sizeof(std::uint32_t) + w.bytes_read + w.bytes_written;
-  w.flops = row_count * V + drawn * V * 2 * chain::kLogFlops;
-  const std::uint64_t steps = chain::steps(V, threads(launch));
-  w.chain_loads = 2 + chain::batches(steps);
-  w.chain_operations = steps * (drawn > 0 ? chain::kPhilox + 2 * chain::kLog + chain::kDivide : 2) +
-                       2 * chain::kWarpSum + chain::kBarrier;
+  w.bytes_read = kCounts + read;
+  w.bytes_written = (rows + drafts) * kWord;
+  w.block_bytes = blocks_of(launch) * kCounts + read + w.bytes_written;
+  w.flops = rows * V + drawn * V * 2 * chain::kLogFlops;
+
+  const std::uint64_t turns = chain::turns(V, kGroup * threads_of(launch));
+  const std::uint64_t warps = threads_of(launch) / size_of(simt::kWarpSize);
+  const std::uint64_t gather = 2 * chain::kWarpTree + chain::kBarrier + chain::kSharedLoad + warps;
+  const std::uint64_t draw = chain::kPhilox + 2 * chain::kLog + chain::kDivide;
+  w.chain_loads = 2 + turns * (drawn > 0 ? 2 : 1);
+  w.chain_operations = turns * kGroup + gather + (drawn > 0 ? turns * draw + gather : 0);
   return w;
 }
 
 KernelWork work(const gpu::DigestLogitsArgs& args, const KernelLaunch& launch) {
-  const std::uint64_t row_count = rows(launch, args.counts->logit_rows);
-  const auto V = static_cast<std::uint64_t>(args.vocabulary);
+  constexpr std::uint64_t kLanes = 8;  // of the digest
+  const std::uint64_t rows = present(launch.shape.grid.x, args.counts->logit_rows);
+  const std::uint64_t V = size_of(args.vocabulary);
+  const std::uint64_t read = rows * (V * kFloat + sizeof(gpu::LogitInput));
   KernelWork w;
-  w.bytes_read = sizeof(std::uint32_t) + row_count * (sizeof(std::uint32_t) + V * kFloat);
-  w.bytes_written = row_count * sizeof(std::uint64_t);
-  w.block_bytes = blocks(launch) * sizeof(std::uint32_t) + w.bytes_read + w.bytes_written;
-  constexpr std::uint64_t kLanes = 8;
-  const std::uint64_t steps = chain::steps(V, 2 * kLanes);
-  w.chain_loads = 2 + chain::batches(steps);
-  w.chain_operations = (steps + kLanes) * chain::kDigestStep;
+  w.bytes_read = kCounts + read;
+  w.bytes_written = rows * sizeof(std::uint64_t);
+  w.block_bytes = blocks_of(launch) * kCounts + read + w.bytes_written;
+  const std::uint64_t turns = chain::turns(V, 2 * size_of(simt::kWarpSize));
+  w.chain_loads = 2 + turns;
+  w.chain_operations =
+      (turns * size_of(simt::kWarpSize) / kLanes + kLanes) * (chain::kDigestStep + chain::kShuffle);
   return w;
 }
 

@@ -1,4 +1,5 @@
-#include <algorithm>
+// The formulas of the attention kernels, after cuda/kernels/attend_*.cuh.
+#include <bit>
 
 #include "forge/numerics/attention.h"
 #include "kernel_chain.h"
@@ -9,115 +10,125 @@ namespace {
 using gpu::AttentionInput;
 using gpu::KernelLaunch;
 
-constexpr std::uint64_t kFloat = sizeof(float);
-constexpr std::uint64_t kIndex = sizeof(std::uint32_t);
+constexpr std::uint64_t kCounts = sizeof(gpu::PassCounts);
+constexpr std::uint64_t kRow = sizeof(gpu::RowInput);
 constexpr auto kChunk = static_cast<std::uint64_t>(numerics::kKeyChunk);
 
-struct Heads {
+/// The sizes of one layer's attention. Legend: gpu/kernels.h.
+struct Sizes {
+  explicit Sizes(const AttentionInput& in)
+      : D(size_of(in.kv.head_size)),
+        S(size_of(in.kv.block_size)),
+        Hkv(size_of(in.kv.kv_heads)),
+        H(size_of(in.kv.heads())) {}
+
+  std::uint64_t vector() const { return D * kFloat; }
+  /// Keys and values of positions [first, end) of one KV head, and the table entries to them.
+  std::uint64_t kv(std::uint64_t first, std::uint64_t end) const {
+    return (end - first) * 2 * vector();
+  }
+  std::uint64_t table(std::uint64_t first, std::uint64_t end) const {
+    return ((end - 1) / S - first / S + 1) * kWord;
+  }
+  std::uint64_t flops(std::uint64_t keys) const { return keys * (4 * D + chain::kExpFlops + 2); }
+
   std::uint64_t D;
-  std::uint64_t Hkv;
-  std::uint64_t G;
   std::uint64_t S;
+  std::uint64_t Hkv;
+  std::uint64_t H;
 };
-Heads heads_of(const AttentionInput& in) {
-  return {static_cast<std::uint64_t>(in.kv.head_size), static_cast<std::uint64_t>(in.kv.kv_heads),
-          static_cast<std::uint64_t>(in.kv.group_size),
-          static_cast<std::uint64_t>(in.kv.block_size)};
-}
 
 std::uint64_t context(const AttentionInput& in, std::uint64_t row) {
   return std::uint64_t{in.rows[row].position} + 1;
 }
 
-std::uint64_t chunks_of(std::uint64_t keys) { return (keys + kChunk - 1) / kChunk; }
+std::uint64_t chunks_of(std::uint64_t keys) { return chain::turns(keys, kChunk); }
 
-/// What one row and KV head does over `keys` keys, whoever does it.
-std::uint64_t flops(const Heads& h, std::uint64_t keys) {
-  return h.G * keys * (4 * h.D + chain::kExpFlops + 2);
-}
-
-/// Keys, values and table entries of `keys` keys of one KV head.
-std::uint64_t kv_bytes(const Heads& h, std::uint64_t keys) { return keys * 2 * h.D * kFloat; }
-std::uint64_t table_bytes(const Heads& h, std::uint64_t keys) {
-  return (keys + h.S - 1) / h.S * kIndex;
-}
-
-/// One chunk of one group of query heads: a key a thread for the scores, then a component a thread
-/// for the values.
-void add_chunk(KernelWork& w, const Heads& h, std::uint64_t queries) {
-  w.chain_loads += 1 + chain::batches(h.D) + chain::batches(kChunk);
-  w.chain_operations += queries * (h.D + kChunk + chain::kExp) + 3 * chain::kWarpSum +
-                        4 * chain::kBarrier + 3 * chain::kExp;
+/// A chain through `keys` keys for a tile of `queries` queries, by blocks of kChunk threads.
+void add_chain(KernelWork& w, const Sizes& s, std::uint64_t keys, std::uint64_t queries) {
+  constexpr std::uint64_t kInFlight = 8;
+  const std::uint64_t tile = std::bit_ceil(queries);
+  const std::uint64_t each = chain::turns(queries, kChunk / s.D);  // components of a thread
+  const std::uint64_t warps = kChunk / size_of(simt::kWarpSize);
+  const std::uint64_t weights =
+      chain::turns(queries, warps) * (2 * chain::kWarpTree + chain::kSharedLoad + chain::kExp + 16);
+  for (std::uint64_t first = 0; first < keys; first += kChunk) {
+    const std::uint64_t seen = std::min(keys - first, kChunk);
+    w.chain_loads += 1 + chain::turns(s.D, kInFlight) + chain::turns(seen, kInFlight);
+    w.chain_operations += chain::side_by_side(s.D, tile) + weights +
+                          chain::side_by_side(seen, each) +
+                          chain::turns(seen, kInFlight) * chain::kSharedLoad + 2 * chain::kExp +
+                          3 * (chain::kBarrier + chain::kSharedLoad);
+  }
+  w.chain_operations += chain::kDivide;
 }
 
 }  // namespace
 
 KernelWork attend_decode_work(const KernelLaunch& launch) {
   const AttentionInput in = args_of<gpu::AttendDecodeArgs>(launch).in;
-  const Heads h = heads_of(in);
-  const std::uint64_t rows = std::min<std::uint64_t>(
-      static_cast<std::uint64_t>(launch.shape.grid.x), in.counts->decode_rows);
+  const Sizes s(in);
+  const std::uint64_t rows = present(launch.shape.grid.x, in.counts->decode_rows);
+  const std::uint64_t tiles = size_of(launch.shape.grid.y);
   KernelWork w;
   std::uint64_t longest = 0;
   for (std::uint64_t r = 0; r < rows; ++r) {
     const std::uint64_t keys = context(in, r);
-    const std::uint64_t per_head = kv_bytes(h, keys) + h.G * h.D * kFloat;
-    w.bytes_read += 2 * kIndex + table_bytes(h, keys) + h.Hkv * per_head;
-    w.bytes_written += h.Hkv * h.G * h.D * kFloat;
-    w.block_bytes += h.Hkv * (2 * kIndex + table_bytes(h, keys) + per_head + h.G * h.D * kFloat);
-    w.flops += h.Hkv * flops(h, keys);
+    w.bytes_read += kRow + s.H * s.vector() + s.table(0, keys) + s.Hkv * s.kv(0, keys);
+    w.bytes_written += s.H * s.vector();
+    w.block_bytes += 2 * s.H * s.vector() + tiles * (kRow + s.table(0, keys) + s.kv(0, keys));
+    w.flops += s.H * s.flops(keys);
     longest = std::max(longest, keys);
   }
-  w.bytes_read += kIndex;
-  w.block_bytes += static_cast<std::uint64_t>(launch.shape.blocks()) * kIndex;
+  w.bytes_read += kCounts;
+  w.block_bytes += blocks_of(launch) * kCounts;
   w.chain_loads = 2;
-  for (std::uint64_t chunk = 0; chunk < chunks_of(longest); ++chunk) add_chunk(w, h, h.G);
-  w.chain_operations += chain::kDivide;
+  add_chain(w, s, longest, std::min<std::uint64_t>(s.H / s.Hkv, gpu::kTileHeads));
   return w;
 }
 
 KernelWork attend_split_work(const KernelLaunch& launch) {
   const AttentionInput in = args_of<gpu::AttendSplitArgs>(launch).in;
-  const Heads h = heads_of(in);
-  const std::uint64_t rows = std::min<std::uint64_t>(
-      static_cast<std::uint64_t>(launch.shape.grid.z), in.counts->decode_rows);
+  const Sizes s(in);
+  const std::uint64_t rows = present(launch.shape.grid.z, in.counts->decode_rows);
+  const std::uint64_t tiles = size_of(launch.shape.grid.y);
   KernelWork w;
   for (std::uint64_t r = 0; r < rows; ++r) {
     const std::uint64_t keys = context(in, r);
-    const std::uint64_t chunks = chunks_of(keys);
-    const std::uint64_t partial = chunks * h.G * (h.D + 2) * kFloat;
-    w.bytes_read +=
-        2 * kIndex + table_bytes(h, keys) + h.Hkv * (kv_bytes(h, keys) + h.G * h.D * kFloat);
-    w.bytes_written += h.Hkv * partial;
-    w.block_bytes += h.Hkv * (chunks * (2 * kIndex + h.G * h.D * kFloat) + table_bytes(h, keys) +
-                              kv_bytes(h, keys) + partial);
-    w.flops += h.Hkv * flops(h, keys);
+    const std::uint64_t partial = s.H * chunks_of(keys) * (s.vector() + 2 * kFloat);
+    w.bytes_read += kRow + s.H * s.vector() + s.table(0, keys) + s.Hkv * s.kv(0, keys);
+    w.bytes_written += partial;
+    w.block_bytes += tiles * (size_of(launch.shape.grid.x) * kRow + s.kv(0, keys)) +
+                     chunks_of(keys) * s.H * s.vector() + partial;
+    for (std::uint64_t first = 0; first < keys; first += kChunk) {
+      w.block_bytes += tiles * s.table(first, std::min(first + kChunk, keys));
+    }
+    w.flops += s.H * s.flops(keys);
   }
-  w.bytes_read += kIndex;
-  w.block_bytes += static_cast<std::uint64_t>(launch.shape.blocks()) * kIndex;
+  w.bytes_read += kCounts;
+  w.block_bytes += blocks_of(launch) * kCounts;
   w.chain_loads = 2;
-  add_chunk(w, h, h.G);
+  add_chain(w, s, kChunk, std::min<std::uint64_t>(s.H / s.Hkv, gpu::kTileHeads));
   return w;
 }
 
 KernelWork attend_merge_work(const KernelLaunch& launch) {
   const AttentionInput in = args_of<gpu::AttendMergeArgs>(launch).in;
-  const Heads h = heads_of(in);
-  const std::uint64_t rows = std::min<std::uint64_t>(
-      static_cast<std::uint64_t>(launch.shape.grid.x), in.counts->decode_rows);
-  const std::uint64_t H = h.Hkv * h.G;
+  const Sizes s(in);
+  const std::uint64_t rows = present(launch.shape.grid.x, in.counts->decode_rows);
   KernelWork w;
   std::uint64_t longest = 0;
   for (std::uint64_t r = 0; r < rows; ++r) {
     const std::uint64_t chunks = chunks_of(context(in, r));
-    w.bytes_read += kIndex + H * chunks * (h.D + 2) * kFloat;
-    w.bytes_written += H * h.D * kFloat;
-    w.block_bytes += H * (kIndex + (chunks * (h.D + 2) + h.D) * kFloat);
-    w.flops += H * chunks * (3 * h.D + 2 * chain::kExpFlops + 3);
+    const std::uint64_t partial = s.H * chunks * (s.vector() + 2 * kFloat);
+    w.bytes_read += kRow + partial;
+    w.bytes_written += s.H * s.vector();
+    w.block_bytes += s.H * (kRow + s.vector()) + partial;
+    w.flops += s.H * chunks * (3 * s.D + 2 * chain::kExpFlops + 3);
     longest = std::max(longest, chunks);
   }
-  w.bytes_read += kIndex;
-  w.block_bytes += static_cast<std::uint64_t>(launch.shape.blocks()) * kIndex;
+  w.bytes_read += kCounts;
+  w.block_bytes += blocks_of(launch) * kCounts;
   w.chain_loads = 2 + longest;
   w.chain_operations = longest * (chain::kExp + 3) + chain::kDivide;
   return w;
@@ -126,33 +137,33 @@ KernelWork attend_merge_work(const KernelLaunch& launch) {
 KernelWork attend_prompt_work(const KernelLaunch& launch) {
   const auto args = args_of<gpu::AttendPromptArgs>(launch);
   const AttentionInput in = args.in;
-  const Heads h = heads_of(in);
-  const std::uint64_t tiles = std::min<std::uint64_t>(
-      static_cast<std::uint64_t>(launch.shape.grid.x), in.counts->prompt_tiles);
+  const Sizes s(in);
+  const std::uint64_t tiles = present(launch.shape.grid.x, in.counts->prompt_tiles);
   KernelWork w;
   std::uint64_t longest = 0;
-  std::uint64_t most_rows = 0;
+  std::uint64_t most_rows = 1;
   for (std::uint64_t t = 0; t < tiles; ++t) {
-    const std::uint64_t first = args.tiles[t].first;
-    const std::uint64_t count = args.tiles[t].count;
-    const std::uint64_t keys = context(in, first + count - 1);
-    const std::uint64_t q = count * h.G * h.D * kFloat;
-    w.bytes_read += sizeof(gpu::PromptTile) + count * 2 * kIndex + table_bytes(h, keys) +
-                    h.Hkv * (kv_bytes(h, keys) + q);
-    w.bytes_written += h.Hkv * q;
-    w.block_bytes += h.Hkv * (sizeof(gpu::PromptTile) + count * 2 * kIndex + table_bytes(h, keys) +
-                              kv_bytes(h, keys) + 2 * q);
-    for (std::uint64_t r = 0; r < count; ++r) w.flops += h.Hkv * flops(h, context(in, first + r));
+    const gpu::PromptTile tile = args.tiles[t];
+    const std::uint64_t keys = context(in, tile.first) + tile.count - 1;
+    const std::uint64_t queries = tile.count * s.H * s.vector();
+    // Tiles of one sequence follow one another, and the last one reads what all others read.
+    const bool last =
+        t + 1 == tiles || in.rows[args.tiles[t + 1].first].table != in.rows[tile.first].table;
+    const std::uint64_t cached = last ? s.table(0, keys) + s.Hkv * s.kv(0, keys) : 0;
+    w.bytes_read += sizeof(gpu::PromptTile) + kRow + queries + cached;
+    w.bytes_written += queries;
+    w.block_bytes +=
+        2 * queries + s.H * (sizeof(gpu::PromptTile) + kRow + s.table(0, keys) + s.kv(0, keys));
+    for (std::uint64_t r = 0; r < tile.count; ++r) {
+      w.flops += s.H * s.flops(context(in, tile.first) + r);
+    }
     longest = std::max(longest, keys);
-    most_rows = std::max(most_rows, count);
+    most_rows = std::max<std::uint64_t>(most_rows, tile.count);
   }
-  w.bytes_read += kIndex;
-  w.block_bytes += static_cast<std::uint64_t>(launch.shape.blocks()) * kIndex;
+  w.bytes_read += kCounts;
+  w.block_bytes += blocks_of(launch) * kCounts;
   w.chain_loads = 3;
-  for (std::uint64_t chunk = 0; chunk < chunks_of(longest); ++chunk) {
-    add_chunk(w, h, most_rows * h.G);
-  }
-  w.chain_operations += chain::kDivide;
+  add_chain(w, s, longest, most_rows);
   return w;
 }
 
