@@ -5,7 +5,7 @@
 #include <string>
 #include <vector>
 
-#include "thread_list.h"
+#include "words.h"
 
 namespace forge::simt {
 namespace {

@@ -1,7 +1,7 @@
 #include <string>
 
 #include "forge/simt/machine.h"
-#include "thread_list.h"
+#include "words.h"
 
 namespace forge::simt {
 namespace {
@@ -24,11 +24,6 @@ std::string name_of(FaultKind kind) {
   return "";
 }
 
-std::string to_string(const Index3& index) {
-  return "(" + std::to_string(index.x) + ", " + std::to_string(index.y) + ", " +
-         std::to_string(index.z) + ")";
-}
-
 }  // namespace
 
 std::string to_string(const Site& site) {
@@ -36,6 +31,15 @@ std::string to_string(const Site& site) {
   const std::size_t slash = file.rfind('/');
   return std::string(slash == file.npos ? file : file.substr(slash + 1)) + ":" +
          std::to_string(site.line);
+}
+
+std::string to_string(const Index3& index) {
+  return "(" + std::to_string(index.x) + ", " + std::to_string(index.y) + ", " +
+         std::to_string(index.z) + ")";
+}
+
+std::string count_bytes(std::size_t bytes) {
+  return std::to_string(bytes) + (bytes == 1 ? " byte" : " bytes");
 }
 
 std::string name_threads(std::span<const int> threads) {
@@ -52,20 +56,23 @@ std::string name_threads(std::span<const int> threads) {
 }
 
 std::string to_string(const KernelFault& fault) {
+  const bool divergent =
+      fault.kind == FaultKind::divergent_barrier || fault.kind == FaultKind::missing_lane;
   std::string text = name_of(fault.kind) + " in kernel '" + fault.kernel + "', block " +
                      to_string(fault.block) + "\n";
-  const bool one_each = fault.sites.size() == fault.threads.size() && fault.sites.size() > 1;
-  if (one_each) {
-    for (std::size_t i = 0; i < fault.threads.size(); ++i) {
-      text += "  thread " + std::to_string(fault.threads[i]) + " at " + to_string(fault.sites[i]) +
-              "\n";
-    }
-  } else {
-    text += "  " + name_threads(fault.threads);
-    if (!fault.sites.empty()) text += " at " + to_string(fault.sites[0]);
-    text += "\n";
+  if (divergent) {
+    text += "  " + name_threads(fault.threads) + (fault.threads.size() == 1 ? " is" : " are") +
+            " missing at " + to_string(fault.sites[0]) + "\n";
   }
-  text += "  " + fault.detail + "\n";
+  for (std::size_t i = 0; i < fault.threads.size() && !divergent; ++i) {
+    text += "  " + name_threads({&fault.threads[i], 1}) + " at " + to_string(fault.sites[i]) + "\n";
+  }
+  text += "  ";
+  for (std::size_t i = 0; i < fault.detail.size(); ++i) {
+    const bool part_ends = fault.detail.compare(i, 2, "; ") == 0;
+    text += part_ends ? "\n " : fault.detail.substr(i, 1);
+  }
+  text += "\n";
   if (fault.seed.has_value()) text += "  schedule seed " + std::to_string(*fault.seed) + "\n";
   return text;
 }

@@ -72,7 +72,8 @@ TEST(Machine, ReducesThroughWarpsAndSharedMemoryToTheSameBitsInEveryOrder) {
         float lanes[numerics::kLanes] = {};
         for (int i = 0; i < kSize; ++i) {
           const int thread = i % ReduceArgs::kThreads;
-          if (thread / numerics::kLanes == w) lanes[thread % numerics::kLanes] += x[row * kSize + i];
+          if (thread / numerics::kLanes == w)
+            lanes[thread % numerics::kLanes] += x[row * kSize + i];
         }
         warps[w] = numerics::tree_sum(lanes);
       }
@@ -89,7 +90,8 @@ TEST(Machine, RunsThreadsThatNeverWait) {
   const std::vector<float> x = values(kBlocks * AxpyArgs::kThreads * 4);
   std::vector<float> y(x.size(), 1.0f);
   const AxpyArgs args{x.data(), y.data(), 2.0f};
-  run_every_way(code("axpy", &TestEntries::axpy), {3, 3, 1}, args, [&] { y.assign(y.size(), 1.0f); });
+  run_every_way(code("axpy", &TestEntries::axpy), {3, 3, 1}, args,
+                [&] { y.assign(y.size(), 1.0f); });
 }
 
 }  // namespace

@@ -175,9 +175,9 @@ FORGE_DEVICE bool mistaken_meeting(const forge::simt::MistakeArgs& a) {
       forge::simt::shuffle(t, 0);  // lanes at shuffle
       break;
     case Mistake::two_collectives:
-      if (lane() < 16) {
+      if (t < 16) {
         forge::simt::warp_max(1.0f);  // half of the warp
-      } else {
+      } else if (t < 32) {
         forge::simt::warp_max(2.0f);  // other half
       }
       break;
@@ -228,7 +228,7 @@ FORGE_KERNEL(forge::simt::MistakeArgs::kThreads) mistake(forge::simt::MistakeArg
   if (!between_blocks && block().x != a.block) return;
   mistaken_access(a, tile);
   if (mistaken_meeting(a)) return;
-  mistaken_order(a, tile);
+  if (a.mistake >= Mistake::race_between_warps) mistaken_order(a, tile);
 }
 
 forge::simt::TestEntries test_entries() {

@@ -54,9 +54,11 @@ struct KernelFault {
   FaultKind kind = FaultKind::race;
   std::string kernel;
   Index3 block;
-  std::vector<int> threads;  ///< concerned; of a race the earlier one first
-  std::vector<Site> sites;   ///< parallel to `threads`, or the one site that all share
-  std::string detail;        ///< array, index, value, ... in words
+  /// Who did it; of a race the earlier one first; of a divergence those who are missing.
+  std::vector<int> threads;
+  /// Parallel to `threads`; of a divergence the one place where they are missed.
+  std::vector<Site> sites;
+  std::string detail;  ///< in words: array, offset, who waits where; parts end in "; "
   std::optional<std::uint64_t> seed;
 };
 /// Several lines that fit a terminal.

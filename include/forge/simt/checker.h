@@ -1,0 +1,44 @@
+// Checker: an Observer that stops a launch at its first illegal access (FaultKind, machine.h).
+//
+//   bounds         global memory against a MemoryMap, and against the buffer that the pointer was
+//                  made from; shared memory against the array
+//   alignment      of what is moved at once
+//   uninitialised  shared memory that no thread of the block has written
+//   races          by a shadow of all memory that the launch touches: who wrote each word last, and
+//                  who has read it since. Two accesses are ordered if a barrier of the block lies
+//                  between them, or one of the warp for two lanes of it. Between blocks nothing is
+//                  ordered
+//
+// A race is found in whatever order the threads happen to run: one run is enough. (The happens-
+// before relation of barriers is as simple as that, so last writer and two readers decide exactly:
+// see shadow_memory.h; compare Flanagan and Freund, "FastTrack", PLDI 2009.)
+//
+// Shadows take 6 bytes for each byte that a block touches, and 3 for each that the launch does.
+//
+// Thread contract: an observer of one launch; `memory` does not change during it.
+#pragma once
+
+#include <memory>
+
+#include "forge/simt/machine.h"
+#include "forge/simt/memory_map.h"
+#include "forge/simt/observer.h"
+
+namespace forge::simt {
+
+class Checker : public Observer {
+ public:
+  /// Borrows `memory`.
+  explicit Checker(const MemoryMap& memory);
+  ~Checker() override;
+
+  std::unique_ptr<BlockObserver> begin_block(const LaunchShape& shape, long long block) override;
+  void end_block(long long block, std::unique_ptr<BlockObserver> observer) override;
+
+ private:
+  struct Footprint;
+  const MemoryMap& memory_;
+  std::unique_ptr<Footprint> footprint_;
+};
+
+}  // namespace forge::simt

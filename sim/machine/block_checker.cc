@@ -1,0 +1,108 @@
+#include "block_checker.h"
+
+#include <utility>
+
+#include "forge/simt/machine.h"
+#include "words.h"
+
+namespace forge::simt {
+namespace {
+
+const char* verb(AccessKind kind) { return kind == AccessKind::read ? "read" : "write"; }
+
+[[noreturn]] void stop(FaultKind kind, const Access& access, std::string detail) {
+  KernelFault fault;
+  fault.kind = kind;
+  fault.threads = {access.thread};
+  fault.sites = {access.site};
+  fault.detail = std::string(verb(access.kind)) + " of " + std::move(detail);
+  throw fault;
+}
+
+}  // namespace
+
+std::string NamedMemory::describe(std::uintptr_t address, std::size_t count) const {
+  const auto offset = static_cast<std::ptrdiff_t>(address - begin);
+  return count_bytes(count) + " at offset " + std::to_string(offset) + " of " + name + " (" +
+         count_bytes(bytes) + ")";
+}
+
+void BlockChecker::shared_array(const char* name, std::size_t offset, std::size_t bytes) {
+  shared_arrays_.push_back({"shared array '" + std::string(name) + "'", offset, bytes});
+}
+
+void BlockChecker::access(const Access& access) {
+  const NamedMemory& memory = memory_of(access);
+  if (!memory.holds(access.address, access.bytes)) out_of_bounds(access, &memory);
+  if (access.address % access.alignment != 0) {
+    stop(FaultKind::misaligned, access,
+         memory.describe(access.address, access.bytes) + ", not a multiple of " +
+             std::to_string(access.alignment));
+  }
+  check_races(access, memory);
+}
+
+/// The memory that the pointer was made from.
+const NamedMemory& BlockChecker::memory_of(const Access& access) {
+  if (access.space == Space::shared) {
+    for (const NamedMemory& array : shared_arrays_) {
+      if (array.begin == access.base) return array;
+    }
+    out_of_bounds(access, nullptr);
+  }
+  if (last_buffer_ < buffers_.size() && buffers_[last_buffer_].holds(access.base, 1)) {
+    return buffers_[last_buffer_];
+  }
+  const MemoryRange* range = memory_.find(access.base, 0);
+  if (range == nullptr) out_of_bounds(access, nullptr);
+  for (last_buffer_ = 0; last_buffer_ < buffers_.size(); ++last_buffer_) {
+    if (buffers_[last_buffer_].begin == range->begin) return buffers_[last_buffer_];
+  }
+  buffers_.push_back({"'" + range->name + "'", range->begin, range->bytes});
+  return buffers_.back();
+}
+
+void BlockChecker::out_of_bounds(const Access& access, const NamedMemory* memory) const {
+  if (memory == nullptr) {
+    stop(FaultKind::out_of_bounds, access,
+         count_bytes(access.bytes) + " through a pointer to no buffer of the device");
+  }
+  std::string detail = memory->describe(access.address, access.bytes);
+  if (access.space == Space::global) {
+    const MemoryRange* other = memory_.find(access.address, 1);
+    if (other != nullptr) {
+      detail += "; '" + other->name + "' is there, at offset " +
+                std::to_string(access.address - other->begin);
+    }
+  } else {
+    for (const NamedMemory& other : shared_arrays_) {
+      if (other.holds(access.address, 1)) detail += "; " + other.name + " is there";
+    }
+  }
+  stop(FaultKind::out_of_bounds, access, std::move(detail));
+}
+
+void BlockChecker::check_races(const Access& access, const NamedMemory& memory) {
+  const bool shared = access.space == Space::shared;
+  const Event event = clock_.event(access.thread, sites_.number(access.site));
+  const auto check = [&](std::uintptr_t address, std::size_t bytes, AccessHistory& history) {
+    if (access.kind == AccessKind::read && shared && !history.write.happened()) {
+      stop(FaultKind::uninitialised, access,
+           memory.describe(address, bytes) + ": no thread of the block has written there yet");
+    }
+    const std::optional<Race> race = access.kind == AccessKind::read
+                                         ? clock_.note_read(history, event)
+                                         : clock_.note_write(history, event);
+    if (!race.has_value()) return;
+    KernelFault fault;
+    fault.kind = FaultKind::race;
+    fault.threads = {race->earlier.thread, access.thread};
+    fault.sites = {sites_[race->earlier.site], access.site};
+    fault.detail = std::string(verb(race->kind)) + ", then " + verb(access.kind) + " of " +
+                   memory.describe(address, bytes) + "; no barrier between them";
+    throw fault;
+  };
+  (shared ? shared_ : global_).for_each(access.address, access.bytes, check);
+}
+
+}  // namespace forge::simt

@@ -1,0 +1,78 @@
+// BlockChecker: the Checker's view of one block (forge/simt/checker.h). Its shadow of global memory
+// goes on to the Checker, which compares blocks.
+#pragma once
+
+#include <string>
+#include <vector>
+
+#include "forge/simt/memory_map.h"
+#include "forge/simt/observer.h"
+#include "happens_before.h"
+#include "shadow_memory.h"
+
+namespace forge::simt {
+
+/// Names of source lines in 16 bits.
+class SiteTable {
+ public:
+  std::uint16_t number(const Site& site) {
+    if (last_ < sites_.size() && same(sites_[last_], site)) return last_;
+    for (last_ = 0; last_ < sites_.size(); ++last_) {
+      if (same(sites_[last_], site)) return last_;
+    }
+    sites_.push_back(site);
+    return last_;
+  }
+  const Site& operator[](std::uint16_t number) const { return sites_[number]; }
+
+ private:
+  static bool same(const Site& a, const Site& b) { return a.line == b.line && a.file == b.file; }
+
+  std::vector<Site> sites_;
+  std::uint16_t last_ = 0;
+};
+
+/// A stretch of memory that has a name.
+struct NamedMemory {
+  std::string name;  ///< "shared array 'tile'", "'kv_pool'"
+  std::uintptr_t begin = 0;
+  std::size_t bytes = 0;
+
+  bool holds(std::uintptr_t address, std::size_t count) const {
+    return address - begin <= bytes && count <= bytes - (address - begin);
+  }
+  /// "4 bytes at offset 64 of 'x' (64 bytes)"
+  std::string describe(std::uintptr_t address, std::size_t count) const;
+};
+
+class BlockChecker : public BlockObserver {
+ public:
+  BlockChecker(const MemoryMap& memory, const LaunchShape& shape)
+      : memory_(memory), shape_(shape) {}
+
+  void access(const Access& access) override;
+  void block_barrier(Site) override { clock_.block_barrier(); }
+  void warp_barrier(int warp, Site) override { clock_.warp_barrier(warp); }
+  void shared_array(const char* name, std::size_t offset, std::size_t bytes) override;
+
+  ShadowMemory<AccessHistory>& global_memory() { return global_; }
+  const Site& site(std::uint16_t number) const { return sites_[number]; }
+  const LaunchShape& shape() const { return shape_; }
+
+ private:
+  const NamedMemory& memory_of(const Access& access);
+  [[noreturn]] void out_of_bounds(const Access& access, const NamedMemory* memory) const;
+  void check_races(const Access& access, const NamedMemory& memory);
+
+  const MemoryMap& memory_;
+  const LaunchShape shape_;
+  std::vector<NamedMemory> shared_arrays_;
+  std::vector<NamedMemory> buffers_;  ///< of memory_, that pointers have been made from
+  std::size_t last_buffer_ = 0;
+  SiteTable sites_;
+  BlockClock clock_;
+  ShadowMemory<AccessHistory> shared_;
+  ShadowMemory<AccessHistory> global_;
+};
+
+}  // namespace forge::simt
