@@ -1,4 +1,4 @@
-// The kernels of cuda/kernels, compiled for the host: plain and instrumented.
+// The kernels of cuda/kernels, compiled for the simulated machine: plain and instrumented.
 #pragma once
 
 #include "forge/gpu/kernels.h"
@@ -6,6 +6,6 @@
 
 namespace forge::sim {
 
-const simt::KernelCode& kernel_code(gpu::KernelId kernel);
+simt::KernelCode kernel_code(gpu::KernelId kernel);
 
 }  // namespace forge::sim

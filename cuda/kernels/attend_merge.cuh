@@ -1,0 +1,38 @@
+// attend_merge: puts together the chunks that attend_split has left, in ascending order.
+//
+//   grid      x: rows; y: query heads; a thread a component
+//   memory    of each chunk D consecutive floats a block, and two floats that all threads read
+//   bits      the merge of numerics/attention.h. Each thread works out the same factors for itself:
+//             cheaper than telling one another
+#pragma once
+
+#include "forge/gpu/kernels.h"
+#include "forge/numerics/attention.h"
+#include "forge/simt/dialect.h"
+#include "online_softmax.cuh"
+
+namespace FORGE_KERNELS {
+using namespace simt;
+
+FORGE_KERNEL(gpu::AttendMergeArgs::kThreads) attend_merge(gpu::AttendMergeArgs a) {
+  const auto row = static_cast<std::uint32_t>(block().x);
+  const gpu::PassCounts counts = global(a.in.counts)[0];
+  const int D = a.in.kv.head_size;
+  const int d = thread();
+  if (row >= counts.decode_rows || d >= D) return;
+  const gpu::RowInput input = global(a.in.rows)[row];
+  const int chunks = static_cast<int>(input.position) / numerics::kKeyChunk + 1;
+
+  const std::int64_t head = std::int64_t{row} * a.in.kv.heads() + block().y;
+  gptr<const float> chunk = global(a.partial) + head * a.chunks_max * (D + 2);
+  OnlineSoftmax softmax{chunk[D], chunk[D + 1], 0.0f, 1.0f};
+  float sum = chunk[d];
+  for (int c = 1; c < chunks; ++c) {
+    chunk = chunk + (D + 2);
+    softmax = softmax.merged(chunk[D], chunk[D + 1]);
+    sum = softmax.merged_sum(sum, chunk[d]);
+  }
+  global(a.in.out)[head * D + d] = numerics::divide(sum, softmax.l);
+}
+
+}  // namespace FORGE_KERNELS

@@ -1,0 +1,55 @@
+// attend_prompt: attention of consecutive rows of one sequence: a chunk of its prompt, or drafts to
+// verify. Their contexts differ by a key from row to row, so up to 8 rows go through them together.
+//
+//   grid      x: tiles of rows; y: query heads. 256 threads, a thread a key
+//   memory    as attend_decode, each key and value read once for all rows of the tile
+//   bits      attend_chunk.cuh. A row leaves out the keys after its own: their weights are not
+//   zero,
+//             they are not there, so the chain ends where the definition ends it
+#pragma once
+
+#include "attend_tile.cuh"
+
+namespace FORGE_KERNELS {
+using namespace simt;
+
+/// The result goes to one head of consecutive rows of out [T][H D].
+struct WriteRows {
+  gptr<float> out;
+  std::int64_t row_size;
+
+  FORGE_DEVICE void operator()(int query, int d, float sum, const OnlineSoftmax& softmax) const {
+    out[query * row_size + d] = numerics::divide(sum, softmax.l);
+  }
+};
+
+FORGE_KERNEL(gpu::AttendPromptArgs::kThreads) attend_prompt(gpu::AttendPromptArgs a) {
+  constexpr int kRows = gpu::PromptTile::kMaxRows;
+  SIMT_SHARED(float, queries, kRows* numerics::kHeadSizeMax);
+  SIMT_SHARED(float, weights, kRows* kKeys);
+  SIMT_SHARED(std::int64_t, values, kKeys);
+  SIMT_SHARED(OnlineSoftmax, softmax, kRows);
+  const auto index = static_cast<std::uint32_t>(block().x);
+  const gpu::PassCounts counts = global(a.in.counts)[0];
+  if (index >= counts.prompt_tiles) return;
+
+  const gpu::PromptTile rows = global(a.tiles)[index];
+  const gpu::RowInput input = global(a.in.rows)[rows.first];
+  const gpu::KvLayer& kv = a.in.kv;
+  const int D = kv.head_size;
+  const int head = block().y;
+  const std::int64_t width = std::int64_t{kv.heads() + 2 * kv.kv_heads} * D;
+  const QueryTile tile{.q = global(a.in.qkv) + rows.first * width + head * D,
+                       .q_stride = width,
+                       .count = static_cast<int>(rows.count),
+                       .length = static_cast<int>(input.position) + 1,
+                       .more = 1,
+                       .table = input.table,
+                       .kv_head = head / kv.group_size};
+  const std::int64_t row_size = std::int64_t{kv.heads()} * D;
+  const WriteRows write{global(a.in.out) + rows.first * row_size + head * D, row_size};
+  attend_tile<kRows>(a.in, tile, {0, tile.length_of(tile.count - 1)},
+                     {queries, weights, values, softmax}, write);
+}
+
+}  // namespace FORGE_KERNELS

@@ -1,0 +1,74 @@
+// A tile of queries over a range of positions, chunk after chunk: what the attention kernels do,
+// once they have said which queries, which positions, and where the result goes.
+#pragma once
+
+#include "attend_chunk.cuh"
+
+namespace FORGE_KERNELS {
+
+/// Positions [first, end) of the context, from a multiple of kKeys on.
+struct KeyRange {
+  int first;
+  int end;
+};
+
+/// sink(query, d, sum, softmax) for each component of each query. kEach: queries of which a thread
+/// has a component.
+template <int kQueries, int kEach, class Sink>
+FORGE_DEVICE void attend_range(const gpu::AttentionInput& in, const QueryTile& tile,
+                               const KeyRange& range, const TileMemory& memory, const Sink& sink) {
+  const Components own = components_of_thread(in.kv.head_size);
+  stage_queries<kQueries>(tile, in.kv.head_size, memory);
+  float totals[kEach] = {};
+  for (int first = range.first; first < range.end; first += kKeys) {
+    const bool first_of_range = first == range.first;
+    sync_block();  // the queries are there, and the chunk before is done with
+    compute_scores<kQueries>(in, tile, first, memory);
+    sync_block();
+    compute_weights(tile, first, first_of_range, memory);
+    sync_block();
+    if (own.first >= tile.count) continue;
+    float sums[kEach];
+    accumulate_values<kEach>(in, tile, first, own, memory, sums);
+    for (int n = 0; n < kEach; ++n) {
+      const int query = own.first + n * own.step;
+      if (query >= tile.count || tile.keys_seen(query, first) == 0) continue;
+      const OnlineSoftmax softmax = memory.softmax[query];
+      totals[n] = first_of_range ? sums[n] : softmax.merged_sum(totals[n], sums[n]);
+    }
+  }
+  for (int n = 0; n < kEach; ++n) {
+    const int query = own.first + n * own.step;
+    if (query >= tile.count) break;
+    sink(query, own.d, totals[n], memory.softmax[query]);
+  }
+}
+
+/// With as few queries a thread as will do: kEach of 1, 2, ... kQueries.
+template <int kQueries, int kEach, class Sink>
+FORGE_DEVICE void attend_components(const gpu::AttentionInput& in, const QueryTile& tile,
+                                    const KeyRange& range, const TileMemory& memory,
+                                    const Sink& sink) {
+  if constexpr (kEach < kQueries) {
+    if (threads() / in.kv.head_size * kEach < kQueries) {
+      attend_components<kQueries, 2 * kEach>(in, tile, range, memory, sink);
+      return;
+    }
+  }
+  attend_range<kQueries, kEach>(in, tile, range, memory, sink);
+}
+
+/// With the smallest tile that holds the queries: kQueries of 1, 2, ... kQueriesMax.
+template <int kQueriesMax, int kQueries = 1, class Sink>
+FORGE_DEVICE void attend_tile(const gpu::AttentionInput& in, const QueryTile& tile,
+                              const KeyRange& range, const TileMemory& memory, const Sink& sink) {
+  if constexpr (kQueries < kQueriesMax) {
+    if (tile.count > kQueries) {
+      attend_tile<kQueriesMax, 2 * kQueries>(in, tile, range, memory, sink);
+      return;
+    }
+  }
+  attend_components<kQueries, 1>(in, tile, range, memory, sink);
+}
+
+}  // namespace FORGE_KERNELS

@@ -1,0 +1,37 @@
+// embed: the rows of hidden states begin as the embeddings of their tokens.
+//
+//   grid      x: rows; y: pieces of 4 floats a thread
+//   memory    a row of the embedding and a row of `hidden`, 16 bytes a thread, consecutive in a
+//   warp
+//             (a hidden size that is no multiple of 4 leaves rows unaligned: then float by float)
+//   bits      moved, not computed
+//
+// A token that is a draft is not known to the host yet: `sample` has left it on the device.
+#pragma once
+
+#include "forge/gpu/kernels.h"
+#include "forge/simt/dialect.h"
+
+namespace FORGE_KERNELS {
+using namespace simt;
+
+FORGE_KERNEL(gpu::EmbedArgs::kThreads) embed(gpu::EmbedArgs a) {
+  const auto row = static_cast<std::uint32_t>(block().x);
+  const gpu::PassCounts counts = global(a.counts)[0];
+  if (row >= counts.rows) return;
+  const gpu::RowInput input = global(a.rows)[row];
+  const std::uint32_t token =
+      input.draft == gpu::RowInput::kNoDraft ? input.token : global(a.drafts)[input.draft];
+
+  const int size = a.hidden_size;
+  const gptr<const float> from = global(a.embedding) + std::uint64_t{token} * size;
+  const gptr<float> to = global(a.hidden) + std::uint64_t{row} * size;
+  const int first = 4 * (block().y * threads() + thread());
+  if (size % 4 == 0) {
+    if (first < size) store4(to + first, load4(from + first));
+  } else {
+    for (int i = first; i < first + 4 && i < size; ++i) to[i] = from[i];
+  }
+}
+
+}  // namespace FORGE_KERNELS

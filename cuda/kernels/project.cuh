@@ -1,0 +1,161 @@
+// project: y = x W^T, every projection of the model and its output head.
+//
+//   grid      x: tiles of 8 rows, y: panels of 32 outputs, so that blocks that run at the same time
+//             share weights. A block has a warp for each chunk of 256 inputs, up to 8
+//   memory    weights come in panels (numerics/packed_matrix.h): one input of a panel is 128
+//             consecutive bytes, a lane an output. Each is read once and used for all rows of the
+//             tile; 8 loads are in flight a lane. A warp copies its part of x to shared memory
+//             first, where all lanes then read the same 16 bytes at once
+//   bits      an output is chunk after chunk of 256 inputs, each an fma chain in ascending order,
+//   the
+//             chunks then added in ascending order (product_reference). So the chunks can be
+//             computed side by side, a warp each ("split-K"); only their addition must wait
+//
+//   warp 0   chunk 0 ---+ chunk 8 ---+
+//   warp 1   chunk 1 ---+ chunk 9 ---+        + is a barrier: the partial sums of a round lie in
+//   shared
+//   ...                 |            |          memory, and warp w adds those of rows w, w + W, ...
+//   warp 7   chunk 7 ---+ chunk 15 --+
+#pragma once
+
+#include "forge/gpu/kernels.h"
+#include "forge/numerics/canonical.h"
+#include "forge/simt/dialect.h"
+
+namespace FORGE_KERNELS {
+using namespace simt;
+
+inline constexpr int kProjectWarps = gpu::ProjectArgs::kThreads / kWarpSize;
+
+/// Floats of x that a warp keeps in shared memory, for all rows of the tile together.
+inline constexpr int kStagedFloats = 512;
+
+/// Inputs [first, end) of a row of x, and the weights of a panel for them.
+struct ProductChunk {
+  gptr<const float> x;        ///< row 0 of the tile
+  gptr<const float> weights;  ///< of this lane's output: [K][32]
+  int first;
+  int end;
+};
+
+/// sums[r] += the chain over inputs [first, first + count) of x[r] * weight, x being in shared
+/// memory as staged[r * kStride + input - first].
+template <int kRows, int kStride>
+FORGE_DEVICE void multiply_staged(sptr<const float> staged, gptr<const float> weights, int count,
+                                  float (&sums)[kRows]) {
+  constexpr int kInFlight = 8;
+  int k = 0;
+  for (; k + kInFlight <= count; k += kInFlight) {
+    float w[kInFlight];
+    for (int n = 0; n < kInFlight; ++n) w[n] = weights[(k + n) * numerics::kPanelWidth];
+    for (int r = 0; r < kRows; ++r) {
+      for (int n = 0; n < kInFlight; n += 4) {
+        const Float4 x = load4(staged + r * kStride + k + n);
+        sums[r] = numerics::fma(x.x, w[n], sums[r]);
+        sums[r] = numerics::fma(x.y, w[n + 1], sums[r]);
+        sums[r] = numerics::fma(x.z, w[n + 2], sums[r]);
+        sums[r] = numerics::fma(x.w, w[n + 3], sums[r]);
+      }
+    }
+  }
+  for (; k < count; ++k) {
+    const float w = weights[k * numerics::kPanelWidth];
+    for (int r = 0; r < kRows; ++r) {
+      const float x = staged[r * kStride + k];
+      sums[r] = numerics::fma(x, w, sums[r]);
+    }
+  }
+}
+
+/// sums[r] = the chain of one chunk, for `rows` rows of x; those up to kRows yield what nobody
+/// reads.
+template <int kRows>
+FORGE_DEVICE void multiply_chunk(const ProductChunk& chunk, int rows, int inputs,
+                                 sptr<float> staged, float (&sums)[kRows]) {
+  constexpr int kStride = kStagedFloats / kRows < numerics::kProductChunk ? kStagedFloats / kRows
+                                                                          : numerics::kProductChunk;
+  for (float& sum : sums) sum = 0.0f;
+  for (int first = chunk.first; first < chunk.end; first += kStride) {
+    const int count = chunk.end - first < kStride ? chunk.end - first : kStride;
+    if (first > chunk.first) sync_warp();
+    for (int r = 0; r < kRows; ++r) {
+      for (int k = lane(); k < count; k += kWarpSize) {
+        staged[r * kStride + k] = r < rows ? chunk.x[r * std::int64_t{inputs} + first + k] : 0.0f;
+      }
+    }
+    sync_warp();
+    multiply_staged<kRows, kStride>(
+        staged, chunk.weights + std::int64_t{first} * numerics::kPanelWidth, count, sums);
+  }
+}
+
+/// The tile's rows from `first_row` on. staged: [warps][kStagedFloats]; partial:
+/// [warps][kRows][32].
+template <int kRows>
+FORGE_DEVICE void project_rows(const gpu::ProjectArgs& a, std::int64_t first_row, int rows,
+                               sptr<float> staged, sptr<float> partial) {
+  const int warps = threads() / kWarpSize;
+  const int chunks = gpu::ceil_div(a.inputs, numerics::kProductChunk);
+  const std::int64_t panel = block().y;
+  const gptr<const float> weights =
+      global(a.panels) + panel * a.inputs * numerics::kPanelWidth + lane();
+  const gptr<const float> x = global(a.x) + first_row * a.inputs;
+
+  float totals[kRows] = {};  // of rows warp(), warp() + warps, ...
+  for (int round = 0; round < chunks; round += warps) {
+    if (round > 0) sync_block();
+    const int first = (round + warp()) * numerics::kProductChunk;
+    if (first < a.inputs) {
+      const int end = first + numerics::kProductChunk;
+      float sums[kRows];
+      multiply_chunk<kRows>({x, weights, first, end < a.inputs ? end : a.inputs}, rows, a.inputs,
+                            staged + warp() * kStagedFloats, sums);
+      for (int r = 0; r < kRows; ++r) {
+        partial[(warp() * kRows + r) * kWarpSize + lane()] = sums[r];
+      }
+    }
+    sync_block();
+    for (int n = 0; n < kRows; ++n) {
+      const int r = warp() + n * warps;
+      for (int c = 0; r < kRows && c < warps && round + c < chunks; ++c) {
+        const float sum = partial[(c * kRows + r) * kWarpSize + lane()];
+        totals[n] = round + c == 0 ? sum : totals[n] + sum;
+      }
+    }
+  }
+
+  const std::int64_t output = panel * numerics::kPanelWidth + lane();
+  if (output >= a.outputs) return;
+  for (int n = 0; n < kRows; ++n) {
+    const int r = warp() + n * warps;
+    if (r >= rows) break;
+    const gptr<float> y = global(a.y) + (first_row + r) * a.outputs + output;
+    y[0] = a.accumulate ? y[0] + totals[n] : totals[n];
+  }
+}
+
+/// With the smallest kRows of 1, 2, 4, 8 that holds `rows`.
+template <int kRows = 1>
+FORGE_DEVICE void project_tile(const gpu::ProjectArgs& a, std::int64_t first_row, int rows,
+                               sptr<float> staged, sptr<float> partial) {
+  if constexpr (kRows < gpu::ProjectArgs::kTileRows) {
+    if (rows > kRows) {
+      project_tile<2 * kRows>(a, first_row, rows, staged, partial);
+      return;
+    }
+  }
+  project_rows<kRows>(a, first_row, rows, staged, partial);
+}
+
+FORGE_KERNEL(gpu::ProjectArgs::kThreads) project(gpu::ProjectArgs a) {
+  SIMT_SHARED(float, staged, kProjectWarps* kStagedFloats);
+  SIMT_SHARED(float, partial, kProjectWarps* gpu::ProjectArgs::kTileRows* kWarpSize);
+  constexpr int kTileRows = gpu::ProjectArgs::kTileRows;
+  const std::int64_t first_row = std::int64_t{block().x} * kTileRows;
+  const std::uint32_t row_count = global(a.row_count)[0];
+  if (first_row >= row_count) return;
+  const auto rows = static_cast<int>(row_count - first_row);
+  project_tile(a, first_row, rows < kTileRows ? rows : kTileRows, staged, partial);
+}
+
+}  // namespace FORGE_KERNELS

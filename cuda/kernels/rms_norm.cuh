@@ -1,0 +1,55 @@
+// rms_norm: y = (x * scale) * weight with scale = 1 / sqrt(mean of squares + eps), a row each.
+//
+//   grid      x: rows; a block is one warp
+//   memory    lane j reads elements j, j + 32, ...: 128 consecutive bytes a request, 16 requests in
+//             flight. The second reading of x comes from the cache
+//   bits      the definition sums in 32 lanes, element i in lane i % 32, then adds the lanes as a
+//             tree (numerics/canonical.h): the lanes are this warp, the tree is warp_sum
+#pragma once
+
+#include "forge/gpu/kernels.h"
+#include "forge/numerics/canonical.h"
+#include "forge/simt/dialect.h"
+
+namespace FORGE_KERNELS {
+using namespace simt;
+
+/// Sum of squares of x [size], the same bits in every lane: numerics::sum_of_squares_reference.
+FORGE_DEVICE float warp_sum_of_squares(gptr<const float> x, int size) {
+  constexpr int kInFlight = 16;  // loads that are under way before the first is used
+  float sum = 0.0f;
+  int i = lane();
+  for (; i + (kInFlight - 1) * kWarpSize < size; i += kInFlight * kWarpSize) {
+    float loaded[kInFlight];
+    for (int n = 0; n < kInFlight; ++n) loaded[n] = x[i + n * kWarpSize];
+    for (int n = 0; n < kInFlight; ++n) sum = numerics::fma(loaded[n], loaded[n], sum);
+  }
+  for (; i < size; i += kWarpSize) {
+    const float last = x[i];
+    sum = numerics::fma(last, last, sum);
+  }
+  return warp_sum(sum);
+}
+
+FORGE_KERNEL(gpu::RmsNormArgs::kThreads) rms_norm(gpu::RmsNormArgs a) {
+  const auto i = static_cast<std::uint32_t>(block().x);
+  const gpu::PassCounts counts = global(a.counts)[0];
+  if (i >= (a.logits == nullptr ? counts.rows : counts.logit_rows)) return;
+  std::uint32_t row = i;
+  if (a.logits != nullptr) {
+    const gpu::LogitInput logit = global(a.logits)[i];
+    row = logit.row;
+  }
+
+  const gptr<const float> x = global(a.x) + std::uint64_t{row} * a.size;
+  const gptr<const float> weight = global(a.weight);
+  const gptr<float> y = global(a.y) + std::uint64_t{i} * a.size;
+  const float mean = numerics::divide(warp_sum_of_squares(x, a.size), static_cast<float>(a.size));
+  const float scale = numerics::rsqrt(mean + a.eps);
+  for (int n = lane(); n < a.size; n += kWarpSize) {
+    const float scaled = x[n] * scale;
+    y[n] = scaled * weight[n];
+  }
+}
+
+}  // namespace FORGE_KERNELS

@@ -1,0 +1,16 @@
+#include "forge/sim/sim_kernels.h"
+
+#include "sim_kernel_tables.h"
+
+namespace forge::sim {
+
+simt::KernelCode kernel_code(gpu::KernelId kernel) {
+  static const KernelEntries plain = plain_kernels();
+  static const KernelEntries instrumented = instrumented_kernels();
+  const auto index = static_cast<std::size_t>(kernel);
+  return {.name = gpu::kKernelNames[index].data(),
+          .plain = plain[index],
+          .instrumented = instrumented[index]};
+}
+
+}  // namespace forge::sim
