@@ -1,9 +1,10 @@
-# forge_add_layer(NAME SOURCES ... LIBRARIES ...): one target and one folder a layer.
+# forge_add_layer(NAME SOURCES ... LIBRARIES ... [EXPORT set]): one target and one folder a layer.
 # forge_add_app(NAME SOURCES ... LIBRARIES ...): a program of the layer apps, installed.
 #
 # A layer's headers are all of include/forge/NAME; the layers that it links are read from
 # cmake/layers.txt, the table that check_layers enforces on #include lines. A layer without
-# SOURCES is header-only. LIBRARIES are third-party targets that its headers need.
+# SOURCES is header-only. LIBRARIES are third-party targets that its headers need. EXPORT is the set
+# of installed targets that it joins (package.cmake), forge-targets by default.
 file(STRINGS ${PROJECT_SOURCE_DIR}/cmake/layers.txt forge_layer_lines REGEX "^[a-z]+:")
 set_property(DIRECTORY APPEND PROPERTY CMAKE_CONFIGURE_DEPENDS cmake/layers.txt)
 
@@ -24,7 +25,7 @@ function(forge_layer_edges name out)
 endfunction()
 
 function(forge_add_layer name)
-  cmake_parse_arguments(arg "" "" "SOURCES;LIBRARIES" ${ARGN})
+  cmake_parse_arguments(arg "" "EXPORT" "SOURCES;LIBRARIES" ${ARGN})
   forge_layer_edges(${name} edges)
   list(TRANSFORM edges PREPEND forge_)
   file(GLOB headers CONFIGURE_DEPENDS ${PROJECT_SOURCE_DIR}/include/forge/${name}/*.h)
@@ -48,7 +49,10 @@ function(forge_add_layer name)
   endif()
   set_target_properties(forge_${name} PROPERTIES
     EXPORT_NAME ${name} VERIFY_INTERFACE_HEADER_SETS ON)
-  install(TARGETS forge_${name} EXPORT forge-targets FILE_SET HEADERS)
+  if(NOT arg_EXPORT)
+    set(arg_EXPORT forge-targets)
+  endif()
+  install(TARGETS forge_${name} EXPORT ${arg_EXPORT} FILE_SET HEADERS)
 endfunction()
 
 function(forge_add_app name)

@@ -19,3 +19,7 @@ install(FILES ${PROJECT_BINARY_DIR}/forgeConfig.cmake ${PROJECT_BINARY_DIR}/forg
   DESTINATION ${forge_package_dir})
 install(EXPORT forge-targets NAMESPACE forge:: DESTINATION ${forge_package_dir}
   FILE forgeTargets.cmake)
+if(FORGE_WITH_CUDA)
+  install(EXPORT forge-cuda-targets NAMESPACE forge:: DESTINATION ${forge_package_dir}
+    FILE forgeCudaTargets.cmake)
+endif()

@@ -1,0 +1,155 @@
+// CudaDevice over a runtime that fails on purpose: which error comes of it, and that nothing is
+// left behind. The device contract runs over the same runtime (tests/gpu/device_contract_test.cc).
+#include <gmock/gmock.h>
+
+#include "cuda/fake_runtime.h"
+#include "forge/cuda/cuda_device.h"
+
+namespace forge::cuda {
+namespace {
+
+using testing::fail_next;
+using ::testing::HasSubstr;
+using testing::live_objects;
+using testing::reset_fake_runtime;
+
+class RuntimeFailure : public ::testing::Test {
+ protected:
+  RuntimeFailure() {
+    reset_fake_runtime();
+    device_ = open_device().value();
+  }
+
+  std::unique_ptr<gpu::Device> device_;
+};
+
+void expect_error(const gpu::DeviceError& error, const std::string& call,
+                  const std::string& purpose) {
+  EXPECT_EQ(error.call, call);
+  EXPECT_THAT(error.message, HasSubstr(purpose));
+  EXPECT_EQ(error.device, "device 0, NVIDIA Fake");
+}
+
+TEST(OpenDevice, a_device_older_than_sm_80_is_refused_by_name) {
+  reset_fake_runtime(7);
+  const auto opened = open_device();
+  ASSERT_FALSE(opened);
+  expect_error(opened.error(), "cudaGetDeviceProperties",
+               "compute capability 7.0 is older than the oldest supported, 8.0 (sm_80)");
+}
+
+TEST(OpenDevice, a_device_that_does_not_exist_is_refused_with_the_number_of_those_that_do) {
+  reset_fake_runtime();
+  const auto opened = open_device(1);
+  ASSERT_FALSE(opened);
+  EXPECT_EQ(opened.error().device, "device 1");
+  EXPECT_THAT(opened.error().message, HasSubstr("one of 1 devices, numbered from 0"));
+}
+
+TEST(OpenDevice, a_device_that_there_is_no_code_for_is_refused_with_the_kernel) {
+  reset_fake_runtime();
+  fail_next("cudaFuncGetAttributes", cudaErrorNoKernelImageForDevice);
+  const auto opened = open_device();
+  ASSERT_FALSE(opened);
+  expect_error(opened.error(), "cudaFuncGetAttributes", "kernel update_tables: ");
+}
+
+TEST(OpenDevice, without_a_driver_there_is_no_device) {
+  reset_fake_runtime();
+  fail_next("cudaGetDeviceCount", cudaErrorInsufficientDriver);
+  EXPECT_EQ(device_count(), 0);
+  fail_next("cudaGetDeviceCount", cudaErrorInsufficientDriver);
+  const auto opened = open_device();
+  ASSERT_FALSE(opened);
+  EXPECT_EQ(opened.error().call, "cudaGetDeviceCount");
+}
+
+TEST_F(RuntimeFailure, a_failed_allocation_names_the_buffer_and_its_bytes) {
+  fail_next("cudaMalloc", cudaErrorMemoryAllocation);
+  const auto memory = device_->allocate(gpu::MemoryKind::device, 4096, "kv_pool");
+  ASSERT_FALSE(memory);
+  expect_error(memory.error(), "cudaMalloc", "kv_pool, 4096 bytes: out of memory");
+  EXPECT_FALSE(memory.error().lost);
+
+  fail_next("cudaHostAlloc", cudaErrorMemoryAllocation);
+  const auto pinned = device_->allocate(gpu::MemoryKind::pinned, 64, "upload");
+  ASSERT_FALSE(pinned);
+  expect_error(pinned.error(), "cudaHostAlloc", "upload, 64 bytes: out of memory");
+}
+
+TEST_F(RuntimeFailure, every_call_of_a_stream_names_itself_and_what_it_was_for) {
+  const auto stream = device_->create_stream().value();
+  const auto event = device_->create_event().value();
+  const gpu::Buffer pair = device_->allocate(gpu::MemoryKind::pinned, 64, "pair").value();
+  const gpu::CopyBlocksArgs args{.pairs = pair.as<gpu::BlockPair>(),
+                                 .source = pair.as<float>(),
+                                 .target = pair.as<float>(),
+                                 .block_floats = 4};
+  const auto expect_failure = [&](const char* call, const char* purpose, const auto& body) {
+    fail_next(call, cudaErrorInvalidValue);
+    const gpu::Status status = body();
+    ASSERT_FALSE(status) << call;
+    expect_error(status.error(), call, purpose);
+    EXPECT_FALSE(status.error().lost);
+  };
+  expect_failure("cudaMemcpyAsync", "64 bytes to the device", [&] {
+    return stream->copy(pair.as<void>(), pair.as<void>(), 64, gpu::CopyDirection::to_device);
+  });
+  expect_failure("cudaMemcpyAsync", "8 bytes to the host", [&] {
+    return stream->copy(pair.as<void>(), pair.as<void>(), 8, gpu::CopyDirection::to_host);
+  });
+  expect_failure("cudaLaunchKernel", "copy_blocks, grid 3x1x1, 256 threads a block",
+                 [&] { return stream->launch(gpu::launch_of(args, args.shape(3))); });
+  expect_failure("cudaEventRecord", "an event", [&] { return stream->record(*event); });
+  expect_failure("cudaStreamWaitEvent", "another stream", [&] { return stream->wait(*event); });
+  expect_failure("cudaEventSynchronize", "before the event", [&] { return event->synchronize(); });
+  expect_failure("cudaStreamBeginCapture", "a graph", [&] { return stream->begin_capture(); });
+  expect_failure("cudaStreamSynchronize", "queued", [&] { return stream->synchronize(); });
+  EXPECT_TRUE(stream->synchronize()) << "the stream goes on";
+}
+
+TEST_F(RuntimeFailure, a_failure_while_a_graph_is_made_leaves_nothing_behind) {
+  const auto stream = device_->create_stream().value();
+  const int live = live_objects();
+  for (const char* const call : {"cudaGraphGetNodes", "cudaGraphInstantiate", "cudaGraphUpload"}) {
+    ASSERT_TRUE(stream->begin_capture());
+    fail_next(call, cudaErrorMemoryAllocation);
+    const auto graph = stream->end_capture();
+    ASSERT_FALSE(graph) << call;
+    expect_error(graph.error(), call, "a graph of 0 nodes");
+    EXPECT_EQ(live_objects(), live) << call;
+  }
+}
+
+TEST_F(RuntimeFailure, an_illegal_address_loses_the_device_for_every_later_call) {
+  auto stream = device_->create_stream().value();
+  auto memory = device_->allocate(gpu::MemoryKind::device, 4096, "kv_pool").value();
+  fail_next("cudaStreamSynchronize", cudaErrorIllegalAddress);
+  const gpu::Status waited = stream->synchronize();
+  ASSERT_FALSE(waited);
+  expect_error(waited.error(), "cudaStreamSynchronize", "an illegal memory access");
+  EXPECT_TRUE(waited.error().lost);
+
+  const auto more = device_->allocate(gpu::MemoryKind::device, 1, "more");
+  ASSERT_FALSE(more);
+  EXPECT_TRUE(more.error().lost);
+  EXPECT_EQ(more.error().call, "cudaSetDevice");
+  memory = {};
+  stream.reset();  // frees what it can, and does not complain
+}
+
+TEST_F(RuntimeFailure, everything_made_is_freed) {
+  {
+    const auto stream = device_->create_stream().value();
+    const auto event = device_->create_event().value();
+    const auto memory = device_->allocate(gpu::MemoryKind::device, 1, "memory").value();
+    const auto pinned = device_->allocate(gpu::MemoryKind::pinned, 1, "pinned").value();
+    ASSERT_TRUE(stream->begin_capture());
+    const auto graph = stream->end_capture().value();
+    EXPECT_EQ(live_objects(), 5);
+  }
+  EXPECT_EQ(live_objects(), 0);
+}
+
+}  // namespace
+}  // namespace forge::cuda
