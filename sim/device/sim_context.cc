@@ -6,6 +6,7 @@
 #include "forge/core/check.h"
 #include "forge/sim/kernel_time.h"
 #include "forge/sim/sim_kernels.h"
+#include "forge/simt/checker.h"
 #include "sim_stream.h"
 
 namespace forge::sim {
@@ -94,6 +95,10 @@ gpu::Status SimContext::run(const gpu::KernelLaunch& launch, const RunOptions& o
   simt::LaunchOptions launch_options;
   if (options_.schedule_seed) {
     launch_options.seed = seed_of_launch(*options_.schedule_seed, statistics_.launches);
+  }
+  std::optional<simt::Checker> checker;
+  if (options_.mode == SimMode::checked) {
+    launch_options.observer = &checker.emplace(memory_.map());
   }
   const auto done =
       machine_.run(kernel_code(launch.kernel), launch.shape, launch.args.data(), launch_options);

@@ -35,6 +35,8 @@ tl::expected<std::unique_ptr<gpu::Event>, gpu::DeviceError> SimDevice::create_ev
   return std::make_unique<SimEvent>(*context_);
 }
 
+const DeviceDescription& SimDevice::description() const { return context_->options().device; }
+
 const SimStatistics& SimDevice::statistics() const { return context_->statistics(); }
 
 const simt::MemoryMap& SimDevice::memory() const { return context_->memory().map(); }

@@ -110,6 +110,7 @@ class SimDevice : public gpu::Device {
   tl::expected<std::unique_ptr<gpu::Event>, gpu::DeviceError> create_event() override;
   void release(void* data, gpu::MemoryKind kind) override;
 
+  const DeviceDescription& description() const;
   const SimStatistics& statistics() const;
   const simt::MemoryMap& memory() const;
 
