@@ -210,7 +210,12 @@ bool BlockRunner::arrive_in_warp(Collective kind, Site site) {
   return true;
 }
 
+bool BlockRunner::broken(Site site) const {
+  return launch_.broken_barrier.has_value() && *launch_.broken_barrier == site;
+}
+
 void BlockRunner::meet_warp(Site site) {
+  if (broken(site)) return;
   arrive_in_warp(Collective::sync_warp, site);
   hand_over();
 }
@@ -232,7 +237,7 @@ float BlockRunner::reduce(float value, Collective kind, Site site) {
 }
 
 void BlockRunner::meet_block(Site site) {
-  if (launch_.broken_barrier.has_value() && *launch_.broken_barrier == site) return;
+  if (broken(site)) return;
   thread_->doing = ThreadState::Doing::in_barrier;
   thread_->site = site;
   if (arrived_ == 0) first_ = thread_;

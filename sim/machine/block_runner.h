@@ -79,6 +79,7 @@ class BlockRunner {
   void run_thread();
   void finish_thread();
   void ready_all();
+  bool broken(Site site) const;
   bool arrive_in_warp(Collective kind, Site site);
   void hand_over();
   void select();

@@ -68,7 +68,7 @@ struct LaunchOptions {
   std::optional<std::uint64_t> seed;  ///< of the order in which threads run; none: ascending
   /// If given, the instrumented build runs and reports to it. Borrowed.
   Observer* observer = nullptr;
-  /// A barrier that is skipped (sync_block at this site), to see what it is good for.
+  /// A barrier that is skipped (sync_block or sync_warp), to see what it is good for.
   std::optional<Site> broken_barrier;
 };
 
