@@ -4,29 +4,10 @@
 
 #include "forge/core/check.h"
 #include "forge/numerics/attention.h"
-#include "forge/numerics/canonical.h"
 #include "forge/numerics/vector_ops.h"
 
 namespace forge {
 namespace {
-
-numerics::PackedMatrix packed(const Matrix& m) {
-  return {m.data(), static_cast<int>(m.rows()), static_cast<int>(m.cols())};
-}
-
-/// The matrices on top of one another: rows of products side by side.
-template <class... Matrices>
-Matrix stacked(const Matrix& first, const Matrices&... rest) {
-  Matrix all((first.rows() + ... + rest.rows()), first.cols());
-  Eigen::Index row = 0;
-  const auto place = [&](const Matrix& m) {
-    all.middleRows(row, m.rows()) = m;
-    row += m.rows();
-  };
-  place(first);
-  (place(rest), ...);
-  return all;
-}
 
 /// Memory for `rows` rows of `width`; keeps what is there when it suffices.
 void grow(std::vector<float>& buffer, int rows, int width) {
@@ -72,20 +53,7 @@ TinyTransformer::TinyTransformer(const ModelConfig& config)
     : TinyTransformer(config, seeded_weights(config)) {}
 
 TinyTransformer::TinyTransformer(const ModelConfig& config, const Weights& weights)
-    : config_(config),
-      attention_scale_(numerics::rsqrt(static_cast<float>(config.head_size))),
-      embedding_(weights.embedding),
-      final_norm_(weights.final_norm),
-      head_(packed(weights.embedding)) {
-  const auto valid = validate(config);
-  FORGE_CHECK(valid.has_value(), to_string(valid.error()));
-  FORGE_CHECK(static_cast<int>(weights.layers.size()) == config.layers,
-              "layers=", weights.layers.size(), " config=", config.layers);
-  for (const LayerWeights& w : weights.layers) {
-    layers_.push_back({w.attention_norm, packed(stacked(w.query, w.key, w.value)), packed(w.output),
-                       w.ffn_norm, packed(stacked(w.gate, w.up)), packed(w.down)});
-  }
-}
+    : config_(config), weights_(packed(config, weights)) {}
 
 void TinyTransformer::forward(const ForwardBatch& batch, KvPool& pool, Scratch& scratch,
                               std::span<float> logits, int layers) const {
@@ -107,14 +75,14 @@ void TinyTransformer::embed(const ForwardBatch& batch, Scratch& scratch) const {
     const std::uint32_t token = batch.tokens[static_cast<std::size_t>(row)].value;
     FORGE_CHECK(token < static_cast<std::uint32_t>(config_.vocabulary_size), "token=", token,
                 " vocabulary=", config_.vocabulary_size);
-    std::copy_n(embedding_.row(token).data(), config_.hidden_size,
+    std::copy_n(weights_.embedding.row(token).data(), config_.hidden_size,
                 row_of(scratch.hidden, row, config_.hidden_size));
   }
 }
 
 void TinyTransformer::attend(int layer, const ForwardBatch& batch, KvPool& pool,
                              Scratch& scratch) const {
-  const Layer& w = layers_[static_cast<std::size_t>(layer)];
+  const PackedLayer& w = weights_.layers[static_cast<std::size_t>(layer)];
   const int rows = rows_of(batch);
   const int d = config_.hidden_size;
   for (int row = 0; row < rows; ++row) {
@@ -125,13 +93,14 @@ void TinyTransformer::attend(int layer, const ForwardBatch& batch, KvPool& pool,
   write_kv(layer, batch, pool, scratch);
 
   const int group_width = config_.group_size() * config_.head_size;
+  const float scale = attention_scale(config_);
   for (int row = 0; row < rows; ++row) {
     const auto i = static_cast<std::size_t>(row);
     const float* q = row_of(scratch.qkv, row, w.qkv.outputs());
     float* out = row_of(scratch.attended, row, config_.query_size());
     for (int head = 0; head < config_.kv_heads; ++head) {
       numerics::attend(
-          {q + head * group_width, config_.group_size(), attention_scale_},
+          {q + head * group_width, config_.group_size(), scale},
           pool.view({layer, head}, batch.tables[batch.sequences[i]], batch.positions[i] + 1),
           out + head * group_width);
     }
@@ -164,7 +133,7 @@ void TinyTransformer::write_kv(int layer, const ForwardBatch& batch, KvPool& poo
 }
 
 void TinyTransformer::feed_forward(int layer, int rows, Scratch& scratch) const {
-  const Layer& w = layers_[static_cast<std::size_t>(layer)];
+  const PackedLayer& w = weights_.layers[static_cast<std::size_t>(layer)];
   const int d = config_.hidden_size;
   const int F = config_.ffn_size;
   for (int row = 0; row < rows; ++row) {
@@ -190,10 +159,10 @@ void TinyTransformer::head(const ForwardBatch& batch, Scratch& scratch,
   for (int i = 0; i < wanted; ++i) {
     const auto row = static_cast<int>(batch.logit_rows[static_cast<std::size_t>(i)]);
     FORGE_CHECK(row < rows_of(batch), "logit row=", row, " rows=", rows_of(batch));
-    numerics::rms_norm(row_of(scratch.hidden, row, d), final_norm_.data(), d, config_.norm_eps,
-                       row_of(scratch.normed, i, d));
+    numerics::rms_norm(row_of(scratch.hidden, row, d), weights_.final_norm.data(), d,
+                       config_.norm_eps, row_of(scratch.normed, i, d));
   }
-  numerics::multiply(scratch.normed.data(), wanted, head_, logits.data());
+  numerics::multiply(scratch.normed.data(), wanted, weights_.head, logits.data());
 }
 
 }  // namespace forge

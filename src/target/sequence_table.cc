@@ -85,10 +85,10 @@ void take_swap_in(CopyWalk& copies, SeqId seq, SequenceTable::Sequence& sequence
 SequenceTable::SequenceTable(std::uint32_t num_blocks, std::uint32_t block_size)
     : num_blocks_(num_blocks), block_size_(block_size) {}
 
-SequenceTable::Sequence& SequenceTable::sequence(SeqId seq) {
+std::uint32_t SequenceTable::row_of(SeqId seq) const {
   const auto row = rows_of_.find(seq);
   FORGE_CHECK(row.has_value(), "unknown sequence ", seq.value);
-  return rows_[*row];
+  return *row;
 }
 
 void SequenceTable::begin(SeqId seq, const Request& request) {
@@ -134,9 +134,9 @@ void SequenceTable::apply(const StepPlan& plan) {
 
 void SequenceTable::leave(const StepPlan& plan) {
   for (const Finish& finish : plan.finished) {
-    const auto row = rows_of_.find(finish.seq);
-    FORGE_CHECK(row.has_value(), "unknown sequence ", finish.seq.value);
-    free_rows_.push_back(*row);
+    const std::uint32_t row = row_of(finish.seq);
+    if (rows_[row].place == Sequence::Place::in_batch) leave_batch(rows_[row]);
+    free_rows_.push_back(row);
     rows_of_.erase(finish.seq);
   }
   CopyWalk swaps_out(plan, CopyKind::swap_out);
@@ -146,6 +146,7 @@ void SequenceTable::leave(const StepPlan& plan) {
     if (preemption.mode == PreemptionMode::swap) {
       take_swap_out(swaps_out, preemption.seq, left, block_size_);
     }
+    leave_batch(left);
     left.blocks.clear();
     left.valid = 0;
     left.place = Sequence::Place::preempted;
@@ -153,6 +154,8 @@ void SequenceTable::leave(const StepPlan& plan) {
   FORGE_CHECK(swaps_out.peek() == nullptr, "block ", swaps_out.peek()->from.value,
               " is copied to the host for nobody");
 }
+
+void SequenceTable::leave_batch(Sequence& sequence) { batch_[sequence.batch_row].reset(); }
 
 void SequenceTable::check_swaps_in(const StepPlan& plan) {
   CopyWalk swaps_in(plan, CopyKind::swap_in);
@@ -167,13 +170,21 @@ void SequenceTable::check_swaps_in(const StepPlan& plan) {
 }
 
 void SequenceTable::enter(const Admission& admission, Sequence::Place from) {
-  Sequence& entered = sequence(admission.seq);
+  const std::uint32_t row = row_of(admission.seq);
+  Sequence& entered = rows_[row];
   expect_place(admission.seq, entered, from);
   FORGE_CHECK(admission.cached_tokens < entered.tokens.size(), "sequence ", admission.seq.value,
               ": cached_tokens=", admission.cached_tokens, " of ", entered.tokens.size(),
               " tokens leaves none to run");
   entered.valid = admission.cached_tokens;
   entered.place = Sequence::Place::in_batch;
+  const auto place = std::find(batch_.begin(), batch_.end(), std::nullopt);
+  entered.batch_row = static_cast<std::uint32_t>(place - batch_.begin());
+  if (place == batch_.end()) {
+    batch_.emplace_back(row);
+  } else {
+    *place = row;
+  }
 }
 
 void SequenceTable::change(const StepPlan& plan, const TableDelta& delta) {

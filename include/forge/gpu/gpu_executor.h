@@ -27,10 +27,9 @@
 #include <memory>
 #include <tl/expected.hpp>
 
-#include "forge/core/executor.h"
-#include "forge/core/speculative_decoder.h"
 #include "forge/gpu/device.h"
 #include "forge/target/executor_options.h"
+#include "forge/target/model_executor.h"
 
 namespace forge::gpu {
 
@@ -44,10 +43,11 @@ struct GpuStatistics {
   std::uint64_t graph_steps = 0;  ///< run by a graph
   std::uint64_t graphs_captured = 0;
   std::uint64_t launches = 0;  ///< kernels, in graphs too
-  double host_us = 0;          ///< of execute(), less waiting for the device
+  double wait_us = 0;          ///< of execute(): waiting for the device
+  double host_us = 0;          ///< of execute(): the rest
 };
 
-class GpuExecutor : public Executor {
+class GpuExecutor : public ModelExecutor {
  public:
   /// Errors: the device's, or what of `options` a GPU does not do (AcceptanceRule::rejection).
   /// Requires: valid options; `device` outlives the executor.
@@ -58,7 +58,7 @@ class GpuExecutor : public Executor {
   void begin(SeqId seq, const Request& request) override;
   tl::expected<void, ExecutionError> execute(const StepPlan& plan, StepResult& result) override;
 
-  const SpeculationStatistics& speculation() const;
+  const SpeculationStatistics& speculation() const override;
   const GpuStatistics& statistics() const;
 
   /// What create() would allocate on the device.

@@ -33,9 +33,8 @@
 #include "forge/core/ids.h"
 #include "forge/model/kv_pool.h"
 #include "forge/model/model_config.h"
+#include "forge/model/packed_weights.h"
 #include "forge/model/rotary_table.h"
-#include "forge/model/weights.h"
-#include "forge/numerics/packed_matrix.h"
 
 namespace forge {
 
@@ -84,15 +83,6 @@ class TinyTransformer {
                int layers) const;
 
  private:
-  struct Layer {
-    Vector attention_norm;
-    numerics::PackedMatrix qkv;  // query, key and value stacked: one product instead of three
-    numerics::PackedMatrix output;
-    Vector ffn_norm;
-    numerics::PackedMatrix gate_up;  // gate and up stacked
-    numerics::PackedMatrix down;
-  };
-
   void embed(const ForwardBatch& batch, Scratch& scratch) const;
   void attend(int layer, const ForwardBatch& batch, KvPool& pool, Scratch& scratch) const;
   void write_kv(int layer, const ForwardBatch& batch, KvPool& pool, Scratch& scratch) const;
@@ -100,11 +90,7 @@ class TinyTransformer {
   void head(const ForwardBatch& batch, Scratch& scratch, std::span<float> logits) const;
 
   ModelConfig config_;
-  float attention_scale_;  // 1 / sqrt(D)
-  Matrix embedding_;
-  std::vector<Layer> layers_;
-  Vector final_norm_;
-  numerics::PackedMatrix head_;
+  PackedWeights weights_;
 };
 
 }  // namespace forge

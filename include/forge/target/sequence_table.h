@@ -12,6 +12,9 @@
 // table, and deltas are all that passes between them, so every delta is checked: one that
 // does not fit what is here is a bug, found at the step that contains it.
 //
+// A sequence in the batch has a batch row: the lowest number that no other one in the batch has, so
+// always below the most that were in it at a time. A GPU keeps its block tables by it.
+//
 // Owns requests, tokens and block tables. Thread contract: none of its own.
 #pragma once
 
@@ -38,6 +41,7 @@ class SequenceTable {
     std::uint32_t host_valid = 0;            ///< leading tokens whose KV is there
     Place place = Place::fresh;
     std::optional<StepId> last_slice;  ///< step of its last slice
+    std::uint32_t batch_row = 0;       ///< while it is in the batch
   };
 
   /// Requires: num_blocks and block_size at least 1.
@@ -63,9 +67,17 @@ class SequenceTable {
 
   std::size_t size() const { return rows_of_.size(); }
 
+  /// Batch rows are below this. in_batch: the sequence that has one, or null.
+  std::uint32_t batch_row_count() const { return static_cast<std::uint32_t>(batch_.size()); }
+  const Sequence* in_batch(std::uint32_t batch_row) const {
+    return batch_[batch_row] ? &rows_[*batch_[batch_row]] : nullptr;
+  }
+
  private:
-  Sequence& sequence(SeqId seq);
+  std::uint32_t row_of(SeqId seq) const;
+  Sequence& sequence(SeqId seq) { return rows_[row_of(seq)]; }
   void leave(const StepPlan& plan);
+  void leave_batch(Sequence& sequence);
   void check_swaps_in(const StepPlan& plan);
   void enter(const Admission& admission, Sequence::Place from);
   void change(const StepPlan& plan, const TableDelta& delta);
@@ -76,6 +88,7 @@ class SequenceTable {
   SeqMap rows_of_;
   std::vector<Sequence> rows_;
   std::vector<std::uint32_t> free_rows_;
+  std::vector<std::optional<std::uint32_t>> batch_;  // [batch rows] index into rows_
 };
 
 }  // namespace forge

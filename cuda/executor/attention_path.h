@@ -1,0 +1,29 @@
+// How the decode rows of a chunk attend: each over its whole context in one thread block a head
+// tile, or with the context split among blocks. The bits are the same; which is faster depends on
+// whether the rows alone keep the device busy.
+//
+// Rows that are not alone in their sequence (prompt chunks, drafts to verify) always attend in
+// tiles (attend_prompt).
+#pragma once
+
+#include <cstdint>
+
+namespace forge::gpu {
+
+enum class DecodePath : std::uint8_t { whole, split };
+
+/// About as many thread blocks as today's GPUs have multiprocessors. With more, each of them has
+/// something to do anyway.
+inline constexpr std::uint32_t kSplitBlocks = 128;
+
+constexpr std::uint32_t split_rows_max(std::uint32_t head_tiles) {
+  return kSplitBlocks / head_tiles;
+}
+
+/// rows: of the launch. key_chunks: of the longest context. split_rows: see Capacity.
+constexpr DecodePath decode_path(std::uint32_t rows, std::uint32_t key_chunks,
+                                 std::uint32_t split_rows) {
+  return key_chunks > 1 && rows <= split_rows ? DecodePath::split : DecodePath::whole;
+}
+
+}  // namespace forge::gpu

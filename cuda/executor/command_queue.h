@@ -1,0 +1,47 @@
+// CommandQueue: queues commands in a stream. After the first that fails it queues nothing more and
+// remembers why, so that a sequence of commands reads without a branch after each.
+//
+// Borrows the stream. Thread contract: none of its own.
+#pragma once
+
+#include <cstddef>
+#include <cstdint>
+
+#include "forge/gpu/device.h"
+
+namespace forge::gpu {
+
+class CommandQueue {
+ public:
+  explicit CommandQueue(Stream& stream) : stream_(stream) {}
+
+  void copy(void* to, const void* from, std::size_t bytes, CopyDirection direction) {
+    if (status_) status_ = stream_.copy(to, from, bytes, direction);
+  }
+
+  /// Launches the kernel of `args` over `count` rows, tiles, ... . Requires: count > 0.
+  template <class Args>
+  void launch(const Args& args, std::uint32_t count) {
+    if (!status_) return;
+    status_ = stream_.launch(launch_of(args, args.shape(static_cast<int>(count))));
+    ++launches_;
+  }
+
+  void launch(Graph& graph) {
+    if (status_) status_ = stream_.launch(graph);
+  }
+
+  void synchronize() {
+    if (status_) status_ = stream_.synchronize();
+  }
+
+  const Status& status() const { return status_; }
+  std::uint64_t launches() const { return launches_; }
+
+ private:
+  Stream& stream_;
+  Status status_;
+  std::uint64_t launches_ = 0;  // of kernels, one by one
+};
+
+}  // namespace forge::gpu

@@ -1,0 +1,44 @@
+#include "decode_graphs.h"
+
+#include <algorithm>
+#include <bit>
+
+#include "attention_path.h"
+
+namespace forge::gpu {
+namespace {
+
+/// Number of the bucket of `count` >= 1: bucket i holds counts up to 2^i.
+std::uint32_t bucket_index(std::uint32_t count) {
+  return static_cast<std::uint32_t>(std::bit_width(count - 1));
+}
+
+}  // namespace
+
+DecodeGraphs::DecodeGraphs(const Capacity& capacity)
+    : capacity_(capacity), length_buckets_(bucket_index(capacity.key_chunks) + 1) {
+  entries_.resize((bucket_index(capacity.slices) + 1) * length_buckets_);
+}
+
+std::optional<DecodeGraphs::Bucket> DecodeGraphs::bucket_of(const StepInput& input) const {
+  if (input.chunks.size() != 1 || !input.tiles.empty() || !input.pairs.empty()) {
+    return std::nullopt;
+  }
+  const std::uint32_t rows_index = bucket_index(input.chunks.front().counts.rows);
+  const std::uint32_t rows = std::min({1U << rows_index, capacity_.slices, capacity_.chunk_rows});
+  if (input.writes.size() > rows) return std::nullopt;
+
+  Bucket bucket;
+  bucket.shape = ChunkShape::of(input.chunks.front());
+  const std::uint32_t length_index = bucket_index(bucket.shape.key_chunks);
+  const std::uint32_t key_chunks = std::min(1U << length_index, capacity_.key_chunks);
+  const bool split = decode_path(rows, key_chunks, capacity_.split_rows) == DecodePath::split;
+  bucket.shape.key_chunks = split ? key_chunks : 1;
+  const std::uint32_t logits = std::min(rows, capacity_.chunk_logits);
+  bucket.shape.counts = {.rows = rows, .logit_rows = logits, .decode_rows = rows};
+  bucket.sizes = {.chunks = 1, .rows = rows, .logits = logits, .writes = rows};
+  bucket.entry = rows_index * length_buckets_ + (split ? length_index : 0);
+  return bucket;
+}
+
+}  // namespace forge::gpu

@@ -1,0 +1,51 @@
+// DecodeGraphs: the graphs of decode steps, one for each bucket of batch sizes (1, 2, 4, 8, ...)
+// and, where contexts are split among thread blocks, of their lengths.
+//
+// A graph's launches cover the whole bucket; its kernels read from the step how many rows there
+// really are. So all steps of a bucket have the same commands, addresses and sizes included.
+//
+// Owns the graphs. Thread contract: none of its own.
+#pragma once
+
+#include <cstdint>
+#include <memory>
+#include <optional>
+#include <vector>
+
+#include "capacity.h"
+#include "device_model.h"
+#include "forge/gpu/device.h"
+#include "step_input.h"
+
+namespace forge::gpu {
+
+class DecodeGraphs {
+ public:
+  /// A graph once it has been captured, and how many kernels it launches.
+  struct Entry {
+    std::unique_ptr<Graph> graph;
+    std::uint64_t launches = 0;
+  };
+
+  /// What a step's graph covers, and where it is kept.
+  struct Bucket {
+    ChunkShape shape;
+    StepSizes sizes;
+    std::size_t entry = 0;
+  };
+
+  explicit DecodeGraphs(const Capacity& capacity);
+
+  /// The bucket of a step, unless a graph does not serve it: one with more than a row a slice, with
+  /// copies of blocks, with more table writes than rows, or too large.
+  std::optional<Bucket> bucket_of(const StepInput& input) const;
+
+  Entry& entry(const Bucket& bucket) { return entries_[bucket.entry]; }
+
+ private:
+  const Capacity& capacity_;
+  std::size_t length_buckets_;
+  std::vector<Entry> entries_;  // [buckets of rows][buckets of lengths]
+};
+
+}  // namespace forge::gpu

@@ -1,0 +1,73 @@
+// StepInput: what a step brings to the device, as the host builds it up, and how it is cut into
+// chunks of rows.
+//
+// Chunks number the rows, logits and tiles of the whole step; their kernels count from the chunk's
+// first ones.
+#pragma once
+
+#include <cstdint>
+#include <vector>
+
+#include "capacity.h"
+#include "forge/gpu/kernels.h"
+
+namespace forge::gpu {
+
+/// Up to Capacity::chunk_rows rows of one pass. They go through all layers of the pass together.
+struct PassChunk {
+  PassCounts counts;
+  std::uint32_t index = 0;  ///< of its counts
+  std::uint32_t first_row = 0;
+  std::uint32_t first_logits = 0;
+  std::uint32_t first_tile = 0;
+  std::uint32_t longest_decode = 0;  ///< tokens of the longest context of a decode row
+  bool is_target = false;            ///< the target's pass, not the draft model's
+};
+
+struct StepInput {
+  explicit StepInput(const Capacity& capacity) {
+    chunks.reserve(capacity.chunks);
+    rows.reserve(capacity.rows);
+    logits.reserve(capacity.logits);
+    tiles.reserve(capacity.tiles);
+    pairs.reserve(capacity.pairs);
+    writes.reserve(capacity.writes);
+  }
+
+  void clear() {
+    chunks.clear();
+    rows.clear();
+    logits.clear();
+    tiles.clear();
+    pairs.clear();
+    writes.clear();
+  }
+
+  std::vector<PassChunk> chunks;
+  std::vector<RowInput> rows;
+  std::vector<LogitInput> logits;
+  std::vector<PromptTile> tiles;
+  std::vector<BlockPair> pairs;
+  std::vector<TableWrite> writes;
+};
+
+/// How many of each are in an upload.
+struct StepSizes {
+  std::uint32_t chunks = 0;
+  std::uint32_t rows = 0;
+  std::uint32_t logits = 0;
+  std::uint32_t tiles = 0;
+  std::uint32_t pairs = 0;
+  std::uint32_t writes = 0;
+
+  static StepSizes of(const StepInput& input) {
+    const auto size = [](const auto& list) { return static_cast<std::uint32_t>(list.size()); };
+    return {size(input.chunks), size(input.rows),  size(input.logits),
+            size(input.tiles),  size(input.pairs), size(input.writes)};
+  }
+  static StepSizes of(const Capacity& c) {
+    return {c.chunks, c.rows, c.logits, c.tiles, c.pairs, c.writes};
+  }
+};
+
+}  // namespace forge::gpu
