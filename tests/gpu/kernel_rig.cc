@@ -1,0 +1,161 @@
+#include "gpu/kernel_rig.h"
+
+#include <new>
+#include <optional>
+#include <sstream>
+
+#include "forge/cuda/cuda_device.h"
+#include "forge/sim/sim_kernels.h"
+#include "forge/simt/checker.h"
+#include "forge/simt/memory_map.h"
+
+namespace forge::gpu {
+namespace {
+
+struct Way {
+  const char* name;
+  bool seeded;
+  bool checked;
+  int host_threads;
+};
+constexpr Way kWays[] = {{"plain", false, false, 1},
+                         {"plain, another order", true, false, 1},
+                         {"plain, another order, 3 host threads", true, false, 3},
+                         {"checked", false, true, 1},
+                         {"checked, another order, 2 host threads", true, true, 2}};
+
+class SimulatedRig : public KernelRig {
+ public:
+  explicit SimulatedRig(std::uint64_t seed) : seed_(seed) {}
+
+ protected:
+  int ways() const override { return std::size(kWays); }
+  std::string name_of(int way) const override { return kWays[way].name; }
+
+  std::string run(const KernelLaunch& launch, int way_index) override {
+    const Way& way = kWays[way_index];
+    simt::Machine machine(way.host_threads);
+    simt::Checker checker(map_);
+    simt::LaunchOptions options;
+    if (way.seeded) options.seed = seed_ + static_cast<std::uint64_t>(way_index);
+    if (way.checked) options.observer = &checker;
+    const auto done =
+        machine.run(sim::kernel_code(launch.kernel), launch.shape, launch.args.data(), options);
+    return done ? "" : to_string(done.error());
+  }
+
+  void* allocate(std::size_t bytes, const char* name) override {
+    memory_.emplace_back(static_cast<std::byte*>(::operator new(bytes, kAlignment)));
+    map_.add({reinterpret_cast<std::uintptr_t>(memory_.back().get()), bytes, name});
+    return memory_.back().get();
+  }
+  void upload(void* to, const void* from, std::size_t bytes) override {
+    std::memcpy(to, from, bytes);
+  }
+  void download(void* to, const void* from, std::size_t bytes) override {
+    std::memcpy(to, from, bytes);
+  }
+
+ private:
+  static constexpr std::align_val_t kAlignment{256};
+  struct Free {
+    void operator()(std::byte* memory) const { ::operator delete(memory, kAlignment); }
+  };
+
+  std::uint64_t seed_;
+  std::vector<std::unique_ptr<std::byte, Free>> memory_;
+  simt::MemoryMap map_;
+};
+
+class CudaRig : public KernelRig {
+ public:
+  CudaRig() : device_(cuda::open_device().value()), stream_(device_->create_stream().value()) {}
+
+ protected:
+  int ways() const override { return 1; }
+  std::string name_of(int) const override { return "as launched"; }
+
+  std::string run(const KernelLaunch& launch, int) override {
+    if (const auto launched = stream_->launch(launch); !launched) {
+      return to_string(launched.error());
+    }
+    const auto done = stream_->synchronize();
+    return done ? "" : to_string(done.error());
+  }
+
+  void* allocate(std::size_t bytes, const char* name) override {
+    memory_.push_back(device_->allocate(MemoryKind::device, bytes, name).value());
+    return memory_.back().as<void>();
+  }
+  void upload(void* to, const void* from, std::size_t bytes) override {
+    const Buffer pinned = device_->allocate(MemoryKind::pinned, bytes, "upload").value();
+    std::memcpy(pinned.as<void>(), from, bytes);
+    move(to, pinned.as<void>(), bytes, CopyDirection::to_device);
+  }
+  void download(void* to, const void* from, std::size_t bytes) override {
+    const Buffer pinned = device_->allocate(MemoryKind::pinned, bytes, "download").value();
+    move(pinned.as<void>(), from, bytes, CopyDirection::to_host);
+    std::memcpy(to, pinned.as<void>(), bytes);
+  }
+
+ private:
+  void move(void* to, const void* from, std::size_t bytes, CopyDirection direction) {
+    EXPECT_TRUE(stream_->copy(to, from, bytes, direction));
+    EXPECT_TRUE(stream_->synchronize());
+  }
+
+  std::unique_ptr<Device> device_;
+  std::unique_ptr<Stream> stream_;
+  std::vector<Buffer> memory_;
+};
+
+/// "y[17]: 0.25 (0x3e800000), expected 0.5 (0x3f000000)", of the first word that differs.
+std::string difference(const std::vector<std::byte>& found, const std::vector<std::byte>& wanted) {
+  for (std::size_t i = 0; i + 4 <= wanted.size(); i += 4) {
+    float values[2];
+    std::uint32_t words[2];
+    std::memcpy(&words[0], &found[i], 4);
+    std::memcpy(&words[1], &wanted[i], 4);
+    if (words[0] == words[1]) continue;
+    std::memcpy(values, words, sizeof values);
+    std::ostringstream text;
+    text << "word " << i / 4 << " of " << wanted.size() / 4 << ": " << values[0] << std::hex
+         << " (0x" << words[0] << "), expected " << values[1] << " (0x" << words[1] << ")";
+    return text.str();
+  }
+  return "";
+}
+
+}  // namespace
+
+void KernelRig::expect(const std::vector<KernelLaunch>& launches) {
+  for (int way = 0; way < ways(); ++way) {
+    SCOPED_TRACE(name_of(way));
+    for (const Output& output : outputs_) {
+      upload(output.memory, output.before.data(), output.before.size());
+    }
+    for (const KernelLaunch& launch : launches) {
+      const std::string failure = run(launch, way);
+      ASSERT_EQ(failure, "") << name(launch.kernel);
+    }
+    for (const Output& output : outputs_) {
+      std::vector<std::byte> found(output.after.size());
+      download(found.data(), output.memory, found.size());
+      ASSERT_EQ(difference(found, output.after), "") << output.name;
+    }
+  }
+}
+
+std::unique_ptr<KernelRig> simulated_rig(std::uint64_t seed) {
+  return std::make_unique<SimulatedRig>(seed);
+}
+
+std::unique_ptr<KernelRig> cuda_rig() { return std::make_unique<CudaRig>(); }
+
+void KernelTest::SetUp() {
+  if (GetParam() == Target::sim) return;
+  if (!cuda::built_with_cuda()) GTEST_SKIP() << "this build has no CUDA";
+  if (cuda::device_count() == 0) GTEST_SKIP() << "there is no GPU here";
+}
+
+}  // namespace forge::gpu

@@ -1,0 +1,81 @@
+// project: every element is product_reference, whatever the rows, the tile and the warps.
+#include <algorithm>
+
+#include "forge/numerics/packed_matrix.h"
+#include "gpu/kernel_rig.h"
+
+namespace forge::gpu {
+namespace {
+
+class Project : public KernelTest {
+ protected:
+  struct Case {
+    int rows;
+    int inputs;
+    int outputs;
+    bool accumulate = false;
+    int warps = 0;  ///< of a block; 0: as the shape says
+  };
+
+  void expect(const Case& c) const {
+    SCOPED_TRACE(testing::Message() << "rows " << c.rows << " K " << c.inputs << " N " << c.outputs
+                                    << (c.accumulate ? " accumulate" : "") << " warps " << c.warps);
+    Random random(static_cast<std::uint64_t>(c.rows + 100 * c.inputs + 10'000 * c.outputs));
+    const int rows_max = c.rows + 9;
+    const auto size = [](int a, int b) {
+      return static_cast<std::size_t>(a) * static_cast<std::size_t>(b);
+    };
+    const std::vector<float> weights = random.reals(size(c.outputs, c.inputs));
+    const numerics::PackedMatrix packed(weights.data(), c.outputs, c.inputs);
+    const std::vector<float> panels(packed.panel(0), packed.panel(packed.panels()));
+    const std::vector<float> x = random.reals(size(std::max(c.rows, 1), c.inputs));
+    const std::vector<float> before = random.reals(size(rows_max, c.outputs));
+
+    std::vector<float> product(size(c.rows, c.outputs));
+    numerics::multiply_reference(x.data(), c.rows, packed, product.data());
+    std::vector<float> after = before;
+    for (std::size_t i = 0; i < product.size(); ++i) {
+      after[i] = c.accumulate ? before[i] + product[i] : product[i];
+    }
+
+    const auto rig = this->rig(random.word());
+    const std::vector<std::uint32_t> row_count{static_cast<std::uint32_t>(c.rows)};
+    const ProjectArgs args{.row_count = rig->input("row_count", row_count),
+                           .x = rig->input("x", x),
+                           .panels = rig->input("panels", panels),
+                           .y = rig->output("y", before, after),
+                           .inputs = c.inputs,
+                           .outputs = c.outputs,
+                           .accumulate = c.accumulate};
+    simt::LaunchShape shape = args.shape(rows_max);
+    if (c.warps > 0) shape.threads = c.warps * simt::kWarpSize;
+    rig->expect(launch_of(args, shape));
+  }
+};
+FORGE_KERNEL_TEST_TARGETS(Project);
+
+TEST_P(Project, RowsOfEveryTile) {
+  for (const int rows : {1, 2, 3, 4, 5, 7, 8, 9, 16, 20}) expect({rows, 64, 40});
+}
+
+TEST_P(Project, InputsOfEveryTail) {
+  for (const int inputs : {1, 2, 7, 8, 9, 63, 65, 255, 256, 257, 300, 520}) {
+    expect({1, inputs, 33});
+    expect({6, inputs, 33, true});
+  }
+}
+
+TEST_P(Project, OutputsThatAreNoMultipleOfAPanel) {
+  for (const int outputs : {1, 31, 32, 33, 64, 95}) expect({3, 24, outputs});
+}
+
+TEST_P(Project, ChunksInSeveralRoundsHaveTheSameBitsForEveryNumberOfWarps) {
+  for (const int warps : {1, 2, 3, 5, 8}) expect({5, 5 * 256 + 3, 32, true, warps});
+}
+
+TEST_P(Project, LongInputs) { expect({2, 9 * 256 + 17, 32}); }
+
+TEST_P(Project, NoRowIsNoWork) { expect({0, 64, 64}); }
+
+}  // namespace
+}  // namespace forge::gpu
