@@ -2,6 +2,7 @@
 #include "forge/sim/kernel_work.h"
 
 #include <bit>
+#include <set>
 
 #include "forge/numerics/canonical.h"
 #include "forge/numerics/packed_matrix.h"
@@ -114,7 +115,10 @@ KernelWork work(const gpu::RotateAndStoreArgs& args, const KernelLaunch& launch)
   const std::uint64_t rotated = size_of(args.kv.heads()) + key_heads;
   const std::uint64_t heads = rotated + key_heads;
   KernelWork w;
-  w.bytes_read = kCounts + rows * (kRow + (heads + 1) * head_bytes + kWord);
+  std::set<std::uint32_t> positions;  // that share cosines and sines
+  for (std::uint64_t r = 0; r < rows; ++r) positions.insert(args.rows[r].position);
+  w.bytes_read =
+      kCounts + rows * (kRow + heads * head_bytes + kWord) + positions.size() * head_bytes;
   w.bytes_written = rows * heads * head_bytes;
   w.block_bytes =
       blocks_of(launch) * kCounts +

@@ -13,7 +13,7 @@ namespace forge::sim {
 
 struct KernelWork {
   /// Of global memory, by the loads of the whole launch: each once, however often it is read. Rows
-  /// are taken to share nothing: not a token, not a block of KV.
+  /// of different sequences are taken to share no token and no block of KV.
   std::uint64_t bytes_read = 0;
   std::uint64_t bytes_written = 0;  ///< likewise, by stores
   /// Read or written, each once a block of threads: what L1 cannot keep from L2.

@@ -1,0 +1,107 @@
+// What the inputs of all kernels are made with: random values, and buffers that begin with them.
+#pragma once
+
+#include <bit>
+#include <cstring>
+#include <optional>
+#include <utility>
+
+#include "forge/core/check.h"
+#include "forge/numerics/philox.h"
+#include "kernel_inputs.h"
+
+namespace forge {
+
+/// A buffer as the host knows it and as the device does.
+template <class T>
+struct Uploaded {
+  std::shared_ptr<const std::vector<T>> host;
+  T* device = nullptr;
+
+  const T& operator[](std::size_t i) const { return (*host)[i]; }
+  const T* data() const { return host->data(); }
+  std::size_t size() const { return host->size(); }
+};
+
+class KernelCaseBuilder {
+ public:
+  KernelCaseBuilder(gpu::Device& device, const KernelSizes& sizes, std::uint64_t seed);
+
+  /// The first error of the device, or the case with this launch.
+  tl::expected<std::unique_ptr<KernelCase>, gpu::DeviceError> finish(
+      const gpu::KernelLaunch& launch);
+
+  // Sizes that count things. Legend: gpu/kernels.h.
+  std::size_t size(int KernelSizes::*member) const {
+    return static_cast<std::size_t>(sizes_.*member);
+  }
+  const KernelSizes& sizes() const { return sizes_; }
+
+  /// Random numbers, other ones at each call: uniform in (-1, 1).
+  std::vector<float> floats(std::size_t count);
+  /// The numbers 0 .. count - 1 in random order.
+  std::vector<std::uint32_t> permutation(std::size_t count);
+  std::uint32_t word();
+
+  template <class T>
+  Uploaded<T> upload(const char* name, std::vector<T> values,
+                     ElementKind kind = std::is_same_v<T, float> ? ElementKind::f32
+                                                                 : ElementKind::words) {
+    static_assert(std::is_trivially_copyable_v<T> && sizeof(T) % sizeof(std::uint32_t) == 0);
+    void* const device = put(name, values.data(), values.size() * sizeof(T), kind);
+    return {std::make_shared<const std::vector<T>>(std::move(values)), static_cast<T*>(device)};
+  }
+
+  /// A buffer that the kernel writes; until then it is NaN.
+  template <class T>
+  Uploaded<T> output(const char* name, std::size_t count) {
+    std::vector<T> values(count);
+    std::memset(static_cast<void*>(values.data()), 0xff, count * sizeof(T));
+    return upload(name, std::move(values));
+  }
+
+  gpu::PassCounts* counts(const gpu::PassCounts& counts) {
+    return upload<gpu::PassCounts>("counts", {counts}).device;
+  }
+
+  /// After the launch, `buffer`, the last one that was uploaded under its name, has what
+  /// `change` makes of its first contents.
+  template <class T>
+  void expect(const Uploaded<T>& buffer, std::function<void(std::vector<T>&)> change) {
+    expect_words(buffer.device, [host = buffer.host, change = std::move(change)] {
+      std::vector<T> values = *host;
+      change(values);
+      std::vector<std::uint32_t> words(values.size() * sizeof(T) / sizeof(std::uint32_t));
+      std::memcpy(words.data(), values.data(), words.size() * sizeof(std::uint32_t));
+      return words;
+    });
+  }
+
+ private:
+  void* put(const char* name, const void* values, std::size_t bytes, ElementKind kind);
+  void expect_words(const void* device, std::function<std::vector<std::uint32_t>()> expected);
+
+  gpu::Device& device_;
+  KernelSizes sizes_;
+  std::uint64_t seed_;
+  std::uint32_t draws_ = 0;  ///< calls that used random numbers
+  std::unique_ptr<KernelCase> case_ = std::make_unique<KernelCase>();
+  std::optional<gpu::DeviceError> error_;
+};
+
+// Each makes the launch of its kernel and says what is expected of it.
+gpu::KernelLaunch build_update_tables(KernelCaseBuilder& b);
+gpu::KernelLaunch build_copy_blocks(KernelCaseBuilder& b);
+gpu::KernelLaunch build_embed(KernelCaseBuilder& b);
+gpu::KernelLaunch build_rms_norm(KernelCaseBuilder& b);
+gpu::KernelLaunch build_project(KernelCaseBuilder& b);
+gpu::KernelLaunch build_silu_multiply(KernelCaseBuilder& b);
+gpu::KernelLaunch build_sample(KernelCaseBuilder& b);
+gpu::KernelLaunch build_digest_logits(KernelCaseBuilder& b);
+gpu::KernelLaunch build_rotate_and_store(KernelCaseBuilder& b);
+gpu::KernelLaunch build_attend_decode(KernelCaseBuilder& b);
+gpu::KernelLaunch build_attend_split(KernelCaseBuilder& b);
+gpu::KernelLaunch build_attend_merge(KernelCaseBuilder& b);
+gpu::KernelLaunch build_attend_prompt(KernelCaseBuilder& b);
+
+}  // namespace forge

@@ -1,0 +1,287 @@
+// Inputs of the kernels of attention: sequences whose KV lies in a pool of blocks.
+#include <algorithm>
+#include <cmath>
+
+#include "forge/numerics/attention.h"
+#include "forge/numerics/canonical.h"
+#include "forge/numerics/reference.h"
+#include "forge/numerics/rotary.h"
+#include "kernel_case_builder.h"
+
+namespace forge {
+namespace {
+
+using Sizes = KernelSizes;
+
+/// The KV of all sequences, and the rows of a pass.
+struct Cache {
+  std::size_t D;
+  std::size_t S;
+  std::size_t Hkv;
+  std::size_t H;
+  std::size_t blocks_each;  ///< blocks of a sequence, and entries of its table
+  float scale;
+  Uploaded<std::uint32_t> tables;
+  Uploaded<float> pool;
+  Uploaded<gpu::RowInput> rows;
+  Uploaded<float> qkv;
+
+  std::size_t block_floats() const { return 2 * Hkv * D * S; }
+  std::size_t row_floats() const { return (H + 2 * Hkv) * D; }
+  std::size_t out_floats() const { return rows.size() * H * D; }
+
+  /// Where component 0 of the key (the value) of a position lies; keys: component d, d * S further.
+  std::size_t key_at(const gpu::RowInput& row, std::size_t position, std::size_t head) const {
+    return tables[row.table * blocks_each + position / S] * block_floats() + head * 2 * D * S +
+           position % S;
+  }
+  std::size_t value_at(const gpu::RowInput& row, std::size_t position, std::size_t head) const {
+    return tables[row.table * blocks_each + position / S] * block_floats() +
+           (head * 2 + 1) * D * S + position % S * D;
+  }
+  gpu::KvLayer layer() const {
+    return {.pool = pool.device,
+            .block_stride = block_floats(),
+            .tables = tables.device,
+            .table_stride = static_cast<std::uint32_t>(blocks_each),
+            .block_size = static_cast<int>(S),
+            .kv_heads = static_cast<int>(Hkv),
+            .group_size = static_cast<int>(H / Hkv),
+            .head_size = static_cast<int>(D)};
+  }
+};
+
+std::vector<float> pool_of(KernelCaseBuilder& b, const Cache& cache, std::size_t blocks) {
+  std::vector<float> pool(blocks * cache.block_floats(), std::nanf(""));
+  const std::size_t context = b.size(&Sizes::context);
+  std::vector<float> kv = b.floats(b.size(&Sizes::seqs) * context * cache.Hkv * 2 * cache.D);
+  auto next = kv.begin();
+  for (std::uint32_t seq = 0; seq < b.size(&Sizes::seqs); ++seq) {
+    const gpu::RowInput row{.table = seq};
+    for (std::size_t j = 0; j < context; ++j) {
+      for (std::size_t head = 0; head < cache.Hkv; ++head) {
+        for (std::size_t d = 0; d < cache.D; ++d) {
+          pool[cache.key_at(row, j, head) + d * cache.S] = *next++;
+          pool[cache.value_at(row, j, head) + d] = *next++;
+        }
+      }
+    }
+  }
+  return pool;
+}
+
+/// The last `rows_each` positions of each sequence are rows of the pass.
+Cache make_cache(KernelCaseBuilder& b, std::size_t rows_each) {
+  Cache cache{.D = b.size(&Sizes::head_size),
+              .S = b.size(&Sizes::block_size),
+              .Hkv = b.size(&Sizes::kv_heads),
+              .H = b.size(&Sizes::heads),
+              .blocks_each = 0,
+              .scale = 1 / std::sqrt(static_cast<float>(b.sizes().head_size))};
+  const std::size_t context = b.size(&Sizes::context);
+  const std::size_t seqs = b.size(&Sizes::seqs);
+  cache.blocks_each = (context + cache.S - 1) / cache.S;
+  const std::size_t blocks = seqs * cache.blocks_each;
+  cache.tables = b.upload("tables", b.permutation(blocks));
+  cache.pool = b.upload("kv_pool", pool_of(b, cache, blocks));
+  std::vector<gpu::RowInput> rows;
+  for (std::size_t seq = 0; seq < seqs; ++seq) {
+    for (std::size_t position = context - rows_each; position < context; ++position) {
+      rows.push_back({.position = static_cast<std::uint32_t>(position),
+                      .table = static_cast<std::uint32_t>(seq)});
+    }
+  }
+  cache.rows = b.upload("rows", std::move(rows));
+  cache.qkv = b.upload("qkv", b.floats(cache.rows.size() * cache.row_floats()));
+  return cache;
+}
+
+gpu::AttentionInput input_of(KernelCaseBuilder& b, const Cache& cache, float* out,
+                             std::size_t prompt_tiles) {
+  const auto rows = static_cast<std::uint32_t>(cache.rows.size());
+  const gpu::PassCounts counts{.rows = rows,
+                               .decode_rows = prompt_tiles == 0 ? rows : 0,
+                               .prompt_tiles = static_cast<std::uint32_t>(prompt_tiles)};
+  return {.counts = b.counts(counts),
+          .rows = cache.rows.device,
+          .qkv = cache.qkv.device,
+          .out = out,
+          .kv = cache.layer(),
+          .scale = cache.scale};
+}
+
+/// out [rows][H][D], as the CPU computes it.
+void attend_on_cpu(const Cache& cache, std::vector<float>& out) {
+  const std::size_t G = cache.H / cache.Hkv;
+  for (std::size_t r = 0; r < cache.rows.size(); ++r) {
+    const gpu::RowInput& row = cache.rows[r];
+    for (std::size_t head = 0; head < cache.Hkv; ++head) {
+      const float* const keys = cache.pool.data() + head * 2 * cache.D * cache.S;
+      const numerics::PagedKV kv{
+          .keys = keys,
+          .values = keys + cache.D * cache.S,
+          .block_stride = static_cast<std::ptrdiff_t>(cache.block_floats()),
+          .block_size = static_cast<int>(cache.S),
+          .head_size = static_cast<int>(cache.D),
+          .blocks = {cache.tables.data() + row.table * cache.blocks_each, cache.blocks_each},
+          .length = static_cast<int>(row.position) + 1};
+      const float* const q = cache.qkv.data() + r * cache.row_floats() + head * G * cache.D;
+      numerics::attend({q, static_cast<int>(G), cache.scale}, kv,
+                       out.data() + (r * cache.H + head * G) * cache.D);
+    }
+  }
+}
+
+/// partial[0 .. D + 2) = a, m, l of the keys [first, end) for one query head: the definition of
+/// numerics/attention.h.
+void attend_chunk_on_cpu(const Cache& cache, std::size_t r, std::size_t query_head,
+                         std::size_t first, float* partial) {
+  const gpu::RowInput& row = cache.rows[r];
+  const std::size_t head = query_head / (cache.H / cache.Hkv);
+  const float* const q = cache.qkv.data() + r * cache.row_floats() + query_head * cache.D;
+  const std::size_t end = std::min<std::size_t>(first + numerics::kKeyChunk, row.position + 1);
+  std::vector<float> weights;
+  for (std::size_t j = first; j < end; ++j) {
+    const float* const key = cache.pool.data() + cache.key_at(row, j, head);
+    float dot = 0;
+    for (std::size_t d = 0; d < cache.D; ++d) dot = numerics::fma(q[d], key[d * cache.S], dot);
+    weights.push_back(dot * cache.scale);
+  }
+  const auto count = static_cast<int>(weights.size());
+  const float max = numerics::max_reference(weights.data(), count);
+  for (float& weight : weights) weight = numerics::exp(weight - max);
+  for (std::size_t d = 0; d < cache.D; ++d) {
+    float sum = 0;
+    for (std::size_t j = first; j < end; ++j) {
+      const float value = cache.pool[cache.value_at(row, j, head) + d];
+      sum = numerics::fma(weights[j - first], value, sum);
+    }
+    partial[d] = sum;
+  }
+  partial[cache.D] = max;
+  partial[cache.D + 1] = numerics::sum_reference(weights.data(), count);
+}
+
+/// partial [rows][H][chunks][D + 2].
+void attend_chunks_on_cpu(const Cache& cache, std::size_t chunks, std::vector<float>& partial) {
+  float* next = partial.data();
+  for (std::size_t r = 0; r < cache.rows.size(); ++r) {
+    for (std::size_t head = 0; head < cache.H; ++head) {
+      for (std::size_t c = 0; c < chunks; ++c, next += cache.D + 2) {
+        attend_chunk_on_cpu(cache, r, head, c * numerics::kKeyChunk, next);
+      }
+    }
+  }
+}
+
+std::size_t chunks_of(const KernelCaseBuilder& b) {
+  return (b.size(&Sizes::context) + numerics::kKeyChunk - 1) / numerics::kKeyChunk;
+}
+
+}  // namespace
+
+gpu::KernelLaunch build_rotate_and_store(KernelCaseBuilder& b) {
+  constexpr double kBase = 10000;
+  const Cache cache = make_cache(b, 1);
+  const std::size_t half = cache.D / 2;
+  std::vector<float> angles;  // [positions][2][D / 2]
+  for (std::size_t position = 0; position < b.size(&Sizes::context); ++position) {
+    const std::size_t row = angles.size();
+    angles.resize(row + cache.D);
+    for (std::size_t i = 0; i < half; ++i) {
+      const double frequency =
+          numerics::rotary_frequency(kBase, static_cast<int>(i), static_cast<int>(cache.D));
+      const numerics::SinCos turned = numerics::sincos(static_cast<double>(position) * frequency);
+      angles[row + i] = turned.cos;
+      angles[row + half + i] = turned.sin;
+    }
+  }
+  const auto rotary = b.upload("rotary", std::move(angles));
+  const auto rotate = [=](float* head, std::uint32_t position) {
+    const float* const cos = rotary.data() + position * cache.D;
+    numerics::rotate_pairs_reference(head, cos, cos + half, static_cast<int>(half));
+  };
+  b.expect<float>(cache.qkv, [=](std::vector<float>& qkv) {
+    for (std::size_t r = 0; r < cache.rows.size(); ++r) {
+      for (std::size_t head = 0; head < cache.H; ++head) {
+        rotate(&qkv[r * cache.row_floats() + head * cache.D], cache.rows[r].position);
+      }
+    }
+  });
+  b.expect<float>(cache.pool, [=](std::vector<float>& pool) {
+    for (std::size_t r = 0; r < cache.rows.size(); ++r) {
+      const gpu::RowInput& row = cache.rows[r];
+      for (std::size_t head = 0; head < cache.Hkv; ++head) {
+        const float* const k =
+            cache.qkv.data() + r * cache.row_floats() + (cache.H + head) * cache.D;
+        std::vector<float> key(k, k + cache.D);
+        rotate(key.data(), row.position);
+        const float* const value = k + cache.Hkv * cache.D;
+        for (std::size_t d = 0; d < cache.D; ++d) {
+          pool[cache.key_at(row, row.position, head) + d * cache.S] = key[d];
+          pool[cache.value_at(row, row.position, head) + d] = value[d];
+        }
+      }
+    }
+  });
+  const gpu::RotateAndStoreArgs args{
+      .counts = b.counts({.rows = static_cast<std::uint32_t>(cache.rows.size())}),
+      .rows = cache.rows.device,
+      .rotary = rotary.device,
+      .qkv = cache.qkv.device,
+      .kv = cache.layer()};
+  return gpu::launch_of(args, args.shape(b.sizes().seqs));
+}
+
+gpu::KernelLaunch build_attend_decode(KernelCaseBuilder& b) {
+  const Cache cache = make_cache(b, 1);
+  const auto out = b.output<float>("out", cache.out_floats());
+  b.expect<float>(out, [=](std::vector<float>& values) { attend_on_cpu(cache, values); });
+  const gpu::AttendDecodeArgs args{input_of(b, cache, out.device, 0)};
+  return gpu::launch_of(args, args.shape(b.sizes().seqs));
+}
+
+gpu::KernelLaunch build_attend_split(KernelCaseBuilder& b) {
+  const Cache cache = make_cache(b, 1);
+  const std::size_t chunks = chunks_of(b);
+  const auto partial =
+      b.output<float>("partial", cache.rows.size() * cache.H * chunks * (cache.D + 2));
+  b.expect<float>(partial,
+                  [=](std::vector<float>& values) { attend_chunks_on_cpu(cache, chunks, values); });
+  const gpu::AttendSplitArgs args{input_of(b, cache, nullptr, 0), partial.device,
+                                  static_cast<int>(chunks)};
+  return gpu::launch_of(args, args.shape(b.sizes().seqs));
+}
+
+gpu::KernelLaunch build_attend_merge(KernelCaseBuilder& b) {
+  const Cache cache = make_cache(b, 1);
+  const std::size_t chunks = chunks_of(b);
+  std::vector<float> values(cache.rows.size() * cache.H * chunks * (cache.D + 2));
+  attend_chunks_on_cpu(cache, chunks, values);
+  const auto partial = b.upload("partial", std::move(values));
+  const auto out = b.output<float>("out", cache.out_floats());
+  b.expect<float>(out, [=](std::vector<float>& merged) { attend_on_cpu(cache, merged); });
+  const gpu::AttendMergeArgs args{input_of(b, cache, out.device, 0), partial.device,
+                                  static_cast<int>(chunks)};
+  return gpu::launch_of(args, args.shape(b.sizes().seqs));
+}
+
+gpu::KernelLaunch build_attend_prompt(KernelCaseBuilder& b) {
+  const std::uint32_t rows = static_cast<std::uint32_t>(b.sizes().rows);
+  const Cache cache = make_cache(b, rows);
+  std::vector<gpu::PromptTile> tiles;
+  for (std::uint32_t seq = 0; seq < b.size(&Sizes::seqs); ++seq) {
+    for (std::uint32_t first = 0; first < rows; first += gpu::PromptTile::kMaxRows) {
+      tiles.push_back(
+          {seq * rows + first, std::min<std::uint32_t>(gpu::PromptTile::kMaxRows, rows - first)});
+    }
+  }
+  const auto uploaded = b.upload("tiles", std::move(tiles));
+  const auto out = b.output<float>("out", cache.out_floats());
+  b.expect<float>(out, [=](std::vector<float>& values) { attend_on_cpu(cache, values); });
+  const gpu::AttendPromptArgs args{input_of(b, cache, out.device, uploaded.size()),
+                                   uploaded.device};
+  return gpu::launch_of(args, args.shape(static_cast<int>(uploaded.size())));
+}
+
+}  // namespace forge

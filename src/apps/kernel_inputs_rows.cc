@@ -1,0 +1,244 @@
+// Inputs of the kernels that know nothing of KV heads.
+#include <algorithm>
+
+#include "forge/numerics/packed_matrix.h"
+#include "forge/numerics/reference.h"
+#include "forge/numerics/vector_ops.h"
+#include "forge/sampling/sampler.h"
+#include "forge/target/logits_digest.h"
+#include "kernel_case_builder.h"
+
+namespace forge {
+namespace {
+
+using Sizes = KernelSizes;
+using gpu::RowInput;
+
+std::uint32_t word_of(std::size_t size) { return static_cast<std::uint32_t>(size); }
+
+/// Every fourth row is a draft.
+constexpr std::size_t kDraftEvery = 4;
+
+/// Rows whose tokens are all different, as far as there are that many.
+std::vector<RowInput> rows_of_tokens(KernelCaseBuilder& b, std::vector<std::uint32_t>& drafts) {
+  const std::vector<std::uint32_t> tokens = b.permutation(b.size(&Sizes::vocabulary));
+  std::vector<RowInput> rows(b.size(&Sizes::rows));
+  for (std::size_t i = 0; i < rows.size(); ++i) {
+    rows[i].token = tokens[i % tokens.size()];
+    if (i % kDraftEvery == kDraftEvery - 1) {
+      rows[i].draft = static_cast<std::int32_t>(drafts.size());
+      drafts.push_back(rows[i].token);
+      rows[i].token = 0;
+    }
+  }
+  if (drafts.empty()) drafts.push_back(0);
+  return rows;
+}
+
+/// Rows of logits, and where their picks go: row i to a place that is not i.
+std::vector<gpu::LogitInput> logit_inputs(KernelCaseBuilder& b) {
+  const std::vector<std::uint32_t> places = b.permutation(b.size(&Sizes::rows));
+  std::vector<gpu::LogitInput> inputs(places.size());
+  for (std::size_t i = 0; i < inputs.size(); ++i) {
+    inputs[i] = {.seed = b.word(),
+                 .position = 100 + i,
+                 .row = word_of(i),
+                 .draft = i % kDraftEvery == kDraftEvery - 1 ? static_cast<std::int32_t>(i)
+                                                             : RowInput::kNoDraft,
+                 .pick = places[i],
+                 .temperature = static_cast<float>(b.sizes().temperature_percent) / 100};
+  }
+  return inputs;
+}
+
+}  // namespace
+
+gpu::KernelLaunch build_update_tables(KernelCaseBuilder& b) {
+  constexpr std::size_t kStride = 32;
+  const std::size_t count = b.size(&Sizes::writes);
+  const std::size_t tables = count / kStride + 2;
+  const std::vector<std::uint32_t> entries = b.permutation(tables * kStride);
+  std::vector<gpu::TableWrite> writes(count);
+  for (std::size_t i = 0; i < count; ++i) {
+    writes[i] = {entries[i] / word_of(kStride), entries[i] % word_of(kStride), b.word()};
+  }
+  const auto written = b.upload("writes", std::move(writes));
+  const auto table = b.output<std::uint32_t>("tables", tables * kStride);
+  b.expect<std::uint32_t>(table, [written](std::vector<std::uint32_t>& words) {
+    for (const gpu::TableWrite& w : *written.host) words[w.table * kStride + w.index] = w.block;
+  });
+  const gpu::UpdateTablesArgs args{
+      .writes = written.device,
+      .count = b.upload<std::uint32_t>("count", {word_of(count)}).device,
+      .tables = table.device,
+      .table_stride = word_of(kStride)};
+  return gpu::launch_of(args, args.shape(b.sizes().writes));
+}
+
+gpu::KernelLaunch build_copy_blocks(KernelCaseBuilder& b) {
+  const std::size_t pairs = b.size(&Sizes::pairs);
+  const std::size_t floats = 2 * b.size(&Sizes::layers) * b.size(&Sizes::kv_heads) *
+                             b.size(&Sizes::head_size) * b.size(&Sizes::block_size);
+  const std::vector<std::uint32_t> from = b.permutation(pairs);
+  const std::vector<std::uint32_t> to = b.permutation(pairs);
+  std::vector<gpu::BlockPair> chosen(pairs);
+  for (std::size_t i = 0; i < pairs; ++i) chosen[i] = {from[i], to[i]};
+  const auto copied = b.upload("pairs", std::move(chosen));
+  const auto source = b.upload("kv_pool", b.floats(pairs * floats));
+  const auto target = b.output<float>("host_pool", pairs * floats);
+  b.expect<float>(target, [=](std::vector<float>& pool) {
+    for (const gpu::BlockPair& pair : *copied.host) {
+      std::copy_n(source.data() + pair.from * floats, floats, pool.data() + pair.to * floats);
+    }
+  });
+  const gpu::CopyBlocksArgs args{.pairs = copied.device,
+                                 .source = source.device,
+                                 .target = target.device,
+                                 .block_floats = floats};
+  return gpu::launch_of(args, args.shape(b.sizes().pairs));
+}
+
+gpu::KernelLaunch build_embed(KernelCaseBuilder& b) {
+  const std::size_t d = b.size(&Sizes::hidden);
+  std::vector<std::uint32_t> draft_tokens;
+  const auto rows = b.upload("rows", rows_of_tokens(b, draft_tokens));
+  const auto drafts = b.upload("drafts", std::move(draft_tokens));
+  const auto embedding = b.upload("embedding", b.floats(b.size(&Sizes::vocabulary) * d));
+  const auto hidden = b.output<float>("hidden", rows.size() * d);
+  b.expect<float>(hidden, [=](std::vector<float>& out) {
+    for (std::size_t i = 0; i < rows.size(); ++i) {
+      const auto draft = static_cast<std::size_t>(rows[i].draft);
+      const std::uint32_t token =
+          rows[i].draft == RowInput::kNoDraft ? rows[i].token : drafts[draft];
+      std::copy_n(embedding.data() + token * d, d, out.data() + i * d);
+    }
+  });
+  const gpu::EmbedArgs args{.counts = b.counts({.rows = word_of(rows.size())}),
+                            .rows = rows.device,
+                            .drafts = drafts.device,
+                            .embedding = embedding.device,
+                            .hidden = hidden.device,
+                            .hidden_size = b.sizes().hidden};
+  return gpu::launch_of(args, args.shape(b.sizes().rows));
+}
+
+gpu::KernelLaunch build_rms_norm(KernelCaseBuilder& b) {
+  constexpr float kEps = 1e-5f;
+  const std::size_t rows = b.size(&Sizes::rows);
+  const std::size_t d = b.size(&Sizes::hidden);
+  const auto x = b.upload("x", b.floats(rows * d));
+  const auto weight = b.upload("weight", b.floats(d));
+  const auto y = b.output<float>("y", rows * d);
+  b.expect<float>(y, [=](std::vector<float>& out) {
+    for (std::size_t i = 0; i < rows; ++i) {
+      numerics::rms_norm_reference(x.data() + i * d, weight.data(), static_cast<int>(d), kEps,
+                                   out.data() + i * d);
+    }
+  });
+  const gpu::RmsNormArgs args{.counts = b.counts({.rows = word_of(rows)}),
+                              .logits = nullptr,
+                              .x = x.device,
+                              .weight = weight.device,
+                              .y = y.device,
+                              .size = b.sizes().hidden,
+                              .eps = kEps};
+  return gpu::launch_of(args, args.shape(b.sizes().rows));
+}
+
+gpu::KernelLaunch build_project(KernelCaseBuilder& b) {
+  const std::size_t rows = b.size(&Sizes::rows);
+  const std::size_t K = b.size(&Sizes::hidden);
+  const std::size_t N = b.size(&Sizes::outputs);
+  const bool accumulate = b.sizes().accumulate != 0;
+  const auto weights = std::make_shared<const numerics::PackedMatrix>(
+      b.floats(N * K).data(), b.sizes().outputs, b.sizes().hidden);
+  const std::size_t floats =
+      static_cast<std::size_t>(weights->panels()) * K * numerics::kPanelWidth;
+  const auto panels =
+      b.upload("panels", std::vector<float>(weights->panel(0), weights->panel(0) + floats));
+  const auto x = b.upload("x", b.floats(rows * K));
+  const auto y = accumulate ? b.upload("y", b.floats(rows * N)) : b.output<float>("y", rows * N);
+  b.expect<float>(y, [=](std::vector<float>& out) {
+    std::vector<float> product(rows * N);
+    numerics::multiply(x.data(), static_cast<int>(rows), *weights, product.data());
+    for (std::size_t i = 0; i < out.size(); ++i) {
+      out[i] = accumulate ? out[i] + product[i] : product[i];
+    }
+  });
+  const gpu::ProjectArgs args{
+      .row_count = b.upload<std::uint32_t>("row_count", {word_of(rows)}).device,
+      .x = x.device,
+      .panels = panels.device,
+      .y = y.device,
+      .inputs = b.sizes().hidden,
+      .outputs = b.sizes().outputs,
+      .accumulate = accumulate};
+  return gpu::launch_of(args, args.shape(b.sizes().rows));
+}
+
+gpu::KernelLaunch build_silu_multiply(KernelCaseBuilder& b) {
+  const std::size_t rows = b.size(&Sizes::rows);
+  const std::size_t F = b.size(&Sizes::ffn);
+  const auto gate_up = b.upload("gate_up", b.floats(rows * 2 * F));
+  const auto gated = b.output<float>("gated", rows * F);
+  b.expect<float>(gated, [=](std::vector<float>& out) {
+    for (std::size_t i = 0; i < rows; ++i) {
+      const float* const gate = gate_up.data() + i * 2 * F;
+      numerics::silu_multiply(gate, gate + F, static_cast<int>(F), out.data() + i * F);
+    }
+  });
+  const gpu::SiluMultiplyArgs args{.counts = b.counts({.rows = word_of(rows)}),
+                                   .gate_up = gate_up.device,
+                                   .gated = gated.device,
+                                   .size = b.sizes().ffn};
+  return gpu::launch_of(args, args.shape(b.sizes().rows));
+}
+
+gpu::KernelLaunch build_sample(KernelCaseBuilder& b) {
+  const std::size_t V = b.size(&Sizes::vocabulary);
+  const auto inputs = b.upload("inputs", logit_inputs(b));
+  const auto logits = b.upload("logits", b.floats(inputs.size() * V));
+  const auto picks = b.output<std::uint32_t>("picks", inputs.size());
+  const auto drafts = b.output<std::uint32_t>("drafts", inputs.size());
+  const auto picked = [=](std::size_t i) {
+    const gpu::LogitInput& input = inputs[i];
+    const SamplingParams params{input.temperature, input.seed};
+    return pick({logits.data() + i * V, V}, params, input.position).value;
+  };
+  b.expect<std::uint32_t>(picks, [=](std::vector<std::uint32_t>& out) {
+    for (std::size_t i = 0; i < inputs.size(); ++i) out[inputs[i].pick] = picked(i);
+  });
+  b.expect<std::uint32_t>(drafts, [=](std::vector<std::uint32_t>& out) {
+    for (std::size_t i = 0; i < inputs.size(); ++i) {
+      const std::int32_t draft = inputs[i].draft;
+      if (draft != RowInput::kNoDraft) out[static_cast<std::size_t>(draft)] = picked(i);
+    }
+  });
+  const gpu::SampleArgs args{.counts = b.counts({.logit_rows = word_of(inputs.size())}),
+                             .inputs = inputs.device,
+                             .logits = logits.device,
+                             .picks = picks.device,
+                             .drafts = drafts.device,
+                             .vocabulary = b.sizes().vocabulary};
+  return gpu::launch_of(args, args.shape(b.sizes().rows));
+}
+
+gpu::KernelLaunch build_digest_logits(KernelCaseBuilder& b) {
+  const std::size_t V = b.size(&Sizes::vocabulary);
+  const auto inputs = b.upload("inputs", logit_inputs(b));
+  const auto logits = b.upload("logits", b.floats(inputs.size() * V));
+  const auto digests = b.output<std::uint64_t>("digests", inputs.size());
+  b.expect<std::uint64_t>(digests, [=](std::vector<std::uint64_t>& out) {
+    for (std::size_t i = 0; i < inputs.size(); ++i) {
+      out[inputs[i].pick] = logits_digest({logits.data() + i * V, V});
+    }
+  });
+  const gpu::DigestLogitsArgs args{.counts = b.counts({.logit_rows = word_of(inputs.size())}),
+                                   .inputs = inputs.device,
+                                   .logits = logits.device,
+                                   .digests = digests.device,
+                                   .vocabulary = b.sizes().vocabulary};
+  return gpu::launch_of(args, args.shape(b.sizes().rows));
+}
+
+}  // namespace forge

@@ -1,0 +1,193 @@
+#include "kernel_sizes.h"
+
+#include <algorithm>
+
+#include "forge/core/check.h"
+#include "forge/numerics/attention.h"
+#include "forge/numerics/packed_matrix.h"
+
+namespace forge {
+namespace {
+
+using Sizes = KernelSizes;
+using Members = std::vector<int KernelSizes::*>;
+
+Members attention(Members first) {
+  for (const auto member :
+       {&Sizes::context, &Sizes::heads, &Sizes::kv_heads, &Sizes::head_size, &Sizes::block_size}) {
+    first.push_back(member);
+  }
+  return first;
+}
+
+bool uses(const KernelEntry& kernel, int KernelSizes::*size) {
+  return std::find(kernel.sizes.begin(), kernel.sizes.end(), size) != kernel.sizes.end();
+}
+
+std::uint64_t product(std::initializer_list<int> sizes) {
+  std::uint64_t result = 1;
+  for (const int size : sizes) result *= static_cast<std::uint64_t>(size);
+  return result;
+}
+
+// Floats of the buffers of a launch, about.
+std::uint64_t kv_floats(const Sizes& s) {
+  return 2 * product({s.seqs, s.context + s.block_size, s.kv_heads, s.head_size});
+}
+std::uint64_t decode_floats(const Sizes& s) {
+  return kv_floats(s) + 4 * product({s.seqs, s.heads, s.head_size}) +
+         2 * product({s.context, s.head_size});
+}
+std::uint64_t split_floats(const Sizes& s) {
+  const int chunks = s.context / numerics::kKeyChunk + 1;
+  return decode_floats(s) + 2 * product({s.seqs, s.heads, s.head_size + 2, chunks});
+}
+std::uint64_t prompt_floats(const Sizes& s) {
+  return kv_floats(s) + 4 * product({s.seqs, s.rows, s.heads, s.head_size});
+}
+std::uint64_t project_floats(const Sizes& s) {
+  return product({s.rows, s.hidden + 2 * s.outputs}) +
+         2 * product({s.hidden, s.outputs + numerics::kPanelWidth});
+}
+std::uint64_t copy_floats(const Sizes& s) {
+  return 8 * product({s.pairs, s.layers, s.kv_heads, s.head_size, s.block_size});
+}
+std::uint64_t embed_floats(const Sizes& s) {
+  return product({s.vocabulary, s.hidden}) + 2 * product({s.rows, s.hidden});
+}
+std::uint64_t norm_floats(const Sizes& s) { return 3 * product({s.rows, s.hidden}); }
+std::uint64_t gate_floats(const Sizes& s) { return 4 * product({s.rows, s.ffn}); }
+std::uint64_t logit_floats(const Sizes& s) { return product({s.rows, s.vocabulary}); }
+std::uint64_t write_floats(const Sizes& s) { return 8 * product({s.writes}); }
+
+std::string flag_and_value(int KernelSizes::*member, const Sizes& sizes) {
+  return std::string(flag_of(member).name) + " " + std::to_string(sizes.*member);
+}
+
+}  // namespace
+
+const std::vector<SizeFlag>& size_flags() {
+  static const std::vector<SizeFlag> flags{
+      {"--seqs", "Sequences", &Sizes::seqs, 1, 4096},
+      {"--context", "Positions of each sequence, with those of this launch", &Sizes::context, 1,
+       1 << 20},
+      {"--rows", "Rows; for attend_prompt of each sequence", &Sizes::rows, 1, 4096},
+      {"--heads", "Query heads", &Sizes::heads, 1, 256},
+      {"--kv-heads", "KV heads", &Sizes::kv_heads, 1, 256},
+      {"--head-size", "Components of a head, an even number", &Sizes::head_size, 2,
+       numerics::kHeadSizeMax},
+      {"--block-size", "Positions in a block of KV", &Sizes::block_size, 1, 1024},
+      {"--layers", "Layers in a block of KV", &Sizes::layers, 1, 256},
+      {"--hidden", "Hidden size; inputs of a projection", &Sizes::hidden, 1, 1 << 16},
+      {"--outputs", "Outputs of a projection", &Sizes::outputs, 1, 1 << 18},
+      {"--ffn", "Feed-forward size", &Sizes::ffn, 1, 1 << 18},
+      {"--vocabulary", "Tokens", &Sizes::vocabulary, 1, 1 << 20},
+      {"--pairs", "Pairs of blocks", &Sizes::pairs, 1, 4096},
+      {"--writes", "Entries written", &Sizes::writes, 1, 1 << 16},
+      {"--accumulate", "1: add to what is there", &Sizes::accumulate, 0, 1},
+      {"--temperature", "In percent; 0: the largest logit", &Sizes::temperature_percent, 0, 1000},
+  };
+  return flags;
+}
+
+const std::vector<KernelEntry>& kernel_entries() {
+  using gpu::KernelId;
+  static const std::vector<KernelEntry> entries{
+      {KernelId::update_tables,
+       "",
+       "writes entries of block tables",
+       write_floats,
+       {&Sizes::writes}},
+      {KernelId::copy_blocks,
+       "",
+       "copies whole blocks of KV",
+       copy_floats,
+       {&Sizes::pairs, &Sizes::layers, &Sizes::kv_heads, &Sizes::head_size, &Sizes::block_size}},
+      {KernelId::embed,
+       "",
+       "looks up embeddings",
+       embed_floats,
+       {&Sizes::rows, &Sizes::hidden, &Sizes::vocabulary}},
+      {KernelId::rms_norm, "rmsnorm", "RMSNorm", norm_floats, {&Sizes::rows, &Sizes::hidden}},
+      {KernelId::project,
+       "gemm",
+       "matrix product, x W^T",
+       project_floats,
+       {&Sizes::rows, &Sizes::hidden, &Sizes::outputs, &Sizes::accumulate}},
+      {KernelId::rotate_and_store, "rope", "RoPE, and KV into the cache", decode_floats,
+       attention({&Sizes::seqs})},
+      {KernelId::attend_decode, "paged_decode", "paged attention, a batch of decodes",
+       decode_floats, attention({&Sizes::seqs})},
+      {KernelId::attend_split, "flash_decode", "the same, a block a chunk of keys", split_floats,
+       attention({&Sizes::seqs})},
+      {KernelId::attend_merge, "", "merges the chunks of attend_split", split_floats,
+       attention({&Sizes::seqs})},
+      {KernelId::attend_prompt, "paged_prefill", "paged attention, chunks of prompts",
+       prompt_floats, attention({&Sizes::seqs, &Sizes::rows})},
+      {KernelId::silu_multiply,
+       "swiglu",
+       "the gate of SwiGLU",
+       gate_floats,
+       {&Sizes::rows, &Sizes::ffn}},
+      {KernelId::sample,
+       "gumbel",
+       "picks tokens",
+       logit_floats,
+       {&Sizes::rows, &Sizes::vocabulary, &Sizes::temperature_percent}},
+      {KernelId::digest_logits,
+       "",
+       "64-bit digests of logits",
+       logit_floats,
+       {&Sizes::rows, &Sizes::vocabulary}},
+  };
+  return entries;
+}
+
+tl::expected<const KernelEntry*, std::string> find_kernel(const std::string& name) {
+  std::string names;
+  for (const KernelEntry& entry : kernel_entries()) {
+    if (name == entry.name() || (!name.empty() && name == entry.alias)) return &entry;
+    names += (names.empty() ? "" : ", ") + std::string(entry.name());
+    if (*entry.alias != '\0') names += " (" + std::string(entry.alias) + ")";
+  }
+  return tl::unexpected("there is no kernel '" + name + "', but " + names);
+}
+
+const SizeFlag& flag_of(int KernelSizes::*size) {
+  for (const SizeFlag& flag : size_flags()) {
+    if (flag.member == size) return flag;
+  }
+  FORGE_CHECK(false, "a size without a flag");
+  return size_flags().front();
+}
+
+tl::expected<void, std::string> validate(const KernelEntry& kernel, const KernelSizes& sizes) {
+  if (uses(kernel, &Sizes::heads) && sizes.heads % sizes.kv_heads != 0) {
+    return tl::unexpected(flag_and_value(&Sizes::heads, sizes) + " is no multiple of " +
+                          flag_and_value(&Sizes::kv_heads, sizes));
+  }
+  if (uses(kernel, &Sizes::head_size) && sizes.head_size % 2 != 0) {
+    return tl::unexpected(flag_and_value(&Sizes::head_size, sizes) + " is not even");
+  }
+  if (uses(kernel, &Sizes::context) && uses(kernel, &Sizes::rows) && sizes.rows > sizes.context) {
+    return tl::unexpected(flag_and_value(&Sizes::rows, sizes) + " is more than " +
+                          flag_and_value(&Sizes::context, sizes));
+  }
+  const std::uint64_t bytes = kernel.floats(sizes) * sizeof(float);
+  if (bytes > kKernelBytesMax) {
+    return tl::unexpected("with " + to_string(kernel, sizes) + " buffers take about " +
+                          std::to_string(bytes >> 20) + " MiB, accepted are up to " +
+                          std::to_string(kKernelBytesMax >> 20));
+  }
+  return {};
+}
+
+std::string to_string(const KernelEntry& kernel, const KernelSizes& sizes) {
+  std::string text;
+  for (const auto member : kernel.sizes) {
+    text += (text.empty() ? "" : " ") + flag_and_value(member, sizes);
+  }
+  return text;
+}
+
+}  // namespace forge

@@ -1,0 +1,73 @@
+// The kernels as forge-kernel and the benchmarks know them: names, and the sizes of a launch that
+// each lets one choose.
+//
+// Thread contract: pure functions.
+#pragma once
+
+#include <cstdint>
+#include <string>
+#include <string_view>
+#include <tl/expected.hpp>
+#include <vector>
+
+#include "forge/gpu/kernels.h"
+
+namespace forge {
+
+/// Sizes of a synthetic launch. A kernel uses those of its KernelEntry.
+struct KernelSizes {
+  int seqs = 4;       ///< sequences
+  int context = 100;  ///< positions of each sequence, those of this launch included
+  int rows = 8;       ///< of the pass; of each sequence's chunk of prompt
+  int heads = 8;
+  int kv_heads = 2;
+  int head_size = 64;
+  int block_size = 16;
+  int layers = 4;
+  int hidden = 512;
+  int outputs = 512;
+  int ffn = 1408;
+  int vocabulary = 4096;
+  int pairs = 8;       ///< of blocks to copy
+  int writes = 64;     ///< to block tables
+  int accumulate = 0;  ///< 1: add to what is there
+  int temperature_percent = 80;
+};
+
+/// A size as a flag.
+struct SizeFlag {
+  const char* name;  ///< "--kv-heads"
+  const char* help;
+  int KernelSizes::*member;
+  int low;
+  int high;
+};
+const std::vector<SizeFlag>& size_flags();
+
+struct KernelEntry {
+  gpu::KernelId id;
+  const char* alias;  ///< a name from the literature, or ""
+  const char* what;
+  std::uint64_t (*floats)(const KernelSizes&);  ///< of its buffers, about
+  std::vector<int KernelSizes::*> sizes;        ///< that it has a use for
+  std::string_view name() const { return gpu::name(id); }
+};
+/// In the order of gpu::KernelId.
+const std::vector<KernelEntry>& kernel_entries();
+
+/// By name or alias. Errors: name it and all that there are.
+tl::expected<const KernelEntry*, std::string> find_kernel(const std::string& name);
+
+/// The flag of a size. Requires: it is one of size_flags().
+const SizeFlag& flag_of(int KernelSizes::*size);
+
+/// Most memory that the buffers of a launch may take.
+inline constexpr std::uint64_t kKernelBytesMax = std::uint64_t{1} << 30;
+
+/// Errors: what flags cannot check one by one, by flags, values and what is accepted.
+tl::expected<void, std::string> validate(const KernelEntry& kernel, const KernelSizes& sizes);
+
+/// "4 seqs, context 100, 8 heads, ...": the sizes that the kernel uses.
+std::string to_string(const KernelEntry& kernel, const KernelSizes& sizes);
+
+}  // namespace forge

@@ -1,0 +1,170 @@
+// Every kernel, on inputs that are made up, against the CPU and against its formula of work.
+#include "kernel_inputs.h"
+
+#include <gtest/gtest.h>
+
+#include "forge/sim/kernel_work.h"
+#include "forge/sim/sim_device.h"
+#include "forge/sim/sim_kernels.h"
+#include "forge/simt/traffic.h"
+
+namespace forge {
+namespace {
+
+using gpu::KernelId;
+using Sizes = KernelSizes;
+
+/// One launch of a kernel, on the simulated machine.
+class Launched {
+ public:
+  Launched(KernelId kernel, const KernelSizes& sizes, std::uint64_t seed = 1)
+      : entry_(kernel_entries()[static_cast<std::size_t>(kernel)]),
+        device_({.device = sim::find_device("h200").value()}) {
+    const auto valid = validate(entry_, sizes);
+    EXPECT_TRUE(valid) << valid.error();
+    auto made = KernelCase::create(device_, entry_, sizes, seed);
+    EXPECT_TRUE(made) << to_string(made.error());
+    case_ = *std::move(made);
+  }
+
+  const gpu::KernelLaunch& launch() const { return case_->launch(); }
+
+  simt::Traffic run(int host_threads = 1) {
+    simt::TrafficCounter counter({.l1_bytes = 1 << 18, .l2_bytes = std::uint64_t{1} << 40});
+    simt::Machine machine(host_threads);
+    const auto ran = machine.run(sim::kernel_code(entry_.id), launch().shape, launch().args.data(),
+                                 {.observer = &counter});
+    EXPECT_TRUE(ran) << to_string(ran.error());
+    return counter.result();
+  }
+
+  std::vector<KernelComparison> compare() { return case_->compare().value(); }
+
+ private:
+  const KernelEntry& entry_;
+  sim::SimDevice device_;
+  std::unique_ptr<KernelCase> case_;
+};
+
+/// Shapes at which each kernel does something different: tails, several chunks, several tiles.
+std::vector<KernelSizes> shapes() {
+  return {
+      {},
+      {.seqs = 1,
+       .context = 1,
+       .rows = 1,
+       .heads = 1,
+       .kv_heads = 1,
+       .head_size = 2,
+       .block_size = 1,
+       .layers = 1,
+       .hidden = 1,
+       .outputs = 1,
+       .ffn = 1,
+       .vocabulary = 1,
+       .pairs = 1,
+       .writes = 1,
+       .temperature_percent = 0},
+      {.seqs = 3,
+       .context = 257,
+       .rows = 9,
+       .heads = 6,
+       .kv_heads = 1,
+       .head_size = 80,
+       .block_size = 5,
+       .layers = 1,
+       .hidden = 259,
+       .outputs = 33,
+       .ffn = 130,
+       .vocabulary = 1001,
+       .pairs = 3,
+       .writes = 200,
+       .accumulate = 1},
+      {.seqs = 2,
+       .context = 600,
+       .rows = 17,
+       .heads = 4,
+       .kv_heads = 4,
+       .head_size = 128,
+       .block_size = 32,
+       .layers = 2,
+       .hidden = 1024,
+       .outputs = 64,
+       .ffn = 512,
+       .vocabulary = 320,
+       .pairs = 2,
+       .writes = 129,
+       .temperature_percent = 100},
+  };
+}
+
+class EveryKernel : public ::testing::TestWithParam<KernelId> {};
+
+TEST_P(EveryKernel, has_the_bits_of_the_cpu) {
+  for (const KernelSizes& sizes : shapes()) {
+    Launched launched(GetParam(), sizes);
+    launched.run();
+    const auto comparisons = launched.compare();
+    ASSERT_FALSE(comparisons.empty());
+    for (const KernelComparison& comparison : comparisons) {
+      EXPECT_GT(comparison.values, 0u);
+      EXPECT_EQ(comparison.different, 0u)
+          << comparison.buffer << "[" << comparison.first_different << "], "
+          << to_string(kernel_entries()[static_cast<std::size_t>(GetParam())], sizes);
+    }
+  }
+}
+
+TEST_P(EveryKernel, that_has_not_run_differs_from_the_cpu) {
+  Launched launched(GetParam(), {});
+  std::uint64_t different = 0;
+  for (const KernelComparison& c : launched.compare()) different += c.different;
+  EXPECT_GT(different, 0u);
+}
+
+TEST_P(EveryKernel, moves_the_bytes_of_its_formula) {
+  for (const KernelSizes& sizes : shapes()) {
+    SCOPED_TRACE(to_string(kernel_entries()[static_cast<std::size_t>(GetParam())], sizes));
+    Launched launched(GetParam(), sizes);
+    const sim::KernelWork work = sim::work_of(launched.launch());
+    const simt::Traffic traffic = launched.run();
+    EXPECT_EQ(work.bytes_read, traffic.once.read);
+    EXPECT_EQ(work.bytes_written, traffic.once.written);
+    EXPECT_EQ(work.block_bytes, traffic.once_a_block.total());
+  }
+}
+
+TEST_P(EveryKernel, declares_the_shared_memory_that_occupancy_counts) {
+  Launched launched(GetParam(), {});
+  EXPECT_EQ(static_cast<std::size_t>(sim::resources_of(launched.launch()).shared_bytes),
+            launched.run().shared_bytes());
+}
+
+TEST_P(EveryKernel, has_the_same_traffic_whatever_the_number_of_host_threads) {
+  const KernelSizes sizes = shapes()[2];
+  const simt::Traffic one = Launched(GetParam(), sizes).run(1);
+  const simt::Traffic four = Launched(GetParam(), sizes).run(4);
+  ASSERT_EQ(one.lines.size(), four.lines.size());
+  for (std::size_t i = 0; i < one.lines.size(); ++i) {
+    EXPECT_EQ(one.lines[i].site, four.lines[i].site);
+    EXPECT_EQ(one.lines[i].requests, four.lines[i].requests);
+    EXPECT_EQ(one.lines[i].sectors, four.lines[i].sectors);
+    EXPECT_EQ(one.lines[i].wavefronts, four.lines[i].wavefronts);
+  }
+  EXPECT_EQ(one.l2.read, four.l2.read);
+  EXPECT_EQ(one.memory.read, four.memory.read);
+  EXPECT_EQ(one.memory.written, four.memory.written);
+}
+
+std::vector<KernelId> all_kernels() {
+  std::vector<KernelId> ids;
+  for (const KernelEntry& entry : kernel_entries()) ids.push_back(entry.id);
+  return ids;
+}
+std::string name_of(const ::testing::TestParamInfo<KernelId>& kernel) {
+  return std::string(gpu::name(kernel.param));
+}
+INSTANTIATE_TEST_SUITE_P(kernels, EveryKernel, ::testing::ValuesIn(all_kernels()), name_of);
+
+}  // namespace
+}  // namespace forge
