@@ -14,6 +14,8 @@ namespace {
 
 constinit thread_local BlockRunner* active_runner = nullptr;
 
+std::size_t running_lane() { return static_cast<std::size_t>(detail::running.thread) % kWarpSize; }
+
 /// The tree of numerics::tree_sum, and that of warp_max in dialect_cuda.cuh. Lane 0 of a butterfly.
 float tree_of(std::array<float, kWarpSize>& part, Collective kind) {
   for (std::size_t distance = kWarpSize / 2; distance > 0; distance /= 2) {
@@ -59,35 +61,36 @@ void BlockRunner::reset(const LaunchInput& launch, long long block) {
                      .grid = launch.shape.grid,
                      .shared = arena_.data(),
                      .observer = observer_};
+  broken_line_ = launch.broken_barrier.has_value() ? launch.broken_barrier->line : -1;
   live_ = launch.shape.threads;
   threads_.assign(static_cast<std::size_t>(live_), ThreadState{});
   arena_.clear();
   arrived_ = 0;
   mixed_ = false;
-  reset_priorities(block);
-  for (int w = 0; w < live_ / kWarpSize; ++w) {
+  const int warps = live_ / kWarpSize;
+  for (int w = 0; w < warps; ++w) {
     Warp& warp = warps_[static_cast<std::size_t>(w)];
     warp.begin = w * kWarpSize;
     warp.arrived = 0;
     warp.mixed = false;
+    warp.lanes.reset(kWarpSize);
   }
-  ready_all();
+  ready_warps_.reset(warps);
+  draw_priorities(block);
+  warp_ = &warps_[static_cast<std::size_t>(ready_warps_.first())];
 }
 
 // ---- Order --------------------------------------------------------------------------------------
 
-void BlockRunner::reset_priorities(long long block) {
-  const std::size_t warps = threads_.size() / kWarpSize;
-  if (!launch_.seed.has_value()) {
-    ready_warps_.ascending();
-    for (std::size_t w = 0; w < warps; ++w) warps_[w].lanes.ascending();
-    steps_to_change_ = std::numeric_limits<std::int64_t>::max();
-    return;
-  }
+void BlockRunner::draw_priorities(long long block) {
+  steps_to_change_ = std::numeric_limits<std::int64_t>::max();
+  if (!launch_.seed.has_value()) return;
   random_ = Random(*launch_.seed);
   random_ = Random(random_.next() + static_cast<std::uint64_t>(block));
   ready_warps_.shuffle(random_);
-  for (std::size_t w = 0; w < warps; ++w) warps_[w].lanes.shuffle(random_);
+  for (int w = 0; w < live_ / kWarpSize; ++w) {
+    warps_[static_cast<std::size_t>(w)].lanes.shuffle(random_);
+  }
   draw_change();
 }
 
@@ -100,19 +103,18 @@ void BlockRunner::draw_change() {
 /// Whoever would go next is overtaken by all others: its warp, or within the warp the lane.
 void BlockRunner::change_priorities() {
   draw_change();
-  const int warp = ready_warps_.first();
   if (random_.below(2) == 0) {
-    ready_warps_.demote(warp);
+    ready_warps_.demote_first();
   } else {
-    ReadySet& lanes = warps_[static_cast<std::size_t>(warp)].lanes;
-    lanes.demote(lanes.first());
+    warp_->lanes.demote_first();
   }
   warp_ = &warps_[static_cast<std::size_t>(ready_warps_.first())];
 }
 
+/// Invariant: the running thread is the first ready lane of the first ready warp.
 void BlockRunner::select() {
   if (warp_->lanes.empty()) {
-    ready_warps_.remove(warp_->begin / kWarpSize);
+    ready_warps_.remove_first();
     if (ready_warps_.empty()) stop(explain_deadlock(threads_));
     warp_ = &warps_[static_cast<std::size_t>(ready_warps_.first())];
   }
@@ -132,42 +134,38 @@ void BlockRunner::fiber_body() {
 }
 
 void BlockRunner::run_thread() {
-  std::optional<KernelFault> fault;
   try {
     launch_.entry(launch_.args);
-  } catch (KernelFault& thrown) {
-    fault = std::move(thrown);
+    return;
+  } catch (KernelFault& fault) {
+    fault_ = std::move(fault);
   }
-  if (fault.has_value()) stop(std::move(*fault));
+  thread_->fiber->switch_to(main_);
 }
 
 /// Returns when this fiber has another thread to run.
 void BlockRunner::finish_thread() {
   Fiber* fiber = thread_->fiber;
   thread_->doing = ThreadState::Doing::returned;
-  warp_->lanes.remove(detail::running.thread % kWarpSize);
-  --live_;
-  if (live_ == 0) {
-    idle_.push_back(fiber);
-    fiber->switch_to(main_);
-    return;
-  }
-  select();
-  if (thread_->fiber == nullptr) {
-    thread_->fiber = fiber;
-    return;
+  warp_->lanes.remove_first();
+  if (--live_ > 0) {
+    select();
+    if (thread_->fiber == nullptr) {
+      thread_->fiber = fiber;
+      return;
+    }
   }
   idle_.push_back(fiber);
-  fiber->switch_to(*thread_->fiber);
+  fiber->switch_to(live_ > 0 ? *thread_->fiber : main_);
 }
 
-/// Lets another thread run; returns when this one is selected again.
-void BlockRunner::hand_over() {
+/// Selects the thread that goes on. Returns: where it is to be found, unless it is this one.
+detail::Context BlockRunner::hand_over() {
   Fiber* fiber = thread_->fiber;
   select();
-  if (thread_->fiber == fiber) return;
+  if (thread_->fiber == fiber) return nullptr;
   if (thread_->fiber == nullptr) thread_->fiber = &idle_fiber();
-  fiber->switch_to(*thread_->fiber);
+  return fiber->leave_for(*thread_->fiber);
 }
 
 Fiber& BlockRunner::idle_fiber() {
@@ -196,7 +194,7 @@ bool BlockRunner::arrive_in_warp(Collective kind, Site site) {
   thread_->site = site;
   if (warp.arrived == 0) warp.first = thread_;
   warp.mixed |= kind != warp.first->collective || !(site == warp.first->site);
-  warp.lanes.remove(detail::running.thread % kWarpSize);
+  warp.lanes.remove_first();
   if (++warp.arrived < kWarpSize) return false;
 
   if (warp.mixed) {
@@ -205,58 +203,56 @@ bool BlockRunner::arrive_in_warp(Collective kind, Site site) {
   }
   if (observer_ != nullptr) observer_->warp_barrier(warp.begin / kWarpSize, site);
   warp.arrived = 0;
-  warp.lanes.add_all();
+  warp.lanes.refill();
   ++warp.meeting;
   return true;
 }
 
 bool BlockRunner::broken(Site site) const {
-  return launch_.broken_barrier.has_value() && *launch_.broken_barrier == site;
+  return site.line == broken_line_ && *launch_.broken_barrier == site;
 }
 
-void BlockRunner::meet_warp(Site site) {
-  if (broken(site)) return;
+detail::Handover BlockRunner::meet_warp(Site site) {
+  if (broken(site)) return {};
   arrive_in_warp(Collective::sync_warp, site);
-  hand_over();
+  return {.next = hand_over()};
 }
 
-const std::uint64_t* BlockRunner::exchange(std::uint64_t value, Site site) {
-  Exchange& exchange = warp_->exchanges[warp_->meeting % 2];
-  exchange.words[static_cast<std::size_t>(detail::running.thread % kWarpSize)] = value;
+detail::Handover BlockRunner::exchange(std::uint64_t value, Site site) {
+  detail::Exchange& exchange = warp_->exchanges[warp_->meeting % 2];
+  exchange.words[running_lane()] = value;
   arrive_in_warp(Collective::shuffle, site);
-  hand_over();
-  return exchange.words.data();
+  return {.next = hand_over(), .exchange = &exchange};
 }
 
-float BlockRunner::reduce(float value, Collective kind, Site site) {
-  Exchange& exchange = warp_->exchanges[warp_->meeting % 2];
-  exchange.floats[static_cast<std::size_t>(detail::running.thread % kWarpSize)] = value;
+detail::Handover BlockRunner::reduce(float value, Collective kind, Site site) {
+  detail::Exchange& exchange = warp_->exchanges[warp_->meeting % 2];
+  exchange.floats[running_lane()] = value;
   if (arrive_in_warp(kind, site)) exchange.reduced = tree_of(exchange.floats, kind);
-  hand_over();
-  return exchange.reduced;
+  return {.next = hand_over(), .exchange = &exchange};
 }
 
-void BlockRunner::meet_block(Site site) {
-  if (broken(site)) return;
+detail::Handover BlockRunner::meet_block(Site site) {
+  if (broken(site)) return {};
   thread_->doing = ThreadState::Doing::in_barrier;
   thread_->site = site;
   if (arrived_ == 0) first_ = thread_;
   mixed_ |= !(site == first_->site);
-  warp_->lanes.remove(detail::running.thread % kWarpSize);
+  warp_->lanes.remove_first();
   if (++arrived_ == detail::running.threads) {
     if (mixed_) stop(explain_deadlock(threads_));
     if (observer_ != nullptr) observer_->block_barrier(site);
     arrived_ = 0;
     ready_all();
   }
-  hand_over();
+  return {.next = hand_over()};
 }
 
 void BlockRunner::ready_all() {
   for (int w = 0; w < detail::running.threads / kWarpSize; ++w) {
-    warps_[static_cast<std::size_t>(w)].lanes.add_all();
-    ready_warps_.add(w);
+    warps_[static_cast<std::size_t>(w)].lanes.refill();
   }
+  ready_warps_.refill();
   warp_ = &warps_[static_cast<std::size_t>(ready_warps_.first())];
 }
 
@@ -273,12 +269,10 @@ SharedMemory BlockRunner::declare_shared(const SharedArray& array) {
 
 namespace detail {
 
-void meet_block(Site site) { active_runner->meet_block(site); }
-void meet_warp(Site site) { active_runner->meet_warp(site); }
-const std::uint64_t* exchange(std::uint64_t value, Site site) {
-  return active_runner->exchange(value, site);
-}
-float reduce(float value, Collective kind, Site site) {
+Handover meet_block(Site site) { return active_runner->meet_block(site); }
+Handover meet_warp(Site site) { return active_runner->meet_warp(site); }
+Handover exchange(std::uint64_t value, Site site) { return active_runner->exchange(value, site); }
+Handover reduce(float value, Collective kind, Site site) {
   return active_runner->reduce(value, kind, site);
 }
 SharedMemory declare_shared(const SharedArray& array) {

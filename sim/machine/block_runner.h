@@ -48,19 +48,13 @@ class BlockRunner {
   static BlockRunner& active();
 
   // The words of meeting.h.
-  void meet_block(Site site);
-  void meet_warp(Site site);
-  const std::uint64_t* exchange(std::uint64_t value, Site site);
-  float reduce(float value, Collective kind, Site site);
+  detail::Handover meet_block(Site site);
+  detail::Handover meet_warp(Site site);
+  detail::Handover exchange(std::uint64_t value, Site site);
+  detail::Handover reduce(float value, Collective kind, Site site);
   SharedMemory declare_shared(const SharedArray& array);
 
  private:
-  /// What the lanes bring to one meeting.
-  struct Exchange {
-    std::array<std::uint64_t, kWarpSize> words;
-    std::array<float, kWarpSize> floats;
-    float reduced;
-  };
   /// A lane can be one meeting ahead of others that still read what the last one brought, not two:
   /// hence two exchanges, in turns.
   struct Warp {
@@ -70,18 +64,18 @@ class BlockRunner {
     bool mixed = false;                  ///< lanes have come for different things
     const ThreadState* first = nullptr;  ///< to arrive
     std::uint32_t meeting = 0;
-    std::array<Exchange, 2> exchanges;
+    std::array<detail::Exchange, 2> exchanges;
   };
 
   static void fiber_body();
   void reset(const LaunchInput& launch, long long block);
-  void reset_priorities(long long block);
+  void draw_priorities(long long block);
   void run_thread();
   void finish_thread();
   void ready_all();
   bool broken(Site site) const;
   bool arrive_in_warp(Collective kind, Site site);
-  void hand_over();
+  detail::Context hand_over();
   void select();
   void change_priorities();
   void draw_change();
@@ -89,11 +83,12 @@ class BlockRunner {
   [[noreturn]] void stop(KernelFault fault);
 
   LaunchInput launch_;
+  int broken_line_ = -1;
   BlockObserver* observer_ = nullptr;
   std::optional<KernelFault> fault_;
 
   std::vector<ThreadState> threads_;
-  std::array<Warp, ReadySet::kSize> warps_;
+  std::array<Warp, ReadySet::kSizeMax> warps_;
   ReadySet ready_warps_;
   ThreadState* thread_ = nullptr;  ///< the running one
   Warp* warp_ = nullptr;           ///< its warp

@@ -1,6 +1,9 @@
 #include "fiber.h"
 
 namespace forge::simt {
+
+constinit thread_local Fiber* Fiber::entered = nullptr;
+
 namespace {
 
 namespace context = boost::context;
@@ -35,9 +38,21 @@ void Fiber::restart() {
 }
 
 void Fiber::begin(context::detail::transfer_t arrival) {
-  Fiber* self = static_cast<Fiber*>(arrival.data)->next_;
-  self->arrive(arrival);
-  self->body_();
+  Fiber& self = *entered;
+  self.arrive(arrival);
+  self.body_();
+}
+
+void Fiber::jump(Fiber& next) {
+  sanitizers_.before_switch(next.sanitizers_);
+  arrive(context::detail::jump_fcontext(next.context_, this));
+}
+
+void Fiber::arrive(context::detail::transfer_t arrival) {
+  *detail::running.left = arrival.fctx;
+  if constexpr (kSanitized) {
+    sanitizers_.after_switch(static_cast<Fiber*>(arrival.data)->sanitizers_);
+  }
 }
 
 }  // namespace forge::simt

@@ -1,5 +1,5 @@
-// Fiber: a stack and a place to go on at. switch_to() is the whole cost of a meeting of threads,
-// some nanoseconds, so it is inline and does nothing but jump (Boost.Context).
+// Fiber: a stack and a place to go on at, over Boost.Context. A switch takes some nanoseconds; the
+// jump itself is in meeting.h, which says why.
 //
 // Stacks end in a page that faults. Their tops are spread over the cache's sets: at equal
 // offsets, 32 lanes would take turns to evict each other.
@@ -7,11 +7,11 @@
 // Thread contract: a fiber runs on the host thread that made it.
 #pragma once
 
-#include <boost/context/detail/fcontext.hpp>
 #include <boost/context/protected_fixedsize_stack.hpp>
 #include <cstddef>
 
 #include "fiber_sanitizers.h"
+#include "forge/simt/meeting.h"
 
 namespace forge::simt {
 
@@ -27,11 +27,16 @@ class Fiber {
   Fiber(const Fiber&) = delete;
   Fiber& operator=(const Fiber&) = delete;
 
-  /// Suspends this fiber, which must be the running one, until another switches back.
-  void switch_to(Fiber& next) {
-    next_ = &next;
-    sanitizers_.before_switch(next.sanitizers_);
-    arrive(boost::context::detail::jump_fcontext(next.context_, this));
+  /// Suspends this fiber, the running one, until another switches back.
+  void switch_to(Fiber& next) { detail::go_on(leave_for(next)); }
+
+  /// As switch_to, but leaves the jump to the caller. Under a sanitizer it is done here.
+  detail::Context leave_for(Fiber& next) {
+    detail::running.left = &context_;
+    entered = &next;
+    if constexpr (!kSanitized) return next.context_;
+    jump(next);
+    return nullptr;
   }
 
   /// Forgets where a suspended fiber was: it begins anew. Nothing on its stack is destroyed.
@@ -39,15 +44,12 @@ class Fiber {
 
  private:
   static void begin(boost::context::detail::transfer_t arrival);
-  /// Who switched to this fiber goes on where it has stopped.
-  void arrive(boost::context::detail::transfer_t arrival) {
-    auto* from = static_cast<Fiber*>(arrival.data);
-    from->context_ = arrival.fctx;
-    sanitizers_.after_switch(from->sanitizers_);
-  }
+  void jump(Fiber& next);
+  void arrive(boost::context::detail::transfer_t arrival);
 
-  boost::context::detail::fcontext_t context_ = nullptr;
-  Fiber* next_ = nullptr;
+  static constinit thread_local Fiber* entered;  ///< the last one switched to
+
+  detail::Context context_ = nullptr;
   Body body_ = nullptr;
   std::size_t top_gap_ = 0;  ///< unused bytes above the first frame
   boost::context::stack_context stack_;

@@ -1,9 +1,12 @@
-// ReadySet: which of up to 32 lanes of a warp, or warps of a block, can run, and who goes first.
-// Finding the first is two instructions: bit r of the mask stands for the one of rank r.
+// ReadySet: which lanes of a warp, or warps of a block, can run, and who goes first. Members are
+// numbered from 0 and have a rank each; bit r of the mask stands for the one of rank r, so that
+// finding the first is one instruction. The first is the one that runs: when it waits, it leaves.
 #pragma once
 
+#include <algorithm>
 #include <array>
 #include <bit>
+#include <cstddef>
 #include <cstdint>
 #include <numeric>
 #include <utility>
@@ -14,54 +17,40 @@ namespace forge::simt {
 
 class ReadySet {
  public:
-  static constexpr int kSize = 32;
+  static constexpr int kSizeMax = 32;
 
-  ReadySet() { ascending(); }
-
-  /// Empties the set and ranks members by their number.
-  void ascending() {
-    ready_ = 0;
-    std::iota(member_.begin(), member_.end(), std::uint8_t{0});
-    rank_ = member_;
+  /// All of `size` members are ready, ranked by their number. Requires: 1 <= size <= kSizeMax.
+  void reset(int size) {
+    size_ = size;
+    std::iota(member_.begin(), member_.begin() + size, std::uint8_t{0});
+    refill();
   }
-  /// Empties the set and ranks members at random.
+  /// Ranks members at random.
   void shuffle(Random& random) {
-    ascending();
-    for (std::uint32_t i = kSize - 1; i > 0; --i)
-      std::swap(member_[i], member_[random.below(i + 1)]);
-    number();
+    for (int i = size_ - 1; i > 0; --i) {
+      std::swap(member_[index(i)], member_[random.below(static_cast<std::uint32_t>(i) + 1)]);
+    }
   }
 
+  void refill() { ready_ = ~0u >> (kSizeMax - size_); }
   bool empty() const { return ready_ == 0; }
-  int first() const { return member_[static_cast<std::size_t>(std::countr_zero(ready_))]; }
-  void add(int member) { ready_ |= bit(member); }
-  void add_all() { ready_ = ~0u; }
-  void remove(int member) { ready_ &= ~bit(member); }
 
-  /// From now on the last of all.
-  void demote(int member) {
-    const int rank = rank_[static_cast<std::size_t>(member)];
-    const std::uint32_t below = (1u << rank) - 1;
-    const std::uint32_t was_ready = (ready_ >> rank) & 1;
-    ready_ = (ready_ & below) | ((ready_ >> 1) & ~below & ~kLast) | (was_ready ? kLast : 0);
-    for (std::size_t r = static_cast<std::size_t>(rank); r + 1 < kSize; ++r) {
-      member_[r] = member_[r + 1];
-    }
-    member_[kSize - 1] = static_cast<std::uint8_t>(member);
-    number();
+  // Of one that is not empty.
+  int first() const { return member_[index(__builtin_ctz(ready_))]; }
+  void remove_first() { ready_ &= ready_ - 1; }
+  /// From now on the first is the last of all.
+  void demote_first() {
+    const int rank = std::countr_zero(ready_);
+    std::rotate(member_.begin() + rank, member_.begin() + rank + 1, member_.begin() + size_);
+    ready_ = (ready_ & (ready_ - 1)) >> 1 | 1u << (size_ - 1);
   }
 
  private:
-  static constexpr std::uint32_t kLast = 1u << (kSize - 1);
-
-  std::uint32_t bit(int member) const { return 1u << rank_[static_cast<std::size_t>(member)]; }
-  void number() {
-    for (std::size_t r = 0; r < kSize; ++r) rank_[member_[r]] = static_cast<std::uint8_t>(r);
-  }
+  static std::size_t index(int i) { return static_cast<std::size_t>(i); }
 
   std::uint32_t ready_ = 0;
-  std::array<std::uint8_t, kSize> member_{};  ///< by rank
-  std::array<std::uint8_t, kSize> rank_{};    ///< by member
+  int size_ = 0;
+  std::array<std::uint8_t, kSizeMax> member_{};  ///< by rank
 };
 
 }  // namespace forge::simt

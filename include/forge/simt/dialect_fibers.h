@@ -67,15 +67,17 @@ inline int warp() { return detail::running.thread / kWarpSize; }
 inline Index3 block() { return detail::running.block; }
 inline Index3 grid() { return detail::running.grid; }
 
-inline void sync_block(Site site = Site::here()) { detail::meet_block(site); }
-inline void sync_warp(Site site = Site::here()) { detail::meet_warp(site); }
+inline void sync_block(Site site = Site::here()) { detail::go_on(detail::meet_block(site).next); }
+inline void sync_warp(Site site = Site::here()) { detail::go_on(detail::meet_warp(site).next); }
 
 template <class T>
 T shuffle(T v, int from, Site site = Site::here()) {
   static_assert(std::is_trivially_copyable_v<T> && sizeof(T) <= sizeof(std::uint64_t));
   std::uint64_t bits = 0;
   std::memcpy(&bits, &v, sizeof v);
-  bits = detail::exchange(bits, site)[from & (kWarpSize - 1)];
+  const detail::Handover handover = detail::exchange(bits, site);
+  detail::go_on(handover.next);
+  bits = handover.exchange->words[static_cast<std::size_t>(from & (kWarpSize - 1))];
   std::memcpy(&v, &bits, sizeof v);
   return v;
 }
@@ -84,11 +86,16 @@ T shuffle_xor(T v, int mask, Site site = Site::here()) {
   return shuffle(v, lane() ^ mask, site);
 }
 
+inline float reduce(float v, Collective kind, Site site) {
+  const detail::Handover handover = detail::reduce(v, kind, site);
+  detail::go_on(handover.next);
+  return handover.exchange->reduced;
+}
 inline float warp_sum(float v, Site site = Site::here()) {
-  return detail::reduce(v, Collective::warp_sum, site);
+  return reduce(v, Collective::warp_sum, site);
 }
 inline float warp_max(float v, Site site = Site::here()) {
-  return detail::reduce(v, Collective::warp_max, site);
+  return reduce(v, Collective::warp_max, site);
 }
 
 }  // namespace FORGE_SIMT_BUILD

@@ -1,0 +1,2 @@
+// The plain build of the kernels.
+#include "simt_bench_kernels.cuh"
