@@ -39,7 +39,7 @@ gpu::DeviceError error_of(cudaError_t code, const char* call, const std::string&
 }
 
 CudaContext::CudaContext(int index, const std::string& name)
-    : index_(index), device_("device " + std::to_string(index) + ", " + name) {}
+    : index_(index), device_(std::to_string(index) + ", " + name) {}
 
 void CudaContext::check_freed(const char* call, cudaError_t code) const {
   const bool expected = code == cudaSuccess || code == cudaErrorCudartUnloading || is_sticky(code);

@@ -26,7 +26,7 @@ class CudaContext {
   /// `name` is the GPU's. Requires: a device `index` exists.
   CudaContext(int index, const std::string& name);
 
-  /// "device 0, NVIDIA H200"
+  /// "0, NVIDIA H200"
   const std::string& device() const { return device_; }
 
   /// Runs `body`, which calls the runtime's function `call` and returns its answer.

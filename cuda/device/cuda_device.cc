@@ -114,7 +114,7 @@ int device_count() {
 }
 
 tl::expected<std::unique_ptr<gpu::Device>, gpu::DeviceError> open_device(int index) {
-  const std::string device = "device " + std::to_string(index);
+  const std::string device = std::to_string(index);
   int count = 0;
   if (const cudaError_t code = cudaGetDeviceCount(&count); code != cudaSuccess) {
     return tl::unexpected(error_of(code, "cudaGetDeviceCount", "looking for devices", device));

@@ -10,7 +10,7 @@ int device_count() { return 0; }
 tl::expected<std::unique_ptr<gpu::Device>, gpu::DeviceError> open_device(int index) {
   return tl::unexpected(gpu::DeviceError{
       "open_device", "this program was built without a CUDA toolkit (CMake's FORGE_CUDA)",
-      "device " + std::to_string(index)});
+      std::to_string(index)});
 }
 
 }  // namespace forge::cuda

@@ -11,11 +11,11 @@ namespace forge::cuda {
 namespace {
 
 TEST(CudaContext, an_error_names_call_purpose_code_and_device) {
-  const gpu::DeviceError error = error_of(cudaErrorMemoryAllocation, "cudaMalloc",
-                                          "kv_pool, 1024 bytes", "device 0, NVIDIA H200");
+  const gpu::DeviceError error =
+      error_of(cudaErrorMemoryAllocation, "cudaMalloc", "kv_pool, 1024 bytes", "0, NVIDIA H200");
   EXPECT_EQ(error.call, "cudaMalloc");
   EXPECT_EQ(error.message, "kv_pool, 1024 bytes: out of memory (cudaErrorMemoryAllocation)");
-  EXPECT_EQ(error.device, "device 0, NVIDIA H200");
+  EXPECT_EQ(error.device, "0, NVIDIA H200");
   EXPECT_FALSE(error.lost);
 }
 

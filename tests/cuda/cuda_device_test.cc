@@ -16,7 +16,7 @@ TEST(CudaDevice, without_a_toolkit_or_a_gpu_opening_one_is_an_error_that_says_so
   if (device_count() > 0) GTEST_SKIP() << "there is a GPU here";
   const auto opened = open_device(2);
   ASSERT_FALSE(opened);
-  EXPECT_EQ(opened.error().device, "device 2");
+  EXPECT_EQ(opened.error().device, "2");
   EXPECT_EQ(opened.error().call, built_with_cuda() ? "cudaGetDeviceCount" : "open_device");
   EXPECT_THAT(opened.error().message,
               HasSubstr(built_with_cuda() ? "cudaError" : "without a CUDA toolkit"));
@@ -29,7 +29,7 @@ TEST(CudaDevice, a_device_that_does_not_exist_is_an_error_that_says_how_many_do)
   for (const int index : {count, -1}) {
     const auto opened = open_device(index);
     ASSERT_FALSE(opened);
-    EXPECT_EQ(opened.error().device, "device " + std::to_string(index));
+    EXPECT_EQ(opened.error().device, std::to_string(index));
     EXPECT_THAT(opened.error().message, HasSubstr("one of " + std::to_string(count) + " devices"));
   }
 }

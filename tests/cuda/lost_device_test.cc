@@ -29,7 +29,7 @@ TEST(LostDevice, a_kernels_bad_address_comes_back_from_the_next_wait_and_from_ev
   ASSERT_FALSE(waited);
   EXPECT_EQ(waited.error().call, "cudaEventSynchronize");
   EXPECT_THAT(waited.error().message, HasSubstr("illegal memory access"));
-  EXPECT_THAT(waited.error().device, HasSubstr("device 0, " + device->info().name));
+  EXPECT_THAT(waited.error().device, HasSubstr("0, " + device->info().name));
   EXPECT_TRUE(waited.error().lost);
 
   const auto denied = device->allocate(gpu::MemoryKind::device, 256, "more");

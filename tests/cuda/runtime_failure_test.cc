@@ -27,7 +27,7 @@ void expect_error(const gpu::DeviceError& error, const std::string& call,
                   const std::string& purpose) {
   EXPECT_EQ(error.call, call);
   EXPECT_THAT(error.message, HasSubstr(purpose));
-  EXPECT_EQ(error.device, "device 0, NVIDIA Fake");
+  EXPECT_EQ(error.device, "0, NVIDIA Fake");
 }
 
 TEST(OpenDevice, a_device_older_than_sm_80_is_refused_by_name) {
@@ -42,7 +42,7 @@ TEST(OpenDevice, a_device_that_does_not_exist_is_refused_with_the_number_of_thos
   reset_fake_runtime();
   const auto opened = open_device(1);
   ASSERT_FALSE(opened);
-  EXPECT_EQ(opened.error().device, "device 1");
+  EXPECT_EQ(opened.error().device, "1");
   EXPECT_THAT(opened.error().message, HasSubstr("one of 1 devices, numbered from 0"));
 }
 
