@@ -90,6 +90,7 @@ void WarpRequests::add(int lane, const Access& access) {
     WarpRequest& request = requests_[stream.requests[count++]];
     request.lanes |= std::uint32_t{1} << lane;
     request.address[static_cast<std::size_t>(lane)] = part.address;
+    request.piece[static_cast<std::size_t>(lane)] = pieces_[static_cast<std::size_t>(lane)]++;
   }
 }
 

@@ -14,9 +14,11 @@ struct WarpRequest {
   Site site;
   Space space = Space::global;
   AccessKind kind = AccessKind::read;
-  int bytes = 0;                                  ///< of a lane: 1, 2, 4, 8 or 16
-  std::uint32_t lanes = 0;                        ///< bit i: lane i takes part
-  std::array<std::uintptr_t, kWarpSize> address;  ///< of lanes that take part
+  int bytes = 0;            ///< of a lane: 1, 2, 4, 8 or 16
+  std::uint32_t lanes = 0;  ///< bit i: lane i takes part
+  // Of lanes that take part:
+  std::array<std::uintptr_t, kWarpSize> address;
+  std::array<std::uint32_t, kWarpSize> piece;  ///< how many of the lane's came before
 };
 
 /// Bytes of one sector of global memory: bit i is byte 32 * sector + i.
@@ -41,12 +43,16 @@ class WarpRequests {
  public:
   void add(int lane, const Access& access);
 
+  /// Pieces of accesses of the lane since the last drain: what it takes part in.
+  std::uint32_t pieces_of(int lane) const { return pieces_[static_cast<std::size_t>(lane)]; }
+
   /// Hands over the requests, in the order in which they were begun, and forgets them.
   template <class Function>
   void drain(Function&& take) {
     for (const WarpRequest& request : requests_) take(request);
     requests_.clear();
     streams_.clear();
+    pieces_.fill(0);
   }
 
  private:
@@ -61,6 +67,7 @@ class WarpRequests {
 
   std::vector<Stream> streams_;
   std::vector<WarpRequest> requests_;
+  std::array<std::uint32_t, kWarpSize> pieces_{};
   std::size_t last_ = 0;  ///< stream of the last access
 };
 

@@ -1,0 +1,68 @@
+// WarpLog: everything that one warp of one block does with memory and with other threads, in order,
+// with the values: what a person looks at who wants to see what the lanes of a warp do at a line.
+//
+// Lanes are put together to requests as in traffic.h.
+//
+// Thread contract: as Observer. One launch per logger.
+#pragma once
+
+#include <array>
+#include <cstddef>
+#include <cstdint>
+#include <memory>
+#include <string>
+#include <vector>
+
+#include "forge/simt/observer.h"
+
+namespace forge::simt {
+
+/// A request of the warp, or a point where its lanes have met.
+struct WarpEvent {
+  enum class Kind : std::uint8_t { request, warp_meeting, block_meeting };
+  /// Of a lane that takes part in a request.
+  struct Lane {
+    std::uintptr_t address = 0;         ///< as Access::address
+    std::array<std::byte, 16> value{};  ///< read, or as it was written
+  };
+
+  Kind kind = Kind::request;
+  Site site;
+  // Of requests only:
+  Space space = Space::global;
+  AccessKind access = AccessKind::read;
+  int bytes = 0;            ///< of a lane, 1 to 16
+  std::uint32_t lanes = 0;  ///< bit i: lane i takes part
+  std::array<Lane, kWarpSize> lane{};
+};
+
+struct SharedArrayPlace {
+  std::string name;
+  std::size_t offset = 0;  ///< in the block's arena
+  std::size_t bytes = 0;
+};
+
+struct WarpLog {
+  std::vector<WarpEvent> events;
+  std::vector<SharedArrayPlace> shared;
+};
+
+class WarpLogger : public Observer {
+ public:
+  /// Of the launch's block number `block`, warp number `warp`.
+  WarpLogger(long long block, int warp);
+  ~WarpLogger() override;
+
+  std::unique_ptr<BlockObserver> begin_block(const LaunchShape& shape, long long block) override;
+  void end_block(long long block, std::unique_ptr<BlockObserver> observer) override;
+
+  /// Empty if there is no such block or warp. Requires: all blocks have ended.
+  const WarpLog& log() const { return log_; }
+
+ private:
+  long long block_;
+  int warp_;
+  WarpLog log_;
+};
+
+}  // namespace forge::simt
