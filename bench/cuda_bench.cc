@@ -1,0 +1,141 @@
+// forge-cuda-bench: measures the GPU target on a real GPU.
+//
+//   limits    bandwidth of copies, cost of a launch, cuBLAS's matrix product
+//   steps     decode steps at batches of 1, 8 and 64, with graphs and without; what the host does
+//   kernels   each kernel beside the estimate from a device description, and the factors between
+//             them, which calibrate the description
+//
+// scripts/gpu-check runs it. Exit status: 0; 2 for bad input, no GPU, or a file that cannot be
+// written.
+#include <CLI/CLI.hpp>
+#include <fstream>
+#include <iostream>
+#include <sstream>
+
+#include "cuda_blas.h"
+#include "cuda_kernels.h"
+#include "cuda_limits.h"
+#include "cuda_steps.h"
+#include "forge/cuda/cuda_device.h"
+
+namespace forge {
+namespace {
+
+using Json = nlohmann::ordered_json;
+
+constexpr int kMatrixSize = 8192;
+constexpr int kSteps = 64;
+
+struct Options {
+  std::string description_file;
+  std::string calibrated_file;
+  std::string json_file;
+  sim::Calibration calibration;  ///< driver, date and commit
+};
+
+void add_options(CLI::App& app, Options& options) {
+  auto* const device = app.add_option("--device", options.description_file,
+                                      "Description of this GPU (sim/devices/*.json), to compare "
+                                      "kernels with; without it they are not measured");
+  app.add_option("--calibrated", options.calibrated_file,
+                 "Write the description with what was measured")
+      ->needs(device);
+  app.add_option("--json", options.json_file, "Write the results as JSON");
+  app.add_option("--driver", options.calibration.driver, "Version of the driver, for the results");
+  app.add_option("--date", options.calibration.date, "Today, for the results");
+  app.add_option("--commit", options.calibration.commit, "Of this program, for the results");
+}
+
+int fail(const std::string& message) {
+  std::cerr << "forge-cuda-bench: " << message << "\n";
+  return 2;
+}
+
+tl::expected<std::string, std::string> read_file(const std::string& path) {
+  std::ifstream in(path, std::ios::binary);
+  std::ostringstream text;
+  text << in.rdbuf();
+  if (!in) return tl::unexpected("cannot read '" + path + "'");
+  return text.str();
+}
+
+bool write_file(const std::string& path, const std::string& text) {
+  std::ofstream out(path, std::ios::binary);
+  out << text;
+  out.close();
+  return out.good();
+}
+
+Json measure_all_limits(gpu::Device& device, DeviceLimits& limits) {
+  limits = measure_limits(device);
+  Json json = to_json(limits);
+  const auto tflops = cublas_sgemm_tflops(kMatrixSize);
+  json["cublas_sgemm_tflops"] = tflops ? Json(*tflops) : Json(nullptr);
+  if (!tflops) json["cublas_missing"] = tflops.error();
+  for (const auto& [name, value] : json.items()) std::cout << name << " " << value << "\n";
+  return json;
+}
+
+Json measure_all_steps(gpu::Device& device) {
+  Json json = Json::array();
+  for (const StepCase& step : step_cases()) {
+    json.push_back(to_json(step, measure_steps(device, step, kSteps)));
+    std::cout << json.back() << std::endl;
+  }
+  return json;
+}
+
+int bench(Options options) {
+  sim::DeviceDescription description;
+  std::string description_text;
+  if (!options.description_file.empty()) {
+    const auto text = read_file(options.description_file);
+    if (!text) return fail(text.error());
+    const auto parsed = sim::parse_device(*text);
+    if (!parsed) return fail(options.description_file + ": " + parsed.error());
+    description_text = *text;
+    description = *parsed;
+  }
+  const auto device = cuda::open_device();
+  if (!device) return fail(to_string(device.error()));
+
+  sim::Calibration& calibration = options.calibration;
+  calibration.device = (*device)->info().name;
+  DeviceLimits limits;
+  Json json{{"device", calibration.device}};
+  json["limits"] = measure_all_limits(**device, limits);
+  json["steps"] = measure_all_steps(**device);
+  if (!description_text.empty()) {
+    const auto kernels = measure_kernels(**device, description);
+    for (const KernelMeasurement& kernel : kernels) json["kernels"].push_back(to_json(kernel));
+    for (const Json& line : json["kernels"]) std::cout << line << "\n";
+    calibration.launch_us = limits.launch_us;
+    calibration.graph_launch_us = limits.graph_launch_us;
+    calibration.kernel_factors = kernel_factors(kernels, limits);
+    json["kernel_factors"] = calibration.kernel_factors;
+    const auto calibrated = sim::with_calibration(description_text, calibration);
+    if (!calibrated) return fail("calibration: " + calibrated.error());
+    if (!options.calibrated_file.empty() && !write_file(options.calibrated_file, *calibrated)) {
+      return fail("--calibrated: cannot write '" + options.calibrated_file + "'");
+    }
+  }
+  if (!options.json_file.empty() && !write_file(options.json_file, json.dump(2) + "\n")) {
+    return fail("--json: cannot write '" + options.json_file + "'");
+  }
+  return 0;
+}
+
+}  // namespace
+}  // namespace forge
+
+int main(int argc, char** argv) {
+  CLI::App app("Measures the GPU target on a real GPU.", "forge-cuda-bench");
+  forge::Options options;
+  forge::add_options(app, options);
+  try {
+    app.parse(argc, argv);
+  } catch (const CLI::ParseError& error) {
+    return app.exit(error) == 0 ? 0 : 2;
+  }
+  return forge::bench(options);
+}

@@ -1,0 +1,161 @@
+#include "cuda_kernels.h"
+
+#include <algorithm>
+
+#include "cuda_clock.h"
+#include "forge/sim/sim_device.h"
+#include "kernel_inputs.h"
+
+namespace forge {
+namespace {
+
+constexpr std::uint64_t kSeed = 1;
+
+/// Heads, hidden size, ... of the model.
+constexpr KernelSizes kModel{.heads = 16,
+                             .kv_heads = 4,
+                             .head_size = 64,
+                             .layers = 24,
+                             .hidden = 1024,
+                             .ffn = 4096,
+                             .vocabulary = 32000};
+
+/// Inputs and outputs of the products of a layer, and of the output head.
+struct Product {
+  int inputs;
+  int outputs;
+  int accumulate;
+};
+constexpr Product kProducts[] = {
+    {1024, 1536, 0}, {1024, 1024, 1}, {1024, 8192, 0}, {4096, 1024, 1}, {1024, 32000, 0}};
+
+class CaseList {
+ public:
+  void add(const char* kernel, const KernelSizes& sizes) {
+    cases_.push_back({find_kernel(kernel).value(), sizes});
+  }
+
+  /// What all passes of `rows` rows have in common.
+  void add_rows(int rows) {
+    KernelSizes sizes = kModel;
+    sizes.rows = rows;
+    add("embed", sizes);
+    add("rms_norm", sizes);
+    add("silu_multiply", sizes);
+    for (const Product& product : kProducts) {
+      sizes.hidden = product.inputs;
+      sizes.outputs = product.outputs;
+      sizes.accumulate = product.accumulate;
+      add("project", sizes);
+    }
+  }
+
+  /// A batch of decodes.
+  void add_decodes(int seqs, int context) {
+    KernelSizes sizes = kModel;
+    sizes.seqs = seqs;
+    sizes.context = context;
+    sizes.rows = seqs;
+    add("rotate_and_store", sizes);
+    add("attend_decode", sizes);
+    add("attend_split", sizes);
+    add("attend_merge", sizes);
+    add("sample", sizes);
+    add("digest_logits", sizes);
+  }
+
+  /// `rows` new tokens of each of `seqs` sequences.
+  void add_prompts(int seqs, int rows, int context) {
+    KernelSizes sizes = kModel;
+    sizes.seqs = seqs;
+    sizes.rows = rows;
+    sizes.context = context;
+    add("attend_prompt", sizes);
+  }
+
+  void add_copies(int pairs, int writes) {
+    KernelSizes sizes = kModel;
+    sizes.pairs = pairs;
+    sizes.writes = writes;
+    add("copy_blocks", sizes);
+    add("update_tables", sizes);
+  }
+
+  std::vector<KernelLaunchCase> take() { return std::move(cases_); }
+
+ private:
+  std::vector<KernelLaunchCase> cases_;
+};
+
+sim::KernelTime estimate_of(const KernelLaunchCase& launch,
+                            const sim::DeviceDescription& description) {
+  sim::SimDevice device({.device = description});
+  const auto inputs = must(KernelCase::create(device, *launch.kernel, launch.sizes, kSeed));
+  return sim::estimate(
+      description, inputs->launch(),
+      {.in_graph = true, .working_set_bytes = device.statistics().bytes_allocated});
+}
+
+}  // namespace
+
+std::vector<KernelLaunchCase> kernel_launch_cases() {
+  CaseList cases;
+  for (const int batch : {1, 8, 64}) {
+    cases.add_rows(batch);
+    for (const int context : {128, 2048}) cases.add_decodes(batch, context);
+    cases.add_copies(batch, batch);
+  }
+  cases.add_decodes(1, 16384);
+  cases.add_rows(512);
+  cases.add_prompts(1, 512, 512);
+  cases.add_prompts(1, 512, 4096);
+  cases.add_prompts(8, 5, 1024);  // drafts to verify
+  return cases.take();
+}
+
+std::vector<KernelMeasurement> measure_kernels(gpu::Device& device,
+                                               const sim::DeviceDescription& description) {
+  sim::DeviceDescription plain = description;
+  plain.calibration.reset();
+  DeviceClock clock(device);
+  std::vector<KernelMeasurement> measurements;
+  for (const KernelLaunchCase& launch : kernel_launch_cases()) {
+    const auto inputs = must(KernelCase::create(device, *launch.kernel, launch.sizes, kSeed));
+    measurements.push_back({.launch = launch,
+                            .graph_us = clock.launch_in_graph_us(inputs->launch()),
+                            .estimate = estimate_of(launch, plain)});
+  }
+  return measurements;
+}
+
+std::map<std::string, double> kernel_factors(const std::vector<KernelMeasurement>& measurements,
+                                             const DeviceLimits& limits) {
+  struct Sums {
+    double measured_us = 0;
+    double estimated_us = 0;
+  };
+  std::map<std::string, Sums> sums;
+  for (const KernelMeasurement& measurement : measurements) {
+    Sums& sum = sums[std::string(measurement.launch.kernel->name())];
+    sum.measured_us += std::max(0.0, measurement.graph_us - limits.graph_launch_us);
+    sum.estimated_us += measurement.estimate.total_us - measurement.estimate.launch_us;
+  }
+  std::map<std::string, double> factors;
+  for (const auto& [kernel, sum] : sums) {
+    if (sum.measured_us > 0 && sum.estimated_us > 0) {
+      factors[kernel] = sum.measured_us / sum.estimated_us;
+    }
+  }
+  return factors;
+}
+
+nlohmann::ordered_json to_json(const KernelMeasurement& measurement) {
+  const KernelLaunchCase& launch = measurement.launch;
+  return {{"kernel", launch.kernel->name()},
+          {"sizes", to_string(*launch.kernel, launch.sizes)},
+          {"measured_us", measurement.graph_us},
+          {"estimated_us", measurement.estimate.total_us},
+          {"bound_by", measurement.estimate.bound_by}};
+}
+
+}  // namespace forge
