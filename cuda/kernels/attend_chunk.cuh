@@ -26,6 +26,12 @@ using namespace simt;
 
 inline constexpr int kKeys = numerics::kKeyChunk;
 
+/// Floats of shared memory for the queries and the weights of a tile.
+template <int kQueries>
+inline constexpr int kQueryFloats = kQueries* numerics::kHeadSizeMax;
+template <int kQueries>
+inline constexpr int kWeightFloats = kQueries* kKeys;
+
 /// Queries that go through the keys of one KV head together.
 struct QueryTile {
   gptr<const float> q;    ///< query i: [D] at q + i * stride
@@ -119,8 +125,8 @@ FORGE_DEVICE void compute_scores(const gpu::AttentionInput& in, const QueryTile&
   for (int n = 0; n < kQueries; ++n) memory.weights[n * kKeys + j] = dots[n] * in.scale;
 }
 
-/// Scores become weights, and the softmax takes in the chunk, which is the first one of the range
-/// or not. Warp w does queries w, w + W, ...
+/// Scores become weights, and the softmax of each query takes in the chunk. Warp w does queries w,
+/// w + W, ...
 FORGE_DEVICE void compute_weights(const QueryTile& tile, int first, bool first_of_range,
                                   const TileMemory& memory) {
   constexpr int kEach = kKeys / kWarpSize;

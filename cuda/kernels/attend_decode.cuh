@@ -4,8 +4,7 @@
 //   memory    keys: consecutive positions are consecutive floats within a block of KV, so a warp
 //             reads whole sectors if a block has 8 slots or more. Values: D consecutive floats a
 //             key. Each is read once for all heads of the tile
-//   bits      attend_chunk.cuh, and the merge in ascending order. A row's result depends on no
-//   other
+//   bits      attend_chunk.cuh, and the merge in ascending order. A row depends on no other row
 #pragma once
 
 #include "attend_tile.cuh"
@@ -25,8 +24,8 @@ struct WriteHeads {
 };
 
 FORGE_KERNEL(gpu::AttendDecodeArgs::kThreads) attend_decode(gpu::AttendDecodeArgs a) {
-  SIMT_SHARED(float, queries, gpu::kTileHeads* numerics::kHeadSizeMax);
-  SIMT_SHARED(float, weights, gpu::kTileHeads* kKeys);
+  SIMT_SHARED(float, queries, kQueryFloats<gpu::kTileHeads>);
+  SIMT_SHARED(float, weights, kWeightFloats<gpu::kTileHeads>);
   SIMT_SHARED(std::int64_t, values, kKeys);
   SIMT_SHARED(OnlineSoftmax, softmax, gpu::kTileHeads);
   const auto row = static_cast<std::uint32_t>(block().x);

@@ -4,8 +4,7 @@
 //   grid      x: tiles of rows; y: query heads. 256 threads, a thread a key
 //   memory    as attend_decode, each key and value read once for all rows of the tile
 //   bits      attend_chunk.cuh. A row leaves out the keys after its own: their weights are not
-//   zero,
-//             they are not there, so the chain ends where the definition ends it
+//             zero, they are not there, so the chain ends where the definition ends it
 #pragma once
 
 #include "attend_tile.cuh"
@@ -25,8 +24,8 @@ struct WriteRows {
 
 FORGE_KERNEL(gpu::AttendPromptArgs::kThreads) attend_prompt(gpu::AttendPromptArgs a) {
   constexpr int kRows = gpu::PromptTile::kMaxRows;
-  SIMT_SHARED(float, queries, kRows* numerics::kHeadSizeMax);
-  SIMT_SHARED(float, weights, kRows* kKeys);
+  SIMT_SHARED(float, queries, kQueryFloats<kRows>);
+  SIMT_SHARED(float, weights, kWeightFloats<kRows>);
   SIMT_SHARED(std::int64_t, values, kKeys);
   SIMT_SHARED(OnlineSoftmax, softmax, kRows);
   const auto index = static_cast<std::uint32_t>(block().x);

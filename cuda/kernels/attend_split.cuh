@@ -30,8 +30,8 @@ struct WritePartial {
 };
 
 FORGE_KERNEL(gpu::AttendSplitArgs::kThreads) attend_split(gpu::AttendSplitArgs a) {
-  SIMT_SHARED(float, queries, gpu::kTileHeads* numerics::kHeadSizeMax);
-  SIMT_SHARED(float, weights, gpu::kTileHeads* kKeys);
+  SIMT_SHARED(float, queries, kQueryFloats<gpu::kTileHeads>);
+  SIMT_SHARED(float, weights, kWeightFloats<gpu::kTileHeads>);
   SIMT_SHARED(std::int64_t, values, kKeys);
   SIMT_SHARED(OnlineSoftmax, softmax, gpu::kTileHeads);
   const auto row = static_cast<std::uint32_t>(block().z);

@@ -12,8 +12,8 @@ struct KeyRange {
   int end;
 };
 
-/// sink(query, d, sum, softmax) for each component of each query. kEach: queries of which a thread
-/// has a component.
+/// Calls sink(query, d, sum, softmax) for each component of each query. A thread has a component of
+/// up to kEach queries.
 template <int kQueries, int kEach, class Sink>
 FORGE_DEVICE void attend_range(const gpu::AttentionInput& in, const QueryTile& tile,
                                const KeyRange& range, const TileMemory& memory, const Sink& sink) {
@@ -44,7 +44,7 @@ FORGE_DEVICE void attend_range(const gpu::AttentionInput& in, const QueryTile& t
   }
 }
 
-/// With as few queries a thread as will do: kEach of 1, 2, ... kQueries.
+/// With as few queries a thread as will do: the least kEach of 1, 2, ... kQueries.
 template <int kQueries, int kEach, class Sink>
 FORGE_DEVICE void attend_components(const gpu::AttentionInput& in, const QueryTile& tile,
                                     const KeyRange& range, const TileMemory& memory,
@@ -58,7 +58,7 @@ FORGE_DEVICE void attend_components(const gpu::AttentionInput& in, const QueryTi
   attend_range<kQueries, kEach>(in, tile, range, memory, sink);
 }
 
-/// With the smallest tile that holds the queries: kQueries of 1, 2, ... kQueriesMax.
+/// With the smallest tile that holds the queries: the least kQueries of 1, 2, ... kQueriesMax.
 template <int kQueriesMax, int kQueries = 1, class Sink>
 FORGE_DEVICE void attend_tile(const gpu::AttentionInput& in, const QueryTile& tile,
                               const KeyRange& range, const TileMemory& memory, const Sink& sink) {

@@ -1,10 +1,8 @@
-// copy_blocks: copies whole blocks of KV: copy-on-write within a pool, swap from one pool to
-// another.
+// copy_blocks: copies whole blocks of KV: copy-on-write within a pool, swap between two pools.
 //
 //   grid      x: pairs of blocks; y: up to 64 thread blocks that share a pair
 //   memory    16 bytes a thread, consecutive in a warp: 512 bytes a request. One of the pools may
-//   be
-//             pinned host memory, which is then read or written over the link to the host
+//             be pinned host memory, which is then read or written over the link to the host
 //   bits      moved, not computed
 #pragma once
 

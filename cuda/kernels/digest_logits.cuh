@@ -2,10 +2,9 @@
 //
 //   grid      x: rows of logits; a block is one warp
 //   memory    a warp reads 64 consecutive floats, two a lane
-//   bits      the digest has 8 lanes (target/logits_digest.h), each a chain over every 8th word.
-//   The
-//             warp loads 32 words at once; 8 lanes of it then take their four words from those that
-//             loaded them. The other lanes do the same once more, which costs nothing
+//   bits      the digest has 8 lanes, each a chain over every 8th word (target/logits_digest.h).
+//             The warp loads 32 words at once; then 8 of its lanes take their four words from
+//             those that loaded them. The other lanes follow and do the same once more
 #pragma once
 
 #include "forge/gpu/kernels.h"

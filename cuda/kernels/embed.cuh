@@ -2,8 +2,7 @@
 //
 //   grid      x: rows; y: pieces of 4 floats a thread
 //   memory    a row of the embedding and a row of `hidden`, 16 bytes a thread, consecutive in a
-//   warp
-//             (a hidden size that is no multiple of 4 leaves rows unaligned: then float by float)
+//             warp. A hidden size that is no multiple of 4 leaves rows unaligned: float by float
 //   bits      moved, not computed
 //
 // A token that is a draft is not known to the host yet: `sample` has left it on the device.

@@ -6,16 +6,14 @@
 //             consecutive bytes, a lane an output. Each is read once and used for all rows of the
 //             tile; 8 loads are in flight a lane. A warp copies its part of x to shared memory
 //             first, where all lanes then read the same 16 bytes at once
-//   bits      an output is chunk after chunk of 256 inputs, each an fma chain in ascending order,
-//   the
-//             chunks then added in ascending order (product_reference). So the chunks can be
-//             computed side by side, a warp each ("split-K"); only their addition must wait
+//   bits      an output is chunk after chunk of 256 inputs, each an fma chain in ascending order;
+//             the chunks are added in ascending order (product_reference). So the chunks can be
+//             computed side by side, a warp each ("split-K"); only their addition must wait:
 //
-//   warp 0   chunk 0 ---+ chunk 8 ---+
-//   warp 1   chunk 1 ---+ chunk 9 ---+        + is a barrier: the partial sums of a round lie in
-//   shared
-//   ...                 |            |          memory, and warp w adds those of rows w, w + W, ...
-//   warp 7   chunk 7 ---+ chunk 15 --+
+//   warp 0   chunk 0 --+-- chunk 8 ---+--
+//   warp 1   chunk 1 --+-- chunk 9 ---+--    + is a barrier: the sums of a round are in shared
+//   ...                |              |        memory, and warp w adds them, ascending, for rows
+//   warp 7   chunk 7 --+-- chunk 15 --+--      w, w + W, ... of the tile
 #pragma once
 
 #include "forge/gpu/kernels.h"
@@ -27,8 +25,10 @@ using namespace simt;
 
 inline constexpr int kProjectWarps = gpu::ProjectArgs::kThreads / kWarpSize;
 
-/// Floats of x that a warp keeps in shared memory, for all rows of the tile together.
+/// Floats of x that a warp keeps in shared memory, for all rows of the tile together, and floats of
+/// the sums that it leaves there.
 inline constexpr int kStagedFloats = 512;
+inline constexpr int kPartialFloats = gpu::ProjectArgs::kTileRows * kWarpSize;
 
 /// Inputs [first, end) of a row of x, and the weights of a panel for them.
 struct ProductChunk {
@@ -38,8 +38,7 @@ struct ProductChunk {
   int end;
 };
 
-/// sums[r] += the chain over inputs [first, first + count) of x[r] * weight, x being in shared
-/// memory as staged[r * kStride + input - first].
+/// sums[r] is continued over `count` inputs: staged[r * kStride + k] * weights[k][0].
 template <int kRows, int kStride>
 FORGE_DEVICE void multiply_staged(sptr<const float> staged, gptr<const float> weights, int count,
                                   float (&sums)[kRows]) {
@@ -67,8 +66,7 @@ FORGE_DEVICE void multiply_staged(sptr<const float> staged, gptr<const float> we
   }
 }
 
-/// sums[r] = the chain of one chunk, for `rows` rows of x; those up to kRows yield what nobody
-/// reads.
+/// sums[r] = the chain of one chunk. Of rows beyond `rows` it is one that nobody reads.
 template <int kRows>
 FORGE_DEVICE void multiply_chunk(const ProductChunk& chunk, int rows, int inputs,
                                  sptr<float> staged, float (&sums)[kRows]) {
@@ -89,7 +87,7 @@ FORGE_DEVICE void multiply_chunk(const ProductChunk& chunk, int rows, int inputs
   }
 }
 
-/// The tile's rows from `first_row` on. staged: [warps][kStagedFloats]; partial:
+/// Rows `first_row`, ... of the tile. staged: [warps][kStagedFloats], partial:
 /// [warps][kRows][32].
 template <int kRows>
 FORGE_DEVICE void project_rows(const gpu::ProjectArgs& a, std::int64_t first_row, int rows,
@@ -148,8 +146,8 @@ FORGE_DEVICE void project_tile(const gpu::ProjectArgs& a, std::int64_t first_row
 }
 
 FORGE_KERNEL(gpu::ProjectArgs::kThreads) project(gpu::ProjectArgs a) {
-  SIMT_SHARED(float, staged, kProjectWarps* kStagedFloats);
-  SIMT_SHARED(float, partial, kProjectWarps* gpu::ProjectArgs::kTileRows* kWarpSize);
+  SIMT_SHARED(float, staged, (kProjectWarps * kStagedFloats));
+  SIMT_SHARED(float, partial, (kProjectWarps * kPartialFloats));
   constexpr int kTileRows = gpu::ProjectArgs::kTileRows;
   const std::int64_t first_row = std::int64_t{block().x} * kTileRows;
   const std::uint32_t row_count = global(a.row_count)[0];

@@ -2,10 +2,9 @@
 // the KV cache.
 //
 //   grid      x: rows; y: heads, first those of queries, then of keys, then of values; a warp each
-//   memory    a lane a pair (i, i + D/2): consecutive floats of qkv and of the tables of cosines
-//   and
-//             sines. Keys are scattered to their slot, a sector each, since the cache has them
-//             transposed; that is paid once a token, and each later reading is coalesced
+//   memory    a lane a pair (i, i + D/2): consecutive floats of qkv, of cosines and of sines. Keys
+//             are scattered to their slot, a sector each, since the cache has them transposed;
+//             that is paid once a token, and each later reading is coalesced
 //   bits      rotate_pairs (numerics/vector_ops.h), pair by pair, by the host's tables
 #pragma once
 

@@ -1,11 +1,10 @@
 // sample: picks a token from each row of logits, the one that pick() (sampling/sampler.h) picks.
 //
 //   grid      x: rows of logits; a block of up to 1024 threads a row
-//   memory    a thread takes 4 consecutive logits at a time, the block 4 KB or less at once; two
-//             readings, the second from the cache: first the largest logit, then the scores
-//   bits      one logit, one Philox block, one score are what sampling/gumbel.h says. "Higher, or
-//   equal
-//             and lower token" orders tokens fully, so threads may compare them in any order
+//   memory    a thread takes 4 consecutive logits at a time, consecutive in a warp; two readings,
+//             the second from the cache: first for the largest logit, then for the scores
+//   bits      a score is what sampling/gumbel.h says. "Higher, or equal and lower token" orders
+//             tokens fully, so threads may compare them in any order
 //
 // At temperature 0 the largest logit is the answer.
 #pragma once
