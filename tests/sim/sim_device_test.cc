@@ -14,7 +14,6 @@ namespace forge::sim {
 namespace {
 
 using gpu::CopyDirection;
-using gpu::DeviceError;
 using gpu::MemoryKind;
 using ::testing::Each;
 using ::testing::ElementsAre;
