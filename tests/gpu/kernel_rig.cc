@@ -1,13 +1,12 @@
 #include "gpu/kernel_rig.h"
 
-#include <new>
 #include <optional>
 #include <sstream>
 
 #include "forge/cuda/cuda_device.h"
 #include "forge/sim/sim_kernels.h"
 #include "forge/simt/checker.h"
-#include "forge/simt/memory_map.h"
+#include "gpu/simulated_memory.h"
 
 namespace forge::gpu {
 namespace {
@@ -35,7 +34,7 @@ class SimulatedRig : public KernelRig {
   std::string run(const KernelLaunch& launch, int way_index) override {
     const Way& way = kWays[way_index];
     simt::Machine machine(way.host_threads);
-    simt::Checker checker(map_);
+    simt::Checker checker(memory_.map());
     simt::LaunchOptions options;
     if (way.seeded) options.seed = seed_ + static_cast<std::uint64_t>(way_index);
     if (way.checked) options.observer = &checker;
@@ -45,9 +44,7 @@ class SimulatedRig : public KernelRig {
   }
 
   void* allocate(std::size_t bytes, const char* name) override {
-    memory_.emplace_back(static_cast<std::byte*>(::operator new(bytes, kAlignment)));
-    map_.add({reinterpret_cast<std::uintptr_t>(memory_.back().get()), bytes, name});
-    return memory_.back().get();
+    return memory_.allocate(name, bytes);
   }
   void upload(void* to, const void* from, std::size_t bytes) override {
     std::memcpy(to, from, bytes);
@@ -57,14 +54,8 @@ class SimulatedRig : public KernelRig {
   }
 
  private:
-  static constexpr std::align_val_t kAlignment{256};
-  struct Free {
-    void operator()(std::byte* memory) const { ::operator delete(memory, kAlignment); }
-  };
-
   std::uint64_t seed_;
-  std::vector<std::unique_ptr<std::byte, Free>> memory_;
-  simt::MemoryMap map_;
+  SimulatedMemory memory_;
 };
 
 class CudaRig : public KernelRig {

@@ -1,0 +1,162 @@
+// What the barriers of the kernels are good for: each is left out in turn, and the checker reports
+// the race. A barrier that could go unnoticed would not be needed.
+#include <gtest/gtest.h>
+
+#include <filesystem>
+#include <fstream>
+#include <functional>
+#include <set>
+
+#include "forge/numerics/packed_matrix.h"
+#include "forge/sim/sim_kernels.h"
+#include "forge/simt/checker.h"
+#include "forge/simt/traffic.h"
+#include "gpu/kv_world.h"
+#include "gpu/simulated_memory.h"
+
+namespace forge::gpu {
+namespace {
+
+using simt::Site;
+
+/// Every line of cuda/kernels that is a barrier.
+std::vector<Site> barriers_of_sources() {
+  static std::set<std::string> files;  // sites borrow their names
+  std::vector<Site> sites;
+  for (const auto& entry : std::filesystem::directory_iterator(FORGE_KERNELS_FOLDER)) {
+    const auto file = files.insert(entry.path().string()).first;
+    std::ifstream source(*file);
+    std::string line;
+    for (int number = 1; std::getline(source, line); ++number) {
+      const bool barrier = line.find("sync_block();") != std::string::npos ||
+                           line.find("sync_warp();") != std::string::npos;
+      if (barrier) sites.push_back({file->c_str(), number});
+    }
+  }
+  return sites;
+}
+
+std::string text_of(const Site& site) {
+  return std::filesystem::path(site.file).filename().string() + ":" + std::to_string(site.line);
+}
+
+/// A launch of each kernel that has a barrier, of a size at which all of them matter: several
+/// chunks, several rounds.
+class PlantedBarriers : public ::testing::Test {
+ protected:
+  PlantedBarriers() { world_.fill(random_); }
+
+  AttentionInput attention(std::uint32_t decode_rows) {
+    float* pool = memory_.array("kv_pool", world_.floats());
+    const std::uint32_t* tables = memory_.array("tables", world_.tables());
+    const std::vector<RowInput> rows{{.position = 590}, {.position = 591}, {.position = 592}};
+    return {
+        .counts = memory_.array(
+            "counts",
+            std::vector<PassCounts>{{.rows = 3, .decode_rows = decode_rows, .prompt_tiles = 1}}),
+        .rows = memory_.array("rows", rows),
+        .qkv = memory_.array("qkv", random_.reals(3 * 4 * 64)),
+        .out = memory_.array("out", std::vector<float>(3 * 2 * 64)),
+        .kv = world_.layer(pool, tables),
+        .scale = 0.125f};
+  }
+  KernelLaunch attend_decode() {
+    const AttendDecodeArgs args{attention(1)};
+    return launch_of(args, args.shape(1));
+  }
+  KernelLaunch attend_split() {
+    float* partial = memory_.array("partial", std::vector<float>(2 * 3 * 66));
+    const AttendSplitArgs args{attention(1), partial, 3};
+    return launch_of(args, args.shape(1));
+  }
+  KernelLaunch attend_prompt() {
+    const PromptTile* tiles = memory_.array("tiles", std::vector<PromptTile>{{0, 3}});
+    const AttendPromptArgs args{attention(0), tiles};
+    return launch_of(args, args.shape(1));
+  }
+  KernelLaunch project() {
+    constexpr int kInputs = 5 * 256;
+    const ProjectArgs args{.row_count = memory_.array("row_count", std::vector<std::uint32_t>{8}),
+                           .x = memory_.array("x", random_.reals(8 * kInputs)),
+                           .panels = memory_.array("panels", random_.reals(32 * kInputs)),
+                           .y = memory_.array("y", std::vector<float>(8 * 32)),
+                           .inputs = kInputs,
+                           .outputs = 32,
+                           .accumulate = false};
+    simt::LaunchShape shape = args.shape(8);
+    shape.threads = 64;  // two warps for five chunks: three rounds
+    return launch_of(args, shape);
+  }
+  KernelLaunch sample() {
+    const std::vector<LogitInput> inputs{{.temperature = 1.0f}};
+    const SampleArgs args{
+        .counts = memory_.array("counts", std::vector<PassCounts>{{.logit_rows = 1}}),
+        .inputs = memory_.array("inputs", inputs),
+        .logits = memory_.array("logits", random_.reals(320)),
+        .picks = memory_.array("picks", std::vector<std::uint32_t>(1)),
+        .drafts = memory_.array("drafts", std::vector<std::uint32_t>(1)),
+        .vocabulary = 320};
+    return launch_of(args, args.shape(1));
+  }
+
+  /// Where threads meet.
+  std::vector<Site> meetings(const KernelLaunch& launch) {
+    simt::TrafficCounter counter({.l1_bytes = 1 << 18, .l2_bytes = 1 << 24});
+    EXPECT_TRUE(run(launch, {.observer = &counter}));
+    std::vector<Site> sites;
+    for (const simt::LineMeetings& meeting : counter.result().meetings)
+      sites.push_back(meeting.site);
+    return sites;
+  }
+
+  tl::expected<void, simt::KernelFault> run(const KernelLaunch& launch,
+                                            const simt::LaunchOptions& options) {
+    return machine_.run(sim::kernel_code(launch.kernel), launch.shape, launch.args.data(), options);
+  }
+
+  Random random_{1};
+  KvWorld world_{
+      {.kv_heads = 1, .group_size = 2, .head_size = 64, .block_size = 16}, {600}, random_};
+  SimulatedMemory memory_;
+  simt::Machine machine_;
+};
+
+/// A race names both threads and lines; or a thread reads what another would have written by then.
+void expect_named(const simt::KernelFault& fault) {
+  SCOPED_TRACE(to_string(fault));
+  if (fault.kind == simt::FaultKind::race) {
+    EXPECT_EQ(fault.threads.size(), 2u);
+    EXPECT_EQ(fault.sites.size(), 2u);
+  } else {
+    EXPECT_EQ(fault.kind, simt::FaultKind::uninitialised);
+    EXPECT_EQ(fault.threads.size(), 1u);
+  }
+  for (const Site& site : fault.sites)
+    EXPECT_TRUE(text_of(site).find(".cuh:") != std::string::npos);
+  EXPECT_NE(fault.detail.find("shared array"), std::string::npos);
+}
+
+TEST_F(PlantedBarriers, EachOneOfEachKernelIsMissed) {
+  const std::vector<Site> barriers = barriers_of_sources();
+  ASSERT_FALSE(barriers.empty());
+  std::set<std::string> missed;
+  for (const KernelLaunch& launch :
+       {attend_decode(), attend_split(), attend_prompt(), project(), sample()}) {
+    const std::vector<Site> met = meetings(launch);
+    for (const Site& barrier : barriers) {
+      if (std::find(met.begin(), met.end(), barrier) == met.end()) continue;
+      SCOPED_TRACE(std::string(name(launch.kernel)) + " without " + text_of(barrier));
+      simt::Checker checker(memory_.map());
+      const auto done = run(launch, {.observer = &checker, .broken_barrier = barrier});
+      missed.insert(text_of(barrier));
+      ASSERT_FALSE(done) << "nothing was reported";
+      expect_named(done.error());
+    }
+  }
+  for (const Site& barrier : barriers) {
+    EXPECT_TRUE(missed.contains(text_of(barrier))) << text_of(barrier) << " was never reached";
+  }
+}
+
+}  // namespace
+}  // namespace forge::gpu
