@@ -4,7 +4,8 @@
 #include <cstdlib>
 
 #include "cpu/allocation_counter.h"
-#include "cpu/driver.h"
+#include "forge/cpu/cpu_executor.h"
+#include "target/driver.h"
 
 namespace forge {
 namespace {

@@ -6,11 +6,12 @@
 #include <set>
 #include <vector>
 
-#include "cpu/driver.h"
+#include "target/driver.h"
 
 namespace forge {
 namespace {
 
+using testing::cpu_target;
 using testing::Driver;
 using testing::request_of;
 
@@ -29,7 +30,7 @@ constexpr const char* kPrompts[] = {
 
 /// 64 tokens of each prompt with 4 drafts a round: accepted over proposed.
 double acceptance(float temperature, AcceptanceRule rule) {
-  Driver driver({.num_blocks = 64, .drafts = 4, .rule = rule});
+  Driver driver(cpu_target(), {.num_blocks = 64, .drafts = 4, .rule = rule});
   std::uint64_t seq = 0;
   for (const char* prompt : kPrompts) {
     ++seq;
@@ -55,7 +56,7 @@ TEST(DraftAcceptance, lies_between_40_and_80_percent_greedy_and_sampled) {
 
 /// Text of all prompts at `temperature`, a string each.
 std::vector<std::vector<TokenId>> texts(float temperature) {
-  Driver driver({.num_blocks = 64});
+  Driver driver(cpu_target(), {.num_blocks = 64});
   std::vector<std::vector<TokenId>> out;
   std::uint64_t seq = 0;
   for (const char* prompt : kPrompts) {
@@ -92,7 +93,7 @@ TEST(DemoText, is_no_loop_of_one_token) {
 
 TEST(DemoText, ends_by_itself_now_and_then) {
   int ended = 0;
-  Driver driver({.num_blocks = 64});
+  Driver driver(cpu_target(), {.num_blocks = 64});
   for (std::uint64_t seq = 1; seq <= 100; ++seq) {
     Request request = request_of("Hello, my name is", 1.0F, seq);
     request.ignore_eos = false;

@@ -1,10 +1,10 @@
 // KV that reaches a sequence by other ways than running its tokens: shared blocks, copies, swaps.
-// The output must be that of the request alone, bit for bit.
+// The output must be that of the request alone on the CPU, bit for bit.
 #include <gtest/gtest.h>
 
 #include <string>
 
-#include "cpu/driver.h"
+#include "target/driver.h"
 
 namespace forge {
 namespace {
@@ -23,16 +23,19 @@ ExecutorOptions options_of(std::uint32_t block_size = 4) {
           .check_kv = true};
 }
 
+/// The request alone, on the CPU.
 Output alone(const Request& request) {
-  Driver driver({.num_blocks = 64, .digest_logits = true});
+  Driver driver(testing::cpu_target(), {.num_blocks = 64, .digest_logits = true});
   driver.begin(1, request);
   driver.decode_to(1, kTokens);
   return driver.result(1);
 }
 
-TEST(KvMovement, a_prompt_behind_a_shared_prefix_comes_out_as_alone) {
+class KvMovement : public testing::TargetTest {};
+
+TEST_P(KvMovement, a_prompt_behind_a_shared_prefix_comes_out_as_alone) {
   const Request other = request_of("the cat sat", 0.8F, 3);
-  Driver driver(options_of());
+  Driver driver(target(), options_of());
   driver.begin(1, request_of("the cat is black"));
   driver.step({driver.decode(1)});
   driver.begin(2, other);
@@ -42,9 +45,9 @@ TEST(KvMovement, a_prompt_behind_a_shared_prefix_comes_out_as_alone) {
   EXPECT_EQ(driver.result(2), alone(other));
 }
 
-TEST(KvMovement, the_owner_of_a_shared_prefix_may_leave) {
+TEST_P(KvMovement, the_owner_of_a_shared_prefix_may_leave) {
   const Request other = request_of("the cat sat");
-  Driver driver(options_of());
+  Driver driver(target(), options_of());
   driver.begin(1, request_of("the cat is black"));
   driver.step({driver.decode(1)});
   driver.begin(2, other);
@@ -56,9 +59,9 @@ TEST(KvMovement, the_owner_of_a_shared_prefix_may_leave) {
   EXPECT_EQ(driver.result(2), alone(other));
 }
 
-TEST(KvMovement, a_prompt_that_is_cached_whole_runs_its_last_token_in_a_copied_block) {
+TEST_P(KvMovement, a_prompt_that_is_cached_whole_runs_its_last_token_in_a_copied_block) {
   const Request request = request_of("the cat sat!");  // three full blocks
-  Driver driver(options_of());
+  Driver driver(target(), options_of());
   driver.begin(1, request);
   driver.step({driver.decode(1)});
   driver.begin(2, request);
@@ -72,10 +75,10 @@ TEST(KvMovement, a_prompt_that_is_cached_whole_runs_its_last_token_in_a_copied_b
   EXPECT_EQ(driver.result(1), alone(request)) << "the copy leaves the original alone";
 }
 
-TEST(KvMovement, resume_by_swap_changes_nothing) {
+TEST_P(KvMovement, resume_by_swap_changes_nothing) {
   for (const std::uint32_t block_size : {1U, 4U, 16U}) {
     const Request request = request_of("Once upon a time", 0.8F, 7);
-    Driver driver(options_of(block_size));
+    Driver driver(target(), options_of(block_size));
     driver.begin(1, request);
     for (const std::size_t count : {3U, 4U, 17U}) {
       driver.decode_to(1, count);
@@ -88,9 +91,9 @@ TEST(KvMovement, resume_by_swap_changes_nothing) {
   }
 }
 
-TEST(KvMovement, a_prompt_swapped_out_between_its_chunks_goes_on_where_it_stopped) {
+TEST_P(KvMovement, a_prompt_swapped_out_between_its_chunks_goes_on_where_it_stopped) {
   const Request request = request_of("Once upon a time");
-  Driver driver(options_of());
+  Driver driver(target(), options_of());
   driver.begin(1, request);
   driver.step({driver.chunk(1, 6)});
   driver.swap_out(1);
@@ -101,13 +104,13 @@ TEST(KvMovement, a_prompt_swapped_out_between_its_chunks_goes_on_where_it_stoppe
   EXPECT_EQ(driver.result(1), alone(request));
 }
 
-TEST(KvMovement, copies_happen_in_the_order_of_the_list) {
+TEST_P(KvMovement, copies_happen_in_the_order_of_the_list) {
   // In one plan: sequence 1 goes out, sequence 2 comes in, into the very blocks that 1 gives up,
   // from host blocks that 1 does not get.
   const Request first = request_of("abcdefghijk"), second = request_of("lmnopqrstuv");
   ExecutorOptions options = options_of();
   options.num_blocks = 5;
-  Driver driver(options);
+  Driver driver(target(), options);
   driver.begin(1, first);
   driver.begin(2, second);
   driver.step({driver.decode(2)});
@@ -126,9 +129,9 @@ TEST(KvMovement, copies_happen_in_the_order_of_the_list) {
   EXPECT_EQ(driver.output(2), head(second));
 }
 
-TEST(KvMovement, a_block_replaced_by_an_equal_one_changes_nothing) {
+TEST_P(KvMovement, a_block_replaced_by_an_equal_one_changes_nothing) {
   const Request request = request_of("the cat sat on the mat");
-  Driver driver(options_of());
+  Driver driver(target(), options_of());
   driver.begin(1, request);
   driver.begin(2, request);
   driver.step({driver.decode(1), driver.decode(2)});
@@ -144,6 +147,8 @@ TEST(KvMovement, a_block_replaced_by_an_equal_one_changes_nothing) {
   ASSERT_TRUE(driver.executor().execute(plan, result).has_value());
   EXPECT_EQ(result.logits[0], alone(request).digests[1]);
 }
+
+FORGE_FOR_EACH_TARGET(KvMovement);
 
 }  // namespace
 }  // namespace forge

@@ -1,21 +1,21 @@
-#include "forge/cpu/cpu_executor.h"
-
 #include <gtest/gtest.h>
 
 #include <algorithm>
 #include <string>
 #include <vector>
 
-#include "cpu/driver.h"
+#include "forge/cpu/cpu_executor.h"
+#include "target/driver.h"
 
 namespace forge {
 namespace {
 
 using testing::Driver;
+using testing::MakeTarget;
 using testing::Output;
 using testing::request_of;
 
-constexpr std::size_t kTokens = 40;
+constexpr std::size_t kTokens = 24;
 
 ExecutorOptions options_of(std::uint32_t block_size = 16) {
   return {.num_blocks = 1024 / block_size, .block_size = block_size, .digest_logits = true};
@@ -28,15 +28,21 @@ std::vector<Request> some_requests() {
 }
 
 /// The request alone: prompt in one slice, then one token a step.
-Output alone(const Request& request, const ExecutorOptions& options = options_of()) {
-  Driver driver(options);
+Output alone(const MakeTarget& target, const Request& request,
+             const ExecutorOptions& options = options_of()) {
+  Driver driver(target, options);
   driver.begin(1, request);
   driver.decode_to(1, kTokens);
   return driver.result(1);
 }
 
-TEST(CpuExecutor, a_decode_yields_one_token_and_one_digest_a_step) {
-  Driver driver(options_of());
+/// The same on the CPU: what it has to be.
+Output golden(const Request& request) { return alone(testing::cpu_target(), request); }
+
+class ModelExecutorTest : public testing::TargetTest {};
+
+TEST_P(ModelExecutorTest, a_decode_yields_one_token_and_one_digest_a_step) {
+  Driver driver(target(), options_of());
   driver.begin(1, request_of("abc"));
   const StepResult& result = driver.step({driver.decode(1)});
   ASSERT_EQ(result.slices.size(), 1U);
@@ -45,27 +51,27 @@ TEST(CpuExecutor, a_decode_yields_one_token_and_one_digest_a_step) {
   EXPECT_EQ(result.logits.size(), 1U);
 }
 
-TEST(CpuExecutor, digests_are_left_out_unless_asked_for) {
+TEST_P(ModelExecutorTest, digests_are_left_out_unless_asked_for) {
   ExecutorOptions options = options_of();
   options.digest_logits = false;
-  Driver driver(options);
+  Driver driver(target(), options);
   driver.begin(1, request_of("abc"));
   EXPECT_TRUE(driver.step({driver.decode(1)}).logits.empty());
 }
 
-TEST(CpuExecutor, a_chunk_that_ends_before_the_last_known_token_yields_nothing) {
-  Driver driver(options_of());
+TEST_P(ModelExecutorTest, a_chunk_that_ends_before_the_last_known_token_yields_nothing) {
+  Driver driver(target(), options_of());
   driver.begin(1, request_of("abcdef"));
   const StepResult& result = driver.step({driver.chunk(1, 4)});
   EXPECT_EQ(result.slices[0], (SliceResult{SeqId(1), 0, 0, FinishSignal::none, 0}));
   EXPECT_TRUE(result.tokens.empty());
 }
 
-TEST(CpuExecutor, chunked_prefill_changes_nothing) {
+TEST_P(ModelExecutorTest, chunked_prefill_changes_nothing) {
   for (const Request& request : some_requests()) {
-    const Output expected = alone(request);
+    const Output expected = golden(request);
     for (const std::uint32_t size : {1U, 2U, 5U}) {
-      Driver driver(options_of());
+      Driver driver(target(), options_of());
       driver.begin(1, request);
       const auto length = static_cast<std::uint32_t>(request.prompt.size());
       for (std::uint32_t done = 0; done < length; done += size) {
@@ -77,9 +83,9 @@ TEST(CpuExecutor, chunked_prefill_changes_nothing) {
   }
 }
 
-TEST(CpuExecutor, a_batch_of_several_changes_nothing) {
+TEST_P(ModelExecutorTest, a_batch_of_several_changes_nothing) {
   const auto requests = some_requests();
-  Driver driver(options_of());
+  Driver driver(target(), options_of());
   // Each joins a step later than the one before, so decodes meet prompts.
   std::vector<std::uint64_t> running;
   for (std::size_t step = 0; driver.output(4).size() < kTokens; ++step) {
@@ -94,21 +100,21 @@ TEST(CpuExecutor, a_batch_of_several_changes_nothing) {
     driver.step(slices);
   }
   for (std::size_t i = 0; i < requests.size(); ++i) {
-    EXPECT_EQ(driver.result(i + 1), alone(requests[i])) << "request " << i;
+    EXPECT_EQ(driver.result(i + 1), golden(requests[i])) << "request " << i;
   }
 }
 
-TEST(CpuExecutor, block_size_changes_nothing) {
+TEST_P(ModelExecutorTest, block_size_changes_nothing) {
   for (const Request& request : some_requests()) {
     for (const std::uint32_t block_size : {1U, 4U, 128U}) {
-      EXPECT_EQ(alone(request, options_of(block_size)), alone(request));
+      EXPECT_EQ(alone(target(), request, options_of(block_size)), golden(request));
     }
   }
 }
 
-TEST(CpuExecutor, resume_by_recompute_changes_nothing) {
+TEST_P(ModelExecutorTest, resume_by_recompute_changes_nothing) {
   for (const Request& request : some_requests()) {
-    Driver driver(options_of());
+    Driver driver(target(), options_of());
     driver.begin(1, request);
     for (const std::size_t count : {3U, 4U, 17U}) {
       driver.decode_to(1, count);
@@ -117,13 +123,13 @@ TEST(CpuExecutor, resume_by_recompute_changes_nothing) {
       driver.step({driver.decode(count + 100)});
     }
     driver.decode_to(1, kTokens);
-    EXPECT_EQ(driver.result(1), alone(request));
+    EXPECT_EQ(driver.result(1), golden(request));
   }
 }
 
-TEST(CpuExecutor, a_prompt_longer_than_a_chunk_of_rows_changes_nothing) {
+TEST_P(ModelExecutorTest, a_prompt_longer_than_a_chunk_of_rows_changes_nothing) {
   const Request request = request_of(std::string(600, 'x') + "yz");
-  Driver whole(options_of()), pieces(options_of());
+  Driver whole(target(), options_of()), pieces(testing::cpu_target(), options_of());
   whole.begin(1, request);
   whole.decode_to(1, 3);
   pieces.begin(1, request);
@@ -132,40 +138,40 @@ TEST(CpuExecutor, a_prompt_longer_than_a_chunk_of_rows_changes_nothing) {
   EXPECT_EQ(whole.result(1), pieces.result(1));
 }
 
-TEST(CpuExecutor, eos_ends_a_sequence_unless_its_request_ignores_it) {
+TEST_P(ModelExecutorTest, eos_ends_a_sequence_unless_its_request_ignores_it) {
   ExecutorOptions options = options_of();
-  const Output unending = alone(request_of("Hello"), options);
+  const Output unending = golden(request_of("Hello"));
   options.eos = unending.tokens[5];
   const auto first = std::find(unending.tokens.begin(), unending.tokens.end(), options.eos);
   Request request = request_of("Hello");
-  EXPECT_EQ(alone(request, options), unending);
+  EXPECT_EQ(alone(target(), request, options), unending);
   request.ignore_eos = false;
-  Driver driver(options);
+  Driver driver(target(), options);
   driver.begin(1, request);
   driver.decode_to(1, kTokens);
   EXPECT_TRUE(driver.ended(1));
   EXPECT_EQ(driver.output(1), std::vector<TokenId>(unending.tokens.begin(), first + 1));
 }
 
-TEST(CpuExecutor, the_memory_of_a_finished_sequence_serves_the_next) {
-  Driver driver(options_of());
+TEST_P(ModelExecutorTest, the_memory_of_a_finished_sequence_serves_the_next) {
+  Driver driver(target(), options_of());
   driver.begin(1, request_of("abc"));
   driver.decode_to(1, 5);
   driver.finish(1);
   driver.begin(2, request_of("xyz"));
   driver.decode_to(2, kTokens);
-  EXPECT_EQ(driver.result(2), alone(request_of("xyz")));
+  EXPECT_EQ(driver.result(2), golden(request_of("xyz")));
 }
 
-TEST(CpuExecutor, an_empty_plan_is_answered_by_an_empty_result) {
-  Driver driver(options_of());
+TEST_P(ModelExecutorTest, an_empty_plan_is_answered_by_an_empty_result) {
+  Driver driver(target(), options_of());
   driver.step({});
   const StepResult& result = driver.step({});
   EXPECT_EQ(result.step, StepId(1));
   EXPECT_TRUE(result.slices.empty());
 }
 
-TEST(CpuExecutor, options_out_of_range_are_named) {
+TEST(ExecutorOptionsTest, options_out_of_range_are_named) {
   ExecutorOptions options;
   options.draft_layers = 5;
   EXPECT_EQ(validate(options).error(), (ModelConfigError{"draft_layers", "5", "1 .. 4"}));
@@ -180,6 +186,8 @@ TEST(CpuExecutor, options_out_of_range_are_named) {
   options.model.heads = 3;
   EXPECT_EQ(validate(options).error().field, "heads");
 }
+
+FORGE_FOR_EACH_TARGET(ModelExecutorTest);
 
 }  // namespace
 }  // namespace forge

@@ -2,7 +2,7 @@
 // has been written. Checked builds catch it at the first read.
 #include <gtest/gtest.h>
 
-#include "cpu/driver.h"
+#include "target/driver.h"
 
 namespace forge {
 namespace {
@@ -10,16 +10,17 @@ namespace {
 using testing::request_of;
 
 /// Sequence 1 is to write "the cat " into blocks 0 and 1; sequence 2 has the same prefix.
-class PlantedBugDeathTest : public ::testing::Test {
+class PlantedBugDeathTest : public testing::TargetTest {
  protected:
-  PlantedBugDeathTest() {
-    executor_.begin(SeqId(1), request_of("the cat sat"));
-    executor_.begin(SeqId(2), request_of("the cat ran"));
+  void SetUp() override {
+    executor_ = target()({.num_blocks = 8, .block_size = 4, .check_kv = true});
+    executor_->begin(SeqId(1), request_of("the cat sat"));
+    executor_->begin(SeqId(2), request_of("the cat ran"));
   }
 
   void execute(const StepPlan& plan) {
     StepResult result;
-    static_cast<void>(executor_.execute(plan, result));
+    static_cast<void>(executor_->execute(plan, result));
   }
   /// Step 0: the writer runs `count` tokens.
   StepPlan writes(std::uint32_t count) {
@@ -39,20 +40,20 @@ class PlantedBugDeathTest : public ::testing::Test {
     plan.slices.push_back({SeqId(2), 8, 3, 0, true});
   }
 
-  CpuExecutor executor_{{.num_blocks = 8, .block_size = 4, .check_kv = true}};
+  std::unique_ptr<ModelExecutor> executor_;
 };
 
-TEST_F(PlantedBugDeathTest, a_prefix_that_is_visible_once_it_is_written_is_read) {
+TEST_P(PlantedBugDeathTest, a_prefix_that_is_visible_once_it_is_written_is_read) {
   execute(writes(11));
   StepPlan plan;
   plan.step = StepId(1);
   add_reader(plan);
   StepResult result;
-  EXPECT_TRUE(executor_.execute(plan, result).has_value());
+  EXPECT_TRUE(executor_->execute(plan, result).has_value());
   EXPECT_EQ(result.tokens.size(), 1U);
 }
 
-TEST_F(PlantedBugDeathTest, a_prefix_that_is_visible_before_its_chunk_has_run_is_caught) {
+TEST_P(PlantedBugDeathTest, a_prefix_that_is_visible_before_its_chunk_has_run_is_caught) {
   execute(writes(6));  // "the ca"
   StepPlan plan;
   plan.step = StepId(1);
@@ -62,7 +63,7 @@ TEST_F(PlantedBugDeathTest, a_prefix_that_is_visible_before_its_chunk_has_run_is
                "prefix hash [0-9]+, written before step 1; found nothing");
 }
 
-TEST_F(PlantedBugDeathTest, a_prefix_that_is_visible_in_the_step_that_writes_it_is_caught) {
+TEST_P(PlantedBugDeathTest, a_prefix_that_is_visible_in_the_step_that_writes_it_is_caught) {
   StepPlan plan = writes(11);
   add_reader(plan);
   EXPECT_DEATH(
@@ -72,8 +73,8 @@ TEST_F(PlantedBugDeathTest, a_prefix_that_is_visible_in_the_step_that_writes_it_
       "[0-9]+, 4 layers written by step 0");
 }
 
-TEST_F(PlantedBugDeathTest, a_block_that_still_holds_somebody_elses_kv_is_caught) {
-  executor_.begin(SeqId(3), request_of("the dog sat"));
+TEST_P(PlantedBugDeathTest, a_block_that_still_holds_somebody_elses_kv_is_caught) {
+  executor_->begin(SeqId(3), request_of("the dog sat"));
   StepPlan plan = writes(11);
   plan.admitted[0].seq = plan.tables[0].seq = plan.slices[0].seq = SeqId(3);
   execute(plan);
@@ -84,6 +85,8 @@ TEST_F(PlantedBugDeathTest, a_block_that_still_holds_somebody_elses_kv_is_caught
       execute(plan),
       "slot 0 of block 1: expected token 100 at position 4 .*found token 101 at position 4");
 }
+
+FORGE_FOR_EACH_TARGET_THAT_FORKS(PlantedBugDeathTest);
 
 }  // namespace
 }  // namespace forge

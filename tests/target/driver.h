@@ -1,7 +1,7 @@
-// Driver: writes StepPlans by hand for one CpuExecutor, the way a scheduler would, so that
+// Driver: writes StepPlans by hand for one executor, the way a scheduler would, so that
 // a test says exactly which slices meet in a step.
 //
-//   Driver driver(options);
+//   Driver driver(make_target, options);
 //   driver.begin(1, request);
 //   driver.step({driver.chunk(1, 5), driver.decode(2, 3)});   // 5 prompt tokens; 3 drafts
 //
@@ -10,12 +10,15 @@
 #pragma once
 
 #include <algorithm>
-#include <cstdlib>
 #include <map>
+#include <memory>
 #include <string_view>
 #include <vector>
 
-#include "forge/cpu/cpu_executor.h"
+#include "forge/core/check.h"
+#include "forge/target/executor_options.h"
+#include "forge/target/model_executor.h"
+#include "target/targets.h"
 
 namespace forge::testing {
 
@@ -36,13 +39,14 @@ struct Output {
 
 class Driver {
  public:
-  explicit Driver(const ExecutorOptions& options) : executor_(options), options_(options) {
+  Driver(const MakeTarget& make, const ExecutorOptions& options)
+      : executor_(make(options)), options_(options) {
     for (std::uint32_t b = options.num_blocks; b > 0; --b) free_.push_back(b - 1);
     for (std::uint32_t b = options.num_host_blocks; b > 0; --b) free_host_.push_back(b - 1);
   }
 
   void begin(std::uint64_t seq, const Request& request) {
-    executor_.begin(SeqId(seq), request);
+    executor_->begin(SeqId(seq), request);
     states_[seq].known = static_cast<std::uint32_t>(request.prompt.size());
   }
 
@@ -125,7 +129,7 @@ class Driver {
     return states_[seq].output.digests;
   }
   bool ended(std::uint64_t seq) { return states_[seq].ended; }
-  CpuExecutor& executor() { return executor_; }
+  ModelExecutor& executor() { return *executor_; }
   StepPlan& plan() { return plan_; }
 
  private:
@@ -173,8 +177,8 @@ class Driver {
   }
 
   void run() {
-    const auto outcome = executor_.execute(plan_, result_);
-    if (!outcome) std::abort();
+    const auto outcome = executor_->execute(plan_, result_);
+    FORGE_CHECK(outcome.has_value(), outcome.error().message);
     const std::uint32_t decodes = plan_.decodes;
     plan_.clear();
     plan_.decodes = decodes;
@@ -209,7 +213,7 @@ class Driver {
     s.in_batch = false;
   }
 
-  CpuExecutor executor_;
+  std::unique_ptr<ModelExecutor> executor_;
   ExecutorOptions options_;
   std::map<std::uint64_t, State> states_;
   std::vector<std::uint32_t> free_;
