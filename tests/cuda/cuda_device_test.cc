@@ -12,7 +12,7 @@ using ::testing::HasSubstr;
 using ::testing::IsEmpty;
 using ::testing::Not;
 
-TEST(CudaDevice, without_a_toolkit_or_a_gpu_opening_one_is_an_error_that_says_so) {
+TEST(CudaDevice, opening_one_without_a_gpu_or_without_a_toolkit_is_an_error_that_says_so) {
   if (device_count() > 0) GTEST_SKIP() << "there is a GPU here";
   const auto opened = open_device(2);
   ASSERT_FALSE(opened);
