@@ -117,6 +117,9 @@ class BlockTraffic : public BlockObserver {
     }
     find_sectors(request, sectors_);
     line.sectors += sectors_.size();
+    for (const SectorBytes& part : sectors_) {
+      line.bytes_used += static_cast<std::uint64_t>(std::popcount(part.bytes));
+    }
     of(asked, request.kind) += bytes;
     of(l1, request.kind) += sectors_.size() * kSectorBytes;
     for (const SectorBytes& part : sectors_) pass_l1(part, request.kind);
@@ -139,6 +142,7 @@ class BlockTraffic : public BlockObserver {
 
 double LineTraffic::sectors_per_request() const { return ratio(sectors, requests); }
 double LineTraffic::lanes_per_request() const { return ratio(lanes, requests); }
+double LineTraffic::used() const { return ratio(bytes_used, sectors * kSectorBytes); }
 
 std::size_t Traffic::shared_bytes() const {
   std::size_t bytes = 0;
@@ -157,6 +161,7 @@ struct TrafficCounter::Sums {
       sum.lanes += line.lanes;
       sum.bytes += line.bytes;
       sum.sectors += line.sectors;
+      sum.bytes_used += line.bytes_used;
       sum.wavefronts += line.wavefronts;
       sum.wavefronts_least += line.wavefronts_least;
     }

@@ -98,6 +98,17 @@ class LoggedBlock : public BlockObserver {
 
 }  // namespace
 
+RequestCost cost_of(const WarpEvent& event) {
+  WarpRequest request{.bytes = event.bytes, .lanes = event.lanes};
+  for (std::size_t lane = 0; lane < kWarpSize; ++lane) {
+    request.address[lane] = event.lane[lane].address;
+  }
+  if (event.space == Space::shared) return {.wavefronts = count_wavefronts(request).needed};
+  std::vector<SectorBytes> sectors;
+  find_sectors(request, sectors);
+  return {.sectors = static_cast<int>(sectors.size())};
+}
+
 WarpLogger::WarpLogger(long long block, int warp) : block_(block), warp_(warp) {}
 WarpLogger::~WarpLogger() = default;
 

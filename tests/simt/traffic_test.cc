@@ -74,11 +74,13 @@ TEST(Requests, of_32_neighbouring_floats_take_4_sectors) {
   EXPECT_EQ(line.requests, 1u);
   EXPECT_EQ(line.sectors_per_request(), 4.0);
   EXPECT_EQ(line.bytes, 128u);
+  EXPECT_EQ(line.used(), 1.0);
 }
 
 TEST(Requests, of_32_floats_a_row_apart_take_32_sectors) {
   const LineTraffic line = one_line(load(4), [](int l) { return kBuffer + bytes(4096 * l); });
   EXPECT_EQ(line.sectors_per_request(), 32.0);
+  EXPECT_EQ(line.used(), 1.0 / 8) << "4 of 32 bytes";
 }
 
 TEST(Requests, of_vectors_of_16_bytes_take_16_sectors) {
@@ -95,6 +97,7 @@ TEST(Requests, of_all_lanes_for_one_float_take_one_sector) {
   const LineTraffic line = one_line(load(4), [](int) { return kBuffer; });
   EXPECT_EQ(line.sectors_per_request(), 1.0);
   EXPECT_EQ(line.lanes_per_request(), 32.0);
+  EXPECT_EQ(line.used(), 1.0 / 8);
 }
 
 TEST(Requests, of_structs_move_in_pieces_of_their_alignment) {

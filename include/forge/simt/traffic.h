@@ -11,7 +11,8 @@
 // Fibers run one after the other, so lanes are put together afterwards: between two points where
 // the lanes meet, the k-th access of each lane at one source line is one request. That is what a
 // warp does whose lanes run in step. Wider elements move in several requests: a struct by its
-// alignment, 8 and 16 bytes of shared memory in 2 and 4 phases of a half and a quarter of the warp.
+// alignment, 8 and 16 bytes of shared memory in 2 and 4 phases of a half and a quarter of the warp
+// (a real GPU may serve phases together that read the same words).
 //
 // The caches are simple: fully associative, of 32-byte sectors, the least recently used one goes.
 // Each block has an L1 of its own that starts empty and that stores write through; L2 starts empty,
@@ -51,11 +52,14 @@ struct LineTraffic {
   std::uint64_t lanes = 0;             ///< that took part, of 32 a request
   std::uint64_t bytes = 0;             ///< that they asked for
   std::uint64_t sectors = 0;           ///< of global memory
+  std::uint64_t bytes_used = 0;        ///< of these sectors: what lanes ask for, once a request
   std::uint64_t wavefronts = 0;        ///< of shared memory
   std::uint64_t wavefronts_least = 0;  ///< had there been no conflicts
 
   double sectors_per_request() const;
   double lanes_per_request() const;
+  /// Share of the sectors' bytes that some lane wants.
+  double used() const;
 };
 
 /// A place where threads meet.

@@ -36,6 +36,14 @@ struct WarpEvent {
   std::array<Lane, kWarpSize> lane{};
 };
 
+/// What a request costs (traffic.h): sectors of global memory, or wavefronts of shared memory.
+struct RequestCost {
+  int sectors = 0;
+  int wavefronts = 0;
+};
+/// Requires: `event` is a request.
+RequestCost cost_of(const WarpEvent& event);
+
 struct SharedArrayPlace {
   std::string name;
   std::size_t offset = 0;  ///< in the block's arena
