@@ -16,7 +16,7 @@ std::optional<std::size_t> Arrivals::take() {
 void Arrivals::run(const StepPlan& plan) {
   std::uint64_t tokens = 0;
   for (const Slice& slice : plan.slices) tokens += slice.count;
-  now_us_ += clock_.step_us + clock_.token_us * static_cast<double>(tokens);
+  pass(clock_.step_us + clock_.token_us * static_cast<double>(tokens));
 }
 
 }  // namespace forge

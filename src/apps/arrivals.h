@@ -1,8 +1,8 @@
 // Arrivals: when the requests of a workload come, on a virtual clock.
 //
-// A step costs step_us plus token_us for each token that runs, and an idle clock jumps to the next
-// arrival. What arrives before which step is thus a function of the workload and the plans, the
-// same on any machine.
+// A step costs step_us plus token_us for each token that runs, or what a simulated device says, and
+// an idle clock jumps to the next arrival. What arrives before which step is thus a function of the
+// workload and the plans, the same on any machine.
 //
 // Borrows the workload. Thread contract: none of its own.
 #pragma once
@@ -36,6 +36,8 @@ class Arrivals {
 
   /// The time that `plan` takes passes.
   void run(const StepPlan& plan);
+
+  void pass(double us) { now_us_ += us; }
 
   double now_us() const { return now_us_; }
 

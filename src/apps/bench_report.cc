@@ -15,6 +15,8 @@ std::string percent(std::uint64_t part, std::uint64_t whole) {
   return fixed(100.0 * static_cast<double>(part) / static_cast<double>(whole), 1) + "%";
 }
 
+std::string text_of(const Percentiles& us) { return fixed(us.p50, 0) + "/" + fixed(us.p95, 0); }
+
 constexpr std::size_t kColumns = 11;
 using Row = std::array<std::string, kColumns>;
 const Row kTitles{"mode",  "requests", "refused",   "prompt",         "cached",  "generated",
@@ -31,7 +33,7 @@ Row row_of(const ModeResult& r) {
           fixed(r.tokens_per_second(), 0),
           std::to_string(r.steps),
           std::to_string(r.preemptions),
-          fixed(r.itl_p50_us, 0) + "/" + fixed(r.itl_p95_us, 0),
+          text_of(r.itl_us),
           percent(r.drafts_accepted, r.drafts_proposed)};
 }
 
@@ -41,6 +43,54 @@ void print(const Row& row, std::ostream& out) {
         << row[i];
   }
   out << '\n';
+}
+
+void print(const Prediction& p, const ModeResult& r, std::ostream& out) {
+  out << "  on " << p.device << ", " << (p.calibrated ? "calibrated" : "uncalibrated")
+      << ": us p50/p95 of a step " << text_of(p.step_us) << ", TTFT " << text_of(p.ttft_us)
+      << ", ITL " << text_of(p.itl_us) << ", " << fixed(r.virtual_tokens_per_second(), 0)
+      << " tok/s\n";
+}
+
+nlohmann::json to_json(const Percentiles& us) { return {{"p50", us.p50}, {"p95", us.p95}}; }
+
+nlohmann::json to_json(const Prediction& p, const ModeResult& r) {
+  nlohmann::json kernels = nlohmann::json::object();
+  for (std::size_t i = 0; i < p.kernels.size(); ++i) {
+    if (p.kernels[i].launches == 0) continue;
+    kernels[std::string(gpu::kKernelNames[i])] = {{"launches", p.kernels[i].launches},
+                                                  {"us", p.kernels[i].us}};
+  }
+  return {{"device", p.device},
+          {"calibrated", p.calibrated},
+          {"step_us", to_json(p.step_us)},
+          {"ttft_us", to_json(p.ttft_us)},
+          {"itl_us", to_json(p.itl_us)},
+          {"tokens_per_second", r.virtual_tokens_per_second()},
+          {"busy_seconds", p.busy_us / 1e6},
+          {"kernels", kernels}};
+}
+
+nlohmann::json to_json(const ModeResult& r) {
+  nlohmann::json json = {{"mode", name(r.mode)},
+                         {"requests", r.finished},
+                         {"refused", r.refused},
+                         {"prompt_tokens", r.prompt_tokens},
+                         {"generated_tokens", r.generated_tokens},
+                         {"tokens_per_second", r.tokens_per_second()},
+                         {"seconds", r.seconds},
+                         {"virtual_seconds", r.virtual_seconds},
+                         {"steps", r.steps},
+                         {"preemptions", r.preemptions},
+                         {"prefix_cache", to_json(r.prefix_cache)},
+                         {"itl_p50_us", r.itl_us.p50},
+                         {"itl_p95_us", r.itl_us.p95},
+                         {"drafts_proposed", r.drafts_proposed},
+                         {"drafts_accepted", r.drafts_accepted},
+                         {"digest", digest_text(r.digest)},
+                         {"interrupted", r.interrupted}};
+  if (r.predicted) json["predicted"] = to_json(*r.predicted, r);
+  return json;
 }
 
 }  // namespace
@@ -73,7 +123,9 @@ void print_table(std::span<const ModeResult> results, std::ostream& out) {
   for (const ModeResult& r : results) {
     out << std::left << std::setw(kWidths[0]) << name(r.mode) << "  digest "
         << digest_text(r.digest) << "  " << fixed(r.seconds, 2) << " s, "
-        << fixed(r.virtual_seconds, 2) << " s on the virtual clock\n";
+        << fixed(r.virtual_seconds, 2) << " s on the " << (r.predicted ? "device's" : "virtual")
+        << " clock\n";
+    if (r.predicted) print(*r.predicted, r, out);
   }
 }
 
@@ -97,25 +149,7 @@ std::string first_disagreement(std::span<const ModeResult> results) {
 
 nlohmann::json to_json(std::span<const ModeResult> results) {
   nlohmann::json runs = nlohmann::json::array();
-  for (const ModeResult& r : results) {
-    runs.push_back({{"mode", name(r.mode)},
-                    {"requests", r.finished},
-                    {"refused", r.refused},
-                    {"prompt_tokens", r.prompt_tokens},
-                    {"generated_tokens", r.generated_tokens},
-                    {"tokens_per_second", r.tokens_per_second()},
-                    {"seconds", r.seconds},
-                    {"virtual_seconds", r.virtual_seconds},
-                    {"steps", r.steps},
-                    {"preemptions", r.preemptions},
-                    {"prefix_cache", to_json(r.prefix_cache)},
-                    {"itl_p50_us", r.itl_p50_us},
-                    {"itl_p95_us", r.itl_p95_us},
-                    {"drafts_proposed", r.drafts_proposed},
-                    {"drafts_accepted", r.drafts_accepted},
-                    {"digest", digest_text(r.digest)},
-                    {"interrupted", r.interrupted}});
-  }
+  for (const ModeResult& r : results) runs.push_back(to_json(r));
   return {{"runs", runs}};
 }
 

@@ -10,7 +10,7 @@
 
 namespace forge {
 
-/// One row a mode, then the run digests.
+/// One row a mode, then the run digests and what is predicted for a simulated device.
 void print_table(std::span<const ModeResult> results, std::ostream& out);
 
 /// The first request whose tokens differ between two complete runs, as a sentence; empty if the
@@ -23,7 +23,9 @@ nlohmann::json to_json(const PrefixCacheStatistics& statistics);
 /// `value` with so many digits behind the point.
 std::string fixed(double value, int digits);
 
-/// {"runs":[{"mode":"continuous","tokens_per_second":...,"digest":"..."}, ...]}
+/// {"runs":[{"mode":"continuous","tokens_per_second":...,"digest":"..."}, ...]}; of a simulated
+/// device each run has
+/// {"predicted":{"device":...,"calibrated":false,"step_us":{"p50":...,"p95":...},...}}.
 nlohmann::json to_json(std::span<const ModeResult> results);
 
 }  // namespace forge

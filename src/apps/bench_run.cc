@@ -1,72 +1,70 @@
 #include "bench_run.h"
 
-#include <algorithm>
 #include <chrono>
-#include <cmath>
-#include <optional>
 #include <unordered_map>
+#include <utility>
 
 #include "forge/core/digest.h"
 #include "forge/engine/engine.h"
+#include "target.h"
 
 namespace forge {
 namespace {
 
 using Clock = std::chrono::steady_clock;
 
-double microseconds_between(Clock::time_point from, Clock::time_point to) {
-  return std::chrono::duration<double, std::micro>(to - from).count();
-}
-
-/// The q-quantile, nearest rank. Reorders `values`.
-double quantile(std::vector<float>& values, double q) {
-  if (values.empty()) return 0;
-  const auto place = values.begin() + std::lround(q * static_cast<double>(values.size() - 1));
-  std::nth_element(values.begin(), place, values.end());
-  return *place;
-}
-
 class Run {
  public:
-  Run(BenchMode mode, const BenchRun& run)
+  Run(BenchMode mode, const BenchRun& run, Target& target)
       : run_(run),
-        executor_(run.options.executor),
-        trace_(make_trace(run)),
-        engine_(run.options.scheduler, executor_, trace_ ? &*trace_ : nullptr),
-        arrivals_(run.workload, run.clock) {
+        target_(target),
+        trace_(make_trace(run, target)),
+        engine_(run.options.scheduler, target.executor(), trace_ ? &*trace_ : nullptr),
+        arrivals_(run.workload, run.clock),
+        digests_(run.workload.size()),
+        wall_(run.workload.size()),
+        on_device_(run.workload.size()) {
     result_.mode = mode;
     result_.token_digests.resize(run.workload.size());
-    outputs_.resize(run.workload.size());
   }
 
   ModeResult go() {
-    const auto start = Clock::now();
+    before_ = device_statistics();
+    device_us_ = before_.device_us;
+    start_ = Clock::now();
     while (!arrivals_.done() || engine_.has_work()) {
       if (!engine_.has_work()) arrivals_.wait();
       submit_arrivals();
       if (!engine_.has_work()) continue;
       step();
+      if (engine_.target_lost()) break;
       if (run_.progress && !run_.progress(result_.finished + result_.refused)) {
         result_.interrupted = true;
         break;
       }
     }
-    result_.seconds = microseconds_between(start, Clock::now()) / 1e6;
+    result_.seconds = wall_us() / 1e6;
     finish();
     return std::move(result_);
   }
 
  private:
-  /// One request under way.
-  struct Output {
-    Digest digest;
-    std::optional<Clock::time_point> last_token;
-  };
-
-  static std::optional<TraceWriter> make_trace(const BenchRun& run) {
+  static std::optional<TraceWriter> make_trace(const BenchRun& run, const Target& target) {
     std::optional<TraceWriter> trace;
-    if (run.trace != nullptr) trace.emplace(*run.trace, to_trace_header(run.options));
+    if (run.trace != nullptr) {
+      trace.emplace(*run.trace, to_trace_header(run.options, target.device_name()));
+    }
     return trace;
+  }
+
+  /// Of a simulated device so far; nothing of others.
+  sim::SimStatistics device_statistics() const {
+    return target_.simulated() != nullptr ? target_.simulated()->statistics()
+                                          : sim::SimStatistics();
+  }
+
+  double wall_us() const {
+    return std::chrono::duration<double, std::micro>(Clock::now() - start_).count();
   }
 
   void submit_arrivals() {
@@ -78,60 +76,88 @@ class Run {
         continue;
       }
       index_of_.emplace(seq->value, *index);
+      on_device_.arrive(*index, static_cast<double>(item.arrival_us));
       result_.prompt_tokens += item.prompt_tokens;
     }
   }
 
   void step() {
     const auto [plan, result] = engine_.step();
-    const Clock::time_point now = Clock::now();
+    const double now_us = wall_us();
     ++result_.steps;
     result_.preemptions += plan.preempted.size();
     if (!trace_) digest_.add(plan, result);
-    arrivals_.run(plan);
+    pass(plan);
     for (const Finish& finish : plan.finished) retire(finish.seq);
-    for (const SliceResult& slice : result.slices) take(slice.seq, result.tokens_of(slice), now);
+    for (const SliceResult& slice : result.slices) take(slice.seq, result.tokens_of(slice), now_us);
+  }
+
+  /// The time of the step passes on the virtual clock.
+  void pass(const StepPlan& plan) {
+    if (target_.simulated() == nullptr) return arrivals_.run(plan);
+    const double now_us = target_.simulated()->statistics().device_us;
+    const double step_us = now_us - std::exchange(device_us_, now_us);
+    arrivals_.pass(step_us);
+    if (!plan.slices.empty()) step_us_.push_back(static_cast<float>(step_us));
   }
 
   void retire(SeqId seq) {
     const auto found = index_of_.find(seq.value);
-    result_.token_digests[found->second] = outputs_[found->second].digest.value();
+    result_.token_digests[found->second] = digests_[found->second].value();
     index_of_.erase(found);
     ++result_.finished;
   }
 
-  void take(SeqId seq, std::span<const TokenId> tokens, Clock::time_point now) {
-    Output& output = outputs_[index_of_.at(seq.value)];
-    for (const TokenId token : tokens) output.digest.add(token);
-    result_.generated_tokens += tokens.size();
+  void take(SeqId seq, std::span<const TokenId> tokens, double now_us) {
     if (tokens.empty()) return;
-    if (output.last_token) {
-      const double gap =
-          microseconds_between(*output.last_token, now) / static_cast<double>(tokens.size());
-      gaps_us_.insert(gaps_us_.end(), tokens.size(), static_cast<float>(gap));
-    }
-    output.last_token = now;
+    const std::size_t index = index_of_.at(seq.value);
+    for (const TokenId token : tokens) digests_[index].add(token);
+    result_.generated_tokens += tokens.size();
+    wall_.take(index, tokens.size(), now_us);
+    on_device_.take(index, tokens.size(), arrivals_.now_us());
   }
 
   void finish() {
     result_.virtual_seconds = arrivals_.now_us() / 1e6;
-    result_.itl_p50_us = quantile(gaps_us_, 0.50);
-    result_.itl_p95_us = quantile(gaps_us_, 0.95);
-    result_.drafts_proposed = executor_.speculation().proposed;
-    result_.drafts_accepted = executor_.speculation().accepted;
+    result_.itl_us = wall_.inter_token_latency();
+    if (target_.simulated() != nullptr) result_.predicted = prediction();
+    const SpeculationStatistics& speculation = target_.executor().speculation();
+    result_.drafts_proposed = speculation.proposed;
+    result_.drafts_accepted = speculation.accepted;
     result_.prefix_cache = engine_.scheduler().prefix_cache_statistics();
+    result_.last_error = engine_.last_error();
     result_.digest = trace_ ? trace_->digest() : digest_.value();
     result_.trace_failed = trace_ && !trace_->flush();
   }
 
+  Prediction prediction() {
+    sim::SimStatistics now = device_statistics();
+    for (std::size_t i = 0; i < now.kernels.size(); ++i) {
+      now.kernels[i].launches -= before_.kernels[i].launches;
+      now.kernels[i].us -= before_.kernels[i].us;
+    }
+    return {.device = target_.device_name(),
+            .calibrated = target_.simulated()->description().calibration.has_value(),
+            .step_us = percentiles(step_us_),
+            .ttft_us = on_device_.time_to_first_token(),
+            .itl_us = on_device_.inter_token_latency(),
+            .busy_us = now.device_us - before_.device_us,
+            .kernels = std::move(now.kernels)};
+  }
+
   const BenchRun& run_;
-  CpuExecutor executor_;
+  Target& target_;
   std::optional<TraceWriter> trace_;
   Engine engine_;
   Arrivals arrivals_;
+  Clock::time_point start_;
+  sim::SimStatistics before_;
+  double device_us_ = 0;
   std::unordered_map<std::uint64_t, std::size_t> index_of_;
-  std::vector<Output> outputs_;
-  std::vector<float> gaps_us_;
+  std::vector<Digest> digests_;  // of the tokens of each request
+  LatencyLog wall_;
+  LatencyLog on_device_;
+  std::vector<float> step_us_;
   RunDigest digest_;
   ModeResult result_;
 };
@@ -144,6 +170,10 @@ TargetOptions options_of_mode(TargetOptions options, BenchMode mode) {
   return options;
 }
 
-ModeResult run_mode(BenchMode mode, const BenchRun& run) { return Run(mode, run).go(); }
+tl::expected<ModeResult, std::string> run_mode(BenchMode mode, const BenchRun& run) {
+  auto target = Target::open(run.options);
+  if (!target) return tl::unexpected(std::move(target.error()));
+  return Run(mode, run, *target).go();
+}
 
 }  // namespace forge

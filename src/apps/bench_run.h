@@ -2,17 +2,24 @@
 //
 // Arrivals are those of the workload on a virtual clock (arrivals.h). The schedule is thus a
 // function of workload and options, on any machine; only the seconds are the machine's.
+//
+// Of a simulated device, the virtual clock is the device's: a step takes what its kernels and
+// copies are estimated to take there. What the run then says of that clock is a prediction.
 #pragma once
 
 #include <array>
 #include <cstdint>
 #include <functional>
+#include <optional>
 #include <string>
 #include <string_view>
 #include <vector>
 
 #include "arrivals.h"
+#include "forge/core/scheduler.h"
+#include "forge/sim/sim_device.h"
 #include "forge/trace/trace_writer.h"
+#include "latency_log.h"
 #include "target_options.h"
 #include "workload.h"
 
@@ -32,6 +39,18 @@ inline std::string_view name(BenchMode mode) {
 /// `options` as they are in `mode`.
 TargetOptions options_of_mode(TargetOptions options, BenchMode mode);
 
+/// What a run would take on a device, by the device's clock: kernels and copies, one after the
+/// other, and nothing else.
+struct Prediction {
+  std::string device;
+  bool calibrated = false;  ///< were the device's numbers compared with the real thing?
+  Percentiles step_us;      ///< of steps that run something
+  Percentiles ttft_us;
+  Percentiles itl_us;
+  double busy_us = 0;  ///< of the run, that is without waiting for requests
+  std::vector<sim::SimStatistics::KernelTotal> kernels;  ///< by gpu::KernelId
+};
+
 struct ModeResult {
   BenchMode mode = BenchMode::sequential;
   std::uint64_t finished = 0;
@@ -40,22 +59,26 @@ struct ModeResult {
   std::uint64_t generated_tokens = 0;
   std::uint64_t steps = 0;
   std::uint64_t preemptions = 0;
-  double seconds = 0;          ///< wall time of the run
-  double virtual_seconds = 0;  ///< the same on the virtual clock
-  /// Wall time between consecutive tokens of a request. m tokens of one step, after a gap of g,
-  /// count as m gaps of g / m. The first token of a request has none.
-  double itl_p50_us = 0;
-  double itl_p95_us = 0;
+  double seconds = 0;                   ///< wall time of the run
+  double virtual_seconds = 0;           ///< the same on the virtual clock
+  Percentiles itl_us;                   ///< wall time
+  std::optional<Prediction> predicted;  ///< of a simulated device
   std::uint64_t drafts_proposed = 0;
   std::uint64_t drafts_accepted = 0;
   PrefixCacheStatistics prefix_cache;
   std::uint64_t digest = 0;                  ///< RunDigest
   std::vector<std::uint64_t> token_digests;  ///< of each request's output, by workload index
+  std::string last_error;                    ///< of the target; empty if no step failed
   bool interrupted = false;
   bool trace_failed = false;
 
-  double tokens_per_second() const {
-    return seconds > 0 ? static_cast<double>(generated_tokens) / seconds : 0;
+  double tokens_per_second() const { return per_second(seconds); }
+  /// On the virtual clock.
+  double virtual_tokens_per_second() const { return per_second(virtual_seconds); }
+
+ private:
+  double per_second(double time) const {
+    return time > 0 ? static_cast<double>(generated_tokens) / time : 0;
   }
 };
 
@@ -68,6 +91,7 @@ struct BenchRun {
   std::function<bool(std::size_t ended)> progress;
 };
 
-ModeResult run_mode(BenchMode mode, const BenchRun& run);
+/// Errors: the target cannot be opened (target.h).
+tl::expected<ModeResult, std::string> run_mode(BenchMode mode, const BenchRun& run);
 
 }  // namespace forge

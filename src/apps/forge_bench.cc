@@ -1,11 +1,13 @@
 // forge-bench: what a target makes of a workload, and how fast.
 //
-//   --target cpu    the same requests one at a time, batched continuously and with speculation
-//   --target null   the policy alone, once, as the flags configure it (policy_run.h)
+//   --target cpu, sim, cuda   the same requests one at a time, batched continuously and with
+//                             speculation; of sim also how long that is estimated to take on a GPU
+//   --target null             the policy alone, once, as the flags configure it (policy_run.h)
 //
-// Exit status: 0; 1 if two modes disagree about a request's tokens; 2 for bad input or a file
-// that cannot be written; 130 after Ctrl-C.
+// Exit status: 0; 1 if two modes disagree about a request's tokens; 2 for bad input, a target that
+// cannot be opened or fails, or a file that cannot be written; 130 after Ctrl-C.
 #include <algorithm>
+#include <array>
 #include <csignal>
 #include <fstream>
 #include <iostream>
@@ -35,10 +37,12 @@ struct BenchOptions {
 };
 
 void add_options(CLI::App& app, BenchOptions& options) {
-  add_choice(app, "--target", options.target.kind,
-             "cpu: the reference model, in each --mode; null: the policy alone, one run, nothing "
-             "is computed",
-             {{"cpu", TargetKind::cpu}, {"null", TargetKind::null}});
+  constexpr std::array kKinds{TargetKind::cpu, TargetKind::sim, TargetKind::cuda, TargetKind::null};
+  add_target_choice(
+      app, options.target.kind,
+      "The reference model, in each --mode, on the cpu, on a simulated GPU (sim) or on "
+      "a GPU (cuda), or null: the policy alone, one run, nothing is computed",
+      kKinds);
   app.add_option("--workload", options.workload_file,
                  "Recorded requests, the Azure LLM inference traces (CSV: TIMESTAMP,"
                  "ContextTokens,GeneratedTokens) or the Mooncake traces (JSON lines: timestamp, "
@@ -55,10 +59,11 @@ void add_options(CLI::App& app, BenchOptions& options) {
     }
   };
   app.add_option_function<std::vector<std::string>>(
-         "--mode", set_modes, "A run of --target cpu; may be repeated [all three]")
+         "--mode", set_modes, "A run of a target with a model, may be repeated [all three]")
       ->check(
           CLI::IsMember(std::vector<std::string>(kBenchModeNames.begin(), kBenchModeNames.end())));
   add_target_options(app, options.target);
+  add_device_options(app, options.target.device);
   const char* clock = "Virtual clock of arrivals";
   app.add_option("--step-us", options.clock.step_us, "Fixed cost of a step, microseconds")
       ->capture_default_str()
@@ -68,24 +73,20 @@ void add_options(CLI::App& app, BenchOptions& options) {
       ->capture_default_str()
       ->check(CLI::Range(0.0, 1e9))
       ->group(clock);
-  app.add_option("--trace", options.trace_file,
-                 "Record a run as JSON lines, for forge-trace: of --target cpu the continuous one "
-                 "(or the only one), with the digests of all logits");
+  app.add_option(
+      "--trace", options.trace_file,
+      "Record a run as JSON lines, for forge-trace: of a model the continuous one (or the "
+      "only one), with the digests of all logits");
   app.add_option("--json", options.json_file, "Write the results as JSON");
 }
 
-/// Flags that a null target has no use for are refused, not ignored.
-/// Returns: an empty text, or what is wrong.
-std::string misplaced_flag(const CLI::App& app) {
-  for (const CLI::Option* option : app.get_options()) {
-    const std::string name = option->get_name();
-    const bool of_a_model = option->get_group() == kModelFlags || name == "--mode" ||
-                            name == "--acceptance" || name == "--draft-layers";
-    if (of_a_model && option->count() > 0) {
-      return name + " does not apply to --target null, which runs the policy once, without a model";
-    }
-  }
-  return {};
+/// A simulated device has a clock of its own.
+const std::vector<FlagUse>& flag_uses() {
+  using enum TargetKind;
+  static const std::vector<FlagUse> uses{{"--mode", {cpu, sim, cuda}},
+                                         {"--step-us", {cpu, cuda, null}},
+                                         {"--token-us", {cpu, cuda, null}}};
+  return uses;
 }
 
 int fail(const std::string& message) {
@@ -102,8 +103,9 @@ tl::expected<std::size_t, std::string> mode_to_trace(const std::vector<BenchMode
       std::string("--trace records one run: the continuous one or a single --mode"));
 }
 
-ModeResult run_with_progress(BenchMode mode, const BenchOptions& options, const Workload& workload,
-                             std::ostream* trace) {
+tl::expected<ModeResult, std::string> run_with_progress(BenchMode mode, const BenchOptions& options,
+                                                        const Workload& workload,
+                                                        std::ostream* trace) {
   ProgressBar bar(std::string(name(mode)), workload.size());
   BenchRun run{.workload = workload,
                .options = options_of_mode(options.target, mode),
@@ -155,6 +157,8 @@ int report(const std::vector<ModeResult>& results, const BenchOptions& options) 
     }
   }
   for (const ModeResult& r : results) {
+    if (!r.last_error.empty())
+      return fail("mode " + std::string(name(r.mode)) + ": the target failed: " + r.last_error);
     if (r.trace_failed) return fail("--trace: cannot write '" + options.trace_file + "'");
   }
   if (!disagreement.empty()) {
@@ -183,7 +187,9 @@ int bench_modes(BenchOptions options, const Workload& workload) {
   std::vector<ModeResult> results;
   for (std::size_t i = 0; i < options.modes.size() && interrupted == 0; ++i) {
     std::ostream* const out = i == traced ? &trace.out : nullptr;
-    results.push_back(run_with_progress(options.modes[i], options, workload, out));
+    auto result = run_with_progress(options.modes[i], options, workload, out);
+    if (!result) return fail(result.error());
+    results.push_back(*std::move(result));
   }
   return report(results, options);
 }
@@ -229,9 +235,11 @@ int bench(const BenchOptions& options) {
 
 int main(int argc, char** argv) {
   CLI::App app(
-      "Runs a workload and reports what came of it and how fast: with --target cpu the reference\n"
-      "model, the same requests one at a time, batched continuously and with speculation; with\n"
-      "--target null the scheduler alone.",
+      "Runs a workload and reports what came of it and how fast: the reference model on the CPU, "
+      "on\n"
+      "a simulated GPU or on a GPU, the same requests one at a time, batched continuously and "
+      "with\n"
+      "speculation, or, with --target null, the scheduler alone.",
       "forge-bench");
   forge::BenchOptions options;
   options.target.executor.drafts = 4;
@@ -241,10 +249,11 @@ int main(int argc, char** argv) {
   } catch (const CLI::ParseError& error) {
     return app.exit(error) == 0 ? 0 : 2;
   }
-  if (options.target.kind == forge::TargetKind::null) {
-    const std::string misplaced = forge::misplaced_flag(app);
-    if (!misplaced.empty()) return forge::fail(misplaced);
-    if (app.count("--speculative") == 0) options.target.executor.drafts = 0;
+  const auto kind = options.target.kind;
+  const std::string misplaced = forge::misplaced_flag(app, kind, forge::flag_uses());
+  if (!misplaced.empty()) return forge::fail(misplaced);
+  if (kind == forge::TargetKind::null && app.count("--speculative") == 0) {
+    options.target.executor.drafts = 0;
   }
   return forge::bench(options);
 }

@@ -2,8 +2,9 @@
 //
 // SIGTERM and SIGINT let it answer what it has begun; a second signal ends it at once.
 //
-// Exit status: 0 after a signal; 1 if it cannot listen or the trace cannot be written; 2 for bad
-// flags; 128 + signal after a second signal.
+// Exit status: 0 after a signal; 1 if the target cannot be opened, it cannot listen or the trace
+// cannot be written; 2 for bad flags; 128 + signal after a second signal.
+#include <array>
 #include <boost/asio/io_context.hpp>
 #include <boost/asio/signal_set.hpp>
 #include <chrono>
@@ -17,11 +18,10 @@
 #include <optional>
 #include <random>
 
-#include "forge/cpu/cpu_executor.h"
 #include "forge/engine/engine_loop.h"
 #include "forge/serve/http_server.h"
 #include "forge/trace/trace_writer.h"
-#include "target_options.h"
+#include "target.h"
 
 namespace forge {
 namespace {
@@ -77,7 +77,12 @@ void add_options(CLI::App& app, InferOptions& options) {
   app.add_option("--trace", options.trace_file,
                  "Record the run as JSON lines, with the digests of all logits")
       ->group(group);
+  constexpr std::array kKinds{TargetKind::cpu, TargetKind::sim, TargetKind::cuda};
+  add_target_choice(app, options.target.kind,
+                    "Where the model runs: on the cpu, on a simulated GPU (sim) or on a GPU (cuda)",
+                    kKinds);
   add_target_options(app, options.target);
+  add_device_options(app, options.target.device);
 }
 
 /// Strangers send prompts here: without a key that they know, they cannot prepare collisions. The
@@ -128,13 +133,15 @@ std::chrono::milliseconds milliseconds(double seconds) {
 }
 
 int serve(InferOptions options) {
+  options.target.executor.digest_logits = !options.trace_file.empty();
+  auto target = Target::open(options.target);
+  if (!target) return fail(target.error());
   std::ofstream trace_out;
   std::optional<TraceWriter> trace;
   if (!options.trace_file.empty()) {
-    options.target.executor.digest_logits = true;
     trace_out.open(options.trace_file, std::ios::binary);
     if (!trace_out) return fail("--trace: cannot write '" + options.trace_file + "'");
-    trace.emplace(trace_out, to_trace_header(options.target));
+    trace.emplace(trace_out, to_trace_header(options.target, target->device_name()));
   }
   options.http.read_timeout = milliseconds(options.read_timeout_s);
   if (options.request_timeout_s > 0) {
@@ -142,8 +149,7 @@ int serve(InferOptions options) {
   }
 
   boost::asio::io_context io;
-  CpuExecutor executor(options.target.executor);
-  Engine engine(options.target.scheduler, executor, trace ? &*trace : nullptr);
+  Engine engine(options.target.scheduler, target->executor(), trace ? &*trace : nullptr);
   auto loop = std::make_unique<EngineLoop>(engine, options.loop);
   HttpServer server(io, *loop, model_card(options.target), options.http);
   boost::asio::signal_set signals(io, SIGINT, SIGTERM);
@@ -170,6 +176,11 @@ int main(int argc, char** argv) {
     app.parse(argc, argv);
   } catch (const CLI::ParseError& error) {
     return app.exit(error) == 0 ? 0 : 2;
+  }
+  const std::string misplaced = forge::misplaced_flag(app, options.target.kind);
+  if (!misplaced.empty()) {
+    forge::fail(misplaced);
+    return 2;
   }
   forge::draw_hash_key(app, options.target.scheduler);
   return forge::serve(std::move(options));

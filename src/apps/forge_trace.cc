@@ -6,6 +6,7 @@
 
 #include "trace_compare.h"
 #include "trace_file.h"
+#include "trace_replay.h"
 #include "trace_report.h"
 #include "trace_step.h"
 
@@ -49,8 +50,10 @@ class Commands {
   }
 
   void add_comparisons() {
-    add_for_file("replay", "Run the trace again and stop at the first step that differs",
-                 [this] { return run_replay(file_); });
+    CLI::App* const replay =
+        add_for_file("replay", "Run the trace again and stop at the first step that differs",
+                     [this] { return run_replay(*app_.get_subcommand("replay"), file_, replay_); });
+    add_replay_options(*replay, replay_);
     add_for_two("diff", "Stop at the first event in which two traces differ",
                 [this] { return run_diff(file_, other_); });
     add_for_two("bisect",
@@ -88,6 +91,7 @@ class Commands {
   std::string file_;
   std::string other_;
   std::string out_file_;
+  ReplayOptions replay_;
   StepRange range_;
   StepOptions step_;
   bool as_json_ = false;

@@ -4,11 +4,16 @@
 #include <memory>
 
 #include "flag_choice.h"
+#include "forge/sim/device_description.h"
 #include "forge/trace/trace_json.h"
 #include "target_options.h"
 
 namespace forge {
 namespace {
+
+/// Groups of flags that not every target has a use for.
+constexpr const char* kModelFlags = "Model";
+constexpr const char* kDeviceFlags = "Device";
 
 constexpr std::uint32_t kAny32 = std::numeric_limits<std::uint32_t>::max();
 
@@ -120,6 +125,32 @@ CLI::Option* add_speculation_flags(CLI::App& app, ExecutorOptions& executor) {
       ->group(group);
 }
 
+const std::vector<FlagUse>& flag_uses() {
+  using enum TargetKind;
+  static const std::vector<FlagUse> uses{{"--device", {sim, cuda}},
+                                         {"--graphs", {sim, cuda}},
+                                         {"--schedule-seed", {sim}},
+                                         {"--sim-threads", {sim}},
+                                         {"--sim-checked", {sim}},
+                                         {"--acceptance", {cpu, sim, cuda}},
+                                         {"--draft-layers", {cpu, sim, cuda}}};
+  return uses;
+}
+
+std::string known_device_names() {
+  std::string names;
+  for (const sim::DeviceDescription& device : sim::known_devices()) names += device.name + ", ";
+  return names;
+}
+
+bool of_use(const CLI::Option& option, TargetKind kind, std::span<const FlagUse> uses) {
+  if (option.get_group() == kModelFlags) return kind != TargetKind::null;
+  const auto found = std::find_if(
+      uses.begin(), uses.end(), [&](const FlagUse& use) { return use.flag == option.get_name(); });
+  if (found == uses.end()) return true;
+  return std::find(found->targets.begin(), found->targets.end(), kind) != found->targets.end();
+}
+
 }  // namespace
 
 void add_target_options(CLI::App& app, TargetOptions& options) {
@@ -141,6 +172,43 @@ void add_target_options(CLI::App& app, TargetOptions& options) {
     follow_scheduler(options);
     if (const auto valid = validate(options); !valid) throw CLI::ValidationError(valid.error());
   });
+}
+
+void add_target_choice(CLI::App& app, TargetKind& kind, const char* help,
+                       std::span<const TargetKind> kinds) {
+  std::map<std::string, TargetKind> choices;
+  for (const TargetKind choice : kinds) choices.emplace(name(choice), choice);
+  add_choice(app, "--target", kind, help, choices);
+}
+
+void add_device_options(CLI::App& app, DeviceOptions& options) {
+  const char* group = kDeviceFlags;
+  app.add_option("--device", options.device,
+                 "sim: the GPU to be, " + known_device_names() +
+                     "or a JSON file like those of sim/devices [h200]. cuda: its number [0]")
+      ->group(group);
+  add_choice(app, "--graphs", options.graphs, "Record decode steps once and replay them",
+             {{"on", true}, {"off", false}})
+      ->group(group);
+  app.add_option("--schedule-seed", options.schedule_seed,
+                 "sim: seed of the order in which threads run, which changes nothing [in order]")
+      ->group(group);
+  add(app, "--sim-threads", options.host_threads, "sim: threads of this machine that are used")
+      ->check(CLI::Range(1, 1024))
+      ->group(group);
+  app.add_flag("--sim-checked", options.checked,
+               "sim: look for races, accesses out of bounds and missing barriers in kernels")
+      ->group(group);
+}
+
+std::string misplaced_flag(const CLI::App& app, TargetKind kind, std::span<const FlagUse> more) {
+  for (const CLI::Option* option : app.get_options()) {
+    if (option->count() == 0) continue;
+    if (!of_use(*option, kind, flag_uses()) || !of_use(*option, kind, more)) {
+      return option->get_name() + " does not apply to --target " + std::string(name(kind));
+    }
+  }
+  return {};
 }
 
 }  // namespace forge

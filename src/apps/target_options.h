@@ -1,70 +1,112 @@
-// TargetOptions: everything that decides which tokens a run produces, in its three forms.
+// TargetOptions: everything that decides which tokens a run produces and where it runs, in its
+// three forms.
 //
-//   command line  --num-blocks 512 --model-seed 1 --speculative 4 ...
-//   values        SchedulerConfig, ExecutorOptions
-//   trace header  "scheduler" (written by the trace layer) and "target" (here):
-//     {"kind":"cpu",
-//      "model":{"vocabulary_size":320,"hidden_size":64,"layers":4,"heads":4,"kv_heads":2,
-//               "head_size":16,"ffn_size":128,"rope_base":10000.0,"norm_eps":9.99...e-06,
-//               "seed":1},
-//      "drafts":0,"draft_layers":2,"acceptance":"shared_noise","digest_logits":true,"eos":0}
-//     or {"kind":"null","drafts":0}
+//   command line  --target sim --device l4 --num-blocks 512 --model-seed 1 --speculative 4 ...
+//   values        TargetKind, DeviceOptions, SchedulerConfig, ExecutorOptions
+//   trace header  "scheduler" (written by the trace layer) and "target" (target_header.cc)
 //
 // All programs share it, so a flag means the same everywhere, and a trace of one can be
-// replayed by another.
+// replayed by another, on another target.
 #pragma once
 
 #include <CLI/CLI.hpp>
+#include <array>
 #include <cstdint>
-#include <memory>
-#include <nlohmann/json.hpp>
+#include <optional>
+#include <span>
 #include <string>
+#include <string_view>
 #include <tl/expected.hpp>
+#include <vector>
 
-#include "forge/core/scheduler.h"
-#include "forge/cpu/cpu_executor.h"
+#include "forge/core/scheduler_config.h"
+#include "forge/target/executor_options.h"
 #include "forge/trace/trace_event.h"
 
 namespace forge {
 
 enum class TargetKind : std::uint8_t {
   cpu,   ///< the reference model (forge/cpu/cpu_executor.h)
+  sim,   ///< the same on a simulated GPU (forge/gpu/gpu_executor.h, forge/sim/sim_device.h)
+  cuda,  ///< the same on a GPU
   null,  ///< none: the policy alone (null_executor.h)
+};
+inline constexpr std::array<std::string_view, 4> kTargetNames{"cpu", "sim", "cuda", "null"};
+constexpr std::string_view name(TargetKind kind) {
+  return kTargetNames[static_cast<std::size_t>(kind)];
+}
+constexpr bool is_gpu(TargetKind kind) {
+  return kind == TargetKind::sim || kind == TargetKind::cuda;
+}
+
+/// The device of a sim or cuda target. Tokens and logits do not depend on it.
+struct DeviceOptions {
+  std::string device;                          ///< empty: "h200" of sim, 0 of cuda
+  bool graphs = true;                          ///< gpu::GpuOptions
+  std::optional<std::uint64_t> schedule_seed;  ///< sim: of the order of threads
+  int host_threads = 1;                        ///< sim: that run blocks of threads
+  bool checked = false;                        ///< sim: look for races and other bugs of kernels
+
+  friend bool operator==(const DeviceOptions&, const DeviceOptions&) = default;
 };
 
 struct TargetOptions {
   TargetKind kind = TargetKind::cpu;
+  DeviceOptions device;
   SchedulerConfig scheduler;
-  /// num_blocks, block_size and num_host_blocks follow `scheduler`. Of a null target only
-  /// `drafts` matters, and the vocabulary stays that of the default model.
+  /// What the two have in common follows `scheduler`. Of a null target only `drafts` matters, and
+  /// the vocabulary stays that of the default model.
   ExecutorOptions executor;
 };
 
 /// Copies into `options.executor` what it has in common with `options.scheduler`.
 void follow_scheduler(TargetOptions& options);
 
-/// Most memory that weights, KV (host blocks included) and prefix index together may take. Keeps a
-/// typing error, or a damaged trace, from taking the machine down. A null target has only
-/// the index.
+/// Most memory of this machine that weights, KV (host blocks included), a simulated device's
+/// buffers and the prefix index together may take. Keeps a typing error, or a damaged trace, from
+/// taking the machine down. A null target has only the index.
 inline constexpr std::uint64_t kTargetBytesMax = std::uint64_t{4} << 30;
 
-/// The group of flags that a target without a model has no use for.
-inline constexpr const char* kModelFlags = "Model";
-
-/// Adds the flags to `app`; the values in `options` are their defaults. Once app.parse() has
-/// returned, `options` is valid; what flags cannot check one by one is a CLI::ValidationError.
-/// `options` must outlive `app`.
+/// Adds the flags of scheduler, model and speculation to `app`; the values in `options` are their
+/// defaults. Once app.parse() has returned, `options` is valid; what flags cannot check one by one
+/// is a CLI::ValidationError. `options` must outlive `app`.
 void add_target_options(CLI::App& app, TargetOptions& options);
+
+/// Adds --target, which takes one of `kinds`.
+void add_target_choice(CLI::App& app, TargetKind& kind, const char* help,
+                       std::span<const TargetKind> kinds);
+
+/// Adds the flags of DeviceOptions.
+void add_device_options(CLI::App& app, DeviceOptions& options);
+
+/// A flag that only some targets have a use for.
+struct FlagUse {
+  std::string_view flag;
+  std::vector<TargetKind> targets;
+};
+
+/// Flags without a use are refused, not ignored: names the first one given to `app`, of those above
+/// and of `more`. Returns: an empty text, or what is wrong.
+std::string misplaced_flag(const CLI::App& app, TargetKind kind,
+                           std::span<const FlagUse> more = {});
 
 /// Errors: a text that names the thing, its value and the accepted range.
 tl::expected<void, std::string> validate(const TargetOptions& options);
 
-TraceHeader to_trace_header(const TargetOptions& options);
+/// The arithmetic of every target with a model (numerics/canonical.h).
+inline constexpr const char* kNumerics = "canonical-fp32";
 
-/// Returns valid options. Errors: as validate(), and for a target of another form.
+/// "target" is
+///   {"kind":"cpu","numerics":"canonical-fp32",
+///    "model":{"vocabulary_size":320,"hidden_size":64,"layers":4,"heads":4,"kv_heads":2,
+///             "head_size":16,"ffn_size":128,"rope_base":10000.0,"norm_eps":9.99...e-06,"seed":1},
+///    "drafts":0,"draft_layers":2,"acceptance":"shared_noise","digest_logits":true,"eos":0}
+/// or the same with {"kind":"sim","device":"simulated NVIDIA H200 ..."} or "cuda" and its device,
+/// or {"kind":"null","drafts":0}.
+TraceHeader to_trace_header(const TargetOptions& options, const std::string& device_name = {});
+
+/// Returns valid options, with the default device: which one it was is there for readers. Errors:
+/// as validate(), and for a target of another form or of other numerics.
 tl::expected<TargetOptions, std::string> from_trace_header(const TraceHeader& header);
-
-/// A fresh target. Requires: valid options.
-std::unique_ptr<Executor> make_executor(const TargetOptions& options);
 
 }  // namespace forge

@@ -2,10 +2,7 @@
 
 #include <iostream>
 
-#include "forge/trace/replay.h"
 #include "forge/trace/trace_bisect.h"
-#include "forge/trace/trace_json.h"
-#include "target_options.h"
 #include "trace_file.h"
 
 namespace forge {
@@ -26,29 +23,6 @@ int unreadable(const ComparisonError& error, const InputTrace& left, const Input
 }
 
 }  // namespace
-
-int run_replay(const std::string& path) {
-  InputTrace trace{path};
-  if (const auto opened = trace.open(); !opened) return unusable(opened.error());
-  const auto options = from_trace_header(trace.reader->header());
-  if (!options) return unusable(path + ": line 1: " + options.error());
-  const std::unique_ptr<Executor> executor = make_executor(*options);
-  const auto vocabulary = static_cast<std::uint32_t>(options->executor.model.vocabulary_size);
-  const auto report = replay(*trace.reader, *executor, vocabulary);
-  if (!report) return unusable(trace.error(report.error()));
-  if (!report->difference) {
-    std::cout << report->steps << " steps replayed, all equal, digest "
-              << digest_text(report->digest) << '\n';
-    return kEqual;
-  }
-  const ReplayDifference& d = *report->difference;
-  std::cout << "step " << d.step.value << " (line " << d.line
-            << ") differs, recorded against replayed: " << to_string(d.difference) << '\n';
-  if (!d.target_error.empty()) std::cout << "the target failed: " << d.target_error << '\n';
-  std::cout << report->steps << " steps before it are equal, digest " << digest_text(report->digest)
-            << '\n';
-  return kDifferent;
-}
 
 int run_diff(const std::string& left_path, const std::string& right_path) {
   InputTrace left{left_path};

@@ -1,4 +1,4 @@
-// forge-trace replay, diff and bisect: is this the same run?
+// forge-trace diff and bisect: is this the same run?
 #pragma once
 
 #include <string>
@@ -6,7 +6,6 @@
 namespace forge {
 
 /// Each returns an exit status (trace_file.h).
-int run_replay(const std::string& path);
 int run_diff(const std::string& left, const std::string& right);
 int run_bisect(const std::string& left, const std::string& right);
 

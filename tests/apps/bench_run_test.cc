@@ -9,8 +9,9 @@
 namespace forge {
 namespace {
 
-TargetOptions small_target() {
+TargetOptions small_target(TargetKind kind = TargetKind::cpu) {
   TargetOptions options;
+  options.kind = kind;
   options.scheduler = {.num_blocks = 24, .block_size = 4, .max_batch_size = 6};
   follow_scheduler(options);
   options.executor.drafts = 3;
@@ -26,13 +27,13 @@ Workload workload_of(std::initializer_list<std::array<std::uint32_t, 3>> rows) {
   return workload;
 }
 
-ModeResult run(BenchMode mode, const Workload& workload, std::ostream* trace = nullptr) {
+ModeResult run(BenchMode mode, const Workload& workload, TargetKind kind = TargetKind::cpu) {
   const BenchRun bench{.workload = workload,
-                       .options = options_of_mode(small_target(), mode),
+                       .options = options_of_mode(small_target(kind), mode),
                        .clock = {.step_us = 100, .token_us = 1},
-                       .trace = trace,
+                       .trace = nullptr,
                        .progress = {}};
-  return run_mode(mode, bench);
+  return run_mode(mode, bench).value();
 }
 
 TEST(BenchRun, all_modes_produce_the_same_tokens) {
@@ -84,10 +85,66 @@ TEST(BenchRun, a_stopped_run_says_so_and_leaves_a_readable_trace) {
                        .clock = {},
                        .trace = &trace,
                        .progress = [&](std::size_t) { return ++steps < 5; }};
-  const ModeResult result = run_mode(BenchMode::continuous, bench);
+  const ModeResult result = run_mode(BenchMode::continuous, bench).value();
   EXPECT_TRUE(result.interrupted);
   EXPECT_EQ(result.steps, 5u);
   EXPECT_EQ(trace.str().back(), '\n');
+}
+
+TEST(BenchRun, a_simulated_device_says_what_the_run_would_take_there) {
+  const Workload workload = workload_of({{0, 20, 6}, {50, 10, 8}, {90'000, 8, 8}});
+  const ModeResult cpu = run(BenchMode::continuous, workload);
+  const ModeResult sim = run(BenchMode::continuous, workload, TargetKind::sim);
+  EXPECT_EQ(sim.token_digests, cpu.token_digests);
+  EXPECT_FALSE(cpu.predicted);
+  ASSERT_TRUE(sim.predicted);
+  const Prediction& p = *sim.predicted;
+  EXPECT_EQ(p.device, "simulated NVIDIA H200 SXM 141GB");
+  EXPECT_FALSE(p.calibrated);
+  EXPECT_GT(p.step_us.p50, 0);
+  EXPECT_GE(p.step_us.p95, p.step_us.p50);
+  EXPECT_GE(p.ttft_us.p50, p.step_us.p50) << "the first token takes a step at least";
+  EXPECT_GT(p.itl_us.p50, 0);
+  EXPECT_GT(p.kernels[static_cast<std::size_t>(gpu::KernelId::project)].launches, 0u);
+  EXPECT_GT(sim.virtual_seconds, 0.09) << "the last request arrives then";
+  EXPECT_LT(p.busy_us / 1e6, sim.virtual_seconds - 0.05) << "most of that is waiting for it";
+  EXPECT_EQ(run(BenchMode::continuous, workload, TargetKind::sim).predicted->busy_us, p.busy_us)
+      << "the clock is the device's, not this machine's";
+}
+
+TEST(BenchRun, a_target_that_cannot_be_opened_is_an_error) {
+  TargetOptions options = small_target(TargetKind::sim);
+  options.device.device = "h2000";
+  const Workload workload = synthetic_workload(1);
+  const auto result =
+      run_mode(BenchMode::continuous, {.workload = workload, .options = options, .progress = {}});
+  ASSERT_FALSE(result);
+  EXPECT_NE(result.error().find("h2000"), std::string::npos) << result.error();
+}
+
+TEST(BenchReport, a_prediction_says_of_what_and_whether_it_is_calibrated) {
+  ModeResult result;
+  result.generated_tokens = 500;
+  result.virtual_seconds = 0.25;
+  result.predicted = Prediction{.device = "simulated L4",
+                                .step_us = {40, 90},
+                                .ttft_us = {100, 200},
+                                .itl_us = {41, 91},
+                                .busy_us = 5e5,
+                                .kernels = std::vector<sim::SimStatistics::KernelTotal>(13)};
+  result.predicted->kernels[static_cast<std::size_t>(gpu::KernelId::project)] = {7, 12.5};
+  std::ostringstream text;
+  print_table(std::span(&result, 1), text);
+  EXPECT_NE(text.str().find("on simulated L4, uncalibrated: us p50/p95 of a step 40/90, TTFT "
+                            "100/200, ITL 41/91, 2000 tok/s"),
+            std::string::npos)
+      << text.str();
+  const nlohmann::json json = to_json(std::span(&result, 1))["runs"][0]["predicted"];
+  EXPECT_EQ(json["calibrated"], false);
+  EXPECT_EQ(json["step_us"]["p95"], 90);
+  EXPECT_EQ(json["tokens_per_second"], 2000);
+  EXPECT_EQ(json["busy_seconds"], 0.5);
+  EXPECT_EQ(json["kernels"], (nlohmann::json{{"project", {{"launches", 7}, {"us", 12.5}}}}));
 }
 
 TEST(BenchReport, a_disagreement_names_request_and_modes) {

@@ -5,17 +5,27 @@
 namespace forge {
 namespace {
 
+/// All flags, as a program has them.
+void add_flags(CLI::App& app, TargetOptions& options) {
+  constexpr std::array kKinds{TargetKind::cpu, TargetKind::sim, TargetKind::cuda, TargetKind::null};
+  add_target_choice(app, options.kind, "where", kKinds);
+  add_target_options(app, options);
+  add_device_options(app, options.device);
+}
+
 /// The options after a command line, or the error's text.
 tl::expected<TargetOptions, std::string> parsed(std::vector<std::string> arguments) {
   CLI::App app;
   TargetOptions options;
-  add_target_options(app, options);
+  add_flags(app, options);
   std::reverse(arguments.begin(), arguments.end());  // CLI11 takes them from the back
   try {
     app.parse(arguments);
   } catch (const CLI::ParseError& error) {
     return tl::unexpected(std::string(error.what()));
   }
+  std::string misplaced = misplaced_flag(app, options.kind);
+  if (!misplaced.empty()) return tl::unexpected(std::move(misplaced));
   return options;
 }
 
@@ -23,6 +33,8 @@ TEST(TargetOptions, defaults_are_those_of_the_types) {
   const auto options = parsed({}).value();
   EXPECT_EQ(options.scheduler, SchedulerConfig());
   EXPECT_EQ(options.executor, ExecutorOptions());
+  EXPECT_EQ(options.device, DeviceOptions());
+  EXPECT_EQ(options.kind, TargetKind::cpu);
 }
 
 TEST(TargetOptions, flags_reach_scheduler_and_executor) {
@@ -68,10 +80,52 @@ TEST(TargetOptions, every_number_of_the_policy_has_a_flag) {
   EXPECT_EQ(options.executor.num_host_blocks, 11u);
 }
 
+TEST(TargetOptions, flags_choose_the_device) {
+  const auto sim = parsed({"--target", "sim", "--device", "l4", "--schedule-seed", "7",
+                           "--sim-threads", "3", "--sim-checked", "--graphs", "off"})
+                       .value();
+  EXPECT_EQ(sim.kind, TargetKind::sim);
+  EXPECT_EQ(sim.device, (DeviceOptions{.device = "l4",
+                                       .graphs = false,
+                                       .schedule_seed = 7,
+                                       .host_threads = 3,
+                                       .checked = true}));
+  const auto cuda = parsed({"--target", "cuda", "--device", "1"}).value();
+  EXPECT_EQ(cuda.kind, TargetKind::cuda);
+  EXPECT_EQ(cuda.device, DeviceOptions{.device = "1"});
+}
+
+TEST(TargetOptions, a_flag_without_a_use_is_refused_by_name) {
+  const auto refused = [](std::vector<std::string> arguments) {
+    const auto options = parsed(std::move(arguments));
+    return options ? "accepted" : options.error();
+  };
+  EXPECT_EQ(refused({"--device", "h100"}), "--device does not apply to --target cpu");
+  EXPECT_EQ(refused({"--graphs", "off"}), "--graphs does not apply to --target cpu");
+  EXPECT_EQ(refused({"--target", "cuda", "--schedule-seed", "1"}),
+            "--schedule-seed does not apply to --target cuda");
+  EXPECT_EQ(refused({"--target", "cuda", "--sim-threads", "2"}),
+            "--sim-threads does not apply to --target cuda");
+  EXPECT_EQ(refused({"--target", "cuda", "--sim-checked"}),
+            "--sim-checked does not apply to --target cuda");
+  EXPECT_EQ(refused({"--target", "null", "--model-layers", "2"}),
+            "--model-layers does not apply to --target null");
+  EXPECT_EQ(refused({"--target", "null", "--draft-layers", "2"}),
+            "--draft-layers does not apply to --target null");
+  EXPECT_EQ(refused({"--target", "null", "--num-blocks", "2"}), "accepted");
+}
+
+TEST(TargetOptions, rejection_is_refused_on_a_gpu) {
+  const auto options =
+      parsed({"--target", "sim", "--speculative", "2", "--acceptance", "rejection"});
+  ASSERT_FALSE(options);
+  EXPECT_EQ(options.error(), "acceptance is rejection, accepted on target sim: shared_noise");
+}
+
 TEST(TargetOptions, the_help_says_every_default) {
   CLI::App app;
   TargetOptions options;
-  add_target_options(app, options);
+  add_flags(app, options);
   const std::string help = app.help();
   for (const char* part : {"--num-blocks UINT:UINT in [1 - 4194304]=512", "--num-host-blocks",
                            "=4096", "=512", "=auto", "=radix", "=shared_noise", "=1000"}) {
@@ -114,6 +168,19 @@ TEST(TargetOptions, a_trace_header_gives_the_options_back) {
   EXPECT_EQ(read->executor, options.executor);
 }
 
+TEST(TargetOptions, the_header_of_a_gpu_target_says_which_device_and_numerics) {
+  const auto options = parsed({"--target", "sim", "--device", "l4", "--speculative", "2"}).value();
+  const TraceHeader header = to_trace_header(options, "simulated NVIDIA L4");
+  EXPECT_EQ(header.target["kind"], "sim");
+  EXPECT_EQ(header.target["numerics"], "canonical-fp32");
+  EXPECT_EQ(header.target["device"], "simulated NVIDIA L4");
+  const auto read = from_trace_header(header);
+  ASSERT_TRUE(read) << read.error();
+  EXPECT_EQ(read->kind, TargetKind::sim);
+  EXPECT_EQ(read->executor, options.executor);
+  EXPECT_EQ(read->device, DeviceOptions()) << "a replay chooses its own";
+}
+
 TEST(TargetOptions, the_header_of_a_null_target_gives_it_back) {
   TargetOptions options;
   options.kind = TargetKind::null;
@@ -139,6 +206,15 @@ TEST(TargetOptions, memory_of_the_host_and_of_the_prefix_index_counts) {
   options.scheduler.prefix_cache = PrefixCacheKind::radix;
   EXPECT_FALSE(validate(options)) << "4 Gi token ids";
 
+  TargetOptions on_gpu;
+  on_gpu.executor.model.layers = 1024;
+  on_gpu.scheduler.num_blocks = 1u << 17;
+  follow_scheduler(on_gpu);
+  on_gpu.kind = TargetKind::cuda;
+  EXPECT_TRUE(validate(on_gpu)) << "KV is in the GPU's memory";
+  on_gpu.kind = TargetKind::sim;
+  EXPECT_FALSE(validate(on_gpu)) << "which is this machine's if it is simulated";
+
   TargetOptions host;
   host.scheduler.num_host_blocks = 1u << 20;
   follow_scheduler(host);
@@ -155,7 +231,13 @@ TEST(TargetOptions, damaged_headers_are_refused_by_field) {
   using nlohmann::json;
   EXPECT_EQ(error_after([](json& t) { t = 3; }), "target is not an object");
   EXPECT_EQ(error_after([](json& t) { t["kind"] = "tpu"; }),
-            "target.kind is neither \"cpu\" nor \"null\"");
+            R"(target.kind is none of "cpu", "sim", "cuda" and "null")");
+  EXPECT_EQ(error_after([](json& t) { t["kind"] = "sim"; }), "target.device is missing");
+  EXPECT_EQ(error_after([](json& t) { t["kind"] = "cuda", t["device"] = 0; }),
+            "target.device is not a text");
+  EXPECT_EQ(error_after([](json& t) { t.erase("numerics"); }), "target.numerics is missing");
+  EXPECT_EQ(error_after([](json& t) { t["numerics"] = "bf16"; }),
+            R"(target.numerics is "bf16", this build has "canonical-fp32")");
   EXPECT_EQ(error_after([](json& t) { t = {{"kind", "null"}}; }), "target.drafts is missing");
   EXPECT_EQ(error_after([](json& t) { t["kind"] = "null"; }), "target has unknown fields");
   EXPECT_EQ(error_after([](json& t) { t.erase("kind"); }), "target.kind is missing");

@@ -1,13 +1,20 @@
 # cmake -DPROGRAM=forge-bench -DREADME=README.md -P readme_flags.cmake: every knob of the policy that
-# --help shows is in the README's table, with the same default.
+# --help shows is in the README's table, with the same default, and so is every flag of the device.
 cmake_minimum_required(VERSION 3.25)
 execute_process(COMMAND ${PROGRAM} --help OUTPUT_VARIABLE help COMMAND_ERROR_IS_FATAL ANY)
 file(READ ${README} readme)
-string(FIND "${help}" "KV cache and batch:" begin)
-string(FIND "${help}" "\nModel:" end)
-math(EXPR length "${end} - ${begin}")
-string(SUBSTRING "${help}" ${begin} ${length} help)
-string(REGEX MATCHALL "\n  --[a-z-]+ [^\n]*" flags "${help}")
+
+# flags_between(FROM TO OUT): the lines of the help that name a flag.
+function(flags_between from to out)
+  string(FIND "${help}" "${from}" begin)
+  string(FIND "${help}" "${to}" end)
+  math(EXPR length "${end} - ${begin}")
+  string(SUBSTRING "${help}" ${begin} ${length} part)
+  string(REGEX MATCHALL "\n  --[a-z-]+ [^\n]*" flags "${part}")
+  set(${out} "${flags}" PARENT_SCOPE)
+endfunction()
+
+flags_between("KV cache and batch:" "\nModel:" flags)
 set(seen 0)
 foreach(flag IN LISTS flags)
   if(NOT flag MATCHES "  (--[a-z-]+) .*=([0-9a-z]+)")
@@ -22,3 +29,15 @@ endforeach()
 if(seen LESS 14)
   message(FATAL_ERROR "only ${seen} flags found in the help of ${PROGRAM}")
 endif()
+
+flags_between("\nDevice:" "\nVirtual clock" flags)
+if(NOT flags)
+  message(FATAL_ERROR "no flags of the device in the help of ${PROGRAM}")
+endif()
+foreach(flag IN LISTS flags)
+  string(REGEX MATCH "--[a-z-]+" name "${flag}")
+  string(FIND "${readme}" "| `${name}` |" found)
+  if(found EQUAL -1)
+    message(FATAL_ERROR "${README} lacks a row of ${name}")
+  endif()
+endforeach()

@@ -1,0 +1,48 @@
+// LatencyLog: when the tokens of a run's requests came, on one clock, in microseconds.
+//
+// Owns a few bytes a token. Thread contract: none of its own.
+#pragma once
+
+#include <cstddef>
+#include <optional>
+#include <vector>
+
+namespace forge {
+
+struct Percentiles {
+  double p50 = 0;
+  double p95 = 0;
+};
+
+/// Nearest rank; zeros of no values. Reorders them.
+Percentiles percentiles(std::vector<float>& values);
+
+class LatencyLog {
+ public:
+  explicit LatencyLog(std::size_t requests) : requests_(requests) {}
+
+  /// Requires: before any of its tokens.
+  void arrive(std::size_t request, double us) { requests_[request].arrival_us = us; }
+
+  /// `count` tokens of one step. Requires: count at least 1.
+  void take(std::size_t request, std::size_t count, double us);
+
+  /// TTFT, from the arrival to the step with the first token.
+  Percentiles time_to_first_token() { return percentiles(first_us_); }
+
+  /// ITL, between consecutive tokens of a request. m tokens of one step, after a gap of g, count as
+  /// m gaps of g / m; those of the step with the first token have none.
+  Percentiles inter_token_latency() { return percentiles(gaps_us_); }
+
+ private:
+  struct Times {
+    double arrival_us = 0;
+    std::optional<double> last_token_us;
+  };
+
+  std::vector<Times> requests_;
+  std::vector<float> first_us_;
+  std::vector<float> gaps_us_;
+};
+
+}  // namespace forge

@@ -1,0 +1,56 @@
+#include "target.h"
+
+#include <charconv>
+
+#include "forge/cpu/cpu_executor.h"
+#include "forge/cuda/cuda_device.h"
+
+namespace forge {
+namespace {
+
+using OpenDevice = tl::expected<std::unique_ptr<gpu::Device>, std::string>;
+
+OpenDevice open_simulated(const DeviceOptions& options) {
+  auto description = sim::find_device(options.device.empty() ? "h200" : options.device);
+  if (!description) return tl::unexpected("--device: " + description.error());
+  return std::make_unique<sim::SimDevice>(
+      sim::SimOptions{.device = *std::move(description),
+                      .mode = options.checked ? sim::SimMode::checked : sim::SimMode::plain,
+                      .schedule_seed = options.schedule_seed,
+                      .host_threads = options.host_threads,
+                      .faults = {}});
+}
+
+OpenDevice open_cuda(const DeviceOptions& options) {
+  int index = 0;
+  const std::string& text = options.device;
+  const char* const end = text.data() + text.size();
+  const auto [stopped, error] = std::from_chars(text.data(), end, index);
+  if (!text.empty() && (error != std::errc() || stopped != end || index < 0)) {
+    return tl::unexpected("--device is '" + text + "', accepted for --target cuda: 0, 1, ...");
+  }
+  auto device = cuda::open_device(index);
+  if (!device) return tl::unexpected(to_string(device.error()));
+  return *std::move(device);
+}
+
+}  // namespace
+
+tl::expected<Target, std::string> Target::open(const TargetOptions& options) {
+  if (!is_gpu(options.kind)) return Target(std::make_unique<CpuExecutor>(options.executor));
+  auto device =
+      options.kind == TargetKind::sim ? open_simulated(options.device) : open_cuda(options.device);
+  if (!device) return tl::unexpected(std::move(device.error()));
+  auto executor =
+      gpu::GpuExecutor::create(**device, options.executor, {.graphs = options.device.graphs});
+  if (!executor) return tl::unexpected(to_string(executor.error()));
+  Target target(*std::move(executor));
+  target.device_ = *std::move(device);
+  target.device_name_ = target.device_->info().name;
+  if (options.kind == TargetKind::sim) {
+    target.simulated_ = static_cast<const sim::SimDevice*>(target.device_.get());
+  }
+  return target;
+}
+
+}  // namespace forge

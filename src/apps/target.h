@@ -1,0 +1,44 @@
+// Target: what runs plans, together with the device that it runs on.
+//
+// Owns both. Thread contract: one thread at a time.
+#pragma once
+
+#include <memory>
+#include <string>
+#include <tl/expected.hpp>
+
+#include "forge/gpu/gpu_executor.h"
+#include "forge/sim/sim_device.h"
+#include "forge/target/model_executor.h"
+#include "target_options.h"
+
+namespace forge {
+
+/// A target with a model: cpu, sim or cuda.
+class Target {
+ public:
+  /// A fresh one. Errors: no such device, no CUDA in this build, not enough memory, ... by name.
+  /// Requires: valid options, not of a null target.
+  static tl::expected<Target, std::string> open(const TargetOptions& options);
+
+  Target(Target&&) = default;
+  Target& operator=(Target&&) = delete;  // would end the old device before its executor
+
+  ModelExecutor& executor() { return *executor_; }
+
+  /// "simulated NVIDIA H200 SXM 141GB"; empty of a CPU.
+  const std::string& device_name() const { return device_name_; }
+
+  /// The simulated device; null of the other targets.
+  const sim::SimDevice* simulated() const { return simulated_; }
+
+ private:
+  explicit Target(std::unique_ptr<ModelExecutor> executor) : executor_(std::move(executor)) {}
+
+  std::unique_ptr<gpu::Device> device_;  // outlives the executor
+  std::unique_ptr<ModelExecutor> executor_;
+  std::string device_name_;
+  const sim::SimDevice* simulated_ = nullptr;
+};
+
+}  // namespace forge

@@ -1,0 +1,174 @@
+// The "target" of a trace header, written and read.
+#include <algorithm>
+#include <limits>
+#include <nlohmann/json.hpp>
+
+#include "target_options.h"
+
+namespace forge {
+namespace {
+
+using nlohmann::json;
+
+constexpr const char* kRuleNames[] = {"shared_noise", "rejection"};
+
+/// Fields of a JSON object by name, all of them, nothing else.
+class Fields {
+ public:
+  Fields(const json& object, std::string path) : object_(object), path_(std::move(path)) {
+    if (!object.is_object()) fail("", "is not an object");
+  }
+
+  template <class T>
+  void read(const char* name, T& out) {
+    ++fields_;
+    if (!error_.empty()) return;
+    const auto found = object_.find(name);
+    if (found == object_.end()) return fail(name, "is missing");
+    if constexpr (std::is_same_v<T, bool>) {
+      if (!found->is_boolean()) return fail(name, "is neither true nor false");
+    } else if constexpr (std::is_floating_point_v<T>) {
+      if (!found->is_number()) return fail(name, "is not a number");
+    } else {
+      constexpr auto kMax = static_cast<std::uint64_t>(std::numeric_limits<T>::max());
+      const bool negative = !found->is_number_unsigned() && found->is_number_integer() &&
+                            found->get<std::int64_t>() < 0;
+      if (!found->is_number_integer() || negative || found->get<std::uint64_t>() > kMax) {
+        return fail(name, "is not an integer in 0.." + std::to_string(kMax));
+      }
+    }
+    out = found->get<T>();
+  }
+
+  const json* child(const char* name) {
+    ++fields_;
+    if (error_.empty() && !object_.contains(name)) fail(name, "is missing");
+    return error_.empty() ? &object_.at(name) : nullptr;
+  }
+
+  void fail(const std::string& name, const std::string& what) {
+    error_ = path_ + (name.empty() ? "" : ".") + name + " " + what;
+  }
+
+  /// Call after all reads. The first error, or empty.
+  std::string error() {
+    if (error_.empty() && object_.size() != fields_) fail("", "has unknown fields");
+    return error_;
+  }
+
+ private:
+  const json& object_;
+  std::string path_;
+  std::string error_;
+  std::size_t fields_ = 0;
+};
+
+json model_json(const ModelConfig& m) {
+  return {{"vocabulary_size", m.vocabulary_size},
+          {"hidden_size", m.hidden_size},
+          {"layers", m.layers},
+          {"heads", m.heads},
+          {"kv_heads", m.kv_heads},
+          {"head_size", m.head_size},
+          {"ffn_size", m.ffn_size},
+          {"rope_base", m.rope_base},
+          {"norm_eps", static_cast<double>(m.norm_eps)},
+          {"seed", m.seed}};
+}
+
+std::string read_model(const json& object, ModelConfig& m) {
+  Fields fields(object, "target.model");
+  fields.read("vocabulary_size", m.vocabulary_size);
+  fields.read("hidden_size", m.hidden_size);
+  fields.read("layers", m.layers);
+  fields.read("heads", m.heads);
+  fields.read("kv_heads", m.kv_heads);
+  fields.read("head_size", m.head_size);
+  fields.read("ffn_size", m.ffn_size);
+  fields.read("rope_base", m.rope_base);
+  fields.read("norm_eps", m.norm_eps);
+  fields.read("seed", m.seed);
+  return fields.error();
+}
+
+void read_rule(Fields& fields, AcceptanceRule& rule) {
+  const json* name = fields.child("acceptance");
+  if (name == nullptr) return;
+  for (const AcceptanceRule known : {AcceptanceRule::shared_noise, AcceptanceRule::rejection}) {
+    if (*name == kRuleNames[static_cast<std::size_t>(known)]) {
+      rule = known;
+      return;
+    }
+  }
+  fields.fail("acceptance", "is neither shared_noise nor rejection");
+}
+
+void read_numerics(Fields& fields) {
+  const json* name = fields.child("numerics");
+  if (name == nullptr || *name == kNumerics) return;
+  fields.fail("numerics", "is " + name->dump() + ", this build has \"" + kNumerics + '"');
+}
+
+void read_device(Fields& fields) {
+  const json* name = fields.child("device");
+  if (name != nullptr && !name->is_string()) fields.fail("device", "is not a text");
+}
+
+std::string read_model_target(Fields& fields, TargetOptions& options) {
+  ExecutorOptions& e = options.executor;
+  read_numerics(fields);
+  if (is_gpu(options.kind)) read_device(fields);
+  const json* model = fields.child("model");
+  fields.read("drafts", e.drafts);
+  fields.read("draft_layers", e.draft_layers);
+  read_rule(fields, e.rule);
+  fields.read("digest_logits", e.digest_logits);
+  fields.read("eos", e.eos.value);
+  std::string error = fields.error();
+  return error.empty() ? read_model(*model, e.model) : error;
+}
+
+std::string read_target(const json& object, TargetOptions& options) {
+  Fields fields(object, "target");
+  const json* kind = fields.child("kind");
+  if (kind == nullptr) return fields.error();
+  const auto found = std::find_if(kTargetNames.begin(), kTargetNames.end(),
+                                  [&](std::string_view known) { return *kind == known; });
+  if (found == kTargetNames.end()) {
+    fields.fail("kind", R"(is none of "cpu", "sim", "cuda" and "null")");
+    return fields.error();
+  }
+  options.kind = static_cast<TargetKind>(found - kTargetNames.begin());
+  if (options.kind != TargetKind::null) return read_model_target(fields, options);
+  fields.read("drafts", options.executor.drafts);
+  return fields.error();
+}
+
+}  // namespace
+
+TraceHeader to_trace_header(const TargetOptions& options, const std::string& device_name) {
+  const ExecutorOptions& e = options.executor;
+  json target = {{"kind", name(options.kind)}, {"drafts", e.drafts}};
+  if (options.kind != TargetKind::null) {
+    target.update({{"numerics", kNumerics},
+                   {"model", model_json(e.model)},
+                   {"draft_layers", e.draft_layers},
+                   {"acceptance", kRuleNames[static_cast<std::size_t>(e.rule)]},
+                   {"digest_logits", e.digest_logits},
+                   {"eos", e.eos.value}});
+  }
+  if (is_gpu(options.kind)) target["device"] = device_name;
+  return {.scheduler = options.scheduler, .target = std::move(target)};
+}
+
+tl::expected<TargetOptions, std::string> from_trace_header(const TraceHeader& header) {
+  TargetOptions options;
+  options.scheduler = header.scheduler;
+  follow_scheduler(options);
+  std::string error = read_target(header.target, options);
+  if (!error.empty()) return tl::unexpected(std::move(error));
+  if (const auto valid = validate(options); !valid) return tl::unexpected(valid.error());
+  return options;
+}
+
+}  // namespace forge

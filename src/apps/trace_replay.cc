@@ -1,0 +1,86 @@
+#include "trace_replay.h"
+
+#include <array>
+#include <iostream>
+
+#include "forge/trace/replay.h"
+#include "forge/trace/trace_json.h"
+#include "null_executor.h"
+#include "target.h"
+#include "trace_file.h"
+
+namespace forge {
+namespace {
+
+/// Changes what the trace says into what the flags ask for.
+tl::expected<void, std::string> choose(TargetOptions& target, const CLI::App& flags,
+                                       const ReplayOptions& options) {
+  const bool null = target.kind == TargetKind::null;
+  if (null && options.target)
+    return tl::unexpected(std::string("no model ran, so it replays without --target"));
+  target.kind = options.target.value_or(target.kind);
+  target.device = options.device;
+  std::string misplaced = misplaced_flag(flags, target.kind);
+  if (!misplaced.empty()) return tl::unexpected(std::move(misplaced));
+  return validate(target);
+}
+
+/// `where`: " on sim" if that was asked for.
+int print(const ReplayReport& report, const std::string& where) {
+  if (!report.difference) {
+    std::cout << report.steps << " steps replayed" << where << ", all equal, digest "
+              << digest_text(report.digest) << '\n';
+    return kEqual;
+  }
+  const ReplayDifference& d = *report.difference;
+  std::cout << "step " << d.step.value << " (line " << d.line
+            << ") differs, recorded against replayed: " << to_string(d.difference) << '\n';
+  if (!d.target_error.empty()) std::cout << "the target failed: " << d.target_error << '\n';
+  std::cout << report.steps << " steps before it are equal, digest " << digest_text(report.digest)
+            << '\n';
+  return kDifferent;
+}
+
+tl::expected<ReplayReport, TraceError> replay_on(TraceReader& trace, Executor& executor,
+                                                 const TargetOptions& options) {
+  const auto vocabulary = static_cast<std::uint32_t>(options.executor.model.vocabulary_size);
+  return replay(trace, executor, vocabulary);
+}
+
+}  // namespace
+
+void add_replay_options(CLI::App& replay, ReplayOptions& options) {
+  const auto set = [&options](const std::string& name) {
+    const auto found = std::find(kTargetNames.begin(), kTargetNames.end(), name);
+    options.target = static_cast<TargetKind>(found - kTargetNames.begin());
+  };
+  replay
+      .add_option_function<std::string>("--target", set,
+                                        "Run the model on the cpu, on a simulated GPU (sim) or on "
+                                        "a GPU (cuda) [as recorded]")
+      ->check(CLI::IsMember(std::vector<std::string>{"cpu", "sim", "cuda"}));
+  add_device_options(replay, options.device);
+}
+
+int run_replay(const CLI::App& flags, const std::string& path, const ReplayOptions& options) {
+  InputTrace trace{path, {}, {}};
+  if (const auto opened = trace.open(); !opened) return unusable(opened.error());
+  auto recorded = from_trace_header(trace.reader->header());
+  if (!recorded) return unusable(path + ": line 1: " + recorded.error());
+  if (const auto chosen = choose(*recorded, flags, options); !chosen) {
+    return unusable(path + ": " + chosen.error());
+  }
+  tl::expected<ReplayReport, TraceError> replayed;
+  if (recorded->kind == TargetKind::null) {
+    NullExecutor executor(recorded->executor.drafts);
+    replayed = replay_on(*trace.reader, executor, *recorded);
+  } else {
+    auto target = Target::open(*recorded);
+    if (!target) return unusable(target.error());
+    replayed = replay_on(*trace.reader, target->executor(), *recorded);
+  }
+  if (!replayed) return unusable(trace.error(replayed.error()));
+  return print(*replayed, options.target ? " on " + std::string(name(*options.target)) : "");
+}
+
+}  // namespace forge

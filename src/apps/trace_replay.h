@@ -1,0 +1,23 @@
+// forge-trace replay: does the scheduler still decide so, and does a target, the recorded one or
+// another, still answer so?
+#pragma once
+
+#include <CLI/CLI.hpp>
+#include <optional>
+#include <string>
+
+#include "target_options.h"
+
+namespace forge {
+
+struct ReplayOptions {
+  std::optional<TargetKind> target;  ///< none: the recorded kind
+  DeviceOptions device;
+};
+
+void add_replay_options(CLI::App& replay, ReplayOptions& options);
+
+/// `flags` are those that were given. Returns an exit status (trace_file.h).
+int run_replay(const CLI::App& flags, const std::string& path, const ReplayOptions& options);
+
+}  // namespace forge

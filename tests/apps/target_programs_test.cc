@@ -1,0 +1,206 @@
+// forge-bench, forge-trace and forge-infer on other targets than the CPU: what one recorded, the
+// others answer bit for bit, logits included.
+#include <csignal>
+#include <nlohmann/json.hpp>
+#include <thread>
+
+#include "apps/programs.h"
+
+namespace forge::testing {
+namespace {
+
+using nlohmann::json;
+
+class TargetPrograms : public ProgramTest {
+ protected:
+  /// Records a run with everything in it on `target`; returns its digest.
+  std::string record(const std::string& target, const std::string& flags) const {
+    const Outcome bench =
+        run(FORGE_BENCH " --target " + target + " --trace " + path("t.jsonl") + " " + flags);
+    EXPECT_EQ(bench.status, 0) << bench.output;
+    return digest_after(bench.output, "digest");
+  }
+
+  Outcome replay(const std::string& flags, const std::string& trace = "t.jsonl") const {
+    return run(FORGE_TRACE " replay " + path(trace) + " " + flags);
+  }
+
+  void expect_equal(const std::string& flags, const std::string& digest) const {
+    const Outcome outcome = replay(flags);
+    EXPECT_EQ(outcome.status, 0) << flags << '\n' << outcome.output;
+    EXPECT_EQ(digest_after(outcome.output, "all equal"), digest) << flags;
+  }
+
+  /// Requests that share prefixes, in more blocks than there are.
+  std::string crowded() const {
+    std::ofstream workload(path("w.jsonl"));
+    for (int i = 0; i < 10; ++i) {
+      const int prompt_tokens = std::array{14, 30, 20, 44}[static_cast<std::size_t>(i % 4)];
+      workload << json{{"timestamp", 10 * i},
+                       {"input_length", prompt_tokens},
+                       {"output_length", 12 + 2 * (i % 8)},
+                       {"hash_ids", {i % 3}}}
+               << '\n';
+    }
+    return "--workload " + path("w.jsonl") +
+           " --model-layers 2 --model-dim 32 --model-heads 4 --model-kv-heads 2 --model-ffn-size "
+           "64 "
+           "--block-size 4 --num-blocks 24 --num-host-blocks 12 --max-batch-size 6 "
+           "--max-batch-tokens 24 --prefill-chunk-size 8 --swap-setup-cost 4 --swap-block-cost 1";
+  }
+
+  void expect_everything_in_it() const {
+    const json counts =
+        json::parse(run(FORGE_TRACE " stats --json " + path("t.jsonl")).output, nullptr, false);
+    for (const char* part : {"/prefix_cache/hits", "/preemptions/recompute", "/preemptions/swap",
+                             "/copies/within", "/copies/swap_out", "/copies/swap_in"}) {
+      EXPECT_GT(counts.value(json::json_pointer(part), 0), 0) << part;
+    }
+    EXPECT_NE(read_file(path("t.jsonl")).find(",0,false]"), std::string::npos) << "no chunks";
+  }
+};
+
+TEST_F(TargetPrograms, what_the_cpu_recorded_the_simulated_gpu_answers_whatever_its_schedule) {
+  for (const std::string mode : {"continuous", "speculative"}) {
+    const std::string digest = record("cpu", crowded() + " --mode " + mode);
+    expect_everything_in_it();
+    expect_equal("", digest);
+    for (const std::string flags :
+         {"", " --schedule-seed 1", " --schedule-seed 2 --graphs off", " --sim-threads 2",
+          " --device l4 --schedule-seed 18446744073709551615"}) {
+      expect_equal("--target sim" + flags, digest);
+    }
+  }
+}
+
+TEST_F(TargetPrograms, what_the_simulated_gpu_recorded_the_cpu_answers) {
+  const std::string digest = record("sim", crowded() + " --mode speculative --device a100");
+  EXPECT_NE(read_file(path("t.jsonl")).find(R"("device":"simulated NVIDIA A100)"),
+            std::string::npos);
+  EXPECT_NE(read_file(path("t.jsonl")).find(R"("kind":"sim")"), std::string::npos);
+  expect_equal("--target cpu", digest);
+  expect_equal("", digest);
+}
+
+TEST_F(TargetPrograms, an_edited_trace_differs_on_the_simulated_gpu) {
+  record("cpu", "--requests 2 --model-layers 1 --mode continuous --block-size 4");
+  std::string text = read_file(path("t.jsonl"));
+  // A digit of the digest of some logits.
+  const std::size_t logits = text.find("\"logits\":[\"", text.find("{\"step\":{\"step\":5,"));
+  ASSERT_NE(logits, std::string::npos);
+  char& digit = text[logits + 14];
+  digit = digit == '0' ? '1' : '0';
+  std::ofstream(path("edited.jsonl"), std::ios::binary) << text;
+  const Outcome outcome = replay("--target sim", "edited.jsonl");
+  EXPECT_EQ(outcome.status, 1) << outcome.output;
+  EXPECT_NE(outcome.output.find("step 5 (line "), std::string::npos) << outcome.output;
+  EXPECT_NE(outcome.output.find("result.logits"), std::string::npos) << outcome.output;
+}
+
+TEST_F(TargetPrograms, other_numerics_and_a_target_without_a_model_are_refused_by_name) {
+  record("cpu", "--requests 1 --model-layers 1 --mode continuous");
+  std::string text = read_file(path("t.jsonl"));
+  const std::string numerics = "canonical-fp32";
+  text.replace(text.find(numerics), numerics.size(), "fast-bf16");
+  std::ofstream(path("other.jsonl"), std::ios::binary) << text;
+  const Outcome other = replay("--target sim", "other.jsonl");
+  EXPECT_EQ(other.status, 2);
+  EXPECT_NE(other.output.find(R"(target.numerics is "fast-bf16", this build has "canonical-fp32")"),
+            std::string::npos)
+      << other.output;
+
+  record("null", "--requests 1");
+  const Outcome null = replay("--target sim");
+  EXPECT_EQ(null.status, 2);
+  EXPECT_NE(null.output.find("no model ran"), std::string::npos) << null.output;
+}
+
+TEST_F(TargetPrograms, flags_without_a_use_are_refused_by_every_program) {
+  const auto expect_refused = [](const std::string& command, const std::string& message) {
+    const Outcome outcome = run(command);
+    EXPECT_EQ(outcome.status, 2) << command;
+    EXPECT_NE(outcome.output.find(message), std::string::npos) << command << '\n' << outcome.output;
+  };
+  expect_refused(FORGE_BENCH " --target sim --step-us 5",
+                 "--step-us does not apply to --target sim");
+  expect_refused(FORGE_BENCH " --device l4", "--device does not apply to --target cpu");
+  expect_refused(FORGE_INFER " --sim-checked", "--sim-checked does not apply to --target cpu");
+  expect_refused(FORGE_BENCH " --target sim --device h2000", "h2000");
+  expect_refused(FORGE_BENCH " --target cuda --device first", "--device is 'first'");
+  expect_refused(FORGE_BENCH " --target cuda --device 99", "forge-bench: ");
+  record("cpu", "--requests 1 --model-layers 1 --mode continuous");
+  expect_refused(FORGE_TRACE " replay --schedule-seed 3 " + path("t.jsonl"),
+                 "--schedule-seed does not apply to --target cpu");
+}
+
+TEST_F(TargetPrograms, the_bench_predicts_times_of_a_device_and_writes_them_as_json) {
+  const std::string flags = crowded() + " --mode continuous --json " + path("b.json");
+  std::map<std::string, double> step_us;
+  for (const std::string device : {"h200", "l4"}) {
+    record("sim", flags + " --device " + device);
+    const json predicted =
+        json::parse(read_file(path("b.json")), nullptr, false)["runs"][0]["predicted"];
+    EXPECT_EQ(predicted["calibrated"], false);
+    step_us[device] = predicted["step_us"]["p50"];
+    EXPECT_GT(step_us[device], 0);
+  }
+  EXPECT_NE(step_us["h200"], step_us["l4"]);
+}
+
+/// forge-infer in the background, until it goes out of scope.
+class Server {
+ public:
+  Server(const std::string& flags, const std::string& log) {
+    const Outcome started = run("sh -c '" FORGE_INFER " --addr 127.0.0.1:0 " + flags + " > " + log +
+                                " 2>&1 & echo $!'");
+    pid_ = std::stoi(started.output);
+    for (int i = 0; i < 1000 && port_.empty(); ++i) {
+      std::this_thread::sleep_for(std::chrono::milliseconds(10));
+      const std::string text = read_file(log);
+      const std::size_t at = text.find("127.0.0.1:");
+      if (at != text.npos && text.find('\n', at) != text.npos) {
+        port_ = text.substr(at + 10, text.find('\n', at) - at - 10);
+      }
+    }
+  }
+  ~Server() { kill(pid_, SIGTERM); }
+
+  std::string complete(const std::string& body) const {
+    const std::string request =
+        "POST /v1/completions HTTP/1.1\\r\\nHost: forge\\r\\nConnection: "
+        "close\\r\\nContent-Type: application/json\\r\\nContent-Length: " +
+        std::to_string(body.size()) + "\\r\\n\\r\\n" + body;
+    return run("bash -c 'exec 3<>/dev/tcp/127.0.0.1/" + port_ + " && printf \"%b\" " + "\"" +
+               escaped(request) + "\" >&3 && cat <&3'")
+        .output;
+  }
+
+ private:
+  static std::string escaped(const std::string& text) {
+    std::string out;
+    for (const char c : text) out += c == '"' ? "\\\"" : std::string(1, c);
+    return out;
+  }
+
+  int pid_ = 0;
+  std::string port_;
+};
+
+TEST_F(TargetPrograms, the_server_answers_alike_on_the_cpu_and_on_the_simulated_gpu) {
+  const std::string body =
+      R"({"model": "forge-tiny", "prompt": "Once upon a time", "max_tokens": 12, "seed": 5})";
+  std::map<std::string, std::string> text;
+  for (const std::string target : {"cpu", "sim"}) {
+    const Server server("--target " + target + " --speculative 2", path(target + ".log"));
+    const std::string answer = server.complete(body);
+    const std::size_t json_at = answer.find("\r\n\r\n{");
+    ASSERT_NE(json_at, std::string::npos) << answer << read_file(path(target + ".log"));
+    text[target] =
+        json::parse(answer.substr(json_at + 4), nullptr, false)["choices"][0]["text"].dump();
+  }
+  EXPECT_EQ(text["cpu"], text["sim"]);
+  EXPECT_GT(text["cpu"].size(), 2u);
+}
+
+}  // namespace
+}  // namespace forge::testing
