@@ -91,6 +91,14 @@ TEST_F(GpuCheck, writes_one_result_of_everything) {
   EXPECT_EQ(json["bench"], Json::parse(R"({"steps": []})"));
 }
 
+TEST_F(GpuCheck, a_packed_copy_runs_itself_and_leaves_the_result_where_it_was_started) {
+  std::filesystem::copy(FORGE_GPU_CHECK, path("pack/gpu-check"));
+  const Outcome outcome =
+      run("cd " + path("tools") + " && PATH=" + path("tools") + ":$PATH ../pack/gpu-check");
+  EXPECT_EQ(outcome.status, 0) << outcome.output;
+  EXPECT_THAT(outcome.output, HasSubstr("=== wrote " + path("tools") + "/h200-2"));
+}
+
 TEST_F(GpuCheck, names_every_check_that_failed) {
   program("pack/bin/one_test", "echo '[  FAILED  ] 1 test'; exit 1");
   program("pack/bin/forge-trace", "printf '%s\\n' 'differs: \"a\", \\d'; exit 1");
