@@ -4,8 +4,7 @@
 
 #include <gtest/gtest.h>
 
-#include <cstring>
-#include <limits>
+#include <numeric>
 #include <string>
 #include <vector>
 
@@ -88,10 +87,61 @@ TEST(Machine, ReducesThroughWarpsAndSharedMemoryToTheSameBitsInEveryOrder) {
 TEST(Machine, RunsThreadsThatNeverWait) {
   constexpr int kBlocks = 9;
   const std::vector<float> x = values(kBlocks * AxpyArgs::kThreads * 4);
-  std::vector<float> y(x.size(), 1.0f);
-  const AxpyArgs args{x.data(), y.data(), 2.0f};
-  run_every_way(code("axpy", &TestEntries::axpy), {3, 3, 1}, args,
-                [&] { y.assign(y.size(), 1.0f); });
+  std::vector<float> y = x;
+  const AxpyArgs args{x.data(), y.data(), 0.5f};
+  run_every_way(code("axpy", &TestEntries::axpy), {kBlocks, 1, 1}, args, [&] {
+    for (std::size_t i = 0; i < x.size(); ++i) ASSERT_EQ(bits(y[i]), bits(0.5f * x[i] + x[i]));
+    y = x;
+  });
+}
+
+TEST(Machine, ShufflesValuesOfAnyTypeUpToEightBytes) {
+  constexpr int kBlocks = 3;
+  constexpr std::size_t kTile = kWarpSize * kWarpSize;
+  std::vector<std::uint32_t> x(kBlocks * 2 * kTile);
+  std::iota(x.begin(), x.end(), 7u);
+  std::vector<std::uint32_t> y(x.size());
+  std::vector<TransposeArgs::Pair> pairs(kBlocks * TransposeArgs::kThreads);
+  const TransposeArgs args{x.data(), y.data(), pairs.data()};
+  run_every_way(code("transpose", &TestEntries::transpose), {kBlocks, 1, 1}, args, [&] {
+    for (std::size_t i = 0; i < x.size(); ++i) {
+      const std::size_t row = i % kTile / kWarpSize;
+      const std::size_t column = i % kWarpSize;
+      ASSERT_EQ(y[i], x[i / kTile * kTile + column * kWarpSize + row]);
+    }
+    for (std::size_t i = 0; i < pairs.size(); ++i) {
+      ASSERT_EQ(pairs[i].first, static_cast<int>(i % TransposeArgs::kThreads) ^ 31);
+      ASSERT_EQ(pairs[i].second, 1.0f);
+    }
+    y.assign(y.size(), 0);
+    pairs.assign(pairs.size(), {});
+  });
+}
+
+TEST(Machine, GivesEachBlockFreshSharedMemoryAndEachDeclarationOneArray) {
+  constexpr int kBlocks = 6;
+  std::vector<std::uint32_t> at_first(kBlocks * FreshArgs::kThreads);
+  std::vector<std::uint32_t> again(at_first.size());
+  const FreshArgs args{at_first.data(), again.data()};
+  run_every_way(code("fresh", &TestEntries::fresh), {kBlocks, 1, 1}, args, [&] {
+    for (std::size_t i = 0; i < again.size(); ++i) {
+      ASSERT_EQ(at_first[i], 0xffffffffu);
+      ASSERT_EQ(again[i], i);
+    }
+  });
+}
+
+TEST(MachineDeathTest, RefusesShapesAndKernelsThatCannotRun) {
+  const KernelCode axpy = code("axpy", &TestEntries::axpy);
+  const AxpyArgs args{};
+  EXPECT_DEATH((void)Machine().run(axpy, {{1, 1, 1}, 33}, &args), "axpy: threads=33");
+  EXPECT_DEATH((void)Machine().run(axpy, {{1, 1, 1}, 1056}, &args), "axpy: threads=1056");
+  EXPECT_DEATH((void)Machine().run(axpy, {{1, 0, 1}, 32}, &args), "axpy: grid 1 x 0 x 1");
+  EXPECT_DEATH((void)Machine().run({"ghost"}, {{1, 1, 1}, 32}, &args),
+               "ghost: this build of the kernel is missing");
+  EXPECT_DEATH((void)Machine().run(code("greedy", &TestEntries::greedy), {{1, 1, 1}, 32}, &args),
+               "shared array large of 45060 bytes: the block has 49156 of 49152 in 2 arrays");
+  EXPECT_DEATH(Machine(0), "host_threads=0");
 }
 
 }  // namespace

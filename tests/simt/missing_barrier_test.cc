@@ -89,10 +89,6 @@ class TransposeScene : public Scene {
       const std::size_t column = i % kWarpSize;
       if (y_[i] != x_[i / kTile * kTile + column * kWarpSize + row]) return false;
     }
-    for (int t = 0; t < TransposeArgs::kThreads; ++t) {
-      const TransposeArgs::Pair& pair = pairs_[static_cast<std::size_t>(t)];
-      if (pair.first != (t ^ 31) || pair.second != 1.0f) return false;
-    }
     return true;
   }
 

@@ -24,19 +24,19 @@ FORGE_KERNEL(forge::simt::ReduceArgs::kThreads) reduce(forge::simt::ReduceArgs a
   SIMT_SHARED(float, maxima, kWarps);
   const gptr<const float> x = global(a.x) + block().x * a.size;
   float sum = 0;
-  float max = x[0];
+  float max = x[0];  // first of the row
   for (int i = thread(); i < a.size; i += threads()) {
     const float v = x[i];
     sum = sum + v;
     max = v > max ? v : max;
   }
-  sum = forge::simt::warp_sum(sum);
-  max = forge::simt::warp_max(max);
+  sum = forge::simt::warp_sum(sum);  // sum of a warp
+  max = forge::simt::warp_max(max);  // maximum of a warp
   if (lane() == 0) {
-    sums[warp()] = sum;
-    maxima[warp()] = max;
+    sums[warp()] = sum;    // a sum for each warp
+    maxima[warp()] = max;  // a maximum for each warp
   }
-  sync_block();
+  sync_block();  // warps to block
   if (warp() == 0) {
     sum = forge::simt::warp_sum(lane() < kWarps ? sums[lane()] : 0.0f);
     max = forge::simt::warp_max(maxima[lane() % kWarps]);
@@ -49,19 +49,21 @@ FORGE_KERNEL(forge::simt::ReduceArgs::kThreads) reduce(forge::simt::ReduceArgs a
 
 FORGE_KERNEL(forge::simt::AxpyArgs::kThreads) axpy(forge::simt::AxpyArgs a) {
   const int i = 4 * (block().x * threads() + thread());
-  const forge::simt::Float4 x = forge::simt::load4(global(a.x) + i);
+  const forge::simt::Float4 x = forge::simt::load4(global(a.x) + i);  // 16 bytes of x
   const gptr<float> y = global(a.y) + i;
-  const forge::simt::Float4 v = forge::simt::load4(y);
-  forge::simt::store4(y, {a.a * x.x + v.x, a.a * x.y + v.y, a.a * x.z + v.z, a.a * x.w + v.w});
+  const forge::simt::Float4 v = forge::simt::load4(y);  // 16 bytes of y
+  const forge::simt::Float4 result{a.a * x.x + v.x, a.a * x.y + v.y, a.a * x.z + v.z,
+                                   a.a * x.w + v.w};
+  forge::simt::store4(y, result);  // 16 bytes of the result
 }
 
 /// row[i] = row[i - distance] + row[i], all at once.
 FORGE_DEVICE void scan_step(sptr<float> row, int distance) {
   const int i = thread();
   const float left = i >= distance ? row[i - distance] : 0.0f;
-  sync_block();  // between read and write of a step
-  if (i >= distance) row[i] += left;
-  sync_block();  // between two steps
+  sync_block();                       // between read and write of a step
+  if (i >= distance) row[i] += left;  // an update
+  sync_block();                       // between two steps
 }
 
 FORGE_KERNEL(forge::simt::ScanArgs::kThreads) scan(forge::simt::ScanArgs a) {
@@ -104,6 +106,27 @@ FORGE_KERNEL(forge::simt::TransposeArgs::kThreads) transpose(forge::simt::Transp
   const Pair pair = forge::simt::shuffle_xor(Pair{thread(), static_cast<float>(turned)}, 31);
   const bool agree = forge::simt::shuffle(wide >> (31 - lane()) == 1, 0);
   global(a.pairs)[block().x * threads() + thread()] = agree ? pair : Pair{-1, 0};
+}
+
+/// Leaves v in this thread's place; returns what was there.
+FORGE_DEVICE std::uint32_t leave(std::uint32_t v) {
+  SIMT_SHARED(std::uint32_t, places, forge::simt::FreshArgs::kThreads);
+  const std::uint32_t before = places[thread()];
+  places[thread()] = v;
+  return before;
+}
+
+FORGE_KERNEL(forge::simt::FreshArgs::kThreads) fresh(forge::simt::FreshArgs a) {
+  const int i = block().x * threads() + thread();
+  global(a.at_first)[i] = leave(static_cast<std::uint32_t>(i));
+  global(a.again)[i] = leave(0);
+}
+
+FORGE_KERNEL(forge::simt::GreedyArgs::kThreads) greedy(forge::simt::GreedyArgs) {
+  SIMT_SHARED(float, small, 1024);
+  SIMT_SHARED(float, large, 11 * 1024 + 1);
+  small[thread()] = 0;
+  large[thread()] = 0;
 }
 
 // ---- Mistakes -----------------------------------------------------------------------------------
@@ -236,6 +259,8 @@ forge::simt::TestEntries test_entries() {
           .axpy = FORGE_KERNEL_ENTRY(axpy),
           .scan = FORGE_KERNEL_ENTRY(scan),
           .transpose = FORGE_KERNEL_ENTRY(transpose),
+          .fresh = FORGE_KERNEL_ENTRY(fresh),
+          .greedy = FORGE_KERNEL_ENTRY(greedy),
           .mistake = FORGE_KERNEL_ENTRY(mistake)};
 }
 

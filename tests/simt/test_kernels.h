@@ -49,6 +49,18 @@ struct TransposeArgs {
   Pair* pairs;             ///< [grid.x][kThreads]: of the opposite lane
 };
 
+/// What a block finds in a shared array: at first, and when it comes to its declaration again.
+struct FreshArgs {
+  static constexpr int kThreads = 32;
+  std::uint32_t* at_first;  ///< [grid.x][kThreads]
+  std::uint32_t* again;     ///< [grid.x][kThreads]
+};
+
+/// More shared memory than there is.
+struct GreedyArgs {
+  static constexpr int kThreads = 32;
+};
+
 /// Ways to break the rules.
 enum class Mistake : std::uint8_t {
   none,
@@ -85,7 +97,7 @@ struct MistakeArgs {
 
 /// The Entry of each kernel in one build.
 struct TestEntries {
-  Entry reduce, axpy, scan, transpose, mistake;
+  Entry reduce, axpy, scan, transpose, fresh, greedy, mistake;
 };
 
 /// Both builds of one, as `code("reduce", &TestEntries::reduce)`.
