@@ -1,7 +1,8 @@
-// The two builds of the kernels of cuda/kernels for the simulated machine.
+// The builds of the kernels of cuda/kernels for the simulated machine.
 #pragma once
 
 #include <array>
+#include <optional>
 
 #include "forge/gpu/kernels.h"
 #include "forge/simt/machine.h"
@@ -11,6 +12,8 @@ namespace forge::sim {
 using KernelEntries = std::array<simt::Entry, gpu::kKernelNames.size()>;  ///< by gpu::KernelId
 
 KernelEntries plain_kernels();
+/// Plain, with the same bits, but faster; none where the processor cannot run them.
+std::optional<KernelEntries> fma_kernels();
 KernelEntries instrumented_kernels();
 
 }  // namespace forge::sim

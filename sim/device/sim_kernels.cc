@@ -5,7 +5,7 @@
 namespace forge::sim {
 
 simt::KernelCode kernel_code(gpu::KernelId kernel) {
-  static const KernelEntries plain = plain_kernels();
+  static const KernelEntries plain = fma_kernels().value_or(plain_kernels());
   static const KernelEntries instrumented = instrumented_kernels();
   const auto index = static_cast<std::size_t>(kernel);
   return {.name = gpu::kKernelNames[index].data(),

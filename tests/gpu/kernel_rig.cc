@@ -7,21 +7,25 @@
 #include "forge/sim/sim_kernels.h"
 #include "forge/simt/checker.h"
 #include "gpu/simulated_memory.h"
+#include "sim_kernel_tables.h"
 
 namespace forge::gpu {
 namespace {
 
+enum class Build : std::uint8_t { plain, portable, checked };
+
 struct Way {
   const char* name;
+  Build build;
   bool seeded;
-  bool checked;
   int host_threads;
 };
-constexpr Way kWays[] = {{"plain", false, false, 1},
-                         {"plain, another order", true, false, 1},
-                         {"plain, another order, 3 host threads", true, false, 3},
-                         {"checked", false, true, 1},
-                         {"checked, another order, 2 host threads", true, true, 2}};
+constexpr Way kWays[] = {
+    {"plain", Build::plain, false, 1},
+    {"plain, another order", Build::plain, true, 1},
+    {"plain for any processor, another order, 3 host threads", Build::portable, true, 3},
+    {"checked", Build::checked, false, 1},
+    {"checked, another order, 2 host threads", Build::checked, true, 2}};
 
 class SimulatedRig : public KernelRig {
  public:
@@ -37,9 +41,12 @@ class SimulatedRig : public KernelRig {
     simt::Checker checker(memory_.map());
     simt::LaunchOptions options;
     if (way.seeded) options.seed = seed_ + static_cast<std::uint64_t>(way_index);
-    if (way.checked) options.observer = &checker;
-    const auto done =
-        machine.run(sim::kernel_code(launch.kernel), launch.shape, launch.args.data(), options);
+    if (way.build == Build::checked) options.observer = &checker;
+    simt::KernelCode code = sim::kernel_code(launch.kernel);
+    if (way.build == Build::portable) {
+      code.plain = sim::plain_kernels()[static_cast<std::size_t>(launch.kernel)];
+    }
+    const auto done = machine.run(code, launch.shape, launch.args.data(), options);
     return done ? "" : to_string(done.error());
   }
 
