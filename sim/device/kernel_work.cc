@@ -59,6 +59,7 @@ KernelWork work(const gpu::EmbedArgs& args, const KernelLaunch& launch) {
 
 KernelWork work(const gpu::RmsNormArgs& args, const KernelLaunch& launch) {
   constexpr std::uint64_t kInFlight = 16;
+  constexpr std::uint64_t kUnrolled = 4;  // by nvcc
   const bool some = args.logits != nullptr;
   const std::uint64_t rows =
       present(launch.shape.grid.x, some ? args.counts->logit_rows : args.counts->rows);
@@ -71,7 +72,9 @@ KernelWork work(const gpu::RmsNormArgs& args, const KernelLaunch& launch) {
   w.block_bytes = blocks_of(launch) * kCounts + indices + 3 * rows * row_bytes;
   w.flops = rows * 4 * size;
   const std::uint64_t each = chain::turns(size, threads_of(launch));
-  w.chain_loads = 2 + (some ? 1 : 0) + chain::turns(each, kInFlight);
+  const std::uint64_t weights = chain::turns(each, kUnrolled);
+  w.chain_loads =
+      1 + (some ? 1 : 0) + each / kInFlight + chain::turns(each % kInFlight, kUnrolled) + weights;
   w.chain_operations = each + chain::kWarpTree + 2 * chain::kDivide + chain::kSquareRoot + each * 2;
   return w;
 }
