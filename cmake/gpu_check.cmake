@@ -3,6 +3,6 @@
 set(forge_gpu_check_programs
   forge-bench forge-cuda-bench forge-trace
   cuda_context_test cuda_device_test cuda_lost_device_test cuda_numerics_test
-  gpu_device_test gpu_kernels_test)
+  gpu_device_test gpu_kernels_test targets_test)
 add_custom_target(gpu_check_programs DEPENDS ${forge_gpu_check_programs})
 install(TARGETS ${forge_gpu_check_programs} COMPONENT gpu_check EXCLUDE_FROM_ALL)

@@ -33,6 +33,7 @@ namespace {
 struct Runtime {
   int major = 9;
   int live = 0;
+  bool capturing = false;
   std::string failing;
   cudaError_t failure = cudaSuccess;
   cudaError_t lost_by = cudaSuccess;
@@ -59,6 +60,13 @@ template <class Body>
 cudaError_t call(const char* function, const Body& body) {
   if (const cudaError_t code = begin(function); code != cudaSuccess) return code;
   return answer(body());
+}
+
+/// The same for a call that a capture does not allow.
+template <class Body>
+cudaError_t call_outside_capture(const char* function, const Body& body) {
+  return call(function,
+              [&] { return runtime.capturing ? cudaErrorStreamCaptureUnsupported : body(); });
 }
 
 cudaError_t run_or_note(cudaStream_t stream, Operation operation) {
@@ -154,7 +162,7 @@ cudaError_t cudaGetDeviceProperties(cudaDeviceProp* properties, int device) {
   });
 }
 cudaError_t cudaDeviceSynchronize() {
-  return call("cudaDeviceSynchronize", [] { return cudaSuccess; });
+  return call_outside_capture("cudaDeviceSynchronize", [] { return cudaSuccess; });
 }
 cudaError_t cudaFuncGetAttributes(cudaFuncAttributes*, const void* kernel) {
   return call("cudaFuncGetAttributes",
@@ -164,19 +172,20 @@ cudaError_t cudaFuncGetAttributes(cudaFuncAttributes*, const void* kernel) {
 // ---- Memory ---------------------------------------------------------------------
 
 cudaError_t cudaMalloc(void** data, std::size_t bytes) {
-  return call("cudaMalloc", [&] { return allocate(data, bytes); });
+  return call_outside_capture("cudaMalloc", [&] { return allocate(data, bytes); });
 }
 cudaError_t cudaHostAlloc(void** data, std::size_t bytes, unsigned) {
-  return call("cudaHostAlloc", [&] { return allocate(data, bytes); });
+  return call_outside_capture("cudaHostAlloc", [&] { return allocate(data, bytes); });
 }
 cudaError_t cudaFree(void* data) {
-  return call("cudaFree", [&] { return release(data); });
+  return call_outside_capture("cudaFree", [&] { return release(data); });
 }
 cudaError_t cudaFreeHost(void* data) {
-  return call("cudaFreeHost", [&] { return release(data); });
+  return call_outside_capture("cudaFreeHost", [&] { return release(data); });
 }
 cudaError_t cudaMemset(void* data, int value, std::size_t bytes) {
-  return call("cudaMemset", [&] { return std::memset(data, value, bytes), cudaSuccess; });
+  return call_outside_capture("cudaMemset",
+                              [&] { return std::memset(data, value, bytes), cudaSuccess; });
 }
 
 // ---- Streams --------------------------------------------------------------------
@@ -185,10 +194,10 @@ cudaError_t cudaStreamCreateWithFlags(cudaStream_t* stream, unsigned) {
   return call("cudaStreamCreateWithFlags", [&] { return make(stream); });
 }
 cudaError_t cudaStreamDestroy(cudaStream_t stream) {
-  return call("cudaStreamDestroy", [&] { return destroy(stream); });
+  return call_outside_capture("cudaStreamDestroy", [&] { return destroy(stream); });
 }
 cudaError_t cudaStreamSynchronize(cudaStream_t) {
-  return call("cudaStreamSynchronize", [] { return cudaSuccess; });
+  return call_outside_capture("cudaStreamSynchronize", [] { return cudaSuccess; });
 }
 cudaError_t cudaMemcpyAsync(void* to, const void* from, std::size_t bytes, cudaMemcpyKind,
                             cudaStream_t stream) {
@@ -209,7 +218,7 @@ cudaError_t cudaLaunchKernel(const void* kernel, dim3 grid, dim3 block, void** a
         {static_cast<int>(grid.x), static_cast<int>(grid.y), static_cast<int>(grid.z)},
         static_cast<int>(block.x)};
     return run_or_note(stream, [=] {
-      forge::simt::Machine machine;
+      static forge::simt::Machine machine;
       return machine.run(code, shape, copy.data()) ? cudaSuccess : cudaErrorLaunchFailure;
     });
   });
@@ -227,7 +236,7 @@ cudaError_t cudaEventRecord(cudaEvent_t event, cudaStream_t) {
   return call("cudaEventRecord", [&] { return event->recorded = true, cudaSuccess; });
 }
 cudaError_t cudaEventSynchronize(cudaEvent_t) {
-  return call("cudaEventSynchronize", [] { return cudaSuccess; });
+  return call_outside_capture("cudaEventSynchronize", [] { return cudaSuccess; });
 }
 cudaError_t cudaStreamWaitEvent(cudaStream_t, cudaEvent_t, unsigned) {
   return call("cudaStreamWaitEvent", [] { return cudaSuccess; });
@@ -244,13 +253,16 @@ cudaError_t cudaEventElapsedTime(float* milliseconds, cudaEvent_t begin, cudaEve
 cudaError_t cudaStreamBeginCapture(cudaStream_t stream, cudaStreamCaptureMode) {
   return call("cudaStreamBeginCapture", [&] {
     stream->capture = std::make_unique<CUgraph_st>();
+    runtime.capturing = true;
     ++runtime.live;
     return cudaSuccess;
   });
 }
 cudaError_t cudaStreamEndCapture(cudaStream_t stream, cudaGraph_t* graph) {
   return call("cudaStreamEndCapture", [&] {
+    if (!stream->capture) return cudaErrorIllegalState;
     *graph = stream->capture.release();
+    runtime.capturing = false;
     return cudaSuccess;
   });
 }

@@ -2,7 +2,8 @@
 // simulated machine. Tests of CudaDevice link it instead of the real one, so that its code runs,
 // and fails, wherever there are the toolkit's headers.
 //
-// Operations run when they are called, captured ones at each launch of their graph.
+// Operations run when they are called, captured ones at each launch of their graph. As in the real
+// one, a capture does not allow to allocate, to free or to wait.
 #pragma once
 
 #include <cuda_runtime_api.h>
