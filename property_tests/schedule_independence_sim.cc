@@ -1,0 +1,73 @@
+// The same promise on the simulated GPU, whose threads run in a random order, with and without
+// graphs, and whose calls fail now and then: what comes out has the bits of the CPU's.
+#include <gtest/gtest.h>
+#include <rapidcheck.h>
+
+#include <memory>
+#include <utility>
+
+#include "forge/core/check.h"
+#include "forge/gpu/gpu_executor.h"
+#include "forge/sim/sim_device.h"
+#include "schedule_scenario.h"
+
+namespace forge {
+namespace {
+
+/// GpuExecutor on a simulated device of its own.
+class FailingSim : public testing::FallibleTarget {
+ public:
+  FailingSim(const ExecutorOptions& options, sim::SimOptions device, const gpu::GpuOptions& gpu)
+      : device_(with_faults(std::move(device))) {
+    auto created = gpu::GpuExecutor::create(device_, options, gpu);
+    FORGE_CHECK(created.has_value(), to_string(created.error()));
+    executor_ = std::move(*created);
+  }
+
+  /// One of the next calls to the device fails, or its result arrives late.
+  void fail_soon() override {
+    calls_to_fault_ = testing::draw(1, 60);
+    fault_ = testing::one_in(3) ? sim::Fault::late : sim::Fault::fails;
+  }
+
+  void begin(SeqId seq, const Request& request) override { executor_->begin(seq, request); }
+  tl::expected<void, ExecutionError> execute(const StepPlan& plan, StepResult& result) override {
+    return executor_->execute(plan, result);
+  }
+  const SpeculationStatistics& speculation() const override { return executor_->speculation(); }
+
+ private:
+  sim::SimOptions with_faults(sim::SimOptions options) {
+    options.faults = [this](const sim::DeviceCall&) {
+      if (calls_to_fault_ == 0 || --calls_to_fault_ > 0) return sim::Fault::none;
+      return fault_;
+    };
+    return options;
+  }
+
+  std::uint32_t calls_to_fault_ = 0;  // 0: no call is to fail
+  sim::Fault fault_ = sim::Fault::none;
+  sim::SimDevice device_;
+  std::unique_ptr<gpu::GpuExecutor> executor_;
+};
+
+TEST(ScheduleIndependence, a_request_comes_out_of_the_simulated_gpu_as_alone_of_the_cpu) {
+  testing::Ways ways;
+  EXPECT_TRUE(rc::check("a request comes out of the simulated GPU as alone of the CPU", [&] {
+    sim::SimOptions device{.device = sim::find_device("h200").value()};
+    device.schedule_seed = *rc::gen::arbitrary<std::uint64_t>();
+    device.host_threads = testing::one_in(2) ? 2 : 1;
+    const gpu::GpuOptions gpu{.graphs = !testing::one_in(3)};
+    ways.add(testing::play_scenario([&](const ExecutorOptions& options) {
+      return std::make_unique<FailingSim>(options, device, gpu);
+    }));
+  }));
+  // Without these the runs would say little; the rest is too rare for so few.
+  EXPECT_GT(ways.chunks, 0U);
+  EXPECT_GT(ways.hit_tokens, 0U);
+  EXPECT_GT(ways.evictions, 0U);
+  EXPECT_GT(ways.accepted_drafts, 0U);
+}
+
+}  // namespace
+}  // namespace forge

@@ -1,0 +1,328 @@
+#include "schedule_scenario.h"
+
+#include <rapidcheck.h>
+
+#include <algorithm>
+#include <map>
+
+#include "forge/core/invariants.h"
+#include "forge/cpu/cpu_executor.h"
+#include "forge/text/byte_tokeniser.h"
+
+namespace forge::testing {
+namespace {
+
+constexpr int kLayers = 3;
+constexpr std::uint32_t kLongest = 80;  // tokens of a request, output included
+
+struct Output {
+  std::vector<TokenId> tokens;
+  std::vector<std::uint64_t> logits;
+  FinishReason finish = FinishReason::none;
+
+  bool ended_early() const {
+    return finish == FinishReason::cancelled || finish == FinishReason::deadline ||
+           finish == FinishReason::error;
+  }
+  friend bool operator==(const Output&, const Output&) = default;
+};
+
+std::ostream& operator<<(std::ostream& out, const Output& output) {
+  for (std::size_t i = 0; i < output.tokens.size(); ++i) {
+    out << output.tokens[i].value << '/' << std::hex << output.logits[i] << std::dec << ' ';
+  }
+  return out << "finish " << static_cast<int>(output.finish);
+}
+
+/// What a request alone runs on.
+class NeverFailingCpu : public FallibleTarget {
+ public:
+  explicit NeverFailingCpu(const ExecutorOptions& options) : cpu_(options) {}
+
+  void fail_soon() override {}
+  void begin(SeqId seq, const Request& request) override { cpu_.begin(seq, request); }
+  tl::expected<void, ExecutionError> execute(const StepPlan& plan, StepResult& result) override {
+    return cpu_.execute(plan, result);
+  }
+  const SpeculationStatistics& speculation() const override { return cpu_.speculation(); }
+
+ private:
+  CpuExecutor cpu_;
+};
+
+std::unique_ptr<FallibleTarget> never_failing_cpu(const ExecutorOptions& options) {
+  return std::make_unique<NeverFailingCpu>(options);
+}
+
+/// An engine whose outputs are collected by sequence.
+class Run {
+ public:
+  Run(const MakeFallible& make, const SchedulerConfig& config, ExecutorOptions options)
+      : executor_(make(adapted(options, config))), engine_(config, *executor_) {}
+
+  SeqId submit(const Request& request) {
+    const auto seq = engine_.submit(request);
+    RC_ASSERT(seq.has_value());
+    if (request.session) in_session_.push_back(*seq);
+    return *seq;
+  }
+
+  void step() {
+    const auto [plan, result] = engine_.step();
+    ways_.add(plan, result);
+    for (const Finish& finish : plan.finished) outputs_[finish.seq].finish = finish.reason;
+    for (const Admission& admission : plan.admitted) {
+      const bool hit = admission.cached_tokens > 0;
+      ways_.session_hits += hit && std::ranges::count(in_session_, admission.seq) > 0 ? 1 : 0;
+    }
+    for (const SliceResult& slice : result.slices) {
+      Output& output = outputs_[slice.seq];
+      for (std::uint32_t i = slice.first_token; i < slice.first_token + slice.token_count; ++i) {
+        output.tokens.push_back(result.tokens[i]);
+        output.logits.push_back(result.logits[i]);
+      }
+    }
+    const auto violation = check_invariants(engine_.scheduler());
+    if (violation) RC_FAIL(*violation);
+  }
+
+  Engine& engine() { return engine_; }
+  void fail_soon() { executor_->fail_soon(); }
+  const Output& output(SeqId seq) { return outputs_[seq]; }
+  Ways ways() const {
+    Ways ways = ways_;
+    const PrefixCacheStatistics cache = engine_.scheduler().prefix_cache_statistics();
+    ways.hit_tokens = cache.hit_tokens;
+    ways.recovered_tokens = cache.recovered_tokens;
+    ways.evictions = cache.evictions;
+    ways.accepted_drafts = executor_->speculation().accepted;
+    return ways;
+  }
+
+ private:
+  static ExecutorOptions adapted(ExecutorOptions options, const SchedulerConfig& config) {
+    options.model.layers = kLayers;
+    options.num_blocks = config.num_blocks;
+    options.block_size = config.block_size;
+    options.num_host_blocks = config.num_host_blocks;
+    options.max_batch_size = config.max_batch_size;
+    options.max_batch_tokens = config.max_batch_tokens;
+    options.digest_logits = true;
+    options.check_kv = true;
+    return options;
+  }
+
+  std::unique_ptr<FallibleTarget> executor_;
+  Engine engine_;
+  std::map<SeqId, Output> outputs_;
+  std::vector<SeqId> in_session_;
+  Ways ways_;
+};
+
+/// The request alone, on the CPU.
+Output alone(Request request) {
+  request.prefix_cache = PrefixCacheUse::disable;
+  request.session.reset();
+  request.deadline_steps = 0;
+  Run run(never_failing_cpu,
+          {.num_blocks = 7,
+           .block_size = 16,
+           .max_batch_size = 1,
+           .prefix_cache = PrefixCacheKind::none},
+          {.draft_layers = 1});
+  const SeqId seq = run.submit(request);
+  while (run.engine().has_work()) run.step();
+  return run.output(seq);
+}
+
+SchedulerConfig random_config() {
+  SchedulerConfig config;
+  config.block_size = *rc::gen::element<std::uint32_t>(1, 3, 4, 16);
+  config.num_blocks = (kLongest + draw(0, 30)) / config.block_size + 1;
+  config.num_host_blocks = one_in(5) ? 0 : draw(1, config.num_blocks);
+  config.max_batch_size = draw(2, 8);
+  config.max_batch_tokens = config.max_batch_size + draw(0, 40);
+  config.prefill_chunk_size = one_in(3) ? 512 : draw(1, 24);
+  config.watermark_blocks = one_in(2) ? 0 : draw(1, config.num_blocks / 4 + 1);
+  config.priority_head_start = *rc::gen::element<std::uint32_t>(0, 1, 4, 64);
+  config.preemption = *rc::gen::element(PreemptionPolicy::automatic, PreemptionPolicy::recompute,
+                                        PreemptionPolicy::swap);
+  config.swap_setup_cost = draw(0, 16);
+  config.swap_block_cost = draw(0, 3);
+  config.prefix_cache = *rc::gen::element(PrefixCacheKind::none, PrefixCacheKind::radix,
+                                          PrefixCacheKind::hash, PrefixCacheKind::radix);
+  config.prefix_hash_key = *rc::gen::arbitrary<std::uint64_t>();
+  config.session_idle_steps = *rc::gen::element<std::uint64_t>(1, 8, 1000);
+  return config;
+}
+
+/// Requests that share random prefixes, and the whole of what they come across.
+class Scenario {
+ public:
+  explicit Scenario(const MakeFallible& make)
+      : config_(random_config()),
+        run_(make, config_, {.drafts = draw(0, 8), .draft_layers = static_cast<int>(draw(1, 3))}),
+        requests_max_(draw(2, 10)) {
+    for (std::uint32_t i = 0; i < 2; ++i) stems_.push_back(random_tokens(draw(4, 40)));
+  }
+
+  void play() {
+    while (submitted_.size() < requests_max_ || run_.engine().has_work()) {
+      something_happens();
+      if (run_.engine().has_work()) run_.step();
+    }
+  }
+
+  void compare_with_alone() {
+    for (const auto& [seq, request] : submitted_) {
+      const Output& found = run_.output(seq);
+      Output expected = alone(request);
+      if (found.ended_early()) {
+        RC_ASSERT(found.tokens.size() <= expected.tokens.size());
+        expected.tokens.resize(found.tokens.size());
+        expected.logits.resize(found.tokens.size());
+        expected.finish = found.finish;
+      }
+      RC_ASSERT(found == expected);
+    }
+  }
+
+  Ways ways() const { return run_.ways(); }
+
+ private:
+  bool caches() const { return config_.prefix_cache != PrefixCacheKind::none; }
+
+  static std::vector<TokenId> random_tokens(std::uint32_t count) {
+    std::vector<TokenId> tokens;
+    for (std::uint32_t i = 0; i < count; ++i) {
+      tokens.push_back(ByteTokeniser::token_of(static_cast<unsigned char>(draw(0, 255))));
+    }
+    return tokens;
+  }
+
+  void something_happens() {
+    const bool all_submitted = submitted_.size() == requests_max_;
+    const std::uint32_t dice = draw(0, 19);
+    if (dice < 7 && !all_submitted) {
+      const Request request = random_request();
+      submitted_.emplace_back(run_.submit(request), request);
+    } else if (dice < 9 && !all_submitted) {
+      hogs_.push_back(run_.submit(hog()));
+    } else if (dice == 9 || (all_submitted && one_in(8))) {
+      for (const SeqId seq : hogs_) (void)run_.engine().cancel(seq);
+      hogs_.clear();
+    } else if (dice == 10) {
+      run_.engine().clear_prefix_cache();
+    } else if (dice == 11) {
+      (void)run_.engine().release_session(SessionId(draw(0, 1)));
+    } else if (dice == 12 && !submitted_.empty() && one_in(4)) {
+      (void)run_.engine().cancel(submitted_.back().first);
+    } else if (dice == 13 && one_in(4)) {
+      run_.fail_soon();
+    }
+  }
+
+  /// A random prefix of a stem and something of its own, an earlier prompt, or an earlier request's
+  /// prompt and output so far with something after it.
+  std::vector<TokenId> random_prompt() {
+    std::vector<TokenId> prompt;
+    if (submitted_.empty() || one_in(3)) {
+      const auto& stem = stems_[draw(0, 1)];
+      prompt.assign(stem.begin(), stem.begin() + draw(0, static_cast<std::uint32_t>(stem.size())));
+    } else {
+      const auto& [seq, before] =
+          submitted_[draw(0, static_cast<std::uint32_t>(submitted_.size()) - 1)];
+      prompt = before.prompt;
+      if (one_in(3)) return prompt;
+      const auto& output = run_.output(seq).tokens;
+      prompt.insert(prompt.end(), output.begin(), output.end());
+    }
+    const std::vector<TokenId> own = random_tokens(draw(1, 9));
+    prompt.insert(prompt.end(), own.begin(), own.end());
+    prompt.resize(std::min<std::size_t>(prompt.size(), kLongest - 1));
+    return prompt;
+  }
+
+  Request random_request() {
+    Request request{.prompt = random_prompt()};
+    const auto longest = kLongest - static_cast<std::uint32_t>(request.prompt.size());
+    request.max_new_tokens = draw(1, std::min(24U, longest));
+    request.sampling = {.temperature = *rc::gen::element(0.0F, 0.7F, 1.5F),
+                        .seed = *rc::gen::arbitrary<std::uint64_t>()};
+    request.ignore_eos = *rc::gen::arbitrary<bool>();
+    request.priority = *rc::gen::element(Priority::low, Priority::normal, Priority::high);
+    if (one_in(8)) request.deadline_steps = draw(1, 30);
+    if (one_in(8)) {
+      request.prefix_cache = PrefixCacheUse::disable;
+    } else if (caches()) {
+      if (one_in(4)) request.prefix_cache = PrefixCacheUse::force;
+      if (one_in(2)) request.session = SessionId(draw(0, 1));
+    }
+    return request;
+  }
+
+  /// A request as large as the cache allows; it never ends by itself within a test.
+  Request hog() const {
+    const std::uint32_t capacity = config_.num_blocks * config_.block_size;
+    const std::uint32_t prompt = draw(1, capacity / 2);
+    return {.prompt = std::vector<TokenId>(prompt, TokenId{33}),
+            .max_new_tokens = capacity - prompt,
+            .ignore_eos = true,
+            .priority = *rc::gen::element(Priority::normal, Priority::high)};
+  }
+
+  SchedulerConfig config_;
+  Run run_;
+  std::size_t requests_max_;
+  std::vector<std::vector<TokenId>> stems_;
+  std::vector<std::pair<SeqId, Request>> submitted_;  // hogs apart
+  std::vector<SeqId> hogs_;
+};
+
+}  // namespace
+
+std::uint32_t draw(std::uint32_t low, std::uint32_t high) {
+  return *rc::gen::resize(100, rc::gen::inRange(low, high + 1));
+}
+bool one_in(std::uint32_t n) { return draw(1, n) == 1; }
+
+void Ways::add(const StepPlan& plan, const StepResult& result) {
+  for (const BlockCopy& copy : plan.copies) {
+    copies_on_write += copy.kind == CopyKind::within ? 1 : 0;
+    blocks_out += copy.kind == CopyKind::swap_out ? 1 : 0;
+    blocks_in += copy.kind == CopyKind::swap_in ? 1 : 0;
+  }
+  for (const Preemption& preemption : plan.preempted) {
+    recomputes += preemption.mode == PreemptionMode::recompute ? 1 : 0;
+  }
+  for (const Slice& slice : plan.slices) chunks += slice.samples ? 0 : 1;
+  for (const Finish& finish : plan.finished) {
+    deadlines += finish.reason == FinishReason::deadline ? 1 : 0;
+  }
+  const bool failed = !result.slices.empty() && result.slices.front().signal == FinishSignal::error;
+  failed_steps += failed ? 1 : 0;
+}
+
+void Ways::add(const Ways& other) {
+  chunks += other.chunks;
+  hit_tokens += other.hit_tokens;
+  recovered_tokens += other.recovered_tokens;
+  evictions += other.evictions;
+  copies_on_write += other.copies_on_write;
+  blocks_out += other.blocks_out;
+  blocks_in += other.blocks_in;
+  recomputes += other.recomputes;
+  accepted_drafts += other.accepted_drafts;
+  session_hits += other.session_hits;
+  failed_steps += other.failed_steps;
+  deadlines += other.deadlines;
+}
+
+Ways play_scenario(const MakeFallible& make) {
+  Scenario scenario(make);
+  scenario.play();
+  scenario.compare_with_alone();
+  return scenario.ways();
+}
+
+}  // namespace forge::testing
