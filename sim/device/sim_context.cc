@@ -40,18 +40,22 @@ gpu::DeviceError SimContext::error(DeviceCall::Kind kind, std::string message) c
   return {.call = std::string(kCallNames[static_cast<std::size_t>(kind)]),
           .message = std::move(message),
           .device = device_name(),
-          .lost = lost_};
+          .lost = lost()};
 }
 
 gpu::DeviceError SimContext::lose(DeviceCall::Kind kind, std::string message) {
-  lost_ = true;
+  lost_because_ = message;
   return error(kind, std::move(message));
+}
+
+gpu::DeviceError SimContext::lost_error(DeviceCall::Kind kind, std::string_view what) const {
+  return error(kind, std::string(what) + ": the device is lost: " + *lost_because_);
 }
 
 tl::expected<bool, gpu::DeviceError> SimContext::begin_call(DeviceCall::Kind kind,
                                                             std::string_view what) {
   const DeviceCall call{kind, calls_++, what};
-  if (lost_) return tl::unexpected(error(kind, std::string(what) + ": the device is lost"));
+  if (lost()) return tl::unexpected(lost_error(kind, what));
   const Fault fault = options_.faults ? options_.faults(call) : Fault::none;
   const std::string place =
       std::string(what) + ": injected fault at call " + std::to_string(call.index);

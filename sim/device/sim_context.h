@@ -50,6 +50,8 @@ class SimContext {
   gpu::Status begin_call_outside_capture(DeviceCall::Kind kind, std::string_view what);
 
   gpu::DeviceError error(DeviceCall::Kind kind, std::string message) const;
+  /// Requires: lost().
+  gpu::DeviceError lost_error(DeviceCall::Kind kind, std::string_view what) const;
 
   gpu::Status run(const CopyOperation& copy, const RunOptions& options);
   gpu::Status run(const gpu::KernelLaunch& launch, const RunOptions& options);
@@ -71,7 +73,7 @@ class SimContext {
   void add(SimStream& stream) { streams_.push_back(&stream); }
   void remove(SimStream& stream) { std::erase(streams_, &stream); }
 
-  bool lost() const { return lost_; }
+  bool lost() const { return lost_because_.has_value(); }
   double now_us() const { return statistics_.device_us; }
   std::string device_name() const { return "simulated " + options_.device.full_name; }
   const SimOptions& options() const { return options_; }
@@ -99,7 +101,7 @@ class SimContext {
   std::vector<LateCopy> late_copies_;
   std::optional<simt::KernelFault> kernel_fault_;
   std::uint64_t calls_ = 0;
-  bool lost_ = false;
+  std::optional<std::string> lost_because_;  ///< if the device is lost
 };
 
 }  // namespace forge::sim

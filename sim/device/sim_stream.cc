@@ -183,9 +183,7 @@ void SimStream::queue(What what, bool late) {
 
 gpu::Status SimStream::run_to(std::uint64_t position) {
   while (progress_->done < position) {
-    if (context_.lost()) {
-      return tl::unexpected(context_.error(Kind::synchronize, "the device is lost"));
-    }
+    if (context_.lost()) return tl::unexpected(context_.lost_error(Kind::synchronize, "stream"));
     auto done = run(operations_[next_++]);
     ++progress_->done;
     if (!done) return done;

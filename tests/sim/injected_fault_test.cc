@@ -126,7 +126,8 @@ TEST_F(InjectedFaultTest, a_lost_device_stays_lost_and_runs_nothing) {
   const auto waited = stream_->synchronize();
   ASSERT_FALSE(waited);
   EXPECT_TRUE(waited.error().lost);
-  EXPECT_THAT(waited.error().message, HasSubstr("stream: the device is lost"));
+  EXPECT_THAT(waited.error().message,
+              HasSubstr("stream: the device is lost: to_host: injected fault at call 5"));
   EXPECT_THAT(numbers(there_), Each(0xffffffffu)) << "what was queued never ran";
 }
 
