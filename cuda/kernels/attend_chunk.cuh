@@ -114,14 +114,16 @@ FORGE_DEVICE void compute_scores(const gpu::AttentionInput& in, const QueryTile&
   const gptr<const float> key = global(in.kv.pool) + slot.key;
   float dots[kQueries] = {};
   int d = 0;
-  for (; d + kInFlight <= D; d += kInFlight) {
+  SIMT_ROLLED for (; d + kInFlight <= D; d += kInFlight) {
     float k[kInFlight];
     for (int n = 0; n < kInFlight; ++n) k[n] = key[(d + n) * S];
     for (int n = 0; n < kInFlight; ++n) {
       add_products<kQueries>(memory.queries + (d + n) * kQueries, k[n], dots);
     }
   }
-  for (; d < D; ++d) add_products<kQueries>(memory.queries + d * kQueries, key[d * S], dots);
+  SIMT_ROLLED for (; d < D; ++d) {
+    add_products<kQueries>(memory.queries + d * kQueries, key[d * S], dots);
+  }
   for (int n = 0; n < kQueries; ++n) memory.weights[n * kKeys + j] = dots[n] * in.scale;
 }
 
@@ -173,8 +175,9 @@ FORGE_DEVICE void accumulate_values(const gpu::AttentionInput& in, const QueryTi
     sums[n] = 0.0f;
   }
 
+  const int all_see = tile.keys_seen(0, first);
   int j = 0;
-  for (const int all_see = tile.keys_seen(0, first); j + kInFlight <= all_see; j += kInFlight) {
+  SIMT_ROLLED for (; j + kInFlight <= all_see; j += kInFlight) {
     float v[kInFlight];
     for (int i = 0; i < kInFlight; ++i) {
       const std::int64_t value = memory.values[j + i];
@@ -190,7 +193,8 @@ FORGE_DEVICE void accumulate_values(const gpu::AttentionInput& in, const QueryTi
       }
     }
   }
-  for (const int some_see = tile.keys_seen(tile.count - 1, first); j < some_see; ++j) {
+  const int some_see = tile.keys_seen(tile.count - 1, first);
+  SIMT_ROLLED for (; j < some_see; ++j) {
     const std::int64_t value = memory.values[j];
     const float v = pool[value];
     for (int n = 0; n < kEach; ++n) {

@@ -23,7 +23,7 @@ struct WriteHeads {
   }
 };
 
-FORGE_KERNEL(gpu::AttendDecodeArgs::kThreads) attend_decode(gpu::AttendDecodeArgs a) {
+FORGE_KERNEL(gpu::AttendDecodeArgs::kThreads, 3) attend_decode(gpu::AttendDecodeArgs a) {
   SIMT_SHARED(float, queries, kQueryFloats<gpu::kTileHeads>);
   SIMT_SHARED(float, weights, kWeightFloats<gpu::kTileHeads>);
   SIMT_SHARED(std::int64_t, values, kKeys);

@@ -29,7 +29,7 @@ struct WritePartial {
   }
 };
 
-FORGE_KERNEL(gpu::AttendSplitArgs::kThreads) attend_split(gpu::AttendSplitArgs a) {
+FORGE_KERNEL(gpu::AttendSplitArgs::kThreads, 3) attend_split(gpu::AttendSplitArgs a) {
   SIMT_SHARED(float, queries, kQueryFloats<gpu::kTileHeads>);
   SIMT_SHARED(float, weights, kWeightFloats<gpu::kTileHeads>);
   SIMT_SHARED(std::int64_t, values, kKeys);

@@ -8,12 +8,16 @@
 //
 // A kernel takes one struct by value and contains no #ifdef. All words are in namespace simt:
 //
-//   FORGE_KERNEL(threads) name(Args a)   a kernel; `threads` is its block size, a constant
+//   FORGE_KERNEL(threads) name(Args a)   a kernel; `threads`, a constant, is the most of a block.
+//                                        FORGE_KERNEL(threads, blocks): so many blocks are to fit
+//                                        on a multiprocessor, which bounds a thread's registers
 //   FORGE_DEVICE                         before a function that kernels call
 //   thread() lane() warp() threads()     1-D blocks; a warp has kWarpSize = 32 lanes
 //   block() grid()                       Index3 {x, y, z}
 //   gptr<T> p = global(raw)              pointer to global memory: p[i], p + n; T may be a struct,
 //                                        which is then read and written whole
+//   SIMT_ROLLED for (...)                nvcc leaves the loop as it is: its body has its loads in
+//                                        flight already, and more would only spill registers
 //   SIMT_SHARED(T, name, count)          an array in shared memory; name decays to sptr<T>
 //   load4(p), store4(p, v)               16 bytes at once; p is 16-byte aligned
 //   sync_block()  sync_warp()            all threads of the block, of the warp

@@ -24,8 +24,9 @@
 #define FORGE_SIMT_BUILD plain
 #endif
 
-#define FORGE_KERNEL(threads) inline void
+#define FORGE_KERNEL(...) inline void
 #define FORGE_DEVICE inline
+#define SIMT_ROLLED
 #define FORGE_KERNEL_ENTRY(name) (&::forge::simt::entry<&name>)
 
 // As in CUDA, a declaration is one array of the block, however often and by whomever it is passed.
