@@ -91,7 +91,8 @@ class Commands {
   void add_step() {
     CLI::App* const added = add_for_kernel("step", "Show the lanes of a warp at a line of a kernel",
                                            [this] { return step_kernel(options_, step_); });
-    added->add_option("--line", step_.line, "FILE:LINE or LINE")->required();
+    added->add_option("--line", step_.line, "FILE:LINE, LINE, or a piece of the line's text")
+        ->required();
     added->add_option("--block", step_.block, "Number of the block")->capture_default_str();
     added->add_option("--warp", step_.warp, "Of the block")->capture_default_str();
     added->add_option("--occurrence", step_.occurrence, "How often the warp was there before")

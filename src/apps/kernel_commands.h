@@ -14,7 +14,7 @@ struct KernelRunOptions {
 };
 
 struct KernelStepOptions {
-  std::string line;  ///< "attend_chunk.cuh:131" or "131"
+  std::string line;  ///< "attend_chunk.cuh:131", "131" or a piece of its text
   long long block = 0;
   int warp = 0;
   int occurrence = 0;

@@ -20,33 +20,32 @@ std::string file_of(const simt::Site& site) {
   return name.substr(0, name.find(':'));
 }
 
-/// Whether "embed.cuh:42" or "42" means this place.
+/// Whether "embed.cuh:42", "42" or a piece of the line's text means this place.
 bool is_meant(const std::string& line, const simt::Site& site) {
-  return line == to_string(site) || line == std::to_string(site.line);
+  const bool is_number = line.find_first_not_of("0123456789") == std::string::npos;
+  if (is_number) return line == std::to_string(site.line);
+  return line == to_string(site) || source_line(site).find(line) != std::string::npos;
 }
 
-/// The events at the line. Errors: name the lines that there are.
+/// The events at the one line that is meant. Errors: name the lines that there are.
 tl::expected<std::vector<const WarpEvent*>, std::string> events_at(const std::string& line,
                                                                    const simt::WarpLog& log) {
+  using Places = std::map<std::string, std::set<int>>;  // lines of files
   std::vector<const WarpEvent*> events;
-  std::set<std::string> files;
-  std::map<std::string, std::set<int>> places;
+  Places all;
+  Places meant;
   for (const WarpEvent& event : log.events) {
     const std::string file = file_of(event.site);
-    places[file].insert(event.site.line);
+    all[file].insert(event.site.line);
     if (!is_meant(line, event.site)) continue;
     events.push_back(&event);
-    files.insert(file);
+    meant[file].insert(event.site.line);
   }
-  if (files.size() == 1) return events;
+  if (meant.size() == 1 && meant.begin()->second.size() == 1) return events;
   std::string message = "--line " + line;
-  if (!files.empty()) {
-    message += " is a line of";
-    for (const std::string& file : files) message += " " + file;
-    return tl::unexpected(message);
-  }
-  message += ": this warp neither uses memory nor meets there, but at";
-  for (const auto& [file, lines] : places) {
+  message += meant.empty() ? ": this warp neither uses memory nor meets there, but at"
+                           : " means several lines:";
+  for (const auto& [file, lines] : meant.empty() ? all : meant) {
     message += "\n  " + file + ":";
     for (const int number : lines) message += " " + std::to_string(number);
   }

@@ -167,8 +167,9 @@ TEST(ForgeKernel, step_shows_who_takes_part) {
   }
   EXPECT_GE(absent, 28) << step.output;
 
-  const Outcome later = forge_kernel("step paged_decode --occurrence 5 --line " + line);
+  const Outcome later = forge_kernel("step paged_decode --occurrence 5 --line 'k[n] = key['");
   EXPECT_TRUE(has(later, "occurrence  5 of 64")) << later.output;
+  EXPECT_TRUE(has(later, line)) << "the same line, by its text";
 }
 
 TEST(ForgeKernel, step_shows_where_threads_meet) {
@@ -201,6 +202,9 @@ TEST(ForgeKernel, unusable_arguments_exit_with_2_and_say_why) {
   expect_unusable("run embed --break barrier:1", "embed has no barrier of a block");
   expect_unusable("step embed", "--line is required");
   expect_unusable("step embed --line 1", "neither uses memory nor meets there, but at");
+  expect_unusable("step embed --line nonsense", "neither uses memory nor meets there, but at");
+  expect_unusable("step paged_decode --line sync_block",
+                  "means several lines:\n  attend_tile.cuh:");
   expect_unusable("step paged_decode --line 1 --block 8", "--block 8: accepted are 0 to 7");
   expect_unusable("step paged_decode --line 1 --warp 8", "--warp 8: accepted are 0 to 7");
 }
