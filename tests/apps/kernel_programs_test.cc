@@ -202,7 +202,7 @@ TEST(ForgeKernel, unusable_arguments_exit_with_2_and_say_why) {
   expect_unusable("run embed --break barrier:1", "embed has no barrier of a block");
   expect_unusable("step embed", "--line is required");
   expect_unusable("step embed --line 1", "neither uses memory nor meets there, but at");
-  expect_unusable("step embed --line nonsense", "neither uses memory nor meets there, but at");
+  expect_unusable("step embed --line nonsense", "this warp neither uses memory nor meets there");
   expect_unusable("step paged_decode --line sync_block",
                   "means several lines:\n  attend_tile.cuh:");
   expect_unusable("step paged_decode --line 1 --block 8", "--block 8: accepted are 0 to 7");
