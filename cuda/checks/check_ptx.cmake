@@ -1,59 +1,76 @@
-# cmake -DNVCC= -DHOST_COMPILER= -DARCHITECTURE= -DFLAGS= -DROOT= -DPTX= -P check_ptx.cmake
+# cmake -DPTX=FILE [-DCOUNTS=FILE] [-DKERNELS=FILE] -P check_ptx.cmake
 #
-# Compiles numerics_check.cu to PTX and fails unless every kernel holds exactly the operations
-# that canonical.h writes, each rounded to nearest, none flushing subnormals or approximate.
-if(NOT NVCC)
-  message("skipped: no CUDA compiler (nvcc) was found")
-  return()
-endif()
-execute_process(
-  COMMAND ${NVCC} -std=c++20 -ccbin ${HOST_COMPILER} -arch=${ARCHITECTURE} ${FLAGS}
-    -I${ROOT}/include -ptx ${ROOT}/cuda/checks/numerics_check.cu -o ${PTX}
-  COMMAND_ERROR_IS_FATAL ANY)
-
-# Kernel: number of fma.rn, mul.rn, add.rn or sub.rn, div.rn and sqrt.rn instructions on f32.
-set(expected
-  "canary       0 1 1 0 0"
-  "explicit_fma 1 0 0 0 0"
-  "divide       0 0 0 1 0"
-  "rsqrt        0 0 0 1 1"
-  "exp          8 1 5 0 0"
-  "log         10 3 2 0 0"
-  "silu         8 1 6 1 0"
-  "tree_sum     0 0 31 0 0"
-  "warp_sum     0 0 5 0 0"
-  "uniform      0 1 1 0 0")
-
+# Fails unless all arithmetic of the PTX is exactly rounded, none of it flushes subnormals or
+# approximates, and no array is in local memory, where it would go if it could not live in registers.
+#   COUNTS   a table of kernels and their operations, which must be those of the PTX
+#   KERNELS  forge/gpu/kernels.h: a kernel of each name in its kKernelNames must be there
 file(READ ${PTX} ptx)
-string(REPLACE ";" "\n" ptx "${ptx}")
+string(REPLACE ";" "\n" ptx "${ptx}")  # a semicolon would split lists
 set(errors "")
-foreach(banned "\\.ftz" "\\.approx" "\\.full" "(mul|add|sub|fma)\\.f32")
-  string(REGEX MATCHALL "[^\n]*${banned}[^\n]*" lines "${ptx}")
-  foreach(line IN LISTS lines)
-    string(APPEND errors "\n  not exactly rounded: ${line}")
-  endforeach()
-endforeach()
 
-foreach(row IN LISTS expected)
+# Each operation on floats that occurs, once. max is no arithmetic, but takes either zero of two
+# with different signs: canonical maxima add +0 to what comes out.
+set(exact "(fma|mul|add|sub|div|sqrt|cvt)\\.rn\\.f32|cvt\\.rn\\.f32\\.[su](32|64)")
+set(moves "(ld|st|mov|selp|setp|neg|abs|max)\\..*f32")
+string(REGEX MATCHALL "[a-z]+[a-z0-9.:]*\\.(f32|f64|f16|bf16)[a-z0-9.]*" operations "${ptx}")
+list(REMOVE_DUPLICATES operations)
+foreach(operation IN LISTS operations)
+  if(NOT operation MATCHES "^(${exact}|${moves})$" OR operation MATCHES "\\.(ftz|approx|full|sat)")
+    string(APPEND errors "\n  not exactly rounded: ${operation}")
+  endif()
+endforeach()
+if(NOT operations)
+  string(APPEND errors "\n  no operation on floats at all")
+endif()
+if(ptx MATCHES "\n[ \t]*\\.local[^\n]*")
+  string(APPEND errors "\n  local memory: ${CMAKE_MATCH_0}")
+endif()
+
+# Kernel: number of fma, mul, add or sub, div and sqrt instructions.
+function(forge_check_counts row)
   separate_arguments(counts UNIX_COMMAND "${row}")
   list(POP_FRONT counts kernel)
   string(FIND "${ptx}" ".entry ${kernel}_kernel(" begin)
   if(begin EQUAL -1)
-    string(APPEND errors "\n  no kernel ${kernel}")
-    continue()
+    set(errors "${errors}\n  no kernel ${kernel}" PARENT_SCOPE)
+    return()
   endif()
   string(SUBSTRING "${ptx}" ${begin} -1 body)
   string(FIND "${body}" "\n}" end)
   string(SUBSTRING "${body}" 0 ${end} body)
-  foreach(operation "fma\\.rn\\.f32" "mul\\.rn\\.f32" "(add|sub)\\.rn\\.f32" "div\\.rn\\.f32" "sqrt\\.rn\\.f32")
+  foreach(operation fma mul "(add|sub)" div sqrt)
     list(POP_FRONT counts count)
-    string(REGEX MATCHALL "\t${operation}" found "${body}")
+    string(REGEX MATCHALL "\t${operation}\\.rn\\.f32" found "${body}")
     list(LENGTH found found_count)
     if(NOT found_count EQUAL count)
       string(APPEND errors "\n  ${kernel}: ${found_count} of ${operation}, expected ${count}")
     endif()
   endforeach()
-endforeach()
+  set(errors "${errors}" PARENT_SCOPE)
+endfunction()
+
+if(COUNTS)
+  file(STRINGS ${COUNTS} rows REGEX "^[a-z]")
+  foreach(row IN LISTS rows)
+    forge_check_counts("${row}")
+  endforeach()
+endif()
+
+if(KERNELS)
+  file(READ ${KERNELS} text)
+  string(REGEX MATCH "kKernelNames{([^}]*)}" text "${text}")
+  string(REGEX MATCHALL "[a-z_]+\"" names "${CMAKE_MATCH_1}")
+  if(NOT names)
+    string(APPEND errors "\n  ${KERNELS} has no kKernelNames")
+  endif()
+  foreach(name IN LISTS names)
+    string(REPLACE "\"" "" name "${name}")
+    if(NOT ptx MATCHES "\\.entry _ZN5forge12kernels_cuda[0-9]+${name}E")
+      string(APPEND errors "\n  no kernel ${name}")
+    endif()
+  endforeach()
+endif()
+
 if(errors)
   message(FATAL_ERROR "${PTX} breaks the contract of canonical.h:${errors}")
 endif()
