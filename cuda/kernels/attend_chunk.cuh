@@ -28,9 +28,9 @@ inline constexpr int kKeys = numerics::kKeyChunk;
 
 /// Floats of shared memory for the queries and the weights of a tile.
 template <int kQueries>
-inline constexpr int kQueryFloats = numerics::kHeadSizeMax* kQueries;
+inline constexpr int kQueryFloats = (numerics::kHeadSizeMax * kQueries);
 template <int kQueries>
-inline constexpr int kWeightFloats = kKeys* kQueries;
+inline constexpr int kWeightFloats = (kKeys * kQueries);
 
 /// Queries that go through the keys of one KV head together.
 struct QueryTile {
