@@ -11,7 +11,8 @@ namespace forge::simt {
 
 Launch::Launch(const LaunchInput& input, Observer* observer)
     : input_(input), observer_(observer), end_(input.shape.blocks()) {
-  if (!input.seed.has_value()) return;
+  // Observed blocks are handed back in ascending order, so those that run early would pile up.
+  if (!input.seed.has_value() || observer != nullptr) return;
   FORGE_CHECK(blocks() <= std::numeric_limits<std::uint32_t>::max(), "blocks=", blocks());
   order_.resize(static_cast<std::size_t>(blocks()));
   std::iota(order_.begin(), order_.end(), 0u);

@@ -127,7 +127,7 @@ TEST(Observer, GetsBlocksBackInAscendingOrder) {
       LaunchOptions options;
       options.observer = &diary;
       if (seed > 0) options.seed = seed;
-      ASSERT_TRUE(machine.run(code("axpy", &TestEntries::axpy), {{10, 2, 2}, 64}, &args, options)
+      ASSERT_TRUE(machine.run(code("axpy", &TestEntries::axpy), {{40, 1, 1}, 64}, &args, options)
                       .has_value());
       EXPECT_EQ(diary.blocks, ascending);
     }

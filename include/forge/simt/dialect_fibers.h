@@ -15,7 +15,7 @@
 #include "forge/simt/meeting.h"
 #include "forge/simt/shape.h"
 
-#if defined(FORGE_SIMT_INSTRUMENTED) && FORGE_SIMT_INSTRUMENTED
+#if FORGE_SIMT_INSTRUMENTED
 #include "forge/simt/dialect_pointers.h"
 #define FORGE_KERNELS forge::kernels_instrumented
 #define FORGE_SIMT_BUILD instrumented
@@ -27,17 +27,17 @@
 #define FORGE_KERNEL(...) inline void
 #define FORGE_DEVICE inline
 #define SIMT_ROLLED
-#define FORGE_KERNEL_ENTRY(name) (&::forge::simt::entry<&name>)
+#define FORGE_KERNEL_ENTRY(name) (&::forge::simt::entry<&(name)>)
 
 // As in CUDA, a declaration is one array of the block, however often and by whomever it is passed.
 #define SIMT_SHARED(type, name, count)                                                     \
   static constexpr ::forge::simt::SharedArray name##_array{#name, sizeof(type) * (count)}; \
-  const ::forge::simt::sptr<type> name = ::forge::simt::shared_array<type>(name##_array)
+  const auto name = ::forge::simt::shared_array<type>(name##_array)
 
 namespace forge::simt {
 inline namespace FORGE_SIMT_BUILD {
 
-#if !(defined(FORGE_SIMT_INSTRUMENTED) && FORGE_SIMT_INSTRUMENTED)
+#if !FORGE_SIMT_INSTRUMENTED
 template <class T>
 using gptr = T*;
 template <class T>
@@ -87,16 +87,11 @@ T shuffle_xor(T v, int mask, Site site = Site::here()) {
   return shuffle(v, lane() ^ mask, site);
 }
 
-inline float reduce(float v, Collective kind, Site site) {
-  const detail::Handover handover = detail::reduce(v, kind, site);
-  detail::go_on(handover.next);
-  return handover.exchange->reduced;
-}
 inline float warp_sum(float v, Site site = Site::here()) {
-  return reduce(v, Collective::warp_sum, site);
+  return detail::reduced(v, Collective::warp_sum, site);
 }
 inline float warp_max(float v, Site site = Site::here()) {
-  return reduce(v, Collective::warp_max, site);
+  return detail::reduced(v, Collective::warp_max, site);
 }
 
 }  // namespace FORGE_SIMT_BUILD
@@ -105,9 +100,9 @@ template <class Args>
 Args argument_of(void (*kernel)(Args));
 
 /// Runs `kernel`, a void(Args), as the current thread: the Entry (machine.h) of that kernel.
-template <auto kernel>
+template <auto kKernel>
 void entry(const void* args) {
-  kernel(*static_cast<const decltype(argument_of(kernel))*>(args));
+  kKernel(*static_cast<const decltype(argument_of(kKernel))*>(args));
 }
 
 }  // namespace forge::simt

@@ -7,6 +7,7 @@
 // another buffer from one that is meant to.
 #pragma once
 
+#include <bit>
 #include <concepts>
 #include <cstddef>
 #include <cstdint>
@@ -61,8 +62,8 @@ class Reference {
   Reference(Place<T, kSpace> place, Site site) : place_(place), site_(site) {}
   Reference(const Reference&) = delete;
 
-  operator Value()
-      const&& {  // NOLINT(google-explicit-constructor): this is what reading looks like
+  // Only of p[i] as it stands: `auto x = p[i]` has no value. NOLINTNEXTLINE(google-explicit-*)
+  operator Value() const&& {
     place_.report(AccessKind::read, sizeof(T), alignof(T), site_);
     return *place_.at;
   }
@@ -100,7 +101,7 @@ class Pointer {
   // By address: a pointer may lead out of its memory as long as nothing is read or written there.
   friend Pointer operator+(Pointer p, std::ptrdiff_t n) {
     const auto address = reinterpret_cast<std::uintptr_t>(p.place_.at);
-    p.place_.at = reinterpret_cast<T*>(address + static_cast<std::uintptr_t>(n) * sizeof(T));
+    p.place_.at = std::bit_cast<T*>(address + static_cast<std::uintptr_t>(n) * sizeof(T));
     return p;
   }
   friend Pointer operator+(std::ptrdiff_t n, Pointer p) { return p + n; }

@@ -73,6 +73,12 @@ inline void go_on(Context next) {
   *running.left = arrival.fctx;
 }
 
-}  // namespace detail
+/// The sum, or the largest, of the values of all lanes.
+inline float reduced(float value, Collective kind, Site site) {
+  const Handover handover = reduce(value, kind, site);
+  go_on(handover.next);
+  return handover.exchange->reduced;
+}
 
+}  // namespace detail
 }  // namespace forge::simt
