@@ -1,0 +1,167 @@
+// How slices become rows, tiles and chunks on the device.
+#include "step_builder.h"
+
+#include <gtest/gtest.h>
+
+#include <string>
+#include <vector>
+
+#include "forge/target/sequence_table.h"
+
+namespace forge::gpu {
+namespace {
+
+/// A step of new sequences 1, 2, ..., each with a prompt and a slice of it.
+struct Story {
+  ExecutorOptions options{.num_blocks = 64, .block_size = 16, .drafts = 3};
+  SequenceTable sequences{64, 16};
+  StepPlan plan;
+  StepSlices step;
+
+  /// The sequence runs all of its prompt but `left` tokens, and `drafts`.
+  void add(std::uint32_t prompt, std::uint32_t left = 0, std::uint32_t drafts = 0) {
+    const SeqId seq(plan.slices.size() + 1);
+    Request request;
+    for (std::uint32_t i = 0; i < prompt; ++i) request.prompt.emplace_back(100 * seq.value + i);
+    request.sampling = {.temperature = 0.5F, .seed = seq.value};
+    sequences.begin(seq, request);
+    plan.admitted.push_back({seq, 0});
+    const auto first = static_cast<std::uint32_t>(plan.appended_blocks.size());
+    const std::uint32_t blocks = (prompt + drafts + 15) / 16;
+    for (std::uint32_t i = 0; i < blocks; ++i) plan.appended_blocks.emplace_back(first + i);
+    plan.tables.push_back({seq, 0, first, blocks});
+    plan.slices.push_back({seq, 0, prompt - left + drafts, drafts, left == 0});
+  }
+
+  StepInput build(std::uint32_t chunk_rows = 512) {
+    Capacity capacity(options);
+    capacity.chunk_rows = chunk_rows;
+    StepInput input(capacity);
+    sequences.apply(plan);
+    step.begin(plan, sequences);
+    build_passes(step, capacity, input);
+    return input;
+  }
+};
+
+/// "2+1" is a chunk of two decode rows and one tile; its tiles follow as first:count.
+std::string text_of(const StepInput& input) {
+  std::string text;
+  for (const PassChunk& chunk : input.chunks) {
+    if (!text.empty()) text += " | ";
+    text += std::to_string(chunk.counts.decode_rows) + "+" +
+            std::to_string(chunk.counts.prompt_tiles) + " of " + std::to_string(chunk.counts.rows);
+    for (std::uint32_t i = 0; i < chunk.counts.prompt_tiles; ++i) {
+      const PromptTile& tile = input.tiles[chunk.first_tile + i];
+      text += " " + std::to_string(tile.first) + ":" + std::to_string(tile.count);
+    }
+    if (chunk.counts.logit_rows > 0) text += " L";
+    for (std::uint32_t i = 0; i < chunk.counts.logit_rows; ++i) {
+      text += " " + std::to_string(input.logits[chunk.first_logits + i].row);
+    }
+  }
+  return text;
+}
+
+TEST(BuildPasses, rows_that_are_alone_in_their_slice_come_first) {
+  Story story;
+  story.add(3);
+  story.add(1);
+  story.add(9, /*left=*/8);
+  EXPECT_EQ(text_of(story.build()), "2+1 of 5 2:3 L 0 4");
+}
+
+TEST(BuildPasses, tiles_have_at_most_eight_rows_of_one_sequence) {
+  Story story;
+  story.add(17);
+  story.add(10, /*left=*/1);
+  EXPECT_EQ(text_of(story.build()), "0+5 of 26 0:8 8:8 16:1 17:8 25:1 L 16");
+}
+
+TEST(BuildPasses, a_pass_with_more_rows_than_a_chunk_is_cut_and_tiles_with_it) {
+  Story story;
+  story.add(1);
+  story.add(7);
+  EXPECT_EQ(text_of(story.build(4)), "1+1 of 4 1:3 L 0 | 0+1 of 4 0:4 L 3");
+}
+
+TEST(BuildPasses, drafts_run_pass_by_pass_and_then_all_are_verified) {
+  Story story;
+  story.add(2, 0, /*drafts=*/2);
+  story.add(1);
+  story.add(1, 0, /*drafts=*/1);
+  const StepInput input = story.build();
+  EXPECT_EQ(text_of(input),
+            "1+1 of 3 1:2 L 0 2 | "  // the known tokens of the first and the last
+            "1+0 of 1 L 0 | "        // the draft of the first
+            "1+2 of 7 1:4 5:2 L 0 2 3 4 5 6");
+  EXPECT_FALSE(input.chunks[1].is_target);
+  EXPECT_TRUE(input.chunks[2].is_target);
+}
+
+TEST(BuildPasses, drafts_are_named_by_their_place_and_picks_follow_the_slices) {
+  Story story;
+  story.add(2, 0, /*drafts=*/2);
+  story.add(1, 0, /*drafts=*/1);
+  const StepInput input = story.build();
+  const PassChunk& second = input.chunks[1];
+  const RowInput& drafted = input.rows[second.first_row];
+  EXPECT_EQ(drafted.draft, 0);
+  EXPECT_EQ(drafted.position, 2U);
+  const LogitInput& proposes = input.logits[second.first_logits];
+  EXPECT_EQ(proposes.draft, 1);
+  EXPECT_EQ(proposes.position, 3U);
+  EXPECT_EQ(proposes.pick, 1U) << "where the target's pick for that position follows";
+
+  const PassChunk& target = input.chunks[2];
+  std::vector<std::uint32_t> picks;
+  for (std::uint32_t i = 0; i < target.counts.logit_rows; ++i) {
+    const LogitInput& logits = input.logits[target.first_logits + i];
+    EXPECT_EQ(logits.draft, RowInput::kNoDraft);
+    picks.push_back(logits.pick);
+  }
+  EXPECT_EQ(picks, (std::vector<std::uint32_t>{0, 1, 2, 3, 4}));
+}
+
+TEST(BuildPasses, rows_carry_token_position_and_table_of_their_sequence) {
+  Story story;
+  story.add(2);
+  story.add(1);
+  const StepInput input = story.build();
+  EXPECT_EQ(input.rows[0].token, 200U);
+  EXPECT_EQ(input.rows[0].table, 1U);
+  EXPECT_EQ(input.rows[2].token, 101U);
+  EXPECT_EQ(input.rows[2].position, 1U);
+  EXPECT_EQ(input.rows[2].table, 0U);
+  EXPECT_EQ(input.logits[1].seed, 1U);
+  EXPECT_EQ(input.logits[1].position, 2U) << "of the token that is picked";
+}
+
+TEST(BuildPasses, the_longest_context_of_the_decode_rows_is_known) {
+  Story story;
+  story.add(5, /*left=*/4);
+  story.add(40);
+  EXPECT_EQ(story.build().chunks[0].longest_decode, 1U);
+}
+
+using BuildPassesDeathTest = ::testing::Test;
+
+TEST(BuildPassesDeathTest, more_than_the_executor_has_room_for_is_refused) {
+  Story story;
+  story.options.max_batch_tokens = 4;
+  story.add(5);
+  EXPECT_DEATH(story.build(), "tokens=5 max_batch_tokens=4");
+  Story wide;
+  wide.options.max_batch_size = 1;
+  wide.add(1);
+  wide.add(1);
+  EXPECT_DEATH(wide.build(), "slices=2 max_batch_size=1");
+  Story drafting;
+  drafting.options.drafts = 1;
+  drafting.options.max_batch_size = 1;
+  drafting.add(1, 0, 2);
+  EXPECT_DEATH(drafting.build(), "drafts=2 of 1");
+}
+
+}  // namespace
+}  // namespace forge::gpu
