@@ -15,6 +15,13 @@
 
 namespace forge::testing {
 
+// How kernels run. Checked, a step that went wrong is an error and never a crash of the test.
+#ifdef FORGE_FAULTS_CHECKED
+inline constexpr sim::SimMode kFaultyRunMode = sim::SimMode::checked;
+#else
+inline constexpr sim::SimMode kFaultyRunMode = sim::SimMode::plain;
+#endif
+
 /// What runs: each request is submitted before the step that it names.
 struct Scenario {
   SchedulerConfig scheduler;
@@ -31,6 +38,31 @@ struct Ending {
   friend bool operator==(const Ending&, const Ending&) = default;
 };
 
+/// How often something happened in plans.
+struct Events {
+  int chunks = 0;  ///< of prompts, but for the last
+  int prefix_hits = 0;
+  int copies_within = 0;
+  int swaps_out = 0;
+  int swaps_in = 0;
+  int recomputes = 0;
+  int drafts = 0;
+
+  void count(const StepPlan& plan) {
+    for (const Slice& slice : plan.slices) {
+      chunks += slice.samples ? 0 : 1;
+      drafts += static_cast<int>(slice.drafts);
+    }
+    for (const Admission& admission : plan.admitted) prefix_hits += admission.cached_tokens > 0;
+    for (const Preemption& p : plan.preempted) recomputes += p.mode == PreemptionMode::recompute;
+    for (const BlockCopy& copy : plan.copies) {
+      copies_within += copy.kind == CopyKind::within;
+      swaps_out += copy.kind == CopyKind::swap_out;
+      swaps_in += copy.kind == CopyKind::swap_in;
+    }
+  }
+};
+
 /// What became of a run.
 struct RunReport {
   struct FailedStep {
@@ -42,6 +74,7 @@ struct RunReport {
   std::optional<gpu::DeviceError> not_created;
   std::map<SeqId, Ending> endings;
   std::vector<FailedStep> failed_steps;
+  Events events;
   bool lost = false;
   std::uint64_t bytes_left = 0;     ///< allocated when all is gone
   std::size_t calls_to_create = 0;  ///< until the executor was there
@@ -62,6 +95,7 @@ class FaultyRun {
 
   RunReport go() {
     sim::SimDevice device({.device = sim::find_device("h200").value(),
+                           .mode = kFaultyRunMode,
                            .faults = [this](const sim::DeviceCall& call) { return next(call); }});
     auto executor = gpu::GpuExecutor::create(device, scenario_.executor, scenario_.gpu);
     report_.calls_to_create = report_.calls.size();
@@ -106,6 +140,7 @@ class FaultyRun {
   }
 
   void take(const Engine::Step& step, const Engine& engine) {
+    report_.events.count(step.plan);
     for (const Finish& finish : step.plan.finished) {
       report_.endings[finish.seq].reason = finish.reason;
       live_.erase(finish.seq);
