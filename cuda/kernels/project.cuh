@@ -87,6 +87,11 @@ FORGE_DEVICE void multiply_chunk(const ProductChunk& chunk, int rows, int inputs
   }
 }
 
+/// The panel of this block: along y, then along z.
+FORGE_DEVICE std::int64_t panel_of_block() {
+  return std::int64_t{block().z} * grid().y + block().y;
+}
+
 /// Rows `first_row`, ... of the tile. staged: [warps][kStagedFloats], partial:
 /// [warps][kRows][32].
 template <int kRows>
@@ -94,7 +99,7 @@ FORGE_DEVICE void project_rows(const gpu::ProjectArgs& a, std::int64_t first_row
                                sptr<float> staged, sptr<float> partial) {
   const int warps = threads() / kWarpSize;
   const int chunks = gpu::ceil_div(a.inputs, numerics::kProductChunk);
-  const std::int64_t panel = block().y;
+  const std::int64_t panel = panel_of_block();
   const gptr<const float> weights =
       global(a.panels) + panel * a.inputs * numerics::kPanelWidth + lane();
   const gptr<const float> x = global(a.x) + first_row * a.inputs;
@@ -151,7 +156,7 @@ FORGE_KERNEL(gpu::ProjectArgs::kThreads) project(gpu::ProjectArgs a) {
   constexpr int kTileRows = gpu::ProjectArgs::kTileRows;
   const std::int64_t first_row = std::int64_t{block().x} * kTileRows;
   const std::uint32_t row_count = global(a.row_count)[0];
-  if (first_row >= row_count) return;
+  if (first_row >= row_count || panel_of_block() * numerics::kPanelWidth >= a.outputs) return;
   const auto rows = static_cast<int>(row_count - first_row);
   project_tile(a, first_row, rows < kTileRows ? rows : kTileRows, staged, partial);
 }

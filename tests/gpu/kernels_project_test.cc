@@ -14,7 +14,8 @@ class Project : public KernelTest {
     int inputs;
     int outputs;
     bool accumulate = false;
-    int warps = 0;  ///< of a block; 0: as the shape says
+    int warps = 0;           ///< of a block; 0: as the shape says
+    int panels_along_y = 0;  ///< of the grid; 0: likewise
   };
 
   void expect(const Case& c) const {
@@ -49,6 +50,10 @@ class Project : public KernelTest {
                            .accumulate = c.accumulate};
     simt::LaunchShape shape = args.shape(rows_max);
     if (c.warps > 0) shape.threads = c.warps * simt::kWarpSize;
+    if (c.panels_along_y > 0) {
+      shape.grid.z = ceil_div(shape.grid.y, c.panels_along_y);
+      shape.grid.y = c.panels_along_y;
+    }
     rig->expect(launch_of(args, shape));
   }
 };
@@ -74,6 +79,12 @@ TEST_P(Project, ChunksInSeveralRoundsHaveTheSameBitsForEveryNumberOfWarps) {
 }
 
 TEST_P(Project, LongInputs) { expect({2, 9 * 256 + 17, 32}); }
+
+TEST_P(Project, MorePanelsThanAGridIsHigh) {
+  const ProjectArgs args{.inputs = 1, .outputs = 65536 * 32 + 40};
+  EXPECT_EQ(args.shape(9).grid, (simt::Index3{2, 1 << 15, 3}));
+  expect({.rows = 1, .inputs = 20, .outputs = 140, .panels_along_y = 2});
+}
 
 TEST_P(Project, NoRowIsNoWork) { expect({0, 64, 64}); }
 

@@ -190,8 +190,11 @@ struct ProjectArgs {
   bool accumulate;                 ///< add to y, which is a residual stream
 
   simt::LaunchShape shape(int rows_max) const {
+    constexpr int kPanelsY = 1 << 15;  // along y, which ends at 65535; further panels along z
     const int chunks = ceil_div(inputs, numerics::kProductChunk);
-    return {{ceil_div(rows_max, kTileRows), ceil_div(outputs, numerics::kPanelWidth), 1},
+    const int blocks = ceil_div(outputs, numerics::kPanelWidth);  // for each tile of rows
+    return {{ceil_div(rows_max, kTileRows), blocks < kPanelsY ? blocks : kPanelsY,
+             ceil_div(blocks, kPanelsY)},
             threads_for(chunks * simt::kWarpSize, kThreads)};
   }
 };
