@@ -10,7 +10,6 @@
 namespace forge::gpu {
 namespace {
 
-using ::testing::Each;
 using ::testing::ElementsAre;
 using ::testing::HasSubstr;
 
