@@ -32,7 +32,7 @@
 // As in CUDA, a declaration is one array of the block, however often and by whomever it is passed.
 #define SIMT_SHARED(type, name, count)                                                     \
   static constexpr ::forge::simt::SharedArray name##_array{#name, sizeof(type) * (count)}; \
-  const auto name = ::forge::simt::shared_array<type>(name##_array)
+  const auto name /* NOLINT */ = ::forge::simt::shared_array<type>(name##_array)
 
 namespace forge::simt {
 inline namespace FORGE_SIMT_BUILD {
