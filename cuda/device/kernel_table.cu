@@ -1,5 +1,4 @@
 #include "kernel_table.h"
-
 #include "kernels/kernel_table.cuh"
 
 namespace forge::cuda {
