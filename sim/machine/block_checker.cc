@@ -10,13 +10,13 @@ namespace {
 
 const char* verb(AccessKind kind) { return kind == AccessKind::read ? "read" : "write"; }
 
-[[noreturn]] void stop(FaultKind kind, const Access& access, std::string detail) {
+KernelFault fault_of(FaultKind kind, const Access& access, std::string detail) {
   KernelFault fault;
   fault.kind = kind;
   fault.threads = {access.thread};
   fault.sites = {access.site};
   fault.detail = std::string(verb(access.kind)) + " of " + std::move(detail);
-  throw fault;
+  return fault;
 }
 
 }  // namespace
@@ -29,6 +29,21 @@ std::string NamedMemory::describe(std::uintptr_t address, std::size_t count) con
 
 void BlockChecker::shared_array(const char* name, std::size_t offset, std::size_t bytes) {
   shared_arrays_.push_back({"shared array '" + std::string(name) + "'", offset, bytes});
+}
+
+void BlockChecker::block_barrier(Site) {
+  finished();
+  clock_.block_barrier();
+}
+
+void BlockChecker::finished() {
+  if (uninitialised_.has_value()) throw *std::exchange(uninitialised_, std::nullopt);
+}
+
+/// What was read uninitialised may have led to anything, so that comes first.
+void BlockChecker::stop(FaultKind kind, const Access& access, std::string detail) {
+  finished();
+  throw fault_of(kind, access, std::move(detail));
 }
 
 void BlockChecker::access(const Access& access) {
@@ -62,7 +77,7 @@ const NamedMemory& BlockChecker::memory_of(const Access& access) {
   return buffers_.back();
 }
 
-void BlockChecker::out_of_bounds(const Access& access, const NamedMemory* memory) const {
+void BlockChecker::out_of_bounds(const Access& access, const NamedMemory* memory) {
   if (memory == nullptr) {
     stop(FaultKind::out_of_bounds, access,
          count_bytes(access.bytes) + " through a pointer to no buffer of the device");
@@ -86,13 +101,13 @@ void BlockChecker::check_races(const Access& access, const NamedMemory& memory) 
   const bool shared = access.space == Space::shared;
   const Event event = clock_.event(access.thread, sites_.number(access.site));
   const auto check = [&](std::uintptr_t address, std::size_t bytes, AccessHistory& history) {
-    if (access.kind == AccessKind::read && shared && !history.write.happened()) {
-      stop(FaultKind::uninitialised, access,
-           memory.describe(address, bytes) + ": no thread of the block has written there yet");
+    const bool reads = access.kind == AccessKind::read;
+    if (reads && shared && !history.write.happened() && !uninitialised_.has_value()) {
+      uninitialised_ = fault_of(FaultKind::uninitialised, access,
+                                memory.describe(address, bytes) + "; nobody has written there");
     }
-    const std::optional<Race> race = access.kind == AccessKind::read
-                                         ? clock_.note_read(history, event)
-                                         : clock_.note_write(history, event);
+    const std::optional<Race> race =
+        reads ? clock_.note_read(history, event) : clock_.note_write(history, event);
     if (!race.has_value()) return;
     KernelFault fault;
     fault.kind = FaultKind::race;
@@ -100,6 +115,7 @@ void BlockChecker::check_races(const Access& access, const NamedMemory& memory) 
     fault.sites = {sites_[race->earlier.site], access.site};
     fault.detail = std::string(verb(race->kind)) + ", then " + verb(access.kind) + " of " +
                    memory.describe(address, bytes) + "; no barrier between them";
+    uninitialised_.reset();
     throw fault;
   };
   (shared ? shared_ : global_).for_each(access.address, access.bytes, check);

@@ -2,9 +2,11 @@
 // goes on to the Checker, which compares blocks.
 #pragma once
 
+#include <optional>
 #include <string>
 #include <vector>
 
+#include "forge/simt/machine.h"
 #include "forge/simt/memory_map.h"
 #include "forge/simt/observer.h"
 #include "happens_before.h"
@@ -51,9 +53,10 @@ class BlockChecker : public BlockObserver {
       : memory_(memory), shape_(shape) {}
 
   void access(const Access& access) override;
-  void block_barrier(Site) override { clock_.block_barrier(); }
+  void block_barrier(Site) override;
   void warp_barrier(int warp, Site) override { clock_.warp_barrier(warp); }
   void shared_array(const char* name, std::size_t offset, std::size_t bytes) override;
+  void finished() override;
 
   ShadowMemory<AccessHistory>& global_memory() { return global_; }
   const Site& site(std::uint16_t number) const { return sites_[number]; }
@@ -61,7 +64,8 @@ class BlockChecker : public BlockObserver {
 
  private:
   const NamedMemory& memory_of(const Access& access);
-  [[noreturn]] void out_of_bounds(const Access& access, const NamedMemory* memory) const;
+  [[noreturn]] void stop(FaultKind kind, const Access& access, std::string detail);
+  [[noreturn]] void out_of_bounds(const Access& access, const NamedMemory* memory);
   void check_races(const Access& access, const NamedMemory& memory);
 
   const MemoryMap& memory_;
@@ -71,6 +75,9 @@ class BlockChecker : public BlockObserver {
   std::size_t last_buffer_ = 0;
   SiteTable sites_;
   BlockClock clock_;
+  /// The first read of shared memory that nobody has written. It waits for the next barrier: if
+  /// somebody writes there before, then it is a race.
+  std::optional<KernelFault> uninitialised_;
   ShadowMemory<AccessHistory> shared_;
   ShadowMemory<AccessHistory> global_;
 };

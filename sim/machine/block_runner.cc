@@ -42,6 +42,7 @@ std::optional<KernelFault> BlockRunner::run(const LaunchInput& launch, long long
   select();
   thread_->fiber = &idle_fiber();
   main_.switch_to(*thread_->fiber);
+  if (observer_ != nullptr) finish_observer();
   if (!fault_.has_value()) return std::nullopt;
 
   // Fibers that were stopped on their way are of no use to the next block.
@@ -51,6 +52,14 @@ std::optional<KernelFault> BlockRunner::run(const LaunchInput& launch, long long
     idle_.push_back(fiber.get());
   }
   return std::exchange(fault_, std::nullopt);
+}
+
+void BlockRunner::finish_observer() {
+  try {
+    observer_->finished();
+  } catch (KernelFault& fault) {
+    fault_ = std::move(fault);
+  }
 }
 
 void BlockRunner::reset(const LaunchInput& launch, long long block) {

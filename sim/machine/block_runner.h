@@ -69,6 +69,7 @@ class BlockRunner {
 
   static void fiber_body();
   void reset(const LaunchInput& launch, long long block);
+  void finish_observer();
   void draw_priorities(long long block);
   void run_thread();
   void finish_thread();

@@ -147,12 +147,25 @@ INSTANTIATE_TEST_SUITE_P(Alignment, IllegalAccess,
                                                     {"misaligned store"},
                                                     "not a multiple of 16"}));
 
-INSTANTIATE_TEST_SUITE_P(Uninitialised, IllegalAccess,
-                         ::testing::Values(Expected{Mistake::read_uninitialised,
-                                                    FaultKind::uninitialised,
-                                                    {13},
-                                                    {"uninitialised"},
-                                                    "offset 52 of shared array 'tile'"}));
+INSTANTIATE_TEST_SUITE_P(
+    Uninitialised, IllegalAccess,
+    ::testing::Values(
+        Expected{Mistake::read_uninitialised,
+                 FaultKind::uninitialised,
+                 {13},
+                 {"uninitialised"},
+                 "offset 52 of shared array 'tile' (256 bytes); nobody has written there"},
+        // What follows from it is not the fault.
+        Expected{Mistake::uninitialised_index,
+                 FaultKind::uninitialised,
+                 {15},
+                 {"index from nowhere"},
+                 "offset 60 of shared array 'tile'"},
+        Expected{Mistake::uninitialised_branch,
+                 FaultKind::uninitialised,
+                 {16},
+                 {"branch from nowhere"},
+                 "offset 64 of shared array 'tile'"}));
 
 INSTANTIATE_TEST_SUITE_P(
     Races, IllegalAccess,

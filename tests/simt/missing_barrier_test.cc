@@ -137,9 +137,8 @@ void expect_checker_to_miss(Scene& scene, const std::string& barrier) {
     options.broken_barrier = line_with(barrier);
     const auto done = scene.run(options);
     ASSERT_FALSE(done.has_value()) << barrier;
-    const FaultKind kind = done.error().kind;
-    EXPECT_TRUE(kind == FaultKind::race || kind == FaultKind::uninitialised)
-        << to_string(done.error());
+    EXPECT_EQ(done.error().kind, FaultKind::race) << to_string(done.error());
+    EXPECT_EQ(done.error().threads.size(), 2u);
   }
 }
 

@@ -166,6 +166,13 @@ FORGE_DEVICE void mistaken_access(const forge::simt::MistakeArgs& a, sptr<float>
     case Mistake::read_uninitialised:
       if (t == 13) values[t] = tile[t];  // uninitialised
       break;
+    case Mistake::uninitialised_index:
+      if (t == 15) values[tile[t] >= 0 ? t : end + t] = 1.0f;  // index from nowhere
+      break;
+    case Mistake::uninitialised_branch:
+      if (t == 16 && tile[t] >= 0) sync_block();  // branch from nowhere
+      if (t != 16) sync_block();
+      break;
     default:
       break;
   }

@@ -73,6 +73,8 @@ enum class Mistake : std::uint8_t {
   misaligned_load,
   misaligned_store,
   read_uninitialised,
+  uninitialised_index,
+  uninitialised_branch,
   barrier_in_branch,
   barrier_after_return,
   two_barriers,

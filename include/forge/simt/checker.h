@@ -3,7 +3,7 @@
 //   bounds         global memory against a MemoryMap, and against the buffer that the pointer was
 //                  made from; shared memory against the array
 //   alignment      of what is moved at once
-//   uninitialised  shared memory that no thread of the block has written
+//   uninitialised  shared memory that no thread of the block has written before the next barrier
 //   races          by a shadow of all memory that the launch touches: who wrote each word last, and
 //                  who has read it since. Two accesses are ordered if a barrier of the block lies
 //                  between them, or one of the warp for two lanes of it. Between blocks nothing is

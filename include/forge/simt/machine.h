@@ -33,7 +33,7 @@ namespace forge::simt {
 using Entry = void (*)(const void* args);
 
 /// The two builds of one kernel. The instrumented one reports to an Observer; under the Checker it
-/// takes some 4 to 10 times as long.
+/// takes some 5 to 60 times as long.
 struct KernelCode {
   const char* name = "";
   Entry plain = nullptr;

@@ -69,6 +69,10 @@ class BlockObserver {
 
   /// A shared array was declared: [offset, offset + bytes) of the arena. Once a block.
   virtual void shared_array(const char* /*name*/, std::size_t /*offset*/, std::size_t /*bytes*/) {}
+
+  /// All threads have returned, or those that are left will never go on. Throws KernelFault, which
+  /// then stands for whatever has stopped the block.
+  virtual void finished() {}
 };
 
 class Observer {
