@@ -93,7 +93,7 @@ gpu::Status load_kernels(const CudaContext& context) {
   for (std::size_t i = 0; i < gpu::kKernelNames.size(); ++i) {
     const auto kernel = static_cast<gpu::KernelId>(i);
     cudaFuncAttributes attributes;
-    const auto loaded = context.run(
+    auto loaded = context.run(
         "cudaFuncGetAttributes",
         [&] { return cudaFuncGetAttributes(&attributes, kernel_entry(kernel)); },
         [&] { return "kernel " + std::string(gpu::name(kernel)); });
