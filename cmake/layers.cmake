@@ -53,6 +53,9 @@ function(forge_add_layer name)
     set(arg_EXPORT forge-targets)
   endif()
   install(TARGETS forge_${name} EXPORT ${arg_EXPORT} FILE_SET HEADERS)
+  # Those that only nvcc can read stay out of the set, whose headers must compile on their own.
+  file(GLOB device_headers CONFIGURE_DEPENDS ${PROJECT_SOURCE_DIR}/include/forge/${name}/*.cuh)
+  install(FILES ${device_headers} DESTINATION ${CMAKE_INSTALL_INCLUDEDIR}/forge/${name})
 endfunction()
 
 function(forge_add_app name)
