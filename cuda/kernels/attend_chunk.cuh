@@ -43,11 +43,20 @@ struct QueryTile {
   int kv_head;
 
   FORGE_DEVICE int length_of(int query) const { return length + query * more; }
-  /// Keys that `query` sees of the chunk at position `first`.
-  FORGE_DEVICE int keys_seen(int query, int first) const {
-    const int seen = length_of(query) - first;
+};
+
+/// The keys at positions first .. first + kKeys - 1, of which each query sees those it attends
+/// over.
+struct KeyChunk {
+  const QueryTile& tile;
+  int first;
+
+  FORGE_DEVICE int seen_by(int query) const {
+    const int seen = tile.length_of(query) - first;
     return seen < 0 ? 0 : seen < kKeys ? seen : kKeys;
   }
+  FORGE_DEVICE int seen_by_all() const { return seen_by(0); }
+  FORGE_DEVICE int seen_by_any() const { return seen_by(tile.count - 1); }
 };
 
 /// The shared memory of an attention kernel for tiles of up to kQueries queries.
@@ -101,12 +110,12 @@ FORGE_DEVICE void add_products(sptr<const float> queries, float key, float (&dot
 
 /// Key thread() of the chunk: its score with each query, and where its value lies.
 template <int kQueries>
-FORGE_DEVICE void compute_scores(const gpu::AttentionInput& in, const QueryTile& tile, int first,
+FORGE_DEVICE void compute_scores(const gpu::AttentionInput& in, const KeyChunk& chunk,
                                  const TileMemory& memory) {
   constexpr int kInFlight = 8;
   const int j = thread();
-  if (j >= tile.keys_seen(tile.count - 1, first)) return;
-  const Slot slot = slot_of(in.kv, tile.table, tile.kv_head, first + j);
+  if (j >= chunk.seen_by_any()) return;
+  const Slot slot = slot_of(in.kv, chunk.tile.table, chunk.tile.kv_head, chunk.first + j);
   memory.values[j] = slot.value;
 
   const int D = in.kv.head_size;
@@ -114,14 +123,14 @@ FORGE_DEVICE void compute_scores(const gpu::AttentionInput& in, const QueryTile&
   const gptr<const float> key = global(in.kv.pool) + slot.key;
   float dots[kQueries] = {};
   int d = 0;
-  SIMT_ROLLED for (; d + kInFlight <= D; d += kInFlight) {
+  FORGE_ROLLED for (; d + kInFlight <= D; d += kInFlight) {
     float k[kInFlight];
     for (int n = 0; n < kInFlight; ++n) k[n] = key[(d + n) * S];
     for (int n = 0; n < kInFlight; ++n) {
       add_products<kQueries>(memory.queries + (d + n) * kQueries, k[n], dots);
     }
   }
-  SIMT_ROLLED for (; d < D; ++d) {
+  FORGE_ROLLED for (; d < D; ++d) {
     add_products<kQueries>(memory.queries + d * kQueries, key[d * S], dots);
   }
   for (int n = 0; n < kQueries; ++n) memory.weights[n * kKeys + j] = dots[n] * in.scale;
@@ -129,11 +138,11 @@ FORGE_DEVICE void compute_scores(const gpu::AttentionInput& in, const QueryTile&
 
 /// Scores become weights, and the softmax of each query takes in the chunk. Warp w does queries w,
 /// w + W, ...
-FORGE_DEVICE void compute_weights(const QueryTile& tile, int first, bool first_of_range,
+FORGE_DEVICE void compute_weights(const KeyChunk& chunk, bool first_of_range,
                                   const TileMemory& memory) {
   constexpr int kEach = kKeys / kWarpSize;
-  for (int query = warp(); query < tile.count; query += threads() / kWarpSize) {
-    const int size = tile.keys_seen(query, first);
+  for (int query = warp(); query < chunk.tile.count; query += threads() / kWarpSize) {
+    const int size = chunk.seen_by(query);
     if (size == 0) continue;
     const sptr<float> weights = memory.weights + query * kKeys + lane();
     float x[kEach];
@@ -163,7 +172,7 @@ FORGE_DEVICE void compute_weights(const QueryTile& tile, int first, bool first_o
 
 /// sums[n] = a_c[own.d] of query own.first + n * own.step, where the tile has one.
 template <int kEach>
-FORGE_DEVICE void accumulate_values(const gpu::AttentionInput& in, const QueryTile& tile, int first,
+FORGE_DEVICE void accumulate_values(const gpu::AttentionInput& in, const KeyChunk& chunk,
                                     const Components& own, const TileMemory& memory,
                                     float (&sums)[kEach]) {
   constexpr int kInFlight = 8;
@@ -171,13 +180,12 @@ FORGE_DEVICE void accumulate_values(const gpu::AttentionInput& in, const QueryTi
   int row[kEach];  // of weights; one that the tile has, though its sum may not be wanted
   for (int n = 0; n < kEach; ++n) {
     const int query = own.first + n * own.step;
-    row[n] = (query < tile.count ? query : 0) * kKeys;
+    row[n] = (query < chunk.tile.count ? query : 0) * kKeys;
     sums[n] = 0.0f;
   }
 
-  const int all_see = tile.keys_seen(0, first);
   int j = 0;
-  SIMT_ROLLED for (; j + kInFlight <= all_see; j += kInFlight) {
+  FORGE_ROLLED for (; j + kInFlight <= chunk.seen_by_all(); j += kInFlight) {
     float v[kInFlight];
     for (int i = 0; i < kInFlight; ++i) {
       const std::int64_t value = memory.values[j + i];
@@ -193,12 +201,11 @@ FORGE_DEVICE void accumulate_values(const gpu::AttentionInput& in, const QueryTi
       }
     }
   }
-  const int some_see = tile.keys_seen(tile.count - 1, first);
-  SIMT_ROLLED for (; j < some_see; ++j) {
+  FORGE_ROLLED for (; j < chunk.seen_by_any(); ++j) {
     const std::int64_t value = memory.values[j];
     const float v = pool[value];
     for (int n = 0; n < kEach; ++n) {
-      if (j >= tile.keys_seen(own.first + n * own.step, first)) continue;
+      if (j >= chunk.seen_by(own.first + n * own.step)) continue;
       const float w = memory.weights[row[n] + j];
       sums[n] = numerics::fma(w, v, sums[n]);
     }

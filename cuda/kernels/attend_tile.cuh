@@ -21,18 +21,19 @@ FORGE_DEVICE void attend_range(const gpu::AttentionInput& in, const QueryTile& t
   stage_queries<kQueries>(tile, in.kv.head_size, memory);
   float totals[kEach] = {};
   for (int first = range.first; first < range.end; first += kKeys) {
+    const KeyChunk chunk{tile, first};
     const bool first_of_range = first == range.first;
     sync_block();  // the queries are there, and the chunk before is done with
-    compute_scores<kQueries>(in, tile, first, memory);
+    compute_scores<kQueries>(in, chunk, memory);
     sync_block();
-    compute_weights(tile, first, first_of_range, memory);
+    compute_weights(chunk, first_of_range, memory);
     sync_block();
     if (own.first >= tile.count) continue;
     float sums[kEach];
-    accumulate_values<kEach>(in, tile, first, own, memory, sums);
+    accumulate_values<kEach>(in, chunk, own, memory, sums);
     for (int n = 0; n < kEach; ++n) {
       const int query = own.first + n * own.step;
-      if (query >= tile.count || tile.keys_seen(query, first) == 0) continue;
+      if (query >= tile.count || chunk.seen_by(query) == 0) continue;
       const OnlineSoftmax softmax = memory.softmax[query];
       totals[n] = first_of_range ? sums[n] : softmax.merged_sum(totals[n], sums[n]);
     }

@@ -14,12 +14,13 @@ using namespace simt;
 
 FORGE_KERNEL(gpu::CopyBlocksArgs::kThreads) copy_blocks(gpu::CopyBlocksArgs a) {
   const gpu::BlockPair pair = global(a.pairs)[block().x];
-  const gptr<const float> from = global(a.source) + pair.from * a.block_floats;
-  const gptr<float> to = global(a.target) + pair.to * a.block_floats;
+  const auto floats = static_cast<std::int64_t>(a.block_floats);
+  const gptr<const float> from = global(a.source) + pair.from * floats;
+  const gptr<float> to = global(a.target) + pair.to * floats;
 
-  const auto stride = static_cast<std::uint64_t>(4 * threads() * grid().y);
-  auto i = static_cast<std::uint64_t>(4 * (block().y * threads() + thread()));
-  for (; i < a.block_floats; i += stride) store4(to + i, load4(from + i));
+  const std::int64_t stride = 4 * threads() * grid().y;
+  std::int64_t i = 4 * (block().y * threads() + thread());
+  for (; i < floats; i += stride) store4(to + i, load4(from + i));
 }
 
 }  // namespace FORGE_KERNELS

@@ -18,7 +18,7 @@ FORGE_KERNEL(gpu::DigestLogitsArgs::kThreads) digest_logits(gpu::DigestLogitsArg
   const auto i = static_cast<std::uint32_t>(block().x);
   const gpu::PassCounts counts = global(a.counts)[0];
   if (i >= counts.logit_rows) return;
-  const gptr<const float> x = global(a.logits) + std::uint64_t{i} * a.vocabulary;
+  const gptr<const float> x = global(a.logits) + std::int64_t{i} * a.vocabulary;
   const int words = gpu::ceil_div(a.vocabulary, 2);
   const int own = lane() % kDigestLanes;
 

@@ -23,8 +23,8 @@ FORGE_KERNEL(gpu::EmbedArgs::kThreads) embed(gpu::EmbedArgs a) {
       input.draft == gpu::RowInput::kNoDraft ? input.token : global(a.drafts)[input.draft];
 
   const int size = a.hidden_size;
-  const gptr<const float> from = global(a.embedding) + std::uint64_t{token} * size;
-  const gptr<float> to = global(a.hidden) + std::uint64_t{row} * size;
+  const gptr<const float> from = global(a.embedding) + std::int64_t{token} * size;
+  const gptr<float> to = global(a.hidden) + std::int64_t{row} * size;
   const int first = 4 * (block().y * threads() + thread());
   if (size % 4 == 0) {
     if (first < size) store4(to + first, load4(from + first));

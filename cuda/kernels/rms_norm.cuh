@@ -22,7 +22,7 @@ FORGE_DEVICE float warp_sum_of_squares(gptr<const float> x, int size) {
   for (; i + (kInFlight - 1) * kWarpSize < size; i += kInFlight * kWarpSize) {
     float loaded[kInFlight];
     for (int n = 0; n < kInFlight; ++n) loaded[n] = x[i + n * kWarpSize];
-    for (int n = 0; n < kInFlight; ++n) sum = numerics::fma(loaded[n], loaded[n], sum);
+    for (const float v : loaded) sum = numerics::fma(v, v, sum);
   }
   for (; i < size; i += kWarpSize) {
     const float last = x[i];
@@ -41,9 +41,9 @@ FORGE_KERNEL(gpu::RmsNormArgs::kThreads) rms_norm(gpu::RmsNormArgs a) {
     row = logit.row;
   }
 
-  const gptr<const float> x = global(a.x) + std::uint64_t{row} * a.size;
+  const gptr<const float> x = global(a.x) + std::int64_t{row} * a.size;
   const gptr<const float> weight = global(a.weight);
-  const gptr<float> y = global(a.y) + std::uint64_t{i} * a.size;
+  const gptr<float> y = global(a.y) + std::int64_t{i} * a.size;
   const float mean = numerics::divide(warp_sum_of_squares(x, a.size), static_cast<float>(a.size));
   const float scale = numerics::rsqrt(mean + a.eps);
   for (int n = lane(); n < a.size; n += kWarpSize) {

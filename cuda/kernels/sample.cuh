@@ -61,7 +61,7 @@ FORGE_KERNEL(gpu::SampleArgs::kThreads) sample(gpu::SampleArgs a) {
   const gpu::PassCounts counts = global(a.counts)[0];
   if (i >= counts.logit_rows) return;
   const gpu::LogitInput input = global(a.inputs)[i];
-  const gptr<const float> row = global(a.logits) + std::uint64_t{i} * a.vocabulary;
+  const gptr<const float> row = global(a.logits) + std::int64_t{i} * a.vocabulary;
   const int begin = kNoiseGroup * thread();
   const int stride = kNoiseGroup * threads();
   float group[kNoiseGroup];

@@ -19,9 +19,9 @@ FORGE_KERNEL(gpu::SiluMultiplyArgs::kThreads) silu_multiply(gpu::SiluMultiplyArg
   const gpu::PassCounts counts = global(a.counts)[0];
   if (row >= counts.rows) return;
 
-  const gptr<const float> gate = global(a.gate_up) + std::uint64_t{row} * 2 * a.size;
+  const gptr<const float> gate = global(a.gate_up) + std::int64_t{row} * 2 * a.size;
   const gptr<const float> up = gate + a.size;
-  const gptr<float> gated = global(a.gated) + std::uint64_t{row} * a.size;
+  const gptr<float> gated = global(a.gated) + std::int64_t{row} * a.size;
   const int first = 4 * (block().y * threads() + thread());
   if (a.size % 4 == 0) {
     if (first >= a.size) return;

@@ -5,12 +5,12 @@
 namespace forge::sim {
 
 simt::KernelCode kernel_code(gpu::KernelId kernel) {
-  static const KernelEntries plain = fma_kernels().value_or(plain_kernels());
-  static const KernelEntries instrumented = instrumented_kernels();
+  static const KernelEntries kPlain = fma_kernels().value_or(plain_kernels());
+  static const KernelEntries kInstrumented = instrumented_kernels();
   const auto index = static_cast<std::size_t>(kernel);
   return {.name = gpu::kKernelNames[index].data(),
-          .plain = plain[index],
-          .instrumented = instrumented[index]};
+          .plain = kPlain[index],
+          .instrumented = kInstrumented[index]};
 }
 
 }  // namespace forge::sim

@@ -16,7 +16,7 @@
 //   block() grid()                       Index3 {x, y, z}
 //   gptr<T> p = global(raw)              pointer to global memory: p[i], p + n; T may be a struct,
 //                                        which is then read and written whole
-//   SIMT_ROLLED for (...)                nvcc leaves the loop as it is: its body has its loads in
+//   FORGE_ROLLED for (...)               nvcc leaves the loop as it is: its body has its loads in
 //                                        flight already, and more would only spill registers
 //   SIMT_SHARED(T, name, count)          an array in shared memory; name decays to sptr<T>
 //   load4(p), store4(p, v)               16 bytes at once; p is 16-byte aligned

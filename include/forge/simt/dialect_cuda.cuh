@@ -10,7 +10,7 @@
 #define FORGE_KERNEL(...) __global__ void __launch_bounds__(__VA_ARGS__)
 #define FORGE_DEVICE __device__ __forceinline__
 #define FORGE_KERNEL_ENTRY(name) (reinterpret_cast<const void*>(&name))
-#define SIMT_ROLLED _Pragma("unroll 1")
+#define FORGE_ROLLED _Pragma("unroll 1")
 #define SIMT_SHARED(type, name, count) __shared__ __align__(16) type name[count]
 
 namespace forge::simt {

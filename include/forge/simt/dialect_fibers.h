@@ -26,7 +26,7 @@
 
 #define FORGE_KERNEL(...) inline void
 #define FORGE_DEVICE inline
-#define SIMT_ROLLED
+#define FORGE_ROLLED
 #define FORGE_KERNEL_ENTRY(name) (&::forge::simt::entry<&(name)>)
 
 // As in CUDA, a declaration is one array of the block, however often and by whomever it is passed.
