@@ -30,8 +30,8 @@ std::string known_names() {
 }  // namespace
 
 const std::vector<DeviceDescription>& known_devices() {
-  static const std::vector<DeviceDescription> devices = parse_built_in();
-  return devices;
+  static const std::vector<DeviceDescription> kDevices = parse_built_in();
+  return kDevices;
 }
 
 tl::expected<DeviceDescription, std::string> find_device(const std::string& name_or_path) {

@@ -183,11 +183,10 @@ void read_calibration(const json& section, Calibration& calibration, Reader& rea
   }
   const json* const factors = reader.member(section, prefix, "kernel_factors");
   if (factors == nullptr || !reader.is_object(*factors, prefix + "kernel_factors")) return;
-  reader.only(*factors, prefix + "kernel_factors.",
-              {gpu::kKernelNames.begin(), gpu::kKernelNames.end()});
+  const std::string of_kernel = prefix + "kernel_factors.";
+  reader.only(*factors, of_kernel, {gpu::kKernelNames.begin(), gpu::kKernelNames.end()});
   for (const auto& [name, value] : factors->items()) {
-    reader.real(value, prefix + "kernel_factors." + name, {0.001, 1000},
-                calibration.kernel_factors[name]);
+    reader.real(value, of_kernel + name, {0.001, 1000}, calibration.kernel_factors[name]);
   }
 }
 

@@ -15,10 +15,10 @@ using Sizes = KernelSizes;
 
 /// The KV of all sequences, and the rows of a pass.
 struct Cache {
-  std::size_t D;
-  std::size_t S;
-  std::size_t Hkv;
-  std::size_t H;
+  std::size_t head_size;
+  std::size_t block_size;
+  std::size_t kv_heads;
+  std::size_t heads;
   std::size_t blocks_each;  ///< blocks of a sequence, and entries of its table
   float scale;
   Uploaded<std::uint32_t> tables;
@@ -26,42 +26,44 @@ struct Cache {
   Uploaded<gpu::RowInput> rows;
   Uploaded<float> qkv;
 
-  std::size_t block_floats() const { return 2 * Hkv * D * S; }
-  std::size_t row_floats() const { return (H + 2 * Hkv) * D; }
-  std::size_t out_floats() const { return rows.size() * H * D; }
+  std::size_t block_floats() const { return 2 * kv_heads * head_size * block_size; }
+  std::size_t row_floats() const { return (heads + 2 * kv_heads) * head_size; }
+  std::size_t out_floats() const { return rows.size() * heads * head_size; }
 
-  /// Where component 0 of the key (the value) of a position lies; keys: component d, d * S further.
+  /// Where component 0 of the key (the value) of a position lies; keys: component d, d * block_size
+  /// further.
   std::size_t key_at(const gpu::RowInput& row, std::size_t position, std::size_t head) const {
-    return tables[row.table * blocks_each + position / S] * block_floats() + head * 2 * D * S +
-           position % S;
+    return tables[row.table * blocks_each + position / block_size] * block_floats() +
+           head * 2 * head_size * block_size + position % block_size;
   }
   std::size_t value_at(const gpu::RowInput& row, std::size_t position, std::size_t head) const {
-    return tables[row.table * blocks_each + position / S] * block_floats() +
-           (head * 2 + 1) * D * S + position % S * D;
+    return tables[row.table * blocks_each + position / block_size] * block_floats() +
+           (head * 2 + 1) * head_size * block_size + position % block_size * head_size;
   }
   gpu::KvLayer layer() const {
     return {.pool = pool.device,
             .block_stride = block_floats(),
             .tables = tables.device,
             .table_stride = static_cast<std::uint32_t>(blocks_each),
-            .block_size = static_cast<int>(S),
-            .kv_heads = static_cast<int>(Hkv),
-            .group_size = static_cast<int>(H / Hkv),
-            .head_size = static_cast<int>(D)};
+            .block_size = static_cast<int>(block_size),
+            .kv_heads = static_cast<int>(kv_heads),
+            .group_size = static_cast<int>(heads / kv_heads),
+            .head_size = static_cast<int>(head_size)};
   }
 };
 
 std::vector<float> pool_of(KernelCaseBuilder& b, const Cache& cache, std::size_t blocks) {
   std::vector<float> pool(blocks * cache.block_floats(), std::nanf(""));
   const std::size_t context = b.size(&Sizes::context);
-  std::vector<float> kv = b.floats(b.size(&Sizes::seqs) * context * cache.Hkv * 2 * cache.D);
+  std::vector<float> kv =
+      b.floats(b.size(&Sizes::seqs) * context * cache.kv_heads * 2 * cache.head_size);
   auto next = kv.begin();
   for (std::uint32_t seq = 0; seq < b.size(&Sizes::seqs); ++seq) {
     const gpu::RowInput row{.table = seq};
     for (std::size_t j = 0; j < context; ++j) {
-      for (std::size_t head = 0; head < cache.Hkv; ++head) {
-        for (std::size_t d = 0; d < cache.D; ++d) {
-          pool[cache.key_at(row, j, head) + d * cache.S] = *next++;
+      for (std::size_t head = 0; head < cache.kv_heads; ++head) {
+        for (std::size_t d = 0; d < cache.head_size; ++d) {
+          pool[cache.key_at(row, j, head) + d * cache.block_size] = *next++;
           pool[cache.value_at(row, j, head) + d] = *next++;
         }
       }
@@ -72,15 +74,15 @@ std::vector<float> pool_of(KernelCaseBuilder& b, const Cache& cache, std::size_t
 
 /// The last `rows_each` positions of each sequence are rows of the pass.
 Cache make_cache(KernelCaseBuilder& b, std::size_t rows_each) {
-  Cache cache{.D = b.size(&Sizes::head_size),
-              .S = b.size(&Sizes::block_size),
-              .Hkv = b.size(&Sizes::kv_heads),
-              .H = b.size(&Sizes::heads),
+  Cache cache{.head_size = b.size(&Sizes::head_size),
+              .block_size = b.size(&Sizes::block_size),
+              .kv_heads = b.size(&Sizes::kv_heads),
+              .heads = b.size(&Sizes::heads),
               .blocks_each = 0,
               .scale = 1 / std::sqrt(static_cast<float>(b.sizes().head_size))};
   const std::size_t context = b.size(&Sizes::context);
   const std::size_t seqs = b.size(&Sizes::seqs);
-  cache.blocks_each = (context + cache.S - 1) / cache.S;
+  cache.blocks_each = (context + cache.block_size - 1) / cache.block_size;
   const std::size_t blocks = seqs * cache.blocks_each;
   cache.tables = b.upload("tables", b.permutation(blocks));
   cache.pool = b.upload("kv_pool", pool_of(b, cache, blocks));
@@ -112,22 +114,22 @@ gpu::AttentionInput input_of(KernelCaseBuilder& b, const Cache& cache, float* ou
 
 /// out [rows][H][D], as the CPU computes it.
 void attend_on_cpu(const Cache& cache, std::vector<float>& out) {
-  const std::size_t G = cache.H / cache.Hkv;
+  const std::size_t G = cache.heads / cache.kv_heads;
   for (std::size_t r = 0; r < cache.rows.size(); ++r) {
     const gpu::RowInput& row = cache.rows[r];
-    for (std::size_t head = 0; head < cache.Hkv; ++head) {
-      const float* const keys = cache.pool.data() + head * 2 * cache.D * cache.S;
+    for (std::size_t head = 0; head < cache.kv_heads; ++head) {
+      const float* const keys = cache.pool.data() + head * 2 * cache.head_size * cache.block_size;
       const numerics::PagedKV kv{
           .keys = keys,
-          .values = keys + cache.D * cache.S,
+          .values = keys + cache.head_size * cache.block_size,
           .block_stride = static_cast<std::ptrdiff_t>(cache.block_floats()),
-          .block_size = static_cast<int>(cache.S),
-          .head_size = static_cast<int>(cache.D),
+          .block_size = static_cast<int>(cache.block_size),
+          .head_size = static_cast<int>(cache.head_size),
           .blocks = {cache.tables.data() + row.table * cache.blocks_each, cache.blocks_each},
           .length = static_cast<int>(row.position) + 1};
-      const float* const q = cache.qkv.data() + r * cache.row_floats() + head * G * cache.D;
+      const float* const q = cache.qkv.data() + r * cache.row_floats() + head * G * cache.head_size;
       numerics::attend({q, static_cast<int>(G), cache.scale}, kv,
-                       out.data() + (r * cache.H + head * G) * cache.D);
+                       out.data() + (r * cache.heads + head * G) * cache.head_size);
     }
   }
 }
@@ -137,20 +139,21 @@ void attend_on_cpu(const Cache& cache, std::vector<float>& out) {
 void attend_chunk_on_cpu(const Cache& cache, std::size_t r, std::size_t query_head,
                          std::size_t first, float* partial) {
   const gpu::RowInput& row = cache.rows[r];
-  const std::size_t head = query_head / (cache.H / cache.Hkv);
-  const float* const q = cache.qkv.data() + r * cache.row_floats() + query_head * cache.D;
+  const std::size_t head = query_head / (cache.heads / cache.kv_heads);
+  const float* const q = cache.qkv.data() + r * cache.row_floats() + query_head * cache.head_size;
   const std::size_t end = std::min<std::size_t>(first + numerics::kKeyChunk, row.position + 1);
   std::vector<float> weights;
   for (std::size_t j = first; j < end; ++j) {
     const float* const key = cache.pool.data() + cache.key_at(row, j, head);
     float dot = 0;
-    for (std::size_t d = 0; d < cache.D; ++d) dot = numerics::fma(q[d], key[d * cache.S], dot);
+    for (std::size_t d = 0; d < cache.head_size; ++d)
+      dot = numerics::fma(q[d], key[d * cache.block_size], dot);
     weights.push_back(dot * cache.scale);
   }
   const auto count = static_cast<int>(weights.size());
   const float max = numerics::max_reference(weights.data(), count);
   for (float& weight : weights) weight = numerics::exp(weight - max);
-  for (std::size_t d = 0; d < cache.D; ++d) {
+  for (std::size_t d = 0; d < cache.head_size; ++d) {
     float sum = 0;
     for (std::size_t j = first; j < end; ++j) {
       const float value = cache.pool[cache.value_at(row, j, head) + d];
@@ -158,16 +161,16 @@ void attend_chunk_on_cpu(const Cache& cache, std::size_t r, std::size_t query_he
     }
     partial[d] = sum;
   }
-  partial[cache.D] = max;
-  partial[cache.D + 1] = numerics::sum_reference(weights.data(), count);
+  partial[cache.head_size] = max;
+  partial[cache.head_size + 1] = numerics::sum_reference(weights.data(), count);
 }
 
 /// partial [rows][H][chunks][D + 2].
 void attend_chunks_on_cpu(const Cache& cache, std::size_t chunks, std::vector<float>& partial) {
   float* next = partial.data();
   for (std::size_t r = 0; r < cache.rows.size(); ++r) {
-    for (std::size_t head = 0; head < cache.H; ++head) {
-      for (std::size_t c = 0; c < chunks; ++c, next += cache.D + 2) {
+    for (std::size_t head = 0; head < cache.heads; ++head) {
+      for (std::size_t c = 0; c < chunks; ++c, next += cache.head_size + 2) {
         attend_chunk_on_cpu(cache, r, head, c * numerics::kKeyChunk, next);
       }
     }
@@ -183,14 +186,14 @@ std::size_t chunks_of(const KernelCaseBuilder& b) {
 gpu::KernelLaunch build_rotate_and_store(KernelCaseBuilder& b) {
   constexpr double kBase = 10000;
   const Cache cache = make_cache(b, 1);
-  const std::size_t half = cache.D / 2;
+  const std::size_t half = cache.head_size / 2;
   std::vector<float> angles;  // [positions][2][D / 2]
   for (std::size_t position = 0; position < b.size(&Sizes::context); ++position) {
     const std::size_t row = angles.size();
-    angles.resize(row + cache.D);
+    angles.resize(row + cache.head_size);
     for (std::size_t i = 0; i < half; ++i) {
       const double frequency =
-          numerics::rotary_frequency(kBase, static_cast<int>(i), static_cast<int>(cache.D));
+          numerics::rotary_frequency(kBase, static_cast<int>(i), static_cast<int>(cache.head_size));
       const numerics::SinCos turned = numerics::sincos(static_cast<double>(position) * frequency);
       angles[row + i] = turned.cos;
       angles[row + half + i] = turned.sin;
@@ -198,27 +201,27 @@ gpu::KernelLaunch build_rotate_and_store(KernelCaseBuilder& b) {
   }
   const auto rotary = b.upload("rotary", std::move(angles));
   const auto rotate = [=](float* head, std::uint32_t position) {
-    const float* const cos = rotary.data() + position * cache.D;
+    const float* const cos = rotary.data() + position * cache.head_size;
     numerics::rotate_pairs_reference(head, cos, cos + half, static_cast<int>(half));
   };
   b.expect<float>(cache.qkv, [=](std::vector<float>& qkv) {
     for (std::size_t r = 0; r < cache.rows.size(); ++r) {
-      for (std::size_t head = 0; head < cache.H; ++head) {
-        rotate(&qkv[r * cache.row_floats() + head * cache.D], cache.rows[r].position);
+      for (std::size_t head = 0; head < cache.heads; ++head) {
+        rotate(&qkv[r * cache.row_floats() + head * cache.head_size], cache.rows[r].position);
       }
     }
   });
   b.expect<float>(cache.pool, [=](std::vector<float>& pool) {
     for (std::size_t r = 0; r < cache.rows.size(); ++r) {
       const gpu::RowInput& row = cache.rows[r];
-      for (std::size_t head = 0; head < cache.Hkv; ++head) {
+      for (std::size_t head = 0; head < cache.kv_heads; ++head) {
         const float* const k =
-            cache.qkv.data() + r * cache.row_floats() + (cache.H + head) * cache.D;
-        std::vector<float> key(k, k + cache.D);
+            cache.qkv.data() + r * cache.row_floats() + (cache.heads + head) * cache.head_size;
+        std::vector<float> key(k, k + cache.head_size);
         rotate(key.data(), row.position);
-        const float* const value = k + cache.Hkv * cache.D;
-        for (std::size_t d = 0; d < cache.D; ++d) {
-          pool[cache.key_at(row, row.position, head) + d * cache.S] = key[d];
+        const float* const value = k + cache.kv_heads * cache.head_size;
+        for (std::size_t d = 0; d < cache.head_size; ++d) {
+          pool[cache.key_at(row, row.position, head) + d * cache.block_size] = key[d];
           pool[cache.value_at(row, row.position, head) + d] = value[d];
         }
       }
@@ -245,7 +248,7 @@ gpu::KernelLaunch build_attend_split(KernelCaseBuilder& b) {
   const Cache cache = make_cache(b, 1);
   const std::size_t chunks = chunks_of(b);
   const auto partial =
-      b.output<float>("partial", cache.rows.size() * cache.H * chunks * (cache.D + 2));
+      b.output<float>("partial", cache.rows.size() * cache.heads * chunks * (cache.head_size + 2));
   b.expect<float>(partial,
                   [=](std::vector<float>& values) { attend_chunks_on_cpu(cache, chunks, values); });
   const gpu::AttendSplitArgs args{input_of(b, cache, nullptr, 0), partial.device,
@@ -256,7 +259,7 @@ gpu::KernelLaunch build_attend_split(KernelCaseBuilder& b) {
 gpu::KernelLaunch build_attend_merge(KernelCaseBuilder& b) {
   const Cache cache = make_cache(b, 1);
   const std::size_t chunks = chunks_of(b);
-  std::vector<float> values(cache.rows.size() * cache.H * chunks * (cache.D + 2));
+  std::vector<float> values(cache.rows.size() * cache.heads * chunks * (cache.head_size + 2));
   attend_chunks_on_cpu(cache, chunks, values);
   const auto partial = b.upload("partial", std::move(values));
   const auto out = b.output<float>("out", cache.out_floats());

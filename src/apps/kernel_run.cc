@@ -35,11 +35,11 @@ tl::expected<KernelReport, std::string> counted_run(KernelSimulation& simulation
 tl::expected<simt::Site, std::string> find_barrier(const std::string& broken,
                                                    const KernelReport& report) {
   const auto barriers = barriers_of(report.traffic);
-  const std::string kPrefix = "barrier:";
+  const std::string prefix = "barrier:";
   std::size_t number = 0;
   const char* const end = broken.data() + broken.size();
-  if (broken.rfind(kPrefix, 0) == 0) {
-    const auto [rest, error] = std::from_chars(broken.data() + kPrefix.size(), end, number);
+  if (broken.rfind(prefix, 0) == 0) {
+    const auto [rest, error] = std::from_chars(broken.data() + prefix.size(), end, number);
     if (error != std::errc() || rest != end) number = 0;
   }
   if (number >= 1 && number <= barriers.size()) return barriers[number - 1].site;

@@ -67,7 +67,7 @@ std::string flag_and_value(int KernelSizes::*member, const Sizes& sizes) {
 }  // namespace
 
 const std::vector<SizeFlag>& size_flags() {
-  static const std::vector<SizeFlag> flags{
+  static const std::vector<SizeFlag> kFlags{
       {"--seqs", "Sequences", &Sizes::seqs, 1, 4096},
       {"--context", "Positions of each sequence, with those of this launch", &Sizes::context, 1,
        1 << 20},
@@ -87,12 +87,12 @@ const std::vector<SizeFlag>& size_flags() {
       {"--accumulate", "1: add to what is there", &Sizes::accumulate, 0, 1},
       {"--temperature", "In percent; 0: the largest logit", &Sizes::temperature_percent, 0, 1000},
   };
-  return flags;
+  return kFlags;
 }
 
 const std::vector<KernelEntry>& kernel_entries() {
   using gpu::KernelId;
-  static const std::vector<KernelEntry> entries{
+  static const std::vector<KernelEntry> kEntries{
       {KernelId::update_tables,
        "",
        "writes entries of block tables",
@@ -140,7 +140,7 @@ const std::vector<KernelEntry>& kernel_entries() {
        logit_floats,
        {&Sizes::rows, &Sizes::vocabulary}},
   };
-  return entries;
+  return kEntries;
 }
 
 tl::expected<const KernelEntry*, std::string> find_kernel(const std::string& name) {
