@@ -1,7 +1,6 @@
 #include "capacity.h"
 
 #include <algorithm>
-#include <limits>
 
 #include "attention_path.h"
 #include "forge/model/rotary_table.h"
@@ -13,9 +12,11 @@ namespace {
 /// that a sequence finds cached.
 constexpr std::uint32_t kSpareWrites = 1024;
 
+/// Far more of anything than a step has; sums of a few of these still fit.
+constexpr std::uint64_t kMost = 1U << 26;
+
 std::uint32_t smallest(std::uint64_t a, std::uint64_t b) {
-  return static_cast<std::uint32_t>(
-      std::min<std::uint64_t>({a, b, std::numeric_limits<std::int32_t>::max()}));
+  return static_cast<std::uint32_t>(std::min({a, b, kMost}));
 }
 
 std::uint32_t chunks_of(std::uint32_t rows) { return (rows + kChunkRows - 1) / kChunkRows; }
@@ -38,7 +39,7 @@ Capacity::Capacity(const ExecutorOptions& options) {
   const std::uint32_t wide_passes = k > 0 ? 2 : 1;
   const std::uint32_t narrow_passes = k > 0 ? k - 1 : 0;
   chunks = wide_passes * chunks_of(tokens) + narrow_passes * chunks_of(slices);
-  rows = wide_passes * tokens + narrow_passes * slices;
+  rows = wide_passes * tokens + drafts;
   logits = picks + drafts;
   tiles = wide_passes * (slices + chunks_of(tokens) + tokens / PromptTile::kMaxRows);
   // A host block may be copied to twice in a step, if its content comes back in between.

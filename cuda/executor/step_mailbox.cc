@@ -3,6 +3,8 @@
 #include <cstring>
 #include <limits>
 
+#include "forge/core/check.h"
+
 namespace forge::gpu {
 namespace {
 
@@ -59,6 +61,8 @@ void StepMailbox::put(std::size_t offset, const T* values, std::size_t count) {
 
 void StepMailbox::pack(StepId step, const StepInput& input, const StepSizes& sizes) {
   layout_ = Layout(results_.header, sizes);
+  FORGE_CHECK(layout_.end - results_.header <= upload_.bytes(),
+              "bytes to upload: ", layout_.end - results_.header, " of ", upload_.bytes());
   const Header header{step.value, static_cast<std::uint32_t>(input.writes.size())};
   put(results_.header, &header, 1);
   for (std::size_t i = 0; i < input.chunks.size(); ++i) {

@@ -20,6 +20,10 @@ struct ErrorText {
   std::string operator()(const SubmitError& e) const { return to_string(e); }
 };
 
+tl::unexpected<LoopError> refusal(LoopError error) {
+  return tl::unexpected<LoopError>(std::move(error));
+}
+
 }  // namespace
 
 std::string to_string(const LoopError& error) { return std::visit(ErrorText{}, error); }
@@ -45,9 +49,7 @@ EngineLoop::~EngineLoop() {
 
 tl::expected<TicketId, LoopError> EngineLoop::submit(Request request, SubmitOptions options,
                                                      TokenSink sink) {
-  if (auto valid = validate(request, config_); !valid) {
-    return tl::unexpected<LoopError>(valid.error());
-  }
+  if (auto valid = validate(request, config_); !valid) return refusal(valid.error());
   Submission submission{.request = std::move(request),
                         .stop_strings = std::move(options.stop_strings),
                         .sink = std::move(sink)};
@@ -56,11 +58,9 @@ tl::expected<TicketId, LoopError> EngineLoop::submit(Request request, SubmitOpti
     submission.deadline = Clock::now() + *options.time_limit;
   }
   const std::lock_guard lock(mutex_);
-  if (draining_) return tl::unexpected<LoopError>(ShuttingDown{});
-  if (status_.target_lost) return tl::unexpected<LoopError>(TargetLost{*status_.target_lost});
-  if (status_.waiting >= options_.queue_limit) {
-    return tl::unexpected<LoopError>(QueueFull{options_.queue_limit});
-  }
+  if (draining_) return refusal(ShuttingDown{});
+  if (status_.target_lost) return refusal(TargetLost{*status_.target_lost});
+  if (status_.waiting >= options_.queue_limit) return refusal(QueueFull{options_.queue_limit});
   const TicketId ticket{next_ticket_++};
   submission.ticket = ticket;
   inbox_.emplace_back([this, submission = std::move(submission)]() mutable { begin(submission); });

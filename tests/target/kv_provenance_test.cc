@@ -64,6 +64,27 @@ TEST_F(KvProvenanceTest, whoever_has_the_same_tokens_may_read_them) {
   EXPECT_TRUE(run(1, {5, 2}, "the dog", 4));
 }
 
+TEST_F(KvProvenanceTest, what_a_failed_step_would_have_written_nobody_may_read) {
+  const Table table{5, 1};
+  const std::vector<TokenId> known = tokens("the cat");
+  ASSERT_TRUE(run(0, table, "the cat"));
+  provenance_.forget({.seq = SeqId(1), .blocks = table, .known = known, .computed = 6, .first = 6});
+  EXPECT_TRUE(run(1, table, "the ca", 5)) << "what lies before is as it was";
+  const auto found = run(2, table, "the cat is", 7);
+  ASSERT_FALSE(found.has_value());
+  EXPECT_EQ(found.error().slot, 2U);
+  EXPECT_FALSE(found.error().found.has_value());
+}
+
+TEST_F(KvProvenanceTest, where_a_failed_copy_went_nobody_may_read) {
+  ASSERT_TRUE(run(0, {5}, "the "));
+  ASSERT_TRUE(run(1, {6}, "one "));
+  provenance_.forget_target({CopyKind::within, BlockId(5), BlockId(6)});
+  EXPECT_TRUE(run(2, {5, 1}, "the c", 4));
+  EXPECT_FALSE(run(3, {6, 2}, "one c", 4).has_value());
+  EXPECT_FALSE(run(4, {6, 2}, "the c", 4).has_value());
+}
+
 TEST_F(KvProvenanceTest, a_slot_that_nobody_wrote_is_named) {
   ASSERT_TRUE(run(0, {5}, "th"));
   const auto found = run(3, {5, 1}, "the cat", 4);
