@@ -9,13 +9,13 @@ namespace forge::sim {
 BlockResources resources_of(const gpu::KernelLaunch& launch) {
   constexpr std::array<BlockResources, gpu::kKernelNames.size()> kResources{{
       {0, 12},       // update_tables
-      {0, 18},       // copy_blocks
+      {0, 32},       // copy_blocks
       {0, 18},       // embed
       {0, 64},       // rms_norm
       {24576, 72},   // project
       {0, 56},       // rotate_and_store
-      {10304, 64},   // attend_decode
-      {10304, 64},   // attend_split
+      {10304, 80},   // attend_decode
+      {10304, 80},   // attend_split
       {0, 32},       // attend_merge
       {18560, 128},  // attend_prompt
       {0, 24},       // silu_multiply

@@ -86,7 +86,7 @@ KernelWork work(const gpu::ProjectArgs& args, const KernelLaunch& launch) {
   const std::uint64_t rows =
       std::min<std::uint64_t>(*args.row_count, size_of(launch.shape.grid.x) * tile);
   const std::uint64_t tiles = chain::turns(rows, tile);
-  const std::uint64_t panels = size_of(launch.shape.grid.y);
+  const std::uint64_t panels = size_of(gpu::ceil_div(args.outputs, numerics::kPanelWidth));
   const std::uint64_t K = size_of(args.inputs);
   const std::uint64_t weights = panels * size_of(numerics::kPanelWidth) * K;
   const std::uint64_t y = rows * size_of(args.outputs);
