@@ -46,6 +46,7 @@ class BlockTables {
   static std::uint64_t device_bytes(const Capacity& capacity) {
     return std::uint64_t{capacity.batch_rows} * capacity.table_stride * sizeof(std::uint32_t);
   }
+  static std::uint64_t pinned_bytes(const Capacity& capacity) { return device_bytes(capacity); }
 
  private:
   void upload(const SequenceTable& sequences, CommandQueue& queue);

@@ -122,6 +122,12 @@ std::uint64_t GpuExecutor::device_bytes(const ExecutorOptions& options) {
          StepMailbox::device_bytes(capacity);
 }
 
+std::uint64_t GpuExecutor::pinned_bytes(const ExecutorOptions& options) {
+  const Capacity capacity(options);
+  return options.num_host_blocks * capacity.block_floats * sizeof(float) +
+         BlockTables::pinned_bytes(capacity) + StepMailbox::pinned_bytes(capacity);
+}
+
 const SpeculationStatistics& GpuExecutor::speculation() const {
   return state_->answer.speculation();
 }

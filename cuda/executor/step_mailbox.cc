@@ -53,6 +53,11 @@ std::uint64_t StepMailbox::device_bytes(const Capacity& capacity) {
   return Layout(Results(capacity).header, StepSizes::of(capacity)).end;
 }
 
+/// Both buffers hold a header.
+std::uint64_t StepMailbox::pinned_bytes(const Capacity& capacity) {
+  return device_bytes(capacity) + sizeof(Header);
+}
+
 template <class T>
 void StepMailbox::put(std::size_t offset, const T* values, std::size_t count) {
   if (count == 0) return;

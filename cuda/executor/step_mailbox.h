@@ -63,6 +63,7 @@ class StepMailbox {
   std::span<const std::uint64_t> digests() const;
 
   static std::uint64_t device_bytes(const Capacity& capacity);
+  static std::uint64_t pinned_bytes(const Capacity& capacity);
 
  private:
   struct alignas(16) Header {

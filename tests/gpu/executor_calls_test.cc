@@ -214,7 +214,7 @@ TEST_F(ExecutorCalls, all_memory_is_taken_when_the_executor_is_created) {
   EXPECT_EQ(device_->statistics().bytes_allocated, 0U);
 }
 
-TEST(GpuExecutorMemory, what_create_allocates_on_the_device_is_known_before) {
+TEST(GpuExecutorMemory, what_create_allocates_is_known_before) {
   for (const std::uint32_t drafts : {0U, 4U}) {
     ExecutorOptions options{.num_blocks = 300, .block_size = 4, .num_host_blocks = 5};
     options.model.vocabulary_size = 333;
@@ -223,6 +223,7 @@ TEST(GpuExecutorMemory, what_create_allocates_on_the_device_is_known_before) {
     testing::NullDevice device;
     ASSERT_TRUE(gpu::GpuExecutor::create(device, options).has_value());
     EXPECT_EQ(device.device_bytes, gpu::GpuExecutor::device_bytes(options));
+    EXPECT_EQ(device.pinned_bytes, gpu::GpuExecutor::pinned_bytes(options));
   }
 }
 

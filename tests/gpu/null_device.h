@@ -18,12 +18,13 @@ class NullDevice : public gpu::Device {
   std::uint64_t graph_launches = 0;  ///< of graphs
   std::uint64_t copies = 0;          ///< in graphs too
   std::uint64_t device_bytes = 0;    ///< allocated
+  std::uint64_t pinned_bytes = 0;    ///< allocated
 
   gpu::DeviceInfo info() const override { return {.name = "none", .multiprocessors = 1}; }
 
   tl::expected<gpu::Buffer, gpu::DeviceError> allocate(gpu::MemoryKind kind, std::size_t bytes,
                                                        const char* /*name*/) override {
-    if (kind == gpu::MemoryKind::device) device_bytes += bytes;
+    (kind == gpu::MemoryKind::device ? device_bytes : pinned_bytes) += bytes;
     void* memory = std::aligned_alloc(256, (bytes + 255) / 256 * 256);
     std::memset(memory, 0, bytes);
     return gpu::Buffer(*this, kind, memory, bytes);

@@ -61,8 +61,9 @@ class GpuExecutor : public ModelExecutor {
   const SpeculationStatistics& speculation() const override;
   const GpuStatistics& statistics() const;
 
-  /// What create() would allocate on the device.
+  /// What create() would allocate on the device, and of pinned host memory.
   static std::uint64_t device_bytes(const ExecutorOptions& options);
+  static std::uint64_t pinned_bytes(const ExecutorOptions& options);
 
  private:
   struct State;
