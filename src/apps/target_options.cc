@@ -35,11 +35,13 @@ double bytes_of(const TargetOptions& options) {
   return options.kind == TargetKind::cuda ? host : host + bytes_of_kv(options, s.num_blocks);
 }
 
-/// What a simulated device takes in all.
-double simulated_bytes_of(const TargetOptions& options) {
-  const double kv = bytes_of_kv(options, options.scheduler.num_blocks);
-  return bytes_of(options) - kv +
-         static_cast<double>(gpu::GpuExecutor::device_bytes(options.executor));
+/// With all the buffers of a GPU target, of which a real device's own are not in this machine.
+double bytes_with_buffers(const TargetOptions& options) {
+  const ExecutorOptions& e = options.executor;
+  const std::uint64_t device =
+      options.kind == TargetKind::sim ? gpu::GpuExecutor::device_bytes(e) : 0;
+  return bytes_of_prefix_index(options.scheduler) + bytes_of_weights(e.model) +
+         static_cast<double>(device) + static_cast<double>(gpu::GpuExecutor::pinned_bytes(e));
 }
 
 tl::expected<void, std::string> check_bytes(const char* what, double bytes) {
@@ -75,9 +77,8 @@ tl::expected<void, std::string> validate(const TargetOptions& options) {
   if (auto fits = check_bytes("weights, KV cache and prefix index", bytes_of(options)); !fits) {
     return fits;
   }
-  if (options.kind != TargetKind::sim) return {};
-  return check_bytes("weights, KV cache, prefix index and the simulated device's buffers",
-                     simulated_bytes_of(options));
+  if (!is_gpu(options.kind)) return {};
+  return check_bytes("weights, KV cache, prefix index and buffers", bytes_with_buffers(options));
 }
 
 }  // namespace forge
