@@ -24,7 +24,7 @@ class GpuCheck : public ProgramTest {
     program("tools/compute-sanitizer", "echo no errors");
     program("pack/bin/one_test", "echo '[  PASSED  ] 3 tests.'");
     program("pack/bin/gpu_kernels_test", "echo '[  PASSED  ] 1 test.'");
-    program("pack/bin/forge-trace", "echo \"$2 replayed on $4, all equal, digest 0123\"");
+    program("pack/bin/forge-trace", "echo \"$2 replayed on $4, graphs $6, all equal\"");
     program("pack/bin/forge-cuda-bench",
             "while [ $# -gt 1 ]; do [ $1 != --json ] || echo '{\"steps\": []}' > $2; shift; done");
     file("pack/traces/a.jsonl", "");
@@ -83,10 +83,10 @@ TEST_F(GpuCheck, writes_one_result_of_everything) {
   EXPECT_EQ(json["commit"], "abc123");
   EXPECT_THAT(json["failures"], IsEmpty());
   EXPECT_EQ(json["tests_passed"], 4);
-  ASSERT_EQ(json["replays"].size(), 2u);
-  EXPECT_EQ(json["replays"][1]["trace"], "b");
-  EXPECT_EQ(json["replays"][1]["equal"], true);
-  EXPECT_EQ(json["replays"][1]["said"], "traces/b.jsonl replayed on cuda, all equal, digest 0123");
+  ASSERT_EQ(json["replays"].size(), 4u);
+  EXPECT_EQ(json["replays"][3], Json::parse(R"({
+    "trace": "b", "graphs": "off", "equal": true,
+    "said": "traces/b.jsonl replayed on cuda, graphs off, all equal"})"));
   EXPECT_EQ(json["memcheck"], "no errors");
   EXPECT_EQ(json["bench"], Json::parse(R"({"steps": []})"));
 }
@@ -106,8 +106,10 @@ TEST_F(GpuCheck, names_every_check_that_failed) {
   program("tools/compute-sanitizer", "case $* in *racecheck*) exit 9 ;; esac");
   EXPECT_EQ(run_pack().status, 1);
   const Json json = result();
-  EXPECT_THAT(json["failures"].get<std::vector<std::string>>(),
-              ElementsAre("one_test", "replay of a", "replay of b", "benchmarks", "racecheck"));
+  EXPECT_THAT(
+      json["failures"].get<std::vector<std::string>>(),
+      ElementsAre("one_test", "replay of a, graphs on", "replay of a, graphs off",
+                  "replay of b, graphs on", "replay of b, graphs off", "benchmarks", "racecheck"));
   EXPECT_EQ(json["replays"][0]["equal"], false);
   EXPECT_EQ(json["replays"][0]["said"], "differs: \"a\", \\d");
   EXPECT_EQ(json["memcheck"], "no errors");
