@@ -18,7 +18,7 @@ constexpr KernelSizes kModel{.heads = 16,
                              .layers = 24,
                              .hidden = 1024,
                              .ffn = 4096,
-                             .vocabulary = 32000};
+                             .vocabulary = 16384};
 
 /// Inputs and outputs of the products of a layer, and of the output head.
 struct Product {
@@ -27,7 +27,7 @@ struct Product {
   int accumulate;
 };
 constexpr Product kProducts[] = {
-    {1024, 1536, 0}, {1024, 1024, 1}, {1024, 8192, 0}, {4096, 1024, 1}, {1024, 32000, 0}};
+    {1024, 1536, 0}, {1024, 1024, 1}, {1024, 8192, 0}, {4096, 1024, 1}, {1024, 16384, 0}};
 
 class CaseList {
  public:
@@ -50,18 +50,24 @@ class CaseList {
     }
   }
 
-  /// A batch of decodes.
+  /// What is done to each row of a batch of decodes.
+  void add_tokens(int seqs) {
+    KernelSizes sizes = kModel;
+    sizes.seqs = seqs;
+    sizes.rows = seqs;
+    add("rotate_and_store", sizes);
+    add("sample", sizes);
+    add("digest_logits", sizes);
+  }
+
+  /// Attention of a batch of decodes.
   void add_decodes(int seqs, int context) {
     KernelSizes sizes = kModel;
     sizes.seqs = seqs;
     sizes.context = context;
-    sizes.rows = seqs;
-    add("rotate_and_store", sizes);
     add("attend_decode", sizes);
     add("attend_split", sizes);
     add("attend_merge", sizes);
-    add("sample", sizes);
-    add("digest_logits", sizes);
   }
 
   /// `rows` new tokens of each of `seqs` sequences.
@@ -102,7 +108,8 @@ std::vector<KernelLaunchCase> kernel_launch_cases() {
   CaseList cases;
   for (const int batch : {1, 8, 64}) {
     cases.add_rows(batch);
-    for (const int context : {128, 2048}) cases.add_decodes(batch, context);
+    cases.add_tokens(batch);
+    for (const int context : {128, 1024}) cases.add_decodes(batch, context);
     cases.add_copies(batch, batch);
   }
   cases.add_decodes(1, 16384);
