@@ -19,8 +19,8 @@ struct KernelLaunchCase {
   KernelSizes sizes;
 };
 
-/// Every kernel in the sizes of a model of 0.4 billion parameters, at batches of 1, 8 and 64, and
-/// of a chunk of prompt.
+/// Every kernel in the sizes of the larger model of cuda_steps.h, at batches of 1, 8 and 64 and for
+/// chunks of prompt.
 std::vector<KernelLaunchCase> kernel_launch_cases();
 
 struct KernelMeasurement {

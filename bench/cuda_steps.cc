@@ -12,10 +12,10 @@ namespace {
 constexpr std::uint32_t kBlockSize = 16;
 constexpr std::uint32_t kNewTokensMax = 512;
 
-/// 0.4 billion parameters, 1.5 GB.
+/// 0.25 billion parameters, 1 GB.
 constexpr ModelConfig kLargeModel{.vocabulary_size = 32000,
                                   .hidden_size = 1024,
-                                  .layers = 24,
+                                  .layers = 12,
                                   .heads = 16,
                                   .kv_heads = 4,
                                   .head_size = 64,
