@@ -38,11 +38,18 @@ class Uploader {
 
 }  // namespace
 
+/// What is uploaded.
+struct DeviceWeights::HostCopies {
+  PackedWeights weights;
+  RotaryTable rotary;
+};
+
 DeviceWeights::DeviceWeights(const ModelConfig& model, std::uint32_t positions,
                              Allocator& allocator, CommandQueue& queue) {
-  const PackedWeights weights = packed(model, seeded_weights(model));
-  RotaryTable rotary(model);
-  rotary.ensure(positions);
+  host_ = std::make_unique<HostCopies>(
+      HostCopies{packed(model, seeded_weights(model)), RotaryTable(model)});
+  host_->rotary.ensure(positions);
+  const PackedWeights& weights = host_->weights;
 
   Uploader to(allocator, queue, buffers_);
   embedding_ = to.upload("weights: embedding", weights.embedding.data(),
@@ -57,10 +64,13 @@ DeviceWeights::DeviceWeights(const ModelConfig& model, std::uint32_t positions,
   }
   final_norm_ = to.upload("weights: final norm", weights.final_norm);
   head_ = to.upload("weights: head", weights.head);
-  rotary_ = to.upload("rotary table", rotary.cos(0),
+  rotary_ = to.upload("rotary table", host_->rotary.cos(0),
                       std::uint64_t{positions} * static_cast<unsigned>(model.head_size));
-  queue.synchronize();  // the host's copies go now
+  queue.synchronize();
+  if (queue.status()) host_.reset();
 }
+
+DeviceWeights::~DeviceWeights() = default;
 
 std::uint64_t DeviceWeights::device_bytes(const ModelConfig& m, std::uint32_t positions) {
   const auto d = static_cast<std::uint64_t>(m.hidden_size);

@@ -6,6 +6,7 @@
 #pragma once
 
 #include <cstdint>
+#include <memory>
 #include <vector>
 
 #include "allocator.h"
@@ -26,10 +27,11 @@ struct DeviceLayer {
 
 class DeviceWeights {
  public:
-  /// Takes the memory and queues the upload of the weights that the configuration's seed gives.
-  /// Returns once all of it has arrived or something has failed.
+  /// Takes the memory and uploads the weights that the configuration's seed gives. Returns once all
+  /// of it has arrived or something has failed.
   DeviceWeights(const ModelConfig& model, std::uint32_t positions, Allocator& allocator,
                 CommandQueue& queue);
+  ~DeviceWeights();
 
   const float* embedding() const { return embedding_; }
   const DeviceLayer& layer(int index) const { return layers_[static_cast<std::size_t>(index)]; }
@@ -40,7 +42,10 @@ class DeviceWeights {
   static std::uint64_t device_bytes(const ModelConfig& model, std::uint32_t positions);
 
  private:
-  std::vector<Buffer> buffers_;
+  struct HostCopies;
+
+  std::unique_ptr<HostCopies> host_;  // if the upload failed: nobody knows what is still read
+  std::vector<Buffer> buffers_;       // freed first, which waits for what is under way
   const float* embedding_ = nullptr;
   std::vector<DeviceLayer> layers_;
   const float* final_norm_ = nullptr;

@@ -70,7 +70,7 @@ TEST_F(KvProvenanceTest, what_a_failed_step_would_have_written_nobody_may_read) 
   ASSERT_TRUE(run(0, table, "the cat"));
   provenance_.forget({.seq = SeqId(1), .blocks = table, .known = known, .computed = 6, .first = 6});
   EXPECT_TRUE(run(1, table, "the ca", 5)) << "what lies before is as it was";
-  const auto found = run(2, table, "the cat is", 7);
+  const auto found = run(2, {5, 1, 2}, "the cat is", 7);
   ASSERT_FALSE(found.has_value());
   EXPECT_EQ(found.error().slot, 2U);
   EXPECT_FALSE(found.error().found.has_value());
