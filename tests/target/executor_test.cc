@@ -15,7 +15,7 @@ using testing::MakeTarget;
 using testing::Output;
 using testing::request_of;
 
-constexpr std::size_t kTokens = 24;
+constexpr std::size_t kTokens = 16;
 
 ExecutorOptions options_of(std::uint32_t block_size = 16) {
   return {.num_blocks = 1024 / block_size, .block_size = block_size, .digest_logits = true};
@@ -116,7 +116,7 @@ TEST_P(ModelExecutorTest, resume_by_recompute_changes_nothing) {
   for (const Request& request : some_requests()) {
     Driver driver(target(), options_of());
     driver.begin(1, request);
-    for (const std::size_t count : {3U, 4U, 17U}) {
+    for (const std::size_t count : {3U, 4U, 13U}) {
       driver.decode_to(1, count);
       driver.preempt(1);
       driver.begin(count + 100, request_of("someone else takes the blocks meanwhile"));

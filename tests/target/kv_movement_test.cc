@@ -13,7 +13,7 @@ using testing::Driver;
 using testing::Output;
 using testing::request_of;
 
-constexpr std::size_t kTokens = 24;
+constexpr std::size_t kTokens = 18;
 
 ExecutorOptions options_of(std::uint32_t block_size = 4) {
   return {.num_blocks = 256 / block_size,
