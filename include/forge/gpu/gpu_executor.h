@@ -9,16 +9,24 @@
 //   4. download  one copy: picks, drafts, digests, and the step's number, which says whose they are
 //   5. accept    the acceptance rule on the picks, on the host, as the CPU does
 //
+// Its parts, in cuda/executor, in the order of reading:
+//
+//   capacity      the most that a step can bring; all memory is sized by it
+//   step_builder  slices become rows, tiles and chunks     step_mailbox  the upload, the download
+//   block_tables  kept on the device by deltas             copy_runs     copies that may be at once
+//   device_model  the launches of a chunk of rows          decode_graphs buckets of batch sizes
+//
 // A step of plain decodes is captured as a graph, once per bucket of batch sizes (1, 2, 4, 8, ...),
-// and replayed: one call instead of some fifteen a layer. Bits are the same with and without.
+// and replayed: one call instead of nine or more a layer. Bits are the same with and without.
 //
 // Whatever fails is an ExecutionError that names call, step and device. Bookkeeping has then been
-// done (executor.h), the stream is idle, and the next step uploads whole block tables, so that a
-// failed upload cannot leave an old one behind. A lost device says so
+// done (executor.h). The next step first waits for whatever is still under way, then uploads whole
+// block tables, so that a failed upload cannot leave an old one behind. A lost device says so
 // (ExecutionError::target_lost).
 //
-// All memory, of host and device, is taken by create(); execute() allocates nothing. Everything is
-// on one stream: a step is one chain of dependent kernels, so a second stream would only wait.
+// All memory, of host and device, is taken by create(). execute() allocates nothing, but for the
+// graph in the first step of its bucket. Everything is on one stream: a step is one chain of
+// dependent kernels, so a second stream would only wait.
 //
 // Numerics are the canonical tier: tokens and logits have the bits of CpuExecutor.
 #pragma once
