@@ -4,11 +4,18 @@ cmake_minimum_required(VERSION 3.25)
 execute_process(COMMAND ${PROGRAM} --help OUTPUT_VARIABLE help COMMAND_ERROR_IS_FATAL ANY)
 file(READ ${README} readme)
 
-# flags_between(FROM TO OUT): the lines of the help that name a flag.
+# flags_between(FROM TO OUT): the lines of the help that name a flag, from FROM on; up to TO, if that
+# comes.
 function(flags_between from to out)
   string(FIND "${help}" "${from}" begin)
+  if(begin EQUAL -1)
+    message(FATAL_ERROR "the help of ${PROGRAM} lacks '${from}'")
+  endif()
   string(FIND "${help}" "${to}" end)
-  math(EXPR length "${end} - ${begin}")
+  set(length -1)
+  if(NOT end EQUAL -1)
+    math(EXPR length "${end} - ${begin}")
+  endif()
   string(SUBSTRING "${help}" ${begin} ${length} part)
   string(REGEX MATCHALL "\n  --[a-z-]+ [^\n]*" flags "${part}")
   set(${out} "${flags}" PARENT_SCOPE)
