@@ -83,10 +83,10 @@ void add_options(CLI::App& app, BenchOptions& options) {
 /// A simulated device has a clock of its own.
 const std::vector<FlagUse>& flag_uses() {
   using enum TargetKind;
-  static const std::vector<FlagUse> uses{{"--mode", {cpu, sim, cuda}},
-                                         {"--step-us", {cpu, cuda, null}},
-                                         {"--token-us", {cpu, cuda, null}}};
-  return uses;
+  static const std::vector<FlagUse> kUses{{"--mode", {cpu, sim, cuda}},
+                                          {"--step-us", {cpu, cuda, null}},
+                                          {"--token-us", {cpu, cuda, null}}};
+  return kUses;
 }
 
 int fail(const std::string& message) {

@@ -127,14 +127,14 @@ CLI::Option* add_speculation_flags(CLI::App& app, ExecutorOptions& executor) {
 
 const std::vector<FlagUse>& flag_uses() {
   using enum TargetKind;
-  static const std::vector<FlagUse> uses{{"--device", {sim, cuda}},
-                                         {"--graphs", {sim, cuda}},
-                                         {"--schedule-seed", {sim}},
-                                         {"--sim-threads", {sim}},
-                                         {"--sim-checked", {sim}},
-                                         {"--acceptance", {cpu, sim, cuda}},
-                                         {"--draft-layers", {cpu, sim, cuda}}};
-  return uses;
+  static const std::vector<FlagUse> kUses{{"--device", {sim, cuda}},
+                                          {"--graphs", {sim, cuda}},
+                                          {"--schedule-seed", {sim}},
+                                          {"--sim-threads", {sim}},
+                                          {"--sim-checked", {sim}},
+                                          {"--acceptance", {cpu, sim, cuda}},
+                                          {"--draft-layers", {cpu, sim, cuda}}};
+  return kUses;
 }
 
 std::string known_device_names() {
