@@ -27,6 +27,8 @@ Fiber::Fiber(Body body, int index)
 
 Fiber::~Fiber() {
   if (stack_.sp == nullptr) return;
+  // Whatever is mapped here next, the stack of a host thread for one, is not these frames.
+  unpoison(static_cast<std::byte*>(stack_.sp) - stack_.size, stack_.size);
   auto allocator = stacks();
   allocator.deallocate(stack_);
 }
