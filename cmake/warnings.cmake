@@ -14,7 +14,9 @@ target_compile_options(forge_flags INTERFACE
   "$<$<COMPILE_LANGUAGE:CXX>:${forge_warnings};-Wpedantic>"
   "$<$<COMPILE_LANGUAGE:CUDA>:-Werror=all-warnings;-Xcompiler=${forge_host_warnings}>")
 if(FORGE_SANITIZE)
+  # clang 14 cannot assemble coroutines with the check of function types.
   target_compile_options(forge_flags INTERFACE
-    -fsanitize=${FORGE_SANITIZE} -fno-omit-frame-pointer -fno-sanitize-recover=all)
+    -fsanitize=${FORGE_SANITIZE} -fno-omit-frame-pointer -fno-sanitize-recover=all
+    $<$<CXX_COMPILER_ID:Clang>:-fno-sanitize=function>)
   target_link_options(forge_flags INTERFACE -fsanitize=${FORGE_SANITIZE})
 endif()

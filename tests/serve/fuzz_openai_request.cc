@@ -1,7 +1,7 @@
 // libFuzzer target: any bytes as the body of a request.
 //
 //   cmake --preset clang && cmake --build build/clang --target fuzz_openai_request
-//   build/clang/bin/fuzz_openai_request -max_total_time=60
+//   build/asan/bin/fuzz_openai_request -max_total_time=60
 #include <cstddef>
 #include <cstdint>
 #include <string_view>

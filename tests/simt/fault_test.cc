@@ -15,10 +15,12 @@ namespace {
 
 using ::testing::HasSubstr;
 
-#if defined(__SANITIZE_THREAD__)
+// g++ says by macro which sanitizer is on, clang by __has_feature.
+#if !defined(__has_feature)
+#define __has_feature(name) 0
+#endif
+#if defined(__SANITIZE_THREAD__) || __has_feature(thread_sanitizer)
 constexpr bool kThreadSanitizer = true;
-#elif defined(__has_feature)
-constexpr bool kThreadSanitizer = __has_feature(thread_sanitizer);
 #else
 constexpr bool kThreadSanitizer = false;
 #endif
@@ -261,7 +263,7 @@ INSTANTIATE_TEST_SUITE_P(Collectives, Divergence,
                                                     {"half of the warp"},
                                                     "threads 16-31 in warp_max"}));
 
-#if defined(__SANITIZE_ADDRESS__)
+#if defined(__SANITIZE_ADDRESS__) || __has_feature(address_sanitizer)
 TEST(MistakesDeathTest, PlainKernelsThatLeaveASharedArrayStopUnderAddressSanitizer) {
   std::vector<float> values(kBlocks * MistakeArgs::kThreads);
   const MistakeArgs args{Mistake::read_past_shared, kFaultyBlock, values.data(), nullptr};
