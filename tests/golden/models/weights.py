@@ -1,0 +1,62 @@
+"""Weights of the small models: random, the same bytes on every machine.
+
+A tensor is a function of its model's and its own name alone: it is drawn as integers by a generator
+seeded with their CRC-32, and scaled by one float32 multiplication. Integers leave no room for the
+vectorised logarithms of randn, which may differ in the last bit between processors.
+"""
+
+import math
+import zlib
+
+import torch
+
+# A sum of TERMS integers, each uniform in [-UNIFORM, UNIFORM]: nearly normal and bounded by 2^17,
+# so that float32 holds it exactly.
+UNIFORM = 2**15
+TERMS = 4
+DEVIATION = math.sqrt(TERMS * ((2 * UNIFORM + 1) ** 2 - 1) / 12)
+
+# Gains over 1 / sqrt(inputs). Above 1 where a nonlinearity follows, so that attention is neither
+# uniform nor one-hot, silu bends and the router is decided.
+GAINS = (
+    (("q_proj.weight", "k_proj.weight", "q_b_proj.weight", "kv_b_proj.weight"), 1.5),
+    (("gate_proj.weight", "up_proj.weight", "gate_up_proj", "down_proj.weight", "down_proj"), 1.5),
+    (("gate.weight",), 1.5),
+    (("lm_head.weight",), 2.5),
+)
+
+
+def mean_and_deviation(name, shape, tied):
+    if name.endswith("norm.weight"):
+        return 1.0, 0.25  # bounded by 1 +- 0.87: no weight is zero or negative
+    if name.endswith("e_score_correction_bias"):
+        return 0.0, 0.2
+    if name.endswith("bias"):
+        return 0.0, 0.5
+    if name.endswith("embed_tokens.weight"):
+        return 0.0, 2.5 / math.sqrt(shape[-1]) if tied else 1.0
+    gain = next((gain for ends, gain in GAINS if name.endswith(ends)), 1.0)
+    return 0.0, gain / math.sqrt(shape[-1])
+
+
+def draw(family, name, shape, tied):
+    """The tensor `name` of `family`, in float32."""
+    generator = torch.Generator().manual_seed(zlib.crc32(f"{family.name}/{name}".encode()))
+    terms = torch.randint(-UNIFORM, UNIFORM + 1, (TERMS, *shape), generator=generator)
+    mean, deviation = mean_and_deviation(name, shape, tied)
+    scale = torch.tensor(deviation / DEVIATION, dtype=torch.float32)
+    tensor = terms.sum(dim=0).to(torch.float32) * scale + mean
+    return tensor.to(torch.bfloat16).to(torch.float32) if family.bfloat16_grid else tensor
+
+
+def fill(model, family):
+    """Gives every tensor of `model` its values; a tied head is the embedding."""
+    tied = model.config.tie_word_embeddings
+    for name, tensor in model.state_dict().items():
+        if not (tied and name == "lm_head.weight"):
+            tensor.copy_(draw(family, name, tensor.shape, tied))
+
+
+def prompt(family, vocabulary, count):
+    generator = torch.Generator().manual_seed(zlib.crc32(f"{family.name}/prompt".encode()))
+    return torch.randint(0, vocabulary, (count,), generator=generator).tolist()
