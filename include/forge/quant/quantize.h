@@ -1,0 +1,57 @@
+// quantize: floats become a stored row, with close to the least squared error that its format
+// allows.
+//
+//   F16, BF16    rounded to nearest, beyond the largest finite number to that number
+//   Q8_0         d = max |x| / 127
+//   Q4_0         d by least squares, from several trial ranges
+//   Q4_K, Q5_K   for each group of 32 a scale and an offset by least squares, from several trial
+//                ranges; then both are rounded to their 6 bits, up or down, whichever stores the
+//                group better, and d and m are fitted anew to the codes that result
+//   Q6_K         for each group of 16 as Q4_0, then its scale is rounded to 8 bits likewise
+//
+// Codes are the nearest to what is stored. The search minimises the sum of squared errors, which is
+// what QuantizationError reports.
+//
+// How large the error can be. Let A be the largest |x| of a block, and W the widest range of its
+// groups, 0 included.
+//
+//   Q8_0         each number   A / 254
+//   Q4_0         rms           A / 14
+//   Q6_K         rms           A / 62 + A / 200     half a step, and the rounding of scales
+//   Q4_K         rms           W / 30 + W / 50      likewise
+//   Q5_K         rms           W / 62 + W / 50      likewise
+//
+// to within the rounding of d and m to f16: a relative 2^-11, and where they are below 2^-14 an
+// error of up to 2^-20 in x (there they are rounded away from 0, so that no number is cut off). A
+// block whose numbers are all below 2^-25 becomes zeros. Scales stop at 65504, the largest f16:
+// numbers beyond the codes' reach then get the outermost code. No scale is an infinity or a NaN.
+//
+// A pure function of the row: the same bits on every machine (explicit order, no contraction).
+// Thread-safe, allocates nothing. Requires: all numbers are finite.
+#pragma once
+
+#include <cstddef>
+#include <span>
+
+#include "forge/quant/weight_type.h"
+
+namespace forge::quant {
+
+/// What rounding did to some numbers.
+struct QuantizationError {
+  double sum_squared_error = 0;
+  double sum_squares = 0;  ///< of the numbers themselves
+  double max_error = 0;    ///< largest |x - stored x|
+  std::size_t count = 0;
+
+  void add(const QuantizationError& other);
+  double rms() const;       ///< root of the mean squared error; 0 of nothing
+  double relative() const;  ///< rms error over rms of the numbers; 0 where all are 0
+};
+
+/// Writes row [count] to `stored`, bytes_of(type, count) bytes of any alignment. Returns: the error
+/// against what dequantize() will read. Requires: count is a multiple of block_elements(type); type
+/// is not i8, whose scale lies elsewhere.
+QuantizationError quantize(WeightType type, std::span<const float> row, std::byte* stored);
+
+}  // namespace forge::quant

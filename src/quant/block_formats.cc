@@ -1,0 +1,76 @@
+#include "forge/quant/block_formats.h"
+
+#include "forge/core/check.h"
+
+namespace forge::quant {
+namespace {
+
+/// Half 0 is the low nibble, half 1 the high one.
+int nibble(std::uint8_t byte, int half) { return byte >> (4 * half) & 15; }
+
+/// Code of number i of group g, of the 128 bytes that Q4_K and Q5_K share.
+int nibble_code(const std::uint8_t (&codes)[128], int g, int i) {
+  return nibble(codes[32 * (g / 2) + i], g % 2);
+}
+
+float affine(F16 d, F16 m, const GroupScales& groups, int g, int code) {
+  const float step = to_float(d) * static_cast<float>(groups.scale(g));
+  const float offset = to_float(m) * static_cast<float>(groups.offset(g));
+  return step * static_cast<float>(code) - offset;
+}
+
+template <class Block>
+void check_index(const Block&, int index) {
+  FORGE_CHECK(index >= 0 && index < Block::kElements, "index=", index);
+}
+
+}  // namespace
+
+int GroupScales::scale(int group) const {
+  if (group < 4) return bytes[group] & 63;
+  return (bytes[group + 4] & 15) | (bytes[group - 4] >> 6) << 4;
+}
+
+int GroupScales::offset(int group) const {
+  if (group < 4) return bytes[group + 4] & 63;
+  return bytes[group + 4] >> 4 | (bytes[group] >> 6) << 4;
+}
+
+float decode(const BlockQ80& block, int index) {
+  check_index(block, index);
+  return to_float(block.d) * static_cast<float>(block.codes[index]);
+}
+
+float decode(const BlockQ40& block, int index) {
+  check_index(block, index);
+  const int code = nibble(block.codes[index % 16], index / 16);
+  return to_float(block.d) * static_cast<float>(code - 8);
+}
+
+float decode(const BlockQ4K& block, int index) {
+  check_index(block, index);
+  const int g = index / 32;
+  return affine(block.d, block.m, block.groups, g, nibble_code(block.codes, g, index % 32));
+}
+
+float decode(const BlockQ5K& block, int index) {
+  check_index(block, index);
+  const int g = index / 32;
+  const int i = index % 32;
+  const int code = nibble_code(block.codes, g, i) | (block.high[i] >> g & 1) << 4;
+  return affine(block.d, block.m, block.groups, g, code);
+}
+
+float decode(const BlockQ6K& block, int index) {
+  check_index(block, index);
+  const int half = index / 128;
+  const int k = index % 128 / 32;
+  const int i = index % 32;
+  const int low = nibble(block.low[64 * half + 32 * (k % 2) + i], k / 2);
+  const int code = low | (block.high[32 * half + i] >> (2 * k) & 3) << 4;
+  const int g = index / 16;
+  const float step = to_float(block.d) * static_cast<float>(block.scales[g]);
+  return step * static_cast<float>(code - 32);
+}
+
+}  // namespace forge::quant

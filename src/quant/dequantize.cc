@@ -1,0 +1,145 @@
+#include "forge/quant/dequantize.h"
+
+#include <bit>
+#include <cstdint>
+#include <cstring>
+
+#include "forge/core/check.h"
+#include "forge/quant/block_formats.h"
+#include "forge/quant/half.h"
+
+// Each inner loop does the same to 16, 32 or more consecutive numbers, without a branch, which is
+// the form that compilers turn into vector code. The operations on a number are those of decode().
+namespace forge::quant {
+namespace {
+
+static_assert(std::endian::native == std::endian::little, "stored numbers are read as they lie");
+
+void unpack(const BlockQ80& block, float* out) {
+  const float d = to_float(block.d);
+  for (int i = 0; i < 32; ++i) out[i] = d * static_cast<float>(block.codes[i]);
+}
+
+void unpack(const BlockQ40& block, float* out) {
+  const float d = to_float(block.d);
+  for (int i = 0; i < 16; ++i) out[i] = d * static_cast<float>((block.codes[i] & 15) - 8);
+  for (int i = 0; i < 16; ++i) out[16 + i] = d * static_cast<float>((block.codes[i] >> 4) - 8);
+}
+
+/// Of one group: x = step * q - offset.
+struct GroupGrid {
+  float step;
+  float offset;
+};
+
+template <class Block>
+GroupGrid grid_of(const Block& block, int g) {
+  return {to_float(block.d) * static_cast<float>(block.groups.scale(g)),
+          to_float(block.m) * static_cast<float>(block.groups.offset(g))};
+}
+
+void unpack(const BlockQ4K& block, float* out) {
+  for (int g = 0; g < 8; g += 2, out += 64) {
+    const std::uint8_t* codes = block.codes + 16 * g;
+    const GroupGrid first = grid_of(block, g);
+    const GroupGrid second = grid_of(block, g + 1);
+    for (int i = 0; i < 32; ++i) {
+      out[i] = first.step * static_cast<float>(codes[i] & 15) - first.offset;
+    }
+    for (int i = 0; i < 32; ++i) {
+      out[32 + i] = second.step * static_cast<float>(codes[i] >> 4) - second.offset;
+    }
+  }
+}
+
+void unpack(const BlockQ5K& block, float* out) {
+  for (int g = 0; g < 8; g += 2, out += 64) {
+    const std::uint8_t* codes = block.codes + 16 * g;
+    const GroupGrid first = grid_of(block, g);
+    const GroupGrid second = grid_of(block, g + 1);
+    for (int i = 0; i < 32; ++i) {
+      const int code = (codes[i] & 15) | (block.high[i] >> g & 1) << 4;
+      out[i] = first.step * static_cast<float>(code) - first.offset;
+    }
+    for (int i = 0; i < 32; ++i) {
+      const int code = codes[i] >> 4 | (block.high[i] >> (g + 1) & 1) << 4;
+      out[32 + i] = second.step * static_cast<float>(code) - second.offset;
+    }
+  }
+}
+
+/// Numbers 32 k .. 32 k + 31 of 128, in two groups of 16.
+void unpack_quarter(const std::uint8_t* low, const std::uint8_t* high, int k, const float* steps,
+                    float* out) {
+  const std::uint8_t* nibbles = low + 32 * (k % 2);
+  for (int group = 0; group < 2; ++group) {
+    const float step = steps[2 * k + group];
+    for (int i = 16 * group; i < 16 * group + 16; ++i) {
+      const int code = (nibbles[i] >> (4 * (k / 2)) & 15) | (high[i] >> (2 * k) & 3) << 4;
+      out[32 * k + i] = step * static_cast<float>(code - 32);
+    }
+  }
+}
+
+void unpack(const BlockQ6K& block, float* out) {
+  const float d = to_float(block.d);
+  float steps[16];
+  for (int g = 0; g < 16; ++g) steps[g] = d * static_cast<float>(block.scales[g]);
+  for (int half = 0; half < 2; ++half) {
+    for (int k = 0; k < 4; ++k) {
+      unpack_quarter(block.low + 64 * half, block.high + 32 * half, k, steps + 8 * half,
+                     out + 128 * half);
+    }
+  }
+}
+
+/// The copy of a block is aligned, whatever the file is.
+template <class Block>
+void unpack_row(const std::byte* stored, std::size_t count, float* out) {
+  for (std::size_t i = 0; i < count; i += Block::kElements, stored += sizeof(Block)) {
+    Block block;
+    std::memcpy(&block, stored, sizeof block);
+    unpack(block, out + i);
+  }
+}
+
+template <class Half>
+void widen_row(const std::byte* stored, std::size_t count, float* out) {
+  for (std::size_t i = 0; i < count; ++i) {
+    Half half;
+    std::memcpy(&half, stored + sizeof half * i, sizeof half);
+    out[i] = to_float(half);
+  }
+}
+
+}  // namespace
+
+void dequantize(WeightType type, const std::byte* stored, std::size_t count, float* out) {
+  FORGE_CHECK(count % block_elements(type) == 0, "count=", count, " type=", name_of(type));
+  switch (type) {
+    case WeightType::f32:
+      if (count > 0) std::memcpy(out, stored, count * sizeof(float));
+      return;
+    case WeightType::f16:
+      return widen_row<F16>(stored, count, out);
+    case WeightType::bf16:
+      return widen_row<BF16>(stored, count, out);
+    case WeightType::i8:
+      for (std::size_t i = 0; i < count; ++i) {
+        out[i] = static_cast<float>(std::to_integer<std::int8_t>(stored[i]));
+      }
+      return;
+    case WeightType::q8_0:
+      return unpack_row<BlockQ80>(stored, count, out);
+    case WeightType::q4_0:
+      return unpack_row<BlockQ40>(stored, count, out);
+    case WeightType::q4_k:
+      return unpack_row<BlockQ4K>(stored, count, out);
+    case WeightType::q5_k:
+      return unpack_row<BlockQ5K>(stored, count, out);
+    case WeightType::q6_k:
+      return unpack_row<BlockQ6K>(stored, count, out);
+  }
+}
+
+}  // namespace forge::quant

@@ -1,0 +1,65 @@
+// Fitting a grid of evenly spaced numbers to the weights of one group: the search inside
+// quantize().
+//
+// A grid stores x as the code q, a whole number of a range, that brings step * q - offset nearest
+// to x. Every choice minimises the same thing, the sum of squared errors: of an output, the inner
+// product of a row with activations that are alike in size and independent, it is the expected
+// squared error.
+//
+// One round of the search takes a trial grid, chooses codes by it, and then fits step and offset to
+// these codes by least squares. The trials are ranges: the group's own, and shorter ones, whose
+// finer steps may be worth the few numbers that they cut off. Lloyd, "Least squares quantization in
+// PCM", IEEE Trans. Information Theory 28(2), 1982, alternates the two halves of the round.
+//
+// Sums are taken in four lanes and then pairwise, by definition: the bits are the same on every
+// machine. Numbers must be below 2^40 in magnitude, so that squares stay in range; a group whose
+// range is below 2^-60 counts as constant.
+#pragma once
+
+#include <cstdint>
+#include <span>
+
+namespace forge::quant {
+
+/// The numbers of one group; a multiple of four.
+using Group = std::span<const float>;
+
+/// Codes low .. high, whole numbers; 0 is among them.
+struct CodeRange {
+  float low;
+  float high;
+};
+
+/// step 0: every number is stored as code 0.
+struct Grid {
+  float step = 0;
+  float offset = 0;
+};
+
+/// What least squares needs to know of a group x and its codes q.
+struct CodeSums {
+  float xq;
+  float qq;
+  float q;
+};
+
+/// Of the codes that `grid` gives x.
+CodeSums code_sums(Group x, Grid grid, CodeRange range);
+
+/// Sum of (x - stored x)^2.
+float squared_error(Group x, Grid grid, CodeRange range);
+
+/// codes[i] = code of x[i], less range.low. codes: as many as x.
+void nearest_codes(Group x, Grid grid, CodeRange range, std::uint8_t* codes);
+
+float sum(Group x);
+float largest_magnitude(Group x);
+
+/// Codes 0 .. high, offset >= 0.
+Grid fit_affine(Group x, float high);
+
+/// Codes -half .. half - 1, offset 0; a negative step puts the longer side of the range at positive
+/// x.
+Grid fit_symmetric(Group x, float half);
+
+}  // namespace forge::quant

@@ -1,0 +1,52 @@
+// What encoders of blocks share: scales that f16 can hold, and numbers of a size that floats can
+// square.
+#pragma once
+
+#include <algorithm>
+#include <bit>
+#include <cmath>
+#include <cstdint>
+
+#include "forge/quant/half.h"
+#include "grid_fit.h"
+
+namespace forge::quant {
+
+/// A scale as a block can hold it. At most the largest f16. Below the normal ones, where few bits
+/// are left, it is rounded away from 0: a scale that is too large is made good by smaller codes,
+/// while one that is too small would cut off the largest numbers.
+inline F16 storable(float scale) {
+  constexpr float kMax = 65504.0F;
+  constexpr float kSmallestNormal = 0x1p-14F;
+  const float clamped = std::clamp(scale, -kMax, kMax);
+  F16 stored = to_f16(clamped);
+  const bool subnormal = std::fabs(clamped) < kSmallestNormal;
+  if (subnormal && std::fabs(to_float(stored)) < std::fabs(clamped)) ++stored.bits;
+  return stored;
+}
+
+/// The numbers of a block in units of a power of two, that of the largest: between -2 and 2, and
+/// exact but for numbers that vanish beside it. A block of numbers that are all nearer to 0 than to
+/// any other f16 is a block of zeros.
+template <int kCount>
+struct Scaled {
+  explicit Scaled(const float* block) {
+    const float largest = largest_magnitude({block, kCount});
+    if (largest < 0x1p-25F) return;
+    unit = std::bit_cast<float>(std::bit_cast<std::uint32_t>(largest) & 0x7f800000u);
+    for (int i = 0; i < kCount; ++i) x[i] = block[i] / unit;
+  }
+
+  float in_units(F16 scale) const { return to_float(scale) / unit; }
+
+  float unit = 1;
+  float x[kCount] = {};
+};
+
+/// The whole part of value / scale, at most `top`; 0 where the scale is 0. value >= 0, scale >= 0.
+inline int whole_part(float value, float scale, int top) {
+  if (scale == 0.0F) return 0;
+  return static_cast<int>(std::min(value / scale, static_cast<float>(top)));
+}
+
+}  // namespace forge::quant

@@ -1,0 +1,102 @@
+#include "forge/quant/block_formats.h"
+
+#include <gtest/gtest.h>
+
+#include <limits>
+
+namespace forge::quant {
+namespace {
+
+constexpr F16 kOne = {0x3c00};
+constexpr F16 kHalf = {0x3800};
+
+// Blocks with one number set apart, each in a place that the format's packing makes special.
+
+TEST(BlockFormats, q8_0_is_a_scale_and_signed_bytes) {
+  const BlockQ80 block = {.d = kHalf, .codes = {3, -128, 127}};
+  EXPECT_EQ(decode(block, 0), 1.5F);
+  EXPECT_EQ(decode(block, 1), -64.0F);
+  EXPECT_EQ(decode(block, 2), 63.5F);
+  EXPECT_EQ(decode(block, 31), 0.0F);
+}
+
+TEST(BlockFormats, q4_0_has_number_16_beside_number_0) {
+  const BlockQ40 block = {.d = kHalf, .codes = {0xf0, 0x08}};
+  EXPECT_EQ(decode(block, 0), -4.0F);   // 0 - 8, halved
+  EXPECT_EQ(decode(block, 16), 3.5F);   // 15 - 8, halved
+  EXPECT_EQ(decode(block, 1), 0.0F);    // 8 - 8
+  EXPECT_EQ(decode(block, 17), -4.0F);  // 0 - 8
+}
+
+TEST(BlockFormats, group_scales_are_six_bits_each_in_twelve_bytes) {
+  // Scales 1, 2, 3, 4, 45, 46, 47, 48 and offsets 11, 12, 13, 14, 55, 56, 57, 58, put by hand:
+  // 45 = 2 * 16 + 13, 48 = 3 * 16 + 0, 55 = 3 * 16 + 7.
+  const GroupScales groups = {{2 << 6 | 1, 2 << 6 | 2, 2 << 6 | 3, 3 << 6 | 4,      //
+                               3 << 6 | 11, 3 << 6 | 12, 3 << 6 | 13, 3 << 6 | 14,  //
+                               7 << 4 | 13, 8 << 4 | 14, 9 << 4 | 15, 10 << 4 | 0}};
+  const int scales[8] = {1, 2, 3, 4, 45, 46, 47, 48};
+  const int offsets[8] = {11, 12, 13, 14, 55, 56, 57, 58};
+  for (int g = 0; g < 8; ++g) {
+    EXPECT_EQ(groups.scale(g), scales[g]) << g;
+    EXPECT_EQ(groups.offset(g), offsets[g]) << g;
+  }
+}
+
+TEST(BlockFormats, q4_k_scales_and_shifts_each_group_of_32) {
+  BlockQ4K block = {.d = kHalf, .m = kOne};
+  block.groups.bytes[0] = 6;                      // scale of group 0
+  block.groups.bytes[4] = 5;                      // offset of group 0
+  block.groups.bytes[1] = 2;                      // scale of group 1
+  block.codes[0] = 0x97;                          // numbers 0 and 32
+  EXPECT_EQ(decode(block, 0), 0.5F * 6 * 7 - 5);  // 16
+  EXPECT_EQ(decode(block, 32), 0.5F * 2 * 9);     // 9
+  EXPECT_EQ(decode(block, 1), -5.0F);             // code 0
+  block.codes[127] = 0x30;                        // numbers 223 and 255
+  block.groups.bytes[11] = 0x1f;                  // group 7: scale 15, offset 1
+  EXPECT_EQ(decode(block, 255), 0.5F * 15 * 3 - 1.0F);
+  EXPECT_EQ(decode(block, 223), 0.0F);
+}
+
+TEST(BlockFormats, q5_k_has_a_fifth_bit_for_each_group_in_one_byte) {
+  BlockQ5K block = {.d = kOne, .m = kOne};
+  for (std::uint8_t& byte : block.groups.bytes) byte = 0x11;  // scales 17 and 1, see below
+  block.high[3] = 1 << 6 | 1 << 1;
+  block.codes[3] = 0x20;       // number 32 + 3: code 16 + 2
+  block.codes[96 + 3] = 0x04;  // number 192 + 3: code 16 + 4
+  EXPECT_EQ(block.groups.scale(1), 17);
+  EXPECT_EQ(block.groups.offset(1), 17);
+  EXPECT_EQ(decode(block, 35), 17.0F * 18 - 17);
+  EXPECT_EQ(block.groups.scale(6), 1);
+  EXPECT_EQ(decode(block, 195), 1.0F * 20 - 1);
+  EXPECT_EQ(decode(block, 3), -17.0F);
+}
+
+TEST(BlockFormats, q6_k_has_four_low_and_two_high_bits_a_number) {
+  BlockQ6K block = {.d = kHalf};
+  for (int g = 0; g < 16; ++g) block.scales[g] = static_cast<std::int8_t>(g - 8);
+  block.low[64 + 32 + 5] = 0x9c;         // second half: numbers 128 + 32 + 5 and 128 + 96 + 5
+  block.high[32 + 5] = 3 << 2 | 1 << 6;  // their upper bits
+  EXPECT_EQ(decode(block, 165), 0.5F * (165 / 16 - 8) * (3 * 16 + 12 - 32));
+  EXPECT_EQ(decode(block, 229), 0.5F * (229 / 16 - 8) * (1 * 16 + 9 - 32));
+  EXPECT_EQ(decode(block, 0), 0.5F * -8 * -32);  // a scale below 0
+  block.scales[15] = -128;
+  EXPECT_EQ(decode(block, 255), 0.5F * -128 * -32);
+}
+
+TEST(BlockFormats, a_product_is_rounded_before_the_subtraction) {
+  // d s q = 2047 * 63 * 15 has 21 bits and is exact; with m o = 2^-24 the difference is not.
+  BlockQ4K block = {.d = to_f16(2047.0F), .m = F16{0x0001}};
+  block.groups.bytes[0] = 63;
+  block.groups.bytes[4] = 1;
+  block.codes[0] = 0x0f;
+  EXPECT_EQ(decode(block, 0), 2047.0F * 63 * 15);
+}
+
+TEST(BlockFormatsDeathTest, an_index_outside_the_block_stops_the_program) {
+  const BlockQ80 block = {};
+  EXPECT_DEATH(decode(block, 32), "index=32");
+  EXPECT_DEATH(decode(block, -1), "index=-1");
+}
+
+}  // namespace
+}  // namespace forge::quant
