@@ -1,0 +1,51 @@
+// MappedFile: a file as read-only memory, without reading it.
+//
+// The kernel brings pages in as they are touched and may drop them again, so a model's file costs
+// no memory of its own beyond what is being looked at. A file that somebody shortens while it is
+// mapped ends the program with SIGBUS at the next touch of what is gone, as in every program that
+// maps files.
+//
+// Owns the mapping. Thread contract: const after construction.
+#pragma once
+
+#include <cstddef>
+#include <span>
+#include <string>
+#include <tl/expected.hpp>
+
+#include "forge/formats/file_error.h"
+
+namespace forge::formats {
+
+class MappedFile {
+ public:
+  /// Errors: the file cannot be opened or mapped, or is not a regular file. An empty file is no
+  /// error here.
+  static tl::expected<MappedFile, FileError> open(const std::string& path);
+
+  MappedFile(MappedFile&& other) noexcept;
+  MappedFile& operator=(MappedFile&& other) noexcept;
+  MappedFile(const MappedFile&) = delete;
+  MappedFile& operator=(const MappedFile&) = delete;
+  ~MappedFile();
+
+  const std::string& path() const { return path_; }
+
+  /// All of it. Page-aligned, valid as long as the MappedFile.
+  std::span<const std::byte> bytes() const { return {data_, size_}; }
+
+  /// `part` will be read from front to back soon. Requires: it lies within bytes().
+  void will_read(std::span<const std::byte> part) const;
+
+  /// `part` will not be read again soon: whole pages of it leave this process's memory.
+  void done_with(std::span<const std::byte> part) const;
+
+ private:
+  MappedFile() = default;
+
+  std::string path_;
+  const std::byte* data_ = nullptr;
+  std::size_t size_ = 0;
+};
+
+}  // namespace forge::formats

@@ -1,0 +1,119 @@
+#include "forge/formats/mapped_file.h"
+
+#include <fcntl.h>
+#include <sys/mman.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#include <cerrno>
+#include <cstdint>
+#include <utility>
+
+#include "forge/core/check.h"
+#include "system_error.h"
+
+namespace forge::formats {
+namespace {
+
+/// Closes when it goes: a mapping outlives the descriptor that it was made with.
+class Descriptor {
+ public:
+  explicit Descriptor(int number) : number_(number) {}
+  Descriptor(const Descriptor&) = delete;
+  Descriptor& operator=(const Descriptor&) = delete;
+  ~Descriptor() {
+    if (number_ >= 0) ::close(number_);
+  }
+  int number() const { return number_; }
+
+ private:
+  int number_;
+};
+
+std::size_t page_bytes() {
+  static const auto kBytes = static_cast<std::size_t>(::sysconf(_SC_PAGESIZE));
+  return kBytes;
+}
+
+/// Bytes begin .. end of a file that starts on a page.
+struct Range {
+  std::size_t begin;
+  std::size_t end;
+};
+
+Range range_of(std::span<const std::byte> part, std::span<const std::byte> file) {
+  if (part.empty()) return {0, 0};
+  // As numbers: `part` may be of another file, and such pointers have no order.
+  const auto begin = reinterpret_cast<std::uintptr_t>(part.data());
+  const auto start = reinterpret_cast<std::uintptr_t>(file.data());
+  FORGE_CHECK(begin >= start && begin - start <= file.size() &&
+                  part.size() <= file.size() - (begin - start),
+              "part of ", part.size(), " bytes, file of ", file.size());
+  return {begin - start, begin - start + part.size()};
+}
+
+/// Advice: the kernel may ignore it, so whatever it answers is fine.
+void advise(std::span<const std::byte> file, Range pages, int advice) {
+  if (pages.begin >= pages.end) return;
+  auto* const first = const_cast<std::byte*>(file.data()) + pages.begin;
+  static_cast<void>(::madvise(first, pages.end - pages.begin, advice));
+}
+
+}  // namespace
+
+tl::expected<MappedFile, FileError> MappedFile::open(const std::string& path) {
+  const auto failed = [&](const std::string& action) {
+    return tl::unexpected(detail::system_error(path, action, errno));
+  };
+  // Non-blocking, because opening a pipe would otherwise wait for its writer.
+  const Descriptor descriptor(::open(path.c_str(), O_RDONLY | O_CLOEXEC | O_NONBLOCK));
+  if (descriptor.number() < 0) return failed("opened");
+  struct stat status {};
+  if (::fstat(descriptor.number(), &status) != 0) return failed("examined");
+  if (!S_ISREG(status.st_mode)) {
+    return tl::unexpected(FileError{.file = path, .message = "is not a regular file"});
+  }
+  MappedFile file;
+  file.path_ = path;
+  if (status.st_size == 0) return file;  // mmap refuses lengths of 0
+  const auto size = static_cast<std::size_t>(status.st_size);
+  void* const data = ::mmap(nullptr, size, PROT_READ, MAP_PRIVATE, descriptor.number(), 0);
+  if (data == MAP_FAILED) return failed("mapped");
+  file.data_ = static_cast<const std::byte*>(data);
+  file.size_ = size;
+  return file;
+}
+
+MappedFile::MappedFile(MappedFile&& other) noexcept
+    : path_(std::move(other.path_)),
+      data_(std::exchange(other.data_, nullptr)),
+      size_(std::exchange(other.size_, 0)) {}
+
+MappedFile& MappedFile::operator=(MappedFile&& other) noexcept {
+  MappedFile moved(std::move(other));
+  std::swap(path_, moved.path_);
+  std::swap(data_, moved.data_);
+  std::swap(size_, moved.size_);
+  return *this;
+}
+
+MappedFile::~MappedFile() {
+  if (data_ != nullptr) ::munmap(const_cast<std::byte*>(data_), size_);
+}
+
+void MappedFile::will_read(std::span<const std::byte> part) const {
+  const auto [begin, end] = range_of(part, bytes());
+  advise(bytes(), {begin / page_bytes() * page_bytes(), end}, MADV_WILLNEED);
+}
+
+void MappedFile::done_with(std::span<const std::byte> part) const {
+  const auto [begin, end] = range_of(part, bytes());
+  const std::size_t page = page_bytes();
+  // The first and the last page stay if others have a share in them; the file's last page has no
+  // others behind it.
+  const std::size_t first = (begin + page - 1) / page * page;
+  const std::size_t last = end == size_ ? end : end / page * page;
+  advise(bytes(), {first, last}, MADV_DONTNEED);
+}
+
+}  // namespace forge::formats
