@@ -13,13 +13,13 @@ constexpr std::uint32_t kBlockSize = 16;
 constexpr std::uint32_t kNewTokensMax = 512;
 
 /// 0.25 billion parameters, 1 GB.
-constexpr ModelConfig kLargeModel{.vocabulary_size = 32000,
-                                  .hidden_size = 1024,
-                                  .layers = 12,
-                                  .heads = 16,
-                                  .kv_heads = 4,
-                                  .head_size = 64,
-                                  .ffn_size = 4096};
+constexpr TinyConfig kLargeModel{.vocabulary_size = 32000,
+                                 .hidden_size = 1024,
+                                 .layers = 12,
+                                 .heads = 16,
+                                 .kv_heads = 4,
+                                 .head_size = 64,
+                                 .ffn_size = 4096};
 
 /// Sequences that decode, with their scheduler.
 class DecodingBatch {
@@ -86,7 +86,7 @@ std::vector<StepCase> step_cases() {
     for (const std::uint32_t batch : {1u, 8u, 64u}) {
       for (const bool graphs : {false, true}) {
         cases.push_back({.model_name = large ? "large" : "default",
-                         .model = large ? kLargeModel : ModelConfig{},
+                         .model = large ? kLargeModel : TinyConfig{},
                          .batch = batch,
                          .graphs = graphs});
       }

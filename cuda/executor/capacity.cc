@@ -24,7 +24,7 @@ std::uint32_t chunks_of(std::uint32_t rows) { return (rows + kChunkRows - 1) / k
 }  // namespace
 
 Capacity::Capacity(const ExecutorOptions& options) {
-  const ModelConfig& model = options.model;
+  const TinyConfig& model = options.model;
   const std::uint64_t slots = std::uint64_t{options.num_blocks} * options.block_size;
   const std::uint32_t k = options.drafts;
 

@@ -7,7 +7,7 @@ std::uint64_t product(std::uint64_t a, int b) { return a * static_cast<std::uint
 
 /// Floats of the intermediate results, by name.
 struct ScratchSizes {
-  ScratchSizes(const ModelConfig& m, const Capacity& c)
+  ScratchSizes(const TinyConfig& m, const Capacity& c)
       : hidden(product(c.chunk_rows, m.hidden_size)),
         qkv(product(c.chunk_rows, m.query_size() + 2 * m.kv_size())),
         attended(product(c.chunk_rows, m.query_size())),

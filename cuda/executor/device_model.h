@@ -54,7 +54,7 @@ class DeviceModel {
   void feed_forward(const Pass& pass, int layer) const;
   void head(const Pass& pass) const;
 
-  ModelConfig model_;
+  TinyConfig model_;
   int draft_layers_;
   bool digest_logits_;
   int block_size_;

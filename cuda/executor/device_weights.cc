@@ -44,8 +44,8 @@ struct DeviceWeights::HostCopies {
   RotaryTable rotary;
 };
 
-DeviceWeights::DeviceWeights(const ModelConfig& model, std::uint32_t positions,
-                             Allocator& allocator, CommandQueue& queue) {
+DeviceWeights::DeviceWeights(const TinyConfig& model, std::uint32_t positions, Allocator& allocator,
+                             CommandQueue& queue) {
   host_ = std::make_unique<HostCopies>(
       HostCopies{packed(model, seeded_weights(model)), RotaryTable(model)});
   host_->rotary.ensure(positions);
@@ -72,7 +72,7 @@ DeviceWeights::DeviceWeights(const ModelConfig& model, std::uint32_t positions,
 
 DeviceWeights::~DeviceWeights() = default;
 
-std::uint64_t DeviceWeights::device_bytes(const ModelConfig& m, std::uint32_t positions) {
+std::uint64_t DeviceWeights::device_bytes(const TinyConfig& m, std::uint32_t positions) {
   const auto d = static_cast<std::uint64_t>(m.hidden_size);
   const std::uint64_t layer =
       2 * d + floats_of_panels(m.query_size() + 2 * m.kv_size(), m.hidden_size) +

@@ -11,8 +11,8 @@
 
 #include "allocator.h"
 #include "command_queue.h"
-#include "forge/model/model_config.h"
 #include "forge/model/packed_weights.h"
+#include "forge/model/tiny_config.h"
 
 namespace forge::gpu {
 
@@ -29,7 +29,7 @@ class DeviceWeights {
  public:
   /// Takes the memory and uploads the weights that the configuration's seed gives. Returns once all
   /// of it has arrived or something has failed.
-  DeviceWeights(const ModelConfig& model, std::uint32_t positions, Allocator& allocator,
+  DeviceWeights(const TinyConfig& model, std::uint32_t positions, Allocator& allocator,
                 CommandQueue& queue);
   ~DeviceWeights();
 
@@ -39,7 +39,7 @@ class DeviceWeights {
   const float* head() const { return head_; }
   const float* rotary() const { return rotary_; }
 
-  static std::uint64_t device_bytes(const ModelConfig& model, std::uint32_t positions);
+  static std::uint64_t device_bytes(const TinyConfig& model, std::uint32_t positions);
 
  private:
   struct HostCopies;

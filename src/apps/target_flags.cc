@@ -91,7 +91,7 @@ void add_prefix_flags(CLI::App& app, SchedulerConfig& config) {
       ->group(group);
 }
 
-void add_model_flags(CLI::App& app, ModelConfig& model) {
+void add_model_flags(CLI::App& app, TinyConfig& model) {
   const char* group = kModelFlags;
   add(app, "--model-seed", model.seed, "Seed of the weights")->group(group);
   add(app, "--model-layers", model.layers, "Layers")->check(CLI::Range(1, 1024))->group(group);
@@ -161,7 +161,7 @@ void add_target_options(CLI::App& app, TargetOptions& options) {
   const CLI::Option* draft_layers = add_speculation_flags(app, options.executor);
   app.parse_complete_callback([&options, draft_layers] {
     ExecutorOptions& executor = options.executor;
-    ModelConfig& model = executor.model;
+    TinyConfig& model = executor.model;
     if (model.hidden_size % (2 * model.heads) != 0) {
       throw CLI::ValidationError("--model-dim", std::to_string(model.hidden_size) +
                                                     " is not a multiple of 2 * --model-heads, " +

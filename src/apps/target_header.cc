@@ -63,7 +63,7 @@ class Fields {
   std::size_t fields_ = 0;
 };
 
-json model_json(const ModelConfig& m) {
+json model_json(const TinyConfig& m) {
   return {{"vocabulary_size", m.vocabulary_size},
           {"hidden_size", m.hidden_size},
           {"layers", m.layers},
@@ -76,7 +76,7 @@ json model_json(const ModelConfig& m) {
           {"seed", m.seed}};
 }
 
-std::string read_model(const json& object, ModelConfig& m) {
+std::string read_model(const json& object, TinyConfig& m) {
   Fields fields(object, "target.model");
   fields.read("vocabulary_size", m.vocabulary_size);
   fields.read("hidden_size", m.hidden_size);

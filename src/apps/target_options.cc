@@ -7,14 +7,14 @@ namespace {
 
 // In double, which no configuration overflows.
 
-double bytes_of_weights(const ModelConfig& m) {
+double bytes_of_weights(const TinyConfig& m) {
   const double hidden = m.hidden_size;
   const double attention = hidden * m.head_size * (2.0 * m.heads + 2.0 * m.kv_heads);
   return 4 * (2 * hidden * m.vocabulary_size + m.layers * (attention + 3 * hidden * m.ffn_size));
 }
 
 double bytes_of_kv(const TargetOptions& options, std::uint32_t blocks) {
-  const ModelConfig& m = options.executor.model;
+  const TinyConfig& m = options.executor.model;
   const double slots = double{1} * blocks * options.scheduler.block_size;
   return 4 * slots * m.layers * 2 * m.kv_heads * m.head_size;
 }

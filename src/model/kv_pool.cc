@@ -7,7 +7,7 @@
 
 namespace forge {
 
-KvPool::KvPool(const ModelConfig& config, std::uint32_t num_blocks, std::uint32_t block_size)
+KvPool::KvPool(const TinyConfig& config, std::uint32_t num_blocks, std::uint32_t block_size)
     : num_blocks_(num_blocks),
       block_size_(block_size),
       kv_heads_(static_cast<std::size_t>(config.kv_heads)),

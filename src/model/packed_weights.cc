@@ -26,7 +26,7 @@ Matrix stacked(const Matrix& first, const Matrices&... rest) {
 
 }  // namespace
 
-PackedWeights packed(const ModelConfig& config, const Weights& weights) {
+PackedWeights packed(const TinyConfig& config, const Weights& weights) {
   const auto valid = validate(config);
   FORGE_CHECK(valid.has_value(), to_string(valid.error()));
   FORGE_CHECK(static_cast<int>(weights.layers.size()) == config.layers,
@@ -43,7 +43,7 @@ PackedWeights packed(const ModelConfig& config, const Weights& weights) {
   return out;
 }
 
-float attention_scale(const ModelConfig& config) {
+float attention_scale(const TinyConfig& config) {
   return numerics::rsqrt(static_cast<float>(config.head_size));
 }
 

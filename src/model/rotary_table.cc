@@ -7,7 +7,7 @@
 
 namespace forge {
 
-RotaryTable::RotaryTable(const ModelConfig& config)
+RotaryTable::RotaryTable(const TinyConfig& config)
     : half_(static_cast<std::size_t>(config.head_size) / 2) {
   for (int pair = 0; pair < config.head_size / 2; ++pair) {
     frequencies_.push_back(numerics::rotary_frequency(config.rope_base, pair, config.head_size));

@@ -21,7 +21,7 @@ float* row_of(std::vector<float>& buffer, int row, int width) {
 
 int rows_of(const ForwardBatch& batch) { return static_cast<int>(batch.tokens.size()); }
 
-void reserve(const ModelConfig& c, const ForwardBatch& batch, Scratch& scratch) {
+void reserve(const TinyConfig& c, const ForwardBatch& batch, Scratch& scratch) {
   const int rows = rows_of(batch);
   scratch.rotary.ensure(*std::max_element(batch.positions.begin(), batch.positions.end()) + 1);
   grow(scratch.hidden, rows, c.hidden_size);
@@ -49,10 +49,10 @@ void check(const ForwardBatch& batch, const KvPool& pool) {
 
 }  // namespace
 
-TinyTransformer::TinyTransformer(const ModelConfig& config)
+TinyTransformer::TinyTransformer(const TinyConfig& config)
     : TinyTransformer(config, seeded_weights(config)) {}
 
-TinyTransformer::TinyTransformer(const ModelConfig& config, const Weights& weights)
+TinyTransformer::TinyTransformer(const TinyConfig& config, const Weights& weights)
     : config_(config), weights_(packed(config, weights)) {}
 
 void TinyTransformer::forward(const ForwardBatch& batch, KvPool& pool, Scratch& scratch,

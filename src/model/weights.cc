@@ -72,7 +72,7 @@ float embedding_scale(int token) {
   return byte > ' ' && byte <= '~' ? kPrintableScale : kOtherScale;
 }
 
-LayerWeights layer_weights(const ModelConfig& c, int layer) {
+LayerWeights layer_weights(const TinyConfig& c, int layer) {
   const float depth = static_cast<float>(layer) / static_cast<float>(c.layers);
   const float residual = kResidualGain * numerics::exp(-kDepthDecay * depth);
   const int d = c.hidden_size;
@@ -91,7 +91,7 @@ LayerWeights layer_weights(const ModelConfig& c, int layer) {
 
 }  // namespace
 
-Weights seeded_weights(const ModelConfig& config) {
+Weights seeded_weights(const TinyConfig& config) {
   Weights w;
   w.embedding =
       draw(config.seed, {kEmbedding, 0, config.vocabulary_size, config.hidden_size}, 1.0F);

@@ -4,7 +4,7 @@
 
 namespace forge {
 
-tl::expected<void, ModelConfigError> validate(const ExecutorOptions& options) {
+tl::expected<void, TinyConfigError> validate(const ExecutorOptions& options) {
   if (auto valid = validate(options.model); !valid) return valid;
   struct Field {
     const char* name;
@@ -22,8 +22,8 @@ tl::expected<void, ModelConfigError> validate(const ExecutorOptions& options) {
   for (const Field& field : fields) {
     if (field.value < field.lowest || field.value > field.highest) {
       return tl::unexpected(
-          ModelConfigError{field.name, std::to_string(field.value),
-                           std::to_string(field.lowest) + " .. " + std::to_string(field.highest)});
+          TinyConfigError{field.name, std::to_string(field.value),
+                          std::to_string(field.lowest) + " .. " + std::to_string(field.highest)});
     }
   }
   return {};

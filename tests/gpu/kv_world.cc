@@ -19,8 +19,8 @@ std::uint32_t blocks_for(const std::vector<int>& lengths, int block_size) {
 
 }  // namespace
 
-ModelConfig KvShape::config() const {
-  ModelConfig config;
+TinyConfig KvShape::config() const {
+  TinyConfig config;
   config.layers = KvWorld::kLayers;
   config.heads = heads();
   config.kv_heads = kv_heads;

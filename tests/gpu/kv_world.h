@@ -21,7 +21,7 @@ struct KvShape {
 
   int heads() const { return kv_heads * group_size; }
   int width() const { return (heads() + 2 * kv_heads) * head_size; }  ///< of a row of qkv
-  ModelConfig config() const;  ///< with KvWorld::kLayers layers
+  TinyConfig config() const;  ///< with KvWorld::kLayers layers
 };
 std::ostream& operator<<(std::ostream& out, const KvShape& shape);
 

@@ -8,7 +8,7 @@
 namespace forge {
 namespace {
 
-const ModelConfig kConfig{.layers = 2, .heads = 4, .kv_heads = 2, .head_size = 4};
+const TinyConfig kConfig{.layers = 2, .heads = 4, .kv_heads = 2, .head_size = 4};
 
 float key_at(const numerics::PagedKV& kv, int position, int d) {
   const float* block =

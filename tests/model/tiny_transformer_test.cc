@@ -15,7 +15,7 @@ using testing::ModelRunner;
 using testing::some_tokens;
 
 const TinyTransformer& model() {
-  static const TinyTransformer kModel{ModelConfig{}};
+  static const TinyTransformer kModel{TinyConfig{}};
   return kModel;
 }
 
@@ -160,13 +160,13 @@ TEST(TinyTransformer, a_draft_of_fewer_layers_leaves_the_target_unchanged_in_a_s
 }
 
 TEST(TinyTransformer, an_odd_shape_is_invariant_too) {
-  const TinyTransformer odd(ModelConfig{.vocabulary_size = 37,
-                                        .hidden_size = 50,
-                                        .layers = 3,
-                                        .heads = 6,
-                                        .kv_heads = 2,
-                                        .head_size = 10,
-                                        .ffn_size = 70});
+  const TinyTransformer odd(TinyConfig{.vocabulary_size = 37,
+                                       .hidden_size = 50,
+                                       .layers = 3,
+                                       .heads = 6,
+                                       .kv_heads = 2,
+                                       .head_size = 10,
+                                       .ffn_size = 70});
   const auto tokens = some_tokens(23, 1, 37);
   ModelRunner whole(odd, 23, 1), stepwise(odd, 5, 5);
   whole.add(tokens, blocks_from(0, 23));

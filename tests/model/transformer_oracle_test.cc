@@ -29,7 +29,7 @@ Wide rms_norm(const Wide& x, const Vector& weight, double eps) {
 }
 
 /// Rotates each pair (i, i + D/2) of each head by position * base^(-2i/D).
-void rotate(const ModelConfig& c, Wide& heads) {
+void rotate(const TinyConfig& c, Wide& heads) {
   const int half = c.head_size / 2;
   for (Eigen::Index t = 0; t < heads.rows(); ++t) {
     for (Eigen::Index first = 0; first < heads.cols(); first += c.head_size) {
@@ -43,7 +43,7 @@ void rotate(const ModelConfig& c, Wide& heads) {
   }
 }
 
-Wide attention(const ModelConfig& c, const LayerWeights& w, const Wide& x) {
+Wide attention(const TinyConfig& c, const LayerWeights& w, const Wide& x) {
   Wide q = x * wide(w.query).transpose();
   Wide k = x * wide(w.key).transpose();
   const Wide v = x * wide(w.value).transpose();
@@ -72,7 +72,7 @@ Wide swiglu(const LayerWeights& w, const Wide& x) {
 }
 
 /// [T][V]
-Wide oracle(const ModelConfig& c, const Weights& w, const std::vector<TokenId>& tokens) {
+Wide oracle(const TinyConfig& c, const Weights& w, const std::vector<TokenId>& tokens) {
   Wide x(static_cast<Eigen::Index>(tokens.size()), c.hidden_size);
   for (std::size_t t = 0; t < tokens.size(); ++t) {
     x.row(static_cast<Eigen::Index>(t)) = w.embedding.row(tokens[t].value).cast<double>();
@@ -86,13 +86,13 @@ Wide oracle(const ModelConfig& c, const Weights& w, const std::vector<TokenId>& 
 
 /// Rounding errors of float along the longest path through the model: each of its chains of
 /// n operations is off by at most n * 2^-24 of the magnitude of what it adds up.
-double tolerance(const ModelConfig& c, std::size_t context) {
+double tolerance(const TinyConfig& c, std::size_t context) {
   const int layer = c.hidden_size + c.head_size + static_cast<int>(context) + c.query_size() +
                     c.hidden_size + c.ffn_size;
   return 0x1p-24 * (c.layers * layer + c.hidden_size);
 }
 
-void expect_agreement(const ModelConfig& config, std::size_t count) {
+void expect_agreement(const TinyConfig& config, std::size_t count) {
   const TinyTransformer model(config);
   const auto tokens = some_tokens(count, 11, static_cast<std::uint32_t>(config.vocabulary_size));
   const auto rows_count = static_cast<std::uint32_t>(count);

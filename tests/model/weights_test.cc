@@ -22,13 +22,13 @@ TEST(Weights, tensors_and_layers_differ_from_one_another) {
 }
 
 TEST(Weights, have_the_shapes_of_the_configuration) {
-  const ModelConfig config{.vocabulary_size = 30,
-                           .hidden_size = 24,
-                           .layers = 3,
-                           .heads = 6,
-                           .kv_heads = 2,
-                           .head_size = 8,
-                           .ffn_size = 40};
+  const TinyConfig config{.vocabulary_size = 30,
+                          .hidden_size = 24,
+                          .layers = 3,
+                          .heads = 6,
+                          .kv_heads = 2,
+                          .head_size = 8,
+                          .ffn_size = 40};
   const Weights w = seeded_weights(config);
   const auto shape = [](const auto& m) { return std::pair{m.rows(), m.cols()}; };
   using Shape = std::pair<Eigen::Index, Eigen::Index>;

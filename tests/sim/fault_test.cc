@@ -15,7 +15,7 @@ using ::testing::HasSubstr;
 
 constexpr std::array kFaultNames{"none", "fails", "device_lost", "late"};
 
-ModelConfig small_model() {
+TinyConfig small_model() {
   return {
       .hidden_size = 16, .layers = 1, .heads = 2, .kv_heads = 1, .head_size = 8, .ffn_size = 32};
 }

@@ -174,14 +174,14 @@ TEST_P(ModelExecutorTest, an_empty_plan_is_answered_by_an_empty_result) {
 TEST(ExecutorOptionsTest, options_out_of_range_are_named) {
   ExecutorOptions options;
   options.draft_layers = 5;
-  EXPECT_EQ(validate(options).error(), (ModelConfigError{"draft_layers", "5", "1 .. 4"}));
+  EXPECT_EQ(validate(options).error(), (TinyConfigError{"draft_layers", "5", "1 .. 4"}));
   options = {};
   options.num_blocks = 0;
-  EXPECT_EQ(validate(options).error(), (ModelConfigError{"num_blocks", "0", "1 .. 16777216"}));
+  EXPECT_EQ(validate(options).error(), (TinyConfigError{"num_blocks", "0", "1 .. 16777216"}));
   options = {};
   options.num_host_blocks = 1U << 25;
   EXPECT_EQ(validate(options).error(),
-            (ModelConfigError{"num_host_blocks", "33554432", "0 .. 16777216"}));
+            (TinyConfigError{"num_host_blocks", "33554432", "0 .. 16777216"}));
   options = {};
   options.model.heads = 3;
   EXPECT_EQ(validate(options).error().field, "heads");

@@ -21,7 +21,7 @@
 #include <span>
 #include <vector>
 
-#include "forge/model/model_config.h"
+#include "forge/model/tiny_config.h"
 #include "forge/numerics/attention.h"
 
 namespace forge {
@@ -35,7 +35,7 @@ struct KvPlane {
 class KvPool {
  public:
   /// All memory is taken here. Requires: `config` is valid, block_size at least 1.
-  KvPool(const ModelConfig& config, std::uint32_t num_blocks, std::uint32_t block_size);
+  KvPool(const TinyConfig& config, std::uint32_t num_blocks, std::uint32_t block_size);
 
   std::uint32_t num_blocks() const { return num_blocks_; }
   std::uint32_t block_size() const { return block_size_; }

@@ -6,7 +6,7 @@
 
 #include <vector>
 
-#include "forge/model/model_config.h"
+#include "forge/model/tiny_config.h"
 #include "forge/model/weights.h"
 #include "forge/numerics/packed_matrix.h"
 
@@ -29,9 +29,9 @@ struct PackedWeights {
 };
 
 /// Requires: the shapes of `weights` are those of `config`, which is valid.
-PackedWeights packed(const ModelConfig& config, const Weights& weights);
+PackedWeights packed(const TinyConfig& config, const Weights& weights);
 
 /// 1 / sqrt(D), by which attention scores are scaled.
-float attention_scale(const ModelConfig& config);
+float attention_scale(const TinyConfig& config);
 
 }  // namespace forge

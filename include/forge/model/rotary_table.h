@@ -11,7 +11,7 @@
 #include <cstdint>
 #include <vector>
 
-#include "forge/model/model_config.h"
+#include "forge/model/tiny_config.h"
 
 namespace forge {
 
@@ -20,7 +20,7 @@ class RotaryTable {
   /// Positions are below this: angles then stay within the domain of sincos.
   static constexpr std::uint32_t kPositionsMax = 1U << 24;
 
-  explicit RotaryTable(const ModelConfig& config);
+  explicit RotaryTable(const TinyConfig& config);
 
   /// Makes rows 0 .. positions-1 available; at least doubles, so growth is amortised.
   /// Requires: positions <= kPositionsMax.

@@ -32,9 +32,9 @@
 
 #include "forge/core/ids.h"
 #include "forge/model/kv_pool.h"
-#include "forge/model/model_config.h"
 #include "forge/model/packed_weights.h"
 #include "forge/model/rotary_table.h"
+#include "forge/model/tiny_config.h"
 
 namespace forge {
 
@@ -54,7 +54,7 @@ struct ForwardBatch {
 /// Intermediate results of forward(). Grows to the largest batch seen, then allocates
 /// nothing. Contents carry no meaning between calls, except for the rotary table.
 struct Scratch {
-  explicit Scratch(const ModelConfig& config) : rotary(config) {}
+  explicit Scratch(const TinyConfig& config) : rotary(config) {}
 
   RotaryTable rotary;
   std::vector<float> hidden;     // [T][d] the residual stream
@@ -68,13 +68,13 @@ struct Scratch {
 
 class TinyTransformer {
  public:
-  /// Requires: `config` is valid (model_config.h).
-  explicit TinyTransformer(const ModelConfig& config);
+  /// Requires: `config` is valid (tiny_config.h).
+  explicit TinyTransformer(const TinyConfig& config);
 
   /// Requires: the shapes of `weights` are those of `config`.
-  TinyTransformer(const ModelConfig& config, const Weights& weights);
+  TinyTransformer(const TinyConfig& config, const Weights& weights);
 
-  const ModelConfig& config() const { return config_; }
+  const TinyConfig& config() const { return config_; }
 
   /// Runs the first `layers` layers on the batch, and the head on its logit rows.
   /// logits: [R][V]. Requires: 1 <= layers <= config().layers; tables cover the positions;
@@ -89,7 +89,7 @@ class TinyTransformer {
   void feed_forward(int layer, int rows, Scratch& scratch) const;
   void head(const ForwardBatch& batch, Scratch& scratch, std::span<float> logits) const;
 
-  ModelConfig config_;
+  TinyConfig config_;
   PackedWeights weights_;
 };
 

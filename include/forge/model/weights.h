@@ -12,7 +12,7 @@
 #include <Eigen/Core>
 #include <vector>
 
-#include "forge/model/model_config.h"
+#include "forge/model/tiny_config.h"
 
 namespace forge {
 
@@ -37,6 +37,6 @@ struct Weights {
   Vector final_norm;  ///< [d]
 };
 
-Weights seeded_weights(const ModelConfig& config);
+Weights seeded_weights(const TinyConfig& config);
 
 }  // namespace forge

@@ -10,7 +10,7 @@
 
 #include "forge/core/acceptance.h"
 #include "forge/core/ids.h"
-#include "forge/model/model_config.h"
+#include "forge/model/tiny_config.h"
 
 namespace forge {
 
@@ -22,7 +22,7 @@ inline constexpr bool kCheckedBuild = false;
 #endif
 
 struct ExecutorOptions {
-  ModelConfig model;
+  TinyConfig model;
   std::uint32_t num_blocks = 512;         ///< as SchedulerConfig, 1 .. 2^24
   std::uint32_t block_size = 16;          ///< as SchedulerConfig, 1 .. 65536
   std::uint32_t num_host_blocks = 0;      ///< as SchedulerConfig, up to 2^24; taken at the start
@@ -39,6 +39,6 @@ struct ExecutorOptions {
 };
 
 /// Errors: the first field that is out of range, the model's first.
-tl::expected<void, ModelConfigError> validate(const ExecutorOptions& options);
+tl::expected<void, TinyConfigError> validate(const ExecutorOptions& options);
 
 }  // namespace forge

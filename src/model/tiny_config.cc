@@ -1,4 +1,4 @@
-#include "forge/model/model_config.h"
+#include "forge/model/tiny_config.h"
 
 #include "forge/numerics/attention.h"
 
@@ -12,17 +12,17 @@ struct Field {
   int highest;
 };
 
-tl::unexpected<ModelConfigError> error(const char* field, std::string value, std::string accepted) {
-  return tl::unexpected(ModelConfigError{field, std::move(value), std::move(accepted)});
+tl::unexpected<TinyConfigError> error(const char* field, std::string value, std::string accepted) {
+  return tl::unexpected(TinyConfigError{field, std::move(value), std::move(accepted)});
 }
 
 }  // namespace
 
-std::string to_string(const ModelConfigError& e) {
+std::string to_string(const TinyConfigError& e) {
   return "model " + e.field + " is " + e.value + ", accepted: " + e.accepted;
 }
 
-tl::expected<void, ModelConfigError> validate(const ModelConfig& c) {
+tl::expected<void, TinyConfigError> validate(const TinyConfig& c) {
   const Field fields[] = {
       {"vocabulary_size", c.vocabulary_size, 2, 1 << 20},
       {"hidden_size", c.hidden_size, 1, 65536},

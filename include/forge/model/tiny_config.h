@@ -1,4 +1,4 @@
-// ModelConfig: the shape of a decoder-only Transformer, and the seed of its weights.
+// TinyConfig: the shape of a decoder-only Transformer, and the seed of its weights.
 //
 // A value: two models of equal configuration are the same model, bit for bit, on
 // every machine.
@@ -13,7 +13,7 @@
 
 namespace forge {
 
-struct ModelConfig {
+struct TinyConfig {
   int vocabulary_size = 320;  ///< V, 2 .. 2^20
   int hidden_size = 64;       ///< d, 1 .. 65536
   int layers = 4;             ///< 1 .. 1024
@@ -30,20 +30,20 @@ struct ModelConfig {
   /// Query heads that share a KV head.
   int group_size() const { return heads / kv_heads; }
 
-  friend bool operator==(const ModelConfig&, const ModelConfig&) = default;
+  friend bool operator==(const TinyConfig&, const TinyConfig&) = default;
 };
 
 /// `field` is `value`; it must be `accepted`.
-struct ModelConfigError {
+struct TinyConfigError {
   std::string field;
   std::string value;
   std::string accepted;
 
-  friend bool operator==(const ModelConfigError&, const ModelConfigError&) = default;
+  friend bool operator==(const TinyConfigError&, const TinyConfigError&) = default;
 };
-std::string to_string(const ModelConfigError& error);
+std::string to_string(const TinyConfigError& error);
 
 /// Errors: the first field, in the order declared, that is out of range.
-tl::expected<void, ModelConfigError> validate(const ModelConfig& config);
+tl::expected<void, TinyConfigError> validate(const TinyConfig& config);
 
 }  // namespace forge
