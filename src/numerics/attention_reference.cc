@@ -26,21 +26,23 @@ struct ChunkResult {
   float a[kHeadSizeMax];
 };
 
-ChunkResult attend_chunk(const float* q, float scale, const PagedKV& kv, int first) {
-  const int size = std::min(kKeyChunk, kv.length - first);
+/// `start`: the first position of the chunk, a multiple of kKeyChunk.
+ChunkResult attend_chunk(const float* q, float scale, const PagedKV& kv, int start) {
+  const int first = std::max(kv.first - start, 0);  // within the chunk
+  const int end = std::min(kKeyChunk, kv.length - start);
   float p[kKeyChunk] = {};
-  for (int j = 0; j < size; ++j) {
+  for (int j = first; j < end; ++j) {
     float dot = 0.0f;
-    for (int d = 0; d < kv.head_size; ++d) dot = fma(q[d], key(kv, first + j, d), dot);
+    for (int d = 0; d < kv.head_size; ++d) dot = fma(q[d], key(kv, start + j, d), dot);
     p[j] = dot * scale;
   }
 
   ChunkResult chunk{};
-  chunk.m = max_reference(p, size);
-  for (int j = 0; j < size; ++j) p[j] = exp(p[j] - chunk.m);
-  chunk.l = sum_reference(p, size);
+  chunk.m = max_reference(p + first, end - first);
+  for (int j = first; j < end; ++j) p[j] = exp(p[j] - chunk.m);
+  chunk.l = sum_reference(p, end);  // a lane that adds the 0 of a position not seen keeps its bits
   for (int d = 0; d < kv.head_size; ++d) {
-    for (int j = 0; j < size; ++j) chunk.a[d] = fma(p[j], value(kv, first + j, d), chunk.a[d]);
+    for (int j = first; j < end; ++j) chunk.a[d] = fma(p[j], value(kv, start + j, d), chunk.a[d]);
   }
   return chunk;
 }
@@ -50,9 +52,10 @@ ChunkResult attend_chunk(const float* q, float scale, const PagedKV& kv, int fir
 void attend_reference(const QueryGroup& group, const PagedKV& kv, float* out) {
   for (int head = 0; head < group.heads; ++head) {
     const float* q = group.q + head * kv.head_size;
-    ChunkResult total = attend_chunk(q, group.scale, kv, 0);
-    for (int first = kKeyChunk; first < kv.length; first += kKeyChunk) {
-      const ChunkResult chunk = attend_chunk(q, group.scale, kv, first);
+    int start = kv.first / kKeyChunk * kKeyChunk;
+    ChunkResult total = attend_chunk(q, group.scale, kv, start);
+    while ((start += kKeyChunk) < kv.length) {
+      const ChunkResult chunk = attend_chunk(q, group.scale, kv, start);
       const float m = std::max(total.m, chunk.m);
       const float e = exp(total.m - m);
       const float f = exp(chunk.m - m);

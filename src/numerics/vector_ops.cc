@@ -34,6 +34,18 @@ void add_impl(float* x, const float* y, int n) {
   });
 }
 
+void add_scaled_impl(float* x, const float* y, float factor, int n) {
+  for_each_vector(n, [&](auto d, int i) HWY_ATTR {
+    hn::StoreU(fused(hn::Set(d, factor), hn::LoadU(d, y + i), hn::LoadU(d, x + i)), d, x + i);
+  });
+}
+
+void scale_impl(float* x, float factor, int n) {
+  for_each_vector(n, [&](auto d, int i) HWY_ATTR {
+    hn::StoreU(hn::Mul(hn::LoadU(d, x + i), hn::Set(d, factor)), d, x + i);
+  });
+}
+
 void exp_minus_impl(const float* x, float shift, int n, float* y) {
   exp_minus_lanes(x, shift, n, y);
 }
@@ -67,6 +79,18 @@ void rotate_pairs_impl(float* head, const float* cos, const float* sin, int half
   });
 }
 
+void rotate_adjacent_pairs_impl(float* head, const float* cos, const float* sin, int half) {
+  for_each_vector(half, [&](auto d, int i) HWY_ATTR {
+    hn::Vec<decltype(d)> first;
+    hn::Vec<decltype(d)> second;
+    hn::LoadInterleaved2(d, head + 2 * i, first, second);
+    const auto c = hn::LoadU(d, cos + i);
+    const auto s = hn::LoadU(d, sin + i);
+    hn::StoreInterleaved2(fused(first, c, hn::Neg(hn::Mul(second, s))),
+                          fused(second, c, hn::Mul(first, s)), d, head + 2 * i);
+  });
+}
+
 }  // namespace forge::numerics::HWY_NAMESPACE
 HWY_AFTER_NAMESPACE();
 
@@ -76,12 +100,15 @@ namespace forge::numerics {
 HWY_EXPORT(rms_norm_impl);
 HWY_EXPORT(silu_multiply_impl);
 HWY_EXPORT(add_impl);
+HWY_EXPORT(add_scaled_impl);
+HWY_EXPORT(scale_impl);
 HWY_EXPORT(exp_minus_impl);
 HWY_EXPORT(max_impl);
 HWY_EXPORT(sum_impl);
 HWY_EXPORT(sum_of_squares_impl);
 HWY_EXPORT(argmax_impl);
 HWY_EXPORT(rotate_pairs_impl);
+HWY_EXPORT(rotate_adjacent_pairs_impl);
 
 void rms_norm(const float* x, const float* weight, int n, float eps, float* y) {
   HWY_DYNAMIC_DISPATCH(rms_norm_impl)(x, weight, n, eps, y);
@@ -92,6 +119,12 @@ void silu_multiply(const float* gate, const float* up, int n, float* y) {
 }
 
 void add(float* x, const float* y, int n) { HWY_DYNAMIC_DISPATCH(add_impl)(x, y, n); }
+
+void add_scaled(float* x, const float* y, float factor, int n) {
+  HWY_DYNAMIC_DISPATCH(add_scaled_impl)(x, y, factor, n);
+}
+
+void scale(float* x, float factor, int n) { HWY_DYNAMIC_DISPATCH(scale_impl)(x, factor, n); }
 
 void exp_minus(const float* x, float shift, int n, float* y) {
   HWY_DYNAMIC_DISPATCH(exp_minus_impl)(x, shift, n, y);
@@ -109,6 +142,10 @@ int argmax(const float* x, int n) { return HWY_DYNAMIC_DISPATCH(argmax_impl)(x, 
 
 void rotate_pairs(float* head, const float* cos, const float* sin, int half) {
   HWY_DYNAMIC_DISPATCH(rotate_pairs_impl)(head, cos, sin, half);
+}
+
+void rotate_adjacent_pairs(float* head, const float* cos, const float* sin, int half) {
+  HWY_DYNAMIC_DISPATCH(rotate_adjacent_pairs_impl)(head, cos, sin, half);
 }
 
 }  // namespace forge::numerics

@@ -43,22 +43,40 @@ class Pool {
     for (int j = 0; j < context.length; ++j) write(j);
   }
 
-  PagedKV view() const {
+  /// Positions `first` .. length - 1.
+  PagedKV view(int first = 0) const {
     return {.keys = floats_.data(),
             .values = floats_.data() + half(),
             .block_stride = static_cast<std::ptrdiff_t>(2 * half()),
             .block_size = block_size_,
             .head_size = context_.head_size,
             .blocks = blocks_,
-            .length = context_.length};
+            .length = context_.length,
+            .first = first};
+  }
+
+  /// Makes positions before `first` NaN: whoever reads one is found out.
+  void forget_before(int first) {
+    for (int j = 0; j < first; ++j) {
+      float* block = block_of(j);
+      const int slot = j % block_size_;
+      for (int d = 0; d < context_.head_size; ++d) {
+        block[d * block_size_ + slot] = std::numeric_limits<float>::quiet_NaN();
+        block[half() + static_cast<std::size_t>(slot * context_.head_size + d)] =
+            std::numeric_limits<float>::quiet_NaN();
+      }
+    }
   }
 
  private:
+  float* block_of(int position) {
+    return floats_.data() + blocks_[static_cast<std::size_t>(position / block_size_)] * 2 * half();
+  }
+
   std::size_t half() const { return static_cast<std::size_t>(block_size_ * context_.head_size); }
 
   void write(int position) {
-    float* block =
-        floats_.data() + blocks_[static_cast<std::size_t>(position / block_size_)] * 2 * half();
+    float* block = block_of(position);
     const int slot = position % block_size_;
     for (int d = 0; d < context_.head_size; ++d) {
       const auto source = static_cast<std::size_t>(position * context_.head_size + d);
@@ -97,6 +115,46 @@ TEST(Attention, has_the_bits_of_its_definition_for_random_shapes) {
     const auto expected = bits_of(attended(attend_reference, q, pool.view()));
     for_every_target([&] { EXPECT_EQ(bits_of(attended(attend, q, pool.view())), expected); });
   }
+}
+
+TEST(Attention, of_a_window_has_the_bits_of_its_definition_and_reads_nothing_before_it) {
+  for (std::uint32_t trial = 0; trial < 60; ++trial) {
+    const int head_size = random_int(1, 40, 6, 5 * trial);
+    const int length = random_int(1, 900, 6, 5 * trial + 1);
+    const int block_size = random_int(1, 40, 6, 5 * trial + 2);
+    const int heads = random_int(1, 5, 6, 5 * trial + 3);
+    const int first = random_int(0, length - 1, 6, 5 * trial + 4);
+    SCOPED_TRACE(testing::Message() << "D " << head_size << " T " << length << " F " << first
+                                    << " block size " << block_size << " heads " << heads);
+    const Context context(head_size, length, trial);
+    Pool pool(context, block_size);
+    pool.forget_before(first);
+    const auto q = random_values(heads * head_size, trial + 700, 3.0f);
+    const auto expected = bits_of(attended(attend_reference, q, pool.view(first)));
+    for_every_target([&] { EXPECT_EQ(bits_of(attended(attend, q, pool.view(first))), expected); });
+  }
+}
+
+TEST(Attention, of_a_window_is_that_of_all_keys_where_the_others_weigh_nothing) {
+  // Scores below the window are so low that exp gives 0: chunks are counted from position 0 alike.
+  for (const int first : {1, 31, 255, 256, 257, 511, 512, 599}) {
+    Context context(1, 600, 1);
+    for (int j = 0; j < 600; ++j) {
+      context.keys[static_cast<std::size_t>(j)] =
+          j < first ? -1000.0f : 0.01f * static_cast<float>(j % 7);
+    }
+    const Pool pool(context, 16);
+    EXPECT_EQ(bits_of(attended(attend, {10.0f}, pool.view(first))),
+              bits_of(attended(attend, {10.0f}, pool.view())))
+        << first;
+  }
+}
+
+TEST(Attention, of_a_window_of_one_key_is_its_value) {
+  const Context context(24, 300, 1);
+  const Pool pool(context, 7);
+  const auto out = attended(attend, random_values(24, 2), pool.view(299));
+  EXPECT_TRUE(std::equal(out.begin(), out.end(), context.values.end() - 24));
 }
 
 TEST(Attention, does_not_depend_on_block_size_or_on_which_blocks_hold_the_context) {

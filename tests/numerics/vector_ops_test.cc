@@ -77,6 +77,36 @@ TEST(VectorOps, add_has_the_bits_of_its_definition) {
   });
 }
 
+TEST(VectorOps, add_scaled_has_the_bits_of_its_definition) {
+  for_every_size_and_target([](int n, std::uint64_t seed) {
+    auto x = random_values(n, seed);
+    auto expected = x;
+    const auto y = random_values(n, seed + 1, 3.0f);
+    add_scaled(x.data(), y.data(), 0.7f, n);
+    add_scaled_reference(expected.data(), y.data(), 0.7f, n);
+    EXPECT_EQ(bits_of(x), bits_of(expected));
+  });
+}
+
+TEST(VectorOps, add_scaled_by_one_adds) {
+  auto x = random_values(100, 1);
+  auto expected = x;
+  const auto y = random_values(100, 2, 1e-3f);
+  add_scaled(x.data(), y.data(), 1.0f, 100);
+  add(expected.data(), y.data(), 100);
+  EXPECT_EQ(bits_of(x), bits_of(expected));
+}
+
+TEST(VectorOps, scale_has_the_bits_of_its_definition) {
+  for_every_size_and_target([](int n, std::uint64_t seed) {
+    auto x = random_values(n, seed);
+    auto expected = x;
+    scale(x.data(), 0.3f, n);
+    scale_reference(expected.data(), 0.3f, n);
+    EXPECT_EQ(bits_of(x), bits_of(expected));
+  });
+}
+
 TEST(VectorOps, exp_minus_has_the_bits_of_its_definition) {
   for_every_size_and_target([](int n, std::uint64_t seed) {
     const auto x = random_values(n, seed, 120.0f);  // overflow and flush to zero included
@@ -172,6 +202,36 @@ TEST(VectorOps, rotate_pairs_has_the_bits_of_its_definition) {
     rotate_pairs_reference(expected.data(), cos.data(), sin.data(), half);
     EXPECT_EQ(bits_of(head), bits_of(expected));
   });
+}
+
+TEST(VectorOps, rotate_adjacent_pairs_has_the_bits_of_its_definition) {
+  for_every_size_and_target([](int half, std::uint64_t seed) {
+    auto head = random_values(2 * half, seed);
+    auto expected = head;
+    const auto cos = random_values(half, seed + 1);
+    const auto sin = random_values(half, seed + 2);
+    rotate_adjacent_pairs(head.data(), cos.data(), sin.data(), half);
+    rotate_adjacent_pairs_reference(expected.data(), cos.data(), sin.data(), half);
+    EXPECT_EQ(bits_of(head), bits_of(expected));
+  });
+}
+
+TEST(VectorOps, the_two_pairings_differ_in_the_order_of_components_alone) {
+  const auto values = random_values(34, 1);
+  const auto cos = random_values(17, 2);
+  const auto sin = random_values(17, 3);
+  auto halves = values;
+  auto adjacent = values;
+  for (std::size_t i = 0; i < 17; ++i) {
+    adjacent[2 * i] = values[i];
+    adjacent[2 * i + 1] = values[17 + i];
+  }
+  rotate_pairs(halves.data(), cos.data(), sin.data(), 17);
+  rotate_adjacent_pairs(adjacent.data(), cos.data(), sin.data(), 17);
+  for (std::size_t i = 0; i < 17; ++i) {
+    EXPECT_EQ(bits_of(adjacent[2 * i]), bits_of(halves[i]));
+    EXPECT_EQ(bits_of(adjacent[2 * i + 1]), bits_of(halves[17 + i]));
+  }
 }
 
 TEST(VectorOps, a_quarter_turn_maps_a_pair_to_minus_second_and_first) {

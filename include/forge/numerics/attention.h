@@ -6,16 +6,17 @@
 // always 256 keys counted from position 0, whatever the block size, so decoding a token
 // alone, in a batch, in a chunk of the prompt or in a recompute gives the same bits.
 //
-// Legend: D head size, T context length (positions 0 .. T-1), q [D] one query head,
-// k_j, v_j [D] key and value of position j. Operations as in canonical.h.
+// Legend: D head size, T context length (positions 0 .. T-1), F first position seen (0 but for
+// sliding windows), q [D] one query head, k_j, v_j [D] key and value of position j. Operations as
+// in canonical.h.
 //
 //   score_j = (fma chain over d, ascending, from 0, of q[d] * k_j[d]) * scale
-//   For each chunk c of 256 positions:
+//   For each chunk c of 256 positions, j those of it in F .. T-1; a chunk without any is left out:
 //     m_c    = max of score_j
 //     p_j    = exp(score_j - m_c)
 //     l_c    = tree sum of p_j, lane = (j within the chunk) % 32
 //     a_c[d] = fma chain over j, ascending, from 0, of p_j * v_j[d]
-//   The first chunk is taken as is: m = m_0, l = l_0, a = a_0. Then, in ascending order,
+//   The first chunk is taken as is: m = m_c, l = l_c, a = a_c. Then, in ascending order,
 //     m' = max(m, m_c), e = exp(m - m'), f = exp(m_c - m')
 //     l  = fma(l, e, l_c * f), a[d] = fma(a[d], e, a_c[d] * f), m = m'
 //   out[d] = a[d] / l
@@ -56,6 +57,7 @@ struct PagedKV {
   int head_size;                          ///< D, 1 .. kHeadSizeMax
   std::span<const std::uint32_t> blocks;  ///< block table of the sequence
   int length;                             ///< T >= 1; blocks covers it
+  int first = 0;                          ///< F, 0 .. T-1: earlier positions are not seen
 };
 
 /// The query heads that share the KV head (grouped-query attention), of one token.
@@ -66,8 +68,8 @@ struct QueryGroup {
   float scale;     ///< of the scores, usually 1 / sqrt(D)
 };
 
-/// out [heads][D] = attention of each head of `group` over positions 0 .. kv.length-1.
-/// Allocates nothing; thread-safe. O(heads T D).
+/// out [heads][D] = attention of each head of `group` over positions kv.first .. kv.length-1.
+/// Allocates nothing; thread-safe. O(heads (T - F) D).
 void attend(const QueryGroup& group, const PagedKV& kv, float* out);
 
 /// The definition above, as plain loops. Equal bits, no speed.

@@ -21,6 +21,14 @@ inline void add_reference(float* x, const float* y, int n) {
   for (int i = 0; i < n; ++i) x[i] = x[i] + y[i];
 }
 
+inline void add_scaled_reference(float* x, const float* y, float factor, int n) {
+  for (int i = 0; i < n; ++i) x[i] = fma(factor, y[i], x[i]);
+}
+
+inline void scale_reference(float* x, float factor, int n) {
+  for (int i = 0; i < n; ++i) x[i] = x[i] * factor;
+}
+
 inline void exp_minus_reference(const float* x, float shift, int n, float* y) {
   for (int i = 0; i < n; ++i) y[i] = exp(x[i] - shift);
 }
@@ -37,6 +45,16 @@ inline void rotate_pairs_reference(float* head, const float* cos, const float* s
     const float second = head[i + half];
     head[i] = fma(first, cos[i], -(second * sin[i]));
     head[i + half] = fma(second, cos[i], first * sin[i]);
+  }
+}
+
+inline void rotate_adjacent_pairs_reference(float* head, const float* cos, const float* sin,
+                                            int half) {
+  for (int i = 0; i < half; ++i) {
+    const float first = head[2 * i];
+    const float second = head[2 * i + 1];
+    head[2 * i] = fma(first, cos[i], -(second * sin[i]));
+    head[2 * i + 1] = fma(second, cos[i], first * sin[i]);
   }
 }
 

@@ -24,6 +24,12 @@ void silu_multiply(const float* gate, const float* up, int n, float* y);
 /// x[i] = x[i] + y[i]. x, y: [n].
 void add(float* x, const float* y, int n);
 
+/// x[i] = fma(factor, y[i], x[i]). x, y: [n]. With factor 1 the bits of add.
+void add_scaled(float* x, const float* y, float factor, int n);
+
+/// x[i] = x[i] * factor. x: [n].
+void scale(float* x, float factor, int n);
+
 /// y[i] = exp(x[i] - shift). x, y: [n].
 void exp_minus(const float* x, float shift, int n, float* y);
 
@@ -46,5 +52,9 @@ int argmax(const float* x, int n);
 ///   head[i + half] = fma(head[i + half], cos[i], head[i] * sin[i])
 /// both from the old values. cos, sin: [half], from rotary.h.
 void rotate_pairs(float* head, const float* cos, const float* sin, int half);
+
+/// The same in the pairing of the RoPE paper, of GGUF's Llama and of DeepSeek: pair i is
+/// (head[2 i], head[2 i + 1]).
+void rotate_adjacent_pairs(float* head, const float* cos, const float* sin, int half);
 
 }  // namespace forge::numerics

@@ -1,0 +1,94 @@
+// LinearWeights: the weights of a linear layer in the form in which products read them.
+//
+// Outputs are taken in panels of 32. Within a panel everything is in the order in which it is used,
+// so that a row of activations against a panel is one walk through contiguous memory, and a product
+// of one row is as fast as memory:
+//
+//   kind     of                   in a panel, for each ...
+//   f32      F32                  input: 32 floats
+//   f16      F16                  input: 32 halves
+//   bf16     BF16                 two inputs: 32 pairs
+//   q8_0     Q8_0                 32 inputs: 8 x 32 quads of codes, 32 scales
+//   int8     INT8                 32 inputs: 8 x 32 quads of codes; 32 scales of the panel
+//   q4_0     Q4_0                 32 inputs: 4 x 32 pairs of quads, 32 scales
+//   int4     GPTQ, AWQ            likewise, and 32 zero points
+//   q4_k     Q4_K                 256 inputs: 8 such groups with 32 scales and offsets each
+//   q5_k     Q5_K                 likewise, and in a group 32 words of fifth bits
+//   q6_k     Q6_K                 likewise, and in a group 2 x 32 words of two upper bits
+//
+// (a quad: the codes of one output for four consecutive inputs, what a lane of a dot-product
+// instruction takes). It takes the bytes that the file takes, but for Q4_K and Q5_K, whose 6-bit
+// scales become 8 bits (2.8% and 2.3% more), INT4, whose scales and zero points are there for each
+// 32 inputs (14% more than in groups of 128), and for the last panel, which is padded.
+//
+// Several layers that read the same input become one, their outputs one after the other; they need
+// not be of the same kind. Consecutive ones of the same kind share panels: a section.
+//
+// Owns its memory, 64-byte aligned. Thread contract: const after construction.
+#pragma once
+
+#include <cstddef>
+#include <cstdint>
+#include <memory>
+#include <new>
+#include <span>
+#include <vector>
+
+#include "forge/linear/stored_linear.h"
+#include "forge/linear/thread_pool.h"
+
+namespace forge::linear {
+
+inline constexpr int kPanelOutputs = 32;
+
+enum class PanelKind : std::uint8_t { f32, f16, bf16, q8_0, int8, q4_0, int4, q4_k, q5_k, q6_k };
+
+/// How weights stored so are packed.
+PanelKind panel_kind(const StoredLinear& stored);
+
+/// Panels of one kind. Borrowed from the LinearWeights.
+struct Section {
+  PanelKind kind = PanelKind::f32;
+  int first_output = 0;         ///< among the outputs of all sections
+  int outputs = 0;              ///< not padded
+  std::size_t panel_bytes = 0;  ///< a multiple of 64
+  const std::byte* panels = nullptr;
+  /// The input that is the k-th of the packed order, where act-order permuted it; or empty.
+  std::span<const std::int32_t> order;
+
+  int panel_count() const { return (outputs + kPanelOutputs - 1) / kPanelOutputs; }
+};
+
+class LinearWeights {
+ public:
+  /// No outputs, no inputs.
+  LinearWeights() = default;
+
+  /// Packs `parts` on top of one another with the threads of `pool`; borrows nothing afterwards.
+  /// Requires: all have the same inputs; stored sizes as stored_linear.h says.
+  LinearWeights(std::span<const StoredLinear> parts, ThreadPool& pool);
+
+  int outputs() const { return outputs_; }
+  int inputs() const { return inputs_; }
+
+  /// Bytes of all panels: what a product of one row reads.
+  std::size_t bytes() const;
+
+  std::span<const Section> sections() const { return sections_; }
+
+ private:
+  struct AlignedDelete {
+    void operator()(std::byte* memory) const { ::operator delete[](memory, std::align_val_t{64}); }
+  };
+  using Storage = std::unique_ptr<std::byte[], AlignedDelete>;
+
+  Storage pack(const Section& section, std::span<const StoredLinear> parts, ThreadPool& pool) const;
+
+  int outputs_ = 0;
+  int inputs_ = 0;
+  std::vector<Section> sections_;
+  std::vector<Storage> storage_;                   // of each section
+  std::vector<std::vector<std::int32_t>> orders_;  // of each section
+};
+
+}  // namespace forge::linear

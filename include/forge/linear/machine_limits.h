@@ -1,0 +1,48 @@
+// What a machine can do at best, measured: the marks that products are held against.
+//
+// A product of one row cannot be faster than memory delivers the weights, one of many rows not
+// faster than the arithmetic units multiply. A kernel's rate over its mark is a figure that means
+// the same on every machine.
+//
+// Other load on the machine lowers both. So a ratio is taken from short measurements in turns, a
+// sample of the mark, a run of the kernel, and so on, and from the best of each: the least
+// disturbed.
+#pragma once
+
+#include <cstddef>
+#include <cstdint>
+#include <optional>
+#include <span>
+
+#include "forge/linear/thread_pool.h"
+
+namespace forge::linear {
+
+/// One read of `memory` with all threads, in ascending runs of 128 KiB: bytes a second. For the
+/// rate of memory, not of caches, take turns among pieces of 1 GiB, say, all of it written before
+/// (pages never written are one page).
+double sample_read_rate(std::span<const std::byte> memory, ThreadPool& pool);
+
+/// Multiplications that have a peak of their own.
+enum class Arithmetic : std::uint8_t {
+  f32,   ///< fused multiply-add of floats
+  bf16,  ///< of pairs of bf16 (vdpbf16ps)
+  int8,  ///< of quads of bytes (vpdpbusd)
+};
+
+/// Operations a second, all threads together, in some milliseconds of work on registers alone; a
+/// multiplication and its addition are two. None where the machine has no such instruction.
+std::optional<double> sample_peak_rate(Arithmetic arithmetic, ThreadPool& pool);
+
+/// The marks of this machine with the threads of `pool`.
+struct MachineLimits {
+  double read_bytes_per_s = 0;
+  double f32_op_per_s = 0;
+  std::optional<double> bf16_op_per_s;
+  std::optional<double> int8_op_per_s;
+};
+
+/// The best of several samples of each. Takes about a second, and a buffer of 1 GiB.
+MachineLimits measure_limits(ThreadPool& pool);
+
+}  // namespace forge::linear

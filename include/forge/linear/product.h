@@ -1,0 +1,69 @@
+// Products y = x W^T with stored weights, whose bits do not depend on the batch.
+//
+// Each element of y is computed by one fixed sequence of operations, given below by what W is
+// packed as. It does not know of the other rows, the number of threads or the tile; so decoding
+// alone, in a batch and as a chunk of a prompt give the same bits (numerics/packed_matrix.h has the
+// argument). Within one instruction set: an instruction for pairs of bf16 rounds otherwise than two
+// fused operations.
+//
+//   f32      the fma chain of numerics/canonical.h: ascending k, in chunks of 256 added in order
+//   f16      the same, of the weight widened to f32
+//   bf16     x rounded to bf16 (to nearest, ties to even); chains as above but over pairs, k odd
+//            before k even, as vdpbf16ps does (which also takes subnormal operands and
+//            results for zeros; where it is used, bits differ from the definition)
+//   codes*   x rounded to 8 bits in groups of 32: dx = max |x| / 127, a = round(x / dx); then, with
+//            w = s c - m in groups (c the unsigned code, o its offset, m zero where codes are
+//            symmetric around o):
+//              acc = fma(float(sum of (c - o) a over the group), s * dx, acc)
+//              acc = fma(-m, dx * float(sum of a), acc)                       (kinds with m)
+//            groups ascending. Sums of integers are exact, so their order is free. Q6_K, whose
+//            scales are for 16 inputs: float(sum of both halves' code s8), scale of the block d.
+//
+// Errors of 8-bit activations: each x is off by at most dx / 2, the products' rms error is about
+// 0.4% of their size; llama.cpp does the same.
+//
+// Legend: M rows of x (tokens), K inputs, N outputs.
+#pragma once
+
+#include <cstdint>
+#include <span>
+#include <string_view>
+#include <vector>
+
+#include "forge/linear/linear_weights.h"
+#include "forge/linear/stored_linear.h"
+#include "forge/linear/thread_pool.h"
+
+namespace forge::linear {
+
+/// 32 activations in 8 bits: x is about scale * a.
+struct CodedGroup {
+  std::int8_t codes[32];   ///< a
+  float scale;             ///< dx
+  float scaled_sum;        ///< dx * float(sum of a)
+  std::int32_t bias;       ///< -128 * sum of a
+  std::int32_t biases[2];  ///< the same of inputs 0 .. 15 and 16 .. 31
+};
+
+/// Activations in the forms that products read, and panels unpacked for many rows. Grows to the
+/// largest product seen, then allocates nothing.
+struct ProductScratch {
+  std::vector<float> f32;          ///< [chunks of 256 inputs][M][256]
+  std::vector<float> bf16;         ///< likewise, rounded; or pairs of bf16 as words
+  std::vector<CodedGroup> groups;  ///< M x K / 32, in the order of src/linear/code_rows.h
+  std::vector<std::byte> panels;   ///< one unpacked panel a thread
+};
+
+/// y = x W^T. x [rows][K], y [rows][N], contiguous, of any alignment, not overlapping. Row r of y
+/// depends on row r of x alone, in every bit. Requires: rows >= 0, x finite.
+void multiply(const float* x, int rows, const LinearWeights& w, float* y, ProductScratch& scratch,
+              ThreadPool& pool);
+
+/// The definition of multiply, by plain loops over the stored weights. Equal bits on every machine
+/// where pairs of bf16 are not an instruction; no speed.
+void multiply_reference(const float* x, int rows, std::span<const StoredLinear> parts, float* y);
+
+/// The instruction set that products with `kind` use on this machine: "AVX2", "AVX-512 VNNI", ...
+std::string_view instructions_used(PanelKind kind);
+
+}  // namespace forge::linear

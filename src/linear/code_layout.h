@@ -1,0 +1,96 @@
+// How codes lie in panels: what pack() writes and the kernels read.
+//
+// A quad is a word of four bytes, the codes of one output for four consecutive inputs, the first
+// in the lowest byte. A lane of a dot-product instruction takes a quad of weights and a quad of
+// activations. Lanes run across outputs: [32] is always the outputs of the panel. A group is 32
+// inputs, quads 0 .. 7 of each output:
+//
+//   8 bits   quads[q]    quad q: code + 128
+//   4 bits   pairs[j]    low nibbles are quad j, high nibbles quad 4 + j
+//   5th bit  fifth       bit q of a byte is the fifth bit of that byte of quad q
+//   6 bits   uppers[j]   bits 2 i, 2 i + 1 of a byte are the upper two of that byte of quad 4 j + i
+//
+// Codes of fewer than 8 bits are unsigned; the kernels take their offset off (8, 32, or the zero
+// point of the group). A panel is the structs below one after the other, as many as cover the
+// inputs, after the head of its kind, if any. All structs but Int4Group are multiples of 64 bytes.
+#pragma once
+
+#include <cstddef>
+#include <cstdint>
+
+#include "forge/linear/linear_weights.h"
+#include "forge/quant/half.h"
+
+namespace forge::linear::codes {
+
+inline constexpr int kGroup = 32;  ///< inputs that share a scale of activations
+inline constexpr int kQuads = kGroup / 4;
+inline constexpr int kBlockGroups = 8;  ///< groups of a block of 256 inputs
+
+struct Q80Group {
+  std::uint32_t quads[kQuads][kPanelOutputs];
+  quant::F16 scales[kPanelOutputs];
+};
+
+/// Of a panel; the groups follow.
+struct Int8Head {
+  float scales[kPanelOutputs];
+};
+
+struct Int8Group {
+  std::uint32_t quads[kQuads][kPanelOutputs];
+};
+
+struct Q40Group {
+  std::uint32_t pairs[kQuads / 2][kPanelOutputs];
+  quant::F16 scales[kPanelOutputs];
+};
+
+struct Int4Group {
+  std::uint32_t pairs[kQuads / 2][kPanelOutputs];
+  quant::F16 scales[kPanelOutputs];
+  std::uint8_t zeros[kPanelOutputs];
+};
+
+struct Q4KBlock {
+  struct Group {
+    std::uint32_t pairs[kQuads / 2][kPanelOutputs];
+    std::uint8_t scales[kPanelOutputs];
+    std::uint8_t mins[kPanelOutputs];
+  };
+  quant::F16 d[kPanelOutputs];
+  quant::F16 m[kPanelOutputs];
+  Group groups[kBlockGroups];
+};
+
+struct Q5KBlock {
+  struct Group {
+    std::uint32_t pairs[kQuads / 2][kPanelOutputs];
+    std::uint32_t fifth[kPanelOutputs];
+    std::uint8_t scales[kPanelOutputs];
+    std::uint8_t mins[kPanelOutputs];
+  };
+  quant::F16 d[kPanelOutputs];
+  quant::F16 m[kPanelOutputs];
+  Group groups[kBlockGroups];
+};
+
+struct Q6KBlock {
+  struct Group {
+    std::uint32_t pairs[kQuads / 2][kPanelOutputs];
+    std::uint32_t uppers[2][kPanelOutputs];
+    std::int8_t scales[2][kPanelOutputs];  ///< of inputs 0 .. 15 and 16 .. 31
+  };
+  quant::F16 d[kPanelOutputs];
+  Group groups[kBlockGroups];
+};
+
+static_assert(sizeof(Q80Group) == 32 * 34 && sizeof(Int8Group) == 32 * 32 &&
+              sizeof(Q40Group) == 32 * 18 && sizeof(Int4Group) == 32 * 19 &&
+              sizeof(Q4KBlock) == 32 * 148 && sizeof(Q5KBlock) == 32 * 180 &&
+              sizeof(Q6KBlock) == 32 * 210);
+
+/// Groups that cover `inputs`; the last may be padded with zeros.
+constexpr int group_count(int inputs) { return (inputs + kGroup - 1) / kGroup; }
+
+}  // namespace forge::linear::codes

@@ -1,0 +1,171 @@
+// Writing panels of codes, as code_layout.h has them.
+#include <cstring>
+#include <memory>
+
+#include "code_layout.h"
+#include "code_source.h"
+#include "forge/core/check.h"
+#include "panels.h"
+
+namespace forge::linear::codes {
+namespace {
+
+template <class Word>
+void put_quads(const SourceGroup& from, int n, Word (&quads)[kQuads][kPanelOutputs]) {
+  for (int i = 0; i < kGroup; ++i) {
+    quads[i / 4][n] |= static_cast<std::uint32_t>(from.codes[i]) << (8 * (i % 4));
+  }
+}
+
+template <class Word>
+void put_pairs(const SourceGroup& from, int n, Word (&pairs)[kQuads / 2][kPanelOutputs]) {
+  for (int i = 0; i < kGroup; ++i) {
+    const int q = i / 4;
+    const int bit = 8 * (i % 4) + 4 * (q / 4);
+    pairs[q % 4][n] |= (from.codes[i] & 15u) << bit;
+  }
+}
+
+void put(const SourceGroup& from, int n, Q80Group& group) {
+  put_quads(from, n, group.quads);
+  group.scales[n] = from.d;
+}
+
+void put(const SourceGroup& from, int n, Int8Group& group) { put_quads(from, n, group.quads); }
+
+void put(const SourceGroup& from, int n, Q40Group& group) {
+  put_pairs(from, n, group.pairs);
+  group.scales[n] = from.d;
+}
+
+void put(const SourceGroup& from, int n, Int4Group& group) {
+  put_pairs(from, n, group.pairs);
+  group.scales[n] = from.d;
+  group.zeros[n] = static_cast<std::uint8_t>(from.offset);
+}
+
+void put(const SourceGroup& from, int n, Q4KBlock::Group& group) {
+  put_pairs(from, n, group.pairs);
+  group.scales[n] = static_cast<std::uint8_t>(from.scale);
+  group.mins[n] = static_cast<std::uint8_t>(from.min);
+}
+
+void put(const SourceGroup& from, int n, Q5KBlock::Group& group) {
+  put_pairs(from, n, group.pairs);
+  for (int i = 0; i < kGroup; ++i) {
+    group.fifth[n] |= (from.codes[i] >> 4 & 1u) << (8 * (i % 4) + i / 4);
+  }
+  group.scales[n] = static_cast<std::uint8_t>(from.scale);
+  group.mins[n] = static_cast<std::uint8_t>(from.min);
+}
+
+void put(const SourceGroup& from, int n, Q6KBlock::Group& group) {
+  put_pairs(from, n, group.pairs);
+  for (int i = 0; i < kGroup; ++i) {
+    const int q = i / 4;
+    group.uppers[q / 4][n] |= (from.codes[i] >> 4 & 3u) << (8 * (i % 4) + 2 * (q % 4));
+  }
+  for (int half = 0; half < 2; ++half) {
+    group.scales[half][n] = static_cast<std::int8_t>(from.half_scales[half]);
+  }
+}
+
+/// Calls take(n, output's part, its index in the part) for the outputs of a panel.
+template <class Take>
+void for_each_output(const PanelSource& source, const Take& take) {
+  int first = 0;  // of the part
+  for (const StoredLinear& part : source.parts) {
+    for (int n = 0; n < source.count; ++n) {
+      const int output = source.first + n - first;
+      if (output >= 0 && output < part.outputs) take(n, part, output);
+    }
+    first += part.outputs;
+  }
+}
+
+/// A panel of kinds whose groups stand alone. memcpy: the panel is bytes, of any alignment.
+template <class Group>
+void pack_groups(const PanelSource& source, int inputs, std::byte* panel) {
+  for (int g = 0; g < group_count(inputs); ++g, panel += sizeof(Group)) {
+    Group packed = {};
+    for_each_output(source, [&](int n, const StoredLinear& part, int output) {
+      put(read_group(part, source.order, output, g), n, packed);
+    });
+    std::memcpy(panel, &packed, sizeof packed);
+  }
+}
+
+/// A panel of kinds whose groups come in blocks of eight.
+template <class Block>
+void pack_blocks(const PanelSource& source, int inputs, std::byte* panel) {
+  for (int first = 0; first < group_count(inputs); first += kBlockGroups, panel += sizeof(Block)) {
+    Block packed = {};
+    for_each_output(source, [&](int n, const StoredLinear& part, int output) {
+      for (int g = 0; g < kBlockGroups; ++g) {
+        const SourceGroup from = read_group(part, source.order, output, first + g);
+        put(from, n, packed.groups[g]);
+        packed.d[n] = from.d;
+        if constexpr (requires { packed.m; }) packed.m[n] = from.m;
+      }
+    });
+    std::memcpy(panel, &packed, sizeof packed);
+  }
+}
+
+void pack_int8(const PanelSource& source, int inputs, std::byte* panel) {
+  Int8Head head = {};
+  for_each_output(source, [&](int n, const StoredLinear& part, int output) {
+    head.scales[n] = read_group(part, source.order, output, 0).row_scale;
+  });
+  std::memcpy(panel, &head, sizeof head);
+  pack_groups<Int8Group>(source, inputs, panel + sizeof head);
+}
+
+}  // namespace
+
+std::size_t panel_bytes(PanelKind kind, int inputs) {
+  const auto groups = static_cast<std::size_t>(group_count(inputs));
+  switch (kind) {
+    case PanelKind::q8_0:
+      return groups * sizeof(Q80Group);
+    case PanelKind::int8:
+      return sizeof(Int8Head) + groups * sizeof(Int8Group);
+    case PanelKind::q4_0:
+      return groups * sizeof(Q40Group);
+    case PanelKind::int4:
+      return (groups * sizeof(Int4Group) + 63) / 64 * 64;
+    case PanelKind::q4_k:
+      return groups / kBlockGroups * sizeof(Q4KBlock);
+    case PanelKind::q5_k:
+      return groups / kBlockGroups * sizeof(Q5KBlock);
+    case PanelKind::q6_k:
+      return groups / kBlockGroups * sizeof(Q6KBlock);
+    default:
+      FORGE_CHECK(false, "kind=", static_cast<int>(kind), " has no codes");
+      return 0;
+  }
+}
+
+void pack(PanelKind kind, const PanelSource& source, int inputs, std::byte* panel) {
+  if (inputs == 0) return;
+  switch (kind) {
+    case PanelKind::q8_0:
+      return pack_groups<Q80Group>(source, inputs, panel);
+    case PanelKind::int8:
+      return pack_int8(source, inputs, panel);
+    case PanelKind::q4_0:
+      return pack_groups<Q40Group>(source, inputs, panel);
+    case PanelKind::int4:
+      return pack_groups<Int4Group>(source, inputs, panel);
+    case PanelKind::q4_k:
+      return pack_blocks<Q4KBlock>(source, inputs, panel);
+    case PanelKind::q5_k:
+      return pack_blocks<Q5KBlock>(source, inputs, panel);
+    case PanelKind::q6_k:
+      return pack_blocks<Q6KBlock>(source, inputs, panel);
+    default:
+      FORGE_CHECK(false, "kind=", static_cast<int>(kind), " has no codes");
+  }
+}
+
+}  // namespace forge::linear::codes

@@ -1,0 +1,190 @@
+#include "code_source.h"
+
+#include <algorithm>
+#include <bit>
+#include <cstring>
+#include <numeric>
+
+#include "forge/core/check.h"
+#include "forge/quant/block_formats.h"
+
+namespace forge::linear::codes {
+namespace {
+
+static_assert(std::endian::native == std::endian::little, "stored numbers are read as they lie");
+
+/// Element `index` of an array of T of any alignment.
+template <class T>
+T element(const std::byte* stored, std::ptrdiff_t index) {
+  T value;
+  std::memcpy(&value, stored + static_cast<std::ptrdiff_t>(sizeof value) * index, sizeof value);
+  return value;
+}
+
+std::uint8_t nibble(std::uint8_t byte, int half) {
+  return static_cast<std::uint8_t>(byte >> (4 * half) & 15);
+}
+
+void unpack(const quant::BlockQ80& block, int, SourceGroup& out) {
+  out.d = block.d;
+  out.offset = 128;
+  for (int i = 0; i < kGroup; ++i) out.codes[i] = static_cast<std::uint8_t>(block.codes[i] + 128);
+}
+
+void unpack(const quant::BlockQ40& block, int, SourceGroup& out) {
+  out.d = block.d;
+  out.offset = 8;
+  for (int i = 0; i < kGroup; ++i) out.codes[i] = nibble(block.codes[i % 16], i / 16);
+}
+
+template <class Block>
+void unpack_affine(const Block& block, int g, SourceGroup& out) {
+  out.d = block.d;
+  out.m = block.m;
+  out.scale = block.groups.scale(g);
+  out.min = block.groups.offset(g);
+  for (int i = 0; i < kGroup; ++i) out.codes[i] = nibble(block.codes[32 * (g / 2) + i], g % 2);
+}
+
+void unpack(const quant::BlockQ4K& block, int g, SourceGroup& out) { unpack_affine(block, g, out); }
+
+void unpack(const quant::BlockQ5K& block, int g, SourceGroup& out) {
+  unpack_affine(block, g, out);
+  for (int i = 0; i < kGroup; ++i) {
+    out.codes[i] = static_cast<std::uint8_t>(out.codes[i] | (block.high[i] >> g & 1) << 4);
+  }
+}
+
+void unpack(const quant::BlockQ6K& block, int g, SourceGroup& out) {
+  out.d = block.d;
+  out.offset = 32;
+  const int k = g % 4;
+  const std::uint8_t* const low = block.low + 64 * (g / 4) + 32 * (k % 2);
+  const std::uint8_t* const high = block.high + 32 * (g / 4);
+  for (int half = 0; half < 2; ++half) out.half_scales[half] = block.scales[2 * g + half];
+  for (int i = 0; i < kGroup; ++i) {
+    out.codes[i] = static_cast<std::uint8_t>(nibble(low[i], k / 2) | (high[i] >> (2 * k) & 3) << 4);
+  }
+}
+
+template <class Block>
+SourceGroup read_block(const std::byte* row, int group) {
+  constexpr int kGroups = Block::kElements / kGroup;
+  SourceGroup out;
+  unpack(element<Block>(row, group / kGroups), group % kGroups, out);
+  return out;
+}
+
+SourceGroup read(const StoredRows& form, const StoredLinear& linear, int output, int group) {
+  const auto row_bytes = quant::bytes_of(form.type, static_cast<std::size_t>(linear.inputs));
+  FORGE_CHECK(row_bytes, "inputs=", linear.inputs, " of ", name_of(form.type));
+  const std::byte* const row = form.rows + static_cast<std::size_t>(output) * *row_bytes;
+  switch (form.type) {
+    case quant::WeightType::q8_0:
+      return read_block<quant::BlockQ80>(row, group);
+    case quant::WeightType::q4_0:
+      return read_block<quant::BlockQ40>(row, group);
+    case quant::WeightType::q4_k:
+      return read_block<quant::BlockQ4K>(row, group);
+    case quant::WeightType::q5_k:
+      return read_block<quant::BlockQ5K>(row, group);
+    case quant::WeightType::q6_k:
+      return read_block<quant::BlockQ6K>(row, group);
+    default:
+      FORGE_CHECK(false, "type=", name_of(form.type), " has no codes with scales");
+      return {};
+  }
+}
+
+SourceGroup read(const StoredInt8& form, const StoredLinear& linear, int output, int group) {
+  SourceGroup out;
+  out.offset = 128;
+  out.row_scale = form.scales[static_cast<std::size_t>(output)];
+  std::fill_n(out.codes, kGroup, std::uint8_t{128});
+  const std::ptrdiff_t first = static_cast<std::ptrdiff_t>(output) * linear.inputs;
+  const int end = std::min(kGroup, linear.inputs - group * kGroup);
+  for (int i = 0; i < end; ++i) {
+    const auto code = element<std::int8_t>(form.codes, first + group * kGroup + i);
+    out.codes[i] = static_cast<std::uint8_t>(code + 128);
+  }
+  return out;
+}
+
+/// Where nibbles of GPTQ and AWQ are, of output n: codes in words of eight inputs or of eight
+/// outputs, zero points in words of eight outputs.
+struct NibbleMap {
+  explicit NibbleMap(const StoredGroups& form, const StoredLinear& linear, int output)
+      : gptq(form.packing == StoredGroups::Packing::gptq), outputs(linear.outputs), n(output) {}
+
+  /// AWQ stores eight outputs in the order 0 2 4 6 1 3 5 7, from the lowest bits up.
+  int nibble_of_output() const {
+    const int index = n % 8;
+    return gptq ? index : index / 2 + (index % 2) * 4;
+  }
+
+  int zero(const StoredGroups& form, std::ptrdiff_t g) const {
+    const auto word = element<std::uint32_t>(form.zeros, g * (outputs / 8) + n / 8);
+    const int stored = static_cast<int>(word >> (4 * nibble_of_output()) & 15);
+    return gptq ? stored + 1 : stored;
+  }
+
+  std::uint8_t code(const StoredGroups& form, std::ptrdiff_t k) const {
+    const auto word = gptq ? element<std::uint32_t>(form.codes, k / 8 * outputs + n)
+                           : element<std::uint32_t>(form.codes, k * (outputs / 8) + n / 8);
+    const int place = gptq ? static_cast<int>(k % 8) : nibble_of_output();
+    return static_cast<std::uint8_t>(word >> (4 * place) & 15);
+  }
+
+  bool gptq;
+  std::ptrdiff_t outputs;
+  int n;
+};
+
+SourceGroup read(const StoredGroups& form, const StoredLinear& linear,
+                 std::span<const std::int32_t> order, int output, int group) {
+  const NibbleMap map(form, linear, output);
+  const auto input = [&](int i) -> std::size_t {
+    const auto k = static_cast<std::size_t>(group * kGroup + i);
+    return order.empty() ? k : static_cast<std::size_t>(order[k]);
+  };
+  const auto group_of = [&](std::size_t k) {
+    return form.order.empty() ? static_cast<int>(k) / form.group_size : form.order[k];
+  };
+  const int g = group_of(input(0));
+  SourceGroup out;
+  out.d = element<quant::F16>(form.scales, g * map.outputs + output);
+  out.offset = map.zero(form, g);
+  for (int i = 0; i < kGroup; ++i) {
+    FORGE_CHECK(group_of(input(i)) == g, "groups ", g, " and ", group_of(input(i)),
+                " within 32 inputs, group_size=", form.group_size);
+    out.codes[i] = map.code(form, static_cast<std::ptrdiff_t>(input(i)));
+  }
+  return out;
+}
+
+}  // namespace
+
+SourceGroup read_group(const StoredLinear& linear, std::span<const std::int32_t> order, int output,
+                       int group) {
+  if (const auto* rows = std::get_if<StoredRows>(&linear.form)) {
+    return read(*rows, linear, output, group);
+  }
+  if (const auto* int8 = std::get_if<StoredInt8>(&linear.form)) {
+    return read(*int8, linear, output, group);
+  }
+  FORGE_CHECK(linear.inputs % kGroup == 0, "inputs=", linear.inputs, ", a multiple of 32 needed");
+  return read(std::get<StoredGroups>(linear.form), linear, order, output, group);
+}
+
+std::vector<std::int32_t> packed_order(const StoredLinear& linear) {
+  const auto* const groups = std::get_if<StoredGroups>(&linear.form);
+  if (groups == nullptr || std::ranges::is_sorted(groups->order)) return {};
+  std::vector<std::int32_t> order(groups->order.size());
+  std::iota(order.begin(), order.end(), 0);
+  std::ranges::stable_sort(order, {}, [&](std::int32_t input) {
+    return groups->order[static_cast<std::size_t>(input)];
+  });
+  return order;
+}
+
+}  // namespace forge::linear::codes

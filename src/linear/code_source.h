@@ -1,0 +1,38 @@
+// Reading codes from the stored forms, a group of 32 inputs of one output at a time.
+#pragma once
+
+#include <cstdint>
+#include <span>
+#include <vector>
+
+#include "code_layout.h"
+#include "forge/linear/stored_linear.h"
+#include "forge/quant/half.h"
+
+namespace forge::linear::codes {
+
+/// 32 weights s (c - o) h - m. What a form does not have is 1, or 0 for o and m: every form is a
+/// case of this one.
+struct SourceGroup {
+  std::uint8_t codes[kGroup] = {};  ///< c
+  int offset = 0;                   ///< o
+  float row_scale = 1.0F;           ///< s = row_scale * d * scale, which is exact
+  quant::F16 d = {0x3c00};          ///< 1
+  quant::F16 m = {};                ///< m = this * min, which is exact
+  int scale = 1;
+  int min = 0;
+  int half_scales[2] = {1, 1};  ///< h, of inputs 0 .. 15 and 16 .. 31
+
+  float step() const { return row_scale * (to_float(d) * static_cast<float>(scale)); }
+  float offset_below() const { return to_float(m) * static_cast<float>(min); }
+};
+
+/// Group `group` of an output, its inputs taken in `order` unless that is empty. Inputs past the
+/// last are zeros: c = o. Requires: the inputs of each group of 32 share a scale.
+SourceGroup read_group(const StoredLinear& linear, std::span<const std::int32_t> order, int output,
+                       int group);
+
+/// The inputs sorted by group, those of a group ascending, where act-order permuted them; or empty.
+std::vector<std::int32_t> packed_order(const StoredLinear& linear);
+
+}  // namespace forge::linear::codes

@@ -1,0 +1,200 @@
+#include <algorithm>
+#include <cstring>
+
+#include "forge/numerics/canonical.h"
+#include "panels.h"
+
+#undef HWY_TARGET_INCLUDE
+#define HWY_TARGET_INCLUDE "float_kernels.cc"
+#include "hwy/foreach_target.h"
+// After foreach_target.h:
+#include "float_tile-inl.h"
+#include "hwy/highway.h"
+
+HWY_BEFORE_NAMESPACE();
+namespace forge::linear::HWY_NAMESPACE {
+
+using numerics::kProductChunk;
+
+/// Panels of a strip, where rows are many: their weights along one chunk (128 KiB as floats) stay
+/// in the L2 cache while all rows pass, and some rows in the L1 cache while all panels pass.
+inline constexpr int kStripPanels = 4;
+inline constexpr std::ptrdiff_t kWideFloats = kProductChunk * kPanelOutputs;  // of a panel's chunk
+
+/// Weights of a chunk as floats, in the order in which a product takes them.
+template <class Weights>
+void widen(const std::byte* w, int steps, float* out) {
+  const FullTag d;
+  for (int step = 0; step < steps; ++step, w += Weights::kStepBytes) {
+    hwy::Prefetch(w + kBytesAhead);
+    hwy::Prefetch(w + kBytesAhead + Weights::kStepBytes / 2);
+    for (int lane = 0; lane < kPanelOutputs; lane += kFullLanes) {
+      FullVec words[Weights::kWords];
+      Weights::load(w + lane * Weights::kLaneBytes, words);
+      for (int word = 0; word < Weights::kWords; ++word) {
+        hn::Store(words[word], d, out + word * kPanelOutputs + lane);
+      }
+    }
+    out += Weights::kWords * kPanelOutputs;
+  }
+}
+
+/// All rows, in tiles of about equal height, against a strip, panel by panel.
+template <class Weights>
+void run_strip(const Chunk& c, int rows) {
+  const int tiles = (rows + kTileRowsMax - 1) / kTileRowsMax;
+  const int height = (rows + tiles - 1) / tiles;
+  for (int row = 0; row < rows; row += height) {
+    Chunk panel = c;
+    for (int output = 0; output < c.outputs; output += kPanelOutputs) {
+      panel.outputs = std::min(kPanelOutputs, c.outputs - output);
+      run_rows<Weights>(panel, row, std::min(height, rows - row));
+      panel.w += c.w_stride;
+      panel.y += kPanelOutputs;
+    }
+  }
+}
+
+/// As run_strip, of weights that are widened once for all rows.
+template <class Weights>
+void run_widened(Chunk c, int rows, float* wide) {
+  for (int output = 0; output < c.outputs; output += kPanelOutputs) {
+    const int panel = output / kPanelOutputs;
+    widen<Weights>(c.w + panel * c.w_stride, c.steps, wide + panel * kWideFloats);
+  }
+  c.w = reinterpret_cast<const std::byte*>(wide);
+  c.w_stride = kWideFloats * static_cast<std::ptrdiff_t>(sizeof(float));
+  c.steps *= Weights::kWords;
+  run_strip<F32Weights>(c, rows);
+}
+
+/// A chunk of a strip against all rows.
+template <class Weights>
+void run_chunk(const Chunk& c, const PanelProduct& p) {
+  constexpr bool kWidens = Weights::kLaneBytes < 4 || Weights::kWords > 1;
+  const int panels = (c.outputs + kPanelOutputs - 1) / kPanelOutputs;
+  if (p.rows <= kTileRowsMax && panels == tile_panels(p.rows)) {
+    run_panels<Weights>(c, p.rows);
+  } else if (p.rows <= kTileRowsMax || !kWidens) {
+    run_strip<Weights>(c, p.rows);
+  } else if constexpr (kWidens) {
+    run_widened<Weights>(c, p.rows, reinterpret_cast<float*>(p.unpacked));
+  }
+}
+
+/// Panels of a strip.
+int strip_panels(int rows) { return rows <= kTileRowsMax ? tile_panels(rows) : kStripPanels; }
+
+template <class Weights>
+void multiply_panels(const PanelProduct& p, const float* x) {
+  constexpr int kSteps = kProductChunk / Weights::kInputs;  // of a chunk
+  const int steps = (p.inputs + Weights::kInputs - 1) / Weights::kInputs;
+  const int strip = strip_panels(p.rows);
+  const auto stride = static_cast<std::ptrdiff_t>(p.section->panel_bytes);
+  for (int panel = p.first_panel; panel < p.end_panel; panel += strip) {
+    const int first = panel * kPanelOutputs;
+    const int end = std::min(panel + strip, p.end_panel);
+    for (int step = 0; step < steps; step += kSteps) {
+      const Chunk c = {.x = x + static_cast<std::ptrdiff_t>(step) * Weights::kWords * p.rows,
+                       .w = p.section->panels + panel * stride +
+                            static_cast<std::ptrdiff_t>(step) * Weights::kStepBytes,
+                       .w_stride = stride,
+                       .y = p.y + first,
+                       .y_stride = p.y_stride,
+                       .steps = std::min(kSteps, steps - step),
+                       .outputs = std::min(end * kPanelOutputs, p.section->outputs) - first,
+                       .first = step == 0};
+      run_chunk<Weights>(c, p);
+    }
+  }
+}
+
+void multiply_impl(const PanelProduct& p) {
+  const ProductScratch& x = *p.converted;
+  switch (p.section->kind) {
+    case PanelKind::f32:
+      return multiply_panels<F32Weights>(p, x.f32.data());
+    case PanelKind::f16:
+      return multiply_panels<F16Weights>(p, x.f32.data());
+    default:
+#if HWY_ARCH_X86_64 && HWY_TARGET <= HWY_AVX3
+      if (cpu_has_pairs()) return multiply_panels<BF16Pairs>(p, x.bf16.data());
+#endif
+      return multiply_panels<BF16Weights>(p, x.bf16.data());
+  }
+}
+
+std::uint32_t to_bf16_bits(float x) {
+  const std::uint32_t bits = numerics::bits_of(x);
+  return (bits + 0x7fffu + (bits >> 16 & 1)) >> 16;
+}
+
+/// A chunk of a row, to words of BF16Weights or of BF16Pairs.
+void convert_pairs(const float* x, int inputs, bool pairs, float* out) {
+  for (int k = 0; k < inputs; k += 2) {
+    const std::uint32_t even = to_bf16_bits(x[k]);
+    const std::uint32_t odd = k + 1 < inputs ? to_bf16_bits(x[k + 1]) : 0;
+    if (pairs) {
+      out[k / 2] = numerics::float_of(odd << 16 | even);
+    } else {
+      out[k] = numerics::float_of(odd << 16);
+      out[k + 1] = numerics::float_of(even << 16);
+    }
+  }
+}
+
+void convert_impl(PanelKind kind, const Activations& a, int first_row, int end_row,
+                  ProductScratch& scratch) {
+  const bool pairs = kind == PanelKind::bf16 && cpu_has_pairs();
+  const std::ptrdiff_t pitch = pairs ? kProductChunk / 2 : kProductChunk;
+  for (int input = 0; input < a.inputs; input += kProductChunk) {
+    const int inputs = std::min(kProductChunk, a.inputs - input);
+    const std::ptrdiff_t chunk = input / kProductChunk * pitch * a.rows;
+    for (int row = first_row; row < end_row; ++row) {
+      const float* const x = a.x + static_cast<std::ptrdiff_t>(row) * a.inputs + input;
+      const std::ptrdiff_t at = chunk + row * pitch;
+      if (kind == PanelKind::bf16) {
+        convert_pairs(x, inputs, pairs, scratch.bf16.data() + at);
+      } else {
+        std::memcpy(scratch.f32.data() + at, x, sizeof(float) * static_cast<std::size_t>(inputs));
+      }
+    }
+  }
+}
+
+int panel_step_impl(int rows) { return strip_panels(rows); }
+
+std::string_view instructions_impl([[maybe_unused]] PanelKind kind) {
+#if HWY_ARCH_X86_64 && HWY_TARGET <= HWY_AVX3
+  return kind == PanelKind::bf16 && cpu_has_pairs() ? "AVX-512 BF16" : "AVX-512";
+#else
+  return hwy::TargetName(HWY_TARGET);
+#endif
+}
+
+}  // namespace forge::linear::HWY_NAMESPACE
+HWY_AFTER_NAMESPACE();
+
+#if HWY_ONCE
+namespace forge::linear::floats {
+
+HWY_EXPORT(multiply_impl);
+HWY_EXPORT(convert_impl);
+HWY_EXPORT(panel_step_impl);
+HWY_EXPORT(instructions_impl);
+
+void multiply(const PanelProduct& product) { HWY_DYNAMIC_DISPATCH(multiply_impl)(product); }
+
+void convert(PanelKind kind, const Activations& x, int first_row, int end_row,
+             ProductScratch& scratch) {
+  HWY_DYNAMIC_DISPATCH(convert_impl)(kind, x, first_row, end_row, scratch);
+}
+
+int panel_step(int rows) { return HWY_DYNAMIC_DISPATCH(panel_step_impl)(rows); }
+
+std::string_view instructions_used(PanelKind kind) {
+  return HWY_DYNAMIC_DISPATCH(instructions_impl)(kind);
+}
+
+}  // namespace forge::linear::floats
+#endif  // HWY_ONCE

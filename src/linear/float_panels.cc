@@ -1,0 +1,126 @@
+#include <algorithm>
+#include <cstring>
+#include <vector>
+
+#include "forge/core/check.h"
+#include "forge/numerics/canonical.h"
+#include "forge/quant/half.h"
+#include "panels.h"
+
+namespace forge::linear::floats {
+namespace {
+
+using numerics::kProductChunk;
+
+/// Panels that are widened together at most, as float_kernels.cc takes them.
+constexpr int kWidenedPanels = 4;
+
+int chunks_of(int inputs) { return (inputs + kProductChunk - 1) / kProductChunk; }
+
+/// Copies inputs [k, k + count) of a row into the panel: input k + i of output `lane` is the number
+/// at (k + i) * kPanelOutputs + lane.
+template <class Number>
+void interleave(const std::byte* row, int k, int count, int lane, std::byte* panel) {
+  for (int i = k; i < k + count; ++i) {
+    std::memcpy(panel + sizeof(Number) * static_cast<std::size_t>(i * kPanelOutputs + lane),
+                row + sizeof(Number) * static_cast<std::size_t>(i), sizeof(Number));
+  }
+}
+
+/// As interleave, in pairs: inputs 2 p and 2 p + 1 stand next to each other.
+void interleave_pairs(const std::byte* row, int k, int count, int lane, std::byte* panel) {
+  for (int i = k; i < k + count; ++i) {
+    const int number = (i / 2 * kPanelOutputs + lane) * 2 + i % 2;
+    std::memcpy(panel + 2 * static_cast<std::size_t>(number), row + 2 * static_cast<std::size_t>(i),
+                2);
+  }
+}
+
+/// Bytes of a row where output `output` of the parts is stored.
+const std::byte* stored_bytes(std::span<const StoredLinear> parts, int output,
+                              std::size_t number_bytes) {
+  while (output >= parts.front().outputs) {
+    output -= parts.front().outputs;
+    parts = parts.subspan(1);
+  }
+  return std::get<StoredRows>(parts.front().form).rows +
+         number_bytes * static_cast<std::size_t>(output) *
+             static_cast<std::size_t>(parts.front().inputs);
+}
+
+std::size_t number_bytes(PanelKind kind) { return kind == PanelKind::f32 ? 4 : 2; }
+
+/// product_reference over pairs, of which the second comes first.
+float pairs_reference(const float* x, const float* w, int n) {
+  float total = 0.0F;
+  for (int first = 0; first < n; first += kProductChunk) {
+    const int last = std::min(first + kProductChunk, n);
+    float chunk = 0.0F;
+    for (int k = first; k < last; k += 2) {
+      const bool whole = k + 1 < last;
+      chunk = numerics::fma(whole ? x[k + 1] : 0.0F, whole ? w[k + 1] : 0.0F, chunk);
+      chunk = numerics::fma(x[k], w[k], chunk);
+    }
+    total = first == 0 ? chunk : total + chunk;
+  }
+  return total;
+}
+
+}  // namespace
+
+std::size_t panel_bytes(PanelKind kind, int inputs) {
+  const int padded = kind == PanelKind::bf16 ? (inputs + 1) / 2 * 2 : inputs;
+  return number_bytes(kind) * static_cast<std::size_t>(padded) * kPanelOutputs;
+}
+
+void pack(PanelKind kind, const PanelSource& source, int inputs, std::byte* panel) {
+  std::memset(panel, 0, panel_bytes(kind, inputs));
+  constexpr int kAtOnce = 64;  // inputs: what they fill of the panel stays in the L1 cache
+  for (int k = 0; k < inputs; k += kAtOnce) {
+    const int count = std::min(kAtOnce, inputs - k);
+    for (int lane = 0; lane < source.count; ++lane) {
+      const std::byte* const row =
+          stored_bytes(source.parts, source.first + lane, number_bytes(kind));
+      if (kind == PanelKind::f32) {
+        interleave<float>(row, k, count, lane, panel);
+      } else if (kind == PanelKind::f16) {
+        interleave<std::uint16_t>(row, k, count, lane, panel);
+      } else {
+        interleave_pairs(row, k, count, lane, panel);
+      }
+    }
+  }
+}
+
+void prepare(PanelKind kind, const Activations& x, ProductScratch& scratch) {
+  std::vector<float>& words = kind == PanelKind::bf16 ? scratch.bf16 : scratch.f32;
+  const std::size_t size = static_cast<std::size_t>(chunks_of(x.inputs)) * kProductChunk *
+                           static_cast<std::size_t>(x.rows);
+  if (words.size() < size) words.resize(size);
+}
+
+std::size_t unpacked_bytes(PanelKind kind, int rows) {
+  if (kind == PanelKind::f32 || rows == 1) return 0;
+  return sizeof(float) * kWidenedPanels * kPanelOutputs * kProductChunk;
+}
+
+void multiply_reference(const float* x, int rows, const StoredLinear& part, float* y,
+                        std::ptrdiff_t y_stride) {
+  const bool pairs = panel_kind(part) == PanelKind::bf16;
+  const auto inputs = static_cast<std::size_t>(part.inputs);
+  std::vector<float> weights(inputs);
+  std::vector<float> activations(x, x + static_cast<std::size_t>(rows) * inputs);
+  if (pairs) {
+    for (float& value : activations) value = to_float(quant::to_bf16(value));
+  }
+  for (int output = 0; output < part.outputs; ++output) {
+    stored_row(part, output, weights.data());
+    for (int row = 0; row < rows; ++row) {
+      const float* const a = activations.data() + static_cast<std::size_t>(row) * inputs;
+      const auto product = pairs ? pairs_reference : numerics::product_reference;
+      y[row * y_stride + output] = product(a, weights.data(), part.inputs);
+    }
+  }
+}
+
+}  // namespace forge::linear::floats

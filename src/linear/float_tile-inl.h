@@ -1,0 +1,198 @@
+// Tiles of y in registers, rows x outputs of a panel, against one chunk of packed floats, once per
+// instruction set.
+//
+// A step loads the weights of some inputs for each vector of outputs and broadcasts those inputs of
+// each row. All elements of a tile are independent chains, which hides the latency of fma.
+#include "forge/linear/linear_weights.h"
+#include "hwy/cache_control.h"
+#include "hwy/highway.h"
+#include "simd-inl.h"
+
+#if defined(FORGE_LINEAR_FLOAT_TILE_INL_H) == defined(HWY_TARGET_TOGGLE)
+#ifdef FORGE_LINEAR_FLOAT_TILE_INL_H
+#undef FORGE_LINEAR_FLOAT_TILE_INL_H
+#else
+#define FORGE_LINEAR_FLOAT_TILE_INL_H
+#endif
+
+HWY_BEFORE_NAMESPACE();
+namespace forge::linear::HWY_NAMESPACE {
+
+// How weights lie in a panel and what a step does with them. kWords: words of x that a step reads;
+// kPitch: words of a row in a chunk; kStepBytes: bytes of a step in a panel; load: weights of
+// kFullLanes outputs, one vector for each word, from the step's bytes on.
+
+struct F32Weights {
+  static constexpr int kWords = 1;
+  static constexpr int kInputs = 1;
+  static constexpr int kStepBytes = kPanelOutputs * 4;
+  static constexpr int kLaneBytes = 4;
+
+  static HWY_INLINE void load(const std::byte* from, FullVec (&words)[kWords]) {
+    words[0] = hn::Load(FullTag(), reinterpret_cast<const float*>(from));
+  }
+  static HWY_INLINE FullVec add(FullVec x, FullVec w, FullVec sum) { return fused(x, w, sum); }
+};
+
+struct F16Weights : F32Weights {
+  static constexpr int kStepBytes = kPanelOutputs * 2;
+  static constexpr int kLaneBytes = 2;
+
+  static HWY_INLINE void load(const std::byte* from, FullVec (&words)[kWords]) {
+    const FullTag d;
+    const hn::Rebind<hwy::float16_t, FullTag> halves;
+    words[0] = hn::PromoteTo(d, hn::Load(halves, reinterpret_cast<const hwy::float16_t*>(from)));
+  }
+};
+
+/// Pairs; of x the odd word comes first.
+struct BF16Weights : F32Weights {
+  static constexpr int kWords = 2;
+  static constexpr int kInputs = 2;
+
+  static HWY_INLINE void load(const std::byte* from, FullVec (&words)[kWords]) {
+    const FullTag d;
+    const hn::RebindToUnsigned<FullTag> bits;
+    const auto pairs = hn::Load(bits, reinterpret_cast<const std::uint32_t*>(from));
+    words[0] = hn::BitCast(d, hn::And(pairs, hn::Set(bits, 0xffff0000u)));
+    words[1] = hn::BitCast(d, hn::ShiftLeft<16>(pairs));
+  }
+};
+
+#if HWY_ARCH_X86_64 && HWY_TARGET <= HWY_AVX3
+/// Pairs against pairs, by an instruction that AVX-512 came without and that no target of Highway
+/// 1.0.3 asks for. So it is written out, for a processor that cpu_has_pairs() found to have it.
+struct BF16Pairs : F32Weights {
+  static constexpr int kInputs = 2;
+
+  static HWY_INLINE FullVec add(FullVec x, FullVec w, FullVec sum) {
+    asm("vdpbf16ps %2, %1, %0" : "+v"(sum.raw) : "v"(x.raw), "v"(w.raw));
+    return sum;
+  }
+};
+
+inline bool cpu_has_pairs() { return __builtin_cpu_supports("avx512bf16") != 0; }
+#else
+inline bool cpu_has_pairs() { return false; }
+#endif
+
+/// Vectors across a panel.
+inline constexpr int kVectors = kPanelOutputs / kFullLanes;
+
+/// Accumulators of a tile: what fits into the registers beside weights and broadcasts.
+#if HWY_CAP_GE512 || HWY_ARCH_ARM_A64
+inline constexpr int kAccumulators = 24;  // of 32 registers
+#else
+inline constexpr int kAccumulators = 12;  // of 16 registers
+#endif
+
+/// Rows of the tallest tile.
+inline constexpr int kTileRowsMax = kVectors < kAccumulators ? kAccumulators / kVectors : 1;
+
+/// Panels across a tile of so many rows: several where rows are few, because a core reads memory
+/// faster in several places at a time.
+constexpr int tile_panels(int rows) {
+  int panels = rows <= 4 ? 4 : 1;
+  while (panels > 1 && panels * rows * kVectors > kAccumulators) panels /= 2;
+  return panels;
+}
+
+/// Weights are fetched this many bytes ahead: prefetchers stop at the end of a page.
+inline constexpr int kBytesAhead = 1024;
+inline constexpr int kLineBytes = 64;
+
+/// One chunk of the product for some panels.
+struct Chunk {
+  const float* x;           ///< row 0, first word; rows are a pitch apart
+  const std::byte* w;       ///< first step of the first panel
+  std::ptrdiff_t w_stride;  ///< bytes from a panel to the next
+  float* y;                 ///< row 0, first output
+  std::ptrdiff_t y_stride;  ///< floats from a row of y to the next
+  int steps;
+  int outputs;  ///< of the panels, not padded
+  bool first;   ///< set y, rather than add to it
+};
+
+template <class Weights, int kRows, int kPanels>
+struct Tile {
+  static constexpr int kWords = Weights::kWords;
+  static constexpr int kPitch = numerics::kProductChunk / Weights::kInputs * kWords;
+
+  /// Accumulates rows [row, row + kRows) and stores or adds them to y.
+  static HWY_INLINE void run(const Chunk& c, int row) {
+    const FullTag d;
+    FullVec sums[kRows][kPanels * kVectors];
+    for (auto& row_sums : sums) {
+      for (auto& sum : row_sums) sum = hn::Zero(d);
+    }
+    const float* x = c.x + static_cast<std::ptrdiff_t>(row) * kPitch;
+    const std::byte* w = c.w;
+    for (int step = 0; step < c.steps; ++step, x += kWords, w += Weights::kStepBytes) {
+      FullVec weights[kPanels * kVectors][kWords];
+      for (int panel = 0; panel < kPanels; ++panel) {
+        const std::byte* const from = w + panel * c.w_stride;
+        for (int line = 0; line < Weights::kStepBytes; line += kLineBytes) {
+          hwy::Prefetch(from + kBytesAhead + line);
+        }
+        for (int v = 0; v < kVectors; ++v) {
+          Weights::load(from + v * kFullLanes * Weights::kLaneBytes, weights[panel * kVectors + v]);
+        }
+      }
+      for (int word = 0; word < kWords; ++word) {
+        for (int r = 0; r < kRows; ++r) {
+          const FullVec input = hn::Set(d, x[r * kPitch + word]);
+          for (int v = 0; v < kPanels * kVectors; ++v) {
+            sums[r][v] = Weights::add(input, weights[v][word], sums[r][v]);
+          }
+        }
+      }
+    }
+    for (int r = 0; r < kRows; ++r) {
+      float* const y = c.y + (row + r) * c.y_stride;
+      for (int panel = 0; panel < kPanels; ++panel) {
+        const int first = panel * kPanelOutputs;
+        store_row(c, sums[r] + panel * kVectors, std::min(c.outputs - first, kPanelOutputs),
+                  y + first);
+      }
+    }
+  }
+
+  /// y [outputs] = or += sums, of one panel.
+  static HWY_INLINE void store_row(const Chunk& c, const FullVec* sums, int outputs, float* y) {
+    const FullTag d;
+    if (outputs == kPanelOutputs) {
+      for (int v = 0; v < kVectors; ++v) {
+        float* target = y + v * kFullLanes;
+        hn::StoreU(c.first ? sums[v] : hn::Add(hn::LoadU(d, target), sums[v]), d, target);
+      }
+      return;
+    }
+    HWY_ALIGN float row[kPanelOutputs];
+    for (int v = 0; v < kVectors; ++v) hn::Store(sums[v], d, row + v * kFullLanes);
+    for (int i = 0; i < outputs; ++i) y[i] = c.first ? row[i] : y[i] + row[i];
+  }
+};
+
+/// `rows` rows from `row` on, 1 .. kTileRowsMax, against one panel: the tile of exactly that
+/// height.
+template <class Weights, int kRows = kTileRowsMax>
+HWY_INLINE void run_rows(const Chunk& c, int row, int rows) {
+  if constexpr (kRows > 1) {
+    if (rows < kRows) return run_rows<Weights, kRows - 1>(c, row, rows);
+  }
+  Tile<Weights, kRows, 1>::run(c, row);
+}
+
+/// As run_rows of row 0, against as many panels as tile_panels(rows).
+template <class Weights, int kRows = kTileRowsMax>
+HWY_INLINE void run_panels(const Chunk& c, int rows) {
+  if constexpr (kRows > 1) {
+    if (rows < kRows) return run_panels<Weights, kRows - 1>(c, rows);
+  }
+  Tile<Weights, kRows, tile_panels(kRows)>::run(c, 0);
+}
+
+}  // namespace forge::linear::HWY_NAMESPACE
+HWY_AFTER_NAMESPACE();
+
+#endif  // per-target include guard

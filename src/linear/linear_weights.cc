@@ -1,0 +1,105 @@
+#include "forge/linear/linear_weights.h"
+
+#include <algorithm>
+
+#include "code_source.h"
+#include "forge/core/check.h"
+#include "panels.h"
+
+namespace forge::linear {
+namespace {
+
+bool is_float(PanelKind kind) {
+  return kind == PanelKind::f32 || kind == PanelKind::f16 || kind == PanelKind::bf16;
+}
+
+PanelKind kind_of_rows(quant::WeightType type) {
+  switch (type) {
+    case quant::WeightType::f32:
+      return PanelKind::f32;
+    case quant::WeightType::f16:
+      return PanelKind::f16;
+    case quant::WeightType::bf16:
+      return PanelKind::bf16;
+    case quant::WeightType::i8:  // which stored_row refuses
+    case quant::WeightType::q8_0:
+      return PanelKind::q8_0;
+    case quant::WeightType::q4_0:
+      return PanelKind::q4_0;
+    case quant::WeightType::q4_k:
+      return PanelKind::q4_k;
+    case quant::WeightType::q5_k:
+      return PanelKind::q5_k;
+    case quant::WeightType::q6_k:
+      return PanelKind::q6_k;
+  }
+  return PanelKind::f32;
+}
+
+std::size_t panel_bytes(PanelKind kind, int inputs) {
+  return is_float(kind) ? floats::panel_bytes(kind, inputs) : codes::panel_bytes(kind, inputs);
+}
+
+}  // namespace
+
+PanelKind panel_kind(const StoredLinear& stored) {
+  if (std::holds_alternative<StoredInt8>(stored.form)) return PanelKind::int8;
+  if (std::holds_alternative<StoredGroups>(stored.form)) return PanelKind::int4;
+  return kind_of_rows(std::get<StoredRows>(stored.form).type);
+}
+
+LinearWeights::LinearWeights(std::span<const StoredLinear> parts, ThreadPool& pool) {
+  if (!parts.empty()) inputs_ = parts.front().inputs;
+  while (!parts.empty()) {
+    const PanelKind kind = panel_kind(parts.front());
+    std::vector<std::int32_t> order = codes::packed_order(parts.front());
+    Section section{.kind = kind, .first_output = outputs_};
+    std::size_t count = 0;  // of parts in the section
+    for (; count < parts.size(); ++count) {
+      const StoredLinear& part = parts[count];
+      FORGE_CHECK(part.inputs == inputs_, "inputs=", part.inputs, " beside inputs=", inputs_);
+      if (panel_kind(part) != kind || codes::packed_order(part) != order) break;
+      section.outputs += part.outputs;
+    }
+    orders_.push_back(std::move(order));  // whose numbers stay where they are
+    section.order = orders_.back();
+    section.panel_bytes = panel_bytes(kind, inputs_);
+    storage_.push_back(pack(section, parts.first(count), pool));
+    section.panels = storage_.back().get();
+    sections_.push_back(section);
+    outputs_ += section.outputs;
+    parts = parts.subspan(count);
+  }
+}
+
+LinearWeights::Storage LinearWeights::pack(const Section& section,
+                                           std::span<const StoredLinear> parts,
+                                           ThreadPool& pool) const {
+  const int panels = section.panel_count();
+  const std::size_t bytes = static_cast<std::size_t>(panels) * section.panel_bytes;
+  Storage storage(static_cast<std::byte*>(::operator new[](bytes, std::align_val_t{64})));
+  pool.run(panels, [&](int panel) {
+    const int first = panel * kPanelOutputs;
+    const PanelSource source{.parts = parts,
+                             .first = first,
+                             .count = std::min(kPanelOutputs, section.outputs - first),
+                             .order = section.order};
+    std::byte* const packed = storage.get() + static_cast<std::size_t>(panel) * section.panel_bytes;
+    if (is_float(section.kind)) {
+      floats::pack(section.kind, source, inputs_, packed);
+    } else {
+      codes::pack(section.kind, source, inputs_, packed);
+    }
+  });
+  return storage;
+}
+
+std::size_t LinearWeights::bytes() const {
+  std::size_t bytes = 0;
+  for (const Section& section : sections_) {
+    bytes += static_cast<std::size_t>(section.panel_count()) * section.panel_bytes;
+  }
+  return bytes;
+}
+
+}  // namespace forge::linear

@@ -1,0 +1,81 @@
+// What the two kinds of panels have in common: floats (float_panels.cc) and codes (code_panels.cc).
+//
+// linear_weights.cc cuts the parts into sections and calls pack for each panel. product.cc sizes
+// the scratch (prepare), has the activations converted, a range of rows a part of the pool, and
+// then calls multiply for runs of panels, one run a part.
+#pragma once
+
+#include <cstddef>
+#include <cstdint>
+#include <span>
+#include <string_view>
+
+#include "forge/linear/linear_weights.h"
+#include "forge/linear/product.h"
+
+namespace forge::linear {
+
+/// The stored rows behind the outputs of a panel: `parts` are those of its section, on top of one
+/// another; the panel has outputs [first, first + count) of them, count <= kPanelOutputs.
+struct PanelSource {
+  std::span<const StoredLinear> parts;
+  int first = 0;
+  int count = 0;
+  std::span<const std::int32_t> order;  ///< Section::order
+};
+
+/// Rows of activations on their way into the scratch.
+struct Activations {
+  const float* x = nullptr;  ///< [rows][K]
+  int rows = 0;
+  int inputs = 0;
+  std::span<const std::int32_t> order;  ///< Section::order
+};
+
+/// All rows of activations, converted, against panels [first_panel, end_panel) of a section.
+struct PanelProduct {
+  const Section* section = nullptr;
+  int inputs = 0;
+  int first_panel = 0;
+  int end_panel = 0;
+  int rows = 0;
+  const ProductScratch* converted = nullptr;
+  std::byte* unpacked = nullptr;  ///< floats::unpacked_bytes() of this thread, 64-byte aligned
+  float* y = nullptr;             ///< [rows][y_stride], at the section's first output
+  std::ptrdiff_t y_stride = 0;
+};
+
+namespace floats {  // f32, f16, bf16
+std::size_t panel_bytes(PanelKind kind, int inputs);
+void pack(PanelKind kind, const PanelSource& source, int inputs, std::byte* panel);
+/// Makes room for all rows.
+void prepare(PanelKind kind, const Activations& x, ProductScratch& scratch);
+/// Rows [first_row, end_row) to what products with panels of `kind` read. Called for several runs
+/// of rows at the same time.
+void convert(PanelKind kind, const Activations& x, int first_row, int end_row,
+             ProductScratch& scratch);
+/// Bytes of scratch of a thread.
+std::size_t unpacked_bytes(PanelKind kind, int rows);
+/// Panels that multiply takes together.
+int panel_step(int rows);
+void multiply(const PanelProduct& product);
+void multiply_reference(const float* x, int rows, const StoredLinear& part, float* y,
+                        std::ptrdiff_t y_stride);
+std::string_view instructions_used(PanelKind kind);
+}  // namespace floats
+
+namespace codes {  // q8_0, int8, q4_0, int4, q4_k, q5_k, q6_k
+std::size_t panel_bytes(PanelKind kind, int inputs);
+void pack(PanelKind kind, const PanelSource& source, int inputs, std::byte* panel);
+/// Makes room for all rows.
+void prepare(const Activations& x, ProductScratch& scratch);
+/// Rows [first_row, end_row) to 8 bits in groups of 32, of inputs in `order` where there is one.
+/// Called for several runs of rows at the same time.
+void convert(const Activations& x, int first_row, int end_row, ProductScratch& scratch);
+void multiply(const PanelProduct& product);
+void multiply_reference(const float* x, int rows, const StoredLinear& part, float* y,
+                        std::ptrdiff_t y_stride);
+std::string_view instructions_used(PanelKind kind);
+}  // namespace codes
+
+}  // namespace forge::linear

@@ -1,0 +1,191 @@
+#include "forge/linear/product.h"
+
+#include <algorithm>
+#include <cstdint>
+
+#include "forge/core/check.h"
+#include "panels.h"
+
+namespace forge::linear {
+namespace {
+
+/// What a part of the pool reads: enough to hide what taking a part costs, little enough that the
+/// threads finish together.
+constexpr std::size_t kPartBytes = std::size_t{128} << 10;
+
+/// Parts for each thread, where the panels are that many.
+constexpr int kPartsPerThread = 4;
+
+/// Activations that one thread converts faster than two agree on who does.
+constexpr std::ptrdiff_t kConvertedAlone = 16384;
+
+constexpr std::size_t kAlignment = 64;
+
+bool is_codes(PanelKind kind) {
+  return kind != PanelKind::f32 && kind != PanelKind::f16 && kind != PanelKind::bf16;
+}
+
+int divide_up(int number, int divisor) { return (number + divisor - 1) / divisor; }
+
+/// Codes are unpacked in registers.
+std::size_t unpacked_bytes(PanelKind kind, int rows) {
+  const std::size_t bytes = is_codes(kind) ? 0 : floats::unpacked_bytes(kind, rows);
+  return (bytes + kAlignment - 1) / kAlignment * kAlignment;
+}
+
+/// Panels [first, end) of a section.
+struct Run {
+  const Section* section;
+  int first;
+  int end;
+};
+
+/// Consecutive sections that read the activations in the same order, cut into runs of panels.
+class Runs {
+ public:
+  Runs(std::span<const Section> sections, int rows, int threads)
+      : sections_(sections), rows_(rows), threads_(threads) {
+    for (const Section& section : sections) count_ += count_of(section);
+  }
+
+  int count() const { return count_; }
+
+  Run operator[](int index) const {
+    const Section* section = sections_.data();
+    for (int count = count_of(*section); index >= count; count = count_of(*section)) {
+      index -= count;
+      ++section;
+    }
+    const int panels = panels_of(*section);
+    return {section, index * panels, std::min(index * panels + panels, section->panel_count())};
+  }
+
+ private:
+  int count_of(const Section& section) const {
+    return divide_up(section.panel_count(), panels_of(section));
+  }
+
+  /// Panels of a run, a multiple of what the kernel takes together unless threads would be idle.
+  int panels_of(const Section& section) const {
+    const int step = is_codes(section.kind) ? 1 : floats::panel_step(rows_);
+    const int fair = std::max(1, section.panel_count() / (kPartsPerThread * threads_));
+    const int large = std::max(1, static_cast<int>(kPartBytes / section.panel_bytes));
+    const int panels = std::min(fair, std::max(large, step));
+    return panels > step ? panels / step * step : panels;
+  }
+
+  std::span<const Section> sections_;
+  int rows_;
+  int threads_;
+  int count_ = 0;
+};
+
+/// The sections at the front that can share converted activations.
+std::span<const Section> of_one_order(std::span<const Section> sections) {
+  const auto end = std::ranges::find_if(sections, [&](const Section& section) {
+    return section.order.data() != sections.front().order.data();
+  });
+  return sections.first(static_cast<std::size_t>(end - sections.begin()));
+}
+
+/// Converts the rows, in a range for each thread where they are many.
+template <class Convert>
+void convert_rows(const Activations& x, ThreadPool& pool, const Convert& convert) {
+  const bool alone = static_cast<std::ptrdiff_t>(x.rows) * x.inputs <= kConvertedAlone;
+  const int parts = alone ? 1 : std::min(pool.threads() * kPartsPerThread, x.rows);
+  const int rows = divide_up(x.rows, parts);
+  pool.run(parts, [&](int part) {
+    const int first = std::min(part * rows, x.rows);
+    convert(first, std::min(first + rows, x.rows));
+  });
+}
+
+/// Brings the activations into the forms that the sections' kinds read.
+void convert(std::span<const Section> sections, const Activations& x, ProductScratch& scratch,
+             ThreadPool& pool) {
+  const auto any = [&](auto... kinds) {
+    return std::ranges::any_of(
+        sections, [&](const Section& section) { return ((section.kind == kinds) || ...); });
+  };
+  const auto to_floats = [&](PanelKind kind) {
+    floats::prepare(kind, x, scratch);
+    convert_rows(x, pool,
+                 [&](int first, int end) { floats::convert(kind, x, first, end, scratch); });
+  };
+  if (any(PanelKind::f32, PanelKind::f16)) to_floats(PanelKind::f32);
+  if (any(PanelKind::bf16)) to_floats(PanelKind::bf16);
+  if (std::ranges::any_of(sections, is_codes, &Section::kind)) {
+    codes::prepare(x, scratch);
+    convert_rows(x, pool, [&](int first, int end) { codes::convert(x, first, end, scratch); });
+  }
+}
+
+/// Makes room for what each thread unpacks; returns the bytes of one thread.
+std::size_t prepare_unpacked(std::span<const Section> sections, const Activations& x, int threads,
+                             ProductScratch& scratch) {
+  std::size_t bytes = 0;
+  for (const Section& section : sections) {
+    bytes = std::max(bytes, unpacked_bytes(section.kind, x.rows));
+  }
+  const std::size_t all = bytes * static_cast<std::size_t>(threads) + kAlignment;
+  if (scratch.panels.size() < all) scratch.panels.resize(all);
+  return bytes;
+}
+
+std::byte* aligned(std::byte* memory) {
+  const auto address = reinterpret_cast<std::uintptr_t>(memory);
+  return memory + (kAlignment - address % kAlignment) % kAlignment;
+}
+
+}  // namespace
+
+void multiply(const float* x, int rows, const LinearWeights& w, float* y, ProductScratch& scratch,
+              ThreadPool& pool) {
+  FORGE_CHECK(rows >= 0, "rows=", rows);
+  if (rows == 0) return;
+  if (w.inputs() == 0) {
+    std::fill_n(y, static_cast<std::ptrdiff_t>(rows) * w.outputs(), 0.0F);
+    return;
+  }
+  for (std::span<const Section> left = w.sections(); !left.empty();) {
+    const std::span<const Section> sections = of_one_order(left);
+    left = left.subspan(sections.size());
+    const Activations activations{x, rows, w.inputs(), sections.front().order};
+    convert(sections, activations, scratch, pool);
+    const std::size_t unpacked = prepare_unpacked(sections, activations, pool.threads(), scratch);
+
+    const Runs runs(sections, rows, pool.threads());
+    pool.run(runs.count(), [&](int index, int thread) {
+      const Run run = runs[index];
+      const PanelProduct product{
+          .section = run.section,
+          .inputs = w.inputs(),
+          .first_panel = run.first,
+          .end_panel = run.end,
+          .rows = rows,
+          .converted = &scratch,
+          .unpacked = aligned(scratch.panels.data()) + unpacked * static_cast<std::size_t>(thread),
+          .y = y + run.section->first_output,
+          .y_stride = w.outputs()};
+      is_codes(run.section->kind) ? codes::multiply(product) : floats::multiply(product);
+    });
+  }
+}
+
+void multiply_reference(const float* x, int rows, std::span<const StoredLinear> parts, float* y) {
+  int outputs = 0;
+  for (const StoredLinear& part : parts) outputs += part.outputs;
+  int first = 0;
+  for (const StoredLinear& part : parts) {
+    const auto reference =
+        is_codes(panel_kind(part)) ? codes::multiply_reference : floats::multiply_reference;
+    reference(x, rows, part, y + first, outputs);
+    first += part.outputs;
+  }
+}
+
+std::string_view instructions_used(PanelKind kind) {
+  return is_codes(kind) ? codes::instructions_used(kind) : floats::instructions_used(kind);
+}
+
+}  // namespace forge::linear

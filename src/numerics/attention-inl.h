@@ -1,0 +1,166 @@
+// What attention over keys and values (attention.cc) and over latents (latent_attention.cc) share:
+// chunks of the softmax, their sums of values, and how chunks are merged.
+#include <algorithm>
+#include <cstddef>
+#include <cstdint>
+
+#include "forge/numerics/attention.h"
+#include "hwy/highway.h"
+#include "simd-inl.h"
+
+#if defined(FORGE_NUMERICS_ATTENTION_INL_H) == defined(HWY_TARGET_TOGGLE)
+#ifdef FORGE_NUMERICS_ATTENTION_INL_H
+#undef FORGE_NUMERICS_ATTENTION_INL_H
+#else
+#define FORGE_NUMERICS_ATTENTION_INL_H
+#endif
+
+HWY_BEFORE_NAMESPACE();
+namespace forge::numerics::HWY_NAMESPACE {
+
+/// Vectors along a value that one pass over the context carries for `heads` heads.
+constexpr int value_vectors(int heads) {
+#if HWY_CAP_GE512 || HWY_ARCH_ARM_A64
+  return 16 / heads;  // accumulators, of 32 registers
+#else
+  return 8 / heads;  // of 16 registers
+#endif
+}
+
+/// Where positions lie.
+struct Pages {
+  const std::uint32_t* blocks;
+  std::ptrdiff_t block_stride;
+  int block_size;
+};
+
+/// Consecutive positions that lie in one block.
+struct Run {
+  std::ptrdiff_t block;  ///< offset of the block, in floats
+  int slot;              ///< first slot
+  int size;              ///< slots, >= 1
+};
+
+/// The run that starts at `position` and ends with its block or before `end`.
+HWY_INLINE Run run_at(const Pages& pages, int position, int end) {
+  const int slot = position % pages.block_size;
+  const auto block = static_cast<std::ptrdiff_t>(pages.blocks[position / pages.block_size]);
+  return {block * pages.block_stride, slot, std::min(pages.block_size - slot, end - position)};
+}
+
+/// The positions of one chunk that are seen. Position j has column j - start of its weights.
+struct Chunk {
+  int start;  ///< of the chunk, a multiple of kKeyChunk
+  int first;  ///< position, >= start
+  int end;    ///< position
+
+  int first_column() const { return first - start; }
+  int columns() const { return end - start; }
+};
+
+/// The chunk in which position `first` lies, from there on.
+HWY_INLINE Chunk chunk_from(int first, int length) {
+  const int start = first / kKeyChunk * kKeyChunk;
+  return {start, first, std::min(start + kKeyChunk, length)};
+}
+
+/// m and l of one head.
+struct Softmax {
+  float max;
+  float sum;
+};
+
+/// Scores, in the columns of `chunk`, become exp(score - max); the columns before become 0.
+HWY_INLINE Softmax scores_to_weights(const Chunk& chunk, float* weights) {
+  const int first = chunk.first_column();
+  const int count = chunk.columns() - first;
+  const float max = max_lanes(weights + first, count);
+  std::fill_n(weights, first, 0.0f);
+  exp_minus_lanes(weights + first, max, count, weights + first);
+  return {max, sum_lanes(weights, chunk.columns())};
+}
+
+/// Values of the positions of a sequence, one row [size] a slot.
+struct Values {
+  const float* rows;  ///< of block 0
+  int stride;         ///< floats from a slot to the next
+  int size;
+  Pages pages;
+};
+
+/// out[h][component ..] = the chain over positions of weight * value, for kVectors vectors.
+/// weights: [kHeads][kKeyChunk], out: [kHeads][size].
+template <int kHeads, int kVectors, class D>
+HWY_INLINE void accumulate_columns(D d, const Values& values, const Chunk& chunk,
+                                   const float* weights, int component, float* out) {
+  const int lanes = static_cast<int>(hn::Lanes(d));
+  hn::Vec<D> sums[kHeads][kVectors];
+  for (auto& head_sums : sums) {
+    for (auto& sum : head_sums) sum = hn::Zero(d);
+  }
+  int column = chunk.first_column();
+  while (column < chunk.columns()) {
+    const Run run = run_at(values.pages, chunk.start + column, chunk.end);
+    const float* value =
+        values.rows + run.block + static_cast<std::ptrdiff_t>(run.slot) * values.stride + component;
+    for (int end = column + run.size; column < end; ++column, value += values.stride) {
+      hn::Vec<D> v[kVectors];
+      for (int i = 0; i < kVectors; ++i) v[i] = hn::LoadU(d, value + i * lanes);
+      for (int h = 0; h < kHeads; ++h) {
+        const auto weight = hn::Set(d, weights[h * kKeyChunk + column]);
+        for (int i = 0; i < kVectors; ++i) sums[h][i] = fused(weight, v[i], sums[h][i]);
+      }
+    }
+  }
+  for (int h = 0; h < kHeads; ++h) {
+    for (int i = 0; i < kVectors; ++i) {
+      hn::StoreU(sums[h][i], d, out + h * values.size + component + i * lanes);
+    }
+  }
+}
+
+/// out [kHeads][size] = a_c: components in pieces of kVectors full vectors, then fewer, then the
+/// rest.
+template <int kHeads, int kVectors = value_vectors(kHeads)>
+HWY_INLINE void accumulate_values(const Values& values, const Chunk& chunk, const float* weights,
+                                  float* out, int component = 0) {
+  constexpr int kWidth = kVectors * kFullLanes;
+  for (; component + kWidth <= values.size; component += kWidth) {
+    accumulate_columns<kHeads, kVectors>(FullTag(), values, chunk, weights, component, out);
+  }
+  if (component == values.size) return;
+  if constexpr (kVectors > 1) {
+    accumulate_values<kHeads, kVectors / 2>(values, chunk, weights, out, component);
+  } else {
+    for_each_vector(
+        values.size,
+        [&](auto d, int i)
+            HWY_ATTR { accumulate_columns<kHeads, 1>(d, values, chunk, weights, i, out); },
+        component);
+  }
+}
+
+/// What one head has seen so far, total and its sum of values out [n], and the next chunk become
+/// one.
+HWY_INLINE void merge(Softmax& total, float* out, const Softmax& chunk, const float* part, int n) {
+  const float max = std::max(total.max, chunk.max);
+  const float old_factor = exp(total.max - max);
+  const float new_factor = exp(chunk.max - max);
+  total = {max, fma(total.sum, old_factor, chunk.sum * new_factor)};
+  for_each_vector(n, [&](auto d, int i) HWY_ATTR {
+    const auto scaled = hn::Mul(hn::LoadU(d, part + i), hn::Set(d, new_factor));
+    hn::StoreU(fused(hn::LoadU(d, out + i), hn::Set(d, old_factor), scaled), d, out + i);
+  });
+}
+
+/// out[i] = out[i] / sum.
+HWY_INLINE void divide_all(float* out, float sum, int n) {
+  for_each_vector(n, [&](auto d, int i) HWY_ATTR {
+    hn::StoreU(hn::Div(hn::LoadU(d, out + i), hn::Set(d, sum)), d, out + i);
+  });
+}
+
+}  // namespace forge::numerics::HWY_NAMESPACE
+HWY_AFTER_NAMESPACE();
+
+#endif  // per-target include guard

@@ -1,0 +1,160 @@
+// Quantised layers for tests, in each of the forms in which checkpoints store them, of random
+// codes.
+#pragma once
+
+#include <cstddef>
+#include <cstdint>
+#include <cstring>
+#include <memory>
+#include <numeric>
+#include <string>
+#include <utility>
+#include <vector>
+
+#include "forge/linear/stored_linear.h"
+#include "forge/numerics/philox.h"
+#include "forge/quant/half.h"
+#include "forge/quant/weight_type.h"
+#include "quant/random_blocks.h"
+
+namespace forge::linear {
+
+enum class Form { q8_0, q4_0, q4_k, q5_k, q6_k, int8, gptq, gptq_act_order, awq };
+
+inline const std::vector<Form> kForms = {Form::q8_0, Form::q4_0,           Form::q4_k,
+                                         Form::q5_k, Form::q6_k,           Form::int8,
+                                         Form::gptq, Form::gptq_act_order, Form::awq};
+
+inline std::string name_of(Form form) {
+  static const char* const kNames[] = {
+      "Q8_0", "Q4_0", "Q4_K", "Q5_K", "Q6_K", "INT8", "GPTQ", "GPTQ with act-order", "AWQ"};
+  return kNames[static_cast<int>(form)];
+}
+
+/// A stored layer with the memory behind it.
+struct CodeLayer {
+  quant::Bytes codes;
+  quant::Bytes zeros;
+  quant::Bytes scales;
+  std::vector<float> row_scales;
+  std::vector<std::int32_t> order;
+  StoredLinear linear;
+};
+
+/// What to make. Where bytes or scales are given, all codes or f16 scales are those.
+struct LayerSpec {
+  Form form = Form::q8_0;
+  int outputs = 32;     ///< of GPTQ and AWQ a multiple of 8
+  int inputs = 256;     ///< a multiple of what the form asks for: 256, 32, or group_size
+  int group_size = 64;  ///< of GPTQ and AWQ
+  std::uint64_t seed = 1;
+  int code_byte = -1;   ///< 0 .. 255, or random codes
+  int scale_bits = -1;  ///< of f16, or random finite scales of magnitude 2^-8 .. 1
+};
+
+namespace detail {
+
+inline quant::Bytes code_bytes(const LayerSpec& spec, std::size_t count, std::uint64_t salt) {
+  if (spec.code_byte < 0) return quant::random_bytes(count, spec.seed * 8 + salt);
+  return quant::Bytes(count, static_cast<std::byte>(spec.code_byte));
+}
+
+inline std::uint16_t scale_bits(const LayerSpec& spec, std::uint32_t index) {
+  if (spec.scale_bits >= 0) return static_cast<std::uint16_t>(spec.scale_bits);
+  const std::uint32_t word = numerics::philox({{index, 9, 0, 0}}, spec.seed).x[0];
+  return static_cast<std::uint16_t>((word & 0x83ffu) | (7 + (word >> 16) % 8) << 10);
+}
+
+inline void make_rows(const LayerSpec& spec, quant::WeightType type, CodeLayer& layer) {
+  const auto count = static_cast<std::size_t>(spec.outputs) * static_cast<std::size_t>(spec.inputs);
+  const std::size_t blocks = count / quant::block_elements(type);
+  layer.codes = code_bytes(spec, blocks * quant::block_bytes(type), 0);
+  std::uint32_t index = 0;
+  for (std::size_t block = 0; block < blocks; ++block) {
+    for (const std::size_t place : quant::places_of_scales(type)) {
+      const std::uint16_t bits = scale_bits(spec, index++);
+      std::memcpy(&layer.codes[block * quant::block_bytes(type) + place], &bits, sizeof bits);
+    }
+  }
+  layer.linear.form = StoredRows{type, layer.codes.data()};
+}
+
+inline void make_int8(const LayerSpec& spec, CodeLayer& layer) {
+  const auto outputs = static_cast<std::size_t>(spec.outputs);
+  layer.codes = code_bytes(spec, outputs * static_cast<std::size_t>(spec.inputs), 0);
+  for (std::uint32_t n = 0; n < outputs; ++n) {
+    layer.row_scales.push_back(to_float(quant::F16{scale_bits(spec, n)}) * 1.01F);
+  }
+  layer.linear.form = StoredInt8{layer.codes.data(), layer.row_scales};
+}
+
+/// A shuffled group of each input, every group as often as the others.
+inline std::vector<std::int32_t> shuffled_groups(const LayerSpec& spec) {
+  std::vector<std::int32_t> groups(static_cast<std::size_t>(spec.inputs));
+  for (std::size_t k = 0; k < groups.size(); ++k) {
+    groups[k] = static_cast<std::int32_t>(k) / spec.group_size;
+  }
+  for (std::uint32_t k = 1; k < groups.size(); ++k) {
+    std::swap(groups[k], groups[numerics::philox({{k, 5, 0, 0}}, spec.seed).x[0] % (k + 1)]);
+  }
+  return groups;
+}
+
+inline void make_groups(const LayerSpec& spec, StoredGroups::Packing packing, CodeLayer& layer) {
+  const auto outputs = static_cast<std::size_t>(spec.outputs);
+  const auto inputs = static_cast<std::size_t>(spec.inputs);
+  const std::size_t groups = inputs / static_cast<std::size_t>(spec.group_size);
+  layer.codes = code_bytes(spec, inputs * outputs / 2, 0);
+  layer.zeros = code_bytes(spec, groups * outputs / 2, 1);
+  layer.scales.resize(groups * outputs * 2);
+  for (std::uint32_t i = 0; i < groups * outputs; ++i) {
+    const std::uint16_t bits = scale_bits(spec, i);
+    std::memcpy(&layer.scales[2 * i], &bits, sizeof bits);
+  }
+  if (spec.form == Form::gptq_act_order) layer.order = shuffled_groups(spec);
+  layer.linear.form = StoredGroups{.packing = packing,
+                                   .group_size = spec.group_size,
+                                   .codes = layer.codes.data(),
+                                   .zeros = layer.zeros.data(),
+                                   .scales = layer.scales.data(),
+                                   .order = layer.order};
+}
+
+}  // namespace detail
+
+/// A pure function of spec. Behind a pointer, as the layer's form borrows from its members.
+inline std::unique_ptr<CodeLayer> code_layer(const LayerSpec& spec) {
+  auto layer = std::make_unique<CodeLayer>();
+  layer->linear.outputs = spec.outputs;
+  layer->linear.inputs = spec.inputs;
+  switch (spec.form) {
+    case Form::q8_0:
+      detail::make_rows(spec, quant::WeightType::q8_0, *layer);
+      break;
+    case Form::q4_0:
+      detail::make_rows(spec, quant::WeightType::q4_0, *layer);
+      break;
+    case Form::q4_k:
+      detail::make_rows(spec, quant::WeightType::q4_k, *layer);
+      break;
+    case Form::q5_k:
+      detail::make_rows(spec, quant::WeightType::q5_k, *layer);
+      break;
+    case Form::q6_k:
+      detail::make_rows(spec, quant::WeightType::q6_k, *layer);
+      break;
+    case Form::int8:
+      detail::make_int8(spec, *layer);
+      break;
+    case Form::gptq:
+    case Form::gptq_act_order:
+      detail::make_groups(spec, StoredGroups::Packing::gptq, *layer);
+      break;
+    case Form::awq:
+      detail::make_groups(spec, StoredGroups::Packing::awq, *layer);
+      break;
+  }
+  return layer;
+}
+
+}  // namespace forge::linear

@@ -1,0 +1,130 @@
+#include "forge/linear/linear_weights.h"
+
+#include <gtest/gtest.h>
+
+#include <cstdint>
+#include <cstring>
+#include <vector>
+
+#include "linear/float_layers.h"
+
+namespace forge::linear {
+namespace {
+
+using quant::WeightType;
+
+template <class Number>
+Number number_at(const Section& section, int panel, int index) {
+  Number number;
+  std::memcpy(&number,
+              section.panels + static_cast<std::size_t>(panel) * section.panel_bytes +
+                  sizeof number * static_cast<std::size_t>(index),
+              sizeof number);
+  return number;
+}
+
+TEST(LinearWeights, packs_f32_in_zero_padded_aligned_panels) {
+  const auto values = numerics::random_values(33 * 5, 1);
+  StoredParts layer(5);
+  layer.add(WeightType::f32, 33, values);
+  ThreadPool pool(2);
+  const LinearWeights w(layer.parts(), pool);
+  EXPECT_EQ(w.outputs(), 33);
+  EXPECT_EQ(w.inputs(), 5);
+  ASSERT_EQ(w.sections().size(), 1U);
+  const Section& section = w.sections()[0];
+  ASSERT_EQ(section.panel_count(), 2);
+  EXPECT_EQ(section.panel_bytes, 5U * 32 * 4);
+  EXPECT_EQ(w.bytes(), 2U * 5 * 32 * 4);
+  EXPECT_EQ(reinterpret_cast<std::uintptr_t>(section.panels) % 64, 0U);
+  for (int output = 0; output < 64; ++output) {
+    for (int k = 0; k < 5; ++k) {
+      const float expected = output < 33 ? values[static_cast<std::size_t>(output * 5 + k)] : 0.0F;
+      EXPECT_EQ(number_at<float>(section, output / 32, k * 32 + output % 32), expected);
+    }
+  }
+}
+
+TEST(LinearWeights, packs_bf16_in_pairs_of_inputs) {
+  const auto values = numerics::random_values(2 * 3, 1);
+  StoredParts layer(3);
+  layer.add(WeightType::bf16, 2, values);
+  ThreadPool pool(1);
+  const LinearWeights w(layer.parts(), pool);
+  const Section& section = w.sections()[0];
+  EXPECT_EQ(section.panel_bytes, 2U * 32 * 4);  // the last pair is half empty
+  for (int output = 0; output < 2; ++output) {
+    for (int k = 0; k < 4; ++k) {
+      const std::uint16_t expected =
+          k < 3 ? quant::to_bf16(values[static_cast<std::size_t>(output * 3 + k)]).bits : 0;
+      EXPECT_EQ(number_at<std::uint16_t>(section, 0, (k / 2 * 32 + output) * 2 + k % 2), expected);
+    }
+  }
+}
+
+TEST(LinearWeights, parts_of_a_kind_that_follow_each_other_share_a_section) {
+  StoredParts layer(8);
+  layer.add(WeightType::f32, 3).add(WeightType::f32, 40).add(WeightType::bf16, 5);
+  layer.add(WeightType::f32, 1);
+  ThreadPool pool(2);
+  const LinearWeights w(layer.parts(), pool);
+  EXPECT_EQ(w.outputs(), 49);
+  ASSERT_EQ(w.sections().size(), 3U);
+  EXPECT_EQ(w.sections()[0].kind, PanelKind::f32);
+  EXPECT_EQ(w.sections()[0].outputs, 43);
+  EXPECT_EQ(w.sections()[1].kind, PanelKind::bf16);
+  EXPECT_EQ(w.sections()[1].first_output, 43);
+  EXPECT_EQ(w.sections()[1].outputs, 5);
+  EXPECT_EQ(w.sections()[2].first_output, 48);
+}
+
+TEST(LinearWeights, moves_with_its_panels_and_orders_in_place) {
+  StoredParts layer(8);
+  layer.add(WeightType::f32, 3);
+  ThreadPool pool(1);
+  LinearWeights w(layer.parts(), pool);
+  const std::byte* const panels = w.sections()[0].panels;
+  const LinearWeights moved = std::move(w);
+  EXPECT_EQ(moved.sections()[0].panels, panels);
+  EXPECT_EQ(moved.outputs(), 3);
+}
+
+/// An int4 layer of GPTQ with 8 outputs, 64 inputs, groups of 32 and the given group of each input.
+StoredLinear act_ordered(std::span<const std::byte> memory, std::span<const std::int32_t> order) {
+  return {8, 64,
+          StoredGroups{StoredGroups::Packing::gptq, 32, memory.data(), memory.data(), memory.data(),
+                       order}};
+}
+
+TEST(LinearWeights, sorts_inputs_by_group_where_act_order_mixed_them) {
+  const std::vector<std::byte> memory(4096);
+  std::vector<std::int32_t> alternating;
+  std::vector<std::int32_t> ascending;
+  for (int k = 0; k < 64; ++k) {
+    alternating.push_back(k % 2);
+    ascending.push_back(k / 32);
+  }
+  const StoredLinear parts[] = {act_ordered(memory, alternating), act_ordered(memory, alternating),
+                                act_ordered(memory, ascending), act_ordered(memory, {})};
+  ThreadPool pool(1);
+  const LinearWeights w(parts, pool);
+  ASSERT_EQ(w.sections().size(), 2U);  // those whose inputs are in the same order
+  EXPECT_EQ(w.sections()[0].outputs, 16);
+  ASSERT_EQ(w.sections()[0].order.size(), 64U);
+  for (int k = 0; k < 64; ++k) {
+    EXPECT_EQ(w.sections()[0].order[static_cast<std::size_t>(k)],
+              k < 32 ? 2 * k : 2 * (k - 32) + 1);
+  }
+  EXPECT_TRUE(w.sections()[1].order.empty());
+}
+
+TEST(LinearWeightsDeathTest, parts_read_the_same_input) {
+  const std::vector<std::byte> memory(256);
+  const StoredLinear parts[] = {{1, 8, StoredRows{WeightType::f32, memory.data()}},
+                                {1, 9, StoredRows{WeightType::f32, memory.data()}}};
+  ThreadPool pool(1);
+  EXPECT_DEATH(LinearWeights(parts, pool), "inputs=9 beside inputs=8");
+}
+
+}  // namespace
+}  // namespace forge::linear

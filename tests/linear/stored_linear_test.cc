@@ -1,0 +1,181 @@
+#include "forge/linear/stored_linear.h"
+
+#include <gtest/gtest.h>
+
+#include <array>
+#include <numeric>
+#include <vector>
+
+#include "forge/numerics/philox.h"
+#include "forge/quant/dequantize.h"
+#include "forge/quant/half.h"
+#include "forge/quant/quantize.h"
+#include "linear/float_layers.h"
+
+namespace forge::linear {
+namespace {
+
+std::vector<float> row_of(const StoredLinear& linear, int output) {
+  std::vector<float> row(static_cast<std::size_t>(linear.inputs));
+  stored_row(linear, output, row.data());
+  return row;
+}
+
+TEST(StoredLinear, rows_are_those_of_the_tensor_in_every_type) {
+  const int inputs = 512;
+  for (const quant::WeightType type : quant::kWeightTypes) {
+    if (type == quant::WeightType::i8) continue;
+    const std::size_t row_bytes = *quant::bytes_of(type, inputs);
+    std::vector<std::byte> bytes(3 * row_bytes);
+    for (std::uint64_t output = 0; output < 3; ++output) {
+      (void)quantize(type, numerics::random_values(inputs, output),
+                     bytes.data() + output * row_bytes);
+    }
+    const StoredLinear linear{3, inputs, StoredRows{type, bytes.data()}};
+    for (std::size_t output = 0; output < 3; ++output) {
+      std::vector<float> expected(inputs);
+      quant::dequantize(type, bytes.data() + output * row_bytes, inputs, expected.data());
+      EXPECT_EQ(row_of(linear, static_cast<int>(output)), expected) << name_of(type);
+    }
+  }
+}
+
+TEST(StoredLinear, int8_has_a_scale_for_each_output) {
+  const std::array<std::int8_t, 6> codes = {-128, 0, 127, 1, 2, 3};
+  const std::array<float, 2> scales = {0.5F, 2.0F};
+  const StoredLinear linear{2, 3,
+                            StoredInt8{reinterpret_cast<const std::byte*>(codes.data()), scales}};
+  EXPECT_EQ(row_of(linear, 0), (std::vector<float>{-64.0F, 0.0F, 63.5F}));
+  EXPECT_EQ(row_of(linear, 1), (std::vector<float>{2.0F, 4.0F, 6.0F}));
+}
+
+/// A layer of 16 outputs, 32 inputs and groups of 8, written down as tables.
+struct GroupTables {
+  static constexpr int kOutputs = 16;
+  static constexpr int kInputs = 32;
+  static constexpr int kGroup = 8;
+  static constexpr int kGroups = kInputs / kGroup;
+  int code[kOutputs][kInputs];
+  int zero[kOutputs][kGroups];     // 1 .. 15, what both formats can say
+  float scale[kOutputs][kGroups];  // exact in f16
+
+  GroupTables() {
+    std::uint32_t i = 0;
+    const auto random = [&] { return numerics::philox({{i++, 0, 0, 0}}, 7).x[0]; };
+    for (auto& row : code) {
+      for (int& c : row) c = static_cast<int>(random() % 16);
+    }
+    for (auto& row : zero) {
+      for (int& z : row) z = 1 + static_cast<int>(random() % 15);
+    }
+    for (auto& row : scale) {
+      for (float& s : row) s = static_cast<float>(1 + random() % 64) / 64.0F;
+    }
+  }
+
+  std::vector<quant::F16> scales() const {
+    std::vector<quant::F16> stored_scales;
+    for (int g = 0; g < kGroups; ++g) {
+      for (const auto& row : scale) stored_scales.push_back(quant::to_f16(row[g]));
+    }
+    return stored_scales;
+  }
+
+  /// Row `output`, whose input k is of group group_of(k).
+  template <class GroupOf>
+  std::vector<float> row(int output, const GroupOf& group_of) const {
+    std::vector<float> row;
+    for (int k = 0; k < kInputs; ++k) {
+      const int g = group_of(k);
+      row.push_back(scale[output][g] * static_cast<float>(code[output][k] - zero[output][g]));
+    }
+    return row;
+  }
+};
+
+void put(std::vector<std::uint32_t>& words, int word, int nibble, int value) {
+  words[static_cast<std::size_t>(word)] |= static_cast<std::uint32_t>(value) << 4 * nibble;
+}
+
+template <class T>
+const std::byte* bytes_of(const std::vector<T>& values) {
+  return reinterpret_cast<const std::byte*>(values.data());
+}
+
+class Gptq : public ::testing::Test {
+ protected:
+  using T = GroupTables;
+
+  Gptq() : codes(T::kInputs / 8 * T::kOutputs), zeros(T::kGroups * T::kOutputs / 8) {
+    for (int n = 0; n < T::kOutputs; ++n) {
+      for (int k = 0; k < T::kInputs; ++k) put(codes, k / 8 * T::kOutputs + n, k % 8, t.code[n][k]);
+      for (int g = 0; g < T::kGroups; ++g) {
+        put(zeros, g * T::kOutputs / 8 + n / 8, n % 8, t.zero[n][g] - 1);
+      }
+    }
+  }
+
+  StoredLinear linear(std::span<const std::int32_t> order) const {
+    return {T::kOutputs, T::kInputs,
+            StoredGroups{StoredGroups::Packing::gptq, T::kGroup, bytes_of(codes), bytes_of(zeros),
+                         bytes_of(scales), order}};
+  }
+
+  GroupTables t;
+  std::vector<std::uint32_t> codes;
+  std::vector<std::uint32_t> zeros;
+  std::vector<quant::F16> scales = t.scales();
+};
+
+TEST_F(Gptq, packs_codes_down_a_column_and_holds_zeros_less_one) {
+  for (int n = 0; n < T::kOutputs; ++n) {
+    EXPECT_EQ(row_of(linear({}), n), t.row(n, [](int k) { return k / T::kGroup; }));
+  }
+}
+
+TEST_F(Gptq, with_act_order_says_the_group_of_each_input) {
+  std::vector<std::int32_t> order;
+  for (int k = 0; k < T::kInputs; ++k) order.push_back(k * 5 % T::kInputs / T::kGroup);
+  for (int n = 0; n < T::kOutputs; ++n) {
+    EXPECT_EQ(row_of(linear(order), n),
+              t.row(n, [&](int k) { return order[static_cast<std::size_t>(k)]; }));
+  }
+}
+
+TEST(Awq, packs_outputs_in_an_order_of_its_own) {
+  using T = GroupTables;
+  const GroupTables t;
+  constexpr int kOutputOfNibble[] = {0, 2, 4, 6, 1, 3, 5, 7};
+  std::vector<std::uint32_t> codes(T::kInputs * T::kOutputs / 8);
+  std::vector<std::uint32_t> zeros(T::kGroups * T::kOutputs / 8);
+  for (int word = 0; word < T::kOutputs / 8; ++word) {
+    for (int nibble = 0; nibble < 8; ++nibble) {
+      const int n = 8 * word + kOutputOfNibble[nibble];
+      for (int k = 0; k < T::kInputs; ++k) put(codes, k * 2 + word, nibble, t.code[n][k]);
+      for (int g = 0; g < T::kGroups; ++g) put(zeros, g * 2 + word, nibble, t.zero[n][g]);
+    }
+  }
+  const auto scales = t.scales();
+  const StoredLinear linear{T::kOutputs, T::kInputs,
+                            StoredGroups{StoredGroups::Packing::awq,
+                                         T::kGroup,
+                                         bytes_of(codes),
+                                         bytes_of(zeros),
+                                         bytes_of(scales),
+                                         {}}};
+  for (int n = 0; n < T::kOutputs; ++n) {
+    EXPECT_EQ(row_of(linear, n), t.row(n, [](int k) { return k / T::kGroup; }));
+  }
+}
+
+TEST(StoredLinearDeathTest, refuses_what_is_not_there) {
+  const std::vector<std::byte> bytes(64);
+  const StoredLinear rows{2, 8, StoredRows{quant::WeightType::f32, bytes.data()}};
+  float out[8];
+  EXPECT_DEATH(stored_row(rows, 2, out), "output=2 outputs=2");
+  const StoredLinear i8{2, 8, StoredRows{quant::WeightType::i8, bytes.data()}};
+  EXPECT_DEATH(stored_row(i8, 0, out), "I8");
+}
+
+}  // namespace
+}  // namespace forge::linear
