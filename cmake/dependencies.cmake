@@ -65,6 +65,15 @@ forge_dependency(CLI11 CLI11::CLI11
 forge_dependency(nlohmann_json nlohmann_json::nlohmann_json
   FROM GIT_REPOSITORY https://github.com/nlohmann/json GIT_TAG v3.11.2 GIT_SHALLOW ON)
 
+# Regular expressions over 8-bit code units, compiled to machine code where it knows how.
+set(PCRE2_SUPPORT_JIT ON)
+set(PCRE2_BUILD_PCRE2GREP OFF)
+set(PCRE2_BUILD_TESTS OFF)
+forge_dependency(PCRE2 PCRE2::8BIT
+  FROM GIT_REPOSITORY https://github.com/PCRE2Project/pcre2 GIT_TAG pcre2-10.42 GIT_SHALLOW ON
+  FIND MODULE
+  AS pcre2-8-static)
+
 # Asio and Beast, header-only, and Context, which is compiled.
 set(BOOST_INCLUDE_LIBRARIES asio beast context)
 set(BOOST_ENABLE_CMAKE ON)

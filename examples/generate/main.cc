@@ -60,7 +60,7 @@ int main(int argc, char** argv) {
 
   std::vector<Request> requests;
   for (const std::string& prompt : prompts) {
-    requests.push_back({.prompt = ByteTokeniser::encode(prompt),
+    requests.push_back({.prompt = ByteTokeniser().encode(prompt),
                         .max_new_tokens = 24,
                         .sampling = {.temperature = 0.8F, .seed = 7},
                         .ignore_eos = true});
@@ -77,7 +77,7 @@ int main(int argc, char** argv) {
     same = same && equal;
     std::printf("%s: %zu tokens, alone in %zu steps: %s\n", prompts[i].c_str(), tokens.size(),
                 alone.steps, equal ? "the same" : "DIFFERENT");
-    std::printf("  %s\n", ByteTokeniser::decode(tokens).c_str());
+    std::printf("  %s\n", ByteTokeniser().decode(tokens).c_str());
     ++i;
   }
   return same ? 0 : 1;

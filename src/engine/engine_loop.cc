@@ -28,8 +28,11 @@ tl::unexpected<LoopError> refusal(LoopError error) {
 
 std::string to_string(const LoopError& error) { return std::visit(ErrorText{}, error); }
 
-EngineLoop::EngineLoop(Engine& engine, const Options& options)
-    : engine_(engine), options_(options), config_(engine.scheduler().config()) {
+EngineLoop::EngineLoop(Engine& engine, const Tokeniser& tokeniser, const Options& options)
+    : engine_(engine),
+      tokeniser_(tokeniser),
+      options_(options),
+      config_(engine.scheduler().config()) {
   FORGE_CHECK(options.queue_limit > 0, "a queue needs room for at least one request");
   status_.total_blocks = config_.num_blocks;
   status_.total_host_blocks = config_.num_host_blocks;
@@ -154,7 +157,7 @@ void EngineLoop::begin(Submission& submission) {
   seq_of_[submission.ticket] = seq;
   if (submission.deadline) deadlines_.emplace(*submission.deadline, submission.ticket);
   streams_.emplace(seq, Stream{.ticket = submission.ticket,
-                               .text = TextStream(submission.stop_strings),
+                               .text = TextStream(tokeniser_, submission.stop_strings),
                                .sink = std::move(submission.sink),
                                .deadline = submission.deadline});
 }

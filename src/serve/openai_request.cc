@@ -7,7 +7,6 @@
 #include <utility>
 
 #include "forge/serve/openai_api.h"
-#include "forge/text/byte_tokeniser.h"
 #include "json_fields.h"
 
 namespace forge {
@@ -27,6 +26,13 @@ constexpr double kTemperatureLowest = 1e-6;
 /// Seconds: the clock's resolution here, and a day.
 constexpr double kTimeoutLowest = 0.001;
 constexpr double kTimeoutHighest = 86400;
+
+/// What a prompt is read with.
+struct PromptReader {
+  const ModelCard& model;
+  const Tokeniser& tokeniser;
+  EncodeOptions options;
+};
 
 std::string prompt_name(std::size_t index, bool in_array) {
   return in_array ? "'prompt[" + std::to_string(index) + "]'" : "'prompt'";
@@ -52,17 +58,17 @@ tl::expected<Tokens, ApiError> read_token_ids(const json& ids, const ModelCard& 
   return tokens;
 }
 
-tl::expected<Tokens, ApiError> read_prompt(const json& value, const ModelCard& model,
+tl::expected<Tokens, ApiError> read_prompt(const json& value, const PromptReader& reader,
                                            const std::string& name) {
-  if (is_token_ids(value)) return read_token_ids(value, model, name);
+  if (is_token_ids(value)) return read_token_ids(value, reader.model, name);
   if (!value.is_string()) {
     return tl::unexpected(bad_field(
         "prompt", name + " must be " + std::string(kPromptForms) + ", got " + describe(value)));
   }
-  Tokens tokens = ByteTokeniser::encode(value.get_ref<const std::string&>());
+  Tokens tokens = reader.tokeniser.encode(value.get_ref<const std::string&>(), reader.options);
   if (tokens.empty()) {
     return tl::unexpected(bad_field("prompt", name + " is empty: accepted are 1 to " +
-                                                  std::to_string(model.context_tokens - 1) +
+                                                  std::to_string(reader.model.context_tokens - 1) +
                                                   " tokens"));
   }
   return tokens;
@@ -80,7 +86,7 @@ std::optional<ApiError> context_error(const Tokens& prompt, std::uint32_t max_to
                    "context_length_exceeded");
 }
 
-void read_prompts(JsonFields& fields, const ModelCard& model, CompletionRequest& request) {
+void read_prompts(JsonFields& fields, const PromptReader& reader, CompletionRequest& request) {
   const json* value = fields.required("prompt", kPromptForms);
   if (value == nullptr) return;
   const bool many = value->is_array() && !is_token_ids(*value);
@@ -93,13 +99,18 @@ void read_prompts(JsonFields& fields, const ModelCard& model, CompletionRequest&
   }
   for (std::size_t i = 0; i < count; ++i) {
     const std::string name = prompt_name(i, many);
-    auto prompt = read_prompt(many ? (*value)[i] : *value, model, name);
+    auto prompt = read_prompt(many ? (*value)[i] : *value, reader, name);
     if (!prompt) return fields.fail(std::move(prompt.error()));
-    if (auto error = context_error(*prompt, request.max_tokens, model, name)) {
+    if (auto error = context_error(*prompt, request.max_tokens, reader.model, name)) {
       return fields.fail(std::move(*error));
     }
     request.prompts.push_back(std::move(*prompt));
   }
+}
+
+EncodeOptions read_encode_options(JsonFields& fields) {
+  return {.begin_of_sequence = fields.boolean("add_special_tokens", true),
+          .control_tokens = fields.boolean("parse_special", true)};
 }
 
 void read_max_tokens(JsonFields& fields, CompletionRequest& request) {
@@ -225,14 +236,15 @@ void read_unsupported(JsonFields& fields) {
 }  // namespace
 
 tl::expected<CompletionRequest, ApiError> parse_completion_request(std::string_view body,
-                                                                   const ModelCard& model) {
+                                                                   const ModelCard& model,
+                                                                   const Tokeniser& tokeniser) {
   const auto object = parse_json_object(body);
   if (!object) return tl::unexpected(object.error());
   JsonFields fields(*object);
   CompletionRequest request;
   read_model(fields, model);
   read_max_tokens(fields, request);
-  read_prompts(fields, model, request);
+  read_prompts(fields, {model, tokeniser, read_encode_options(fields)}, request);
   read_sampling(fields, request);
   read_stop(fields, request);
   read_stream(fields, request);
@@ -244,7 +256,8 @@ tl::expected<CompletionRequest, ApiError> parse_completion_request(std::string_v
 }
 
 tl::expected<CompletionRequest, ApiError> parse_generate_request(std::string_view body,
-                                                                 const ModelCard& model) {
+                                                                 const ModelCard& model,
+                                                                 const Tokeniser& tokeniser) {
   const auto object = parse_json_object(body);
   if (!object) return tl::unexpected(object.error());
   JsonFields fields(*object);
@@ -255,7 +268,7 @@ tl::expected<CompletionRequest, ApiError> parse_generate_request(std::string_vie
   if (prompt != nullptr && !prompt->is_string()) {
     fields.fail(bad_field("prompt", "'prompt' must be a string, got " + describe(*prompt)));
   }
-  if (!fields.failed()) read_prompts(fields, model, request);
+  if (!fields.failed()) read_prompts(fields, {model, tokeniser, EncodeOptions{}}, request);
   if (auto error = fields.finish()) return tl::unexpected(std::move(*error));
   return request;
 }

@@ -282,10 +282,13 @@ Answer route(const HttpRequest& request, const ServerState& state) {
       break;
   }
   if (state.shutting_down) return reply_of(LoopError(ShuttingDown{}));
+  const Tokeniser& tokeniser = state.loop.tokeniser();
   if (found.endpoint == Endpoint::generate) {
-    return job(parse_generate_request(request.body(), state.model), Job::Shape::generate);
+    return job(parse_generate_request(request.body(), state.model, tokeniser),
+               Job::Shape::generate);
   }
-  return job(parse_completion_request(request.body(), state.model), Job::Shape::completion);
+  return job(parse_completion_request(request.body(), state.model, tokeniser),
+             Job::Shape::completion);
 }
 
 }  // namespace forge

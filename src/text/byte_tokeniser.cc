@@ -1,27 +1,39 @@
 #include "forge/text/byte_tokeniser.h"
 
-#include "forge/text/utf8_stream.h"
+#include <array>
 
 namespace forge {
+namespace {
 
-std::vector<TokenId> ByteTokeniser::encode(std::string_view text) {
+constexpr std::array<char, 256> all_bytes() {
+  std::array<char, 256> bytes{};
+  for (std::size_t i = 0; i < bytes.size(); ++i) bytes[i] = static_cast<char>(i);
+  return bytes;
+}
+
+constexpr std::array<char, 256> kBytes = all_bytes();
+
+}  // namespace
+
+std::vector<TokenId> ByteTokeniser::encode(std::string_view text, EncodeOptions) const {
   std::vector<TokenId> tokens;
   tokens.reserve(text.size());
   for (const char c : text) tokens.push_back(token_of(static_cast<unsigned char>(c)));
   return tokens;
 }
 
-std::string ByteTokeniser::decode_bytes(std::span<const TokenId> tokens) {
-  std::string bytes;
-  bytes.reserve(tokens.size());
-  for (const TokenId token : tokens) {
-    if (const auto byte = byte_of(token)) bytes.push_back(static_cast<char>(*byte));
-  }
-  return bytes;
+std::string_view ByteTokeniser::bytes_of(TokenId token) const {
+  const auto byte = byte_of(token);
+  return byte ? std::string_view(&kBytes[*byte], 1) : std::string_view();
 }
 
-std::string ByteTokeniser::decode(std::span<const TokenId> tokens) {
-  return to_valid_utf8(decode_bytes(tokens));
+bool ByteTokeniser::is_control(TokenId token) const {
+  return token.value < kVocabularySize && !byte_of(token);
+}
+
+std::span<const TokenId> ByteTokeniser::eos_tokens() const {
+  static constexpr TokenId kTokens[] = {kEos};
+  return kTokens;
 }
 
 }  // namespace forge

@@ -1,7 +1,5 @@
 #include "forge/text/text_stream.h"
 
-#include "forge/text/byte_tokeniser.h"
-
 namespace forge {
 namespace {
 
@@ -12,14 +10,15 @@ std::vector<std::string> valid(std::vector<std::string> stops) {
 
 }  // namespace
 
-TextStream::TextStream(const std::vector<std::string>& stops) : filter_(valid(stops)) {}
+TextStream::TextStream(const Tokeniser& tokeniser, const std::vector<std::string>& stops)
+    : tokeniser_(&tokeniser), filter_(valid(stops)) {}
 
 std::string TextStream::push(TokenId token) {
   std::string text;
-  const auto byte = ByteTokeniser::byte_of(token);
-  if (!byte) return text;
   std::string characters;
-  characters_.push(*byte, characters);
+  for (const char byte : tokeniser_->bytes_of(token)) {
+    characters_.push(static_cast<unsigned char>(byte), characters);
+  }
   filter_.push(characters, text);
   return text;
 }

@@ -17,7 +17,7 @@ using test::says;
 constexpr SchedulerConfig kConfig{.num_blocks = 16, .block_size = 4, .max_batch_size = 4};
 
 Request ask(std::string_view prompt, std::uint32_t max_new_tokens) {
-  return {.prompt = ByteTokeniser::encode(prompt), .max_new_tokens = max_new_tokens};
+  return {.prompt = ByteTokeniser().encode(prompt), .max_new_tokens = max_new_tokens};
 }
 
 std::map<std::uint64_t, std::string> run(Engine& engine) {
@@ -25,7 +25,7 @@ std::map<std::uint64_t, std::string> run(Engine& engine) {
   while (engine.has_work()) {
     const auto [plan, result] = engine.step();
     for (const SliceResult& slice : result.slices) {
-      texts[slice.seq.value] += ByteTokeniser::decode(result.tokens_of(slice));
+      texts[slice.seq.value] += ByteTokeniser().decode(result.tokens_of(slice));
     }
   }
   return texts;

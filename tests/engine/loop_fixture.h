@@ -16,7 +16,7 @@ inline constexpr SchedulerConfig kLoopConfig{
     .num_blocks = 64, .block_size = 4, .max_batch_size = 4};
 
 inline Request ask(std::uint32_t max_new_tokens = 100) {
-  return {.prompt = ByteTokeniser::encode("prompt"), .max_new_tokens = max_new_tokens};
+  return {.prompt = ByteTokeniser().encode("prompt"), .max_new_tokens = max_new_tokens};
 }
 
 /// Collects the events of one request; wait() returns when the last one is there.
@@ -55,6 +55,7 @@ class Listener {
 /// An engine loop over a fake target.
 struct LoopFixture {
   FakeExecutor executor;
+  ByteTokeniser tokeniser;
   Engine engine;
   std::unique_ptr<EngineLoop> loop;
 
@@ -62,7 +63,8 @@ struct LoopFixture {
                        const SchedulerConfig& config = kLoopConfig)
       : executor(says(std::move(text))), engine(config, executor) {
     if (held) executor.allow_only(0);
-    loop = std::make_unique<EngineLoop>(engine, EngineLoop::Options{.queue_limit = queue_limit});
+    loop = std::make_unique<EngineLoop>(engine, tokeniser,
+                                        EngineLoop::Options{.queue_limit = queue_limit});
   }
   ~LoopFixture() { executor.release(); }
 

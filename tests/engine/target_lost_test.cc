@@ -100,9 +100,10 @@ TEST(TargetLost, the_trace_tells_what_happened_to_the_end) {
   std::stringstream out;
   FakeExecutor executor(says("hello"));
   TraceWriter trace(out, {.scheduler = test::kLoopConfig});
+  const ByteTokeniser tokeniser;
   Engine engine(test::kLoopConfig, executor, &trace);
   {
-    EngineLoop loop(engine, EngineLoop::Options{});
+    EngineLoop loop(engine, tokeniser, EngineLoop::Options{});
     executor.allow_only(0);
     Listener listener;
     ASSERT_TRUE(loop.submit(endless(), {}, listener.sink()));

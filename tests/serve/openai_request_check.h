@@ -7,6 +7,7 @@
 
 #include "forge/core/check.h"
 #include "forge/serve/openai_api.h"
+#include "forge/text/byte_tokeniser.h"
 
 namespace forge::test {
 
@@ -41,8 +42,9 @@ inline void check_parsed(const tl::expected<CompletionRequest, ApiError>& parsed
 /// Aborts if a parser breaks its promises. Returns: how many of the two took `body`.
 inline unsigned check_request_parsers(std::string_view body) {
   const ModelCard model{.id = "m", .vocabulary_size = 320, .context_tokens = 100, .created = 1};
-  const auto completion = parse_completion_request(body, model);
-  const auto generate = parse_generate_request(body, model);
+  const ByteTokeniser tokeniser;
+  const auto completion = parse_completion_request(body, model, tokeniser);
+  const auto generate = parse_generate_request(body, model, tokeniser);
   check_parsed(completion, model);
   check_parsed(generate, model);
   return (completion ? 1U : 0U) + (generate ? 1U : 0U);

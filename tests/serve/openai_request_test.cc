@@ -12,9 +12,11 @@ namespace forge {
 namespace {
 
 using nlohmann::json;
+using ::testing::ElementsAre;
 using ::testing::HasSubstr;
 
 const ModelCard kModel{.id = "m", .vocabulary_size = 320, .context_tokens = 100, .created = 1};
+const ByteTokeniser kTokeniser;
 
 /// A valid body with `patch` merged in (as RFC 7386 has it, but null stays null).
 json body_with(const json& patch) {
@@ -24,21 +26,69 @@ json body_with(const json& patch) {
 }
 
 CompletionRequest parse(const json& patch) {
-  const auto request = parse_completion_request(body_with(patch).dump(), kModel);
+  const auto request = parse_completion_request(body_with(patch).dump(), kModel, kTokeniser);
   if (!request) throw std::runtime_error(request.error().message);
   return *request;
 }
 
 ApiError refusal(const std::string& body) {
-  const auto request = parse_completion_request(body, kModel);
+  const auto request = parse_completion_request(body, kModel, kTokeniser);
   if (request) throw std::runtime_error("taken: " + body);
   return request.error();
 }
 
 std::vector<std::vector<TokenId>> tokens(std::initializer_list<std::string_view> prompts) {
   std::vector<std::vector<TokenId>> out;
-  for (const auto prompt : prompts) out.push_back(ByteTokeniser::encode(prompt));
+  for (const auto prompt : prompts) out.push_back(ByteTokeniser().encode(prompt));
   return out;
+}
+
+/// Two tokens of its own, to begin a sequence and for "<end>", and bytes.
+class MarkedTokeniser final : public Tokeniser {
+ public:
+  static constexpr TokenId kBegin{300};
+  static constexpr TokenId kEnd{301};
+
+  std::uint32_t vocabulary_size() const override { return bytes_.vocabulary_size(); }
+  std::vector<TokenId> encode(std::string_view text, EncodeOptions options) const override {
+    std::vector<TokenId> tokens;
+    if (options.begin_of_sequence) tokens.push_back(kBegin);
+    if (options.control_tokens && text == "<end>") {
+      tokens.push_back(kEnd);
+      return tokens;
+    }
+    for (const TokenId token : bytes_.encode(text)) tokens.push_back(token);
+    return tokens;
+  }
+  std::string_view bytes_of(TokenId token) const override { return bytes_.bytes_of(token); }
+  bool is_control(TokenId token) const override { return bytes_.is_control(token); }
+  std::span<const TokenId> eos_tokens() const override { return bytes_.eos_tokens(); }
+
+ private:
+  ByteTokeniser bytes_;
+};
+
+std::vector<TokenId> marked_prompt(const json& patch) {
+  const auto request = parse_completion_request(body_with(patch).dump(), kModel, MarkedTokeniser());
+  if (!request) throw std::runtime_error(request.error().message);
+  return request->prompts.at(0);
+}
+
+TEST(OpenAiRequest, a_text_begins_with_the_token_of_its_tokeniser_unless_told_otherwise) {
+  const TokenId letter = ByteTokeniser::token_of('a');
+  EXPECT_THAT(marked_prompt({{"prompt", "a"}}), ElementsAre(MarkedTokeniser::kBegin, letter));
+  EXPECT_THAT(marked_prompt({{"prompt", "a"}, {"add_special_tokens", false}}), ElementsAre(letter));
+  EXPECT_THAT(marked_prompt({{"prompt", ""}}), ElementsAre(MarkedTokeniser::kBegin));
+  EXPECT_THAT(marked_prompt({{"prompt", json::array({7})}}), ElementsAre(TokenId(7)))
+      << "token ids are taken as they are";
+}
+
+TEST(OpenAiRequest, control_tokens_are_read_in_a_text_unless_told_otherwise) {
+  EXPECT_THAT(marked_prompt({{"prompt", "<end>"}, {"add_special_tokens", false}}),
+              ElementsAre(MarkedTokeniser::kEnd));
+  EXPECT_EQ(
+      marked_prompt({{"prompt", "<end>"}, {"add_special_tokens", false}, {"parse_special", false}}),
+      ByteTokeniser().encode("<end>"));
 }
 
 TEST(OpenAiRequest, defaults_are_those_of_openai_and_seed_zero) {
@@ -319,15 +369,16 @@ TEST(GenerateRequest, takes_a_prompt_and_decodes_greedily) {
   CompletionRequest expected;
   expected.prompts = tokens({"hi"});
   expected.max_tokens = 32;
-  EXPECT_EQ(parse_generate_request(R"({"prompt": "hi"})", kModel).value(), expected);
+  EXPECT_EQ(parse_generate_request(R"({"prompt": "hi"})", kModel, kTokeniser).value(), expected);
   expected.max_tokens = 5;
-  EXPECT_EQ(parse_generate_request(R"({"prompt": "hi", "max_tokens": 5})", kModel).value(),
-            expected);
+  EXPECT_EQ(
+      parse_generate_request(R"({"prompt": "hi", "max_tokens": 5})", kModel, kTokeniser).value(),
+      expected);
 }
 
 TEST(GenerateRequest, refuses_everything_else) {
   const auto message = [](std::string_view body) {
-    return parse_generate_request(body, kModel).error().message;
+    return parse_generate_request(body, kModel, kTokeniser).error().message;
   };
   EXPECT_EQ(message("{}"), "'prompt' is required: a string");
   EXPECT_EQ(message(R"({"prompt": ["hi"]})"), "'prompt' must be a string, got an array of 1");

@@ -41,7 +41,7 @@ class RunningServer {
  public:
   RunningServer(Executor& executor, const TestServerOptions& options)
       : engine_(options.scheduler, executor),
-        loop_(engine_, EngineLoop::Options{.queue_limit = options.queue_limit}),
+        loop_(engine_, tokeniser_, EngineLoop::Options{.queue_limit = options.queue_limit}),
         server_(io_, loop_, model_of(options), options.http),
         port_(server_.listen({.host = "127.0.0.1", .port = 0}).value().port),
         thread_([this] { io_.run(); }) {}
@@ -79,6 +79,7 @@ class RunningServer {
 
  private:
   boost::asio::io_context io_;  // outlives the loop, which posts to it
+  ByteTokeniser tokeniser_;
   Engine engine_;
   EngineLoop loop_;
   HttpServer server_;
@@ -119,7 +120,7 @@ inline nlohmann::json stream(std::string prompt, int max_tokens) {
 
 /// What the fake target says to `prompt`, greedily.
 inline std::string expected_text(const std::string& prompt, std::uint32_t tokens) {
-  const Request request{.prompt = ByteTokeniser::encode(prompt)};
+  const Request request{.prompt = ByteTokeniser().encode(prompt)};
   std::string text;
   for (std::uint32_t i = 0; i < tokens; ++i) {
     text += static_cast<char>(*ByteTokeniser::byte_of(letter_at(request, i)));

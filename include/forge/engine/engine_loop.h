@@ -20,8 +20,8 @@
 // A target that is lost (executor.h) ends every request with an error and every later submission is
 // refused; all KV is given up. The loop itself goes on, so that it can say so and be drained.
 //
-// Borrows the engine. Thread contract: every public function may be called from any thread;
-// sinks are called on the loop thread and must not block.
+// Borrows the engine and the tokeniser. Thread contract: every public function may be called from
+// any thread; sinks are called on the loop thread and must not block.
 #pragma once
 
 #include <chrono>
@@ -41,6 +41,7 @@
 #include "forge/core/request.h"
 #include "forge/engine/engine.h"
 #include "forge/text/text_stream.h"
+#include "forge/text/tokeniser.h"
 
 namespace forge {
 
@@ -110,7 +111,7 @@ class EngineLoop {
     std::size_t queue_limit = 256;  ///< requests waiting for a place in the batch
   };
 
-  EngineLoop(Engine& engine, const Options& options);
+  EngineLoop(Engine& engine, const Tokeniser& tokeniser, const Options& options);
   /// Cancels what is left and joins the thread; no sink is called afterwards.
   ~EngineLoop();
   EngineLoop(const EngineLoop&) = delete;
@@ -137,6 +138,7 @@ class EngineLoop {
 
   EngineStatus status() const;
   const SchedulerConfig& config() const { return config_; }
+  const Tokeniser& tokeniser() const { return tokeniser_; }
 
  private:
   using Clock = std::chrono::steady_clock;
@@ -175,6 +177,7 @@ class EngineLoop {
   void publish_status();
 
   Engine& engine_;
+  const Tokeniser& tokeniser_;
   const Options options_;
   const SchedulerConfig config_;
 

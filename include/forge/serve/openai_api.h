@@ -19,6 +19,11 @@
 //                   until DELETE /forge/v1/sessions/ID or for --session-idle-steps; one prompt only
 //   timeout_s       seconds, 0.001 to 86400, after which the request ends with what it has; if
 //                   the server has a limit of its own, the shorter one counts
+//   add_special_tokens  false: a prompt that is a text does not begin with the begin-of-sequence
+//                   token, because its text has one, or because none is wanted; true by default,
+//                   which changes nothing where the model has no such token
+//   parse_special   false: spellings of control tokens in the text of a prompt, "<|endoftext|>",
+//                   are text like any other; true, the default, reads them as these tokens
 //   deadline_steps  the same in steps of the engine; 0, the default, is no limit
 //
 // A request that is out of time is answered like any other, with the text so far, which may be
@@ -49,6 +54,7 @@
 #include "forge/core/request.h"
 #include "forge/core/step_plan.h"
 #include "forge/serve/api_error.h"
+#include "forge/text/tokeniser.h"
 
 namespace forge {
 
@@ -80,11 +86,14 @@ struct CompletionRequest {
   friend bool operator==(const CompletionRequest&, const CompletionRequest&) = default;
 };
 
-/// Errors: 400 with the field at fault in `param`, or 404 for a model that is not `model`.
+/// Errors: 400 with the field at fault in `param`, or 404 for a model that is not `model`. Prompts
+/// that are texts become tokens of `tokeniser`.
 tl::expected<CompletionRequest, ApiError> parse_completion_request(std::string_view body,
-                                                                   const ModelCard& model);
+                                                                   const ModelCard& model,
+                                                                   const Tokeniser& tokeniser);
 tl::expected<CompletionRequest, ApiError> parse_generate_request(std::string_view body,
-                                                                 const ModelCard& model);
+                                                                 const ModelCard& model,
+                                                                 const Tokeniser& tokeniser);
 
 struct Choice {
   std::string text;

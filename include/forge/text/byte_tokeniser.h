@@ -4,7 +4,7 @@
 //           eos   byte - 1     reserved, stand for nothing
 //
 // Every input encodes, every output decodes, and no input encodes to eos or to a
-// reserved token. Tokens outside the vocabulary decode to nothing, like reserved ones.
+// reserved token: there are no spellings of control tokens, and no begin of a sequence.
 //
 // Owns nothing. Thread contract: stateless.
 #pragma once
@@ -12,21 +12,17 @@
 #include <cstdint>
 #include <optional>
 #include <span>
-#include <string>
 #include <string_view>
 #include <vector>
 
-#include "forge/core/ids.h"
+#include "forge/text/tokeniser.h"
 
 namespace forge {
 
-class ByteTokeniser {
+class ByteTokeniser final : public Tokeniser {
  public:
   static constexpr std::uint32_t kVocabularySize = 320;
   static constexpr TokenId kEos{0};
-
-  /// One token a byte; `text` need not be valid UTF-8.
-  static std::vector<TokenId> encode(std::string_view text);
 
   static constexpr TokenId token_of(unsigned char byte) { return TokenId(byte + 1U); }
 
@@ -36,11 +32,15 @@ class ByteTokeniser {
     return static_cast<unsigned char>(token.value - 1);
   }
 
-  /// Inverse of encode: the bytes, whatever they are.
-  static std::string decode_bytes(std::span<const TokenId> tokens);
+  std::uint32_t vocabulary_size() const override { return kVocabularySize; }
 
-  /// The text: decode_bytes with each ill-formed part replaced by U+FFFD (utf8_stream.h).
-  static std::string decode(std::span<const TokenId> tokens);
+  /// One token a byte; `text` need not be valid UTF-8. The options change nothing.
+  std::vector<TokenId> encode(std::string_view text, EncodeOptions options) const override;
+  using Tokeniser::encode;
+
+  std::string_view bytes_of(TokenId token) const override;
+  bool is_control(TokenId token) const override;
+  std::span<const TokenId> eos_tokens() const override;
 };
 
 }  // namespace forge

@@ -1,12 +1,12 @@
 // TextStream: the tokens of one request become the text that its client sees.
 //
-//   token --ByteTokeniser--> byte --Utf8Stream--> characters --StopFilter--> text
+//   token --Tokeniser--> bytes --Utf8Stream--> characters --StopFilter--> text
 //
-// The pieces, put together, are ByteTokeniser::decode of all tokens, cut at the first
+// The pieces, put together, are Tokeniser::decode of all tokens, cut at the first
 // stop string. No piece splits a character or shows the beginning of a stop string.
 // Tokens may arrive one by one or many in a step: the text is the same.
 //
-// Owns the state of one request. Thread contract: none of its own.
+// Owns the state of one request, borrows the tokeniser. Thread contract: none of its own.
 #pragma once
 
 #include <span>
@@ -15,6 +15,7 @@
 
 #include "forge/core/ids.h"
 #include "forge/text/stop_filter.h"
+#include "forge/text/tokeniser.h"
 #include "forge/text/utf8_stream.h"
 
 namespace forge {
@@ -23,7 +24,7 @@ class TextStream {
  public:
   /// Requires: no stop string is empty. One that is not valid UTF-8 is read as the text
   /// that it decodes to.
-  explicit TextStream(const std::vector<std::string>& stops = {});
+  explicit TextStream(const Tokeniser& tokeniser, const std::vector<std::string>& stops = {});
 
   /// Returns: the text that is now certain, often none. None once stopped() is true.
   std::string push(TokenId token);
@@ -35,6 +36,7 @@ class TextStream {
   bool stopped() const { return filter_.stopped(); }
 
  private:
+  const Tokeniser* tokeniser_;
   Utf8Stream characters_;
   StopFilter filter_;
 };

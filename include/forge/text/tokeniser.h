@@ -1,0 +1,67 @@
+// Tokeniser: between text and the numbers that a model reads and writes.
+//
+//   "Hello world"  --encode-->  [1, 15043, 3186]  --bytes_of each-->  "", " Hello", " world"
+//
+// A token stands for bytes, not for characters: a character outside the vocabulary is several
+// tokens, each with a part of its bytes. So the bytes of a sequence are those of its tokens, one
+// after the other, and what is shown to people goes through Utf8Stream (text_stream.h).
+//
+// A control token (begin or end of a sequence, the turns of a conversation) stands for no text. A
+// checkpoint gives it a spelling, such as "<|endoftext|>", and encode() reads that in a text as the
+// token, as Hugging Face's tokenisers do and the servers built on them; a text that must not be
+// able to do so (of a stranger, within a prompt of one's own) is encoded with
+// EncodeOptions::control_tokens false.
+//
+// Implementations: ByteTokeniser (byte_tokeniser.h) and what load_tokeniser (load_tokeniser.h)
+// reads from a checkpoint. Thread contract: const, any number of threads.
+#pragma once
+
+#include <cstdint>
+#include <span>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "forge/core/ids.h"
+
+namespace forge {
+
+struct EncodeOptions {
+  /// Begin with the begin-of-sequence token where the checkpoint says that sequences do.
+  bool begin_of_sequence = true;
+  /// Read the spellings of control tokens in the text as these tokens.
+  bool control_tokens = true;
+};
+
+class Tokeniser {
+ public:
+  Tokeniser() = default;
+  Tokeniser(const Tokeniser&) = default;
+  Tokeniser& operator=(const Tokeniser&) = default;
+  virtual ~Tokeniser() = default;
+
+  /// Tokens are below it. A model's own vocabulary may be larger, padded to a round number.
+  virtual std::uint32_t vocabulary_size() const = 0;
+
+  /// The tokens of any text. Requires: less than 2^30 bytes.
+  virtual std::vector<TokenId> encode(std::string_view text, EncodeOptions options) const = 0;
+  std::vector<TokenId> encode(std::string_view text) const { return encode(text, {}); }
+
+  /// What `token` adds to the text, any bytes; valid as long as the tokeniser. Nothing for control
+  /// tokens and those outside the vocabulary.
+  virtual std::string_view bytes_of(TokenId token) const = 0;
+
+  /// `token` is of the vocabulary and stands for no text by what it is.
+  virtual bool is_control(TokenId token) const = 0;
+
+  /// The tokens with which a model ends its text; may be none.
+  virtual std::span<const TokenId> eos_tokens() const = 0;
+
+  /// bytes_of all, put together.
+  std::string decode_bytes(std::span<const TokenId> tokens) const;
+
+  /// The text: decode_bytes with each ill-formed part replaced by U+FFFD (utf8_stream.h).
+  std::string decode(std::span<const TokenId> tokens) const;
+};
+
+}  // namespace forge

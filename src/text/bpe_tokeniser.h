@@ -1,0 +1,77 @@
+// BpeTokeniser: byte-pair encoding, of bytes or of characters, as checkpoints describe it.
+//
+//   text --AddedTokens--> parts --Normaliser--> --AddedTokens--> parts --PreTokeniser--> pieces
+//        --Alphabet--> symbols --Merges--> tokens
+//
+// The stages and their order are those of Hugging Face's `tokenizers`
+// (https://huggingface.co/docs/tokenizers/pipeline). A text that is not valid UTF-8 is encoded as
+// the text that it decodes to, with U+FFFD in place of what is ill-formed.
+//
+// Thread contract: const, any number of threads.
+#pragma once
+
+#include <cstdint>
+#include <optional>
+#include <span>
+#include <string>
+#include <string_view>
+#include <unordered_map>
+#include <utility>
+#include <vector>
+
+#include "added_tokens.h"
+#include "alphabet.h"
+#include "forge/text/tokeniser.h"
+#include "merges.h"
+#include "normaliser.h"
+#include "pre_tokeniser.h"
+
+namespace forge::detail {
+
+struct BpeToken {
+  std::string bytes;
+  bool control = false;
+};
+
+/// What a checkpoint's stages are made of.
+struct BpeStages {
+  AddedTokens added;  ///< found in the text as it is
+  Normaliser normaliser;
+  AddedTokens added_normalised;  ///< found in what the normaliser made
+  Normaliser marks;              ///< what the pre-tokeniser writes into its parts before it cuts
+  PreTokeniser pre_tokeniser;
+  Alphabet alphabet;
+  Merges merges;
+  bool whole_pieces = false;  ///< a piece that is a token is not merged
+};
+
+/// What does not depend on the text.
+struct BpeVocabulary {
+  std::vector<BpeToken> tokens;  ///< by their ids
+  std::optional<TokenId> begin_of_sequence;
+  std::vector<TokenId> eos;
+  std::unordered_map<std::string, std::uint32_t> pieces;  ///< by their bytes, for whole_pieces
+};
+
+class BpeTokeniser final : public Tokeniser {
+ public:
+  BpeTokeniser(BpeVocabulary vocabulary, BpeStages stages)
+      : vocabulary_(std::move(vocabulary)), stages_(std::move(stages)) {}
+
+  std::uint32_t vocabulary_size() const override {
+    return static_cast<std::uint32_t>(vocabulary_.tokens.size());
+  }
+  std::vector<TokenId> encode(std::string_view text, EncodeOptions options) const override;
+  using Tokeniser::encode;
+  std::string_view bytes_of(TokenId token) const override;
+  bool is_control(TokenId token) const override;
+  std::span<const TokenId> eos_tokens() const override { return vocabulary_.eos; }
+
+ private:
+  class Encoder;
+
+  BpeVocabulary vocabulary_;
+  BpeStages stages_;
+};
+
+}  // namespace forge::detail

@@ -1,0 +1,24 @@
+// The pre-tokenisers that GGUF files name in tokenizer.ggml.pre.
+#pragma once
+
+#include <span>
+#include <string>
+#include <string_view>
+#include <vector>
+
+namespace forge::detail {
+
+struct NamedPreTokeniser {
+  std::vector<std::string_view> names;
+  std::vector<std::string_view> patterns;  ///< one after the other, each isolating its matches
+  /// What files of that name leave to be known.
+  bool whole_pieces = false;  ///< a piece that is a token is not merged
+  bool begin_of_sequence = false;
+};
+
+std::span<const NamedPreTokeniser> gguf_pre_tokenisers();
+
+/// Their names, "default, gpt-2, ...", for an error.
+std::string gguf_pre_tokeniser_names();
+
+}  // namespace forge::detail

@@ -1,0 +1,117 @@
+#include "json_fields.h"
+
+#include <unordered_set>
+#include <utility>
+#include <vector>
+
+#include "in_quotes.h"
+
+namespace forge::detail {
+namespace {
+
+using nlohmann::json;
+
+/// Watches the parser, which itself takes the last of two equal keys and nests as the text does.
+class Watch {
+ public:
+  bool operator()(json::parse_event_t event, const json& parsed) {
+    using Event = json::parse_event_t;
+    if (event == Event::object_start || event == Event::array_start) {
+      keys_.emplace_back();
+      if (keys_.size() > static_cast<std::size_t>(kJsonDepthMax)) {
+        fault_.set("objects and arrays nest deeper than " + std::to_string(kJsonDepthMax));
+      }
+    } else if (event == Event::object_end || event == Event::array_end) {
+      keys_.pop_back();
+    } else if (event == Event::key) {
+      const auto& key = parsed.get_ref<const std::string&>();
+      if (!keys_.back().insert(key).second)
+        fault_.set("the key " + in_quotes(key) + " is there twice");
+    }
+    return !fault_.is_set();
+  }
+  const JsonFault& fault() const { return fault_; }
+
+ private:
+  std::vector<std::unordered_set<std::string>> keys_;  // of the objects that are open
+  JsonFault fault_;
+};
+
+}  // namespace
+
+tl::expected<json, std::string> parse_json(std::string_view text) {
+  Watch watch;
+  json value = json::parse(
+      text, [&](int, json::parse_event_t event, json& parsed) { return watch(event, parsed); },
+      false);
+  if (watch.fault().is_set()) return tl::unexpected(watch.fault().message());
+  if (value.is_discarded()) return tl::unexpected(std::string("it is not valid JSON"));
+  return value;
+}
+
+std::string shown(const json& value) {
+  if (value.is_object()) return "an object";
+  if (value.is_array()) return "an array";
+  return in_quotes(value.is_string() ? value.get_ref<const std::string&>() : value.dump());
+}
+
+JsonFields::JsonFields(const json& object, std::string name, JsonFault& fault)
+    : object_(object), name_(std::move(name)), fault_(fault) {
+  if (!object.is_object()) fault.set(name_ + " must be an object, it is " + shown(object));
+}
+
+const json* JsonFields::find(std::string_view key) const {
+  if (!object_.is_object()) return nullptr;
+  const auto found = object_.find(key);
+  return found == object_.end() || found->is_null() ? nullptr : &*found;
+}
+
+void JsonFields::wrong(std::string_view key, std::string_view accepted) const {
+  const json* value = find(key);
+  fault_.set(name_of(key) + " is " + (value == nullptr ? "absent" : shown(*value)) +
+             ", accepted: " + std::string(accepted));
+}
+
+bool JsonFields::boolean(std::string_view key, bool otherwise) const {
+  const json* value = find(key);
+  if (value == nullptr) return otherwise;
+  if (!value->is_boolean()) wrong(key, "true, false");
+  return value->is_boolean() ? value->get<bool>() : otherwise;
+}
+
+std::string_view JsonFields::text(std::string_view key) const {
+  const json* value = find(key);
+  if (value == nullptr) return {};
+  if (!value->is_string()) wrong(key, "a text");
+  return value->is_string() ? std::string_view(value->get_ref<const std::string&>()) : "";
+}
+
+std::uint64_t JsonFields::integer(std::string_view key) const {
+  const json* value = find(key);
+  const bool valid = value != nullptr && value->is_number_unsigned();
+  if (!valid) wrong(key, "an integer from 0");
+  return valid ? value->get<std::uint64_t>() : 0;
+}
+
+const json& JsonFields::object(std::string_view key) const {
+  static const json kNone = json::object();
+  const json* value = find(key);
+  const bool valid = value != nullptr && value->is_object();
+  if (!valid) wrong(key, "an object");
+  return valid ? *value : kNone;
+}
+
+const json& JsonFields::array(std::string_view key) const {
+  static const json kNone = json::array();
+  const json* value = find(key);
+  const bool valid = value != nullptr && value->is_array();
+  if (!valid) wrong(key, "an array");
+  return valid ? *value : kNone;
+}
+
+void JsonFields::only(std::string_view key, const json& value) const {
+  const json* given = find(key);
+  if (given != nullptr && *given != value) wrong(key, "only " + shown(value));
+}
+
+}  // namespace forge::detail

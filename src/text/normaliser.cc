@@ -1,0 +1,35 @@
+#include "normaliser.h"
+
+namespace forge::detail {
+namespace {
+
+std::string replaced(std::string_view text, std::string_view from, std::string_view to) {
+  std::string out;
+  out.reserve(text.size() + text.size() / 4);
+  std::size_t done = 0;
+  for (std::size_t at = text.find(from); at != std::string_view::npos; at = text.find(from, done)) {
+    out += text.substr(done, at - done);
+    out += to;
+    done = at + from.size();
+  }
+  out += text.substr(done);
+  return out;
+}
+
+}  // namespace
+
+std::string Normaliser::apply(std::string_view part, bool first) const {
+  std::string text(part);
+  for (const Step& step : steps_) {
+    if (step.kind == Kind::replace) {
+      text = replaced(text, step.from, step.to);
+      continue;
+    }
+    const bool missing = step.kind == Kind::prepend || !text.starts_with(step.to);
+    const bool wanted = step.kind != Kind::prepend_to_first_if_missing || first;
+    if (!text.empty() && missing && wanted) text.insert(0, step.to);
+  }
+  return text;
+}
+
+}  // namespace forge::detail

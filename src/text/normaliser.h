@@ -1,0 +1,53 @@
+// Normaliser: how a text is rewritten before it is cut and encoded, or one part of it between
+// added tokens (added_tokens.h).
+//
+// What SentencePiece-like checkpoints ask for: U+2581 stands for a space, and one is put before the
+// text, so that a word is the same token wherever it is.
+//
+// Qwen's checkpoints ask for Unicode's normal form C, which is not done here: text is encoded as it
+// is. Nearly all text is in that form already; what is not, such as a letter followed by a
+// combining accent that a single character could say, is still encoded without loss, but as other
+// tokens than the model was trained with.
+//
+// Thread contract: const, any number of threads.
+#pragma once
+
+#include <string>
+#include <string_view>
+#include <vector>
+
+namespace forge::detail {
+
+/// U+2581, which SentencePiece writes for a space.
+inline constexpr std::string_view kSpaceMark = "\xE2\x96\x81";
+
+class Normaliser {
+ public:
+  /// `text` goes before every part that is not empty.
+  void prepend(std::string text) { steps_.push_back({Kind::prepend, {}, std::move(text)}); }
+  /// As prepend, for parts that do not begin with it; only_first: of these only the first of all.
+  void prepend_if_missing(std::string text, bool only_first) {
+    const Kind kind = only_first ? Kind::prepend_to_first_if_missing : Kind::prepend_if_missing;
+    steps_.push_back({kind, {}, std::move(text)});
+  }
+  /// Each `from` becomes `to`. Requires: from is not empty.
+  void replace(std::string from, std::string to) {
+    steps_.push_back({Kind::replace, std::move(from), std::move(to)});
+  }
+
+  bool changes_text() const { return !steps_.empty(); }
+
+  /// `first`: the part is where the text begins.
+  std::string apply(std::string_view part, bool first) const;
+
+ private:
+  enum class Kind { prepend, prepend_if_missing, prepend_to_first_if_missing, replace };
+  struct Step {
+    Kind kind;
+    std::string from;
+    std::string to;
+  };
+  std::vector<Step> steps_;
+};
+
+}  // namespace forge::detail

@@ -1,0 +1,17 @@
+#include "forge/text/tokeniser.h"
+
+#include "forge/text/utf8_stream.h"
+
+namespace forge {
+
+std::string Tokeniser::decode_bytes(std::span<const TokenId> tokens) const {
+  std::string bytes;
+  for (const TokenId token : tokens) bytes += bytes_of(token);
+  return bytes;
+}
+
+std::string Tokeniser::decode(std::span<const TokenId> tokens) const {
+  return to_valid_utf8(decode_bytes(tokens));
+}
+
+}  // namespace forge

@@ -1,0 +1,127 @@
+// "model" and "added_tokens" of tokenizer.json.
+#include <string>
+#include <utility>
+
+#include "in_quotes.h"
+#include "tokenizer_json.h"
+
+namespace forge::detail {
+namespace {
+
+using nlohmann::json;
+using Role = TokenEntry::Role;
+
+/// The entry of `id`, made if it is not there yet; null, and a fault, beyond the limit.
+TokenEntry* entry_of(std::uint64_t id, std::uint64_t id_limit, JsonFault& fault,
+                     BpeDescription& out) {
+  if (id >= id_limit) {
+    fault.set("the id " + std::to_string(id) + " of a token is too large for a file of " +
+              std::to_string(id_limit) + " bytes");
+    return nullptr;
+  }
+  if (id >= out.tokens.size()) out.tokens.resize(static_cast<std::size_t>(id) + 1);
+  return &out.tokens[static_cast<std::size_t>(id)];
+}
+
+void read_vocabulary(const JsonFields& model, std::uint64_t id_limit, BpeDescription& out) {
+  const json& vocabulary = model.object("vocab");
+  for (auto at = vocabulary.begin(); at != vocabulary.end(); ++at) {
+    const std::string& spelling = at.key();
+    if (!at->is_number_unsigned()) {
+      return model.fault().set("the id of the token " + in_quotes(spelling) + " is " + shown(*at) +
+                               ", accepted are integers from 0");
+    }
+    TokenEntry* entry = entry_of(at->get<std::uint64_t>(), id_limit, model.fault(), out);
+    if (entry == nullptr) return;
+    if (entry->role != Role::absent) {
+      return model.fault().set("the tokens " + in_quotes(entry->spelling) + " and " +
+                               in_quotes(spelling) + " both have the id " + at->dump());
+    }
+    *entry = {spelling, Role::normal};
+  }
+}
+
+void read_merges(const JsonFields& model, BpeDescription& out) {
+  for (const json& merge : model.array("merges")) {
+    MergeEntry entry;
+    if (merge.is_string()) {
+      const std::string_view text = merge.get_ref<const std::string&>();
+      const std::size_t space = text.find(' ');
+      if (space != std::string_view::npos && text.find(' ', space + 1) == std::string_view::npos) {
+        entry = {text.substr(0, space), text.substr(space + 1)};
+      }
+    } else if (merge.is_array() && merge.size() == 2 && merge[0].is_string() &&
+               merge[1].is_string()) {
+      entry = {merge[0].get_ref<const std::string&>(), merge[1].get_ref<const std::string&>()};
+    }
+    if (entry.left.empty() || entry.right.empty()) {
+      return model.fault().set("the merge " + std::to_string(out.merges.size()) + " is " +
+                               shown(merge) +
+                               ", accepted: two tokens, in an array or with a space between");
+    }
+    out.merges.push_back(entry);
+  }
+}
+
+void read_unknown(const JsonFields& model, BpeDescription& out) {
+  const std::string_view spelling = model.text("unk_token");
+  if (spelling.empty()) return;
+  const json& vocabulary = model.object("vocab");
+  const auto found = vocabulary.find(spelling);
+  if (found == vocabulary.end()) return model.wrong("unk_token", "a token of the vocabulary");
+  if (!model.fault().is_set()) out.unknown = found->get<std::uint32_t>();
+}
+
+void read_added_token(const JsonFields& token, std::uint64_t id_limit, BpeDescription& out) {
+  const std::uint64_t id = token.integer("id");
+  const std::string_view spelling = token.text("content");
+  if (spelling.empty()) token.wrong("content", "a text that is not empty");
+  token.only("single_word", false);
+  const bool control = token.boolean("special", false);
+  const bool normalised = token.boolean("normalized", !control);
+  TokenEntry* entry = entry_of(id, id_limit, token.fault(), out);
+  if (token.fault().is_set()) return;
+  if (entry->role != Role::absent && entry->spelling != spelling) {
+    return token.fault().set("the tokens " + in_quotes(entry->spelling) + " and " +
+                             in_quotes(spelling) + " both have the id " + std::to_string(id));
+  }
+  *entry = {spelling, control ? Role::control : Role::added};
+  AddedTokens& added = normalised ? out.stages.added_normalised : out.stages.added;
+  const std::string found =
+      normalised ? out.stages.normaliser.apply(spelling, true) : std::string(spelling);
+  const auto token_id = static_cast<std::uint32_t>(id);
+  if (normalised) out.normalised[token_id] = found;
+  const bool is_new = added.add(found, {.token = TokenId(token_id),
+                                        .control = control,
+                                        .takes_space_before = token.boolean("lstrip", false),
+                                        .takes_space_after = token.boolean("rstrip", false)});
+  if (!is_new) token.fault().set("the token " + in_quotes(spelling) + " is added twice");
+}
+
+}  // namespace
+
+void read_model(const JsonFields& file, std::uint64_t id_limit, BpeDescription& out) {
+  const JsonFields model(file.object("model"), "model", file.fault());
+  model.only("type", "BPE");
+  model.only("dropout", 0.0);
+  model.only("continuing_subword_prefix", "");
+  model.only("end_of_word_suffix", "");
+  out.byte_fallback = model.boolean("byte_fallback", false);
+  out.fuse_unknown = model.boolean("fuse_unk", false);
+  out.stages.whole_pieces = model.boolean("ignore_merges", false);
+  read_vocabulary(model, id_limit, out);
+  read_unknown(model, out);
+  read_merges(model, out);
+}
+
+void read_added_tokens(const JsonFields& file, std::uint64_t id_limit, BpeDescription& out) {
+  if (file.find("added_tokens") == nullptr) return;
+  std::size_t index = 0;
+  for (const json& token : file.array("added_tokens")) {
+    read_added_token({token, "added_tokens[" + std::to_string(index++) + "]", file.fault()},
+                     id_limit, out);
+    if (file.fault().is_set()) return;
+  }
+}
+
+}  // namespace forge::detail

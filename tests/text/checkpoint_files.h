@@ -1,0 +1,59 @@
+// Checkpoints of the wild, where they are at hand (shared/data), and golden ones.
+#pragma once
+
+#include <gtest/gtest.h>
+
+#include <filesystem>
+#include <fstream>
+#include <iterator>
+#include <memory>
+#include <string>
+#include <vector>
+
+#include "forge/formats/gguf.h"
+#include "forge/text/load_tokeniser.h"
+
+namespace forge::test {
+
+inline std::string text_of_file(const std::string& path) {
+  std::ifstream file(path, std::ios::binary);
+  if (!file) throw std::runtime_error("cannot read " + path);
+  return {std::istreambuf_iterator<char>(file), {}};
+}
+
+/// The tokeniser, or an exception with the reason why there is none.
+inline std::unique_ptr<const Tokeniser> taken(LoadedTokeniser loaded) {
+  if (!loaded) throw std::runtime_error(formats::to_string(loaded.error()));
+  return std::move(*loaded);
+}
+
+inline std::unique_ptr<const Tokeniser> from_gguf(const std::string& path) {
+  return taken(load_tokeniser(formats::Gguf::open(path).value()));
+}
+
+inline std::unique_ptr<const Tokeniser> from_directory(const std::string& path) {
+  return taken(load_tokeniser(path));
+}
+
+inline std::vector<TokenId> ids(std::initializer_list<std::uint32_t> values) {
+  std::vector<TokenId> tokens;
+  for (const std::uint32_t value : values) tokens.emplace_back(value);
+  return tokens;
+}
+
+/// A suite whose tests skip where shared/data is absent.
+class WithSharedData : public ::testing::Test {
+ protected:
+  void SetUp() override {
+    if (!std::filesystem::exists(FORGE_STORIES) || !std::filesystem::exists(FORGE_TOKENIZERS)) {
+      GTEST_SKIP() << "no " << FORGE_STORIES << " or " << FORGE_TOKENIZERS;
+    }
+  }
+};
+
+}  // namespace forge::test
+
+/// For messages of GoogleTest.
+namespace forge {
+inline void PrintTo(TokenId token, std::ostream* out) { *out << token.value; }
+}  // namespace forge

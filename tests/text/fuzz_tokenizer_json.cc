@@ -1,0 +1,26 @@
+// Any bytes as a tokenizer.json: refused with a message, or a tokeniser that encodes and decodes.
+#include <cstddef>
+#include <cstdint>
+#include <string_view>
+
+#include "forge/core/check.h"
+#include "forge/text/load_tokeniser.h"
+
+extern "C" int LLVMFuzzerTestOneInput(const std::uint8_t* data, std::size_t size) {
+  using namespace forge;
+  const std::string_view text(reinterpret_cast<const char*>(data), size);
+  const auto loaded = parse_tokeniser(text, {}, "tokenizer.json");
+  if (!loaded) {
+    FORGE_CHECK(!loaded.error().message.empty());
+    return 0;
+  }
+  const Tokeniser& tokeniser = **loaded;
+  FORGE_CHECK(tokeniser.vocabulary_size() <= size + 1, "vocabulary ", tokeniser.vocabulary_size());
+  for (const EncodeOptions options : {EncodeOptions{}, EncodeOptions{false, false}}) {
+    for (const TokenId token : tokeniser.encode(text.substr(0, 4096), options)) {
+      FORGE_CHECK(token.value < tokeniser.vocabulary_size(), "token ", token.value);
+      tokeniser.bytes_of(token);
+    }
+  }
+  return 0;
+}
