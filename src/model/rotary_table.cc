@@ -1,17 +1,32 @@
 #include "forge/model/rotary_table.h"
 
 #include <algorithm>
+#include <utility>
 
 #include "forge/core/check.h"
 #include "forge/numerics/rotary.h"
 
 namespace forge {
 
-RotaryTable::RotaryTable(const TinyConfig& config)
-    : half_(static_cast<std::size_t>(config.head_size) / 2) {
+namespace {
+
+std::vector<double> frequencies_of(const TinyConfig& config) {
+  std::vector<double> frequencies;
   for (int pair = 0; pair < config.head_size / 2; ++pair) {
-    frequencies_.push_back(numerics::rotary_frequency(config.rope_base, pair, config.head_size));
+    frequencies.push_back(numerics::rotary_frequency(config.rope_base, pair, config.head_size));
   }
+  return frequencies;
+}
+
+}  // namespace
+
+RotaryTable::RotaryTable(const TinyConfig& config) : RotaryTable(frequencies_of(config)) {}
+
+RotaryTable::RotaryTable(std::vector<double> frequencies, double factor)
+    : half_(frequencies.size()),
+      frequencies_(std::move(frequencies)),
+      factor_(static_cast<float>(factor)) {
+  FORGE_CHECK(half_ >= 1, "no frequencies");
 }
 
 void RotaryTable::ensure(std::uint32_t positions) {
@@ -24,8 +39,8 @@ void RotaryTable::ensure(std::uint32_t positions) {
     float* row = rows_.data() + position * 2 * half_;
     for (std::size_t pair = 0; pair < half_; ++pair) {
       const auto angle = numerics::sincos(static_cast<double>(position) * frequencies_[pair]);
-      row[pair] = angle.cos;
-      row[half_ + pair] = angle.sin;
+      row[pair] = angle.cos * factor_;
+      row[half_ + pair] = angle.sin * factor_;
     }
   }
 }

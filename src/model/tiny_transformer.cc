@@ -19,10 +19,8 @@ float* row_of(std::vector<float>& buffer, int row, int width) {
   return buffer.data() + static_cast<std::size_t>(row) * static_cast<std::size_t>(width);
 }
 
-int rows_of(const ForwardBatch& batch) { return static_cast<int>(batch.tokens.size()); }
-
 void reserve(const TinyConfig& c, const ForwardBatch& batch, Scratch& scratch) {
-  const int rows = rows_of(batch);
+  const int rows = batch.rows();
   scratch.rotary.ensure(*std::max_element(batch.positions.begin(), batch.positions.end()) + 1);
   grow(scratch.hidden, rows, c.hidden_size);
   grow(scratch.normed, rows, c.hidden_size);
@@ -33,21 +31,11 @@ void reserve(const TinyConfig& c, const ForwardBatch& batch, Scratch& scratch) {
   grow(scratch.gated, rows, c.ffn_size);
 }
 
-void check(const ForwardBatch& batch, const KvPool& pool) {
-  FORGE_CHECK(batch.positions.size() == batch.tokens.size() &&
-                  batch.sequences.size() == batch.tokens.size(),
-              "tokens=", batch.tokens.size(), " positions=", batch.positions.size(),
-              " sequences=", batch.sequences.size());
-  for (std::size_t row = 0; row < batch.tokens.size(); ++row) {
-    FORGE_CHECK(batch.sequences[row] < batch.tables.size(), "row=", row,
-                " sequence=", batch.sequences[row], " tables=", batch.tables.size());
-    const std::size_t capacity = batch.tables[batch.sequences[row]].size() * pool.block_size();
-    FORGE_CHECK(batch.positions[row] < capacity, "row=", row, " position=", batch.positions[row],
-                " slots of its block table=", capacity);
-  }
-}
-
 }  // namespace
+
+KvShape kv_shape(const TinyConfig& config) {
+  return {.layers = config.layers, .heads = config.kv_heads, .head_size = config.head_size};
+}
 
 TinyTransformer::TinyTransformer(const TinyConfig& config)
     : TinyTransformer(config, seeded_weights(config)) {}
@@ -60,18 +48,18 @@ void TinyTransformer::forward(const ForwardBatch& batch, KvPool& pool, Scratch& 
   FORGE_CHECK(layers >= 1 && layers <= config_.layers, "layers=", layers, " model has ",
               config_.layers);
   if (batch.tokens.empty()) return;
-  check(batch, pool);
+  check_batch(batch, pool.block_size());
   reserve(config_, batch, scratch);
   embed(batch, scratch);
   for (int layer = 0; layer < layers; ++layer) {
     attend(layer, batch, pool, scratch);
-    feed_forward(layer, rows_of(batch), scratch);
+    feed_forward(layer, batch.rows(), scratch);
   }
   head(batch, scratch, logits);
 }
 
 void TinyTransformer::embed(const ForwardBatch& batch, Scratch& scratch) const {
-  for (int row = 0; row < rows_of(batch); ++row) {
+  for (int row = 0; row < batch.rows(); ++row) {
     const std::uint32_t token = batch.tokens[static_cast<std::size_t>(row)].value;
     FORGE_CHECK(token < static_cast<std::uint32_t>(config_.vocabulary_size), "token=", token,
                 " vocabulary=", config_.vocabulary_size);
@@ -83,7 +71,7 @@ void TinyTransformer::embed(const ForwardBatch& batch, Scratch& scratch) const {
 void TinyTransformer::attend(int layer, const ForwardBatch& batch, KvPool& pool,
                              Scratch& scratch) const {
   const PackedLayer& w = weights_.layers[static_cast<std::size_t>(layer)];
-  const int rows = rows_of(batch);
+  const int rows = batch.rows();
   const int d = config_.hidden_size;
   for (int row = 0; row < rows; ++row) {
     numerics::rms_norm(row_of(scratch.hidden, row, d), w.attention_norm.data(), d, config_.norm_eps,
@@ -115,7 +103,7 @@ void TinyTransformer::write_kv(int layer, const ForwardBatch& batch, KvPool& poo
                                Scratch& scratch) const {
   const int D = config_.head_size;
   const int width = config_.query_size() + 2 * config_.kv_size();
-  for (int row = 0; row < rows_of(batch); ++row) {
+  for (int row = 0; row < batch.rows(); ++row) {
     const auto i = static_cast<std::size_t>(row);
     const float* cos = scratch.rotary.cos(batch.positions[i]);
     const float* sin = scratch.rotary.sin(batch.positions[i]);
@@ -158,7 +146,7 @@ void TinyTransformer::head(const ForwardBatch& batch, Scratch& scratch,
       "logits=", logits.size(), " rows=", batch.logit_rows.size());
   for (int i = 0; i < wanted; ++i) {
     const auto row = static_cast<int>(batch.logit_rows[static_cast<std::size_t>(i)]);
-    FORGE_CHECK(row < rows_of(batch), "logit row=", row, " rows=", rows_of(batch));
+    FORGE_CHECK(row < batch.rows(), "logit row=", row, " rows=", batch.rows());
     numerics::rms_norm(row_of(scratch.hidden, row, d), weights_.final_norm.data(), d,
                        config_.norm_eps, row_of(scratch.normed, i, d));
   }

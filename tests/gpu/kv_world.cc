@@ -3,6 +3,8 @@
 #include <algorithm>
 #include <ostream>
 
+#include "forge/model/tiny_transformer.h"
+
 namespace forge::gpu {
 namespace {
 
@@ -36,7 +38,7 @@ std::ostream& operator<<(std::ostream& out, const KvShape& shape) {
 KvWorld::KvWorld(const KvShape& shape, const std::vector<int>& lengths, Random& random)
     : shape_(shape),
       lengths_(lengths),
-      pool_(shape.config(), blocks_for(lengths, shape.block_size),
+      pool_(kv_shape(shape.config()), blocks_for(lengths, shape.block_size),
             static_cast<std::uint32_t>(shape.block_size)) {
   const std::vector<std::uint32_t> shuffled = random.permutation(pool_.num_blocks());
   auto next = shuffled.begin();

@@ -9,6 +9,7 @@
 
 #include "forge/gpu/kernels.h"
 #include "forge/model/kv_pool.h"
+#include "forge/model/tiny_config.h"
 #include "gpu/kernel_rig.h"
 
 namespace forge::gpu {

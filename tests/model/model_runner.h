@@ -22,7 +22,9 @@ struct Piece {
 class ModelRunner {
  public:
   ModelRunner(const TinyTransformer& model, std::uint32_t num_blocks, std::uint32_t block_size)
-      : model_(model), pool_(model.config(), num_blocks, block_size), scratch_(model.config()) {}
+      : model_(model),
+        pool_(kv_shape(model.config()), num_blocks, block_size),
+        scratch_(model.config()) {}
 
   /// Adds a sequence that holds `blocks`; returns its number.
   std::uint32_t add(std::vector<TokenId> tokens, std::vector<std::uint32_t> blocks) {

@@ -20,7 +20,11 @@ class RotaryTable {
   /// Positions are below this: angles then stay within the domain of sincos.
   static constexpr std::uint32_t kPositionsMax = 1U << 24;
 
+  /// Of a model whose frequencies are its base's powers.
   explicit RotaryTable(const TinyConfig& config);
+
+  /// `frequencies` [D / 2] in radians a position; cosines and sines are multiplied by `factor`.
+  explicit RotaryTable(std::vector<double> frequencies, double factor = 1);
 
   /// Makes rows 0 .. positions-1 available; at least doubles, so growth is amortised.
   /// Requires: positions <= kPositionsMax.
@@ -32,8 +36,9 @@ class RotaryTable {
 
  private:
   std::size_t half_;
-  std::vector<double> frequencies_;  // [D / 2] radians a position
-  std::vector<float> rows_;          // [positions][2][D / 2]
+  std::vector<double> frequencies_;  // [D / 2]
+  float factor_;
+  std::vector<float> rows_;  // [positions][2][D / 2]
 };
 
 }  // namespace forge

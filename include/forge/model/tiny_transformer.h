@@ -30,26 +30,13 @@
 #include <span>
 #include <vector>
 
-#include "forge/core/ids.h"
+#include "forge/model/forward_batch.h"
 #include "forge/model/kv_pool.h"
 #include "forge/model/packed_weights.h"
 #include "forge/model/rotary_table.h"
 #include "forge/model/tiny_config.h"
 
 namespace forge {
-
-/// T rows to run. All spans are borrowed.
-///
-/// Rows of one sequence must be in ascending order of position and see one another
-/// causally; the keys and values of all earlier positions are in the pool already, or in
-/// earlier rows of this batch.
-struct ForwardBatch {
-  std::span<const TokenId> tokens;                         ///< [T], each below V
-  std::span<const std::uint32_t> positions;                ///< [T]
-  std::span<const std::uint32_t> sequences;                ///< [T], index into `tables`
-  std::span<const std::span<const std::uint32_t>> tables;  ///< block table of each sequence
-  std::span<const std::uint32_t> logit_rows;               ///< [R], rows whose logits are wanted
-};
 
 /// Intermediate results of forward(). Grows to the largest batch seen, then allocates
 /// nothing. Contents carry no meaning between calls, except for the rotary table.
@@ -66,6 +53,9 @@ struct Scratch {
   std::vector<float> gated;      // [T][F]
 };
 
+/// Of the pool that forward() takes.
+KvShape kv_shape(const TinyConfig& config);
+
 class TinyTransformer {
  public:
   /// Requires: `config` is valid (tiny_config.h).
@@ -78,7 +68,7 @@ class TinyTransformer {
 
   /// Runs the first `layers` layers on the batch, and the head on its logit rows.
   /// logits: [R][V]. Requires: 1 <= layers <= config().layers; tables cover the positions;
-  /// the pool was made for config(). O(T d (d + F)) products, O(T length) attention.
+  /// the pool has kv_shape(config()). O(T d (d + F)) products, O(T length) attention.
   void forward(const ForwardBatch& batch, KvPool& pool, Scratch& scratch, std::span<float> logits,
                int layers) const;
 

@@ -1,0 +1,118 @@
+#include "forge/transformer/checkpoint.h"
+
+#include <filesystem>
+#include <iterator>
+#include <utility>
+
+#include "forge/core/check.h"
+#include "forge/transformer/gguf_config.h"
+#include "forge/transformer/hf_config.h"
+#include "read_model.h"
+
+namespace forge {
+namespace {
+
+using formats::FileError;
+using Bytes = std::span<const std::byte>;
+
+/// The bytes of the file in which a matrix of each form lies.
+struct BytesOf {
+  std::size_t outputs;
+  std::size_t inputs;
+
+  std::vector<Bytes> operator()(const linear::StoredRows& form) const {
+    return {Bytes(form.rows, outputs * *quant::bytes_of(form.type, inputs))};
+  }
+  std::vector<Bytes> operator()(const linear::StoredInt8& form) const {
+    return {Bytes(form.codes, outputs * inputs)};
+  }
+  std::vector<Bytes> operator()(const linear::StoredGroups& form) const {
+    const std::size_t groups = inputs / static_cast<std::size_t>(form.group_size);
+    return {Bytes(form.codes, outputs * inputs / 2), Bytes(form.zeros, groups * outputs / 2),
+            Bytes(form.scales, groups * outputs * 2)};
+  }
+};
+
+FileError no_model(const std::string& path) {
+  return {.file = path,
+          .message = "is neither a directory nor a file named .safetensors or .gguf",
+          .tensor = {},
+          .offset = std::nullopt};
+}
+
+}  // namespace
+
+Checkpoint::Checkpoint(File file) : file_(std::move(file)) {}
+
+tl::expected<Checkpoint, FileError> Checkpoint::open(const std::string& path) {
+  const std::filesystem::path place(path);
+  std::error_code ignored;  // what cannot be looked at cannot be opened either
+  if (std::filesystem::is_directory(place, ignored)) {
+    return open_safetensors(formats::SafeTensors::open_directory(path), path);
+  }
+  if (place.extension() == ".gguf") return open_gguf(path);
+  if (place.extension() != ".safetensors") return tl::unexpected(no_model(path));
+  return open_safetensors(formats::SafeTensors::open(path), place.parent_path().string());
+}
+
+tl::expected<Checkpoint, FileError> Checkpoint::open_safetensors(
+    tl::expected<formats::SafeTensors, FileError> file, const std::string& directory) {
+  if (!file) return tl::unexpected(std::move(file.error()));
+  const auto config = read_hf_config(directory);
+  if (!config) return tl::unexpected(config.error());
+  Checkpoint checkpoint(*std::move(file));
+  checkpoint.config_ = config->model;
+  const auto& tensors = std::get<formats::SafeTensors>(checkpoint.file_);
+  for (const formats::Tensor& tensor : tensors.tensors()) {
+    checkpoint.by_address_.emplace(tensor.bytes.data(), &tensor);
+  }
+  return fill(std::move(checkpoint), *config);
+}
+
+tl::expected<Checkpoint, FileError> Checkpoint::open_gguf(const std::string& path) {
+  auto file = formats::Gguf::open(path);
+  if (!file) return tl::unexpected(std::move(file.error()));
+  auto config = read_gguf_config(*file);
+  if (!config) return tl::unexpected(std::move(config.error()));
+  Checkpoint checkpoint(*std::move(file));
+  checkpoint.config_ = *config;
+  return fill(std::move(checkpoint), {.model = *std::move(config), .quantization = {}});
+}
+
+tl::expected<Checkpoint, FileError> Checkpoint::fill(Checkpoint checkpoint,
+                                                     const HfConfig& config) {
+  detail::TensorSource source(std::get_if<formats::SafeTensors>(&checkpoint.file_),
+                              checkpoint.gguf(), config);
+  auto model = detail::read_model(config.model, source);
+  if (!model) return tl::unexpected(std::move(model.error()));
+  checkpoint.model_ = *std::move(model);
+  checkpoint.unused_ = source.unused();
+  checkpoint.scales_ = source.take_scales();
+  checkpoint.orders_ = source.take_orders();
+  return checkpoint;
+}
+
+void Checkpoint::will_read(const linear::StoredLinear& linear) const {
+  advise(linear, &formats::MappedFile::will_read);
+}
+
+void Checkpoint::done_with(const linear::StoredLinear& linear) const {
+  advise(linear, &formats::MappedFile::done_with);
+}
+
+void Checkpoint::advise(const linear::StoredLinear& linear, Advice advice) const {
+  const BytesOf bytes_of{static_cast<std::size_t>(linear.outputs),
+                         static_cast<std::size_t>(linear.inputs)};
+  for (const Bytes bytes : std::visit(bytes_of, linear.form)) {
+    if (const formats::Gguf* const file = gguf(); file != nullptr) {
+      (file->file().*advice)(bytes);
+      continue;
+    }
+    const auto after = by_address_.upper_bound(bytes.data());
+    FORGE_CHECK(after != by_address_.begin(), "a matrix of another checkpoint");
+    const auto& file = std::get<formats::SafeTensors>(file_);
+    (file.file_of(*std::prev(after)->second).*advice)(bytes);
+  }
+}
+
+}  // namespace forge

@@ -1,0 +1,271 @@
+#include "forge/transformer/hf_config.h"
+
+#include <algorithm>
+#include <cmath>
+#include <filesystem>
+#include <utility>
+
+#include "forge/formats/mapped_file.h"
+#include "hf_parts.h"
+
+namespace forge {
+namespace {
+
+using detail::JsonFields;
+using formats::FileError;
+
+/// Of the attention's projections: as attention_bias says, or what the family always has.
+enum class Biases : std::uint8_t { all_if_said, none, query_key_value };
+
+/// A window of sliding_window tokens: never, on all layers, or where use_sliding_window says.
+enum class Window : std::uint8_t { never, always, if_used };
+
+/// What a family has; left out: what Llama has.
+struct Family {
+  std::string_view model_type;
+  NormPlacement norm = NormPlacement::before;
+  QueryKeyNorm query_key_norm = QueryKeyNorm::none;
+  Biases biases = Biases::all_if_said;
+  Window window = Window::never;
+  int head_size = 0;  ///< where head_dim is left out; 0: hidden size / heads
+  bool latent = false;
+  bool multipliers = false;
+  ExpertsConfig (*experts)(const JsonFields& fields, int layers) = nullptr;
+};
+
+constexpr Family kFamilies[] = {
+    {.model_type = "llama"},
+    {.model_type = "mistral", .biases = Biases::none, .window = Window::always},
+    {.model_type = "qwen2", .biases = Biases::query_key_value, .window = Window::if_used},
+    {.model_type = "qwen3",
+     .query_key_norm = QueryKeyNorm::head,
+     .window = Window::if_used,
+     .head_size = 128},
+    {.model_type = "qwen3_moe",
+     .query_key_norm = QueryKeyNorm::head,
+     .window = Window::if_used,
+     .experts = detail::read_qwen_experts},
+    {.model_type = "deepseek_v2",
+     .biases = Biases::none,
+     .latent = true,
+     .experts = detail::read_deepseek_v2_experts},
+    {.model_type = "deepseek_v3",
+     .biases = Biases::none,
+     .latent = true,
+     .experts = detail::read_deepseek_v3_experts},
+    {.model_type = "olmo2", .norm = NormPlacement::after, .query_key_norm = QueryKeyNorm::row},
+    {.model_type = "granite", .multipliers = true},
+};
+
+const Family* family_of(const JsonFields& fields) {
+  const std::string type = fields.text("model_type");
+  std::string known;
+  for (const Family& family : kFamilies) {
+    if (family.model_type == type) return &family;
+    known += (known.empty() ? "\"" : ", \"") + std::string(family.model_type) + "\"";
+  }
+  fields.fail("model_type", known);
+  return nullptr;
+}
+
+/// Whether sliding_window is there for the layers: for all or for none.
+bool window_is_on(const JsonFields& fields, const Family& family, int layers) {
+  if (family.window == Window::never) return false;
+  const std::vector<std::string> kinds = fields.texts("layer_types");
+  if (family.window == Window::if_used && !fields.boolean("use_sliding_window", false)) {
+    return false;
+  }
+  if (!kinds.empty()) {
+    const auto sliding = std::count(kinds.begin(), kinds.end(), "sliding_attention");
+    const auto full = std::count(kinds.begin(), kinds.end(), "full_attention");
+    if ((sliding != 0) == (full != 0) || sliding + full != layers) {
+      fields.fail("layer_types", "\"full_attention\" for all " + std::to_string(layers) +
+                                     " layers, or \"sliding_attention\" for all");
+    }
+    return sliding != 0;
+  }
+  if (family.window == Window::always || family.experts != nullptr) return true;
+  constexpr int kFirstDefault = 28;
+  const int first = fields.integer("max_window_layers", {0, kLayersMax}, kFirstDefault);
+  if (first != 0 && first < layers) {
+    fields.fail("max_window_layers",
+                "0, or " + std::to_string(layers) + " and more: a window for all layers or none");
+  }
+  return first == 0;
+}
+
+GroupedQueryConfig read_grouped_query(const JsonFields& fields, const Family& family,
+                                      const ModelConfig& model) {
+  GroupedQueryConfig attention;
+  attention.heads = fields.integer("num_attention_heads", detail::kHeadCounts);
+  attention.kv_heads = fields.integer("num_key_value_heads", detail::kHeadCounts, attention.heads);
+  if (fields.has("head_dim")) {
+    attention.head_size = fields.integer("head_dim", detail::kHeadSizes);
+  } else if (family.head_size != 0) {
+    attention.head_size = family.head_size;
+  } else {
+    if (model.hidden_size % attention.heads != 0) {
+      fields.fail("head_dim", "an integer, as hidden_size is no multiple of num_attention_heads");
+    }
+    attention.head_size = std::max(1, model.hidden_size / attention.heads);
+  }
+  const bool said = fields.boolean("attention_bias", false);
+  if (said && family.biases == Biases::none) fields.fail("attention_bias", "false");
+  attention.output_bias = said && family.biases == Biases::all_if_said;
+  attention.qkv_bias = attention.output_bias || family.biases == Biases::query_key_value;
+  attention.query_key_norm = family.query_key_norm;
+  if (window_is_on(fields, family, model.layers)) {
+    constexpr int kWindowDefault = 4096;
+    attention.sliding_window =
+        fields.integer("sliding_window", detail::kPositionCounts,
+                       fields.is_null("sliding_window") ? 0 : kWindowDefault);
+  }
+  return attention;
+}
+
+LatentConfig read_latent(const JsonFields& fields) {
+  if (fields.boolean("attention_bias", false)) fields.fail("attention_bias", "false");
+  return {.heads = fields.integer("num_attention_heads", detail::kHeadCounts),
+          .query_rank = fields.integer("q_lora_rank", detail::kSizes, 0),
+          .kv_rank = fields.integer("kv_lora_rank", detail::kSizes),
+          .nope_size = fields.integer("qk_nope_head_dim", detail::kHeadSizes),
+          .rope_size = fields.integer("qk_rope_head_dim", detail::kHeadSizes),
+          .value_size = fields.integer("v_head_dim", detail::kHeadSizes)};
+}
+
+void read_attention(const JsonFields& fields, const Family& family, ModelConfig& model) {
+  detail::HfRope rope = detail::read_hf_rope(fields, model.positions);
+  model.rope.base = rope.base;
+  model.rope.scaling = std::move(rope.scaling);
+  if (family.latent) {
+    const LatentConfig latent = read_latent(fields);
+    model.attention = latent;
+    model.rope.size = latent.rope_size;
+    model.rope.pairing =
+        fields.boolean("rope_interleave", true) ? RopePairing::adjacent : RopePairing::halves;
+    model.attention_scale = static_cast<float>(
+        rope.latent_scale / std::sqrt(double{1} * latent.nope_size + latent.rope_size));
+    return;
+  }
+  const GroupedQueryConfig grouped = read_grouped_query(fields, family, model);
+  model.attention = grouped;
+  model.rope.size = grouped.head_size;
+  model.attention_scale = static_cast<float>(1 / std::sqrt(double{1} * grouped.head_size));
+}
+
+void read_feed_forward(const JsonFields& fields, const Family& family, ModelConfig& model) {
+  if (fields.has("hidden_act")) fields.one_of("hidden_act", {"silu"});
+  if (fields.boolean("mlp_bias", false)) fields.fail("mlp_bias", "false");
+  if (family.experts != nullptr) model.experts = family.experts(fields, model.layers);
+  const bool all_experts = model.experts && std::none_of(model.experts->dense_layers.begin(),
+                                                         model.experts->dense_layers.end(),
+                                                         [](bool dense) { return dense; });
+  if (!all_experts) model.ffn_size = fields.integer("intermediate_size", detail::kSizes);
+}
+
+/// Each once, in the order of the file.
+void add_eos(const JsonFields& fields, std::vector<std::uint32_t>& eos) {
+  for (const std::int64_t token : fields.integers("eos_token_id", detail::kTokens)) {
+    const auto id = static_cast<std::uint32_t>(token);
+    if (std::find(eos.begin(), eos.end(), id) == eos.end()) eos.push_back(id);
+  }
+}
+
+HfConfig read_config(const JsonFields& fields, const Family& family) {
+  HfConfig config;
+  ModelConfig& model = config.model;
+  model.family = family.model_type;
+  model.vocabulary_size = fields.integer("vocab_size", detail::kSizes);
+  model.hidden_size = fields.integer("hidden_size", detail::kSizes);
+  model.layers = fields.integer("num_hidden_layers", detail::kLayerCounts);
+  model.positions = fields.integer("max_position_embeddings", detail::kPositionCounts);
+  model.norm_eps = static_cast<float>(fields.number("rms_norm_eps", detail::kEpsilons));
+  model.norm = family.norm;
+  model.tied_head = fields.boolean("tie_word_embeddings", false);
+  read_attention(fields, family, model);
+  read_feed_forward(fields, family, model);
+  if (family.multipliers) {
+    const auto scale = [&](const char* key) {
+      return static_cast<float>(fields.number(key, detail::kScales));
+    };
+    model.embedding_multiplier = scale("embedding_multiplier");
+    model.residual_multiplier = scale("residual_multiplier");
+    model.attention_scale = scale("attention_multiplier");
+    model.logits_divisor = scale("logits_scaling");
+  }
+  add_eos(fields, model.eos);
+  config.quantization = detail::read_hf_quantization(fields);
+  return config;
+}
+
+tl::unexpected<FileError> error(const std::string& path, std::string message) {
+  return tl::unexpected(FileError{.file = path, .message = std::move(message)});
+}
+
+tl::expected<nlohmann::json, FileError> parse_object(std::string_view text,
+                                                     const std::string& path) {
+  constexpr bool kThrows = false;
+  auto json = nlohmann::json::parse(text.begin(), text.end(), nullptr, kThrows);
+  if (json.is_object()) return json;
+  return error(path, json.is_discarded() ? "is not JSON" : "is not a JSON object");
+}
+
+tl::expected<std::string, FileError> read_text(const std::string& path) {
+  constexpr std::size_t kBytesMax = std::size_t{16} << 20;
+  const auto file = formats::MappedFile::open(path);
+  if (!file) return tl::unexpected(file.error());
+  if (file->bytes().size() > kBytesMax) {
+    return error(path, "has " + std::to_string(file->bytes().size()) +
+                           " bytes; accepted is at most " + std::to_string(kBytesMax));
+  }
+  return std::string(reinterpret_cast<const char*>(file->bytes().data()), file->bytes().size());
+}
+
+}  // namespace
+
+tl::expected<HfConfig, FileError> parse_hf_config(std::string_view text, const std::string& path) {
+  const auto json = parse_object(text, path);
+  if (!json) return tl::unexpected(json.error());
+  std::string fault;
+  const JsonFields fields(*json, "", fault);
+  const Family* const family = family_of(fields);
+  if (family == nullptr) return error(path, std::move(fault));
+  HfConfig config = read_config(fields, *family);
+  if (fields.failed()) return error(path, std::move(fault));
+  if (auto valid = validate(config.model); !valid) return error(path, std::move(valid.error()));
+  return config;
+}
+
+tl::expected<std::vector<std::uint32_t>, FileError> parse_generation_eos(std::string_view text,
+                                                                         const std::string& path) {
+  const auto json = parse_object(text, path);
+  if (!json) return tl::unexpected(json.error());
+  std::string fault;
+  const JsonFields fields(*json, "", fault);
+  std::vector<std::uint32_t> eos;
+  add_eos(fields, eos);
+  if (fields.failed()) return error(path, std::move(fault));
+  return eos;
+}
+
+tl::expected<HfConfig, FileError> read_hf_config(const std::string& directory) {
+  const std::filesystem::path folder(directory);
+  const std::string path = (folder / "config.json").string();
+  const auto text = read_text(path);
+  if (!text) return tl::unexpected(text.error());
+  auto config = parse_hf_config(*text, path);
+  const std::string generation_path = (folder / "generation_config.json").string();
+  std::error_code ignored;  // whoever opens it will say what is wrong
+  if (!config || !std::filesystem::exists(generation_path, ignored)) return config;
+  const auto generation_text = read_text(generation_path);
+  if (!generation_text) return tl::unexpected(generation_text.error());
+  const auto eos = parse_generation_eos(*generation_text, generation_path);
+  if (!eos) return tl::unexpected(eos.error());
+  for (const std::uint32_t token : *eos) {
+    std::vector<std::uint32_t>& all = config->model.eos;
+    if (std::find(all.begin(), all.end(), token) == all.end()) all.push_back(token);
+  }
+  return config;
+}
+
+}  // namespace forge

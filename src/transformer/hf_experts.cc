@@ -1,0 +1,79 @@
+#include <algorithm>
+#include <cstddef>
+
+#include "hf_parts.h"
+
+namespace forge::detail {
+namespace {
+
+/// What DeepSeek-V2 and V3 have in common.
+ExpertsConfig read_deepseek_experts(const JsonFields& fields, int layers) {
+  ExpertsConfig experts;
+  experts.experts = fields.integer("n_routed_experts", kExpertCounts);
+  experts.experts_per_token = fields.integer("num_experts_per_tok", kExpertCounts);
+  experts.expert_size = fields.integer("moe_intermediate_size", kSizes);
+  const int shared = fields.integer("n_shared_experts", {0, kExpertsMax}, 0);
+  if (std::int64_t{shared} * experts.expert_size > kSizeMax) {
+    fields.fail("n_shared_experts",
+                "at most " + std::to_string(kSizeMax) + " rows of moe_intermediate_size together");
+  } else {
+    experts.shared_size = shared * experts.expert_size;
+  }
+  experts.routed_scale = static_cast<float>(fields.number("routed_scaling_factor", kScales, 1));
+  const int first = fields.integer("first_k_dense_replace", {0, kLayersMax}, 0);
+  const int every = fields.integer("moe_layer_freq", {1, kLayersMax}, 1);
+  for (int layer = 0; layer < layers; ++layer) {
+    experts.dense_layers.push_back(layer < first || layer % every != 0);
+  }
+  return experts;
+}
+
+void read_groups(const JsonFields& fields, ExpertsConfig& experts) {
+  experts.groups = fields.integer("n_group", kExpertCounts);
+  experts.groups_per_token = fields.integer("topk_group", kExpertCounts);
+}
+
+}  // namespace
+
+ExpertsConfig read_qwen_experts(const JsonFields& fields, int layers) {
+  ExpertsConfig experts;
+  const char* const count = fields.has("num_experts") ? "num_experts" : "num_local_experts";
+  experts.experts = fields.integer(count, kExpertCounts);
+  experts.experts_per_token = fields.integer("num_experts_per_tok", kExpertCounts);
+  experts.expert_size = fields.integer("moe_intermediate_size", kSizes);
+  experts.normalised = fields.boolean("norm_topk_prob", false);
+  const int every = fields.integer("decoder_sparse_step", {1, kLayersMax}, 1);
+  for (int layer = 0; layer < layers; ++layer) {
+    experts.dense_layers.push_back((layer + 1) % every != 0);
+  }
+  for (const std::int64_t dense : fields.integers("mlp_only_layers", {0, layers - 1})) {
+    experts.dense_layers[static_cast<std::size_t>(dense)] = true;
+  }
+  return experts;
+}
+
+ExpertsConfig read_deepseek_v2_experts(const JsonFields& fields, int layers) {
+  ExpertsConfig experts = read_deepseek_experts(fields, layers);
+  if (fields.has("scoring_func")) fields.one_of("scoring_func", {"softmax"});
+  // DeepSeek's code and transformers disagree about what it would do here.
+  if (fields.boolean("norm_topk_prob", false)) fields.fail("norm_topk_prob", "false");
+  if (fields.has("topk_method") &&
+      fields.one_of("topk_method", {"greedy", "group_limited_greedy"}) == "group_limited_greedy") {
+    read_groups(fields, experts);
+  }
+  return experts;
+}
+
+ExpertsConfig read_deepseek_v3_experts(const JsonFields& fields, int layers) {
+  ExpertsConfig experts = read_deepseek_experts(fields, layers);
+  if (fields.has("scoring_func")) fields.one_of("scoring_func", {"sigmoid"});
+  if (fields.has("topk_method")) fields.one_of("topk_method", {"noaux_tc"});
+  experts.score = ExpertScore::sigmoid;
+  experts.correction_bias = true;
+  experts.group_best = 2;
+  experts.normalised = fields.boolean("norm_topk_prob", true);
+  read_groups(fields, experts);
+  return experts;
+}
+
+}  // namespace forge::detail

@@ -1,0 +1,28 @@
+// The parts of a config.json that are read on their own.
+#pragma once
+
+#include "forge/transformer/hf_config.h"
+#include "json_fields.h"
+
+namespace forge::detail {
+
+struct HfRope {
+  double base = 10000;
+  RopeScaling scaling;
+  /// What DeepSeek's models multiply the softmax scale by: (0.1 mscale_all_dim ln factor + 1)^2,
+  /// where YaRN has mscale_all_dim; otherwise 1.
+  double latent_scale = 1;
+};
+
+/// rope_parameters, or rope_theta and rope_scaling. `positions`: max_position_embeddings.
+HfRope read_hf_rope(const JsonFields& fields, int positions);
+
+/// Mixture of experts as the families have it. `layers`: num_hidden_layers.
+ExpertsConfig read_qwen_experts(const JsonFields& fields, int layers);
+ExpertsConfig read_deepseek_v2_experts(const JsonFields& fields, int layers);
+ExpertsConfig read_deepseek_v3_experts(const JsonFields& fields, int layers);
+
+/// quantization_config, where there is one.
+HfQuantization read_hf_quantization(const JsonFields& fields);
+
+}  // namespace forge::detail

@@ -1,0 +1,165 @@
+#include "forge/transformer/model_config.h"
+
+#include <algorithm>
+#include <cstddef>
+
+#include "forge/core/check.h"
+#include "ranges.h"
+
+namespace forge {
+namespace {
+
+using detail::IntegerRange;
+using detail::NumberRange;
+
+/// Holds the fields of one part of the configuration against their ranges; keeps the first error.
+class Checks {
+ public:
+  /// `part`, "experts." or the like, stands before the names of the fields.
+  Checks(std::string part, std::string& fault) : part_(std::move(part)), fault_(fault) {}
+
+  Checks& integer(const char* field, std::int64_t value, IntegerRange range) {
+    return that(range.contains(value), field, std::to_string(value), to_string(range));
+  }
+  Checks& number(const char* field, double value, NumberRange range) {
+    return that(range.contains(value), field, detail::number_text(value), to_string(range));
+  }
+  Checks& multiple(const char* field, int value, const char* of, int divisor) {
+    return that(divisor > 0 && value % divisor == 0, field, std::to_string(value),
+                std::string("a multiple of ") + of + ", " + std::to_string(divisor));
+  }
+  Checks& that(bool holds, const std::string& field, const std::string& value,
+               const std::string& accepted) {
+    if (!holds && fault_.empty()) {
+      fault_ = part_ + field + " is " + value + "; accepted is " + accepted;
+    }
+    return *this;
+  }
+
+ private:
+  std::string part_;
+  std::string& fault_;
+};
+
+std::int64_t product(int a, int b) { return std::int64_t{a} * b; }
+
+void check_attention(const GroupedQueryConfig& c, const RopeConfig& rope, std::string& fault) {
+  Checks("", fault)
+      .integer("heads", c.heads, detail::kHeadCounts)
+      .integer("kv_heads", c.kv_heads, detail::kHeadCounts)
+      .multiple("heads", c.heads, "kv_heads", c.kv_heads)
+      .integer("head_size", c.head_size, detail::kHeadSizes)
+      .integer("heads * head_size", product(c.heads, c.head_size), detail::kSizes)
+      .integer("sliding_window", c.sliding_window, {0, kPositionsMax})
+      .integer("rope.size", rope.size, {2, c.head_size});
+}
+
+void check_attention(const LatentConfig& c, const RopeConfig& rope, std::string& fault) {
+  Checks("", fault)
+      .integer("heads", c.heads, detail::kHeadCounts)
+      .integer("query_rank", c.query_rank, detail::kSizesOrNone)
+      .integer("kv_rank", c.kv_rank, detail::kSizes)
+      .integer("nope_size", c.nope_size, detail::kHeadSizes)
+      .integer("rope_size", c.rope_size, detail::kHeadSizes)
+      .integer("value_size", c.value_size, detail::kHeadSizes)
+      .integer("heads * (nope_size + rope_size)",
+               product(c.heads, c.nope_size) + product(c.heads, c.rope_size), detail::kSizes)
+      .integer("heads * (nope_size + value_size)",
+               product(c.heads, c.nope_size) + product(c.heads, c.value_size), detail::kSizes)
+      .number("latent_norm_eps", static_cast<double>(c.latent_norm_eps), detail::kEpsilons)
+      .that(rope.size == c.rope_size, "rope.size", std::to_string(rope.size),
+            "rope_size, " + std::to_string(c.rope_size));
+}
+
+struct CheckScaling {
+  const RopeConfig& rope;
+  Checks checks;
+
+  void operator()(std::monostate) const {}
+  void operator()(const LinearRope& c) { checks.number("factor", c.factor, detail::kRopeFactors); }
+  void operator()(const Llama3Rope& c) {
+    checks.number("factor", c.factor, detail::kRopeFactors)
+        .number("low_freq_factor", c.low_freq_factor, detail::kRopeTurns)
+        .number("high_freq_factor", c.high_freq_factor, detail::kRopeTurns)
+        .that(c.high_freq_factor > c.low_freq_factor, "high_freq_factor",
+              detail::number_text(c.high_freq_factor),
+              "above low_freq_factor, " + detail::number_text(c.low_freq_factor))
+        .number("original_positions", c.original_positions, detail::kRopePositions);
+  }
+  void operator()(const YarnRope& c) {
+    checks.number("factor", c.factor, detail::kRopeFactors)
+        .number("beta_fast", c.beta_fast, detail::kRopeTurns)
+        .number("beta_slow", c.beta_slow, detail::kRopeTurns)
+        .that(c.beta_fast > c.beta_slow, "beta_fast", detail::number_text(c.beta_fast),
+              "above beta_slow, " + detail::number_text(c.beta_slow))
+        .number("original_positions", c.original_positions, detail::kRopePositions)
+        .number("attention_factor", c.attention_factor, detail::kScales);
+  }
+  void operator()(const TabledRope& c) {
+    const std::size_t pairs = static_cast<std::size_t>(rope.size) / 2;
+    checks.that(c.divisors.size() == pairs, "divisors",
+                "a table of " + std::to_string(c.divisors.size()),
+                "one for each pair, " + std::to_string(pairs));
+    for (const float divisor : c.divisors) {
+      checks.number("divisors", static_cast<double>(divisor), detail::kScales);
+    }
+  }
+};
+
+void check_rope(const RopeConfig& rope, std::string& fault) {
+  Checks("rope.", fault)
+      .that(rope.size % 2 == 0, "size", std::to_string(rope.size), "an even number")
+      .number("base", rope.base, detail::kRopeBases);
+  std::visit(CheckScaling{rope, Checks("rope.scaling.", fault)}, rope.scaling);
+}
+
+void check_experts(const ExpertsConfig& c, int layers, std::string& fault) {
+  Checks checks("experts.", fault);
+  checks.integer("experts", c.experts, detail::kExpertCounts)
+      .integer("experts_per_token", c.experts_per_token, {1, c.experts})
+      .integer("expert_size", c.expert_size, detail::kSizes)
+      .integer("shared_size", c.shared_size, detail::kSizesOrNone)
+      .integer("groups", c.groups, {1, c.experts})
+      .multiple("experts", c.experts, "groups", c.groups)
+      .integer("groups_per_token", c.groups_per_token, {1, c.groups})
+      .number("routed_scale", static_cast<double>(c.routed_scale), detail::kScales)
+      .that(c.dense_layers.size() == static_cast<std::size_t>(layers), "dense_layers",
+            "a list of " + std::to_string(c.dense_layers.size()),
+            "one for each layer, " + std::to_string(layers));
+  if (!fault.empty()) return;  // the rest divides by groups
+  const int group = c.experts / c.groups;
+  checks.integer("group_best", c.group_best, {1, std::min(2, group)})
+      .integer("experts_per_token", c.experts_per_token, {1, c.groups_per_token * group});
+}
+
+}  // namespace
+
+bool is_dense(const ModelConfig& config, int layer) {
+  FORGE_CHECK(layer >= 0 && layer < config.layers, "layer=", layer, " layers=", config.layers);
+  return !config.experts || config.experts->dense_layers[static_cast<std::size_t>(layer)];
+}
+
+tl::expected<void, std::string> validate(const ModelConfig& c) {
+  std::string fault;
+  Checks("", fault)
+      .integer("vocabulary_size", c.vocabulary_size, detail::kSizes)
+      .integer("hidden_size", c.hidden_size, detail::kSizes)
+      .integer("layers", c.layers, detail::kLayerCounts)
+      .integer("positions", c.positions, detail::kPositionCounts)
+      .number("norm_eps", static_cast<double>(c.norm_eps), detail::kEpsilons)
+      .number("attention_scale", static_cast<double>(c.attention_scale), detail::kScales)
+      .number("embedding_multiplier", static_cast<double>(c.embedding_multiplier), detail::kScales)
+      .number("residual_multiplier", static_cast<double>(c.residual_multiplier), detail::kScales)
+      .number("logits_divisor", static_cast<double>(c.logits_divisor), detail::kScales);
+  std::visit([&](const auto& attention) { check_attention(attention, c.rope, fault); },
+             c.attention);
+  check_rope(c.rope, fault);
+  if (c.experts) check_experts(*c.experts, c.layers, fault);
+  const bool some_dense = !c.experts || std::count(c.experts->dense_layers.begin(),
+                                                   c.experts->dense_layers.end(), true) > 0;
+  Checks("", fault).integer("ffn_size", c.ffn_size, {some_dense ? 1 : 0, kSizeMax});
+  if (!fault.empty()) return tl::unexpected(std::move(fault));
+  return {};
+}
+
+}  // namespace forge

@@ -1,0 +1,195 @@
+#include "forge/transformer/packed_model.h"
+
+#include <initializer_list>
+#include <utility>
+
+#include "forge/core/check.h"
+#include "forge/quant/quantize.h"
+
+namespace forge {
+namespace {
+
+using linear::LinearWeights;
+using linear::StoredLinear;
+using quant::WeightType;
+
+/// The plain type that holds the numbers of `stored` once their places change.
+WeightType plain_type(const StoredLinear& stored) {
+  const auto* rows = std::get_if<linear::StoredRows>(&stored.form);
+  if (rows == nullptr) return WeightType::f16;
+  switch (rows->type) {
+    case WeightType::f32:
+    case WeightType::bf16:
+      return rows->type;
+    default:
+      return WeightType::f16;
+  }
+}
+
+class Packer {
+ public:
+  Packer(const ModelConfig& config, linear::ThreadPool& pool, const ReadAdvice& advice)
+      : config_(config), pool_(pool), advice_(advice) {}
+
+  LinearWeights stacked(std::initializer_list<StoredLinear> parts) const {
+    for (const StoredLinear& part : parts) will_read(part);
+    LinearWeights weights(std::span(parts.begin(), parts.size()), pool_);
+    for (const StoredLinear& part : parts) done_with(part);
+    return weights;
+  }
+
+  PackedModelLayer layer(const StoredLayer& stored) const {
+    return {stored.attention_norm,
+            std::visit([&](const auto& attention) { return of(attention); }, stored.attention),
+            stored.ffn_norm,
+            std::visit([&](const auto& network) { return of(network); }, stored.feed_forward)};
+  }
+
+ private:
+  using Attention = std::variant<PackedGroupedQuery, PackedLatent>;
+  using FeedForward = std::variant<PackedFeedForward, PackedExperts>;
+
+  void will_read(const StoredLinear& stored) const {
+    if (advice_.will_read) advice_.will_read(stored);
+  }
+  void done_with(const StoredLinear& stored) const {
+    if (advice_.done_with) advice_.done_with(stored);
+  }
+
+  /// From rows [outputs][inputs] of floats.
+  LinearWeights plain(WeightType type, int outputs, int inputs, std::span<const float> rows) const {
+    const std::size_t row_bytes = *quant::bytes_of(type, static_cast<std::size_t>(inputs));
+    std::vector<std::byte> bytes(static_cast<std::size_t>(outputs) * row_bytes);
+    for (std::size_t row = 0; row < static_cast<std::size_t>(outputs); ++row) {
+      const auto width = static_cast<std::size_t>(inputs);
+      quant::quantize(type, rows.subspan(row * width, width), bytes.data() + row * row_bytes);
+    }
+    const StoredLinear stored{outputs, inputs, linear::StoredRows{type, bytes.data()}};
+    return LinearWeights(std::span(&stored, 1), pool_);
+  }
+
+  LinearWeights widened(const StoredLinear& stored) const {
+    will_read(stored);
+    const auto width = static_cast<std::size_t>(stored.inputs);
+    std::vector<float> rows(static_cast<std::size_t>(stored.outputs) * width);
+    for (int output = 0; output < stored.outputs; ++output) {
+      stored_row(stored, output, rows.data() + static_cast<std::size_t>(output) * width);
+    }
+    done_with(stored);
+    return plain(WeightType::f32, stored.outputs, stored.inputs, rows);
+  }
+
+  Attention of(const StoredGroupedQuery& s) const {
+    std::vector<float> bias = s.query_bias;
+    bias.insert(bias.end(), s.key_bias.begin(), s.key_bias.end());
+    bias.insert(bias.end(), s.value_bias.begin(), s.value_bias.end());
+    return PackedGroupedQuery{stacked({s.query, s.key, s.value}),
+                              std::move(bias),
+                              s.query_norm,
+                              s.key_norm,
+                              stacked({s.output}),
+                              s.output_bias};
+  }
+
+  Attention of(const StoredLatent& s) const {
+    PackedLatent packed{s.query_down ? stacked({*s.query_down}) : LinearWeights(),
+                        s.query_norm,
+                        stacked({s.query_up}),
+                        stacked({s.kv_down}),
+                        s.kv_norm,
+                        {},
+                        {},
+                        stacked({s.output})};
+    add_heads(s.kv_up, packed);
+    return packed;
+  }
+
+  void add_heads(const StoredLinear& kv_up, PackedLatent& packed) const {
+    will_read(kv_up);
+    const auto& latent = std::get<LatentConfig>(config_.attention);
+    const WeightType type = plain_type(kv_up);
+    const auto C = static_cast<std::size_t>(latent.kv_rank);
+    const auto N = static_cast<std::size_t>(latent.nope_size);
+    const auto Dv = static_cast<std::size_t>(latent.value_size);
+    std::vector<float> rows((N + Dv) * C), keys(C * N);
+    for (int head = 0; head < latent.heads; ++head) {
+      const int first = head * (latent.nope_size + latent.value_size);
+      for (std::size_t row = 0; row < N + Dv; ++row) {
+        stored_row(kv_up, first + static_cast<int>(row), rows.data() + row * C);
+      }
+      for (std::size_t n = 0; n < N; ++n) {
+        for (std::size_t c = 0; c < C; ++c) keys[c * N + n] = rows[n * C + c];
+      }
+      packed.key_up.push_back(plain(type, latent.kv_rank, latent.nope_size, keys));
+      packed.value_up.push_back(
+          plain(type, latent.value_size, latent.kv_rank, std::span(rows).subspan(N * C)));
+    }
+    done_with(kv_up);
+  }
+
+  PackedFeedForward network(const StoredFeedForward& s) const {
+    return {stacked({s.gate, s.up}), stacked({s.down})};
+  }
+
+  FeedForward of(const StoredFeedForward& s) const { return network(s); }
+
+  FeedForward of(const StoredExperts& s) const {
+    FORGE_CHECK(config_.experts.has_value(), "a model without experts has a layer of them");
+    PackedExperts packed{*config_.experts, widened(s.router), s.correction_bias, {}, std::nullopt};
+    for (const StoredFeedForward& expert : s.experts) packed.experts.push_back(network(expert));
+    if (s.shared) packed.shared = network(*s.shared);
+    return packed;
+  }
+
+  const ModelConfig& config_;
+  linear::ThreadPool& pool_;
+  const ReadAdvice& advice_;
+};
+
+std::size_t bytes_of(const PackedFeedForward& network) {
+  return network.gate_up.bytes() + network.down.bytes();
+}
+
+std::size_t bytes_of(const PackedExperts& experts) {
+  std::size_t bytes = experts.router.bytes();
+  for (const PackedFeedForward& expert : experts.experts) bytes += bytes_of(expert);
+  return experts.shared ? bytes + bytes_of(*experts.shared) : bytes;
+}
+
+std::size_t bytes_of(const PackedGroupedQuery& attention) {
+  return attention.qkv.bytes() + attention.output.bytes();
+}
+
+std::size_t bytes_of(const PackedLatent& attention) {
+  std::size_t bytes = attention.query_down.bytes() + attention.query_up.bytes() +
+                      attention.kv_down.bytes() + attention.output.bytes();
+  for (const LinearWeights& head : attention.key_up) bytes += head.bytes();
+  for (const LinearWeights& head : attention.value_up) bytes += head.bytes();
+  return bytes;
+}
+
+}  // namespace
+
+std::size_t PackedModel::bytes() const {
+  std::size_t bytes = head.bytes();
+  const auto part_bytes = [](const auto& part) { return bytes_of(part); };
+  for (const PackedModelLayer& layer : layers) {
+    bytes += std::visit(part_bytes, layer.attention) + std::visit(part_bytes, layer.feed_forward);
+  }
+  return bytes;
+}
+
+PackedModel pack(const ModelConfig& config, const StoredModel& stored, linear::ThreadPool& pool,
+                 const ReadAdvice& advice) {
+  FORGE_CHECK(static_cast<int>(stored.layers.size()) == config.layers,
+              "layers=", stored.layers.size(), " config=", config.layers);
+  const Packer packer(config, pool, advice);
+  PackedModel model;
+  model.embedding = stored.embedding;
+  for (const StoredLayer& layer : stored.layers) model.layers.push_back(packer.layer(layer));
+  model.final_norm = stored.final_norm;
+  model.head = packer.stacked({stored.head ? *stored.head : stored.embedding});
+  return model;
+}
+
+}  // namespace forge

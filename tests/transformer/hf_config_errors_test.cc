@@ -1,0 +1,228 @@
+// What is wrong with a config.json, in the words that a user reads.
+#include <gtest/gtest.h>
+
+#include "forge/transformer/hf_config.h"
+#include "transformer/checkpoint_edit.h"
+
+namespace forge {
+namespace {
+
+using nlohmann::json;
+using testing::golden;
+using testing::json_file;
+
+std::string error_of(const std::string& text) {
+  const auto read = parse_hf_config(text, "c");
+  return read ? "" : to_string(read.error()).substr(std::string("c: ").size());
+}
+
+/// The golden model's config with the members of `changes` (JSON) in place of its own.
+std::string error_with(const std::string& model, const std::string& changes) {
+  json config = json_file(golden(model) + "/config_published.json");
+  config.update(json::parse(changes));
+  return error_of(config.dump());
+}
+
+std::string error_without(const std::string& model, const std::string& key) {
+  json config = json_file(golden(model) + "/config_published.json");
+  config.erase(key);
+  return error_of(config.dump());
+}
+
+TEST(HfConfigErrors, the_unchanged_models_have_none) {
+  for (const char* const model : {"llama", "qwen2", "qwen3_moe", "deepseek_v2", "granite"}) {
+    EXPECT_EQ(error_with(model, "{}"), "");
+  }
+}
+
+TEST(HfConfigErrors, texts_that_are_no_object) {
+  EXPECT_EQ(error_of(""), "is not JSON");
+  EXPECT_EQ(error_of("{"), "is not JSON");
+  EXPECT_EQ(error_of("{\"hidden_size\": 1e999}"), "is not JSON");
+  EXPECT_EQ(error_of("[]"), "is not a JSON object");
+  EXPECT_EQ(error_of(std::string(100000, '[')), "is not JSON");
+  EXPECT_EQ(error_of(std::string(100000, '[') + std::string(100000, ']')), "is not a JSON object");
+}
+
+TEST(HfConfigErrors, families) {
+  EXPECT_EQ(error_of("{}"), "model_type is missing; accepted is a text");
+  EXPECT_EQ(error_with("llama", R"({"model_type": 7})"), "model_type is 7; accepted is a text");
+  EXPECT_EQ(error_with("llama", R"({"model_type": "gpt_bigcode"})"),
+            "model_type is \"gpt_bigcode\"; accepted is \"llama\", \"mistral\", \"qwen2\", "
+            "\"qwen3\", \"qwen3_moe\", \"deepseek_v2\", \"deepseek_v3\", \"olmo2\", \"granite\"");
+}
+
+TEST(HfConfigErrors, sizes_that_are_missing) {
+  for (const char* const key : {"vocab_size", "hidden_size", "intermediate_size"}) {
+    EXPECT_EQ(error_without("llama", key),
+              std::string(key) + " is missing; accepted is an integer, 1 .. 1048576");
+  }
+  EXPECT_EQ(error_without("llama", "num_hidden_layers"),
+            "num_hidden_layers is missing; accepted is an integer, 1 .. 1024");
+  EXPECT_EQ(error_without("llama", "num_attention_heads"),
+            "num_attention_heads is missing; accepted is an integer, 1 .. 1024");
+  EXPECT_EQ(error_without("llama", "max_position_embeddings"),
+            "max_position_embeddings is missing; accepted is an integer, 1 .. 16777216");
+  EXPECT_EQ(error_without("llama", "rms_norm_eps"),
+            "rms_norm_eps is missing; accepted is a number, 1e-30 .. 1");
+  EXPECT_EQ(error_without("deepseek_v3", "kv_lora_rank"),
+            "kv_lora_rank is missing; accepted is an integer, 1 .. 1048576");
+  EXPECT_EQ(error_without("qwen3_moe", "num_experts"),
+            "num_local_experts is missing; accepted is an integer, 1 .. 1024");
+  EXPECT_EQ(error_without("granite", "logits_scaling"),
+            "logits_scaling is missing; accepted is a number, 1e-06 .. 1e+06");
+}
+
+TEST(HfConfigErrors, values_of_another_kind) {
+  const std::string accepted = "; accepted is an integer, 1 .. 1048576";
+  for (const char* const value : {"\"32\"", "32.0", "true", "1e300", "-1", "0", "1048577",
+                                  "18446744073709551615", "-9223372036854775808"}) {
+    const std::string shown = value == std::string("1e300") ? "1e+300" : value;
+    EXPECT_EQ(error_with("llama", std::string(R"({"hidden_size": )") + value + "}"),
+              "hidden_size is " + shown + accepted);
+  }
+  EXPECT_EQ(error_with("llama", R"({"hidden_size": [32]})"),
+            "hidden_size is a list of 1" + accepted);
+  EXPECT_EQ(error_with("llama", R"({"hidden_size": {}})"), "hidden_size is an object" + accepted);
+  EXPECT_EQ(error_with("llama", R"({"hidden_size": null})"), "hidden_size is missing" + accepted);
+  EXPECT_EQ(error_with("llama", R"({"rms_norm_eps": -1e-5})"),
+            "rms_norm_eps is -1e-05; accepted is a number, 1e-30 .. 1");
+  EXPECT_EQ(error_with("llama", R"({"rms_norm_eps": "1e-5"})"),
+            "rms_norm_eps is \"1e-5\"; accepted is a number, 1e-30 .. 1");
+  EXPECT_EQ(error_with("llama", R"({"rope_theta": 1e300})"),
+            "rope_theta is 1e+300; accepted is a number, 2 .. 1e+12");
+  EXPECT_EQ(error_with("llama", R"({"tie_word_embeddings": 1})"),
+            "tie_word_embeddings is 1; accepted is true or false");
+  EXPECT_EQ(error_with("llama", R"({"eos_token_id": [2, -1]})"),
+            "eos_token_id is a list of 2; accepted is an integer, 0 .. 4294967295, or a list of "
+            "them");
+  EXPECT_EQ(error_with("llama", R"({"rope_scaling": "yarn"})"),
+            "rope_scaling is \"yarn\"; accepted is an object");
+}
+
+TEST(HfConfigErrors, a_value_is_shown_in_printable_ascii_and_cut) {
+  EXPECT_EQ(error_with("llama", R"({"hidden_size": "\u0007\u00e9\u007f"})"),
+            "hidden_size is \"\\u0007\\u00e9\\u007f\"; accepted is an integer, 1 .. 1048576");
+  EXPECT_EQ(
+      error_with("llama", R"({"hidden_size": ")" + std::string(200, 'x') + "\"}"),
+      "hidden_size is \"" + std::string(63, 'x') + "...; accepted is an integer, 1 .. 1048576");
+}
+
+TEST(HfConfigErrors, heads) {
+  EXPECT_EQ(error_with("llama", R"({"num_attention_heads": 0})"),
+            "num_attention_heads is 0; accepted is an integer, 1 .. 1024");
+  EXPECT_EQ(error_with("llama", R"({"num_key_value_heads": 3})"),
+            "heads is 4; accepted is a multiple of kv_heads, 3");
+  EXPECT_EQ(error_with("llama", R"({"num_key_value_heads": 8})"),
+            "heads is 4; accepted is a multiple of kv_heads, 8");
+  EXPECT_EQ(error_with("llama", R"({"head_dim": 7})"),
+            "rope.size is 7; accepted is an even number");
+  EXPECT_EQ(error_with("llama", R"({"head_dim": null, "num_attention_heads": 3,
+                                    "num_key_value_heads": 3})"),
+            "head_dim is missing; accepted is an integer, as hidden_size is no multiple of "
+            "num_attention_heads");
+}
+
+TEST(HfConfigErrors, what_forge_does_not_compute) {
+  EXPECT_EQ(error_with("llama", R"({"hidden_act": "gelu"})"),
+            "hidden_act is \"gelu\"; accepted is \"silu\"");
+  EXPECT_EQ(error_with("llama", R"({"mlp_bias": true})"), "mlp_bias is true; accepted is false");
+  EXPECT_EQ(error_with("mistral", R"({"attention_bias": true})"),
+            "attention_bias is true; accepted is false");
+  EXPECT_EQ(error_with("deepseek_v3", R"({"attention_bias": true})"),
+            "attention_bias is true; accepted is false");
+  EXPECT_EQ(error_with("llama", R"({"partial_rotary_factor": 0.5})"),
+            "partial_rotary_factor is 0.5; accepted is 1");
+  EXPECT_EQ(error_with("qwen2", R"({"use_sliding_window": true, "sliding_window": 20,
+                                    "max_window_layers": 1})"),
+            "max_window_layers is 1; accepted is 0, or 2 and more: a window for all layers or "
+            "none");
+  EXPECT_EQ(
+      error_with("mistral_sliding", R"({"layer_types": ["full_attention", "sliding_attention"]})"),
+      "layer_types is a list of 2; accepted is \"full_attention\" for all 2 layers, or "
+      "\"sliding_attention\" for all");
+}
+
+TEST(HfConfigErrors, scaling_of_rope) {
+  EXPECT_EQ(error_with("llama", R"({"rope_scaling": {"type": "dynamic", "factor": 2}})"),
+            "rope_scaling.type is \"dynamic\"; accepted is \"default\", \"linear\", \"llama3\", "
+            "\"yarn\"");
+  EXPECT_EQ(error_with("llama", R"({"rope_parameters": {"rope_type": "longrope"}})"),
+            "rope_parameters.rope_type is \"longrope\"; accepted is \"default\", \"linear\", "
+            "\"llama3\", \"yarn\"");
+  EXPECT_EQ(error_with("llama", R"({"rope_parameters": {"full_attention": {"rope_theta": 5}}})"),
+            "rope_parameters.full_attention is an object; accepted is none: one rope for all "
+            "layers");
+  EXPECT_EQ(error_with("llama", R"({"rope_scaling": {"type": "linear"}})"),
+            "rope_scaling.factor is missing; accepted is a number, 1 .. 1e+06");
+  EXPECT_EQ(error_with("llama", R"({"rope_scaling": {"type": "linear", "factor": 0}})"),
+            "rope_scaling.factor is 0; accepted is a number, 1 .. 1e+06");
+  EXPECT_EQ(error_with("llama3_rope", R"({"rope_scaling": {"type": "llama3", "factor": 8,
+                "low_freq_factor": 4, "high_freq_factor": 4,
+                "original_max_position_embeddings": 48}})"),
+            "rope.scaling.high_freq_factor is 4; accepted is above low_freq_factor, 4");
+  EXPECT_EQ(error_with("llama", R"({"rope_scaling": {"type": "yarn", "factor": 4,
+                "beta_fast": 1}})"),
+            "rope.scaling.beta_fast is 1; accepted is above beta_slow, 1");
+  EXPECT_EQ(error_with("llama", R"({"rope_scaling": {"type": "yarn",
+                "original_max_position_embeddings": 384}})"),
+            "rope.scaling.factor is 0.5; accepted is 1 .. 1e+06");
+}
+
+TEST(HfConfigErrors, experts) {
+  EXPECT_EQ(error_with("qwen3_moe", R"({"num_experts_per_tok": 9})"),
+            "experts.experts_per_token is 9; accepted is 1 .. 8");
+  EXPECT_EQ(error_with("qwen3_moe", R"({"mlp_only_layers": [3]})"),
+            "mlp_only_layers is a list of 1; accepted is an integer, 0 .. 2, or a list of them");
+  EXPECT_EQ(error_with("qwen3_moe", R"({"decoder_sparse_step": 0})"),
+            "decoder_sparse_step is 0; accepted is an integer, 1 .. 1024");
+  EXPECT_EQ(error_with("deepseek_v3", R"({"n_group": 5})"),
+            "experts.experts is 12; accepted is a multiple of groups, 5");
+  EXPECT_EQ(error_with("deepseek_v3", R"({"topk_group": 5})"),
+            "experts.groups_per_token is 5; accepted is 1 .. 4");
+  EXPECT_EQ(error_with("deepseek_v3", R"({"topk_group": 1})"),
+            "experts.experts_per_token is 4; accepted is 1 .. 3");
+  EXPECT_EQ(error_with("deepseek_v3", R"({"n_group": 12})"),
+            "experts.group_best is 2; accepted is 1");
+  EXPECT_EQ(error_with("deepseek_v3", R"({"scoring_func": "softmax"})"),
+            "scoring_func is \"softmax\"; accepted is \"sigmoid\"");
+  EXPECT_EQ(error_with("deepseek_v3", R"({"topk_method": "greedy"})"),
+            "topk_method is \"greedy\"; accepted is \"noaux_tc\"");
+  EXPECT_EQ(error_with("deepseek_v2", R"({"norm_topk_prob": true})"),
+            "norm_topk_prob is true; accepted is false");
+  EXPECT_EQ(error_with("deepseek_v2", R"({"n_shared_experts": 1024,
+                                          "moe_intermediate_size": 4096})"),
+            "n_shared_experts is 1024; accepted is at most 1048576 rows of "
+            "moe_intermediate_size together");
+}
+
+TEST(HfConfigErrors, quantisation) {
+  const auto error = [](const std::string& config) {
+    return error_with("llama", R"({"quantization_config": )" + config + "}");
+  };
+  EXPECT_EQ(error(R"({"quant_method": "fp8"})"),
+            "quantization_config.quant_method is \"fp8\"; accepted is \"gptq\", \"awq\", "
+            "\"compressed-tensors\"");
+  EXPECT_EQ(error(R"({"quant_method": "gptq", "bits": 3, "group_size": 128})"),
+            "quantization_config.bits is 3; accepted is 4");
+  EXPECT_EQ(error(R"({"quant_method": "gptq", "bits": 4, "group_size": 0})"),
+            "quantization_config.group_size is 0; accepted is -1, or a multiple of 32");
+  EXPECT_EQ(error(R"({"quant_method": "awq", "bits": 4, "group_size": 48})"),
+            "quantization_config.group_size is 48; accepted is -1, or a multiple of 32");
+  EXPECT_EQ(error(R"({"quant_method": "gptq", "bits": 4, "group_size": 128,
+                      "checkpoint_format": "gptq_v2"})"),
+            "quantization_config.checkpoint_format is \"gptq_v2\"; accepted is \"gptq\"");
+  EXPECT_EQ(error(R"({"quant_method": "awq", "bits": 4, "group_size": 128, "version": "gemv"})"),
+            "quantization_config.version is \"gemv\"; accepted is \"gemm\", \"GEMM\"");
+  EXPECT_EQ(error(R"({"quant_method": "compressed-tensors", "format": "pack-quantized"})"),
+            "quantization_config.format is \"pack-quantized\"; accepted is \"int-quantized\", "
+            "\"naive-quantized\"");
+  EXPECT_EQ(error(R"({"quant_method": "compressed-tensors", "format": "int-quantized",
+                      "config_groups": {"group_0": {"weights": {"num_bits": 8, "type": "int",
+                      "strategy": "channel", "symmetric": false}}}})"),
+            "quantization_config.config_groups.group_0.weights.symmetric is false; accepted is "
+            "true");
+}
+
+}  // namespace
+}  // namespace forge

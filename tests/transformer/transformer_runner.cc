@@ -1,0 +1,112 @@
+#include "transformer/transformer_runner.h"
+
+#include <algorithm>
+#include <cctype>
+#include <stdexcept>
+
+namespace forge::testing {
+
+Checkpoint opened(const std::string& path) {
+  auto checkpoint = Checkpoint::open(path);
+  if (!checkpoint) throw std::runtime_error(to_string(checkpoint.error()));
+  return std::move(*checkpoint);
+}
+
+LoadedModel::LoadedModel(const std::string& path)
+    : checkpoint_(opened(path)),
+      transformer_(checkpoint_.config(),
+                   pack(checkpoint_.config(), checkpoint_.model(), threads_,
+                        {[this](const auto& matrix) { checkpoint_.will_read(matrix); },
+                         [this](const auto& matrix) { checkpoint_.done_with(matrix); }})) {}
+
+TransformerRunner::TransformerRunner(const Transformer& model, RunSetup setup)
+    : model_(model),
+      threads_(setup.threads),
+      pool_(kv_shape(model.config()), setup.num_blocks, setup.block_size),
+      scratch_(model.config(), threads_) {
+  std::uint32_t state = setup.num_blocks;
+  for (std::uint32_t block = 0; block < setup.num_blocks; ++block) {
+    state = state * 1664525U + 1013904223U;
+    const auto place = (state >> 8) % (free_blocks_.size() + 1);
+    free_blocks_.insert(free_blocks_.begin() + static_cast<std::ptrdiff_t>(place), block);
+  }
+}
+
+std::uint32_t TransformerRunner::add(std::vector<TokenId> tokens, std::uint32_t slots) {
+  const std::uint32_t blocks = (slots + pool_.block_size() - 1) / pool_.block_size();
+  if (blocks > free_blocks_.size()) throw std::runtime_error("no blocks left");
+  tokens_.push_back(std::move(tokens));
+  tables_.emplace_back(free_blocks_.end() - blocks, free_blocks_.end());
+  free_blocks_.resize(free_blocks_.size() - blocks);
+  return static_cast<std::uint32_t>(tokens_.size() - 1);
+}
+
+std::vector<Logits> TransformerRunner::run(const std::vector<Piece>& pieces, int layers) {
+  std::vector<TokenId> tokens;
+  std::vector<std::uint32_t> positions, sequences, rows;
+  for (const Piece& piece : pieces) {
+    for (std::uint32_t p = piece.first; p < piece.first + piece.count; ++p) {
+      rows.push_back(static_cast<std::uint32_t>(tokens.size()));
+      tokens.push_back(tokens_[piece.sequence][p]);
+      positions.push_back(p);
+      sequences.push_back(piece.sequence);
+    }
+  }
+  const std::vector<std::span<const std::uint32_t>> tables(tables_.begin(), tables_.end());
+  const auto width = static_cast<std::size_t>(model_.config().vocabulary_size);
+  std::vector<float> flat(rows.size() * width);
+  model_.forward({tokens, positions, sequences, tables, rows}, pool_, scratch_, flat,
+                 layers == 0 ? model_.config().layers : layers);
+  std::vector<Logits> out;
+  for (std::size_t row = 0; row < rows.size(); ++row) {
+    const auto begin = flat.begin() + static_cast<std::ptrdiff_t>(row * width);
+    out.emplace_back(begin, begin + static_cast<std::ptrdiff_t>(width));
+  }
+  return out;
+}
+
+std::vector<Logits> logits_alone(const Transformer& model, const std::vector<TokenId>& tokens) {
+  const auto count = static_cast<std::uint32_t>(tokens.size());
+  TransformerRunner runner(model, {.num_blocks = 1, .block_size = count});
+  runner.add(tokens, count);
+  return runner.run({{0, 0, count}});
+}
+
+std::vector<TokenId> greedy(const Transformer& model, std::vector<TokenId> tokens,
+                            std::uint32_t count, std::vector<Logits>* rows) {
+  auto first = static_cast<std::uint32_t>(tokens.size());
+  const std::uint32_t slots = first + count;
+  TransformerRunner runner(model, {.num_blocks = slots / 16 + 1, .block_size = 16});
+  runner.add(std::move(tokens), slots);
+  std::vector<TokenId> chosen;
+  Logits last = runner.run({{0, 0, first}}).back();
+  for (std::uint32_t i = 0; i < count; ++i) {
+    chosen.emplace_back(argmax(last));
+    if (rows != nullptr) rows->push_back(last);
+    runner.append(0, chosen.back());
+    last = runner.run({{0, first++, 1}})[0];
+  }
+  return chosen;
+}
+
+std::uint32_t argmax(const Logits& logits) {
+  return static_cast<std::uint32_t>(std::ranges::max_element(logits) - logits.begin());
+}
+
+std::vector<TokenId> some_tokens(std::size_t count, std::uint32_t seed, int vocabulary) {
+  std::vector<TokenId> tokens;
+  std::uint32_t state = seed * 2654435761U + 1;
+  for (std::size_t i = 0; i < count; ++i) {
+    state = state * 1664525U + 1013904223U;
+    tokens.emplace_back((state >> 8) % static_cast<std::uint32_t>(vocabulary));
+  }
+  return tokens;
+}
+
+std::string identifier(std::string text) {
+  std::ranges::replace_if(
+      text, [](char c) { return std::isalnum(static_cast<unsigned char>(c)) == 0; }, '_');
+  return text;
+}
+
+}  // namespace forge::testing

@@ -1,0 +1,93 @@
+// Runs a Transformer on one or several sequences in tests: hands out blocks, builds batches,
+// returns logits row by row.
+#pragma once
+
+#include <memory>
+#include <string>
+#include <vector>
+
+#include "forge/transformer/checkpoint.h"
+#include "forge/transformer/transformer.h"
+
+namespace forge::testing {
+
+using Logits = std::vector<float>;
+
+/// The checkpoint at `path`. Throws its error.
+Checkpoint opened(const std::string& path);
+
+/// A model of tests/golden/models, or of any path, ready to run.
+class LoadedModel {
+ public:
+  explicit LoadedModel(const std::string& path);
+
+  const Transformer& transformer() const { return transformer_; }
+  const ModelConfig& config() const { return checkpoint_.config(); }
+  const StoredModel& stored() const { return checkpoint_.model(); }
+
+ private:
+  Checkpoint checkpoint_;
+  linear::ThreadPool threads_{1};
+  Transformer transformer_;
+};
+
+/// Rows [first, first + count) of sequence `sequence`.
+struct Piece {
+  std::uint32_t sequence = 0;
+  std::uint32_t first = 0;
+  std::uint32_t count = 0;
+};
+
+/// How a model is run; nothing of it may show in the logits.
+struct RunSetup {
+  std::uint32_t num_blocks = 16;
+  std::uint32_t block_size = 16;
+  int threads = 1;
+};
+
+class TransformerRunner {
+ public:
+  TransformerRunner(const Transformer& model, RunSetup setup);
+
+  /// Adds a sequence; returns its number. Its blocks are taken from the free ones here and there.
+  std::uint32_t add(std::vector<TokenId> tokens, std::uint32_t slots);
+
+  /// Adds a token to a sequence.
+  void append(std::uint32_t sequence, TokenId token) { tokens_[sequence].push_back(token); }
+
+  /// One forward pass. Returns the logits of every row, piece by piece.
+  std::vector<Logits> run(const std::vector<Piece>& pieces, int layers = 0);
+
+  TransformerScratch& scratch() { return scratch_; }
+  KvPool& pool() { return pool_; }
+  const std::vector<std::uint32_t>& table(std::uint32_t sequence) const {
+    return tables_[sequence];
+  }
+
+ private:
+  const Transformer& model_;
+  linear::ThreadPool threads_;
+  KvPool pool_;
+  TransformerScratch scratch_;
+  std::vector<std::uint32_t> free_blocks_;
+  std::vector<std::vector<TokenId>> tokens_;
+  std::vector<std::vector<std::uint32_t>> tables_;
+};
+
+/// Logits of every position of `tokens`, run alone in one pass from an empty cache.
+std::vector<Logits> logits_alone(const Transformer& model, const std::vector<TokenId>& tokens);
+
+/// The next `count` tokens of largest logit; the logits that each was chosen from, where wanted.
+std::vector<TokenId> greedy(const Transformer& model, std::vector<TokenId> tokens,
+                            std::uint32_t count, std::vector<Logits>* rows = nullptr);
+
+/// The index of the largest, the lowest of equal ones.
+std::uint32_t argmax(const Logits& logits);
+
+/// Tokens that look like a text: a linear congruential walk over the vocabulary.
+std::vector<TokenId> some_tokens(std::size_t count, std::uint32_t seed, int vocabulary);
+
+/// `text` as the name of a test: other characters than letters and digits become '_'.
+std::string identifier(std::string text);
+
+}  // namespace forge::testing
