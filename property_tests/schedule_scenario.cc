@@ -12,7 +12,6 @@
 namespace forge::testing {
 namespace {
 
-constexpr int kLayers = 3;
 constexpr std::uint32_t kLongest = 80;  // tokens of a request, output included
 
 struct Output {
@@ -49,10 +48,6 @@ class NeverFailingCpu : public FallibleTarget {
  private:
   CpuExecutor cpu_;
 };
-
-std::unique_ptr<FallibleTarget> never_failing_cpu(const ExecutorOptions& options) {
-  return std::make_unique<NeverFailingCpu>(options);
-}
 
 /// An engine whose outputs are collected by sequence.
 class Run {
@@ -101,7 +96,7 @@ class Run {
 
  private:
   static ExecutorOptions adapted(ExecutorOptions options, const SchedulerConfig& config) {
-    options.model.layers = kLayers;
+    options.model.layers = kScenarioLayers;
     options.num_blocks = config.num_blocks;
     options.block_size = config.block_size;
     options.num_host_blocks = config.num_host_blocks;
@@ -119,12 +114,12 @@ class Run {
   Ways ways_;
 };
 
-/// The request alone, on the CPU.
-Output alone(Request request) {
+/// The request alone.
+Output alone(const MakeFallible& make, Request request) {
   request.prefix_cache = PrefixCacheUse::disable;
   request.session.reset();
   request.deadline_steps = 0;
-  Run run(never_failing_cpu,
+  Run run(make,
           {.num_blocks = 7,
            .block_size = 16,
            .max_batch_size = 1,
@@ -173,10 +168,10 @@ class Scenario {
     }
   }
 
-  void compare_with_alone() {
+  void compare_with_alone(const MakeFallible& make_alone) {
     for (const auto& [seq, request] : submitted_) {
       const Output& found = run_.output(seq);
-      Output expected = alone(request);
+      Output expected = alone(make_alone, request);
       if (found.ended_early()) {
         RC_ASSERT(found.tokens.size() <= expected.tokens.size());
         expected.tokens.resize(found.tokens.size());
@@ -281,6 +276,10 @@ class Scenario {
 
 }  // namespace
 
+std::unique_ptr<FallibleTarget> never_failing_cpu(const ExecutorOptions& options) {
+  return std::make_unique<NeverFailingCpu>(options);
+}
+
 std::uint32_t draw(std::uint32_t low, std::uint32_t high) {
   return *rc::gen::resize(100, rc::gen::inRange(low, high + 1));
 }
@@ -318,10 +317,10 @@ void Ways::add(const Ways& other) {
   deadlines += other.deadlines;
 }
 
-Ways play_scenario(const MakeFallible& make) {
+Ways play_scenario(const MakeFallible& make, const MakeFallible& make_alone) {
   Scenario scenario(make);
   scenario.play();
-  scenario.compare_with_alone();
+  scenario.compare_with_alone(make_alone);
   return scenario.ways();
 }
 

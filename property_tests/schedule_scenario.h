@@ -54,11 +54,16 @@ struct Ways {
   void add(const Ways& other);
 };
 
+/// The reference model on the CPU, on which no step fails.
+std::unique_ptr<FallibleTarget> never_failing_cpu(const ExecutorOptions& options);
+
 /// Draws a scenario, plays it on a target that `make` makes, and fails the property if a request
-/// does not come out as it does alone on the CPU, in a roomy cache, in one chunk, without
-/// speculation or prefix cache: the same tokens, and logits that are equal bit for bit. What was
-/// ended early must be the beginning of that. Returns: which ways the run took.
-Ways play_scenario(const MakeFallible& make);
+/// does not come out as it does alone on one that `make_alone` makes, in a roomy cache, in one
+/// chunk, without speculation or prefix cache: the same tokens, and logits that are equal bit for
+/// bit. What was ended early must be the beginning of that. Returns: which ways the run took.
+/// Requires: models of kScenarioLayers layers and a vocabulary of at least 257 tokens.
+Ways play_scenario(const MakeFallible& make, const MakeFallible& make_alone = never_failing_cpu);
+inline constexpr int kScenarioLayers = 3;
 
 /// Uniform in [low, high], whatever rapidcheck's notion of size.
 std::uint32_t draw(std::uint32_t low, std::uint32_t high);

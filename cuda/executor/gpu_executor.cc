@@ -81,7 +81,7 @@ GpuExecutor::State::State(Device& on, std::unique_ptr<Stream> queue_of, const Ex
       gpu_options(gpu),
       capacity(of),
       sequences(of.num_blocks, of.block_size),
-      guard(of),
+      guard(of, of.model.layers),
       answer(of),
       stream(std::move(queue_of)),
       model(of, capacity, allocator, queue),

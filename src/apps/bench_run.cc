@@ -171,7 +171,7 @@ TargetOptions options_of_mode(TargetOptions options, BenchMode mode) {
 }
 
 tl::expected<ModeResult, std::string> run_mode(BenchMode mode, const BenchRun& run) {
-  auto target = Target::open(run.options);
+  auto target = Target::open(run.options, run.model);
   if (!target) return tl::unexpected(std::move(target.error()));
   return Run(mode, run, *target).go();
 }

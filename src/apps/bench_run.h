@@ -20,6 +20,7 @@
 #include "forge/sim/sim_device.h"
 #include "forge/trace/trace_writer.h"
 #include "latency_log.h"
+#include "model_file.h"
 #include "target_options.h"
 #include "workload.h"
 
@@ -84,7 +85,8 @@ struct ModeResult {
 
 struct BenchRun {
   const Workload& workload;
-  TargetOptions options;  ///< of the mode
+  TargetOptions options;             ///< of the mode
+  const ModelFile* model = nullptr;  ///< of options.source
   VirtualClock clock;
   std::ostream* trace = nullptr;  ///< records each event if given
   /// Called after every step with the number of requests ended; false stops the run.

@@ -3,6 +3,8 @@
 //   --target cpu, sim, cuda   the same requests one at a time, batched continuously and with
 //                             speculation; of sim also how long that is estimated to take on a GPU
 //   --target null             the policy alone, once, as the flags configure it (policy_run.h)
+//   --model FILE              how fast prefill and decode are, against the machine's limits
+//                             (model_bench.h); with --mode or --workload the runs above, of it
 //
 // Exit status: 0; 1 if two modes disagree about a request's tokens; 2 for bad input, a target that
 // cannot be opened or fails, or a file that cannot be written; 130 after Ctrl-C.
@@ -15,8 +17,10 @@
 
 #include "bench_report.h"
 #include "flag_choice.h"
+#include "model_bench_report.h"
 #include "policy_report.h"
 #include "progress_bar.h"
+#include "target_flags.h"
 
 namespace forge {
 namespace {
@@ -34,6 +38,8 @@ struct BenchOptions {
   VirtualClock clock;
   std::string trace_file;
   std::string json_file;
+  bool blocks_given = false;  ///< --num-blocks was
+  bool runs_given = false;    ///< --mode or --workload was
 };
 
 void add_options(CLI::App& app, BenchOptions& options) {
@@ -63,6 +69,7 @@ void add_options(CLI::App& app, BenchOptions& options) {
       ->check(
           CLI::IsMember(std::vector<std::string>(kBenchModeNames.begin(), kBenchModeNames.end())));
   add_target_options(app, options.target);
+  add_model_file_options(app, options.target.source);
   add_device_options(app, options.target.device);
   const char* clock = "Virtual clock of arrivals";
   app.add_option("--step-us", options.clock.step_us, "Fixed cost of a step, microseconds")
@@ -79,6 +86,12 @@ void add_options(CLI::App& app, BenchOptions& options) {
       "only one), with the digests of all logits");
   app.add_option("--json", options.json_file, "Write the results as JSON");
 }
+
+/// What a target runs: requests, and the model, if it is from a file.
+struct ModelWorkload {
+  const Workload& workload;
+  const ModelFile* model;
+};
 
 /// A simulated device has a clock of its own.
 const std::vector<FlagUse>& flag_uses() {
@@ -104,11 +117,13 @@ tl::expected<std::size_t, std::string> mode_to_trace(const std::vector<BenchMode
 }
 
 tl::expected<ModeResult, std::string> run_with_progress(BenchMode mode, const BenchOptions& options,
-                                                        const Workload& workload,
+                                                        const ModelWorkload& work,
                                                         std::ostream* trace) {
+  const Workload& workload = work.workload;
   ProgressBar bar(std::string(name(mode)), workload.size());
   BenchRun run{.workload = workload,
                .options = options_of_mode(options.target, mode),
+               .model = work.model,
                .clock = options.clock,
                .trace = trace,
                .progress = [&bar](std::size_t ended) {
@@ -170,7 +185,7 @@ int report(const std::vector<ModeResult>& results, const BenchOptions& options) 
   return 0;
 }
 
-int bench_modes(BenchOptions options, const Workload& workload) {
+int bench_modes(BenchOptions options, const ModelWorkload& work) {
   if (options.modes.empty()) {
     options.modes = {BenchMode::sequential, BenchMode::continuous, BenchMode::speculative};
   }
@@ -187,7 +202,7 @@ int bench_modes(BenchOptions options, const Workload& workload) {
   std::vector<ModeResult> results;
   for (std::size_t i = 0; i < options.modes.size() && interrupted == 0; ++i) {
     std::ostream* const out = i == traced ? &trace.out : nullptr;
-    auto result = run_with_progress(options.modes[i], options, workload, out);
+    auto result = run_with_progress(options.modes[i], options, work, out);
     if (!result) return fail(result.error());
     results.push_back(*std::move(result));
   }
@@ -220,14 +235,37 @@ int bench_policy(const BenchOptions& options, const Workload& workload) {
   return result.interrupted ? 130 : 0;
 }
 
-int bench(const BenchOptions& options) {
+int bench_speed(const BenchOptions& options, const ModelFile& model) {
+  ModelBenchResult result;
+  {
+    ProgressBar bar("passes", model_bench_cases());
+    result = bench_model(model, [&bar](std::size_t done) {
+      bar.update(done);
+      return interrupted == 0;
+    });
+  }
+  print_table(result, std::cout);
+  if (!options.json_file.empty() && !write_json(to_json(result), options.json_file)) {
+    return fail("--json: cannot write '" + options.json_file + "'");
+  }
+  return result.interrupted ? 130 : 0;
+}
+
+int bench(BenchOptions options) {
   auto workload = load_workload(options);
   if (!workload) return fail(workload.error());
   if (options.mixed_priorities) mix_priorities(*workload);
   std::signal(SIGINT, [](int) { interrupted = 1; });
   std::signal(SIGTERM, [](int) { interrupted = 1; });
-  return options.target.kind == TargetKind::null ? bench_policy(options, *workload)
-                                                 : bench_modes(options, *workload);
+  if (options.target.kind == TargetKind::null) return bench_policy(options, *workload);
+  if (!options.target.source.given()) return bench_modes(std::move(options), {*workload, nullptr});
+
+  const auto model = ModelFile::open(options.target.source);
+  if (!model) return fail(model.error());
+  if (!options.runs_given) return bench_speed(options, **model);
+  const auto fits = configure(options.target, **model, options.blocks_given);
+  if (!fits) return fail(fits.error());
+  return bench_modes(std::move(options), {*workload, model->get()});
 }
 
 }  // namespace
@@ -239,7 +277,8 @@ int main(int argc, char** argv) {
       "on\n"
       "a simulated GPU or on a GPU, the same requests one at a time, batched continuously and "
       "with\n"
-      "speculation, or, with --target null, the scheduler alone.",
+      "speculation, or, with --target null, the scheduler alone. With --model, how fast a model\n"
+      "from a file reads prompts and decodes, against what the machine can do.",
       "forge-bench");
   forge::BenchOptions options;
   options.target.executor.drafts = 4;
@@ -250,10 +289,12 @@ int main(int argc, char** argv) {
     return app.exit(error) == 0 ? 0 : 2;
   }
   const auto kind = options.target.kind;
+  options.blocks_given = app.count("--num-blocks") > 0;
+  options.runs_given = app.count("--mode") + app.count("--workload") > 0;
   const std::string misplaced = forge::misplaced_flag(app, kind, forge::flag_uses());
   if (!misplaced.empty()) return forge::fail(misplaced);
   if (kind == forge::TargetKind::null && app.count("--speculative") == 0) {
     options.target.executor.drafts = 0;
   }
-  return forge::bench(options);
+  return forge::bench(std::move(options));
 }

@@ -1,9 +1,10 @@
-// forge-infer: serves the reference model over HTTP until it is told to stop.
+// forge-infer: serves a model over HTTP until it is told to stop.
 //
 // SIGTERM and SIGINT let it answer what it has begun; a second signal ends it at once.
 //
 // Exit status: 0 after a signal; 1 if the target cannot be opened, it cannot listen or the trace
 // cannot be written; 2 for bad flags; 128 + signal after a second signal.
+#include <algorithm>
 #include <array>
 #include <boost/asio/io_context.hpp>
 #include <boost/asio/signal_set.hpp>
@@ -20,8 +21,10 @@
 
 #include "forge/engine/engine_loop.h"
 #include "forge/serve/http_server.h"
+#include "forge/text/byte_tokeniser.h"
 #include "forge/trace/trace_writer.h"
 #include "target.h"
+#include "target_flags.h"
 
 namespace forge {
 namespace {
@@ -36,6 +39,7 @@ struct InferOptions {
   double read_timeout_s = 30;
   double request_timeout_s = 0;
   std::string trace_file;
+  bool blocks_given = false;  ///< --num-blocks was
 };
 
 void add_options(CLI::App& app, InferOptions& options) {
@@ -82,6 +86,7 @@ void add_options(CLI::App& app, InferOptions& options) {
                     "Where the model runs: on the cpu, on a simulated GPU (sim) or on a GPU (cuda)",
                     kKinds);
   add_target_options(app, options.target);
+  add_model_file_options(app, options.target.source);
   add_device_options(app, options.target.device);
 }
 
@@ -98,19 +103,26 @@ int fail(const std::string& message) {
   return 1;
 }
 
-ModelCard model_card(const TargetOptions& target) {
-  return {
+ModelCard model_card(const TargetOptions& target, const ModelFile* model) {
+  const std::uint64_t cache =
+      std::uint64_t{target.scheduler.num_blocks} * target.scheduler.block_size;
+  ModelCard card{
       .id = kModelId,
       .vocabulary_size = static_cast<std::uint32_t>(target.executor.model.vocabulary_size),
-      .context_tokens = std::uint64_t{target.scheduler.num_blocks} * target.scheduler.block_size,
+      .context_tokens = cache,
       .created = static_cast<std::int64_t>(std::time(nullptr))};
+  if (model == nullptr) return card;
+  card.id = model->name();
+  card.vocabulary_size = static_cast<std::uint32_t>(model->config().vocabulary_size);
+  card.context_tokens = std::min(cache, static_cast<std::uint64_t>(model->config().positions));
+  return card;
 }
 
-void print_welcome(const Address& address) {
+void print_welcome(const Address& address, const std::string& model_id) {
   const std::string url = "http://" + to_string(address);
   std::cout << "listening on " << url << "\n\n"
             << "curl '" << url << "/v1/completions' -H 'Content-Type: application/json' \\\n"
-            << "  -d '{\"model\": \"" << kModelId
+            << "  -d '{\"model\": \"" << model_id
             << "\", \"prompt\": \"Once upon a time\", \"max_tokens\": 32}'\n"
             << std::flush;
 }
@@ -132,9 +144,30 @@ std::chrono::milliseconds milliseconds(double seconds) {
   return std::chrono::milliseconds(static_cast<std::int64_t>(std::ceil(seconds * 1000)));
 }
 
+/// Opens the model and sizes the cache for it, and says so.
+tl::expected<std::unique_ptr<ModelFile>, std::string> open_model(InferOptions& options) {
+  auto model = ModelFile::open(options.target.source);
+  if (!model) return model;
+  const auto fits = configure(options.target, **model, options.blocks_given);
+  if (!fits) return tl::unexpected(fits.error());
+  const SchedulerConfig& scheduler = options.target.scheduler;
+  std::cerr << (*model)->name() << ": " << bytes_text((*model)->transformer().weights().bytes())
+            << " of weights, KV cache of "
+            << std::uint64_t{scheduler.num_blocks} * scheduler.block_size << " tokens, "
+            << (*model)->threads().threads() << " threads"
+            << ((*model)->has_tokeniser() ? "" : ", no tokeniser: a token is a byte") << '\n';
+  return model;
+}
+
 int serve(InferOptions options) {
   options.target.executor.digest_logits = !options.trace_file.empty();
-  auto target = Target::open(options.target);
+  std::unique_ptr<ModelFile> model;
+  if (options.target.source.given()) {
+    auto opened = open_model(options);
+    if (!opened) return fail(opened.error());
+    model = *std::move(opened);
+  }
+  auto target = Target::open(options.target, model.get());
   if (!target) return fail(target.error());
   std::ofstream trace_out;
   std::optional<TraceWriter> trace;
@@ -149,14 +182,17 @@ int serve(InferOptions options) {
   }
 
   boost::asio::io_context io;
+  const ByteTokeniser bytes;
+  const Tokeniser& tokeniser = model ? model->tokeniser() : bytes;
+  const ModelCard card = model_card(options.target, model.get());
   Engine engine(options.target.scheduler, target->executor(), trace ? &*trace : nullptr);
-  auto loop = std::make_unique<EngineLoop>(engine, options.loop);
-  HttpServer server(io, *loop, model_card(options.target), options.http);
+  auto loop = std::make_unique<EngineLoop>(engine, tokeniser, options.loop);
+  HttpServer server(io, *loop, card, options.http);
   boost::asio::signal_set signals(io, SIGINT, SIGTERM);
   await_signals(signals, server);
   const auto address = server.listen(parse_address(options.addr).value());
   if (!address) return fail(address.error());
-  print_welcome(*address);
+  print_welcome(*address, card.id);
   io.run();
 
   loop->drain();
@@ -169,7 +205,9 @@ int serve(InferOptions options) {
 }  // namespace forge
 
 int main(int argc, char** argv) {
-  CLI::App app("Serves the reference model over HTTP, to any OpenAI client.", "forge-infer");
+  CLI::App app(
+      "Serves a model over HTTP, to any OpenAI client: the reference model, or one from a file.",
+      "forge-infer");
   forge::InferOptions options;
   forge::add_options(app, options);
   try {
@@ -182,6 +220,7 @@ int main(int argc, char** argv) {
     forge::fail(misplaced);
     return 2;
   }
+  options.blocks_given = app.count("--num-blocks") > 0;
   forge::draw_hash_key(app, options.target.scheduler);
   return forge::serve(std::move(options));
 }

@@ -6,8 +6,11 @@
 
 namespace forge {
 
-ProgressBar::ProgressBar(std::string label, std::size_t total)
-    : label_(std::move(label)), total_(total), is_terminal_(isatty(STDERR_FILENO) == 1) {}
+ProgressBar::ProgressBar(std::string label, std::size_t total, std::string unit)
+    : label_(std::move(label)),
+      total_(total),
+      unit_(std::move(unit)),
+      is_terminal_(isatty(STDERR_FILENO) == 1) {}
 
 ProgressBar::~ProgressBar() {
   if (is_terminal_) std::cerr << "\r\x1b[K" << std::flush;
@@ -21,7 +24,7 @@ void ProgressBar::update(std::size_t done) {
   constexpr std::size_t kWidth = 40;
   const std::size_t filled = total_ == 0 ? kWidth : done * kWidth / total_;
   std::cerr << '\r' << label_ << " [" << std::string(filled, '#')
-            << std::string(kWidth - filled, ' ') << "] " << done << '/' << total_ << " requests"
+            << std::string(kWidth - filled, ' ') << "] " << done << '/' << total_ << ' ' << unit_
             << std::flush;
 }
 

@@ -9,7 +9,8 @@ namespace forge {
 
 class ProgressBar {
  public:
-  ProgressBar(std::string label, std::size_t total);
+  /// `unit` is what is counted.
+  ProgressBar(std::string label, std::size_t total, std::string unit = "requests");
   /// Erases the line.
   ~ProgressBar();
   ProgressBar(const ProgressBar&) = delete;
@@ -21,6 +22,7 @@ class ProgressBar {
  private:
   std::string label_;
   std::size_t total_;
+  std::string unit_;
   bool is_terminal_;
   std::chrono::steady_clock::time_point next_draw_{};
 };

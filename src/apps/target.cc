@@ -2,6 +2,7 @@
 
 #include <charconv>
 
+#include "forge/core/check.h"
 #include "forge/cpu/cpu_executor.h"
 #include "forge/cuda/cuda_device.h"
 
@@ -34,10 +35,26 @@ OpenDevice open_cuda(const DeviceOptions& options) {
   return *std::move(device);
 }
 
+std::unique_ptr<ModelExecutor> cpu_executor(const ExecutorOptions& options,
+                                            const ModelFile* model) {
+  if (model == nullptr) return std::make_unique<CpuExecutor>(options);
+  const CacheSize cache{.num_blocks = options.num_blocks,
+                        .block_size = options.block_size,
+                        .num_host_blocks = options.num_host_blocks};
+  const auto with_cache = [&](const ModelFile& file) {
+    return transformer_cpu_model(file.transformer(), file.threads(), cache);
+  };
+  return std::make_unique<CpuExecutor>(
+      options, with_cache(*model),
+      model->draft() != nullptr ? with_cache(*model->draft()) : nullptr);
+}
+
 }  // namespace
 
-tl::expected<Target, std::string> Target::open(const TargetOptions& options) {
-  if (!is_gpu(options.kind)) return Target(std::make_unique<CpuExecutor>(options.executor));
+tl::expected<Target, std::string> Target::open(const TargetOptions& options,
+                                               const ModelFile* model) {
+  FORGE_CHECK((model != nullptr) == options.source.given(), "path=", options.source.path);
+  if (!is_gpu(options.kind)) return Target(cpu_executor(options.executor, model));
   auto device =
       options.kind == TargetKind::sim ? open_simulated(options.device) : open_cuda(options.device);
   if (!device) return tl::unexpected(std::move(device.error()));

@@ -10,6 +10,7 @@
 #include "forge/gpu/gpu_executor.h"
 #include "forge/sim/sim_device.h"
 #include "forge/target/model_executor.h"
+#include "model_file.h"
 #include "target_options.h"
 
 namespace forge {
@@ -17,9 +18,11 @@ namespace forge {
 /// A target with a model: cpu, sim or cuda.
 class Target {
  public:
-  /// A fresh one. Errors: no such device, no CUDA in this build, not enough memory, ... by name.
-  /// Requires: valid options, not of a null target.
-  static tl::expected<Target, std::string> open(const TargetOptions& options);
+  /// A fresh one; `model` is that of options.source, which it borrows. Errors: no such device, no
+  /// CUDA in this build, not enough memory, ... by name. Requires: valid options, not of a null
+  /// target; a model if and only if options.source is given.
+  static tl::expected<Target, std::string> open(const TargetOptions& options,
+                                                const ModelFile* model = nullptr);
 
   Target(Target&&) = default;
   Target& operator=(Target&&) = delete;  // would end the old device before its executor

@@ -1,18 +1,21 @@
+#include "target_flags.h"
+
 #include <algorithm>
 #include <limits>
 #include <map>
 #include <memory>
 
 #include "flag_choice.h"
+#include "forge/linear/thread_pool.h"
 #include "forge/sim/device_description.h"
 #include "forge/trace/trace_json.h"
-#include "target_options.h"
 
 namespace forge {
 namespace {
 
 /// Groups of flags that not every target has a use for.
-constexpr const char* kModelFlags = "Model";
+constexpr const char* kModelFlags = "Reference model";
+constexpr const char* kModelFileFlags = "Model from a file";
 constexpr const char* kDeviceFlags = "Device";
 
 constexpr std::uint32_t kAny32 = std::numeric_limits<std::uint32_t>::max();
@@ -168,10 +171,40 @@ void add_target_options(CLI::App& app, TargetOptions& options) {
                                                     std::to_string(2 * model.heads));
     }
     model.head_size = model.hidden_size / model.heads;
-    if (draft_layers->count() == 0) executor.draft_layers = std::max(1, model.layers / 2);
+    const bool from_file = options.source.given();
+    if (draft_layers->count() == 0) {  // configure() knows the layers of a file
+      executor.draft_layers = from_file ? 0 : std::max(1, model.layers / 2);
+    }
     follow_scheduler(options);
     if (const auto valid = validate(options); !valid) throw CLI::ValidationError(valid.error());
   });
+}
+
+void add_model_file_options(CLI::App& app, ModelSource& source) {
+  const char* group = kModelFileFlags;
+  app.add_option("--model", source.path,
+                 "A directory with config.json and SafeTensors, or a .gguf file [the reference "
+                 "model]")
+      ->group(group);
+  app.add_option("--draft", source.draft,
+                 "With --speculative, a smaller model of the same vocabulary that proposes the "
+                 "drafts [the first --draft-layers of the model]")
+      ->excludes(app.get_option_no_throw("--draft-layers"))
+      ->group(group);
+  app.add_option("--threads", source.threads, "That compute with --model [one for each core]")
+      ->check(CLI::Range(1, linear::ThreadPool::kThreadsMax))
+      ->group(group);
+  const auto set = [&source](const std::string& text) {
+    const auto memory = parse_kv_memory(text);
+    if (!memory) throw CLI::ValidationError("--kv-memory", memory.error());
+    source.kv_memory = *memory;
+  };
+  app.add_option_function<std::string>(
+         "--kv-memory", set,
+         "Memory of the KV cache, 2GiB or 40% of what is free, instead of --num-blocks [a full "
+         "batch of the longest texts, at most 50%]")
+      ->excludes(app.get_option_no_throw("--num-blocks"))
+      ->group(group);
 }
 
 void add_target_choice(CLI::App& app, TargetKind& kind, const char* help,
@@ -202,8 +235,16 @@ void add_device_options(CLI::App& app, DeviceOptions& options) {
 }
 
 std::string misplaced_flag(const CLI::App& app, TargetKind kind, std::span<const FlagUse> more) {
+  const CLI::Option* const file = app.get_option_no_throw("--model");
+  const bool from_file = file != nullptr && file->count() > 0;
   for (const CLI::Option* option : app.get_options()) {
     if (option->count() == 0) continue;
+    if (from_file && option->get_group() == kModelFlags) {
+      return option->get_name() + " does not apply to --model";
+    }
+    if (!from_file && option->get_group() == kModelFileFlags) {
+      return option->get_name() + " applies to --model only";
+    }
     if (!of_use(*option, kind, flag_uses()) || !of_use(*option, kind, more)) {
       return option->get_name() + " does not apply to --target " + std::string(name(kind));
     }

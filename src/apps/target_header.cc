@@ -91,6 +91,53 @@ std::string read_model(const json& object, TinyConfig& m) {
   return fields.error();
 }
 
+/// Of a model from a file: where it was. What it is, the file says.
+std::string read_source(const json& object, ModelSource& source) {
+  Fields fields(object, "target.model");
+  const json* path = fields.child("path");
+  if (path == nullptr) return fields.error();
+  if (!path->is_string() || path->get_ref<const std::string&>().empty()) {
+    fields.fail("path", "is not a text");
+    return fields.error();
+  }
+  source.path = path->get<std::string>();
+  if (object.contains("draft")) {
+    const json* draft = fields.child("draft");
+    if (!draft->is_string()) fields.fail("draft", "is not a text");
+    if (draft->is_string()) source.draft = draft->get<std::string>();
+  }
+  return fields.error();
+}
+
+json source_json(const ModelSource& source) {
+  json model = {{"path", source.path}};
+  if (!source.draft.empty()) model["draft"] = source.draft;
+  return model;
+}
+
+/// A number, or a list of them.
+void read_eos(Fields& fields, std::vector<TokenId>& eos) {
+  const json* found = fields.child("eos");
+  if (found == nullptr) return;
+  eos.clear();
+  const json list = found->is_array() ? *found : json::array({*found});
+  for (const json& token : list) {
+    constexpr std::uint64_t kMax = std::numeric_limits<std::uint32_t>::max();
+    if (!token.is_number_unsigned() || token.get<std::uint64_t>() > kMax) {
+      return fields.fail(
+          "eos", "is not an integer in 0.." + std::to_string(kMax) + ", nor a list of such");
+    }
+    eos.emplace_back(token.get<std::uint32_t>());
+  }
+}
+
+json eos_json(const std::vector<TokenId>& eos) {
+  if (eos.size() == 1) return eos[0].value;
+  json list = json::array();
+  for (const TokenId token : eos) list.push_back(token.value);
+  return list;
+}
+
 void read_rule(Fields& fields, AcceptanceRule& rule) {
   const json* name = fields.child("acceptance");
   if (name == nullptr) return;
@@ -103,10 +150,14 @@ void read_rule(Fields& fields, AcceptanceRule& rule) {
   fields.fail("acceptance", "is neither shared_noise nor rejection");
 }
 
-void read_numerics(Fields& fields) {
+/// Returns: are they those of models from files?
+bool read_numerics(Fields& fields) {
   const json* name = fields.child("numerics");
-  if (name == nullptr || *name == kNumerics) return;
-  fields.fail("numerics", "is " + name->dump() + ", this build has \"" + kNumerics + '"');
+  if (name == nullptr || *name == kNumerics) return false;
+  if (*name == kNativeNumerics) return true;
+  fields.fail("numerics", "is " + name->dump() + ", this build has \"" + kNumerics + "\" and \"" +
+                              kNativeNumerics + '"');
+  return false;
 }
 
 void read_device(Fields& fields) {
@@ -116,16 +167,17 @@ void read_device(Fields& fields) {
 
 std::string read_model_target(Fields& fields, TargetOptions& options) {
   ExecutorOptions& e = options.executor;
-  read_numerics(fields);
+  const bool from_file = read_numerics(fields);
   if (is_gpu(options.kind)) read_device(fields);
   const json* model = fields.child("model");
   fields.read("drafts", e.drafts);
   fields.read("draft_layers", e.draft_layers);
   read_rule(fields, e.rule);
   fields.read("digest_logits", e.digest_logits);
-  fields.read("eos", e.eos.value);
+  read_eos(fields, e.eos);
   std::string error = fields.error();
-  return error.empty() ? read_model(*model, e.model) : error;
+  if (!error.empty()) return error;
+  return from_file ? read_source(*model, options.source) : read_model(*model, e.model);
 }
 
 std::string read_target(const json& object, TargetOptions& options) {
@@ -150,12 +202,13 @@ TraceHeader to_trace_header(const TargetOptions& options, const std::string& dev
   const ExecutorOptions& e = options.executor;
   json target = {{"kind", name(options.kind)}, {"drafts", e.drafts}};
   if (options.kind != TargetKind::null) {
-    target.update({{"numerics", kNumerics},
-                   {"model", model_json(e.model)},
+    const bool from_file = options.source.given();
+    target.update({{"numerics", from_file ? kNativeNumerics : kNumerics},
+                   {"model", from_file ? source_json(options.source) : model_json(e.model)},
                    {"draft_layers", e.draft_layers},
                    {"acceptance", kRuleNames[static_cast<std::size_t>(e.rule)]},
                    {"digest_logits", e.digest_logits},
-                   {"eos", e.eos.value}});
+                   {"eos", eos_json(e.eos)}});
   }
   if (is_gpu(options.kind)) target["device"] = device_name;
   return {.scheduler = options.scheduler, .target = std::move(target)};

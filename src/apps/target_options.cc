@@ -66,6 +66,11 @@ tl::expected<void, std::string> validate(const TargetOptions& options) {
   if (const auto valid = validate(options.scheduler); !valid) {
     return tl::unexpected(to_string(valid.error()));
   }
+  if (options.source.given()) {
+    if (options.kind == TargetKind::cpu) return {};
+    return tl::unexpected("target is " + std::string(name(options.kind)) +
+                          ", accepted for a model from a file: cpu");
+  }
   if (const auto valid = validate(options.executor); !valid) {
     return tl::unexpected(to_string(valid.error()));
   }

@@ -2,6 +2,7 @@
 // three forms.
 //
 //   command line  --target sim --device l4 --num-blocks 512 --model-seed 1 --speculative 4 ...
+//                 (target_flags.h)
 //   values        TargetKind, DeviceOptions, SchedulerConfig, ExecutorOptions
 //   trace header  "scheduler" (written by the trace layer) and "target" (target_header.cc)
 //
@@ -9,25 +10,24 @@
 // replayed by another, on another target.
 #pragma once
 
-#include <CLI/CLI.hpp>
 #include <array>
 #include <cstdint>
 #include <optional>
-#include <span>
 #include <string>
 #include <string_view>
 #include <tl/expected.hpp>
-#include <vector>
 
 #include "forge/core/scheduler_config.h"
 #include "forge/target/executor_options.h"
 #include "forge/trace/trace_event.h"
+#include "kv_memory.h"
 
 namespace forge {
 
 enum class TargetKind : std::uint8_t {
-  cpu,   ///< the reference model (forge/cpu/cpu_executor.h)
-  sim,   ///< the same on a simulated GPU (forge/gpu/gpu_executor.h, forge/sim/sim_device.h)
+  cpu,   ///< the reference model, or one from a file (forge/cpu/cpu_executor.h)
+  sim,   ///< the reference model on a simulated GPU (forge/gpu/gpu_executor.h,
+         ///< forge/sim/sim_device.h)
   cuda,  ///< the same on a GPU
   null,  ///< none: the policy alone (null_executor.h)
 };
@@ -50,9 +50,21 @@ struct DeviceOptions {
   friend bool operator==(const DeviceOptions&, const DeviceOptions&) = default;
 };
 
+/// A model from a file instead of the reference model (model_file.h). On the cpu alone.
+struct ModelSource {
+  std::string path;    ///< empty: the reference model
+  std::string draft;   ///< of a smaller model that drafts; empty: the first layers of this one do
+  int threads = 0;     ///< that compute; 0: one for each core
+  KvMemory kv_memory;  ///< gives SchedulerConfig::num_blocks where it says anything
+  bool given() const { return !path.empty(); }
+
+  friend bool operator==(const ModelSource&, const ModelSource&) = default;
+};
+
 struct TargetOptions {
   TargetKind kind = TargetKind::cpu;
   DeviceOptions device;
+  ModelSource source;
   SchedulerConfig scheduler;
   /// What the two have in common follows `scheduler`. Of a null target only `drafts` matters, and
   /// the vocabulary stays that of the default model.
@@ -67,34 +79,14 @@ void follow_scheduler(TargetOptions& options);
 /// taking the machine down. A null target has only the index.
 inline constexpr std::uint64_t kTargetBytesMax = std::uint64_t{4} << 30;
 
-/// Adds the flags of scheduler, model and speculation to `app`; the values in `options` are their
-/// defaults. Once app.parse() has returned, `options` is valid; what flags cannot check one by one
-/// is a CLI::ValidationError. `options` must outlive `app`.
-void add_target_options(CLI::App& app, TargetOptions& options);
-
-/// Adds --target, which takes one of `kinds`.
-void add_target_choice(CLI::App& app, TargetKind& kind, const char* help,
-                       std::span<const TargetKind> kinds);
-
-/// Adds the flags of DeviceOptions.
-void add_device_options(CLI::App& app, DeviceOptions& options);
-
-/// A flag that only some targets have a use for.
-struct FlagUse {
-  std::string_view flag;
-  std::vector<TargetKind> targets;
-};
-
-/// Flags without a use are refused, not ignored: names the first one given to `app`, of those above
-/// and of `more`. Returns: an empty text, or what is wrong.
-std::string misplaced_flag(const CLI::App& app, TargetKind kind,
-                           std::span<const FlagUse> more = {});
-
-/// Errors: a text that names the thing, its value and the accepted range.
+/// Errors: a text that names the thing, its value and the accepted range. What depends on a model's
+/// file is left to configure() (model_file.h).
 tl::expected<void, std::string> validate(const TargetOptions& options);
 
-/// The arithmetic of every target with a model (numerics/canonical.h).
+/// The arithmetic of the reference model on every target (numerics/canonical.h), and that of models
+/// from files (linear/product.h).
 inline constexpr const char* kNumerics = "canonical-fp32";
+inline constexpr const char* kNativeNumerics = "native";
 
 /// "target" is
 ///   {"kind":"cpu","numerics":"canonical-fp32",
@@ -102,7 +94,9 @@ inline constexpr const char* kNumerics = "canonical-fp32";
 ///             "head_size":16,"ffn_size":128,"rope_base":10000.0,"norm_eps":9.99...e-06,"seed":1},
 ///    "drafts":0,"draft_layers":2,"acceptance":"shared_noise","digest_logits":true,"eos":0}
 /// or the same with {"kind":"sim","device":"simulated NVIDIA H200 ..."} or "cuda" and its device,
-/// or {"kind":"null","drafts":0}.
+/// or {"kind":"null","drafts":0}, or, of a model from a file,
+///   {"kind":"cpu","numerics":"native","model":{"path":"models/x.gguf"},"drafts":0,"draft_layers":2,
+///    "acceptance":"shared_noise","digest_logits":true,"eos":[2]}
 TraceHeader to_trace_header(const TargetOptions& options, const std::string& device_name = {});
 
 /// Returns valid options, with the default device: which one it was is there for readers. Errors:

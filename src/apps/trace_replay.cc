@@ -20,6 +20,12 @@ tl::expected<void, std::string> choose(TargetOptions& target, const CLI::App& fl
     return tl::unexpected(std::string("no model ran, so it replays without --target"));
   target.kind = options.target.value_or(target.kind);
   target.device = options.device;
+  if (!options.model.empty()) {
+    if (!target.source.given()) {
+      return tl::unexpected(std::string("the reference model ran, so it replays without --model"));
+    }
+    target.source.path = options.model;
+  }
   std::string misplaced = misplaced_flag(flags, target.kind);
   if (!misplaced.empty()) return tl::unexpected(std::move(misplaced));
   return validate(target);
@@ -41,10 +47,15 @@ int print(const ReplayReport& report, const std::string& where) {
   return kDifferent;
 }
 
-tl::expected<ReplayReport, TraceError> replay_on(TraceReader& trace, Executor& executor,
-                                                 const TargetOptions& options) {
-  const auto vocabulary = static_cast<std::uint32_t>(options.executor.model.vocabulary_size);
-  return replay(trace, executor, vocabulary);
+/// The model that a trace was recorded with; null of the reference model. Errors: it cannot be
+/// opened, or has fewer layers than the trace's draft.
+tl::expected<std::unique_ptr<ModelFile>, std::string> open_model(const TargetOptions& options) {
+  if (!options.source.given()) return nullptr;
+  auto model = ModelFile::open(options.source);
+  if (!model) return model;
+  const auto valid = validate(options.executor, (*model)->config().layers);
+  if (!valid) return tl::unexpected(to_string(valid.error()));
+  return model;
 }
 
 }  // namespace
@@ -59,6 +70,8 @@ void add_replay_options(CLI::App& replay, ReplayOptions& options) {
                                         "Run the model on the cpu, on a simulated GPU (sim) or on "
                                         "a GPU (cuda) [as recorded]")
       ->check(CLI::IsMember(std::vector<std::string>{"cpu", "sim", "cuda"}));
+  replay.add_option("--model", options.model,
+                    "Where the model is now that was read from a file [as recorded]");
   add_device_options(replay, options.device);
 }
 
@@ -70,14 +83,18 @@ int run_replay(const CLI::App& flags, const std::string& path, const ReplayOptio
   if (const auto chosen = choose(*recorded, flags, options); !chosen) {
     return unusable(path + ": " + chosen.error());
   }
+  auto vocabulary = static_cast<std::uint32_t>(recorded->executor.model.vocabulary_size);
   tl::expected<ReplayReport, TraceError> replayed;
   if (recorded->kind == TargetKind::null) {
     NullExecutor executor(recorded->executor.drafts);
-    replayed = replay_on(*trace.reader, executor, *recorded);
+    replayed = replay(*trace.reader, executor, vocabulary);
   } else {
-    auto target = Target::open(*recorded);
+    const auto model = open_model(*recorded);
+    if (!model) return unusable(model.error());
+    if (*model) vocabulary = static_cast<std::uint32_t>((*model)->config().vocabulary_size);
+    auto target = Target::open(*recorded, model->get());
     if (!target) return unusable(target.error());
-    replayed = replay_on(*trace.reader, target->executor(), *recorded);
+    replayed = replay(*trace.reader, target->executor(), vocabulary);
   }
   if (!replayed) return unusable(trace.error(replayed.error()));
   return print(*replayed, options.target ? " on " + std::string(name(*options.target)) : "");

@@ -6,13 +6,14 @@
 #include <optional>
 #include <string>
 
-#include "target_options.h"
+#include "target_flags.h"
 
 namespace forge {
 
 struct ReplayOptions {
   std::optional<TargetKind> target;  ///< none: the recorded kind
   DeviceOptions device;
+  std::string model;  ///< empty: as recorded
 };
 
 void add_replay_options(CLI::App& replay, ReplayOptions& options);

@@ -1,5 +1,8 @@
 #include "forge/cpu/cpu_executor.h"
 
+#include <algorithm>
+#include <utility>
+
 #include "forge/core/check.h"
 #include "forge/sampling/sampler.h"
 #include "forge/target/logits_digest.h"
@@ -13,30 +16,53 @@ const ExecutorOptions& checked(const ExecutorOptions& options) {
   return options;
 }
 
+const ExecutorOptions& checked(const ExecutorOptions& options, int layers) {
+  const auto valid = validate(options, layers);
+  FORGE_CHECK(valid.has_value(), to_string(valid.error()));
+  return options;
+}
+
+CacheSize cache_size(const ExecutorOptions& options) {
+  return {.num_blocks = options.num_blocks,
+          .block_size = options.block_size,
+          .num_host_blocks = options.num_host_blocks};
+}
+
 }  // namespace
 
 CpuExecutor::CpuExecutor(const ExecutorOptions& options)
-    : options_(checked(options)),
-      model_(options.model),
-      pool_(options.model, options.num_blocks, options.block_size),
-      host_pool_(options.model, options.num_host_blocks, options.block_size),
+    : CpuExecutor(options, tiny_cpu_model(checked(options).model, cache_size(options))) {}
+
+CpuExecutor::CpuExecutor(const ExecutorOptions& options, std::unique_ptr<CpuModel> model,
+                         std::unique_ptr<CpuModel> draft)
+    : options_(checked(options, model->layers())),
+      model_(std::move(model)),
+      draft_(std::move(draft)),
       sequences_(options.num_blocks, options.block_size),
-      batch_(model_),
-      guard_(options),
-      answer_(options) {}
+      batch_(*model_),
+      draft_batch_(draft_ ? *draft_ : *model_),
+      guard_(options, model_->layers()),
+      answer_(options) {
+  FORGE_CHECK(!draft_ || draft_->vocabulary_size() <= model_->vocabulary_size(),
+              "vocabulary of the draft=", draft_->vocabulary_size(),
+              " of the model=", model_->vocabulary_size());
+}
 
 void CpuExecutor::begin(SeqId seq, const Request& request) { sequences_.begin(seq, request); }
 
 tl::expected<void, ExecutionError> CpuExecutor::execute(const StepPlan& plan, StepResult& result) {
   sequences_.apply(plan);
-  for (const BlockCopy& copied : plan.copies) copy(copied);
+  for (const BlockCopy& copied : plan.copies) {
+    model_->copy(copied);
+    if (draft_) draft_->copy(copied);
+  }
   guard_.copy(plan);
   step_.begin(plan, sequences_);
 
   if (options_.rule == AcceptanceRule::rejection) {
-    draft_rows_.resize(step_.draft_count() *
-                       static_cast<std::size_t>(options_.model.vocabulary_size));
+    draft_rows_.resize(step_.draft_count() * static_cast<std::size_t>(model_->vocabulary_size()));
   }
+  if (draft_ && step_.draft_passes() == 0) run_draft_model(0);
   for (std::uint32_t pass = 0; pass < step_.draft_passes(); ++pass) propose(pass);
   run(step_.draft_passes());
 
@@ -53,12 +79,6 @@ tl::expected<void, ExecutionError> CpuExecutor::execute(const StepPlan& plan, St
   return {};
 }
 
-void CpuExecutor::copy(const BlockCopy& copy) {
-  const KvPool& source = copy.kind == CopyKind::swap_in ? host_pool_ : pool_;
-  KvPool& target = copy.kind == CopyKind::swap_out ? host_pool_ : pool_;
-  target.copy(source, copy.from.value, copy.to.value);
-}
-
 /// Runs the rows of all slices in one pass (step_slices.h).
 void CpuExecutor::run(std::uint32_t pass) {
   guard_.run(step_, pass);
@@ -71,18 +91,44 @@ void CpuExecutor::run(std::uint32_t pass) {
       batch_.add_row(step_.token(slice, position), position, position >= rows.first_logits);
     }
   }
-  batch_.run(pool_, pass < step_.draft_passes() ? options_.draft_layers : options_.model.layers);
+  batch_.run(pass < step_.draft_passes() ? options_.draft_layers : model_->layers());
+}
+
+/// Runs the rows of a draft pass on the draft model. Its KV must be there wherever the target's is,
+/// so the first pass has the known rows of all slices, with drafts or without, and of each the row
+/// before: where every draft of the last step was kept, the draft model has not seen the last one.
+void CpuExecutor::run_draft_model(std::uint32_t pass) {
+  draft_batch_.clear();
+  for (const StepSlice& slice : step_.all()) {
+    SliceRows rows = step_.rows(slice, pass);
+    if (pass == 0) {
+      rows.first = slice.slice.first - (slice.slice.first > 0 ? 1 : 0);
+      rows.end = slice.known_end();
+      rows.first_logits = rows.end - (slice.slice.drafts > 0 ? 1 : 0);
+    }
+    if (rows.count() == 0) continue;
+    draft_batch_.add_sequence(slice.sequence->blocks);
+    for (std::uint32_t position = rows.first; position < rows.end; ++position) {
+      draft_batch_.add_row(step_.token(slice, position), position, position >= rows.first_logits);
+    }
+  }
+  draft_batch_.run(draft_->layers());
 }
 
 /// The draft model's next token for every slice that has more than `pass` drafts.
 void CpuExecutor::propose(std::uint32_t pass) {
-  run(pass);
+  if (draft_) {
+    run_draft_model(pass);
+  } else {
+    run(pass);
+  }
+  const RowBatch& batch = draft_ ? draft_batch_ : batch_;
   std::size_t row = 0;
   for (const StepSlice& slice : step_.all()) {
     if (slice.slice.drafts <= pass) continue;
     const std::size_t draft = slice.first_draft + pass;
-    step_.drafts()[draft] = choose_draft(slice.sequence->request, batch_.logits(row++),
-                                         slice.known_end() + pass, draft);
+    step_.drafts()[draft] =
+        choose_draft(slice.sequence->request, batch.logits(row++), slice.known_end() + pass, draft);
   }
 }
 
@@ -91,8 +137,10 @@ TokenId CpuExecutor::choose_draft(const Request& request, std::span<const float>
   if (options_.rule == AcceptanceRule::shared_noise) {
     return pick(logits, request.sampling, position);
   }
-  const auto q = std::span(draft_rows_).subspan(draft_index * logits.size(), logits.size());
-  probabilities(logits, request.sampling.temperature, q);
+  const auto vocabulary = static_cast<std::size_t>(model_->vocabulary_size());
+  const auto q = std::span(draft_rows_).subspan(draft_index * vocabulary, vocabulary);
+  probabilities(logits, request.sampling.temperature, q.first(logits.size()));
+  std::fill(q.begin() + static_cast<std::ptrdiff_t>(logits.size()), q.end(), 0.0);
   return draw_from<double>(q, uniform(request.sampling.seed, position, DrawStream::draft));
 }
 
@@ -107,7 +155,7 @@ Verification CpuExecutor::judge(const StepSlice& slice) {
     };
     return verify_by_picks(drafts, own_pick, ends);
   }
-  const auto vocabulary = static_cast<std::size_t>(options_.model.vocabulary_size);
+  const auto vocabulary = static_cast<std::size_t>(model_->vocabulary_size());
   target_rows_.resize((drafts.size() + 1) * vocabulary);
   for (std::size_t i = 0; i <= drafts.size(); ++i) {
     probabilities(batch_.logits(slice.first_pick + i), sampling.temperature,

@@ -27,7 +27,7 @@ void RowBatch::add_row(TokenId token, std::uint32_t position, bool wants_logits)
   sequences_.push_back(static_cast<std::uint32_t>(tables_.size() - 1));
 }
 
-void RowBatch::run(KvPool& pool, int layers) {
+void RowBatch::run(int layers) {
   logits_.resize(std::max(logits_.size(), logit_rows_.size() * vocabulary()));
   std::size_t logits_before = 0;
   for (std::size_t chunk = 0; chunk < chunk_logits_.size(); ++chunk) {
@@ -39,8 +39,7 @@ void RowBatch::run(KvPool& pool, int layers) {
         .sequences = std::span(sequences_).subspan(first, count),
         .tables = tables_,
         .logit_rows = std::span(logit_rows_).subspan(logits_before, chunk_logits_[chunk])};
-    model_.forward(batch, pool, scratch_, std::span(logits_).subspan(logits_before * vocabulary()),
-                   layers);
+    model_.forward(batch, layers, std::span(logits_).subspan(logits_before * vocabulary()));
     logits_before += chunk_logits_[chunk];
   }
 }

@@ -6,6 +6,10 @@ namespace forge {
 
 tl::expected<void, TinyConfigError> validate(const ExecutorOptions& options) {
   if (auto valid = validate(options.model); !valid) return valid;
+  return validate(options, options.model.layers);
+}
+
+tl::expected<void, TinyConfigError> validate(const ExecutorOptions& options, int layers) {
   struct Field {
     const char* name;
     std::int64_t value;
@@ -17,7 +21,7 @@ tl::expected<void, TinyConfigError> validate(const ExecutorOptions& options) {
       {"block_size", options.block_size, 1, 65536},
       {"num_host_blocks", options.num_host_blocks, 0, 1 << 24},
       {"drafts", options.drafts, 0, 64},
-      {"draft_layers", options.draft_layers, 1, options.model.layers},
+      {"draft_layers", options.draft_layers, 1, layers},
   };
   for (const Field& field : fields) {
     if (field.value < field.lowest || field.value > field.highest) {

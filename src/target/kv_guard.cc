@@ -19,11 +19,10 @@ KvPass kv_pass(const StepSlices& step, const StepSlice& slice, const SliceRows& 
 
 }  // namespace
 
-KvGuard::KvGuard(const ExecutorOptions& options)
-    : layers_(options.model.layers), draft_layers_(options.draft_layers) {
+KvGuard::KvGuard(const ExecutorOptions& options, int layers)
+    : layers_(layers), draft_layers_(options.draft_layers) {
   if (!options.check_kv) return;
-  provenance_.emplace(options.num_blocks, options.num_host_blocks, options.block_size,
-                      options.model.layers);
+  provenance_.emplace(options.num_blocks, options.num_host_blocks, options.block_size, layers);
 }
 
 void KvGuard::copy(const StepPlan& plan) {

@@ -2,6 +2,8 @@
 
 #include <gtest/gtest.h>
 
+#include "target_flags.h"
+
 namespace forge {
 namespace {
 
@@ -237,7 +239,7 @@ TEST(TargetOptions, damaged_headers_are_refused_by_field) {
             "target.device is not a text");
   EXPECT_EQ(error_after([](json& t) { t.erase("numerics"); }), "target.numerics is missing");
   EXPECT_EQ(error_after([](json& t) { t["numerics"] = "bf16"; }),
-            R"(target.numerics is "bf16", this build has "canonical-fp32")");
+            R"(target.numerics is "bf16", this build has "canonical-fp32" and "native")");
   EXPECT_EQ(error_after([](json& t) { t = {{"kind", "null"}}; }), "target.drafts is missing");
   EXPECT_EQ(error_after([](json& t) { t["kind"] = "null"; }), "target has unknown fields");
   EXPECT_EQ(error_after([](json& t) { t.erase("kind"); }), "target.kind is missing");

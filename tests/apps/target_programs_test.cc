@@ -1,10 +1,8 @@
 // forge-bench, forge-trace and forge-infer on other targets than the CPU: what one recorded, the
 // others answer bit for bit, logits included.
-#include <csignal>
 #include <nlohmann/json.hpp>
-#include <thread>
 
-#include "apps/programs.h"
+#include "apps/running_server.h"
 
 namespace forge::testing {
 namespace {
@@ -147,51 +145,12 @@ TEST_F(TargetPrograms, the_bench_predicts_times_of_a_device_and_writes_them_as_j
   EXPECT_NE(step_us["h200"], step_us["l4"]);
 }
 
-/// forge-infer in the background, until it goes out of scope.
-class Server {
- public:
-  Server(const std::string& flags, const std::string& log) {
-    const Outcome started = run("sh -c '" FORGE_INFER " --addr 127.0.0.1:0 " + flags + " > " + log +
-                                " 2>&1 & echo $!'");
-    pid_ = std::stoi(started.output);
-    for (int i = 0; i < 1000 && port_.empty(); ++i) {
-      std::this_thread::sleep_for(std::chrono::milliseconds(10));
-      const std::string text = read_file(log);
-      const std::size_t at = text.find("127.0.0.1:");
-      if (at != text.npos && text.find('\n', at) != text.npos) {
-        port_ = text.substr(at + 10, text.find('\n', at) - at - 10);
-      }
-    }
-  }
-  ~Server() { kill(pid_, SIGTERM); }
-
-  std::string complete(const std::string& body) const {
-    const std::string request =
-        "POST /v1/completions HTTP/1.1\\r\\nHost: forge\\r\\nConnection: "
-        "close\\r\\nContent-Type: application/json\\r\\nContent-Length: " +
-        std::to_string(body.size()) + "\\r\\n\\r\\n" + body;
-    return run("bash -c 'exec 3<>/dev/tcp/127.0.0.1/" + port_ + " && printf \"%b\" " + "\"" +
-               escaped(request) + "\" >&3 && cat <&3'")
-        .output;
-  }
-
- private:
-  static std::string escaped(const std::string& text) {
-    std::string out;
-    for (const char c : text) out += c == '"' ? "\\\"" : std::string(1, c);
-    return out;
-  }
-
-  int pid_ = 0;
-  std::string port_;
-};
-
 TEST_F(TargetPrograms, the_server_answers_alike_on_the_cpu_and_on_the_simulated_gpu) {
   const std::string body =
       R"({"model": "forge-tiny", "prompt": "Once upon a time", "max_tokens": 12, "seed": 5})";
   std::map<std::string, std::string> text;
   for (const std::string target : {"cpu", "sim"}) {
-    const Server server("--target " + target + " --speculative 2", path(target + ".log"));
+    const Server server(FORGE_INFER " --target " + target + " --speculative 2", path(target + ".log"));
     const std::string answer = server.complete(body);
     const std::size_t json_at = answer.find("\r\n\r\n{");
     ASSERT_NE(json_at, std::string::npos) << answer << read_file(path(target + ".log"));

@@ -141,8 +141,8 @@ TEST_P(ModelExecutorTest, a_prompt_longer_than_a_chunk_of_rows_changes_nothing) 
 TEST_P(ModelExecutorTest, eos_ends_a_sequence_unless_its_request_ignores_it) {
   ExecutorOptions options = options_of();
   const Output unending = golden(request_of("Hello"));
-  options.eos = unending.tokens[5];
-  const auto first = std::find(unending.tokens.begin(), unending.tokens.end(), options.eos);
+  options.eos = {TokenId(1u << 20), unending.tokens[5]};
+  const auto first = std::find(unending.tokens.begin(), unending.tokens.end(), options.eos[1]);
   Request request = request_of("Hello");
   EXPECT_EQ(alone(target(), request, options), unending);
   request.ignore_eos = false;

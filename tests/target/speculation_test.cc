@@ -99,11 +99,11 @@ TEST_P(Speculation, eos_inside_a_run_of_drafts_ends_the_sequence_and_drops_the_r
   const Output unending = golden(request);
   request.ignore_eos = false;
   for (const std::size_t index : {3U, 10U, 20U}) {
-    options.eos = unending.tokens[index];
+    options.eos = {unending.tokens[index]};
     Driver driver(target(), options);
     driver.begin(1, request);
     driver.decode_to(1, kTokens, 8);
-    const auto first = std::find(unending.tokens.begin(), unending.tokens.end(), options.eos);
+    const auto first = std::find(unending.tokens.begin(), unending.tokens.end(), options.eos[0]);
     EXPECT_TRUE(driver.ended(1));
     EXPECT_EQ(driver.output(1), std::vector<TokenId>(unending.tokens.begin(), first + 1));
   }

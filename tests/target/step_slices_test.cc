@@ -87,7 +87,7 @@ class StepAnswerTest : public StepSlicesTest {
     step_.drafts()[0] = TokenId(71);
     step_.drafts()[1] = TokenId(72);
   }
-  StepAnswer answer_{{.drafts = 4, .eos = TokenId(99)}};
+  StepAnswer answer_{{.drafts = 4, .eos = {TokenId(99)}}};
   StepResult result_;
 };
 

@@ -1,10 +1,11 @@
-// CpuExecutor: runs plans on the reference Transformer, on the CPU, on one thread.
+// CpuExecutor: runs plans on the CPU, with the reference Transformer or a model from a file.
 //
 // One execute():
 //   1. apply     the plan's changes: who left, who entered, block tables, copies of blocks within
 //                the device pool, out to the host pool and back
 //   2. draft     for slices with drafts: the first draft_layers layers of the model propose
-//                them one by one, all sequences side by side, in the target's own KV pool
+//                them one by one, all sequences side by side, in the target's own KV pool; or a
+//                draft model does, in a pool of its own
 //   3. forward   all slices in one pass: prompt chunks, decodes and drafts to verify alike
 //   4. accept    the acceptance rule decides what each sampling slice yields (acceptance.h)
 //
@@ -19,18 +20,18 @@
 // In checked builds (CMake option FORGE_CHECKED) every read of KV is checked against what was
 // written there (kv_provenance.h).
 //
-// Owns model, KV pools, tokens and tables. Thread contract: one thread at a time. In steady
-// state execute() allocates nothing.
+// Owns the model with its KV cache, tokens and tables. Thread contract: one thread at a time. In
+// steady state execute() allocates nothing.
 #pragma once
 
 #include <cstdint>
+#include <memory>
 #include <span>
 #include <tl/expected.hpp>
 #include <vector>
 
+#include "forge/cpu/cpu_model.h"
 #include "forge/cpu/row_batch.h"
-#include "forge/model/kv_pool.h"
-#include "forge/model/tiny_transformer.h"
 #include "forge/target/executor_options.h"
 #include "forge/target/kv_guard.h"
 #include "forge/target/model_executor.h"
@@ -42,8 +43,14 @@ namespace forge {
 
 class CpuExecutor : public ModelExecutor {
  public:
-  /// Requires: `options` is valid.
+  /// The reference model of `options`. Requires: they are valid.
   explicit CpuExecutor(const ExecutorOptions& options);
+
+  /// Any model; `options.model` says nothing then. With a `draft`, that proposes the drafts, not
+  /// the first layers of the model. Requires: `options` is valid for the model's layers; caches
+  /// have the sizes that they say; the draft's vocabulary is not larger than the model's.
+  CpuExecutor(const ExecutorOptions& options, std::unique_ptr<CpuModel> model,
+              std::unique_ptr<CpuModel> draft = nullptr);
 
   /// Copies the request. Requires: see SequenceTable::begin.
   void begin(SeqId seq, const Request& request) override;
@@ -55,22 +62,21 @@ class CpuExecutor : public ModelExecutor {
   const SpeculationStatistics& speculation() const override { return answer_.speculation(); }
 
   const ExecutorOptions& options() const { return options_; }
-  const TinyTransformer& model() const { return model_; }
 
  private:
-  void copy(const BlockCopy& copy);
   void propose(std::uint32_t pass);
   TokenId choose_draft(const Request& request, std::span<const float> logits,
                        std::uint64_t position, std::size_t draft_index);
   void run(std::uint32_t pass);
+  void run_draft_model(std::uint32_t pass);
   Verification judge(const StepSlice& slice);
 
   ExecutorOptions options_;
-  TinyTransformer model_;
-  KvPool pool_;
-  KvPool host_pool_;
+  std::unique_ptr<CpuModel> model_;
+  std::unique_ptr<CpuModel> draft_;  // none: the first layers of model_
   SequenceTable sequences_;
   RowBatch batch_;
+  RowBatch draft_batch_;  // of draft_, or never used
   KvGuard guard_;
   StepAnswer answer_;
 

@@ -13,7 +13,7 @@
 #include <span>
 #include <vector>
 
-#include "forge/model/tiny_transformer.h"
+#include "forge/cpu/cpu_model.h"
 
 namespace forge {
 
@@ -21,7 +21,8 @@ class RowBatch {
  public:
   static constexpr std::size_t kChunkRows = 512;
 
-  explicit RowBatch(const TinyTransformer& model) : model_(model), scratch_(model.config()) {}
+  /// Borrows the model.
+  explicit RowBatch(CpuModel& model) : model_(model) {}
 
   void clear();
 
@@ -31,7 +32,7 @@ class RowBatch {
   void add_row(TokenId token, std::uint32_t position, bool wants_logits);
 
   /// Runs the first `layers` layers on all rows.
-  void run(KvPool& pool, int layers);
+  void run(int layers);
 
   std::size_t rows() const { return tokens_.size(); }
 
@@ -39,12 +40,9 @@ class RowBatch {
   std::span<const float> logits(std::size_t index) const;
 
  private:
-  std::size_t vocabulary() const {
-    return static_cast<std::size_t>(model_.config().vocabulary_size);
-  }
+  std::size_t vocabulary() const { return static_cast<std::size_t>(model_.vocabulary_size()); }
 
-  const TinyTransformer& model_;
-  Scratch scratch_;
+  CpuModel& model_;
   std::vector<TokenId> tokens_;
   std::vector<std::uint32_t> positions_;
   std::vector<std::uint32_t> sequences_;

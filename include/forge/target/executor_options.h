@@ -1,5 +1,4 @@
-// ExecutorOptions: what a target that runs the reference model is made from, the same for all of
-// them.
+// ExecutorOptions: what a target that runs a model is made from, the same for all of them.
 //
 // A value: two targets of equal options yield the same tokens and logits for the same request, bit
 // for bit, whichever kind they are (cpu, sim, cuda).
@@ -7,6 +6,7 @@
 
 #include <cstdint>
 #include <tl/expected.hpp>
+#include <vector>
 
 #include "forge/core/acceptance.h"
 #include "forge/core/ids.h"
@@ -22,7 +22,7 @@ inline constexpr bool kCheckedBuild = false;
 #endif
 
 struct ExecutorOptions {
-  TinyConfig model;
+  TinyConfig model;                       ///< where the reference model runs
   std::uint32_t num_blocks = 512;         ///< as SchedulerConfig, 1 .. 2^24
   std::uint32_t block_size = 16;          ///< as SchedulerConfig, 1 .. 65536
   std::uint32_t num_host_blocks = 0;      ///< as SchedulerConfig, up to 2^24; taken at the start
@@ -31,14 +31,17 @@ struct ExecutorOptions {
   std::uint32_t drafts = 0;               ///< asked for in each step; 0: no speculation; up to 64
   int draft_layers = 2;                   ///< of the model, 1 .. model.layers
   AcceptanceRule rule = AcceptanceRule::shared_noise;
-  bool digest_logits = false;     ///< fill StepResult::logits (logits_digest.h)
-  TokenId eos = TokenId(0);       ///< ends a sequence unless its request ignores it
-  bool check_kv = kCheckedBuild;  ///< abort at a read of wrong KV; results are the same
+  bool digest_logits = false;               ///< fill StepResult::logits (logits_digest.h)
+  std::vector<TokenId> eos = {TokenId(0)};  ///< each ends a sequence, unless its request ignores it
+  bool check_kv = kCheckedBuild;            ///< abort at a read of wrong KV; results are the same
 
   friend bool operator==(const ExecutorOptions&, const ExecutorOptions&) = default;
 };
 
 /// Errors: the first field that is out of range, the model's first.
 tl::expected<void, TinyConfigError> validate(const ExecutorOptions& options);
+
+/// The same for another model than `options.model`, of so many layers.
+tl::expected<void, TinyConfigError> validate(const ExecutorOptions& options, int layers);
 
 }  // namespace forge

@@ -20,7 +20,8 @@ namespace forge {
 
 class KvGuard {
  public:
-  explicit KvGuard(const ExecutorOptions& options);
+  /// `layers` of the model that runs.
+  KvGuard(const ExecutorOptions& options, int layers);
 
   /// The plan's copies, in order.
   void copy(const StepPlan& plan);

@@ -4,7 +4,9 @@
 // Owns the statistics. Thread contract: none of its own.
 #pragma once
 
+#include <algorithm>
 #include <cstdint>
+#include <vector>
 
 #include "forge/core/acceptance.h"
 #include "forge/core/speculative_decoder.h"
@@ -21,7 +23,7 @@ class StepAnswer {
 
   /// Does `token` end the sequence?
   bool ends(const SequenceTable::Sequence& sequence, TokenId token) const {
-    return token == eos_ && !sequence.request.ignore_eos;
+    return !sequence.request.ignore_eos && std::find(eos_.begin(), eos_.end(), token) != eos_.end();
   }
 
   /// Answers a slice: its sequence grows by what the verdict keeps, as does `result`, to which
@@ -34,7 +36,7 @@ class StepAnswer {
 
  private:
   std::uint32_t drafts_wanted_;
-  TokenId eos_;
+  std::vector<TokenId> eos_;
   SpeculationStatistics speculation_;
 };
 

@@ -1,0 +1,107 @@
+// The same promise for models from files: however random requests are scheduled together, each
+// comes out as it does alone, logits bit for bit (schedule_scenario.h). Quantised weights, experts,
+// latent attention, several threads, and drafts by the first layers or by another model.
+#include <gtest/gtest.h>
+#include <rapidcheck.h>
+
+#include <optional>
+#include <utility>
+
+#include "forge/cpu/cpu_executor.h"
+#include "forge/linear/thread_pool.h"
+#include "forge/transformer/transformer.h"
+#include "schedule_scenario.h"
+#include "transformer/stored_weights.h"
+
+namespace forge {
+namespace {
+
+using quant::WeightType;
+
+/// Random weights: the same for the same configuration, but for how they are stored.
+struct Model {
+  Model(ModelConfig shape, WeightType type) : config(in_scenario(std::move(shape))) {
+    transformer.emplace(config, pack(config, weights.random(config, type), threads));
+  }
+
+  static ModelConfig in_scenario(ModelConfig config) {
+    config.vocabulary_size = 320;
+    config.layers = testing::kScenarioLayers;
+    if (config.experts) config.experts->dense_layers = {true, false, false};
+    return config;
+  }
+
+  std::unique_ptr<CpuModel> with_cache(const ExecutorOptions& options) {
+    return transformer_cpu_model(*transformer, threads,
+                                 {.num_blocks = options.num_blocks,
+                                  .block_size = options.block_size,
+                                  .num_host_blocks = options.num_host_blocks});
+  }
+
+  ModelConfig config;
+  testing::StoredWeights weights;
+  linear::ThreadPool threads{2};
+  std::optional<Transformer> transformer;
+};
+
+class ModelTarget : public testing::FallibleTarget {
+ public:
+  ModelTarget(const ExecutorOptions& options, Model& model, Model* draft)
+      : cpu_(options, model.with_cache(options),
+             draft != nullptr ? draft->with_cache(options) : nullptr) {}
+
+  void fail_soon() override { fails_ = true; }
+  void begin(SeqId seq, const Request& request) override { cpu_.begin(seq, request); }
+  tl::expected<void, ExecutionError> execute(const StepPlan& plan, StepResult& result) override {
+    auto done = cpu_.execute(plan, result);
+    if (std::exchange(fails_, false)) return tl::unexpected(ExecutionError{"told to fail"});
+    return done;
+  }
+  const SpeculationStatistics& speculation() const override { return cpu_.speculation(); }
+
+ private:
+  CpuExecutor cpu_;
+  bool fails_ = false;
+};
+
+/// Plays scenarios on `model`. Returns: the ways that they took.
+testing::Ways play(Model& model, Model* draft = nullptr) {
+  testing::Ways ways;
+  const auto together = [&](const ExecutorOptions& options) {
+    return std::make_unique<ModelTarget>(options, model, draft);
+  };
+  const auto alone = [&](const ExecutorOptions& options) {
+    return std::make_unique<ModelTarget>(options, model, nullptr);
+  };
+  EXPECT_TRUE(rc::check("a request comes out as it does alone",
+                        [&] { ways.add(testing::play_scenario(together, alone)); }));
+  EXPECT_GT(ways.chunks, 0U);
+  EXPECT_GT(ways.hit_tokens, 0U);
+  EXPECT_GT(ways.recomputes, 0U);
+  EXPECT_GT(ways.accepted_drafts, 0U);
+  return ways;
+}
+
+TEST(ScheduleIndependenceOfModels, quantised_weights) {
+  Model model(testing::wide_llama(), WeightType::q4_k);
+  play(model);
+}
+
+TEST(ScheduleIndependenceOfModels, mixtures_of_experts) {
+  Model model(testing::wide_experts(), WeightType::bf16);
+  play(model);
+}
+
+TEST(ScheduleIndependenceOfModels, latent_attention) {
+  Model model(testing::wide_latent(), WeightType::q8_0);
+  play(model);
+}
+
+TEST(ScheduleIndependenceOfModels, another_model_drafts) {
+  Model model(testing::wide_llama(), WeightType::q8_0);
+  Model draft(testing::wide_llama(), WeightType::q4_k);
+  play(model, &draft);
+}
+
+}  // namespace
+}  // namespace forge

@@ -1,0 +1,290 @@
+#include "model_bench.h"
+
+#include <algorithm>
+#include <array>
+#include <chrono>
+#include <cstring>
+#include <numeric>
+#include <span>
+#include <tuple>
+#include <utility>
+
+#include "forge/linear/machine_limits.h"
+#include "forge/linear/product.h"
+#include "forge/numerics/philox.h"
+
+namespace forge {
+namespace {
+
+constexpr int kPromptTokens = 512;
+constexpr int kContextTokens = 128;
+constexpr std::array kBatchSizes = {1, 2, 4, 8, 16, 32};
+constexpr int kBlockSize = 16;
+constexpr std::size_t kReadBytes = std::size_t{1} << 30;
+constexpr double kSecondsOfCase = 3;  // passes are repeated until then, at least kPassesMin times
+constexpr std::size_t kPassesMin = 3;
+constexpr std::size_t kPassesMax = 20;
+
+/// The linear layers of a forward pass, to be counted.
+struct Products {
+  double weights = 0;       ///< that every row meets
+  double head_weights = 0;  ///< that rows with logits meet
+};
+
+double size_of(const linear::LinearWeights& w) {
+  return static_cast<double>(w.inputs()) * w.outputs();
+}
+
+double size_of(const PackedFeedForward& network) {
+  return size_of(network.gate_up) + size_of(network.down);
+}
+
+double size_of(const PackedExperts& experts) {
+  const double shared = experts.shared ? size_of(*experts.shared) : 0;
+  return size_of(experts.router) + shared +
+         experts.config.experts_per_token * size_of(experts.experts.front());
+}
+
+double size_of(const PackedGroupedQuery& attention) {
+  return size_of(attention.qkv) + size_of(attention.output);
+}
+
+double size_of(const PackedLatent& attention) {
+  double size = size_of(attention.query_down) + size_of(attention.query_up) +
+                size_of(attention.kv_down) + size_of(attention.output);
+  for (const auto& head : attention.key_up) size += size_of(head);
+  for (const auto& head : attention.value_up) size += size_of(head);
+  return size;
+}
+
+Products products_of(const PackedModel& model) {
+  Products products{.weights = 0, .head_weights = size_of(model.head)};
+  const auto add = [&](const auto& part) { products.weights += size_of(part); };
+  for (const PackedModelLayer& layer : model.layers) {
+    std::visit(add, layer.attention);
+    std::visit(add, layer.feed_forward);
+  }
+  return products;
+}
+
+/// The kind of panels that most bytes of the first layer are.
+linear::PanelKind main_kind(const PackedModel& model) {
+  linear::PanelKind kind = model.head.sections().front().kind;
+  std::size_t most = 0;
+  const auto look = [&](const linear::LinearWeights& weights) {
+    for (const linear::Section& section : weights.sections()) {
+      const std::size_t bytes =
+          section.panel_bytes * static_cast<std::size_t>(section.panel_count());
+      if (bytes > most) std::tie(most, kind) = std::pair(bytes, section.kind);
+    }
+  };
+  const auto& network = model.layers.front().feed_forward;
+  if (const auto* dense = std::get_if<PackedFeedForward>(&network)) look(dense->gate_up);
+  if (const auto* experts = std::get_if<PackedExperts>(&network)) {
+    look(experts->experts.front().gate_up);
+  }
+  return kind;
+}
+
+/// The mark of prefill with weights of `kind`: bf16 on a machine without its instruction is
+/// widened, and so are halves.
+linear::Arithmetic arithmetic_of(linear::PanelKind kind, linear::ThreadPool& pool) {
+  using linear::Arithmetic;
+  using linear::PanelKind;
+  if (kind == PanelKind::f32 || kind == PanelKind::f16) return Arithmetic::f32;
+  if (kind != PanelKind::bf16) return Arithmetic::int8;
+  return linear::sample_peak_rate(Arithmetic::bf16, pool) ? Arithmetic::bf16 : Arithmetic::f32;
+}
+
+/// Sequences that share nothing, each with blocks for a prompt and what it decodes.
+class Passes {
+ public:
+  Passes(const ModelFile& model, int prompt, int sequences)
+      : model_(model),
+        blocks_of_sequence_((prompt + kBlockSize) / kBlockSize + 1),
+        pool_(kv_shape(model.config()), static_cast<std::uint32_t>(blocks_of_sequence_ * sequences),
+              kBlockSize),
+        scratch_(model.config(), model.threads()),
+        logits_(static_cast<std::size_t>(model.config().vocabulary_size) *
+                static_cast<std::size_t>(sequences)) {
+    blocks_.resize(static_cast<std::size_t>(blocks_of_sequence_ * sequences));
+    std::iota(blocks_.begin(), blocks_.end(), 0U);
+    for (int i = 0; i < sequences; ++i) {
+      tables_.push_back(std::span<const std::uint32_t>(blocks_).subspan(
+          static_cast<std::size_t>(i * blocks_of_sequence_),
+          static_cast<std::size_t>(blocks_of_sequence_)));
+    }
+  }
+
+  /// `tokens` of the first sequence, in one pass, with the last one's logits.
+  void prefill(int tokens) {
+    begin();
+    for (int i = 0; i < tokens; ++i) add(0, i);
+    logit_rows_.push_back(static_cast<std::uint32_t>(tokens - 1));
+    run();
+  }
+
+  /// Every sequence has what the first one has.
+  void copy_to_all() {
+    for (std::size_t block = static_cast<std::size_t>(blocks_of_sequence_); block < blocks_.size();
+         ++block) {
+      const auto from =
+          static_cast<std::uint32_t>(block) % static_cast<std::uint32_t>(blocks_of_sequence_);
+      pool_.copy(pool_, from, static_cast<std::uint32_t>(block));
+    }
+  }
+
+  /// One token of each of so many sequences, at `position`.
+  void decode(int sequences, int position) {
+    begin();
+    for (int i = 0; i < sequences; ++i) {
+      logit_rows_.push_back(static_cast<std::uint32_t>(i));
+      add(i, position);
+    }
+    run();
+  }
+
+ private:
+  void begin() {
+    tokens_.clear();
+    positions_.clear();
+    sequences_.clear();
+    logit_rows_.clear();
+  }
+
+  void add(int sequence, int position) {
+    const auto random = numerics::philox({{static_cast<std::uint32_t>(position), 0, 0, 0}}, 1);
+    tokens_.emplace_back(random.x[0] % static_cast<std::uint32_t>(model_.config().vocabulary_size));
+    positions_.push_back(static_cast<std::uint32_t>(position));
+    sequences_.push_back(static_cast<std::uint32_t>(sequence));
+  }
+
+  void run() {
+    const ForwardBatch batch{.tokens = tokens_,
+                             .positions = positions_,
+                             .sequences = sequences_,
+                             .tables = tables_,
+                             .logit_rows = logit_rows_};
+    model_.transformer().forward(batch, pool_, scratch_, logits_, model_.config().layers);
+  }
+
+  const ModelFile& model_;
+  int blocks_of_sequence_;
+  KvPool pool_;
+  TransformerScratch scratch_;
+  std::vector<float> logits_;
+  std::vector<std::uint32_t> blocks_;
+  std::vector<std::span<const std::uint32_t>> tables_;
+  std::vector<TokenId> tokens_;
+  std::vector<std::uint32_t> positions_;
+  std::vector<std::uint32_t> sequences_;
+  std::vector<std::uint32_t> logit_rows_;
+};
+
+class ModelBench {
+ public:
+  ModelBench(const ModelFile& model, const std::function<bool(std::size_t)>& progress)
+      : model_(model),
+        progress_(progress),
+        memory_(std::make_unique_for_overwrite<std::byte[]>(kReadBytes)),
+        products_(products_of(model.transformer().weights())) {
+    std::memset(memory_.get(), 1, kReadBytes);
+    const PackedModel& weights = model.transformer().weights();
+    const linear::PanelKind kind = main_kind(weights);
+    arithmetic_ = arithmetic_of(kind, model.threads());
+    result_.model = model.name();
+    result_.instructions = linear::instructions_used(kind);
+    result_.threads = model.threads().threads();
+    result_.prompt_tokens = std::min(kPromptTokens, model.config().positions);
+    result_.context_tokens = std::min(kContextTokens, model.config().positions - 1);
+    result_.weight_bytes = weights.bytes();
+  }
+
+  ModelBenchResult go() {
+    {
+      Passes passes(model_, result_.prompt_tokens, 1);
+      measure("prefill", result_.prompt_tokens, [&] { passes.prefill(result_.prompt_tokens); });
+    }
+    Passes passes(model_, result_.context_tokens, kBatchSizes.back());
+    if (!result_.interrupted) {
+      passes.prefill(result_.context_tokens);
+      passes.copy_to_all();
+    }
+    for (const int sequences : kBatchSizes) {
+      if (result_.interrupted) break;
+      measure("decode", sequences, [&] { passes.decode(sequences, result_.context_tokens); });
+    }
+    return std::move(result_);
+  }
+
+ private:
+  using Clock = std::chrono::steady_clock;
+
+  template <class Pass>
+  void measure(const std::string& what, int rows, const Pass& pass) {
+    const bool prefill = what == "prefill";
+    pass();  // buffers grow, caches fill
+    std::vector<double> seconds;
+    double spent = 0;
+    double rate = 0;
+    while (!result_.interrupted && seconds.size() < kPassesMax &&
+           (spent < kSecondsOfCase || seconds.size() < kPassesMin)) {
+      rate = std::max(rate, prefill ? sample_peak() : sample_read());
+      const auto start = Clock::now();
+      pass();
+      seconds.push_back(std::chrono::duration<double>(Clock::now() - start).count());
+      spent += seconds.back();
+      result_.interrupted = !progress_(result_.cases.size());
+    }
+    std::sort(seconds.begin(), seconds.end());
+    ModelBenchCase done{.name = what + " " + std::to_string(rows),
+                        .rows = rows,
+                        .seconds = seconds[seconds.size() / 2],
+                        .best_seconds = seconds.front(),
+                        .of_peak = std::nullopt,
+                        .of_read_rate = std::nullopt};
+    if (prefill && rate > 0) done.of_peak = operations(rows) / done.best_seconds / rate;
+    if (!prefill && !model_.config().experts) {
+      done.of_read_rate = static_cast<double>(result_.weight_bytes) / done.best_seconds / rate;
+    }
+    result_.cases.push_back(std::move(done));
+    progress_(result_.cases.size());
+  }
+
+  /// Of the matrix products of a prompt: two for each weight and row.
+  double operations(int rows) const {
+    return 2 * (products_.weights * rows + products_.head_weights);
+  }
+
+  /// 0 where the machine has no such instruction.
+  double sample_peak() {
+    const auto rate = linear::sample_peak_rate(arithmetic_, model_.threads());
+    if (!rate) return 0;
+    result_.peak_op_per_s = std::max(result_.peak_op_per_s.value_or(0), *rate);
+    return *rate;
+  }
+
+  double sample_read() {
+    const double rate = linear::sample_read_rate({memory_.get(), kReadBytes}, model_.threads());
+    result_.read_bytes_per_s = std::max(result_.read_bytes_per_s, rate);
+    return rate;
+  }
+
+  const ModelFile& model_;
+  const std::function<bool(std::size_t)>& progress_;
+  std::unique_ptr<std::byte[]> memory_;
+  Products products_;
+  linear::Arithmetic arithmetic_ = linear::Arithmetic::f32;
+  ModelBenchResult result_;
+};
+
+}  // namespace
+
+std::size_t model_bench_cases() { return 1 + kBatchSizes.size(); }
+
+ModelBenchResult bench_model(const ModelFile& model,
+                             const std::function<bool(std::size_t done)>& progress) {
+  return ModelBench(model, progress).go();
+}
+
+}  // namespace forge

@@ -1,0 +1,40 @@
+// The command line of a target (target_options.h).
+#pragma once
+
+#include <CLI/CLI.hpp>
+#include <span>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "target_options.h"
+
+namespace forge {
+
+/// Adds the flags of scheduler, model and speculation to `app`; the values in `options` are their
+/// defaults. Once app.parse() has returned, `options` is valid; what flags cannot check one by one
+/// is a CLI::ValidationError. `options` must outlive `app`.
+void add_target_options(CLI::App& app, TargetOptions& options);
+
+/// Adds --model, --threads and --kv-memory. Requires: after add_target_options().
+void add_model_file_options(CLI::App& app, ModelSource& source);
+
+/// Adds --target, which takes one of `kinds`.
+void add_target_choice(CLI::App& app, TargetKind& kind, const char* help,
+                       std::span<const TargetKind> kinds);
+
+/// Adds the flags of DeviceOptions.
+void add_device_options(CLI::App& app, DeviceOptions& options);
+
+/// A flag that only some targets have a use for.
+struct FlagUse {
+  std::string_view flag;
+  std::vector<TargetKind> targets;
+};
+
+/// Flags without a use are refused, not ignored: names the first one given to `app`, of those above
+/// and of `more`. Returns: an empty text, or what is wrong.
+std::string misplaced_flag(const CLI::App& app, TargetKind kind,
+                           std::span<const FlagUse> more = {});
+
+}  // namespace forge

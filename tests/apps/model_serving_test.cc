@@ -1,0 +1,151 @@
+// Models from files, as a user runs them: served over HTTP, measured, recorded and replayed.
+#include <filesystem>
+#include <future>
+#include <nlohmann/json.hpp>
+
+#include "apps/running_server.h"
+#include "serve/http_client.h"
+
+namespace forge::testing {
+namespace {
+
+using nlohmann::json;
+
+/// Greedy continuation of `prompt`.
+json complete(const Server& server, const std::string& model, const std::string& prompt,
+              int max_tokens) {
+  test::HttpClient client(server.port());
+  return client
+      .post("/v1/completions",
+            {{"model", model}, {"prompt", prompt}, {"max_tokens", max_tokens}, {"temperature", 0}})
+      .json();
+}
+
+/// A trained model, by its directory and as GGUF.
+class Stories : public ProgramTest, public ::testing::WithParamInterface<const char*> {
+ protected:
+  void SetUp() override {
+    if (!std::filesystem::exists(FORGE_STORIES)) GTEST_SKIP() << "no " FORGE_STORIES;
+    ProgramTest::SetUp();
+    golden_ = json::parse(read_file(FORGE_STORIES "/golden.json"))["cases"];
+  }
+
+  static std::string model() { return std::string(FORGE_STORIES) + GetParam(); }
+
+  /// The golden texts were made with 200 steps, begin-of-text not counted.
+  static int tokens_after(const json& answer) {
+    return 201 - answer["usage"]["prompt_tokens"].get<int>();
+  }
+
+  json golden_;
+};
+
+TEST_P(Stories, are_told_over_http_as_an_independent_engine_tells_them) {
+  const Server server(FORGE_INFER " --model " + model() + " --threads 2", path("log"));
+  for (const json& story : golden_) {
+    const int tokens = tokens_after(complete(server, "stories260K", story["prompt"], 1));
+    const json answer = complete(server, "stories260K", story["prompt"], tokens);
+    EXPECT_EQ(story["prompt"].get<std::string>() + answer["choices"][0]["text"].get<std::string>(),
+              story["text"]);
+  }
+}
+
+TEST_P(Stories, eight_at_once_are_those_told_alone_drafted_and_preempted_or_not) {
+  // 40 blocks of 16 hold three of the eight.
+  for (const std::string flags :
+       {"", " --num-blocks 40 --prefill-chunk-size 3", " --speculative 4 --draft-layers 3",
+        " --speculative 4 --draft " FORGE_STORIES "/stories260K.gguf"}) {
+    const Server server(FORGE_INFER " --model " + model() + flags, path("log"));
+    std::vector<std::future<json>> answers;
+    for (std::size_t i = 0; i < 8; ++i) {
+      const std::string prompt = golden_[i % golden_.size()]["prompt"];
+      answers.push_back(std::async(std::launch::async, [&server, prompt] {
+        return complete(server, "stories260K", prompt, 190);
+      }));
+    }
+    for (std::size_t i = 0; i < 8; ++i) {
+      const json& story = golden_[i % golden_.size()];
+      const std::string text = story["prompt"].get<std::string>() +
+                               answers[i].get()["choices"][0]["text"].get<std::string>();
+      EXPECT_EQ(text, story["text"].get<std::string>().substr(0, text.size())) << flags;
+      EXPECT_GT(text.size(), 300U) << flags;
+    }
+  }
+}
+
+TEST_P(Stories, a_context_that_is_too_long_is_refused_by_name_and_numbers) {
+  const Server server(FORGE_INFER " --model " + model(), path("log"));
+  const json answer = complete(server, "stories260K", "The dog", 509);
+  EXPECT_NE(answer["error"]["message"].get<std::string>().find("512"), std::string::npos) << answer;
+  EXPECT_EQ(answer["error"]["code"], "context_length_exceeded");
+}
+
+TEST_P(Stories, a_recorded_run_is_replayed_and_a_moved_model_can_be_named) {
+  const Outcome bench =
+      run(FORGE_BENCH " --model " + model() +
+          " --mode speculative --requests 6 --num-blocks 24 --trace " + path("t.jsonl"));
+  ASSERT_EQ(bench.status, 0) << bench.output;
+  const std::string digest = digest_after(bench.output, "digest");
+  for (const std::string& flags : {std::string(), " --model " + model()}) {
+    const Outcome replay = run(FORGE_TRACE " replay " + path("t.jsonl") + flags);
+    EXPECT_EQ(replay.status, 0) << replay.output;
+    EXPECT_EQ(digest_after(replay.output, "all equal"), digest);
+  }
+  const Outcome elsewhere = run(FORGE_TRACE " replay " + path("t.jsonl") + " --model nowhere");
+  EXPECT_EQ(elsewhere.status, 2);
+  EXPECT_NE(elsewhere.output.find("nowhere"), std::string::npos) << elsewhere.output;
+  const Outcome on_sim = run(FORGE_TRACE " replay " + path("t.jsonl") + " --target sim");
+  EXPECT_EQ(on_sim.status, 2);
+  EXPECT_NE(on_sim.output.find("accepted for a model from a file: cpu"), std::string::npos);
+}
+
+INSTANTIATE_TEST_SUITE_P(Formats, Stories, ::testing::Values("", "/stories260K.gguf"),
+                         [](const auto& instance) {
+                           return std::string(*instance.param == '\0' ? "safetensors" : "gguf");
+                         });
+
+class ModelPrograms : public ProgramTest {};
+
+TEST_F(ModelPrograms, a_vocabulary_without_room_for_the_tokeniser_is_refused_by_numbers) {
+  const Outcome outcome = run(FORGE_INFER " --model " FORGE_GOLDEN_MODELS "/llama");
+  EXPECT_EQ(outcome.status, 1);
+  EXPECT_NE(outcome.output.find("has a vocabulary of 96 tokens, its tokeniser (none, so bytes) "
+                                "needs 257"),
+            std::string::npos)
+      << outcome.output;
+}
+
+TEST_F(ModelPrograms, the_bench_of_a_model_has_speeds_and_ratios_as_table_and_json) {
+  if (!std::filesystem::exists(FORGE_STORIES)) GTEST_SKIP() << "no " FORGE_STORIES;
+  const Outcome bench =
+      run(FORGE_BENCH " --model " FORGE_STORIES " --threads 1 --json " + path("b.json"));
+  ASSERT_EQ(bench.status, 0) << bench.output;
+  EXPECT_NE(bench.output.find("prefill 512"), std::string::npos) << bench.output;
+  const json result = json::parse(read_file(path("b.json")));
+  ASSERT_EQ(result["cases"].size(), 7U);
+  EXPECT_GT(result["cases"][0]["of_peak"], 0.0);
+  EXPECT_LT(result["cases"][0]["of_peak"], 1.0);
+  for (std::size_t i = 1; i < 7; ++i) {
+    EXPECT_EQ(result["cases"][i]["rows"], 1 << (i - 1));
+    EXPECT_GT(result["cases"][i]["tokens_per_second"], 0.0);
+    EXPECT_GT(result["cases"][i]["of_read_rate"], 0.0);
+  }
+  EXPECT_GT(result["read_bytes_per_second"], 0.0);
+}
+
+TEST_F(ModelPrograms, flags_that_make_no_sense_together_are_refused) {
+  const auto expect_refused = [](const std::string& command, const std::string& message) {
+    const Outcome outcome = run(command);
+    EXPECT_EQ(outcome.status, 2) << command;
+    EXPECT_NE(outcome.output.find(message), std::string::npos) << command << '\n' << outcome.output;
+  };
+  expect_refused(FORGE_INFER " --model x --model-seed 3", "--model-seed does not apply to --model");
+  expect_refused(FORGE_INFER " --threads 2", "--threads applies to --model only");
+  expect_refused(FORGE_INFER " --model x --kv-memory lots", "'lots' is no amount of memory");
+  expect_refused(FORGE_INFER " --model x --kv-memory 1GiB --num-blocks 3", "--num-blocks excludes");
+  expect_refused(FORGE_INFER " --model x --target sim", "target is sim, accepted for a model");
+  expect_refused(FORGE_BENCH " --model nowhere", "nowhere: is neither a directory nor a file");
+}
+
+}  // namespace
+}  // namespace forge::testing
