@@ -4,6 +4,8 @@
 #include <cstddef>
 
 #include "forge/core/check.h"
+#include "forge/numerics/attention.h"
+#include "forge/numerics/latent_attention.h"
 #include "ranges.h"
 
 namespace forge {
@@ -48,7 +50,7 @@ void check_attention(const GroupedQueryConfig& c, const RopeConfig& rope, std::s
       .integer("heads", c.heads, detail::kHeadCounts)
       .integer("kv_heads", c.kv_heads, detail::kHeadCounts)
       .multiple("heads", c.heads, "kv_heads", c.kv_heads)
-      .integer("head_size", c.head_size, detail::kHeadSizes)
+      .integer("head_size", c.head_size, {1, numerics::kHeadSizeMax})
       .integer("heads * head_size", product(c.heads, c.head_size), detail::kSizes)
       .integer("sliding_window", c.sliding_window, {0, kPositionsMax})
       .integer("rope.size", rope.size, {2, c.head_size});
@@ -59,6 +61,8 @@ void check_attention(const LatentConfig& c, const RopeConfig& rope, std::string&
       .integer("heads", c.heads, detail::kHeadCounts)
       .integer("query_rank", c.query_rank, detail::kSizesOrNone)
       .integer("kv_rank", c.kv_rank, detail::kSizes)
+      .integer("kv_rank + rope_size", std::int64_t{c.kv_rank} + c.rope_size,
+               {1, numerics::kLatentSizeMax})
       .integer("nope_size", c.nope_size, detail::kHeadSizes)
       .integer("rope_size", c.rope_size, detail::kHeadSizes)
       .integer("value_size", c.value_size, detail::kHeadSizes)

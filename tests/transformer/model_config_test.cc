@@ -72,13 +72,17 @@ TEST(ModelConfig, numbers_that_are_none) {
 
 TEST(ModelConfig, sizes_whose_product_is_too_large) {
   ModelConfig model = grouped();
-  model.attention = GroupedQueryConfig{.heads = 1024, .kv_heads = 1024, .head_size = 1024};
-  EXPECT_EQ(fault(model), "") << "2^20 are accepted";
+  model.attention = GroupedQueryConfig{.heads = 1024, .kv_heads = 1024, .head_size = 256};
+  EXPECT_EQ(fault(model), "") << "2^18 are accepted";
+  model.attention = GroupedQueryConfig{.heads = 1, .kv_heads = 1, .head_size = 257};
+  EXPECT_EQ(fault(model), "head_size is 257; accepted is 1 .. 256");
   model.attention = GroupedQueryConfig{.heads = INT_MAX, .kv_heads = 1, .head_size = INT_MAX};
   EXPECT_EQ(fault(model), "heads is 2147483647; accepted is 1 .. 1024");
   model = latent();
   model.attention = LatentConfig{.heads = 1024, .nope_size = 1024, .rope_size = 8, .value_size = 1};
   EXPECT_EQ(fault(model), "heads * (nope_size + rope_size) is 1056768; accepted is 1 .. 1048576");
+  model.attention = LatentConfig{.heads = 1, .kv_rank = 1000, .rope_size = 26};
+  EXPECT_EQ(fault(model), "kv_rank + rope_size is 1026; accepted is 1 .. 1024");
 }
 
 TEST(ModelConfig, rope_fits_the_head) {

@@ -36,7 +36,7 @@ namespace forge {
 inline constexpr int kSizeMax = 1 << 20;  ///< vocabulary, hidden size, F, H D, ranks of latents
 inline constexpr int kLayersMax = 1024;
 inline constexpr int kHeadsMax = 1024;
-inline constexpr int kHeadSizeMax = 1024;  ///< D, and the parts of a latent head
+inline constexpr int kHeadSizeMax = 1024;  ///< parts of a latent head; D: numerics::kHeadSizeMax
 inline constexpr int kExpertsMax = 1024;
 inline constexpr int kPositionsMax = 1 << 24;
 

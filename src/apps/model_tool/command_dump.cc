@@ -1,0 +1,212 @@
+// forge-model dump
+#include <algorithm>
+#include <cmath>
+#include <filesystem>
+#include <iomanip>
+#include <iostream>
+#include <memory>
+#include <numeric>
+
+#include "dump_file.h"
+#include "forge/core/ids.h"
+#include "forge/text/load_tokeniser.h"
+#include "forge/transformer/checkpoint.h"
+#include "forge/transformer/transformer.h"
+#include "model_commands.h"
+
+namespace forge {
+namespace {
+
+namespace fs = std::filesystem;
+
+constexpr ForwardPoint kPoints[] = {ForwardPoint::embedding,  ForwardPoint::attention,
+                                    ForwardPoint::network,    ForwardPoint::layer,
+                                    ForwardPoint::final_norm, ForwardPoint::logits};
+
+LoadedTokeniser tokeniser_of(const Checkpoint& checkpoint, const std::string& path) {
+  if (checkpoint.gguf() != nullptr) return load_tokeniser(*checkpoint.gguf());
+  return load_tokeniser(fs::is_directory(path) ? path : fs::path(path).parent_path().string());
+}
+
+tl::expected<std::vector<std::uint32_t>, std::string> tokens_of(const DumpOptions& options,
+                                                                const Checkpoint& checkpoint) {
+  if (options.tokens.empty() && options.prompt.empty()) {
+    return tl::unexpected(std::string("--prompt or --tokens is needed"));
+  }
+  std::vector<std::uint32_t> tokens = options.tokens;
+  if (tokens.empty()) {
+    const auto tokeniser = tokeniser_of(checkpoint, options.path);
+    if (!tokeniser) return tl::unexpected("--prompt: " + to_string(tokeniser.error()));
+    for (const TokenId token : (*tokeniser)->encode(options.prompt)) tokens.push_back(token.value);
+  }
+  const ModelConfig& config = checkpoint.config();
+  if (tokens.size() > static_cast<std::size_t>(config.positions)) {
+    return tl::unexpected("the prompt has " + std::to_string(tokens.size()) +
+                          " tokens; accepted are up to " + std::to_string(config.positions));
+  }
+  const auto vocabulary = static_cast<std::uint32_t>(config.vocabulary_size);
+  for (const std::uint32_t token : tokens) {
+    if (token >= vocabulary) {
+      return tl::unexpected("token " + std::to_string(token) + "; accepted are 0 to " +
+                            std::to_string(vocabulary - 1));
+    }
+  }
+  return tokens;
+}
+
+/// An empty text, or what is wrong.
+std::string wrong_choice(const DumpOptions& options, const ModelConfig& config) {
+  if (options.layer < -1 || options.layer >= config.layers) {
+    return "--layer " + std::to_string(options.layer) + ": accepted are 0 to " +
+           std::to_string(config.layers - 1);
+  }
+  std::string names;
+  for (const ForwardPoint point : kPoints) {
+    names += (names.empty() ? "" : ", ") + std::string(name_of(point));
+  }
+  for (const std::string& name : options.points) {
+    const bool known = std::any_of(std::begin(kPoints), std::end(kPoints),
+                                   [&](ForwardPoint point) { return name_of(point) == name; });
+    if (!known) return "--points: '" + name + "' is none of " + names;
+  }
+  return {};
+}
+
+bool is_wanted(const DumpOptions& options, const Observation& seen) {
+  const auto& names = options.points;
+  const std::string name(name_of(seen.point));
+  if (!names.empty() && std::find(names.begin(), names.end(), name) == names.end()) return false;
+  return options.layer == -1 || !seen.layer || *seen.layer == options.layer;
+}
+
+DumpedPoint dumped(const Observation& seen) {
+  const std::string name(name_of(seen.point));
+  const auto width = static_cast<std::uint64_t>(seen.width);
+  return {seen.layer ? "layer " + std::to_string(*seen.layer) + " " + name : name,
+          seen.values.size() / width,
+          width,
+          {seen.values.begin(), seen.values.end()}};
+}
+
+Dump run_prompt(const DumpOptions& options, const Checkpoint& checkpoint,
+                std::vector<std::uint32_t> tokens) {
+  constexpr std::uint32_t kBlockSize = 16;
+  const ModelConfig& config = checkpoint.config();
+  linear::ThreadPool threads(thread_count(options.threads));
+  const Transformer model(
+      config, pack(config, checkpoint.model(), threads,
+                   {.will_read = [&](const linear::StoredLinear& m) { checkpoint.will_read(m); },
+                    .done_with = [&](const linear::StoredLinear& m) { checkpoint.done_with(m); }}));
+  const auto count = static_cast<std::uint32_t>(tokens.size());
+  const std::uint32_t blocks = (count + kBlockSize - 1) / kBlockSize;
+  KvPool pool(kv_shape(config), blocks, kBlockSize);
+  TransformerScratch scratch(config, threads);
+  Dump dump{.tokens = tokens, .points = {}};
+  scratch.observer = [&](const Observation& seen) {
+    if (is_wanted(options, seen)) dump.points.push_back(dumped(seen));
+  };
+  const std::vector<TokenId> ids(tokens.begin(), tokens.end());
+  std::vector<std::uint32_t> positions(count), table(blocks);
+  std::iota(positions.begin(), positions.end(), 0);
+  std::iota(table.begin(), table.end(), 0);
+  const std::vector<std::uint32_t> sequences(count);
+  const std::vector<std::span<const std::uint32_t>> tables = {table};
+  std::vector<float> logits(count * static_cast<std::size_t>(config.vocabulary_size));
+  model.forward({.tokens = ids,
+                 .positions = positions,
+                 .sequences = sequences,
+                 .tables = tables,
+                 .logit_rows = positions},
+                pool, scratch, logits, config.layers);
+  return dump;
+}
+
+void print(const Dump& dump) {
+  constexpr std::size_t kFirstValues = 4;
+  std::cout << "tokens";
+  for (const std::uint32_t token : dump.tokens) std::cout << ' ' << token;
+  std::cout << '\n'
+            << std::left << std::setw(20) << "point" << std::setw(14) << "shape" << std::right
+            << std::setw(11) << "rms" << std::setw(11) << "min" << std::setw(11) << "max"
+            << "  first values of the last row\n"
+            << std::setprecision(5);
+  for (const DumpedPoint& point : dump.points) {
+    const Spread spread = spread_of(point.values);
+    std::cout << std::left << std::setw(20) << point.name << std::setw(14)
+              << "[" + std::to_string(point.rows) + ", " + std::to_string(point.width) + "]"
+              << std::right << std::setw(11) << spread.rms << std::setw(11) << spread.least
+              << std::setw(11) << spread.largest << ' ';
+    const std::size_t last = (point.rows - 1) * point.width;
+    for (std::size_t i = 0; i < std::min<std::size_t>(kFirstValues, point.width); ++i) {
+      std::cout << ' ' << point.values[last + i];
+    }
+    std::cout << '\n';
+  }
+}
+
+/// Prints every point's difference, and which is the first too large.
+int compare(const Dump& dump, const Dump& reference, const DumpOptions& options) {
+  if (dump.tokens != reference.tokens) {
+    return unusable_model("--against: '" + options.against + "' is of other tokens");
+  }
+  std::string first;
+  std::size_t compared = 0;
+  std::cout << std::setprecision(3);
+  for (const DumpedPoint& point : dump.points) {
+    const auto other = std::find_if(reference.points.begin(), reference.points.end(),
+                                    [&](const DumpedPoint& p) { return p.name == point.name; });
+    if (other == reference.points.end()) continue;
+    if (other->rows != point.rows || other->width != point.width) {
+      return unusable_model("--against: '" + options.against + "' has " + point.name +
+                            " of another shape");
+    }
+    const PointDifference found = difference(point, *other);
+    std::cout << std::left << std::setw(20) << point.name << " relative difference "
+              << found.relative;
+    if (found.largest > 0) {
+      std::cout << ", largest " << found.largest << " at [" << found.row << ", " << found.column
+                << "]";
+    }
+    std::cout << '\n';
+    if (first.empty() && found.relative > options.tolerance) first = point.name;
+    ++compared;
+  }
+  if (compared == 0) {
+    return unusable_model("--against: '" + options.against + "' has none of these points");
+  }
+  if (first.empty()) {
+    std::cout << "equal within " << options.tolerance << " at " << compared << " points\n";
+    return kModelDone;
+  }
+  std::cout << "first different: " << first << '\n';
+  return kModelDiffers;
+}
+
+}  // namespace
+
+int run_dump(const DumpOptions& options) {
+  if (!options.out.empty() && fs::exists(options.out) && !options.overwrite) {
+    return unusable_model("--out: '" + options.out + "' is there already; --force overwrites it");
+  }
+  const auto checkpoint = Checkpoint::open(options.path);
+  if (!checkpoint) return unusable_model("PATH: " + to_string(checkpoint.error()));
+  if (const std::string wrong = wrong_choice(options, checkpoint->config()); !wrong.empty()) {
+    return unusable_model(wrong);
+  }
+  auto tokens = tokens_of(options, *checkpoint);
+  if (!tokens) return unusable_model(tokens.error());
+  tl::expected<Dump, std::string> reference;
+  if (!options.against.empty()) {
+    reference = read_dump(options.against);
+    if (!reference) return unusable_model("--against: " + reference.error());
+  }
+  const Dump dump = run_prompt(options, *checkpoint, *std::move(tokens));
+  if (!options.out.empty()) {
+    if (auto done = write_dump(options.out, dump); !done) return unusable_model(done.error());
+  }
+  if (!options.against.empty()) return compare(dump, *reference, options);
+  print(dump);
+  return kModelDone;
+}
+
+}  // namespace forge

@@ -1,0 +1,16 @@
+// Ctrl-C while a file is written: the program ends in order, so that no NAME.part stays behind.
+#pragma once
+
+namespace forge {
+
+/// From now on SIGINT, SIGTERM and SIGHUP are remembered instead of ending the program; a second
+/// one ends it.
+void catch_interrupts();
+
+/// One of them has come.
+bool was_interrupted();
+
+/// What a command says that has stopped for it.
+inline constexpr const char* kInterrupted = "interrupted; nothing is written";
+
+}  // namespace forge

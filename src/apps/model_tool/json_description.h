@@ -1,0 +1,22 @@
+// config.json of a model: that of a checkpoint with what has changed, or one made from a
+// ModelConfig, as for a file of GGUF that has none.
+#pragma once
+
+#include <string>
+#include <tl/expected.hpp>
+
+#include "forge/quant/weight_type.h"
+#include "forge/transformer/model_config.h"
+
+namespace forge {
+
+/// `text` with the type of its tensors replaced, and without quantization_config. Requires: it is a
+/// JSON object.
+std::string config_with_type(const std::string& text, quant::WeightType type);
+
+/// Of the families that GGUF has. Errors: the divisors of rope_freqs.weight are not those of llama3
+/// scaling with the parameters that Llama 3.x has.
+tl::expected<std::string, std::string> config_text(const ModelConfig& config,
+                                                   quant::WeightType type);
+
+}  // namespace forge

@@ -1,0 +1,64 @@
+// The commands of forge-model, each in a file of its name.
+#pragma once
+
+#include <cstdint>
+#include <string>
+#include <vector>
+
+namespace forge {
+
+/// Exit statuses.
+inline constexpr int kModelDone = 0;
+inline constexpr int kModelDiffers = 1;
+inline constexpr int kModelUnusable = 2;
+inline constexpr int kModelInterrupted = 130;  ///< as shells have it: 128 + SIGINT
+
+/// Prints `message` as an error of forge-model. Returns: the status that goes with it.
+int unusable_model(const std::string& message);
+
+struct InfoOptions {
+  std::string path;
+  bool tensors = false;
+  bool as_json = false;
+};
+int run_info(const InfoOptions& options);
+
+/// Of quantize and convert.
+struct RewriteOptions {
+  std::string in;
+  std::string out;
+  std::string type;  ///< empty: the types that the tensors have
+  bool overwrite = false;
+  int threads = 0;  ///< 0: one for each core
+};
+int run_quantize(const RewriteOptions& options);
+int run_convert(const RewriteOptions& options);
+
+struct RandomOptions {
+  std::string config;  ///< a file, or the name of a built-in shape
+  std::string out;
+  std::string type;
+  std::uint64_t seed = 1;
+  bool overwrite = false;
+  int threads = 0;
+};
+int run_random(const RandomOptions& options);
+
+struct DumpOptions {
+  std::string path;
+  std::string prompt;
+  std::vector<std::uint32_t> tokens;
+  int layer = -1;  ///< -1: all
+  std::vector<std::string> points;
+  std::string out;
+  std::string against;
+  double tolerance = 1e-4;
+  bool overwrite = false;
+  int threads = 0;
+};
+int run_dump(const DumpOptions& options);
+
+/// `threads`, or one for each core.
+int thread_count(int threads);
+
+}  // namespace forge

@@ -1,0 +1,212 @@
+#include "model_facts.h"
+
+#include <filesystem>
+#include <map>
+#include <utility>
+
+#include "forge/text/load_tokeniser.h"
+#include "forge/transformer/transformer.h"
+#include "model_parts.h"
+#include "packed_size.h"
+
+namespace forge {
+namespace {
+
+using formats::Gguf;
+using formats::SafeTensors;
+using formats::Tensor;
+using nlohmann::ordered_json;
+namespace fs = std::filesystem;
+
+std::uint64_t bytes_of_all(const TensorFile& file) {
+  std::uint64_t bytes = 0;
+  for (const Tensor& tensor : tensors_of(file)) bytes += tensor.bytes.size();
+  return bytes;
+}
+
+ordered_json attention_facts(const GroupedQueryConfig& a) {
+  const char* const kind = a.heads == a.kv_heads ? "multi-head"
+                           : a.kv_heads == 1     ? "multi-query"
+                                                 : "grouped-query";
+  ordered_json out{{"attention", kind},
+                   {"heads", a.heads},
+                   {"kv_heads", a.kv_heads},
+                   {"head_size", a.head_size}};
+  out["biases"] = a.output_bias ? "Q K V O" : a.qkv_bias ? "Q K V" : "none";
+  if (a.query_key_norm != QueryKeyNorm::none) {
+    out["query_key_norm"] = a.query_key_norm == QueryKeyNorm::head ? "each head" : "whole row";
+  }
+  if (a.sliding_window > 0) out["sliding_window"] = a.sliding_window;
+  return out;
+}
+
+ordered_json attention_facts(const LatentConfig& a) {
+  ordered_json out{{"attention", "latent"}, {"heads", a.heads}};
+  if (a.query_rank > 0) out["query_rank"] = a.query_rank;
+  out.update({{"kv_rank", a.kv_rank},
+              {"nope_size", a.nope_size},
+              {"rope_size", a.rope_size},
+              {"value_size", a.value_size}});
+  return out;
+}
+
+ordered_json expert_facts(const ExpertsConfig& e) {
+  ordered_json out{{"experts", e.experts},
+                   {"experts_per_token", e.experts_per_token},
+                   {"expert_size", e.expert_size}};
+  if (e.shared_size > 0) out["shared_size"] = e.shared_size;
+  out["router"] = e.score == ExpertScore::softmax ? "softmax" : "sigmoid";
+  if (e.groups > 1) out["groups"] = e.groups;
+  if (e.groups > 1) out["groups_per_token"] = e.groups_per_token;
+  out["dense_layers"] = std::count(e.dense_layers.begin(), e.dense_layers.end(), true);
+  return out;
+}
+
+struct ScalingText {
+  std::string operator()(std::monostate) const { return "none"; }
+  std::string operator()(const LinearRope& r) const { return "linear, factor " + text(r.factor); }
+  std::string operator()(const Llama3Rope& r) const {
+    return "llama3, factor " + text(r.factor) + " beyond " + text(r.original_positions) +
+           " positions";
+  }
+  std::string operator()(const YarnRope& r) const {
+    return "YaRN, factor " + text(r.factor) + " beyond " + text(r.original_positions) +
+           " positions";
+  }
+  std::string operator()(const TabledRope&) const { return "by a table in the file"; }
+  static std::string text(double number) {
+    ordered_json value = number;
+    if (number == static_cast<double>(static_cast<std::int64_t>(number))) {
+      value = static_cast<std::int64_t>(number);
+    }
+    return value.dump();
+  }
+};
+
+/// Texts and numbers as they are; arrays, and what is long, in short.
+ordered_json value_fact(const formats::GgufValue& value) {
+  return std::visit(
+      [&](const auto& v) -> ordered_json {
+        using T = std::decay_t<decltype(v)>;
+        if constexpr (std::is_arithmetic_v<T>) return v;
+        return to_string(value);
+      },
+      value);
+}
+
+}  // namespace
+
+tl::expected<TensorFile, std::string> open_tensors(const std::string& path) {
+  const fs::path place(path);
+  std::error_code ignored;
+  const auto shown = [](auto file) -> tl::expected<TensorFile, std::string> {
+    if (!file) return tl::unexpected(to_string(file.error()));
+    return TensorFile(*std::move(file));
+  };
+  if (fs::is_directory(place, ignored)) return shown(SafeTensors::open_directory(path));
+  if (place.extension() == ".gguf") return shown(Gguf::open(path));
+  if (place.extension() == ".safetensors") return shown(SafeTensors::open(path));
+  return tl::unexpected("'" + path +
+                        "' is neither a directory nor a file named .safetensors or .gguf");
+}
+
+std::span<const Tensor> tensors_of(const TensorFile& file) {
+  return std::visit([](const auto& one) { return one.tensors(); }, file);
+}
+
+ordered_json file_facts(const TensorFile& file) {
+  struct Share {
+    std::uint64_t tensors = 0;
+    std::uint64_t bytes = 0;
+  };
+  std::map<std::string, Share> types;
+  for (const Tensor& tensor : tensors_of(file)) {
+    Share& share = types[std::string(name_of(tensor.type))];
+    ++share.tensors;
+    share.bytes += tensor.bytes.size();
+  }
+  const auto* const gguf = std::get_if<Gguf>(&file);
+  ordered_json out{
+      {"format", gguf == nullptr ? "SafeTensors" : "GGUF " + std::to_string(gguf->version())},
+      {"tensors", tensors_of(file).size()},
+      {"tensor_bytes", bytes_of_all(file)}};
+  for (const auto& [type, share] : types) {
+    out["types"][type] = {{"tensors", share.tensors}, {"tensor_bytes", share.bytes}};
+  }
+  return out;
+}
+
+ordered_json metadata_facts(const TensorFile& file) {
+  ordered_json out = ordered_json::object();
+  if (const auto* const gguf = std::get_if<Gguf>(&file)) {
+    for (const auto& [key, value] : gguf->metadata()) out[key] = value_fact(value);
+  } else {
+    for (const auto& [key, value] : std::get<SafeTensors>(file).metadata()) out[key] = value;
+  }
+  return out;
+}
+
+ordered_json tensor_facts(const TensorFile& file) {
+  ordered_json out = ordered_json::array();
+  for (const Tensor& tensor : tensors_of(file)) {
+    out.push_back({{"name", tensor.name},
+                   {"type", name_of(tensor.type)},
+                   {"shape", tensor.shape},
+                   {"bytes", tensor.bytes.size()},
+                   {"offset", tensor.offset}});
+  }
+  return out;
+}
+
+ordered_json config_facts(const ModelConfig& config) {
+  ordered_json out{
+      {"family", config.family}, {"layers", config.layers}, {"hidden_size", config.hidden_size}};
+  if (config.ffn_size > 0) out["ffn_size"] = config.ffn_size;
+  out.update(std::visit([](const auto& a) { return attention_facts(a); }, config.attention));
+  if (config.experts) out.update(expert_facts(*config.experts));
+  out["rope_base"] = config.rope.base;
+  out["rope_size"] = config.rope.size;
+  out["rope_pairs"] = config.rope.pairing == RopePairing::halves ? "halves" : "adjacent";
+  out["rope_scaling"] = std::visit(ScalingText(), config.rope.scaling);
+  out["norm"] = config.norm == NormPlacement::before ? "RMSNorm before" : "RMSNorm after";
+  out["norm_eps"] = config.norm_eps;
+  out["context"] = config.positions;
+  out["vocabulary"] = config.vocabulary_size;
+  out["head"] = config.tied_head ? "tied to the embedding" : "its own";
+  out["eos"] = config.eos;
+  return out;
+}
+
+ordered_json size_facts(const Checkpoint& checkpoint, const TensorFile& file) {
+  const ModelConfig& config = checkpoint.config();
+  const ParameterCount count = count_parameters(config, checkpoint.model());
+  ordered_json out{{"parameters", count.total}};
+  if (count.active != count.total) out["active_parameters"] = count.active;
+  out["bits_a_weight"] =
+      8 * static_cast<double>(bytes_of_all(file)) / static_cast<double>(count.total);
+  out["packed_bytes"] = packed_bytes(config, checkpoint.model());
+  out["kv_token_bytes"] = kv_shape(config).token_floats() * sizeof(float);
+  out["unused_tensors"] = checkpoint.unused();
+  return out;
+}
+
+ordered_json tokeniser_facts(const TensorFile& file, const std::string& path) {
+  if (const auto* const gguf = std::get_if<Gguf>(&file)) {
+    const auto kind = gguf->text("tokenizer.ggml.model");
+    const auto tokens = gguf->texts("tokenizer.ggml.tokens");
+    if (!kind || !tokens) return {{"kind", "none"}};
+    const auto pre = gguf->text("tokenizer.ggml.pre");
+    const bool bytes = *kind == "gpt2";
+    return {{"kind", bytes ? "byte-pair of bytes, " + std::string(pre.value_or("default"))
+                     : *kind == "llama" ? "byte-pair of characters (SentencePiece)"
+                                        : std::string(*kind)},
+            {"tokens", tokens->size()}};
+  }
+  const fs::path folder = fs::is_directory(path) ? fs::path(path) : fs::path(path).parent_path();
+  if (!fs::exists(folder / "tokenizer.json")) return {{"kind", "none"}};
+  const auto tokeniser = load_tokeniser(folder.string());
+  if (!tokeniser) return {{"kind", "not read"}, {"reason", to_string(tokeniser.error())}};
+  return {{"kind", "tokenizer.json"}, {"tokens", (*tokeniser)->vocabulary_size()}};
+}
+
+}  // namespace forge

@@ -1,0 +1,41 @@
+// The tensors of a model one after the other, by their names in checkpoints of Hugging Face: what
+// every command of forge-model goes through.
+//
+// Whatever a checkpoint's format, Checkpoint gives its weights by role (stored_model.h); here roles
+// get their names back. A model without weights, shapes alone, is for those that make them up.
+//
+// Pure, thread-safe.
+#pragma once
+
+#include <cstdint>
+#include <span>
+#include <string>
+#include <vector>
+
+#include "forge/transformer/model_config.h"
+#include "forge/transformer/stored_model.h"
+
+namespace forge {
+
+/// One tensor. Borrowed from the StoredModel.
+struct ModelPart {
+  std::string name;                              ///< "model.layers.0.mlp.gate_proj.weight"
+  const linear::StoredLinear* matrix = nullptr;  ///< null: a vector
+  std::span<const float> vector;
+
+  std::uint64_t elements() const;
+};
+
+/// In the order of the forward pass. Requires: `model` has the roles that `config` switches on.
+std::vector<ModelPart> parts_of(const ModelConfig& config, const StoredModel& model);
+
+/// The shapes of a model: matrices whose rows are nowhere, norms of ones, biases of zeros.
+StoredModel shapes_of(const ModelConfig& config);
+
+struct ParameterCount {
+  std::uint64_t total = 0;
+  std::uint64_t active = 0;  ///< that one token meets: all, but for experts it is not given to
+};
+ParameterCount count_parameters(const ModelConfig& config, const StoredModel& model);
+
+}  // namespace forge

@@ -1,0 +1,96 @@
+#include "random_rows.h"
+
+#include <algorithm>
+#include <cmath>
+#include <cstring>
+
+#include "forge/numerics/philox.h"
+
+namespace forge {
+namespace {
+
+using numerics::Words4;
+using quant::WeightType;
+
+/// Of the name, so that what comes before or after does not matter: FNV-1a.
+std::uint64_t hash_of(const std::string& name) {
+  std::uint64_t hash = 14695981039346656037U;
+  for (const char c : name) hash = (hash ^ static_cast<unsigned char>(c)) * 1099511628211U;
+  return hash;
+}
+
+struct Stream {
+  std::uint64_t seed;
+  std::uint64_t name;
+  std::uint32_t row;
+
+  Words4 at(std::uint32_t index) const {
+    return numerics::philox(
+        {{index, row, static_cast<std::uint32_t>(name), static_cast<std::uint32_t>(name >> 32)}},
+        seed);
+  }
+};
+
+/// The standard deviation of four uniform integers of 16 bits, less their mean.
+constexpr float kSumDeviation = 37837.22F;  // sqrt(4 (2^32 - 1) / 12)
+
+/// A sum of four 16-bit numbers, less its mean.
+float centred_sum(std::uint32_t a, std::uint32_t b) {
+  constexpr int kMean = 2 * 65535;
+  const std::uint32_t sum = (a & 0xffffU) + (a >> 16) + (b & 0xffffU) + (b >> 16);
+  return static_cast<float>(static_cast<int>(sum) - kMean);
+}
+
+void fill(const Stream& stream, float deviation, std::span<float> out) {
+  const float scale = deviation / kSumDeviation;
+  for (std::size_t i = 0; i < out.size(); i += 2) {
+    const Words4 words = stream.at(static_cast<std::uint32_t>(i / 2));
+    out[i] = scale * centred_sum(words.x[0], words.x[1]);
+    if (i + 1 < out.size()) out[i + 1] = scale * centred_sum(words.x[2], words.x[3]);
+  }
+}
+
+float deviation_of(const OutputTensor& tensor) {
+  return 1.0F / std::sqrt(static_cast<float>(tensor.row_elements()));
+}
+
+}  // namespace
+
+void RandomRowSource::begin(const OutputTensor& tensor) {
+  const WeightType type = *formats::weight_type(tensor.spec.type);
+  const std::size_t elements = quant::block_elements(type);
+  const std::size_t bytes = quant::block_bytes(type);
+  blocks_.clear();
+  if (elements == 1) return;
+  blocks_.resize(kBlocks * bytes);
+  std::vector<float> floats(elements);
+  const std::uint64_t name = hash_of(tensor.parts.front().name + "/blocks");
+  for (std::size_t block = 0; block < kBlocks; ++block) {
+    fill({seed_, name, static_cast<std::uint32_t>(block)}, deviation_of(tensor), floats);
+    quant::quantize(type, floats, blocks_.data() + block * bytes);
+  }
+}
+
+tl::expected<quant::QuantizationError, std::string> RandomRowSource::write(
+    const OutputTensor& tensor, std::uint64_t row, std::span<std::byte> out) const {
+  const WeightType type = *formats::weight_type(tensor.spec.type);
+  const SourceRow source = source_of(tensor, row);
+  if (source.part->matrix == nullptr) {
+    return quant::quantize(type, source.part->vector, out.data());
+  }
+  const Stream stream{seed_, hash_of(source.part->name), static_cast<std::uint32_t>(source.row)};
+  if (blocks_.empty()) {
+    std::vector<float> floats(static_cast<std::size_t>(tensor.row_elements()));
+    fill(stream, deviation_of(tensor), floats);
+    return quant::quantize(type, floats, out.data());
+  }
+  const std::size_t bytes = quant::block_bytes(type);
+  for (std::size_t block = 0; block * bytes < out.size(); ++block) {
+    const Words4 words = stream.at(static_cast<std::uint32_t>(block / 4));
+    const std::size_t drawn = words.x[block % 4] % kBlocks;
+    std::memcpy(out.data() + block * bytes, blocks_.data() + drawn * bytes, bytes);
+  }
+  return quant::QuantizationError{.count = static_cast<std::size_t>(tensor.row_elements())};
+}
+
+}  // namespace forge

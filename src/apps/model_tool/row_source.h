@@ -1,0 +1,53 @@
+// RowSource: gives the rows of an OutputTensor in the type that the tensor is to have.
+//
+//   StoredRowSource   from a checkpoint: copies rows that are of that type already, and otherwise
+//                     makes floats of them and stores these anew
+//   RandomRowSource   made up from a seed (random_rows.h)
+//
+// Thread contract: begin() and end() from one thread; write() const, any number of threads.
+#pragma once
+
+#include <cstddef>
+#include <cstdint>
+#include <span>
+#include <string>
+#include <tl/expected.hpp>
+
+#include "forge/quant/quantize.h"
+#include "forge/transformer/checkpoint.h"
+#include "output_tensors.h"
+
+namespace forge {
+
+class RowSource {
+ public:
+  RowSource() = default;
+  RowSource(const RowSource&) = delete;
+  RowSource& operator=(const RowSource&) = delete;
+  virtual ~RowSource() = default;
+
+  /// Rows of `tensor` will be written next, or all have been.
+  virtual void begin(const OutputTensor& tensor) = 0;
+  virtual void end(const OutputTensor& tensor) = 0;
+
+  /// Row `row` of `tensor` as its file is to have it; out: bytes of a row. Returns: what storing it
+  /// changed. Errors: a number that the type cannot hold, with its place.
+  virtual tl::expected<quant::QuantizationError, std::string> write(
+      const OutputTensor& tensor, std::uint64_t row, std::span<std::byte> out) const = 0;
+};
+
+class StoredRowSource final : public RowSource {
+ public:
+  /// Borrows `checkpoint`, of whose model the tensors are.
+  explicit StoredRowSource(const Checkpoint& checkpoint) : checkpoint_(checkpoint) {}
+
+  void begin(const OutputTensor& tensor) override;
+  void end(const OutputTensor& tensor) override;
+  tl::expected<quant::QuantizationError, std::string> write(
+      const OutputTensor& tensor, std::uint64_t row, std::span<std::byte> out) const override;
+
+ private:
+  const Checkpoint& checkpoint_;
+};
+
+}  // namespace forge

@@ -1,0 +1,344 @@
+// forge-model as a user runs it: what it says of models, and whether those that it writes are the
+// ones that it read.
+#include "apps/model_programs.h"
+
+#include <algorithm>
+#include <cmath>
+#include <map>
+#include <nlohmann/json.hpp>
+
+#include "forge/linear/thread_pool.h"
+#include "forge/text/load_tokeniser.h"
+#include "forge/transformer/packed_model.h"
+
+namespace forge::testing {
+namespace {
+
+using nlohmann::json;
+
+using ModelPrograms = ModelProgramTest;
+
+/// The families that GGUF has.
+const std::vector<std::string> kOfGguf{"llama",   "llama_bf16",      "llama_sharded", "llama3_rope",
+                                       "mistral", "mistral_sliding", "qwen2",         "qwen3"};
+
+const std::vector<std::string> kAll{"llama",   "llama_bf16",  "llama3_rope", "mistral",
+                                    "qwen2",   "qwen3",       "qwen3_moe",   "olmo2",
+                                    "granite", "deepseek_v2", "deepseek_v3"};
+
+/// What the tensors of a path are, by name.
+std::map<std::string, std::pair<std::string, std::string>> tensors_at(const std::string& path) {
+  std::map<std::string, std::pair<std::string, std::string>> tensors;
+  const auto file = open_tensors(path);
+  EXPECT_TRUE(file.has_value()) << file.error();
+  for (const formats::Tensor& tensor : tensors_of(*file)) {
+    tensors[tensor.name] = {
+        to_string(tensor),
+        std::string(reinterpret_cast<const char*>(tensor.bytes.data()), tensor.bytes.size())};
+  }
+  return tensors;
+}
+
+TEST_F(ModelPrograms, info_says_what_a_model_is) {
+  const json llama = info(golden("llama"));
+  EXPECT_EQ(llama["file"]["format"], "SafeTensors");
+  EXPECT_EQ(llama["model"]["attention"], "grouped-query");
+  EXPECT_EQ(llama["model"]["heads"], 4);
+  EXPECT_EQ(llama["model"]["kv_heads"], 2);
+  // Embedding and head 96 x 32; three layers of Q and O 32 x 32, K and V 16 x 32, a network of
+  // three 64 x 32 and two norms of 32; the last norm.
+  EXPECT_EQ(llama["size"]["parameters"],
+            2 * 96 * 32 + 3 * (2 * 32 * 32 + 2 * 16 * 32 + 3 * 64 * 32 + 2 * 32) + 32);
+  EXPECT_EQ(llama["size"]["bits_a_weight"], 32);
+  EXPECT_EQ(llama["size"]["kv_token_bytes"], 3 * 2 * 2 * 8 * 4);
+  EXPECT_EQ(llama["tensors"].size(), 30u);
+
+  const json deepseek = info(golden("deepseek_v3"));
+  EXPECT_EQ(deepseek["model"]["attention"], "latent");
+  EXPECT_EQ(deepseek["size"]["kv_token_bytes"], 3 * (20 + 16) * 4);
+  // In two of three layers a token meets 4 of 12 experts.
+  EXPECT_EQ(
+      deepseek["size"]["parameters"].get<int>() - deepseek["size"]["active_parameters"].get<int>(),
+      2 * 8 * 3 * 12 * 32);
+
+  const Outcome text = forge_model("info --tensors " + golden("llama3_rope") + "/model.gguf");
+  EXPECT_EQ(text.status, 0);
+  for (const char* part : {"GGUF 3", "multi-query", "adjacent", "tied to the embedding",
+                           "blk.1.ffn_down.weight", "[32, 64]"}) {
+    EXPECT_TRUE(has(text, part)) << part << '\n' << text.output;
+  }
+}
+
+TEST_F(ModelPrograms, info_knows_how_much_memory_products_will_take) {
+  linear::ThreadPool threads(1);
+  for (const std::string& name : kAll) {
+    const auto checkpoint = Checkpoint::open(golden(name));
+    ASSERT_TRUE(checkpoint.has_value()) << to_string(checkpoint.error());
+    EXPECT_EQ(info(golden(name))["size"]["packed_bytes"],
+              pack(checkpoint->config(), checkpoint->model(), threads).bytes())
+        << name;
+  }
+}
+
+TEST_F(ModelPrograms, info_lists_what_is_in_a_file_that_it_does_not_understand) {
+  std::filesystem::copy(golden("llama"), path("model"));
+  std::string config = read_file(golden("llama") + "/config.json");
+  config.replace(config.find("\"llama\""), 7, "\"mamba\"");
+  std::ofstream(path("model/config.json")) << config;
+  const Outcome outcome = forge_model("info " + path("model"));
+  EXPECT_EQ(outcome.status, 0) << outcome.output;
+  EXPECT_TRUE(has(outcome, "not understood")) << outcome.output;
+  EXPECT_TRUE(has(outcome, "mamba")) << outcome.output;
+  EXPECT_TRUE(has(outcome, "model.layers.2.mlp.down_proj.weight")) << outcome.output;
+}
+
+TEST_F(ModelPrograms, convert_to_gguf_and_back_gives_the_same_tensors_and_files) {
+  for (const std::string& name : kOfGguf) {
+    const std::string gguf = path(name + ".gguf");
+    write_model("convert " + golden(name) + " " + gguf);
+    write_model("convert " + gguf + " " + path(name));
+    EXPECT_EQ(tensors_at(path(name)), tensors_at(golden(name))) << name;
+    EXPECT_EQ(json::parse(read_file(path(name) + "/config.json")),
+              json::parse(read_file(golden(name) + "/config.json")))
+        << name;
+  }
+}
+
+TEST_F(ModelPrograms, convert_writes_what_llama_cpps_converter_writes) {
+  for (const std::string name : {"llama", "llama3_rope", "qwen2"}) {
+    write_model("convert " + golden(name) + " " + path(name + ".gguf"));
+    const std::string theirs = golden(name) + "/model.gguf";
+    auto ours = tensors_at(path(name + ".gguf"));
+    auto expected = tensors_at(theirs);
+    // Its divisors come from another order of operations.
+    EXPECT_EQ(ours.erase("rope_freqs.weight"), expected.erase("rope_freqs.weight"));
+    EXPECT_EQ(ours, expected) << name;
+    const auto our_model = Checkpoint::open(path(name + ".gguf"));
+    const auto their_model = Checkpoint::open(theirs);
+    ASSERT_TRUE(our_model && their_model);
+    ModelConfig config = our_model->config();
+    if (const auto* tabled = std::get_if<TabledRope>(&config.rope.scaling)) {
+      const auto& divisors = std::get<TabledRope>(their_model->config().rope.scaling).divisors;
+      ASSERT_EQ(tabled->divisors.size(), divisors.size());
+      for (std::size_t i = 0; i < divisors.size(); ++i) {
+        EXPECT_NEAR(tabled->divisors[i], divisors[i], 4 * 0x1p-24F * divisors[i]);
+      }
+      config.rope.scaling = their_model->config().rope.scaling;
+    }
+    EXPECT_EQ(config, their_model->config()) << name;
+  }
+}
+
+TEST_F(ModelPrograms, a_config_json_can_be_made_from_a_gguf_file_that_has_none) {
+  for (const std::string name : {"llama", "qwen2"}) {
+    write_model("convert " + golden(name) + "/model.gguf " + path(name));
+    EXPECT_EQ(tensors_at(path(name)), tensors_at(golden(name))) << name;
+    const auto ours = Checkpoint::open(path(name));
+    const auto expected = Checkpoint::open(golden(name));
+    ASSERT_TRUE(ours && expected) << to_string(ours.error());
+    EXPECT_EQ(ours->config(), expected->config()) << name;
+  }
+  const Outcome refused =
+      forge_model("convert " + golden("llama3_rope") + "/model.gguf " + path("llama3_rope"));
+  EXPECT_EQ(refused.status, 2);
+  EXPECT_TRUE(has(refused, "original_max_position_embeddings 8192")) << refused.output;
+}
+
+TEST_F(ModelPrograms, a_converted_model_says_the_golden_tokens) {
+  for (const std::string& name : kOfGguf) {
+    const std::string folder = name.starts_with("llama_") ? "llama" : name;
+    const json expected = json::parse(read_file(golden(folder) + "/golden.json"));
+    std::vector<std::uint32_t> tokens = expected["tokens"];
+    const std::vector<std::uint32_t> greedy = expected["greedy"]["tokens"];
+    const std::size_t first = tokens.size() - 1;
+    tokens.insert(tokens.end(), greedy.begin(), greedy.end() - 1);
+    write_model("convert " + golden(name) + " " + path(name + ".gguf"));
+    // Each token is the best after those before it, so all are what greedy decoding gives.
+    const std::vector<std::uint32_t> best = best_tokens(path(name + ".gguf"), tokens);
+    EXPECT_EQ(std::vector(best.begin() + static_cast<std::ptrdiff_t>(first), best.end()), greedy)
+        << name;
+  }
+}
+
+TEST_F(ModelPrograms, convert_changes_types_and_says_what_does_not_fit) {
+  write_model("convert --type BF16 " + golden("llama") + " " + path("bf16"));
+  EXPECT_EQ(tensors_at(path("bf16")), tensors_at(golden("llama_bf16")));
+  write_model("convert --type F32 " + golden("llama_bf16") + " " + path("f32"));
+  EXPECT_EQ(tensors_at(path("f32")), tensors_at(golden("llama")));
+  EXPECT_EQ(info(path("bf16"))["file"]["types"].size(), 1u);
+
+  edit_tensor("model.layers.1.self_attn.v_proj.weight", 5 * 32 + 7, 65520);
+  const Outcome too_large =
+      forge_model("convert --type F16 " + path("edited") + " " + path("f16.gguf"));
+  EXPECT_EQ(too_large.status, 2);
+  EXPECT_TRUE(has(too_large, "'model.layers.1.self_attn.v_proj.weight' at [5, 7] is 65520"))
+      << too_large.output;
+  EXPECT_FALSE(std::filesystem::exists(path("f16.gguf")));
+  EXPECT_FALSE(std::filesystem::exists(path("f16.gguf.part")));
+}
+
+TEST_F(ModelPrograms, quantize_refuses_numbers_that_are_none) {
+  for (const float value : {NAN, INFINITY}) {
+    edit_tensor("model.layers.2.mlp.up_proj.weight", 3 * 32 + 1, value);
+    const Outcome refused =
+        forge_model("quantize --type Q8_0 " + path("edited") + " " + path("q.gguf"));
+    EXPECT_EQ(refused.status, 2);
+    EXPECT_TRUE(has(refused, "'model.layers.2.mlp.up_proj.weight' at [3, 1] is "))
+        << refused.output;
+    EXPECT_FALSE(std::filesystem::exists(path("q.gguf.part")));
+  }
+}
+
+TEST_F(ModelPrograms, stories_keep_their_text_in_gguf_and_nearly_all_of_it_in_8_bits) {
+  const std::string stories = FORGE_STORIES;
+  if (!std::filesystem::exists(stories)) GTEST_SKIP() << "needs " FORGE_STORIES;
+  write_model("convert " + stories + " " + path("s.gguf"));
+  write_model("quantize --type Q8_0 " + stories + " " + path("q.gguf"));
+  const auto tokeniser = load_tokeniser(stories);
+  const auto file = formats::Gguf::open(path("s.gguf"));
+  ASSERT_TRUE(tokeniser && file);
+  const auto converted = load_tokeniser(*file);
+  ASSERT_TRUE(converted.has_value()) << to_string(converted.error());
+  int tokens = 0;
+  int kept = 0;
+  const json expected = json::parse(read_file(stories + "/golden.json"));
+  for (const json& one : expected["cases"]) {
+    const std::string text = one["text"];
+    EXPECT_EQ((*converted)->encode(text), (*tokeniser)->encode(text));
+    std::vector<std::uint32_t> ids;
+    for (const TokenId token : (*tokeniser)->encode(text)) ids.push_back(token.value);
+    const std::vector<std::uint32_t> best = best_tokens(stories, ids);
+    EXPECT_EQ(best_tokens(path("s.gguf"), ids), best);
+    const std::vector<std::uint32_t> coarse = best_tokens(path("q.gguf"), ids);
+    tokens += static_cast<int>(ids.size());
+    for (std::size_t i = 0; i < ids.size(); ++i) kept += coarse[i] == best[i] ? 1 : 0;
+  }
+  EXPECT_GT(kept, tokens * 95 / 100) << "of " << tokens;
+  for (const std::string text : {"", " ", "a  b", "\n\n", "caf\xc3\xa9 <s> 12,345", "<0x41>"}) {
+    EXPECT_EQ((*converted)->encode(text), (*tokeniser)->encode(text)) << text;
+  }
+}
+
+/// Models with the tokenisers of tests/golden/tokenisers.
+class GgufTokenisers : public ModelProgramTest {
+ protected:
+  void SetUp() override {
+    ModelProgramTest::SetUp();
+    json config = json::parse(read_file(golden("llama") + "/config.json"));
+    config["vocab_size"] = 512;
+    std::ofstream(path("config.json")) << config;
+    write_model("random --config " + path("config.json") + " " + path("m"));
+  }
+
+  /// path("m") becomes a model with that tokeniser, path("m.gguf") the same in GGUF. Returns: what
+  /// convert says.
+  std::string convert(const std::string& name) const {
+    for (const char* file : {"/tokenizer.json", "/tokenizer_config.json"}) {
+      std::filesystem::copy_file(kFolder + name + file, path("m") + file,
+                                 std::filesystem::copy_options::overwrite_existing);
+    }
+    return write_model("convert --force " + path("m") + " " + path("m.gguf"));
+  }
+
+  const std::string kFolder = FORGE_SOURCE_DIR "/tests/golden/tokenisers/";
+};
+
+TEST_F(GgufTokenisers, have_the_tokens_of_hugging_faces) {
+  for (const std::string name : {"digits", "gpt2", "llama2", "llama3", "olmo2", "qwen2"}) {
+    const std::string said = convert(name);
+    const auto file = formats::Gguf::open(path("m.gguf"));
+    ASSERT_TRUE(file.has_value());
+    const auto tokeniser = load_tokeniser(*file);
+    ASSERT_TRUE(tokeniser.has_value()) << name << ": " << to_string(tokeniser.error());
+    const json vectors = json::parse(read_file(kFolder + name + "/vectors.json"));
+    int compared = 0;
+    for (const json& vector : vectors) {
+      const std::string text = vector["text"];
+      // Two kinds of added tokens are not the same in GGUF, as notes say.
+      if (text.find("<strip>") != text.npos) continue;
+      if (name == "llama2" && text.find("added") != text.npos) continue;
+      std::vector<std::uint32_t> ids;
+      for (const TokenId token : (*tokeniser)->encode(text)) ids.push_back(token.value);
+      EXPECT_EQ(ids, vector["ids"].get<std::vector<std::uint32_t>>()) << name << ": " << text;
+      ++compared;
+    }
+    EXPECT_GT(compared, 20) << name;
+    EXPECT_NE(said.find("token '<strip>' does not take the spaces"), said.npos) << said;
+    EXPECT_EQ(said.find("is looked for before") != said.npos, name == "llama2") << said;
+  }
+}
+
+TEST_F(GgufTokenisers, are_left_out_with_a_note_where_gguf_has_no_name_for_them) {
+  for (const std::string name : {"deepseek_v3", "prefix_space"}) {
+    const std::string said = convert(name);
+    EXPECT_NE(said.find("no tokeniser is written: GGUF has no name"), said.npos) << said;
+    EXPECT_EQ(info(path("m.gguf"))["tokeniser"]["kind"], "none");
+  }
+  EXPECT_NE(convert("mistral").find("a space is put before every text"), std::string::npos);
+}
+
+TEST_F(GgufTokenisers, come_back_whole) {
+  convert("deepseek_v3");
+  write_model("convert " + path("m.gguf") + " " + path("back"));
+  for (const char* file : {"/tokenizer.json", "/tokenizer_config.json"}) {
+    EXPECT_EQ(read_file(path("back") + file), read_file(path("m") + file));
+  }
+}
+
+TEST_F(ModelPrograms, unusable_arguments_exit_with_2_and_say_why) {
+  std::ofstream(path("there.gguf")) << "x";
+  const std::string llama = golden("llama");
+  const auto expect_unusable = [](const std::string& arguments, const std::string& part) {
+    const Outcome outcome = forge_model(arguments);
+    EXPECT_EQ(outcome.status, 2) << arguments << '\n' << outcome.output;
+    EXPECT_TRUE(has(outcome, part)) << outcome.output;
+  };
+  expect_unusable("", "A subcommand is required");
+  expect_unusable("info nowhere", "'nowhere' is neither a directory nor a file named");
+  expect_unusable("info nowhere.gguf", "nowhere.gguf: ");
+  expect_unusable("convert " + llama, "OUT is required");
+  expect_unusable("convert " + llama + " " + path("there.gguf"), "is there already; --force");
+  expect_unusable("convert " + llama + " " + path("x.safetensors"), "ends in .safetensors");
+  expect_unusable("convert " + llama + " " + llama, "is IN");
+  expect_unusable("convert --type Q8_0 " + llama + " " + path("x.gguf"),
+                  "--type: 'Q8_0' is none of F32, F16, BF16");
+  expect_unusable("quantize " + llama + " " + path("x.gguf"), "--type is required");
+  expect_unusable("quantize --type Q3_K " + llama + " " + path("x.gguf"),
+                  "--type: 'Q3_K' is none of Q8_0, Q4_0, Q4_K, Q4_K_M, Q5_K, Q6_K");
+  expect_unusable("quantize --type Q8_0 " + llama + " " + path("x"), "accepted is NAME.gguf");
+  expect_unusable("convert " + golden("granite") + " " + path("x.gguf"),
+                  "family granite cannot be written as GGUF; accepted are llama, mistral");
+  expect_unusable("convert " + golden("qwen3_moe") + " " + path("x.gguf"),
+                  "no key for single layers without experts");
+  expect_unusable("random --config gpt-5 " + path("x.gguf"),
+                  "neither a file nor one of llama-3.2-1b, qwen2.5-0.5b, tinyllama-1.1b");
+  expect_unusable("random --config " + llama + "/config.json --type Q4_K " + path("x"),
+                  "'Q4_K' is none of F32, F16, BF16");
+  expect_unusable("dump " + llama, "--prompt or --tokens is needed");
+  expect_unusable("dump " + llama + " --tokens 96", "token 96; accepted are 0 to 95");
+  expect_unusable("dump " + llama + " --tokens 1 --layer 3", "--layer 3: accepted are 0 to 2");
+  expect_unusable("dump " + llama + " --tokens 1 --points keys", "'keys' is none of embedding");
+  expect_unusable("dump " + llama + " --prompt hello", "tokenizer.json");
+  EXPECT_EQ(read_file(path("there.gguf")), "x");
+}
+
+TEST_F(ModelPrograms, force_overwrites) {
+  std::ofstream(path("there.gguf")) << "x";
+  write_model("convert --force " + golden("llama") + " " + path("there.gguf"));
+  EXPECT_EQ(info(path("there.gguf"))["file"]["tensors"], 30);
+}
+
+TEST_F(ModelPrograms, a_write_that_is_interrupted_leaves_nothing) {
+  for (const std::string name : {"x.gguf", "x"}) {
+    const Outcome outcome =
+        run("timeout --preserve-status -s INT 0.3 " FORGE_MODEL " random --config tinyllama-1.1b " +
+            path(name));
+    EXPECT_EQ(outcome.status, 130) << outcome.output;
+    EXPECT_TRUE(has(outcome, "interrupted")) << outcome.output;
+    EXPECT_FALSE(std::filesystem::exists(path(name)));
+    EXPECT_FALSE(std::filesystem::exists(path(name + ".part")));
+  }
+}
+
+}  // namespace
+}  // namespace forge::testing
