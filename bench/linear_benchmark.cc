@@ -116,7 +116,7 @@ void multiply_in_turns(benchmark::State& state, const Case& c) {
     mark = std::max(mark, sample_mark(c, std::span(memory).subspan(piece, kSampleBytes), pool));
     const LinearWeights& w = copies[turn % copies.size()];
     const auto start = std::chrono::steady_clock::now();
-    multiply(x.data(), c.rows, w, y.data(), scratch, pool);
+    multiply({x.data(), c.rows}, w, y.data(), scratch, pool);
     const std::chrono::duration<double> took = std::chrono::steady_clock::now() - start;
     rate = std::max(rate, work / took.count());
     benchmark::DoNotOptimize(y.data());

@@ -30,7 +30,7 @@ std::vector<CodedGroup> code_row(const float* x, int inputs, std::span<const std
   for (int first = 0; first < inputs; first += kGroup) {
     float group[kGroup] = {};
     for (int i = 0; i < kGroup && first + i < inputs; ++i) {
-      const auto k = static_cast<std::size_t>(first + i);
+      const std::size_t k = static_cast<std::size_t>(first) + static_cast<std::size_t>(i);
       group[i] = x[order.empty() ? k : static_cast<std::size_t>(order[k])];
     }
     groups.push_back(code_group(group));

@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <bit>
+#include <cstddef>
 #include <cstring>
 #include <numeric>
 
@@ -61,7 +62,7 @@ void unpack(const quant::BlockQ6K& block, int g, SourceGroup& out) {
   const int k = g % 4;
   const std::uint8_t* const low = block.low + 64 * (g / 4) + 32 * (k % 2);
   const std::uint8_t* const high = block.high + 32 * (g / 4);
-  for (int half = 0; half < 2; ++half) out.half_scales[half] = block.scales[2 * g + half];
+  std::copy_n(block.scales + std::ptrdiff_t{2} * g, 2, out.half_scales);
   for (int i = 0; i < kGroup; ++i) {
     out.codes[i] = static_cast<std::uint8_t>(nibble(low[i], k / 2) | (high[i] >> (2 * k) & 3) << 4);
   }
@@ -144,7 +145,7 @@ SourceGroup read(const StoredGroups& form, const StoredLinear& linear,
                  std::span<const std::int32_t> order, int output, int group) {
   const NibbleMap map(form, linear, output);
   const auto input = [&](int i) -> std::size_t {
-    const auto k = static_cast<std::size_t>(group * kGroup + i);
+    const auto k = static_cast<std::size_t>(group) * kGroup + static_cast<std::size_t>(i);
     return order.empty() ? k : static_cast<std::size_t>(order[k]);
   };
   const auto group_of = [&](std::size_t k) {

@@ -139,22 +139,21 @@ std::byte* aligned(std::byte* memory) {
 
 }  // namespace
 
-void multiply(const float* x, int rows, const LinearWeights& w, float* y, ProductScratch& scratch,
-              ThreadPool& pool) {
-  FORGE_CHECK(rows >= 0, "rows=", rows);
-  if (rows == 0) return;
+void multiply(Rows x, const LinearWeights& w, float* y, ProductScratch& scratch, ThreadPool& pool) {
+  FORGE_CHECK(x.count >= 0, "rows=", x.count);
+  if (x.count == 0) return;
   if (w.inputs() == 0) {
-    std::fill_n(y, static_cast<std::ptrdiff_t>(rows) * w.outputs(), 0.0F);
+    std::fill_n(y, static_cast<std::ptrdiff_t>(x.count) * w.outputs(), 0.0F);
     return;
   }
   for (std::span<const Section> left = w.sections(); !left.empty();) {
     const std::span<const Section> sections = of_one_order(left);
     left = left.subspan(sections.size());
-    const Activations activations{x, rows, w.inputs(), sections.front().order};
+    const Activations activations{x.data, x.count, w.inputs(), sections.front().order};
     convert(sections, activations, scratch, pool);
     const std::size_t unpacked = prepare_unpacked(sections, activations, pool.threads(), scratch);
 
-    const Runs runs(sections, rows, pool.threads());
+    const Runs runs(sections, x.count, pool.threads());
     pool.run(runs.count(), [&](int index, int thread) {
       const Run run = runs[index];
       const PanelProduct product{
@@ -162,7 +161,7 @@ void multiply(const float* x, int rows, const LinearWeights& w, float* y, Produc
           .inputs = w.inputs(),
           .first_panel = run.first,
           .end_panel = run.end,
-          .rows = rows,
+          .rows = x.count,
           .converted = &scratch,
           .unpacked = aligned(scratch.panels.data()) + unpacked * static_cast<std::size_t>(thread),
           .y = y + run.section->first_output,

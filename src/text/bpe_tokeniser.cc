@@ -53,7 +53,10 @@ class BpeTokeniser::Encoder {
   void merge(std::string_view piece) {
     if (stages_.whole_pieces) {
       const auto found = vocabulary_.pieces.find(std::string(piece));
-      if (found != vocabulary_.pieces.end()) return tokens_.push_back(TokenId(found->second));
+      if (found != vocabulary_.pieces.end()) {
+        tokens_.emplace_back(found->second);
+        return;
+      }
     }
     symbols_.clear();
     stages_.alphabet.append_symbols(piece, symbols_);

@@ -39,7 +39,7 @@ void multiply_head(const linear::LinearWeights& w, int rows, HeadRows<const floa
     std::copy_n(x.at(row, 0), w.inputs(), inputs + offset(row, w.inputs()));
   }
   linear::ThreadPool alone(1);
-  linear::multiply(inputs, rows, w, outputs, scratch.products, alone);
+  linear::multiply({inputs, rows}, w, outputs, scratch.products, alone);
   for (int row = 0; row < rows; ++row) {
     std::copy_n(outputs + offset(row, w.outputs()), w.outputs(), y.at(row, 0));
   }

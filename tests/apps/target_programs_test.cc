@@ -150,7 +150,8 @@ TEST_F(TargetPrograms, the_server_answers_alike_on_the_cpu_and_on_the_simulated_
       R"({"model": "forge-tiny", "prompt": "Once upon a time", "max_tokens": 12, "seed": 5})";
   std::map<std::string, std::string> text;
   for (const std::string target : {"cpu", "sim"}) {
-    const Server server(FORGE_INFER " --target " + target + " --speculative 2", path(target + ".log"));
+    const Server server(FORGE_INFER " --target " + target + " --speculative 2",
+                        path(target + ".log"));
     const std::string answer = server.complete(body);
     const std::size_t json_at = answer.find("\r\n\r\n{");
     ASSERT_NE(json_at, std::string::npos) << answer << read_file(path(target + ".log"));

@@ -67,7 +67,7 @@ inline std::vector<float> product(const std::vector<float>& x, int rows, const L
                                   ThreadPool& pool) {
   std::vector<float> y(static_cast<std::size_t>(rows * w.outputs()), -1.0F);
   ProductScratch scratch;
-  multiply(x.data(), rows, w, y.data(), scratch, pool);
+  multiply({x.data(), rows}, w, y.data(), scratch, pool);
   return y;
 }
 

@@ -138,7 +138,7 @@ RC_GTEST_PROP(FloatProduct, of_a_row_is_the_same_in_any_company, ()) {
   for (const int threads : {1, 2, 3, 5}) {
     ThreadPool pool(threads);
     std::vector<float> y(alone.size());
-    multiply(x.data(), rows, w, y.data(), scratch, pool);
+    multiply({x.data(), rows}, w, y.data(), scratch, pool);
     RC_ASSERT(bits_of(y) == bits_of(alone));
   }
 }

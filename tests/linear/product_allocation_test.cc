@@ -43,11 +43,11 @@ TEST(ProductAllocation, the_largest_product_makes_the_room_for_all) {
     std::vector<float> y(64 * 300);
     ProductScratch scratch;
     const std::size_t before_first = allocations;
-    multiply(x.data(), 64, w, y.data(), scratch, pool);
+    multiply({x.data(), 64}, w, y.data(), scratch, pool);
     EXPECT_GT(allocations, before_first) << "the counter does not count";
     const std::size_t before = allocations;
     for (const int rows : {1, 2, 12, 13, 40, 64}) {
-      multiply(x.data(), rows, w, y.data(), scratch, pool);
+      multiply({x.data(), rows}, w, y.data(), scratch, pool);
     }
     EXPECT_EQ(allocations, before);
   }

@@ -33,7 +33,7 @@ std::vector<float> columns_of(const linear::LinearWeights& w, linear::ThreadPool
   std::vector<float> unit(K * K), columns(K * static_cast<std::size_t>(w.outputs()));
   for (std::size_t k = 0; k < K; ++k) unit[k * K + k] = 1;
   linear::ProductScratch scratch;
-  linear::multiply(unit.data(), w.inputs(), w, columns.data(), scratch, threads);
+  linear::multiply({unit.data(), w.inputs()}, w, columns.data(), scratch, threads);
   return columns;
 }
 

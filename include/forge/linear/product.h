@@ -54,10 +54,15 @@ struct ProductScratch {
   std::vector<std::byte> panels;   ///< one unpacked panel a thread
 };
 
-/// y = x W^T. x [rows][K], y [rows][N], contiguous, of any alignment, not overlapping. Row r of y
-/// depends on row r of x alone, in every bit. Requires: rows >= 0, x finite.
-void multiply(const float* x, int rows, const LinearWeights& w, float* y, ProductScratch& scratch,
-              ThreadPool& pool);
+/// Rows of activations, one after the other. Borrowed.
+struct Rows {
+  const float* data = nullptr;
+  int count = 0;
+};
+
+/// y = x W^T. x [count][K], y [count][N], of any alignment, not overlapping. Row r of y depends on
+/// row r of x alone, in every bit. Requires: count >= 0, x finite.
+void multiply(Rows x, const LinearWeights& w, float* y, ProductScratch& scratch, ThreadPool& pool);
 
 /// The definition of multiply, by plain loops over the stored weights. Equal bits on every machine
 /// where pairs of bf16 are not an instruction; no speed.

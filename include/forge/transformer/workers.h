@@ -13,11 +13,7 @@
 
 namespace forge {
 
-/// Rows of activations, one after the other. Borrowed.
-struct Rows {
-  const float* data = nullptr;
-  int count = 0;
-};
+using linear::Rows;
 
 class Workers {
  public:
@@ -27,7 +23,7 @@ class Workers {
 
   /// y [count][N] = x W^T, x [count][K].
   void multiply(Rows x, const linear::LinearWeights& w, float* y) {
-    linear::multiply(x.data, x.count, w, y, products_, *threads_);
+    linear::multiply(x, w, y, products_, *threads_);
   }
 
   /// Calls row(0) .. row(rows - 1), each once, neighbours on the same thread.
