@@ -107,12 +107,11 @@ class Passes {
         scratch_(model.config(), model.threads()),
         logits_(static_cast<std::size_t>(model.config().vocabulary_size) *
                 static_cast<std::size_t>(sequences)) {
-    blocks_.resize(static_cast<std::size_t>(blocks_of_sequence_ * sequences));
+    blocks_.resize(pool_.num_blocks());
     std::iota(blocks_.begin(), blocks_.end(), 0U);
-    for (int i = 0; i < sequences; ++i) {
-      tables_.push_back(std::span<const std::uint32_t>(blocks_).subspan(
-          static_cast<std::size_t>(i * blocks_of_sequence_),
-          static_cast<std::size_t>(blocks_of_sequence_)));
+    const auto blocks = static_cast<std::size_t>(blocks_of_sequence_);
+    for (std::size_t first = 0; first < blocks_.size(); first += blocks) {
+      tables_.push_back(std::span<const std::uint32_t>(blocks_).subspan(first, blocks));
     }
   }
 

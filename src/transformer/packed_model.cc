@@ -110,11 +110,11 @@ class Packer {
     const WeightType type = plain_type(kv_up);
     const auto C = static_cast<std::size_t>(latent.kv_rank);
     const auto N = static_cast<std::size_t>(latent.nope_size);
-    const auto Dv = static_cast<std::size_t>(latent.value_size);
-    std::vector<float> rows((N + Dv) * C), keys(C * N);
+    const auto V = static_cast<std::size_t>(latent.value_size);
+    std::vector<float> rows((N + V) * C), keys(C * N);
     for (int head = 0; head < latent.heads; ++head) {
       const int first = head * (latent.nope_size + latent.value_size);
-      for (std::size_t row = 0; row < N + Dv; ++row) {
+      for (std::size_t row = 0; row < N + V; ++row) {
         stored_row(kv_up, first + static_cast<int>(row), rows.data() + row * C);
       }
       for (std::size_t n = 0; n < N; ++n) {

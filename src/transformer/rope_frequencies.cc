@@ -70,6 +70,7 @@ struct Scale {
 
 std::vector<double> rope_frequencies(const RopeConfig& rope) {
   std::vector<double> frequencies;
+  frequencies.reserve(static_cast<std::size_t>(rope.size) / 2);
   for (int pair = 0; pair < rope.size / 2; ++pair) {
     frequencies.push_back(numerics::rotary_frequency(rope.base, pair, rope.size));
   }

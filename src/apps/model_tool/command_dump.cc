@@ -67,7 +67,7 @@ std::string wrong_choice(const DumpOptions& options, const ModelConfig& config) 
   for (const std::string& name : options.points) {
     const bool known = std::any_of(std::begin(kPoints), std::end(kPoints),
                                    [&](ForwardPoint point) { return name_of(point) == name; });
-    if (!known) return "--points: '" + name + "' is none of " + names;
+    if (!known) return std::string("--points: '").append(name).append("' is none of ") + names;
   }
   return {};
 }

@@ -16,6 +16,7 @@ using formats::TensorWriter;
 
 std::vector<TensorSpec> specs_of(const std::vector<OutputTensor>& tensors) {
   std::vector<TensorSpec> specs;
+  specs.reserve(tensors.size());
   for (const OutputTensor& tensor : tensors) specs.push_back(tensor.spec);
   return specs;
 }

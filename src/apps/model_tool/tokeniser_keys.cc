@@ -180,7 +180,7 @@ class Exporter {
     std::vector<std::string> merges;
     for (const json& merge : model_.at("merges")) {
       const auto [left, right] = merge_of(merge);
-      merges.push_back(left + " " + right);
+      merges.push_back(std::string(left).append(" ").append(right));
     }
     keys_.set_texts(kPrefix + "merges", std::move(merges));
   }
