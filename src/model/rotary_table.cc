@@ -12,6 +12,7 @@ namespace {
 
 std::vector<double> frequencies_of(const TinyConfig& config) {
   std::vector<double> frequencies;
+  frequencies.reserve(static_cast<std::size_t>(config.head_size) / 2);
   for (int pair = 0; pair < config.head_size / 2; ++pair) {
     frequencies.push_back(numerics::rotary_frequency(config.rope_base, pair, config.head_size));
   }

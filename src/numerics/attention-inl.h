@@ -86,13 +86,16 @@ struct Values {
   int stride;         ///< floats from a slot to the next
   int size;
   Pages pages;
+
+  /// The components from `component` on.
+  HWY_INLINE Values from(int component) const { return {rows + component, stride, size, pages}; }
 };
 
-/// out[h][component ..] = the chain over positions of weight * value, for kVectors vectors.
+/// out[h] = the chain over positions of weight * value, for kVectors vectors of components.
 /// weights: [kHeads][kKeyChunk], out: [kHeads][size].
 template <int kHeads, int kVectors, class D>
 HWY_INLINE void accumulate_columns(D d, const Values& values, const Chunk& chunk,
-                                   const float* weights, int component, float* out) {
+                                   const float* weights, float* out) {
   const int lanes = static_cast<int>(hn::Lanes(d));
   hn::Vec<D> sums[kHeads][kVectors];
   for (auto& head_sums : sums) {
@@ -102,7 +105,7 @@ HWY_INLINE void accumulate_columns(D d, const Values& values, const Chunk& chunk
   while (column < chunk.columns()) {
     const Run run = run_at(values.pages, chunk.start + column, chunk.end);
     const float* value =
-        values.rows + run.block + static_cast<std::ptrdiff_t>(run.slot) * values.stride + component;
+        values.rows + run.block + static_cast<std::ptrdiff_t>(run.slot) * values.stride;
     for (int end = column + run.size; column < end; ++column, value += values.stride) {
       hn::Vec<D> v[kVectors];
       for (int i = 0; i < kVectors; ++i) v[i] = hn::LoadU(d, value + i * lanes);
@@ -114,7 +117,7 @@ HWY_INLINE void accumulate_columns(D d, const Values& values, const Chunk& chunk
   }
   for (int h = 0; h < kHeads; ++h) {
     for (int i = 0; i < kVectors; ++i) {
-      hn::StoreU(sums[h][i], d, out + h * values.size + component + i * lanes);
+      hn::StoreU(sums[h][i], d, out + h * values.size + i * lanes);
     }
   }
 }
@@ -126,7 +129,8 @@ HWY_INLINE void accumulate_values(const Values& values, const Chunk& chunk, cons
                                   float* out, int component = 0) {
   constexpr int kWidth = kVectors * kFullLanes;
   for (; component + kWidth <= values.size; component += kWidth) {
-    accumulate_columns<kHeads, kVectors>(FullTag(), values, chunk, weights, component, out);
+    accumulate_columns<kHeads, kVectors>(FullTag(), values.from(component), chunk, weights,
+                                         out + component);
   }
   if (component == values.size) return;
   if constexpr (kVectors > 1) {
@@ -135,7 +139,7 @@ HWY_INLINE void accumulate_values(const Values& values, const Chunk& chunk, cons
     for_each_vector(
         values.size,
         [&](auto d, int i)
-            HWY_ATTR { accumulate_columns<kHeads, 1>(d, values, chunk, weights, i, out); },
+            HWY_ATTR { accumulate_columns<kHeads, 1>(d, values.from(i), chunk, weights, out + i); },
         component);
   }
 }

@@ -46,10 +46,10 @@ HWY_INLINE void compute_scores(const float* q, float scale, const PagedKV& kv, c
 
 /// One chunk: m_c and l_c of each head, and out [kHeads][D] = a_c.
 template <int kHeads>
-HWY_INLINE void attend_chunk(const float* q, float scale, const PagedKV& kv, const Chunk& chunk,
+HWY_INLINE void attend_chunk(const QueryGroup& group, const PagedKV& kv, const Chunk& chunk,
                              Softmax* softmax, float* out) {
   HWY_ALIGN float weights[kHeads * kKeyChunk];
-  compute_scores<kHeads>(q, scale, kv, chunk, weights);
+  compute_scores<kHeads>(group.q, group.scale, kv, chunk, weights);
   for (int h = 0; h < kHeads; ++h) {
     softmax[h] = scores_to_weights(chunk, weights + h * kKeyChunk);
   }
@@ -57,18 +57,18 @@ HWY_INLINE void attend_chunk(const float* q, float scale, const PagedKV& kv, con
                             out);
 }
 
-/// Attention of kHeads heads. q, out: [kHeads][D].
+/// Attention of the first kHeads heads. out: [kHeads][D].
 template <int kHeads>
-void attend_heads(const float* q, float scale, const PagedKV& kv, float* out) {
+void attend_heads(const QueryGroup& group, const PagedKV& kv, float* out) {
   Chunk chunk = chunk_from(kv.first, kv.length);
   Softmax total[kHeads];
-  attend_chunk<kHeads>(q, scale, kv, chunk, total, out);
+  attend_chunk<kHeads>(group, kv, chunk, total, out);
 
   Softmax softmax[kHeads];
   HWY_ALIGN float part[kHeads * kHeadSizeMax];
   while (chunk.end < kv.length) {
     chunk = chunk_from(chunk.end, kv.length);
-    attend_chunk<kHeads>(q, scale, kv, chunk, softmax, part);
+    attend_chunk<kHeads>(group, kv, chunk, softmax, part);
     for (int h = 0; h < kHeads; ++h) {
       const int offset = h * kv.head_size;
       merge(total[h], out + offset, softmax[h], part + offset, kv.head_size);
@@ -78,12 +78,11 @@ void attend_heads(const float* q, float scale, const PagedKV& kv, float* out) {
 }
 
 void attend_impl(const QueryGroup& group, const PagedKV& kv, float* out) {
-  const float* q = group.q;
-  int heads = group.heads;
+  QueryGroup left = group;
   const auto run = [&]<int kHeads>() {
-    for (; heads >= kHeads; heads -= kHeads) {
-      attend_heads<kHeads>(q, group.scale, kv, out);
-      q += kHeads * kv.head_size;
+    for (; left.heads >= kHeads; left.heads -= kHeads) {
+      attend_heads<kHeads>(left, kv, out);
+      left.q += kHeads * kv.head_size;
       out += kHeads * kv.head_size;
     }
   };
