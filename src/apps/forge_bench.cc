@@ -102,6 +102,20 @@ const std::vector<FlagUse>& flag_uses() {
   return kUses;
 }
 
+/// The speed of a model is measured without requests: flags that shape them, or the cache and the
+/// batch that they run in, have no use there. Returns: an empty text, or what is wrong.
+std::string flag_without_requests(const CLI::App& app) {
+  constexpr std::array kOfUse = {"--help", "--model", "--threads", "--json", "--target"};
+  for (const CLI::Option* option : app.get_options()) {
+    const std::string name = option->get_name();
+    if (option->count() == 0 || std::find(kOfUse.begin(), kOfUse.end(), name) != kOfUse.end()) {
+      continue;
+    }
+    return name + " beside --model needs --mode or --workload: without them no request runs";
+  }
+  return {};
+}
+
 int fail(const std::string& message) {
   std::cerr << "forge-bench: " << message << '\n';
   return 2;
@@ -293,6 +307,10 @@ int main(int argc, char** argv) {
   options.runs_given = app.count("--mode") + app.count("--workload") > 0;
   const std::string misplaced = forge::misplaced_flag(app, kind, forge::flag_uses());
   if (!misplaced.empty()) return forge::fail(misplaced);
+  if (options.target.source.given() && !options.runs_given) {
+    const std::string useless = forge::flag_without_requests(app);
+    if (!useless.empty()) return forge::fail(useless);
+  }
   if (kind == forge::TargetKind::null && app.count("--speculative") == 0) {
     options.target.executor.drafts = 0;
   }

@@ -46,7 +46,7 @@ std::unique_ptr<ModelExecutor> cpu_executor(const ExecutorOptions& options,
   };
   return std::make_unique<CpuExecutor>(
       options, with_cache(*model),
-      model->draft() != nullptr ? with_cache(*model->draft()) : nullptr);
+      options.drafts > 0 && model->draft() != nullptr ? with_cache(*model->draft()) : nullptr);
 }
 
 }  // namespace

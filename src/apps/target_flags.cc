@@ -175,6 +175,9 @@ void add_target_options(CLI::App& app, TargetOptions& options) {
     if (draft_layers->count() == 0) {  // configure() knows the layers of a file
       executor.draft_layers = from_file ? 0 : std::max(1, model.layers / 2);
     }
+    if (!options.source.draft.empty() && executor.drafts == 0) {
+      throw CLI::ValidationError("--speculative", "0, accepted beside --draft: 1 .. 64");
+    }
     follow_scheduler(options);
     if (const auto valid = validate(options); !valid) throw CLI::ValidationError(valid.error());
   });

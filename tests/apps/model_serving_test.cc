@@ -144,6 +144,9 @@ TEST_F(ModelPrograms, flags_that_make_no_sense_together_are_refused) {
   expect_refused(FORGE_INFER " --model x --kv-memory lots", "'lots' is no amount of memory");
   expect_refused(FORGE_INFER " --model x --kv-memory 1GiB --num-blocks 3", "--num-blocks excludes");
   expect_refused(FORGE_INFER " --model x --target sim", "target is sim, accepted for a model");
+  expect_refused(FORGE_INFER " --model x --draft y", "--speculative: 0, accepted beside --draft");
+  expect_refused(FORGE_BENCH " --model x --requests 5",
+                 "--requests beside --model needs --mode or --workload");
   expect_refused(FORGE_BENCH " --model nowhere", "nowhere: is neither a directory nor a file");
 }
 
