@@ -1,9 +1,10 @@
 // Blocks of rows against panels of codes, once per instruction set and version of Dot.
 //
 // The weights of a group are unpacked into registers (32 outputs in 16 of the 32 of AVX-512) and
-// stay there while the rows of the block pass, four at a time; so unpacking costs little where rows
-// are many, and needs no memory where they are few. The rows' partial results, 128 bytes each, wait
-// in the L1 cache for the next group.
+// stay there while the rows of the block pass, eight at a time, whose 16 independent sums hide the
+// latency of the instruction; so unpacking costs little where rows are many, and needs no memory
+// where they are few. The rows' partial results, 128 bytes each, wait in the L1 cache for the next
+// group.
 //
 // The instruction takes unsigned weights: the sum of (c - o) a is that of (c - o + 128) a, begun at
 // -128 times the sum of a.
@@ -31,7 +32,7 @@ using linear::HWY_NAMESPACE::fused;
 // Vectors of outputs that are taken together, and rows of a tile: what the registers hold.
 #if HWY_CAP_GE512
 inline constexpr int kTileVectors = 2;
-inline constexpr int kTileRows = 4;
+inline constexpr int kTileRows = 8;
 #else
 inline constexpr int kTileVectors = 1;
 inline constexpr int kTileRows = 2;
@@ -58,13 +59,15 @@ struct Weights {
   static constexpr int kVectors = kVectorsTogether;
 
   Unpacked unpacked[kVectors];
-  typename Dot::Weights quads[kVectors][kQuads];
 
   HWY_INLINE void load(const std::byte* panel, int group, int lane) {
     for (int v = 0; v < kVectors; ++v) {
       Kind::unpack(panel, group, lane + v * kVectorLanes, unpacked[v]);
-      for (int q = 0; q < kQuads; ++q) quads[v][q] = Dot::weights(unpacked[v].words[q]);
     }
+  }
+
+  HWY_INLINE typename Dot::Weights quad(int v, int q) const {
+    return Dot::weights(unpacked[v].words[q]);
   }
 };
 
@@ -87,9 +90,11 @@ HWY_INLINE void dot_half(const Weights<Dot, Kind, kVectors>& w, const CodedGroup
   constexpr int kHalfQuads = kQuads / Kind::kHalves;
   for (int i = 0; i < kHalfQuads; ++i) {
     const int q = half * kHalfQuads + i;
+    typename Dot::Weights words[kVectors];
+    for (int v = 0; v < kVectors; ++v) words[v] = w.quad(v, q);
     for (int r = 0; r < kRows; ++r) {
       const auto a = Dot::quad(x[r].codes + 4 * q);
-      for (int v = 0; v < kVectors; ++v) sums[r][v] = Dot::add(sums[r][v], w.quads[v][q], a);
+      for (int v = 0; v < kVectors; ++v) sums[r][v] = Dot::add(sums[r][v], words[v], a);
     }
   }
   for (int r = 0; r < kRows; ++r) {
@@ -138,17 +143,13 @@ HWY_INLINE void add_group(const Weights<Dot, Kind, kVectors>& w, const CodedGrou
   }
 }
 
-/// The last rows of a block, fewer than kTileRows.
+/// Adds the group's part to all rows of a block: kRows at a time, the last ones in halves of that.
 template <int kRows, class W>
-HWY_INLINE void add_last_rows(const W& w, const CodedGroup* x, int rows,
-                              float (*sums)[kPanelOutputs], int lane) {
-  if constexpr (kRows > 0) {
-    if (rows == kRows) {
-      add_group<kRows>(w, x, sums, lane);
-    } else {
-      add_last_rows<kRows - 1>(w, x, rows, sums, lane);
-    }
-  }
+HWY_INLINE void add_rows(const W& w, const CodedGroup* x, int rows, float (*sums)[kPanelOutputs],
+                         int lane) {
+  int r = 0;
+  for (; r + kRows <= rows; r += kRows) add_group<kRows>(w, x + r, sums + r, lane);
+  if constexpr (kRows > 1) add_rows<kRows / 2>(w, x + r, rows - r, sums + r, lane);
 }
 
 /// Exactly kRows rows against a panel: weights pass through registers vector by vector.
@@ -173,11 +174,7 @@ void multiply_many(const std::byte* panel, int groups, const CodedGroup* x, int 
     for (int lane = 0; lane < kPanelOutputs; lane += kTileVectors * kVectorLanes) {
       Weights<Dot, Kind, kTileVectors> w;
       w.load(panel, g, lane);
-      int r = 0;
-      for (; r + kTileRows <= rows; r += kTileRows) {
-        add_group<kTileRows>(w, x + r, block.sums + r, lane);
-      }
-      add_last_rows<kTileRows - 1>(w, x + r, rows - r, block.sums + r, lane);
+      add_rows<kTileRows>(w, x, rows, block.sums, lane);
     }
   }
 }
