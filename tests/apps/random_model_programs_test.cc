@@ -183,7 +183,7 @@ TEST_F(RandomModels, built_in_shapes_have_the_published_numbers_of_parameters) {
                                          {"llama-3.2-1b", 1235814400u},
                                          {"qwen2.5-0.5b", 494032768u}}) {
     const std::string file =
-        FORGE_SOURCE_DIR "/src/apps/model_tool/shapes/" + std::string(name) + ".json";
+        FORGE_SOURCE_DIR "/src/apps/model/shapes/" + std::string(name) + ".json";
     const auto config = parse_hf_config(read_file(file), file);
     ASSERT_TRUE(config.has_value()) << to_string(config.error());
     EXPECT_EQ(count_parameters(config->model, shapes_of(config->model)).total, parameters) << name;
