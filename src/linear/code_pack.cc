@@ -1,4 +1,6 @@
 // Writing panels of codes, as code_layout.h has them.
+#include <algorithm>
+#include <array>
 #include <cstring>
 #include <memory>
 
@@ -10,19 +12,25 @@
 namespace forge::linear::codes {
 namespace {
 
+/// Quad q of a group of codes: four bytes as a word.
+std::uint32_t quad(const SourceGroup& from, int q) {
+  std::uint32_t word;
+  std::memcpy(&word, from.codes + 4 * q, sizeof word);
+  return word;
+}
+
+/// The byte in all four of a word.
+constexpr std::uint32_t four(std::uint32_t byte) { return byte * 0x01010101u; }
+
 template <class Word>
 void put_quads(const SourceGroup& from, int n, Word (&quads)[kQuads][kPanelOutputs]) {
-  for (int i = 0; i < kGroup; ++i) {
-    quads[i / 4][n] |= static_cast<std::uint32_t>(from.codes[i]) << (8 * (i % 4));
-  }
+  for (int q = 0; q < kQuads; ++q) quads[q][n] = quad(from, q);
 }
 
 template <class Word>
 void put_pairs(const SourceGroup& from, int n, Word (&pairs)[kQuads / 2][kPanelOutputs]) {
-  for (int i = 0; i < kGroup; ++i) {
-    const int q = i / 4;
-    const int bit = 8 * (i % 4) + 4 * (q / 4);
-    pairs[q % 4][n] |= (from.codes[i] & 15u) << bit;
+  for (int j = 0; j < kQuads / 2; ++j) {
+    pairs[j][n] = (quad(from, j) & four(15)) | (quad(from, kQuads / 2 + j) & four(15)) << 4;
   }
 }
 
@@ -52,18 +60,15 @@ void put(const SourceGroup& from, int n, Q4KBlock::Group& group) {
 
 void put(const SourceGroup& from, int n, Q5KBlock::Group& group) {
   put_pairs(from, n, group.pairs);
-  for (int i = 0; i < kGroup; ++i) {
-    group.fifth[n] |= (from.codes[i] >> 4 & 1u) << (8 * (i % 4) + i / 4);
-  }
+  for (int q = 0; q < kQuads; ++q) group.fifth[n] |= (quad(from, q) >> 4 & four(1)) << q;
   group.scales[n] = static_cast<std::uint8_t>(from.scale);
   group.mins[n] = static_cast<std::uint8_t>(from.min);
 }
 
 void put(const SourceGroup& from, int n, Q6KBlock::Group& group) {
   put_pairs(from, n, group.pairs);
-  for (int i = 0; i < kGroup; ++i) {
-    const int q = i / 4;
-    group.uppers[q / 4][n] |= (from.codes[i] >> 4 & 3u) << (8 * (i % 4) + 2 * (q % 4));
+  for (int q = 0; q < kQuads; ++q) {
+    group.uppers[q / 4][n] |= (quad(from, q) >> 4 & four(3)) << (2 * (q % 4));
   }
   for (int half = 0; half < 2; ++half) {
     group.scales[half][n] = static_cast<std::int8_t>(from.half_scales[half]);
@@ -83,15 +88,24 @@ void for_each_output(const PanelSource& source, const Take& take) {
   }
 }
 
-/// A panel of kinds whose groups stand alone. memcpy: the panel is bytes, of any alignment.
+/// A panel of kinds whose groups stand alone, some of them together, because neighbours of a row
+/// are neighbours in memory. memcpy: the panel is bytes, of any alignment.
 template <class Group>
 void pack_groups(const PanelSource& source, int inputs, std::byte* panel) {
-  for (int g = 0; g < group_count(inputs); ++g, panel += sizeof(Group)) {
-    Group packed = {};
+  constexpr int kTogether = 16;
+  const int groups = group_count(inputs);
+  for (int first = 0; first < groups; first += kTogether) {
+    const int count = std::min(kTogether, groups - first);
+    std::array<Group, kTogether> packed = {};
     for_each_output(source, [&](int n, const StoredLinear& part, int output) {
-      put(read_group(part, source.order, output, g), n, packed);
+      for (int g = 0; g < count; ++g) {
+        put(read_group(part, source.order, output, first + g), n,
+            packed[static_cast<std::size_t>(g)]);
+      }
     });
-    std::memcpy(panel, &packed, sizeof packed);
+    const std::size_t bytes = sizeof(Group) * static_cast<std::size_t>(count);
+    std::memcpy(panel, packed.data(), bytes);
+    panel += bytes;
   }
 }
 

@@ -69,28 +69,28 @@ void unpack(const quant::BlockQ6K& block, int g, SourceGroup& out) {
 }
 
 template <class Block>
-SourceGroup read_block(const std::byte* row, int group) {
+SourceGroup read_block(const StoredRows& form, int inputs, int output, int group) {
   constexpr int kGroups = Block::kElements / kGroup;
+  FORGE_CHECK(inputs % Block::kElements == 0, "inputs=", inputs, ", a multiple of ",
+              Block::kElements, " needed");
+  const std::ptrdiff_t row = static_cast<std::ptrdiff_t>(output) * (inputs / Block::kElements);
   SourceGroup out;
-  unpack(element<Block>(row, group / kGroups), group % kGroups, out);
+  unpack(element<Block>(form.rows, row + group / kGroups), group % kGroups, out);
   return out;
 }
 
 SourceGroup read(const StoredRows& form, const StoredLinear& linear, int output, int group) {
-  const auto row_bytes = quant::bytes_of(form.type, static_cast<std::size_t>(linear.inputs));
-  FORGE_CHECK(row_bytes, "inputs=", linear.inputs, " of ", name_of(form.type));
-  const std::byte* const row = form.rows + static_cast<std::size_t>(output) * *row_bytes;
   switch (form.type) {
     case quant::WeightType::q8_0:
-      return read_block<quant::BlockQ80>(row, group);
+      return read_block<quant::BlockQ80>(form, linear.inputs, output, group);
     case quant::WeightType::q4_0:
-      return read_block<quant::BlockQ40>(row, group);
+      return read_block<quant::BlockQ40>(form, linear.inputs, output, group);
     case quant::WeightType::q4_k:
-      return read_block<quant::BlockQ4K>(row, group);
+      return read_block<quant::BlockQ4K>(form, linear.inputs, output, group);
     case quant::WeightType::q5_k:
-      return read_block<quant::BlockQ5K>(row, group);
+      return read_block<quant::BlockQ5K>(form, linear.inputs, output, group);
     case quant::WeightType::q6_k:
-      return read_block<quant::BlockQ6K>(row, group);
+      return read_block<quant::BlockQ6K>(form, linear.inputs, output, group);
     default:
       FORGE_CHECK(false, "type=", name_of(form.type), " has no codes with scales");
       return {};
