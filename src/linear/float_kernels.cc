@@ -16,28 +16,9 @@ namespace forge::linear::HWY_NAMESPACE {
 
 using numerics::kProductChunk;
 
-/// Panels of a strip, where rows are many: their weights along one chunk (128 KiB as floats) stay
-/// in the L2 cache while all rows pass, and some rows in the L1 cache while all panels pass.
+/// Panels of a strip, where rows are many: their weights along one chunk (128 KiB of float) stay in
+/// the L2 cache while all rows pass, and some rows in the L1 cache while all panels pass.
 inline constexpr int kStripPanels = 4;
-inline constexpr std::ptrdiff_t kWideFloats = kProductChunk * kPanelOutputs;  // of a panel's chunk
-
-/// Weights of a chunk as floats, in the order in which a product takes them.
-template <class Weights>
-void widen(const std::byte* w, int steps, float* out) {
-  const FullTag d;
-  for (int step = 0; step < steps; ++step, w += Weights::kStepBytes) {
-    hwy::Prefetch(w + kBytesAhead);
-    hwy::Prefetch(w + kBytesAhead + Weights::kStepBytes / 2);
-    for (int lane = 0; lane < kPanelOutputs; lane += kFullLanes) {
-      FullVec words[Weights::kWords];
-      Weights::load(w + lane * Weights::kLaneBytes, words);
-      for (int word = 0; word < Weights::kWords; ++word) {
-        hn::Store(words[word], d, out + word * kPanelOutputs + lane);
-      }
-    }
-    out += Weights::kWords * kPanelOutputs;
-  }
-}
 
 /// All rows, in tiles of about equal height, against a strip, panel by panel.
 template <class Weights>
@@ -55,30 +36,14 @@ void run_strip(const Chunk& c, int rows) {
   }
 }
 
-/// As run_strip, of weights that are widened once for all rows.
-template <class Weights>
-void run_widened(Chunk c, int rows, float* wide) {
-  for (int output = 0; output < c.outputs; output += kPanelOutputs) {
-    const int panel = output / kPanelOutputs;
-    widen<Weights>(c.w + panel * c.w_stride, c.steps, wide + panel * kWideFloats);
-  }
-  c.w = reinterpret_cast<const std::byte*>(wide);
-  c.w_stride = kWideFloats * static_cast<std::ptrdiff_t>(sizeof(float));
-  c.steps *= Weights::kWords;
-  run_strip<F32Weights>(c, rows);
-}
-
 /// A chunk of a strip against all rows.
 template <class Weights>
-void run_chunk(const Chunk& c, const PanelProduct& p) {
-  constexpr bool kWidens = Weights::kLaneBytes < 4 || Weights::kWords > 1;
+void run_chunk(const Chunk& c, int rows) {
   const int panels = (c.outputs + kPanelOutputs - 1) / kPanelOutputs;
-  if (p.rows <= kTileRowsMax && panels == tile_panels(p.rows)) {
-    run_panels<Weights>(c, p.rows);
-  } else if (p.rows <= kTileRowsMax || !kWidens) {
-    run_strip<Weights>(c, p.rows);
-  } else if constexpr (kWidens) {
-    run_widened<Weights>(c, p.rows, reinterpret_cast<float*>(p.unpacked));
+  if (rows <= kTileRowsMax && panels == tile_panels(rows)) {
+    run_panels<Weights>(c, rows);
+  } else {
+    run_strip<Weights>(c, rows);
   }
 }
 
@@ -104,7 +69,7 @@ void multiply_panels(const PanelProduct& p, const float* x) {
                        .steps = std::min(kSteps, steps - step),
                        .outputs = std::min(end * kPanelOutputs, p.section->outputs) - first,
                        .first = step == 0};
-      run_chunk<Weights>(c, p);
+      run_chunk<Weights>(c, p.rows);
     }
   }
 }

@@ -12,9 +12,6 @@ namespace {
 
 using numerics::kProductChunk;
 
-/// Panels that are widened together at most, as float_kernels.cc takes them.
-constexpr int kWidenedPanels = 4;
-
 int chunks_of(int inputs) { return (inputs + kProductChunk - 1) / kProductChunk; }
 
 /// Copies inputs [k, k + count) of a row into the panel: input k + i of output `lane` is the number
@@ -97,11 +94,6 @@ void prepare(PanelKind kind, const Activations& x, ProductScratch& scratch) {
   const std::size_t size = static_cast<std::size_t>(chunks_of(x.inputs)) * kProductChunk *
                            static_cast<std::size_t>(x.rows);
   if (words.size() < size) words.resize(size);
-}
-
-std::size_t unpacked_bytes(PanelKind kind, int rows) {
-  if (kind == PanelKind::f32 || rows == 1) return 0;
-  return sizeof(float) * kWidenedPanels * kPanelOutputs * kProductChunk;
 }
 
 void multiply_reference(const float* x, int rows, const StoredLinear& part, float* y,

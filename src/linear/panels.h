@@ -40,8 +40,7 @@ struct PanelProduct {
   int end_panel = 0;
   int rows = 0;
   const ProductScratch* converted = nullptr;
-  std::byte* unpacked = nullptr;  ///< floats::unpacked_bytes() of this thread, 64-byte aligned
-  float* y = nullptr;             ///< [rows][y_stride], at the section's first output
+  float* y = nullptr;  ///< [rows][y_stride], at the section's first output
   std::ptrdiff_t y_stride = 0;
 };
 
@@ -54,8 +53,6 @@ void prepare(PanelKind kind, const Activations& x, ProductScratch& scratch);
 /// of rows at the same time.
 void convert(PanelKind kind, const Activations& x, int first_row, int end_row,
              ProductScratch& scratch);
-/// Bytes of scratch of a thread.
-std::size_t unpacked_bytes(PanelKind kind, int rows);
 /// Panels that multiply takes together.
 int panel_step(int rows);
 void multiply(const PanelProduct& product);

@@ -1,7 +1,6 @@
 #include "forge/linear/product.h"
 
 #include <algorithm>
-#include <cstdint>
 
 #include "forge/core/check.h"
 #include "panels.h"
@@ -19,19 +18,11 @@ constexpr int kPartsPerThread = 4;
 /// Activations that one thread converts faster than two agree on who does.
 constexpr std::ptrdiff_t kConvertedAlone = 16384;
 
-constexpr std::size_t kAlignment = 64;
-
 bool is_codes(PanelKind kind) {
   return kind != PanelKind::f32 && kind != PanelKind::f16 && kind != PanelKind::bf16;
 }
 
 int divide_up(int number, int divisor) { return (number + divisor - 1) / divisor; }
-
-/// Codes are unpacked in registers.
-std::size_t unpacked_bytes(PanelKind kind, int rows) {
-  const std::size_t bytes = is_codes(kind) ? 0 : floats::unpacked_bytes(kind, rows);
-  return (bytes + kAlignment - 1) / kAlignment * kAlignment;
-}
 
 /// Panels [first, end) of a section.
 struct Run {
@@ -120,23 +111,6 @@ void convert(std::span<const Section> sections, const Activations& x, ProductScr
   }
 }
 
-/// Makes room for what each thread unpacks; returns the bytes of one thread.
-std::size_t prepare_unpacked(std::span<const Section> sections, const Activations& x, int threads,
-                             ProductScratch& scratch) {
-  std::size_t bytes = 0;
-  for (const Section& section : sections) {
-    bytes = std::max(bytes, unpacked_bytes(section.kind, x.rows));
-  }
-  const std::size_t all = bytes * static_cast<std::size_t>(threads) + kAlignment;
-  if (scratch.panels.size() < all) scratch.panels.resize(all);
-  return bytes;
-}
-
-std::byte* aligned(std::byte* memory) {
-  const auto address = reinterpret_cast<std::uintptr_t>(memory);
-  return memory + (kAlignment - address % kAlignment) % kAlignment;
-}
-
 }  // namespace
 
 void multiply(Rows x, const LinearWeights& w, float* y, ProductScratch& scratch, ThreadPool& pool) {
@@ -151,21 +125,18 @@ void multiply(Rows x, const LinearWeights& w, float* y, ProductScratch& scratch,
     left = left.subspan(sections.size());
     const Activations activations{x.data, x.count, w.inputs(), sections.front().order};
     convert(sections, activations, scratch, pool);
-    const std::size_t unpacked = prepare_unpacked(sections, activations, pool.threads(), scratch);
 
     const Runs runs(sections, x.count, pool.threads());
-    pool.run(runs.count(), [&](int index, int thread) {
+    pool.run(runs.count(), [&](int index) {
       const Run run = runs[index];
-      const PanelProduct product{
-          .section = run.section,
-          .inputs = w.inputs(),
-          .first_panel = run.first,
-          .end_panel = run.end,
-          .rows = x.count,
-          .converted = &scratch,
-          .unpacked = aligned(scratch.panels.data()) + unpacked * static_cast<std::size_t>(thread),
-          .y = y + run.section->first_output,
-          .y_stride = w.outputs()};
+      const PanelProduct product{.section = run.section,
+                                 .inputs = w.inputs(),
+                                 .first_panel = run.first,
+                                 .end_panel = run.end,
+                                 .rows = x.count,
+                                 .converted = &scratch,
+                                 .y = y + run.section->first_output,
+                                 .y_stride = w.outputs()};
       is_codes(run.section->kind) ? codes::multiply(product) : floats::multiply(product);
     });
   }

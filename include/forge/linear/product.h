@@ -45,13 +45,12 @@ struct CodedGroup {
   std::int32_t biases[2];  ///< the same of inputs 0 .. 15 and 16 .. 31
 };
 
-/// Activations in the forms that products read, and panels unpacked for many rows. Grows to the
-/// largest product seen, then allocates nothing.
+/// Activations in the forms that products read. Grows to the largest product seen, then
+/// allocates nothing.
 struct ProductScratch {
   std::vector<float> f32;          ///< [chunks of 256 inputs][M][256]
   std::vector<float> bf16;         ///< likewise, rounded; or pairs of bf16 as words
   std::vector<CodedGroup> groups;  ///< M x K / 32, in the order of src/linear/code_rows.h
-  std::vector<std::byte> panels;   ///< one unpacked panel a thread
 };
 
 /// Rows of activations, one after the other. Borrowed.
