@@ -52,17 +52,26 @@ struct WideningDot {
 #else
 /// Bytes widened to 16 bits, those with odd and those with even index apart, and multiplied in
 /// pairs. (The instruction for pairs of bytes, pmaddubsw, saturates.)
+///
+/// Structs of vectors declare their constructors: g++ compiles those that it adds itself without
+/// the target's options, and then cannot inline those of NEON's vectors.
 struct WideningDot {
   using Shorts = hn::Repartition<std::int16_t, Words>;
   struct Pairs {
+    Pairs() = default;
+    HWY_INLINE Pairs(hn::Vec<Shorts> a, hn::Vec<Shorts> b) : even(a), odd(b) {}
     hn::Vec<Shorts> even;
     hn::Vec<Shorts> odd;
   };
   using Weights = Pairs;
   using Quad = Pairs;
-  struct Sum {  // Highway's operation leaves the pairs in two vectors where that is faster
-    hn::Vec<Ints> first;
-    hn::Vec<Ints> second;
+  struct Sum {
+    Sum() = default;
+    HWY_INLINE Sum(hn::Vec<Ints> begin, hn::Vec<Ints> zero)
+        : start(begin), first(zero), second(zero) {}
+    hn::Vec<Ints> start;
+    hn::Vec<Ints> first;   // sums of pairs; which lanes of the two belong together depends on the
+    hn::Vec<Ints> second;  // target
   };
 
   static HWY_INLINE Weights weights(hn::Vec<Words> words) {
@@ -86,7 +95,7 @@ struct WideningDot {
   }
 
   static HWY_INLINE hn::Vec<Ints> total(Sum sum) {
-    return hn::RearrangeToOddPlusEven(sum.first, sum.second);
+    return hn::Add(sum.start, hn::RearrangeToOddPlusEven(sum.first, sum.second));
   }
 };
 #endif

@@ -20,6 +20,7 @@ inline constexpr int kVectorLanes = static_cast<int>(hn::MaxLanes(Floats()));
 /// step is for half_scales[half] * words. The words hold unsigned bytes: c - o + 128 of kinds that
 /// are kBiased, else c.
 struct Unpacked {
+  Unpacked() = default;  // see WideningDot
   hn::Vec<Words> words[kQuads];
   hn::Vec<Floats> step;
   hn::Vec<Floats> minus_minimum;
