@@ -100,7 +100,12 @@ class Packer {
                         {},
                         {},
                         stacked({s.output})};
-    add_heads(s.kv_up, packed);
+    if (s.key_up.empty()) {
+      add_heads(s.kv_up, packed);
+    } else {
+      for (const StoredLinear& head : s.key_up) packed.key_up.push_back(stacked({head}));
+      for (const StoredLinear& head : s.value_up) packed.value_up.push_back(stacked({head}));
+    }
     return packed;
   }
 

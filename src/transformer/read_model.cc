@@ -77,9 +77,21 @@ class LayerReader {
     }
     out.kv_down = attention_matrix("kv_a_proj_with_mqa", c.kv_rank + c.rope_size, d);
     out.kv_norm = attention_vector("kv_a_layernorm.weight", c.kv_rank);
-    out.kv_up = attention_matrix("kv_b_proj", c.heads * (c.nope_size + c.value_size), c.kv_rank);
+    read_kv_up(c, out);
     out.output = attention_matrix("o_proj", d, c.heads * c.value_size);
     return out;
+  }
+
+  /// In one matrix, or by heads where that is what the file has.
+  void read_kv_up(const LatentConfig& c, StoredLatent& out) {
+    const std::string attention = prefix_ + "self_attn.";
+    const bool whole = source_.has(attention + "kv_b_proj.weight");
+    if (whole || !source_.has(attention + "k_b_proj.weight")) {
+      out.kv_up = attention_matrix("kv_b_proj", c.heads * (c.nope_size + c.value_size), c.kv_rank);
+      return;
+    }
+    out.key_up = source_.stack(attention + "k_b_proj", c.heads, c.kv_rank, c.nope_size);
+    out.value_up = source_.stack(attention + "v_b_proj", c.heads, c.value_size, c.kv_rank);
   }
 
   StoredFeedForward feed_forward(const std::string& name, int size) {

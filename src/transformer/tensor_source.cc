@@ -115,21 +115,39 @@ StoredLinear TensorSource::matrix(const std::string& name, int outputs, int inpu
   if (found.tensor->type == ElementType::i8) {
     return int8_rows(name, *found.tensor, outputs, inputs);
   }
-  return rows(*found.tensor, found.expert, outputs, inputs);
+  std::optional<Place> place;
+  if (found.expert) place = Place{*found.expert, experts_};
+  return rows(*found.tensor, place, outputs, inputs);
 }
 
-StoredLinear TensorSource::rows(const Tensor& tensor, std::optional<int> expert, int outputs,
+std::vector<StoredLinear> TensorSource::stack(const std::string& name, int count, int outputs,
+                                              int inputs) {
+  if (failed()) return {};
+  const Tensor* const tensor = find(name + ".weight").tensor;
+  if (tensor == nullptr) {
+    fail(name + ".weight", nullptr, text_of(shape_of({count, outputs, inputs})));
+    return {};
+  }
+  std::vector<StoredLinear> matrices;
+  for (int index = 0; index < count && !failed(); ++index) {
+    matrices.push_back(rows(*tensor, Place{index, count}, outputs, inputs));
+  }
+  return matrices;
+}
+
+StoredLinear TensorSource::rows(const Tensor& tensor, std::optional<Place> place, int outputs,
                                 int inputs) {
-  const Shape shape = expert ? shape_of({experts_, outputs, inputs}) : shape_of({outputs, inputs});
+  const Shape shape =
+      place ? shape_of({place->count, outputs, inputs}) : shape_of({outputs, inputs});
   const auto type = formats::weight_type(tensor.type);
   if (!type || tensor.shape != shape) {
     fail(tensor.name, &tensor, "a type of weights, " + text_of(shape));
     return {};
   }
   used_.insert(&tensor);
-  const std::size_t bytes = tensor.bytes.size() / (expert ? shape.front() : 1);
+  const std::size_t bytes = tensor.bytes.size() / (place ? shape.front() : 1);
   const std::byte* const first =
-      tensor.bytes.data() + bytes * static_cast<std::size_t>(expert.value_or(0));
+      tensor.bytes.data() + bytes * static_cast<std::size_t>(place ? place->index : 0);
   return {outputs, inputs, linear::StoredRows{*type, first}};
 }
 

@@ -37,6 +37,14 @@ class TensorSource {
   /// a type of weights, [outputs][inputs], or the tensors of a quantised form of that size.
   linear::StoredLinear matrix(const std::string& name, int outputs, int inputs);
 
+  /// The matrices of the tensor `name`.weight, one after the other. Needed: a type of weights,
+  /// [count][outputs][inputs].
+  std::vector<linear::StoredLinear> stack(const std::string& name, int count, int outputs,
+                                          int inputs);
+
+  /// There is a tensor `name`.
+  bool has(const std::string& name) const { return find(name).tensor != nullptr; }
+
   bool failed() const { return fault_.has_value(); }
   const std::optional<formats::FileError>& fault() const { return fault_; }
 
@@ -54,10 +62,16 @@ class TensorSource {
     std::optional<int> expert;
   };
 
+  /// Which of the matrices of a stack.
+  struct Place {
+    int index = 0;
+    int count = 1;
+  };
+
   Found find(const std::string& name) const;
   const formats::Tensor* quantised(const std::string& name, formats::ElementType type,
                                    std::span<const std::uint64_t> shape);
-  linear::StoredLinear rows(const formats::Tensor& tensor, std::optional<int> expert, int outputs,
+  linear::StoredLinear rows(const formats::Tensor& tensor, std::optional<Place> place, int outputs,
                             int inputs);
   linear::StoredLinear int8_rows(const std::string& name, const formats::Tensor& tensor,
                                  int outputs, int inputs);

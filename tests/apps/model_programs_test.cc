@@ -60,6 +60,8 @@ TEST_F(ModelPrograms, info_says_what_a_model_is) {
   EXPECT_EQ(
       deepseek["size"]["parameters"].get<int>() - deepseek["size"]["active_parameters"].get<int>(),
       2 * 8 * 3 * 12 * 32);
+  const json by_heads = info(golden("deepseek_v3") + "/model.gguf");
+  EXPECT_EQ(by_heads["size"]["parameters"], deepseek["size"]["parameters"]);
 
   const Outcome text = forge_model("info --tensors " + golden("llama3_rope") + "/model.gguf");
   EXPECT_EQ(text.status, 0);
@@ -71,7 +73,11 @@ TEST_F(ModelPrograms, info_says_what_a_model_is) {
 
 TEST_F(ModelPrograms, info_knows_how_much_memory_products_will_take) {
   linear::ThreadPool threads(1);
-  for (const std::string& name : kAll) {
+  std::vector<std::string> names = kAll;
+  for (const char* const name : {"deepseek_v2_lite/model.gguf", "deepseek_v3/model.gguf"}) {
+    names.emplace_back(name);
+  }
+  for (const std::string& name : names) {
     const auto checkpoint = Checkpoint::open(golden(name));
     ASSERT_TRUE(checkpoint.has_value()) << to_string(checkpoint.error());
     EXPECT_EQ(info(golden(name))["size"]["packed_bytes"],
@@ -297,6 +303,8 @@ TEST_F(ModelPrograms, unusable_arguments_exit_with_2_and_say_why) {
   expect_unusable("info nowhere", "'nowhere' is neither a directory nor a file named");
   expect_unusable("info nowhere.gguf", "nowhere.gguf: ");
   expect_unusable("convert " + llama, "OUT is required");
+  expect_unusable("convert " + golden("deepseek_v3") + "/model.gguf " + path("by_heads"),
+                  "attn_k_b and attn_v_b, by heads, cannot be written");
   expect_unusable("convert " + llama + " " + path("there.gguf"), "is there already; --force");
   expect_unusable("convert " + llama + " " + path("x.safetensors"), "ends in .safetensors");
   expect_unusable("convert " + llama + " " + llama, "is IN");

@@ -1,5 +1,5 @@
-// EditableCheckpoint: a small checkpoint of tests/golden/models, to be changed and written
-// elsewhere.
+// EditableCheckpoint, EditableGguf: a small checkpoint of tests/golden/models, to be changed and
+// written elsewhere.
 #pragma once
 
 #include <map>
@@ -7,6 +7,7 @@
 #include <string>
 #include <vector>
 
+#include "forge/formats/gguf.h"
 #include "forge/formats/tensor.h"
 #include "formats/scratch_folder.h"
 
@@ -46,6 +47,21 @@ struct EditableCheckpoint {
 
   /// The error that opening it gives, without the folder; "" where it opens.
   std::string error() const;
+};
+
+struct EditableGguf {
+  /// The model.gguf of a golden model.
+  explicit EditableGguf(const std::string& name);
+
+  /// Writes `folder`/model.gguf, whose path it returns.
+  std::string write(const formats::testing::ScratchFolder& folder) const;
+
+  /// As that of an EditableCheckpoint, without "model.gguf: " either.
+  std::string error() const;
+
+  formats::Gguf original;  ///< has the texts of the metadata
+  formats::GgufMetadata metadata;
+  std::map<std::string, EditableTensor> tensors;
 };
 
 }  // namespace forge::testing

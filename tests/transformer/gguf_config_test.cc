@@ -218,13 +218,14 @@ TEST_F(GgufConfigKeys, heads_that_do_not_fit) {
 }
 
 TEST_F(GgufConfigKeys, other_architectures_are_refused) {
-  rename("deepseek2");
+  rename("gemma3");
   EXPECT_EQ(error(),
-            "general.architecture is text 'deepseek2'; accepted is 'llama', 'qwen2', 'qwen3', "
-            "'qwen3moe'");
+            "general.architecture is text 'gemma3'; accepted is 'llama', 'qwen2', 'qwen3', "
+            "'qwen3moe', 'deepseek2'");
   metadata_.erase("general.architecture");
   EXPECT_EQ(error(),
-            "general.architecture is missing; accepted is 'llama', 'qwen2', 'qwen3', 'qwen3moe'");
+            "general.architecture is missing; accepted is 'llama', 'qwen2', 'qwen3', 'qwen3moe', "
+            "'deepseek2'");
 }
 
 TEST_F(GgufConfigKeys, a_llama_of_experts_is_refused) {

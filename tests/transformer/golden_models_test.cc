@@ -59,8 +59,10 @@ constexpr Variant kVariants[] = {
     {"qwen3_moe", "qwen3_moe"},
     {"qwen3_moe_unnormed", "qwen3_moe_unnormed"},
     {"deepseek_v2_lite", "deepseek_v2_lite"},
+    {"deepseek_v2_lite/model.gguf", "deepseek_v2_lite"},
     {"deepseek_v2", "deepseek_v2"},
     {"deepseek_v3", "deepseek_v3"},
+    {"deepseek_v3/model.gguf", "deepseek_v3"},
     {"olmo2", "olmo2"},
     {"granite", "granite"},
 };
@@ -192,6 +194,14 @@ TEST(GoldenModels, products_in_bf16_err_by_what_they_round) {
   // their size, and all these errors at once would add up to this.
   EXPECT_LT(std::sqrt(error / count), 13 * 0x1p-9 * std::sqrt(size / count));
   EXPECT_GT(error, 0);
+}
+
+TEST(GoldenModels, keys_and_values_by_heads_are_those_in_one_matrix_bit_by_bit) {
+  const Golden golden("deepseek_v3");
+  const LoadedModel whole(models("deepseek_v3"));
+  const LoadedModel by_heads(models("deepseek_v3/model.gguf"));
+  EXPECT_EQ(testing::logits_alone(by_heads.transformer(), golden.tokens),
+            testing::logits_alone(whole.transformer(), golden.tokens));
 }
 
 INSTANTIATE_TEST_SUITE_P(Families, GoldenModel, ::testing::ValuesIn(kVariants), test_name);

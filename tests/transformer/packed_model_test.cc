@@ -5,6 +5,7 @@
 #include <map>
 
 #include "forge/linear/product.h"
+#include "numerics/test_values.h"
 #include "transformer/stored_weights.h"
 #include "transformer/transformer_runner.h"
 
@@ -71,6 +72,25 @@ TEST(PackedModel, kv_up_that_is_quantised_becomes_f16) {
   EXPECT_EQ(latent.key_up[0].sections()[0].kind, linear::PanelKind::f16);
   EXPECT_EQ(latent.value_up[0].sections()[0].kind, linear::PanelKind::f16);
   EXPECT_EQ(latent.kv_down.sections()[0].kind, linear::PanelKind::q8_0);
+}
+
+TEST(PackedModel, kv_up_that_is_stored_by_heads_is_packed_as_it_is) {
+  Packed packed(WeightType::q8_0);
+  auto& stored = std::get<StoredLatent>(packed.stored.layers[0].attention);
+  stored.kv_up = {};
+  const auto values = numerics::random_values(64 * 256, 5, 1.0F);
+  for (int head = 0; head < 4; ++head) {
+    stored.key_up.push_back(packed.weights.matrix(256, 48, values, WeightType::f16));
+    stored.value_up.push_back(packed.weights.matrix(64, 256, values, WeightType::q8_0));
+  }
+  const PackedModel model = pack(packed.config, packed.stored, packed.threads);
+  const auto& latent = std::get<PackedLatent>(model.layers[0].attention);
+  ASSERT_EQ(latent.key_up.size(), 4u);
+  ASSERT_EQ(latent.value_up.size(), 4u);
+  EXPECT_EQ(latent.key_up[3].outputs(), 256);
+  EXPECT_EQ(latent.key_up[3].inputs(), 48);
+  EXPECT_EQ(latent.key_up[3].sections()[0].kind, linear::PanelKind::f16);
+  EXPECT_EQ(latent.value_up[3].sections()[0].kind, linear::PanelKind::q8_0);
 }
 
 TEST(PackedModel, a_router_is_of_floats_whatever_the_file_has) {

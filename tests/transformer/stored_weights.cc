@@ -64,7 +64,11 @@ struct MatricesOf {
   }
   void operator()(StoredLatent& s) const {
     if (s.query_down) body(*s.query_down);
-    for (auto* matrix : {&s.query_up, &s.kv_down, &s.kv_up, &s.output}) body(*matrix);
+    for (auto* matrix : {&s.query_up, &s.kv_down, &s.output}) body(*matrix);
+    if (s.key_up.empty()) body(s.kv_up);
+    for (auto* heads : {&s.key_up, &s.value_up}) {
+      for (linear::StoredLinear& head : *heads) body(head);
+    }
   }
   void operator()(StoredFeedForward& s) const {
     for (auto* matrix : {&s.gate, &s.up, &s.down}) body(*matrix);

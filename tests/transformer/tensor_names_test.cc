@@ -34,6 +34,21 @@ TEST(TensorNames, experts_are_matrices_of_a_stack) {
             (GgufName{"blk.3.ffn_gate_inp.weight", std::nullopt}));
 }
 
+TEST(TensorNames, latent_attention_and_shared_experts) {
+  EXPECT_EQ(gguf_name("model.layers.3.self_attn.kv_a_proj_with_mqa.weight"),
+            (GgufName{"blk.3.attn_kv_a_mqa.weight", std::nullopt}));
+  EXPECT_EQ(gguf_name("model.layers.3.mlp.shared_experts.up_proj.weight"),
+            (GgufName{"blk.3.ffn_up_shexp.weight", std::nullopt}));
+}
+
+TEST(TensorNames, a_correction_bias_is_a_bias_in_one_of_them_only) {
+  const GgufName bias{"blk.3.exp_probs_b.bias", std::nullopt};
+  EXPECT_EQ(gguf_name("model.layers.3.mlp.gate.e_score_correction_bias"), bias);
+  EXPECT_EQ(hf_name(bias), "model.layers.3.mlp.gate.e_score_correction_bias");
+  EXPECT_EQ(hf_name({"blk.3.exp_probs_b.weight", std::nullopt}), std::nullopt);
+  EXPECT_EQ(hf_name({"blk.3.exp_probs_b.bias", 2}), std::nullopt) << "no stack";
+}
+
 TEST(TensorNames, other_names_have_no_counterpart) {
   for (const char* const name :
        {"", "model", "model.norm", "model.layers.weight", "model.layers..mlp.up_proj.weight",
@@ -72,9 +87,12 @@ RC_GTEST_PROP(TensorNames, names_come_back, ()) {
   const auto role = *rc::gen::element<std::string>(
       "input_layernorm", "post_attention_layernorm", "self_attn.q_proj", "self_attn.k_proj",
       "self_attn.v_proj", "self_attn.o_proj", "self_attn.q_norm", "self_attn.k_norm",
-      "mlp.gate_proj", "mlp.up_proj", "mlp.down_proj", "mlp.gate",
-      "mlp.experts." + expert + ".gate_proj", "mlp.experts." + expert + ".up_proj",
-      "mlp.experts." + expert + ".down_proj");
+      "self_attn.q_a_proj", "self_attn.q_a_layernorm", "self_attn.q_b_proj",
+      "self_attn.kv_a_proj_with_mqa", "self_attn.kv_a_layernorm", "self_attn.kv_b_proj",
+      "self_attn.k_b_proj", "self_attn.v_b_proj", "mlp.gate_proj", "mlp.up_proj", "mlp.down_proj",
+      "mlp.gate", "mlp.shared_experts.gate_proj", "mlp.shared_experts.up_proj",
+      "mlp.shared_experts.down_proj", "mlp.experts." + expert + ".gate_proj",
+      "mlp.experts." + expert + ".up_proj", "mlp.experts." + expert + ".down_proj");
   const auto suffix = *rc::gen::element<std::string>(".weight", ".bias");
   const std::string name = "model.layers." + layer + "." + role + suffix;
   const auto renamed = gguf_name(name);
@@ -83,9 +101,9 @@ RC_GTEST_PROP(TensorNames, names_come_back, ()) {
 }
 
 RC_GTEST_PROP(TensorNames, any_text_is_answered, ()) {
-  const auto piece =
-      rc::gen::element<std::string>("model.layers.", "blk.", "1", "99999999", ".", "mlp.experts.",
-                                    "gate_proj", "ffn_up_exps", ".weight", ".bias", "\xff");
+  const auto piece = rc::gen::element<std::string>("model.layers.", "blk.", "1", "99999999", ".",
+                                                   "mlp.experts.", "gate_proj", "ffn_up_exps",
+                                                   "exp_probs_b", ".weight", ".bias", "\xff");
   std::string name;
   for (const std::string& part : *rc::gen::container<std::vector<std::string>>(piece)) name += part;
   if (const auto renamed = gguf_name(name)) RC_ASSERT(hf_name(*renamed) == name);

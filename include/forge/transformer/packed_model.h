@@ -9,7 +9,8 @@
 //     activations are rounded.
 //   - kv_up of latent attention is taken apart by heads, its key halves transposed, for attention
 //     over latents (numerics/latent_attention.h). Transposed rows are no longer blocks of a format,
-//     so it becomes F32, F16 or BF16 where it is one, and F16 where it is quantised.
+//     so it becomes F32, F16 or BF16 where it is one, and F16 where it is quantised. A file that
+//     has it by heads is packed as it is.
 //
 // Owns its matrices, borrows the rows of the embedding. Thread contract: const after construction.
 // Legend: model_config.h and stored_model.h.

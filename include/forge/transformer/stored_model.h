@@ -55,8 +55,14 @@ struct StoredLatent {
   linear::StoredLinear query_up;  ///< [H (N + R)][Q], or of d inputs; a head: N, then R rows
   linear::StoredLinear kv_down;   ///< [C + R][d]: the latent, then the key part that turns
   std::vector<float> kv_norm;     ///< [C]
-  linear::StoredLinear kv_up;     ///< [H (N + Dv)][C]; a head: N rows of its key, Dv of its value
   linear::StoredLinear output;    ///< [d][H Dv]
+
+  /// Keys and values from the latent, as checkpoints have them: of all heads in one matrix,
+  linear::StoredLinear kv_up;  ///< [H (N + Dv)][C]; a head: N rows of its key, Dv of its value
+  /// or head by head, keys transposed, as newer GGUF files do. kv_up has no outputs then, otherwise
+  /// these have no heads.
+  std::vector<linear::StoredLinear> key_up;    ///< [H] of [C][N]
+  std::vector<linear::StoredLinear> value_up;  ///< [H] of [Dv][C]
 };
 
 using AttentionWeights = std::variant<StoredGroupedQuery, StoredLatent>;

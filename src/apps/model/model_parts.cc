@@ -47,7 +47,11 @@ void list(const StoredLatent& attention, PartList& out) {
   }
   out.matrix("self_attn.kv_a_proj_with_mqa", attention.kv_down);
   out.vector("self_attn.kv_a_layernorm.weight", attention.kv_norm);
-  out.matrix("self_attn.kv_b_proj", attention.kv_up);
+  if (attention.key_up.empty()) out.matrix("self_attn.kv_b_proj", attention.kv_up);
+  for (std::size_t head = 0; head < attention.key_up.size(); ++head) {
+    out.matrix("self_attn.k_b_proj." + std::to_string(head), attention.key_up[head]);
+    out.matrix("self_attn.v_b_proj." + std::to_string(head), attention.value_up[head]);
+  }
   out.matrix("self_attn.o_proj", attention.output);
 }
 

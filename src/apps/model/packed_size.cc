@@ -27,6 +27,9 @@ class Sizes {
     const auto& latent = std::get<LatentConfig>(config_.attention);
     std::uint64_t bytes = stacked({&a.query_up}) + stacked({&a.kv_down}) + stacked({&a.output});
     if (a.query_down) bytes += stacked({&*a.query_down});
+    for (const StoredLinear& head : a.key_up) bytes += stacked({&head});
+    for (const StoredLinear& head : a.value_up) bytes += stacked({&head});
+    if (!a.key_up.empty()) return bytes;
     const WeightType type = plain_type(a.kv_up);
     const auto heads = static_cast<std::uint64_t>(latent.heads);
     return bytes + heads * (plain(type, latent.kv_rank, latent.nope_size) +

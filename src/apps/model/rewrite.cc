@@ -1,7 +1,9 @@
 #include "rewrite.h"
 
+#include <algorithm>
 #include <filesystem>
 #include <utility>
+#include <variant>
 
 #include "gguf_description.h"
 #include "json_description.h"
@@ -97,6 +99,15 @@ tl::expected<Rewritten, std::string> rewrite_safetensors(Rewriting& job, const W
   return Rewritten{*std::move(written), std::move(notes)};
 }
 
+/// Whether keys and values are made from latents by matrices of each head, for which SafeTensors
+/// has no names.
+bool latent_by_heads(const StoredModel& model) {
+  return std::ranges::any_of(model.layers, [](const StoredLayer& layer) {
+    const auto* const latent = std::get_if<StoredLatent>(&layer.attention);
+    return latent != nullptr && !latent->key_up.empty();
+  });
+}
+
 }  // namespace
 
 tl::expected<Rewriting, std::string> prepare(const RewriteOptions& options) {
@@ -105,6 +116,10 @@ tl::expected<Rewriting, std::string> prepare(const RewriteOptions& options) {
   auto opened = Checkpoint::open(options.in);
   if (!opened) return tl::unexpected("IN: " + to_string(opened.error()));
   auto checkpoint = std::make_unique<const Checkpoint>(*std::move(opened));
+  if (latent_by_heads(checkpoint->model())) {
+    return tl::unexpected(std::string(
+        "IN: attn_k_b and attn_v_b, by heads, cannot be written; accepted is a whole attn_kv_b"));
+  }
   if (out->format == ModelFormat::gguf && checkpoint->gguf() == nullptr) {
     if (auto fits = check_for_gguf(checkpoint->config()); !fits) {
       return tl::unexpected(fits.error());

@@ -248,6 +248,7 @@ FAMILIES = (
             "rope_parameters": LITE_YARN,
         },
         latent_features(LITE_YARN),
+        gguf=True,
     ),
     Family(
         "deepseek_v2",
@@ -298,6 +299,7 @@ FAMILIES = (
             Feature("routed_scaling_factor", {"routed_scaling_factor": 1.0}),
             Feature("e_score_correction_bias", weights={r"e_score_correction_bias$": 0.0}),
         ),
+        gguf=True,
     ),
     Family(
         "olmo2",

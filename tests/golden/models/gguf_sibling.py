@@ -9,7 +9,18 @@ import math
 import gguf
 import numpy as np
 
-ARCHITECTURES = {"llama": gguf.MODEL_ARCH.LLAMA, "qwen2": gguf.MODEL_ARCH.QWEN2}
+import gguf_deepseek
+
+ARCHITECTURES = {
+    "llama": gguf.MODEL_ARCH.LLAMA,
+    "qwen2": gguf.MODEL_ARCH.QWEN2,
+    "deepseek_v2": gguf.MODEL_ARCH.DEEPSEEK2,
+    "deepseek_v3": gguf.MODEL_ARCH.DEEPSEEK2,
+}
+
+
+def is_deepseek(config):
+    return ARCHITECTURES[config.model_type] == gguf.MODEL_ARCH.DEEPSEEK2
 
 
 def paired(rows, heads):
@@ -42,9 +53,12 @@ def add_metadata(writer, name, config, head_dim):
     writer.add_embedding_length(config.hidden_size)
     writer.add_feed_forward_length(config.intermediate_size)
     writer.add_head_count(config.num_attention_heads)
-    writer.add_head_count_kv(config.num_key_value_heads)
+    kv_heads = gguf_deepseek.kv_heads(config) if is_deepseek(config) else config.num_key_value_heads
+    writer.add_head_count_kv(kv_heads)
     writer.add_rope_freq_base(config.rope_parameters["rope_theta"])
     writer.add_layer_norm_rms_eps(config.rms_norm_eps)
+    if is_deepseek(config):
+        gguf_deepseek.add_metadata(writer, config)
     if config.model_type == "llama":
         writer.add_key_length(head_dim)
         writer.add_value_length(head_dim)
@@ -57,10 +71,20 @@ def add_metadata(writer, name, config, head_dim):
     writer.add_eos_token_id(config.eos_token_id)
 
 
+def converted(config, name, tensor):
+    """The tensors that the converter makes of one, with their names."""
+    if is_deepseek(config):
+        return gguf_deepseek.converted(config, name, tensor)
+    heads = {"q_proj": config.num_attention_heads, "k_proj": config.num_key_value_heads}
+    projection = name.split(".")[-2]
+    if config.model_type == "llama" and projection in heads:
+        tensor = paired(tensor, heads[projection])
+    return [(name, tensor)]
+
+
 def write(path, name, config, state):
     """`state` holds the checkpoint's tensors, as NumPy arrays by name, in float32."""
     architecture = ARCHITECTURES[config.model_type]
-    heads = {"q_proj": config.num_attention_heads, "k_proj": config.num_key_value_heads}
     head_dim = getattr(config, "head_dim", config.hidden_size // config.num_attention_heads)
     names = gguf.get_tensor_name_map(architecture, config.num_hidden_layers)
     writer = gguf.GGUFWriter(path, gguf.MODEL_ARCH_NAMES[architecture])
@@ -70,11 +94,9 @@ def write(path, name, config, state):
     for tensor_name, tensor in state.items():
         if config.tie_word_embeddings and tensor_name == "lm_head.weight":
             continue
-        projection = tensor_name.split(".")[-2]
-        if config.model_type == "llama" and projection in heads:
-            tensor = paired(tensor, heads[projection])
-        target = names.get_name(tensor_name, try_suffixes=(".weight", ".bias"))
-        writer.add_tensor(target, np.ascontiguousarray(tensor))
+        for part_name, part in converted(config, tensor_name, tensor):
+            target = names.get_name(part_name, try_suffixes=(".weight", ".bias"))
+            writer.add_tensor(target, np.ascontiguousarray(part))
     writer.write_header_to_file()
     writer.write_kv_data_to_file()
     writer.write_tensors_to_file()
