@@ -90,6 +90,9 @@ static_assert(sizeof(Q80Group) == 32 * 34 && sizeof(Int8Group) == 32 * 32 &&
               sizeof(Q4KBlock) == 32 * 148 && sizeof(Q5KBlock) == 32 * 180 &&
               sizeof(Q6KBlock) == 32 * 210);
 
+/// The byte in all four of a word.
+constexpr std::uint32_t four(std::uint32_t byte) { return byte * 0x01010101u; }
+
 /// Groups that cover `inputs`; the last may be padded with zeros.
 constexpr int group_count(int inputs) { return (inputs + kGroup - 1) / kGroup; }
 

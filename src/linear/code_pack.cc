@@ -19,9 +19,6 @@ std::uint32_t quad(const SourceGroup& from, int q) {
   return word;
 }
 
-/// The byte in all four of a word.
-constexpr std::uint32_t four(std::uint32_t byte) { return byte * 0x01010101u; }
-
 template <class Word>
 void put_quads(const SourceGroup& from, int n, Word (&quads)[kQuads][kPanelOutputs]) {
   for (int q = 0; q < kQuads; ++q) quads[q][n] = quad(from, q);

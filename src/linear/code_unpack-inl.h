@@ -44,9 +44,6 @@ HWY_INLINE hn::Vec<Floats> load_floats(const Byte* from) {
   return hn::ConvertTo(Floats(), load_ints(from));
 }
 
-/// The byte in all four of a word.
-constexpr std::uint32_t four(std::uint32_t byte) { return byte * 0x01010101u; }
-
 HWY_INLINE void load_quads(const std::uint32_t (&quads)[kQuads][kPanelOutputs], int lane,
                            Unpacked& out) {
   for (int q = 0; q < kQuads; ++q) out.words[q] = hn::LoadU(Words(), quads[q] + lane);
