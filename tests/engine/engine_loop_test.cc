@@ -176,25 +176,30 @@ Request endless() {
 }
 
 TEST(EngineLoop, a_time_limit_ends_a_request_that_runs) {
-  Fixture f("endless");
-  f.executor.slow_down(std::chrono::milliseconds(2));
+  Fixture f("endless", 8, /*held=*/true);
   Listener listener;
-  f.submit(listener, endless(), {.time_limit = std::chrono::milliseconds(50)});
+  f.submit(listener, endless(), {.time_limit = std::chrono::seconds(1)});
+  f.executor.allow_only(3);
+  listener.wait_for_first();
+  std::this_thread::sleep_for(std::chrono::seconds(1));
+  f.executor.release();
   const auto& events = listener.wait();
   EXPECT_EQ(events.back().finish, FinishReason::deadline);
   EXPECT_GT(events.back().completion_tokens, 0u);
-  EXPECT_LE(events.back().completion_tokens, 25u) << "2 ms each in 50 ms";
+  EXPECT_LE(events.back().completion_tokens, 4u) << "those in time and the step that was under way";
   f.loop->drain();
   EXPECT_TRUE(f.all_blocks_are_back());
 }
 
 TEST(EngineLoop, a_time_limit_ends_a_request_that_waits) {
   Fixture f("endless", 8, /*held=*/false, {.num_blocks = 64, .block_size = 4, .max_batch_size = 1});
-  f.executor.slow_down(std::chrono::milliseconds(1));
+  f.executor.allow_only(1);
   Listener running, waiting;
   f.submit(running, endless());
   running.wait_for_first();
   f.submit(waiting, ask(), {.time_limit = std::chrono::milliseconds(10)});
+  std::this_thread::sleep_for(std::chrono::milliseconds(10));
+  f.executor.release();
   EXPECT_EQ(waiting.finish(), FinishReason::deadline);
   EXPECT_EQ(waiting.wait().back().completion_tokens, 0u);
   EXPECT_EQ(running.finish(), FinishReason::length);

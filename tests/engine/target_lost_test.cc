@@ -79,14 +79,16 @@ TEST(TargetLost, a_submission_that_was_on_its_way_ends_with_an_error) {
 }
 
 TEST(TargetLost, everything_comes_free_and_the_loop_drains) {
-  LoopFixture f("hi");
+  LoopFixture f("hi", 8, /*held=*/true);
   Listener cached, lost;
   Request request = ask();
   request.session = SessionId(7);
   f.submit(cached, request);
+  f.submit(lost, endless());
+  f.executor.allow_only(3);  // "h", "i", eos
   cached.wait();
   f.executor.lose();
-  f.submit(lost, endless());
+  f.executor.release();
   lost.wait();
   f.loop->drain();
   const EngineStatus status = f.loop->status();

@@ -1,5 +1,5 @@
 // HttpClient: a blocking client on a plain socket, so that a test can send anything, as slowly as
-// it likes, and go away rudely. Every wait ends after ten seconds with an exception.
+// it likes, and go away rudely. Every wait ends after a minute with an exception.
 #pragma once
 
 #include <arpa/inet.h>
@@ -43,7 +43,7 @@ class HttpClient {
   /// `receive_buffer_bytes`, if any: how much the system takes for a client that does not read.
   explicit HttpClient(std::uint16_t port, int receive_buffer_bytes = 0)
       : socket_(::socket(AF_INET, SOCK_STREAM | SOCK_CLOEXEC, 0)) {
-    const timeval timeout{.tv_sec = 10, .tv_usec = 0};
+    const timeval timeout{.tv_sec = 60, .tv_usec = 0};
     ::setsockopt(socket_, SOL_SOCKET, SO_RCVTIMEO, &timeout, sizeof timeout);
     ::setsockopt(socket_, SOL_SOCKET, SO_SNDTIMEO, &timeout, sizeof timeout);
     if (receive_buffer_bytes > 0) {
@@ -164,7 +164,7 @@ class HttpClient {
     }
     char bytes[16384];
     const auto count = ::recv(socket_, bytes, sizeof bytes, 0);
-    if (count < 0) throw std::runtime_error("no answer within ten seconds, or a reset");
+    if (count < 0) throw std::runtime_error("no answer within a minute, or a reset");
     if (count == 0) {
       parser_->put_eof(error);
       if (error) throw std::runtime_error("the connection ended inside a response");

@@ -16,7 +16,7 @@ TEST(HttpDisconnect, a_stream_whose_client_closes_is_cancelled_and_its_blocks_fr
   TestServer server;
   server.executor.allow_only(3);
   HttpClient client(server.port());
-  client.send(HttpClient::text("/v1/completions", stream("x", 1000)));
+  client.send(HttpClient::text("/v1/completions", stream("x", 8000)));
   client.read_header();
   client.next_event();
   ASSERT_TRUE(server->eventually(is_running));
@@ -24,7 +24,7 @@ TEST(HttpDisconnect, a_stream_whose_client_closes_is_cancelled_and_its_blocks_fr
   server.executor.slow_down(std::chrono::milliseconds(1));
   server.executor.release();
   ASSERT_TRUE(server->eventually_idle());
-  EXPECT_LT(server.loop().status().generated_tokens, 1000U);
+  EXPECT_LT(server.loop().status().generated_tokens, 8000U);
 }
 
 TEST(HttpDisconnect, a_stream_whose_client_resets_is_cancelled) {
@@ -68,14 +68,14 @@ TEST(HttpDisconnect, a_request_that_still_waits_in_the_queue_is_cancelled) {
   running.send(HttpClient::text("/v1/completions", completion("x", 3)));
   ASSERT_TRUE(server->eventually(is_running));
   HttpClient waiting(server.port());
-  waiting.send(HttpClient::text("/v1/completions", completion("y", 1000)));
+  waiting.send(HttpClient::text("/v1/completions", completion("y", 8000)));
   ASSERT_TRUE(server->eventually([](const EngineStatus& s) { return s.waiting == 1; }));
   waiting.close();
   server.executor.slow_down(std::chrono::milliseconds(1));  // time to notice before it runs out
   server.executor.release();
   EXPECT_EQ(running.read().status, 200U);
   ASSERT_TRUE(server->eventually_idle());
-  EXPECT_LT(server.loop().status().generated_tokens, 1003U);
+  EXPECT_LT(server.loop().status().generated_tokens, 8003U);
 }
 
 TEST(HttpDisconnect, other_clients_are_not_disturbed) {

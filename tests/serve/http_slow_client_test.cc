@@ -79,7 +79,8 @@ TestServerOptions talkative(HttpOptions http) {
 
 /// Starts a stream and does not read it: true if its request then ends before its time.
 bool is_dropped(TestServer& server) {
-  server.executor.slow_down(std::chrono::microseconds(1));  // slower than the network
+  // What fills the buffers takes a second, all of it a quarter of a minute.
+  server.executor.slow_down(std::chrono::microseconds(250));
   HttpClient lazy(server.port(), 4096);
   json body = stream("lazy", kLongAnswer);
   body["model"] = std::string(2000, 'm');

@@ -61,9 +61,9 @@ class RunningServer {
   /// Returns when the server has nothing left to do.
   void wait_for_end() { thread_.join(); }
 
-  /// True once `condition` holds of the engine's status; false if it does not within ten seconds.
+  /// True once `condition` holds of the engine's status; false if it does not within a minute.
   bool eventually(const std::function<bool(const EngineStatus&)>& condition) const {
-    const auto deadline = std::chrono::steady_clock::now() + std::chrono::seconds(10);
+    const auto deadline = std::chrono::steady_clock::now() + std::chrono::minutes(1);
     while (std::chrono::steady_clock::now() < deadline) {
       if (condition(loop_.status())) return true;
       std::this_thread::sleep_for(std::chrono::milliseconds(1));
