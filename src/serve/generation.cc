@@ -58,6 +58,7 @@ tl::expected<std::unique_ptr<Generation>, LoopError> Generation::start(
     const auto ticket = loop.submit(Request{.prompt = request.prompts[index],
                                             .max_new_tokens = request.max_tokens,
                                             .sampling = request.sampling,
+                                            .ignore_eos = request.ignore_eos,
                                             .priority = request.priority,
                                             .prefix_cache = request.prefix_cache,
                                             .deadline_steps = request.deadline_steps,

@@ -204,8 +204,8 @@ void read_session(JsonFields& fields, CompletionRequest& request) {
   request.session = SessionId(static_cast<std::uint64_t>(session));
 }
 
-/// Forge's own fields.
-void read_scheduling(JsonFields& fields, CompletionRequest& request) {
+/// Forge's own fields, but those of the prompt.
+void read_own_fields(JsonFields& fields, CompletionRequest& request) {
   // In the order of the enumerators.
   constexpr std::string_view kPriorities[] = {"low", "normal", "high"};
   constexpr std::string_view kUses[] = {"auto", "force", "disable"};
@@ -219,6 +219,7 @@ void read_scheduling(JsonFields& fields, CompletionRequest& request) {
   }
   request.deadline_steps = static_cast<std::uint64_t>(
       fields.integer("deadline_steps", 0, {0, std::numeric_limits<std::int64_t>::max()}));
+  request.ignore_eos = fields.boolean("ignore_eos", false);
 }
 
 void read_unsupported(JsonFields& fields) {
@@ -249,7 +250,7 @@ tl::expected<CompletionRequest, ApiError> parse_completion_request(std::string_v
   read_stop(fields, request);
   read_stream(fields, request);
   read_user(fields);
-  read_scheduling(fields, request);
+  read_own_fields(fields, request);
   read_unsupported(fields);
   if (auto error = fields.finish()) return tl::unexpected(std::move(*error));
   return request;

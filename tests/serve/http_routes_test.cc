@@ -142,6 +142,11 @@ TEST(HttpRoutes, finish_reasons_are_stop_and_length) {
   EXPECT_EQ(choice(9, "bc")["finish_reason"], "stop");
   EXPECT_EQ(choice(9, "bc")["text"], "a");
   EXPECT_EQ(choice(9, {"zz", "c"})["text"], "ab");
+  json on_and_on = completion("x", 9);
+  on_and_on["ignore_eos"] = true;
+  const json answer = client.post("/v1/completions", on_and_on).json();
+  EXPECT_EQ(answer["choices"][0]["finish_reason"], "length");
+  EXPECT_EQ(answer["usage"]["completion_tokens"], 9);
 }
 
 TEST(HttpRoutes, text_is_valid_utf8_whatever_the_model_says) {

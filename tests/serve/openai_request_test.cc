@@ -113,6 +113,9 @@ TEST(OpenAiRequest, null_stands_for_the_default) {
                            "session",
                            "timeout_s",
                            "deadline_steps",
+                           "ignore_eos",
+                           "add_special_tokens",
+                           "parse_special",
                            "n",
                            "best_of",
                            "top_p",
@@ -147,12 +150,14 @@ TEST(OpenAiRequest, forges_own_fields_are_read) {
                                            {"prefix_cache", "force"},
                                            {"session", 7},
                                            {"timeout_s", 1.5},
-                                           {"deadline_steps", 100}});
+                                           {"deadline_steps", 100},
+                                           {"ignore_eos", true}});
   EXPECT_EQ(request.priority, Priority::high);
   EXPECT_EQ(request.prefix_cache, PrefixCacheUse::force);
   EXPECT_EQ(request.session, SessionId(7));
   EXPECT_EQ(request.time_limit, std::chrono::milliseconds(1500));
   EXPECT_EQ(request.deadline_steps, 100U);
+  EXPECT_TRUE(request.ignore_eos);
   EXPECT_EQ(parse({{"priority", "low"}}).priority, Priority::low);
   EXPECT_EQ(parse({{"prefix_cache", "disable"}}).prefix_cache, PrefixCacheUse::disable);
   EXPECT_EQ(parse({{"session", INT64_MAX}}).session, SessionId(kSessionIdMax));
@@ -298,7 +303,8 @@ INSTANTIATE_TEST_SUITE_P(
         BadField{"timeout_s", "100000", "got the number 100000"},
         BadField{"timeout_s", "\"1\"", "got the string \"1\""},
         BadField{"deadline_steps", "-1", "'deadline_steps' must be an integer from 0 to"},
-        BadField{"deadline_steps", "1.5", "got the number 1.5"}));
+        BadField{"deadline_steps", "1.5", "got the number 1.5"},
+        BadField{"ignore_eos", "1", "'ignore_eos' must be true or false, got the number 1"}));
 
 INSTANTIATE_TEST_SUITE_P(
     Unsupported, BadFields,
