@@ -74,6 +74,14 @@ forge_dependency(PCRE2 PCRE2::8BIT
   FIND MODULE
   AS pcre2-8-static)
 
+# What Unicode says of characters.
+set(UTF8PROC_INSTALL OFF)
+set(UTF8PROC_ENABLE_TESTING OFF)
+forge_dependency(utf8proc utf8proc::utf8proc
+  FROM GIT_REPOSITORY https://github.com/JuliaStrings/utf8proc GIT_TAG v2.8.0 GIT_SHALLOW ON
+  FIND MODULE
+  AS utf8proc)
+
 # Asio and Beast, header-only, and Context, which is compiled.
 set(BOOST_INCLUDE_LIBRARIES asio beast context)
 set(BOOST_ENABLE_CMAKE ON)

@@ -16,7 +16,7 @@ configure_package_config_file(${PROJECT_SOURCE_DIR}/cmake/forgeConfig.cmake.in
 write_basic_package_version_file(${PROJECT_BINARY_DIR}/forgeConfigVersion.cmake
   COMPATIBILITY SameMinorVersion)
 install(FILES ${PROJECT_BINARY_DIR}/forgeConfig.cmake ${PROJECT_BINARY_DIR}/forgeConfigVersion.cmake
-  ${PROJECT_SOURCE_DIR}/cmake/FindPCRE2.cmake
+  ${PROJECT_SOURCE_DIR}/cmake/FindPCRE2.cmake ${PROJECT_SOURCE_DIR}/cmake/Findutf8proc.cmake
   DESTINATION ${forge_package_dir})
 install(EXPORT forge-targets NAMESPACE forge:: DESTINATION ${forge_package_dir}
   FILE forgeTargets.cmake)

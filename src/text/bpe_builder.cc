@@ -93,9 +93,13 @@ Done Builder::index_spellings() {
 std::string Builder::bytes_of(std::uint32_t id) const {
   const TokenEntry& token = in_.tokens[id];
   if (token.role == Role::absent || token.role == Role::control) return {};
+  const auto normalised = in_.normalised.find(id);
+  const std::string_view found =
+      normalised == in_.normalised.end() ? token.spelling : normalised->second;
   if (in_.units == Units::bytes) {
-    // An added token is spelt as it is, and so is one with a character that spells no byte.
-    if (token.role == Role::added) return std::string(token.spelling);
+    // An added token stands for what it is found as, and one with a character that spells no byte
+    // for its spelling.
+    if (token.role == Role::added) return std::string(found);
     return bytes_of_spelling(token.spelling).value_or(std::string(token.spelling));
   }
   if (in_.byte_fallback) {
@@ -103,8 +107,7 @@ std::string Builder::bytes_of(std::uint32_t id) const {
       return std::string(1, static_cast<char>(*byte));
     }
   }
-  const auto normalised = in_.normalised.find(id);
-  return with_spaces(normalised == in_.normalised.end() ? token.spelling : normalised->second);
+  return with_spaces(found);
 }
 
 void Builder::make_tokens() {

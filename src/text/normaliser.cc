@@ -1,5 +1,9 @@
 #include "normaliser.h"
 
+#include <algorithm>
+
+#include "normal_form.h"
+
 namespace forge::detail {
 namespace {
 
@@ -18,11 +22,21 @@ std::string replaced(std::string_view text, std::string_view from, std::string_v
 
 }  // namespace
 
+bool Normaliser::writes_space_mark() const {
+  return std::any_of(steps_.begin(), steps_.end(), [](const Step& step) {
+    return step.to.find(kSpaceMark) != std::string::npos;
+  });
+}
+
 std::string Normaliser::apply(std::string_view part, bool first) const {
   std::string text(part);
   for (const Step& step : steps_) {
     if (step.kind == Kind::replace) {
       text = replaced(text, step.from, step.to);
+      continue;
+    }
+    if (step.kind == Kind::compose) {
+      text = composed(std::move(text));
       continue;
     }
     const bool missing = step.kind == Kind::prepend || !text.starts_with(step.to);

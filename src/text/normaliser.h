@@ -4,10 +4,8 @@
 // What SentencePiece-like checkpoints ask for: U+2581 stands for a space, and one is put before the
 // text, so that a word is the same token wherever it is.
 //
-// Qwen's checkpoints ask for Unicode's normal form C, which is not done here: text is encoded as it
-// is. Nearly all text is in that form already; what is not, such as a letter followed by a
-// combining accent that a single character could say, is still encoded without loss, but as other
-// tokens than the model was trained with.
+// What Qwen's tokenizer.json asks for: Unicode's normal form C (normal_form.h). A GGUF file has no
+// word for it, and llama.cpp does none, so nothing is composed for a tokeniser from one.
 //
 // Thread contract: const, any number of threads.
 #pragma once
@@ -21,6 +19,7 @@ namespace forge::detail {
 /// U+2581, which SentencePiece writes for a space.
 inline constexpr std::string_view kSpaceMark = "\xE2\x96\x81";
 
+/// Steps, done in the order in which they were added.
 class Normaliser {
  public:
   /// `text` goes before every part that is not empty.
@@ -34,14 +33,18 @@ class Normaliser {
   void replace(std::string from, std::string to) {
     steps_.push_back({Kind::replace, std::move(from), std::move(to)});
   }
+  /// The text is brought to Unicode's normal form C.
+  void compose() { steps_.push_back({Kind::compose, {}, {}}); }
 
   bool changes_text() const { return !steps_.empty(); }
+  /// A step puts kSpaceMark into texts.
+  bool writes_space_mark() const;
 
   /// `first`: the part is where the text begins.
   std::string apply(std::string_view part, bool first) const;
 
  private:
-  enum class Kind { prepend, prepend_if_missing, prepend_to_first_if_missing, replace };
+  enum class Kind { prepend, prepend_if_missing, prepend_to_first_if_missing, replace, compose };
   struct Step {
     Kind kind;
     std::string from;

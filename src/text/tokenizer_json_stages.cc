@@ -156,7 +156,9 @@ void read_normalizer(const JsonFields& file, BpeDescription& out) {
       out.stages.normaliser.prepend(std::string(stage.text("prepend")));
     } else if (type == "Replace") {
       add_replace(stage, out);
-    } else if (type != "NFC") {  // which is not done: load_tokeniser.h
+    } else if (type == "NFC") {
+      out.stages.normaliser.compose();
+    } else {
       stage.wrong("type", "Sequence, Prepend, Replace, NFC");
     }
   }
@@ -172,7 +174,7 @@ void read_pre_tokenizer(const JsonFields& file, BpeDescription& out) {
   if (out.stages.whole_pieces) {
     file.fault().set("model.ignore_merges is true, accepted only with a ByteLevel pre_tokenizer");
   }
-  if (!out.stages.normaliser.changes_text() && !out.stages.marks.changes_text()) {
+  if (!out.stages.normaliser.writes_space_mark() && !out.stages.marks.writes_space_mark()) {
     file.fault().set(
         "neither pre_tokenizer ByteLevel or Metaspace nor a normalizer that writes U+2581 for "
         "spaces, one of which is needed");

@@ -72,8 +72,8 @@ TEST_P(GoldenTokenisers, a_stream_of_tokens_never_splits_a_character) {
 
 INSTANTIATE_TEST_SUITE_P(Kinds, GoldenTokenisers,
                          ::testing::Values("gpt2", "prefix_space", "digits", "llama3", "qwen2",
-                                           "deepseek_v3", "deepseek_coder", "olmo2", "llama2",
-                                           "mistral", "unknown"),
+                                           "composed", "deepseek_v3", "deepseek_coder", "olmo2",
+                                           "llama2", "mistral", "unknown"),
                          [](const auto& kind) { return std::string(kind.param); });
 
 std::unique_ptr<const Tokeniser> golden(const std::string& kind) {

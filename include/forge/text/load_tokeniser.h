@@ -9,11 +9,13 @@
 //                   a space, one is put before the text, and characters outside the vocabulary are
 //                   tokens <0x00> to <0xFF>, a byte each
 //
-// What such a file asks for is done or refused by name; nothing is passed over. The one exception
-// is Unicode's normal form C (Qwen): text is encoded as it is, which only matters for text that is
-// not in that form, as hardly any is; it loses nothing, but has other tokens.
+// What such a file asks for is done or refused by name; nothing is passed over.
 //
-// decode(encode(text)) is the text again; of characters, with the space that was put before it.
+// decode(encode(text)) is the text again; of characters, with the space that was put before it, and
+// in Unicode's normal form C where tokenizer.json asks for it (Qwen): an "e" and a combining accent
+// come back as the one character that they are equal to. A GGUF file does not say whether its model
+// asks for it; text is then encoded as it is, as llama.cpp does, and such an "e" has other tokens
+// than with the same model's tokenizer.json. Nearly all text is in that form already.
 //
 // A file from a stranger is read as one: what is allocated is in proportion to its bytes; ids and
 // spellings are unique; merges are of tokens that there are; a regular expression has a limited

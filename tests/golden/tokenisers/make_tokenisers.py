@@ -59,6 +59,22 @@ TEXTS = [
     "!!!???... --- ((())) [x] {y} $5 #tag @me \\n",
 ]
 
+# What normal form C rewrites, for the kinds that ask for it.
+NOT_COMPOSED = [
+    "L'e\u0301te\u0301 est fini, cafe\u0301 nai\u0308ve",
+    "Vie\u0323\u0302t Vie\u0302\u0323t Vi\u1eb9\u0302t Vi\u00ea\u0323t",
+    "\u212b \u2126 \u212a \u037e \u1fef \uf900 \U0002f800",
+    "\u0344 \u0958 \u2adc \ufb1d \u0f73\u0f71 \U0001d15e",
+    "\u1112\u1161\u11ab\u1100\u1173\u11af \uac00\u11a8 \uac00\u11a7 \u1100\u11a8 \u1100\u0301\u1161",
+    "a\u0301\u0323 a\u0323\u0301 q\u0307\u0323 s\u0323\u0307 D\u0307\u0323 \u1e0c\u0307",
+    "a" + "\u0315\u0300\u05ae\u0327\u0301\u0323" * 12 + "b",
+    "\u0b47\u0b3e \u0bc6\u0bbe \u09c7\u09d7 \u0dd9\u0dcf\u0dca \u1025\u102e \U00011099\U000110ba",
+    "\u30ab\u3099\u30cf\u309a \uff76\uff9e \u0b47\u0301\u0b3e",
+    "\u0301\u0301 at the start",
+    "a<|end|>\u0301e\u0301<|user|>\u0308 e <strip> \u0301",
+    "wo\u0301rd \u00e9cole e\u0301cole Ecole 'e e' e'cole",
+]
+
 LLAMA3 = (
     r"(?i:'s|'t|'re|'ve|'m|'ll|'d)|[^\r\n\p{L}\p{N}]?\p{L}+|\p{N}{1,3}|"
     r" ?[^\s\p{L}\p{N}]+[\r\n]*|\s*[\r\n]+|\s+(?!\S)|\s+"
@@ -156,6 +172,16 @@ def tokenisers():
         "bos_token": None,
         "eos_token": "<|end|>",
     }
+    in_order = normalizers.Sequence(
+        [
+            normalizers.Replace("'", "\u0301"),
+            normalizers.NFC(),
+            normalizers.Replace("\u00e9", "E"),
+        ]
+    )
+    composed = byte_level([gpt2], normalizer=in_order)
+    composed.add_tokens([AddedToken("e\u0301cole", normalized=True)])
+    yield "composed", composed, {}
     stages = [split(r"\p{N}{1,3}"), split("[一-龥぀-ゟ゠-ヿ]+"), split(DEEPSEEK_V3), byte]
     yield "deepseek_v3", byte_level(stages), {"eos_token": "<|end|>"}
     stages = [split("[\r\n]"), split(r"\s?\p{L}+"), split(r"\s?\p{P}+"), split(r"\s+$")]
@@ -174,7 +200,7 @@ def main():
             json.dumps(json.loads(tokenizer.to_str()), ensure_ascii=False, indent=None) + "\n"
         )
         (folder / "tokenizer_config.json").write_text(json.dumps(config, indent=1) + "\n")
-        texts = [t for t in TEXTS if name != "qwen2" or "\u0301" not in t]
+        texts = TEXTS + (NOT_COMPOSED if name in ("qwen2", "composed") else [])
         vectors = []
         for text in texts:
             tokens = tokenizer.encode(text).ids

@@ -1,0 +1,27 @@
+// Unicode's normal form C (NFC): one spelling of each text that can be spelt in several ways.
+//
+//   e U+0301               ->  U+00E9           a letter and its accent are one character
+//   U+212B (angstrom)      ->  U+00C5           of two equal characters, the one that is preferred
+//   a U+0301 U+0323        ->  U+1EA1 U+0301    marks in an order that is the same for all
+//   U+1112 U+1161 U+11AB   ->  U+D55C           the letters of a Korean syllable
+//
+// A model that was trained on texts in this form knows the tokens of U+00E9, and hardly ever saw
+// those of an e with U+0301 after it. Nearly all text is in this form already.
+//
+// How: each character is taken apart, marks are sorted by their classes, and what there is then is
+// put together again. What is known of characters comes from utf8proc (2.8: Unicode 15). A later
+// version of Unicode changes nothing but for characters that an earlier one did not have. Hugging
+// Face's `tokenizers` 0.23 does the same with the characters of Unicode 9, of 2016: marks that are
+// newer it leaves where they are. Source: https://www.unicode.org/reports/tr15/.
+#pragma once
+
+#include <string>
+
+namespace forge::detail {
+
+/// `text` in normal form C. Bytes that are not valid UTF-8 stay as they are, and what is before and
+/// after them is composed as two texts. O(n log m) for n bytes and at most m marks in a row; where
+/// all is ASCII, a look at each byte.
+std::string composed(std::string text);
+
+}  // namespace forge::detail
