@@ -41,6 +41,7 @@ struct Form {
 constexpr Form kForms[] = {{"f32", quant::WeightType::f32},   {"f16", quant::WeightType::f16},
                            {"bf16", quant::WeightType::bf16}, {"int8", quant::WeightType::i8},
                            {"q8_0", quant::WeightType::q8_0}, {"q4_0", quant::WeightType::q4_0},
+                           {"q5_0", quant::WeightType::q5_0}, {"q5_1", quant::WeightType::q5_1},
                            {"q4_k", quant::WeightType::q4_k}, {"q5_k", quant::WeightType::q5_k},
                            {"q6_k", quant::WeightType::q6_k}};
 

@@ -18,7 +18,7 @@ constexpr std::nullopt_t kNotRead = std::nullopt;
 constexpr GgmlType kTypes[] = {
     {0, "F32", ElementType::f32},    {1, "F16", ElementType::f16},
     {2, "Q4_0", ElementType::q4_0},  {3, "Q4_1", kNotRead},
-    {6, "Q5_0", kNotRead},           {7, "Q5_1", kNotRead},
+    {6, "Q5_0", ElementType::q5_0},  {7, "Q5_1", ElementType::q5_1},
     {8, "Q8_0", ElementType::q8_0},  {9, "Q8_1", kNotRead},
     {10, "Q2_K", kNotRead},          {11, "Q3_K", kNotRead},
     {12, "Q4_K", ElementType::q4_k}, {13, "Q5_K", ElementType::q5_k},

@@ -28,6 +28,10 @@ void multiply_kind(const PanelProduct& p) {
       return multiply_panels<Dot, Q40>(p);
     case PanelKind::int4:
       return multiply_panels<Dot, Int4>(p);
+    case PanelKind::q5_0:
+      return multiply_panels<Dot, Q50>(p);
+    case PanelKind::q5_1:
+      return multiply_panels<Dot, Q51>(p);
     case PanelKind::q4_k:
       return multiply_panels<Dot, Q4K>(p);
     case PanelKind::q5_k:

@@ -10,8 +10,8 @@
 //   5th bit  fifth       bit q of a byte is the fifth bit of that byte of quad q
 //   6 bits   uppers[j]   bits 2 i, 2 i + 1 of a byte are the upper two of that byte of quad 4 j + i
 //
-// Codes of fewer than 8 bits are unsigned; the kernels take their offset off (8, 32, or the zero
-// point of the group). A panel is the structs below one after the other, as many as cover the
+// Codes of fewer than 8 bits are unsigned; the kernels take their offset off (8, 16, 32, or the
+// zero point of the group). A panel is the structs below one after the other, as many as cover the
 // inputs, after the head of its kind, if any. All structs but Int4Group are multiples of 64 bytes.
 #pragma once
 
@@ -52,6 +52,19 @@ struct Int4Group {
   std::uint8_t zeros[kPanelOutputs];
 };
 
+struct Q50Group {
+  std::uint32_t pairs[kQuads / 2][kPanelOutputs];
+  std::uint32_t fifth[kPanelOutputs];
+  quant::F16 scales[kPanelOutputs];
+};
+
+struct Q51Group {
+  std::uint32_t pairs[kQuads / 2][kPanelOutputs];
+  std::uint32_t fifth[kPanelOutputs];
+  quant::F16 scales[kPanelOutputs];
+  quant::F16 smallest[kPanelOutputs];  ///< which is -m of forge/linear/product.h
+};
+
 struct Q4KBlock {
   struct Group {
     std::uint32_t pairs[kQuads / 2][kPanelOutputs];
@@ -87,6 +100,7 @@ struct Q6KBlock {
 
 static_assert(sizeof(Q80Group) == 32 * 34 && sizeof(Int8Group) == 32 * 32 &&
               sizeof(Q40Group) == 32 * 18 && sizeof(Int4Group) == 32 * 19 &&
+              sizeof(Q50Group) == 32 * 22 && sizeof(Q51Group) == 32 * 24 &&
               sizeof(Q4KBlock) == 32 * 148 && sizeof(Q5KBlock) == 32 * 180 &&
               sizeof(Q6KBlock) == 32 * 210);
 

@@ -49,6 +49,24 @@ void put(const SourceGroup& from, int n, Int4Group& group) {
   group.zeros[n] = static_cast<std::uint8_t>(from.offset);
 }
 
+template <class Word>
+void put_fifth_bits(const SourceGroup& from, int n, Word (&fifth)[kPanelOutputs]) {
+  for (int q = 0; q < kQuads; ++q) fifth[n] |= (quad(from, q) >> 4 & four(1)) << q;
+}
+
+void put(const SourceGroup& from, int n, Q50Group& group) {
+  put_pairs(from, n, group.pairs);
+  put_fifth_bits(from, n, group.fifth);
+  group.scales[n] = from.d;
+}
+
+void put(const SourceGroup& from, int n, Q51Group& group) {
+  put_pairs(from, n, group.pairs);
+  put_fifth_bits(from, n, group.fifth);
+  group.scales[n] = from.d;
+  group.smallest[n] = from.m;
+}
+
 void put(const SourceGroup& from, int n, Q4KBlock::Group& group) {
   put_pairs(from, n, group.pairs);
   group.scales[n] = static_cast<std::uint8_t>(from.scale);
@@ -57,7 +75,7 @@ void put(const SourceGroup& from, int n, Q4KBlock::Group& group) {
 
 void put(const SourceGroup& from, int n, Q5KBlock::Group& group) {
   put_pairs(from, n, group.pairs);
-  for (int q = 0; q < kQuads; ++q) group.fifth[n] |= (quad(from, q) >> 4 & four(1)) << q;
+  put_fifth_bits(from, n, group.fifth);
   group.scales[n] = static_cast<std::uint8_t>(from.scale);
   group.mins[n] = static_cast<std::uint8_t>(from.min);
 }
@@ -145,6 +163,10 @@ std::size_t panel_bytes(PanelKind kind, int inputs) {
       return groups * sizeof(Q40Group);
     case PanelKind::int4:
       return (groups * sizeof(Int4Group) + 63) / 64 * 64;
+    case PanelKind::q5_0:
+      return groups * sizeof(Q50Group);
+    case PanelKind::q5_1:
+      return groups * sizeof(Q51Group);
     case PanelKind::q4_k:
       return groups / kBlockGroups * sizeof(Q4KBlock);
     case PanelKind::q5_k:
@@ -168,6 +190,10 @@ void pack(PanelKind kind, const PanelSource& source, int inputs, std::byte* pane
       return pack_groups<Q40Group>(source, inputs, panel);
     case PanelKind::int4:
       return pack_groups<Int4Group>(source, inputs, panel);
+    case PanelKind::q5_0:
+      return pack_groups<Q50Group>(source, inputs, panel);
+    case PanelKind::q5_1:
+      return pack_groups<Q51Group>(source, inputs, panel);
     case PanelKind::q4_k:
       return pack_blocks<Q4KBlock>(source, inputs, panel);
     case PanelKind::q5_k:

@@ -12,7 +12,7 @@ namespace {
 
 bool has_minimum(const StoredLinear& part) {
   const PanelKind kind = panel_kind(part);
-  return kind == PanelKind::q4_k || kind == PanelKind::q5_k;
+  return kind == PanelKind::q5_1 || kind == PanelKind::q4_k || kind == PanelKind::q5_k;
 }
 
 /// Sum of (c - o) a h over the group.

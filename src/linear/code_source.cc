@@ -39,6 +39,27 @@ void unpack(const quant::BlockQ40& block, int, SourceGroup& out) {
 }
 
 template <class Block>
+void unpack_five_bits(const Block& block, SourceGroup& out) {
+  for (int i = 0; i < kGroup; ++i) {
+    const int high = block.high[i / 8] >> (i % 8) & 1;
+    out.codes[i] = static_cast<std::uint8_t>(nibble(block.codes[i % 16], i / 16) | high << 4);
+  }
+}
+
+void unpack(const quant::BlockQ50& block, int, SourceGroup& out) {
+  out.d = block.d;
+  out.offset = 16;
+  unpack_five_bits(block, out);
+}
+
+void unpack(const quant::BlockQ51& block, int, SourceGroup& out) {
+  out.d = block.d;
+  out.m = block.m;
+  out.min = -1;
+  unpack_five_bits(block, out);
+}
+
+template <class Block>
 void unpack_affine(const Block& block, int g, SourceGroup& out) {
   out.d = block.d;
   out.m = block.m;
@@ -85,6 +106,10 @@ SourceGroup read(const StoredRows& form, const StoredLinear& linear, int output,
       return read_block<quant::BlockQ80>(form, linear.inputs, output, group);
     case quant::WeightType::q4_0:
       return read_block<quant::BlockQ40>(form, linear.inputs, output, group);
+    case quant::WeightType::q5_0:
+      return read_block<quant::BlockQ50>(form, linear.inputs, output, group);
+    case quant::WeightType::q5_1:
+      return read_block<quant::BlockQ51>(form, linear.inputs, output, group);
     case quant::WeightType::q4_k:
       return read_block<quant::BlockQ4K>(form, linear.inputs, output, group);
     case quant::WeightType::q5_k:

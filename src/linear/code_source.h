@@ -20,7 +20,7 @@ struct SourceGroup {
   quant::F16 d = {0x3c00};          ///< 1
   quant::F16 m = {};                ///< m = this * min, which is exact
   int scale = 1;
-  int min = 0;
+  int min = 0;                  ///< -1 of the forms that add their m
   int half_scales[2] = {1, 1};  ///< h, of inputs 0 .. 15 and 16 .. 31
 
   float step() const { return row_scale * (to_float(d) * static_cast<float>(scale)); }

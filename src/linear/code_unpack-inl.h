@@ -149,6 +149,31 @@ struct Int4 : Q80 {
   }
 };
 
+struct Q50 : Q80 {
+  static constexpr std::size_t kGroupBytes = sizeof(Q50Group);
+  static HWY_INLINE void unpack(const std::byte* panel, int group, int lane, Unpacked& out) {
+    const auto& from = at<Q50Group>(panel, group);
+    load_pairs(from.pairs, lane, out);
+    add_fifth_bits(from.fifth + lane, out);
+    add_bytes(hn::Set(Words(), four(128 - 16)), out);
+    out.step = load_floats(from.scales + lane);
+  }
+};
+
+struct Q51 : Q80 {
+  static constexpr std::size_t kGroupBytes = sizeof(Q51Group);
+  static constexpr bool kMinima = true;
+  static constexpr bool kBiased = false;
+
+  static HWY_INLINE void unpack(const std::byte* panel, int group, int lane, Unpacked& out) {
+    const auto& from = at<Q51Group>(panel, group);
+    load_pairs(from.pairs, lane, out);
+    add_fifth_bits(from.fifth + lane, out);
+    out.step = load_floats(from.scales + lane);
+    out.minus_minimum = load_floats(from.smallest + lane);
+  }
+};
+
 template <class Block>
 HWY_INLINE void load_affine(const Block& block, const typename Block::Group& group, int lane,
                             Unpacked& out) {

@@ -26,6 +26,10 @@ PanelKind kind_of_rows(quant::WeightType type) {
       return PanelKind::q8_0;
     case quant::WeightType::q4_0:
       return PanelKind::q4_0;
+    case quant::WeightType::q5_0:
+      return PanelKind::q5_0;
+    case quant::WeightType::q5_1:
+      return PanelKind::q5_1;
     case quant::WeightType::q4_k:
       return PanelKind::q4_k;
     case quant::WeightType::q5_k:

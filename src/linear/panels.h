@@ -61,7 +61,7 @@ void multiply_reference(const float* x, int rows, const StoredLinear& part, floa
 std::string_view instructions_used(PanelKind kind);
 }  // namespace floats
 
-namespace codes {  // q8_0, int8, q4_0, int4, q4_k, q5_k, q6_k
+namespace codes {  // all other kinds
 std::size_t panel_bytes(PanelKind kind, int inputs);
 void pack(PanelKind kind, const PanelSource& source, int inputs, std::byte* panel);
 /// Makes room for all rows.

@@ -13,6 +13,12 @@ int nibble_code(const std::uint8_t (&codes)[128], int g, int i) {
   return nibble(codes[32 * (g / 2) + i], g % 2);
 }
 
+/// Code i of the 32 that Q5_0 and Q5_1 hold alike.
+template <class Block>
+int five_bits(const Block& block, int i) {
+  return nibble(block.codes[i % 16], i / 16) | (block.high[i / 8] >> (i % 8) & 1) << 4;
+}
+
 float affine(F16 d, F16 m, const GroupScales& groups, int g, int code) {
   const float step = to_float(d) * static_cast<float>(groups.scale(g));
   const float offset = to_float(m) * static_cast<float>(groups.offset(g));
@@ -45,6 +51,16 @@ float decode(const BlockQ40& block, int index) {
   check_index(block, index);
   const int code = nibble(block.codes[index % 16], index / 16);
   return to_float(block.d) * static_cast<float>(code - 8);
+}
+
+float decode(const BlockQ50& block, int index) {
+  check_index(block, index);
+  return to_float(block.d) * static_cast<float>(five_bits(block, index) - 16);
+}
+
+float decode(const BlockQ51& block, int index) {
+  check_index(block, index);
+  return to_float(block.d) * static_cast<float>(five_bits(block, index)) + to_float(block.m);
 }
 
 float decode(const BlockQ4K& block, int index) {

@@ -26,6 +26,33 @@ void unpack(const BlockQ40& block, float* out) {
   for (int i = 0; i < 16; ++i) out[16 + i] = d * static_cast<float>((block.codes[i] >> 4) - 8);
 }
 
+/// The codes of a Q5_0 or Q5_1 block, one a byte.
+template <class Block>
+void unpack_codes(const Block& block, std::uint8_t (&codes)[32]) {
+  std::uint32_t high;
+  std::memcpy(&high, block.high, sizeof high);
+  for (std::uint32_t i = 0; i < 16; ++i) {
+    const std::uint32_t pair = block.codes[i];
+    codes[i] = static_cast<std::uint8_t>((pair & 15) | (high >> i & 1) << 4);
+    codes[16 + i] = static_cast<std::uint8_t>(pair >> 4 | (high >> (16 + i) & 1) << 4);
+  }
+}
+
+void unpack(const BlockQ50& block, float* out) {
+  std::uint8_t codes[32];
+  unpack_codes(block, codes);
+  const float d = to_float(block.d);
+  for (int i = 0; i < 32; ++i) out[i] = d * static_cast<float>(codes[i] - 16);
+}
+
+void unpack(const BlockQ51& block, float* out) {
+  std::uint8_t codes[32];
+  unpack_codes(block, codes);
+  const float d = to_float(block.d);
+  const float m = to_float(block.m);
+  for (int i = 0; i < 32; ++i) out[i] = d * static_cast<float>(codes[i]) + m;
+}
+
 /// Of one group: x = step * q - offset.
 struct GroupGrid {
   float step;
@@ -133,6 +160,10 @@ void dequantize(WeightType type, const std::byte* stored, std::size_t count, flo
       return unpack_row<BlockQ80>(stored, count, out);
     case WeightType::q4_0:
       return unpack_row<BlockQ40>(stored, count, out);
+    case WeightType::q5_0:
+      return unpack_row<BlockQ50>(stored, count, out);
+    case WeightType::q5_1:
+      return unpack_row<BlockQ51>(stored, count, out);
     case WeightType::q4_k:
       return unpack_row<BlockQ4K>(stored, count, out);
     case WeightType::q5_k:

@@ -70,6 +70,10 @@ void store(WeightType type, std::span<const float> row, std::byte* stored) {
       return encode_row<BlockQ80>(row, stored);
     case WeightType::q4_0:
       return encode_row<BlockQ40>(row, stored);
+    case WeightType::q5_0:
+      return encode_row<BlockQ50>(row, stored);
+    case WeightType::q5_1:
+      return encode_row<BlockQ51>(row, stored);
     case WeightType::q4_k:
       return encode_row<BlockQ4K>(row, stored);
     case WeightType::q5_k:

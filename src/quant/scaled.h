@@ -12,16 +12,20 @@
 
 namespace forge::quant {
 
-/// A scale as a block can hold it. At most the largest f16. Below the normal ones, where few bits
+/// The f16 next to x; beyond the largest, that one.
+inline F16 nearest_f16(float x) {
+  constexpr float kMax = 65504.0F;
+  return to_f16(std::clamp(x, -kMax, kMax));
+}
+
+/// A scale as a block can hold it: as nearest_f16, but below the normal ones, where few bits
 /// are left, it is rounded away from 0: a scale that is too large is made good by smaller codes,
 /// while one that is too small would cut off the largest numbers.
 inline F16 storable(float scale) {
-  constexpr float kMax = 65504.0F;
   constexpr float kSmallestNormal = 0x1p-14F;
-  const float clamped = std::clamp(scale, -kMax, kMax);
-  F16 stored = to_f16(clamped);
-  const bool subnormal = std::fabs(clamped) < kSmallestNormal;
-  if (subnormal && std::fabs(to_float(stored)) < std::fabs(clamped)) ++stored.bits;
+  F16 stored = nearest_f16(scale);
+  const bool subnormal = std::fabs(scale) < kSmallestNormal;
+  if (subnormal && std::fabs(to_float(stored)) < std::fabs(scale)) ++stored.bits;
   return stored;
 }
 

@@ -26,6 +26,8 @@ constexpr std::array<Traits, kWeightTypes.size()> kTraits = {{{"F32", 1, 4},
                                                               {"I8", 1, 1},
                                                               of_block<BlockQ80>("Q8_0"),
                                                               of_block<BlockQ40>("Q4_0"),
+                                                              of_block<BlockQ50>("Q5_0"),
+                                                              of_block<BlockQ51>("Q5_1"),
                                                               of_block<BlockQ4K>("Q4_K"),
                                                               of_block<BlockQ5K>("Q5_K"),
                                                               of_block<BlockQ6K>("Q6_K")}};

@@ -106,11 +106,16 @@ TEST_F(RandomModels, q4_k_m_gives_more_bits_to_what_needs_them) {
 
 TEST_F(RandomModels, rows_that_are_no_whole_blocks_fall_back_and_are_named) {
   write_model("random --config " + config(1, 160) + " " + path("m"));
-  const std::string printed =
-      write_model("quantize --type Q4_K " + path("m") + " " + path("q.gguf"));
-  EXPECT_NE(printed.find("note: blk.0.ffn_down.weight is Q8_0: its rows of 160 numbers"),
-            printed.npos)
-      << printed;
+  for (const auto& [wanted, given] :
+       {std::pair{"Q4_K", "Q5_0"}, std::pair{"Q5_K", "Q5_1"}, std::pair{"Q6_K", "Q8_0"}}) {
+    const std::string printed = write_model("quantize --force --type " + std::string(wanted) + " " +
+                                            path("m") + " " + path("q.gguf"));
+    EXPECT_NE(printed.find("note: blk.0.ffn_down.weight is " + std::string(given) +
+                           ": its rows of 160 numbers are no multiple of 256"),
+              printed.npos)
+        << printed;
+    EXPECT_EQ(types(path("q.gguf")).at("blk.0.ffn_down.weight"), given);
+  }
   write_model("random --force --config " + config(1, 100) + " " + path("m"));
   write_model("quantize --force --type Q4_0 " + path("m") + " " + path("q.gguf"));
   EXPECT_EQ(types(path("q.gguf")).at("blk.0.ffn_down.weight"), "F16");

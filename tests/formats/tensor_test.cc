@@ -40,7 +40,8 @@ TEST(Tensor, bytes_follow_from_type_and_shape) {
       {ElementType::f32, 2048}, {ElementType::f16, 1024}, {ElementType::bf16, 1024},
       {ElementType::i8, 512},   {ElementType::u8, 512},   {ElementType::i32, 2048},
       {ElementType::i64, 4096}, {ElementType::q8_0, 544}, {ElementType::q4_0, 288},
-      {ElementType::q4_k, 288}, {ElementType::q5_k, 352}, {ElementType::q6_k, 420}};
+      {ElementType::q5_0, 352}, {ElementType::q5_1, 384}, {ElementType::q4_k, 288},
+      {ElementType::q5_k, 352}, {ElementType::q6_k, 420}};
   for (const auto& [type, expected] : bytes) {
     EXPECT_EQ(bytes_of(type, shape), expected) << name_of(type);
   }

@@ -104,7 +104,8 @@ RC_GTEST_PROP(TensorWriterProperties, gguf_is_read_as_it_was_written, ()) {
       });
   const Written written =
       any_tensors({ElementType::f32, ElementType::bf16, ElementType::i8, ElementType::q8_0,
-                   ElementType::q4_0, ElementType::q4_k, ElementType::q6_k, ElementType::i32},
+                   ElementType::q4_0, ElementType::q5_0, ElementType::q5_1, ElementType::q4_k,
+                   ElementType::q6_k, ElementType::i32},
                   1, any_name);
   const auto integer = *rc::gen::arbitrary<std::int64_t>();
   const auto text = *rc::gen::arbitrary<std::string>();

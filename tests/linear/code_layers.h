@@ -19,15 +19,16 @@
 
 namespace forge::linear {
 
-enum class Form { q8_0, q4_0, q4_k, q5_k, q6_k, int8, gptq, gptq_act_order, awq };
+enum class Form { q8_0, q4_0, q5_0, q5_1, q4_k, q5_k, q6_k, int8, gptq, gptq_act_order, awq };
 
-inline const std::vector<Form> kForms = {Form::q8_0, Form::q4_0,           Form::q4_k,
-                                         Form::q5_k, Form::q6_k,           Form::int8,
+inline const std::vector<Form> kForms = {Form::q8_0, Form::q4_0,           Form::q5_0, Form::q5_1,
+                                         Form::q4_k, Form::q5_k,           Form::q6_k, Form::int8,
                                          Form::gptq, Form::gptq_act_order, Form::awq};
 
 inline std::string name_of(Form form) {
-  static const char* const kNames[] = {
-      "Q8_0", "Q4_0", "Q4_K", "Q5_K", "Q6_K", "INT8", "GPTQ", "GPTQ with act-order", "AWQ"};
+  static const char* const kNames[] = {"Q8_0", "Q4_0", "Q5_0", "Q5_1", "Q4_K",
+                                       "Q5_K", "Q6_K", "INT8", "GPTQ", "GPTQ with act-order",
+                                       "AWQ"};
   return kNames[static_cast<int>(form)];
 }
 
@@ -133,6 +134,12 @@ inline std::unique_ptr<CodeLayer> code_layer(const LayerSpec& spec) {
       break;
     case Form::q4_0:
       detail::make_rows(spec, quant::WeightType::q4_0, *layer);
+      break;
+    case Form::q5_0:
+      detail::make_rows(spec, quant::WeightType::q5_0, *layer);
+      break;
+    case Form::q5_1:
+      detail::make_rows(spec, quant::WeightType::q5_1, *layer);
       break;
     case Form::q4_k:
       detail::make_rows(spec, quant::WeightType::q4_k, *layer);

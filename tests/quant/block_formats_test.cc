@@ -28,6 +28,22 @@ TEST(BlockFormats, q4_0_has_number_16_beside_number_0) {
   EXPECT_EQ(decode(block, 17), -4.0F);  // 0 - 8
 }
 
+TEST(BlockFormats, q5_0_has_the_fifth_bits_of_all_numbers_in_four_bytes) {
+  const BlockQ50 block = {.d = kHalf, .high = {0x02, 0, 0x01, 0x80}, .codes = {0xf0, 0x03}};
+  EXPECT_EQ(decode(block, 0), -8.0F);                 // 0 - 16, halved
+  EXPECT_EQ(decode(block, 16), 0.5F * (31 - 16));     // 15 and bit 0 of the third byte
+  EXPECT_EQ(decode(block, 1), 0.5F * (16 + 3 - 16));  // 3 and bit 1 of the first byte
+  EXPECT_EQ(decode(block, 31), 0.0F);                 // 0 and bit 7 of the last byte
+}
+
+TEST(BlockFormats, q5_1_counts_from_the_smallest_number) {
+  const BlockQ51 block = {
+      .d = kHalf, .m = {0xbc00}, .high = {0x02, 0, 0x01, 0}, .codes = {0xf0, 0x03}};
+  EXPECT_EQ(decode(block, 0), -1.0F);
+  EXPECT_EQ(decode(block, 16), 0.5F * 31 - 1);
+  EXPECT_EQ(decode(block, 1), 0.5F * 19 - 1);
+}
+
 TEST(BlockFormats, group_scales_are_six_bits_each_in_twelve_bytes) {
   // Scales 1, 2, 3, 4, 45, 46, 47, 48 and offsets 11, 12, 13, 14, 55, 56, 57, 58, put by hand:
   // 45 = 2 * 16 + 13, 48 = 3 * 16 + 0, 55 = 3 * 16 + 7.

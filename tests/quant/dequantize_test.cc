@@ -28,6 +28,10 @@ float decode_stored(WeightType type, const std::byte* stored, std::size_t index)
       return decode_stored<BlockQ80>(stored, index);
     case WeightType::q4_0:
       return decode_stored<BlockQ40>(stored, index);
+    case WeightType::q5_0:
+      return decode_stored<BlockQ50>(stored, index);
+    case WeightType::q5_1:
+      return decode_stored<BlockQ51>(stored, index);
     case WeightType::q4_k:
       return decode_stored<BlockQ4K>(stored, index);
     case WeightType::q5_k:

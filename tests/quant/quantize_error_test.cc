@@ -51,16 +51,17 @@ struct Quality {
 };
 
 // The reference is ggml of llama.cpp (version of llama-cpp-python 0.3.36, ggml_quantize_chunk
-// without an importance matrix), measured on 2^18 normal numbers. A measurement of that many has a
-// standard error of about 0.2 %, which the limits do not allow for: the search here has less error
-// by more. The exception is Q8_0, where there is nothing to search for and the limit is the
-// reference's plus two standard errors. From below, no code of so many bits has a relative error
-// under 2^-bits (Shannon's distortion-rate function of normal numbers).
-constexpr Quality kQualities[] = {{WeightType::q8_0, 8.5, 0.00539},
-                                  {WeightType::q4_0, 4.5, 0.0861},
-                                  {WeightType::q4_k, 4.5, 0.0715},
-                                  {WeightType::q5_k, 5.5, 0.0362},
-                                  {WeightType::q6_k, 6.5625, 0.0178}};
+// without an importance matrix; of Q5_0 and Q5_1 the PyPI package gguf), measured on 2^18 normal
+// numbers. A measurement of that many has a standard error of about 0.2 %, which the limits do not
+// allow for: the search here has less error by more. The exception is Q8_0, where there is nothing
+// to search for and the limit is the reference's plus two standard errors. From below, no code of
+// so many bits has a relative error under 2^-bits (Shannon's distortion-rate function of normal
+// numbers).
+constexpr Quality kQualities[] = {
+    {WeightType::q8_0, 8.5, 0.00539},  {WeightType::q4_0, 4.5, 0.0861},
+    {WeightType::q5_0, 5.5, 0.0428},   {WeightType::q5_1, 6.0, 0.0379},
+    {WeightType::q4_k, 4.5, 0.0715},   {WeightType::q5_k, 5.5, 0.0362},
+    {WeightType::q6_k, 6.5625, 0.0178}};
 
 /// Relative rms error of 2^18 normal weights of a standard deviation.
 double error_of_normal_weights(WeightType type, float deviation) {

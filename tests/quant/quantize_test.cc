@@ -37,6 +37,11 @@ float largest_magnitude(std::span<const float> x) {
 }
 
 /// Widest range of a group of 32, 0 included.
+double range_of(std::span<const float> block) {
+  const auto [low, high] = std::ranges::minmax(block);
+  return static_cast<double>(high) - static_cast<double>(low);
+}
+
 double widest_range(std::span<const float> block) {
   double widest = 0;
   for (std::size_t first = 0; first < block.size(); first += 32) {
@@ -62,6 +67,10 @@ double bound(WeightType type, std::span<const float> block) {
       return a / 254;
     case WeightType::q4_0:
       return a / 14;
+    case WeightType::q5_0:
+      return a / 30;
+    case WeightType::q5_1:
+      return range_of(block) / 62;
     case WeightType::q4_k:
       return w / 30 + w / 50;
     case WeightType::q5_k:

@@ -11,8 +11,9 @@
 
 namespace forge::quant {
 
-inline constexpr WeightType kBlockTypes[] = {WeightType::q8_0, WeightType::q4_0, WeightType::q4_k,
-                                             WeightType::q5_k, WeightType::q6_k};
+inline constexpr WeightType kBlockTypes[] = {WeightType::q8_0, WeightType::q4_0, WeightType::q5_0,
+                                             WeightType::q5_1, WeightType::q4_k, WeightType::q5_k,
+                                             WeightType::q6_k};
 
 using Bytes = std::vector<std::byte>;
 
@@ -31,7 +32,9 @@ inline constexpr std::uint16_t kSpecialScales[] = {0x0000, 0x8000, 0x0001, 0x83f
 
 /// Where the f16 scales of a block are, in bytes.
 inline std::vector<std::size_t> places_of_scales(WeightType type) {
-  if (type == WeightType::q4_k || type == WeightType::q5_k) return {0, 2};
+  if (type == WeightType::q5_1 || type == WeightType::q4_k || type == WeightType::q5_k) {
+    return {0, 2};
+  }
   if (type == WeightType::q6_k) return {offsetof(BlockQ6K, d)};
   return {0};
 }

@@ -31,6 +31,8 @@ TEST(WeightType, bytes_are_those_of_whole_blocks) {
   EXPECT_EQ(bytes_of(WeightType::i8, 3), 3u);
   EXPECT_EQ(bytes_of(WeightType::q8_0, 64), 68u);
   EXPECT_EQ(bytes_of(WeightType::q4_0, 64), 36u);
+  EXPECT_EQ(bytes_of(WeightType::q5_0, 64), 44u);
+  EXPECT_EQ(bytes_of(WeightType::q5_1, 64), 48u);
   EXPECT_EQ(bytes_of(WeightType::q4_k, 2048), 1152u);
   EXPECT_EQ(bytes_of(WeightType::q5_k, 2048), 1408u);
   EXPECT_EQ(bytes_of(WeightType::q6_k, 2048), 1680u);

@@ -49,9 +49,9 @@ constexpr const char* kFamilies[] = {"llama",
                                      "granite",
                                      "llama/model.gguf"};
 
-constexpr WeightType kTypes[] = {WeightType::f32,  WeightType::bf16, WeightType::f16,
-                                 WeightType::q8_0, WeightType::q4_0, WeightType::q4_k,
-                                 WeightType::q5_k, WeightType::q6_k};
+constexpr WeightType kTypes[] = {
+    WeightType::f32,  WeightType::bf16, WeightType::f16,  WeightType::q8_0, WeightType::q4_0,
+    WeightType::q5_0, WeightType::q5_1, WeightType::q4_k, WeightType::q5_k, WeightType::q6_k};
 
 /// By name: a golden model, or "llama Q4_K", "experts F16", "latent BF16".
 const Transformer& model(const std::string& name) {

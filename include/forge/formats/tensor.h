@@ -32,6 +32,8 @@ enum class ElementType : std::uint8_t {
   i8,
   q8_0,
   q4_0,
+  q5_0,
+  q5_1,
   q4_k,
   q5_k,
   q6_k,  // as quant::WeightType

@@ -12,6 +12,8 @@
 //   int8     INT8                 32 inputs: 8 x 32 quads of codes; 32 scales of the panel
 //   q4_0     Q4_0                 32 inputs: 4 x 32 pairs of quads, 32 scales
 //   int4     GPTQ, AWQ            likewise, and 32 zero points
+//   q5_0     Q5_0                 as q4_0, and 32 words of fifth bits
+//   q5_1     Q5_1                 likewise, and 32 smallest numbers
 //   q4_k     Q4_K                 256 inputs: 8 such groups with 32 scales and offsets each
 //   q5_k     Q5_K                 likewise, and in a group 32 words of fifth bits
 //   q6_k     Q6_K                 likewise, and in a group 2 x 32 words of two upper bits
@@ -41,7 +43,20 @@ namespace forge::linear {
 
 inline constexpr int kPanelOutputs = 32;
 
-enum class PanelKind : std::uint8_t { f32, f16, bf16, q8_0, int8, q4_0, int4, q4_k, q5_k, q6_k };
+enum class PanelKind : std::uint8_t {
+  f32,
+  f16,
+  bf16,
+  q8_0,
+  int8,
+  q4_0,
+  int4,
+  q5_0,
+  q5_1,
+  q4_k,
+  q5_k,
+  q6_k
+};
 
 /// How weights stored so are packed.
 PanelKind panel_kind(const StoredLinear& stored);

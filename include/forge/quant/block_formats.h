@@ -5,6 +5,8 @@
 //          numbers   bytes   x =                       q             s, o
 //   Q8_0        32      34   d * q                     -128 .. 127
 //   Q4_0        32      18   d * (q - 8)                  0 .. 15
+//   Q5_0        32      22   d * (q - 16)                 0 .. 31
+//   Q5_1        32      24   d * q + m                    0 .. 31
 //   Q4_K       256     144   (d * s) * q - (m * o)        0 .. 15    0 .. 63, of 32 numbers
 //   Q5_K       256     176   (d * s) * q - (m * o)        0 .. 31    0 .. 63, of 32 numbers
 //   Q6_K       256     210   (d * s) * (q - 32)           0 .. 63    -128 .. 127, of 16 numbers
@@ -32,6 +34,23 @@ struct BlockQ80 {
 struct BlockQ40 {
   static constexpr int kElements = 32;
   F16 d;
+  std::uint8_t codes[16];
+};
+
+/// As Q4_0; bit i % 8 of high[i / 8] is the fifth bit of number i.
+struct BlockQ50 {
+  static constexpr int kElements = 32;
+  F16 d;
+  std::uint8_t high[4];
+  std::uint8_t codes[16];
+};
+
+/// As Q5_0, with the smallest number m in place of an offset of the codes.
+struct BlockQ51 {
+  static constexpr int kElements = 32;
+  F16 d;
+  F16 m;
+  std::uint8_t high[4];
   std::uint8_t codes[16];
 };
 
@@ -78,12 +97,15 @@ struct BlockQ6K {
   F16 d;
 };
 
-static_assert(sizeof(BlockQ80) == 34 && sizeof(BlockQ40) == 18 && sizeof(BlockQ4K) == 144 &&
-              sizeof(BlockQ5K) == 176 && sizeof(BlockQ6K) == 210);
+static_assert(sizeof(BlockQ80) == 34 && sizeof(BlockQ40) == 18 && sizeof(BlockQ50) == 22 &&
+              sizeof(BlockQ51) == 24 && sizeof(BlockQ4K) == 144 && sizeof(BlockQ5K) == 176 &&
+              sizeof(BlockQ6K) == 210);
 
 /// Number `index` of a block. Requires: 0 <= index < kElements.
 float decode(const BlockQ80& block, int index);
 float decode(const BlockQ40& block, int index);
+float decode(const BlockQ50& block, int index);
+float decode(const BlockQ51& block, int index);
 float decode(const BlockQ4K& block, int index);
 float decode(const BlockQ5K& block, int index);
 float decode(const BlockQ6K& block, int index);

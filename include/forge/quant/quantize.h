@@ -3,7 +3,8 @@
 //
 //   F16, BF16    rounded to nearest, beyond the largest finite number to that number
 //   Q8_0         d = max |x| / 127
-//   Q4_0         d by least squares, from several trial ranges
+//   Q4_0, Q5_0   d by least squares, from several trial ranges
+//   Q5_1         d and m likewise
 //   Q4_K, Q5_K   for each group of 32 a scale and an offset by least squares, from several trial
 //                ranges; then both are rounded to their 6 bits, up or down, whichever stores the
 //                group better, and d and m are fitted anew to the codes that result
@@ -17,14 +18,17 @@
 //
 //   Q8_0         each number   A / 254
 //   Q4_0         rms           A / 14
+//   Q5_0         rms           A / 30
+//   Q5_1         rms           R / 62              R the range of the block: largest less smallest
 //   Q6_K         rms           A / 62 + A / 200     half a step, and the rounding of scales
 //   Q4_K         rms           W / 30 + W / 50      likewise
 //   Q5_K         rms           W / 62 + W / 50      likewise
 //
 // to within the rounding of d and m to f16: a relative 2^-11, and where they are below 2^-14 an
-// error of up to 2^-20 in x (there they are rounded away from 0, so that no number is cut off). A
-// block whose numbers are all below 2^-25 becomes zeros. Scales stop at 65504, the largest f16:
-// numbers beyond the codes' reach then get the outermost code. No scale is an infinity or a NaN.
+// error of up to 2^-20 in x (there they are rounded away from 0, so that no number is cut off; m of
+// Q5_1, which is a number and no scale, to nearest). A block whose numbers are all below 2^-25
+// becomes zeros. Scales stop at 65504, the largest f16: numbers beyond the codes' reach then get
+// the outermost code. No scale is an infinity or a NaN.
 //
 // A pure function of the row: the same bits on every machine (explicit order, no contraction).
 // Thread-safe, allocates nothing. Requires: all numbers are finite.

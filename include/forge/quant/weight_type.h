@@ -12,11 +12,24 @@
 
 namespace forge::quant {
 
-enum class WeightType : std::uint8_t { f32, f16, bf16, i8, q8_0, q4_0, q4_k, q5_k, q6_k };
+enum class WeightType : std::uint8_t {
+  f32,
+  f16,
+  bf16,
+  i8,
+  q8_0,
+  q4_0,
+  q5_0,
+  q5_1,
+  q4_k,
+  q5_k,
+  q6_k
+};
 
 inline constexpr std::array kWeightTypes = {WeightType::f32,  WeightType::f16,  WeightType::bf16,
                                             WeightType::i8,   WeightType::q8_0, WeightType::q4_0,
-                                            WeightType::q4_k, WeightType::q5_k, WeightType::q6_k};
+                                            WeightType::q5_0, WeightType::q5_1, WeightType::q4_k,
+                                            WeightType::q5_k, WeightType::q6_k};
 
 /// The field's name: "F32", "BF16", "Q4_K".
 std::string_view name_of(WeightType type);

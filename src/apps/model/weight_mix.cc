@@ -77,6 +77,14 @@ tl::expected<WeightMix, std::string> parse_weight_mix(const std::string& text,
   return WeightMix{.type = *quant::weight_type(name)};
 }
 
+/// The type of about as many bits that has blocks of 32 numbers where `type` has 256: what ggml's
+/// tools choose, too.
+WeightType of_shorter_blocks(WeightType type) {
+  if (type == WeightType::q4_k) return WeightType::q5_0;
+  if (type == WeightType::q5_k) return WeightType::q5_1;
+  return WeightType::q8_0;
+}
+
 std::vector<Fallback> choose_types(const WeightMix& mix, const ModelConfig& config,
                                    std::vector<OutputTensor>& tensors) {
   std::vector<Fallback> fallbacks;
@@ -84,7 +92,7 @@ std::vector<Fallback> choose_types(const WeightMix& mix, const ModelConfig& conf
     if (!tensor.is_matrix()) continue;
     const WeightType wanted = wanted_type(mix, config, tensor.spec.name);
     WeightType given = wanted;
-    for (const WeightType smaller : {WeightType::q8_0, WeightType::f16}) {
+    for (const WeightType smaller : {of_shorter_blocks(wanted), WeightType::f16}) {
       if (tensor.row_elements() % quant::block_elements(given) != 0) given = smaller;
     }
     if (given != wanted) {
@@ -130,6 +138,10 @@ std::uint32_t gguf_file_type(const WeightMix& mix) {
       return 2;
     case WeightType::q8_0:
       return 7;
+    case WeightType::q5_0:
+      return 8;
+    case WeightType::q5_1:
+      return 9;
     case WeightType::q4_k:
       return 14;
     case WeightType::q5_k:

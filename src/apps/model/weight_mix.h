@@ -36,7 +36,7 @@ tl::expected<WeightMix, std::string> parse_weight_mix(const std::string& text,
 struct Fallback {
   std::string tensor;
   quant::WeightType wanted;
-  quant::WeightType given;  ///< Q8_0, or F16 where that does not fit either
+  quant::WeightType given;  ///< of blocks of 32, or F16 where those do not fit either
   std::uint64_t row_elements;
 };
 

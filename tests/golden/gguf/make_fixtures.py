@@ -64,7 +64,7 @@ def write_all_types(path):
     writer.add_tensor("plain.i32", np.array([[-2147483648, 2147483647]], dtype=np.int32))
     writer.add_tensor("plain.i64", np.array([-9223372036854775808, 1], dtype=np.int64))
     rows = random.standard_normal((3, 64)).astype(np.float32)
-    for kind in (Stored.Q8_0, Stored.Q4_0):
+    for kind in (Stored.Q8_0, Stored.Q4_0, Stored.Q5_0, Stored.Q5_1):
         writer.add_tensor(f"block.{kind.name.lower()}", gguf.quantize(rows, kind), raw_dtype=kind)
     # The package cannot quantize to these; the layout of a file does not depend on the bytes.
     for kind in (Stored.Q4_K, Stored.Q5_K, Stored.Q6_K):
