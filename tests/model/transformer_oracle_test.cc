@@ -94,7 +94,7 @@ double tolerance(const TinyConfig& c, std::size_t context) {
 
 void expect_agreement(const TinyConfig& config, std::size_t count) {
   const TinyTransformer model(config);
-  const auto tokens = some_tokens(count, 11, static_cast<std::uint32_t>(config.vocabulary_size));
+  const auto tokens = some_tokens(count, 11, config.vocabulary_size);
   const auto rows_count = static_cast<std::uint32_t>(count);
   ModelRunner runner(model, rows_count, 1);
   runner.add(tokens, blocks_from(0, rows_count));

@@ -35,34 +35,19 @@ TransformerRunner::TransformerRunner(const Transformer& model, RunSetup setup)
 std::uint32_t TransformerRunner::add(std::vector<TokenId> tokens, std::uint32_t slots) {
   const std::uint32_t blocks = (slots + pool_.block_size() - 1) / pool_.block_size();
   if (blocks > free_blocks_.size()) throw std::runtime_error("no blocks left");
-  tokens_.push_back(std::move(tokens));
-  tables_.emplace_back(free_blocks_.end() - blocks, free_blocks_.end());
-  free_blocks_.resize(free_blocks_.size() - blocks);
-  return static_cast<std::uint32_t>(tokens_.size() - 1);
+  const auto first = free_blocks_.end() - blocks;
+  const std::uint32_t sequence =
+      sequences_.add(std::move(tokens), std::vector(first, free_blocks_.end()));
+  free_blocks_.erase(first, free_blocks_.end());
+  return sequence;
 }
 
 std::vector<Logits> TransformerRunner::run(const std::vector<Piece>& pieces, int layers) {
-  std::vector<TokenId> tokens;
-  std::vector<std::uint32_t> positions, sequences, rows;
-  for (const Piece& piece : pieces) {
-    for (std::uint32_t p = piece.first; p < piece.first + piece.count; ++p) {
-      rows.push_back(static_cast<std::uint32_t>(tokens.size()));
-      tokens.push_back(tokens_[piece.sequence][p]);
-      positions.push_back(p);
-      sequences.push_back(piece.sequence);
-    }
-  }
-  const std::vector<std::span<const std::uint32_t>> tables(tables_.begin(), tables_.end());
-  const auto width = static_cast<std::size_t>(model_.config().vocabulary_size);
-  std::vector<float> flat(rows.size() * width);
-  model_.forward({tokens, positions, sequences, tables, rows}, pool_, scratch_, flat,
-                 layers == 0 ? model_.config().layers : layers);
-  std::vector<Logits> out;
-  for (std::size_t row = 0; row < rows.size(); ++row) {
-    const auto begin = flat.begin() + static_cast<std::ptrdiff_t>(row * width);
-    out.emplace_back(begin, begin + static_cast<std::ptrdiff_t>(width));
-  }
-  return out;
+  return run_pieces(pieces, sequences_, model_.config().vocabulary_size,
+                    [&](const ForwardBatch& batch, std::span<float> logits) {
+                      model_.forward(batch, pool_, scratch_, logits,
+                                     layers == 0 ? model_.config().layers : layers);
+                    });
 }
 
 std::vector<Logits> logits_alone(const Transformer& model, const std::vector<TokenId>& tokens) {
@@ -91,16 +76,6 @@ std::vector<TokenId> greedy(const Transformer& model, std::vector<TokenId> token
 
 std::uint32_t argmax(const Logits& logits) {
   return static_cast<std::uint32_t>(std::ranges::max_element(logits) - logits.begin());
-}
-
-std::vector<TokenId> some_tokens(std::size_t count, std::uint32_t seed, int vocabulary) {
-  std::vector<TokenId> tokens;
-  std::uint32_t state = seed * 2654435761U + 1;
-  for (std::size_t i = 0; i < count; ++i) {
-    state = state * 1664525U + 1013904223U;
-    tokens.emplace_back((state >> 8) % static_cast<std::uint32_t>(vocabulary));
-  }
-  return tokens;
 }
 
 std::string identifier(std::string text) {

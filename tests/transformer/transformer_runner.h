@@ -8,10 +8,9 @@
 
 #include "forge/transformer/checkpoint.h"
 #include "forge/transformer/transformer.h"
+#include "model/pieces.h"
 
 namespace forge::testing {
-
-using Logits = std::vector<float>;
 
 /// The checkpoint at `path`. Throws its error.
 Checkpoint opened(const std::string& path);
@@ -31,13 +30,6 @@ class LoadedModel {
   Transformer transformer_;
 };
 
-/// Rows [first, first + count) of sequence `sequence`.
-struct Piece {
-  std::uint32_t sequence = 0;
-  std::uint32_t first = 0;
-  std::uint32_t count = 0;
-};
-
 /// How a model is run; nothing of it may show in the logits.
 struct RunSetup {
   std::uint32_t num_blocks = 16;
@@ -53,7 +45,9 @@ class TransformerRunner {
   std::uint32_t add(std::vector<TokenId> tokens, std::uint32_t slots);
 
   /// Adds a token to a sequence.
-  void append(std::uint32_t sequence, TokenId token) { tokens_[sequence].push_back(token); }
+  void append(std::uint32_t sequence, TokenId token) {
+    sequences_.tokens[sequence].push_back(token);
+  }
 
   /// One forward pass. Returns the logits of every row, piece by piece.
   std::vector<Logits> run(const std::vector<Piece>& pieces, int layers = 0);
@@ -61,7 +55,7 @@ class TransformerRunner {
   TransformerScratch& scratch() { return scratch_; }
   KvPool& pool() { return pool_; }
   const std::vector<std::uint32_t>& table(std::uint32_t sequence) const {
-    return tables_[sequence];
+    return sequences_.tables[sequence];
   }
 
  private:
@@ -70,8 +64,7 @@ class TransformerRunner {
   KvPool pool_;
   TransformerScratch scratch_;
   std::vector<std::uint32_t> free_blocks_;
-  std::vector<std::vector<TokenId>> tokens_;
-  std::vector<std::vector<std::uint32_t>> tables_;
+  Sequences sequences_;
 };
 
 /// Logits of every position of `tokens`, run alone in one pass from an empty cache.
@@ -83,9 +76,6 @@ std::vector<TokenId> greedy(const Transformer& model, std::vector<TokenId> token
 
 /// The index of the largest, the lowest of equal ones.
 std::uint32_t argmax(const Logits& logits);
-
-/// Tokens that look like a text: a linear congruential walk over the vocabulary.
-std::vector<TokenId> some_tokens(std::size_t count, std::uint32_t seed, int vocabulary);
 
 /// `text` as the name of a test: other characters than letters and digits become '_'.
 std::string identifier(std::string text);
