@@ -77,6 +77,8 @@ void multiply(const PanelProduct& product, ByteProducts products) {
 
 void multiply(const PanelProduct& product) { multiply(product, ByteProducts::fastest); }
 
+int panel_step(int rows) { return rows <= kFewRows ? kFewPanels : 1; }
+
 std::string_view instructions_used(PanelKind) { return HWY_DYNAMIC_DISPATCH(instructions_impl)(); }
 
 }  // namespace forge::linear::codes

@@ -20,6 +20,11 @@ namespace forge::linear::codes {
 
 inline constexpr int kRowBlock = 64;
 
+/// Up to so many rows, a product waits for memory, and takes so many panels together: a core reads
+/// faster in two places at a time than in one.
+inline constexpr int kFewRows = 2;
+inline constexpr int kFewPanels = 2;
+
 /// Rows of the block that begins at first_row, of `rows`.
 constexpr int block_rows(int first_row, int rows) { return std::min(kRowBlock, rows - first_row); }
 

@@ -152,23 +152,11 @@ HWY_INLINE void add_rows(const W& w, const CodedGroup* x, int rows, float (*sums
   if constexpr (kRows > 1) add_rows<kRows / 2>(w, x + r, rows - r, sums + r, lane);
 }
 
-/// Exactly kRows rows against a panel: weights pass through registers vector by vector.
-template <int kRows, class Dot, class Kind>
-void multiply_few(const std::byte* panel, int groups, const CodedGroup* x, Block& block) {
-  for (int g = 0; g < groups; ++g, x += kRows) {
-    fetch_ahead<Kind>(panel, g);
-    for (int lane = 0; lane < kPanelOutputs; lane += kVectorLanes) {
-      Weights<Dot, Kind, 1> w;
-      w.load(panel, g, lane);
-      add_group<kRows>(w, x, block.sums, lane);
-    }
-  }
-}
-
-/// A block of more rows against a panel.
+/// A block of rows against a panel.
 template <class Dot, class Kind>
 void multiply_many(const std::byte* panel, int groups, const CodedGroup* x, int rows,
                    Block& block) {
+  std::memset(block.sums, 0, sizeof block.sums[0] * static_cast<std::size_t>(rows));
   for (int g = 0; g < groups; ++g, x += rows) {
     fetch_ahead<Kind>(panel, g);
     for (int lane = 0; lane < kPanelOutputs; lane += kTileVectors * kVectorLanes) {
@@ -179,36 +167,63 @@ void multiply_many(const std::byte* panel, int groups, const CodedGroup* x, int 
   }
 }
 
-/// A block of rows against a panel. x: group 0 of the block.
-template <class Dot, class Kind>
-void multiply_block(const std::byte* panel, int groups, const CodedGroup* x, int rows,
-                    Block& block) {
-  std::memset(block.sums, 0, sizeof block.sums[0] * static_cast<std::size_t>(rows));
-  if constexpr (kTileVectors > 1) {
-    if (rows == 1) return multiply_few<1, Dot, Kind>(panel, groups, x, block);
-    if (rows == 2) return multiply_few<2, Dot, Kind>(panel, groups, x, block);
+/// kRows rows against kPanels panels: weights pass through registers vector by vector. Row r of
+/// panel p becomes row p * kRows + r of the block.
+template <int kRows, int kPanels, class Dot, class Kind>
+void multiply_few(const std::byte* panels, std::size_t panel_bytes, int groups, const CodedGroup* x,
+                  Block& block) {
+  std::memset(block.sums, 0, sizeof block.sums[0] * kRows * kPanels);
+  for (int g = 0; g < groups; ++g, x += kRows) {
+    for (int p = 0; p < kPanels; ++p) {
+      const std::byte* const panel = panels + static_cast<std::size_t>(p) * panel_bytes;
+      fetch_ahead<Kind>(panel, g);
+      for (int lane = 0; lane < kPanelOutputs; lane += kVectorLanes) {
+        Weights<Dot, Kind, 1> w;
+        w.load(panel, g, lane);
+        add_group<kRows>(w, x, block.sums + p * kRows, lane);
+      }
+    }
   }
-  multiply_many<Dot, Kind>(panel, groups, x, rows, block);
+}
+
+/// Writes the results of rows [first, first + rows) and a panel to y.
+inline void store(const PanelProduct& p, int first, int rows, int panel,
+                  const float (*sums)[kPanelOutputs]) {
+  const int output = panel * kPanelOutputs;
+  const auto count = static_cast<std::size_t>(std::min(kPanelOutputs, p.section->outputs - output));
+  for (int r = 0; r < rows; ++r) {
+    std::memcpy(p.y + (first + r) * p.y_stride + output, sums[r], sizeof(float) * count);
+  }
+}
+
+/// Panels from `panel` on against all rows, which are kRows: kPanels together, then the rest.
+template <int kRows, int kPanels, class Dot, class Kind>
+void multiply_few_panels(const PanelProduct& p, int panel, Block& block) {
+  const Section& section = *p.section;
+  for (; panel + kPanels <= p.end_panel; panel += kPanels) {
+    multiply_few<kRows, kPanels, Dot, Kind>(
+        section.panels + static_cast<std::size_t>(panel) * section.panel_bytes, section.panel_bytes,
+        group_count(p.inputs), p.converted->groups.data(), block);
+    for (int i = 0; i < kPanels; ++i) store(p, 0, kRows, panel + i, block.sums + i * kRows);
+  }
+  if constexpr (kPanels > 1) multiply_few_panels<kRows, 1, Dot, Kind>(p, panel, block);
 }
 
 template <class Dot, class Kind>
 void multiply_panels(const PanelProduct& p) {
-  const int groups = group_count(p.inputs);
+  static_assert(kFewRows == 2);
   Block block;
+  if (p.rows == 1) return multiply_few_panels<1, kFewPanels, Dot, Kind>(p, p.first_panel, block);
+  if (p.rows == 2) return multiply_few_panels<2, kFewPanels, Dot, Kind>(p, p.first_panel, block);
+  const int groups = group_count(p.inputs);
   for (int first = 0; first < p.rows; first += kRowBlock) {
     const int rows = block_rows(first, p.rows);
     const CodedGroup* const x = p.converted->groups.data() + block_begin(first, groups);
     for (int panel = p.first_panel; panel < p.end_panel; ++panel) {
-      const int output = panel * kPanelOutputs;
       const std::byte* const weights =
           p.section->panels + static_cast<std::size_t>(panel) * p.section->panel_bytes;
-      multiply_block<Dot, Kind>(weights, groups, x, rows, block);
-      const auto count =
-          static_cast<std::size_t>(std::min(kPanelOutputs, p.section->outputs - output));
-      for (int r = 0; r < rows; ++r) {
-        float* const y = p.y + (first + r) * p.y_stride + output;
-        std::memcpy(y, block.sums[r], sizeof(float) * count);
-      }
+      multiply_many<Dot, Kind>(weights, groups, x, rows, block);
+      store(p, first, rows, panel, block.sums);
     }
   }
 }

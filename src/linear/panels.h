@@ -69,6 +69,8 @@ void prepare(const Activations& x, ProductScratch& scratch);
 /// Rows [first_row, end_row) to 8 bits in groups of 32, of inputs in `order` where there is one.
 /// Called for several runs of rows at the same time.
 void convert(const Activations& x, int first_row, int end_row, ProductScratch& scratch);
+/// Panels that multiply takes together.
+int panel_step(int rows);
 void multiply(const PanelProduct& product);
 void multiply_reference(const float* x, int rows, const StoredLinear& part, float* y,
                         std::ptrdiff_t y_stride);
