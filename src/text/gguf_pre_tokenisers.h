@@ -1,4 +1,4 @@
-// The pre-tokenisers that GGUF files name in tokenizer.ggml.pre.
+// The pre-tokenisers that GGUF files name in tokenizer.ggml.pre, and what else the name stands for.
 #pragma once
 
 #include <span>
@@ -14,6 +14,7 @@ struct NamedPreTokeniser {
   /// What files of that name leave to be known.
   bool whole_pieces = false;  ///< a piece that is a token is not merged
   bool begin_of_sequence = false;
+  bool composes = false;  ///< the models' tokenizer.json asks for normal form C
 };
 
 std::span<const NamedPreTokeniser> gguf_pre_tokenisers();

@@ -176,6 +176,7 @@ Done GgufReader::read_pre_tokeniser() {
     if (!pattern) return wrong(pattern.error());
     out_.stages.pre_tokeniser.add(std::move(*pattern), detail::PreTokeniser::Cut::isolated);
   }
+  if (found->composes) out_.stages.normaliser.compose();
   out_.stages.whole_pieces = found->whole_pieces;
   begins_by_default_ = found->begin_of_sequence;
   return {};

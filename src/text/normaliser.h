@@ -5,7 +5,7 @@
 // text, so that a word is the same token wherever it is.
 //
 // What Qwen's tokenizer.json asks for: Unicode's normal form C (normal_form.h). A GGUF file has no
-// word for it, and llama.cpp does none, so nothing is composed for a tokeniser from one.
+// word of its own for it, but names Qwen's way of cutting text (gguf_pre_tokenisers.h).
 //
 // Thread contract: const, any number of threads.
 #pragma once

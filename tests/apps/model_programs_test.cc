@@ -280,6 +280,9 @@ TEST_F(GgufTokenisers, are_left_out_with_a_note_where_gguf_has_no_name_for_them)
     EXPECT_NE(said.find("no tokeniser is written: GGUF has no name"), said.npos) << said;
     EXPECT_EQ(info(path("m.gguf"))["tokeniser"]["kind"], "none");
   }
+  EXPECT_NE(
+      convert("composed").find("no tokeniser is written: GGUF has no name for its normalizer"),
+      std::string::npos);
   EXPECT_NE(convert("mistral").find("a space is put before every text"), std::string::npos);
 }
 

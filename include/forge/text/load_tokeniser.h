@@ -12,10 +12,10 @@
 // What such a file asks for is done or refused by name; nothing is passed over.
 //
 // decode(encode(text)) is the text again; of characters, with the space that was put before it, and
-// in Unicode's normal form C where tokenizer.json asks for it (Qwen): an "e" and a combining accent
-// come back as the one character that they are equal to. A GGUF file does not say whether its model
-// asks for it; text is then encoded as it is, as llama.cpp does, and such an "e" has other tokens
-// than with the same model's tokenizer.json. Nearly all text is in that form already.
+// in Unicode's normal form C where tokenizer.json asks for it (Qwen), or a GGUF file that cuts text
+// as "qwen2": an "e" and a combining accent come back as the one character that they are equal to.
+// (llama.cpp leaves such an "e" as it is, which gives it other tokens than the model was trained
+// with. Nearly all text is in that form already.)
 //
 // A file from a stranger is read as one: what is allocated is in proportion to its bytes; ids and
 // spellings are unique; merges are of tokens that there are; a regular expression has a limited

@@ -1,5 +1,6 @@
 #include "tokeniser_keys.h"
 
+#include <algorithm>
 #include <filesystem>
 #include <fstream>
 #include <nlohmann/json.hpp>
@@ -32,14 +33,17 @@ struct NamedPattern {
   const char* pattern;
   const char* name;
   bool whole_pieces;  ///< a word that is a token is not merged: "ignore_merges"
+  bool composes;      ///< after normalizer NFC
 };
 constexpr const char* kLlama3 =
     R"((?i:'s|'t|'re|'ve|'m|'ll|'d)|[^\r\n\p{L}\p{N}]?\p{L}+|\p{N}{1,3}|)"
     R"( ?[^\s\p{L}\p{N}]+[\r\n]*|\s*[\r\n]+|\s+(?!\S)|\s+)";
 constexpr const char* kQwen2 = R"((?i:'s|'t|'re|'ve|'m|'ll|'d)|[^\r\n\p{L}\p{N}]?\p{L}+|\p{N}|)"
                                R"( ?[^\s\p{L}\p{N}]+[\r\n]*|\s*[\r\n]+|\s+(?!\S)|\s+)";
-constexpr NamedPattern kPatterns[] = {
-    {kLlama3, "llama-bpe", true}, {kLlama3, "dbrx", false}, {kQwen2, "qwen2", false}};
+constexpr NamedPattern kPatterns[] = {{kLlama3, "llama-bpe", true, false},
+                                      {kLlama3, "dbrx", false, false},
+                                      {kQwen2, "qwen2", false, true},
+                                      {kQwen2, "stablelm2", false, false}};
 
 /// What a file may leave out, or say as null.
 bool flag(const json& object, const char* key, bool otherwise) {
@@ -51,30 +55,48 @@ std::string text(const json& object, const char* key) {
   return found != object.end() && found->is_string() ? found->get<std::string>() : std::string();
 }
 
-/// Stages of a "pre_tokenizer": itself, or those of a Sequence.
-std::vector<json> stages_of(const json& tokeniser) {
-  const auto found = tokeniser.find("pre_tokenizer");
+/// Stages of a "pre_tokenizer" or "normalizer": itself, or those of a Sequence, which are `list`.
+std::vector<json> stages_of(const json& tokeniser, const char* key, const char* list) {
+  const auto found = tokeniser.find(key);
   if (found == tokeniser.end() || found->is_null()) return {};
   if (text(*found, "type") != "Sequence") return {*found};
-  const json& list = found->at("pretokenizers");
-  return {list.begin(), list.end()};
+  return {found->at(list).begin(), found->at(list).end()};
+}
+std::vector<json> pre_tokenizers_of(const json& tokeniser) {
+  return stages_of(tokeniser, "pre_tokenizer", "pretokenizers");
+}
+std::vector<json> normalizers_of(const json& tokeniser) {
+  return stages_of(tokeniser, "normalizer", "normalizers");
+}
+
+bool is_nfc(const json& normalizer) { return text(normalizer, "type") == "NFC"; }
+
+/// What GGUF's readers do for a tokeniser of characters: U+2581 before the text, and for spaces.
+bool marks_spaces(const json& normalizer) {
+  const std::string type = text(normalizer, "type");
+  return type == "Prepend" ||
+         (type == "Replace" && text(normalizer.at("pattern"), "String") == " ");
 }
 
 /// Of a tokeniser of bytes: what tokenizer.ggml.pre calls the way it cuts text; none if there is no
 /// name for it.
-std::optional<std::string> pre_name(const std::vector<json>& stages, bool whole_pieces) {
+std::optional<std::string> pre_name(const std::vector<json>& stages, bool whole_pieces,
+                                    bool composes) {
   const bool bytes_cut = flag(stages.back(), "use_regex", true);
   if (flag(stages.back(), "add_prefix_space", true) || stages.size() > 2) return std::nullopt;
   const json& first = stages.front();
   const std::string type = text(first, "type");
-  if (bytes_cut && !whole_pieces) {
+  if (bytes_cut && !whole_pieces && !composes) {
     if (stages.size() == 1) return "gpt-2";
     if (type == "Digits" && flag(first, "individual_digits", false)) return "smollm";
   }
   if (type != "Split" || bytes_cut) return std::nullopt;
   const std::string pattern = text(first.at("pattern"), "Regex");
   for (const NamedPattern& known : kPatterns) {
-    if (pattern == known.pattern && whole_pieces == known.whole_pieces) return known.name;
+    if (pattern == known.pattern && whole_pieces == known.whole_pieces &&
+        composes == known.composes) {
+      return known.name;
+    }
   }
   return std::nullopt;
 }
@@ -95,7 +117,7 @@ std::pair<std::string, std::string> merge_of(const json& merge) {
 std::vector<std::string> differences(const json& file) {
   std::vector<std::string> notes;
   bool of_bytes = false;
-  for (const json& stage : stages_of(file)) {
+  for (const json& stage : pre_tokenizers_of(file)) {
     of_bytes = of_bytes || text(stage, "type") == "ByteLevel";
     if (text(stage, "type") == "Metaspace" && text(stage, "prepend_scheme") != "never") {
       notes.emplace_back(
@@ -129,10 +151,14 @@ class Exporter {
         keys_(keys) {}
 
   std::string run() {
-    const std::vector<json> stages = stages_of(file_);
+    const std::vector<json> stages = pre_tokenizers_of(file_);
+    const std::vector<json> normalizers = normalizers_of(file_);
     const bool bytes = !stages.empty() && text(stages.back(), "type") == "ByteLevel";
+    if (!std::ranges::all_of(normalizers, bytes ? is_nfc : marks_spaces)) {
+      return "GGUF has no name for its normalizer";
+    }
     std::optional<std::string> pre;
-    if (bytes) pre = pre_name(stages, flag(model_, "ignore_merges", false));
+    if (bytes) pre = pre_name(stages, flag(model_, "ignore_merges", false), !normalizers.empty());
     if (bytes && !pre) return "GGUF has no name for its pre_tokenizer";
     if (!bytes && !flag(model_, "byte_fallback", false)) {
       return "GGUF has no tokeniser of characters without byte_fallback";

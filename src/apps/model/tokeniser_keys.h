@@ -3,7 +3,8 @@
 //   tokenizer.json                              tokenizer.ggml.model
 //   of bytes (ByteLevel), with merges           "gpt2", merges as they are; how text is cut into
 //                                               words becomes a name, tokenizer.ggml.pre, of those
-//                                               that llama.cpp has for such a regular expression
+//                                               that llama.cpp has for such a regular expression;
+//                                               "qwen2" also stands for normal form C
 //   of characters (U+2581 for spaces) with      "llama", with scores: a token's is minus the place
 //   byte_fallback                               of the first merge that makes it, so that the same
 //                                               merge comes first
