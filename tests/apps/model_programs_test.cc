@@ -286,6 +286,22 @@ TEST_F(GgufTokenisers, are_left_out_with_a_note_where_gguf_has_no_name_for_them)
   EXPECT_NE(convert("mistral").find("a space is put before every text"), std::string::npos);
 }
 
+TEST_F(GgufTokenisers, keep_whether_text_is_composed) {
+  const std::string e_and_acute = "e\xCC\x81";
+  const auto comes_back_as = [&](const std::string& text) {
+    const auto file = formats::Gguf::open(path("m.gguf"));
+    const auto tokeniser = load_tokeniser(*file);
+    return (*tokeniser)->decode((*tokeniser)->encode(text));
+  };
+  convert("qwen2");
+  EXPECT_EQ(comes_back_as(e_and_acute), "\xC3\xA9");
+  json file = json::parse(read_file(path("m") + "/tokenizer.json"));
+  file["normalizer"] = nullptr;
+  std::ofstream(path("m") + "/tokenizer.json") << file;
+  write_model("convert --force " + path("m") + " " + path("m.gguf"));
+  EXPECT_EQ(comes_back_as(e_and_acute), e_and_acute);
+}
+
 TEST_F(GgufTokenisers, come_back_whole) {
   convert("deepseek_v3");
   write_model("convert " + path("m.gguf") + " " + path("back"));
