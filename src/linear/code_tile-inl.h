@@ -4,7 +4,7 @@
 // stay there while the rows of the block pass, eight at a time, whose 16 independent sums hide the
 // latency of the instruction; so unpacking costs little where rows are many, and needs no memory
 // where they are few. The rows' partial results, 128 bytes each, wait in the L1 cache for the next
-// group.
+// group. One or two rows wait for memory, and take two panels in turns (code_rows.h).
 //
 // The instruction takes unsigned weights: the sum of (c - o) a is that of (c - o + 128) a, begun at
 // -128 times the sum of a.

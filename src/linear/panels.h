@@ -1,4 +1,4 @@
-// What the two kinds of panels have in common: floats (float_panels.cc) and codes (code_panels.cc).
+// What the two kinds of panels have in common: floats (float_panels.cc) and codes (code_pack.cc).
 //
 // linear_weights.cc cuts the parts into sections and calls pack for each panel. product.cc sizes
 // the scratch (prepare), has the activations converted, a range of rows a part of the pool, and
