@@ -24,8 +24,7 @@ TEST(KvMemory, anything_else_is_refused_with_what_is_accepted) {
   }
 }
 
-TEST(KvMemory, there_is_free_memory_and_amounts_are_readable) {
-  EXPECT_GT(free_memory_bytes(), 1U << 20);
+TEST(KvMemory, amounts_are_readable) {
   EXPECT_EQ(bytes_text(0), "0 B");
   EXPECT_EQ(bytes_text(1023), "1023 B");
   EXPECT_EQ(bytes_text(1536), "1.5 KiB");

@@ -1,11 +1,8 @@
 #include "kv_memory.h"
 
-#include <unistd.h>
-
 #include <array>
 #include <charconv>
 #include <cmath>
-#include <fstream>
 #include <iomanip>
 #include <span>
 #include <sstream>
@@ -47,17 +44,6 @@ tl::expected<KvMemory, std::string> parse_kv_memory(const std::string& text) {
   return tl::unexpected("'" + text +
                         "' is no amount of memory, accepted: 1B to 1024TiB as in 2GiB or 512MiB, "
                         "or a fraction of the free memory, up to 100%");
-}
-
-std::uint64_t free_memory_bytes() {
-  std::ifstream in("/proc/meminfo");
-  std::string key;
-  std::uint64_t kib = 0;
-  for (std::string rest; in >> key >> kib; std::getline(in, rest)) {
-    if (key == "MemAvailable:") return kib * 1024;
-  }
-  return static_cast<std::uint64_t>(sysconf(_SC_AVPHYS_PAGES)) *
-         static_cast<std::uint64_t>(sysconf(_SC_PAGESIZE));
 }
 
 std::string bytes_text(std::uint64_t bytes) {

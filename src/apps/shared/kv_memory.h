@@ -24,9 +24,6 @@ struct KvMemory {
 /// what is accepted.
 tl::expected<KvMemory, std::string> parse_kv_memory(const std::string& text);
 
-/// What this machine could give to a program now, without swapping.
-std::uint64_t free_memory_bytes();
-
 /// "1.5 GiB", "312 MiB", "18 B"
 std::string bytes_text(std::uint64_t bytes);
 

@@ -9,6 +9,7 @@
 #include "forge/text/byte_tokeniser.h"
 #include "forge/text/load_tokeniser.h"
 #include "forge/trace/trace_json.h"
+#include "free_memory.h"
 
 namespace forge {
 namespace {
