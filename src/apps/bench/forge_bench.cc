@@ -17,6 +17,7 @@
 
 #include "bench_report.h"
 #include "flag_choice.h"
+#include "flag_range.h"
 #include "model_bench_report.h"
 #include "policy_report.h"
 #include "progress_bar.h"
@@ -74,11 +75,11 @@ void add_options(CLI::App& app, BenchOptions& options) {
   const char* clock = "Virtual clock of arrivals";
   app.add_option("--step-us", options.clock.step_us, "Fixed cost of a step, microseconds")
       ->capture_default_str()
-      ->check(CLI::Range(0.0, 1e9))
+      ->check(finite_range(0, 1e9))
       ->group(clock);
   app.add_option("--token-us", options.clock.token_us, "Cost of a token that runs, microseconds")
       ->capture_default_str()
-      ->check(CLI::Range(0.0, 1e9))
+      ->check(finite_range(0, 1e9))
       ->group(clock);
   app.add_option(
       "--trace", options.trace_file,

@@ -7,6 +7,7 @@
 #include <iostream>
 #include <thread>
 
+#include "flag_range.h"
 #include "forge/linear/thread_pool.h"
 #include "interrupts.h"
 #include "model_commands.h"
@@ -120,7 +121,7 @@ class Commands {
     dump->add_option("--against", dump_.against, "Compare with a file that --out has written");
     dump->add_option("--tolerance", dump_.tolerance,
                      "Largest difference over the rms of the values there")
-        ->check(CLI::NonNegativeNumber)
+        ->check(finite_range(0, 1e9))
         ->capture_default_str();
     dump->add_flag("--force", dump_.overwrite, "Overwrite what --out names");
     add_threads(*dump, dump_.threads);
