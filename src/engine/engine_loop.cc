@@ -100,6 +100,17 @@ void EngineLoop::post(Task task) {
   inbox_filled_.notify_one();
 }
 
+void EngineLoop::end_all() {
+  {
+    const std::lock_guard lock(mutex_);
+    draining_ = true;
+  }
+  post([this] {
+    while (!seq_of_.empty()) cancel_on_loop(seq_of_.begin()->first, FinishReason::deadline);
+    publish_status();
+  });
+}
+
 void EngineLoop::drain() {
   std::unique_lock lock(mutex_);
   draining_ = true;

@@ -1,18 +1,24 @@
 #include "framing.h"
 
+#include <algorithm>
 #include <boost/beast/http/empty_body.hpp>
 #include <boost/beast/http/write.hpp>
 #include <charconv>
 #include <sstream>
 
+#include "random_id.h"
+
 namespace forge {
 namespace {
 
-http::response<http::empty_body> start(unsigned status, Framing framing) {
+constexpr std::size_t kRequestIdBytesMax = 128;
+
+http::response<http::empty_body> start(unsigned status, const Framing& framing) {
   http::response<http::empty_body> response;
   response.version(framing.http_1_0 ? 10 : 11);
   response.result(status);
   response.set(http::field::server, "forge");
+  response.set("X-Request-Id", framing.request_id);
   response.keep_alive(framing.keep_alive);
   return response;
 }
@@ -23,15 +29,29 @@ std::string text_of(const http::response_header<>& header) {
   return out.str();
 }
 
+/// The last one that the client gives, if it is 1 to 128 visible characters of ASCII.
+std::string request_id_of(const HttpHeader& header) {
+  const auto [first, last] = header.equal_range("X-Request-Id");
+  std::string id;
+  for (auto field = first; field != last; ++field) {
+    id.assign(field->value().data(), field->value().size());
+  }
+  const bool visible = std::ranges::all_of(id, [](char c) { return c > ' ' && c <= '~'; });
+  return visible && !id.empty() && id.size() <= kRequestIdBytesMax ? id : random_id();
+}
+
 }  // namespace
 
 Framing framing_of(const HttpHeader& header, bool keep_alive) {
   return {.http_1_0 = header.version() < 11,
           .head_only = header.method() == http::verb::head,
-          .keep_alive = keep_alive};
+          .keep_alive = keep_alive,
+          .request_id = request_id_of(header)};
 }
 
-std::string reply_bytes(const Reply& reply, Framing framing) {
+Framing new_framing() { return {.request_id = random_id()}; }
+
+std::string reply_bytes(const Reply& reply, const Framing& framing) {
   auto response = start(reply.status, framing);
   response.set(http::field::content_type, "application/json");
   for (const auto& [field, value] : reply.headers) response.set(field, value);
@@ -39,9 +59,9 @@ std::string reply_bytes(const Reply& reply, Framing framing) {
   return text_of(response) + (framing.head_only ? "" : reply.body);
 }
 
-std::string stream_header(Framing framing) {
-  framing.keep_alive = framing.keep_alive && !framing.http_1_0;
+std::string stream_header(const Framing& framing) {
   auto response = start(200, framing);
+  if (framing.http_1_0) response.keep_alive(false);
   response.set(http::field::content_type, "text/event-stream; charset=utf-8");
   response.set(http::field::cache_control, "no-cache");
   if (!framing.http_1_0) response.chunked(true);
@@ -50,13 +70,13 @@ std::string stream_header(Framing framing) {
 
 std::string event(std::string_view data) { return "data: " + std::string(data) + "\n\n"; }
 
-std::string stream_part(std::string_view events, Framing framing) {
+std::string stream_part(std::string_view events, const Framing& framing) {
   if (framing.http_1_0) return std::string(events);
   char size[16];
   const auto end = std::to_chars(size, size + sizeof size, events.size(), 16).ptr;
   return std::string(size, end) + "\r\n" + std::string(events) + "\r\n";
 }
 
-std::string stream_end(Framing framing) { return framing.http_1_0 ? "" : "0\r\n\r\n"; }
+std::string stream_end(const Framing& framing) { return framing.http_1_0 ? "" : "0\r\n\r\n"; }
 
 }  // namespace forge

@@ -13,17 +13,20 @@ struct Framing {
   bool http_1_0 = false;    ///< no chunks: the end of the connection ends a stream
   bool head_only = false;   ///< HEAD: the header of the answer without its body
   bool keep_alive = false;  ///< what the client asked for
+  std::string request_id;   ///< the client's X-Request-Id, or one that was drawn; in every answer
 };
 Framing framing_of(const HttpHeader& header, bool keep_alive);
+/// Of the answer to what has no header.
+Framing new_framing();
 
-std::string reply_bytes(const Reply& reply, Framing framing);
+std::string reply_bytes(const Reply& reply, const Framing& framing);
 
 // A stream of Server-Sent Events: its header, then parts of one or more events, then its end.
-std::string stream_header(Framing framing);
+std::string stream_header(const Framing& framing);
 /// One event: "data: ...", which must not hold a line break.
 std::string event(std::string_view data);
 /// Requires: `events` is not empty.
-std::string stream_part(std::string_view events, Framing framing);
-std::string stream_end(Framing framing);
+std::string stream_part(std::string_view events, const Framing& framing);
+std::string stream_end(const Framing& framing);
 
 }  // namespace forge

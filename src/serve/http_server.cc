@@ -15,30 +15,64 @@ using asio::ip::tcp;
 
 constexpr std::chrono::milliseconds kAcceptRetry{50};
 
-/// A coroutine that ends with an exception is a bug: let it end the program.
+/// A coroutine of the server itself that ends with an exception is a bug: let it end the program.
 void rethrow(const std::exception_ptr& error) {
   if (error) std::rethrow_exception(error);
 }
 
+/// An exception in a connection (no memory, most likely) costs that connection.
+void report(const ServerState& state, const std::exception_ptr& error) {
+  if (!error || !state.options.on_connection_error) return;
+  try {
+    std::rethrow_exception(error);
+  } catch (const std::exception& exception) {
+    state.options.on_connection_error(exception.what());
+  }
+}
+
+void serve(tcp::socket socket, const std::shared_ptr<ServerState>& state) {
+  boost::system::error_code ignored;
+  socket.set_option(tcp::no_delay(true), ignored);
+  socket.non_blocking(true, ignored);  // for Session::probe
+  const auto place = state->connections.make_room();
+  auto session = std::make_shared<Session>(std::move(socket), place, state);
+  asio::co_spawn(state->acceptor.get_executor(), Session::run(std::move(session)),
+                 [state](const std::exception_ptr& error) { report(*state, error); });
+}
+
 asio::awaitable<void> accept_connections(std::shared_ptr<ServerState> state) {
   while (!state->shutting_down) {
-    if (state->sessions.size() >= state->options.connections_max) {
-      state->session_ended.expires_at(asio::steady_timer::time_point::max());
-      co_await state->session_ended.async_wait(kAsTuple);
-      continue;
+    std::exception_ptr failure;
+    try {
+      auto [error, socket] = co_await state->acceptor.async_accept(kAsTuple);
+      if (state->shutting_down) co_return;
+      if (!error) {
+        serve(std::move(socket), state);
+        continue;
+      }
+    } catch (...) {
+      failure = std::current_exception();
     }
-    auto [error, socket] = co_await state->acceptor.async_accept(kAsTuple);
-    if (state->shutting_down) co_return;
-    if (error) {  // no file descriptors left, most likely: some connection will end
-      asio::steady_timer pause(state->acceptor.get_executor(), kAcceptRetry);
-      co_await pause.async_wait(kAsTuple);
-      continue;
-    }
-    boost::system::error_code ignored;
-    socket.set_option(tcp::no_delay(true), ignored);
-    auto session = std::make_shared<Session>(std::move(socket), state);
-    asio::co_spawn(state->acceptor.get_executor(), Session::run(std::move(session)), rethrow);
+    report(*state, failure);
+    // No file descriptors or no memory left, most likely.
+    state->connections.close_longest_idle();
+    asio::steady_timer pause(state->acceptor.get_executor(), kAcceptRetry);
+    co_await pause.async_wait(kAsTuple);
   }
+}
+
+/// Ends what is still there when the time for a shutdown is over: first the requests, then the
+/// connections of clients that do not take their answers.
+asio::awaitable<void> end_in_time(std::shared_ptr<ServerState> state) {
+  const auto wait = [&state](std::chrono::milliseconds time) {
+    state->time_to_end.expires_after(time);
+    return state->time_to_end.async_wait(kAsTuple);
+  };
+  co_await wait(state->options.shutdown_timeout);
+  if (state->connections.empty()) co_return;
+  state->loop.end_all();
+  co_await wait(state->options.linger_timeout);
+  state->connections.for_each([](Session& session) { session.drop(); });
 }
 
 std::string listen_error(const Address& address, const boost::system::error_code& error) {
@@ -88,9 +122,11 @@ void HttpServer::shutdown(std::function<void()> ended) {
     state->ended = std::move(ended);
     boost::system::error_code ignored;
     state->acceptor.close(ignored);
-    state->session_ended.cancel();
-    for (Session* session : state->sessions) session->close_if_idle();
-    if (state->sessions.empty() && state->ended) std::exchange(state->ended, nullptr)();
+    state->connections.for_each([](Session& session) { session.close_if_silent(); });
+    if (!state->connections.empty()) {
+      asio::co_spawn(state->acceptor.get_executor(), end_in_time(state), rethrow);
+    }
+    state->tell_if_ended();
   });
 }
 

@@ -41,11 +41,12 @@ class ParseGuard {
   bool too_deep_ = false;
 };
 
-/// The library's message without its own name and number: "[json.exception...] parse error ...".
+/// The library's message without its own name and number: "[json.exception...] parse error ...". It
+/// quotes the whole token at fault.
 std::string plain_message(const json::exception& error) {
   const std::string_view text = error.what();
   const std::size_t end = text.find("] ");
-  return std::string(end == std::string_view::npos ? text : text.substr(end + 2));
+  return shortened(end == std::string_view::npos ? text : text.substr(end + 2));
 }
 
 std::string text_of(double number) {
@@ -101,7 +102,8 @@ tl::expected<json, ApiError> parse_json_object(std::string_view text) {
         400, "the body is nested deeper than " + std::to_string(kDepthMax) + " levels"));
   }
   if (guard.twice()) {
-    return tl::unexpected(bad_field(*guard.twice(), "'" + *guard.twice() + "' is given twice"));
+    const std::string name = shortened(*guard.twice());
+    return tl::unexpected(bad_field(name, "'" + name + "' is given twice"));
   }
   if (!value.is_object()) {
     return tl::unexpected(
@@ -201,7 +203,8 @@ void JsonFields::fail(ApiError error) {
 std::optional<ApiError> JsonFields::finish() const {
   for (const auto& [name, _] : object_.items()) {
     if (asked_.contains(name)) continue;
-    return bad_field(path_ + name, "unknown field '" + path_ + name + "'", "unknown_parameter");
+    const std::string full = path_ + shortened(name);
+    return bad_field(full, "unknown field '" + full + "'", "unknown_parameter");
   }
   return error_;
 }

@@ -178,8 +178,8 @@ void read_model(JsonFields& fields, const ModelCard& model) {
   }
   if (*value == model.id) return;
   fields.fail({.status = 404,
-               .message = "the model " + value->dump() + " does not exist; this server has '" +
-                          model.id + "'",
+               .message = "the model " + shortened(value->dump()) +
+                          " does not exist; this server has '" + model.id + "'",
                .param = "model",
                .code = "model_not_found"});
 }

@@ -32,6 +32,7 @@ struct Route {
 
 constexpr std::array kRoutes = {
     Route{"/healthz", Endpoint::health, Method::get},
+    Route{"/health", Endpoint::health, Method::get},
     Route{"/v1/models", Endpoint::models, Method::get},
     Route{"/v1/models/", Endpoint::model, Method::get, true},
     Route{"/generate", Endpoint::generate, Method::post},
@@ -41,17 +42,39 @@ constexpr std::array kRoutes = {
     Route{"/forge/v1/sessions/", Endpoint::session, Method::del, true},
 };
 
+constexpr const char* kMethods = "GET, HEAD, POST, DELETE, OPTIONS";
+
 std::string_view view(boost::beast::string_view text) { return {text.data(), text.size()}; }
 
 /// The path of a target: "/a?b" and "http://host/a" both have "/a".
 std::string_view path_of(const HttpHeader& header) {
   std::string_view target = view(header.target());
-  constexpr std::string_view kScheme = "http://";
-  if (target.starts_with(kScheme)) {
-    const std::size_t slash = target.find('/', kScheme.size());
+  for (const std::string_view scheme : {"http://", "https://"}) {
+    const std::string_view start = target.substr(0, scheme.size());
+    if (!boost::beast::iequals({start.data(), start.size()}, {scheme.data(), scheme.size()})) {
+      continue;
+    }
+    const std::size_t slash = target.find('/', scheme.size());
     target = slash == std::string_view::npos ? "/" : target.substr(slash);
   }
   return target.substr(0, target.find('?'));
+}
+
+/// "my%20model" is "my model"; what is no escape stands for itself. Source: RFC 3986, section 2.1.
+std::string percent_decoded(std::string_view text) {
+  std::string out;
+  for (std::size_t i = 0; i < text.size(); ++i) {
+    unsigned char byte = 0;
+    const char* const digits = text.data() + i + 1;
+    if (text[i] == '%' && i + 2 < text.size() &&
+        std::from_chars(digits, digits + 2, byte, 16).ptr == digits + 2) {
+      out += static_cast<char>(byte);
+      i += 2;
+    } else {
+      out += text[i];
+    }
+  }
+  return out;
 }
 
 const Route* find_route(std::string_view path) {
@@ -86,7 +109,7 @@ bool takes(const Route& route, http::verb verb) {
 }
 
 Reply unknown_path(std::string_view path) {
-  std::string message = "unknown path '" + std::string(path) + "': there are";
+  std::string message = "unknown path '" + shortened(path) + "': there are";
   for (const Route& route : kRoutes) {
     message += " " + std::string(name_of(route.method)) + " " + std::string(route.path) +
                (route.takes_id ? "ID" : "");
@@ -98,12 +121,20 @@ Reply wrong_method(const HttpHeader& header, const Route& route) {
   const std::string allowed =
       route.method == Method::get ? "GET, HEAD" : std::string(name_of(route.method));
   Reply reply = reply_of(request_error(405,
-                                       "'" + std::string(path_of(header)) + "' does not take " +
-                                           std::string(view(header.method_string())) +
+                                       "'" + shortened(path_of(header)) + "' does not take " +
+                                           shortened(view(header.method_string())) +
                                            ": accepted are " + allowed,
                                        "method_not_allowed"));
   reply.headers.emplace_back(http::field::allow, allowed);
   return reply;
+}
+
+/// Methods are case-sensitive: "get" is none (RFC 9110, section 9.1).
+Reply unknown_method(const HttpHeader& header) {
+  return reply_of(request_error(501,
+                                "the method '" + shortened(view(header.method_string())) +
+                                    "' does not exist here: there are " + kMethods,
+                                "unknown_method"));
 }
 
 /// A body without a Content-Type is taken for JSON.
@@ -119,8 +150,8 @@ std::optional<Reply> refuse_body_kind(const HttpHeader& header) {
   const bool encoded =
       !encoding.empty() && !boost::beast::iequals({encoding.data(), encoding.size()}, "identity");
   if (is_json(type) && !encoded) return std::nullopt;
-  const std::string found = encoded ? "Content-Encoding '" + std::string(encoding) + "'"
-                                    : "Content-Type '" + std::string(type) + "'";
+  const std::string found = encoded ? "Content-Encoding '" + shortened(encoding) + "'"
+                                    : "Content-Type '" + shortened(type) + "'";
   return reply_of(request_error(415,
                                 found + " is not read: send plain application/json " +
                                     "(curl: -H 'Content-Type: application/json')",
@@ -181,7 +212,7 @@ Reply cache_stats(const ServerState& state) {
 Reply model_entry(std::string_view id, const ModelCard& model) {
   if (id == model.id) return {.body = model_json(model)};
   return reply_of(ApiError{.status = 404,
-                           .message = "the model '" + std::string(id) +
+                           .message = "the model '" + shortened(id) +
                                       "' does not exist; this server has '" + model.id + "'",
                            .param = "model",
                            .code = "model_not_found"});
@@ -193,7 +224,7 @@ Answer session_release(std::string_view id) {
   if (error == std::errc() && end == id.data() + id.size() && value <= kSessionIdMax) {
     return SessionRelease{SessionId(value)};
   }
-  return reply_of(request_error(400, "'" + std::string(id) +
+  return reply_of(request_error(400, "'" + shortened(id) +
                                          "' is not the id of a session: accepted are integers "
                                          "from 0 to " +
                                          std::to_string(kSessionIdMax)));
@@ -251,7 +282,13 @@ Reply session_released(SessionId session, bool known) {
 
 Reply cache_cleared() { return {.body = R"({"cleared":true})"}; }
 
+bool asks_for_health(const HttpHeader& header) {
+  const Route* route = find_route(path_of(header));
+  return route != nullptr && route->endpoint == Endpoint::health && takes(*route, header.method());
+}
+
 std::optional<Reply> refuse_header(const HttpHeader& header) {
+  if (header.method() == http::verb::unknown) return unknown_method(header);
   const std::string_view path = path_of(header);
   const Route* route = find_route(path);
   if (route == nullptr) return unknown_path(path);
@@ -260,10 +297,13 @@ std::optional<Reply> refuse_header(const HttpHeader& header) {
 }
 
 Answer route(const HttpRequest& request, const ServerState& state) {
+  if (request.method() == http::verb::options && request.target() == "*") {
+    return Reply{.headers = {{http::field::allow, kMethods}}};
+  }
   if (auto refusal = refuse_header(request)) return std::move(*refusal);
   const std::string_view path = path_of(request);
   const Route& found = *find_route(path);
-  const std::string_view id = path.substr(found.path.size());
+  const std::string id = percent_decoded(path.substr(found.path.size()));
   switch (found.endpoint) {
     case Endpoint::health:
       return health(state);

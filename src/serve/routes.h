@@ -52,6 +52,9 @@ using Answer = std::variant<Reply, Job, SessionRelease, CacheClear>;
 /// of a kind that is not read.
 std::optional<Reply> refuse_header(const HttpHeader& header);
 
+/// The request is for the server's health, which is answered in any crowd.
+bool asks_for_health(const HttpHeader& header);
+
 Answer route(const HttpRequest& request, const ServerState& state);
 
 Reply session_released(SessionId session, bool known);

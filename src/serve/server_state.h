@@ -6,11 +6,10 @@
 #include <boost/asio/ip/tcp.hpp>
 #include <boost/asio/steady_timer.hpp>
 #include <boost/asio/use_awaitable.hpp>
-#include <cstdint>
 #include <functional>
-#include <set>
 #include <utility>
 
+#include "connection_table.h"
 #include "forge/serve/http_server.h"
 
 namespace forge {
@@ -20,8 +19,6 @@ namespace asio = boost::asio;
 /// Completion token: co_await yields (error_code, ...) instead of throwing.
 constexpr auto kAsTuple = asio::as_tuple(asio::use_awaitable);
 
-class Session;
-
 struct ServerState {
   ServerState(asio::io_context& io, EngineLoop& engine_loop, ModelCard card,
               const HttpOptions& http_options)
@@ -29,15 +26,22 @@ struct ServerState {
         model(std::move(card)),
         options(http_options),
         acceptor(io),
-        session_ended(io) {}
+        connections(http_options.max_connections),
+        time_to_end(io) {}
+
+  /// Calls `ended`, once, when a server that shuts down has no connection left.
+  void tell_if_ended() {
+    if (!shutting_down || !connections.empty()) return;
+    time_to_end.cancel();
+    if (ended) std::exchange(ended, nullptr)();
+  }
 
   EngineLoop& loop;
   const ModelCard model;
   const HttpOptions options;
   asio::ip::tcp::acceptor acceptor;
-  asio::steady_timer session_ended;  // cancelled at each end: wakes who waits for a place
-  std::set<Session*> sessions;
-  std::uint64_t next_answer = 1;
+  ConnectionTable connections;
+  asio::steady_timer time_to_end;  // of a shutdown
   bool shutting_down = false;
   std::function<void()> ended;
 };

@@ -1,11 +1,14 @@
 #include "session.h"
 
+#include <algorithm>
 #include <boost/asio/experimental/awaitable_operators.hpp>
 #include <boost/asio/write.hpp>
 #include <boost/beast/core/string.hpp>
 #include <boost/beast/http/error.hpp>
 #include <boost/beast/http/read.hpp>
 #include <utility>
+
+#include "header_rules.h"
 
 namespace forge {
 
@@ -16,21 +19,20 @@ namespace {
 constexpr std::size_t kReadBytes = 8192;
 constexpr std::string_view kContinue = "HTTP/1.1 100 Continue\r\n\r\n";
 
+Reply refuse_size(unsigned status, const std::string& what, std::uint64_t limit_bytes) {
+  return reply_of(request_error(
+      status,
+      what + " is larger than " + std::to_string(limit_bytes) + " bytes, the limit of this server",
+      status == 413 ? "body_too_large" : "header_too_large"));
+}
+
 /// The answer to a request that is not HTTP, or too large.
 Reply refuse_syntax(boost::beast::error_code error, const HttpOptions& options) {
   if (error == http::error::body_limit) {
-    return reply_of(request_error(413,
-                                  "the body is larger than " +
-                                      std::to_string(options.body_limit_bytes) +
-                                      " bytes, the limit of this server",
-                                  "body_too_large"));
+    return refuse_size(413, "the body", options.body_limit_bytes);
   }
   if (error == http::error::header_limit) {
-    return reply_of(request_error(431,
-                                  "the header is larger than " +
-                                      std::to_string(options.header_limit_bytes) +
-                                      " bytes, the limit of this server",
-                                  "header_too_large"));
+    return refuse_size(431, "the header", options.header_limit_bytes);
   }
   if (error == http::error::bad_version) {
     return reply_of(request_error(505, "only HTTP/1.0 and HTTP/1.1 are spoken here"));
@@ -38,98 +40,140 @@ Reply refuse_syntax(boost::beast::error_code error, const HttpOptions& options) 
   return reply_of(request_error(400, "the request is not valid HTTP: " + error.message()));
 }
 
-Reply refuse_slow(const HttpOptions& options) {
-  return reply_of(request_error(
-      408,
-      "the request did not arrive within " + std::to_string(options.read_timeout.count()) + " ms",
-      "request_timeout"));
+Reply refuse_slow(const std::string& what, std::chrono::milliseconds limit) {
+  return reply_of(
+      request_error(408, what + " did not arrive within " + std::to_string(limit.count()) + " ms",
+                    "request_timeout"));
+}
+
+Reply refuse_newcomer(const HttpOptions& options) {
+  return reply_of(server_error(503,
+                               "all " + std::to_string(options.max_connections) +
+                                   " connections that this server takes are busy",
+                               "too_many_connections"));
 }
 
 }  // namespace
 
-Session::Session(asio::ip::tcp::socket socket, std::shared_ptr<ServerState> state)
-    : socket_(std::move(socket)), state_(std::move(state)) {
-  state_->sessions.insert(this);
+Session::Session(asio::ip::tcp::socket socket, ConnectionTable::Place place,
+                 std::shared_ptr<ServerState> state)
+    : socket_(std::move(socket)),
+      is_visitor_(place == ConnectionTable::Place::visitor),
+      state_(std::move(state)),
+      buffer_(state_->options.header_limit_bytes + state_->options.body_limit_bytes + kReadBytes) {
+  state_->connections.add(*this, place);
 }
 
 Session::~Session() {
-  state_->sessions.erase(this);
-  state_->session_ended.cancel();
-  if (state_->shutting_down && state_->sessions.empty() && state_->ended) {
-    std::exchange(state_->ended, nullptr)();
-  }
+  state_->connections.remove(*this);
+  state_->tell_if_ended();
 }
 
 asio::awaitable<void> Session::run(std::shared_ptr<Session> self) {
+  ConnectionTable& connections = self->state_->connections;
   bool goes_on = true;
   while (goes_on && !self->state_->shutting_down) {
     ReadResult request = co_await self->read_request();
     if (request) {
       goes_on = co_await self->answer(*request);
     } else if (request.error()) {
-      goes_on = co_await self->send(*request.error(), Framing{});
+      goes_on = co_await self->send(request.error()->reply, request.error()->framing);
     } else {
       co_return;
     }
+    connections.set_idle(*self);
   }
   co_await self->linger();
 }
 
-void Session::close_if_idle() {
-  if (idle_) drop();
+void Session::close_if_silent() {
+  if (silent_) drop();
 }
 
 asio::awaitable<Session::ReadResult> Session::read_request() {
-  if (buffer_.size() == 0) {
-    idle_ = true;
-    const Received first =
-        co_await receive(asio::steady_timer::clock_type::now() + state_->options.idle_timeout);
-    idle_ = false;
-    if (first != Received::data) co_return tl::unexpected(NoRequest());
-  }
-  const TimePoint deadline = asio::steady_timer::clock_type::now() + state_->options.read_timeout;
-  http::request_parser<http::string_body> parser;
+  const bool begun = co_await await_request();
+  if (!begun) co_return tl::unexpected(NoRequest());
+  Parser parser;
   parser.header_limit(state_->options.header_limit_bytes);
   parser.body_limit(state_->options.body_limit_bytes);
+  auto filled = co_await fill(parser);
+  if (!filled) co_return tl::unexpected(std::move(filled.error()));
+  co_return parser.release();
+}
 
+/// RFC 9112, section 2.2: empty lines before a request are passed over.
+asio::awaitable<bool> Session::await_request() {
+  const auto deadline = asio::steady_timer::clock_type::now() + state_->options.idle_timeout;
+  for (;;) {
+    const auto held = static_cast<const char*>(buffer_.data().data());
+    if (buffer_.size() >= 2 && held[0] == '\r' && held[1] == '\n') {
+      buffer_.consume(2);
+    } else if (buffer_.size() == 0 || (buffer_.size() == 1 && held[0] == '\r')) {
+      silent_ = true;
+      const Received received = co_await receive(deadline);
+      silent_ = false;
+      if (received != Received::data) co_return false;
+    } else {
+      co_return true;
+    }
+  }
+}
+
+asio::awaitable<tl::expected<void, Session::NoRequest>> Session::fill(Parser& parser) {
+  const HttpOptions& options = state_->options;
+  const TimePoint begun = asio::steady_timer::clock_type::now();
+  const auto header_limit = std::min(options.header_timeout, options.read_timeout);
   bool header_seen = false;
+  const auto refusal = [&](Reply reply) {
+    return tl::unexpected(NoRequest(
+        {std::move(reply), header_seen ? framing_of(parser.get(), false) : new_framing()}));
+  };
   while (!parser.is_done()) {
     boost::beast::error_code error;
     buffer_.consume(parser.put(buffer_.data(), error));
-    if (error && error != http::error::need_more) {
-      co_return tl::unexpected(NoRequest(refuse_syntax(error, state_->options)));
-    }
+    if (error && error != http::error::need_more) co_return refusal(refuse_syntax(error, options));
     if (parser.is_header_done() && !std::exchange(header_seen, true)) {
-      std::optional<NoRequest> refused = co_await meet_expectation(parser.get());
-      if (refused) co_return tl::unexpected(std::move(*refused));
+      auto examined = co_await examine(parser.get());
+      if (!examined) co_return examined;
       parser.eager(true);
       if (buffer_.size() > 0) continue;
     }
     if (parser.is_done()) break;
-    switch (co_await receive(deadline)) {
+    // The parser takes a body as it comes, but the lines between its chunks only as a whole.
+    if (buffer_.size() > options.header_limit_bytes) {
+      co_return refusal(
+          refuse_size(431, "what stands between two chunks", options.header_limit_bytes));
+    }
+    switch (co_await receive(begun + (header_seen ? options.read_timeout : header_limit))) {
       case Received::data:
         break;
       case Received::closed:
         co_return tl::unexpected(NoRequest());
       case Received::timeout:
-        co_return tl::unexpected(NoRequest(refuse_slow(state_->options)));
+        co_return refusal(header_seen ? refuse_slow("the request", options.read_timeout)
+                                      : refuse_slow("the header", header_limit));
     }
   }
-  co_return parser.release();
+  co_return tl::expected<void, NoRequest>();
 }
 
-asio::awaitable<std::optional<Session::NoRequest>> Session::meet_expectation(
-    const HttpHeader& header) {
+asio::awaitable<tl::expected<void, Session::NoRequest>> Session::examine(const HttpHeader& header) {
+  state_->connections.set_busy(*this);
+  const auto refusal = [&header](Reply reply) {
+    return tl::unexpected(NoRequest({std::move(reply), framing_of(header, false)}));
+  };
+  if (auto refused = refuse_ambiguity(header)) co_return refusal(std::move(*refused));
+  if (is_visitor_ && !asks_for_health(header)) co_return refusal(refuse_newcomer(state_->options));
   const auto expected = header[http::field::expect];
-  if (expected.empty() || header.version() < 11) co_return std::nullopt;
+  if (expected.empty() || header.version() < 11) co_return tl::expected<void, NoRequest>();
   if (!boost::beast::iequals(expected, "100-continue")) {
-    co_return NoRequest(
+    co_return refusal(
         reply_of(request_error(417, "the only expectation that is met is '100-continue'")));
   }
-  if (auto refusal = refuse_header(header)) co_return NoRequest(std::move(*refusal));
+  if (auto refused = refuse_header(header)) co_return refusal(std::move(*refused));
   const bool written = co_await write(std::string(kContinue));
-  if (!written) co_return NoRequest();
-  co_return std::nullopt;
+  if (!written) co_return tl::unexpected(NoRequest());
+  co_return tl::expected<void, NoRequest>();
 }
 
 asio::awaitable<Session::Received> Session::receive(TimePoint deadline) {
@@ -143,22 +187,31 @@ asio::awaitable<Session::Received> Session::receive(TimePoint deadline) {
   co_return error ? Received::closed : Received::data;
 }
 
-asio::awaitable<void> Session::watch_for_disconnect() {
+asio::awaitable<void> Session::watch_for_disconnect(Framing framing) {
   const std::size_t kept_max =
       state_->options.header_limit_bytes + state_->options.body_limit_bytes;
-  while (buffer_.size() < kept_max) {
+  bool is_sending = true;
+  while (is_sending && buffer_.size() < kept_max) {
     const auto [error, count] =
         co_await socket_.async_read_some(buffer_.prepare(kReadBytes), kAsTuple);
     buffer_.commit(count);
-    if (error) co_return;
+    if (error && error != asio::error::eof) co_return;
+    is_sending = !error;
   }
-  // A client that sends so much ahead is no longer watched: its next request is not read
-  // before this one is answered.
-  asio::steady_timer never(socket_.get_executor(), TimePoint::max());
-  co_await never.async_wait(kAsTuple);
+  // Of one that sends nothing more, or so much ahead that no more is read now, a reset tells.
+  if (!is_sending) probe(framing);
+  co_await socket_.async_wait(asio::ip::tcp::socket::wait_error, kAsTuple);
+}
+
+void Session::probe(Framing framing) {
+  if (framing.http_1_0 || answer_begun_) return;  // an answer under way is as good
+  boost::system::error_code error;
+  const std::size_t written = socket_.write_some(asio::buffer(kContinue), error);
+  if (error || written < kContinue.size()) drop();
 }
 
 asio::awaitable<bool> Session::write(const std::string& bytes) {
+  answer_begun_ = true;
   asio::steady_timer timer(socket_.get_executor(), state_->options.write_timeout);
   const auto first = co_await (asio::async_write(socket_, asio::buffer(bytes), kAsTuple) ||
                                timer.async_wait(kAsTuple));

@@ -4,7 +4,8 @@
 //
 // What the client has already sent of its next request waits in the buffer (pipelining). The
 // session ends when the client goes away, breaks the protocol, is too slow, or the server shuts
-// down. Registered with the server's state while it lives.
+// down. A visitor (connection_table.h) ends after one answer. Registered in the table of
+// connections while it lives.
 //
 // Thread contract: the I/O thread.
 #pragma once
@@ -25,7 +26,8 @@ namespace forge {
 
 class Session : public std::enable_shared_from_this<Session> {
  public:
-  Session(asio::ip::tcp::socket socket, std::shared_ptr<ServerState> state);
+  Session(asio::ip::tcp::socket socket, ConnectionTable::Place place,
+          std::shared_ptr<ServerState> state);
   ~Session();
   Session(const Session&) = delete;
   Session& operator=(const Session&) = delete;
@@ -33,20 +35,33 @@ class Session : public std::enable_shared_from_this<Session> {
   /// Serves the connection to its end. `self` keeps the session alive meanwhile.
   static asio::awaitable<void> run(std::shared_ptr<Session> self);
 
-  /// Closes the connection unless a request is under way. For the server's shutdown.
-  void close_if_idle();
+  /// Closes the connection unless a request is arriving or under way. For the server's shutdown.
+  void close_if_silent();
+
+  /// Closes the socket: what waits for it ends, and so does the session.
+  void drop();
 
  private:
   using TimePoint = asio::steady_timer::time_point;
   enum class Received { data, closed, timeout };
 
+  struct Refusal {
+    Reply reply;
+    Framing framing;
+  };
   /// Why no request was read: answer this and close, or just close.
-  using NoRequest = std::optional<Reply>;
+  using NoRequest = std::optional<Refusal>;
   using ReadResult = tl::expected<HttpRequest, NoRequest>;
+  using Parser = http::request_parser<http::string_body>;
 
   asio::awaitable<ReadResult> read_request();
-  /// Answers `Expect: 100-continue`: with a 100, or with what the header deserves.
-  asio::awaitable<std::optional<NoRequest>> meet_expectation(const HttpHeader& header);
+  /// Waits for the first byte of a request, past empty lines. False: the client has gone, or was
+  /// silent for too long.
+  asio::awaitable<bool> await_request();
+  /// Fills the parser. An error is what a request that cannot be read deserves.
+  asio::awaitable<tl::expected<void, NoRequest>> fill(Parser& parser);
+  /// When the header is there: what must be said before the body is read, a 100 for one.
+  asio::awaitable<tl::expected<void, NoRequest>> examine(const HttpHeader& header);
   asio::awaitable<Received> receive(TimePoint deadline);
 
   /// Each returns whether the connection goes on.
@@ -57,19 +72,24 @@ class Session : public std::enable_shared_from_this<Session> {
   asio::awaitable<bool> send(const Reply& reply, Framing framing);
 
   /// Returns when the client has gone. What it sends meanwhile is kept for the next request.
-  asio::awaitable<void> watch_for_disconnect();
+  asio::awaitable<void> watch_for_disconnect(Framing framing);
+  /// Sends what makes a client that has gone say so, if that is possible now.
+  void probe(Framing framing);
   /// False if the client has gone or does not take it in time; the socket is then closed.
   asio::awaitable<bool> write(const std::string& bytes);
   asio::awaitable<void> linger();
-  void drop();
 
-  AnswerHead new_head();
-  bool keeps_alive(Framing framing) const { return framing.keep_alive && !state_->shutting_down; }
+  AnswerHead new_head() const;
+  bool keeps_alive(const Framing& framing) const {
+    return framing.keep_alive && !is_visitor_ && !state_->shutting_down;
+  }
 
   asio::ip::tcp::socket socket_;
+  const bool is_visitor_;
   std::shared_ptr<ServerState> state_;
   boost::beast::flat_buffer buffer_;
-  bool idle_ = false;
+  bool silent_ = false;        // nothing of a request has arrived
+  bool answer_begun_ = false;  // something of the answer has been written
 };
 
 }  // namespace forge

@@ -6,6 +6,7 @@
 #include <utility>
 
 #include "engine_calls.h"
+#include "random_id.h"
 #include "session.h"
 
 namespace forge {
@@ -64,14 +65,15 @@ class Progress {
 
 }  // namespace
 
-AnswerHead Session::new_head() {
-  return {.id = "cmpl-" + std::to_string(state_->next_answer++),
+AnswerHead Session::new_head() const {
+  return {.id = "cmpl-" + random_id(),
           .created = static_cast<std::int64_t>(std::time(nullptr)),
           .model = state_->model.id};
 }
 
 asio::awaitable<bool> Session::answer(const HttpRequest& request) {
   const Framing framing = framing_of(request, request.keep_alive());
+  answer_begun_ = false;
   const Answer what = route(request, *state_);
   if (const auto* job = std::get_if<Job>(&what)) co_return co_await generate(*job, framing);
   if (const auto* release = std::get_if<SessionRelease>(&what)) {
@@ -97,7 +99,7 @@ asio::awaitable<bool> Session::generate(const Job& job, Framing framing) {
   if (!generation) co_return co_await send(reply_of(generation.error()), framing);
   auto answer = job.request.stream ? answer_stream(job, **generation, framing)
                                    : answer_whole(job, **generation, framing);
-  const auto first = co_await (std::move(answer) || watch_for_disconnect());
+  const auto first = co_await (std::move(answer) || watch_for_disconnect(framing));
   if (first.index() == 0) co_return std::get<0>(first);
   drop();
   co_return false;

@@ -8,6 +8,7 @@
 #include <sys/time.h>
 #include <unistd.h>
 
+#include <algorithm>
 #include <boost/beast/http/parser.hpp>
 #include <boost/beast/http/string_body.hpp>
 #include <chrono>
@@ -126,6 +127,28 @@ class HttpClient {
     std::vector<std::string> events;
     while (auto event = next_event()) events.push_back(std::move(*event));
     return events;
+  }
+
+  /// Everything until the server closes the connection, as it stands on the wire.
+  std::string read_to_end() {
+    char bytes[16384];
+    for (;;) {
+      const auto count = ::recv(socket_, bytes, sizeof bytes, 0);
+      if (count < 0) throw std::runtime_error("no end within a minute, or a reset");
+      if (count == 0) return std::exchange(input_, "");
+      input_.append(bytes, static_cast<std::size_t>(count));
+    }
+  }
+
+  /// So many bytes of what comes, or all until the server closes the connection.
+  void read_bytes(std::size_t count) {
+    char bytes[16384];
+    while (count > 0) {
+      const auto got = ::recv(socket_, bytes, std::min(count, sizeof bytes), 0);
+      if (got < 0) throw std::runtime_error("nothing came within a minute, or a reset");
+      if (got == 0) return;
+      count -= static_cast<std::size_t>(got);
+    }
   }
 
   /// Waits until the server closes the connection; true if nothing came before that.

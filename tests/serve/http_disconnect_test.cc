@@ -1,4 +1,5 @@
 // Clients that go away: their requests end and their blocks come back.
+#include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
 #include <memory>
@@ -9,6 +10,9 @@
 
 namespace forge::test {
 namespace {
+
+using ::testing::HasSubstr;
+using ::testing::StartsWith;
 
 bool is_running(const EngineStatus& status) { return status.running == 1; }
 
@@ -50,15 +54,49 @@ TEST(HttpDisconnect, a_client_that_waits_for_a_whole_answer_and_goes_is_cancelle
   EXPECT_LT(server.loop().status().generated_tokens, 8000U);
 }
 
-TEST(HttpDisconnect, a_client_that_closes_only_its_sending_side_counts_as_gone) {
-  TestServer server;
-  server.executor.slow_down(std::chrono::milliseconds(1));
+/// What a client reads that closes its sending side after a request, while that runs.
+std::string read_after_half_close(TestServer& server, const std::string& request) {
+  server.executor.allow_only(1);
   HttpClient client(server.port());
-  client.send(HttpClient::text("/v1/completions", completion("x", 8000)));
-  ASSERT_TRUE(server->eventually(is_running));
+  client.send(request);
+  EXPECT_TRUE(server->eventually(is_running));
   client.close_sending_side();
-  ASSERT_TRUE(server->eventually_idle());
-  EXPECT_LT(server.loop().status().generated_tokens, 8000U);
+  server.executor.release();
+  return client.read_to_end();
+}
+
+TEST(HttpDisconnect, a_client_that_closes_only_its_sending_side_is_answered) {
+  TestServer server;
+  const std::string answer =
+      read_after_half_close(server, HttpClient::text("/v1/completions", completion("half", 20)));
+  EXPECT_THAT(answer, HasSubstr(expected_text("half", 20)));
+  EXPECT_TRUE(server->eventually_idle());
+}
+
+TEST(HttpDisconnect, a_stream_goes_on_to_a_client_that_closes_only_its_sending_side) {
+  TestServer server;
+  const std::string answer =
+      read_after_half_close(server, HttpClient::text("/v1/completions", stream("half", 20)));
+  EXPECT_THAT(answer, HasSubstr("[DONE]"));
+}
+
+TEST(HttpDisconnect, an_http_1_0_client_that_closes_only_its_sending_side_is_answered) {
+  TestServer server;
+  const std::string body = completion("half", 20).dump();
+  const std::string answer = read_after_half_close(
+      server, "POST /v1/completions HTTP/1.0\r\nContent-Length: " + std::to_string(body.size()) +
+                  "\r\n\r\n" + body);
+  EXPECT_THAT(answer, StartsWith("HTTP/1.0 200")) << "no interim answer: 1.0 has none";
+  EXPECT_THAT(answer, HasSubstr(expected_text("half", 20)));
+}
+
+TEST(HttpDisconnect, what_was_sent_before_the_half_close_is_answered_too) {
+  TestServer server;
+  const std::string answer =
+      read_after_half_close(server, HttpClient::text("/v1/completions", completion("one", 3)) +
+                                        HttpClient::text("/v1/completions", completion("two", 3)));
+  EXPECT_THAT(answer, HasSubstr(expected_text("one", 3)));
+  EXPECT_THAT(answer, HasSubstr(expected_text("two", 3)));
 }
 
 TEST(HttpDisconnect, a_request_that_still_waits_in_the_queue_is_cancelled) {

@@ -58,7 +58,7 @@ TEST(HttpLoad, a_full_queue_is_503_with_retry_after) {
 TEST(HttpLoad, a_flood_is_answered_request_by_request) {
   TestServer server({.scheduler = {.num_blocks = 32, .block_size = 4, .max_batch_size = 4},
                      .queue_limit = 8,
-                     .http = {.connections_max = 33}});
+                     .http = {.max_connections = 64}});
   server.executor.slow_down(std::chrono::microseconds(100));
   server.executor.allow_only(0);  // until the queue is full
   constexpr int kThreads = 8;

@@ -59,6 +59,42 @@ TEST(HttpShutdown, a_request_that_was_still_arriving_is_503) {
   server->wait_for_end();
 }
 
+TEST(HttpShutdown, what_is_not_done_in_time_ends_with_the_text_so_far) {
+  TestServer server({.http = {.shutdown_timeout = std::chrono::milliseconds(1)}});
+  server.executor.slow_down(std::chrono::milliseconds(1));
+  HttpClient whole(server.port());
+  whole.send(HttpClient::text("/v1/completions", completion("whole", 8000)));
+  HttpClient streaming(server.port());
+  streaming.send(HttpClient::text("/v1/completions", stream("stream", 8000)));
+  ASSERT_TRUE(server->eventually([](const EngineStatus& s) { return s.running == 2; }));
+  server->shutdown();
+  const auto choice = whole.read().json()["choices"][0];
+  EXPECT_EQ(choice["finish_reason"], "deadline");
+  EXPECT_THAT(expected_text("whole", 8000), ::testing::StartsWith(choice["text"]));
+  streaming.read_header();
+  const auto events = streaming.read_events();
+  EXPECT_EQ(events.back(), "[DONE]");
+  EXPECT_THAT(events[events.size() - 2], HasSubstr("\"deadline\""));
+  server->wait_for_end();
+}
+
+TEST(HttpShutdown, a_client_that_does_not_take_its_answer_is_left_behind) {
+  TestServer server({.scheduler = {.num_blocks = 4096, .block_size = 16},
+                     .http = {.linger_timeout = std::chrono::milliseconds(100),
+                              .stream_backlog_tokens = 1'000'000,
+                              .shutdown_timeout = std::chrono::milliseconds(1)},
+                     .model_id = std::string(2000, 'm')});
+  HttpClient lazy(server.port(), 4096);
+  nlohmann::json body = stream("lazy", 60'000);
+  body["model"] = std::string(2000, 'm');
+  lazy.send(HttpClient::text("/v1/completions", body));
+  ASSERT_TRUE(server->eventually([](const EngineStatus& s) {
+    return s.generated_tokens > 10'000;  // 20 MB of events: no buffer of the system holds them
+  }));
+  server->shutdown();
+  server->wait_for_end();
+}
+
 TEST(HttpShutdown, a_loop_that_drains_refuses_with_503) {
   TestServer server;
   server.loop().drain();

@@ -133,6 +133,10 @@ class EngineLoop {
   /// Forgets all cached prefixes, then calls `done` on the loop thread.
   void clear_prefix_cache(std::function<void()> done);
 
+  /// Refuses new requests from now on and ends those that are there, with what they have so far and
+  /// FinishReason::deadline. Does not wait.
+  void end_all();
+
   /// Refuses new requests from now on and returns when the last one has ended.
   void drain();
 

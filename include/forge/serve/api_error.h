@@ -8,6 +8,7 @@
 
 #include <optional>
 #include <string>
+#include <string_view>
 
 namespace forge {
 
@@ -25,6 +26,9 @@ ApiError request_error(unsigned status, std::string message,
 
 /// The request is fine; the server cannot answer it, now or at all.
 ApiError server_error(unsigned status, std::string message, std::string code);
+
+/// A stranger's text as a message quotes it: at most 200 bytes; one that was cut ends with "...".
+std::string shortened(std::string_view text);
 
 /// The JSON body of the answer. Bytes of the message that are not UTF-8 become U+FFFD.
 std::string to_json(const ApiError& error);

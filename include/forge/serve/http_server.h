@@ -1,6 +1,6 @@
 // HttpServer: the engine behind HTTP/1.1.
 //
-//   GET  /healthz           200, or 503 when work is waiting and the engine gets nowhere, or when
+//   GET  /healthz, /health  200, or 503 when work is waiting and the engine gets nowhere, or when
 //                           the target is lost
 //   GET  /v1/models         the one model; /v1/models/ID its entry
 //   POST /generate          {"prompt", "max_tokens"} -> {"text", ...}
@@ -12,12 +12,21 @@
 // One thread runs the io_context, and all that the server does happens there; tokens come
 // from the engine's loop thread and are posted to it. One coroutine serves a connection,
 // request by request; while a request is answered a second one reads from the socket, so that a
-// client that goes away is noticed and its request cancelled, whatever it was waiting for. A client
-// that only closes its sending side counts as gone.
+// client that goes away is noticed and its request cancelled, whatever it was waiting for.
 //
-// Nothing waits for a slow client for ever: its request must arrive within read_timeout, it must
-// take what is written within write_timeout, and while it does not read, at most
-// stream_backlog_tokens are kept for it. The engine never waits.
+// A client that closes its sending side after a whole request still gets its answer. To TCP it
+// looks like one that has gone, until something is sent to it; so an HTTP/1.1 client gets a "100
+// Continue", which a client that is there passes over and one that has gone answers with a reset.
+//
+// At most max_connections are served at a time. A further one takes the place of the connection
+// that has been idle longest (no whole header of a request has arrived since its last answer). If
+// none is idle, the newcomer gets its answer if it asks for the health, and 503 with Retry-After
+// otherwise.
+//
+// Nothing waits for a slow client for ever: its header must arrive within header_timeout and its
+// request within read_timeout, it must take what is written within write_timeout, and while it does
+// not read, at most stream_backlog_tokens are kept for it. The engine never waits. What fails in
+// one connection (no memory, say) ends that connection.
 //
 // Borrows the io_context and the loop, which must outlive it. The io_context must outlive the
 // loop, which posts to it. Thread contract: shutdown() from any thread, the rest from the thread
@@ -32,6 +41,7 @@
 #include <memory>
 #include <optional>
 #include <string>
+#include <string_view>
 #include <tl/expected.hpp>
 
 #include "forge/engine/engine_loop.h"
@@ -42,7 +52,10 @@ namespace forge {
 
 struct HttpOptions {
   std::uint64_t body_limit_bytes = std::uint64_t{1} << 20;  ///< beyond it: 413
-  std::uint32_t header_limit_bytes = 16U << 10;             ///< beyond it: 431
+  /// Beyond it: 431. Also for what stands between the chunks of a body, and behind the last: 400.
+  std::uint32_t header_limit_bytes = 16U << 10;
+  /// From the first byte of a request to the end of its header; beyond it: 408.
+  std::chrono::milliseconds header_timeout{10'000};
   /// From the first byte of a request to its last; beyond it: 408.
   std::chrono::milliseconds read_timeout{30'000};
   /// For every request that is run, from its arrival on; a request may ask for less (timeout_s).
@@ -56,10 +69,15 @@ struct HttpOptions {
   std::chrono::milliseconds linger_timeout{2'000};
   /// Tokens kept for a stream whose client does not read; with more it is dropped.
   std::size_t stream_backlog_tokens = 4096;
-  /// Connections served at a time; further ones wait in the system's queue.
-  std::size_t connections_max = 512;
+  /// Connections served at a time.
+  std::size_t max_connections = 512;
+  /// From shutdown() on: what is still running then ends with the text so far and the finish reason
+  /// "deadline".
+  std::chrono::milliseconds shutdown_timeout{25'000};
   /// /healthz fails when work is waiting and so many steps in a row failed.
   std::uint64_t health_stall_steps = 100;
+  /// Called, on the io_context's thread, with what an exception said that has ended a connection.
+  std::function<void(std::string_view what)> on_connection_error;
 };
 
 class HttpServer {
@@ -76,7 +94,8 @@ class HttpServer {
   tl::expected<Address, std::string> listen(const Address& address);
 
   /// Accepts no connection from now on, closes those that are idle, refuses new requests with 503
-  /// and answers what is in flight. Calls `ended` on the io_context's thread when the last
+  /// and answers what is in flight, for as long as shutdown_timeout; connections that are still
+  /// there linger_timeout later are closed. Calls `ended` on the io_context's thread when the last
   /// connection is closed; the server then leaves the io_context nothing to do.
   void shutdown(std::function<void()> ended = {});
 

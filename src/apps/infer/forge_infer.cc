@@ -1,102 +1,33 @@
 // forge-infer: serves a model over HTTP until it is told to stop.
 //
-// SIGTERM and SIGINT let it answer what it has begun; a second signal ends it at once.
+// SIGTERM, SIGINT and SIGHUP let it answer what it has begun, for at most --shutdown-timeout-s; a
+// second SIGTERM or SIGINT ends it at once.
 //
 // Exit status: 0 after a signal; 1 if the target cannot be opened, it cannot listen or the trace
 // cannot be written; 2 for bad flags; 128 + signal after a second signal.
 #include <algorithm>
-#include <array>
 #include <boost/asio/io_context.hpp>
 #include <boost/asio/signal_set.hpp>
-#include <chrono>
-#include <cmath>
 #include <csignal>
 #include <cstdlib>
 #include <ctime>
 #include <fstream>
 #include <iostream>
 #include <memory>
+#include <new>
 #include <optional>
-#include <random>
 
 #include "forge/engine/engine_loop.h"
 #include "forge/serve/http_server.h"
 #include "forge/text/byte_tokeniser.h"
 #include "forge/trace/trace_writer.h"
+#include "infer_options.h"
 #include "target.h"
-#include "target_flags.h"
 
 namespace forge {
 namespace {
 
 constexpr const char* kModelId = "forge-tiny";
-
-struct InferOptions {
-  TargetOptions target;
-  std::string addr = "127.0.0.1:8080";
-  EngineLoop::Options loop;
-  HttpOptions http;
-  double read_timeout_s = 30;
-  double request_timeout_s = 0;
-  std::string trace_file;
-  bool blocks_given = false;  ///< --num-blocks was
-};
-
-void add_options(CLI::App& app, InferOptions& options) {
-  const char* group = "Server";
-  app.add_option("--addr", options.addr, "HOST:PORT or [IPV6]:PORT; port 0 picks a free one")
-      ->envname("FORGE_ADDR")
-      ->capture_default_str()
-      ->check([](const std::string& text) {
-        const auto address = parse_address(text);
-        return address ? std::string() : address.error();
-      })
-      ->group(group);
-  app.add_option("--queue-limit", options.loop.queue_limit,
-                 "Requests that may wait for a place in the batch; further ones get 503")
-      ->capture_default_str()
-      ->check(CLI::Range(1, 1 << 20))
-      ->group(group);
-  app.add_option("--body-limit", options.http.body_limit_bytes,
-                 "Bytes of a request's body; larger ones get 413")
-      ->capture_default_str()
-      ->check(CLI::Range(1, 1 << 30))
-      ->group(group);
-  app.add_option("--read-timeout-s", options.read_timeout_s,
-                 "Seconds in which a request must have arrived; slower ones get 408")
-      ->capture_default_str()
-      ->check(CLI::Range(0.001, 86400.0))
-      ->group(group);
-  app.add_option("--request-timeout-s", options.request_timeout_s,
-                 "Seconds after which a request ends with the text so far and the finish_reason "
-                 "\"deadline\"; a request may ask for less (timeout_s); 0 is no limit")
-      ->capture_default_str()
-      ->check(CLI::Range(0.0, 86400.0))
-      ->group(group);
-  app.add_option("--health-stall-steps", options.http.health_stall_steps,
-                 "/healthz fails when work waits and so many steps in a row fail")
-      ->capture_default_str()
-      ->check(CLI::Range(1, 1 << 30))
-      ->group(group);
-  app.add_option("--trace", options.trace_file,
-                 "Record the run as JSON lines, with the digests of all logits")
-      ->group(group);
-  constexpr std::array kKinds{TargetKind::cpu, TargetKind::sim, TargetKind::cuda};
-  add_target_choice(app, options.target.kind,
-                    "Where the model runs: on the cpu, on a simulated GPU (sim) or on a GPU (cuda)",
-                    kKinds);
-  add_target_options(app, options.target);
-  add_model_file_options(app, options.target.source);
-  add_device_options(app, options.target.device);
-}
-
-/// Strangers send prompts here: without a key that they know, they cannot prepare collisions. The
-/// trace says which one it was.
-void draw_hash_key(const CLI::App& app, SchedulerConfig& scheduler) {
-  if (app.count("--prefix-hash-key") > 0) return;
-  std::random_device random;
-  scheduler.prefix_hash_key = std::uint64_t{random()} << 32 | random();
-}
 
 int fail(const std::string& message) {
   std::cerr << "forge-infer: " << message << '\n';
@@ -127,21 +58,23 @@ void print_welcome(const Address& address, const std::string& model_id) {
             << std::flush;
 }
 
-/// The first signal shuts the server down, the second ends the program.
+/// The second signal ends the program, but for SIGHUP: a terminal that is closed may send it twice.
+void await_second_signal(boost::asio::signal_set& signals) {
+  signals.async_wait([&signals](const boost::system::error_code& cancelled, int signal) {
+    if (cancelled) return;
+    if (signal != SIGHUP) std::_Exit(128 + signal);
+    await_second_signal(signals);
+  });
+}
+
+/// The first signal shuts the server down.
 void await_signals(boost::asio::signal_set& signals, HttpServer& server) {
   signals.async_wait([&](const boost::system::error_code& error, int) {
     if (error) return;
     std::cerr << "forge-infer: answering what is in flight; a second signal ends at once\n";
     server.shutdown([&signals] { signals.cancel(); });
-    signals.async_wait([](const boost::system::error_code& cancelled, int signal) {
-      if (!cancelled) std::_Exit(128 + signal);
-    });
+    await_second_signal(signals);
   });
-}
-
-/// At least one.
-std::chrono::milliseconds milliseconds(double seconds) {
-  return std::chrono::milliseconds(static_cast<std::int64_t>(std::ceil(seconds * 1000)));
 }
 
 /// Opens the model and sizes the cache for it, and says so.
@@ -176,10 +109,9 @@ int serve(InferOptions options) {
     if (!trace_out) return fail("--trace: cannot write '" + options.trace_file + "'");
     trace.emplace(trace_out, to_trace_header(options.target, target->device_name()));
   }
-  options.http.read_timeout = milliseconds(options.read_timeout_s);
-  if (options.request_timeout_s > 0) {
-    options.http.request_timeout = milliseconds(options.request_timeout_s);
-  }
+  options.http.on_connection_error = [](std::string_view what) {
+    std::cerr << "forge-infer: a connection was closed: " << what << '\n';
+  };
 
   boost::asio::io_context io;
   const ByteTokeniser bytes;
@@ -188,7 +120,7 @@ int serve(InferOptions options) {
   Engine engine(options.target.scheduler, target->executor(), trace ? &*trace : nullptr);
   auto loop = std::make_unique<EngineLoop>(engine, tokeniser, options.loop);
   HttpServer server(io, *loop, card, options.http);
-  boost::asio::signal_set signals(io, SIGINT, SIGTERM);
+  boost::asio::signal_set signals(io, SIGINT, SIGTERM, SIGHUP);
   await_signals(signals, server);
   const auto address = server.listen(parse_address(options.addr).value());
   if (!address) return fail(address.error());
@@ -215,12 +147,15 @@ int main(int argc, char** argv) {
   } catch (const CLI::ParseError& error) {
     return app.exit(error) == 0 ? 0 : 2;
   }
-  const std::string misplaced = forge::misplaced_flag(app, options.target.kind);
-  if (!misplaced.empty()) {
-    forge::fail(misplaced);
+  const std::string fault = forge::finish_options(app, options);
+  if (!fault.empty()) {
+    forge::fail(fault);
     return 2;
   }
-  options.blocks_given = app.count("--num-blocks") > 0;
-  forge::draw_hash_key(app, options.target.scheduler);
-  return forge::serve(std::move(options));
+  try {
+    return forge::serve(std::move(options));
+  } catch (const std::bad_alloc&) {
+    return forge::fail(
+        "the memory that this process may use is not enough (--kv-memory, ulimit -v)");
+  }
 }

@@ -1,0 +1,128 @@
+#include "infer_options.h"
+
+#include <array>
+#include <chrono>
+#include <cmath>
+#include <random>
+
+#include "flag_range.h"
+#include "target_flags.h"
+
+namespace forge {
+namespace {
+
+using std::chrono::milliseconds;
+
+constexpr const char* kServer = "Server";
+constexpr const char* kLimits = "Limits of clients";
+
+constexpr double kShortest = 0.001;
+constexpr double kLongest = 86400;
+
+/// A flag in seconds; `limit` has its default.
+CLI::Option* add_seconds(CLI::App& app, const char* flag, milliseconds& limit, const char* help) {
+  const auto set = [&limit](const double& seconds) {
+    limit = milliseconds(static_cast<std::int64_t>(std::ceil(seconds * 1000)));
+  };
+  return app.add_option_function<double>(flag, set, help)
+      ->default_str(CLI::detail::to_string(static_cast<double>(limit.count()) / 1000))
+      ->check(finite_range(kShortest, kLongest))
+      ->group(kLimits);
+}
+
+void add_server(CLI::App& app, InferOptions& options) {
+  app.add_option("--addr", options.addr, "HOST:PORT or [IPV6]:PORT; port 0 picks a free one")
+      ->envname("FORGE_ADDR")
+      ->capture_default_str()
+      ->check([](const std::string& text) {
+        const auto address = parse_address(text);
+        return address ? std::string() : address.error();
+      })
+      ->group(kServer);
+  app.add_option("--queue-limit", options.loop.queue_limit,
+                 "Requests that may wait for a place in the batch; further ones get 503")
+      ->capture_default_str()
+      ->check(CLI::Range(1, 1 << 20))
+      ->group(kServer);
+  const auto set_request_timeout = [&options](const double& seconds) {
+    if (seconds > 0) {
+      options.http.request_timeout =
+          milliseconds(static_cast<std::int64_t>(std::ceil(seconds * 1000)));
+    }
+  };
+  app.add_option_function<double>(
+         "--request-timeout-s", set_request_timeout,
+         "Seconds after which a request ends with the text so far and the finish_reason "
+         "\"deadline\"; a request may ask for less (timeout_s); 0 is no limit")
+      ->default_str("0")
+      ->check(finite_range(0, kLongest))
+      ->group(kServer);
+  app.add_option("--health-stall-steps", options.http.health_stall_steps,
+                 "The health fails when work waits and so many steps in a row fail")
+      ->capture_default_str()
+      ->check(CLI::Range(1, 1 << 30))
+      ->group(kServer);
+  app.add_option("--trace", options.trace_file,
+                 "Record the run as JSON lines, with the digests of all logits")
+      ->group(kServer);
+}
+
+void add_limits(CLI::App& app, HttpOptions& http) {
+  app.add_option("--max-connections", http.max_connections,
+                 "Connections that are served at a time; a further one takes the place of the one "
+                 "that has been idle longest, or gets 503 if none is idle")
+      ->capture_default_str()
+      ->check(CLI::Range(1, 1 << 20))
+      ->group(kLimits);
+  app.add_option("--header-limit", http.header_limit_bytes,
+                 "Bytes of a request's header; larger ones get 431")
+      ->capture_default_str()
+      ->check(CLI::Range(256, 1 << 20))
+      ->group(kLimits);
+  app.add_option("--body-limit", http.body_limit_bytes,
+                 "Bytes of a request's body; larger ones get 413")
+      ->capture_default_str()
+      ->check(CLI::Range(1, 1 << 30))
+      ->group(kLimits);
+  add_seconds(app, "--header-timeout-s", http.header_timeout,
+              "Seconds in which the header of a request must have arrived; slower ones get 408");
+  add_seconds(app, "--read-timeout-s", http.read_timeout,
+              "Seconds in which a request must have arrived; slower ones get 408");
+  add_seconds(app, "--idle-timeout-s", http.idle_timeout,
+              "Seconds after which a connection without a request is closed");
+  add_seconds(app, "--write-timeout-s", http.write_timeout,
+              "Seconds in which a client must take what is written to it; slower ones are dropped");
+  add_seconds(app, "--shutdown-timeout-s", http.shutdown_timeout,
+              "Seconds after a signal in which requests may end by themselves; then they end with "
+              "the text so far and the finish_reason \"deadline\"");
+}
+
+/// Strangers send prompts here: without a key that they know, they cannot prepare collisions. The
+/// trace says which one it was.
+void draw_hash_key(const CLI::App& app, SchedulerConfig& scheduler) {
+  if (scheduler.prefix_cache != PrefixCacheKind::hash || app.count("--prefix-hash-key") > 0) return;
+  std::random_device random;
+  scheduler.prefix_hash_key = std::uint64_t{random()} << 32 | random();
+}
+
+}  // namespace
+
+void add_options(CLI::App& app, InferOptions& options) {
+  add_server(app, options);
+  add_limits(app, options.http);
+  constexpr std::array kKinds{TargetKind::cpu, TargetKind::sim, TargetKind::cuda};
+  add_target_choice(app, options.target.kind,
+                    "Where the model runs: on the cpu, on a simulated GPU (sim) or on a GPU (cuda)",
+                    kKinds);
+  add_target_options(app, options.target);
+  add_model_file_options(app, options.target.source);
+  add_device_options(app, options.target.device);
+}
+
+std::string finish_options(const CLI::App& app, InferOptions& options) {
+  options.blocks_given = app.count("--num-blocks") > 0;
+  draw_hash_key(app, options.target.scheduler);
+  return misplaced_flag(app, options.target.kind);
+}
+
+}  // namespace forge

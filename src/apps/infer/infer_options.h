@@ -1,0 +1,29 @@
+// InferOptions: what the command line of forge-infer says.
+#pragma once
+
+#include <CLI/CLI.hpp>
+#include <string>
+
+#include "forge/engine/engine_loop.h"
+#include "forge/serve/http_server.h"
+#include "target_options.h"
+
+namespace forge {
+
+struct InferOptions {
+  TargetOptions target;
+  std::string addr = "127.0.0.1:8080";
+  EngineLoop::Options loop;
+  HttpOptions http;
+  std::string trace_file;
+  bool blocks_given = false;  ///< --num-blocks was
+};
+
+/// `options` must live until the command line has been parsed.
+void add_options(CLI::App& app, InferOptions& options);
+
+/// What parsing alone does not settle. Returns: what is wrong with flags that are right each by
+/// itself; nothing if all is well.
+std::string finish_options(const CLI::App& app, InferOptions& options);
+
+}  // namespace forge

@@ -1,0 +1,61 @@
+#include "connection_table.h"
+
+#include "session.h"
+
+namespace forge {
+namespace {
+
+constexpr std::size_t kVisitorsMax = 32;
+
+}  // namespace
+
+ConnectionTable::Place ConnectionTable::make_room() {
+  if (all_.size() - visitors_.size() < places_ || close_longest_idle()) return Place::regular;
+  if (visitors_.size() >= kVisitorsMax) close_first(visitors_);
+  return Place::visitor;
+}
+
+bool ConnectionTable::close_longest_idle() {
+  if (idle_.empty()) return false;
+  close_first(idle_);
+  return true;
+}
+
+void ConnectionTable::add(Session& session, Place place) {
+  const std::uint64_t since = next_++;
+  all_[&session] = {place, since};
+  (place == Place::visitor ? visitors_ : idle_)[since] = &session;
+}
+
+void ConnectionTable::remove(Session& session) {
+  const auto found = all_.find(&session);
+  if (found == all_.end()) return;
+  leave_queue(found->second);
+  all_.erase(found);
+}
+
+void ConnectionTable::set_busy(Session& session) {
+  const auto found = all_.find(&session);
+  if (found == all_.end() || found->second.place == Place::visitor) return;
+  leave_queue(found->second);
+}
+
+void ConnectionTable::set_idle(Session& session) {
+  const auto found = all_.find(&session);
+  if (found == all_.end() || found->second.since != 0) return;
+  found->second.since = next_++;
+  idle_[found->second.since] = &session;
+}
+
+void ConnectionTable::leave_queue(Entry& entry) {
+  (entry.place == Place::visitor ? visitors_ : idle_).erase(entry.since);
+  entry.since = 0;
+}
+
+void ConnectionTable::close_first(Order& order) {
+  Session& first = *order.begin()->second;
+  first.drop();
+  remove(first);
+}
+
+}  // namespace forge

@@ -1,0 +1,70 @@
+// ConnectionTable: who is connected, and who gives way when every place is taken.
+//
+//   idle      no whole header of a request has arrived since the connection was accepted or
+//   answered
+//             last; the one that is idle longest gives way to a newcomer
+//   busy      its request is being read, run or answered; never gives way
+//   visitor   came when every place was taken by busy connections: it is asked what it wants, and
+//             leaves after one answer. Visitors have a few places of their own; the first of them
+//             gives way to the next, so that one who says quickly what it wants is always heard
+//
+// Borrows the connections, which add and remove themselves. Thread contract: the I/O thread.
+#pragma once
+
+#include <cstddef>
+#include <cstdint>
+#include <map>
+
+namespace forge {
+
+class Session;
+
+class ConnectionTable {
+ public:
+  enum class Place { regular, visitor };
+
+  /// `places`: for those that are no visitors.
+  explicit ConnectionTable(std::size_t places) : places_(places) {}
+
+  /// The place that the next connection gets. Closes the one that gives way, if one does, and
+  /// forgets it.
+  Place make_room();
+
+  /// Closes the connection that is idle longest and forgets it; false if none is idle.
+  bool close_longest_idle();
+
+  /// A connection that begins idle.
+  void add(Session& session, Place place);
+  /// Does nothing for one that has been forgotten.
+  void remove(Session& session);
+
+  void set_busy(Session& session);
+  void set_idle(Session& session);
+
+  bool empty() const { return all_.empty(); }
+  std::size_t count() const { return all_.size(); }
+
+  /// Calls `function` with each connection; it may close them, not remove them.
+  template <class Function>
+  void for_each(Function function) const {
+    for (const auto& [session, entry] : all_) function(*session);
+  }
+
+ private:
+  struct Entry {
+    Place place = Place::regular;
+    std::uint64_t since = 0;  // its key in idle_ or visitors_; 0: in neither
+  };
+  using Order = std::map<std::uint64_t, Session*>;  // the first came first
+
+  void leave_queue(Entry& entry);
+  void close_first(Order& order);
+
+  std::size_t places_;
+  std::map<Session*, Entry> all_;
+  Order idle_;
+  Order visitors_;
+  std::uint64_t next_ = 1;
+};
+
+}  // namespace forge

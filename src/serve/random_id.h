@@ -1,0 +1,11 @@
+// random_id: a name for a request or an answer that nobody can guess and no other server gives.
+#pragma once
+
+#include <string>
+
+namespace forge {
+
+/// 32 hexadecimal digits, 128 random bits of the system's. Thread contract: any thread.
+std::string random_id();
+
+}  // namespace forge
