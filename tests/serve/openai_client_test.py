@@ -8,33 +8,16 @@ cannot be made, for want of a network, say.
 """
 
 import concurrent.futures
-import hashlib
 import os
 import pathlib
 import signal
 import subprocess
 import sys
 import unittest
-import venv
 
-REQUIREMENTS = pathlib.Path(__file__).with_name("requirements.txt")
-SKIPPED = 77
+from client_venv import REQUIREMENTS, SKIPPED, make_venv
+
 MODEL = "forge-tiny"
-
-
-def make_venv(path):
-    """Returns the interpreter of the environment at `path`, with all requirements."""
-    python = path / "bin" / "python"
-    stamp = path / "requirements.sha256"
-    wanted = hashlib.sha256(REQUIREMENTS.read_bytes()).hexdigest()
-    if not stamp.exists() or stamp.read_text() != wanted:
-        venv.create(path, clear=True, with_pip=True)
-        subprocess.run(
-            [python, "-m", "pip", "install", "--quiet", "--requirement", REQUIREMENTS],
-            check=True,
-        )
-        stamp.write_text(wanted)
-    return python
 
 
 def enter_venv():

@@ -1,0 +1,46 @@
+"""A virtual environment with the official OpenAI client.
+
+    client_venv.py VENV
+
+Makes VENV with the packages of requirements.txt (once) and prints the path of its interpreter. Exit
+status 77, "skipped", if the environment cannot be made, for want of a network, say.
+"""
+
+import fcntl
+import hashlib
+import pathlib
+import subprocess
+import sys
+import venv
+
+REQUIREMENTS = pathlib.Path(__file__).with_name("requirements.txt")
+SKIPPED = 77
+
+
+def make_venv(path):
+    """Returns the interpreter of the environment at `path`, with all requirements. Several tests may
+    ask for it at once: one makes it, the others wait."""
+    python = path / "bin" / "python"
+    stamp = path / "requirements.sha256"
+    wanted = hashlib.sha256(REQUIREMENTS.read_bytes()).hexdigest()
+    path.parent.mkdir(parents=True, exist_ok=True)
+    with open(f"{path}.lock", "w") as lock:
+        fcntl.flock(lock, fcntl.LOCK_EX)
+        if not stamp.exists() or stamp.read_text() != wanted:
+            venv.create(path, clear=True, with_pip=True)
+            subprocess.run(
+                [python, "-m", "pip", "install", "--quiet", "--requirement", REQUIREMENTS],
+                check=True,
+            )
+            stamp.write_text(wanted)
+    return python
+
+
+if __name__ == "__main__":
+    if len(sys.argv) != 2:
+        sys.exit(__doc__)
+    try:
+        print(make_venv(pathlib.Path(sys.argv[1]).resolve()))
+    except (OSError, subprocess.CalledProcessError) as error:
+        print(f"skipped: no virtual environment with {REQUIREMENTS.name}: {error}")
+        sys.exit(SKIPPED)
