@@ -14,10 +14,13 @@ class Server {
  public:
   /// `command` is the program and its flags, but for --addr.
   Server(const std::string& command, const std::string& log) {
-    const Outcome started =
-        run("sh -c 'exec " + command + " --addr 127.0.0.1:0 > " + log + " 2>&1 & echo $!'");
-    pid_ = std::stoi(started.output);
-    for (int i = 0; i < 1000 && port_.empty(); ++i) {
+    const std::string line = "exec " + command + " --addr 127.0.0.1:0 > " + log + " 2>&1";
+    pid_ = fork();
+    if (pid_ == 0) {
+      execl("/bin/sh", "sh", "-c", line.c_str(), nullptr);
+      _exit(127);
+    }
+    while (port_.empty() && waitpid(pid_, nullptr, WNOHANG) == 0) {
       std::this_thread::sleep_for(std::chrono::milliseconds(10));
       const std::string text = read_file(log);
       const std::size_t at = text.find("127.0.0.1:");
@@ -25,8 +28,15 @@ class Server {
         port_ = text.substr(at + 10, text.find('\n', at) - at - 10);
       }
     }
+    if (port_.empty()) ADD_FAILURE() << command << " ended: " << read_file(log);
   }
-  ~Server() { kill(pid_, SIGTERM); }
+  ~Server() {
+    if (port_.empty()) return;  // it has ended
+    kill(pid_, SIGTERM);
+    waitpid(pid_, nullptr, 0);
+  }
+  Server(const Server&) = delete;
+  Server& operator=(const Server&) = delete;
 
   std::string complete(const std::string& body) const {
     const std::string request =
@@ -47,7 +57,7 @@ class Server {
     return out;
   }
 
-  int pid_ = 0;
+  pid_t pid_ = 0;
   std::string port_;
 };
 
