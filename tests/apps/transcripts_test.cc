@@ -4,6 +4,8 @@
 
 #include <gmock/gmock.h>
 
+#include <map>
+
 namespace forge::testing {
 namespace {
 
@@ -74,6 +76,22 @@ TEST(Transcripts, a_wildcard_forgives_its_part_of_the_line_and_nothing_else) {
   EXPECT_EQ(generalized("12 steps in 17 s", seconds), line);
   EXPECT_NE(generalized("13 steps in 3.4 s", seconds), line);
   EXPECT_NE(generalized("12 steps in no s", seconds), line);
+}
+
+TEST(Transcripts, of_one_page_never_write_a_trace_twice) {
+  std::vector<std::filesystem::path> pages{FORGE_SOURCE_DIR "/README.md"};
+  for (const auto& page : std::filesystem::directory_iterator(FORGE_SOURCE_DIR "/book")) {
+    pages.push_back(page);
+  }
+  const std::regex trace_flag("--trace +([^ ]+)");
+  for (const auto& page : pages) {
+    std::map<std::string, int> written;
+    for (const Transcript& transcript : transcripts_of(read_file(page))) {
+      std::smatch match;
+      if (!std::regex_search(transcript.command, match, trace_flag)) continue;
+      EXPECT_EQ(++written[match[1]], 1) << page << ": " << transcript.command;
+    }
+  }
 }
 
 }  // namespace
