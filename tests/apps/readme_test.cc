@@ -18,8 +18,8 @@ constexpr const char* kAddress = "127.0.0.1:8080";  ///< as the page has it
 constexpr int kSkipped = 77;                        ///< exit status of FORGE_CLIENT_VENV
 
 const std::vector<Wildcard> kWildcards = {
-    // An answer's number, and when it was made.
-    {std::regex(R"x("id":"cmpl-[0-9]+")x"), R"("id":"cmpl-<n>")"},
+    // An answer's id, and when it was made.
+    {std::regex(R"x("id":"cmpl-[0-9a-f]{32}")x"), R"("id":"cmpl-<id>")"},
     {std::regex(R"("created":[0-9]+)"), R"("created":<s>)"},
     // How many cores this machine has.
     {std::regex("(tokens, )[0-9]+ threads$"), "$1<n> threads"},

@@ -17,6 +17,7 @@
 #include <new>
 #include <optional>
 
+#include "descriptors.h"
 #include "forge/engine/engine_loop.h"
 #include "forge/serve/http_server.h"
 #include "forge/text/byte_tokeniser.h"
@@ -92,7 +93,20 @@ tl::expected<std::unique_ptr<ModelFile>, std::string> open_model(InferOptions& o
   return model;
 }
 
+/// As many connections as the system allows; says so where they are fewer.
+tl::expected<void, std::string> fit_connections(HttpOptions& http) {
+  const auto fit = allow_connections(http.max_connections);
+  if (!fit) return tl::unexpected(fit.error());
+  if (*fit < http.max_connections) {
+    std::cerr << "forge-infer: --max-connections is " << *fit << " instead of "
+              << http.max_connections << ": this process may not open more files (ulimit -n)\n";
+  }
+  http.max_connections = *fit;
+  return {};
+}
+
 int serve(InferOptions options) {
+  if (const auto fits = fit_connections(options.http); !fits) return fail(fits.error());
   options.target.executor.digest_logits = !options.trace_file.empty();
   std::unique_ptr<ModelFile> model;
   if (options.target.source.given()) {
