@@ -1,10 +1,10 @@
 // DeviceModel: the reference model on the device: weights, KV pools, and room for the intermediate
 // results of one chunk of rows. run() queues the kernels that take a chunk through it.
 //
-//   embed
-//   each layer:  rms_norm  project(qkv)  rotate_and_store  attend  project(output) +=
-//                rms_norm  project(gate, up)  silu_multiply  project(down) +=
-//   logits:      rms_norm  project(head)  sample  digest_logits
+//   tokens:      embed
+//   each layer:  rms_norm, project(qkv), rotate_and_store, attend, project(output) +=,
+//                rms_norm, project(gate, up), silu_multiply, project(down) +=
+//   logits:      rms_norm, project(head), sample, digest_logits
 //
 // The same operations in the same order as model/tiny_transformer.h.
 //

@@ -1,10 +1,9 @@
 // StepMailbox: how a step gets to the device and its result back, by one copy each way.
 //
-//   device   | digests | picks | drafts | header | chunks | rows | logits | tiles | pairs | writes
-//   |
-//            |<---------- download ------------->|
-//                                       |<---------------- upload ------------------------------->|
-//   host     a pinned buffer for either copy, in the same order
+//   device  | digests | picks | drafts | header | chunks | rows | logits | tiles | pairs | writes |
+//           |<------------ download ----------->|
+//                                      |<----------------------- upload ------------------------->|
+//   host    a pinned buffer for either copy, in the same order
 //
 // The header holds the number of the step. It goes up with the step and comes back with the
 // result, so a result that is late, that of a step before, is seen: arrived() says whose it is.

@@ -10,8 +10,7 @@
 //   3. A block that is in two tables is at the same place in both, full of valid KV; a step writes
 //      only to blocks that are in one table and not cached.
 //   4. The published blocks of a table are a path of the index from its root, all of them full of
-//   valid
-//      KV. An index entry is used exactly if somebody else holds its block, and what evict()
+//      valid KV. An index entry is used exactly if somebody else holds its block, and what evict()
 //      would give up next is a leaf.
 //   5. In flight: every slice starts at the end of valid KV, has slots for all its tokens, samples
 //      exactly if it reaches the end of the known tokens, and the deltas give the target its table.
@@ -20,8 +19,7 @@
 //   7. In flight: decodes come first, each decoding sequence has one slice, and a prompt was left
 //      out only when no token was left of the budget.
 //   8. In flight: admission stopped only because somebody was preempted, the batch was full, no
-//   token
-//      was left, the queue was empty, or the front of the queue did not fit.
+//      token was left, the queue was empty, or the front of the queue did not fit.
 //   9. A decoding sequence has valid KV for all tokens but the last, a prefilling one for fewer.
 //  10. Nobody was overtaken more often than wait_queue.h says.
 //  11. With no work left only the index and idle sessions hold blocks; without sessions all are

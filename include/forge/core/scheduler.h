@@ -19,11 +19,10 @@
 //   1. Expire: requests whose deadline has passed end, sessions idle for too long are released.
 //   2. Retire what has ended; its blocks are free for this very step.
 //   3. Decode: every decoding sequence runs its last token, plus its drafts. Drafts are given up
-//   first:
-//      those beyond max_batch_tokens in order of admission, all of them when blocks are short.
-//      While blocks are short even so, victims are preempted: lowest priority first, then fewest
-//      output tokens, then the higher id. A victim goes back to its place in the queue; its KV,
-//      if it has any, is dropped or swapped to the host (SchedulerConfig::preemption).
+//      first: those beyond max_batch_tokens in order of admission, all of them when blocks are
+//      short. While blocks are short even so, victims are preempted: lowest priority first, then
+//      fewest output tokens, then the higher id. A victim goes back to its place in the queue; its
+//      KV, if it has any, is dropped or swapped to the host (SchedulerConfig::preemption).
 //   4. Prefill: what is left of max_batch_tokens goes to the sequences whose prompts are not
 //      done, in order of admission, at most prefill_chunk_size tokens each.
 //   5. Admit from the front of the queue (wait_queue.h) while max_batch_size, max_batch_tokens and

@@ -1,10 +1,9 @@
 // StepPlan and StepResult: one step of the engine, decided and done, as values.
 //
-//     submit(Request) ----+
-//     cancel(SeqId)  -----+--> Scheduler --schedule()--> StepPlan --> Executor --> StepResult -->
-//     commit()
-//                                 ^ |
-//                                 +-----------------------------------------------------------------+
+//   submit(Request) --+
+//   cancel(SeqId) ----+--> Scheduler --schedule()--> StepPlan ------> Executor
+//                              ^                                         |
+//                              +------commit()------ StepResult <--------+
 //
 // A plan says which tokens run and which blocks of KV cache they may use; a result
 // says which tokens came out. Nothing else passes between policy and target, so a
@@ -28,7 +27,7 @@ namespace forge {
 
 /// Run the tokens [first, first + count) of `seq` and write their KV.
 ///
-///   position   0 ......... first ............... first + count
+///   position   0             first                first + count
 ///              | KV is valid | this slice runs it |
 ///                                      |<-drafts->|
 ///

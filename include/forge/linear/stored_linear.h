@@ -1,14 +1,12 @@
 // StoredLinear: a linear layer as a checkpoint has it, in one of the five forms that occur.
 //
-//   form       what the file holds                                       W[n][k] is
-//   rows       one tensor [N][K] of a WeightType (not i8)                dequantize()
-//   int8       codes i8 [N][K], scales f32 [N]                           scale[n] * code
-//   gptq       codes i32 [K/8][N], 8 codes of 4 bits down a column;      scale[g][n] * (code -
-//   zero[g][n])
-//              zeros i32 [G][N/8], scales f16 [G][N], group g = order[k]
-//   awq        codes i32 [K][N/8], 8 codes of 4 bits along a row;        the same, g = k /
-//   group_size
-//              zeros i32 [G][N/8] likewise, scales f16 [G][N]
+//   form   what the file holds                                  W[n][k] is
+//   rows   one tensor [N][K] of a WeightType (not i8)           dequantize()
+//   int8   codes i8 [N][K], scales f32 [N]                      scale[n] * code
+//   gptq   codes i32 [K/8][N], 8 codes of 4 bits down a column  scale[g][n] * (code - zero[g][n]),
+//          zeros i32 [G][N/8] along a row, scales f16 [G][N]    group g = order[k]
+//   awq    codes i32 [K][N/8], 8 codes of 4 bits along a row    the same,
+//          zeros i32 [G][N/8] likewise, scales f16 [G][N]       group g = k / group_size
 //
 // GPTQ's files hold zero - 1 (a habit of AutoGPTQ's first format, kept by everybody since). AWQ
 // packs the outputs of an i32 in the order 0 2 4 6 1 3 5 7, from the lowest bits up. Act-order

@@ -18,7 +18,7 @@
 //     a_c[d] = fma chain over j, ascending, from 0, of p_j * v_j[d]
 //   The first chunk is taken as is: m = m_c, l = l_c, a = a_c. Then, in ascending order,
 //     m' = max(m, m_c), e = exp(m - m'), f = exp(m_c - m')
-//     l  = fma(l, e, l_c * f), a[d] = fma(a[d], e, a_c[d] * f), m = m'
+//     l = fma(l, e, l_c * f), a[d] = fma(a[d], e, a_c[d] * f), m = m'
 //   out[d] = a[d] / l
 //
 // Chunks are independent until the merge, which is how a GPU splits one long context over
@@ -43,8 +43,9 @@ inline constexpr int kHeadSizeMax = 256;
 ///
 /// A block keeps, for each (layer, KV head), block_size slots:
 ///
-///   keys   + block * block_stride:  [D][block_size]  k of slot s, component d at d * block_size +
-///   s values + block * block_stride:  [block_size][D]  v of slot s, component d at s * D + d
+///   from                           shape            component d of slot s is at
+///   keys + block * block_stride    [D][block_size]  d * block_size + s
+///   values + block * block_stride  [block_size][D]  s * D + d
 ///
 /// Keys are transposed so that SIMD lanes run across slots and each score remains its own
 /// ascending chain; values are not, so that lanes run across components. Position j lives in

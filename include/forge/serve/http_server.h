@@ -1,12 +1,12 @@
 // HttpServer: the engine behind HTTP/1.1.
 //
-//   GET  /healthz, /health  200, or 503 when work is waiting and the engine gets nowhere, or when
-//                           the target is lost
-//   GET  /v1/models         the one model; /v1/models/ID its entry
-//   POST /generate          {"prompt", "max_tokens"} -> {"text", ...}
-//   POST /v1/completions    OpenAI's form; "stream": true sends Server-Sent Events
-//   GET  /forge/v1/cache/stats    what the prefix cache and the host memory have done and hold
-//   POST /forge/v1/cache/clear    forgets all cached prefixes, those of sessions too
+//   GET    /healthz, /health      200, or 503 when work is waiting and the engine gets nowhere, or
+//                                 when the target is lost
+//   GET    /v1/models             the one model; /v1/models/ID its entry
+//   POST   /generate              {"prompt", "max_tokens"} -> {"text", ...}
+//   POST   /v1/completions        OpenAI's form; "stream": true sends Server-Sent Events
+//   GET    /forge/v1/cache/stats  what the prefix cache and the host memory have done and hold
+//   POST   /forge/v1/cache/clear  forgets all cached prefixes, those of sessions too
 //   DELETE /forge/v1/sessions/ID  gives up the KV of a session; 404 if there is no such session
 //
 // One thread runs the io_context, and all that the server does happens there; tokens come

@@ -13,20 +13,22 @@
 //
 // Forge's own fields, which OpenAI's client sends by `extra_body`:
 //
-//   priority        "low", "normal" (default) or "high": whose turn it is when requests wait
-//   prefix_cache    "auto" (default), "force" (an error if the server has none) or "disable"
-//   session         an integer from 0 to 2^63 - 1: a conversation, whose KV stays for its next turn
-//                   until DELETE /forge/v1/sessions/ID or for --session-idle-steps; one prompt only
-//   timeout_s       seconds, 0.001 to 86400, after which the request ends with what it has; if
-//                   the server has a limit of its own, the shorter one counts
-//   deadline_steps  the same in steps of the engine; 0, the default, is no limit
-//   ignore_eos      true: generation goes on after the end-of-sequence token, up to max_tokens, as
-//                   benchmarks want it; false by default
+//   priority            "low", "normal" (default) or "high": whose turn it is when requests wait
+//   prefix_cache        "auto" (default), "force" (an error if the server has none) or "disable"
+//   session             an integer from 0 to 2^63 - 1: a conversation, whose KV stays for its next
+//                       turn until DELETE /forge/v1/sessions/ID or for --session-idle-steps; one
+//                       prompt only
+//   timeout_s           seconds, 0.001 to 86400, after which the request ends with what it has; if
+//                       the server has a limit of its own, the shorter one counts
+//   deadline_steps      the same in steps of the engine; 0, the default, is no limit
+//   ignore_eos          true: generation goes on after the end-of-sequence token, up to max_tokens,
+//                       as benchmarks want it; false by default
 //   add_special_tokens  false: a prompt that is a text does not begin with the begin-of-sequence
-//                   token, because its text has one, or because none is wanted; true by default,
-//                   which changes nothing where the model has no such token
-//   parse_special   false: spellings of control tokens in the text of a prompt, "<|endoftext|>",
-//                   are text like any other; true, the default, reads them as these tokens
+//                       token, because its text has one, or because none is wanted; true by
+//                       default, which changes nothing where the model has no such token
+//   parse_special       false: spellings of control tokens in the text of a prompt,
+//                       "<|endoftext|>", are text like any other; true, the default, reads them as
+//                       these tokens
 //
 // A request that is out of time is answered like any other, with the text so far, which may be
 // empty, and the finish_reason "deadline". OpenAI knows no such reason: "length" would say that the

@@ -1,7 +1,7 @@
 // How long a launch takes on a described device: the largest of what its bytes, its operations and
 // its longest chain of dependent operations need, plus the launch itself.
 //
-//   time   = launch + factor * max(memory, compute, latency)
+//   time = launch + factor * max(memory, compute, latency)
 //   memory   the larger of: bytes, each once, over the bandwidth of device memory, or of L2 if they
 //            lie there; and bytes, each once a block, over the bandwidth of L2
 //   compute  operations of the busiest multiprocessor over its rate, which is that of the threads

@@ -1,8 +1,8 @@
 // The trace format, version 2: JSON lines, one event a line, in the order of the run.
 //
 // Line 1, the header:
-//   {"forge_trace":2,
-//    "scheduler":{"num_blocks":6,...},            every field of scheduler_config.h
+//   {"forge_trace":2,                            the version of the format
+//    "scheduler":{"num_blocks":6,...},           every field of scheduler_config.h
 //    "target":{...}}                             what the executor was built from, opaque here
 //
 // Every other line is one event, an object whose first key is its kind:
@@ -16,8 +16,8 @@
 //                         "deadline_steps":0,
 //                         "session":7}}}
 //   {"cancel":{"seq":1,"reason":"cancelled"}}    takes effect in the next step
-//   {"release_session":{"session":7}}
-//   {"clear_prefix_cache":{}}
+//   {"release_session":{"session":7}}            its KV is no longer kept
+//   {"clear_prefix_cache":{}}                    nothing is found in it until more is published
 //   {"step":{"step":7,                           the plan, see forge/core/step_plan.h
 //            "admitted":[[4,0]],                 [[seq, cached_tokens], ...]
 //            "resumed":[[3,32]],                 [[seq, cached_tokens], ...]
@@ -36,13 +36,13 @@
 //              "logits":["cbf29ce484222325"]},   a digest a token; absent if not recorded
 //    "link":"84222325cbf29ce4"}                  RunDigest after this step
 //
-//   reason    none length eos stop cancelled error deadline (none is not a reason to cancel)
-//   signal    none eos error
-//   mode      recompute swap
-//   kind      within swap_out swap_in
-//   priority  low normal high
-//   prefix_cache (of a request)  auto force disable
-//   prefix_cache (of the scheduler)  none radix hash; preemption  auto recompute swap
+//   reason        none length eos stop cancelled error deadline (none is not a reason to cancel)
+//   signal        none eos error
+//   mode          recompute swap
+//   kind          within swap_out swap_in
+//   priority      low normal high
+//   prefix_cache  auto force disable (of a request), none radix hash (of the scheduler)
+//   preemption    auto recompute swap (of the scheduler)
 //
 // What is left out, because most lines are decodes and say the same
 //   - Empty lists.

@@ -4,11 +4,11 @@
 // `forge-trace step`, `stats` and `export` know who waits, who runs and whose KV is on the host.
 // A value: a copy is a checkpoint that one can return to (trace_timeline.h).
 //
-//   submit --> waiting --admitted--> running --finished--> gone
-//                 ^                     |
-//                 +--preempted(recompute)
-//                 |                     |
-//              swapped <--preempted(swap)      resumed: from waiting or swapped to running
+//   submit --> waiting ---admitted----> running --finished--> gone
+//                 ^                        |
+//                 +--preempted(recompute)--+
+//                                          |
+//              swapped <--preempted(swap)--+    resumed: from waiting or swapped to running
 //
 // Thread contract: none of its own.
 #pragma once

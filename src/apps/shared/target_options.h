@@ -95,8 +95,8 @@ inline constexpr const char* kNativeNumerics = "native";
 ///    "drafts":0,"draft_layers":2,"acceptance":"shared_noise","digest_logits":true,"eos":0}
 /// or the same with {"kind":"sim","device":"simulated NVIDIA H200 ..."} or "cuda" and its device,
 /// or {"kind":"null","drafts":0}, or, of a model from a file,
-///   {"kind":"cpu","numerics":"native","model":{"path":"models/x.gguf"},"drafts":0,"draft_layers":2,
-///    "acceptance":"shared_noise","digest_logits":true,"eos":[2]}
+///   {"kind":"cpu","numerics":"native","model":{"path":"models/x.gguf"},
+///    "drafts":0,"draft_layers":2,"acceptance":"shared_noise","digest_logits":true,"eos":[2]}
 TraceHeader to_trace_header(const TargetOptions& options, const std::string& device_name = {});
 
 /// Returns valid options, with the default device: which one it was is there for readers. Errors:
