@@ -37,11 +37,11 @@ class JsonFault {
   std::optional<std::string> message_;
 };
 
-/// One object. Borrows it and the fault.
-class JsonFields {
+/// One object of a tokeniser file. Borrows it and the fault.
+class TokenizerFields {
  public:
   /// `name` is where it stands: "model". Anything but an object is a fault.
-  JsonFields(const nlohmann::json& object, std::string name, JsonFault& fault);
+  TokenizerFields(const nlohmann::json& object, std::string name, JsonFault& fault);
 
   const std::string& name() const { return name_; }
   JsonFault& fault() const { return fault_; }

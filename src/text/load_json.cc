@@ -11,7 +11,7 @@ namespace {
 
 using detail::BpeDescription;
 using detail::JsonFault;
-using detail::JsonFields;
+using detail::TokenizerFields;
 using formats::FileError;
 using formats::MappedFile;
 using nlohmann::json;
@@ -22,13 +22,13 @@ std::string_view text_of(const MappedFile& file) {
 }
 
 /// A token that the configuration names: its spelling, or an object with it as "content".
-std::optional<TokenId> named_token(const JsonFields& config, std::string_view key,
+std::optional<TokenId> named_token(const TokenizerFields& config, std::string_view key,
                                    const BpeDescription& description) {
   const json* value = config.find(key);
   if (value == nullptr) return std::nullopt;
   const bool nested = value->is_object();
   const std::string_view spelling =
-      nested ? JsonFields(*value, config.name_of(key), config.fault()).text("content")
+      nested ? TokenizerFields(*value, config.name_of(key), config.fault()).text("content")
              : config.text(key);
   for (std::uint32_t id = 0; id < description.tokens.size(); ++id) {
     const auto& token = description.tokens[id];
@@ -39,7 +39,7 @@ std::optional<TokenId> named_token(const JsonFields& config, std::string_view ke
 }
 
 /// Has the last word on whether and with what a text begins.
-void read_config(const JsonFields& config, BpeDescription& out) {
+void read_config(const TokenizerFields& config, BpeDescription& out) {
   const auto begin = named_token(config, "bos_token", out);
   const auto end = named_token(config, "eos_token", out);
   if (end) out.eos.push_back(*end);
@@ -50,7 +50,7 @@ void read_config(const JsonFields& config, BpeDescription& out) {
   out.begin_of_sequence = begins ? begin : std::nullopt;
 }
 
-void read_tokenizer(const JsonFields& file, std::uint64_t id_limit, BpeDescription& out) {
+void read_tokenizer(const TokenizerFields& file, std::uint64_t id_limit, BpeDescription& out) {
   detail::read_model(file, id_limit, out);
   detail::read_normalizer(file, out);
   detail::read_pre_tokenizer(file, out);

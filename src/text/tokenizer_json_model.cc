@@ -23,7 +23,7 @@ TokenEntry* entry_of(std::uint64_t id, std::uint64_t id_limit, JsonFault& fault,
   return &out.tokens[static_cast<std::size_t>(id)];
 }
 
-void read_vocabulary(const JsonFields& model, std::uint64_t id_limit, BpeDescription& out) {
+void read_vocabulary(const TokenizerFields& model, std::uint64_t id_limit, BpeDescription& out) {
   const json& vocabulary = model.object("vocab");
   for (auto at = vocabulary.begin(); at != vocabulary.end(); ++at) {
     const std::string& spelling = at.key();
@@ -41,7 +41,7 @@ void read_vocabulary(const JsonFields& model, std::uint64_t id_limit, BpeDescrip
   }
 }
 
-void read_merges(const JsonFields& model, BpeDescription& out) {
+void read_merges(const TokenizerFields& model, BpeDescription& out) {
   for (const json& merge : model.array("merges")) {
     MergeEntry entry;
     if (merge.is_string()) {
@@ -63,7 +63,7 @@ void read_merges(const JsonFields& model, BpeDescription& out) {
   }
 }
 
-void read_unknown(const JsonFields& model, BpeDescription& out) {
+void read_unknown(const TokenizerFields& model, BpeDescription& out) {
   const std::string_view spelling = model.text("unk_token");
   if (spelling.empty()) return;
   const json& vocabulary = model.object("vocab");
@@ -72,7 +72,7 @@ void read_unknown(const JsonFields& model, BpeDescription& out) {
   if (!model.fault().is_set()) out.unknown = found->get<std::uint32_t>();
 }
 
-void read_added_token(const JsonFields& token, std::uint64_t id_limit, BpeDescription& out) {
+void read_added_token(const TokenizerFields& token, std::uint64_t id_limit, BpeDescription& out) {
   const std::uint64_t id = token.integer("id");
   const std::string_view spelling = token.text("content");
   if (spelling.empty()) token.wrong("content", "a text that is not empty");
@@ -100,8 +100,8 @@ void read_added_token(const JsonFields& token, std::uint64_t id_limit, BpeDescri
 
 }  // namespace
 
-void read_model(const JsonFields& file, std::uint64_t id_limit, BpeDescription& out) {
-  const JsonFields model(file.object("model"), "model", file.fault());
+void read_model(const TokenizerFields& file, std::uint64_t id_limit, BpeDescription& out) {
+  const TokenizerFields model(file.object("model"), "model", file.fault());
   model.only("type", "BPE");
   model.only("dropout", 0.0);
   model.only("continuing_subword_prefix", "");
@@ -114,7 +114,7 @@ void read_model(const JsonFields& file, std::uint64_t id_limit, BpeDescription& 
   read_merges(model, out);
 }
 
-void read_added_tokens(const JsonFields& file, std::uint64_t id_limit, BpeDescription& out) {
+void read_added_tokens(const TokenizerFields& file, std::uint64_t id_limit, BpeDescription& out) {
   if (file.find("added_tokens") == nullptr) return;
   std::size_t index = 0;
   for (const json& token : file.array("added_tokens")) {

@@ -12,12 +12,12 @@ using nlohmann::json;
 using Cut = PreTokeniser::Cut;
 
 /// The stages under `key`: one, or those of a "Sequence", whose list is `list`.
-std::vector<JsonFields> stages_of(const JsonFields& file, std::string_view key,
-                                  std::string_view list) {
-  std::vector<JsonFields> stages;
+std::vector<TokenizerFields> stages_of(const TokenizerFields& file, std::string_view key,
+                                       std::string_view list) {
+  std::vector<TokenizerFields> stages;
   const json* value = file.find(key);
   if (value == nullptr) return stages;
-  const JsonFields stage(*value, std::string(key), file.fault());
+  const TokenizerFields stage(*value, std::string(key), file.fault());
   if (stage.text("type") != "Sequence") return {stage};
   std::size_t index = 0;
   for (const json& entry : stage.array(list)) {
@@ -27,8 +27,8 @@ std::vector<JsonFields> stages_of(const JsonFields& file, std::string_view key,
   return stages;
 }
 
-void add_replace(const JsonFields& stage, BpeDescription& out) {
-  const JsonFields pattern(stage.object("pattern"), stage.name_of("pattern"), stage.fault());
+void add_replace(const TokenizerFields& stage, BpeDescription& out) {
+  const TokenizerFields pattern(stage.object("pattern"), stage.name_of("pattern"), stage.fault());
   const std::string_view from = pattern.text("String");
   if (from.empty()) return pattern.wrong("String", "a text that is not empty");
   out.stages.normaliser.replace(std::string(from), std::string(stage.text("content")));
@@ -39,7 +39,7 @@ class PreTokenizerReader {
  public:
   explicit PreTokenizerReader(BpeDescription& out) : out_(out) {}
 
-  void read(const JsonFields& stage) {
+  void read(const TokenizerFields& stage) {
     const std::string_view type = stage.text("type");
     if (after_bytes_) return stage.wrong("type", "nothing after ByteLevel");
     if (type == "Split") {
@@ -59,7 +59,7 @@ class PreTokenizerReader {
   bool bytes() const { return after_bytes_; }
 
  private:
-  void cut(const JsonFields& stage, std::string_view text, Cut how,
+  void cut(const TokenizerFields& stage, std::string_view text, Cut how,
            Pattern::Syntax syntax = Pattern::Syntax::expression) {
     auto pattern = Pattern::compile(text, syntax);
     if (!pattern) return stage.fault().set(stage.name() + ": " + pattern.error());
@@ -67,8 +67,8 @@ class PreTokenizerReader {
     has_cut_ = true;
   }
 
-  void split(const JsonFields& stage) {
-    const JsonFields pattern(stage.object("pattern"), stage.name_of("pattern"), stage.fault());
+  void split(const TokenizerFields& stage) {
+    const TokenizerFields pattern(stage.object("pattern"), stage.name_of("pattern"), stage.fault());
     const bool literal = pattern.find("String") != nullptr;
     const std::string_view text = pattern.text(literal ? "String" : "Regex");
     if (text.empty()) return pattern.wrong("Regex", "a text that is not empty, or String");
@@ -82,7 +82,7 @@ class PreTokenizerReader {
         literal ? Pattern::Syntax::literal : Pattern::Syntax::expression);
   }
 
-  void byte_level(const JsonFields& stage) {
+  void byte_level(const TokenizerFields& stage) {
     after_bytes_ = true;
     if (stage.boolean("add_prefix_space", true)) {
       if (has_cut_) return stage.wrong("add_prefix_space", "false after another pre-tokenizer");
@@ -91,7 +91,7 @@ class PreTokenizerReader {
     if (stage.boolean("use_regex", true)) cut(stage, kGpt2Pattern, Cut::isolated);
   }
 
-  void metaspace(const JsonFields& stage) {
+  void metaspace(const TokenizerFields& stage) {
     stage.only("replacement", std::string(kSpaceMark));
     if (has_cut_) return stage.wrong("type", "Metaspace before all others");
     out_.stages.marks.replace(" ", std::string(kSpaceMark));
@@ -117,26 +117,27 @@ class PreTokenizerReader {
 };
 
 /// The special tokens before the text in a template; a fault if there is anything after it.
-std::optional<TokenId> begin_of(const JsonFields& processor, const BpeDescription& description) {
+std::optional<TokenId> begin_of(const TokenizerFields& processor,
+                                const BpeDescription& description) {
   std::vector<std::string_view> specials;
   bool after_text = false;
   for (const json& part : processor.array("single")) {
-    const JsonFields fields(part, processor.name_of("single"), processor.fault());
+    const TokenizerFields fields(part, processor.name_of("single"), processor.fault());
     if (fields.find("Sequence") != nullptr) {
       after_text = true;
       continue;
     }
-    const JsonFields special(fields.object("SpecialToken"), "SpecialToken", processor.fault());
+    const TokenizerFields special(fields.object("SpecialToken"), "SpecialToken", processor.fault());
     specials.push_back(special.text("id"));
     if (after_text || specials.size() > 1) {
       processor.wrong("single", "at most one special token, before the text");
     }
   }
   if (specials.empty() || processor.fault().is_set()) return std::nullopt;
-  const JsonFields known(processor.object("special_tokens"), processor.name_of("special_tokens"),
-                         processor.fault());
-  const JsonFields special(known.object(specials[0]), known.name_of(specials[0]),
-                           processor.fault());
+  const TokenizerFields known(processor.object("special_tokens"),
+                              processor.name_of("special_tokens"), processor.fault());
+  const TokenizerFields special(known.object(specials[0]), known.name_of(specials[0]),
+                                processor.fault());
   const json& ids = special.array("ids");
   const bool valid = ids.size() == 1 && ids[0].is_number_unsigned() &&
                      ids[0].get<std::uint64_t>() < description.tokens.size();
@@ -149,8 +150,8 @@ std::optional<TokenId> begin_of(const JsonFields& processor, const BpeDescriptio
 
 }  // namespace
 
-void read_normalizer(const JsonFields& file, BpeDescription& out) {
-  for (const JsonFields& stage : stages_of(file, "normalizer", "normalizers")) {
+void read_normalizer(const TokenizerFields& file, BpeDescription& out) {
+  for (const TokenizerFields& stage : stages_of(file, "normalizer", "normalizers")) {
     const std::string_view type = stage.text("type");
     if (type == "Prepend") {
       out.stages.normaliser.prepend(std::string(stage.text("prepend")));
@@ -164,9 +165,9 @@ void read_normalizer(const JsonFields& file, BpeDescription& out) {
   }
 }
 
-void read_pre_tokenizer(const JsonFields& file, BpeDescription& out) {
+void read_pre_tokenizer(const TokenizerFields& file, BpeDescription& out) {
   PreTokenizerReader reader(out);
-  for (const JsonFields& stage : stages_of(file, "pre_tokenizer", "pretokenizers")) {
+  for (const TokenizerFields& stage : stages_of(file, "pre_tokenizer", "pretokenizers")) {
     reader.read(stage);
   }
   out.units = reader.bytes() ? BpeDescription::Units::bytes : BpeDescription::Units::characters;
@@ -181,9 +182,9 @@ void read_pre_tokenizer(const JsonFields& file, BpeDescription& out) {
   }
 }
 
-std::optional<TokenId> read_post_processor(const JsonFields& file, const BpeDescription& out) {
+std::optional<TokenId> read_post_processor(const TokenizerFields& file, const BpeDescription& out) {
   std::optional<TokenId> begin;
-  for (const JsonFields& processor : stages_of(file, "post_processor", "processors")) {
+  for (const TokenizerFields& processor : stages_of(file, "post_processor", "processors")) {
     const std::string_view type = processor.text("type");
     if (type == "TemplateProcessing") {
       begin = begin_of(processor, out);

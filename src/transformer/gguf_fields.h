@@ -3,7 +3,7 @@
 //
 // The first that is not as asked becomes the fault; later ones are answered with a value in range,
 // so that a reader can be written as if everything were right and look at the fault once, at its
-// end. JsonFields (json_fields.h) is the same for config.json.
+// end. ConfigFields (json_fields.h) is the same for config.json.
 //
 // Borrows the file. Thread contract: one thread at a time.
 #pragma once

@@ -11,7 +11,7 @@
 namespace forge {
 namespace {
 
-using detail::JsonFields;
+using detail::ConfigFields;
 using formats::FileError;
 
 /// Of the attention's projections: as attention_bias says, or what the family always has.
@@ -30,7 +30,7 @@ struct Family {
   int head_size = 0;  ///< where head_dim is left out; 0: hidden size / heads
   bool latent = false;
   bool multipliers = false;
-  ExpertsConfig (*experts)(const JsonFields& fields, int layers) = nullptr;
+  ExpertsConfig (*experts)(const ConfigFields& fields, int layers) = nullptr;
 };
 
 constexpr Family kFamilies[] = {
@@ -57,7 +57,7 @@ constexpr Family kFamilies[] = {
     {.model_type = "granite", .multipliers = true},
 };
 
-const Family* family_of(const JsonFields& fields) {
+const Family* family_of(const ConfigFields& fields) {
   const std::string type = fields.text("model_type");
   std::string known;
   for (const Family& family : kFamilies) {
@@ -69,7 +69,7 @@ const Family* family_of(const JsonFields& fields) {
 }
 
 /// Whether sliding_window is there for the layers: for all or for none.
-bool window_is_on(const JsonFields& fields, const Family& family, int layers) {
+bool window_is_on(const ConfigFields& fields, const Family& family, int layers) {
   if (family.window == Window::never) return false;
   const std::vector<std::string> kinds = fields.texts("layer_types");
   if (family.window == Window::if_used && !fields.boolean("use_sliding_window", false)) {
@@ -94,7 +94,7 @@ bool window_is_on(const JsonFields& fields, const Family& family, int layers) {
   return first == 0;
 }
 
-GroupedQueryConfig read_grouped_query(const JsonFields& fields, const Family& family,
+GroupedQueryConfig read_grouped_query(const ConfigFields& fields, const Family& family,
                                       const ModelConfig& model) {
   GroupedQueryConfig attention;
   attention.heads = fields.integer("num_attention_heads", detail::kHeadCounts);
@@ -123,7 +123,7 @@ GroupedQueryConfig read_grouped_query(const JsonFields& fields, const Family& fa
   return attention;
 }
 
-LatentConfig read_latent(const JsonFields& fields) {
+LatentConfig read_latent(const ConfigFields& fields) {
   if (fields.boolean("attention_bias", false)) fields.fail("attention_bias", "false");
   return {.heads = fields.integer("num_attention_heads", detail::kHeadCounts),
           .query_rank = fields.integer("q_lora_rank", detail::kSizes, 0),
@@ -133,7 +133,7 @@ LatentConfig read_latent(const JsonFields& fields) {
           .value_size = fields.integer("v_head_dim", detail::kHeadSizes)};
 }
 
-void read_attention(const JsonFields& fields, const Family& family, ModelConfig& model) {
+void read_attention(const ConfigFields& fields, const Family& family, ModelConfig& model) {
   detail::HfRope rope = detail::read_hf_rope(fields, model.positions);
   model.rope.base = rope.base;
   model.rope.scaling = std::move(rope.scaling);
@@ -153,7 +153,7 @@ void read_attention(const JsonFields& fields, const Family& family, ModelConfig&
   model.attention_scale = static_cast<float>(1 / std::sqrt(double{1} * grouped.head_size));
 }
 
-void read_feed_forward(const JsonFields& fields, const Family& family, ModelConfig& model) {
+void read_feed_forward(const ConfigFields& fields, const Family& family, ModelConfig& model) {
   if (fields.has("hidden_act")) fields.one_of("hidden_act", {"silu"});
   if (fields.boolean("mlp_bias", false)) fields.fail("mlp_bias", "false");
   if (family.experts != nullptr) model.experts = family.experts(fields, model.layers);
@@ -164,14 +164,14 @@ void read_feed_forward(const JsonFields& fields, const Family& family, ModelConf
 }
 
 /// Each once, in the order of the file.
-void add_eos(const JsonFields& fields, std::vector<std::uint32_t>& eos) {
+void add_eos(const ConfigFields& fields, std::vector<std::uint32_t>& eos) {
   for (const std::int64_t token : fields.integers("eos_token_id", detail::kTokens)) {
     const auto id = static_cast<std::uint32_t>(token);
     if (std::find(eos.begin(), eos.end(), id) == eos.end()) eos.push_back(id);
   }
 }
 
-HfConfig read_config(const JsonFields& fields, const Family& family) {
+HfConfig read_config(const ConfigFields& fields, const Family& family) {
   HfConfig config;
   ModelConfig& model = config.model;
   model.family = family.model_type;
@@ -227,7 +227,7 @@ tl::expected<HfConfig, FileError> parse_hf_config(std::string_view text, const s
   const auto json = parse_object(text, path);
   if (!json) return tl::unexpected(json.error());
   std::string fault;
-  const JsonFields fields(*json, "", fault);
+  const ConfigFields fields(*json, "", fault);
   const Family* const family = family_of(fields);
   if (family == nullptr) return error(path, std::move(fault));
   HfConfig config = read_config(fields, *family);
@@ -241,7 +241,7 @@ tl::expected<std::vector<std::uint32_t>, FileError> parse_generation_eos(std::st
   const auto json = parse_object(text, path);
   if (!json) return tl::unexpected(json.error());
   std::string fault;
-  const JsonFields fields(*json, "", fault);
+  const ConfigFields fields(*json, "", fault);
   std::vector<std::uint32_t> eos;
   add_eos(fields, eos);
   if (fields.failed()) return error(path, std::move(fault));

@@ -7,7 +7,7 @@ namespace forge::detail {
 namespace {
 
 /// What DeepSeek-V2 and V3 have in common.
-ExpertsConfig read_deepseek_experts(const JsonFields& fields, int layers) {
+ExpertsConfig read_deepseek_experts(const ConfigFields& fields, int layers) {
   ExpertsConfig experts;
   experts.experts = fields.integer("n_routed_experts", kExpertCounts);
   experts.experts_per_token = fields.integer("num_experts_per_tok", kExpertCounts);
@@ -28,14 +28,14 @@ ExpertsConfig read_deepseek_experts(const JsonFields& fields, int layers) {
   return experts;
 }
 
-void read_groups(const JsonFields& fields, ExpertsConfig& experts) {
+void read_groups(const ConfigFields& fields, ExpertsConfig& experts) {
   experts.groups = fields.integer("n_group", kExpertCounts);
   experts.groups_per_token = fields.integer("topk_group", kExpertCounts);
 }
 
 }  // namespace
 
-ExpertsConfig read_qwen_experts(const JsonFields& fields, int layers) {
+ExpertsConfig read_qwen_experts(const ConfigFields& fields, int layers) {
   ExpertsConfig experts;
   const char* const count = fields.has("num_experts") ? "num_experts" : "num_local_experts";
   experts.experts = fields.integer(count, kExpertCounts);
@@ -52,7 +52,7 @@ ExpertsConfig read_qwen_experts(const JsonFields& fields, int layers) {
   return experts;
 }
 
-ExpertsConfig read_deepseek_v2_experts(const JsonFields& fields, int layers) {
+ExpertsConfig read_deepseek_v2_experts(const ConfigFields& fields, int layers) {
   ExpertsConfig experts = read_deepseek_experts(fields, layers);
   if (fields.has("scoring_func")) fields.one_of("scoring_func", {"softmax"});
   // DeepSeek's code and transformers disagree about what it would do here.
@@ -64,7 +64,7 @@ ExpertsConfig read_deepseek_v2_experts(const JsonFields& fields, int layers) {
   return experts;
 }
 
-ExpertsConfig read_deepseek_v3_experts(const JsonFields& fields, int layers) {
+ExpertsConfig read_deepseek_v3_experts(const ConfigFields& fields, int layers) {
   ExpertsConfig experts = read_deepseek_experts(fields, layers);
   if (fields.has("scoring_func")) fields.one_of("scoring_func", {"sigmoid"});
   if (fields.has("topk_method")) fields.one_of("topk_method", {"noaux_tc"});

@@ -15,14 +15,14 @@ struct HfRope {
 };
 
 /// rope_parameters, or rope_theta and rope_scaling. `positions`: max_position_embeddings.
-HfRope read_hf_rope(const JsonFields& fields, int positions);
+HfRope read_hf_rope(const ConfigFields& fields, int positions);
 
 /// Mixture of experts as the families have it. `layers`: num_hidden_layers.
-ExpertsConfig read_qwen_experts(const JsonFields& fields, int layers);
-ExpertsConfig read_deepseek_v2_experts(const JsonFields& fields, int layers);
-ExpertsConfig read_deepseek_v3_experts(const JsonFields& fields, int layers);
+ExpertsConfig read_qwen_experts(const ConfigFields& fields, int layers);
+ExpertsConfig read_deepseek_v2_experts(const ConfigFields& fields, int layers);
+ExpertsConfig read_deepseek_v3_experts(const ConfigFields& fields, int layers);
 
 /// quantization_config, where there is one.
-HfQuantization read_hf_quantization(const JsonFields& fields);
+HfQuantization read_hf_quantization(const ConfigFields& fields);
 
 }  // namespace forge::detail

@@ -7,7 +7,7 @@ using Method = HfQuantization::Method;
 
 /// 4-bit codes in groups; -1 is the file's way to say one group a layer. Products take 32 inputs
 /// at a time, which must share a scale (linear/product.h).
-HfQuantization read_groups_of(Method method, const JsonFields& fields) {
+HfQuantization read_groups_of(Method method, const ConfigFields& fields) {
   fields.integer("bits", {4, 4});
   const int group_size = fields.integer("group_size", {-1, kSizeMax});
   if (group_size != -1 && (group_size == 0 || group_size % 32 != 0)) {
@@ -18,14 +18,14 @@ HfQuantization read_groups_of(Method method, const JsonFields& fields) {
 
 /// compressed-tensors: 8-bit codes with one scale an output. What it says of activations is not
 /// about what the file holds.
-HfQuantization read_int8(const JsonFields& fields) {
+HfQuantization read_int8(const ConfigFields& fields) {
   fields.one_of("format", {"int-quantized", "naive-quantized"});
   const auto groups = fields.object("config_groups");
   if (!groups) {
     fields.fail("config_groups", "an object");
     return {};
   }
-  for (const JsonFields& group : groups->objects()) {
+  for (const ConfigFields& group : groups->objects()) {
     const auto weights = group.object("weights");
     if (!weights) {
       group.fail("weights", "an object");
@@ -41,7 +41,7 @@ HfQuantization read_int8(const JsonFields& fields) {
 
 }  // namespace
 
-HfQuantization read_hf_quantization(const JsonFields& fields) {
+HfQuantization read_hf_quantization(const ConfigFields& fields) {
   const auto quantization = fields.object("quantization_config");
   if (!quantization) return {};
   const std::string_view method =

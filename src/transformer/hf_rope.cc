@@ -13,7 +13,7 @@ double temperature(double factor, double mscale) { return 0.1 * mscale * std::lo
 
 /// As transformers derives it, where the checkpoint does not say: with both mscales, their
 /// temperatures' quotient; otherwise the paper's.
-double attention_factor(const JsonFields& fields, double factor) {
+double attention_factor(const ConfigFields& fields, double factor) {
   const double mscale = fields.number("mscale", kMscales, 0);
   const double mscale_all_dim = fields.number("mscale_all_dim", kMscales, 0);
   const double derived = mscale != 0 && mscale_all_dim != 0
@@ -22,7 +22,7 @@ double attention_factor(const JsonFields& fields, double factor) {
   return fields.number("attention_factor", kScales, derived);
 }
 
-YarnRope read_yarn(const JsonFields& fields, int positions) {
+YarnRope read_yarn(const ConfigFields& fields, int positions) {
   YarnRope yarn;
   yarn.original_positions =
       fields.number("original_max_position_embeddings", kRopePositions, positions);
@@ -35,7 +35,7 @@ YarnRope read_yarn(const JsonFields& fields, int positions) {
   return yarn;
 }
 
-RopeScaling read_scaling(const JsonFields& fields, int positions) {
+RopeScaling read_scaling(const ConfigFields& fields, int positions) {
   const char* const key = fields.has("rope_type") ? "rope_type" : "type";
   if (!fields.has(key)) return {};
   const std::string_view type = fields.one_of(key, {"default", "linear", "llama3", "yarn"});
@@ -53,7 +53,7 @@ RopeScaling read_scaling(const JsonFields& fields, int positions) {
 
 }  // namespace
 
-HfRope read_hf_rope(const JsonFields& fields, int positions) {
+HfRope read_hf_rope(const ConfigFields& fields, int positions) {
   constexpr double kThetaDefault = 10000;
   HfRope rope;
   rope.base = fields.number("rope_theta", kRopeBases, kThetaDefault);

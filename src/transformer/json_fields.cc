@@ -33,26 +33,26 @@ std::optional<std::int64_t> integer_in(const json& value, IntegerRange range) {
 
 }  // namespace
 
-JsonFields::JsonFields(const json& object, std::string prefix, std::string& fault)
+ConfigFields::ConfigFields(const json& object, std::string prefix, std::string& fault)
     : object_(object), prefix_(std::move(prefix)), fault_(fault) {}
 
-const json* JsonFields::find(const char* key) const {
+const json* ConfigFields::find(const char* key) const {
   const auto found = object_.find(key);
   return found == object_.end() || found->is_null() ? nullptr : &*found;
 }
 
-bool JsonFields::is_null(const char* key) const {
+bool ConfigFields::is_null(const char* key) const {
   return find(key) == nullptr && object_.contains(key);
 }
 
-void JsonFields::fail(const char* key, const std::string& accepted) const {
+void ConfigFields::fail(const char* key, const std::string& accepted) const {
   if (!fault_.empty()) return;
   const json* const value = find(key);
   fault_ = printable(prefix_ + key) + (value == nullptr ? " is missing" : " is " + shown(*value)) +
            "; accepted is " + accepted;
 }
 
-int JsonFields::integer(const char* key, IntegerRange range, std::optional<int> fallback) const {
+int ConfigFields::integer(const char* key, IntegerRange range, std::optional<int> fallback) const {
   const json* const value = find(key);
   if (value == nullptr && fallback) return *fallback;
   const auto integer = value == nullptr ? std::nullopt : integer_in(*value, range);
@@ -60,8 +60,8 @@ int JsonFields::integer(const char* key, IntegerRange range, std::optional<int> 
   return static_cast<int>(integer.value_or(range.lowest));
 }
 
-double JsonFields::number(const char* key, NumberRange range,
-                          std::optional<double> fallback) const {
+double ConfigFields::number(const char* key, NumberRange range,
+                            std::optional<double> fallback) const {
   const json* const value = find(key);
   if (value == nullptr && fallback) return *fallback;
   if (value == nullptr || !value->is_number() || !range.contains(value->get<double>())) {
@@ -71,14 +71,14 @@ double JsonFields::number(const char* key, NumberRange range,
   return value->get<double>();
 }
 
-bool JsonFields::boolean(const char* key, bool fallback) const {
+bool ConfigFields::boolean(const char* key, bool fallback) const {
   const json* const value = find(key);
   if (value == nullptr) return fallback;
   if (!value->is_boolean()) fail(key, "true or false");
   return value->is_boolean() && value->get<bool>();
 }
 
-std::string JsonFields::text(const char* key, std::optional<std::string> fallback) const {
+std::string ConfigFields::text(const char* key, std::optional<std::string> fallback) const {
   const json* const value = find(key);
   if (value == nullptr && fallback) return *fallback;
   if (value != nullptr && value->is_string()) return value->get<std::string>();
@@ -86,8 +86,8 @@ std::string JsonFields::text(const char* key, std::optional<std::string> fallbac
   return {};
 }
 
-std::string_view JsonFields::one_of(const char* key,
-                                    std::initializer_list<std::string_view> accepted) const {
+std::string_view ConfigFields::one_of(const char* key,
+                                      std::initializer_list<std::string_view> accepted) const {
   const json* const value = find(key);
   std::string all;
   for (const std::string_view one : accepted) {
@@ -100,7 +100,7 @@ std::string_view JsonFields::one_of(const char* key,
   return *accepted.begin();
 }
 
-std::vector<std::int64_t> JsonFields::integers(const char* key, IntegerRange range) const {
+std::vector<std::int64_t> ConfigFields::integers(const char* key, IntegerRange range) const {
   std::vector<std::int64_t> out;
   const json* const value = find(key);
   if (value == nullptr) return out;
@@ -116,7 +116,7 @@ std::vector<std::int64_t> JsonFields::integers(const char* key, IntegerRange ran
   return out;
 }
 
-std::vector<std::string> JsonFields::texts(const char* key) const {
+std::vector<std::string> ConfigFields::texts(const char* key) const {
   std::vector<std::string> out;
   const json* const value = find(key);
   if (value == nullptr) return out;
@@ -131,18 +131,18 @@ std::vector<std::string> JsonFields::texts(const char* key) const {
   return out;
 }
 
-std::optional<JsonFields> JsonFields::object(const char* key) const {
+std::optional<ConfigFields> ConfigFields::object(const char* key) const {
   const json* const value = find(key);
   if (value == nullptr) return std::nullopt;
   if (!value->is_object()) {
     fail(key, "an object");
     return std::nullopt;
   }
-  return JsonFields(*value, prefix_ + key + ".", fault_);
+  return ConfigFields(*value, prefix_ + key + ".", fault_);
 }
 
-std::vector<JsonFields> JsonFields::objects() const {
-  std::vector<JsonFields> out;
+std::vector<ConfigFields> ConfigFields::objects() const {
+  std::vector<ConfigFields> out;
   for (const auto& [key, value] : object_.items()) {
     if (value.is_object()) out.emplace_back(value, prefix_ + key + ".", fault_);
   }

@@ -1,4 +1,4 @@
-// JsonFields: the members of a JSON object from a stranger, each asked for with what is accepted.
+// ConfigFields: the members of an object in config.json, each asked for with what is accepted.
 //
 // The first that is not as asked becomes the fault that all fields of a file share; later ones are
 // answered with a value in range, so that a reader can be written as if everything were right and
@@ -16,11 +16,11 @@
 
 namespace forge::detail {
 
-class JsonFields {
+class ConfigFields {
  public:
   /// `prefix`, "rope_scaling." or the like, stands before names in messages. Borrows object and
   /// fault. Requires: object is one.
-  JsonFields(const nlohmann::json& object, std::string prefix, std::string& fault);
+  ConfigFields(const nlohmann::json& object, std::string prefix, std::string& fault);
 
   bool has(const char* key) const { return find(key) != nullptr; }
   bool is_null(const char* key) const;  ///< is there and null
@@ -43,10 +43,10 @@ class JsonFields {
   std::vector<std::string> texts(const char* key) const;
 
   /// An object; none where there is none.
-  std::optional<JsonFields> object(const char* key) const;
+  std::optional<ConfigFields> object(const char* key) const;
 
   /// The objects that are members of this one.
-  std::vector<JsonFields> objects() const;
+  std::vector<ConfigFields> objects() const;
 
   /// The member is missing or is not what is accepted.
   void fail(const char* key, const std::string& accepted) const;

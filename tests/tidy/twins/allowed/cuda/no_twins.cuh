@@ -1,0 +1,7 @@
+#if defined(ONE)
+struct Branch {};
+#else
+struct Branch {
+  int other;
+};
+#endif

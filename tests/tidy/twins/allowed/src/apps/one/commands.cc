@@ -1,0 +1,5 @@
+namespace forge {
+
+class Commands {};
+
+}  // namespace forge

@@ -1,0 +1,7 @@
+#pragma once
+
+namespace forge::detail {
+
+struct KernelTwin {};
+
+}  // namespace forge::detail

@@ -1,0 +1,7 @@
+struct SharedTwin {};
+
+namespace forge::detail {
+
+struct ProgramTwin {};
+
+}  // namespace forge::detail
