@@ -1,6 +1,9 @@
 // JsonFields: reads the fields of one JSON object and keeps the first thing that is wrong.
 //
+// Example, given `std::string_view body`:
+//
 //   auto object = parse_json_object(body);
+//   if (!object) return tl::unexpected(object.error());
 //   JsonFields fields(*object);
 //   const auto tokens = fields.integer("max_tokens", 16, {1, 100});
 //   fields.boolean("stream", false);

@@ -20,7 +20,6 @@ import sys
 import comments
 
 COLUMNS_MAX = 100
-ITEM = re.compile(r" *(\d+\.|[-*]) +")
 CELL = re.compile(r"\S+(?: \S+)*")
 STROKE = re.compile(r"--|\||<-|->")
 
@@ -28,7 +27,7 @@ STROKE = re.compile(r"--|\||<-|->")
 def list_faults(lines):
     open_items = []  # columns of the texts of the items that a line may go on
     for number, text in lines:
-        item = ITEM.match(text)
+        item = comments.ITEM.match(text)
         was_open = bool(open_items)
         while open_items and open_items[-1] > comments.indent(text):
             open_items.pop()
@@ -62,7 +61,7 @@ def table_faults(lines):
     second = [rows[i][2][1][0] for i in with_columns]
     second = [column for column in second if second.count(column) > 1]
     for number, text, cells in rows:
-        alone = len(cells) == 1 and cells[0][0] == first and not ITEM.match(text)
+        alone = len(cells) == 1 and cells[0][0] == first and not comments.ITEM.match(text)
         if second and alone and cells[0][1] <= min(second):
             yield number, "a row of a table has no second column"
 
@@ -98,8 +97,8 @@ def faults(path):
         if len(line) > COLUMNS_MAX and comments.COMMENT_LINE.match(line):
             yield number, f"a comment of {len(line)} columns; at most {COLUMNS_MAX} fit"
     for block in comments.blocks(path):
-        for lines in comments.indented_runs(block):
-            for check in (list_faults, table_faults, drawing_faults):
+        for is_indented, lines in comments.paragraphs(block):
+            for check in (list_faults, table_faults, drawing_faults) if is_indented else ():
                 yield from check(lines)
 
 

@@ -1,7 +1,7 @@
 """Comments of C++ and CUDA sources, as the checks of comments see them.
 
-A paragraph is a run of comment lines that begin alike ("//" or "///", at one indentation), without the
-empty ones. Its lines are texts with columns counted from behind the slashes: prose begins in column 1,
+A block is a run of comment lines that begin alike ("//" or "///", at one indentation). A line is its
+number and its text, columns being counted from behind the slashes: prose begins in column 1,
 drawings, tables, lists and code further in.
 """
 
@@ -11,6 +11,8 @@ import re
 SUFFIXES = {".h", ".cc", ".cuh", ".cu"}
 FOLDERS = ("include", "src", "cuda", "sim", "tests", "property_tests", "bench", "examples")
 
+INDENTED = 2  # the first column of what is not prose
+ITEM = re.compile(r" *(\d+\.|[-*]) +")  # of a list
 COMMENT_LINE = re.compile(r"^(\s*///?)(?!/)(?!<)(.*)$")
 
 
@@ -23,7 +25,7 @@ def sources(root, folders=FOLDERS):
 
 
 def blocks(path):
-    """[(line number, text)] of each comment that has lines of its own; empty lines are in it."""
+    """The blocks of a file; a comment behind code is in none, empty lines are in them."""
     found, block, start = [], [], None
     for number, line in enumerate(path.read_text(encoding="utf-8").splitlines(), 1):
         match = COMMENT_LINE.match(line)
@@ -40,14 +42,16 @@ def indent(text):
     return len(text) - len(text.lstrip(" "))
 
 
-def indented_runs(block, columns=2):
-    """The runs of lines of a block that begin at least `columns` in."""
-    run = []
+def paragraphs(block):
+    """(is indented, lines) of each run of lines of a block that are all prose, or all indented."""
+    run, run_is_indented = [], False
     for number, text in block:
-        if text and indent(text) >= columns:
-            run.append((number, text))
-        elif run:
-            yield run
+        is_indented = indent(text) >= INDENTED
+        if run and (not text or is_indented != run_is_indented):
+            yield run_is_indented, run
             run = []
+        if text:
+            run.append((number, text))
+            run_is_indented = is_indented
     if run:
-        yield run
+        yield run_is_indented, run

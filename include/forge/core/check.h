@@ -4,6 +4,8 @@
 // `expected` types of each header. A failed check means that the program itself
 // is wrong; going on would turn one bug into another's symptom.
 //
+// Example, given `int first` and `int count`:
+//
 //   FORGE_CHECK(first <= count, "first=", first, " count=", count);
 #pragma once
 

@@ -4,6 +4,9 @@
 // and knows neither text nor threads; whoever steps it (a test, the benchmark, the server's
 // loop) sees each plan and result as a value.
 //
+// Example, given `const SchedulerConfig& config`, `Executor& executor` and
+// `const Request& request`:
+//
 //   Engine engine(config, executor);
 //   const SeqId seq = *engine.submit(request);
 //   while (engine.has_work()) {

@@ -3,9 +3,15 @@
 // Names, types and shapes come first, all at once, since both formats put them before the data;
 // then the data of each tensor, in the same order and in pieces of any size.
 //
-//   auto writer = TensorWriter::safetensors(path, specs, metadata);
-//   for (...) writer->write(bytes);  // each of these may answer an error
-//   writer->finish();
+// Example, given `const std::string& path`, `const std::vector<TensorSpec>& specs` and
+// `const std::vector<std::span<const std::byte>>& pieces`:
+//
+//   auto writer = TensorWriter::safetensors(path, specs, {{"format", "pt"}});
+//   if (!writer) return to_string(writer.error());
+//   for (const auto bytes : pieces) {
+//     if (auto written = writer->write(bytes); !written) return to_string(written.error());
+//   }
+//   if (auto finished = writer->finish(); !finished) return to_string(finished.error());
 //
 // The file appears under its name only when it is whole and on the disk: until finish() it is
 // NAME.part, and a writer that is destroyed before that removes it. One writer a name at a time.

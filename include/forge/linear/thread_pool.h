@@ -4,8 +4,10 @@
 // within a sum; each part is computed by whichever thread is free. So results do not depend on the
 // number of threads, nor on which of them did what.
 //
+// Example, given `ThreadPool& pool` and `int parts`:
+//
 //   pool.run(parts, [&](int part) { ... });
-//   pool.run(parts, [&](int part, int thread) { ... });   memory of one's own is that of `thread`
+//   pool.run(parts, [&](int part, int thread) { ... });  // to each thread memory of its own
 //
 // Between two operations of a step the threads spin, since the next one is microseconds away; after
 // about 0.1 ms without work they sleep. With one thread everything runs on the caller's.

@@ -1,8 +1,12 @@
 // Checkpoint: a model on disk, whatever its format: what it is and its weights.
 //
+// Example, given `#include "forge/transformer/transformer.h"` and `linear::ThreadPool& threads`:
+//
 //   const auto checkpoint = Checkpoint::open("Qwen2.5-0.5B-Instruct/");
 //   if (!checkpoint) return to_string(checkpoint.error());
-//   Transformer transformer(checkpoint->config(), checkpoint->model(), ...);
+//   PackedModel weights = pack(checkpoint->config(), checkpoint->model(), threads);
+//   const Transformer transformer(checkpoint->config(), std::move(weights));
+//   ...
 //
 //   path                                   is read as
 //   a directory                            config.json, and model.safetensors or the files of
