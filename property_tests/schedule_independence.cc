@@ -1,4 +1,4 @@
-// A request's tokens and logits depend on the request alone (DESIGN's second promise): however
+// A request's tokens and logits depend on the request alone (the README's second promise): however
 // random requests are scheduled together, each comes out as it does alone (schedule_scenario.h).
 #include <gtest/gtest.h>
 #include <rapidcheck.h>

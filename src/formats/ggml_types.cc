@@ -14,7 +14,8 @@ struct GgmlType {
 
 constexpr std::nullopt_t kNotRead = std::nullopt;
 
-/// enum ggml_type of ggml.h; 4 and 5, 31 to 33 and 36 to 38 are no longer in use.
+/// enum ggml_type (https://github.com/ggml-org/ggml, include/ggml.h); 4 and 5, 31 to 33 and 36 to
+/// 38 are no longer in use.
 constexpr GgmlType kTypes[] = {
     {0, "F32", ElementType::f32},    {1, "F16", ElementType::f16},
     {2, "Q4_0", ElementType::q4_0},  {3, "Q4_1", kNotRead},

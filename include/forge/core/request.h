@@ -2,7 +2,7 @@
 //
 // Tokens in, tokens out; text is above. A request carries all that its output
 // depends on: same request, same tokens and logits, whatever else is running
-// (DESIGN.md, invariant 11).
+// (property_tests/schedule_independence.cc checks it).
 #pragma once
 
 #include <cstdint>

@@ -2,7 +2,8 @@
 //
 // general.architecture is one of llama (Mistral's models too), qwen2, qwen3, qwen3moe and deepseek2
 // (DeepSeek-V2 and V3); other keys start with it, "llama.block_count". Sources: the GGUF
-// specification of ggml (docs/gguf.md), and what llama.cpp does with keys that a file leaves out.
+// specification (https://github.com/ggml-org/ggml, docs/gguf.md), and what llama.cpp does with keys
+// that a file leaves out.
 // Differences from config.json:
 //
 //   - in `llama`, rows of Q and K are in another order, so that components 2i and 2i + 1 of a head
