@@ -1,6 +1,6 @@
 #include "forge/numerics/attention.h"
 
-#include <cassert>
+#include "forge/core/check.h"
 
 #undef HWY_TARGET_INCLUDE
 #define HWY_TARGET_INCLUDE "attention.cc"
@@ -100,9 +100,10 @@ namespace forge::numerics {
 HWY_EXPORT(attend_impl);
 
 void attend(const QueryGroup& group, const PagedKV& kv, float* out) {
-  assert(group.heads >= 1 && kv.length >= 1 && kv.block_size >= 1);
-  assert(kv.head_size >= 1 && kv.head_size <= kHeadSizeMax);
-  assert(kv.first >= 0 && kv.first < kv.length);
+  FORGE_CHECK(group.heads >= 1, "heads=", group.heads);
+  FORGE_CHECK(kv.block_size >= 1, "block_size=", kv.block_size);
+  FORGE_CHECK(kv.head_size >= 1 && kv.head_size <= kHeadSizeMax, "head_size=", kv.head_size);
+  FORGE_CHECK(kv.first >= 0 && kv.first < kv.length, "first=", kv.first, " length=", kv.length);
   HWY_DYNAMIC_DISPATCH(attend_impl)(group, kv, out);
 }
 

@@ -1,6 +1,6 @@
 #include "forge/numerics/latent_attention.h"
 
-#include <cassert>
+#include "forge/core/check.h"
 
 #undef HWY_TARGET_INCLUDE
 #define HWY_TARGET_INCLUDE "latent_attention.cc"
@@ -133,9 +133,13 @@ namespace forge::numerics {
 HWY_EXPORT(attend_latent_impl);
 
 void attend_latent(const QueryGroup& group, const PagedLatent& latent, float* out) {
-  assert(group.heads >= 1 && latent.length >= 1 && latent.block_size >= 1);
-  assert(latent.key_size >= 1 && latent.key_size <= kLatentSizeMax);
-  assert(latent.value_size >= 1 && latent.value_size <= latent.key_size);
+  FORGE_CHECK(group.heads >= 1, "heads=", group.heads);
+  FORGE_CHECK(latent.length >= 1, "length=", latent.length);
+  FORGE_CHECK(latent.block_size >= 1, "block_size=", latent.block_size);
+  FORGE_CHECK(latent.key_size >= 1 && latent.key_size <= kLatentSizeMax,
+              "key_size=", latent.key_size);
+  FORGE_CHECK(latent.value_size >= 1 && latent.value_size <= latent.key_size,
+              "value_size=", latent.value_size, " key_size=", latent.key_size);
   HWY_DYNAMIC_DISPATCH(attend_latent_impl)(group, latent, out);
 }
 

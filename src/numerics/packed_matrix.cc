@@ -1,8 +1,9 @@
 #include "forge/numerics/packed_matrix.h"
 
 #include <algorithm>
-#include <cassert>
 #include <cstring>
+
+#include "forge/core/check.h"
 
 #undef HWY_TARGET_INCLUDE
 #define HWY_TARGET_INCLUDE "packed_matrix.cc"
@@ -159,7 +160,7 @@ HWY_EXPORT(multiply_impl);
 
 PackedMatrix::PackedMatrix(const float* weights, int outputs, int inputs)
     : outputs_(outputs), inputs_(inputs) {
-  assert(outputs >= 0 && inputs >= 0);
+  FORGE_CHECK(outputs >= 0 && inputs >= 0, "outputs=", outputs, " inputs=", inputs);
   const std::size_t size = static_cast<std::size_t>(panels()) * inputs * kPanelWidth;
   storage_.reset(new (std::align_val_t{64}) float[size]());
   for (int output = 0; output < outputs; ++output) {
@@ -173,7 +174,7 @@ PackedMatrix::PackedMatrix(const float* weights, int outputs, int inputs)
 }
 
 void multiply(const float* x, int rows, const PackedMatrix& w, float* y) {
-  assert(rows >= 0);
+  FORGE_CHECK(rows >= 0, "rows=", rows);
   if (rows == 0 || w.inputs() == 0) {
     std::fill_n(y, static_cast<std::ptrdiff_t>(rows) * w.outputs(), 0.0f);
     return;

@@ -223,5 +223,22 @@ TEST(Attention, survives_scores_that_overflow_exp_without_the_maximum_taken_off)
   EXPECT_EQ(out[0], context.values[300]);
 }
 
+TEST(Attention, aborts_on_a_context_out_of_range_in_every_build) {
+  const std::vector<float> q(2);
+  float out[2] = {};
+  const Context context(2, 5, 1);
+  const Pool pool(context, 4);
+  const auto attend_with = [&](int heads, auto change) {
+    PagedKV kv = pool.view();
+    change(kv);
+    attend({.q = q.data(), .heads = heads, .scale = 1.0f}, kv, out);
+  };
+  EXPECT_DEATH(attend_with(0, [](PagedKV&) {}), "heads=0");
+  EXPECT_DEATH(attend_with(1, [](PagedKV& kv) { kv.block_size = 0; }), "block_size=0");
+  EXPECT_DEATH(attend_with(1, [](PagedKV& kv) { kv.head_size = 257; }), "head_size=257");
+  EXPECT_DEATH(attend_with(1, [](PagedKV& kv) { kv.first = 5; }), "first=5 length=5");
+  EXPECT_DEATH(attend_with(1, [](PagedKV& kv) { kv.length = 0; }), "first=0 length=0");
+}
+
 }  // namespace
 }  // namespace forge::numerics

@@ -137,5 +137,22 @@ TEST(LatentAttention, a_head_has_the_same_bits_alone_and_among_others) {
   }
 }
 
+TEST(LatentAttention, aborts_on_a_context_out_of_range_in_every_build) {
+  const std::vector<float> q(4);
+  float out[2] = {};
+  const LatentPool pool(4, 2, 5, 4, 1);
+  const auto attend_with = [&](int heads, auto change) {
+    PagedLatent latent = pool.view();
+    change(latent);
+    attend_latent({.q = q.data(), .heads = heads, .scale = 1.0f}, latent, out);
+  };
+  EXPECT_DEATH(attend_with(0, [](PagedLatent&) {}), "heads=0");
+  EXPECT_DEATH(attend_with(1, [](PagedLatent& latent) { latent.length = 0; }), "length=0");
+  EXPECT_DEATH(attend_with(1, [](PagedLatent& latent) { latent.block_size = 0; }), "block_size=0");
+  EXPECT_DEATH(attend_with(1, [](PagedLatent& latent) { latent.key_size = 0; }), "key_size=0");
+  EXPECT_DEATH(attend_with(1, [](PagedLatent& latent) { latent.value_size = 5; }),
+               "value_size=5 key_size=4");
+}
+
 }  // namespace
 }  // namespace forge::numerics

@@ -154,5 +154,11 @@ TEST(PackedMatrix, moves_without_copying_weights) {
   EXPECT_EQ(moved.panel(0), panel);
 }
 
+TEST(PackedMatrix, aborts_on_negative_sizes_in_every_build) {
+  const float weight = 1.0f;
+  EXPECT_DEATH(PackedMatrix(&weight, -1, 2), "outputs=-1 inputs=2");
+  EXPECT_DEATH(multiply(&weight, -1, PackedMatrix(&weight, 1, 1), nullptr), "rows=-1");
+}
+
 }  // namespace
 }  // namespace forge::numerics
