@@ -1,7 +1,5 @@
 #include "forge/trace/trace_writer.h"
 
-#include <ostream>
-
 #include "forge/trace/trace_json.h"
 #include "json_text.h"
 
@@ -71,9 +69,17 @@ std::string_view name_of(Enum value) {
 
 }  // namespace
 
-TraceWriter::TraceWriter(std::ostream& out, const TraceHeader& header) : out_(out) {
+TraceWriter::TraceWriter(TraceOutput& out, const TraceHeader& header) : out_(out) {
   append_header(line_, header);
   end_line();
+}
+
+TraceWriter::TraceWriter(std::ostream& out, const TraceHeader& header)
+    : TraceWriter(std::make_unique<TraceStream>(out), header) {}
+
+TraceWriter::TraceWriter(std::unique_ptr<TraceOutput> owned, const TraceHeader& header)
+    : TraceWriter(*owned, header) {
+  owned_ = std::move(owned);
 }
 
 void TraceWriter::submit(SeqId seq, const Request& request) {
@@ -104,12 +110,19 @@ void TraceWriter::step(const StepPlan& plan, const StepResult& result) {
 
 void TraceWriter::end_line() {
   line_.append('\n');
-  const std::string_view text = line_.view();
-  out_.write(text.data(), static_cast<std::streamsize>(text.size()));
+  if (!failure_) note(out_.write(line_.view()));
   line_.clear();
 }
 
-bool TraceWriter::flush() { return static_cast<bool>(out_.flush()); }
+bool TraceWriter::flush() {
+  if (!failure_) note(out_.flush());
+  if (!failure_) steps_flushed_ = steps_;
+  return !failure_;
+}
+
+void TraceWriter::note(const TraceOutput::Written& written) {
+  if (!written) failure_ = written.error();
+}
 
 std::string to_json_line(const TraceHeader& header) {
   TextBuffer out;

@@ -75,5 +75,57 @@ TEST(TraceWriter, a_full_disk_is_reported) {
   EXPECT_FALSE(writer.flush());
 }
 
+/// Keeps what it is given; fails from write number `failing` on, or at flush() if `failing` is 0.
+class FailingOutput : public TraceOutput {
+ public:
+  explicit FailingOutput(int failing) : failing_(failing) {}
+
+  Written write(std::string_view line) override {
+    if (++writes_ == failing_) return tl::unexpected(std::string("told to fail"));
+    text += line;
+    return {};
+  }
+  Written flush() override {
+    if (failing_ == 0) return tl::unexpected(std::string("told to fail"));
+    return {};
+  }
+
+  std::string text;
+
+ private:
+  int failing_;
+  int writes_ = 0;
+};
+
+TEST(TraceWriter, the_first_failed_write_ends_the_recording_and_is_remembered) {
+  FailingOutput out(4);  // the third of the steps
+  TraceWriter writer(out, kHeader);
+  RunDigest run;
+  StepPlan plan;
+  StepResult result;
+  for (std::uint64_t step = 0; step < 5; ++step) {
+    plan.step = result.step = StepId{step};
+    run.add(plan, result);
+    writer.step(plan, result);
+    EXPECT_EQ(writer.flush(), step < 2) << step;
+    EXPECT_EQ(writer.failure().has_value(), step >= 2) << step;
+  }
+  EXPECT_EQ(writer.failure(), "told to fail");
+  EXPECT_EQ(writer.steps_flushed(), 2u);
+  EXPECT_EQ(testing::lines_of(out.text).size(), 3u) << "the header and two steps";
+  EXPECT_EQ(writer.digest(), run.value()) << "the run goes on";
+}
+
+TEST(TraceWriter, a_failed_flush_ends_the_recording_too) {
+  FailingOutput out(0);
+  TraceWriter writer(out, kHeader);
+  EXPECT_EQ(writer.failure(), std::nullopt);
+  EXPECT_FALSE(writer.flush());
+  EXPECT_EQ(writer.failure(), "told to fail");
+  const std::string before = out.text;
+  writer.clear_prefix_cache();
+  EXPECT_EQ(out.text, before);
+}
+
 }  // namespace
 }  // namespace forge

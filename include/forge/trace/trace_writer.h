@@ -2,22 +2,31 @@
 //
 // Recording has to be cheap enough to leave on: a step is written digit by digit into one
 // buffer that is reused, so that nothing is allocated once the buffer has grown to the longest
-// line, and goes to the stream as a whole line.
+// line, and goes to the output as a whole line.
 //
-// Borrows the stream, which must outlive it. Thread contract: one thread at a time.
+// An output that fails ends the recording, and nothing else: the run goes on, the events that
+// follow are not written.
+//
+// Borrows the output or the stream, which must outlive it. Thread contract: one thread at a time.
 #pragma once
 
 #include <cstdint>
 #include <iosfwd>
+#include <memory>
+#include <optional>
+#include <string>
 
 #include "forge/trace/text_buffer.h"
 #include "forge/trace/trace_event.h"
+#include "forge/trace/trace_output.h"
 
 namespace forge {
 
 class TraceWriter {
  public:
   /// Writes the header.
+  TraceWriter(TraceOutput& out, const TraceHeader& header);
+  /// The same, each line at once.
   TraceWriter(std::ostream& out, const TraceHeader& header);
 
   /// Events, in the order in which they happen: submit() after the scheduler gave the id, cancel()
@@ -33,17 +42,29 @@ class TraceWriter {
   std::uint64_t digest() const { return run_.value(); }
   std::uint64_t steps() const { return steps_; }
 
-  /// Hands everything to the stream's device. False if any write so far has failed (a full
+  /// Hands everything to the output's device. False if any write so far has failed (a full
   /// disk, say): the trace is then incomplete.
   [[nodiscard]] bool flush();
 
- private:
-  void end_line();
+  /// Why the recording is over, in the system's words; nothing as long as no write has failed.
+  const std::optional<std::string>& failure() const { return failure_; }
+  /// How many steps had been recorded when flush() last succeeded. After a failure at least these
+  /// are in the trace; if every step was flushed, exactly these.
+  std::uint64_t steps_flushed() const { return steps_flushed_; }
 
-  std::ostream& out_;
+ private:
+  TraceWriter(std::unique_ptr<TraceOutput> owned, const TraceHeader& header);
+
+  void end_line();
+  void note(const TraceOutput::Written& written);
+
+  std::unique_ptr<TraceOutput> owned_;  // around a stream
+  TraceOutput& out_;
   TextBuffer line_;
   RunDigest run_;
   std::uint64_t steps_ = 0;
+  std::uint64_t steps_flushed_ = 0;
+  std::optional<std::string> failure_;
 };
 
 }  // namespace forge
