@@ -44,4 +44,13 @@ Engine::Step Engine::step() {
   return {plan, result_};
 }
 
+void Engine::flush_trace() {
+  if (trace_ != nullptr) static_cast<void>(trace_->flush());  // trace_status() says how it went
+}
+
+std::optional<TraceStatus> Engine::trace_status() const {
+  if (trace_ == nullptr) return std::nullopt;
+  return TraceStatus{trace_->steps_flushed(), trace_->failure()};
+}
+
 }  // namespace forge

@@ -131,8 +131,13 @@ void EngineLoop::run() {
     tasks.clear();
     if (!goes_on) break;
     expire(Clock::now());
-    if (!engine_.has_work()) continue;
+    if (!engine_.has_work()) {
+      engine_.flush_trace();
+      publish_status();
+      continue;
+    }
     const Engine::Step step = engine_.step();
+    engine_.flush_trace();
     count(step);
     publish_status();
     deliver(step);
@@ -239,6 +244,7 @@ void EngineLoop::abandon() {
     close(streams_.begin(), FinishReason::error);
   }
   engine_.clear_prefix_cache();
+  engine_.flush_trace();
   publish_status();
 }
 
@@ -287,6 +293,7 @@ void EngineLoop::publish_status() {
   status_.prefix_cache = scheduler.prefix_cache_statistics();
   status_.sessions = scheduler.sessions().all().size();
   if (engine_.target_lost()) status_.target_lost = engine_.last_error();
+  status_.trace = engine_.trace_status();
 }
 
 }  // namespace forge

@@ -170,6 +170,14 @@ std::string_view name_of(PrefixCacheKind kind) {
   return "";
 }
 
+nlohmann::ordered_json trace_json(const TraceStatus& trace) {
+  nlohmann::ordered_json body = {{"state", trace.failure ? "failed" : "recording"},
+                                 {"steps", trace.steps}};
+  if (trace.failure) body["reason"] = *trace.failure;
+  return body;
+}
+
+/// A trace that cannot be written makes no answer wrong, so it is told and nobody is turned away.
 Reply health(const ServerState& state) {
   const EngineStatus status = state.loop.status();
   const bool stalled = status.waiting + status.running > 0 &&
@@ -185,6 +193,7 @@ Reply health(const ServerState& state) {
                                  {"free_blocks", status.free_blocks},
                                  {"total_blocks", status.total_blocks}};
   if (status.target_lost) body["reason"] = *status.target_lost;
+  if (status.trace) body["trace"] = trace_json(*status.trace);
   return {.status = status.target_lost || stalled ? 503U : 200U, .body = body.dump()};
 }
 

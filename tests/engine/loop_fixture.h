@@ -35,9 +35,10 @@ class Listener {
         lock, [this] { return !events_.empty() && events_.back().finish != FinishReason::none; });
     return events_;
   }
-  void wait_for_first() {
+  void wait_for_first() { wait_for(1); }
+  void wait_for(std::size_t events) {
     std::unique_lock lock(mutex_);
-    arrived_.wait(lock, [this] { return !events_.empty(); });
+    arrived_.wait(lock, [&] { return events_.size() >= events; });
   }
   std::string text() {
     std::string all;

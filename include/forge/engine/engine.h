@@ -18,6 +18,8 @@
 // at a time.
 #pragma once
 
+#include <cstdint>
+#include <optional>
 #include <string>
 #include <tl/expected.hpp>
 
@@ -27,6 +29,14 @@
 namespace forge {
 
 class TraceWriter;
+
+/// What has become of a recording.
+struct TraceStatus {
+  std::uint64_t steps = 0;             ///< that are in the trace
+  std::optional<std::string> failure;  ///< why it ends with them, in the system's words
+
+  friend bool operator==(const TraceStatus&, const TraceStatus&) = default;
+};
 
 class Engine {
  public:
@@ -55,6 +65,12 @@ class Engine {
   /// One step. If the target fails, every sequence of the plan ends with
   /// FinishReason::error: the result says so slice by slice, last_error() says why.
   Step step();
+
+  /// Hands the events so far to the system, if they are recorded: a crash of the program
+  /// then leaves them in the trace, and a full disk shows in trace_status().
+  void flush_trace();
+  /// Nothing without a trace. Its steps are those of the last flush_trace() that succeeded.
+  std::optional<TraceStatus> trace_status() const;
 
   bool has_work() const { return scheduler_.has_work(); }
   const Scheduler& scheduler() const { return scheduler_; }

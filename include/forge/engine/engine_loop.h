@@ -17,6 +17,10 @@
 // every step, so a request ends at most one step late, and while there is any request there are
 // steps.
 //
+// A run that is recorded is handed to the system as it happens: each step before its tokens are
+// sent, everything else before the thread sleeps. So a crash leaves a trace that goes at least as
+// far as the tokens that any client has seen, and a disk that is full shows in status() at once.
+//
 // A target that is lost (executor.h) ends every request with an error and every later submission is
 // refused; all KV is given up. The loop itself goes on, so that it can say so and be drained.
 //
@@ -103,6 +107,8 @@ struct EngineStatus {
   std::uint64_t stalled_steps = 0;
   /// What the target said, once no step can succeed any more.
   std::optional<std::string> target_lost;
+  /// Of a run that is recorded.
+  std::optional<TraceStatus> trace;
 };
 
 class EngineLoop {
