@@ -78,7 +78,8 @@ TEST(BenchRun, requests_that_never_fit_are_refused_and_counted) {
 
 TEST(BenchRun, a_stopped_run_says_so_and_leaves_a_readable_trace) {
   const Workload workload = synthetic_workload(4);
-  std::ostringstream trace;
+  std::ostringstream text;
+  TraceStream trace(text);
   int steps = 0;
   const BenchRun bench{.workload = workload,
                        .options = options_of_mode(small_target(), BenchMode::continuous),
@@ -88,7 +89,7 @@ TEST(BenchRun, a_stopped_run_says_so_and_leaves_a_readable_trace) {
   const ModeResult result = run_mode(BenchMode::continuous, bench).value();
   EXPECT_TRUE(result.interrupted);
   EXPECT_EQ(result.steps, 5u);
-  EXPECT_EQ(trace.str().back(), '\n');
+  EXPECT_EQ(text.str().back(), '\n');
 }
 
 TEST(BenchRun, a_simulated_device_says_what_the_run_would_take_there) {

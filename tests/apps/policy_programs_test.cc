@@ -29,6 +29,7 @@ class PolicyPrograms : public ProgramTest {
   /// Records a run of forge-bench with `flags`, replays it and expects the digest that forge-bench
   /// writes behind `label`.
   void replay_and_compare(const std::string& flags, const std::string& label) const {
+    std::filesystem::remove(path("t.jsonl"));
     const Outcome recorded = run(FORGE_BENCH " --trace " + path("t.jsonl") + " " + flags);
     EXPECT_EQ(recorded.status, 0) << recorded.output;
     const Outcome replay = run(FORGE_TRACE " replay " + path("t.jsonl"));

@@ -37,7 +37,7 @@ TargetOptions null_target() {
 }
 
 PolicyResult run(const Workload& workload, const TargetOptions& options,
-                 std::ostream* trace = nullptr) {
+                 TraceOutput* trace = nullptr) {
   return run_policy({.workload = workload,
                      .options = options,
                      .clock = {.step_us = 100, .token_us = 1},
@@ -87,7 +87,8 @@ TEST(PolicyRun, drafts_are_accepted_in_part) {
 
 TEST(PolicyRun, the_trace_replays_to_the_same_digest) {
   std::stringstream text;
-  const PolicyResult result = run(some_workload(30), null_target(), &text);
+  TraceStream trace(text);
+  const PolicyResult result = run(some_workload(30), null_target(), &trace);
   EXPECT_EQ(result.digest, run(some_workload(30), null_target()).digest);
   auto reader = TraceReader::open(text);
   ASSERT_TRUE(reader);

@@ -13,6 +13,7 @@ class TargetPrograms : public ProgramTest {
  protected:
   /// Records a run with everything in it on `target`; returns its digest.
   std::string record(const std::string& target, const std::string& flags) const {
+    std::filesystem::remove(path("t.jsonl"));
     const Outcome bench =
         run(FORGE_BENCH " --target " + target + " --trace " + path("t.jsonl") + " " + flags);
     EXPECT_EQ(bench.status, 0) << bench.output;

@@ -88,7 +88,7 @@ struct BenchRun {
   TargetOptions options;             ///< of the mode
   const ModelFile* model = nullptr;  ///< of options.source
   VirtualClock clock;
-  std::ostream* trace = nullptr;  ///< records each event if given
+  TraceOutput* trace = nullptr;  ///< records each event if given
   /// Called after every step with the number of requests ended; false stops the run.
   std::function<bool(std::size_t ended)> progress;
 };

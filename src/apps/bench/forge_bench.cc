@@ -7,7 +7,8 @@
 //                             (model_bench.h); with --mode or --workload the runs above, of it
 //
 // Exit status: 0; 1 if two modes disagree about a request's tokens; 2 for bad input, a target that
-// cannot be opened or fails, or a file that cannot be written; 130 after Ctrl-C.
+// cannot be opened or fails, or an output that cannot be written (the run still goes to its end,
+// and the other outputs get theirs); 130 after Ctrl-C.
 #include <algorithm>
 #include <array>
 #include <csignal>
@@ -20,6 +21,7 @@
 #include "flag_range.h"
 #include "model_bench_report.h"
 #include "policy_report.h"
+#include "program_output.h"
 #include "progress_bar.h"
 #include "target_flags.h"
 
@@ -84,7 +86,8 @@ void add_options(CLI::App& app, BenchOptions& options) {
   app.add_option(
       "--trace", options.trace_file,
       "Record a run as JSON lines, for forge-trace: of a model the continuous one (or the "
-      "only one), with the digests of all logits");
+      "only one), with the digests of all logits, into a file that is new or empty: none is "
+      "overwritten");
   app.add_option("--json", options.json_file, "Write the results as JSON");
 }
 
@@ -133,7 +136,7 @@ tl::expected<std::size_t, std::string> mode_to_trace(const std::vector<BenchMode
 
 tl::expected<ModeResult, std::string> run_with_progress(BenchMode mode, const BenchOptions& options,
                                                         const ModelWorkload& work,
-                                                        std::ostream* trace) {
+                                                        TraceOutput* trace) {
   const Workload& workload = work.workload;
   ProgressBar bar(std::string(name(mode)), workload.size());
   BenchRun run{.workload = workload,
@@ -160,18 +163,9 @@ tl::expected<Workload, std::string> load_workload(const BenchOptions& options) {
   return workload;
 }
 
-/// A step is a line of a kilobyte: many lines a system call.
-struct TraceFile {
-  std::vector<char> buffer = std::vector<char>(std::size_t{1} << 16);
-  std::ofstream out;
-
-  /// Returns: could the file be opened?
-  bool open(const std::string& path) {
-    out.rdbuf()->pubsetbuf(buffer.data(), static_cast<std::streamsize>(buffer.size()));
-    out.open(path, std::ios::binary);
-    return out.good();
-  }
-};
+int incomplete(const std::string& trace_path) {
+  return fail("--trace: '" + trace_path + "' has only the beginning of the run");
+}
 
 bool write_json(const nlohmann::json& json, const std::string& path) {
   std::ofstream out(path);
@@ -189,7 +183,7 @@ int report(const std::vector<ModeResult>& results, const BenchOptions& options) 
   for (const ModeResult& r : results) {
     if (!r.last_error.empty())
       return fail("mode " + std::string(name(r.mode)) + ": the target failed: " + r.last_error);
-    if (r.trace_failed) return fail("--trace: cannot write '" + options.trace_file + "'");
+    if (r.trace_failed) return incomplete(options.trace_file);
   }
   if (!disagreement.empty()) {
     std::cout << "DISAGREEMENT: " << disagreement << '\n';
@@ -204,19 +198,17 @@ int bench_modes(BenchOptions options, const ModelWorkload& work) {
   if (options.modes.empty()) {
     options.modes = {BenchMode::sequential, BenchMode::continuous, BenchMode::speculative};
   }
-  TraceFile trace;
   std::size_t traced = options.modes.size();
   if (!options.trace_file.empty()) {
     const auto index = mode_to_trace(options.modes);
     if (!index) return fail(index.error());
     traced = *index;
-    if (!trace.open(options.trace_file)) {
-      return fail("--trace: cannot write '" + options.trace_file + "'");
-    }
   }
+  const auto trace = create_trace("forge-bench", options.trace_file);
+  if (!trace) return fail(trace.error());
   std::vector<ModeResult> results;
   for (std::size_t i = 0; i < options.modes.size() && interrupted == 0; ++i) {
-    std::ostream* const out = i == traced ? &trace.out : nullptr;
+    TraceOutput* const out = i == traced ? trace->get() : nullptr;
     auto result = run_with_progress(options.modes[i], options, work, out);
     if (!result) return fail(result.error());
     results.push_back(*std::move(result));
@@ -225,18 +217,15 @@ int bench_modes(BenchOptions options, const ModelWorkload& work) {
 }
 
 int bench_policy(const BenchOptions& options, const Workload& workload) {
-  TraceFile trace;
-  const bool traced = !options.trace_file.empty();
-  if (traced && !trace.open(options.trace_file)) {
-    return fail("--trace: cannot write '" + options.trace_file + "'");
-  }
+  const auto trace = create_trace("forge-bench", options.trace_file);
+  if (!trace) return fail(trace.error());
   PolicyResult result;
   {
     ProgressBar bar("policy", workload.size());
     result = run_policy({.workload = workload,
                          .options = options.target,
                          .clock = options.clock,
-                         .trace = traced ? &trace.out : nullptr,
+                         .trace = trace->get(),
                          .progress = [&bar](std::size_t ended) {
                            bar.update(ended);
                            return interrupted == 0;
@@ -246,7 +235,7 @@ int bench_policy(const BenchOptions& options, const Workload& workload) {
   if (!options.json_file.empty() && !write_json(to_json(result), options.json_file)) {
     return fail("--json: cannot write '" + options.json_file + "'");
   }
-  if (result.trace_failed) return fail("--trace: cannot write '" + options.trace_file + "'");
+  if (result.trace_failed) return incomplete(options.trace_file);
   return result.interrupted ? 130 : 0;
 }
 
@@ -287,6 +276,7 @@ int bench(BenchOptions options) {
 }  // namespace forge
 
 int main(int argc, char** argv) {
+  forge::ignore_write_signals();
   CLI::App app(
       "Runs a workload and reports what came of it and how fast: the reference model on the CPU, "
       "on\n"
@@ -315,5 +305,7 @@ int main(int argc, char** argv) {
   if (kind == forge::TargetKind::null && app.count("--speculative") == 0) {
     options.target.executor.drafts = 0;
   }
-  return forge::bench(std::move(options));
+  const int status = forge::bench(std::move(options));
+  if (forge::flush_results("forge-bench") || status != 0) return status;
+  return 2;
 }

@@ -3,15 +3,18 @@
 // SIGTERM, SIGINT and SIGHUP let it answer what it has begun, for at most --shutdown-timeout-s; a
 // second SIGTERM or SIGINT ends it at once.
 //
+// What it writes to may go away while it serves: the reader of its log, the room on the disk of its
+// trace. Nobody's answer depends on them, so it goes on.
+//
 // Exit status: 0 after a signal; 1 if the target cannot be opened, it cannot listen or the trace
-// cannot be written; 2 for bad flags; 128 + signal after a second signal.
+// cannot be written, at the start or before the end; 2 for bad flags; 128 + signal after a second
+// signal.
 #include <algorithm>
 #include <boost/asio/io_context.hpp>
 #include <boost/asio/signal_set.hpp>
 #include <csignal>
 #include <cstdlib>
 #include <ctime>
-#include <fstream>
 #include <iostream>
 #include <memory>
 #include <new>
@@ -23,6 +26,7 @@
 #include "forge/text/byte_tokeniser.h"
 #include "forge/trace/trace_writer.h"
 #include "infer_options.h"
+#include "program_output.h"
 #include "target.h"
 
 namespace forge {
@@ -31,7 +35,7 @@ namespace {
 constexpr const char* kModelId = "forge-tiny";
 
 int fail(const std::string& message) {
-  std::cerr << "forge-infer: " << message << '\n';
+  std::cerr << "forge-infer: " + message + '\n';
   return 1;
 }
 
@@ -116,12 +120,11 @@ int serve(InferOptions options) {
   }
   auto target = Target::open(options.target, model.get());
   if (!target) return fail(target.error());
-  std::ofstream trace_out;
+  const auto trace_file = create_trace("forge-infer", options.trace_file);
+  if (!trace_file) return fail(trace_file.error());
   std::optional<TraceWriter> trace;
-  if (!options.trace_file.empty()) {
-    trace_out.open(options.trace_file, std::ios::binary);
-    if (!trace_out) return fail("--trace: cannot write '" + options.trace_file + "'");
-    trace.emplace(trace_out, to_trace_header(options.target, target->device_name()));
+  if (*trace_file) {
+    trace.emplace(**trace_file, to_trace_header(options.target, target->device_name()));
   }
   options.http.on_connection_error = [](std::string_view what) {
     std::cerr << "forge-infer: a connection was closed: " << what << '\n';
@@ -138,19 +141,22 @@ int serve(InferOptions options) {
   await_signals(signals, server);
   const auto address = server.listen(parse_address(options.addr).value());
   if (!address) return fail(address.error());
+  if (trace && !trace->flush()) return 1;  // not before: who cannot listen leaves no trace
   print_welcome(*address, card.id);
   io.run();
 
   loop->drain();
   loop.reset();
-  if (trace && !trace->flush()) return fail("--trace: cannot write '" + options.trace_file + "'");
-  return 0;
+  if (!trace || trace->flush()) return 0;
+  return fail("--trace: '" + options.trace_file + "' has only the first " +
+              std::to_string(trace->steps_flushed()) + " steps");
 }
 
 }  // namespace
 }  // namespace forge
 
 int main(int argc, char** argv) {
+  forge::ignore_write_signals();
   CLI::App app(
       "Serves a model over HTTP, to any OpenAI client: the reference model, or one from a file.",
       "forge-infer");

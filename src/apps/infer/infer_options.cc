@@ -63,7 +63,9 @@ void add_server(CLI::App& app, InferOptions& options) {
       ->check(CLI::Range(1, 1 << 30))
       ->group(kServer);
   app.add_option("--trace", options.trace_file,
-                 "Record the run as JSON lines, with the digests of all logits")
+                 "Record the run as JSON lines, with the digests of all logits, into a file that "
+                 "is new or empty: none is overwritten. If it cannot be written any more, requests "
+                 "are answered as before, and the health says so")
       ->group(kServer);
 }
 
