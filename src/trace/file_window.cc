@@ -61,8 +61,7 @@ tl::expected<std::string, TraceError> FileWindow::line(std::uint64_t begin) {
           0, begin, "longer than " + std::to_string(TraceReader::kMaxLineBytes) + " bytes"});
     }
     if (text.empty()) {
-      return tl::unexpected(TraceError{0, begin + line.size(),
-                                       "the file ends within a line; the trace is truncated"});
+      return tl::unexpected(TraceError{0, begin + line.size(), kEndsWithinLine});
     }
   }
 }

@@ -50,7 +50,7 @@ tl::unexpected<TraceError> StepIndex::error_at(std::uint64_t byte, std::string m
 tl::expected<void, TraceError> StepIndex::find_last() {
   const std::uint64_t size = file_->size();
   if (!file_->ends_with_newline()) {
-    return error_at(size, "the file ends within a line; the trace is truncated");
+    return error_at(size, kEndsWithinLine);
   }
   std::uint64_t to = size;
   for (std::uint64_t bytes = detail::FileWindow::kBlockBytes; to > header_end_; bytes *= 2) {

@@ -32,7 +32,10 @@ tl::expected<TraceReader, TraceError> TraceReader::open(std::istream& in) {
   auto line = reader.next_line();
   if (!line) {
     // Files of other kinds mostly fail as JSON; say what was expected of the first line.
-    line.error().message = "not a Forge trace: " + line.error().message;
+    const bool is_cut = reader.ends_within_line_;
+    line.error().message =
+        "not a Forge trace: " +
+        (is_cut ? "the file ends within the first line, its header" : line.error().message);
     return tl::unexpected(line.error());
   }
   if (!*line) return tl::unexpected(TraceError{1, 0, "not a Forge trace: the file is empty"});
@@ -80,8 +83,8 @@ tl::expected<bool, TraceError> TraceReader::read_text() {
   }
   next_start_ += text_.size() + 1;
   if (c == kEnd) {
-    return tl::unexpected(TraceError{line_, line_start_ + text_.size(),
-                                     "the file ends within a line; the trace is truncated"});
+    ends_within_line_ = true;
+    return tl::unexpected(TraceError{line_, line_start_ + text_.size(), kEndsWithinLine});
   }
   return true;
 }

@@ -152,7 +152,8 @@ TEST_F(RecordingPrograms, what_a_client_has_seen_is_in_the_trace_though_the_serv
   server.complete(50);
   server.send(SIGKILL);
   EXPECT_EQ(server.wait(), 128 + SIGKILL);
-  EXPECT_GE(replayed_steps("t.jsonl"), 50U);
+  // It may have been in the middle of the next line.
+  EXPECT_GE(replayed_steps("t.jsonl", "--truncated "), 50U);
 }
 
 TEST_F(RecordingPrograms, the_health_answer_tells_of_a_trace_only_while_there_is_one) {

@@ -265,10 +265,12 @@ TEST_F(TracePrograms, unusable_input_exits_with_2_and_says_why) {
   record("t.jsonl", kSmallRun);
   const std::string text = read_file(path("t.jsonl"));
   write_file(path("cut"), text.substr(0, text.size() - 10));
-  const std::string cut_at = ", byte " + std::to_string(text.size() - 10) + ": the file ends";
+  const std::string cut_at = ", byte " + std::to_string(text.size() - 10) +
+                             ": the file ends within a line; --truncated takes the whole lines";
   expect_unusable(FORGE_TRACE " bisect " + path("t.jsonl") + " " + path("cut"), cut_at);
-  expect_unusable(FORGE_TRACE " step --plain " + path("cut"), cut_at);
-  expect_unusable(FORGE_TRACE " stats " + path("cut"), cut_at);
+  for (const char* command : {"step --plain", "stats", "show", "replay"}) {
+    expect_unusable(std::string(FORGE_TRACE " ") + command + " " + path("cut"), cut_at);
+  }
   expect_unusable(FORGE_TRACE " step --plain --at 999999 " + path("t.jsonl"), "has the steps 0..");
   expect_unusable(FORGE_TRACE " export " + path("t.jsonl") + " --perfetto /dev/full",
                   "cannot write all of '/dev/full'");

@@ -1,7 +1,9 @@
 #include "trace/read_everything.h"
 
+#include <memory>
 #include <sstream>
 
+#include "forge/core/check.h"
 #include "forge/trace/replay.h"
 #include "forge/trace/step_frame.h"
 #include "forge/trace/trace_bisect.h"
@@ -9,14 +11,27 @@
 #include "forge/trace/trace_show.h"
 #include "forge/trace/trace_stats.h"
 #include "forge/trace/trace_timeline.h"
+#include "forge/trace/whole_lines.h"
 #include "trace/hash_executor.h"
 
 namespace forge::testing {
 namespace {
 
+/// The bytes as a file that is opened as they are, or up to their last whole line.
+class TestFile {
+ public:
+  TestFile(const std::string& bytes, bool truncated) : file_(bytes) {
+    if (truncated) whole_ = WholeLines::open(*file_.rdbuf());
+  }
+  std::istream& stream() { return whole_ ? whole_->stream() : file_; }
+
+ private:
+  std::istringstream file_;
+  std::unique_ptr<WholeLines> whole_;
+};
+
 /// Forwards to the end, then back over some of the way.
-void step_through(const std::string& bytes) {
-  std::istringstream in(bytes);
+void step_through(std::istream& in) {
   auto timeline = TraceTimeline::open(in);
   std::uint64_t step = 0;
   for (auto reached = timeline->seek(StepId{0}); reached && *reached;) {
@@ -26,12 +41,10 @@ void step_through(const std::string& bytes) {
   for (; step > 2; step /= 2) (void)timeline->seek(StepId{step / 2});
 }
 
-}  // namespace
-
-void read_everything(const std::string& bytes) {
+void read_as(const std::string& bytes, bool truncated) {
   const auto with_reader = [&](auto&& use) {
-    std::istringstream in(bytes);
-    auto reader = TraceReader::open(in);
+    TestFile file(bytes, truncated);
+    auto reader = TraceReader::open(file.stream());
     // A header may ask for a cache that is legal and large; the tests' time is not for that.
     if (reader && reader->header().scheduler.num_blocks <= 4096) use(*reader);
   };
@@ -48,10 +61,10 @@ void read_everything(const std::string& bytes) {
     std::ostringstream out;
     (void)export_perfetto(trace, out);
   });
-  with_reader([&](TraceReader&) { step_through(bytes); });
-  std::istringstream whole(bytes);
-  std::istringstream half(bytes.substr(0, bytes.rfind('\n', bytes.size() / 2) + 1));
-  (void)bisect(whole, half);
+  with_reader([&](TraceReader&) { step_through(TestFile(bytes, truncated).stream()); });
+  TestFile whole(bytes, truncated);
+  TestFile half(bytes.substr(0, bytes.rfind('\n', bytes.size() / 2) + 1), truncated);
+  (void)bisect(whole.stream(), half.stream());
   with_reader([&](TraceReader& left) {
     with_reader([&](TraceReader& right) { (void)compare(left, right); });
   });
@@ -61,6 +74,17 @@ void read_everything(const std::string& bytes) {
       if (const auto* step = std::get_if<StepEvent>(&**event)) (void)check.add(*step);
     }
   });
+}
+
+}  // namespace
+
+void read_everything(const std::string& bytes) {
+  read_as(bytes, false);
+  TestFile file(bytes, true);
+  const std::string whole{std::istreambuf_iterator<char>(file.stream()), {}};
+  FORGE_CHECK(whole == bytes.substr(0, bytes.rfind('\n') + 1), "bytes=", bytes.size(),
+              " whole=", whole.size());
+  if (whole.size() < bytes.size()) read_as(bytes, true);
 }
 
 }  // namespace forge::testing

@@ -1,5 +1,5 @@
 // The entry point of fuzzing: whatever the bytes, everything that reads a trace ends, without a
-// crash.
+// crash; of the bytes as they are, and of their whole lines.
 #pragma once
 
 #include <string>

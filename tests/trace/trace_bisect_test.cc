@@ -162,7 +162,7 @@ TEST(Bisect, an_unreadable_side_is_named_with_line_and_byte) {
   EXPECT_EQ(error("TIMESTAMP\n"), "line 1, byte 0: not a Forge trace: not JSON");
   EXPECT_EQ(error(text.substr(0, text.size() - 1)),
             "line " + std::to_string(lines.size()) + ", byte " + std::to_string(text.size() - 1) +
-                ": the file ends within a line; the trace is truncated");
+                ": " + kEndsWithinLine);
   // The last step is always looked at.
   std::size_t last = lines.size() - 1;
   const std::size_t byte = text.size() - lines[last].size() - 1;

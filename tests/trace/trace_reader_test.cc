@@ -98,10 +98,21 @@ TEST(TraceReader, a_cut_line_is_truncation_and_earlier_events_are_delivered) {
   auto event = reader.next();
   for (; event && *event; event = reader.next()) ++events;
   ASSERT_FALSE(event);
-  EXPECT_EQ(event.error().message, "the file ends within a line; the trace is truncated");
+  EXPECT_EQ(event.error().message, kEndsWithinLine);
   EXPECT_EQ(event.error().byte, text.size());
   EXPECT_EQ(events, lines_of(text).size() - 2);
   EXPECT_FALSE(reader.next().value()) << "after an error there is nothing more";
+}
+
+TEST(TraceReader, a_cut_header_is_told_from_a_cut_line) {
+  const std::string text = small_trace();
+  const std::size_t header = text.find('\n');
+  for (const std::size_t length : {std::size_t{1}, header / 2, header}) {
+    EXPECT_EQ(outcome(text.substr(0, length)),
+              "line 1, byte " + std::to_string(length) +
+                  ": not a Forge trace: the file ends within the first line, its header");
+  }
+  EXPECT_EQ(outcome(text.substr(0, header + 1)), "fine") << "a run without a step";
 }
 
 TEST(TraceReader, deep_nesting_is_refused_before_it_is_parsed) {

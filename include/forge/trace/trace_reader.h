@@ -29,6 +29,11 @@ struct TraceError {
 };
 std::string to_string(const TraceError& error);
 
+/// What is said of a file that ends within a line. Its whole lines are a trace (whole_lines.h),
+/// which every command of forge-trace reads with --truncated.
+inline constexpr const char* kEndsWithinLine =
+    "the file ends within a line; --truncated takes the whole lines before it";
+
 /// Where a line of a trace starts.
 struct TracePlace {
   std::uint64_t line = 1;
@@ -44,7 +49,7 @@ class TraceReader {
   static constexpr int kMaxDepth = 16;
 
   /// Reads the header.
-  /// Errors: not a trace, another version, a header out of range.
+  /// Errors: not a trace, a header that is cut off, another version, a header out of range.
   static tl::expected<TraceReader, TraceError> open(std::istream& in);
 
   /// Goes on in the middle: `place` is one that place() has returned. Seeks the stream.
@@ -78,6 +83,7 @@ class TraceReader {
   std::uint64_t line_start_ = 0;
   std::uint64_t next_start_ = 0;
   bool failed_ = false;
+  bool ends_within_line_ = false;
 };
 
 /// A step whose link is not the digest of what the trace says up to there: the plan, the

@@ -1,9 +1,15 @@
 // forge-trace: replay, compare, show, step through and export recorded runs.
 //
-// Exit status: 0 equal (or done), 1 different, 2 unusable input.
+// A filter as others are: without a reader for its standard output it ends (SIGPIPE). What it
+// writes to a file is there before it says so.
+//
+// Exit status: 0 equal (or done), 1 different, 2 unusable input or an output that cannot be
+// written.
 #include <CLI/CLI.hpp>
+#include <csignal>
 #include <functional>
 
+#include "program_output.h"
 #include "trace_compare.h"
 #include "trace_file.h"
 #include "trace_replay.h"
@@ -29,7 +35,8 @@ class Commands {
     } catch (const CLI::ParseError& error) {
       return app_.exit(error) == 0 ? kEqual : kUnusable;
     }
-    return chosen_();
+    const int status = chosen_();
+    return flush_results("forge-trace") ? status : kUnusable;
   }
 
  private:
@@ -40,13 +47,22 @@ class Commands {
   }
   CLI::App* add_for_file(const char* name, const char* what, std::function<int()> command) {
     CLI::App* const added = add(name, what, std::move(command));
-    added->add_option("FILE", file_, "Trace")->required();
+    added->add_option("FILE", file_.path, "Trace")->required();
+    add_truncated(*added);
     return added;
   }
   void add_for_two(const char* name, const char* what, std::function<int()> command) {
     CLI::App* const added = add(name, what, std::move(command));
-    added->add_option("A", file_, "Trace")->required();
-    added->add_option("B", other_, "Trace")->required();
+    added->add_option("A", file_.path, "Trace")->required();
+    added->add_option("B", other_.path, "Trace")->required();
+    add_truncated(*added);
+  }
+  /// One option of all commands: how a trace is opened.
+  void add_truncated(CLI::App& command) {
+    const auto set = [this](std::int64_t) { file_.truncated = other_.truncated = true; };
+    command.add_flag("--truncated", set,
+                     "Take the whole lines of a file that ends within one, as a program that was "
+                     "killed may leave it");
   }
 
   void add_comparisons() {
@@ -88,8 +104,8 @@ class Commands {
 
   CLI::App app_{"Replays, compares, shows and exports recorded runs.", "forge-trace"};
   std::function<int()> chosen_;
-  std::string file_;
-  std::string other_;
+  TraceArgument file_;
+  TraceArgument other_;
   std::string out_file_;
   ReplayOptions replay_;
   StepRange range_;
@@ -100,4 +116,7 @@ class Commands {
 }  // namespace
 }  // namespace forge
 
-int main(int argc, char** argv) { return forge::Commands().run(argc, argv); }
+int main(int argc, char** argv) {
+  std::signal(SIGXFSZ, SIG_IGN);  // a file that is too long is an error to be named
+  return forge::Commands().run(argc, argv);
+}

@@ -3,7 +3,6 @@
 #include <iostream>
 
 #include "forge/trace/trace_bisect.h"
-#include "trace_file.h"
 
 namespace forge {
 namespace {
@@ -24,12 +23,12 @@ int unreadable(const ComparisonError& error, const InputTrace& left, const Input
 
 }  // namespace
 
-int run_diff(const std::string& left_path, const std::string& right_path) {
-  InputTrace left{left_path};
-  InputTrace right{right_path};
+int run_diff(const TraceArgument& left_file, const TraceArgument& right_file) {
+  InputTrace left(left_file);
+  InputTrace right(right_file);
   if (const auto opened = left.open(); !opened) return unusable(opened.error());
   if (const auto opened = right.open(); !opened) return unusable(opened.error());
-  const auto comparison = compare(*left.reader, *right.reader);
+  const auto comparison = compare(left.reader(), right.reader());
   if (!comparison) return unreadable(comparison.error(), left, right);
   std::string places;
   if (comparison->event) {
@@ -39,12 +38,12 @@ int run_diff(const std::string& left_path, const std::string& right_path) {
   return report(*comparison, places);
 }
 
-int run_bisect(const std::string& left_path, const std::string& right_path) {
-  InputTrace left{left_path};
-  InputTrace right{right_path};
+int run_bisect(const TraceArgument& left_file, const TraceArgument& right_file) {
+  InputTrace left(left_file);
+  InputTrace right(right_file);
   if (const auto opened = left.open_file(); !opened) return unusable(opened.error());
   if (const auto opened = right.open_file(); !opened) return unusable(opened.error());
-  const auto found = bisect(left.file, right.file);
+  const auto found = bisect(left.stream(), right.stream());
   if (!found) return unreadable(found.error(), left, right);
   std::string places;
   if (found->comparison.event) {

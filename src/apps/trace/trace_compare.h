@@ -1,12 +1,12 @@
 // forge-trace diff and bisect: is this the same run?
 #pragma once
 
-#include <string>
+#include "trace_file.h"
 
 namespace forge {
 
 /// Each returns an exit status (trace_file.h).
-int run_diff(const std::string& left, const std::string& right);
-int run_bisect(const std::string& left, const std::string& right);
+int run_diff(const TraceArgument& left, const TraceArgument& right);
+int run_bisect(const TraceArgument& left, const TraceArgument& right);
 
 }  // namespace forge

@@ -7,7 +7,6 @@
 #include "forge/trace/trace_json.h"
 #include "null_executor.h"
 #include "target.h"
-#include "trace_file.h"
 
 namespace forge {
 namespace {
@@ -75,26 +74,26 @@ void add_replay_options(CLI::App& replay, ReplayOptions& options) {
   add_device_options(replay, options.device);
 }
 
-int run_replay(const CLI::App& flags, const std::string& path, const ReplayOptions& options) {
-  InputTrace trace{path, {}, {}};
+int run_replay(const CLI::App& flags, const TraceArgument& file, const ReplayOptions& options) {
+  InputTrace trace(file);
   if (const auto opened = trace.open(); !opened) return unusable(opened.error());
-  auto recorded = from_trace_header(trace.reader->header());
-  if (!recorded) return unusable(path + ": line 1: " + recorded.error());
+  auto recorded = from_trace_header(trace.reader().header());
+  if (!recorded) return unusable(file.path + ": line 1: " + recorded.error());
   if (const auto chosen = choose(*recorded, flags, options); !chosen) {
-    return unusable(path + ": " + chosen.error());
+    return unusable(file.path + ": " + chosen.error());
   }
   auto vocabulary = static_cast<std::uint32_t>(recorded->executor.model.vocabulary_size);
   tl::expected<ReplayReport, TraceError> replayed;
   if (recorded->kind == TargetKind::null) {
     NullExecutor executor(recorded->executor.drafts);
-    replayed = replay(*trace.reader, executor, vocabulary);
+    replayed = replay(trace.reader(), executor, vocabulary);
   } else {
     const auto model = open_model(*recorded);
     if (!model) return unusable(model.error());
     if (*model) vocabulary = static_cast<std::uint32_t>((*model)->config().vocabulary_size);
     auto target = Target::open(*recorded, model->get());
     if (!target) return unusable(target.error());
-    replayed = replay(*trace.reader, target->executor(), vocabulary);
+    replayed = replay(trace.reader(), target->executor(), vocabulary);
   }
   if (!replayed) return unusable(trace.error(replayed.error()));
   return print(*replayed, options.target ? " on " + std::string(name(*options.target)) : "");

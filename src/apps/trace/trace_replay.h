@@ -7,6 +7,7 @@
 #include <string>
 
 #include "target_flags.h"
+#include "trace_file.h"
 
 namespace forge {
 
@@ -19,6 +20,6 @@ struct ReplayOptions {
 void add_replay_options(CLI::App& replay, ReplayOptions& options);
 
 /// `flags` are those that were given. Returns an exit status (trace_file.h).
-int run_replay(const CLI::App& flags, const std::string& path, const ReplayOptions& options);
+int run_replay(const CLI::App& flags, const TraceArgument& file, const ReplayOptions& options);
 
 }  // namespace forge

@@ -5,27 +5,26 @@
 
 #include "forge/trace/trace_export.h"
 #include "forge/trace/trace_stats.h"
-#include "trace_file.h"
 
 namespace forge {
 
-int run_show(const std::string& path, const StepRange& range) {
+int run_show(const TraceArgument& file, const StepRange& range) {
   if (range.from > range.to) {
     return unusable("--from " + std::to_string(range.from) + " is after --to " +
                     std::to_string(range.to));
   }
-  InputTrace trace{path};
+  InputTrace trace(file);
   if (const auto opened = trace.open(); !opened) return unusable(opened.error());
-  const auto shown = show(*trace.reader, range, std::cout);
+  const auto shown = show(trace.reader(), range, std::cout);
   if (!shown) return unusable(trace.error(shown.error()));
-  if (*shown == 0) return unusable(path + ": no steps in this range");
+  if (*shown == 0) return unusable(file.path + ": no steps in this range");
   return kEqual;
 }
 
-int run_stats(const std::string& path, bool as_json) {
-  InputTrace trace{path};
+int run_stats(const TraceArgument& file, bool as_json) {
+  InputTrace trace(file);
   if (const auto opened = trace.open(); !opened) return unusable(opened.error());
-  const auto gathered = stats(*trace.reader);
+  const auto gathered = stats(trace.reader());
   if (!gathered) return unusable(trace.error(gathered.error()));
   if (as_json) {
     std::cout << to_json(*gathered).dump(2) << '\n';
@@ -35,12 +34,12 @@ int run_stats(const std::string& path, bool as_json) {
   return kEqual;
 }
 
-int run_export(const std::string& path, const std::string& out_path) {
-  InputTrace trace{path};
+int run_export(const TraceArgument& file, const std::string& out_path) {
+  InputTrace trace(file);
   if (const auto opened = trace.open(); !opened) return unusable(opened.error());
   std::ofstream out(out_path, std::ios::binary);
   if (!out) return unusable("--perfetto: cannot write '" + out_path + "'");
-  const auto events = export_perfetto(*trace.reader, out);
+  const auto events = export_perfetto(trace.reader(), out);
   if (!events) return unusable(trace.error(events.error()));
   if (!out.flush()) return unusable("--perfetto: cannot write all of '" + out_path + "'");
   std::cout << *events << " events written to " << out_path

@@ -4,12 +4,13 @@
 #include <string>
 
 #include "forge/trace/trace_show.h"
+#include "trace_file.h"
 
 namespace forge {
 
 /// Each returns an exit status (trace_file.h).
-int run_show(const std::string& path, const StepRange& range);
-int run_stats(const std::string& path, bool as_json);
-int run_export(const std::string& path, const std::string& out_path);
+int run_show(const TraceArgument& file, const StepRange& range);
+int run_stats(const TraceArgument& file, bool as_json);
+int run_export(const TraceArgument& file, const std::string& out_path);
 
 }  // namespace forge

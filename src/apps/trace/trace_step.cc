@@ -6,7 +6,6 @@
 
 #include "forge/trace/step_frame.h"
 #include "forge/trace/step_index.h"
-#include "trace_file.h"
 #include "trace_terminal.h"
 
 namespace forge {
@@ -86,22 +85,22 @@ int print_step(const InputTrace& trace, TraceTimeline& timeline, std::uint64_t s
 
 }  // namespace
 
-int run_step(const std::string& path, const StepOptions& options) {
-  InputTrace trace{path};
+int run_step(const TraceArgument& file, const StepOptions& options) {
+  InputTrace trace(file);
   if (const auto opened = trace.open_file(); !opened) return unusable(opened.error());
-  const auto index = StepIndex::open(trace.file);
+  const auto index = StepIndex::open(trace.stream());
   if (!index) return unusable(trace.error(index.error()));
   const std::uint64_t steps = index->steps();
-  if (steps == 0) return unusable(path + ": the trace has no steps");
+  if (steps == 0) return unusable(file.path + ": the trace has no steps");
   if (options.at >= steps) {
-    return unusable("--at " + std::to_string(options.at) + ": " + path + " has the steps 0.." +
+    return unusable("--at " + std::to_string(options.at) + ": " + file.path + " has the steps 0.." +
                     std::to_string(steps - 1));
   }
-  trace.file.clear();
-  trace.file.seekg(0);
-  auto timeline = TraceTimeline::open(trace.file);
+  trace.stream().clear();
+  trace.stream().seekg(0);
+  auto timeline = TraceTimeline::open(trace.stream());
   if (!timeline) return unusable(trace.error(timeline.error()));
-  const FrameOptions frame{.title = std::filesystem::path(path).filename().string(),
+  const FrameOptions frame{.title = std::filesystem::path(file.path).filename().string(),
                            .steps = steps};
   if (options.plain) return print_step(trace, *timeline, options.at, frame);
   auto terminal = Terminal::open();

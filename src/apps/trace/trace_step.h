@@ -2,7 +2,8 @@
 #pragma once
 
 #include <cstdint>
-#include <string>
+
+#include "trace_file.h"
 
 namespace forge {
 
@@ -12,6 +13,6 @@ struct StepOptions {
 };
 
 /// Returns an exit status (trace_file.h).
-int run_step(const std::string& path, const StepOptions& options);
+int run_step(const TraceArgument& file, const StepOptions& options);
 
 }  // namespace forge
