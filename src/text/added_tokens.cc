@@ -35,6 +35,7 @@ bool AddedTokens::add(std::string_view spelling, const AddedToken& token) {
   }
   if (nodes_[node].token) return false;
   nodes_[node].token = token;
+  take_space_ = take_space_ || token.takes_space_before || token.takes_space_after;
   return true;
 }
 

@@ -40,6 +40,9 @@ class AddedTokens {
   /// Returns: whether there is no token of that spelling yet. Requires: it is not empty.
   bool add(std::string_view spelling, const AddedToken& token);
 
+  /// A token swallows white space, any number of bytes of it.
+  bool take_space() const { return take_space_; }
+
   /// The parts of `text`; those of text are not empty and borrow from it. Requires: valid UTF-8.
   std::vector<TextPart> split(std::string_view text, bool control_tokens) const;
 
@@ -60,6 +63,7 @@ class AddedTokens {
 
   std::vector<Node> nodes_;
   std::array<std::uint32_t, 256> first_ = {};  // nodes of first bytes
+  bool take_space_ = false;
 };
 
 }  // namespace forge::detail

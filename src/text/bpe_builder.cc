@@ -44,6 +44,7 @@ class Builder {
   }
 
   std::unique_ptr<const Tokeniser> result() {
+    vocabulary_.token_bytes_max = token_bytes_max();
     vocabulary_.begin_of_sequence = in_.begin_of_sequence;
     vocabulary_.eos = std::move(in_.eos);
     return std::make_unique<BpeTokeniser>(std::move(vocabulary_), std::move(in_.stages));
@@ -52,7 +53,10 @@ class Builder {
  private:
   Done index_spellings();
   void make_tokens();
+  std::string_view found_as(std::uint32_t id) const;
   std::string bytes_of(std::uint32_t id) const;
+  std::size_t rewritten_bytes_max(std::uint32_t id) const;
+  std::optional<std::size_t> token_bytes_max() const;
   Done make_byte_alphabet();
   Done make_characters();
   Done make_merges();
@@ -74,6 +78,7 @@ class Builder {
   BpeVocabulary vocabulary_;
   std::unordered_map<std::string_view, std::uint32_t> ids_;
   bool spaces_begin_words_ = true;
+  bool has_unknown_characters_ = false;
 };
 
 Done Builder::index_spellings() {
@@ -90,16 +95,19 @@ Done Builder::index_spellings() {
   return {};
 }
 
+/// What a token that is found as it is spelt is found as.
+std::string_view Builder::found_as(std::uint32_t id) const {
+  const auto normalised = in_.normalised.find(id);
+  return normalised == in_.normalised.end() ? in_.tokens[id].spelling : normalised->second;
+}
+
 std::string Builder::bytes_of(std::uint32_t id) const {
   const TokenEntry& token = in_.tokens[id];
   if (token.role == Role::absent || token.role == Role::control) return {};
-  const auto normalised = in_.normalised.find(id);
-  const std::string_view found =
-      normalised == in_.normalised.end() ? token.spelling : normalised->second;
   if (in_.units == Units::bytes) {
     // An added token stands for what it is found as, and one with a character that spells no byte
     // for its spelling.
-    if (token.role == Role::added) return std::string(found);
+    if (token.role == Role::added) return std::string(found_as(id));
     return bytes_of_spelling(token.spelling).value_or(std::string(token.spelling));
   }
   if (in_.byte_fallback) {
@@ -107,7 +115,36 @@ std::string Builder::bytes_of(std::uint32_t id) const {
       return std::string(1, static_cast<char>(*byte));
     }
   }
-  return with_spaces(found);
+  return with_spaces(found_as(id));
+}
+
+/// The most bytes that the token stands for of a text as the normaliser and the marks left it,
+/// where all characters are known. It is found as it is spelt, or its merges joined what spells it:
+/// each character of the spelling a byte, or itself.
+std::size_t Builder::rewritten_bytes_max(std::uint32_t id) const {
+  const TokenEntry& token = in_.tokens[id];
+  if (token.role == Role::absent || token.role == Role::unused) return 0;
+  if (token.role == Role::normal && in_.units == Units::bytes) {
+    return vocabulary_.tokens[id].bytes.size();
+  }
+  return std::max(token.spelling.size(), found_as(id).size());
+}
+
+std::optional<std::size_t> Builder::token_bytes_max() const {
+  const BpeStages& stages = in_.stages;
+  const bool takes_space = stages.added.take_space() || stages.added_normalised.take_space();
+  if (takes_space || stages.pre_tokeniser.drops_text()) return std::nullopt;
+  const auto normalised = stages.normaliser.bytes_for_one();
+  const auto marked = stages.marks.bytes_for_one();
+  if (!normalised || !marked) return std::nullopt;
+  if (has_unknown_characters_ && in_.fuse_unknown) return std::nullopt;
+  std::size_t longest = 1;
+  for (std::uint32_t id = 0; id < in_.tokens.size(); ++id) {
+    longest = std::max(longest, rewritten_bytes_max(id));
+  }
+  // The unknown token has a short spelling, may be part of merges, and stands for any character.
+  const std::size_t character = has_unknown_characters_ ? kCharacterBytesMax : 1;
+  return longest * character * *normalised * *marked;
 }
 
 void Builder::make_tokens() {
@@ -153,6 +190,7 @@ Done Builder::make_characters() {
         std::string("neither tokens <0x00> to <0xFF> for the bytes of characters outside the "
                     "vocabulary, nor an unknown token"));
   }
+  has_unknown_characters_ = !all_bytes;
   if (in_.unknown) alphabet.set_unknown(*in_.unknown, in_.fuse_unknown);
   for (std::uint32_t id = 0; id < in_.tokens.size(); ++id) {
     const std::string_view spelling = in_.tokens[id].spelling;

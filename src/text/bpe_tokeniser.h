@@ -10,6 +10,7 @@
 // Thread contract: const, any number of threads.
 #pragma once
 
+#include <cstddef>
 #include <cstdint>
 #include <optional>
 #include <span>
@@ -50,6 +51,7 @@ struct BpeVocabulary {
   std::vector<BpeToken> tokens;  ///< by their ids
   std::optional<TokenId> begin_of_sequence;
   std::vector<TokenId> eos;
+  std::optional<std::size_t> token_bytes_max;             ///< as Tokeniser has it
   std::unordered_map<std::string, std::uint32_t> pieces;  ///< by their bytes, for whole_pieces
 };
 
@@ -63,6 +65,9 @@ class BpeTokeniser final : public Tokeniser {
   }
   std::vector<TokenId> encode(std::string_view text, EncodeOptions options) const override;
   using Tokeniser::encode;
+  std::optional<std::size_t> token_bytes_max() const override {
+    return vocabulary_.token_bytes_max;
+  }
   std::string_view bytes_of(TokenId token) const override;
   bool is_control(TokenId token) const override;
   std::span<const TokenId> eos_tokens() const override { return vocabulary_.eos; }

@@ -15,9 +15,14 @@
 // newer it leaves where they are. Source: https://www.unicode.org/reports/tr15/.
 #pragma once
 
+#include <cstddef>
 #include <string>
 
 namespace forge::detail {
+
+/// So many bytes of a text become one byte of its normal form C at most: U+1FBE U+0308 U+0301, of 7
+/// bytes, are U+0390, of 2.
+inline constexpr std::size_t kComposedBytesMax = 4;
 
 /// `text` in normal form C. Bytes that are not valid UTF-8 stay as they are, and what is before and
 /// after them is composed as two texts. O(n log m) for n bytes and at most m marks in a row; where

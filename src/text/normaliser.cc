@@ -28,6 +28,17 @@ bool Normaliser::writes_space_mark() const {
   });
 }
 
+std::optional<std::size_t> Normaliser::bytes_for_one() const {
+  std::size_t bytes = 1;
+  for (const Step& step : steps_) {
+    if (step.kind == Kind::replace && step.from.size() > step.to.size()) return std::nullopt;
+    if (step.kind != Kind::compose) continue;
+    if (bytes > 1) return std::nullopt;
+    bytes = kComposedBytesMax;
+  }
+  return bytes;
+}
+
 std::string Normaliser::apply(std::string_view part, bool first) const {
   std::string text(part);
   for (const Step& step : steps_) {

@@ -10,6 +10,8 @@
 // Thread contract: const, any number of threads.
 #pragma once
 
+#include <cstddef>
+#include <optional>
 #include <string>
 #include <string_view>
 #include <vector>
@@ -39,6 +41,10 @@ class Normaliser {
   bool changes_text() const { return !steps_.empty(); }
   /// A step puts kSpaceMark into texts.
   bool writes_space_mark() const;
+
+  /// So many bytes of a text become one byte at most. None where more is done to shorten it than to
+  /// compose it once, which is not reckoned here.
+  std::optional<std::size_t> bytes_for_one() const;
 
   /// `first`: the part is where the text begins.
   std::string apply(std::string_view part, bool first) const;

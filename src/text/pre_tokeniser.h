@@ -8,6 +8,7 @@
 // Owns its patterns. Thread contract: const, any number of threads.
 #pragma once
 
+#include <algorithm>
 #include <string_view>
 #include <utility>
 #include <vector>
@@ -25,6 +26,12 @@ class PreTokeniser {
   };
 
   void add(Pattern pattern, Cut cut) { steps_.push_back({std::move(pattern), cut}); }
+
+  /// A step drops what its pattern does not match, which may be all.
+  bool drops_text() const {
+    return std::ranges::any_of(steps_,
+                               [](const Step& step) { return step.cut == Cut::matches_alone; });
+  }
 
   /// The pieces of `text`, none empty, which borrow from it. Requires: valid UTF-8.
   std::vector<std::string_view> pieces(std::string_view text) const;

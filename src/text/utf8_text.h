@@ -8,6 +8,8 @@
 
 namespace forge::detail {
 
+inline constexpr std::size_t kCharacterBytesMax = 4;
+
 /// Bytes of the character that begins with `lead`.
 inline std::size_t character_bytes(char lead) {
   const auto byte = static_cast<unsigned char>(lead);

@@ -60,6 +60,7 @@ class MarkedTokeniser final : public Tokeniser {
     for (const TokenId token : bytes_.encode(text)) tokens.push_back(token);
     return tokens;
   }
+  std::optional<std::size_t> token_bytes_max() const override { return 5; }
   std::string_view bytes_of(TokenId token) const override { return bytes_.bytes_of(token); }
   bool is_control(TokenId token) const override { return bytes_.is_control(token); }
   std::span<const TokenId> eos_tokens() const override { return bytes_.eos_tokens(); }

@@ -17,7 +17,12 @@ extern "C" int LLVMFuzzerTestOneInput(const std::uint8_t* data, std::size_t size
   const Tokeniser& tokeniser = **loaded;
   FORGE_CHECK(tokeniser.vocabulary_size() <= size + 1, "vocabulary ", tokeniser.vocabulary_size());
   for (const EncodeOptions options : {EncodeOptions{}, EncodeOptions{false, false}}) {
-    for (const TokenId token : tokeniser.encode(text.substr(0, 4096), options)) {
+    const std::string_view start = text.substr(0, 4096);
+    const auto tokens = tokeniser.encode(start, options);
+    if (const auto bytes_max = tokeniser.token_bytes_max()) {
+      FORGE_CHECK(tokens.size() * *bytes_max >= start.size(), "tokens ", tokens.size());
+    }
+    for (const TokenId token : tokens) {
       FORGE_CHECK(token.value < tokeniser.vocabulary_size(), "token ", token.value);
       tokeniser.bytes_of(token);
     }

@@ -6,10 +6,12 @@
 #include <rapidcheck/gtest.h>
 #include <utf8proc.h>
 
+#include <algorithm>
 #include <cstdlib>
 #include <memory>
 #include <string>
 #include <string_view>
+#include <unordered_map>
 #include <vector>
 
 #include "utf8_text.h"
@@ -127,6 +129,39 @@ TEST(NormalForm, every_character_in_parts_becomes_what_it_is_equal_to) {
     ASSERT_EQ(composed(parts), wanted) << point;
     ASSERT_EQ(composed(whole), wanted) << point;
   }
+}
+
+/// Texts that are equal are of the same parts. So no text is longer than its parts at their
+/// longest, each written as the longest character that is equal to it, and a character of normal
+/// form C stands for no more bytes than its parts at their longest have.
+TEST(NormalForm, no_byte_stands_for_more_than_is_said) {
+  const auto every_character = [](const auto& visit) {
+    for (std::uint32_t point = 0; point <= 0x10FFFF; ++point) {
+      if (point >= 0xD800 && point <= 0xDFFF) continue;
+      std::string whole;
+      append_utf8(whole, point);
+      std::vector<std::string> parts;
+      const std::string all = as_utf8proc_does(whole, UTF8PROC_DECOMPOSE | UTF8PROC_STABLE);
+      for (std::size_t at = 0; at < all.size(); at += character_bytes(all[at])) {
+        parts.push_back(all.substr(at, character_bytes(all[at])));
+      }
+      visit(whole, parts);
+    }
+  };
+  std::unordered_map<std::string, std::size_t> longest;  // by part
+  every_character([&](const std::string& whole, const std::vector<std::string>& parts) {
+    if (parts.size() == 1) longest[parts[0]] = std::max(longest[parts[0]], whole.size());
+  });
+  std::size_t composed_bytes_max = 0;
+  every_character([&](const std::string& whole, const std::vector<std::string>& parts) {
+    std::size_t bytes = 0;
+    for (const std::string& part : parts) bytes += longest.at(part);
+    EXPECT_GE(bytes, whole.size()) << whole << " is longer than its parts";
+    if (composed(whole) != whole) return;
+    composed_bytes_max = std::max(composed_bytes_max, (bytes + whole.size() - 1) / whole.size());
+  });
+  EXPECT_EQ(composed_bytes_max, kComposedBytesMax);
+  EXPECT_EQ(composed_from(U"\u1FBE\u0308\u0301"), spelt(U"\u0390"));
 }
 
 /// Letters, parts of syllables, marks of many classes, and what is made of them.

@@ -9,6 +9,7 @@
 // Owns nothing. Thread contract: stateless.
 #pragma once
 
+#include <cstddef>
 #include <cstdint>
 #include <optional>
 #include <span>
@@ -37,6 +38,8 @@ class ByteTokeniser final : public Tokeniser {
   /// One token a byte; `text` need not be valid UTF-8. The options change nothing.
   std::vector<TokenId> encode(std::string_view text, EncodeOptions options) const override;
   using Tokeniser::encode;
+
+  std::optional<std::size_t> token_bytes_max() const override { return 1; }
 
   std::string_view bytes_of(TokenId token) const override;
   bool is_control(TokenId token) const override;

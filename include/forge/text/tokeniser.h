@@ -16,7 +16,9 @@
 // reads from a checkpoint. Thread contract: const, any number of threads.
 #pragma once
 
+#include <cstddef>
 #include <cstdint>
+#include <optional>
 #include <span>
 #include <string>
 #include <string_view>
@@ -46,6 +48,13 @@ class Tokeniser {
   /// The tokens of any text. Requires: less than 2^30 bytes.
   virtual std::vector<TokenId> encode(std::string_view text, EncodeOptions options) const = 0;
   std::vector<TokenId> encode(std::string_view text) const { return encode(text, {}); }
+
+  /// The most bytes of a text that one of its tokens stands for, at least 1: a text of n bytes has
+  /// at least n / token_bytes_max() tokens, whatever the options, and one that is too long for a
+  /// model is known as such before it is encoded. None where a token can stand for any number of
+  /// bytes: it takes the white space beside it, or a whole row of unknown characters; or text is
+  /// shortened or dropped before it is encoded.
+  virtual std::optional<std::size_t> token_bytes_max() const = 0;
 
   /// What `token` adds to the text, any bytes; valid as long as the tokeniser. Nothing for control
   /// tokens and those outside the vocabulary.
