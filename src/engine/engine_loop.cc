@@ -11,7 +11,8 @@ namespace {
 
 struct ErrorText {
   std::string operator()(const QueueFull& e) const {
-    return "the queue is full: " + std::to_string(e.limit) + " requests are waiting";
+    return "the queue has no room: " + std::to_string(e.waiting) +
+           " requests are waiting, accepted are up to " + std::to_string(e.limit);
   }
   std::string operator()(const ShuttingDown&) const { return "the server is shutting down"; }
   std::string operator()(const TargetLost& e) const {
@@ -61,9 +62,7 @@ tl::expected<TicketId, LoopError> EngineLoop::submit(Request request, SubmitOpti
     submission.deadline = Clock::now() + *options.time_limit;
   }
   const std::lock_guard lock(mutex_);
-  if (draining_) return refusal(ShuttingDown{});
-  if (status_.target_lost) return refusal(TargetLost{*status_.target_lost});
-  if (status_.waiting >= options_.queue_limit) return refusal(QueueFull{options_.queue_limit});
+  if (auto reason = no_place(1)) return refusal(std::move(*reason));
   const TicketId ticket{next_ticket_++};
   submission.ticket = ticket;
   inbox_.emplace_back([this, submission = std::move(submission)]() mutable { begin(submission); });
@@ -72,6 +71,23 @@ tl::expected<TicketId, LoopError> EngineLoop::submit(Request request, SubmitOpti
   idle_ = false;
   inbox_filled_.notify_one();
   return ticket;
+}
+
+tl::expected<void, LoopError> EngineLoop::would_accept(const Request& request,
+                                                       std::size_t count) const {
+  if (auto valid = validate(request, config_); !valid) return refusal(valid.error());
+  const std::lock_guard lock(mutex_);
+  if (auto reason = no_place(count)) return refusal(std::move(*reason));
+  return {};
+}
+
+std::optional<LoopError> EngineLoop::no_place(std::size_t count) const {
+  if (draining_) return ShuttingDown{};
+  if (status_.target_lost) return TargetLost{*status_.target_lost};
+  if (status_.waiting + count > options_.queue_limit) {
+    return QueueFull{.waiting = status_.waiting, .limit = options_.queue_limit};
+  }
+  return std::nullopt;
 }
 
 void EngineLoop::cancel(TicketId ticket) {

@@ -96,13 +96,36 @@ TEST(EngineLoop, refuses_when_the_queue_is_full_and_takes_again_when_it_is_not) 
     } else {
       ++refused;
       EXPECT_EQ(std::get<QueueFull>(ticket.error()).limit, 2u);
-      EXPECT_EQ(to_string(ticket.error()), "the queue is full: 2 requests are waiting");
+      EXPECT_EQ(to_string(ticket.error()),
+                "the queue has no room: 2 requests are waiting, accepted are up to 2");
     }
   }
   EXPECT_GE(accepted, 2u);
   EXPECT_GE(refused, 3u) << "at most a batch of four and a queue of two";
   f.executor.release();
   f.loop->drain();
+}
+
+TEST(EngineLoop, says_beforehand_what_it_would_refuse) {
+  Fixture f("hi", /*queue_limit=*/5, /*held=*/true);
+  f.executor.allow_only(1);
+  const auto would_say = [&](std::size_t count) { return f.loop->would_accept(ask(), count); };
+  EXPECT_TRUE(would_say(5));
+  EXPECT_EQ(std::get<QueueFull>(would_say(6).error()).limit, 5u);
+  const auto too_long = f.loop->would_accept(ask(100000), 1);
+  EXPECT_TRUE(std::holds_alternative<SubmitError>(too_long.error()));
+
+  // One that runs and, while its next step does not end, three that wait.
+  std::vector<Listener> listeners(4);
+  f.submit(listeners[0]);
+  listeners[0].wait_for_first();
+  for (std::size_t i = 1; i < 4; ++i) f.submit(listeners[i]);
+  EXPECT_TRUE(would_say(2));
+  EXPECT_EQ(to_string(would_say(3).error()),
+            "the queue has no room: 3 requests are waiting, accepted are up to 5");
+  f.executor.release();
+  f.loop->drain();
+  EXPECT_TRUE(std::holds_alternative<ShuttingDown>(would_say(1).error()));
 }
 
 TEST(EngineLoop, refuses_what_the_scheduler_would_refuse) {

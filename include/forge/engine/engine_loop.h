@@ -79,6 +79,7 @@ struct SubmitOptions {
 using TicketId = Id<struct TicketTag, std::uint64_t>;
 
 struct QueueFull {
+  std::size_t waiting = 0;
   std::size_t limit = 0;
 };
 struct ShuttingDown {};
@@ -128,6 +129,11 @@ class EngineLoop {
   /// error.
   tl::expected<TicketId, LoopError> submit(Request request, SubmitOptions options, TokenSink sink);
 
+  /// What submit() would say to `count` requests like this one, asked now and all at once: for who
+  /// would spare work on what will be refused. The last word is that of submit(). Errors: those of
+  /// submit().
+  tl::expected<void, LoopError> would_accept(const Request& request, std::size_t count) const;
+
   /// Ends a request, wherever it is; its blocks are free within a step. The sink receives
   /// FinishReason::cancelled unless the request has ended already.
   void cancel(TicketId ticket);
@@ -148,6 +154,7 @@ class EngineLoop {
 
   EngineStatus status() const;
   const SchedulerConfig& config() const { return config_; }
+  const Options& options() const { return options_; }
   const Tokeniser& tokeniser() const { return tokeniser_; }
 
  private:
@@ -172,6 +179,8 @@ class EngineLoop {
   };
   using Streams = std::map<SeqId, Stream>;
 
+  /// Why `count` more requests have no place now, if they have none. Requires: the lock.
+  std::optional<LoopError> no_place(std::size_t count) const;
   void post(Task task);
   void run();
   bool take_inbox(std::vector<Task>& tasks);
