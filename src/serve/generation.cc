@@ -13,11 +13,28 @@ namespace asio = boost::asio;
 
 namespace {
 
-using TimeLimit = std::optional<std::chrono::milliseconds>;
+using Milliseconds = std::chrono::milliseconds;
 
-TimeLimit shorter(TimeLimit a, TimeLimit b) {
-  if (!a || !b) return a ? a : b;
-  return std::min(*a, *b);
+/// What is left of the time of a request, at least 1 ms; none without a limit.
+std::optional<Milliseconds> time_left(const CompletionRequest& request,
+                                      const Generation::TimeLimit& limit) {
+  auto longest = request.time_limit ? request.time_limit : limit.longest;
+  if (!longest) return std::nullopt;
+  if (limit.longest) longest = std::min(*longest, *limit.longest);
+  const auto passed =
+      std::chrono::duration_cast<Milliseconds>(std::chrono::steady_clock::now() - limit.arrival);
+  return std::max(*longest - passed, Milliseconds(1));
+}
+
+Request to_engine(const CompletionOptions& options, std::vector<TokenId> prompt) {
+  return {.prompt = std::move(prompt),
+          .max_new_tokens = options.max_tokens,
+          .sampling = options.sampling,
+          .ignore_eos = options.ignore_eos,
+          .priority = options.priority,
+          .prefix_cache = options.prefix_cache,
+          .deadline_steps = options.deadline_steps,
+          .session = options.session};
 }
 
 }  // namespace
@@ -45,25 +62,24 @@ struct Generation::Inbox {
 Generation::Generation(EngineLoop& loop, const asio::any_io_executor& io)
     : loop_(loop), inbox_(std::make_shared<Inbox>(io)) {}
 
+tl::expected<void, LoopError> Generation::would_start(const EngineLoop& loop,
+                                                      const UntokenisedRequest& request) {
+  std::vector<TokenId> shortest{TokenId(0)};
+  return loop.would_accept(to_engine(request, std::move(shortest)), request.prompts.size());
+}
+
 tl::expected<std::unique_ptr<Generation>, LoopError> Generation::start(
     EngineLoop& loop, const asio::any_io_executor& io, const CompletionRequest& request,
-    std::optional<std::chrono::milliseconds> longest) {
-  const TimeLimit time_limit = shorter(request.time_limit, longest);
+    const TimeLimit& time_limit) {
+  const auto left = time_left(request, time_limit);
   std::unique_ptr<Generation> generation(new Generation(loop, io));
   for (std::size_t index = 0; index < request.prompts.size(); ++index) {
     const auto sink = [inbox = generation->inbox_, io, index](const TokenEvent& token) {
       asio::post(io,
                  [inbox, event = Event{index, token}]() mutable { inbox->push(std::move(event)); });
     };
-    const auto ticket = loop.submit(Request{.prompt = request.prompts[index],
-                                            .max_new_tokens = request.max_tokens,
-                                            .sampling = request.sampling,
-                                            .ignore_eos = request.ignore_eos,
-                                            .priority = request.priority,
-                                            .prefix_cache = request.prefix_cache,
-                                            .deadline_steps = request.deadline_steps,
-                                            .session = request.session},
-                                    {.stop_strings = request.stop, .time_limit = time_limit}, sink);
+    const auto ticket = loop.submit(to_engine(request, request.prompts[index]),
+                                    {.stop_strings = request.stop, .time_limit = left}, sink);
     if (!ticket) return tl::unexpected(ticket.error());  // cancels the prompts before this one
     generation->tickets_.push_back(*ticket);
     ++generation->open_;

@@ -31,11 +31,21 @@ class Generation {
     TokenEvent token;
   };
 
-  /// All prompts of `request`, or none. They end after `longest`, if it says so, at the latest.
-  /// Errors: those of EngineLoop::submit.
+  /// When a request is out of time: `longest`, if it says so, after its arrival, or sooner if the
+  /// request asks for it.
+  struct TimeLimit {
+    std::chrono::steady_clock::time_point arrival;
+    std::optional<std::chrono::milliseconds> longest;
+  };
+
+  /// What start() would say now, whatever the tokens: none need be made of what it would refuse.
+  static tl::expected<void, LoopError> would_start(const EngineLoop& loop,
+                                                   const UntokenisedRequest& request);
+
+  /// All prompts of `request`, or none. Errors: those of EngineLoop::submit.
   static tl::expected<std::unique_ptr<Generation>, LoopError> start(
       EngineLoop& loop, const boost::asio::any_io_executor& io, const CompletionRequest& request,
-      std::optional<std::chrono::milliseconds> longest);
+      const TimeLimit& time_limit);
   ~Generation();
   Generation(const Generation&) = delete;
   Generation& operator=(const Generation&) = delete;

@@ -1,4 +1,4 @@
-// The readers of openai_api.h.
+// The readers of openai_api.h: from a body to an UntokenisedRequest.
 #include <cmath>
 #include <cstdint>
 #include <limits>
@@ -27,13 +27,6 @@ constexpr double kTemperatureLowest = 1e-6;
 constexpr double kTimeoutLowest = 0.001;
 constexpr double kTimeoutHighest = 86400;
 
-/// What a prompt is read with.
-struct PromptReader {
-  const ModelCard& model;
-  const Tokeniser& tokeniser;
-  EncodeOptions options;
-};
-
 std::string prompt_name(std::size_t index, bool in_array) {
   return in_array ? "'prompt[" + std::to_string(index) + "]'" : "'prompt'";
 }
@@ -58,35 +51,19 @@ tl::expected<Tokens, ApiError> read_token_ids(const json& ids, const ModelCard& 
   return tokens;
 }
 
-tl::expected<Tokens, ApiError> read_prompt(const json& value, const PromptReader& reader,
-                                           const std::string& name) {
-  if (is_token_ids(value)) return read_token_ids(value, reader.model, name);
-  if (!value.is_string()) {
+tl::expected<UntokenisedPrompt, ApiError> read_prompt(const json& value, const ModelCard& model,
+                                                      std::string name) {
+  if (value.is_string()) return UntokenisedPrompt{std::move(name), value.get<std::string>()};
+  if (!is_token_ids(value)) {
     return tl::unexpected(bad_field(
         "prompt", name + " must be " + std::string(kPromptForms) + ", got " + describe(value)));
   }
-  Tokens tokens = reader.tokeniser.encode(value.get_ref<const std::string&>(), reader.options);
-  if (tokens.empty()) {
-    return tl::unexpected(bad_field("prompt", name + " is empty: accepted are 1 to " +
-                                                  std::to_string(reader.model.context_tokens - 1) +
-                                                  " tokens"));
-  }
-  return tokens;
+  auto ids = read_token_ids(value, model, name);
+  if (!ids) return tl::unexpected(std::move(ids.error()));
+  return UntokenisedPrompt{std::move(name), std::move(*ids)};
 }
 
-std::optional<ApiError> context_error(const Tokens& prompt, std::uint32_t max_tokens,
-                                      const ModelCard& model, const std::string& name) {
-  const std::uint64_t total = prompt.size() + std::uint64_t{max_tokens};
-  if (total <= model.context_tokens) return std::nullopt;
-  return bad_field("prompt",
-                   name + " of " + std::to_string(prompt.size()) + " tokens and max_tokens " +
-                       std::to_string(max_tokens) + " are " + std::to_string(total) +
-                       " tokens; the context of model '" + model.id + "' has " +
-                       std::to_string(model.context_tokens),
-                   "context_length_exceeded");
-}
-
-void read_prompts(JsonFields& fields, const PromptReader& reader, CompletionRequest& request) {
+void read_prompts(JsonFields& fields, const ModelCard& model, UntokenisedRequest& request) {
   const json* value = fields.required("prompt", kPromptForms);
   if (value == nullptr) return;
   const bool many = value->is_array() && !is_token_ids(*value);
@@ -98,12 +75,8 @@ void read_prompts(JsonFields& fields, const PromptReader& reader, CompletionRequ
     return;
   }
   for (std::size_t i = 0; i < count; ++i) {
-    const std::string name = prompt_name(i, many);
-    auto prompt = read_prompt(many ? (*value)[i] : *value, reader, name);
+    auto prompt = read_prompt(many ? (*value)[i] : *value, model, prompt_name(i, many));
     if (!prompt) return fields.fail(std::move(prompt.error()));
-    if (auto error = context_error(*prompt, request.max_tokens, reader.model, name)) {
-      return fields.fail(std::move(*error));
-    }
     request.prompts.push_back(std::move(*prompt));
   }
 }
@@ -113,13 +86,13 @@ EncodeOptions read_encode_options(JsonFields& fields) {
           .control_tokens = fields.boolean("parse_special", true)};
 }
 
-void read_max_tokens(JsonFields& fields, CompletionRequest& request) {
+void read_max_tokens(JsonFields& fields, CompletionOptions& request) {
   const auto otherwise = static_cast<std::int64_t>(request.max_tokens);
   request.max_tokens = static_cast<std::uint32_t>(
       fields.integer("max_tokens", otherwise, {1, std::numeric_limits<std::int32_t>::max()}));
 }
 
-void read_sampling(JsonFields& fields, CompletionRequest& request) {
+void read_sampling(JsonFields& fields, CompletionOptions& request) {
   const double temperature = fields.number("temperature", 1.0, {0, 2});
   if (temperature != 0 && temperature < kTemperatureLowest) {
     fields.fail(bad_field("temperature",
@@ -133,7 +106,7 @@ void read_sampling(JsonFields& fields, CompletionRequest& request) {
       {std::numeric_limits<std::int64_t>::min(), std::numeric_limits<std::int64_t>::max()}));
 }
 
-void read_stop(JsonFields& fields, CompletionRequest& request) {
+void read_stop(JsonFields& fields, CompletionOptions& request) {
   const json* value = fields.value("stop");
   if (value == nullptr) return;
   const json list = value->is_array() ? *value : json::array({*value});
@@ -152,7 +125,7 @@ void read_stop(JsonFields& fields, CompletionRequest& request) {
   }
 }
 
-void read_stream(JsonFields& fields, CompletionRequest& request) {
+void read_stream(JsonFields& fields, CompletionOptions& request) {
   request.stream = fields.boolean("stream", false);
   const json* value = fields.value("stream_options");
   if (value == nullptr) return;
@@ -190,7 +163,7 @@ void read_user(JsonFields& fields) {
   fields.fail(bad_field("user", "'user' must be a string, got " + describe(*value)));
 }
 
-void read_session(JsonFields& fields, CompletionRequest& request) {
+void read_session(JsonFields& fields, UntokenisedRequest& request) {
   const auto session = fields.integer("session", 0, {0, static_cast<std::int64_t>(kSessionIdMax)});
   if (fields.failed() || fields.value("session") == nullptr) return;
   if (request.prompts.size() > 1) {
@@ -205,7 +178,7 @@ void read_session(JsonFields& fields, CompletionRequest& request) {
 }
 
 /// Forge's own fields, but those of the prompt.
-void read_own_fields(JsonFields& fields, CompletionRequest& request) {
+void read_own_fields(JsonFields& fields, UntokenisedRequest& request) {
   // In the order of the enumerators.
   constexpr std::string_view kPriorities[] = {"low", "normal", "high"};
   constexpr std::string_view kUses[] = {"auto", "force", "disable"};
@@ -236,16 +209,16 @@ void read_unsupported(JsonFields& fields) {
 
 }  // namespace
 
-tl::expected<CompletionRequest, ApiError> parse_completion_request(std::string_view body,
-                                                                   const ModelCard& model,
-                                                                   const Tokeniser& tokeniser) {
+tl::expected<UntokenisedRequest, ApiError> parse_completion_request(std::string_view body,
+                                                                    const ModelCard& model) {
   const auto object = parse_json_object(body);
   if (!object) return tl::unexpected(object.error());
   JsonFields fields(*object);
-  CompletionRequest request;
+  UntokenisedRequest request;
   read_model(fields, model);
   read_max_tokens(fields, request);
-  read_prompts(fields, {model, tokeniser, read_encode_options(fields)}, request);
+  read_prompts(fields, model, request);
+  request.encode_options = read_encode_options(fields);
   read_sampling(fields, request);
   read_stop(fields, request);
   read_stream(fields, request);
@@ -256,20 +229,19 @@ tl::expected<CompletionRequest, ApiError> parse_completion_request(std::string_v
   return request;
 }
 
-tl::expected<CompletionRequest, ApiError> parse_generate_request(std::string_view body,
-                                                                 const ModelCard& model,
-                                                                 const Tokeniser& tokeniser) {
+tl::expected<UntokenisedRequest, ApiError> parse_generate_request(std::string_view body,
+                                                                  const ModelCard& model) {
   const auto object = parse_json_object(body);
   if (!object) return tl::unexpected(object.error());
   JsonFields fields(*object);
-  CompletionRequest request;
+  UntokenisedRequest request;
   request.max_tokens = 32;
   read_max_tokens(fields, request);
   const json* prompt = fields.required("prompt", "a string");
   if (prompt != nullptr && !prompt->is_string()) {
     fields.fail(bad_field("prompt", "'prompt' must be a string, got " + describe(*prompt)));
   }
-  if (!fields.failed()) read_prompts(fields, {model, tokeniser, EncodeOptions{}}, request);
+  if (!fields.failed()) read_prompts(fields, model, request);
   if (auto error = fields.finish()) return tl::unexpected(std::move(*error));
   return request;
 }

@@ -6,6 +6,7 @@
 #include <nlohmann/json.hpp>
 #include <string_view>
 
+#include "generation.h"
 #include "json_fields.h"
 
 namespace forge {
@@ -248,8 +249,27 @@ Answer cache_clear(const std::string& body) {
   return CacheClear{};
 }
 
-Answer job(tl::expected<CompletionRequest, ApiError> parsed, Job::Shape shape) {
+/// More prompts than the queue can hold will never be taken, so the client need not come again.
+std::optional<ApiError> queue_error(const UntokenisedRequest& request, std::size_t queue_limit) {
+  if (request.prompts.size() <= queue_limit) return std::nullopt;
+  return bad_field("prompt", "'prompt' has " + std::to_string(request.prompts.size()) +
+                                 " prompts: accepted are 1 to " + std::to_string(queue_limit) +
+                                 ", as many as the queue of this server holds");
+}
+
+/// Refuses whatever can be refused before texts become tokens.
+Answer job(tl::expected<UntokenisedRequest, ApiError> parsed, Job::Shape shape,
+           const ServerState& state) {
   if (!parsed) return reply_of(parsed.error());
+  if (const auto error = length_error(*parsed, state.model, state.loop.tokeniser())) {
+    return reply_of(*error);
+  }
+  if (const auto error = queue_error(*parsed, state.loop.options().queue_limit)) {
+    return reply_of(*error);
+  }
+  if (const auto taken = Generation::would_start(state.loop, *parsed); !taken) {
+    return reply_of(taken.error());
+  }
   return Job{std::move(*parsed), shape};
 }
 
@@ -331,13 +351,10 @@ Answer route(const HttpRequest& request, const ServerState& state) {
       break;
   }
   if (state.shutting_down) return reply_of(LoopError(ShuttingDown{}));
-  const Tokeniser& tokeniser = state.loop.tokeniser();
   if (found.endpoint == Endpoint::generate) {
-    return job(parse_generate_request(request.body(), state.model, tokeniser),
-               Job::Shape::generate);
+    return job(parse_generate_request(request.body(), state.model), Job::Shape::generate, state);
   }
-  return job(parse_completion_request(request.body(), state.model, tokeniser),
-             Job::Shape::completion);
+  return job(parse_completion_request(request.body(), state.model), Job::Shape::completion, state);
 }
 
 }  // namespace forge

@@ -33,10 +33,10 @@ Reply reply_of(const ApiError& error);
 /// 503 for what this server cannot run now or any more, 400 for a request that never could be.
 Reply reply_of(const LoopError& error);
 
-/// Text to be generated.
+/// Text to be generated, once the prompts are tokens.
 struct Job {
   enum class Shape { generate, completion };
-  CompletionRequest request;
+  UntokenisedRequest request;
   Shape shape = Shape::completion;
 };
 

@@ -11,6 +11,7 @@
 
 #include "connection_table.h"
 #include "forge/serve/http_server.h"
+#include "tokeniser_worker.h"
 
 namespace forge {
 
@@ -27,7 +28,8 @@ struct ServerState {
         options(http_options),
         acceptor(io),
         connections(http_options.max_connections),
-        time_to_end(io) {}
+        time_to_end(io),
+        worker(model, loop.tokeniser()) {}
 
   /// Calls `ended`, once, when a server that shuts down has no connection left.
   void tell_if_ended() {
@@ -44,6 +46,7 @@ struct ServerState {
   asio::steady_timer time_to_end;  // of a shutdown
   bool shutting_down = false;
   std::function<void()> ended;
+  TokeniserWorker worker;  // last: it uses the model until its threads have ended
 };
 
 }  // namespace forge

@@ -66,9 +66,12 @@ class Session : public std::enable_shared_from_this<Session> {
 
   /// Each returns whether the connection goes on.
   asio::awaitable<bool> answer(const HttpRequest& request);
-  asio::awaitable<bool> generate(const Job& job, Framing framing);
-  asio::awaitable<bool> answer_whole(const Job& job, Generation& generation, Framing framing);
-  asio::awaitable<bool> answer_stream(const Job& job, Generation& generation, Framing framing);
+  asio::awaitable<bool> generate(Job job, Framing framing);
+  asio::awaitable<bool> run_job(Job job, Framing framing);
+  asio::awaitable<bool> answer_whole(const CompletionRequest& request, Job::Shape shape,
+                                     Generation& generation, Framing framing);
+  asio::awaitable<bool> answer_stream(const CompletionRequest& request, Generation& generation,
+                                      Framing framing);
   asio::awaitable<bool> send(const Reply& reply, Framing framing);
 
   /// Returns when the client has gone. What it sends meanwhile is kept for the next request.

@@ -2,6 +2,7 @@
 #include <poll.h>
 
 #include <boost/asio/experimental/awaitable_operators.hpp>
+#include <chrono>
 #include <ctime>
 #include <utility>
 
@@ -74,8 +75,8 @@ AnswerHead Session::new_head() const {
 asio::awaitable<bool> Session::answer(const HttpRequest& request) {
   const Framing framing = framing_of(request, request.keep_alive());
   answer_begun_ = false;
-  const Answer what = route(request, *state_);
-  if (const auto* job = std::get_if<Job>(&what)) co_return co_await generate(*job, framing);
+  Answer what = route(request, *state_);
+  if (auto* job = std::get_if<Job>(&what)) co_return co_await generate(std::move(*job), framing);
   if (const auto* release = std::get_if<SessionRelease>(&what)) {
     const bool known = co_await release_session(state_->loop, release->session);
     co_return co_await send(session_released(release->session, known), framing);
@@ -93,21 +94,28 @@ asio::awaitable<bool> Session::send(const Reply& reply, Framing framing) {
   co_return written&& framing.keep_alive;
 }
 
-asio::awaitable<bool> Session::generate(const Job& job, Framing framing) {
-  auto generation = Generation::start(state_->loop, socket_.get_executor(), job.request,
-                                      state_->options.request_timeout);
-  if (!generation) co_return co_await send(reply_of(generation.error()), framing);
-  auto answer = job.request.stream ? answer_stream(job, **generation, framing)
-                                   : answer_whole(job, **generation, framing);
-  const auto first = co_await (std::move(answer) || watch_for_disconnect(framing));
+asio::awaitable<bool> Session::generate(Job job, Framing framing) {
+  const auto first = co_await (run_job(std::move(job), framing) || watch_for_disconnect(framing));
   if (first.index() == 0) co_return std::get<0>(first);
   drop();
   co_return false;
 }
 
-asio::awaitable<bool> Session::answer_whole(const Job& job, Generation& generation,
-                                            Framing framing) {
-  Progress progress(job.request);
+/// From texts to the end of the answer.
+asio::awaitable<bool> Session::run_job(Job job, Framing framing) {
+  const Generation::TimeLimit time_limit{.arrival = std::chrono::steady_clock::now(),
+                                         .longest = state_->options.request_timeout};
+  const auto request = co_await state_->worker.tokenise(std::move(job.request));
+  if (!request) co_return co_await send(reply_of(request.error()), framing);
+  auto generation = Generation::start(state_->loop, socket_.get_executor(), *request, time_limit);
+  if (!generation) co_return co_await send(reply_of(generation.error()), framing);
+  if (request->stream) co_return co_await answer_stream(*request, **generation, framing);
+  co_return co_await answer_whole(*request, job.shape, **generation, framing);
+}
+
+asio::awaitable<bool> Session::answer_whole(const CompletionRequest& request, Job::Shape shape,
+                                            Generation& generation, Framing framing) {
+  Progress progress(request);
   while (!generation.ended()) {
     const std::vector<Generation::Event> events = co_await generation.next();
     for (const auto& event : events) {
@@ -117,7 +125,7 @@ asio::awaitable<bool> Session::answer_whole(const Job& job, Generation& generati
     }
   }
   Reply reply;
-  if (job.shape == Job::Shape::generate) {
+  if (shape == Job::Shape::generate) {
     reply.body = generate_json(progress.choices().front(), progress.usage());
   } else {
     reply.body = completion_json(new_head(), progress.choices(), progress.usage());
@@ -125,14 +133,14 @@ asio::awaitable<bool> Session::answer_whole(const Job& job, Generation& generati
   co_return co_await send(reply, framing);
 }
 
-asio::awaitable<bool> Session::answer_stream(const Job& job, Generation& generation,
-                                             Framing framing) {
+asio::awaitable<bool> Session::answer_stream(const CompletionRequest& request,
+                                             Generation& generation, Framing framing) {
   framing.keep_alive = keeps_alive(framing);
   generation.on_backlog(state_->options.stream_backlog_tokens, [this] {
     if (socket_.is_open() && !takes_output(socket_)) drop();
   });
   const AnswerHead head = new_head();
-  Progress progress(job.request);
+  Progress progress(request);
   std::string header = stream_header(framing);  // sent with the first events
   std::optional<ApiError> failed;
   while (!generation.ended() && !failed) {
@@ -145,7 +153,7 @@ asio::awaitable<bool> Session::answer_stream(const Job& job, Generation& generat
       events += event(chunk_json(head, {.index = index,
                                         .text = token.text,
                                         .finish = token.finish,
-                                        .usage_follows = job.request.include_usage}));
+                                        .usage_follows = request.include_usage}));
     }
     if (failed && events.empty() && !header.empty()) {
       co_return co_await send(reply_of(*failed), framing);
@@ -153,7 +161,7 @@ asio::awaitable<bool> Session::answer_stream(const Job& job, Generation& generat
     if (failed) {
       events += event(to_json(*failed));
     } else if (generation.ended()) {
-      if (job.request.include_usage) events += event(usage_chunk_json(head, progress.usage()));
+      if (request.include_usage) events += event(usage_chunk_json(head, progress.usage()));
       events += event("[DONE]");
     }
     std::string bytes = std::exchange(header, "") + stream_part(events, framing);

@@ -112,15 +112,39 @@ TEST(HttpRoutes, several_prompts_are_several_choices_each_as_if_alone) {
 }
 
 TEST(HttpRoutes, several_prompts_that_the_queue_cannot_take_are_refused_together) {
-  TestServer server({.scheduler = {.max_batch_size = 1}, .queue_limit = 2});
-  server.executor.allow_only(0);
+  TestServer server({.scheduler = {.max_batch_size = 1}, .queue_limit = 5});
+  server.executor.allow_only(1);
+  HttpClient running(server.port());
+  running.send(HttpClient::text("/v1/completions", completion("x", 3)));
+  ASSERT_TRUE(server->eventually([](const EngineStatus& s) { return s.running == 1; }));
+  HttpClient waiting(server.port());
+  waiting.send(HttpClient::text("/v1/completions", completion("y", 3)));
+  ASSERT_TRUE(server->eventually([](const EngineStatus& s) { return s.waiting == 1; }));
+
   HttpClient client(server.port());
   json body = completion("", 6);
   body["prompt"] = {"one", "two", "three", "four", "five"};
   const auto response = client.post("/v1/completions", body);
   EXPECT_EQ(response.status, 503U);
+  EXPECT_EQ(response.header("Retry-After"), "1");
+  EXPECT_EQ(server.loop().status().waiting, 1U);
   server.executor.release();
   EXPECT_TRUE(server->eventually_idle());
+  EXPECT_EQ(client.post("/v1/completions", body).status, 200U);
+}
+
+TEST(HttpRoutes, more_prompts_than_the_queue_ever_holds_are_not_asked_to_come_again) {
+  TestServer server({.queue_limit = 4});
+  HttpClient client(server.port());
+  json body = completion("", 6);
+  body["prompt"] = {"one", "two", "three", "four", "five"};
+  const auto response = client.post("/v1/completions", body);
+  EXPECT_EQ(response.status, 400U);
+  EXPECT_EQ(response.header("Retry-After"), "");
+  EXPECT_EQ(response.json()["error"]["param"], "prompt");
+  EXPECT_EQ(response.json()["error"]["message"],
+            "'prompt' has 5 prompts: accepted are 1 to 4, as many as the queue of this server "
+            "holds");
 }
 
 TEST(HttpRoutes, finish_reasons_are_stop_and_length) {
@@ -193,7 +217,7 @@ TEST(HttpRoutes, a_request_that_could_never_fit_is_refused_with_the_numbers) {
   EXPECT_EQ(response.status, 400U);
   EXPECT_EQ(response.json()["error"]["code"], "context_length_exceeded");
   EXPECT_THAT(response.json()["error"]["message"].get<std::string>(),
-              HasSubstr("65 tokens; the context of model 'fake' has 64"));
+              HasSubstr("accepted are up to 59 bytes; the context of model 'fake' has 64"));
 }
 
 TEST(HttpRoutes, a_failing_model_is_a_500_and_the_server_goes_on) {

@@ -11,21 +11,38 @@
 
 namespace forge::test {
 
-inline void check_parsed(const tl::expected<CompletionRequest, ApiError>& parsed,
-                         const ModelCard& model) {
-  if (!parsed) {
-    const ApiError& error = parsed.error();
-    FORGE_CHECK(error.status == 400 || error.status == 404, "status ", error.status);
-    FORGE_CHECK(!error.message.empty());
-    FORGE_CHECK(nlohmann::json::accept(to_json(error)));
-    return;
-  }
-  FORGE_CHECK(!parsed->prompts.empty());
-  for (const auto& prompt : parsed->prompts) {
+inline void check_error(const ApiError& error) {
+  FORGE_CHECK(error.status == 400 || error.status == 404, "status ", error.status);
+  FORGE_CHECK(!error.message.empty());
+  FORGE_CHECK(nlohmann::json::accept(to_json(error)));
+}
+
+/// Returns: may it run?
+inline bool check_tokenised(const UntokenisedRequest& parsed, const ModelCard& model,
+                            const Tokeniser& tokeniser) {
+  const auto too_long = length_error(parsed, model, tokeniser);
+  const auto request = tokenise(parsed, model, tokeniser);
+  if (too_long) check_error(*too_long);
+  if (!request) check_error(request.error());
+  FORGE_CHECK(!too_long || !request, "what has tokens that fit is said to be too long");
+  if (!request) return false;
+  FORGE_CHECK(request->prompts.size() == parsed.prompts.size());
+  for (const auto& prompt : request->prompts) {
     FORGE_CHECK(!prompt.empty());
-    FORGE_CHECK(prompt.size() + parsed->max_tokens <= model.context_tokens);
+    FORGE_CHECK(prompt.size() + request->max_tokens <= model.context_tokens);
     for (const TokenId token : prompt) FORGE_CHECK(token.value < model.vocabulary_size);
   }
+  return true;
+}
+
+/// Returns: may it run?
+inline bool check_parsed(const tl::expected<UntokenisedRequest, ApiError>& parsed,
+                         const ModelCard& model) {
+  if (!parsed) {
+    check_error(parsed.error());
+    return false;
+  }
+  FORGE_CHECK(!parsed->prompts.empty());
   FORGE_CHECK(parsed->max_tokens >= 1);
   FORGE_CHECK(parsed->sampling.temperature >= 0 && parsed->sampling.temperature <= 2);
   FORGE_CHECK(parsed->stop.size() <= 4);
@@ -37,16 +54,14 @@ inline void check_parsed(const tl::expected<CompletionRequest, ApiError>& parsed
               (parsed->session->value <= kSessionIdMax && parsed->prompts.size() == 1 &&
                parsed->prefix_cache != PrefixCacheUse::disable));
   FORGE_CHECK(!parsed->time_limit || parsed->time_limit->count() > 0);
+  return check_tokenised(*parsed, model, ByteTokeniser());
 }
 
 /// Aborts if a parser breaks its promises. Returns: how many of the two took `body`.
 inline unsigned check_request_parsers(std::string_view body) {
   const ModelCard model{.id = "m", .vocabulary_size = 320, .context_tokens = 100, .created = 1};
-  const ByteTokeniser tokeniser;
-  const auto completion = parse_completion_request(body, model, tokeniser);
-  const auto generate = parse_generate_request(body, model, tokeniser);
-  check_parsed(completion, model);
-  check_parsed(generate, model);
+  const bool completion = check_parsed(parse_completion_request(body, model), model);
+  const bool generate = check_parsed(parse_generate_request(body, model), model);
   return (completion ? 1U : 0U) + (generate ? 1U : 0U);
 }
 

@@ -26,6 +26,7 @@ struct TestServerOptions {
   HttpOptions http{.linger_timeout = std::chrono::milliseconds(500)};
   NextToken next_token = letter_at;
   std::string model_id = "fake";
+  const Tokeniser* tokeniser = nullptr;  // outlives the server; a ByteTokeniser if there is none
 };
 
 inline ModelCard model_of(const TestServerOptions& options) {
@@ -41,7 +42,8 @@ class RunningServer {
  public:
   RunningServer(Executor& executor, const TestServerOptions& options)
       : engine_(options.scheduler, executor),
-        loop_(engine_, tokeniser_, EngineLoop::Options{.queue_limit = options.queue_limit}),
+        loop_(engine_, options.tokeniser != nullptr ? *options.tokeniser : bytes_,
+              EngineLoop::Options{.queue_limit = options.queue_limit}),
         server_(io_, loop_, model_of(options), options.http),
         port_(server_.listen({.host = "127.0.0.1", .port = 0}).value().port),
         thread_([this] { io_.run(); }) {}
@@ -79,7 +81,7 @@ class RunningServer {
 
  private:
   boost::asio::io_context io_;  // outlives the loop, which posts to it
-  ByteTokeniser tokeniser_;
+  ByteTokeniser bytes_;
   Engine engine_;
   EngineLoop loop_;
   HttpServer server_;

@@ -11,8 +11,10 @@
 //   POST   /forge/v1/cache/clear  forgets all cached prefixes, those of sessions too
 //   DELETE /forge/v1/sessions/ID  gives up the KV of a session; 404 if there is no such session
 //
-// One thread runs the io_context, and all that the server does happens there; tokens come
-// from the engine's loop thread and are posted to it. One coroutine serves a connection,
+// One thread runs the io_context, and all that the server does happens there, except that texts
+// become tokens on two threads of their own, one for short texts and one for long ones: that takes
+// time, and is not done for what will be refused anyway. What is generated comes from the engine's
+// loop thread; all of them post to the io_context. One coroutine serves a connection,
 // request by request; while a request is answered a second one reads from the socket, so that a
 // client that goes away is noticed and its request cancelled, whatever it was waiting for.
 //

@@ -41,6 +41,15 @@
 // null stands for the default, as in OpenAI's API. A request without a seed has seed 0: the answer
 // depends on the request alone.
 //
+// A body becomes a request in two steps, so that no text is turned into tokens in vain:
+//
+//   body --parse_completion_request--> UntokenisedRequest --tokenise--> CompletionRequest
+//                                       |
+//                                       +-- length_error: far too long for the model?
+//
+// The first looks at every field and needs no tokeniser; the second takes time in proportion to the
+// text and may run on another thread.
+//
 // POST /generate takes {prompt, max_tokens = 32} and decodes greedily.
 //
 // Source: OpenAI API reference, "Completions".
@@ -53,6 +62,7 @@
 #include <string>
 #include <string_view>
 #include <tl/expected.hpp>
+#include <variant>
 #include <vector>
 
 #include "forge/core/request.h"
@@ -73,9 +83,8 @@ struct ModelCard {
 /// Ids of sessions are from 0 to this, which a signed 64-bit integer can hold.
 inline constexpr std::uint64_t kSessionIdMax = (std::uint64_t{1} << 63) - 1;
 
-/// The body of a POST, checked. prompts[i] becomes choice i; all share the other fields.
-struct CompletionRequest {
-  std::vector<std::vector<TokenId>> prompts;  ///< at least one, none empty
+/// What the prompts of one request share.
+struct CompletionOptions {
   std::uint32_t max_tokens = 16;
   SamplingParams sampling;
   std::vector<std::string> stop;
@@ -88,17 +97,44 @@ struct CompletionRequest {
   std::uint64_t deadline_steps = 0;
   bool ignore_eos = false;
 
+  friend bool operator==(const CompletionOptions&, const CompletionOptions&) = default;
+};
+
+/// One prompt as its body has it; token ids are of the vocabulary.
+struct UntokenisedPrompt {
+  std::string name;  ///< "'prompt'" or "'prompt[2]'", for errors
+  std::variant<std::string, std::vector<TokenId>> content;
+};
+
+/// The body of a POST, checked but for the lengths of its prompts.
+struct UntokenisedRequest : CompletionOptions {
+  std::vector<UntokenisedPrompt> prompts;  ///< at least one
+  EncodeOptions encode_options;            ///< of those that are texts
+};
+
+/// What is run. prompts[i] becomes choice i.
+struct CompletionRequest : CompletionOptions {
+  std::vector<std::vector<TokenId>> prompts;  ///< at least one, none empty
+
   friend bool operator==(const CompletionRequest&, const CompletionRequest&) = default;
 };
 
-/// Errors: 400 with the field at fault in `param`, or 404 for a model that is not `model`. Prompts
-/// that are texts become tokens of `tokeniser`.
-tl::expected<CompletionRequest, ApiError> parse_completion_request(std::string_view body,
-                                                                   const ModelCard& model,
-                                                                   const Tokeniser& tokeniser);
-tl::expected<CompletionRequest, ApiError> parse_generate_request(std::string_view body,
-                                                                 const ModelCard& model,
-                                                                 const Tokeniser& tokeniser);
+/// Errors: 400 with the field at fault in `param`, or 404 for a model that is not `model`.
+tl::expected<UntokenisedRequest, ApiError> parse_completion_request(std::string_view body,
+                                                                    const ModelCard& model);
+tl::expected<UntokenisedRequest, ApiError> parse_generate_request(std::string_view body,
+                                                                  const ModelCard& model);
+
+/// A prompt that does not fit into the context beside max_tokens, as far as that is known before
+/// texts are tokens: by the number of token ids, or of bytes (Tokeniser::token_bytes_max). 400.
+std::optional<ApiError> length_error(const UntokenisedRequest& request, const ModelCard& model,
+                                     const Tokeniser& tokeniser);
+
+/// Texts become tokens of `tokeniser`. Errors: 400 for a prompt without tokens, or with more than
+/// fit into the context beside max_tokens.
+tl::expected<CompletionRequest, ApiError> tokenise(UntokenisedRequest request,
+                                                   const ModelCard& model,
+                                                   const Tokeniser& tokeniser);
 
 struct Choice {
   std::string text;
