@@ -1,6 +1,6 @@
 #include "connection_table.h"
 
-#include "session.h"
+#include "connection.h"
 
 namespace forge {
 namespace {
@@ -21,30 +21,30 @@ bool ConnectionTable::close_longest_idle() {
   return true;
 }
 
-void ConnectionTable::add(Session& session, Place place) {
+void ConnectionTable::add(Connection& connection, Place place) {
   const std::uint64_t since = next_++;
-  all_[&session] = {place, since};
-  (place == Place::visitor ? visitors_ : idle_)[since] = &session;
+  all_[&connection] = {place, since};
+  (place == Place::visitor ? visitors_ : idle_)[since] = &connection;
 }
 
-void ConnectionTable::remove(Session& session) {
-  const auto found = all_.find(&session);
+void ConnectionTable::remove(Connection& connection) {
+  const auto found = all_.find(&connection);
   if (found == all_.end()) return;
   leave_queue(found->second);
   all_.erase(found);
 }
 
-void ConnectionTable::set_busy(Session& session) {
-  const auto found = all_.find(&session);
+void ConnectionTable::set_busy(Connection& connection) {
+  const auto found = all_.find(&connection);
   if (found == all_.end() || found->second.place == Place::visitor) return;
   leave_queue(found->second);
 }
 
-void ConnectionTable::set_idle(Session& session) {
-  const auto found = all_.find(&session);
+void ConnectionTable::set_idle(Connection& connection) {
+  const auto found = all_.find(&connection);
   if (found == all_.end() || found->second.since != 0) return;
   found->second.since = next_++;
-  idle_[found->second.since] = &session;
+  idle_[found->second.since] = &connection;
 }
 
 void ConnectionTable::leave_queue(Entry& entry) {
@@ -53,7 +53,7 @@ void ConnectionTable::leave_queue(Entry& entry) {
 }
 
 void ConnectionTable::close_first(Order& order) {
-  Session& first = *order.begin()->second;
+  Connection& first = *order.begin()->second;
   first.drop();
   remove(first);
 }

@@ -17,7 +17,7 @@
 
 namespace forge {
 
-class Session;
+class Connection;
 
 class ConnectionTable {
  public:
@@ -34,12 +34,12 @@ class ConnectionTable {
   bool close_longest_idle();
 
   /// A connection that begins idle.
-  void add(Session& session, Place place);
+  void add(Connection& connection, Place place);
   /// Does nothing for one that has been forgotten.
-  void remove(Session& session);
+  void remove(Connection& connection);
 
-  void set_busy(Session& session);
-  void set_idle(Session& session);
+  void set_busy(Connection& connection);
+  void set_idle(Connection& connection);
 
   bool empty() const { return all_.empty(); }
   std::size_t count() const { return all_.size(); }
@@ -47,7 +47,7 @@ class ConnectionTable {
   /// Calls `function` with each connection; it may close them, not remove them.
   template <class Function>
   void for_each(Function function) const {
-    for (const auto& [session, entry] : all_) function(*session);
+    for (const auto& [connection, entry] : all_) function(*connection);
   }
 
  private:
@@ -55,13 +55,13 @@ class ConnectionTable {
     Place place = Place::regular;
     std::uint64_t since = 0;  // its key in idle_ or visitors_; 0: in neither
   };
-  using Order = std::map<std::uint64_t, Session*>;  // the first came first
+  using Order = std::map<std::uint64_t, Connection*>;  // the first came first
 
   void leave_queue(Entry& entry);
   void close_first(Order& order);
 
   std::size_t places_;
-  std::map<Session*, Entry> all_;
+  std::map<Connection*, Entry> all_;
   Order idle_;
   Order visitors_;
   std::uint64_t next_ = 1;

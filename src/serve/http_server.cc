@@ -5,8 +5,8 @@
 #include <exception>
 #include <utility>
 
+#include "connection.h"
 #include "server_state.h"
-#include "session.h"
 
 namespace forge {
 namespace {
@@ -33,10 +33,10 @@ void report(const ServerState& state, const std::exception_ptr& error) {
 void serve(tcp::socket socket, const std::shared_ptr<ServerState>& state) {
   boost::system::error_code ignored;
   socket.set_option(tcp::no_delay(true), ignored);
-  socket.non_blocking(true, ignored);  // for Session::probe
+  socket.non_blocking(true, ignored);  // for Connection::probe
   const auto place = state->connections.make_room();
-  auto session = std::make_shared<Session>(std::move(socket), place, state);
-  asio::co_spawn(state->acceptor.get_executor(), Session::run(std::move(session)),
+  auto connection = std::make_shared<Connection>(std::move(socket), place, state);
+  asio::co_spawn(state->acceptor.get_executor(), Connection::run(std::move(connection)),
                  [state](const std::exception_ptr& error) { report(*state, error); });
 }
 
@@ -72,7 +72,7 @@ asio::awaitable<void> end_in_time(std::shared_ptr<ServerState> state) {
   if (state->connections.empty()) co_return;
   state->loop.end_all();
   co_await wait(state->options.linger_timeout);
-  state->connections.for_each([](Session& session) { session.drop(); });
+  state->connections.for_each([](Connection& connection) { connection.drop(); });
 }
 
 std::string listen_error(const Address& address, const boost::system::error_code& error) {
@@ -122,7 +122,7 @@ void HttpServer::shutdown(std::function<void()> ended) {
     state->ended = std::move(ended);
     boost::system::error_code ignored;
     state->acceptor.close(ignored);
-    state->connections.for_each([](Session& session) { session.close_if_silent(); });
+    state->connections.for_each([](Connection& connection) { connection.close_if_silent(); });
     if (!state->connections.empty()) {
       asio::co_spawn(state->acceptor.get_executor(), end_in_time(state), rethrow);
     }

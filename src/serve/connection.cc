@@ -1,4 +1,4 @@
-#include "session.h"
+#include "connection.h"
 
 #include <algorithm>
 #include <boost/asio/experimental/awaitable_operators.hpp>
@@ -55,8 +55,8 @@ Reply refuse_newcomer(const HttpOptions& options) {
 
 }  // namespace
 
-Session::Session(asio::ip::tcp::socket socket, ConnectionTable::Place place,
-                 std::shared_ptr<ServerState> state)
+Connection::Connection(asio::ip::tcp::socket socket, ConnectionTable::Place place,
+                       std::shared_ptr<ServerState> state)
     : socket_(std::move(socket)),
       is_visitor_(place == ConnectionTable::Place::visitor),
       state_(std::move(state)),
@@ -64,12 +64,12 @@ Session::Session(asio::ip::tcp::socket socket, ConnectionTable::Place place,
   state_->connections.add(*this, place);
 }
 
-Session::~Session() {
+Connection::~Connection() {
   state_->connections.remove(*this);
   state_->tell_if_ended();
 }
 
-asio::awaitable<void> Session::run(std::shared_ptr<Session> self) {
+asio::awaitable<void> Connection::run(std::shared_ptr<Connection> self) {
   ConnectionTable& connections = self->state_->connections;
   bool goes_on = true;
   while (goes_on && !self->state_->shutting_down) {
@@ -86,11 +86,11 @@ asio::awaitable<void> Session::run(std::shared_ptr<Session> self) {
   co_await self->linger();
 }
 
-void Session::close_if_silent() {
+void Connection::close_if_silent() {
   if (silent_) drop();
 }
 
-asio::awaitable<Session::ReadResult> Session::read_request() {
+asio::awaitable<Connection::ReadResult> Connection::read_request() {
   const bool begun = co_await await_request();
   if (!begun) co_return tl::unexpected(NoRequest());
   Parser parser;
@@ -102,7 +102,7 @@ asio::awaitable<Session::ReadResult> Session::read_request() {
 }
 
 /// RFC 9112, section 2.2: empty lines before a request are passed over.
-asio::awaitable<bool> Session::await_request() {
+asio::awaitable<bool> Connection::await_request() {
   const auto deadline = asio::steady_timer::clock_type::now() + state_->options.idle_timeout;
   for (;;) {
     const auto held = static_cast<const char*>(buffer_.data().data());
@@ -119,7 +119,7 @@ asio::awaitable<bool> Session::await_request() {
   }
 }
 
-asio::awaitable<tl::expected<void, Session::NoRequest>> Session::fill(Parser& parser) {
+asio::awaitable<tl::expected<void, Connection::NoRequest>> Connection::fill(Parser& parser) {
   const HttpOptions& options = state_->options;
   const TimePoint begun = asio::steady_timer::clock_type::now();
   const auto header_limit = std::min(options.header_timeout, options.read_timeout);
@@ -157,7 +157,8 @@ asio::awaitable<tl::expected<void, Session::NoRequest>> Session::fill(Parser& pa
   co_return tl::expected<void, NoRequest>();
 }
 
-asio::awaitable<tl::expected<void, Session::NoRequest>> Session::examine(const HttpHeader& header) {
+asio::awaitable<tl::expected<void, Connection::NoRequest>> Connection::examine(
+    const HttpHeader& header) {
   state_->connections.set_busy(*this);
   const auto refusal = [&header](Reply reply) {
     return tl::unexpected(NoRequest({std::move(reply), framing_of(header, false)}));
@@ -176,7 +177,7 @@ asio::awaitable<tl::expected<void, Session::NoRequest>> Session::examine(const H
   co_return tl::expected<void, NoRequest>();
 }
 
-asio::awaitable<Session::Received> Session::receive(TimePoint deadline) {
+asio::awaitable<Connection::Received> Connection::receive(TimePoint deadline) {
   asio::steady_timer timer(socket_.get_executor(), deadline);
   const auto space = buffer_.prepare(kReadBytes);
   const auto first =
@@ -187,7 +188,7 @@ asio::awaitable<Session::Received> Session::receive(TimePoint deadline) {
   co_return error ? Received::closed : Received::data;
 }
 
-asio::awaitable<void> Session::watch_for_disconnect(Framing framing) {
+asio::awaitable<void> Connection::watch_for_disconnect(Framing framing) {
   const std::size_t kept_max =
       state_->options.header_limit_bytes + state_->options.body_limit_bytes;
   bool is_sending = true;
@@ -203,14 +204,14 @@ asio::awaitable<void> Session::watch_for_disconnect(Framing framing) {
   co_await socket_.async_wait(asio::ip::tcp::socket::wait_error, kAsTuple);
 }
 
-void Session::probe(Framing framing) {
+void Connection::probe(Framing framing) {
   if (framing.http_1_0 || answer_begun_) return;  // an answer under way is as good
   boost::system::error_code error;
   const std::size_t written = socket_.write_some(asio::buffer(kContinue), error);
   if (error || written < kContinue.size()) drop();
 }
 
-asio::awaitable<bool> Session::write(const std::string& bytes) {
+asio::awaitable<bool> Connection::write(const std::string& bytes) {
   answer_begun_ = true;
   asio::steady_timer timer(socket_.get_executor(), state_->options.write_timeout);
   const auto first = co_await (asio::async_write(socket_, asio::buffer(bytes), kAsTuple) ||
@@ -222,7 +223,7 @@ asio::awaitable<bool> Session::write(const std::string& bytes) {
 
 /// Ends the connection so that the client gets all of the last answer: closing a socket with
 /// unread input would reset the connection, and the client could lose what it has not read yet.
-asio::awaitable<void> Session::linger() {
+asio::awaitable<void> Connection::linger() {
   boost::system::error_code ignored;
   socket_.shutdown(asio::ip::tcp::socket::shutdown_send, ignored);
   const TimePoint deadline = asio::steady_timer::clock_type::now() + state_->options.linger_timeout;
@@ -233,7 +234,7 @@ asio::awaitable<void> Session::linger() {
   }
 }
 
-void Session::drop() {
+void Connection::drop() {
   boost::system::error_code ignored;
   socket_.close(ignored);
 }

@@ -1,4 +1,4 @@
-// The half of Session that answers.
+// The half of Connection that answers.
 #include <poll.h>
 
 #include <boost/asio/experimental/awaitable_operators.hpp>
@@ -6,9 +6,9 @@
 #include <ctime>
 #include <utility>
 
+#include "connection.h"
 #include "engine_calls.h"
 #include "random_id.h"
-#include "session.h"
 
 namespace forge {
 
@@ -66,13 +66,13 @@ class Progress {
 
 }  // namespace
 
-AnswerHead Session::new_head() const {
+AnswerHead Connection::new_head() const {
   return {.id = "cmpl-" + random_id(),
           .created = static_cast<std::int64_t>(std::time(nullptr)),
           .model = state_->model.id};
 }
 
-asio::awaitable<bool> Session::answer(const HttpRequest& request) {
+asio::awaitable<bool> Connection::answer(const HttpRequest& request) {
   const Framing framing = framing_of(request, request.keep_alive());
   answer_begun_ = false;
   Answer what = route(request, *state_);
@@ -88,13 +88,13 @@ asio::awaitable<bool> Session::answer(const HttpRequest& request) {
   co_return co_await send(std::get<Reply>(what), framing);
 }
 
-asio::awaitable<bool> Session::send(const Reply& reply, Framing framing) {
+asio::awaitable<bool> Connection::send(const Reply& reply, Framing framing) {
   framing.keep_alive = keeps_alive(framing);
   const bool written = co_await write(reply_bytes(reply, framing));
   co_return written&& framing.keep_alive;
 }
 
-asio::awaitable<bool> Session::generate(Job job, Framing framing) {
+asio::awaitable<bool> Connection::generate(Job job, Framing framing) {
   const auto first = co_await (run_job(std::move(job), framing) || watch_for_disconnect(framing));
   if (first.index() == 0) co_return std::get<0>(first);
   drop();
@@ -102,7 +102,7 @@ asio::awaitable<bool> Session::generate(Job job, Framing framing) {
 }
 
 /// From texts to the end of the answer.
-asio::awaitable<bool> Session::run_job(Job job, Framing framing) {
+asio::awaitable<bool> Connection::run_job(Job job, Framing framing) {
   const Generation::TimeLimit time_limit{.arrival = std::chrono::steady_clock::now(),
                                          .longest = state_->options.request_timeout};
   const auto request = co_await state_->worker.tokenise(std::move(job.request));
@@ -113,8 +113,8 @@ asio::awaitable<bool> Session::run_job(Job job, Framing framing) {
   co_return co_await answer_whole(*request, job.shape, **generation, framing);
 }
 
-asio::awaitable<bool> Session::answer_whole(const CompletionRequest& request, Job::Shape shape,
-                                            Generation& generation, Framing framing) {
+asio::awaitable<bool> Connection::answer_whole(const CompletionRequest& request, Job::Shape shape,
+                                               Generation& generation, Framing framing) {
   Progress progress(request);
   while (!generation.ended()) {
     const std::vector<Generation::Event> events = co_await generation.next();
@@ -133,8 +133,8 @@ asio::awaitable<bool> Session::answer_whole(const CompletionRequest& request, Jo
   co_return co_await send(reply, framing);
 }
 
-asio::awaitable<bool> Session::answer_stream(const CompletionRequest& request,
-                                             Generation& generation, Framing framing) {
+asio::awaitable<bool> Connection::answer_stream(const CompletionRequest& request,
+                                                Generation& generation, Framing framing) {
   framing.keep_alive = keeps_alive(framing);
   generation.on_backlog(state_->options.stream_backlog_tokens, [this] {
     if (socket_.is_open() && !takes_output(socket_)) drop();

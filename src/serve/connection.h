@@ -1,9 +1,9 @@
-// Session: one connection, from accept to close.
+// Connection: one TCP connection, from accept to close.
 //
 //   read a request -> route it -> answer it (whole, or as a stream) -> the next one
 //
 // What the client has already sent of its next request waits in the buffer (pipelining). The
-// session ends when the client goes away, breaks the protocol, is too slow, or the server shuts
+// connection ends when the client goes away, breaks the protocol, is too slow, or the server shuts
 // down. A visitor (connection_table.h) ends after one answer. Registered in the table of
 // connections while it lives.
 //
@@ -24,21 +24,21 @@
 
 namespace forge {
 
-class Session : public std::enable_shared_from_this<Session> {
+class Connection : public std::enable_shared_from_this<Connection> {
  public:
-  Session(asio::ip::tcp::socket socket, ConnectionTable::Place place,
-          std::shared_ptr<ServerState> state);
-  ~Session();
-  Session(const Session&) = delete;
-  Session& operator=(const Session&) = delete;
+  Connection(asio::ip::tcp::socket socket, ConnectionTable::Place place,
+             std::shared_ptr<ServerState> state);
+  ~Connection();
+  Connection(const Connection&) = delete;
+  Connection& operator=(const Connection&) = delete;
 
-  /// Serves the connection to its end. `self` keeps the session alive meanwhile.
-  static asio::awaitable<void> run(std::shared_ptr<Session> self);
+  /// Serves the connection to its end. `self` keeps it alive meanwhile.
+  static asio::awaitable<void> run(std::shared_ptr<Connection> self);
 
   /// Closes the connection unless a request is arriving or under way. For the server's shutdown.
   void close_if_silent();
 
-  /// Closes the socket: what waits for it ends, and so does the session.
+  /// Closes the socket: what waits for it ends, and so does the connection.
   void drop();
 
  private:
