@@ -62,9 +62,33 @@ TEST_F(PolicyPrograms, the_ceiling_is_the_longest_common_prefix_but_never_the_wh
   EXPECT_EQ(result["prefix_cache"]["hit_tokens"], 2635);
 }
 
-TEST_F(PolicyPrograms, an_unlimited_cache_reaches_the_ceiling_of_production_traffic) {
+TEST_F(PolicyPrograms, an_unlimited_cache_reaches_the_ceiling) {
+  const json golden = json::parse(read_file(FORGE_GOLDEN_TRACES "/golden.json"))["mooncake"];
+  for (const std::string size : {"16", "512"}) {
+    const std::string flags =
+        "--workload " FORGE_GOLDEN_TRACES "/mooncake.jsonl --num-blocks 30000 --block-size " + size;
+    for (const char* index : {"radix", "hash"}) {
+      // One request at a time: each finds all that came before it.
+      const json alone =
+          bench(flags + " --max-batch-size 1 --step-us 0 --token-us 0 --prefix-cache " + index);
+      EXPECT_EQ(alone["requests"], golden["requests"]);
+      EXPECT_EQ(alone["prefix_cache"]["query_tokens"], golden["prompt_tokens"]);
+      EXPECT_EQ(alone["prefix_cache"]["hit_tokens"], golden["hit_tokens"][size]) << index;
+      // Many at a time: those that come together are admitted together, and do not find one
+      // another's prompts.
+      const json together = bench(flags + " --max-batch-size 256 --prefix-cache " + index);
+      EXPECT_EQ(together["prefix_cache"]["hit_tokens"], golden["hit_tokens_of_earlier"][size])
+          << index;
+    }
+    EXPECT_LT(golden["hit_tokens_of_earlier"][size], golden["hit_tokens"][size]);
+  }
+}
+
+TEST_F(PolicyPrograms, extra_an_unlimited_cache_reaches_the_ceiling_of_production_traffic) {
   if (!has_python()) GTEST_SKIP() << "needs python3";
-  if (!std::filesystem::exists(FORGE_MOONCAKE_TRACE)) GTEST_SKIP() << "needs " FORGE_MOONCAKE_TRACE;
+  if (!std::filesystem::exists(FORGE_MOONCAKE_TRACE)) {
+    GTEST_SKIP() << "an extra test: there is no " FORGE_MOONCAKE_TRACE;
+  }
   const json best = ceiling("--block-size 512 " FORGE_MOONCAKE_TRACE);
   const std::string flags =
       "--workload " FORGE_MOONCAKE_TRACE " --block-size 512 --num-blocks 220000";

@@ -283,14 +283,26 @@ TEST_F(TracePrograms, unusable_input_exits_with_2_and_says_why) {
   expect_unusable(FORGE_BENCH " --requests 1 --trace " + path("no/such/folder"), "cannot write");
 }
 
-TEST_F(TracePrograms, recorded_production_traffic_replays_to_the_digest) {
-  if (!fs::exists(FORGE_AZURE_TRACE)) GTEST_SKIP() << "needs " FORGE_AZURE_TRACE;
-  const std::string bench = record("t.jsonl", "--workload " FORGE_AZURE_TRACE
-                                              " --requests 30 --num-blocks 128 --mode continuous");
-  EXPECT_NE(read_file(path("t.jsonl")).find("\"preempted\""), std::string::npos) << bench;
-  const Outcome replay = run(FORGE_TRACE " replay " + path("t.jsonl"));
-  EXPECT_EQ(replay.status, 0) << replay.output;
-  EXPECT_EQ(digest_after(replay.output, "all equal"), digest_after(bench, "continuous   digest"));
+class TracesOfTraffic : public TracePrograms {
+ protected:
+  void expect_replay(const std::string& workload) const {
+    const std::string bench = record("t.jsonl", "--workload " + workload +
+                                                    " --requests 30 --num-blocks 128"
+                                                    " --mode continuous");
+    EXPECT_NE(read_file(path("t.jsonl")).find("\"preempted\""), std::string::npos) << bench;
+    const Outcome replay = run(FORGE_TRACE " replay " + path("t.jsonl"));
+    EXPECT_EQ(replay.status, 0) << replay.output;
+    EXPECT_EQ(digest_after(replay.output, "all equal"), digest_after(bench, "continuous   digest"));
+  }
+};
+
+TEST_F(TracesOfTraffic, replay_to_the_digest) { expect_replay(FORGE_GOLDEN_TRACES "/azure.csv"); }
+
+TEST_F(TracesOfTraffic, extra_of_production_replay_to_the_digest) {
+  if (!fs::exists(FORGE_AZURE_TRACE)) {
+    GTEST_SKIP() << "an extra test: there is no " FORGE_AZURE_TRACE;
+  }
+  expect_replay(FORGE_AZURE_TRACE);
 }
 
 }  // namespace

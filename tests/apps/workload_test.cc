@@ -3,6 +3,9 @@
 #include <gtest/gtest.h>
 
 #include <algorithm>
+#include <fstream>
+#include <nlohmann/json.hpp>
+#include <set>
 #include <sstream>
 
 namespace forge {
@@ -97,6 +100,45 @@ TEST(Workload, bad_mooncake_rows_are_refused_with_line_value_and_range) {
   EXPECT_EQ(error_of(good + "{\"timestamp\": 0}\n"), "line 2: input_length is missing");
   EXPECT_EQ(error_of("{\"timestamp\": 0\n"), "line 1: '{\"timestamp\": 0' is not a JSON object");
   EXPECT_EQ(error_of(good + "\n"), "line 2: '' is not a JSON object");
+}
+
+/// tests/golden/traces, whose README says how they were made and read.
+Workload golden_workload(const std::string& name) {
+  std::ifstream in(std::string(FORGE_GOLDEN_TRACES) + "/" + name);
+  return read_workload(in, 1000).value();
+}
+
+nlohmann::json golden_facts(const std::string& name) {
+  std::ifstream in(FORGE_GOLDEN_TRACES "/golden.json");
+  return nlohmann::json::parse(in)[name];
+}
+
+TEST(Workload, a_day_of_the_azure_kind_is_read_as_python_reads_it) {
+  const Workload workload = golden_workload("azure.csv");
+  const nlohmann::json expected = golden_facts("azure");
+  ASSERT_EQ(workload.size(), expected.size());
+  for (std::size_t i = 0; i < workload.size(); ++i) {
+    EXPECT_EQ(workload[i], item(expected[i][0], expected[i][1], expected[i][2])) << "row " << i;
+  }
+}
+
+TEST(Workload, conversations_of_the_mooncake_kind_are_read_as_python_reads_them) {
+  const Workload workload = golden_workload("mooncake.jsonl");
+  const nlohmann::json expected = golden_facts("mooncake");
+  std::uint64_t prompt_tokens = 0;
+  std::uint64_t new_tokens = 0;
+  std::set<std::uint64_t> blocks;
+  for (const WorkloadItem& one : workload) {
+    prompt_tokens += one.prompt_tokens;
+    new_tokens += one.new_tokens;
+    blocks.insert(one.hash_ids.begin(), one.hash_ids.end());
+  }
+  EXPECT_EQ(workload.size(), expected["requests"]);
+  EXPECT_EQ(workload.back().arrival_us,
+            1000 * (expected["last_ms"].get<int>() - expected["first_ms"].get<int>()));
+  EXPECT_EQ(prompt_tokens, expected["prompt_tokens"]);
+  EXPECT_EQ(new_tokens, expected["new_tokens"]);
+  EXPECT_EQ(blocks.size(), expected["blocks"]);
 }
 
 TEST(Workload, other_formats_and_empty_files_are_refused) {
