@@ -10,6 +10,7 @@
 #include "forge/linear/thread_pool.h"
 #include "forge/text/load_tokeniser.h"
 #include "forge/transformer/packed_model.h"
+#include "trained_checkpoints.h"
 
 namespace forge::testing {
 namespace {
@@ -195,9 +196,17 @@ TEST_F(ModelPrograms, quantize_refuses_numbers_that_are_none) {
   }
 }
 
-TEST_F(ModelPrograms, stories_keep_their_text_in_gguf_and_nearly_all_of_it_in_8_bits) {
-  const std::string stories = FORGE_STORIES;
-  if (!std::filesystem::exists(stories)) GTEST_SKIP() << "needs " FORGE_STORIES;
+class TrainedModelPrograms : public ModelProgramTest,
+                             public ::testing::WithParamInterface<TrainedCheckpoint> {
+ protected:
+  void SetUp() override {
+    if (const std::string why = GetParam().why_skip(); !why.empty()) GTEST_SKIP() << why;
+    ModelProgramTest::SetUp();
+  }
+};
+
+TEST_P(TrainedModelPrograms, keep_their_text_in_gguf_and_nearly_all_of_it_in_8_bits) {
+  const std::string stories = GetParam().folder;
   write_model("convert " + stories + " " + path("s.gguf"));
   write_model("quantize --type Q8_0 " + stories + " " + path("q.gguf"));
   const auto tokeniser = load_tokeniser(stories);
@@ -224,6 +233,8 @@ TEST_F(ModelPrograms, stories_keep_their_text_in_gguf_and_nearly_all_of_it_in_8_
     EXPECT_EQ((*converted)->encode(text), (*tokeniser)->encode(text)) << text;
   }
 }
+
+INSTANTIATE_TEST_SUITE_P(Of, TrainedModelPrograms, both_trained_checkpoints(), label_of);
 
 /// Models with the tokenisers of tests/golden/tokenisers.
 class GgufTokenisers : public ModelProgramTest {

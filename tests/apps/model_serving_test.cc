@@ -1,10 +1,10 @@
 // Models from files, as a user runs them: served over HTTP, measured, recorded and replayed.
-#include <filesystem>
 #include <future>
 #include <nlohmann/json.hpp>
 
 #include "apps/running_server.h"
 #include "serve/http_client.h"
+#include "trained_checkpoints.h"
 
 namespace forge::testing {
 namespace {
@@ -21,16 +21,27 @@ json complete(const Server& server, const std::string& model, const std::string&
       .json();
 }
 
-/// A trained model, by its directory and as GGUF.
-class Stories : public ProgramTest, public ::testing::WithParamInterface<const char*> {
+/// A trained checkpoint, by its directory or as GGUF.
+struct Served {
+  TrainedCheckpoint checkpoint;
+  bool is_gguf;
+
+  std::string path() const { return is_gguf ? checkpoint.gguf() : checkpoint.folder; }
+};
+
+void PrintTo(const Served& served, std::ostream* out) { *out << served.path(); }
+
+class Stories : public ProgramTest, public ::testing::WithParamInterface<Served> {
  protected:
   void SetUp() override {
-    if (!std::filesystem::exists(FORGE_STORIES)) GTEST_SKIP() << "no " FORGE_STORIES;
+    const TrainedCheckpoint& checkpoint = GetParam().checkpoint;
+    if (const std::string why = checkpoint.why_skip(); !why.empty()) GTEST_SKIP() << why;
     ProgramTest::SetUp();
-    golden_ = json::parse(read_file(FORGE_STORIES "/golden.json"))["cases"];
+    golden_ = json::parse(read_file(checkpoint.golden()))["cases"];
   }
 
-  static std::string model() { return std::string(FORGE_STORIES) + GetParam(); }
+  static std::string model() { return GetParam().path(); }
+  static std::string name() { return GetParam().checkpoint.name; }
 
   /// The golden texts were made with 200 steps, begin-of-text not counted.
   static int tokens_after(const json& answer) {
@@ -43,8 +54,11 @@ class Stories : public ProgramTest, public ::testing::WithParamInterface<const c
 TEST_P(Stories, are_told_over_http_as_an_independent_engine_tells_them) {
   const Server server(FORGE_INFER " --model " + model() + " --threads 2", path("log"));
   for (const json& story : golden_) {
-    const int tokens = tokens_after(complete(server, "stories260K", story["prompt"], 1));
-    const json answer = complete(server, "stories260K", story["prompt"], tokens);
+    const int tokens = tokens_after(complete(server, name(), story["prompt"], 1));
+    const json answer = complete(server, name(), story["prompt"], tokens);
+    if (story.contains("ends")) {
+      EXPECT_EQ(answer["choices"][0]["finish_reason"], story["ends"] ? "stop" : "length");
+    }
     EXPECT_EQ(story["prompt"].get<std::string>() + answer["choices"][0]["text"].get<std::string>(),
               story["text"]);
   }
@@ -52,16 +66,18 @@ TEST_P(Stories, are_told_over_http_as_an_independent_engine_tells_them) {
 
 TEST_P(Stories, eight_at_once_are_those_told_alone_drafted_and_preempted_or_not) {
   // 40 blocks of 16 hold three of the eight.
-  for (const std::string flags :
-       {"", " --num-blocks 40 --prefill-chunk-size 3", " --speculative 4 --draft-layers 3",
-        " --speculative 4 --draft " FORGE_STORIES "/stories260K.gguf"}) {
+  const TrainedCheckpoint& checkpoint = GetParam().checkpoint;
+  const std::string half = std::to_string((checkpoint.layers + 1) / 2);
+  for (const std::string& flags :
+       {std::string(), std::string(" --num-blocks 40 --prefill-chunk-size 3"),
+        " --speculative 4 --draft-layers " + half,
+        " --speculative 4 --draft " + checkpoint.gguf()}) {
     const Server server(FORGE_INFER " --model " + model() + flags, path("log"));
     std::vector<std::future<json>> answers;
     for (std::size_t i = 0; i < 8; ++i) {
       const std::string prompt = golden_[i % golden_.size()]["prompt"];
-      answers.push_back(std::async(std::launch::async, [&server, prompt] {
-        return complete(server, "stories260K", prompt, 190);
-      }));
+      answers.push_back(std::async(
+          std::launch::async, [&server, prompt] { return complete(server, name(), prompt, 190); }));
     }
     for (std::size_t i = 0; i < 8; ++i) {
       const json& story = golden_[i % golden_.size()];
@@ -75,7 +91,7 @@ TEST_P(Stories, eight_at_once_are_those_told_alone_drafted_and_preempted_or_not)
 
 TEST_P(Stories, a_context_that_is_too_long_is_refused_by_name_and_numbers) {
   const Server server(FORGE_INFER " --model " + model(), path("log"));
-  const json answer = complete(server, "stories260K", "The dog", 509);
+  const json answer = complete(server, name(), "The dog", 509);
   EXPECT_NE(answer["error"]["message"].get<std::string>().find("512"), std::string::npos) << answer;
   EXPECT_EQ(answer["error"]["code"], "context_length_exceeded");
 }
@@ -99,12 +115,18 @@ TEST_P(Stories, a_recorded_run_is_replayed_and_a_moved_model_can_be_named) {
   EXPECT_NE(on_sim.output.find("accepted for a model from a file: cpu"), std::string::npos);
 }
 
-INSTANTIATE_TEST_SUITE_P(Formats, Stories, ::testing::Values("", "/stories260K.gguf"),
+INSTANTIATE_TEST_SUITE_P(Of, Stories,
+                         ::testing::Values(Served{kTales, false}, Served{kTales, true},
+                                           Served{kStories, false}, Served{kStories, true}),
                          [](const auto& instance) {
-                           return std::string(*instance.param == '\0' ? "safetensors" : "gguf");
+                           return instance.param.checkpoint.label() +
+                                  (instance.param.is_gguf ? "_gguf" : "_safetensors");
                          });
 
-class ModelPrograms : public ProgramTest {};
+class ModelPrograms : public ProgramTest {
+ protected:
+  void expect_bench(const TrainedCheckpoint& checkpoint) const;
+};
 
 TEST_F(ModelPrograms, a_vocabulary_without_room_for_the_tokeniser_is_refused_by_numbers) {
   const Outcome outcome = run(FORGE_INFER " --model " FORGE_GOLDEN_MODELS "/llama");
@@ -115,10 +137,10 @@ TEST_F(ModelPrograms, a_vocabulary_without_room_for_the_tokeniser_is_refused_by_
       << outcome.output;
 }
 
-TEST_F(ModelPrograms, the_bench_of_a_model_has_speeds_and_ratios_as_table_and_json) {
-  if (!std::filesystem::exists(FORGE_STORIES)) GTEST_SKIP() << "no " FORGE_STORIES;
-  const Outcome bench =
-      run(FORGE_BENCH " --model " FORGE_STORIES " --threads 1 --json " + path("b.json"));
+/// A table and the same as JSON.
+void ModelPrograms::expect_bench(const TrainedCheckpoint& checkpoint) const {
+  const Outcome bench = run(std::string(FORGE_BENCH " --model ") + checkpoint.folder +
+                            " --threads 1 --json " + path("b.json"));
   ASSERT_EQ(bench.status, 0) << bench.output;
   EXPECT_NE(bench.output.find("prefill 512"), std::string::npos) << bench.output;
   const json result = json::parse(read_file(path("b.json")));
@@ -131,6 +153,15 @@ TEST_F(ModelPrograms, the_bench_of_a_model_has_speeds_and_ratios_as_table_and_js
     EXPECT_GT(result["cases"][i]["of_read_rate"], 0.0);
   }
   EXPECT_GT(result["read_bytes_per_second"], 0.0);
+}
+
+TEST_F(ModelPrograms, the_bench_of_a_model_has_speeds_and_ratios_as_table_and_json) {
+  expect_bench(kTales);
+}
+
+TEST_F(ModelPrograms, extra_the_bench_of_stories_has_speeds_and_ratios_as_table_and_json) {
+  if (const std::string why = kStories.why_skip(); !why.empty()) GTEST_SKIP() << why;
+  expect_bench(kStories);
 }
 
 TEST_F(ModelPrograms, flags_that_make_no_sense_together_are_refused) {

@@ -1,5 +1,5 @@
 // Files that the package `safetensors` of Hugging Face wrote, against what it reads in them
-// (tests/golden/safetensors/make_fixtures.py), and a trained model where it is at hand.
+// (tests/golden/safetensors/make_fixtures.py), and trained models.
 #include <gtest/gtest.h>
 
 #include <array>
@@ -9,6 +9,7 @@
 
 #include "forge/formats/safetensors.h"
 #include "formats/scratch_folder.h"
+#include "trained_checkpoints.h"
 
 namespace forge::formats {
 namespace {
@@ -106,14 +107,16 @@ TEST(SafeTensorsFixturesDeathTest, a_tensor_of_another_file_is_a_programmers_err
   EXPECT_DEATH(file.file_of(copy), "'f32' is of another checkpoint");
 }
 
-TEST(SafeTensorsFixtures, a_trained_model) {
-  if (!std::filesystem::exists(FORGE_STORIES)) GTEST_SKIP() << "no " << FORGE_STORIES;
-  const auto model = SafeTensors::open_directory(FORGE_STORIES);
+using TrainedSafeTensors = forge::testing::TrainedCheckpointTest;
+
+TEST_P(TrainedSafeTensors, have_the_weights_of_their_configuration) {
+  const auto& size = GetParam();
+  const auto model = SafeTensors::open_directory(size.folder);
   ASSERT_TRUE(model) << to_string(model.error());
-  EXPECT_EQ(model->tensors().size(), 47u);
+  EXPECT_EQ(model->tensors().size(), 2 + 9 * size.layers);
   const Tensor* const embedding = model->find("model.embed_tokens.weight");
   ASSERT_NE(embedding, nullptr);
-  EXPECT_EQ(to_string(*embedding), "F32[512, 64]");
+  EXPECT_EQ(to_string(*embedding), size.is_extra ? "F32[512, 64]" : "F32[416, 32]");
   std::uint64_t elements = 0;
   for (const Tensor& tensor : model->tensors()) {
     EXPECT_EQ(tensor.type, ElementType::f32) << tensor.name;
@@ -124,11 +127,16 @@ TEST(SafeTensorsFixtures, a_trained_model) {
       ASSERT_LT(std::abs(weight), 100.0F) << tensor.name << " at " << i;
     }
   }
-  // 5 layers of width 64 with 8 query and 4 KV heads of 8, feed-forward 172, vocabulary 512; the
-  // embedding is also the last layer.
-  const std::uint64_t layer = 2 * 64 * 64 + 2 * 32 * 64 + 3 * 172 * 64 + 2 * 64;
-  EXPECT_EQ(elements, 512 * 64 + 5 * layer + 64);
+  const std::uint64_t width = size.width;
+  const std::uint64_t kv_width = std::uint64_t{size.kv_heads} * 8;
+  // Q and O, K and V, three matrices of the MLP, two norms.
+  const std::uint64_t layer =
+      2 * width * width + 2 * kv_width * width + 3 * size.mlp * width + 2 * width;
+  EXPECT_EQ(elements, size.vocabulary * width + size.layers * layer + width);
 }
+
+INSTANTIATE_TEST_SUITE_P(Of, TrainedSafeTensors, forge::testing::both_trained_checkpoints(),
+                         forge::testing::label_of);
 
 }  // namespace
 }  // namespace forge::formats

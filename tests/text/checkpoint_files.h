@@ -1,12 +1,11 @@
-// Checkpoints of the wild, where they are at hand (shared/data), and golden ones.
+// Tokenisers from files, in one line each.
 #pragma once
 
-#include <gtest/gtest.h>
-
-#include <filesystem>
 #include <fstream>
 #include <iterator>
 #include <memory>
+#include <ostream>
+#include <stdexcept>
 #include <string>
 #include <vector>
 
@@ -40,16 +39,6 @@ inline std::vector<TokenId> ids(std::initializer_list<std::uint32_t> values) {
   for (const std::uint32_t value : values) tokens.emplace_back(value);
   return tokens;
 }
-
-/// A suite whose tests skip where shared/data is absent.
-class WithSharedData : public ::testing::Test {
- protected:
-  void SetUp() override {
-    if (!std::filesystem::exists(FORGE_STORIES) || !std::filesystem::exists(FORGE_TOKENIZERS)) {
-      GTEST_SKIP() << "no " << FORGE_STORIES << " or " << FORGE_TOKENIZERS;
-    }
-  }
-};
 
 }  // namespace forge::test
 

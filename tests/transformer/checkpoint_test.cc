@@ -6,6 +6,7 @@
 #include <filesystem>
 #include <set>
 
+#include "trained_checkpoints.h"
 #include "transformer/checkpoint_edit.h"
 
 namespace forge {
@@ -71,7 +72,7 @@ TEST(Checkpoint, every_golden_model_opens_and_has_no_tensor_left) {
     EXPECT_EQ(checkpoint.gguf(), nullptr);
     ++models;
   }
-  EXPECT_EQ(models, 15);
+  EXPECT_EQ(models, 16);
 }
 
 TEST(Checkpoint, roles_have_the_values_of_their_tensors) {
@@ -160,16 +161,19 @@ TEST(Checkpoint, gguf_of_llama_has_rows_of_queries_in_pairs) {
   }
 }
 
-TEST(Checkpoint, a_model_of_the_wild_in_both_formats) {
-  const std::string stories = FORGE_STORIES;
-  if (!std::filesystem::exists(stories)) GTEST_SKIP() << "no " << stories;
-  const Checkpoint checkpoint = open(stories);
-  const Checkpoint gguf = open(stories + "/stories260K.gguf");
+using TrainedCheckpoints = testing::TrainedCheckpointTest;
+
+TEST_P(TrainedCheckpoints, open_in_both_formats) {
+  const Checkpoint checkpoint = open(GetParam().folder);
+  const Checkpoint gguf = open(GetParam().gguf());
   EXPECT_TRUE(checkpoint.unused().empty());
   EXPECT_TRUE(gguf.unused().empty());
   EXPECT_EQ(rows(checkpoint.model().embedding), rows(gguf.model().embedding));
   EXPECT_FALSE(checkpoint.model().head);
 }
+
+INSTANTIATE_TEST_SUITE_P(Of, TrainedCheckpoints, testing::both_trained_checkpoints(),
+                         testing::label_of);
 
 TEST(Checkpoint, pages_may_be_advised_and_weights_stay) {
   for (const std::string& path :

@@ -4,10 +4,10 @@
 #include <gtest/gtest.h>
 
 #include <cmath>
-#include <filesystem>
 
 #include "forge/formats/tensor_writer.h"
 #include "forge/transformer/hf_config.h"
+#include "trained_checkpoints.h"
 #include "transformer/checkpoint_edit.h"
 
 namespace forge {
@@ -49,13 +49,16 @@ TEST(GgufConfig, scaling_of_llama3_is_a_table) {
   EXPECT_EQ(config, expected);
 }
 
-TEST(GgufConfig, a_model_of_the_wild) {
-  const std::string stories = FORGE_STORIES;
-  if (!std::filesystem::exists(stories)) GTEST_SKIP() << "no " << stories;
-  ModelConfig expected = read_hf_config(stories)->model;
+using TrainedGgufConfig = testing::TrainedCheckpointTest;
+
+TEST_P(TrainedGgufConfig, is_that_of_its_checkpoint) {
+  ModelConfig expected = read_hf_config(GetParam().folder)->model;
   expected.rope.pairing = RopePairing::adjacent;
-  EXPECT_EQ(gguf_model(stories + "/stories260K.gguf"), expected);
+  EXPECT_EQ(gguf_model(GetParam().gguf()), expected);
 }
+
+INSTANTIATE_TEST_SUITE_P(Of, TrainedGgufConfig, testing::both_trained_checkpoints(),
+                         testing::label_of);
 
 /// Metadata of a model that needs no tensors to be described.
 class GgufConfigKeys : public ::testing::Test {

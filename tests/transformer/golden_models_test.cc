@@ -65,6 +65,8 @@ constexpr Variant kVariants[] = {
     {"deepseek_v3/model.gguf", "deepseek_v3"},
     {"olmo2", "olmo2"},
     {"granite", "granite"},
+    {"tales", "tales"},
+    {"tales/tales.gguf", "tales"},
 };
 
 /// The checkpoint's weights as floats: exact, and then nothing rounds activations to bf16.

@@ -1,13 +1,13 @@
-// A trained model, where it is at hand: texts that an independent implementation wrote with it
-// (golden.json beside it), from its SafeTensors and from its GGUF.
+// Trained models: texts that an independent implementation wrote with them (golden.json beside
+// them), from their SafeTensors and from their GGUF.
 #include <gtest/gtest.h>
 
 #include <algorithm>
-#include <filesystem>
 #include <fstream>
 #include <map>
 #include <nlohmann/json.hpp>
 
+#include "trained_checkpoints.h"
 #include "transformer/transformer_runner.h"
 
 namespace forge {
@@ -15,17 +15,15 @@ namespace {
 
 using testing::LoadedModel;
 
-const std::string kFolder = FORGE_STORIES;
-
-nlohmann::json json_file(const std::string& name) {
-  return nlohmann::json::parse(std::ifstream(kFolder + "/" + name));
+nlohmann::json json_file(const std::string& path) {
+  return nlohmann::json::parse(std::ifstream(path));
 }
 
 /// The texts of tokens by their ids, from tokenizer.json.
 class Vocabulary {
  public:
-  Vocabulary() {
-    const auto json = json_file("tokenizer.json");
+  explicit Vocabulary(const std::string& folder) {
+    const auto json = json_file(folder + "/tokenizer.json");
     for (const auto& [text, id] : json["model"]["vocab"].items()) {
       texts_[id.get<std::uint32_t>()] = readable(text);
     }
@@ -54,32 +52,54 @@ class Vocabulary {
 /// Of a story: <s> and the 200 that follow it.
 constexpr std::uint32_t kTokens = 201;
 
-/// The prompts of golden.json, after <s>.
+/// The prompts of stories260K, whose golden.json has no tokens.
 const std::map<std::string, std::vector<std::uint32_t>> kPrompts = {
     {"Once upon a time", {1, 403, 407, 261, 378}},
     {"Lily and Tom", {1, 317, 269, 274, 287}},
     {"The dog", {1, 291, 400, 428}}};
 
-TEST(Stories, are_told_word_for_word_from_both_formats) {
-  if (!std::filesystem::exists(kFolder)) GTEST_SKIP() << "needs " << kFolder;
-  const Vocabulary vocabulary;
-  const auto golden = json_file("golden.json");
-  ASSERT_EQ(golden["cases"].size(), kPrompts.size());
-  for (const std::string path : {"", "/stories260K.gguf"}) {
-    const LoadedModel model(kFolder + path);
+std::vector<TokenId> prompt_of(const nlohmann::json& story) {
+  const auto ids = story.contains("tokens") ? story["tokens"].get<std::vector<std::uint32_t>>()
+                                            : kPrompts.at(story["prompt"]);
+  return {ids.begin(), ids.end()};
+}
+
+/// The first `count` of them as numbers.
+std::vector<std::uint32_t> ids_of(const std::vector<TokenId>& tokens, std::size_t count) {
+  std::vector<std::uint32_t> ids;
+  for (std::size_t i = 0; i < std::min(count, tokens.size()); ++i) ids.push_back(tokens[i].value);
+  return ids;
+}
+
+/// Up to where the model ends a story or begins another one.
+std::string first_story(const std::string& text) {
+  return text.substr(0, std::min(text.find("<s>"), text.find("</s>")));
+}
+
+using Stories = testing::TrainedCheckpointTest;
+
+TEST_P(Stories, are_told_word_for_word_from_both_formats) {
+  const Vocabulary vocabulary(GetParam().folder);
+  const auto golden = json_file(GetParam().golden());
+  ASSERT_EQ(golden["cases"].size(), 3u);
+  for (const std::string& path : {std::string(GetParam().folder), GetParam().gguf()}) {
+    const LoadedModel model(path);
     for (const auto& story : golden["cases"]) {
-      std::vector<TokenId> tokens;
-      for (const std::uint32_t id : kPrompts.at(story["prompt"])) tokens.emplace_back(id);
+      std::vector<TokenId> tokens = prompt_of(story);
       const auto more = testing::greedy(model.transformer(), tokens,
                                         kTokens - static_cast<std::uint32_t>(tokens.size()));
+      if (story.contains("more")) {
+        EXPECT_EQ(ids_of(more, story["more"].size()), story["more"]) << path;
+      }
       tokens.erase(tokens.begin());  // <s>
       tokens.insert(tokens.end(), more.begin(), more.end());
-      std::string text = vocabulary.text_of(tokens);
-      text.resize(std::min(text.find("<s>"), text.size()));  // where the model begins another one
-      EXPECT_EQ(text, " " + story["text"].get<std::string>()) << path;
+      EXPECT_EQ(first_story(vocabulary.text_of(tokens)), " " + story["text"].get<std::string>())
+          << path;
     }
   }
 }
+
+INSTANTIATE_TEST_SUITE_P(Of, Stories, testing::both_trained_checkpoints(), testing::label_of);
 
 }  // namespace
 }  // namespace forge

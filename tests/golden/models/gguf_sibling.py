@@ -1,7 +1,7 @@
 """Writes a checkpoint as GGUF, F32, with the names, keys and layouts llama.cpp's converter uses.
 
 Facts from llama.cpp's convert_hf_to_gguf.py; names of tensors and keys come from the gguf package.
-There is no tokenizer: tokenizer.ggml.model is "none".
+Where a model has no tokenizer, tokenizer.ggml.model is "none".
 """
 
 import math
@@ -10,6 +10,7 @@ import gguf
 import numpy as np
 
 import gguf_deepseek
+import gguf_tokenizer
 
 ARCHITECTURES = {
     "llama": gguf.MODEL_ARCH.LLAMA,
@@ -45,7 +46,7 @@ def rope_divisors(parameters, head_dim):
     return np.array(divisors, dtype=np.float32)
 
 
-def add_metadata(writer, name, config, head_dim):
+def add_metadata(writer, name, config, head_dim, tokenizer):
     writer.add_type(gguf.GGUFType.MODEL)
     writer.add_name(name)
     writer.add_block_count(config.num_hidden_layers)
@@ -66,7 +67,10 @@ def add_metadata(writer, name, config, head_dim):
     writer.add_file_type(gguf.LlamaFileType.ALL_F32)
     writer.add_quantization_version(gguf.GGML_QUANT_VERSION)
     writer.add_vocab_size(config.vocab_size)  # with a tokenizer, the length of its list says it
-    writer.add_tokenizer_model("none")
+    if tokenizer is None:
+        writer.add_tokenizer_model("none")
+    else:
+        gguf_tokenizer.add(writer, tokenizer)
     writer.add_bos_token_id(config.bos_token_id)
     writer.add_eos_token_id(config.eos_token_id)
 
@@ -82,13 +86,14 @@ def converted(config, name, tensor):
     return [(name, tensor)]
 
 
-def write(path, name, config, state):
-    """`state` holds the checkpoint's tensors, as NumPy arrays by name, in float32."""
+def write(path, name, config, state, tokenizer=None):
+    """`state` holds the checkpoint's tensors, as NumPy arrays by name, in float32; `tokenizer` is
+    its tokenizer.json, parsed."""
     architecture = ARCHITECTURES[config.model_type]
     head_dim = getattr(config, "head_dim", config.hidden_size // config.num_attention_heads)
     names = gguf.get_tensor_name_map(architecture, config.num_hidden_layers)
     writer = gguf.GGUFWriter(path, gguf.MODEL_ARCH_NAMES[architecture])
-    add_metadata(writer, name, config, head_dim)
+    add_metadata(writer, name, config, head_dim, tokenizer)
     if config.rope_parameters["rope_type"] == "llama3":
         writer.add_tensor("rope_freqs.weight", rope_divisors(config.rope_parameters, head_dim))
     for tensor_name, tensor in state.items():

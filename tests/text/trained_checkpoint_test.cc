@@ -1,4 +1,4 @@
-// A trained checkpoint in both of its forms.
+// The tokenizer of a trained checkpoint in both of its forms.
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
@@ -6,6 +6,7 @@
 
 #include "forge/text/text_stream.h"
 #include "text/checkpoint_files.h"
+#include "trained_checkpoints.h"
 
 namespace forge {
 namespace {
@@ -13,15 +14,14 @@ namespace {
 using ::testing::ElementsAre;
 using ::testing::ElementsAreArray;
 
-class StoriesTokeniser : public test::WithSharedData {
+class TrainedTokeniser : public testing::TrainedCheckpointTest {
  protected:
   void SetUp() override {
-    WithSharedData::SetUp();
+    TrainedCheckpointTest::SetUp();
     if (IsSkipped()) return;
-    const std::string folder = FORGE_STORIES;
-    json_ = test::from_directory(folder);
-    gguf_ = test::from_gguf(folder + "/stories260K.gguf");
-    const auto golden = nlohmann::json::parse(test::text_of_file(folder + "/golden.json"));
+    json_ = test::from_directory(GetParam().folder);
+    gguf_ = test::from_gguf(GetParam().gguf());
+    const auto golden = nlohmann::json::parse(test::text_of_file(GetParam().golden()));
     for (const auto& entry : golden["cases"]) {
       texts_.push_back(entry["prompt"]);
       texts_.push_back(entry["text"]);
@@ -33,10 +33,11 @@ class StoriesTokeniser : public test::WithSharedData {
   std::vector<std::string> texts_;
 };
 
-TEST_F(StoriesTokeniser, both_forms_say_the_same_of_every_token) {
-  ASSERT_EQ(json_->vocabulary_size(), 512u);
-  ASSERT_EQ(gguf_->vocabulary_size(), 512u);
-  for (std::uint32_t id = 0; id < 512; ++id) {
+TEST_P(TrainedTokeniser, both_forms_say_the_same_of_every_token) {
+  const std::uint32_t tokens = GetParam().vocabulary;
+  ASSERT_EQ(json_->vocabulary_size(), tokens);
+  ASSERT_EQ(gguf_->vocabulary_size(), tokens);
+  for (std::uint32_t id = 0; id < tokens; ++id) {
     EXPECT_EQ(json_->bytes_of(TokenId(id)), gguf_->bytes_of(TokenId(id))) << id;
     EXPECT_EQ(json_->is_control(TokenId(id)), id < 3) << id;
     EXPECT_EQ(gguf_->is_control(TokenId(id)), id < 3) << id;
@@ -45,7 +46,7 @@ TEST_F(StoriesTokeniser, both_forms_say_the_same_of_every_token) {
   EXPECT_THAT(gguf_->eos_tokens(), ElementsAre(TokenId(2)));
 }
 
-TEST_F(StoriesTokeniser, both_forms_encode_the_golden_texts_alike_and_decode_them) {
+TEST_P(TrainedTokeniser, both_forms_encode_the_golden_texts_alike_and_decode_them) {
   ASSERT_EQ(texts_.size(), 6u);
   for (const std::string& text : texts_) {
     const auto tokens = json_->encode(text);
@@ -55,7 +56,7 @@ TEST_F(StoriesTokeniser, both_forms_encode_the_golden_texts_alike_and_decode_the
   }
 }
 
-TEST_F(StoriesTokeniser, a_stream_of_tokens_gives_the_text_in_whole_characters) {
+TEST_P(TrainedTokeniser, a_stream_of_tokens_gives_the_text_in_whole_characters) {
   const std::string text = "Lily saw a \xF0\x9F\xA6\x99 and said: \xC3\xA9t\xC3\xA9!";
   TextStream stream(*json_);
   std::string all;
@@ -66,6 +67,9 @@ TEST_F(StoriesTokeniser, a_stream_of_tokens_gives_the_text_in_whole_characters) 
   }
   EXPECT_EQ(all + stream.finish(), " " + text);
 }
+
+INSTANTIATE_TEST_SUITE_P(Of, TrainedTokeniser, testing::both_trained_checkpoints(),
+                         testing::label_of);
 
 }  // namespace
 }  // namespace forge
