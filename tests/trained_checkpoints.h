@@ -40,7 +40,7 @@ struct TrainedCheckpoint {
 };
 
 inline void PrintTo(const TrainedCheckpoint& checkpoint, std::ostream* out) {
-  *out << checkpoint.folder;
+  *out << checkpoint.label();
 }
 
 inline constexpr TrainedCheckpoint kTales{.name = "tales",

@@ -67,7 +67,7 @@ class Connection : public std::enable_shared_from_this<Connection> {
   /// Each returns whether the connection goes on.
   asio::awaitable<bool> answer(const HttpRequest& request);
   asio::awaitable<bool> generate(Job job, Framing framing);
-  asio::awaitable<bool> run_job(Job job, Framing framing);
+  asio::awaitable<bool> run_job(Job& job, const Framing& framing);
   asio::awaitable<bool> answer_whole(const CompletionRequest& request, Job::Shape shape,
                                      Generation& generation, Framing framing);
   asio::awaitable<bool> answer_stream(const CompletionRequest& request, Generation& generation,

@@ -95,14 +95,14 @@ asio::awaitable<bool> Connection::send(const Reply& reply, Framing framing) {
 }
 
 asio::awaitable<bool> Connection::generate(Job job, Framing framing) {
-  const auto first = co_await (run_job(std::move(job), framing) || watch_for_disconnect(framing));
+  const auto first = co_await (run_job(job, framing) || watch_for_disconnect(framing));
   if (first.index() == 0) co_return std::get<0>(first);
   drop();
   co_return false;
 }
 
 /// From texts to the end of the answer.
-asio::awaitable<bool> Connection::run_job(Job job, Framing framing) {
+asio::awaitable<bool> Connection::run_job(Job& job, const Framing& framing) {
   const Generation::TimeLimit time_limit{.arrival = std::chrono::steady_clock::now(),
                                          .longest = state_->options.request_timeout};
   const auto request = co_await state_->worker.tokenise(std::move(job.request));

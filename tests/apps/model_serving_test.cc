@@ -27,9 +27,10 @@ struct Served {
   bool is_gguf;
 
   std::string path() const { return is_gguf ? checkpoint.gguf() : checkpoint.folder; }
+  std::string label() const { return checkpoint.label() + (is_gguf ? "_gguf" : "_safetensors"); }
 };
 
-void PrintTo(const Served& served, std::ostream* out) { *out << served.path(); }
+void PrintTo(const Served& served, std::ostream* out) { *out << served.label(); }
 
 class Stories : public ProgramTest, public ::testing::WithParamInterface<Served> {
  protected:
@@ -118,10 +119,7 @@ TEST_P(Stories, a_recorded_run_is_replayed_and_a_moved_model_can_be_named) {
 INSTANTIATE_TEST_SUITE_P(Of, Stories,
                          ::testing::Values(Served{kTales, false}, Served{kTales, true},
                                            Served{kStories, false}, Served{kStories, true}),
-                         [](const auto& instance) {
-                           return instance.param.checkpoint.label() +
-                                  (instance.param.is_gguf ? "_gguf" : "_safetensors");
-                         });
+                         [](const auto& instance) { return instance.param.label(); });
 
 class ModelPrograms : public ProgramTest {
  protected:

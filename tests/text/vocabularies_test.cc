@@ -18,17 +18,16 @@ struct Vocabulary {
   const char* name;
   const char* folder;
   bool is_extra;
+
+  /// As part of the name of a test.
+  std::string label() const {
+    std::string label = std::string(is_extra ? "extra_" : "") + name;
+    for (char& c : label) c = c == '-' ? '_' : c;
+    return label;
+  }
 };
 
-void PrintTo(const Vocabulary& vocabulary, std::ostream* out) {
-  *out << vocabulary.folder << '/' << vocabulary.name;
-}
-
-std::string label_of(const ::testing::TestParamInfo<Vocabulary>& info) {
-  std::string label = std::string(info.param.is_extra ? "extra_" : "") + info.param.name;
-  for (char& c : label) c = c == '-' ? '_' : c;
-  return label;
-}
+void PrintTo(const Vocabulary& vocabulary, std::ostream* out) { *out << vocabulary.label(); }
 
 class Vocabularies : public ::testing::TestWithParam<Vocabulary> {
  protected:
@@ -95,7 +94,7 @@ INSTANTIATE_TEST_SUITE_P(
                       Vocabulary{"llama-spm", FORGE_TOKENIZERS, true},
                       Vocabulary{"gpt-2", FORGE_TOKENIZERS, true},
                       Vocabulary{"deepseek-llm", FORGE_TOKENIZERS, true}),
-    label_of);
+    [](const auto& instance) { return instance.param.label(); });
 
 }  // namespace
 }  // namespace forge

@@ -8,8 +8,8 @@ add_test(Plain.passes_too true)
 add_test(Code.skips sh -c "exit 77")
 set_tests_properties(Code.skips PROPERTIES SKIP_RETURN_CODE 77)
 # As gtest_discover_tests registers a test: GTEST_SKIP prints this.
-add_test("Of/Words.skips/extra" sh -c "echo '[  SKIPPED ] Of/Words.skips/extra (0 ms)'")
-set_tests_properties("Of/Words.skips/extra" PROPERTIES
+add_test("Of/Words.skips/extra  # GetParam() = extra (1)" sh -c "echo '[  SKIPPED ] Of/Words.skips/extra (0 ms)'")
+set_tests_properties("Of/Words.skips/extra  # GetParam() = extra (1)" PROPERTIES
   SKIP_REGULAR_EXPRESSION "\\[  SKIPPED \\]")
 add_test(Switched.off true)
 set_tests_properties(Switched.off PROPERTIES DISABLED TRUE)
