@@ -1,8 +1,7 @@
 // ConnectionTable: who is connected, and who gives way when every place is taken.
 //
-//   idle      no whole header of a request has arrived since the connection was accepted or
-//   answered
-//             last; the one that is idle longest gives way to a newcomer
+//   idle      no whole header of a request has arrived since the connection was accepted or last
+//             answered; the one that is idle longest gives way to a newcomer
 //   busy      its request is being read, run or answered; never gives way
 //   visitor   came when every place was taken by busy connections: it is asked what it wants, and
 //             leaves after one answer. Visitors have a few places of their own; the first of them

@@ -192,7 +192,8 @@ Reply health(const ServerState& state) {
                                  {"generated_tokens", status.generated_tokens},
                                  {"preemptions", status.preemptions},
                                  {"free_blocks", status.free_blocks},
-                                 {"total_blocks", status.total_blocks}};
+                                 {"total_blocks", status.total_blocks},
+                                 {"connections", state.connections.count()}};
   if (status.target_lost) body["reason"] = *status.target_lost;
   if (status.trace) body["trace"] = trace_json(*status.trace);
   return {.status = status.target_lost || stalled ? 503U : 200U, .body = body.dump()};

@@ -1,8 +1,9 @@
 // TokeniserWorker: turns the texts of requests into tokens, off the I/O thread, which serves
 // everybody: a megabyte can take half a second.
 //
-//   I/O thread --request--> short texts: a thread  --+--tokens--> the coroutine that waits
-//                       +-> long texts: a thread  ---+
+//   I/O thread --+--request--> short texts: a thread --+--tokens--> the coroutine that waits
+//                |                                     |
+//                +--request--> long texts: a thread ---+
 //
 // Whoever sends little never waits behind those who send much: requests of up to kShortBytes of
 // text have a thread of their own. On each thread it is first come, first served.

@@ -140,7 +140,7 @@ class Readme : public ProgramTest, public ::testing::WithParamInterface<Case> {
     fs::create_symlink(target, path(target.filename().string()));
   }
 
-  /// The page's program in client.py, and first on the PATH a python that has OpenAI's client.
+  /// Writes the page's program to a file; puts first on the PATH a python that has OpenAI's client.
   void make_client() {
     const Outcome made = run("python3 " FORGE_CLIENT_VENV);
     if (made.status == kSkipped) GTEST_SKIP() << made.output;

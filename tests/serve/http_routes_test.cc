@@ -26,7 +26,8 @@ TEST(HttpRoutes, healthz_reports_the_engine) {
                                    {"generated_tokens", 0},
                                    {"preemptions", 0},
                                    {"free_blocks", 512},
-                                   {"total_blocks", 512}}));
+                                   {"total_blocks", 512},
+                                   {"connections", 1}}));
 }
 
 TEST(HttpRoutes, healthz_fails_while_work_waits_and_steps_yield_nothing) {

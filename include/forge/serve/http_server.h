@@ -1,9 +1,9 @@
 // HttpServer: the engine behind HTTP/1.1.
 //
 //   GET    /healthz, /health      200, or 503 when work is waiting and the engine gets nowhere, or
-//                                 when the target is lost. Of a run that is recorded it has "trace":
-//                                 {"state": "recording" or "failed", "steps": N in the trace, and of
-//                                 a failed one the "reason"}; that does not change the status
+//                                 when the target is lost. A run that is recorded has "trace":
+//                                 {"state": "recording" or "failed", "steps": N in the trace, and
+//                                 of a failed one the "reason"}; that does not change the status
 //   GET    /v1/models             the one model; /v1/models/ID its entry
 //   POST   /generate              {"prompt", "max_tokens"} -> {"text", ...}
 //   POST   /v1/completions        OpenAI's form; "stream": true sends Server-Sent Events
