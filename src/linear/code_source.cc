@@ -151,7 +151,7 @@ struct NibbleMap {
   int zero(const StoredGroups& form, std::ptrdiff_t g) const {
     const auto word = element<std::uint32_t>(form.zeros, g * (outputs / 8) + n / 8);
     const int stored = static_cast<int>(word >> (4 * nibble_of_output()) & 15);
-    return gptq ? stored + 1 : stored;
+    return gptq ? (stored + 1) & 15 : stored;  // stored_linear.h says why 15 is 0
   }
 
   std::uint8_t code(const StoredGroups& form, std::ptrdiff_t k) const {

@@ -60,8 +60,8 @@ void row_of(const StoredGroups& form, const StoredLinear& linear, int output, fl
         gptq ? nibble_of(word_at(form.codes, k / kCodesPerWord * outputs + output),
                          k % kCodesPerWord)
              : nibble_of(word_at(form.codes, k * words + output / kCodesPerWord), nibble);
-    const int zero =
-        nibble_of(word_at(form.zeros, g * words + output / kCodesPerWord), nibble) + (gptq ? 1 : 0);
+    const int stored = nibble_of(word_at(form.zeros, g * words + output / kCodesPerWord), nibble);
+    const int zero = gptq ? (stored + 1) & 15 : stored;  // stored_linear.h says why 15 is 0
     out[k] = scale_at(form, g * outputs + output) * static_cast<float>(code - zero);
   }
 }

@@ -56,7 +56,7 @@ struct GroupTables {
   static constexpr int kGroup = 8;
   static constexpr int kGroups = kInputs / kGroup;
   int code[kOutputs][kInputs];
-  int zero[kOutputs][kGroups];     // 1 .. 15, what both formats can say
+  int zero[kOutputs][kGroups];     // 0 .. 15, what both formats can say
   float scale[kOutputs][kGroups];  // exact in f16
 
   GroupTables() {
@@ -66,7 +66,7 @@ struct GroupTables {
       for (int& c : row) c = static_cast<int>(random() % 16);
     }
     for (auto& row : zero) {
-      for (int& z : row) z = 1 + static_cast<int>(random() % 15);
+      for (int& z : row) z = static_cast<int>(random() % 16);
     }
     for (auto& row : scale) {
       for (float& s : row) s = static_cast<float>(1 + random() % 64) / 64.0F;
@@ -110,7 +110,7 @@ class Gptq : public ::testing::Test {
     for (int n = 0; n < T::kOutputs; ++n) {
       for (int k = 0; k < T::kInputs; ++k) put(codes, k / 8 * T::kOutputs + n, k % 8, t.code[n][k]);
       for (int g = 0; g < T::kGroups; ++g) {
-        put(zeros, g * T::kOutputs / 8 + n / 8, n % 8, t.zero[n][g] - 1);
+        put(zeros, g * T::kOutputs / 8 + n / 8, n % 8, (t.zero[n][g] - 1) & 15);
       }
     }
   }
@@ -127,7 +127,7 @@ class Gptq : public ::testing::Test {
   std::vector<quant::F16> scales = t.scales();
 };
 
-TEST_F(Gptq, packs_codes_down_a_column_and_holds_zeros_less_one) {
+TEST_F(Gptq, packs_codes_down_a_column_and_holds_zeros_less_one_in_4_bits) {
   for (int n = 0; n < T::kOutputs; ++n) {
     EXPECT_EQ(row_of(linear({}), n), t.row(n, [](int k) { return k / T::kGroup; }));
   }
