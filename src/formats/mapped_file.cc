@@ -7,9 +7,11 @@
 
 #include <cerrno>
 #include <cstdint>
+#include <filesystem>
 #include <utility>
 
 #include "forge/core/check.h"
+#include "shown.h"
 #include "system_error.h"
 
 namespace forge::formats {
@@ -52,6 +54,16 @@ Range range_of(std::span<const std::byte> part, std::span<const std::byte> file)
   return {begin - start, begin - start + part.size()};
 }
 
+/// Why `path` cannot be opened. A link to nothing looks like a file that is there to whoever lists
+/// the folder, so it gets its own words.
+FileError cannot_open(const std::string& path, int code) {
+  std::error_code not_a_link;
+  const std::filesystem::path target = std::filesystem::read_symlink(path, not_a_link);
+  if (code != ENOENT || not_a_link) return detail::system_error(path, "opened", code);
+  return {.file = path,
+          .message = "is a link to " + detail::shown(target.string()) + ", where there is no file"};
+}
+
 /// Advice: the kernel may ignore it, so whatever it answers is fine.
 void advise(std::span<const std::byte> file, Range pages, int advice) {
   if (pages.begin >= pages.end) return;
@@ -67,7 +79,7 @@ tl::expected<MappedFile, FileError> MappedFile::open(const std::string& path) {
   };
   // Non-blocking, because opening a pipe would otherwise wait for its writer.
   const Descriptor descriptor(::open(path.c_str(), O_RDONLY | O_CLOEXEC | O_NONBLOCK));
-  if (descriptor.number() < 0) return failed("opened");
+  if (descriptor.number() < 0) return tl::unexpected(cannot_open(path, errno));
   struct stat status {};
   if (::fstat(descriptor.number(), &status) != 0) return failed("examined");
   if (!S_ISREG(status.st_mode)) {

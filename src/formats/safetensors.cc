@@ -15,9 +15,10 @@ namespace {
 constexpr const char* kFileName = "model.safetensors";
 constexpr const char* kIndexName = "model.safetensors.index.json";
 
+/// Also a link to nothing: whoever opens it says what is wrong.
 bool is_there(const std::filesystem::path& path) {
-  std::error_code ignored;  // whoever opens it will say what is wrong
-  return std::filesystem::exists(path, ignored);
+  std::error_code ignored;
+  return std::filesystem::exists(std::filesystem::symlink_status(path, ignored));
 }
 
 std::string file_name_of(const std::string& path) {

@@ -101,6 +101,11 @@ tl::expected<std::map<std::string, std::string>, FileError> parse_safetensors_in
   if (!visitor.has_weight_map()) {
     return tl::unexpected(FileError{.file = path, .message = "weight_map is missing"});
   }
+  if (visitor.files().empty()) {
+    return tl::unexpected(FileError{
+        .file = path,
+        .message = "weight_map is empty; accepted are names of tensors, each with its file"});
+  }
   return std::move(visitor.files());
 }
 

@@ -1,53 +1,12 @@
 #include "json_fields.h"
 
-#include <unordered_set>
 #include <utility>
-#include <vector>
 
 #include "in_quotes.h"
 
 namespace forge::detail {
-namespace {
 
 using nlohmann::json;
-
-/// Watches the parser, which itself takes the last of two equal keys and nests as the text does.
-class Watch {
- public:
-  bool operator()(json::parse_event_t event, const json& parsed) {
-    using Event = json::parse_event_t;
-    if (event == Event::object_start || event == Event::array_start) {
-      keys_.emplace_back();
-      if (keys_.size() > static_cast<std::size_t>(kJsonDepthMax)) {
-        fault_.set("objects and arrays nest deeper than " + std::to_string(kJsonDepthMax));
-      }
-    } else if (event == Event::object_end || event == Event::array_end) {
-      keys_.pop_back();
-    } else if (event == Event::key) {
-      const auto& key = parsed.get_ref<const std::string&>();
-      if (!keys_.back().insert(key).second)
-        fault_.set("the key " + in_quotes(key) + " is there twice");
-    }
-    return !fault_.is_set();
-  }
-  const JsonFault& fault() const { return fault_; }
-
- private:
-  std::vector<std::unordered_set<std::string>> keys_;  // of the objects that are open
-  JsonFault fault_;
-};
-
-}  // namespace
-
-tl::expected<json, std::string> parse_json(std::string_view text) {
-  Watch watch;
-  json value = json::parse(
-      text, [&](int, json::parse_event_t event, json& parsed) { return watch(event, parsed); },
-      false);
-  if (watch.fault().is_set()) return tl::unexpected(watch.fault().message());
-  if (value.is_discarded()) return tl::unexpected(std::string("it is not valid JSON"));
-  return value;
-}
 
 std::string shown(const json& value) {
   if (value.is_object()) return "an object";

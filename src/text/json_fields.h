@@ -1,4 +1,4 @@
-// JSON from a stranger, and the fields of its objects.
+// The fields of objects in JSON from a stranger (formats/json_tree.h).
 //
 // The first thing that is wrong is kept in a fault, after which fields read as if they were absent,
 // so that a reader asks for all it needs and looks at the fault once.
@@ -10,16 +10,8 @@
 #include <optional>
 #include <string>
 #include <string_view>
-#include <tl/expected.hpp>
 
 namespace forge::detail {
-
-/// The deepest nesting of objects and arrays.
-inline constexpr int kJsonDepthMax = 32;
-
-/// Errors: a sentence. `text` is not one JSON value, has an object with a key twice, or nests
-/// deeper than kJsonDepthMax.
-tl::expected<nlohmann::json, std::string> parse_json(std::string_view text);
 
 /// The value for a message, at most 64 bytes of it.
 std::string shown(const nlohmann::json& value);

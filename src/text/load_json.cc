@@ -2,7 +2,7 @@
 #include <filesystem>
 #include <utility>
 
-#include "forge/formats/mapped_file.h"
+#include "forge/formats/json_tree.h"
 #include "forge/text/load_tokeniser.h"
 #include "tokenizer_json.h"
 
@@ -13,13 +13,13 @@ using detail::BpeDescription;
 using detail::JsonFault;
 using detail::TokenizerFields;
 using formats::FileError;
-using formats::MappedFile;
 using nlohmann::json;
 using Role = detail::TokenEntry::Role;
 
-std::string_view text_of(const MappedFile& file) {
-  return {reinterpret_cast<const char*>(file.bytes().data()), file.bytes().size()};
-}
+constexpr const char* kConfigName = "tokenizer_config.json";
+
+/// Of either file: twice the largest that is published, of a quarter of a million tokens.
+constexpr std::uint64_t kBytesMax = std::uint64_t{64} << 20;
 
 /// A token that the configuration names: its spelling, or an object with it as "content".
 std::optional<TokenId> named_token(const TokenizerFields& config, std::string_view key,
@@ -66,16 +66,18 @@ LoadedTokeniser parse_tokeniser(std::string_view tokenizer_json,
     return tl::unexpected(
         FileError{.file = path, .message = std::move(message), .tensor = {}, .offset = {}});
   };
-  const auto tokenizer = detail::parse_json(tokenizer_json);
-  if (!tokenizer) return wrong(tokenizer.error());
+  const auto tokenizer = formats::parse_json_tree(tokenizer_json, path);
+  if (!tokenizer) return tl::unexpected(tokenizer.error());
   BpeDescription description;
   JsonFault fault;
   read_tokenizer({*tokenizer, "tokenizer.json", fault}, tokenizer_json.size(), description);
   if (fault.is_set()) return wrong(fault.message());
   if (!tokenizer_config_json.empty()) {
-    const auto config = detail::parse_json(tokenizer_config_json);
-    if (!config) return wrong("tokenizer_config.json: " + config.error());
-    read_config({*config, "tokenizer_config.json", fault}, description);
+    const std::string config_path =
+        std::filesystem::path(path).replace_filename(kConfigName).string();
+    const auto config = formats::parse_json_tree(tokenizer_config_json, config_path);
+    if (!config) return tl::unexpected(config.error());
+    read_config({*config, kConfigName, fault}, description);
     if (fault.is_set()) return wrong(fault.message());
   }
   auto built = detail::build_bpe(std::move(description));
@@ -85,11 +87,14 @@ LoadedTokeniser parse_tokeniser(std::string_view tokenizer_json,
 
 LoadedTokeniser load_tokeniser(const std::string& directory) {
   const std::string path = directory + "/tokenizer.json";
-  const auto tokenizer = MappedFile::open(path);
+  const auto tokenizer = formats::open_json(path, kBytesMax);
   if (!tokenizer) return tl::unexpected(tokenizer.error());
-  const std::string config_path = directory + "/tokenizer_config.json";
-  if (!std::filesystem::exists(config_path)) return parse_tokeniser(text_of(*tokenizer), {}, path);
-  const auto config = MappedFile::open(config_path);
+  const std::string config_path = directory + "/" + kConfigName;
+  // A link to nothing is there: opening it says what is wrong.
+  if (!exists(std::filesystem::symlink_status(config_path))) {
+    return parse_tokeniser(text_of(*tokenizer), {}, path);
+  }
+  const auto config = formats::open_json(config_path, kBytesMax);
   if (!config) return tl::unexpected(config.error());
   return parse_tokeniser(text_of(*tokenizer), text_of(*config), path);
 }

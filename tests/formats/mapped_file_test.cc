@@ -63,6 +63,9 @@ TEST(MappedFile, what_is_no_file_is_refused) {
             folder.file("missing") + ": cannot be opened: No such file or directory");
   EXPECT_EQ(outcome(folder.path()), folder.path() + ": is not a regular file");
   EXPECT_EQ(outcome("/dev/zero"), "/dev/zero: is not a regular file");
+  std::filesystem::create_symlink("../gone", folder.file("link"));
+  EXPECT_EQ(outcome(folder.file("link")),
+            folder.file("link") + ": is a link to '../gone', where there is no file");
   const std::string pipe = folder.file("pipe");
   ASSERT_EQ(mkfifo(pipe.c_str(), 0600), 0);
   EXPECT_EQ(outcome(pipe), pipe + ": is not a regular file") << "and nobody waits for a writer";

@@ -49,11 +49,13 @@ TEST(LoadTokeniser, what_is_not_json_is_refused) {
   const auto message = [](const std::string& text) {
     return parse_tokeniser(text, {}, "t.json").error().message;
   };
-  EXPECT_THAT(message(""), HasSubstr("not valid JSON"));
-  EXPECT_THAT(message("{\"model\": "), HasSubstr("not valid JSON"));
+  EXPECT_THAT(message(""), HasSubstr("is not JSON"));
+  EXPECT_THAT(message("{\"model\": "), HasSubstr("is not JSON in or right after '{\"model\": '"));
+  EXPECT_THAT(message(golden_text("gpt2") + std::string(1, '\0') + "more"),
+              HasSubstr("a zero byte"));
   EXPECT_THAT(message("[]"), HasSubstr("tokenizer.json must be an object, it is an array"));
-  EXPECT_THAT(message("{\"model\": {}, \"model\": {}}"), HasSubstr("'model' is there twice"));
-  EXPECT_THAT(message(std::string(100000, '[')), HasSubstr("nest deeper than 32"));
+  EXPECT_THAT(message("{\"model\": {}, \"model\": {}}"), HasSubstr("has the key 'model' twice"));
+  EXPECT_THAT(message(std::string(100000, '[')), HasSubstr("deeper than 32"));
 }
 
 TEST(LoadTokeniser, another_kind_of_model_is_named) {
@@ -151,7 +153,9 @@ TEST(LoadTokeniser, the_configuration_has_the_last_word_on_the_beginning) {
 }
 
 TEST(LoadTokeniser, a_configuration_that_is_not_understood_is_refused) {
-  EXPECT_THAT(config_refusal("{"), HasSubstr("tokenizer_config.json: it is not valid JSON"));
+  EXPECT_THAT(config_refusal("{"), HasSubstr("is not JSON"));
+  EXPECT_EQ(parse_tokeniser(golden_text("gpt2"), "{", "d/t.json").error().file,
+            "d/tokenizer_config.json");
   EXPECT_THAT(config_refusal(R"({"eos_token": "<gone>"})"),
               HasSubstr("tokenizer_config.json.eos_token is '<gone>'"));
   EXPECT_THAT(config_refusal(R"({"add_bos_token": true})"),

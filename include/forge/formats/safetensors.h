@@ -61,6 +61,9 @@ class SafeTensors {
   /// `__metadata__` of the first file that has one.
   const std::map<std::string, std::string>& metadata() const { return metadata_; }
 
+  /// One or more.
+  std::span<const MappedFile> files() const { return files_; }
+
   /// The file in which `tensor` lies. Requires: it is one of tensors().
   const MappedFile& file_of(const Tensor& tensor) const;
 
@@ -84,8 +87,8 @@ tl::expected<std::vector<Tensor>, FileError> parse_safetensors(
     std::map<std::string, std::string>& metadata);
 
 /// The names of tensors and of their files that an index gives. Errors: it is longer than
-/// kHeaderBytesMax, not JSON, or has no "weight_map" of texts; a name is there twice; a file is not
-/// of the index's directory. For tests and fuzzers.
+/// kHeaderBytesMax, not JSON, or has no "weight_map" of texts, one or more; a name is there twice;
+/// a file is not of the index's directory. For tests and fuzzers.
 tl::expected<std::map<std::string, std::string>, FileError> parse_safetensors_index(
     std::span<const std::byte> file, const std::string& path);
 

@@ -44,7 +44,8 @@ LoadedTokeniser tokeniser_of(const Checkpoint& checkpoint, const std::string& pa
     return load_tokeniser(*gguf);
   }
   const fs::path folder = folder_of(path);
-  if (!fs::exists(folder / "tokenizer.json")) return nullptr;
+  // A link to nothing is there: opening it says what is wrong.
+  if (!fs::exists(fs::symlink_status(folder / "tokenizer.json"))) return nullptr;
   return load_tokeniser(folder.string());
 }
 
