@@ -166,9 +166,10 @@ tl::expected<ModelConfig, FileError> read_gguf_config(const Gguf& gguf) {
   model.tied_head = gguf.find("output.weight") == nullptr;
   model.eos = read_eos(gguf, fields);
   if (fields.fault()) return tl::unexpected(*fields.fault());
-  if (auto valid = validate(model); !valid) {
+  if (const auto valid = validate(model); !valid) {
+    const auto names = detail::gguf_key_names(architecture->name);
     return tl::unexpected(
-        FileError{gguf.file().path(), std::move(valid.error()), {}, std::nullopt});
+        FileError{gguf.file().path(), detail::with_keys(valid.error(), names), {}, std::nullopt});
   }
   return model;
 }

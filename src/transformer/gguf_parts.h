@@ -1,8 +1,12 @@
 // The parts of GGUF's metadata that are read on their own.
 #pragma once
 
+#include <string_view>
+#include <vector>
+
 #include "forge/transformer/model_config.h"
 #include "gguf_fields.h"
+#include "key_names.h"
 
 namespace forge::detail {
 
@@ -26,5 +30,8 @@ LatentConfig read_gguf_latent(GgufFields& fields, int rope_size);
 /// Mixture of experts as the architectures have it. `layers`: block_count.
 ExpertsConfig read_gguf_qwen_experts(GgufFields& fields, int layers);
 ExpertsConfig read_gguf_deepseek_experts(GgufFields& fields, int layers);
+
+/// What the metadata of `architecture` calls the fields of its ModelConfig.
+std::vector<KeyName> gguf_key_names(std::string_view architecture);
 
 }  // namespace forge::detail

@@ -5,7 +5,7 @@
 #include <filesystem>
 #include <utility>
 
-#include "forge/formats/mapped_file.h"
+#include "forge/formats/json_tree.h"
 #include "hf_parts.h"
 
 namespace forge {
@@ -20,9 +20,12 @@ enum class Biases : std::uint8_t { all_if_said, none, query_key_value };
 /// A window of sliding_window tokens: never, on all layers, or where use_sliding_window says.
 enum class Window : std::uint8_t { never, always, if_used };
 
-/// What a family has; left out: what Llama has.
+/// What a family has; left out: what Llama has. Defaults are those of the family's configuration
+/// class in transformers (src/transformers/models/*/configuration_*.py).
 struct Family {
   std::string_view model_type;
+  int positions = 2048;    ///< where max_position_embeddings is left out
+  double norm_eps = 1e-6;  ///< where rms_norm_eps is
   NormPlacement norm = NormPlacement::before;
   QueryKeyNorm query_key_norm = QueryKeyNorm::none;
   Biases biases = Biases::all_if_said;
@@ -35,13 +38,21 @@ struct Family {
 
 constexpr Family kFamilies[] = {
     {.model_type = "llama"},
-    {.model_type = "mistral", .biases = Biases::none, .window = Window::always},
-    {.model_type = "qwen2", .biases = Biases::query_key_value, .window = Window::if_used},
+    {.model_type = "mistral",
+     .positions = 131072,
+     .biases = Biases::none,
+     .window = Window::always},
+    {.model_type = "qwen2",
+     .positions = 32768,
+     .biases = Biases::query_key_value,
+     .window = Window::if_used},
     {.model_type = "qwen3",
+     .positions = 32768,
      .query_key_norm = QueryKeyNorm::head,
      .window = Window::if_used,
      .head_size = 128},
     {.model_type = "qwen3_moe",
+     .positions = 32768,
      .query_key_norm = QueryKeyNorm::head,
      .window = Window::if_used,
      .experts = detail::read_qwen_experts},
@@ -50,10 +61,14 @@ constexpr Family kFamilies[] = {
      .latent = true,
      .experts = detail::read_deepseek_v2_experts},
     {.model_type = "deepseek_v3",
+     .positions = 4096,
      .biases = Biases::none,
      .latent = true,
      .experts = detail::read_deepseek_v3_experts},
-    {.model_type = "olmo2", .norm = NormPlacement::after, .query_key_norm = QueryKeyNorm::row},
+    {.model_type = "olmo2",
+     .norm_eps = 1e-5,
+     .norm = NormPlacement::after,
+     .query_key_norm = QueryKeyNorm::row},
     {.model_type = "granite", .multipliers = true},
 };
 
@@ -178,15 +193,17 @@ HfConfig read_config(const ConfigFields& fields, const Family& family) {
   model.vocabulary_size = fields.integer("vocab_size", detail::kSizes);
   model.hidden_size = fields.integer("hidden_size", detail::kSizes);
   model.layers = fields.integer("num_hidden_layers", detail::kLayerCounts);
-  model.positions = fields.integer("max_position_embeddings", detail::kPositionCounts);
-  model.norm_eps = static_cast<float>(fields.number("rms_norm_eps", detail::kEpsilons));
+  model.positions =
+      fields.integer("max_position_embeddings", detail::kPositionCounts, family.positions);
+  model.norm_eps =
+      static_cast<float>(fields.number("rms_norm_eps", detail::kEpsilons, family.norm_eps));
   model.norm = family.norm;
   model.tied_head = fields.boolean("tie_word_embeddings", false);
   read_attention(fields, family, model);
   read_feed_forward(fields, family, model);
   if (family.multipliers) {
     const auto scale = [&](const char* key) {
-      return static_cast<float>(fields.number(key, detail::kScales));
+      return static_cast<float>(fields.number(key, detail::kScales, 1));
     };
     model.embedding_multiplier = scale("embedding_multiplier");
     model.residual_multiplier = scale("residual_multiplier");
@@ -204,22 +221,13 @@ tl::unexpected<FileError> error(const std::string& path, std::string message) {
 
 tl::expected<nlohmann::json, FileError> parse_object(std::string_view text,
                                                      const std::string& path) {
-  constexpr bool kThrows = false;
-  auto json = nlohmann::json::parse(text.begin(), text.end(), nullptr, kThrows);
-  if (json.is_object()) return json;
-  return error(path, json.is_discarded() ? "is not JSON" : "is not a JSON object");
+  auto json = formats::parse_json_tree(text, path);
+  if (!json || json->is_object()) return json;
+  return error(path, "is not a JSON object");
 }
 
-tl::expected<std::string, FileError> read_text(const std::string& path) {
-  constexpr std::size_t kBytesMax = std::size_t{16} << 20;
-  const auto file = formats::MappedFile::open(path);
-  if (!file) return tl::unexpected(file.error());
-  if (file->bytes().size() > kBytesMax) {
-    return error(path, "has " + std::to_string(file->bytes().size()) +
-                           " bytes; accepted is at most " + std::to_string(kBytesMax));
-  }
-  return std::string(reinterpret_cast<const char*>(file->bytes().data()), file->bytes().size());
-}
+/// A thousand times the size of a usual one.
+constexpr std::uint64_t kConfigBytesMax = std::uint64_t{4} << 20;
 
 }  // namespace
 
@@ -232,7 +240,10 @@ tl::expected<HfConfig, FileError> parse_hf_config(std::string_view text, const s
   if (family == nullptr) return error(path, std::move(fault));
   HfConfig config = read_config(fields, *family);
   if (fields.failed()) return error(path, std::move(fault));
-  if (auto valid = validate(config.model); !valid) return error(path, std::move(valid.error()));
+  if (const auto valid = validate(config.model); !valid) {
+    const auto names = detail::hf_key_names(fields, family->latent);
+    return error(path, detail::with_keys(valid.error(), names));
+  }
   return config;
 }
 
@@ -251,15 +262,16 @@ tl::expected<std::vector<std::uint32_t>, FileError> parse_generation_eos(std::st
 tl::expected<HfConfig, FileError> read_hf_config(const std::string& directory) {
   const std::filesystem::path folder(directory);
   const std::string path = (folder / "config.json").string();
-  const auto text = read_text(path);
-  if (!text) return tl::unexpected(text.error());
-  auto config = parse_hf_config(*text, path);
+  const auto file = formats::open_json(path, kConfigBytesMax);
+  if (!file) return tl::unexpected(file.error());
+  auto config = parse_hf_config(text_of(*file), path);
   const std::string generation_path = (folder / "generation_config.json").string();
-  std::error_code ignored;  // whoever opens it will say what is wrong
-  if (!config || !std::filesystem::exists(generation_path, ignored)) return config;
-  const auto generation_text = read_text(generation_path);
-  if (!generation_text) return tl::unexpected(generation_text.error());
-  const auto eos = parse_generation_eos(*generation_text, generation_path);
+  std::error_code ignored;  // whoever opens it will say what is wrong, as of a link to nothing
+  const auto status = std::filesystem::symlink_status(generation_path, ignored);
+  if (!config || !std::filesystem::exists(status)) return config;
+  const auto generation = formats::open_json(generation_path, kConfigBytesMax);
+  if (!generation) return tl::unexpected(generation.error());
+  const auto eos = parse_generation_eos(text_of(*generation), generation_path);
   if (!eos) return tl::unexpected(eos.error());
   for (const std::uint32_t token : *eos) {
     std::vector<std::uint32_t>& all = config->model.eos;

@@ -6,31 +6,39 @@
 namespace forge::detail {
 namespace {
 
+/// What transformers takes for keys that are left out (configuration_deepseek_v2.py and _v3.py).
+struct Defaults {
+  int shared_experts;
+  double routed_scale;
+  int dense_layers;
+};
+constexpr Defaults kV2{.shared_experts = 2, .routed_scale = 1, .dense_layers = 0};
+constexpr Defaults kV3{.shared_experts = 1, .routed_scale = 2.5, .dense_layers = 3};
+
 /// What DeepSeek-V2 and V3 have in common.
-ExpertsConfig read_deepseek_experts(const ConfigFields& fields, int layers) {
+ExpertsConfig read_deepseek_experts(const ConfigFields& fields, int layers,
+                                    const Defaults& defaults) {
   ExpertsConfig experts;
   experts.experts = fields.integer("n_routed_experts", kExpertCounts);
   experts.experts_per_token = fields.integer("num_experts_per_tok", kExpertCounts);
   experts.expert_size = fields.integer("moe_intermediate_size", kSizes);
-  const int shared = fields.integer("n_shared_experts", {0, kExpertsMax}, 0);
+  const int shared =
+      fields.integer("n_shared_experts", {0, kExpertsMax},
+                     fields.is_null("n_shared_experts") ? 0 : defaults.shared_experts);
   if (std::int64_t{shared} * experts.expert_size > kSizeMax) {
     fields.fail("n_shared_experts",
                 "at most " + std::to_string(kSizeMax) + " rows of moe_intermediate_size together");
   } else {
     experts.shared_size = shared * experts.expert_size;
   }
-  experts.routed_scale = static_cast<float>(fields.number("routed_scaling_factor", kScales, 1));
-  const int first = fields.integer("first_k_dense_replace", {0, kLayersMax}, 0);
+  experts.routed_scale =
+      static_cast<float>(fields.number("routed_scaling_factor", kScales, defaults.routed_scale));
+  const int first = fields.integer("first_k_dense_replace", {0, kLayersMax}, defaults.dense_layers);
   const int every = fields.integer("moe_layer_freq", {1, kLayersMax}, 1);
   for (int layer = 0; layer < layers; ++layer) {
     experts.dense_layers.push_back(layer < first || layer % every != 0);
   }
   return experts;
-}
-
-void read_groups(const ConfigFields& fields, ExpertsConfig& experts) {
-  experts.groups = fields.integer("n_group", kExpertCounts);
-  experts.groups_per_token = fields.integer("topk_group", kExpertCounts);
 }
 
 }  // namespace
@@ -53,26 +61,28 @@ ExpertsConfig read_qwen_experts(const ConfigFields& fields, int layers) {
 }
 
 ExpertsConfig read_deepseek_v2_experts(const ConfigFields& fields, int layers) {
-  ExpertsConfig experts = read_deepseek_experts(fields, layers);
+  ExpertsConfig experts = read_deepseek_experts(fields, layers, kV2);
   if (fields.has("scoring_func")) fields.one_of("scoring_func", {"softmax"});
   // DeepSeek's code and transformers disagree about what it would do here.
   if (fields.boolean("norm_topk_prob", false)) fields.fail("norm_topk_prob", "false");
   if (fields.has("topk_method") &&
       fields.one_of("topk_method", {"greedy", "group_limited_greedy"}) == "group_limited_greedy") {
-    read_groups(fields, experts);
+    experts.groups = fields.integer("n_group", kExpertCounts);
+    experts.groups_per_token = fields.integer("topk_group", kExpertCounts);
   }
   return experts;
 }
 
 ExpertsConfig read_deepseek_v3_experts(const ConfigFields& fields, int layers) {
-  ExpertsConfig experts = read_deepseek_experts(fields, layers);
+  ExpertsConfig experts = read_deepseek_experts(fields, layers, kV3);
   if (fields.has("scoring_func")) fields.one_of("scoring_func", {"sigmoid"});
   if (fields.has("topk_method")) fields.one_of("topk_method", {"noaux_tc"});
   experts.score = ExpertScore::sigmoid;
   experts.correction_bias = true;
   experts.group_best = 2;
   experts.normalised = fields.boolean("norm_topk_prob", true);
-  read_groups(fields, experts);
+  experts.groups = fields.integer("n_group", kExpertCounts, 8);
+  experts.groups_per_token = fields.integer("topk_group", kExpertCounts, 4);
   return experts;
 }
 

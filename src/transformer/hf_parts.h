@@ -1,8 +1,11 @@
 // The parts of a config.json that are read on their own.
 #pragma once
 
+#include <vector>
+
 #include "forge/transformer/hf_config.h"
 #include "json_fields.h"
+#include "key_names.h"
 
 namespace forge::detail {
 
@@ -24,5 +27,8 @@ ExpertsConfig read_deepseek_v3_experts(const ConfigFields& fields, int layers);
 
 /// quantization_config, where there is one.
 HfQuantization read_hf_quantization(const ConfigFields& fields);
+
+/// What config.json calls the fields of its ModelConfig. `latent`: its attention is.
+std::vector<KeyName> hf_key_names(const ConfigFields& fields, bool latent);
 
 }  // namespace forge::detail

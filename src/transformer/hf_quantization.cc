@@ -5,13 +5,12 @@ namespace {
 
 using Method = HfQuantization::Method;
 
-/// 4-bit codes in groups; -1 is the file's way to say one group a layer. Products take 32 inputs
-/// at a time, which must share a scale (linear/product.h).
+/// 4-bit codes in groups; -1 is the file's way to say one group a layer.
 HfQuantization read_groups_of(Method method, const ConfigFields& fields) {
   fields.integer("bits", {4, 4});
   const int group_size = fields.integer("group_size", {-1, kSizeMax});
-  if (group_size != -1 && (group_size == 0 || group_size % 32 != 0)) {
-    fields.fail("group_size", "-1, or a multiple of 32");
+  if (group_size != -1 && group_size != 16 && (group_size == 0 || group_size % 32 != 0)) {
+    fields.fail("group_size", "-1, 16, or a multiple of 32");
   }
   return {.method = method, .group_size = group_size == -1 ? 0 : group_size};
 }

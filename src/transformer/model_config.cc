@@ -28,7 +28,7 @@ class Checks {
   }
   Checks& multiple(const char* field, int value, const char* of, int divisor) {
     return that(divisor > 0 && value % divisor == 0, field, std::to_string(value),
-                std::string("a multiple of ") + of + ", " + std::to_string(divisor));
+                "a multiple of " + part_ + of + ", " + std::to_string(divisor));
   }
   Checks& that(bool holds, const std::string& field, const std::string& value,
                const std::string& accepted) {
@@ -113,7 +113,10 @@ struct CheckScaling {
 void check_rope(const RopeConfig& rope, std::string& fault) {
   Checks("rope.", fault)
       .that(rope.size % 2 == 0, "size", std::to_string(rope.size), "an even number")
-      .number("base", rope.base, detail::kRopeBases);
+      .number("base", rope.base, detail::kRopeBases)
+      // Which pair turns how often is a question of the base's logarithm.
+      .that(rope.base > 1 || !std::holds_alternative<YarnRope>(rope.scaling), "base",
+            detail::number_text(rope.base), "above 1 with YaRN");
   std::visit(CheckScaling{rope, Checks("rope.scaling.", fault)}, rope.scaling);
 }
 
@@ -130,9 +133,13 @@ void check_experts(const ExpertsConfig& c, int layers, std::string& fault) {
       .that(c.dense_layers.size() == static_cast<std::size_t>(layers), "dense_layers",
             "a list of " + std::to_string(c.dense_layers.size()),
             "one for each layer, " + std::to_string(layers));
+  checks.integer("group_best", c.group_best, {1, 2});
   if (!fault.empty()) return;  // the rest divides by groups
   const int group = c.experts / c.groups;
-  checks.integer("group_best", c.group_best, {1, std::min(2, group)})
+  checks
+      .that(c.group_best <= group, "groups", std::to_string(c.groups),
+            "at most half of experts.experts (" + std::to_string(c.experts) +
+                "), as a group is scored by its two best")
       .integer("experts_per_token", c.experts_per_token, {1, c.groups_per_token * group});
 }
 

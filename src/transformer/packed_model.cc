@@ -1,6 +1,5 @@
 #include "forge/transformer/packed_model.h"
 
-#include <initializer_list>
 #include <utility>
 
 #include "forge/core/check.h"
@@ -31,10 +30,17 @@ class Packer {
   Packer(const ModelConfig& config, linear::ThreadPool& pool, const ReadAdvice& advice)
       : config_(config), pool_(pool), advice_(advice) {}
 
-  LinearWeights stacked(std::initializer_list<StoredLinear> parts) const {
-    for (const StoredLinear& part : parts) will_read(part);
-    LinearWeights weights(std::span(parts.begin(), parts.size()), pool_);
-    for (const StoredLinear& part : parts) done_with(part);
+  LinearWeights stacked(std::vector<StoredLinear> parts) const {
+    const std::vector<StoredLinear> stored = parts;
+    std::vector<std::vector<float>> widened;  // of parts, which borrow them
+    for (StoredLinear& part : parts) {
+      will_read(part);
+      if (!is_packed_as_floats(part)) continue;
+      widened.push_back(floats_of(part));
+      part.form = rows_of(widened.back());
+    }
+    LinearWeights weights(parts, pool_);
+    for (const StoredLinear& part : stored) done_with(part);
     return weights;
   }
 
@@ -68,15 +74,24 @@ class Packer {
     return LinearWeights(std::span(&stored, 1), pool_);
   }
 
-  LinearWeights widened(const StoredLinear& stored) const {
-    will_read(stored);
+  static std::vector<float> floats_of(const StoredLinear& stored) {
     const auto width = static_cast<std::size_t>(stored.inputs);
     std::vector<float> rows(static_cast<std::size_t>(stored.outputs) * width);
     for (int output = 0; output < stored.outputs; ++output) {
       stored_row(stored, output, rows.data() + static_cast<std::size_t>(output) * width);
     }
+    return rows;
+  }
+  static linear::StoredRows rows_of(const std::vector<float>& floats) {
+    return {WeightType::f32, std::as_bytes(std::span(floats)).data()};
+  }
+
+  LinearWeights widened(const StoredLinear& stored) const {
+    will_read(stored);
+    const std::vector<float> floats = floats_of(stored);
     done_with(stored);
-    return plain(WeightType::f32, stored.outputs, stored.inputs, rows);
+    const StoredLinear rows{stored.outputs, stored.inputs, rows_of(floats)};
+    return LinearWeights(std::span(&rows, 1), pool_);
   }
 
   Attention of(const StoredGroupedQuery& s) const {
@@ -174,6 +189,12 @@ std::size_t bytes_of(const PackedLatent& attention) {
 }
 
 }  // namespace
+
+bool is_packed_as_floats(const StoredLinear& stored) {
+  constexpr int kAtOnce = 32;
+  const auto* const groups = std::get_if<linear::StoredGroups>(&stored.form);
+  return groups != nullptr && groups->group_size % kAtOnce != 0;
+}
 
 std::size_t PackedModel::bytes() const {
   std::size_t bytes = head.bytes();

@@ -28,9 +28,9 @@ inline constexpr IntegerRange kHeadSizes{1, kHeadSizeMax};
 inline constexpr IntegerRange kExpertCounts{1, kExpertsMax};
 inline constexpr IntegerRange kPositionCounts{1, kPositionsMax};
 inline constexpr IntegerRange kTokens{0, UINT32_MAX};
-inline constexpr NumberRange kEpsilons{1e-30, 1};
-inline constexpr NumberRange kScales{1e-6, 1e6};  // of scores, and whatever else multiplies
-inline constexpr NumberRange kRopeBases{2, 1e12};
+inline constexpr NumberRange kEpsilons{0, 1};
+inline constexpr NumberRange kScales{1e-6, 1e6};   // of scores, and whatever else multiplies
+inline constexpr NumberRange kRopeBases{1, 1e12};  // at 1, all pairs turn by a radian a token
 inline constexpr NumberRange kRopeFactors{1, 1e6};
 inline constexpr NumberRange kRopeTurns{1e-3, 1e6};
 inline constexpr NumberRange kRopePositions{1, kPositionsMax};

@@ -81,8 +81,8 @@ void TensorSource::fail(const std::string& name, const Tensor* tensor, const std
     if (gguf_ != nullptr) {
       error.file = gguf_->file().path();
       if (const auto renamed = gguf_name(name)) error.tensor = renamed->name;
-    } else if (!safetensors_->tensors().empty()) {
-      error.file = safetensors_->file_of(safetensors_->tensors().front()).path();
+    } else {
+      error.file = safetensors_->files().front().path();
     }
     error.message = "is missing";
   }
@@ -109,7 +109,12 @@ StoredLinear TensorSource::matrix(const std::string& name, int outputs, int inpu
   if (grouped && find(name + ".qweight").tensor != nullptr) return groups(name, outputs, inputs);
   const Found found = find(name + ".weight");
   if (found.tensor == nullptr) {
-    fail(name + ".weight", nullptr, text_of(shape_of({outputs, inputs})));
+    const bool is_quantised = find(name + ".qweight").tensor != nullptr;
+    fail(name + ".weight", nullptr,
+         text_of(shape_of({outputs, inputs})) +
+             (is_quantised ? ", or a quantization_config in config.json that says how its qweight "
+                             "is stored (a quantize_config.json of AutoGPTQ is not read)"
+                           : ""));
     return {};
   }
   if (found.tensor->type == ElementType::i8) {
@@ -187,8 +192,8 @@ const Tensor* TensorSource::quantised(const std::string& name, ElementType type,
 StoredLinear TensorSource::groups(const std::string& name, int outputs, int inputs) {
   const bool gptq = quantization_.method == Method::gptq;
   const int group_size = quantization_.group_size == 0 ? inputs : quantization_.group_size;
-  const int inputs_step = std::max(32, group_size);  // 32: what products take at a time
-  if (outputs % 8 != 0 || inputs % inputs_step != 0) {
+  const int inputs_step = std::max(8, group_size);  // 8: codes of a word
+  if (outputs % 8 != 0 || inputs % 8 != 0 || inputs % inputs_step != 0) {
     fail(name + ".qweight", find(name + ".qweight").tensor,
          "a layer of a multiple of 8 outputs, it has " + std::to_string(outputs) + ", and of " +
              std::to_string(inputs_step) + " inputs, it has " + std::to_string(inputs));

@@ -29,6 +29,34 @@ TEST_F(CheckpointErrors, a_missing_tensor) {
                                 "needed is [64, 32]");
 }
 
+TEST_F(CheckpointErrors, a_quantised_layer_of_which_the_configuration_says_nothing) {
+  const std::string name = "model.layers.1.mlp.up_proj";
+  llama_.tensors.erase(name + ".weight");
+  llama_.tensors[name + ".qweight"] =
+      numbers(ElementType::i32, {4, 64}, std::vector<std::int32_t>(256));
+  EXPECT_EQ(llama_.error(), std::string(kFile) +
+                                "'model.layers.1.mlp.up_proj.weight': is missing; needed is "
+                                "[64, 32], or a quantization_config in config.json that says how "
+                                "its qweight is stored (a quantize_config.json of AutoGPTQ is not "
+                                "read)");
+}
+
+TEST_F(CheckpointErrors, a_file_without_tensors_is_named) {
+  llama_.tensors.clear();
+  EXPECT_EQ(llama_.error(),
+            std::string(kFile) + "'model.embed_tokens.weight': is missing; needed is [96, 32]");
+}
+
+TEST_F(CheckpointErrors, a_link_to_nothing_is_said_to_be_one) {
+  const formats::testing::ScratchFolder folder;
+  llama_.write(folder);
+  const std::string path = folder.file("model.safetensors");
+  std::filesystem::remove(path);
+  std::filesystem::create_symlink("../../blobs/0a1b2c", path);
+  EXPECT_EQ(to_string(Checkpoint::open(folder.path()).error()),
+            path + ": is a link to '../../blobs/0a1b2c', where there is no file");
+}
+
 TEST_F(CheckpointErrors, a_missing_norm) {
   llama_.tensors.erase("model.norm.weight");
   EXPECT_EQ(llama_.error(), std::string(kFile) +

@@ -3,6 +3,7 @@
 
 #include "forge/formats/tensor_writer.h"
 #include "forge/transformer/checkpoint.h"
+#include "forge/transformer/packed_model.h"
 #include "transformer/checkpoint_edit.h"
 
 namespace forge {
@@ -105,6 +106,20 @@ TEST_F(QuantisedCheckpoint, one_group_may_be_the_whole_layer) {
   set(".scales",
       numbers(ElementType::f16, {1, kOutputs}, std::vector<std::uint16_t>(kOutputs, 0x3c00)));
   EXPECT_EQ(std::get<linear::StoredGroups>(down().form).group_size, 64);
+}
+
+TEST_F(QuantisedCheckpoint, groups_may_be_of_16) {
+  quantise("gptq");
+  llama_.config["quantization_config"]["group_size"] = 16;
+  set(".qzeros", integers({4, kOutputs / 8}));
+  set(".scales",
+      numbers(ElementType::f16, {4, kOutputs}, std::vector<std::uint16_t>(4 * kOutputs, 0x3c00)));
+  const linear::StoredLinear layer = down();
+  EXPECT_EQ(std::get<linear::StoredGroups>(layer.form).group_size, 16);
+  linear::ThreadPool threads(1);
+  const PackedModel model = pack(checkpoint_->config(), checkpoint_->model(), threads);
+  EXPECT_EQ(std::get<PackedFeedForward>(model.layers[0].feed_forward).down.sections()[0].kind,
+            linear::PanelKind::f32);
 }
 
 TEST_F(QuantisedCheckpoint, the_order_of_groups_counts_where_it_is_not_the_natural_one) {

@@ -201,16 +201,18 @@ TEST_F(GgufConfigKeys, errors_name_key_value_and_range) {
 }
 
 TEST_F(GgufConfigKeys, numbers_that_are_none_are_refused) {
-  for (const float value : {NAN, INFINITY, -1.0F, 0.0F, 2.0F}) {
+  for (const float value : {NAN, INFINITY, -1.0F, 2.0F}) {
     set("qwen3.attention.layer_norm_rms_epsilon", value);
     EXPECT_TRUE(error().starts_with("qwen3.attention.layer_norm_rms_epsilon is f32 ")) << value;
-    EXPECT_TRUE(error().ends_with("; accepted is a number, 1e-30 .. 1")) << error();
+    EXPECT_TRUE(error().ends_with("; accepted is a number, 0 .. 1")) << error();
   }
 }
 
 TEST_F(GgufConfigKeys, heads_that_do_not_fit) {
   set("qwen3.attention.head_count_kv", std::uint32_t{3});
-  EXPECT_EQ(error(), "heads is 4; accepted is a multiple of kv_heads, 3");
+  EXPECT_EQ(error(),
+            "qwen3.attention.head_count is 4; accepted is a multiple of "
+            "qwen3.attention.head_count_kv, 3");
   set("qwen3.attention.head_count_kv", std::uint32_t{0});
   EXPECT_EQ(error(), "qwen3.attention.head_count_kv is u32 0; accepted is an integer, 1 .. 1024");
   set("qwen3.attention.head_count_kv", std::uint32_t{1});

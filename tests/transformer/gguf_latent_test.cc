@@ -235,7 +235,7 @@ TEST_F(GgufLatentFiles, groups_of_experts) {
   EXPECT_EQ(limited.groups_per_token, 2);
   EXPECT_EQ(limited.group_best, 1) << "as DeepSeek-V2 has it";
   set(file, "expert_group_used_count", std::uint32_t{5});
-  EXPECT_EQ(file.error(), "experts.groups_per_token is 5; accepted is 1 .. 4");
+  EXPECT_EQ(file.error(), "deepseek2.expert_group_used_count is 5; accepted is 1 .. 4");
 
   EditableGguf older = v3();
   older.metadata.erase("deepseek2.expert_group_count");

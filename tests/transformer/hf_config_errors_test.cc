@@ -36,12 +36,38 @@ TEST(HfConfigErrors, the_unchanged_models_have_none) {
 }
 
 TEST(HfConfigErrors, texts_that_are_no_object) {
-  EXPECT_EQ(error_of(""), "is not JSON");
-  EXPECT_EQ(error_of("{"), "is not JSON");
-  EXPECT_EQ(error_of("{\"hidden_size\": 1e999}"), "is not JSON");
+  EXPECT_EQ(error_of(""), "at byte 0: is not JSON in or right after ''");
+  EXPECT_EQ(error_of("{"), "at byte 1: is not JSON in or right after '{'");
+  EXPECT_EQ(error_of("{\"rope_theta\": NaN}"),
+            "at byte 15: is not JSON in or right after '{\"rope_theta\": N'");
+  EXPECT_EQ(error_of("{\"rope_theta\": 1e400}"),
+            "at byte 19: the number 1e400 is out of range; accepted are those up to 1.797e+308 in "
+            "size");
   EXPECT_EQ(error_of("[]"), "is not a JSON object");
-  EXPECT_EQ(error_of(std::string(100000, '[')), "is not JSON");
-  EXPECT_EQ(error_of(std::string(100000, '[') + std::string(100000, ']')), "is not a JSON object");
+  EXPECT_EQ(error_of("{\"model_type\": \"llama\"}" + std::string(1, '\0') + "more"),
+            "at byte 23: is not JSON: a zero byte");
+  EXPECT_EQ(error_of(R"({"hidden_size": 32, "hidden_size": 64})"),
+            "has the key 'hidden_size' twice");
+  EXPECT_EQ(error_of(R"({"rope_scaling": {"factor": 2, "factor": 4}})"),
+            "has the key 'factor' twice");
+}
+
+TEST(HfConfigErrors, files_that_are_too_large_are_not_parsed) {
+  const formats::testing::ScratchFolder folder;
+  const std::string path =
+      folder.write("config.json", "{" + std::string(std::size_t{4} << 20, ' ') + "}");
+  EXPECT_EQ(to_string(read_hf_config(folder.path()).error()),
+            path + ": has 4194306 bytes; accepted are up to 4194304");
+}
+
+TEST(HfConfigErrors, links_to_nothing_are_said_to_be_some) {
+  const formats::testing::ScratchFolder folder;
+  folder.write("config.json",
+               formats::testing::file_bytes(golden("llama") + "/config_published.json"));
+  const std::string generation = folder.file("generation_config.json");
+  std::filesystem::create_symlink("../blobs/0a1b", generation);
+  EXPECT_EQ(to_string(read_hf_config(folder.path()).error()),
+            generation + ": is a link to '../blobs/0a1b', where there is no file");
 }
 
 TEST(HfConfigErrors, families) {
@@ -61,16 +87,10 @@ TEST(HfConfigErrors, sizes_that_are_missing) {
             "num_hidden_layers is missing; accepted is an integer, 1 .. 1024");
   EXPECT_EQ(error_without("llama", "num_attention_heads"),
             "num_attention_heads is missing; accepted is an integer, 1 .. 1024");
-  EXPECT_EQ(error_without("llama", "max_position_embeddings"),
-            "max_position_embeddings is missing; accepted is an integer, 1 .. 16777216");
-  EXPECT_EQ(error_without("llama", "rms_norm_eps"),
-            "rms_norm_eps is missing; accepted is a number, 1e-30 .. 1");
   EXPECT_EQ(error_without("deepseek_v3", "kv_lora_rank"),
             "kv_lora_rank is missing; accepted is an integer, 1 .. 1048576");
   EXPECT_EQ(error_without("qwen3_moe", "num_experts"),
             "num_local_experts is missing; accepted is an integer, 1 .. 1024");
-  EXPECT_EQ(error_without("granite", "logits_scaling"),
-            "logits_scaling is missing; accepted is a number, 1e-06 .. 1e+06");
 }
 
 TEST(HfConfigErrors, values_of_another_kind) {
@@ -86,11 +106,11 @@ TEST(HfConfigErrors, values_of_another_kind) {
   EXPECT_EQ(error_with("llama", R"({"hidden_size": {}})"), "hidden_size is an object" + accepted);
   EXPECT_EQ(error_with("llama", R"({"hidden_size": null})"), "hidden_size is missing" + accepted);
   EXPECT_EQ(error_with("llama", R"({"rms_norm_eps": -1e-5})"),
-            "rms_norm_eps is -1e-05; accepted is a number, 1e-30 .. 1");
+            "rms_norm_eps is -1e-05; accepted is a number, 0 .. 1");
   EXPECT_EQ(error_with("llama", R"({"rms_norm_eps": "1e-5"})"),
-            "rms_norm_eps is \"1e-5\"; accepted is a number, 1e-30 .. 1");
+            "rms_norm_eps is \"1e-5\"; accepted is a number, 0 .. 1");
   EXPECT_EQ(error_with("llama", R"({"rope_theta": 1e300})"),
-            "rope_theta is 1e+300; accepted is a number, 2 .. 1e+12");
+            "rope_theta is 1e+300; accepted is a number, 1 .. 1e+12");
   EXPECT_EQ(error_with("llama", R"({"tie_word_embeddings": 1})"),
             "tie_word_embeddings is 1; accepted is true or false");
   EXPECT_EQ(error_with("llama", R"({"eos_token_id": [2, -1]})"),
@@ -112,11 +132,20 @@ TEST(HfConfigErrors, heads) {
   EXPECT_EQ(error_with("llama", R"({"num_attention_heads": 0})"),
             "num_attention_heads is 0; accepted is an integer, 1 .. 1024");
   EXPECT_EQ(error_with("llama", R"({"num_key_value_heads": 3})"),
-            "heads is 4; accepted is a multiple of kv_heads, 3");
+            "num_attention_heads is 4; accepted is a multiple of num_key_value_heads, 3");
   EXPECT_EQ(error_with("llama", R"({"num_key_value_heads": 8})"),
-            "heads is 4; accepted is a multiple of kv_heads, 8");
-  EXPECT_EQ(error_with("llama", R"({"head_dim": 7})"),
-            "rope.size is 7; accepted is an even number");
+            "num_attention_heads is 4; accepted is a multiple of num_key_value_heads, 8");
+  EXPECT_EQ(error_with("llama", R"({"head_dim": 7})"), "head_dim is 7; accepted is an even number");
+  EXPECT_EQ(error_with("llama", R"({"head_dim": 258})"), "head_dim is 258; accepted is 1 .. 256");
+  EXPECT_EQ(error_with("llama", R"({"head_dim": null, "hidden_size": 28})"),
+            "hidden_size / num_attention_heads is 7; accepted is an even number");
+  EXPECT_EQ(error_with("deepseek_v3", R"({"qk_rope_head_dim": 5})"),
+            "qk_rope_head_dim is 5; accepted is an even number");
+  EXPECT_EQ(error_with("deepseek_v3", R"({"kv_lora_rank": 1024})"),
+            "kv_lora_rank + qk_rope_head_dim is 1040; accepted is 1 .. 1024");
+  EXPECT_EQ(error_with("deepseek_v3", R"({"num_attention_heads": 1024, "v_head_dim": 1024})"),
+            "num_attention_heads * (qk_nope_head_dim + v_head_dim) is 1060864; accepted is 1 .. "
+            "1048576");
   EXPECT_EQ(error_with("llama", R"({"head_dim": null, "num_attention_heads": 3,
                                     "num_key_value_heads": 3})"),
             "head_dim is missing; accepted is an integer, as hidden_size is no multiple of "
@@ -143,6 +172,15 @@ TEST(HfConfigErrors, what_forge_does_not_compute) {
       "\"sliding_attention\" for all");
 }
 
+TEST(HfConfigErrors, bases_of_rope) {
+  EXPECT_EQ(error_with("llama", R"({"rope_theta": 1})"), "");
+  EXPECT_EQ(error_with("llama", R"({"rope_theta": 0.5})"),
+            "rope_theta is 0.5; accepted is a number, 1 .. 1e+12");
+  EXPECT_EQ(error_with("llama", R"({"rope_theta": 1, "rope_scaling": {"type": "yarn",
+                "factor": 4}})"),
+            "rope_theta is 1; accepted is above 1 with YaRN");
+}
+
 TEST(HfConfigErrors, scaling_of_rope) {
   EXPECT_EQ(error_with("llama", R"({"rope_scaling": {"type": "dynamic", "factor": 2}})"),
             "rope_scaling.type is \"dynamic\"; accepted is \"default\", \"linear\", \"llama3\", "
@@ -160,30 +198,33 @@ TEST(HfConfigErrors, scaling_of_rope) {
   EXPECT_EQ(error_with("llama3_rope", R"({"rope_scaling": {"type": "llama3", "factor": 8,
                 "low_freq_factor": 4, "high_freq_factor": 4,
                 "original_max_position_embeddings": 48}})"),
-            "rope.scaling.high_freq_factor is 4; accepted is above low_freq_factor, 4");
+            "rope_scaling.high_freq_factor is 4; accepted is above low_freq_factor, 4");
   EXPECT_EQ(error_with("llama", R"({"rope_scaling": {"type": "yarn", "factor": 4,
                 "beta_fast": 1}})"),
-            "rope.scaling.beta_fast is 1; accepted is above beta_slow, 1");
+            "rope_scaling.beta_fast is 1; accepted is above beta_slow, 1");
   EXPECT_EQ(error_with("llama", R"({"rope_scaling": {"type": "yarn",
                 "original_max_position_embeddings": 384}})"),
-            "rope.scaling.factor is 0.5; accepted is 1 .. 1e+06");
+            "max_position_embeddings / original_max_position_embeddings is 0.5; accepted is 1 .. "
+            "1e+06");
 }
 
 TEST(HfConfigErrors, experts) {
   EXPECT_EQ(error_with("qwen3_moe", R"({"num_experts_per_tok": 9})"),
-            "experts.experts_per_token is 9; accepted is 1 .. 8");
+            "num_experts_per_tok is 9; accepted is 1 .. 8");
   EXPECT_EQ(error_with("qwen3_moe", R"({"mlp_only_layers": [3]})"),
             "mlp_only_layers is a list of 1; accepted is an integer, 0 .. 2, or a list of them");
   EXPECT_EQ(error_with("qwen3_moe", R"({"decoder_sparse_step": 0})"),
             "decoder_sparse_step is 0; accepted is an integer, 1 .. 1024");
   EXPECT_EQ(error_with("deepseek_v3", R"({"n_group": 5})"),
-            "experts.experts is 12; accepted is a multiple of groups, 5");
+            "n_routed_experts is 12; accepted is a multiple of n_group, 5");
   EXPECT_EQ(error_with("deepseek_v3", R"({"topk_group": 5})"),
-            "experts.groups_per_token is 5; accepted is 1 .. 4");
+            "topk_group is 5; accepted is 1 .. 4");
   EXPECT_EQ(error_with("deepseek_v3", R"({"topk_group": 1})"),
-            "experts.experts_per_token is 4; accepted is 1 .. 3");
-  EXPECT_EQ(error_with("deepseek_v3", R"({"n_group": 12})"),
-            "experts.group_best is 2; accepted is 1");
+            "num_experts_per_tok is 4; accepted is 1 .. 3");
+  EXPECT_EQ(
+      error_with("deepseek_v3", R"({"n_group": 12})"),
+      "n_group is 12; accepted is at most half of n_routed_experts (12), as a group is scored "
+      "by its two best");
   EXPECT_EQ(error_with("deepseek_v3", R"({"scoring_func": "softmax"})"),
             "scoring_func is \"softmax\"; accepted is \"sigmoid\"");
   EXPECT_EQ(error_with("deepseek_v3", R"({"topk_method": "greedy"})"),
@@ -206,9 +247,9 @@ TEST(HfConfigErrors, quantisation) {
   EXPECT_EQ(error(R"({"quant_method": "gptq", "bits": 3, "group_size": 128})"),
             "quantization_config.bits is 3; accepted is 4");
   EXPECT_EQ(error(R"({"quant_method": "gptq", "bits": 4, "group_size": 0})"),
-            "quantization_config.group_size is 0; accepted is -1, or a multiple of 32");
+            "quantization_config.group_size is 0; accepted is -1, 16, or a multiple of 32");
   EXPECT_EQ(error(R"({"quant_method": "awq", "bits": 4, "group_size": 48})"),
-            "quantization_config.group_size is 48; accepted is -1, or a multiple of 32");
+            "quantization_config.group_size is 48; accepted is -1, 16, or a multiple of 32");
   EXPECT_EQ(error(R"({"quant_method": "gptq", "bits": 4, "group_size": 128,
                       "checkpoint_format": "gptq_v2"})"),
             "quantization_config.checkpoint_format is \"gptq_v2\"; accepted is \"gptq\"");

@@ -243,6 +243,67 @@ TEST_F(HfConfigKeys, left_out_have_the_values_of_transformers) {
   EXPECT_EQ(attention(llama_).kv_heads, 4) << "as many as heads";
 }
 
+/// The golden model's configuration without some keys.
+ModelConfig without(const std::string& name, const std::vector<std::string>& keys) {
+  json config = json_file(golden(name) + "/config_published.json");
+  for (const std::string& key : keys) config.erase(key);
+  return parsed(config).model;
+}
+
+TEST(HfConfig, contexts_and_epsilons_left_out_are_those_of_the_family) {
+  struct Default {
+    const char* model;
+    int positions;
+    float norm_eps;
+  };
+  for (const Default& family :
+       {Default{"llama", 2048, 1e-6F}, Default{"mistral", 131072, 1e-6F},
+        Default{"qwen2", 32768, 1e-6F}, Default{"qwen3", 32768, 1e-6F},
+        Default{"qwen3_moe", 32768, 1e-6F}, Default{"deepseek_v2_lite", 2048, 1e-6F},
+        Default{"deepseek_v3", 4096, 1e-6F}, Default{"olmo2", 2048, 1e-5F},
+        Default{"granite", 2048, 1e-6F}}) {
+    const ModelConfig model = without(family.model, {"max_position_embeddings", "rms_norm_eps"});
+    EXPECT_EQ(model.positions, family.positions) << family.model;
+    EXPECT_EQ(model.norm_eps, family.norm_eps) << family.model;
+  }
+}
+
+TEST(HfConfig, granites_multipliers_left_out_are_1) {
+  const ModelConfig model = without("granite", {"embedding_multiplier", "residual_multiplier",
+                                                "attention_multiplier", "logits_scaling"});
+  EXPECT_EQ(model.embedding_multiplier, 1);
+  EXPECT_EQ(model.residual_multiplier, 1);
+  EXPECT_EQ(model.attention_scale, 1);
+  EXPECT_EQ(model.logits_divisor, 1);
+}
+
+TEST(HfConfig, what_deepseek_leaves_out_of_its_experts) {
+  const std::vector<std::string> keys = {"n_shared_experts", "routed_scaling_factor",
+                                         "first_k_dense_replace"};
+  const ModelConfig v2 = without("deepseek_v2", keys);
+  EXPECT_EQ(v2.experts->shared_size, 2 * v2.experts->expert_size);
+  EXPECT_EQ(v2.experts->routed_scale, 1);
+  EXPECT_FALSE(is_dense(v2, 0));
+  const ModelConfig v3 = without("deepseek_v3", keys);
+  EXPECT_EQ(v3.experts->shared_size, v3.experts->expert_size);
+  EXPECT_EQ(v3.experts->routed_scale, 2.5F);
+  for (int layer = 0; layer < v3.layers; ++layer) EXPECT_EQ(is_dense(v3, layer), layer < 3);
+  json groups = json_file(golden("deepseek_v3") + "/config_published.json");
+  groups["n_routed_experts"] = 16;
+  groups.erase("n_group");
+  groups.erase("topk_group");
+  EXPECT_EQ(parsed(groups).model.experts->groups, 8);
+  EXPECT_EQ(parsed(groups).model.experts->groups_per_token, 4);
+  json none = json_file(golden("deepseek_v2") + "/config_published.json");
+  none["n_shared_experts"] = nullptr;
+  EXPECT_EQ(parsed(none).model.experts->shared_size, 0);
+}
+
+TEST_F(HfConfigKeys, an_epsilon_of_0_is_one) {
+  llama_["rms_norm_eps"] = 0;
+  EXPECT_EQ(parsed(llama_).model.norm_eps, 0);
+}
+
 TEST_F(HfConfigKeys, biases) {
   llama_["attention_bias"] = true;
   EXPECT_TRUE(attention(llama_).qkv_bias);
@@ -313,6 +374,8 @@ TEST_F(HfConfigKeys, quantisation) {
   EXPECT_EQ(parsed(llama_).quantization, (HfQuantization{Method::gptq, 128}));
   llama_["quantization_config"]["group_size"] = -1;
   EXPECT_EQ(parsed(llama_).quantization, (HfQuantization{Method::gptq, 0}));
+  llama_["quantization_config"]["group_size"] = 16;
+  EXPECT_EQ(parsed(llama_).quantization, (HfQuantization{Method::gptq, 16}));
   llama_["quantization_config"] = {
       {"quant_method", "awq"}, {"bits", 4}, {"group_size", 64}, {"version", "gemm"}};
   EXPECT_EQ(parsed(llama_).quantization, (HfQuantization{Method::awq, 64}));

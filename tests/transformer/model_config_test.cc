@@ -67,7 +67,7 @@ TEST(ModelConfig, numbers_that_are_none) {
   EXPECT_EQ(fault(model), "logits_divisor is 0; accepted is 1e-06 .. 1e+06");
   model = grouped();
   model.rope.base = INFINITY;
-  EXPECT_EQ(fault(model), "rope.base is inf; accepted is 2 .. 1e+12");
+  EXPECT_EQ(fault(model), "rope.base is inf; accepted is 1 .. 1e+12");
 }
 
 TEST(ModelConfig, sizes_whose_product_is_too_large) {

@@ -5,6 +5,8 @@
 #include <map>
 
 #include "forge/linear/product.h"
+#include "forge/numerics/philox.h"
+#include "forge/quant/half.h"
 #include "numerics/test_values.h"
 #include "transformer/stored_weights.h"
 #include "transformer/transformer_runner.h"
@@ -133,6 +135,62 @@ TEST(PackedModel, every_matrix_is_announced_read_and_given_back_once_and_one_at_
     });
     EXPECT_EQ(open, 0);
     EXPECT_EQ(most, config.experts->experts > 6 ? 2 : 3);  // query, key and value together
+  }
+}
+
+/// A GPTQ layer of random codes in memory, its groups of a size that products have no panels for.
+struct FineGroups {
+  FineGroups(int inputs, int group_size) {
+    const auto words = [](std::size_t count, std::uint32_t seed) {
+      std::vector<std::uint32_t> out(count);
+      for (std::uint32_t i = 0; i < count; ++i)
+        out[i] = numerics::philox({{i, 0, 0, 0}}, seed).x[0];
+      return out;
+    };
+    const auto groups = static_cast<std::size_t>(inputs / group_size);
+    codes = words(static_cast<std::size_t>(inputs / 8) * kOutputs, 1);
+    zeros = words(groups * kOutputs / 8, 2);
+    for (std::size_t i = 0; i < groups * kOutputs; ++i) {
+      scales.push_back(quant::to_f16(0.25F + 0.001F * static_cast<float>(i)));
+    }
+    const auto bytes = [](const auto& numbers) { return std::as_bytes(std::span(numbers)).data(); };
+    linear = {kOutputs, inputs,
+              linear::StoredGroups{linear::StoredGroups::Packing::gptq,
+                                   group_size,
+                                   bytes(codes),
+                                   bytes(zeros),
+                                   bytes(scales),
+                                   {}}};
+  }
+  static constexpr int kOutputs = 256;
+  std::vector<std::uint32_t> codes, zeros;
+  std::vector<quant::F16> scales;
+  linear::StoredLinear linear;
+};
+
+TEST(PackedModel, groups_of_16_are_packed_as_floats_exactly) {
+  for (const int group_size : {16, 256}) {
+    const FineGroups groups(256, group_size);
+    Packed packed(WeightType::f16, testing::wide_llama());
+    auto& attention = std::get<StoredGroupedQuery>(packed.stored.layers[0].attention);
+    ASSERT_EQ(attention.output.outputs, FineGroups::kOutputs);
+    attention.output = groups.linear;
+    const PackedModel model = pack(packed.config, packed.stored, packed.threads);
+    const auto& output = std::get<PackedGroupedQuery>(model.layers[0].attention).output;
+    if (group_size == 256) {
+      EXPECT_EQ(output.sections()[0].kind, linear::PanelKind::int4) << "as larger groups are";
+      continue;
+    }
+    EXPECT_EQ(output.sections()[0].kind, linear::PanelKind::f32);
+    const std::vector<float> columns = columns_of(output, packed.threads);
+    std::vector<float> row(256);
+    for (int n = 0; n < FineGroups::kOutputs; ++n) {
+      stored_row(groups.linear, n, row.data());
+      for (int k = 0; k < 256; ++k) {
+        ASSERT_EQ(columns[static_cast<std::size_t>(k * FineGroups::kOutputs + n)],
+                  row[static_cast<std::size_t>(k)]);
+      }
+    }
   }
 }
 

@@ -81,6 +81,10 @@ struct PackedModel {
   std::size_t bytes() const;
 };
 
+/// Whether a matrix is packed as F32, which is exact: products take codes of 32 inputs at a time,
+/// which must share a scale (linear/product.h), and GPTQ and AWQ may have one for each 16.
+bool is_packed_as_floats(const linear::StoredLinear& stored);
+
 /// Told of each matrix before it is packed, and when it will not be read again, so that its pages
 /// can be given back (checkpoint.h): packing then needs little more memory than the result. Either
 /// may be empty.

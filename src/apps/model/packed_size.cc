@@ -1,11 +1,13 @@
 #include "packed_size.h"
 
+#include <list>
 #include <map>
 #include <utility>
 #include <variant>
 #include <vector>
 
 #include "forge/linear/linear_weights.h"
+#include "forge/transformer/packed_model.h"
 
 namespace forge {
 namespace {
@@ -47,7 +49,13 @@ class Sizes {
   }
 
   /// Parts of the same kind after one another share panels.
-  std::uint64_t stacked(const std::vector<const StoredLinear*>& parts) {
+  std::uint64_t stacked(std::vector<const StoredLinear*> parts) {
+    std::list<StoredLinear> floats;  // in place of the parts that become some
+    for (const StoredLinear*& part : parts) {
+      if (!is_packed_as_floats(*part)) continue;
+      part = &floats.emplace_back(*part);
+      floats.back().form = linear::StoredRows{};
+    }
     std::uint64_t bytes = 0;
     for (std::size_t i = 0; i < parts.size();) {
       const PanelKind kind = panel_kind(*parts[i]);
