@@ -136,19 +136,63 @@ TEST_F(ModelPrograms, convert_writes_what_llama_cpps_converter_writes) {
   }
 }
 
+/// Every golden model that has a GGUF file by llama.cpp's converter.
+std::vector<std::string> golden_gguf() {
+  std::vector<std::string> names;
+  for (const auto& folder : std::filesystem::directory_iterator(golden(""))) {
+    if (std::filesystem::exists(folder.path() / "model.gguf")) {
+      names.push_back(folder.path().filename().string());
+    }
+  }
+  std::sort(names.begin(), names.end());
+  return names;
+}
+
 TEST_F(ModelPrograms, a_config_json_can_be_made_from_a_gguf_file_that_has_none) {
-  for (const std::string name : {"llama", "qwen2"}) {
+  EXPECT_EQ(golden_gguf(), (std::vector<std::string>{"deepseek_v2_lite", "deepseek_v3", "llama",
+                                                     "llama3_rope", "qwen2"}));
+  for (const std::string& name : golden_gguf()) {
+    if (name == "llama3_rope") continue;  // is refused, below
     write_model("convert " + golden(name) + "/model.gguf " + path(name));
     EXPECT_EQ(tensors_at(path(name)), tensors_at(golden(name))) << name;
     const auto ours = Checkpoint::open(path(name));
     const auto expected = Checkpoint::open(golden(name));
     ASSERT_TRUE(ours && expected) << to_string(ours.error());
     EXPECT_EQ(ours->config(), expected->config()) << name;
+    EXPECT_TRUE(ours->unused().empty()) << name;
   }
   const Outcome refused =
       forge_model("convert " + golden("llama3_rope") + "/model.gguf " + path("llama3_rope"));
   EXPECT_EQ(refused.status, 2);
   EXPECT_TRUE(has(refused, "original_max_position_embeddings 8192")) << refused.output;
+  EXPECT_FALSE(std::filesystem::exists(path("llama3_rope")));
+}
+
+TEST_F(ModelPrograms, latents_and_experts_keep_their_logits_to_the_bit_outside_of_gguf) {
+  const std::vector<std::uint32_t> tokens{1, 17, 3, 90, 45, 8, 8, 61, 2, 33};
+  for (const std::string name : {"deepseek_v2_lite", "deepseek_v3"}) {
+    const std::string gguf = golden(name) + "/model.gguf";
+    write_model("convert " + gguf + " " + path(name));
+    EXPECT_EQ(dump(path(name), tokens, "logits").points.front().values,
+              dump(gguf, tokens, "logits").points.front().values)
+        << name;
+  }
+}
+
+TEST_F(ModelPrograms, a_deepseek_of_gguf_has_all_its_keys_in_config_json) {
+  write_model("convert " + golden("deepseek_v3") + "/model.gguf " + path("v3"));
+  const json v3 = json::parse(read_file(path("v3") + "/config.json"));
+  const json expected = json::parse(R"({"architectures": ["DeepseekV3ForCausalLM"],
+      "model_type": "deepseek_v3", "n_routed_experts": 12, "n_group": 4, "topk_group": 2,
+      "scoring_func": "sigmoid", "topk_method": "noaux_tc", "norm_topk_prob": true})");
+  for (const auto& [key, value] : expected.items()) EXPECT_EQ(v3.value(key, json()), value) << key;
+  for (const char* key : {"q_lora_rank", "kv_lora_rank", "qk_nope_head_dim", "qk_rope_head_dim",
+                          "v_head_dim", "n_shared_experts", "routed_scaling_factor",
+                          "first_k_dense_replace", "moe_intermediate_size"}) {
+    EXPECT_EQ(v3.value(key, json()),
+              json::parse(read_file(golden("deepseek_v3") + "/config.json")).value(key, json()))
+        << key;
+  }
 }
 
 TEST_F(ModelPrograms, a_converted_model_says_the_golden_tokens) {
@@ -333,8 +377,8 @@ TEST_F(ModelPrograms, unusable_arguments_exit_with_2_and_say_why) {
   expect_unusable("info nowhere", "'nowhere' is neither a directory nor a file named");
   expect_unusable("info nowhere.gguf", "nowhere.gguf: ");
   expect_unusable("convert " + llama, "OUT is required");
-  expect_unusable("convert " + golden("deepseek_v3") + "/model.gguf " + path("by_heads"),
-                  "attn_k_b and attn_v_b, by heads, cannot be written");
+  expect_unusable("convert " + golden("deepseek_v3") + "/model.gguf " + path("by_heads.gguf"),
+                  "attn_k_b and attn_v_b, by heads, cannot be written as GGUF");
   expect_unusable("convert " + llama + " " + path("there.gguf"), "is there already; --force");
   expect_unusable("convert " + llama + " " + path("x.safetensors"), "ends in .safetensors");
   expect_unusable("convert " + llama + " " + llama, "is IN");

@@ -3,12 +3,13 @@
 #include <algorithm>
 #include <array>
 #include <charconv>
-#include <cmath>
 #include <nlohmann/json.hpp>
-#include <optional>
+#include <string>
+#include <utility>
 #include <variant>
 
-#include "gguf_description.h"
+#include "forge/transformer/hf_config.h"
+#include "json_rope.h"
 
 namespace forge {
 namespace {
@@ -24,6 +25,8 @@ const char* class_name(const std::string& family) {
   if (family == "qwen2") return "Qwen2ForCausalLM";
   if (family == "qwen3") return "Qwen3ForCausalLM";
   if (family == "qwen3_moe") return "Qwen3MoeForCausalLM";
+  if (family == "deepseek_v2") return "DeepseekV2ForCausalLM";
+  if (family == "deepseek_v3") return "DeepseekV3ForCausalLM";
   return "LlamaForCausalLM";
 }
 
@@ -34,53 +37,6 @@ double shortest(float value) {
   double out = 0;
   std::from_chars(text.data(), end, out);
   return out;
-}
-
-/// Llama 3.1's and 3.2's parameters, with the factor that slows the slowest pairs down.
-std::optional<Llama3Rope> llama3_of(const RopeConfig& rope, const TabledRope& tabled) {
-  if (tabled.divisors.empty()) return std::nullopt;
-  Llama3Rope guess;
-  guess.factor = double{*std::max_element(tabled.divisors.begin(), tabled.divisors.end())};
-  RopeConfig tried = rope;
-  tried.scaling = guess;
-  const std::vector<float> divisors = *rope_divisors(tried);
-  constexpr double kRounding = 1e-5;  // of a few float operations in whoever made the table
-  for (std::size_t i = 0; i < divisors.size(); ++i) {
-    const double ratio = double{tabled.divisors[i]} / double{divisors[i]};
-    if (!(std::abs(ratio - 1) < kRounding)) return std::nullopt;
-  }
-  return guess;
-}
-
-tl::expected<ordered_json, std::string> rope_scaling(const RopeConfig& rope) {
-  if (const auto* linear = std::get_if<LinearRope>(&rope.scaling)) {
-    return ordered_json{{"rope_type", "linear"}, {"factor", linear->factor}};
-  }
-  if (const auto* yarn = std::get_if<YarnRope>(&rope.scaling)) {
-    return ordered_json{{"rope_type", "yarn"},
-                        {"factor", yarn->factor},
-                        {"original_max_position_embeddings", yarn->original_positions},
-                        {"beta_fast", yarn->beta_fast},
-                        {"beta_slow", yarn->beta_slow},
-                        {"attention_factor", yarn->attention_factor}};
-  }
-  std::optional<Llama3Rope> llama3;
-  if (const auto* said = std::get_if<Llama3Rope>(&rope.scaling)) llama3 = *said;
-  if (const auto* tabled = std::get_if<TabledRope>(&rope.scaling)) {
-    llama3 = llama3_of(rope, *tabled);
-    if (!llama3) {
-      return tl::unexpected(std::string(
-          "config.json has no key for the divisors of rope_freqs.weight, which are not those of "
-          "llama3 scaling with low_freq_factor 1, high_freq_factor 4 and "
-          "original_max_position_embeddings 8192"));
-    }
-  }
-  if (!llama3) return ordered_json();
-  return ordered_json{{"rope_type", "llama3"},
-                      {"factor", llama3->factor},
-                      {"low_freq_factor", llama3->low_freq_factor},
-                      {"high_freq_factor", llama3->high_freq_factor},
-                      {"original_max_position_embeddings", llama3->original_positions}};
 }
 
 void add_attention(const GroupedQueryConfig& attention, const std::string& family,
@@ -95,16 +51,112 @@ void add_attention(const GroupedQueryConfig& attention, const std::string& famil
   out["max_window_layers"] = 0;
 }
 
+void add_attention(const LatentConfig& latent, ordered_json& out) {
+  out["num_attention_heads"] = latent.heads;
+  out["num_key_value_heads"] = latent.heads;
+  out["q_lora_rank"] = latent.query_rank == 0 ? ordered_json() : ordered_json(latent.query_rank);
+  out["kv_lora_rank"] = latent.kv_rank;
+  out["qk_nope_head_dim"] = latent.nope_size;
+  out["qk_rope_head_dim"] = latent.rope_size;
+  out["v_head_dim"] = latent.value_size;
+  out["attention_bias"] = false;
+}
+
+void add_qwen_experts(const ExpertsConfig& experts, ordered_json& out) {
+  out["num_experts"] = experts.experts;
+  out["num_experts_per_tok"] = experts.experts_per_token;
+  out["moe_intermediate_size"] = experts.expert_size;
+  out["norm_topk_prob"] = experts.normalised;
+  out["decoder_sparse_step"] = 1;
+  out["mlp_only_layers"] = ordered_json::array();
+  for (std::size_t i = 0; i < experts.dense_layers.size(); ++i) {
+    if (experts.dense_layers[i]) out["mlp_only_layers"].push_back(i);
+  }
+}
+
+void add_deepseek_experts(const ExpertsConfig& experts, ordered_json& out) {
+  const bool sigmoid = experts.score == ExpertScore::sigmoid;  // in V3
+  const auto dense = std::ranges::find(experts.dense_layers, false);
+  out["n_routed_experts"] = experts.experts;
+  out["num_experts_per_tok"] = experts.experts_per_token;
+  out["moe_intermediate_size"] = experts.expert_size;
+  out["n_shared_experts"] = experts.shared_size / experts.expert_size;
+  out["routed_scaling_factor"] = shortest(experts.routed_scale);
+  out["first_k_dense_replace"] = dense - experts.dense_layers.begin();
+  out["moe_layer_freq"] = 1;
+  out["norm_topk_prob"] = experts.normalised;
+  out["scoring_func"] = sigmoid ? "sigmoid" : "softmax";
+  out["topk_method"] = sigmoid              ? "noaux_tc"
+                       : experts.groups > 1 ? "group_limited_greedy"
+                                            : "greedy";
+  out["n_group"] = experts.groups;
+  out["topk_group"] = experts.groups_per_token;
+}
+
 void add_network(const ModelConfig& config, ordered_json& out) {
   out["hidden_act"] = "silu";
   if (config.ffn_size > 0) out["intermediate_size"] = config.ffn_size;
   if (!config.experts) return;
-  out["num_experts"] = config.experts->experts;
-  out["num_experts_per_tok"] = config.experts->experts_per_token;
-  out["moe_intermediate_size"] = config.experts->expert_size;
-  out["norm_topk_prob"] = config.experts->normalised;
-  out["decoder_sparse_step"] = 1;
-  out["mlp_only_layers"] = ordered_json::array();
+  if (std::holds_alternative<LatentConfig>(config.attention)) {
+    add_deepseek_experts(*config.experts, out);
+  } else {
+    add_qwen_experts(*config.experts, out);
+  }
+}
+
+/// The model as it is to be found in config.json: GGUF has other names for some of the same.
+tl::expected<ModelConfig, std::string> as_in_json(ModelConfig config) {
+  auto scaling = json_scaling(config.rope);
+  if (!scaling) return tl::unexpected(scaling.error());
+  config.rope.scaling = *std::move(scaling);
+  const auto* const grouped = std::get_if<GroupedQueryConfig>(&config.attention);
+  if (grouped == nullptr) return config;
+  // The rows of Q and K are put in the other order (output_tensors.h).
+  config.rope.pairing = RopePairing::halves;
+  if (config.family == "llama" && grouped->qkv_bias != grouped->output_bias) {
+    return tl::unexpected(std::string(
+        "config.json has no key for a llama with biases of Q, K and V alone, or of O alone"));
+  }
+  // A llama with a window is a Mistral, which GGUF does not tell apart.
+  if (config.family == "llama" && grouped->sliding_window > 0) config.family = "mistral";
+  return config;
+}
+
+ordered_json json_of(const ModelConfig& config, quant::WeightType type) {
+  ordered_json out;
+  out["architectures"] = {class_name(config.family)};
+  out["model_type"] = config.family;
+  out["hidden_size"] = config.hidden_size;
+  out["num_hidden_layers"] = config.layers;
+  out["vocab_size"] = config.vocabulary_size;
+  out["max_position_embeddings"] = config.positions;
+  out["rms_norm_eps"] = shortest(config.norm_eps);
+  out["tie_word_embeddings"] = config.tied_head;
+  if (const auto* latent = std::get_if<LatentConfig>(&config.attention)) {
+    add_attention(*latent, out);
+  } else {
+    add_attention(std::get<GroupedQueryConfig>(config.attention), config.family, out);
+  }
+  add_network(config, out);
+  out["rope_theta"] = config.rope.base;
+  if (auto scaling = rope_scaling(config); !scaling.is_null()) out["rope_scaling"] = scaling;
+  if (config.eos.size() == 1) {
+    out["eos_token_id"] = config.eos.front();
+  } else if (!config.eos.empty()) {
+    out["eos_token_id"] = config.eos;
+  }
+  out["torch_dtype"] = torch_name(type);
+  return out;
+}
+
+/// The first part in which two models differ; null where they are equal.
+const char* difference(const ModelConfig& a, const ModelConfig& b) {
+  if (a.family != b.family) return "family";
+  if (a.attention != b.attention) return "attention";
+  if (a.attention_scale != b.attention_scale) return "scale of the attention's scores";
+  if (a.rope != b.rope) return "RoPE";
+  if (a.experts != b.experts) return "experts";
+  return a == b ? nullptr : "sizes";
 }
 
 }  // namespace
@@ -118,36 +170,17 @@ std::string config_with_type(const std::string& text, quant::WeightType type) {
 
 tl::expected<std::string, std::string> config_text(const ModelConfig& config,
                                                    quant::WeightType type) {
-  auto scaling = rope_scaling(config.rope);
-  if (!scaling) return tl::unexpected(scaling.error());
-  const auto& attention = std::get<GroupedQueryConfig>(config.attention);
-  if (config.family == "llama" && attention.qkv_bias != attention.output_bias) {
-    return tl::unexpected(std::string(
-        "config.json has no key for a llama with biases of Q, K and V alone, or of O alone"));
+  const auto wanted = as_in_json(config);
+  if (!wanted) return tl::unexpected(wanted.error());
+  std::string text = json_of(*wanted, type).dump(2) + "\n";
+  // What has no key must not be lost without a word, so the text is read again.
+  const auto read = parse_hf_config(text, "config.json");
+  if (!read) return tl::unexpected("config.json cannot say this model: " + read.error().message);
+  if (const char* const part = difference(*wanted, read->model)) {
+    return tl::unexpected("config.json cannot say this model: it has no keys for its " +
+                          std::string(part));
   }
-  // A llama with a window is a Mistral, which GGUF does not tell apart.
-  const bool mistral = config.family == "llama" && attention.sliding_window > 0;
-  const std::string family = mistral ? "mistral" : config.family;
-  ordered_json out;
-  out["architectures"] = {mistral ? "MistralForCausalLM" : class_name(family)};
-  out["model_type"] = family;
-  out["hidden_size"] = config.hidden_size;
-  out["num_hidden_layers"] = config.layers;
-  out["vocab_size"] = config.vocabulary_size;
-  out["max_position_embeddings"] = config.positions;
-  out["rms_norm_eps"] = shortest(config.norm_eps);
-  out["tie_word_embeddings"] = config.tied_head;
-  add_attention(attention, family, out);
-  add_network(config, out);
-  out["rope_theta"] = config.rope.base;
-  if (!scaling->is_null()) out["rope_scaling"] = *scaling;
-  if (config.eos.size() == 1) {
-    out["eos_token_id"] = config.eos.front();
-  } else if (!config.eos.empty()) {
-    out["eos_token_id"] = config.eos;
-  }
-  out["torch_dtype"] = torch_name(type);
-  return out.dump(2) + "\n";
+  return text;
 }
 
 }  // namespace forge

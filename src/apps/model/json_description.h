@@ -14,8 +14,8 @@ namespace forge {
 /// JSON object.
 std::string config_with_type(const std::string& text, quant::WeightType type);
 
-/// Of the families that GGUF has. Errors: the divisors of rope_freqs.weight are not those of llama3
-/// scaling with the parameters that Llama 3.x has.
+/// Of the families that GGUF has; read again, it is the same model. Errors: what config.json has no
+/// words for, as divisors in rope_freqs.weight that are not those of Llama 3.x.
 tl::expected<std::string, std::string> config_text(const ModelConfig& config,
                                                    quant::WeightType type);
 

@@ -14,6 +14,9 @@ class PartList {
   void matrix(const std::string& name, const StoredLinear& matrix) {
     parts_.push_back({prefix_ + name + ".weight", &matrix, {}});
   }
+  void transposed(const std::string& name, const StoredLinear& matrix) {
+    parts_.push_back({prefix_ + name + ".weight", &matrix, {}, true});
+  }
   void vector(const std::string& name, std::span<const float> vector) {
     if (!vector.empty()) parts_.push_back({prefix_ + name, nullptr, vector});
   }
@@ -49,8 +52,9 @@ void list(const StoredLatent& attention, PartList& out) {
   out.vector("self_attn.kv_a_layernorm.weight", attention.kv_norm);
   if (attention.key_up.empty()) out.matrix("self_attn.kv_b_proj", attention.kv_up);
   for (std::size_t head = 0; head < attention.key_up.size(); ++head) {
-    out.matrix("self_attn.k_b_proj." + std::to_string(head), attention.key_up[head]);
-    out.matrix("self_attn.v_b_proj." + std::to_string(head), attention.value_up[head]);
+    // Heads of kv_b_proj, one after the other: rows of the key, rows of the value.
+    out.transposed("self_attn.kv_b_proj", attention.key_up[head]);
+    out.matrix("self_attn.kv_b_proj", attention.value_up[head]);
   }
   out.matrix("self_attn.o_proj", attention.output);
 }

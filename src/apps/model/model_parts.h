@@ -17,13 +17,20 @@
 
 namespace forge {
 
-/// One tensor. Borrowed from the StoredModel.
+/// One tensor, or some of the rows of one: parts of the same name that follow one another are on
+/// top of one another. Borrowed from the StoredModel.
 struct ModelPart {
   std::string name;                              ///< "model.layers.0.mlp.gate_proj.weight"
   const linear::StoredLinear* matrix = nullptr;  ///< null: a vector
   std::span<const float> vector;
+  /// The tensor has the matrix's columns as rows: keys of latent attention, by heads, which GGUF
+  /// stores so and SafeTensors does not.
+  bool transposed = false;
 
   std::uint64_t elements() const;
+  /// Rows of the tensor, each of so many numbers. Requires: it is a matrix.
+  int rows() const { return transposed ? matrix->inputs : matrix->outputs; }
+  int row_elements() const { return transposed ? matrix->outputs : matrix->inputs; }
 };
 
 /// In the order of the forward pass. Requires: `model` has the roles that `config` switches on.

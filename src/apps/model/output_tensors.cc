@@ -25,8 +25,7 @@ RowOrder order_of(const ModelConfig& config, const std::string& name, ModelForma
 
 std::vector<std::uint64_t> shape_of(const ModelPart& part) {
   if (part.matrix == nullptr) return {part.vector.size()};
-  return {static_cast<std::uint64_t>(part.matrix->outputs),
-          static_cast<std::uint64_t>(part.matrix->inputs)};
+  return {static_cast<std::uint64_t>(part.rows()), static_cast<std::uint64_t>(part.row_elements())};
 }
 
 OutputTensor tensor_of(const ModelConfig& config, ModelPart part, ModelFormat format) {
@@ -38,6 +37,16 @@ OutputTensor tensor_of(const ModelConfig& config, ModelPart part, ModelFormat fo
   }
   out.parts.push_back(std::move(part));
   return out;
+}
+
+/// Heads of one matrix come one after the other.
+void add_to_last(std::vector<OutputTensor>& tensors, OutputTensor tensor) {
+  if (tensors.empty() || tensors.back().spec.name != tensor.spec.name) {
+    tensors.push_back(std::move(tensor));
+    return;
+  }
+  tensors.back().spec.shape.front() += tensor.spec.shape.front();
+  tensors.back().parts.push_back(std::move(tensor.parts.front()));
 }
 
 /// Experts of a layer come one after the other: gate, up and down of the first, of the second ...
@@ -89,9 +98,12 @@ std::uint64_t OutputTensor::rows() const {
 }
 
 SourceRow source_of(const OutputTensor& tensor, std::uint64_t row) {
-  const std::uint64_t part_rows = tensor.rows() / tensor.parts.size();
-  const ModelPart& part = tensor.parts[static_cast<std::size_t>(row / part_rows)];
-  return {&part, source_row(tensor.order, tensor.head_size, static_cast<int>(row % part_rows))};
+  if (!tensor.is_matrix()) return {&tensor.parts.front(), 0};
+  auto part = tensor.parts.begin();
+  for (; row >= static_cast<std::uint64_t>(part->rows()); ++part) {
+    row -= static_cast<std::uint64_t>(part->rows());
+  }
+  return {&*part, source_row(tensor.order, tensor.head_size, static_cast<int>(row))};
 }
 
 tl::expected<std::vector<OutputTensor>, std::string> output_tensors(const ModelConfig& config,
@@ -101,7 +113,7 @@ tl::expected<std::vector<OutputTensor>, std::string> output_tensors(const ModelC
   Stacks stacks;
   for (ModelPart& part : parts_of(config, model)) {
     if (format == ModelFormat::safetensors) {
-      tensors.push_back(tensor_of(config, std::move(part), format));
+      add_to_last(tensors, tensor_of(config, std::move(part), format));
       continue;
     }
     const auto name = gguf_name(part.name);

@@ -1,9 +1,10 @@
 // The tensors of a file that is to be written, and where each of their rows comes from.
 //
-// Two things differ between a model in SafeTensors and in GGUF besides the names: GGUF stacks the
-// experts of a layer into one tensor; and files of llama (Mistral's too) have the rows of Q and K
-// within a head in another order, so that components 2i and 2i + 1 turn together where SafeTensors
-// has i and i + D/2:
+// Three things differ between a model in SafeTensors and in GGUF besides the names: GGUF stacks the
+// experts of a layer into one tensor; newer GGUF files have the matrices that make keys and values
+// from latents by heads, keys transposed, where SafeTensors has one; and files of llama (Mistral's
+// too) have the rows of Q and K within a head in another order, so that components 2i and 2i + 1
+// turn together where SafeTensors has i and i + D/2:
 //
 //   SafeTensors   0 1 2 3 4 5 6 7          D = 8
 //   GGUF          0 4 1 5 2 6 3 7
@@ -29,7 +30,7 @@ int source_row(RowOrder order, int size, int row);
 
 struct OutputTensor {
   formats::TensorSpec spec;
-  std::vector<ModelPart> parts;  ///< one, or the matrices of a stack; borrowed
+  std::vector<ModelPart> parts;  ///< one, or those of a stack, on top of one another; borrowed
   RowOrder order = RowOrder::as_is;
   int head_size = 1;  ///< rows that `order` is about
 
@@ -41,7 +42,7 @@ struct OutputTensor {
 /// A row of an input.
 struct SourceRow {
   const ModelPart* part = nullptr;
-  int row = 0;  ///< 0 of a vector
+  int row = 0;  ///< of its rows(); 0 of a vector
 };
 SourceRow source_of(const OutputTensor& tensor, std::uint64_t row);
 

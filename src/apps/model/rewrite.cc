@@ -99,8 +99,7 @@ tl::expected<Rewritten, std::string> rewrite_safetensors(Rewriting& job, const W
   return Rewritten{*std::move(written), std::move(notes)};
 }
 
-/// Whether keys and values are made from latents by matrices of each head, for which SafeTensors
-/// has no names.
+/// Whether keys and values are made from latents by matrices of each head.
 bool latent_by_heads(const StoredModel& model) {
   return std::ranges::any_of(model.layers, [](const StoredLayer& layer) {
     const auto* const latent = std::get_if<StoredLatent>(&layer.attention);
@@ -116,9 +115,10 @@ tl::expected<Rewriting, std::string> prepare(const RewriteOptions& options) {
   auto opened = Checkpoint::open(options.in);
   if (!opened) return tl::unexpected("IN: " + to_string(opened.error()));
   auto checkpoint = std::make_unique<const Checkpoint>(*std::move(opened));
-  if (latent_by_heads(checkpoint->model())) {
-    return tl::unexpected(std::string(
-        "IN: attn_k_b and attn_v_b, by heads, cannot be written; accepted is a whole attn_kv_b"));
+  if (out->format == ModelFormat::gguf && latent_by_heads(checkpoint->model())) {
+    return tl::unexpected(
+        std::string("IN: attn_k_b and attn_v_b, by heads, cannot be written as GGUF; accepted is a "
+                    "whole attn_kv_b, and OUT may be a directory"));
   }
   if (out->format == ModelFormat::gguf && checkpoint->gguf() == nullptr) {
     if (auto fits = check_for_gguf(checkpoint->config()); !fits) {

@@ -21,12 +21,22 @@ std::span<const std::byte> bytes_if(const linear::StoredLinear& matrix, int row,
   return {rows->rows + static_cast<std::size_t>(row) * row_bytes, row_bytes};
 }
 
+/// The columns of a matrix, one after the other.
+std::vector<float> columns_of(const linear::StoredLinear& matrix) {
+  const auto rows = static_cast<std::size_t>(matrix.outputs);
+  const auto width = static_cast<std::size_t>(matrix.inputs);
+  std::vector<float> row(width);
+  std::vector<float> columns(width * rows);
+  for (std::size_t n = 0; n < rows; ++n) {
+    stored_row(matrix, static_cast<int>(n), row.data());
+    for (std::size_t k = 0; k < width; ++k) columns[k * rows + n] = row[k];
+  }
+  return columns;
+}
+
+/// Of a vector.
 std::vector<float> floats_of(const OutputTensor& tensor, const SourceRow& source) {
   std::vector<float> floats(static_cast<std::size_t>(tensor.row_elements()));
-  if (source.part->matrix != nullptr) {
-    stored_row(*source.part->matrix, source.row, floats.data());
-    return floats;
-  }
   for (std::size_t i = 0; i < floats.size(); ++i) {
     const int from = source_row(tensor.order, tensor.head_size, static_cast<int>(i));
     floats[i] = source.part->vector[static_cast<std::size_t>(from)];
@@ -62,6 +72,7 @@ std::string wrong_number(const OutputTensor& tensor, const SourceRow& source, st
 void StoredRowSource::begin(const OutputTensor& tensor) {
   for (const ModelPart& part : tensor.parts) {
     if (part.matrix != nullptr) checkpoint_.will_read(*part.matrix);
+    if (part.transposed) columns_.emplace(&part, columns_of(*part.matrix));
   }
 }
 
@@ -69,6 +80,21 @@ void StoredRowSource::end(const OutputTensor& tensor) {
   for (const ModelPart& part : tensor.parts) {
     if (part.matrix != nullptr) checkpoint_.done_with(*part.matrix);
   }
+  columns_.clear();
+}
+
+std::vector<float> StoredRowSource::floats_of_row(const OutputTensor& tensor,
+                                                  const SourceRow& source) const {
+  if (source.part->matrix == nullptr) return floats_of(tensor, source);
+  const auto width = static_cast<std::size_t>(tensor.row_elements());
+  if (source.part->transposed) {
+    const auto first =
+        columns_.at(source.part).begin() + static_cast<std::ptrdiff_t>(width) * source.row;
+    return {first, first + static_cast<std::ptrdiff_t>(width)};
+  }
+  std::vector<float> floats(width);
+  stored_row(*source.part->matrix, source.row, floats.data());
+  return floats;
 }
 
 tl::expected<quant::QuantizationError, std::string> StoredRowSource::write(
@@ -76,14 +102,14 @@ tl::expected<quant::QuantizationError, std::string> StoredRowSource::write(
   const SourceRow source = source_of(tensor, row);
   const WeightType type = *formats::weight_type(tensor.spec.type);
   std::span<const std::byte> stored;
-  if (source.part->matrix != nullptr) {
+  if (source.part->matrix != nullptr && !source.part->transposed) {
     stored = bytes_if(*source.part->matrix, source.row, type, out.size());
   }
   if (!stored.empty()) {
     std::copy(stored.begin(), stored.end(), out.begin());
     return quant::QuantizationError{.count = static_cast<std::size_t>(tensor.row_elements())};
   }
-  const std::vector<float> floats = floats_of(tensor, source);
+  const std::vector<float> floats = floats_of_row(tensor, source);
   const float limit = largest(type);
   for (std::size_t i = 0; i < floats.size(); ++i) {
     const bool fits = std::isfinite(floats[i]) && std::abs(floats[i]) < limit;

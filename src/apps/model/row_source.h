@@ -9,9 +9,11 @@
 
 #include <cstddef>
 #include <cstdint>
+#include <map>
 #include <span>
 #include <string>
 #include <tl/expected.hpp>
+#include <vector>
 
 #include "forge/quant/quantize.h"
 #include "forge/transformer/checkpoint.h"
@@ -47,7 +49,11 @@ class StoredRowSource final : public RowSource {
       const OutputTensor& tensor, std::uint64_t row, std::span<std::byte> out) const override;
 
  private:
+  std::vector<float> floats_of_row(const OutputTensor& tensor, const SourceRow& source) const;
+
   const Checkpoint& checkpoint_;
+  /// Of the parts that are transposed, of the tensor that is being written: what their rows are.
+  std::map<const ModelPart*, std::vector<float>> columns_;
 };
 
 }  // namespace forge

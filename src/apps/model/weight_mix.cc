@@ -119,6 +119,10 @@ void keep_types(ModelFormat format, std::vector<OutputTensor>& tensors) {
     WeightType type = WeightType::f32;
     if (part.matrix != nullptr) {
       type = kept(*part.matrix);
+      for (const ModelPart& other : tensor.parts) {
+        // Parts of one tensor may be of several types, which F32 holds all.
+        if (kept(*other.matrix) != type) type = WeightType::f32;
+      }
     } else if (format == ModelFormat::safetensors && fits(part.vector, embedding)) {
       type = embedding;
     }
