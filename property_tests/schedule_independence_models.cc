@@ -21,7 +21,7 @@ using quant::WeightType;
 /// Random weights: the same for the same configuration, but for how they are stored.
 struct Model {
   Model(ModelConfig shape, WeightType type) : config(in_scenario(std::move(shape))) {
-    transformer.emplace(config, pack(config, weights.random(config, type), threads));
+    transformer.emplace(config, pack(config, weights.random(config, type), threads).value());
   }
 
   static ModelConfig in_scenario(ModelConfig config) {

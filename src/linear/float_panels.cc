@@ -33,6 +33,20 @@ void interleave_pairs(const std::byte* row, int k, int count, int lane, std::byt
   }
 }
 
+/// Whether the numbers are all finite: without its sign, adding 1 to the exponent of one that is
+/// not carries into the sign's place. `unit` is that 1.
+template <class Word>
+bool are_finite(const std::byte* numbers, int count, Word unit) {
+  constexpr auto kSign = static_cast<Word>(Word{1} << (8 * sizeof(Word) - 1));
+  Word carried = 0;
+  for (int i = 0; i < count; ++i) {
+    Word word;
+    std::memcpy(&word, numbers + sizeof word * static_cast<std::size_t>(i), sizeof word);
+    carried = static_cast<Word>(carried | ((word & ~kSign) + unit));
+  }
+  return (carried & kSign) == 0;
+}
+
 /// Bytes of a row where output `output` of the parts is stored.
 const std::byte* stored_bytes(std::span<const StoredLinear> parts, int output,
                               std::size_t number_bytes) {
@@ -70,23 +84,29 @@ std::size_t panel_bytes(PanelKind kind, int inputs) {
   return number_bytes(kind) * static_cast<std::size_t>(padded) * kPanelOutputs;
 }
 
-void pack(PanelKind kind, const PanelSource& source, int inputs, std::byte* panel) {
+bool pack(PanelKind kind, const PanelSource& source, int inputs, std::byte* panel) {
   std::memset(panel, 0, panel_bytes(kind, inputs));
   constexpr int kAtOnce = 64;  // inputs: what they fill of the panel stays in the L1 cache
+  bool finite = true;
   for (int k = 0; k < inputs; k += kAtOnce) {
     const int count = std::min(kAtOnce, inputs - k);
     for (int lane = 0; lane < source.count; ++lane) {
       const std::byte* const row =
           stored_bytes(source.parts, source.first + lane, number_bytes(kind));
+      const std::byte* const first = row + number_bytes(kind) * static_cast<std::size_t>(k);
       if (kind == PanelKind::f32) {
+        finite &= are_finite<std::uint32_t>(first, count, 0x00800000);
         interleave<float>(row, k, count, lane, panel);
       } else if (kind == PanelKind::f16) {
+        finite &= are_finite<std::uint16_t>(first, count, 0x0400);
         interleave<std::uint16_t>(row, k, count, lane, panel);
       } else {
+        finite &= are_finite<std::uint16_t>(first, count, 0x0080);
         interleave_pairs(row, k, count, lane, panel);
       }
     }
   }
+  return finite;
 }
 
 void prepare(PanelKind kind, const Activations& x, ProductScratch& scratch) {

@@ -1,6 +1,7 @@
 #include "forge/linear/linear_weights.h"
 
 #include <algorithm>
+#include <atomic>
 
 #include "code_source.h"
 #include "forge/core/check.h"
@@ -77,11 +78,11 @@ LinearWeights::LinearWeights(std::span<const StoredLinear> parts, ThreadPool& po
 }
 
 LinearWeights::Storage LinearWeights::pack(const Section& section,
-                                           std::span<const StoredLinear> parts,
-                                           ThreadPool& pool) const {
+                                           std::span<const StoredLinear> parts, ThreadPool& pool) {
   const int panels = section.panel_count();
   const std::size_t bytes = static_cast<std::size_t>(panels) * section.panel_bytes;
   Storage storage(static_cast<std::byte*>(::operator new[](bytes, std::align_val_t{64})));
+  std::atomic<bool> finite = true;
   pool.run(panels, [&](int panel) {
     const int first = panel * kPanelOutputs;
     const PanelSource source{.parts = parts,
@@ -90,11 +91,13 @@ LinearWeights::Storage LinearWeights::pack(const Section& section,
                              .order = section.order};
     std::byte* const packed = storage.get() + static_cast<std::size_t>(panel) * section.panel_bytes;
     if (is_float(section.kind)) {
-      floats::pack(section.kind, source, inputs_, packed);
+      if (!floats::pack(section.kind, source, inputs_, packed)) finite = false;
     } else {
       codes::pack(section.kind, source, inputs_, packed);
+      if (!codes::is_finite(section.kind, packed, inputs_)) finite = false;
     }
   });
+  finite_ = finite_ && finite;
   return storage;
 }
 

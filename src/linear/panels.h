@@ -46,7 +46,8 @@ struct PanelProduct {
 
 namespace floats {  // f32, f16, bf16
 std::size_t panel_bytes(PanelKind kind, int inputs);
-void pack(PanelKind kind, const PanelSource& source, int inputs, std::byte* panel);
+/// Returns: all numbers are finite.
+bool pack(PanelKind kind, const PanelSource& source, int inputs, std::byte* panel);
 /// Makes room for all rows.
 void prepare(PanelKind kind, const Activations& x, ProductScratch& scratch);
 /// Rows [first_row, end_row) to what products with panels of `kind` read. Called for several runs
@@ -64,6 +65,8 @@ std::string_view instructions_used(PanelKind kind);
 namespace codes {  // all other kinds
 std::size_t panel_bytes(PanelKind kind, int inputs);
 void pack(PanelKind kind, const PanelSource& source, int inputs, std::byte* panel);
+/// The scales of a packed panel are all finite.
+bool is_finite(PanelKind kind, const std::byte* panel, int inputs);
 /// Makes room for all rows.
 void prepare(const Activations& x, ProductScratch& scratch);
 /// Rows [first_row, end_row) to 8 bits in groups of 32, of inputs in `order` where there is one.

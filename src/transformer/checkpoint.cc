@@ -62,10 +62,6 @@ tl::expected<Checkpoint, FileError> Checkpoint::open_safetensors(
   if (!config) return tl::unexpected(config.error());
   Checkpoint checkpoint(*std::move(file));
   checkpoint.config_ = config->model;
-  const auto& tensors = std::get<formats::SafeTensors>(checkpoint.file_);
-  for (const formats::Tensor& tensor : tensors.tensors()) {
-    checkpoint.by_address_.emplace(tensor.bytes.data(), &tensor);
-  }
   return fill(std::move(checkpoint), *config);
 }
 
@@ -81,6 +77,9 @@ tl::expected<Checkpoint, FileError> Checkpoint::open_gguf(const std::string& pat
 
 tl::expected<Checkpoint, FileError> Checkpoint::fill(Checkpoint checkpoint,
                                                      const HfConfig& config) {
+  for (const formats::Tensor& tensor : checkpoint.tensors()) {
+    checkpoint.by_address_.emplace(tensor.bytes.data(), &tensor);
+  }
   detail::TensorSource source(std::get_if<formats::SafeTensors>(&checkpoint.file_),
                               checkpoint.gguf(), config);
   auto model = detail::read_model(config.model, source);
@@ -104,15 +103,40 @@ void Checkpoint::advise(const linear::StoredLinear& linear, Advice advice) const
   const BytesOf bytes_of{static_cast<std::size_t>(linear.outputs),
                          static_cast<std::size_t>(linear.inputs)};
   for (const Bytes bytes : std::visit(bytes_of, linear.form)) {
-    if (const formats::Gguf* const file = gguf(); file != nullptr) {
-      (file->file().*advice)(bytes);
-      continue;
-    }
-    const auto after = by_address_.upper_bound(bytes.data());
-    FORGE_CHECK(after != by_address_.begin(), "a matrix of another checkpoint");
-    const auto& file = std::get<formats::SafeTensors>(file_);
-    (file.file_of(*std::prev(after)->second).*advice)(bytes);
+    (file_of(tensor_at(bytes.data())).*advice)(bytes);
   }
+}
+
+FileError Checkpoint::error_of(const WeightFault& fault) const {
+  const formats::Tensor& tensor = tensor_at(fault.numbers);
+  std::string place;
+  if (tensor.shape.size() == 3) {  // a stack
+    const std::size_t matrix_bytes = tensor.bytes.size() / tensor.shape.front();
+    const auto before = static_cast<std::size_t>(fault.numbers - tensor.bytes.data());
+    place = std::to_string(before / matrix_bytes) + ", ";
+  }
+  place += std::to_string(fault.row) + ", " + std::to_string(fault.column);
+  return {.file = file_of(tensor).path(),
+          .message = detail::not_finite(fault.value, place, fault.is_scale),
+          .tensor = tensor.name,
+          .offset = std::nullopt};
+}
+
+std::span<const formats::Tensor> Checkpoint::tensors() const {
+  const formats::Gguf* const file = gguf();
+  return file != nullptr ? file->tensors() : std::get<formats::SafeTensors>(file_).tensors();
+}
+
+/// The tensor in which a byte of a matrix lies.
+const formats::Tensor& Checkpoint::tensor_at(const std::byte* byte) const {
+  const auto after = by_address_.upper_bound(byte);
+  FORGE_CHECK(after != by_address_.begin(), "a matrix of another checkpoint");
+  return *std::prev(after)->second;
+}
+
+const formats::MappedFile& Checkpoint::file_of(const formats::Tensor& tensor) const {
+  const formats::Gguf* const file = gguf();
+  return file != nullptr ? file->file() : std::get<formats::SafeTensors>(file_).file_of(tensor);
 }
 
 }  // namespace forge

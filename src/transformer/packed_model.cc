@@ -1,5 +1,7 @@
 #include "forge/transformer/packed_model.h"
 
+#include <algorithm>
+#include <cmath>
 #include <utility>
 
 #include "forge/core/check.h"
@@ -25,12 +27,28 @@ WeightType plain_type(const StoredLinear& stored) {
   }
 }
 
+struct FirstByte {
+  const std::byte* operator()(const linear::StoredRows& form) const { return form.rows; }
+  const std::byte* operator()(const linear::StoredInt8& form) const { return form.codes; }
+  const std::byte* operator()(const linear::StoredGroups& form) const { return form.codes; }
+};
+
 class Packer {
  public:
   Packer(const ModelConfig& config, linear::ThreadPool& pool, const ReadAdvice& advice)
       : config_(config), pool_(pool), advice_(advice) {}
 
-  LinearWeights stacked(std::vector<StoredLinear> parts) const {
+  /// The first number that is not finite, of the matrices so far.
+  const std::optional<WeightFault>& fault() const { return fault_; }
+
+  /// Looks at a matrix that is read row by row as it lies, and not packed.
+  void check(const StoredLinear& stored) {
+    will_read(stored);
+    find_fault_in(stored);
+    done_with(stored);
+  }
+
+  LinearWeights stacked(std::vector<StoredLinear> parts) {
     const std::vector<StoredLinear> stored = parts;
     std::vector<std::vector<float>> widened;  // of parts, which borrow them
     for (StoredLinear& part : parts) {
@@ -40,11 +58,14 @@ class Packer {
       part.form = rows_of(widened.back());
     }
     LinearWeights weights(parts, pool_);
-    for (const StoredLinear& part : stored) done_with(part);
+    for (const StoredLinear& part : stored) {
+      if (!weights.is_finite()) find_fault_in(part);
+      done_with(part);
+    }
     return weights;
   }
 
-  PackedModelLayer layer(const StoredLayer& stored) const {
+  PackedModelLayer layer(const StoredLayer& stored) {
     return {stored.attention_norm,
             std::visit([&](const auto& attention) { return of(attention); }, stored.attention),
             stored.ffn_norm,
@@ -60,6 +81,14 @@ class Packer {
   }
   void done_with(const StoredLinear& stored) const {
     if (advice_.done_with) advice_.done_with(stored);
+  }
+  void find_fault_in(const StoredLinear& stored) {
+    if (!fault_) fault_ = find_fault(stored, pool_);
+  }
+  /// A number of `stored` turned out to be `value`: by its scale, or by the product with that.
+  void take_fault(const StoredLinear& stored, std::size_t row, std::size_t column, float value) {
+    find_fault_in(stored);
+    if (!fault_) fault_ = {std::visit(FirstByte(), stored.form), row, column, value};
   }
 
   /// From rows [outputs][inputs] of floats.
@@ -86,15 +115,17 @@ class Packer {
     return {WeightType::f32, std::as_bytes(std::span(floats)).data()};
   }
 
-  LinearWeights widened(const StoredLinear& stored) const {
+  LinearWeights widened(const StoredLinear& stored) {
     will_read(stored);
     const std::vector<float> floats = floats_of(stored);
-    done_with(stored);
     const StoredLinear rows{stored.outputs, stored.inputs, rows_of(floats)};
-    return LinearWeights(std::span(&rows, 1), pool_);
+    LinearWeights weights(std::span(&rows, 1), pool_);
+    if (!weights.is_finite()) find_fault_in(stored);
+    done_with(stored);
+    return weights;
   }
 
-  Attention of(const StoredGroupedQuery& s) const {
+  Attention of(const StoredGroupedQuery& s) {
     std::vector<float> bias = s.query_bias;
     bias.insert(bias.end(), s.key_bias.begin(), s.key_bias.end());
     bias.insert(bias.end(), s.value_bias.begin(), s.value_bias.end());
@@ -106,7 +137,7 @@ class Packer {
                               s.output_bias};
   }
 
-  Attention of(const StoredLatent& s) const {
+  Attention of(const StoredLatent& s) {
     PackedLatent packed{s.query_down ? stacked({*s.query_down}) : LinearWeights(),
                         s.query_norm,
                         stacked({s.query_up}),
@@ -124,7 +155,7 @@ class Packer {
     return packed;
   }
 
-  void add_heads(const StoredLinear& kv_up, PackedLatent& packed) const {
+  void add_heads(const StoredLinear& kv_up, PackedLatent& packed) {
     will_read(kv_up);
     const auto& latent = std::get<LatentConfig>(config_.attention);
     const WeightType type = plain_type(kv_up);
@@ -137,6 +168,11 @@ class Packer {
       for (std::size_t row = 0; row < N + V; ++row) {
         stored_row(kv_up, first + static_cast<int>(row), rows.data() + row * C);
       }
+      const auto bad = std::ranges::find_if(rows, [](float x) { return !std::isfinite(x); });
+      if (bad != rows.end()) {
+        const auto index = static_cast<std::size_t>(bad - rows.begin());
+        return take_fault(kv_up, static_cast<std::size_t>(first) + index / C, index % C, *bad);
+      }
       for (std::size_t n = 0; n < N; ++n) {
         for (std::size_t c = 0; c < C; ++c) keys[c * N + n] = rows[n * C + c];
       }
@@ -147,13 +183,13 @@ class Packer {
     done_with(kv_up);
   }
 
-  PackedFeedForward network(const StoredFeedForward& s) const {
+  PackedFeedForward network(const StoredFeedForward& s) {
     return {stacked({s.gate, s.up}), stacked({s.down})};
   }
 
-  FeedForward of(const StoredFeedForward& s) const { return network(s); }
+  FeedForward of(const StoredFeedForward& s) { return network(s); }
 
-  FeedForward of(const StoredExperts& s) const {
+  FeedForward of(const StoredExperts& s) {
     FORGE_CHECK(config_.experts.has_value(), "a model without experts has a layer of them");
     PackedExperts packed{*config_.experts, widened(s.router), s.correction_bias, {}, std::nullopt};
     for (const StoredFeedForward& expert : s.experts) packed.experts.push_back(network(expert));
@@ -164,6 +200,7 @@ class Packer {
   const ModelConfig& config_;
   linear::ThreadPool& pool_;
   const ReadAdvice& advice_;
+  std::optional<WeightFault> fault_;
 };
 
 std::size_t bytes_of(const PackedFeedForward& network) {
@@ -205,16 +242,21 @@ std::size_t PackedModel::bytes() const {
   return bytes;
 }
 
-PackedModel pack(const ModelConfig& config, const StoredModel& stored, linear::ThreadPool& pool,
-                 const ReadAdvice& advice) {
+tl::expected<PackedModel, WeightFault> pack(const ModelConfig& config, const StoredModel& stored,
+                                            linear::ThreadPool& pool, const ReadAdvice& advice) {
   FORGE_CHECK(static_cast<int>(stored.layers.size()) == config.layers,
               "layers=", stored.layers.size(), " config=", config.layers);
-  const Packer packer(config, pool, advice);
+  Packer packer(config, pool, advice);
   PackedModel model;
   model.embedding = stored.embedding;
-  for (const StoredLayer& layer : stored.layers) model.layers.push_back(packer.layer(layer));
+  if (stored.head) packer.check(stored.embedding);  // otherwise the head is packed from it
+  for (const StoredLayer& layer : stored.layers) {
+    if (packer.fault()) return tl::unexpected(*packer.fault());
+    model.layers.push_back(packer.layer(layer));
+  }
   model.final_norm = stored.final_norm;
   model.head = packer.stacked({stored.head ? *stored.head : stored.embedding});
+  if (packer.fault()) return tl::unexpected(*packer.fault());
   return model;
 }
 

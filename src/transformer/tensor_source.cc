@@ -1,6 +1,7 @@
 #include "tensor_source.h"
 
 #include <algorithm>
+#include <cmath>
 #include <cstring>
 #include <utility>
 
@@ -31,13 +32,6 @@ bool is_plain_float(ElementType type) {
   return type == ElementType::f32 || type == ElementType::f16 || type == ElementType::bf16;
 }
 
-std::vector<float> floats_of(const Tensor& tensor) {
-  std::vector<float> out(tensor.elements());
-  quant::dequantize(*formats::weight_type(tensor.type), tensor.bytes.data(), out.size(),
-                    out.data());
-  return out;
-}
-
 /// What a runtime computes by itself, or another one keeps in the file.
 bool is_of_no_concern(std::string_view name) {
   return name == "rope_freqs.weight" || name.ends_with("rotary_emb.inv_freq") ||
@@ -45,6 +39,12 @@ bool is_of_no_concern(std::string_view name) {
 }
 
 }  // namespace
+
+std::string not_finite(float value, const std::string& place, bool is_scale) {
+  const char* const shown = std::isnan(value) ? "nan" : value > 0 ? "inf" : "-inf";
+  return std::string("has ") + (is_scale ? "the scale " : "") + shown +
+         (is_scale ? " of the block at [" : " at [") + place + "]; accepted are finite numbers";
+}
 
 TensorSource::TensorSource(const formats::SafeTensors* safetensors, const formats::Gguf* gguf,
                            const HfConfig& config)
@@ -100,7 +100,22 @@ std::vector<float> TensorSource::vector(const std::string& name, int size) {
     return {};
   }
   used_.insert(found.tensor);
-  return floats_of(*found.tensor);
+  return floats(*found.tensor);
+}
+
+/// The numbers of a tensor of plain floats, which have to be finite.
+std::vector<float> TensorSource::floats(const Tensor& tensor) {
+  std::vector<float> out(tensor.elements());
+  quant::dequantize(*formats::weight_type(tensor.type), tensor.bytes.data(), out.size(),
+                    out.data());
+  const auto bad = std::ranges::find_if(out, [](float value) { return !std::isfinite(value); });
+  if (bad != out.end() && !fault_) {
+    fault_ = {.file = file_of(tensor),
+              .message = not_finite(*bad, std::to_string(bad - out.begin())),
+              .tensor = tensor.name,
+              .offset = std::nullopt};
+  }
+  return out;
 }
 
 StoredLinear TensorSource::matrix(const std::string& name, int outputs, int inputs) {
@@ -173,7 +188,7 @@ StoredLinear TensorSource::int8_rows(const std::string& name, const Tensor& tens
     return {};
   }
   used_.insert({&tensor, scales});
-  scales_.push_back(floats_of(*scales));
+  scales_.push_back(floats(*scales));
   return {outputs, inputs, linear::StoredInt8{tensor.bytes.data(), scales_.back()}};
 }
 

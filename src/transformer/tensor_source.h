@@ -23,6 +23,9 @@
 
 namespace forge::detail {
 
+/// What is wrong with a tensor that has `value` at `place`, "3, 17"; or a scale of a block there.
+std::string not_finite(float value, const std::string& place, bool is_scale = false);
+
 class TensorSource {
  public:
   /// Of `config`, the quantisation and the number of experts in a stack count. Requires: exactly
@@ -30,7 +33,7 @@ class TensorSource {
   TensorSource(const formats::SafeTensors* safetensors, const formats::Gguf* gguf,
                const HfConfig& config);
 
-  /// The tensor `name` as floats. Needed: plain floats [size].
+  /// The tensor `name` as floats. Needed: plain floats [size], all finite.
   std::vector<float> vector(const std::string& name, int size);
 
   /// The linear layer `name`, "model.layers.0.mlp.up_proj", in whichever form it is there. Needed:
@@ -77,6 +80,7 @@ class TensorSource {
                                  int outputs, int inputs);
   linear::StoredLinear groups(const std::string& name, int outputs, int inputs);
   std::span<const std::int32_t> group_order(const std::string& name, int inputs, int group_size);
+  std::vector<float> floats(const formats::Tensor& tensor);
   std::string file_of(const formats::Tensor& tensor) const;
   std::span<const formats::Tensor> tensors() const;
   void fail(const std::string& name, const formats::Tensor* tensor, const std::string& needed);

@@ -82,7 +82,7 @@ TEST_F(ModelPrograms, info_knows_how_much_memory_products_will_take) {
     const auto checkpoint = Checkpoint::open(golden(name));
     ASSERT_TRUE(checkpoint.has_value()) << to_string(checkpoint.error());
     EXPECT_EQ(info(golden(name))["size"]["packed_bytes"],
-              pack(checkpoint->config(), checkpoint->model(), threads).bytes())
+              pack(checkpoint->config(), checkpoint->model(), threads)->bytes())
         << name;
   }
 }
@@ -226,6 +226,20 @@ TEST_F(ModelPrograms, convert_changes_types_and_says_what_does_not_fit) {
       << too_large.output;
   EXPECT_FALSE(std::filesystem::exists(path("f16.gguf")));
   EXPECT_FALSE(std::filesystem::exists(path("f16.gguf.part")));
+}
+
+TEST_F(ModelPrograms, a_weight_that_is_no_number_is_named_before_it_is_computed_with) {
+  edit_tensor("model.layers.1.self_attn.v_proj.weight", 5 * 32 + 7, NAN);
+  const Outcome refused = forge_model("dump " + path("edited") + " --tokens 1");
+  EXPECT_EQ(refused.status, 2);
+  EXPECT_TRUE(has(refused,
+                  "edited/model.safetensors: tensor "
+                  "'model.layers.1.self_attn.v_proj.weight': has nan at [5, 7]; accepted "
+                  "are finite numbers"))
+      << refused.output;
+  edit_tensor("model.norm.weight", 3, -INFINITY);
+  const Outcome norm = forge_model("info " + path("edited"));
+  EXPECT_TRUE(has(norm, "'model.norm.weight': has -inf at [3]")) << norm.output;
 }
 
 TEST_F(ModelPrograms, quantize_refuses_numbers_that_are_none) {

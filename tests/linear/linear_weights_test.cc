@@ -2,6 +2,7 @@
 
 #include <gtest/gtest.h>
 
+#include <cmath>
 #include <cstdint>
 #include <cstring>
 #include <vector>
@@ -124,6 +125,27 @@ TEST(LinearWeightsDeathTest, parts_read_the_same_input) {
                                 {1, 9, StoredRows{WeightType::f32, memory.data()}}};
   ThreadPool pool(1);
   EXPECT_DEATH(LinearWeights(parts, pool), "inputs=9 beside inputs=8");
+}
+
+TEST(LinearWeights, knows_whether_every_float_is_finite) {
+  ThreadPool pool(2);
+  for (const WeightType type : {WeightType::f32, WeightType::f16, WeightType::bf16}) {
+    for (const int inputs : {1, 5, 64, 70}) {
+      for (const float bad : {NAN, INFINITY, -INFINITY}) {
+        for (int index = 0; index < 33 * inputs; index += 31) {
+          auto values = numerics::random_values(33 * inputs, 1);
+          values[static_cast<std::size_t>(index)] = bad;
+          StoredParts layer(inputs);
+          layer.add(type, 33, values);
+          EXPECT_FALSE(LinearWeights(layer.parts(), pool).is_finite()) << index;
+          values[static_cast<std::size_t>(index)] = 1;
+          StoredParts whole(inputs);
+          whole.add(type, 33, values);
+          EXPECT_TRUE(LinearWeights(whole.parts(), pool).is_finite()) << index;
+        }
+      }
+    }
+  }
 }
 
 }  // namespace

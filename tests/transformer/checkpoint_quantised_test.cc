@@ -1,6 +1,8 @@
 // Quantised layers in a checkpoint: which tensors make one, what it borrows, and stacks of experts.
 #include <gtest/gtest.h>
 
+#include <cmath>
+
 #include "forge/formats/tensor_writer.h"
 #include "forge/transformer/checkpoint.h"
 #include "forge/transformer/packed_model.h"
@@ -117,7 +119,7 @@ TEST_F(QuantisedCheckpoint, groups_may_be_of_16) {
   const linear::StoredLinear layer = down();
   EXPECT_EQ(std::get<linear::StoredGroups>(layer.form).group_size, 16);
   linear::ThreadPool threads(1);
-  const PackedModel model = pack(checkpoint_->config(), checkpoint_->model(), threads);
+  const PackedModel model = pack(checkpoint_->config(), checkpoint_->model(), threads).value();
   EXPECT_EQ(std::get<PackedFeedForward>(model.layers[0].feed_forward).down.sections()[0].kind,
             linear::PanelKind::f32);
 }
@@ -165,6 +167,34 @@ TEST_F(QuantisedCheckpoint, parts_that_do_not_fit) {
   EXPECT_EQ(llama_.error(), head +
                                 ".qweight': is I32[64, 4]; needed is a layer of a multiple of 8 "
                                 "outputs, it has 32, and of 96 inputs, it has 64");
+}
+
+TEST_F(QuantisedCheckpoint, scales_that_are_not_finite_are_named) {
+  for (const char* const method : {"gptq", "awq"}) {
+    llama_ = EditableCheckpoint::of("llama");
+    quantise(method);
+    std::vector<std::uint16_t> scales(kGroups * kOutputs, 0x3c00);
+    scales[kOutputs + 9] = 0x7e00;
+    set(".scales", numbers(ElementType::f16, {kGroups, kOutputs}, scales));
+    down();
+    linear::ThreadPool threads(1);
+    const auto packed = pack(checkpoint_->config(), checkpoint_->model(), threads);
+    ASSERT_FALSE(packed.has_value());
+    EXPECT_EQ(to_string(checkpoint_->error_of(packed.error())),
+              folder_.file("model.safetensors") +
+                  ": tensor 'model.layers.0.mlp.down_proj.scales': has nan at [1, 9]; accepted are "
+                  "finite numbers");
+  }
+}
+
+TEST_F(QuantisedCheckpoint, scales_of_int8_rows_that_are_not_finite_are_named) {
+  set(".weight", numbers(ElementType::i8, {kOutputs, kInputs}, std::vector<std::int8_t>(64 * 32)));
+  std::vector<float> scales(kOutputs, 1);
+  scales[30] = -INFINITY;
+  set(".weight_scale", floats({kOutputs, 1}, scales));
+  EXPECT_EQ(llama_.error(),
+            "model.safetensors: tensor 'model.layers.0.mlp.down_proj.weight_scale': has -inf at "
+            "[30]; accepted are finite numbers");
 }
 
 TEST_F(QuantisedCheckpoint, int8_rows_with_a_scale_each) {

@@ -155,7 +155,7 @@ class ExpertsLayer : public ::testing::Test {
   ExpertsLayer() {
     const ModelConfig config = testing::wide_latent();
     stored_ = weights_.random(config, quant::WeightType::f32);
-    packed_ = pack(config, stored_, threads_);
+    packed_ = pack(config, stored_, threads_).value();
   }
 
   const PackedExperts& experts() const {

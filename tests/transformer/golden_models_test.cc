@@ -75,7 +75,8 @@ struct WidenedModel {
       : checkpoint(testing::opened(path)),
         transformer(checkpoint.config(),
                     pack(checkpoint.config(),
-                         weights.converted(checkpoint.model(), quant::WeightType::f32), threads)) {}
+                         weights.converted(checkpoint.model(), quant::WeightType::f32), threads)
+                        .value()) {}
 
   Checkpoint checkpoint;
   StoredWeights weights;

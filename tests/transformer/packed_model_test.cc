@@ -20,7 +20,7 @@ using testing::StoredWeights;
 struct Packed {
   explicit Packed(WeightType type, const ModelConfig& config_in = testing::wide_latent())
       : config(config_in), stored(weights.random(config, type)) {
-    model = pack(config, stored, threads);
+    model = pack(config, stored, threads).value();
   }
 
   ModelConfig config;
@@ -85,7 +85,7 @@ TEST(PackedModel, kv_up_that_is_stored_by_heads_is_packed_as_it_is) {
     stored.key_up.push_back(packed.weights.matrix(256, 48, values, WeightType::f16));
     stored.value_up.push_back(packed.weights.matrix(64, 256, values, WeightType::q8_0));
   }
-  const PackedModel model = pack(packed.config, packed.stored, packed.threads);
+  const PackedModel model = pack(packed.config, packed.stored, packed.threads).value();
   const auto& latent = std::get<PackedLatent>(model.layers[0].attention);
   ASSERT_EQ(latent.key_up.size(), 4u);
   ASSERT_EQ(latent.value_up.size(), 4u);
@@ -175,7 +175,7 @@ TEST(PackedModel, groups_of_16_are_packed_as_floats_exactly) {
     auto& attention = std::get<StoredGroupedQuery>(packed.stored.layers[0].attention);
     ASSERT_EQ(attention.output.outputs, FineGroups::kOutputs);
     attention.output = groups.linear;
-    const PackedModel model = pack(packed.config, packed.stored, packed.threads);
+    const PackedModel model = pack(packed.config, packed.stored, packed.threads).value();
     const auto& output = std::get<PackedGroupedQuery>(model.layers[0].attention).output;
     if (group_size == 256) {
       EXPECT_EQ(output.sections()[0].kind, linear::PanelKind::int4) << "as larger groups are";

@@ -26,7 +26,7 @@ using testing::TransformerRunner;
 /// A model of random weights.
 struct RandomModel {
   RandomModel(const ModelConfig& config, WeightType type)
-      : transformer(config, pack(config, weights.random(config, type), threads)) {}
+      : transformer(config, pack(config, weights.random(config, type), threads).value()) {}
 
   StoredWeights weights;
   linear::ThreadPool threads{1};

@@ -17,7 +17,8 @@ LoadedModel::LoadedModel(const std::string& path)
       transformer_(checkpoint_.config(),
                    pack(checkpoint_.config(), checkpoint_.model(), threads_,
                         {[this](const auto& matrix) { checkpoint_.will_read(matrix); },
-                         [this](const auto& matrix) { checkpoint_.done_with(matrix); }})) {}
+                         [this](const auto& matrix) { checkpoint_.done_with(matrix); }})
+                       .value()) {}
 
 TransformerRunner::TransformerRunner(const Transformer& model, RunSetup setup)
     : model_(model),

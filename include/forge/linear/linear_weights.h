@@ -86,6 +86,10 @@ class LinearWeights {
   int outputs() const { return outputs_; }
   int inputs() const { return inputs_; }
 
+  /// All weights are finite numbers: all floats, and the scales of all codes. Products of others
+  /// are not defined (product.h).
+  bool is_finite() const { return finite_; }
+
   /// Bytes of all panels: what a product of one row reads.
   std::size_t bytes() const;
 
@@ -97,10 +101,11 @@ class LinearWeights {
   };
   using Storage = std::unique_ptr<std::byte[], AlignedDelete>;
 
-  Storage pack(const Section& section, std::span<const StoredLinear> parts, ThreadPool& pool) const;
+  Storage pack(const Section& section, std::span<const StoredLinear> parts, ThreadPool& pool);
 
   int outputs_ = 0;
   int inputs_ = 0;
+  bool finite_ = true;
   std::vector<Section> sections_;
   std::vector<Storage> storage_;                   // of each section
   std::vector<std::vector<std::int32_t>> orders_;  // of each section

@@ -4,8 +4,9 @@
 //
 //   const auto checkpoint = Checkpoint::open("Qwen2.5-0.5B-Instruct/");
 //   if (!checkpoint) return to_string(checkpoint.error());
-//   PackedModel weights = pack(checkpoint->config(), checkpoint->model(), threads);
-//   const Transformer transformer(checkpoint->config(), std::move(weights));
+//   auto weights = pack(checkpoint->config(), checkpoint->model(), threads);
+//   if (!weights) return to_string(checkpoint->error_of(weights.error()));
+//   const Transformer transformer(checkpoint->config(), *std::move(weights));
 //   ...
 //
 //   path                                   is read as
@@ -36,6 +37,7 @@
 #include "forge/transformer/hf_config.h"
 #include "forge/transformer/model_config.h"
 #include "forge/transformer/stored_model.h"
+#include "forge/transformer/weight_fault.h"
 
 namespace forge {
 
@@ -43,7 +45,8 @@ class Checkpoint {
  public:
   /// Errors: no path of these; those of the formats, of hf_config.h and gguf_config.h; a tensor is
   /// missing or is not of the type and shape that the configuration asks for, with what it is and
-  /// what is needed.
+  /// what is needed; a number of a norm, a bias or an INT8 layer's scales is not finite. (Matrices
+  /// are looked at when they are packed.)
   static tl::expected<Checkpoint, formats::FileError> open(const std::string& path);
 
   /// validate() accepts it.
@@ -59,6 +62,10 @@ class Checkpoint {
 
   /// The file, where it is GGUF, whose metadata has the tokeniser; otherwise null.
   const formats::Gguf* gguf() const { return std::get_if<formats::Gguf>(&file_); }
+
+  /// The fault that packing model() has found, with the names of the file. Requires: it is of one
+  /// of its matrices.
+  formats::FileError error_of(const WeightFault& fault) const;
 
   /// The bytes of `linear` will be read soon, or not again soon (mapped_file.h). Requires: it is
   /// one of model().
@@ -76,6 +83,9 @@ class Checkpoint {
   static tl::expected<Checkpoint, formats::FileError> fill(Checkpoint checkpoint,
                                                            const HfConfig& config);
   void advise(const linear::StoredLinear& linear, Advice advice) const;
+  std::span<const formats::Tensor> tensors() const;
+  const formats::Tensor& tensor_at(const std::byte* byte) const;
+  const formats::MappedFile& file_of(const formats::Tensor& tensor) const;
 
   File file_;
   ModelConfig config_;

@@ -6,8 +6,8 @@
 // and that of transformers 5 (rope_parameters, num_local_experts). What a key means and which value
 // one that is left out has is as in transformers; but the sizes of the model must be there, and a
 // value that would change what is computed and is not one that Forge computes is an error, never
-// ignored. Keys that do not concern inference are ignored. Of two equal keys the last counts, as in
-// Python.
+// ignored. Keys that do not concern inference are ignored. A key that is there twice is an error:
+// Python would take the last.
 //
 // Pure, thread-safe, but for read_hf_config, which reads files.
 #pragma once
@@ -38,8 +38,9 @@ struct HfConfig {
   friend bool operator==(const HfConfig&, const HfConfig&) = default;
 };
 
-/// The text of a config.json; `path` is for errors. Errors: not JSON; a value is missing, of
-/// another kind, out of its range or not supported, named by its key with what is accepted.
+/// The text of a config.json; `path` is for errors. Errors: those of formats/json_tree.h; a value
+/// is missing, of another kind, out of its range or not supported, named by its key with what is
+/// accepted.
 tl::expected<HfConfig, formats::FileError> parse_hf_config(std::string_view json,
                                                            const std::string& path);
 

@@ -18,6 +18,7 @@
 
 #include <functional>
 #include <optional>
+#include <tl/expected.hpp>
 #include <variant>
 #include <vector>
 
@@ -26,6 +27,7 @@
 #include "forge/linear/thread_pool.h"
 #include "forge/transformer/model_config.h"
 #include "forge/transformer/stored_model.h"
+#include "forge/transformer/weight_fault.h"
 
 namespace forge {
 
@@ -93,9 +95,11 @@ struct ReadAdvice {
   std::function<void(const linear::StoredLinear&)> done_with;
 };
 
-/// Packs one matrix after the other with the threads of `pool`. Requires: `stored` has the shapes
-/// of `config`, which is valid.
-PackedModel pack(const ModelConfig& config, const StoredModel& stored, linear::ThreadPool& pool,
-                 const ReadAdvice& advice = {});
+/// Packs one matrix after the other with the threads of `pool`. Errors: the first number of a
+/// matrix that is not finite. Requires: `stored` has the shapes of `config`, which is valid; its
+/// vectors are finite.
+tl::expected<PackedModel, WeightFault> pack(const ModelConfig& config, const StoredModel& stored,
+                                            linear::ThreadPool& pool,
+                                            const ReadAdvice& advice = {});
 
 }  // namespace forge

@@ -88,15 +88,17 @@ DumpedPoint dumped(const Observation& seen) {
           {seen.values.begin(), seen.values.end()}};
 }
 
-Dump run_prompt(const DumpOptions& options, const Checkpoint& checkpoint,
-                std::vector<std::uint32_t> tokens) {
+tl::expected<Dump, std::string> run_prompt(const DumpOptions& options, const Checkpoint& checkpoint,
+                                           std::vector<std::uint32_t> tokens) {
   constexpr std::uint32_t kBlockSize = 16;
   const ModelConfig& config = checkpoint.config();
   linear::ThreadPool threads(thread_count(options.threads));
-  const Transformer model(
-      config, pack(config, checkpoint.model(), threads,
-                   {.will_read = [&](const linear::StoredLinear& m) { checkpoint.will_read(m); },
-                    .done_with = [&](const linear::StoredLinear& m) { checkpoint.done_with(m); }}));
+  auto weights =
+      pack(config, checkpoint.model(), threads,
+           {.will_read = [&](const linear::StoredLinear& m) { checkpoint.will_read(m); },
+            .done_with = [&](const linear::StoredLinear& m) { checkpoint.done_with(m); }});
+  if (!weights) return tl::unexpected(to_string(checkpoint.error_of(weights.error())));
+  const Transformer model(config, *std::move(weights));
   const auto count = static_cast<std::uint32_t>(tokens.size());
   const std::uint32_t blocks = (count + kBlockSize - 1) / kBlockSize;
   KvPool pool(kv_shape(config), blocks, kBlockSize);
@@ -200,12 +202,13 @@ int run_dump(const DumpOptions& options) {
     reference = read_dump(options.against);
     if (!reference) return unusable_model("--against: " + reference.error());
   }
-  const Dump dump = run_prompt(options, *checkpoint, *std::move(tokens));
+  const auto dump = run_prompt(options, *checkpoint, *std::move(tokens));
+  if (!dump) return unusable_model("PATH: " + dump.error());
   if (!options.out.empty()) {
-    if (auto done = write_dump(options.out, dump); !done) return unusable_model(done.error());
+    if (auto done = write_dump(options.out, *dump); !done) return unusable_model(done.error());
   }
-  if (!options.against.empty()) return compare(dump, *reference, options);
-  print(dump);
+  if (!options.against.empty()) return compare(*dump, *reference, options);
+  print(*dump);
   return kModelDone;
 }
 

@@ -103,19 +103,20 @@ tl::expected<std::unique_ptr<ModelFile>, std::string> ModelFile::open(const std:
                           " tokens, its tokeniser " + (*tokeniser ? "" : "(none, so bytes) ") +
                           "needs " + std::to_string(needed));
   }
+  auto weights = pack(checkpoint->config(), checkpoint->model(), *threads, advice_of(*checkpoint));
+  if (!weights) return tl::unexpected(to_string(checkpoint->error_of(weights.error())));
+  Parts parts{*std::move(checkpoint), *std::move(tokeniser), *std::move(weights)};
   return std::unique_ptr<ModelFile>(
-      new ModelFile(*std::move(checkpoint), *std::move(tokeniser), path, std::move(threads)));
+      new ModelFile(name_of_path(path), std::move(parts), std::move(threads)));
 }
 
-ModelFile::ModelFile(Checkpoint checkpoint, std::unique_ptr<const Tokeniser> tokeniser,
-                     const std::string& path, Threads threads)
-    : name_(name_of_path(path)),
-      checkpoint_(std::move(checkpoint)),
-      tokeniser_(std::move(tokeniser)),
+ModelFile::ModelFile(std::string name, Parts parts, Threads threads)
+    : name_(std::move(name)),
+      checkpoint_(std::move(parts.checkpoint)),
+      tokeniser_(std::move(parts.tokeniser)),
       has_tokeniser_(tokeniser_ != nullptr),
       threads_(std::move(threads)),
-      transformer_(checkpoint_.config(), pack(checkpoint_.config(), checkpoint_.model(), *threads_,
-                                              advice_of(checkpoint_))) {
+      transformer_(checkpoint_.config(), std::move(parts.weights)) {
   if (!has_tokeniser_) tokeniser_ = std::make_unique<ByteTokeniser>();
 }
 

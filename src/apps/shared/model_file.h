@@ -25,8 +25,8 @@ namespace forge {
 
 class ModelFile {
  public:
-  /// And of the model that drafts, where `source` has one. Errors: those of Checkpoint and
-  /// load_tokeniser, with the path; the draft's vocabulary is larger than the model's.
+  /// And of the model that drafts, where `source` has one. Errors: those of Checkpoint,
+  /// load_tokeniser and pack, with the path; the draft's vocabulary is larger than the model's.
   static tl::expected<std::unique_ptr<ModelFile>, std::string> open(const ModelSource& source);
 
   const Checkpoint& checkpoint() const { return checkpoint_; }
@@ -51,8 +51,13 @@ class ModelFile {
  private:
   using Threads = std::shared_ptr<linear::ThreadPool>;
 
-  ModelFile(Checkpoint checkpoint, std::unique_ptr<const Tokeniser> tokeniser,
-            const std::string& path, Threads threads);
+  struct Parts {
+    Checkpoint checkpoint;
+    std::unique_ptr<const Tokeniser> tokeniser;  // null: the file has none
+    PackedModel weights;                         // which borrow from the checkpoint
+  };
+
+  ModelFile(std::string name, Parts parts, Threads threads);
   static tl::expected<std::unique_ptr<ModelFile>, std::string> open(const std::string& path,
                                                                     Threads threads);
 
