@@ -4,6 +4,7 @@
 #include <boost/asio/experimental/awaitable_operators.hpp>
 #include <chrono>
 #include <ctime>
+#include <exception>
 #include <utility>
 
 #include "connection.h"
@@ -95,7 +96,18 @@ asio::awaitable<bool> Connection::send(const Reply& reply, Framing framing) {
 }
 
 asio::awaitable<bool> Connection::generate(Job job, Framing framing) {
-  const auto first = co_await (run_job(job, framing) || watch_for_disconnect(framing));
+  // Of two that run side by side an exception of one does not end the other: it is handed on here.
+  std::exception_ptr failure;
+  const auto answer = [&]() -> asio::awaitable<bool> {
+    try {
+      co_return co_await run_job(job, framing);
+    } catch (...) {
+      failure = std::current_exception();
+    }
+    co_return false;
+  };
+  const auto first = co_await (answer() || watch_for_disconnect(framing));
+  if (failure) std::rethrow_exception(failure);
   if (first.index() == 0) co_return std::get<0>(first);
   drop();
   co_return false;

@@ -21,7 +21,7 @@ enum class Biases : std::uint8_t { all_if_said, none, query_key_value };
 enum class Window : std::uint8_t { never, always, if_used };
 
 /// What a family has; left out: what Llama has. Defaults are those of the family's configuration
-/// class in transformers (src/transformers/models/*/configuration_*.py).
+/// class in transformers.
 struct Family {
   std::string_view model_type;
   int positions = 2048;    ///< where max_position_embeddings is left out

@@ -6,7 +6,7 @@
 namespace forge::detail {
 namespace {
 
-/// What transformers takes for keys that are left out (configuration_deepseek_v2.py and _v3.py).
+/// What transformers takes for keys that are left out (DeepseekV2Config and DeepseekV3Config).
 struct Defaults {
   int shared_experts;
   double routed_scale;

@@ -5,57 +5,14 @@
 
 #include <nlohmann/json.hpp>
 
-#include "apps/child_process.h"
 #include "apps/programs.h"
-#include "serve/http_client.h"
+#include "apps/server_process.h"
 
 namespace forge::testing {
 namespace {
 
 using nlohmann::json;
 using test::HttpClient;
-
-/// A forge-infer on a port of its own.
-class ServerProcess : public ChildProcess {
- public:
-  explicit ServerProcess(const std::string& trace,
-                         std::optional<rlim_t> file_bytes_max = std::nullopt)
-      : ChildProcess(command(trace), file_bytes_max) {
-    const std::string before_port = "127.0.0.1:";
-    if (!says("\"max_tokens\": 32}'\n")) return;  // the end of what it says at the start
-    const std::size_t port = said().find(before_port) + before_port.size();
-    port_ = static_cast<std::uint16_t>(std::stoi(said().substr(port)));
-  }
-
-  bool listens() const { return port_ != 0; }
-  std::uint16_t port() const { return port_; }
-
-  std::string complete(int max_tokens) const {
-    return HttpClient(port_).post("/v1/completions", question(max_tokens)).body;
-  }
-  HttpClient::Response health() const { return HttpClient(port_).get("/healthz"); }
-
-  static json question(int max_tokens) {
-    return {{"model", "forge-tiny"},
-            {"prompt", "Once upon a time"},
-            {"max_tokens", max_tokens},
-            {"ignore_eos", true}};
-  }
-
-  int end() {
-    send(SIGTERM);
-    return wait();
-  }
-
- private:
-  static std::vector<std::string> command(const std::string& trace) {
-    std::vector<std::string> words = {FORGE_INFER, "--addr", "127.0.0.1:0"};
-    if (!trace.empty()) words.insert(words.end(), {"--trace", trace});
-    return words;
-  }
-
-  std::uint16_t port_ = 0;
-};
 
 std::string text_of(const std::string& answer) {
   return json::parse(answer)["choices"][0]["text"].get<std::string>();

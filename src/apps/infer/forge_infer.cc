@@ -63,6 +63,12 @@ void print_welcome(const Address& address, const std::string& model_id) {
             << std::flush;
 }
 
+/// By the one who started this program: nohup(1) wants it to outlive the terminal.
+bool is_ignored(int signal) {
+  struct sigaction action {};
+  return sigaction(signal, nullptr, &action) == 0 && action.sa_handler == SIG_IGN;
+}
+
 /// The second signal ends the program, but for SIGHUP: a terminal that is closed may send it twice.
 void await_second_signal(boost::asio::signal_set& signals) {
   signals.async_wait([&signals](const boost::system::error_code& cancelled, int signal) {
@@ -137,7 +143,8 @@ int serve(InferOptions options) {
   Engine engine(options.target.scheduler, target->executor(), trace ? &*trace : nullptr);
   auto loop = std::make_unique<EngineLoop>(engine, tokeniser, options.loop);
   HttpServer server(io, *loop, card, options.http);
-  boost::asio::signal_set signals(io, SIGINT, SIGTERM, SIGHUP);
+  boost::asio::signal_set signals(io, SIGINT, SIGTERM);
+  if (!is_ignored(SIGHUP)) signals.add(SIGHUP);
   await_signals(signals, server);
   const auto address = server.listen(parse_address(options.addr).value());
   if (!address) return fail(address.error());

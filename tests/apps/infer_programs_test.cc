@@ -1,0 +1,107 @@
+// forge-infer as a process: its limits, its flags, and how it ends.
+#include <csignal>
+#include <memory>
+#include <nlohmann/json.hpp>
+#include <vector>
+
+#include "apps/programs.h"
+#include "apps/server_process.h"
+
+namespace forge::testing {
+namespace {
+
+using nlohmann::json;
+using test::HttpClient;
+
+/// A stream that is under way.
+std::unique_ptr<HttpClient> begun(const ServerProcess& server, int tokens) {
+  auto client = std::make_unique<HttpClient>(server.port());
+  json question = ServerProcess::question(tokens);
+  question["stream"] = true;
+  client->send(HttpClient::text("/v1/completions", question));
+  EXPECT_EQ(client->read_header().status, 200U);
+  EXPECT_TRUE(client->next_event());
+  return client;
+}
+
+/// Why the stream ended.
+std::string finish_of(HttpClient& client) {
+  const std::vector<std::string> events = client.read_events();
+  client.close();
+  if (events.size() < 2 || events.back() != "[DONE]") return "broken off";
+  return json::parse(events[events.size() - 2])["choices"][0]["finish_reason"];
+}
+
+TEST(InferPrograms, each_signal_of_an_end_lets_what_has_begun_be_answered) {
+  for (const int signal : {SIGTERM, SIGINT, SIGHUP}) {
+    ServerProcess server(std::vector<std::string>{});
+    ASSERT_TRUE(server.listens()) << server.said();
+    const auto client = begun(server, 1500);
+    server.send(signal);
+    EXPECT_EQ(finish_of(*client), "length") << signal;
+    EXPECT_EQ(server.wait(), 0) << signal;
+  }
+}
+
+TEST(InferPrograms, a_hangup_is_never_the_second_signal_that_ends_at_once) {
+  ServerProcess server(std::vector<std::string>{});
+  ASSERT_TRUE(server.listens()) << server.said();
+  const auto client = begun(server, 3000);
+  server.send(SIGHUP);
+  ASSERT_TRUE(server.says("answering what is in flight"));
+  server.send(SIGHUP);
+  EXPECT_EQ(finish_of(*client), "length");
+  EXPECT_EQ(server.wait(), 0);
+}
+
+TEST(InferPrograms, a_hangup_that_was_ignored_at_the_start_is_ignored) {
+  std::signal(SIGHUP, SIG_IGN);  // as nohup does; a child inherits it
+  ServerProcess server(std::vector<std::string>{});
+  std::signal(SIGHUP, SIG_DFL);
+  ASSERT_TRUE(server.listens()) << server.said();
+  server.send(SIGHUP);
+  EXPECT_EQ(server.health().status, 200U);
+  EXPECT_EQ(server.end(), 0);
+}
+
+TEST(InferPrograms, what_is_not_done_within_the_shutdown_timeout_ends_with_what_it_has) {
+  ServerProcess server({"--shutdown-timeout-s", "0.001", "--num-blocks", "40000"});
+  ASSERT_TRUE(server.listens()) << server.said();
+  const auto client = begun(server, 600'000);
+  server.send(SIGTERM);
+  EXPECT_EQ(finish_of(*client), "deadline");
+  EXPECT_EQ(server.wait(), 0);
+}
+
+TEST(InferPrograms, more_connections_than_files_keep_nobody_out) {
+  const std::string limited = "ulimit -n 70; exec " FORGE_INFER " --addr 127.0.0.1:0";
+  ChildProcess server({"/bin/sh", "-c", limited});
+  ASSERT_TRUE(server.says("max_tokens\": 32}'\n")) << server.said();
+  EXPECT_NE(server.said().find("--max-connections is 6 instead of 512"), std::string::npos)
+      << server.said();
+  const std::size_t at = server.said().find("127.0.0.1:") + 10;
+  const auto port = static_cast<std::uint16_t>(std::stoi(server.said().substr(at)));
+  std::vector<std::unique_ptr<HttpClient>> silent;
+  for (int i = 0; i < 100; ++i) silent.push_back(std::make_unique<HttpClient>(port));
+  EXPECT_EQ(HttpClient(port).get("/health").status, 200U);
+  EXPECT_EQ(HttpClient(port).post("/v1/completions", ServerProcess::question(3)).status, 200U);
+  server.send(SIGTERM);
+  EXPECT_EQ(server.wait(), 0);
+}
+
+TEST(InferPrograms, numbers_that_are_none_are_refused_with_what_is_accepted) {
+  for (const std::string flag : {"--header-timeout-s", "--read-timeout-s", "--idle-timeout-s",
+                                 "--write-timeout-s", "--shutdown-timeout-s"}) {
+    for (const std::string value : {"nan", "inf", "0", "-1", "86401", "soon"}) {
+      const Outcome outcome = run(FORGE_INFER " " + flag + " " + value);
+      EXPECT_EQ(outcome.status, 2) << flag << ' ' << value;
+      EXPECT_NE(outcome.output.find(flag), std::string::npos) << outcome.output;
+      EXPECT_NE(outcome.output.find("0.001 to 86400"), std::string::npos) << outcome.output;
+    }
+  }
+  EXPECT_EQ(run(FORGE_INFER " --request-timeout-s nan").status, 2);
+  EXPECT_EQ(run(FORGE_INFER " --max-connections 0").status, 2);
+}
+
+}  // namespace
+}  // namespace forge::testing
