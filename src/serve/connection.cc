@@ -204,7 +204,7 @@ asio::awaitable<void> Connection::watch_for_disconnect(Framing framing) {
   co_await socket_.async_wait(asio::ip::tcp::socket::wait_error, kAsTuple);
 }
 
-void Connection::probe(Framing framing) {
+void Connection::probe(const Framing& framing) {
   if (framing.http_1_0 || answer_begun_) return;  // an answer under way is as good
   boost::system::error_code error;
   const std::size_t written = socket_.write_some(asio::buffer(kContinue), error);

@@ -77,7 +77,7 @@ class Connection : public std::enable_shared_from_this<Connection> {
   /// Returns when the client has gone. What it sends meanwhile is kept for the next request.
   asio::awaitable<void> watch_for_disconnect(Framing framing);
   /// Sends what makes a client that has gone say so, if that is possible now.
-  void probe(Framing framing);
+  void probe(const Framing& framing);
   /// False if the client has gone or does not take it in time; the socket is then closed.
   asio::awaitable<bool> write(const std::string& bytes);
   asio::awaitable<void> linger();

@@ -1,4 +1,4 @@
-// ServerProcess: forge-infer with the reference model in a process of its own, on a port of its own.
+// ServerProcess: forge-infer with the reference model in a process and on a port of its own.
 #pragma once
 
 #include <cstdint>

@@ -10,9 +10,10 @@
 //
 // GPTQ's files hold (zero - 1) & 15 (a habit of AutoGPTQ's first format, kept by everybody since).
 // Zero points of 4 bits are 0 .. 15, so a stored 15 is 0: AutoGPTQ and ExLlamaV2 read it so ("Avoid
-// zeros overflow with & 0x0f" in the CUDA kernels of both). vLLM's CUDA kernel and AutoGPTQ's Triton
-// kernel take it for 16, which no quantizer of 4 bits can have meant. AWQ packs the outputs of an i32 in the order 0 2 4 6 1 3 5 7, from the lowest bits up. Act-order
-// ("desc_act") gives order[k] in any order; without it order is empty and g = k / group_size.
+// zeros overflow with & 0x0f" in the CUDA kernels of both). vLLM's CUDA kernel and AutoGPTQ's
+// Triton kernel take it for 16, which no quantizer of 4 bits can have meant. AWQ packs the outputs
+// of an i32 in the order 0 2 4 6 1 3 5 7, from the lowest bits up. Act-order ("desc_act") gives
+// order[k] in any order; without it order is empty and g = k / group_size.
 // Sources: Frantar et al., arXiv:2210.17323 (GPTQ); Lin et al., arXiv:2306.00978 (AWQ).
 //
 // Borrows everything. Legend: N outputs, K inputs, G = K / group_size groups.
