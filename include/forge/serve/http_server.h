@@ -56,7 +56,7 @@ namespace forge {
 
 struct HttpOptions {
   std::uint64_t body_limit_bytes = std::uint64_t{1} << 20;  ///< beyond it: 413
-  /// Beyond it: 431. Also for what stands between the chunks of a body, and behind the last: 400.
+  /// Beyond it: 431. Also for what stands between the chunks of a body, and behind the last.
   std::uint32_t header_limit_bytes = 16U << 10;
   /// From the first byte of a request to the end of its header; beyond it: 408.
   std::chrono::milliseconds header_timeout{10'000};

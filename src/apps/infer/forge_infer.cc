@@ -165,7 +165,7 @@ int serve(InferOptions options) {
 int main(int argc, char** argv) {
   forge::ignore_write_signals();
   CLI::App app(
-      "Serves a model over HTTP, to any OpenAI client: the reference model, or one from a file.",
+      "Serves the reference model, or one from a file, to clients of OpenAI's completions API.",
       "forge-infer");
   forge::InferOptions options;
   forge::add_options(app, options);
