@@ -120,7 +120,7 @@ class DeltaTarget {
   void write(const Slice& slice, const SliceResult& answer, std::span<const TokenId> tokens) {
     Sequence& s = sequences_[slice.seq];
     for (const TokenId token : tokens) s.add(token);
-    const bool failed = answer.signal == FinishSignal::error;
+    const bool failed = has_failed(answer.signal);
     for (std::size_t p = slice.first; p < slice.first + slice.count; ++p) {
       // What was computed from a rejected draft is nobody's.
       slot(s, p) = failed || p >= s.prefixes.size() ? kUnknown : s.prefixes[p];

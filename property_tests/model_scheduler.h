@@ -315,7 +315,7 @@ class ModelScheduler {
   // commit
   void commit_slice(const Slice& slice, const SliceResult& answer, const StepResult& result) {
     State& s = all_[slice.seq];
-    if (answer.signal == FinishSignal::error) return finish(slice.seq, FinishReason::error);
+    if (has_failed(answer.signal)) return finish(slice.seq, FinishReason::error);
     const std::uint32_t before = s.computed;
     s.computed = slice.first + slice.count;
     if (slice.samples) {

@@ -71,6 +71,8 @@ StepResult any_result(const StepPlan& plan) {
     const std::uint32_t luck = any(0, 29);
     if (luck == 0) {
       answer.signal = FinishSignal::error;
+    } else if (luck == 2 && slice.samples) {
+      answer.signal = FinishSignal::not_finite;
     } else if (slice.samples) {
       answer.token_count = any(1, slice.drafts + 1);
       answer.drafts = *rc::gen::weightedElement<std::uint32_t>({{3, 0}, {2, 1}, {2, 4}, {1, 8}});

@@ -259,8 +259,10 @@ void GpuExecutor::State::answer_slices(const StepPlan& plan, StepResult& result)
   result.clear();
   result.step = plan.step;
   for (const StepSlice& slice : step.all()) {
-    const auto pick = [&](std::uint32_t i) {
-      return TokenId(mailbox.picks()[slice.first_pick + i]);
+    const auto pick = [&](std::uint32_t i) -> std::optional<TokenId> {
+      const std::uint32_t token = mailbox.picks()[slice.first_pick + i];
+      if (token == SampleArgs::kNoPick) return std::nullopt;
+      return TokenId(token);
     };
     const auto ends = [&](TokenId token) { return answer.ends(*slice.sequence, token); };
     const Verification verdict =

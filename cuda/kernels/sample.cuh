@@ -6,7 +6,8 @@
 //   bits      a score is what sampling/gumbel.h says. "Higher, or equal and lower token" orders
 //             tokens fully, so threads may compare them in any order
 //
-// At temperature 0 the largest logit is the answer.
+// At temperature 0 the largest logit is the answer. A logit that is NaN or +inf stands for a score
+// above all others, of no token: the first reading finds it as it finds the largest.
 #pragma once
 
 #include "forge/gpu/kernels.h"
@@ -16,6 +17,7 @@
 namespace FORGE_KERNELS {
 using namespace simt;
 
+inline constexpr std::uint32_t kNoPick = gpu::SampleArgs::kNoPick;
 inline constexpr int kWarpsMax = gpu::SampleArgs::kThreads / kWarpSize;
 
 /// The best of all threads of the block, in every thread. scores, tokens: [warps of the block],
@@ -34,6 +36,16 @@ FORGE_DEVICE BestToken best_of_block(BestToken best, sptr<float> scores,
   sync_block();
   for (int w = 0; w < threads() / kWarpSize; ++w) best.offer(scores[w], tokens[w]);
   return best;
+}
+
+/// Offers a logit, by the rule of can_pick() (sampling/sampler.h).
+FORGE_DEVICE void offer_logit(BestToken& best, float logit, std::uint32_t token) {
+  const float infinity = numerics::float_of(0x7f800000u);
+  if (!(logit < infinity)) {
+    best.offer(infinity, kNoPick);
+  } else if (logit > -infinity) {
+    best.offer(logit, token);
+  }
 }
 
 /// Logits `first` .. `first` + 3 of a row; places beyond the vocabulary are -inf.
@@ -66,16 +78,16 @@ FORGE_KERNEL(gpu::SampleArgs::kThreads) sample(gpu::SampleArgs a) {
   const int stride = kNoiseGroup * threads();
   float group[kNoiseGroup];
 
-  BestToken best{numerics::float_of(0xff800000u), 0xffffffffu};
+  BestToken best{numerics::float_of(0xff800000u), kNoPick};
   for (int first = begin; first < a.vocabulary; first += stride) {
     load_group(row, a.vocabulary, first, group);
-    for (int n = 0; n < kNoiseGroup; ++n) {
-      best.offer(group[n], static_cast<std::uint32_t>(first + n));
+    for (int n = 0; n < kNoiseGroup && first + n < a.vocabulary; ++n) {
+      offer_logit(best, group[n], static_cast<std::uint32_t>(first + n));
     }
   }
   best = best_of_block(best, top_scores, top_tokens);
 
-  if (input.temperature > 0.0f) {
+  if (input.temperature > 0.0f && best.token != kNoPick) {
     const GumbelDraw draw{input.seed, input.position, input.temperature, best.score};
     best.score = draw.top_score(best.token);
     for (int first = begin; first < a.vocabulary; first += stride) {
@@ -86,7 +98,9 @@ FORGE_KERNEL(gpu::SampleArgs::kThreads) sample(gpu::SampleArgs a) {
   }
   if (thread() != 0) return;
   global(a.picks)[input.pick] = best.token;
-  if (input.draft != gpu::RowInput::kNoDraft) global(a.drafts)[input.draft] = best.token;
+  if (input.draft != gpu::RowInput::kNoDraft) {
+    global(a.drafts)[input.draft] = best.token == kNoPick ? 0 : best.token;
+  }
 }
 
 }  // namespace FORGE_KERNELS

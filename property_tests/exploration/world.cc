@@ -97,6 +97,7 @@ std::vector<Answer> World::answers_to(const Slice& slice) const {
     answers.push_back({item});
   }
   if (instance_->errors) answers.push_back({item, FinishSignal::error});
+  if (instance_->errors && slice.samples) answers.push_back({item, FinishSignal::not_finite});
   return answers;
 }
 
@@ -191,7 +192,7 @@ StepResult World::result_for(const std::vector<Answer>& answers) const {
     const std::uint32_t item = item_of(slice.seq);
     const auto found = std::ranges::find(answers, item, &Answer::item);
     Answer answer = found != answers.end() ? *found : Answer{item};
-    const bool fails = answer.signal == FinishSignal::error;
+    const bool fails = has_failed(answer.signal);
     const std::uint32_t most = fails || !slice.samples ? 0 : slice.drafts + 1;
     answer.tokens = std::clamp(answer.tokens, std::min(most, 1U), most);
     if (!slice.samples && !fails) answer = {item};
@@ -268,8 +269,8 @@ std::string to_string(const Event& event) {
   for (const Answer& answer : event.answers) {
     text += (&answer == event.answers.data() ? ": request " : ", request ") +
             std::to_string(answer.item);
-    if (answer.signal == FinishSignal::error) {
-      text += " fails";
+    if (has_failed(answer.signal)) {
+      text += answer.signal == FinishSignal::error ? " fails" : " has no finite logits";
       continue;
     }
     text += " +" + std::to_string(answer.tokens) + (answer.tokens == 1 ? " token" : " tokens");

@@ -115,7 +115,7 @@ void Scheduler::commit_slice(const Slice& slice, const StepResult& result,
                              const SliceResult& answer, RowIndex index) {
   FORGE_CHECK(answer.seq == slice.seq, "slice of sequence ", slice.seq.value, ", answer of ",
               answer.seq.value);
-  if (answer.signal == FinishSignal::error) return finish(index, FinishReason::error);
+  if (has_failed(answer.signal)) return finish(index, FinishReason::error);
   const std::uint32_t count = answer.token_count;
   FORGE_CHECK(slice.samples ? count >= 1 && count <= slice.drafts + 1 : count == 0, "sequence ",
               slice.seq.value, ": ", count, " tokens for ", slice.drafts, " drafts",

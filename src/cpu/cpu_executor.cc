@@ -1,6 +1,7 @@
 #include "forge/cpu/cpu_executor.h"
 
 #include <algorithm>
+#include <optional>
 #include <utility>
 
 #include "forge/core/check.h"
@@ -134,13 +135,18 @@ void CpuExecutor::propose(std::uint32_t pass) {
 
 TokenId CpuExecutor::choose_draft(const Request& request, std::span<const float> logits,
                                   std::uint64_t position, std::size_t draft_index) {
+  const bool finite = can_pick(logits);  // if not, any draft will do: the target decides
   if (options_.rule == AcceptanceRule::shared_noise) {
-    return pick(logits, request.sampling, position);
+    return finite ? pick(logits, request.sampling, position) : TokenId(0);
   }
   const auto vocabulary = static_cast<std::size_t>(model_->vocabulary_size());
   const auto q = std::span(draft_rows_).subspan(draft_index * vocabulary, vocabulary);
-  probabilities(logits, request.sampling.temperature, q.first(logits.size()));
-  std::fill(q.begin() + static_cast<std::ptrdiff_t>(logits.size()), q.end(), 0.0);
+  std::fill(q.begin(), q.end(), 0.0);
+  if (finite) {
+    probabilities(logits, request.sampling.temperature, q.first(logits.size()));
+  } else {
+    q.front() = 1.0;
+  }
   return draw_from<double>(q, uniform(request.sampling.seed, position, DrawStream::draft));
 }
 
@@ -150,24 +156,45 @@ Verification CpuExecutor::judge(const StepSlice& slice) {
   const std::span<const TokenId> drafts = step_.drafts(slice);
   const std::uint64_t position = slice.known_end();
   if (options_.rule == AcceptanceRule::shared_noise) {
-    const auto own_pick = [&](std::uint32_t i) {
-      return pick(batch_.logits(slice.first_pick + i), sampling, position + i);
+    const auto own_pick = [&](std::uint32_t i) -> std::optional<TokenId> {
+      const std::span<const float> logits = batch_.logits(slice.first_pick + i);
+      if (!can_pick(logits)) return std::nullopt;
+      return pick(logits, sampling, position + i);
     };
     return verify_by_picks(drafts, own_pick, ends);
   }
+  return judge_by_rejection(slice);
+}
+
+/// Of rows after one that is not finite none counts; that one itself is as if it had one token, and
+/// if the verdict comes to it, there is no token.
+Verification CpuExecutor::judge_by_rejection(const StepSlice& slice) {
+  const SamplingParams& sampling = slice.sequence->request.sampling;
+  const std::span<const TokenId> drafts = step_.drafts(slice);
   const auto vocabulary = static_cast<std::size_t>(model_->vocabulary_size());
   target_rows_.resize((drafts.size() + 1) * vocabulary);
-  for (std::size_t i = 0; i <= drafts.size(); ++i) {
-    probabilities(batch_.logits(slice.first_pick + i), sampling.temperature,
-                  std::span(target_rows_).subspan(i * vocabulary, vocabulary));
+  std::uint32_t finite = 0;  // rows, from the first
+  for (; finite <= drafts.size(); ++finite) {
+    const std::span<const float> logits = batch_.logits(slice.first_pick + finite);
+    const auto row = std::span(target_rows_).subspan(finite * vocabulary, vocabulary);
+    if (!can_pick(logits)) {
+      std::fill(row.begin(), row.end(), 0.0);
+      row.front() = 1.0;
+      break;
+    }
+    probabilities(logits, sampling.temperature, row);
   }
   const auto draw = [&](std::uint32_t i, DrawStream stream) {
-    return uniform(sampling.seed, position + i, stream);
+    return uniform(sampling.seed, slice.known_end() + std::uint64_t{i}, stream);
   };
+  const auto ends = [&](TokenId token) { return answer_.ends(*slice.sequence, token); };
   const auto draft_rows =
       std::span<const double>(draft_rows_).subspan(slice.first_draft * vocabulary);
-  return verify_by_rejection<double>(drafts, {target_rows_, vocabulary}, {draft_rows, vocabulary},
-                                     draw, ends);
+  const auto judged = drafts.first(std::min<std::size_t>(finite, drafts.size()));
+  const Verification verdict = verify_by_rejection<double>(judged, {target_rows_, vocabulary},
+                                                           {draft_rows, vocabulary}, draw, ends);
+  const bool meets_it = finite <= drafts.size() && verdict.accepted == finite && verdict.own;
+  return meets_it ? without_token(drafts, finite) : verdict;
 }
 
 }  // namespace forge

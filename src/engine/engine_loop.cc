@@ -21,6 +21,13 @@ struct ErrorText {
   std::string operator()(const SubmitError& e) const { return to_string(e); }
 };
 
+/// Of a slice whose logits are not: those of its last token that is no draft.
+std::string not_finite_text(const Slice& slice) {
+  const std::uint32_t next = slice.first + slice.count - slice.drafts;
+  return "the logits are not finite at position " + std::to_string(next) +
+         " of prompt and output: the model's arithmetic overflows on this text";
+}
+
 tl::unexpected<LoopError> refusal(LoopError error) {
   return tl::unexpected<LoopError>(std::move(error));
 }
@@ -220,11 +227,14 @@ void EngineLoop::deliver(const Engine::Step& step) {
     const auto found = streams_.find(admission.seq);
     if (found != streams_.end()) found->second.cached_tokens = admission.cached_tokens;
   }
-  for (const SliceResult& slice : step.result.slices) {
+  for (std::size_t i = 0; i < step.result.slices.size(); ++i) {
+    const SliceResult& slice = step.result.slices[i];
     const auto found = streams_.find(slice.seq);
     if (found == streams_.end()) continue;
     if (slice.signal == FinishSignal::error) {
-      close(found, FinishReason::error);
+      close(found, FinishReason::error, engine_.last_error());
+    } else if (slice.signal == FinishSignal::not_finite) {
+      close(found, FinishReason::error, not_finite_text(step.plan.slices[i]));
     } else if (deliver_tokens(found->second, step.result, slice)) {
       forget(found);
     }
@@ -257,7 +267,7 @@ bool EngineLoop::deliver_tokens(Stream& stream, const StepResult& result,
 void EngineLoop::abandon() {
   while (!streams_.empty()) {
     must(engine_.cancel(streams_.begin()->first, FinishReason::error));
-    close(streams_.begin(), FinishReason::error);
+    close(streams_.begin(), FinishReason::error, engine_.last_error());
   }
   engine_.clear_prefix_cache();
   engine_.flush_trace();
@@ -265,13 +275,13 @@ void EngineLoop::abandon() {
 }
 
 /// Ends a request without a token of its own.
-void EngineLoop::close(Streams::iterator found, FinishReason reason) {
+void EngineLoop::close(Streams::iterator found, FinishReason reason, std::string error) {
   Stream stream = forget(found);
   stream.sink({.text = stream.text.finish(),
                .completion_tokens = stream.completion_tokens,
                .cached_tokens = stream.cached_tokens,
                .finish = reason,
-               .error = reason == FinishReason::error ? engine_.last_error() : ""});
+               .error = std::move(error)});
 }
 
 EngineLoop::Stream EngineLoop::forget(Streams::iterator found) {

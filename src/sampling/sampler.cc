@@ -17,7 +17,24 @@ TokenId argmax(std::span<const float> logits) {
       static_cast<std::uint32_t>(numerics::argmax(logits.data(), static_cast<int>(logits.size()))));
 }
 
+/// Without its sign, adding 1 to the exponent of a number that is infinite or none carries into the
+/// sign's place. No branch, so that this is a loop of vectors.
+bool all_finite(std::span<const float> logits) {
+  constexpr std::uint32_t kSign = 0x80000000;
+  constexpr std::uint32_t kUnit = 0x00800000;
+  std::uint32_t carried = 0;
+  for (const float logit : logits) carried |= (numerics::bits_of(logit) & ~kSign) + kUnit;
+  return (carried & kSign) == 0;
+}
+
 }  // namespace
+
+bool can_pick(std::span<const float> logits) {
+  if (all_finite(logits)) return true;
+  const auto is_finite = [](float logit) { return std::isfinite(logit); };
+  const auto is_none = [](float logit) { return !(logit < INFINITY); };  // NaN too
+  return std::ranges::none_of(logits, is_none) && std::ranges::any_of(logits, is_finite);
+}
 
 TokenId pick(std::span<const float> logits, const SamplingParams& params, std::uint64_t position) {
   FORGE_CHECK(params.temperature >= 0.0F, "temperature=", params.temperature);

@@ -2,6 +2,13 @@
 
 namespace forge {
 
+/// Of a slice that samples.
+FinishSignal StepAnswer::signal_of(const SequenceTable::Sequence& sequence,
+                                   std::span<const TokenId> tokens) const {
+  if (tokens.empty()) return FinishSignal::not_finite;
+  return ends(sequence, tokens.back()) ? FinishSignal::eos : FinishSignal::none;
+}
+
 std::uint32_t StepAnswer::accept(const StepSlices& step, const StepSlice& slice,
                                  const Verification& verdict, StepResult& result) {
   SequenceTable::Sequence& sequence = *slice.sequence;
@@ -22,9 +29,8 @@ std::uint32_t StepAnswer::accept(const StepSlices& step, const StepSlice& slice,
     speculation_.emitted += answer.token_count;
   }
   if (slice.slice.samples) {
-    const bool ended = ends(sequence, result.tokens.back());
-    answer.signal = ended ? FinishSignal::eos : FinishSignal::none;
-    answer.drafts = ended ? 0 : drafts_wanted_;
+    answer.signal = signal_of(sequence, result.tokens_of(answer));
+    answer.drafts = answer.signal == FinishSignal::none ? drafts_wanted_ : 0;
   }
   result.slices.push_back(answer);
   return answer.token_count;

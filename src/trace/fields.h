@@ -233,7 +233,7 @@ struct Names<FinishReason> {
 };
 template <>
 struct Names<FinishSignal> {
-  static constexpr std::array<std::string_view, 3> kTable{"none", "eos", "error"};
+  static constexpr std::array<std::string_view, 4> kTable{"none", "eos", "error", "not_finite"};
 };
 template <>
 struct Names<CopyKind> {

@@ -178,7 +178,7 @@ TraceState::Applied TraceState::answer(const Slice& slice, const SliceResult& an
   if (answer.seq != slice.seq) {
     return contradiction(slice.seq, "is answered by one of " + name_of(answer.seq));
   }
-  if (answer.signal == FinishSignal::error) {
+  if (has_failed(answer.signal)) {
     sequence->ends = true;
     return {};
   }

@@ -121,5 +121,18 @@ TEST(Acceptance, an_eos_that_replaces_a_draft_is_the_own_token) {
   EXPECT_EQ(verify_picks({kA}, {kB, kA}, kB), (Verification{0, kB}));
 }
 
+TEST(Acceptance, where_the_target_has_no_token_the_drafts_before_it_count) {
+  const auto verdict = [](const std::vector<std::optional<TokenId>>& picks) {
+    const std::vector<TokenId> drafts{kA, kB, kC};
+    return verify_by_picks(
+        drafts, [&](std::uint32_t i) { return picks.at(i); }, [](TokenId) { return false; });
+  };
+  EXPECT_EQ(verdict({std::nullopt}), (Verification{0, std::nullopt}));
+  EXPECT_EQ(verdict({kA, std::nullopt}), (Verification{0, kA}));
+  EXPECT_EQ(verdict({kA, kB, kC, std::nullopt}), (Verification{2, kC}));
+  EXPECT_EQ(verdict({kA, kA, std::nullopt}), (Verification{1, kA}))
+      << "after a rejection it is moot";
+}
+
 }  // namespace
 }  // namespace forge

@@ -151,6 +151,21 @@ TEST(Scheduler, a_failed_target_retires_its_sequences_with_reason_error) {
   EXPECT_EQ(scheduler.schedule().finished, (std::vector<Finish>{{SeqId{1}, FinishReason::error}}));
 }
 
+TEST(Scheduler, a_sequence_without_finite_logits_retires_alone_with_reason_error) {
+  Scheduler scheduler = tiny(8);
+  const SeqId at_fault = scheduler.submit(request(1, 5)).value();
+  const SeqId beside = scheduler.submit(request(1, 5)).value();
+  const StepPlan& plan = scheduler.schedule();
+  StepResult result = one_token_each(plan);
+  ASSERT_EQ(result.slices[0].seq, at_fault);
+  result.slices[0] = {.seq = at_fault, .signal = FinishSignal::not_finite};
+  scheduler.commit(plan, result);
+  const StepPlan& next = scheduler.schedule();
+  EXPECT_EQ(next.finished, (std::vector<Finish>{{at_fault, FinishReason::error}}));
+  ASSERT_EQ(next.slices.size(), 1u);
+  EXPECT_EQ(next.slices[0].seq, beside);
+}
+
 TEST(Scheduler, cancel_ends_a_waiting_or_running_sequence_in_the_next_plan) {
   Scheduler scheduler = tiny(8, 1);
   const SeqId running = scheduler.submit(request(2, 5)).value();

@@ -182,6 +182,51 @@ TEST(EngineLoop, a_failing_target_is_reported_and_counted_as_a_stall) {
   EXPECT_TRUE(f.all_blocks_are_back());
 }
 
+TEST(EngineLoop, a_request_without_finite_logits_ends_with_its_place_and_the_others_go_on) {
+  for (const std::uint32_t drafts : {0u, 3u}) {
+    Fixture f("hello world", 8, /*held=*/true);
+    f.executor.drafts = drafts;
+    const Request at_fault = {.prompt = f.tokeniser.encode("bad"), .max_new_tokens = 100};
+    f.executor.overflows = [&](const Request& request, std::uint32_t produced) {
+      return request.prompt == at_fault.prompt && produced == 5;
+    };
+    Listener before, fault, beside, after;
+    f.submit(before);
+    f.submit(fault, at_fault);
+    f.submit(beside);
+    f.executor.release();
+    EXPECT_EQ(fault.text(), "hello");
+    EXPECT_EQ(fault.finish(), FinishReason::error);
+    EXPECT_EQ(fault.wait().back().completion_tokens, 5u);
+    EXPECT_EQ(fault.wait().back().error,
+              "the logits are not finite at position 8 of prompt and output: the model's "
+              "arithmetic overflows on this text");
+    f.submit(after);
+    for (Listener* const other : {&before, &beside, &after}) {
+      EXPECT_EQ(other->text(), "hello world");
+      EXPECT_EQ(other->finish(), FinishReason::eos);
+      EXPECT_EQ(other->wait().back().error, "");
+    }
+    f.loop->drain();
+    EXPECT_TRUE(f.all_blocks_are_back());
+    EXPECT_EQ(f.loop->status().stalled_steps, 0u) << "the target has run every step";
+  }
+}
+
+TEST(EngineLoop, a_stop_string_before_logits_that_are_not_finite_ends_the_request_first) {
+  Fixture f("hello world", 8, /*held=*/true);
+  f.executor.drafts = 4;
+  f.executor.overflows = [](const Request&, std::uint32_t produced) { return produced == 3; };
+  Listener listener;
+  f.submit(listener, ask(), {.stop_strings = {"llo"}});
+  Listener stopped;
+  f.submit(stopped, ask(), {.stop_strings = {"el"}});
+  f.executor.release();
+  EXPECT_EQ(listener.finish(), FinishReason::error);
+  EXPECT_EQ(stopped.finish(), FinishReason::stop);
+  EXPECT_EQ(stopped.text(), "h");
+}
+
 TEST(EngineLoop, prompts_that_take_many_steps_are_no_stall) {
   Fixture f("hi", 8, /*held=*/false,
             {.num_blocks = 64, .block_size = 4, .max_batch_size = 4, .prefill_chunk_size = 1});

@@ -47,6 +47,8 @@ class FakeExecutor : public Executor {
 
   /// Drafts wanted of each sequence for each next step. Set before the first step.
   std::uint32_t drafts = 0;
+  /// The token number `produced` of a request has no finite logits. Set before the first step.
+  std::function<bool(const Request&, std::uint32_t produced)> overflows;
   /// Steps that fail. Set before the first step.
   std::set<std::uint64_t> failing_steps;
 
@@ -108,6 +110,10 @@ class FakeExecutor : public Executor {
     const std::uint32_t known = slice.first + slice.count - slice.drafts;
     auto produced = known - static_cast<std::uint32_t>(request.prompt.size());
     while (slice.samples && out.signal == FinishSignal::none && out.token_count <= slice.drafts) {
+      if (overflows && overflows(request, produced)) {
+        if (out.token_count == 0) out.signal = FinishSignal::not_finite;
+        break;
+      }
       const TokenId token = next_token_(request, produced++);
       result.tokens.push_back(token);
       ++out.token_count;

@@ -4,6 +4,7 @@
 #include <gtest/gtest.h>
 
 #include <algorithm>
+#include <cstring>
 #include <memory>
 #include <string>
 #include <vector>
@@ -225,6 +226,30 @@ TEST(GpuExecutorMemory, what_create_allocates_is_known_before) {
     EXPECT_EQ(device.device_bytes, gpu::GpuExecutor::device_bytes(options));
     EXPECT_EQ(device.pinned_bytes, gpu::GpuExecutor::pinned_bytes(options));
   }
+}
+
+/// A device whose kernels leave what its memory began with: that no row has a pick.
+class PicklessDevice : public testing::NullDevice {
+ public:
+  tl::expected<gpu::Buffer, gpu::DeviceError> allocate(gpu::MemoryKind kind, std::size_t bytes,
+                                                       const char* name) override {
+    auto buffer = testing::NullDevice::allocate(kind, bytes, name);
+    std::memset(buffer->as<std::byte>(), 0xff, bytes);
+    return buffer;
+  }
+};
+
+TEST(GpuExecutorAnswers, rows_without_a_pick_end_their_sequences_and_no_others) {
+  PicklessDevice device;
+  const ExecutorOptions options{.num_blocks = 64, .block_size = 4, .drafts = 2};
+  Driver driver([&](const ExecutorOptions& of) { return *gpu::GpuExecutor::create(device, of); },
+                options);
+  driver.begin(1, request_of("whole"));
+  driver.begin(2, request_of("a part of it"));
+  const StepResult& result = driver.step({driver.chunk(1, 5), driver.chunk(2, 4)});
+  EXPECT_EQ(result.slices, (std::vector{SliceResult{SeqId(1), 0, 0, FinishSignal::not_finite, 0},
+                                        SliceResult{SeqId(2), 0, 0, FinishSignal::none, 0}}));
+  EXPECT_TRUE(result.tokens.empty());
 }
 
 TEST(GpuExecutorCreation, the_rejection_rule_is_refused) {

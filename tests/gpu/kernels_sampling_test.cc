@@ -39,8 +39,10 @@ class Sampling : public KernelTest {
                         .draft = draft ? static_cast<std::int32_t>(i) : RowInput::kNoDraft,
                         .pick = static_cast<std::uint32_t>(place),
                         .temperature = row.temperature});
-      picks[place] = pick(row.logits, {row.temperature, row.seed}, row.position).value;
-      if (draft) drafts[i] = picks[place];
+      const bool can = can_pick(row.logits);
+      picks[place] = can ? pick(row.logits, {row.temperature, row.seed}, row.position).value
+                         : SampleArgs::kNoPick;
+      if (draft) drafts[i] = can ? picks[place] : 0;
       digests[place] = logits_digest(row.logits);
     }
     inputs.push_back({.draft = 1'000'000'000, .pick = 4'000'000'000u});  // beyond the count
@@ -113,6 +115,28 @@ TEST_P(Sampling, TokensThatAreRuledOutAreNeverPicked) {
   std::vector<Row> rows{{last, 0.0f, 1, 1}, {last, 1.0f, 1, 1}};
   for (std::uint64_t seed = 0; seed < 8; ++seed) rows.push_back({most, 2.0f, seed, 9});
   expect(rows);
+}
+
+TEST_P(Sampling, RowsThatAreNotFiniteHaveNoPickAndDraftTokenZero) {
+  for (const int vocabulary : {1, 2, 5, 64, 259, 4101}) {
+    SCOPED_TRACE(vocabulary);
+    Random random(static_cast<std::uint64_t>(vocabulary));
+    const auto size = static_cast<std::size_t>(vocabulary);
+    std::vector<Row> rows;
+    for (const float temperature : {0.0f, 1.0f}) {
+      for (const float bad : {NAN, -NAN, INFINITY}) {
+        for (const std::size_t at : {std::size_t{0}, size / 2, size - 1}) {
+          Row row{random.reals(size, 5.0f), temperature, 7, 3};
+          row.logits[at] = bad;
+          rows.push_back(row);
+        }
+      }
+      rows.push_back({std::vector<float>(size, NAN), temperature, 7, 3});
+      rows.push_back({std::vector<float>(size, -INFINITY), temperature, 7, 3});
+      rows.push_back({random.reals(size, 5.0f), temperature, 7, 3});
+    }
+    expect(rows);
+  }
 }
 
 }  // namespace

@@ -27,6 +27,23 @@ std::vector<float> some_logits(std::uint64_t seed, std::size_t size = 320) {
   return logits;
 }
 
+TEST(CanPick, from_any_row_with_a_finite_logit_and_none_that_is_nan_or_infinite) {
+  EXPECT_TRUE(can_pick(some_logits(1)));
+  for (const std::size_t size : {1u, 2u, 7u, 64u, 321u}) {
+    for (std::size_t at = 0; at < size; ++at) {
+      for (const float bad : {kInfinity, NAN, -NAN}) {
+        std::vector<float> logits = some_logits(2, size);
+        logits[at] = bad;
+        EXPECT_FALSE(can_pick(logits)) << bad << " at " << at << " of " << size;
+      }
+      std::vector<float> ruled_out(size, -kInfinity);
+      EXPECT_FALSE(can_pick(ruled_out));
+      ruled_out[at] = std::numeric_limits<float>::lowest();
+      EXPECT_TRUE(can_pick(ruled_out));
+    }
+  }
+}
+
 /// The definition in the header, one token at a time.
 TokenId pick_by_definition(const std::vector<float>& logits, const SamplingParams& params,
                            std::uint64_t position) {

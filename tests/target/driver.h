@@ -191,7 +191,7 @@ class Driver {
       const auto begin = result_.logits.begin() + answer.first_token;
       s.output.digests.insert(s.output.digests.end(), begin, begin + answer.token_count);
     }
-    s.ended = answer.signal == FinishSignal::eos;
+    s.ended = answer.signal != FinishSignal::none;
     s.known += answer.token_count;
     s.valid = slice.samples ? s.known - 1 : slice.first + slice.count;
     while (s.blocks.size() > blocks_for(s.valid)) pop_block(s);  // drafts that were not kept

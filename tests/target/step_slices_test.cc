@@ -108,6 +108,14 @@ TEST_F(StepAnswerTest, eos_ends_the_sequence_and_no_drafts_are_wanted) {
   EXPECT_EQ(result_.slices, (std::vector{SliceResult{SeqId(1), 0, 1, FinishSignal::eos, 0}}));
 }
 
+TEST_F(StepAnswerTest, a_slice_that_samples_and_has_no_token_has_no_finite_logits) {
+  begin_with_drafts();
+  EXPECT_EQ(answer_.accept(step_, step_.all()[0], {}, result_), 0U);
+  EXPECT_EQ(result_.slices,
+            (std::vector{SliceResult{SeqId(1), 0, 0, FinishSignal::not_finite, 0}}));
+  EXPECT_TRUE(result_.tokens.empty());
+}
+
 TEST_F(StepAnswerTest, a_slice_that_does_not_sample_yields_nothing_but_valid_kv) {
   begin_with_drafts();
   EXPECT_EQ(answer_.accept(step_, step_.all()[1], {}, result_), 0U);

@@ -74,7 +74,7 @@ inline StepResult any_result() {
   result.slices = any_list<SliceResult>([&] {
     const auto first = *rc::gen::inRange<std::uint32_t>(0, tokens + 1);
     const auto count = *rc::gen::inRange<std::uint32_t>(0, tokens - first + 1);
-    return SliceResult{any_seq(), first, count, any_enum<FinishSignal>(0, 3),
+    return SliceResult{any_seq(), first, count, any_enum<FinishSignal>(0, 4),
                        *rc::gen::inRange(0u, 2u)};
   });
   if (*rc::gen::arbitrary<bool>()) {

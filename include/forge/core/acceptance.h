@@ -58,7 +58,8 @@ struct DistributionRows {
 };
 
 /// What one verification yields: the first `accepted` drafts, then `own`. An accepted eos
-/// ends the round, so there is no own token after it.
+/// ends the round, so there is no own token after it. Neither: the target has no token at all,
+/// because its logits are not finite.
 struct Verification {
   std::uint32_t accepted = 0;
   std::optional<TokenId> own;
@@ -111,6 +112,15 @@ TokenId draw_replacement(std::span<const Number> p, std::span<const Number> q, c
   return token ? *token : draw_from(p, u);
 }
 
+/// The verdict where the target has no token after the first `kept` drafts, all of which it has
+/// kept, because its logits there are not finite. The last of them counts as its own, so that the
+/// text goes as far as it would without drafts, and the next step meets those logits in its first
+/// row.
+inline Verification without_token(std::span<const TokenId> drafts, std::uint32_t kept) {
+  if (kept == 0) return {};
+  return {kept - 1, drafts[kept - 1]};
+}
+
 /// The rejection rule for k drafts.
 /// target: k + 1 rows; draft: k rows, row i is what drafts[i] was drawn from.
 /// draw(i, stream): the uniform number in [0, 1) for the position of drafts[i] (i == k: the
@@ -134,16 +144,18 @@ Verification verify_by_rejection(std::span<const TokenId> drafts, DistributionRo
 
 /// The shared_noise rule: pick(i) is the target's own pick at the position of drafts[i], given
 /// that the drafts before it were kept. The first pick that differs is the replacement, pick(k)
-/// the bonus. Asked in order, and not beyond the first that differs.
+/// the bonus. Asked in order, and not beyond the first that differs, or that is none.
 template <class Pick, class Ends>
 Verification verify_by_picks(std::span<const TokenId> drafts, Pick pick, Ends ends) {
   for (std::uint32_t i = 0; i < drafts.size(); ++i) {
-    const TokenId own = pick(i);
-    if (own != drafts[i]) return {i, own};
-    if (ends(own)) return {i + 1, std::nullopt};
+    const std::optional<TokenId> own = pick(i);
+    if (!own) return without_token(drafts, i);
+    if (*own != drafts[i]) return {i, own};
+    if (ends(*own)) return {i + 1, std::nullopt};
   }
   const auto k = static_cast<std::uint32_t>(drafts.size());
-  return {k, pick(k)};
+  const std::optional<TokenId> bonus = pick(k);
+  return bonus ? Verification{k, bonus} : without_token(drafts, k);
 }
 
 }  // namespace forge

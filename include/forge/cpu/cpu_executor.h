@@ -17,6 +17,9 @@
 // Under AcceptanceRule::rejection the text has the target's distribution exactly, but at a
 // temperature above 0 it depends on which drafts were verified, so on the schedule too.
 //
+// Logits that are not finite end the sequence that they are of (FinishSignal::not_finite), where
+// the text comes to them: not in a draft that is rejected before.
+//
 // In checked builds (CMake option FORGE_CHECKED) every read of KV is checked against what was
 // written there (kv_provenance.h).
 //
@@ -70,6 +73,7 @@ class CpuExecutor : public ModelExecutor {
   void run(std::uint32_t pass);
   void run_draft_model(std::uint32_t pass);
   Verification judge(const StepSlice& slice);
+  Verification judge_by_rejection(const StepSlice& slice);
 
   ExecutorOptions options_;
   std::unique_ptr<CpuModel> model_;

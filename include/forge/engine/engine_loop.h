@@ -61,7 +61,8 @@ struct TokenEvent {
   std::uint32_t cached_tokens = 0;
   /// Set on the last event of a request, and only there.
   FinishReason finish = FinishReason::none;
-  /// With FinishReason::error, what the target said.
+  /// With FinishReason::error, a sentence: what the target said, or at which position the logits
+  /// are not finite.
   std::string error;
 };
 using TokenSink = std::function<void(const TokenEvent&)>;
@@ -104,7 +105,7 @@ struct EngineStatus {
   std::uint32_t total_host_blocks = 0;
   PrefixCacheStatistics prefix_cache;
   std::size_t sessions = 0;
-  /// Steps in a row in which every slice failed.
+  /// Steps in a row in which the target failed to run any slice.
   std::uint64_t stalled_steps = 0;
   /// What the target said, once no step can succeed any more.
   std::optional<std::string> target_lost;
@@ -190,7 +191,7 @@ class EngineLoop {
   void deliver(const Engine::Step& step);
   bool deliver_tokens(Stream& stream, const StepResult& result, const SliceResult& slice);
   void abandon();
-  void close(Streams::iterator stream, FinishReason reason);
+  void close(Streams::iterator stream, FinishReason reason, std::string error = {});
   Stream forget(Streams::iterator stream);
   void count(const Engine::Step& step);
   void publish_status();

@@ -310,10 +310,12 @@ struct SiluMultiplyArgs {
 };
 
 /// picks[l.pick] = pick(logits[i], l) for each logit row i: sampling/sampler.h, greedy at
-/// temperature 0, Gumbel above. Also to drafts[l.draft]. A block a row.
+/// temperature 0, Gumbel above. Also to drafts[l.draft]. A row of which can_pick() is false has
+/// kNoPick, and as draft, which is run like any other, token 0. A block a row.
 struct SampleArgs {
   static constexpr KernelId kId = KernelId::sample;
   static constexpr int kThreads = 1024;
+  static constexpr std::uint32_t kNoPick = 0xffffffff;
   const PassCounts* counts;
   const LogitInput* inputs;  ///< [R]
   const float* logits;       ///< [R][V]

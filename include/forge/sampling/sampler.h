@@ -30,14 +30,17 @@
 
 namespace forge {
 
-/// The token at `position`, its index in prompt and output together. logits: [V], V >= 1,
-/// no NaN, no +inf, at least one finite; -inf rules a token out.
-/// Requires: params.temperature >= 0.
+/// Whether the logits [V] are some to choose a token by: no NaN, no +inf, at least one finite; -inf
+/// rules a token out. Of a model whose arithmetic overflows they are not.
+bool can_pick(std::span<const float> logits);
+
+/// The token at `position`, its index in prompt and output together. logits: [V], V >= 1.
+/// Requires: can_pick(logits), otherwise it is any token; params.temperature >= 0.
 TokenId pick(std::span<const float> logits, const SamplingParams& params, std::uint64_t position);
 
 /// softmax(logits / temperature), the distribution of pick(). At temperature 0: one-hot at
 /// the argmax. Weights are canonical fp32 exponentials, sum and quotients double.
-/// logits, out: [V]. Requires: as pick().
+/// logits, out: [V]. Requires: can_pick(logits), temperature >= 0.
 void probabilities(std::span<const float> logits, float temperature, std::span<double> out);
 
 /// The uniform number in (0, 1) of (seed, position, stream): a multiple of 2^-33.

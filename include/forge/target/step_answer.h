@@ -6,6 +6,7 @@
 
 #include <algorithm>
 #include <cstdint>
+#include <span>
 #include <vector>
 
 #include "forge/core/acceptance.h"
@@ -27,7 +28,8 @@ class StepAnswer {
   }
 
   /// Answers a slice: its sequence grows by what the verdict keeps, as does `result`, to which
-  /// the SliceResult is appended too. A slice that does not sample has an empty verdict.
+  /// the SliceResult is appended too. A slice that does not sample has an empty verdict; one that
+  /// samples and has it ends with FinishSignal::not_finite.
   /// Returns: how many tokens it yields. Their logits are the slice's first so many.
   std::uint32_t accept(const StepSlices& step, const StepSlice& slice, const Verification& verdict,
                        StepResult& result);
@@ -35,6 +37,9 @@ class StepAnswer {
   const SpeculationStatistics& speculation() const { return speculation_; }
 
  private:
+  FinishSignal signal_of(const SequenceTable::Sequence& sequence,
+                         std::span<const TokenId> tokens) const;
+
   std::uint32_t drafts_wanted_;
   std::vector<TokenId> eos_;
   SpeculationStatistics speculation_;
