@@ -37,7 +37,7 @@
 //    "link":"84222325cbf29ce4"}                  RunDigest after this step
 //
 //   reason        none length eos stop cancelled error deadline (none is not a reason to cancel)
-//   signal        none eos error
+//   signal        none eos error not_finite
 //   mode          recompute swap
 //   kind          within swap_out swap_in
 //   priority      low normal high
