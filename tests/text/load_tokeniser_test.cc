@@ -5,9 +5,11 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
+#include <filesystem>
 #include <functional>
 #include <nlohmann/json.hpp>
 
+#include "formats/scratch_folder.h"
 #include "text/checkpoint_files.h"
 
 namespace forge {
@@ -43,6 +45,24 @@ TEST(LoadTokeniser, a_missing_file_is_named) {
   const auto loaded = load_tokeniser("/nowhere");
   ASSERT_FALSE(loaded);
   EXPECT_EQ(loaded.error().file, "/nowhere/tokenizer.json");
+}
+
+TEST(LoadTokeniser, a_file_that_is_too_large_is_not_parsed) {
+  const formats::testing::ScratchFolder folder;
+  const std::string path = folder.write("tokenizer.json", "{}");
+  std::filesystem::resize_file(path, (std::uint64_t{64} << 20) + 1);  // zeros that take no room
+  EXPECT_EQ(to_string(load_tokeniser(folder.path()).error()),
+            path + ": has 67108865 bytes; accepted are up to 67108864");
+}
+
+TEST(LoadTokeniser, links_to_nothing_are_said_to_be_some) {
+  const formats::testing::ScratchFolder folder;
+  folder.write("tokenizer.json", golden_text("gpt2"));
+  EXPECT_TRUE(load_tokeniser(folder.path()).has_value());
+  const std::string config = folder.file("tokenizer_config.json");
+  std::filesystem::create_symlink("../blobs/0a1b", config);
+  EXPECT_EQ(to_string(load_tokeniser(folder.path()).error()),
+            config + ": is a link to '../blobs/0a1b', where there is no file");
 }
 
 TEST(LoadTokeniser, what_is_not_json_is_refused) {
