@@ -21,6 +21,10 @@ struct ErrorText {
   std::string operator()(const SubmitError& e) const { return to_string(e); }
 };
 
+std::string failed_text(const std::string& reason) {
+  return "the target failed while it ran this request: " + reason;
+}
+
 /// Of a slice whose logits are not: those of its last token that is no draft.
 std::string not_finite_text(const Slice& slice) {
   const std::uint32_t next = slice.first + slice.count - slice.drafts;
@@ -189,7 +193,8 @@ void EngineLoop::begin(Submission& submission) {
     --submissions_pending_;
   }
   if (engine_.target_lost()) {  // since submit()
-    submission.sink({.finish = FinishReason::error, .error = engine_.last_error()});
+    submission.sink(
+        {.finish = FinishReason::error, .error = to_string(TargetLost{engine_.last_error()})});
     return publish_status();
   }
   const SeqId seq = must(engine_.submit(submission.request));  // validated by submit()
@@ -232,7 +237,7 @@ void EngineLoop::deliver(const Engine::Step& step) {
     const auto found = streams_.find(slice.seq);
     if (found == streams_.end()) continue;
     if (slice.signal == FinishSignal::error) {
-      close(found, FinishReason::error, engine_.last_error());
+      close(found, FinishReason::error, failed_text(engine_.last_error()));
     } else if (slice.signal == FinishSignal::not_finite) {
       close(found, FinishReason::error, not_finite_text(step.plan.slices[i]));
     } else if (deliver_tokens(found->second, step.result, slice)) {
@@ -265,9 +270,10 @@ bool EngineLoop::deliver_tokens(Stream& stream, const StepResult& result,
 
 /// After a step of a lost target: nothing that is left can go on, and no KV is worth keeping.
 void EngineLoop::abandon() {
+  const std::string reason = to_string(TargetLost{engine_.last_error()});
   while (!streams_.empty()) {
     must(engine_.cancel(streams_.begin()->first, FinishReason::error));
-    close(streams_.begin(), FinishReason::error, engine_.last_error());
+    close(streams_.begin(), FinishReason::error, reason);
   }
   engine_.clear_prefix_cache();
   engine_.flush_trace();

@@ -26,8 +26,7 @@ bool takes_output(asio::ip::tcp::socket& socket) {
 /// Of a request that ended without a finish reason of OpenAI's.
 std::optional<ApiError> failure(const TokenEvent& token) {
   if (token.finish == FinishReason::error) {
-    return server_error(500, "the target failed while it ran this request: " + token.error,
-                        "execution_failed");
+    return server_error(500, token.error, "execution_failed");
   }
   if (token.finish == FinishReason::cancelled) {
     return server_error(503, to_string(LoopError(ShuttingDown{})), "shutting_down");

@@ -175,7 +175,8 @@ TEST(EngineLoop, a_failing_target_is_reported_and_counted_as_a_stall) {
   for (Listener& listener : listeners) f.submit(listener);
   for (Listener& listener : listeners) {
     EXPECT_EQ(listener.finish(), FinishReason::error);
-    EXPECT_EQ(listener.wait().back().error, "told to fail");
+    EXPECT_EQ(listener.wait().back().error,
+              "the target failed while it ran this request: told to fail");
   }
   f.loop->drain();
   EXPECT_GE(f.loop->status().stalled_steps, 2u);
