@@ -6,6 +6,7 @@
 #include <streambuf>
 
 #include "forge/core/digest.h"
+#include "forge/trace/trace_header.h"
 #include "forge/trace/trace_writer.h"
 #include "null_executor.h"
 

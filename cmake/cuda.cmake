@@ -44,8 +44,8 @@ else()
 endif()
 
 # ccache must not compare preprocessed source: that is the text for one architecture of several.
-if(PROJECT_IS_TOP_LEVEL AND FORGE_CCACHE AND NOT DEFINED CMAKE_CUDA_COMPILER_LAUNCHER)
-  set(CMAKE_CUDA_COMPILER_LAUNCHER ${CMAKE_COMMAND} -E env CCACHE_DEPEND=1 ${FORGE_CCACHE})
+if(NOT DEFINED CMAKE_CUDA_COMPILER_LAUNCHER)
+  set(CMAKE_CUDA_COMPILER_LAUNCHER ${CMAKE_COMMAND} -E env CCACHE_DEPEND=1 ${forge_launcher})
 endif()
 enable_language(CUDA)
 if(NOT DEFINED CMAKE_CUDA20_STANDARD_COMPILE_OPTION)

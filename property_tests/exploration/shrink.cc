@@ -2,6 +2,7 @@
 
 #include <ostream>
 
+#include "forge/trace/trace_header.h"
 #include "forge/trace/trace_writer.h"
 
 namespace forge::testing {

@@ -16,6 +16,7 @@
 #include <type_traits>
 #include <vector>
 
+#include "forge/core/scheduler_config.h"
 #include "forge/trace/trace_event.h"
 
 namespace forge::detail {

@@ -3,6 +3,7 @@
 
 #include <concepts>
 #include <limits>
+#include <nlohmann/json.hpp>
 #include <string>
 #include <tl/expected.hpp>
 

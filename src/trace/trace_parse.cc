@@ -1,3 +1,4 @@
+#include "forge/trace/trace_header.h"
 #include "forge/trace/trace_json.h"
 #include "json_parse.h"
 

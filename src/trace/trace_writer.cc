@@ -1,5 +1,6 @@
 #include "forge/trace/trace_writer.h"
 
+#include "forge/trace/trace_header.h"
 #include "forge/trace/trace_json.h"
 #include "json_text.h"
 

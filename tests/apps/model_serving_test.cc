@@ -121,12 +121,12 @@ INSTANTIATE_TEST_SUITE_P(Of, Stories,
                                            Served{kStories, false}, Served{kStories, true}),
                          [](const auto& instance) { return instance.param.label(); });
 
-class ModelPrograms : public ProgramTest {
+class ModelFilePrograms : public ProgramTest {
  protected:
   void expect_bench(const TrainedCheckpoint& checkpoint) const;
 };
 
-TEST_F(ModelPrograms, a_vocabulary_without_room_for_the_tokeniser_is_refused_by_numbers) {
+TEST_F(ModelFilePrograms, a_vocabulary_without_room_for_the_tokeniser_is_refused_by_numbers) {
   const Outcome outcome = run(FORGE_INFER " --model " FORGE_GOLDEN_MODELS "/llama");
   EXPECT_EQ(outcome.status, 1);
   EXPECT_NE(outcome.output.find("has a vocabulary of 96 tokens, its tokeniser (none, so bytes) "
@@ -136,7 +136,7 @@ TEST_F(ModelPrograms, a_vocabulary_without_room_for_the_tokeniser_is_refused_by_
 }
 
 /// A table and the same as JSON.
-void ModelPrograms::expect_bench(const TrainedCheckpoint& checkpoint) const {
+void ModelFilePrograms::expect_bench(const TrainedCheckpoint& checkpoint) const {
   const Outcome bench = run(std::string(FORGE_BENCH " --model ") + checkpoint.folder +
                             " --threads 1 --json " + path("b.json"));
   ASSERT_EQ(bench.status, 0) << bench.output;
@@ -153,16 +153,16 @@ void ModelPrograms::expect_bench(const TrainedCheckpoint& checkpoint) const {
   EXPECT_GT(result["read_bytes_per_second"], 0.0);
 }
 
-TEST_F(ModelPrograms, the_bench_of_a_model_has_speeds_and_ratios_as_table_and_json) {
+TEST_F(ModelFilePrograms, the_bench_of_a_model_has_speeds_and_ratios_as_table_and_json) {
   expect_bench(kTales);
 }
 
-TEST_F(ModelPrograms, extra_the_bench_of_stories_has_speeds_and_ratios_as_table_and_json) {
+TEST_F(ModelFilePrograms, extra_the_bench_of_stories_has_speeds_and_ratios_as_table_and_json) {
   if (const std::string why = kStories.why_skip(); !why.empty()) GTEST_SKIP() << why;
   expect_bench(kStories);
 }
 
-TEST_F(ModelPrograms, flags_that_make_no_sense_together_are_refused) {
+TEST_F(ModelFilePrograms, flags_that_make_no_sense_together_are_refused) {
   const auto expect_refused = [](const std::string& command, const std::string& message) {
     const Outcome outcome = run(command);
     EXPECT_EQ(outcome.status, 2) << command;

@@ -2,6 +2,9 @@
 
 #include <gtest/gtest.h>
 
+#include <CLI/CLI.hpp>
+
+#include "forge/trace/trace_header.h"
 #include "target_flags.h"
 
 namespace forge {

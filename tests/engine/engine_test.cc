@@ -6,6 +6,7 @@
 
 #include "engine/fake_executor.h"
 #include "forge/trace/replay.h"
+#include "forge/trace/trace_header.h"
 #include "forge/trace/trace_writer.h"
 
 namespace forge {

@@ -5,6 +5,7 @@
 #include <future>
 
 #include "engine/loop_fixture.h"
+#include "forge/trace/trace_header.h"
 #include "forge/trace/trace_writer.h"
 
 namespace forge {

@@ -6,6 +6,7 @@
 #include <sstream>
 
 #include "engine/loop_fixture.h"
+#include "forge/trace/trace_header.h"
 #include "forge/trace/trace_reader.h"
 #include "forge/trace/trace_writer.h"
 

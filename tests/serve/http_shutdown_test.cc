@@ -2,8 +2,10 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
+#include <boost/asio/io_context.hpp>
 #include <string>
 
+#include "forge/serve/http_server.h"
 #include "serve/test_server.h"
 
 namespace forge::test {

@@ -1,21 +1,17 @@
 // TestServer: the real server on a free port, over an engine with a fake target.
 #pragma once
 
-#include <gtest/gtest.h>
-
-#include <boost/asio/io_context.hpp>
 #include <chrono>
 #include <cstdint>
 #include <functional>
 #include <memory>
 #include <nlohmann/json.hpp>
 #include <string>
-#include <thread>
 
 #include "engine/fake_executor.h"
-#include "forge/engine/engine.h"
 #include "forge/engine/engine_loop.h"
-#include "forge/serve/http_server.h"
+#include "forge/serve/http_options.h"
+#include "forge/serve/openai_api.h"
 #include "serve/http_client.h"
 
 namespace forge::test {
@@ -29,64 +25,31 @@ struct TestServerOptions {
   const Tokeniser* tokeniser = nullptr;  // outlives the server; a ByteTokeniser if there is none
 };
 
-inline ModelCard model_of(const TestServerOptions& options) {
-  const SchedulerConfig& config = options.scheduler;
-  return {.id = options.model_id,
-          .vocabulary_size = 320,
-          .context_tokens = std::uint64_t{config.num_blocks} * config.block_size,
-          .created = 1'700'000'000};
-}
+ModelCard model_of(const TestServerOptions& options);
 
 /// The server over any target, which must outlive it.
 class RunningServer {
  public:
-  RunningServer(Executor& executor, const TestServerOptions& options)
-      : engine_(options.scheduler, executor),
-        loop_(engine_, options.tokeniser != nullptr ? *options.tokeniser : bytes_,
-              EngineLoop::Options{.queue_limit = options.queue_limit}),
-        server_(io_, loop_, model_of(options), options.http),
-        port_(server_.listen({.host = "127.0.0.1", .port = 0}).value().port),
-        thread_([this] { io_.run(); }) {}
+  RunningServer(Executor& executor, const TestServerOptions& options);
   /// Requires: the target makes progress.
-  ~RunningServer() {
-    if (!thread_.joinable()) return;
-    server_.shutdown();
-    thread_.join();
-  }
+  ~RunningServer();
   RunningServer(const RunningServer&) = delete;
   RunningServer& operator=(const RunningServer&) = delete;
 
-  std::uint16_t port() const { return port_; }
-  EngineLoop& loop() { return loop_; }
+  std::uint16_t port() const;
+  EngineLoop& loop() const;
 
-  void shutdown() { server_.shutdown(); }
+  void shutdown();
   /// Returns when the server has nothing left to do.
-  void wait_for_end() { thread_.join(); }
+  void wait_for_end();
 
   /// True once `condition` holds of the engine's status; false if it does not within a minute.
-  bool eventually(const std::function<bool(const EngineStatus&)>& condition) const {
-    const auto deadline = std::chrono::steady_clock::now() + std::chrono::minutes(1);
-    while (std::chrono::steady_clock::now() < deadline) {
-      if (condition(loop_.status())) return true;
-      std::this_thread::sleep_for(std::chrono::milliseconds(1));
-    }
-    return false;
-  }
-  bool eventually_idle() const {
-    return eventually([](const EngineStatus& status) {
-      return status.running == 0 && status.waiting == 0 &&
-             status.free_blocks + status.evictable_blocks == status.total_blocks;
-    });
-  }
+  bool eventually(const std::function<bool(const EngineStatus&)>& condition) const;
+  bool eventually_idle() const;
 
  private:
-  boost::asio::io_context io_;  // outlives the loop, which posts to it
-  ByteTokeniser bytes_;
-  Engine engine_;
-  EngineLoop loop_;
-  HttpServer server_;
-  std::uint16_t port_;
-  std::thread thread_;
+  struct Parts;
+  std::unique_ptr<Parts> parts_;
 };
 
 /// The server over a fake target.
@@ -107,27 +70,10 @@ class TestServer {
 };
 
 /// A body for POST /v1/completions: greedy.
-inline nlohmann::json completion(std::string prompt, int max_tokens) {
-  return {{"model", "fake"},
-          {"prompt", std::move(prompt)},
-          {"max_tokens", max_tokens},
-          {"temperature", 0}};
-}
-
-inline nlohmann::json stream(std::string prompt, int max_tokens) {
-  nlohmann::json body = completion(std::move(prompt), max_tokens);
-  body["stream"] = true;
-  return body;
-}
+nlohmann::json completion(std::string prompt, int max_tokens);
+nlohmann::json stream(std::string prompt, int max_tokens);
 
 /// What the fake target says to `prompt`, greedily.
-inline std::string expected_text(const std::string& prompt, std::uint32_t tokens) {
-  const Request request{.prompt = ByteTokeniser().encode(prompt)};
-  std::string text;
-  for (std::uint32_t i = 0; i < tokens; ++i) {
-    text += static_cast<char>(*ByteTokeniser::byte_of(letter_at(request, i)));
-  }
-  return text;
-}
+std::string expected_text(const std::string& prompt, std::uint32_t tokens);
 
 }  // namespace forge::test

@@ -6,6 +6,7 @@
 #include <vector>
 
 #include "forge/core/scheduler.h"
+#include "forge/trace/trace_header.h"
 #include "forge/trace/trace_writer.h"
 #include "trace/hash_executor.h"
 

@@ -5,6 +5,7 @@
 #include <cmath>
 #include <limits>
 
+#include "forge/trace/trace_header.h"
 #include "trace/generators.h"
 #include "trace/recorded_run.h"
 

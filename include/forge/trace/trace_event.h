@@ -1,31 +1,20 @@
 // The events of a trace: everything that went into a run and everything that came out.
 //
-// A run is a function of its header and of what was asked for (submit, cancel, release_session,
-// clear_prefix_cache); the steps in between are what the scheduler decided (plan) and the target
-// answered (result). Having both is what makes a run checkable: replay.h feeds the former and
-// compares the latter.
+// A run is a function of its header (trace_header.h) and of what was asked for (submit, cancel,
+// release_session, clear_prefix_cache); the steps in between are what the scheduler decided (plan)
+// and the target answered (result). Having both is what makes a run checkable: replay.h feeds the
+// former and compares the latter.
 //
 // All types are regular values. The file format is described in trace_json.h.
 #pragma once
 
 #include <cstdint>
-#include <nlohmann/json.hpp>
 #include <variant>
 
 #include "forge/core/request.h"
-#include "forge/core/scheduler_config.h"
 #include "forge/core/step_plan.h"
 
 namespace forge {
-
-/// What a run starts from. `target` is opaque to this layer: whoever records puts in whatever
-/// is needed to build the same executor again (model, options).
-struct TraceHeader {
-  SchedulerConfig scheduler;
-  nlohmann::json target = nlohmann::json::object();
-
-  friend bool operator==(const TraceHeader&, const TraceHeader&) = default;
-};
 
 /// A request that the scheduler took in as `seq`. Refused requests are not part of a run.
 struct SubmitEvent {

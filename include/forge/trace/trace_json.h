@@ -76,14 +76,17 @@
 #pragma once
 
 #include <cstdint>
-#include <nlohmann/json.hpp>
+#include <nlohmann/json_fwd.hpp>
 #include <string>
 #include <string_view>
 #include <tl/expected.hpp>
 
+#include "forge/core/scheduler_config.h"
 #include "forge/trace/trace_event.h"
 
 namespace forge {
+
+struct TraceHeader;
 
 inline constexpr std::uint64_t kTraceVersion = 2;
 

@@ -16,6 +16,7 @@
 #include <tl/expected.hpp>
 
 #include "forge/trace/trace_event.h"
+#include "forge/trace/trace_header.h"
 
 namespace forge {
 

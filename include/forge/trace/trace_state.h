@@ -20,6 +20,7 @@
 #include <tl/expected.hpp>
 #include <vector>
 
+#include "forge/core/scheduler_config.h"
 #include "forge/trace/block_map.h"
 #include "forge/trace/trace_event.h"
 

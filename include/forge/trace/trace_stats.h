@@ -6,7 +6,7 @@
 #include <array>
 #include <cstdint>
 #include <iosfwd>
-#include <nlohmann/json.hpp>
+#include <nlohmann/json_fwd.hpp>
 #include <tl/expected.hpp>
 
 #include "forge/trace/trace_reader.h"

@@ -22,6 +22,8 @@
 
 namespace forge {
 
+struct TraceHeader;
+
 class TraceWriter {
  public:
   /// Writes the header.

@@ -9,6 +9,7 @@
 // Exit status: 0; 1 if two modes disagree about a request's tokens; 2 for bad input, a target that
 // cannot be opened or fails, or an output that cannot be written (the run still goes to its end,
 // and the other outputs get theirs); 130 after Ctrl-C.
+#include <CLI/CLI.hpp>
 #include <algorithm>
 #include <array>
 #include <csignal>

@@ -5,6 +5,7 @@
 #include <ctime>
 #include <optional>
 
+#include "forge/trace/trace_header.h"
 #include "null_executor.h"
 
 namespace forge {

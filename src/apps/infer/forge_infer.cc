@@ -9,6 +9,7 @@
 // Exit status: 0 after a signal; 1 if the target cannot be opened, it cannot listen or the trace
 // cannot be written, at the start or before the end; 2 for bad flags; 128 + signal after a second
 // signal.
+#include <CLI/CLI.hpp>
 #include <algorithm>
 #include <boost/asio/io_context.hpp>
 #include <boost/asio/signal_set.hpp>
@@ -24,6 +25,7 @@
 #include "forge/engine/engine_loop.h"
 #include "forge/serve/http_server.h"
 #include "forge/text/byte_tokeniser.h"
+#include "forge/trace/trace_header.h"
 #include "forge/trace/trace_writer.h"
 #include "infer_options.h"
 #include "program_output.h"

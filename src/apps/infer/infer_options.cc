@@ -1,11 +1,13 @@
 #include "infer_options.h"
 
+#include <CLI/CLI.hpp>
 #include <array>
 #include <chrono>
 #include <cmath>
 #include <random>
 
 #include "flag_range.h"
+#include "forge/serve/address.h"
 #include "target_flags.h"
 
 namespace forge {

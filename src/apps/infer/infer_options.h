@@ -1,12 +1,15 @@
 // InferOptions: what the command line of forge-infer says.
 #pragma once
 
-#include <CLI/CLI.hpp>
 #include <string>
 
 #include "forge/engine/engine_loop.h"
-#include "forge/serve/http_server.h"
+#include "forge/serve/http_options.h"
 #include "target_options.h"
+
+namespace CLI {
+class App;
+}
 
 namespace forge {
 

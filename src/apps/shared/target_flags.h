@@ -1,13 +1,16 @@
 // The command line of a target (target_options.h).
 #pragma once
 
-#include <CLI/CLI.hpp>
 #include <span>
 #include <string>
 #include <string_view>
 #include <vector>
 
 #include "target_options.h"
+
+namespace CLI {
+class App;
+}
 
 namespace forge {
 

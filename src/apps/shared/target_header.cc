@@ -3,6 +3,7 @@
 #include <limits>
 #include <nlohmann/json.hpp>
 
+#include "forge/trace/trace_header.h"
 #include "target_options.h"
 
 namespace forge {

@@ -19,10 +19,11 @@
 
 #include "forge/core/scheduler_config.h"
 #include "forge/target/executor_options.h"
-#include "forge/trace/trace_event.h"
 #include "kv_memory.h"
 
 namespace forge {
+
+struct TraceHeader;
 
 enum class TargetKind : std::uint8_t {
   cpu,   ///< the reference model, or one from a file (forge/cpu/cpu_executor.h)

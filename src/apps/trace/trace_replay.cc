@@ -1,9 +1,11 @@
 #include "trace_replay.h"
 
+#include <CLI/CLI.hpp>
 #include <array>
 #include <iostream>
 
 #include "forge/trace/replay.h"
+#include "forge/trace/trace_header.h"
 #include "forge/trace/trace_json.h"
 #include "null_executor.h"
 #include "target.h"

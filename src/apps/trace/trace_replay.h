@@ -2,12 +2,15 @@
 // another, still answer so?
 #pragma once
 
-#include <CLI/CLI.hpp>
 #include <optional>
 #include <string>
 
 #include "target_flags.h"
 #include "trace_file.h"
+
+namespace CLI {
+class App;
+}
 
 namespace forge {
 

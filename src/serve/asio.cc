@@ -1,0 +1,3 @@
+// What of Boost.Asio and Beast is not a template, compiled here for all of the program.
+#include <boost/asio/impl/src.hpp>
+#include <boost/beast/src.hpp>

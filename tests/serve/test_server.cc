@@ -1,0 +1,91 @@
+#include "serve/test_server.h"
+
+#include <boost/asio/io_context.hpp>
+#include <thread>
+#include <utility>
+
+#include "forge/engine/engine.h"
+#include "forge/serve/http_server.h"
+
+namespace forge::test {
+
+ModelCard model_of(const TestServerOptions& options) {
+  const SchedulerConfig& config = options.scheduler;
+  return {.id = options.model_id,
+          .vocabulary_size = 320,
+          .context_tokens = std::uint64_t{config.num_blocks} * config.block_size,
+          .created = 1'700'000'000};
+}
+
+struct RunningServer::Parts {
+  Parts(Executor& executor, const TestServerOptions& options)
+      : engine(options.scheduler, executor),
+        loop(engine, options.tokeniser != nullptr ? *options.tokeniser : bytes,
+             EngineLoop::Options{.queue_limit = options.queue_limit}),
+        server(io, loop, model_of(options), options.http),
+        port(server.listen({.host = "127.0.0.1", .port = 0}).value().port),
+        thread([this] { io.run(); }) {}
+
+  boost::asio::io_context io;  // outlives the loop, which posts to it
+  ByteTokeniser bytes;
+  Engine engine;
+  EngineLoop loop;
+  HttpServer server;
+  std::uint16_t port;
+  std::thread thread;
+};
+
+RunningServer::RunningServer(Executor& executor, const TestServerOptions& options)
+    : parts_(std::make_unique<Parts>(executor, options)) {}
+
+RunningServer::~RunningServer() {
+  if (!parts_->thread.joinable()) return;
+  parts_->server.shutdown();
+  parts_->thread.join();
+}
+
+std::uint16_t RunningServer::port() const { return parts_->port; }
+EngineLoop& RunningServer::loop() const { return parts_->loop; }
+
+void RunningServer::shutdown() { parts_->server.shutdown(); }
+void RunningServer::wait_for_end() { parts_->thread.join(); }
+
+bool RunningServer::eventually(const std::function<bool(const EngineStatus&)>& condition) const {
+  const auto deadline = std::chrono::steady_clock::now() + std::chrono::minutes(1);
+  while (std::chrono::steady_clock::now() < deadline) {
+    if (condition(parts_->loop.status())) return true;
+    std::this_thread::sleep_for(std::chrono::milliseconds(1));
+  }
+  return false;
+}
+
+bool RunningServer::eventually_idle() const {
+  return eventually([](const EngineStatus& status) {
+    return status.running == 0 && status.waiting == 0 &&
+           status.free_blocks + status.evictable_blocks == status.total_blocks;
+  });
+}
+
+nlohmann::json completion(std::string prompt, int max_tokens) {
+  return {{"model", "fake"},
+          {"prompt", std::move(prompt)},
+          {"max_tokens", max_tokens},
+          {"temperature", 0}};
+}
+
+nlohmann::json stream(std::string prompt, int max_tokens) {
+  nlohmann::json body = completion(std::move(prompt), max_tokens);
+  body["stream"] = true;
+  return body;
+}
+
+std::string expected_text(const std::string& prompt, std::uint32_t tokens) {
+  const Request request{.prompt = ByteTokeniser().encode(prompt)};
+  std::string text;
+  for (std::uint32_t i = 0; i < tokens; ++i) {
+    text += static_cast<char>(*ByteTokeniser::byte_of(letter_at(request, i)));
+  }
+  return text;
+}
+
+}  // namespace forge::test
