@@ -113,7 +113,7 @@ gpu::Status SimContext::run(const gpu::KernelLaunch& launch, const RunOptions& o
   const LaunchContext context{.in_graph = options.in_graph,
                               .working_set_bytes = memory_.device_bytes_used()};
   const double us = estimate(options_.device, launch, context).total_us;
-  SimStatistics::KernelTotal& total = statistics_.kernels[static_cast<std::size_t>(launch.kernel)];
+  gpu::Estimate::Kernel& total = statistics_.kernels[static_cast<std::size_t>(launch.kernel)];
   ++total.launches;
   total.us += us;
   ++statistics_.launches;

@@ -35,6 +35,12 @@ tl::expected<std::unique_ptr<gpu::Event>, gpu::DeviceError> SimDevice::create_ev
   return std::make_unique<SimEvent>(*context_);
 }
 
+std::optional<gpu::Estimate> SimDevice::estimate() const {
+  return gpu::Estimate{.us = statistics().device_us,
+                       .kernels = statistics().kernels,
+                       .calibrated = description().calibration.has_value()};
+}
+
 const DeviceDescription& SimDevice::description() const { return context_->options().device; }
 
 const SimStatistics& SimDevice::statistics() const { return context_->statistics(); }

@@ -132,7 +132,7 @@ TEST(BenchReport, a_prediction_says_of_what_and_whether_it_is_calibrated) {
                                 .ttft_us = {100, 200},
                                 .itl_us = {41, 91},
                                 .busy_us = 5e5,
-                                .kernels = std::vector<sim::SimStatistics::KernelTotal>(13)};
+                                .kernels = std::vector<gpu::Estimate::Kernel>(13)};
   result.predicted->kernels[static_cast<std::size_t>(gpu::KernelId::project)] = {7, 12.5};
   std::ostringstream text;
   print_table(std::span(&result, 1), text);

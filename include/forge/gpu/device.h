@@ -18,9 +18,11 @@
 #include <cstddef>
 #include <cstdint>
 #include <memory>
+#include <optional>
 #include <span>
 #include <string>
 #include <tl/expected.hpp>
+#include <vector>
 
 #include "forge/gpu/kernels.h"
 
@@ -42,6 +44,17 @@ struct DeviceInfo {
   std::string name;
   int multiprocessors = 0;
   std::size_t memory_bytes = 0;
+};
+
+/// How long what has run on a device that only pretends would take on the one that it stands for.
+struct Estimate {
+  struct Kernel {
+    std::uint64_t launches = 0;
+    double us = 0;
+  };
+  double us = 0;                ///< kernels and copies, one after the other
+  std::vector<Kernel> kernels;  ///< by KernelId
+  bool calibrated = false;      ///< were the numbers compared with the real thing?
 };
 
 enum class MemoryKind : std::uint8_t {
@@ -120,6 +133,8 @@ class Device : public Buffer::Owner {
  public:
   virtual ~Device() = default;
   virtual DeviceInfo info() const = 0;
+  /// So far; nothing of a real device, whose events measure.
+  virtual std::optional<Estimate> estimate() const { return std::nullopt; }
   /// `name` is for error messages and reports: "kv_pool". Requires: bytes > 0.
   virtual tl::expected<Buffer, DeviceError> allocate(MemoryKind kind, std::size_t bytes,
                                                      const char* name) = 0;

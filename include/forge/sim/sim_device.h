@@ -91,11 +91,7 @@ struct SimStatistics {
   std::uint64_t bytes_copied = 0;
   std::uint64_t bytes_allocated = 0;  ///< now, of both kinds
   std::uint64_t bytes_allocated_max = 0;
-  struct KernelTotal {
-    std::uint64_t launches = 0;
-    double us = 0;
-  };
-  std::vector<KernelTotal> kernels;  ///< by gpu::KernelId
+  std::vector<gpu::Estimate::Kernel> kernels;  ///< by gpu::KernelId
 };
 
 class SimDevice : public gpu::Device {
@@ -104,6 +100,7 @@ class SimDevice : public gpu::Device {
   ~SimDevice() override;
 
   gpu::DeviceInfo info() const override;
+  std::optional<gpu::Estimate> estimate() const override;
   tl::expected<gpu::Buffer, gpu::DeviceError> allocate(gpu::MemoryKind kind, std::size_t bytes,
                                                        const char* name) override;
   tl::expected<std::unique_ptr<gpu::Stream>, gpu::DeviceError> create_stream() override;

@@ -6,6 +6,7 @@
 
 #include "forge/core/digest.h"
 #include "forge/engine/engine.h"
+#include "forge/trace/trace_header.h"
 #include "target.h"
 
 namespace forge {
@@ -29,8 +30,8 @@ class Run {
   }
 
   ModeResult go() {
-    before_ = device_statistics();
-    device_us_ = before_.device_us;
+    before_ = target_.estimate();
+    if (before_) device_us_ = before_->us;
     start_ = Clock::now();
     while (!arrivals_.done() || engine_.has_work()) {
       if (!engine_.has_work()) arrivals_.wait();
@@ -55,12 +56,6 @@ class Run {
       trace.emplace(*run.trace, to_trace_header(run.options, target.device_name()));
     }
     return trace;
-  }
-
-  /// Of a simulated device so far; nothing of others.
-  sim::SimStatistics device_statistics() const {
-    return target_.simulated() != nullptr ? target_.simulated()->statistics()
-                                          : sim::SimStatistics();
   }
 
   double wall_us() const {
@@ -94,9 +89,9 @@ class Run {
 
   /// The time of the step passes on the virtual clock.
   void pass(const StepPlan& plan) {
-    if (target_.simulated() == nullptr) return arrivals_.run(plan);
-    const double now_us = target_.simulated()->statistics().device_us;
-    const double step_us = now_us - std::exchange(device_us_, now_us);
+    const std::optional<gpu::Estimate> now = target_.estimate();
+    if (!now) return arrivals_.run(plan);
+    const double step_us = now->us - std::exchange(device_us_, now->us);
     arrivals_.pass(step_us);
     if (!plan.slices.empty()) step_us_.push_back(static_cast<float>(step_us));
   }
@@ -120,7 +115,7 @@ class Run {
   void finish() {
     result_.virtual_seconds = arrivals_.now_us() / 1e6;
     result_.itl_us = wall_.inter_token_latency();
-    if (target_.simulated() != nullptr) result_.predicted = prediction();
+    if (before_) result_.predicted = prediction(*before_, *target_.estimate());
     const SpeculationStatistics& speculation = target_.executor().speculation();
     result_.drafts_proposed = speculation.proposed;
     result_.drafts_accepted = speculation.accepted;
@@ -130,18 +125,17 @@ class Run {
     result_.trace_failed = trace_ && !trace_->flush();
   }
 
-  Prediction prediction() {
-    sim::SimStatistics now = device_statistics();
+  Prediction prediction(const gpu::Estimate& before, gpu::Estimate now) {
     for (std::size_t i = 0; i < now.kernels.size(); ++i) {
-      now.kernels[i].launches -= before_.kernels[i].launches;
-      now.kernels[i].us -= before_.kernels[i].us;
+      now.kernels[i].launches -= before.kernels[i].launches;
+      now.kernels[i].us -= before.kernels[i].us;
     }
     return {.device = target_.device_name(),
-            .calibrated = target_.simulated()->description().calibration.has_value(),
+            .calibrated = now.calibrated,
             .step_us = percentiles(step_us_),
             .ttft_us = on_device_.time_to_first_token(),
             .itl_us = on_device_.inter_token_latency(),
-            .busy_us = now.device_us - before_.device_us,
+            .busy_us = now.us - before.us,
             .kernels = std::move(now.kernels)};
   }
 
@@ -151,7 +145,7 @@ class Run {
   Engine engine_;
   Arrivals arrivals_;
   Clock::time_point start_;
-  sim::SimStatistics before_;
+  std::optional<gpu::Estimate> before_;  // of a simulated device
   double device_us_ = 0;
   std::unordered_map<std::uint64_t, std::size_t> index_of_;
   std::vector<Digest> digests_;  // of the tokens of each request

@@ -17,7 +17,7 @@
 
 #include "arrivals.h"
 #include "forge/core/scheduler.h"
-#include "forge/sim/sim_device.h"
+#include "forge/gpu/device.h"
 #include "forge/trace/trace_writer.h"
 #include "latency_log.h"
 #include "model_file.h"
@@ -48,8 +48,8 @@ struct Prediction {
   Percentiles step_us;      ///< of steps that run something
   Percentiles ttft_us;
   Percentiles itl_us;
-  double busy_us = 0;  ///< of the run, that is without waiting for requests
-  std::vector<sim::SimStatistics::KernelTotal> kernels;  ///< by gpu::KernelId
+  double busy_us = 0;                          ///< of the run, that is without waiting for requests
+  std::vector<gpu::Estimate::Kernel> kernels;  ///< by gpu::KernelId
 };
 
 struct ModeResult {

@@ -5,6 +5,7 @@
 #include "forge/core/check.h"
 #include "forge/cpu/cpu_executor.h"
 #include "forge/cuda/cuda_device.h"
+#include "forge/sim/open_device.h"
 
 namespace forge {
 namespace {
@@ -12,14 +13,13 @@ namespace {
 using OpenDevice = tl::expected<std::unique_ptr<gpu::Device>, std::string>;
 
 OpenDevice open_simulated(const DeviceOptions& options) {
-  auto description = sim::find_device(options.device.empty() ? "h200" : options.device);
-  if (!description) return tl::unexpected("--device: " + description.error());
-  return std::make_unique<sim::SimDevice>(
-      sim::SimOptions{.device = *std::move(description),
-                      .mode = options.checked ? sim::SimMode::checked : sim::SimMode::plain,
-                      .schedule_seed = options.schedule_seed,
-                      .host_threads = options.host_threads,
-                      .faults = {}});
+  sim::OpenOptions open{.checked = options.checked,
+                        .schedule_seed = options.schedule_seed,
+                        .host_threads = options.host_threads};
+  if (!options.device.empty()) open.device = options.device;
+  auto device = sim::open_device(open);
+  if (!device) return tl::unexpected("--device: " + device.error());
+  return device;
 }
 
 OpenDevice open_cuda(const DeviceOptions& options) {
@@ -64,9 +64,6 @@ tl::expected<Target, std::string> Target::open(const TargetOptions& options,
   Target target(*std::move(executor));
   target.device_ = *std::move(device);
   target.device_name_ = target.device_->info().name;
-  if (options.kind == TargetKind::sim) {
-    target.simulated_ = static_cast<const sim::SimDevice*>(target.device_.get());
-  }
   return target;
 }
 

@@ -4,11 +4,12 @@
 #pragma once
 
 #include <memory>
+#include <optional>
 #include <string>
 #include <tl/expected.hpp>
 
+#include "forge/gpu/device.h"
 #include "forge/gpu/gpu_executor.h"
-#include "forge/sim/sim_device.h"
 #include "forge/target/model_executor.h"
 #include "model_file.h"
 #include "target_options.h"
@@ -32,8 +33,10 @@ class Target {
   /// "simulated NVIDIA H200 SXM 141GB"; empty of a CPU.
   const std::string& device_name() const { return device_name_; }
 
-  /// The simulated device; null of the other targets.
-  const sim::SimDevice* simulated() const { return simulated_; }
+  /// How long what has run would take on the GPU that is simulated; nothing of the other targets.
+  std::optional<gpu::Estimate> estimate() const {
+    return device_ == nullptr ? std::nullopt : device_->estimate();
+  }
 
  private:
   explicit Target(std::unique_ptr<ModelExecutor> executor) : executor_(std::move(executor)) {}
@@ -41,7 +44,6 @@ class Target {
   std::unique_ptr<gpu::Device> device_;  // outlives the executor
   std::unique_ptr<ModelExecutor> executor_;
   std::string device_name_;
-  const sim::SimDevice* simulated_ = nullptr;
 };
 
 }  // namespace forge

@@ -1,5 +1,6 @@
 #include "target_flags.h"
 
+#include <CLI/CLI.hpp>
 #include <algorithm>
 #include <limits>
 #include <map>
@@ -7,7 +8,7 @@
 
 #include "flag_choice.h"
 #include "forge/linear/thread_pool.h"
-#include "forge/sim/device_description.h"
+#include "forge/sim/open_device.h"
 #include "forge/trace/trace_json.h"
 
 namespace forge {
@@ -140,10 +141,12 @@ const std::vector<FlagUse>& flag_uses() {
   return kUses;
 }
 
-std::string known_device_names() {
-  std::string names;
-  for (const sim::DeviceDescription& device : sim::known_devices()) names += device.name + ", ";
-  return names;
+/// Of --device.
+std::string device_help() {
+  if (!sim::built_with_sim()) return "sim: not in this build. cuda: its number [0]";
+  std::string help = "sim: the GPU to be, ";
+  for (const std::string& name : sim::known_device_names()) help += name + ", ";
+  return help + "or a JSON file like those of sim/devices [h200]. cuda: its number [0]";
 }
 
 bool of_use(const CLI::Option& option, TargetKind kind, std::span<const FlagUse> uses) {
@@ -219,10 +222,7 @@ void add_target_choice(CLI::App& app, TargetKind& kind, const char* help,
 
 void add_device_options(CLI::App& app, DeviceOptions& options) {
   const char* group = kDeviceFlags;
-  app.add_option("--device", options.device,
-                 "sim: the GPU to be, " + known_device_names() +
-                     "or a JSON file like those of sim/devices [h200]. cuda: its number [0]")
-      ->group(group);
+  app.add_option("--device", options.device, device_help())->group(group);
   add_choice(app, "--graphs", options.graphs, "Record decode steps once and replay them",
              {{"on", true}, {"off", false}})
       ->group(group);
