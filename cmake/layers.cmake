@@ -1,10 +1,12 @@
-# forge_add_layer(NAME SOURCES ... LIBRARIES ... [EXPORT set]): one target and one folder a layer.
+# forge_add_layer(NAME SOURCES ... LIBRARIES ... [EXPORT set] [PRECOMPILED kind]): one target and one
+# folder a layer.
 # forge_add_app(NAME SOURCES ... LIBRARIES ...): a program of the layer apps, installed.
 #
 # A layer's headers are all of include/forge/NAME; the layers that it links are read from
 # cmake/layers.txt, the table that check_layers enforces on #include lines. A layer without
 # SOURCES is header-only. LIBRARIES are third-party targets that its headers need. EXPORT is the set
-# of installed targets that it joins (package.cmake), forge-targets by default.
+# of installed targets that it joins (package.cmake), forge-targets by default. PRECOMPILED is as of
+# forge_precompile.
 file(STRINGS ${PROJECT_SOURCE_DIR}/cmake/layers.txt forge_layer_lines REGEX "^[a-z]+:")
 set_property(DIRECTORY APPEND PROPERTY CMAKE_CONFIGURE_DEPENDS cmake/layers.txt)
 
@@ -25,7 +27,7 @@ function(forge_layer_edges name out)
 endfunction()
 
 function(forge_add_layer name)
-  cmake_parse_arguments(arg "" "EXPORT" "SOURCES;LIBRARIES" ${ARGN})
+  cmake_parse_arguments(arg "" "EXPORT;PRECOMPILED" "SOURCES;LIBRARIES" ${ARGN})
   forge_layer_edges(${name} edges)
   list(TRANSFORM edges PREPEND forge_)
   file(GLOB headers CONFIGURE_DEPENDS ${PROJECT_SOURCE_DIR}/include/forge/${name}/*.h)
@@ -46,7 +48,7 @@ function(forge_add_layer name)
   target_compile_features(forge_${name} ${scope} cxx_std_20)
   if(arg_SOURCES)
     target_link_libraries(forge_${name} PRIVATE $<BUILD_INTERFACE:forge_flags>)
-    forge_precompile(forge_${name})
+    forge_precompile(forge_${name} ${arg_PRECOMPILED})
   endif()
   set_target_properties(forge_${name} PROPERTIES
     EXPORT_NAME ${name} VERIFY_INTERFACE_HEADER_SETS ON)
@@ -66,6 +68,7 @@ function(forge_add_app name)
   add_executable(${name} ${arg_SOURCES})
   add_dependencies(${name} check_layers)
   target_link_libraries(${name} PRIVATE ${edges} ${arg_LIBRARIES} forge_flags)
-  forge_precompile(${name})
+  forge_precompile(${name} programs)
+  forge_compile_together(${name})
   install(TARGETS ${name})
 endfunction()

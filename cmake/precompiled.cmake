@@ -1,18 +1,23 @@
-# forge_precompile(TARGET [tests]): what most sources of TARGET include first is read once for the whole
-# build, not once a source: the standard library and tl::expected, with `tests` GoogleTest too.
+# How the newcomer's wait is kept short: what many sources include is read once.
 #
-# A source still includes what it uses. The preset clang, which scripts/tidy reads, builds without
-# precompiled headers.
+# forge_precompile(TARGET [programs | tests]): the standard library and tl::expected are read once for
+# all such targets, not once a source; with `tests` GoogleTest, too. A precompiled header serves targets
+# of the same flags: there is one for the layers, one for what is optimised as programs are, and one for
+# tests. A source with a level of its own must do without (SKIP_PRECOMPILE_HEADERS): g++ 12 crashes.
 #
-# A precompiled header serves targets with the same language flags, so all have those of forge_flags.
-# How far a target is optimised is its own affair, unless it is not optimised at all: such are the
-# tests of a build with sanitizers, all of them.
+# forge_compile_together(TARGET): the sources of TARGET are compiled eight at a time, so that templates
+# of JSON, sockets and tests are instantiated once for eight. Their names share a namespace then.
+# FORGE_TOGETHER=OFF leaves each alone.
+#
+# A source still includes what it uses. The preset clang, which scripts/tidy reads, has neither.
+option(FORGE_TOGETHER "Compile the sources of a target together, where it allows that" ON)
 
-# Tests run once where they were compiled once: what the optimiser takes is not won back.
+# Command lines, JSON and sockets: templates that take the optimiser long and a run no time. Tests run
+# once where they were compiled once: what the optimiser takes is not won back.
+set(FORGE_PROGRAM_LEVEL $<$<CONFIG:Release>:-O1>)
+set(FORGE_TEST_LEVEL ${FORGE_PROGRAM_LEVEL})
 if(FORGE_SANITIZE)
   set(FORGE_TEST_LEVEL -O0)
-else()
-  set(FORGE_TEST_LEVEL $<$<CONFIG:Release>:-O1>)
 endif()
 
 # Not <iostream>, which makes every object print a little: the core must not (tests/tidy).
@@ -22,19 +27,21 @@ set(headers
   <string_view> <thread> <tuple> <type_traits> <unordered_map> <utility> <variant> <vector>
   <tl/expected.hpp>)
 
-file(WRITE ${CMAKE_BINARY_DIR}/precompiled.cc "")
-add_library(forge_precompiled OBJECT ${CMAKE_BINARY_DIR}/precompiled.cc)
-target_link_libraries(forge_precompiled PRIVATE forge_flags tl::expected)
-target_precompile_headers(forge_precompiled PRIVATE ${headers})
-add_dependencies(forge_precompiled check_layers)
+# forge_add_precompiled(NAME LEVEL HEADER...)
+function(forge_add_precompiled name level)
+  file(WRITE ${CMAKE_BINARY_DIR}/precompiled.cc "")
+  add_library(${name} OBJECT ${CMAKE_BINARY_DIR}/precompiled.cc)
+  target_link_libraries(${name} PRIVATE forge_flags tl::expected)
+  target_compile_options(${name} PRIVATE ${level})
+  target_precompile_headers(${name} PRIVATE ${ARGN})
+  add_dependencies(${name} check_layers)
+endfunction()
+forge_add_precompiled(forge_precompiled "" ${headers})
+forge_add_precompiled(forge_precompiled_programs "${FORGE_PROGRAM_LEVEL}" ${headers})
 if(FORGE_BUILD_TESTS)
-  add_library(forge_precompiled_tests OBJECT ${CMAKE_BINARY_DIR}/precompiled.cc)
-  target_link_libraries(forge_precompiled_tests PRIVATE
-    forge_flags tl::expected GTest::gtest GTest::gmock)
-  target_compile_options(forge_precompiled_tests PRIVATE ${FORGE_TEST_LEVEL})
-  target_precompile_headers(forge_precompiled_tests PRIVATE
+  forge_add_precompiled(forge_precompiled_tests "${FORGE_TEST_LEVEL}"
     ${headers} <gmock/gmock.h> <gtest/gtest.h>)
-  add_dependencies(forge_precompiled_tests check_layers)
+  target_link_libraries(forge_precompiled_tests PRIVATE GTest::gtest GTest::gmock)
 endif()
 
 # ccache knows a precompiled header by its content, if the compiler says where it uses one.
@@ -43,9 +50,17 @@ target_compile_options(forge_flags INTERFACE
   "$<$<COMPILE_LANG_AND_ID:CXX,Clang>:SHELL:-Xclang -fno-pch-timestamp>")
 
 function(forge_precompile target)
-  if(ARGN STREQUAL "tests")
-    target_precompile_headers(${target} REUSE_FROM forge_precompiled_tests)
-  else()
-    target_precompile_headers(${target} REUSE_FROM forge_precompiled)
+  list(JOIN ARGN "" kind)
+  if(kind)
+    string(PREPEND kind _)
+  endif()
+  target_precompile_headers(${target} REUSE_FROM forge_precompiled${kind})
+endfunction()
+
+function(forge_compile_together target)
+  set_target_properties(${target} PROPERTIES UNITY_BUILD ${FORGE_TOGETHER})
+  if(FORGE_TOGETHER)  # what is anonymous in a source is not in the file that g++ is given
+    target_compile_options(${target} PRIVATE
+      $<$<COMPILE_LANG_AND_ID:CXX,GNU>:-Wno-subobject-linkage>)
   endif()
 endfunction()

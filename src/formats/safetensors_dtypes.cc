@@ -14,7 +14,7 @@ constexpr std::array kRead = {ElementType::f32, ElementType::f16, ElementType::b
                               ElementType::i64};
 
 /// The others of the format, version 0.8 of the reference implementation.
-constexpr std::array<std::string_view, 15> kNotRead = {
+constexpr std::array<std::string_view, 15> kUnreadDtypes = {
     "BOOL",        "F4",  "F6_E2M3", "F6_E3M2", "F8_E5M2", "F8_E4M3", "F8_E8M0", "F8_E4M3FNUZ",
     "F8_E5M2FNUZ", "I16", "U16",     "U32",     "U64",     "F64",     "C64"};
 
@@ -41,7 +41,8 @@ std::string accepted_dtypes() {
 }
 
 std::string refusal_of_dtype(std::string_view dtype) {
-  const bool known = std::find(kNotRead.begin(), kNotRead.end(), dtype) != kNotRead.end();
+  const bool known =
+      std::find(kUnreadDtypes.begin(), kUnreadDtypes.end(), dtype) != kUnreadDtypes.end();
   return "dtype " + shown(dtype) + (known ? " is not read; " : " is unknown; ") + accepted_dtypes();
 }
 

@@ -52,7 +52,7 @@ class Bytes {
   std::string out_;
 };
 
-std::optional<std::string> rule(const TensorSpec& tensor) {
+std::optional<std::string> gguf_rule(const TensorSpec& tensor) {
   const std::size_t name_bytes = tensor.name.size();
   if (name_bytes < 1 || name_bytes > TensorWriter::kGgufNameBytesMax) {
     return "the name has " + std::to_string(name_bytes) + " bytes; accepted are 1 .. " +
@@ -129,7 +129,7 @@ tl::expected<TensorWriter, FileError> TensorWriter::gguf(const std::string& path
   if (auto objection = objection_to(metadata)) {
     return tl::unexpected(FileError{.file = path, .message = *std::move(objection)});
   }
-  if (auto objection = detail::objection_to(tensors, path, rule)) {
+  if (auto objection = detail::objection_to(tensors, path, gguf_rule)) {
     return tl::unexpected(*std::move(objection));
   }
   return create(path, tensors, header_of(tensors, metadata), kAlignment);

@@ -11,7 +11,7 @@ namespace {
 
 /// Of the start of the data in the file: a cache line.
 constexpr std::size_t kDataAlignment = 64;
-constexpr std::size_t kLengthBytes = 8;
+constexpr std::size_t kHeaderLengthBytes = 8;
 
 /// As JSON has it; none if it is not UTF-8.
 std::optional<std::string> quoted(const std::string& text) {
@@ -22,7 +22,7 @@ std::optional<std::string> quoted(const std::string& text) {
   }
 }
 
-std::optional<std::string> rule(const TensorSpec& tensor) {
+std::optional<std::string> safetensors_rule(const TensorSpec& tensor) {
   if (tensor.name == "__metadata__") return "the name is kept for the metadata";
   if (!quoted(tensor.name)) return "the name is not UTF-8";
   if (!detail::dtype_of(tensor.type)) {
@@ -47,7 +47,7 @@ void append_tensor(std::string& out, const TensorSpec& tensor, std::uint64_t beg
 /// Length and JSON. Errors: a metadata text is not UTF-8.
 tl::expected<std::string, std::string> header_of(
     std::span<const TensorSpec> tensors, const std::map<std::string, std::string>& metadata) {
-  std::string out(kLengthBytes, '\0');
+  std::string out(kHeaderLengthBytes, '\0');
   out += '{';
   const char* separator = "";
   if (!metadata.empty()) {
@@ -73,13 +73,13 @@ tl::expected<std::string, std::string> header_of(
   }
   out += '}';
   out.resize((out.size() + kDataAlignment - 1) / kDataAlignment * kDataAlignment, ' ');
-  std::uint64_t length = out.size() - kLengthBytes;
+  std::uint64_t length = out.size() - kHeaderLengthBytes;
   if (length > SafeTensors::kHeaderBytesMax) {
     return tl::unexpected("the header would have " + std::to_string(length) +
                           " bytes; accepted are up to " +
                           std::to_string(SafeTensors::kHeaderBytesMax));
   }
-  for (std::size_t i = 0; i < kLengthBytes; ++i, length >>= 8) {
+  for (std::size_t i = 0; i < kHeaderLengthBytes; ++i, length >>= 8) {
     out[i] = static_cast<char>(length & 0xff);
   }
   return out;
@@ -90,7 +90,7 @@ tl::expected<std::string, std::string> header_of(
 tl::expected<TensorWriter, FileError> TensorWriter::safetensors(
     const std::string& path, std::span<const TensorSpec> tensors,
     const std::map<std::string, std::string>& metadata) {
-  if (auto objection = detail::objection_to(tensors, path, rule)) {
+  if (auto objection = detail::objection_to(tensors, path, safetensors_rule)) {
     return tl::unexpected(*std::move(objection));
   }
   const auto header = header_of(tensors, metadata);

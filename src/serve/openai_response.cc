@@ -8,8 +8,8 @@ namespace {
 
 using Json = nlohmann::ordered_json;  // fields in the order in which OpenAI documents them
 
-std::string text_of(const Json& json) {
-  return json.dump(-1, ' ', false, Json::error_handler_t::replace);
+std::string text_of(const Json& body) {
+  return body.dump(-1, ' ', false, Json::error_handler_t::replace);
 }
 
 Json usage_json(Usage usage) {
@@ -58,25 +58,25 @@ std::optional<std::string_view> finish_reason_name(FinishReason reason) {
 }
 
 std::string completion_json(const AnswerHead& head, std::span<const Choice> choices, Usage usage) {
-  Json json = head_json(head);
+  Json body = head_json(head);
   for (std::size_t i = 0; i < choices.size(); ++i) {
-    json["choices"].push_back(choice_json(i, choices[i].text, choices[i].finish));
+    body["choices"].push_back(choice_json(i, choices[i].text, choices[i].finish));
   }
-  json["usage"] = usage_json(usage);
-  return text_of(json);
+  body["usage"] = usage_json(usage);
+  return text_of(body);
 }
 
 std::string chunk_json(const AnswerHead& head, const Chunk& chunk) {
-  Json json = head_json(head);
-  json["choices"].push_back(choice_json(chunk.index, chunk.text, chunk.finish));
-  if (chunk.usage_follows) json["usage"] = nullptr;
-  return text_of(json);
+  Json body = head_json(head);
+  body["choices"].push_back(choice_json(chunk.index, chunk.text, chunk.finish));
+  if (chunk.usage_follows) body["usage"] = nullptr;
+  return text_of(body);
 }
 
 std::string usage_chunk_json(const AnswerHead& head, Usage usage) {
-  Json json = head_json(head);
-  json["usage"] = usage_json(usage);
-  return text_of(json);
+  Json body = head_json(head);
+  body["usage"] = usage_json(usage);
+  return text_of(body);
 }
 
 std::string generate_json(const Choice& choice, Usage usage) {

@@ -5,13 +5,11 @@
 namespace forge::detail {
 namespace {
 
-std::string number(std::uint64_t value) { return std::to_string(value); }
-
 std::string word_of(const Slice& slice) {
-  std::string text = number(slice.seq.value);
-  text += ':' + number(slice.first);
-  text += '+' + number(slice.count);
-  if (slice.drafts > 0) text += '/' + number(slice.drafts);
+  std::string text = std::to_string(slice.seq.value);
+  text += ':' + std::to_string(slice.first);
+  text += '+' + std::to_string(slice.count);
+  if (slice.drafts > 0) text += '/' + std::to_string(slice.drafts);
   return text;
 }
 
@@ -20,8 +18,8 @@ std::string word_of(const Slice& slice) {
 Words admission_words(const std::vector<Admission>& admissions) {
   Words words;
   for (const Admission& a : admissions) {
-    words.push_back(number(a.seq.value) +
-                    (a.cached_tokens > 0 ? '@' + number(a.cached_tokens) : std::string()));
+    words.push_back(std::to_string(a.seq.value) +
+                    (a.cached_tokens > 0 ? '@' + std::to_string(a.cached_tokens) : std::string()));
   }
   return words;
 }
@@ -29,7 +27,7 @@ Words admission_words(const std::vector<Admission>& admissions) {
 Words preemption_words(const StepPlan& plan) {
   Words words;
   for (const Preemption& p : plan.preempted) {
-    words.push_back(number(p.seq.value) + (p.mode == PreemptionMode::swap ? "~" : ""));
+    words.push_back(std::to_string(p.seq.value) + (p.mode == PreemptionMode::swap ? "~" : ""));
   }
   return words;
 }
@@ -37,7 +35,7 @@ Words preemption_words(const StepPlan& plan) {
 Words finish_words(const StepPlan& plan) {
   Words words;
   for (const Finish& f : plan.finished) {
-    words.push_back(number(f.seq.value) + ' ' + std::string(name(f.reason)));
+    words.push_back(std::to_string(f.seq.value) + ' ' + std::string(name(f.reason)));
   }
   return words;
 }
@@ -51,10 +49,11 @@ Words copy_words(const StepPlan& plan) {
     out += copy.kind == CopyKind::swap_out ? 1 : 0;
     in += copy.kind == CopyKind::swap_in ? 1 : 0;
     if (copy.kind != CopyKind::within) continue;
-    words.push_back('[' + number(copy.from.value) + '>' + number(copy.to.value) + ']');
+    words.push_back('[' + std::to_string(copy.from.value) + '>' + std::to_string(copy.to.value) +
+                    ']');
   }
-  if (out > 0) words.push_back('[' + number(out) + " out]");
-  if (in > 0) words.push_back('[' + number(in) + " in]");
+  if (out > 0) words.push_back('[' + std::to_string(out) + " out]");
+  if (in > 0) words.push_back('[' + std::to_string(in) + " in]");
   return words;
 }
 
@@ -70,10 +69,10 @@ Words slice_words(const StepPlan& plan) {
 Words table_words(const StepPlan& plan) {
   Words words;
   for (const TableDelta& delta : plan.tables) {
-    std::string word = number(delta.seq.value) + ':' + number(delta.truncated_to);
+    std::string word = std::to_string(delta.seq.value) + ':' + std::to_string(delta.truncated_to);
     char separator = '+';
     for (const BlockId block : plan.appended(delta)) {
-      word += separator + number(block.value);
+      word += separator + std::to_string(block.value);
       separator = ',';
     }
     words.push_back(word);
@@ -84,10 +83,10 @@ Words table_words(const StepPlan& plan) {
 Words result_words(const StepResult& result) {
   Words words;
   for (const SliceResult& answer : result.slices) {
-    std::string word = number(answer.seq.value);
+    std::string word = std::to_string(answer.seq.value);
     char separator = '=';
     for (const TokenId token : result.tokens_of(answer)) {
-      word += separator + number(token.value);
+      word += separator + std::to_string(token.value);
       separator = ',';
     }
     if (answer.signal != FinishSignal::none) word += ' ' + std::string(name(answer.signal));

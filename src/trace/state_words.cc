@@ -5,18 +5,17 @@
 namespace forge::detail {
 namespace {
 
-std::string number(std::uint64_t value) { return std::to_string(value); }
-
 struct AskedWord {
   std::string operator()(const SubmitEvent& e) const {
-    return "submit " + number(e.seq.value) + " (" + number(e.request.prompt.size()) + '+' +
-           number(e.request.max_new_tokens) + ')';
+    return "submit " + std::to_string(e.seq.value) + " (" +
+           std::to_string(e.request.prompt.size()) + '+' +
+           std::to_string(e.request.max_new_tokens) + ')';
   }
   std::string operator()(const CancelEvent& e) const {
-    return "cancel " + number(e.seq.value) + ' ' + std::string(name(e.reason));
+    return "cancel " + std::to_string(e.seq.value) + ' ' + std::string(name(e.reason));
   }
   std::string operator()(const ReleaseSessionEvent& e) const {
-    return "release session " + number(e.session.value);
+    return "release session " + std::to_string(e.session.value);
   }
   std::string operator()(const ClearPrefixCacheEvent&) const { return "clear cache"; }
   std::string operator()(const StepEvent&) const { return "step"; }
@@ -28,7 +27,7 @@ Words waiting_words(const TraceState& state) {
   Words words;
   for (const TracedSequence* s : state.queue()) {
     if (s->place != TracedSequence::Place::waiting) continue;
-    std::string word = number(s->seq.value);
+    std::string word = std::to_string(s->seq.value);
     if (s->priority == Priority::high) word += '^';
     if (s->priority == Priority::low) word += 'v';
     words.push_back(word + (s->ends ? "!" : ""));
@@ -40,7 +39,8 @@ Words swapped_words(const TraceState& state) {
   Words words;
   for (const TracedSequence* s : state.queue()) {
     if (s->place != TracedSequence::Place::swapped) continue;
-    words.push_back(number(s->seq.value) + '~' + number(s->host_blocks) + (s->ends ? "!" : ""));
+    words.push_back(std::to_string(s->seq.value) + '~' + std::to_string(s->host_blocks) +
+                    (s->ends ? "!" : ""));
   }
   return words;
 }
@@ -48,11 +48,11 @@ Words swapped_words(const TraceState& state) {
 Words running_words(const TraceState& state) {
   Words words;
   for (const TracedSequence* s : state.batch()) {
-    std::string word = number(s->seq.value) + ':';
+    std::string word = std::to_string(s->seq.value) + ':';
     if (s->computed_tokens + 1 < s->length() || s->output_tokens == 0) {
-      word += number(s->computed_tokens) + '/' + number(s->length());
+      word += std::to_string(s->computed_tokens) + '/' + std::to_string(s->length());
     } else {
-      word += '+' + number(s->output_tokens) + '/' + number(s->max_new_tokens);
+      word += '+' + std::to_string(s->output_tokens) + '/' + std::to_string(s->max_new_tokens);
     }
     words.push_back(word + (s->ends ? "!" : ""));
   }

@@ -14,8 +14,6 @@ using detail::Words;
 
 constexpr std::size_t kLabelWidth = 10;
 
-std::string number(std::uint64_t value) { return std::to_string(value); }
-
 /// A label and words behind it, on as many lines as it is given.
 struct Section {
   std::string label;
@@ -30,7 +28,7 @@ std::vector<std::string> fit(const Words& words, std::size_t width, std::size_t 
   if (all.size() <= lines) return all;
   for (std::size_t shown = std::min(words.size(), lines * width / 2); shown-- > 0;) {
     Words some(words.begin(), words.begin() + static_cast<std::ptrdiff_t>(shown));
-    some.push_back("+" + number(words.size() - shown) + " more");
+    some.push_back("+" + std::to_string(words.size() - shown) + " more");
     all = detail::wrap(some, width);
     if (all.size() <= lines) break;
   }
@@ -116,9 +114,10 @@ class Frame {
     const StepPlan& plan = moment_.step.plan;
     std::uint64_t tokens = 0;
     for (const Slice& slice : plan.slices) tokens += slice.count;
-    const std::string place = "  step " + number(plan.step.value) + " of 0.." +
-                              number(options_.steps - 1) + "  line " + number(moment_.line) +
-                              "  link " + digest_text(moment_.step.link);
+    const std::string place = "  step " + std::to_string(plan.step.value) + " of 0.." +
+                              std::to_string(options_.steps - 1) + "  line " +
+                              std::to_string(moment_.line) + "  link " +
+                              digest_text(moment_.step.link);
     // Of a long name the end is what tells files apart.
     const std::size_t room = std::max<std::size_t>(options_.width, place.size()) - place.size();
     const std::string& title = options_.title;
@@ -127,11 +126,12 @@ class Frame {
                    : title) +
          place);
     const auto share = [](std::uint64_t part, std::uint64_t whole) {
-      return number(part) + '/' + number(whole);
+      return std::to_string(part) + '/' + std::to_string(whole);
     };
     line("held " + share(state_.blocks().held_count(), config.num_blocks) + " blocks of " +
-         number(config.block_size) + ", shared " + number(state_.blocks().shared_count()) +
-         ", host " + share(state_.host_blocks(), config.num_host_blocks) + ", batch " +
+         std::to_string(config.block_size) + ", shared " +
+         std::to_string(state_.blocks().shared_count()) + ", host " +
+         share(state_.host_blocks(), config.num_host_blocks) + ", batch " +
          share(state_.running_count(), config.max_batch_size) + ", tokens " +
          share(tokens, config.max_batch_tokens));
     line("");
@@ -148,10 +148,11 @@ class Frame {
       std::uint32_t count = std::min(map_width(), total - first);
       std::string rest;
       if (i + 1 == lines && first + count < total) {
-        count -= static_cast<std::uint32_t>(number(total).size()) + 7;
-        rest = " +" + number(total - first - count) + " more";
+        count -= static_cast<std::uint32_t>(std::to_string(total).size()) + 7;
+        rest = " +" + std::to_string(total - first - count) + " more";
       }
-      labelled(i == 0 ? "blocks" : number(first), state_.blocks().text(first, count) + rest);
+      labelled(i == 0 ? "blocks" : std::to_string(first),
+               state_.blocks().text(first, count) + rest);
       first += count;
     }
   }

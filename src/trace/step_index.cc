@@ -16,8 +16,6 @@ constexpr std::uint64_t kLinesALook = 8;
 constexpr std::uint64_t kProbesAMiddle = 4;
 constexpr std::uint64_t kAllLines = ~std::uint64_t{0};
 
-std::string number(std::uint64_t value) { return std::to_string(value); }
-
 }  // namespace
 
 StepIndex::StepIndex(std::istream& in) : file_(std::make_unique<detail::FileWindow>(in)) {}
@@ -103,8 +101,8 @@ tl::expected<StepIndex::Line, TraceError> StepIndex::find(StepId step) {
     const std::uint64_t first = has_before ? std::prev(after)->first + 1 : 0;
     const std::uint64_t to = after->second.begin;
     if (to < from) {
-      return error_at(to,
-                      "step " + number(after->first) + " stands before step " + number(first - 1));
+      return error_at(to, "step " + std::to_string(after->first) + " stands before step " +
+                              std::to_string(first - 1));
     }
     // Half a step early: the next line that starts is then the one that is wanted.
     const auto wanted = static_cast<double>(step.value - first);
@@ -114,14 +112,14 @@ tl::expected<StepIndex::Line, TraceError> StepIndex::find(StepId step) {
     const Search found = probe(from, to, from + guess);
     if (!found) return tl::unexpected(found.error());
     if (!*found) {
-      return error_at(
-          to, "step " + number(step.value) + " is missing before step " + number(after->first));
+      return error_at(to, "step " + std::to_string(step.value) + " is missing before step " +
+                              std::to_string(after->first));
     }
     const Found& line = **found;
     if (line.step.value < first || line.step.value >= after->first) {
-      return error_at(line.line.begin, "step " + number(line.step.value) +
-                                           " stands where the steps " + number(first) + " to " +
-                                           number(after->first - 1) + " belong");
+      return error_at(line.line.begin, "step " + std::to_string(line.step.value) +
+                                           " stands where the steps " + std::to_string(first) +
+                                           " to " + std::to_string(after->first - 1) + " belong");
     }
     known_[line.step.value] = line.line;
   }

@@ -23,11 +23,9 @@ constexpr std::size_t kSlicesAlone = kWidths[kSlices] + kMapWidthInRow;
 
 using Row = std::array<detail::Words, kColumns>;
 
-std::string number(std::uint64_t value) { return std::to_string(value); }
-
 Row row_of(const StepPlan& plan) {
   Row row;
-  row[kStep] = {number(plan.step.value)};
+  row[kStep] = {std::to_string(plan.step.value)};
   row[kAdmitted] = detail::admission_words(plan.admitted);
   row[kResumed] = detail::admission_words(plan.resumed);
   row[kPreempted] = detail::preemption_words(plan);
@@ -55,7 +53,7 @@ class Table {
     if (map_in_row_) return;
     const std::string text = map.text();
     for (std::size_t first = 0; first < text.size(); first += kMapWidth) {
-      std::string label = number(first);
+      std::string label = std::to_string(first);
       label.insert(0, kWidths[kStep] + 2 + kWidths[kAdmitted] - label.size(), ' ');
       out_ << label << "  " << text.substr(first, kMapWidth) << '\n';
     }
@@ -107,8 +105,8 @@ tl::expected<std::uint64_t, TraceError> show(TraceReader& trace, const StepRange
     if (step == nullptr) continue;
     if (step->plan.step.value > range.to) return shown;
     if (const auto applied = map.apply(step->plan); !applied) {
-      return tl::unexpected(
-          trace.error_here("step " + number(step->plan.step.value) + ": " + applied.error()));
+      return tl::unexpected(trace.error_here("step " + std::to_string(step->plan.step.value) +
+                                             ": " + applied.error()));
     }
     if (step->plan.step.value < range.from) continue;
     if (shown++ == 0) table.header();

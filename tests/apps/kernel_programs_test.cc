@@ -13,10 +13,6 @@ using testing::run;
 
 Outcome forge_kernel(const std::string& arguments) { return run(FORGE_KERNEL " " + arguments); }
 
-bool has(const Outcome& outcome, const std::string& part) {
-  return outcome.output.find(part) != std::string::npos;
-}
-
 json report_of(const std::string& arguments) {
   const Outcome outcome = forge_kernel("run " + arguments + " --json");
   EXPECT_EQ(outcome.status, 0) << outcome.output;

@@ -19,10 +19,6 @@ inline Outcome forge_model(const std::string& arguments) {
   return run(FORGE_MODEL " " + arguments);
 }
 
-inline bool has(const Outcome& outcome, const std::string& part) {
-  return outcome.output.find(part) != std::string::npos;
-}
-
 /// A folder of tests/golden/models.
 inline std::string golden(const std::string& name) {
   return FORGE_SOURCE_DIR "/tests/golden/models/" + name;

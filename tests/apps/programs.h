@@ -30,6 +30,10 @@ inline Outcome run(const std::string& command) {
   return outcome;
 }
 
+inline bool has(const Outcome& outcome, const std::string& part) {
+  return outcome.output.find(part) != std::string::npos;
+}
+
 inline std::string read_file(const std::string& path) {
   std::ifstream in(path, std::ios::binary);
   return {std::istreambuf_iterator<char>(in), {}};

@@ -17,7 +17,7 @@ using testing::Driver;
 using testing::Output;
 using testing::request_of;
 
-constexpr std::size_t kTokens = 60;
+constexpr std::size_t kManyTokens = 60;
 
 ExecutorOptions options_of(std::uint32_t drafts) {
   return {.num_blocks = 64,
@@ -36,7 +36,7 @@ ExecutorOptions without_drafts() {
 Output decode(const Request& request, const ExecutorOptions& options) {
   Driver driver(cpu_target(), options);
   driver.begin(1, request);
-  driver.decode_to(1, kTokens, options.drafts);
+  driver.decode_to(1, kManyTokens, options.drafts);
   return driver.result(1);
 }
 
@@ -56,7 +56,7 @@ TEST(Rejection, eos_inside_a_run_of_drafts_ends_the_sequence_and_drops_the_rest)
     options.eos = {unending.tokens[index]};
     Driver driver(cpu_target(), options);
     driver.begin(1, request);
-    driver.decode_to(1, kTokens, 8);
+    driver.decode_to(1, kManyTokens, 8);
     const auto first = std::find(unending.tokens.begin(), unending.tokens.end(), options.eos[0]);
     EXPECT_TRUE(driver.ended(1));
     EXPECT_EQ(driver.output(1), std::vector<TokenId>(unending.tokens.begin(), first + 1));

@@ -26,7 +26,7 @@ const auto kSaysThatTheTargetIsLost =
     AnyOf("the target failed while it ran this request: told to be lost",
           "the target is lost and runs nothing any more: told to be lost");
 
-Request endless() {
+Request endless_request() {
   Request request = ask(200);
   request.ignore_eos = true;
   return request;
@@ -49,7 +49,7 @@ TEST(Engine, says_when_its_target_is_lost_and_not_when_a_step_failed) {
 TEST(TargetLost, ends_all_requests_whether_they_run_or_wait) {
   LoopFixture f("endless", 8, /*held=*/true);
   std::vector<Listener> listeners(6);  // four of them fit into the batch
-  for (Listener& listener : listeners) f.submit(listener, endless());
+  for (Listener& listener : listeners) f.submit(listener, endless_request());
   f.executor.allow_only(2);
   listeners[0].wait_for_first();
   f.executor.lose();
@@ -93,7 +93,7 @@ TEST(TargetLost, everything_comes_free_and_the_loop_drains) {
   Request request = ask();
   request.session = SessionId(7);
   f.submit(cached, request);
-  f.submit(lost, endless());
+  f.submit(lost, endless_request());
   f.executor.allow_only(3);  // "h", "i", eos
   cached.wait();
   f.executor.lose();
@@ -117,7 +117,7 @@ TEST(TargetLost, the_trace_tells_what_happened_to_the_end) {
     EngineLoop loop(engine, tokeniser, EngineLoop::Options{});
     executor.allow_only(0);
     Listener listener;
-    ASSERT_TRUE(loop.submit(endless(), {}, listener.sink()));
+    ASSERT_TRUE(loop.submit(endless_request(), {}, listener.sink()));
     executor.lose();
     executor.release();
     listener.wait();

@@ -13,7 +13,7 @@ namespace {
 
 using testing::ScratchFolder;
 
-std::string text_of(const MappedFile& file) {
+std::string content_of(const MappedFile& file) {
   return {reinterpret_cast<const char*>(file.bytes().data()), file.bytes().size()};
 }
 
@@ -40,7 +40,7 @@ TEST(MappedFile, is_the_files_bytes) {
   const ScratchFolder folder;
   const std::string text = std::string("forge") + '\0' + std::string(10000, 'x');
   const auto file = MappedFile::open(folder.write("some", text)).value();
-  EXPECT_EQ(text_of(file), text);
+  EXPECT_EQ(content_of(file), text);
   EXPECT_EQ(file.path(), folder.file("some"));
   EXPECT_EQ(reinterpret_cast<std::uintptr_t>(file.bytes().data()) % 4096, 0u);
 }
@@ -78,11 +78,11 @@ TEST(MappedFile, spans_stay_valid_when_the_owner_moves) {
   const std::span<const std::byte> bytes = second.bytes();
   first = std::move(second);
   EXPECT_EQ(first.bytes().data(), bytes.data());
-  EXPECT_EQ(text_of(first), "the second");
+  EXPECT_EQ(content_of(first), "the second");
   EXPECT_EQ(first.path(), folder.file("second"));
   const MappedFile third(std::move(first));
   EXPECT_EQ(third.bytes().data(), bytes.data());
-  EXPECT_EQ(text_of(third), "the second");
+  EXPECT_EQ(content_of(third), "the second");
 }
 
 TEST(MappedFile, pages_that_are_done_with_leave_memory_and_come_back) {
@@ -104,7 +104,7 @@ TEST(MappedFile, pages_that_are_done_with_leave_memory_and_come_back) {
 
   file.done_with(file.bytes().subspan(10));
   EXPECT_EQ(resident_bytes(path), page) << "the file's last page has no other part";
-  EXPECT_EQ(text_of(file), std::string(size, 'x'));
+  EXPECT_EQ(content_of(file), std::string(size, 'x'));
 }
 
 TEST(MappedFile, what_will_be_read_is_as_it_was) {
@@ -113,7 +113,7 @@ TEST(MappedFile, what_will_be_read_is_as_it_was) {
   file.will_read(file.bytes());
   file.will_read(file.bytes().subspan(5000, 17));
   file.will_read(file.bytes().subspan(99999));
-  EXPECT_EQ(text_of(file), std::string(100000, 'x'));
+  EXPECT_EQ(content_of(file), std::string(100000, 'x'));
 }
 
 TEST(MappedFileDeathTest, a_part_of_another_file_is_a_programmers_error) {

@@ -7,16 +7,10 @@
 #include "forge/core/check.h"
 #include "forge/formats/safetensors.h"
 #include "formats/safetensors_bytes.h"
+#include "formats/touch.h"
 
 namespace forge::formats::testing {
 namespace {
-
-/// Where the reads end up, so that no compiler leaves them out.
-volatile std::uint64_t g_seen = 0;
-
-void touch(std::span<const std::byte> bytes) {
-  for (const std::byte byte : bytes) g_seen = g_seen + static_cast<std::uint64_t>(byte);
-}
 
 void check_error(const FileError& error, std::span<const std::byte> file) {
   FORGE_CHECK(error.file == "fuzz" && !error.message.empty());

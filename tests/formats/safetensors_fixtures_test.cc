@@ -14,7 +14,7 @@
 namespace forge::formats {
 namespace {
 
-std::string golden(const std::string& name) {
+std::string golden_file(const std::string& name) {
   return std::string(FORGE_GOLDEN_SAFETENSORS) + "/" + name;
 }
 
@@ -62,19 +62,19 @@ std::string listing(const SafeTensors& checkpoint) {
 }
 
 TEST(SafeTensorsFixtures, a_file_is_what_its_writer_reads_in_it) {
-  const auto file = SafeTensors::open(golden("types.safetensors"));
+  const auto file = SafeTensors::open(golden_file("types.safetensors"));
   ASSERT_TRUE(file) << to_string(file.error());
-  EXPECT_EQ(listing(*file), testing::file_bytes(golden("types.txt")));
+  EXPECT_EQ(listing(*file), testing::file_bytes(golden_file("types.txt")));
 }
 
 TEST(SafeTensorsFixtures, a_checkpoint_in_several_files_is_one) {
-  const auto checkpoint = SafeTensors::open_directory(golden("sharded"));
+  const auto checkpoint = SafeTensors::open_directory(golden_file("sharded"));
   ASSERT_TRUE(checkpoint) << to_string(checkpoint.error());
-  EXPECT_EQ(listing(*checkpoint), testing::file_bytes(golden("sharded.txt")));
+  EXPECT_EQ(listing(*checkpoint), testing::file_bytes(golden_file("sharded.txt")));
 }
 
 TEST(SafeTensorsFixtures, bytes_are_where_the_offset_says) {
-  const auto checkpoint = SafeTensors::open_directory(golden("sharded")).value();
+  const auto checkpoint = SafeTensors::open_directory(golden_file("sharded")).value();
   for (const Tensor& tensor : checkpoint.tensors()) {
     const MappedFile& file = checkpoint.file_of(tensor);
     EXPECT_EQ(tensor.bytes.data(), file.bytes().data() + tensor.offset) << tensor.name;
@@ -85,7 +85,7 @@ TEST(SafeTensorsFixtures, bytes_are_where_the_offset_says) {
 }
 
 TEST(SafeTensorsFixtures, tensors_are_found_by_name) {
-  const auto file = SafeTensors::open(golden("types.safetensors")).value();
+  const auto file = SafeTensors::open(golden_file("types.safetensors")).value();
   for (const Tensor& tensor : file.tensors()) EXPECT_EQ(file.find(tensor.name), &tensor);
   for (const char* const name : {"", "a", "f32 ", "f3", "zzz"}) {
     EXPECT_EQ(file.find(name), nullptr) << name;
@@ -93,7 +93,7 @@ TEST(SafeTensorsFixtures, tensors_are_found_by_name) {
 }
 
 TEST(SafeTensorsFixtures, a_checkpoint_may_move) {
-  auto file = SafeTensors::open(golden("types.safetensors")).value();
+  auto file = SafeTensors::open(golden_file("types.safetensors")).value();
   const std::byte* const bytes = file.find("f32")->bytes.data();
   const SafeTensors moved(std::move(file));
   EXPECT_EQ(moved.find("f32")->bytes.data(), bytes);
@@ -102,7 +102,7 @@ TEST(SafeTensorsFixtures, a_checkpoint_may_move) {
 }
 
 TEST(SafeTensorsFixturesDeathTest, a_tensor_of_another_file_is_a_programmers_error) {
-  const auto file = SafeTensors::open(golden("types.safetensors")).value();
+  const auto file = SafeTensors::open(golden_file("types.safetensors")).value();
   const Tensor copy = *file.find("f32");
   EXPECT_DEATH(file.file_of(copy), "'f32' is of another checkpoint");
 }

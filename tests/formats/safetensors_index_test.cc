@@ -9,7 +9,7 @@ namespace {
 using testing::span_of;
 
 /// The files of an index, "name=file" each, or the error.
-std::string outcome(const std::string& text) {
+std::string index_outcome(const std::string& text) {
   const auto index = parse_safetensors_index(span_of(text), "f");
   if (!index) return to_string(index.error());
   std::string out;
@@ -18,7 +18,7 @@ std::string outcome(const std::string& text) {
 }
 
 std::string outcome_of_map(const std::string& map) {
-  return outcome("{\"weight_map\":" + map + "}");
+  return index_outcome("{\"weight_map\":" + map + "}");
 }
 
 TEST(SafeTensorsIndex, gives_a_file_for_each_tensor) {
@@ -27,9 +27,10 @@ TEST(SafeTensorsIndex, gives_a_file_for_each_tensor) {
 }
 
 TEST(SafeTensorsIndex, may_say_more) {
-  EXPECT_EQ(outcome("{\"metadata\":{\"total_size\":1.5e9,\"weight_map\":[{\"x\":[null]}]},"
+  EXPECT_EQ(
+      index_outcome("{\"metadata\":{\"total_size\":1.5e9,\"weight_map\":[{\"x\":[null]}]},"
                     "\"weight_map\":{\"a\":\"f\"},\"other\":[true,{\"weight_map\":{\"b\":3}}]}"),
-            "a=f")
+      "a=f")
       << "only the outermost weight_map is one";
 }
 
@@ -51,16 +52,16 @@ TEST(SafeTensorsIndex, files_are_of_its_directory) {
 }
 
 TEST(SafeTensorsIndex, what_is_no_index_is_refused) {
-  EXPECT_EQ(outcome(""), "f: at byte 0: not JSON in or right after ''");
-  EXPECT_EQ(outcome("[]"), "f: the index is an array; accepted is an object");
-  EXPECT_EQ(outcome("{}"), "f: weight_map is missing");
+  EXPECT_EQ(index_outcome(""), "f: at byte 0: not JSON in or right after ''");
+  EXPECT_EQ(index_outcome("[]"), "f: the index is an array; accepted is an object");
+  EXPECT_EQ(index_outcome("{}"), "f: weight_map is missing");
   EXPECT_EQ(outcome_of_map("{}"),
             "f: weight_map is empty; accepted are names of tensors, each with its file");
   EXPECT_EQ(outcome_of_map("[\"a\"]"), "f: weight_map is an array; accepted is an object");
   EXPECT_EQ(outcome_of_map("{\"a\":\"f\",\"a\":\"g\"}"), "f: tensor 'a': the name is there twice");
-  EXPECT_EQ(outcome("{\"weight_map\":{},\"weight_map\":{}}"), "f: weight_map is there twice");
-  EXPECT_EQ(outcome("{\"x\":" + std::string(1000000, '[') + "}"), "f: nested deeper than 16");
-  EXPECT_EQ(outcome(std::string(SafeTensors::kHeaderBytesMax + 1, ' ')),
+  EXPECT_EQ(index_outcome("{\"weight_map\":{},\"weight_map\":{}}"), "f: weight_map is there twice");
+  EXPECT_EQ(index_outcome("{\"x\":" + std::string(1000000, '[') + "}"), "f: nested deeper than 16");
+  EXPECT_EQ(index_outcome(std::string(SafeTensors::kHeaderBytesMax + 1, ' ')),
             "f: the index has 100000001 bytes; accepted are up to 100000000");
 }
 

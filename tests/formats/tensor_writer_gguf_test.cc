@@ -14,7 +14,8 @@ using testing::file_bytes;
 using testing::ScratchFolder;
 using testing::span_of;
 
-std::string refusal(const tl::expected<TensorWriter, FileError>& writer, const std::string& path) {
+std::string gguf_refusal(const tl::expected<TensorWriter, FileError>& writer,
+                         const std::string& path) {
   return writer ? "made" : to_string(writer.error()).substr(path.size());
 }
 
@@ -130,7 +131,7 @@ TEST(TensorWriterGguf, tensors_of_every_type_come_back) {
 TEST(TensorWriterGguf, tensors_that_gguf_does_not_have_are_refused) {
   const ScratchFolder folder;
   const auto outcome = [&](const TensorSpec& spec) {
-    return refusal(TensorWriter::gguf(folder.file("f"), {&spec, 1}, {}), folder.file("f"));
+    return gguf_refusal(TensorWriter::gguf(folder.file("f"), {&spec, 1}, {}), folder.file("f"));
   };
   EXPECT_EQ(outcome({"a", ElementType::u8, {1}}),
             ": tensor 'a': GGUF has no type U8; accepted are F32, F16, Q4_0, Q5_0, Q5_1, Q8_0, "
@@ -148,14 +149,14 @@ TEST(TensorWriterGguf, tensors_that_gguf_does_not_have_are_refused) {
   EXPECT_EQ(outcome({name, ElementType::f32, {1}}),
             ": tensor '" + name + "': the name has 64 bytes; accepted are 1 .. 63");
   const std::vector<TensorSpec> twice(2, {"a", ElementType::f32, {1}});
-  EXPECT_EQ(refusal(TensorWriter::gguf(folder.file("f"), twice, {}), folder.file("f")),
+  EXPECT_EQ(gguf_refusal(TensorWriter::gguf(folder.file("f"), twice, {}), folder.file("f")),
             ": tensor 'a': the name is there twice");
 }
 
 TEST(TensorWriterGguf, metadata_that_contradict_the_file_are_refused) {
   const ScratchFolder folder;
   const auto outcome = [&](const GgufMetadata& metadata) {
-    return refusal(TensorWriter::gguf(folder.file("f"), {}, metadata), folder.file("f"));
+    return gguf_refusal(TensorWriter::gguf(folder.file("f"), {}, metadata), folder.file("f"));
   };
   EXPECT_EQ(outcome({{"general.alignment", std::uint32_t{64}}}),
             ": general.alignment is u32 64; accepted is u32 32");

@@ -119,11 +119,11 @@ TEST(VectorOps, exp_minus_has_the_bits_of_its_definition) {
 }
 
 TEST(VectorOps, exp_minus_handles_infinities_and_the_edges_of_its_range) {
-  constexpr float kInfinity = std::numeric_limits<float>::infinity();
+  constexpr float kInfinite = std::numeric_limits<float>::infinity();
   const float above_max = float_of(bits_of(exp_constants::kMax) + 1);
   const float below_min = float_of(bits_of(exp_constants::kMin) + 1);
-  const std::vector<float> x = {-kInfinity, below_min,           exp_constants::kMin, -0.0f,
-                                0.0f,       exp_constants::kMax, above_max,           kInfinity};
+  const std::vector<float> x = {-kInfinite, below_min,           exp_constants::kMin, -0.0f,
+                                0.0f,       exp_constants::kMax, above_max,           kInfinite};
   for_every_target([&] {
     std::vector<float> y(x.size());
     std::vector<float> expected(x.size());

@@ -14,7 +14,7 @@ namespace {
 using nlohmann::json;
 using ::testing::ElementsAre;
 
-const ModelCard kModel{.id = "m", .vocabulary_size = 320, .context_tokens = 100, .created = 1};
+const ModelCard kCard{.id = "m", .vocabulary_size = 320, .context_tokens = 100, .created = 1};
 
 /// Two tokens of its own, to begin a sequence and for "<end>", and bytes.
 class MarkedTokeniser final : public Tokeniser {
@@ -50,15 +50,15 @@ class MarkedTokeniser final : public Tokeniser {
 UntokenisedRequest parsed(const json& patch) {
   json body = {{"model", "m"}, {"prompt", "hi"}};
   for (const auto& [name, value] : patch.items()) body[name] = value;
-  return parse_completion_request(body.dump(), kModel).value();
+  return parse_completion_request(body.dump(), kCard).value();
 }
 
 std::vector<TokenId> prompt_tokens(const json& patch) {
-  return tokenise(parsed(patch), kModel, MarkedTokeniser()).value().prompts.at(0);
+  return tokenise(parsed(patch), kCard, MarkedTokeniser()).value().prompts.at(0);
 }
 
 std::optional<std::string> known_as_too_long(const json& patch, const Tokeniser& tokeniser) {
-  const auto error = length_error(parsed(patch), kModel, tokeniser);
+  const auto error = length_error(parsed(patch), kCard, tokeniser);
   if (!error) return std::nullopt;
   EXPECT_EQ(error->status, 400U);
   EXPECT_EQ(error->code, "context_length_exceeded");
@@ -66,7 +66,7 @@ std::optional<std::string> known_as_too_long(const json& patch, const Tokeniser&
 }
 
 std::string refusal(const json& patch, const Tokeniser& tokeniser) {
-  return tokenise(parsed(patch), kModel, tokeniser).error().message;
+  return tokenise(parsed(patch), kCard, tokeniser).error().message;
 }
 
 TEST(TokeniseRequest, a_text_begins_with_the_token_of_its_tokeniser_unless_told_otherwise) {
@@ -89,7 +89,7 @@ TEST(TokeniseRequest, control_tokens_are_read_in_a_text_unless_told_otherwise) {
 TEST(TokeniseRequest, prompts_keep_their_order_and_all_else_is_as_it_was) {
   const auto request =
       parsed({{"prompt", {"a", "b"}}, {"max_tokens", 7}, {"stop", "x"}, {"seed", 3}});
-  const CompletionRequest done = tokenise(request, kModel, ByteTokeniser()).value();
+  const CompletionRequest done = tokenise(request, kCard, ByteTokeniser()).value();
   EXPECT_THAT(done.prompts, ElementsAre(ByteTokeniser().encode("a"), ByteTokeniser().encode("b")));
   EXPECT_EQ(static_cast<const CompletionOptions&>(done), request);
 }
@@ -106,7 +106,7 @@ TEST(TokeniseRequest, prompt_and_max_tokens_may_fill_the_context_and_no_more) {
   const auto body = [](std::size_t bytes) {
     return json{{"prompt", std::string(bytes, 'x')}, {"max_tokens", 40}};
   };
-  const auto fits = tokenise(parsed(body(59)), kModel, tokeniser);
+  const auto fits = tokenise(parsed(body(59)), kCard, tokeniser);
   ASSERT_TRUE(fits);
   EXPECT_EQ(fits->prompts[0].size(), 60U);
   EXPECT_EQ(known_as_too_long(body(60), tokeniser), std::nullopt) << "it could be 12 tokens";
@@ -156,7 +156,7 @@ TEST(LengthError, says_nothing_of_texts_where_a_token_stands_for_any_number_of_b
 
 TEST(LengthError, a_max_tokens_that_leaves_no_room_is_at_fault_itself) {
   EXPECT_EQ(known_as_too_long({{"max_tokens", 99}}, MarkedTokeniser()), std::nullopt);
-  const auto error = length_error(parsed({{"max_tokens", 100}}), kModel, MarkedTokeniser());
+  const auto error = length_error(parsed({{"max_tokens", 100}}), kCard, MarkedTokeniser());
   ASSERT_TRUE(error);
   EXPECT_EQ(error->param, "max_tokens");
   EXPECT_EQ(error->code, "context_length_exceeded");

@@ -25,14 +25,14 @@ constexpr bool kThreadSanitizer = true;
 constexpr bool kThreadSanitizer = false;
 #endif
 
-constexpr int kBlocks = 4;
+constexpr int kMistakeBlocks = 4;
 constexpr int kFaultyBlock = 2;
 
 /// The buffers of the kernel `mistake`, with room between them, as far as the checker knows.
 class Mistakes : public ::testing::Test {
  protected:
   Mistakes() {
-    map_.add({address(values()), 4 * kBlocks * MistakeArgs::kThreads, "values"});
+    map_.add({address(values()), 4 * kMistakeBlocks * MistakeArgs::kThreads, "values"});
     map_.add({address(other()), 4 * MistakeArgs::kThreads, "other"});
   }
 
@@ -45,7 +45,7 @@ class Mistakes : public ::testing::Test {
     if (checked) options.observer = &checker;
     const auto done = (parallel ? three_ : one_)
                           .run(code("mistake", &TestEntries::mistake),
-                               {{kBlocks, 1, 1}, MistakeArgs::kThreads}, &args, options);
+                               {{kMistakeBlocks, 1, 1}, MistakeArgs::kThreads}, &args, options);
     if (done.has_value()) return std::nullopt;
     return done.error();
   }
@@ -265,10 +265,10 @@ INSTANTIATE_TEST_SUITE_P(Collectives, Divergence,
 
 #if defined(__SANITIZE_ADDRESS__) || __has_feature(address_sanitizer)
 TEST(MistakesDeathTest, PlainKernelsThatLeaveASharedArrayStopUnderAddressSanitizer) {
-  std::vector<float> values(kBlocks * MistakeArgs::kThreads);
+  std::vector<float> values(kMistakeBlocks * MistakeArgs::kThreads);
   const MistakeArgs args{Mistake::read_past_shared, kFaultyBlock, values.data(), nullptr};
   EXPECT_DEATH((void)Machine().run(code("mistake", &TestEntries::mistake),
-                                   {{kBlocks, 1, 1}, MistakeArgs::kThreads}, &args),
+                                   {{kMistakeBlocks, 1, 1}, MistakeArgs::kThreads}, &args),
                "use-after-poison");
 }
 #endif

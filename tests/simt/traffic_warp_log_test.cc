@@ -8,8 +8,8 @@
 namespace forge::simt {
 namespace {
 
-constexpr Site kLoad{"kernel.cuh", 10};
-constexpr Site kStore{"kernel.cuh", 20};
+constexpr Site kRead{"kernel.cuh", 10};
+constexpr Site kWrite{"kernel.cuh", 20};
 constexpr Site kMeeting{"kernel.cuh", 30};
 
 /// Global memory, and accesses to it.
@@ -23,12 +23,12 @@ struct Memory {
             .thread = thread,
             .data = data,
             .address = reinterpret_cast<std::uintptr_t>(data),
-            .site = kLoad};
+            .site = kRead};
   }
   Access write(int thread, std::size_t index) const {
     Access access = read(thread, index);
     access.kind = AccessKind::write;
-    access.site = kStore;
+    access.site = kWrite;
     return access;
   }
 };
@@ -119,7 +119,7 @@ TEST(WarpLog, takes_structs_apart_with_their_values) {
                    .thread = lane,
                    .data = data,
                    .address = reinterpret_cast<std::uintptr_t>(data),
-                   .site = kLoad});
+                   .site = kRead});
   }
   logger.end_block(0, std::move(block));
   const auto& events = logger.log().events;

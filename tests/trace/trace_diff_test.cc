@@ -14,8 +14,8 @@ using testing::lines_of;
 using testing::replaced;
 using testing::small_trace;
 
-tl::expected<TraceComparison, ComparisonError> compare_texts(const std::string& left,
-                                                             const std::string& right) {
+tl::expected<TraceComparison, ComparisonError> differences(const std::string& left,
+                                                           const std::string& right) {
   std::istringstream left_in(left);
   std::istringstream right_in(right);
   auto left_reader = TraceReader::open(left_in).value();
@@ -86,7 +86,7 @@ TEST(FirstDifference, events_besides_steps_have_their_fields_too) {
 }
 
 TEST(CompareTraces, equal_traces_have_no_difference) {
-  const auto comparison = compare_texts(small_trace(), small_trace()).value();
+  const auto comparison = differences(small_trace(), small_trace()).value();
   EXPECT_TRUE(comparison.equal());
   EXPECT_GT(comparison.equal_steps, 5u);
 }
@@ -95,7 +95,7 @@ TEST(CompareTraces, the_first_different_step_is_named_with_its_lines) {
   auto lines = lines_of(small_trace());
   const std::size_t line = testing::line_of_step(lines, 3);
   lines[line] = replaced(lines[line], "\"decodes\":", "\"copies\":[[\"within\",1,2]],\"decodes\":");
-  const auto comparison = compare_texts(small_trace(), joined(lines)).value();
+  const auto comparison = differences(small_trace(), joined(lines)).value();
   ASSERT_TRUE(comparison.event);
   EXPECT_EQ(comparison.equal_steps, 3u);
   EXPECT_EQ(comparison.event->step, StepId{3});
@@ -106,21 +106,21 @@ TEST(CompareTraces, the_first_different_step_is_named_with_its_lines) {
 TEST(CompareTraces, a_trace_that_ends_earlier_differs_there) {
   auto lines = lines_of(small_trace());
   lines.pop_back();
-  const auto comparison = compare_texts(joined(lines), small_trace()).value();
+  const auto comparison = differences(joined(lines), small_trace()).value();
   ASSERT_TRUE(comparison.event);
   EXPECT_EQ(to_string(comparison.event->difference), "event: end of trace against step");
 }
 
 TEST(CompareTraces, a_different_header_does_not_hide_where_the_runs_part) {
   const auto comparison =
-      compare_texts(small_trace(), replaced(small_trace(), "\"hash\"", "\"other\"")).value();
+      differences(small_trace(), replaced(small_trace(), "\"hash\"", "\"other\"")).value();
   EXPECT_EQ(to_string(*comparison.header), "target.model: \"hash\" against \"other\"");
   EXPECT_FALSE(comparison.event);
   EXPECT_FALSE(comparison.equal());
 }
 
 TEST(CompareTraces, an_unreadable_side_is_named) {
-  const auto comparison = compare_texts(small_trace(), small_trace() + "{");
+  const auto comparison = differences(small_trace(), small_trace() + "{");
   ASSERT_FALSE(comparison);
   EXPECT_FALSE(comparison.error().in_left);
 }

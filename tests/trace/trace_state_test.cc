@@ -54,15 +54,15 @@ std::string text_of(const TraceState& state) {
 }
 
 using Random = std::mt19937;
-std::uint32_t below(Random& random, std::uint32_t limit) {
+std::uint32_t draw_below(Random& random, std::uint32_t limit) {
   return static_cast<std::uint32_t>(random() % limit);
 }
 
 Request any_request(Random& random) {
-  Request r = request(1 + below(random, 30), 1 + below(random, 20));
-  r.priority = Priority{static_cast<std::uint8_t>(below(random, 3))};
-  if (below(random, 3) == 0) r.deadline_steps = 1 + below(random, 40);
-  if (below(random, 3) == 0) r.session = SessionId{below(random, 3)};
+  Request r = request(1 + draw_below(random, 30), 1 + draw_below(random, 20));
+  r.priority = Priority{static_cast<std::uint8_t>(draw_below(random, 3))};
+  if (draw_below(random, 3) == 0) r.deadline_steps = 1 + draw_below(random, 40);
+  if (draw_below(random, 3) == 0) r.session = SessionId{draw_below(random, 3)};
   return r;
 }
 
@@ -88,10 +88,10 @@ TEST_P(TraceStateFollows, queue_batch_and_host_of_the_scheduler) {
   std::size_t events_read = 0;
   std::uint64_t swapped = 0;
   for (int step = 0; step < 400; ++step) {
-    if (below(random, 3) == 0) run.submit(any_request(random));
-    if (below(random, 15) == 0) run.cancel(SeqId{1 + below(random, 100)});
-    if (below(random, 40) == 0) run.release_session(SessionId{below(random, 3)});
-    if (below(random, 60) == 0) run.clear_prefix_cache();
+    if (draw_below(random, 3) == 0) run.submit(any_request(random));
+    if (draw_below(random, 15) == 0) run.cancel(SeqId{1 + draw_below(random, 100)});
+    if (draw_below(random, 40) == 0) run.release_session(SessionId{draw_below(random, 3)});
+    if (draw_below(random, 60) == 0) run.clear_prefix_cache();
     run.step();
     std::istringstream lines(run.text());
     auto reader = TraceReader::open(lines).value();

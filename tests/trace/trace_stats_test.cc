@@ -118,11 +118,11 @@ TEST(TraceStats, have_two_forms) {
   print(s, text);
   EXPECT_NE(text.str().find("requests      8, 7 length, 1 deadline\n"), std::string::npos);
   EXPECT_NE(text.str().find("preemptions   2 recompute, 1 swap\n"), std::string::npos);
-  const auto json = to_json(s);
-  EXPECT_EQ(json["finished"]["deadline"], 1);
-  EXPECT_EQ(json["copies"]["swap_out"], 6);
-  EXPECT_EQ(json["batch_tokens"]["max"], 12);
-  EXPECT_EQ(json["bytes"]["total"], s.bytes.total);
+  const auto object = to_json(s);
+  EXPECT_EQ(object["finished"]["deadline"], 1);
+  EXPECT_EQ(object["copies"]["swap_out"], 6);
+  EXPECT_EQ(object["batch_tokens"]["max"], 12);
+  EXPECT_EQ(object["bytes"]["total"], s.bytes.total);
 }
 
 TEST(TraceStats, an_empty_run_has_zeros_everywhere) {

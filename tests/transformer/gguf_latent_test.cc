@@ -22,7 +22,7 @@ Checkpoint opened(const std::string& path) {
   return *std::move(checkpoint);
 }
 
-std::vector<std::vector<float>> rows(const StoredLinear& matrix) {
+std::vector<std::vector<float>> rows_of(const StoredLinear& matrix) {
   std::vector<std::vector<float>> out(static_cast<std::size_t>(matrix.outputs));
   for (std::size_t i = 0; i < out.size(); ++i) {
     out[i].resize(static_cast<std::size_t>(matrix.inputs));
@@ -32,13 +32,13 @@ std::vector<std::vector<float>> rows(const StoredLinear& matrix) {
 }
 
 void expect_same(const StoredFeedForward& a, const StoredFeedForward& b) {
-  EXPECT_EQ(rows(a.gate), rows(b.gate));
-  EXPECT_EQ(rows(a.up), rows(b.up));
-  EXPECT_EQ(rows(a.down), rows(b.down));
+  EXPECT_EQ(rows_of(a.gate), rows_of(b.gate));
+  EXPECT_EQ(rows_of(a.up), rows_of(b.up));
+  EXPECT_EQ(rows_of(a.down), rows_of(b.down));
 }
 
 void expect_same(const StoredExperts& a, const StoredExperts& b) {
-  EXPECT_EQ(rows(a.router), rows(b.router));
+  EXPECT_EQ(rows_of(a.router), rows_of(b.router));
   EXPECT_EQ(a.correction_bias, b.correction_bias);
   ASSERT_EQ(a.experts.size(), b.experts.size());
   for (std::size_t i = 0; i < a.experts.size(); ++i) expect_same(a.experts[i], b.experts[i]);
@@ -49,13 +49,13 @@ void expect_same(const StoredExperts& a, const StoredExperts& b) {
 void expect_same(const StoredLatent& a, const StoredLatent& b) {
   ASSERT_EQ(a.query_down.has_value(), b.query_down.has_value());
   if (a.query_down) {
-    EXPECT_EQ(rows(*a.query_down), rows(*b.query_down));
+    EXPECT_EQ(rows_of(*a.query_down), rows_of(*b.query_down));
   }
   EXPECT_EQ(a.query_norm, b.query_norm);
-  EXPECT_EQ(rows(a.query_up), rows(b.query_up));
-  EXPECT_EQ(rows(a.kv_down), rows(b.kv_down));
+  EXPECT_EQ(rows_of(a.query_up), rows_of(b.query_up));
+  EXPECT_EQ(rows_of(a.kv_down), rows_of(b.kv_down));
   EXPECT_EQ(a.kv_norm, b.kv_norm);
-  EXPECT_EQ(rows(a.output), rows(b.output));
+  EXPECT_EQ(rows_of(a.output), rows_of(b.output));
 }
 
 void expect_same(const StoredLayer& a, const StoredLayer& b) {
@@ -82,8 +82,8 @@ TEST_P(GgufLatent, is_its_checkpoint) {
   EXPECT_EQ(gguf.config(), expected);
 
   EXPECT_TRUE(gguf.unused().empty()) << gguf.unused().front();
-  EXPECT_EQ(rows(gguf.model().embedding), rows(checkpoint.model().embedding));
-  EXPECT_EQ(rows(*gguf.model().head), rows(*checkpoint.model().head));
+  EXPECT_EQ(rows_of(gguf.model().embedding), rows_of(checkpoint.model().embedding));
+  EXPECT_EQ(rows_of(*gguf.model().head), rows_of(*checkpoint.model().head));
   ASSERT_EQ(gguf.model().layers.size(), checkpoint.model().layers.size());
   for (std::size_t i = 0; i < gguf.model().layers.size(); ++i) {
     expect_same(gguf.model().layers[i], checkpoint.model().layers[i]);
@@ -98,7 +98,7 @@ const StoredLatent& latent(const Checkpoint& checkpoint) {
 
 TEST(GgufLatentLayout, older_files_have_keys_and_values_in_one_matrix) {
   const Checkpoint gguf = opened(golden("deepseek_v2_lite") + "/model.gguf");
-  EXPECT_EQ(rows(latent(gguf).kv_up), rows(latent(opened(golden("deepseek_v2_lite"))).kv_up));
+  EXPECT_EQ(rows_of(latent(gguf).kv_up), rows_of(latent(opened(golden("deepseek_v2_lite"))).kv_up));
   EXPECT_TRUE(latent(gguf).key_up.empty());
   EXPECT_TRUE(latent(gguf).value_up.empty());
 }
@@ -107,15 +107,15 @@ TEST(GgufLatentLayout, newer_files_have_them_by_heads_keys_transposed) {
   const Checkpoint gguf = opened(golden("deepseek_v3") + "/model.gguf");
   const Checkpoint checkpoint = opened(golden("deepseek_v3"));
   const auto& c = std::get<LatentConfig>(gguf.config().attention);
-  const auto whole = rows(latent(checkpoint).kv_up);
+  const auto whole = rows_of(latent(checkpoint).kv_up);
   EXPECT_EQ(latent(gguf).kv_up.outputs, 0);
   ASSERT_EQ(latent(gguf).key_up.size(), 2u);
   ASSERT_EQ(latent(gguf).value_up.size(), 2u);
   const auto N = static_cast<std::size_t>(c.nope_size);
   const auto V = static_cast<std::size_t>(c.value_size);
   for (std::size_t head = 0; head < 2; ++head) {
-    const auto keys = rows(latent(gguf).key_up[head]);
-    const auto values = rows(latent(gguf).value_up[head]);
+    const auto keys = rows_of(latent(gguf).key_up[head]);
+    const auto values = rows_of(latent(gguf).value_up[head]);
     const std::size_t first = head * (N + V);
     ASSERT_EQ(keys.size(), static_cast<std::size_t>(c.kv_rank));
     ASSERT_EQ(values.size(), V);

@@ -176,7 +176,7 @@ TEST_P(GoldenModel, hidden_states_of_the_last_position) {
   EXPECT_EQ(seen, expected.size());
 }
 
-std::string test_name(const ::testing::TestParamInfo<Variant>& info) {
+std::string variant_name(const ::testing::TestParamInfo<Variant>& info) {
   return testing::identifier(info.param.path);
 }
 
@@ -207,7 +207,7 @@ TEST(GoldenModels, keys_and_values_by_heads_are_those_in_one_matrix_bit_by_bit) 
             testing::logits_alone(whole.transformer(), golden.tokens));
 }
 
-INSTANTIATE_TEST_SUITE_P(Families, GoldenModel, ::testing::ValuesIn(kVariants), test_name);
+INSTANTIATE_TEST_SUITE_P(Families, GoldenModel, ::testing::ValuesIn(kVariants), variant_name);
 
 }  // namespace
 }  // namespace forge

@@ -11,7 +11,7 @@ using nlohmann::json;
 using testing::golden;
 using testing::json_file;
 
-std::string error_of(const std::string& text) {
+std::string config_error(const std::string& text) {
   const auto read = parse_hf_config(text, "c");
   return read ? "" : to_string(read.error()).substr(std::string("c: ").size());
 }
@@ -20,13 +20,13 @@ std::string error_of(const std::string& text) {
 std::string error_with(const std::string& model, const std::string& changes) {
   json config = json_file(golden(model) + "/config_published.json");
   config.update(json::parse(changes));
-  return error_of(config.dump());
+  return config_error(config.dump());
 }
 
 std::string error_without(const std::string& model, const std::string& key) {
   json config = json_file(golden(model) + "/config_published.json");
   config.erase(key);
-  return error_of(config.dump());
+  return config_error(config.dump());
 }
 
 TEST(HfConfigErrors, the_unchanged_models_have_none) {
@@ -36,19 +36,19 @@ TEST(HfConfigErrors, the_unchanged_models_have_none) {
 }
 
 TEST(HfConfigErrors, texts_that_are_no_object) {
-  EXPECT_EQ(error_of(""), "at byte 0: is not JSON in or right after ''");
-  EXPECT_EQ(error_of("{"), "at byte 1: is not JSON in or right after '{'");
-  EXPECT_EQ(error_of("{\"rope_theta\": NaN}"),
+  EXPECT_EQ(config_error(""), "at byte 0: is not JSON in or right after ''");
+  EXPECT_EQ(config_error("{"), "at byte 1: is not JSON in or right after '{'");
+  EXPECT_EQ(config_error("{\"rope_theta\": NaN}"),
             "at byte 15: is not JSON in or right after '{\"rope_theta\": N'");
-  EXPECT_EQ(error_of("{\"rope_theta\": 1e400}"),
+  EXPECT_EQ(config_error("{\"rope_theta\": 1e400}"),
             "at byte 19: the number 1e400 is out of range; accepted are those up to 1.797e+308 in "
             "size");
-  EXPECT_EQ(error_of("[]"), "is not a JSON object");
-  EXPECT_EQ(error_of("{\"model_type\": \"llama\"}" + std::string(1, '\0') + "more"),
+  EXPECT_EQ(config_error("[]"), "is not a JSON object");
+  EXPECT_EQ(config_error("{\"model_type\": \"llama\"}" + std::string(1, '\0') + "more"),
             "at byte 23: is not JSON: a zero byte");
-  EXPECT_EQ(error_of(R"({"hidden_size": 32, "hidden_size": 64})"),
+  EXPECT_EQ(config_error(R"({"hidden_size": 32, "hidden_size": 64})"),
             "has the key 'hidden_size' twice");
-  EXPECT_EQ(error_of(R"({"rope_scaling": {"factor": 2, "factor": 4}})"),
+  EXPECT_EQ(config_error(R"({"rope_scaling": {"factor": 2, "factor": 4}})"),
             "has the key 'factor' twice");
 }
 
@@ -71,7 +71,7 @@ TEST(HfConfigErrors, links_to_nothing_are_said_to_be_some) {
 }
 
 TEST(HfConfigErrors, families) {
-  EXPECT_EQ(error_of("{}"), "model_type is missing; accepted is a text");
+  EXPECT_EQ(config_error("{}"), "model_type is missing; accepted is a text");
   EXPECT_EQ(error_with("llama", R"({"model_type": 7})"), "model_type is 7; accepted is a text");
   EXPECT_EQ(error_with("llama", R"({"model_type": "gpt_bigcode"})"),
             "model_type is \"gpt_bigcode\"; accepted is \"llama\", \"mistral\", \"qwen2\", "

@@ -149,11 +149,11 @@ TEST_P(TransformerBitsOf, a_long_context_alone_and_token_by_token_are_the_same) 
   }
 }
 
-std::string test_name(const ::testing::TestParamInfo<std::string>& info) {
+std::string model_name(const ::testing::TestParamInfo<std::string>& info) {
   return testing::identifier(info.param);
 }
 
-INSTANTIATE_TEST_SUITE_P(All, TransformerBitsOf, ::testing::ValuesIn(names()), test_name);
+INSTANTIATE_TEST_SUITE_P(All, TransformerBitsOf, ::testing::ValuesIn(names()), model_name);
 
 }  // namespace
 }  // namespace forge

@@ -8,16 +8,14 @@
 #include <nlohmann/json.hpp>
 
 #include "trained_checkpoints.h"
+#include "transformer/checkpoint_edit.h"
 #include "transformer/transformer_runner.h"
 
 namespace forge {
 namespace {
 
+using testing::json_file;
 using testing::LoadedModel;
-
-nlohmann::json json_file(const std::string& path) {
-  return nlohmann::json::parse(std::ifstream(path));
-}
 
 /// The texts of tokens by their ids, from tokenizer.json.
 class Vocabulary {

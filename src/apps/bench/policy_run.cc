@@ -38,9 +38,9 @@ double clock_read_ns() {
   return smallest;
 }
 
-class Run {
+class PolicyRun {
  public:
-  explicit Run(const BenchRun& run)
+  explicit PolicyRun(const BenchRun& run)
       : run_(run),
         scheduler_(run.options.scheduler),
         executor_(run.options.executor.drafts),
@@ -161,6 +161,6 @@ double PolicyResult::prefix_hit_rate() const {
                static_cast<double>(prefix_cache.query_tokens));
 }
 
-PolicyResult run_policy(const BenchRun& run) { return Run(run).go(); }
+PolicyResult run_policy(const BenchRun& run) { return PolicyRun(run).go(); }
 
 }  // namespace forge

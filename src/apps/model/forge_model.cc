@@ -2,29 +2,14 @@
 //
 // Exit status: 0 done (or equal), 1 different, 2 unusable input, 130 interrupted.
 #include <CLI/CLI.hpp>
-#include <algorithm>
 #include <functional>
 #include <iostream>
-#include <thread>
 
 #include "flag_range.h"
 #include "forge/linear/thread_pool.h"
-#include "interrupts.h"
 #include "model_commands.h"
 
 namespace forge {
-
-int unusable_model(const std::string& message) {
-  std::cerr << "forge-model: " << message << '\n';
-  return was_interrupted() ? kModelInterrupted : kModelUnusable;
-}
-
-int thread_count(int threads) {
-  if (threads > 0) return threads;
-  constexpr unsigned kMost = linear::ThreadPool::kThreadsMax;
-  return static_cast<int>(std::clamp(std::thread::hardware_concurrency(), 1U, kMost));
-}
-
 namespace {
 
 /// The command line, and the command that it asks for.

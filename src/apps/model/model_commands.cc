@@ -1,0 +1,23 @@
+#include "model_commands.h"
+
+#include <algorithm>
+#include <iostream>
+#include <thread>
+
+#include "forge/linear/thread_pool.h"
+#include "interrupts.h"
+
+namespace forge {
+
+int unusable_model(const std::string& message) {
+  std::cerr << "forge-model: " << message << '\n';
+  return was_interrupted() ? kModelInterrupted : kModelUnusable;
+}
+
+int thread_count(int threads) {
+  if (threads > 0) return threads;
+  constexpr unsigned kMost = linear::ThreadPool::kThreadsMax;
+  return static_cast<int>(std::clamp(std::thread::hardware_concurrency(), 1U, kMost));
+}
+
+}  // namespace forge
