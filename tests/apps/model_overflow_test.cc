@@ -5,7 +5,8 @@
 #include <functional>
 #include <nlohmann/json.hpp>
 
-#include "apps/running_server.h"
+#include "apps/programs.h"
+#include "apps/server_process.h"
 #include "forge/formats/safetensors.h"
 #include "serve/http_client.h"
 
@@ -78,11 +79,6 @@ class OverflowingModel : public ProgramTest {
     return {{"model", "m"}, {"prompt", prompt}, {"max_tokens", 20}, {"temperature", 0}};
   }
 
-  static HttpClient::Response complete(const Server& server, const json& body) {
-    HttpClient client(server.port());
-    return client.post("/v1/completions", body);
-  }
-
   static std::string text_of(const HttpClient::Response& response) {
     EXPECT_EQ(response.status, 200u) << response.body;
     return response.json()["choices"][0]["text"];
@@ -104,29 +100,28 @@ TEST_F(OverflowingModel, a_weight_that_is_no_number_is_named_and_nothing_is_serv
 
 TEST_F(OverflowingModel, a_text_that_overflows_is_an_error_of_its_own_request) {
   overflow_after_the_trigger();
-  for (const std::string flags : {"", " --speculative 3 --draft-layers 1"}) {
-    const Server server(FORGE_INFER " --model " + path("m") + flags, path("log"));
-    const std::string before = text_of(complete(server, body("a text")));
+  for (const std::string drafts : {"0", "3"}) {
+    const ServerProcess server({"--model", path("m"), "--speculative", drafts});
+    const std::string before = text_of(server.complete(body("a text")));
     for (int i = 0; i < 3; ++i) {  // with and without its prefix in the cache
-      const auto failed = complete(server, body("a text with ~ in it"));
+      const auto failed = server.complete(body("a text with ~ in it"));
       EXPECT_EQ(failed.status, 500u);
       EXPECT_NE(failed.json()["error"]["message"].get<std::string>().find(
                     "the logits are not finite at position 19"),
                 std::string::npos)
           << failed.body;
     }
-    EXPECT_EQ(text_of(complete(server, body("a text"))), before);
-    HttpClient client(server.port());
-    EXPECT_EQ(client.get("/healthz").status, 200u);
+    EXPECT_EQ(text_of(server.complete(body("a text"))), before);
+    EXPECT_EQ(server.health().status, 200u);
   }
 }
 
 TEST_F(OverflowingModel, a_stream_that_overflows_ends_with_an_error) {
   overflow_after_the_trigger();
-  const Server server(FORGE_INFER " --model " + path("m"), path("log"));
+  const ServerProcess server({"--model", path("m")});
   json streamed = body("~");
   streamed["stream"] = true;
-  const auto response = complete(server, streamed);
+  const auto response = server.complete(streamed);
   EXPECT_NE(response.body.find("the logits are not finite at position 1"), std::string::npos)
       << response.body;
   EXPECT_EQ(response.body.find("[DONE]"), std::string::npos);

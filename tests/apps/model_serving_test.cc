@@ -2,8 +2,8 @@
 #include <future>
 #include <nlohmann/json.hpp>
 
-#include "apps/running_server.h"
-#include "serve/http_client.h"
+#include "apps/programs.h"
+#include "apps/server_process.h"
 #include "trained_checkpoints.h"
 
 namespace forge::testing {
@@ -12,12 +12,11 @@ namespace {
 using nlohmann::json;
 
 /// Greedy continuation of `prompt`.
-json complete(const Server& server, const std::string& model, const std::string& prompt,
+json complete(const ServerProcess& server, const std::string& model, const std::string& prompt,
               int max_tokens) {
-  test::HttpClient client(server.port());
-  return client
-      .post("/v1/completions",
-            {{"model", model}, {"prompt", prompt}, {"max_tokens", max_tokens}, {"temperature", 0}})
+  return server
+      .complete(
+          {{"model", model}, {"prompt", prompt}, {"max_tokens", max_tokens}, {"temperature", 0}})
       .json();
 }
 
@@ -53,7 +52,7 @@ class Stories : public ProgramTest, public ::testing::WithParamInterface<Served>
 };
 
 TEST_P(Stories, are_told_over_http_as_an_independent_engine_tells_them) {
-  const Server server(FORGE_INFER " --model " + model() + " --threads 2", path("log"));
+  const ServerProcess server({"--model", model(), "--threads", "2"});
   for (const json& story : golden_) {
     const int tokens = tokens_after(complete(server, name(), story["prompt"], 1));
     const json answer = complete(server, name(), story["prompt"], tokens);
@@ -69,11 +68,14 @@ TEST_P(Stories, eight_at_once_are_those_told_alone_drafted_and_preempted_or_not)
   // 40 blocks of 16 hold three of the eight.
   const TrainedCheckpoint& checkpoint = GetParam().checkpoint;
   const std::string half = std::to_string((checkpoint.layers + 1) / 2);
-  for (const std::string& flags :
-       {std::string(), std::string(" --num-blocks 40 --prefill-chunk-size 3"),
-        " --speculative 4 --draft-layers " + half,
-        " --speculative 4 --draft " + checkpoint.gguf()}) {
-    const Server server(FORGE_INFER " --model " + model() + flags, path("log"));
+  const std::vector<std::vector<std::string>> kinds = {
+      {},
+      {"--num-blocks", "40", "--prefill-chunk-size", "3"},
+      {"--speculative", "4", "--draft-layers", half},
+      {"--speculative", "4", "--draft", checkpoint.gguf()}};
+  for (std::vector<std::string> flags : kinds) {
+    flags.insert(flags.end(), {"--model", model()});
+    const ServerProcess server(flags);
     std::vector<std::future<json>> answers;
     for (std::size_t i = 0; i < 8; ++i) {
       const std::string prompt = golden_[i % golden_.size()]["prompt"];
@@ -84,14 +86,14 @@ TEST_P(Stories, eight_at_once_are_those_told_alone_drafted_and_preempted_or_not)
       const json& story = golden_[i % golden_.size()];
       const std::string text = story["prompt"].get<std::string>() +
                                answers[i].get()["choices"][0]["text"].get<std::string>();
-      EXPECT_EQ(text, story["text"].get<std::string>().substr(0, text.size())) << flags;
-      EXPECT_GT(text.size(), 300U) << flags;
+      EXPECT_EQ(text, story["text"].get<std::string>().substr(0, text.size())) << flags.front();
+      EXPECT_GT(text.size(), 300U) << flags.front();
     }
   }
 }
 
 TEST_P(Stories, a_context_that_is_too_long_is_refused_by_name_and_numbers) {
-  const Server server(FORGE_INFER " --model " + model(), path("log"));
+  const ServerProcess server({"--model", model()});
   const json answer = complete(server, name(), "The dog", 509);
   EXPECT_NE(answer["error"]["message"].get<std::string>().find("512"), std::string::npos) << answer;
   EXPECT_EQ(answer["error"]["code"], "context_length_exceeded");

@@ -6,7 +6,8 @@
 #include <algorithm>
 #include <memory>
 
-#include "apps/running_server.h"
+#include "apps/programs.h"
+#include "apps/server_process.h"
 #include "apps/transcripts.h"
 
 namespace forge::testing {
@@ -164,9 +165,8 @@ class Readme : public ProgramTest, public ::testing::WithParamInterface<Case> {
 
   /// Returns what the server says when it listens.
   std::string start_server(const std::string& command) {
-    server_ = std::make_unique<Server>("env -C " + path("") + " " FORGE_PROGRAMS "/" + command,
-                                       path("log"));
-    return replaced(read_file(path("log")), server_address(), kAddress);
+    server_ = ServerProcess::by_shell(path(""), FORGE_PROGRAMS "/" + command);
+    return replaced(server_->said(), server_address(), kAddress);
   }
 
   /// Of the server that was started last: of the reference model, if there is none.
@@ -175,7 +175,7 @@ class Readme : public ProgramTest, public ::testing::WithParamInterface<Case> {
     return "127.0.0.1:" + std::to_string(server_->port());
   }
 
-  std::unique_ptr<Server> server_;
+  std::unique_ptr<ServerProcess> server_;
   std::string setup_;  ///< before each command
 };
 

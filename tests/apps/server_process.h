@@ -1,7 +1,10 @@
-// ServerProcess: forge-infer with the reference model in a process and on a port of its own.
+// ServerProcess: forge-infer in a process and on a port of its own.
 #pragma once
 
+#include <gtest/gtest.h>
+
 #include <cstdint>
+#include <memory>
 #include <nlohmann/json.hpp>
 #include <optional>
 #include <string>
@@ -24,13 +27,21 @@ class ServerProcess : public ChildProcess {
   explicit ServerProcess(const std::string& trace,
                          std::optional<rlim_t> file_bytes_max = std::nullopt)
       : ServerProcess(recording(trace), file_bytes_max) {}
+  /// `command`: the program and its flags, for a shell; `folder`: where.
+  static std::unique_ptr<ServerProcess> by_shell(const std::string& folder,
+                                                 const std::string& command) {
+    const std::string line = "cd '" + folder + "' && exec " + command + " --addr 127.0.0.1:0";
+    return std::unique_ptr<ServerProcess>(new ServerProcess(Shell{line}));
+  }
 
   bool listens() const { return port_ != 0; }
   std::uint16_t port() const { return port_; }
 
-  std::string complete(int max_tokens) const {
-    return test::HttpClient(port_).post("/v1/completions", question(max_tokens)).body;
+  test::HttpClient::Response complete(const nlohmann::json& body) const {
+    return test::HttpClient(port_).post("/v1/completions", body);
   }
+  /// The answer of the reference model to question().
+  std::string complete(int max_tokens) const { return complete(question(max_tokens)).body; }
   test::HttpClient::Response health() const { return test::HttpClient(port_).get("/healthz"); }
 
   static nlohmann::json question(int max_tokens) {
@@ -46,6 +57,13 @@ class ServerProcess : public ChildProcess {
   }
 
  private:
+  struct Shell {
+    std::string line;
+  };
+  explicit ServerProcess(const Shell& shell) : ChildProcess({"/bin/sh", "-c", shell.line}) {
+    find_port();
+  }
+
   static std::vector<std::string> recording(const std::string& trace) {
     if (trace.empty()) return {};
     return {"--trace", trace};
@@ -58,7 +76,10 @@ class ServerProcess : public ChildProcess {
 
   void find_port() {
     const std::string before_port = "127.0.0.1:";
-    if (!says("\"max_tokens\": 32}'\n")) return;  // the end of what it says at the start
+    if (!says("\"max_tokens\": 32}'\n")) {  // the end of what it says at the start
+      ADD_FAILURE() << "it ended: " << said();
+      return;
+    }
     const std::size_t port = said().find(before_port) + before_port.size();
     port_ = static_cast<std::uint16_t>(std::stoi(said().substr(port)));
   }

@@ -2,7 +2,8 @@
 // others answer bit for bit, logits included.
 #include <nlohmann/json.hpp>
 
-#include "apps/running_server.h"
+#include "apps/programs.h"
+#include "apps/server_process.h"
 
 namespace forge::testing {
 namespace {
@@ -147,17 +148,14 @@ TEST_F(TargetPrograms, the_bench_predicts_times_of_a_device_and_writes_them_as_j
 }
 
 TEST_F(TargetPrograms, the_server_answers_alike_on_the_cpu_and_on_the_simulated_gpu) {
-  const std::string body =
-      R"({"model": "forge-tiny", "prompt": "Once upon a time", "max_tokens": 12, "seed": 5})";
+  const json body = {
+      {"model", "forge-tiny"}, {"prompt", "Once upon a time"}, {"max_tokens", 12}, {"seed", 5}};
   std::map<std::string, std::string> text;
   for (const std::string target : {"cpu", "sim"}) {
-    const Server server(FORGE_INFER " --target " + target + " --speculative 2",
-                        path(target + ".log"));
-    const std::string answer = server.complete(body);
-    const std::size_t json_at = answer.find("\r\n\r\n{");
-    ASSERT_NE(json_at, std::string::npos) << answer << read_file(path(target + ".log"));
-    text[target] =
-        json::parse(answer.substr(json_at + 4), nullptr, false)["choices"][0]["text"].dump();
+    const ServerProcess server({"--target", target, "--speculative", "2"});
+    const auto answer = server.complete(body);
+    ASSERT_EQ(answer.status, 200U) << answer.body;
+    text[target] = answer.json()["choices"][0]["text"].dump();
   }
   EXPECT_EQ(text["cpu"], text["sim"]);
   EXPECT_GT(text["cpu"].size(), 2u);

@@ -7,7 +7,7 @@
 #include "forge/serve/http_options.h"
 #include "target_options.h"
 
-namespace CLI {
+namespace CLI {  // NOLINT(readability-identifier-naming): its own
 class App;
 }
 

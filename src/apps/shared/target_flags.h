@@ -8,7 +8,7 @@
 
 #include "target_options.h"
 
-namespace CLI {
+namespace CLI {  // NOLINT(readability-identifier-naming): its own
 class App;
 }
 

@@ -8,7 +8,7 @@
 #include "target_flags.h"
 #include "trace_file.h"
 
-namespace CLI {
+namespace CLI {  // NOLINT(readability-identifier-naming): its own
 class App;
 }
 
