@@ -44,7 +44,7 @@ else()
 endif()
 
 # ccache must not compare preprocessed source: that is the text for one architecture of several.
-if(NOT DEFINED CMAKE_CUDA_COMPILER_LAUNCHER)
+if(forge_launcher AND NOT DEFINED CMAKE_CUDA_COMPILER_LAUNCHER)
   set(CMAKE_CUDA_COMPILER_LAUNCHER ${CMAKE_COMMAND} -E env CCACHE_DEPEND=1 ${forge_launcher})
 endif()
 enable_language(CUDA)
