@@ -12,13 +12,13 @@ namespace {
 constexpr std::uint64_t kSeed = 1;
 
 /// Heads, hidden size, ... of the model.
-constexpr KernelSizes kModel{.heads = 16,
-                             .kv_heads = 4,
-                             .head_size = 64,
-                             .layers = 12,
-                             .hidden = 1024,
-                             .ffn = 4096,
-                             .vocabulary = 16384};
+constexpr apps::KernelSizes kModel{.heads = 16,
+                                   .kv_heads = 4,
+                                   .head_size = 64,
+                                   .layers = 12,
+                                   .hidden = 1024,
+                                   .ffn = 4096,
+                                   .vocabulary = 16384};
 
 /// Inputs and outputs of the products of a layer, and of the output head.
 struct Product {
@@ -31,13 +31,13 @@ constexpr Product kProducts[] = {
 
 class CaseList {
  public:
-  void add(const char* kernel, const KernelSizes& sizes) {
-    cases_.push_back({find_kernel(kernel).value(), sizes});
+  void add(const char* kernel, const apps::KernelSizes& sizes) {
+    cases_.push_back({apps::find_kernel(kernel).value(), sizes});
   }
 
   /// What all passes of `rows` rows have in common.
   void add_rows(int rows) {
-    KernelSizes sizes = kModel;
+    apps::KernelSizes sizes = kModel;
     sizes.rows = rows;
     add("embed", sizes);
     add("rms_norm", sizes);
@@ -52,7 +52,7 @@ class CaseList {
 
   /// What is done to each row of a batch of decodes.
   void add_tokens(int seqs) {
-    KernelSizes sizes = kModel;
+    apps::KernelSizes sizes = kModel;
     sizes.seqs = seqs;
     sizes.rows = seqs;
     add("rotate_and_store", sizes);
@@ -62,7 +62,7 @@ class CaseList {
 
   /// Attention of a batch of decodes.
   void add_decodes(int seqs, int context) {
-    KernelSizes sizes = kModel;
+    apps::KernelSizes sizes = kModel;
     sizes.seqs = seqs;
     sizes.context = context;
     add("attend_decode", sizes);
@@ -72,7 +72,7 @@ class CaseList {
 
   /// `rows` new tokens of each of `seqs` sequences.
   void add_prompts(int seqs, int rows, int context) {
-    KernelSizes sizes = kModel;
+    apps::KernelSizes sizes = kModel;
     sizes.seqs = seqs;
     sizes.rows = rows;
     sizes.context = context;
@@ -80,7 +80,7 @@ class CaseList {
   }
 
   void add_copies(int pairs, int writes) {
-    KernelSizes sizes = kModel;
+    apps::KernelSizes sizes = kModel;
     sizes.pairs = pairs;
     sizes.writes = writes;
     add("copy_blocks", sizes);
@@ -96,7 +96,7 @@ class CaseList {
 sim::KernelTime estimate_of(const KernelLaunchCase& launch,
                             const sim::DeviceDescription& description) {
   sim::SimDevice device({.device = description});
-  const auto inputs = must(KernelCase::create(device, *launch.kernel, launch.sizes, kSeed));
+  const auto inputs = must(apps::KernelCase::create(device, *launch.kernel, launch.sizes, kSeed));
   return sim::estimate(
       description, inputs->launch(),
       {.in_graph = true, .working_set_bytes = device.statistics().bytes_allocated});
@@ -127,7 +127,7 @@ std::vector<KernelMeasurement> measure_kernels(gpu::Device& device,
   DeviceClock clock(device);
   std::vector<KernelMeasurement> measurements;
   for (const KernelLaunchCase& launch : kernel_launch_cases()) {
-    const auto inputs = must(KernelCase::create(device, *launch.kernel, launch.sizes, kSeed));
+    const auto inputs = must(apps::KernelCase::create(device, *launch.kernel, launch.sizes, kSeed));
     measurements.push_back({.launch = launch,
                             .graph_us = clock.launch_in_graph_us(inputs->launch()),
                             .estimate = estimate_of(launch, plain)});

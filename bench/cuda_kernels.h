@@ -15,8 +15,8 @@ namespace forge {
 
 /// A launch, over memory of its own.
 struct KernelLaunchCase {
-  const KernelEntry* kernel = nullptr;
-  KernelSizes sizes;
+  const apps::KernelEntry* kernel = nullptr;
+  apps::KernelSizes sizes;
 };
 
 /// Every kernel in the sizes of the larger model of cuda_steps.h, at batches of 1, 8 and 64 and for

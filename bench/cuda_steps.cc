@@ -5,6 +5,7 @@
 #include "cuda_clock.h"
 #include "forge/core/scheduler.h"
 #include "forge/gpu/gpu_executor.h"
+#include "forge/reference/seeded_model.h"
 
 namespace forge {
 namespace {
@@ -13,21 +14,19 @@ constexpr std::uint32_t kBlockSize = 16;
 constexpr std::uint32_t kNewTokensMax = 512;
 
 /// 0.25 billion parameters, 1 GB.
-constexpr TinyConfig kLargeModel{.vocabulary_size = 32000,
-                                 .hidden_size = 1024,
-                                 .layers = 12,
-                                 .heads = 16,
-                                 .kv_heads = 4,
-                                 .head_size = 64,
-                                 .ffn_size = 4096};
+constexpr reference::TinyConfig kLargeModel{.vocabulary_size = 32000,
+                                            .hidden_size = 1024,
+                                            .layers = 12,
+                                            .heads = 16,
+                                            .kv_heads = 4,
+                                            .head_size = 64,
+                                            .ffn_size = 4096};
 
 /// Sequences that decode, with their scheduler.
 class DecodingBatch {
  public:
   DecodingBatch(gpu::Device& device, const StepCase& step)
-      : scheduler_(config_of(step)),
-        executor_(
-            must(gpu::GpuExecutor::create(device, options_of(step), {.graphs = step.graphs}))) {
+      : scheduler_(config_of(step)), executor_(executor_of(device, step)) {
     for (std::uint32_t i = 0; i < step.batch; ++i) {
       Request request{.max_new_tokens = kNewTokensMax, .ignore_eos = true};
       for (std::uint32_t t = 0; t < step.context; ++t) {
@@ -63,14 +62,20 @@ class DecodingBatch {
             .max_batch_size = step.batch,
             .prefix_cache = PrefixCacheKind::none};
   }
-  static ExecutorOptions options_of(const StepCase& step) {
+  static executor::ExecutorOptions options_of(const StepCase& step) {
     const SchedulerConfig config = config_of(step);
-    return {.model = step.model,
-            .num_blocks = config.num_blocks,
+    return {.num_blocks = config.num_blocks,
             .block_size = config.block_size,
             .max_batch_size = config.max_batch_size,
             .max_batch_tokens = config.max_batch_tokens,
             .check_kv = false};
+  }
+
+  static std::unique_ptr<gpu::GpuExecutor> executor_of(gpu::Device& device, const StepCase& step) {
+    linear::ThreadPool threads(1);
+    const reference::SeededModel seeded(step.model, threads);
+    const gpu::GpuModel model = gpu::GpuModel::of(seeded.transformer()).value();
+    return must(gpu::GpuExecutor::create(device, model, options_of(step), {.graphs = step.graphs}));
   }
 
   Scheduler scheduler_;
@@ -86,7 +91,7 @@ std::vector<StepCase> step_cases() {
     for (const std::uint32_t batch : {1u, 8u, 64u}) {
       for (const bool graphs : {false, true}) {
         cases.push_back({.model_name = large ? "large" : "default",
-                         .model = large ? kLargeModel : TinyConfig{},
+                         .model = large ? kLargeModel : reference::TinyConfig{},
                          .batch = batch,
                          .graphs = graphs});
       }

@@ -5,14 +5,14 @@
 #include <vector>
 
 #include "forge/gpu/device.h"
-#include "forge/model/tiny_config.h"
+#include "forge/reference/tiny_config.h"
 
 namespace forge {
 
 /// Decode steps of `batch` sequences that have `context` tokens each at the start.
 struct StepCase {
   const char* model_name = "";
-  TinyConfig model;
+  reference::TinyConfig model;
   std::uint32_t batch = 1;
   std::uint32_t context = 128;
   bool graphs = true;

@@ -45,7 +45,7 @@ SchedulerConfig config_of(std::uint32_t num_blocks, PrefixCacheKind kind) {
 
 /// Takes up every block with prompts of 64 blocks each, and forgets them again.
 void fill(Scheduler& scheduler, bench::RequestStream& stream) {
-  NullExecutor executor(0);
+  apps::NullExecutor executor(0);
   StepResult result;
   for (std::uint32_t i = 0; i < scheduler.config().num_blocks / 64; ++i) {
     benchmark::DoNotOptimize(scheduler.submit(stream.next(0)));
@@ -89,7 +89,7 @@ void bytes_per_sequence(benchmark::State& state) {
   for (auto _ : state) {
     Scheduler scheduler(config_of(1 << 17, static_cast<PrefixCacheKind>(state.range(1))));
     bench::RequestStream stream({.common_tokens = 0, .own_tokens = 1024, .new_tokens = 64});
-    NullExecutor executor(0);
+    apps::NullExecutor executor(0);
     StepResult result;
     const std::size_t before = bytes_live;
     for (int i = 0; i < kSequences; ++i) {

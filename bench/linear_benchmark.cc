@@ -2,6 +2,7 @@
 // rate at which memory is read, with many against the peak of the arithmetic units.
 //
 //   linear/bf16/2048x5632/rows:512/threads:2      K x N; time is the kernel's, wall clock
+//   linear/bf16_canonical/...                     the same with canonical numerics (numerics.h)
 //
 // Counters: rate (bytes of weights or operations a second), mark (the same of the machine, sampled
 // in turns with the kernel), each the best of all turns, and of_mark, their ratio. Weights are read
@@ -32,17 +33,24 @@ struct Shape {
   int outputs;
 };
 
-/// What is stored, and how it is called.
+/// What is stored, how it is called, and how it is multiplied.
 struct Form {
   const char* name;
   quant::WeightType type;
+  Numerics numerics = Numerics::native;
 };
 
-constexpr Form kForms[] = {{"f32", quant::WeightType::f32},   {"f16", quant::WeightType::f16},
-                           {"bf16", quant::WeightType::bf16}, {"int8", quant::WeightType::i8},
-                           {"q8_0", quant::WeightType::q8_0}, {"q4_0", quant::WeightType::q4_0},
-                           {"q5_0", quant::WeightType::q5_0}, {"q5_1", quant::WeightType::q5_1},
-                           {"q4_k", quant::WeightType::q4_k}, {"q5_k", quant::WeightType::q5_k},
+constexpr Form kForms[] = {{"f32", quant::WeightType::f32},
+                           {"f16", quant::WeightType::f16},
+                           {"bf16", quant::WeightType::bf16},
+                           {"bf16_canonical", quant::WeightType::bf16, Numerics::canonical},
+                           {"int8", quant::WeightType::i8},
+                           {"q8_0", quant::WeightType::q8_0},
+                           {"q4_0", quant::WeightType::q4_0},
+                           {"q5_0", quant::WeightType::q5_0},
+                           {"q5_1", quant::WeightType::q5_1},
+                           {"q4_k", quant::WeightType::q4_k},
+                           {"q5_k", quant::WeightType::q5_k},
                            {"q6_k", quant::WeightType::q6_k}};
 
 std::vector<float> random_values(int count) {
@@ -77,7 +85,7 @@ std::vector<LinearWeights> make_weights(const Form& form, const Shape& shape, Th
   }
   std::vector<LinearWeights> copies;
   for (std::size_t bytes = 0; bytes < kWeightBytes; bytes += copies.back().bytes()) {
-    copies.emplace_back(std::span(&linear, 1), pool);
+    copies.emplace_back(std::span(&linear, 1), pool, form.numerics);
   }
   return copies;
 }
@@ -93,9 +101,11 @@ struct Case {
 double sample_mark(const Case& c, std::span<const std::byte> memory, ThreadPool& pool) {
   if (c.rows == 1) return sample_read_rate(memory, pool);
   const PanelKind kind = panel_kind({.form = StoredRows{.type = c.form.type}});
-  const auto arithmetic = kind == PanelKind::f32 || kind == PanelKind::f16 ? Arithmetic::f32
-                          : kind == PanelKind::bf16                        ? Arithmetic::bf16
-                                                                           : Arithmetic::int8;
+  const bool fused = kind == PanelKind::f32 || kind == PanelKind::f16 ||
+                     (kind == PanelKind::bf16 && has_defined_bits(kind, c.form.numerics));
+  const auto arithmetic = fused                     ? Arithmetic::f32
+                          : kind == PanelKind::bf16 ? Arithmetic::bf16
+                                                    : Arithmetic::int8;
   const auto peak = sample_peak_rate(arithmetic, pool);
   return peak ? *peak : *sample_peak_rate(Arithmetic::f32, pool);
 }
@@ -127,7 +137,7 @@ void multiply_in_turns(benchmark::State& state, const Case& c) {
   state.counters["rate"] = rate;
   state.counters["mark"] = mark;
   state.counters["of_mark"] = rate / mark;
-  state.SetLabel(std::string(instructions_used(copies[0].sections()[0].kind)));
+  state.SetLabel(std::string(instructions_used(copies[0].sections()[0].kind, c.form.numerics)));
 }
 
 void add_cases() {

@@ -1,4 +1,4 @@
-// The reference model of default size through its executor, without a scheduler.
+// The built-in model of default size through its executor, without a scheduler.
 #include <benchmark/benchmark.h>
 
 #include <memory>
@@ -25,20 +25,19 @@ SchedulerConfig config_of(std::uint32_t sequences) {
           .prefix_cache = PrefixCacheKind::none};
 }
 
+cpu::CpuExecutor builtin_executor(bool digest_logits = false) {
+  const executor::ExecutorOptions options{.num_blocks = 4096, .digest_logits = digest_logits};
+  return {options, cpu::seeded_cpu_model({}, options)};
+}
+
 /// A batch whose sequences have decoded up to a context of `context` tokens.
 struct RunningBatch {
-  CpuExecutor executor;
+  cpu::CpuExecutor executor;
   Scheduler scheduler;
   StepResult result;
 
   RunningBatch(std::uint32_t sequences, std::uint32_t context, bool digest_logits)
-      : executor([&] {
-          ExecutorOptions options;
-          options.num_blocks = 4096;
-          options.digest_logits = digest_logits;
-          return options;
-        }()),
-        scheduler(config_of(sequences)) {
+      : executor(builtin_executor(digest_logits)), scheduler(config_of(sequences)) {
     for (std::uint32_t i = 0; i < sequences; ++i) {
       const Request request = request_of(context, 2000);
       executor.begin(*scheduler.submit(request), request);
@@ -82,7 +81,7 @@ BENCHMARK(decode)
 /// One prompt of so many tokens, in one step.
 void prefill(benchmark::State& state) {
   const auto tokens = static_cast<std::uint32_t>(state.range(0));
-  CpuExecutor executor({.num_blocks = 4096});
+  cpu::CpuExecutor executor = builtin_executor();
   Scheduler scheduler(config_of(1));
   const Request request = request_of(tokens, 1);
   StepResult result;

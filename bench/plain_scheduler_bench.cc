@@ -79,7 +79,7 @@ class Side {
   Scheduler scheduler_;
   bench::RequestStream stream_;
   std::uint64_t early_;
-  NullExecutor executor_;
+  apps::NullExecutor executor_;
   StepPlan to_answer_;
   StepResult result_;
   Clock::duration in_policy_{};

@@ -49,7 +49,7 @@ class SteadyState {
   Scheduler scheduler_;
   RequestStream stream_;
   std::uint64_t early_;
-  NullExecutor executor_;
+  apps::NullExecutor executor_;
   StepResult result_;
   std::uint64_t preemptions_ = 0;
 };
@@ -132,7 +132,7 @@ void null_answer(benchmark::State& state) {
   StepPlan plan;
   for (std::uint64_t seq = 1; seq <= 256; ++seq)
     plan.slices.push_back({SeqId{seq}, 100, 1, 0, true});
-  NullExecutor executor(0);
+  apps::NullExecutor executor(0);
   StepResult result;
   for (auto _ : state) benchmark::DoNotOptimize(executor.execute(plan, result));
   state.counters["per_sequence"] =
@@ -147,7 +147,7 @@ void run_digest(benchmark::State& state) {
   for (std::uint64_t seq = 1; seq <= 16; ++seq)
     plan.slices.push_back({SeqId{seq}, 100, 1, 0, true});
   StepResult result;
-  benchmark::DoNotOptimize(NullExecutor(0).execute(plan, result));
+  benchmark::DoNotOptimize(apps::NullExecutor(0).execute(plan, result));
   result.logits.assign(16, 0x0123456789abcdef);
   RunDigest run;
   for (auto _ : state) benchmark::DoNotOptimize(run.add(plan, result));

@@ -18,8 +18,8 @@ using bench::DoubleArgs;
 using bench::MeetingArgs;
 
 simt::KernelCode code(const char* name, simt::Entry BenchEntries::*kernel) {
-  return {name, kernels_plain::bench_entries().*kernel,
-          kernels_instrumented::bench_entries().*kernel};
+  return {name, kernels::plain::bench_entries().*kernel,
+          kernels::instrumented::bench_entries().*kernel};
 }
 
 /// Is told of everything and does nothing.

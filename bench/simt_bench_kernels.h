@@ -37,9 +37,9 @@ struct BenchEntries {
 
 }  // namespace forge::bench
 
-namespace forge::kernels_plain {
+namespace forge::kernels::plain {
 bench::BenchEntries bench_entries();
 }
-namespace forge::kernels_instrumented {
+namespace forge::kernels::instrumented {
 bench::BenchEntries bench_entries();
 }

@@ -35,11 +35,11 @@ void trace_writer_step(benchmark::State& state) {
   plan.tables = {{SeqId{1007}, 78, 0, 1}};
   plan.appended_blocks = {BlockId{301}};
   StepResult result;
-  benchmark::DoNotOptimize(NullExecutor(0).execute(plan, result));
+  benchmark::DoNotOptimize(apps::NullExecutor(0).execute(plan, result));
   for (std::uint64_t i = 0; i < 16; ++i) result.logits.push_back(Digest().add(i).value());
   Sink sink;
   std::ostream out(&sink);
-  TraceWriter writer(out, {});
+  trace::TraceWriter writer(out, {});
   for (auto _ : state) {
     plan.step.value += 1;
     result.step = plan.step;

@@ -82,6 +82,17 @@ forge_dependency(utf8proc utf8proc::utf8proc
   FIND MODULE
   AS utf8proc)
 
+# XXH3, the hash of the weights' digest, whose results are fixed since 0.8.0.
+set(XXHASH_BUILD_XXHSUM OFF)
+set(XXHASH_BUNDLED_MODE ON)
+set(BUILD_SHARED_LIBS OFF)  # which it would set for all that follow
+forge_dependency(xxhash xxhash::xxhash
+  FROM GIT_REPOSITORY https://github.com/Cyan4973/xxHash GIT_TAG v0.8.1 GIT_SHALLOW ON
+       SOURCE_SUBDIR cmake_unofficial
+  FIND MODULE
+  AS xxhash)
+unset(BUILD_SHARED_LIBS)
+
 # Asio and Beast, header-only, and Context, which is compiled.
 set(BOOST_INCLUDE_LIBRARIES asio beast context)
 set(BOOST_ENABLE_CMAKE ON)

@@ -15,7 +15,8 @@ namespace {
 /// has not, which is one of the ways to fail that executor.h allows.
 class FailingCpu : public testing::FallibleTarget {
  public:
-  explicit FailingCpu(const ExecutorOptions& options) : cpu_(options) {}
+  explicit FailingCpu(const executor::ExecutorOptions& options)
+      : cpu_(options, cpu::seeded_cpu_model(testing::kScenarioModel, options)) {}
 
   void fail_soon() override { fails_ = true; }
   void begin(SeqId seq, const Request& request) override { cpu_.begin(seq, request); }
@@ -27,13 +28,13 @@ class FailingCpu : public testing::FallibleTarget {
   const SpeculationStatistics& speculation() const override { return cpu_.speculation(); }
 
  private:
-  CpuExecutor cpu_;
+  cpu::CpuExecutor cpu_;
   bool fails_ = false;
 };
 
 TEST(ScheduleIndependence, a_request_comes_out_as_it_does_alone) {
   testing::Ways ways;
-  const auto cpu = [](const ExecutorOptions& options) {
+  const auto cpu = [](const executor::ExecutorOptions& options) {
     return std::make_unique<FailingCpu>(options);
   };
   EXPECT_TRUE(rc::check("a request comes out as it does alone",

@@ -9,9 +9,9 @@
 
 #include "forge/cpu/cpu_executor.h"
 #include "forge/linear/thread_pool.h"
-#include "forge/transformer/transformer.h"
+#include "forge/model/transformer.h"
+#include "model/stored_weights.h"
 #include "schedule_scenario.h"
-#include "transformer/stored_weights.h"
 
 namespace forge {
 namespace {
@@ -20,33 +20,30 @@ using quant::WeightType;
 
 /// Random weights: the same for the same configuration, but for how they are stored.
 struct Model {
-  Model(ModelConfig shape, WeightType type) : config(in_scenario(std::move(shape))) {
+  Model(model::ModelConfig shape, WeightType type) : config(in_scenario(std::move(shape))) {
     transformer.emplace(config, pack(config, weights.random(config, type), threads).value());
   }
 
-  static ModelConfig in_scenario(ModelConfig config) {
+  static model::ModelConfig in_scenario(model::ModelConfig config) {
     config.vocabulary_size = 320;
     config.layers = testing::kScenarioLayers;
     if (config.experts) config.experts->dense_layers = {true, false, false};
     return config;
   }
 
-  std::unique_ptr<CpuModel> with_cache(const ExecutorOptions& options) {
-    return transformer_cpu_model(*transformer, threads,
-                                 {.num_blocks = options.num_blocks,
-                                  .block_size = options.block_size,
-                                  .num_host_blocks = options.num_host_blocks});
+  std::unique_ptr<cpu::CpuModel> with_cache(const executor::ExecutorOptions& options) {
+    return cpu::cpu_model(*transformer, threads, options);
   }
 
-  ModelConfig config;
+  model::ModelConfig config;
   testing::StoredWeights weights;
   linear::ThreadPool threads{2};
-  std::optional<Transformer> transformer;
+  std::optional<model::Transformer> transformer;
 };
 
 class ModelTarget : public testing::FallibleTarget {
  public:
-  ModelTarget(const ExecutorOptions& options, Model& model, Model* draft)
+  ModelTarget(const executor::ExecutorOptions& options, Model& model, Model* draft)
       : cpu_(options, model.with_cache(options),
              draft != nullptr ? draft->with_cache(options) : nullptr) {}
 
@@ -60,17 +57,17 @@ class ModelTarget : public testing::FallibleTarget {
   const SpeculationStatistics& speculation() const override { return cpu_.speculation(); }
 
  private:
-  CpuExecutor cpu_;
+  cpu::CpuExecutor cpu_;
   bool fails_ = false;
 };
 
 /// Plays scenarios on `model`. Returns: the ways that they took.
 testing::Ways play(Model& model, Model* draft = nullptr) {
   testing::Ways ways;
-  const auto together = [&](const ExecutorOptions& options) {
+  const auto together = [&](const executor::ExecutorOptions& options) {
     return std::make_unique<ModelTarget>(options, model, draft);
   };
-  const auto alone = [&](const ExecutorOptions& options) {
+  const auto alone = [&](const executor::ExecutorOptions& options) {
     return std::make_unique<ModelTarget>(options, model, nullptr);
   };
   EXPECT_TRUE(rc::check("a request comes out as it does alone",

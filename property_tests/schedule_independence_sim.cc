@@ -6,6 +6,7 @@
 #include <memory>
 #include <utility>
 
+#include "executor/seeded_gpu_model.h"
 #include "forge/core/check.h"
 #include "forge/gpu/gpu_executor.h"
 #include "forge/sim/sim_device.h"
@@ -17,9 +18,11 @@ namespace {
 /// GpuExecutor on a simulated device of its own.
 class FailingSim : public testing::FallibleTarget {
  public:
-  FailingSim(const ExecutorOptions& options, sim::SimOptions device, const gpu::GpuOptions& gpu)
+  FailingSim(const executor::ExecutorOptions& options, sim::SimOptions device,
+             const gpu::GpuOptions& gpu)
       : device_(with_faults(std::move(device))) {
-    auto created = gpu::GpuExecutor::create(device_, options, gpu);
+    auto created = gpu::GpuExecutor::create(
+        device_, testing::seeded_gpu_model(testing::kScenarioModel), options, gpu);
     FORGE_CHECK(created.has_value(), to_string(created.error()));
     executor_ = std::move(*created);
   }
@@ -58,7 +61,7 @@ TEST(ScheduleIndependence, a_request_comes_out_of_the_simulated_gpu_as_alone_of_
     device.schedule_seed = *rc::gen::arbitrary<std::uint64_t>();
     device.host_threads = testing::one_in(2) ? 2 : 1;
     const gpu::GpuOptions gpu{.graphs = !testing::one_in(3)};
-    ways.add(testing::play_scenario([&](const ExecutorOptions& options) {
+    ways.add(testing::play_scenario([&](const executor::ExecutorOptions& options) {
       return std::make_unique<FailingSim>(options, device, gpu);
     }));
   }));

@@ -36,7 +36,8 @@ std::ostream& operator<<(std::ostream& out, const Output& output) {
 /// What a request alone runs on.
 class NeverFailingCpu : public FallibleTarget {
  public:
-  explicit NeverFailingCpu(const ExecutorOptions& options) : cpu_(options) {}
+  explicit NeverFailingCpu(const executor::ExecutorOptions& options)
+      : cpu_(options, cpu::seeded_cpu_model(kScenarioModel, options)) {}
 
   void fail_soon() override {}
   void begin(SeqId seq, const Request& request) override { cpu_.begin(seq, request); }
@@ -46,13 +47,13 @@ class NeverFailingCpu : public FallibleTarget {
   const SpeculationStatistics& speculation() const override { return cpu_.speculation(); }
 
  private:
-  CpuExecutor cpu_;
+  cpu::CpuExecutor cpu_;
 };
 
 /// An engine whose outputs are collected by sequence.
 class Run {
  public:
-  Run(const MakeFallible& make, const SchedulerConfig& config, ExecutorOptions options)
+  Run(const MakeFallible& make, const SchedulerConfig& config, executor::ExecutorOptions options)
       : executor_(make(adapted(options, config))), engine_(config, *executor_) {}
 
   SeqId submit(const Request& request) {
@@ -81,7 +82,7 @@ class Run {
     if (violation) RC_FAIL(*violation);
   }
 
-  Engine& engine() { return engine_; }
+  engine::Engine& engine() { return engine_; }
   void fail_soon() { executor_->fail_soon(); }
   const Output& output(SeqId seq) { return outputs_[seq]; }
   Ways ways() const {
@@ -95,8 +96,8 @@ class Run {
   }
 
  private:
-  static ExecutorOptions adapted(ExecutorOptions options, const SchedulerConfig& config) {
-    options.model.layers = kScenarioLayers;
+  static executor::ExecutorOptions adapted(executor::ExecutorOptions options,
+                                           const SchedulerConfig& config) {
     options.num_blocks = config.num_blocks;
     options.block_size = config.block_size;
     options.num_host_blocks = config.num_host_blocks;
@@ -108,7 +109,7 @@ class Run {
   }
 
   std::unique_ptr<FallibleTarget> executor_;
-  Engine engine_;
+  engine::Engine engine_;
   std::map<SeqId, Output> outputs_;
   std::vector<SeqId> in_session_;
   Ways ways_;
@@ -190,7 +191,7 @@ class Scenario {
   static std::vector<TokenId> random_tokens(std::uint32_t count) {
     std::vector<TokenId> tokens;
     for (std::uint32_t i = 0; i < count; ++i) {
-      tokens.push_back(ByteTokeniser::token_of(static_cast<unsigned char>(draw(0, 255))));
+      tokens.push_back(text::ByteTokeniser::token_of(static_cast<unsigned char>(draw(0, 255))));
     }
     return tokens;
   }
@@ -276,7 +277,7 @@ class Scenario {
 
 }  // namespace
 
-std::unique_ptr<FallibleTarget> never_failing_cpu(const ExecutorOptions& options) {
+std::unique_ptr<FallibleTarget> never_failing_cpu(const executor::ExecutorOptions& options) {
   return std::make_unique<NeverFailingCpu>(options);
 }
 

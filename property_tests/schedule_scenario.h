@@ -8,8 +8,8 @@
 // sessions are released, requests are cancelled or run out of steps, and now and then the target
 // fails.
 //
-// Every read of KV is checked as well (forge/target/kv_provenance.h), so that a block in the wrong
-// place is found even where it would happen to hold the right numbers.
+// Every read of KV is checked as well (forge/executor/kv_provenance.h), so that a block in the
+// wrong place is found even where it would happen to hold the right numbers.
 //
 // Randomness is rapidcheck's: to be used within rc::check.
 #pragma once
@@ -22,18 +22,20 @@
 
 #include "forge/core/scheduler_config.h"
 #include "forge/engine/engine.h"
-#include "forge/target/executor_options.h"
-#include "forge/target/model_executor.h"
+#include "forge/executor/executor_options.h"
+#include "forge/executor/model_executor.h"
+#include "forge/reference/tiny_config.h"
 
 namespace forge::testing {
 
 /// A target whose steps fail when it is told to.
-class FallibleTarget : public ModelExecutor {
+class FallibleTarget : public executor::ModelExecutor {
  public:
   /// One of the next steps fails, as a rule the very next.
   virtual void fail_soon() = 0;
 };
-using MakeFallible = std::function<std::unique_ptr<FallibleTarget>(const ExecutorOptions&)>;
+using MakeFallible =
+    std::function<std::unique_ptr<FallibleTarget>(const executor::ExecutorOptions&)>;
 
 /// How often runs took the ways that could make a difference.
 struct Ways {
@@ -54,8 +56,8 @@ struct Ways {
   void add(const Ways& other);
 };
 
-/// The reference model on the CPU, on which no step fails.
-std::unique_ptr<FallibleTarget> never_failing_cpu(const ExecutorOptions& options);
+/// The built-in model on the CPU, on which no step fails.
+std::unique_ptr<FallibleTarget> never_failing_cpu(const executor::ExecutorOptions& options);
 
 /// Draws a scenario, plays it on a target that `make` makes, and fails the property if a request
 /// does not come out as it does alone on one that `make_alone` makes, in a roomy cache, in one
@@ -64,6 +66,7 @@ std::unique_ptr<FallibleTarget> never_failing_cpu(const ExecutorOptions& options
 /// Requires: models of kScenarioLayers layers and a vocabulary of at least 257 tokens.
 Ways play_scenario(const MakeFallible& make, const MakeFallible& make_alone = never_failing_cpu);
 inline constexpr int kScenarioLayers = 3;
+inline constexpr reference::TinyConfig kScenarioModel{.layers = kScenarioLayers};
 
 /// Uniform in [low, high], whatever rapidcheck's notion of size.
 std::uint32_t draw(std::uint32_t low, std::uint32_t high);

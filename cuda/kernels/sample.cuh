@@ -22,8 +22,8 @@ inline constexpr int kWarpsMax = gpu::SampleArgs::kThreads / kWarpSize;
 
 /// The best of all threads of the block, in every thread. scores, tokens: [warps of the block],
 /// shared and not yet used.
-FORGE_DEVICE BestToken best_of_block(BestToken best, sptr<float> scores,
-                                     sptr<std::uint32_t> tokens) {
+FORGE_DEVICE sampling::BestToken best_of_block(sampling::BestToken best, sptr<float> scores,
+                                               sptr<std::uint32_t> tokens) {
   for (int distance = kWarpSize / 2; distance > 0; distance /= 2) {
     const float score = shuffle_xor(best.score, distance);
     const std::uint32_t token = shuffle_xor(best.token, distance);
@@ -39,7 +39,7 @@ FORGE_DEVICE BestToken best_of_block(BestToken best, sptr<float> scores,
 }
 
 /// Offers a logit, by the rule of can_pick() (sampling/sampler.h).
-FORGE_DEVICE void offer_logit(BestToken& best, float logit, std::uint32_t token) {
+FORGE_DEVICE void offer_logit(sampling::BestToken& best, float logit, std::uint32_t token) {
   const float infinity = numerics::float_of(0x7f800000u);
   if (!(logit < infinity)) {
     best.offer(infinity, kNoPick);
@@ -50,7 +50,7 @@ FORGE_DEVICE void offer_logit(BestToken& best, float logit, std::uint32_t token)
 
 /// Logits `first` .. `first` + 3 of a row; places beyond the vocabulary are -inf.
 FORGE_DEVICE void load_group(gptr<const float> row, int vocabulary, int first,
-                             float (&group)[kNoiseGroup]) {
+                             float (&group)[sampling::kNoiseGroup]) {
   if (vocabulary % 4 == 0) {
     const Float4 four = load4(row + first);
     group[0] = four.x;
@@ -59,7 +59,7 @@ FORGE_DEVICE void load_group(gptr<const float> row, int vocabulary, int first,
     group[3] = four.w;
     return;
   }
-  for (int i = 0; i < kNoiseGroup; ++i) {
+  for (int i = 0; i < sampling::kNoiseGroup; ++i) {
     group[i] = first + i < vocabulary ? row[first + i] : numerics::float_of(0xff800000u);
   }
 }
@@ -74,21 +74,21 @@ FORGE_KERNEL(gpu::SampleArgs::kThreads) sample(gpu::SampleArgs a) {
   if (i >= counts.logit_rows) return;
   const gpu::LogitInput input = global(a.inputs)[i];
   const gptr<const float> row = global(a.logits) + std::int64_t{i} * a.vocabulary;
-  const int begin = kNoiseGroup * thread();
-  const int stride = kNoiseGroup * threads();
-  float group[kNoiseGroup];
+  const int begin = sampling::kNoiseGroup * thread();
+  const int stride = sampling::kNoiseGroup * threads();
+  float group[sampling::kNoiseGroup];
 
-  BestToken best{numerics::float_of(0xff800000u), kNoPick};
+  sampling::BestToken best{numerics::float_of(0xff800000u), kNoPick};
   for (int first = begin; first < a.vocabulary; first += stride) {
     load_group(row, a.vocabulary, first, group);
-    for (int n = 0; n < kNoiseGroup && first + n < a.vocabulary; ++n) {
+    for (int n = 0; n < sampling::kNoiseGroup && first + n < a.vocabulary; ++n) {
       offer_logit(best, group[n], static_cast<std::uint32_t>(first + n));
     }
   }
   best = best_of_block(best, top_scores, top_tokens);
 
   if (input.temperature > 0.0f && best.token != kNoPick) {
-    const GumbelDraw draw{input.seed, input.position, input.temperature, best.score};
+    const sampling::GumbelDraw draw{input.seed, input.position, input.temperature, best.score};
     best.score = draw.top_score(best.token);
     for (int first = begin; first < a.vocabulary; first += stride) {
       load_group(row, a.vocabulary, first, group);

@@ -27,8 +27,10 @@ struct Run {
 /// hold the whole KV cache, and each step verifies up to `drafts` drafts for each sequence.
 Run generate(const std::vector<Request>& requests, std::uint32_t num_blocks, std::uint32_t drafts) {
   const SchedulerConfig config{.num_blocks = num_blocks, .block_size = 4, .max_batch_size = 8};
-  CpuExecutor executor({.model = {}, .num_blocks = num_blocks, .block_size = 4, .drafts = drafts});
-  Engine engine(config, executor);
+  const executor::ExecutorOptions options{
+      .num_blocks = num_blocks, .block_size = 4, .drafts = drafts};
+  cpu::CpuExecutor executor(options, cpu::seeded_cpu_model({}, options));
+  engine::Engine engine(config, executor);
 
   Run run;
   for (const Request& request : requests) {
@@ -60,7 +62,7 @@ int main(int argc, char** argv) {
 
   std::vector<Request> requests;
   for (const std::string& prompt : prompts) {
-    requests.push_back({.prompt = ByteTokeniser().encode(prompt),
+    requests.push_back({.prompt = text::ByteTokeniser().encode(prompt),
                         .max_new_tokens = 24,
                         .sampling = {.temperature = 0.8F, .seed = 7},
                         .ignore_eos = true});
@@ -77,7 +79,7 @@ int main(int argc, char** argv) {
     same = same && equal;
     std::printf("%s: %zu tokens, alone in %zu steps: %s\n", prompts[i].c_str(), tokens.size(),
                 alone.steps, equal ? "the same" : "DIFFERENT");
-    std::printf("  %s\n", ByteTokeniser().decode(tokens).c_str());
+    std::printf("  %s\n", text::ByteTokeniser().decode(tokens).c_str());
     ++i;
   }
   return same ? 0 : 1;

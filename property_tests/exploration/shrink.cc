@@ -50,7 +50,8 @@ Violation shrink(const Instance& instance, Violation violation) {
 }
 
 void write_trace(const Instance& instance, const std::vector<Event>& events, std::ostream& out) {
-  TraceWriter writer(out, {.scheduler = instance.config, .target = {{"explored", instance.name}}});
+  trace::TraceWriter writer(
+      out, {.scheduler = instance.config, .target = {{"explored", instance.name}}});
   World world(instance);
   for (const Event& event : events) {
     if (!world.can(event)) continue;

@@ -5,36 +5,21 @@
 #include <utility>
 
 #include "forge/core/check.h"
+#include "forge/executor/logits_digest.h"
 #include "forge/sampling/sampler.h"
-#include "forge/target/logits_digest.h"
 
-namespace forge {
+namespace forge::cpu {
 namespace {
 
-const ExecutorOptions& checked(const ExecutorOptions& options) {
-  const auto valid = validate(options);
-  FORGE_CHECK(valid.has_value(), to_string(valid.error()));
-  return options;
-}
-
-const ExecutorOptions& checked(const ExecutorOptions& options, int layers) {
+const executor::ExecutorOptions& checked(const executor::ExecutorOptions& options, int layers) {
   const auto valid = validate(options, layers);
   FORGE_CHECK(valid.has_value(), to_string(valid.error()));
   return options;
 }
 
-CacheSize cache_size(const ExecutorOptions& options) {
-  return {.num_blocks = options.num_blocks,
-          .block_size = options.block_size,
-          .num_host_blocks = options.num_host_blocks};
-}
-
 }  // namespace
 
-CpuExecutor::CpuExecutor(const ExecutorOptions& options)
-    : CpuExecutor(options, tiny_cpu_model(checked(options).model, cache_size(options))) {}
-
-CpuExecutor::CpuExecutor(const ExecutorOptions& options, std::unique_ptr<CpuModel> model,
+CpuExecutor::CpuExecutor(const executor::ExecutorOptions& options, std::unique_ptr<CpuModel> model,
                          std::unique_ptr<CpuModel> draft)
     : options_(checked(options, model->layers())),
       model_(std::move(model)),
@@ -60,21 +45,18 @@ tl::expected<void, ExecutionError> CpuExecutor::execute(const StepPlan& plan, St
   guard_.copy(plan);
   step_.begin(plan, sequences_);
 
-  if (options_.rule == AcceptanceRule::rejection) {
-    draft_rows_.resize(step_.draft_count() * static_cast<std::size_t>(model_->vocabulary_size()));
-  }
   if (draft_ && step_.draft_passes() == 0) run_draft_model(0);
   for (std::uint32_t pass = 0; pass < step_.draft_passes(); ++pass) propose(pass);
   run(step_.draft_passes());
 
   result.clear();
   result.step = plan.step;
-  for (const StepSlice& slice : step_.all()) {
+  for (const executor::StepSlice& slice : step_.all()) {
     const Verification verdict = slice.slice.samples ? judge(slice) : Verification();
     const std::uint32_t tokens = answer_.accept(step_, slice, verdict, result);
     if (!options_.digest_logits) continue;
     for (std::uint32_t i = 0; i < tokens; ++i) {
-      result.logits.push_back(logits_digest(batch_.logits(slice.first_pick + i)));
+      result.logits.push_back(executor::logits_digest(batch_.logits(slice.first_pick + i)));
     }
   }
   return {};
@@ -84,8 +66,8 @@ tl::expected<void, ExecutionError> CpuExecutor::execute(const StepPlan& plan, St
 void CpuExecutor::run(std::uint32_t pass) {
   guard_.run(step_, pass);
   batch_.clear();
-  for (const StepSlice& slice : step_.all()) {
-    const SliceRows rows = step_.rows(slice, pass);
+  for (const executor::StepSlice& slice : step_.all()) {
+    const executor::SliceRows rows = step_.rows(slice, pass);
     if (rows.count() == 0) continue;
     batch_.add_sequence(slice.sequence->blocks);
     for (std::uint32_t position = rows.first; position < rows.end; ++position) {
@@ -100,8 +82,8 @@ void CpuExecutor::run(std::uint32_t pass) {
 /// before: where every draft of the last step was kept, the draft model has not seen the last one.
 void CpuExecutor::run_draft_model(std::uint32_t pass) {
   draft_batch_.clear();
-  for (const StepSlice& slice : step_.all()) {
-    SliceRows rows = step_.rows(slice, pass);
+  for (const executor::StepSlice& slice : step_.all()) {
+    executor::SliceRows rows = step_.rows(slice, pass);
     if (pass == 0) {
       rows.first = slice.slice.first - (slice.slice.first > 0 ? 1 : 0);
       rows.end = slice.known_end();
@@ -125,76 +107,26 @@ void CpuExecutor::propose(std::uint32_t pass) {
   }
   const RowBatch& batch = draft_ ? draft_batch_ : batch_;
   std::size_t row = 0;
-  for (const StepSlice& slice : step_.all()) {
+  for (const executor::StepSlice& slice : step_.all()) {
     if (slice.slice.drafts <= pass) continue;
-    const std::size_t draft = slice.first_draft + pass;
-    step_.drafts()[draft] =
-        choose_draft(slice.sequence->request, batch.logits(row++), slice.known_end() + pass, draft);
+    const std::span<const float> logits = batch.logits(row++);
+    // Of logits that are not finite any draft will do: the target decides.
+    step_.drafts()[slice.first_draft + pass] =
+        sampling::can_pick(logits) ? sampling::pick(logits, slice.sequence->request.sampling,
+                                                    std::uint64_t{slice.known_end()} + pass)
+                                   : TokenId(0);
   }
 }
 
-TokenId CpuExecutor::choose_draft(const Request& request, std::span<const float> logits,
-                                  std::uint64_t position, std::size_t draft_index) {
-  const bool finite = can_pick(logits);  // if not, any draft will do: the target decides
-  if (options_.rule == AcceptanceRule::shared_noise) {
-    return finite ? pick(logits, request.sampling, position) : TokenId(0);
-  }
-  const auto vocabulary = static_cast<std::size_t>(model_->vocabulary_size());
-  const auto q = std::span(draft_rows_).subspan(draft_index * vocabulary, vocabulary);
-  std::fill(q.begin(), q.end(), 0.0);
-  if (finite) {
-    probabilities(logits, request.sampling.temperature, q.first(logits.size()));
-  } else {
-    q.front() = 1.0;
-  }
-  return draw_from<double>(q, uniform(request.sampling.seed, position, DrawStream::draft));
-}
-
-Verification CpuExecutor::judge(const StepSlice& slice) {
+Verification CpuExecutor::judge(const executor::StepSlice& slice) {
   const SamplingParams& sampling = slice.sequence->request.sampling;
-  const auto ends = [&](TokenId token) { return answer_.ends(*slice.sequence, token); };
-  const std::span<const TokenId> drafts = step_.drafts(slice);
-  const std::uint64_t position = slice.known_end();
-  if (options_.rule == AcceptanceRule::shared_noise) {
-    const auto own_pick = [&](std::uint32_t i) -> std::optional<TokenId> {
-      const std::span<const float> logits = batch_.logits(slice.first_pick + i);
-      if (!can_pick(logits)) return std::nullopt;
-      return pick(logits, sampling, position + i);
-    };
-    return verify_by_picks(drafts, own_pick, ends);
-  }
-  return judge_by_rejection(slice);
-}
-
-/// Of rows after one that is not finite none counts; that one itself is as if it had one token, and
-/// if the verdict comes to it, there is no token.
-Verification CpuExecutor::judge_by_rejection(const StepSlice& slice) {
-  const SamplingParams& sampling = slice.sequence->request.sampling;
-  const std::span<const TokenId> drafts = step_.drafts(slice);
-  const auto vocabulary = static_cast<std::size_t>(model_->vocabulary_size());
-  target_rows_.resize((drafts.size() + 1) * vocabulary);
-  std::uint32_t finite = 0;  // rows, from the first
-  for (; finite <= drafts.size(); ++finite) {
-    const std::span<const float> logits = batch_.logits(slice.first_pick + finite);
-    const auto row = std::span(target_rows_).subspan(finite * vocabulary, vocabulary);
-    if (!can_pick(logits)) {
-      std::fill(row.begin(), row.end(), 0.0);
-      row.front() = 1.0;
-      break;
-    }
-    probabilities(logits, sampling.temperature, row);
-  }
-  const auto draw = [&](std::uint32_t i, DrawStream stream) {
-    return uniform(sampling.seed, slice.known_end() + std::uint64_t{i}, stream);
+  const auto own_pick = [&](std::uint32_t i) -> std::optional<TokenId> {
+    const std::span<const float> logits = batch_.logits(slice.first_pick + i);
+    if (!sampling::can_pick(logits)) return std::nullopt;
+    return sampling::pick(logits, sampling, std::uint64_t{slice.known_end()} + i);
   };
   const auto ends = [&](TokenId token) { return answer_.ends(*slice.sequence, token); };
-  const auto draft_rows =
-      std::span<const double>(draft_rows_).subspan(slice.first_draft * vocabulary);
-  const auto judged = drafts.first(std::min<std::size_t>(finite, drafts.size()));
-  const Verification verdict = verify_by_rejection<double>(judged, {target_rows_, vocabulary},
-                                                           {draft_rows, vocabulary}, draw, ends);
-  const bool meets_it = finite <= drafts.size() && verdict.accepted == finite && verdict.own;
-  return meets_it ? without_token(drafts, finite) : verdict;
+  return verify_by_picks(step_.drafts(slice), own_pick, ends);
 }
 
-}  // namespace forge
+}  // namespace forge::cpu

@@ -1,78 +1,78 @@
 #include "forge/cpu/cpu_model.h"
 
 #include "forge/model/kv_pool.h"
-#include "forge/model/tiny_transformer.h"
-#include "forge/transformer/transformer.h"
+#include "forge/model/transformer.h"
+#include "forge/reference/seeded_model.h"
 
-namespace forge {
+namespace forge::cpu {
 namespace {
 
 /// The device tier and the host tier of one layout.
 class TieredCache {
  public:
-  TieredCache(const KvShape& shape, const CacheSize& size)
-      : device_(shape, size.num_blocks, size.block_size),
-        host_(shape, size.num_host_blocks, size.block_size) {}
+  TieredCache(const model::KvShape& shape, const executor::ExecutorOptions& options)
+      : device_(shape, options.num_blocks, options.block_size),
+        host_(shape, options.num_host_blocks, options.block_size) {}
 
   void copy(const BlockCopy& copy) {
-    const KvPool& source = copy.kind == CopyKind::swap_in ? host_ : device_;
-    KvPool& target = copy.kind == CopyKind::swap_out ? host_ : device_;
+    const model::KvPool& source = copy.kind == CopyKind::swap_in ? host_ : device_;
+    model::KvPool& target = copy.kind == CopyKind::swap_out ? host_ : device_;
     target.copy(source, copy.from.value, copy.to.value);
   }
 
-  KvPool& device() { return device_; }
+  model::KvPool& device() { return device_; }
 
  private:
-  KvPool device_;
-  KvPool host_;
-};
-
-class TinyCpuModel : public CpuModel {
- public:
-  TinyCpuModel(const TinyConfig& config, const CacheSize& size)
-      : model_(config), cache_(kv_shape(config), size), scratch_(config) {}
-
-  int vocabulary_size() const override { return model_.config().vocabulary_size; }
-  int layers() const override { return model_.config().layers; }
-  void copy(const BlockCopy& copy) override { cache_.copy(copy); }
-  void forward(const ForwardBatch& batch, int layers, std::span<float> logits) override {
-    model_.forward(batch, cache_.device(), scratch_, logits, layers);
-  }
-
- private:
-  TinyTransformer model_;
-  TieredCache cache_;
-  Scratch scratch_;
+  model::KvPool device_;
+  model::KvPool host_;
 };
 
 class TransformerCpuModel : public CpuModel {
  public:
-  TransformerCpuModel(const Transformer& model, linear::ThreadPool& threads, const CacheSize& size)
-      : model_(model), cache_(kv_shape(model.config()), size), scratch_(model.config(), threads) {}
+  TransformerCpuModel(const model::Transformer& model, linear::ThreadPool& threads,
+                      const executor::ExecutorOptions& options)
+      : model_(model),
+        cache_(kv_shape(model.config()), options),
+        scratch_(model.config(), threads) {}
 
   int vocabulary_size() const override { return model_.config().vocabulary_size; }
   int layers() const override { return model_.config().layers; }
   void copy(const BlockCopy& copy) override { cache_.copy(copy); }
-  void forward(const ForwardBatch& batch, int layers, std::span<float> logits) override {
+  void forward(const model::ForwardBatch& batch, int layers, std::span<float> logits) override {
     model_.forward(batch, cache_.device(), scratch_, logits, layers);
   }
 
  private:
-  const Transformer& model_;
+  const model::Transformer& model_;
   TieredCache cache_;
-  TransformerScratch scratch_;
+  model::TransformerScratch scratch_;
+};
+
+/// A base of its own, so that it is there before the model that borrows it.
+struct OwnedSeededModel {
+  explicit OwnedSeededModel(const reference::TinyConfig& config) : model(config, threads) {}
+
+  linear::ThreadPool threads{1};
+  reference::SeededModel model;
+};
+
+class SeededCpuModel : private OwnedSeededModel, public TransformerCpuModel {
+ public:
+  SeededCpuModel(const reference::TinyConfig& config, const executor::ExecutorOptions& options)
+      : OwnedSeededModel(config), TransformerCpuModel(model.transformer(), threads, options) {}
 };
 
 }  // namespace
 
-std::unique_ptr<CpuModel> tiny_cpu_model(const TinyConfig& config, const CacheSize& cache) {
-  return std::make_unique<TinyCpuModel>(config, cache);
+std::unique_ptr<CpuModel> cpu_model(const model::Transformer& transformer,
+                                    linear::ThreadPool& threads,
+                                    const executor::ExecutorOptions& options) {
+  return std::make_unique<TransformerCpuModel>(transformer, threads, options);
 }
 
-std::unique_ptr<CpuModel> transformer_cpu_model(const Transformer& transformer,
-                                                linear::ThreadPool& threads,
-                                                const CacheSize& cache) {
-  return std::make_unique<TransformerCpuModel>(transformer, threads, cache);
+std::unique_ptr<CpuModel> seeded_cpu_model(const reference::TinyConfig& config,
+                                           const executor::ExecutorOptions& options) {
+  return std::make_unique<SeededCpuModel>(config, options);
 }
 
-}  // namespace forge
+}  // namespace forge::cpu

@@ -2,7 +2,7 @@
 
 #include <algorithm>
 
-namespace forge {
+namespace forge::cpu {
 
 void RowBatch::clear() {
   tokens_.clear();
@@ -33,7 +33,7 @@ void RowBatch::run(int layers) {
   for (std::size_t chunk = 0; chunk < chunk_logits_.size(); ++chunk) {
     const std::size_t first = chunk * kChunkRows;
     const std::size_t count = std::min(kChunkRows, rows() - first);
-    const ForwardBatch batch{
+    const model::ForwardBatch batch{
         .tokens = std::span(tokens_).subspan(first, count),
         .positions = std::span(positions_).subspan(first, count),
         .sequences = std::span(sequences_).subspan(first, count),
@@ -48,4 +48,4 @@ std::span<const float> RowBatch::logits(std::size_t index) const {
   return std::span(logits_).subspan(index * vocabulary(), vocabulary());
 }
 
-}  // namespace forge
+}  // namespace forge::cpu

@@ -2,9 +2,9 @@
 
 #include "forge/trace/trace_writer.h"
 
-namespace forge {
+namespace forge::engine {
 
-Engine::Engine(const SchedulerConfig& config, Executor& executor, TraceWriter* trace)
+Engine::Engine(const SchedulerConfig& config, Executor& executor, trace::TraceWriter* trace)
     : scheduler_(config), executor_(executor), trace_(trace) {}
 
 tl::expected<SeqId, SubmitError> Engine::submit(const Request& request) {
@@ -53,4 +53,4 @@ std::optional<TraceStatus> Engine::trace_status() const {
   return TraceStatus{trace_->steps_flushed(), trace_->failure()};
 }
 
-}  // namespace forge
+}  // namespace forge::engine

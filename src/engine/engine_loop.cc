@@ -6,7 +6,7 @@
 #include "forge/core/check.h"
 #include "forge/core/must.h"
 
-namespace forge {
+namespace forge::engine {
 namespace {
 
 struct ErrorText {
@@ -40,7 +40,7 @@ tl::unexpected<LoopError> refusal(LoopError error) {
 
 std::string to_string(const LoopError& error) { return std::visit(ErrorText{}, error); }
 
-EngineLoop::EngineLoop(Engine& engine, const Tokeniser& tokeniser, const Options& options)
+EngineLoop::EngineLoop(Engine& engine, const text::Tokeniser& tokeniser, const Options& options)
     : engine_(engine),
       tokeniser_(tokeniser),
       options_(options),
@@ -201,7 +201,7 @@ void EngineLoop::begin(Submission& submission) {
   seq_of_[submission.ticket] = seq;
   if (submission.deadline) deadlines_.emplace(*submission.deadline, submission.ticket);
   streams_.emplace(seq, Stream{.ticket = submission.ticket,
-                               .text = TextStream(tokeniser_, submission.stop_strings),
+                               .text = text::TextStream(tokeniser_, submission.stop_strings),
                                .sink = std::move(submission.sink),
                                .deadline = submission.deadline});
 }
@@ -328,4 +328,4 @@ void EngineLoop::publish_status() {
   status_.trace = engine_.trace_status();
 }
 
-}  // namespace forge
+}  // namespace forge::engine

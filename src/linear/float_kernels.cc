@@ -41,7 +41,9 @@ template <class Weights>
 void run_chunk(const Chunk& c, int rows) {
   const int panels = (c.outputs + kPanelOutputs - 1) / kPanelOutputs;
   if (rows <= kTileRowsMax && panels == tile_panels(rows)) {
-    run_panels<Weights>(c, rows);
+    run_panels<Weights, 1>(c, rows);
+  } else if (rows <= kTileRowsMax && 2 * panels == tile_panels(rows)) {
+    run_panels<Weights, 2>(c, rows);  // the last panels: one alone waits for its own sums
   } else {
     run_strip<Weights>(c, rows);
   }
@@ -74,6 +76,9 @@ void multiply_panels(const PanelProduct& p, const float* x) {
   }
 }
 
+/// With canonical numerics BF16Weights has the bits of the definition on every instruction set.
+bool takes_pairs_impl(Numerics numerics) { return numerics == Numerics::native && cpu_has_pairs(); }
+
 void multiply_impl(const PanelProduct& p) {
   const ProductScratch& x = *p.converted;
   switch (p.section->kind) {
@@ -83,7 +88,7 @@ void multiply_impl(const PanelProduct& p) {
       return multiply_panels<F16Weights>(p, x.f32.data());
     default:
 #if HWY_ARCH_X86_64 && HWY_TARGET <= HWY_AVX3
-      if (cpu_has_pairs()) return multiply_panels<BF16Pairs>(p, x.bf16.data());
+      if (takes_pairs_impl(p.numerics)) return multiply_panels<BF16Pairs>(p, x.bf16.data());
 #endif
       return multiply_panels<BF16Weights>(p, x.bf16.data());
   }
@@ -110,7 +115,7 @@ void convert_pairs(const float* x, int inputs, bool pairs, float* out) {
 
 void convert_impl(PanelKind kind, const Activations& a, int first_row, int end_row,
                   ProductScratch& scratch) {
-  const bool pairs = kind == PanelKind::bf16 && cpu_has_pairs();
+  const bool pairs = kind == PanelKind::bf16 && takes_pairs_impl(a.numerics);
   const std::ptrdiff_t pitch = pairs ? kProductChunk / 2 : kProductChunk;
   for (int input = 0; input < a.inputs; input += kProductChunk) {
     const int inputs = std::min(kProductChunk, a.inputs - input);
@@ -129,9 +134,10 @@ void convert_impl(PanelKind kind, const Activations& a, int first_row, int end_r
 
 int panel_step_impl(int rows) { return strip_panels(rows); }
 
-std::string_view instructions_impl([[maybe_unused]] PanelKind kind) {
+std::string_view instructions_impl([[maybe_unused]] PanelKind kind,
+                                   [[maybe_unused]] Numerics numerics) {
 #if HWY_ARCH_X86_64 && HWY_TARGET <= HWY_AVX3
-  return kind == PanelKind::bf16 && cpu_has_pairs() ? "AVX-512 BF16" : "AVX-512";
+  return kind == PanelKind::bf16 && takes_pairs_impl(numerics) ? "AVX-512 BF16" : "AVX-512";
 #else
   return hwy::TargetName(HWY_TARGET);
 #endif
@@ -147,6 +153,7 @@ HWY_EXPORT(multiply_impl);
 HWY_EXPORT(convert_impl);
 HWY_EXPORT(panel_step_impl);
 HWY_EXPORT(instructions_impl);
+HWY_EXPORT(takes_pairs_impl);
 
 void multiply(const PanelProduct& product) { HWY_DYNAMIC_DISPATCH(multiply_impl)(product); }
 
@@ -157,9 +164,11 @@ void convert(PanelKind kind, const Activations& x, int first_row, int end_row,
 
 int panel_step(int rows) { return HWY_DYNAMIC_DISPATCH(panel_step_impl)(rows); }
 
-std::string_view instructions_used(PanelKind kind) {
-  return HWY_DYNAMIC_DISPATCH(instructions_impl)(kind);
+std::string_view instructions_used(PanelKind kind, Numerics numerics) {
+  return HWY_DYNAMIC_DISPATCH(instructions_impl)(kind, numerics);
 }
+
+bool takes_pairs(Numerics numerics) { return HWY_DYNAMIC_DISPATCH(takes_pairs_impl)(numerics); }
 
 }  // namespace forge::linear::floats
 #endif  // HWY_ONCE

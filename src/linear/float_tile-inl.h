@@ -183,13 +183,13 @@ HWY_INLINE void run_rows(const Chunk& c, int row, int rows) {
   Tile<Weights, kRows, 1>::run(c, row);
 }
 
-/// As run_rows of row 0, against as many panels as tile_panels(rows).
-template <class Weights, int kRows = kTileRowsMax>
+/// As run_rows of row 0, against tile_panels(rows) / kShare panels.
+template <class Weights, int kShare, int kRows = kTileRowsMax>
 HWY_INLINE void run_panels(const Chunk& c, int rows) {
   if constexpr (kRows > 1) {
-    if (rows < kRows) return run_panels<Weights, kRows - 1>(c, rows);
+    if (rows < kRows) return run_panels<Weights, kShare, kRows - 1>(c, rows);
   }
-  Tile<Weights, kRows, tile_panels(kRows)>::run(c, 0);
+  Tile<Weights, kRows, std::max(1, tile_panels(kRows) / kShare)>::run(c, 0);
 }
 
 }  // namespace forge::linear::HWY_NAMESPACE

@@ -1,6 +1,7 @@
 #include "forge/linear/linear_weights.h"
 
 #include <algorithm>
+#include <array>
 #include <atomic>
 
 #include "code_source.h"
@@ -47,13 +48,21 @@ std::size_t panel_bytes(PanelKind kind, int inputs) {
 
 }  // namespace
 
+std::string_view name_of(PanelKind kind) {
+  constexpr std::array<std::string_view, 12> kNames{"f32",  "f16",  "bf16", "q8_0", "int8", "q4_0",
+                                                    "int4", "q5_0", "q5_1", "q4_k", "q5_k", "q6_k"};
+  return kNames[static_cast<std::size_t>(kind)];
+}
+
 PanelKind panel_kind(const StoredLinear& stored) {
   if (std::holds_alternative<StoredInt8>(stored.form)) return PanelKind::int8;
   if (std::holds_alternative<StoredGroups>(stored.form)) return PanelKind::int4;
   return kind_of_rows(std::get<StoredRows>(stored.form).type);
 }
 
-LinearWeights::LinearWeights(std::span<const StoredLinear> parts, ThreadPool& pool) {
+LinearWeights::LinearWeights(std::span<const StoredLinear> parts, ThreadPool& pool,
+                             Numerics numerics)
+    : numerics_(numerics) {
   if (!parts.empty()) inputs_ = parts.front().inputs;
   while (!parts.empty()) {
     const PanelKind kind = panel_kind(parts.front());

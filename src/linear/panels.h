@@ -29,7 +29,8 @@ struct Activations {
   const float* x = nullptr;  ///< [rows][K]
   int rows = 0;
   int inputs = 0;
-  std::span<const std::int32_t> order;  ///< Section::order
+  std::span<const std::int32_t> order;   ///< Section::order
+  Numerics numerics = Numerics::native;  ///< of the products that will read them
 };
 
 /// All rows of activations, converted, against panels [first_panel, end_panel) of a section.
@@ -39,6 +40,7 @@ struct PanelProduct {
   int first_panel = 0;
   int end_panel = 0;
   int rows = 0;
+  Numerics numerics = Numerics::native;  ///< that of the activations converted
   const ProductScratch* converted = nullptr;
   float* y = nullptr;  ///< [rows][y_stride], at the section's first output
   std::ptrdiff_t y_stride = 0;
@@ -59,7 +61,9 @@ int panel_step(int rows);
 void multiply(const PanelProduct& product);
 void multiply_reference(const float* x, int rows, const StoredLinear& part, float* y,
                         std::ptrdiff_t y_stride);
-std::string_view instructions_used(PanelKind kind);
+std::string_view instructions_used(PanelKind kind, Numerics numerics);
+/// Products of bf16 use the instruction for pairs.
+bool takes_pairs(Numerics numerics);
 }  // namespace floats
 
 namespace codes {  // all other kinds

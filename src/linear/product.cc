@@ -58,6 +58,7 @@ class Runs {
 
   /// Panels of a run, a multiple of what the kernel takes together unless threads would be idle.
   int panels_of(const Section& section) const {
+    if (threads_ == 1) return section.panel_count();
     const int step = is_codes(section.kind) ? codes::panel_step(rows_) : floats::panel_step(rows_);
     const int fair = std::max(1, section.panel_count() / (kPartsPerThread * threads_));
     const int large = std::max(1, static_cast<int>(kPartBytes / section.panel_bytes));
@@ -123,7 +124,8 @@ void multiply(Rows x, const LinearWeights& w, float* y, ProductScratch& scratch,
   for (std::span<const Section> left = w.sections(); !left.empty();) {
     const std::span<const Section> sections = of_one_order(left);
     left = left.subspan(sections.size());
-    const Activations activations{x.data, x.count, w.inputs(), sections.front().order};
+    const Activations activations{x.data, x.count, w.inputs(), sections.front().order,
+                                  w.numerics()};
     convert(sections, activations, scratch, pool);
 
     const Runs runs(sections, x.count, pool.threads());
@@ -134,6 +136,7 @@ void multiply(Rows x, const LinearWeights& w, float* y, ProductScratch& scratch,
                                  .first_panel = run.first,
                                  .end_panel = run.end,
                                  .rows = x.count,
+                                 .numerics = w.numerics(),
                                  .converted = &scratch,
                                  .y = y + run.section->first_output,
                                  .y_stride = w.outputs()};
@@ -154,8 +157,17 @@ void multiply_reference(const float* x, int rows, std::span<const StoredLinear> 
   }
 }
 
-std::string_view instructions_used(PanelKind kind) {
-  return is_codes(kind) ? codes::instructions_used(kind) : floats::instructions_used(kind);
+std::string_view instructions_used(PanelKind kind, Numerics numerics) {
+  return is_codes(kind) ? codes::instructions_used(kind)
+                        : floats::instructions_used(kind, numerics);
+}
+
+std::string_view instructions_used(Numerics numerics) {
+  return instructions_used(PanelKind::bf16, numerics);
+}
+
+bool has_defined_bits(PanelKind kind, Numerics numerics) {
+  return kind != PanelKind::bf16 || !floats::takes_pairs(numerics);
 }
 
 }  // namespace forge::linear

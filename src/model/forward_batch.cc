@@ -2,7 +2,7 @@
 
 #include "forge/core/check.h"
 
-namespace forge {
+namespace forge::model {
 
 void check_batch(const ForwardBatch& batch, std::uint32_t block_size) {
   FORGE_CHECK(batch.positions.size() == batch.tokens.size() &&
@@ -18,4 +18,4 @@ void check_batch(const ForwardBatch& batch, std::uint32_t block_size) {
   }
 }
 
-}  // namespace forge
+}  // namespace forge::model

@@ -5,7 +5,7 @@
 
 #include "forge/core/check.h"
 
-namespace forge {
+namespace forge::model {
 namespace {
 
 /// Floats of one token in one KV head.
@@ -95,4 +95,4 @@ void KvPool::copy(const KvPool& source, std::uint32_t from, std::uint32_t to) {
               storage_.data() + to * block_stride_);
 }
 
-}  // namespace forge
+}  // namespace forge::model

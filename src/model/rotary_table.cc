@@ -1,34 +1,17 @@
 #include "forge/model/rotary_table.h"
 
 #include <algorithm>
-#include <utility>
 
 #include "forge/core/check.h"
+#include "forge/model/rope_frequencies.h"
 #include "forge/numerics/rotary.h"
 
-namespace forge {
+namespace forge::model {
 
-namespace {
-
-std::vector<double> frequencies_of(const TinyConfig& config) {
-  std::vector<double> frequencies;
-  frequencies.reserve(static_cast<std::size_t>(config.head_size) / 2);
-  for (int pair = 0; pair < config.head_size / 2; ++pair) {
-    frequencies.push_back(numerics::rotary_frequency(config.rope_base, pair, config.head_size));
-  }
-  return frequencies;
-}
-
-}  // namespace
-
-RotaryTable::RotaryTable(const TinyConfig& config) : RotaryTable(frequencies_of(config)) {}
-
-RotaryTable::RotaryTable(std::vector<double> frequencies, double factor)
-    : half_(frequencies.size()),
-      frequencies_(std::move(frequencies)),
-      factor_(static_cast<float>(factor)) {
-  FORGE_CHECK(half_ >= 1, "no frequencies");
-}
+RotaryTable::RotaryTable(const RopeConfig& rope)
+    : half_(static_cast<std::size_t>(rope.size) / 2),
+      frequencies_(rope_frequencies(rope)),
+      factor_(static_cast<float>(rope_attention_factor(rope))) {}
 
 void RotaryTable::ensure(std::uint32_t positions) {
   FORGE_CHECK(positions <= kPositionsMax, "positions=", positions, " max=", kPositionsMax);
@@ -46,4 +29,4 @@ void RotaryTable::ensure(std::uint32_t positions) {
   }
 }
 
-}  // namespace forge
+}  // namespace forge::model

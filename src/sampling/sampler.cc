@@ -9,7 +9,7 @@
 #include "forge/numerics/vector_ops.h"
 #include "forge/sampling/gumbel.h"
 
-namespace forge {
+namespace forge::sampling {
 namespace {
 
 TokenId argmax(std::span<const float> logits) {
@@ -75,4 +75,4 @@ double uniform(std::uint64_t seed, std::uint64_t position, DrawStream stream) {
   return (static_cast<double>(word) + 0.5) * 0x1p-32;
 }
 
-}  // namespace forge
+}  // namespace forge::sampling

@@ -2,7 +2,7 @@
 
 #include <charconv>
 
-namespace forge {
+namespace forge::serve {
 namespace {
 
 tl::unexpected<std::string> malformed(std::string_view text, std::string_view fault) {
@@ -39,4 +39,4 @@ std::string to_string(const Address& address) {
   return (is_v6 ? "[" + address.host + "]" : address.host) + ":" + std::to_string(address.port);
 }
 
-}  // namespace forge
+}  // namespace forge::serve

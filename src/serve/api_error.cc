@@ -3,7 +3,7 @@
 #include <nlohmann/json.hpp>
 #include <utility>
 
-namespace forge {
+namespace forge::serve {
 namespace {
 
 constexpr std::size_t kQuotedBytesMax = 200;
@@ -43,4 +43,4 @@ std::string to_json(const ApiError& error) {
   return body.dump(-1, ' ', false, nlohmann::ordered_json::error_handler_t::replace);
 }
 
-}  // namespace forge
+}  // namespace forge::serve

@@ -10,7 +10,7 @@
 
 #include "header_rules.h"
 
-namespace forge {
+namespace forge::serve {
 
 using namespace asio::experimental::awaitable_operators;
 
@@ -239,4 +239,4 @@ void Connection::drop() {
   socket_.close(ignored);
 }
 
-}  // namespace forge
+}  // namespace forge::serve

@@ -22,7 +22,7 @@
 #include "routes.h"
 #include "server_state.h"
 
-namespace forge {
+namespace forge::serve {
 
 class Connection : public std::enable_shared_from_this<Connection> {
  public:
@@ -95,4 +95,4 @@ class Connection : public std::enable_shared_from_this<Connection> {
   bool answer_begun_ = false;  // something of the answer has been written
 };
 
-}  // namespace forge
+}  // namespace forge::serve

@@ -11,7 +11,7 @@
 #include "engine_calls.h"
 #include "random_id.h"
 
-namespace forge {
+namespace forge::serve {
 
 using namespace asio::experimental::awaitable_operators;
 
@@ -24,12 +24,12 @@ bool takes_output(asio::ip::tcp::socket& socket) {
 }
 
 /// Of a request that ended without a finish reason of OpenAI's.
-std::optional<ApiError> failure(const TokenEvent& token) {
+std::optional<ApiError> failure(const engine::TokenEvent& token) {
   if (token.finish == FinishReason::error) {
     return server_error(500, token.error, "execution_failed");
   }
   if (token.finish == FinishReason::cancelled) {
-    return server_error(503, to_string(LoopError(ShuttingDown{})), "shutting_down");
+    return server_error(503, to_string(engine::LoopError(engine::ShuttingDown{})), "shutting_down");
   }
   return std::nullopt;
 }
@@ -183,4 +183,4 @@ asio::awaitable<bool> Connection::answer_stream(const CompletionRequest& request
   co_return keeps_alive(framing) && !framing.http_1_0;
 }
 
-}  // namespace forge
+}  // namespace forge::serve

@@ -2,7 +2,7 @@
 
 #include "connection.h"
 
-namespace forge {
+namespace forge::serve {
 namespace {
 
 constexpr std::size_t kVisitorsMax = 32;
@@ -58,4 +58,4 @@ void ConnectionTable::close_first(Order& order) {
   remove(first);
 }
 
-}  // namespace forge
+}  // namespace forge::serve

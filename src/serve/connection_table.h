@@ -14,7 +14,7 @@
 #include <cstdint>
 #include <map>
 
-namespace forge {
+namespace forge::serve {
 
 class Connection;
 
@@ -66,4 +66,4 @@ class ConnectionTable {
   std::uint64_t next_ = 1;
 };
 
-}  // namespace forge
+}  // namespace forge::serve

@@ -8,7 +8,7 @@
 #include <memory>
 #include <optional>
 
-namespace forge {
+namespace forge::serve {
 
 namespace asio = boost::asio;
 
@@ -42,18 +42,18 @@ auto sender(const asio::any_io_executor& io, std::shared_ptr<LoopReply> receptio
 
 }  // namespace
 
-asio::awaitable<bool> release_session(EngineLoop& loop, SessionId session) {
+asio::awaitable<bool> release_session(engine::EngineLoop& loop, SessionId session) {
   const asio::any_io_executor io = co_await asio::this_coro::executor;
   const auto reception = std::make_shared<LoopReply>(io);
   loop.release_session(session, sender(io, reception));
   co_return co_await wait_for(reception);
 }
 
-asio::awaitable<void> clear_prefix_cache(EngineLoop& loop) {
+asio::awaitable<void> clear_prefix_cache(engine::EngineLoop& loop) {
   const asio::any_io_executor io = co_await asio::this_coro::executor;
   const auto reception = std::make_shared<LoopReply>(io);
   loop.clear_prefix_cache([send = sender(io, reception)] { send(true); });
   co_await wait_for(reception);
 }
 
-}  // namespace forge
+}  // namespace forge::serve

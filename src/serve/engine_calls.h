@@ -7,12 +7,12 @@
 
 #include "forge/engine/engine_loop.h"
 
-namespace forge {
+namespace forge::serve {
 
 /// EngineLoop::release_session. Returns: was the session known?
-boost::asio::awaitable<bool> release_session(EngineLoop& loop, SessionId session);
+boost::asio::awaitable<bool> release_session(engine::EngineLoop& loop, SessionId session);
 
 /// EngineLoop::clear_prefix_cache. Returns when it has happened.
-boost::asio::awaitable<void> clear_prefix_cache(EngineLoop& loop);
+boost::asio::awaitable<void> clear_prefix_cache(engine::EngineLoop& loop);
 
-}  // namespace forge
+}  // namespace forge::serve

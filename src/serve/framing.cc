@@ -8,7 +8,7 @@
 
 #include "random_id.h"
 
-namespace forge {
+namespace forge::serve {
 namespace {
 
 constexpr std::size_t kRequestIdBytesMax = 128;
@@ -79,4 +79,4 @@ std::string stream_part(std::string_view events, const Framing& framing) {
 
 std::string stream_end(const Framing& framing) { return framing.http_1_0 ? "" : "0\r\n\r\n"; }
 
-}  // namespace forge
+}  // namespace forge::serve

@@ -6,7 +6,7 @@
 
 #include "routes.h"
 
-namespace forge {
+namespace forge::serve {
 
 /// What of a request shapes the framing of its answer.
 struct Framing {
@@ -29,4 +29,4 @@ std::string event(std::string_view data);
 std::string stream_part(std::string_view events, const Framing& framing);
 std::string stream_end(const Framing& framing);
 
-}  // namespace forge
+}  // namespace forge::serve

@@ -7,7 +7,7 @@
 #include <boost/asio/use_awaitable.hpp>
 #include <utility>
 
-namespace forge {
+namespace forge::serve {
 
 namespace asio = boost::asio;
 
@@ -59,22 +59,22 @@ struct Generation::Inbox {
   bool abandoned = false;
 };
 
-Generation::Generation(EngineLoop& loop, const asio::any_io_executor& io)
+Generation::Generation(engine::EngineLoop& loop, const asio::any_io_executor& io)
     : loop_(loop), inbox_(std::make_shared<Inbox>(io)) {}
 
-tl::expected<void, LoopError> Generation::would_start(const EngineLoop& loop,
-                                                      const UntokenisedRequest& request) {
+tl::expected<void, engine::LoopError> Generation::would_start(const engine::EngineLoop& loop,
+                                                              const UntokenisedRequest& request) {
   std::vector<TokenId> shortest{TokenId(0)};
   return loop.would_accept(to_engine(request, std::move(shortest)), request.prompts.size());
 }
 
-tl::expected<std::unique_ptr<Generation>, LoopError> Generation::start(
-    EngineLoop& loop, const asio::any_io_executor& io, const CompletionRequest& request,
+tl::expected<std::unique_ptr<Generation>, engine::LoopError> Generation::start(
+    engine::EngineLoop& loop, const asio::any_io_executor& io, const CompletionRequest& request,
     const TimeLimit& time_limit) {
   const auto left = time_left(request, time_limit);
   std::unique_ptr<Generation> generation(new Generation(loop, io));
   for (std::size_t index = 0; index < request.prompts.size(); ++index) {
-    const auto sink = [inbox = generation->inbox_, io, index](const TokenEvent& token) {
+    const auto sink = [inbox = generation->inbox_, io, index](const engine::TokenEvent& token) {
       asio::post(io,
                  [inbox, event = Event{index, token}]() mutable { inbox->push(std::move(event)); });
     };
@@ -92,7 +92,7 @@ Generation::~Generation() {
   inbox_->overflowed = nullptr;
   if (open_ == 0) return;
   // Those that have ended are no longer known to the loop, which ignores them.
-  for (const TicketId ticket : tickets_) loop_.cancel(ticket);
+  for (const engine::TicketId ticket : tickets_) loop_.cancel(ticket);
 }
 
 asio::awaitable<std::vector<Generation::Event>> Generation::next() {
@@ -111,4 +111,4 @@ void Generation::on_backlog(std::size_t limit, std::function<void()> overflowed)
   inbox_->overflowed = std::move(overflowed);
 }
 
-}  // namespace forge
+}  // namespace forge::serve

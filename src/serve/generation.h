@@ -21,14 +21,14 @@
 #include "forge/engine/engine_loop.h"
 #include "forge/serve/openai_api.h"
 
-namespace forge {
+namespace forge::serve {
 
 class Generation {
  public:
   /// One token of choice `index`.
   struct Event {
     std::size_t index = 0;
-    TokenEvent token;
+    engine::TokenEvent token;
   };
 
   /// When a request is out of time: `longest`, if it says so, after its arrival, or sooner if the
@@ -39,13 +39,13 @@ class Generation {
   };
 
   /// What start() would say now, whatever the tokens: none need be made of what it would refuse.
-  static tl::expected<void, LoopError> would_start(const EngineLoop& loop,
-                                                   const UntokenisedRequest& request);
+  static tl::expected<void, engine::LoopError> would_start(const engine::EngineLoop& loop,
+                                                           const UntokenisedRequest& request);
 
   /// All prompts of `request`, or none. Errors: those of EngineLoop::submit.
-  static tl::expected<std::unique_ptr<Generation>, LoopError> start(
-      EngineLoop& loop, const boost::asio::any_io_executor& io, const CompletionRequest& request,
-      const TimeLimit& time_limit);
+  static tl::expected<std::unique_ptr<Generation>, engine::LoopError> start(
+      engine::EngineLoop& loop, const boost::asio::any_io_executor& io,
+      const CompletionRequest& request, const TimeLimit& time_limit);
   ~Generation();
   Generation(const Generation&) = delete;
   Generation& operator=(const Generation&) = delete;
@@ -63,12 +63,12 @@ class Generation {
  private:
   struct Inbox;
 
-  Generation(EngineLoop& loop, const boost::asio::any_io_executor& io);
+  Generation(engine::EngineLoop& loop, const boost::asio::any_io_executor& io);
 
-  EngineLoop& loop_;
-  std::vector<TicketId> tickets_;
+  engine::EngineLoop& loop_;
+  std::vector<engine::TicketId> tickets_;
   std::size_t open_ = 0;  // choices whose last token next() has not returned
   std::shared_ptr<Inbox> inbox_;
 };
 
-}  // namespace forge
+}  // namespace forge::serve

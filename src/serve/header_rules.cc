@@ -3,7 +3,7 @@
 #include <boost/beast/core/string.hpp>
 #include <string>
 
-namespace forge {
+namespace forge::serve {
 namespace {
 
 Reply refuse(const std::string& message) { return reply_of(request_error(400, message)); }
@@ -32,4 +32,4 @@ std::optional<Reply> refuse_ambiguity(const HttpHeader& header) {
                 " Host fields; HTTP/1.1 demands exactly one");
 }
 
-}  // namespace forge
+}  // namespace forge::serve

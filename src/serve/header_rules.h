@@ -8,10 +8,10 @@
 
 #include "routes.h"
 
-namespace forge {
+namespace forge::serve {
 
 /// 400 for a Transfer-Encoding that is anything but "chunked" alone, or stands in HTTP/1.0 or
 /// beside a Content-Length, and for HTTP/1.1 without exactly one Host; nothing for what is plain.
 std::optional<Reply> refuse_ambiguity(const HttpHeader& header);
 
-}  // namespace forge
+}  // namespace forge::serve

@@ -8,7 +8,7 @@
 #include "connection.h"
 #include "server_state.h"
 
-namespace forge {
+namespace forge::serve {
 namespace {
 
 using asio::ip::tcp;
@@ -96,7 +96,7 @@ tl::expected<void, boost::system::error_code> open(tcp::acceptor& acceptor,
 
 }  // namespace
 
-HttpServer::HttpServer(asio::io_context& io, EngineLoop& loop, ModelCard model,
+HttpServer::HttpServer(asio::io_context& io, engine::EngineLoop& loop, ModelCard model,
                        const HttpOptions& options)
     : state_(std::make_shared<ServerState>(io, loop, std::move(model), options)) {}
 
@@ -130,4 +130,4 @@ void HttpServer::shutdown(std::function<void()> ended) {
   });
 }
 
-}  // namespace forge
+}  // namespace forge::serve

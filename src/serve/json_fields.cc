@@ -6,7 +6,7 @@
 #include <utility>
 #include <vector>
 
-namespace forge {
+namespace forge::serve {
 namespace {
 
 using nlohmann::json;
@@ -215,4 +215,4 @@ void JsonFields::not_accepted(std::string_view name, std::string_view accepted, 
                  "'" + full + "' must be " + std::string(accepted) + ", got " + describe(found)));
 }
 
-}  // namespace forge
+}  // namespace forge::serve

@@ -28,7 +28,7 @@
 
 #include "forge/serve/api_error.h"
 
-namespace forge {
+namespace forge::serve {
 
 /// Parses `text`, which must be one JSON object: valid UTF-8, no key twice in an object, at most
 /// 32 levels deep, no number that a double cannot hold. Errors: 400.
@@ -89,4 +89,4 @@ class JsonFields {
   std::optional<ApiError> error_;
 };
 
-}  // namespace forge
+}  // namespace forge::serve

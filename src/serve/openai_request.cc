@@ -9,7 +9,7 @@
 #include "forge/serve/openai_api.h"
 #include "json_fields.h"
 
-namespace forge {
+namespace forge::serve {
 namespace {
 
 using nlohmann::json;
@@ -81,7 +81,7 @@ void read_prompts(JsonFields& fields, const ModelCard& model, UntokenisedRequest
   }
 }
 
-EncodeOptions read_encode_options(JsonFields& fields) {
+text::EncodeOptions read_encode_options(JsonFields& fields) {
   return {.begin_of_sequence = fields.boolean("add_special_tokens", true),
           .control_tokens = fields.boolean("parse_special", true)};
 }
@@ -246,4 +246,4 @@ tl::expected<UntokenisedRequest, ApiError> parse_generate_request(std::string_vi
   return request;
 }
 
-}  // namespace forge
+}  // namespace forge::serve

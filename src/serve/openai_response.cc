@@ -3,7 +3,7 @@
 
 #include "forge/serve/openai_api.h"
 
-namespace forge {
+namespace forge::serve {
 namespace {
 
 using Json = nlohmann::ordered_json;  // fields in the order in which OpenAI documents them
@@ -91,4 +91,4 @@ std::string models_json(const ModelCard& model) {
 
 std::string model_json(const ModelCard& model) { return text_of(entry_json(model)); }
 
-}  // namespace forge
+}  // namespace forge::serve

@@ -2,7 +2,7 @@
 
 #include <random>
 
-namespace forge {
+namespace forge::serve {
 
 std::string random_id() {
   constexpr char kDigits[] = "0123456789abcdef";
@@ -15,4 +15,4 @@ std::string random_id() {
   return id;
 }
 
-}  // namespace forge
+}  // namespace forge::serve

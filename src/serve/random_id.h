@@ -3,9 +3,9 @@
 
 #include <string>
 
-namespace forge {
+namespace forge::serve {
 
 /// 32 hexadecimal digits, 128 random bits of the system's. Thread contract: any thread.
 std::string random_id();
 
-}  // namespace forge
+}  // namespace forge::serve

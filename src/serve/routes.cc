@@ -9,7 +9,7 @@
 #include "generation.h"
 #include "json_fields.h"
 
-namespace forge {
+namespace forge::serve {
 namespace {
 
 enum class Endpoint {
@@ -171,7 +171,7 @@ std::string_view name_of(PrefixCacheKind kind) {
   return "";
 }
 
-nlohmann::ordered_json trace_json(const TraceStatus& trace) {
+nlohmann::ordered_json trace_json(const engine::TraceStatus& trace) {
   nlohmann::ordered_json body = {{"state", trace.failure ? "failed" : "recording"},
                                  {"steps", trace.steps}};
   if (trace.failure) body["reason"] = *trace.failure;
@@ -180,7 +180,7 @@ nlohmann::ordered_json trace_json(const TraceStatus& trace) {
 
 /// A trace that cannot be written makes no answer wrong, so it is told and nobody is turned away.
 Reply health(const ServerState& state) {
-  const EngineStatus status = state.loop.status();
+  const engine::EngineStatus status = state.loop.status();
   const bool stalled = status.waiting + status.running > 0 &&
                        status.stalled_steps >= state.options.health_stall_steps;
   const char* state_name = status.target_lost ? "target_lost" : stalled ? "stalled" : "ok";
@@ -200,7 +200,7 @@ Reply health(const ServerState& state) {
 }
 
 Reply cache_stats(const ServerState& state) {
-  const EngineStatus status = state.loop.status();
+  const engine::EngineStatus status = state.loop.status();
   const PrefixCacheStatistics& cache = status.prefix_cache;
   const nlohmann::ordered_json body = {{"prefix_cache", name_of(state.loop.config().prefix_cache)},
                                        {"queries", cache.queries},
@@ -283,15 +283,15 @@ Reply reply_of(const ApiError& error) {
   return reply;
 }
 
-Reply reply_of(const LoopError& error) {
+Reply reply_of(const engine::LoopError& error) {
   const std::string message = to_string(error);
-  if (std::holds_alternative<QueueFull>(error)) {
+  if (std::holds_alternative<engine::QueueFull>(error)) {
     return reply_of(server_error(503, message, "queue_full"));
   }
-  if (std::holds_alternative<ShuttingDown>(error)) {
+  if (std::holds_alternative<engine::ShuttingDown>(error)) {
     return reply_of(server_error(503, message, "shutting_down"));
   }
-  if (std::holds_alternative<TargetLost>(error)) {
+  if (std::holds_alternative<engine::TargetLost>(error)) {
     return reply_of(server_error(503, message, "target_lost"));
   }
   return reply_of(request_error(400, message));
@@ -351,11 +351,11 @@ Answer route(const HttpRequest& request, const ServerState& state) {
     case Endpoint::completions:
       break;
   }
-  if (state.shutting_down) return reply_of(LoopError(ShuttingDown{}));
+  if (state.shutting_down) return reply_of(engine::LoopError(engine::ShuttingDown{}));
   if (found.endpoint == Endpoint::generate) {
     return job(parse_generate_request(request.body(), state.model), Job::Shape::generate, state);
   }
   return job(parse_completion_request(request.body(), state.model), Job::Shape::completion, state);
 }
 
-}  // namespace forge
+}  // namespace forge::serve

@@ -16,7 +16,7 @@
 #include "forge/serve/openai_api.h"
 #include "server_state.h"
 
-namespace forge {
+namespace forge::serve {
 
 namespace http = boost::beast::http;
 using HttpHeader = http::request_header<>;
@@ -31,7 +31,7 @@ struct Reply {
 
 Reply reply_of(const ApiError& error);
 /// 503 for what this server cannot run now or any more, 400 for a request that never could be.
-Reply reply_of(const LoopError& error);
+Reply reply_of(const engine::LoopError& error);
 
 /// Text to be generated, once the prompts are tokens.
 struct Job {
@@ -60,4 +60,4 @@ Answer route(const HttpRequest& request, const ServerState& state);
 Reply session_released(SessionId session, bool known);
 Reply cache_cleared();
 
-}  // namespace forge
+}  // namespace forge::serve

@@ -13,7 +13,7 @@
 #include "forge/serve/http_server.h"
 #include "tokeniser_worker.h"
 
-namespace forge {
+namespace forge::serve {
 
 namespace asio = boost::asio;
 
@@ -21,7 +21,7 @@ namespace asio = boost::asio;
 constexpr auto kAsTuple = asio::as_tuple(asio::use_awaitable);
 
 struct ServerState {
-  ServerState(asio::io_context& io, EngineLoop& engine_loop, ModelCard card,
+  ServerState(asio::io_context& io, engine::EngineLoop& engine_loop, ModelCard card,
               const HttpOptions& http_options)
       : loop(engine_loop),
         model(std::move(card)),
@@ -38,7 +38,7 @@ struct ServerState {
     if (ended) std::exchange(ended, nullptr)();
   }
 
-  EngineLoop& loop;
+  engine::EngineLoop& loop;
   const ModelCard model;
   const HttpOptions options;
   asio::ip::tcp::acceptor acceptor;
@@ -49,4 +49,4 @@ struct ServerState {
   TokeniserWorker worker;  // last: it uses the model until its threads have ended
 };
 
-}  // namespace forge
+}  // namespace forge::serve

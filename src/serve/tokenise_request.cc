@@ -7,7 +7,7 @@
 #include "forge/serve/openai_api.h"
 #include "json_fields.h"
 
-namespace forge {
+namespace forge::serve {
 namespace {
 
 using Tokens = std::vector<TokenId>;
@@ -50,8 +50,9 @@ std::optional<ApiError> bytes_error(const std::string& name, std::uint64_t bytes
                    kTooLong);
 }
 
-tl::expected<Tokens, ApiError> tokens_of(UntokenisedPrompt& prompt, const EncodeOptions& options,
-                                         const ModelCard& model, const Tokeniser& tokeniser) {
+tl::expected<Tokens, ApiError> tokens_of(UntokenisedPrompt& prompt,
+                                         const text::EncodeOptions& options, const ModelCard& model,
+                                         const text::Tokeniser& tokeniser) {
   if (auto* ids = std::get_if<Tokens>(&prompt.content)) return std::move(*ids);
   Tokens tokens = tokeniser.encode(std::get<std::string>(prompt.content), options);
   if (tokens.empty()) {
@@ -65,7 +66,7 @@ tl::expected<Tokens, ApiError> tokens_of(UntokenisedPrompt& prompt, const Encode
 }  // namespace
 
 std::optional<ApiError> length_error(const UntokenisedRequest& request, const ModelCard& model,
-                                     const Tokeniser& tokeniser) {
+                                     const text::Tokeniser& tokeniser) {
   if (request.max_tokens >= model.context_tokens) {
     return bad_field("max_tokens",
                      "'max_tokens' is " + std::to_string(request.max_tokens) +
@@ -88,7 +89,7 @@ std::optional<ApiError> length_error(const UntokenisedRequest& request, const Mo
 
 tl::expected<CompletionRequest, ApiError> tokenise(UntokenisedRequest request,
                                                    const ModelCard& model,
-                                                   const Tokeniser& tokeniser) {
+                                                   const text::Tokeniser& tokeniser) {
   CompletionRequest tokenised;
   for (UntokenisedPrompt& prompt : request.prompts) {
     auto tokens = tokens_of(prompt, request.encode_options, model, tokeniser);
@@ -102,4 +103,4 @@ tl::expected<CompletionRequest, ApiError> tokenise(UntokenisedRequest request,
   return tokenised;
 }
 
-}  // namespace forge
+}  // namespace forge::serve

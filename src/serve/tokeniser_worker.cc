@@ -11,7 +11,7 @@
 #include <optional>
 #include <utility>
 
-namespace forge {
+namespace forge::serve {
 
 namespace asio = boost::asio;
 
@@ -65,7 +65,7 @@ std::size_t text_bytes(const UntokenisedRequest& request) {
 
 /// On a worker's thread: nobody else could catch.
 Result tokenise_and_catch(UntokenisedRequest request, const ModelCard& model,
-                          const Tokeniser& tokeniser) {
+                          const text::Tokeniser& tokeniser) {
   try {
     return tokenise(std::move(request), model, tokeniser);
   } catch (const std::exception& error) {
@@ -97,4 +97,4 @@ asio::awaitable<Result> TokeniserWorker::tokenise(UntokenisedRequest request) {
   co_return std::move(*reception->result);
 }
 
-}  // namespace forge
+}  // namespace forge::serve

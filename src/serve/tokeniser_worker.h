@@ -24,13 +24,13 @@
 
 #include "forge/serve/openai_api.h"
 
-namespace forge {
+namespace forge::serve {
 
 class TokeniserWorker {
  public:
   static constexpr std::size_t kShortBytes = std::size_t{16} << 10U;
 
-  TokeniserWorker(const ModelCard& model, const Tokeniser& tokeniser)
+  TokeniserWorker(const ModelCard& model, const text::Tokeniser& tokeniser)
       : model_(model), tokeniser_(tokeniser) {}
 
   /// Errors: those of forge::tokenise, or 500 if it ends with an exception.
@@ -39,9 +39,9 @@ class TokeniserWorker {
 
  private:
   const ModelCard& model_;
-  const Tokeniser& tokeniser_;
+  const text::Tokeniser& tokeniser_;
   boost::asio::thread_pool short_texts_{1};
   boost::asio::thread_pool long_texts_{1};
 };
 
-}  // namespace forge
+}  // namespace forge::serve

@@ -3,7 +3,7 @@
 #include "forge/core/check.h"
 #include "utf8_text.h"
 
-namespace forge::detail {
+namespace forge::text::detail {
 
 AddedTokens::AddedTokens() : nodes_(1) {}
 
@@ -76,4 +76,4 @@ std::vector<TextPart> AddedTokens::split(std::string_view text, bool control_tok
   return parts;
 }
 
-}  // namespace forge::detail
+}  // namespace forge::text::detail

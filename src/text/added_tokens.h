@@ -18,7 +18,7 @@
 
 #include "forge/core/ids.h"
 
-namespace forge::detail {
+namespace forge::text::detail {
 
 struct AddedToken {
   TokenId token;
@@ -66,4 +66,4 @@ class AddedTokens {
   bool take_space_ = false;
 };
 
-}  // namespace forge::detail
+}  // namespace forge::text::detail

@@ -4,7 +4,7 @@
 
 #include "utf8_text.h"
 
-namespace forge::detail {
+namespace forge::text::detail {
 namespace {
 
 constexpr bool spells_itself(std::uint32_t byte) {
@@ -96,4 +96,4 @@ void Alphabet::append_symbols(std::string_view text, std::vector<std::uint32_t>&
   }
 }
 
-}  // namespace forge::detail
+}  // namespace forge::text::detail

@@ -20,7 +20,7 @@
 
 #include "flat_map.h"
 
-namespace forge::detail {
+namespace forge::text::detail {
 
 /// The character that spells `byte`.
 std::string spelling_of_byte(unsigned char byte);
@@ -63,4 +63,4 @@ class Alphabet {
   bool fuse_unknown_ = false;
 };
 
-}  // namespace forge::detail
+}  // namespace forge::text::detail

@@ -9,7 +9,7 @@
 #include "in_quotes.h"
 #include "utf8_text.h"
 
-namespace forge::detail {
+namespace forge::text::detail {
 namespace {
 
 using Role = TokenEntry::Role;
@@ -290,4 +290,4 @@ tl::expected<std::unique_ptr<const Tokeniser>, std::string> build_bpe(BpeDescrip
   return builder.result();
 }
 
-}  // namespace forge::detail
+}  // namespace forge::text::detail

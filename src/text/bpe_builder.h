@@ -17,7 +17,7 @@
 #include "bpe_tokeniser.h"
 #include "forge/text/tokeniser.h"
 
-namespace forge::detail {
+namespace forge::text::detail {
 
 struct TokenEntry {
   enum class Role {
@@ -63,4 +63,4 @@ inline constexpr std::size_t kScoredSpellingBytesMax = 512;
 /// are valid UTF-8.
 tl::expected<std::unique_ptr<const Tokeniser>, std::string> build_bpe(BpeDescription description);
 
-}  // namespace forge::detail
+}  // namespace forge::text::detail

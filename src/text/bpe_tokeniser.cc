@@ -4,7 +4,7 @@
 #include "forge/text/utf8_stream.h"
 #include "utf8_text.h"
 
-namespace forge::detail {
+namespace forge::text::detail {
 
 /// One call of encode().
 class BpeTokeniser::Encoder {
@@ -95,4 +95,4 @@ bool BpeTokeniser::is_control(TokenId token) const {
   return token.value < vocabulary_.tokens.size() && vocabulary_.tokens[token.value].control;
 }
 
-}  // namespace forge::detail
+}  // namespace forge::text::detail

@@ -27,7 +27,7 @@
 #include "normaliser.h"
 #include "pre_tokeniser.h"
 
-namespace forge::detail {
+namespace forge::text::detail {
 
 struct BpeToken {
   std::string bytes;
@@ -79,4 +79,4 @@ class BpeTokeniser final : public Tokeniser {
   BpeStages stages_;
 };
 
-}  // namespace forge::detail
+}  // namespace forge::text::detail

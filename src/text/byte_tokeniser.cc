@@ -2,7 +2,7 @@
 
 #include <array>
 
-namespace forge {
+namespace forge::text {
 namespace {
 
 constexpr std::array<char, 256> all_bytes() {
@@ -36,4 +36,4 @@ std::span<const TokenId> ByteTokeniser::eos_tokens() const {
   return kTokens;
 }
 
-}  // namespace forge
+}  // namespace forge::text

@@ -10,7 +10,7 @@
 #include <utility>
 #include <vector>
 
-namespace forge::detail {
+namespace forge::text::detail {
 
 template <class Value>
 class FlatMap {
@@ -64,4 +64,4 @@ class FlatMap {
   std::size_t size_ = 0;
 };
 
-}  // namespace forge::detail
+}  // namespace forge::text::detail

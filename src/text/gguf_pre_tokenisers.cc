@@ -2,7 +2,7 @@
 
 #include "pre_tokeniser.h"
 
-namespace forge::detail {
+namespace forge::text::detail {
 namespace {
 
 // Each pattern is that of the models' own tokenizer.json; the names, and which models they are for,
@@ -93,4 +93,4 @@ std::string gguf_pre_tokeniser_names() {
   return names;
 }
 
-}  // namespace forge::detail
+}  // namespace forge::text::detail

@@ -6,7 +6,7 @@
 #include <string_view>
 #include <vector>
 
-namespace forge::detail {
+namespace forge::text::detail {
 
 struct NamedPreTokeniser {
   std::vector<std::string_view> names;
@@ -22,4 +22,4 @@ std::span<const NamedPreTokeniser> gguf_pre_tokenisers();
 /// Their names, "default, gpt-2, ...", for an error.
 std::string gguf_pre_tokeniser_names();
 
-}  // namespace forge::detail
+}  // namespace forge::text::detail

@@ -1,6 +1,6 @@
 #include "in_quotes.h"
 
-namespace forge::detail {
+namespace forge::text::detail {
 
 std::string in_quotes(std::string_view text) {
   constexpr std::string_view kDigits = "0123456789ABCDEF";
@@ -16,4 +16,4 @@ std::string in_quotes(std::string_view text) {
   return out + (text.size() > 64 ? "'..." : "'");
 }
 
-}  // namespace forge::detail
+}  // namespace forge::text::detail

@@ -4,9 +4,9 @@
 #include <string>
 #include <string_view>
 
-namespace forge::detail {
+namespace forge::text::detail {
 
 /// At most 64 bytes of `text` in quotes, what is not printable ASCII as \xNN.
 std::string in_quotes(std::string_view text);
 
-}  // namespace forge::detail
+}  // namespace forge::text::detail

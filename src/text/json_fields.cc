@@ -4,7 +4,7 @@
 
 #include "in_quotes.h"
 
-namespace forge::detail {
+namespace forge::text::detail {
 
 using nlohmann::json;
 
@@ -73,4 +73,4 @@ void TokenizerFields::only(std::string_view key, const json& value) const {
   if (given != nullptr && *given != value) wrong(key, "only " + shown(value));
 }
 
-}  // namespace forge::detail
+}  // namespace forge::text::detail

@@ -11,7 +11,7 @@
 #include <string>
 #include <string_view>
 
-namespace forge::detail {
+namespace forge::text::detail {
 
 /// The value for a message, at most 64 bytes of it.
 std::string shown(const nlohmann::json& value);
@@ -61,4 +61,4 @@ class TokenizerFields {
   JsonFault& fault_;
 };
 
-}  // namespace forge::detail
+}  // namespace forge::text::detail

@@ -8,7 +8,7 @@
 #include "in_quotes.h"
 #include "utf8_text.h"
 
-namespace forge {
+namespace forge::text {
 namespace {
 
 using detail::BpeDescription;
@@ -220,4 +220,4 @@ LoadedTokeniser GgufReader::read() {
 
 LoadedTokeniser load_tokeniser(const formats::Gguf& file) { return GgufReader(file).read(); }
 
-}  // namespace forge
+}  // namespace forge::text

@@ -6,7 +6,7 @@
 #include "forge/text/load_tokeniser.h"
 #include "tokenizer_json.h"
 
-namespace forge {
+namespace forge::text {
 namespace {
 
 using detail::BpeDescription;
@@ -99,4 +99,4 @@ LoadedTokeniser load_tokeniser(const std::string& directory) {
   return parse_tokeniser(text_of(*tokenizer), text_of(*config), path);
 }
 
-}  // namespace forge
+}  // namespace forge::text

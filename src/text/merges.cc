@@ -4,7 +4,7 @@
 #include <queue>
 #include <tuple>
 
-namespace forge::detail {
+namespace forge::text::detail {
 namespace {
 
 using Symbols = std::vector<std::uint32_t>;
@@ -117,4 +117,4 @@ void Merges::apply_by_heap(Symbols& symbols) const {
   std::erase(symbols, kNone);
 }
 
-}  // namespace forge::detail
+}  // namespace forge::text::detail

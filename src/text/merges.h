@@ -17,7 +17,7 @@
 
 #include "flat_map.h"
 
-namespace forge::detail {
+namespace forge::text::detail {
 
 class Merges {
  public:
@@ -59,4 +59,4 @@ class Merges {
   FlatMap<Merge> table_;
 };
 
-}  // namespace forge::detail
+}  // namespace forge::text::detail

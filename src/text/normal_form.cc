@@ -10,7 +10,7 @@
 #include "forge/core/check.h"
 #include "utf8_text.h"
 
-namespace forge::detail {
+namespace forge::text::detail {
 namespace {
 
 using Point = utf8proc_int32_t;
@@ -82,4 +82,4 @@ std::string composed(std::string text) {
   return out;
 }
 
-}  // namespace forge::detail
+}  // namespace forge::text::detail

@@ -18,7 +18,7 @@
 #include <cstddef>
 #include <string>
 
-namespace forge::detail {
+namespace forge::text::detail {
 
 /// So many bytes of a text become one byte of its normal form C at most: U+1FBE U+0308 U+0301, of 7
 /// bytes, are U+0390, of 2.
@@ -29,4 +29,4 @@ inline constexpr std::size_t kComposedBytesMax = 4;
 /// all is ASCII, a look at each byte.
 std::string composed(std::string text);
 
-}  // namespace forge::detail
+}  // namespace forge::text::detail

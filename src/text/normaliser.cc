@@ -4,7 +4,7 @@
 
 #include "normal_form.h"
 
-namespace forge::detail {
+namespace forge::text::detail {
 namespace {
 
 std::string replaced(std::string_view text, std::string_view from, std::string_view to) {
@@ -57,4 +57,4 @@ std::string Normaliser::apply(std::string_view part, bool first) const {
   return text;
 }
 
-}  // namespace forge::detail
+}  // namespace forge::text::detail

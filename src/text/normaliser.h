@@ -16,7 +16,7 @@
 #include <string_view>
 #include <vector>
 
-namespace forge::detail {
+namespace forge::text::detail {
 
 /// U+2581, which SentencePiece writes for a space.
 inline constexpr std::string_view kSpaceMark = "\xE2\x96\x81";
@@ -59,4 +59,4 @@ class Normaliser {
   std::vector<Step> steps_;
 };
 
-}  // namespace forge::detail
+}  // namespace forge::text::detail

@@ -10,7 +10,7 @@
 
 #include "utf8_text.h"
 
-namespace forge::detail {
+namespace forge::text::detail {
 namespace {
 
 template <auto kFree>
@@ -122,4 +122,4 @@ void Pattern::Finder::find_all(std::string_view text, std::vector<Match>& matche
   }
 }
 
-}  // namespace forge::detail
+}  // namespace forge::text::detail

@@ -19,7 +19,7 @@
 #include <tl/expected.hpp>
 #include <vector>
 
-namespace forge::detail {
+namespace forge::text::detail {
 
 class Pattern {
  public:
@@ -60,4 +60,4 @@ class Pattern {
   std::unique_ptr<void, Free> code_;
 };
 
-}  // namespace forge::detail
+}  // namespace forge::text::detail

@@ -1,6 +1,6 @@
 #include "pre_tokeniser.h"
 
-namespace forge::detail {
+namespace forge::text::detail {
 namespace {
 
 using Pieces = std::vector<std::string_view>;
@@ -41,4 +41,4 @@ Pieces PreTokeniser::pieces(std::string_view text) const {
   return pieces;
 }
 
-}  // namespace forge::detail
+}  // namespace forge::text::detail

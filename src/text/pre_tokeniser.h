@@ -15,7 +15,7 @@
 
 #include "pattern.h"
 
-namespace forge::detail {
+namespace forge::text::detail {
 
 class PreTokeniser {
  public:
@@ -49,4 +49,4 @@ class PreTokeniser {
 inline constexpr std::string_view kGpt2Pattern =
     R"('s|'t|'re|'ve|'m|'ll|'d| ?\p{L}+| ?\p{N}+| ?[^\s\p{L}\p{N}]+|\s+(?!\S)|\s+)";
 
-}  // namespace forge::detail
+}  // namespace forge::text::detail

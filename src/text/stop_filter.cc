@@ -4,7 +4,7 @@
 
 #include "forge/core/check.h"
 
-namespace forge {
+namespace forge::text {
 namespace {
 
 std::vector<std::size_t> borders_of(std::string_view stop) {
@@ -59,4 +59,4 @@ void StopFilter::finish(std::string& out) {
   for (Automaton& automaton : automata_) automaton.matched = 0;
 }
 
-}  // namespace forge
+}  // namespace forge::text

@@ -1,6 +1,6 @@
 #include "forge/text/text_stream.h"
 
-namespace forge {
+namespace forge::text {
 namespace {
 
 std::vector<std::string> valid(std::vector<std::string> stops) {
@@ -32,4 +32,4 @@ std::string TextStream::finish() {
   return text;
 }
 
-}  // namespace forge
+}  // namespace forge::text

@@ -2,7 +2,7 @@
 
 #include "forge/text/utf8_stream.h"
 
-namespace forge {
+namespace forge::text {
 
 std::string Tokeniser::decode_bytes(std::span<const TokenId> tokens) const {
   std::string bytes;
@@ -14,4 +14,4 @@ std::string Tokeniser::decode(std::span<const TokenId> tokens) const {
   return to_valid_utf8(decode_bytes(tokens));
 }
 
-}  // namespace forge
+}  // namespace forge::text

@@ -10,7 +10,7 @@
 #include "bpe_builder.h"
 #include "json_fields.h"
 
-namespace forge::detail {
+namespace forge::text::detail {
 
 /// "model": vocabulary and merges. `id_limit`: ids are below it.
 void read_model(const TokenizerFields& file, std::uint64_t id_limit, BpeDescription& out);
@@ -27,4 +27,4 @@ void read_pre_tokenizer(const TokenizerFields& file, BpeDescription& out);
 /// "post_processor": the token with which sequences begin. Requires: read_added_tokens before.
 std::optional<TokenId> read_post_processor(const TokenizerFields& file, const BpeDescription& out);
 
-}  // namespace forge::detail
+}  // namespace forge::text::detail

@@ -5,7 +5,7 @@
 #include "in_quotes.h"
 #include "tokenizer_json.h"
 
-namespace forge::detail {
+namespace forge::text::detail {
 namespace {
 
 using nlohmann::json;
@@ -124,4 +124,4 @@ void read_added_tokens(const TokenizerFields& file, std::uint64_t id_limit, BpeD
   }
 }
 
-}  // namespace forge::detail
+}  // namespace forge::text::detail

@@ -5,7 +5,7 @@
 
 #include "tokenizer_json.h"
 
-namespace forge::detail {
+namespace forge::text::detail {
 namespace {
 
 using nlohmann::json;
@@ -195,4 +195,4 @@ std::optional<TokenId> read_post_processor(const TokenizerFields& file, const Bp
   return begin;
 }
 
-}  // namespace forge::detail
+}  // namespace forge::text::detail

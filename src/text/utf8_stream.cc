@@ -1,6 +1,6 @@
 #include "forge/text/utf8_stream.h"
 
-namespace forge {
+namespace forge::text {
 namespace {
 
 constexpr std::string_view kReplacement = "\xEF\xBF\xBD";
@@ -64,4 +64,4 @@ std::string to_valid_utf8(std::string_view bytes) {
   return text;
 }
 
-}  // namespace forge
+}  // namespace forge::text

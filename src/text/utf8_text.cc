@@ -2,7 +2,7 @@
 
 #include <algorithm>
 
-namespace forge::detail {
+namespace forge::text::detail {
 namespace {
 
 bool is_continuation(char c) { return (static_cast<unsigned char>(c) & 0xC0U) == 0x80; }
@@ -105,4 +105,4 @@ std::size_t leading_space(std::string_view text) {
   return at;
 }
 
-}  // namespace forge::detail
+}  // namespace forge::text::detail

@@ -6,7 +6,7 @@
 #include <string>
 #include <string_view>
 
-namespace forge::detail {
+namespace forge::text::detail {
 
 inline constexpr std::size_t kCharacterBytesMax = 4;
 
@@ -29,4 +29,4 @@ bool is_valid_utf8(std::string_view bytes);
 std::size_t trailing_space(std::string_view text);
 std::size_t leading_space(std::string_view text);
 
-}  // namespace forge::detail
+}  // namespace forge::text::detail

@@ -2,7 +2,7 @@
 
 #include <string_view>
 
-namespace forge {
+namespace forge::trace {
 namespace {
 
 tl::unexpected<std::string> contradiction(const char* what, SeqId seq, const std::string& why) {
@@ -123,4 +123,4 @@ char BlockMap::symbol(SeqId seq) {
   return kSymbols[seq.value % kSymbols.size()];
 }
 
-}  // namespace forge
+}  // namespace forge::trace

@@ -1,6 +1,6 @@
 #include "event_writer.h"
 
-namespace forge::detail {
+namespace forge::trace::detail {
 
 EventWriter::EventWriter(std::ostream& out) : out_(out) {
   out_ << "{\"displayTimeUnit\":\"ms\",\"otherData\":{\"clock\":\"1 step = 1 ms\"},"
@@ -106,4 +106,4 @@ std::uint64_t EventWriter::finish() {
   return events_;
 }
 
-}  // namespace forge::detail
+}  // namespace forge::trace::detail

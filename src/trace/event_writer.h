@@ -8,7 +8,7 @@
 
 #include "forge/trace/text_buffer.h"
 
-namespace forge::detail {
+namespace forge::trace::detail {
 
 class EventWriter {
  public:
@@ -51,4 +51,4 @@ class EventWriter {
   std::uint64_t events_ = 0;
 };
 
-}  // namespace forge::detail
+}  // namespace forge::trace::detail

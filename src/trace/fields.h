@@ -19,7 +19,7 @@
 #include "forge/core/scheduler_config.h"
 #include "forge/trace/trace_event.h"
 
-namespace forge::detail {
+namespace forge::trace::detail {
 
 template <class Record, class Member>
 struct Field {
@@ -257,4 +257,4 @@ struct Names<PrefixCacheKind> {
   static constexpr std::array<std::string_view, 3> kTable{"none", "radix", "hash"};
 };
 
-}  // namespace forge::detail
+}  // namespace forge::trace::detail

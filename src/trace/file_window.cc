@@ -2,7 +2,7 @@
 
 #include <algorithm>
 
-namespace forge::detail {
+namespace forge::trace::detail {
 
 FileWindow::FileWindow(std::istream& in) : in_(in) {
   in_.clear();
@@ -77,4 +77,4 @@ TraceError FileWindow::with_line_number(TraceError error) {
   return error;
 }
 
-}  // namespace forge::detail
+}  // namespace forge::trace::detail

@@ -9,7 +9,7 @@
 
 #include "forge/trace/trace_reader.h"
 
-namespace forge::detail {
+namespace forge::trace::detail {
 
 class FileWindow {
  public:
@@ -47,4 +47,4 @@ class FileWindow {
   std::uint64_t block_begin_ = 0;
 };
 
-}  // namespace forge::detail
+}  // namespace forge::trace::detail

@@ -2,7 +2,7 @@
 
 #include <algorithm>
 
-namespace forge::detail {
+namespace forge::trace::detail {
 namespace {
 
 /// Deepest nesting of brackets outside strings. A parser pays for depth with memory (and, when
@@ -46,4 +46,4 @@ tl::expected<nlohmann::json, TraceError> parse_line(std::string_view text,
   }
 }
 
-}  // namespace forge::detail
+}  // namespace forge::trace::detail

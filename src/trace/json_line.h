@@ -7,9 +7,9 @@
 
 #include "forge/trace/trace_reader.h"
 
-namespace forge::detail {
+namespace forge::trace::detail {
 
 /// Errors: not JSON, or nested too deep; at `place`, or closer if the fault has a place.
 tl::expected<nlohmann::json, TraceError> parse_line(std::string_view text, const TracePlace& place);
 
-}  // namespace forge::detail
+}  // namespace forge::trace::detail

@@ -9,7 +9,7 @@
 
 #include "fields.h"
 
-namespace forge::detail {
+namespace forge::trace::detail {
 
 using nlohmann::json;
 
@@ -204,4 +204,4 @@ Parsed parse_member(const json& object, std::string_view key, T& out) {
   return result;
 }
 
-}  // namespace forge::detail
+}  // namespace forge::trace::detail

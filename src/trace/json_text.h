@@ -12,7 +12,7 @@
 #include "forge/core/check.h"
 #include "forge/trace/text_buffer.h"
 
-namespace forge::detail {
+namespace forge::trace::detail {
 
 template <std::unsigned_integral T>
 void append_json(TextBuffer& out, T number) {
@@ -137,4 +137,4 @@ void append_json(TextBuffer& out, const std::vector<T>& list) {
   out.append(']');
 }
 
-}  // namespace forge::detail
+}  // namespace forge::trace::detail

@@ -2,7 +2,7 @@
 
 #include "forge/trace/trace_json.h"
 
-namespace forge::detail {
+namespace forge::trace::detail {
 namespace {
 
 std::string word_of(const Slice& slice) {
@@ -108,4 +108,4 @@ std::vector<std::string> wrap(const Words& words, std::size_t width) {
   return lines;
 }
 
-}  // namespace forge::detail
+}  // namespace forge::trace::detail

@@ -7,7 +7,7 @@
 
 #include "forge/core/step_plan.h"
 
-namespace forge::detail {
+namespace forge::trace::detail {
 
 using Words = std::vector<std::string>;
 
@@ -22,4 +22,4 @@ Words result_words(const StepResult& result);
 /// Words joined by spaces into lines of at most `width`; a longer word is broken.
 std::vector<std::string> wrap(const Words& words, std::size_t width);
 
-}  // namespace forge::detail
+}  // namespace forge::trace::detail

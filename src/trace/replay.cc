@@ -3,7 +3,7 @@
 #include "forge/core/scheduler.h"
 #include "forge/trace/trace_json.h"
 
-namespace forge {
+namespace forge::trace {
 namespace {
 
 Difference prefixed(std::string_view prefix, Difference difference) {
@@ -122,4 +122,4 @@ tl::expected<ReplayReport, TraceError> replay(TraceReader& trace, Executor& exec
   return Replay(trace, executor, vocabulary_size).run();
 }
 
-}  // namespace forge
+}  // namespace forge::trace

@@ -2,7 +2,7 @@
 
 #include "forge/trace/trace_json.h"
 
-namespace forge::detail {
+namespace forge::trace::detail {
 namespace {
 
 struct AskedWord {
@@ -66,4 +66,4 @@ Words asked_words(const TraceMoment& moment) {
   return words;
 }
 
-}  // namespace forge::detail
+}  // namespace forge::trace::detail

@@ -4,11 +4,11 @@
 #include "forge/trace/trace_timeline.h"
 #include "plan_words.h"
 
-namespace forge::detail {
+namespace forge::trace::detail {
 
 Words waiting_words(const TraceState& state);
 Words swapped_words(const TraceState& state);
 Words running_words(const TraceState& state);
 Words asked_words(const TraceMoment& moment);
 
-}  // namespace forge::detail
+}  // namespace forge::trace::detail

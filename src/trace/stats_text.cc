@@ -5,7 +5,7 @@
 #include "forge/trace/trace_json.h"
 #include "forge/trace/trace_stats.h"
 
-namespace forge {
+namespace forge::trace {
 namespace {
 
 constexpr FinishReason kReasons[] = {FinishReason::length, FinishReason::eos,
@@ -106,4 +106,4 @@ nlohmann::ordered_json to_json(const TraceStats& s) {
             {"per_generated_token", ratio(s.bytes.total, s.generated_tokens)}}}};
 }
 
-}  // namespace forge
+}  // namespace forge::trace

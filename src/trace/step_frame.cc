@@ -7,7 +7,7 @@
 #include "plan_words.h"
 #include "state_words.h"
 
-namespace forge {
+namespace forge::trace {
 namespace {
 
 using detail::Words;
@@ -193,4 +193,4 @@ std::string step_frame(const TraceTimeline& timeline, const FrameOptions& option
   return Frame(timeline, options).draw();
 }
 
-}  // namespace forge
+}  // namespace forge::trace

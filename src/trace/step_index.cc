@@ -6,7 +6,7 @@
 #include "forge/trace/trace_json.h"
 #include "json_line.h"
 
-namespace forge {
+namespace forge::trace {
 namespace {
 
 constexpr std::string_view kStepStart = "{\"step\":";
@@ -171,4 +171,4 @@ tl::expected<StepIndex::Found, TraceError> StepIndex::read_step(std::uint64_t be
   return Found{step->plan.step, {begin, begin + text->size() + 1, step->link}};
 }
 
-}  // namespace forge
+}  // namespace forge::trace

@@ -4,7 +4,7 @@
 
 #include "forge/trace/step_index.h"
 
-namespace forge {
+namespace forge::trace {
 namespace {
 
 template <class T>
@@ -86,4 +86,4 @@ tl::expected<Bisection, ComparisonError> bisect(std::istream& left, std::istream
   return Bisector(left, *std::move(left_index), right, *std::move(right_index)).run();
 }
 
-}  // namespace forge
+}  // namespace forge::trace

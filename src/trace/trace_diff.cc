@@ -6,7 +6,7 @@
 #include "forge/trace/trace_json.h"
 #include "json_text.h"
 
-namespace forge {
+namespace forge::trace {
 namespace {
 
 using Result = std::optional<Difference>;
@@ -154,4 +154,4 @@ tl::expected<TraceComparison, ComparisonError> compare(TraceReader& left, TraceR
   return Comparison(left, right, next).run();
 }
 
-}  // namespace forge
+}  // namespace forge::trace

@@ -7,7 +7,7 @@
 #include "forge/trace/trace_json.h"
 #include "forge/trace/trace_state.h"
 
-namespace forge {
+namespace forge::trace {
 namespace {
 
 using Place = TracedSequence::Place;
@@ -60,7 +60,7 @@ class Export {
   void show(const SubmitEvent& event) {
     std::string name = "seq " + std::to_string(event.seq.value);
     if (event.request.priority != Priority::normal) {
-      name += " (" + std::string(forge::name(event.request.priority)) + ')';
+      name += " (" + std::string(trace::name(event.request.priority)) + ')';
     }
     out_.name_thread(track(event.seq), name);
     out_.begin(track(event.seq), name_of(Place::waiting), kStepUs * state_.next_step().value,
@@ -157,4 +157,4 @@ tl::expected<std::uint64_t, TraceError> export_perfetto(TraceReader& trace, std:
   return Export(trace, out).run();
 }
 
-}  // namespace forge
+}  // namespace forge::trace

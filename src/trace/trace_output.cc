@@ -10,7 +10,7 @@
 #include <system_error>
 #include <utility>
 
-namespace forge {
+namespace forge::trace {
 namespace {
 
 std::string reason_of(int error) { return std::generic_category().message(error); }
@@ -93,4 +93,4 @@ TraceOutput::Written TraceFile::fail(int error, std::size_t bytes_written) {
   return tl::unexpected(reason);
 }
 
-}  // namespace forge
+}  // namespace forge::trace

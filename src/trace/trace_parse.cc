@@ -2,7 +2,7 @@
 #include "forge/trace/trace_json.h"
 #include "json_parse.h"
 
-namespace forge {
+namespace forge::trace {
 namespace {
 
 using detail::Fault;
@@ -143,4 +143,4 @@ tl::expected<TraceEvent, std::string> event_from_json(const json& line) {
   return *std::move(event);
 }
 
-}  // namespace forge
+}  // namespace forge::trace

@@ -5,7 +5,7 @@
 #include "forge/trace/trace_json.h"
 #include "json_line.h"
 
-namespace forge {
+namespace forge::trace {
 std::string to_string(const TraceError& error) {
   return "line " + std::to_string(error.line) + ", byte " + std::to_string(error.byte) + ": " +
          error.message;
@@ -98,4 +98,4 @@ tl::expected<std::optional<nlohmann::json>, TraceError> TraceReader::next_line()
   return *std::move(json);
 }
 
-}  // namespace forge
+}  // namespace forge::trace

@@ -8,7 +8,7 @@
 #include "forge/trace/block_map.h"
 #include "plan_words.h"
 
-namespace forge {
+namespace forge::trace {
 namespace {
 
 constexpr std::size_t kMapWidth = 64;       // blocks a line below the row
@@ -114,4 +114,4 @@ tl::expected<std::uint64_t, TraceError> show(TraceReader& trace, const StepRange
   }
 }
 
-}  // namespace forge
+}  // namespace forge::trace

@@ -3,7 +3,7 @@
 #include <algorithm>
 #include <tuple>
 
-namespace forge {
+namespace forge::trace {
 namespace {
 
 std::string name_of(SeqId seq) { return "sequence " + std::to_string(seq.value); }
@@ -235,4 +235,4 @@ void TraceState::drop_host_blocks(TracedSequence& sequence) {
   sequence.host_blocks = 0;
 }
 
-}  // namespace forge
+}  // namespace forge::trace

@@ -6,7 +6,7 @@
 
 #include "forge/trace/trace_state.h"
 
-namespace forge {
+namespace forge::trace {
 namespace {
 
 /// How often each value was seen; there are not many different ones.
@@ -146,4 +146,4 @@ std::uint64_t TraceStats::unfinished() const {
 
 tl::expected<TraceStats, TraceError> stats(TraceReader& trace) { return Gatherer(trace).run(); }
 
-}  // namespace forge
+}  // namespace forge::trace

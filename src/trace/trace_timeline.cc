@@ -1,6 +1,6 @@
 #include "forge/trace/trace_timeline.h"
 
-namespace forge {
+namespace forge::trace {
 namespace {
 
 /// Sizes of what a state mostly consists of, about.
@@ -73,4 +73,4 @@ void TraceTimeline::keep_checkpoint() {
   }
 }
 
-}  // namespace forge
+}  // namespace forge::trace

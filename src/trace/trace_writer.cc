@@ -4,7 +4,7 @@
 #include "forge/trace/trace_json.h"
 #include "json_text.h"
 
-namespace forge {
+namespace forge::trace {
 namespace {
 
 using detail::append_json;
@@ -149,4 +149,4 @@ std::string_view name(Priority priority) { return name_of(priority); }
 std::string_view name(FinishReason reason) { return name_of(reason); }
 std::string_view name(FinishSignal signal) { return name_of(signal); }
 
-}  // namespace forge
+}  // namespace forge::trace

@@ -3,7 +3,7 @@
 #include <algorithm>
 #include <string_view>
 
-namespace forge {
+namespace forge::trace {
 
 std::unique_ptr<WholeLines> WholeLines::open(std::streambuf& file) {
   const std::streamoff size = file.pubseekoff(0, std::ios::end, std::ios::in);
@@ -56,4 +56,4 @@ WholeLines::pos_type WholeLines::seekpos(pos_type position, std::ios::openmode /
   return position;
 }
 
-}  // namespace forge
+}  // namespace forge::trace

@@ -6,7 +6,7 @@
 
 #include "bench_report.h"
 
-namespace forge {
+namespace forge::apps {
 namespace {
 
 TargetOptions small_target(TargetKind kind = TargetKind::cpu) {
@@ -27,13 +27,18 @@ Workload workload_of(std::initializer_list<std::array<std::uint32_t, 3>> rows) {
   return workload;
 }
 
+const LoadedModel& builtin() {
+  static const std::unique_ptr<LoadedModel> model = LoadedModel::open({}).value();
+  return *model;
+}
+
 ModeResult run(BenchMode mode, const Workload& workload, TargetKind kind = TargetKind::cpu) {
   const BenchRun bench{.workload = workload,
                        .options = options_of_mode(small_target(kind), mode),
                        .clock = {.step_us = 100, .token_us = 1},
                        .trace = nullptr,
                        .progress = {}};
-  return run_mode(mode, bench).value();
+  return run_mode(mode, builtin(), bench).value();
 }
 
 TEST(BenchRun, all_modes_produce_the_same_tokens) {
@@ -79,14 +84,14 @@ TEST(BenchRun, requests_that_never_fit_are_refused_and_counted) {
 TEST(BenchRun, a_stopped_run_says_so_and_leaves_a_readable_trace) {
   const Workload workload = synthetic_workload(4);
   std::ostringstream text;
-  TraceStream trace(text);
+  trace::TraceStream trace(text);
   int steps = 0;
   const BenchRun bench{.workload = workload,
                        .options = options_of_mode(small_target(), BenchMode::continuous),
                        .clock = {},
                        .trace = &trace,
                        .progress = [&](std::size_t) { return ++steps < 5; }};
-  const ModeResult result = run_mode(BenchMode::continuous, bench).value();
+  const ModeResult result = run_mode(BenchMode::continuous, builtin(), bench).value();
   EXPECT_TRUE(result.interrupted);
   EXPECT_EQ(result.steps, 5u);
   EXPECT_EQ(text.str().back(), '\n');
@@ -117,8 +122,8 @@ TEST(BenchRun, a_target_that_cannot_be_opened_is_an_error) {
   TargetOptions options = small_target(TargetKind::sim);
   options.device.device = "h2000";
   const Workload workload = synthetic_workload(1);
-  const auto result =
-      run_mode(BenchMode::continuous, {.workload = workload, .options = options, .progress = {}});
+  const auto result = run_mode(BenchMode::continuous, builtin(),
+                               {.workload = workload, .options = options, .progress = {}});
   ASSERT_FALSE(result);
   EXPECT_NE(result.error().find("h2000"), std::string::npos) << result.error();
 }
@@ -160,4 +165,4 @@ TEST(BenchReport, a_disagreement_names_request_and_modes) {
 }
 
 }  // namespace
-}  // namespace forge
+}  // namespace forge::apps

@@ -7,7 +7,7 @@
 
 #include "apps/programs.h"
 
-namespace forge {
+namespace forge::apps {
 namespace {
 
 /// A /proc and a /sys of this test's own.
@@ -81,4 +81,4 @@ TEST_F(FreeMemory, is_bounded_by_the_limits_of_the_process) {
 }
 
 }  // namespace
-}  // namespace forge
+}  // namespace forge::apps

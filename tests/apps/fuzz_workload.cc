@@ -10,7 +10,7 @@
 extern "C" int LLVMFuzzerTestOneInput(const std::uint8_t* data, std::size_t size) {
   std::istringstream in(std::string(reinterpret_cast<const char*>(data), size));
   constexpr std::size_t kLimit = 100;
-  const auto workload = forge::read_workload(in, kLimit);
+  const auto workload = forge::apps::read_workload(in, kLimit);
   if (!workload) return workload.error().empty() ? std::abort(), 0 : 0;
   if (workload->empty() || workload->size() > kLimit) std::abort();
   for (std::size_t i = 1; i < workload->size(); ++i) {

@@ -39,7 +39,7 @@ TEST_F(GgufTokenisers, have_the_tokens_of_hugging_faces) {
     const std::string said = convert(name);
     const auto file = formats::Gguf::open(path("m.gguf"));
     ASSERT_TRUE(file.has_value());
-    const auto tokeniser = load_tokeniser(*file);
+    const auto tokeniser = text::load_tokeniser(*file);
     ASSERT_TRUE(tokeniser.has_value()) << name << ": " << to_string(tokeniser.error());
     const json vectors = json::parse(read_file(kFolder + name + "/vectors.json"));
     int compared = 0;
@@ -75,7 +75,7 @@ TEST_F(GgufTokenisers, keep_whether_text_is_composed) {
   const std::string e_and_acute = "e\xCC\x81";
   const auto comes_back_as = [&](const std::string& text) {
     const auto file = formats::Gguf::open(path("m.gguf"));
-    const auto tokeniser = load_tokeniser(*file);
+    const auto tokeniser = text::load_tokeniser(*file);
     return (*tokeniser)->decode((*tokeniser)->encode(text));
   };
   convert("qwen2");

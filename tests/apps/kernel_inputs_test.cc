@@ -8,7 +8,7 @@
 #include "forge/sim/sim_kernels.h"
 #include "forge/simt/traffic.h"
 
-namespace forge {
+namespace forge::apps {
 namespace {
 
 using gpu::KernelId;
@@ -167,4 +167,4 @@ std::string name_of(const ::testing::TestParamInfo<KernelId>& kernel) {
 INSTANTIATE_TEST_SUITE_P(kernels, EveryKernel, ::testing::ValuesIn(all_kernels()), name_of);
 
 }  // namespace
-}  // namespace forge
+}  // namespace forge::apps

@@ -4,7 +4,7 @@
 
 #include "apps/programs.h"
 
-namespace forge {
+namespace forge::apps {
 namespace {
 
 using nlohmann::json;
@@ -205,4 +205,4 @@ TEST(ForgeKernel, unusable_arguments_exit_with_2_and_say_why) {
 }
 
 }  // namespace
-}  // namespace forge
+}  // namespace forge::apps

@@ -2,7 +2,7 @@
 
 #include <gtest/gtest.h>
 
-namespace forge {
+namespace forge::apps {
 namespace {
 
 TEST(KvMemory, is_an_amount_or_a_fraction) {
@@ -33,4 +33,4 @@ TEST(KvMemory, amounts_are_readable) {
 }
 
 }  // namespace
-}  // namespace forge
+}  // namespace forge::apps

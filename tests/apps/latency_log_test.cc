@@ -2,7 +2,7 @@
 
 #include <gtest/gtest.h>
 
-namespace forge {
+namespace forge::apps {
 namespace {
 
 TEST(LatencyLog, the_first_token_counts_from_the_arrival_and_the_others_from_the_one_before) {
@@ -29,4 +29,4 @@ TEST(LatencyLog, percentiles_are_of_the_nearest_rank) {
 }
 
 }  // namespace
-}  // namespace forge
+}  // namespace forge::apps

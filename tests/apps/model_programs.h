@@ -9,8 +9,8 @@
 
 #include "apps/programs.h"
 #include "dump_file.h"
+#include "forge/checkpoint/checkpoint.h"
 #include "forge/formats/tensor_writer.h"
-#include "forge/transformer/checkpoint.h"
 #include "model_facts.h"
 
 namespace forge::testing {
@@ -40,12 +40,12 @@ class ModelProgramTest : public ProgramTest {
   }
 
   /// What `dump` computes for these tokens.
-  Dump dump(const std::string& model, const std::vector<std::uint32_t>& tokens,
-            const std::string& points) const {
+  apps::Dump dump(const std::string& model, const std::vector<std::uint32_t>& tokens,
+                  const std::string& points) const {
     const std::string out = path("points.safetensors");
     write_model("dump --force " + model + " --tokens " + list(tokens) + " --points " + points +
                 " --out " + out);
-    const auto found = read_dump(out);
+    const auto found = apps::read_dump(out);
     EXPECT_TRUE(found.has_value()) << found.error();
     return *found;
   }
@@ -53,7 +53,7 @@ class ModelProgramTest : public ProgramTest {
   /// The token of the largest logit at each position.
   std::vector<std::uint32_t> best_tokens(const std::string& model,
                                          const std::vector<std::uint32_t>& tokens) const {
-    const Dump found = dump(model, tokens, "logits");
+    const apps::Dump found = dump(model, tokens, "logits");
     std::vector<std::uint32_t> best;
     for (std::uint64_t row = 0; row < found.points.front().rows; ++row) {
       const auto width = static_cast<std::ptrdiff_t>(found.points.front().width);

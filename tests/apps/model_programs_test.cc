@@ -8,8 +8,8 @@
 #include <nlohmann/json.hpp>
 
 #include "forge/linear/thread_pool.h"
+#include "forge/model/packed_model.h"
 #include "forge/text/load_tokeniser.h"
-#include "forge/transformer/packed_model.h"
 #include "trained_checkpoints.h"
 
 namespace forge::testing {
@@ -30,9 +30,9 @@ const std::vector<std::string> kAll{"llama",   "llama_bf16",  "llama3_rope", "mi
 /// What the tensors of a path are, by name.
 std::map<std::string, std::pair<std::string, std::string>> tensors_at(const std::string& path) {
   std::map<std::string, std::pair<std::string, std::string>> tensors;
-  const auto file = open_tensors(path);
+  const auto file = apps::open_tensors(path);
   EXPECT_TRUE(file.has_value()) << file.error();
-  for (const formats::Tensor& tensor : tensors_of(*file)) {
+  for (const formats::Tensor& tensor : apps::tensors_of(*file)) {
     tensors[tensor.name] = {
         to_string(tensor),
         std::string(reinterpret_cast<const char*>(tensor.bytes.data()), tensor.bytes.size())};
@@ -79,7 +79,7 @@ TEST_F(ModelPrograms, info_knows_how_much_memory_products_will_take) {
     names.emplace_back(name);
   }
   for (const std::string& name : names) {
-    const auto checkpoint = Checkpoint::open(golden(name));
+    const auto checkpoint = checkpoint::Checkpoint::open(golden(name));
     ASSERT_TRUE(checkpoint.has_value()) << to_string(checkpoint.error());
     EXPECT_EQ(info(golden(name))["size"]["packed_bytes"],
               pack(checkpoint->config(), checkpoint->model(), threads)->bytes())
@@ -120,12 +120,13 @@ TEST_F(ModelPrograms, convert_writes_what_llama_cpps_converter_writes) {
     // Its divisors come from another order of operations.
     EXPECT_EQ(ours.erase("rope_freqs.weight"), expected.erase("rope_freqs.weight"));
     EXPECT_EQ(ours, expected) << name;
-    const auto our_model = Checkpoint::open(path(name + ".gguf"));
-    const auto their_model = Checkpoint::open(theirs);
+    const auto our_model = checkpoint::Checkpoint::open(path(name + ".gguf"));
+    const auto their_model = checkpoint::Checkpoint::open(theirs);
     ASSERT_TRUE(our_model && their_model);
-    ModelConfig config = our_model->config();
-    if (const auto* tabled = std::get_if<TabledRope>(&config.rope.scaling)) {
-      const auto& divisors = std::get<TabledRope>(their_model->config().rope.scaling).divisors;
+    model::ModelConfig config = our_model->config();
+    if (const auto* tabled = std::get_if<model::TabledRope>(&config.rope.scaling)) {
+      const auto& divisors =
+          std::get<model::TabledRope>(their_model->config().rope.scaling).divisors;
       ASSERT_EQ(tabled->divisors.size(), divisors.size());
       for (std::size_t i = 0; i < divisors.size(); ++i) {
         EXPECT_NEAR(tabled->divisors[i], divisors[i], 4 * 0x1p-24F * divisors[i]);
@@ -155,8 +156,8 @@ TEST_F(ModelPrograms, a_config_json_can_be_made_from_a_gguf_file_that_has_none) 
     if (name == "llama3_rope") continue;  // is refused, below
     write_model("convert " + golden(name) + "/model.gguf " + path(name));
     EXPECT_EQ(tensors_at(path(name)), tensors_at(golden(name))) << name;
-    const auto ours = Checkpoint::open(path(name));
-    const auto expected = Checkpoint::open(golden(name));
+    const auto ours = checkpoint::Checkpoint::open(path(name));
+    const auto expected = checkpoint::Checkpoint::open(golden(name));
     ASSERT_TRUE(ours && expected) << to_string(ours.error());
     EXPECT_EQ(ours->config(), expected->config()) << name;
     EXPECT_TRUE(ours->unused().empty()) << name;
@@ -267,10 +268,10 @@ TEST_P(TrainedModelPrograms, keep_their_text_in_gguf_and_nearly_all_of_it_in_8_b
   const std::string stories = GetParam().folder;
   write_model("convert " + stories + " " + path("s.gguf"));
   write_model("quantize --type Q8_0 " + stories + " " + path("q.gguf"));
-  const auto tokeniser = load_tokeniser(stories);
+  const auto tokeniser = text::load_tokeniser(stories);
   const auto file = formats::Gguf::open(path("s.gguf"));
   ASSERT_TRUE(tokeniser && file);
-  const auto converted = load_tokeniser(*file);
+  const auto converted = text::load_tokeniser(*file);
   ASSERT_TRUE(converted.has_value()) << to_string(converted.error());
   int tokens = 0;
   int kept = 0;

@@ -2,7 +2,7 @@
 
 #include <gtest/gtest.h>
 
-namespace forge {
+namespace forge::apps {
 namespace {
 
 StepResult answer(std::uint32_t drafts, std::vector<Slice> slices) {
@@ -51,4 +51,4 @@ TEST(NullExecutor, drafts_are_asked_for_and_accepted_in_part) {
 }
 
 }  // namespace
-}  // namespace forge
+}  // namespace forge::apps

@@ -109,7 +109,7 @@ TEST_F(PolicyPrograms, extra_an_unlimited_cache_reaches_the_ceiling_of_productio
 }
 
 TEST_F(PolicyPrograms, flags_of_a_model_are_refused_with_the_null_target) {
-  for (const std::string flag : {"--mode continuous", "--model-layers 2", "--draft-layers 1"}) {
+  for (const std::string flag : {"--mode continuous", "--model forge-tiny", "--draft-layers 1"}) {
     const Outcome outcome = run(FORGE_BENCH " --target null " + flag);
     EXPECT_EQ(outcome.status, 2);
     EXPECT_NE(outcome.output.find("does not apply to --target null"), std::string::npos)

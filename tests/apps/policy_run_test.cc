@@ -8,7 +8,7 @@
 #include "null_executor.h"
 #include "policy_report.h"
 
-namespace forge {
+namespace forge::apps {
 namespace {
 
 /// So many requests at once, with prompts of 40 to 88 tokens, every other one like the one before.
@@ -37,7 +37,7 @@ TargetOptions null_target() {
 }
 
 PolicyResult run(const Workload& workload, const TargetOptions& options,
-                 TraceOutput* trace = nullptr) {
+                 trace::TraceOutput* trace = nullptr) {
   return run_policy({.workload = workload,
                      .options = options,
                      .clock = {.step_us = 100, .token_us = 1},
@@ -87,17 +87,17 @@ TEST(PolicyRun, drafts_are_accepted_in_part) {
 
 TEST(PolicyRun, the_trace_replays_to_the_same_digest) {
   std::stringstream text;
-  TraceStream trace(text);
+  trace::TraceStream trace(text);
   const PolicyResult result = run(some_workload(30), null_target(), &trace);
   EXPECT_EQ(result.digest, run(some_workload(30), null_target()).digest);
-  auto reader = TraceReader::open(text);
+  auto reader = trace::TraceReader::open(text);
   ASSERT_TRUE(reader);
   const auto options = from_trace_header(reader->header());
   ASSERT_TRUE(options) << options.error();
   ASSERT_EQ(options->kind, TargetKind::null);
   NullExecutor executor(options->executor.drafts);
   const auto report = replay(*reader, executor,
-                             static_cast<std::uint32_t>(options->executor.model.vocabulary_size));
+                             static_cast<std::uint32_t>(options->source.builtin.vocabulary_size));
   ASSERT_TRUE(report) << to_string(report.error());
   EXPECT_FALSE(report->difference);
   EXPECT_EQ(report->digest, result.digest);
@@ -138,4 +138,4 @@ TEST(PolicyReport, the_json_has_the_figures_under_their_names) {
 }
 
 }  // namespace
-}  // namespace forge
+}  // namespace forge::apps

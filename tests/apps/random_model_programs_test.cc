@@ -5,7 +5,7 @@
 #include <nlohmann/json.hpp>
 
 #include "apps/model_programs.h"
-#include "forge/transformer/hf_config.h"
+#include "forge/checkpoint/hf_config.h"
 #include "model_parts.h"
 
 namespace forge::testing {
@@ -39,19 +39,19 @@ class RandomModels : public ModelProgramTest {
 };
 
 /// Root of the mean squared difference over that of the mean square of b.
-double relative_rms(const DumpedPoint& a, const DumpedPoint& b) {
+double relative_rms(const apps::DumpedPoint& a, const apps::DumpedPoint& b) {
   std::vector<float> differences;
   for (std::size_t i = 0; i < a.values.size(); ++i) {
     differences.push_back(a.values[i] - b.values[i]);
   }
-  return spread_of(differences).rms / spread_of(b.values).rms;
+  return apps::spread_of(differences).rms / apps::spread_of(b.values).rms;
 }
 
 const std::vector<std::uint32_t> kTokens{1, 17, 250, 3, 3, 99};
 
 TEST_F(RandomModels, every_type_loads_runs_and_is_as_close_as_its_bits_allow) {
   write_model("random --config " + config(2) + " " + path("m"));
-  const Dump exact = dump(path("m"), kTokens, "logits");
+  const apps::Dump exact = dump(path("m"), kTokens, "logits");
   // Bits of a weight, and the relative error of one: the step of a format with that many levels
   // over 3.5 deviations on both sides is at most this.
   for (const auto& [type, bits, error] : {std::tuple{"Q8_0", 8.5, 0.01},
@@ -81,7 +81,8 @@ TEST_F(RandomModels, every_type_loads_runs_and_is_as_close_as_its_bits_allow) {
     EXPECT_LT(found, std::sqrt(16.0) * std::hypot(total_error, activations)) << type;
     write_model("random --force --type " + std::string(type) + " --config " + config(2) + " " +
                 out);
-    EXPECT_TRUE(std::isfinite(spread_of(dump(out, kTokens, "logits").points.front().values).rms));
+    EXPECT_TRUE(
+        std::isfinite(apps::spread_of(dump(out, kTokens, "logits").points.front().values).rms));
   }
 }
 
@@ -144,10 +145,10 @@ TEST_F(RandomModels, weights_are_a_function_of_the_seed_alone) {
 
 TEST_F(RandomModels, activations_stay_near_one) {
   write_model("random --config " + config(12) + " " + path("m"));
-  const Dump seen = dump(path("m"), kTokens, "layer,logits");
-  for (const DumpedPoint& point : seen.points) {
-    EXPECT_GT(spread_of(point.values).rms, 0.01) << point.name;
-    EXPECT_LT(spread_of(point.values).rms, 10) << point.name;
+  const apps::Dump seen = dump(path("m"), kTokens, "layer,logits");
+  for (const apps::DumpedPoint& point : seen.points) {
+    EXPECT_GT(apps::spread_of(point.values).rms, 0.01) << point.name;
+    EXPECT_LT(apps::spread_of(point.values).rms, 10) << point.name;
   }
 }
 
@@ -158,8 +159,8 @@ TEST_F(RandomModels, every_family_can_be_made_up_and_run) {
     write_model("random --force --config " + golden(name) + "/config.json " + path("m"));
     EXPECT_EQ(info(path("m"))["size"]["parameters"], info(golden(name))["size"]["parameters"]);
     EXPECT_EQ(info(path("m"))["size"]["unused_tensors"], json::array());
-    const Dump seen = dump(path("m"), {1, 2, 3}, "embedding,logits");
-    for (const DumpedPoint& point : seen.points) {
+    const apps::Dump seen = dump(path("m"), {1, 2, 3}, "embedding,logits");
+    for (const apps::DumpedPoint& point : seen.points) {
       EXPECT_TRUE(std::ranges::all_of(point.values, [](float x) { return std::isfinite(x); }))
           << name << " " << point.name;
     }
@@ -189,9 +190,11 @@ TEST_F(RandomModels, built_in_shapes_have_the_published_numbers_of_parameters) {
                                          {"qwen2.5-0.5b", 494032768u}}) {
     const std::string file =
         FORGE_SOURCE_DIR "/src/apps/model/shapes/" + std::string(name) + ".json";
-    const auto config = parse_hf_config(read_file(file), file);
+    const auto config = checkpoint::parse_hf_config(read_file(file), file);
     ASSERT_TRUE(config.has_value()) << to_string(config.error());
-    EXPECT_EQ(count_parameters(config->model, shapes_of(config->model)).total, parameters) << name;
+    EXPECT_EQ(apps::count_parameters(config->model, apps::shapes_of(config->model)).total,
+              parameters)
+        << name;
   }
 }
 

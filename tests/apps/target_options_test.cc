@@ -7,7 +7,7 @@
 #include "forge/trace/trace_header.h"
 #include "target_flags.h"
 
-namespace forge {
+namespace forge::apps {
 namespace {
 
 /// All flags, as a program has them.
@@ -37,28 +37,32 @@ tl::expected<TargetOptions, std::string> parsed(std::vector<std::string> argumen
 TEST(TargetOptions, defaults_are_those_of_the_types) {
   const auto options = parsed({}).value();
   EXPECT_EQ(options.scheduler, SchedulerConfig());
-  EXPECT_EQ(options.executor, ExecutorOptions());
+  EXPECT_EQ(options.executor, executor::ExecutorOptions());
   EXPECT_EQ(options.device, DeviceOptions());
   EXPECT_EQ(options.kind, TargetKind::cpu);
 }
 
 TEST(TargetOptions, flags_reach_scheduler_and_executor) {
-  const auto options = parsed({"--num-blocks",     "64", "--block-size",     "8",
-                               "--max-batch-size", "3",  "--model-seed",     "18446744073709551615",
-                               "--model-layers",   "6",  "--model-dim",      "32",
-                               "--model-heads",    "2",  "--model-kv-heads", "1",
-                               "--speculative",    "5",  "--acceptance",     "rejection"})
-                           .value();
+  const auto options =
+      parsed({"--num-blocks", "64", "--block-size", "8", "--max-batch-size", "3", "--model",
+              "forge-tiny:seed=18446744073709551615,layers=6,hidden_size=32,"
+              "heads=2,kv_heads=1,ffn_size=48",
+              "--speculative", "5"})
+          .value();
   EXPECT_EQ(options.scheduler,
             (SchedulerConfig{.num_blocks = 64, .block_size = 8, .max_batch_size = 3}));
   EXPECT_EQ(options.executor.num_blocks, 64u);
   EXPECT_EQ(options.executor.block_size, 8u);
-  EXPECT_EQ(options.executor.model.seed, 18446744073709551615u);
-  EXPECT_EQ(options.executor.model.layers, 6);
-  EXPECT_EQ(options.executor.model.head_size, 16);
+  EXPECT_FALSE(options.source.is_file());
+  EXPECT_EQ(options.source.builtin, (reference::TinyConfig{.hidden_size = 32,
+                                                           .layers = 6,
+                                                           .heads = 2,
+                                                           .kv_heads = 1,
+                                                           .head_size = 16,
+                                                           .ffn_size = 48,
+                                                           .seed = 18446744073709551615u}));
   EXPECT_EQ(options.executor.drafts, 5u);
   EXPECT_EQ(options.executor.draft_layers, 3) << "half of the layers unless given";
-  EXPECT_EQ(options.executor.rule, AcceptanceRule::rejection);
 }
 
 TEST(TargetOptions, every_number_of_the_policy_has_a_flag) {
@@ -113,18 +117,11 @@ TEST(TargetOptions, a_flag_without_a_use_is_refused_by_name) {
             "--sim-threads does not apply to --target cuda");
   EXPECT_EQ(refused({"--target", "cuda", "--sim-checked"}),
             "--sim-checked does not apply to --target cuda");
-  EXPECT_EQ(refused({"--target", "null", "--model-layers", "2"}),
-            "--model-layers does not apply to --target null");
+  EXPECT_EQ(refused({"--target", "null", "--model", "forge-tiny:layers=2"}),
+            "--model does not apply to --target null");
   EXPECT_EQ(refused({"--target", "null", "--draft-layers", "2"}),
             "--draft-layers does not apply to --target null");
   EXPECT_EQ(refused({"--target", "null", "--num-blocks", "2"}), "accepted");
-}
-
-TEST(TargetOptions, rejection_is_refused_on_a_gpu) {
-  const auto options =
-      parsed({"--target", "sim", "--speculative", "2", "--acceptance", "rejection"});
-  ASSERT_FALSE(options);
-  EXPECT_EQ(options.error(), "acceptance is rejection, accepted on target sim: shared_noise");
 }
 
 TEST(TargetOptions, the_help_says_every_default) {
@@ -133,7 +130,7 @@ TEST(TargetOptions, the_help_says_every_default) {
   add_flags(app, options);
   const std::string help = app.help();
   for (const char* part : {"--num-blocks UINT:UINT in [1 - 4194304]=512", "--num-host-blocks",
-                           "=4096", "=512", "=auto", "=radix", "=shared_noise", "=1000"}) {
+                           "=4096", "=512", "=auto", "=radix", "=1000"}) {
     EXPECT_NE(help.find(part), std::string::npos) << part << " is not in\n" << help;
   }
 }
@@ -146,12 +143,18 @@ TEST(TargetOptions, bad_flags_name_flag_value_and_range) {
   };
   contains(parsed({"--num-blocks", "0"}), "--num-blocks: Value 0 not in range 1 to 4194304");
   contains(parsed({"--speculative", "65"}), "--speculative: Value 65 not in range 0 to 64");
-  contains(parsed({"--acceptance", "always"}), "always");
-  contains(parsed({"--model-heads", "3"}),
-           "--model-dim: 64 is not a multiple of 2 * "
-           "--model-heads, 6");
-  contains(parsed({"--model-heads", "4", "--model-kv-heads", "3"}),
+  contains(
+      parsed({"--model", "forge-tiny:heads=3"}),
+      "--model: 'forge-tiny:heads=3': hidden_size is 64, accepted: a multiple of 2 * heads, 6");
+  contains(parsed({"--model", "forge-tiny:heads=4,kv_heads=3"}),
            "model heads is 4, accepted: a multiple of kv_heads, 3");
+  contains(parsed({"--model", "forge-tiny:heads=0"}), "model heads is 0, accepted: 1 .. 1024");
+  contains(parsed({"--model", "forge-tiny:seed=-1"}),
+           "seed is '-1', accepted: 0 .. 18446744073709551615");
+  contains(parsed({"--model", "forge-tiny:layers=2.5"}), "layers is '2.5', accepted: an integer");
+  contains(parsed({"--model", "forge-tiny:depth=2"}), "'depth' is no part of it, accepted: seed,");
+  contains(parsed({"--model", "forge-tiny:"}), "'' is not of the form KEY=VALUE");
+  contains(parsed({"--model", "forge-tiny:seed=1,"}), "'' is not of the form KEY=VALUE");
   contains(parsed({"--preemption", "never"}), "--preemption: never not in {auto,recompute,swap}");
   contains(parsed({"--prefix-cache", "tree"}), "--prefix-cache: tree not in {hash,none,radix}");
   contains(parsed({"--session-idle-steps", "0"}), "--session-idle-steps: Value 0 not in range 1");
@@ -164,18 +167,19 @@ TEST(TargetOptions, bad_flags_name_flag_value_and_range) {
 }
 
 TEST(TargetOptions, a_trace_header_gives_the_options_back) {
-  const auto options = parsed({"--num-blocks", "9", "--model-seed", "18446744073709551615",
-                               "--speculative", "2", "--acceptance", "rejection"})
+  const auto options = parsed({"--num-blocks", "9", "--model",
+                               "forge-tiny:seed=18446744073709551615", "--speculative", "2"})
                            .value();
   const auto read = from_trace_header(to_trace_header(options));
   ASSERT_TRUE(read) << read.error();
   EXPECT_EQ(read->scheduler, options.scheduler);
   EXPECT_EQ(read->executor, options.executor);
+  EXPECT_EQ(read->source, options.source);
 }
 
 TEST(TargetOptions, the_header_of_a_gpu_target_says_which_device_and_numerics) {
   const auto options = parsed({"--target", "sim", "--device", "l4", "--speculative", "2"}).value();
-  const TraceHeader header = to_trace_header(options, "simulated NVIDIA L4");
+  const trace::TraceHeader header = to_trace_header(options, "simulated NVIDIA L4");
   EXPECT_EQ(header.target["kind"], "sim");
   EXPECT_EQ(header.target["numerics"], "canonical-fp32");
   EXPECT_EQ(header.target["device"], "simulated NVIDIA L4");
@@ -212,7 +216,7 @@ TEST(TargetOptions, memory_of_the_host_and_of_the_prefix_index_counts) {
   EXPECT_FALSE(validate(options)) << "4 Gi token ids";
 
   TargetOptions on_gpu;
-  on_gpu.executor.model.layers = 1024;
+  on_gpu.source.builtin.layers = 1024;
   on_gpu.scheduler.num_blocks = 1u << 17;
   follow_scheduler(on_gpu);
   on_gpu.kind = TargetKind::cuda;
@@ -228,7 +232,7 @@ TEST(TargetOptions, memory_of_the_host_and_of_the_prefix_index_counts) {
 
 TEST(TargetOptions, damaged_headers_are_refused_by_field) {
   const auto error_after = [](auto&& change) {
-    TraceHeader header = to_trace_header(TargetOptions());
+    trace::TraceHeader header = to_trace_header(TargetOptions());
     change(header.target);
     const auto options = from_trace_header(header);
     return options ? "accepted" : options.error();
@@ -249,10 +253,9 @@ TEST(TargetOptions, damaged_headers_are_refused_by_field) {
   EXPECT_EQ(error_after([](json& t) { t.erase("drafts"); }), "target.drafts is missing");
   EXPECT_EQ(error_after([](json& t) { t["drafts"] = -1; }),
             "target.drafts is not an integer in 0..4294967295");
-  EXPECT_EQ(error_after([](json& t) { t["drafts"] = 65; }),
-            "model drafts is 65, accepted: 0 .. 64");
+  EXPECT_EQ(error_after([](json& t) { t["drafts"] = 65; }), "drafts is 65, accepted: 0 .. 64");
   EXPECT_EQ(error_after([](json& t) { t["acceptance"] = "never"; }),
-            "target.acceptance is neither shared_noise nor rejection");
+            R"(target.acceptance is "never", this build has "shared_noise")");
   EXPECT_EQ(error_after([](json& t) { t["model"]["layers"] = 1.5; }),
             "target.model.layers is not an integer in 0..2147483647");
   EXPECT_EQ(error_after([](json& t) { t["model"]["color"] = 1; }),
@@ -267,4 +270,4 @@ TEST(TargetOptions, damaged_headers_are_refused_by_field) {
 }
 
 }  // namespace
-}  // namespace forge
+}  // namespace forge::apps

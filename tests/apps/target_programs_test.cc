@@ -43,8 +43,7 @@ class TargetPrograms : public ProgramTest {
                << '\n';
     }
     return "--workload " + path("w.jsonl") +
-           " --model-layers 2 --model-dim 32 --model-heads 4 --model-kv-heads 2 --model-ffn-size "
-           "64 "
+           " --model forge-tiny:layers=2,hidden_size=32,heads=4,kv_heads=2,ffn_size=64 "
            "--block-size 4 --num-blocks 24 --num-host-blocks 12 --max-batch-size 6 "
            "--max-batch-tokens 24 --prefill-chunk-size 8 --swap-setup-cost 4 --swap-block-cost 1";
   }
@@ -83,7 +82,7 @@ TEST_F(TargetPrograms, what_the_simulated_gpu_recorded_the_cpu_answers) {
 }
 
 TEST_F(TargetPrograms, an_edited_trace_differs_on_the_simulated_gpu) {
-  record("cpu", "--requests 2 --model-layers 1 --mode continuous --block-size 4");
+  record("cpu", "--requests 2 --model forge-tiny:layers=1 --mode continuous --block-size 4");
   std::string text = read_file(path("t.jsonl"));
   // A digit of the digest of some logits.
   const std::size_t logits = text.find("\"logits\":[\"", text.find("{\"step\":{\"step\":5,"));
@@ -98,7 +97,7 @@ TEST_F(TargetPrograms, an_edited_trace_differs_on_the_simulated_gpu) {
 }
 
 TEST_F(TargetPrograms, other_numerics_and_a_target_without_a_model_are_refused_by_name) {
-  record("cpu", "--requests 1 --model-layers 1 --mode continuous");
+  record("cpu", "--requests 1 --model forge-tiny:layers=1 --mode continuous");
   std::string text = read_file(path("t.jsonl"));
   const std::string numerics = "canonical-fp32";
   text.replace(text.find(numerics), numerics.size(), "fast-bf16");
@@ -128,7 +127,7 @@ TEST_F(TargetPrograms, flags_without_a_use_are_refused_by_every_program) {
   expect_refused(FORGE_BENCH " --target sim --device h2000", "h2000");
   expect_refused(FORGE_BENCH " --target cuda --device first", "--device is 'first'");
   expect_refused(FORGE_BENCH " --target cuda --device 99", "forge-bench: ");
-  record("cpu", "--requests 1 --model-layers 1 --mode continuous");
+  record("cpu", "--requests 1 --model forge-tiny:layers=1 --mode continuous");
   expect_refused(FORGE_TRACE " replay --schedule-seed 3 " + path("t.jsonl"),
                  "--schedule-seed does not apply to --target cpu");
 }

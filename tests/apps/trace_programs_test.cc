@@ -8,7 +8,7 @@
 
 #include "apps/programs.h"
 
-namespace forge {
+namespace forge::apps {
 namespace {
 
 using testing::digest_after;
@@ -306,4 +306,4 @@ TEST_F(TracesOfTraffic, extra_of_production_replay_to_the_digest) {
 }
 
 }  // namespace
-}  // namespace forge
+}  // namespace forge::apps

@@ -8,7 +8,7 @@
 #include <set>
 #include <sstream>
 
-namespace forge {
+namespace forge::apps {
 namespace {
 
 const std::string kHeader = "TIMESTAMP,ContextTokens,GeneratedTokens\n";
@@ -211,4 +211,4 @@ TEST(Workload, mixed_priorities_take_turns) {
 }
 
 }  // namespace
-}  // namespace forge
+}  // namespace forge::apps

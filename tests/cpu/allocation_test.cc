@@ -4,17 +4,17 @@
 #include <cstdlib>
 
 #include "cpu/allocation_counter.h"
+#include "executor/driver.h"
 #include "forge/cpu/cpu_executor.h"
-#include "target/driver.h"
 
-namespace forge {
+namespace forge::cpu {
 namespace {
 
 using testing::request_of;
 
 /// The same decode step again and again, by hand: eight sequences in tables of 16 blocks.
-std::size_t allocations_of_steady_steps(const ExecutorOptions& options) {
-  CpuExecutor executor(options);
+std::size_t allocations_of_steady_steps(const executor::ExecutorOptions& options) {
+  CpuExecutor executor(options, seeded_cpu_model({}, options));
   StepPlan plan;
   StepResult result;
   for (std::uint32_t seq = 1; seq <= 8; ++seq) {
@@ -54,10 +54,8 @@ TEST(Allocation, checking_every_read_allocates_nothing_in_steady_state) {
 }
 
 TEST(Allocation, speculation_allocates_nothing_in_steady_state) {
-  for (const AcceptanceRule rule : {AcceptanceRule::shared_noise, AcceptanceRule::rejection}) {
-    EXPECT_EQ(allocations_of_steady_steps({.drafts = 3, .rule = rule}), 0U);
-  }
+  EXPECT_EQ(allocations_of_steady_steps({.drafts = 3}), 0U);
 }
 
 }  // namespace
-}  // namespace forge
+}  // namespace forge::cpu

@@ -1,10 +1,10 @@
 // A model that drafts for another, in a KV cache of its own.
 #include <gtest/gtest.h>
 
+#include "executor/driver.h"
 #include "forge/cpu/cpu_executor.h"
-#include "target/driver.h"
 
-namespace forge {
+namespace forge::cpu {
 namespace {
 
 using testing::cpu_target;
@@ -14,20 +14,15 @@ using testing::request_of;
 
 constexpr std::uint32_t kTokens = 40;
 
-/// The model of the options, for which the reference model with `seed` drafts.
+/// The built-in model, for which that of `seed` drafts.
 MakeTarget drafted_by(std::uint64_t seed) {
-  return [seed](const ExecutorOptions& options) {
-    const CacheSize cache{.num_blocks = options.num_blocks,
-                          .block_size = options.block_size,
-                          .num_host_blocks = options.num_host_blocks};
-    TinyConfig draft = options.model;
-    draft.seed = seed;
-    return std::make_unique<CpuExecutor>(options, tiny_cpu_model(options.model, cache),
-                                         tiny_cpu_model(draft, cache));
+  return [seed](const executor::ExecutorOptions& options) {
+    return std::make_unique<CpuExecutor>(options, seeded_cpu_model({}, options),
+                                         seeded_cpu_model({.seed = seed}, options));
   };
 }
 
-ExecutorOptions options_of() {
+executor::ExecutorOptions options_of() {
   return {
       .num_blocks = 64, .block_size = 4, .num_host_blocks = 64, .drafts = 4, .digest_logits = true};
 }
@@ -103,4 +98,4 @@ TEST(DraftModel, shares_the_prefixes_that_the_model_shares) {
 }
 
 }  // namespace
-}  // namespace forge
+}  // namespace forge::cpu

@@ -7,11 +7,11 @@
 #include <map>
 #include <optional>
 
+#include "executor/driver.h"
 #include "forge/cpu/cpu_executor.h"
 #include "forge/engine/engine.h"
-#include "target/driver.h"
 
-namespace forge {
+namespace forge::cpu {
 namespace {
 
 using testing::request_of;
@@ -32,7 +32,7 @@ class DamagedModel : public CpuModel {
   int vocabulary_size() const override { return model_->vocabulary_size(); }
   int layers() const override { return model_->layers(); }
   void copy(const BlockCopy& copy) override { model_->copy(copy); }
-  void forward(const ForwardBatch& batch, int layers, std::span<float> logits) override {
+  void forward(const model::ForwardBatch& batch, int layers, std::span<float> logits) override {
     model_->forward(batch, layers, logits);
     if (layers < model_->layers() && !damage_.drafts_too) return;
     const auto vocabulary = static_cast<std::size_t>(vocabulary_size());
@@ -53,16 +53,12 @@ void all_minus_infinity(std::span<float> row) { std::ranges::fill(row, -INFINITY
 void last_nan(std::span<float> row) { row.back() = NAN; }
 void one_infinity(std::span<float> row) { row[row.size() / 3] = INFINITY; }
 
-ExecutorOptions options_of(std::uint32_t drafts, AcceptanceRule rule) {
-  return {.num_blocks = 200, .block_size = 4, .drafts = drafts, .rule = rule};
+executor::ExecutorOptions options_of(std::uint32_t drafts) {
+  return {.num_blocks = 200, .block_size = 4, .drafts = drafts};
 }
 
-CacheSize cache_of(const ExecutorOptions& options) {
-  return {.num_blocks = options.num_blocks, .block_size = options.block_size};
-}
-
-std::unique_ptr<CpuModel> reference(const ExecutorOptions& options) {
-  return tiny_cpu_model(options.model, cache_of(options));
+std::unique_ptr<CpuModel> reference(const executor::ExecutorOptions& options) {
+  return seeded_cpu_model({}, options);
 }
 
 /// What became of a request.
@@ -75,7 +71,7 @@ struct Fate {
 /// Runs requests on an engine over a model, each submitted before the step that it names.
 class EngineRun {
  public:
-  EngineRun(std::unique_ptr<CpuModel> model, const ExecutorOptions& options,
+  EngineRun(std::unique_ptr<CpuModel> model, const executor::ExecutorOptions& options,
             std::unique_ptr<CpuModel> draft = nullptr)
       : executor_(options, std::move(model), std::move(draft)),
         engine_({.num_blocks = options.num_blocks,
@@ -93,7 +89,7 @@ class EngineRun {
         index_of[engine_.submit(requests[next].second).value()] = next;
         ++next;
       }
-      const Engine::Step done = engine_.step();
+      const engine::Engine::Step done = engine_.step();
       for (std::size_t i = 0; i < done.result.slices.size(); ++i) {
         const SliceResult& answer = done.result.slices[i];
         Fate& fate = fates[index_of[answer.seq]];
@@ -113,7 +109,7 @@ class EngineRun {
 
  private:
   CpuExecutor executor_;
-  Engine engine_;
+  engine::Engine engine_;
 };
 
 Request story(const char* prompt, float temperature = 0) {
@@ -123,7 +119,7 @@ Request story(const char* prompt, float temperature = 0) {
 }
 
 std::vector<TokenId> tokens_alone(const Request& request) {
-  const ExecutorOptions options = options_of(0, AcceptanceRule::shared_noise);
+  const executor::ExecutorOptions options = options_of(0);
   return EngineRun(reference(options), options).until_done({{0, request}}).at(0).tokens;
 }
 
@@ -170,7 +166,7 @@ TEST_P(NotFinite, logits_end_their_own_request_alone_where_its_text_meets_them) 
   const Scene scene(temperature);
   for (const auto damage : {all_nan, all_minus_infinity, last_nan, one_infinity}) {
     for (const bool drafts_too : {false, true}) {
-      const ExecutorOptions options = options_of(drafts, AcceptanceRule::shared_noise);
+      const executor::ExecutorOptions options = options_of(drafts);
       EngineRun run(
           std::make_unique<DamagedModel>(reference(options),
                                          DamagedModel::Damage{scene.trigger(), damage, drafts_too}),
@@ -203,53 +199,16 @@ INSTANTIATE_TEST_SUITE_P(All, NotFinite,
                          ::testing::Combine(::testing::Values(0.0F, 1.0F),
                                             ::testing::Values(0U, 1U, 4U)));
 
-TEST(NotFiniteByRejection, a_greedy_request_ends_where_its_text_meets_them) {
-  const Scene scene(0);
-  for (const auto damage : {all_nan, one_infinity}) {
-    for (const bool drafts_too : {false, true}) {
-      const ExecutorOptions options = options_of(4, AcceptanceRule::rejection);
-      EngineRun run(
-          std::make_unique<DamagedModel>(reference(options),
-                                         DamagedModel::Damage{scene.trigger(), damage, drafts_too}),
-          options);
-      const auto fates = run.until_done({{0, scene.requests[1]}, {0, scene.requests[2]}});
-      EXPECT_EQ(fates.at(1).tokens, scene.expected[2]);
-      EXPECT_EQ(fates.at(0).finish, FinishReason::error);
-      EXPECT_EQ(fates.at(0).tokens.size(), scene.at + 1);
-    }
-  }
-}
-
-TEST(NotFiniteByRejection, a_warm_request_never_gets_past_them) {
-  for (std::uint64_t seed = 0; seed < 20; ++seed) {
-    Request request = request_of("warm", 1, seed);
-    request.max_new_tokens = 60;
-    const ExecutorOptions options = options_of(4, AcceptanceRule::rejection);
-    // Token 100 of 320 comes sooner or later, or never.
-    EngineRun run(std::make_unique<DamagedModel>(reference(options),
-                                                 DamagedModel::Damage{TokenId(100), all_nan, true}),
-                  options);
-    const Fate fate = run.until_done({{0, request}}).at(0);
-    const auto trigger = std::ranges::find(fate.tokens, TokenId(100));
-    EXPECT_EQ(fate.finish, trigger == fate.tokens.end() || fate.tokens.size() == 60
-                               ? FinishReason::length
-                               : FinishReason::error);
-    EXPECT_LE(fate.tokens.end() - trigger, 1) << "it is the last";
-  }
-}
-
 TEST(NotFiniteDrafts, of_the_first_layers_or_of_a_draft_model_change_no_text) {
   const Request request = story("a draft is only a draft");
-  for (const AcceptanceRule rule : {AcceptanceRule::shared_noise, AcceptanceRule::rejection}) {
-    const ExecutorOptions options = options_of(4, rule);
-    EngineRun run(reference(options), options,
-                  std::make_unique<DamagedModel>(
-                      reference(options), DamagedModel::Damage{std::nullopt, all_nan, true}));
-    const Fate fate = run.until_done({{0, request}}).at(0);
-    EXPECT_EQ(fate.tokens, tokens_alone(request));
-    EXPECT_EQ(fate.finish, FinishReason::length);
-  }
+  const executor::ExecutorOptions options = options_of(4);
+  EngineRun run(reference(options), options,
+                std::make_unique<DamagedModel>(reference(options),
+                                               DamagedModel::Damage{std::nullopt, all_nan, true}));
+  const Fate fate = run.until_done({{0, request}}).at(0);
+  EXPECT_EQ(fate.tokens, tokens_alone(request));
+  EXPECT_EQ(fate.finish, FinishReason::length);
 }
 
 }  // namespace
-}  // namespace forge
+}  // namespace forge::cpu

@@ -26,8 +26,8 @@ TEST(KernelLaunchCases, are_valid_and_have_every_kernel) {
 }
 
 TEST(KernelFactors, are_measured_time_over_estimated_time_without_launches) {
-  const KernelLaunchCase embed{find_kernel("embed").value(), {}};
-  const KernelLaunchCase sample{find_kernel("sample").value(), {}};
+  const KernelLaunchCase embed{apps::find_kernel("embed").value(), {}};
+  const KernelLaunchCase sample{apps::find_kernel("sample").value(), {}};
   const auto estimated = [](double us) {
     return sim::KernelTime{.launch_us = 2, .total_us = 2 + us};
   };

@@ -1,4 +1,4 @@
-// A CUDA runtime without a GPU: the functions that cuda/device calls, over host memory and the
+// A CUDA runtime without a GPU: the functions that layer cuda calls, over host memory and the
 // simulated machine. Tests of CudaDevice link it instead of the real one, so that its code runs,
 // and fails, wherever there are the toolkit's headers.
 //

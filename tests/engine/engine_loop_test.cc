@@ -5,7 +5,7 @@
 
 #include "engine/loop_fixture.h"
 
-namespace forge {
+namespace forge::engine {
 namespace {
 
 using test::ask;
@@ -232,7 +232,7 @@ TEST(EngineLoop, prompts_that_take_many_steps_are_no_stall) {
   Fixture f("hi", 8, /*held=*/false,
             {.num_blocks = 64, .block_size = 4, .max_batch_size = 4, .prefill_chunk_size = 1});
   Listener listener;
-  f.submit(listener, {.prompt = ByteTokeniser().encode("a rather long prompt")});
+  f.submit(listener, {.prompt = text::ByteTokeniser().encode("a rather long prompt")});
   listener.wait();
   EXPECT_GE(f.loop->status().steps, 20u);
   EXPECT_EQ(f.loop->status().stalled_steps, 0u);
@@ -394,4 +394,4 @@ TEST(EngineLoop, many_threads_share_one_batch) {
 }
 
 }  // namespace
-}  // namespace forge
+}  // namespace forge::engine

@@ -9,7 +9,7 @@
 #include "forge/trace/trace_header.h"
 #include "forge/trace/trace_writer.h"
 
-namespace forge {
+namespace forge::engine {
 namespace {
 
 using test::FakeExecutor;
@@ -18,7 +18,7 @@ using test::says;
 constexpr SchedulerConfig kConfig{.num_blocks = 16, .block_size = 4, .max_batch_size = 4};
 
 Request ask(std::string_view prompt, std::uint32_t max_new_tokens) {
-  return {.prompt = ByteTokeniser().encode(prompt), .max_new_tokens = max_new_tokens};
+  return {.prompt = text::ByteTokeniser().encode(prompt), .max_new_tokens = max_new_tokens};
 }
 
 std::map<std::uint64_t, std::string> run(Engine& engine) {
@@ -26,7 +26,7 @@ std::map<std::uint64_t, std::string> run(Engine& engine) {
   while (engine.has_work()) {
     const auto [plan, result] = engine.step();
     for (const SliceResult& slice : result.slices) {
-      texts[slice.seq.value] += ByteTokeniser().decode(result.tokens_of(slice));
+      texts[slice.seq.value] += text::ByteTokeniser().decode(result.tokens_of(slice));
     }
   }
   return texts;
@@ -44,7 +44,7 @@ TEST(Engine, runs_requests_to_their_end) {
 TEST(Engine, a_refused_request_reaches_neither_target_nor_trace) {
   FakeExecutor executor(says("hello"));
   std::ostringstream out;
-  TraceWriter trace(out, {.scheduler = kConfig});
+  trace::TraceWriter trace(out, {.scheduler = kConfig});
   Engine engine(kConfig, executor, &trace);
   const auto before = out.str();
   EXPECT_FALSE(engine.submit(ask("a", 1000)).has_value());
@@ -95,7 +95,7 @@ TEST(Engine, a_recorded_run_replays_to_the_same_digest) {
   std::stringstream out;
   FakeExecutor executor(says("hello"));
   executor.drafts = 2;
-  TraceWriter trace(out, {.scheduler = kConfig});
+  trace::TraceWriter trace(out, {.scheduler = kConfig});
   Engine engine(kConfig, executor, &trace);
   ASSERT_TRUE(engine.submit(ask("a", 9)));
   ASSERT_TRUE(engine.submit(ask("b", 9)));
@@ -114,13 +114,13 @@ TEST(Engine, a_recorded_run_replays_to_the_same_digest) {
 
   FakeExecutor fresh(says("hello"));
   fresh.drafts = 2;
-  auto reader = TraceReader::open(out);
+  auto reader = trace::TraceReader::open(out);
   ASSERT_TRUE(reader.has_value());
-  const auto report = replay(*reader, fresh, ByteTokeniser::kVocabularySize);
+  const auto report = replay(*reader, fresh, text::ByteTokeniser::kVocabularySize);
   ASSERT_TRUE(report.has_value());
   EXPECT_FALSE(report->difference.has_value());
   EXPECT_EQ(report->digest, trace.digest());
 }
 
 }  // namespace
-}  // namespace forge
+}  // namespace forge::engine

@@ -16,20 +16,20 @@ inline constexpr SchedulerConfig kLoopConfig{
     .num_blocks = 64, .block_size = 4, .max_batch_size = 4};
 
 inline Request ask(std::uint32_t max_new_tokens = 100) {
-  return {.prompt = ByteTokeniser().encode("prompt"), .max_new_tokens = max_new_tokens};
+  return {.prompt = text::ByteTokeniser().encode("prompt"), .max_new_tokens = max_new_tokens};
 }
 
 /// Collects the events of one request; wait() returns when the last one is there.
 class Listener {
  public:
-  TokenSink sink() {
-    return [this](const TokenEvent& event) {
+  engine::TokenSink sink() {
+    return [this](const engine::TokenEvent& event) {
       const std::lock_guard lock(mutex_);
       events_.push_back(event);
       arrived_.notify_all();
     };
   }
-  const std::vector<TokenEvent>& wait() {
+  const std::vector<engine::TokenEvent>& wait() {
     std::unique_lock lock(mutex_);
     arrived_.wait(
         lock, [this] { return !events_.empty() && events_.back().finish != FinishReason::none; });
@@ -42,7 +42,7 @@ class Listener {
   }
   std::string text() {
     std::string all;
-    for (const TokenEvent& event : wait()) all += event.text;
+    for (const engine::TokenEvent& event : wait()) all += event.text;
     return all;
   }
   FinishReason finish() { return wait().back().finish; }
@@ -50,32 +50,33 @@ class Listener {
  private:
   std::mutex mutex_;
   std::condition_variable arrived_;
-  std::vector<TokenEvent> events_;
+  std::vector<engine::TokenEvent> events_;
 };
 
 /// An engine loop over a fake target.
 struct LoopFixture {
   FakeExecutor executor;
-  ByteTokeniser tokeniser;
-  Engine engine;
-  std::unique_ptr<EngineLoop> loop;
+  text::ByteTokeniser tokeniser;
+  engine::Engine engine;
+  std::unique_ptr<engine::EngineLoop> loop;
 
   explicit LoopFixture(std::string text, std::size_t queue_limit = 8, bool held = false,
                        const SchedulerConfig& config = kLoopConfig)
       : executor(says(std::move(text))), engine(config, executor) {
     if (held) executor.allow_only(0);
-    loop = std::make_unique<EngineLoop>(engine, tokeniser,
-                                        EngineLoop::Options{.queue_limit = queue_limit});
+    loop = std::make_unique<engine::EngineLoop>(
+        engine, tokeniser, engine::EngineLoop::Options{.queue_limit = queue_limit});
   }
   ~LoopFixture() { executor.release(); }
 
   /// All blocks are free, but for those that the prefix cache would give up.
   bool all_blocks_are_back() const {
-    const EngineStatus status = loop->status();
+    const engine::EngineStatus status = loop->status();
     return status.free_blocks + status.evictable_blocks == status.total_blocks;
   }
 
-  TicketId submit(Listener& listener, Request request = ask(), SubmitOptions options = {}) {
+  engine::TicketId submit(Listener& listener, Request request = ask(),
+                          engine::SubmitOptions options = {}) {
     return loop->submit(std::move(request), std::move(options), listener.sink()).value();
   }
 };

@@ -8,7 +8,7 @@
 #include "forge/trace/trace_header.h"
 #include "forge/trace/trace_writer.h"
 
-namespace forge {
+namespace forge::engine {
 namespace {
 
 using test::ask;
@@ -18,7 +18,7 @@ using test::says;
 
 /// What has been handed to the system, and what has not. Lines from number `failing` on do not get
 /// there. Of the loop thread.
-class TestOutput : public TraceOutput {
+class TestOutput : public trace::TraceOutput {
  public:
   explicit TestOutput(std::size_t failing = ~std::size_t{0}) : failing_(failing) {}
 
@@ -57,9 +57,9 @@ struct RecordedLoop {
         loop(std::make_unique<EngineLoop>(engine, tokeniser, EngineLoop::Options{})) {}
 
   TestOutput output;
-  TraceWriter trace;
+  trace::TraceWriter trace;
   FakeExecutor executor;
-  ByteTokeniser tokeniser;
+  text::ByteTokeniser tokeniser;
   Engine engine;
   std::unique_ptr<EngineLoop> loop;
 };
@@ -132,4 +132,4 @@ TEST(Recording, a_run_without_a_trace_has_no_status_of_one) {
 }
 
 }  // namespace
-}  // namespace forge
+}  // namespace forge::engine

@@ -10,7 +10,7 @@
 #include "forge/trace/trace_reader.h"
 #include "forge/trace/trace_writer.h"
 
-namespace forge {
+namespace forge::engine {
 namespace {
 
 using test::ask;
@@ -110,8 +110,8 @@ TEST(TargetLost, everything_comes_free_and_the_loop_drains) {
 TEST(TargetLost, the_trace_tells_what_happened_to_the_end) {
   std::stringstream out;
   FakeExecutor executor(says("hello"));
-  TraceWriter trace(out, {.scheduler = test::kLoopConfig});
-  const ByteTokeniser tokeniser;
+  trace::TraceWriter trace(out, {.scheduler = test::kLoopConfig});
+  const text::ByteTokeniser tokeniser;
   Engine engine(test::kLoopConfig, executor, &trace);
   {
     EngineLoop loop(engine, tokeniser, EngineLoop::Options{});
@@ -123,11 +123,11 @@ TEST(TargetLost, the_trace_tells_what_happened_to_the_end) {
     listener.wait();
     loop.drain();
   }
-  auto reader = TraceReader::open(out);
+  auto reader = trace::TraceReader::open(out);
   ASSERT_TRUE(reader.has_value());
   std::size_t errors = 0;
   while (const auto event = reader->next().value()) {
-    if (const auto* step = std::get_if<StepEvent>(&*event)) {
+    if (const auto* step = std::get_if<trace::StepEvent>(&*event)) {
       for (const Finish& finish : step->plan.finished) {
         errors += finish.reason == FinishReason::error ? 1 : 0;
       }
@@ -137,4 +137,4 @@ TEST(TargetLost, the_trace_tells_what_happened_to_the_end) {
 }
 
 }  // namespace
-}  // namespace forge
+}  // namespace forge::engine

@@ -2,6 +2,7 @@
 #include <gtest/gtest.h>
 
 #include "cpu/allocation_counter.h"
+#include "executor/seeded_gpu_model.h"
 #include "forge/core/check.h"
 #include "forge/gpu/gpu_executor.h"
 #include "gpu/null_device.h"
@@ -11,10 +12,11 @@ namespace {
 
 /// Decodes eight sequences in tables of 16 blocks, step after step, a block being appended and cut
 /// off again now and then. Returns how much is allocated once everything has been seen.
-std::size_t allocations_of_steady_steps(const ExecutorOptions& options,
+std::size_t allocations_of_steady_steps(const executor::ExecutorOptions& options,
                                         const gpu::GpuOptions& gpu) {
   testing::NullDevice device;
-  const auto executor = gpu::GpuExecutor::create(device, options, gpu).value();
+  const auto executor =
+      gpu::GpuExecutor::create(device, testing::seeded_gpu_model(), options, gpu).value();
   StepPlan plan;
   StepResult result;
   for (std::uint32_t seq = 1; seq <= 8; ++seq) {

@@ -9,10 +9,11 @@
 #include <string>
 #include <vector>
 
+#include "executor/driver.h"
+#include "executor/seeded_gpu_model.h"
 #include "forge/gpu/gpu_executor.h"
 #include "forge/sim/sim_device.h"
 #include "gpu/null_device.h"
-#include "target/driver.h"
 
 namespace forge {
 namespace {
@@ -25,18 +26,19 @@ using ::testing::ElementsAre;
 using ::testing::HasSubstr;
 using ::testing::Not;
 using testing::request_of;
+using testing::seeded_gpu_model;
 
 /// A driver over a simulated device that takes notes of all calls.
 class ExecutorCalls : public ::testing::Test {
  protected:
-  void create(ExecutorOptions options = {.num_blocks = 64, .block_size = 16},
+  void create(executor::ExecutorOptions options = {.num_blocks = 64, .block_size = 16},
               const gpu::GpuOptions& gpu = {}) {
     device_ = std::make_unique<sim::SimDevice>(
         sim::SimOptions{.device = sim::find_device("h200").value(),
                         .faults = [this](const DeviceCall& call) { return note(call); }});
     driver_ = std::make_unique<Driver>(
-        [&](const ExecutorOptions& of) {
-          auto created = gpu::GpuExecutor::create(*device_, of, gpu);
+        [&](const executor::ExecutorOptions& of) {
+          auto created = gpu::GpuExecutor::create(*device_, seeded_gpu_model(), of, gpu);
           FORGE_CHECK(created.has_value(), to_string(created.error()));
           executor_ = created->get();
           return std::move(*created);
@@ -199,7 +201,7 @@ TEST_F(ExecutorCalls, long_contexts_of_few_rows_are_split_among_thread_blocks) {
 }
 
 TEST_F(ExecutorCalls, all_memory_is_taken_when_the_executor_is_created) {
-  const ExecutorOptions options{
+  const executor::ExecutorOptions options{
       .num_blocks = 32, .block_size = 4, .num_host_blocks = 8, .drafts = 2};
   create(options);
   const std::uint64_t before = device_->statistics().bytes_allocated;
@@ -217,14 +219,14 @@ TEST_F(ExecutorCalls, all_memory_is_taken_when_the_executor_is_created) {
 
 TEST(GpuExecutorMemory, what_create_allocates_is_known_before) {
   for (const std::uint32_t drafts : {0U, 4U}) {
-    ExecutorOptions options{.num_blocks = 300, .block_size = 4, .num_host_blocks = 5};
-    options.model.vocabulary_size = 333;
+    executor::ExecutorOptions options{.num_blocks = 300, .block_size = 4, .num_host_blocks = 5};
     options.max_batch_size = 7;
     options.drafts = drafts;
     testing::NullDevice device;
-    ASSERT_TRUE(gpu::GpuExecutor::create(device, options).has_value());
-    EXPECT_EQ(device.device_bytes, gpu::GpuExecutor::device_bytes(options));
-    EXPECT_EQ(device.pinned_bytes, gpu::GpuExecutor::pinned_bytes(options));
+    const gpu::GpuModel model = seeded_gpu_model({.vocabulary_size = 333});
+    ASSERT_TRUE(gpu::GpuExecutor::create(device, model, options).has_value());
+    EXPECT_EQ(device.device_bytes, gpu::GpuExecutor::device_bytes(model.config(), options));
+    EXPECT_EQ(device.pinned_bytes, gpu::GpuExecutor::pinned_bytes(model.config(), options));
   }
 }
 
@@ -241,24 +243,18 @@ class PicklessDevice : public testing::NullDevice {
 
 TEST(GpuExecutorAnswers, rows_without_a_pick_end_their_sequences_and_no_others) {
   PicklessDevice device;
-  const ExecutorOptions options{.num_blocks = 64, .block_size = 4, .drafts = 2};
-  Driver driver([&](const ExecutorOptions& of) { return *gpu::GpuExecutor::create(device, of); },
-                options);
+  const executor::ExecutorOptions options{.num_blocks = 64, .block_size = 4, .drafts = 2};
+  Driver driver(
+      [&](const executor::ExecutorOptions& of) {
+        return *gpu::GpuExecutor::create(device, seeded_gpu_model(), of);
+      },
+      options);
   driver.begin(1, request_of("whole"));
   driver.begin(2, request_of("a part of it"));
   const StepResult& result = driver.step({driver.chunk(1, 5), driver.chunk(2, 4)});
   EXPECT_EQ(result.slices, (std::vector{SliceResult{SeqId(1), 0, 0, FinishSignal::not_finite, 0},
                                         SliceResult{SeqId(2), 0, 0, FinishSignal::none, 0}}));
   EXPECT_TRUE(result.tokens.empty());
-}
-
-TEST(GpuExecutorCreation, the_rejection_rule_is_refused) {
-  testing::NullDevice device;
-  const auto created = gpu::GpuExecutor::create(device, {.rule = AcceptanceRule::rejection});
-  ASSERT_FALSE(created.has_value());
-  EXPECT_EQ(to_string(created.error()),
-            "GpuExecutor::create: the acceptance rule is rejection, accepted: shared_noise (a GPU "
-            "keeps no distributions) (device none)");
 }
 
 }  // namespace

@@ -12,6 +12,7 @@
 #include <string>
 #include <vector>
 
+#include "executor/seeded_gpu_model.h"
 #include "forge/engine/engine.h"
 #include "forge/gpu/gpu_executor.h"
 #include "forge/sim/sim_device.h"
@@ -22,6 +23,7 @@ namespace {
 using sim::DeviceCall;
 using sim::Fault;
 using ::testing::HasSubstr;
+using testing::seeded_gpu_model;
 using ::testing::StartsWith;
 
 constexpr SchedulerConfig kConfig{.num_blocks = 6,
@@ -33,15 +35,16 @@ constexpr SchedulerConfig kConfig{.num_blocks = 6,
                                   .preemption = PreemptionPolicy::swap,
                                   .prefix_cache = PrefixCacheKind::none};
 
-ExecutorOptions options_of(std::uint32_t drafts) {
-  return {.model = {.vocabulary_size = 40,
-                    .hidden_size = 8,
-                    .layers = 1,
-                    .heads = 2,
-                    .kv_heads = 1,
-                    .head_size = 4,
-                    .ffn_size = 8},
-          .num_blocks = kConfig.num_blocks,
+constexpr reference::TinyConfig kModel{.vocabulary_size = 40,
+                                       .hidden_size = 8,
+                                       .layers = 1,
+                                       .heads = 2,
+                                       .kv_heads = 1,
+                                       .head_size = 4,
+                                       .ffn_size = 8};
+
+executor::ExecutorOptions options_of(std::uint32_t drafts) {
+  return {.num_blocks = kConfig.num_blocks,
           .block_size = kConfig.block_size,
           .num_host_blocks = kConfig.num_host_blocks,
           .max_batch_size = kConfig.max_batch_size,
@@ -81,14 +84,14 @@ class FaultyRun {
                    met_ = c.kind;
                    return planned_.fault;
                  }}) {
-    auto created = gpu::GpuExecutor::create(device_, options_of(drafts));
+    auto created = gpu::GpuExecutor::create(device_, seeded_gpu_model(kModel), options_of(drafts));
     calls_of_creation_ = calls_;
     if (!created) {
       creation_error_ = to_string(created.error());
       return;
     }
     executor_ = std::move(*created);
-    Engine engine(kConfig, *executor_);
+    engine::Engine engine(kConfig, *executor_);
     for (std::uint32_t i = 0; i < 4; ++i) {
       const SeqId seq = engine.submit(request_of(1 + 9 * i, 3 + i % 3)).value();
       outputs_[seq] = {};
@@ -113,7 +116,7 @@ class FaultyRun {
   std::uint64_t swaps() const { return swaps_; }
 
  private:
-  void take(Engine& engine, const Engine::Step& step) {
+  void take(engine::Engine& engine, const engine::Engine::Step& step) {
     bool failed = false;
     for (const SliceResult& slice : step.result.slices) {
       Output& output = outputs_[slice.seq];

@@ -27,7 +27,7 @@ class RotateAndStore : public KernelTest {
     const std::size_t rows_max = rows.size() + 3;
     const std::vector<float> before = random.reals(rows_max * width);
     std::vector<float> after = before;
-    RotaryTable rotary(shape.config());
+    model::RotaryTable rotary(shape.config().rope());
     rotary.ensure(300);
     const auto D = static_cast<std::size_t>(shape.head_size);
     const int half = shape.head_size / 2;

@@ -2,8 +2,8 @@
 #include <algorithm>
 #include <cmath>
 
+#include "forge/executor/logits_digest.h"
 #include "forge/sampling/sampler.h"
-#include "forge/target/logits_digest.h"
 #include "gpu/kernel_rig.h"
 
 namespace forge::gpu {
@@ -39,11 +39,12 @@ class Sampling : public KernelTest {
                         .draft = draft ? static_cast<std::int32_t>(i) : RowInput::kNoDraft,
                         .pick = static_cast<std::uint32_t>(place),
                         .temperature = row.temperature});
-      const bool can = can_pick(row.logits);
-      picks[place] = can ? pick(row.logits, {row.temperature, row.seed}, row.position).value
-                         : SampleArgs::kNoPick;
+      const bool can = sampling::can_pick(row.logits);
+      picks[place] =
+          can ? sampling::pick(row.logits, {row.temperature, row.seed}, row.position).value
+              : SampleArgs::kNoPick;
       if (draft) drafts[i] = can ? picks[place] : 0;
-      digests[place] = logits_digest(row.logits);
+      digests[place] = executor::logits_digest(row.logits);
     }
     inputs.push_back({.draft = 1'000'000'000, .pick = 4'000'000'000u});  // beyond the count
     const PassCounts counts{.logit_rows = static_cast<std::uint32_t>(rows.size())};

@@ -3,8 +3,6 @@
 #include <algorithm>
 #include <ostream>
 
-#include "forge/model/tiny_transformer.h"
-
 namespace forge::gpu {
 namespace {
 
@@ -21,8 +19,8 @@ std::uint32_t blocks_for(const std::vector<int>& lengths, int block_size) {
 
 }  // namespace
 
-TinyConfig KvShape::config() const {
-  TinyConfig config;
+reference::TinyConfig KvShape::config() const {
+  reference::TinyConfig config;
   config.layers = KvWorld::kLayers;
   config.heads = heads();
   config.kv_heads = kv_heads;
@@ -38,8 +36,8 @@ std::ostream& operator<<(std::ostream& out, const KvShape& shape) {
 KvWorld::KvWorld(const KvShape& shape, const std::vector<int>& lengths, Random& random)
     : shape_(shape),
       lengths_(lengths),
-      pool_(kv_shape(shape.config()), blocks_for(lengths, shape.block_size),
-            static_cast<std::uint32_t>(shape.block_size)) {
+      pool_({.layers = kLayers, .heads = shape.kv_heads, .head_size = shape.head_size},
+            blocks_for(lengths, shape.block_size), static_cast<std::uint32_t>(shape.block_size)) {
   const std::vector<std::uint32_t> shuffled = random.permutation(pool_.num_blocks());
   auto next = shuffled.begin();
   for (const int length : lengths) {

@@ -9,7 +9,7 @@
 
 #include "forge/gpu/kernels.h"
 #include "forge/model/kv_pool.h"
-#include "forge/model/tiny_config.h"
+#include "forge/reference/tiny_config.h"
 #include "gpu/kernel_rig.h"
 
 namespace forge::gpu {
@@ -22,7 +22,7 @@ struct KvShape {
 
   int heads() const { return kv_heads * group_size; }
   int width() const { return (heads() + 2 * kv_heads) * head_size; }  ///< of a row of qkv
-  TinyConfig config() const;  ///< with KvWorld::kLayers layers
+  reference::TinyConfig config() const;  ///< with KvWorld::kLayers layers
 };
 std::ostream& operator<<(std::ostream& out, const KvShape& shape);
 
@@ -55,7 +55,7 @@ class KvWorld {
   KvShape shape_;
   std::vector<int> lengths_;
   std::vector<std::vector<std::uint32_t>> blocks_;  // of each sequence
-  KvPool pool_;
+  model::KvPool pool_;
 };
 
 }  // namespace forge::gpu

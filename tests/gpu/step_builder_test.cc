@@ -6,17 +6,18 @@
 #include <string>
 #include <vector>
 
-#include "forge/target/sequence_table.h"
+#include "forge/executor/sequence_table.h"
+#include "forge/reference/seeded_model.h"
 
 namespace forge::gpu {
 namespace {
 
 /// A step of new sequences 1, 2, ..., each with a prompt and a slice of it.
 struct Story {
-  ExecutorOptions options{.num_blocks = 64, .block_size = 16, .drafts = 3};
-  SequenceTable sequences{64, 16};
+  executor::ExecutorOptions options{.num_blocks = 64, .block_size = 16, .drafts = 3};
+  executor::SequenceTable sequences{64, 16};
   StepPlan plan;
-  StepSlices step;
+  executor::StepSlices step;
 
   /// The sequence runs all of its prompt but `left` tokens, and `drafts`.
   void add(std::uint32_t prompt, std::uint32_t left = 0, std::uint32_t drafts = 0) {
@@ -34,7 +35,7 @@ struct Story {
   }
 
   StepInput build(std::uint32_t chunk_rows = 512) {
-    Capacity capacity(options);
+    Capacity capacity(reference::model_config({}), options);
     capacity.chunk_rows = chunk_rows;
     StepInput input(capacity);
     sequences.apply(plan);

@@ -5,7 +5,7 @@
 #include <cmath>
 #include <vector>
 
-namespace forge {
+namespace forge::model {
 namespace {
 
 const KvShape kShape{.layers = 2, .heads = 2, .head_size = 4};
@@ -142,4 +142,4 @@ TEST(KvPoolDeathTest, a_copy_between_pools_of_different_layout_is_a_programmer_e
 }
 
 }  // namespace
-}  // namespace forge
+}  // namespace forge::model

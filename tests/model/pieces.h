@@ -50,7 +50,7 @@ std::vector<Logits> run_pieces(const std::vector<Piece>& pieces, const Sequences
                                                            sequences.tables.end());
   const auto width = static_cast<std::size_t>(vocabulary);
   std::vector<float> flat(rows.size() * width);
-  forward(ForwardBatch{tokens, positions, of_sequences, tables, rows}, flat);
+  forward(model::ForwardBatch{tokens, positions, of_sequences, tables, rows}, flat);
   std::vector<Logits> out;
   for (std::size_t row = 0; row < rows.size(); ++row) {
     const auto begin = flat.begin() + static_cast<std::ptrdiff_t>(row * width);

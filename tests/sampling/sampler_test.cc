@@ -11,7 +11,7 @@
 #include "forge/numerics/canonical.h"
 #include "forge/numerics/philox.h"
 
-namespace forge {
+namespace forge::sampling {
 namespace {
 
 constexpr float kInfinity = std::numeric_limits<float>::infinity();
@@ -210,4 +210,4 @@ TEST(Uniform, is_uniform_in_the_open_unit_interval) {
 }
 
 }  // namespace
-}  // namespace forge
+}  // namespace forge::sampling

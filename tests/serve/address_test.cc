@@ -3,7 +3,7 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
-namespace forge {
+namespace forge::serve {
 namespace {
 
 using ::testing::HasSubstr;
@@ -31,4 +31,4 @@ TEST(Address, a_malformed_address_is_refused_with_its_fault) {
 }
 
 }  // namespace
-}  // namespace forge
+}  // namespace forge::serve

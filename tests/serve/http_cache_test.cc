@@ -98,7 +98,7 @@ TEST(HttpCache, a_session_keeps_its_kv_until_it_is_released) {
   TestServer server;
   HttpClient client(server.port());
   client.post("/v1/completions", completion_with({{"session", 7}}));
-  ASSERT_TRUE(server->eventually([](const EngineStatus& s) { return s.running == 0; }));
+  ASSERT_TRUE(server->eventually([](const engine::EngineStatus& s) { return s.running == 0; }));
   EXPECT_EQ(stats(client)["sessions"], 1);
   EXPECT_EQ(stats(client)["evictable_blocks"], 0)
       << "the session holds them: they are not given up";
@@ -182,11 +182,11 @@ TEST(HttpCache, who_is_more_important_goes_first) {
   server.executor.allow_only(0);
   HttpClient running(server.port()), low(server.port()), high(server.port());
   running.send(HttpClient::text("/v1/completions", completion("running", 2)));
-  ASSERT_TRUE(server->eventually([](const EngineStatus& s) { return s.waiting == 1; }));
+  ASSERT_TRUE(server->eventually([](const engine::EngineStatus& s) { return s.waiting == 1; }));
   low.send(HttpClient::text("/v1/completions", completion_with({{"priority", "low"}})));
-  ASSERT_TRUE(server->eventually([](const EngineStatus& s) { return s.waiting == 2; }));
+  ASSERT_TRUE(server->eventually([](const engine::EngineStatus& s) { return s.waiting == 2; }));
   high.send(HttpClient::text("/v1/completions", completion_with({{"priority", "high"}})));
-  ASSERT_TRUE(server->eventually([](const EngineStatus& s) { return s.waiting == 3; }));
+  ASSERT_TRUE(server->eventually([](const engine::EngineStatus& s) { return s.waiting == 3; }));
   server.executor.allow_only(6);  // two steps of the first, four of the next
   EXPECT_EQ(running.read().status, 200U);
   EXPECT_EQ(high.read().status, 200U);

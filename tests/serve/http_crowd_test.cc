@@ -73,7 +73,7 @@ class HttpFullHouse : public ::testing::Test {
     server.executor.allow_only(0);
     busy = crowd_of(server, 2, HttpClient::text("/v1/completions", completion("busy", 3)));
     EXPECT_TRUE(server->eventually(
-        [](const EngineStatus& status) { return status.running + status.waiting == 2; }));
+        [](const engine::EngineStatus& status) { return status.running + status.waiting == 2; }));
   }
   void end() {
     server.executor.release();

@@ -14,7 +14,7 @@ namespace {
 using ::testing::HasSubstr;
 using ::testing::StartsWith;
 
-bool is_running(const EngineStatus& status) { return status.running == 1; }
+bool is_running(const engine::EngineStatus& status) { return status.running == 1; }
 
 TEST(HttpDisconnect, a_stream_whose_client_closes_is_cancelled_and_its_blocks_freed) {
   TestServer server;
@@ -107,7 +107,7 @@ TEST(HttpDisconnect, a_request_that_still_waits_in_the_queue_is_cancelled) {
   ASSERT_TRUE(server->eventually(is_running));
   HttpClient waiting(server.port());
   waiting.send(HttpClient::text("/v1/completions", completion("y", 8000)));
-  ASSERT_TRUE(server->eventually([](const EngineStatus& s) { return s.waiting == 1; }));
+  ASSERT_TRUE(server->eventually([](const engine::EngineStatus& s) { return s.waiting == 1; }));
   waiting.close();
   server.executor.slow_down(std::chrono::milliseconds(1));  // time to notice before it runs out
   server.executor.release();

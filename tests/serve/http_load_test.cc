@@ -39,10 +39,10 @@ TEST(HttpLoad, a_full_queue_is_503_with_retry_after) {
   server.executor.allow_only(1);
   HttpClient running(server.port());
   running.send(HttpClient::text("/v1/completions", completion("a", 3)));
-  ASSERT_TRUE(server->eventually([](const EngineStatus& s) { return s.running == 1; }));
+  ASSERT_TRUE(server->eventually([](const engine::EngineStatus& s) { return s.running == 1; }));
   HttpClient waiting(server.port());
   waiting.send(HttpClient::text("/v1/completions", completion("b", 3)));
-  ASSERT_TRUE(server->eventually([](const EngineStatus& s) { return s.waiting == 1; }));
+  ASSERT_TRUE(server->eventually([](const engine::EngineStatus& s) { return s.waiting == 1; }));
 
   HttpClient refused(server.port());
   const auto response = refused.post("/v1/completions", completion("c", 3));
@@ -89,7 +89,7 @@ TEST(HttpLoad, a_flood_is_answered_request_by_request) {
   };
   std::vector<std::thread> threads;
   for (int thread = 0; thread < kThreads; ++thread) threads.emplace_back(flood, thread);
-  EXPECT_TRUE(server->eventually([](const EngineStatus& s) { return s.waiting == 8; }));
+  EXPECT_TRUE(server->eventually([](const engine::EngineStatus& s) { return s.waiting == 8; }));
   HttpClient late(server.port());
   EXPECT_EQ(late.post("/v1/completions", completion("late", 20)).status, 503U);
   server.executor.release();

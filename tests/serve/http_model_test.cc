@@ -19,7 +19,8 @@ using nlohmann::json;
 /// A target that starts when it is told to, so that requests can gather before.
 class GatedExecutor : public Executor {
  public:
-  explicit GatedExecutor(const ExecutorOptions& options) : executor_(options) {}
+  explicit GatedExecutor(const executor::ExecutorOptions& options)
+      : executor_(options, cpu::seeded_cpu_model({}, options)) {}
 
   void open() { gate_.set_value(); }
 
@@ -30,7 +31,7 @@ class GatedExecutor : public Executor {
   }
 
  private:
-  CpuExecutor executor_;
+  cpu::CpuExecutor executor_;
   std::promise<void> gate_;
   std::future<void> opened_ = gate_.get_future();
 };
@@ -69,7 +70,7 @@ std::vector<json> requests() {
 }
 
 TEST(HttpModel, a_text_depends_on_its_request_alone) {
-  CpuExecutor roomy({});
+  cpu::CpuExecutor roomy({}, cpu::seeded_cpu_model({}, {}));
   RunningServer alone(roomy, {});
   std::vector<std::string> expected;
   for (const json& body : requests()) expected.push_back(texts(alone, {body}).front());

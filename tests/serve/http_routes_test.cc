@@ -39,11 +39,13 @@ TEST(HttpRoutes, healthz_fails_while_work_waits_and_steps_yield_nothing) {
     clients.push_back(std::make_unique<HttpClient>(server.port()));
     clients.back()->send(HttpClient::text("/v1/completions", completion("p", 4)));
   }
-  ASSERT_TRUE(server->eventually([](const EngineStatus& s) { return s.running + s.waiting == 6; }));
+  ASSERT_TRUE(
+      server->eventually([](const engine::EngineStatus& s) { return s.running + s.waiting == 6; }));
   HttpClient probe(server.port());
   EXPECT_EQ(probe.get("/healthz").status, 200U);
   server.executor.allow_only(3);
-  ASSERT_TRUE(server->eventually([](const EngineStatus& s) { return s.stalled_steps == 3; }));
+  ASSERT_TRUE(
+      server->eventually([](const engine::EngineStatus& s) { return s.stalled_steps == 3; }));
   const auto response = probe.get("/healthz");
   EXPECT_EQ(response.status, 503U);
   EXPECT_EQ(response.json()["status"], "stalled");
@@ -117,10 +119,10 @@ TEST(HttpRoutes, several_prompts_that_the_queue_cannot_take_are_refused_together
   server.executor.allow_only(1);
   HttpClient running(server.port());
   running.send(HttpClient::text("/v1/completions", completion("x", 3)));
-  ASSERT_TRUE(server->eventually([](const EngineStatus& s) { return s.running == 1; }));
+  ASSERT_TRUE(server->eventually([](const engine::EngineStatus& s) { return s.running == 1; }));
   HttpClient waiting(server.port());
   waiting.send(HttpClient::text("/v1/completions", completion("y", 3)));
-  ASSERT_TRUE(server->eventually([](const EngineStatus& s) { return s.waiting == 1; }));
+  ASSERT_TRUE(server->eventually([](const engine::EngineStatus& s) { return s.waiting == 1; }));
 
   HttpClient client(server.port());
   json body = completion("", 6);
@@ -151,8 +153,8 @@ TEST(HttpRoutes, more_prompts_than_the_queue_ever_holds_are_not_asked_to_come_ag
 TEST(HttpRoutes, finish_reasons_are_stop_and_length) {
   // "abc<eos>", whatever the prompt.
   TestServer server({.next_token = [](const Request&, std::uint32_t position) {
-    return position < 3 ? ByteTokeniser::token_of(static_cast<unsigned char>('a' + position))
-                        : ByteTokeniser::kEos;
+    return position < 3 ? text::ByteTokeniser::token_of(static_cast<unsigned char>('a' + position))
+                        : text::ByteTokeniser::kEos;
   }});
   HttpClient client(server.port());
   const auto choice = [&client](int max_tokens, const json& stop) {
@@ -176,7 +178,7 @@ TEST(HttpRoutes, finish_reasons_are_stop_and_length) {
 TEST(HttpRoutes, text_is_valid_utf8_whatever_the_model_says) {
   // The two bytes of U+00E9, then bytes of no character at all.
   TestServer server({.next_token = [](const Request&, std::uint32_t position) {
-    return ByteTokeniser::token_of(position == 0 ? 0xC3 : position == 1 ? 0xA9 : 0xFF);
+    return text::ByteTokeniser::token_of(position == 0 ? 0xC3 : position == 1 ? 0xA9 : 0xFF);
   }});
   HttpClient client(server.port());
   const json answer = client.post("/v1/completions", completion("x", 3)).json();

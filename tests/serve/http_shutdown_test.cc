@@ -30,7 +30,8 @@ TEST(HttpShutdown, what_is_in_flight_is_answered_first) {
   whole.send(HttpClient::text("/v1/completions", completion("whole", 5)));
   HttpClient streaming(server.port());
   streaming.send(HttpClient::text("/v1/completions", stream("stream", 5)));
-  ASSERT_TRUE(server->eventually([](const EngineStatus& s) { return s.running + s.waiting == 2; }));
+  ASSERT_TRUE(
+      server->eventually([](const engine::EngineStatus& s) { return s.running + s.waiting == 2; }));
   server->shutdown();
   server.executor.release();
   EXPECT_EQ(whole.read().json()["choices"][0]["text"], expected_text("whole", 5));
@@ -68,7 +69,7 @@ TEST(HttpShutdown, what_is_not_done_in_time_ends_with_the_text_so_far) {
   whole.send(HttpClient::text("/v1/completions", completion("whole", 8000)));
   HttpClient streaming(server.port());
   streaming.send(HttpClient::text("/v1/completions", stream("stream", 8000)));
-  ASSERT_TRUE(server->eventually([](const EngineStatus& s) { return s.running == 2; }));
+  ASSERT_TRUE(server->eventually([](const engine::EngineStatus& s) { return s.running == 2; }));
   server->shutdown();
   const auto choice = whole.read().json()["choices"][0];
   EXPECT_EQ(choice["finish_reason"], "deadline");
@@ -90,7 +91,7 @@ TEST(HttpShutdown, a_client_that_does_not_take_its_answer_is_left_behind) {
   nlohmann::json body = stream("lazy", 60'000);
   body["model"] = std::string(2000, 'm');
   lazy.send(HttpClient::text("/v1/completions", body));
-  ASSERT_TRUE(server->eventually([](const EngineStatus& s) {
+  ASSERT_TRUE(server->eventually([](const engine::EngineStatus& s) {
     return s.generated_tokens > 10'000;  // 20 MB of events: no buffer of the system holds them
   }));
   server->shutdown();
@@ -109,7 +110,7 @@ TEST(HttpShutdown, a_loop_that_drains_refuses_with_503) {
 TEST(HttpListen, an_address_in_use_is_an_error_that_names_it) {
   TestServer server;
   boost::asio::io_context io;
-  HttpServer second(io, server.loop(), model_of({}), {});
+  serve::HttpServer second(io, server.loop(), model_of({}), {});
   const auto listening = second.listen({.host = "127.0.0.1", .port = server.port()});
   ASSERT_FALSE(listening);
   EXPECT_THAT(listening.error(), HasSubstr("127.0.0.1:" + std::to_string(server.port())));
@@ -119,7 +120,7 @@ TEST(HttpListen, an_address_in_use_is_an_error_that_names_it) {
 TEST(HttpListen, a_host_that_is_not_ours_is_an_error) {
   TestServer server;
   boost::asio::io_context io;
-  HttpServer second(io, server.loop(), model_of({}), {});
+  serve::HttpServer second(io, server.loop(), model_of({}), {});
   EXPECT_FALSE(second.listen({.host = "192.0.2.1", .port = 0}));
   EXPECT_THAT(second.listen({.host = "no.such.host.invalid", .port = 0}).error(),
               HasSubstr("cannot listen on no.such.host.invalid:0"));

@@ -73,7 +73,7 @@ TEST(HttpSlowClient, a_wait_for_the_model_is_not_the_clients_fault) {
 /// A stream that no socket buffer holds: every chunk names a model of a long name.
 constexpr int kLongAnswer = 50'000;
 
-TestServerOptions talkative(HttpOptions http) {
+TestServerOptions talkative(serve::HttpOptions http) {
   return {.scheduler = {.num_blocks = 4096, .block_size = 16},
           .http = http,
           .model_id = std::string(2000, 'm')};
@@ -87,7 +87,8 @@ bool is_dropped(TestServer& server) {
   json body = stream("lazy", kLongAnswer);
   body["model"] = std::string(2000, 'm');
   lazy.send(HttpClient::text("/v1/completions", body));
-  if (!server->eventually([](const EngineStatus& s) { return s.running == 1; })) return false;
+  if (!server->eventually([](const engine::EngineStatus& s) { return s.running == 1; }))
+    return false;
 
   HttpClient busy(server.port());
   for (int i = 0; i < 5; ++i) {

@@ -44,8 +44,9 @@ TEST_F(HttpTargetLost, healthz_is_503_and_says_why) {
   EXPECT_EQ(response.status, 503U);
   EXPECT_EQ(response.json()["status"], "target_lost");
   EXPECT_EQ(response.json()["reason"], "told to be lost");
-  EXPECT_TRUE(server_->eventually([](const EngineStatus& s) { return s.free_blocks == 512; }))
-      << "cached prefixes are given up too";
+  EXPECT_TRUE(server_->eventually([](const engine::EngineStatus& s) {
+    return s.free_blocks == 512;
+  })) << "cached prefixes are given up too";
 }
 
 TEST_F(HttpTargetLost, the_server_shuts_down_as_ever) {

@@ -22,7 +22,7 @@ using nlohmann::json;
 using ::testing::HasSubstr;
 
 /// A ByteTokeniser that counts its texts. While it is closed, those of some size wait.
-class GateTokeniser final : public Tokeniser {
+class GateTokeniser final : public text::Tokeniser {
  public:
   /// From now on texts of `bytes` and more wait, until open().
   void close(std::size_t bytes = 0) { set_gate(bytes); }
@@ -37,7 +37,7 @@ class GateTokeniser final : public Tokeniser {
     changed_.wait(lock, [&] { return texts_ >= count; });
   }
 
-  std::vector<TokenId> encode(std::string_view text, EncodeOptions options) const override {
+  std::vector<TokenId> encode(std::string_view text, text::EncodeOptions options) const override {
     std::unique_lock lock(mutex_);
     ++texts_;
     changed_.notify_all();
@@ -58,7 +58,7 @@ class GateTokeniser final : public Tokeniser {
     changed_.notify_all();
   }
 
-  ByteTokeniser bytes_;
+  text::ByteTokeniser bytes_;
   mutable std::mutex mutex_;
   mutable std::condition_variable changed_;
   mutable std::size_t texts_ = 0;
@@ -291,14 +291,14 @@ TEST_F(HttpTokeniseInVain, what_a_full_queue_has_no_place_for) {
   server.executor.allow_only(1);
   HttpClient running(server.port());
   ask(running, "running");
-  ASSERT_TRUE(server->eventually([](const EngineStatus& s) { return s.running == 1; }));
+  ASSERT_TRUE(server->eventually([](const engine::EngineStatus& s) { return s.running == 1; }));
   HttpClient waiting(server.port());
   ask(waiting, "waiting");
-  ASSERT_TRUE(server->eventually([](const EngineStatus& s) { return s.waiting == 1; }));
+  ASSERT_TRUE(server->eventually([](const engine::EngineStatus& s) { return s.waiting == 1; }));
   EXPECT_EQ(refused(server, {{"prompt", {"one", "two"}}}), 503U);
   HttpClient last(server.port());
   ask(last, "last");
-  ASSERT_TRUE(server->eventually([](const EngineStatus& s) { return s.waiting == 2; }));
+  ASSERT_TRUE(server->eventually([](const engine::EngineStatus& s) { return s.waiting == 2; }));
   EXPECT_EQ(refused(server, {}), 503U);
   server.executor.release();
   expect_answer(running, "running");

@@ -218,7 +218,7 @@ class OpenAiClient(unittest.TestCase):
 
 class Process(unittest.TestCase):
     def test_a_server_may_limit_the_time_of_every_request(self):
-        server = Server("--model-layers", "64", "--request-timeout-s", "0.001")
+        server = Server("--model", "forge-tiny:layers=64", "--request-timeout-s", "0.001")
         with server.client(max_retries=0) as client:
             answer = client.completions.create(
                 model=MODEL, prompt="Hello", max_tokens=8000, temperature=0
@@ -231,7 +231,7 @@ class Process(unittest.TestCase):
             self.assertEqual(Server().stop(number), 0)
 
     def test_a_request_in_flight_is_answered_before_the_end(self):
-        server = Server("--model-layers", "16")
+        server = Server("--model", "forge-tiny:layers=16")
         with server.client(max_retries=0) as client:
             stream = client.completions.create(
                 model=MODEL, prompt="Hello", max_tokens=400, seed=1, stream=True

@@ -11,15 +11,15 @@
 
 namespace forge::test {
 
-inline void check_error(const ApiError& error) {
+inline void check_error(const serve::ApiError& error) {
   FORGE_CHECK(error.status == 400 || error.status == 404, "status ", error.status);
   FORGE_CHECK(!error.message.empty());
   FORGE_CHECK(nlohmann::json::accept(to_json(error)));
 }
 
 /// Returns: may it run?
-inline bool check_tokenised(const UntokenisedRequest& parsed, const ModelCard& model,
-                            const Tokeniser& tokeniser) {
+inline bool check_tokenised(const serve::UntokenisedRequest& parsed, const serve::ModelCard& model,
+                            const text::Tokeniser& tokeniser) {
   const auto too_long = length_error(parsed, model, tokeniser);
   const auto request = tokenise(parsed, model, tokeniser);
   if (too_long) check_error(*too_long);
@@ -36,8 +36,8 @@ inline bool check_tokenised(const UntokenisedRequest& parsed, const ModelCard& m
 }
 
 /// Returns: may it run?
-inline bool check_parsed(const tl::expected<UntokenisedRequest, ApiError>& parsed,
-                         const ModelCard& model) {
+inline bool check_parsed(const tl::expected<serve::UntokenisedRequest, serve::ApiError>& parsed,
+                         const serve::ModelCard& model) {
   if (!parsed) {
     check_error(parsed.error());
     return false;
@@ -51,15 +51,16 @@ inline bool check_parsed(const tl::expected<UntokenisedRequest, ApiError>& parse
   FORGE_CHECK(parsed->priority <= Priority::high);
   FORGE_CHECK(parsed->prefix_cache <= PrefixCacheUse::disable);
   FORGE_CHECK(!parsed->session ||
-              (parsed->session->value <= kSessionIdMax && parsed->prompts.size() == 1 &&
+              (parsed->session->value <= serve::kSessionIdMax && parsed->prompts.size() == 1 &&
                parsed->prefix_cache != PrefixCacheUse::disable));
   FORGE_CHECK(!parsed->time_limit || parsed->time_limit->count() > 0);
-  return check_tokenised(*parsed, model, ByteTokeniser());
+  return check_tokenised(*parsed, model, text::ByteTokeniser());
 }
 
 /// Aborts if a parser breaks its promises. Returns: how many of the two took `body`.
 inline unsigned check_request_parsers(std::string_view body) {
-  const ModelCard model{.id = "m", .vocabulary_size = 320, .context_tokens = 100, .created = 1};
+  const serve::ModelCard model{
+      .id = "m", .vocabulary_size = 320, .context_tokens = 100, .created = 1};
   const bool completion = check_parsed(parse_completion_request(body, model), model);
   const bool generate = check_parsed(parse_generate_request(body, model), model);
   return (completion ? 1U : 0U) + (generate ? 1U : 0U);

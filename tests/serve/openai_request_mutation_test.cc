@@ -9,7 +9,7 @@
 
 #include "serve/openai_request_check.h"
 
-namespace forge {
+namespace forge::serve {
 namespace {
 
 std::string damage(std::string body, std::mt19937& random) {
@@ -58,4 +58,4 @@ TEST(OpenAiRequest, damaged_bodies_are_answered_every_one) {
 }
 
 }  // namespace
-}  // namespace forge
+}  // namespace forge::serve

@@ -8,7 +8,7 @@
 #include "forge/serve/openai_api.h"
 #include "forge/text/byte_tokeniser.h"
 
-namespace forge {
+namespace forge::serve {
 namespace {
 
 using nlohmann::json;
@@ -24,7 +24,7 @@ json body_with(const json& patch) {
 }
 
 CompletionRequest tokenised(const UntokenisedRequest& request) {
-  return tokenise(request, kModel, ByteTokeniser()).value();
+  return tokenise(request, kModel, text::ByteTokeniser()).value();
 }
 
 CompletionRequest parse(const json& patch) {
@@ -41,7 +41,7 @@ ApiError refusal(const std::string& body) {
 
 std::vector<std::vector<TokenId>> tokens(std::initializer_list<std::string_view> prompts) {
   std::vector<std::vector<TokenId>> out;
-  for (const auto prompt : prompts) out.push_back(ByteTokeniser().encode(prompt));
+  for (const auto prompt : prompts) out.push_back(text::ByteTokeniser().encode(prompt));
   return out;
 }
 
@@ -335,4 +335,4 @@ TEST(GenerateRequest, refuses_everything_else) {
 }
 
 }  // namespace
-}  // namespace forge
+}  // namespace forge::serve

@@ -4,7 +4,7 @@
 #include "forge/serve/api_error.h"
 #include "forge/serve/openai_api.h"
 
-namespace forge {
+namespace forge::serve {
 namespace {
 
 const AnswerHead kHead{.id = "cmpl-1", .created = 5, .model = "m"};
@@ -65,4 +65,4 @@ TEST(OpenAiResponse, bytes_that_are_not_utf8_do_not_reach_an_answer) {
 }
 
 }  // namespace
-}  // namespace forge
+}  // namespace forge::serve

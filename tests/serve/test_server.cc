@@ -9,7 +9,7 @@
 
 namespace forge::test {
 
-ModelCard model_of(const TestServerOptions& options) {
+serve::ModelCard model_of(const TestServerOptions& options) {
   const SchedulerConfig& config = options.scheduler;
   return {.id = options.model_id,
           .vocabulary_size = 320,
@@ -21,16 +21,16 @@ struct RunningServer::Parts {
   Parts(Executor& executor, const TestServerOptions& options)
       : engine(options.scheduler, executor),
         loop(engine, options.tokeniser != nullptr ? *options.tokeniser : bytes,
-             EngineLoop::Options{.queue_limit = options.queue_limit}),
+             engine::EngineLoop::Options{.queue_limit = options.queue_limit}),
         server(io, loop, model_of(options), options.http),
         port(server.listen({.host = "127.0.0.1", .port = 0}).value().port),
         thread([this] { io.run(); }) {}
 
   boost::asio::io_context io;  // outlives the loop, which posts to it
-  ByteTokeniser bytes;
-  Engine engine;
-  EngineLoop loop;
-  HttpServer server;
+  text::ByteTokeniser bytes;
+  engine::Engine engine;
+  engine::EngineLoop loop;
+  serve::HttpServer server;
   std::uint16_t port;
   std::thread thread;
 };
@@ -45,12 +45,13 @@ RunningServer::~RunningServer() {
 }
 
 std::uint16_t RunningServer::port() const { return parts_->port; }
-EngineLoop& RunningServer::loop() const { return parts_->loop; }
+engine::EngineLoop& RunningServer::loop() const { return parts_->loop; }
 
 void RunningServer::shutdown() { parts_->server.shutdown(); }
 void RunningServer::wait_for_end() { parts_->thread.join(); }
 
-bool RunningServer::eventually(const std::function<bool(const EngineStatus&)>& condition) const {
+bool RunningServer::eventually(
+    const std::function<bool(const engine::EngineStatus&)>& condition) const {
   const auto deadline = std::chrono::steady_clock::now() + std::chrono::minutes(1);
   while (std::chrono::steady_clock::now() < deadline) {
     if (condition(parts_->loop.status())) return true;
@@ -60,7 +61,7 @@ bool RunningServer::eventually(const std::function<bool(const EngineStatus&)>& c
 }
 
 bool RunningServer::eventually_idle() const {
-  return eventually([](const EngineStatus& status) {
+  return eventually([](const engine::EngineStatus& status) {
     return status.running == 0 && status.waiting == 0 &&
            status.free_blocks + status.evictable_blocks == status.total_blocks;
   });
@@ -80,10 +81,10 @@ nlohmann::json stream(std::string prompt, int max_tokens) {
 }
 
 std::string expected_text(const std::string& prompt, std::uint32_t tokens) {
-  const Request request{.prompt = ByteTokeniser().encode(prompt)};
+  const Request request{.prompt = text::ByteTokeniser().encode(prompt)};
   std::string text;
   for (std::uint32_t i = 0; i < tokens; ++i) {
-    text += static_cast<char>(*ByteTokeniser::byte_of(letter_at(request, i)));
+    text += static_cast<char>(*text::ByteTokeniser::byte_of(letter_at(request, i)));
   }
   return text;
 }

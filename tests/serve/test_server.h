@@ -19,13 +19,14 @@ namespace forge::test {
 struct TestServerOptions {
   SchedulerConfig scheduler{.num_blocks = 512, .block_size = 16, .max_batch_size = 16};
   std::size_t queue_limit = 256;
-  HttpOptions http{.linger_timeout = std::chrono::milliseconds(500)};
+  serve::HttpOptions http{.linger_timeout = std::chrono::milliseconds(500)};
   NextToken next_token = letter_at;
   std::string model_id = "fake";
-  const Tokeniser* tokeniser = nullptr;  // outlives the server; a ByteTokeniser if there is none
+  const text::Tokeniser* tokeniser =
+      nullptr;  // outlives the server; a ByteTokeniser if there is none
 };
 
-ModelCard model_of(const TestServerOptions& options);
+serve::ModelCard model_of(const TestServerOptions& options);
 
 /// The server over any target, which must outlive it.
 class RunningServer {
@@ -37,14 +38,14 @@ class RunningServer {
   RunningServer& operator=(const RunningServer&) = delete;
 
   std::uint16_t port() const;
-  EngineLoop& loop() const;
+  engine::EngineLoop& loop() const;
 
   void shutdown();
   /// Returns when the server has nothing left to do.
   void wait_for_end();
 
   /// True once `condition` holds of the engine's status; false if it does not within a minute.
-  bool eventually(const std::function<bool(const EngineStatus&)>& condition) const;
+  bool eventually(const std::function<bool(const engine::EngineStatus&)>& condition) const;
   bool eventually_idle() const;
 
  private:
@@ -60,7 +61,7 @@ class TestServer {
   ~TestServer() { executor.release(); }
 
   std::uint16_t port() const { return server_.port(); }
-  EngineLoop& loop() { return server_.loop(); }
+  engine::EngineLoop& loop() { return server_.loop(); }
   RunningServer* operator->() { return &server_; }
 
   FakeExecutor executor;

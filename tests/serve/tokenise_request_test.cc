@@ -8,7 +8,7 @@
 #include "forge/serve/openai_api.h"
 #include "forge/text/byte_tokeniser.h"
 
-namespace forge {
+namespace forge::serve {
 namespace {
 
 using nlohmann::json;
@@ -17,7 +17,7 @@ using ::testing::ElementsAre;
 const ModelCard kCard{.id = "m", .vocabulary_size = 320, .context_tokens = 100, .created = 1};
 
 /// Two tokens of its own, to begin a sequence and for "<end>", and bytes.
-class MarkedTokeniser final : public Tokeniser {
+class MarkedTokeniser final : public text::Tokeniser {
  public:
   static constexpr TokenId kBegin{300};
   static constexpr TokenId kEnd{301};
@@ -26,7 +26,7 @@ class MarkedTokeniser final : public Tokeniser {
       : token_bytes_max_(token_bytes_max) {}
 
   std::uint32_t vocabulary_size() const override { return bytes_.vocabulary_size(); }
-  std::vector<TokenId> encode(std::string_view text, EncodeOptions options) const override {
+  std::vector<TokenId> encode(std::string_view text, text::EncodeOptions options) const override {
     std::vector<TokenId> tokens;
     if (options.begin_of_sequence) tokens.push_back(kBegin);
     if (options.control_tokens && text == "<end>") {
@@ -42,7 +42,7 @@ class MarkedTokeniser final : public Tokeniser {
   std::span<const TokenId> eos_tokens() const override { return bytes_.eos_tokens(); }
 
  private:
-  ByteTokeniser bytes_;
+  text::ByteTokeniser bytes_;
   std::optional<std::size_t> token_bytes_max_;
 };
 
@@ -57,7 +57,7 @@ std::vector<TokenId> prompt_tokens(const json& patch) {
   return tokenise(parsed(patch), kCard, MarkedTokeniser()).value().prompts.at(0);
 }
 
-std::optional<std::string> known_as_too_long(const json& patch, const Tokeniser& tokeniser) {
+std::optional<std::string> known_as_too_long(const json& patch, const text::Tokeniser& tokeniser) {
   const auto error = length_error(parsed(patch), kCard, tokeniser);
   if (!error) return std::nullopt;
   EXPECT_EQ(error->status, 400U);
@@ -65,12 +65,12 @@ std::optional<std::string> known_as_too_long(const json& patch, const Tokeniser&
   return error->message;
 }
 
-std::string refusal(const json& patch, const Tokeniser& tokeniser) {
+std::string refusal(const json& patch, const text::Tokeniser& tokeniser) {
   return tokenise(parsed(patch), kCard, tokeniser).error().message;
 }
 
 TEST(TokeniseRequest, a_text_begins_with_the_token_of_its_tokeniser_unless_told_otherwise) {
-  const TokenId letter = ByteTokeniser::token_of('a');
+  const TokenId letter = text::ByteTokeniser::token_of('a');
   EXPECT_THAT(prompt_tokens({{"prompt", "a"}}), ElementsAre(MarkedTokeniser::kBegin, letter));
   EXPECT_THAT(prompt_tokens({{"prompt", "a"}, {"add_special_tokens", false}}), ElementsAre(letter));
   EXPECT_THAT(prompt_tokens({{"prompt", ""}}), ElementsAre(MarkedTokeniser::kBegin));
@@ -83,21 +83,22 @@ TEST(TokeniseRequest, control_tokens_are_read_in_a_text_unless_told_otherwise) {
               ElementsAre(MarkedTokeniser::kEnd));
   EXPECT_EQ(
       prompt_tokens({{"prompt", "<end>"}, {"add_special_tokens", false}, {"parse_special", false}}),
-      ByteTokeniser().encode("<end>"));
+      text::ByteTokeniser().encode("<end>"));
 }
 
 TEST(TokeniseRequest, prompts_keep_their_order_and_all_else_is_as_it_was) {
   const auto request =
       parsed({{"prompt", {"a", "b"}}, {"max_tokens", 7}, {"stop", "x"}, {"seed", 3}});
-  const CompletionRequest done = tokenise(request, kCard, ByteTokeniser()).value();
-  EXPECT_THAT(done.prompts, ElementsAre(ByteTokeniser().encode("a"), ByteTokeniser().encode("b")));
+  const CompletionRequest done = tokenise(request, kCard, text::ByteTokeniser()).value();
+  EXPECT_THAT(done.prompts,
+              ElementsAre(text::ByteTokeniser().encode("a"), text::ByteTokeniser().encode("b")));
   EXPECT_EQ(static_cast<const CompletionOptions&>(done), request);
 }
 
 TEST(TokeniseRequest, a_prompt_without_tokens_is_refused) {
-  EXPECT_EQ(refusal({{"prompt", ""}}, ByteTokeniser()),
+  EXPECT_EQ(refusal({{"prompt", ""}}, text::ByteTokeniser()),
             "'prompt' is empty: accepted are 1 to 99 tokens");
-  EXPECT_EQ(refusal({{"prompt", {"a", ""}}}, ByteTokeniser()),
+  EXPECT_EQ(refusal({{"prompt", {"a", ""}}}, text::ByteTokeniser()),
             "'prompt[1]' is empty: accepted are 1 to 99 tokens");
 }
 
@@ -133,7 +134,7 @@ TEST(LengthError, names_a_text_that_has_too_many_bytes_for_the_tokens_that_there
 
 TEST(LengthError, names_the_one_prompt_of_several_that_is_too_long) {
   EXPECT_THAT(
-      known_as_too_long({{"prompt", {"a", std::string(85, 'x')}}}, ByteTokeniser()).value(),
+      known_as_too_long({{"prompt", {"a", std::string(85, 'x')}}}, text::ByteTokeniser()).value(),
       ::testing::StartsWith("'prompt[1]' of 85 bytes is too long: max_tokens 16 leaves room for"));
 }
 
@@ -166,4 +167,4 @@ TEST(LengthError, a_max_tokens_that_leaves_no_room_is_at_fault_itself) {
 }
 
 }  // namespace
-}  // namespace forge
+}  // namespace forge::serve

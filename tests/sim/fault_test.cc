@@ -15,11 +15,6 @@ using ::testing::HasSubstr;
 
 constexpr std::array kFaultNames{"none", "fails", "device_lost", "late"};
 
-TinyConfig small_model() {
-  return {
-      .hidden_size = 16, .layers = 1, .heads = 2, .kv_heads = 1, .head_size = 8, .ffn_size = 32};
-}
-
 Request request_of(std::uint32_t prompt_tokens, std::uint32_t new_tokens, std::uint64_t seed) {
   Request request{.max_new_tokens = new_tokens,
                   .sampling = {.temperature = seed % 2 == 0 ? 0.0F : 0.8F, .seed = seed},
@@ -31,7 +26,7 @@ Request request_of(std::uint32_t prompt_tokens, std::uint32_t new_tokens, std::u
 }
 
 void follow(Scenario& scenario) {
-  ExecutorOptions& e = scenario.executor;
+  executor::ExecutorOptions& e = scenario.executor;
   e.num_blocks = scenario.scheduler.num_blocks;
   e.block_size = scenario.scheduler.block_size;
   e.num_host_blocks = scenario.scheduler.num_host_blocks;
@@ -48,7 +43,7 @@ Scenario short_run() {
                     .max_batch_size = 2,
                     .max_batch_tokens = 8,
                     .prefill_chunk_size = 6},
-      .executor = {.model = small_model(), .draft_layers = 1},
+      .executor = {.draft_layers = 1},
       .requests = {{0, request_of(9, 3, 1)}, {0, request_of(3, 4, 2)}, {3, request_of(9, 2, 3)}}};
   follow(scenario);
   return scenario;
@@ -64,7 +59,7 @@ Scenario eventful_run() {
                                   .prefill_chunk_size = 8,
                                   .swap_setup_cost = 2,
                                   .swap_block_cost = 1},
-                    .executor = {.model = small_model(), .drafts = 2, .draft_layers = 1}};
+                    .executor = {.drafts = 2, .draft_layers = 1}};
   for (std::uint32_t i = 0; i < 9; ++i) {
     scenario.requests.emplace_back(i, request_of(8 + 4 * (i / 2 % 3), 7 + i, i / 2));
   }
@@ -223,16 +218,17 @@ TEST(Faults, many_in_one_run_concern_the_requests_of_the_steps_that_fail) {
 
 TEST(Faults, a_device_that_is_too_small_names_the_buffer_and_keeps_nothing) {
   const Scenario scenario = short_run();
+  const gpu::GpuModel model = seeded_gpu_model(kFaultyModel);
   sim::DeviceDescription tiny = sim::find_device("h200").value();
-  tiny.memory_bytes = gpu::GpuExecutor::device_bytes(scenario.executor) - 1;
+  tiny.memory_bytes = gpu::GpuExecutor::device_bytes(model.config(), scenario.executor) - 1;
   sim::SimDevice device({.device = tiny});
-  const auto executor = gpu::GpuExecutor::create(device, scenario.executor);
+  const auto executor = gpu::GpuExecutor::create(device, model, scenario.executor);
   ASSERT_FALSE(executor);
   EXPECT_THAT(to_string(executor.error()), HasSubstr("out of memory: mailbox ("));
   EXPECT_EQ(device.statistics().bytes_allocated, 0u);
   tiny.memory_bytes += 1;
   sim::SimDevice enough({.device = tiny});
-  EXPECT_TRUE(gpu::GpuExecutor::create(enough, scenario.executor));
+  EXPECT_TRUE(gpu::GpuExecutor::create(enough, model, scenario.executor));
 }
 
 }  // namespace

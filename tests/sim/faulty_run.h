@@ -8,6 +8,7 @@
 #include <string>
 #include <vector>
 
+#include "executor/seeded_gpu_model.h"
 #include "forge/core/invariants.h"
 #include "forge/engine/engine.h"
 #include "forge/gpu/gpu_executor.h"
@@ -22,10 +23,13 @@ inline constexpr sim::SimMode kFaultyRunMode = sim::SimMode::checked;
 inline constexpr sim::SimMode kFaultyRunMode = sim::SimMode::plain;
 #endif
 
+inline constexpr reference::TinyConfig kFaultyModel{
+    .hidden_size = 16, .layers = 1, .heads = 2, .kv_heads = 1, .head_size = 8, .ffn_size = 32};
+
 /// What runs: each request is submitted before the step that it names.
 struct Scenario {
   SchedulerConfig scheduler;
-  ExecutorOptions executor;
+  executor::ExecutorOptions executor;
   gpu::GpuOptions gpu;
   std::vector<std::pair<std::uint64_t, Request>> requests;
 };
@@ -97,7 +101,8 @@ class FaultyRun {
     sim::SimDevice device({.device = sim::find_device("h200").value(),
                            .mode = kFaultyRunMode,
                            .faults = [this](const sim::DeviceCall& call) { return next(call); }});
-    auto executor = gpu::GpuExecutor::create(device, scenario_.executor, scenario_.gpu);
+    auto executor = gpu::GpuExecutor::create(device, seeded_gpu_model(kFaultyModel),
+                                             scenario_.executor, scenario_.gpu);
     report_.calls_to_create = report_.calls.size();
     if (executor) {
       serve(**executor);
@@ -122,7 +127,7 @@ class FaultyRun {
   }
 
   void serve(Executor& executor) {
-    Engine engine(scenario_.scheduler, executor);
+    engine::Engine engine(scenario_.scheduler, executor);
     std::size_t submitted = 0;
     const auto& requests = scenario_.requests;
     for (std::uint64_t step = 0; engine.has_work() || submitted < requests.size(); ++step) {
@@ -139,7 +144,7 @@ class FaultyRun {
                               engine.scheduler().host().pool().used_count() == 0;
   }
 
-  void take(const Engine::Step& step, const Engine& engine) {
+  void take(const engine::Engine::Step& step, const engine::Engine& engine) {
     report_.events.count(step.plan);
     for (const Finish& finish : step.plan.finished) {
       report_.endings[finish.seq].reason = finish.reason;
@@ -159,7 +164,7 @@ class FaultyRun {
   }
 
   /// What the engine's loop does when its target is lost (engine_loop.h).
-  void cancel_all(Engine& engine) {
+  void cancel_all(engine::Engine& engine) {
     for (const SeqId seq : live_) static_cast<void>(engine.cancel(seq, FinishReason::error));
   }
 

@@ -8,8 +8,8 @@ namespace forge::simt {
 
 KernelCode code(const char* name, Entry TestEntries::*kernel) {
   return {.name = name,
-          .plain = kernels_plain::test_entries().*kernel,
-          .instrumented = kernels_instrumented::test_entries().*kernel};
+          .plain = kernels::plain::test_entries().*kernel,
+          .instrumented = kernels::instrumented::test_entries().*kernel};
 }
 
 Site line_with(const std::string& mark) {

@@ -110,9 +110,9 @@ Site line_with(const std::string& mark);
 
 }  // namespace forge::simt
 
-namespace forge::kernels_plain {
+namespace forge::kernels::plain {
 simt::TestEntries test_entries();
 }
-namespace forge::kernels_instrumented {
+namespace forge::kernels::instrumented {
 simt::TestEntries test_entries();
 }

@@ -5,7 +5,7 @@
 
 #include <numeric>
 
-namespace forge {
+namespace forge::text {
 namespace {
 
 TEST(ByteTokeniser, byte_b_is_token_b_plus_one) {
@@ -35,4 +35,4 @@ RC_GTEST_PROP(ByteTokeniser, every_input_encodes_and_decodes_to_itself, (const s
 }
 
 }  // namespace
-}  // namespace forge
+}  // namespace forge::text

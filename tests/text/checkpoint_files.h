@@ -21,17 +21,17 @@ inline std::string text_of_file(const std::string& path) {
 }
 
 /// The tokeniser, or an exception with the reason why there is none.
-inline std::unique_ptr<const Tokeniser> taken(LoadedTokeniser loaded) {
+inline std::unique_ptr<const text::Tokeniser> taken(text::LoadedTokeniser loaded) {
   if (!loaded) throw std::runtime_error(formats::to_string(loaded.error()));
   return std::move(*loaded);
 }
 
-inline std::unique_ptr<const Tokeniser> from_gguf(const std::string& path) {
-  return taken(load_tokeniser(formats::Gguf::open(path).value()));
+inline std::unique_ptr<const text::Tokeniser> from_gguf(const std::string& path) {
+  return taken(text::load_tokeniser(formats::Gguf::open(path).value()));
 }
 
-inline std::unique_ptr<const Tokeniser> from_directory(const std::string& path) {
-  return taken(load_tokeniser(path));
+inline std::unique_ptr<const text::Tokeniser> from_directory(const std::string& path) {
+  return taken(text::load_tokeniser(path));
 }
 
 inline std::vector<TokenId> ids(std::initializer_list<std::uint32_t> values) {
@@ -43,6 +43,6 @@ inline std::vector<TokenId> ids(std::initializer_list<std::uint32_t> values) {
 }  // namespace forge::test
 
 /// For messages of GoogleTest.
-namespace forge {
+namespace forge::text {
 inline void PrintTo(TokenId token, std::ostream* out) { *out << token.value; }
-}  // namespace forge
+}  // namespace forge::text

@@ -8,6 +8,7 @@
 
 extern "C" int LLVMFuzzerTestOneInput(const std::uint8_t* data, std::size_t size) {
   using namespace forge;
+  using namespace forge::text;
   const std::string_view text(reinterpret_cast<const char*>(data), size);
   const auto loaded = parse_tokeniser(text, {}, "tokenizer.json");
   if (!loaded) {

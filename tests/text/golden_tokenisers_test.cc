@@ -9,7 +9,7 @@
 #include "forge/text/text_stream.h"
 #include "text/checkpoint_files.h"
 
-namespace forge {
+namespace forge::text {
 namespace {
 
 using ::testing::ElementsAreArray;
@@ -136,4 +136,4 @@ TEST(Tokenisers, long_texts_of_each_kind_of_character_come_back) {
 }
 
 }  // namespace
-}  // namespace forge
+}  // namespace forge::text

@@ -6,7 +6,7 @@
 
 #include "text/vocabulary_files.h"
 
-namespace forge {
+namespace forge::text {
 namespace {
 
 using ::testing::ElementsAreArray;
@@ -82,4 +82,4 @@ TEST(GoldenVocabulary, are_the_same_as_tokenizer_json) {
 }
 
 }  // namespace
-}  // namespace forge
+}  // namespace forge::text

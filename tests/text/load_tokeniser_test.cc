@@ -12,7 +12,7 @@
 #include "formats/scratch_folder.h"
 #include "text/checkpoint_files.h"
 
-namespace forge {
+namespace forge::text {
 namespace {
 
 using nlohmann::json;
@@ -185,4 +185,4 @@ TEST(LoadTokeniser, a_configuration_that_is_not_understood_is_refused) {
 }
 
 }  // namespace
-}  // namespace forge
+}  // namespace forge::text

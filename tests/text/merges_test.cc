@@ -7,7 +7,7 @@
 #include <map>
 #include <optional>
 
-namespace forge::detail {
+namespace forge::text::detail {
 namespace {
 
 using ::testing::ElementsAre;
@@ -76,4 +76,4 @@ RC_GTEST_PROP(Merges, both_ways_do_what_the_definition_says, ()) {
 }
 
 }  // namespace
-}  // namespace forge::detail
+}  // namespace forge::text::detail

@@ -16,7 +16,7 @@
 
 #include "utf8_text.h"
 
-namespace forge::detail {
+namespace forge::text::detail {
 namespace {
 
 std::string spelt(std::u32string_view points) {
@@ -225,4 +225,4 @@ TEST(NormalForm, a_million_marks_in_the_wrong_order_are_no_problem) {
 }
 
 }  // namespace
-}  // namespace forge::detail
+}  // namespace forge::text::detail

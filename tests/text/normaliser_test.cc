@@ -8,7 +8,7 @@
 
 #include "text/checkpoint_files.h"
 
-namespace forge {
+namespace forge::text {
 namespace {
 
 using detail::Normaliser;
@@ -96,4 +96,4 @@ TEST(Normaliser, that_only_composes_leaves_spaces_without_a_token) {
 }
 
 }  // namespace
-}  // namespace forge
+}  // namespace forge::text

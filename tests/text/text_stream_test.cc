@@ -7,7 +7,7 @@
 
 #include "forge/text/byte_tokeniser.h"
 
-namespace forge {
+namespace forge::text {
 namespace {
 
 /// The pieces that the client sees, the last one from finish().
@@ -123,4 +123,4 @@ RC_GTEST_PROP(TextStream, every_piece_is_valid_utf8, (const std::string& bytes))
 }
 
 }  // namespace
-}  // namespace forge
+}  // namespace forge::text

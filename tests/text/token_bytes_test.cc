@@ -11,7 +11,7 @@
 #include "text/checkpoint_files.h"
 #include "trained_checkpoints.h"
 
-namespace forge {
+namespace forge::text {
 namespace {
 
 using nlohmann::json;
@@ -211,4 +211,4 @@ TEST(TokenBytesOfVocabularies, extra_hold_for_rows_of_every_token) {
 }
 
 }  // namespace
-}  // namespace forge
+}  // namespace forge::text

@@ -8,7 +8,7 @@
 #include "text/checkpoint_files.h"
 #include "trained_checkpoints.h"
 
-namespace forge {
+namespace forge::text {
 namespace {
 
 using ::testing::ElementsAre;
@@ -72,4 +72,4 @@ INSTANTIATE_TEST_SUITE_P(Of, TrainedTokeniser, testing::both_trained_checkpoints
                          testing::label_of);
 
 }  // namespace
-}  // namespace forge
+}  // namespace forge::text

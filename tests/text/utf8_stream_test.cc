@@ -5,7 +5,7 @@
 
 #include <vector>
 
-namespace forge {
+namespace forge::text {
 namespace {
 
 #define R "\xEF\xBF\xBD"  // U+FFFD
@@ -94,4 +94,4 @@ RC_GTEST_PROP(Utf8Stream, output_is_valid_and_a_second_pass_changes_nothing, ())
 }
 
 }  // namespace
-}  // namespace forge
+}  // namespace forge::text

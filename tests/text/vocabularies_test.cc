@@ -9,7 +9,7 @@
 #include "forge/text/text_stream.h"
 #include "text/vocabulary_files.h"
 
-namespace forge {
+namespace forge::text {
 namespace {
 
 using ::testing::ElementsAreArray;
@@ -97,4 +97,4 @@ INSTANTIATE_TEST_SUITE_P(
     [](const auto& instance) { return instance.param.label(); });
 
 }  // namespace
-}  // namespace forge
+}  // namespace forge::text

@@ -58,7 +58,7 @@ def unit_of(root, path, examples):
                   if not name.endswith("detail")]
     given = [words for declarations, _ in examples for words in declarations]
     unit = [f'#include "{header}"', *filter(INCLUDE.match, given)]
-    unit.append(f"namespace {namespaces[0] if namespaces else 'forge'} {{")
+    unit.append(f"namespace {namespaces[-1] if namespaces else 'forge'} {{")
     for index, (declarations, lines) in enumerate(examples):
         parameters = [words for words in declarations if not INCLUDE.match(words)]
         unit.append(f"auto example_{index}({', '.join(parameters)}) {{")

@@ -21,7 +21,7 @@ function(flags_between from to out)
   set(${out} "${flags}" PARENT_SCOPE)
 endfunction()
 
-flags_between("KV cache and batch:" "\nReference model:" flags)
+flags_between("KV cache and batch:" "\nModel:" flags)
 set(seen 0)
 foreach(flag IN LISTS flags)
   if(NOT flag MATCHES "  (--[a-z-]+) .*=([0-9a-z]+)")

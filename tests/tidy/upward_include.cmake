@@ -42,8 +42,8 @@ require_refusal(src/core/planted.h "#  include <forge/numerics/philox.h>  // not
 require_refusal(include/forge/core/planted.h "#include <boost/asio.hpp>" "layer 'core' may use")
 require_refusal(src/core/planted.h "#include \"core/../../serve/server.h\"" "layer 'core': paths are plain")
 # Without a folder, or with one that is no layer: by the file that is meant.
-require_refusal(src/serve/planted.h "#include \"kernel_table.cuh\"" "it is of 'gpu'; layer 'serve' may include")
-require_refusal(src/serve/planted.h "#include \"kernels/kernel_table.cuh\"" "it is of 'gpu'; layer 'serve'")
+require_refusal(src/serve/planted.h "#include \"kernel_table.cuh\"" "it is of 'kernels'; layer 'serve' may include")
+require_refusal(src/serve/planted.h "#include \"kernels/kernel_table.cuh\"" "it is of 'kernels'; layer 'serve'")
 require_refusal(src/core/planted.h "#include \"merges.h\"" "it is of 'text'; layer 'core'")
 require_refusal(src/core/planted.h "#include \"nowhere.h\"" "layer 'core': no layer has a file of this name")
 require_refusal(src/core/planted.h "#include <pcre2.h>" "layer 'core' may use")

@@ -8,7 +8,7 @@
 #include "trace/hash_executor.h"
 #include "trace/recorded_run.h"
 
-namespace forge {
+namespace forge::trace {
 namespace {
 
 TEST(BlockMap, symbols_cycle_through_digits_and_letters) {
@@ -129,4 +129,4 @@ TEST(BlockMap, two_slices_that_write_one_block_are_an_error) {
 }
 
 }  // namespace
-}  // namespace forge
+}  // namespace forge::trace

@@ -9,7 +9,7 @@
 #include "trace/read_everything.h"
 #include "trace/recorded_run.h"
 
-namespace forge {
+namespace forge::trace {
 namespace {
 
 using testing::read_everything;
@@ -94,4 +94,4 @@ TEST(FuzzTraceReader, a_cut_anywhere_never_crashes) {
 }
 
 }  // namespace
-}  // namespace forge
+}  // namespace forge::trace

@@ -98,18 +98,18 @@ inline Request any_request() {
                          : std::nullopt};
 }
 
-inline TraceEvent any_event() {
+inline trace::TraceEvent any_event() {
   switch (*rc::gen::inRange(0, 5)) {
     case 0:
-      return SubmitEvent{any_seq(), any_request()};
+      return trace::SubmitEvent{any_seq(), any_request()};
     case 1:
-      return CancelEvent{any_seq(), any_enum<FinishReason>(1, 7)};
+      return trace::CancelEvent{any_seq(), any_enum<FinishReason>(1, 7)};
     case 2:
-      return ReleaseSessionEvent{SessionId{*rc::gen::arbitrary<std::uint64_t>()}};
+      return trace::ReleaseSessionEvent{SessionId{*rc::gen::arbitrary<std::uint64_t>()}};
     case 3:
-      return ClearPrefixCacheEvent{};
+      return trace::ClearPrefixCacheEvent{};
     default:
-      return StepEvent{any_plan(), any_result(), *rc::gen::arbitrary<std::uint64_t>()};
+      return trace::StepEvent{any_plan(), any_result(), *rc::gen::arbitrary<std::uint64_t>()};
   }
 }
 

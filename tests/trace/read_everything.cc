@@ -21,18 +21,18 @@ namespace {
 class TestFile {
  public:
   TestFile(const std::string& bytes, bool truncated) : file_(bytes) {
-    if (truncated) whole_ = WholeLines::open(*file_.rdbuf());
+    if (truncated) whole_ = trace::WholeLines::open(*file_.rdbuf());
   }
   std::istream& stream() { return whole_ ? whole_->stream() : file_; }
 
  private:
   std::istringstream file_;
-  std::unique_ptr<WholeLines> whole_;
+  std::unique_ptr<trace::WholeLines> whole_;
 };
 
 /// Forwards to the end, then back over some of the way.
 void step_through(std::istream& in) {
-  auto timeline = TraceTimeline::open(in);
+  auto timeline = trace::TraceTimeline::open(in);
   std::uint64_t step = 0;
   for (auto reached = timeline->seek(StepId{0}); reached && *reached;) {
     (void)step_frame(*timeline, {.title = "bytes", .steps = step + 1});
@@ -44,34 +44,34 @@ void step_through(std::istream& in) {
 void read_as(const std::string& bytes, bool truncated) {
   const auto with_reader = [&](auto&& use) {
     TestFile file(bytes, truncated);
-    auto reader = TraceReader::open(file.stream());
+    auto reader = trace::TraceReader::open(file.stream());
     // A header may ask for a cache that is legal and large; the tests' time is not for that.
     if (reader && reader->header().scheduler.num_blocks <= 4096) use(*reader);
   };
-  with_reader([&](TraceReader& trace) {
+  with_reader([&](trace::TraceReader& trace) {
     HashExecutor executor;
     (void)replay(trace, executor, HashExecutor::kVocabulary);
   });
-  with_reader([&](TraceReader& trace) {
+  with_reader([&](trace::TraceReader& trace) {
     std::ostringstream out;
     (void)show(trace, {}, out);
   });
-  with_reader([&](TraceReader& trace) { (void)stats(trace); });
-  with_reader([&](TraceReader& trace) {
+  with_reader([&](trace::TraceReader& trace) { (void)stats(trace); });
+  with_reader([&](trace::TraceReader& trace) {
     std::ostringstream out;
     (void)export_perfetto(trace, out);
   });
-  with_reader([&](TraceReader&) { step_through(TestFile(bytes, truncated).stream()); });
+  with_reader([&](trace::TraceReader&) { step_through(TestFile(bytes, truncated).stream()); });
   TestFile whole(bytes, truncated);
   TestFile half(bytes.substr(0, bytes.rfind('\n', bytes.size() / 2) + 1), truncated);
-  (void)bisect(whole.stream(), half.stream());
-  with_reader([&](TraceReader& left) {
-    with_reader([&](TraceReader& right) { (void)compare(left, right); });
+  (void)trace::bisect(whole.stream(), half.stream());
+  with_reader([&](trace::TraceReader& left) {
+    with_reader([&](trace::TraceReader& right) { (void)compare(left, right); });
   });
-  with_reader([&](TraceReader& trace) {
-    LinkCheck check;
+  with_reader([&](trace::TraceReader& trace) {
+    trace::LinkCheck check;
     for (auto event = trace.next(); event && *event; event = trace.next()) {
-      if (const auto* step = std::get_if<StepEvent>(&**event)) (void)check.add(*step);
+      if (const auto* step = std::get_if<trace::StepEvent>(&**event)) (void)check.add(*step);
     }
   });
 }

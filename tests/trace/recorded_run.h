@@ -21,7 +21,7 @@ inline Request request(std::size_t prompt_tokens, std::uint32_t max_new_tokens) 
 /// A scheduler, a target and a writer that records both.
 class Recording {
  public:
-  explicit Recording(const TraceHeader& header, HashExecutor executor = {})
+  explicit Recording(const trace::TraceHeader& header, HashExecutor executor = {})
       : writer_(out_, header), scheduler_(header.scheduler), executor_(std::move(executor)) {}
 
   SeqId submit(const Request& r) {
@@ -56,14 +56,14 @@ class Recording {
 
  private:
   std::ostringstream out_;
-  TraceWriter writer_;
+  trace::TraceWriter writer_;
   Scheduler scheduler_;
   HashExecutor executor_;
   StepResult result_;
 };
 
 /// Submits all requests and runs to the end.
-inline std::string record(const TraceHeader& header, const std::vector<Request>& requests,
+inline std::string record(const trace::TraceHeader& header, const std::vector<Request>& requests,
                           HashExecutor executor = {}) {
   Recording run(header, std::move(executor));
   for (const Request& r : requests) run.submit(r);

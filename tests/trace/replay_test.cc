@@ -9,7 +9,7 @@
 #include "forge/trace/trace_json.h"
 #include "trace/recorded_run.h"
 
-namespace forge {
+namespace forge::trace {
 namespace {
 
 using testing::HashExecutor;
@@ -175,4 +175,4 @@ TEST(Replay, a_failed_step_replays_on_a_target_that_fails_likewise) {
 }
 
 }  // namespace
-}  // namespace forge
+}  // namespace forge::trace

@@ -4,7 +4,7 @@
 
 #include "trace/recorded_run.h"
 
-namespace forge {
+namespace forge::trace {
 namespace {
 
 /// The frame of one step of `text`.
@@ -104,4 +104,4 @@ TEST(StepFrame, a_long_title_keeps_its_end) {
 }
 
 }  // namespace
-}  // namespace forge
+}  // namespace forge::trace

@@ -7,7 +7,7 @@
 #include "forge/trace/step_index.h"
 #include "trace/recorded_run.h"
 
-namespace forge {
+namespace forge::trace {
 namespace {
 
 using testing::joined;
@@ -192,4 +192,4 @@ TEST(Bisect, steps_that_are_missing_or_out_of_order_are_an_error) {
 }
 
 }  // namespace
-}  // namespace forge
+}  // namespace forge::trace

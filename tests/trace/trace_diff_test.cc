@@ -6,7 +6,7 @@
 
 #include "trace/recorded_run.h"
 
-namespace forge {
+namespace forge::trace {
 namespace {
 
 using testing::joined;
@@ -126,4 +126,4 @@ TEST(CompareTraces, an_unreadable_side_is_named) {
 }
 
 }  // namespace
-}  // namespace forge
+}  // namespace forge::trace

@@ -7,7 +7,7 @@
 
 #include "trace/recorded_run.h"
 
-namespace forge {
+namespace forge::trace {
 namespace {
 
 using nlohmann::json;
@@ -184,4 +184,4 @@ TEST(Export, a_contradictory_trace_is_an_error_with_its_line) {
 }
 
 }  // namespace
-}  // namespace forge
+}  // namespace forge::trace

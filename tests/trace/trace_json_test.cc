@@ -9,7 +9,7 @@
 #include "trace/generators.h"
 #include "trace/recorded_run.h"
 
-namespace forge {
+namespace forge::trace {
 namespace {
 
 using nlohmann::json;
@@ -198,4 +198,4 @@ TEST(TraceJson, a_changed_byte_of_a_step_is_an_error_or_another_value) {
 }
 
 }  // namespace
-}  // namespace forge
+}  // namespace forge::trace

@@ -11,7 +11,7 @@
 #include <filesystem>
 #include <fstream>
 
-namespace forge {
+namespace forge::trace {
 namespace {
 
 namespace fs = std::filesystem;
@@ -170,4 +170,4 @@ TEST_F(TraceFileTest, a_line_of_which_a_part_fits_is_cut_off) {
 }
 
 }  // namespace
-}  // namespace forge
+}  // namespace forge::trace

@@ -7,7 +7,7 @@
 #include "forge/trace/trace_json.h"
 #include "trace/recorded_run.h"
 
-namespace forge {
+namespace forge::trace {
 namespace {
 
 using testing::joined;
@@ -162,4 +162,4 @@ TEST(LinkCheck, accepts_a_recorded_trace_and_finds_a_changed_token) {
 }
 
 }  // namespace
-}  // namespace forge
+}  // namespace forge::trace

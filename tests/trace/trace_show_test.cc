@@ -6,7 +6,7 @@
 
 #include "trace/recorded_run.h"
 
-namespace forge {
+namespace forge::trace {
 namespace {
 
 std::string shown(const std::string& text, const StepRange& range = {}) {
@@ -70,4 +70,4 @@ TEST(TraceShow, contradictory_deltas_are_an_error_with_their_step) {
 }
 
 }  // namespace
-}  // namespace forge
+}  // namespace forge::trace

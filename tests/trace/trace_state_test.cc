@@ -7,7 +7,7 @@
 #include "forge/trace/trace_reader.h"
 #include "trace/recorded_run.h"
 
-namespace forge {
+namespace forge::trace {
 namespace {
 
 using testing::request;
@@ -176,4 +176,4 @@ TEST(TraceState, events_that_contradict_those_before_are_errors) {
 }
 
 }  // namespace
-}  // namespace forge
+}  // namespace forge::trace

@@ -6,7 +6,7 @@
 
 #include "trace/recorded_run.h"
 
-namespace forge {
+namespace forge::trace {
 namespace {
 
 using testing::request;
@@ -142,4 +142,4 @@ TEST(TraceStats, a_run_cut_short_has_unfinished_requests) {
 }
 
 }  // namespace
-}  // namespace forge
+}  // namespace forge::trace

@@ -6,7 +6,7 @@
 
 #include "trace/recorded_run.h"
 
-namespace forge {
+namespace forge::trace {
 namespace {
 
 using testing::request;
@@ -107,4 +107,4 @@ TEST(TraceTimeline, contradictions_are_errors_with_their_line) {
 }
 
 }  // namespace
-}  // namespace forge
+}  // namespace forge::trace

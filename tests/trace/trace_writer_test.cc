@@ -7,7 +7,7 @@
 #include "forge/trace/trace_json.h"
 #include "trace/recorded_run.h"
 
-namespace forge {
+namespace forge::trace {
 namespace {
 
 const TraceHeader kHeader{{.num_blocks = 6, .block_size = 1, .max_batch_size = 4}};
@@ -128,4 +128,4 @@ TEST(TraceWriter, a_failed_flush_ends_the_recording_too) {
 }
 
 }  // namespace
-}  // namespace forge
+}  // namespace forge::trace

@@ -10,7 +10,7 @@
 #include "forge/trace/trace_timeline.h"
 #include "trace/recorded_run.h"
 
-namespace forge {
+namespace forge::trace {
 namespace {
 
 using testing::HashExecutor;
@@ -119,4 +119,4 @@ TEST(WholeLines, are_stepped_through_and_bisected_without_the_rest) {
 }
 
 }  // namespace
-}  // namespace forge
+}  // namespace forge::trace

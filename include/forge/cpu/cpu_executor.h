@@ -1,4 +1,4 @@
-// CpuExecutor: runs plans on the CPU, with the reference Transformer or a model from a file.
+// CpuExecutor: runs plans on the CPU, with any model (cpu_model.h).
 //
 // One execute():
 //   1. apply     the plan's changes: who left, who entered, block tables, copies of blocks within
@@ -9,13 +9,10 @@
 //   3. forward   all slices in one pass: prompt chunks, decodes and drafts to verify alike
 //   4. accept    the acceptance rule decides what each sampling slice yields (acceptance.h)
 //
-// What a request yields depends on the request and the model alone: not on the slices that
-// ran beside it, its chunking, a recompute, the blocks, or, under shared_noise, on
-// speculation. The token at position p (its index in prompt and output) meets the noise
-// of (request seed, p), and its logits have the same bits, whichever step computes them.
-//
-// Under AcceptanceRule::rejection the text has the target's distribution exactly, but at a
-// temperature above 0 it depends on which drafts were verified, so on the schedule too.
+// What a request yields depends on the request and the model alone: not on the slices that ran
+// beside it, its chunking, a recompute, the blocks, or on speculation. The token at position p (its
+// index in prompt and output) meets the noise of (request seed, p), and its logits have the same
+// bits, whichever step computes them.
 //
 // Logits that are not finite end the sequence that they are of (FinishSignal::not_finite), where
 // the text comes to them: not in a draft that is rejected before.
@@ -35,24 +32,21 @@
 
 #include "forge/cpu/cpu_model.h"
 #include "forge/cpu/row_batch.h"
-#include "forge/target/executor_options.h"
-#include "forge/target/kv_guard.h"
-#include "forge/target/model_executor.h"
-#include "forge/target/sequence_table.h"
-#include "forge/target/step_answer.h"
-#include "forge/target/step_slices.h"
+#include "forge/executor/executor_options.h"
+#include "forge/executor/kv_guard.h"
+#include "forge/executor/model_executor.h"
+#include "forge/executor/sequence_table.h"
+#include "forge/executor/step_answer.h"
+#include "forge/executor/step_slices.h"
 
-namespace forge {
+namespace forge::cpu {
 
-class CpuExecutor : public ModelExecutor {
+class CpuExecutor : public executor::ModelExecutor {
  public:
-  /// The reference model of `options`. Requires: they are valid.
-  explicit CpuExecutor(const ExecutorOptions& options);
-
-  /// Any model; `options.model` says nothing then. With a `draft`, that proposes the drafts, not
-  /// the first layers of the model. Requires: `options` is valid for the model's layers; caches
-  /// have the sizes that they say; the draft's vocabulary is not larger than the model's.
-  CpuExecutor(const ExecutorOptions& options, std::unique_ptr<CpuModel> model,
+  /// With a `draft`, that proposes the drafts, not the first layers of the model. Requires:
+  /// `options` is valid for the model's layers; caches have the sizes that they say; the draft's
+  /// vocabulary is not larger than the model's.
+  CpuExecutor(const executor::ExecutorOptions& options, std::unique_ptr<CpuModel> model,
               std::unique_ptr<CpuModel> draft = nullptr);
 
   /// Copies the request. Requires: see SequenceTable::begin.
@@ -64,30 +58,24 @@ class CpuExecutor : public ModelExecutor {
 
   const SpeculationStatistics& speculation() const override { return answer_.speculation(); }
 
-  const ExecutorOptions& options() const { return options_; }
+  const executor::ExecutorOptions& options() const { return options_; }
 
  private:
   void propose(std::uint32_t pass);
-  TokenId choose_draft(const Request& request, std::span<const float> logits,
-                       std::uint64_t position, std::size_t draft_index);
   void run(std::uint32_t pass);
   void run_draft_model(std::uint32_t pass);
-  Verification judge(const StepSlice& slice);
-  Verification judge_by_rejection(const StepSlice& slice);
+  Verification judge(const executor::StepSlice& slice);
 
-  ExecutorOptions options_;
+  executor::ExecutorOptions options_;
   std::unique_ptr<CpuModel> model_;
   std::unique_ptr<CpuModel> draft_;  // none: the first layers of model_
-  SequenceTable sequences_;
+  executor::SequenceTable sequences_;
   RowBatch batch_;
   RowBatch draft_batch_;  // of draft_, or never used
-  KvGuard guard_;
-  StepAnswer answer_;
+  executor::KvGuard guard_;
+  executor::StepAnswer answer_;
 
-  // Of the step at hand.
-  StepSlices step_;
-  std::vector<double> draft_rows_;   // [drafts of all slices][V], rejection only
-  std::vector<double> target_rows_;  // [drafts + 1][V] of one slice, rejection only
+  executor::StepSlices step_;  // of the step at hand
 };
 
-}  // namespace forge
+}  // namespace forge::cpu

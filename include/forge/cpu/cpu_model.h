@@ -1,8 +1,8 @@
 // CpuModel: a model together with its KV cache, as CpuExecutor runs it.
 //
 // The executor knows plans, sequences and acceptance; what it needs of a model is here: blocks that
-// can be copied, and a forward pass over rows. Two implementations: the reference model
-// (tiny_cpu_model) and models from files (transformer_cpu_model).
+// can be copied, and a forward pass over rows. It is an interface so that tests can plant a model
+// of their own.
 //
 // Thread contract: one thread at a time.
 #pragma once
@@ -12,15 +12,18 @@
 #include <span>
 
 #include "forge/core/step_plan.h"
+#include "forge/executor/executor_options.h"
 #include "forge/model/forward_batch.h"
-#include "forge/model/tiny_config.h"
+#include "forge/reference/tiny_config.h"
 
-namespace forge {
-
-class Transformer;
-namespace linear {
+namespace forge::linear {
 class ThreadPool;
 }
+namespace forge::model {
+class Transformer;
+}
+
+namespace forge::cpu {
 
 class CpuModel {
  public:
@@ -36,23 +39,17 @@ class CpuModel {
   virtual void copy(const BlockCopy& copy) = 0;
 
   /// Runs the first `layers` layers on the batch, and the head on its logit rows, as
-  /// TinyTransformer::forward. logits: [R][vocabulary_size()]. In steady state allocates nothing.
-  virtual void forward(const ForwardBatch& batch, int layers, std::span<float> logits) = 0;
+  /// Transformer::forward. logits: [R][vocabulary_size()]. In steady state allocates nothing.
+  virtual void forward(const model::ForwardBatch& batch, int layers, std::span<float> logits) = 0;
 };
 
-/// Sizes of the KV cache, as SchedulerConfig has them.
-struct CacheSize {
-  std::uint32_t num_blocks = 0;
-  std::uint32_t block_size = 0;
-  std::uint32_t num_host_blocks = 0;
-};
+/// `transformer` with a KV cache as `options` say. Borrows both. Requires: `options` are valid.
+std::unique_ptr<CpuModel> cpu_model(const model::Transformer& transformer,
+                                    linear::ThreadPool& threads,
+                                    const executor::ExecutorOptions& options);
 
-/// The reference model with seeded weights. Requires: `config` is valid, sizes at least 1.
-std::unique_ptr<CpuModel> tiny_cpu_model(const TinyConfig& config, const CacheSize& cache);
+/// The built-in model likewise, which it owns; one thread computes. Requires: `config` is valid.
+std::unique_ptr<CpuModel> seeded_cpu_model(const reference::TinyConfig& config,
+                                           const executor::ExecutorOptions& options);
 
-/// A model from a file. Borrows both. Requires: sizes at least 1.
-std::unique_ptr<CpuModel> transformer_cpu_model(const Transformer& transformer,
-                                                linear::ThreadPool& threads,
-                                                const CacheSize& cache);
-
-}  // namespace forge
+}  // namespace forge::cpu

@@ -15,7 +15,7 @@
 
 #include "forge/cpu/cpu_model.h"
 
-namespace forge {
+namespace forge::cpu {
 
 class RowBatch {
  public:
@@ -52,4 +52,4 @@ class RowBatch {
   std::vector<float> logits_;              // [logit rows][V]
 };
 
-}  // namespace forge
+}  // namespace forge::cpu

@@ -26,9 +26,11 @@
 #include "forge/core/executor.h"
 #include "forge/core/scheduler.h"
 
-namespace forge {
-
+namespace forge::trace {
 class TraceWriter;
+}
+
+namespace forge::engine {
 
 /// What has become of a recording.
 struct TraceStatus {
@@ -41,7 +43,7 @@ struct TraceStatus {
 class Engine {
  public:
   /// `trace`, if any, receives every event in order, before the next one happens.
-  Engine(const SchedulerConfig& config, Executor& executor, TraceWriter* trace = nullptr);
+  Engine(const SchedulerConfig& config, Executor& executor, trace::TraceWriter* trace = nullptr);
 
   /// Makes the request known to scheduler and executor. Errors: those of Scheduler::submit.
   tl::expected<SeqId, SubmitError> submit(const Request& request);
@@ -85,10 +87,10 @@ class Engine {
  private:
   Scheduler scheduler_;
   Executor& executor_;
-  TraceWriter* trace_;
+  trace::TraceWriter* trace_;
   StepResult result_;
   std::string last_error_;
   bool target_lost_ = false;
 };
 
-}  // namespace forge
+}  // namespace forge::engine

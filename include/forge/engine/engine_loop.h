@@ -47,7 +47,7 @@
 #include "forge/text/text_stream.h"
 #include "forge/text/tokeniser.h"
 
-namespace forge {
+namespace forge::engine {
 
 /// One generated token as its caller sees it. `text` may be empty (half of a character, or
 /// text held back because it could begin a stop string) or hold more than this token's.
@@ -119,7 +119,7 @@ class EngineLoop {
     std::size_t queue_limit = 256;  ///< requests waiting for a place in the batch
   };
 
-  EngineLoop(Engine& engine, const Tokeniser& tokeniser, const Options& options);
+  EngineLoop(Engine& engine, const text::Tokeniser& tokeniser, const Options& options);
   /// Cancels what is left and joins the thread; no sink is called afterwards.
   ~EngineLoop();
   EngineLoop(const EngineLoop&) = delete;
@@ -156,7 +156,7 @@ class EngineLoop {
   EngineStatus status() const;
   const SchedulerConfig& config() const { return config_; }
   const Options& options() const { return options_; }
-  const Tokeniser& tokeniser() const { return tokeniser_; }
+  const text::Tokeniser& tokeniser() const { return tokeniser_; }
 
  private:
   using Clock = std::chrono::steady_clock;
@@ -172,7 +172,7 @@ class EngineLoop {
   /// One request on the loop thread.
   struct Stream {
     TicketId ticket;
-    TextStream text;
+    text::TextStream text;
     TokenSink sink;
     std::optional<Clock::time_point> deadline;
     std::uint32_t completion_tokens = 0;
@@ -197,7 +197,7 @@ class EngineLoop {
   void publish_status();
 
   Engine& engine_;
-  const Tokeniser& tokeniser_;
+  const text::Tokeniser& tokeniser_;
   const Options options_;
   const SchedulerConfig config_;
 
@@ -221,4 +221,4 @@ class EngineLoop {
   std::thread thread_;  // last: it starts when all the rest is there
 };
 
-}  // namespace forge
+}  // namespace forge::engine

@@ -1,5 +1,4 @@
-// GpuExecutor: runs plans on the reference model with a GPU, real or simulated. CudaExecutor and
-// SimExecutor are this class over their Device.
+// GpuExecutor: runs plans with a GPU, real or simulated: one class over the Device of either.
 //
 // One execute():
 //   1. apply     the plan's changes to what the host knows of each sequence (sequence_table.h)
@@ -9,7 +8,7 @@
 //   4. download  one copy: picks, drafts, digests, and the step's number, which says whose they are
 //   5. accept    the acceptance rule on the picks, on the host, as the CPU does
 //
-// Its parts, in cuda/executor, in the order of reading:
+// Its parts, in src/gpu, in the order of reading:
 //
 //   capacity      the most that a step can bring; all memory is sized by it
 //   step_builder  slices become rows, tiles and chunks     step_mailbox  the upload, the download
@@ -35,9 +34,10 @@
 #include <memory>
 #include <tl/expected.hpp>
 
+#include "forge/executor/executor_options.h"
+#include "forge/executor/model_executor.h"
 #include "forge/gpu/device.h"
-#include "forge/target/executor_options.h"
-#include "forge/target/model_executor.h"
+#include "forge/gpu/gpu_model.h"
 
 namespace forge::gpu {
 
@@ -55,12 +55,13 @@ struct GpuStatistics {
   double host_us = 0;          ///< of execute(): the rest
 };
 
-class GpuExecutor : public ModelExecutor {
+class GpuExecutor : public executor::ModelExecutor {
  public:
-  /// Errors: the device's, or what of `options` a GPU does not do (AcceptanceRule::rejection).
-  /// Requires: valid options; `device` outlives the executor.
+  /// Errors: the device's. Requires: options that are valid for the model's layers; `device`
+  /// outlives the executor.
   static tl::expected<std::unique_ptr<GpuExecutor>, DeviceError> create(
-      Device& device, const ExecutorOptions& options, const GpuOptions& gpu = {});
+      Device& device, const GpuModel& model, const executor::ExecutorOptions& options,
+      const GpuOptions& gpu = {});
   ~GpuExecutor() override;
 
   void begin(SeqId seq, const Request& request) override;
@@ -69,9 +70,11 @@ class GpuExecutor : public ModelExecutor {
   const SpeculationStatistics& speculation() const override;
   const GpuStatistics& statistics() const;
 
-  /// What create() would allocate on the device, and of pinned host memory.
-  static std::uint64_t device_bytes(const ExecutorOptions& options);
-  static std::uint64_t pinned_bytes(const ExecutorOptions& options);
+  /// What create() would allocate for such a model on the device, and of pinned host memory.
+  static std::uint64_t device_bytes(const model::ModelConfig& model,
+                                    const executor::ExecutorOptions& options);
+  static std::uint64_t pinned_bytes(const model::ModelConfig& model,
+                                    const executor::ExecutorOptions& options);
 
  private:
   struct State;

@@ -328,7 +328,7 @@ struct SampleArgs {
   }
 };
 
-/// digests[l.pick] = logits_digest(logits[i]) (target/logits_digest.h). A warp a row.
+/// digests[l.pick] = logits_digest(logits[i]) (executor/logits_digest.h). A warp a row.
 struct DigestLogitsArgs {
   static constexpr KernelId kId = KernelId::digest_logits;
   static constexpr int kThreads = 32;

@@ -34,8 +34,10 @@
 #include <memory>
 #include <new>
 #include <span>
+#include <string_view>
 #include <vector>
 
+#include "forge/linear/numerics.h"
 #include "forge/linear/stored_linear.h"
 #include "forge/linear/thread_pool.h"
 
@@ -57,6 +59,9 @@ enum class PanelKind : std::uint8_t {
   q5_k,
   q6_k
 };
+
+/// "f32", "q4_k", ...
+std::string_view name_of(PanelKind kind);
 
 /// How weights stored so are packed.
 PanelKind panel_kind(const StoredLinear& stored);
@@ -80,11 +85,16 @@ class LinearWeights {
   LinearWeights() = default;
 
   /// Packs `parts` on top of one another with the threads of `pool`; borrows nothing afterwards.
+  /// The panels are the same for both numerics: products ask which it is.
   /// Requires: all have the same inputs; stored sizes as stored_linear.h says.
-  LinearWeights(std::span<const StoredLinear> parts, ThreadPool& pool);
+  LinearWeights(std::span<const StoredLinear> parts, ThreadPool& pool,
+                Numerics numerics = Numerics::native);
 
   int outputs() const { return outputs_; }
   int inputs() const { return inputs_; }
+
+  /// Of all products with these weights.
+  Numerics numerics() const { return numerics_; }
 
   /// All weights are finite numbers: all floats, and the scales of all codes. Products of others
   /// are not defined (product.h).
@@ -105,6 +115,7 @@ class LinearWeights {
 
   int outputs_ = 0;
   int inputs_ = 0;
+  Numerics numerics_ = Numerics::native;
   bool finite_ = true;
   std::vector<Section> sections_;
   std::vector<Storage> storage_;                   // of each section

@@ -3,14 +3,14 @@
 // Each element of y is computed by one fixed sequence of operations, given below by what W is
 // packed as. It does not know of the other rows, the number of threads or the tile; so decoding
 // alone, in a batch and as a chunk of a prompt give the same bits (numerics/packed_matrix.h has the
-// argument). Within one instruction set: an instruction for pairs of bf16 rounds otherwise than two
-// fused operations.
+// argument). It is the same on every machine too, but for bf16 with native numerics (numerics.h).
 //
 //   f32      the fma chain of numerics/canonical.h: ascending k, in chunks of 256 added in order
 //   f16      the same, of the weight widened to f32
 //   bf16     x rounded to bf16 (to nearest, ties to even); chains as above but over pairs, k odd
-//            before k even, as vdpbf16ps does (which also takes subnormal operands and
-//            results for zeros; where it is used, bits differ from the definition)
+//            before k even. Native numerics use vdpbf16ps where a machine has it, which takes them
+//            in this order, but rounds otherwise and takes subnormal operands and results for
+//            zeros: those bits are the instruction's
 //   codes*   x rounded to 8 bits in groups of 32: dx = max |x| / 127, a = round(x / dx); then, with
 //            w = s c - m in groups (c the unsigned code, o its offset, m zero where codes are
 //            symmetric around o):
@@ -63,11 +63,19 @@ struct Rows {
 /// row r of x alone, in every bit. Requires: count >= 0, x finite.
 void multiply(Rows x, const LinearWeights& w, float* y, ProductScratch& scratch, ThreadPool& pool);
 
-/// The definition of multiply, by plain loops over the stored weights. Equal bits on every machine
-/// where pairs of bf16 are not an instruction; no speed.
+/// The definition of multiply, by plain loops over the stored weights: the bits of canonical
+/// numerics, and of native ones where has_defined_bits says so. No speed.
 void multiply_reference(const float* x, int rows, std::span<const StoredLinear> parts, float* y);
 
 /// The instruction set that products with `kind` use on this machine: "AVX2", "AVX-512 VNNI", ...
-std::string_view instructions_used(PanelKind kind);
+std::string_view instructions_used(PanelKind kind, Numerics numerics = Numerics::native);
+
+/// The instruction set with which bits can differ, for records of a run: that of products of bf16,
+/// "AVX-512 BF16" where they take the instruction for pairs.
+std::string_view instructions_used(Numerics numerics);
+
+/// multiply has the bits of multiply_reference on this machine, and so those of every other machine
+/// of which this is true.
+bool has_defined_bits(PanelKind kind, Numerics numerics);
 
 }  // namespace forge::linear

@@ -8,7 +8,7 @@
 
 #include "forge/core/ids.h"
 
-namespace forge {
+namespace forge::model {
 
 /// T rows to run. All spans are borrowed.
 ///
@@ -36,4 +36,4 @@ struct ForwardBatch {
 /// these cover the positions with blocks of `block_size` slots.
 void check_batch(const ForwardBatch& batch, std::uint32_t block_size);
 
-}  // namespace forge
+}  // namespace forge::model

@@ -28,7 +28,7 @@
 #include "forge/numerics/attention.h"
 #include "forge/numerics/latent_attention.h"
 
-namespace forge {
+namespace forge::model {
 
 /// What a model leaves of a token in each KV head.
 enum class KvLayout : std::uint8_t {
@@ -96,4 +96,4 @@ class KvPool {
   std::vector<float> storage_;
 };
 
-}  // namespace forge
+}  // namespace forge::model

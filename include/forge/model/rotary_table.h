@@ -1,8 +1,8 @@
 // RotaryTable: cosines and sines of rotary position embedding, one row a position.
 //
-// Computed once per position, in double, by the canonical sincos (numerics/rotary.h), and
-// kept. The table grows to the longest sequence seen; a row never changes, so growth
-// cannot change an output.
+// Computed once per position, in double, by the canonical sincos (numerics/rotary.h), from the
+// model's frequencies (rope_frequencies.h), and kept. The table grows to the longest sequence seen;
+// a row never changes, so growth cannot change an output.
 //
 // Owns the rows. Thread contract: none of its own.
 #pragma once
@@ -11,34 +11,31 @@
 #include <cstdint>
 #include <vector>
 
-#include "forge/model/tiny_config.h"
+#include "forge/model/model_config.h"
 
-namespace forge {
+namespace forge::model {
 
 class RotaryTable {
  public:
   /// Positions are below this: angles then stay within the domain of sincos.
   static constexpr std::uint32_t kPositionsMax = 1U << 24;
 
-  /// Of a model whose frequencies are its base's powers.
-  explicit RotaryTable(const TinyConfig& config);
-
-  /// `frequencies` [D / 2] in radians a position; cosines and sines are multiplied by `factor`.
-  explicit RotaryTable(std::vector<double> frequencies, double factor = 1);
+  /// Requires: validate() accepts `rope`.
+  explicit RotaryTable(const RopeConfig& rope);
 
   /// Makes rows 0 .. positions-1 available; at least doubles, so growth is amortised.
   /// Requires: positions <= kPositionsMax.
   void ensure(std::uint32_t positions);
 
-  /// [D / 2] each. Requires: position is available.
+  /// [rope.size / 2] each. Requires: position is available.
   const float* cos(std::uint32_t position) const { return rows_.data() + position * 2 * half_; }
   const float* sin(std::uint32_t position) const { return cos(position) + half_; }
 
  private:
   std::size_t half_;
-  std::vector<double> frequencies_;  // [D / 2]
-  float factor_;
-  std::vector<float> rows_;  // [positions][2][D / 2]
+  std::vector<double> frequencies_;  // radians a position
+  float factor_;                     // of cosines and sines
+  std::vector<float> rows_;          // [positions][2][rope.size / 2]
 };
 
-}  // namespace forge
+}  // namespace forge::model

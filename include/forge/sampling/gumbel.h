@@ -20,7 +20,7 @@
 #include "forge/numerics/canonical.h"
 #include "forge/numerics/philox.h"
 
-namespace forge {
+namespace forge::sampling {
 
 /// The stream of the Gumbel noise; the others are those of DrawStream (core/acceptance.h).
 inline constexpr std::uint32_t kGumbelStream = 0;
@@ -97,4 +97,4 @@ struct GumbelDraw {
   }
 };
 
-}  // namespace forge
+}  // namespace forge::sampling

@@ -28,7 +28,7 @@
 #include "forge/core/ids.h"
 #include "forge/core/request.h"
 
-namespace forge {
+namespace forge::sampling {
 
 /// Whether the logits [V] are some to choose a token by: no NaN, no +inf, at least one finite; -inf
 /// rules a token out. Of a model whose arithmetic overflows they are not.
@@ -46,4 +46,4 @@ void probabilities(std::span<const float> logits, float temperature, std::span<d
 /// The uniform number in (0, 1) of (seed, position, stream): a multiple of 2^-33.
 double uniform(std::uint64_t seed, std::uint64_t position, DrawStream stream);
 
-}  // namespace forge
+}  // namespace forge::sampling

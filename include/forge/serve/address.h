@@ -7,7 +7,7 @@
 #include <string_view>
 #include <tl/expected.hpp>
 
-namespace forge {
+namespace forge::serve {
 
 struct Address {
   std::string host;        ///< a name, or an IP address without brackets
@@ -22,4 +22,4 @@ tl::expected<Address, std::string> parse_address(std::string_view text);
 /// "HOST:PORT", with brackets around an IPv6 address.
 std::string to_string(const Address& address);
 
-}  // namespace forge
+}  // namespace forge::serve

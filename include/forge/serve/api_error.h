@@ -10,7 +10,7 @@
 #include <string>
 #include <string_view>
 
-namespace forge {
+namespace forge::serve {
 
 struct ApiError {
   unsigned status = 400;  ///< HTTP status
@@ -33,4 +33,4 @@ std::string shortened(std::string_view text);
 /// The JSON body of the answer. Bytes of the message that are not UTF-8 become U+FFFD.
 std::string to_json(const ApiError& error);
 
-}  // namespace forge
+}  // namespace forge::serve

@@ -8,7 +8,7 @@
 #include <optional>
 #include <string_view>
 
-namespace forge {
+namespace forge::serve {
 
 struct HttpOptions {
   std::uint64_t body_limit_bytes = std::uint64_t{1} << 20;  ///< beyond it: 413
@@ -40,4 +40,4 @@ struct HttpOptions {
   std::function<void(std::string_view what)> on_connection_error;
 };
 
-}  // namespace forge
+}  // namespace forge::serve

@@ -51,11 +51,11 @@ namespace boost::asio {
 class io_context;
 }
 
-namespace forge {
+namespace forge::serve {
 
 class HttpServer {
  public:
-  HttpServer(boost::asio::io_context& io, EngineLoop& loop, ModelCard model,
+  HttpServer(boost::asio::io_context& io, engine::EngineLoop& loop, ModelCard model,
              const HttpOptions& options);
   /// Requires: the io_context runs no longer.
   ~HttpServer();
@@ -76,4 +76,4 @@ class HttpServer {
   std::shared_ptr<struct ServerState> state_;
 };
 
-}  // namespace forge
+}  // namespace forge::serve

@@ -70,7 +70,7 @@
 #include "forge/serve/api_error.h"
 #include "forge/text/tokeniser.h"
 
-namespace forge {
+namespace forge::serve {
 
 /// What the API needs to know of the model that it serves.
 struct ModelCard {
@@ -109,7 +109,7 @@ struct UntokenisedPrompt {
 /// The body of a POST, checked but for the lengths of its prompts.
 struct UntokenisedRequest : CompletionOptions {
   std::vector<UntokenisedPrompt> prompts;  ///< at least one
-  EncodeOptions encode_options;            ///< of those that are texts
+  text::EncodeOptions encode_options;      ///< of those that are texts
 };
 
 /// What is run. prompts[i] becomes choice i.
@@ -128,13 +128,13 @@ tl::expected<UntokenisedRequest, ApiError> parse_generate_request(std::string_vi
 /// A prompt that does not fit into the context beside max_tokens, as far as that is known before
 /// texts are tokens: by the number of token ids, or of bytes (Tokeniser::token_bytes_max). 400.
 std::optional<ApiError> length_error(const UntokenisedRequest& request, const ModelCard& model,
-                                     const Tokeniser& tokeniser);
+                                     const text::Tokeniser& tokeniser);
 
 /// Texts become tokens of `tokeniser`. Errors: 400 for a prompt without tokens, or with more than
 /// fit into the context beside max_tokens.
 tl::expected<CompletionRequest, ApiError> tokenise(UntokenisedRequest request,
                                                    const ModelCard& model,
-                                                   const Tokeniser& tokeniser);
+                                                   const text::Tokeniser& tokeniser);
 
 struct Choice {
   std::string text;
@@ -178,4 +178,4 @@ std::string generate_json(const Choice& choice, Usage usage);
 std::string models_json(const ModelCard& model);  ///< the list of GET /v1/models
 std::string model_json(const ModelCard& model);   ///< one entry of it
 
-}  // namespace forge
+}  // namespace forge::serve

@@ -44,7 +44,7 @@
 
 namespace forge::sim {
 
-class SimContext;  // sim/device/sim_context.h
+class SimContext;  // sim/sim_context.h
 
 enum class SimMode : std::uint8_t { plain, checked };
 

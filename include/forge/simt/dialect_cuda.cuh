@@ -6,7 +6,7 @@
 
 #include "forge/simt/shape.h"
 
-#define FORGE_KERNELS forge::kernels_cuda
+#define FORGE_KERNELS forge::kernels::cuda
 #define FORGE_KERNEL(...) __global__ void __launch_bounds__(__VA_ARGS__)
 #define FORGE_DEVICE __device__ __forceinline__
 #define FORGE_KERNEL_ENTRY(name) (reinterpret_cast<const void*>(&name))

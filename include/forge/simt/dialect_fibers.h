@@ -17,10 +17,10 @@
 
 #if FORGE_SIMT_INSTRUMENTED
 #include "forge/simt/dialect_pointers.h"
-#define FORGE_KERNELS forge::kernels_instrumented
+#define FORGE_KERNELS forge::kernels::instrumented
 #define FORGE_SIMT_BUILD instrumented
 #else
-#define FORGE_KERNELS forge::kernels_plain
+#define FORGE_KERNELS forge::kernels::plain
 #define FORGE_SIMT_BUILD plain
 #endif
 

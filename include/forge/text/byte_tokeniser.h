@@ -18,7 +18,7 @@
 
 #include "forge/text/tokeniser.h"
 
-namespace forge {
+namespace forge::text {
 
 class ByteTokeniser final : public Tokeniser {
  public:
@@ -46,4 +46,4 @@ class ByteTokeniser final : public Tokeniser {
   std::span<const TokenId> eos_tokens() const override;
 };
 
-}  // namespace forge
+}  // namespace forge::text

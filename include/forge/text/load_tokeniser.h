@@ -32,7 +32,7 @@
 #include "forge/formats/gguf.h"
 #include "forge/text/tokeniser.h"
 
-namespace forge {
+namespace forge::text {
 
 using LoadedTokeniser = tl::expected<std::unique_ptr<const Tokeniser>, formats::FileError>;
 
@@ -50,4 +50,4 @@ LoadedTokeniser load_tokeniser(const formats::Gguf& file);
 LoadedTokeniser parse_tokeniser(std::string_view tokenizer_json,
                                 std::string_view tokenizer_config_json, const std::string& path);
 
-}  // namespace forge
+}  // namespace forge::text

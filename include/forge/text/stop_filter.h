@@ -18,7 +18,7 @@
 #include <string_view>
 #include <vector>
 
-namespace forge {
+namespace forge::text {
 
 class StopFilter {
  public:
@@ -49,4 +49,4 @@ class StopFilter {
   bool stopped_ = false;
 };
 
-}  // namespace forge
+}  // namespace forge::text

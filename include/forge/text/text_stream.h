@@ -18,7 +18,7 @@
 #include "forge/text/tokeniser.h"
 #include "forge/text/utf8_stream.h"
 
-namespace forge {
+namespace forge::text {
 
 class TextStream {
  public:
@@ -41,4 +41,4 @@ class TextStream {
   StopFilter filter_;
 };
 
-}  // namespace forge
+}  // namespace forge::text

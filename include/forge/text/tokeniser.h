@@ -26,7 +26,7 @@
 
 #include "forge/core/ids.h"
 
-namespace forge {
+namespace forge::text {
 
 struct EncodeOptions {
   /// Begin with the begin-of-sequence token where the checkpoint says that sequences do.
@@ -73,4 +73,4 @@ class Tokeniser {
   std::string decode(std::span<const TokenId> tokens) const;
 };
 
-}  // namespace forge
+}  // namespace forge::text

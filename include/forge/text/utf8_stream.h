@@ -18,7 +18,7 @@
 #include <string>
 #include <string_view>
 
-namespace forge {
+namespace forge::text {
 
 class Utf8Stream {
  public:
@@ -41,4 +41,4 @@ class Utf8Stream {
 /// The whole text at once.
 std::string to_valid_utf8(std::string_view bytes);
 
-}  // namespace forge
+}  // namespace forge::text

@@ -23,7 +23,7 @@
 
 #include "forge/core/step_plan.h"
 
-namespace forge {
+namespace forge::trace {
 
 class BlockMap {
  public:
@@ -77,4 +77,4 @@ class BlockMap {
   std::uint32_t shared_count_ = 0;
 };
 
-}  // namespace forge
+}  // namespace forge::trace

@@ -18,7 +18,7 @@
 #include "forge/trace/trace_diff.h"
 #include "forge/trace/trace_reader.h"
 
-namespace forge {
+namespace forge::trace {
 
 /// The first thing that went another way: left is the trace, right is the replay.
 struct ReplayDifference {
@@ -41,4 +41,4 @@ struct ReplayReport {
 tl::expected<ReplayReport, TraceError> replay(TraceReader& trace, Executor& executor,
                                               std::uint32_t vocabulary_size);
 
-}  // namespace forge
+}  // namespace forge::trace

@@ -29,7 +29,7 @@
 
 #include "forge/trace/trace_timeline.h"
 
-namespace forge {
+namespace forge::trace {
 
 struct FrameOptions {
   std::string title;        ///< of the trace, mostly its path
@@ -42,4 +42,4 @@ struct FrameOptions {
 /// Requires: timeline.has_moment().
 std::string step_frame(const TraceTimeline& timeline, const FrameOptions& options);
 
-}  // namespace forge
+}  // namespace forge::trace

@@ -22,7 +22,7 @@
 
 #include "forge/trace/trace_reader.h"
 
-namespace forge {
+namespace forge::trace {
 
 namespace detail {
 class FileWindow;
@@ -84,4 +84,4 @@ class StepIndex {
   std::map<std::uint64_t, Line> known_;  // by step
 };
 
-}  // namespace forge
+}  // namespace forge::trace

@@ -11,7 +11,7 @@
 #include <string_view>
 #include <vector>
 
-namespace forge {
+namespace forge::trace {
 
 class TextBuffer {
  public:
@@ -51,4 +51,4 @@ class TextBuffer {
   std::size_t used_ = 0;
 };
 
-}  // namespace forge
+}  // namespace forge::trace

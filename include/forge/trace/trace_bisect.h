@@ -22,7 +22,7 @@
 
 #include "forge/trace/trace_diff.h"
 
-namespace forge {
+namespace forge::trace {
 
 struct Bisection {
   /// As compare() says it, but for the events before the last step with equal links, which are
@@ -40,4 +40,4 @@ struct Bisection {
 /// Both streams must be able to seek; they may not be the same. Errors: as StepIndex.
 tl::expected<Bisection, ComparisonError> bisect(std::istream& left, std::istream& right);
 
-}  // namespace forge
+}  // namespace forge::trace

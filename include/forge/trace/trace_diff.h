@@ -13,7 +13,7 @@
 
 #include "forge/trace/trace_reader.h"
 
-namespace forge {
+namespace forge::trace {
 
 struct Difference {
   std::string field;
@@ -62,4 +62,4 @@ struct ComparisonError {
 tl::expected<TraceComparison, ComparisonError> compare(TraceReader& left, TraceReader& right,
                                                        StepId next = {});
 
-}  // namespace forge
+}  // namespace forge::trace

@@ -14,7 +14,7 @@
 #include "forge/core/request.h"
 #include "forge/core/step_plan.h"
 
-namespace forge {
+namespace forge::trace {
 
 /// A request that the scheduler took in as `seq`. Refused requests are not part of a run.
 struct SubmitEvent {
@@ -56,4 +56,4 @@ struct StepEvent {
 using TraceEvent =
     std::variant<SubmitEvent, CancelEvent, ReleaseSessionEvent, ClearPrefixCacheEvent, StepEvent>;
 
-}  // namespace forge
+}  // namespace forge::trace

@@ -28,10 +28,10 @@
 
 #include "forge/trace/trace_reader.h"
 
-namespace forge {
+namespace forge::trace {
 
 /// Returns the number of events written. The caller looks whether `out` took them all.
 /// Errors: the trace cannot be read or contradicts itself; what was written is then no JSON.
 tl::expected<std::uint64_t, TraceError> export_perfetto(TraceReader& trace, std::ostream& out);
 
-}  // namespace forge
+}  // namespace forge::trace

@@ -5,7 +5,7 @@
 
 #include "forge/core/scheduler_config.h"
 
-namespace forge {
+namespace forge::trace {
 
 /// A regular value. `target` is opaque to this layer: whoever records puts in whatever is needed to
 /// build the same executor again (model, options).
@@ -16,4 +16,4 @@ struct TraceHeader {
   friend bool operator==(const TraceHeader&, const TraceHeader&) = default;
 };
 
-}  // namespace forge
+}  // namespace forge::trace

@@ -84,7 +84,7 @@
 #include "forge/core/scheduler_config.h"
 #include "forge/trace/trace_event.h"
 
-namespace forge {
+namespace forge::trace {
 
 struct TraceHeader;
 
@@ -116,4 +116,4 @@ std::string_view name(Priority priority);
 std::string_view name(FinishReason reason);
 std::string_view name(FinishSignal signal);
 
-}  // namespace forge
+}  // namespace forge::trace

@@ -16,7 +16,7 @@
 #include <string_view>
 #include <tl/expected.hpp>
 
-namespace forge {
+namespace forge::trace {
 
 class TraceOutput {
  public:
@@ -88,4 +88,4 @@ class TraceFile final : public TraceOutput {
   std::uint64_t bytes_whole_ = 0;  // in the file, up to the end of a line
 };
 
-}  // namespace forge
+}  // namespace forge::trace

@@ -18,7 +18,7 @@
 #include "forge/trace/trace_event.h"
 #include "forge/trace/trace_header.h"
 
-namespace forge {
+namespace forge::trace {
 
 /// Where a trace cannot be read, and why.
 struct TraceError {
@@ -109,4 +109,4 @@ class LinkCheck {
   RunDigest run_;
 };
 
-}  // namespace forge
+}  // namespace forge::trace

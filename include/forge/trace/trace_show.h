@@ -27,7 +27,7 @@
 
 #include "forge/trace/trace_reader.h"
 
-namespace forge {
+namespace forge::trace {
 
 /// Steps shown, both included.
 struct StepRange {
@@ -40,4 +40,4 @@ struct StepRange {
 tl::expected<std::uint64_t, TraceError> show(TraceReader& trace, const StepRange& range,
                                              std::ostream& out);
 
-}  // namespace forge
+}  // namespace forge::trace

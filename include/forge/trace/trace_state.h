@@ -24,7 +24,7 @@
 #include "forge/trace/block_map.h"
 #include "forge/trace/trace_event.h"
 
-namespace forge {
+namespace forge::trace {
 
 struct TracedSequence {
   enum class Place : std::uint8_t { waiting, swapped, running };
@@ -107,4 +107,4 @@ class TraceState {
   std::size_t running_count_ = 0;
 };
 
-}  // namespace forge
+}  // namespace forge::trace

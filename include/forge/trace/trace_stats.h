@@ -11,7 +11,7 @@
 
 #include "forge/trace/trace_reader.h"
 
-namespace forge {
+namespace forge::trace {
 
 struct TraceStats {
   /// Of a number per step. A percentile is the least value that so many percent do not exceed.
@@ -69,4 +69,4 @@ tl::expected<TraceStats, TraceError> stats(TraceReader& trace);
 void print(const TraceStats& stats, std::ostream& out);
 nlohmann::ordered_json to_json(const TraceStats& stats);
 
-}  // namespace forge
+}  // namespace forge::trace

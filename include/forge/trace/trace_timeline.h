@@ -25,7 +25,7 @@
 #include "forge/trace/trace_reader.h"
 #include "forge/trace/trace_state.h"
 
-namespace forge {
+namespace forge::trace {
 
 /// One step, and what it met.
 struct TraceMoment {
@@ -79,4 +79,4 @@ class TraceTimeline {
   std::uint64_t distance_ = kCheckpointSteps;
 };
 
-}  // namespace forge
+}  // namespace forge::trace

@@ -20,7 +20,7 @@
 #include "forge/trace/trace_event.h"
 #include "forge/trace/trace_output.h"
 
-namespace forge {
+namespace forge::trace {
 
 struct TraceHeader;
 
@@ -69,4 +69,4 @@ class TraceWriter {
   std::optional<std::string> failure_;
 };
 
-}  // namespace forge
+}  // namespace forge::trace

@@ -21,7 +21,7 @@
 #include <string>
 #include <vector>
 
-namespace forge {
+namespace forge::trace {
 
 class WholeLines : private std::streambuf {
  public:
@@ -52,4 +52,4 @@ class WholeLines : private std::streambuf {
   std::uint64_t block_end_ = 0;  // of what is in block_, in the file
 };
 
-}  // namespace forge
+}  // namespace forge::trace

@@ -2,7 +2,7 @@
 
 #include <algorithm>
 
-namespace forge {
+namespace forge::apps {
 
 void Arrivals::wait() {
   now_us_ = std::max(now_us_, static_cast<double>(workload_[next_].arrival_us));
@@ -19,4 +19,4 @@ void Arrivals::run(const StepPlan& plan) {
   pass(clock_.step_us + clock_.token_us * static_cast<double>(tokens));
 }
 
-}  // namespace forge
+}  // namespace forge::apps

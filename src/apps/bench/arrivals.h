@@ -13,7 +13,7 @@
 #include "forge/core/step_plan.h"
 #include "workload.h"
 
-namespace forge {
+namespace forge::apps {
 
 struct VirtualClock {
   double step_us = 10'000;  ///< a step's fixed cost
@@ -48,4 +48,4 @@ class Arrivals {
   std::size_t next_ = 0;
 };
 
-}  // namespace forge
+}  // namespace forge::apps

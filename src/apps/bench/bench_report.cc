@@ -7,7 +7,7 @@
 
 #include "forge/trace/trace_json.h"
 
-namespace forge {
+namespace forge::apps {
 namespace {
 
 std::string percent(std::uint64_t part, std::uint64_t whole) {
@@ -82,12 +82,12 @@ nlohmann::json to_json(const ModeResult& r) {
                          {"virtual_seconds", r.virtual_seconds},
                          {"steps", r.steps},
                          {"preemptions", r.preemptions},
-                         {"prefix_cache", to_json(r.prefix_cache)},
+                         {"prefix_cache", apps::to_json(r.prefix_cache)},
                          {"itl_p50_us", r.itl_us.p50},
                          {"itl_p95_us", r.itl_us.p95},
                          {"drafts_proposed", r.drafts_proposed},
                          {"drafts_accepted", r.drafts_accepted},
-                         {"digest", digest_text(r.digest)},
+                         {"digest", trace::digest_text(r.digest)},
                          {"interrupted", r.interrupted}};
   if (r.predicted) json["predicted"] = to_json(*r.predicted, r);
   return json;
@@ -122,7 +122,7 @@ void print_table(std::span<const ModeResult> results, std::ostream& out) {
   }
   for (const ModeResult& r : results) {
     out << std::left << std::setw(kWidths[0]) << name(r.mode) << "  digest "
-        << digest_text(r.digest) << "  " << fixed(r.seconds, 2) << " s, "
+        << trace::digest_text(r.digest) << "  " << fixed(r.seconds, 2) << " s, "
         << fixed(r.virtual_seconds, 2) << " s on the " << (r.predicted ? "device's" : "virtual")
         << " clock\n";
     if (r.predicted) print(*r.predicted, r, out);
@@ -153,4 +153,4 @@ nlohmann::json to_json(std::span<const ModeResult> results) {
   return {{"runs", runs}};
 }
 
-}  // namespace forge
+}  // namespace forge::apps

@@ -8,7 +8,7 @@
 
 #include "bench_run.h"
 
-namespace forge {
+namespace forge::apps {
 
 /// One row a mode, then the run digests and what is predicted for a simulated device.
 void print_table(std::span<const ModeResult> results, std::ostream& out);
@@ -28,4 +28,4 @@ std::string fixed(double value, int digits);
 /// {"predicted":{"device":...,"calibrated":false,"step_us":{"p50":...,"p95":...},...}}.
 nlohmann::json to_json(std::span<const ModeResult> results);
 
-}  // namespace forge
+}  // namespace forge::apps

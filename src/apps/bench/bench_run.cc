@@ -9,7 +9,7 @@
 #include "forge/trace/trace_header.h"
 #include "target.h"
 
-namespace forge {
+namespace forge::apps {
 namespace {
 
 using Clock = std::chrono::steady_clock;
@@ -50,8 +50,8 @@ class Run {
   }
 
  private:
-  static std::optional<TraceWriter> make_trace(const BenchRun& run, const Target& target) {
-    std::optional<TraceWriter> trace;
+  static std::optional<trace::TraceWriter> make_trace(const BenchRun& run, const Target& target) {
+    std::optional<trace::TraceWriter> trace;
     if (run.trace != nullptr) {
       trace.emplace(*run.trace, to_trace_header(run.options, target.device_name()));
     }
@@ -141,8 +141,8 @@ class Run {
 
   const BenchRun& run_;
   Target& target_;
-  std::optional<TraceWriter> trace_;
-  Engine engine_;
+  std::optional<trace::TraceWriter> trace_;
+  engine::Engine engine_;
   Arrivals arrivals_;
   Clock::time_point start_;
   std::optional<gpu::Estimate> before_;  // of a simulated device
@@ -164,10 +164,11 @@ TargetOptions options_of_mode(TargetOptions options, BenchMode mode) {
   return options;
 }
 
-tl::expected<ModeResult, std::string> run_mode(BenchMode mode, const BenchRun& run) {
-  auto target = Target::open(run.options, run.model);
+tl::expected<ModeResult, std::string> run_mode(BenchMode mode, const LoadedModel& model,
+                                               const BenchRun& run) {
+  auto target = Target::open(run.options, model);
   if (!target) return tl::unexpected(std::move(target.error()));
   return Run(mode, run, *target).go();
 }
 
-}  // namespace forge
+}  // namespace forge::apps

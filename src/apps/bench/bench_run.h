@@ -20,11 +20,11 @@
 #include "forge/gpu/device.h"
 #include "forge/trace/trace_writer.h"
 #include "latency_log.h"
-#include "model_file.h"
+#include "loaded_model.h"
 #include "target_options.h"
 #include "workload.h"
 
-namespace forge {
+namespace forge::apps {
 
 enum class BenchMode : std::uint8_t {
   sequential,   ///< one request at a time: a batch of one, no drafts
@@ -85,15 +85,15 @@ struct ModeResult {
 
 struct BenchRun {
   const Workload& workload;
-  TargetOptions options;             ///< of the mode
-  const ModelFile* model = nullptr;  ///< of options.source
+  TargetOptions options;  ///< of the mode
   VirtualClock clock;
-  TraceOutput* trace = nullptr;  ///< records each event if given
+  trace::TraceOutput* trace = nullptr;  ///< records each event if given
   /// Called after every step with the number of requests ended; false stops the run.
   std::function<bool(std::size_t ended)> progress;
 };
 
-/// Errors: the target cannot be opened (target.h).
-tl::expected<ModeResult, std::string> run_mode(BenchMode mode, const BenchRun& run);
+/// `model` is that of run.options.source. Errors: the target cannot be opened (target.h).
+tl::expected<ModeResult, std::string> run_mode(BenchMode mode, const LoadedModel& model,
+                                               const BenchRun& run);
 
-}  // namespace forge
+}  // namespace forge::apps

@@ -26,7 +26,7 @@
 #include "progress_bar.h"
 #include "target_flags.h"
 
-namespace forge {
+namespace forge::apps {
 namespace {
 
 constexpr std::size_t kRequestsMax = std::size_t{1} << 24;
@@ -48,11 +48,10 @@ struct BenchOptions {
 
 void add_options(CLI::App& app, BenchOptions& options) {
   constexpr std::array kKinds{TargetKind::cpu, TargetKind::sim, TargetKind::cuda, TargetKind::null};
-  add_target_choice(
-      app, options.target.kind,
-      "The reference model, in each --mode, on the cpu, on a simulated GPU (sim) or on "
-      "a GPU (cuda), or null: the policy alone, one run, nothing is computed",
-      kKinds);
+  add_target_choice(app, options.target.kind,
+                    "A model, in each --mode, on the cpu, on a simulated GPU (sim) or on "
+                    "a GPU (cuda), or null: the policy alone, one run, nothing is computed",
+                    kKinds);
   app.add_option("--workload", options.workload_file,
                  "Recorded requests, the Azure LLM inference traces (CSV: TIMESTAMP,"
                  "ContextTokens,GeneratedTokens) or the Mooncake traces (JSON lines: timestamp, "
@@ -73,7 +72,6 @@ void add_options(CLI::App& app, BenchOptions& options) {
       ->check(
           CLI::IsMember(std::vector<std::string>(kBenchModeNames.begin(), kBenchModeNames.end())));
   add_target_options(app, options.target);
-  add_model_file_options(app, options.target.source);
   add_device_options(app, options.target.device);
   const char* clock = "Virtual clock of arrivals";
   app.add_option("--step-us", options.clock.step_us, "Fixed cost of a step, microseconds")
@@ -92,10 +90,10 @@ void add_options(CLI::App& app, BenchOptions& options) {
   app.add_option("--json", options.json_file, "Write the results as JSON");
 }
 
-/// What a target runs: requests, and the model, if it is from a file.
+/// What a target runs.
 struct ModelWorkload {
   const Workload& workload;
-  const ModelFile* model;
+  const LoadedModel& model;
 };
 
 /// A simulated device has a clock of its own.
@@ -137,12 +135,11 @@ tl::expected<std::size_t, std::string> mode_to_trace(const std::vector<BenchMode
 
 tl::expected<ModeResult, std::string> run_with_progress(BenchMode mode, const BenchOptions& options,
                                                         const ModelWorkload& work,
-                                                        TraceOutput* trace) {
+                                                        trace::TraceOutput* trace) {
   const Workload& workload = work.workload;
   ProgressBar bar(std::string(name(mode)), workload.size());
   BenchRun run{.workload = workload,
                .options = options_of_mode(options.target, mode),
-               .model = work.model,
                .clock = options.clock,
                .trace = trace,
                .progress = [&bar](std::size_t ended) {
@@ -150,7 +147,7 @@ tl::expected<ModeResult, std::string> run_with_progress(BenchMode mode, const Be
                  return interrupted == 0;
                }};
   run.options.executor.digest_logits = trace != nullptr;
-  return run_mode(mode, run);
+  return run_mode(mode, work.model, run);
 }
 
 tl::expected<Workload, std::string> load_workload(const BenchOptions& options) {
@@ -209,7 +206,7 @@ int bench_modes(BenchOptions options, const ModelWorkload& work) {
   if (!trace) return fail(trace.error());
   std::vector<ModeResult> results;
   for (std::size_t i = 0; i < options.modes.size() && interrupted == 0; ++i) {
-    TraceOutput* const out = i == traced ? trace->get() : nullptr;
+    trace::TraceOutput* const out = i == traced ? trace->get() : nullptr;
     auto result = run_with_progress(options.modes[i], options, work, out);
     if (!result) return fail(result.error());
     results.push_back(*std::move(result));
@@ -240,7 +237,7 @@ int bench_policy(const BenchOptions& options, const Workload& workload) {
   return result.interrupted ? 130 : 0;
 }
 
-int bench_speed(const BenchOptions& options, const ModelFile& model) {
+int bench_speed(const BenchOptions& options, const LoadedModel& model) {
   ModelBenchResult result;
   {
     ProgressBar bar("passes", model_bench_cases());
@@ -263,32 +260,30 @@ int bench(BenchOptions options) {
   std::signal(SIGINT, [](int) { interrupted = 1; });
   std::signal(SIGTERM, [](int) { interrupted = 1; });
   if (options.target.kind == TargetKind::null) return bench_policy(options, *workload);
-  if (!options.target.source.given()) return bench_modes(std::move(options), {*workload, nullptr});
-
-  const auto model = ModelFile::open(options.target.source);
+  const auto model = LoadedModel::open(options.target.source);
   if (!model) return fail(model.error());
-  if (!options.runs_given) return bench_speed(options, **model);
+  if (options.target.source.is_file() && !options.runs_given) return bench_speed(options, **model);
   const auto fits = configure(options.target, **model, options.blocks_given);
   if (!fits) return fail(fits.error());
-  return bench_modes(std::move(options), {*workload, model->get()});
+  return bench_modes(std::move(options), {*workload, **model});
 }
 
 }  // namespace
-}  // namespace forge
+}  // namespace forge::apps
 
 int main(int argc, char** argv) {
-  forge::ignore_write_signals();
+  forge::apps::ignore_write_signals();
   CLI::App app(
-      "Runs a workload and reports what came of it and how fast: the reference model on the CPU, "
-      "on\n"
-      "a simulated GPU or on a GPU, the same requests one at a time, batched continuously and "
-      "with\n"
-      "speculation, or, with --target null, the scheduler alone. With --model, how fast a model\n"
-      "from a file reads prompts and decodes, against what the machine can do.",
+      "Runs a workload and reports what came of it and how fast: a model on the CPU, on a "
+      "simulated\n"
+      "GPU or on a GPU, the same requests one at a time, batched continuously and with "
+      "speculation,\n"
+      "or, with --target null, the scheduler alone. With --model FILE and neither --mode nor\n"
+      "--workload, how fast the model reads prompts and decodes, against what the machine can do.",
       "forge-bench");
-  forge::BenchOptions options;
+  forge::apps::BenchOptions options;
   options.target.executor.drafts = 4;
-  forge::add_options(app, options);
+  forge::apps::add_options(app, options);
   try {
     app.parse(argc, argv);
   } catch (const CLI::ParseError& error) {
@@ -297,16 +292,16 @@ int main(int argc, char** argv) {
   const auto kind = options.target.kind;
   options.blocks_given = app.count("--num-blocks") > 0;
   options.runs_given = app.count("--mode") + app.count("--workload") > 0;
-  const std::string misplaced = forge::misplaced_flag(app, kind, forge::flag_uses());
-  if (!misplaced.empty()) return forge::fail(misplaced);
-  if (options.target.source.given() && !options.runs_given) {
-    const std::string useless = forge::flag_without_requests(app);
-    if (!useless.empty()) return forge::fail(useless);
+  const std::string misplaced = forge::apps::misplaced_flag(app, kind, forge::apps::flag_uses());
+  if (!misplaced.empty()) return forge::apps::fail(misplaced);
+  if (options.target.source.is_file() && !options.runs_given) {
+    const std::string useless = forge::apps::flag_without_requests(app);
+    if (!useless.empty()) return forge::apps::fail(useless);
   }
-  if (kind == forge::TargetKind::null && app.count("--speculative") == 0) {
+  if (kind == forge::apps::TargetKind::null && app.count("--speculative") == 0) {
     options.target.executor.drafts = 0;
   }
-  const int status = forge::bench(std::move(options));
-  if (forge::flush_results("forge-bench") || status != 0) return status;
+  const int status = forge::apps::bench(std::move(options));
+  if (forge::apps::flush_results("forge-bench") || status != 0) return status;
   return 2;
 }

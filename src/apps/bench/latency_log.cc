@@ -3,7 +3,7 @@
 #include <algorithm>
 #include <cmath>
 
-namespace forge {
+namespace forge::apps {
 namespace {
 
 double quantile(std::vector<float>& values, double q) {
@@ -30,4 +30,4 @@ void LatencyLog::take(std::size_t request, std::size_t count, double us) {
   times.last_token_us = us;
 }
 
-}  // namespace forge
+}  // namespace forge::apps

@@ -7,7 +7,7 @@
 #include <optional>
 #include <vector>
 
-namespace forge {
+namespace forge::apps {
 
 struct Percentiles {
   double p50 = 0;
@@ -45,4 +45,4 @@ class LatencyLog {
   std::vector<float> gaps_us_;
 };
 
-}  // namespace forge
+}  // namespace forge::apps

@@ -13,7 +13,7 @@
 #include "forge/linear/product.h"
 #include "forge/numerics/philox.h"
 
-namespace forge {
+namespace forge::apps {
 namespace {
 
 constexpr int kPromptTokens = 512;
@@ -35,21 +35,21 @@ double size_of(const linear::LinearWeights& w) {
   return static_cast<double>(w.inputs()) * w.outputs();
 }
 
-double size_of(const PackedFeedForward& network) {
+double size_of(const model::PackedFeedForward& network) {
   return size_of(network.gate_up) + size_of(network.down);
 }
 
-double size_of(const PackedExperts& experts) {
+double size_of(const model::PackedExperts& experts) {
   const double shared = experts.shared ? size_of(*experts.shared) : 0;
   return size_of(experts.router) + shared +
          experts.config.experts_per_token * size_of(experts.experts.front());
 }
 
-double size_of(const PackedGroupedQuery& attention) {
+double size_of(const model::PackedGroupedQuery& attention) {
   return size_of(attention.qkv) + size_of(attention.output);
 }
 
-double size_of(const PackedLatent& attention) {
+double size_of(const model::PackedLatent& attention) {
   double size = size_of(attention.query_down) + size_of(attention.query_up) +
                 size_of(attention.kv_down) + size_of(attention.output);
   for (const auto& head : attention.key_up) size += size_of(head);
@@ -57,10 +57,10 @@ double size_of(const PackedLatent& attention) {
   return size;
 }
 
-Products products_of(const PackedModel& model) {
+Products products_of(const model::PackedModel& model) {
   Products products{.weights = 0, .head_weights = size_of(model.head)};
   const auto add = [&](const auto& part) { products.weights += size_of(part); };
-  for (const PackedModelLayer& layer : model.layers) {
+  for (const model::PackedModelLayer& layer : model.layers) {
     std::visit(add, layer.attention);
     std::visit(add, layer.feed_forward);
   }
@@ -68,7 +68,7 @@ Products products_of(const PackedModel& model) {
 }
 
 /// The kind of panels that most bytes of the first layer are.
-linear::PanelKind main_kind(const PackedModel& model) {
+linear::PanelKind main_kind(const model::PackedModel& model) {
   linear::PanelKind kind = model.head.sections().front().kind;
   std::size_t most = 0;
   const auto look = [&](const linear::LinearWeights& weights) {
@@ -79,8 +79,8 @@ linear::PanelKind main_kind(const PackedModel& model) {
     }
   };
   const auto& network = model.layers.front().feed_forward;
-  if (const auto* dense = std::get_if<PackedFeedForward>(&network)) look(dense->gate_up);
-  if (const auto* experts = std::get_if<PackedExperts>(&network)) {
+  if (const auto* dense = std::get_if<model::PackedFeedForward>(&network)) look(dense->gate_up);
+  if (const auto* experts = std::get_if<model::PackedExperts>(&network)) {
     look(experts->experts.front().gate_up);
   }
   return kind;
@@ -99,7 +99,7 @@ linear::Arithmetic arithmetic_of(linear::PanelKind kind, linear::ThreadPool& poo
 /// Sequences that share nothing, each with blocks for a prompt and what it decodes.
 class Passes {
  public:
-  Passes(const ModelFile& model, int prompt, int sequences)
+  Passes(const LoadedModel& model, int prompt, int sequences)
       : model_(model),
         blocks_of_sequence_((prompt + kBlockSize) / kBlockSize + 1),
         pool_(kv_shape(model.config()), static_cast<std::uint32_t>(blocks_of_sequence_ * sequences),
@@ -159,18 +159,18 @@ class Passes {
   }
 
   void run() {
-    const ForwardBatch batch{.tokens = tokens_,
-                             .positions = positions_,
-                             .sequences = sequences_,
-                             .tables = tables_,
-                             .logit_rows = logit_rows_};
+    const model::ForwardBatch batch{.tokens = tokens_,
+                                    .positions = positions_,
+                                    .sequences = sequences_,
+                                    .tables = tables_,
+                                    .logit_rows = logit_rows_};
     model_.transformer().forward(batch, pool_, scratch_, logits_, model_.config().layers);
   }
 
-  const ModelFile& model_;
+  const LoadedModel& model_;
   int blocks_of_sequence_;
-  KvPool pool_;
-  TransformerScratch scratch_;
+  model::KvPool pool_;
+  model::TransformerScratch scratch_;
   std::vector<float> logits_;
   std::vector<std::uint32_t> blocks_;
   std::vector<std::span<const std::uint32_t>> tables_;
@@ -182,13 +182,13 @@ class Passes {
 
 class ModelBench {
  public:
-  ModelBench(const ModelFile& model, const std::function<bool(std::size_t)>& progress)
+  ModelBench(const LoadedModel& model, const std::function<bool(std::size_t)>& progress)
       : model_(model),
         progress_(progress),
         memory_(std::make_unique_for_overwrite<std::byte[]>(kReadBytes)),
         products_(products_of(model.transformer().weights())) {
     std::memset(memory_.get(), 1, kReadBytes);
-    const PackedModel& weights = model.transformer().weights();
+    const model::PackedModel& weights = model.transformer().weights();
     const linear::PanelKind kind = main_kind(weights);
     arithmetic_ = arithmetic_of(kind, model.threads());
     result_.model = model.name();
@@ -269,7 +269,7 @@ class ModelBench {
     return rate;
   }
 
-  const ModelFile& model_;
+  const LoadedModel& model_;
   const std::function<bool(std::size_t)>& progress_;
   std::unique_ptr<std::byte[]> memory_;
   Products products_;
@@ -281,9 +281,9 @@ class ModelBench {
 
 std::size_t model_bench_cases() { return 1 + kBatchSizes.size(); }
 
-ModelBenchResult bench_model(const ModelFile& model,
+ModelBenchResult bench_model(const LoadedModel& model,
                              const std::function<bool(std::size_t done)>& progress) {
   return ModelBench(model, progress).go();
 }
 
-}  // namespace forge
+}  // namespace forge::apps

@@ -15,9 +15,9 @@
 #include <string>
 #include <vector>
 
-#include "model_file.h"
+#include "loaded_model.h"
 
-namespace forge {
+namespace forge::apps {
 
 struct ModelBenchCase {
   std::string name;    ///< "prefill 512", "decode 1"
@@ -48,10 +48,10 @@ struct ModelBenchResult {
 
 /// Runs prefill of up to 512 tokens and decode of 1, 2, 4, .. 32 sequences. `progress` is called
 /// with the cases done; false ends the run after the next pass.
-ModelBenchResult bench_model(const ModelFile& model,
+ModelBenchResult bench_model(const LoadedModel& model,
                              const std::function<bool(std::size_t done)>& progress);
 
 /// Cases of a complete run.
 std::size_t model_bench_cases();
 
-}  // namespace forge
+}  // namespace forge::apps

@@ -7,7 +7,7 @@
 #include "bench_report.h"
 #include "kv_memory.h"
 
-namespace forge {
+namespace forge::apps {
 namespace {
 
 std::string percent(const std::optional<double>& ratio) {
@@ -64,4 +64,4 @@ nlohmann::json to_json(const ModelBenchResult& r) {
           {"interrupted", r.interrupted}};
 }
 
-}  // namespace forge
+}  // namespace forge::apps

@@ -6,7 +6,7 @@
 
 #include "model_bench.h"
 
-namespace forge {
+namespace forge::apps {
 
 /// The marks, then one row a case.
 void print_table(const ModelBenchResult& result, std::ostream& out);
@@ -14,4 +14,4 @@ void print_table(const ModelBenchResult& result, std::ostream& out);
 /// The members of ModelBenchResult by name; null where there is no mark.
 nlohmann::json to_json(const ModelBenchResult& result);
 
-}  // namespace forge
+}  // namespace forge::apps

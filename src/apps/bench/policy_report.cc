@@ -6,7 +6,7 @@
 #include "bench_report.h"
 #include "forge/trace/trace_json.h"
 
-namespace forge {
+namespace forge::apps {
 namespace {
 
 std::string count(std::uint64_t number) { return std::to_string(number); }
@@ -54,7 +54,7 @@ void print(const PolicyResult& r, std::ostream& out) {
        fixed(r.requests_per_second(), 0) + " requests/s (" + fixed(r.cpu_seconds, 2) +
            " s of CPU time, " + fixed(r.seconds, 2) + " s, " + fixed(r.virtual_seconds, 2) +
            " s on the virtual clock)");
-  line(out, "digest", digest_text(r.digest));
+  line(out, "digest", trace::digest_text(r.digest));
 }
 
 nlohmann::json to_json(const PolicyResult& r) {
@@ -81,8 +81,8 @@ nlohmann::json to_json(const PolicyResult& r) {
           {"cpu_seconds", r.cpu_seconds},
           {"seconds", r.seconds},
           {"virtual_seconds", r.virtual_seconds},
-          {"digest", digest_text(r.digest)},
+          {"digest", trace::digest_text(r.digest)},
           {"interrupted", r.interrupted}};
 }
 
-}  // namespace forge
+}  // namespace forge::apps

@@ -6,7 +6,7 @@
 
 #include "policy_run.h"
 
-namespace forge {
+namespace forge::apps {
 
 /// One line a subject.
 void print(const PolicyResult& result, std::ostream& out);
@@ -15,4 +15,4 @@ void print(const PolicyResult& result, std::ostream& out);
 /// "prefix_cache":{"query_tokens":...,"hit_tokens":...,...},...}
 nlohmann::json to_json(const PolicyResult& result);
 
-}  // namespace forge
+}  // namespace forge::apps

@@ -8,7 +8,7 @@
 #include "forge/trace/trace_header.h"
 #include "null_executor.h"
 
-namespace forge {
+namespace forge::apps {
 namespace {
 
 using Clock = std::chrono::steady_clock;
@@ -136,7 +136,7 @@ class PolicyRun {
   const BenchRun& run_;
   Scheduler scheduler_;
   NullExecutor executor_;
-  std::optional<TraceWriter> trace_;
+  std::optional<trace::TraceWriter> trace_;
   Arrivals arrivals_;
   StepResult answer_;
   Clock::duration in_policy_{};
@@ -163,4 +163,4 @@ double PolicyResult::prefix_hit_rate() const {
 
 PolicyResult run_policy(const BenchRun& run) { return PolicyRun(run).go(); }
 
-}  // namespace forge
+}  // namespace forge::apps

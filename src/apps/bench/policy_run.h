@@ -15,7 +15,7 @@
 
 #include "bench_run.h"
 
-namespace forge {
+namespace forge::apps {
 
 struct PolicyResult {
   std::uint64_t finished = 0;
@@ -48,4 +48,4 @@ struct PolicyResult {
 /// Requires: run.options.kind is null.
 PolicyResult run_policy(const BenchRun& run);
 
-}  // namespace forge
+}  // namespace forge::apps

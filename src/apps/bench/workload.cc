@@ -6,7 +6,7 @@
 #include "forge/numerics/philox.h"
 #include "workload_formats.h"
 
-namespace forge {
+namespace forge::apps {
 namespace {
 
 constexpr std::uint64_t kPromptKey = 0x666f7267652e3031;  // "forge.01"
@@ -114,4 +114,4 @@ Request make_request(const WorkloadItem& item, std::uint64_t index) {
   return request;
 }
 
-}  // namespace forge
+}  // namespace forge::apps

@@ -13,7 +13,7 @@
 
 #include "forge/core/request.h"
 
-namespace forge {
+namespace forge::apps {
 
 /// Prompt tokens that one hash id stands for.
 inline constexpr std::uint32_t kHashBlockTokens = 512;
@@ -51,4 +51,4 @@ void mix_priorities(Workload& workload);
 /// token, so that its length is that of the item.
 Request make_request(const WorkloadItem& item, std::uint64_t index);
 
-}  // namespace forge
+}  // namespace forge::apps

@@ -4,7 +4,7 @@
 
 #include "workload_formats.h"
 
-namespace forge {
+namespace forge::apps {
 namespace {
 
 /// All of `text` as a number, or nothing.
@@ -76,4 +76,4 @@ tl::expected<RecordedRequest, std::string> parse_azure_row(std::string_view line
   return RecordedRequest{*time, {.prompt_tokens = *prompt_tokens, .new_tokens = *new_tokens}};
 }
 
-}  // namespace forge
+}  // namespace forge::apps

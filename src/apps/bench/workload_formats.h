@@ -8,7 +8,7 @@
 
 #include "workload.h"
 
-namespace forge {
+namespace forge::apps {
 
 /// Most tokens of a prompt or an output.
 inline constexpr std::uint32_t kWorkloadTokensMax = 1u << 20;
@@ -25,4 +25,4 @@ struct RecordedRequest {
 tl::expected<RecordedRequest, std::string> parse_azure_row(std::string_view line);
 tl::expected<RecordedRequest, std::string> parse_mooncake_row(std::string_view line);
 
-}  // namespace forge
+}  // namespace forge::apps

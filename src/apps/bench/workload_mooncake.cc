@@ -2,7 +2,7 @@
 
 #include "workload_formats.h"
 
-namespace forge {
+namespace forge::apps {
 namespace {
 
 using nlohmann::json;
@@ -74,4 +74,4 @@ tl::expected<RecordedRequest, std::string> parse_mooncake_row(std::string_view l
                           .hash_ids = *std::move(ids)}};
 }
 
-}  // namespace forge
+}  // namespace forge::apps

@@ -4,7 +4,7 @@
 
 #include <algorithm>
 
-namespace forge {
+namespace forge::apps {
 namespace {
 
 /// Open files beside the connections that have a place: those of visitors, the listening socket,
@@ -30,4 +30,4 @@ tl::expected<std::size_t, std::string> allow_connections(std::size_t wanted) {
   return static_cast<std::size_t>(std::min(needed, limit.rlim_cur) - kOtherFiles);
 }
 
-}  // namespace forge
+}  // namespace forge::apps

@@ -5,10 +5,10 @@
 #include <string>
 #include <tl/expected.hpp>
 
-namespace forge {
+namespace forge::apps {
 
 /// Raises this process's limit, as far as it may, to what `wanted` connections need. Returns: how
 /// many of them then fit. Errors: none fits; a sentence that names the limit.
 tl::expected<std::size_t, std::string> allow_connections(std::size_t wanted);
 
-}  // namespace forge
+}  // namespace forge::apps

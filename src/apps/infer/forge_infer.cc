@@ -31,32 +31,24 @@
 #include "program_output.h"
 #include "target.h"
 
-namespace forge {
+namespace forge::apps {
 namespace {
-
-constexpr const char* kModelId = "forge-tiny";
 
 int fail(const std::string& message) {
   std::cerr << "forge-infer: " + message + '\n';
   return 1;
 }
 
-ModelCard model_card(const TargetOptions& target, const ModelFile* model) {
+serve::ModelCard model_card(const TargetOptions& target, const LoadedModel& model) {
   const std::uint64_t cache =
       std::uint64_t{target.scheduler.num_blocks} * target.scheduler.block_size;
-  ModelCard card{
-      .id = kModelId,
-      .vocabulary_size = static_cast<std::uint32_t>(target.executor.model.vocabulary_size),
-      .context_tokens = cache,
-      .created = static_cast<std::int64_t>(std::time(nullptr))};
-  if (model == nullptr) return card;
-  card.id = model->name();
-  card.vocabulary_size = static_cast<std::uint32_t>(model->config().vocabulary_size);
-  card.context_tokens = std::min(cache, static_cast<std::uint64_t>(model->config().positions));
-  return card;
+  return {.id = model.name(),
+          .vocabulary_size = static_cast<std::uint32_t>(model.config().vocabulary_size),
+          .context_tokens = std::min(cache, static_cast<std::uint64_t>(model.config().positions)),
+          .created = static_cast<std::int64_t>(std::time(nullptr))};
 }
 
-void print_welcome(const Address& address, const std::string& model_id) {
+void print_welcome(const serve::Address& address, const std::string& model_id) {
   const std::string url = "http://" + to_string(address);
   std::cout << "listening on " << url << "\n\n"
             << "curl '" << url << "/v1/completions' -H 'Content-Type: application/json' \\\n"
@@ -81,7 +73,7 @@ void await_second_signal(boost::asio::signal_set& signals) {
 }
 
 /// The first signal shuts the server down.
-void await_signals(boost::asio::signal_set& signals, HttpServer& server) {
+void await_signals(boost::asio::signal_set& signals, serve::HttpServer& server) {
   signals.async_wait([&](const boost::system::error_code& error, int) {
     if (error) return;
     std::cerr << "forge-infer: answering what is in flight; a second signal ends at once\n";
@@ -90,12 +82,13 @@ void await_signals(boost::asio::signal_set& signals, HttpServer& server) {
   });
 }
 
-/// Opens the model and sizes the cache for it, and says so.
-tl::expected<std::unique_ptr<ModelFile>, std::string> open_model(InferOptions& options) {
-  auto model = ModelFile::open(options.target.source);
+/// Opens the model and sizes the cache for it; says so of a file.
+tl::expected<std::unique_ptr<LoadedModel>, std::string> open_model(InferOptions& options) {
+  auto model = LoadedModel::open(options.target.source);
   if (!model) return model;
   const auto fits = configure(options.target, **model, options.blocks_given);
   if (!fits) return tl::unexpected(fits.error());
+  if (!options.target.source.is_file()) return model;
   const SchedulerConfig& scheduler = options.target.scheduler;
   std::cerr << (*model)->name() << ": " << bytes_text((*model)->transformer().weights().bytes())
             << " of weights, KV cache of "
@@ -106,7 +99,7 @@ tl::expected<std::unique_ptr<ModelFile>, std::string> open_model(InferOptions& o
 }
 
 /// As many connections as the system allows; says so where they are fewer.
-tl::expected<void, std::string> fit_connections(HttpOptions& http) {
+tl::expected<void, std::string> fit_connections(serve::HttpOptions& http) {
   const auto fit = allow_connections(http.max_connections);
   if (!fit) return tl::unexpected(fit.error());
   if (*fit < http.max_connections) {
@@ -120,17 +113,14 @@ tl::expected<void, std::string> fit_connections(HttpOptions& http) {
 int serve(InferOptions options) {
   if (const auto fits = fit_connections(options.http); !fits) return fail(fits.error());
   options.target.executor.digest_logits = !options.trace_file.empty();
-  std::unique_ptr<ModelFile> model;
-  if (options.target.source.given()) {
-    auto opened = open_model(options);
-    if (!opened) return fail(opened.error());
-    model = *std::move(opened);
-  }
-  auto target = Target::open(options.target, model.get());
+  const auto opened = open_model(options);
+  if (!opened) return fail(opened.error());
+  const LoadedModel& model = **opened;
+  auto target = Target::open(options.target, model);
   if (!target) return fail(target.error());
   const auto trace_file = create_trace("forge-infer", options.trace_file);
   if (!trace_file) return fail(trace_file.error());
-  std::optional<TraceWriter> trace;
+  std::optional<trace::TraceWriter> trace;
   if (*trace_file) {
     trace.emplace(**trace_file, to_trace_header(options.target, target->device_name()));
   }
@@ -139,16 +129,14 @@ int serve(InferOptions options) {
   };
 
   boost::asio::io_context io;
-  const ByteTokeniser bytes;
-  const Tokeniser& tokeniser = model ? model->tokeniser() : bytes;
-  const ModelCard card = model_card(options.target, model.get());
-  Engine engine(options.target.scheduler, target->executor(), trace ? &*trace : nullptr);
-  auto loop = std::make_unique<EngineLoop>(engine, tokeniser, options.loop);
-  HttpServer server(io, *loop, card, options.http);
+  const serve::ModelCard card = model_card(options.target, model);
+  engine::Engine engine(options.target.scheduler, target->executor(), trace ? &*trace : nullptr);
+  auto loop = std::make_unique<engine::EngineLoop>(engine, model.tokeniser(), options.loop);
+  serve::HttpServer server(io, *loop, card, options.http);
   boost::asio::signal_set signals(io, SIGINT, SIGTERM);
   if (!is_ignored(SIGHUP)) signals.add(SIGHUP);
   await_signals(signals, server);
-  const auto address = server.listen(parse_address(options.addr).value());
+  const auto address = server.listen(serve::parse_address(options.addr).value());
   if (!address) return fail(address.error());
   if (trace && !trace->flush()) return 1;  // not before: who cannot listen leaves no trace
   print_welcome(*address, card.id);
@@ -162,29 +150,29 @@ int serve(InferOptions options) {
 }
 
 }  // namespace
-}  // namespace forge
+}  // namespace forge::apps
 
 int main(int argc, char** argv) {
-  forge::ignore_write_signals();
+  forge::apps::ignore_write_signals();
   CLI::App app(
-      "Serves the reference model, or one from a file, to clients of OpenAI's completions API.",
+      "Serves the built-in model, or one from a file, to clients of OpenAI's completions API.",
       "forge-infer");
-  forge::InferOptions options;
-  forge::add_options(app, options);
+  forge::apps::InferOptions options;
+  forge::apps::add_options(app, options);
   try {
     app.parse(argc, argv);
   } catch (const CLI::ParseError& error) {
     return app.exit(error) == 0 ? 0 : 2;
   }
-  const std::string fault = forge::finish_options(app, options);
+  const std::string fault = forge::apps::finish_options(app, options);
   if (!fault.empty()) {
-    forge::fail(fault);
+    forge::apps::fail(fault);
     return 2;
   }
   try {
-    return forge::serve(std::move(options));
+    return forge::apps::serve(std::move(options));
   } catch (const std::bad_alloc&) {
-    return forge::fail(
+    return forge::apps::fail(
         "the memory that this process may use is not enough (--kv-memory, ulimit -v)");
   }
 }

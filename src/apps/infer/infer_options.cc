@@ -10,7 +10,7 @@
 #include "forge/serve/address.h"
 #include "target_flags.h"
 
-namespace forge {
+namespace forge::apps {
 namespace {
 
 using std::chrono::milliseconds;
@@ -37,7 +37,7 @@ void add_server(CLI::App& app, InferOptions& options) {
       ->envname("FORGE_ADDR")
       ->capture_default_str()
       ->check([](const std::string& text) {
-        const auto address = parse_address(text);
+        const auto address = serve::parse_address(text);
         return address ? std::string() : address.error();
       })
       ->group(kServer);
@@ -71,7 +71,7 @@ void add_server(CLI::App& app, InferOptions& options) {
       ->group(kServer);
 }
 
-void add_limits(CLI::App& app, HttpOptions& http) {
+void add_limits(CLI::App& app, serve::HttpOptions& http) {
   app.add_option("--max-connections", http.max_connections,
                  "Connections that are served at a time; a further one takes the place of the one "
                  "that has been idle longest, or gets 503 if none is idle")
@@ -119,7 +119,6 @@ void add_options(CLI::App& app, InferOptions& options) {
                     "Where the model runs: on the cpu, on a simulated GPU (sim) or on a GPU (cuda)",
                     kKinds);
   add_target_options(app, options.target);
-  add_model_file_options(app, options.target.source);
   add_device_options(app, options.target.device);
 }
 
@@ -129,4 +128,4 @@ std::string finish_options(const CLI::App& app, InferOptions& options) {
   return misplaced_flag(app, options.target.kind);
 }
 
-}  // namespace forge
+}  // namespace forge::apps

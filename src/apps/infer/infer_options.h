@@ -11,13 +11,13 @@ namespace CLI {  // NOLINT(readability-identifier-naming): its own
 class App;
 }
 
-namespace forge {
+namespace forge::apps {
 
 struct InferOptions {
   TargetOptions target;
   std::string addr = "127.0.0.1:8080";
-  EngineLoop::Options loop;
-  HttpOptions http;
+  engine::EngineLoop::Options loop;
+  serve::HttpOptions http;
   std::string trace_file;
   bool blocks_given = false;  ///< --num-blocks was
 };
@@ -29,4 +29,4 @@ void add_options(CLI::App& app, InferOptions& options);
 /// itself; nothing if all is well.
 std::string finish_options(const CLI::App& app, InferOptions& options);
 
-}  // namespace forge
+}  // namespace forge::apps

@@ -9,7 +9,7 @@
 #include "kernel_commands.h"
 #include "kernel_text.h"
 
-namespace forge {
+namespace forge::apps {
 
 int unusable_kernel(const std::string& message) {
   std::cerr << wrapped("forge-kernel: " + message);
@@ -108,6 +108,6 @@ class Commands {
 };
 
 }  // namespace
-}  // namespace forge
+}  // namespace forge::apps
 
-int main(int argc, char** argv) { return forge::Commands().run(argc, argv); }
+int main(int argc, char** argv) { return forge::apps::Commands().run(argc, argv); }

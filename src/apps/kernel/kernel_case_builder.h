@@ -10,7 +10,7 @@
 #include "forge/numerics/philox.h"
 #include "kernel_inputs.h"
 
-namespace forge {
+namespace forge::apps {
 
 /// A buffer as the host knows it and as the device does.
 template <class T>
@@ -104,4 +104,4 @@ gpu::KernelLaunch build_attend_split(KernelCaseBuilder& b);
 gpu::KernelLaunch build_attend_merge(KernelCaseBuilder& b);
 gpu::KernelLaunch build_attend_prompt(KernelCaseBuilder& b);
 
-}  // namespace forge
+}  // namespace forge::apps

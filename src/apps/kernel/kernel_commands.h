@@ -5,7 +5,7 @@
 
 #include "kernel_simulation.h"
 
-namespace forge {
+namespace forge::apps {
 
 struct KernelRunOptions {
   bool trace = false;
@@ -27,4 +27,4 @@ int step_kernel(const KernelOptions& options, const KernelStepOptions& step);
 /// Says on the standard error what is wrong. Returns kKernelUnusable.
 int unusable_kernel(const std::string& message);
 
-}  // namespace forge
+}  // namespace forge::apps

@@ -6,7 +6,7 @@
 
 #include "kernel_case_builder.h"
 
-namespace forge {
+namespace forge::apps {
 
 KernelCaseBuilder::KernelCaseBuilder(gpu::Device& device, const KernelSizes& sizes,
                                      std::uint64_t seed)
@@ -121,4 +121,4 @@ ElementKind KernelCase::kind_of(const std::string& buffer) const {
   return ElementKind::words;
 }
 
-}  // namespace forge
+}  // namespace forge::apps

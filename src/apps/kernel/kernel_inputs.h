@@ -20,7 +20,7 @@
 #include "forge/gpu/device.h"
 #include "kernel_sizes.h"
 
-namespace forge {
+namespace forge::apps {
 
 /// What the values of a buffer are.
 enum class ElementKind : std::uint8_t { f32, words };
@@ -66,4 +66,4 @@ class KernelCase {
   std::vector<Output> outputs_;
 };
 
-}  // namespace forge
+}  // namespace forge::apps

@@ -8,7 +8,7 @@
 #include "forge/numerics/rotary.h"
 #include "kernel_case_builder.h"
 
-namespace forge {
+namespace forge::apps {
 namespace {
 
 using Sizes = KernelSizes;
@@ -287,4 +287,4 @@ gpu::KernelLaunch build_attend_prompt(KernelCaseBuilder& b) {
   return gpu::launch_of(args, args.shape(static_cast<int>(uploaded.size())));
 }
 
-}  // namespace forge
+}  // namespace forge::apps

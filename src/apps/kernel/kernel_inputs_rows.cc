@@ -1,14 +1,14 @@
 // Inputs of the kernels that know nothing of KV heads.
 #include <algorithm>
 
+#include "forge/executor/logits_digest.h"
 #include "forge/numerics/packed_matrix.h"
 #include "forge/numerics/reference.h"
 #include "forge/numerics/vector_ops.h"
 #include "forge/sampling/sampler.h"
-#include "forge/target/logits_digest.h"
 #include "kernel_case_builder.h"
 
-namespace forge {
+namespace forge::apps {
 namespace {
 
 using Sizes = KernelSizes;
@@ -203,7 +203,7 @@ gpu::KernelLaunch build_sample(KernelCaseBuilder& b) {
   const auto picked = [=](std::size_t i) {
     const gpu::LogitInput& input = inputs[i];
     const SamplingParams params{input.temperature, input.seed};
-    return pick({logits.data() + i * V, V}, params, input.position).value;
+    return sampling::pick({logits.data() + i * V, V}, params, input.position).value;
   };
   b.expect<std::uint32_t>(picks, [=](std::vector<std::uint32_t>& out) {
     for (std::size_t i = 0; i < inputs.size(); ++i) out[inputs[i].pick] = picked(i);
@@ -230,7 +230,7 @@ gpu::KernelLaunch build_digest_logits(KernelCaseBuilder& b) {
   const auto digests = b.output<std::uint64_t>("digests", inputs.size());
   b.expect<std::uint64_t>(digests, [=](std::vector<std::uint64_t>& out) {
     for (std::size_t i = 0; i < inputs.size(); ++i) {
-      out[inputs[i].pick] = logits_digest({logits.data() + i * V, V});
+      out[inputs[i].pick] = executor::logits_digest({logits.data() + i * V, V});
     }
   });
   const gpu::DigestLogitsArgs args{.counts = b.counts({.logit_rows = word_of(inputs.size())}),
@@ -241,4 +241,4 @@ gpu::KernelLaunch build_digest_logits(KernelCaseBuilder& b) {
   return gpu::launch_of(args, args.shape(b.sizes().rows));
 }
 
-}  // namespace forge
+}  // namespace forge::apps

@@ -5,7 +5,7 @@
 #include "kernel_sources.h"
 #include "kernel_text.h"
 
-namespace forge {
+namespace forge::apps {
 namespace {
 
 std::string number(std::uint64_t value) { return std::to_string(value); }
@@ -213,4 +213,4 @@ nlohmann::ordered_json to_json(const KernelReport& report) {
           {"traffic", to_json(report.traffic)}};
 }
 
-}  // namespace forge
+}  // namespace forge::apps

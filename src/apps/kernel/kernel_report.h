@@ -9,7 +9,7 @@
 #include "forge/simt/traffic.h"
 #include "kernel_inputs.h"
 
-namespace forge {
+namespace forge::apps {
 
 struct KernelReport {
   const KernelEntry& kernel;
@@ -39,4 +39,4 @@ std::string trace_text(const simt::Traffic& traffic);
 
 nlohmann::ordered_json to_json(const KernelReport& report);
 
-}  // namespace forge
+}  // namespace forge::apps

@@ -7,7 +7,7 @@
 #include "kernel_sources.h"
 #include "kernel_text.h"
 
-namespace forge {
+namespace forge::apps {
 namespace {
 
 /// A launch that was run and counted.
@@ -89,4 +89,4 @@ int run_kernel(const KernelOptions& options, const KernelRunOptions& run) {
   return is_right(*report) ? kKernelRight : kKernelWrong;
 }
 
-}  // namespace forge
+}  // namespace forge::apps

@@ -4,7 +4,7 @@
 
 #include "forge/sim/sim_kernels.h"
 
-namespace forge {
+namespace forge::apps {
 namespace {
 
 tl::expected<void, std::string> check_given(const KernelEntry& kernel,
@@ -65,4 +65,4 @@ tl::expected<void, simt::KernelFault> KernelSimulation::run(
                      {.observer = &observer, .broken_barrier = broken_barrier});
 }
 
-}  // namespace forge
+}  // namespace forge::apps

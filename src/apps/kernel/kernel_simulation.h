@@ -14,7 +14,7 @@
 #include "forge/simt/traffic.h"
 #include "kernel_inputs.h"
 
-namespace forge {
+namespace forge::apps {
 
 /// Exit status of all commands.
 inline constexpr int kKernelRight = 0;     ///< or: done
@@ -58,4 +58,4 @@ class KernelSimulation {
   std::unique_ptr<KernelCase> case_;
 };
 
-}  // namespace forge
+}  // namespace forge::apps

@@ -6,7 +6,7 @@
 #include "forge/numerics/attention.h"
 #include "forge/numerics/packed_matrix.h"
 
-namespace forge {
+namespace forge::apps {
 namespace {
 
 using Sizes = KernelSizes;
@@ -190,4 +190,4 @@ std::string to_string(const KernelEntry& kernel, const KernelSizes& sizes) {
   return text;
 }
 
-}  // namespace forge
+}  // namespace forge::apps

@@ -12,7 +12,7 @@
 
 #include "forge/gpu/kernels.h"
 
-namespace forge {
+namespace forge::apps {
 
 /// Sizes of a synthetic launch. A kernel uses those of its KernelEntry.
 struct KernelSizes {
@@ -70,4 +70,4 @@ tl::expected<void, std::string> validate(const KernelEntry& kernel, const Kernel
 /// "4 seqs, context 100, 8 heads, ...": the sizes that the kernel uses.
 std::string to_string(const KernelEntry& kernel, const KernelSizes& sizes);
 
-}  // namespace forge
+}  // namespace forge::apps

@@ -6,9 +6,9 @@
 
 #include "forge/simt/observer.h"
 
-namespace forge {
+namespace forge::apps {
 
 /// The line, without the space around it, or "" if it is not one of a kernel's.
 std::string source_line(const simt::Site& site);
 
-}  // namespace forge
+}  // namespace forge::apps

@@ -10,7 +10,7 @@
 #include "kernel_sources.h"
 #include "kernel_text.h"
 
-namespace forge {
+namespace forge::apps {
 namespace {
 
 using simt::WarpEvent;
@@ -234,4 +234,4 @@ int step_kernel(const KernelOptions& options, const KernelStepOptions& step) {
   return kKernelRight;
 }
 
-}  // namespace forge
+}  // namespace forge::apps

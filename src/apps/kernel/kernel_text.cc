@@ -4,7 +4,7 @@
 #include <iomanip>
 #include <sstream>
 
-namespace forge {
+namespace forge::apps {
 namespace {
 
 constexpr std::size_t kSubjectColumns = 12;
@@ -68,4 +68,4 @@ std::string counted(std::uint64_t count, const std::string& what) {
   return std::to_string(count) + " " + what + (count == 1 ? "" : "s");
 }
 
-}  // namespace forge
+}  // namespace forge::apps

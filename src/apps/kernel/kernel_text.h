@@ -5,7 +5,7 @@
 #include <string>
 #include <vector>
 
-namespace forge {
+namespace forge::apps {
 
 inline constexpr std::size_t kTerminalColumns = 80;
 
@@ -28,4 +28,4 @@ std::string rounded(double number, int decimals);
 /// "1 block", "2 blocks".
 std::string counted(std::uint64_t count, const std::string& what);
 
-}  // namespace forge
+}  // namespace forge::apps

@@ -6,7 +6,7 @@
 #include "model_commands.h"
 #include "rewrite.h"
 
-namespace forge {
+namespace forge::apps {
 namespace {
 
 /// All matrices and, in SafeTensors, vectors too.
@@ -58,4 +58,4 @@ int run_convert(const RewriteOptions& options) {
   return kModelDone;
 }
 
-}  // namespace forge
+}  // namespace forge::apps

@@ -8,28 +8,30 @@
 #include <numeric>
 
 #include "dump_file.h"
+#include "forge/checkpoint/checkpoint.h"
 #include "forge/core/ids.h"
+#include "forge/model/transformer.h"
 #include "forge/text/load_tokeniser.h"
-#include "forge/transformer/checkpoint.h"
-#include "forge/transformer/transformer.h"
 #include "model_commands.h"
 
-namespace forge {
+namespace forge::apps {
 namespace {
 
 namespace fs = std::filesystem;
 
-constexpr ForwardPoint kPoints[] = {ForwardPoint::embedding,  ForwardPoint::attention,
-                                    ForwardPoint::network,    ForwardPoint::layer,
-                                    ForwardPoint::final_norm, ForwardPoint::logits};
+constexpr model::ForwardPoint kPoints[] = {
+    model::ForwardPoint::embedding, model::ForwardPoint::attention,  model::ForwardPoint::network,
+    model::ForwardPoint::layer,     model::ForwardPoint::final_norm, model::ForwardPoint::logits};
 
-LoadedTokeniser tokeniser_of(const Checkpoint& checkpoint, const std::string& path) {
-  if (checkpoint.gguf() != nullptr) return load_tokeniser(*checkpoint.gguf());
-  return load_tokeniser(fs::is_directory(path) ? path : fs::path(path).parent_path().string());
+text::LoadedTokeniser tokeniser_of(const checkpoint::Checkpoint& checkpoint,
+                                   const std::string& path) {
+  if (checkpoint.gguf() != nullptr) return text::load_tokeniser(*checkpoint.gguf());
+  return text::load_tokeniser(fs::is_directory(path) ? path
+                                                     : fs::path(path).parent_path().string());
 }
 
-tl::expected<std::vector<std::uint32_t>, std::string> tokens_of(const DumpOptions& options,
-                                                                const Checkpoint& checkpoint) {
+tl::expected<std::vector<std::uint32_t>, std::string> tokens_of(
+    const DumpOptions& options, const checkpoint::Checkpoint& checkpoint) {
   if (options.tokens.empty() && options.prompt.empty()) {
     return tl::unexpected(std::string("--prompt or --tokens is needed"));
   }
@@ -39,7 +41,7 @@ tl::expected<std::vector<std::uint32_t>, std::string> tokens_of(const DumpOption
     if (!tokeniser) return tl::unexpected("--prompt: " + to_string(tokeniser.error()));
     for (const TokenId token : (*tokeniser)->encode(options.prompt)) tokens.push_back(token.value);
   }
-  const ModelConfig& config = checkpoint.config();
+  const model::ModelConfig& config = checkpoint.config();
   if (tokens.size() > static_cast<std::size_t>(config.positions)) {
     return tl::unexpected("the prompt has " + std::to_string(tokens.size()) +
                           " tokens; accepted are up to " + std::to_string(config.positions));
@@ -55,31 +57,32 @@ tl::expected<std::vector<std::uint32_t>, std::string> tokens_of(const DumpOption
 }
 
 /// An empty text, or what is wrong.
-std::string wrong_choice(const DumpOptions& options, const ModelConfig& config) {
+std::string wrong_choice(const DumpOptions& options, const model::ModelConfig& config) {
   if (options.layer < -1 || options.layer >= config.layers) {
     return "--layer " + std::to_string(options.layer) + ": accepted are 0 to " +
            std::to_string(config.layers - 1);
   }
   std::string names;
-  for (const ForwardPoint point : kPoints) {
+  for (const model::ForwardPoint point : kPoints) {
     names += (names.empty() ? "" : ", ") + std::string(name_of(point));
   }
   for (const std::string& name : options.points) {
-    const bool known = std::any_of(std::begin(kPoints), std::end(kPoints),
-                                   [&](ForwardPoint point) { return name_of(point) == name; });
+    const bool known =
+        std::any_of(std::begin(kPoints), std::end(kPoints),
+                    [&](model::ForwardPoint point) { return name_of(point) == name; });
     if (!known) return std::string("--points: '").append(name).append("' is none of ") + names;
   }
   return {};
 }
 
-bool is_wanted(const DumpOptions& options, const Observation& seen) {
+bool is_wanted(const DumpOptions& options, const model::Observation& seen) {
   const auto& names = options.points;
   const std::string name(name_of(seen.point));
   if (!names.empty() && std::find(names.begin(), names.end(), name) == names.end()) return false;
   return options.layer == -1 || !seen.layer || *seen.layer == options.layer;
 }
 
-DumpedPoint dumped(const Observation& seen) {
+DumpedPoint dumped(const model::Observation& seen) {
   const std::string name(name_of(seen.point));
   const auto width = static_cast<std::uint64_t>(seen.width);
   return {seen.layer ? "layer " + std::to_string(*seen.layer) + " " + name : name,
@@ -88,23 +91,24 @@ DumpedPoint dumped(const Observation& seen) {
           {seen.values.begin(), seen.values.end()}};
 }
 
-tl::expected<Dump, std::string> run_prompt(const DumpOptions& options, const Checkpoint& checkpoint,
+tl::expected<Dump, std::string> run_prompt(const DumpOptions& options,
+                                           const checkpoint::Checkpoint& checkpoint,
                                            std::vector<std::uint32_t> tokens) {
   constexpr std::uint32_t kBlockSize = 16;
-  const ModelConfig& config = checkpoint.config();
+  const model::ModelConfig& config = checkpoint.config();
   linear::ThreadPool threads(thread_count(options.threads));
   auto weights =
       pack(config, checkpoint.model(), threads,
            {.will_read = [&](const linear::StoredLinear& m) { checkpoint.will_read(m); },
             .done_with = [&](const linear::StoredLinear& m) { checkpoint.done_with(m); }});
   if (!weights) return tl::unexpected(to_string(checkpoint.error_of(weights.error())));
-  const Transformer model(config, *std::move(weights));
+  const model::Transformer model(config, *std::move(weights));
   const auto count = static_cast<std::uint32_t>(tokens.size());
   const std::uint32_t blocks = (count + kBlockSize - 1) / kBlockSize;
-  KvPool pool(kv_shape(config), blocks, kBlockSize);
-  TransformerScratch scratch(config, threads);
+  model::KvPool pool(kv_shape(config), blocks, kBlockSize);
+  model::TransformerScratch scratch(config, threads);
   Dump dump{.tokens = tokens, .points = {}};
-  scratch.observer = [&](const Observation& seen) {
+  scratch.observer = [&](const model::Observation& seen) {
     if (is_wanted(options, seen)) dump.points.push_back(dumped(seen));
   };
   const std::vector<TokenId> ids(tokens.begin(), tokens.end());
@@ -190,7 +194,7 @@ int run_dump(const DumpOptions& options) {
   if (!options.out.empty() && fs::exists(options.out) && !options.overwrite) {
     return unusable_model("--out: '" + options.out + "' is there already; --force overwrites it");
   }
-  const auto checkpoint = Checkpoint::open(options.path);
+  const auto checkpoint = checkpoint::Checkpoint::open(options.path);
   if (!checkpoint) return unusable_model("PATH: " + to_string(checkpoint.error()));
   if (const std::string wrong = wrong_choice(options, checkpoint->config()); !wrong.empty()) {
     return unusable_model(wrong);
@@ -212,4 +216,4 @@ int run_dump(const DumpOptions& options) {
   return kModelDone;
 }
 
-}  // namespace forge
+}  // namespace forge::apps

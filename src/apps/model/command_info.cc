@@ -8,7 +8,7 @@
 #include "model_commands.h"
 #include "model_facts.h"
 
-namespace forge {
+namespace forge::apps {
 namespace {
 
 using nlohmann::ordered_json;
@@ -17,7 +17,7 @@ constexpr int kKeyWidth = 20;
 
 ordered_json facts_of(const TensorFile& file, const InfoOptions& options) {
   ordered_json facts{{"path", options.path}, {"file", file_facts(file)}};
-  if (const auto checkpoint = Checkpoint::open(options.path)) {
+  if (const auto checkpoint = checkpoint::Checkpoint::open(options.path)) {
     facts["model"] = config_facts(checkpoint->config());
     facts["size"] = size_facts(*checkpoint, file);
   } else {
@@ -104,4 +104,4 @@ int run_info(const InfoOptions& options) {
   return kModelDone;
 }
 
-}  // namespace forge
+}  // namespace forge::apps

@@ -7,7 +7,7 @@
 #include "model_commands.h"
 #include "rewrite.h"
 
-namespace forge {
+namespace forge::apps {
 namespace {
 
 constexpr int kNameWidth = 30;
@@ -65,4 +65,4 @@ int run_quantize(const RewriteOptions& options) {
   return kModelDone;
 }
 
-}  // namespace forge
+}  // namespace forge::apps

@@ -1,7 +1,7 @@
 // forge-model random
 #include <iostream>
 
-#include "forge/transformer/hf_config.h"
+#include "forge/checkpoint/hf_config.h"
 #include "gguf_description.h"
 #include "json_description.h"
 #include "kv_memory.h"
@@ -11,14 +11,14 @@
 #include "shapes.h"
 #include "weight_mix.h"
 
-namespace forge {
+namespace forge::apps {
 namespace {
 
 struct RandomModel {
   const RandomOptions& options;
   OutputPath out;
   std::string config_json;
-  ModelConfig config;
+  model::ModelConfig config;
   WeightMix mix;
 };
 
@@ -37,7 +37,7 @@ tl::expected<RandomModel, std::string> prepare_random(const RandomOptions& optio
   if (!mix) return tl::unexpected(mix.error());
   const auto text = shape_text(options.config);
   if (!text) return tl::unexpected(text.error());
-  const auto config = parse_hf_config(*text, options.config);
+  const auto config = checkpoint::parse_hf_config(*text, options.config);
   if (!config) return tl::unexpected("--config: " + to_string(config.error()));
   if (out->format == ModelFormat::gguf) {
     if (auto fits = check_for_gguf(config->model); !fits) return tl::unexpected(fits.error());
@@ -73,7 +73,7 @@ tl::expected<std::vector<WrittenTensor>, std::string> save(const RandomModel& mo
 int run_random(const RandomOptions& options) {
   const auto model = prepare_random(options);
   if (!model) return unusable_model(model.error());
-  StoredModel shapes = shapes_of(model->config);
+  model::StoredModel shapes = shapes_of(model->config);
   auto tensors = output_tensors(model->config, shapes, model->out.format);
   if (!tensors) return unusable_model(tensors.error());
   const auto divisors = rope_divisors(model->config.rope);
@@ -90,4 +90,4 @@ int run_random(const RandomOptions& options) {
   return kModelDone;
 }
 
-}  // namespace forge
+}  // namespace forge::apps

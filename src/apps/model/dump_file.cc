@@ -9,7 +9,7 @@
 #include "forge/formats/safetensors.h"
 #include "forge/formats/tensor_writer.h"
 
-namespace forge {
+namespace forge::apps {
 namespace {
 
 using formats::ElementType;
@@ -98,4 +98,4 @@ Spread spread_of(std::span<const float> values) {
   return out;
 }
 
-}  // namespace forge
+}  // namespace forge::apps

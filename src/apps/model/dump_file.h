@@ -7,7 +7,7 @@
 #include <tl/expected.hpp>
 #include <vector>
 
-namespace forge {
+namespace forge::apps {
 
 /// The values at one point, all rows of the prompt.
 struct DumpedPoint {
@@ -49,4 +49,4 @@ struct Spread {
 };
 Spread spread_of(std::span<const float> values);
 
-}  // namespace forge
+}  // namespace forge::apps

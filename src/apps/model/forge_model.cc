@@ -9,7 +9,7 @@
 #include "forge/linear/thread_pool.h"
 #include "model_commands.h"
 
-namespace forge {
+namespace forge::apps {
 namespace {
 
 /// The command line, and the command that it asks for.
@@ -121,6 +121,6 @@ class Commands {
 };
 
 }  // namespace
-}  // namespace forge
+}  // namespace forge::apps
 
-int main(int argc, char** argv) { return forge::Commands().run(argc, argv); }
+int main(int argc, char** argv) { return forge::apps::Commands().run(argc, argv); }

@@ -4,9 +4,9 @@
 #include <cmath>
 #include <variant>
 
-#include "forge/transformer/rope_frequencies.h"
+#include "forge/model/rope_frequencies.h"
 
-namespace forge {
+namespace forge::apps {
 namespace {
 
 struct Architecture {
@@ -27,7 +27,7 @@ tl::unexpected<std::string> has_no(const std::string& what) {
   return tl::unexpected("GGUF has no key for " + what);
 }
 
-tl::expected<std::string, std::string> architecture_of(const ModelConfig& config) {
+tl::expected<std::string, std::string> architecture_of(const model::ModelConfig& config) {
   std::string families;
   for (const Architecture& known : kArchitectures) {
     if (config.family == known.family) return std::string(known.name);
@@ -37,7 +37,8 @@ tl::expected<std::string, std::string> architecture_of(const ModelConfig& config
                         " cannot be written as GGUF; accepted are " + families);
 }
 
-void add_attention(const GroupedQueryConfig& attention, const std::string& prefix, GgufKeys& keys) {
+void add_attention(const model::GroupedQueryConfig& attention, const std::string& prefix,
+                   GgufKeys& keys) {
   const auto set = [&](const char* key, int value) {
     keys.set_u32(prefix + key, static_cast<std::uint64_t>(value));
   };
@@ -48,7 +49,7 @@ void add_attention(const GroupedQueryConfig& attention, const std::string& prefi
   if (attention.sliding_window > 0) set("attention.sliding_window", attention.sliding_window);
 }
 
-void add_experts(const ExpertsConfig& experts, const std::string& prefix, GgufKeys& keys) {
+void add_experts(const model::ExpertsConfig& experts, const std::string& prefix, GgufKeys& keys) {
   const auto set = [&](const char* key, int value) {
     keys.set_u32(prefix + key, static_cast<std::uint64_t>(value));
   };
@@ -61,14 +62,14 @@ void add_experts(const ExpertsConfig& experts, const std::string& prefix, GgufKe
   }
 }
 
-tl::expected<void, std::string> add_rope(const RopeConfig& rope, const std::string& prefix,
+tl::expected<void, std::string> add_rope(const model::RopeConfig& rope, const std::string& prefix,
                                          GgufKeys& keys) {
   keys.set_u32(prefix + "rope.dimension_count", static_cast<std::uint64_t>(rope.size));
   keys.set_f32(prefix + "rope.freq_base", rope.base);
-  if (const auto* linear = std::get_if<LinearRope>(&rope.scaling)) {
+  if (const auto* linear = std::get_if<model::LinearRope>(&rope.scaling)) {
     keys.set_text(prefix + "rope.scaling.type", "linear");
     keys.set_f32(prefix + "rope.scaling.factor", linear->factor);
-  } else if (const auto* yarn = std::get_if<YarnRope>(&rope.scaling)) {
+  } else if (const auto* yarn = std::get_if<model::YarnRope>(&rope.scaling)) {
     if (!yarn->truncate) return has_no("YaRN with truncate false");
     if (yarn->original_positions != std::floor(yarn->original_positions)) {
       return has_no("original_max_position_embeddings that is no integer");
@@ -87,8 +88,8 @@ tl::expected<void, std::string> add_rope(const RopeConfig& rope, const std::stri
 }
 
 /// What all of kArchitectures have in common, and a configuration of these families may still lack.
-tl::expected<void, std::string> check(const ModelConfig& config) {
-  if (!std::holds_alternative<GroupedQueryConfig>(config.attention)) {
+tl::expected<void, std::string> check(const model::ModelConfig& config) {
+  if (!std::holds_alternative<model::GroupedQueryConfig>(config.attention)) {
     return has_no("latent attention");
   }
   if (config.eos.size() > std::size(kEnds)) {
@@ -105,7 +106,7 @@ tl::expected<void, std::string> check(const ModelConfig& config) {
 
 }  // namespace
 
-tl::expected<void, std::string> describe_in_gguf(const ModelConfig& config, GgufKeys& keys) {
+tl::expected<void, std::string> describe_in_gguf(const model::ModelConfig& config, GgufKeys& keys) {
   const auto architecture = architecture_of(config);
   if (!architecture) return tl::unexpected(architecture.error());
   if (auto fits = check(config); !fits) return fits;
@@ -121,21 +122,21 @@ tl::expected<void, std::string> describe_in_gguf(const ModelConfig& config, Gguf
   if (config.ffn_size > 0) set("feed_forward_length", config.ffn_size);
   set("vocab_size", config.vocabulary_size);
   keys.set_f32(prefix + "attention.layer_norm_rms_epsilon", double{config.norm_eps});
-  add_attention(std::get<GroupedQueryConfig>(config.attention), prefix, keys);
+  add_attention(std::get<model::GroupedQueryConfig>(config.attention), prefix, keys);
   if (config.experts) add_experts(*config.experts, prefix, keys);
   for (std::size_t i = 0; i < config.eos.size(); ++i) keys.set_u32(kEnds[i], config.eos[i]);
   return add_rope(config.rope, prefix, keys);
 }
 
-tl::expected<void, std::string> check_for_gguf(const ModelConfig& config) {
+tl::expected<void, std::string> check_for_gguf(const model::ModelConfig& config) {
   GgufKeys unwanted;
   return describe_in_gguf(config, unwanted);
 }
 
-std::optional<std::vector<float>> rope_divisors(const RopeConfig& rope) {
-  if (const auto* tabled = std::get_if<TabledRope>(&rope.scaling)) return tabled->divisors;
-  if (!std::holds_alternative<Llama3Rope>(rope.scaling)) return std::nullopt;
-  RopeConfig unscaled = rope;
+std::optional<std::vector<float>> rope_divisors(const model::RopeConfig& rope) {
+  if (const auto* tabled = std::get_if<model::TabledRope>(&rope.scaling)) return tabled->divisors;
+  if (!std::holds_alternative<model::Llama3Rope>(rope.scaling)) return std::nullopt;
+  model::RopeConfig unscaled = rope;
   unscaled.scaling = std::monostate();
   const std::vector<double> fast = rope_frequencies(unscaled);
   const std::vector<double> slow = rope_frequencies(rope);
@@ -146,4 +147,4 @@ std::optional<std::vector<float>> rope_divisors(const RopeConfig& rope) {
   return divisors;
 }
 
-}  // namespace forge
+}  // namespace forge::apps

@@ -5,7 +5,7 @@
 
 #include "forge/core/check.h"
 
-namespace forge {
+namespace forge::apps {
 
 void GgufKeys::set(const std::string& key, formats::GgufValue value) {
   metadata_.insert_or_assign(key, std::move(value));
@@ -46,4 +46,4 @@ void GgufKeys::set_i32s(const std::string& key, const std::vector<std::int32_t>&
   set(key, formats::GgufArray(formats::GgufNumbers(formats::GgufType::i32, numbers_.back())));
 }
 
-}  // namespace forge
+}  // namespace forge::apps

@@ -10,9 +10,9 @@
 #include <vector>
 
 #include "forge/formats/gguf_value.h"
-#include "forge/transformer/model_config.h"
+#include "forge/model/model_config.h"
 
-namespace forge {
+namespace forge::apps {
 
 class GgufKeys {
  public:
@@ -38,4 +38,4 @@ class GgufKeys {
   std::deque<std::vector<std::byte>> numbers_;
 };
 
-}  // namespace forge
+}  // namespace forge::apps

@@ -3,7 +3,7 @@
 #include <array>
 #include <csignal>
 
-namespace forge {
+namespace forge::apps {
 namespace {
 
 volatile std::sig_atomic_t interrupted = 0;
@@ -22,4 +22,4 @@ void catch_interrupts() {
 
 bool was_interrupted() { return interrupted != 0; }
 
-}  // namespace forge
+}  // namespace forge::apps

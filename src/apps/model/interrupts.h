@@ -1,7 +1,7 @@
 // Ctrl-C while a file is written: the program ends in order, so that no NAME.part stays behind.
 #pragma once
 
-namespace forge {
+namespace forge::apps {
 
 /// From now on SIGINT, SIGTERM and SIGHUP are remembered instead of ending the program; a second
 /// one ends it.
@@ -13,4 +13,4 @@ bool was_interrupted();
 /// What a command says that has stopped for it.
 inline constexpr const char* kInterrupted = "interrupted; nothing is written";
 
-}  // namespace forge
+}  // namespace forge::apps

@@ -8,10 +8,10 @@
 #include <utility>
 #include <variant>
 
-#include "forge/transformer/hf_config.h"
+#include "forge/checkpoint/hf_config.h"
 #include "json_rope.h"
 
-namespace forge {
+namespace forge::apps {
 namespace {
 
 using nlohmann::ordered_json;
@@ -39,7 +39,7 @@ double shortest(float value) {
   return out;
 }
 
-void add_attention(const GroupedQueryConfig& attention, const std::string& family,
+void add_attention(const model::GroupedQueryConfig& attention, const std::string& family,
                    ordered_json& out) {
   out["num_attention_heads"] = attention.heads;
   out["num_key_value_heads"] = attention.kv_heads;
@@ -51,7 +51,7 @@ void add_attention(const GroupedQueryConfig& attention, const std::string& famil
   out["max_window_layers"] = 0;
 }
 
-void add_attention(const LatentConfig& latent, ordered_json& out) {
+void add_attention(const model::LatentConfig& latent, ordered_json& out) {
   out["num_attention_heads"] = latent.heads;
   out["num_key_value_heads"] = latent.heads;
   out["q_lora_rank"] = latent.query_rank == 0 ? ordered_json() : ordered_json(latent.query_rank);
@@ -62,7 +62,7 @@ void add_attention(const LatentConfig& latent, ordered_json& out) {
   out["attention_bias"] = false;
 }
 
-void add_qwen_experts(const ExpertsConfig& experts, ordered_json& out) {
+void add_qwen_experts(const model::ExpertsConfig& experts, ordered_json& out) {
   out["num_experts"] = experts.experts;
   out["num_experts_per_tok"] = experts.experts_per_token;
   out["moe_intermediate_size"] = experts.expert_size;
@@ -74,8 +74,8 @@ void add_qwen_experts(const ExpertsConfig& experts, ordered_json& out) {
   }
 }
 
-void add_deepseek_experts(const ExpertsConfig& experts, ordered_json& out) {
-  const bool sigmoid = experts.score == ExpertScore::sigmoid;  // in V3
+void add_deepseek_experts(const model::ExpertsConfig& experts, ordered_json& out) {
+  const bool sigmoid = experts.score == model::ExpertScore::sigmoid;  // in V3
   const auto dense = std::ranges::find(experts.dense_layers, false);
   out["n_routed_experts"] = experts.experts;
   out["num_experts_per_tok"] = experts.experts_per_token;
@@ -93,11 +93,11 @@ void add_deepseek_experts(const ExpertsConfig& experts, ordered_json& out) {
   out["topk_group"] = experts.groups_per_token;
 }
 
-void add_network(const ModelConfig& config, ordered_json& out) {
+void add_network(const model::ModelConfig& config, ordered_json& out) {
   out["hidden_act"] = "silu";
   if (config.ffn_size > 0) out["intermediate_size"] = config.ffn_size;
   if (!config.experts) return;
-  if (std::holds_alternative<LatentConfig>(config.attention)) {
+  if (std::holds_alternative<model::LatentConfig>(config.attention)) {
     add_deepseek_experts(*config.experts, out);
   } else {
     add_qwen_experts(*config.experts, out);
@@ -105,14 +105,14 @@ void add_network(const ModelConfig& config, ordered_json& out) {
 }
 
 /// The model as it is to be found in config.json: GGUF has other names for some of the same.
-tl::expected<ModelConfig, std::string> as_in_json(ModelConfig config) {
+tl::expected<model::ModelConfig, std::string> as_in_json(model::ModelConfig config) {
   auto scaling = json_scaling(config.rope);
   if (!scaling) return tl::unexpected(scaling.error());
   config.rope.scaling = *std::move(scaling);
-  const auto* const grouped = std::get_if<GroupedQueryConfig>(&config.attention);
+  const auto* const grouped = std::get_if<model::GroupedQueryConfig>(&config.attention);
   if (grouped == nullptr) return config;
   // The rows of Q and K are put in the other order (output_tensors.h).
-  config.rope.pairing = RopePairing::halves;
+  config.rope.pairing = model::RopePairing::halves;
   if (config.family == "llama" && grouped->qkv_bias != grouped->output_bias) {
     return tl::unexpected(std::string(
         "config.json has no key for a llama with biases of Q, K and V alone, or of O alone"));
@@ -122,7 +122,7 @@ tl::expected<ModelConfig, std::string> as_in_json(ModelConfig config) {
   return config;
 }
 
-ordered_json json_of(const ModelConfig& config, quant::WeightType type) {
+ordered_json json_of(const model::ModelConfig& config, quant::WeightType type) {
   ordered_json out;
   out["architectures"] = {class_name(config.family)};
   out["model_type"] = config.family;
@@ -132,10 +132,10 @@ ordered_json json_of(const ModelConfig& config, quant::WeightType type) {
   out["max_position_embeddings"] = config.positions;
   out["rms_norm_eps"] = shortest(config.norm_eps);
   out["tie_word_embeddings"] = config.tied_head;
-  if (const auto* latent = std::get_if<LatentConfig>(&config.attention)) {
+  if (const auto* latent = std::get_if<model::LatentConfig>(&config.attention)) {
     add_attention(*latent, out);
   } else {
-    add_attention(std::get<GroupedQueryConfig>(config.attention), config.family, out);
+    add_attention(std::get<model::GroupedQueryConfig>(config.attention), config.family, out);
   }
   add_network(config, out);
   out["rope_theta"] = config.rope.base;
@@ -150,7 +150,7 @@ ordered_json json_of(const ModelConfig& config, quant::WeightType type) {
 }
 
 /// The first part in which two models differ; null where they are equal.
-const char* difference(const ModelConfig& a, const ModelConfig& b) {
+const char* difference(const model::ModelConfig& a, const model::ModelConfig& b) {
   if (a.family != b.family) return "family";
   if (a.attention != b.attention) return "attention";
   if (a.attention_scale != b.attention_scale) return "scale of the attention's scores";
@@ -168,13 +168,13 @@ std::string config_with_type(const std::string& text, quant::WeightType type) {
   return config.dump(2) + "\n";
 }
 
-tl::expected<std::string, std::string> config_text(const ModelConfig& config,
+tl::expected<std::string, std::string> config_text(const model::ModelConfig& config,
                                                    quant::WeightType type) {
   const auto wanted = as_in_json(config);
   if (!wanted) return tl::unexpected(wanted.error());
   std::string text = json_of(*wanted, type).dump(2) + "\n";
   // What has no key must not be lost without a word, so the text is read again.
-  const auto read = parse_hf_config(text, "config.json");
+  const auto read = checkpoint::parse_hf_config(text, "config.json");
   if (!read) return tl::unexpected("config.json cannot say this model: " + read.error().message);
   if (const char* const part = difference(*wanted, read->model)) {
     return tl::unexpected("config.json cannot say this model: it has no keys for its " +
@@ -183,4 +183,4 @@ tl::expected<std::string, std::string> config_text(const ModelConfig& config,
   return text;
 }
 
-}  // namespace forge
+}  // namespace forge::apps

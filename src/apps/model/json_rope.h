@@ -5,16 +5,16 @@
 #include <string>
 #include <tl/expected.hpp>
 
-#include "forge/transformer/model_config.h"
+#include "forge/model/model_config.h"
 
-namespace forge {
+namespace forge::apps {
 
 /// The scaling in the words that config.json has: a table of divisors becomes llama3's parameters.
 /// Errors: the table is not one of those that Llama 3.x has.
-tl::expected<RopeScaling, std::string> json_scaling(const RopeConfig& rope);
+tl::expected<model::RopeScaling, std::string> json_scaling(const model::RopeConfig& rope);
 
 /// The value of rope_scaling, null where there is none. Of latent attention with YaRN it says by
 /// mscale_all_dim what multiplies the scores. Requires: the scaling is one of json_scaling().
-nlohmann::ordered_json rope_scaling(const ModelConfig& config);
+nlohmann::ordered_json rope_scaling(const model::ModelConfig& config);
 
-}  // namespace forge
+}  // namespace forge::apps

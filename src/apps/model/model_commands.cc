@@ -7,7 +7,7 @@
 #include "forge/linear/thread_pool.h"
 #include "interrupts.h"
 
-namespace forge {
+namespace forge::apps {
 
 int unusable_model(const std::string& message) {
   std::cerr << "forge-model: " << message << '\n';
@@ -20,4 +20,4 @@ int thread_count(int threads) {
   return static_cast<int>(std::clamp(std::thread::hardware_concurrency(), 1U, kMost));
 }
 
-}  // namespace forge
+}  // namespace forge::apps

@@ -5,7 +5,7 @@
 #include <string>
 #include <vector>
 
-namespace forge {
+namespace forge::apps {
 
 /// Exit statuses.
 inline constexpr int kModelDone = 0;
@@ -61,4 +61,4 @@ int run_dump(const DumpOptions& options);
 /// `threads`, or one for each core.
 int thread_count(int threads);
 
-}  // namespace forge
+}  // namespace forge::apps

@@ -4,12 +4,12 @@
 #include <map>
 #include <utility>
 
+#include "forge/model/transformer.h"
 #include "forge/text/load_tokeniser.h"
-#include "forge/transformer/transformer.h"
 #include "model_parts.h"
 #include "packed_size.h"
 
-namespace forge {
+namespace forge::apps {
 namespace {
 
 using formats::Gguf;
@@ -24,7 +24,7 @@ std::uint64_t bytes_of_all(const TensorFile& file) {
   return bytes;
 }
 
-ordered_json attention_facts(const GroupedQueryConfig& a) {
+ordered_json attention_facts(const model::GroupedQueryConfig& a) {
   const char* const kind = a.heads == a.kv_heads ? "multi-head"
                            : a.kv_heads == 1     ? "multi-query"
                                                  : "grouped-query";
@@ -33,14 +33,15 @@ ordered_json attention_facts(const GroupedQueryConfig& a) {
                    {"kv_heads", a.kv_heads},
                    {"head_size", a.head_size}};
   out["biases"] = a.output_bias ? "Q K V O" : a.qkv_bias ? "Q K V" : "none";
-  if (a.query_key_norm != QueryKeyNorm::none) {
-    out["query_key_norm"] = a.query_key_norm == QueryKeyNorm::head ? "each head" : "whole row";
+  if (a.query_key_norm != model::QueryKeyNorm::none) {
+    out["query_key_norm"] =
+        a.query_key_norm == model::QueryKeyNorm::head ? "each head" : "whole row";
   }
   if (a.sliding_window > 0) out["sliding_window"] = a.sliding_window;
   return out;
 }
 
-ordered_json attention_facts(const LatentConfig& a) {
+ordered_json attention_facts(const model::LatentConfig& a) {
   ordered_json out{{"attention", "latent"}, {"heads", a.heads}};
   if (a.query_rank > 0) out["query_rank"] = a.query_rank;
   out.update({{"kv_rank", a.kv_rank},
@@ -50,12 +51,12 @@ ordered_json attention_facts(const LatentConfig& a) {
   return out;
 }
 
-ordered_json expert_facts(const ExpertsConfig& e) {
+ordered_json expert_facts(const model::ExpertsConfig& e) {
   ordered_json out{{"experts", e.experts},
                    {"experts_per_token", e.experts_per_token},
                    {"expert_size", e.expert_size}};
   if (e.shared_size > 0) out["shared_size"] = e.shared_size;
-  out["router"] = e.score == ExpertScore::softmax ? "softmax" : "sigmoid";
+  out["router"] = e.score == model::ExpertScore::softmax ? "softmax" : "sigmoid";
   if (e.groups > 1) out["groups"] = e.groups;
   if (e.groups > 1) out["groups_per_token"] = e.groups_per_token;
   out["dense_layers"] = std::count(e.dense_layers.begin(), e.dense_layers.end(), true);
@@ -64,16 +65,18 @@ ordered_json expert_facts(const ExpertsConfig& e) {
 
 struct ScalingText {
   std::string operator()(std::monostate) const { return "none"; }
-  std::string operator()(const LinearRope& r) const { return "linear, factor " + text(r.factor); }
-  std::string operator()(const Llama3Rope& r) const {
+  std::string operator()(const model::LinearRope& r) const {
+    return "linear, factor " + text(r.factor);
+  }
+  std::string operator()(const model::Llama3Rope& r) const {
     return "llama3, factor " + text(r.factor) + " beyond " + text(r.original_positions) +
            " positions";
   }
-  std::string operator()(const YarnRope& r) const {
+  std::string operator()(const model::YarnRope& r) const {
     return "YaRN, factor " + text(r.factor) + " beyond " + text(r.original_positions) +
            " positions";
   }
-  std::string operator()(const TabledRope&) const { return "by a table in the file"; }
+  std::string operator()(const model::TabledRope&) const { return "by a table in the file"; }
   static std::string text(double number) {
     ordered_json value = number;
     if (number == static_cast<double>(static_cast<std::int64_t>(number))) {
@@ -158,7 +161,7 @@ ordered_json tensor_facts(const TensorFile& file) {
   return out;
 }
 
-ordered_json config_facts(const ModelConfig& config) {
+ordered_json config_facts(const model::ModelConfig& config) {
   ordered_json out{
       {"family", config.family}, {"layers", config.layers}, {"hidden_size", config.hidden_size}};
   if (config.ffn_size > 0) out["ffn_size"] = config.ffn_size;
@@ -166,9 +169,9 @@ ordered_json config_facts(const ModelConfig& config) {
   if (config.experts) out.update(expert_facts(*config.experts));
   out["rope_base"] = config.rope.base;
   out["rope_size"] = config.rope.size;
-  out["rope_pairs"] = config.rope.pairing == RopePairing::halves ? "halves" : "adjacent";
+  out["rope_pairs"] = config.rope.pairing == model::RopePairing::halves ? "halves" : "adjacent";
   out["rope_scaling"] = std::visit(ScalingText(), config.rope.scaling);
-  out["norm"] = config.norm == NormPlacement::before ? "RMSNorm before" : "RMSNorm after";
+  out["norm"] = config.norm == model::NormPlacement::before ? "RMSNorm before" : "RMSNorm after";
   out["norm_eps"] = config.norm_eps;
   out["context"] = config.positions;
   out["vocabulary"] = config.vocabulary_size;
@@ -177,8 +180,8 @@ ordered_json config_facts(const ModelConfig& config) {
   return out;
 }
 
-ordered_json size_facts(const Checkpoint& checkpoint, const TensorFile& file) {
-  const ModelConfig& config = checkpoint.config();
+ordered_json size_facts(const checkpoint::Checkpoint& checkpoint, const TensorFile& file) {
+  const model::ModelConfig& config = checkpoint.config();
   const ParameterCount count = count_parameters(config, checkpoint.model());
   ordered_json out{{"parameters", count.total}};
   if (count.active != count.total) out["active_parameters"] = count.active;
@@ -204,9 +207,9 @@ ordered_json tokeniser_facts(const TensorFile& file, const std::string& path) {
   }
   const fs::path folder = fs::is_directory(path) ? fs::path(path) : fs::path(path).parent_path();
   if (!fs::exists(folder / "tokenizer.json")) return {{"kind", "none"}};
-  const auto tokeniser = load_tokeniser(folder.string());
+  const auto tokeniser = text::load_tokeniser(folder.string());
   if (!tokeniser) return {{"kind", "not read"}, {"reason", to_string(tokeniser.error())}};
   return {{"kind", "tokenizer.json"}, {"tokens", (*tokeniser)->vocabulary_size()}};
 }
 
-}  // namespace forge
+}  // namespace forge::apps

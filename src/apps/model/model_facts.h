@@ -7,11 +7,11 @@
 #include <tl/expected.hpp>
 #include <variant>
 
+#include "forge/checkpoint/checkpoint.h"
 #include "forge/formats/gguf.h"
 #include "forge/formats/safetensors.h"
-#include "forge/transformer/checkpoint.h"
 
-namespace forge {
+namespace forge::apps {
 
 /// The tensors of a path, whether or not Forge knows the model.
 using TensorFile = std::variant<formats::SafeTensors, formats::Gguf>;
@@ -31,12 +31,12 @@ nlohmann::ordered_json metadata_facts(const TensorFile& file);
 nlohmann::ordered_json tensor_facts(const TensorFile& file);
 
 /// The configuration in the field's words.
-nlohmann::ordered_json config_facts(const ModelConfig& config);
+nlohmann::ordered_json config_facts(const model::ModelConfig& config);
 
 /// Parameters, bits a weight, and memory.
-nlohmann::ordered_json size_facts(const Checkpoint& checkpoint, const TensorFile& file);
+nlohmann::ordered_json size_facts(const checkpoint::Checkpoint& checkpoint, const TensorFile& file);
 
 /// "kind" and "tokens", or why there is none.
 nlohmann::ordered_json tokeniser_facts(const TensorFile& file, const std::string& path);
 
-}  // namespace forge
+}  // namespace forge::apps

@@ -3,7 +3,7 @@
 #include <utility>
 #include <variant>
 
-namespace forge {
+namespace forge::apps {
 namespace {
 
 using linear::StoredLinear;
@@ -27,7 +27,7 @@ class PartList {
   std::vector<ModelPart> parts_;
 };
 
-void list(const StoredGroupedQuery& attention, PartList& out) {
+void list(const model::StoredGroupedQuery& attention, PartList& out) {
   out.matrix("self_attn.q_proj", attention.query);
   out.vector("self_attn.q_proj.bias", attention.query_bias);
   out.matrix("self_attn.k_proj", attention.key);
@@ -40,7 +40,7 @@ void list(const StoredGroupedQuery& attention, PartList& out) {
   out.vector("self_attn.o_proj.bias", attention.output_bias);
 }
 
-void list(const StoredLatent& attention, PartList& out) {
+void list(const model::StoredLatent& attention, PartList& out) {
   if (attention.query_down) {
     out.matrix("self_attn.q_a_proj", *attention.query_down);
     out.vector("self_attn.q_a_layernorm.weight", attention.query_norm);
@@ -59,15 +59,15 @@ void list(const StoredLatent& attention, PartList& out) {
   out.matrix("self_attn.o_proj", attention.output);
 }
 
-void list(const std::string& name, const StoredFeedForward& network, PartList& out) {
+void list(const std::string& name, const model::StoredFeedForward& network, PartList& out) {
   out.matrix(name + "gate_proj", network.gate);
   out.matrix(name + "up_proj", network.up);
   out.matrix(name + "down_proj", network.down);
 }
 
-void list(const StoredFeedForward& network, PartList& out) { list("mlp.", network, out); }
+void list(const model::StoredFeedForward& network, PartList& out) { list("mlp.", network, out); }
 
-void list(const StoredExperts& experts, PartList& out) {
+void list(const model::StoredExperts& experts, PartList& out) {
   out.matrix("mlp.gate", experts.router);
   out.vector("mlp.gate.e_score_correction_bias", experts.correction_bias);
   for (std::size_t i = 0; i < experts.experts.size(); ++i) {
@@ -84,29 +84,29 @@ std::vector<float> filled(int size, float value) {
 std::vector<float> ones(int size) { return filled(size, 1); }
 std::vector<float> zeros_if(bool wanted, int size) { return filled(wanted ? size : 0, 0); }
 
-AttentionWeights shapes(const GroupedQueryConfig& c, int d) {
+model::AttentionWeights shapes(const model::GroupedQueryConfig& c, int d) {
   const int query_rows = c.heads * c.head_size;
   const int kv_rows = c.kv_heads * c.head_size;
-  StoredGroupedQuery out{.query = shape(query_rows, d),
-                         .key = shape(kv_rows, d),
-                         .value = shape(kv_rows, d),
-                         .output = shape(d, query_rows),
-                         .query_bias = zeros_if(c.qkv_bias, query_rows),
-                         .key_bias = zeros_if(c.qkv_bias, kv_rows),
-                         .value_bias = zeros_if(c.qkv_bias, kv_rows),
-                         .output_bias = zeros_if(c.output_bias, d),
-                         .query_norm = {},
-                         .key_norm = {}};
-  if (c.query_key_norm != QueryKeyNorm::none) {
-    const bool row = c.query_key_norm == QueryKeyNorm::row;
+  model::StoredGroupedQuery out{.query = shape(query_rows, d),
+                                .key = shape(kv_rows, d),
+                                .value = shape(kv_rows, d),
+                                .output = shape(d, query_rows),
+                                .query_bias = zeros_if(c.qkv_bias, query_rows),
+                                .key_bias = zeros_if(c.qkv_bias, kv_rows),
+                                .value_bias = zeros_if(c.qkv_bias, kv_rows),
+                                .output_bias = zeros_if(c.output_bias, d),
+                                .query_norm = {},
+                                .key_norm = {}};
+  if (c.query_key_norm != model::QueryKeyNorm::none) {
+    const bool row = c.query_key_norm == model::QueryKeyNorm::row;
     out.query_norm = ones(row ? query_rows : c.head_size);
     out.key_norm = ones(row ? kv_rows : c.head_size);
   }
   return out;
 }
 
-AttentionWeights shapes(const LatentConfig& c, int d) {
-  StoredLatent out;
+model::AttentionWeights shapes(const model::LatentConfig& c, int d) {
+  model::StoredLatent out;
   const int query_rows = c.heads * (c.nope_size + c.rope_size);
   if (c.query_rank != 0) {
     out.query_down = shape(c.query_rank, d);
@@ -120,12 +120,12 @@ AttentionWeights shapes(const LatentConfig& c, int d) {
   return out;
 }
 
-StoredFeedForward network_shapes(int d, int size) {
+model::StoredFeedForward network_shapes(int d, int size) {
   return {.gate = shape(size, d), .up = shape(size, d), .down = shape(d, size)};
 }
 
-StoredExperts expert_shapes(const ExpertsConfig& c, int d) {
-  StoredExperts out;
+model::StoredExperts expert_shapes(const model::ExpertsConfig& c, int d) {
+  model::StoredExperts out;
   out.router = shape(c.experts, d);
   out.correction_bias = zeros_if(c.correction_bias, c.experts);
   out.experts.assign(static_cast<std::size_t>(c.experts), network_shapes(d, c.expert_size));
@@ -140,12 +140,12 @@ std::uint64_t ModelPart::elements() const {
   return static_cast<std::uint64_t>(matrix->outputs) * static_cast<std::uint64_t>(matrix->inputs);
 }
 
-std::vector<ModelPart> parts_of(const ModelConfig& config, const StoredModel& model) {
-  const bool before = config.norm == NormPlacement::before;
+std::vector<ModelPart> parts_of(const model::ModelConfig& config, const model::StoredModel& model) {
+  const bool before = config.norm == model::NormPlacement::before;
   PartList out;
   out.matrix("model.embed_tokens", model.embedding);
   for (std::size_t i = 0; i < model.layers.size(); ++i) {
-    const StoredLayer& layer = model.layers[i];
+    const model::StoredLayer& layer = model.layers[i];
     out.set_prefix("model.layers." + std::to_string(i) + ".");
     out.vector(before ? "input_layernorm.weight" : "post_attention_layernorm.weight",
                layer.attention_norm);
@@ -160,12 +160,12 @@ std::vector<ModelPart> parts_of(const ModelConfig& config, const StoredModel& mo
   return std::move(out).take();
 }
 
-StoredModel shapes_of(const ModelConfig& config) {
+model::StoredModel shapes_of(const model::ModelConfig& config) {
   const int d = config.hidden_size;
-  StoredModel model;
+  model::StoredModel model;
   model.embedding = shape(config.vocabulary_size, d);
   for (int i = 0; i < config.layers; ++i) {
-    StoredLayer& layer = model.layers.emplace_back();
+    model::StoredLayer& layer = model.layers.emplace_back();
     layer.attention_norm = ones(d);
     layer.ffn_norm = ones(d);
     layer.attention =
@@ -181,7 +181,7 @@ StoredModel shapes_of(const ModelConfig& config) {
   return model;
 }
 
-ParameterCount count_parameters(const ModelConfig& config, const StoredModel& model) {
+ParameterCount count_parameters(const model::ModelConfig& config, const model::StoredModel& model) {
   ParameterCount count;
   std::uint64_t of_experts = 0;
   for (const ModelPart& part : parts_of(config, model)) {
@@ -197,4 +197,4 @@ ParameterCount count_parameters(const ModelConfig& config, const StoredModel& mo
   return count;
 }
 
-}  // namespace forge
+}  // namespace forge::apps

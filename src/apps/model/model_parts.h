@@ -12,10 +12,10 @@
 #include <string>
 #include <vector>
 
-#include "forge/transformer/model_config.h"
-#include "forge/transformer/stored_model.h"
+#include "forge/model/model_config.h"
+#include "forge/model/stored_model.h"
 
-namespace forge {
+namespace forge::apps {
 
 /// One tensor, or some of the rows of one: parts of the same name that follow one another are on
 /// top of one another. Borrowed from the StoredModel.
@@ -34,15 +34,15 @@ struct ModelPart {
 };
 
 /// In the order of the forward pass. Requires: `model` has the roles that `config` switches on.
-std::vector<ModelPart> parts_of(const ModelConfig& config, const StoredModel& model);
+std::vector<ModelPart> parts_of(const model::ModelConfig& config, const model::StoredModel& model);
 
 /// The shapes of a model: matrices whose rows are nowhere, norms of ones, biases of zeros.
-StoredModel shapes_of(const ModelConfig& config);
+model::StoredModel shapes_of(const model::ModelConfig& config);
 
 struct ParameterCount {
   std::uint64_t total = 0;
   std::uint64_t active = 0;  ///< that one token meets: all, but for experts it is not given to
 };
-ParameterCount count_parameters(const ModelConfig& config, const StoredModel& model);
+ParameterCount count_parameters(const model::ModelConfig& config, const model::StoredModel& model);
 
-}  // namespace forge
+}  // namespace forge::apps

@@ -3,21 +3,21 @@
 #include <utility>
 #include <variant>
 
-#include "forge/transformer/tensor_names.h"
+#include "forge/checkpoint/tensor_names.h"
 
-namespace forge {
+namespace forge::apps {
 namespace {
 
 /// Families whose GGUF files have pairs adjacent.
-bool has_pairs_in_gguf(const ModelConfig& config) {
+bool has_pairs_in_gguf(const model::ModelConfig& config) {
   return config.family == "llama" || config.family == "mistral";
 }
 
-RowOrder order_of(const ModelConfig& config, const std::string& name, ModelFormat format) {
+RowOrder order_of(const model::ModelConfig& config, const std::string& name, ModelFormat format) {
   const bool turns =
       name.find(".q_proj.") != std::string::npos || name.find(".k_proj.") != std::string::npos;
   if (!turns || !has_pairs_in_gguf(config)) return RowOrder::as_is;
-  const bool pairs_now = config.rope.pairing == RopePairing::adjacent;
+  const bool pairs_now = config.rope.pairing == model::RopePairing::adjacent;
   const bool pairs_then = format == ModelFormat::gguf;
   if (pairs_now == pairs_then) return RowOrder::as_is;
   return pairs_then ? RowOrder::to_pairs : RowOrder::to_halves;
@@ -28,11 +28,11 @@ std::vector<std::uint64_t> shape_of(const ModelPart& part) {
   return {static_cast<std::uint64_t>(part.rows()), static_cast<std::uint64_t>(part.row_elements())};
 }
 
-OutputTensor tensor_of(const ModelConfig& config, ModelPart part, ModelFormat format) {
+OutputTensor tensor_of(const model::ModelConfig& config, ModelPart part, ModelFormat format) {
   OutputTensor out;
   out.spec = {.name = part.name, .type = formats::ElementType::f32, .shape = shape_of(part)};
   out.order = order_of(config, part.name, format);
-  if (const auto* grouped = std::get_if<GroupedQueryConfig>(&config.attention)) {
+  if (const auto* grouped = std::get_if<model::GroupedQueryConfig>(&config.attention)) {
     out.head_size = grouped->head_size;
   }
   out.parts.push_back(std::move(part));
@@ -52,7 +52,7 @@ void add_to_last(std::vector<OutputTensor>& tensors, OutputTensor tensor) {
 /// Experts of a layer come one after the other: gate, up and down of the first, of the second ...
 class Stacks {
  public:
-  void add(OutputTensor tensor, const GgufName& name) {
+  void add(OutputTensor tensor, const checkpoint::GgufName& name) {
     tensor.spec.name = name.name;
     if (!name.expert) {
       tensors_.push_back(std::move(tensor));
@@ -106,9 +106,8 @@ SourceRow source_of(const OutputTensor& tensor, std::uint64_t row) {
   return {&*part, source_row(tensor.order, tensor.head_size, static_cast<int>(row))};
 }
 
-tl::expected<std::vector<OutputTensor>, std::string> output_tensors(const ModelConfig& config,
-                                                                    const StoredModel& model,
-                                                                    ModelFormat format) {
+tl::expected<std::vector<OutputTensor>, std::string> output_tensors(
+    const model::ModelConfig& config, const model::StoredModel& model, ModelFormat format) {
   std::vector<OutputTensor> tensors;
   Stacks stacks;
   for (ModelPart& part : parts_of(config, model)) {
@@ -116,7 +115,7 @@ tl::expected<std::vector<OutputTensor>, std::string> output_tensors(const ModelC
       add_to_last(tensors, tensor_of(config, std::move(part), format));
       continue;
     }
-    const auto name = gguf_name(part.name);
+    const auto name = checkpoint::gguf_name(part.name);
     if (!name) return tl::unexpected("tensor '" + part.name + "' has no name in GGUF");
     stacks.add(tensor_of(config, std::move(part), format), *name);
   }
@@ -132,4 +131,4 @@ OutputTensor rope_tensor(std::span<const float> divisors) {
   return tensor;
 }
 
-}  // namespace forge
+}  // namespace forge::apps

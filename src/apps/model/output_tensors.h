@@ -18,10 +18,10 @@
 #include <vector>
 
 #include "forge/formats/tensor_writer.h"
-#include "forge/transformer/model_config.h"
+#include "forge/model/model_config.h"
 #include "model_parts.h"
 
-namespace forge {
+namespace forge::apps {
 
 enum class RowOrder : std::uint8_t { as_is, to_pairs, to_halves };
 
@@ -50,11 +50,10 @@ SourceRow source_of(const OutputTensor& tensor, std::uint64_t row);
 enum class ModelFormat : std::uint8_t { safetensors, gguf };
 
 /// Types are left at F32. Errors (gguf): a tensor has no name there.
-tl::expected<std::vector<OutputTensor>, std::string> output_tensors(const ModelConfig& config,
-                                                                    const StoredModel& model,
-                                                                    ModelFormat format);
+tl::expected<std::vector<OutputTensor>, std::string> output_tensors(
+    const model::ModelConfig& config, const model::StoredModel& model, ModelFormat format);
 
 /// rope_freqs.weight of GGUF (gguf_description.h). Borrows `divisors`.
 OutputTensor rope_tensor(std::span<const float> divisors);
 
-}  // namespace forge
+}  // namespace forge::apps

@@ -7,9 +7,9 @@
 #include <vector>
 
 #include "forge/linear/linear_weights.h"
-#include "forge/transformer/packed_model.h"
+#include "forge/model/packed_model.h"
 
-namespace forge {
+namespace forge::apps {
 namespace {
 
 using linear::LinearWeights;
@@ -19,14 +19,14 @@ using quant::WeightType;
 
 class Sizes {
  public:
-  explicit Sizes(const ModelConfig& config) : config_(config) {}
+  explicit Sizes(const model::ModelConfig& config) : config_(config) {}
 
-  std::uint64_t of(const StoredGroupedQuery& a) {
+  std::uint64_t of(const model::StoredGroupedQuery& a) {
     return stacked({&a.query, &a.key, &a.value}) + stacked({&a.output});
   }
 
-  std::uint64_t of(const StoredLatent& a) {
-    const auto& latent = std::get<LatentConfig>(config_.attention);
+  std::uint64_t of(const model::StoredLatent& a) {
+    const auto& latent = std::get<model::LatentConfig>(config_.attention);
     std::uint64_t bytes = stacked({&a.query_up}) + stacked({&a.kv_down}) + stacked({&a.output});
     if (a.query_down) bytes += stacked({&*a.query_down});
     for (const StoredLinear& head : a.key_up) bytes += stacked({&head});
@@ -38,13 +38,13 @@ class Sizes {
                             plain(type, latent.value_size, latent.kv_rank));
   }
 
-  std::uint64_t of(const StoredFeedForward& n) {
+  std::uint64_t of(const model::StoredFeedForward& n) {
     return stacked({&n.gate, &n.up}) + stacked({&n.down});
   }
 
-  std::uint64_t of(const StoredExperts& e) {
+  std::uint64_t of(const model::StoredExperts& e) {
     std::uint64_t bytes = plain(WeightType::f32, e.router.outputs, e.router.inputs);
-    for (const StoredFeedForward& expert : e.experts) bytes += of(expert);
+    for (const model::StoredFeedForward& expert : e.experts) bytes += of(expert);
     return e.shared ? bytes + of(*e.shared) : bytes;
   }
 
@@ -52,7 +52,7 @@ class Sizes {
   std::uint64_t stacked(std::vector<const StoredLinear*> parts) {
     std::list<StoredLinear> floats;  // in place of the parts that become some
     for (const StoredLinear*& part : parts) {
-      if (!is_packed_as_floats(*part)) continue;
+      if (!model::is_packed_as_floats(*part)) continue;
       part = &floats.emplace_back(*part);
       floats.back().form = linear::StoredRows{};
     }
@@ -103,22 +103,22 @@ class Sizes {
     return bytes;
   }
 
-  const ModelConfig& config_;
+  const model::ModelConfig& config_;
   linear::ThreadPool one_thread_{1};
   std::map<std::pair<PanelKind, int>, std::uint64_t> panels_;
 };
 
 }  // namespace
 
-std::uint64_t packed_bytes(const ModelConfig& config, const StoredModel& model) {
+std::uint64_t packed_bytes(const model::ModelConfig& config, const model::StoredModel& model) {
   Sizes sizes(config);
   std::uint64_t bytes = sizes.stacked({model.head ? &*model.head : &model.embedding});
   const auto add = [&](const auto& part) { bytes += sizes.of(part); };
-  for (const StoredLayer& layer : model.layers) {
+  for (const model::StoredLayer& layer : model.layers) {
     std::visit(add, layer.attention);
     std::visit(add, layer.feed_forward);
   }
   return bytes;
 }
 
-}  // namespace forge
+}  // namespace forge::apps

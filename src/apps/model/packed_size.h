@@ -4,13 +4,13 @@
 
 #include <cstdint>
 
-#include "forge/transformer/model_config.h"
-#include "forge/transformer/stored_model.h"
+#include "forge/model/model_config.h"
+#include "forge/model/stored_model.h"
 
-namespace forge {
+namespace forge::apps {
 
 /// PackedModel::bytes() of it. Where layers of GPTQ that are packed together have different orders,
 /// up to a panel a layer less.
-std::uint64_t packed_bytes(const ModelConfig& config, const StoredModel& model);
+std::uint64_t packed_bytes(const model::ModelConfig& config, const model::StoredModel& model);
 
-}  // namespace forge
+}  // namespace forge::apps

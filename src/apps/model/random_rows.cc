@@ -6,7 +6,7 @@
 
 #include "forge/numerics/philox.h"
 
-namespace forge {
+namespace forge::apps {
 namespace {
 
 using numerics::Words4;
@@ -93,4 +93,4 @@ tl::expected<quant::QuantizationError, std::string> RandomRowSource::write(
   return quant::QuantizationError{.count = static_cast<std::size_t>(tensor.row_elements())};
 }
 
-}  // namespace forge
+}  // namespace forge::apps

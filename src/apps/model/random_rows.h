@@ -18,7 +18,7 @@
 
 #include "row_source.h"
 
-namespace forge {
+namespace forge::apps {
 
 class RandomRowSource final : public RowSource {
  public:
@@ -36,4 +36,4 @@ class RandomRowSource final : public RowSource {
   std::vector<std::byte> blocks_;  // of the tensor at hand, where its type has blocks
 };
 
-}  // namespace forge
+}  // namespace forge::apps

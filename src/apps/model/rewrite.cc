@@ -9,7 +9,7 @@
 #include "json_description.h"
 #include "tokeniser_keys.h"
 
-namespace forge {
+namespace forge::apps {
 namespace {
 
 namespace fs = std::filesystem;
@@ -100,9 +100,9 @@ tl::expected<Rewritten, std::string> rewrite_safetensors(Rewriting& job, const W
 }
 
 /// Whether keys and values are made from latents by matrices of each head.
-bool latent_by_heads(const StoredModel& model) {
-  return std::ranges::any_of(model.layers, [](const StoredLayer& layer) {
-    const auto* const latent = std::get_if<StoredLatent>(&layer.attention);
+bool latent_by_heads(const model::StoredModel& model) {
+  return std::ranges::any_of(model.layers, [](const model::StoredLayer& layer) {
+    const auto* const latent = std::get_if<model::StoredLatent>(&layer.attention);
     return latent != nullptr && !latent->key_up.empty();
   });
 }
@@ -112,9 +112,9 @@ bool latent_by_heads(const StoredModel& model) {
 tl::expected<Rewriting, std::string> prepare(const RewriteOptions& options) {
   auto out = check_output({options.in, options.out, options.overwrite});
   if (!out) return tl::unexpected(out.error());
-  auto opened = Checkpoint::open(options.in);
+  auto opened = checkpoint::Checkpoint::open(options.in);
   if (!opened) return tl::unexpected("IN: " + to_string(opened.error()));
-  auto checkpoint = std::make_unique<const Checkpoint>(*std::move(opened));
+  auto checkpoint = std::make_unique<const checkpoint::Checkpoint>(*std::move(opened));
   if (out->format == ModelFormat::gguf && latent_by_heads(checkpoint->model())) {
     return tl::unexpected(
         std::string("IN: attn_k_b and attn_v_b, by heads, cannot be written as GGUF; accepted is a "
@@ -147,4 +147,4 @@ tl::expected<Rewritten, std::string> rewrite(Rewriting& job, const WeightMix& mi
   return done;
 }
 
-}  // namespace forge
+}  // namespace forge::apps

@@ -7,18 +7,18 @@
 #include <tl/expected.hpp>
 #include <vector>
 
-#include "forge/transformer/checkpoint.h"
+#include "forge/checkpoint/checkpoint.h"
 #include "model_commands.h"
 #include "save_model.h"
 #include "weight_mix.h"
 
-namespace forge {
+namespace forge::apps {
 
 struct Rewriting {
   RewriteOptions options;
   OutputPath out;
-  std::unique_ptr<const Checkpoint> checkpoint;  ///< which stays where it is
-  std::vector<OutputTensor> tensors;             ///< borrow from its model
+  std::unique_ptr<const checkpoint::Checkpoint> checkpoint;  ///< which stays where it is
+  std::vector<OutputTensor> tensors;                         ///< borrow from its model
 };
 
 /// Opens IN and lists what OUT will have. Errors: of check_output, Checkpoint and output_tensors.
@@ -33,4 +33,4 @@ struct Rewritten {
 /// save_model.h, and what OUT's format cannot say of the model.
 tl::expected<Rewritten, std::string> rewrite(Rewriting& job, const WeightMix& mix);
 
-}  // namespace forge
+}  // namespace forge::apps

@@ -8,7 +8,7 @@
 
 #include "forge/quant/dequantize.h"
 
-namespace forge {
+namespace forge::apps {
 namespace {
 
 using quant::WeightType;
@@ -118,4 +118,4 @@ tl::expected<quant::QuantizationError, std::string> StoredRowSource::write(
   return quant::quantize(type, floats, out.data());
 }
 
-}  // namespace forge
+}  // namespace forge::apps

@@ -15,11 +15,11 @@
 #include <tl/expected.hpp>
 #include <vector>
 
+#include "forge/checkpoint/checkpoint.h"
 #include "forge/quant/quantize.h"
-#include "forge/transformer/checkpoint.h"
 #include "output_tensors.h"
 
-namespace forge {
+namespace forge::apps {
 
 class RowSource {
  public:
@@ -41,7 +41,7 @@ class RowSource {
 class StoredRowSource final : public RowSource {
  public:
   /// Borrows `checkpoint`, of whose model the tensors are.
-  explicit StoredRowSource(const Checkpoint& checkpoint) : checkpoint_(checkpoint) {}
+  explicit StoredRowSource(const checkpoint::Checkpoint& checkpoint) : checkpoint_(checkpoint) {}
 
   void begin(const OutputTensor& tensor) override;
   void end(const OutputTensor& tensor) override;
@@ -51,9 +51,9 @@ class StoredRowSource final : public RowSource {
  private:
   std::vector<float> floats_of_row(const OutputTensor& tensor, const SourceRow& source) const;
 
-  const Checkpoint& checkpoint_;
+  const checkpoint::Checkpoint& checkpoint_;
   /// Of the parts that are transposed, of the tensor that is being written: what their rows are.
   std::map<const ModelPart*, std::vector<float>> columns_;
 };
 
-}  // namespace forge
+}  // namespace forge::apps

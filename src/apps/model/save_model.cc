@@ -7,7 +7,7 @@
 
 #include "interrupts.h"
 
-namespace forge {
+namespace forge::apps {
 namespace {
 
 namespace fs = std::filesystem;
@@ -101,4 +101,4 @@ std::optional<std::string> read_text_file(const std::string& path) {
   return text.str();
 }
 
-}  // namespace forge
+}  // namespace forge::apps

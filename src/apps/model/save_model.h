@@ -11,7 +11,7 @@
 #include "gguf_keys.h"
 #include "write_tensors.h"
 
-namespace forge {
+namespace forge::apps {
 
 /// Where a command writes to.
 struct OutputPath {
@@ -49,4 +49,4 @@ tl::expected<std::vector<WrittenTensor>, std::string> save_safetensors(
 /// The text of a file, or nothing.
 std::optional<std::string> read_text_file(const std::string& path);
 
-}  // namespace forge
+}  // namespace forge::apps

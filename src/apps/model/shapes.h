@@ -4,9 +4,9 @@
 #include <string>
 #include <tl/expected.hpp>
 
-namespace forge {
+namespace forge::apps {
 
 /// The text of a built-in shape ("tinyllama-1.1b") or of a file. Errors: it is neither; the names.
 tl::expected<std::string, std::string> shape_text(const std::string& name_or_path);
 
-}  // namespace forge
+}  // namespace forge::apps

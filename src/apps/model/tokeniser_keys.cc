@@ -11,7 +11,7 @@
 
 #include "forge/text/load_tokeniser.h"
 
-namespace forge {
+namespace forge::apps {
 namespace {
 
 using nlohmann::json;
@@ -142,7 +142,7 @@ std::vector<std::string> differences(const json& file) {
 
 class Exporter {
  public:
-  Exporter(const json& file, const Tokeniser& tokeniser, int vocabulary_size, GgufKeys& keys)
+  Exporter(const json& file, const text::Tokeniser& tokeniser, int vocabulary_size, GgufKeys& keys)
       : file_(file),
         model_(file.at("model")),
         tokeniser_(tokeniser),
@@ -251,7 +251,7 @@ class Exporter {
 
   const json& file_;
   const json& model_;
-  const Tokeniser& tokeniser_;
+  const text::Tokeniser& tokeniser_;
   std::vector<std::string> spellings_;
   std::vector<std::int32_t> types_;
   GgufKeys& keys_;
@@ -267,7 +267,7 @@ std::string add_known(const std::string& directory, int vocabulary_size, GgufKey
   const std::filesystem::path folder(directory);
   if (!std::filesystem::exists(folder / "tokenizer.json")) return "there is no tokenizer.json";
   // Whatever Forge reads has the fields that Exporter looks at.
-  const auto tokeniser = load_tokeniser(directory);
+  const auto tokeniser = text::load_tokeniser(directory);
   if (!tokeniser) return to_string(tokeniser.error());
   const json config = parsed(folder / "tokenizer_config.json");
   if (config.is_object() && config.contains("chat_template") &&
@@ -290,4 +290,4 @@ std::vector<std::string> add_tokeniser(const std::string& directory, int vocabul
   return {"no tokeniser is written: " + why};
 }
 
-}  // namespace forge
+}  // namespace forge::apps

@@ -18,7 +18,7 @@
 
 #include "gguf_keys.h"
 
-namespace forge {
+namespace forge::apps {
 
 /// Sets the keys for `directory`/tokenizer.json and tokenizer_config.json. Where there is none, or
 /// one that GGUF has no name for, tokenizer.ggml.model is "none". Returns: why it is that, and
@@ -26,4 +26,4 @@ namespace forge {
 std::vector<std::string> add_tokeniser(const std::string& directory, int vocabulary_size,
                                        GgufKeys& keys);
 
-}  // namespace forge
+}  // namespace forge::apps

@@ -5,7 +5,7 @@
 
 #include "forge/quant/half.h"
 
-namespace forge {
+namespace forge::apps {
 namespace {
 
 using quant::WeightType;
@@ -25,7 +25,8 @@ bool is_router(const std::string& name) {
   return name.find("ffn_gate_inp") != std::string::npos || name.ends_with(".mlp.gate.weight");
 }
 
-WeightType wanted_type(const WeightMix& mix, const ModelConfig& config, const std::string& name) {
+WeightType wanted_type(const WeightMix& mix, const model::ModelConfig& config,
+                       const std::string& name) {
   const auto is = [&](const char* role) { return name.find(role) != std::string::npos; };
   if (is_router(name)) return WeightType::f32;
   if (!mix.more_bits) return mix.type;
@@ -85,7 +86,7 @@ WeightType of_shorter_blocks(WeightType type) {
   return WeightType::q8_0;
 }
 
-std::vector<Fallback> choose_types(const WeightMix& mix, const ModelConfig& config,
+std::vector<Fallback> choose_types(const WeightMix& mix, const model::ModelConfig& config,
                                    std::vector<OutputTensor>& tensors) {
   std::vector<Fallback> fallbacks;
   for (OutputTensor& tensor : tensors) {
@@ -158,4 +159,4 @@ std::uint32_t gguf_file_type(const WeightMix& mix) {
   return 0;
 }
 
-}  // namespace forge
+}  // namespace forge::apps

@@ -19,7 +19,7 @@
 #include "forge/quant/weight_type.h"
 #include "output_tensors.h"
 
-namespace forge {
+namespace forge::apps {
 
 struct WeightMix {
   quant::WeightType type = quant::WeightType::f32;
@@ -41,7 +41,7 @@ struct Fallback {
 };
 
 /// Sets the types of the matrices of a GGUF file. Returns: where they could not be as wanted.
-std::vector<Fallback> choose_types(const WeightMix& mix, const ModelConfig& config,
+std::vector<Fallback> choose_types(const WeightMix& mix, const model::ModelConfig& config,
                                    std::vector<OutputTensor>& tensors);
 
 /// The type that the numbers of a matrix are stored in; F16 for codes of GPTQ, AWQ and INT8.
@@ -55,4 +55,4 @@ void keep_types(ModelFormat format, std::vector<OutputTensor>& tensors);
 /// general.file_type of GGUF: by what most of its matrices are.
 std::uint32_t gguf_file_type(const WeightMix& mix);
 
-}  // namespace forge
+}  // namespace forge::apps

@@ -6,7 +6,7 @@
 #include "interrupts.h"
 #include "progress_bar.h"
 
-namespace forge {
+namespace forge::apps {
 namespace {
 
 /// The error of a row, or of none.
@@ -87,4 +87,4 @@ tl::expected<std::vector<WrittenTensor>, std::string> write_tensors(
   return written;
 }
 
-}  // namespace forge
+}  // namespace forge::apps

@@ -11,7 +11,7 @@
 #include "output_tensors.h"
 #include "row_source.h"
 
-namespace forge {
+namespace forge::apps {
 
 /// What became of a tensor.
 struct WrittenTensor {
@@ -33,4 +33,4 @@ struct WriteJob {
 tl::expected<std::vector<WrittenTensor>, std::string> write_tensors(
     const std::vector<OutputTensor>& tensors, RowSource& source, WriteJob job);
 
-}  // namespace forge
+}  // namespace forge::apps

@@ -5,7 +5,7 @@
 #include <map>
 #include <string>
 
-namespace forge {
+namespace forge::apps {
 
 /// `value` is the default. It and `app` must live until the command line has been parsed.
 template <class T>
@@ -21,4 +21,4 @@ CLI::Option* add_choice(CLI::App& app, const char* flag, T& value, const char* h
       ->default_str(shown);
 }
 
-}  // namespace forge
+}  // namespace forge::apps

@@ -6,7 +6,7 @@
 #include <sstream>
 #include <string>
 
-namespace forge {
+namespace forge::apps {
 
 /// Accepts `lowest` to `highest`; unlike CLI::Range it refuses "nan", which is neither below nor
 /// above anything.
@@ -22,4 +22,4 @@ inline CLI::Validator finite_range(double lowest, double highest) {
   return CLI::Validator(check, "FLOAT in [" + range.str() + "]");
 }
 
-}  // namespace forge
+}  // namespace forge::apps

@@ -10,7 +10,7 @@
 #include <string>
 #include <string_view>
 
-namespace forge {
+namespace forge::apps {
 namespace {
 
 using Path = std::filesystem::path;
@@ -116,4 +116,4 @@ std::uint64_t free_memory_bytes(const Path& root) {
                    left_by_limit(RLIMIT_DATA, data)});
 }
 
-}  // namespace forge
+}  // namespace forge::apps

@@ -11,9 +11,9 @@
 #include <cstdint>
 #include <filesystem>
 
-namespace forge {
+namespace forge::apps {
 
 /// `root` is where /proc and /sys are found; the limits of the process count in any case.
 std::uint64_t free_memory_bytes(const std::filesystem::path& root = "/");
 
-}  // namespace forge
+}  // namespace forge::apps

@@ -8,7 +8,7 @@
 #include <sstream>
 #include <string_view>
 
-namespace forge {
+namespace forge::apps {
 namespace {
 
 struct Unit {
@@ -58,4 +58,4 @@ std::string bytes_text(std::uint64_t bytes) {
   return out.str();
 }
 
-}  // namespace forge
+}  // namespace forge::apps

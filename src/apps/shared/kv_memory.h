@@ -6,7 +6,7 @@
 #include <string>
 #include <tl/expected.hpp>
 
-namespace forge {
+namespace forge::apps {
 
 struct KvMemory {
   std::uint64_t bytes = 0;  ///< 0: by fraction
@@ -27,4 +27,4 @@ tl::expected<KvMemory, std::string> parse_kv_memory(const std::string& text);
 /// "1.5 GiB", "312 MiB", "18 B"
 std::string bytes_text(std::uint64_t bytes);
 
-}  // namespace forge
+}  // namespace forge::apps

@@ -1,6 +1,6 @@
 #include "null_executor.h"
 
-namespace forge {
+namespace forge::apps {
 namespace {
 
 /// Bits without a pattern, from a place in a sequence. One multiplication and shift twice over
@@ -32,4 +32,4 @@ tl::expected<void, ExecutionError> NullExecutor::execute(const StepPlan& plan, S
   return {};
 }
 
-}  // namespace forge
+}  // namespace forge::apps

@@ -11,7 +11,7 @@
 
 #include "forge/core/executor.h"
 
-namespace forge {
+namespace forge::apps {
 
 class NullExecutor : public Executor {
  public:
@@ -26,4 +26,4 @@ class NullExecutor : public Executor {
   std::uint32_t drafts_;
 };
 
-}  // namespace forge
+}  // namespace forge::apps

@@ -3,17 +3,17 @@
 #include <csignal>
 #include <iostream>
 
-namespace forge {
+namespace forge::apps {
 
 void ignore_write_signals() {
   std::signal(SIGPIPE, SIG_IGN);
   std::signal(SIGXFSZ, SIG_IGN);
 }
 
-tl::expected<std::unique_ptr<TraceFile>, std::string> create_trace(const std::string& program,
-                                                                   const std::string& path) {
+tl::expected<std::unique_ptr<trace::TraceFile>, std::string> create_trace(
+    const std::string& program, const std::string& path) {
   if (path.empty()) return nullptr;
-  auto file = TraceFile::create(path, [program, path](const std::string& reason) {
+  auto file = trace::TraceFile::create(path, [program, path](const std::string& reason) {
     // As one text: other threads may have something to say.
     std::cerr << program + ": --trace: cannot write '" + path + "': " + reason +
                      "; the recording ends there\n";
@@ -28,4 +28,4 @@ bool flush_results(const std::string& program) {
   return false;
 }
 
-}  // namespace forge
+}  // namespace forge::apps

@@ -8,7 +8,7 @@
 
 #include "forge/trace/trace_output.h"
 
-namespace forge {
+namespace forge::apps {
 
 /// From now on a write without a reader (SIGPIPE) or beyond the limit of a file's size (SIGXFSZ)
 /// fails, as all others that fail do, and does not end the program.
@@ -16,11 +16,11 @@ void ignore_write_signals();
 
 /// The file of `--trace PATH`; null if `path` is empty. When a write to it fails, `program` says so
 /// at once on the standard error. Errors: those of TraceFile::create(), with the flag.
-tl::expected<std::unique_ptr<TraceFile>, std::string> create_trace(const std::string& program,
-                                                                   const std::string& path);
+tl::expected<std::unique_ptr<trace::TraceFile>, std::string> create_trace(
+    const std::string& program, const std::string& path);
 
 /// Did the standard output take everything that was written to it? If not, `program` says so on the
 /// standard error.
 bool flush_results(const std::string& program);
 
-}  // namespace forge
+}  // namespace forge::apps

@@ -4,7 +4,7 @@
 
 #include <iostream>
 
-namespace forge {
+namespace forge::apps {
 
 ProgressBar::ProgressBar(std::string label, std::size_t total, std::string unit)
     : label_(std::move(label)),
@@ -28,4 +28,4 @@ void ProgressBar::update(std::size_t done) {
             << std::flush;
 }
 
-}  // namespace forge
+}  // namespace forge::apps

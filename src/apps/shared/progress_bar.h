@@ -5,7 +5,7 @@
 #include <cstddef>
 #include <string>
 
-namespace forge {
+namespace forge::apps {
 
 class ProgressBar {
  public:
@@ -27,4 +27,4 @@ class ProgressBar {
   std::chrono::steady_clock::time_point next_draw_{};
 };
 
-}  // namespace forge
+}  // namespace forge::apps

@@ -2,12 +2,11 @@
 
 #include <charconv>
 
-#include "forge/core/check.h"
 #include "forge/cpu/cpu_executor.h"
 #include "forge/cuda/cuda_device.h"
 #include "forge/sim/open_device.h"
 
-namespace forge {
+namespace forge::apps {
 namespace {
 
 using OpenDevice = tl::expected<std::unique_ptr<gpu::Device>, std::string>;
@@ -35,31 +34,33 @@ OpenDevice open_cuda(const DeviceOptions& options) {
   return *std::move(device);
 }
 
-std::unique_ptr<ModelExecutor> cpu_executor(const ExecutorOptions& options,
-                                            const ModelFile* model) {
-  if (model == nullptr) return std::make_unique<CpuExecutor>(options);
-  const CacheSize cache{.num_blocks = options.num_blocks,
-                        .block_size = options.block_size,
-                        .num_host_blocks = options.num_host_blocks};
-  const auto with_cache = [&](const ModelFile& file) {
-    return transformer_cpu_model(file.transformer(), file.threads(), cache);
+std::unique_ptr<executor::ModelExecutor> cpu_executor(const executor::ExecutorOptions& options,
+                                                      const LoadedModel& model) {
+  const auto with_cache = [&](const LoadedModel& loaded) {
+    return cpu::cpu_model(loaded.transformer(), loaded.threads(), options);
   };
-  return std::make_unique<CpuExecutor>(
-      options, with_cache(*model),
-      options.drafts > 0 && model->draft() != nullptr ? with_cache(*model->draft()) : nullptr);
+  return std::make_unique<cpu::CpuExecutor>(
+      options, with_cache(model),
+      options.drafts > 0 && model.draft() != nullptr ? with_cache(*model.draft()) : nullptr);
 }
 
 }  // namespace
 
 tl::expected<Target, std::string> Target::open(const TargetOptions& options,
-                                               const ModelFile* model) {
-  FORGE_CHECK((model != nullptr) == options.source.given(), "path=", options.source.path);
+                                               const LoadedModel& model) {
   if (!is_gpu(options.kind)) return Target(cpu_executor(options.executor, model));
+  const auto on_gpu = gpu::GpuModel::of(model.transformer());
+  if (!on_gpu) return tl::unexpected(model.name() + ": " + on_gpu.error());
+  if (model.draft() != nullptr) {
+    return tl::unexpected("--draft is given, accepted for --target " +
+                          std::string(name(options.kind)) +
+                          ": none, the model's first layers draft");
+  }
   auto device =
       options.kind == TargetKind::sim ? open_simulated(options.device) : open_cuda(options.device);
   if (!device) return tl::unexpected(std::move(device.error()));
-  auto executor =
-      gpu::GpuExecutor::create(**device, options.executor, {.graphs = options.device.graphs});
+  auto executor = gpu::GpuExecutor::create(**device, *on_gpu, options.executor,
+                                           {.graphs = options.device.graphs});
   if (!executor) return tl::unexpected(to_string(executor.error()));
   Target target(*std::move(executor));
   target.device_ = *std::move(device);
@@ -67,4 +68,4 @@ tl::expected<Target, std::string> Target::open(const TargetOptions& options,
   return target;
 }
 
-}  // namespace forge
+}  // namespace forge::apps

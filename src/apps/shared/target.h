@@ -8,27 +8,27 @@
 #include <string>
 #include <tl/expected.hpp>
 
+#include "forge/executor/model_executor.h"
 #include "forge/gpu/device.h"
 #include "forge/gpu/gpu_executor.h"
-#include "forge/target/model_executor.h"
-#include "model_file.h"
+#include "loaded_model.h"
 #include "target_options.h"
 
-namespace forge {
+namespace forge::apps {
 
 /// A target with a model: cpu, sim or cuda.
 class Target {
  public:
   /// A fresh one; `model` is that of options.source, which it borrows. Errors: no such device, no
-  /// CUDA in this build, not enough memory, ... by name. Requires: valid options, not of a null
-  /// target; a model if and only if options.source is given.
+  /// CUDA in this build, not enough memory, what of the model a GPU does not run, ... by name.
+  /// Requires: valid options, not of a null target.
   static tl::expected<Target, std::string> open(const TargetOptions& options,
-                                                const ModelFile* model = nullptr);
+                                                const LoadedModel& model);
 
   Target(Target&&) = default;
   Target& operator=(Target&&) = delete;  // would end the old device before its executor
 
-  ModelExecutor& executor() { return *executor_; }
+  executor::ModelExecutor& executor() { return *executor_; }
 
   /// "simulated NVIDIA H200 SXM 141GB"; empty of a CPU.
   const std::string& device_name() const { return device_name_; }
@@ -39,11 +39,12 @@ class Target {
   }
 
  private:
-  explicit Target(std::unique_ptr<ModelExecutor> executor) : executor_(std::move(executor)) {}
+  explicit Target(std::unique_ptr<executor::ModelExecutor> executor)
+      : executor_(std::move(executor)) {}
 
   std::unique_ptr<gpu::Device> device_;  // outlives the executor
-  std::unique_ptr<ModelExecutor> executor_;
+  std::unique_ptr<executor::ModelExecutor> executor_;
   std::string device_name_;
 };
 
-}  // namespace forge
+}  // namespace forge::apps

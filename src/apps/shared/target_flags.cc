@@ -6,17 +6,17 @@
 #include <map>
 #include <memory>
 
+#include "builtin_model.h"
 #include "flag_choice.h"
 #include "forge/linear/thread_pool.h"
 #include "forge/sim/open_device.h"
 #include "forge/trace/trace_json.h"
 
-namespace forge {
+namespace forge::apps {
 namespace {
 
 /// Groups of flags that not every target has a use for.
-constexpr const char* kModelFlags = "Reference model";
-constexpr const char* kModelFileFlags = "Model from a file";
+constexpr const char* kModelFlags = "Model";
 constexpr const char* kDeviceFlags = "Device";
 
 constexpr std::uint32_t kAny32 = std::numeric_limits<std::uint32_t>::max();
@@ -27,7 +27,7 @@ CLI::Option* add(CLI::App& app, const char* flag, auto& value, const char* help)
 
 void add_batch_flags(CLI::App& app, SchedulerConfig& config) {
   const char* group = "KV cache and batch";
-  const SchedulerConfig& largest = kLargestTraceScheduler;
+  const SchedulerConfig& largest = trace::kLargestTraceScheduler;
   add(app, "--num-blocks", config.num_blocks, "Blocks of KV cache")
       ->check(CLI::Range(1u, largest.num_blocks))
       ->group(group);
@@ -65,7 +65,7 @@ void add_preemption_flags(CLI::App& app, SchedulerConfig& config) {
               {"swap", PreemptionPolicy::swap}})
       ->group(group);
   add(app, "--num-host-blocks", config.num_host_blocks, "Blocks of KV in host memory, for swapping")
-      ->check(CLI::Range(0u, kLargestTraceScheduler.num_host_blocks))
+      ->check(CLI::Range(0u, trace::kLargestTraceScheduler.num_host_blocks))
       ->group(group);
   add(app, "--swap-setup-cost", config.swap_setup_cost,
       "auto: fixed cost of a swap, out and in, in tokens to recompute")
@@ -95,49 +95,60 @@ void add_prefix_flags(CLI::App& app, SchedulerConfig& config) {
       ->group(group);
 }
 
-void add_model_flags(CLI::App& app, TinyConfig& model) {
+void add_model_flags(CLI::App& app, ModelSource& source) {
   const char* group = kModelFlags;
-  add(app, "--model-seed", model.seed, "Seed of the weights")->group(group);
-  add(app, "--model-layers", model.layers, "Layers")->check(CLI::Range(1, 1024))->group(group);
-  add(app, "--model-dim", model.hidden_size, "Hidden size; heads of size dim / heads")
-      ->check(CLI::Range(2, 65536))
+  const auto set_model = [&source](const std::string& model) {
+    source.path = is_builtin(model) ? "" : model;
+    if (source.is_file()) return;
+    const auto config = parse_builtin(model);
+    if (!config) throw CLI::ValidationError("--model", config.error());
+    source.builtin = *config;
+  };
+  app.add_option_function<std::string>(
+         "--model", set_model,
+         "A directory with config.json and SafeTensors, a .gguf file, or the built-in model of "
+         "random weights, whose parts can be chosen: forge-tiny:seed=7,layers=2 (also "
+         "hidden_size, heads, kv_heads, ffn_size) [forge-tiny]")
       ->group(group);
-  add(app, "--model-heads", model.heads, "Query heads")->check(CLI::Range(1, 1024))->group(group);
-  add(app, "--model-kv-heads", model.kv_heads, "KV heads, a divisor of the query heads")
-      ->check(CLI::Range(1, 1024))
+  app.add_option("--draft", source.draft,
+                 "With --speculative, a smaller model of the same vocabulary that proposes the "
+                 "drafts [the first --draft-layers of the model]")
       ->group(group);
-  add(app, "--model-ffn-size", model.ffn_size, "Inner size of the feed-forward network")
-      ->check(CLI::Range(1, 1 << 20))
+  app.add_option("--threads", source.threads,
+                 "Threads that compute on the CPU [one for each core, one alone for forge-tiny]")
+      ->check(CLI::Range(1, linear::ThreadPool::kThreadsMax))
+      ->group(group);
+  const auto set = [&source](const std::string& text) {
+    const auto memory = parse_kv_memory(text);
+    if (!memory) throw CLI::ValidationError("--kv-memory", memory.error());
+    source.kv_memory = *memory;
+  };
+  app.add_option_function<std::string>(
+         "--kv-memory", set,
+         "Memory of the KV cache, 2GiB or 40% of what is free, instead of --num-blocks [a full "
+         "batch of the longest texts, at most 50%]")
+      ->excludes(app.get_option_no_throw("--num-blocks"))
       ->group(group);
 }
 
-CLI::Option* add_speculation_flags(CLI::App& app, ExecutorOptions& executor) {
+CLI::Option* add_speculation_flags(CLI::App& app, executor::ExecutorOptions& executor) {
   const char* group = "Speculation";
   add(app, "--speculative", executor.drafts, "Drafts a step and sequence; 0 is none")
       ->check(CLI::Range(0u, 64u))
       ->group(group);
-  add_choice(
-      app, "--acceptance", executor.rule,
-      "Which drafts are kept: shared_noise (same text as without drafts) or rejection "
-      "(same distribution)",
-      {{"shared_noise", AcceptanceRule::shared_noise}, {"rejection", AcceptanceRule::rejection}})
-      ->group(group);
   return app
       .add_option("--draft-layers", executor.draft_layers,
                   "Layers of the draft model, the first ones of the model's [half of them]")
+      ->excludes(app.get_option("--draft"))
       ->check(CLI::Range(1, 1024))
       ->group(group);
 }
 
 const std::vector<FlagUse>& flag_uses() {
   using enum TargetKind;
-  static const std::vector<FlagUse> kUses{{"--device", {sim, cuda}},
-                                          {"--graphs", {sim, cuda}},
-                                          {"--schedule-seed", {sim}},
-                                          {"--sim-threads", {sim}},
-                                          {"--sim-checked", {sim}},
-                                          {"--acceptance", {cpu, sim, cuda}},
-                                          {"--draft-layers", {cpu, sim, cuda}}};
+  static const std::vector<FlagUse> kUses{
+      {"--device", {sim, cuda}}, {"--graphs", {sim, cuda}}, {"--schedule-seed", {sim}},
+      {"--sim-threads", {sim}},  {"--sim-checked", {sim}},  {"--draft-layers", {cpu, sim, cuda}}};
   return kUses;
 }
 
@@ -163,20 +174,13 @@ void add_target_options(CLI::App& app, TargetOptions& options) {
   add_batch_flags(app, options.scheduler);
   add_preemption_flags(app, options.scheduler);
   add_prefix_flags(app, options.scheduler);
-  add_model_flags(app, options.executor.model);
+  add_model_flags(app, options.source);
   const CLI::Option* draft_layers = add_speculation_flags(app, options.executor);
   app.parse_complete_callback([&options, draft_layers] {
-    ExecutorOptions& executor = options.executor;
-    TinyConfig& model = executor.model;
-    if (model.hidden_size % (2 * model.heads) != 0) {
-      throw CLI::ValidationError("--model-dim", std::to_string(model.hidden_size) +
-                                                    " is not a multiple of 2 * --model-heads, " +
-                                                    std::to_string(2 * model.heads));
-    }
-    model.head_size = model.hidden_size / model.heads;
-    const bool from_file = options.source.given();
+    executor::ExecutorOptions& executor = options.executor;
+    const ModelSource& source = options.source;
     if (draft_layers->count() == 0) {  // configure() knows the layers of a file
-      executor.draft_layers = from_file ? 0 : std::max(1, model.layers / 2);
+      executor.draft_layers = source.is_file() ? 0 : std::max(1, source.builtin.layers / 2);
     }
     if (!options.source.draft.empty() && executor.drafts == 0) {
       throw CLI::ValidationError("--speculative", "0, accepted beside --draft: 1 .. 64");
@@ -184,33 +188,6 @@ void add_target_options(CLI::App& app, TargetOptions& options) {
     follow_scheduler(options);
     if (const auto valid = validate(options); !valid) throw CLI::ValidationError(valid.error());
   });
-}
-
-void add_model_file_options(CLI::App& app, ModelSource& source) {
-  const char* group = kModelFileFlags;
-  app.add_option("--model", source.path,
-                 "A directory with config.json and SafeTensors, or a .gguf file [the reference "
-                 "model]")
-      ->group(group);
-  app.add_option("--draft", source.draft,
-                 "With --speculative, a smaller model of the same vocabulary that proposes the "
-                 "drafts [the first --draft-layers of the model]")
-      ->excludes(app.get_option_no_throw("--draft-layers"))
-      ->group(group);
-  app.add_option("--threads", source.threads, "That compute with --model [one for each core]")
-      ->check(CLI::Range(1, linear::ThreadPool::kThreadsMax))
-      ->group(group);
-  const auto set = [&source](const std::string& text) {
-    const auto memory = parse_kv_memory(text);
-    if (!memory) throw CLI::ValidationError("--kv-memory", memory.error());
-    source.kv_memory = *memory;
-  };
-  app.add_option_function<std::string>(
-         "--kv-memory", set,
-         "Memory of the KV cache, 2GiB or 40% of what is free, instead of --num-blocks [a full "
-         "batch of the longest texts, at most 50%]")
-      ->excludes(app.get_option_no_throw("--num-blocks"))
-      ->group(group);
 }
 
 void add_target_choice(CLI::App& app, TargetKind& kind, const char* help,
@@ -238,16 +215,8 @@ void add_device_options(CLI::App& app, DeviceOptions& options) {
 }
 
 std::string misplaced_flag(const CLI::App& app, TargetKind kind, std::span<const FlagUse> more) {
-  const CLI::Option* const file = app.get_option_no_throw("--model");
-  const bool from_file = file != nullptr && file->count() > 0;
   for (const CLI::Option* option : app.get_options()) {
     if (option->count() == 0) continue;
-    if (from_file && option->get_group() == kModelFlags) {
-      return option->get_name() + " does not apply to --model";
-    }
-    if (!from_file && option->get_group() == kModelFileFlags) {
-      return option->get_name() + " applies to --model only";
-    }
     if (!of_use(*option, kind, flag_uses()) || !of_use(*option, kind, more)) {
       return option->get_name() + " does not apply to --target " + std::string(name(kind));
     }
@@ -255,4 +224,4 @@ std::string misplaced_flag(const CLI::App& app, TargetKind kind, std::span<const
   return {};
 }
 
-}  // namespace forge
+}  // namespace forge::apps

@@ -12,15 +12,12 @@ namespace CLI {  // NOLINT(readability-identifier-naming): its own
 class App;
 }
 
-namespace forge {
+namespace forge::apps {
 
 /// Adds the flags of scheduler, model and speculation to `app`; the values in `options` are their
 /// defaults. Once app.parse() has returned, `options` is valid; what flags cannot check one by one
 /// is a CLI::ValidationError. `options` must outlive `app`.
 void add_target_options(CLI::App& app, TargetOptions& options);
-
-/// Adds --model, --threads and --kv-memory. Requires: after add_target_options().
-void add_model_file_options(CLI::App& app, ModelSource& source);
 
 /// Adds --target, which takes one of `kinds`.
 void add_target_choice(CLI::App& app, TargetKind& kind, const char* help,
@@ -40,4 +37,4 @@ struct FlagUse {
 std::string misplaced_flag(const CLI::App& app, TargetKind kind,
                            std::span<const FlagUse> more = {});
 
-}  // namespace forge
+}  // namespace forge::apps

@@ -6,12 +6,12 @@
 #include "forge/trace/trace_header.h"
 #include "target_options.h"
 
-namespace forge {
+namespace forge::apps {
 namespace {
 
 using nlohmann::json;
 
-constexpr const char* kRuleNames[] = {"shared_noise", "rejection"};
+constexpr const char* kAcceptance = "shared_noise";  // the rule of all executors
 
 /// Fields of a JSON object by name, all of them, nothing else.
 class Fields {
@@ -64,7 +64,7 @@ class Fields {
   std::size_t fields_ = 0;
 };
 
-json model_json(const TinyConfig& m) {
+json model_json(const reference::TinyConfig& m) {
   return {{"vocabulary_size", m.vocabulary_size},
           {"hidden_size", m.hidden_size},
           {"layers", m.layers},
@@ -77,7 +77,7 @@ json model_json(const TinyConfig& m) {
           {"seed", m.seed}};
 }
 
-std::string read_model(const json& object, TinyConfig& m) {
+std::string read_model(const json& object, reference::TinyConfig& m) {
   Fields fields(object, "target.model");
   fields.read("vocabulary_size", m.vocabulary_size);
   fields.read("hidden_size", m.hidden_size);
@@ -139,26 +139,17 @@ json eos_json(const std::vector<TokenId>& eos) {
   return list;
 }
 
-void read_rule(Fields& fields, AcceptanceRule& rule) {
+void read_acceptance(Fields& fields) {
   const json* name = fields.child("acceptance");
-  if (name == nullptr) return;
-  for (const AcceptanceRule known : {AcceptanceRule::shared_noise, AcceptanceRule::rejection}) {
-    if (*name == kRuleNames[static_cast<std::size_t>(known)]) {
-      rule = known;
-      return;
-    }
-  }
-  fields.fail("acceptance", "is neither shared_noise nor rejection");
+  if (name == nullptr || *name == kAcceptance) return;
+  fields.fail("acceptance", "is " + name->dump() + ", this build has \"" + kAcceptance + '"');
 }
 
-/// Returns: are they those of models from files?
-bool read_numerics(Fields& fields) {
+void read_numerics(Fields& fields) {
   const json* name = fields.child("numerics");
-  if (name == nullptr || *name == kNumerics) return false;
-  if (*name == kNativeNumerics) return true;
+  if (name == nullptr || *name == kNumerics || *name == kNativeNumerics) return;
   fields.fail("numerics", "is " + name->dump() + ", this build has \"" + kNumerics + "\" and \"" +
                               kNativeNumerics + '"');
-  return false;
 }
 
 void read_device(Fields& fields) {
@@ -167,18 +158,19 @@ void read_device(Fields& fields) {
 }
 
 std::string read_model_target(Fields& fields, TargetOptions& options) {
-  ExecutorOptions& e = options.executor;
-  const bool from_file = read_numerics(fields);
+  executor::ExecutorOptions& e = options.executor;
+  read_numerics(fields);
   if (is_gpu(options.kind)) read_device(fields);
   const json* model = fields.child("model");
   fields.read("drafts", e.drafts);
   fields.read("draft_layers", e.draft_layers);
-  read_rule(fields, e.rule);
+  read_acceptance(fields);
   fields.read("digest_logits", e.digest_logits);
   read_eos(fields, e.eos);
   std::string error = fields.error();
   if (!error.empty()) return error;
-  return from_file ? read_source(*model, options.source) : read_model(*model, e.model);
+  return model->contains("path") ? read_source(*model, options.source)
+                                 : read_model(*model, options.source.builtin);
 }
 
 std::string read_target(const json& object, TargetOptions& options) {
@@ -199,15 +191,16 @@ std::string read_target(const json& object, TargetOptions& options) {
 
 }  // namespace
 
-TraceHeader to_trace_header(const TargetOptions& options, const std::string& device_name) {
-  const ExecutorOptions& e = options.executor;
+trace::TraceHeader to_trace_header(const TargetOptions& options, const std::string& device_name) {
+  const executor::ExecutorOptions& e = options.executor;
   json target = {{"kind", name(options.kind)}, {"drafts", e.drafts}};
   if (options.kind != TargetKind::null) {
-    const bool from_file = options.source.given();
-    target.update({{"numerics", from_file ? kNativeNumerics : kNumerics},
-                   {"model", from_file ? source_json(options.source) : model_json(e.model)},
+    const ModelSource& source = options.source;
+    const bool native = source.is_file() && !is_gpu(options.kind);
+    target.update({{"numerics", native ? kNativeNumerics : kNumerics},
+                   {"model", source.is_file() ? source_json(source) : model_json(source.builtin)},
                    {"draft_layers", e.draft_layers},
-                   {"acceptance", kRuleNames[static_cast<std::size_t>(e.rule)]},
+                   {"acceptance", kAcceptance},
                    {"digest_logits", e.digest_logits},
                    {"eos", eos_json(e.eos)}});
   }
@@ -215,7 +208,7 @@ TraceHeader to_trace_header(const TargetOptions& options, const std::string& dev
   return {.scheduler = options.scheduler, .target = std::move(target)};
 }
 
-tl::expected<TargetOptions, std::string> from_trace_header(const TraceHeader& header) {
+tl::expected<TargetOptions, std::string> from_trace_header(const trace::TraceHeader& header) {
   TargetOptions options;
   options.scheduler = header.scheduler;
   follow_scheduler(options);
@@ -225,4 +218,4 @@ tl::expected<TargetOptions, std::string> from_trace_header(const TraceHeader& he
   return options;
 }
 
-}  // namespace forge
+}  // namespace forge::apps

@@ -1,20 +1,21 @@
 #include "target_options.h"
 
 #include "forge/gpu/gpu_executor.h"
+#include "forge/reference/seeded_model.h"
 
-namespace forge {
+namespace forge::apps {
 namespace {
 
 // In double, which no configuration overflows.
 
-double bytes_of_weights(const TinyConfig& m) {
+double bytes_of_weights(const reference::TinyConfig& m) {
   const double hidden = m.hidden_size;
   const double attention = hidden * m.head_size * (2.0 * m.heads + 2.0 * m.kv_heads);
   return 4 * (2 * hidden * m.vocabulary_size + m.layers * (attention + 3 * hidden * m.ffn_size));
 }
 
 double bytes_of_kv(const TargetOptions& options, std::uint32_t blocks) {
-  const TinyConfig& m = options.executor.model;
+  const reference::TinyConfig& m = options.source.builtin;
   const double slots = double{1} * blocks * options.scheduler.block_size;
   return 4 * slots * m.layers * 2 * m.kv_heads * m.head_size;
 }
@@ -31,17 +32,19 @@ double bytes_of(const TargetOptions& options) {
   const double index = bytes_of_prefix_index(s);
   if (options.kind == TargetKind::null) return index;
   const double host =
-      index + bytes_of_weights(options.executor.model) + bytes_of_kv(options, s.num_host_blocks);
+      index + bytes_of_weights(options.source.builtin) + bytes_of_kv(options, s.num_host_blocks);
   return options.kind == TargetKind::cuda ? host : host + bytes_of_kv(options, s.num_blocks);
 }
 
 /// With all the buffers of a GPU target, of which a real device's own are not in this machine.
 double bytes_with_buffers(const TargetOptions& options) {
-  const ExecutorOptions& e = options.executor;
+  const executor::ExecutorOptions& e = options.executor;
+  const model::ModelConfig model = reference::model_config(options.source.builtin);
   const std::uint64_t device =
-      options.kind == TargetKind::sim ? gpu::GpuExecutor::device_bytes(e) : 0;
-  return bytes_of_prefix_index(options.scheduler) + bytes_of_weights(e.model) +
-         static_cast<double>(device) + static_cast<double>(gpu::GpuExecutor::pinned_bytes(e));
+      options.kind == TargetKind::sim ? gpu::GpuExecutor::device_bytes(model, e) : 0;
+  return bytes_of_prefix_index(options.scheduler) + bytes_of_weights(options.source.builtin) +
+         static_cast<double>(device) +
+         static_cast<double>(gpu::GpuExecutor::pinned_bytes(model, e));
 }
 
 tl::expected<void, std::string> check_bytes(const char* what, double bytes) {
@@ -66,18 +69,11 @@ tl::expected<void, std::string> validate(const TargetOptions& options) {
   if (const auto valid = validate(options.scheduler); !valid) {
     return tl::unexpected(to_string(valid.error()));
   }
-  if (options.source.given()) {
-    if (options.kind == TargetKind::cpu) return {};
-    return tl::unexpected("target is " + std::string(name(options.kind)) +
-                          ", accepted for a model from a file: cpu");
-  }
-  if (const auto valid = validate(options.executor); !valid) {
+  if (options.source.is_file()) return {};
+  const reference::TinyConfig& model = options.source.builtin;
+  if (const auto valid = validate(model); !valid) return tl::unexpected(to_string(valid.error()));
+  if (const auto valid = validate(options.executor, model.layers); !valid) {
     return tl::unexpected(to_string(valid.error()));
-  }
-  if (is_gpu(options.kind) && options.executor.drafts > 0 &&
-      options.executor.rule == AcceptanceRule::rejection) {
-    return tl::unexpected("acceptance is rejection, accepted on target " +
-                          std::string(name(options.kind)) + ": shared_noise");
   }
   if (auto fits = check_bytes("weights, KV cache and prefix index", bytes_of(options)); !fits) {
     return fits;
@@ -86,4 +82,4 @@ tl::expected<void, std::string> validate(const TargetOptions& options) {
   return check_bytes("weights, KV cache, prefix index and buffers", bytes_with_buffers(options));
 }
 
-}  // namespace forge
+}  // namespace forge::apps

@@ -1,7 +1,7 @@
 // TargetOptions: everything that decides which tokens a run produces and where it runs, in its
 // three forms.
 //
-//   command line  --target sim --device l4 --num-blocks 512 --model-seed 1 --speculative 4 ...
+//   command line  --target sim --device l4 --model forge-tiny:seed=1 --speculative 4 ...
 //                 (target_flags.h)
 //   values        TargetKind, DeviceOptions, SchedulerConfig, ExecutorOptions
 //   trace header  "scheduler" (written by the trace layer) and "target" (target_header.cc)
@@ -18,18 +18,20 @@
 #include <tl/expected.hpp>
 
 #include "forge/core/scheduler_config.h"
-#include "forge/target/executor_options.h"
+#include "forge/executor/executor_options.h"
+#include "forge/reference/tiny_config.h"
 #include "kv_memory.h"
 
-namespace forge {
-
+namespace forge::trace {
 struct TraceHeader;
+}
+
+namespace forge::apps {
 
 enum class TargetKind : std::uint8_t {
-  cpu,   ///< the reference model, or one from a file (forge/cpu/cpu_executor.h)
-  sim,   ///< the reference model on a simulated GPU (forge/gpu/gpu_executor.h,
-         ///< forge/sim/sim_device.h)
-  cuda,  ///< the same on a GPU
+  cpu,   ///< forge/cpu/cpu_executor.h
+  sim,   ///< a simulated GPU (forge/gpu/gpu_executor.h, forge/sim/sim_device.h)
+  cuda,  ///< a GPU
   null,  ///< none: the policy alone (null_executor.h)
 };
 inline constexpr std::array<std::string_view, 4> kTargetNames{"cpu", "sim", "cuda", "null"};
@@ -51,13 +53,14 @@ struct DeviceOptions {
   friend bool operator==(const DeviceOptions&, const DeviceOptions&) = default;
 };
 
-/// A model from a file instead of the reference model (model_file.h). On the cpu alone.
+/// Which model runs (loaded_model.h).
 struct ModelSource {
-  std::string path;    ///< empty: the reference model
+  std::string path;               ///< of its file or directory; empty: it is built in
+  reference::TinyConfig builtin;  ///< the built-in model
   std::string draft;   ///< of a smaller model that drafts; empty: the first layers of this one do
-  int threads = 0;     ///< that compute; 0: one for each core
+  int threads = 0;     ///< that compute; 0: one for each core, one alone for the built-in model
   KvMemory kv_memory;  ///< gives SchedulerConfig::num_blocks where it says anything
-  bool given() const { return !path.empty(); }
+  bool is_file() const { return !path.empty(); }
 
   friend bool operator==(const ModelSource&, const ModelSource&) = default;
 };
@@ -69,7 +72,7 @@ struct TargetOptions {
   SchedulerConfig scheduler;
   /// What the two have in common follows `scheduler`. Of a null target only `drafts` matters, and
   /// the vocabulary stays that of the default model.
-  ExecutorOptions executor;
+  executor::ExecutorOptions executor;
 };
 
 /// Copies into `options.executor` what it has in common with `options.scheduler`.
@@ -81,11 +84,11 @@ void follow_scheduler(TargetOptions& options);
 inline constexpr std::uint64_t kTargetBytesMax = std::uint64_t{4} << 30;
 
 /// Errors: a text that names the thing, its value and the accepted range. What depends on a model's
-/// file is left to configure() (model_file.h).
+/// file is left to configure() (loaded_model.h).
 tl::expected<void, std::string> validate(const TargetOptions& options);
 
-/// The arithmetic of the reference model on every target (numerics/canonical.h), and that of models
-/// from files (linear/product.h).
+/// The arithmetic of the built-in model and of GPUs (numerics/canonical.h), and that of models from
+/// files on the CPU (linear/product.h).
 inline constexpr const char* kNumerics = "canonical-fp32";
 inline constexpr const char* kNativeNumerics = "native";
 
@@ -98,10 +101,11 @@ inline constexpr const char* kNativeNumerics = "native";
 /// or {"kind":"null","drafts":0}, or, of a model from a file,
 ///   {"kind":"cpu","numerics":"native","model":{"path":"models/x.gguf"},
 ///    "drafts":0,"draft_layers":2,"acceptance":"shared_noise","digest_logits":true,"eos":[2]}
-TraceHeader to_trace_header(const TargetOptions& options, const std::string& device_name = {});
+trace::TraceHeader to_trace_header(const TargetOptions& options,
+                                   const std::string& device_name = {});
 
 /// Returns valid options, with the default device: which one it was is there for readers. Errors:
 /// as validate(), and for a target of another form or of other numerics.
-tl::expected<TargetOptions, std::string> from_trace_header(const TraceHeader& header);
+tl::expected<TargetOptions, std::string> from_trace_header(const trace::TraceHeader& header);
 
-}  // namespace forge
+}  // namespace forge::apps

@@ -16,7 +16,7 @@
 #include "trace_report.h"
 #include "trace_step.h"
 
-namespace forge {
+namespace forge::apps {
 namespace {
 
 /// The command line, and the command that it asks for.
@@ -108,15 +108,15 @@ class Commands {
   TraceArgument other_;
   std::string out_file_;
   ReplayOptions replay_;
-  StepRange range_;
+  trace::StepRange range_;
   StepOptions step_;
   bool as_json_ = false;
 };
 
 }  // namespace
-}  // namespace forge
+}  // namespace forge::apps
 
 int main(int argc, char** argv) {
   std::signal(SIGXFSZ, SIG_IGN);  // a file that is too long is an error to be named
-  return forge::Commands().run(argc, argv);
+  return forge::apps::Commands().run(argc, argv);
 }

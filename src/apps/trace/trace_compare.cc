@@ -4,10 +4,10 @@
 
 #include "forge/trace/trace_bisect.h"
 
-namespace forge {
+namespace forge::apps {
 namespace {
 
-int report(const TraceComparison& comparison, const std::string& places) {
+int report(const trace::TraceComparison& comparison, const std::string& places) {
   if (comparison.header) std::cout << "headers differ: " << to_string(*comparison.header) << '\n';
   if (comparison.event) {
     std::cout << "step " << comparison.event->step.value << " (" << places
@@ -17,7 +17,8 @@ int report(const TraceComparison& comparison, const std::string& places) {
   return comparison.equal() ? kEqual : kDifferent;
 }
 
-int unreadable(const ComparisonError& error, const InputTrace& left, const InputTrace& right) {
+int unreadable(const trace::ComparisonError& error, const InputTrace& left,
+               const InputTrace& right) {
   return unusable((error.in_left ? left : right).error(error.error));
 }
 
@@ -43,7 +44,7 @@ int run_bisect(const TraceArgument& left_file, const TraceArgument& right_file) 
   InputTrace right(right_file);
   if (const auto opened = left.open_file(); !opened) return unusable(opened.error());
   if (const auto opened = right.open_file(); !opened) return unusable(opened.error());
-  const auto found = bisect(left.stream(), right.stream());
+  const auto found = trace::bisect(left.stream(), right.stream());
   if (!found) return unreadable(found.error(), left, right);
   std::string places;
   if (found->comparison.event) {
@@ -57,4 +58,4 @@ int run_bisect(const TraceArgument& left_file, const TraceArgument& right_file) 
   return status;
 }
 
-}  // namespace forge
+}  // namespace forge::apps

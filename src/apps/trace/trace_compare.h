@@ -3,10 +3,10 @@
 
 #include "trace_file.h"
 
-namespace forge {
+namespace forge::apps {
 
 /// Each returns an exit status (trace_file.h).
 int run_diff(const TraceArgument& left, const TraceArgument& right);
 int run_bisect(const TraceArgument& left, const TraceArgument& right);
 
-}  // namespace forge
+}  // namespace forge::apps

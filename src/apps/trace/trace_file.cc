@@ -3,7 +3,7 @@
 #include <filesystem>
 #include <iostream>
 
-namespace forge {
+namespace forge::apps {
 
 int unusable(const std::string& message) {
   std::cerr << "forge-trace: " << message << '\n';
@@ -17,7 +17,7 @@ tl::expected<void, std::string> InputTrace::open_file() {
     return tl::unexpected(path() + ": cannot be read");
   }
   if (!argument_.truncated) return {};
-  auto whole = WholeLines::open(*file_.rdbuf());
+  auto whole = trace::WholeLines::open(*file_.rdbuf());
   if (!whole) {
     return tl::unexpected(path() + ": --truncated needs a file, whose end can be looked at first");
   }
@@ -35,10 +35,10 @@ tl::expected<void, std::string> InputTrace::open_file() {
 
 tl::expected<void, std::string> InputTrace::open() {
   if (auto opened = open_file(); !opened) return opened;
-  auto found = TraceReader::open(stream());
+  auto found = trace::TraceReader::open(stream());
   if (!found) return tl::unexpected(error(found.error()));
   reader_ = *std::move(found);
   return {};
 }
 
-}  // namespace forge
+}  // namespace forge::apps

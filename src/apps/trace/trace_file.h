@@ -10,7 +10,7 @@
 #include "forge/trace/trace_reader.h"
 #include "forge/trace/whole_lines.h"
 
-namespace forge {
+namespace forge::apps {
 
 /// Exit status of all commands.
 inline constexpr int kEqual = 0;      ///< or: done
@@ -40,16 +40,19 @@ class InputTrace {
   /// Requires: open_file() has succeeded.
   std::istream& stream() { return whole_ ? whole_->stream() : file_; }
   /// Requires: open() has succeeded.
-  TraceReader& reader() { return *reader_; }
+  trace::TraceReader& reader() { return *reader_; }
 
   const std::string& path() const { return argument_.path; }
-  std::string error(const TraceError& error) const { return path() + ": " + to_string(error); }
+  std::string error(const trace::TraceError& error) const {
+    return path() + ": " + to_string(error);
+  }
 
  private:
   TraceArgument argument_;
   std::ifstream file_;
-  std::unique_ptr<WholeLines> whole_;  // of file_, where it is read up to its last whole line
-  std::optional<TraceReader> reader_;
+  std::unique_ptr<trace::WholeLines>
+      whole_;  // of file_, where it is read up to its last whole line
+  std::optional<trace::TraceReader> reader_;
 };
 
-}  // namespace forge
+}  // namespace forge::apps

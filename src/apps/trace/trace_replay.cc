@@ -10,7 +10,7 @@
 #include "null_executor.h"
 #include "target.h"
 
-namespace forge {
+namespace forge::apps {
 namespace {
 
 /// Changes what the trace says into what the flags ask for.
@@ -22,8 +22,8 @@ tl::expected<void, std::string> choose(TargetOptions& target, const CLI::App& fl
   target.kind = options.target.value_or(target.kind);
   target.device = options.device;
   if (!options.model.empty()) {
-    if (!target.source.given()) {
-      return tl::unexpected(std::string("the reference model ran, so it replays without --model"));
+    if (!target.source.is_file()) {
+      return tl::unexpected(std::string("the built-in model ran, so it replays without --model"));
     }
     target.source.path = options.model;
   }
@@ -33,26 +33,25 @@ tl::expected<void, std::string> choose(TargetOptions& target, const CLI::App& fl
 }
 
 /// `where`: " on sim" if that was asked for.
-int print(const ReplayReport& report, const std::string& where) {
+int print(const trace::ReplayReport& report, const std::string& where) {
   if (!report.difference) {
     std::cout << report.steps << " steps replayed" << where << ", all equal, digest "
-              << digest_text(report.digest) << '\n';
+              << trace::digest_text(report.digest) << '\n';
     return kEqual;
   }
-  const ReplayDifference& d = *report.difference;
+  const trace::ReplayDifference& d = *report.difference;
   std::cout << "step " << d.step.value << " (line " << d.line
             << ") differs, recorded against replayed: " << to_string(d.difference) << '\n';
   if (!d.target_error.empty()) std::cout << "the target failed: " << d.target_error << '\n';
-  std::cout << report.steps << " steps before it are equal, digest " << digest_text(report.digest)
-            << '\n';
+  std::cout << report.steps << " steps before it are equal, digest "
+            << trace::digest_text(report.digest) << '\n';
   return kDifferent;
 }
 
-/// The model that a trace was recorded with; null of the reference model. Errors: it cannot be
-/// opened, or has fewer layers than the trace's draft.
-tl::expected<std::unique_ptr<ModelFile>, std::string> open_model(const TargetOptions& options) {
-  if (!options.source.given()) return nullptr;
-  auto model = ModelFile::open(options.source);
+/// The model that a trace was recorded with. Errors: it cannot be opened, or has fewer layers than
+/// the trace's draft.
+tl::expected<std::unique_ptr<LoadedModel>, std::string> open_model(const TargetOptions& options) {
+  auto model = LoadedModel::open(options.source);
   if (!model) return model;
   const auto valid = validate(options.executor, (*model)->config().layers);
   if (!valid) return tl::unexpected(to_string(valid.error()));
@@ -84,16 +83,16 @@ int run_replay(const CLI::App& flags, const TraceArgument& file, const ReplayOpt
   if (const auto chosen = choose(*recorded, flags, options); !chosen) {
     return unusable(file.path + ": " + chosen.error());
   }
-  auto vocabulary = static_cast<std::uint32_t>(recorded->executor.model.vocabulary_size);
-  tl::expected<ReplayReport, TraceError> replayed;
+  tl::expected<trace::ReplayReport, trace::TraceError> replayed;
   if (recorded->kind == TargetKind::null) {
     NullExecutor executor(recorded->executor.drafts);
-    replayed = replay(trace.reader(), executor, vocabulary);
+    const reference::TinyConfig usual;
+    replayed = replay(trace.reader(), executor, static_cast<std::uint32_t>(usual.vocabulary_size));
   } else {
     const auto model = open_model(*recorded);
     if (!model) return unusable(model.error());
-    if (*model) vocabulary = static_cast<std::uint32_t>((*model)->config().vocabulary_size);
-    auto target = Target::open(*recorded, model->get());
+    const auto vocabulary = static_cast<std::uint32_t>((*model)->config().vocabulary_size);
+    auto target = Target::open(*recorded, **model);
     if (!target) return unusable(target.error());
     replayed = replay(trace.reader(), target->executor(), vocabulary);
   }
@@ -101,4 +100,4 @@ int run_replay(const CLI::App& flags, const TraceArgument& file, const ReplayOpt
   return print(*replayed, options.target ? " on " + std::string(name(*options.target)) : "");
 }
 
-}  // namespace forge
+}  // namespace forge::apps

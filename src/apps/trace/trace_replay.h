@@ -12,7 +12,7 @@ namespace CLI {  // NOLINT(readability-identifier-naming): its own
 class App;
 }
 
-namespace forge {
+namespace forge::apps {
 
 struct ReplayOptions {
   std::optional<TargetKind> target;  ///< none: the recorded kind
@@ -25,4 +25,4 @@ void add_replay_options(CLI::App& replay, ReplayOptions& options);
 /// `flags` are those that were given. Returns an exit status (trace_file.h).
 int run_replay(const CLI::App& flags, const TraceArgument& file, const ReplayOptions& options);
 
-}  // namespace forge
+}  // namespace forge::apps

@@ -6,9 +6,9 @@
 #include "forge/trace/trace_export.h"
 #include "forge/trace/trace_stats.h"
 
-namespace forge {
+namespace forge::apps {
 
-int run_show(const TraceArgument& file, const StepRange& range) {
+int run_show(const TraceArgument& file, const trace::StepRange& range) {
   if (range.from > range.to) {
     return unusable("--from " + std::to_string(range.from) + " is after --to " +
                     std::to_string(range.to));
@@ -47,4 +47,4 @@ int run_export(const TraceArgument& file, const std::string& out_path) {
   return kEqual;
 }
 
-}  // namespace forge
+}  // namespace forge::apps

@@ -8,7 +8,7 @@
 #include "forge/trace/step_index.h"
 #include "trace_terminal.h"
 
-namespace forge {
+namespace forge::apps {
 namespace {
 
 constexpr ScreenSize kLeast{40, 21};  // of a frame, and the line of keys below it
@@ -16,11 +16,11 @@ constexpr const char* kKeys = "n next   p previous   g go to   q quit";
 
 class Stepper {
  public:
-  Stepper(TraceTimeline& timeline, Terminal& terminal, FrameOptions frame)
+  Stepper(trace::TraceTimeline& timeline, Terminal& terminal, trace::FrameOptions frame)
       : timeline_(timeline), terminal_(terminal), frame_(std::move(frame)) {}
 
   /// Shows `step`, then whatever the keys ask for, until they ask for the end.
-  tl::expected<void, TraceError> run(std::uint64_t step) {
+  tl::expected<void, trace::TraceError> run(std::uint64_t step) {
     while (true) {
       if (const auto reached = timeline_.seek(StepId{step}); !reached) {
         return tl::unexpected(reached.error());
@@ -69,13 +69,13 @@ class Stepper {
     }
   }
 
-  TraceTimeline& timeline_;
+  trace::TraceTimeline& timeline_;
   Terminal& terminal_;
-  FrameOptions frame_;
+  trace::FrameOptions frame_;
 };
 
-int print_step(const InputTrace& trace, TraceTimeline& timeline, std::uint64_t step,
-               const FrameOptions& frame) {
+int print_step(const InputTrace& trace, trace::TraceTimeline& timeline, std::uint64_t step,
+               const trace::FrameOptions& frame) {
   if (const auto reached = timeline.seek(StepId{step}); !reached) {
     return unusable(trace.error(reached.error()));
   }
@@ -88,7 +88,7 @@ int print_step(const InputTrace& trace, TraceTimeline& timeline, std::uint64_t s
 int run_step(const TraceArgument& file, const StepOptions& options) {
   InputTrace trace(file);
   if (const auto opened = trace.open_file(); !opened) return unusable(opened.error());
-  const auto index = StepIndex::open(trace.stream());
+  const auto index = trace::StepIndex::open(trace.stream());
   if (!index) return unusable(trace.error(index.error()));
   const std::uint64_t steps = index->steps();
   if (steps == 0) return unusable(file.path + ": the trace has no steps");
@@ -98,10 +98,10 @@ int run_step(const TraceArgument& file, const StepOptions& options) {
   }
   trace.stream().clear();
   trace.stream().seekg(0);
-  auto timeline = TraceTimeline::open(trace.stream());
+  auto timeline = trace::TraceTimeline::open(trace.stream());
   if (!timeline) return unusable(trace.error(timeline.error()));
-  const FrameOptions frame{.title = std::filesystem::path(file.path).filename().string(),
-                           .steps = steps};
+  const trace::FrameOptions frame{.title = std::filesystem::path(file.path).filename().string(),
+                                  .steps = steps};
   if (options.plain) return print_step(trace, *timeline, options.at, frame);
   auto terminal = Terminal::open();
   if (!terminal) {
@@ -113,4 +113,4 @@ int run_step(const TraceArgument& file, const StepOptions& options) {
   return kEqual;
 }
 
-}  // namespace forge
+}  // namespace forge::apps

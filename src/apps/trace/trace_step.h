@@ -5,7 +5,7 @@
 
 #include "trace_file.h"
 
-namespace forge {
+namespace forge::apps {
 
 struct StepOptions {
   std::uint64_t at = 0;  ///< the step to start with
@@ -15,4 +15,4 @@ struct StepOptions {
 /// Returns an exit status (trace_file.h).
 int run_step(const TraceArgument& file, const StepOptions& options);
 
-}  // namespace forge
+}  // namespace forge::apps

@@ -9,7 +9,7 @@
 #include <csignal>
 #include <optional>
 
-namespace forge {
+namespace forge::apps {
 namespace {
 
 constexpr std::string_view kEnterScreen = "\x1b[?1049h\x1b[?25l";
@@ -119,4 +119,4 @@ void Terminal::show(std::string_view text) {
   write_all(screen);
 }
 
-}  // namespace forge
+}  // namespace forge::apps

@@ -11,7 +11,7 @@
 #include <string_view>
 #include <tl/expected.hpp>
 
-namespace forge {
+namespace forge::apps {
 
 enum class KeyKind { character, next, previous, enter, erase, escape, resized, end };
 
@@ -46,4 +46,4 @@ class Terminal {
   Terminal() = default;
 };
 
-}  // namespace forge
+}  // namespace forge::apps

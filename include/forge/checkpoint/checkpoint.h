@@ -1,0 +1,99 @@
+// Checkpoint: a model on disk, whatever its format: what it is and its weights.
+//
+// Example, given `#include "forge/model/transformer.h"` and `linear::ThreadPool& threads`:
+//
+//   const auto checkpoint = Checkpoint::open("Qwen2.5-0.5B-Instruct/");
+//   if (!checkpoint) return to_string(checkpoint.error());
+//   auto weights = pack(checkpoint->config(), checkpoint->model(), threads);
+//   if (!weights) return to_string(checkpoint->error_of(weights.error()));
+//   const model::Transformer transformer(checkpoint->config(), *std::move(weights));
+//   ...
+//
+//   path                                   is read as
+//   a directory                            config.json, and model.safetensors or the files of
+//                                          model.safetensors.index.json
+//   a file NAME.safetensors                that file, and config.json beside it
+//   a file NAME.gguf                       that file
+//
+// Files are mapped, not read: opening a checkpoint looks at its descriptions and copies its norms
+// and biases. Whoever packs the matrices walks through them once, and says so with will_read() and
+// done_with(), so that a model twice the size of the memory can be converted.
+//
+// Owns the mapped files, from which model() borrows. Thread contract: const after construction.
+#pragma once
+
+#include <cstddef>
+#include <cstdint>
+#include <map>
+#include <span>
+#include <string>
+#include <tl/expected.hpp>
+#include <variant>
+#include <vector>
+
+#include "forge/checkpoint/hf_config.h"
+#include "forge/formats/file_error.h"
+#include "forge/formats/gguf.h"
+#include "forge/formats/safetensors.h"
+#include "forge/model/model_config.h"
+#include "forge/model/stored_model.h"
+#include "forge/model/weight_fault.h"
+
+namespace forge::checkpoint {
+
+class Checkpoint {
+ public:
+  /// Errors: no path of these; those of the formats, of hf_config.h and gguf_config.h; a tensor is
+  /// missing or is not of the type and shape that the configuration asks for, with what it is and
+  /// what is needed; a number of a norm, a bias or an INT8 layer's scales is not finite. (Matrices
+  /// are looked at when they are packed.)
+  static tl::expected<Checkpoint, formats::FileError> open(const std::string& path);
+
+  /// validate() accepts it.
+  const model::ModelConfig& config() const { return config_; }
+
+  /// All roles that the configuration switches on. Valid as long as the Checkpoint, wherever it is
+  /// moved.
+  const model::StoredModel& model() const { return model_; }
+
+  /// Names of the file's tensors that are in no role, in its order: of parts that Forge does not
+  /// compute, as the layers with which DeepSeek-V3 predicts several tokens.
+  std::span<const std::string> unused() const { return unused_; }
+
+  /// The file, where it is GGUF, whose metadata has the tokeniser; otherwise null.
+  const formats::Gguf* gguf() const { return std::get_if<formats::Gguf>(&file_); }
+
+  /// The fault that packing model() has found, with the names of the file. Requires: it is of one
+  /// of its matrices.
+  formats::FileError error_of(const model::WeightFault& fault) const;
+
+  /// The bytes of `linear` will be read soon, or not again soon (mapped_file.h). Requires: it is
+  /// one of model().
+  void will_read(const linear::StoredLinear& linear) const;
+  void done_with(const linear::StoredLinear& linear) const;
+
+ private:
+  using File = std::variant<formats::SafeTensors, formats::Gguf>;
+  using Advice = void (formats::MappedFile::*)(std::span<const std::byte>) const;
+
+  explicit Checkpoint(File file);
+  static tl::expected<Checkpoint, formats::FileError> open_safetensors(
+      tl::expected<formats::SafeTensors, formats::FileError> file, const std::string& directory);
+  static tl::expected<Checkpoint, formats::FileError> open_gguf(const std::string& path);
+  static tl::expected<Checkpoint, formats::FileError> fill(Checkpoint checkpoint,
+                                                           const HfConfig& config);
+  void advise(const linear::StoredLinear& linear, Advice advice) const;
+  std::span<const formats::Tensor> tensors() const;
+  const formats::Tensor& tensor_at(const std::byte* byte) const;
+  const formats::MappedFile& file_of(const formats::Tensor& tensor) const;
+
+  File file_;
+  model::ModelConfig config_;
+  std::vector<std::vector<float>> scales_;         // of StoredInt8, as floats
+  std::vector<std::vector<std::int32_t>> orders_;  // of StoredGroups, aligned
+  model::StoredModel model_;                       // borrows all of these
+  std::vector<std::string> unused_;
+  std::map<const std::byte*, const formats::Tensor*> by_address_;  // of the first bytes
+};
+
+}  // namespace forge::checkpoint

@@ -1,0 +1,47 @@
+// The metadata of GGUF as a ModelConfig: what llama.cpp's converter writes for a model.
+//
+// general.architecture is one of llama (Mistral's models too), qwen2, qwen3, qwen3moe and deepseek2
+// (DeepSeek-V2 and V3); other keys start with it, "llama.block_count". Sources: the GGUF
+// specification (https://github.com/ggml-org/ggml, docs/gguf.md), and what llama.cpp does with keys
+// that a file leaves out.
+// Differences from config.json:
+//
+//   - in `llama`, rows of Q and K are in another order, so that components 2i and 2i + 1 of a head
+//     turn together (RopePairing::adjacent);
+//   - Llama 3's scaling of RoPE is a tensor, rope_freqs.weight (TabledRope);
+//   - of YaRN, the temperature 0.1 ln factor + 1 is not in the file, but multiplied in by readers;
+//   - biases and a head of its own are there where their tensors are;
+//   - in `qwen3moe`, experts' weights are normalised unless said otherwise, and all layers have
+//     experts.
+//
+// Of `deepseek2`:
+//
+//   - newer files describe attention over latents: one KV head, attention.key_length the latent and
+//     the key part that turns; what a head is, attention.key_length_mla and value_length_mla say.
+//     Older files have a head's sizes in attention.key_length and value_length. Tensors changed
+//     with the keys (StoredLatent::key_up);
+//   - YaRN's mscale_all_dim is in the file, times 0.1, as rope.scaling.yarn_log_multiplier; mscale
+//     is not, and is taken as equal to it, as it is in DeepSeek's models. So cosines and sines are
+//     not scaled, and the softmax scale is multiplied by (0.1 mscale_all_dim ln factor + 1)^2;
+//   - the norms of the latents have DeepSeek's epsilon (LatentConfig), which no key says; llama.cpp
+//     takes attention.layer_norm_rms_epsilon, in DeepSeek's own models the same number;
+//   - files from before expert_gating_func have softmax scores, unless there is a correction bias:
+//     those are refused. Files from before expert_group_count choose among all experts;
+//   - a group's score is that of its best expert where scores are softmax (V2), and of its two best
+//     where they are sigmoid (V3); llama.cpp takes two for both.
+//
+// Pure, thread-safe.
+#pragma once
+
+#include <tl/expected.hpp>
+
+#include "forge/formats/gguf.h"
+#include "forge/model/model_config.h"
+
+namespace forge::checkpoint {
+
+/// Returns: what validate() accepts. Errors: another architecture; a key is missing, of another
+/// kind, out of its range or not supported, named with its value and what is accepted.
+tl::expected<model::ModelConfig, formats::FileError> read_gguf_config(const formats::Gguf& gguf);
+
+}  // namespace forge::checkpoint

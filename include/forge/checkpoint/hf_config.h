@@ -1,0 +1,56 @@
+// config.json: how checkpoints of Hugging Face describe themselves.
+//
+// model_type is one of llama, mistral, qwen2, qwen3, qwen3_moe, deepseek_v2, deepseek_v3, olmo2 and
+// granite; a family is one line of a table (hf_config.cc) that says what it has other than Llama.
+// Both spellings are read: that of the hub's checkpoints (rope_theta, rope_scaling, num_experts)
+// and that of transformers 5 (rope_parameters, num_local_experts). What a key means and which value
+// one that is left out has is as in transformers; but the sizes of the model must be there, and a
+// value that would change what is computed and is not one that Forge computes is an error, never
+// ignored. Keys that do not concern inference are ignored. A key that is there twice is an error:
+// Python would take the last.
+//
+// Pure, thread-safe, but for read_hf_config, which reads files.
+#pragma once
+
+#include <cstdint>
+#include <string>
+#include <string_view>
+#include <tl/expected.hpp>
+#include <vector>
+
+#include "forge/formats/file_error.h"
+#include "forge/model/model_config.h"
+
+namespace forge::checkpoint {
+
+/// How quantization_config says that linear layers are stored; which of them are, their tensors
+/// say. Forms: linear/stored_linear.h.
+struct HfQuantization {
+  enum class Method : std::uint8_t { none, gptq, awq, int8 };
+  Method method = Method::none;
+  int group_size = 0;  ///< inputs that share a scale, of gptq and awq; 0: all of a layer
+  friend bool operator==(const HfQuantization&, const HfQuantization&) = default;
+};
+
+struct HfConfig {
+  model::ModelConfig model;  ///< validate() accepts it
+  HfQuantization quantization;
+  friend bool operator==(const HfConfig&, const HfConfig&) = default;
+};
+
+/// The text of a config.json; `path` is for errors. Errors: those of formats/json_tree.h; a value
+/// is missing, of another kind, out of its range or not supported, named by its key with what is
+/// accepted.
+tl::expected<HfConfig, formats::FileError> parse_hf_config(std::string_view json,
+                                                           const std::string& path);
+
+/// The tokens that end a text by a generation_config.json's eos_token_id: none, one or several.
+tl::expected<std::vector<std::uint32_t>, formats::FileError> parse_generation_eos(
+    std::string_view json, const std::string& path);
+
+/// `directory`/config.json; and where it has a generation_config.json, whose eos_token_id chat
+/// models keep the end of a turn in, those tokens after the others. Errors: as above, or a file
+/// cannot be read.
+tl::expected<HfConfig, formats::FileError> read_hf_config(const std::string& directory);
+
+}  // namespace forge::checkpoint

@@ -1,0 +1,94 @@
+// SequenceTable: what a target keeps of each sequence between steps, brought up to date by
+// the deltas of each plan.
+//
+//             begin         admitted             slices ...          finished
+//   (unknown) -----> new ------------> in batch ----------> in batch ---------> (unknown)
+//                                      |      ^
+//                            preempted |      | resumed
+//                                      v      |
+//                                      preempted
+//
+// The policy core knows numbers of tokens; the target knows the tokens. Both keep a block
+// table, and deltas are all that passes between them, so every delta is checked: one that
+// does not fit what is here is a bug, found at the step that contains it.
+//
+// A sequence in the batch has a batch row: the lowest number that no other one in the batch has, so
+// always below the most that were in it at a time. A GPU keeps its block tables by it.
+//
+// Owns requests, tokens and block tables. Thread contract: none of its own.
+#pragma once
+
+#include <cstdint>
+#include <optional>
+#include <vector>
+
+#include "forge/core/request.h"
+#include "forge/core/seq_map.h"
+#include "forge/core/step_plan.h"
+
+namespace forge::executor {
+
+class SequenceTable {
+ public:
+  struct Sequence {
+    enum class Place : std::uint8_t { fresh, in_batch, preempted };
+
+    Request request;
+    std::vector<TokenId> tokens;             ///< prompt and output
+    std::vector<std::uint32_t> blocks;       ///< physical blocks, in order of position
+    std::uint32_t valid = 0;                 ///< leading tokens whose KV is in the blocks
+    std::vector<std::uint32_t> host_blocks;  ///< where its KV is while it is swapped out
+    std::uint32_t host_valid = 0;            ///< leading tokens whose KV is there
+    Place place = Place::fresh;
+    std::optional<StepId> last_slice;  ///< step of its last slice
+    std::uint32_t batch_row = 0;       ///< while it is in the batch
+  };
+
+  /// Requires: num_blocks and block_size at least 1.
+  SequenceTable(std::uint32_t num_blocks, std::uint32_t block_size);
+
+  /// Requires: `seq` is unknown, the prompt is not empty.
+  void begin(SeqId seq, const Request& request);
+
+  /// Takes in who left the batch, who entered it, and how tables changed. Requires:
+  ///   - the plan's step is later than those before it;
+  ///   - every sequence named is known and where its list says: new, in the batch, preempted;
+  ///   - a sequence that enters has at least one token left to run;
+  ///   - of a sequence that is swapped out, every block of valid KV is copied to the host, and to
+  ///     one that comes back either all of them, to their places in its table, or none;
+  ///   - deltas are in slice order, one a sequence, and each sequence has a slice;
+  ///   - every block is below num_blocks.
+  void apply(const StepPlan& plan);
+
+  /// The sequence of `slice`, which is part of `step`. Requires: it is in the batch and has no
+  /// other slice in this step; the slice starts where valid KV ends, covers known tokens and drafts
+  /// alone, samples exactly when it reaches the end, and its table has room for it.
+  Sequence& checked(StepId step, const Slice& slice);
+
+  std::size_t size() const { return rows_of_.size(); }
+
+  /// Batch rows are below this. in_batch: the sequence that has one, or null.
+  std::uint32_t batch_row_count() const { return static_cast<std::uint32_t>(batch_.size()); }
+  const Sequence* in_batch(std::uint32_t batch_row) const {
+    return batch_[batch_row] ? &rows_[*batch_[batch_row]] : nullptr;
+  }
+
+ private:
+  std::uint32_t row_of(SeqId seq) const;
+  Sequence& sequence(SeqId seq) { return rows_[row_of(seq)]; }
+  void leave(const StepPlan& plan);
+  void leave_batch(Sequence& sequence);
+  void check_swaps_in(const StepPlan& plan);
+  void enter(const Admission& admission, Sequence::Place from);
+  void change(const StepPlan& plan, const TableDelta& delta);
+
+  std::uint32_t num_blocks_;
+  std::uint32_t block_size_;
+  std::optional<StepId> last_step_;
+  SeqMap rows_of_;
+  std::vector<Sequence> rows_;
+  std::vector<std::uint32_t> free_rows_;
+  std::vector<std::optional<std::uint32_t>> batch_;  // [batch rows] index into rows_
+};
+
+}  // namespace forge::executor

@@ -1,0 +1,48 @@
+// StepAnswer: what a verdict on a slice's drafts means for its sequence, for the result of the step
+// and for the statistics. The last act of a step, the same for all targets.
+//
+// Owns the statistics. Thread contract: none of its own.
+#pragma once
+
+#include <algorithm>
+#include <cstdint>
+#include <span>
+#include <vector>
+
+#include "forge/core/acceptance.h"
+#include "forge/core/speculative_decoder.h"
+#include "forge/core/step_plan.h"
+#include "forge/executor/executor_options.h"
+#include "forge/executor/step_slices.h"
+
+namespace forge::executor {
+
+class StepAnswer {
+ public:
+  explicit StepAnswer(const ExecutorOptions& options)
+      : drafts_wanted_(options.drafts), eos_(options.eos) {}
+
+  /// Does `token` end the sequence?
+  bool ends(const SequenceTable::Sequence& sequence, TokenId token) const {
+    return !sequence.request.ignore_eos && std::find(eos_.begin(), eos_.end(), token) != eos_.end();
+  }
+
+  /// Answers a slice: its sequence grows by what the verdict keeps, as does `result`, to which
+  /// the SliceResult is appended too. A slice that does not sample has an empty verdict; one that
+  /// samples and has it ends with FinishSignal::not_finite.
+  /// Returns: how many tokens it yields. Their logits are the slice's first so many.
+  std::uint32_t accept(const StepSlices& step, const StepSlice& slice, const Verification& verdict,
+                       StepResult& result);
+
+  const SpeculationStatistics& speculation() const { return speculation_; }
+
+ private:
+  FinishSignal signal_of(const SequenceTable::Sequence& sequence,
+                         std::span<const TokenId> tokens) const;
+
+  std::uint32_t drafts_wanted_;
+  std::vector<TokenId> eos_;
+  SpeculationStatistics speculation_;
+};
+
+}  // namespace forge::executor

@@ -1,0 +1,38 @@
+// GpuModel: a model that a GPU can run: its architecture and its packed weights, on the host.
+//
+// GpuExecutor uploads the panels as the CPU reads them (linear/linear_weights.h), so both compute
+// from the same numbers in the same order. What the kernels do not have yet is refused here, by
+// name, before any memory is taken.
+//
+// Borrows the Transformer. Thread contract: a value.
+#pragma once
+
+#include <string>
+#include <tl/expected.hpp>
+
+#include "forge/model/transformer.h"
+
+namespace forge::gpu {
+
+class GpuModel {
+ public:
+  /// The transformer must live until GpuExecutor::create() has returned. Errors: the first part of
+  /// the model that no kernel has, its value and what is accepted: "norm is after, accepted on a
+  /// GPU: before".
+  static tl::expected<GpuModel, std::string> of(const model::Transformer& transformer);
+
+  const model::ModelConfig& config() const { return *config_; }
+  const model::GroupedQueryConfig& attention() const {
+    return std::get<model::GroupedQueryConfig>(config_->attention);
+  }
+  const model::PackedModel& weights() const { return *weights_; }
+
+ private:
+  explicit GpuModel(const model::Transformer& transformer)
+      : config_(&transformer.config()), weights_(&transformer.weights()) {}
+
+  const model::ModelConfig* config_;
+  const model::PackedModel* weights_;
+};
+
+}  // namespace forge::gpu

@@ -1,0 +1,26 @@
+// AttentionPass: what the attention of one layer reads and writes beside its weights.
+//
+// Borrows everything. Thread contract: a value.
+#pragma once
+
+#include "forge/model/forward_batch.h"
+#include "forge/model/kv_pool.h"
+#include "forge/model/model_config.h"
+#include "forge/model/rotary_table.h"
+#include "forge/model/workers.h"
+
+namespace forge::model {
+
+struct AttentionPass {
+  const ModelConfig& config;
+  int layer = 0;
+  const ForwardBatch& batch;
+  KvPool& pool;
+  const RotaryTable& rotary;  ///< has the positions of the batch
+  Workers& workers;
+
+  /// Turns the first config.rope.size components of `head` to `position`.
+  void rotate(float* head, std::uint32_t position) const;
+};
+
+}  // namespace forge::model

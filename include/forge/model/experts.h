@@ -1,0 +1,63 @@
+// Mixture of experts: each token goes through a few of many feed-forward networks.
+//
+//   products   z = router x, in float                                             [E]
+//   scores     s = softmax(z), or 1 / (1 + exp(-z))
+//   ranks      r = s + correction bias, where there is one
+//   groups     a group's score is the sum of its group_best best ranks; experts outside the
+//              groups_per_token best groups are left out
+//   chosen     the experts_per_token best ranks
+//   weights    w = s; normalised: w / (sum of the chosen s + 1e-20); times routed_scale
+//   out        ((0 + w_a y_a) + w_b y_b) + ... + shared(x), a < b < ... the chosen experts
+//
+// Of equal ranks and group scores the lower index wins. Sums of ranks, scores and contributions run
+// in ascending order of experts, but those of a softmax are the fixed tree of canonical.h.
+//
+// Rows are gathered by expert, so that an expert's weights are read once for all of them. A row's
+// contributions are added one expert after the other, whatever rows are gathered with it: its bits
+// depend on itself alone.
+// Sources: Shazeer et al., arXiv:1701.06538; DeepSeek-AI, arXiv:2405.04434 (groups, shared experts)
+// and arXiv:2412.19437 (sigmoid, correction bias).
+#pragma once
+
+#include <cstdint>
+#include <span>
+#include <vector>
+
+#include "forge/model/feed_forward.h"
+#include "forge/model/packed_model.h"
+#include "forge/model/workers.h"
+
+namespace forge::model {
+
+struct ExpertChoice {
+  int expert = 0;
+  float weight = 0;
+};
+
+/// Floats that choose_experts needs beside the products.
+int router_scratch_size(const ExpertsConfig& config);
+
+/// chosen [experts_per_token], in ascending order of experts. products [E] are overwritten by the
+/// scores; bias [E], or empty; scratch [router_scratch_size()].
+/// O(E (experts_per_token + groups_per_token)).
+void choose_experts(const ExpertsConfig& config, std::span<float> products,
+                    std::span<const float> bias, std::span<float> scratch,
+                    std::span<ExpertChoice> chosen);
+
+struct ExpertsScratch {
+  std::vector<float> scores;         // [T][E]
+  std::vector<float> router;         // [T][router_scratch_size]
+  std::vector<ExpertChoice> chosen;  // [T][experts_per_token]
+  std::vector<int> first;            // [E + 1] of each expert, into `rows`
+  std::vector<int> rows;             // [T experts_per_token] rows, by expert
+  std::vector<float> weights;        // of each of `rows`
+  std::vector<float> gathered;       // [rows of an expert][d]
+  std::vector<float> produced;       // [rows of an expert][d]
+  FeedForwardScratch network;
+};
+
+/// out [T][d] = what the experts make of x [T][d].
+void run_experts(const PackedExperts& experts, Rows x, float* out, ExpertsScratch& scratch,
+                 Workers& workers);
+
+}  // namespace forge::model

@@ -1,0 +1,28 @@
+// Grouped-query attention (Ainslie et al., arXiv:2305.13245) with the variations of its families:
+// biases, norms of queries and keys, a sliding window.
+//
+//   q, k, v   rows of x, by one product; + bias
+//   q, k      RMSNorm of each head or of all heads' row; then RoPE
+//   k, v      into the pool, of all rows before any attends: rows of a sequence see one another
+//   output    of attention (numerics/attention.h) over the positions up to the row's own, from the
+//             start or the window's; + bias
+#pragma once
+
+#include <vector>
+
+#include "forge/model/attention_pass.h"
+#include "forge/model/packed_model.h"
+
+namespace forge::model {
+
+struct GroupedQueryScratch {
+  std::vector<float> qkv;       // [T][(H + 2 Hkv) D]
+  std::vector<float> attended;  // [T][H D]
+};
+
+/// out [T][d] = attention of x [T][d]. Writes keys and values of all rows.
+/// Requires: pass.config.attention is a GroupedQueryConfig.
+void grouped_query_attention(const PackedGroupedQuery& weights, const AttentionPass& pass,
+                             const float* x, float* out, GroupedQueryScratch& scratch);
+
+}  // namespace forge::model

@@ -1,0 +1,44 @@
+// Multi-head latent attention (DeepSeek-V2, arXiv:2405.04434, section 2.1), absorbed: the cache
+// holds latents, and keys and values of single heads are never made.
+//
+//   q          query_up( norm( query_down x ) ), or query_up x: of each head N + R components, of
+//              which the last R turn
+//   c, k_R     kv_down x: the latent, normed, and a key part that turns; one row of the cache
+//   q_C        key_up_h^T q_N: the head's query in terms of latents
+//   a          sum over positions of softmax( (q_C, q_R) . (c, k_R) scale ) c
+//   output     of value_up_h a
+//
+// Per token and layer the cache has C + R floats instead of 2 H D.
+// Legend: stored_model.h.
+#pragma once
+
+#include <vector>
+
+#include "forge/model/attention_pass.h"
+#include "forge/model/packed_model.h"
+
+namespace forge::model {
+
+/// Memory of a part of the products of single heads.
+struct HeadScratch {
+  std::vector<float> x;  // [T][inputs]
+  std::vector<float> y;  // [T][outputs]
+  linear::ProductScratch products;
+};
+
+struct LatentScratch {
+  std::vector<float> query_latent;  // [T][Q]
+  std::vector<float> query;         // [T][H (N + R)]
+  std::vector<float> row;           // [T][C + R] what goes into the cache
+  std::vector<float> absorbed;      // [T][H][C + R]
+  std::vector<float> sums;          // [T][H][C]
+  std::vector<float> values;        // [T][H Dv]
+  std::vector<HeadScratch> heads;   // of each part
+};
+
+/// out [T][d] = attention of x [T][d]. Writes the latents of all rows.
+/// Requires: pass.config.attention is a LatentConfig; the pool's layout is latent.
+void latent_attention(const PackedLatent& weights, const AttentionPass& pass, const float* x,
+                      float* out, LatentScratch& scratch);
+
+}  // namespace forge::model

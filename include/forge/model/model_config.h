@@ -1,0 +1,176 @@
+// ModelConfig: the architecture of a decoder-only Transformer as published checkpoints have it.
+//
+// One forward pass (transformer.h) serves every family; what tells families apart is a value of
+// this type. config.json (hf_config.h) and the metadata of GGUF (gguf_config.h) are read into it.
+//
+//   embedding * embedding_multiplier
+//   -> [ h += residual_multiplier * post_norm?( attention( pre_norm?(h) ) )
+//        h += residual_multiplier * post_norm?( feed forward( pre_norm?(h) ) ) ] x layers
+//   -> final norm -> head -> logits / logits_divisor
+//
+//   family              differs from Llama 2 in
+//   Llama 3.x           rope scaling llama3
+//   Mistral             head_size; a sliding window in its first version
+//   Qwen2, Qwen2.5      biases of Q, K and V
+//   Qwen3               norm of each head of Q and K
+//   Qwen3-MoE           likewise; mixture of experts
+//   DeepSeek-V2, V3     latent attention; mixture of experts with shared ones; YaRN
+//   OLMo 2              norms after the sub-layers; norm of whole rows of Q and K
+//   Granite             the multipliers
+//
+// Legend, used by all of transformer/: T rows (tokens) of a batch, V vocabulary, d hidden size,
+// H query heads, Hkv KV heads, D head size, F inner size of a feed-forward network, E experts.
+#pragma once
+
+#include <cstdint>
+#include <optional>
+#include <string>
+#include <tl/expected.hpp>
+#include <variant>
+#include <vector>
+
+namespace forge::model {
+
+/// What a configuration may ask for: far above any published model, and so small that products of
+/// two sizes fit into an int64 and a table for each layer into memory.
+inline constexpr int kSizeMax = 1 << 20;  ///< vocabulary, hidden size, F, H D, ranks of latents
+inline constexpr int kLayersMax = 1024;
+inline constexpr int kHeadsMax = 1024;
+inline constexpr int kHeadSizeMax = 1024;  ///< parts of a latent head; D: numerics::kHeadSizeMax
+inline constexpr int kExpertsMax = 1024;
+inline constexpr int kPositionsMax = 1 << 24;
+
+/// Where a sub-layer has its RMSNorm: on what it reads, or on what it adds.
+enum class NormPlacement : std::uint8_t { before, after };
+
+/// RMSNorm of queries and keys before RoPE: none, of each head [D], or of all heads' row [H D].
+enum class QueryKeyNorm : std::uint8_t { none, head, row };
+
+/// Which components of a head turn together: i and i + D/2, or 2i and 2i + 1.
+enum class RopePairing : std::uint8_t { halves, adjacent };
+
+/// Frequencies divided by `factor` (position interpolation; Chen et al., arXiv:2306.15595).
+struct LinearRope {
+  double factor = 1;
+  friend bool operator==(const LinearRope&, const LinearRope&) = default;
+};
+
+/// Llama 3.1's: low frequencies divided by `factor`, high ones kept, a ramp between.
+struct Llama3Rope {
+  double factor = 8;
+  double low_freq_factor = 1;
+  double high_freq_factor = 4;
+  double original_positions = 8192;
+  friend bool operator==(const Llama3Rope&, const Llama3Rope&) = default;
+};
+
+/// YaRN (Peng et al., arXiv:2309.00071). Cosines and sines are multiplied by attention_factor,
+/// which the reader derives from mscale and mscale_all_dim where the checkpoint has those.
+struct YarnRope {
+  double factor = 1;
+  double beta_fast = 32;
+  double beta_slow = 1;
+  double original_positions = 4096;
+  double attention_factor = 1;
+  bool truncate = true;  ///< the ends of the ramp are rounded to whole pairs
+  friend bool operator==(const YarnRope&, const YarnRope&) = default;
+};
+
+/// Divisors of the frequencies, one a pair, from a tensor of the checkpoint (GGUF's
+/// rope_freqs.weight): [size / 2].
+struct TabledRope {
+  std::vector<float> divisors;
+  friend bool operator==(const TabledRope&, const TabledRope&) = default;
+};
+
+using RopeScaling = std::variant<std::monostate, LinearRope, Llama3Rope, YarnRope, TabledRope>;
+
+struct RopeConfig {
+  int size = 64;  ///< components of a head that turn, even; they are its first ones
+  double base = 10000;
+  RopePairing pairing = RopePairing::halves;
+  RopeScaling scaling;
+  friend bool operator==(const RopeConfig&, const RopeConfig&) = default;
+};
+
+/// Grouped-query attention (Ainslie et al., arXiv:2305.13245); multi-head where H = Hkv.
+struct GroupedQueryConfig {
+  int heads = 1;     ///< H, a multiple of kv_heads
+  int kv_heads = 1;  ///< Hkv
+  int head_size = 64;
+  bool qkv_bias = false;
+  bool output_bias = false;
+  QueryKeyNorm query_key_norm = QueryKeyNorm::none;
+  /// Tokens that a query sees, its own included; 0: all. One for all layers.
+  int sliding_window = 0;
+  friend bool operator==(const GroupedQueryConfig&, const GroupedQueryConfig&) = default;
+};
+
+/// Multi-head latent attention (DeepSeek-V2, arXiv:2405.04434, section 2.1). Of a token the cache
+/// holds one latent [kv_rank] and one rotated key part [rope size], for all heads.
+struct LatentConfig {
+  int heads = 1;
+  int query_rank = 0;   ///< of the queries' latent; 0: none, queries come from the hidden state
+  int kv_rank = 512;    ///< of the latent of keys and values
+  int nope_size = 128;  ///< components of a head's key that do not turn
+  int rope_size = 64;   ///< and that do
+  int value_size = 128;
+  float latent_norm_eps = 1e-6F;  ///< of the latents' norms, whatever norm_eps is
+  friend bool operator==(const LatentConfig&, const LatentConfig&) = default;
+};
+
+using AttentionConfig = std::variant<GroupedQueryConfig, LatentConfig>;
+
+/// How the router's products become scores.
+enum class ExpertScore : std::uint8_t { softmax, sigmoid };
+
+/// Mixture of experts. Chosen: the experts_per_token best, after all groups but the
+/// groups_per_token best are left out. Weights: their scores, normalised where said, times
+/// routed_scale. With a correction bias, score + bias chooses and score weighs.
+struct ExpertsConfig {
+  int experts = 8;
+  int experts_per_token = 2;
+  int expert_size = 0;  ///< F of an expert
+  int shared_size = 0;  ///< F of the shared experts together; 0: none
+  ExpertScore score = ExpertScore::softmax;
+  bool correction_bias = false;
+  int groups = 1;            ///< of equally many experts
+  int groups_per_token = 1;  ///< 1 .. groups; all: no limit
+  int group_best = 1;        ///< a group's score: the sum of its 1 or 2 best
+  bool normalised = false;   ///< the weights of a token's experts sum to one
+  float routed_scale = 1;
+  std::vector<bool> dense_layers;  ///< [layers], true: that layer has the dense network
+  friend bool operator==(const ExpertsConfig&, const ExpertsConfig&) = default;
+};
+
+struct ModelConfig {
+  std::string family;  ///< "llama", "qwen3_moe", ...: model_type of config.json
+  int vocabulary_size = 0;
+  int hidden_size = 0;
+  int layers = 0;
+  int ffn_size = 0;   ///< F of the dense network; 0 if every layer has experts
+  int positions = 0;  ///< longest context
+  float norm_eps = 1e-5F;
+  NormPlacement norm = NormPlacement::before;
+  AttentionConfig attention;
+  float attention_scale = 0;  ///< of the scores, everything included
+  RopeConfig rope;
+  std::optional<ExpertsConfig> experts;
+  bool tied_head = false;  ///< the head's weights are the embedding's
+  float embedding_multiplier = 1;
+  float residual_multiplier = 1;
+  float logits_divisor = 1;
+  std::vector<std::uint32_t> eos;  ///< tokens that end a text, each once; may be none
+
+  friend bool operator==(const ModelConfig&, const ModelConfig&) = default;
+};
+
+/// The dense network is in layer `layer`, not experts. Requires: 0 <= layer < config.layers.
+bool is_dense(const ModelConfig& config, int layer);
+
+/// Every number is in its range and all fit together, so that whoever computes need not look again.
+/// Readers of checkpoints promise it of what they return. Errors: the first field that is not, its
+/// value and what is accepted: "heads is 3; accepted is a multiple of kv_heads, 2".
+tl::expected<void, std::string> validate(const ModelConfig& config);
+
+}  // namespace forge::model

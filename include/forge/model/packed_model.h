@@ -1,0 +1,111 @@
+// PackedModel: the weights of a StoredModel in the form in which products read them
+// (linear/linear_weights.h), matrices that meet the same input on top of one another.
+//
+// Three parts are not simply packed:
+//   - the embedding stays where it is stored: of its rows only those of the batch are read. So a
+//     model takes the memory of its products, even where the head is tied and the embedding is
+//     wanted twice.
+//   - the router is widened to float: which experts a token gets should not hang on how its
+//     activations are rounded.
+//   - kv_up of latent attention is taken apart by heads, its key halves transposed, for attention
+//     over latents (numerics/latent_attention.h). Transposed rows are no longer blocks of a format,
+//     so it becomes F32, F16 or BF16 where it is one, and F16 where it is quantised. A file that
+//     has it by heads is packed as it is.
+//
+// Packing reads every byte of the weights, and takes their digest at the same time
+// (weights_digest.h).
+//
+// Owns its matrices, borrows the rows of the embedding. Thread contract: const after construction.
+// Legend: model_config.h and stored_model.h.
+#pragma once
+
+#include <functional>
+#include <optional>
+#include <tl/expected.hpp>
+#include <variant>
+#include <vector>
+
+#include "forge/linear/linear_weights.h"
+#include "forge/linear/stored_linear.h"
+#include "forge/linear/thread_pool.h"
+#include "forge/model/model_config.h"
+#include "forge/model/stored_model.h"
+#include "forge/model/weight_fault.h"
+#include "forge/model/weights_digest.h"
+
+namespace forge::model {
+
+struct PackedFeedForward {
+  linear::LinearWeights gate_up;  ///< gate, up: d -> 2 F
+  linear::LinearWeights down;     ///< F -> d
+
+  int size() const { return down.inputs(); }  ///< F
+};
+
+struct PackedExperts {
+  ExpertsConfig config;
+  linear::LinearWeights router;        ///< d -> E, of floats
+  std::vector<float> correction_bias;  ///< [E], or empty
+  std::vector<PackedFeedForward> experts;
+  std::optional<PackedFeedForward> shared;
+};
+
+struct PackedGroupedQuery {
+  linear::LinearWeights qkv;      ///< query, key, value: d -> (H + 2 Hkv) D
+  std::vector<float> qkv_bias;    ///< [(H + 2 Hkv) D], or empty
+  std::vector<float> query_norm;  ///< as in StoredGroupedQuery
+  std::vector<float> key_norm;
+  linear::LinearWeights output;    ///< H D -> d
+  std::vector<float> output_bias;  ///< [d], or empty
+};
+
+struct PackedLatent {
+  linear::LinearWeights query_down;  ///< d -> Q; no outputs where query_rank is 0
+  std::vector<float> query_norm;
+  linear::LinearWeights query_up;  ///< Q, or d -> H (N + R)
+  linear::LinearWeights kv_down;   ///< d -> C + R
+  std::vector<float> kv_norm;
+  std::vector<linear::LinearWeights> key_up;    ///< [H] of N -> C, transposed
+  std::vector<linear::LinearWeights> value_up;  ///< [H] of C -> Dv
+  linear::LinearWeights output;                 ///< H Dv -> d
+};
+
+struct PackedModelLayer {
+  std::vector<float> attention_norm;
+  std::variant<PackedGroupedQuery, PackedLatent> attention;
+  std::vector<float> ffn_norm;
+  std::variant<PackedFeedForward, PackedExperts> feed_forward;
+};
+
+struct PackedModel {
+  linear::StoredLinear embedding;  ///< [V][d], borrowed
+  std::vector<PackedModelLayer> layers;
+  std::vector<float> final_norm;
+  linear::LinearWeights head;                            ///< d -> V
+  linear::Numerics numerics = linear::Numerics::native;  ///< of all products with them
+  WeightsDigest digest;                                  ///< of the StoredModel
+
+  /// Of all matrices: what decoding one token would read, had it the work of all experts.
+  std::size_t bytes() const;
+};
+
+/// Whether a matrix is packed as F32, which is exact: products take codes of 32 inputs at a time,
+/// which must share a scale (linear/product.h), and GPTQ and AWQ may have one for each 16.
+bool is_packed_as_floats(const linear::StoredLinear& stored);
+
+/// Told of each matrix before it is packed, and when it will not be read again, so that its pages
+/// can be given back (checkpoint.h): packing then needs little more memory than the result. Either
+/// may be empty.
+struct ReadAdvice {
+  std::function<void(const linear::StoredLinear&)> will_read;
+  std::function<void(const linear::StoredLinear&)> done_with;
+};
+
+/// Packs one matrix after the other with the threads of `pool`, for products of `numerics`.
+/// Errors: the first number of a matrix that is not finite. Requires: `stored` has the shapes of
+/// `config`, which is valid; its vectors are finite.
+tl::expected<PackedModel, WeightFault> pack(const ModelConfig& config, const StoredModel& stored,
+                                            linear::ThreadPool& pool, const ReadAdvice& advice = {},
+                                            linear::Numerics numerics = linear::Numerics::native);
+
+}  // namespace forge::model

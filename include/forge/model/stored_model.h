@@ -1,0 +1,84 @@
+// StoredModel: the weights of a model by their roles, as its checkpoint stores them.
+//
+// Names of tensors, files and their formats end here: checkpoint.h finds each tensor, checks its
+// type and shape against the ModelConfig, and whoever computes sees only roles. Matrices stay where
+// they are, in the mapped file, in the form that it has them; vectors (norms and biases) are few
+// and are copied to floats.
+//
+// A role that the configuration does not switch on is absent: an empty vector, or none. What it
+// does switch on is there, in the shapes below, with no need to look again.
+//
+// Borrows matrices from the Checkpoint. Thread contract: values, const after construction.
+// Legend: model_config.h; R rope_size, N nope_size, C kv_rank, Q query_rank, Dv value_size.
+#pragma once
+
+#include <optional>
+#include <variant>
+#include <vector>
+
+#include "forge/linear/stored_linear.h"
+
+namespace forge::model {
+
+/// down( silu(gate x) * up x )
+struct StoredFeedForward {
+  linear::StoredLinear gate;  ///< [F][d]
+  linear::StoredLinear up;    ///< [F][d]
+  linear::StoredLinear down;  ///< [d][F]
+};
+
+struct StoredExperts {
+  linear::StoredLinear router;             ///< [E][d]
+  std::vector<float> correction_bias;      ///< [E], or empty
+  std::vector<StoredFeedForward> experts;  ///< [E]
+  std::optional<StoredFeedForward> shared;
+};
+
+using FeedForwardWeights = std::variant<StoredFeedForward, StoredExperts>;
+
+struct StoredGroupedQuery {
+  linear::StoredLinear query;      ///< [H D][d]
+  linear::StoredLinear key;        ///< [Hkv D][d]
+  linear::StoredLinear value;      ///< [Hkv D][d]
+  linear::StoredLinear output;     ///< [d][H D]
+  std::vector<float> query_bias;   ///< [H D], or empty, as key and value bias then are
+  std::vector<float> key_bias;     ///< [Hkv D]
+  std::vector<float> value_bias;   ///< [Hkv D]
+  std::vector<float> output_bias;  ///< [d], or empty
+  std::vector<float> query_norm;   ///< [D] or [H D], as QueryKeyNorm says, or empty
+  std::vector<float> key_norm;     ///< [D] or [Hkv D], or empty
+};
+
+struct StoredLatent {
+  std::optional<linear::StoredLinear> query_down;  ///< [Q][d]; none where query_rank is 0
+  std::vector<float> query_norm;                   ///< [Q], or empty
+  linear::StoredLinear query_up;  ///< [H (N + R)][Q], or of d inputs; a head: N, then R rows
+  linear::StoredLinear kv_down;   ///< [C + R][d]: the latent, then the key part that turns
+  std::vector<float> kv_norm;     ///< [C]
+  linear::StoredLinear output;    ///< [d][H Dv]
+
+  /// Keys and values from the latent, as checkpoints have them: of all heads in one matrix,
+  linear::StoredLinear kv_up;  ///< [H (N + Dv)][C]; a head: N rows of its key, Dv of its value
+  /// or head by head, keys transposed, as newer GGUF files do. kv_up has no outputs then, otherwise
+  /// these have no heads.
+  std::vector<linear::StoredLinear> key_up;    ///< [H] of [C][N]
+  std::vector<linear::StoredLinear> value_up;  ///< [H] of [Dv][C]
+};
+
+using AttentionWeights = std::variant<StoredGroupedQuery, StoredLatent>;
+
+struct StoredLayer {
+  std::vector<float> attention_norm;  ///< [d], where NormPlacement says
+  AttentionWeights attention;         ///< of the kind that ModelConfig::attention is
+  std::vector<float> ffn_norm;        ///< [d]
+  FeedForwardWeights feed_forward;    ///< StoredFeedForward where is_dense()
+};
+
+struct StoredModel {
+  linear::StoredLinear embedding;  ///< [V][d]
+  std::vector<StoredLayer> layers;
+  std::vector<float> final_norm;             ///< [d]
+  std::optional<linear::StoredLinear> head;  ///< [V][d]; none: tied to the embedding
+};
+
+}  // namespace forge::model

@@ -1,0 +1,272 @@
+#include "tensor_source.h"
+
+#include <algorithm>
+#include <cmath>
+#include <cstring>
+#include <utility>
+
+#include "forge/checkpoint/tensor_names.h"
+#include "forge/core/check.h"
+#include "forge/quant/dequantize.h"
+
+namespace forge::checkpoint::detail {
+namespace {
+
+using formats::ElementType;
+using formats::Tensor;
+using linear::StoredLinear;
+using Shape = std::vector<std::uint64_t>;
+using Method = HfQuantization::Method;
+
+constexpr std::uint64_t kCodesOfInt = 8;  // of 4 bits, in an i32
+
+Shape shape_of(std::initializer_list<int> sizes) { return {sizes.begin(), sizes.end()}; }
+
+std::string text_of(const Shape& shape) {
+  std::string out;
+  for (const std::uint64_t size : shape) out += (out.empty() ? "" : ", ") + std::to_string(size);
+  return "[" + out + "]";
+}
+
+bool is_plain_float(ElementType type) {
+  return type == ElementType::f32 || type == ElementType::f16 || type == ElementType::bf16;
+}
+
+/// What a runtime computes by itself, or another one keeps in the file.
+bool is_of_no_concern(std::string_view name) {
+  return name == "rope_freqs.weight" || name.ends_with("rotary_emb.inv_freq") ||
+         name.ends_with("attn.masked_bias");
+}
+
+}  // namespace
+
+std::string not_finite(float value, const std::string& place, bool is_scale) {
+  const char* const shown = std::isnan(value) ? "nan" : value > 0 ? "inf" : "-inf";
+  return std::string("has ") + (is_scale ? "the scale " : "") + shown +
+         (is_scale ? " of the block at [" : " at [") + place + "]; accepted are finite numbers";
+}
+
+TensorSource::TensorSource(const formats::SafeTensors* safetensors, const formats::Gguf* gguf,
+                           const HfConfig& config)
+    : safetensors_(safetensors),
+      gguf_(gguf),
+      quantization_(config.quantization),
+      experts_(config.model.experts ? config.model.experts->experts : 0) {
+  FORGE_CHECK((safetensors == nullptr) != (gguf == nullptr));
+}
+
+TensorSource::Found TensorSource::find(const std::string& name) const {
+  if (gguf_ == nullptr) return {.tensor = safetensors_->find(name), .expert = std::nullopt};
+  const auto renamed = gguf_name(name);
+  if (!renamed) return {};
+  return {.tensor = gguf_->find(renamed->name), .expert = renamed->expert};
+}
+
+std::string TensorSource::file_of(const Tensor& tensor) const {
+  return gguf_ != nullptr ? gguf_->file().path() : safetensors_->file_of(tensor).path();
+}
+
+std::span<const Tensor> TensorSource::tensors() const {
+  return gguf_ != nullptr ? gguf_->tensors() : safetensors_->tensors();
+}
+
+void TensorSource::fail(const std::string& name, const Tensor* tensor, const std::string& needed) {
+  if (fault_) return;
+  formats::FileError error{.file = "", .message = "", .tensor = name, .offset = std::nullopt};
+  if (tensor != nullptr) {
+    error.file = file_of(*tensor);
+    error.tensor = tensor->name;
+    error.message = "is " + formats::to_string(*tensor);
+  } else {
+    if (gguf_ != nullptr) {
+      error.file = gguf_->file().path();
+      if (const auto renamed = gguf_name(name)) error.tensor = renamed->name;
+    } else {
+      error.file = safetensors_->files().front().path();
+    }
+    error.message = "is missing";
+  }
+  error.message += "; needed is " + needed;
+  fault_ = std::move(error);
+}
+
+std::vector<float> TensorSource::vector(const std::string& name, int size) {
+  if (failed()) return {};
+  const Found found = find(name);
+  const Shape shape = shape_of({size});
+  if (found.tensor == nullptr || found.tensor->shape != shape ||
+      !is_plain_float(found.tensor->type)) {
+    fail(name, found.tensor, "F32, F16 or BF16 " + text_of(shape));
+    return {};
+  }
+  used_.insert(found.tensor);
+  return floats(*found.tensor);
+}
+
+/// The numbers of a tensor of plain floats, which have to be finite.
+std::vector<float> TensorSource::floats(const Tensor& tensor) {
+  std::vector<float> out(tensor.elements());
+  quant::dequantize(*formats::weight_type(tensor.type), tensor.bytes.data(), out.size(),
+                    out.data());
+  const auto bad = std::ranges::find_if(out, [](float value) { return !std::isfinite(value); });
+  if (bad != out.end() && !fault_) {
+    fault_ = {.file = file_of(tensor),
+              .message = not_finite(*bad, std::to_string(bad - out.begin())),
+              .tensor = tensor.name,
+              .offset = std::nullopt};
+  }
+  return out;
+}
+
+StoredLinear TensorSource::matrix(const std::string& name, int outputs, int inputs) {
+  if (failed()) return {};
+  const bool grouped = quantization_.method == Method::gptq || quantization_.method == Method::awq;
+  if (grouped && find(name + ".qweight").tensor != nullptr) return groups(name, outputs, inputs);
+  const Found found = find(name + ".weight");
+  if (found.tensor == nullptr) {
+    const bool is_quantised = find(name + ".qweight").tensor != nullptr;
+    fail(name + ".weight", nullptr,
+         text_of(shape_of({outputs, inputs})) +
+             (is_quantised ? ", or a quantization_config in config.json that says how its qweight "
+                             "is stored (a quantize_config.json of AutoGPTQ is not read)"
+                           : ""));
+    return {};
+  }
+  if (found.tensor->type == ElementType::i8) {
+    return int8_rows(name, *found.tensor, outputs, inputs);
+  }
+  std::optional<Place> place;
+  if (found.expert) place = Place{*found.expert, experts_};
+  return rows(*found.tensor, place, outputs, inputs);
+}
+
+std::vector<StoredLinear> TensorSource::stack(const std::string& name, int count, int outputs,
+                                              int inputs) {
+  if (failed()) return {};
+  const Tensor* const tensor = find(name + ".weight").tensor;
+  if (tensor == nullptr) {
+    fail(name + ".weight", nullptr, text_of(shape_of({count, outputs, inputs})));
+    return {};
+  }
+  std::vector<StoredLinear> matrices;
+  for (int index = 0; index < count && !failed(); ++index) {
+    matrices.push_back(rows(*tensor, Place{index, count}, outputs, inputs));
+  }
+  return matrices;
+}
+
+StoredLinear TensorSource::rows(const Tensor& tensor, std::optional<Place> place, int outputs,
+                                int inputs) {
+  const Shape shape =
+      place ? shape_of({place->count, outputs, inputs}) : shape_of({outputs, inputs});
+  const auto type = formats::weight_type(tensor.type);
+  if (!type || tensor.shape != shape) {
+    fail(tensor.name, &tensor, "a type of weights, " + text_of(shape));
+    return {};
+  }
+  used_.insert(&tensor);
+  const std::size_t bytes = tensor.bytes.size() / (place ? shape.front() : 1);
+  const std::byte* const first =
+      tensor.bytes.data() + bytes * static_cast<std::size_t>(place ? place->index : 0);
+  return {outputs, inputs, linear::StoredRows{*type, first}};
+}
+
+StoredLinear TensorSource::int8_rows(const std::string& name, const Tensor& tensor, int outputs,
+                                     int inputs) {
+  const Shape shape = shape_of({outputs, inputs});
+  if (tensor.shape != shape) {
+    fail(tensor.name, &tensor, text_of(shape));
+    return {};
+  }
+  const Tensor* const scales = find(name + ".weight_scale").tensor;
+  const Shape flat = shape_of({outputs});
+  const Shape column = shape_of({outputs, 1});
+  if (scales == nullptr || !is_plain_float(scales->type) ||
+      (scales->shape != flat && scales->shape != column)) {
+    fail(name + ".weight_scale", scales,
+         "F32, F16 or BF16 " + text_of(flat) + " or " + text_of(column) + ", for I8 weights");
+    return {};
+  }
+  used_.insert({&tensor, scales});
+  scales_.push_back(floats(*scales));
+  return {outputs, inputs, linear::StoredInt8{tensor.bytes.data(), scales_.back()}};
+}
+
+const Tensor* TensorSource::quantised(const std::string& name, ElementType type,
+                                      std::span<const std::uint64_t> shape) {
+  if (failed()) return nullptr;
+  const Tensor* const tensor = find(name).tensor;
+  if (tensor == nullptr || tensor->type != type || !std::ranges::equal(tensor->shape, shape)) {
+    fail(name, tensor, formats::to_string(type, shape));
+    return nullptr;
+  }
+  used_.insert(tensor);
+  return tensor;
+}
+
+StoredLinear TensorSource::groups(const std::string& name, int outputs, int inputs) {
+  const bool gptq = quantization_.method == Method::gptq;
+  const int group_size = quantization_.group_size == 0 ? inputs : quantization_.group_size;
+  const int inputs_step = std::max(8, group_size);  // 8: codes of a word
+  if (outputs % 8 != 0 || inputs % 8 != 0 || inputs % inputs_step != 0) {
+    fail(name + ".qweight", find(name + ".qweight").tensor,
+         "a layer of a multiple of 8 outputs, it has " + std::to_string(outputs) + ", and of " +
+             std::to_string(inputs_step) + " inputs, it has " + std::to_string(inputs));
+    return {};
+  }
+  const auto n = static_cast<std::uint64_t>(outputs);
+  const auto k = static_cast<std::uint64_t>(inputs);
+  const std::uint64_t group_count = k / static_cast<std::uint64_t>(group_size);
+  const Shape codes_shape = gptq ? Shape{k / kCodesOfInt, n} : Shape{k, n / kCodesOfInt};
+  const Tensor* const codes = quantised(name + ".qweight", ElementType::i32, codes_shape);
+  const Tensor* const zeros =
+      quantised(name + ".qzeros", ElementType::i32, Shape{group_count, n / kCodesOfInt});
+  const Tensor* const scales = quantised(name + ".scales", ElementType::f16, Shape{group_count, n});
+  if (failed()) return {};
+  linear::StoredGroups form;
+  form.packing = gptq ? linear::StoredGroups::Packing::gptq : linear::StoredGroups::Packing::awq;
+  form.group_size = group_size;
+  form.codes = codes->bytes.data();
+  form.zeros = zeros->bytes.data();
+  form.scales = scales->bytes.data();
+  if (gptq) form.order = group_order(name + ".g_idx", inputs, group_size);
+  return {outputs, inputs, form};
+}
+
+/// g_idx, where it is there and says anything else than the groups' natural order.
+std::span<const std::int32_t> TensorSource::group_order(const std::string& name, int inputs,
+                                                        int group_size) {
+  if (find(name).tensor == nullptr) return {};
+  const Tensor* const tensor = quantised(name, ElementType::i32, shape_of({inputs}));
+  if (tensor == nullptr) return {};
+  std::vector<std::int32_t> order(static_cast<std::size_t>(inputs));
+  std::memcpy(order.data(), tensor->bytes.data(), tensor->bytes.size());
+  std::vector<int> sizes(static_cast<std::size_t>(inputs / group_size));
+  bool natural = true;
+  for (int input = 0; input < inputs; ++input) {
+    const std::int32_t group = order[static_cast<std::size_t>(input)];
+    natural = natural && group == input / group_size;
+    const bool fits = group >= 0 && static_cast<std::size_t>(group) < sizes.size() &&
+                      ++sizes[static_cast<std::size_t>(group)] <= group_size;
+    if (!fits) {
+      fail(name, tensor,
+           "each group of 0 .. " + std::to_string(sizes.size() - 1) + " " +
+               std::to_string(group_size) + " times; input " + std::to_string(input) + " has " +
+               std::to_string(group));
+      return {};
+    }
+  }
+  if (natural) return {};
+  orders_.push_back(std::move(order));
+  return orders_.back();
+}
+
+std::vector<std::string> TensorSource::unused() const {
+  std::vector<std::string> names;
+  for (const Tensor& tensor : tensors()) {
+    if (!used_.contains(&tensor) && !is_of_no_concern(tensor.name)) names.push_back(tensor.name);
+  }
+  return names;
+}
+
+}  // namespace forge::checkpoint::detail

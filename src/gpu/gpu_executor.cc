@@ -1,0 +1,282 @@
+#include "forge/gpu/gpu_executor.h"
+
+#include <chrono>
+#include <optional>
+#include <string>
+#include <utility>
+
+#include "allocator.h"
+#include "block_tables.h"
+#include "capacity.h"
+#include "command_queue.h"
+#include "copy_runs.h"
+#include "decode_graphs.h"
+#include "device_model.h"
+#include "forge/core/check.h"
+#include "forge/executor/kv_guard.h"
+#include "forge/executor/sequence_table.h"
+#include "forge/executor/step_answer.h"
+#include "forge/executor/step_slices.h"
+#include "step_builder.h"
+#include "step_mailbox.h"
+
+namespace forge::gpu {
+namespace {
+
+using Clock = std::chrono::steady_clock;
+
+double microseconds_since(Clock::time_point start) {
+  return std::chrono::duration<double, std::micro>(Clock::now() - start).count();
+}
+
+}  // namespace
+
+struct GpuExecutor::State {
+  /// Where memory is taken and uploads are queued.
+  struct Memory {
+    Allocator& allocator;
+    CommandQueue& queue;
+  };
+  State(Device& on, std::unique_ptr<Stream> queue_of, const GpuModel& of,
+        const executor::ExecutorOptions& with, const GpuOptions& gpu, Memory memory);
+
+  void keep_books(const StepPlan& plan);
+  Status run(const StepPlan& plan);
+  void queue_step(const ChunkShape* bucket, CommandQueue& queue);
+  Status queue_by_graph(const DecodeGraphs::Bucket& bucket);
+  Status queue_directly();
+  Status wait_for(StepId step);
+  Status drain();
+  tl::expected<void, ExecutionError> fail(const StepPlan& plan, DeviceError error);
+  void answer_slices(const StepPlan& plan, StepResult& result);
+
+  Device& device;
+  const executor::ExecutorOptions options;
+  const GpuOptions gpu_options;
+  const Capacity capacity;
+
+  // Of the sequences, on the host.
+  executor::SequenceTable sequences;
+  executor::StepSlices step;
+  executor::KvGuard guard;
+  executor::StepAnswer answer;
+
+  // On the device.
+  std::unique_ptr<Stream> stream;
+  DeviceModel model;
+  BlockTables tables;
+  StepMailbox mailbox;
+  DecodeGraphs graphs;
+
+  // Of the step at hand.
+  StepInput input;
+  CopyRuns copy_runs;
+  std::span<const CopyRun> copies;
+
+  bool idle = true;                 // nothing is queued
+  std::optional<DeviceError> lost;  // no step can succeed any more
+  GpuStatistics statistics;
+  double waited_us = 0;  // in the step at hand
+};
+
+GpuExecutor::State::State(Device& on, std::unique_ptr<Stream> queue_of, const GpuModel& of,
+                          const executor::ExecutorOptions& with, const GpuOptions& gpu,
+                          Memory memory)
+    : device(on),
+      options(with),
+      gpu_options(gpu),
+      capacity(of.config(), with),
+      sequences(with.num_blocks, with.block_size),
+      guard(with, of.config().layers),
+      answer(with),
+      stream(std::move(queue_of)),
+      model(of, with, capacity, memory.allocator, memory.queue),
+      tables(capacity, memory.allocator),
+      mailbox(capacity, memory.allocator),
+      graphs(capacity),
+      input(capacity),
+      copy_runs(with.num_blocks, with.num_host_blocks, capacity.pairs) {}
+
+// ---- Creation -----------------------------------------------------------------------------------
+
+tl::expected<std::unique_ptr<GpuExecutor>, DeviceError> GpuExecutor::create(
+    Device& device, const GpuModel& model, const executor::ExecutorOptions& options,
+    const GpuOptions& gpu) {
+  const auto valid = validate(options, model.config().layers);
+  FORGE_CHECK(valid.has_value(), to_string(valid.error()));
+  auto stream = device.create_stream();
+  if (!stream) return tl::unexpected(stream.error());
+  CommandQueue queue(**stream);
+  Allocator allocator(device);
+  auto state = std::make_unique<State>(device, std::move(*stream), model, options, gpu,
+                                       State::Memory{allocator, queue});
+  if (!allocator.status()) return tl::unexpected(allocator.status().error());
+  if (!queue.status()) return tl::unexpected(queue.status().error());
+  return std::unique_ptr<GpuExecutor>(new GpuExecutor(std::move(state)));
+}
+
+GpuExecutor::GpuExecutor(std::unique_ptr<State> state) : state_(std::move(state)) {}
+GpuExecutor::~GpuExecutor() = default;
+
+std::uint64_t GpuExecutor::device_bytes(const model::ModelConfig& model,
+                                        const executor::ExecutorOptions& options) {
+  const Capacity capacity(model, options);
+  return DeviceModel::device_bytes(model, options, capacity) + BlockTables::device_bytes(capacity) +
+         StepMailbox::device_bytes(capacity);
+}
+
+std::uint64_t GpuExecutor::pinned_bytes(const model::ModelConfig& model,
+                                        const executor::ExecutorOptions& options) {
+  const Capacity capacity(model, options);
+  return options.num_host_blocks * capacity.block_floats * sizeof(float) +
+         BlockTables::pinned_bytes(capacity) + StepMailbox::pinned_bytes(capacity);
+}
+
+const SpeculationStatistics& GpuExecutor::speculation() const {
+  return state_->answer.speculation();
+}
+const GpuStatistics& GpuExecutor::statistics() const { return state_->statistics; }
+
+// ---- A step -------------------------------------------------------------------------------------
+
+void GpuExecutor::begin(SeqId seq, const Request& request) {
+  state_->sequences.begin(seq, request);
+}
+
+tl::expected<void, ExecutionError> GpuExecutor::execute(const StepPlan& plan, StepResult& result) {
+  State& state = *state_;
+  const Clock::time_point start = Clock::now();
+  state.waited_us = 0;
+  state.keep_books(plan);
+  const Status ran = state.run(plan);
+  if (!ran) return state.fail(plan, ran.error());
+  state.answer_slices(plan, result);
+  state.statistics.steps += 1;
+  state.statistics.wait_us += state.waited_us;
+  state.statistics.host_us += microseconds_since(start) - state.waited_us;
+  return {};
+}
+
+/// What has to be done whether or not the step succeeds (executor.h), and the step as rows. Touches
+/// no memory that the device may still be reading.
+void GpuExecutor::State::keep_books(const StepPlan& plan) {
+  sequences.apply(plan);
+  step.begin(plan, sequences);
+  input.clear();
+  tables.collect(plan, step, input.writes);
+  copies = copy_runs.cut(plan.copies, input.pairs);
+  build_passes(step, capacity, input);
+}
+
+Status GpuExecutor::State::run(const StepPlan& plan) {
+  if (lost) return tl::unexpected(*lost);
+  if (auto drained = drain(); !drained) return drained;
+  if (plan.slices.empty() && plan.copies.empty()) return {};
+  idle = false;
+  std::optional<DecodeGraphs::Bucket> bucket;
+  if (gpu_options.graphs && !tables.upload_whole()) bucket = graphs.bucket_of(input);
+  mailbox.pack(plan.step, input, bucket ? bucket->sizes : StepSizes::of(input));
+  if (auto queued = bucket ? queue_by_graph(*bucket) : queue_directly(); !queued) return queued;
+  return wait_for(plan.step);
+}
+
+/// Queues all that the step needs, copies both ways included.
+void GpuExecutor::State::queue_step(const ChunkShape* bucket, CommandQueue& queue) {
+  const DeviceStep on_device = mailbox.device_step();
+  mailbox.upload(queue);
+  const auto writes = static_cast<std::uint32_t>(input.writes.size());
+  tables.update(sequences, on_device, bucket != nullptr ? bucket->counts.rows : writes, queue);
+  for (const CopyRun& run : copies) model.copy_blocks(run, on_device, queue);
+  for (const PassChunk& chunk : input.chunks) {
+    model.run(chunk, bucket != nullptr ? *bucket : ChunkShape::of(chunk), on_device, tables, queue);
+  }
+  mailbox.download(queue);
+}
+
+Status GpuExecutor::State::queue_directly() {
+  CommandQueue queue(*stream);
+  queue_step(nullptr, queue);
+  statistics.launches += queue.launches();
+  return queue.status();
+}
+
+Status GpuExecutor::State::queue_by_graph(const DecodeGraphs::Bucket& bucket) {
+  DecodeGraphs::Entry& entry = graphs.entry(bucket);
+  if (entry.graph == nullptr) {
+    if (auto begun = stream->begin_capture(); !begun) return begun;
+    CommandQueue queue(*stream);
+    queue_step(&bucket.shape, queue);
+    auto captured = stream->end_capture();  // also when the capture is of no use
+    if (!queue.status()) return queue.status();
+    if (!captured) return tl::unexpected(captured.error());
+    entry = {std::move(*captured), queue.launches()};
+    ++statistics.graphs_captured;
+  }
+  ++statistics.graph_steps;
+  statistics.launches += entry.launches;
+  return stream->launch(*entry.graph);
+}
+
+Status GpuExecutor::State::wait_for(StepId awaited) {
+  if (auto drained = drain(); !drained) return drained;
+  const std::optional<StepId> arrived = mailbox.arrived();
+  if (arrived == awaited) return {};
+  const std::string found = arrived ? "that of step " + std::to_string(arrived->value) : "none";
+  return tl::unexpected(DeviceError{.call = "download",
+                                    .message = "the result of step " +
+                                               std::to_string(awaited.value) +
+                                               " was waited for, and " + found + " has arrived",
+                                    .device = device.info().name});
+}
+
+/// Waits until nothing is queued, so that the host's buffers may be used again.
+Status GpuExecutor::State::drain() {
+  if (idle) return {};
+  const Clock::time_point start = Clock::now();
+  Status done = stream->synchronize();
+  waited_us += microseconds_since(start);
+  idle = done.has_value();
+  return done;
+}
+
+/// The step has failed by `error`.
+tl::expected<void, ExecutionError> GpuExecutor::State::fail(const StepPlan& plan,
+                                                            DeviceError error) {
+  tables.distrust();
+  guard.forget(plan, step);
+  if (!error.lost) {
+    const Status drained = drain();  // if it fails, the next step tries again
+    if (!drained && drained.error().lost) error = drained.error();
+  }
+  if (error.lost && !lost) lost = error;
+  return tl::unexpected(ExecutionError{
+      "step " + std::to_string(plan.step.value) + ": " + to_string(error), error.lost});
+}
+
+void GpuExecutor::State::answer_slices(const StepPlan& plan, StepResult& result) {
+  for (std::uint32_t i = 0; i < step.draft_count(); ++i) {
+    step.drafts()[i] = TokenId(mailbox.drafts()[i]);
+  }
+  guard.copy(plan);
+  for (std::uint32_t pass = 0; pass <= step.draft_passes(); ++pass) guard.run(step, pass);
+
+  result.clear();
+  result.step = plan.step;
+  for (const executor::StepSlice& slice : step.all()) {
+    const auto pick = [&](std::uint32_t i) -> std::optional<TokenId> {
+      const std::uint32_t token = mailbox.picks()[slice.first_pick + i];
+      if (token == SampleArgs::kNoPick) return std::nullopt;
+      return TokenId(token);
+    };
+    const auto ends = [&](TokenId token) { return answer.ends(*slice.sequence, token); };
+    const Verification verdict =
+        slice.slice.samples ? verify_by_picks(step.drafts(slice), pick, ends) : Verification();
+    const std::uint32_t tokens = answer.accept(step, slice, verdict, result);
+    if (!options.digest_logits) continue;
+    for (std::uint32_t i = 0; i < tokens; ++i) {
+      result.logits.push_back(mailbox.digests()[slice.first_pick + i]);
+    }
+  }
+}
+
+}  // namespace forge::gpu

@@ -1,0 +1,80 @@
+#include "forge/gpu/gpu_model.h"
+
+#include "forge/linear/linear_weights.h"
+#include "forge/model/ranges.h"
+
+namespace forge::gpu {
+namespace {
+
+/// Holds the parts of a model against what the kernels have; keeps the first that they lack.
+class Parts {
+ public:
+  Parts& that(bool holds, const std::string& part, const std::string& value,
+              const std::string& accepted) {
+    if (!holds && missing_.empty()) {
+      missing_ = part + " is " + value + ", accepted on a GPU: " + accepted;
+    }
+    return *this;
+  }
+  Parts& neutral(const std::string& part, float value) {
+    return that(value == 1, part, model::number_text(value), "1");
+  }
+  Parts& floats(const std::string& role, const linear::LinearWeights& weights) {
+    for (const linear::Section& section : weights.sections()) {
+      that(section.kind == linear::PanelKind::f32, "the weights' type of " + role,
+           std::string(name_of(section.kind)), "f32");
+    }
+    return *this;
+  }
+
+  const std::string& missing() const { return missing_; }
+
+ private:
+  std::string missing_;
+};
+
+void check_attention(const model::ModelConfig& c, Parts& parts) {
+  const auto* const a = std::get_if<model::GroupedQueryConfig>(&c.attention);
+  parts.that(a != nullptr, "attention", "latent", "grouped queries");
+  if (a == nullptr) return;
+  parts.that(!a->qkv_bias && !a->output_bias, "attention's bias", "there", "none")
+      .that(a->query_key_norm == model::QueryKeyNorm::none, "norm of queries and keys", "there",
+            "none")
+      .that(a->sliding_window == 0, "sliding_window", std::to_string(a->sliding_window), "0")
+      .that(c.rope.size == a->head_size, "rope.size", std::to_string(c.rope.size),
+            "head_size, " + std::to_string(a->head_size))
+      .that(c.rope.pairing == model::RopePairing::halves, "rope.pairing", "adjacent", "halves");
+}
+
+void check_weights(const model::PackedModel& weights, Parts& parts) {
+  const auto* const rows = std::get_if<linear::StoredRows>(&weights.embedding.form);
+  parts.that(rows != nullptr && rows->type == quant::WeightType::f32,
+             "the weights' type of the embedding", "another", "f32");
+  for (const model::PackedModelLayer& layer : weights.layers) {
+    const auto* const attention = std::get_if<model::PackedGroupedQuery>(&layer.attention);
+    const auto* const network = std::get_if<model::PackedFeedForward>(&layer.feed_forward);
+    if (attention == nullptr || network == nullptr) continue;  // the configuration says so
+    parts.floats("attention", attention->qkv).floats("attention", attention->output);
+    parts.floats("the feed-forward network", network->gate_up)
+        .floats("the feed-forward network", network->down);
+  }
+  parts.floats("the head", weights.head);
+}
+
+}  // namespace
+
+tl::expected<GpuModel, std::string> GpuModel::of(const model::Transformer& transformer) {
+  const model::ModelConfig& c = transformer.config();
+  Parts parts;
+  check_attention(c, parts);
+  parts.that(c.norm == model::NormPlacement::before, "norm", "after", "before")
+      .that(!c.experts, "mixture of experts", "there", "none")
+      .neutral("embedding_multiplier", c.embedding_multiplier)
+      .neutral("residual_multiplier", c.residual_multiplier)
+      .neutral("logits_divisor", c.logits_divisor);
+  check_weights(transformer.weights(), parts);
+  if (!parts.missing().empty()) return tl::unexpected(parts.missing());
+  return GpuModel(transformer);
+}
+
+}  // namespace forge::gpu

@@ -1,0 +1,276 @@
+#include "forge/model/packed_model.h"
+
+#include <algorithm>
+#include <cmath>
+#include <initializer_list>
+#include <utility>
+
+#include "forge/core/check.h"
+#include "forge/quant/quantize.h"
+
+namespace forge::model {
+namespace {
+
+using linear::LinearWeights;
+using linear::StoredLinear;
+using quant::WeightType;
+
+/// The plain type that holds the numbers of `stored` once their places change.
+WeightType plain_type(const StoredLinear& stored) {
+  const auto* rows = std::get_if<linear::StoredRows>(&stored.form);
+  if (rows == nullptr) return WeightType::f16;
+  switch (rows->type) {
+    case WeightType::f32:
+    case WeightType::bf16:
+      return rows->type;
+    default:
+      return WeightType::f16;
+  }
+}
+
+struct FirstByte {
+  const std::byte* operator()(const linear::StoredRows& form) const { return form.rows; }
+  const std::byte* operator()(const linear::StoredInt8& form) const { return form.codes; }
+  const std::byte* operator()(const linear::StoredGroups& form) const { return form.codes; }
+};
+
+class Packer {
+ public:
+  Packer(const ModelConfig& config, linear::ThreadPool& pool, const ReadAdvice& advice,
+         linear::Numerics numerics)
+      : config_(config), pool_(pool), advice_(advice), numerics_(numerics), digester_(pool) {}
+
+  /// The first number that is not finite, of the matrices so far.
+  const std::optional<WeightFault>& fault() const { return fault_; }
+
+  /// Of what was packed or checked. Requires: all of `stored` was.
+  WeightsDigest digest(const StoredModel& stored) const { return digester_.digest(stored); }
+
+  /// Looks at a matrix that is read row by row as it lies, and not packed.
+  void check(const StoredLinear& stored) {
+    start_reading(stored);
+    find_fault_in(stored);
+    done_with(stored);
+  }
+
+  LinearWeights stacked(std::initializer_list<const StoredLinear*> stored) {
+    std::vector<StoredLinear> parts;
+    std::vector<std::vector<float>> widened;  // of parts, which borrow them
+    for (const StoredLinear* part : stored) {
+      start_reading(*part);
+      parts.push_back(*part);
+      if (!is_packed_as_floats(*part)) continue;
+      widened.push_back(floats_of(*part));
+      parts.back().form = rows_of(widened.back());
+    }
+    LinearWeights weights(parts, pool_, numerics_);
+    for (const StoredLinear* part : stored) {
+      if (!weights.is_finite()) find_fault_in(*part);
+      done_with(*part);
+    }
+    return weights;
+  }
+
+  PackedModelLayer layer(const StoredLayer& stored) {
+    return {stored.attention_norm,
+            std::visit([&](const auto& attention) { return of(attention); }, stored.attention),
+            stored.ffn_norm,
+            std::visit([&](const auto& network) { return of(network); }, stored.feed_forward)};
+  }
+
+ private:
+  using Attention = std::variant<PackedGroupedQuery, PackedLatent>;
+  using FeedForward = std::variant<PackedFeedForward, PackedExperts>;
+
+  /// Before the first look at a matrix of the StoredModel, at the address that it has there.
+  void start_reading(const StoredLinear& stored) {
+    if (advice_.will_read) advice_.will_read(stored);
+    digester_.read(stored);
+  }
+  void done_with(const StoredLinear& stored) const {
+    if (advice_.done_with) advice_.done_with(stored);
+  }
+  void find_fault_in(const StoredLinear& stored) {
+    if (!fault_) fault_ = find_fault(stored, pool_);
+  }
+  /// A number of `stored` turned out to be `value`: by its scale, or by the product with that.
+  void take_fault(const StoredLinear& stored, std::size_t row, std::size_t column, float value) {
+    find_fault_in(stored);
+    if (!fault_) fault_ = {std::visit(FirstByte(), stored.form), row, column, value};
+  }
+
+  /// From rows [outputs][inputs] of floats.
+  LinearWeights plain(WeightType type, int outputs, int inputs, std::span<const float> rows) const {
+    const std::size_t row_bytes = *quant::bytes_of(type, static_cast<std::size_t>(inputs));
+    std::vector<std::byte> bytes(static_cast<std::size_t>(outputs) * row_bytes);
+    for (std::size_t row = 0; row < static_cast<std::size_t>(outputs); ++row) {
+      const auto width = static_cast<std::size_t>(inputs);
+      quant::quantize(type, rows.subspan(row * width, width), bytes.data() + row * row_bytes);
+    }
+    const StoredLinear stored{outputs, inputs, linear::StoredRows{type, bytes.data()}};
+    return LinearWeights(std::span(&stored, 1), pool_, numerics_);
+  }
+
+  static std::vector<float> floats_of(const StoredLinear& stored) {
+    const auto width = static_cast<std::size_t>(stored.inputs);
+    std::vector<float> rows(static_cast<std::size_t>(stored.outputs) * width);
+    for (int output = 0; output < stored.outputs; ++output) {
+      stored_row(stored, output, rows.data() + static_cast<std::size_t>(output) * width);
+    }
+    return rows;
+  }
+  static linear::StoredRows rows_of(const std::vector<float>& floats) {
+    return {WeightType::f32, std::as_bytes(std::span(floats)).data()};
+  }
+
+  LinearWeights widened(const StoredLinear& stored) {
+    start_reading(stored);
+    const std::vector<float> floats = floats_of(stored);
+    const StoredLinear rows{stored.outputs, stored.inputs, rows_of(floats)};
+    LinearWeights weights(std::span(&rows, 1), pool_, numerics_);
+    if (!weights.is_finite()) find_fault_in(stored);
+    done_with(stored);
+    return weights;
+  }
+
+  Attention of(const StoredGroupedQuery& s) {
+    std::vector<float> bias = s.query_bias;
+    bias.insert(bias.end(), s.key_bias.begin(), s.key_bias.end());
+    bias.insert(bias.end(), s.value_bias.begin(), s.value_bias.end());
+    return PackedGroupedQuery{stacked({&s.query, &s.key, &s.value}),
+                              std::move(bias),
+                              s.query_norm,
+                              s.key_norm,
+                              stacked({&s.output}),
+                              s.output_bias};
+  }
+
+  Attention of(const StoredLatent& s) {
+    PackedLatent packed{s.query_down ? stacked({&*s.query_down}) : LinearWeights(),
+                        s.query_norm,
+                        stacked({&s.query_up}),
+                        stacked({&s.kv_down}),
+                        s.kv_norm,
+                        {},
+                        {},
+                        stacked({&s.output})};
+    if (s.key_up.empty()) {
+      add_heads(s.kv_up, packed);
+    } else {
+      for (const StoredLinear& head : s.key_up) packed.key_up.push_back(stacked({&head}));
+      for (const StoredLinear& head : s.value_up) packed.value_up.push_back(stacked({&head}));
+    }
+    return packed;
+  }
+
+  void add_heads(const StoredLinear& kv_up, PackedLatent& packed) {
+    start_reading(kv_up);
+    const auto& latent = std::get<LatentConfig>(config_.attention);
+    const WeightType type = plain_type(kv_up);
+    const auto C = static_cast<std::size_t>(latent.kv_rank);
+    const auto N = static_cast<std::size_t>(latent.nope_size);
+    const auto V = static_cast<std::size_t>(latent.value_size);
+    std::vector<float> rows((N + V) * C), keys(C * N);
+    for (int head = 0; head < latent.heads; ++head) {
+      const int first = head * (latent.nope_size + latent.value_size);
+      for (std::size_t row = 0; row < N + V; ++row) {
+        stored_row(kv_up, first + static_cast<int>(row), rows.data() + row * C);
+      }
+      const auto bad = std::ranges::find_if(rows, [](float x) { return !std::isfinite(x); });
+      if (bad != rows.end()) {
+        const auto index = static_cast<std::size_t>(bad - rows.begin());
+        return take_fault(kv_up, static_cast<std::size_t>(first) + index / C, index % C, *bad);
+      }
+      for (std::size_t n = 0; n < N; ++n) {
+        for (std::size_t c = 0; c < C; ++c) keys[c * N + n] = rows[n * C + c];
+      }
+      packed.key_up.push_back(plain(type, latent.kv_rank, latent.nope_size, keys));
+      packed.value_up.push_back(
+          plain(type, latent.value_size, latent.kv_rank, std::span(rows).subspan(N * C)));
+    }
+    done_with(kv_up);
+  }
+
+  PackedFeedForward network(const StoredFeedForward& s) {
+    return {stacked({&s.gate, &s.up}), stacked({&s.down})};
+  }
+
+  FeedForward of(const StoredFeedForward& s) { return network(s); }
+
+  FeedForward of(const StoredExperts& s) {
+    FORGE_CHECK(config_.experts.has_value(), "a model without experts has a layer of them");
+    PackedExperts packed{*config_.experts, widened(s.router), s.correction_bias, {}, std::nullopt};
+    for (const StoredFeedForward& expert : s.experts) packed.experts.push_back(network(expert));
+    if (s.shared) packed.shared = network(*s.shared);
+    return packed;
+  }
+
+  const ModelConfig& config_;
+  linear::ThreadPool& pool_;
+  const ReadAdvice& advice_;
+  const linear::Numerics numerics_;
+  WeightsDigester digester_;
+  std::optional<WeightFault> fault_;
+};
+
+std::size_t bytes_of(const PackedFeedForward& network) {
+  return network.gate_up.bytes() + network.down.bytes();
+}
+
+std::size_t bytes_of(const PackedExperts& experts) {
+  std::size_t bytes = experts.router.bytes();
+  for (const PackedFeedForward& expert : experts.experts) bytes += bytes_of(expert);
+  return experts.shared ? bytes + bytes_of(*experts.shared) : bytes;
+}
+
+std::size_t bytes_of(const PackedGroupedQuery& attention) {
+  return attention.qkv.bytes() + attention.output.bytes();
+}
+
+std::size_t bytes_of(const PackedLatent& attention) {
+  std::size_t bytes = attention.query_down.bytes() + attention.query_up.bytes() +
+                      attention.kv_down.bytes() + attention.output.bytes();
+  for (const LinearWeights& head : attention.key_up) bytes += head.bytes();
+  for (const LinearWeights& head : attention.value_up) bytes += head.bytes();
+  return bytes;
+}
+
+}  // namespace
+
+bool is_packed_as_floats(const StoredLinear& stored) {
+  constexpr int kAtOnce = 32;
+  const auto* const groups = std::get_if<linear::StoredGroups>(&stored.form);
+  return groups != nullptr && groups->group_size % kAtOnce != 0;
+}
+
+std::size_t PackedModel::bytes() const {
+  std::size_t bytes = head.bytes();
+  const auto part_bytes = [](const auto& part) { return bytes_of(part); };
+  for (const PackedModelLayer& layer : layers) {
+    bytes += std::visit(part_bytes, layer.attention) + std::visit(part_bytes, layer.feed_forward);
+  }
+  return bytes;
+}
+
+tl::expected<PackedModel, WeightFault> pack(const ModelConfig& config, const StoredModel& stored,
+                                            linear::ThreadPool& pool, const ReadAdvice& advice,
+                                            linear::Numerics numerics) {
+  FORGE_CHECK(static_cast<int>(stored.layers.size()) == config.layers,
+              "layers=", stored.layers.size(), " config=", config.layers);
+  Packer packer(config, pool, advice, numerics);
+  PackedModel model;
+  model.numerics = numerics;
+  model.embedding = stored.embedding;
+  if (stored.head) packer.check(stored.embedding);  // otherwise the head is packed from it
+  for (const StoredLayer& layer : stored.layers) {
+    if (packer.fault()) return tl::unexpected(*packer.fault());
+    model.layers.push_back(packer.layer(layer));
+  }
+  model.final_norm = stored.final_norm;
+  model.head = packer.stacked({stored.head ? &*stored.head : &stored.embedding});
+  if (packer.fault()) return tl::unexpected(*packer.fault());
+  model.digest = packer.digest(stored);
+  return model;
+}
+
+}  // namespace forge::model

@@ -1,0 +1,152 @@
+#include "forge/model/weight_fault.h"
+
+#include <algorithm>
+#include <cmath>
+#include <cstdint>
+#include <cstring>
+#include <vector>
+
+#include "forge/quant/block_formats.h"
+#include "forge/quant/half.h"
+
+namespace forge::model {
+namespace {
+
+using linear::StoredGroups;
+using linear::StoredInt8;
+using linear::StoredLinear;
+using linear::StoredRows;
+using quant::WeightType;
+
+/// Whether some number of a row has all bits of its exponent set: without its sign, adding `unit`,
+/// 1 of the exponent, carries into the sign's place.
+template <class Word>
+bool has_fault(const std::byte* row, std::size_t count, Word unit) {
+  constexpr auto kSign = static_cast<Word>(Word{1} << (8 * sizeof(Word) - 1));
+  Word carried = 0;
+  for (std::size_t i = 0; i < count; ++i) {
+    Word word;
+    std::memcpy(&word, row + i * sizeof word, sizeof word);
+    carried = static_cast<Word>(carried | ((word & ~kSign) + unit));
+  }
+  return (carried & kSign) != 0;
+}
+
+float worse(quant::F16 a, quant::F16 b) {
+  return std::isfinite(to_float(a)) ? to_float(b) : to_float(a);
+}
+
+/// The scale of a block: whichever of its numbers is not finite.
+template <class Block>
+float scale_of(const Block& block) {
+  if constexpr (requires { block.m; }) return worse(block.d, block.m);
+  return to_float(block.d);
+}
+
+/// Of rows of blocks, the place of the first bad one among those of row `row`.
+template <class Block>
+std::optional<WeightFault> block_fault(const StoredRows& form, std::size_t row,
+                                       std::size_t inputs) {
+  const std::size_t blocks = inputs / Block::kElements;
+  for (std::size_t i = 0; i < blocks; ++i) {
+    Block block;
+    std::memcpy(&block, form.rows + (row * blocks + i) * sizeof block, sizeof block);
+    const float scale = scale_of(block);
+    if (!std::isfinite(scale))
+      return WeightFault{form.rows, row, i * Block::kElements, scale, true};
+  }
+  return std::nullopt;
+}
+
+/// Of rows of floats of `Float`.
+template <class Float, class Word>
+std::optional<WeightFault> float_fault(const StoredRows& form, std::size_t row, std::size_t inputs,
+                                       Word unit) {
+  static_assert(sizeof(Float) == sizeof(Word));
+  const std::byte* const numbers = form.rows + row * inputs * sizeof(Float);
+  if (!has_fault(numbers, inputs, unit)) return std::nullopt;
+  for (std::size_t i = 0;; ++i) {
+    Float stored;
+    std::memcpy(&stored, numbers + i * sizeof stored, sizeof stored);
+    float value = 0;
+    if constexpr (std::is_same_v<Float, float>) {
+      value = stored;
+    } else {
+      value = to_float(stored);
+    }
+    if (!std::isfinite(value)) return WeightFault{form.rows, row, i, value, false};
+  }
+}
+
+std::optional<WeightFault> fault_in(const StoredRows& form, std::size_t row, std::size_t inputs) {
+  switch (form.type) {
+    case WeightType::f32:
+      return float_fault<float, std::uint32_t>(form, row, inputs, 0x00800000);
+    case WeightType::f16:
+      return float_fault<quant::F16, std::uint16_t>(form, row, inputs, 0x0400);
+    case WeightType::bf16:
+      return float_fault<quant::BF16, std::uint16_t>(form, row, inputs, 0x0080);
+    case WeightType::q8_0:
+      return block_fault<quant::BlockQ80>(form, row, inputs);
+    case WeightType::q4_0:
+      return block_fault<quant::BlockQ40>(form, row, inputs);
+    case WeightType::q5_0:
+      return block_fault<quant::BlockQ50>(form, row, inputs);
+    case WeightType::q5_1:
+      return block_fault<quant::BlockQ51>(form, row, inputs);
+    case WeightType::q4_k:
+      return block_fault<quant::BlockQ4K>(form, row, inputs);
+    case WeightType::q5_k:
+      return block_fault<quant::BlockQ5K>(form, row, inputs);
+    case WeightType::q6_k:
+      return block_fault<quant::BlockQ6K>(form, row, inputs);
+    case WeightType::i8:  // whose scales are elsewhere
+      return std::nullopt;
+  }
+  return std::nullopt;
+}
+
+/// What is looked at row by row, in which order of which numbers.
+struct Search {
+  const StoredLinear& stored;
+  linear::ThreadPool& pool;
+
+  std::optional<WeightFault> operator()(const StoredRows& form) const {
+    const auto inputs = static_cast<std::size_t>(stored.inputs);
+    return first_of(static_cast<std::size_t>(stored.outputs),
+                    [&](std::size_t row) { return fault_in(form, row, inputs); });
+  }
+  /// Scales were looked at when they became floats (tensor_source.cc).
+  std::optional<WeightFault> operator()(const StoredInt8&) const { return std::nullopt; }
+  std::optional<WeightFault> operator()(const StoredGroups& form) const {
+    const auto outputs = static_cast<std::size_t>(stored.outputs);
+    const StoredRows scales{WeightType::f16, form.scales};
+    return first_of(static_cast<std::size_t>(stored.inputs / form.group_size),
+                    [&](std::size_t group) { return fault_in(scales, group, outputs); });
+  }
+
+  /// fault(row) of the first row that has one.
+  template <class Fault>
+  std::optional<WeightFault> first_of(std::size_t rows, const Fault& fault) const {
+    constexpr std::size_t kRowsOfPart = 64;
+    const std::size_t parts = (rows + kRowsOfPart - 1) / kRowsOfPart;
+    std::vector<std::optional<WeightFault>> found(parts);
+    pool.run(static_cast<int>(parts), [&](int part) {
+      const std::size_t first = static_cast<std::size_t>(part) * kRowsOfPart;
+      auto& out = found[static_cast<std::size_t>(part)];
+      for (std::size_t row = first; row < std::min(rows, first + kRowsOfPart) && !out; ++row) {
+        out = fault(row);
+      }
+    });
+    const auto bad = std::ranges::find_if(found, [](const auto& one) { return one.has_value(); });
+    return bad == found.end() ? std::nullopt : *bad;
+  }
+};
+
+}  // namespace
+
+std::optional<WeightFault> find_fault(const StoredLinear& stored, linear::ThreadPool& pool) {
+  return std::visit(Search{stored, pool}, stored.form);
+}
+
+}  // namespace forge::model

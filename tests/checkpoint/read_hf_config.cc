@@ -1,0 +1,37 @@
+#include "checkpoint/read_hf_config.h"
+
+#include <algorithm>
+
+#include "forge/checkpoint/hf_config.h"
+#include "forge/core/check.h"
+#include "forge/model/rope_frequencies.h"
+
+namespace forge::testing {
+namespace {
+
+/// Whatever the file says, its error is one line of printable text that is not endless.
+void check_error(const formats::FileError& error) {
+  const std::string text = to_string(error);
+  FORGE_CHECK(error.file == "fuzz" && !error.message.empty() && text.size() < 1000, text);
+  FORGE_CHECK(std::all_of(text.begin(), text.end(), [](char c) { return c >= ' ' && c <= '~'; }));
+}
+
+}  // namespace
+
+bool read_config_in_every_way(std::string_view text) {
+  if (const auto eos = checkpoint::parse_generation_eos(text, "fuzz"); !eos)
+    check_error(eos.error());
+  const auto config = checkpoint::parse_hf_config(text, "fuzz");
+  if (!config) {
+    check_error(config.error());
+    return false;
+  }
+  FORGE_CHECK(validate(config->model).has_value());
+  for (int layer = 0; layer < config->model.layers; ++layer) is_dense(config->model, layer);
+  for (const double frequency : rope_frequencies(config->model.rope)) {
+    FORGE_CHECK(frequency > 0 && frequency <= 1, "frequency=", frequency);
+  }
+  return true;
+}
+
+}  // namespace forge::testing

@@ -1,0 +1,98 @@
+#include "executor/targets.h"
+
+#include <utility>
+
+#include "executor/seeded_gpu_model.h"
+#include "forge/core/check.h"
+#include "forge/cpu/cpu_executor.h"
+#include "forge/cuda/cuda_device.h"
+
+namespace forge::testing {
+namespace {
+
+/// The executor with the device that it runs on.
+class OnDevice : public executor::ModelExecutor {
+ public:
+  OnDevice(std::unique_ptr<gpu::Device> device, const executor::ExecutorOptions& options,
+           const gpu::GpuOptions& gpu)
+      : device_(std::move(device)) {
+    auto created = gpu::GpuExecutor::create(*device_, seeded_gpu_model(), options, gpu);
+    FORGE_CHECK(created.has_value(), to_string(created.error()));
+    executor_ = std::move(*created);
+  }
+
+  void begin(SeqId seq, const Request& request) override { executor_->begin(seq, request); }
+  tl::expected<void, ExecutionError> execute(const StepPlan& plan, StepResult& result) override {
+    return executor_->execute(plan, result);
+  }
+  const SpeculationStatistics& speculation() const override { return executor_->speculation(); }
+
+ private:
+  std::unique_ptr<gpu::Device> device_;
+  std::unique_ptr<gpu::GpuExecutor> executor_;
+};
+
+std::unique_ptr<executor::ModelExecutor> make_cuda(const executor::ExecutorOptions& options) {
+  auto device = cuda::open_device();
+  FORGE_CHECK(device.has_value(), to_string(device.error()));
+  return std::make_unique<OnDevice>(std::move(*device), options, gpu::GpuOptions{});
+}
+
+}  // namespace
+
+MakeTarget cpu_target() {
+  return [](const executor::ExecutorOptions& options) {
+    return std::make_unique<cpu::CpuExecutor>(options, cpu::seeded_cpu_model({}, options));
+  };
+}
+
+MakeTarget sim_target(const sim::SimOptions& device, const gpu::GpuOptions& gpu) {
+  return [device, gpu](const executor::ExecutorOptions& options) {
+    return std::make_unique<OnDevice>(std::make_unique<sim::SimDevice>(device), options, gpu);
+  };
+}
+
+sim::SimOptions plain_sim() { return {.device = sim::find_device("h200").value()}; }
+
+sim::SimOptions shuffled_sim(std::uint64_t seed) {
+  sim::SimOptions options = plain_sim();
+  options.schedule_seed = seed;
+  options.host_threads = 2;
+  return options;
+}
+
+MakeTarget target_of(TargetKind kind) {
+  switch (kind) {
+    case TargetKind::cpu:
+      return cpu_target();
+    case TargetKind::sim:
+      return sim_target(plain_sim());
+    case TargetKind::sim_shuffled:
+      return sim_target(shuffled_sim(20'26), {.graphs = false});
+    case TargetKind::cuda:
+      break;
+  }
+  return make_cuda;
+}
+
+std::string missing(TargetKind kind) {
+  if (kind != TargetKind::cuda) return "";
+  if (!cuda::built_with_cuda()) return "this build has no CUDA";
+  return cuda::device_count() == 0 ? "there is no GPU here" : "";
+}
+
+std::string target_name(const ::testing::TestParamInfo<TargetKind>& info) {
+  switch (info.param) {
+    case TargetKind::cpu:
+      return "cpu";
+    case TargetKind::sim:
+      return "sim";
+    case TargetKind::sim_shuffled:
+      return "sim_shuffled";
+    case TargetKind::cuda:
+      break;
+  }
+  return "cuda";
+}
+
+}  // namespace forge::testing

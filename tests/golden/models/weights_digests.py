@@ -1,0 +1,159 @@
+#!/usr/bin/env python3
+"""Makes weights_digests.txt: the digests of the weights of the models beside it.
+
+Usage: python3 -m venv VENV && VENV/bin/pip install xxhash==4.1.0
+       VENV/bin/python weights_digests.py                 writes weights_digests.txt
+       VENV/bin/python weights_digests.py --check         exits 1 unless it is the same
+       VENV/bin/python weights_digests.py --list FOLDER   prints the list of a model
+
+What the digest is: include/forge/model/weights_digest.h. This is the same, read from the files with
+Python's standard library and hashed by the PyPI package xxhash. A line is a folder, or `pieces`,
+and its digest; `pieces` is a model that has an embedding and nothing else (see pieces()).
+"""
+
+import argparse
+import json
+import re
+import struct
+import sys
+from pathlib import Path
+
+import xxhash
+
+HERE = Path(__file__).resolve().parent
+OUT = HERE / "weights_digests.txt"
+PIECE_BYTES = 256 * 1024
+
+# Roles and tensors of a layer, in the order of stored_model.h. What a model does not have is passed
+# over.
+NETWORK = (("gate", "gate_proj.weight"), ("up", "up_proj.weight"), ("down", "down_proj.weight"))
+NORMS = {  # of attention and of the network
+    "olmo2": ("post_attention_layernorm.weight", "post_feedforward_layernorm.weight"),
+}
+USUAL_NORMS = ("input_layernorm.weight", "post_attention_layernorm.weight")
+GROUPED_QUERY = (
+    ("query", "q_proj.weight"),
+    ("key", "k_proj.weight"),
+    ("value", "v_proj.weight"),
+    ("output", "o_proj.weight"),
+    ("query_bias", "q_proj.bias"),
+    ("key_bias", "k_proj.bias"),
+    ("value_bias", "v_proj.bias"),
+    ("output_bias", "o_proj.bias"),
+    ("query_norm", "q_norm.weight"),
+    ("key_norm", "k_norm.weight"),
+)
+LATENT = (
+    ("query_down", "q_a_proj.weight"),
+    ("query_norm", "q_a_layernorm.weight"),
+    ("query_up", "q_b_proj.weight"),
+    ("query_up", "q_proj.weight"),  # where there is no latent of queries
+    ("kv_down", "kv_a_proj_with_mqa.weight"),
+    ("kv_norm", "kv_a_layernorm.weight"),
+    ("output", "o_proj.weight"),
+    ("kv_up", "kv_b_proj.weight"),
+)
+
+
+def tensors_of(folder):
+    """name: (type, shape, bytes) of all SafeTensors files of a folder."""
+    tensors = {}
+    for path in folder.glob("*.safetensors"):
+        data = path.read_bytes()
+        (length,) = struct.unpack_from("<Q", data)
+        start = 8 + length
+        for name, entry in json.loads(data[8:start]).items():
+            if name != "__metadata__":
+                begin, end = entry["data_offsets"]
+                tensors[name] = (entry["dtype"], entry["shape"], data[start + begin : start + end])
+    return tensors
+
+
+def networks_of(layer, tensors):
+    """(role, name) of the dense network, or of the router and all experts."""
+    matches = (re.match(re.escape(layer) + r"mlp\.experts\.(\d+)\.", name) for name in tensors)
+    pairs = [*NETWORK, ("router", "gate.weight")]
+    pairs.append(("correction_bias", "gate.e_score_correction_bias"))
+    for expert in sorted({int(found[1]) for found in matches if found}):
+        pairs += [(f"experts.{expert}.{r}", f"experts.{expert}.{n}") for r, n in NETWORK]
+    return pairs + [(f"shared.{r}", f"shared_experts.{n}") for r, n in NETWORK]
+
+
+def with_roles(folder, tensors):
+    """(role, type, shape, bytes), in the order of roles."""
+    config = json.loads((folder / "config.json").read_text())
+    family = config["model_type"]
+    attention = LATENT if family.startswith("deepseek") else GROUPED_QUERY
+    pairs = [("embedding", "model.embed_tokens.weight")]
+    for layer in range(config["num_hidden_layers"]):
+        name, role = f"model.layers.{layer}.", f"layers.{layer}."
+        attention_norm, network_norm = NORMS.get(family, USUAL_NORMS)
+        parts = [("attention_norm", attention_norm)]
+        parts += [(f"attention.{r}", f"self_attn.{n}") for r, n in attention]
+        parts.append(("ffn_norm", network_norm))
+        parts += [(f"feed_forward.{r}", f"mlp.{n}") for r, n in networks_of(name, tensors)]
+        pairs += [(role + r, name + n) for r, n in parts]
+    pairs.append(("final_norm", "model.norm.weight"))
+    if not config.get("tie_word_embeddings"):
+        pairs.append(("head", "lm_head.weight"))
+    found = [(role, *tensors[name]) for role, name in pairs if name in tensors]
+    assert len(found) >= len(tensors) - 1, "a tensor has no role"  # a tied head may be stored too
+    return found
+
+
+def as_floats(kind, data):
+    """Numbers of F32 or BF16 as F32: a BF16 is the upper half of one."""
+    if kind == "BF16":
+        return b"".join(b"\0\0" + data[i : i + 2] for i in range(0, len(data), 2))
+    assert kind == "F32", kind
+    return data
+
+
+def hash_of_tensor(data):
+    pieces = [data[i : i + PIECE_BYTES] for i in range(0, len(data), PIECE_BYTES)]
+    return xxhash.xxh3_128_hexdigest(b"".join(xxhash.xxh3_128_digest(piece) for piece in pieces))
+
+
+def digest_list(tensors):
+    lines = []
+    for role, kind, shape, data in tensors:
+        if len(shape) == 1:
+            kind, data = "F32", as_floats(kind, data)
+        lines.append(f"{role} {kind} {'x'.join(map(str, shape))} {hash_of_tensor(data)}\n")
+    return "".join(lines)
+
+
+def pieces():
+    """An embedding of more than two pieces, whose bytes are a function of their places."""
+    data = bytes((i * 131 + (i >> 12)) & 255 for i in range(150 * 1000 * 4))
+    return [("embedding", "F32", [150, 1000], data)]
+
+
+def list_of(folder):
+    return digest_list(with_roles(folder, tensors_of(folder)))
+
+
+def made():
+    lists = {"pieces": digest_list(pieces())}
+    for config in sorted(HERE.glob("*/config.json")):
+        lists[config.parent.name] = list_of(config.parent)
+    return "".join(
+        f"{name} {xxhash.xxh3_128_hexdigest(text.encode())}\n" for name, text in lists.items()
+    )
+
+
+def main():
+    parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
+    parser.add_argument("--check", action="store_true")
+    parser.add_argument("--list", metavar="FOLDER")
+    arguments = parser.parse_args()
+    if arguments.list:
+        print(list_of(HERE / arguments.list), end="")
+    elif not arguments.check:
+        OUT.write_text(made())
+    elif OUT.read_text() != made():
+        sys.exit(f"{OUT} is not what this script makes")
+
+
+if __name__ == "__main__":
+    main()

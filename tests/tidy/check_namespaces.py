@@ -1,0 +1,55 @@
+#!/usr/bin/env python3
+"""check_namespaces.py ROOT: what a layer defines is in the namespace of its name.
+
+The layers and their folders are those of cmake/layers.txt. The namespace of layer `text` is forge::text
+with all below it; that of `core` is forge itself. Another layer's namespace may be opened to declare
+a class that is defined there, and for nothing else. Prints file, line and both namespaces for each
+violation; exit status 1 if there are any.
+"""
+
+import pathlib
+import re
+import sys
+
+OPENING = re.compile(r"^namespace (forge\b[\w:]*) \{", re.M)
+DECLARATIONS = re.compile(r"(\s|//[^\n]*\n|(class|struct|enum class) \w+( : [\w:]+)?;)*")
+EXTENSIONS = (".h", ".cc", ".cuh", ".cu")
+
+
+def files_of(root, table):
+    """(layer, path) of all files of all layers."""
+    for layer, folder in re.findall(r"^([a-z]+):[^|\n]*\|?[^|\n]*\|?([^\n]*)$", table, re.M):
+        places = [(root / "include/forge" / layer).rglob("*"), (root / "src" / layer).rglob("*")]
+        if folder.strip():
+            places.append((root / folder.strip()).glob("*"))
+        for place in places:
+            yield from ((layer, path) for path in sorted(place) if path.suffix in EXTENSIONS)
+
+
+def is_of(namespace, layer):
+    if layer == "core":
+        return namespace in ("forge", "forge::detail")
+    return namespace == f"forge::{layer}" or namespace.startswith(f"forge::{layer}::")
+
+
+def main():
+    root = pathlib.Path(sys.argv[1])
+    files = list(files_of(root, (root / "cmake/layers.txt").read_text(encoding="utf-8")))
+    if not files:
+        sys.exit(f"No sources under {root}")
+    wrong = False
+    for layer, path in files:
+        text = path.read_text(encoding="utf-8")
+        for opening in OPENING.finditer(text):
+            body = text[opening.end():text.find("\n}", opening.end())]
+            if is_of(opening[1], layer) or DECLARATIONS.fullmatch(body):
+                continue
+            wrong = True
+            line = text.count("\n", 0, opening.start()) + 1
+            wanted = "forge" if layer == "core" else f"forge::{layer}"
+            print(f"{path.relative_to(root)}:{line}: namespace {opening[1]}; layer '{layer}' is in {wanted}")
+    sys.exit(wrong)
+
+
+if __name__ == "__main__":
+    main()
