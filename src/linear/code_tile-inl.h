@@ -203,7 +203,7 @@ void multiply_few_panels(const PanelProduct& p, int panel, Block& block) {
   for (; panel + kPanels <= p.end_panel; panel += kPanels) {
     multiply_few<kRows, kPanels, Dot, Kind>(
         section.panels + static_cast<std::size_t>(panel) * section.panel_bytes, section.panel_bytes,
-        group_count(p.inputs), p.converted->groups.data(), block);
+        group_count(p.inputs), p.converted->groups, block);
     for (int i = 0; i < kPanels; ++i) store(p, 0, kRows, panel + i, block.sums + i * kRows);
   }
   if constexpr (kPanels > 1) multiply_few_panels<kRows, 1, Dot, Kind>(p, panel, block);
@@ -218,7 +218,7 @@ void multiply_panels(const PanelProduct& p) {
   const int groups = group_count(p.inputs);
   for (int first = 0; first < p.rows; first += kRowBlock) {
     const int rows = block_rows(first, p.rows);
-    const CodedGroup* const x = p.converted->groups.data() + block_begin(first, groups);
+    const CodedGroup* const x = p.converted->groups + block_begin(first, groups);
     for (int panel = p.first_panel; panel < p.end_panel; ++panel) {
       const std::byte* const weights =
           p.section->panels + static_cast<std::size_t>(panel) * p.section->panel_bytes;

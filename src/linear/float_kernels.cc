@@ -39,30 +39,26 @@ void run_strip(const Chunk& c, int rows) {
 /// A chunk of a strip against all rows.
 template <class Weights>
 void run_chunk(const Chunk& c, int rows) {
-  const int panels = (c.outputs + kPanelOutputs - 1) / kPanelOutputs;
-  if (rows <= kTileRowsMax && panels == tile_panels(rows)) {
-    run_panels<Weights, 1>(c, rows);
-  } else if (rows <= kTileRowsMax && 2 * panels == tile_panels(rows)) {
-    run_panels<Weights, 2>(c, rows);  // the last panels: one alone waits for its own sums
-  } else {
-    run_strip<Weights>(c, rows);
-  }
+  if (rows > kTileRowsMax) return run_strip<Weights>(c, rows);
+  run_panels<Weights>(c, rows, (c.outputs + kPanelOutputs - 1) / kPanelOutputs);
 }
 
 /// Panels of a strip.
 int strip_panels(int rows) { return rows <= kTileRowsMax ? tile_panels(rows) : kStripPanels; }
 
 template <class Weights>
-void multiply_panels(const PanelProduct& p, const float* x) {
+void multiply_panels(const PanelProduct& p, const float* x, std::ptrdiff_t x_stride) {
   constexpr int kSteps = kProductChunk / Weights::kInputs;  // of a chunk
   const int steps = (p.inputs + Weights::kInputs - 1) / Weights::kInputs;
   const int strip = strip_panels(p.rows);
   const auto stride = static_cast<std::ptrdiff_t>(p.section->panel_bytes);
+  const bool far = stride * p.section->panel_count() >= kFarBytes;
   for (int panel = p.first_panel; panel < p.end_panel; panel += strip) {
     const int first = panel * kPanelOutputs;
     const int end = std::min(panel + strip, p.end_panel);
     for (int step = 0; step < steps; step += kSteps) {
       const Chunk c = {.x = x + static_cast<std::ptrdiff_t>(step) * Weights::kWords * p.rows,
+                       .x_stride = x_stride,
                        .w = p.section->panels + panel * stride +
                             static_cast<std::ptrdiff_t>(step) * Weights::kStepBytes,
                        .w_stride = stride,
@@ -70,7 +66,8 @@ void multiply_panels(const PanelProduct& p, const float* x) {
                        .y_stride = p.y_stride,
                        .steps = std::min(kSteps, steps - step),
                        .outputs = std::min(end * kPanelOutputs, p.section->outputs) - first,
-                       .first = step == 0};
+                       .first = step == 0,
+                       .far = far};
       run_chunk<Weights>(c, p.rows);
     }
   }
@@ -80,17 +77,19 @@ void multiply_panels(const PanelProduct& p, const float* x) {
 bool takes_pairs_impl(Numerics numerics) { return numerics == Numerics::native && cpu_has_pairs(); }
 
 void multiply_impl(const PanelProduct& p) {
-  const ProductScratch& x = *p.converted;
+  const Converted& x = *p.converted;
   switch (p.section->kind) {
     case PanelKind::f32:
-      return multiply_panels<F32Weights>(p, x.f32.data());
+      return multiply_panels<F32Weights>(p, x.f32, x.f32_stride);
     case PanelKind::f16:
-      return multiply_panels<F16Weights>(p, x.f32.data());
+      return multiply_panels<F16Weights>(p, x.f32, x.f32_stride);
     default:
 #if HWY_ARCH_X86_64 && HWY_TARGET <= HWY_AVX3
-      if (takes_pairs_impl(p.numerics)) return multiply_panels<BF16Pairs>(p, x.bf16.data());
+      if (takes_pairs_impl(p.numerics)) {
+        return multiply_panels<BF16Pairs>(p, x.bf16, kProductChunk / 2);
+      }
 #endif
-      return multiply_panels<BF16Weights>(p, x.bf16.data());
+      return multiply_panels<BF16Weights>(p, x.bf16, kProductChunk);
   }
 }
 

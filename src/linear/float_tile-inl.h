@@ -19,7 +19,7 @@ HWY_BEFORE_NAMESPACE();
 namespace forge::linear::HWY_NAMESPACE {
 
 // How weights lie in a panel and what a step does with them. kWords: words of x that a step reads;
-// kPitch: words of a row in a chunk; kStepBytes: bytes of a step in a panel; load: weights of
+// kStepBytes: bytes of a step in a panel; load: weights of
 // kFullLanes outputs, one vector for each word, from the step's bytes on.
 
 struct F32Weights {
@@ -101,9 +101,13 @@ constexpr int tile_panels(int rows) {
 inline constexpr int kBytesAhead = 1024;
 inline constexpr int kLineBytes = 64;
 
+/// Weights of so many bytes come from memory each time; a core's cache keeps fewer.
+inline constexpr std::ptrdiff_t kFarBytes = std::ptrdiff_t{512} << 10;
+
 /// One chunk of the product for some panels.
 struct Chunk {
-  const float* x;           ///< row 0, first word; rows are a pitch apart
+  const float* x;           ///< row 0, first word
+  std::ptrdiff_t x_stride;  ///< words from a row of x to the next
   const std::byte* w;       ///< first step of the first panel
   std::ptrdiff_t w_stride;  ///< bytes from a panel to the next
   float* y;                 ///< row 0, first output
@@ -111,12 +115,12 @@ struct Chunk {
   int steps;
   int outputs;  ///< of the panels, not padded
   bool first;   ///< set y, rather than add to it
+  bool far;     ///< the weights come from memory, and are fetched ahead
 };
 
 template <class Weights, int kRows, int kPanels>
 struct Tile {
   static constexpr int kWords = Weights::kWords;
-  static constexpr int kPitch = numerics::kProductChunk / Weights::kInputs * kWords;
 
   /// Accumulates rows [row, row + kRows) and stores or adds them to y.
   static HWY_INLINE void run(const Chunk& c, int row) {
@@ -125,13 +129,13 @@ struct Tile {
     for (auto& row_sums : sums) {
       for (auto& sum : row_sums) sum = hn::Zero(d);
     }
-    const float* x = c.x + static_cast<std::ptrdiff_t>(row) * kPitch;
+    const float* x = c.x + row * c.x_stride;
     const std::byte* w = c.w;
     for (int step = 0; step < c.steps; ++step, x += kWords, w += Weights::kStepBytes) {
       FullVec weights[kPanels * kVectors][kWords];
       for (int panel = 0; panel < kPanels; ++panel) {
         const std::byte* const from = w + panel * c.w_stride;
-        for (int line = 0; line < Weights::kStepBytes; line += kLineBytes) {
+        for (int line = 0; c.far && line < Weights::kStepBytes; line += kLineBytes) {
           hwy::Prefetch(from + kBytesAhead + line);
         }
         for (int v = 0; v < kVectors; ++v) {
@@ -140,7 +144,7 @@ struct Tile {
       }
       for (int word = 0; word < kWords; ++word) {
         for (int r = 0; r < kRows; ++r) {
-          const FullVec input = hn::Set(d, x[r * kPitch + word]);
+          const FullVec input = hn::Set(d, x[r * c.x_stride + word]);
           for (int v = 0; v < kPanels * kVectors; ++v) {
             sums[r][v] = Weights::add(input, weights[v][word], sums[r][v]);
           }
@@ -183,13 +187,28 @@ HWY_INLINE void run_rows(const Chunk& c, int row, int rows) {
   Tile<Weights, kRows, 1>::run(c, row);
 }
 
-/// As run_rows of row 0, against tile_panels(rows) / kShare panels.
-template <class Weights, int kShare, int kRows = kTileRowsMax>
-HWY_INLINE void run_panels(const Chunk& c, int rows) {
-  if constexpr (kRows > 1) {
-    if (rows < kRows) return run_panels<Weights, kShare, kRows - 1>(c, rows);
+/// kRows rows from row 0 on, against all panels of c: kPanels together, the rest in tiles half as
+/// wide.
+template <class Weights, int kRows, int kPanels>
+HWY_INLINE void run_widths(Chunk c, int panels) {
+  for (; panels >= kPanels; panels -= kPanels) {
+    Tile<Weights, kRows, kPanels>::run(c, 0);
+    c.w += kPanels * c.w_stride;
+    c.y += kPanels * kPanelOutputs;
+    c.outputs -= kPanels * kPanelOutputs;
   }
-  Tile<Weights, kRows, std::max(1, tile_panels(kRows) / kShare)>::run(c, 0);
+  if constexpr (kPanels > 1) {
+    if (panels > 0) run_widths<Weights, kRows, kPanels / 2>(c, panels);
+  }
+}
+
+/// All rows, 1 .. kTileRowsMax, against all panels of c.
+template <class Weights, int kRows = kTileRowsMax>
+HWY_INLINE void run_panels(const Chunk& c, int rows, int panels) {
+  if constexpr (kRows > 1) {
+    if (rows < kRows) return run_panels<Weights, kRows - 1>(c, rows, panels);
+  }
+  run_widths<Weights, kRows, tile_panels(kRows)>(c, panels);
 }
 
 }  // namespace forge::linear::HWY_NAMESPACE

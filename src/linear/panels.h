@@ -33,6 +33,15 @@ struct Activations {
   Numerics numerics = Numerics::native;  ///< of the products that will read them
 };
 
+/// Activations as products read them: those of a ProductScratch, or the caller's own where they are
+/// in that form already. What no section reads may be anything.
+struct Converted {
+  const float* f32 = nullptr;
+  std::ptrdiff_t f32_stride = 0;  ///< floats from a row of a chunk to the next
+  const float* bf16 = nullptr;
+  const CodedGroup* groups = nullptr;
+};
+
 /// All rows of activations, converted, against panels [first_panel, end_panel) of a section.
 struct PanelProduct {
   const Section* section = nullptr;
@@ -41,7 +50,7 @@ struct PanelProduct {
   int end_panel = 0;
   int rows = 0;
   Numerics numerics = Numerics::native;  ///< that of the activations converted
-  const ProductScratch* converted = nullptr;
+  const Converted* converted = nullptr;
   float* y = nullptr;  ///< [rows][y_stride], at the section's first output
   std::ptrdiff_t y_stride = 0;
 };

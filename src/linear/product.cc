@@ -3,6 +3,7 @@
 #include <algorithm>
 
 #include "forge/core/check.h"
+#include "forge/numerics/canonical.h"
 #include "panels.h"
 
 namespace forge::linear {
@@ -58,7 +59,6 @@ class Runs {
 
   /// Panels of a run, a multiple of what the kernel takes together unless threads would be idle.
   int panels_of(const Section& section) const {
-    if (threads_ == 1) return section.panel_count();
     const int step = is_codes(section.kind) ? codes::panel_step(rows_) : floats::panel_step(rows_);
     const int fair = std::max(1, section.panel_count() / (kPartsPerThread * threads_));
     const int large = std::max(1, static_cast<int>(kPartBytes / section.panel_bytes));
@@ -93,23 +93,32 @@ void convert_rows(const Activations& x, ThreadPool& pool, const Convert& convert
 }
 
 /// Brings the activations into the forms that the sections' kinds read.
-void convert(std::span<const Section> sections, const Activations& x, ProductScratch& scratch,
-             ThreadPool& pool) {
-  const auto any = [&](auto... kinds) {
-    return std::ranges::any_of(
-        sections, [&](const Section& section) { return ((section.kind == kinds) || ...); });
-  };
+Converted convert(std::span<const Section> sections, const Activations& x, ProductScratch& scratch,
+                  ThreadPool& pool) {
   const auto to_floats = [&](PanelKind kind) {
     floats::prepare(kind, x, scratch);
     convert_rows(x, pool,
                  [&](int first, int end) { floats::convert(kind, x, first, end, scratch); });
   };
-  if (any(PanelKind::f32, PanelKind::f16)) to_floats(PanelKind::f32);
-  if (any(PanelKind::bf16)) to_floats(PanelKind::bf16);
-  if (std::ranges::any_of(sections, is_codes, &Section::kind)) {
+  bool plain = false;
+  bool rounded = false;
+  bool coded = false;
+  for (const Section& section : sections) {
+    plain |= section.kind == PanelKind::f32 || section.kind == PanelKind::f16;
+    rounded |= section.kind == PanelKind::bf16;
+    coded |= is_codes(section.kind);
+  }
+  const bool in_place = x.rows == 1 || x.inputs <= numerics::kProductChunk;
+  if (plain && !in_place) to_floats(PanelKind::f32);
+  if (rounded) to_floats(PanelKind::bf16);
+  if (coded) {
     codes::prepare(x, scratch);
     convert_rows(x, pool, [&](int first, int end) { codes::convert(x, first, end, scratch); });
   }
+  return {.f32 = in_place ? x.x : scratch.f32.data(),  // one row, one chunk: they lie together
+          .f32_stride = in_place ? x.inputs : numerics::kProductChunk,
+          .bf16 = scratch.bf16.data(),
+          .groups = scratch.groups.data()};
 }
 
 }  // namespace
@@ -126,22 +135,26 @@ void multiply(Rows x, const LinearWeights& w, float* y, ProductScratch& scratch,
     left = left.subspan(sections.size());
     const Activations activations{x.data, x.count, w.inputs(), sections.front().order,
                                   w.numerics()};
-    convert(sections, activations, scratch, pool);
+    const Converted converted = convert(sections, activations, scratch, pool);
 
-    const Runs runs(sections, x.count, pool.threads());
-    pool.run(runs.count(), [&](int index) {
-      const Run run = runs[index];
+    const auto multiply_run = [&](const Run& run) {
       const PanelProduct product{.section = run.section,
                                  .inputs = w.inputs(),
                                  .first_panel = run.first,
                                  .end_panel = run.end,
                                  .rows = x.count,
                                  .numerics = w.numerics(),
-                                 .converted = &scratch,
+                                 .converted = &converted,
                                  .y = y + run.section->first_output,
                                  .y_stride = w.outputs()};
       is_codes(run.section->kind) ? codes::multiply(product) : floats::multiply(product);
-    });
+    };
+    if (pool.threads() == 1) {
+      for (const Section& section : sections) multiply_run({&section, 0, section.panel_count()});
+    } else {
+      const Runs runs(sections, x.count, pool.threads());
+      pool.run(runs.count(), [&](int index) { multiply_run(runs[index]); });
+    }
   }
 }
 

@@ -47,6 +47,7 @@ class Packed {
     codes::prepare(activations, scratch);
     codes::convert(activations, 0, rows / 2, scratch);
     codes::convert(activations, rows / 2, rows, scratch);
+    const Converted converted{.groups = scratch.groups.data()};
     std::vector<float> y(static_cast<std::size_t>(rows * weights_.outputs()), -1.0F);
     for (int panel = 0; panel < section.panel_count(); panel += panels_a_call) {
       codes::multiply({.section = &section,
@@ -54,7 +55,7 @@ class Packed {
                        .first_panel = panel,
                        .end_panel = std::min(panel + panels_a_call, section.panel_count()),
                        .rows = rows,
-                       .converted = &scratch,
+                       .converted = &converted,
                        .y = y.data(),
                        .y_stride = weights_.outputs()},
                       products);
