@@ -6,6 +6,7 @@
 #include <utility>
 
 #include "forge/core/check.h"
+#include "forge/linear/product.h"
 #include "forge/quant/quantize.h"
 
 namespace forge::model {
@@ -213,26 +214,45 @@ class Packer {
   std::optional<WeightFault> fault_;
 };
 
-std::size_t bytes_of(const PackedFeedForward& network) {
-  return network.gate_up.bytes() + network.down.bytes();
+// for_each_matrix(part, visit): each matrix of a part, once.
+
+template <class Visit>
+void for_each_matrix(const PackedFeedForward& network, const Visit& visit) {
+  visit(network.gate_up);
+  visit(network.down);
 }
 
-std::size_t bytes_of(const PackedExperts& experts) {
-  std::size_t bytes = experts.router.bytes();
-  for (const PackedFeedForward& expert : experts.experts) bytes += bytes_of(expert);
-  return experts.shared ? bytes + bytes_of(*experts.shared) : bytes;
+template <class Visit>
+void for_each_matrix(const PackedExperts& experts, const Visit& visit) {
+  visit(experts.router);
+  for (const PackedFeedForward& expert : experts.experts) for_each_matrix(expert, visit);
+  if (experts.shared) for_each_matrix(*experts.shared, visit);
 }
 
-std::size_t bytes_of(const PackedGroupedQuery& attention) {
-  return attention.qkv.bytes() + attention.output.bytes();
+template <class Visit>
+void for_each_matrix(const PackedGroupedQuery& attention, const Visit& visit) {
+  visit(attention.qkv);
+  visit(attention.output);
 }
 
-std::size_t bytes_of(const PackedLatent& attention) {
-  std::size_t bytes = attention.query_down.bytes() + attention.query_up.bytes() +
-                      attention.kv_down.bytes() + attention.output.bytes();
-  for (const LinearWeights& head : attention.key_up) bytes += head.bytes();
-  for (const LinearWeights& head : attention.value_up) bytes += head.bytes();
-  return bytes;
+template <class Visit>
+void for_each_matrix(const PackedLatent& attention, const Visit& visit) {
+  visit(attention.query_down);
+  visit(attention.query_up);
+  visit(attention.kv_down);
+  for (const LinearWeights& head : attention.key_up) visit(head);
+  for (const LinearWeights& head : attention.value_up) visit(head);
+  visit(attention.output);
+}
+
+template <class Visit>
+void for_each_matrix(const PackedModel& model, const Visit& visit) {
+  const auto part = [&](const auto& alternative) { for_each_matrix(alternative, visit); };
+  for (const PackedModelLayer& layer : model.layers) {
+    std::visit(part, layer.attention);
+    std::visit(part, layer.feed_forward);
+  }
+  visit(model.head);
 }
 
 }  // namespace
@@ -244,12 +264,19 @@ bool is_packed_as_floats(const StoredLinear& stored) {
 }
 
 std::size_t PackedModel::bytes() const {
-  std::size_t bytes = head.bytes();
-  const auto part_bytes = [](const auto& part) { return bytes_of(part); };
-  for (const PackedModelLayer& layer : layers) {
-    bytes += std::visit(part_bytes, layer.attention) + std::visit(part_bytes, layer.feed_forward);
-  }
+  std::size_t bytes = 0;
+  for_each_matrix(*this, [&](const LinearWeights& matrix) { bytes += matrix.bytes(); });
   return bytes;
+}
+
+linear::Numerics numerics_of_results(const PackedModel& model) {
+  bool defined = true;
+  for_each_matrix(model, [&](const LinearWeights& matrix) {
+    for (const linear::Section& section : matrix.sections()) {
+      defined &= linear::has_defined_bits(section.kind, matrix.numerics());
+    }
+  });
+  return defined ? linear::Numerics::canonical : linear::Numerics::native;
 }
 
 tl::expected<PackedModel, WeightFault> pack(const ModelConfig& config, const StoredModel& stored,

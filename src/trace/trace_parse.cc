@@ -122,9 +122,9 @@ tl::expected<TraceHeader, std::string> header_from_json(const json& line) {
   }
   std::uint64_t version = 0;
   Parsed parsed = parse_member(line, "forge_trace", version);
-  if (parsed && version != kTraceVersion) {
+  if (parsed && (version < kOldestTraceVersion || version > kTraceVersion)) {
     parsed = fault("forge_trace: version " + std::to_string(version) + "; this program reads " +
-                   std::to_string(kTraceVersion) +
+                   std::to_string(kOldestTraceVersion) + " and " + std::to_string(kTraceVersion) +
                    (version < kTraceVersion ? ", so the run has to be recorded again" : ""));
   }
   TraceHeader header;
@@ -134,6 +134,7 @@ tl::expected<TraceHeader, std::string> header_from_json(const json& line) {
   if (parsed && line.size() != 3) parsed = fault("the header has unknown fields");
   if (!parsed) return tl::unexpected(parsed.error().text());
   header.target = line["target"];
+  header.version = version;
   return header;
 }
 

@@ -11,7 +11,7 @@ using detail::append_json;
 
 void append_header(TextBuffer& out, const TraceHeader& header) {
   out.append(std::string_view("{\"forge_trace\":"));
-  out.append(kTraceVersion);
+  out.append(header.version);
   out.append(std::string_view(",\"scheduler\":"));
   append_json(out, header.scheduler);
   out.append(std::string_view(",\"target\":"));

@@ -7,6 +7,7 @@
 #include "forge/trace/replay.h"
 #include "null_executor.h"
 #include "policy_report.h"
+#include "target_header.h"
 
 namespace forge::apps {
 namespace {
@@ -92,12 +93,13 @@ TEST(PolicyRun, the_trace_replays_to_the_same_digest) {
   EXPECT_EQ(result.digest, run(some_workload(30), null_target()).digest);
   auto reader = trace::TraceReader::open(text);
   ASSERT_TRUE(reader);
-  const auto options = from_trace_header(reader->header());
-  ASSERT_TRUE(options) << options.error();
-  ASSERT_EQ(options->kind, TargetKind::null);
-  NullExecutor executor(options->executor.drafts);
-  const auto report = replay(*reader, executor,
-                             static_cast<std::uint32_t>(options->source.builtin.vocabulary_size));
+  const auto recorded = from_trace_header(reader->header());
+  ASSERT_TRUE(recorded) << recorded.error();
+  const TargetOptions& options = recorded->options;
+  ASSERT_EQ(options.kind, TargetKind::null);
+  NullExecutor executor(options.executor.drafts);
+  const auto report =
+      replay(*reader, executor, static_cast<std::uint32_t>(options.source.builtin.vocabulary_size));
   ASSERT_TRUE(report) << to_string(report.error());
   EXPECT_FALSE(report->difference);
   EXPECT_EQ(report->digest, result.digest);

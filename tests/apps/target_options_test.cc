@@ -6,6 +6,7 @@
 
 #include "forge/trace/trace_header.h"
 #include "target_flags.h"
+#include "target_header.h"
 
 namespace forge::apps {
 namespace {
@@ -166,28 +167,91 @@ TEST(TargetOptions, bad_flags_name_flag_value_and_range) {
            "accepted: up to 4096 MiB");
 }
 
-TEST(TargetOptions, a_trace_header_gives_the_options_back) {
-  const auto options = parsed({"--num-blocks", "9", "--model",
-                               "forge-tiny:seed=18446744073709551615", "--speculative", "2"})
-                           .value();
-  const auto read = from_trace_header(to_trace_header(options));
+TEST(TargetOptions, numerics_are_those_of_the_cpu) {
+  EXPECT_EQ(parsed({})->source.numerics, linear::Numerics::native);
+  EXPECT_EQ(parsed({"--numerics", "canonical"})->source.numerics, linear::Numerics::canonical);
+  EXPECT_EQ(parsed({"--target", "sim", "--numerics", "canonical"}).error(),
+            "--numerics does not apply to --target sim");
+  EXPECT_EQ(parsed({"--target", "null", "--numerics", "canonical"}).error(),
+            "--numerics does not apply to --target null");
+  EXPECT_EQ(parsed({"--numerics", "fast"}).error(), "--numerics: fast not in {canonical,native}");
+}
+
+/// Of a CPU, with digests as long as they are.
+RunRecord some_record() {
+  return {.numerics = linear::Numerics::native,
+          .instructions = "AVX-512 BF16",
+          .model = ModelRecord{std::string(16, 'c'), std::string(32, 'd')}};
+}
+
+TEST(TargetOptions, a_trace_header_gives_options_and_record_back) {
+  auto options = parsed({"--num-blocks", "9", "--model", "forge-tiny:seed=18446744073709551615",
+                         "--speculative", "2"})
+                     .value();
+  const auto read = from_trace_header(to_trace_header(options, some_record()));
   ASSERT_TRUE(read) << read.error();
-  EXPECT_EQ(read->scheduler, options.scheduler);
-  EXPECT_EQ(read->executor, options.executor);
-  EXPECT_EQ(read->source, options.source);
+  EXPECT_EQ(read->options.scheduler, options.scheduler);
+  EXPECT_EQ(read->options.executor, options.executor);
+  EXPECT_EQ(read->options.source, options.source);
+  EXPECT_EQ(read->record, some_record());
+
+  options = parsed({"--model", "x.gguf", "--draft", "y.gguf", "--speculative", "2"}).value();
+  options.executor.draft_layers = 1;
+  RunRecord record = some_record();
+  record.draft = ModelRecord{std::string(16, 'e'), std::string(32, 'f')};
+  const auto of_files = from_trace_header(to_trace_header(options, record));
+  ASSERT_TRUE(of_files) << of_files.error();
+  EXPECT_EQ(of_files->options.source, options.source);
+  EXPECT_EQ(of_files->record, record);
+}
+
+TEST(TargetOptions, a_header_of_version_2_is_read_without_digests) {
+  using nlohmann::json;
+  const auto options = parsed({"--model", "forge-tiny:seed=3", "--speculative", "2"}).value();
+  trace::TraceHeader header = to_trace_header(options, some_record());
+  header.version = 2;
+  header.target["acceptance"] = "shared_noise";
+  header.target["numerics"] = "canonical-fp32";
+  header.target.erase("instructions");
+  json& model = header.target["model"];
+  model.erase("config");
+  model.erase("weights");
+  const auto read = from_trace_header(header);
+  ASSERT_TRUE(read) << read.error();
+  EXPECT_EQ(read->options.source.builtin, options.source.builtin);
+  EXPECT_EQ(read->options.executor, options.executor);
+  EXPECT_EQ(read->record, RunRecord());
+
+  header.target["numerics"] = "native";
+  model = {{"path", "x.gguf"}, {"draft", "y.gguf"}};
+  const auto of_files = from_trace_header(header);
+  ASSERT_TRUE(of_files) << of_files.error();
+  EXPECT_EQ(of_files->options.source.path, "x.gguf");
+  EXPECT_EQ(of_files->options.source.draft, "y.gguf");
+  EXPECT_EQ(of_files->options.source.numerics, linear::Numerics::native);
+  EXPECT_EQ(of_files->record, RunRecord{.numerics = linear::Numerics::native});
+
+  header.target["acceptance"] = "never";
+  EXPECT_EQ(from_trace_header(header).error(),
+            R"(target.acceptance is "never", this build has "shared_noise")");
+  header.version = 3;
+  EXPECT_NE(from_trace_header(header).error().find("target.instructions is missing"),
+            std::string::npos);
 }
 
 TEST(TargetOptions, the_header_of_a_gpu_target_says_which_device_and_numerics) {
   const auto options = parsed({"--target", "sim", "--device", "l4", "--speculative", "2"}).value();
-  const trace::TraceHeader header = to_trace_header(options, "simulated NVIDIA L4");
+  const RunRecord record{.model = some_record().model};
+  const trace::TraceHeader header = to_trace_header(options, record, "simulated NVIDIA L4");
   EXPECT_EQ(header.target["kind"], "sim");
-  EXPECT_EQ(header.target["numerics"], "canonical-fp32");
+  EXPECT_EQ(header.target["numerics"], "canonical");
   EXPECT_EQ(header.target["device"], "simulated NVIDIA L4");
   const auto read = from_trace_header(header);
   ASSERT_TRUE(read) << read.error();
-  EXPECT_EQ(read->kind, TargetKind::sim);
-  EXPECT_EQ(read->executor, options.executor);
-  EXPECT_EQ(read->device, DeviceOptions()) << "a replay chooses its own";
+  EXPECT_EQ(read->options.kind, TargetKind::sim);
+  EXPECT_EQ(read->options.executor, options.executor);
+  EXPECT_EQ(read->options.device, DeviceOptions()) << "a replay chooses its own";
+  EXPECT_EQ(read->record, record);
 }
 
 TEST(TargetOptions, the_header_of_a_null_target_gives_it_back) {
@@ -197,9 +261,9 @@ TEST(TargetOptions, the_header_of_a_null_target_gives_it_back) {
   options.executor.drafts = 3;
   const auto read = from_trace_header(to_trace_header(options));
   ASSERT_TRUE(read) << read.error();
-  EXPECT_EQ(read->kind, TargetKind::null);
-  EXPECT_EQ(read->scheduler, options.scheduler);
-  EXPECT_EQ(read->executor, options.executor);
+  EXPECT_EQ(read->options.kind, TargetKind::null);
+  EXPECT_EQ(read->options.scheduler, options.scheduler);
+  EXPECT_EQ(read->options.executor, options.executor);
 }
 
 TEST(TargetOptions, memory_of_the_host_and_of_the_prefix_index_counts) {
@@ -232,7 +296,7 @@ TEST(TargetOptions, memory_of_the_host_and_of_the_prefix_index_counts) {
 
 TEST(TargetOptions, damaged_headers_are_refused_by_field) {
   const auto error_after = [](auto&& change) {
-    trace::TraceHeader header = to_trace_header(TargetOptions());
+    trace::TraceHeader header = to_trace_header(TargetOptions(), some_record());
     change(header.target);
     const auto options = from_trace_header(header);
     return options ? "accepted" : options.error();
@@ -246,7 +310,16 @@ TEST(TargetOptions, damaged_headers_are_refused_by_field) {
             "target.device is not a text");
   EXPECT_EQ(error_after([](json& t) { t.erase("numerics"); }), "target.numerics is missing");
   EXPECT_EQ(error_after([](json& t) { t["numerics"] = "bf16"; }),
-            R"(target.numerics is "bf16", this build has "canonical-fp32" and "native")");
+            R"(target.numerics is "bf16", accepted: "canonical" and "native")");
+  EXPECT_EQ(error_after([](json& t) { t.erase("instructions"); }),
+            "target.instructions is missing");
+  EXPECT_EQ(error_after([](json& t) { t["instructions"] = 512; }),
+            "target.instructions is not a text");
+  EXPECT_EQ(error_after([](json& t) { t["model"].erase("weights"); }),
+            "target.model.weights is missing");
+  EXPECT_EQ(error_after([](json& t) { t["model"]["config"] = ""; }),
+            "target.model.config is not a text");
+  EXPECT_EQ(error_after([](json& t) { t["draft"] = "y.gguf"; }), "target.draft is not an object");
   EXPECT_EQ(error_after([](json& t) { t = {{"kind", "null"}}; }), "target.drafts is missing");
   EXPECT_EQ(error_after([](json& t) { t["kind"] = "null"; }), "target has unknown fields");
   EXPECT_EQ(error_after([](json& t) { t.erase("kind"); }), "target.kind is missing");
@@ -254,8 +327,8 @@ TEST(TargetOptions, damaged_headers_are_refused_by_field) {
   EXPECT_EQ(error_after([](json& t) { t["drafts"] = -1; }),
             "target.drafts is not an integer in 0..4294967295");
   EXPECT_EQ(error_after([](json& t) { t["drafts"] = 65; }), "drafts is 65, accepted: 0 .. 64");
-  EXPECT_EQ(error_after([](json& t) { t["acceptance"] = "never"; }),
-            R"(target.acceptance is "never", this build has "shared_noise")");
+  EXPECT_EQ(error_after([](json& t) { t["acceptance"] = "shared_noise"; }),
+            "target has unknown fields");
   EXPECT_EQ(error_after([](json& t) { t["model"]["layers"] = 1.5; }),
             "target.model.layers is not an integer in 0..2147483647");
   EXPECT_EQ(error_after([](json& t) { t["model"]["color"] = 1; }),

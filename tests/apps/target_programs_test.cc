@@ -96,18 +96,54 @@ TEST_F(TargetPrograms, an_edited_trace_differs_on_the_simulated_gpu) {
   EXPECT_NE(outcome.output.find("result.logits"), std::string::npos) << outcome.output;
 }
 
-TEST_F(TargetPrograms, other_numerics_and_a_target_without_a_model_are_refused_by_name) {
+TEST_F(TargetPrograms, a_run_of_other_bits_is_refused_by_what_differs) {
   record("cpu", "--requests 1 --model forge-tiny:layers=1 --mode continuous");
-  std::string text = read_file(path("t.jsonl"));
-  const std::string numerics = "canonical-fp32";
-  text.replace(text.find(numerics), numerics.size(), "fast-bf16");
-  std::ofstream(path("other.jsonl"), std::ios::binary) << text;
-  const Outcome other = replay("--target sim", "other.jsonl");
-  EXPECT_EQ(other.status, 2);
-  EXPECT_NE(other.output.find(R"(target.numerics is "fast-bf16", this build has "canonical-fp32")"),
-            std::string::npos)
-      << other.output;
+  const std::string text = read_file(path("t.jsonl"));
+  const std::string events = text.substr(text.find('\n'));
+  const json header = json::parse(text.substr(0, text.find('\n')));
+  EXPECT_EQ(header["target"]["numerics"], "canonical");
+  const auto expect_refused = [&](const json& patch, const std::string& flags,
+                                  const std::string& message) {
+    json changed = header;
+    changed["target"].merge_patch(patch);
+    std::ofstream(path("other.jsonl"), std::ios::binary) << changed.dump() << events;
+    const Outcome other = replay(flags, "other.jsonl");
+    EXPECT_EQ(other.status, 2) << other.output;
+    EXPECT_NE(other.output.find("other.jsonl: line 1: target." + message), std::string::npos)
+        << other.output;
+  };
+  expect_refused({{"numerics", "fast-bf16"}}, "--target sim",
+                 R"(numerics is "fast-bf16", accepted: "canonical" and "native")");
+  const json of_another_machine = {{"numerics", "native"}, {"instructions", "VNNI-1024"}};
+  expect_refused(
+      of_another_machine, "",
+      R"(instructions is "VNNI-1024", and numerics "native"; this machine computes with)");
+  expect_refused(of_another_machine, "--target sim",
+                 R"(numerics is "native", accepted for --target sim: "canonical")");
+  const std::string weights = header["target"]["model"]["weights"];
+  expect_refused({{"model", {{"seed", 2}}}}, "",
+                 "model.weights is \"" + weights + "\", that of 'forge-tiny' is \"");
+  const std::string config = header["target"]["model"]["config"];
+  expect_refused({{"model", {{"rope_base", 9999.0}}}}, "--target sim",
+                 "model.config is \"" + config + "\", that of 'forge-tiny' is \"");
+}
 
+TEST_F(TargetPrograms, a_trace_of_version_2_replays) {
+  const std::string digest =
+      record("cpu", "--requests 2 --model forge-tiny:layers=2 --mode speculative");
+  const std::string text = read_file(path("t.jsonl"));
+  json header = json::parse(text.substr(0, text.find('\n')));
+  header["forge_trace"] = 2;
+  header["target"].merge_patch({{"numerics", "canonical-fp32"},
+                                {"instructions", nullptr},
+                                {"acceptance", "shared_noise"},
+                                {"model", {{"config", nullptr}, {"weights", nullptr}}}});
+  std::ofstream(path("t.jsonl"), std::ios::binary) << header.dump() << text.substr(text.find('\n'));
+  expect_equal("", digest);
+  expect_equal("--target sim", digest);
+}
+
+TEST_F(TargetPrograms, a_trace_without_a_model_replays_without_a_target) {
   record("null", "--requests 1");
   const Outcome null = replay("--target sim");
   EXPECT_EQ(null.status, 2);

@@ -64,7 +64,7 @@ TEST(TraceJson, the_header_has_every_field_of_the_scheduler) {
                             .session_idle_steps = 10},
                            {{"model", "tiny"}}};
   EXPECT_EQ(to_json_line(header),
-            R"({"forge_trace":2,"scheduler":{"num_blocks":6,"block_size":1,"num_host_blocks":3,)"
+            R"({"forge_trace":3,"scheduler":{"num_blocks":6,"block_size":1,"num_host_blocks":3,)"
             R"("max_batch_size":16,"max_batch_tokens":64,"prefill_chunk_size":8,)"
             R"("watermark_blocks":2,"priority_head_start":9,"preemption":"swap",)"
             R"("swap_setup_cost":4,"swap_block_cost":5,"prefix_cache":"hash",)"
@@ -91,7 +91,7 @@ TEST(TraceJson, a_request_says_what_is_not_as_usual) {
             R"("prefix_cache":"force","deadline_steps":50,"session":0}}})");
 }
 
-// Version 2 is what these say. A new default of Request or of a row needs a new version.
+// Version 3 is what these say. A new default of Request or of a row needs a new version.
 TEST(TraceJson, what_is_usual_belongs_to_the_version) {
   const auto same = [](const char* left_out, const char* written_out) {
     const auto left = event_from_json(json::parse(left_out));

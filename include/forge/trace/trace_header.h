@@ -1,9 +1,11 @@
 // The first line of a trace: what a run starts from.
 #pragma once
 
+#include <cstdint>
 #include <nlohmann/json.hpp>
 
 #include "forge/core/scheduler_config.h"
+#include "forge/trace/trace_json.h"
 
 namespace forge::trace {
 
@@ -12,6 +14,7 @@ namespace forge::trace {
 struct TraceHeader {
   SchedulerConfig scheduler;
   nlohmann::json target = nlohmann::json::object();
+  std::uint64_t version = kTraceVersion;  ///< of the format that was read, and so of `target`
 
   friend bool operator==(const TraceHeader&, const TraceHeader&) = default;
 };

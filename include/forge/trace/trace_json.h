@@ -1,7 +1,7 @@
-// The trace format, version 2: JSON lines, one event a line, in the order of the run.
+// The trace format, version 3: JSON lines, one event a line, in the order of the run.
 //
 // Line 1, the header:
-//   {"forge_trace":2,                            the version of the format
+//   {"forge_trace":3,                            the version of the format
 //    "scheduler":{"num_blocks":6,...},           every field of scheduler_config.h
 //    "target":{...}}                             what the executor was built from, opaque here
 //
@@ -67,7 +67,8 @@
 //     token_count, decodes. `logits` is as long as `tokens` or absent.
 //   - A line ends with one newline, the last one too. A trace may end after any line.
 //   - What changes the meaning of a field, adds one or changes what is usual gets a new version
-//     number. Version 1 had other rows and is refused.
+//     number. Version 2 differs in "target" alone, whose readers are told the version; it is read.
+//     Version 1 had other rows and is refused.
 //
 // Size: a decode takes about 30 bytes (50 with the digest of its logits), a token of a prompt 4 to
 // 7; `forge-trace stats` says what a given trace is made of.
@@ -88,7 +89,8 @@ namespace forge::trace {
 
 struct TraceHeader;
 
-inline constexpr std::uint64_t kTraceVersion = 2;
+inline constexpr std::uint64_t kTraceVersion = 3;
+inline constexpr std::uint64_t kOldestTraceVersion = 2;  ///< that is read
 
 /// Most that a trace may ask for of what costs memory; far above any real configuration, and small
 /// enough that a damaged header cannot exhaust the machine. Everything else is for

@@ -8,6 +8,7 @@
 #include "forge/engine/engine.h"
 #include "forge/trace/trace_header.h"
 #include "target.h"
+#include "target_header.h"
 
 namespace forge::apps {
 namespace {
@@ -16,10 +17,10 @@ using Clock = std::chrono::steady_clock;
 
 class Run {
  public:
-  Run(BenchMode mode, const BenchRun& run, Target& target)
+  Run(BenchMode mode, const BenchRun& run, const LoadedModel& model, Target& target)
       : run_(run),
         target_(target),
-        trace_(make_trace(run, target)),
+        trace_(make_trace(run, model, target)),
         engine_(run.options.scheduler, target.executor(), trace_ ? &*trace_ : nullptr),
         arrivals_(run.workload, run.clock),
         digests_(run.workload.size()),
@@ -50,10 +51,12 @@ class Run {
   }
 
  private:
-  static std::optional<trace::TraceWriter> make_trace(const BenchRun& run, const Target& target) {
+  static std::optional<trace::TraceWriter> make_trace(const BenchRun& run, const LoadedModel& model,
+                                                      const Target& target) {
     std::optional<trace::TraceWriter> trace;
     if (run.trace != nullptr) {
-      trace.emplace(*run.trace, to_trace_header(run.options, target.device_name()));
+      const RunRecord record = record_of(model, run.options.kind);
+      trace.emplace(*run.trace, to_trace_header(run.options, record, target.device_name()));
     }
     return trace;
   }
@@ -168,7 +171,7 @@ tl::expected<ModeResult, std::string> run_mode(BenchMode mode, const LoadedModel
                                                const BenchRun& run) {
   auto target = Target::open(run.options, model);
   if (!target) return tl::unexpected(std::move(target.error()));
-  return Run(mode, run, *target).go();
+  return Run(mode, run, model, *target).go();
 }
 
 }  // namespace forge::apps

@@ -192,7 +192,7 @@ class ModelBench {
     const linear::PanelKind kind = main_kind(weights);
     arithmetic_ = arithmetic_of(kind, model.threads());
     result_.model = model.name();
-    result_.instructions = linear::instructions_used(kind);
+    result_.instructions = linear::instructions_used(kind, weights.numerics);
     result_.threads = model.threads().threads();
     result_.prompt_tokens = std::min(kPromptTokens, model.config().positions);
     result_.context_tokens = std::min(kContextTokens, model.config().positions - 1);

@@ -7,6 +7,7 @@
 
 #include "forge/trace/trace_header.h"
 #include "null_executor.h"
+#include "target_header.h"
 
 namespace forge::apps {
 namespace {

@@ -30,6 +30,7 @@
 #include "infer_options.h"
 #include "program_output.h"
 #include "target.h"
+#include "target_header.h"
 
 namespace forge::apps {
 namespace {
@@ -122,7 +123,9 @@ int serve(InferOptions options) {
   if (!trace_file) return fail(trace_file.error());
   std::optional<trace::TraceWriter> trace;
   if (*trace_file) {
-    trace.emplace(**trace_file, to_trace_header(options.target, target->device_name()));
+    trace.emplace(**trace_file,
+                  to_trace_header(options.target, record_of(model, options.target.kind),
+                                  target->device_name()));
   }
   options.http.on_connection_error = [](std::string_view what) {
     std::cerr << "forge-infer: a connection was closed: " << what << '\n';

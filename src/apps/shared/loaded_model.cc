@@ -83,12 +83,12 @@ std::uint64_t kv_bytes_of_token(const LoadedModel& model) {
 tl::expected<std::unique_ptr<LoadedModel>, std::string> LoadedModel::open(
     const ModelSource& source) {
   const auto threads = std::make_shared<linear::ThreadPool>(thread_count(source));
-  auto parts = source.is_file() ? open_file(source.path, *threads)
+  auto parts = source.is_file() ? open_file(source.path, source.numerics, *threads)
                                 : OpenedParts(open_builtin(source.builtin, *threads));
   if (!parts) return tl::unexpected("--model: " + parts.error());
   auto model = std::unique_ptr<LoadedModel>(new LoadedModel(*std::move(parts), threads));
   if (source.draft.empty()) return model;
-  auto draft = open_draft(source.draft, *threads);
+  auto draft = open_draft(source, *threads);
   if (!draft) return tl::unexpected("--draft: " + draft.error());
   model->draft_ = std::unique_ptr<LoadedModel>(new LoadedModel(*std::move(draft), threads));
   const int vocabulary = model->config().vocabulary_size;
@@ -101,10 +101,10 @@ tl::expected<std::unique_ptr<LoadedModel>, std::string> LoadedModel::open(
   return model;
 }
 
-LoadedModel::OpenedParts LoadedModel::open_draft(const std::string& draft,
+LoadedModel::OpenedParts LoadedModel::open_draft(const ModelSource& source,
                                                  linear::ThreadPool& threads) {
-  if (!is_builtin(draft)) return open_file(draft, threads);
-  const auto config = parse_builtin(draft);
+  if (!is_builtin(source.draft)) return open_file(source.draft, source.numerics, threads);
+  const auto config = parse_builtin(source.draft);
   if (!config) return tl::unexpected(config.error());
   return open_builtin(*config, threads);
 }
@@ -119,7 +119,7 @@ LoadedModel::Parts LoadedModel::open_builtin(const reference::TinyConfig& config
           .tokeniser = nullptr};
 }
 
-LoadedModel::OpenedParts LoadedModel::open_file(const std::string& path,
+LoadedModel::OpenedParts LoadedModel::open_file(const std::string& path, linear::Numerics numerics,
                                                 linear::ThreadPool& threads) {
   auto opened = checkpoint::Checkpoint::open(path);
   if (!opened) return tl::unexpected(to_string(opened.error()));
@@ -133,7 +133,7 @@ LoadedModel::OpenedParts LoadedModel::open_file(const std::string& path,
                           " tokens, its tokeniser " + (*tokeniser ? "" : "(none, so bytes) ") +
                           "needs " + std::to_string(needed));
   }
-  auto weights = pack(file->config(), file->model(), threads, advice_of(*file));
+  auto weights = pack(file->config(), file->model(), threads, advice_of(*file), numerics);
   if (!weights) return tl::unexpected(to_string(file->error_of(weights.error())));
   model::Transformer transformer(file->config(), *std::move(weights));
   return Parts{.name = name_of_path(path),

@@ -59,9 +59,10 @@ class LoadedModel {
   using OpenedParts = tl::expected<Parts, std::string>;
 
   LoadedModel(Parts parts, Threads threads);
-  static OpenedParts open_file(const std::string& path, linear::ThreadPool& threads);
+  static OpenedParts open_file(const std::string& path, linear::Numerics numerics,
+                               linear::ThreadPool& threads);
   static Parts open_builtin(const reference::TinyConfig& config, linear::ThreadPool& threads);
-  static OpenedParts open_draft(const std::string& draft, linear::ThreadPool& threads);
+  static OpenedParts open_draft(const ModelSource& source, linear::ThreadPool& threads);
 
   Parts parts_;
   bool has_tokeniser_;

@@ -118,6 +118,12 @@ void add_model_flags(CLI::App& app, ModelSource& source) {
                  "Threads that compute on the CPU [one for each core, one alone for forge-tiny]")
       ->check(CLI::Range(1, linear::ThreadPool::kThreadsMax))
       ->group(group);
+  add_choice(app, "--numerics", source.numerics,
+             "native: products of bf16 by the instruction of this CPU for them, where it has one; "
+             "canonical: as they are defined, so that a trace replays equal on every machine and "
+             "on a GPU. All other products are canonical",
+             {{"canonical", linear::Numerics::canonical}, {"native", linear::Numerics::native}})
+      ->group(group);
   const auto set = [&source](const std::string& text) {
     const auto memory = parse_kv_memory(text);
     if (!memory) throw CLI::ValidationError("--kv-memory", memory.error());
@@ -148,7 +154,8 @@ const std::vector<FlagUse>& flag_uses() {
   using enum TargetKind;
   static const std::vector<FlagUse> kUses{
       {"--device", {sim, cuda}}, {"--graphs", {sim, cuda}}, {"--schedule-seed", {sim}},
-      {"--sim-threads", {sim}},  {"--sim-checked", {sim}},  {"--draft-layers", {cpu, sim, cuda}}};
+      {"--sim-threads", {sim}},  {"--sim-checked", {sim}},  {"--draft-layers", {cpu, sim, cuda}},
+      {"--numerics", {cpu}}};
   return kUses;
 }
 
@@ -161,10 +168,9 @@ std::string device_help() {
 }
 
 bool of_use(const CLI::Option& option, TargetKind kind, std::span<const FlagUse> uses) {
-  if (option.get_group() == kModelFlags) return kind != TargetKind::null;
   const auto found = std::find_if(
       uses.begin(), uses.end(), [&](const FlagUse& use) { return use.flag == option.get_name(); });
-  if (found == uses.end()) return true;
+  if (found == uses.end()) return option.get_group() != kModelFlags || kind != TargetKind::null;
   return std::find(found->targets.begin(), found->targets.end(), kind) != found->targets.end();
 }
 

@@ -1,17 +1,20 @@
-// The "target" of a trace header, written and read.
+#include "target_header.h"
+
 #include <algorithm>
 #include <limits>
 #include <nlohmann/json.hpp>
 
 #include "forge/trace/trace_header.h"
-#include "target_options.h"
 
 namespace forge::apps {
 namespace {
 
+using linear::Numerics;
 using nlohmann::json;
 
+// What version 2 has.
 constexpr const char* kAcceptance = "shared_noise";  // the rule of all executors
+constexpr const char* kCanonicalFp32 = "canonical-fp32";
 
 /// Fields of a JSON object by name, all of them, nothing else.
 class Fields {
@@ -41,11 +44,22 @@ class Fields {
     out = found->get<T>();
   }
 
+  void read(const char* name, std::string& out) {
+    const json* text = child(name);
+    if (text == nullptr) return;
+    if (!text->is_string() || text->get_ref<const std::string&>().empty()) {
+      return fail(name, "is not a text");
+    }
+    out = text->get<std::string>();
+  }
+
   const json* child(const char* name) {
     ++fields_;
     if (error_.empty() && !object_.contains(name)) fail(name, "is missing");
     return error_.empty() ? &object_.at(name) : nullptr;
   }
+
+  bool has(const char* name) const { return object_.is_object() && object_.contains(name); }
 
   void fail(const std::string& name, const std::string& what) {
     error_ = path_ + (name.empty() ? "" : ".") + name + " " + what;
@@ -77,8 +91,7 @@ json model_json(const reference::TinyConfig& m) {
           {"seed", m.seed}};
 }
 
-std::string read_model(const json& object, reference::TinyConfig& m) {
-  Fields fields(object, "target.model");
+void read_model(Fields& fields, reference::TinyConfig& m) {
   fields.read("vocabulary_size", m.vocabulary_size);
   fields.read("hidden_size", m.hidden_size);
   fields.read("layers", m.layers);
@@ -89,31 +102,40 @@ std::string read_model(const json& object, reference::TinyConfig& m) {
   fields.read("rope_base", m.rope_base);
   fields.read("norm_eps", m.norm_eps);
   fields.read("seed", m.seed);
-  return fields.error();
 }
 
-/// Of a model from a file: where it was. What it is, the file says.
-std::string read_source(const json& object, ModelSource& source) {
+void add_record(json& model, const std::optional<ModelRecord>& record) {
+  if (record) model.update({{"config", record->config}, {"weights", record->weights}});
+}
+
+void read_record(Fields& fields, std::optional<ModelRecord>& record) {
+  record.emplace();
+  fields.read("config", record->config);
+  fields.read("weights", record->weights);
+}
+
+/// Of a model from a file: where it was. What it is, the file says, and the digests.
+std::string read_source(const json& object, const trace::TraceHeader& header, RecordedRun& run) {
+  ModelSource& source = run.options.source;
   Fields fields(object, "target.model");
-  const json* path = fields.child("path");
-  if (path == nullptr) return fields.error();
-  if (!path->is_string() || path->get_ref<const std::string&>().empty()) {
-    fields.fail("path", "is not a text");
-    return fields.error();
+  if (fields.has("path")) {
+    fields.read("path", source.path);
+  } else {
+    read_model(fields, source.builtin);
   }
-  source.path = path->get<std::string>();
-  if (object.contains("draft")) {
-    const json* draft = fields.child("draft");
-    if (!draft->is_string()) fields.fail("draft", "is not a text");
-    if (draft->is_string()) source.draft = draft->get<std::string>();
+  if (header.version > 2) {
+    read_record(fields, run.record.model);
+  } else if (source.is_file() && fields.has("draft")) {
+    fields.read("draft", source.draft);
   }
   return fields.error();
 }
 
-json source_json(const ModelSource& source) {
-  json model = {{"path", source.path}};
-  if (!source.draft.empty()) model["draft"] = source.draft;
-  return model;
+std::string read_draft(const json& object, RecordedRun& run) {
+  Fields fields(object, "target.draft");
+  fields.read("path", run.options.source.draft);
+  read_record(fields, run.record.draft);
+  return fields.error();
 }
 
 /// A number, or a list of them.
@@ -145,35 +167,42 @@ void read_acceptance(Fields& fields) {
   fields.fail("acceptance", "is " + name->dump() + ", this build has \"" + kAcceptance + '"');
 }
 
-void read_numerics(Fields& fields) {
+void read_numerics(Fields& fields, std::string_view canonical, Numerics& numerics) {
   const json* name = fields.child("numerics");
-  if (name == nullptr || *name == kNumerics || *name == kNativeNumerics) return;
-  fields.fail("numerics", "is " + name->dump() + ", this build has \"" + kNumerics + "\" and \"" +
-                              kNativeNumerics + '"');
+  if (name == nullptr) return;
+  numerics = *name == canonical ? Numerics::canonical : Numerics::native;
+  if (*name == canonical || *name == name_of(Numerics::native)) return;
+  fields.fail("numerics", "is " + name->dump() + ", accepted: \"" + std::string(canonical) +
+                              "\" and \"" + std::string(name_of(Numerics::native)) + '"');
 }
 
-void read_device(Fields& fields) {
-  const json* name = fields.child("device");
-  if (name != nullptr && !name->is_string()) fields.fail("device", "is not a text");
-}
-
-std::string read_model_target(Fields& fields, TargetOptions& options) {
+std::string read_model_target(const json& object, Fields& fields, const trace::TraceHeader& header,
+                              RecordedRun& run) {
+  TargetOptions& options = run.options;
   executor::ExecutorOptions& e = options.executor;
-  read_numerics(fields);
-  if (is_gpu(options.kind)) read_device(fields);
+  const bool is_old = header.version == 2;
+  read_numerics(fields, is_old ? kCanonicalFp32 : name_of(Numerics::canonical),
+                run.record.numerics);
+  options.source.numerics = run.record.numerics;
+  std::string device;
+  if (is_gpu(options.kind)) fields.read("device", device);
+  if (!is_gpu(options.kind) && !is_old) fields.read("instructions", run.record.instructions);
   const json* model = fields.child("model");
   fields.read("drafts", e.drafts);
   fields.read("draft_layers", e.draft_layers);
-  read_acceptance(fields);
+  if (is_old) read_acceptance(fields);
   fields.read("digest_logits", e.digest_logits);
   read_eos(fields, e.eos);
+  const json* draft = !is_old && object.contains("draft") ? fields.child("draft") : nullptr;
   std::string error = fields.error();
-  if (!error.empty()) return error;
-  return model->contains("path") ? read_source(*model, options.source)
-                                 : read_model(*model, options.source.builtin);
+  if (error.empty()) error = read_source(*model, header, run);
+  if (error.empty() && draft != nullptr) error = read_draft(*draft, run);
+  return error;
 }
 
-std::string read_target(const json& object, TargetOptions& options) {
+std::string read_target(const trace::TraceHeader& header, RecordedRun& run) {
+  const json& object = header.target;
+  TargetOptions& options = run.options;
   Fields fields(object, "target");
   const json* kind = fields.child("kind");
   if (kind == nullptr) return fields.error();
@@ -184,38 +213,49 @@ std::string read_target(const json& object, TargetOptions& options) {
     return fields.error();
   }
   options.kind = static_cast<TargetKind>(found - kTargetNames.begin());
-  if (options.kind != TargetKind::null) return read_model_target(fields, options);
+  if (options.kind != TargetKind::null) {
+    return read_model_target(object, fields, header, run);
+  }
   fields.read("drafts", options.executor.drafts);
   return fields.error();
 }
 
 }  // namespace
 
-trace::TraceHeader to_trace_header(const TargetOptions& options, const std::string& device_name) {
+trace::TraceHeader to_trace_header(const TargetOptions& options, const RunRecord& record,
+                                   const std::string& device_name) {
   const executor::ExecutorOptions& e = options.executor;
+  const ModelSource& source = options.source;
   json target = {{"kind", name(options.kind)}, {"drafts", e.drafts}};
-  if (options.kind != TargetKind::null) {
-    const ModelSource& source = options.source;
-    const bool native = source.is_file() && !is_gpu(options.kind);
-    target.update({{"numerics", native ? kNativeNumerics : kNumerics},
-                   {"model", source.is_file() ? source_json(source) : model_json(source.builtin)},
-                   {"draft_layers", e.draft_layers},
-                   {"acceptance", kAcceptance},
-                   {"digest_logits", e.digest_logits},
-                   {"eos", eos_json(e.eos)}});
+  if (options.kind == TargetKind::null) return {options.scheduler, std::move(target)};
+  json model = source.is_file() ? json{{"path", source.path}} : model_json(source.builtin);
+  add_record(model, record.model);
+  target.update({{"numerics", name_of(record.numerics)},
+                 {"model", std::move(model)},
+                 {"draft_layers", e.draft_layers},
+                 {"digest_logits", e.digest_logits},
+                 {"eos", eos_json(e.eos)}});
+  if (record.draft) {
+    json draft = {{"path", source.draft}};
+    add_record(draft, record.draft);
+    target["draft"] = std::move(draft);
   }
-  if (is_gpu(options.kind)) target["device"] = device_name;
-  return {.scheduler = options.scheduler, .target = std::move(target)};
+  if (is_gpu(options.kind)) {
+    target["device"] = device_name;
+  } else {
+    target["instructions"] = record.instructions;
+  }
+  return {options.scheduler, std::move(target)};
 }
 
-tl::expected<TargetOptions, std::string> from_trace_header(const trace::TraceHeader& header) {
-  TargetOptions options;
-  options.scheduler = header.scheduler;
-  follow_scheduler(options);
-  std::string error = read_target(header.target, options);
+tl::expected<RecordedRun, std::string> from_trace_header(const trace::TraceHeader& header) {
+  RecordedRun run;
+  run.options.scheduler = header.scheduler;
+  follow_scheduler(run.options);
+  std::string error = read_target(header, run);
   if (!error.empty()) return tl::unexpected(std::move(error));
-  if (const auto valid = validate(options); !valid) return tl::unexpected(valid.error());
-  return options;
+  if (const auto valid = validate(run.options); !valid) return tl::unexpected(valid.error());
+  return run;
 }
 
 }  // namespace forge::apps

@@ -4,7 +4,7 @@
 //   command line  --target sim --device l4 --model forge-tiny:seed=1 --speculative 4 ...
 //                 (target_flags.h)
 //   values        TargetKind, DeviceOptions, SchedulerConfig, ExecutorOptions
-//   trace header  "scheduler" (written by the trace layer) and "target" (target_header.cc)
+//   trace header  "scheduler" (written by the trace layer) and "target" (target_header.h)
 //
 // All programs share it, so a flag means the same everywhere, and a trace of one can be
 // replayed by another, on another target.
@@ -19,12 +19,9 @@
 
 #include "forge/core/scheduler_config.h"
 #include "forge/executor/executor_options.h"
+#include "forge/linear/numerics.h"
 #include "forge/reference/tiny_config.h"
 #include "kv_memory.h"
-
-namespace forge::trace {
-struct TraceHeader;
-}
 
 namespace forge::apps {
 
@@ -57,8 +54,9 @@ struct DeviceOptions {
 struct ModelSource {
   std::string path;               ///< of its file or directory; empty: it is built in
   reference::TinyConfig builtin;  ///< the built-in model
-  std::string draft;   ///< of a smaller model that drafts; empty: the first layers of this one do
-  int threads = 0;     ///< that compute; 0: one for each core, one alone for the built-in model
+  std::string draft;  ///< of a smaller model that drafts; empty: the first layers of this one do
+  int threads = 0;    ///< that compute; 0: one for each core, one alone for the built-in model
+  linear::Numerics numerics = linear::Numerics::native;  ///< of the CPU; GPUs have canonical ones
   KvMemory kv_memory;  ///< gives SchedulerConfig::num_blocks where it says anything
   bool is_file() const { return !path.empty(); }
 
@@ -86,26 +84,5 @@ inline constexpr std::uint64_t kTargetBytesMax = std::uint64_t{4} << 30;
 /// Errors: a text that names the thing, its value and the accepted range. What depends on a model's
 /// file is left to configure() (loaded_model.h).
 tl::expected<void, std::string> validate(const TargetOptions& options);
-
-/// The arithmetic of the built-in model and of GPUs (numerics/canonical.h), and that of models from
-/// files on the CPU (linear/product.h).
-inline constexpr const char* kNumerics = "canonical-fp32";
-inline constexpr const char* kNativeNumerics = "native";
-
-/// "target" is
-///   {"kind":"cpu","numerics":"canonical-fp32",
-///    "model":{"vocabulary_size":320,"hidden_size":64,"layers":4,"heads":4,"kv_heads":2,
-///             "head_size":16,"ffn_size":128,"rope_base":10000.0,"norm_eps":9.99...e-06,"seed":1},
-///    "drafts":0,"draft_layers":2,"acceptance":"shared_noise","digest_logits":true,"eos":0}
-/// or the same with {"kind":"sim","device":"simulated NVIDIA H200 ..."} or "cuda" and its device,
-/// or {"kind":"null","drafts":0}, or, of a model from a file,
-///   {"kind":"cpu","numerics":"native","model":{"path":"models/x.gguf"},
-///    "drafts":0,"draft_layers":2,"acceptance":"shared_noise","digest_logits":true,"eos":[2]}
-trace::TraceHeader to_trace_header(const TargetOptions& options,
-                                   const std::string& device_name = {});
-
-/// Returns valid options, with the default device: which one it was is there for readers. Errors:
-/// as validate(), and for a target of another form or of other numerics.
-tl::expected<TargetOptions, std::string> from_trace_header(const trace::TraceHeader& header);
 
 }  // namespace forge::apps

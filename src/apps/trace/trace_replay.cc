@@ -9,6 +9,7 @@
 #include "forge/trace/trace_json.h"
 #include "null_executor.h"
 #include "target.h"
+#include "target_header.h"
 
 namespace forge::apps {
 namespace {
@@ -80,19 +81,23 @@ int run_replay(const CLI::App& flags, const TraceArgument& file, const ReplayOpt
   if (const auto opened = trace.open(); !opened) return unusable(opened.error());
   auto recorded = from_trace_header(trace.reader().header());
   if (!recorded) return unusable(file.path + ": line 1: " + recorded.error());
-  if (const auto chosen = choose(*recorded, flags, options); !chosen) {
+  TargetOptions& run = recorded->options;
+  if (const auto chosen = choose(run, flags, options); !chosen) {
     return unusable(file.path + ": " + chosen.error());
   }
   tl::expected<trace::ReplayReport, trace::TraceError> replayed;
-  if (recorded->kind == TargetKind::null) {
-    NullExecutor executor(recorded->executor.drafts);
+  if (run.kind == TargetKind::null) {
+    NullExecutor executor(run.executor.drafts);
     const reference::TinyConfig usual;
     replayed = replay(trace.reader(), executor, static_cast<std::uint32_t>(usual.vocabulary_size));
   } else {
-    const auto model = open_model(*recorded);
+    const auto model = open_model(run);
     if (!model) return unusable(model.error());
+    if (const auto same = validate_replay(recorded->record, **model, run.kind); !same) {
+      return unusable(file.path + ": line 1: " + same.error());
+    }
     const auto vocabulary = static_cast<std::uint32_t>((*model)->config().vocabulary_size);
-    auto target = Target::open(*recorded, **model);
+    auto target = Target::open(run, **model);
     if (!target) return unusable(target.error());
     replayed = replay(trace.reader(), target->executor(), vocabulary);
   }
