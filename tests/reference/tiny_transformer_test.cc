@@ -1,187 +1,209 @@
+// TinyTransformer against numbers that another implementation computed in double (the golden model
+// `tales`, from transformers), each step against values computed by hand.
 #include "forge/reference/tiny_transformer.h"
 
 #include <gtest/gtest.h>
 
 #include <cmath>
+#include <fstream>
+#include <nlohmann/json.hpp>
 
-#include "reference/model_runner.h"
+#include "model/pieces.h"
+#include "reference/stored_llama.h"
 
 namespace forge::reference {
 namespace {
 
-using testing::blocks_from;
-using testing::Logits;
-using testing::ModelRunner;
 using testing::some_tokens;
 
-const TinyTransformer& model() {
-  static const TinyTransformer kModel{TinyConfig{}};
-  return kModel;
-}
+// What golden.json holds was computed in double and written with nine significant digits.
+constexpr double kGoldenDigits = 1e-7;
 
-/// Logits of every position of `tokens`, run alone in one pass from an empty cache.
-std::vector<Logits> alone(const std::vector<TokenId>& tokens, std::uint32_t block_size = 16) {
-  const auto count = static_cast<std::uint32_t>(tokens.size());
-  const std::uint32_t blocks = (count + block_size - 1) / block_size;
-  ModelRunner runner(model(), blocks, block_size);
-  runner.add(tokens, blocks_from(0, blocks));
-  return runner.run({{0, 0, count}});
-}
-
-// All comparisons below are of bits: Logits are compared with ==, and none is NaN.
-TEST(TinyTransformer, logits_are_finite) {
-  for (const Logits& row : alone(some_tokens(40, 1))) {
-    for (const float x : row) ASSERT_TRUE(std::isfinite(x));
+class TinyTransformerGolden : public ::testing::Test {
+ protected:
+  TinyTransformerGolden()
+      : json_(nlohmann::json::parse(std::ifstream(FORGE_TALES "/golden.json"))),
+        model_(testing::tiny_transformer_of(checkpoint::Checkpoint::open(FORGE_TALES).value())) {
+    for (const auto& token : json_["tokens"]) tokens_.emplace_back(token.get<std::uint32_t>());
   }
-}
 
-TEST(TinyTransformer, logits_do_not_depend_on_the_chunking_of_the_prompt) {
-  const auto tokens = some_tokens(50, 1);
-  const auto expected = alone(tokens);
-  for (const std::uint32_t chunk : {1U, 2U, 7U, 16U, 33U}) {
-    ModelRunner runner(model(), 4, 16);
-    runner.add(tokens, blocks_from(0, 4));
-    for (std::uint32_t first = 0; first < 50; first += chunk) {
-      const std::uint32_t count = std::min(chunk, 50 - first);
-      const auto rows = runner.run({{0, first, count}});
-      for (std::uint32_t i = 0; i < count; ++i) {
-        ASSERT_EQ(rows[i], expected[first + i]) << "chunk " << chunk << " position " << first + i;
-      }
+  nlohmann::json json_;
+  TinyTransformer model_;
+  std::vector<TokenId> tokens_;
+};
+
+TEST_F(TinyTransformerGolden, logits_are_those_of_an_independent_implementation) {
+  const Rows logits = model_.logits(tokens_);
+  ASSERT_EQ(json_["positions"].size(), json_["logits"].size());
+  for (std::size_t i = 0; i < json_["positions"].size(); ++i) {
+    const auto position = json_["positions"][i].get<Eigen::Index>();
+    ASSERT_EQ(json_["logits"][i].size(), static_cast<std::size_t>(logits.cols()));
+    for (Eigen::Index v = 0; v < logits.cols(); ++v) {
+      EXPECT_NEAR(logits(position, v), json_["logits"][i][v].get<double>(), kGoldenDigits)
+          << "position " << position << " token " << v;
     }
   }
 }
 
-TEST(TinyTransformer, logits_do_not_depend_on_the_rest_of_the_batch) {
-  // Sixteen sequences of different lengths: prompt together, then one token of each together.
-  ModelRunner runner(model(), 64, 16);
-  std::vector<testing::Piece> prompts, decodes;
-  std::vector<std::vector<Logits>> expected;
-  for (std::uint32_t s = 0; s < 16; ++s) {
-    const std::uint32_t length = 3 + 2 * s;
-    const auto tokens = some_tokens(length, s);
-    runner.add(tokens, blocks_from(4 * s, 4));
-    prompts.push_back({s, 0, length - 1});
-    decodes.push_back({s, length - 1, 1});
-    expected.push_back(alone(tokens));
+TEST_F(TinyTransformerGolden, every_position_agrees_on_the_likeliest_token_and_on_the_sum) {
+  const Rows logits = model_.logits(tokens_);
+  ASSERT_EQ(json_["argmax"].size(), tokens_.size());
+  for (Eigen::Index t = 0; t < logits.rows(); ++t) {
+    Eigen::Index best = 0;
+    logits.row(t).maxCoeff(&best);
+    EXPECT_EQ(best, json_["argmax"][t].get<Eigen::Index>()) << t;
+    EXPECT_NEAR(std::log(logits.row(t).array().exp().sum()), json_["logsumexp"][t].get<double>(),
+                kGoldenDigits)
+        << t;
   }
-  const auto prompt_rows = runner.run(prompts);
-  const auto decode_rows = runner.run(decodes);
-  std::size_t row = 0;
-  for (std::uint32_t s = 0; s < 16; ++s) {
-    for (std::uint32_t i = 0; i + 1 < expected[s].size(); ++i) {
-      ASSERT_EQ(prompt_rows[row++], expected[s][i]) << "sequence " << s << " position " << i;
+}
+
+TEST_F(TinyTransformerGolden, every_layer_has_the_hidden_states_of_the_other_implementation) {
+  Rows x = model_.embed(tokens_);
+  const auto expect_last = [&](const Rows& rows, std::size_t at) {
+    for (Eigen::Index i = 0; i < rows.cols(); ++i) {
+      EXPECT_NEAR(rows(rows.rows() - 1, i), json_["hidden"][at][i].get<double>(), kGoldenDigits)
+          << "state " << at << " component " << i;
     }
-    ASSERT_EQ(decode_rows[s], expected[s].back()) << "sequence " << s;
+  };
+  expect_last(x, 0);
+  std::size_t at = 0;
+  for (const LayerWeights& w : model_.weights().layers) {
+    x = model_.layer(w, x);
+    expect_last(x, ++at);
   }
+  expect_last(model_.norm(x, model_.weights().final_norm), ++at);
 }
 
-TEST(TinyTransformer, logits_do_not_depend_on_the_block_size) {
-  const auto tokens = some_tokens(50, 2);
-  const auto expected = alone(tokens);
-  for (const std::uint32_t block_size : {1U, 3U, 8U, 64U}) {
-    EXPECT_EQ(alone(tokens, block_size), expected) << "block size " << block_size;
+// A shape whose steps fit on paper.
+TinyConfig on_paper() {
+  return {.vocabulary_size = 3,
+          .hidden_size = 2,
+          .layers = 1,
+          .heads = 1,
+          .kv_heads = 1,
+          .head_size = 2,
+          .ffn_size = 1,
+          .rope_base = 100,
+          .norm_eps = 0.5F};
+}
+
+TEST(TinyTransformer, norm_divides_by_the_root_of_the_mean_square) {
+  const TinyTransformer model(on_paper());
+  // (1^2 + 7^2) / 2 + 0.5 = 25.5; (0 + 0) / 2 + 0.5 = 0.5
+  const Rows x{{1, 7}, {0, 0}};
+  const Rows y = model.norm(x, Vector{{2, 3}});
+  EXPECT_DOUBLE_EQ(y(0, 0), 2 / std::sqrt(25.5));
+  EXPECT_DOUBLE_EQ(y(0, 1), 21 / std::sqrt(25.5));
+  EXPECT_EQ(y.row(1).norm(), 0);
+}
+
+TEST(TinyTransformer, a_pair_turns_by_its_position_in_radians_the_first_of_a_head) {
+  const TinyTransformer model(on_paper());
+  const Rows turned = model.rotate(Rows{{3, 4}, {1, 0}, {0, 1}});
+  EXPECT_EQ(turned.row(0), Eigen::RowVector2d(3, 4));
+  EXPECT_DOUBLE_EQ(turned(1, 0), std::cos(1.0));
+  EXPECT_DOUBLE_EQ(turned(1, 1), std::sin(1.0));
+  EXPECT_DOUBLE_EQ(turned(2, 0), -std::sin(2.0));
+  EXPECT_DOUBLE_EQ(turned(2, 1), std::cos(2.0));
+}
+
+TEST(TinyTransformer, later_pairs_turn_slower_and_a_pair_is_half_a_head_apart) {
+  TinyConfig config = on_paper();
+  config.head_size = 4;
+  const TinyTransformer model(config);
+  Rows heads = Rows::Zero(2, 8);
+  heads(1, 5) = 1;  // the second pair of the second head: components 5 and 7
+  const Rows turned = model.rotate(heads);
+  EXPECT_DOUBLE_EQ(turned(1, 5), std::cos(0.1));  // 100^(-2/4)
+  EXPECT_DOUBLE_EQ(turned(1, 7), std::sin(0.1));
+  EXPECT_NEAR(turned.norm(), 1, 1e-15);
+}
+
+TEST(TinyTransformer, attention_weights_are_a_softmax_over_what_came_before) {
+  const TinyTransformer model(on_paper());
+  const Rows q{{1, 0}, {std::sqrt(2), 0}};
+  const Rows k{{5, 9}, {5 + std::log(3), -9}};
+  const Rows looks = model.attention_weights(q, k);
+  EXPECT_EQ(looks.row(0), Eigen::RowVector2d(1, 0));  // itself alone
+  EXPECT_NEAR(looks(1, 0), 0.25, 1e-15);              // scores 5 and 5 + ln 3
+  EXPECT_NEAR(looks(1, 1), 0.75, 1e-15);
+}
+
+TEST(TinyTransformer, silu_is_x_times_the_logistic_function) {
+  const TinyTransformer model(on_paper());
+  const Rows y = model.silu(Rows{{0, std::log(3), -std::log(3)}});
+  EXPECT_EQ(y(0, 0), 0);
+  EXPECT_DOUBLE_EQ(y(0, 1), 0.75 * std::log(3));
+  EXPECT_DOUBLE_EQ(y(0, 2), -0.25 * std::log(3));
+}
+
+TEST(TinyTransformer, one_token_attends_to_itself_so_attention_is_two_products) {
+  const TinyTransformer model{TinyConfig{}};
+  const LayerWeights& w = model.weights().layers[0];
+  const Rows x = model.embed(some_tokens(1, 3));
+  const Rows v = product(x, w.value);
+  Rows attended(1, 64);  // each KV head serves two query heads
+  attended << v.leftCols(16), v.leftCols(16), v.rightCols(16), v.rightCols(16);
+  EXPECT_LT((model.attention(w, x) - product(attended, w.output)).norm(), 1e-12);
+}
+
+TEST(TinyTransformer, a_layer_adds_to_what_it_reads) {
+  TinyConfig config;
+  Weights silent = seeded_weights(config);
+  for (LayerWeights& w : silent.layers) {
+    w.output.setZero();
+    w.down.setZero();
   }
+  const TinyTransformer model(config, silent);
+  const Rows x = model.embed(some_tokens(5, 1));
+  EXPECT_EQ(model.layer(model.weights().layers[2], x), x);
 }
 
-TEST(TinyTransformer, logits_do_not_depend_on_the_physical_blocks) {
-  const auto tokens = some_tokens(50, 3);
-  ModelRunner runner(model(), 100, 16);
-  runner.add(tokens, {97, 3, 42, 41});
-  EXPECT_EQ(runner.run({{0, 0, 50}}), alone(tokens));
-}
-
-TEST(TinyTransformer, logits_do_not_depend_on_what_a_block_held_before) {
-  const auto tokens = some_tokens(50, 3);
-  ModelRunner runner(model(), 4, 16);
-  runner.add(some_tokens(64, 4), blocks_from(0, 4));
-  runner.add(tokens, {2, 0, 3, 1});
-  runner.run({{0, 0, 64}});
-  EXPECT_EQ(runner.run({{1, 0, 50}}), alone(tokens));
-}
-
-TEST(TinyTransformer, logits_follow_a_sequence_whose_block_is_copied) {
-  const auto tokens = some_tokens(20, 5);
-  ModelRunner runner(model(), 4, 16);
-  runner.add(tokens, {0, 1});
-  runner.add(tokens, {3, 2});
-  runner.run({{0, 0, 19}});
-  runner.pool().copy(runner.pool(), 0, 3);
-  runner.pool().copy(runner.pool(), 1, 2);
-  EXPECT_EQ(runner.run({{1, 19, 1}})[0], alone(tokens).back());
-}
-
-TEST(TinyTransformer, chunked_softmax_of_long_contexts_is_invariant_too) {
-  const auto tokens = some_tokens(600, 6);
-  const auto expected = alone(tokens);
-  ModelRunner runner(model(), 60, 10);
-  runner.add(tokens, blocks_from(0, 60));
-  runner.run({{0, 0, 599}});
-  EXPECT_EQ(runner.run({{0, 599, 1}})[0], expected.back());
+TEST(TinyTransformer, scores_depend_on_distances_not_on_positions) {
+  const TinyTransformer model{TinyConfig{}};
+  // The same query everywhere, the same key everywhere: row t looks t - s back alike.
+  const Rows q = model.rotate(Rows::Ones(6, 1) * Rows::Random(1, 16));
+  const Rows k = model.rotate(Rows::Ones(6, 1) * Rows::Random(1, 16));
+  const Rows scores = q * k.transpose();
+  for (Eigen::Index t = 1; t < 6; ++t) {
+    for (Eigen::Index s = 1; s <= t; ++s) {
+      EXPECT_NEAR(scores(t, s), scores(t - 1, s - 1), 1e-12) << t << ' ' << s;
+    }
+  }
 }
 
 TEST(TinyTransformer, a_token_sees_all_earlier_tokens_and_no_later_one) {
+  const TinyTransformer model{TinyConfig{}};
   const auto tokens = some_tokens(12, 7);
-  const auto expected = alone(tokens);
+  const Rows expected = model.logits(tokens);
   for (std::size_t changed = 0; changed < tokens.size(); ++changed) {
     auto other = tokens;
     other[changed] = TokenId((tokens[changed].value + 1) % 320);
-    const auto rows = alone(other);
-    for (std::size_t i = 0; i < tokens.size(); ++i) {
-      EXPECT_EQ(rows[i] == expected[i], i < changed) << "changed " << changed << " row " << i;
+    const Rows logits = model.logits(other);
+    for (Eigen::Index t = 0; t < logits.rows(); ++t) {
+      const double difference = (logits.row(t) - expected.row(t)).norm();
+      const bool sees = t >= static_cast<Eigen::Index>(changed);
+      EXPECT_TRUE(sees ? difference > 1e-3 : difference < 1e-9) << changed << ' ' << t;
     }
   }
 }
 
-TEST(TinyTransformer, the_order_of_tokens_matters) {
-  EXPECT_NE(alone({TokenId(98), TokenId(99), TokenId(100)}).back(),
-            alone({TokenId(99), TokenId(98), TokenId(100)}).back());
+TEST(TinyTransformer, a_draft_of_some_layers_is_the_model_that_has_no_others) {
+  const TinyTransformer model{TinyConfig{}};
+  Weights fewer = model.weights();
+  fewer.layers.resize(2);
+  const TinyTransformer draft({.layers = 2}, fewer);
+  const auto tokens = some_tokens(9, 8);
+  EXPECT_EQ(model.logits(tokens, 2), draft.logits(tokens));
+  EXPECT_NE(model.logits(tokens, 2), model.logits(tokens));
 }
 
-TEST(TinyTransformer, every_layer_changes_the_logits) {
-  const auto tokens = some_tokens(20, 8);
-  std::vector<Logits> last;
-  for (int layers = 1; layers <= model().config().layers; ++layers) {
-    ModelRunner runner(model(), 2, 16);
-    runner.add(tokens, {0, 1});
-    last.push_back(runner.run({{0, 0, 20}}, layers).back());
-    for (std::size_t i = 0; i + 1 < last.size(); ++i) EXPECT_NE(last[i], last.back());
-  }
-}
-
-TEST(TinyTransformer, a_draft_of_fewer_layers_leaves_the_target_unchanged_in_a_shared_pool) {
-  const auto tokens = some_tokens(30, 9);
-  ModelRunner runner(model(), 2, 16);
-  runner.add(tokens, {0, 1});
-  runner.run({{0, 0, 20}});
-  for (std::uint32_t p = 20; p < 29; ++p) runner.run({{0, p, 1}}, 2);  // draft runs ahead
-  const auto rows = runner.run({{0, 20, 10}});                         // target follows
-  const auto expected = alone(tokens);
-  for (std::size_t i = 0; i < rows.size(); ++i) EXPECT_EQ(rows[i], expected[20 + i]);
-}
-
-TEST(TinyTransformer, an_odd_shape_is_invariant_too) {
-  const TinyTransformer odd(TinyConfig{.vocabulary_size = 37,
-                                       .hidden_size = 50,
-                                       .layers = 3,
-                                       .heads = 6,
-                                       .kv_heads = 2,
-                                       .head_size = 10,
-                                       .ffn_size = 70});
-  const auto tokens = some_tokens(23, 1, 37);
-  ModelRunner whole(odd, 23, 1), stepwise(odd, 5, 5);
-  whole.add(tokens, blocks_from(0, 23));
-  stepwise.add(tokens, {4, 2, 0, 1, 3});
-  const auto expected = whole.run({{0, 0, 23}});
-  for (std::uint32_t p = 0; p < 23; ++p) EXPECT_EQ(stepwise.run({{0, p, 1}})[0], expected[p]);
-}
-
-TEST(TinyTransformerDeathTest, bad_batches_are_programmer_errors_with_values) {
-  ModelRunner runner(model(), 2, 16);
-  runner.add({TokenId(320)}, {0});
-  runner.add(some_tokens(20, 1), {1});
-  EXPECT_DEATH(runner.run({{0, 0, 1}}), "token=320 vocabulary=320");
-  EXPECT_DEATH(runner.run({{1, 0, 17}}), "position=16 slots of its block table=16");
-  EXPECT_DEATH(runner.run({{1, 0, 1}}, 5), "layers=5 model has 4");
+TEST(TinyTransformerDeathTest, bad_arguments_are_programmer_errors_with_values) {
+  const TinyTransformer model{TinyConfig{}};
+  EXPECT_DEATH((void)model.logits({{TokenId(320)}}), "token=320 vocabulary=320");
+  EXPECT_DEATH((void)model.logits(some_tokens(3, 1), 5), "layers=5 model has 4");
+  EXPECT_DEATH(TinyTransformer(TinyConfig{}, Weights{}), "layers=0 config=4");
 }
 
 }  // namespace

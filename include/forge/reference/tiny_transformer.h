@@ -1,88 +1,93 @@
-// TinyTransformer: a real decoder, small enough to read in one sitting and to run at more
-// than 100,000 tokens/s on one core.
+// TinyTransformer: the built-in model as a textbook writes it, to be read in one sitting.
 //
-//   token -> embedding -> [ RMSNorm -> attention (RoPE, grouped queries) -> +
-//                           RMSNorm -> SwiGLU                            -> + ] x layers
-//         -> RMSNorm -> products with the embedding -> logits
+//   x = embed(tokens)             a row for each token
+//   x = x + attention(norm(x))    in each layer: RoPE, causal, queries in groups
+//   x = x + mlp(norm(x))          in each layer: SwiGLU
+//   logits = norm(x) E^T          E is the embedding: the head is tied
 //
-// The architecture is Llama's (Touvron et al., arXiv:2302.13971; grouped-query attention:
-// Ainslie et al., arXiv:2305.13245; RoPE: Su et al., arXiv:2104.09864; SwiGLU: Shazeer,
-// arXiv:2002.05202). The weights are drawn from a seed.
+// A whole text goes in, the logits of all its positions come out. There is no cache, no batch, no
+// schedule and no rounding to speak of: all is double. So this is what the engine's model
+// (model/transformer.h) is held against; rounding_analysis.h says how near the two must be.
 //
-// forward() is the whole interface. It takes rows, each a token at a position of a
-// sequence; it writes their keys and values through the block tables into the pool and
-// attends over the physical blocks. Nothing that is in the pool is computed again.
+// The architecture is Llama's (Touvron et al., arXiv:2302.13971; grouped-query attention: Ainslie
+// et al., arXiv:2305.13245; RoPE: Su et al., arXiv:2104.09864; SwiGLU: Shazeer, arXiv:2002.05202;
+// RMSNorm: Zhang, Sennrich, arXiv:1910.07467).
 //
-// Every output bit depends on the tokens of its own sequence alone: all operations are the
-// canonical ones of numerics/, whose order is fixed. Not on the other rows, the chunking
-// of the prompt, the block size or the blocks' ids.
+// Each step is a function that can be called alone, and replaced by a wrong one: that is how tests
+// show that a mistake in any of them would be seen.
 //
-// A draft model comes for free: `layers` below the full depth skips the rest and goes
-// straight to the head (layer skipping; Elhoushi et al., "LayerSkip", arXiv:2404.16710).
-// Its keys and values are those that the target writes for the same layers, so it lives in
-// the target's pool.
-//
-// Owns the packed weights. Thread contract: const after construction; any number of
-// threads, each with its own Scratch and sequences of its own in the pool.
+// Owns its weights. Thread contract: const after construction. Legend: tiny_config.h; here T is the
+// length of the text. O(layers T d (d + F + T)).
 #pragma once
 
-#include <cstdint>
+#include <Eigen/Core>
 #include <span>
-#include <vector>
 
-#include "forge/model/forward_batch.h"
-#include "forge/model/kv_pool.h"
-#include "forge/model/rotary_table.h"
-#include "forge/reference/packed_weights.h"
+#include "forge/core/ids.h"
 #include "forge/reference/tiny_config.h"
+#include "forge/reference/weights.h"
 
 namespace forge::reference {
 
-/// Intermediate results of forward(). Grows to the largest batch seen, then allocates
-/// nothing. Contents carry no meaning between calls, except for the rotary table.
-struct Scratch {
-  explicit Scratch(const TinyConfig& config) : rotary(config.rope()) {}
-
-  model::RotaryTable rotary;
-  std::vector<float> hidden;     // [T][d] the residual stream
-  std::vector<float> normed;     // [T][d]
-  std::vector<float> qkv;        // [T][(H + 2 Hkv) D]
-  std::vector<float> attended;   // [T][H D]
-  std::vector<float> projected;  // [T][d] what a sub-layer adds
-  std::vector<float> gate_up;    // [T][2 F]
-  std::vector<float> gated;      // [T][F]
-};
-
-/// Of the pool that forward() takes.
-model::KvShape kv_shape(const TinyConfig& config);
+/// Activations: a row for each token.
+using Rows = Eigen::Matrix<double, Eigen::Dynamic, Eigen::Dynamic, Eigen::RowMajor>;
 
 class TinyTransformer {
  public:
-  /// Requires: `config` is valid (tiny_config.h).
+  /// Requires: `config` is valid, and `weights` have its shapes.
+  TinyTransformer(const TinyConfig& config, Weights weights);
+
+  /// With seeded_weights(config).
   explicit TinyTransformer(const TinyConfig& config);
 
-  /// Requires: the shapes of `weights` are those of `config`.
-  TinyTransformer(const TinyConfig& config, const Weights& weights);
+  virtual ~TinyTransformer() = default;
 
   const TinyConfig& config() const { return config_; }
+  const Weights& weights() const { return weights_; }
 
-  /// Runs the first `layers` layers on the batch, and the head on its logit rows.
-  /// logits: [R][V]. Requires: 1 <= layers <= config().layers; tables cover the positions;
-  /// the pool has kv_shape(config()). O(T d (d + F)) products, O(T length) attention.
-  void forward(const model::ForwardBatch& batch, model::KvPool& pool, Scratch& scratch,
-               std::span<float> logits, int layers) const;
+  /// [T][V]: row t has the logits of the token after tokens[0 .. t].
+  Rows logits(std::span<const TokenId> tokens) const;
+
+  /// The same of a model that has the first `layers` layers only. A cheap draft of the whole
+  /// (layer skipping; Elhoushi et al., arXiv:2404.16710). Requires: 1 <= layers <= config().layers.
+  Rows logits(std::span<const TokenId> tokens, int layers) const;
+
+  // The steps, in the order of the pass.
+
+  /// [T][d]. Requires: every token is below V.
+  virtual Rows embed(std::span<const TokenId> tokens) const;
+
+  /// [T][d] -> [T][d]
+  virtual Rows layer(const LayerWeights& w, const Rows& x) const;
+
+  /// Each row divided by the root of its mean square, times `weight`. [T][d] -> [T][d]
+  virtual Rows norm(const Rows& x, const Vector& weight) const;
+
+  /// What attention adds. [T][d] -> [T][d]
+  virtual Rows attention(const LayerWeights& w, const Rows& x) const;
+
+  /// Turns pair (i, i + D/2) of each head by the angle t base^(-2i/D). [T][n D] -> [T][n D]
+  virtual Rows rotate(Rows heads) const;
+
+  /// How much each token looks at each: softmax(q k^T / sqrt(D)) over itself and those before it,
+  /// zero for those after it. q, k: [T][D]; -> [T][T]
+  virtual Rows attention_weights(const Rows& q, const Rows& k) const;
+
+  /// What the network adds. [T][d] -> [T][d]
+  virtual Rows mlp(const LayerWeights& w, const Rows& x) const;
+
+  /// x / (1 + e^-x), of each number.
+  virtual Rows silu(const Rows& x) const;
+
+  /// [T][d] -> [T][V]
+  virtual Rows head(const Rows& x) const;
 
  private:
-  void embed(const model::ForwardBatch& batch, Scratch& scratch) const;
-  void attend(int layer, const model::ForwardBatch& batch, model::KvPool& pool,
-              Scratch& scratch) const;
-  void write_kv(int layer, const model::ForwardBatch& batch, model::KvPool& pool,
-                Scratch& scratch) const;
-  void feed_forward(int layer, int rows, Scratch& scratch) const;
-  void head(const model::ForwardBatch& batch, Scratch& scratch, std::span<float> logits) const;
-
   TinyConfig config_;
-  PackedWeights weights_;
+  Weights weights_;
 };
+
+/// A linear layer. x [T][inputs], w [outputs][inputs]; -> [T][outputs]
+Rows product(const Rows& x, const Matrix& w);
 
 }  // namespace forge::reference
