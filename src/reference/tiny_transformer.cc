@@ -62,8 +62,8 @@ Rows TinyTransformer::attention(const LayerWeights& w, const Rows& x) const {
   Rows attended(q.rows(), q.cols());
   for (int head = 0; head < config_.heads; ++head) {
     const int kv_head = head / config_.group_size();
-    const Rows looks = attention_weights(q.middleCols(head * D, D), k.middleCols(kv_head * D, D));
-    attended.middleCols(head * D, D) = looks * v.middleCols(kv_head * D, D);
+    const Rows shares = attention_weights(q.middleCols(head * D, D), k.middleCols(kv_head * D, D));
+    attended.middleCols(head * D, D) = shares * v.middleCols(kv_head * D, D);
   }
   return product(attended, w.output);
 }
@@ -85,14 +85,14 @@ Rows TinyTransformer::rotate(Rows heads) const {
 }
 
 Rows TinyTransformer::attention_weights(const Rows& q, const Rows& k) const {
-  Rows looks = q * k.transpose() / std::sqrt(config_.head_size);
-  for (Eigen::Index t = 0; t < looks.rows(); ++t) {
-    auto seen = looks.row(t).head(t + 1);
+  Rows shares = q * k.transpose() / std::sqrt(config_.head_size);
+  for (Eigen::Index t = 0; t < shares.rows(); ++t) {
+    auto seen = shares.row(t).head(t + 1);
     seen = (seen.array() - seen.maxCoeff()).exp().matrix().eval();
     seen /= seen.sum();
-    looks.row(t).tail(looks.cols() - t - 1).setZero();
+    shares.row(t).tail(shares.cols() - t - 1).setZero();
   }
-  return looks;
+  return shares;
 }
 
 Rows TinyTransformer::mlp(const LayerWeights& w, const Rows& x) const {

@@ -124,10 +124,10 @@ TEST(TinyTransformer, attention_weights_are_a_softmax_over_what_came_before) {
   const TinyTransformer model(on_paper());
   const Rows q{{1, 0}, {std::sqrt(2), 0}};
   const Rows k{{5, 9}, {5 + std::log(3), -9}};
-  const Rows looks = model.attention_weights(q, k);
-  EXPECT_EQ(looks.row(0), Eigen::RowVector2d(1, 0));  // itself alone
-  EXPECT_NEAR(looks(1, 0), 0.25, 1e-15);              // scores 5 and 5 + ln 3
-  EXPECT_NEAR(looks(1, 1), 0.75, 1e-15);
+  const Rows shares = model.attention_weights(q, k);
+  EXPECT_EQ(shares.row(0), Eigen::RowVector2d(1, 0));  // itself alone
+  EXPECT_NEAR(shares(1, 0), 0.25, 1e-15);              // scores 5 and 5 + ln 3
+  EXPECT_NEAR(shares(1, 1), 0.75, 1e-15);
 }
 
 TEST(TinyTransformer, silu_is_x_times_the_logistic_function) {
@@ -162,7 +162,7 @@ TEST(TinyTransformer, a_layer_adds_to_what_it_reads) {
 
 TEST(TinyTransformer, scores_depend_on_distances_not_on_positions) {
   const TinyTransformer model{TinyConfig{}};
-  // The same query everywhere, the same key everywhere: row t looks t - s back alike.
+  // The same query everywhere, the same key everywhere: row t shares t - s back alike.
   const Rows q = model.rotate(Rows::Ones(6, 1) * Rows::Random(1, 16));
   const Rows k = model.rotate(Rows::Ones(6, 1) * Rows::Random(1, 16));
   const Rows scores = q * k.transpose();
