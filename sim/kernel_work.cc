@@ -5,7 +5,6 @@
 #include <set>
 
 #include "forge/numerics/canonical.h"
-#include "forge/numerics/packed_matrix.h"
 #include "kernel_chain.h"
 
 namespace forge::sim {
@@ -86,9 +85,9 @@ KernelWork work(const gpu::ProjectArgs& args, const KernelLaunch& launch) {
   const std::uint64_t rows =
       std::min<std::uint64_t>(*args.row_count, size_of(launch.shape.grid.x) * tile);
   const std::uint64_t tiles = chain::turns(rows, tile);
-  const std::uint64_t panels = size_of(gpu::ceil_div(args.outputs, numerics::kPanelWidth));
+  const std::uint64_t panels = size_of(gpu::ceil_div(args.outputs, linear::kPanelOutputs));
   const std::uint64_t K = size_of(args.inputs);
-  const std::uint64_t weights = panels * size_of(numerics::kPanelWidth) * K;
+  const std::uint64_t weights = panels * size_of(linear::kPanelOutputs) * K;
   const std::uint64_t y = rows * size_of(args.outputs);
   KernelWork w;
   w.bytes_read = kWord + (rows > 0 ? weights + rows * K + (args.accumulate ? y : 0) : 0) * kFloat;

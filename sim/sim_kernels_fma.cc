@@ -5,7 +5,6 @@
 // stays as everybody else has it, since the linker keeps one copy for the whole program.
 #include "forge/executor/logits_digest.h"
 #include "forge/numerics/attention.h"
-#include "forge/numerics/packed_matrix.h"
 #include "forge/sampling/gumbel.h"
 #include "forge/simt/dialect.h"
 #include "sim_kernel_tables.h"

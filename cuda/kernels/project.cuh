@@ -2,7 +2,7 @@
 //
 //   grid      x: tiles of 8 rows, y: panels of 32 outputs, so that blocks that run at the same time
 //             share weights. A block has a warp for each chunk of 256 inputs, up to 8
-//   memory    weights come in panels (numerics/packed_matrix.h): one input of a panel is 128
+//   memory    weights come in panels (linear/panels.h): one input of a panel is 128
 //             consecutive bytes, a lane an output. Each is read once and used for all rows of the
 //             tile; 8 loads are in flight a lane. A warp copies its part of x to shared memory
 //             first, where all lanes then read the same 16 bytes at once
@@ -46,7 +46,7 @@ FORGE_DEVICE void multiply_staged(sptr<const float> staged, gptr<const float> we
   int k = 0;
   for (; k + kInFlight <= count; k += kInFlight) {
     float w[kInFlight];
-    for (int n = 0; n < kInFlight; ++n) w[n] = weights[(k + n) * numerics::kPanelWidth];
+    for (int n = 0; n < kInFlight; ++n) w[n] = weights[(k + n) * linear::kPanelOutputs];
     for (int r = 0; r < kRows; ++r) {
       for (int n = 0; n < kInFlight; n += 4) {
         const Float4 x = load4(staged + r * kStride + k + n);
@@ -58,7 +58,7 @@ FORGE_DEVICE void multiply_staged(sptr<const float> staged, gptr<const float> we
     }
   }
   for (; k < count; ++k) {
-    const float w = weights[k * numerics::kPanelWidth];
+    const float w = weights[k * linear::kPanelOutputs];
     for (int r = 0; r < kRows; ++r) {
       const float x = staged[r * kStride + k];
       sums[r] = numerics::fma(x, w, sums[r]);
@@ -83,7 +83,7 @@ FORGE_DEVICE void multiply_chunk(const ProductChunk& chunk, int rows, int inputs
     }
     sync_warp();
     multiply_staged<kRows, kStride>(
-        staged, chunk.weights + std::int64_t{first} * numerics::kPanelWidth, count, sums);
+        staged, chunk.weights + std::int64_t{first} * linear::kPanelOutputs, count, sums);
   }
 }
 
@@ -101,7 +101,7 @@ FORGE_DEVICE void project_rows(const gpu::ProjectArgs& a, std::int64_t first_row
   const int chunks = gpu::ceil_div(a.inputs, numerics::kProductChunk);
   const std::int64_t panel = panel_of_block();
   const gptr<const float> weights =
-      global(a.panels) + panel * a.inputs * numerics::kPanelWidth + lane();
+      global(a.panels) + panel * a.inputs * linear::kPanelOutputs + lane();
   const gptr<const float> x = global(a.x) + first_row * a.inputs;
 
   float totals[kRows] = {};  // of rows warp(), warp() + warps, ...
@@ -127,7 +127,7 @@ FORGE_DEVICE void project_rows(const gpu::ProjectArgs& a, std::int64_t first_row
     }
   }
 
-  const std::int64_t output = panel * numerics::kPanelWidth + lane();
+  const std::int64_t output = panel * linear::kPanelOutputs + lane();
   if (output >= a.outputs) return;
   for (int n = 0; n < kRows; ++n) {
     const int r = warp() + n * warps;
@@ -156,7 +156,7 @@ FORGE_KERNEL(gpu::ProjectArgs::kThreads) project(gpu::ProjectArgs a) {
   constexpr int kTileRows = gpu::ProjectArgs::kTileRows;
   const std::int64_t first_row = std::int64_t{block().x} * kTileRows;
   const std::uint32_t row_count = global(a.row_count)[0];
-  if (first_row >= row_count || panel_of_block() * numerics::kPanelWidth >= a.outputs) return;
+  if (first_row >= row_count || panel_of_block() * linear::kPanelOutputs >= a.outputs) return;
   const auto rows = static_cast<int>(row_count - first_row);
   project_tile(a, first_row, rows < kTileRows ? rows : kTileRows, staged, partial);
 }

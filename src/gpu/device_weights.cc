@@ -6,8 +6,8 @@ namespace forge::gpu {
 namespace {
 
 std::uint64_t floats_of_panels(int outputs, int inputs) {
-  const auto panels = static_cast<std::uint64_t>(ceil_div(outputs, numerics::kPanelWidth));
-  return panels * static_cast<std::uint64_t>(inputs) * numerics::kPanelWidth;
+  const auto panels = static_cast<std::uint64_t>(ceil_div(outputs, linear::kPanelOutputs));
+  return panels * static_cast<std::uint64_t>(inputs) * linear::kPanelOutputs;
 }
 
 std::uint64_t floats_of_rows(int rows, int width) {

@@ -1,7 +1,7 @@
 // project: every element is product_reference, whatever the rows, the tile and the warps.
 #include <algorithm>
 
-#include "forge/numerics/packed_matrix.h"
+#include "gpu/float_panels.h"
 #include "gpu/kernel_rig.h"
 
 namespace forge::gpu {
@@ -27,13 +27,11 @@ class Project : public KernelTest {
       return static_cast<std::size_t>(a) * static_cast<std::size_t>(b);
     };
     const std::vector<float> weights = random.reals(size(c.outputs, c.inputs));
-    const numerics::PackedMatrix packed(weights.data(), c.outputs, c.inputs);
-    const std::vector<float> panels(packed.panel(0), packed.panel(packed.panels()));
+    const FloatPanels panels(weights, c.outputs, c.inputs);
     const std::vector<float> x = random.reals(size(std::max(c.rows, 1), c.inputs));
     const std::vector<float> before = random.reals(size(rows_max, c.outputs));
 
-    std::vector<float> product(size(c.rows, c.outputs));
-    numerics::multiply_reference(x.data(), c.rows, packed, product.data());
+    const std::vector<float> product = panels.product_by_definition(x, c.rows);
     std::vector<float> after = before;
     for (std::size_t i = 0; i < product.size(); ++i) {
       after[i] = c.accumulate ? before[i] + product[i] : product[i];
@@ -43,7 +41,7 @@ class Project : public KernelTest {
     const std::vector<std::uint32_t> row_count{static_cast<std::uint32_t>(c.rows)};
     const ProjectArgs args{.row_count = rig->input("row_count", row_count),
                            .x = rig->input("x", x),
-                           .panels = rig->input("panels", panels),
+                           .panels = rig->input("panels", panels.floats()),
                            .y = rig->output("y", before, after),
                            .inputs = c.inputs,
                            .outputs = c.outputs,

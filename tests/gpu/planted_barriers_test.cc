@@ -7,7 +7,6 @@
 #include <functional>
 #include <set>
 
-#include "forge/numerics/packed_matrix.h"
 #include "forge/sim/sim_kernels.h"
 #include "forge/simt/checker.h"
 #include "forge/simt/traffic.h"

@@ -5,10 +5,10 @@
 #include <algorithm>
 #include <fstream>
 
-#include "forge/numerics/packed_matrix.h"
 #include "forge/sim/sim_kernels.h"
 #include "forge/simt/checker.h"
 #include "forge/simt/traffic.h"
+#include "gpu/float_panels.h"
 #include "gpu/kernel_rig.h"
 #include "gpu/simulated_memory.h"
 
@@ -64,14 +64,12 @@ struct Product {
   Product() {
     Random random(1);
     const std::vector<float> weights = random.reals(kOutputs * kInputs);
-    const numerics::PackedMatrix packed(weights.data(), kOutputs, kInputs);
+    const FloatPanels panels(weights, kOutputs, kInputs);
     const std::vector<float> x = random.reals(kRows * kInputs);
-    expected.resize(kRows * kOutputs);
-    numerics::multiply_reference(x.data(), kRows, packed, expected.data());
-    const std::vector<float> panels(packed.panel(0), packed.panel(1));
+    expected = panels.product_by_definition(x, kRows);
     args = {.row_count = memory.array("row_count", std::vector<std::uint32_t>{kRows}),
             .x = memory.array("x", x),
-            .panels = memory.array("panels", panels),
+            .panels = memory.array("panels", panels.floats()),
             .y = memory.array("y", std::vector<float>(expected.size())),
             .inputs = kInputs,
             .outputs = kOutputs,

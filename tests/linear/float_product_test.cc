@@ -5,7 +5,7 @@
 #include <cmath>
 
 #include "forge/linear/product.h"
-#include "forge/numerics/packed_matrix.h"
+#include "forge/numerics/canonical.h"
 #include "linear/float_layers.h"
 
 namespace forge::linear {
@@ -27,9 +27,13 @@ TEST(FloatProduct, of_f32_is_that_of_the_canonical_tier) {
   const int inputs = 700;
   const auto weights = random_values(70 * inputs, 1);
   const auto x = random_values(5 * inputs, 2);
-  const numerics::PackedMatrix matrix(weights.data(), 70, inputs);
-  std::vector<float> expected(5 * 70);
-  numerics::multiply(x.data(), 5, matrix, expected.data());
+  std::vector<float> expected;
+  for (int row = 0; row < 5; ++row) {
+    for (int output = 0; output < 70; ++output) {
+      expected.push_back(numerics::product_reference(x.data() + row * inputs,
+                                                     weights.data() + output * inputs, inputs));
+    }
+  }
 
   ThreadPool pool(2);
   StoredParts layer(inputs);
@@ -112,6 +116,24 @@ TEST(FloatProduct, of_no_inputs_is_zero_and_of_no_rows_nothing) {
   const LinearWeights w(layer.parts(), pool);
   EXPECT_EQ(product({}, 2, w, pool), std::vector<float>(6, 0.0F));
   EXPECT_EQ(product({}, 0, w, pool), std::vector<float>{});
+}
+
+TEST(FloatProduct, takes_rows_of_any_alignment_and_writes_nothing_around_its_own) {
+  constexpr float kGuard = 1234.5F;
+  ThreadPool pool(2);
+  StoredParts layer(19);
+  layer.add(WeightType::f32, 45);
+  const LinearWeights w(layer.parts(), pool);
+  const auto x = random_values(3 * 19 + 1, 2);
+  const auto expected = product_by_definition({x.begin() + 1, x.end()}, 3, layer);
+  for_every_target([&] {
+    std::vector<float> y(3 * 45 + 2, kGuard);
+    ProductScratch scratch;
+    multiply({x.data() + 1, 3}, w, y.data() + 1, scratch, pool);
+    EXPECT_EQ(y.front(), kGuard);
+    EXPECT_EQ(y.back(), kGuard);
+    EXPECT_EQ(bits_of(std::vector<float>(y.begin() + 1, y.end() - 1)), bits_of(expected));
+  });
 }
 
 /// The promise on which batching stands: of a row's neighbours, its place, the threads and what

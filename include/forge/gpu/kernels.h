@@ -11,7 +11,7 @@
 //
 // Legend: T rows of a pass, R of them with logits, V vocabulary, d hidden size, H query heads, Hkv
 // KV heads, G = H / Hkv, D head size, F feed-forward size, S block size (slots), K and N inputs and
-// outputs of a product. Panels: numerics/packed_matrix.h. Blocks of KV: model/kv_pool.h.
+// outputs of a product. Panels: linear/panels.h. Blocks of KV: model/kv_pool.h.
 #pragma once
 
 #include <array>
@@ -21,9 +21,9 @@
 #include <string_view>
 #include <type_traits>
 
+#include "forge/linear/panels.h"
 #include "forge/numerics/attention.h"
 #include "forge/numerics/canonical.h"
-#include "forge/numerics/packed_matrix.h"
 #include "forge/simt/shape.h"
 
 namespace forge::gpu {
@@ -192,7 +192,7 @@ struct ProjectArgs {
   simt::LaunchShape shape(int rows_max) const {
     constexpr int kPanelsY = 1 << 15;  // along y, which ends at 65535; further panels along z
     const int chunks = ceil_div(inputs, numerics::kProductChunk);
-    const int blocks = ceil_div(outputs, numerics::kPanelWidth);  // for each tile of rows
+    const int blocks = ceil_div(outputs, linear::kPanelOutputs);  // for each tile of rows
     return {{ceil_div(rows_max, kTileRows), blocks < kPanelsY ? blocks : kPanelsY,
              ceil_div(blocks, kPanelsY)},
             threads_for(chunks * simt::kWarpSize, kThreads)};

@@ -5,7 +5,7 @@
 // of one row is as fast as memory:
 //
 //   kind     of                   in a panel, for each ...
-//   f32      F32                  input: 32 floats
+//   f32      F32                  input: 32 floats (panels.h)
 //   f16      F16                  input: 32 halves
 //   bf16     BF16                 two inputs: 32 pairs
 //   q8_0     Q8_0                 32 inputs: 8 x 32 quads of codes, 32 scales
@@ -38,12 +38,11 @@
 #include <vector>
 
 #include "forge/linear/numerics.h"
+#include "forge/linear/panels.h"
 #include "forge/linear/stored_linear.h"
 #include "forge/linear/thread_pool.h"
 
 namespace forge::linear {
-
-inline constexpr int kPanelOutputs = 32;
 
 enum class PanelKind : std::uint8_t {
   f32,

@@ -2,8 +2,10 @@
 //
 // Each element of y is computed by one fixed sequence of operations, given below by what W is
 // packed as. It does not know of the other rows, the number of threads or the tile; so decoding
-// alone, in a batch and as a chunk of a prompt give the same bits (numerics/packed_matrix.h has the
-// argument). It is the same on every machine too, but for bf16 with native numerics (numerics.h).
+// alone, in a batch and as a chunk of a prompt give the same bits. (A BLAS picks kernel, tile and
+// order by shape: one row alone and the same row among 64 differ in most elements.) Speed comes
+// from computing many such sequences side by side, SIMD lanes across outputs. It is the same on
+// every machine too, but for bf16 with native numerics (numerics.h).
 //
 //   f32      the fma chain of numerics/canonical.h: ascending k, in chunks of 256 added in order
 //   f16      the same, of the weight widened to f32

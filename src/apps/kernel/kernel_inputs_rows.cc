@@ -2,7 +2,7 @@
 #include <algorithm>
 
 #include "forge/executor/logits_digest.h"
-#include "forge/numerics/packed_matrix.h"
+#include "forge/linear/product.h"
 #include "forge/numerics/reference.h"
 #include "forge/numerics/vector_ops.h"
 #include "forge/sampling/sampler.h"
@@ -145,22 +145,35 @@ gpu::KernelLaunch build_rms_norm(KernelCaseBuilder& b) {
   return gpu::launch_of(args, args.shape(b.sizes().rows));
 }
 
+/// Weights [outputs][inputs] as a model on a GPU has them.
+std::shared_ptr<const linear::LinearWeights> packed(const std::vector<float>& weights, int outputs,
+                                                    int inputs) {
+  const auto* const rows = reinterpret_cast<const std::byte*>(weights.data());
+  const linear::StoredLinear stored{outputs, inputs,
+                                    linear::StoredRows{quant::WeightType::f32, rows}};
+  linear::ThreadPool one(1);
+  return std::make_shared<const linear::LinearWeights>(std::span(&stored, 1), one);
+}
+
+std::vector<float> panels_of(const linear::LinearWeights& weights) {
+  const auto* const first = reinterpret_cast<const float*>(weights.sections().front().panels);
+  return {first, first + weights.bytes() / sizeof(float)};
+}
+
 gpu::KernelLaunch build_project(KernelCaseBuilder& b) {
   const std::size_t rows = b.size(&Sizes::rows);
   const std::size_t K = b.size(&Sizes::hidden);
   const std::size_t N = b.size(&Sizes::outputs);
   const bool accumulate = b.sizes().accumulate != 0;
-  const auto weights = std::make_shared<const numerics::PackedMatrix>(
-      b.floats(N * K).data(), b.sizes().outputs, b.sizes().hidden);
-  const std::size_t floats =
-      static_cast<std::size_t>(weights->panels()) * K * numerics::kPanelWidth;
-  const auto panels =
-      b.upload("panels", std::vector<float>(weights->panel(0), weights->panel(0) + floats));
+  const auto weights = packed(b.floats(N * K), b.sizes().outputs, b.sizes().hidden);
+  const auto panels = b.upload("panels", panels_of(*weights));
   const auto x = b.upload("x", b.floats(rows * K));
   const auto y = accumulate ? b.upload("y", b.floats(rows * N)) : b.output<float>("y", rows * N);
   b.expect<float>(y, [=](std::vector<float>& out) {
     std::vector<float> product(rows * N);
-    numerics::multiply(x.data(), static_cast<int>(rows), *weights, product.data());
+    linear::ProductScratch scratch;
+    linear::ThreadPool one(1);
+    multiply({x.data(), static_cast<int>(rows)}, *weights, product.data(), scratch, one);
     for (std::size_t i = 0; i < out.size(); ++i) {
       out[i] = accumulate ? out[i] + product[i] : product[i];
     }

@@ -4,7 +4,6 @@
 
 #include "forge/core/check.h"
 #include "forge/numerics/attention.h"
-#include "forge/numerics/packed_matrix.h"
 
 namespace forge::apps {
 namespace {
@@ -47,7 +46,7 @@ std::uint64_t prompt_floats(const Sizes& s) {
 }
 std::uint64_t project_floats(const Sizes& s) {
   return product({s.rows, s.hidden + 2 * s.outputs}) +
-         2 * product({s.hidden, s.outputs + numerics::kPanelWidth});
+         2 * product({s.hidden, s.outputs + linear::kPanelOutputs});
 }
 std::uint64_t copy_floats(const Sizes& s) {
   return 8 * product({s.pairs, s.layers, s.kv_heads, s.head_size, s.block_size});
