@@ -30,7 +30,7 @@ function(forge_add_layer name)
   cmake_parse_arguments(arg "" "EXPORT;PRECOMPILED" "SOURCES;LIBRARIES" ${ARGN})
   forge_layer_edges(${name} edges)
   list(TRANSFORM edges PREPEND forge_)
-  file(GLOB headers CONFIGURE_DEPENDS ${PROJECT_SOURCE_DIR}/include/forge/${name}/*.h)
+  file(GLOB_RECURSE headers CONFIGURE_DEPENDS ${PROJECT_SOURCE_DIR}/include/forge/${name}/*.h)
 
   if(arg_SOURCES)
     set(kind STATIC)

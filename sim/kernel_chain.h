@@ -1,25 +1,20 @@
-// What the formulas of kernel_work*.cc share: the arguments of a launch, how much of it has work,
+// What the formulas of kernel_work*.cc share: their declarations, how much of a launch has work,
 // and what the links of a chain of dependent operations cost.
 #pragma once
 
 #include <algorithm>
 #include <cstdint>
-#include <cstring>
 
-#include "forge/core/check.h"
 #include "forge/gpu/kernels.h"
 #include "forge/sim/kernel_work.h"
 
 namespace forge::sim {
 
-template <class Args>
-Args args_of(const gpu::KernelLaunch& launch) {
-  FORGE_CHECK(launch.kernel == Args::kId, "kernel ", name(launch.kernel), " is not ",
-              name(Args::kId));
-  Args args;
-  std::memcpy(&args, launch.args.data(), sizeof args);
-  return args;
-}
+/// The formula of each kernel, for a launch with these arguments.
+#define FORGE_ENTRY(name, Args) \
+  KernelWork work(const gpu::Args& args, const gpu::KernelLaunch& launch);
+FORGE_FOR_EACH_KERNEL(FORGE_ENTRY)
+#undef FORGE_ENTRY
 
 inline std::uint64_t blocks_of(const gpu::KernelLaunch& launch) {
   return static_cast<std::uint64_t>(launch.shape.blocks());
@@ -37,11 +32,6 @@ inline std::uint64_t present(int launched, std::uint32_t count) {
 
 inline constexpr std::uint64_t kFloat = sizeof(float);
 inline constexpr std::uint64_t kWord = sizeof(std::uint32_t);
-
-KernelWork attend_decode_work(const gpu::KernelLaunch& launch);
-KernelWork attend_split_work(const gpu::KernelLaunch& launch);
-KernelWork attend_merge_work(const gpu::KernelLaunch& launch);
-KernelWork attend_prompt_work(const gpu::KernelLaunch& launch);
 
 /// Lengths in latencies of a fused multiply-add, which takes 4 cycles. Operations of numerics/ are
 /// counted in its source, divisions and roots in what nvcc makes of the exactly rounded ones.

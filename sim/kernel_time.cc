@@ -29,7 +29,8 @@ double ceil_divide(double a, double b) {
 
 }  // namespace
 
-Occupancy occupancy(const DeviceDescription& device, int threads, const BlockResources& block) {
+Occupancy occupancy(const DeviceDescription& device, int threads,
+                    const gpu::BlockResources& block) {
   FORGE_CHECK(threads >= 1, "threads=", threads);
   const int warps = (threads + simt::kWarpSize - 1) / simt::kWarpSize;
   struct Limit {
@@ -59,7 +60,7 @@ KernelTime estimate(const DeviceDescription& device, const gpu::KernelLaunch& la
 
 KernelTime estimate(const DeviceDescription& device, const gpu::KernelLaunch& launch,
                     const KernelWork& work, const LaunchContext& context) {
-  const Occupancy fit = occupancy(device, launch.shape.threads, resources_of(launch));
+  const Occupancy fit = occupancy(device, launch.shape.threads, gpu::resources_of(launch.kernel));
   FORGE_CHECK(fit.blocks >= 1, "a block of ", name(launch.kernel), " does not fit on ", device.name,
               ": ", fit.limited_by);
   const auto blocks = static_cast<double>(launch.shape.blocks());

@@ -15,6 +15,8 @@ using gpu::KernelLaunch;
 constexpr std::uint64_t kCounts = sizeof(gpu::PassCounts);
 constexpr std::uint64_t kRow = sizeof(gpu::RowInput);
 
+}  // namespace
+
 KernelWork work(const gpu::UpdateTablesArgs& args, const KernelLaunch& launch) {
   const std::uint64_t writes =
       std::min(std::uint64_t{*args.count}, blocks_of(launch) * threads_of(launch));
@@ -186,38 +188,8 @@ KernelWork work(const gpu::DigestLogitsArgs& args, const KernelLaunch& launch) {
   return w;
 }
 
-}  // namespace
-
 KernelWork work_of(const KernelLaunch& launch) {
-  switch (launch.kernel) {
-    case gpu::KernelId::update_tables:
-      return work(args_of<gpu::UpdateTablesArgs>(launch), launch);
-    case gpu::KernelId::copy_blocks:
-      return work(args_of<gpu::CopyBlocksArgs>(launch), launch);
-    case gpu::KernelId::embed:
-      return work(args_of<gpu::EmbedArgs>(launch), launch);
-    case gpu::KernelId::rms_norm:
-      return work(args_of<gpu::RmsNormArgs>(launch), launch);
-    case gpu::KernelId::project:
-      return work(args_of<gpu::ProjectArgs>(launch), launch);
-    case gpu::KernelId::rotate_and_store:
-      return work(args_of<gpu::RotateAndStoreArgs>(launch), launch);
-    case gpu::KernelId::attend_decode:
-      return attend_decode_work(launch);
-    case gpu::KernelId::attend_split:
-      return attend_split_work(launch);
-    case gpu::KernelId::attend_merge:
-      return attend_merge_work(launch);
-    case gpu::KernelId::attend_prompt:
-      return attend_prompt_work(launch);
-    case gpu::KernelId::silu_multiply:
-      return work(args_of<gpu::SiluMultiplyArgs>(launch), launch);
-    case gpu::KernelId::sample:
-      return work(args_of<gpu::SampleArgs>(launch), launch);
-    case gpu::KernelId::digest_logits:
-      return work(args_of<gpu::DigestLogitsArgs>(launch), launch);
-  }
-  return {};
+  return gpu::visit_args(launch, [&](const auto& args) { return work(args, launch); });
 }
 
 }  // namespace forge::sim

@@ -67,8 +67,8 @@ void add_chain(KernelWork& w, const Sizes& s, std::uint64_t keys, std::uint64_t 
 
 }  // namespace
 
-KernelWork attend_decode_work(const KernelLaunch& launch) {
-  const AttentionInput in = args_of<gpu::AttendDecodeArgs>(launch).in;
+KernelWork work(const gpu::AttendDecodeArgs& args, const KernelLaunch& launch) {
+  const AttentionInput& in = args.in;
   const Sizes s(in);
   const std::uint64_t rows = present(launch.shape.grid.x, in.counts->decode_rows);
   const std::uint64_t tiles = size_of(launch.shape.grid.y);
@@ -89,8 +89,8 @@ KernelWork attend_decode_work(const KernelLaunch& launch) {
   return w;
 }
 
-KernelWork attend_split_work(const KernelLaunch& launch) {
-  const AttentionInput in = args_of<gpu::AttendSplitArgs>(launch).in;
+KernelWork work(const gpu::AttendSplitArgs& args, const KernelLaunch& launch) {
+  const AttentionInput& in = args.in;
   const Sizes s(in);
   const std::uint64_t rows = present(launch.shape.grid.z, in.counts->decode_rows);
   const std::uint64_t tiles = size_of(launch.shape.grid.y);
@@ -114,8 +114,8 @@ KernelWork attend_split_work(const KernelLaunch& launch) {
   return w;
 }
 
-KernelWork attend_merge_work(const KernelLaunch& launch) {
-  const AttentionInput in = args_of<gpu::AttendMergeArgs>(launch).in;
+KernelWork work(const gpu::AttendMergeArgs& args, const KernelLaunch& launch) {
+  const AttentionInput& in = args.in;
   const Sizes s(in);
   const std::uint64_t rows = present(launch.shape.grid.x, in.counts->decode_rows);
   KernelWork w;
@@ -136,9 +136,8 @@ KernelWork attend_merge_work(const KernelLaunch& launch) {
   return w;
 }
 
-KernelWork attend_prompt_work(const KernelLaunch& launch) {
-  const auto args = args_of<gpu::AttendPromptArgs>(launch);
-  const AttentionInput in = args.in;
+KernelWork work(const gpu::AttendPromptArgs& args, const KernelLaunch& launch) {
+  const AttentionInput& in = args.in;
   const Sizes s(in);
   const std::uint64_t tiles = present(launch.shape.grid.x, in.counts->prompt_tiles);
   KernelWork w;

@@ -3,7 +3,7 @@
 # Fails unless all arithmetic of the PTX is exactly rounded, none of it flushes subnormals or
 # approximates, and no array is in local memory, where it would go if it could not live in registers.
 #   COUNTS   a table of kernels and their operations, which must be those of the PTX
-#   KERNELS  forge/gpu/kernels.h: a kernel of each name in its kKernelNames must be there
+#   KERNELS  forge/gpu/kernels.h: a kernel of each name in its FORGE_FOR_EACH_KERNEL must be there
 file(READ ${PTX} ptx)
 string(REPLACE ";" "\n" ptx "${ptx}")  # a semicolon would split lists
 set(errors "")
@@ -58,13 +58,12 @@ endif()
 
 if(KERNELS)
   file(READ ${KERNELS} text)
-  string(REGEX MATCH "kKernelNames{([^}]*)}" text "${text}")
-  string(REGEX MATCHALL "[a-z_]+\"" names "${CMAKE_MATCH_1}")
-  if(NOT names)
-    string(APPEND errors "\n  ${KERNELS} has no kKernelNames")
+  string(REGEX MATCHALL "ENTRY\\([a-z_]+, [A-Za-z]+Args\\)" entries "${text}")
+  if(NOT entries)
+    string(APPEND errors "\n  ${KERNELS} has no FORGE_FOR_EACH_KERNEL")
   endif()
-  foreach(name IN LISTS names)
-    string(REPLACE "\"" "" name "${name}")
+  foreach(entry IN LISTS entries)
+    string(REGEX REPLACE "ENTRY\\(([a-z_]+),.*" "\\1" name "${entry}")
     if(NOT ptx MATCHES "\\.entry _ZN5forge7kernels4cuda[0-9]+${name}E")
       string(APPEND errors "\n  no kernel ${name}")
     endif()

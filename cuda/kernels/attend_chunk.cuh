@@ -14,7 +14,7 @@
 // a tile, and which thread has which component, does not enter.
 #pragma once
 
-#include "forge/gpu/kernels.h"
+#include "forge/gpu/kernels/attention_input.h"
 #include "forge/numerics/attention.h"
 #include "forge/numerics/canonical.h"
 #include "forge/simt/dialect.h"

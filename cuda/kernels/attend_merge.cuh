@@ -6,7 +6,7 @@
 //             cheaper than telling one another
 #pragma once
 
-#include "forge/gpu/kernels.h"
+#include "forge/gpu/kernels/attend_merge.h"
 #include "forge/numerics/attention.h"
 #include "forge/simt/dialect.h"
 #include "online_softmax.cuh"

@@ -8,6 +8,7 @@
 #pragma once
 
 #include "attend_tile.cuh"
+#include "forge/gpu/kernels/attend_prompt.h"
 
 namespace FORGE_KERNELS {
 using namespace simt;

@@ -8,6 +8,7 @@
 #pragma once
 
 #include "attend_tile.cuh"
+#include "forge/gpu/kernels/attend_split.h"
 #include "head_tile.cuh"
 
 namespace FORGE_KERNELS {

@@ -6,7 +6,7 @@
 //   bits      moved, not computed
 #pragma once
 
-#include "forge/gpu/kernels.h"
+#include "forge/gpu/kernels/copy_blocks.h"
 #include "forge/simt/dialect.h"
 
 namespace FORGE_KERNELS {

@@ -8,7 +8,7 @@
 #pragma once
 
 #include "forge/executor/logits_digest.h"
-#include "forge/gpu/kernels.h"
+#include "forge/gpu/kernels/digest_logits.h"
 #include "forge/simt/dialect.h"
 
 namespace FORGE_KERNELS {

@@ -8,7 +8,7 @@
 // A token that is a draft is not known to the host yet: `sample` has left it on the device.
 #pragma once
 
-#include "forge/gpu/kernels.h"
+#include "forge/gpu/kernels/embed.h"
 #include "forge/simt/dialect.h"
 
 namespace FORGE_KERNELS {

@@ -4,22 +4,17 @@
 
 #include <array>
 
+#include "forge/gpu/kernels.h"
 #include "kernels.cuh"
 
 namespace FORGE_KERNELS {
 
 inline auto kernel_table() {
-  const std::array table{
-      FORGE_KERNEL_ENTRY(update_tables), FORGE_KERNEL_ENTRY(copy_blocks),
-      FORGE_KERNEL_ENTRY(embed),         FORGE_KERNEL_ENTRY(rms_norm),
-      FORGE_KERNEL_ENTRY(project),       FORGE_KERNEL_ENTRY(rotate_and_store),
-      FORGE_KERNEL_ENTRY(attend_decode), FORGE_KERNEL_ENTRY(attend_split),
-      FORGE_KERNEL_ENTRY(attend_merge),  FORGE_KERNEL_ENTRY(attend_prompt),
-      FORGE_KERNEL_ENTRY(silu_multiply), FORGE_KERNEL_ENTRY(sample),
-      FORGE_KERNEL_ENTRY(digest_logits),
+  return std::array{
+#define FORGE_ENTRY(name, Args) FORGE_KERNEL_ENTRY(name),
+      FORGE_FOR_EACH_KERNEL(FORGE_ENTRY)
+#undef FORGE_ENTRY
   };
-  static_assert(table.size() == gpu::kKernelNames.size());
-  return table;
 }
 
 }  // namespace FORGE_KERNELS

@@ -1,4 +1,4 @@
-// All kernels, in the order of gpu::KernelId.
+// All kernels.
 #pragma once
 
 #include "attend_decode.cuh"

@@ -7,7 +7,7 @@
 //   values [S][D]   component d of slot s at s * D + d: here a warp has a component a lane
 #pragma once
 
-#include "forge/gpu/kernels.h"
+#include "forge/gpu/kernels/attention_input.h"
 #include "forge/simt/dialect.h"
 
 namespace FORGE_KERNELS {

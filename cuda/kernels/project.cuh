@@ -16,7 +16,7 @@
 //   warp 7   chunk 7 --+-- chunk 15 --+--      w, w + W, ... of the tile
 #pragma once
 
-#include "forge/gpu/kernels.h"
+#include "forge/gpu/kernels/project.h"
 #include "forge/numerics/canonical.h"
 #include "forge/simt/dialect.h"
 

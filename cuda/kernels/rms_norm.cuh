@@ -7,7 +7,7 @@
 //             tree (numerics/canonical.h): the lanes are this warp, the tree is warp_sum
 #pragma once
 
-#include "forge/gpu/kernels.h"
+#include "forge/gpu/kernels/rms_norm.h"
 #include "forge/numerics/canonical.h"
 #include "forge/simt/dialect.h"
 

@@ -8,7 +8,7 @@
 //   bits      rotate_pairs (numerics/vector_ops.h), pair by pair, by the host's tables
 #pragma once
 
-#include "forge/gpu/kernels.h"
+#include "forge/gpu/kernels/rotate_and_store.h"
 #include "forge/numerics/canonical.h"
 #include "forge/simt/dialect.h"
 #include "kv_head.cuh"

@@ -10,7 +10,7 @@
 // above all others, of no token: the first reading finds it as it finds the largest.
 #pragma once
 
-#include "forge/gpu/kernels.h"
+#include "forge/gpu/kernels/sample.h"
 #include "forge/sampling/gumbel.h"
 #include "forge/simt/dialect.h"
 

@@ -7,7 +7,7 @@
 //             nothing to do with it
 #pragma once
 
-#include "forge/gpu/kernels.h"
+#include "forge/gpu/kernels/silu_multiply.h"
 #include "forge/numerics/canonical.h"
 #include "forge/simt/dialect.h"
 

@@ -5,7 +5,7 @@
 //   bits      moved, not computed. No two writes of a step name the same entry
 #pragma once
 
-#include "forge/gpu/kernels.h"
+#include "forge/gpu/kernels/update_tables.h"
 #include "forge/simt/dialect.h"
 
 namespace FORGE_KERNELS {

@@ -136,7 +136,7 @@ TEST_P(EveryKernel, moves_the_bytes_of_its_formula) {
 
 TEST_P(EveryKernel, declares_the_shared_memory_that_occupancy_counts) {
   Launched launched(GetParam(), {});
-  EXPECT_EQ(static_cast<std::size_t>(sim::resources_of(launched.launch()).shared_bytes),
+  EXPECT_EQ(static_cast<std::size_t>(gpu::resources_of(launched.launch().kernel).shared_bytes),
             launched.run().shared_bytes());
 }
 

@@ -46,7 +46,7 @@ KernelTime time_of(const KernelWork& work, int blocks, int threads,
 
 TEST(Occupancy, is_what_the_scarcest_resource_allows) {
   const DeviceDescription d = round_device();
-  const auto expect = [&](int threads, BlockResources block, int blocks, const char* limit) {
+  const auto expect = [&](int threads, gpu::BlockResources block, int blocks, const char* limit) {
     const Occupancy fit = occupancy(d, threads, block);
     EXPECT_EQ(fit.blocks, blocks) << limit;
     EXPECT_STREQ(fit.limited_by, limit);

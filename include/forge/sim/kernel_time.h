@@ -33,7 +33,7 @@ struct Occupancy {
   const char* limited_by = "";  ///< "threads", "blocks", "shared memory", "registers"
 };
 /// Requires: threads >= 1.
-Occupancy occupancy(const DeviceDescription& device, int threads, const BlockResources& block);
+Occupancy occupancy(const DeviceDescription& device, int threads, const gpu::BlockResources& block);
 
 /// What a launch finds.
 struct LaunchContext {

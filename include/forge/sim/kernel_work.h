@@ -29,12 +29,4 @@ struct KernelWork {
 /// where these are the simulator's memory, and as late as the launch itself.
 KernelWork work_of(const gpu::KernelLaunch& launch);
 
-/// What one block of a kernel takes of a multiprocessor, beside its threads.
-struct BlockResources {
-  int shared_bytes = 0;
-  int registers = 0;  ///< a thread; 0 if unknown
-};
-/// Of a block of this launch.
-BlockResources resources_of(const gpu::KernelLaunch& launch);
-
 }  // namespace forge::sim

@@ -89,19 +89,9 @@ class KernelCaseBuilder {
   std::optional<gpu::DeviceError> error_;
 };
 
-// Each makes the launch of its kernel and says what is expected of it.
-gpu::KernelLaunch build_update_tables(KernelCaseBuilder& b);
-gpu::KernelLaunch build_copy_blocks(KernelCaseBuilder& b);
-gpu::KernelLaunch build_embed(KernelCaseBuilder& b);
-gpu::KernelLaunch build_rms_norm(KernelCaseBuilder& b);
-gpu::KernelLaunch build_project(KernelCaseBuilder& b);
-gpu::KernelLaunch build_silu_multiply(KernelCaseBuilder& b);
-gpu::KernelLaunch build_sample(KernelCaseBuilder& b);
-gpu::KernelLaunch build_digest_logits(KernelCaseBuilder& b);
-gpu::KernelLaunch build_rotate_and_store(KernelCaseBuilder& b);
-gpu::KernelLaunch build_attend_decode(KernelCaseBuilder& b);
-gpu::KernelLaunch build_attend_split(KernelCaseBuilder& b);
-gpu::KernelLaunch build_attend_merge(KernelCaseBuilder& b);
-gpu::KernelLaunch build_attend_prompt(KernelCaseBuilder& b);
+// build_NAME makes the launch of the kernel NAME and says what is expected of it.
+#define FORGE_ENTRY(name, Args) gpu::KernelLaunch build_##name(KernelCaseBuilder& b);
+FORGE_FOR_EACH_KERNEL(FORGE_ENTRY)
+#undef FORGE_ENTRY
 
 }  // namespace forge::apps

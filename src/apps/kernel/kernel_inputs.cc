@@ -84,10 +84,10 @@ tl::expected<std::unique_ptr<KernelCase>, gpu::DeviceError> KernelCase::create(
     gpu::Device& device, const KernelEntry& kernel, const KernelSizes& sizes, std::uint64_t seed) {
   using Build = gpu::KernelLaunch (*)(KernelCaseBuilder&);
   constexpr std::array<Build, gpu::kKernelNames.size()> kBuilds{
-      build_update_tables, build_copy_blocks,      build_embed,         build_rms_norm,
-      build_project,       build_rotate_and_store, build_attend_decode, build_attend_split,
-      build_attend_merge,  build_attend_prompt,    build_silu_multiply, build_sample,
-      build_digest_logits};
+#define FORGE_ENTRY(name, Args) build_##name,
+      FORGE_FOR_EACH_KERNEL(FORGE_ENTRY)
+#undef FORGE_ENTRY
+  };
   KernelCaseBuilder builder(device, sizes, seed);
   return builder.finish(kBuilds[static_cast<std::size_t>(kernel.id)](builder));
 }

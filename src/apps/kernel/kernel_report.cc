@@ -33,7 +33,7 @@ std::string result_text(const KernelReport& report) {
 }
 
 std::string occupancy_text(const KernelReport& report) {
-  const sim::BlockResources& block = report.resources;
+  const gpu::BlockResources& block = report.resources;
   return counted(static_cast<std::uint64_t>(report.occupancy.blocks), "block") +
          " on a multiprocessor, " + rounded(100 * report.occupancy.fraction, 0) +
          "% of its threads; limited by " + report.occupancy.limited_by + " (" +

@@ -18,7 +18,7 @@ struct KernelReport {
   KernelSizes sizes;
   std::uint64_t seed = 0;
   sim::Occupancy occupancy;
-  sim::BlockResources resources;
+  gpu::BlockResources resources;
   sim::KernelWork work;
   sim::KernelTime time;
   simt::Traffic traffic;

@@ -24,7 +24,7 @@ tl::expected<KernelReport, std::string> counted_run(KernelSimulation& simulation
                       .sizes = options.sizes,
                       .seed = options.seed,
                       .occupancy = simulation.occupancy(),
-                      .resources = sim::resources_of(launch),
+                      .resources = gpu::resources_of(launch.kernel),
                       .work = sim::work_of(launch),
                       .time = sim::estimate(simulation.device(), launch),
                       .traffic = counter.result(),

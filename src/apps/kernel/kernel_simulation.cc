@@ -46,7 +46,7 @@ tl::expected<std::unique_ptr<KernelSimulation>, std::string> KernelSimulation::c
 }
 
 sim::Occupancy KernelSimulation::occupancy() const {
-  return sim::occupancy(device(), launch().shape.threads, sim::resources_of(launch()));
+  return sim::occupancy(device(), launch().shape.threads, gpu::resources_of(launch().kernel));
 }
 
 simt::CacheSizes KernelSimulation::caches() const {
@@ -54,7 +54,7 @@ simt::CacheSizes KernelSimulation::caches() const {
   const long long each = (launch().shape.blocks() + multiprocessors - 1) / multiprocessors;
   const auto resident = static_cast<std::uint64_t>(
       std::max<long long>(1, std::min<long long>(each, occupancy().blocks)));
-  const auto shared = static_cast<std::uint64_t>(sim::resources_of(launch()).shared_bytes);
+  const auto shared = static_cast<std::uint64_t>(gpu::resources_of(launch().kernel).shared_bytes);
   return {.l1_bytes = device().l1_bytes / resident - shared, .l2_bytes = device().l2_bytes};
 }
 

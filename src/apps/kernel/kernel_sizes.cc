@@ -63,6 +63,61 @@ std::string flag_and_value(int KernelSizes::*member, const Sizes& sizes) {
   return std::string(flag_of(member).name) + " " + std::to_string(sizes.*member);
 }
 
+/// What there is to say of a kernel.
+KernelEntry describe(gpu::KernelId id) {
+  using gpu::KernelId;
+  switch (id) {
+    case KernelId::update_tables:
+      return {id, "", "writes entries of block tables", write_floats, {&Sizes::writes}};
+    case KernelId::copy_blocks:
+      return {
+          id,
+          "",
+          "copies whole blocks of KV",
+          copy_floats,
+          {&Sizes::pairs, &Sizes::layers, &Sizes::kv_heads, &Sizes::head_size, &Sizes::block_size}};
+    case KernelId::embed:
+      return {id,
+              "",
+              "looks up embeddings",
+              embed_floats,
+              {&Sizes::rows, &Sizes::hidden, &Sizes::vocabulary}};
+    case KernelId::rms_norm:
+      return {id, "rmsnorm", "RMSNorm", norm_floats, {&Sizes::rows, &Sizes::hidden}};
+    case KernelId::project:
+      return {id,
+              "gemm",
+              "matrix product, x W^T",
+              project_floats,
+              {&Sizes::rows, &Sizes::hidden, &Sizes::outputs, &Sizes::accumulate}};
+    case KernelId::rotate_and_store:
+      return {id, "rope", "RoPE, and KV into the cache", decode_floats, attention({&Sizes::seqs})};
+    case KernelId::attend_decode:
+      return {id, "paged_decode", "paged attention, a batch of decodes", decode_floats,
+              attention({&Sizes::seqs})};
+    case KernelId::attend_split:
+      return {id, "flash_decode", "the same, a block a chunk of keys", split_floats,
+              attention({&Sizes::seqs})};
+    case KernelId::attend_merge:
+      return {id, "", "merges the chunks of attend_split", split_floats, attention({&Sizes::seqs})};
+    case KernelId::attend_prompt:
+      return {id, "paged_prefill", "paged attention, chunks of prompts", prompt_floats,
+              attention({&Sizes::seqs, &Sizes::rows})};
+    case KernelId::silu_multiply:
+      return {id, "swiglu", "the gate of SwiGLU", gate_floats, {&Sizes::rows, &Sizes::ffn}};
+    case KernelId::sample:
+      return {id,
+              "gumbel",
+              "picks tokens",
+              logit_floats,
+              {&Sizes::rows, &Sizes::vocabulary, &Sizes::temperature_percent}};
+    case KernelId::digest_logits:
+      return {id, "", "64-bit digests of logits", logit_floats, {&Sizes::rows, &Sizes::vocabulary}};
+  }
+  FORGE_CHECK(false, "no kernel ", static_cast<int>(id));
+  return {};
+}
+
 }  // namespace
 
 const std::vector<SizeFlag>& size_flags() {
@@ -90,55 +145,13 @@ const std::vector<SizeFlag>& size_flags() {
 }
 
 const std::vector<KernelEntry>& kernel_entries() {
-  using gpu::KernelId;
-  static const std::vector<KernelEntry> kEntries{
-      {KernelId::update_tables,
-       "",
-       "writes entries of block tables",
-       write_floats,
-       {&Sizes::writes}},
-      {KernelId::copy_blocks,
-       "",
-       "copies whole blocks of KV",
-       copy_floats,
-       {&Sizes::pairs, &Sizes::layers, &Sizes::kv_heads, &Sizes::head_size, &Sizes::block_size}},
-      {KernelId::embed,
-       "",
-       "looks up embeddings",
-       embed_floats,
-       {&Sizes::rows, &Sizes::hidden, &Sizes::vocabulary}},
-      {KernelId::rms_norm, "rmsnorm", "RMSNorm", norm_floats, {&Sizes::rows, &Sizes::hidden}},
-      {KernelId::project,
-       "gemm",
-       "matrix product, x W^T",
-       project_floats,
-       {&Sizes::rows, &Sizes::hidden, &Sizes::outputs, &Sizes::accumulate}},
-      {KernelId::rotate_and_store, "rope", "RoPE, and KV into the cache", decode_floats,
-       attention({&Sizes::seqs})},
-      {KernelId::attend_decode, "paged_decode", "paged attention, a batch of decodes",
-       decode_floats, attention({&Sizes::seqs})},
-      {KernelId::attend_split, "flash_decode", "the same, a block a chunk of keys", split_floats,
-       attention({&Sizes::seqs})},
-      {KernelId::attend_merge, "", "merges the chunks of attend_split", split_floats,
-       attention({&Sizes::seqs})},
-      {KernelId::attend_prompt, "paged_prefill", "paged attention, chunks of prompts",
-       prompt_floats, attention({&Sizes::seqs, &Sizes::rows})},
-      {KernelId::silu_multiply,
-       "swiglu",
-       "the gate of SwiGLU",
-       gate_floats,
-       {&Sizes::rows, &Sizes::ffn}},
-      {KernelId::sample,
-       "gumbel",
-       "picks tokens",
-       logit_floats,
-       {&Sizes::rows, &Sizes::vocabulary, &Sizes::temperature_percent}},
-      {KernelId::digest_logits,
-       "",
-       "64-bit digests of logits",
-       logit_floats,
-       {&Sizes::rows, &Sizes::vocabulary}},
-  };
+  static const std::vector<KernelEntry> kEntries = [] {
+    std::vector<KernelEntry> entries;
+    for (std::size_t i = 0; i < gpu::kKernelNames.size(); ++i) {
+      entries.push_back(describe(static_cast<gpu::KernelId>(i)));
+    }
+    return entries;
+  }();
   return kEntries;
 }
 

@@ -1,0 +1,44 @@
+// What the kernels of grouped-query attention share: where the KV of a layer lies, and what rows
+// attend over. Legend: kernels.h.
+#pragma once
+
+#include <cstdint>
+
+#include "forge/gpu/kernels/kernel_launch.h"
+#include "forge/gpu/kernels/step_data.h"
+
+namespace forge::gpu {
+
+/// Where a layer's KV lies: pool + block * block_stride + plane(head), as model/kv_pool.h.
+struct KvLayer {
+  float* pool;                 ///< of this layer: the pool's start + layer * 2 Hkv D S
+  std::uint64_t block_stride;  ///< floats of a block, all layers
+  const std::uint32_t* tables;
+  std::uint32_t table_stride;
+  int block_size;  ///< S
+  int kv_heads;    ///< Hkv
+  int group_size;  ///< G
+  int head_size;   ///< D
+
+  FORGE_HOST_DEVICE int heads() const { return kv_heads * group_size; }
+};
+
+/// A row at position p attends over positions 0 .. p.
+struct AttentionInput {
+  const PassCounts* counts;
+  const RowInput* rows;
+  const float* qkv;  ///< [T][(H + 2 Hkv) D], rotated
+  float* out;        ///< [T][H D]
+  KvLayer kv;
+  float scale;
+};
+
+/// Query heads of one row that go through the keys of their KV head together: up to kTileHeads.
+inline constexpr int kTileHeads = 4;
+
+/// Such tiles of a row.
+FORGE_HOST_DEVICE constexpr int head_tiles(const KvLayer& kv) {
+  return kv.kv_heads * ceil_div(kv.group_size, kTileHeads);
+}
+
+}  // namespace forge::gpu

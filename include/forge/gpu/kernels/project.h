@@ -1,0 +1,46 @@
+// project: y = x W^T, or y += x W^T: each element is product_reference. A block computes one panel
+// (a lane an output) for kTileRows rows; its warps deal out the chunks of K among themselves.
+// Panels: linear/panels.h.
+//
+// Example, with `#include "forge/gpu/kernels.h"`, given `const PassCounts* counts`,
+// `const float* normed`, `const float* panels` and `float* logits`:
+//
+//   const ProjectArgs args{.row_count = &counts->logit_rows,
+//                          .x = normed,
+//                          .panels = panels,
+//                          .y = logits,
+//                          .inputs = 4096,
+//                          .outputs = 128256,
+//                          .accumulate = false};
+//   return launch_of(args, args.shape(64));  // up to 64 rows with logits
+#pragma once
+
+#include "forge/gpu/kernels/kernel_launch.h"
+#include "forge/numerics/canonical.h"
+#include "forge/linear/panels.h"
+
+namespace forge::gpu {
+
+struct ProjectArgs {
+  static constexpr int kThreads = 256;
+  static constexpr int kTileRows = 8;
+  static constexpr BlockResources kResources{.shared_bytes = 24576, .registers = 72};
+  const std::uint32_t* row_count;  ///< rows of x: &counts->rows or &counts->logit_rows
+  const float* x;                  ///< [rows][K]
+  const float* panels;             ///< [ceil(N / 32)][K][32]
+  float* y;                        ///< [rows][N]
+  int inputs;                      ///< K, at least 1
+  int outputs;                     ///< N
+  bool accumulate;                 ///< add to y, which is a residual stream
+
+  simt::LaunchShape shape(int rows_max) const {
+    constexpr int kPanelsY = 1 << 15;  // along y, which ends at 65535; further panels along z
+    const int chunks = ceil_div(inputs, numerics::kProductChunk);
+    const int blocks = ceil_div(outputs, linear::kPanelOutputs);  // for each tile of rows
+    return {{ceil_div(rows_max, kTileRows), blocks < kPanelsY ? blocks : kPanelsY,
+             ceil_div(blocks, kPanelsY)},
+            threads_for(chunks * simt::kWarpSize, kThreads)};
+  }
+};
+
+}  // namespace forge::gpu

@@ -1,0 +1,30 @@
+// rotate_and_store: rotates queries in place (rotate_pairs), and writes keys, rotated, and values
+// to the pool. The keys and values in qkv stay as they are. A warp a head.
+//
+// Example, with `#include "forge/gpu/kernels.h"`, given `const PassCounts* counts`,
+// `const RowInput* rows`, `const float* rotary`, `float* qkv` and `const KvLayer& kv`:
+//
+//   const RotateAndStoreArgs args{
+//       .counts = counts, .rows = rows, .rotary = rotary, .qkv = qkv, .kv = kv};
+//   return launch_of(args, args.shape(64));  // up to 64 rows
+#pragma once
+
+#include "forge/gpu/kernels/attention_input.h"
+
+namespace forge::gpu {
+
+struct RotateAndStoreArgs {
+  static constexpr int kThreads = 32;
+  static constexpr BlockResources kResources{.registers = 56};
+  const PassCounts* counts;
+  const RowInput* rows;
+  const float* rotary;  ///< [positions][2][D / 2]: cosines, sines
+  float* qkv;           ///< [T][(H + 2 Hkv) D]
+  KvLayer kv;
+
+  simt::LaunchShape shape(int rows_max) const {
+    return {{rows_max, kv.heads() + 2 * kv.kv_heads, 1}, kThreads};
+  }
+};
+
+}  // namespace forge::gpu

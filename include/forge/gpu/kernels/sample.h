@@ -1,0 +1,39 @@
+// sample: picks[l.pick] = pick(logits[i], l) for each logit row i: sampling/sampler.h, greedy at
+// temperature 0, Gumbel above. Also to drafts[l.draft]. A row of which can_pick() is false has
+// kNoPick, and as draft, which is run like any other, token 0. A block a row.
+//
+// Example, with `#include "forge/gpu/kernels.h"`, given `const PassCounts* counts`,
+// `const LogitInput* inputs`, `const float* logits`, `std::uint32_t* picks` and
+// `std::uint32_t* drafts`:
+//
+//   const SampleArgs args{.counts = counts,
+//                         .inputs = inputs,
+//                         .logits = logits,
+//                         .picks = picks,
+//                         .drafts = drafts,
+//                         .vocabulary = 128256};
+//   return launch_of(args, args.shape(64));  // up to 64 rows with logits
+#pragma once
+
+#include "forge/gpu/kernels/kernel_launch.h"
+#include "forge/gpu/kernels/step_data.h"
+
+namespace forge::gpu {
+
+struct SampleArgs {
+  static constexpr int kThreads = 1024;
+  static constexpr std::uint32_t kNoPick = 0xffffffff;
+  static constexpr BlockResources kResources{.shared_bytes = 512, .registers = 32};
+  const PassCounts* counts;
+  const LogitInput* inputs;  ///< [R]
+  const float* logits;       ///< [R][V]
+  std::uint32_t* picks;
+  std::uint32_t* drafts;
+  int vocabulary;  ///< V
+
+  simt::LaunchShape shape(int rows_max) const {
+    return {{rows_max, 1, 1}, threads_for(ceil_div(vocabulary, 4), kThreads)};
+  }
+};
+
+}  // namespace forge::gpu
