@@ -37,7 +37,7 @@ KernelWork work(const gpu::CopyBlocksArgs& args, const KernelLaunch& launch) {
   w.bytes_read = pairs * sizeof(gpu::BlockPair) + bytes;
   w.bytes_written = bytes;
   w.block_bytes = blocks_of(launch) * sizeof(gpu::BlockPair) + 2 * bytes;
-  w.chain_loads = 1 + chain::turns(args.block_floats / 4, threads);
+  w.chain_loads = 1 + chain::turns(chain::turns(args.block_floats, 4), threads);
   return w;
 }
 
@@ -54,6 +54,7 @@ KernelWork work(const gpu::EmbedArgs& args, const KernelLaunch& launch) {
   w.bytes_written = rows * row_bytes;
   w.block_bytes =
       blocks_of(launch) * kCounts + pieces * (rows * kRow + drafts * kWord) + 2 * rows * row_bytes;
+  w.flops = rows * size_of(args.hidden_size);
   w.chain_loads = 3 + (drafts > 0 ? 1 : 0);
   return w;
 }
@@ -65,18 +66,20 @@ KernelWork work(const gpu::RmsNormArgs& args, const KernelLaunch& launch) {
   const std::uint64_t rows =
       present(launch.shape.grid.x, some ? args.counts->logit_rows : args.counts->rows);
   const std::uint64_t size = size_of(args.size);
-  const std::uint64_t row_bytes = size * kFloat;
-  const std::uint64_t indices = some ? rows * sizeof(gpu::LogitInput) : 0;
+  const std::uint64_t bytes = size * kFloat;  // of a vector
+  const std::uint64_t vectors = rows * size_of(args.groups);
+  const std::uint64_t index = some ? sizeof(gpu::LogitInput) : 0;
+  const std::uint64_t streams = args.accumulate ? 2 : 1;  // y, read or not
   KernelWork w;
-  w.bytes_read = kCounts + indices + rows * row_bytes + (rows > 0 ? row_bytes : 0);
-  w.bytes_written = rows * row_bytes;
-  w.block_bytes = blocks_of(launch) * kCounts + indices + 3 * rows * row_bytes;
-  w.flops = rows * 4 * size;
+  w.bytes_read = kCounts + rows * index + streams * vectors * bytes + (rows > 0 ? bytes : 0);
+  w.bytes_written = vectors * bytes;
+  w.block_bytes = blocks_of(launch) * kCounts + vectors * (index + (2 + streams) * bytes);
+  w.flops = vectors * 5 * size;
   const std::uint64_t each = chain::turns(size, threads_of(launch));
   const std::uint64_t weights = chain::turns(each, kUnrolled);
   w.chain_loads =
       1 + (some ? 1 : 0) + each / kInFlight + chain::turns(each % kInFlight, kUnrolled) + weights;
-  w.chain_operations = each + chain::kWarpTree + 2 * chain::kDivide + chain::kSquareRoot + each * 2;
+  w.chain_operations = each + chain::kWarpTree + 2 * chain::kDivide + chain::kSquareRoot + each * 3;
   return w;
 }
 
@@ -92,10 +95,13 @@ KernelWork work(const gpu::ProjectArgs& args, const KernelLaunch& launch) {
   const std::uint64_t weights = panels * size_of(linear::kPanelOutputs) * K;
   const std::uint64_t y = rows * size_of(args.outputs);
   KernelWork w;
-  w.bytes_read = kWord + (rows > 0 ? weights + rows * K + (args.accumulate ? y : 0) : 0) * kFloat;
+  const std::uint64_t bias = args.bias != nullptr ? size_of(args.outputs) : 0;
+  w.bytes_read =
+      kWord + (rows > 0 ? weights + rows * K + bias + (args.accumulate ? y : 0) : 0) * kFloat;
   w.bytes_written = y * kFloat;
-  w.block_bytes = blocks_of(launch) * kWord +
-                  (tiles * weights + panels * rows * K + y * (args.accumulate ? 2 : 1)) * kFloat;
+  w.block_bytes =
+      blocks_of(launch) * kWord +
+      (tiles * (weights + bias) + panels * rows * K + y * (args.accumulate ? 2 : 1)) * kFloat;
   const std::uint64_t rest = rows % tile;  // its tile is of the next power of two
   w.flops = 2 * weights * (rows - rest + (rest > 0 ? std::bit_ceil(rest) : 0));
 
@@ -115,21 +121,23 @@ KernelWork work(const gpu::ProjectArgs& args, const KernelLaunch& launch) {
 KernelWork work(const gpu::RotateAndStoreArgs& args, const KernelLaunch& launch) {
   const std::uint64_t rows = present(launch.shape.grid.x, args.counts->rows);
   const std::uint64_t head_bytes = size_of(args.kv.head_size) * kFloat;
+  const std::uint64_t turned_bytes = size_of(args.rotary_size) * kFloat;  // of a head
+  const std::uint64_t query_heads = size_of(args.kv.heads());
   const std::uint64_t key_heads = size_of(args.kv.kv_heads);
-  const std::uint64_t rotated = size_of(args.kv.heads()) + key_heads;
+  const std::uint64_t rotated = query_heads + key_heads;
   const std::uint64_t heads = rotated + key_heads;
+  const std::uint64_t moved = query_heads * turned_bytes + 2 * key_heads * head_bytes;  // of a row
   KernelWork w;
   std::set<std::uint32_t> positions;  // that share cosines and sines
   for (std::uint64_t r = 0; r < rows; ++r) positions.insert(args.rows[r].position);
-  w.bytes_read =
-      kCounts + rows * (kRow + heads * head_bytes + kWord) + positions.size() * head_bytes;
-  w.bytes_written = rows * heads * head_bytes;
+  w.bytes_read = kCounts + rows * (kRow + moved + kWord) + positions.size() * turned_bytes;
+  w.bytes_written = rows * moved;
   w.block_bytes =
       blocks_of(launch) * kCounts +
-      rows * (heads * kRow + (2 * heads + rotated) * head_bytes + 2 * key_heads * kWord);
-  w.flops = rows * rotated * size_of(args.kv.head_size) * 3;
+      rows * (heads * kRow + 2 * moved + rotated * turned_bytes + 2 * key_heads * kWord);
+  w.flops = rows * rotated * size_of(args.rotary_size) * 3;
   w.chain_loads = 4;
-  w.chain_operations = 2 * chain::turns(size_of(args.kv.head_size) / 2, threads_of(launch));
+  w.chain_operations = 2 * chain::turns(size_of(args.rotary_size) / 2, threads_of(launch));
   return w;
 }
 

@@ -40,22 +40,32 @@ struct Sizes {
   std::uint64_t heads;
 };
 
-std::uint64_t context(const AttentionInput& in, std::uint64_t row) {
-  return std::uint64_t{in.rows[row].position} + 1;
+/// Positions that a row attends over.
+struct Context {
+  std::uint64_t first = 0;
+  std::uint64_t end = 0;
+
+  std::uint64_t keys() const { return end - first; }
+  std::uint64_t first_chunk() const { return first / kChunk; }
+  std::uint64_t chunks() const { return chain::turns(end, kChunk) - first_chunk(); }
+};
+Context context(const AttentionInput& in, std::uint64_t row) {
+  const std::uint64_t length = std::uint64_t{in.rows[row].position} + 1;
+  return {size_of(in.first_seen(static_cast<int>(length))), length};
 }
+Context longer(const Context& a, const Context& b) { return a.keys() < b.keys() ? b : a; }
 
-std::uint64_t chunks_of(std::uint64_t keys) { return chain::turns(keys, kChunk); }
-
-/// A chain through `keys` keys for a tile of `queries` queries, by blocks of kChunk threads.
-void add_chain(KernelWork& w, const Sizes& s, std::uint64_t keys, std::uint64_t queries) {
+/// A chain through a context for a tile of `queries` queries, by blocks of kChunk threads.
+void add_chain(KernelWork& w, const Sizes& s, const Context& context, std::uint64_t queries) {
   constexpr std::uint64_t kInFlight = 8;
   const std::uint64_t tile = std::bit_ceil(queries);
   const std::uint64_t each = chain::turns(queries, kChunk / s.head_size);  // components of a thread
   const std::uint64_t warps = kChunk / size_of(simt::kWarpSize);
   const std::uint64_t weights =
       chain::turns(queries, warps) * (2 * chain::kWarpTree + chain::kSharedLoad + chain::kExp + 16);
-  for (std::uint64_t first = 0; first < keys; first += kChunk) {
-    const std::uint64_t seen = std::min(keys - first, kChunk);
+  for (std::uint64_t c = context.first_chunk(); c * kChunk < context.end; ++c) {
+    const std::uint64_t seen =
+        std::min(context.end, (c + 1) * kChunk) - std::max(context.first, c * kChunk);
     w.chain_loads += 1 + chain::turns(s.head_size, kInFlight) + chain::turns(seen, kInFlight);
     w.chain_operations += chain::side_by_side(s.head_size, tile) + weights +
                           chain::side_by_side(seen, each) +
@@ -73,14 +83,16 @@ KernelWork work(const gpu::AttendDecodeArgs& args, const KernelLaunch& launch) {
   const std::uint64_t rows = present(launch.shape.grid.x, in.counts->decode_rows);
   const std::uint64_t tiles = size_of(launch.shape.grid.y);
   KernelWork w;
-  std::uint64_t longest = 0;
+  Context longest;
   for (std::uint64_t r = 0; r < rows; ++r) {
-    const std::uint64_t keys = context(in, r);
-    w.bytes_read += kRow + s.heads * s.vector() + s.table(0, keys) + s.kv_heads * s.kv(0, keys);
+    const Context c = context(in, r);
+    const std::uint64_t table = s.table(c.first, c.end);
+    const std::uint64_t kv = s.kv(c.first, c.end);
+    w.bytes_read += kRow + s.heads * s.vector() + table + s.kv_heads * kv;
     w.bytes_written += s.heads * s.vector();
-    w.block_bytes += 2 * s.heads * s.vector() + tiles * (kRow + s.table(0, keys) + s.kv(0, keys));
-    w.flops += s.heads * s.flops(keys);
-    longest = std::max(longest, keys);
+    w.block_bytes += 2 * s.heads * s.vector() + tiles * (kRow + table + kv);
+    w.flops += s.heads * s.flops(c.keys());
+    longest = longer(longest, c);
   }
   w.bytes_read += kCounts;
   w.block_bytes += blocks_of(launch) * kCounts;
@@ -96,21 +108,23 @@ KernelWork work(const gpu::AttendSplitArgs& args, const KernelLaunch& launch) {
   const std::uint64_t tiles = size_of(launch.shape.grid.y);
   KernelWork w;
   for (std::uint64_t r = 0; r < rows; ++r) {
-    const std::uint64_t keys = context(in, r);
-    const std::uint64_t partial = s.heads * chunks_of(keys) * (s.vector() + 2 * kFloat);
-    w.bytes_read += kRow + s.heads * s.vector() + s.table(0, keys) + s.kv_heads * s.kv(0, keys);
+    const Context c = context(in, r);
+    const std::uint64_t partial = s.heads * c.chunks() * (s.vector() + 2 * kFloat);
+    w.bytes_read +=
+        kRow + s.heads * s.vector() + s.table(c.first, c.end) + s.kv_heads * s.kv(c.first, c.end);
     w.bytes_written += partial;
-    w.block_bytes += tiles * (size_of(launch.shape.grid.x) * kRow + s.kv(0, keys)) +
-                     chunks_of(keys) * s.heads * s.vector() + partial;
-    for (std::uint64_t first = 0; first < keys; first += kChunk) {
-      w.block_bytes += tiles * s.table(first, std::min(first + kChunk, keys));
+    w.block_bytes += tiles * (size_of(launch.shape.grid.x) * kRow + s.kv(c.first, c.end)) +
+                     c.chunks() * s.heads * s.vector() + partial;
+    for (std::uint64_t chunk = c.first_chunk(); chunk * kChunk < c.end; ++chunk) {
+      w.block_bytes +=
+          tiles * s.table(std::max(chunk * kChunk, c.first), std::min((chunk + 1) * kChunk, c.end));
     }
-    w.flops += s.heads * s.flops(keys);
+    w.flops += s.heads * s.flops(c.keys());
   }
   w.bytes_read += kCounts;
   w.block_bytes += blocks_of(launch) * kCounts;
   w.chain_loads = 2;
-  add_chain(w, s, kChunk, std::min<std::uint64_t>(s.heads / s.kv_heads, gpu::kTileHeads));
+  add_chain(w, s, {0, kChunk}, std::min<std::uint64_t>(s.heads / s.kv_heads, gpu::kTileHeads));
   return w;
 }
 
@@ -121,7 +135,7 @@ KernelWork work(const gpu::AttendMergeArgs& args, const KernelLaunch& launch) {
   KernelWork w;
   std::uint64_t longest = 0;
   for (std::uint64_t r = 0; r < rows; ++r) {
-    const std::uint64_t chunks = chunks_of(context(in, r));
+    const std::uint64_t chunks = context(in, r).chunks();
     const std::uint64_t partial = s.heads * chunks * (s.vector() + 2 * kFloat);
     w.bytes_read += kRow + partial;
     w.bytes_written += s.heads * s.vector();
@@ -141,24 +155,32 @@ KernelWork work(const gpu::AttendPromptArgs& args, const KernelLaunch& launch) {
   const Sizes s(in);
   const std::uint64_t tiles = present(launch.shape.grid.x, in.counts->prompt_tiles);
   KernelWork w;
-  std::uint64_t longest = 0;
+  Context longest;
+  Context of_sequence;  // what the tiles of one sequence, which follow one another, read together
   std::uint64_t most_rows = 1;
   for (std::uint64_t t = 0; t < tiles; ++t) {
     const gpu::PromptTile tile = args.tiles[t];
-    const std::uint64_t keys = context(in, tile.first) + tile.count - 1;
-    const std::uint64_t queries = tile.count * s.heads * s.vector();
-    // Tiles of one sequence follow one another, and the last one reads what all others read.
+    Context c = context(in, tile.first);
+    for (std::uint64_t r = 0; r < tile.count; ++r) {
+      const Context of_row = context(in, tile.first + r);
+      w.flops += s.heads * s.flops(of_row.keys());
+      c.end = of_row.end;
+    }
+    if (of_sequence.end == 0) of_sequence.first = c.first;
+    of_sequence.end = c.end;
     const bool last =
         t + 1 == tiles || in.rows[args.tiles[t + 1].first].table != in.rows[tile.first].table;
-    const std::uint64_t cached = last ? s.table(0, keys) + s.kv_heads * s.kv(0, keys) : 0;
-    w.bytes_read += sizeof(gpu::PromptTile) + kRow + queries + cached;
-    w.bytes_written += queries;
-    w.block_bytes +=
-        2 * queries + s.heads * (sizeof(gpu::PromptTile) + kRow + s.table(0, keys) + s.kv(0, keys));
-    for (std::uint64_t r = 0; r < tile.count; ++r) {
-      w.flops += s.heads * s.flops(context(in, tile.first) + r);
+    if (last) {
+      w.bytes_read += s.table(of_sequence.first, of_sequence.end) +
+                      s.kv_heads * s.kv(of_sequence.first, of_sequence.end);
+      of_sequence = {};
     }
-    longest = std::max(longest, keys);
+    const std::uint64_t queries = tile.count * s.heads * s.vector();
+    w.bytes_read += sizeof(gpu::PromptTile) + kRow + queries;
+    w.bytes_written += queries;
+    w.block_bytes += 2 * queries + s.heads * (sizeof(gpu::PromptTile) + kRow +
+                                              s.table(c.first, c.end) + s.kv(c.first, c.end));
+    longest = longer(longest, c);
     most_rows = std::max<std::uint64_t>(most_rows, tile.count);
   }
   w.bytes_read += kCounts;

@@ -6,7 +6,12 @@
 //
 // A key, once in a register, serves all queries of the tile; so does a value. Queries of a tile are
 // heads of one row (decode), which see the same keys, or one head of consecutive rows (prompt),
-// each of which sees one key more than the one before.
+// each of which sees one key more than the one before and, in a sliding window, one fewer from the
+// other end:
+//
+//   query 0   . . x x x x x . .      keys of the chunk, x: seen. A value that all queries see is
+//   query 1   . . . x x x x x .      added without asking; at both ends each query is asked
+//   query 2   . . . . x x x x x
 //
 // Bits: numerics/attention.h, and why they are the same here. A score is one thread's fma chain
 // over d. The maximum has no order. Lane i of a warp adds weights i, i + 32, ..., warp_sum adds the
@@ -32,31 +37,47 @@ inline constexpr int kQueryFloats = (numerics::kHeadSizeMax * kQueries);
 template <int kQueries>
 inline constexpr int kWeightFloats = (kKeys * kQueries);
 
-/// Queries that go through the keys of one KV head together.
+/// Queries that go through the keys of one KV head together. Each attends over kMore positions beyond
+/// those of the one before: 0, heads of a row, or 1, consecutive rows.
+template <int kMore>
 struct QueryTile {
   gptr<const float> q;    ///< query i: [D] at q + i * stride
   std::int64_t q_stride;  ///< floats
   int count;              ///< of queries, at least 1
   int length;             ///< positions that query 0 attends over
-  int more;               ///< that each query attends over beyond the one before: 0 or 1
+  int reach;              ///< of these positions, how many a query sees: the last ones
   std::uint32_t table;    ///< row of block tables
   int kv_head;
 
-  FORGE_DEVICE int length_of(int query) const { return length + query * more; }
+  FORGE_DEVICE int length_of(int query) const { return length + query * kMore; }
+  /// First position that a query sees; negative if it sees all.
+  FORGE_DEVICE int first_of(int query) const { return length_of(query) - reach; }
 };
 
 /// The keys at positions first .. first + kKeys - 1, of which each query sees those it attends
 /// over.
+template <int kMore>
 struct KeyChunk {
-  const QueryTile& tile;
+  const gpu::AttentionInput& in;
+  const QueryTile<kMore>& tile;
   int first;
 
-  FORGE_DEVICE int seen_by(int query) const {
-    const int seen = tile.length_of(query) - first;
-    return seen < 0 ? 0 : seen < kKeys ? seen : kKeys;
+  /// Keys [begin_of, end_of) of the chunk are those that a query sees.
+  FORGE_DEVICE int begin_of(int query) const { return clamped(tile.first_of(query) - first); }
+  FORGE_DEVICE int end_of(int query) const { return clamped(tile.length_of(query) - first); }
+  FORGE_DEVICE bool is_seen_by(int query) const { return begin_of(query) < end_of(query); }
+  /// One comparison: a key after the query's own is a large number of positions back.
+  FORGE_DEVICE bool is_seen_by(int query, int key) const {
+    const int back = tile.length_of(query) - 1 - first - key;
+    return static_cast<unsigned>(back) < static_cast<unsigned>(tile.reach);
   }
-  FORGE_DEVICE int seen_by_all() const { return seen_by(0); }
-  FORGE_DEVICE int seen_by_any() const { return seen_by(tile.count - 1); }
+  /// No chunk before has a key that this query sees.
+  FORGE_DEVICE bool is_first_of(int query) const {
+    return first == 0 || tile.first_of(query) >= first;
+  }
+
+ private:
+  static FORGE_DEVICE int clamped(int key) { return key < 0 ? 0 : key < kKeys ? key : kKeys; }
 };
 
 /// The shared memory of an attention kernel for tiles of up to kQueries queries.
@@ -79,8 +100,9 @@ FORGE_DEVICE Components components_of_thread(int head_size) {
   return {thread() - first * head_size, first < step ? first : kKeys, step};
 }
 
-template <int kQueries>
-FORGE_DEVICE void stage_queries(const QueryTile& tile, int head_size, const TileMemory& memory) {
+template <int kQueries, int kMore>
+FORGE_DEVICE void stage_queries(const QueryTile<kMore>& tile, int head_size,
+                                const TileMemory& memory) {
   for (int i = thread(); i < kQueries * head_size; i += threads()) {
     const int query = i / head_size;
     const int d = i - query * head_size;
@@ -109,12 +131,12 @@ FORGE_DEVICE void add_products(sptr<const float> queries, float key, float (&dot
 }
 
 /// Key thread() of the chunk: its score with each query, and where its value lies.
-template <int kQueries>
-FORGE_DEVICE void compute_scores(const gpu::AttentionInput& in, const KeyChunk& chunk,
-                                 const TileMemory& memory) {
+template <int kQueries, int kMore>
+FORGE_DEVICE void compute_scores(const KeyChunk<kMore>& chunk, const TileMemory& memory) {
   constexpr int kInFlight = 8;
+  const gpu::AttentionInput& in = chunk.in;
   const int j = thread();
-  if (j >= chunk.seen_by_any()) return;
+  if (j < chunk.begin_of(0) || j >= chunk.end_of(chunk.tile.count - 1)) return;
   const Slot slot = slot_of(in.kv, chunk.tile.table, chunk.tile.kv_head, chunk.first + j);
   memory.values[j] = slot.value;
 
@@ -138,30 +160,34 @@ FORGE_DEVICE void compute_scores(const gpu::AttentionInput& in, const KeyChunk& 
 
 /// Scores become weights, and the softmax of each query takes in the chunk. Warp w does queries w,
 /// w + W, ...
-FORGE_DEVICE void compute_weights(const KeyChunk& chunk, bool first_of_range,
-                                  const TileMemory& memory) {
+template <int kMore>
+FORGE_DEVICE void compute_weights(const KeyChunk<kMore>& chunk, const TileMemory& memory) {
   constexpr int kEach = kKeys / kWarpSize;
   for (int query = warp(); query < chunk.tile.count; query += threads() / kWarpSize) {
-    const int size = chunk.seen_by(query);
-    if (size == 0) continue;
+    if (!chunk.is_seen_by(query)) continue;
+    const int begin = chunk.begin_of(query) - lane();  // among keys lane(), lane() + 32, ...
+    const int end = chunk.end_of(query) - lane();
     const sptr<float> weights = memory.weights + query * kKeys + lane();
     float x[kEach];
     float max = numerics::float_of(0xff800000u);  // -inf
     for (int n = 0; n < kEach; ++n) {
-      x[n] = lane() + n * kWarpSize < size ? weights[n * kWarpSize] : max;
+      const int key = n * kWarpSize;
+      x[n] = begin <= key && key < end ? weights[key] : numerics::float_of(0xff800000u);
       max = x[n] > max ? x[n] : max;
     }
     max = warp_max(max);
     float sum = 0.0f;
     for (int n = 0; n < kEach; ++n) {
-      if (lane() + n * kWarpSize >= size) break;
+      const int key = n * kWarpSize;
+      if (key >= end) break;
+      if (key < begin) continue;
       const float weight = numerics::exp(x[n] - max);
-      weights[n * kWarpSize] = weight;
+      weights[key] = weight;
       sum = sum + weight;
     }
     sum = warp_sum(sum);
     if (lane() != 0) continue;
-    if (first_of_range) {
+    if (chunk.is_first_of(query)) {
       memory.softmax[query] = OnlineSoftmax{max, sum, 0.0f, 1.0f};
     } else {
       const OnlineSoftmax before = memory.softmax[query];
@@ -170,13 +196,26 @@ FORGE_DEVICE void compute_weights(const KeyChunk& chunk, bool first_of_range,
   }
 }
 
+/// Adds key j to the sums of those queries that see it.
+template <int kEach, int kMore>
+FORGE_DEVICE void accumulate_value(const KeyChunk<kMore>& chunk, const Components& own,
+                                   const TileMemory& memory, int j, float (&sums)[kEach]) {
+  const std::int64_t value = memory.values[j];
+  const float v = global(chunk.in.kv.pool)[value + own.d];
+  for (int n = 0; n < kEach; ++n) {
+    const int query = own.first + n * own.step;
+    if (query >= chunk.tile.count || !chunk.is_seen_by(query, j)) continue;
+    const float w = memory.weights[query * kKeys + j];
+    sums[n] = numerics::fma(w, v, sums[n]);
+  }
+}
+
 /// sums[n] = a_c[own.d] of query own.first + n * own.step, where the tile has one.
-template <int kEach>
-FORGE_DEVICE void accumulate_values(const gpu::AttentionInput& in, const KeyChunk& chunk,
-                                    const Components& own, const TileMemory& memory,
-                                    float (&sums)[kEach]) {
-  constexpr int kInFlight = 8;
-  const gptr<const float> pool = global(in.kv.pool) + own.d;
+template <int kEach, int kMore>
+FORGE_DEVICE void accumulate_values(const KeyChunk<kMore>& chunk, const Components& own,
+                                    const TileMemory& memory, float (&sums)[kEach]) {
+  constexpr int kInFlight = kEach >= 4 ? 4 : 8;  // values: as many as registers are left for
+  const gptr<const float> pool = global(chunk.in.kv.pool) + own.d;
   int row[kEach];  // of weights; one that the tile has, though its sum may not be wanted
   for (int n = 0; n < kEach; ++n) {
     const int query = own.first + n * own.step;
@@ -184,30 +223,30 @@ FORGE_DEVICE void accumulate_values(const gpu::AttentionInput& in, const KeyChun
     sums[n] = 0.0f;
   }
 
-  int j = 0;
-  FORGE_ROLLED for (; j + kInFlight <= chunk.seen_by_all(); j += kInFlight) {
+  const int last = chunk.tile.count - 1;
+  const int begin = chunk.begin_of(0);
+  const int end = chunk.end_of(last);
+  FORGE_ROLLED for (int group = begin - begin % kInFlight; group < end; group += kInFlight) {
+    const bool seen_by_all = chunk.begin_of(last) <= group && group + kInFlight <= chunk.end_of(0);
+    if (!seen_by_all) {
+      FORGE_ROLLED for (int j = group; j < group + kInFlight; ++j) {
+        if (begin <= j && j < end) accumulate_value<kEach>(chunk, own, memory, j, sums);
+      }
+      continue;
+    }
     float v[kInFlight];
     for (int i = 0; i < kInFlight; ++i) {
-      const std::int64_t value = memory.values[j + i];
+      const std::int64_t value = memory.values[group + i];
       v[i] = pool[value];
     }
     for (int n = 0; n < kEach; ++n) {
       for (int i = 0; i < kInFlight; i += 4) {
-        const Float4 w = load4(memory.weights + row[n] + j + i);
+        const Float4 w = load4(memory.weights + row[n] + group + i);
         sums[n] = numerics::fma(w.x, v[i], sums[n]);
         sums[n] = numerics::fma(w.y, v[i + 1], sums[n]);
         sums[n] = numerics::fma(w.z, v[i + 2], sums[n]);
         sums[n] = numerics::fma(w.w, v[i + 3], sums[n]);
       }
-    }
-  }
-  FORGE_ROLLED for (; j < chunk.seen_by_any(); ++j) {
-    const std::int64_t value = memory.values[j];
-    const float v = pool[value];
-    for (int n = 0; n < kEach; ++n) {
-      if (j >= chunk.seen_by(own.first + n * own.step)) continue;
-      const float w = memory.weights[row[n] + j];
-      sums[n] = numerics::fma(w, v, sums[n]);
     }
   }
 }

@@ -34,10 +34,10 @@ FORGE_KERNEL(gpu::AttendDecodeArgs::kThreads, 3) attend_decode(gpu::AttendDecode
   if (row >= counts.decode_rows) return;
 
   const HeadTile heads = head_tile(a.in.kv, block().y);
-  const QueryTile tile = queries_of(a.in, heads, row);
+  const QueryTile<0> tile = queries_of(a.in, heads, row);
   const std::int64_t head = std::int64_t{row} * a.in.kv.heads() + heads.first;
   const WriteHeads write{global(a.in.out) + head * a.in.kv.head_size, a.in.kv.head_size};
-  attend_tile<gpu::kTileHeads>(a.in, tile, {0, tile.length}, {queries, weights, values, softmax},
+  attend_tile<gpu::kTileHeads>(a.in, tile, range_of(tile), {queries, weights, values, softmax},
                                write);
 }
 

@@ -21,13 +21,14 @@ FORGE_KERNEL(gpu::AttendMergeArgs::kThreads) attend_merge(gpu::AttendMergeArgs a
   const int d = thread();
   if (row >= counts.decode_rows || d >= D) return;
   const gpu::RowInput input = global(a.in.rows)[row];
-  const int chunks = static_cast<int>(input.position) / numerics::kKeyChunk + 1;
+  const int length = static_cast<int>(input.position) + 1;
+  const int first_chunk = a.in.first_seen(length) / numerics::kKeyChunk;
 
   const std::int64_t head = std::int64_t{row} * a.in.kv.heads() + block().y;
-  gptr<const float> chunk = global(a.partial) + head * a.chunks_max * (D + 2);
+  gptr<const float> chunk = global(a.partial) + (head * a.chunks_max + first_chunk) * (D + 2);
   OnlineSoftmax softmax{chunk[D], chunk[D + 1], 0.0f, 1.0f};
   float sum = chunk[d];
-  for (int c = 1; c < chunks; ++c) {
+  for (int c = first_chunk + 1; c * numerics::kKeyChunk < length; ++c) {
     chunk = chunk + (D + 2);
     softmax = softmax.merged(chunk[D], chunk[D + 1]);
     sum = softmax.merged_sum(sum, chunk[d]);

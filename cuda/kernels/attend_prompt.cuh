@@ -4,7 +4,8 @@
 //   grid      x: tiles of rows; y: query heads. 256 threads, a thread a key
 //   memory    as attend_decode, each key and value read once for all rows of the tile
 //   bits      attend_chunk.cuh. A row leaves out the keys after its own: their weights are not
-//             zero, they are not there, so the chain ends where the definition ends it
+//             zero, they are not there, so the chain ends where the definition ends it. Likewise
+//             it begins with the first key of the row's sliding window, if there is one
 #pragma once
 
 #include "attend_tile.cuh"
@@ -39,17 +40,16 @@ FORGE_KERNEL(gpu::AttendPromptArgs::kThreads) attend_prompt(gpu::AttendPromptArg
   const int D = kv.head_size;
   const int head = block().y;
   const std::int64_t width = std::int64_t{kv.heads() + 2 * kv.kv_heads} * D;
-  const QueryTile tile{.q = global(a.in.qkv) + rows.first * width + head * D,
-                       .q_stride = width,
-                       .count = static_cast<int>(rows.count),
-                       .length = static_cast<int>(input.position) + 1,
-                       .more = 1,
-                       .table = input.table,
-                       .kv_head = head / kv.group_size};
+  const QueryTile<1> tile{.q = global(a.in.qkv) + rows.first * width + head * D,
+                          .q_stride = width,
+                          .count = static_cast<int>(rows.count),
+                          .length = static_cast<int>(input.position) + 1,
+                          .reach = a.in.reach(),
+                          .table = input.table,
+                          .kv_head = head / kv.group_size};
   const std::int64_t row_size = std::int64_t{kv.heads()} * D;
   const WriteRows write{global(a.in.out) + rows.first * row_size + head * D, row_size};
-  attend_tile<kRows>(a.in, tile, {0, tile.length_of(tile.count - 1)},
-                     {queries, weights, values, softmax}, write);
+  attend_tile<kRows>(a.in, tile, range_of(tile), {queries, weights, values, softmax}, write);
 }
 
 }  // namespace FORGE_KERNELS

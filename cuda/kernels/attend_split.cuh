@@ -40,9 +40,11 @@ FORGE_KERNEL(gpu::AttendSplitArgs::kThreads, 3) attend_split(gpu::AttendSplitArg
   if (row >= counts.decode_rows) return;
 
   const HeadTile heads = head_tile(a.in.kv, block().y);
-  const QueryTile tile = queries_of(a.in, heads, row);
+  QueryTile<0> tile = queries_of(a.in, heads, row);
   const int first = block().x * kKeys;
-  if (first >= tile.length) return;
+  if (first >= tile.length || first + kKeys <= tile.first_of(0)) return;
+  if (tile.first_of(0) < first)
+    tile.reach = tile.length - first;  // the chunk is the first one here
   const int end = first + kKeys < tile.length ? first + kKeys : tile.length;
   const WritePartial write{a, std::int64_t{row} * a.in.kv.heads() + heads.first};
   attend_tile<gpu::kTileHeads>(a.in, tile, {first, end}, {queries, weights, values, softmax},

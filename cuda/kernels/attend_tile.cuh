@@ -12,30 +12,36 @@ struct KeyRange {
   int end;
 };
 
+/// From the chunk in which query 0 sees its first key to the last key of the last query.
+template <int kMore>
+FORGE_DEVICE KeyRange range_of(const QueryTile<kMore>& tile) {
+  const int first = tile.first_of(0);
+  return {first > 0 ? first / kKeys * kKeys : 0, tile.length_of(tile.count - 1)};
+}
+
 /// Calls sink(query, d, sum, softmax) for each component of each query. A thread has a component of
 /// up to kEach queries.
-template <int kQueries, int kEach, class Sink>
-FORGE_DEVICE void attend_range(const gpu::AttentionInput& in, const QueryTile& tile,
+template <int kQueries, int kEach, int kMore, class Sink>
+FORGE_DEVICE void attend_range(const gpu::AttentionInput& in, const QueryTile<kMore>& tile,
                                const KeyRange& range, const TileMemory& memory, const Sink& sink) {
   const Components own = components_of_thread(in.kv.head_size);
   stage_queries<kQueries>(tile, in.kv.head_size, memory);
   float totals[kEach] = {};
   for (int first = range.first; first < range.end; first += kKeys) {
-    const KeyChunk chunk{tile, first};
-    const bool first_of_range = first == range.first;
+    const KeyChunk<kMore> chunk{in, tile, first};
     sync_block();  // the queries are there, and the chunk before is done with
-    compute_scores<kQueries>(in, chunk, memory);
+    compute_scores<kQueries>(chunk, memory);
     sync_block();
-    compute_weights(chunk, first_of_range, memory);
+    compute_weights(chunk, memory);
     sync_block();
     if (own.first >= tile.count) continue;
     float sums[kEach];
-    accumulate_values<kEach>(in, chunk, own, memory, sums);
+    accumulate_values<kEach>(chunk, own, memory, sums);
     for (int n = 0; n < kEach; ++n) {
       const int query = own.first + n * own.step;
-      if (query >= tile.count || chunk.seen_by(query) == 0) continue;
+      if (query >= tile.count || !chunk.is_seen_by(query)) continue;
       const OnlineSoftmax softmax = memory.softmax[query];
-      totals[n] = first_of_range ? sums[n] : softmax.merged_sum(totals[n], sums[n]);
+      totals[n] = chunk.is_first_of(query) ? sums[n] : softmax.merged_sum(totals[n], sums[n]);
     }
   }
   for (int n = 0; n < kEach; ++n) {
@@ -46,8 +52,8 @@ FORGE_DEVICE void attend_range(const gpu::AttentionInput& in, const QueryTile& t
 }
 
 /// With as few queries a thread as will do: the least kEach of 1, 2, ... kQueries.
-template <int kQueries, int kEach, class Sink>
-FORGE_DEVICE void attend_components(const gpu::AttentionInput& in, const QueryTile& tile,
+template <int kQueries, int kEach, int kMore, class Sink>
+FORGE_DEVICE void attend_components(const gpu::AttentionInput& in, const QueryTile<kMore>& tile,
                                     const KeyRange& range, const TileMemory& memory,
                                     const Sink& sink) {
   if constexpr (kEach < kQueries) {
@@ -60,8 +66,8 @@ FORGE_DEVICE void attend_components(const gpu::AttentionInput& in, const QueryTi
 }
 
 /// With the smallest tile that holds the queries: the least kQueries of 1, 2, ... kQueriesMax.
-template <int kQueriesMax, int kQueries = 1, class Sink>
-FORGE_DEVICE void attend_tile(const gpu::AttentionInput& in, const QueryTile& tile,
+template <int kQueriesMax, int kQueries = 1, int kMore, class Sink>
+FORGE_DEVICE void attend_tile(const gpu::AttentionInput& in, const QueryTile<kMore>& tile,
                               const KeyRange& range, const TileMemory& memory, const Sink& sink) {
   if constexpr (kQueries < kQueriesMax) {
     if (tile.count > kQueries) {

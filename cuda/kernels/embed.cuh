@@ -3,7 +3,7 @@
 //   grid      x: rows; y: pieces of 4 floats a thread
 //   memory    a row of the embedding and a row of `hidden`, 16 bytes a thread, consecutive in a
 //             warp. A hidden size that is no multiple of 4 leaves rows unaligned: float by float
-//   bits      moved, not computed
+//   bits      one product; by 1, which changes no bit, where a model has no multiplier
 //
 // A token that is a draft is not known to the host yet: `sample` has left it on the device.
 #pragma once
@@ -27,9 +27,15 @@ FORGE_KERNEL(gpu::EmbedArgs::kThreads) embed(gpu::EmbedArgs a) {
   const gptr<float> to = global(a.hidden) + std::int64_t{row} * size;
   const int first = 4 * (block().y * threads() + thread());
   if (size % 4 == 0) {
-    if (first < size) store4(to + first, load4(from + first));
+    if (first >= size) return;
+    const Float4 x = load4(from + first);
+    store4(to + first,
+           {x.x * a.multiplier, x.y * a.multiplier, x.z * a.multiplier, x.w * a.multiplier});
   } else {
-    for (int i = first; i < first + 4 && i < size; ++i) to[i] = from[i];
+    for (int i = first; i < first + 4 && i < size; ++i) {
+      const float x = from[i];
+      to[i] = x * a.multiplier;
+    }
   }
 }
 

@@ -22,15 +22,15 @@ FORGE_DEVICE HeadTile head_tile(const gpu::KvLayer& kv, int index) {
 }
 
 /// The queries of these heads in row `row`, which all see the row's whole context.
-FORGE_DEVICE QueryTile queries_of(const gpu::AttentionInput& in, const HeadTile& heads,
-                                  std::uint32_t row) {
+FORGE_DEVICE QueryTile<0> queries_of(const gpu::AttentionInput& in, const HeadTile& heads,
+                                     std::uint32_t row) {
   const gpu::RowInput input = global(in.rows)[row];
   const std::int64_t width = in.kv.heads() + 2 * in.kv.kv_heads;
   return {.q = global(in.qkv) + (row * width + heads.first) * in.kv.head_size,
           .q_stride = in.kv.head_size,
           .count = heads.count,
           .length = static_cast<int>(input.position) + 1,
-          .more = 0,
+          .reach = in.reach(),
           .table = input.table,
           .kv_head = heads.kv_head};
 }

@@ -8,7 +8,8 @@
 //             first, where all lanes then read the same 16 bytes at once
 //   bits      an output is chunk after chunk of 256 inputs, each an fma chain in ascending order;
 //             the chunks are added in ascending order (product_reference). So the chunks can be
-//             computed side by side, a warp each ("split-K"); only their addition must wait:
+//             computed side by side, a warp each ("split-K"); only their addition must wait. Bias
+//             and multiplier follow in the CPU's order; by 1 a product keeps its bits
 //
 //   warp 0   chunk 0 --+-- chunk 8 ---+--
 //   warp 1   chunk 1 --+-- chunk 9 ---+--    + is a barrier: the sums of a round are in shared
@@ -129,11 +130,19 @@ FORGE_DEVICE void project_rows(const gpu::ProjectArgs& a, std::int64_t first_row
 
   const std::int64_t output = panel * linear::kPanelOutputs + lane();
   if (output >= a.outputs) return;
+  const int y_stride = a.y_stride > 0 ? a.y_stride : a.outputs;
   for (int n = 0; n < kRows; ++n) {
     const int r = warp() + n * warps;
     if (r >= rows) break;
-    const gptr<float> y = global(a.y) + (first_row + r) * a.outputs + output;
-    y[0] = a.accumulate ? y[0] + totals[n] : totals[n];
+    const gptr<float> y = global(a.y) + (first_row + r) * y_stride + output;
+    float product = totals[n];
+    if (a.bias != nullptr) product = product + global(a.bias)[output];
+    if (a.accumulate) {
+      const float before = y[0];
+      y[0] = numerics::fma(a.multiplier, product, before);
+    } else {
+      y[0] = a.multiplier * product;
+    }
   }
 }
 

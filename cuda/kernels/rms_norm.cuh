@@ -1,10 +1,14 @@
-// rms_norm: y = (x * scale) * weight with scale = 1 / sqrt(mean of squares + eps), a row each.
+// rms_norm: y = (x * scale) * weight with scale = 1 / sqrt(mean of squares + eps), a row or each of
+// the heads of a row.
 //
-//   grid      x: rows; a block is one warp
+//   grid      x: rows; y: vectors of a row; a block is one warp
 //   memory    lane j reads elements j, j + 32, ...: 128 consecutive bytes a request, 16 requests in
 //             flight. The second reading of x comes from the cache
 //   bits      the definition sums in 32 lanes, element i in lane i % 32, then adds the lanes as a
-//             tree (numerics/canonical.h): the lanes are this warp, the tree is warp_sum
+//             tree (numerics/canonical.h): the lanes are this warp, the tree is warp_sum. The sum
+//             for a residual stream is add_scaled (numerics/vector_ops.h), an fma an element
+//
+// In place, a lane writes the elements that it alone reads again.
 #pragma once
 
 #include "forge/gpu/kernels/rms_norm.h"
@@ -41,14 +45,24 @@ FORGE_KERNEL(gpu::RmsNormArgs::kThreads) rms_norm(gpu::RmsNormArgs a) {
     row = logit.row;
   }
 
-  const gptr<const float> x = global(a.x) + std::int64_t{row} * a.size;
+  const int first = block().y * a.size;
+  const int width = a.groups * a.size;
+  const int x_stride = a.x_stride > 0 ? a.x_stride : width;
+  const int y_stride = a.y_stride > 0 ? a.y_stride : width;
+  const gptr<const float> x = global(a.x) + std::int64_t{row} * x_stride + first;
   const gptr<const float> weight = global(a.weight);
-  const gptr<float> y = global(a.y) + std::int64_t{i} * a.size;
+  const gptr<float> y = global(a.y) + std::int64_t{i} * y_stride + first;
   const float mean = numerics::divide(warp_sum_of_squares(x, a.size), static_cast<float>(a.size));
   const float scale = numerics::rsqrt(mean + a.eps);
   for (int n = lane(); n < a.size; n += kWarpSize) {
     const float scaled = x[n] * scale;
-    y[n] = scaled * weight[n];
+    const float normed = scaled * weight[n];
+    if (a.accumulate) {
+      const float before = y[n];
+      y[n] = numerics::fma(a.multiplier, normed, before);
+    } else {
+      y[n] = a.multiplier * normed;
+    }
   }
 }
 

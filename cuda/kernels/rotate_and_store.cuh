@@ -2,10 +2,12 @@
 // the KV cache.
 //
 //   grid      x: rows; y: heads, first those of queries, then of keys, then of values; a warp each
-//   memory    a lane a pair (i, i + D/2): consecutive floats of qkv, of cosines and of sines. Keys
-//             are scattered to their slot, a sector each, since the cache has them transposed;
-//             that is paid once a token, and each later reading is coalesced
-//   bits      rotate_pairs (numerics/vector_ops.h), pair by pair, by the host's tables
+//   memory    a lane a pair: consecutive floats of cosines, of sines and, in pairs (i, i + half), of
+//             qkv; in pairs (2i, 2i + 1) every other float, twice. Keys are scattered to their slot,
+//             a sector each, since the cache has them transposed; that is paid once a token, and
+//             each later reading is coalesced
+//   bits      rotate_pairs or rotate_adjacent_pairs (numerics/vector_ops.h), pair by pair, by the
+//             host's tables. Components beyond those that turn are moved
 #pragma once
 
 #include "forge/gpu/kernels/rotate_and_store.h"
@@ -16,17 +18,26 @@
 namespace FORGE_KERNELS {
 using namespace simt;
 
-/// Pair `i` of a head, turned.
+/// Two components of a head that turn together: where they are, and what becomes of them.
 struct Pair {
+  int first_at;
+  int second_at;
   float first;
   float second;
 };
-FORGE_DEVICE Pair rotated(gptr<const float> head, gptr<const float> rotary, int i, int half) {
-  const float first = head[i];
-  const float second = head[i + half];
+
+/// Pair `i` of a head. rotary: of its position.
+FORGE_DEVICE Pair rotated(const gpu::RotateAndStoreArgs& a, gptr<const float> head,
+                          gptr<const float> rotary, int i) {
+  const int half = a.rotary_size / 2;
+  const int first_at = a.adjacent ? 2 * i : i;
+  const int second_at = a.adjacent ? 2 * i + 1 : i + half;
+  const float first = head[first_at];
+  const float second = head[second_at];
   const float cos = rotary[i];
   const float sin = rotary[half + i];
-  return {numerics::fma(first, cos, -(second * sin)), numerics::fma(second, cos, first * sin)};
+  return {first_at, second_at, numerics::fma(first, cos, -(second * sin)),
+          numerics::fma(second, cos, first * sin)};
 }
 
 FORGE_KERNEL(gpu::RotateAndStoreArgs::kThreads) rotate_and_store(gpu::RotateAndStoreArgs a) {
@@ -36,18 +47,18 @@ FORGE_KERNEL(gpu::RotateAndStoreArgs::kThreads) rotate_and_store(gpu::RotateAndS
   const gpu::RowInput input = global(a.rows)[row];
   const gpu::KvLayer& kv = a.kv;
   const int D = kv.head_size;
-  const int half = D / 2;
+  const int half = a.rotary_size / 2;
   const int key_head = block().y - kv.heads();    // negative: a head of queries
   const int value_head = key_head - kv.kv_heads;  // negative: one of keys
   const int heads = kv.heads() + 2 * kv.kv_heads;
   const gptr<float> head = global(a.qkv) + (std::int64_t{row} * heads + block().y) * D;
-  const gptr<const float> rotary = global(a.rotary) + std::int64_t{input.position} * D;
+  const gptr<const float> rotary = global(a.rotary) + std::int64_t{input.position} * a.rotary_size;
 
   if (key_head < 0) {
     for (int i = lane(); i < half; i += kWarpSize) {
-      const Pair turned = rotated(head, rotary, i, half);
-      head[i] = turned.first;
-      head[i + half] = turned.second;
+      const Pair turned = rotated(a, head, rotary, i);
+      head[turned.first_at] = turned.first;
+      head[turned.second_at] = turned.second;
     }
     return;
   }
@@ -56,10 +67,11 @@ FORGE_KERNEL(gpu::RotateAndStoreArgs::kThreads) rotate_and_store(gpu::RotateAndS
   if (value_head < 0) {
     const gptr<float> key = global(kv.pool) + slot.key;
     for (int i = lane(); i < half; i += kWarpSize) {
-      const Pair turned = rotated(head, rotary, i, half);
-      key[i * kv.block_size] = turned.first;
-      key[(i + half) * kv.block_size] = turned.second;
+      const Pair turned = rotated(a, head, rotary, i);
+      key[turned.first_at * kv.block_size] = turned.first;
+      key[turned.second_at * kv.block_size] = turned.second;
     }
+    for (int d = a.rotary_size + lane(); d < D; d += kWarpSize) key[d * kv.block_size] = head[d];
   } else {
     const gptr<float> value = global(kv.pool) + slot.value;
     for (int d = lane(); d < D; d += kWarpSize) value[d] = head[d];

@@ -169,6 +169,8 @@ void DeviceModel::attend(const Pass& pass, int layer) const {
   pass.queue.launch(RotateAndStoreArgs{.counts = pass.counts,
                                        .rows = pass.rows,
                                        .rotary = weights_.rotary(),
+                                       .rotary_size = model_.rope.size,
+                                       .adjacent = false,
                                        .qkv = qkv_.as<float>(),
                                        .kv = kv},
                     pass.row_count());

@@ -79,7 +79,12 @@ std::vector<KernelSizes> shapes() {
        .vocabulary = 1001,
        .pairs = 3,
        .writes = 200,
-       .accumulate = 1},
+       .accumulate = 1,
+       .window = 200,
+       .rotary_size = 66,
+       .adjacent = 1,
+       .bias = 1,
+       .groups = 3},
       {.seqs = 2,
        .context = 600,
        .rows = 17,
@@ -94,7 +99,8 @@ std::vector<KernelSizes> shapes() {
        .vocabulary = 320,
        .pairs = 2,
        .writes = 129,
-       .temperature_percent = 100},
+       .temperature_percent = 100,
+       .window = 300},
   };
 }
 

@@ -57,7 +57,8 @@ TEST(ForgeKernel, list_names_the_kernels_and_their_sizes) {
   EXPECT_EQ(list.status, 0);
   for (const std::string& kernel : kKernels) EXPECT_TRUE(has(list, kernel)) << kernel;
   EXPECT_TRUE(has(list, "attend_decode (paged_decode)")) << list.output;
-  EXPECT_TRUE(has(list, "--rows 8 --hidden 512 --outputs 512 --accumulate 0")) << list.output;
+  EXPECT_TRUE(has(list, "--rows 8 --hidden 512 --outputs 512 --accumulate 0 --bias 0"))
+      << list.output;
 }
 
 TEST(ForgeKernel, every_kernel_runs_has_the_bits_of_the_cpu_and_fits_a_terminal) {
@@ -188,7 +189,8 @@ TEST(ForgeKernel, unusable_arguments_exit_with_2_and_say_why) {
   expect_unusable("run embed --rows 0", "--rows: Value 0 not in range 1 to 4096");
   expect_unusable("run paged_decode --heads 6 --kv-heads 4",
                   "--heads 6 is no multiple of --kv-heads 4");
-  expect_unusable("run paged_decode --head-size 33", "--head-size 33 is not even");
+  expect_unusable("run rope --head-size 33", "--head-size 33 is not even");
+  expect_unusable("run rope --rotary-size 66", "--rotary-size 66 is more than --head-size 64");
   expect_unusable("run paged_prefill --rows 9 --context 8", "--rows 9 is more than --context 8");
   expect_unusable("run embed --vocabulary 1000000 --hidden 4096", "accepted are up to 1024");
   expect_unusable("run embed --device b200", "device 'b200' is neither a known one");

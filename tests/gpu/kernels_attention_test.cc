@@ -12,8 +12,8 @@ constexpr float kUnwritten = -777.0f;
 
 /// A pass over the sequences of a world: rows, what they ask for, and what they must get.
 struct Pass {
-  Pass(const KvWorld& world_in, std::vector<RowInput> rows_in, Random& random)
-      : world(world_in), rows(std::move(rows_in)) {
+  Pass(const KvWorld& world_in, int window_in, std::vector<RowInput> rows_in, Random& random)
+      : world(world_in), window(window_in), rows(std::move(rows_in)) {
     const KvShape& shape = world.shape();
     qkv = random.reals(rows.size() * static_cast<std::size_t>(shape.width()), 2.0f);
     scale = numerics::rsqrt(static_cast<float>(shape.head_size));
@@ -24,8 +24,9 @@ struct Pass {
       float* out = &expected[row * out_width()];
       for (int head = 0; head < shape.kv_heads; ++head) {
         const int length = static_cast<int>(rows[row].position) + 1;
-        numerics::attend_reference({q + head * group_width, shape.group_size, scale},
-                                   world.view(rows[row].table, head, length),
+        numerics::PagedKV kv = world.view(rows[row].table, head, length);
+        if (window > 0) kv.first = std::max(0, length - window);
+        numerics::attend_reference({q + head * group_width, shape.group_size, scale}, kv,
                                    out + head * group_width);
       }
     }
@@ -49,10 +50,12 @@ struct Pass {
             .qkv = rig.input("qkv", qkv),
             .out = rig.output("out", std::vector<float>(after.size(), kUnwritten), after),
             .kv = world.layer(pool, tables),
-            .scale = scale};
+            .scale = scale,
+            .window = window};
   }
 
   const KvWorld& world;
+  int window;  ///< positions that a row sees; 0: all
   std::vector<RowInput> rows;
   std::vector<float> qkv;
   float scale;
@@ -62,22 +65,24 @@ struct Pass {
 class Attention : public KernelTest {
  protected:
   /// Each sequence decodes its last position. The launch is for more rows than there are.
-  static Pass decodes(const KvWorld& world, const std::vector<int>& lengths, Random& random) {
+  static Pass decodes(const KvWorld& world, int window, const std::vector<int>& lengths,
+                      Random& random) {
     std::vector<RowInput> rows;
     for (std::uint32_t i = 0; i < lengths.size(); ++i) {
       rows.push_back({.position = static_cast<std::uint32_t>(lengths[i] - 1), .table = i});
     }
     std::reverse(rows.begin(), rows.end());
     rows.push_back({.position = 0, .table = 0});  // beyond the count
-    return {world, rows, random};
+    return {world, window, rows, random};
   }
 
-  void expect_decode(const KvShape& shape, const std::vector<int>& lengths) const {
-    SCOPED_TRACE(testing::Message() << shape << " lengths " << testing::PrintToString(lengths));
+  void expect_decode(const KvShape& shape, const std::vector<int>& lengths, int window = 0) const {
+    SCOPED_TRACE(testing::Message() << shape << " lengths " << testing::PrintToString(lengths)
+                                    << " window " << window);
     Random random(lengths.size() + static_cast<std::size_t>(lengths[0]));
     KvWorld world(shape, lengths, random);
     world.fill(random);
-    const Pass pass = decodes(world, lengths, random);
+    const Pass pass = decodes(world, window, lengths, random);
     const auto count = static_cast<std::uint32_t>(lengths.size());
     const PassCounts counts{.rows = count, .decode_rows = count};
     std::vector<bool> written(count, true);
@@ -103,9 +108,9 @@ class Attention : public KernelTest {
 
   /// Runs rows [first, length) of each sequence, in tiles of up to `tile_rows`.
   void expect_prompt(const KvShape& shape, const std::vector<std::pair<int, int>>& slices,
-                     int tile_rows) const {
+                     int tile_rows, int window = 0) const {
     SCOPED_TRACE(testing::Message() << shape << " slices " << testing::PrintToString(slices)
-                                    << " tiles of " << tile_rows);
+                                    << " tiles of " << tile_rows << " window " << window);
     Random random(slices.size() + static_cast<std::size_t>(slices[0].second));
     std::vector<int> lengths;
     for (const auto& [first, length] : slices) lengths.push_back(length);
@@ -124,7 +129,7 @@ class Attention : public KernelTest {
         rows.push_back({.position = static_cast<std::uint32_t>(position), .table = i});
       }
     }
-    const Pass pass(world, rows, random);
+    const Pass pass(world, window, rows, random);
     std::vector<bool> written(rows.size(), true);
     written[0] = false;
     const PassCounts counts{.rows = static_cast<std::uint32_t>(rows.size()),
@@ -143,7 +148,7 @@ TEST_P(Attention, DecodesContextsAroundTheEdgesOfChunks) {
 }
 
 TEST_P(Attention, DecodesHeadsOfEverySize) {
-  for (const int D : {2, 6, 8, 14, 32, 34, 64, 80, 128, 130, 256}) {
+  for (const int D : {1, 2, 6, 8, 14, 32, 33, 64, 80, 127, 128, 130, 256}) {
     expect_decode({1, 3, D, 16}, {300, 9});
   }
 }
@@ -168,9 +173,24 @@ TEST_P(Attention, PromptTilesAcrossTheEdgeOfAChunk) {
 }
 
 TEST_P(Attention, PromptsWithHeadsOfEverySize) {
-  for (const int D : {2, 10, 32, 34, 64, 80, 128, 256}) {
+  for (const int D : {1, 2, 10, 32, 33, 64, 80, 128, 255, 256}) {
     expect_prompt({1, 2, D, 16}, {{260, 267}, {3, 5}}, 8);
   }
+}
+
+TEST_P(Attention, DecodesInASlidingWindow) {
+  for (const int window : {1, 2, 31, 255, 256, 257, 300, 600, 5000}) {
+    expect_decode({1, 2, 16, 16}, {1, 31, 255, 256, 257, 511, 512, 513, 769}, window);
+  }
+  for (const int D : {34, 64, 128, 256}) expect_decode({2, 5, D, 7}, {300, 9, 700}, 259);
+}
+
+TEST_P(Attention, PromptsInASlidingWindow) {
+  for (const int window : {1, 2, 5, 8, 9, 255, 256, 257, 300}) {
+    expect_prompt({1, 2, 16, 16}, {{0, 21}, {250, 262}, {508, 521}}, 8, window);
+    expect_prompt({1, 1, 8, 5}, {{253, 258}, {765, 773}}, 5, window);
+  }
+  for (const int D : {10, 64, 128, 256}) expect_prompt({1, 2, D, 16}, {{511, 520}}, 8, 254);
 }
 
 TEST_P(Attention, RandomShapes) {
@@ -181,9 +201,10 @@ TEST_P(Attention, RandomShapes) {
                         random.between(1, 40)};
     std::vector<int> lengths(static_cast<std::size_t>(random.between(1, 4)));
     for (int& length : lengths) length = random.between(1, 400);
-    expect_decode(shape, lengths);
+    const int window = random.between(0, 1) == 0 ? 0 : random.between(1, 300);
+    expect_decode(shape, lengths, window);
     const int first = random.between(0, 300);
-    expect_prompt(shape, {{first, first + random.between(1, 12)}}, random.between(1, 8));
+    expect_prompt(shape, {{first, first + random.between(1, 12)}}, random.between(1, 8), window);
   }
 }
 

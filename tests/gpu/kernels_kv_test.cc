@@ -10,9 +10,21 @@ namespace {
 
 class RotateAndStore : public KernelTest {
  protected:
-  /// Rows at random positions of a few sequences.
+  /// Turns one head as the CPU does.
+  static void rotate(float* head, const model::RotaryTable& rotary, std::uint32_t position,
+                     const model::RopeConfig& rope) {
+    const auto turn = rope.pairing == model::RopePairing::adjacent ? numerics::rotate_adjacent_pairs
+                                                                   : numerics::rotate_pairs;
+    turn(head, rotary.cos(position), rotary.sin(position), rope.size / 2);
+  }
+
   void expect(const KvShape& shape, std::uint64_t seed) const {
-    SCOPED_TRACE(testing::Message() << shape << " seed " << seed);
+    expect(shape, {.size = shape.head_size}, seed);
+  }
+
+  /// Rows at random positions of a few sequences.
+  void expect(const KvShape& shape, const model::RopeConfig& rope, std::uint64_t seed) const {
+    SCOPED_TRACE(testing::Message() << shape << " of which turn " << rope.size << " seed " << seed);
     Random random(seed);
     const std::vector<int> lengths{random.between(1, 60), random.between(1, 300), 5};
     KvWorld world(shape, lengths, random);
@@ -27,23 +39,21 @@ class RotateAndStore : public KernelTest {
     const std::size_t rows_max = rows.size() + 3;
     const std::vector<float> before = random.reals(rows_max * width);
     std::vector<float> after = before;
-    model::RotaryTable rotary(shape.config().rope());
+    model::RotaryTable rotary(rope);
     rotary.ensure(300);
     const auto D = static_cast<std::size_t>(shape.head_size);
-    const int half = shape.head_size / 2;
     for (std::size_t row = 0; row < rows.size(); ++row) {
-      const float* cos = rotary.cos(rows[row].position);
-      const float* sin = rotary.sin(rows[row].position);
+      const std::uint32_t position = rows[row].position;
       float* heads = &after[row * width];
       for (int head = 0; head < shape.heads(); ++head) {
-        numerics::rotate_pairs(heads + head * shape.head_size, cos, sin, half);
+        rotate(heads + head * shape.head_size, rotary, position, rope);
       }
       for (int head = 0; head < shape.kv_heads; ++head) {
         const float* source = heads + (shape.heads() + head) * shape.head_size;
         std::vector<float> key(source, source + D);
-        numerics::rotate_pairs(key.data(), cos, sin, half);
+        rotate(key.data(), rotary, position, rope);
         const float* value = source + shape.kv_heads * shape.head_size;
-        world.store(rows[row].table, static_cast<int>(rows[row].position), head, key.data(), value);
+        world.store(rows[row].table, static_cast<int>(position), head, key.data(), value);
       }
     }
 
@@ -57,6 +67,8 @@ class RotateAndStore : public KernelTest {
         .counts = rig->input("counts", std::vector<PassCounts>{{.rows = count}}),
         .rows = rig->input("rows", rows),
         .rotary = rig->input("rotary", angles),
+        .rotary_size = rope.size,
+        .adjacent = rope.pairing == model::RopePairing::adjacent,
         .qkv = rig->output("qkv", before, after),
         .kv = world.layer(pool, tables)};
     rig->expect(launch_of(args, args.shape(static_cast<int>(rows_max))));
@@ -66,6 +78,21 @@ FORGE_KERNEL_TEST_TARGETS(RotateAndStore);
 
 TEST_P(RotateAndStore, HeadsOfEverySize) {
   for (const int D : {2, 4, 6, 30, 64, 66, 128, 256}) expect({1, 2, D, 16}, 1);
+}
+
+TEST_P(RotateAndStore, NeighboursTurnTogether) {
+  for (const int D : {2, 6, 64, 66, 128}) {
+    expect({1, 2, D, 16}, {.size = D, .pairing = model::RopePairing::adjacent}, 6);
+  }
+}
+
+TEST_P(RotateAndStore, TheFirstComponentsOfAHeadTurn) {
+  for (const auto pairing : {model::RopePairing::halves, model::RopePairing::adjacent}) {
+    expect({1, 2, 64, 16}, {.size = 32, .pairing = pairing}, 7);
+    expect({2, 1, 80, 5}, {.size = 78, .pairing = pairing}, 8);
+    expect({1, 3, 33, 3}, {.size = 2, .pairing = pairing}, 9);
+    expect({1, 1, 255, 16}, {.size = 254, .pairing = pairing}, 12);
+  }
 }
 
 TEST_P(RotateAndStore, GroupsAndBlocksOfEverySize) {

@@ -1,6 +1,7 @@
 // project: every element is product_reference, whatever the rows, the tile and the warps.
 #include <algorithm>
 
+#include "forge/numerics/vector_ops.h"
 #include "gpu/float_panels.h"
 #include "gpu/kernel_rig.h"
 
@@ -16,7 +17,21 @@ class Project : public KernelTest {
     bool accumulate = false;
     int warps = 0;           ///< of a block; 0: as the shape says
     int panels_along_y = 0;  ///< of the grid; 0: likewise
+    bool bias = false;
+    float multiplier = 1;
+    int beside = 0;  ///< floats of a row of y that are another's
   };
+
+  /// y with what is made of a product, by the CPU's functions one after the other.
+  static void finish(const Case& c, const std::vector<float>& bias, float* product, float* y) {
+    if (c.bias) numerics::add(product, bias.data(), c.outputs);
+    if (c.accumulate) {
+      numerics::add_scaled(y, product, c.multiplier, c.outputs);
+    } else {
+      numerics::scale(product, c.multiplier, c.outputs);
+      std::copy_n(product, c.outputs, y);
+    }
+  }
 
   void expect(const Case& c) const {
     SCOPED_TRACE(testing::Message() << "rows " << c.rows << " K " << c.inputs << " N " << c.outputs
@@ -29,12 +44,14 @@ class Project : public KernelTest {
     const std::vector<float> weights = random.reals(size(c.outputs, c.inputs));
     const FloatPanels panels(weights, c.outputs, c.inputs);
     const std::vector<float> x = random.reals(size(std::max(c.rows, 1), c.inputs));
-    const std::vector<float> before = random.reals(size(rows_max, c.outputs));
+    const int y_stride = c.outputs + c.beside;
+    const std::vector<float> before = random.reals(size(rows_max, y_stride));
+    const std::vector<float> bias = random.reals(static_cast<std::size_t>(c.outputs));
 
-    const std::vector<float> product = panels.product_by_definition(x, c.rows);
+    std::vector<float> product = panels.product_by_definition(x, c.rows);
     std::vector<float> after = before;
-    for (std::size_t i = 0; i < product.size(); ++i) {
-      after[i] = c.accumulate ? before[i] + product[i] : product[i];
+    for (int row = 0; row < c.rows; ++row) {
+      finish(c, bias, &product[size(row, c.outputs)], &after[size(row, y_stride)]);
     }
 
     const auto rig = this->rig(random.word());
@@ -45,7 +62,10 @@ class Project : public KernelTest {
                            .y = rig->output("y", before, after),
                            .inputs = c.inputs,
                            .outputs = c.outputs,
-                           .accumulate = c.accumulate};
+                           .accumulate = c.accumulate,
+                           .bias = c.bias ? rig->input("bias", bias) : nullptr,
+                           .multiplier = c.multiplier,
+                           .y_stride = c.beside > 0 ? y_stride : 0};
     simt::LaunchShape shape = args.shape(rows_max);
     if (c.warps > 0) shape.threads = c.warps * simt::kWarpSize;
     if (c.panels_along_y > 0) {
@@ -74,6 +94,24 @@ TEST_P(Project, OutputsThatAreNoMultipleOfAPanel) {
 
 TEST_P(Project, ChunksInSeveralRoundsHaveTheSameBitsForEveryNumberOfWarps) {
   for (const int warps : {1, 2, 3, 5, 8}) expect({5, 5 * 256 + 3, 32, true, warps});
+}
+
+TEST_P(Project, BiasMultiplierAndResidualStreamInTheOrderOfTheCpu) {
+  for (const bool accumulate : {false, true}) {
+    for (const float multiplier : {1.0f, 0.22f, 1.0f / 16}) {
+      expect({.rows = 9,
+              .inputs = 300,
+              .outputs = 70,
+              .accumulate = accumulate,
+              .bias = true,
+              .multiplier = multiplier});
+    }
+  }
+  expect({.rows = 3, .inputs = 40, .outputs = 33, .accumulate = true, .multiplier = 0.3f});
+}
+
+TEST_P(Project, PartOfTheOutputsOfARow) {
+  expect({.rows = 11, .inputs = 65, .outputs = 45, .bias = true, .beside = 19});
 }
 
 TEST_P(Project, LongInputs) { expect({2, 9 * 256 + 17, 32}); }

@@ -38,7 +38,7 @@ TEST_P(RowKernels, UpdateTablesWritesEachEntryAndNoOther) {
 }
 
 TEST_P(RowKernels, CopyBlocksMovesWholeBlocks) {
-  for (const std::uint64_t floats : {4, 36, 1024, 1500 * 4, 300 * 1024}) {
+  for (const std::uint64_t floats : {4, 36, 1024, 1500 * 4, 300 * 1024, 1, 6, 1027, 300'002}) {
     SCOPED_TRACE(floats);
     Random random(floats);
     const std::vector<BlockPair> pairs{{2, 0}, {0, 3}, {2, 1}};
@@ -58,9 +58,10 @@ TEST_P(RowKernels, CopyBlocksMovesWholeBlocks) {
   }
 }
 
-TEST_P(RowKernels, EmbedCopiesTheRowOfTheTokenOrOfTheDraft) {
+TEST_P(RowKernels, EmbedTakesTheRowOfTheTokenOrOfTheDraft) {
   for (const int d : {1, 2, 30, 64, 516, 700}) {
     SCOPED_TRACE(d);
+    const float multiplier = d % 4 == 0 ? 11.5f : 1.0f;
     Random random(static_cast<std::uint64_t>(d));
     constexpr int kVocabulary = 50;
     constexpr int kRows = 5;
@@ -79,6 +80,7 @@ TEST_P(RowKernels, EmbedCopiesTheRowOfTheTokenOrOfTheDraft) {
     std::vector<float> after = before;
     for (std::size_t row = 0; row < kRows; ++row) {
       std::copy_n(&embedding[tokens[row] * width], width, &after[row * width]);
+      if (multiplier != 1) numerics::scale(&after[row * width], multiplier, d);
     }
     const auto rig = this->rig();
     const EmbedArgs args{.counts = rig->input("counts", std::vector<PassCounts>{{.rows = kRows}}),
@@ -86,7 +88,8 @@ TEST_P(RowKernels, EmbedCopiesTheRowOfTheTokenOrOfTheDraft) {
                          .drafts = rig->input("drafts", drafts),
                          .embedding = rig->input("embedding", embedding),
                          .hidden = rig->output("hidden", before, after),
-                         .hidden_size = d};
+                         .hidden_size = d,
+                         .multiplier = multiplier};
     rig->expect(launch_of(args, args.shape(kRowsMax)));
   }
 }
@@ -119,6 +122,73 @@ TEST_P(RowKernels, RmsNormOfAllRowsOrOfThoseWithLogits) {
                              .eps = 1e-5f};
       rig->expect(launch_of(args, args.shape(kRowsMax)));
     }
+  }
+}
+
+/// Heads, or all of them as one vector, in the middle of a wider row.
+TEST_P(RowKernels, RmsNormOfVectorsOfARowInPlace) {
+  struct Case {
+    int groups;
+    int size;
+  };
+  for (const auto& [groups, size] : {Case{1, 33}, {1, 160}, {3, 1}, {4, 32}, {5, 80}, {2, 131}}) {
+    SCOPED_TRACE(testing::Message() << groups << " of " << size);
+    Random random(static_cast<std::uint64_t>(100 * groups + size));
+    constexpr std::size_t kRows = 3;
+    constexpr std::size_t kRowsMax = 5;
+    constexpr std::size_t kBefore = 7;  // floats of a row before the vectors
+    const std::size_t stride = kBefore + static_cast<std::size_t>(groups * size) + 10;
+    const std::vector<float> weight = random.reals(static_cast<std::size_t>(size));
+    const std::vector<float> before = random.reals(kRowsMax * stride, 2.0f);
+    std::vector<float> after = before;
+    for (std::size_t row = 0; row < kRows; ++row) {
+      for (int group = 0; group < groups; ++group) {
+        float* const x = &after[row * stride + kBefore + static_cast<std::size_t>(group * size)];
+        numerics::rms_norm(x, weight.data(), size, 1e-6f, x);
+      }
+    }
+    const auto rig = this->rig();
+    float* const rows = rig->output("qkv", before, after);
+    const RmsNormArgs args{.counts = rig->input("counts", std::vector<PassCounts>{{.rows = kRows}}),
+                           .logits = nullptr,
+                           .x = rows + kBefore,
+                           .weight = rig->input("weight", weight),
+                           .y = rows + kBefore,
+                           .size = size,
+                           .eps = 1e-6f,
+                           .groups = groups,
+                           .x_stride = static_cast<int>(stride),
+                           .y_stride = static_cast<int>(stride)};
+    rig->expect(launch_of(args, args.shape(kRowsMax)));
+  }
+}
+
+TEST_P(RowKernels, RmsNormIsAddedToAResidualStream) {
+  for (const float multiplier : {1.0f, 0.22f}) {
+    SCOPED_TRACE(multiplier);
+    Random random(3);
+    constexpr int kSize = 100;
+    constexpr std::size_t kRows = 4;
+    const std::vector<float> x = random.reals(kRows * kSize);
+    const std::vector<float> weight = random.reals(kSize);
+    const std::vector<float> before = random.reals(kRows * kSize, 4.0f);
+    std::vector<float> after = before;
+    for (std::size_t row = 0; row < kRows; ++row) {
+      std::vector<float> added(kSize);
+      numerics::rms_norm(&x[row * kSize], weight.data(), kSize, 1e-5f, added.data());
+      numerics::add_scaled(&after[row * kSize], added.data(), multiplier, kSize);
+    }
+    const auto rig = this->rig();
+    const RmsNormArgs args{.counts = rig->input("counts", std::vector<PassCounts>{{.rows = kRows}}),
+                           .logits = nullptr,
+                           .x = rig->input("x", x),
+                           .weight = rig->input("weight", weight),
+                           .y = rig->output("y", before, after),
+                           .size = kSize,
+                           .eps = 1e-5f,
+                           .multiplier = multiplier,
+                           .accumulate = true};
+    rig->expect(launch_of(args, args.shape(kRows)));
   }
 }
 

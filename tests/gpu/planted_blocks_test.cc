@@ -76,6 +76,8 @@ TEST_F(PlantedBlocks, InABlockTableAreNamedWhereKvIsWritten) {
   const RotateAndStoreArgs args{.counts = counts_,
                                 .rows = rows_,
                                 .rotary = memory_.array("rotary", random_.reals(21 * 8)),
+                                .rotary_size = 8,
+                                .adjacent = false,
                                 .qkv = qkv_,
                                 .kv = kv_};
   EXPECT_THAT(fault(args, 1), AllOf(HasSubstr("rotate_and_store.cuh"), HasSubstr("kv_pool")));

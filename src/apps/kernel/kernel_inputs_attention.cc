@@ -21,11 +21,17 @@ struct Cache {
   std::size_t heads;
   std::size_t blocks_each;  ///< blocks of a sequence, and entries of its table
   float scale;
+  int window;  ///< positions that a row sees; 0: all
   Uploaded<std::uint32_t> tables;
   Uploaded<float> pool;
   Uploaded<gpu::RowInput> rows;
   Uploaded<float> qkv;
 
+  /// First position that a row sees.
+  std::size_t first_seen(const gpu::RowInput& row) const {
+    const auto reach = static_cast<std::uint32_t>(window);
+    return window > 0 && row.position >= reach ? row.position + 1 - reach : 0;
+  }
   std::size_t block_floats() const { return 2 * kv_heads * head_size * block_size; }
   std::size_t row_floats() const { return (heads + 2 * kv_heads) * head_size; }
   std::size_t out_floats() const { return rows.size() * heads * head_size; }
@@ -79,7 +85,8 @@ Cache make_cache(KernelCaseBuilder& b, std::size_t rows_each) {
               .kv_heads = b.size(&Sizes::kv_heads),
               .heads = b.size(&Sizes::heads),
               .blocks_each = 0,
-              .scale = 1 / std::sqrt(static_cast<float>(b.sizes().head_size))};
+              .scale = 1 / std::sqrt(static_cast<float>(b.sizes().head_size)),
+              .window = b.sizes().window};
   const std::size_t context = b.size(&Sizes::context);
   const std::size_t seqs = b.size(&Sizes::seqs);
   cache.blocks_each = (context + cache.block_size - 1) / cache.block_size;
@@ -109,7 +116,8 @@ gpu::AttentionInput input_of(KernelCaseBuilder& b, const Cache& cache, float* ou
           .qkv = cache.qkv.device,
           .out = out,
           .kv = cache.layer(),
-          .scale = cache.scale};
+          .scale = cache.scale,
+          .window = cache.window};
 }
 
 /// out [rows][H][D], as the CPU computes it.
@@ -126,7 +134,8 @@ void attend_on_cpu(const Cache& cache, std::vector<float>& out) {
           .block_size = static_cast<int>(cache.block_size),
           .head_size = static_cast<int>(cache.head_size),
           .blocks = {cache.tables.data() + row.table * cache.blocks_each, cache.blocks_each},
-          .length = static_cast<int>(row.position) + 1};
+          .length = static_cast<int>(row.position) + 1,
+          .first = static_cast<int>(cache.first_seen(row))};
       const float* const q = cache.qkv.data() + r * cache.row_floats() + head * G * cache.head_size;
       numerics::attend({q, static_cast<int>(G), cache.scale}, kv,
                        out.data() + (r * cache.heads + head * G) * cache.head_size);
@@ -141,9 +150,10 @@ void attend_chunk_on_cpu(const Cache& cache, std::size_t r, std::size_t query_he
   const gpu::RowInput& row = cache.rows[r];
   const std::size_t head = query_head / (cache.heads / cache.kv_heads);
   const float* const q = cache.qkv.data() + r * cache.row_floats() + query_head * cache.head_size;
+  const std::size_t begin = std::max(first, cache.first_seen(row));
   const std::size_t end = std::min<std::size_t>(first + numerics::kKeyChunk, row.position + 1);
   std::vector<float> weights;
-  for (std::size_t j = first; j < end; ++j) {
+  for (std::size_t j = begin; j < end; ++j) {
     const float* const key = cache.pool.data() + cache.key_at(row, j, head);
     float dot = 0;
     for (std::size_t d = 0; d < cache.head_size; ++d)
@@ -155,14 +165,16 @@ void attend_chunk_on_cpu(const Cache& cache, std::size_t r, std::size_t query_he
   for (float& weight : weights) weight = numerics::exp(weight - max);
   for (std::size_t d = 0; d < cache.head_size; ++d) {
     float sum = 0;
-    for (std::size_t j = first; j < end; ++j) {
+    for (std::size_t j = begin; j < end; ++j) {
       const float value = cache.pool[cache.value_at(row, j, head) + d];
-      sum = numerics::fma(weights[j - first], value, sum);
+      sum = numerics::fma(weights[j - begin], value, sum);
     }
     partial[d] = sum;
   }
   partial[cache.head_size] = max;
-  partial[cache.head_size + 1] = numerics::sum_reference(weights.data(), count);
+  weights.insert(weights.begin(), begin - first, 0.0f);  // lanes are those of the whole chunk
+  partial[cache.head_size + 1] =
+      numerics::sum_reference(weights.data(), static_cast<int>(weights.size()));
 }
 
 /// partial [rows][H][chunks][D + 2].
@@ -171,7 +183,8 @@ void attend_chunks_on_cpu(const Cache& cache, std::size_t chunks, std::vector<fl
   for (std::size_t r = 0; r < cache.rows.size(); ++r) {
     for (std::size_t head = 0; head < cache.heads; ++head) {
       for (std::size_t c = 0; c < chunks; ++c, next += cache.head_size + 2) {
-        attend_chunk_on_cpu(cache, r, head, c * numerics::kKeyChunk, next);
+        const bool left = (c + 1) * numerics::kKeyChunk <= cache.first_seen(cache.rows[r]);
+        if (!left) attend_chunk_on_cpu(cache, r, head, c * numerics::kKeyChunk, next);
       }
     }
   }
@@ -186,23 +199,28 @@ std::size_t chunks_of(const KernelCaseBuilder& b) {
 gpu::KernelLaunch build_rotate_and_store(KernelCaseBuilder& b) {
   constexpr double kBase = 10000;
   const Cache cache = make_cache(b, 1);
-  const std::size_t half = cache.head_size / 2;
-  std::vector<float> angles;  // [positions][2][D / 2]
+  const std::size_t turning =
+      b.size(&Sizes::rotary_size) > 0 ? b.size(&Sizes::rotary_size) : cache.head_size;
+  const std::size_t half = turning / 2;
+  std::vector<float> angles;  // [positions][2][turning / 2]
   for (std::size_t position = 0; position < b.size(&Sizes::context); ++position) {
     const std::size_t row = angles.size();
-    angles.resize(row + cache.head_size);
+    angles.resize(row + turning);
     for (std::size_t i = 0; i < half; ++i) {
       const double frequency =
-          numerics::rotary_frequency(kBase, static_cast<int>(i), static_cast<int>(cache.head_size));
+          numerics::rotary_frequency(kBase, static_cast<int>(i), static_cast<int>(turning));
       const numerics::SinCos turned = numerics::sincos(static_cast<double>(position) * frequency);
       angles[row + i] = turned.cos;
       angles[row + half + i] = turned.sin;
     }
   }
   const auto rotary = b.upload("rotary", std::move(angles));
+  const bool adjacent = b.sizes().adjacent != 0;
   const auto rotate = [=](float* head, std::uint32_t position) {
-    const float* const cos = rotary.data() + position * cache.head_size;
-    numerics::rotate_pairs_reference(head, cos, cos + half, static_cast<int>(half));
+    const auto turn =
+        adjacent ? numerics::rotate_adjacent_pairs_reference : numerics::rotate_pairs_reference;
+    const float* const cos = rotary.data() + position * turning;
+    turn(head, cos, cos + half, static_cast<int>(half));
   };
   b.expect<float>(cache.qkv, [=](std::vector<float>& qkv) {
     for (std::size_t r = 0; r < cache.rows.size(); ++r) {
@@ -231,6 +249,8 @@ gpu::KernelLaunch build_rotate_and_store(KernelCaseBuilder& b) {
       .counts = b.counts({.rows = static_cast<std::uint32_t>(cache.rows.size())}),
       .rows = cache.rows.device,
       .rotary = rotary.device,
+      .rotary_size = static_cast<int>(turning),
+      .adjacent = adjacent,
       .qkv = cache.qkv.device,
       .kv = cache.layer()};
   return gpu::launch_of(args, args.shape(b.sizes().seqs));

@@ -124,24 +124,35 @@ gpu::KernelLaunch build_embed(KernelCaseBuilder& b) {
 
 gpu::KernelLaunch build_rms_norm(KernelCaseBuilder& b) {
   constexpr float kEps = 1e-5f;
-  const std::size_t rows = b.size(&Sizes::rows);
+  const std::size_t vectors = b.size(&Sizes::rows) * b.size(&Sizes::groups);
   const std::size_t d = b.size(&Sizes::hidden);
-  const auto x = b.upload("x", b.floats(rows * d));
+  const bool accumulate = b.sizes().accumulate != 0;
+  const auto x = b.upload("x", b.floats(vectors * d));
   const auto weight = b.upload("weight", b.floats(d));
-  const auto y = b.output<float>("y", rows * d);
+  const auto y =
+      accumulate ? b.upload("y", b.floats(vectors * d)) : b.output<float>("y", vectors * d);
   b.expect<float>(y, [=](std::vector<float>& out) {
-    for (std::size_t i = 0; i < rows; ++i) {
-      numerics::rms_norm_reference(x.data() + i * d, weight.data(), static_cast<int>(d), kEps,
-                                   out.data() + i * d);
+    const auto size = static_cast<int>(d);
+    std::vector<float> normed(d);
+    for (std::size_t i = 0; i < vectors; ++i) {
+      numerics::rms_norm_reference(x.data() + i * d, weight.data(), size, kEps, normed.data());
+      float* const to = out.data() + i * d;
+      if (accumulate) {
+        numerics::add(to, normed.data(), size);
+      } else {
+        std::copy(normed.begin(), normed.end(), to);
+      }
     }
   });
-  const gpu::RmsNormArgs args{.counts = b.counts({.rows = word_of(rows)}),
+  const gpu::RmsNormArgs args{.counts = b.counts({.rows = word_of(b.size(&Sizes::rows))}),
                               .logits = nullptr,
                               .x = x.device,
                               .weight = weight.device,
                               .y = y.device,
                               .size = b.sizes().hidden,
-                              .eps = kEps};
+                              .eps = kEps,
+                              .groups = b.sizes().groups,
+                              .accumulate = accumulate};
   return gpu::launch_of(args, args.shape(b.sizes().rows));
 }
 
@@ -168,12 +179,16 @@ gpu::KernelLaunch build_project(KernelCaseBuilder& b) {
   const auto weights = packed(b.floats(N * K), b.sizes().outputs, b.sizes().hidden);
   const auto panels = b.upload("panels", panels_of(*weights));
   const auto x = b.upload("x", b.floats(rows * K));
+  const auto bias = b.sizes().bias != 0 ? b.upload("bias", b.floats(N)) : Uploaded<float>{};
   const auto y = accumulate ? b.upload("y", b.floats(rows * N)) : b.output<float>("y", rows * N);
   b.expect<float>(y, [=](std::vector<float>& out) {
     std::vector<float> product(rows * N);
     linear::ProductScratch scratch;
     linear::ThreadPool one(1);
     multiply({x.data(), static_cast<int>(rows)}, *weights, product.data(), scratch, one);
+    for (std::size_t row = 0; row < rows && bias.host != nullptr; ++row) {
+      numerics::add(product.data() + row * N, bias.data(), static_cast<int>(N));
+    }
     for (std::size_t i = 0; i < out.size(); ++i) {
       out[i] = accumulate ? out[i] + product[i] : product[i];
     }
@@ -185,7 +200,8 @@ gpu::KernelLaunch build_project(KernelCaseBuilder& b) {
       .y = y.device,
       .inputs = b.sizes().hidden,
       .outputs = b.sizes().outputs,
-      .accumulate = accumulate};
+      .accumulate = accumulate,
+      .bias = bias.device};
   return gpu::launch_of(args, args.shape(b.sizes().rows));
 }
 

@@ -54,7 +54,7 @@ std::uint64_t copy_floats(const Sizes& s) {
 std::uint64_t embed_floats(const Sizes& s) {
   return product({s.vocabulary, s.hidden}) + 2 * product({s.rows, s.hidden});
 }
-std::uint64_t norm_floats(const Sizes& s) { return 3 * product({s.rows, s.hidden}); }
+std::uint64_t norm_floats(const Sizes& s) { return 3 * product({s.rows, s.groups, s.hidden}); }
 std::uint64_t gate_floats(const Sizes& s) { return 4 * product({s.rows, s.ffn}); }
 std::uint64_t logit_floats(const Sizes& s) { return product({s.rows, s.vocabulary}); }
 std::uint64_t write_floats(const Sizes& s) { return 8 * product({s.writes}); }
@@ -83,26 +83,32 @@ KernelEntry describe(gpu::KernelId id) {
               embed_floats,
               {&Sizes::rows, &Sizes::hidden, &Sizes::vocabulary}};
     case KernelId::rms_norm:
-      return {id, "rmsnorm", "RMSNorm", norm_floats, {&Sizes::rows, &Sizes::hidden}};
+      return {id,
+              "rmsnorm",
+              "RMSNorm",
+              norm_floats,
+              {&Sizes::rows, &Sizes::hidden, &Sizes::groups, &Sizes::accumulate}};
     case KernelId::project:
       return {id,
               "gemm",
               "matrix product, x W^T",
               project_floats,
-              {&Sizes::rows, &Sizes::hidden, &Sizes::outputs, &Sizes::accumulate}};
+              {&Sizes::rows, &Sizes::hidden, &Sizes::outputs, &Sizes::accumulate, &Sizes::bias}};
     case KernelId::rotate_and_store:
-      return {id, "rope", "RoPE, and KV into the cache", decode_floats, attention({&Sizes::seqs})};
+      return {id, "rope", "RoPE, and KV into the cache", decode_floats,
+              attention({&Sizes::seqs, &Sizes::rotary_size, &Sizes::adjacent})};
     case KernelId::attend_decode:
       return {id, "paged_decode", "paged attention, a batch of decodes", decode_floats,
-              attention({&Sizes::seqs})};
+              attention({&Sizes::seqs, &Sizes::window})};
     case KernelId::attend_split:
       return {id, "flash_decode", "the same, a block a chunk of keys", split_floats,
-              attention({&Sizes::seqs})};
+              attention({&Sizes::seqs, &Sizes::window})};
     case KernelId::attend_merge:
-      return {id, "", "merges the chunks of attend_split", split_floats, attention({&Sizes::seqs})};
+      return {id, "", "merges the chunks of attend_split", split_floats,
+              attention({&Sizes::seqs, &Sizes::window})};
     case KernelId::attend_prompt:
       return {id, "paged_prefill", "paged attention, chunks of prompts", prompt_floats,
-              attention({&Sizes::seqs, &Sizes::rows})};
+              attention({&Sizes::seqs, &Sizes::rows, &Sizes::window})};
     case KernelId::silu_multiply:
       return {id, "swiglu", "the gate of SwiGLU", gate_floats, {&Sizes::rows, &Sizes::ffn}};
     case KernelId::sample:
@@ -128,8 +134,7 @@ const std::vector<SizeFlag>& size_flags() {
       {"--rows", "Rows; for attend_prompt of each sequence", &Sizes::rows, 1, 4096},
       {"--heads", "Query heads", &Sizes::heads, 1, 256},
       {"--kv-heads", "KV heads", &Sizes::kv_heads, 1, 256},
-      {"--head-size", "Components of a head, an even number", &Sizes::head_size, 2,
-       numerics::kHeadSizeMax},
+      {"--head-size", "Components of a head", &Sizes::head_size, 1, numerics::kHeadSizeMax},
       {"--block-size", "Positions in a block of KV", &Sizes::block_size, 1, 1024},
       {"--layers", "Layers in a block of KV", &Sizes::layers, 1, 256},
       {"--hidden", "Hidden size; inputs of a projection", &Sizes::hidden, 1, 1 << 16},
@@ -140,6 +145,12 @@ const std::vector<SizeFlag>& size_flags() {
       {"--writes", "Entries written", &Sizes::writes, 1, 1 << 16},
       {"--accumulate", "1: add to what is there", &Sizes::accumulate, 0, 1},
       {"--temperature", "In percent; 0: the largest logit", &Sizes::temperature_percent, 0, 1000},
+      {"--window", "Positions that a row sees; 0: all", &Sizes::window, 0, 1 << 20},
+      {"--rotary-size", "Components of a head that turn, an even number; 0: all",
+       &Sizes::rotary_size, 0, numerics::kHeadSizeMax},
+      {"--adjacent", "1: neighbours turn together, not halves", &Sizes::adjacent, 0, 1},
+      {"--bias", "1: add a bias", &Sizes::bias, 0, 1},
+      {"--groups", "Vectors of a row, each with its norm", &Sizes::groups, 1, 256},
   };
   return kFlags;
 }
@@ -178,8 +189,15 @@ tl::expected<void, std::string> validate(const KernelEntry& kernel, const Kernel
     return tl::unexpected(flag_and_value(&Sizes::heads, sizes) + " is no multiple of " +
                           flag_and_value(&Sizes::kv_heads, sizes));
   }
-  if (uses(kernel, &Sizes::head_size) && sizes.head_size % 2 != 0) {
-    return tl::unexpected(flag_and_value(&Sizes::head_size, sizes) + " is not even");
+  if (uses(kernel, &Sizes::rotary_size)) {
+    const auto turning = sizes.rotary_size > 0 ? &Sizes::rotary_size : &Sizes::head_size;
+    if (sizes.*turning % 2 != 0) {
+      return tl::unexpected(flag_and_value(turning, sizes) + " is not even");
+    }
+    if (sizes.rotary_size > sizes.head_size) {
+      return tl::unexpected(flag_and_value(&Sizes::rotary_size, sizes) + " is more than " +
+                            flag_and_value(&Sizes::head_size, sizes));
+    }
   }
   if (uses(kernel, &Sizes::context) && uses(kernel, &Sizes::rows) && sizes.rows > sizes.context) {
     return tl::unexpected(flag_and_value(&Sizes::rows, sizes) + " is more than " +

@@ -32,6 +32,11 @@ struct KernelSizes {
   int writes = 64;     ///< to block tables
   int accumulate = 0;  ///< 1: add to what is there
   int temperature_percent = 80;
+  int window = 0;       ///< positions that a row sees; 0: all
+  int rotary_size = 0;  ///< components of a head that turn; 0: all
+  int adjacent = 0;     ///< 1: neighbours turn together
+  int bias = 0;         ///< 1: added to a product
+  int groups = 1;       ///< vectors of a row that are normalised one by one
 };
 
 /// A size as a flag.

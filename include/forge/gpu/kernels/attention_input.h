@@ -23,7 +23,7 @@ struct KvLayer {
   FORGE_HOST_DEVICE int heads() const { return kv_heads * group_size; }
 };
 
-/// A row at position p attends over positions 0 .. p.
+/// A row at position p attends over positions 0 .. p, or the last `window` of these.
 struct AttentionInput {
   const PassCounts* counts;
   const RowInput* rows;
@@ -31,6 +31,14 @@ struct AttentionInput {
   float* out;        ///< [T][H D]
   KvLayer kv;
   float scale;
+  int window = 0;  ///< positions that a row sees, its own included; 0: all
+
+  /// Positions that a row sees at most. Without a window: more than any context has.
+  FORGE_HOST_DEVICE int reach() const { return window > 0 ? window : 1 << 30; }
+  /// First position that a row sees, of the `length` positions up to its own.
+  FORGE_HOST_DEVICE int first_seen(int length) const {
+    return length > reach() ? length - reach() : 0;
+  }
 };
 
 /// Query heads of one row that go through the keys of their KV head together: up to kTileHeads.

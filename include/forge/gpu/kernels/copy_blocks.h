@@ -21,10 +21,10 @@ struct CopyBlocksArgs {
   const BlockPair* pairs;
   const float* source;
   float* target;
-  std::uint64_t block_floats;  ///< a multiple of 4, as 2 D is
+  std::uint64_t block_floats;
 
   simt::LaunchShape shape(int pair_count) const {
-    const std::uint64_t pieces = (block_floats / 4 + kThreads - 1) / kThreads;
+    const std::uint64_t pieces = (block_floats + 4 * kThreads - 1) / (4 * kThreads);
     return {{pair_count, pieces < kPiecesMax ? static_cast<int>(pieces) : kPiecesMax, 1}, kThreads};
   }
 };

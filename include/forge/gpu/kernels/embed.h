@@ -1,4 +1,4 @@
-// embed: hidden [T][d] = embedding rows of the tokens. A thread moves 4 floats.
+// embed: hidden [T][d] = embedding rows of the tokens, times the multiplier. A thread makes 4 floats.
 //
 // Example, with `#include "forge/gpu/kernels.h"`, given `const PassCounts* counts`,
 // `const RowInput* rows`, `const std::uint32_t* drafts`, `const float* embedding` and
@@ -27,6 +27,7 @@ struct EmbedArgs {
   const float* embedding;       ///< [V][d]
   float* hidden;                ///< [T][d]
   int hidden_size;              ///< d
+  float multiplier = 1;
 
   simt::LaunchShape shape(int rows_max) const {
     const int quads = ceil_div(hidden_size, 4);

@@ -1,6 +1,10 @@
-// project: y = x W^T, or y += x W^T: each element is product_reference. A block computes one panel
-// (a lane an output) for kTileRows rows; its warps deal out the chunks of K among themselves.
-// Panels: linear/panels.h.
+// project: y = m (x W^T + bias), or y += m (x W^T + bias): each product is product_reference. A
+// block computes one panel (a lane an output) for kTileRows rows; its warps deal out the chunks of K
+// among themselves. Panels: linear/panels.h.
+//
+// What the CPU does to a product in further passes is done to it here while it is in a register, in
+// the same order: the bias is added (numerics::add), the residual stream takes m times the sum
+// (numerics::add_scaled), logits are multiplied by 1 / divisor (numerics::scale).
 //
 // Example, with `#include "forge/gpu/kernels.h"`, given `const PassCounts* counts`,
 // `const float* normed`, `const float* panels` and `float* logits`:
@@ -16,22 +20,25 @@
 #pragma once
 
 #include "forge/gpu/kernels/kernel_launch.h"
-#include "forge/numerics/canonical.h"
 #include "forge/linear/panels.h"
+#include "forge/numerics/canonical.h"
 
 namespace forge::gpu {
 
 struct ProjectArgs {
   static constexpr int kThreads = 256;
   static constexpr int kTileRows = 8;
-  static constexpr BlockResources kResources{.shared_bytes = 24576, .registers = 72};
+  static constexpr BlockResources kResources{.shared_bytes = 24576, .registers = 78};
   const std::uint32_t* row_count;  ///< rows of x: &counts->rows or &counts->logit_rows
   const float* x;                  ///< [rows][K]
   const float* panels;             ///< [ceil(N / 32)][K][32]
-  float* y;                        ///< [rows][N]
+  float* y;                        ///< [rows][y_stride], of which [N] are written
   int inputs;                      ///< K, at least 1
   int outputs;                     ///< N
   bool accumulate;                 ///< add to y, which is a residual stream
+  const float* bias = nullptr;     ///< [N] or null
+  float multiplier = 1;            ///< m
+  int y_stride = 0;                ///< floats from a row of y to the next; 0: N
 
   simt::LaunchShape shape(int rows_max) const {
     constexpr int kPanelsY = 1 << 15;  // along y, which ends at 65535; further panels along z

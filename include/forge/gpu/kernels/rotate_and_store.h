@@ -1,11 +1,17 @@
-// rotate_and_store: rotates queries in place (rotate_pairs), and writes keys, rotated, and values
-// to the pool. The keys and values in qkv stay as they are. A warp a head.
+// rotate_and_store: rotates queries in place, and writes keys, rotated, and values to the pool. The
+// keys and values in qkv stay as they are. Of a head the first rotary_size components turn, in pairs
+// i and i + rotary_size / 2 (rotate_pairs) or 2i and 2i + 1 (rotate_adjacent_pairs). A warp a head.
 //
 // Example, with `#include "forge/gpu/kernels.h"`, given `const PassCounts* counts`,
 // `const RowInput* rows`, `const float* rotary`, `float* qkv` and `const KvLayer& kv`:
 //
-//   const RotateAndStoreArgs args{
-//       .counts = counts, .rows = rows, .rotary = rotary, .qkv = qkv, .kv = kv};
+//   const RotateAndStoreArgs args{.counts = counts,
+//                                 .rows = rows,
+//                                 .rotary = rotary,
+//                                 .rotary_size = kv.head_size,
+//                                 .adjacent = false,
+//                                 .qkv = qkv,
+//                                 .kv = kv};
 //   return launch_of(args, args.shape(64));  // up to 64 rows
 #pragma once
 
@@ -15,10 +21,12 @@ namespace forge::gpu {
 
 struct RotateAndStoreArgs {
   static constexpr int kThreads = 32;
-  static constexpr BlockResources kResources{.registers = 56};
+  static constexpr BlockResources kResources{.registers = 64};
   const PassCounts* counts;
   const RowInput* rows;
-  const float* rotary;  ///< [positions][2][D / 2]: cosines, sines
+  const float* rotary;  ///< [positions][2][rotary_size / 2]: cosines, sines
+  int rotary_size;      ///< even, at most D
+  bool adjacent;        ///< which pairs turn
   float* qkv;           ///< [T][(H + 2 Hkv) D]
   KvLayer kv;
 

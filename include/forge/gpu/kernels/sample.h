@@ -23,7 +23,7 @@ namespace forge::gpu {
 struct SampleArgs {
   static constexpr int kThreads = 1024;
   static constexpr std::uint32_t kNoPick = 0xffffffff;
-  static constexpr BlockResources kResources{.shared_bytes = 512, .registers = 32};
+  static constexpr BlockResources kResources{.shared_bytes = 512, .registers = 53};
   const PassCounts* counts;
   const LogitInput* inputs;  ///< [R]
   const float* logits;       ///< [R][V]
