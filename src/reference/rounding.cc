@@ -43,8 +43,9 @@ Rounded product_of(const Rows& x, const Rows& wt) {
   return out;
 }
 
-/// Relative, of exp(x): x is a rounded difference. exp(0) is exact.
-double exp_error(double x) { return x == 0 ? 0 : kUnit * (std::abs(x) + 1.6); }
+/// Relative, of exp(x), where x is a rounded difference. Of the largest score, too: exp(0) is
+/// exact, but where two are nearly the largest the engine may take the other one.
+double exp_error(double x) { return kUnit * (std::abs(x) + 1.6); }
 
 /// The sums of one query over its keys so far, as numerics/attention.h merges them chunk by chunk.
 struct Softmax {
