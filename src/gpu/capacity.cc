@@ -55,6 +55,7 @@ Capacity::Capacity(const model::ModelConfig& model, const executor::ExecutorOpti
   const int group_size = attention.heads / attention.kv_heads;
   const int head_tiles = attention.kv_heads * ceil_div(group_size, kTileHeads);
   split_rows = std::min(chunk_rows, split_rows_max(static_cast<std::uint32_t>(head_tiles)));
+  block_size = options.block_size;
   block_floats = options.block_size * kv_shape(model).token_floats();
 }
 

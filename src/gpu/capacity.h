@@ -43,6 +43,7 @@ struct Capacity {
   std::uint32_t key_chunks = 0;    ///< numerics::kKeyChunk keys each
 
   // Of the pools.
+  std::uint32_t block_size = 0;  ///< slots
   std::uint64_t block_floats = 0;
 };
 

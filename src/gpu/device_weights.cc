@@ -5,36 +5,50 @@
 namespace forge::gpu {
 namespace {
 
-std::uint64_t floats_of_panels(int outputs, int inputs) {
-  const auto panels = static_cast<std::uint64_t>(ceil_div(outputs, linear::kPanelOutputs));
-  return panels * static_cast<std::uint64_t>(inputs) * linear::kPanelOutputs;
-}
+/// Told of all weights, one after the other, by name: to upload them, or to count their bytes.
+class WeightSink {
+ public:
+  WeightSink() = default;
+  WeightSink(const WeightSink&) = delete;
+  WeightSink& operator=(const WeightSink&) = delete;
+  virtual ~WeightSink() = default;
 
-std::uint64_t floats_of_rows(int rows, int width) {
-  return static_cast<std::uint64_t>(rows) * static_cast<std::uint64_t>(width);
-}
+  /// Returns: where they are on the device; null if there are none.
+  virtual const float* bytes(const char* name, const void* data, std::uint64_t bytes) = 0;
+
+  const float* vector(const char* name, const std::vector<float>& vector) {
+    return vector.empty() ? nullptr : bytes(name, vector.data(), sizeof(float) * vector.size());
+  }
+
+  /// Panels of floats: GpuModel accepts no other.
+  DeviceMatrix matrix(const char* name, const linear::LinearWeights& weights,
+                      const std::vector<float>& bias = {}) {
+    const linear::Section& section = weights.sections().front();
+    return {.panels = bytes(name, section.panels, weights.bytes()),
+            .bias = vector(name, bias),
+            .inputs = weights.inputs(),
+            .outputs = weights.outputs()};
+  }
+
+  const float* rows(const char* name, const linear::StoredLinear& stored) {
+    const auto& form = std::get<linear::StoredRows>(stored.form);
+    const auto row = *quant::bytes_of(form.type, static_cast<std::size_t>(stored.inputs));
+    return bytes(name, form.rows, static_cast<std::uint64_t>(stored.outputs) * row);
+  }
+};
 
 /// Takes memory for tensors and queues their upload.
-class Uploader {
+class Uploader final : public WeightSink {
  public:
   Uploader(Allocator& allocator, CommandQueue& queue, std::vector<Buffer>& buffers)
       : allocator_(allocator), queue_(queue), buffers_(buffers) {}
 
-  const float* upload(const char* name, const float* data, std::uint64_t floats) {
-    Buffer buffer = allocator_.take<float>(MemoryKind::device, floats, name);
+  const float* bytes(const char* name, const void* data, std::uint64_t bytes) override {
+    Buffer buffer = allocator_.take<std::byte>(MemoryKind::device, bytes, name);
     if (!allocator_.status()) return nullptr;
-    queue_.copy(buffer.as<float>(), data, buffer.bytes(), CopyDirection::to_device);
+    queue_.copy(buffer.as<std::byte>(), data, bytes, CopyDirection::to_device);
     buffers_.push_back(std::move(buffer));
     return buffers_.back().as<float>();
-  }
-  const float* upload(const char* name, const std::vector<float>& vector) {
-    return upload(name, vector.data(), vector.size());
-  }
-  /// Panels of floats: GpuModel accepts no other.
-  const float* upload(const char* name, const linear::LinearWeights& weights) {
-    const linear::Section& section = weights.sections().front();
-    return upload(name, reinterpret_cast<const float*>(section.panels),
-                  floats_of_panels(weights.outputs(), weights.inputs()));
   }
 
  private:
@@ -42,6 +56,37 @@ class Uploader {
   CommandQueue& queue_;
   std::vector<Buffer>& buffers_;
 };
+
+class Counter final : public WeightSink {
+ public:
+  const float* bytes(const char*, const void*, std::uint64_t bytes) override {
+    sum_ += bytes;
+    return nullptr;
+  }
+  std::uint64_t sum() const { return sum_; }
+
+ private:
+  std::uint64_t sum_ = 0;
+};
+
+DeviceGroupedQuery attention_of(const model::PackedGroupedQuery& packed, WeightSink& to) {
+  return {.qkv = to.matrix("weights: qkv", packed.qkv, packed.qkv_bias),
+          .query_norm = to.vector("weights: query norm", packed.query_norm),
+          .key_norm = to.vector("weights: key norm", packed.key_norm),
+          .output = to.matrix("weights: output", packed.output, packed.output_bias)};
+}
+
+DeviceFeedForward network_of(const model::PackedFeedForward& packed, WeightSink& to) {
+  return {.gate_up = to.matrix("weights: gate and up", packed.gate_up),
+          .down = to.matrix("weights: down", packed.down)};
+}
+
+DeviceLayer layer_of(const model::PackedModelLayer& packed, WeightSink& to) {
+  return {.attention_norm = to.vector("weights: attention norm", packed.attention_norm),
+          .attention = attention_of(std::get<model::PackedGroupedQuery>(packed.attention), to),
+          .ffn_norm = to.vector("weights: ffn norm", packed.ffn_norm),
+          .feed_forward = network_of(std::get<model::PackedFeedForward>(packed.feed_forward), to)};
+}
 
 }  // namespace
 
@@ -52,40 +97,30 @@ DeviceWeights::DeviceWeights(const GpuModel& model, std::uint32_t positions, All
   host_rotary_->ensure(positions);
 
   Uploader to(allocator, queue, buffers_);
-  const auto& embedding = std::get<linear::StoredRows>(weights.embedding.form);
-  embedding_ = to.upload("weights: embedding", reinterpret_cast<const float*>(embedding.rows),
-                         floats_of_rows(weights.embedding.outputs, weights.embedding.inputs));
+  embedding_ = to.rows("weights: embedding", weights.embedding);
   for (const model::PackedModelLayer& layer : weights.layers) {
-    const auto& attention = std::get<model::PackedGroupedQuery>(layer.attention);
-    const auto& network = std::get<model::PackedFeedForward>(layer.feed_forward);
-    layers_.push_back({.attention_norm = to.upload("weights: attention norm", layer.attention_norm),
-                       .qkv = to.upload("weights: qkv", attention.qkv),
-                       .output = to.upload("weights: output", attention.output),
-                       .ffn_norm = to.upload("weights: ffn norm", layer.ffn_norm),
-                       .gate_up = to.upload("weights: gate and up", network.gate_up),
-                       .down = to.upload("weights: down", network.down)});
+    layers_.push_back(layer_of(layer, to));
   }
-  final_norm_ = to.upload("weights: final norm", weights.final_norm);
-  head_ = to.upload("weights: head", weights.head);
-  rotary_ = to.upload("rotary table", host_rotary_->cos(0),
-                      floats_of_rows(static_cast<int>(positions), model.config().rope.size));
+  final_norm_ = to.vector("weights: final norm", weights.final_norm);
+  head_ = to.matrix("weights: head", weights.head);
+  rotary_ = to.bytes("rotary table", host_rotary_->cos(0), rotary_bytes(model.config(), positions));
   queue.synchronize();
   if (queue.status()) host_rotary_.reset();
 }
 
-std::uint64_t DeviceWeights::device_bytes(const model::ModelConfig& m, std::uint32_t positions) {
-  const auto& a = std::get<model::GroupedQueryConfig>(m.attention);
-  const int d = m.hidden_size;
-  const int query = a.heads * a.head_size;
-  const int kv = a.kv_heads * a.head_size;
-  const std::uint64_t norm = floats_of_rows(1, d);
-  const std::uint64_t layer = 2 * norm + floats_of_panels(query + 2 * kv, d) +
-                              floats_of_panels(d, query) + floats_of_panels(2 * m.ffn_size, d) +
-                              floats_of_panels(d, m.ffn_size);
-  return sizeof(float) *
-         (floats_of_rows(m.vocabulary_size, d) + static_cast<std::uint64_t>(m.layers) * layer +
-          norm + floats_of_panels(m.vocabulary_size, d) +
-          floats_of_rows(static_cast<int>(positions), m.rope.size));
+std::uint64_t DeviceWeights::device_bytes(const GpuModel& model) {
+  const model::PackedModel& weights = model.weights();
+  Counter counter;
+  counter.rows("embedding", weights.embedding);
+  for (const model::PackedModelLayer& layer : weights.layers) layer_of(layer, counter);
+  counter.vector("final norm", weights.final_norm);
+  counter.matrix("head", weights.head);
+  return counter.sum();
+}
+
+std::uint64_t DeviceWeights::rotary_bytes(const model::ModelConfig& model,
+                                          std::uint32_t positions) {
+  return std::uint64_t{sizeof(float)} * positions * static_cast<std::uint64_t>(model.rope.size);
 }
 
 }  // namespace forge::gpu

@@ -1,6 +1,8 @@
 // DeviceWeights: what the model reads and never writes, on the device: weights in panels
-// (linear/linear_weights.h) and the rows of rotary position embedding, for all positions that
-// there can be.
+// (linear/linear_weights.h), vectors, and the rows of rotary position embedding, for all positions
+// that there can be.
+//
+// The fields are those of model/packed_model.h; what a model lacks (a bias, a norm) is null.
 //
 // Owns the memory. Never changes after construction.
 #pragma once
@@ -16,13 +18,31 @@
 
 namespace forge::gpu {
 
+/// A matrix and the bias of its products.
+struct DeviceMatrix {
+  const float* panels = nullptr;
+  const float* bias = nullptr;
+  int inputs = 0;
+  int outputs = 0;
+};
+
+struct DeviceGroupedQuery {
+  DeviceMatrix qkv;
+  const float* query_norm = nullptr;
+  const float* key_norm = nullptr;
+  DeviceMatrix output;
+};
+
+struct DeviceFeedForward {
+  DeviceMatrix gate_up;
+  DeviceMatrix down;
+};
+
 struct DeviceLayer {
   const float* attention_norm = nullptr;
-  const float* qkv = nullptr;
-  const float* output = nullptr;
+  DeviceGroupedQuery attention;
   const float* ffn_norm = nullptr;
-  const float* gate_up = nullptr;
-  const float* down = nullptr;
+  DeviceFeedForward feed_forward;
 };
 
 class DeviceWeights {
@@ -35,10 +55,11 @@ class DeviceWeights {
   const float* embedding() const { return embedding_; }
   const DeviceLayer& layer(int index) const { return layers_[static_cast<std::size_t>(index)]; }
   const float* final_norm() const { return final_norm_; }
-  const float* head() const { return head_; }
+  const DeviceMatrix& head() const { return head_; }
   const float* rotary() const { return rotary_; }
 
-  static std::uint64_t device_bytes(const model::ModelConfig& model, std::uint32_t positions);
+  static std::uint64_t device_bytes(const GpuModel& model);
+  static std::uint64_t rotary_bytes(const model::ModelConfig& model, std::uint32_t positions);
 
  private:
   // Of the host, if the upload failed: nobody knows what is still read.
@@ -47,7 +68,7 @@ class DeviceWeights {
   const float* embedding_ = nullptr;
   std::vector<DeviceLayer> layers_;
   const float* final_norm_ = nullptr;
-  const float* head_ = nullptr;
+  DeviceMatrix head_;
   const float* rotary_ = nullptr;
 };
 

@@ -118,10 +118,15 @@ tl::expected<std::unique_ptr<GpuExecutor>, DeviceError> GpuExecutor::create(
 GpuExecutor::GpuExecutor(std::unique_ptr<State> state) : state_(std::move(state)) {}
 GpuExecutor::~GpuExecutor() = default;
 
-std::uint64_t GpuExecutor::device_bytes(const model::ModelConfig& model,
+std::uint64_t GpuExecutor::device_bytes(const GpuModel& model,
+                                        const executor::ExecutorOptions& options) {
+  return DeviceWeights::device_bytes(model) + buffer_bytes(model.config(), options);
+}
+
+std::uint64_t GpuExecutor::buffer_bytes(const model::ModelConfig& model,
                                         const executor::ExecutorOptions& options) {
   const Capacity capacity(model, options);
-  return DeviceModel::device_bytes(model, options, capacity) + BlockTables::device_bytes(capacity) +
+  return DeviceModel::buffer_bytes(model, options, capacity) + BlockTables::device_bytes(capacity) +
          StepMailbox::device_bytes(capacity);
 }
 

@@ -1,7 +1,6 @@
 #include "forge/gpu/gpu_model.h"
 
 #include "forge/linear/linear_weights.h"
-#include "forge/model/ranges.h"
 
 namespace forge::gpu {
 namespace {
@@ -15,9 +14,6 @@ class Parts {
       missing_ = part + " is " + value + ", accepted on a GPU: " + accepted;
     }
     return *this;
-  }
-  Parts& neutral(const std::string& part, float value) {
-    return that(value == 1, part, model::number_text(value), "1");
   }
   Parts& floats(const std::string& role, const linear::LinearWeights& weights) {
     for (const linear::Section& section : weights.sections()) {
@@ -36,14 +32,6 @@ class Parts {
 void check_attention(const model::ModelConfig& c, Parts& parts) {
   const auto* const a = std::get_if<model::GroupedQueryConfig>(&c.attention);
   parts.that(a != nullptr, "attention", "latent", "grouped queries");
-  if (a == nullptr) return;
-  parts.that(!a->qkv_bias && !a->output_bias, "attention's bias", "there", "none")
-      .that(a->query_key_norm == model::QueryKeyNorm::none, "norm of queries and keys", "there",
-            "none")
-      .that(a->sliding_window == 0, "sliding_window", std::to_string(a->sliding_window), "0")
-      .that(c.rope.size == a->head_size, "rope.size", std::to_string(c.rope.size),
-            "head_size, " + std::to_string(a->head_size))
-      .that(c.rope.pairing == model::RopePairing::halves, "rope.pairing", "adjacent", "halves");
 }
 
 void check_weights(const model::PackedModel& weights, Parts& parts) {
@@ -67,11 +55,7 @@ tl::expected<GpuModel, std::string> GpuModel::of(const model::Transformer& trans
   const model::ModelConfig& c = transformer.config();
   Parts parts;
   check_attention(c, parts);
-  parts.that(c.norm == model::NormPlacement::before, "norm", "after", "before")
-      .that(!c.experts, "mixture of experts", "there", "none")
-      .neutral("embedding_multiplier", c.embedding_multiplier)
-      .neutral("residual_multiplier", c.residual_multiplier)
-      .neutral("logits_divisor", c.logits_divisor);
+  parts.that(!c.experts, "mixture of experts", "there", "none");
   check_weights(transformer.weights(), parts);
   if (!parts.missing().empty()) return tl::unexpected(parts.missing());
   return GpuModel(transformer);

@@ -225,7 +225,7 @@ TEST(GpuExecutorMemory, what_create_allocates_is_known_before) {
     testing::NullDevice device;
     const gpu::GpuModel model = seeded_gpu_model({.vocabulary_size = 333});
     ASSERT_TRUE(gpu::GpuExecutor::create(device, model, options).has_value());
-    EXPECT_EQ(device.device_bytes, gpu::GpuExecutor::device_bytes(model.config(), options));
+    EXPECT_EQ(device.device_bytes, gpu::GpuExecutor::device_bytes(model, options));
     EXPECT_EQ(device.pinned_bytes, gpu::GpuExecutor::pinned_bytes(model.config(), options));
   }
 }

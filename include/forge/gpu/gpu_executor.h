@@ -70,8 +70,11 @@ class GpuExecutor : public executor::ModelExecutor {
   const SpeculationStatistics& speculation() const override;
   const GpuStatistics& statistics() const;
 
-  /// What create() would allocate for such a model on the device, and of pinned host memory.
-  static std::uint64_t device_bytes(const model::ModelConfig& model,
+  /// What create() would allocate on the device; of that, everything but the weights; and of pinned
+  /// host memory.
+  static std::uint64_t device_bytes(const GpuModel& model,
+                                    const executor::ExecutorOptions& options);
+  static std::uint64_t buffer_bytes(const model::ModelConfig& model,
                                     const executor::ExecutorOptions& options);
   static std::uint64_t pinned_bytes(const model::ModelConfig& model,
                                     const executor::ExecutorOptions& options);

@@ -17,14 +17,11 @@ namespace forge::gpu {
 class GpuModel {
  public:
   /// The transformer must live until GpuExecutor::create() has returned. Errors: the first part of
-  /// the model that no kernel has, its value and what is accepted: "norm is after, accepted on a
-  /// GPU: before".
+  /// the model that no kernel has, its value and what is accepted: "mixture of experts
+  /// is there, accepted on a GPU: none".
   static tl::expected<GpuModel, std::string> of(const model::Transformer& transformer);
 
   const model::ModelConfig& config() const { return *config_; }
-  const model::GroupedQueryConfig& attention() const {
-    return std::get<model::GroupedQueryConfig>(config_->attention);
-  }
   const model::PackedModel& weights() const { return *weights_; }
 
  private:

@@ -40,10 +40,12 @@ double bytes_of(const TargetOptions& options) {
 double bytes_with_buffers(const TargetOptions& options) {
   const executor::ExecutorOptions& e = options.executor;
   const model::ModelConfig model = reference::model_config(options.source.builtin);
-  const std::uint64_t device =
-      options.kind == TargetKind::sim ? gpu::GpuExecutor::device_bytes(model, e) : 0;
-  return bytes_of_prefix_index(options.scheduler) + bytes_of_weights(options.source.builtin) +
-         static_cast<double>(device) +
+  const double weights = bytes_of_weights(options.source.builtin);
+  const double device =
+      options.kind == TargetKind::sim
+          ? weights + static_cast<double>(gpu::GpuExecutor::buffer_bytes(model, e))
+          : 0;
+  return bytes_of_prefix_index(options.scheduler) + weights + device +
          static_cast<double>(gpu::GpuExecutor::pinned_bytes(model, e));
 }
 

@@ -1,0 +1,59 @@
+// DevicePass: what the parts of a model share while one chunk of rows goes through it.
+//
+// Parts queue kernels; nothing is computed here. How many rows there are, kernels read from the
+// device: a launch covers as many as `shape` says, which may be more (decode_graphs.h).
+//
+// Borrows everything. Thread contract: none of its own.
+#pragma once
+
+#include <cstdint>
+
+#include "block_tables.h"
+#include "command_queue.h"
+#include "device_weights.h"
+#include "step_input.h"
+#include "step_mailbox.h"
+
+namespace forge::gpu {
+
+/// How much the launches for a chunk cover: what it has, or more, where the kernels find less.
+struct ChunkShape {
+  PassCounts counts;
+  std::uint32_t key_chunks = 0;  ///< of the longest context of a decode row
+
+  static ChunkShape of(const PassChunk& chunk);
+};
+
+/// A number of rows, as kernels and as launches have it.
+struct RowCount {
+  const std::uint32_t* on_device = nullptr;
+  std::uint32_t most = 0;
+};
+
+/// Where results go: y = m * result, or y += m * result where y is a residual stream.
+struct Output {
+  float* y = nullptr;
+  bool accumulate = false;
+  float multiplier = 1;
+};
+
+struct DevicePass {
+  const ChunkShape& shape;
+  const PassCounts* counts;
+  const RowInput* rows;
+  const LogitInput* logits;
+  const PromptTile* tiles;
+  const DeviceStep& step;
+  const BlockTables& tables;
+  const float* rotary;
+  CommandQueue& queue;
+
+  RowCount all_rows() const { return {&counts->rows, shape.counts.rows}; }
+  RowCount rows_with_logits() const { return {&counts->logit_rows, shape.counts.logit_rows}; }
+};
+
+/// to = x [rows][K] times the matrix, and its bias.
+void project(const DevicePass& pass, const RowCount& rows, const float* x,
+             const DeviceMatrix& matrix, const Output& to);
+
+}  // namespace forge::gpu

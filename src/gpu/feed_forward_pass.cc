@@ -1,0 +1,38 @@
+#include "feed_forward_pass.h"
+
+#include "forge/gpu/kernels.h"
+
+namespace forge::gpu {
+namespace {
+
+/// Floats of [rows][F].
+std::uint64_t gated_floats(const model::ModelConfig& model, const Capacity& capacity) {
+  return std::uint64_t{capacity.chunk_rows} * static_cast<std::uint64_t>(model.ffn_size);
+}
+
+}  // namespace
+
+FeedForwardPass::FeedForwardPass(const model::ModelConfig& model, const Capacity& capacity,
+                                 Allocator& allocator) {
+  const std::uint64_t gated = gated_floats(model, capacity);
+  gate_up_ = allocator.take<float>(MemoryKind::device, 2 * gated, "gate and up");
+  gated_ = allocator.take<float>(MemoryKind::device, gated, "gated");
+}
+
+std::uint64_t FeedForwardPass::device_bytes(const model::ModelConfig& model,
+                                            const Capacity& capacity) {
+  return sizeof(float) * 3 * gated_floats(model, capacity);
+}
+
+void FeedForwardPass::run(const DevicePass& pass, const DeviceFeedForward& weights, const float* x,
+                          const Output& to) const {
+  project(pass, pass.all_rows(), x, weights.gate_up, {.y = gate_up_.as<float>()});
+  pass.queue.launch(SiluMultiplyArgs{.counts = pass.counts,
+                                     .gate_up = gate_up_.as<float>(),
+                                     .gated = gated_.as<float>(),
+                                     .size = weights.down.inputs},
+                    pass.all_rows().most);
+  project(pass, pass.all_rows(), gated_.as<float>(), weights.down, to);
+}
+
+}  // namespace forge::gpu

@@ -1,0 +1,29 @@
+// FeedForwardPass: the dense network of one layer on the device, and its intermediate results:
+// project(gate, up), silu_multiply, project(down), as model/feed_forward.h.
+//
+// Owns the buffers. Thread contract: none of its own.
+#pragma once
+
+#include <cstdint>
+
+#include "capacity.h"
+#include "device_pass.h"
+
+namespace forge::gpu {
+
+class FeedForwardPass {
+ public:
+  FeedForwardPass(const model::ModelConfig& model, const Capacity& capacity, Allocator& allocator);
+
+  static std::uint64_t device_bytes(const model::ModelConfig& model, const Capacity& capacity);
+
+  /// to = network of x [rows][d].
+  void run(const DevicePass& pass, const DeviceFeedForward& weights, const float* x,
+           const Output& to) const;
+
+ private:
+  Buffer gate_up_;  // [rows][2 F]
+  Buffer gated_;    // [rows][F]
+};
+
+}  // namespace forge::gpu

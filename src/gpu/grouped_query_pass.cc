@@ -1,0 +1,127 @@
+#include "grouped_query_pass.h"
+
+#include "attention_path.h"
+#include "forge/gpu/kernels.h"
+
+namespace forge::gpu {
+namespace {
+
+std::uint64_t product(std::uint64_t a, int b) { return a * static_cast<std::uint64_t>(b); }
+
+int query_size(const model::GroupedQueryConfig& a) { return a.heads * a.head_size; }
+int kv_size(const model::GroupedQueryConfig& a) { return a.kv_heads * a.head_size; }
+int qkv_size(const model::GroupedQueryConfig& a) { return query_size(a) + 2 * kv_size(a); }
+
+/// Floats of the buffers.
+struct Sizes {
+  Sizes(const model::GroupedQueryConfig& a, const Capacity& c)
+      : qkv(product(c.chunk_rows, qkv_size(a))),
+        attended(product(c.chunk_rows, query_size(a))),
+        partial(product(product(std::uint64_t{c.split_rows} * c.key_chunks, a.heads),
+                        a.head_size + 2)) {}
+
+  std::uint64_t qkv;
+  std::uint64_t attended;
+  std::uint64_t partial;
+};
+
+}  // namespace
+
+GroupedQueryPass::GroupedQueryPass(const model::ModelConfig& model, const Capacity& capacity,
+                                   Allocator& allocator)
+    : config_(std::get<model::GroupedQueryConfig>(model.attention)),
+      rope_(model.rope),
+      norm_eps_(model.norm_eps),
+      scale_(model.attention_scale),
+      block_size_(static_cast<int>(capacity.block_size)),
+      block_floats_(capacity.block_floats),
+      split_rows_(capacity.split_rows) {
+  const Sizes sizes(config_, capacity);
+  const auto take = [&](std::uint64_t floats, const char* name) {
+    return allocator.take<float>(MemoryKind::device, floats, name);
+  };
+  qkv_ = take(sizes.qkv, "qkv");
+  attended_ = take(sizes.attended, "attended");
+  partial_ = take(sizes.partial, "partial attention");
+}
+
+std::uint64_t GroupedQueryPass::device_bytes(const model::ModelConfig& model,
+                                             const Capacity& capacity) {
+  const Sizes sizes(std::get<model::GroupedQueryConfig>(model.attention), capacity);
+  return sizeof(float) * (sizes.qkv + sizes.attended + sizes.partial);
+}
+
+void GroupedQueryPass::run(const DevicePass& pass, const DeviceGroupedQuery& weights, int layer,
+                           float* pool, const float* x, const Output& to) const {
+  project(pass, pass.all_rows(), x, weights.qkv, {.y = qkv_.as<float>()});
+  if (config_.query_key_norm != model::QueryKeyNorm::none) norm(pass, weights);
+  attend(pass, layer, pool);
+  project(pass, pass.all_rows(), attended_.as<float>(), weights.output, to);
+}
+
+/// Of queries and keys where they lie: of each head, or of all heads' row.
+void GroupedQueryPass::norm(const DevicePass& pass, const DeviceGroupedQuery& weights) const {
+  const bool by_head = config_.query_key_norm == model::QueryKeyNorm::head;
+  const auto launch = [&](float* vectors, int heads, const float* weight) {
+    pass.queue.launch(RmsNormArgs{.counts = pass.counts,
+                                  .logits = nullptr,
+                                  .x = vectors,
+                                  .weight = weight,
+                                  .y = vectors,
+                                  .size = by_head ? config_.head_size : heads * config_.head_size,
+                                  .eps = norm_eps_,
+                                  .groups = by_head ? heads : 1,
+                                  .x_stride = qkv_size(config_),
+                                  .y_stride = qkv_size(config_)},
+                      pass.all_rows().most);
+  };
+  auto* const queries = qkv_.as<float>();
+  launch(queries, config_.heads, weights.query_norm);
+  launch(queries + query_size(config_), config_.kv_heads, weights.key_norm);
+}
+
+/// Writes keys and values of all rows, then attends: rows of one sequence see one another.
+void GroupedQueryPass::attend(const DevicePass& pass, int layer, float* pool) const {
+  const auto plane =
+      2 * product(product(static_cast<unsigned>(layer), kv_size(config_)), block_size_);
+  const KvLayer kv{.pool = pool + plane,
+                   .block_stride = block_floats_,
+                   .tables = pass.tables.device(),
+                   .table_stride = pass.tables.stride(),
+                   .block_size = block_size_,
+                   .kv_heads = config_.kv_heads,
+                   .group_size = config_.heads / config_.kv_heads,
+                   .head_size = config_.head_size};
+  pass.queue.launch(RotateAndStoreArgs{.counts = pass.counts,
+                                       .rows = pass.rows,
+                                       .rotary = pass.rotary,
+                                       .rotary_size = rope_.size,
+                                       .adjacent = rope_.pairing == model::RopePairing::adjacent,
+                                       .qkv = qkv_.as<float>(),
+                                       .kv = kv},
+                    pass.all_rows().most);
+  const AttentionInput in{.counts = pass.counts,
+                          .rows = pass.rows,
+                          .qkv = qkv_.as<float>(),
+                          .out = attended_.as<float>(),
+                          .kv = kv,
+                          .scale = scale_,
+                          .window = config_.sliding_window};
+  const PassCounts& covered = pass.shape.counts;
+  if (covered.decode_rows > 0 &&
+      decode_path(covered.decode_rows, pass.shape.key_chunks, split_rows_) == DecodePath::split) {
+    const auto chunks = static_cast<int>(pass.shape.key_chunks);
+    auto* partial = partial_.as<float>();
+    pass.queue.launch(AttendSplitArgs{.in = in, .partial = partial, .chunks_max = chunks},
+                      covered.decode_rows);
+    pass.queue.launch(AttendMergeArgs{.in = in, .partial = partial, .chunks_max = chunks},
+                      covered.decode_rows);
+  } else if (covered.decode_rows > 0) {
+    pass.queue.launch(AttendDecodeArgs{.in = in}, covered.decode_rows);
+  }
+  if (covered.prompt_tiles > 0) {
+    pass.queue.launch(AttendPromptArgs{.in = in, .tiles = pass.tiles}, covered.prompt_tiles);
+  }
+}
+
+}  // namespace forge::gpu
