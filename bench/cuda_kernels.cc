@@ -50,6 +50,41 @@ class CaseList {
     }
   }
 
+  /// What other families of models do to rows: products with weights of 16 bits, norms of heads.
+  void add_family_rows(int rows) {
+    apps::KernelSizes sizes = kModel;
+    sizes.rows = rows;
+    for (const int weights : {1, 2}) {
+      sizes.weights = weights;
+      add("embed", sizes);
+      for (const Product& product : kProducts) {
+        sizes.hidden = product.inputs;
+        sizes.outputs = product.outputs;
+        sizes.accumulate = product.accumulate;
+        add("project", sizes);
+      }
+      sizes.hidden = kModel.hidden;
+    }
+    sizes.hidden = kModel.head_size;
+    sizes.groups = kModel.heads;
+    sizes.accumulate = 0;
+    add("rms_norm", sizes);
+  }
+
+  /// And attention in a sliding window, a quarter of the context.
+  void add_windows(int seqs, int rows, int context) {
+    apps::KernelSizes sizes = kModel;
+    sizes.seqs = seqs;
+    sizes.rows = rows;
+    sizes.context = context;
+    sizes.window = context / 4;
+    for (const char* kernel : {"attend_decode", "attend_split", "attend_merge", "attend_prompt"}) {
+      add(kernel, sizes);
+    }
+    sizes.adjacent = 1;
+    add("rotate_and_store", sizes);
+  }
+
   /// What is done to each row of a batch of decodes.
   void add_tokens(int seqs) {
     apps::KernelSizes sizes = kModel;
@@ -112,6 +147,9 @@ std::vector<KernelLaunchCase> kernel_launch_cases() {
     for (const int context : {128, 1024}) cases.add_decodes(batch, context);
     cases.add_copies(batch, batch);
   }
+  for (const int rows : {1, 8, 64, 512}) cases.add_family_rows(rows);
+  cases.add_windows(1, 512, 16384);
+  cases.add_windows(8, 8, 4096);
   cases.add_decodes(1, 16384);
   cases.add_rows(512);
   cases.add_prompts(1, 512, 512);

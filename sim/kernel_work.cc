@@ -45,15 +45,16 @@ KernelWork work(const gpu::EmbedArgs& args, const KernelLaunch& launch) {
   const std::uint64_t rows = present(launch.shape.grid.x, args.counts->rows);
   const std::uint64_t pieces = size_of(launch.shape.grid.y);
   const std::uint64_t row_bytes = size_of(args.hidden_size) * kFloat;
+  const std::uint64_t stored_bytes = size_of(args.hidden_size) * gpu::bytes_of(args.kind);
   std::uint64_t drafts = 0;
   for (std::uint64_t r = 0; r < rows; ++r) {
     drafts += args.rows[r].draft != gpu::RowInput::kNoDraft ? 1 : 0;
   }
   KernelWork w;
-  w.bytes_read = kCounts + rows * (kRow + row_bytes) + drafts * kWord;
+  w.bytes_read = kCounts + rows * (kRow + stored_bytes) + drafts * kWord;
   w.bytes_written = rows * row_bytes;
-  w.block_bytes =
-      blocks_of(launch) * kCounts + pieces * (rows * kRow + drafts * kWord) + 2 * rows * row_bytes;
+  w.block_bytes = blocks_of(launch) * kCounts + pieces * (rows * kRow + drafts * kWord) +
+                  rows * (stored_bytes + row_bytes);
   w.flops = rows * size_of(args.hidden_size);
   w.chain_loads = 3 + (drafts > 0 ? 1 : 0);
   return w;
@@ -93,15 +94,18 @@ KernelWork work(const gpu::ProjectArgs& args, const KernelLaunch& launch) {
   const std::uint64_t panels = size_of(gpu::ceil_div(args.outputs, linear::kPanelOutputs));
   const std::uint64_t K = size_of(args.inputs);
   const std::uint64_t weights = panels * size_of(linear::kPanelOutputs) * K;
+  const std::uint64_t padded = args.kind == gpu::WeightKind::bf16 ? K % 2 : 0;  // of K, in a panel
+  const std::uint64_t weight_bytes =
+      (weights + padded * panels * size_of(linear::kPanelOutputs)) * gpu::bytes_of(args.kind);
   const std::uint64_t y = rows * size_of(args.outputs);
   KernelWork w;
   const std::uint64_t bias = args.bias != nullptr ? size_of(args.outputs) : 0;
   w.bytes_read =
-      kWord + (rows > 0 ? weights + rows * K + bias + (args.accumulate ? y : 0) : 0) * kFloat;
+      kWord +
+      (rows > 0 ? weight_bytes + (rows * K + bias + (args.accumulate ? y : 0)) * kFloat : 0);
   w.bytes_written = y * kFloat;
-  w.block_bytes =
-      blocks_of(launch) * kWord +
-      (tiles * (weights + bias) + panels * rows * K + y * (args.accumulate ? 2 : 1)) * kFloat;
+  w.block_bytes = blocks_of(launch) * kWord + tiles * weight_bytes +
+                  (tiles * bias + panels * rows * K + y * (args.accumulate ? 2 : 1)) * kFloat;
   const std::uint64_t rest = rows % tile;  // its tile is of the next power of two
   w.flops = 2 * weights * (rows - rest + (rest > 0 ? std::bit_ceil(rest) : 0));
 

@@ -1,8 +1,9 @@
 // embed: the rows of hidden states begin as the embeddings of their tokens.
 //
 //   grid      x: rows; y: pieces of 4 floats a thread
-//   memory    a row of the embedding and a row of `hidden`, 16 bytes a thread, consecutive in a
-//             warp. A hidden size that is no multiple of 4 leaves rows unaligned: float by float
+//   memory    a row of the embedding, 4 numbers a thread at once, and a row of `hidden`, 16 bytes a
+//             thread, consecutive in a warp. A hidden size that is no multiple of 4 leaves rows
+//             unaligned: number by number
 //   bits      one product; by 1, which changes no bit, where a model has no multiplier
 //
 // A token that is a draft is not known to the host yet: `sample` has left it on the device.
@@ -10,9 +11,66 @@
 
 #include "forge/gpu/kernels/embed.h"
 #include "forge/simt/dialect.h"
+#include "widen.cuh"
 
 namespace FORGE_KERNELS {
 using namespace simt;
+
+// How a kind stores numbers, one and four at a time.
+
+struct F32Numbers {
+  using Number = float;
+  using Four = Float4;
+
+  static FORGE_DEVICE float widened(Number x) { return x; }
+  static FORGE_DEVICE Float4 widened(const Four& four) { return four; }
+};
+
+struct alignas(8) FourHalves {
+  std::uint16_t x, y, z, w;
+};
+
+struct F16Numbers {
+  using Number = std::uint16_t;
+  using Four = FourHalves;
+
+  static FORGE_DEVICE float widened(Number x) { return widened_f16(x); }
+  static FORGE_DEVICE Float4 widened(const Four& four) {
+    return {widened_f16(four.x), widened_f16(four.y), widened_f16(four.z), widened_f16(four.w)};
+  }
+};
+
+struct BF16Numbers {
+  using Number = std::uint16_t;
+  using Four = FourHalves;
+
+  static FORGE_DEVICE float widened(Number x) { return widened_bf16(x); }
+  static FORGE_DEVICE Float4 widened(const Four& four) {
+    return {widened_bf16(four.x), widened_bf16(four.y), widened_bf16(four.z), widened_bf16(four.w)};
+  }
+};
+
+/// Numbers first .. first + 3 of a token's row.
+template <class Numbers>
+FORGE_DEVICE void embed_four(const gpu::EmbedArgs& a, std::uint32_t token, int first,
+                             gptr<float> to) {
+  const int size = a.hidden_size;
+  const std::int64_t row = std::int64_t{token} * size;
+  if (size % 4 == 0) {
+    if (first >= size) return;
+    const auto* const fours = static_cast<const typename Numbers::Four*>(a.embedding);
+    const typename Numbers::Four four = global(fours)[(row + first) / 4];
+    const Float4 x = Numbers::widened(four);
+    store4(to + first,
+           {x.x * a.multiplier, x.y * a.multiplier, x.z * a.multiplier, x.w * a.multiplier});
+    return;
+  }
+  const auto* const numbers = static_cast<const typename Numbers::Number*>(a.embedding);
+  for (int i = first; i < first + 4 && i < size; ++i) {
+    const typename Numbers::Number x = global(numbers)[row + i];
+    to[i] = Numbers::widened(x) * a.multiplier;
+  }
+}
 
 FORGE_KERNEL(gpu::EmbedArgs::kThreads) embed(gpu::EmbedArgs a) {
   const auto row = static_cast<std::uint32_t>(block().x);
@@ -22,20 +80,15 @@ FORGE_KERNEL(gpu::EmbedArgs::kThreads) embed(gpu::EmbedArgs a) {
   const std::uint32_t token =
       input.draft == gpu::RowInput::kNoDraft ? input.token : global(a.drafts)[input.draft];
 
-  const int size = a.hidden_size;
-  const gptr<const float> from = global(a.embedding) + std::int64_t{token} * size;
-  const gptr<float> to = global(a.hidden) + std::int64_t{row} * size;
+  const gptr<float> to = global(a.hidden) + std::int64_t{row} * a.hidden_size;
   const int first = 4 * (block().y * threads() + thread());
-  if (size % 4 == 0) {
-    if (first >= size) return;
-    const Float4 x = load4(from + first);
-    store4(to + first,
-           {x.x * a.multiplier, x.y * a.multiplier, x.z * a.multiplier, x.w * a.multiplier});
-  } else {
-    for (int i = first; i < first + 4 && i < size; ++i) {
-      const float x = from[i];
-      to[i] = x * a.multiplier;
-    }
+  switch (a.kind) {
+    case gpu::WeightKind::f32:
+      return embed_four<F32Numbers>(a, token, first, to);
+    case gpu::WeightKind::f16:
+      return embed_four<F16Numbers>(a, token, first, to);
+    case gpu::WeightKind::bf16:
+      return embed_four<BF16Numbers>(a, token, first, to);
   }
 }
 

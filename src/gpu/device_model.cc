@@ -81,7 +81,8 @@ void DeviceModel::embed(const DevicePass& pass) const {
                               .embedding = weights_.embedding(),
                               .hidden = hidden_.as<float>(),
                               .hidden_size = model_.hidden_size,
-                              .multiplier = model_.embedding_multiplier},
+                              .multiplier = model_.embedding_multiplier,
+                              .kind = weights_.embedding_kind()},
                     pass.all_rows().most);
 }
 

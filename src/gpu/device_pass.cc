@@ -10,16 +10,21 @@ ChunkShape ChunkShape::of(const PassChunk& chunk) {
 
 void project(const DevicePass& pass, const RowCount& rows, const float* x,
              const DeviceMatrix& matrix, const Output& to) {
-  pass.queue.launch(ProjectArgs{.row_count = rows.on_device,
-                                .x = x,
-                                .panels = matrix.panels,
-                                .y = to.y,
-                                .inputs = matrix.inputs,
-                                .outputs = matrix.outputs,
-                                .accumulate = to.accumulate,
-                                .bias = matrix.bias,
-                                .multiplier = to.multiplier},
-                    rows.most);
+  for (const DeviceSection& section : matrix.sections) {
+    const int first = section.first_output;
+    pass.queue.launch(ProjectArgs{.row_count = rows.on_device,
+                                  .x = x,
+                                  .panels = section.panels,
+                                  .y = to.y + first,
+                                  .inputs = matrix.inputs,
+                                  .outputs = section.outputs,
+                                  .accumulate = to.accumulate,
+                                  .bias = matrix.bias == nullptr ? nullptr : matrix.bias + first,
+                                  .multiplier = to.multiplier,
+                                  .y_stride = matrix.outputs,
+                                  .kind = section.kind},
+                      rows.most);
+  }
 }
 
 }  // namespace forge::gpu

@@ -14,23 +14,29 @@ class WeightSink {
   virtual ~WeightSink() = default;
 
   /// Returns: where they are on the device; null if there are none.
-  virtual const float* bytes(const char* name, const void* data, std::uint64_t bytes) = 0;
+  virtual const void* bytes(const char* name, const void* data, std::uint64_t bytes) = 0;
 
   const float* vector(const char* name, const std::vector<float>& vector) {
-    return vector.empty() ? nullptr : bytes(name, vector.data(), sizeof(float) * vector.size());
+    if (vector.empty()) return nullptr;
+    return static_cast<const float*>(bytes(name, vector.data(), sizeof(float) * vector.size()));
   }
 
-  /// Panels of floats: GpuModel accepts no other.
   DeviceMatrix matrix(const char* name, const linear::LinearWeights& weights,
                       const std::vector<float>& bias = {}) {
-    const linear::Section& section = weights.sections().front();
-    return {.panels = bytes(name, section.panels, weights.bytes()),
-            .bias = vector(name, bias),
-            .inputs = weights.inputs(),
-            .outputs = weights.outputs()};
+    DeviceMatrix matrix{.inputs = weights.inputs(), .outputs = weights.outputs()};
+    for (const linear::Section& section : weights.sections()) {
+      const auto panels = static_cast<std::uint64_t>(section.panel_count());
+      matrix.sections.push_back(
+          {.panels = bytes(name, section.panels, panels * section.panel_bytes),
+           .kind = *weight_kind(section.kind),
+           .first_output = section.first_output,
+           .outputs = section.outputs});
+    }
+    matrix.bias = vector(name, bias);
+    return matrix;
   }
 
-  const float* rows(const char* name, const linear::StoredLinear& stored) {
+  const void* rows(const char* name, const linear::StoredLinear& stored) {
     const auto& form = std::get<linear::StoredRows>(stored.form);
     const auto row = *quant::bytes_of(form.type, static_cast<std::size_t>(stored.inputs));
     return bytes(name, form.rows, static_cast<std::uint64_t>(stored.outputs) * row);
@@ -43,12 +49,12 @@ class Uploader final : public WeightSink {
   Uploader(Allocator& allocator, CommandQueue& queue, std::vector<Buffer>& buffers)
       : allocator_(allocator), queue_(queue), buffers_(buffers) {}
 
-  const float* bytes(const char* name, const void* data, std::uint64_t bytes) override {
+  const void* bytes(const char* name, const void* data, std::uint64_t bytes) override {
     Buffer buffer = allocator_.take<std::byte>(MemoryKind::device, bytes, name);
     if (!allocator_.status()) return nullptr;
     queue_.copy(buffer.as<std::byte>(), data, bytes, CopyDirection::to_device);
     buffers_.push_back(std::move(buffer));
-    return buffers_.back().as<float>();
+    return buffers_.back().as<std::byte>();
   }
 
  private:
@@ -59,7 +65,7 @@ class Uploader final : public WeightSink {
 
 class Counter final : public WeightSink {
  public:
-  const float* bytes(const char*, const void*, std::uint64_t bytes) override {
+  const void* bytes(const char*, const void*, std::uint64_t bytes) override {
     sum_ += bytes;
     return nullptr;
   }
@@ -98,12 +104,14 @@ DeviceWeights::DeviceWeights(const GpuModel& model, std::uint32_t positions, All
 
   Uploader to(allocator, queue, buffers_);
   embedding_ = to.rows("weights: embedding", weights.embedding);
+  embedding_kind_ = *weight_kind(linear::panel_kind(weights.embedding));
   for (const model::PackedModelLayer& layer : weights.layers) {
     layers_.push_back(layer_of(layer, to));
   }
   final_norm_ = to.vector("weights: final norm", weights.final_norm);
   head_ = to.matrix("weights: head", weights.head);
-  rotary_ = to.bytes("rotary table", host_rotary_->cos(0), rotary_bytes(model.config(), positions));
+  rotary_ = static_cast<const float*>(
+      to.bytes("rotary table", host_rotary_->cos(0), rotary_bytes(model.config(), positions)));
   queue.synchronize();
   if (queue.status()) host_rotary_.reset();
 }

@@ -14,13 +14,22 @@
 #include "allocator.h"
 #include "command_queue.h"
 #include "forge/gpu/gpu_model.h"
+#include "forge/gpu/kernels/weight_kind.h"
 #include "forge/model/rotary_table.h"
 
 namespace forge::gpu {
 
+/// Outputs of a matrix that are packed alike (linear::Section), in panels.
+struct DeviceSection {
+  const void* panels = nullptr;
+  WeightKind kind = WeightKind::f32;
+  int first_output = 0;
+  int outputs = 0;
+};
+
 /// A matrix and the bias of its products.
 struct DeviceMatrix {
-  const float* panels = nullptr;
+  std::vector<DeviceSection> sections;
   const float* bias = nullptr;
   int inputs = 0;
   int outputs = 0;
@@ -52,7 +61,8 @@ class DeviceWeights {
   DeviceWeights(const GpuModel& model, std::uint32_t positions, Allocator& allocator,
                 CommandQueue& queue);
 
-  const float* embedding() const { return embedding_; }
+  const void* embedding() const { return embedding_; }
+  WeightKind embedding_kind() const { return embedding_kind_; }
   const DeviceLayer& layer(int index) const { return layers_[static_cast<std::size_t>(index)]; }
   const float* final_norm() const { return final_norm_; }
   const DeviceMatrix& head() const { return head_; }
@@ -65,7 +75,8 @@ class DeviceWeights {
   // Of the host, if the upload failed: nobody knows what is still read.
   std::unique_ptr<model::RotaryTable> host_rotary_;
   std::vector<Buffer> buffers_;  // freed first, which waits for what is under way
-  const float* embedding_ = nullptr;
+  const void* embedding_ = nullptr;
+  WeightKind embedding_kind_ = WeightKind::f32;
   std::vector<DeviceLayer> layers_;
   const float* final_norm_ = nullptr;
   DeviceMatrix head_;

@@ -5,6 +5,8 @@
 namespace forge::gpu {
 namespace {
 
+constexpr const char* kAcceptedWeights = "f32, f16 or bf16";
+
 /// Holds the parts of a model against what the kernels have; keeps the first that they lack.
 class Parts {
  public:
@@ -15,10 +17,10 @@ class Parts {
     }
     return *this;
   }
-  Parts& floats(const std::string& role, const linear::LinearWeights& weights) {
+  Parts& readable(const std::string& role, const linear::LinearWeights& weights) {
     for (const linear::Section& section : weights.sections()) {
-      that(section.kind == linear::PanelKind::f32, "the weights' type of " + role,
-           std::string(name_of(section.kind)), "f32");
+      that(weight_kind(section.kind).has_value(), "the weights' type of " + role,
+           std::string(name_of(section.kind)), kAcceptedWeights);
     }
     return *this;
   }
@@ -36,20 +38,34 @@ void check_attention(const model::ModelConfig& c, Parts& parts) {
 
 void check_weights(const model::PackedModel& weights, Parts& parts) {
   const auto* const rows = std::get_if<linear::StoredRows>(&weights.embedding.form);
-  parts.that(rows != nullptr && rows->type == quant::WeightType::f32,
-             "the weights' type of the embedding", "another", "f32");
+  const linear::PanelKind kind = linear::panel_kind(weights.embedding);
+  parts.that(rows != nullptr && weight_kind(kind), "the weights' type of the embedding",
+             std::string(name_of(kind)), kAcceptedWeights);
   for (const model::PackedModelLayer& layer : weights.layers) {
     const auto* const attention = std::get_if<model::PackedGroupedQuery>(&layer.attention);
     const auto* const network = std::get_if<model::PackedFeedForward>(&layer.feed_forward);
     if (attention == nullptr || network == nullptr) continue;  // the configuration says so
-    parts.floats("attention", attention->qkv).floats("attention", attention->output);
-    parts.floats("the feed-forward network", network->gate_up)
-        .floats("the feed-forward network", network->down);
+    parts.readable("attention", attention->qkv).readable("attention", attention->output);
+    parts.readable("the feed-forward network", network->gate_up)
+        .readable("the feed-forward network", network->down);
   }
-  parts.floats("the head", weights.head);
+  parts.readable("the head", weights.head);
 }
 
 }  // namespace
+
+std::optional<WeightKind> weight_kind(linear::PanelKind kind) {
+  switch (kind) {
+    case linear::PanelKind::f32:
+      return WeightKind::f32;
+    case linear::PanelKind::f16:
+      return WeightKind::f16;
+    case linear::PanelKind::bf16:
+      return WeightKind::bf16;
+    default:
+      return {};
+  }
+}
 
 tl::expected<GpuModel, std::string> GpuModel::of(const model::Transformer& transformer) {
   const model::ModelConfig& c = transformer.config();

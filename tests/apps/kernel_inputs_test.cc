@@ -84,7 +84,8 @@ std::vector<KernelSizes> shapes() {
        .rotary_size = 66,
        .adjacent = 1,
        .bias = 1,
-       .groups = 3},
+       .groups = 3,
+       .weights = 2},
       {.seqs = 2,
        .context = 600,
        .rows = 17,
@@ -100,7 +101,8 @@ std::vector<KernelSizes> shapes() {
        .pairs = 2,
        .writes = 129,
        .temperature_percent = 100,
-       .window = 300},
+       .window = 300,
+       .weights = 1},
   };
 }
 

@@ -57,7 +57,9 @@ TEST(ForgeKernel, list_names_the_kernels_and_their_sizes) {
   EXPECT_EQ(list.status, 0);
   for (const std::string& kernel : kKernels) EXPECT_TRUE(has(list, kernel)) << kernel;
   EXPECT_TRUE(has(list, "attend_decode (paged_decode)")) << list.output;
-  EXPECT_TRUE(has(list, "--rows 8 --hidden 512 --outputs 512 --accumulate 0 --bias 0"))
+  EXPECT_TRUE(
+      has(list,
+          "--rows 8 --hidden 512 --outputs 512 --accumulate 0 --bias 0\n            --weights 0\n"))
       << list.output;
 }
 

@@ -76,12 +76,12 @@ struct Product {
             .accumulate = false};
   }
 
-  /// Sectors of each load of weights, which are those that the source says with `w[n] =`.
+  /// Sectors of each load of weights, which are those that the source says with `words[n] =`.
   double sectors_of_weights(const simt::KernelCode& code) {
     simt::TrafficCounter counter({.l1_bytes = 1 << 18, .l2_bytes = 1 << 24});
     EXPECT_TRUE(run(code, launch_of(args, args.shape(kRows)), counter));
     for (const simt::LineTraffic& line : counter.result().lines) {
-      if (source_line(line.site).find("w[n] = ") != std::string::npos) {
+      if (source_line(line.site).find("words[n] = ") != std::string::npos) {
         return line.sectors_per_request();
       }
     }

@@ -7,18 +7,23 @@
 // Borrows the Transformer. Thread contract: a value.
 #pragma once
 
+#include <optional>
 #include <string>
 #include <tl/expected.hpp>
 
+#include "forge/gpu/kernels/weight_kind.h"
 #include "forge/model/transformer.h"
 
 namespace forge::gpu {
 
+/// How kernels read such panels, or rows of such weights; none, if no kernel does.
+std::optional<WeightKind> weight_kind(linear::PanelKind kind);
+
 class GpuModel {
  public:
   /// The transformer must live until GpuExecutor::create() has returned. Errors: the first part of
-  /// the model that no kernel has, its value and what is accepted: "mixture of experts
-  /// is there, accepted on a GPU: none".
+  /// the model that no kernel has, its value and what is accepted: "the weights' type of
+  /// attention is q4_k, accepted on a GPU: f32, f16 or bf16".
   static tl::expected<GpuModel, std::string> of(const model::Transformer& transformer);
 
   const model::ModelConfig& config() const { return *config_; }

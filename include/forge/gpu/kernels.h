@@ -13,7 +13,7 @@
 //
 // Legend: T rows of a pass, R of them with logits, V vocabulary, d hidden size, H query heads, Hkv
 // KV heads, G = H / Hkv, D head size, F feed-forward size, S block size (slots), K and N inputs and
-// outputs of a product. Panels: linear/panels.h. Blocks of KV: model/kv_pool.h.
+// outputs of a product. Panels: linear/linear_weights.h. Blocks of KV: model/kv_pool.h.
 #pragma once
 
 #include <array>

@@ -2,9 +2,11 @@
 #include <algorithm>
 
 #include "forge/executor/logits_digest.h"
+#include "forge/linear/linear_weights.h"
 #include "forge/linear/product.h"
 #include "forge/numerics/reference.h"
 #include "forge/numerics/vector_ops.h"
+#include "forge/quant/half.h"
 #include "forge/sampling/sampler.h"
 #include "kernel_case_builder.h"
 
@@ -49,6 +51,40 @@ std::vector<gpu::LogitInput> logit_inputs(KernelCaseBuilder& b) {
                  .temperature = static_cast<float>(b.sizes().temperature_percent) / 100};
   }
   return inputs;
+}
+
+/// A matrix [outputs][inputs] as a checkpoint stores it.
+struct StoredMatrix {
+  gpu::WeightKind kind;
+  linear::StoredLinear stored;
+  std::shared_ptr<const std::vector<std::uint32_t>> words;  ///< that `stored` refers to
+};
+
+StoredMatrix stored_matrix(KernelCaseBuilder& b, int outputs, int inputs) {
+  const auto kind = static_cast<gpu::WeightKind>(b.sizes().weights);
+  const std::vector<float> numbers =
+      b.floats(static_cast<std::size_t>(outputs) * static_cast<std::size_t>(inputs));
+  const std::size_t bytes = numbers.size() * gpu::bytes_of(kind);
+  std::vector<std::uint32_t> words((bytes + sizeof(std::uint32_t) - 1) / sizeof(std::uint32_t));
+  auto type = quant::WeightType::f32;
+  if (kind == gpu::WeightKind::f32) {
+    std::memcpy(words.data(), numbers.data(), bytes);
+  } else {
+    const bool f16 = kind == gpu::WeightKind::f16;
+    type = f16 ? quant::WeightType::f16 : quant::WeightType::bf16;
+    for (std::size_t i = 0; i < numbers.size(); ++i) {
+      const std::uint16_t half =
+          f16 ? quant::to_f16(numbers[i]).bits : quant::to_bf16(numbers[i]).bits;
+      words[i / 2] |= std::uint32_t{half} << (16 * (i % 2));
+    }
+  }
+  auto kept = std::make_shared<const std::vector<std::uint32_t>>(std::move(words));
+  const auto* rows = reinterpret_cast<const std::byte*>(kept->data());
+  return {kind, {outputs, inputs, linear::StoredRows{type, rows}}, std::move(kept)};
+}
+
+ElementKind element_kind(gpu::WeightKind kind) {
+  return kind == gpu::WeightKind::f32 ? ElementKind::f32 : ElementKind::words;
 }
 
 }  // namespace
@@ -103,14 +139,15 @@ gpu::KernelLaunch build_embed(KernelCaseBuilder& b) {
   std::vector<std::uint32_t> draft_tokens;
   const auto rows = b.upload("rows", rows_of_tokens(b, draft_tokens));
   const auto drafts = b.upload("drafts", std::move(draft_tokens));
-  const auto embedding = b.upload("embedding", b.floats(b.size(&Sizes::vocabulary) * d));
+  const StoredMatrix matrix = stored_matrix(b, b.sizes().vocabulary, b.sizes().hidden);
+  const auto embedding = b.upload("embedding", *matrix.words, element_kind(matrix.kind));
   const auto hidden = b.output<float>("hidden", rows.size() * d);
   b.expect<float>(hidden, [=](std::vector<float>& out) {
     for (std::size_t i = 0; i < rows.size(); ++i) {
       const auto draft = static_cast<std::size_t>(rows[i].draft);
       const std::uint32_t token =
           rows[i].draft == RowInput::kNoDraft ? rows[i].token : drafts[draft];
-      std::copy_n(embedding.data() + token * d, d, out.data() + i * d);
+      linear::stored_row(matrix.stored, static_cast<int>(token), out.data() + i * d);
     }
   });
   const gpu::EmbedArgs args{.counts = b.counts({.rows = word_of(rows.size())}),
@@ -118,7 +155,8 @@ gpu::KernelLaunch build_embed(KernelCaseBuilder& b) {
                             .drafts = drafts.device,
                             .embedding = embedding.device,
                             .hidden = hidden.device,
-                            .hidden_size = b.sizes().hidden};
+                            .hidden_size = b.sizes().hidden,
+                            .kind = matrix.kind};
   return gpu::launch_of(args, args.shape(b.sizes().rows));
 }
 
@@ -156,36 +194,29 @@ gpu::KernelLaunch build_rms_norm(KernelCaseBuilder& b) {
   return gpu::launch_of(args, args.shape(b.sizes().rows));
 }
 
-/// Weights [outputs][inputs] as a model on a GPU has them.
-std::shared_ptr<const linear::LinearWeights> packed(const std::vector<float>& weights, int outputs,
-                                                    int inputs) {
-  const auto* const rows = reinterpret_cast<const std::byte*>(weights.data());
-  const linear::StoredLinear stored{outputs, inputs,
-                                    linear::StoredRows{quant::WeightType::f32, rows}};
-  linear::ThreadPool one(1);
-  return std::make_shared<const linear::LinearWeights>(std::span(&stored, 1), one);
-}
-
-std::vector<float> panels_of(const linear::LinearWeights& weights) {
-  const auto* const first = reinterpret_cast<const float*>(weights.sections().front().panels);
-  return {first, first + weights.bytes() / sizeof(float)};
-}
-
 gpu::KernelLaunch build_project(KernelCaseBuilder& b) {
   const std::size_t rows = b.size(&Sizes::rows);
   const std::size_t K = b.size(&Sizes::hidden);
   const std::size_t N = b.size(&Sizes::outputs);
   const bool accumulate = b.sizes().accumulate != 0;
-  const auto weights = packed(b.floats(N * K), b.sizes().outputs, b.sizes().hidden);
-  const auto panels = b.upload("panels", panels_of(*weights));
+  const StoredMatrix matrix = stored_matrix(b, b.sizes().outputs, b.sizes().hidden);
+  linear::ThreadPool pool(1);
+  const auto weights = std::make_shared<const linear::LinearWeights>(
+      std::span(&matrix.stored, 1), pool, linear::Numerics::canonical);
+  const auto* packed = reinterpret_cast<const std::uint32_t*>(weights->sections().front().panels);
+  const auto panels = b.upload(
+      "panels",
+      std::vector<std::uint32_t>(packed, packed + weights->bytes() / sizeof(std::uint32_t)),
+      element_kind(matrix.kind));
   const auto x = b.upload("x", b.floats(rows * K));
   const auto bias = b.sizes().bias != 0 ? b.upload("bias", b.floats(N)) : Uploaded<float>{};
   const auto y = accumulate ? b.upload("y", b.floats(rows * N)) : b.output<float>("y", rows * N);
   b.expect<float>(y, [=](std::vector<float>& out) {
     std::vector<float> product(rows * N);
+    linear::ThreadPool threads(1);
     linear::ProductScratch scratch;
-    linear::ThreadPool one(1);
-    multiply({x.data(), static_cast<int>(rows)}, *weights, product.data(), scratch, one);
+    linear::multiply({x.data(), static_cast<int>(rows)}, *weights, product.data(), scratch,
+                     threads);
     for (std::size_t row = 0; row < rows && bias.host != nullptr; ++row) {
       numerics::add(product.data() + row * N, bias.data(), static_cast<int>(N));
     }
@@ -201,7 +232,8 @@ gpu::KernelLaunch build_project(KernelCaseBuilder& b) {
       .inputs = b.sizes().hidden,
       .outputs = b.sizes().outputs,
       .accumulate = accumulate,
-      .bias = bias.device};
+      .bias = bias.device,
+      .kind = matrix.kind};
   return gpu::launch_of(args, args.shape(b.sizes().rows));
 }
 

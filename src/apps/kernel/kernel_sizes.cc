@@ -11,11 +11,13 @@ namespace {
 using Sizes = KernelSizes;
 using Members = std::vector<int KernelSizes::*>;
 
-Members attention(Members first) {
+/// Those of attention, between `first` and `last`.
+Members attention(Members first, const Members& last) {
   for (const auto member :
        {&Sizes::context, &Sizes::heads, &Sizes::kv_heads, &Sizes::head_size, &Sizes::block_size}) {
     first.push_back(member);
   }
+  first.insert(first.end(), last.begin(), last.end());
   return first;
 }
 
@@ -81,7 +83,7 @@ KernelEntry describe(gpu::KernelId id) {
               "",
               "looks up embeddings",
               embed_floats,
-              {&Sizes::rows, &Sizes::hidden, &Sizes::vocabulary}};
+              {&Sizes::rows, &Sizes::hidden, &Sizes::vocabulary, &Sizes::weights}};
     case KernelId::rms_norm:
       return {id,
               "rmsnorm",
@@ -93,22 +95,23 @@ KernelEntry describe(gpu::KernelId id) {
               "gemm",
               "matrix product, x W^T",
               project_floats,
-              {&Sizes::rows, &Sizes::hidden, &Sizes::outputs, &Sizes::accumulate, &Sizes::bias}};
+              {&Sizes::rows, &Sizes::hidden, &Sizes::outputs, &Sizes::accumulate, &Sizes::bias,
+               &Sizes::weights}};
     case KernelId::rotate_and_store:
       return {id, "rope", "RoPE, and KV into the cache", decode_floats,
-              attention({&Sizes::seqs, &Sizes::rotary_size, &Sizes::adjacent})};
+              attention({&Sizes::seqs}, {&Sizes::rotary_size, &Sizes::adjacent})};
     case KernelId::attend_decode:
       return {id, "paged_decode", "paged attention, a batch of decodes", decode_floats,
-              attention({&Sizes::seqs, &Sizes::window})};
+              attention({&Sizes::seqs}, {&Sizes::window})};
     case KernelId::attend_split:
       return {id, "flash_decode", "the same, a block a chunk of keys", split_floats,
-              attention({&Sizes::seqs, &Sizes::window})};
+              attention({&Sizes::seqs}, {&Sizes::window})};
     case KernelId::attend_merge:
       return {id, "", "merges the chunks of attend_split", split_floats,
-              attention({&Sizes::seqs, &Sizes::window})};
+              attention({&Sizes::seqs}, {&Sizes::window})};
     case KernelId::attend_prompt:
       return {id, "paged_prefill", "paged attention, chunks of prompts", prompt_floats,
-              attention({&Sizes::seqs, &Sizes::rows, &Sizes::window})};
+              attention({&Sizes::seqs, &Sizes::rows}, {&Sizes::window})};
     case KernelId::silu_multiply:
       return {id, "swiglu", "the gate of SwiGLU", gate_floats, {&Sizes::rows, &Sizes::ffn}};
     case KernelId::sample:
@@ -151,6 +154,7 @@ const std::vector<SizeFlag>& size_flags() {
       {"--adjacent", "1: neighbours turn together, not halves", &Sizes::adjacent, 0, 1},
       {"--bias", "1: add a bias", &Sizes::bias, 0, 1},
       {"--groups", "Vectors of a row, each with its norm", &Sizes::groups, 1, 256},
+      {"--weights", "0: F32, 1: F16, 2: BF16", &Sizes::weights, 0, 2},
   };
   return kFlags;
 }

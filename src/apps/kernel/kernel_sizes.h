@@ -37,6 +37,7 @@ struct KernelSizes {
   int adjacent = 0;     ///< 1: neighbours turn together
   int bias = 0;         ///< 1: added to a product
   int groups = 1;       ///< vectors of a row that are normalised one by one
+  int weights = 0;      ///< gpu::WeightKind
 };
 
 /// A size as a flag.

@@ -1,6 +1,6 @@
 // attend_split: single decode, split-K. A block a chunk of 256 keys, so that one long context fills
-// the device. Blocks of chunks that a row does not have, or that its sliding window has left, return
-// at once. attend_merge comes next.
+// the device. Blocks of chunks that a row does not have, or that its sliding window has left,
+// return at once. attend_merge comes next.
 //
 // Example, with `#include "forge/gpu/kernels.h"`, given `const AttentionInput& in` and
 // `float* partial`:

@@ -1,4 +1,5 @@
-// embed: hidden [T][d] = embedding rows of the tokens, times the multiplier. A thread makes 4 floats.
+// embed: hidden [T][d] = embedding rows of the tokens, times the multiplier. A thread makes 4
+// floats.
 //
 // Example, with `#include "forge/gpu/kernels.h"`, given `const PassCounts* counts`,
 // `const RowInput* rows`, `const std::uint32_t* drafts`, `const float* embedding` and
@@ -15,6 +16,7 @@
 
 #include "forge/gpu/kernels/kernel_launch.h"
 #include "forge/gpu/kernels/step_data.h"
+#include "forge/gpu/kernels/weight_kind.h"
 
 namespace forge::gpu {
 
@@ -24,10 +26,11 @@ struct EmbedArgs {
   const PassCounts* counts;
   const RowInput* rows;         ///< [T]
   const std::uint32_t* drafts;  ///< tokens that RowInput::draft refers to
-  const float* embedding;       ///< [V][d]
+  const void* embedding;        ///< [V][d] of `kind`
   float* hidden;                ///< [T][d]
   int hidden_size;              ///< d
   float multiplier = 1;
+  WeightKind kind = WeightKind::f32;
 
   simt::LaunchShape shape(int rows_max) const {
     const int quads = ceil_div(hidden_size, 4);

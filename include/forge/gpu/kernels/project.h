@@ -1,6 +1,8 @@
-// project: y = m (x W^T + bias), or y += m (x W^T + bias): each product is product_reference. A
-// block computes one panel (a lane an output) for kTileRows rows; its warps deal out the chunks of K
-// among themselves. Panels: linear/panels.h.
+// project: y = m (x W^T + bias), or y += m (x W^T + bias): each product is that of linear/product.h
+// (multiply_reference), in canonical numerics. A block computes one panel (a lane an output) for
+// kTileRows rows; its warps deal out the chunks of K among themselves.
+//
+// Panels are those of a section of linear::LinearWeights, whose outputs may be a part of a row of y.
 //
 // What the CPU does to a product in further passes is done to it here while it is in a register, in
 // the same order: the bias is added (numerics::add), the residual stream takes m times the sum
@@ -20,6 +22,7 @@
 #pragma once
 
 #include "forge/gpu/kernels/kernel_launch.h"
+#include "forge/gpu/kernels/weight_kind.h"
 #include "forge/linear/panels.h"
 #include "forge/numerics/canonical.h"
 
@@ -28,10 +31,10 @@ namespace forge::gpu {
 struct ProjectArgs {
   static constexpr int kThreads = 256;
   static constexpr int kTileRows = 8;
-  static constexpr BlockResources kResources{.shared_bytes = 24576, .registers = 78};
+  static constexpr BlockResources kResources{.shared_bytes = 24576, .registers = 79};
   const std::uint32_t* row_count;  ///< rows of x: &counts->rows or &counts->logit_rows
   const float* x;                  ///< [rows][K]
-  const float* panels;             ///< [ceil(N / 32)][K][32]
+  const void* panels;              ///< [ceil(N / 32)][K][32]; bf16: [K / 2][32][2], K padded
   float* y;                        ///< [rows][y_stride], of which [N] are written
   int inputs;                      ///< K, at least 1
   int outputs;                     ///< N
@@ -39,6 +42,7 @@ struct ProjectArgs {
   const float* bias = nullptr;     ///< [N] or null
   float multiplier = 1;            ///< m
   int y_stride = 0;                ///< floats from a row of y to the next; 0: N
+  WeightKind kind = WeightKind::f32;
 
   simt::LaunchShape shape(int rows_max) const {
     constexpr int kPanelsY = 1 << 15;  // along y, which ends at 65535; further panels along z
