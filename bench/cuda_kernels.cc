@@ -105,6 +105,20 @@ class CaseList {
     add("attend_merge", sizes);
   }
 
+  /// Latent attention of a batch of decodes, in the sizes of DeepSeek-V2-Lite.
+  void add_latent_decodes(int seqs, int context) {
+    const apps::KernelSizes sizes{.seqs = seqs,
+                                  .context = context,
+                                  .heads = 16,
+                                  .head_size = 128,
+                                  .latent_size = 512,
+                                  .rope_size = 64};
+    for (const char* kernel :
+         {"store_latent", "attend_latent", "attend_latent_split", "attend_latent_merge"}) {
+      add(kernel, sizes);
+    }
+  }
+
   /// `rows` new tokens of each of `seqs` sequences.
   void add_prompts(int seqs, int rows, int context) {
     apps::KernelSizes sizes = kModel;
@@ -144,7 +158,10 @@ std::vector<KernelLaunchCase> kernel_launch_cases() {
   for (const int batch : {1, 8, 64}) {
     cases.add_rows(batch);
     cases.add_tokens(batch);
-    for (const int context : {128, 1024}) cases.add_decodes(batch, context);
+    for (const int context : {128, 1024}) {
+      cases.add_decodes(batch, context);
+      cases.add_latent_decodes(batch, context);
+    }
     cases.add_copies(batch, batch);
   }
   for (const int rows : {1, 8, 64, 512}) cases.add_family_rows(rows);

@@ -158,41 +158,58 @@ FORGE_DEVICE void compute_scores(const KeyChunk<kMore>& chunk, const TileMemory&
   for (int n = 0; n < kQueries; ++n) memory.weights[n * kKeys + j] = dots[n] * in.scale;
 }
 
+/// The largest score of a query in a chunk and the sum of its weights.
+struct ChunkSoftmax {
+  float m;
+  float l;
+};
+
+/// Scores [first, last) of `scores` [kKeys] become weights, by a warp; the same result in each lane.
+FORGE_DEVICE ChunkSoftmax weigh_scores(sptr<float> scores, int first, int last) {
+  constexpr int kEach = kKeys / kWarpSize;
+  const sptr<float> weights = scores + lane();
+  const int begin = first - lane();  // among keys lane(), lane() + 32, ...
+  const int end = last - lane();
+  float x[kEach];
+  float max = numerics::float_of(0xff800000u);  // -inf
+  for (int n = 0; n < kEach; ++n) {
+    const int key = n * kWarpSize;
+    x[n] = begin <= key && key < end ? weights[key] : numerics::float_of(0xff800000u);
+    max = x[n] > max ? x[n] : max;
+  }
+  max = warp_max(max);
+  float sum = 0.0f;
+  for (int n = 0; n < kEach; ++n) {
+    const int key = n * kWarpSize;
+    if (key >= end) break;
+    if (key < begin) continue;
+    const float weight = numerics::exp(x[n] - max);
+    weights[key] = weight;
+    sum = sum + weight;
+  }
+  return {max, warp_sum(sum)};
+}
+
+/// Lane 0 notes what a chunk means for a query's softmax.
+FORGE_DEVICE void take_in(const ChunkSoftmax& chunk, bool is_first, sptr<OnlineSoftmax> softmax) {
+  if (lane() != 0) return;
+  if (is_first) {
+    softmax[0] = OnlineSoftmax{chunk.m, chunk.l, 0.0f, 1.0f};
+  } else {
+    const OnlineSoftmax before = softmax[0];
+    softmax[0] = before.merged(chunk.m, chunk.l);
+  }
+}
+
 /// Scores become weights, and the softmax of each query takes in the chunk. Warp w does queries w,
 /// w + W, ...
 template <int kMore>
 FORGE_DEVICE void compute_weights(const KeyChunk<kMore>& chunk, const TileMemory& memory) {
-  constexpr int kEach = kKeys / kWarpSize;
   for (int query = warp(); query < chunk.tile.count; query += threads() / kWarpSize) {
     if (!chunk.is_seen_by(query)) continue;
-    const int begin = chunk.begin_of(query) - lane();  // among keys lane(), lane() + 32, ...
-    const int end = chunk.end_of(query) - lane();
-    const sptr<float> weights = memory.weights + query * kKeys + lane();
-    float x[kEach];
-    float max = numerics::float_of(0xff800000u);  // -inf
-    for (int n = 0; n < kEach; ++n) {
-      const int key = n * kWarpSize;
-      x[n] = begin <= key && key < end ? weights[key] : numerics::float_of(0xff800000u);
-      max = x[n] > max ? x[n] : max;
-    }
-    max = warp_max(max);
-    float sum = 0.0f;
-    for (int n = 0; n < kEach; ++n) {
-      const int key = n * kWarpSize;
-      if (key >= end) break;
-      if (key < begin) continue;
-      const float weight = numerics::exp(x[n] - max);
-      weights[key] = weight;
-      sum = sum + weight;
-    }
-    sum = warp_sum(sum);
-    if (lane() != 0) continue;
-    if (chunk.is_first_of(query)) {
-      memory.softmax[query] = OnlineSoftmax{max, sum, 0.0f, 1.0f};
-    } else {
-      const OnlineSoftmax before = memory.softmax[query];
-      memory.softmax[query] = before.merged(max, sum);
-    }
+    const ChunkSoftmax own =
+        weigh_scores(memory.weights + query * kKeys, chunk.begin_of(query), chunk.end_of(query));
+    take_in(own, chunk.is_first_of(query), memory.softmax + query);
   }
 }
 

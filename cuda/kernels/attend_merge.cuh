@@ -14,6 +14,18 @@
 namespace FORGE_KERNELS {
 using namespace simt;
 
+/// Component d of a head, of the chunks [chunks][size + 2] that it has in `partial`.
+FORGE_DEVICE float merged_chunks(gptr<const float> partial, int chunks, int size, int d) {
+  OnlineSoftmax softmax{partial[size], partial[size + 1], 0.0f, 1.0f};
+  float sum = partial[d];
+  for (int c = 1; c < chunks; ++c) {
+    partial = partial + (size + 2);
+    softmax = softmax.merged(partial[size], partial[size + 1]);
+    sum = softmax.merged_sum(sum, partial[d]);
+  }
+  return numerics::divide(sum, softmax.l);
+}
+
 FORGE_KERNEL(gpu::AttendMergeArgs::kThreads) attend_merge(gpu::AttendMergeArgs a) {
   const auto row = static_cast<std::uint32_t>(block().x);
   const gpu::PassCounts counts = global(a.in.counts)[0];
@@ -25,15 +37,10 @@ FORGE_KERNEL(gpu::AttendMergeArgs::kThreads) attend_merge(gpu::AttendMergeArgs a
   const int first_chunk = a.in.first_seen(length) / numerics::kKeyChunk;
 
   const std::int64_t head = std::int64_t{row} * a.in.kv.heads() + block().y;
-  gptr<const float> chunk = global(a.partial) + (head * a.chunks_max + first_chunk) * (D + 2);
-  OnlineSoftmax softmax{chunk[D], chunk[D + 1], 0.0f, 1.0f};
-  float sum = chunk[d];
-  for (int c = first_chunk + 1; c * numerics::kKeyChunk < length; ++c) {
-    chunk = chunk + (D + 2);
-    softmax = softmax.merged(chunk[D], chunk[D + 1]);
-    sum = softmax.merged_sum(sum, chunk[d]);
-  }
-  global(a.in.out)[head * D + d] = numerics::divide(sum, softmax.l);
+  const gptr<const float> partial =
+      global(a.partial) + (head * a.chunks_max + first_chunk) * (D + 2);
+  const int chunks = gpu::ceil_div(length, numerics::kKeyChunk) - first_chunk;
+  global(a.in.out)[head * D + d] = merged_chunks(partial, chunks, D, d);
 }
 
 }  // namespace FORGE_KERNELS

@@ -2,6 +2,9 @@
 #pragma once
 
 #include "attend_decode.cuh"
+#include "attend_latent.cuh"
+#include "attend_latent_merge.cuh"
+#include "attend_latent_split.cuh"
 #include "attend_merge.cuh"
 #include "attend_prompt.cuh"
 #include "attend_split.cuh"
@@ -13,4 +16,5 @@
 #include "rotate_and_store.cuh"
 #include "sample.cuh"
 #include "silu_multiply.cuh"
+#include "store_latent.cuh"
 #include "update_tables.cuh"

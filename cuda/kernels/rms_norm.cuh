@@ -35,6 +35,12 @@ FORGE_DEVICE float warp_sum_of_squares(gptr<const float> x, int size) {
   return warp_sum(sum);
 }
 
+/// What the norm of x [size] multiplies it by, the same bits in every lane.
+FORGE_DEVICE float norm_scale(gptr<const float> x, int size, float eps) {
+  const float mean = numerics::divide(warp_sum_of_squares(x, size), static_cast<float>(size));
+  return numerics::rsqrt(mean + eps);
+}
+
 FORGE_KERNEL(gpu::RmsNormArgs::kThreads) rms_norm(gpu::RmsNormArgs a) {
   const auto i = static_cast<std::uint32_t>(block().x);
   const gpu::PassCounts counts = global(a.counts)[0];
@@ -52,8 +58,7 @@ FORGE_KERNEL(gpu::RmsNormArgs::kThreads) rms_norm(gpu::RmsNormArgs a) {
   const gptr<const float> x = global(a.x) + std::int64_t{row} * x_stride + first;
   const gptr<const float> weight = global(a.weight);
   const gptr<float> y = global(a.y) + std::int64_t{i} * y_stride + first;
-  const float mean = numerics::divide(warp_sum_of_squares(x, a.size), static_cast<float>(a.size));
-  const float scale = numerics::rsqrt(mean + a.eps);
+  const float scale = norm_scale(x, a.size, a.eps);
   for (int n = lane(); n < a.size; n += kWarpSize) {
     const float scaled = x[n] * scale;
     const float normed = scaled * weight[n];

@@ -47,10 +47,23 @@ TracedLine traced_line(const std::string& arguments, const std::string& code) {
   return {};
 }
 
-const std::vector<std::string> kKernels{
-    "update_tables",    "copy_blocks",   "embed",        "rms_norm",     "project",
-    "rotate_and_store", "attend_decode", "attend_split", "attend_merge", "attend_prompt",
-    "silu_multiply",    "sample",        "digest_logits"};
+const std::vector<std::string> kKernels{"update_tables",
+                                        "copy_blocks",
+                                        "embed",
+                                        "rms_norm",
+                                        "project",
+                                        "rotate_and_store",
+                                        "attend_decode",
+                                        "attend_split",
+                                        "attend_merge",
+                                        "attend_prompt",
+                                        "store_latent",
+                                        "attend_latent",
+                                        "attend_latent_split",
+                                        "attend_latent_merge",
+                                        "silu_multiply",
+                                        "sample",
+                                        "digest_logits"};
 
 TEST(ForgeKernel, list_names_the_kernels_and_their_sizes) {
   const Outcome list = forge_kernel("list");

@@ -23,6 +23,9 @@
 #include <type_traits>
 
 #include "forge/gpu/kernels/attend_decode.h"
+#include "forge/gpu/kernels/attend_latent.h"
+#include "forge/gpu/kernels/attend_latent_merge.h"
+#include "forge/gpu/kernels/attend_latent_split.h"
 #include "forge/gpu/kernels/attend_merge.h"
 #include "forge/gpu/kernels/attend_prompt.h"
 #include "forge/gpu/kernels/attend_split.h"
@@ -35,22 +38,27 @@
 #include "forge/gpu/kernels/rotate_and_store.h"
 #include "forge/gpu/kernels/sample.h"
 #include "forge/gpu/kernels/silu_multiply.h"
+#include "forge/gpu/kernels/store_latent.h"
 #include "forge/gpu/kernels/update_tables.h"
 
 /// ENTRY(name of the kernel, its arguments) for each kernel.
-#define FORGE_FOR_EACH_KERNEL(ENTRY)          \
-  ENTRY(update_tables, UpdateTablesArgs)      \
-  ENTRY(copy_blocks, CopyBlocksArgs)          \
-  ENTRY(embed, EmbedArgs)                     \
-  ENTRY(rms_norm, RmsNormArgs)                \
-  ENTRY(project, ProjectArgs)                 \
-  ENTRY(rotate_and_store, RotateAndStoreArgs) \
-  ENTRY(attend_decode, AttendDecodeArgs)      \
-  ENTRY(attend_split, AttendSplitArgs)        \
-  ENTRY(attend_merge, AttendMergeArgs)        \
-  ENTRY(attend_prompt, AttendPromptArgs)      \
-  ENTRY(silu_multiply, SiluMultiplyArgs)      \
-  ENTRY(sample, SampleArgs)                   \
+#define FORGE_FOR_EACH_KERNEL(ENTRY)                \
+  ENTRY(update_tables, UpdateTablesArgs)            \
+  ENTRY(copy_blocks, CopyBlocksArgs)                \
+  ENTRY(embed, EmbedArgs)                           \
+  ENTRY(rms_norm, RmsNormArgs)                      \
+  ENTRY(project, ProjectArgs)                       \
+  ENTRY(rotate_and_store, RotateAndStoreArgs)       \
+  ENTRY(attend_decode, AttendDecodeArgs)            \
+  ENTRY(attend_split, AttendSplitArgs)              \
+  ENTRY(attend_merge, AttendMergeArgs)              \
+  ENTRY(attend_prompt, AttendPromptArgs)            \
+  ENTRY(store_latent, StoreLatentArgs)              \
+  ENTRY(attend_latent, AttendLatentArgs)            \
+  ENTRY(attend_latent_split, AttendLatentSplitArgs) \
+  ENTRY(attend_latent_merge, AttendLatentMergeArgs) \
+  ENTRY(silu_multiply, SiluMultiplyArgs)            \
+  ENTRY(sample, SampleArgs)                         \
   ENTRY(digest_logits, DigestLogitsArgs)
 
 namespace forge::gpu {

@@ -3,7 +3,8 @@
 #include <algorithm>
 
 #include "forge/core/check.h"
-#include "forge/numerics/attention.h"
+#include "forge/numerics/latent_attention.h"
+#include "forge/linear/panels.h"
 
 namespace forge::apps {
 namespace {
@@ -18,6 +19,14 @@ Members attention(Members first, const Members& last) {
     first.push_back(member);
   }
   first.insert(first.end(), last.begin(), last.end());
+  return first;
+}
+
+Members latents(Members first) {
+  for (const auto member : {&Sizes::context, &Sizes::heads, &Sizes::latent_size, &Sizes::rope_size,
+                            &Sizes::block_size}) {
+    first.push_back(member);
+  }
   return first;
 }
 
@@ -45,6 +54,14 @@ std::uint64_t split_floats(const Sizes& s) {
 }
 std::uint64_t prompt_floats(const Sizes& s) {
   return kv_floats(s) + 4 * product({s.seqs, s.rows, s.heads, s.head_size});
+}
+std::uint64_t latent_floats(const Sizes& s) {
+  const int width = s.latent_size + s.rope_size;
+  const int chunks = s.context / numerics::kKeyChunk + 1;
+  return product({s.seqs, s.context + s.block_size, width}) +
+         product({s.seqs, s.heads, 4 * (width + 2) + s.head_size}) +
+         2 * product({s.seqs, s.heads, s.latent_size + 2, chunks}) +
+         product({s.context, s.rope_size});
 }
 std::uint64_t project_floats(const Sizes& s) {
   return product({s.rows, s.hidden + 2 * s.outputs}) +
@@ -112,6 +129,18 @@ KernelEntry describe(gpu::KernelId id) {
     case KernelId::attend_prompt:
       return {id, "paged_prefill", "paged attention, chunks of prompts", prompt_floats,
               attention({&Sizes::seqs, &Sizes::rows}, {&Sizes::window})};
+    case KernelId::store_latent:
+      return {id, "", "norm and RoPE of latents, and they into the cache", latent_floats,
+              latents({&Sizes::seqs, &Sizes::head_size})};
+    case KernelId::attend_latent:
+      return {id, "mla", "latent attention, all rows of a pass", latent_floats,
+              latents({&Sizes::seqs})};
+    case KernelId::attend_latent_split:
+      return {id, "flash_mla", "the same, a block a chunk of latents", latent_floats,
+              latents({&Sizes::seqs})};
+    case KernelId::attend_latent_merge:
+      return {id, "", "merges the chunks of attend_latent_split", latent_floats,
+              latents({&Sizes::seqs})};
     case KernelId::silu_multiply:
       return {id, "swiglu", "the gate of SwiGLU", gate_floats, {&Sizes::rows, &Sizes::ffn}};
     case KernelId::sample:
@@ -138,6 +167,10 @@ const std::vector<SizeFlag>& size_flags() {
       {"--heads", "Query heads", &Sizes::heads, 1, 256},
       {"--kv-heads", "KV heads", &Sizes::kv_heads, 1, 256},
       {"--head-size", "Components of a head", &Sizes::head_size, 1, numerics::kHeadSizeMax},
+      {"--latent-size", "Components of a latent", &Sizes::latent_size, 1,
+       numerics::kLatentSizeMax / 2},
+      {"--rope-size", "Components of its key part that turn, an even number", &Sizes::rope_size, 2,
+       numerics::kLatentSizeMax / 2},
       {"--block-size", "Positions in a block of KV", &Sizes::block_size, 1, 1024},
       {"--layers", "Layers in a block of KV", &Sizes::layers, 1, 256},
       {"--hidden", "Hidden size; inputs of a projection", &Sizes::hidden, 1, 1 << 16},
@@ -202,6 +235,9 @@ tl::expected<void, std::string> validate(const KernelEntry& kernel, const Kernel
       return tl::unexpected(flag_and_value(&Sizes::rotary_size, sizes) + " is more than " +
                             flag_and_value(&Sizes::head_size, sizes));
     }
+  }
+  if (uses(kernel, &Sizes::rope_size) && sizes.rope_size % 2 != 0) {
+    return tl::unexpected(flag_and_value(&Sizes::rope_size, sizes) + " is not even");
   }
   if (uses(kernel, &Sizes::context) && uses(kernel, &Sizes::rows) && sizes.rows > sizes.context) {
     return tl::unexpected(flag_and_value(&Sizes::rows, sizes) + " is more than " +

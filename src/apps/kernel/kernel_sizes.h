@@ -22,6 +22,8 @@ struct KernelSizes {
   int heads = 8;
   int kv_heads = 2;
   int head_size = 64;
+  int latent_size = 96;
+  int rope_size = 32;
   int block_size = 16;
   int layers = 4;
   int hidden = 512;

@@ -14,7 +14,7 @@ namespace forge::gpu {
 
 struct AttendMergeArgs {
   static constexpr int kThreads = numerics::kHeadSizeMax;
-  static constexpr BlockResources kResources{.registers = 32};
+  static constexpr BlockResources kResources{.registers = 29};
   AttentionInput in;
   const float* partial;  ///< of AttendSplitArgs
   int chunks_max;        ///< likewise
