@@ -109,12 +109,13 @@ class CaseList {
   void add_latent_decodes(int seqs, int context) {
     const apps::KernelSizes sizes{.seqs = seqs,
                                   .context = context,
+                                  .rows = seqs,
                                   .heads = 16,
                                   .head_size = 128,
                                   .latent_size = 512,
                                   .rope_size = 64};
-    for (const char* kernel :
-         {"store_latent", "attend_latent", "attend_latent_split", "attend_latent_merge"}) {
+    for (const char* kernel : {"project_heads", "store_latent", "attend_latent",
+                               "attend_latent_split", "attend_latent_merge"}) {
       add(kernel, sizes);
     }
   }
@@ -126,6 +127,20 @@ class CaseList {
     sizes.rows = rows;
     sizes.context = context;
     add("attend_prompt", sizes);
+  }
+
+  /// A mixture of experts with the hidden size of the model, in `rows` rows.
+  void add_experts(int rows) {
+    apps::KernelSizes sizes = kModel;
+    sizes.rows = rows;
+    sizes.outputs = 1024;
+    sizes.experts = 16;
+    sizes.experts_per_token = 4;
+    sizes.accumulate = 1;
+    for (const char* kernel :
+         {"choose_experts", "plan_experts", "project_experts", "add_experts"}) {
+      add(kernel, sizes);
+    }
   }
 
   void add_copies(int pairs, int writes) {
@@ -158,6 +173,7 @@ std::vector<KernelLaunchCase> kernel_launch_cases() {
   for (const int batch : {1, 8, 64}) {
     cases.add_rows(batch);
     cases.add_tokens(batch);
+    cases.add_experts(batch);
     for (const int context : {128, 1024}) {
       cases.add_decodes(batch, context);
       cases.add_latent_decodes(batch, context);
@@ -169,6 +185,7 @@ std::vector<KernelLaunchCase> kernel_launch_cases() {
   cases.add_windows(8, 8, 4096);
   cases.add_decodes(1, 16384);
   cases.add_rows(512);
+  cases.add_experts(512);
   cases.add_prompts(1, 512, 512);
   cases.add_prompts(1, 512, 4096);
   cases.add_prompts(8, 5, 1024);  // drafts to verify

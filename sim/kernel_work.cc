@@ -84,9 +84,28 @@ KernelWork work(const gpu::RmsNormArgs& args, const KernelLaunch& launch) {
   return w;
 }
 
-KernelWork work(const gpu::ProjectArgs& args, const KernelLaunch& launch) {
+std::uint64_t panel_bytes(int inputs, gpu::WeightKind kind) {
+  const int padding = kind == gpu::WeightKind::bf16 ? inputs % 2 : 0;
+  return size_of(inputs + padding) * size_of(linear::kPanelOutputs) * gpu::bytes_of(kind);
+}
+
+void add_product_chain(KernelWork& w, std::uint64_t rows, std::uint64_t inputs,
+                       std::uint64_t threads) {
   constexpr std::uint64_t kInFlight = 8;
   constexpr std::uint64_t kStaged = 512;  // floats of x that a warp keeps
+  const std::uint64_t tile = size_of(gpu::ProjectArgs::kTileRows);
+  const std::uint64_t together = std::min(tile, std::bit_ceil(std::max<std::uint64_t>(rows, 1)));
+  const std::uint64_t warps = threads / size_of(simt::kWarpSize);
+  const std::uint64_t chunk = std::min(inputs, size_of(numerics::kProductChunk));
+  const std::uint64_t rounds = chain::turns(chain::turns(inputs, chunk), warps);
+  const std::uint64_t stagings = chain::turns(chunk * together, kStaged);
+  w.chain_loads += rounds * (stagings + chain::turns(chunk, kInFlight));
+  w.chain_operations +=
+      rounds * (stagings * chain::kSharedLoad + chain::side_by_side(chunk, together) +
+                2 * chain::kBarrier + warps + chain::kSharedLoad);
+}
+
+KernelWork work(const gpu::ProjectArgs& args, const KernelLaunch& launch) {
   const std::uint64_t tile = size_of(gpu::ProjectArgs::kTileRows);
   const std::uint64_t rows =
       std::min<std::uint64_t>(*args.row_count, size_of(launch.shape.grid.x) * tile);
@@ -109,16 +128,8 @@ KernelWork work(const gpu::ProjectArgs& args, const KernelLaunch& launch) {
   const std::uint64_t rest = rows % tile;  // its tile is of the next power of two
   w.flops = 2 * weights * (rows - rest + (rest > 0 ? std::bit_ceil(rest) : 0));
 
-  const std::uint64_t together = std::min(tile, std::bit_ceil(std::max<std::uint64_t>(rows, 1)));
-  const std::uint64_t warps = threads_of(launch) / size_of(simt::kWarpSize);
-  const std::uint64_t chunk = std::min(K, size_of(numerics::kProductChunk));
-  const std::uint64_t rounds = chain::turns(chain::turns(K, chunk), warps);
-  const std::uint64_t stagings = chain::turns(chunk * together, kStaged);
-  w.chain_loads =
-      1 + rounds * (stagings + chain::turns(chunk, kInFlight)) + (args.accumulate ? 1 : 0);
-  w.chain_operations =
-      rounds * (stagings * chain::kSharedLoad + chain::side_by_side(chunk, together) +
-                2 * chain::kBarrier + warps + chain::kSharedLoad);
+  w.chain_loads = 1 + (args.accumulate ? 1 : 0);
+  add_product_chain(w, rows, K, threads_of(launch));
   return w;
 }
 

@@ -2,6 +2,7 @@
 #include <set>
 
 #include "forge/numerics/attention.h"
+#include "forge/linear/panels.h"
 #include "kernel_chain.h"
 
 namespace forge::sim {
@@ -79,6 +80,27 @@ void add_chain(KernelWork& w, const Sizes& s, std::uint64_t keys) {
 }
 
 }  // namespace
+
+KernelWork work(const gpu::ProjectHeadsArgs& args, const KernelLaunch& launch) {
+  const std::uint64_t tile = size_of(gpu::ProjectArgs::kTileRows);
+  const std::uint64_t rows =
+      std::min<std::uint64_t>(*args.row_count, size_of(launch.shape.grid.x) * tile);
+  const std::uint64_t panels = size_of(launch.shape.grid.y);
+  const std::uint64_t heads = size_of(args.heads);
+  const std::uint64_t K = size_of(args.inputs);
+  const std::uint64_t x = rows * heads * K;
+  const std::uint64_t y = rows * heads * size_of(args.outputs);
+  const std::uint64_t weight_bytes = heads * panels * panel_bytes(args.inputs, args.kind);
+  KernelWork w;
+  w.bytes_read = kWord + (rows > 0 ? weight_bytes + x * kFloat : 0);
+  w.bytes_written = y * kFloat;
+  w.block_bytes = blocks_of(launch) * kWord + chain::turns(rows, tile) * weight_bytes +
+                  (panels * x + y) * kFloat;
+  w.flops = 2 * y * K;
+  w.chain_loads = 1;
+  add_product_chain(w, rows, K, threads_of(launch));
+  return w;
+}
 
 KernelWork work(const gpu::StoreLatentArgs& args, const KernelLaunch& launch) {
   const std::uint64_t rows = present(launch.shape.grid.x, args.counts->rows);

@@ -164,7 +164,8 @@ struct ChunkSoftmax {
   float l;
 };
 
-/// Scores [first, last) of `scores` [kKeys] become weights, by a warp; the same result in each lane.
+/// Scores [first, last) of `scores` [kKeys] become weights, by a warp; the same result in every
+/// lane.
 FORGE_DEVICE ChunkSoftmax weigh_scores(sptr<float> scores, int first, int last) {
   constexpr int kEach = kKeys / kWarpSize;
   const sptr<float> weights = scores + lane();

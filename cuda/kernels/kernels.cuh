@@ -1,6 +1,7 @@
 // All kernels.
 #pragma once
 
+#include "add_experts.cuh"
 #include "attend_decode.cuh"
 #include "attend_latent.cuh"
 #include "attend_latent_merge.cuh"
@@ -8,10 +9,14 @@
 #include "attend_merge.cuh"
 #include "attend_prompt.cuh"
 #include "attend_split.cuh"
+#include "choose_experts.cuh"
 #include "copy_blocks.cuh"
 #include "digest_logits.cuh"
 #include "embed.cuh"
+#include "plan_experts.cuh"
 #include "project.cuh"
+#include "project_experts.cuh"
+#include "project_heads.cuh"
 #include "rms_norm.cuh"
 #include "rotate_and_store.cuh"
 #include "sample.cuh"

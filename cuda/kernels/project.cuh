@@ -32,13 +32,19 @@ inline constexpr int kProjectWarps = gpu::ProjectArgs::kThreads / kWarpSize;
 inline constexpr int kStagedFloats = 512;
 inline constexpr int kPartialFloats = gpu::ProjectArgs::kTileRows * kWarpSize;
 
-/// Inputs [first, end) of a row of x, and the weights of a panel for them.
-template <class Panel>
-struct ProductChunk {
-  gptr<const float> x;                       ///< row 0 of the tile
+/// What a block multiplies: x(0) .. x(rows - 1), of K inputs each, by one panel.
+template <class Panel, class Rows>
+struct PanelProduct {
+  Rows x;  ///< x(r): row r
+  int rows;
   gptr<const typename Panel::Word> weights;  ///< of this lane's output: [K / kInputs][32]
-  int first;
-  int end;
+  int inputs;
+};
+
+/// The shared memory of a product.
+struct ProductMemory {
+  sptr<float> staged;   ///< [warps][kStagedFloats]
+  sptr<float> partial;  ///< [warps][kPartialFloats]
 };
 
 /// sums[r] is continued over `count` inputs: staged[r * kStride + k] * weights[k][0].
@@ -76,28 +82,30 @@ FORGE_DEVICE void multiply_staged(sptr<const float> staged,
   }
 }
 
-/// sums[r] = the chain of one chunk. Of rows beyond `rows` it is one that nobody reads.
-template <class Panel, int kRows>
-FORGE_DEVICE void multiply_chunk(const ProductChunk<Panel>& chunk, int rows, int inputs,
+/// sums[r] = the chain of the chunk [begin, end) of inputs. Of rows that the product does not have
+/// it is one that nobody reads.
+template <int kRows, class Panel, class Rows>
+FORGE_DEVICE void multiply_chunk(const PanelProduct<Panel, Rows>& product, int begin, int end,
                                  sptr<float> staged, float (&sums)[kRows]) {
   constexpr int kStride = kStagedFloats / kRows < numerics::kProductChunk ? kStagedFloats / kRows
                                                                           : numerics::kProductChunk;
   for (float& sum : sums) sum = 0.0f;
-  for (int first = chunk.first; first < chunk.end; first += kStride) {
-    const int count = chunk.end - first < kStride ? chunk.end - first : kStride;
+  for (int first = begin; first < end; first += kStride) {
+    const int count = end - first < kStride ? end - first : kStride;
     const int words = gpu::ceil_div(count, Panel::kInputs);
-    if (first > chunk.first) sync_warp();
+    if (first > begin) sync_warp();
     for (int r = 0; r < kRows; ++r) {
+      const gptr<const float> row = product.x(r < product.rows ? r : 0) + first;
       for (int k = lane(); k < words * Panel::kInputs; k += kWarpSize) {
         float x = 0.0f;
-        if (r < rows && k < count) x = chunk.x[r * std::int64_t{inputs} + first + k];
+        if (r < product.rows && k < count) x = row[k];
         staged[r * kStride + k] = Panel::activation(x);
       }
     }
     sync_warp();
     multiply_staged<Panel, kRows, kStride>(
-        staged, chunk.weights + std::int64_t{first} / Panel::kInputs * linear::kPanelOutputs, count,
-        sums);
+        staged, product.weights + std::int64_t{first} / Panel::kInputs * linear::kPanelOutputs,
+        count, sums);
   }
 }
 
@@ -106,50 +114,110 @@ FORGE_DEVICE std::int64_t panel_of_block() {
   return std::int64_t{block().z} * grid().y + block().y;
 }
 
-/// Rows `first_row`, ... of the tile. staged: [warps][kStagedFloats], partial:
-/// [warps][kRows][32].
-template <class Panel, int kRows>
-FORGE_DEVICE void project_rows(const gpu::ProjectArgs& a, std::int64_t first_row, int rows,
-                               sptr<float> staged, sptr<float> partial) {
+/// Calls write(r, y) with this lane's output of each row, in one warp for each row.
+template <int kRows, class Panel, class Rows, class Write>
+FORGE_DEVICE void multiply_rows(const PanelProduct<Panel, Rows>& product,
+                                const ProductMemory& memory, const Write& write) {
   const int warps = threads() / kWarpSize;
-  const int chunks = gpu::ceil_div(a.inputs, numerics::kProductChunk);
-  const std::int64_t panel = panel_of_block();
-  const std::int64_t panel_words = gpu::ceil_div(a.inputs, Panel::kInputs) * linear::kPanelOutputs;
-  const gptr<const typename Panel::Word> weights =
-      global(static_cast<const typename Panel::Word*>(a.panels)) + panel * panel_words + lane();
-  const gptr<const float> x = global(a.x) + first_row * a.inputs;
-
+  const int chunks = gpu::ceil_div(product.inputs, numerics::kProductChunk);
   float totals[kRows] = {};  // of rows warp(), warp() + warps, ...
   for (int round = 0; round < chunks; round += warps) {
     if (round > 0) sync_block();
     const int first = (round + warp()) * numerics::kProductChunk;
-    if (first < a.inputs) {
+    if (first < product.inputs) {
       const int end = first + numerics::kProductChunk;
       float sums[kRows];
-      multiply_chunk<Panel, kRows>({x, weights, first, end < a.inputs ? end : a.inputs}, rows,
-                                   a.inputs, staged + warp() * kStagedFloats, sums);
+      multiply_chunk<kRows>(product, first, end < product.inputs ? end : product.inputs,
+                            memory.staged + warp() * kStagedFloats, sums);
       for (int r = 0; r < kRows; ++r) {
-        partial[(warp() * kRows + r) * kWarpSize + lane()] = sums[r];
+        memory.partial[(warp() * kRows + r) * kWarpSize + lane()] = sums[r];
       }
     }
     sync_block();
     for (int n = 0; n < kRows; ++n) {
       const int r = warp() + n * warps;
       for (int c = 0; r < kRows && c < warps && round + c < chunks; ++c) {
-        const float sum = partial[(c * kRows + r) * kWarpSize + lane()];
+        const float sum = memory.partial[(c * kRows + r) * kWarpSize + lane()];
         totals[n] = round + c == 0 ? sum : totals[n] + sum;
       }
     }
   }
-
-  const std::int64_t output = panel * linear::kPanelOutputs + lane();
-  if (output >= a.outputs) return;
-  const int y_stride = a.y_stride > 0 ? a.y_stride : a.outputs;
   for (int n = 0; n < kRows; ++n) {
     const int r = warp() + n * warps;
-    if (r >= rows) break;
+    if (r >= product.rows) break;
+    write(r, totals[n]);
+  }
+}
+
+/// With the smallest kRows of 1, 2, 4, 8 that holds the rows.
+template <int kRows = 1, class Panel, class Rows, class Write>
+FORGE_DEVICE void multiply_tile(const PanelProduct<Panel, Rows>& product,
+                                const ProductMemory& memory, const Write& write) {
+  if constexpr (kRows < gpu::ProjectArgs::kTileRows) {
+    if (product.rows > kRows) {
+      multiply_tile<2 * kRows>(product, memory, write);
+      return;
+    }
+  }
+  multiply_rows<kRows>(product, memory, write);
+}
+
+/// A panel of weights of some kind.
+struct WeightPanel {
+  const void* panels;
+  gpu::WeightKind kind;
+  std::int64_t index;  ///< of the panel in `panels`
+  int inputs;
+
+  /// This lane's output in it.
+  template <class Panel>
+  FORGE_DEVICE gptr<const typename Panel::Word> words() const {
+    using Word = const typename Panel::Word;
+    const std::int64_t panel_words = gpu::ceil_div(inputs, Panel::kInputs) * linear::kPanelOutputs;
+    return global(static_cast<Word*>(panels)) + index * panel_words + lane();
+  }
+};
+
+/// Up to kTileRows rows x(0), ... by a panel. Calls write as multiply_rows does.
+template <class Rows, class Write>
+FORGE_DEVICE void multiply_panel(const WeightPanel& panel, const Rows& x, int rows,
+                                 const ProductMemory& memory, const Write& write) {
+  const int K = panel.inputs;
+  switch (panel.kind) {
+    case gpu::WeightKind::f32: {
+      const PanelProduct<F32Panel, Rows> product{x, rows, panel.words<F32Panel>(), K};
+      return multiply_tile(product, memory, write);
+    }
+    case gpu::WeightKind::f16: {
+      const PanelProduct<F16Panel, Rows> product{x, rows, panel.words<F16Panel>(), K};
+      return multiply_tile(product, memory, write);
+    }
+    case gpu::WeightKind::bf16: {
+      const PanelProduct<BF16Panel, Rows> product{x, rows, panel.words<BF16Panel>(), K};
+      return multiply_tile(product, memory, write);
+    }
+  }
+}
+
+/// Rows that follow one another, `stride` floats apart.
+struct EvenRows {
+  gptr<const float> first;
+  std::int64_t stride;
+
+  FORGE_DEVICE gptr<const float> operator()(int r) const { return first + r * stride; }
+};
+
+/// This lane's output of rows first_row, first_row + 1, ... goes to y.
+struct WriteProducts {
+  const gpu::ProjectArgs& a;
+  std::int64_t first_row;
+  std::int64_t output;
+
+  FORGE_DEVICE void operator()(int r, float sum) const {
+    if (output >= a.outputs) return;  // of the last panel, which is padded
+    const int y_stride = a.y_stride > 0 ? a.y_stride : a.outputs;
     const gptr<float> y = global(a.y) + (first_row + r) * y_stride + output;
-    float product = totals[n];
+    float product = sum;
     if (a.bias != nullptr) product = product + global(a.bias)[output];
     if (a.accumulate) {
       const float before = y[0];
@@ -158,20 +226,7 @@ FORGE_DEVICE void project_rows(const gpu::ProjectArgs& a, std::int64_t first_row
       y[0] = a.multiplier * product;
     }
   }
-}
-
-/// With the smallest kRows of 1, 2, 4, 8 that holds `rows`.
-template <class Panel, int kRows = 1>
-FORGE_DEVICE void project_tile(const gpu::ProjectArgs& a, std::int64_t first_row, int rows,
-                               sptr<float> staged, sptr<float> partial) {
-  if constexpr (kRows < gpu::ProjectArgs::kTileRows) {
-    if (rows > kRows) {
-      project_tile<Panel, 2 * kRows>(a, first_row, rows, staged, partial);
-      return;
-    }
-  }
-  project_rows<Panel, kRows>(a, first_row, rows, staged, partial);
-}
+};
 
 FORGE_KERNEL(gpu::ProjectArgs::kThreads) project(gpu::ProjectArgs a) {
   SIMT_SHARED(float, staged, (kProjectWarps * kStagedFloats));
@@ -179,17 +234,13 @@ FORGE_KERNEL(gpu::ProjectArgs::kThreads) project(gpu::ProjectArgs a) {
   constexpr int kTileRows = gpu::ProjectArgs::kTileRows;
   const std::int64_t first_row = std::int64_t{block().x} * kTileRows;
   const std::uint32_t row_count = global(a.row_count)[0];
-  if (first_row >= row_count || panel_of_block() * linear::kPanelOutputs >= a.outputs) return;
-  const auto left = static_cast<int>(row_count - first_row);
-  const int rows = left < kTileRows ? left : kTileRows;
-  switch (a.kind) {
-    case gpu::WeightKind::f32:
-      return project_tile<F32Panel>(a, first_row, rows, staged, partial);
-    case gpu::WeightKind::f16:
-      return project_tile<F16Panel>(a, first_row, rows, staged, partial);
-    case gpu::WeightKind::bf16:
-      return project_tile<BF16Panel>(a, first_row, rows, staged, partial);
-  }
+  const std::int64_t panel = panel_of_block();
+  if (first_row >= row_count || panel * linear::kPanelOutputs >= a.outputs) return;
+  const auto rows = static_cast<int>(row_count - first_row);
+  multiply_panel({a.panels, a.kind, panel, a.inputs},
+                 EvenRows{global(a.x) + first_row * a.inputs, a.inputs},
+                 rows < kTileRows ? rows : kTileRows, {staged, partial},
+                 WriteProducts{a, first_row, panel * linear::kPanelOutputs + lane()});
 }
 
 }  // namespace FORGE_KERNELS

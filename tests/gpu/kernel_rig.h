@@ -48,7 +48,7 @@ class KernelRig {
   template <class T>
   T* output(const char* name, const std::vector<T>& after) {
     std::vector<T> before(after.size());
-    std::memset(before.data(), 0xff, before.size() * sizeof(T));
+    std::memset(static_cast<void*>(before.data()), 0xff, before.size() * sizeof(T));
     return output(name, before, after);
   }
 

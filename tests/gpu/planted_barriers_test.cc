@@ -113,6 +113,35 @@ class PlantedBarriers : public ::testing::Test {
     shape.threads = 64;  // two warps for five chunks: three rounds
     return launch_of(args, shape);
   }
+  KernelLaunch choose_experts() {
+    const ChooseExpertsArgs args{
+        .counts = memory_.array("counts", std::vector<PassCounts>{{.rows = 1}}),
+        .products = memory_.array("products", random_.reals(64)),
+        .bias = nullptr,
+        .choices = memory_.array("choices", std::vector<ExpertChoice>(4)),
+        .experts = 64,
+        .experts_per_token = 4,
+        .groups = 8,
+        .groups_per_token = 2,
+        .group_best = 2,
+        .sigmoid = false,
+        .normalised = true,
+        .routed_scale = 1};
+    return launch_of(args, args.shape(1));
+  }
+  KernelLaunch plan_experts() {
+    const std::vector<ExpertChoice> choices{{40, 1}, {3, 1}, {40, 1}};
+    const PlanExpertsArgs args{
+        .counts = memory_.array("counts", std::vector<PassCounts>{{.rows = 3}}),
+        .choices = memory_.array("choices", choices),
+        .plan = {.pairs = memory_.array("pairs", std::vector<std::uint32_t>(3)),
+                 .tiles = memory_.array("tiles", std::vector<ExpertTile>(3)),
+                 .tiles_count = memory_.array("tiles_count", std::vector<std::uint32_t>(1)),
+                 .counts = memory_.array("pair_counts", std::vector<PassCounts>(1))},
+        .experts = 64,
+        .experts_per_token = 1};
+    return launch_of(args, args.shape());
+  }
   KernelLaunch sample() {
     const std::vector<LogitInput> inputs{{.temperature = 1.0f}};
     const SampleArgs args{
@@ -168,8 +197,9 @@ TEST_F(PlantedBarriers, EachOneOfEachKernelIsMissed) {
   const std::vector<Site> barriers = barriers_of_sources();
   ASSERT_FALSE(barriers.empty());
   std::set<std::string> missed;
-  for (const KernelLaunch& launch : {attend_decode(), attend_split(), attend_prompt(),
-                                     attend_latent(), attend_latent_split(), project(), sample()}) {
+  for (const KernelLaunch& launch :
+       {attend_decode(), attend_split(), attend_prompt(), attend_latent(), attend_latent_split(),
+        project(), choose_experts(), plan_experts(), sample()}) {
     const std::vector<Site> met = meetings(launch);
     for (const Site& barrier : barriers) {
       if (std::find(met.begin(), met.end(), barrier) == met.end()) continue;

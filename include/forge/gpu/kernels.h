@@ -22,6 +22,7 @@
 #include <string_view>
 #include <type_traits>
 
+#include "forge/gpu/kernels/add_experts.h"
 #include "forge/gpu/kernels/attend_decode.h"
 #include "forge/gpu/kernels/attend_latent.h"
 #include "forge/gpu/kernels/attend_latent_merge.h"
@@ -29,11 +30,15 @@
 #include "forge/gpu/kernels/attend_merge.h"
 #include "forge/gpu/kernels/attend_prompt.h"
 #include "forge/gpu/kernels/attend_split.h"
+#include "forge/gpu/kernels/choose_experts.h"
 #include "forge/gpu/kernels/copy_blocks.h"
 #include "forge/gpu/kernels/digest_logits.h"
 #include "forge/gpu/kernels/embed.h"
 #include "forge/gpu/kernels/kernel_launch.h"
+#include "forge/gpu/kernels/plan_experts.h"
 #include "forge/gpu/kernels/project.h"
+#include "forge/gpu/kernels/project_experts.h"
+#include "forge/gpu/kernels/project_heads.h"
 #include "forge/gpu/kernels/rms_norm.h"
 #include "forge/gpu/kernels/rotate_and_store.h"
 #include "forge/gpu/kernels/sample.h"
@@ -53,10 +58,15 @@
   ENTRY(attend_split, AttendSplitArgs)              \
   ENTRY(attend_merge, AttendMergeArgs)              \
   ENTRY(attend_prompt, AttendPromptArgs)            \
+  ENTRY(project_heads, ProjectHeadsArgs)            \
   ENTRY(store_latent, StoreLatentArgs)              \
   ENTRY(attend_latent, AttendLatentArgs)            \
   ENTRY(attend_latent_split, AttendLatentSplitArgs) \
   ENTRY(attend_latent_merge, AttendLatentMergeArgs) \
+  ENTRY(choose_experts, ChooseExpertsArgs)          \
+  ENTRY(plan_experts, PlanExpertsArgs)              \
+  ENTRY(project_experts, ProjectExpertsArgs)        \
+  ENTRY(add_experts, AddExpertsArgs)                \
   ENTRY(silu_multiply, SiluMultiplyArgs)            \
   ENTRY(sample, SampleArgs)                         \
   ENTRY(digest_logits, DigestLogitsArgs)

@@ -67,6 +67,21 @@ std::uint64_t project_floats(const Sizes& s) {
   return product({s.rows, s.hidden + 2 * s.outputs}) +
          2 * product({s.hidden, s.outputs + linear::kPanelOutputs});
 }
+std::uint64_t project_heads_floats(const Sizes& s) {
+  const int outputs = s.latent_size + linear::kPanelOutputs;
+  return product({s.rows, s.heads, s.head_size + outputs + 2 * s.rope_size}) +
+         2 * product({s.heads, s.head_size, outputs});
+}
+std::uint64_t choice_floats(const Sizes& s) {
+  return product({s.rows, s.experts + 8 * s.experts_per_token}) + 4 * product({s.experts});
+}
+std::uint64_t project_experts_floats(const Sizes& s) {
+  return choice_floats(s) + product({s.rows, s.hidden + 2 * s.experts_per_token * s.outputs}) +
+         2 * product({s.experts, s.hidden, s.outputs + linear::kPanelOutputs});
+}
+std::uint64_t add_experts_floats(const Sizes& s) {
+  return choice_floats(s) + product({s.rows, s.hidden, 4 + s.experts_per_token});
+}
 std::uint64_t copy_floats(const Sizes& s) {
   return 8 * product({s.pairs, s.layers, s.kv_heads, s.head_size, s.block_size});
 }
@@ -129,6 +144,39 @@ KernelEntry describe(gpu::KernelId id) {
     case KernelId::attend_prompt:
       return {id, "paged_prefill", "paged attention, chunks of prompts", prompt_floats,
               attention({&Sizes::seqs, &Sizes::rows}, {&Sizes::window})};
+    case KernelId::project_heads:
+      return {
+          id,
+          "",
+          "matrix products of single heads",
+          project_heads_floats,
+          {&Sizes::rows, &Sizes::heads, &Sizes::head_size, &Sizes::latent_size, &Sizes::rope_size}};
+    case KernelId::choose_experts:
+      return {id,
+              "router",
+              "which experts rows go through",
+              choice_floats,
+              {&Sizes::rows, &Sizes::experts, &Sizes::experts_per_token}};
+    case KernelId::plan_experts:
+      return {id,
+              "",
+              "sorts rows by expert",
+              choice_floats,
+              {&Sizes::rows, &Sizes::experts, &Sizes::experts_per_token}};
+    case KernelId::project_experts:
+      return {id,
+              "grouped_gemm",
+              "matrix products of rows and their experts",
+              project_experts_floats,
+              {&Sizes::rows, &Sizes::experts, &Sizes::experts_per_token, &Sizes::hidden,
+               &Sizes::outputs}};
+    case KernelId::add_experts:
+      return {id,
+              "",
+              "weighs and adds what experts made",
+              add_experts_floats,
+              {&Sizes::rows, &Sizes::experts, &Sizes::experts_per_token, &Sizes::hidden,
+               &Sizes::accumulate}};
     case KernelId::store_latent:
       return {id, "", "norm and RoPE of latents, and they into the cache", latent_floats,
               latents({&Sizes::seqs, &Sizes::head_size})};
@@ -176,6 +224,8 @@ const std::vector<SizeFlag>& size_flags() {
       {"--hidden", "Hidden size; inputs of a projection", &Sizes::hidden, 1, 1 << 16},
       {"--outputs", "Outputs of a projection", &Sizes::outputs, 1, 1 << 18},
       {"--ffn", "Feed-forward size", &Sizes::ffn, 1, 1 << 18},
+      {"--experts", "Experts", &Sizes::experts, 1, gpu::ChooseExpertsArgs::kExpertsMax},
+      {"--experts-per-token", "Experts of a row", &Sizes::experts_per_token, 1, 64},
       {"--vocabulary", "Tokens", &Sizes::vocabulary, 1, 1 << 20},
       {"--pairs", "Pairs of blocks", &Sizes::pairs, 1, 4096},
       {"--writes", "Entries written", &Sizes::writes, 1, 1 << 16},
@@ -238,6 +288,10 @@ tl::expected<void, std::string> validate(const KernelEntry& kernel, const Kernel
   }
   if (uses(kernel, &Sizes::rope_size) && sizes.rope_size % 2 != 0) {
     return tl::unexpected(flag_and_value(&Sizes::rope_size, sizes) + " is not even");
+  }
+  if (uses(kernel, &Sizes::experts) && sizes.experts_per_token > sizes.experts) {
+    return tl::unexpected(flag_and_value(&Sizes::experts_per_token, sizes) + " is more than " +
+                          flag_and_value(&Sizes::experts, sizes));
   }
   if (uses(kernel, &Sizes::context) && uses(kernel, &Sizes::rows) && sizes.rows > sizes.context) {
     return tl::unexpected(flag_and_value(&Sizes::rows, sizes) + " is more than " +

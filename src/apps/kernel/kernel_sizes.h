@@ -29,6 +29,8 @@ struct KernelSizes {
   int hidden = 512;
   int outputs = 512;
   int ffn = 1408;
+  int experts = 6;
+  int experts_per_token = 2;
   int vocabulary = 4096;
   int pairs = 8;       ///< of blocks to copy
   int writes = 64;     ///< to block tables

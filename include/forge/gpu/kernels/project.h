@@ -31,7 +31,7 @@ namespace forge::gpu {
 struct ProjectArgs {
   static constexpr int kThreads = 256;
   static constexpr int kTileRows = 8;
-  static constexpr BlockResources kResources{.shared_bytes = 24576, .registers = 79};
+  static constexpr BlockResources kResources{.shared_bytes = 24576, .registers = 80};
   const std::uint32_t* row_count;  ///< rows of x: &counts->rows or &counts->logit_rows
   const float* x;                  ///< [rows][K]
   const void* panels;              ///< [ceil(N / 32)][K][32]; bf16: [K / 2][32][2], K padded

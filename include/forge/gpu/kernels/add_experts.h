@@ -1,0 +1,42 @@
+// add_experts: y [T][d] = ((0 + w_a y_a) + w_b y_b) + ... + shared, a < b < ... the experts of a
+// row (model/experts.h), or y += m times that. A thread a component.
+//
+// Example, with `#include "forge/gpu/kernels.h"`, given `const ChooseExpertsArgs& choose`,
+// `const float* produced` and `float* hidden`:
+//
+//   const AddExpertsArgs args{.counts = choose.counts,
+//                             .choices = choose.choices,
+//                             .produced = produced,
+//                             .shared = nullptr,
+//                             .y = hidden,
+//                             .size = 2048,
+//                             .experts_per_token = choose.experts_per_token,
+//                             .accumulate = true,
+//                             .multiplier = 1};
+//   return launch_of(args, args.shape(64));  // up to 64 rows
+#pragma once
+
+#include "forge/gpu/kernels/expert_data.h"
+#include "forge/gpu/kernels/kernel_launch.h"
+
+namespace forge::gpu {
+
+struct AddExpertsArgs {
+  static constexpr int kThreads = 128;
+  static constexpr BlockResources kResources{.registers = 32};
+  const PassCounts* counts;
+  const ExpertChoice* choices;  ///< [T][A]
+  const float* produced;        ///< [T A][d]
+  const float* shared;          ///< [T][d] or null: what the shared experts made
+  float* y;                     ///< [T][d]
+  int size;                     ///< d
+  int experts_per_token;        ///< A
+  bool accumulate;              ///< add to y, which is a residual stream
+  float multiplier;             ///< m, of what is added to it
+
+  simt::LaunchShape shape(int rows_max) const {
+    return {{rows_max, ceil_div(size, kThreads), 1}, threads_for(size, kThreads)};
+  }
+};
+
+}  // namespace forge::gpu

@@ -1,0 +1,41 @@
+// project_experts: y = x W^T as project, of the pairs of a row and an expert, each by the matrix of
+// its expert. A block multiplies a tile of up to 8 pairs of one expert by one panel.
+//
+// Example, with `#include "forge/gpu/kernels.h"`, given `const ExpertPlan& plan`, `const float* x`,
+// `const float* panels` and `float* gate_up`:
+//
+//   const ProjectExpertsArgs args{.plan = plan,
+//                                 .x = x,
+//                                 .panels = panels,
+//                                 .y = gate_up,
+//                                 .inputs = 2048,
+//                                 .outputs = 2 * 768,
+//                                 .pairs_per_row = 8};
+//   return launch_of(args, args.shape(expert_tiles_max(64, 128, 8)));  // up to 64 rows
+#pragma once
+
+#include "forge/gpu/kernels/expert_data.h"
+#include "forge/gpu/kernels/project.h"
+
+namespace forge::gpu {
+
+struct ProjectExpertsArgs {
+  static constexpr int kThreads = ProjectArgs::kThreads;
+  static constexpr BlockResources kResources{.shared_bytes = 24576, .registers = 80};
+  ExpertPlan plan;
+  const float* x;      ///< [rows][K]: that of pair n is n / pairs_per_row
+  const void* panels;  ///< [E] of ProjectArgs::panels, one after the other
+  float* y;            ///< [T A][N], a row for each pair
+  int inputs;          ///< K, at least 1
+  int outputs;         ///< N
+  int pairs_per_row;   ///< A if x are the rows of the pass, 1 if they are those of pairs
+  WeightKind kind = WeightKind::f32;
+
+  simt::LaunchShape shape(int tiles_max) const {
+    simt::LaunchShape shape = ProjectArgs{.inputs = inputs, .outputs = outputs}.shape(1);
+    shape.grid.x = tiles_max;
+    return shape;
+  }
+};
+
+}  // namespace forge::gpu

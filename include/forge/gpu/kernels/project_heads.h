@@ -1,0 +1,46 @@
+// project_heads: y_h = x_h W_h^T as project, of each head of a row by the head's own matrix. Latent
+// attention puts queries in terms of latents with it, and makes values of sums of latents.
+//
+// Example, with `#include "forge/gpu/kernels.h"`, given `const PassCounts* counts`,
+// `const float* queries`, `const float* panels` and `float* absorbed`:
+//
+//   const ProjectHeadsArgs args{.row_count = &counts->rows,
+//                               .x = queries,
+//                               .panels = panels,
+//                               .y = absorbed,
+//                               .heads = 16,
+//                               .inputs = 128,
+//                               .outputs = 512,
+//                               .x_stride = 128 + 64,
+//                               .y_stride = 512 + 64};
+//   return launch_of(args, args.shape(64));  // up to 64 rows
+#pragma once
+
+#include <cstdint>
+
+#include "forge/gpu/kernels/project.h"
+
+namespace forge::gpu {
+
+struct ProjectHeadsArgs {
+  static constexpr int kThreads = ProjectArgs::kThreads;
+  static constexpr BlockResources kResources{.shared_bytes = 24576, .registers = 80};
+  const std::uint32_t* row_count;
+  const float* x;      ///< [rows][H][x_stride], of which the first K of each head are read
+  const void* panels;  ///< [H] of ProjectArgs::panels, one after the other
+  float* y;            ///< [rows][H][y_stride], of which the first N of each head are written
+  int heads;           ///< H
+  int inputs;          ///< K, at least 1
+  int outputs;         ///< N, at most 2^20
+  int x_stride;
+  int y_stride;
+  WeightKind kind = WeightKind::f32;
+
+  simt::LaunchShape shape(int rows_max) const {
+    simt::LaunchShape shape = ProjectArgs{.inputs = inputs, .outputs = outputs}.shape(rows_max);
+    shape.grid.z = heads;
+    return shape;
+  }
+};
+
+}  // namespace forge::gpu

@@ -1,0 +1,107 @@
+// The formulas of mixtures of experts, after cuda/kernels/*experts.cuh.
+#include <set>
+#include <vector>
+
+#include "forge/linear/panels.h"
+#include "kernel_chain.h"
+
+namespace forge::sim {
+namespace {
+
+using gpu::KernelLaunch;
+
+constexpr std::uint64_t kCounts = sizeof(gpu::PassCounts);
+constexpr std::uint64_t kChoice = sizeof(gpu::ExpertChoice);
+constexpr std::uint64_t kTile = sizeof(gpu::ExpertTile);
+
+}  // namespace
+
+KernelWork work(const gpu::ChooseExpertsArgs& args, const KernelLaunch& launch) {
+  const std::uint64_t rows = present(launch.shape.grid.x, args.counts->rows);
+  const std::uint64_t E = size_of(args.experts);
+  const std::uint64_t A = size_of(args.experts_per_token);
+  const bool groups = args.groups_per_token < args.groups;
+  const std::uint64_t bias = args.bias != nullptr && rows > 0 ? E * kFloat : 0;
+  KernelWork w;
+  w.bytes_read = kCounts + rows * E * kFloat + bias;
+  w.bytes_written = rows * A * kChoice;
+  w.block_bytes = blocks_of(launch) * kCounts + rows * (E * kFloat + bias + A * kChoice);
+  w.flops = rows * (E * (chain::kExpFlops + 3) + 3 * A);
+  const std::uint64_t each = chain::turns(E, threads_of(launch));
+  const std::uint64_t best = each * (chain::kSharedLoad + 1) + 2 * chain::kWarpTree;
+  w.chain_loads = 1 + each + (bias > 0 ? each : 0);
+  w.chain_operations = each * (chain::kExp + chain::kDivide + 3 * chain::kSharedLoad) +
+                       2 * chain::kWarpTree + A * (best + 2 * chain::kSharedLoad) +
+                       (groups ? size_of(args.groups_per_token) * best + E : 0) + chain::kDivide;
+  return w;
+}
+
+KernelWork work(const gpu::PlanExpertsArgs& args, const KernelLaunch& launch) {
+  const std::uint64_t tile = size_of(gpu::ExpertPlan::kTileRows);
+  const std::uint64_t pairs = args.counts->rows * size_of(args.experts_per_token);
+  std::vector<std::uint64_t> chosen(size_of(args.experts));
+  for (std::uint64_t i = 0; i < pairs; ++i) ++chosen[args.choices[i].expert];
+  std::uint64_t tiles = 0;
+  for (const std::uint64_t count : chosen) tiles += chain::turns(count, tile);
+  KernelWork w;
+  w.bytes_read = kCounts + pairs * kChoice;
+  w.bytes_written = pairs * kWord + tiles * kTile + kWord + kCounts;
+  w.block_bytes = w.bytes_read + w.bytes_written;
+  const std::uint64_t warps = threads_of(launch) / size_of(simt::kWarpSize);
+  constexpr std::uint64_t kUnrolled = 4;  // by nvcc
+  w.chain_loads = 1 + chain::turns(pairs, kUnrolled) + pairs;
+  w.chain_operations =
+      pairs + 2 * (chain::kWarpTree + chain::kBarrier + warps * chain::kSharedLoad);
+  return w;
+}
+
+KernelWork work(const gpu::ProjectExpertsArgs& args, const KernelLaunch& launch) {
+  const std::uint64_t tiles = present(launch.shape.grid.x, *args.plan.tiles_count);
+  const std::uint64_t panels = size_of(gpu::ceil_div(args.outputs, linear::kPanelOutputs));
+  const std::uint64_t K = size_of(args.inputs);
+  const std::uint64_t weight_bytes = panels * panel_bytes(args.inputs, args.kind);  // of an expert
+  std::set<std::uint32_t> experts;
+  std::set<std::uint32_t> rows;  // of x
+  std::uint64_t pairs = 0;
+  std::uint64_t most = 0;
+  for (std::uint64_t t = 0; t < tiles; ++t) {
+    const gpu::ExpertTile& tile = args.plan.tiles[t];
+    experts.insert(tile.expert);
+    for (std::uint32_t i = 0; i < tile.count; ++i) {
+      rows.insert(args.plan.pairs[tile.first + i] / static_cast<std::uint32_t>(args.pairs_per_row));
+    }
+    pairs += tile.count;
+    most = std::max<std::uint64_t>(most, tile.count);
+  }
+  const std::uint64_t plan = tiles * kTile + pairs * kWord;
+  const std::uint64_t y = pairs * size_of(args.outputs);
+  KernelWork w;
+  w.bytes_read = kWord + plan + experts.size() * weight_bytes + rows.size() * K * kFloat;
+  w.bytes_written = y * kFloat;
+  w.block_bytes = blocks_of(launch) * kWord + panels * plan + tiles * weight_bytes +
+                  (panels * pairs * K + y) * kFloat;
+  w.flops = 2 * y * K;
+  w.chain_loads = 3;
+  add_product_chain(w, most, K, threads_of(launch));
+  return w;
+}
+
+KernelWork work(const gpu::AddExpertsArgs& args, const KernelLaunch& launch) {
+  const std::uint64_t rows = present(launch.shape.grid.x, args.counts->rows);
+  const std::uint64_t pieces = size_of(launch.shape.grid.y);
+  const std::uint64_t A = size_of(args.experts_per_token);
+  const std::uint64_t row_bytes = size_of(args.size) * kFloat;
+  const std::uint64_t addends = A + (args.shared != nullptr ? 1 : 0) + (args.accumulate ? 1 : 0);
+  KernelWork w;
+  w.bytes_read = kCounts + rows * (A * kChoice + addends * row_bytes);
+  w.bytes_written = rows * row_bytes;
+  w.block_bytes =
+      blocks_of(launch) * kCounts + rows * (pieces * A * kChoice + (addends + 1) * row_bytes);
+  w.flops = rows * size_of(args.size) * 2 * addends;
+  constexpr std::uint64_t kUnrolled = 4;  // by nvcc
+  w.chain_loads = 1 + chain::turns(A, kUnrolled) + (args.accumulate ? 1 : 0);
+  w.chain_operations = addends;
+  return w;
+}
+
+}  // namespace forge::sim
