@@ -2,7 +2,6 @@
 #include <set>
 #include <vector>
 
-#include "forge/linear/panels.h"
 #include "kernel_chain.h"
 
 namespace forge::sim {

@@ -2,7 +2,6 @@
 #include <set>
 
 #include "forge/numerics/attention.h"
-#include "forge/linear/panels.h"
 #include "kernel_chain.h"
 
 namespace forge::sim {

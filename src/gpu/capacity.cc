@@ -20,12 +20,21 @@ std::uint32_t smallest(std::uint64_t a, std::uint64_t b) {
   return static_cast<std::uint32_t>(std::min({a, b, kMost}));
 }
 
+/// Thread blocks of a row that attends over one chunk of keys.
+std::uint32_t head_tiles_of(const model::ModelConfig& model) {
+  if (const auto* latent = std::get_if<model::LatentConfig>(&model.attention)) {
+    return static_cast<std::uint32_t>(ceil_div(latent->heads, kLatentTileHeads));
+  }
+  const auto& grouped = std::get<model::GroupedQueryConfig>(model.attention);
+  const int of_group = ceil_div(grouped.heads / grouped.kv_heads, kTileHeads);
+  return static_cast<std::uint32_t>(grouped.kv_heads * of_group);
+}
+
 std::uint32_t chunks_of(std::uint32_t rows) { return (rows + kChunkRows - 1) / kChunkRows; }
 
 }  // namespace
 
 Capacity::Capacity(const model::ModelConfig& model, const executor::ExecutorOptions& options) {
-  const auto& attention = std::get<model::GroupedQueryConfig>(model.attention);
   const std::uint64_t slots = std::uint64_t{options.num_blocks} * options.block_size;
   const std::uint32_t k = options.drafts;
 
@@ -52,9 +61,7 @@ Capacity::Capacity(const model::ModelConfig& model, const executor::ExecutorOpti
   positions = smallest(slots, model::RotaryTable::kPositionsMax);
   table_stride = options.num_blocks;
   key_chunks = (positions + numerics::kKeyChunk - 1) / numerics::kKeyChunk;
-  const int group_size = attention.heads / attention.kv_heads;
-  const int head_tiles = attention.kv_heads * ceil_div(group_size, kTileHeads);
-  split_rows = std::min(chunk_rows, split_rows_max(static_cast<std::uint32_t>(head_tiles)));
+  split_rows = std::min(chunk_rows, split_rows_max(head_tiles_of(model)));
   block_size = options.block_size;
   block_floats = options.block_size * kv_shape(model).token_floats();
 }

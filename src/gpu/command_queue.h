@@ -22,9 +22,13 @@ class CommandQueue {
   /// Launches the kernel of `args` over `count` rows, tiles, ... . Requires: count > 0.
   template <class Args>
   void launch(const Args& args, std::uint32_t count) {
-    if (!status_) return;
-    status_ = stream_.launch(launch_of(args, args.shape(static_cast<int>(count))));
-    ++launches_;
+    launch_in(args, args.shape(static_cast<int>(count)));
+  }
+
+  /// One whose shape does not depend on a count.
+  template <class Args>
+  void launch(const Args& args) {
+    launch_in(args, args.shape());
   }
 
   void launch(Graph& graph) {
@@ -39,6 +43,13 @@ class CommandQueue {
   std::uint64_t launches() const { return launches_; }
 
  private:
+  template <class Args>
+  void launch_in(const Args& args, const simt::LaunchShape& shape) {
+    if (!status_) return;
+    status_ = stream_.launch(launch_of(args, shape));
+    ++launches_;
+  }
+
   Stream& stream_;
   Status status_;
   std::uint64_t launches_ = 0;  // of kernels, one by one

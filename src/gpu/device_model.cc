@@ -14,6 +14,21 @@ std::uint64_t logits_floats(const model::ModelConfig& model, const Capacity& cap
   return std::uint64_t{capacity.chunk_logits} * static_cast<std::uint64_t>(model.vocabulary_size);
 }
 
+std::variant<GroupedQueryPass, LatentPass> attention_of(const model::ModelConfig& model,
+                                                        const Capacity& capacity,
+                                                        Allocator& allocator) {
+  if (std::holds_alternative<model::LatentConfig>(model.attention)) {
+    return LatentPass(model, capacity, allocator);
+  }
+  return GroupedQueryPass(model, capacity, allocator);
+}
+
+std::uint64_t attention_bytes(const model::ModelConfig& model, const Capacity& capacity) {
+  return std::holds_alternative<model::LatentConfig>(model.attention)
+             ? LatentPass::device_bytes(model, capacity)
+             : GroupedQueryPass::device_bytes(model, capacity);
+}
+
 Buffer take(Allocator& allocator, std::uint64_t floats, const char* name) {
   return allocator.take<float>(MemoryKind::device, floats, name);
 }
@@ -32,9 +47,11 @@ DeviceModel::DeviceModel(const GpuModel& model, const executor::ExecutorOptions&
                                        "KV pool of the host")),
       hidden_(take(allocator, hidden_floats(model_, capacity), "hidden")),
       normed_(take(allocator, hidden_floats(model_, capacity), "normed")),
-      attention_(model_, capacity, allocator),
-      feed_forward_(model_, capacity, allocator),
-      logits_(take(allocator, logits_floats(model_, capacity), "logits")) {}
+      attention_(attention_of(model_, capacity, allocator)),
+      feed_forward_(model_.ffn_size, capacity, allocator),
+      logits_(take(allocator, logits_floats(model_, capacity), "logits")) {
+  if (model_.experts) experts_.emplace(model_, capacity, allocator);
+}
 
 std::uint64_t DeviceModel::buffer_bytes(const model::ModelConfig& model,
                                         const executor::ExecutorOptions& options,
@@ -42,9 +59,9 @@ std::uint64_t DeviceModel::buffer_bytes(const model::ModelConfig& model,
   const std::uint64_t pool = options.num_blocks * capacity.block_floats;
   return sizeof(float) *
              (pool + 2 * hidden_floats(model, capacity) + logits_floats(model, capacity)) +
-         DeviceWeights::rotary_bytes(model, capacity.positions) +
-         GroupedQueryPass::device_bytes(model, capacity) +
-         FeedForwardPass::device_bytes(model, capacity);
+         DeviceWeights::rotary_bytes(model, capacity.positions) + attention_bytes(model, capacity) +
+         FeedForwardPass::device_bytes(model.ffn_size, capacity) +
+         (model.experts ? ExpertsPass::device_bytes(model, capacity) : 0);
 }
 
 void DeviceModel::copy_blocks(const CopyRun& run, const DeviceStep& step,
@@ -113,10 +130,20 @@ void DeviceModel::run_sub_layer(const DevicePass& pass, const float* norm, const
 void DeviceModel::run_layer(const DevicePass& pass, int layer) const {
   const DeviceLayer& w = weights_.layer(layer);
   run_sub_layer(pass, w.attention_norm, [&](const float* x, const Output& to) {
-    attention_.run(pass, w.attention, layer, pool_.as<float>(), x, to);
+    auto* const pool = pool_.as<float>();
+    if (const auto* latent = std::get_if<DeviceLatent>(&w.attention)) {
+      std::get<LatentPass>(attention_).run(pass, *latent, layer, pool, x, to);
+    } else {
+      std::get<GroupedQueryPass>(attention_)
+          .run(pass, std::get<DeviceGroupedQuery>(w.attention), layer, pool, x, to);
+    }
   });
   run_sub_layer(pass, w.ffn_norm, [&](const float* x, const Output& to) {
-    feed_forward_.run(pass, w.feed_forward, x, to);
+    if (const auto* experts = std::get_if<DeviceExperts>(&w.feed_forward)) {
+      experts_->run(pass, *experts, x, to);
+    } else {
+      feed_forward_.run(pass, std::get<DeviceFeedForward>(w.feed_forward), x, to);
+    }
   });
 }
 

@@ -2,8 +2,8 @@
 // results of one chunk of rows. run() queues the kernels that take a chunk through it.
 //
 //   tokens:      embed
-//   each layer:  rms_norm, attention (grouped_query_pass.h) +=,
-//                rms_norm, network (feed_forward_pass.h) +=
+//   each layer:  rms_norm, attention (grouped_query_pass.h or latent_pass.h) +=,
+//                rms_norm, network (feed_forward_pass.h or experts_pass.h) +=
 //   logits:      rms_norm, project(head), sample, digest_logits
 //
 // The same operations in the same order as model/transformer.h.
@@ -12,12 +12,16 @@
 #pragma once
 
 #include <cstdint>
+#include <optional>
+#include <variant>
 
 #include "copy_runs.h"
 #include "device_pass.h"
+#include "experts_pass.h"
 #include "feed_forward_pass.h"
 #include "forge/executor/executor_options.h"
 #include "grouped_query_pass.h"
+#include "latent_pass.h"
 
 namespace forge::gpu {
 
@@ -59,8 +63,9 @@ class DeviceModel {
   // Of one chunk: [rows][...], R of them with logits.
   Buffer hidden_;  // [d] the residual stream
   Buffer normed_;  // [d] what a sub-layer reads; or what it adds, where norms come after
-  GroupedQueryPass attention_;
+  std::variant<GroupedQueryPass, LatentPass> attention_;
   FeedForwardPass feed_forward_;
+  std::optional<ExpertsPass> experts_;
   Buffer logits_;  // [R][V]
 };
 

@@ -1,5 +1,7 @@
 #include "device_weights.h"
 
+#include <span>
+
 #include "forge/gpu/kernels.h"
 
 namespace forge::gpu {
@@ -13,9 +15,20 @@ class WeightSink {
   WeightSink& operator=(const WeightSink&) = delete;
   virtual ~WeightSink() = default;
 
-  /// Returns: where they are on the device; null if there are none.
-  virtual const void* bytes(const char* name, const void* data, std::uint64_t bytes) = 0;
+  struct Piece {
+    const void* data;
+    std::uint64_t bytes;
+  };
 
+  /// Puts the pieces one after the other. Returns: where they are on the device.
+  virtual const void* pieces(const char* name, std::span<const Piece> pieces) = 0;
+
+  const void* bytes(const char* name, const void* data, std::uint64_t bytes) {
+    const Piece piece{data, bytes};
+    return pieces(name, std::span(&piece, 1));
+  }
+
+  /// Null if there are none.
   const float* vector(const char* name, const std::vector<float>& vector) {
     if (vector.empty()) return nullptr;
     return static_cast<const float*>(bytes(name, vector.data(), sizeof(float) * vector.size()));
@@ -36,6 +49,26 @@ class WeightSink {
     return matrix;
   }
 
+  /// Each is one section, and all are alike: GpuModel accepts no others.
+  DeviceMatrices matrices(const char* name, std::span<const linear::LinearWeights* const> all) {
+    std::vector<Piece> panels;
+    for (const linear::LinearWeights* weights : all) {
+      panels.push_back({weights->sections().front().panels, weights->bytes()});
+    }
+    const linear::LinearWeights& first = *all.front();
+    return {.panels = pieces(name, panels),
+            .kind = *weight_kind(first.sections().front().kind),
+            .count = static_cast<int>(all.size()),
+            .inputs = first.inputs(),
+            .outputs = first.outputs()};
+  }
+
+  DeviceMatrices matrices(const char* name, const std::vector<linear::LinearWeights>& all) {
+    std::vector<const linear::LinearWeights*> pointers;
+    for (const linear::LinearWeights& weights : all) pointers.push_back(&weights);
+    return matrices(name, pointers);
+  }
+
   const void* rows(const char* name, const linear::StoredLinear& stored) {
     const auto& form = std::get<linear::StoredRows>(stored.form);
     const auto row = *quant::bytes_of(form.type, static_cast<std::size_t>(stored.inputs));
@@ -49,10 +82,16 @@ class Uploader final : public WeightSink {
   Uploader(Allocator& allocator, CommandQueue& queue, std::vector<Buffer>& buffers)
       : allocator_(allocator), queue_(queue), buffers_(buffers) {}
 
-  const void* bytes(const char* name, const void* data, std::uint64_t bytes) override {
-    Buffer buffer = allocator_.take<std::byte>(MemoryKind::device, bytes, name);
+  const void* pieces(const char* name, std::span<const Piece> pieces) override {
+    std::uint64_t sum = 0;
+    for (const Piece& piece : pieces) sum += piece.bytes;
+    Buffer buffer = allocator_.take<std::byte>(MemoryKind::device, sum, name);
     if (!allocator_.status()) return nullptr;
-    queue_.copy(buffer.as<std::byte>(), data, bytes, CopyDirection::to_device);
+    auto* to = buffer.as<std::byte>();
+    for (const Piece& piece : pieces) {
+      queue_.copy(to, piece.data, piece.bytes, CopyDirection::to_device);
+      to += piece.bytes;
+    }
     buffers_.push_back(std::move(buffer));
     return buffers_.back().as<std::byte>();
   }
@@ -65,8 +104,8 @@ class Uploader final : public WeightSink {
 
 class Counter final : public WeightSink {
  public:
-  const void* bytes(const char*, const void*, std::uint64_t bytes) override {
-    sum_ += bytes;
+  const void* pieces(const char*, std::span<const Piece> pieces) override {
+    for (const Piece& piece : pieces) sum_ += piece.bytes;
     return nullptr;
   }
   std::uint64_t sum() const { return sum_; }
@@ -82,16 +121,47 @@ DeviceGroupedQuery attention_of(const model::PackedGroupedQuery& packed, WeightS
           .output = to.matrix("weights: output", packed.output, packed.output_bias)};
 }
 
+DeviceLatent attention_of(const model::PackedLatent& packed, WeightSink& to) {
+  return {.query_down = to.matrix("weights: query down", packed.query_down),
+          .query_norm = to.vector("weights: query norm", packed.query_norm),
+          .query_up = to.matrix("weights: query up", packed.query_up),
+          .kv_down = to.matrix("weights: kv down", packed.kv_down),
+          .kv_norm = to.vector("weights: kv norm", packed.kv_norm),
+          .key_up = to.matrices("weights: key up", packed.key_up),
+          .value_up = to.matrices("weights: value up", packed.value_up),
+          .output = to.matrix("weights: output", packed.output)};
+}
+
 DeviceFeedForward network_of(const model::PackedFeedForward& packed, WeightSink& to) {
   return {.gate_up = to.matrix("weights: gate and up", packed.gate_up),
           .down = to.matrix("weights: down", packed.down)};
 }
 
+DeviceExperts network_of(const model::PackedExperts& packed, WeightSink& to) {
+  std::vector<const linear::LinearWeights*> gate_up;
+  std::vector<const linear::LinearWeights*> down;
+  for (const model::PackedFeedForward& expert : packed.experts) {
+    gate_up.push_back(&expert.gate_up);
+    down.push_back(&expert.down);
+  }
+  DeviceExperts experts{
+      .router = to.matrix("weights: router", packed.router),
+      .correction_bias = to.vector("weights: correction bias", packed.correction_bias),
+      .gate_up = to.matrices("weights: gate and up of experts", gate_up),
+      .down = to.matrices("weights: down of experts", down)};
+  if (packed.shared) experts.shared = network_of(*packed.shared, to);
+  return experts;
+}
+
 DeviceLayer layer_of(const model::PackedModelLayer& packed, WeightSink& to) {
-  return {.attention_norm = to.vector("weights: attention norm", packed.attention_norm),
-          .attention = attention_of(std::get<model::PackedGroupedQuery>(packed.attention), to),
-          .ffn_norm = to.vector("weights: ffn norm", packed.ffn_norm),
-          .feed_forward = network_of(std::get<model::PackedFeedForward>(packed.feed_forward), to)};
+  DeviceLayer layer;
+  layer.attention_norm = to.vector("weights: attention norm", packed.attention_norm);
+  std::visit([&](const auto& attention) { layer.attention = attention_of(attention, to); },
+             packed.attention);
+  layer.ffn_norm = to.vector("weights: ffn norm", packed.ffn_norm);
+  std::visit([&](const auto& network) { layer.feed_forward = network_of(network, to); },
+             packed.feed_forward);
+  return layer;
 }
 
 }  // namespace

@@ -9,6 +9,8 @@
 
 #include <cstdint>
 #include <memory>
+#include <optional>
+#include <variant>
 #include <vector>
 
 #include "allocator.h"
@@ -35,10 +37,30 @@ struct DeviceMatrix {
   int outputs = 0;
 };
 
+/// Matrices of one shape and kind, one after the other: of heads, or of experts.
+struct DeviceMatrices {
+  const void* panels = nullptr;
+  WeightKind kind = WeightKind::f32;
+  int count = 0;
+  int inputs = 0;
+  int outputs = 0;
+};
+
 struct DeviceGroupedQuery {
   DeviceMatrix qkv;
   const float* query_norm = nullptr;
   const float* key_norm = nullptr;
+  DeviceMatrix output;
+};
+
+struct DeviceLatent {
+  DeviceMatrix query_down;  ///< of no outputs where queries have no latent
+  const float* query_norm = nullptr;
+  DeviceMatrix query_up;
+  DeviceMatrix kv_down;
+  const float* kv_norm = nullptr;
+  DeviceMatrices key_up;
+  DeviceMatrices value_up;
   DeviceMatrix output;
 };
 
@@ -47,11 +69,19 @@ struct DeviceFeedForward {
   DeviceMatrix down;
 };
 
+struct DeviceExperts {
+  DeviceMatrix router;
+  const float* correction_bias = nullptr;
+  DeviceMatrices gate_up;
+  DeviceMatrices down;
+  std::optional<DeviceFeedForward> shared;
+};
+
 struct DeviceLayer {
   const float* attention_norm = nullptr;
-  DeviceGroupedQuery attention;
+  std::variant<DeviceGroupedQuery, DeviceLatent> attention;
   const float* ffn_norm = nullptr;
-  DeviceFeedForward feed_forward;
+  std::variant<DeviceFeedForward, DeviceExperts> feed_forward;
 };
 
 class DeviceWeights {

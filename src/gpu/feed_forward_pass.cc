@@ -6,22 +6,20 @@ namespace forge::gpu {
 namespace {
 
 /// Floats of [rows][F].
-std::uint64_t gated_floats(const model::ModelConfig& model, const Capacity& capacity) {
-  return std::uint64_t{capacity.chunk_rows} * static_cast<std::uint64_t>(model.ffn_size);
+std::uint64_t gated_floats(int size, const Capacity& capacity) {
+  return std::uint64_t{capacity.chunk_rows} * static_cast<std::uint64_t>(size);
 }
 
 }  // namespace
 
-FeedForwardPass::FeedForwardPass(const model::ModelConfig& model, const Capacity& capacity,
-                                 Allocator& allocator) {
-  const std::uint64_t gated = gated_floats(model, capacity);
+FeedForwardPass::FeedForwardPass(int size, const Capacity& capacity, Allocator& allocator) {
+  const std::uint64_t gated = gated_floats(size, capacity);
   gate_up_ = allocator.take<float>(MemoryKind::device, 2 * gated, "gate and up");
   gated_ = allocator.take<float>(MemoryKind::device, gated, "gated");
 }
 
-std::uint64_t FeedForwardPass::device_bytes(const model::ModelConfig& model,
-                                            const Capacity& capacity) {
-  return sizeof(float) * 3 * gated_floats(model, capacity);
+std::uint64_t FeedForwardPass::device_bytes(int size, const Capacity& capacity) {
+  return sizeof(float) * 3 * gated_floats(size, capacity);
 }
 
 void FeedForwardPass::run(const DevicePass& pass, const DeviceFeedForward& weights, const float* x,

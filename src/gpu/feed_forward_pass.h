@@ -13,9 +13,10 @@ namespace forge::gpu {
 
 class FeedForwardPass {
  public:
-  FeedForwardPass(const model::ModelConfig& model, const Capacity& capacity, Allocator& allocator);
+  /// Of F `size`, which may be 0 where no layer has such a network.
+  FeedForwardPass(int size, const Capacity& capacity, Allocator& allocator);
 
-  static std::uint64_t device_bytes(const model::ModelConfig& model, const Capacity& capacity);
+  static std::uint64_t device_bytes(int size, const Capacity& capacity);
 
   /// to = network of x [rows][d].
   void run(const DevicePass& pass, const DeviceFeedForward& weights, const float* x,

@@ -7,22 +7,72 @@ namespace {
 
 constexpr const char* kAcceptedWeights = "f32, f16 or bf16";
 
-/// Holds the parts of a model against what the kernels have; keeps the first that they lack.
-class Parts {
+/// Holds the weights of a model against what the kernels read; keeps the first that they do not.
+class WeightsCheck {
  public:
-  Parts& that(bool holds, const std::string& part, const std::string& value,
-              const std::string& accepted) {
+  void that(bool holds, const std::string& part, std::string_view value, const char* accepted) {
     if (!holds && missing_.empty()) {
-      missing_ = part + " is " + value + ", accepted on a GPU: " + accepted;
+      missing_ = "the weights' type of " + part + " is " + std::string(value) +
+                 ", accepted on a GPU: " + accepted;
     }
-    return *this;
   }
-  Parts& readable(const std::string& role, const linear::LinearWeights& weights) {
+
+  void of(const std::string& part, const linear::LinearWeights& weights) {
     for (const linear::Section& section : weights.sections()) {
-      that(weight_kind(section.kind).has_value(), "the weights' type of " + role,
-           std::string(name_of(section.kind)), kAcceptedWeights);
+      that(weight_kind(section.kind).has_value(), part, name_of(section.kind), kAcceptedWeights);
     }
-    return *this;
+  }
+
+  /// Matrices that one launch goes through have one kind.
+  void alike(const std::string& part, const linear::LinearWeights& weights,
+             const linear::LinearWeights& first) {
+    of(part, weights);
+    const linear::PanelKind kind = first.sections().front().kind;
+    that(weights.sections().size() == 1 && weights.sections().front().kind == kind, part, "mixed",
+         "one type for all");
+  }
+
+  void of(const model::PackedGroupedQuery& attention) {
+    of("attention", attention.qkv);
+    of("attention", attention.output);
+  }
+
+  void of(const model::PackedLatent& attention) {
+    for (const auto* matrix :
+         {&attention.query_down, &attention.query_up, &attention.kv_down, &attention.output}) {
+      of("attention", *matrix);
+    }
+    for (const auto* heads : {&attention.key_up, &attention.value_up}) {
+      for (const linear::LinearWeights& head : *heads)
+        alike("attention's heads", head, (*heads)[0]);
+    }
+  }
+
+  void of(const model::PackedFeedForward& network) {
+    of("the feed-forward network", network.gate_up);
+    of("the feed-forward network", network.down);
+  }
+
+  void of(const model::PackedExperts& experts) {
+    of("the router", experts.router);
+    const model::PackedFeedForward& first = experts.experts.front();
+    for (const model::PackedFeedForward& expert : experts.experts) {
+      alike("the experts", expert.gate_up, first.gate_up);
+      alike("the experts", expert.down, first.down);
+    }
+    if (experts.shared) of(*experts.shared);
+  }
+
+  void of(const model::PackedModel& model) {
+    const linear::PanelKind kind = linear::panel_kind(model.embedding);
+    const bool is_rows = std::holds_alternative<linear::StoredRows>(model.embedding.form);
+    that(is_rows && weight_kind(kind), "the embedding", name_of(kind), kAcceptedWeights);
+    const auto part = [&](const auto& alternative) { of(alternative); };
+    for (const model::PackedModelLayer& layer : model.layers) {
+      std::visit(part, layer.attention);
+      std::visit(part, layer.feed_forward);
+    }
+    of("the head", model.head);
   }
 
   const std::string& missing() const { return missing_; }
@@ -30,27 +80,6 @@ class Parts {
  private:
   std::string missing_;
 };
-
-void check_attention(const model::ModelConfig& c, Parts& parts) {
-  const auto* const a = std::get_if<model::GroupedQueryConfig>(&c.attention);
-  parts.that(a != nullptr, "attention", "latent", "grouped queries");
-}
-
-void check_weights(const model::PackedModel& weights, Parts& parts) {
-  const auto* const rows = std::get_if<linear::StoredRows>(&weights.embedding.form);
-  const linear::PanelKind kind = linear::panel_kind(weights.embedding);
-  parts.that(rows != nullptr && weight_kind(kind), "the weights' type of the embedding",
-             std::string(name_of(kind)), kAcceptedWeights);
-  for (const model::PackedModelLayer& layer : weights.layers) {
-    const auto* const attention = std::get_if<model::PackedGroupedQuery>(&layer.attention);
-    const auto* const network = std::get_if<model::PackedFeedForward>(&layer.feed_forward);
-    if (attention == nullptr || network == nullptr) continue;  // the configuration says so
-    parts.readable("attention", attention->qkv).readable("attention", attention->output);
-    parts.readable("the feed-forward network", network->gate_up)
-        .readable("the feed-forward network", network->down);
-  }
-  parts.readable("the head", weights.head);
-}
 
 }  // namespace
 
@@ -68,12 +97,9 @@ std::optional<WeightKind> weight_kind(linear::PanelKind kind) {
 }
 
 tl::expected<GpuModel, std::string> GpuModel::of(const model::Transformer& transformer) {
-  const model::ModelConfig& c = transformer.config();
-  Parts parts;
-  check_attention(c, parts);
-  parts.that(!c.experts, "mixture of experts", "there", "none");
-  check_weights(transformer.weights(), parts);
-  if (!parts.missing().empty()) return tl::unexpected(parts.missing());
+  WeightsCheck check;
+  check.of(transformer.weights());
+  if (!check.missing().empty()) return tl::unexpected(check.missing());
   return GpuModel(transformer);
 }
 

@@ -134,7 +134,10 @@ TEST_P(GoldenReplay, what_the_cpu_recorded_the_simulated_gpu_answers) {
 INSTANTIATE_TEST_SUITE_P(Of, GoldenReplay,
                          ::testing::Values("llama", "llama/model.gguf", "llama3_rope", "mistral",
                                            "mistral_sliding", "qwen2", "qwen2/model.gguf", "qwen3",
-                                           "olmo2", "granite", "tales", "llama_bf16"),
+                                           "olmo2", "granite", "tales", "llama_bf16", "qwen3_moe",
+                                           "qwen3_moe_unnormed", "deepseek_v2_lite",
+                                           "deepseek_v2_lite/model.gguf", "deepseek_v2",
+                                           "deepseek_v3", "deepseek_v3/model.gguf"),
                          [](const auto& instance) {
                            std::string name = instance.param;
                            std::ranges::replace_if(

@@ -1,8 +1,8 @@
 // Inputs of the kernels of mixtures of experts, and of products with many matrices.
 #include <algorithm>
 
-#include "forge/model/experts.h"
 #include "forge/linear/panels.h"
+#include "forge/model/experts.h"
 #include "forge/numerics/reference.h"
 #include "kernel_case_builder.h"
 

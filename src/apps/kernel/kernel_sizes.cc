@@ -3,8 +3,8 @@
 #include <algorithm>
 
 #include "forge/core/check.h"
-#include "forge/numerics/latent_attention.h"
 #include "forge/linear/panels.h"
+#include "forge/numerics/latent_attention.h"
 
 namespace forge::apps {
 namespace {

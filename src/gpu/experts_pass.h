@@ -1,0 +1,51 @@
+// ExpertsPass: the mixture of experts of one layer on the device, and its intermediate results. The
+// same operations in the same order as model/experts.h:
+//
+//   project(router) -> choose_experts -> plan_experts -> project_experts(gate, up), silu_multiply,
+//   project_experts(down) -> [shared experts, feed_forward_pass.h] -> add_experts
+//
+// How many rows an expert gets, only the device knows: launches cover what there can be.
+//
+// Owns the buffers. Thread contract: none of its own.
+#pragma once
+
+#include <cstdint>
+
+#include "feed_forward_pass.h"
+#include "forge/gpu/kernels/expert_data.h"
+
+namespace forge::gpu {
+
+class ExpertsPass {
+ public:
+  /// Requires: the model has experts.
+  ExpertsPass(const model::ModelConfig& model, const Capacity& capacity, Allocator& allocator);
+
+  static std::uint64_t device_bytes(const model::ModelConfig& model, const Capacity& capacity);
+
+  /// to = experts of x [rows][d].
+  void run(const DevicePass& pass, const DeviceExperts& weights, const float* x,
+           const Output& to) const;
+
+ private:
+  ExpertPlan choose(const DevicePass& pass, const DeviceExperts& weights, const float* x) const;
+
+  model::ExpertsConfig config_;
+  int hidden_size_;
+
+  // [rows][...]. E experts, A of them a row.
+  Buffer scores_;    // [E]
+  Buffer choices_;   // [A] ExpertChoice
+  Buffer pairs_;     // [A]: of ExpertPlan
+  Buffer gate_up_;   // [A][2 F]
+  Buffer gated_;     // [A][F]
+  Buffer produced_;  // [A][d]
+  Buffer shared_;    // [d], of the shared experts
+  FeedForwardPass shared_network_;
+
+  Buffer tiles_;        // [expert_tiles_max(rows)] ExpertTile
+  Buffer tiles_count_;  // one
+  Buffer counts_;       // one PassCounts
+};
+
+}  // namespace forge::gpu

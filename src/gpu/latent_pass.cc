@@ -1,0 +1,158 @@
+#include "latent_pass.h"
+
+#include "attention_path.h"
+#include "forge/gpu/kernels.h"
+
+namespace forge::gpu {
+namespace {
+
+std::uint64_t product(std::uint64_t a, int b) { return a * static_cast<std::uint64_t>(b); }
+
+/// Floats of the buffers.
+struct Sizes {
+  Sizes(const model::LatentConfig& a, const Capacity& c)
+      : query_latent(product(c.chunk_rows, a.query_rank)),
+        query(product(c.chunk_rows, a.heads * (a.nope_size + a.rope_size))),
+        products(product(c.chunk_rows, a.kv_rank + a.rope_size)),
+        absorbed(product(c.chunk_rows, a.heads * (a.kv_rank + a.rope_size))),
+        sums(product(c.chunk_rows, a.heads * a.kv_rank)),
+        values(product(c.chunk_rows, a.heads * a.value_size)),
+        partial(
+            product(product(std::uint64_t{c.split_rows} * c.key_chunks, a.heads), a.kv_rank + 2)) {}
+
+  std::uint64_t query_latent;
+  std::uint64_t query;
+  std::uint64_t products;
+  std::uint64_t absorbed;
+  std::uint64_t sums;
+  std::uint64_t values;
+  std::uint64_t partial;
+
+  std::uint64_t sum() const {
+    return query_latent + query + products + absorbed + sums + values + partial;
+  }
+};
+
+/// y [rows][H][y_stride] = x [rows][H][x_stride], each head by its own matrix.
+void project_heads(const DevicePass& pass, const float* x, int x_stride,
+                   const DeviceMatrices& matrices, float* y, int y_stride) {
+  const RowCount rows = pass.all_rows();
+  pass.queue.launch(ProjectHeadsArgs{.row_count = rows.on_device,
+                                     .x = x,
+                                     .panels = matrices.panels,
+                                     .y = y,
+                                     .heads = matrices.count,
+                                     .inputs = matrices.inputs,
+                                     .outputs = matrices.outputs,
+                                     .x_stride = x_stride,
+                                     .y_stride = y_stride,
+                                     .kind = matrices.kind},
+                    rows.most);
+}
+
+}  // namespace
+
+LatentPass::LatentPass(const model::ModelConfig& model, const Capacity& capacity,
+                       Allocator& allocator)
+    : config_(std::get<model::LatentConfig>(model.attention)),
+      adjacent_(model.rope.pairing == model::RopePairing::adjacent),
+      scale_(model.attention_scale),
+      block_size_(static_cast<int>(capacity.block_size)),
+      block_floats_(capacity.block_floats),
+      split_rows_(capacity.split_rows) {
+  const Sizes sizes(config_, capacity);
+  const auto take = [&](std::uint64_t floats, const char* name) {
+    return allocator.take<float>(MemoryKind::device, floats, name);
+  };
+  query_latent_ = take(sizes.query_latent, "latents of queries");
+  query_ = take(sizes.query, "queries");
+  products_ = take(sizes.products, "latents");
+  absorbed_ = take(sizes.absorbed, "queries in terms of latents");
+  sums_ = take(sizes.sums, "sums of latents");
+  values_ = take(sizes.values, "attended");
+  partial_ = take(sizes.partial, "partial attention");
+}
+
+std::uint64_t LatentPass::device_bytes(const model::ModelConfig& model, const Capacity& capacity) {
+  return sizeof(float) * Sizes(std::get<model::LatentConfig>(model.attention), capacity).sum();
+}
+
+void LatentPass::run(const DevicePass& pass, const DeviceLatent& weights, int layer, float* pool,
+                     const float* x, const Output& to) const {
+  const int width = config_.kv_rank + config_.rope_size;
+  const LatentLayer latents{
+      .pool = pool + product(product(static_cast<unsigned>(layer), width), block_size_),
+      .block_stride = block_floats_,
+      .tables = pass.tables.device(),
+      .table_stride = pass.tables.stride(),
+      .block_size = block_size_,
+      .latent_size = config_.kv_rank,
+      .rope_size = config_.rope_size};
+  make_queries(pass, weights, x);
+  project(pass, pass.all_rows(), x, weights.kv_down, {.y = products_.as<float>()});
+  pass.queue.launch(StoreLatentArgs{.counts = pass.counts,
+                                    .rows = pass.rows,
+                                    .rotary = pass.rotary,
+                                    .norm = weights.kv_norm,
+                                    .products = products_.as<float>(),
+                                    .queries = query_.as<float>(),
+                                    .absorbed = absorbed_.as<float>(),
+                                    .latents = latents,
+                                    .heads = config_.heads,
+                                    .nope_size = config_.nope_size,
+                                    .eps = config_.latent_norm_eps,
+                                    .adjacent = adjacent_},
+                    pass.all_rows().most);
+  attend(pass, {.counts = pass.counts,
+                .rows = pass.rows,
+                .queries = absorbed_.as<float>(),
+                .out = sums_.as<float>(),
+                .latents = latents,
+                .heads = config_.heads,
+                .scale = scale_});
+  project_heads(pass, sums_.as<float>(), config_.kv_rank, weights.value_up, values_.as<float>(),
+                config_.value_size);
+  project(pass, pass.all_rows(), values_.as<float>(), weights.output, to);
+}
+
+/// The components that do not turn, in terms of latents; store_latent adds those that do.
+void LatentPass::make_queries(const DevicePass& pass, const DeviceLatent& weights,
+                              const float* x) const {
+  const RowCount rows = pass.all_rows();
+  if (config_.query_rank > 0) {
+    auto* const latent = query_latent_.as<float>();
+    project(pass, rows, x, weights.query_down, {.y = latent});
+    pass.queue.launch(RmsNormArgs{.counts = pass.counts,
+                                  .logits = nullptr,
+                                  .x = latent,
+                                  .weight = weights.query_norm,
+                                  .y = latent,
+                                  .size = config_.query_rank,
+                                  .eps = config_.latent_norm_eps},
+                      rows.most);
+    x = latent;
+  }
+  project(pass, rows, x, weights.query_up, {.y = query_.as<float>()});
+  project_heads(pass, query_.as<float>(), config_.nope_size + config_.rope_size, weights.key_up,
+                absorbed_.as<float>(), config_.kv_rank + config_.rope_size);
+}
+
+/// All rows alike. Few decodes with long contexts are split, if no other rows are with them.
+void LatentPass::attend(const DevicePass& pass, const LatentAttentionInput& in) const {
+  const PassCounts& covered = pass.shape.counts;
+  const bool is_split =
+      covered.prompt_tiles == 0 &&
+      decode_path(covered.decode_rows, pass.shape.key_chunks, split_rows_) == DecodePath::split;
+  if (!is_split) {
+    pass.queue.launch(AttendLatentArgs{.in = in}, pass.all_rows().most);
+    return;
+  }
+  const auto chunks = static_cast<int>(pass.shape.key_chunks);
+  auto* const partial = partial_.as<float>();
+  pass.queue.launch(AttendLatentSplitArgs{.in = in, .partial = partial, .chunks_max = chunks},
+                    covered.decode_rows);
+  pass.queue.launch(AttendLatentMergeArgs{.in = in, .partial = partial, .chunks_max = chunks},
+                    covered.decode_rows);
+}
+
+}  // namespace forge::gpu

@@ -1,0 +1,50 @@
+// LatentPass: multi-head latent attention of one layer on the device, and its intermediate results.
+// The same operations in the same order as model/latent_attention.h:
+//
+//   project(query down), rms_norm (where queries have a latent), project(query up), project(kv down)
+//   -> project_heads(key up): queries in terms of latents -> store_latent -> attend
+//   -> project_heads(value up) -> project(output)
+//
+// Owns the buffers. Thread contract: none of its own.
+#pragma once
+
+#include <cstdint>
+
+#include "capacity.h"
+#include "device_pass.h"
+#include "forge/gpu/kernels/latent_input.h"
+
+namespace forge::gpu {
+
+class LatentPass {
+ public:
+  LatentPass(const model::ModelConfig& model, const Capacity& capacity, Allocator& allocator);
+
+  static std::uint64_t device_bytes(const model::ModelConfig& model, const Capacity& capacity);
+
+  /// to = attention of x [rows][d], in layer `layer` of `pool` (model/kv_pool.h).
+  void run(const DevicePass& pass, const DeviceLatent& weights, int layer, float* pool,
+           const float* x, const Output& to) const;
+
+ private:
+  void make_queries(const DevicePass& pass, const DeviceLatent& weights, const float* x) const;
+  void attend(const DevicePass& pass, const LatentAttentionInput& in) const;
+
+  model::LatentConfig config_;
+  bool adjacent_;
+  float scale_;
+  int block_size_;
+  std::uint64_t block_floats_;
+  std::uint32_t split_rows_;
+
+  // [rows][...]. C size of a latent, R and N components that turn and do not, V of a value.
+  Buffer query_latent_;  // [Q]
+  Buffer query_;         // [H (N + R)]
+  Buffer products_;      // [C + R]
+  Buffer absorbed_;      // [H (C + R)]
+  Buffer sums_;          // [H C]
+  Buffer values_;        // [H V]
+  Buffer partial_;       // [split rows][H][key chunks][C + 2]
+};
+
+}  // namespace forge::gpu
