@@ -37,8 +37,8 @@ inline constexpr int kQueryFloats = (numerics::kHeadSizeMax * kQueries);
 template <int kQueries>
 inline constexpr int kWeightFloats = (kKeys * kQueries);
 
-/// Queries that go through the keys of one KV head together. Each attends over kMore positions beyond
-/// those of the one before: 0, heads of a row, or 1, consecutive rows.
+/// Queries that go through the keys of one KV head together. Each attends over kMore positions more
+/// than the one before: 0, heads of a row, or 1, consecutive rows.
 template <int kMore>
 struct QueryTile {
   gptr<const float> q;    ///< query i: [D] at q + i * stride

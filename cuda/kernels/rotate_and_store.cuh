@@ -2,10 +2,10 @@
 // the KV cache.
 //
 //   grid      x: rows; y: heads, first those of queries, then of keys, then of values; a warp each
-//   memory    a lane a pair: consecutive floats of cosines, of sines and, in pairs (i, i + half), of
-//             qkv; in pairs (2i, 2i + 1) every other float, twice. Keys are scattered to their slot,
-//             a sector each, since the cache has them transposed; that is paid once a token, and
-//             each later reading is coalesced
+//   memory    a lane a pair: consecutive floats of cosines, sines and, in pairs (i, i + half), of
+//             qkv; in pairs (2i, 2i + 1) every other float, twice. Keys are scattered to their
+//             slot, a sector each, since the cache has them transposed; that is paid once a token,
+//             and each later reading is coalesced
 //   bits      rotate_pairs or rotate_adjacent_pairs (numerics/vector_ops.h), pair by pair, by the
 //             host's tables. Components beyond those that turn are moved
 #pragma once

@@ -4,9 +4,9 @@
 //   kind   word              products
 //   f32    an input          of floats, ascending
 //   f16    an input          likewise, of the weight widened
-//   bf16   inputs 2p, 2p+1   of the activation rounded to bf16; of a pair the second comes first, as
-//                            the instruction of CPUs for pairs has it. A last input that is alone
-//                            has a zero beside it
+//   bf16   inputs 2p, 2p+1   of the activation rounded to bf16; of a pair the second comes first,
+//                            as the instruction of CPUs for pairs has it. A last input that is
+//                            alone has a zero beside it
 //
 // add_four: four inputs continue the sum, in that order. These are the definitions of
 // linear/product.h (multiply_reference).

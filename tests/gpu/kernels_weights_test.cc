@@ -1,4 +1,4 @@
-// Weights of 16 bits: project and embed have the bits of linear/product.h and linear/stored_linear.h.
+// Weights of 16 bits: project and embed have the bits of linear/product.h and of stored_row.
 #include <algorithm>
 #include <bit>
 

@@ -2,7 +2,7 @@
 // (multiply_reference), in canonical numerics. A block computes one panel (a lane an output) for
 // kTileRows rows; its warps deal out the chunks of K among themselves.
 //
-// Panels are those of a section of linear::LinearWeights, whose outputs may be a part of a row of y.
+// Panels are those of a section of linear::LinearWeights, whose outputs may be part of a row of y.
 //
 // What the CPU does to a product in further passes is done to it here while it is in a register, in
 // the same order: the bias is added (numerics::add), the residual stream takes m times the sum
