@@ -21,7 +21,7 @@ std::uint64_t panel_bytes(int inputs, gpu::WeightKind kind);
 
 /// The chain of a block that multiplies `rows` rows, or a tile of them, by a panel.
 void add_product_chain(KernelWork& w, std::uint64_t rows, std::uint64_t inputs,
-                       std::uint64_t threads);
+                       gpu::WeightKind kind, std::uint64_t threads);
 
 inline std::uint64_t blocks_of(const gpu::KernelLaunch& launch) {
   return static_cast<std::uint64_t>(launch.shape.blocks());

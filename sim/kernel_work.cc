@@ -90,16 +90,16 @@ std::uint64_t panel_bytes(int inputs, gpu::WeightKind kind) {
 }
 
 void add_product_chain(KernelWork& w, std::uint64_t rows, std::uint64_t inputs,
-                       std::uint64_t threads) {
-  constexpr std::uint64_t kInFlight = 8;
+                       gpu::WeightKind kind, std::uint64_t threads) {
   constexpr std::uint64_t kStaged = 512;  // floats of x that a warp keeps
+  const std::uint64_t in_flight = kind == gpu::WeightKind::bf16 ? 16 : 8;  // inputs
   const std::uint64_t tile = size_of(gpu::ProjectArgs::kTileRows);
   const std::uint64_t together = std::min(tile, std::bit_ceil(std::max<std::uint64_t>(rows, 1)));
   const std::uint64_t warps = threads / size_of(simt::kWarpSize);
   const std::uint64_t chunk = std::min(inputs, size_of(numerics::kProductChunk));
   const std::uint64_t rounds = chain::turns(chain::turns(inputs, chunk), warps);
   const std::uint64_t stagings = chain::turns(chunk * together, kStaged);
-  w.chain_loads += rounds * (stagings + chain::turns(chunk, kInFlight));
+  w.chain_loads += rounds * (stagings + chain::turns(chunk, in_flight));
   w.chain_operations +=
       rounds * (stagings * chain::kSharedLoad + chain::side_by_side(chunk, together) +
                 2 * chain::kBarrier + warps + chain::kSharedLoad);
@@ -113,9 +113,7 @@ KernelWork work(const gpu::ProjectArgs& args, const KernelLaunch& launch) {
   const std::uint64_t panels = size_of(gpu::ceil_div(args.outputs, linear::kPanelOutputs));
   const std::uint64_t K = size_of(args.inputs);
   const std::uint64_t weights = panels * size_of(linear::kPanelOutputs) * K;
-  const std::uint64_t padded = args.kind == gpu::WeightKind::bf16 ? K % 2 : 0;  // of K, in a panel
-  const std::uint64_t weight_bytes =
-      (weights + padded * panels * size_of(linear::kPanelOutputs)) * gpu::bytes_of(args.kind);
+  const std::uint64_t weight_bytes = panels * panel_bytes(args.inputs, args.kind);
   const std::uint64_t y = rows * size_of(args.outputs);
   KernelWork w;
   const std::uint64_t bias = args.bias != nullptr ? size_of(args.outputs) : 0;
@@ -129,7 +127,7 @@ KernelWork work(const gpu::ProjectArgs& args, const KernelLaunch& launch) {
   w.flops = 2 * weights * (rows - rest + (rest > 0 ? std::bit_ceil(rest) : 0));
 
   w.chain_loads = 1 + (args.accumulate ? 1 : 0);
-  add_product_chain(w, rows, K, threads_of(launch));
+  add_product_chain(w, rows, K, args.kind, threads_of(launch));
   return w;
 }
 

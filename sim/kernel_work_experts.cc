@@ -81,7 +81,7 @@ KernelWork work(const gpu::ProjectExpertsArgs& args, const KernelLaunch& launch)
                   (panels * pairs * K + y) * kFloat;
   w.flops = 2 * y * K;
   w.chain_loads = 3;
-  add_product_chain(w, most, K, threads_of(launch));
+  add_product_chain(w, most, K, args.kind, threads_of(launch));
   return w;
 }
 

@@ -97,7 +97,7 @@ KernelWork work(const gpu::ProjectHeadsArgs& args, const KernelLaunch& launch) {
                   (panels * x + y) * kFloat;
   w.flops = 2 * y * K;
   w.chain_loads = 1;
-  add_product_chain(w, rows, K, threads_of(launch));
+  add_product_chain(w, rows, K, args.kind, threads_of(launch));
   return w;
 }
 

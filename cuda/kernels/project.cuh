@@ -53,7 +53,7 @@ FORGE_DEVICE void multiply_staged(sptr<const float> staged,
                                   gptr<const typename Panel::Word> weights, int count,
                                   float (&sums)[kRows]) {
   constexpr int kInputs = Panel::kInputs;
-  constexpr int kInFlight = 8 / kInputs;  // words
+  constexpr int kInFlight = 8;  // words
   int k = 0;
   for (; k + kInFlight * kInputs <= count; k += kInFlight * kInputs) {
     typename Panel::Word words[kInFlight];

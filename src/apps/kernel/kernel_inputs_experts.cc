@@ -1,7 +1,7 @@
 // Inputs of the kernels of mixtures of experts, and of products with many matrices.
 #include <algorithm>
 
-#include "forge/linear/panels.h"
+#include "forge/linear/product.h"
 #include "forge/model/experts.h"
 #include "forge/numerics/reference.h"
 #include "kernel_case_builder.h"
@@ -13,17 +13,29 @@ using Sizes = KernelSizes;
 
 /// Matrices [outputs][inputs], and the panels of all of them one after the other.
 struct Matrices {
-  std::shared_ptr<std::vector<numerics::PackedMatrix>> packed;
+  std::shared_ptr<std::vector<linear::LinearWeights>> packed;
   Uploaded<float> panels;
+
+  /// y = x W^T, with one of them.
+  void multiply(const float* x, std::size_t index, float* y) const {
+    linear::ThreadPool one(1);
+    linear::ProductScratch scratch;
+    linear::multiply({x, 1}, (*packed)[index], y, scratch, one);
+  }
 };
 Matrices make_matrices(KernelCaseBuilder& b, int count, int outputs, int inputs) {
-  auto packed = std::make_shared<std::vector<numerics::PackedMatrix>>();
+  auto packed = std::make_shared<std::vector<linear::LinearWeights>>();
   std::vector<float> panels;
+  linear::ThreadPool one(1);
   for (int i = 0; i < count; ++i) {
     const std::vector<float> weights =
         b.floats(static_cast<std::size_t>(outputs) * static_cast<std::size_t>(inputs));
-    const auto& matrix = packed->emplace_back(weights.data(), outputs, inputs);
-    panels.insert(panels.end(), matrix.panel(0), matrix.panel(matrix.panels()));
+    const auto* const rows = reinterpret_cast<const std::byte*>(weights.data());
+    const linear::StoredLinear stored{outputs, inputs,
+                                      linear::StoredRows{quant::WeightType::f32, rows}};
+    const linear::LinearWeights& matrix = packed->emplace_back(std::span(&stored, 1), one);
+    const auto* const first = reinterpret_cast<const float*>(matrix.sections().front().panels);
+    panels.insert(panels.end(), first, first + matrix.bytes() / sizeof(float));
   }
   return {std::move(packed), b.upload("panels", std::move(panels))};
 }
@@ -148,8 +160,7 @@ gpu::KernelLaunch build_project_experts(KernelCaseBuilder& b) {
   const auto y = b.output<float>("y", choices.size() * N);
   b.expect<float>(y, [=](std::vector<float>& values) {
     for (std::size_t pair = 0; pair < choices.size(); ++pair) {
-      numerics::multiply(x.data() + pair / A * K, 1, (*matrices.packed)[choices[pair].expert],
-                         values.data() + pair * N);
+      matrices.multiply(x.data() + pair / A * K, choices[pair].expert, values.data() + pair * N);
     }
   });
   const gpu::ProjectExpertsArgs args{
@@ -217,8 +228,7 @@ gpu::KernelLaunch build_project_heads(KernelCaseBuilder& b) {
   const auto y = b.output<float>("y", rows * heads * y_stride);
   b.expect<float>(y, [=](std::vector<float>& values) {
     for (std::size_t i = 0; i < rows * heads; ++i) {
-      numerics::multiply(x.data() + i * x_stride, 1, (*matrices.packed)[i % heads],
-                         values.data() + i * y_stride);
+      matrices.multiply(x.data() + i * x_stride, i % heads, values.data() + i * y_stride);
     }
   });
   const std::uint32_t row_count = static_cast<std::uint32_t>(rows);

@@ -272,7 +272,7 @@ const SizeFlag& flag_of(int KernelSizes::*size) {
 }
 
 tl::expected<void, std::string> validate(const KernelEntry& kernel, const KernelSizes& sizes) {
-  if (uses(kernel, &Sizes::heads) && sizes.heads % sizes.kv_heads != 0) {
+  if (uses(kernel, &Sizes::kv_heads) && sizes.heads % sizes.kv_heads != 0) {
     return tl::unexpected(flag_and_value(&Sizes::heads, sizes) + " is no multiple of " +
                           flag_and_value(&Sizes::kv_heads, sizes));
   }
