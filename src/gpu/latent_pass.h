@@ -1,9 +1,9 @@
 // LatentPass: multi-head latent attention of one layer on the device, and its intermediate results.
 // The same operations in the same order as model/latent_attention.h:
 //
-//   project(query down), rms_norm (where queries have a latent), project(query up), project(kv down)
-//   -> project_heads(key up): queries in terms of latents -> store_latent -> attend
-//   -> project_heads(value up) -> project(output)
+//   project(query down), rms_norm (where queries have a latent), project(query up)
+//   -> project(kv down) -> project_heads(key up): queries in terms of latents
+//   -> store_latent -> attend -> project_heads(value up) -> project(output)
 //
 // Owns the buffers. Thread contract: none of its own.
 #pragma once

@@ -64,7 +64,7 @@ TEST_P(Stories, are_told_over_http_as_an_independent_engine_tells_them) {
   }
 }
 
-TEST_P(Stories, eight_at_once_are_those_told_alone_drafted_and_preempted_or_not) {
+TEST_P(Stories, eight_at_once_are_those_told_alone_on_each_target_drafted_and_preempted_or_not) {
   // 40 blocks of 16 hold three of the eight.
   const TrainedCheckpoint& checkpoint = GetParam().checkpoint;
   const std::string half = std::to_string((checkpoint.layers + 1) / 2);
@@ -72,7 +72,8 @@ TEST_P(Stories, eight_at_once_are_those_told_alone_drafted_and_preempted_or_not)
       {},
       {"--num-blocks", "40", "--prefill-chunk-size", "3"},
       {"--speculative", "4", "--draft-layers", half},
-      {"--speculative", "4", "--draft", checkpoint.gguf()}};
+      {"--speculative", "4", "--draft", checkpoint.gguf()},
+      {"--target", "sim", "--num-blocks", "40", "--prefill-chunk-size", "3"}};
   for (std::vector<std::string> flags : kinds) {
     flags.insert(flags.end(), {"--model", model()});
     const ServerProcess server(flags);

@@ -89,8 +89,8 @@ struct PackedModel {
   std::size_t bytes() const;
 };
 
-/// Numerics of which all results of the model have the bits: canonical too where native numerics use
-/// no instruction that rounds otherwise on this machine (linear/numerics.h).
+/// Numerics whose bits the results of the model have: canonical too where native numerics use no
+/// instruction that rounds otherwise on this machine (linear/numerics.h).
 linear::Numerics numerics_of_results(const PackedModel& model);
 
 /// Whether a matrix is packed as F32, which is exact: products take codes of 32 inputs at a time,

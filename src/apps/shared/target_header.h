@@ -1,18 +1,17 @@
 // The "target" of a trace's header: from options and the record of a run, and back.
 //
-//   {"kind":"cpu",
-//    "numerics":"canonical",                 or "native": of the results (run_record.h)
-//    "instructions":"AVX-512",               of the CPU
+//   {"kind":"cpu","numerics":"canonical","instructions":"AVX-512",
 //    "model":{"vocabulary_size":320,"hidden_size":64,"layers":4,"heads":4,"kv_heads":2,
 //             "head_size":16,"ffn_size":128,"rope_base":10000.0,"norm_eps":9.99...e-06,"seed":1,
-//             "config":"0c1b...","weights":"93a0..."},            digests of what it was
-//    "drafts":0,"draft_layers":2,"digest_logits":true,"eos":0}    a token or a list of them
+//             "config":"0c1b...","weights":"93a0..."},
+//    "drafts":0,"draft_layers":2,"digest_logits":true,"eos":0}
 //
-// or the same with
+// Numerics are those of the results, instructions the CPU's (run_record.h); config and weights are
+// digests of what the model was; eos is a token or a list of them. Or the same with
 //
-//   "kind":"sim","device":"simulated NVIDIA H200 ..."             or "cuda"; no "instructions"
-//   "model":{"path":"models/x.gguf","config":...,"weights":...}   a model from a file
-//   "draft":{"path":"models/y.gguf","config":...,"weights":...}   another model drafts
+//   "kind":"sim","device":"simulated NVIDIA H200 ...": a GPU, or "cuda"; without instructions
+//   "model":{"path":"models/x.gguf","config":...,"weights":...}: a model from a file
+//   "draft":{"path":"models/y.gguf","config":...,"weights":...}: another model drafts
 //
 // or {"kind":"null","drafts":0}: the policy alone ran. Of a trace of version 2, which is read, the
 // numerics are "canonical-fp32" or "native", there is "acceptance":"shared_noise", the draft is a
