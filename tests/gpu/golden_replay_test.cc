@@ -97,10 +97,13 @@ class GoldenReplay : public ::testing::TestWithParam<const char*> {
     return text.str();
   }
 
+  /// On a device that has just the memory that is asked of it.
   void replay_on_sim(const std::string& recorded) {
-    sim::SimDevice device({.device = sim::find_device("h200").value()});
     const auto gpu_model = gpu::GpuModel::of(model_.transformer);
     ASSERT_TRUE(gpu_model.has_value()) << gpu_model.error();
+    sim::DeviceDescription description = sim::find_device("h200").value();
+    description.memory_bytes = gpu::GpuExecutor::device_bytes(*gpu_model, options_of(config()));
+    sim::SimDevice device({.device = description});
     auto executor = gpu::GpuExecutor::create(device, *gpu_model, options_of(config()));
     ASSERT_TRUE(executor.has_value()) << to_string(executor.error());
     std::istringstream text(recorded);
@@ -129,6 +132,17 @@ TEST_P(GoldenReplay, what_the_cpu_recorded_the_simulated_gpu_answers) {
   EXPECT_GT(events_.swaps_in, 0);
   EXPECT_GT(events_.recomputes, 0);
   EXPECT_GT(events_.drafts, 0);
+}
+
+TEST_P(GoldenReplay, a_byte_less_than_the_model_takes_is_too_little) {
+  const auto gpu_model = gpu::GpuModel::of(model_.transformer);
+  ASSERT_TRUE(gpu_model.has_value()) << gpu_model.error();
+  sim::DeviceDescription description = sim::find_device("h200").value();
+  description.memory_bytes = gpu::GpuExecutor::device_bytes(*gpu_model, options_of(config())) - 1;
+  sim::SimDevice device({.device = description});
+  const auto executor = gpu::GpuExecutor::create(device, *gpu_model, options_of(config()));
+  ASSERT_FALSE(executor.has_value());
+  EXPECT_NE(to_string(executor.error()).find("out of memory"), std::string::npos);
 }
 
 INSTANTIATE_TEST_SUITE_P(Of, GoldenReplay,
