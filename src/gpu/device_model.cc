@@ -83,6 +83,7 @@ void DeviceModel::run(const PassChunk& chunk, const ChunkShape& shape, const Dev
                         .tiles = step.tiles + chunk.first_tile,
                         .step = step,
                         .tables = tables,
+                        .pool = pool_.as<float>(),
                         .rotary = weights_.rotary(),
                         .queue = queue};
   embed(pass);
@@ -130,12 +131,11 @@ void DeviceModel::run_sub_layer(const DevicePass& pass, const float* norm, const
 void DeviceModel::run_layer(const DevicePass& pass, int layer) const {
   const DeviceLayer& w = weights_.layer(layer);
   run_sub_layer(pass, w.attention_norm, [&](const float* x, const Output& to) {
-    auto* const pool = pool_.as<float>();
     if (const auto* latent = std::get_if<DeviceLatent>(&w.attention)) {
-      std::get<LatentPass>(attention_).run(pass, *latent, layer, pool, x, to);
+      std::get<LatentPass>(attention_).run(pass, *latent, layer, x, to);
     } else {
       std::get<GroupedQueryPass>(attention_)
-          .run(pass, std::get<DeviceGroupedQuery>(w.attention), layer, pool, x, to);
+          .run(pass, std::get<DeviceGroupedQuery>(w.attention), layer, x, to);
     }
   });
   run_sub_layer(pass, w.ffn_norm, [&](const float* x, const Output& to) {

@@ -45,6 +45,7 @@ struct DevicePass {
   const PromptTile* tiles;
   const DeviceStep& step;
   const BlockTables& tables;
+  float* pool;  ///< KV of all blocks: model/kv_pool.h
   const float* rotary;
   CommandQueue& queue;
 

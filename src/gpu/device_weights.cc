@@ -65,6 +65,7 @@ class WeightSink {
 
   DeviceMatrices matrices(const char* name, const std::vector<linear::LinearWeights>& all) {
     std::vector<const linear::LinearWeights*> pointers;
+    pointers.reserve(all.size());
     for (const linear::LinearWeights& weights : all) pointers.push_back(&weights);
     return matrices(name, pointers);
   }

@@ -52,10 +52,10 @@ std::uint64_t GroupedQueryPass::device_bytes(const model::ModelConfig& model,
 }
 
 void GroupedQueryPass::run(const DevicePass& pass, const DeviceGroupedQuery& weights, int layer,
-                           float* pool, const float* x, const Output& to) const {
+                           const float* x, const Output& to) const {
   project(pass, pass.all_rows(), x, weights.qkv, {.y = qkv_.as<float>()});
   if (config_.query_key_norm != model::QueryKeyNorm::none) norm(pass, weights);
-  attend(pass, layer, pool);
+  attend(pass, layer);
   project(pass, pass.all_rows(), attended_.as<float>(), weights.output, to);
 }
 
@@ -81,10 +81,10 @@ void GroupedQueryPass::norm(const DevicePass& pass, const DeviceGroupedQuery& we
 }
 
 /// Writes keys and values of all rows, then attends: rows of one sequence see one another.
-void GroupedQueryPass::attend(const DevicePass& pass, int layer, float* pool) const {
+void GroupedQueryPass::attend(const DevicePass& pass, int layer) const {
   const auto plane =
       2 * product(product(static_cast<unsigned>(layer), kv_size(config_)), block_size_);
-  const KvLayer kv{.pool = pool + plane,
+  const KvLayer kv{.pool = pass.pool + plane,
                    .block_stride = block_floats_,
                    .tables = pass.tables.device(),
                    .table_stride = pass.tables.stride(),

@@ -20,13 +20,13 @@ class GroupedQueryPass {
 
   static std::uint64_t device_bytes(const model::ModelConfig& model, const Capacity& capacity);
 
-  /// to = attention of x [rows][d], in layer `layer` of `pool` (model/kv_pool.h).
-  void run(const DevicePass& pass, const DeviceGroupedQuery& weights, int layer, float* pool,
-           const float* x, const Output& to) const;
+  /// to = attention of x [rows][d], in layer `layer` of the pool.
+  void run(const DevicePass& pass, const DeviceGroupedQuery& weights, int layer, const float* x,
+           const Output& to) const;
 
  private:
   void norm(const DevicePass& pass, const DeviceGroupedQuery& weights) const;
-  void attend(const DevicePass& pass, int layer, float* pool) const;
+  void attend(const DevicePass& pass, int layer) const;
 
   model::GroupedQueryConfig config_;
   model::RopeConfig rope_;

@@ -33,19 +33,25 @@ struct Sizes {
   }
 };
 
-/// y [rows][H][y_stride] = x [rows][H][x_stride], each head by its own matrix.
-void project_heads(const DevicePass& pass, const float* x, int x_stride,
-                   const DeviceMatrices& matrices, float* y, int y_stride) {
+/// [rows][H][stride], of which a product reads or writes the first components of each head.
+struct HeadRows {
+  float* data;
+  int stride;
+};
+
+/// y = x, each head by its own matrix.
+void project_heads(const DevicePass& pass, const HeadRows& x, const DeviceMatrices& matrices,
+                   const HeadRows& y) {
   const RowCount rows = pass.all_rows();
   pass.queue.launch(ProjectHeadsArgs{.row_count = rows.on_device,
-                                     .x = x,
+                                     .x = x.data,
                                      .panels = matrices.panels,
-                                     .y = y,
+                                     .y = y.data,
                                      .heads = matrices.count,
                                      .inputs = matrices.inputs,
                                      .outputs = matrices.outputs,
-                                     .x_stride = x_stride,
-                                     .y_stride = y_stride,
+                                     .x_stride = x.stride,
+                                     .y_stride = y.stride,
                                      .kind = matrices.kind},
                     rows.most);
 }
@@ -77,11 +83,11 @@ std::uint64_t LatentPass::device_bytes(const model::ModelConfig& model, const Ca
   return sizeof(float) * Sizes(std::get<model::LatentConfig>(model.attention), capacity).sum();
 }
 
-void LatentPass::run(const DevicePass& pass, const DeviceLatent& weights, int layer, float* pool,
-                     const float* x, const Output& to) const {
+void LatentPass::run(const DevicePass& pass, const DeviceLatent& weights, int layer, const float* x,
+                     const Output& to) const {
   const int width = config_.kv_rank + config_.rope_size;
   const LatentLayer latents{
-      .pool = pool + product(product(static_cast<unsigned>(layer), width), block_size_),
+      .pool = pass.pool + product(product(static_cast<unsigned>(layer), width), block_size_),
       .block_stride = block_floats_,
       .tables = pass.tables.device(),
       .table_stride = pass.tables.stride(),
@@ -110,8 +116,8 @@ void LatentPass::run(const DevicePass& pass, const DeviceLatent& weights, int la
                 .latents = latents,
                 .heads = config_.heads,
                 .scale = scale_});
-  project_heads(pass, sums_.as<float>(), config_.kv_rank, weights.value_up, values_.as<float>(),
-                config_.value_size);
+  project_heads(pass, {sums_.as<float>(), config_.kv_rank}, weights.value_up,
+                {values_.as<float>(), config_.value_size});
   project(pass, pass.all_rows(), values_.as<float>(), weights.output, to);
 }
 
@@ -133,8 +139,8 @@ void LatentPass::make_queries(const DevicePass& pass, const DeviceLatent& weight
     x = latent;
   }
   project(pass, rows, x, weights.query_up, {.y = query_.as<float>()});
-  project_heads(pass, query_.as<float>(), config_.nope_size + config_.rope_size, weights.key_up,
-                absorbed_.as<float>(), config_.kv_rank + config_.rope_size);
+  project_heads(pass, {query_.as<float>(), config_.nope_size + config_.rope_size}, weights.key_up,
+                {absorbed_.as<float>(), config_.kv_rank + config_.rope_size});
 }
 
 /// All rows alike. Few decodes with long contexts are split, if no other rows are with them.

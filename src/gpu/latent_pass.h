@@ -22,9 +22,9 @@ class LatentPass {
 
   static std::uint64_t device_bytes(const model::ModelConfig& model, const Capacity& capacity);
 
-  /// to = attention of x [rows][d], in layer `layer` of `pool` (model/kv_pool.h).
-  void run(const DevicePass& pass, const DeviceLatent& weights, int layer, float* pool,
-           const float* x, const Output& to) const;
+  /// to = attention of x [rows][d], in layer `layer` of the pool.
+  void run(const DevicePass& pass, const DeviceLatent& weights, int layer, const float* x,
+           const Output& to) const;
 
  private:
   void make_queries(const DevicePass& pass, const DeviceLatent& weights, const float* x) const;

@@ -221,8 +221,8 @@ gpu::KernelLaunch build_project_heads(KernelCaseBuilder& b) {
   const int gap = b.sizes().rope_size;  // of a row of x, and of y, after each head
   const std::size_t rows = b.size(&Sizes::rows);
   const std::size_t heads = b.size(&Sizes::heads);
-  const auto x_stride = static_cast<std::size_t>(inputs + gap);
-  const auto y_stride = static_cast<std::size_t>(outputs + gap);
+  const std::size_t x_stride = b.size(&Sizes::head_size) + b.size(&Sizes::rope_size);
+  const std::size_t y_stride = b.size(&Sizes::latent_size) + b.size(&Sizes::rope_size);
   const Matrices matrices = make_matrices(b, b.sizes().heads, outputs, inputs);
   const auto x = b.upload("x", b.floats(rows * heads * x_stride));
   const auto y = b.output<float>("y", rows * heads * y_stride);

@@ -97,6 +97,71 @@ std::string flag_and_value(int KernelSizes::*member, const Sizes& sizes) {
   return std::string(flag_of(member).name) + " " + std::to_string(sizes.*member);
 }
 
+KernelEntry describe_latent(gpu::KernelId id) {
+  using gpu::KernelId;
+  switch (id) {
+    case KernelId::project_heads:
+      return {
+          id,
+          "",
+          "matrix products of single heads",
+          project_heads_floats,
+          {&Sizes::rows, &Sizes::heads, &Sizes::head_size, &Sizes::latent_size, &Sizes::rope_size}};
+    case KernelId::store_latent:
+      return {id, "", "norm and RoPE of latents, and they into the cache", latent_floats,
+              latents({&Sizes::seqs, &Sizes::head_size})};
+    case KernelId::attend_latent:
+      return {id, "mla", "latent attention, all rows of a pass", latent_floats,
+              latents({&Sizes::seqs})};
+    case KernelId::attend_latent_split:
+      return {id, "flash_mla", "the same, a block a chunk of latents", latent_floats,
+              latents({&Sizes::seqs})};
+    case KernelId::attend_latent_merge:
+      return {id, "", "merges the chunks of attend_latent_split", latent_floats,
+              latents({&Sizes::seqs})};
+    default:
+      break;
+  }
+  FORGE_CHECK(false, "no kernel ", static_cast<int>(id));
+  return {};
+}
+
+KernelEntry describe_experts(gpu::KernelId id) {
+  using gpu::KernelId;
+  switch (id) {
+    case KernelId::choose_experts:
+      return {id,
+              "router",
+              "which experts rows go through",
+              choice_floats,
+              {&Sizes::rows, &Sizes::experts, &Sizes::experts_per_token}};
+    case KernelId::plan_experts:
+      return {id,
+              "",
+              "sorts rows by expert",
+              choice_floats,
+              {&Sizes::rows, &Sizes::experts, &Sizes::experts_per_token}};
+    case KernelId::project_experts:
+      return {id,
+              "grouped_gemm",
+              "matrix products of rows and their experts",
+              project_experts_floats,
+              {&Sizes::rows, &Sizes::experts, &Sizes::experts_per_token, &Sizes::hidden,
+               &Sizes::outputs}};
+    case KernelId::add_experts:
+      return {id,
+              "",
+              "weighs and adds what experts made",
+              add_experts_floats,
+              {&Sizes::rows, &Sizes::experts, &Sizes::experts_per_token, &Sizes::hidden,
+               &Sizes::accumulate}};
+    default:
+      break;
+  }
+  FORGE_CHECK(false, "no kernel ", static_cast<int>(id));
+  return {};
+}
+
 /// What there is to say of a kernel.
 KernelEntry describe(gpu::KernelId id) {
   using gpu::KernelId;
@@ -145,50 +210,16 @@ KernelEntry describe(gpu::KernelId id) {
       return {id, "paged_prefill", "paged attention, chunks of prompts", prompt_floats,
               attention({&Sizes::seqs, &Sizes::rows}, {&Sizes::window})};
     case KernelId::project_heads:
-      return {
-          id,
-          "",
-          "matrix products of single heads",
-          project_heads_floats,
-          {&Sizes::rows, &Sizes::heads, &Sizes::head_size, &Sizes::latent_size, &Sizes::rope_size}};
-    case KernelId::choose_experts:
-      return {id,
-              "router",
-              "which experts rows go through",
-              choice_floats,
-              {&Sizes::rows, &Sizes::experts, &Sizes::experts_per_token}};
-    case KernelId::plan_experts:
-      return {id,
-              "",
-              "sorts rows by expert",
-              choice_floats,
-              {&Sizes::rows, &Sizes::experts, &Sizes::experts_per_token}};
-    case KernelId::project_experts:
-      return {id,
-              "grouped_gemm",
-              "matrix products of rows and their experts",
-              project_experts_floats,
-              {&Sizes::rows, &Sizes::experts, &Sizes::experts_per_token, &Sizes::hidden,
-               &Sizes::outputs}};
-    case KernelId::add_experts:
-      return {id,
-              "",
-              "weighs and adds what experts made",
-              add_experts_floats,
-              {&Sizes::rows, &Sizes::experts, &Sizes::experts_per_token, &Sizes::hidden,
-               &Sizes::accumulate}};
     case KernelId::store_latent:
-      return {id, "", "norm and RoPE of latents, and they into the cache", latent_floats,
-              latents({&Sizes::seqs, &Sizes::head_size})};
     case KernelId::attend_latent:
-      return {id, "mla", "latent attention, all rows of a pass", latent_floats,
-              latents({&Sizes::seqs})};
     case KernelId::attend_latent_split:
-      return {id, "flash_mla", "the same, a block a chunk of latents", latent_floats,
-              latents({&Sizes::seqs})};
     case KernelId::attend_latent_merge:
-      return {id, "", "merges the chunks of attend_latent_split", latent_floats,
-              latents({&Sizes::seqs})};
+      return describe_latent(id);
+    case KernelId::choose_experts:
+    case KernelId::plan_experts:
+    case KernelId::project_experts:
+    case KernelId::add_experts:
+      return describe_experts(id);
     case KernelId::silu_multiply:
       return {id, "swiglu", "the gate of SwiGLU", gate_floats, {&Sizes::rows, &Sizes::ffn}};
     case KernelId::sample:

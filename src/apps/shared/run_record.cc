@@ -56,10 +56,10 @@ RunRecord record_of(const LoadedModel& model, TargetKind kind) {
 tl::expected<void, std::string> validate_replay(const RunRecord& recorded, const LoadedModel& model,
                                                 TargetKind kind) {
   if (recorded.model) {
-    if (const auto same = compare("model", *recorded.model, model); !same) return same;
+    if (auto same = compare("model", *recorded.model, model); !same) return same;
   }
   if (recorded.draft && model.draft() != nullptr) {
-    if (const auto same = compare("draft", *recorded.draft, *model.draft()); !same) return same;
+    if (auto same = compare("draft", *recorded.draft, *model.draft()); !same) return same;
   }
   if (recorded.numerics == Numerics::canonical) return {};
   const bool is_known = !recorded.instructions.empty();
