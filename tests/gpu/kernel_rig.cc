@@ -1,5 +1,6 @@
 #include "gpu/kernel_rig.h"
 
+#include <cstring>
 #include <optional>
 #include <sstream>
 
@@ -53,14 +54,14 @@ class SimulatedRig : public KernelRig {
   void* allocate(std::size_t bytes, const char* name) override {
     return memory_.allocate(name, bytes);
   }
-  void upload(void* to, const void* from, std::size_t bytes) override {
-    std::memcpy(to, from, bytes);
-  }
-  void download(void* to, const void* from, std::size_t bytes) override {
-    std::memcpy(to, from, bytes);
-  }
+  void upload(void* to, const void* from, std::size_t bytes) override { move(to, from, bytes); }
+  void download(void* to, const void* from, std::size_t bytes) override { move(to, from, bytes); }
 
  private:
+  static void move(void* to, const void* from, std::size_t bytes) {
+    if (bytes > 0) std::memcpy(to, from, bytes);  // an empty vector is at no address
+  }
+
   std::uint64_t seed_;
   SimulatedMemory memory_;
 };

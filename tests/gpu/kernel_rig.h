@@ -14,8 +14,10 @@
 
 #include <gtest/gtest.h>
 
-#include <cstring>
+#include <algorithm>
+#include <cstddef>
 #include <memory>
+#include <span>
 #include <string>
 #include <vector>
 
@@ -48,7 +50,7 @@ class KernelRig {
   template <class T>
   T* output(const char* name, const std::vector<T>& after) {
     std::vector<T> before(after.size());
-    std::memset(static_cast<void*>(before.data()), 0xff, before.size() * sizeof(T));
+    std::ranges::fill(std::as_writable_bytes(std::span(before)), std::byte{0xff});
     return output(name, before, after);
   }
 
