@@ -57,18 +57,13 @@ class DecodingBatch {
  private:
   static SchedulerConfig config_of(const StepCase& step) {
     const std::uint32_t blocks = (step.context + kNewTokensMax) / kBlockSize + 1;
-    return {.num_blocks = step.batch * blocks,
-            .block_size = kBlockSize,
-            .max_batch_size = step.batch,
+    return {.cache = {.num_blocks = step.batch * blocks, .block_size = kBlockSize},
+            .batch = {.max_batch_size = step.batch},
             .prefix_cache = PrefixCacheKind::none};
   }
   static executor::ExecutorOptions options_of(const StepCase& step) {
     const SchedulerConfig config = config_of(step);
-    return {.num_blocks = config.num_blocks,
-            .block_size = config.block_size,
-            .max_batch_size = config.max_batch_size,
-            .max_batch_tokens = config.max_batch_tokens,
-            .check_kv = false};
+    return {.cache = config.cache, .batch = config.batch, .check_kv = false};
   }
 
   static std::unique_ptr<gpu::GpuExecutor> executor_of(gpu::Device& device, const StepCase& step) {

@@ -37,9 +37,8 @@ namespace forge {
 namespace {
 
 SchedulerConfig config_of(std::uint32_t num_blocks, PrefixCacheKind kind) {
-  return {.num_blocks = num_blocks,
-          .max_batch_size = 4096,
-          .max_batch_tokens = 1 << 20,
+  return {.cache = {.num_blocks = num_blocks},
+          .batch = {.max_batch_size = 4096, .max_batch_tokens = 1 << 20},
           .prefix_cache = kind};
 }
 
@@ -47,7 +46,7 @@ SchedulerConfig config_of(std::uint32_t num_blocks, PrefixCacheKind kind) {
 void fill(Scheduler& scheduler, bench::RequestStream& stream) {
   apps::NullExecutor executor(0);
   StepResult result;
-  for (std::uint32_t i = 0; i < scheduler.config().num_blocks / 64; ++i) {
+  for (std::uint32_t i = 0; i < scheduler.config().cache.num_blocks / 64; ++i) {
     benchmark::DoNotOptimize(scheduler.submit(stream.next(0)));
     while (scheduler.has_work()) {
       const StepPlan& plan = scheduler.schedule();

@@ -17,16 +17,15 @@ Request request_of(std::uint32_t prompt_tokens, std::uint32_t new_tokens) {
 
 /// Prompts run whole, and each anew: it is the model that is measured here.
 SchedulerConfig config_of(std::uint32_t sequences) {
-  return {.num_blocks = 4096,
-          .block_size = 16,
-          .max_batch_size = sequences,
-          .max_batch_tokens = 1 << 16,
+  return {.cache = {.num_blocks = 4096, .block_size = 16},
+          .batch = {.max_batch_size = sequences, .max_batch_tokens = 1 << 16},
           .prefill_chunk_size = 1 << 16,
           .prefix_cache = PrefixCacheKind::none};
 }
 
 cpu::CpuExecutor builtin_executor(bool digest_logits = false) {
-  const executor::ExecutorOptions options{.num_blocks = 4096, .digest_logits = digest_logits};
+  const executor::ExecutorOptions options{.cache = {.num_blocks = 4096},
+                                          .digest_logits = digest_logits};
   return {options, cpu::seeded_cpu_model({}, options)};
 }
 

@@ -27,8 +27,8 @@ template <class Scheduler>
 class Side {
  public:
   Side(const SchedulerConfig& config, const bench::Traffic& traffic)
-      : scheduler_(config), stream_(traffic), early_(config.max_batch_size), executor_(0) {
-    for (std::uint32_t i = 0; i < config.max_batch_size + 64; ++i) submit();
+      : scheduler_(config), stream_(traffic), early_(config.batch.max_batch_size), executor_(0) {
+    for (std::uint32_t i = 0; i < config.batch.max_batch_size + 64; ++i) submit();
   }
 
   void run(int steps) {
@@ -91,10 +91,10 @@ class Side {
 /// Arguments: running sequences, blocks, prefix cache (0 none, 1 radix).
 void against_plain_transcription(benchmark::State& state) {
   const auto running = static_cast<std::uint32_t>(state.range(0));
-  const SchedulerConfig config{.num_blocks = static_cast<std::uint32_t>(state.range(1)),
-                               .max_batch_size = running,
-                               .max_batch_tokens = std::max(4096u, 2 * running),
-                               .prefix_cache = static_cast<PrefixCacheKind>(state.range(2))};
+  const SchedulerConfig config{
+      .cache = {.num_blocks = static_cast<std::uint32_t>(state.range(1))},
+      .batch = {.max_batch_size = running, .max_batch_tokens = std::max(4096u, 2 * running)},
+      .prefix_cache = static_cast<PrefixCacheKind>(state.range(2))};
   const bench::Traffic traffic;
   Side<Scheduler> real(config, traffic);
   Side<testing::ModelScheduler> plain(config, traffic);

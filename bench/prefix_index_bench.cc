@@ -69,7 +69,7 @@ class Served {
   explicit Served(const benchmark::State& state)
       : blocks_(static_cast<std::uint32_t>(state.range(0))),
         prompts_(blocks_),
-        index_({.num_blocks = kBlocks, .block_size = kBlockSize}) {
+        index_({.cache = {.num_blocks = kBlocks, .block_size = kBlockSize}}) {
     for (std::uint32_t block = kBlocks; block > 0; --block) free_.emplace_back(block - 1);
     while (index_.size() < kBlocks) serve_next();
   }
@@ -111,7 +111,7 @@ void prefix_index_hit(benchmark::State& state) {
 template <class Index>
 void prefix_index_construct(benchmark::State& state) {
   const auto blocks = static_cast<std::uint32_t>(state.range(0));
-  for (auto _ : state) Index({.num_blocks = blocks, .block_size = kBlockSize});
+  for (auto _ : state) Index({.cache = {.num_blocks = blocks, .block_size = kBlockSize}});
 }
 
 void prompt_lengths(benchmark::internal::Benchmark* benchmark) {

@@ -22,11 +22,11 @@ using bench::Traffic;
 class SteadyState {
  public:
   SteadyState(const SchedulerConfig& config, const Traffic& traffic, std::uint32_t waiting)
-      : scheduler_(config), stream_(traffic), early_(config.max_batch_size), executor_(0) {
-    for (std::uint32_t i = 0; i < config.max_batch_size + waiting; ++i) submit();
+      : scheduler_(config), stream_(traffic), early_(config.batch.max_batch_size), executor_(0) {
+    for (std::uint32_t i = 0; i < config.batch.max_batch_size + waiting; ++i) submit();
     // Until the first requests are long gone, and evictions have begun if they ever do.
-    const std::uint64_t lives =
-        2 + std::uint64_t{config.num_blocks} / (std::uint64_t{config.max_batch_size} * 8);
+    const std::uint64_t lives = 2 + std::uint64_t{config.cache.num_blocks} /
+                                        (std::uint64_t{config.batch.max_batch_size} * 8);
     for (std::uint64_t i = 0; i < lives * (traffic.new_tokens + 8); ++i) step();
   }
 
@@ -67,15 +67,9 @@ void measure(benchmark::State& state, SteadyState& steady) {
 }
 
 SchedulerConfig config_of(std::uint32_t running, std::uint32_t num_blocks, PrefixCacheKind kind) {
-  return {.num_blocks = num_blocks,
-          .max_batch_size = running,
-          .max_batch_tokens = std::max(4096u, 2 * running),
+  return {.cache = {.num_blocks = num_blocks},
+          .batch = {.max_batch_size = running, .max_batch_tokens = std::max(4096u, 2 * running)},
           .prefix_cache = kind};
-}
-
-const char* name(PrefixCacheKind kind) {
-  constexpr const char* kNames[] = {"none", "radix", "hash"};
-  return kNames[static_cast<std::size_t>(kind)];
 }
 
 /// Arguments: running sequences, blocks, prefix cache, mixed priorities.
@@ -86,7 +80,7 @@ void scheduler_step(benchmark::State& state) {
                                static_cast<std::uint32_t>(state.range(1)), kind),
                      traffic, 64);
   measure(state, steady);
-  state.SetLabel(name(kind));
+  state.SetLabel(std::string(name_of(kind)));
 }
 BENCHMARK(scheduler_step)
     ->ArgNames({"running", "blocks", "cache", "mixed"})
@@ -98,11 +92,11 @@ BENCHMARK(scheduler_step)
 void scheduler_step_of_long_sequences(benchmark::State& state) {
   const auto kind = static_cast<PrefixCacheKind>(state.range(0));
   SchedulerConfig config = config_of(10'000, 1'000'000, kind);
-  config.max_batch_tokens = 65'536;
+  config.batch.max_batch_tokens = 65'536;
   SteadyState steady(config, {.common_tokens = 64, .own_tokens = 960, .new_tokens = 512}, 64);
   measure(state, steady);
   state.counters["used_blocks"] = steady.scheduler().cache().pool().used_count();
-  state.SetLabel(name(kind));
+  state.SetLabel(std::string(name_of(kind)));
 }
 BENCHMARK(scheduler_step_of_long_sequences)->ArgName("cache")->DenseRange(0, 2);
 
@@ -120,7 +114,7 @@ BENCHMARK(scheduler_step_beside_waiting)
 /// Blocks for half of the sequences only: preemption all the time. Argument: policy.
 void scheduler_step_under_pressure(benchmark::State& state) {
   SchedulerConfig config = config_of(256, 2048, PrefixCacheKind::radix);
-  config.num_host_blocks = 2048;
+  config.cache.num_host_blocks = 2048;
   config.preemption = static_cast<PreemptionPolicy>(state.range(0));
   SteadyState steady(config, {}, 64);
   measure(state, steady);

@@ -12,8 +12,9 @@
 # closed by `--- end`. Original lines that are not in the source exactly once are an error: the exhibit
 # is stale and has to follow the source.
 
-# forge_apply_hunks(EXHIBIT TEXT SOURCE OUT): SOURCE with every pair of TEXT applied.
-function(forge_apply_hunks exhibit text source out)
+# forge_apply_hunks(TEXT SOURCE OUT STALE): SOURCE with every pair of TEXT applied; the first original
+# lines that are not there once, if there are any, in STALE.
+function(forge_apply_hunks text source out stale)
   set(from_mark "--- original\n")
   set(to_mark "--- mutated\n")
   string(FIND "${text}" "${from_mark}" begin)
@@ -32,8 +33,8 @@ function(forge_apply_hunks exhibit text source out)
     string(FIND "${source}" "${original}" place)
     string(FIND "${source}" "${original}" last REVERSE)
     if(place EQUAL -1 OR NOT place EQUAL last)
-      message(FATAL_ERROR "${exhibit} is stale: these lines must be in its source exactly once:\n"
-        "${original}")
+      set(${stale} "${original}" PARENT_SCOPE)
+      return()
     endif()
     string(LENGTH "${original}" length)
     math(EXPR rest "${place} + ${length}")
@@ -45,8 +46,9 @@ function(forge_apply_hunks exhibit text source out)
   set(${out} "${source}" PARENT_SCOPE)
 endfunction()
 
-# forge_mutate_source(EXHIBIT COPY): writes the changed copy of the exhibit's source to the file COPY,
-# now and whenever the exhibit or its source changes.
+# forge_mutate_source(EXHIBIT COPY [STALE]): writes the changed copy of the exhibit's source to the file
+# COPY, now and whenever the exhibit or its source changes. An exhibit that is stale is an error, unless
+# there is a variable STALE to take what is wrong.
 function(forge_mutate_source exhibit copy)
   file(READ ${exhibit} text)
   if(NOT text MATCHES "\nsource: ([^\n]+)\n")
@@ -55,6 +57,15 @@ function(forge_mutate_source exhibit copy)
   set(source ${PROJECT_SOURCE_DIR}/${CMAKE_MATCH_1})
   set_property(DIRECTORY APPEND PROPERTY CMAKE_CONFIGURE_DEPENDS ${exhibit} ${source})
   file(READ ${source} code)
-  forge_apply_hunks(${exhibit} "${text}" "${code}" mutated)
+  set(stale "")
+  forge_apply_hunks("${text}" "${code}" mutated stale)
+  if(stale)
+    set(wrong "${exhibit} is stale: these lines must be in its source exactly once:\n${stale}")
+    if(NOT ARGC GREATER 2)
+      message(FATAL_ERROR "${wrong}")
+    endif()
+    set(${ARGV2} "${wrong}" PARENT_SCOPE)
+    return()
+  endif()
   file(CONFIGURE OUTPUT ${copy} CONTENT "${mutated}" @ONLY)
 endfunction()

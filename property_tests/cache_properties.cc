@@ -103,8 +103,8 @@ class CacheWorld {
 
   static PagedKVCache cache_with(PrefixCacheKind kind, std::uint32_t num_blocks,
                                  std::uint32_t block_size) {
-    const SchedulerConfig config{
-        .num_blocks = num_blocks, .block_size = block_size, .prefix_cache = kind};
+    const SchedulerConfig config{.cache = {.num_blocks = num_blocks, .block_size = block_size},
+                                 .prefix_cache = kind};
     return PagedKVCache(num_blocks, block_size, make_prefix_index(config));
   }
 

@@ -26,9 +26,9 @@ namespace forge::testing {
 class DeltaTarget {
  public:
   explicit DeltaTarget(const SchedulerConfig& config)
-      : block_size_(config.block_size),
-        device_(std::size_t{config.num_blocks} * config.block_size),
-        host_(std::size_t{config.num_host_blocks} * config.block_size) {}
+      : block_size_(config.cache.block_size),
+        device_(std::size_t{config.cache.num_blocks} * config.cache.block_size),
+        host_(std::size_t{config.cache.num_host_blocks} * config.cache.block_size) {}
 
   void begin(SeqId seq, const Request& request) {
     Sequence& s = sequences_[seq];

@@ -25,7 +25,7 @@ namespace forge::testing {
 class ModelScheduler {
  public:
   explicit ModelScheduler(const SchedulerConfig& config)
-      : config_(config), cache_(config.num_blocks, config.block_size) {}
+      : config_(config), cache_(config.cache.num_blocks, config.cache.block_size) {}
 
   /// A StepPlan without ids of blocks.
   struct Plan {
@@ -80,7 +80,7 @@ class ModelScheduler {
     plan_ = {};
     expire();
     retire();
-    budget_ = config_.max_batch_tokens;
+    budget_ = config_.batch.max_batch_tokens;
     make_room();
     plan_decodes();
     plan_prefills();
@@ -170,7 +170,7 @@ class ModelScheduler {
 
   // 3. Decode.
   void make_room() {
-    std::uint32_t left = config_.max_batch_tokens;
+    std::uint32_t left = config_.batch.max_batch_tokens;
     for (const SeqId seq : running_) left -= all_[seq].decoding;
     for (const SeqId seq : running_) {
       State& s = all_[seq];
@@ -202,7 +202,7 @@ class ModelScheduler {
     State& s = all_[seq];
     const std::uint32_t blocks = cache_.blocks_for(s.computed);
     const bool swap =
-        prefers_swap(s.computed, blocks) && blocks <= config_.num_host_blocks - host_used_;
+        prefers_swap(s.computed, blocks) && blocks <= config_.cache.num_host_blocks - host_used_;
     plan_.preempted.push_back({seq, swap ? PreemptionMode::swap : PreemptionMode::recompute});
     s.drafts = 0;
     if (swap) {
@@ -258,7 +258,7 @@ class ModelScheduler {
 
   // 5. Admit.
   void admit() {
-    while (!waiting_.empty() && running_.size() < config_.max_batch_size && budget_ > 0) {
+    while (!waiting_.empty() && running_.size() < config_.batch.max_batch_size && budget_ > 0) {
       const SeqId seq = waiting_.begin()->second;
       State& s = all_[seq];
       const auto match = match_that_fits(s);
@@ -325,7 +325,8 @@ class ModelScheduler {
       s.decoding = true;
       cache_.resize(slice.seq, s.computed);
     }
-    const bool fills_a_block = before / config_.block_size < s.computed / config_.block_size;
+    const bool fills_a_block =
+        before / config_.cache.block_size < s.computed / config_.cache.block_size;
     if (s.uses_cache && fills_a_block) cache_.publish(slice.seq, s.tokens, s.computed);
     s.drafts = 0;
     if (!slice.samples) return;

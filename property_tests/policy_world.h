@@ -1,9 +1,12 @@
-// PolicyWorld: the scheduler, its plain model and a target that knows the plans alone, side by
-// side. Every operation goes to all three, and what they say of it is compared.
+// PolicyWorld: the scheduler, a target that knows the plans alone and, if asked for, the plain
+// model of the policy, side by side. Every operation goes to all of them, and what they say of it
+// is compared. Where scheduler and target disagree, a promise is broken; where the model disagrees,
+// it may be another policy (book/changing_the_policy.md).
 #pragma once
 
 #include <rapidcheck.h>
 
+#include <optional>
 #include <vector>
 
 #include "delta_target.h"
@@ -13,22 +16,26 @@
 
 namespace forge::testing {
 
+/// What a scheduler is held to.
+enum class Against : std::uint8_t { promises, transcription };
+
 class PolicyWorld {
  public:
-  explicit PolicyWorld(const SchedulerConfig& config)
-      : scheduler_(config), model_(config), target_(config) {
-    RC_LOG() << "blocks " << config.num_blocks << " x " << config.block_size << ", host "
-             << config.num_host_blocks << ", batch " << config.max_batch_size << ", tokens "
-             << config.max_batch_tokens << ", chunk " << config.prefill_chunk_size << ", watermark "
-             << config.watermark_blocks << ", head start " << config.priority_head_start
-             << ", preemption " << static_cast<int>(config.preemption) << ", swap cost "
-             << config.swap_setup_cost << " + " << config.swap_block_cost << ", prefix cache "
+  PolicyWorld(const SchedulerConfig& config, Against against)
+      : scheduler_(config), target_(config) {
+    if (against == Against::transcription) model_.emplace(config);
+    RC_LOG() << "blocks " << config.cache.num_blocks << " x " << config.cache.block_size
+             << ", host " << config.cache.num_host_blocks << ", batch "
+             << config.batch.max_batch_size << ", tokens " << config.batch.max_batch_tokens
+             << ", chunk " << config.prefill_chunk_size << ", watermark " << config.watermark_blocks
+             << ", head start " << config.priority_head_start << ", preemption "
+             << static_cast<int>(config.preemption) << ", swap cost " << config.swap_setup_cost
+             << " + " << config.swap_block_cost << ", prefix cache "
              << static_cast<int>(config.prefix_cache) << ", idle " << config.session_idle_steps
              << '\n';
   }
 
   const Scheduler& scheduler() const { return scheduler_; }
-  const ModelScheduler& model() const { return model_; }
 
   void submit(const Request& request) {
     RC_LOG() << "submit";
@@ -40,7 +47,7 @@ class PolicyWorld {
     const auto seq = scheduler_.submit(request);
     RC_ASSERT(seq.has_value() == validate(request, scheduler_.config()).has_value());
     if (seq) {
-      RC_ASSERT(*seq == model_.submit(request));
+      if (model_) RC_ASSERT(*seq == model_->submit(request));
       target_.begin(*seq, request);
     }
     check();
@@ -48,41 +55,34 @@ class PolicyWorld {
 
   void cancel(SeqId seq) {
     RC_LOG() << "cancel " << seq.value << '\n';
-    if (scheduler_.cancel(seq)) model_.finish(seq, FinishReason::cancelled);
+    const bool is_live = scheduler_.cancel(seq).has_value();
+    if (is_live && model_) model_->finish(seq, FinishReason::cancelled);
     check();
   }
 
   void release_session(SessionId session) {
     RC_LOG() << "release session " << session.value << '\n';
-    RC_ASSERT(scheduler_.release_session(session).has_value() == model_.release_session(session));
+    const bool is_known = scheduler_.release_session(session).has_value();
+    if (model_) RC_ASSERT(is_known == model_->release_session(session));
     check();
   }
 
   void clear_prefix_cache() {
     RC_LOG() << "clear\n";
     scheduler_.clear_prefix_cache();
-    model_.clear_prefix_cache();
+    if (model_) model_->clear_prefix_cache();
     check();
   }
 
   const StepPlan& schedule() {
     const StepPlan& plan = scheduler_.schedule();
-    const ModelScheduler::Plan& expected = model_.schedule();
     RC_LOG() << "schedule " << plan.step.value << ":";
     for (const Slice& slice : plan.slices) {
       RC_LOG() << ' ' << slice.seq.value << ':' << slice.first << '+' << slice.count << '/'
                << slice.drafts;
     }
     RC_LOG() << '\n';
-    RC_ASSERT(plan.finished == expected.finished);
-    RC_ASSERT(plan.preempted == expected.preempted);
-    RC_ASSERT(plan.admitted == expected.admitted);
-    RC_ASSERT(plan.resumed == expected.resumed);
-    RC_ASSERT(plan.slices == expected.slices);
-    RC_ASSERT(plan.decodes == expected.decodes);
-    std::vector<CopyKind> kinds;
-    for (const BlockCopy& copy : plan.copies) kinds.push_back(copy.kind);
-    RC_ASSERT(kinds == expected.copies);
+    if (model_) compare(plan, model_->schedule());
     count_preemptions(plan);
     check();
     return plan;
@@ -101,28 +101,14 @@ class PolicyWorld {
       RC_ASSERT(target_.table(slice.seq) == table_of(slice.seq));
     }
     scheduler_.commit(scheduler_.plan(), result);
-    model_.commit(result);
+    if (model_) model_->commit(result);
     tokens_ += result.tokens.size();
     check();
   }
 
   void check() const {
     if (const auto violation = check_invariants(scheduler_)) RC_FAIL(*violation);
-    const PagedKVCache& cache = scheduler_.cache();
-    RC_ASSERT(scheduler_.has_work() == model_.has_work());
-    RC_ASSERT(cache.available_count() == model_.cache().available());
-    RC_ASSERT(cache.pool().free_count() == model_.cache().free_count());
-    RC_ASSERT(cache.evictions() == model_.cache().evictions());
-    RC_ASSERT((cache.index() ? cache.index()->size() : 0) == model_.cache().cached_count());
-    RC_ASSERT(scheduler_.host().pool().used_count() == model_.host_used());
-    RC_ASSERT(seqs(scheduler_.running()) == model_.running());
-    RC_ASSERT(seqs(scheduler_.waiting()) == model_.waiting());
-    for (const SequenceView& view : scheduler_.running()) {
-      RC_ASSERT(table_of(view.seq).size() == model_.cache().table_length(view.seq));
-    }
-    for (const SequenceView& view : scheduler_.waiting()) {
-      RC_ASSERT(view.overtaken == model_.overtaken(view.seq));
-    }
+    if (model_) compare_state();
   }
 
   /// Nothing is left behind: every block, host block and pin has come back.
@@ -138,6 +124,35 @@ class PolicyWorld {
   }
 
  private:
+  static void compare(const StepPlan& plan, const ModelScheduler::Plan& expected) {
+    RC_ASSERT(plan.finished == expected.finished);
+    RC_ASSERT(plan.preempted == expected.preempted);
+    RC_ASSERT(plan.admitted == expected.admitted);
+    RC_ASSERT(plan.resumed == expected.resumed);
+    RC_ASSERT(plan.slices == expected.slices);
+    RC_ASSERT(plan.decodes == expected.decodes);
+    std::vector<CopyKind> kinds;
+    for (const BlockCopy& copy : plan.copies) kinds.push_back(copy.kind);
+    RC_ASSERT(kinds == expected.copies);
+  }
+  void compare_state() const {
+    const PagedKVCache& cache = scheduler_.cache();
+    RC_ASSERT(scheduler_.has_work() == model_->has_work());
+    RC_ASSERT(cache.available_count() == model_->cache().available());
+    RC_ASSERT(cache.pool().free_count() == model_->cache().free_count());
+    RC_ASSERT(cache.evictions() == model_->cache().evictions());
+    RC_ASSERT((cache.index() ? cache.index()->size() : 0) == model_->cache().cached_count());
+    RC_ASSERT(scheduler_.host().pool().used_count() == model_->host_used());
+    RC_ASSERT(seqs(scheduler_.running()) == model_->running());
+    RC_ASSERT(seqs(scheduler_.waiting()) == model_->waiting());
+    for (const SequenceView& view : scheduler_.running()) {
+      RC_ASSERT(table_of(view.seq).size() == model_->cache().table_length(view.seq));
+    }
+    for (const SequenceView& view : scheduler_.waiting()) {
+      RC_ASSERT(view.overtaken == model_->overtaken(view.seq));
+    }
+  }
+
   static std::vector<SeqId> seqs(const std::vector<SequenceView>& views) {
     std::vector<SeqId> list;
     for (const SequenceView& view : views) list.push_back(view.seq);
@@ -155,7 +170,7 @@ class PolicyWorld {
   }
 
   Scheduler scheduler_;
-  ModelScheduler model_;
+  std::optional<ModelScheduler> model_;
   DeltaTarget target_;
   std::uint64_t tokens_ = 0;
   std::uint64_t preempting_steps_ = 0;

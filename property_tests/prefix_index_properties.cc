@@ -211,11 +211,11 @@ void check_equal(const PrefixIndex& index, const Model& model) {
 }
 
 RC_GTEST_PROP(PrefixIndex, both_kinds_follow_a_map_of_prefixes_whatever_hashes_collide, ()) {
-  const SchedulerConfig config{.num_blocks = *rc::gen::inRange<std::uint32_t>(1, 16),
-                               .block_size = *rc::gen::inRange<std::uint32_t>(1, 4),
+  const SchedulerConfig config{.cache = {.num_blocks = *rc::gen::inRange<std::uint32_t>(1, 16),
+                                         .block_size = *rc::gen::inRange<std::uint32_t>(1, 4)},
                                .prefix_hash_key = *rc::gen::arbitrary<std::uint64_t>()};
   const auto calls = *rc::gen::container<std::vector<Call>>(any_call());
-  Model model{.num_blocks = config.num_blocks, .block_size = config.block_size};
+  Model model{.num_blocks = config.cache.num_blocks, .block_size = config.cache.block_size};
   Indices indices;
   indices.push_back(std::make_unique<RadixIndex>(config));
   for (const std::uint32_t hash_bits : {64u, 2u, 0u}) {

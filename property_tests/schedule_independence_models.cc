@@ -1,5 +1,5 @@
 // The same promise for models from files: however random requests are scheduled together, each
-// comes out as it does alone, logits bit for bit (schedule_scenario.h). Quantised weights, experts,
+// comes out as it does alone, logits bit for bit (schedule_scenario.h). Quantized weights, experts,
 // latent attention, several threads, and drafts by the first layers or by another model.
 #include <gtest/gtest.h>
 #include <rapidcheck.h>
@@ -41,10 +41,16 @@ struct Model {
   std::optional<model::Transformer> transformer;
 };
 
+executor::ExecutorOptions checked(executor::ExecutorOptions options) {
+  options.check_kv = true;
+  return options;
+}
+
 class ModelTarget : public testing::FallibleTarget {
  public:
+  /// Reads of KV are checked, of both models.
   ModelTarget(const executor::ExecutorOptions& options, Model& model, Model* draft)
-      : cpu_(options, model.with_cache(options),
+      : cpu_(checked(options), model.with_cache(options),
              draft != nullptr ? draft->with_cache(options) : nullptr) {}
 
   void fail_soon() override { fails_ = true; }
@@ -79,7 +85,7 @@ testing::Ways play(Model& model, Model* draft = nullptr) {
   return ways;
 }
 
-TEST(ScheduleIndependenceOfModels, quantised_weights) {
+TEST(ScheduleIndependenceOfModels, quantized_weights) {
   Model model(testing::wide_llama(), WeightType::q4_k);
   play(model);
 }

@@ -4,6 +4,7 @@
 #include <rapidcheck.h>
 
 #include <memory>
+#include <optional>
 #include <utility>
 
 #include "executor/seeded_gpu_model.h"
@@ -15,14 +16,29 @@
 namespace forge {
 namespace {
 
+/// The first layers of the model draft, or a model of its own does: the same, or of other weights.
+gpu::GpuModels models_with(std::optional<std::uint64_t> drafting_seed) {
+  gpu::GpuModels models(testing::seeded_gpu_model(testing::kScenarioModel));
+  if (drafting_seed) {
+    reference::TinyConfig draft = testing::kScenarioModel;
+    draft.seed = *drafting_seed;
+    models.draft = testing::seeded_gpu_model(draft);
+  }
+  return models;
+}
+
+executor::ExecutorOptions checked(executor::ExecutorOptions options) {
+  options.check_kv = true;
+  return options;
+}
+
 /// GpuExecutor on a simulated device of its own.
 class FailingSim : public testing::FallibleTarget {
  public:
   FailingSim(const executor::ExecutorOptions& options, sim::SimOptions device,
-             const gpu::GpuOptions& gpu)
+             const gpu::GpuOptions& gpu, const gpu::GpuModels& models)
       : device_(with_faults(std::move(device))) {
-    auto created = gpu::GpuExecutor::create(
-        device_, testing::seeded_gpu_model(testing::kScenarioModel), options, gpu);
+    auto created = gpu::GpuExecutor::create(device_, models, checked(options), gpu);
     FORGE_CHECK(created.has_value(), to_string(created.error()));
     executor_ = std::move(*created);
   }
@@ -61,8 +77,11 @@ TEST(ScheduleIndependence, a_request_comes_out_of_the_simulated_gpu_as_alone_of_
     device.schedule_seed = *rc::gen::arbitrary<std::uint64_t>();
     device.host_threads = testing::one_in(2) ? 2 : 1;
     const gpu::GpuOptions gpu{.graphs = !testing::one_in(3)};
+    const gpu::GpuModels models = models_with(
+        testing::one_in(2) ? std::optional(testing::kScenarioModel.seed + testing::draw(0, 1))
+                           : std::nullopt);
     ways.add(testing::play_scenario([&](const executor::ExecutorOptions& options) {
-      return std::make_unique<FailingSim>(options, device, gpu);
+      return std::make_unique<FailingSim>(options, device, gpu, models);
     }));
   }));
   // Without these the runs would say little; the rest is too rare for so few.

@@ -7,7 +7,7 @@
 
 #include "forge/core/invariants.h"
 #include "forge/cpu/cpu_executor.h"
-#include "forge/text/byte_tokeniser.h"
+#include "forge/text/byte_tokenizer.h"
 
 namespace forge::testing {
 namespace {
@@ -98,11 +98,8 @@ class Run {
  private:
   static executor::ExecutorOptions adapted(executor::ExecutorOptions options,
                                            const SchedulerConfig& config) {
-    options.num_blocks = config.num_blocks;
-    options.block_size = config.block_size;
-    options.num_host_blocks = config.num_host_blocks;
-    options.max_batch_size = config.max_batch_size;
-    options.max_batch_tokens = config.max_batch_tokens;
+    options.cache = config.cache;
+    options.batch = config.batch;
     options.digest_logits = true;
     options.check_kv = true;
     return options;
@@ -121,9 +118,8 @@ Output alone(const MakeFallible& make, Request request) {
   request.session.reset();
   request.deadline_steps = 0;
   Run run(make,
-          {.num_blocks = 7,
-           .block_size = 16,
-           .max_batch_size = 1,
+          {.cache = {.num_blocks = 7, .block_size = 16},
+           .batch = {.max_batch_size = 1},
            .prefix_cache = PrefixCacheKind::none},
           {.draft_layers = 1});
   const SeqId seq = run.submit(request);
@@ -133,13 +129,13 @@ Output alone(const MakeFallible& make, Request request) {
 
 SchedulerConfig random_config() {
   SchedulerConfig config;
-  config.block_size = *rc::gen::element<std::uint32_t>(1, 3, 4, 16);
-  config.num_blocks = (kLongest + draw(0, 30)) / config.block_size + 1;
-  config.num_host_blocks = one_in(5) ? 0 : draw(1, config.num_blocks);
-  config.max_batch_size = draw(2, 8);
-  config.max_batch_tokens = config.max_batch_size + draw(0, 40);
+  config.cache.block_size = *rc::gen::element<std::uint32_t>(1, 3, 4, 16);
+  config.cache.num_blocks = (kLongest + draw(0, 30)) / config.cache.block_size + 1;
+  config.cache.num_host_blocks = one_in(5) ? 0 : draw(1, config.cache.num_blocks);
+  config.batch.max_batch_size = draw(2, 8);
+  config.batch.max_batch_tokens = config.batch.max_batch_size + draw(0, 40);
   config.prefill_chunk_size = one_in(3) ? 512 : draw(1, 24);
-  config.watermark_blocks = one_in(2) ? 0 : draw(1, config.num_blocks / 4 + 1);
+  config.watermark_blocks = one_in(2) ? 0 : draw(1, config.cache.num_blocks / 4 + 1);
   config.priority_head_start = *rc::gen::element<std::uint32_t>(0, 1, 4, 64);
   config.preemption = *rc::gen::element(PreemptionPolicy::automatic, PreemptionPolicy::recompute,
                                         PreemptionPolicy::swap);
@@ -191,7 +187,7 @@ class Scenario {
   static std::vector<TokenId> random_tokens(std::uint32_t count) {
     std::vector<TokenId> tokens;
     for (std::uint32_t i = 0; i < count; ++i) {
-      tokens.push_back(text::ByteTokeniser::token_of(static_cast<unsigned char>(draw(0, 255))));
+      tokens.push_back(text::ByteTokenizer::token_of(static_cast<unsigned char>(draw(0, 255))));
     }
     return tokens;
   }
@@ -259,7 +255,7 @@ class Scenario {
 
   /// A request as large as the cache allows; it never ends by itself within a test.
   Request hog() const {
-    const std::uint32_t capacity = config_.num_blocks * config_.block_size;
+    const std::uint32_t capacity = config_.cache.num_blocks * config_.cache.block_size;
     const std::uint32_t prompt = draw(1, capacity / 2);
     return {.prompt = std::vector<TokenId>(prompt, TokenId{33}),
             .max_new_tokens = capacity - prompt,

@@ -1,90 +1,24 @@
-// Stateful tests of Scheduler: random events and outcomes against ModelScheduler, every invariant
-// after every operation, and a target that knows only the plans.
+// Stateful tests of Scheduler: random events and outcomes, every invariant after every operation, a
+// target that knows only the plans; and, by itself, that the policy is the one of ModelScheduler.
 #include <gtest/gtest.h>
 #include <rapidcheck.h>
 #include <rapidcheck/gtest.h>
 
-#include <array>
+#include <map>
 
+#include "forge/core/policy.h"
 #include "policy_world.h"
+#include "random_events.h"
 
 namespace forge {
 namespace {
 
+using testing::Against;
+using testing::any;
+using testing::any_config;
+using testing::any_request;
+using testing::any_result;
 using testing::PolicyWorld;
-
-/// From the whole range in every case: a small case is not one that runs out of memory.
-std::uint32_t any(std::uint32_t lowest, std::uint32_t highest) {
-  return *rc::gen::resize(rc::kNominalSize, rc::gen::inRange<std::uint32_t>(lowest, highest + 1));
-}
-
-SchedulerConfig any_config() {
-  const std::uint32_t max_batch_size = any(1, 12);
-  const std::uint32_t num_blocks = any(1, 60);
-  return {
-      .num_blocks = num_blocks,
-      .block_size = *rc::gen::element<std::uint32_t>(1, 2, 3, 4, 16),
-      .num_host_blocks = any(0, 30),
-      .max_batch_size = max_batch_size,
-      .max_batch_tokens = max_batch_size + *rc::gen::element<std::uint32_t>(0, 3, 40, 500),
-      .prefill_chunk_size = *rc::gen::element<std::uint32_t>(1, 5, 16, 512),
-      .watermark_blocks = std::min(num_blocks, any(0, 3)),
-      .priority_head_start = any(0, 6),
-      .preemption = *rc::gen::element(PreemptionPolicy::automatic, PreemptionPolicy::recompute,
-                                      PreemptionPolicy::swap),
-      .swap_setup_cost = any(0, 8),
-      .prefix_cache =
-          *rc::gen::element(PrefixCacheKind::none, PrefixCacheKind::radix, PrefixCacheKind::hash),
-      .session_idle_steps = any(1, 20),
-  };
-}
-
-/// Prompts are made to meet: one of a few beginnings, then a tail of few different tokens.
-Request any_request(const SchedulerConfig& config) {
-  const std::uint32_t longest = std::min(config.num_blocks * config.block_size + 1, 150U);
-  Request request;
-  request.prompt.assign(any(0, longest / any(1, 6)), TokenId{any(1, 2)});
-  for (std::size_t i = request.prompt.size() - request.prompt.size() / 3; i < request.prompt.size();
-       ++i) {
-    request.prompt[i] = TokenId{*rc::gen::weightedElement<std::uint32_t>({{9, 1}, {1, 3}})};
-  }
-  request.max_new_tokens = any(0, 40);
-  request.priority = *rc::gen::element(Priority::low, Priority::normal, Priority::high);
-  request.prefix_cache = *rc::gen::weightedElement<PrefixCacheUse>(
-      {{8, PrefixCacheUse::automatic}, {1, PrefixCacheUse::force}, {1, PrefixCacheUse::disable}});
-  if (any(0, 9) == 0) request.deadline_steps = any(1, 12);
-  if (any(0, 3) == 0) request.session = SessionId{any(1, 3)};
-  return request;
-}
-
-/// Random outcome of a step: accepted drafts, eos now and then, rarely an error or no step at all.
-StepResult any_result(const StepPlan& plan) {
-  StepResult result;
-  if (any(0, 39) == 0) {
-    fail_step(plan, result);
-    return result;
-  }
-  result.step = plan.step;
-  for (const Slice& slice : plan.slices) {
-    SliceResult answer{.seq = slice.seq,
-                       .first_token = static_cast<std::uint32_t>(result.tokens.size())};
-    const std::uint32_t luck = any(0, 29);
-    if (luck == 0) {
-      answer.signal = FinishSignal::error;
-    } else if (luck == 2 && slice.samples) {
-      answer.signal = FinishSignal::not_finite;
-    } else if (slice.samples) {
-      answer.token_count = any(1, slice.drafts + 1);
-      answer.drafts = *rc::gen::weightedElement<std::uint32_t>({{3, 0}, {2, 1}, {2, 4}, {1, 8}});
-      if (luck == 1) answer.signal = FinishSignal::eos;
-    }
-    for (std::uint32_t i = 0; i < answer.token_count; ++i) {
-      result.tokens.push_back(TokenId{any(0, 9) == 0 ? 3U : 1U});
-    }
-    result.slices.push_back(answer);
-  }
-  return result;
-}
 
 void submit_some(PolicyWorld& world) {
   const std::uint32_t count = any(1, 6);
@@ -109,8 +43,8 @@ void step(PolicyWorld& world) {
   world.commit(any_result(plan));
 }
 
-RC_GTEST_PROP(Scheduler, follows_the_plain_policy_and_keeps_every_invariant, ()) {
-  PolicyWorld world(any_config());
+void run_random_events(Against against) {
+  PolicyWorld world(any_config(), against);
   const std::uint32_t operations = any(0, 150);
   for (std::uint32_t i = 0; i < operations; ++i) {
     switch (*rc::gen::weightedElement<int>({{12, 0}, {4, 1}, {1, 2}, {1, 3}, {50, 4}})) {
@@ -139,6 +73,14 @@ RC_GTEST_PROP(Scheduler, follows_the_plain_policy_and_keeps_every_invariant, ())
   world.check_at_rest();
 }
 
+RC_GTEST_PROP(Scheduler, keeps_every_invariant_and_everybody_comes_to_an_end, ()) {
+  run_random_events(Against::promises);
+}
+
+RC_GTEST_PROP(PolicyAsWritten, is_the_plain_transcription_of_the_headers, ()) {
+  run_random_events(Against::transcription);
+}
+
 RC_GTEST_PROP(Scheduler, same_events_give_the_same_plans_and_a_copy_goes_its_own_way, ()) {
   const SchedulerConfig config = any_config();
   Scheduler one(config);
@@ -160,10 +102,10 @@ RC_GTEST_PROP(Scheduler, same_events_give_the_same_plans_and_a_copy_goes_its_own
   }
 }
 
-/// Nobody is passed by more of the later ones than wait_queue.h says, counted from the plans alone.
+/// Nobody is passed by more later ones than overtakers_max says, counted from the plans alone.
 RC_GTEST_PROP(Scheduler, overtakes_nobody_more_often_than_the_head_start_allows, ()) {
   SchedulerConfig config = any_config();
-  config.num_blocks = any(8, 20);
+  config.cache.num_blocks = any(8, 20);
   Scheduler scheduler(config);
   struct Waiting {
     Priority priority = Priority::normal;
@@ -185,10 +127,7 @@ RC_GTEST_PROP(Scheduler, overtakes_nobody_more_often_than_the_head_start_allows,
     for (const Admission& admission : plan.admitted) {
       for (auto& [seq, other] : all) {
         if (seq >= admission.seq || !other.waits) continue;
-        const auto levels =
-            static_cast<std::uint64_t>(Priority::high) - static_cast<std::uint64_t>(other.priority);
-        RC_ASSERT(++other.overtaken <
-                  std::max<std::uint64_t>(levels * config.priority_head_start, 1));
+        RC_ASSERT(++other.overtaken <= overtakers_max(other.priority, config));
       }
       all[admission.seq].waits = false;
     }

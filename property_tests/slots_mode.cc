@@ -32,12 +32,10 @@ StepResult one_token_each(const StepPlan& plan, const std::vector<bool>& eos) {
   return result;
 }
 
-RC_GTEST_PROP(SlotsMode, plans_are_those_of_a_worker_with_fixed_slots, ()) {
+RC_GTEST_PROP(PolicyAsWritten, plans_are_those_of_a_worker_with_fixed_slots, ()) {
   const auto slots = *rc::gen::inRange<std::uint32_t>(1, 9);
-  Scheduler scheduler({.num_blocks = 100,
-                       .block_size = 4,
-                       .max_batch_size = slots,
-                       .max_batch_tokens = 100000,
+  Scheduler scheduler({.cache = {.num_blocks = 100, .block_size = 4},
+                       .batch = {.max_batch_size = slots, .max_batch_tokens = 100000},
                        .prefill_chunk_size = 100000,
                        .prefix_cache = PrefixCacheKind::none});
   SlotWorker worker(slots);

@@ -15,9 +15,9 @@
 #include <numeric>
 #include <vector>
 
-#include "forge/core/speculative_decoder.h"
+#include "forge/reference/speculative_decoder.h"
 
-namespace forge {
+namespace forge::reference {
 namespace {
 
 using Rational = boost::rational<std::int64_t>;
@@ -250,4 +250,4 @@ RC_GTEST_PROP(SpeculationExactness, shared_noise_gives_the_targets_own_text_for_
 }
 
 }  // namespace
-}  // namespace forge
+}  // namespace forge::reference

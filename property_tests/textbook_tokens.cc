@@ -1,5 +1,6 @@
-// The engine's tokens are those of two pages: SpeculativeDecoder (core/speculative_decoder.h) over
-// TinyTransformer (reference/tiny_transformer.h), one sequence, no cache, no batch, all in double.
+// The engine's tokens are those of two pages: SpeculativeDecoder over TinyTransformer
+// (reference/speculative_decoder.h, tiny_transformer.h), one sequence, no cache, no batch, all in
+// double.
 //
 // The two may part only where rounding can decide: where the best token leads the next by no more
 // than what RoundingAnalysis allows the lead to be off. Such decisions are counted; they are rare.
@@ -12,9 +13,9 @@
 #include <map>
 #include <vector>
 
-#include "forge/core/speculative_decoder.h"
 #include "forge/cpu/cpu_executor.h"
 #include "forge/reference/rounding_analysis.h"
+#include "forge/reference/speculative_decoder.h"
 #include "forge/sampling/gumbel.h"
 #include "forge/sampling/sampler.h"
 #include "model/pieces.h"
@@ -106,16 +107,12 @@ Decision decision_at(const RoundingAnalysis& analysis, Eigen::Index row, const S
 std::vector<std::vector<TokenId>> engine_outputs(const TinyConfig& config,
                                                  const std::vector<Request>& requests,
                                                  std::uint32_t drafts) {
-  const SchedulerConfig scheduling{.num_blocks = draw(14, 40),
-                                   .block_size = 4,
-                                   .max_batch_size = draw(1, 4),
-                                   .max_batch_tokens = draw(8, 40),
-                                   .prefill_chunk_size = draw(1, 24)};
-  const executor::ExecutorOptions options{.num_blocks = scheduling.num_blocks,
-                                          .block_size = scheduling.block_size,
-                                          .max_batch_size = scheduling.max_batch_size,
-                                          .max_batch_tokens = scheduling.max_batch_tokens,
-                                          .drafts = drafts};
+  const SchedulerConfig scheduling{
+      .cache = {.num_blocks = draw(14, 40), .block_size = 4},
+      .batch = {.max_batch_size = draw(1, 4), .max_batch_tokens = draw(8, 40)},
+      .prefill_chunk_size = draw(1, 24)};
+  const executor::ExecutorOptions options{
+      .cache = scheduling.cache, .batch = scheduling.batch, .drafts = drafts};
   cpu::CpuExecutor executor(options, cpu::seeded_cpu_model(config, options));
   engine::Engine engine(scheduling, executor);
   std::map<SeqId, std::size_t> numbers;

@@ -96,12 +96,12 @@ void add_product_chain(KernelWork& w, std::uint64_t rows, std::uint64_t inputs,
   const std::uint64_t tile = size_of(gpu::ProjectArgs::kTileRows);
   const std::uint64_t together = std::min(tile, std::bit_ceil(std::max<std::uint64_t>(rows, 1)));
   const std::uint64_t warps = threads / size_of(simt::kWarpSize);
-  const std::uint64_t chunk = std::min(inputs, size_of(numerics::kProductChunk));
-  const std::uint64_t rounds = chain::turns(chain::turns(inputs, chunk), warps);
-  const std::uint64_t stagings = chain::turns(chunk * together, kStaged);
-  w.chain_loads += rounds * (stagings + chain::turns(chunk, in_flight));
+  const std::uint64_t segment = std::min(inputs, size_of(numerics::kProductSegment));
+  const std::uint64_t rounds = chain::turns(chain::turns(inputs, segment), warps);
+  const std::uint64_t stagings = chain::turns(segment * together, kStaged);
+  w.chain_loads += rounds * (stagings + chain::turns(segment, in_flight));
   w.chain_operations +=
-      rounds * (stagings * chain::kSharedLoad + chain::side_by_side(chunk, together) +
+      rounds * (stagings * chain::kSharedLoad + chain::side_by_side(segment, together) +
                 2 * chain::kBarrier + warps + chain::kSharedLoad);
 }
 

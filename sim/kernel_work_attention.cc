@@ -12,7 +12,7 @@ using gpu::KernelLaunch;
 
 constexpr std::uint64_t kCounts = sizeof(gpu::PassCounts);
 constexpr std::uint64_t kRow = sizeof(gpu::RowInput);
-constexpr auto kChunk = static_cast<std::uint64_t>(numerics::kKeyChunk);
+constexpr auto kSegment = static_cast<std::uint64_t>(numerics::kKeySegment);
 
 /// The sizes of one layer's attention. Legend: gpu/kernels.h.
 struct Sizes {
@@ -46,8 +46,8 @@ struct Context {
   std::uint64_t end = 0;
 
   std::uint64_t keys() const { return end - first; }
-  std::uint64_t first_chunk() const { return first / kChunk; }
-  std::uint64_t chunks() const { return chain::turns(end, kChunk) - first_chunk(); }
+  std::uint64_t first_segment() const { return first / kSegment; }
+  std::uint64_t segments() const { return chain::turns(end, kSegment) - first_segment(); }
 };
 Context context(const AttentionInput& in, std::uint64_t row) {
   const std::uint64_t length = std::uint64_t{in.rows[row].position} + 1;
@@ -55,17 +55,18 @@ Context context(const AttentionInput& in, std::uint64_t row) {
 }
 Context longer(const Context& a, const Context& b) { return a.keys() < b.keys() ? b : a; }
 
-/// A chain through a context for a tile of `queries` queries, by blocks of kChunk threads.
+/// A chain through a context for a tile of `queries` queries, by blocks of kSegment threads.
 void add_chain(KernelWork& w, const Sizes& s, const Context& context, std::uint64_t queries) {
   constexpr std::uint64_t kInFlight = 8;
   const std::uint64_t tile = std::bit_ceil(queries);
-  const std::uint64_t each = chain::turns(queries, kChunk / s.head_size);  // components of a thread
-  const std::uint64_t warps = kChunk / size_of(simt::kWarpSize);
+  const std::uint64_t each =
+      chain::turns(queries, kSegment / s.head_size);  // components of a thread
+  const std::uint64_t warps = kSegment / size_of(simt::kWarpSize);
   const std::uint64_t weights =
       chain::turns(queries, warps) * (2 * chain::kWarpTree + chain::kSharedLoad + chain::kExp + 16);
-  for (std::uint64_t c = context.first_chunk(); c * kChunk < context.end; ++c) {
+  for (std::uint64_t c = context.first_segment(); c * kSegment < context.end; ++c) {
     const std::uint64_t seen =
-        std::min(context.end, (c + 1) * kChunk) - std::max(context.first, c * kChunk);
+        std::min(context.end, (c + 1) * kSegment) - std::max(context.first, c * kSegment);
     w.chain_loads += 1 + chain::turns(s.head_size, kInFlight) + chain::turns(seen, kInFlight);
     w.chain_operations += chain::side_by_side(s.head_size, tile) + weights +
                           chain::side_by_side(seen, each) +
@@ -109,22 +110,22 @@ KernelWork work(const gpu::AttendSplitArgs& args, const KernelLaunch& launch) {
   KernelWork w;
   for (std::uint64_t r = 0; r < rows; ++r) {
     const Context c = context(in, r);
-    const std::uint64_t partial = s.heads * c.chunks() * (s.vector() + 2 * kFloat);
+    const std::uint64_t partial = s.heads * c.segments() * (s.vector() + 2 * kFloat);
     w.bytes_read +=
         kRow + s.heads * s.vector() + s.table(c.first, c.end) + s.kv_heads * s.kv(c.first, c.end);
     w.bytes_written += partial;
     w.block_bytes += tiles * (size_of(launch.shape.grid.x) * kRow + s.kv(c.first, c.end)) +
-                     c.chunks() * s.heads * s.vector() + partial;
-    for (std::uint64_t chunk = c.first_chunk(); chunk * kChunk < c.end; ++chunk) {
-      w.block_bytes +=
-          tiles * s.table(std::max(chunk * kChunk, c.first), std::min((chunk + 1) * kChunk, c.end));
+                     c.segments() * s.heads * s.vector() + partial;
+    for (std::uint64_t segment = c.first_segment(); segment * kSegment < c.end; ++segment) {
+      w.block_bytes += tiles * s.table(std::max(segment * kSegment, c.first),
+                                       std::min((segment + 1) * kSegment, c.end));
     }
     w.flops += s.heads * s.flops(c.keys());
   }
   w.bytes_read += kCounts;
   w.block_bytes += blocks_of(launch) * kCounts;
   w.chain_loads = 2;
-  add_chain(w, s, {0, kChunk}, std::min<std::uint64_t>(s.heads / s.kv_heads, gpu::kTileHeads));
+  add_chain(w, s, {0, kSegment}, std::min<std::uint64_t>(s.heads / s.kv_heads, gpu::kTileHeads));
   return w;
 }
 
@@ -135,13 +136,13 @@ KernelWork work(const gpu::AttendMergeArgs& args, const KernelLaunch& launch) {
   KernelWork w;
   std::uint64_t longest = 0;
   for (std::uint64_t r = 0; r < rows; ++r) {
-    const std::uint64_t chunks = context(in, r).chunks();
-    const std::uint64_t partial = s.heads * chunks * (s.vector() + 2 * kFloat);
+    const std::uint64_t segments = context(in, r).segments();
+    const std::uint64_t partial = s.heads * segments * (s.vector() + 2 * kFloat);
     w.bytes_read += kRow + partial;
     w.bytes_written += s.heads * s.vector();
     w.block_bytes += s.heads * (kRow + s.vector()) + partial;
-    w.flops += s.heads * chunks * (3 * s.head_size + 2 * chain::kExpFlops + 3);
-    longest = std::max(longest, chunks);
+    w.flops += s.heads * segments * (3 * s.head_size + 2 * chain::kExpFlops + 3);
+    longest = std::max(longest, segments);
   }
   w.bytes_read += kCounts;
   w.block_bytes += blocks_of(launch) * kCounts;

@@ -12,7 +12,7 @@ using gpu::LatentAttentionInput;
 
 constexpr std::uint64_t kCounts = sizeof(gpu::PassCounts);
 constexpr std::uint64_t kRow = sizeof(gpu::RowInput);
-constexpr auto kChunk = static_cast<std::uint64_t>(numerics::kKeyChunk);
+constexpr auto kSegment = static_cast<std::uint64_t>(numerics::kKeySegment);
 
 /// The sizes of one layer's attention, in bytes where they say so. Legend: gpu/kernels.h.
 struct Sizes {
@@ -34,7 +34,7 @@ struct Sizes {
     return heads * keys * (2 * (row + latent) + chain::kExpFlops + 2);
   }
   std::uint64_t partial_bytes(std::uint64_t keys) const {
-    return heads * chain::turns(keys, kChunk) * (latent + 2) * kFloat;
+    return heads * chain::turns(keys, kSegment) * (latent + 2) * kFloat;
   }
 
   std::uint64_t latent;
@@ -54,21 +54,21 @@ bool is_last(const LatentAttentionInput& in, std::uint64_t row, std::uint64_t ro
   return row + 1 == rows || in.rows[row + 1].table != in.rows[row].table;
 }
 
-/// A chain through `keys` latents for a tile of heads, by blocks of kChunk threads.
+/// A chain through `keys` latents for a tile of heads, by blocks of kSegment threads.
 void add_chain(KernelWork& w, const Sizes& s, std::uint64_t keys) {
   constexpr std::uint64_t kInFlight = 8;
   constexpr std::uint64_t kCopied = 16;  // components of a row at a time
   constexpr std::uint64_t kStrip = 64;   // of queries
   const std::uint64_t heads = std::min<std::uint64_t>(s.heads, gpu::kLatentTileHeads);
   const std::uint64_t tile = heads > 4 ? 16 : heads > 1 ? 4 : 1;
-  const std::uint64_t warps = kChunk / size_of(simt::kWarpSize);
+  const std::uint64_t warps = kSegment / size_of(simt::kWarpSize);
   const std::uint64_t copies = chain::turns(s.row, kCopied);
   const std::uint64_t strips = chain::turns(s.row, kStrip);
-  const std::uint64_t components = chain::turns(s.latent, kChunk);  // of a thread
+  const std::uint64_t components = chain::turns(s.latent, kSegment);  // of a thread
   const std::uint64_t weights =
       chain::turns(heads, warps) * (2 * chain::kWarpTree + chain::kSharedLoad + chain::kExp + 16);
-  for (std::uint64_t first = 0; first < keys; first += kChunk) {
-    const std::uint64_t turns = chain::turns(std::min(keys - first, kChunk), kInFlight);
+  for (std::uint64_t first = 0; first < keys; first += kSegment) {
+    const std::uint64_t turns = chain::turns(std::min(keys - first, kSegment), kInFlight);
     w.chain_loads += 1 + strips + copies * kCopied / kInFlight / 2 + components * (turns + 1);
     w.chain_operations +=
         2 * strips * chain::kBarrier + 2 * copies * chain::kSharedLoad +
@@ -140,7 +140,7 @@ KernelWork work(const gpu::AttendLatentArgs& args, const KernelLaunch& launch) {
   }
   w.bytes_read += kCounts;
   w.block_bytes += blocks_of(launch) * kCounts;
-  w.chain_loads = 2 + chain::turns(s.latent, kChunk) * gpu::kLatentTileHeads / 4;
+  w.chain_loads = 2 + chain::turns(s.latent, kSegment) * gpu::kLatentTileHeads / 4;
   w.chain_operations = chain::kDivide;
   add_chain(w, s, longest);
   return w;
@@ -158,16 +158,16 @@ KernelWork work(const gpu::AttendLatentSplitArgs& args, const KernelLaunch& laun
     w.bytes_read += kRow + s.queries_bytes + (is_last(in, r, rows) ? cached : 0);
     w.bytes_written += s.partial_bytes(keys);
     w.block_bytes += tiles * (size_of(launch.shape.grid.x) * kRow + s.cached_bytes(keys)) +
-                     chain::turns(keys, kChunk) * s.queries_bytes + s.partial_bytes(keys);
-    for (std::uint64_t first = 0; first < keys; first += kChunk) {
-      w.block_bytes += tiles * s.table_bytes(first, std::min(first + kChunk, keys));
+                     chain::turns(keys, kSegment) * s.queries_bytes + s.partial_bytes(keys);
+    for (std::uint64_t first = 0; first < keys; first += kSegment) {
+      w.block_bytes += tiles * s.table_bytes(first, std::min(first + kSegment, keys));
     }
     w.flops += s.flops(keys);
   }
   w.bytes_read += kCounts;
   w.block_bytes += blocks_of(launch) * kCounts;
   w.chain_loads = 2;
-  add_chain(w, s, kChunk);
+  add_chain(w, s, kSegment);
   return w;
 }
 
@@ -179,13 +179,13 @@ KernelWork work(const gpu::AttendLatentMergeArgs& args, const KernelLaunch& laun
   KernelWork w;
   std::uint64_t longest = 0;
   for (std::uint64_t r = 0; r < rows; ++r) {
-    const std::uint64_t chunks = chain::turns(context(in, r), kChunk);
+    const std::uint64_t segments = chain::turns(context(in, r), kSegment);
     w.bytes_read += kRow + s.partial_bytes(context(in, r));
     w.bytes_written += s.sums_bytes;
     w.block_bytes +=
-        s.heads * (pieces * kRow + chunks * (s.latent + 2 * pieces) * kFloat) + s.sums_bytes;
-    w.flops += s.heads * chunks * (3 * s.latent + 2 * chain::kExpFlops + 3);
-    longest = std::max(longest, chunks);
+        s.heads * (pieces * kRow + segments * (s.latent + 2 * pieces) * kFloat) + s.sums_bytes;
+    w.flops += s.heads * segments * (3 * s.latent + 2 * chain::kExpFlops + 3);
+    longest = std::max(longest, segments);
   }
   w.bytes_read += kCounts;
   w.block_bytes += blocks_of(launch) * kCounts;

@@ -1,7 +1,5 @@
 #include "sim_stream.h"
 
-#include <array>
-#include <string_view>
 #include <type_traits>
 #include <utility>
 
@@ -10,15 +8,9 @@ namespace {
 
 using Kind = DeviceCall::Kind;
 
-constexpr std::array<std::string_view, 3> kDirections{"to_device", "to_host", "within"};
-
 // Of every device since compute capability 3.0.
 constexpr int kGridMax = 65535;  // in y and z
 constexpr int kThreadsMax = 1024;
-
-std::string_view name(gpu::CopyDirection direction) {
-  return kDirections[static_cast<std::size_t>(direction)];
-}
 
 }  // namespace
 
@@ -89,7 +81,7 @@ gpu::Status SimStream::refuse(gpu::DeviceError error) {
 
 gpu::Status SimStream::copy(void* to, const void* from, std::size_t bytes,
                             gpu::CopyDirection direction) {
-  const auto late = context_.begin_call(Kind::copy, name(direction));
+  const auto late = context_.begin_call(Kind::copy, name_of(direction));
   if (!late) return refuse(late.error());
   const CopyOperation copy{to, from, bytes, direction};
   if (const auto bad = error_of(copy)) return refuse(context_.error(Kind::copy, *bad));
@@ -227,7 +219,8 @@ gpu::Status SimStream::run(const std::vector<GraphOperation>& operations, bool l
 std::optional<std::string> SimStream::error_of(const CopyOperation& copy) const {
   const auto bad = context_.memory().copy_error(copy.to, copy.from, copy.bytes, copy.direction);
   if (!bad) return std::nullopt;
-  return std::string(name(copy.direction)) + ", " + std::to_string(copy.bytes) + " bytes: " + *bad;
+  return std::string(name_of(copy.direction)) + ", " + std::to_string(copy.bytes) +
+         " bytes: " + *bad;
 }
 
 std::optional<std::string> SimStream::error_of(const gpu::KernelLaunch& launch) {

@@ -4,7 +4,7 @@
 //   memory    keys: consecutive positions are consecutive floats within a block of KV, so a warp
 //             reads whole sectors if a block has 8 slots or more. Values: D consecutive floats a
 //             key. Each is read once for all heads of the tile
-//   bits      attend_chunk.cuh, and the merge in ascending order. A row depends on no other row
+//   bits      attend_segment.cuh, and the merge in ascending order. A row depends on no other row
 #pragma once
 
 #include "attend_tile.cuh"

@@ -1,9 +1,9 @@
 // attend_latent: attention over latents, of all rows of a pass.
 //
-//   grid      x: rows; y: tiles of up to 16 heads. 256 threads, a thread a position of the chunk
+//   grid      x: rows; y: tiles of up to 16 heads. 256 threads, a thread a position of the segment
 //   memory    a latent is read twice, for scores and for sums, the second time from the L2 cache
-//             (a chunk of 256 rows of 576 floats is 590 KB), for all heads of the tile at once.
-//             Sums of a tile are too many for registers: `out` has them from chunk to chunk, in L2
+//             (a segment of 256 rows of 576 floats is 590 KB), for all heads of the tile at once.
+//             Sums of a tile are too many for registers: `out` has them between segments, in L2
 //   bits      latent_tile.cuh, and the merge in ascending order. A row depends on no other row
 #pragma once
 
@@ -21,15 +21,15 @@ struct AddToHeads {
 
   template <int kHeads>
   FORGE_DEVICE void operator()(int d, const float (&sums)[kHeads], sptr<OnlineSoftmax> softmax,
-                               int chunk) const {
+                               int segment) const {
     float totals[kHeads];
     for (int n = 0; n < kHeads; ++n) {  // all loads are under way before the first is used
-      totals[n] = chunk > 0 && n < heads ? out[n * latent_size + d] : 0.0f;
+      totals[n] = segment > 0 && n < heads ? out[n * latent_size + d] : 0.0f;
     }
     for (int n = 0; n < kHeads; ++n) {
       if (n >= heads) break;
       const OnlineSoftmax seen = softmax[n];
-      out[n * latent_size + d] = chunk > 0 ? seen.merged_sum(totals[n], sums[n]) : sums[n];
+      out[n * latent_size + d] = segment > 0 ? seen.merged_sum(totals[n], sums[n]) : sums[n];
     }
   }
 

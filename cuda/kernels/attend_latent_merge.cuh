@@ -1,8 +1,8 @@
-// attend_latent_merge: puts together the chunks that attend_latent_split has left, in ascending
+// attend_latent_merge: puts together the segments that attend_latent_split has left, in ascending
 // order.
 //
 //   grid      x: rows; y: heads; z: pieces of C; a thread a component
-//   memory    of each chunk consecutive floats a block, and two floats that all threads read
+//   memory    of each segment consecutive floats a block, and two floats that all threads read
 //   bits      attend_merge.cuh
 #pragma once
 
@@ -20,11 +20,11 @@ attend_latent_merge(gpu::AttendLatentMergeArgs a) {
   const int d = block().z * threads() + thread();
   if (row >= counts.rows || d >= C) return;
   const gpu::RowInput input = global(a.in.rows)[row];
-  const int chunks = static_cast<int>(input.position) / numerics::kKeyChunk + 1;
+  const int segments = static_cast<int>(input.position) / numerics::kKeySegment + 1;
 
   const std::int64_t head = std::int64_t{row} * a.in.heads + block().y;
-  const gptr<const float> partial = global(a.partial) + head * a.chunks_max * (C + 2);
-  global(a.in.out)[head * C + d] = merged_chunks(partial, chunks, C, d);
+  const gptr<const float> partial = global(a.partial) + head * a.segments_max * (C + 2);
+  global(a.in.out)[head * C + d] = merged_segments(partial, segments, C, d);
 }
 
 }  // namespace FORGE_KERNELS

@@ -1,9 +1,9 @@
 // attend_latent_split: attention over latents of few rows with long contexts, as attend_split is of
-// keys and values: each chunk of a context is a block of its own.
+// keys and values: each segment of a context is a block of its own.
 //
-//   grid      x: chunks of 256 positions; y: tiles of up to 16 heads; z: rows
+//   grid      x: segments of 256 positions; y: tiles of up to 16 heads; z: rows
 //   memory    as attend_latent; each block leaves C + 2 floats a head
-//   bits      chunks are independent until they are merged, by definition (numerics/attention.h)
+//   bits      segments are independent until they are merged, by definition (numerics/attention.h)
 #pragma once
 
 #include "forge/gpu/kernels/attend_latent_split.h"
@@ -12,7 +12,7 @@
 namespace FORGE_KERNELS {
 using namespace simt;
 
-/// Sums of the block's chunk go to `partial`, of the tile's first head and so on.
+/// Sums of the block's segment go to `partial`, of the tile's first head and so on.
 struct WriteSums {
   gptr<float> partial;
   std::int64_t stride;  ///< floats from a head to the next
@@ -20,7 +20,7 @@ struct WriteSums {
 
   template <int kHeads>
   FORGE_DEVICE void operator()(int d, const float (&sums)[kHeads], sptr<OnlineSoftmax> /*softmax*/,
-                               int /*chunk*/) const {
+                               int /*segment*/) const {
     for (int n = 0; n < kHeads; ++n) {
       if (n < heads) partial[n * stride + d] = sums[n];
     }
@@ -44,9 +44,9 @@ attend_latent_split(gpu::AttendLatentSplitArgs a) {
   if (tile.begin + kKeys < tile.end) tile.end = tile.begin + kKeys;
   const std::int64_t head = std::int64_t{row} * a.in.heads + block().y * gpu::kLatentTileHeads;
   const int C = a.in.latents.latent_size;
-  const std::int64_t size = C + 2;  // of a chunk
-  const gptr<float> partial = global(a.partial) + (head * a.chunks_max + block().x) * size;
-  const std::int64_t stride = a.chunks_max * size;
+  const std::int64_t size = C + 2;  // of a segment
+  const gptr<float> partial = global(a.partial) + (head * a.segments_max + block().x) * size;
+  const std::int64_t stride = a.segments_max * size;
   attend_latents(a.in, tile, {queries, copied, weights, rows, softmax},
                  WriteSums{partial, stride, tile.count});
   if (thread() >= tile.count) return;

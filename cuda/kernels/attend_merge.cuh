@@ -1,7 +1,7 @@
-// attend_merge: puts together the chunks that attend_split has left, in ascending order.
+// attend_merge: puts together the segments that attend_split has left, in ascending order.
 //
 //   grid      x: rows; y: query heads; a thread a component
-//   memory    of each chunk D consecutive floats a block, and two floats that all threads read
+//   memory    of each segment D consecutive floats a block, and two floats that all threads read
 //   bits      the merge of numerics/attention.h. Each thread works out the same factors for itself:
 //             cheaper than telling one another
 #pragma once
@@ -14,11 +14,11 @@
 namespace FORGE_KERNELS {
 using namespace simt;
 
-/// Component d of a head, of the chunks [chunks][size + 2] that it has in `partial`.
-FORGE_DEVICE float merged_chunks(gptr<const float> partial, int chunks, int size, int d) {
+/// Component d of a head, of the segments [segments][size + 2] that it has in `partial`.
+FORGE_DEVICE float merged_segments(gptr<const float> partial, int segments, int size, int d) {
   OnlineSoftmax softmax{partial[size], partial[size + 1], 0.0f, 1.0f};
   float sum = partial[d];
-  for (int c = 1; c < chunks; ++c) {
+  for (int c = 1; c < segments; ++c) {
     partial = partial + (size + 2);
     softmax = softmax.merged(partial[size], partial[size + 1]);
     sum = softmax.merged_sum(sum, partial[d]);
@@ -34,13 +34,13 @@ FORGE_KERNEL(gpu::AttendMergeArgs::kThreads) attend_merge(gpu::AttendMergeArgs a
   if (row >= counts.decode_rows || d >= D) return;
   const gpu::RowInput input = global(a.in.rows)[row];
   const int length = static_cast<int>(input.position) + 1;
-  const int first_chunk = a.in.first_seen(length) / numerics::kKeyChunk;
+  const int first_segment = a.in.first_seen(length) / numerics::kKeySegment;
 
   const std::int64_t head = std::int64_t{row} * a.in.kv.heads() + block().y;
   const gptr<const float> partial =
-      global(a.partial) + (head * a.chunks_max + first_chunk) * (D + 2);
-  const int chunks = gpu::ceil_div(length, numerics::kKeyChunk) - first_chunk;
-  global(a.in.out)[head * D + d] = merged_chunks(partial, chunks, D, d);
+      global(a.partial) + (head * a.segments_max + first_segment) * (D + 2);
+  const int segments = gpu::ceil_div(length, numerics::kKeySegment) - first_segment;
+  global(a.in.out)[head * D + d] = merged_segments(partial, segments, D, d);
 }
 
 }  // namespace FORGE_KERNELS

@@ -3,7 +3,7 @@
 //
 //   grid      x: tiles of rows; y: query heads. 256 threads, a thread a key
 //   memory    as attend_decode, each key and value read once for all rows of the tile
-//   bits      attend_chunk.cuh. A row leaves out the keys after its own: their weights are not
+//   bits      attend_segment.cuh. A row leaves out the keys after its own: their weights are not
 //             zero, they are not there, so the chain ends where the definition ends it. Likewise
 //             it begins with the first key of the row's sliding window, if there is one
 #pragma once

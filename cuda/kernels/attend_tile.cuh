@@ -1,8 +1,8 @@
-// A tile of queries over a range of positions, chunk after chunk: what the attention kernels do,
-// once they have said which queries, which positions, and where the result goes.
+// A tile of queries over a range of positions, segment after segment: what the attention kernels
+// do, once they have said which queries, which positions, and where the result goes.
 #pragma once
 
-#include "attend_chunk.cuh"
+#include "attend_segment.cuh"
 
 namespace FORGE_KERNELS {
 
@@ -12,7 +12,7 @@ struct KeyRange {
   int end;
 };
 
-/// From the chunk in which query 0 sees its first key to the last key of the last query.
+/// From the segment in which query 0 sees its first key to the last key of the last query.
 template <int kMore>
 FORGE_DEVICE KeyRange range_of(const QueryTile<kMore>& tile) {
   const int first = tile.first_of(0);
@@ -28,20 +28,20 @@ FORGE_DEVICE void attend_range(const gpu::AttentionInput& in, const QueryTile<kM
   stage_queries<kQueries>(tile, in.kv.head_size, memory);
   float totals[kEach] = {};
   for (int first = range.first; first < range.end; first += kKeys) {
-    const KeyChunk<kMore> chunk{in, tile, first};
-    sync_block();  // the queries are there, and the chunk before is done with
-    compute_scores<kQueries>(chunk, memory);
+    const KeySegment<kMore> segment{in, tile, first};
+    sync_block();  // the queries are there, and the segment before is done with
+    compute_scores<kQueries>(segment, memory);
     sync_block();
-    compute_weights(chunk, memory);
+    compute_weights(segment, memory);
     sync_block();
     if (own.first >= tile.count) continue;
     float sums[kEach];
-    accumulate_values<kEach>(chunk, own, memory, sums);
+    accumulate_values<kEach>(segment, own, memory, sums);
     for (int n = 0; n < kEach; ++n) {
       const int query = own.first + n * own.step;
-      if (query >= tile.count || !chunk.is_seen_by(query)) continue;
+      if (query >= tile.count || !segment.is_seen_by(query)) continue;
       const OnlineSoftmax softmax = memory.softmax[query];
-      totals[n] = chunk.is_first_of(query) ? sums[n] : softmax.merged_sum(totals[n], sums[n]);
+      totals[n] = segment.is_first_of(query) ? sums[n] : softmax.merged_sum(totals[n], sums[n]);
     }
   }
   for (int n = 0; n < kEach; ++n) {

@@ -136,7 +136,7 @@ FORGE_DEVICE void weigh_experts(const gpu::ChooseExpertsArgs& a, sptr<const int>
   for (int i = lane(); i < a.experts_per_token; i += kWarpSize) {
     const int expert = chosen[i];
     float weight = scores[expert];
-    if (a.normalised) weight = numerics::divide(weight, sum + 1e-20f);
+    if (a.normalized) weight = numerics::divide(weight, sum + 1e-20f);
     choices[i] = gpu::ExpertChoice{static_cast<std::uint32_t>(expert), weight * a.routed_scale};
   }
 }

@@ -1,7 +1,7 @@
 // The tile of a decode row: up to kTileHeads query heads that share a KV head.
 #pragma once
 
-#include "attend_chunk.cuh"
+#include "attend_segment.cuh"
 
 namespace FORGE_KERNELS {
 

@@ -1,8 +1,8 @@
-// Heads of one row over a range of latents, chunk after chunk: the step that attend_latent and
+// Heads of one row over a range of latents, segment after segment: the step that attend_latent and
 // attend_latent_split share. Keys and values are the same row of C + R floats.
 //
 //   scores    a thread a position: weights[h][j] = (q_h . c_j) * scale     | barrier
-//   weights   a warp a head:       attend_chunk.cuh                        | barrier
+//   weights   a warp a head:       attend_segment.cuh                        | barrier
 //   sums      a thread a component, then further ones: chain over j of weights[h][j] * c_j[d]
 //
 // Scores want component after component of many rows, but a row lies in one piece. So a warp copies
@@ -10,11 +10,11 @@
 // lane reads its own row there. Queries are too large for shared memory (16 heads of 576 floats)
 // and come in strips of 64 components.
 //
-// Bits: numerics/latent_attention.h, for the reasons of attend_chunk.cuh. Strips and copies change
-// where an operand is read, not the order of a chain.
+// Bits: numerics/latent_attention.h, for the reasons of attend_segment.cuh. Strips and copies
+// change where an operand is read, not the order of a chain.
 #pragma once
 
-#include "attend_chunk.cuh"
+#include "attend_segment.cuh"
 #include "forge/gpu/kernels/latent_input.h"
 #include "latent_row.cuh"
 
@@ -41,7 +41,7 @@ struct LatentTile {
 };
 
 /// Positions first .. first + size() - 1, up to kKeys.
-struct LatentChunk {
+struct LatentSegment {
   const LatentTile& tile;
   int first;
 
@@ -68,10 +68,10 @@ FORGE_DEVICE void stage_strip(const LatentTile& tile, int first, int size, sptr<
   }
 }
 
-/// Components first .. first + size - 1 of the warp's rows; of rows that the chunk does not have,
+/// Components first .. first + size - 1 of the warp's rows; of rows that the segment does not have,
 /// zeros.
-FORGE_DEVICE void copy_rows(gptr<const float> pool, const LatentChunk& chunk, int first, int size,
-                            const LatentMemory& memory) {
+FORGE_DEVICE void copy_rows(gptr<const float> pool, const LatentSegment& segment, int first,
+                            int size, const LatentMemory& memory) {
   constexpr int kRowsAtOnce = kWarpSize / kCopiedSize;
   constexpr int kInFlight = 8;
   const int d = lane() % kCopiedSize;
@@ -81,7 +81,7 @@ FORGE_DEVICE void copy_rows(gptr<const float> pool, const LatentChunk& chunk, in
     float loaded[kInFlight];
     for (int n = 0; n < kInFlight; ++n) {
       loaded[n] = 0.0f;
-      if (j + n * kRowsAtOnce >= chunk.size() || d >= size) continue;
+      if (j + n * kRowsAtOnce >= segment.size() || d >= size) continue;
       const std::int64_t row = memory.rows[j + n * kRowsAtOnce];
       loaded[n] = pool[row + first + d];
     }
@@ -109,24 +109,24 @@ FORGE_DEVICE void add_components(sptr<const float> queries, sptr<const float> ro
   }
 }
 
-/// Position thread() of the chunk: its score with each head, and where its row lies.
+/// Position thread() of the segment: its score with each head, and where its row lies.
 template <int kHeads>
-FORGE_DEVICE void score_latents(const gpu::LatentAttentionInput& in, const LatentChunk& chunk,
+FORGE_DEVICE void score_latents(const gpu::LatentAttentionInput& in, const LatentSegment& segment,
                                 const LatentMemory& memory) {
   const int j = thread();
   const int D = in.latents.row_size();
-  const bool seen = j < chunk.size();
-  if (seen) memory.rows[j] = row_of(in.latents, chunk.tile.table, chunk.first + j);
+  const bool seen = j < segment.size();
+  if (seen) memory.rows[j] = row_of(in.latents, segment.tile.table, segment.first + j);
   float dots[kHeads] = {};
   for (int strip = 0; strip < D; strip += kStripSize) {
     const int end = strip + kStripSize < D ? strip + kStripSize : D;
     if (strip > 0) sync_block();  // the strip before is done with
-    stage_strip<kHeads>(chunk.tile, strip, end - strip, memory.queries);
+    stage_strip<kHeads>(segment.tile, strip, end - strip, memory.queries);
     sync_block();
     for (int d = strip; d < end; d += kCopiedSize) {
       const int size = end - d < kCopiedSize ? end - d : kCopiedSize;
       if (d > strip) sync_warp();
-      copy_rows(global(in.latents.pool), chunk, d, size, memory);
+      copy_rows(global(in.latents.pool), segment, d, size, memory);
       sync_warp();
       add_components<kHeads>(memory.queries + (d - strip) * kQueryStride,
                              memory.copied + j * kCopiedStride, size, dots);
@@ -138,10 +138,10 @@ FORGE_DEVICE void score_latents(const gpu::LatentAttentionInput& in, const Laten
 
 /// sums[h] = a_c[d] of head h.
 template <int kHeads>
-FORGE_DEVICE void sum_latents(gptr<const float> pool, const LatentChunk& chunk, int d,
+FORGE_DEVICE void sum_latents(gptr<const float> pool, const LatentSegment& segment, int d,
                               const LatentMemory& memory, float (&sums)[kHeads]) {
   constexpr int kInFlight = 8;
-  const int count = chunk.size();
+  const int count = segment.size();
   for (float& sum : sums) sum = 0.0f;
   int j = 0;
   FORGE_ROLLED for (; j + kInFlight <= count; j += kInFlight) {
@@ -170,24 +170,24 @@ FORGE_DEVICE void sum_latents(gptr<const float> pool, const LatentChunk& chunk, 
   }
 }
 
-/// Calls sink(d, sums, softmax, first) for each component, after each chunk: a_c[d] and the softmax
-/// of each head of the tile, and the chunk's first position.
+/// Calls sink(d, sums, softmax, first) for each component, after each segment: a_c[d] and the
+/// softmax of each head of the tile, and the segment's first position.
 template <int kHeads, class Sink>
 FORGE_DEVICE void attend_latents_by(const gpu::LatentAttentionInput& in, const LatentTile& tile,
                                     const LatentMemory& memory, const Sink& sink) {
   for (int first = tile.begin; first < tile.end; first += kKeys) {
-    const LatentChunk chunk{tile, first};
-    if (first > tile.begin) sync_block();  // the chunk before is done with
-    score_latents<kHeads>(in, chunk, memory);
+    const LatentSegment segment{tile, first};
+    if (first > tile.begin) sync_block();  // the segment before is done with
+    score_latents<kHeads>(in, segment, memory);
     sync_block();
     for (int head = warp(); head < tile.count; head += threads() / kWarpSize) {
-      const ChunkSoftmax own = weigh_scores(memory.weights + head * kKeys, 0, chunk.size());
+      const SegmentSoftmax own = weigh_scores(memory.weights + head * kKeys, 0, segment.size());
       take_in(own, first == tile.begin, memory.softmax + head);
     }
     sync_block();
     FORGE_ROLLED for (int d = thread(); d < in.latents.latent_size; d += threads()) {
       float sums[kHeads];
-      sum_latents<kHeads>(global(in.latents.pool), chunk, d, memory, sums);
+      sum_latents<kHeads>(global(in.latents.pool), segment, d, memory, sums);
       sink(d, sums, memory.softmax, first);
     }
   }

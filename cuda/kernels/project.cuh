@@ -1,20 +1,20 @@
 // project: y = x W^T, every projection of the model and its output head.
 //
 //   grid      x: tiles of 8 rows, y: panels of 32 outputs, so that blocks that run at the same time
-//             share weights. A block has a warp for each chunk of 256 inputs, up to 8
+//             share weights. A block has a warp for each segment of 256 inputs, up to 8
 //   memory    weights come in panels (weight_panel.cuh): one input of a panel is 128 consecutive
 //             bytes (f16: 64; bf16: 128 are two inputs), a lane an output. Each is read once and
 //             used for all rows of the tile; 8 loads are in flight a lane. A warp copies its part
 //             of x to shared memory first, where all lanes then read the same 16 bytes at once
-//   bits      an output is chunk after chunk of 256 inputs, each an fma chain in ascending order;
-//             the chunks are added in ascending order (product_reference). So the chunks can be
+//   bits      an output is the sum of segments of 256 inputs, each an fma chain in ascending order;
+//             the segments are added in ascending order (product_reference). So the segments can be
 //             computed side by side, a warp each ("split-K"); only their addition must wait. Bias
 //             and multiplier follow in the CPU's order; by 1 a product keeps its bits
 //
-//   warp 0   chunk 0 --+-- chunk 8 ---+--
-//   warp 1   chunk 1 --+-- chunk 9 ---+--    + is a barrier: the sums of a round are in shared
-//   ...                |              |        memory, and warp w adds them, ascending, for rows
-//   warp 7   chunk 7 --+-- chunk 15 --+--      w, w + W, ... of the tile
+//   warp 0   segment 0 --+-- segment 8 ----+--
+//   warp 1   segment 1 --+-- segment 9 ----+--     + is a barrier: the sums of a round are in
+//   ...                  |                 |        shared memory, and warp w adds them for rows
+//   warp 7   segment 7 --+-- segment 15 ---+--      w, w + W, ... of the tile
 #pragma once
 
 #include "forge/gpu/kernels/project.h"
@@ -82,13 +82,14 @@ FORGE_DEVICE void multiply_staged(sptr<const float> staged,
   }
 }
 
-/// sums[r] = the chain of the chunk [begin, end) of inputs. Of rows that the product does not have
-/// it is one that nobody reads.
+/// sums[r] = the chain of the segment [begin, end) of inputs. Of rows that the product does not
+/// have it is one that nobody reads.
 template <int kRows, class Panel, class Rows>
-FORGE_DEVICE void multiply_chunk(const PanelProduct<Panel, Rows>& product, int begin, int end,
-                                 sptr<float> staged, float (&sums)[kRows]) {
-  constexpr int kStride = kStagedFloats / kRows < numerics::kProductChunk ? kStagedFloats / kRows
-                                                                          : numerics::kProductChunk;
+FORGE_DEVICE void multiply_segment(const PanelProduct<Panel, Rows>& product, int begin, int end,
+                                   sptr<float> staged, float (&sums)[kRows]) {
+  constexpr int kStride = kStagedFloats / kRows < numerics::kProductSegment
+                              ? kStagedFloats / kRows
+                              : numerics::kProductSegment;
   for (float& sum : sums) sum = 0.0f;
   for (int first = begin; first < end; first += kStride) {
     const int count = end - first < kStride ? end - first : kStride;
@@ -119,16 +120,16 @@ template <int kRows, class Panel, class Rows, class Write>
 FORGE_DEVICE void multiply_rows(const PanelProduct<Panel, Rows>& product,
                                 const ProductMemory& memory, const Write& write) {
   const int warps = threads() / kWarpSize;
-  const int chunks = gpu::ceil_div(product.inputs, numerics::kProductChunk);
+  const int segments = gpu::ceil_div(product.inputs, numerics::kProductSegment);
   float totals[kRows] = {};  // of rows warp(), warp() + warps, ...
-  for (int round = 0; round < chunks; round += warps) {
+  for (int round = 0; round < segments; round += warps) {
     if (round > 0) sync_block();
-    const int first = (round + warp()) * numerics::kProductChunk;
+    const int first = (round + warp()) * numerics::kProductSegment;
     if (first < product.inputs) {
-      const int end = first + numerics::kProductChunk;
+      const int end = first + numerics::kProductSegment;
       float sums[kRows];
-      multiply_chunk<kRows>(product, first, end < product.inputs ? end : product.inputs,
-                            memory.staged + warp() * kStagedFloats, sums);
+      multiply_segment<kRows>(product, first, end < product.inputs ? end : product.inputs,
+                              memory.staged + warp() * kStagedFloats, sums);
       for (int r = 0; r < kRows; ++r) {
         memory.partial[(warp() * kRows + r) * kWarpSize + lane()] = sums[r];
       }
@@ -136,7 +137,7 @@ FORGE_DEVICE void multiply_rows(const PanelProduct<Panel, Rows>& product,
     sync_block();
     for (int n = 0; n < kRows; ++n) {
       const int r = warp() + n * warps;
-      for (int c = 0; r < kRows && c < warps && round + c < chunks; ++c) {
+      for (int c = 0; r < kRows && c < warps && round + c < segments; ++c) {
         const float sum = memory.partial[(c * kRows + r) * kWarpSize + lane()];
         totals[n] = round + c == 0 ? sum : totals[n] + sum;
       }

@@ -11,7 +11,7 @@
 
 #include "forge/cpu/cpu_executor.h"
 #include "forge/engine/engine.h"
-#include "forge/text/byte_tokeniser.h"
+#include "forge/text/byte_tokenizer.h"
 
 namespace {
 
@@ -26,9 +26,10 @@ struct Run {
 /// Generates for all `requests` in one batch. The block size is 4 tokens, `num_blocks` of them
 /// hold the whole KV cache, and each step verifies up to `drafts` drafts for each sequence.
 Run generate(const std::vector<Request>& requests, std::uint32_t num_blocks, std::uint32_t drafts) {
-  const SchedulerConfig config{.num_blocks = num_blocks, .block_size = 4, .max_batch_size = 8};
-  const executor::ExecutorOptions options{
-      .num_blocks = num_blocks, .block_size = 4, .drafts = drafts};
+  const SchedulerConfig config{.cache = {.num_blocks = num_blocks, .block_size = 4},
+                               .batch = {.max_batch_size = 8}};
+  const executor::ExecutorOptions options{.cache = {.num_blocks = num_blocks, .block_size = 4},
+                                          .drafts = drafts};
   cpu::CpuExecutor executor(options, cpu::seeded_cpu_model({}, options));
   engine::Engine engine(config, executor);
 
@@ -62,7 +63,7 @@ int main(int argc, char** argv) {
 
   std::vector<Request> requests;
   for (const std::string& prompt : prompts) {
-    requests.push_back({.prompt = text::ByteTokeniser().encode(prompt),
+    requests.push_back({.prompt = text::ByteTokenizer().encode(prompt),
                         .max_new_tokens = 24,
                         .sampling = {.temperature = 0.8F, .seed = 7},
                         .ignore_eos = true});
@@ -79,7 +80,7 @@ int main(int argc, char** argv) {
     same = same && equal;
     std::printf("%s: %zu tokens, alone in %zu steps: %s\n", prompts[i].c_str(), tokens.size(),
                 alone.steps, equal ? "the same" : "DIFFERENT");
-    std::printf("  %s\n", text::ByteTokeniser().decode(tokens).c_str());
+    std::printf("  %s\n", text::ByteTokenizer().decode(tokens).c_str());
     ++i;
   }
   return same ? 0 : 1;

@@ -55,7 +55,8 @@ void print(const StepPlan& plan) {
 }  // namespace
 
 int main() {
-  Scheduler scheduler({.num_blocks = 6, .block_size = 1, .max_batch_size = 2});
+  Scheduler scheduler(
+      {.cache = {.num_blocks = 6, .block_size = 1}, .batch = {.max_batch_size = 2}});
   for (const TokenId first : {TokenId(1), TokenId(2)}) {
     Request request;
     request.prompt = {first, TokenId(3)};

@@ -17,11 +17,8 @@ Request request(std::vector<std::uint32_t> prompt, std::uint32_t max_new_tokens,
 SchedulerConfig config_of(std::uint32_t block_size, PreemptionPolicy preemption,
                           PrefixCacheKind prefix_cache) {
   return {
-      .num_blocks = 6,
-      .block_size = block_size,
-      .num_host_blocks = 3,
-      .max_batch_size = 3,
-      .max_batch_tokens = 4,
+      .cache = {.num_blocks = 6, .block_size = block_size, .num_host_blocks = 3},
+      .batch = {.max_batch_size = 3, .max_batch_tokens = 4},
       .prefill_chunk_size = 2,
       .priority_head_start = 1,
       .preemption = preemption,
@@ -36,7 +33,7 @@ SchedulerConfig config_of(std::uint32_t block_size, PreemptionPolicy preemption,
 std::string name_of(const SchedulerConfig& config) {
   const char* const policies[] = {"automatic", "recompute", "swap"};
   const char* const caches[] = {"none", "radix", "hash"};
-  return "block size " + std::to_string(config.block_size) + ", " +
+  return "block size " + std::to_string(config.cache.block_size) + ", " +
          policies[static_cast<int>(config.preemption)] + ", prefix cache " +
          caches[static_cast<int>(config.prefix_cache)];
 }
@@ -63,7 +60,7 @@ Instance basic(std::uint32_t block_size, PreemptionPolicy preemption,
 Instance with_sessions() {
   Instance instance = basic(2, PreemptionPolicy::automatic, PrefixCacheKind::radix);
   instance.name = "sessions";
-  instance.config.num_blocks = 4;
+  instance.config.cache.num_blocks = 4;
   instance.menu = {request({1, 1, 1, 1}, 2), request({1, 1, 1, 1, 1, 2}, 2),
                    request({3, 3, 3, 3, 3}, 3)};
   instance.menu[0].session = SessionId{1};
@@ -76,7 +73,7 @@ Instance with_sessions() {
 Instance with_one_text() {
   Instance instance = basic(1, PreemptionPolicy::recompute, PrefixCacheKind::radix);
   instance.name = "one text";
-  instance.config.num_blocks = 8;
+  instance.config.cache.num_blocks = 8;
   instance.config.session_idle_steps = 12;
   instance.menu = {request({1}, 3), request({1}, 4), request({2}, 4),
                    request({3}, 3, Priority::high)};
@@ -104,8 +101,8 @@ Instance with_clear() {
 Instance with_small_budget() {
   Instance instance = basic(2, PreemptionPolicy::swap, PrefixCacheKind::radix);
   instance.name = "budget, deadlines, watermark, priorities";
-  instance.config.max_batch_size = 2;
-  instance.config.max_batch_tokens = 2;
+  instance.config.batch.max_batch_size = 2;
+  instance.config.batch.max_batch_tokens = 2;
   instance.config.prefill_chunk_size = 1;
   instance.config.watermark_blocks = 1;
   instance.config.priority_head_start = 2;

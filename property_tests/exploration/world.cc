@@ -162,26 +162,20 @@ std::optional<std::string> World::admit(std::uint32_t item, bool first_time) {
   for (std::uint32_t i = 0; i < items_.size(); ++i) {
     Item& other = items_[i];
     if (!other.waits) continue;
-    if (place(i) < place(item)) {
+    if (key(i) < key(item)) {
       return "order: " + name(items_[item].seq) + " was admitted before " + name(other.seq);
     }
     if (!first_time || other.seq > items_[item].seq) continue;
-    const std::uint64_t bound = levels_below_high(i) * instance_->config.priority_head_start;
-    if (++other.overtaken < std::max<std::uint64_t>(bound, 1)) continue;
+    if (++other.overtaken <= overtakers_max(instance_->menu[i].priority, instance_->config))
+      continue;
     return "overtaking: " + name(other.seq) + " was overtaken " + std::to_string(other.overtaken) +
            " times, now by " + name(items_[item].seq);
   }
   return std::nullopt;
 }
 
-std::uint64_t World::levels_below_high(std::uint32_t item) const {
-  return static_cast<std::uint64_t>(Priority::high) -
-         static_cast<std::uint64_t>(instance_->menu[item].priority);
-}
-
-std::pair<std::uint64_t, SeqId> World::place(std::uint32_t item) const {
-  const SeqId seq = items_[item].seq;
-  return {seq.value + levels_below_high(item) * instance_->config.priority_head_start, seq};
+AdmissionKey World::key(std::uint32_t item) const {
+  return admission_key(scheduler_.view(items_[item].seq).value(), instance_->config);
 }
 
 StepResult World::result_for(const std::vector<Answer>& answers) const {

@@ -9,8 +9,8 @@
 //   provenance          a slice would read KV that is not that of its own tokens (delta_target.h)
 //   target              the tables that the plans spell are not the scheduler's
 //   idle plan           there is work, and nothing of it runs
-//   order               admitted before somebody with an earlier place in the queue (wait_queue.h)
-//   overtaking          more than wait_queue.h allows, counted from the plans alone
+//   order               admitted before somebody with an smaller admission_key (policy.h)
+//   overtaking          more than overtakers_max (policy.h), counted from the plans alone
 //   preemption          more steps preempted than tokens were generated (scheduler.h)
 //   leftovers           no work is left, but something is not given back
 //
@@ -24,6 +24,7 @@
 #include <vector>
 
 #include "delta_target.h"
+#include "forge/core/policy.h"
 #include "forge/core/scheduler.h"
 
 namespace forge::testing {
@@ -99,8 +100,7 @@ class World {
   std::optional<std::string> commit(const std::vector<Answer>& answers);
   std::optional<std::string> check_at_rest() const;
   std::optional<std::string> admit(std::uint32_t item, bool first_time);
-  std::uint64_t levels_below_high(std::uint32_t item) const;
-  std::pair<std::uint64_t, SeqId> place(std::uint32_t item) const;
+  AdmissionKey key(std::uint32_t item) const;
   std::vector<Answer> answers_to(const Slice& slice) const;
   std::uint32_t item_of(SeqId seq) const;
   bool is_live(std::uint32_t item) const;

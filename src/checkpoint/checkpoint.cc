@@ -1,6 +1,6 @@
 #include "forge/checkpoint/checkpoint.h"
 
-#include <filesystem>
+#include <functional>
 #include <iterator>
 #include <utility>
 
@@ -13,82 +13,40 @@ namespace forge::checkpoint {
 namespace {
 
 using formats::FileError;
-using Bytes = std::span<const std::byte>;
 
-/// The bytes of the file in which a matrix of each form lies.
-struct BytesOf {
-  std::size_t outputs;
-  std::size_t inputs;
-
-  std::vector<Bytes> operator()(const linear::StoredRows& form) const {
-    return {Bytes(form.rows, outputs * *quant::bytes_of(form.type, inputs))};
-  }
-  std::vector<Bytes> operator()(const linear::StoredInt8& form) const {
-    return {Bytes(form.codes, outputs * inputs)};
-  }
-  std::vector<Bytes> operator()(const linear::StoredGroups& form) const {
-    const std::size_t groups = inputs / static_cast<std::size_t>(form.group_size);
-    return {Bytes(form.codes, outputs * inputs / 2), Bytes(form.zeros, groups * outputs / 2),
-            Bytes(form.scales, groups * outputs * 2)};
-  }
-};
-
-FileError no_model(const std::string& path) {
-  return {.file = path,
-          .message = "is neither a directory nor a file named .safetensors or .gguf",
-          .tensor = {},
-          .offset = std::nullopt};
+/// What the file says of its model.
+tl::expected<HfConfig, FileError> config_of(const TensorFile& file, const std::string& path) {
+  if (file.gguf() == nullptr) return read_hf_config(directory_of(path));
+  auto config = read_gguf_config(*file.gguf());
+  if (!config) return tl::unexpected(std::move(config.error()));
+  return HfConfig{.model = *std::move(config), .quantization = {}};
 }
 
 }  // namespace
 
-Checkpoint::Checkpoint(File file) : file_(std::move(file)) {}
-
 tl::expected<Checkpoint, FileError> Checkpoint::open(const std::string& path) {
-  const std::filesystem::path place(path);
-  std::error_code ignored;  // what cannot be looked at cannot be opened either
-  if (std::filesystem::is_directory(place, ignored)) {
-    return open_safetensors(formats::SafeTensors::open_directory(path), path);
-  }
-  if (place.extension() == ".gguf") return open_gguf(path);
-  if (place.extension() != ".safetensors") return tl::unexpected(no_model(path));
-  return open_safetensors(formats::SafeTensors::open(path), place.parent_path().string());
-}
-
-tl::expected<Checkpoint, FileError> Checkpoint::open_safetensors(
-    tl::expected<formats::SafeTensors, FileError> file, const std::string& directory) {
+  auto file = TensorFile::open(path);
   if (!file) return tl::unexpected(std::move(file.error()));
-  const auto config = read_hf_config(directory);
-  if (!config) return tl::unexpected(config.error());
-  Checkpoint checkpoint(*std::move(file));
-  checkpoint.config_ = config->model;
-  return fill(std::move(checkpoint), *config);
-}
-
-tl::expected<Checkpoint, FileError> Checkpoint::open_gguf(const std::string& path) {
-  auto file = formats::Gguf::open(path);
-  if (!file) return tl::unexpected(std::move(file.error()));
-  auto config = read_gguf_config(*file);
+  auto config = config_of(*file, path);
   if (!config) return tl::unexpected(std::move(config.error()));
   Checkpoint checkpoint(*std::move(file));
-  checkpoint.config_ = *config;
-  return fill(std::move(checkpoint), {.model = *std::move(config), .quantization = {}});
+  if (auto done = checkpoint.read(*std::move(config)); !done) return tl::unexpected(done.error());
+  return checkpoint;
 }
 
-tl::expected<Checkpoint, FileError> Checkpoint::fill(Checkpoint checkpoint,
-                                                     const HfConfig& config) {
-  for (const formats::Tensor& tensor : checkpoint.tensors()) {
-    checkpoint.by_address_.emplace(tensor.bytes.data(), &tensor);
+tl::expected<void, FileError> Checkpoint::read(HfConfig config) {
+  for (const formats::Tensor& tensor : file_.tensors()) {
+    by_address_.emplace(tensor.bytes.data(), &tensor);
   }
-  detail::TensorSource source(std::get_if<formats::SafeTensors>(&checkpoint.file_),
-                              checkpoint.gguf(), config);
+  detail::TensorSource source(file_, config);
   auto model = detail::read_model(config.model, source);
   if (!model) return tl::unexpected(std::move(model.error()));
-  checkpoint.model_ = *std::move(model);
-  checkpoint.unused_ = source.unused();
-  checkpoint.scales_ = source.take_scales();
-  checkpoint.orders_ = source.take_orders();
-  return checkpoint;
+  model_ = *std::move(model);
+  unused_ = source.unused();
+  scales_ = source.take_scales();
+  orders_ = source.take_orders();
+  config_ = std::move(config.model);
+  return {};
 }
 
 void Checkpoint::will_read(const linear::StoredLinear& linear) const {
@@ -100,15 +58,15 @@ void Checkpoint::done_with(const linear::StoredLinear& linear) const {
 }
 
 void Checkpoint::advise(const linear::StoredLinear& linear, Advice advice) const {
-  const BytesOf bytes_of{static_cast<std::size_t>(linear.outputs),
-                         static_cast<std::size_t>(linear.inputs)};
-  for (const Bytes bytes : std::visit(bytes_of, linear.form)) {
-    (file_of(tensor_at(bytes.data())).*advice)(bytes);
+  for (const linear::StoredArray& array : arrays_of(linear)) {
+    const formats::Tensor* const tensor = tensor_at(array.bytes.data());
+    if (tensor != nullptr) (file_.file_of(*tensor).*advice)(array.bytes);  // null: it is a copy
   }
 }
 
 FileError Checkpoint::error_of(const model::WeightFault& fault) const {
-  const formats::Tensor& tensor = tensor_at(fault.numbers);
+  FORGE_CHECK(tensor_at(fault.numbers) != nullptr, "a matrix of another checkpoint");
+  const formats::Tensor& tensor = *tensor_at(fault.numbers);
   std::string place;
   if (tensor.shape.size() == 3) {  // a stack
     const std::size_t matrix_bytes = tensor.bytes.size() / tensor.shape.front();
@@ -116,27 +74,19 @@ FileError Checkpoint::error_of(const model::WeightFault& fault) const {
     place = std::to_string(before / matrix_bytes) + ", ";
   }
   place += std::to_string(fault.row) + ", " + std::to_string(fault.column);
-  return {.file = file_of(tensor).path(),
+  return {.file = file_.file_of(tensor).path(),
           .message = detail::not_finite(fault.value, place, fault.is_scale),
           .tensor = tensor.name,
           .offset = std::nullopt};
 }
 
-std::span<const formats::Tensor> Checkpoint::tensors() const {
-  const formats::Gguf* const file = gguf();
-  return file != nullptr ? file->tensors() : std::get<formats::SafeTensors>(file_).tensors();
-}
-
-/// The tensor in which a byte of a matrix lies.
-const formats::Tensor& Checkpoint::tensor_at(const std::byte* byte) const {
+/// The tensor in which a byte lies; null: it is none of the files'.
+const formats::Tensor* Checkpoint::tensor_at(const std::byte* byte) const {
   const auto after = by_address_.upper_bound(byte);
-  FORGE_CHECK(after != by_address_.begin(), "a matrix of another checkpoint");
-  return *std::prev(after)->second;
-}
-
-const formats::MappedFile& Checkpoint::file_of(const formats::Tensor& tensor) const {
-  const formats::Gguf* const file = gguf();
-  return file != nullptr ? file->file() : std::get<formats::SafeTensors>(file_).file_of(tensor);
+  if (after == by_address_.begin()) return nullptr;
+  const formats::Tensor* const tensor = std::prev(after)->second;
+  const std::byte* const end = tensor->bytes.data() + tensor->bytes.size();
+  return std::less<>()(byte, end) ? tensor : nullptr;
 }
 
 }  // namespace forge::checkpoint

@@ -1,182 +1,214 @@
 #include "forge/checkpoint/gguf_config.h"
 
 #include <algorithm>
-#include <cmath>
 #include <optional>
+#include <span>
 #include <utility>
 
+#include "config_difference.h"
+#include "fields.h"
 #include "gguf_parts.h"
 
 namespace forge::checkpoint {
 namespace {
 
+using detail::Absent;
+using detail::Family;
+using detail::Field;
 using detail::GgufFields;
+using detail::Reading;
 using formats::FileError;
 using formats::Gguf;
+using formats::GgufKeys;
+using model::ModelConfig;
 
-/// What an architecture has; left out: what Llama's conversion has.
-struct Architecture {
-  std::string_view name;
-  std::string_view family;  ///< as config.json calls it
-  model::RopePairing pairing = model::RopePairing::halves;
-  model::QueryKeyNorm query_key_norm = model::QueryKeyNorm::none;
-  bool latent = false;
-  model::ExpertsConfig (*experts)(GgufFields& fields, int layers) = nullptr;
-};
+constexpr std::tuple kSizes{
+    Field{"embedding_length", &ModelConfig::hidden_size, model::kSizes},
+    Field{"block_count", &ModelConfig::layers, model::kLayerCounts},
+    Field{"context_length", &ModelConfig::positions, model::kPositionCounts},
+    Field{"attention.layer_norm_rms_epsilon", &ModelConfig::norm_eps, model::kEpsilons}};
 
-constexpr Architecture kArchitectures[] = {
-    {.name = "llama", .family = "llama", .pairing = model::RopePairing::adjacent},
-    {.name = "qwen2", .family = "qwen2"},
-    {.name = "qwen3", .family = "qwen3", .query_key_norm = model::QueryKeyNorm::head},
-    {.name = "qwen3moe",
-     .family = "qwen3_moe",
-     .query_key_norm = model::QueryKeyNorm::head,
-     .experts = detail::read_gguf_qwen_experts},
-    {.name = "deepseek2",
-     .family = "deepseek_v2",
-     .latent = true,
-     .experts = detail::read_gguf_deepseek_experts},
-};
+/// Without it, see read_vocabulary_size.
+constexpr std::tuple kVocabulary{
+    Field{"vocab_size", &ModelConfig::vocabulary_size, model::kSizes, Absent::zero}};
 
-model::GroupedQueryConfig read_grouped_query(GgufFields& fields, const Architecture& architecture,
-                                             int hidden_size) {
-  model::GroupedQueryConfig attention;
-  attention.heads = fields.integer("attention.head_count", model::kHeadCounts);
-  attention.kv_heads =
-      fields.integer("attention.head_count_kv", model::kHeadCounts, attention.heads);
-  attention.head_size =
-      fields.integer("attention.key_length", model::kHeadSizes,
-                     std::clamp(hidden_size / attention.heads, 1, model::kHeadSizeMax));
-  if (!fields.has("attention.key_length") && hidden_size % attention.heads != 0) {
-    fields.fail("attention.key_length",
-                "an integer, as embedding_length is no multiple of "
-                "attention.head_count");
-  }
-  fields.integer("attention.value_length", {attention.head_size, attention.head_size},
-                 attention.head_size);
-  attention.qkv_bias = fields.has_tensor("blk.0.attn_q.bias");
-  attention.output_bias = fields.has_tensor("blk.0.attn_output.bias");
-  attention.query_key_norm = architecture.query_key_norm;
-  attention.sliding_window =
-      fields.integer("attention.sliding_window", {0, model::kPositionsMax}, 0);
-  return attention;
-}
+/// Of the dense network, where there is one.
+constexpr std::tuple kDense{Field{"feed_forward_length", &ModelConfig::ffn_size, model::kSizes}};
 
-/// Attention and its RoPE.
-void read_attention(GgufFields& fields, const Architecture& architecture,
-                    model::ModelConfig& model) {
-  if (architecture.latent) {
-    detail::GgufLatentRope rope = detail::read_gguf_latent_rope(fields, model.positions);
-    const model::LatentConfig latent = detail::read_gguf_latent(fields, rope.rope.size);
-    model.attention = latent;
-    model.rope = std::move(rope.rope);
-    model.attention_scale = static_cast<float>(
-        rope.latent_scale / std::sqrt(double{1} * latent.nope_size + latent.rope_size));
-    return;
-  }
-  const model::GroupedQueryConfig grouped =
-      read_grouped_query(fields, architecture, model.hidden_size);
-  model.attention = grouped;
-  model.attention_scale = static_cast<float>(1 / std::sqrt(double{1} * grouped.head_size));
-  model.rope =
-      detail::read_gguf_rope(fields, architecture.pairing, grouped.head_size, model.positions);
-}
+constexpr std::tuple kMultipliers{
+    Field{"embedding_scale", &ModelConfig::embedding_multiplier, model::kScales, Absent::usual},
+    Field{"residual_scale", &ModelConfig::residual_multiplier, model::kScales, Absent::usual},
+    Field{"attention.scale", &ModelConfig::attention_scale, model::kScales, Absent::usual},
+    Field{"logit_scale", &ModelConfig::logits_divisor, model::kScales}};
 
-void read_feed_forward(GgufFields& fields, const Architecture& architecture,
-                       model::ModelConfig& model) {
-  if (architecture.experts == nullptr) {
-    fields.integer("expert_count", {0, 0}, 0);
-  } else {
-    model.experts = architecture.experts(fields, model.layers);
-  }
-  if (!model.experts || model.experts->dense_layers.front()) {
-    model.ffn_size = fields.integer("feed_forward_length", model::kSizes);
-  }
-}
+/// Of a text, of a turn of a chat, of a message in it; any may be left out.
+constexpr const char* kEnds[] = {"tokenizer.ggml.eos_token_id", "tokenizer.ggml.eot_token_id",
+                                 "tokenizer.ggml.eom_token_id"};
 
-/// The key, or the length of the tokeniser's list, or the rows of the embedding.
-int read_vocabulary_size(GgufFields& fields) {
-  if (fields.has("vocab_size")) return fields.integer("vocab_size", model::kSizes);
-  if (const auto tokens = fields.gguf().texts("tokenizer.ggml.tokens")) {
-    if (model::kSizes.contains(static_cast<std::int64_t>(tokens->size()))) {
-      return static_cast<int>(tokens->size());
-    }
-  }
+/// The key, or the length of the tokenizer's list, or the rows of the embedding.
+void read_vocabulary_size(GgufFields& fields, Reading& reading) {
+  ModelConfig& model = reading.model;
+  read_fields(fields, kVocabulary, model, reading.names);
+  if (model.vocabulary_size != 0) return;
+  std::uint64_t size = 0;
+  const auto tokens = fields.gguf().texts("tokenizer.ggml.tokens");
   const formats::Tensor* const embedding = fields.gguf().find("token_embd.weight");
-  if (embedding != nullptr && embedding->shape.size() == 2 &&
-      embedding->shape.front() <= model::kSizeMax) {
-    return static_cast<int>(embedding->shape.front());
+  if (tokens && !tokens->empty() && tokens->size() <= model::kSizeMax) {
+    size = tokens->size();
+  } else if (embedding != nullptr && embedding->shape.size() == 2) {
+    size = embedding->shape.front();
   }
-  return fields.integer("vocab_size", model::kSizes);
+  if (size == 0 || size > model::kSizeMax) fields.fail("vocab_size", accepted(model::kSizes));
+  model.vocabulary_size = static_cast<int>(std::min<std::uint64_t>(size, model::kSizeMax));
 }
 
-/// eos ends a text, eot a turn of a chat, eom a message in it; any may be left out.
-std::vector<std::uint32_t> read_eos(const Gguf& gguf, GgufFields& fields) {
-  std::vector<std::uint32_t> eos;
-  for (const char* const key : {"tokenizer.ggml.eos_token_id", "tokenizer.ggml.eot_token_id",
-                                "tokenizer.ggml.eom_token_id"}) {
-    const formats::GgufValue* const value = gguf.value(key);
+void read_eos(GgufFields& fields, std::vector<std::uint32_t>& eos) {
+  for (const char* const key : kEnds) {
+    const formats::GgufValue* const value = fields.gguf().value(key);
     if (value == nullptr) continue;
-    const auto token = gguf.integer(key);
+    const auto token = fields.gguf().integer(key);
     if (!token || !model::kTokens.contains(*token)) {
-      fields.fail_with(std::string(key) + " is " + to_string(*value) +
-                       "; accepted is an integer, " + to_string(model::kTokens));
+      fields.fail_with(std::string(key) + " is " + to_string(*value) + "; accepted is " +
+                       accepted(model::kTokens));
       continue;
     }
     const auto id = static_cast<std::uint32_t>(*token);
     if (std::find(eos.begin(), eos.end(), id) == eos.end()) eos.push_back(id);
   }
-  return eos;
 }
 
-const Architecture* architecture_of(const Gguf& gguf) {
-  const auto name = gguf.text("general.architecture");
-  const auto found = std::find_if(
-      std::begin(kArchitectures), std::end(kArchitectures),
-      [&](const Architecture& architecture) { return name && architecture.name == *name; });
-  return found == std::end(kArchitectures) ? nullptr : &*found;
+void write_eos(const std::vector<std::uint32_t>& eos, GgufKeys& keys) {
+  for (std::size_t i = 0; i < std::min(eos.size(), std::size(kEnds)); ++i) {
+    keys.set_u32(kEnds[i], eos[i]);
+  }
+}
+
+/// One architecture for two families of DeepSeek's; V3's scores are the sigmoid.
+std::string_view family_in_gguf(std::string_view architecture, const ModelConfig& model) {
+  const Family& family = *detail::family_with(&Family::architecture, architecture);
+  const bool sigmoid = model.experts && model.experts->score == model::ExpertScore::sigmoid;
+  return family.experts == detail::Experts::deepseek_v2 && sigmoid ? "deepseek_v3"
+                                                                   : family.model_type;
 }
 
 FileError unknown_architecture(const Gguf& gguf) {
   const formats::GgufValue* const value = gguf.value("general.architecture");
-  std::string message = "general.architecture is " +
-                        (value == nullptr ? "missing" : to_string(*value)) + "; accepted is ";
-  for (const Architecture& known : kArchitectures) {
-    if (&known != kArchitectures) message += ", ";
-    message += "'" + std::string(known.name) + "'";
+  return {gguf.file().path(),
+          "general.architecture is " + (value == nullptr ? "missing" : to_string(*value)) +
+              "; accepted is " + detail::known(&Family::architecture, '\''),
+          {},
+          std::nullopt};
+}
+
+void read_model(GgufFields& fields, Reading& reading) {
+  ModelConfig& model = reading.model;
+  model.norm = reading.family.norm;
+  read_vocabulary_size(fields, reading);
+  read_fields(fields, kSizes, model, reading.names);
+  detail::gguf::read_attention(fields, reading);
+  detail::gguf::read_experts(fields, reading);
+  if (has_dense_layers(model)) read_fields(fields, kDense, model, reading.names);
+  if (reading.family.multipliers) {
+    read_fields(fields, kMultipliers, model, reading.names);
+    // Of these models it says whether heads turn at all.
+    if (!fields.boolean("rope.scaling.finetuned", true)) {
+      fields.fail("rope.scaling.finetuned", "true");
+    }
   }
-  return {gguf.file().path(), message, {}, std::nullopt};
+  model.tied_head = !fields.has_tensor("output.weight");
+  read_eos(fields, model.eos);
+  model.family = family_in_gguf(reading.family.architecture, model);
+}
+
+void write_model(const ModelConfig& model, const Family& family, detail::gguf::Sink& out) {
+  write_fields(out, kVocabulary, model);
+  write_fields(out, kSizes, model);
+  detail::gguf::write_attention(model, out);
+  if (model.experts) detail::gguf::write_experts(*model.experts, family, out);
+  if (has_dense_layers(model)) write_fields(out, kDense, model);
+  if (family.multipliers) write_fields(out, kMultipliers, model);
+  write_eos(model.eos, out.keys);
+}
+
+/// The tensors whose being there says what no key does. `divisors`: of rope_freqs.weight.
+std::vector<formats::Tensor> telling_tensors(const ModelConfig& model,
+                                             std::span<const float> divisors) {
+  std::vector<formats::Tensor> tensors;
+  const auto add = [&](bool there, std::string name) {
+    if (there) tensors.push_back({.name = std::move(name)});
+  };
+  add(!model.tied_head, "output.weight");
+  if (const auto* const grouped = std::get_if<model::GroupedQueryConfig>(&model.attention)) {
+    add(grouped->qkv_bias, "blk.0.attn_q.bias");
+    add(grouped->output_bias, "blk.0.attn_output.bias");
+  }
+  if (model.experts && model.experts->correction_bias) {
+    const std::vector<bool>& dense = model.experts->dense_layers;
+    const auto first = std::ranges::find(dense, false) - dense.begin();
+    add(true, "blk." + std::to_string(first) + ".exp_probs_b.bias");
+  }
+  if (!divisors.empty()) {
+    tensors.push_back({.name = "rope_freqs.weight",
+                       .shape = {divisors.size()},
+                       .bytes = std::as_bytes(divisors)});
+  }
+  return tensors;
 }
 
 }  // namespace
 
-tl::expected<model::ModelConfig, FileError> read_gguf_config(const Gguf& gguf) {
-  const Architecture* const architecture = architecture_of(gguf);
-  if (architecture == nullptr) return tl::unexpected(unknown_architecture(gguf));
-  GgufFields fields(gguf, architecture->name);
-  model::ModelConfig model;
-  model.family = architecture->family;
-  model.vocabulary_size = read_vocabulary_size(fields);
-  model.hidden_size = fields.integer("embedding_length", model::kSizes);
-  model.layers = fields.integer("block_count", model::kLayerCounts);
-  model.positions = fields.integer("context_length", model::kPositionCounts);
-  model.norm_eps =
-      static_cast<float>(fields.number("attention.layer_norm_rms_epsilon", model::kEpsilons));
-  read_attention(fields, *architecture, model);
-  read_feed_forward(fields, *architecture, model);
-  // One architecture for both; V3's scores are the sigmoid.
-  if (architecture->latent && model.experts->score == model::ExpertScore::sigmoid) {
-    model.family = "deepseek_v3";
-  }
-  model.tied_head = gguf.find("output.weight") == nullptr;
-  model.eos = read_eos(gguf, fields);
+tl::expected<ModelConfig, FileError> read_gguf_config(const Gguf& gguf) {
+  const auto architecture = gguf.text("general.architecture");
+  const Family* const family =
+      architecture ? detail::family_with(&Family::architecture, *architecture) : nullptr;
+  if (family == nullptr) return tl::unexpected(unknown_architecture(gguf));
+  GgufFields fields(gguf, family->architecture);
+  Reading reading{*family, {}, {}};
+  read_model(fields, reading);
   if (fields.fault()) return tl::unexpected(*fields.fault());
-  if (const auto valid = validate(model); !valid) {
-    const auto names = detail::gguf_key_names(architecture->name);
-    return tl::unexpected(
-        FileError{gguf.file().path(), detail::with_keys(valid.error(), names), {}, std::nullopt});
+  if (const auto valid = validate(reading.model); !valid) {
+    fields.fail_with(detail::with_keys(valid.error(), reading.names));
+    return tl::unexpected(*fields.fault());
+  }
+  return std::move(reading.model);
+}
+
+ModelConfig as_in_gguf(ModelConfig model) {
+  const Family* const family = detail::family_with(&Family::model_type, model.family);
+  if (family == nullptr) return model;
+  model.family = family_in_gguf(family->architecture, model);
+  if (!family->latent) model.rope.pairing = family->gguf_pairing;
+  if (auto divisors = rope_divisors(model.rope)) {
+    model.rope.scaling = model::TabledRope{*std::move(divisors)};
   }
   return model;
+}
+
+tl::expected<void, std::string> describe_in_gguf(const ModelConfig& config, GgufKeys& keys) {
+  const Family* const family = detail::family_with(&Family::model_type, config.family);
+  if (family == nullptr) {
+    return tl::unexpected("models of family " + config.family +
+                          " cannot be written as GGUF; accepted are " +
+                          detail::known(&Family::model_type, '"'));
+  }
+  const ModelConfig model = as_in_gguf(config);
+  keys.set_text("general.architecture", std::string(family->architecture));
+  keys.set_text("general.type", "model");
+  detail::gguf::Sink out{keys, std::string(family->architecture) + "."};
+  write_model(model, *family, out);
+  // What has no key must not be lost without a word, so the keys are read again.
+  const std::vector<float> divisors = rope_divisors(model.rope).value_or(std::vector<float>());
+  const auto read = read_gguf_config(
+      Gguf::unwritten("model.gguf", keys.metadata(), telling_tensors(model, divisors)));
+  constexpr double kRounding = 1e-6;  // to the floats that GGUF has
+  const auto lost = read ? detail::difference(model, *read, kRounding) : read.error().message;
+  if (lost) return tl::unexpected("GGUF cannot say this model: " + *lost);
+  return {};
+}
+
+tl::expected<void, std::string> check_for_gguf(const ModelConfig& config) {
+  GgufKeys unwanted;
+  return describe_in_gguf(config, unwanted);
 }
 
 }  // namespace forge::checkpoint

@@ -1,30 +1,37 @@
 #include <algorithm>
 #include <cstddef>
 
+#include "fields.h"
 #include "gguf_parts.h"
 
-namespace forge::checkpoint::detail {
+namespace forge::checkpoint::detail::gguf {
 namespace {
 
-constexpr int kSoftmax = 1;  // of expert_gating_func
+using model::ExpertsConfig;
+
+constexpr std::tuple kExperts{
+    Field{"expert_count", &ExpertsConfig::experts, model::kExpertCounts},
+    Field{"expert_used_count", &ExpertsConfig::experts_per_token, model::kExpertCounts},
+    Field{"expert_feed_forward_length", &ExpertsConfig::expert_size, model::kSizes},
+    Field{"expert_weights_scale", &ExpertsConfig::routed_scale, model::kScales, Absent::usual},
+    Field{"expert_weights_norm", &ExpertsConfig::normalized, TrueOrFalse{}, Absent::usual}};
+
+constexpr std::tuple kGroups{Field{"expert_group_count", &ExpertsConfig::groups,
+                                   IntegerRange{0, model::kExpertsMax}, Absent::usual}};
+constexpr std::tuple kGroupsUsed{
+    Field{"expert_group_used_count", &ExpertsConfig::groups_per_token, model::kExpertCounts}};
+
+constexpr const char* kShared = "expert_shared_count";
+constexpr const char* kScore = "expert_gating_func";
+constexpr int kSoftmax = 1;
 constexpr int kSigmoid = 2;
+constexpr const char* kDense = "leading_dense_block_count";
 
-/// What all architectures have in common.
-model::ExpertsConfig read_experts(GgufFields& fields) {
-  model::ExpertsConfig experts;
-  experts.experts = fields.integer("expert_count", model::kExpertCounts);
-  experts.experts_per_token = fields.integer("expert_used_count", model::kExpertCounts);
-  experts.expert_size = fields.integer("expert_feed_forward_length", model::kSizes);
-  experts.routed_scale =
-      static_cast<float>(fields.number("expert_weights_scale", model::kScales, 1));
-  return experts;
-}
-
-void read_shared(GgufFields& fields, model::ExpertsConfig& experts) {
-  const int shared = fields.integer("expert_shared_count", {0, model::kExpertsMax});
+void read_shared(GgufFields& fields, ExpertsConfig& experts) {
+  const int shared = fields.integer(kShared, {0, model::kExpertsMax});
   if (std::int64_t{shared} * experts.expert_size > model::kSizeMax) {
-    fields.fail("expert_shared_count", "at most " + std::to_string(model::kSizeMax) +
-                                           " rows of expert_feed_forward_length together");
+    fields.fail(kShared, "at most " + std::to_string(model::kSizeMax) +
+                             " rows of expert_feed_forward_length together");
     return;
   }
   experts.shared_size = shared * experts.expert_size;
@@ -33,52 +40,77 @@ void read_shared(GgufFields& fields, model::ExpertsConfig& experts) {
 /// Files from before the key are of DeepSeek-V2, whose scores are softmax; but a correction bias
 /// came with sigmoid.
 model::ExpertScore read_score(GgufFields& fields, bool correction_bias) {
-  const char* const key = "expert_gating_func";
-  if (correction_bias && !fields.has(key)) {
-    fields.fail(key, "an integer, 1 (softmax) or 2 (sigmoid), as there is a correction bias");
+  if (correction_bias && !fields.has(kScore)) {
+    fields.fail(kScore, "an integer, 1 (softmax) or 2 (sigmoid), as there is a correction bias");
   }
-  return fields.integer(key, {kSoftmax, kSigmoid}, kSoftmax) == kSigmoid
+  return fields.integer(kScore, {kSoftmax, kSigmoid}, kSoftmax) == kSigmoid
              ? model::ExpertScore::sigmoid
              : model::ExpertScore::softmax;
 }
 
 /// Files from before the keys choose among all experts, as llama.cpp does with them.
-void read_groups(GgufFields& fields, model::ExpertsConfig& experts) {
-  experts.groups = std::max(1, fields.integer("expert_group_count", {0, model::kExpertsMax}, 1));
-  if (experts.groups > 1) {
-    experts.groups_per_token = fields.integer("expert_group_used_count", model::kExpertCounts);
-  }
+void read_groups(GgufFields& fields, ExpertsConfig& experts, std::vector<KeyName>& names) {
+  read_fields(fields, kGroups, experts, names);
+  experts.groups = std::max(1, experts.groups);
+  if (experts.groups > 1) read_fields(fields, kGroupsUsed, experts, names);
   // DeepSeek-V2 scores a group by its best expert, V3 by its two best.
   experts.group_best = experts.score == model::ExpertScore::sigmoid ? 2 : 1;
 }
 
-}  // namespace
-
-model::ExpertsConfig read_gguf_qwen_experts(GgufFields& fields, int layers) {
-  model::ExpertsConfig experts = read_experts(fields);
-  fields.integer("expert_shared_count", {0, 0}, 0);
-  fields.integer("expert_gating_func", {kSoftmax, kSoftmax}, kSoftmax);
-  experts.normalised = fields.boolean("expert_weights_norm", true);
-  experts.dense_layers.assign(static_cast<std::size_t>(layers), false);
+ExpertsConfig read_qwen(GgufFields& fields, Reading& reading) {
+  ExpertsConfig experts{.normalized = true};
+  read_fields(fields, kExperts, experts, reading.names);
+  fields.integer(kShared, {0, 0}, 0);
+  fields.integer(kScore, {kSoftmax, kSoftmax}, kSoftmax);
+  experts.dense_layers.assign(static_cast<std::size_t>(reading.model.layers), false);
   return experts;
 }
 
-model::ExpertsConfig read_gguf_deepseek_experts(GgufFields& fields, int layers) {
-  model::ExpertsConfig experts = read_experts(fields);
+ExpertsConfig read_deepseek(GgufFields& fields, Reading& reading) {
+  ExpertsConfig experts;
+  read_fields(fields, kExperts, experts, reading.names);
   read_shared(fields, experts);
-  const int dense = fields.integer("leading_dense_block_count", {0, layers - 1}, 0);
+  const int layers = reading.model.layers;
+  const int dense = fields.integer(kDense, {0, layers - 1}, 0);
   for (int layer = 0; layer < layers; ++layer) experts.dense_layers.push_back(layer < dense);
   experts.correction_bias = fields.has_tensor("blk." + std::to_string(dense) + ".exp_probs_b.bias");
   experts.score = read_score(fields, experts.correction_bias);
-  experts.normalised = fields.boolean("expert_weights_norm", false);
   // DeepSeek's code and llama.cpp disagree about what it would do here.
-  if (experts.normalised && experts.score == model::ExpertScore::softmax) {
+  if (experts.normalized && experts.score == model::ExpertScore::softmax) {
     fields.fail("expert_weights_norm", "false, as scores are softmax");
   }
-  read_groups(fields, experts);
+  read_groups(fields, experts, reading.names);
   // Of layers that predict tokens after the next one; whether block_count has them is not said.
   fields.integer("nextn_predict_layers", {0, 0}, 0);
   return experts;
 }
 
-}  // namespace forge::checkpoint::detail
+void write_deepseek(const ExpertsConfig& experts, Sink& out) {
+  out.set(kShared, experts.shared_size / experts.expert_size);
+  const auto dense = std::ranges::find(experts.dense_layers, false) - experts.dense_layers.begin();
+  out.set(kDense, static_cast<int>(dense));
+  out.set(kScore, experts.score == model::ExpertScore::sigmoid ? kSigmoid : kSoftmax);
+  if (experts.groups == 1) return;  // llama.cpp wants fewer groups in use than there are
+  write_fields(out, kGroups, experts);
+  write_fields(out, kGroupsUsed, experts);
+}
+
+}  // namespace
+
+void read_experts(GgufFields& fields, Reading& reading) {
+  if (reading.family.experts == Experts::none) {
+    fields.integer("expert_count", {0, 0}, 0);
+  } else if (reading.family.experts == Experts::qwen) {
+    reading.model.experts = read_qwen(fields, reading);
+  } else {
+    reading.model.experts = read_deepseek(fields, reading);
+  }
+}
+
+void write_experts(const ExpertsConfig& experts, const Family& family, Sink& out) {
+  if (family.experts == Experts::none) return;
+  write_fields(out, kExperts, experts);
+  if (family.experts != Experts::qwen) write_deepseek(experts, out);
+}
+
+}  // namespace forge::checkpoint::detail::gguf

@@ -2,8 +2,7 @@
 
 namespace forge::checkpoint::detail {
 
-int GgufFields::integer(const std::string& key, model::IntegerRange range,
-                        std::optional<int> fallback) {
+int GgufFields::integer(const std::string& key, IntegerRange range, std::optional<int> fallback) {
   if (!has(key) && fallback) return *fallback;
   const auto value = gguf_.integer(prefix_ + key);
   if (!value || !range.contains(*value)) {
@@ -13,7 +12,7 @@ int GgufFields::integer(const std::string& key, model::IntegerRange range,
   return static_cast<int>(*value);
 }
 
-double GgufFields::number(const std::string& key, model::NumberRange range,
+double GgufFields::number(const std::string& key, NumberRange range,
                           std::optional<double> fallback) {
   if (!has(key) && fallback) return *fallback;
   const auto value = gguf_.number(prefix_ + key);

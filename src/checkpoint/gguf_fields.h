@@ -3,7 +3,7 @@
 //
 // The first that is not as asked becomes the fault; later ones are answered with a value in range,
 // so that a reader can be written as if everything were right and look at the fault once, at its
-// end. ConfigFields (json_fields.h) is the same for config.json.
+// end. json::Fields (forge/json/fields.h) is the same for config.json.
 //
 // Borrows the file. Thread contract: one thread at a time.
 #pragma once
@@ -26,10 +26,12 @@ class GgufFields {
   bool has(const std::string& key) const { return gguf_.value(prefix_ + key) != nullptr; }
   bool has_tensor(const std::string& name) const { return gguf_.find(name) != nullptr; }
 
+  std::string name_of(const std::string& key) const { return prefix_ + key; }
+
   /// Required where no fallback is given.
-  int integer(const std::string& key, model::IntegerRange range,
+  int integer(const std::string& key, IntegerRange range,
               std::optional<int> fallback = std::nullopt);
-  double number(const std::string& key, model::NumberRange range,
+  double number(const std::string& key, NumberRange range,
                 std::optional<double> fallback = std::nullopt);
   bool boolean(const std::string& key, bool fallback);
   std::string text(const std::string& key, const std::string& fallback);

@@ -1,38 +1,47 @@
-// The parts of GGUF's metadata that are read on their own.
+// The parts of GGUF's metadata, each read and written by functions of one file.
+//
+// Writers say all that they know; what GGUF has no key for is found by whoever reads the metadata
+// again (describe_in_gguf in gguf_config.h). `model` is valid, and as as_in_gguf() makes it.
 #pragma once
 
-#include <string_view>
-#include <vector>
+#include <string>
 
-#include "forge/model/model_config.h"
+#include "families.h"
+#include "forge/checkpoint/gguf_config.h"
 #include "gguf_fields.h"
-#include "key_names.h"
 
-namespace forge::checkpoint::detail {
+namespace forge::checkpoint::detail::gguf {
 
-/// RoPE of whole heads, their pairs as `pairing` says. `head_size`: where rope.dimension_count is
-/// left out. `positions`: context_length.
-model::RopeConfig read_gguf_rope(GgufFields& fields, model::RopePairing pairing, int head_size,
-                                 int positions);
+/// The keys of an architecture that are about to be written (fields.h), in the types that
+/// llama.cpp's converter gives them.
+struct Sink {
+  formats::GgufKeys& keys;
+  std::string prefix;  ///< "llama."
 
-struct GgufLatentRope {
-  model::RopeConfig rope;
-  /// What the softmax scale is multiplied by: (0.1 mscale_all_dim ln factor + 1)^2 where YaRN is
-  /// on, otherwise 1.
-  double latent_scale = 1;
+  void set(const char* key, int value) {
+    keys.set_u32(prefix + key, static_cast<std::uint64_t>(value));
+  }
+  void set(const char* key, double value) { keys.set_f32(prefix + key, value); }
+  void set(const char* key, float value) { keys.set(prefix + key, value); }
+  void set(const char* key, bool value) { keys.set(prefix + key, value); }
+  void set(const char* key, const char* text) { keys.set_text(prefix + key, text); }
+  void none(const char*) {}
 };
 
-/// RoPE of the part of a latent head that turns.
-GgufLatentRope read_gguf_latent_rope(GgufFields& fields, int positions);
+/// RoPE of whole heads. `model` has its positions and pairing, and as rope.size that of a head, for
+/// files without rope.dimension_count.
+void read_rope(GgufFields& fields, Reading& reading);
+/// RoPE of the part of a latent head that turns. Returns: the temperature of the scores,
+/// 0.1 mscale_all_dim ln factor + 1 where YaRN is on, otherwise 1.
+double read_latent_rope(GgufFields& fields, Reading& reading);
+void write_rope(const model::ModelConfig& model, Sink& out);
 
-/// Latent attention whose part that turns has `rope_size` components.
-model::LatentConfig read_gguf_latent(GgufFields& fields, int rope_size);
+/// Heads or latents, their scale, and RoPE. `model` has its sizes.
+void read_attention(GgufFields& fields, Reading& reading);
+void write_attention(const model::ModelConfig& model, Sink& out);
 
-/// Mixture of experts as the architectures have it. `layers`: block_count.
-model::ExpertsConfig read_gguf_qwen_experts(GgufFields& fields, int layers);
-model::ExpertsConfig read_gguf_deepseek_experts(GgufFields& fields, int layers);
+/// Mixture of experts, of families that have one.
+void read_experts(GgufFields& fields, Reading& reading);
+void write_experts(const model::ExpertsConfig& experts, const Family& family, Sink& out);
 
-/// What the metadata of `architecture` calls the fields of its ModelConfig.
-std::vector<KeyName> gguf_key_names(std::string_view architecture);
-
-}  // namespace forge::checkpoint::detail
+}  // namespace forge::checkpoint::detail::gguf

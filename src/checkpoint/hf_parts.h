@@ -1,34 +1,49 @@
-// The parts of a config.json that are read on their own.
+// The parts of a config.json, each read and written by functions of one file.
+//
+// Writers say all that they know; what config.json has no key for is found by whoever reads the
+// text again (config_text in hf_config.h). `model` is valid, and as as_in_json() makes it.
 #pragma once
 
-#include <vector>
+#include <nlohmann/json.hpp>
+#include <optional>
 
+#include "families.h"
 #include "forge/checkpoint/hf_config.h"
-#include "json_fields.h"
-#include "key_names.h"
+#include "forge/json/fields.h"
 
-namespace forge::checkpoint::detail {
+namespace forge::checkpoint::detail::hf {
 
-struct HfRope {
-  double base = 10000;
-  model::RopeScaling scaling;
-  /// What DeepSeek's models multiply the softmax scale by: (0.1 mscale_all_dim ln factor + 1)^2,
-  /// where YaRN has mscale_all_dim; otherwise 1.
-  double latent_scale = 1;
+/// The members of an object that is about to be written (fields.h).
+struct Sink {
+  nlohmann::ordered_json object = nlohmann::ordered_json::object();
+
+  template <class T>
+  void set(const char* key, T value) {
+    object[key] = std::move(value);
+  }
+  void set(const char* key, float value);  ///< the shortest decimal of which it is the nearest
+  void none(const char* key) { object[key] = nullptr; }
 };
 
-/// rope_parameters, or rope_theta and rope_scaling. `positions`: max_position_embeddings.
-HfRope read_hf_rope(const ConfigFields& fields, int positions);
+/// rope_parameters, or rope_theta and rope_scaling. Returns: the temperature of latent attention's
+/// scores, 0.1 mscale_all_dim ln factor + 1, where YaRN has mscale_all_dim, otherwise 1.
+double read_rope(const json::Fields& fields, Reading& reading);
+void write_rope(const model::ModelConfig& model, Sink& out);
 
-/// Mixture of experts as the families have it. `layers`: num_hidden_layers.
-model::ExpertsConfig read_qwen_experts(const ConfigFields& fields, int layers);
-model::ExpertsConfig read_deepseek_v2_experts(const ConfigFields& fields, int layers);
-model::ExpertsConfig read_deepseek_v3_experts(const ConfigFields& fields, int layers);
+/// Llama 3.1's and 3.2's parameters, with the factor that slows the slowest pairs down; none if the
+/// table is not theirs. The inverse of rope_divisors (gguf_config.h).
+std::optional<model::Llama3Rope> llama3_of(const model::RopeConfig& rope,
+                                           const model::TabledRope& tabled);
 
-/// quantization_config, where there is one.
-HfQuantization read_hf_quantization(const ConfigFields& fields);
+/// Heads or latents, their window, their scale, and RoPE.
+void read_attention(const json::Fields& fields, Reading& reading);
+void write_attention(const model::ModelConfig& model, const Family& family, Sink& out);
 
-/// What config.json calls the fields of its ModelConfig. `latent`: its attention is.
-std::vector<KeyName> hf_key_names(const ConfigFields& fields, bool latent);
+/// Mixture of experts, of families that have one.
+void read_experts(const json::Fields& fields, Reading& reading);
+void write_experts(const model::ExpertsConfig& experts, const Family& family, Sink& out);
 
-}  // namespace forge::checkpoint::detail
+/// quantization_config, where there is one. It is not written: whoever writes weights widens them.
+HfQuantization read_quantization(const json::Fields& fields);
+
+}  // namespace forge::checkpoint::detail::hf

@@ -1,12 +1,12 @@
 #include "hf_parts.h"
 
-namespace forge::checkpoint::detail {
+namespace forge::checkpoint::detail::hf {
 namespace {
 
 using Method = HfQuantization::Method;
 
 /// 4-bit codes in groups; -1 is the file's way to say one group a layer.
-HfQuantization read_groups_of(Method method, const ConfigFields& fields) {
+HfQuantization read_groups_of(Method method, const json::Fields& fields) {
   fields.integer("bits", {4, 4});
   const int group_size = fields.integer("group_size", {-1, model::kSizeMax});
   if (group_size != -1 && group_size != 16 && (group_size == 0 || group_size % 32 != 0)) {
@@ -17,14 +17,14 @@ HfQuantization read_groups_of(Method method, const ConfigFields& fields) {
 
 /// compressed-tensors: 8-bit codes with one scale an output. What it says of activations is not
 /// about what the file holds.
-HfQuantization read_int8(const ConfigFields& fields) {
+HfQuantization read_int8(const json::Fields& fields) {
   fields.one_of("format", {"int-quantized", "naive-quantized"});
   const auto groups = fields.object("config_groups");
   if (!groups) {
     fields.fail("config_groups", "an object");
     return {};
   }
-  for (const ConfigFields& group : groups->objects()) {
+  for (const json::Fields& group : groups->objects()) {
     const auto weights = group.object("weights");
     if (!weights) {
       group.fail("weights", "an object");
@@ -40,7 +40,7 @@ HfQuantization read_int8(const ConfigFields& fields) {
 
 }  // namespace
 
-HfQuantization read_hf_quantization(const ConfigFields& fields) {
+HfQuantization read_quantization(const json::Fields& fields) {
   const auto quantization = fields.object("quantization_config");
   if (!quantization) return {};
   const std::string_view method =
@@ -54,4 +54,4 @@ HfQuantization read_hf_quantization(const ConfigFields& fields) {
   return read_groups_of(Method::gptq, *quantization);
 }
 
-}  // namespace forge::checkpoint::detail
+}  // namespace forge::checkpoint::detail::hf

@@ -1,155 +1,145 @@
 #include "forge/checkpoint/tensor_names.h"
 
 #include <algorithm>
+#include <span>
+#include <string_view>
+#include <variant>
 
 namespace forge::checkpoint {
 namespace {
 
-struct Pair {
-  std::string_view hf;
+/// Of layers, what follows "model.layers.N." and "blk.N."; '*' is the number of an expert.
+struct Names {
+  std::string_view role;
+  std::string_view hf;  ///< empty: it has none
   std::string_view gguf;
 };
 
-constexpr Pair kOfModel[] = {
-    {"model.embed_tokens", "token_embd"}, {"model.norm", "output_norm"}, {"lm_head", "output"}};
+constexpr Names kOfModel[] = {{"embedding", "model.embed_tokens.weight", "token_embd.weight"},
+                              {"final_norm", "model.norm.weight", "output_norm.weight"},
+                              {"head", "lm_head.weight", "output.weight"}};
 
-constexpr Pair kOfLayers[] = {{"input_layernorm", "attn_norm"},
-                              {"post_attention_layernorm", "ffn_norm"},
-                              {"self_attn.q_proj", "attn_q"},
-                              {"self_attn.k_proj", "attn_k"},
-                              {"self_attn.v_proj", "attn_v"},
-                              {"self_attn.o_proj", "attn_output"},
-                              {"self_attn.q_norm", "attn_q_norm"},
-                              {"self_attn.k_norm", "attn_k_norm"},
-                              {"mlp.gate_proj", "ffn_gate"},
-                              {"mlp.up_proj", "ffn_up"},
-                              {"mlp.down_proj", "ffn_down"},
-                              {"mlp.gate", "ffn_gate_inp"},
-                              {"self_attn.q_a_proj", "attn_q_a"},
-                              {"self_attn.q_a_layernorm", "attn_q_a_norm"},
-                              {"self_attn.q_b_proj", "attn_q_b"},
-                              {"self_attn.kv_a_proj_with_mqa", "attn_kv_a_mqa"},
-                              {"self_attn.kv_a_layernorm", "attn_kv_a_norm"},
-                              {"self_attn.kv_b_proj", "attn_kv_b"},
-                              {"self_attn.k_b_proj", "attn_k_b"},
-                              {"self_attn.v_b_proj", "attn_v_b"},
-                              {"mlp.shared_experts.gate_proj", "ffn_gate_shexp"},
-                              {"mlp.shared_experts.up_proj", "ffn_up_shexp"},
-                              {"mlp.shared_experts.down_proj", "ffn_down_shexp"}};
+constexpr Names kNormsBefore[] = {
+    {"attention_norm", "input_layernorm.weight", "attn_norm.weight"},
+    {"ffn_norm", "post_attention_layernorm.weight", "ffn_norm.weight"}};
 
-constexpr Pair kOfExperts[] = {
-    {"gate_proj", "ffn_gate_exps"}, {"up_proj", "ffn_up_exps"}, {"down_proj", "ffn_down_exps"}};
+constexpr Names kNormsAfter[] = {
+    {"attention_norm", "post_attention_layernorm.weight", "post_attention_norm.weight"},
+    {"ffn_norm", "post_feedforward_layernorm.weight", "post_ffw_norm.weight"}};
 
-/// How names of layers start, and the one name of them whose suffix is not the same in both.
-struct Convention {
-  std::string_view layer;
-  std::string_view correction_bias;
-};
+constexpr Names kGroupedQuery[] = {
+    {"attention.query", "self_attn.q_proj.weight", "attn_q.weight"},
+    {"attention.key", "self_attn.k_proj.weight", "attn_k.weight"},
+    {"attention.value", "self_attn.v_proj.weight", "attn_v.weight"},
+    {"attention.output", "self_attn.o_proj.weight", "attn_output.weight"},
+    {"attention.query_bias", "self_attn.q_proj.bias", "attn_q.bias"},
+    {"attention.key_bias", "self_attn.k_proj.bias", "attn_k.bias"},
+    {"attention.value_bias", "self_attn.v_proj.bias", "attn_v.bias"},
+    {"attention.output_bias", "self_attn.o_proj.bias", "attn_output.bias"},
+    {"attention.query_norm", "self_attn.q_norm.weight", "attn_q_norm.weight"},
+    {"attention.key_norm", "self_attn.k_norm.weight", "attn_k_norm.weight"}};
 
-constexpr Convention kHf = {"model.layers.", "mlp.gate.e_score_correction_bias"};
-constexpr Convention kGguf = {"blk.", "exp_probs_b.bias"};
-constexpr std::string_view kHfExpert = "mlp.experts.";
+constexpr Names kLatent[] = {
+    {"attention.query_down", "self_attn.q_a_proj.weight", "attn_q_a.weight"},
+    {"attention.query_norm", "self_attn.q_a_layernorm.weight", "attn_q_a_norm.weight"},
+    {"attention.query_up", "self_attn.q_b_proj.weight", "attn_q_b.weight"},
+    {"attention.kv_down", "self_attn.kv_a_proj_with_mqa.weight", "attn_kv_a_mqa.weight"},
+    {"attention.kv_norm", "self_attn.kv_a_layernorm.weight", "attn_kv_a_norm.weight"},
+    {"attention.output", "self_attn.o_proj.weight", "attn_output.weight"},
+    {"attention.kv_up", "self_attn.kv_b_proj.weight", "attn_kv_b.weight"},
+    {"attention.key_up", "", "attn_k_b.weight"},
+    {"attention.value_up", "", "attn_v_b.weight"}};
 
-template <std::size_t kCount>
-std::string_view find(const Pair (&pairs)[kCount], std::string_view Pair::*from,
-                      std::string_view Pair::*to, std::string_view name) {
-  const auto found = std::find_if(std::begin(pairs), std::end(pairs),
-                                  [&](const Pair& pair) { return pair.*from == name; });
-  return found == std::end(pairs) ? std::string_view() : (*found).*to;
-}
+/// Latent attention whose queries come from the hidden state.
+constexpr Names kDirectQuery[] = {
+    {"attention.query_up", "self_attn.q_proj.weight", "attn_q.weight"}};
 
-bool take(std::string_view& text, std::string_view prefix) {
-  if (!text.starts_with(prefix)) return false;
-  text.remove_prefix(prefix.size());
-  return true;
-}
+constexpr Names kFeedForward[] = {
+    {"feed_forward.gate", "mlp.gate_proj.weight", "ffn_gate.weight"},
+    {"feed_forward.up", "mlp.up_proj.weight", "ffn_up.weight"},
+    {"feed_forward.down", "mlp.down_proj.weight", "ffn_down.weight"},
+    {"feed_forward.router", "mlp.gate.weight", "ffn_gate_inp.weight"},
+    {"feed_forward.correction_bias", "mlp.gate.e_score_correction_bias", "exp_probs_b.bias"},
+    {"feed_forward.experts.gate", "mlp.experts.*.gate_proj.weight", "ffn_gate_exps.weight"},
+    {"feed_forward.experts.up", "mlp.experts.*.up_proj.weight", "ffn_up_exps.weight"},
+    {"feed_forward.experts.down", "mlp.experts.*.down_proj.weight", "ffn_down_exps.weight"},
+    {"feed_forward.shared.gate", "mlp.shared_experts.gate_proj.weight", "ffn_gate_shexp.weight"},
+    {"feed_forward.shared.up", "mlp.shared_experts.up_proj.weight", "ffn_up_shexp.weight"},
+    {"feed_forward.shared.down", "mlp.shared_experts.down_proj.weight", "ffn_down_shexp.weight"}};
 
-/// "17.rest": takes the number and the dot.
-std::optional<int> take_number(std::string_view& text) {
-  constexpr std::size_t kDigitsMax = 6;
-  const std::size_t digits = std::min(text.find('.'), text.size());
-  if (digits == 0 || digits > kDigitsMax || digits == text.size()) return std::nullopt;
-  if (digits > 1 && text[0] == '0') return std::nullopt;
-  int number = 0;
-  for (const char c : text.substr(0, digits)) {
-    if (c < '0' || c > '9') return std::nullopt;
-    number = 10 * number + (c - '0');
+/// The tables of a layer of `config`, those that go first before those that they replace.
+std::vector<std::span<const Names>> tables_of(const model::ModelConfig& config) {
+  std::vector<std::span<const Names>> tables = {kFeedForward};
+  if (config.norm == model::NormPlacement::before) {
+    tables.emplace_back(kNormsBefore);
+  } else {
+    tables.emplace_back(kNormsAfter);
   }
-  text.remove_prefix(digits + 1);
-  return number;
-}
-
-/// Splits ".weight" or ".bias" off.
-std::optional<std::string_view> take_suffix(std::string_view& text) {
-  for (const std::string_view suffix : {".weight", ".bias"}) {
-    if (!text.ends_with(suffix)) continue;
-    text.remove_suffix(suffix.size());
-    return suffix;
+  if (const auto* latent = std::get_if<model::LatentConfig>(&config.attention)) {
+    if (latent->query_rank == 0) tables.emplace_back(kDirectQuery);
+    tables.emplace_back(kLatent);
+  } else {
+    tables.emplace_back(kGroupedQuery);
   }
-  return std::nullopt;
+  return tables;
 }
 
-/// The name of a layer's correction bias in the other convention; none if `name` is another's.
-std::optional<std::string> renamed_correction_bias(std::string_view name, const Convention& from,
-                                                   const Convention& to) {
-  if (!take(name, from.layer)) return std::nullopt;
-  const auto layer = take_number(name);
-  if (!layer || name != from.correction_bias) return std::nullopt;
-  return std::string(to.layer) + std::to_string(*layer) + "." + std::string(to.correction_bias);
+const Names* find(std::span<const Names> table, std::string_view role) {
+  const auto found =
+      std::ranges::find_if(table, [&](const Names& names) { return names.role == role; });
+  return found == table.end() ? nullptr : &*found;
+}
+
+/// How many matrices a stack of this kind has.
+int stack_count(std::string_view kind, const model::ModelConfig& config) {
+  const auto* const latent = std::get_if<model::LatentConfig>(&config.attention);
+  if (latent != nullptr && kind.starts_with("attention.")) return latent->heads;
+  return config.experts ? config.experts->experts : 1;
 }
 
 }  // namespace
 
-std::optional<GgufName> gguf_name(std::string_view name) {
-  if (auto bias = renamed_correction_bias(name, kHf, kGguf)) {
-    return GgufName{*std::move(bias), std::nullopt};
-  }
-  const auto suffix = take_suffix(name);
-  if (!suffix) return std::nullopt;
-  std::string prefix;
-  std::optional<int> expert;
-  std::string_view role;
-  if (take(name, kHf.layer)) {
-    const auto layer = take_number(name);
-    if (!layer) return std::nullopt;
-    prefix = std::string(kGguf.layer) + std::to_string(*layer) + ".";
-    if (take(name, kHfExpert)) {
-      expert = take_number(name);
-      if (expert) role = find(kOfExperts, &Pair::hf, &Pair::gguf, name);
+RoleParts parts_of_role(const std::string& role) {
+  RoleParts out;
+  for (std::size_t begin = 0; begin < role.size();) {
+    const std::size_t end = std::min(role.find('.', begin), role.size());
+    const std::string part = role.substr(begin, end - begin);
+    constexpr std::size_t kDigitsMax = 6;
+    const bool digits = part.find_first_not_of("0123456789") == part.npos;
+    if (digits && !part.empty() && part.size() <= kDigitsMax) {
+      out.numbers.push_back(std::stoi(part));
     } else {
-      role = find(kOfLayers, &Pair::hf, &Pair::gguf, name);
+      out.kind += (out.kind.empty() ? "" : ".") + part;
     }
-  } else {
-    role = find(kOfModel, &Pair::hf, &Pair::gguf, name);
+    begin = end + 1;
   }
-  if (role.empty()) return std::nullopt;
-  return GgufName{prefix.append(role).append(*suffix), expert};
+  return out;
 }
 
-std::optional<std::string> hf_name(const GgufName& gguf) {
-  std::string_view name = gguf.name;
-  if (!gguf.expert) {
-    if (auto bias = renamed_correction_bias(name, kGguf, kHf)) return bias;
+std::optional<TensorName> tensor_name(const std::string& role, const model::ModelConfig& config,
+                                      ModelFormat format) {
+  const RoleParts parts = parts_of_role(role);
+  const bool gguf = format == ModelFormat::gguf;
+  if (const Names* const names = find(kOfModel, parts.kind)) {
+    return TensorName{std::string(gguf ? names->gguf : names->hf), std::nullopt};
   }
-  const auto suffix = take_suffix(name);
-  if (!suffix) return std::nullopt;
-  std::string prefix;
-  std::string_view role;
-  if (take(name, kGguf.layer)) {
-    const auto layer = take_number(name);
-    if (!layer) return std::nullopt;
-    prefix = std::string(kHf.layer) + std::to_string(*layer) + ".";
-    if (gguf.expert) {
-      prefix += std::string(kHfExpert) + std::to_string(*gguf.expert) + ".";
-      role = find(kOfExperts, &Pair::gguf, &Pair::hf, name);
-    } else {
-      role = find(kOfLayers, &Pair::gguf, &Pair::hf, name);
-    }
-  } else if (!gguf.expert) {
-    role = find(kOfModel, &Pair::gguf, &Pair::hf, name);
+  constexpr std::string_view kLayers = "layers.";
+  if (!parts.kind.starts_with(kLayers) || parts.numbers.empty()) return std::nullopt;
+  const std::string_view kind = std::string_view(parts.kind).substr(kLayers.size());
+  const Names* names = nullptr;
+  for (const std::span<const Names> table : tables_of(config)) {
+    if (names == nullptr) names = find(table, kind);
   }
-  if (role.empty()) return std::nullopt;
-  return prefix.append(role).append(*suffix);
+  if (names == nullptr || (!gguf && names->hf.empty())) return std::nullopt;
+  TensorName out;
+  const bool one_of_many = parts.numbers.size() > 1;
+  if (gguf && one_of_many) out.place = {parts.numbers[1], stack_count(kind, config)};
+  std::string rest(gguf ? names->gguf : names->hf);
+  if (const std::size_t star = rest.find('*'); star != rest.npos && one_of_many) {
+    rest.replace(star, 1, std::to_string(parts.numbers[1]));
+  }
+  out.name = (gguf ? "blk." : "model.layers.") + std::to_string(parts.numbers[0]) + "." + rest;
+  return out;
 }
 
 }  // namespace forge::checkpoint

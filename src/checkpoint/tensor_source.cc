@@ -5,7 +5,6 @@
 #include <cstring>
 #include <utility>
 
-#include "forge/checkpoint/tensor_names.h"
 #include "forge/core/check.h"
 #include "forge/quant/dequantize.h"
 
@@ -21,6 +20,11 @@ using Method = HfQuantization::Method;
 constexpr std::uint64_t kCodesOfInt = 8;  // of 4 bits, in an i32
 
 Shape shape_of(std::initializer_list<int> sizes) { return {sizes.begin(), sizes.end()}; }
+
+/// Of the tensor that has such a matrix.
+Shape shape_of(const std::optional<StackPlace>& place, int outputs, int inputs) {
+  return place ? shape_of({place->count, outputs, inputs}) : shape_of({outputs, inputs});
+}
 
 std::string text_of(const Shape& shape) {
   std::string out;
@@ -46,61 +50,38 @@ std::string not_finite(float value, const std::string& place, bool is_scale) {
          (is_scale ? " of the block at [" : " at [") + place + "]; accepted are finite numbers";
 }
 
-TensorSource::TensorSource(const formats::SafeTensors* safetensors, const formats::Gguf* gguf,
-                           const HfConfig& config)
-    : safetensors_(safetensors),
-      gguf_(gguf),
-      quantization_(config.quantization),
-      experts_(config.model.experts ? config.model.experts->experts : 0) {
-  FORGE_CHECK((safetensors == nullptr) != (gguf == nullptr));
+TensorName TensorSource::name_of(const std::string& role) const {
+  const auto name = tensor_name(role, config_.model, file_.format());
+  FORGE_CHECK(name, "no file has '", role, "'");
+  return *name;
 }
 
-TensorSource::Found TensorSource::find(const std::string& name) const {
-  if (gguf_ == nullptr) return {.tensor = safetensors_->find(name), .expert = std::nullopt};
-  const auto renamed = gguf_name(name);
-  if (!renamed) return {};
-  return {.tensor = gguf_->find(renamed->name), .expert = renamed->expert};
-}
-
-std::string TensorSource::file_of(const Tensor& tensor) const {
-  return gguf_ != nullptr ? gguf_->file().path() : safetensors_->file_of(tensor).path();
-}
-
-std::span<const Tensor> TensorSource::tensors() const {
-  return gguf_ != nullptr ? gguf_->tensors() : safetensors_->tensors();
+bool TensorSource::has(const std::string& role) const {
+  const auto name = tensor_name(role, config_.model, file_.format());
+  return name && file_.find(name->name) != nullptr;
 }
 
 void TensorSource::fail(const std::string& name, const Tensor* tensor, const std::string& needed) {
   if (fault_) return;
-  formats::FileError error{.file = "", .message = "", .tensor = name, .offset = std::nullopt};
-  if (tensor != nullptr) {
-    error.file = file_of(*tensor);
-    error.tensor = tensor->name;
-    error.message = "is " + formats::to_string(*tensor);
-  } else {
-    if (gguf_ != nullptr) {
-      error.file = gguf_->file().path();
-      if (const auto renamed = gguf_name(name)) error.tensor = renamed->name;
-    } else {
-      error.file = safetensors_->files().front().path();
-    }
-    error.message = "is missing";
-  }
-  error.message += "; needed is " + needed;
-  fault_ = std::move(error);
+  const formats::MappedFile& file = tensor != nullptr ? file_.file_of(*tensor) : file_.first_file();
+  const std::string found = tensor != nullptr ? "is " + formats::to_string(*tensor) : "is missing";
+  fault_ = {.file = file.path(),
+            .message = found + "; needed is " + needed,
+            .tensor = name,
+            .offset = std::nullopt};
 }
 
-std::vector<float> TensorSource::vector(const std::string& name, int size) {
+std::vector<float> TensorSource::vector(const std::string& role, int size) {
   if (failed()) return {};
-  const Found found = find(name);
+  const std::string name = name_of(role).name;
+  const Tensor* const tensor = file_.find(name);
   const Shape shape = shape_of({size});
-  if (found.tensor == nullptr || found.tensor->shape != shape ||
-      !is_plain_float(found.tensor->type)) {
-    fail(name, found.tensor, "F32, F16 or BF16 " + text_of(shape));
+  if (tensor == nullptr || tensor->shape != shape || !is_plain_float(tensor->type)) {
+    fail(name, tensor, "F32, F16 or BF16 " + text_of(shape));
     return {};
   }
-  used_.insert(found.tensor);
-  return floats(*found.tensor);
+  used_.insert(tensor);
+  return floats(*tensor);
 }
 
 /// The numbers of a tensor of plain floats, which have to be finite.
@@ -110,7 +91,7 @@ std::vector<float> TensorSource::floats(const Tensor& tensor) {
                     out.data());
   const auto bad = std::ranges::find_if(out, [](float value) { return !std::isfinite(value); });
   if (bad != out.end() && !fault_) {
-    fault_ = {.file = file_of(tensor),
+    fault_ = {.file = file_.file_of(tensor).path(),
               .message = not_finite(*bad, std::to_string(bad - out.begin())),
               .tensor = tensor.name,
               .offset = std::nullopt};
@@ -118,47 +99,31 @@ std::vector<float> TensorSource::floats(const Tensor& tensor) {
   return out;
 }
 
-StoredLinear TensorSource::matrix(const std::string& name, int outputs, int inputs) {
+StoredLinear TensorSource::matrix(const std::string& role, int outputs, int inputs) {
   if (failed()) return {};
-  const bool grouped = quantization_.method == Method::gptq || quantization_.method == Method::awq;
-  if (grouped && find(name + ".qweight").tensor != nullptr) return groups(name, outputs, inputs);
-  const Found found = find(name + ".weight");
-  if (found.tensor == nullptr) {
-    const bool is_quantised = find(name + ".qweight").tensor != nullptr;
-    fail(name + ".weight", nullptr,
-         text_of(shape_of({outputs, inputs})) +
-             (is_quantised ? ", or a quantization_config in config.json that says how its qweight "
-                             "is stored (a quantize_config.json of AutoGPTQ is not read)"
-                           : ""));
-    return {};
-  }
-  if (found.tensor->type == ElementType::i8) {
-    return int8_rows(name, *found.tensor, outputs, inputs);
-  }
-  std::optional<Place> place;
-  if (found.expert) place = Place{*found.expert, experts_};
-  return rows(*found.tensor, place, outputs, inputs);
-}
-
-std::vector<StoredLinear> TensorSource::stack(const std::string& name, int count, int outputs,
-                                              int inputs) {
-  if (failed()) return {};
-  const Tensor* const tensor = find(name + ".weight").tensor;
+  const auto [name, place] = name_of(role);
+  constexpr std::string_view kWeight = ".weight";
+  const std::string layer = name.substr(0, name.size() - kWeight.size());
+  const Method method = config_.quantization.method;
+  const bool grouped = method == Method::gptq || method == Method::awq;
+  const bool has_codes = file_.find(layer + ".qweight") != nullptr;
+  if (grouped && has_codes) return groups(layer, outputs, inputs);
+  const Tensor* const tensor = file_.find(name);
   if (tensor == nullptr) {
-    fail(name + ".weight", nullptr, text_of(shape_of({count, outputs, inputs})));
+    fail(name, nullptr,
+         text_of(shape_of(place, outputs, inputs)) +
+             (has_codes ? ", or a quantization_config in config.json that says how its qweight "
+                          "is stored (a quantize_config.json of AutoGPTQ is not read)"
+                        : ""));
     return {};
   }
-  std::vector<StoredLinear> matrices;
-  for (int index = 0; index < count && !failed(); ++index) {
-    matrices.push_back(rows(*tensor, Place{index, count}, outputs, inputs));
-  }
-  return matrices;
+  if (tensor->type == ElementType::i8) return int8_rows(layer, *tensor, outputs, inputs);
+  return rows(*tensor, place, outputs, inputs);
 }
 
-StoredLinear TensorSource::rows(const Tensor& tensor, std::optional<Place> place, int outputs,
-                                int inputs) {
-  const Shape shape =
-      place ? shape_of({place->count, outputs, inputs}) : shape_of({outputs, inputs});
+StoredLinear TensorSource::rows(const Tensor& tensor, const std::optional<StackPlace>& place,
+                                int outputs, int inputs) {
+  const Shape shape = shape_of(place, outputs, inputs);
   const auto type = formats::weight_type(tensor.type);
   if (!type || tensor.shape != shape) {
     fail(tensor.name, &tensor, "a type of weights, " + text_of(shape));
@@ -178,7 +143,7 @@ StoredLinear TensorSource::int8_rows(const std::string& name, const Tensor& tens
     fail(tensor.name, &tensor, text_of(shape));
     return {};
   }
-  const Tensor* const scales = find(name + ".weight_scale").tensor;
+  const Tensor* const scales = file_.find(name + ".weight_scale");
   const Shape flat = shape_of({outputs});
   const Shape column = shape_of({outputs, 1});
   if (scales == nullptr || !is_plain_float(scales->type) ||
@@ -192,10 +157,10 @@ StoredLinear TensorSource::int8_rows(const std::string& name, const Tensor& tens
   return {outputs, inputs, linear::StoredInt8{tensor.bytes.data(), scales_.back()}};
 }
 
-const Tensor* TensorSource::quantised(const std::string& name, ElementType type,
+const Tensor* TensorSource::quantized(const std::string& name, ElementType type,
                                       std::span<const std::uint64_t> shape) {
   if (failed()) return nullptr;
-  const Tensor* const tensor = find(name).tensor;
+  const Tensor* const tensor = file_.find(name);
   if (tensor == nullptr || tensor->type != type || !std::ranges::equal(tensor->shape, shape)) {
     fail(name, tensor, formats::to_string(type, shape));
     return nullptr;
@@ -205,11 +170,12 @@ const Tensor* TensorSource::quantised(const std::string& name, ElementType type,
 }
 
 StoredLinear TensorSource::groups(const std::string& name, int outputs, int inputs) {
-  const bool gptq = quantization_.method == Method::gptq;
-  const int group_size = quantization_.group_size == 0 ? inputs : quantization_.group_size;
+  const bool gptq = config_.quantization.method == Method::gptq;
+  const int group_size =
+      config_.quantization.group_size == 0 ? inputs : config_.quantization.group_size;
   const int inputs_step = std::max(8, group_size);  // 8: codes of a word
   if (outputs % 8 != 0 || inputs % 8 != 0 || inputs % inputs_step != 0) {
-    fail(name + ".qweight", find(name + ".qweight").tensor,
+    fail(name + ".qweight", file_.find(name + ".qweight"),
          "a layer of a multiple of 8 outputs, it has " + std::to_string(outputs) + ", and of " +
              std::to_string(inputs_step) + " inputs, it has " + std::to_string(inputs));
     return {};
@@ -218,10 +184,10 @@ StoredLinear TensorSource::groups(const std::string& name, int outputs, int inpu
   const auto k = static_cast<std::uint64_t>(inputs);
   const std::uint64_t group_count = k / static_cast<std::uint64_t>(group_size);
   const Shape codes_shape = gptq ? Shape{k / kCodesOfInt, n} : Shape{k, n / kCodesOfInt};
-  const Tensor* const codes = quantised(name + ".qweight", ElementType::i32, codes_shape);
+  const Tensor* const codes = quantized(name + ".qweight", ElementType::i32, codes_shape);
   const Tensor* const zeros =
-      quantised(name + ".qzeros", ElementType::i32, Shape{group_count, n / kCodesOfInt});
-  const Tensor* const scales = quantised(name + ".scales", ElementType::f16, Shape{group_count, n});
+      quantized(name + ".qzeros", ElementType::i32, Shape{group_count, n / kCodesOfInt});
+  const Tensor* const scales = quantized(name + ".scales", ElementType::f16, Shape{group_count, n});
   if (failed()) return {};
   linear::StoredGroups form;
   form.packing = gptq ? linear::StoredGroups::Packing::gptq : linear::StoredGroups::Packing::awq;
@@ -236,8 +202,8 @@ StoredLinear TensorSource::groups(const std::string& name, int outputs, int inpu
 /// g_idx, where it is there and says anything else than the groups' natural order.
 std::span<const std::int32_t> TensorSource::group_order(const std::string& name, int inputs,
                                                         int group_size) {
-  if (find(name).tensor == nullptr) return {};
-  const Tensor* const tensor = quantised(name, ElementType::i32, shape_of({inputs}));
+  if (file_.find(name) == nullptr) return {};
+  const Tensor* const tensor = quantized(name, ElementType::i32, shape_of({inputs}));
   if (tensor == nullptr) return {};
   std::vector<std::int32_t> order(static_cast<std::size_t>(inputs));
   std::memcpy(order.data(), tensor->bytes.data(), tensor->bytes.size());
@@ -263,7 +229,7 @@ std::span<const std::int32_t> TensorSource::group_order(const std::string& name,
 
 std::vector<std::string> TensorSource::unused() const {
   std::vector<std::string> names;
-  for (const Tensor& tensor : tensors()) {
+  for (const Tensor& tensor : file_.tensors()) {
     if (!used_.contains(&tensor) && !is_of_no_concern(tensor.name)) names.push_back(tensor.name);
   }
   return names;

@@ -1,5 +1,5 @@
-// TensorSource: the tensors of a checkpoint by their names of Hugging Face, each asked for with the
-// shape that it must have, whatever file and form it is in.
+// TensorSource: the tensors of a checkpoint by their roles, each asked for with the shape that it
+// must have, whatever file and form it is in.
 //
 // The first that is missing or not as asked becomes the fault; from then on everything asked for is
 // empty, so that a builder asks for all it needs and looks at the fault now and then.
@@ -17,8 +17,7 @@
 #include <vector>
 
 #include "forge/checkpoint/hf_config.h"
-#include "forge/formats/gguf.h"
-#include "forge/formats/safetensors.h"
+#include "forge/checkpoint/tensor_file.h"
 #include "forge/linear/stored_linear.h"
 
 namespace forge::checkpoint::detail {
@@ -28,25 +27,18 @@ std::string not_finite(float value, const std::string& place, bool is_scale = fa
 
 class TensorSource {
  public:
-  /// Of `config`, the quantisation and the number of experts in a stack count. Requires: exactly
-  /// one of the files is not null.
-  TensorSource(const formats::SafeTensors* safetensors, const formats::Gguf* gguf,
-               const HfConfig& config);
+  /// Of a model of `config`. Borrows both.
+  TensorSource(const TensorFile& file, const HfConfig& config) : file_(file), config_(config) {}
 
-  /// The tensor `name` as floats. Needed: plain floats [size], all finite.
-  std::vector<float> vector(const std::string& name, int size);
+  /// The weight `role` as floats. Needed: plain floats [size], all finite.
+  std::vector<float> vector(const std::string& role, int size);
 
-  /// The linear layer `name`, "model.layers.0.mlp.up_proj", in whichever form it is there. Needed:
-  /// a type of weights, [outputs][inputs], or the tensors of a quantised form of that size.
-  linear::StoredLinear matrix(const std::string& name, int outputs, int inputs);
+  /// The linear layer `role`, in whichever form it is there. Needed: a type of weights,
+  /// [outputs][inputs], or a stack of such; or the tensors of a quantized form of that size.
+  linear::StoredLinear matrix(const std::string& role, int outputs, int inputs);
 
-  /// The matrices of the tensor `name`.weight, one after the other. Needed: a type of weights,
-  /// [count][outputs][inputs].
-  std::vector<linear::StoredLinear> stack(const std::string& name, int count, int outputs,
-                                          int inputs);
-
-  /// There is a tensor `name`.
-  bool has(const std::string& name) const { return find(name).tensor != nullptr; }
+  /// There is a tensor for it.
+  bool has(const std::string& role) const;
 
   bool failed() const { return fault_.has_value(); }
   const std::optional<formats::FileError>& fault() const { return fault_; }
@@ -59,36 +51,20 @@ class TensorSource {
   std::vector<std::string> unused() const;
 
  private:
-  /// A tensor, or one matrix of a stack of them.
-  struct Found {
-    const formats::Tensor* tensor = nullptr;
-    std::optional<int> expert;
-  };
-
-  /// Which of the matrices of a stack.
-  struct Place {
-    int index = 0;
-    int count = 1;
-  };
-
-  Found find(const std::string& name) const;
-  const formats::Tensor* quantised(const std::string& name, formats::ElementType type,
+  TensorName name_of(const std::string& role) const;
+  const formats::Tensor* quantized(const std::string& name, formats::ElementType type,
                                    std::span<const std::uint64_t> shape);
-  linear::StoredLinear rows(const formats::Tensor& tensor, std::optional<Place> place, int outputs,
-                            int inputs);
+  linear::StoredLinear rows(const formats::Tensor& tensor, const std::optional<StackPlace>& place,
+                            int outputs, int inputs);
   linear::StoredLinear int8_rows(const std::string& name, const formats::Tensor& tensor,
                                  int outputs, int inputs);
   linear::StoredLinear groups(const std::string& name, int outputs, int inputs);
   std::span<const std::int32_t> group_order(const std::string& name, int inputs, int group_size);
   std::vector<float> floats(const formats::Tensor& tensor);
-  std::string file_of(const formats::Tensor& tensor) const;
-  std::span<const formats::Tensor> tensors() const;
   void fail(const std::string& name, const formats::Tensor* tensor, const std::string& needed);
 
-  const formats::SafeTensors* safetensors_;
-  const formats::Gguf* gguf_;
-  HfQuantization quantization_;
-  int experts_;
+  const TensorFile& file_;
+  const HfConfig& config_;
   std::vector<std::vector<float>> scales_;
   std::vector<std::vector<std::int32_t>> orders_;
   std::set<const formats::Tensor*> used_;

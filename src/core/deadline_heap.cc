@@ -4,38 +4,38 @@
 
 namespace forge {
 
-void DeadlineHeap::push(Row row, SeqId seq, StepId deadline) {
-  if (place_of_.size() <= row) place_of_.resize(row + std::size_t{1}, kNone);
-  FORGE_CHECK(place_of_[row] == kNone, "sequence ", seq.value, " has a deadline already");
-  heap_.push_back({deadline, seq, row});
+void DeadlineHeap::push(Index index, SeqId seq, StepId deadline) {
+  if (place_of_.size() <= index) place_of_.resize(index + std::size_t{1}, kNone);
+  FORGE_CHECK(place_of_[index] == kNone, "sequence ", seq.value, " has a deadline already");
+  heap_.push_back({deadline, seq, index});
   sift_up(static_cast<std::uint32_t>(heap_.size() - 1));
 }
 
-std::optional<DeadlineHeap::Row> DeadlineHeap::due(StepId now) const {
+std::optional<DeadlineHeap::Index> DeadlineHeap::due(StepId now) const {
   if (heap_.empty() || heap_.front().deadline > now) return std::nullopt;
-  return heap_.front().row;
+  return heap_.front().index;
 }
 
-void DeadlineHeap::erase(Row row) {
-  if (row >= place_of_.size() || place_of_[row] == kNone) return;
-  const std::uint32_t hole = place_of_[row];
-  place_of_[row] = kNone;
+void DeadlineHeap::erase(Index index) {
+  if (index >= place_of_.size() || place_of_[index] == kNone) return;
+  const std::uint32_t hole = place_of_[index];
+  place_of_[index] = kNone;
   const Entry last = heap_.back();
   heap_.pop_back();
-  if (last.row == row) return;
+  if (last.index == index) return;
   place(hole, last);
   sift_up(hole);
-  sift_down(place_of_[last.row]);
+  sift_down(place_of_[last.index]);
 }
 
-std::optional<StepId> DeadlineHeap::deadline(Row row) const {
-  if (row >= place_of_.size() || place_of_[row] == kNone) return std::nullopt;
-  return heap_[place_of_[row]].deadline;
+std::optional<StepId> DeadlineHeap::deadline(Index index) const {
+  if (index >= place_of_.size() || place_of_[index] == kNone) return std::nullopt;
+  return heap_[place_of_[index]].deadline;
 }
 
 void DeadlineHeap::place(std::uint32_t at, const Entry& entry) {
   heap_[at] = entry;
-  place_of_[entry.row] = at;
+  place_of_[entry.index] = at;
 }
 
 void DeadlineHeap::sift_up(std::uint32_t at) {

@@ -19,8 +19,8 @@ HashIndex::HashIndex(const SchedulerConfig& config, std::uint32_t hash_bits)
     : PrefixIndex(config),
       key_{.k0 = config.prefix_hash_key},
       hash_mask_(low_bits(hash_bits)),
-      hashes_(std::size_t{config.num_blocks} + 1),
-      entries_(std::bit_ceil(std::size_t{config.num_blocks} * 2), {0, root()}) {}
+      hashes_(std::size_t{config.cache.num_blocks} + 1),
+      entries_(std::bit_ceil(std::size_t{config.cache.num_blocks} * 2), {0, root()}) {}
 
 std::unique_ptr<PrefixIndex> HashIndex::clone() const { return std::make_unique<HashIndex>(*this); }
 

@@ -1,5 +1,6 @@
 #include "forge/core/invariants.h"
 
+#include "forge/core/policy.h"
 #include "invariant_checks.h"
 
 namespace forge {
@@ -19,12 +20,10 @@ Violation check_sequence(const Scheduler& scheduler, const SequenceView& view) {
     return violated(9, "sequence ", view.seq.value, " in state ", static_cast<int>(view.state),
                     " has valid KV of ", view.computed_tokens, " tokens of ", length);
   }
-  const auto levels =
-      static_cast<std::uint64_t>(Priority::high) - static_cast<std::uint64_t>(view.priority);
-  const std::uint64_t bound = levels * scheduler.config().priority_head_start;
-  if (view.overtaken > 0 && view.overtaken >= bound) {
+  const std::uint64_t most = overtakers_max(view.priority, scheduler.config());
+  if (view.overtaken > most) {
     return violated(10, "sequence ", view.seq.value, " was overtaken ", view.overtaken,
-                    " times, fewer than ", bound, " allowed");
+                    " times, at most ", most, " allowed");
   }
   return std::nullopt;
 }

@@ -1,6 +1,7 @@
 #include <algorithm>
 
 #include "forge/core/must.h"
+#include "forge/core/policy.h"
 #include "invariant_checks.h"
 
 namespace forge::detail {
@@ -74,7 +75,8 @@ Violation check_left_out(const Scheduler& scheduler, std::uint64_t tokens) {
     if (view.state == SequenceState::decoding) {
       return violated(7, "sequence ", view.seq.value, " could decode and was left out");
     }
-    if (view.state == SequenceState::prefilling && tokens < scheduler.config().max_batch_tokens) {
+    if (view.state == SequenceState::prefilling &&
+        tokens < scheduler.config().batch.max_batch_tokens) {
       return violated(7, "the prompt of sequence ", view.seq.value, " was left out with ", tokens,
                       " tokens in the step");
     }
@@ -87,7 +89,8 @@ Violation check_admission(const Scheduler& scheduler, std::uint64_t tokens) {
   const SchedulerConfig& config = scheduler.config();
   const auto waiting = scheduler.waiting();
   if (waiting.empty() || !scheduler.plan().preempted.empty() ||
-      scheduler.running_count() >= config.max_batch_size || tokens >= config.max_batch_tokens) {
+      scheduler.running_count() >= config.batch.max_batch_size ||
+      tokens >= config.batch.max_batch_tokens) {
     return std::nullopt;
   }
   const SequenceView& front = waiting.front();
@@ -96,7 +99,7 @@ Violation check_admission(const Scheduler& scheduler, std::uint64_t tokens) {
   if (front.computed_tokens == 0) cache.match_prefix(must(scheduler.tokens(front.seq)), match);
   match.drop_copy(cache.block_size());
   const std::uint64_t needed = cache.blocks_needed(match, front.length());
-  const std::uint32_t kept_free = scheduler.running_count() == 0 ? 0 : config.watermark_blocks;
+  const std::uint32_t kept_free = blocks_kept_free(scheduler.running_count(), config);
   if (needed + kept_free <= cache.available_count()) {
     return violated(8, "sequence ", front.seq.value, " waits for ", needed, " blocks with ",
                     cache.available_count(), " available and ", tokens, " tokens in the step");
@@ -108,7 +111,7 @@ Violation check_admission(const Scheduler& scheduler, std::uint64_t tokens) {
 
 Violation check_plan(const Scheduler& scheduler) {
   const StepPlan& plan = scheduler.plan();
-  if (scheduler.running_count() > scheduler.config().max_batch_size) {
+  if (scheduler.running_count() > scheduler.config().batch.max_batch_size) {
     return violated(6, scheduler.running_count(), " sequences run");
   }
   std::uint64_t tokens = 0;
@@ -116,7 +119,7 @@ Violation check_plan(const Scheduler& scheduler) {
     tokens += plan.slices[i].count;
     if (auto violation = check_slice(scheduler, plan.slices[i], i < plan.decodes)) return violation;
   }
-  if (tokens > scheduler.config().max_batch_tokens) return violated(6, tokens, " tokens run");
+  if (tokens > scheduler.config().batch.max_batch_tokens) return violated(6, tokens, " tokens run");
   if (auto violation = check_left_out(scheduler, tokens)) return violation;
   // What happened since may have made room.
   return scheduler.plan_is_fresh() ? check_admission(scheduler, tokens) : std::nullopt;

@@ -9,10 +9,10 @@
 namespace forge {
 
 PrefixIndex::PrefixIndex(const SchedulerConfig& config)
-    : block_size_(config.block_size),
-      root_(config.num_blocks),
-      nodes_(std::size_t{config.num_blocks} + 1),
-      tokens_(std::size_t{config.num_blocks} * config.block_size) {
+    : block_size_(config.cache.block_size),
+      root_(config.cache.num_blocks),
+      nodes_(std::size_t{config.cache.num_blocks} + 1),
+      tokens_(std::size_t{config.cache.num_blocks} * config.cache.block_size) {
   FORGE_CHECK(block_size_ > 0, "block_size=", block_size_);
   forget_all();
 }

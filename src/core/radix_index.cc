@@ -17,7 +17,7 @@ std::uint32_t priority(BlockId block) {
 
 RadixIndex::RadixIndex(const SchedulerConfig& config)
     : PrefixIndex(config),
-      links_(std::size_t{config.num_blocks} + 1, {root(), root(), root(), {}}) {}
+      links_(std::size_t{config.cache.num_blocks} + 1, {root(), root(), root(), {}}) {}
 
 std::unique_ptr<PrefixIndex> RadixIndex::clone() const {
   return std::make_unique<RadixIndex>(*this);

@@ -1,9 +1,9 @@
 // Scheduler::schedule(), in the order of scheduler.h.
 #include <algorithm>
-#include <tuple>
 
 #include "forge/core/check.h"
 #include "forge/core/must.h"
+#include "forge/core/policy.h"
 #include "forge/core/scheduler.h"
 
 namespace forge {
@@ -11,9 +11,9 @@ namespace forge {
 const StepPlan& Scheduler::schedule() {
   FORGE_CHECK(!in_flight_, "step ", plan_.step.value, " has not been committed");
   plan_.clear();
-  slice_rows_.clear();
+  slice_sequences_.clear();
   plan_.step = StepId{next_step_++};
-  budget_ = config_.max_batch_tokens;
+  budget_ = config_.batch.max_batch_tokens;
   expire();
   retire();
   make_room();
@@ -38,140 +38,131 @@ void Scheduler::expire() {
 
 void Scheduler::retire() {
   if (finishing_.empty()) return;
-  std::erase_if(running_, [&](RowIndex index) {
-    return rows_[index].view.state == SequenceState::finishing;
+  std::erase_if(running_, [&](SequenceIndex index) {
+    return sequences_[index].view.state == SequenceState::finishing;
   });
-  for (const RowIndex index : finishing_) retire_row(index);
+  for (const SequenceIndex index : finishing_) retire_sequence(index);
   finishing_.clear();
 }
 
-void Scheduler::retire_row(RowIndex index) {
-  const Row& row = rows_[index];
-  const SeqId seq = row.view.seq;
-  plan_.finished.push_back({seq, row.view.finish});
-  if (row.session) keep_for_session(row);
+void Scheduler::retire_sequence(SequenceIndex index) {
+  const Sequence& sequence = sequences_[index];
+  const SeqId seq = sequence.view.seq;
+  plan_.finished.push_back({seq, sequence.view.finish});
+  if (sequence.session) keep_for_session(sequence);
   if (cache_.contains(seq)) must(cache_.free(seq));
   if (host_.contains(seq)) must(host_.free(seq));
-  rows_of_.erase(seq);
-  free_rows_.push_back(index);
+  index_of_.erase(seq);
+  free_sequences_.push_back(index);
 }
 
 /// A turn that came to its end leaves its KV to the session, in place of that of the turn before.
-void Scheduler::keep_for_session(const Row& row) {
-  const FinishReason reason = row.view.finish;
+void Scheduler::keep_for_session(const Sequence& sequence) {
+  const FinishReason reason = sequence.view.finish;
   const bool complete =
       reason == FinishReason::eos || reason == FinishReason::length || reason == FinishReason::stop;
-  if (complete && cache_.contains(row.view.seq)) {
-    std::vector<BlockId>& pinned = sessions_.pinned(*row.session);
-    const std::vector<BlockId> before = std::move(pinned);
-    must(cache_.pin(row.view.seq, pinned));
-    cache_.unpin(before);
+  if (complete && cache_.contains(sequence.view.seq)) {
+    std::vector<BlockId> pins;
+    must(cache_.pin(sequence.view.seq, pins));
+    cache_.unpin(sessions_.exchange_pins(*sequence.session, std::move(pins)));
   }
-  sessions_.end_request(*row.session, plan_.step);
+  sessions_.end_request(*sequence.session, plan_.step);
 }
 
 // 3. Decode
 
 void Scheduler::make_room() {
   if (decoding_count_ == 0) return;
-  trim_drafts_to_budget();
+  trim_drafts(false);
+  if (blocks_to_decode_all() <= cache_.available_count()) return;
+  trim_drafts(true);
   std::uint64_t needed = blocks_to_decode_all();
-  if (needed <= cache_.available_count()) return;
-  for (const RowIndex index : running_) rows_[index].drafts = 0;
-  needed = blocks_to_decode_all();
   while (needed > cache_.available_count()) {
-    if (running_.size() == 1) {
-      end_session_for_memory(rows_[running_.front()]);
-      continue;
-    }
+    const std::size_t others = running_.size() - 1;
+    if (sessions_give_way(others) && end_session_for_memory()) continue;
+    FORGE_CHECK(others > 0, "sequence ", sequences_[running_.front()].view.seq.value,
+                " does not fit alone");
     const std::size_t victim = choose_victim();
-    const Row& row = rows_[running_[victim]];
-    if (row.view.state == SequenceState::decoding) needed -= blocks_to_decode(row);
+    const Sequence& sequence = sequences_[running_[victim]];
+    if (sequence.view.state == SequenceState::decoding) needed -= blocks_to_decode(sequence);
     preempt(victim);
   }
 }
 
-/// Every decoding sequence runs; drafts share what is left, first come, first served.
-void Scheduler::trim_drafts_to_budget() {
-  std::uint32_t spare = config_.max_batch_tokens - decoding_count_;
-  for (const RowIndex index : running_) {
-    Row& row = rows_[index];
-    row.drafts = std::min(row.drafts, spare);
-    spare -= row.drafts;
+/// Every decoding sequence runs; drafts share what is left.
+void Scheduler::trim_drafts(bool blocks_are_short) {
+  DraftRoom room{config_.batch.max_batch_tokens - decoding_count_, blocks_are_short};
+  for (const SequenceIndex index : running_) {
+    std::uint32_t& drafts = sequences_[index].drafts;
+    if (drafts == 0) continue;
+    drafts = drafts_kept(drafts, room);
+    room.tokens -= drafts;
   }
 }
 
 /// It decodes into the slot after the valid tokens and on.
-std::uint32_t Scheduler::blocks_to_decode(const Row& row) const {
-  return cache_.blocks_for(row.view.length() + row.drafts) - row.table_blocks;
+std::uint32_t Scheduler::blocks_to_decode(const Sequence& sequence) const {
+  return cache_.blocks_for(sequence.view.length() + sequence.drafts) - sequence.table.length;
 }
 
 std::uint64_t Scheduler::blocks_to_decode_all() const {
   std::uint64_t needed = 0;
-  for (const RowIndex index : running_) {
-    const Row& row = rows_[index];
-    if (row.view.state == SequenceState::decoding) needed += blocks_to_decode(row);
+  for (const SequenceIndex index : running_) {
+    const Sequence& sequence = sequences_[index];
+    if (sequence.view.state == SequenceState::decoding) needed += blocks_to_decode(sequence);
   }
   return needed;
 }
 
-/// An alternative to preemption that is left when nobody else runs: the last one always fits,
-/// because validate() refused what could not finish alone.
-void Scheduler::end_session_for_memory(const Row& row) {
+/// False if no session has anything. Then one sequence alone fits: validate() refused what could
+/// not finish alone.
+bool Scheduler::end_session_for_memory() {
   const auto session = sessions_.first_to_end();
-  FORGE_CHECK(session.has_value(), "sequence ", row.view.seq.value, " does not fit alone");
-  end_session(*session);
+  if (session) end_session(*session);
+  return session.has_value();
 }
 
 std::size_t Scheduler::choose_victim() const {
-  const auto is_better_victim = [&](RowIndex a, RowIndex b) {
-    const SequenceView& x = rows_[a].view;
-    const SequenceView& y = rows_[b].view;
-    return std::tie(x.priority, x.output_tokens, y.seq) <
-           std::tie(y.priority, y.output_tokens, x.seq);
-  };
-  const auto victim = std::min_element(running_.begin(), running_.end(), is_better_victim);
+  const auto victim = std::ranges::min_element(running_, [&](SequenceIndex a, SequenceIndex b) {
+    return is_better_victim(sequences_[a].view, sequences_[b].view);
+  });
   return static_cast<std::size_t>(victim - running_.begin());
 }
 
 void Scheduler::preempt(std::size_t running_index) {
-  const RowIndex index = running_[running_index];
+  const SequenceIndex index = running_[running_index];
   running_.erase(running_.begin() + static_cast<std::ptrdiff_t>(running_index));
-  Row& row = rows_[index];
-  const bool swap = prefers_swap(row);
-  if (swap) {
-    swap_out(row);
+  Sequence& sequence = sequences_[index];
+  const PreemptionMode mode =
+      host_has_room(sequence) ? preemption_mode(sequence.view, config_) : PreemptionMode::recompute;
+  if (mode == PreemptionMode::swap) {
+    swap_out(sequence);
   } else {
-    row.view.computed_tokens = 0;
-    row.decodes = false;
+    sequence.view.computed_tokens = 0;
+    sequence.decodes = false;
   }
-  plan_.preempted.push_back(
-      {row.view.seq, swap ? PreemptionMode::swap : PreemptionMode::recompute});
-  must(cache_.free(row.view.seq));
-  if (row.view.state == SequenceState::decoding) --decoding_count_;
-  row.view.state = SequenceState::waiting;
-  row.drafts = 0;
-  ++row.view.preemptions;
+  plan_.preempted.push_back({sequence.view.seq, mode});
+  must(cache_.free(sequence.view.seq));
+  if (sequence.view.state == SequenceState::decoding) --decoding_count_;
+  sequence.view.state = SequenceState::waiting;
+  sequence.drafts = 0;
+  ++sequence.view.preemptions;
   // Its new tokens may go on along blocks that others published before it was last looked up.
-  row.match_blocks = cache_.blocks_for(row.view.length());
-  queue_.push(index, row.view.seq, row.view.priority);
+  sequence.memo.blocks = cache_.blocks_for(sequence.view.length());
+  queue_.push(index, admission_key(sequence.view, config_), sequence.view.priority);
 }
 
-bool Scheduler::prefers_swap(const Row& row) const {
-  const std::uint32_t tokens = row.view.computed_tokens;
-  const std::uint32_t blocks = cache_.blocks_for(tokens);
-  if (tokens == 0 || blocks > host_.available_count()) return false;
-  if (config_.preemption != PreemptionPolicy::automatic) {
-    return config_.preemption == PreemptionPolicy::swap;
-  }
-  return config_.swap_setup_cost + std::uint64_t{config_.swap_block_cost} * blocks < tokens;
+/// False if it has no KV, too.
+bool Scheduler::host_has_room(const Sequence& sequence) const {
+  const std::uint32_t tokens = sequence.view.computed_tokens;
+  return tokens > 0 && cache_.blocks_for(tokens) <= host_.available_count();
 }
 
-void Scheduler::swap_out(const Row& row) {
-  const SeqId seq = row.view.seq;
+void Scheduler::swap_out(const Sequence& sequence) {
+  const SeqId seq = sequence.view.seq;
   const auto table = must(cache_.block_table(seq));
   must(host_.add(seq));
-  const auto host_table = must(host_.append(seq, row.view.computed_tokens)).blocks;
+  const auto host_table = must(host_.append(seq, sequence.view.computed_tokens)).blocks;
   for (std::size_t i = 0; i < host_table.size(); ++i) {
     plan_.copies.push_back({CopyKind::swap_out, table[i], host_table[i]});
   }
@@ -179,11 +170,11 @@ void Scheduler::swap_out(const Row& row) {
 
 void Scheduler::plan_decodes() {
   if (decoding_count_ == 0) return;
-  for (const RowIndex index : running_) {
-    Row& row = rows_[index];
-    if (row.view.state != SequenceState::decoding) continue;
-    row.table_blocks += must(cache_.append(row.view.seq, 1 + row.drafts)).appended;
-    plan_slice(index, 1 + row.drafts, row.drafts);
+  for (const SequenceIndex index : running_) {
+    Sequence& sequence = sequences_[index];
+    if (sequence.view.state != SequenceState::decoding) continue;
+    sequence.table.length += must(cache_.append(sequence.view.seq, 1 + sequence.drafts)).appended;
+    plan_slice(index, 1 + sequence.drafts, sequence.drafts);
   }
   plan_.decodes = static_cast<std::uint32_t>(plan_.slices.size());
 }
@@ -192,22 +183,21 @@ void Scheduler::plan_decodes() {
 
 void Scheduler::plan_prefills() {
   if (decoding_count_ == running_.size()) return;
-  for (const RowIndex index : running_) {
+  for (const SequenceIndex index : running_) {
     if (budget_ == 0) return;
-    const Row& row = rows_[index];
-    if (row.view.state == SequenceState::prefilling) plan_slice(index, prefill_count(row), 0);
+    const Sequence& sequence = sequences_[index];
+    if (sequence.view.state == SequenceState::prefilling) plan_chunk(index);
   }
 }
 
-std::uint32_t Scheduler::prefill_count(const Row& row) const {
-  return std::min(
-      {row.view.length() - row.view.computed_tokens, config_.prefill_chunk_size, budget_});
+void Scheduler::plan_chunk(SequenceIndex index) {
+  plan_slice(index, prompt_chunk(sequences_[index].view, budget_, config_), 0);
 }
 
 // 5. Admit
 
 void Scheduler::admit() {
-  while (running_.size() < config_.max_batch_size && budget_ > 0 && admit_front()) {
+  while (running_.size() < config_.batch.max_batch_size && budget_ > 0 && admit_front()) {
   }
 }
 
@@ -215,88 +205,89 @@ void Scheduler::admit() {
 bool Scheduler::admit_front() {
   const auto index = queue_.front();
   if (!index) return false;
-  Row& row = rows_[*index];
-  if (!running_.empty() && !may_fit(row)) return false;
-  find_prefix(row);
-  while (!fits(row)) {
-    if (!running_.empty()) return false;
-    end_session_for_memory(row);
+  Sequence& sequence = sequences_[*index];
+  if (!sessions_give_way(running_.size()) && !may_fit(sequence)) return false;
+  find_prefix(sequence);
+  while (!fits(sequence)) {
+    if (sessions_give_way(running_.size()) && end_session_for_memory()) continue;
+    FORGE_CHECK(!running_.empty(), "sequence ", sequence.view.seq.value, " does not fit alone");
+    return false;
   }
   enter_batch(*index);
   return true;
 }
 
 /// A bound that needs no look into the index, so that waiting costs nothing.
-bool Scheduler::may_fit(const Row& row) const {
-  const std::uint32_t blocks = cache_.blocks_for(row.view.length());
+bool Scheduler::may_fit(const Sequence& sequence) const {
+  const std::uint32_t blocks = cache_.blocks_for(sequence.view.length());
   std::uint64_t cached = 0;
-  if (row.uses_prefix_cache && !row.is_swapped()) {
-    cached = row.match_blocks + (cache_.insertions() - row.match_insertions);
+  if (sequence.uses_prefix_cache && !sequence.is_swapped()) {
+    cached = sequence.memo.blocks_max(cache_.insertions());
   }
   const std::uint64_t needed = blocks - std::min<std::uint64_t>(cached, blocks);
-  return needed + config_.watermark_blocks <= cache_.available_count();
+  return needed + blocks_kept_free(running_.size(), config_) <= cache_.available_count();
 }
 
-void Scheduler::find_prefix(Row& row) {
+void Scheduler::find_prefix(Sequence& sequence) {
   match_.clear();
-  if (!row.uses_prefix_cache || row.is_swapped()) return;
-  cache_.match_prefix(row.tokens, match_);
+  if (!sequence.uses_prefix_cache || sequence.is_swapped()) return;
+  cache_.match_prefix(sequence.tokens, match_);
   // One more may be cached already: the one that is not shared because a token must run.
-  row.match_blocks = static_cast<std::uint32_t>(match_.shared.size()) + 1;
-  row.match_insertions = cache_.insertions();
+  sequence.memo = {match_.shared.size() + 1, cache_.insertions()};
 }
 
 /// Does without the copied block if that is what it takes.
-bool Scheduler::fits(const Row& row) {
-  const std::uint64_t kept_free = running_.empty() ? 0 : config_.watermark_blocks;
+bool Scheduler::fits(const Sequence& sequence) {
+  const std::uint64_t kept_free = blocks_kept_free(running_.size(), config_);
   const auto fits_now = [&] {
-    return cache_.blocks_needed(match_, row.view.length()) + kept_free <= cache_.available_count();
+    return cache_.blocks_needed(match_, sequence.view.length()) + kept_free <=
+           cache_.available_count();
   };
   if (fits_now()) return true;
   if (!match_.copied) return false;
-  match_.drop_copy(config_.block_size);
+  match_.drop_copy(config_.cache.block_size);
   return fits_now();
 }
 
-void Scheduler::enter_batch(RowIndex index) {
-  Row& row = rows_[index];
-  row.view.overtaken += queue_.admit(index, !row.admitted);
-  row.target_blocks = 0;
-  row.target_agrees = 0;
-  const std::uint32_t cached = row.is_swapped() ? swap_in(row) : start_from_prefix(row);
-  row.view.computed_tokens = cached;
-  row.view.state = row.decodes ? SequenceState::decoding : SequenceState::prefilling;
-  if (row.decodes) ++decoding_count_;
-  (row.admitted ? plan_.resumed : plan_.admitted).push_back({row.view.seq, cached});
-  row.admitted = true;
+void Scheduler::enter_batch(SequenceIndex index) {
+  Sequence& sequence = sequences_[index];
+  sequence.view.overtaken += queue_.admit(index, !sequence.admitted);
+  sequence.table = {};
+  const std::uint32_t cached =
+      sequence.is_swapped() ? swap_in(sequence) : start_from_prefix(sequence);
+  sequence.view.computed_tokens = cached;
+  sequence.view.state = sequence.decodes ? SequenceState::decoding : SequenceState::prefilling;
+  if (sequence.decodes) ++decoding_count_;
+  (sequence.admitted ? plan_.resumed : plan_.admitted).push_back({sequence.view.seq, cached});
+  sequence.admitted = true;
   running_.push_back(index);
-  plan_slice(index, prefill_count(row), 0);
+  plan_chunk(index);
 }
 
-std::uint32_t Scheduler::swap_in(Row& row) {
-  const SeqId seq = row.view.seq;
-  const auto table = must(cache_.add(seq, match_, row.view.length()));
+std::uint32_t Scheduler::swap_in(Sequence& sequence) {
+  const SeqId seq = sequence.view.seq;
+  const auto table = must(cache_.add(seq, match_, sequence.view.length()));
   const auto host_table = must(host_.block_table(seq));
   for (std::size_t i = 0; i < host_table.size(); ++i) {
     plan_.copies.push_back({CopyKind::swap_in, host_table[i], table[i]});
   }
   must(host_.free(seq));
-  row.table_blocks = static_cast<std::uint32_t>(table.size());
-  return row.view.computed_tokens;
+  sequence.table.length = static_cast<std::uint32_t>(table.size());
+  return sequence.view.computed_tokens;
 }
 
-std::uint32_t Scheduler::start_from_prefix(Row& row) {
-  const auto table = must(cache_.add(row.view.seq, match_, row.view.length()));
+std::uint32_t Scheduler::start_from_prefix(Sequence& sequence) {
+  const auto table = must(cache_.add(sequence.view.seq, match_, sequence.view.length()));
   if (match_.copied) {
     plan_.copies.push_back({CopyKind::within, *match_.copied, table[match_.shared.size()]});
   }
-  row.table_blocks = static_cast<std::uint32_t>(table.size());
-  if (row.admitted) {
+  sequence.table.length = static_cast<std::uint32_t>(table.size());
+  if (sequence.admitted) {
     statistics_.recovered_tokens += match_.tokens;
-  } else if (row.uses_prefix_cache) {
+  } else if (sequence.uses_prefix_cache) {
     ++statistics_.queries;
     statistics_.hits += match_.tokens > 0 ? 1 : 0;
-    statistics_.query_tokens += row.view.prompt_tokens;
+    statistics_.query_tokens += sequence.view.prompt_tokens;
     statistics_.hit_tokens += match_.tokens;
   }
   return match_.tokens;
@@ -304,31 +295,28 @@ std::uint32_t Scheduler::start_from_prefix(Row& row) {
 
 // What a plan says of one sequence
 
-void Scheduler::plan_slice(RowIndex index, std::uint32_t count, std::uint32_t drafts) {
-  Row& row = rows_[index];
-  const std::uint32_t first = row.view.computed_tokens;
-  plan_.slices.push_back({.seq = row.view.seq,
+void Scheduler::plan_slice(SequenceIndex index, std::uint32_t count, std::uint32_t drafts) {
+  Sequence& sequence = sequences_[index];
+  const std::uint32_t first = sequence.view.computed_tokens;
+  plan_.slices.push_back({.seq = sequence.view.seq,
                           .first = first,
                           .count = count,
                           .drafts = drafts,
-                          .samples = first + count - drafts == row.view.length()});
-  slice_rows_.push_back(index);
+                          .samples = first + count - drafts == sequence.view.length()});
+  slice_sequences_.push_back(index);
   budget_ -= count;
-  if (row.target_blocks != row.table_blocks || row.target_agrees != row.table_blocks) {
-    plan_table(row);
-  }
+  if (!sequence.table.target_has_it()) plan_table(sequence);
 }
 
-void Scheduler::plan_table(Row& row) {
-  const auto changed = must(cache_.block_table(row.view.seq)).subspan(row.target_agrees);
+void Scheduler::plan_table(Sequence& sequence) {
+  const auto changed = must(cache_.block_table(sequence.view.seq)).subspan(sequence.table.agrees);
   plan_.tables.push_back(
-      {.seq = row.view.seq,
-       .truncated_to = row.target_agrees,
+      {.seq = sequence.view.seq,
+       .truncated_to = sequence.table.agrees,
        .appended_first = static_cast<std::uint32_t>(plan_.appended_blocks.size()),
        .appended_count = static_cast<std::uint32_t>(changed.size())});
   plan_.appended_blocks.insert(plan_.appended_blocks.end(), changed.begin(), changed.end());
-  row.target_blocks = row.table_blocks;
-  row.target_agrees = row.table_blocks;
+  sequence.table.tell_target();
 }
 
 }  // namespace forge

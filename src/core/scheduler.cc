@@ -6,6 +6,7 @@
 
 #include "forge/core/check.h"
 #include "forge/core/must.h"
+#include "forge/core/policy.h"
 
 namespace forge {
 namespace {
@@ -20,42 +21,41 @@ const SchedulerConfig& checked(const SchedulerConfig& config) {
 
 Scheduler::Scheduler(const SchedulerConfig& config)
     : config_(checked(config)),
-      cache_(config.num_blocks, config.block_size,
+      cache_(config.cache.num_blocks, config.cache.block_size,
              config.prefix_cache == PrefixCacheKind::none ? nullptr : make_prefix_index(config)),
-      host_(config.num_host_blocks, config.block_size),
-      queue_(config.priority_head_start) {}
+      host_(config.cache.num_host_blocks, config.cache.block_size) {}
 
 tl::expected<SeqId, SubmitError> Scheduler::submit(const Request& request) {
   if (auto valid = validate(request, config_); !valid) return tl::unexpected(valid.error());
-  if (free_rows_.empty()) {
-    free_rows_.push_back(static_cast<RowIndex>(rows_.size()));
-    rows_.emplace_back();
-    free_rows_.reserve(rows_.capacity());
-    finishing_.reserve(rows_.capacity());
+  if (free_sequences_.empty()) {
+    free_sequences_.push_back(static_cast<SequenceIndex>(sequences_.size()));
+    sequences_.emplace_back();
+    free_sequences_.reserve(sequences_.capacity());
+    finishing_.reserve(sequences_.capacity());
   }
-  const RowIndex index = free_rows_.back();
-  free_rows_.pop_back();
-  Row& row = rows_[index];
-  std::vector<TokenId> tokens = std::move(row.tokens);  // keeps its memory
-  row = Row{};
-  row.view = {.seq = SeqId{next_seq_++},
-              .priority = request.priority,
-              .prompt_tokens = static_cast<std::uint32_t>(request.prompt.size()),
-              .max_new_tokens = request.max_new_tokens};
-  row.uses_prefix_cache =
+  const SequenceIndex index = free_sequences_.back();
+  free_sequences_.pop_back();
+  Sequence& sequence = sequences_[index];
+  std::vector<TokenId> tokens = std::move(sequence.tokens);  // keeps its memory
+  sequence = Sequence{};
+  sequence.view = {.seq = SeqId{next_seq_++},
+                   .priority = request.priority,
+                   .prompt_tokens = static_cast<std::uint32_t>(request.prompt.size()),
+                   .max_new_tokens = request.max_new_tokens};
+  sequence.uses_prefix_cache =
       cache_.index() != nullptr && request.prefix_cache != PrefixCacheUse::disable;
-  row.session = request.session;
+  sequence.session = request.session;
   tokens.clear();
-  if (row.uses_prefix_cache) {
+  if (sequence.uses_prefix_cache) {
     tokens.reserve(request.prompt.size() + request.max_new_tokens);
     tokens.assign(request.prompt.begin(), request.prompt.end());
   }
-  row.tokens = std::move(tokens);
+  sequence.tokens = std::move(tokens);
 
-  const SeqId seq = row.view.seq;
+  const SeqId seq = sequence.view.seq;
   plan_is_fresh_ = false;
-  rows_of_.insert(seq, index);
-  queue_.push(index, seq, request.priority);
+  index_of_.insert(seq, index);
+  queue_.push(index, admission_key(sequence.view, config_), request.priority);
   if (request.session) sessions_.begin_request(*request.session);
   const std::uint64_t steps_left = std::numeric_limits<std::uint64_t>::max() - next_step_;
   if (request.deadline_steps > 0 && request.deadline_steps <= steps_left) {
@@ -66,7 +66,7 @@ tl::expected<SeqId, SubmitError> Scheduler::submit(const Request& request) {
 
 tl::expected<void, UnknownSequence> Scheduler::cancel(SeqId seq, FinishReason reason) {
   FORGE_CHECK(reason != FinishReason::none, "cancel needs a reason");
-  const auto index = rows_of_.find(seq);
+  const auto index = index_of_.find(seq);
   if (!index) return tl::unexpected(UnknownSequence{seq});
   finish(*index, reason);
   return {};
@@ -74,10 +74,10 @@ tl::expected<void, UnknownSequence> Scheduler::cancel(SeqId seq, FinishReason re
 
 tl::expected<void, UnknownSession> Scheduler::release_session(SessionId session) {
   if (!sessions_.contains(session)) return tl::unexpected(UnknownSession{session});
-  for (const RowIndex index : finishing_) {
-    if (rows_[index].session != session) continue;
+  for (const SequenceIndex index : finishing_) {
+    if (sequences_[index].session != session) continue;
     sessions_.end_request(session, StepId{next_step_});
-    rows_[index].session.reset();
+    sequences_[index].session.reset();
   }
   end_session(session);
   return {};
@@ -91,8 +91,7 @@ void Scheduler::clear_prefix_cache() {
 
 void Scheduler::end_session(SessionId session) {
   plan_is_fresh_ = false;
-  cache_.unpin(sessions_.pinned(session));
-  sessions_.end(session);
+  cache_.unpin(sessions_.end(session));
 }
 
 void Scheduler::commit(const StepPlan& plan, const StepResult& result) {
@@ -102,8 +101,8 @@ void Scheduler::commit(const StepPlan& plan, const StepResult& result) {
   FORGE_CHECK(result.slices.size() == plan_.slices.size(), plan_.slices.size(), " slices, ",
               result.slices.size(), " answers");
   bool all_failed = true;
-  for (std::size_t i = 0; i < slice_rows_.size(); ++i) {
-    commit_slice(plan_.slices[i], result, result.slices[i], slice_rows_[i]);
+  for (std::size_t i = 0; i < slice_sequences_.size(); ++i) {
+    commit_slice(plan_.slices[i], result, result.slices[i], slice_sequences_[i]);
     all_failed = all_failed && result.slices[i].signal == FinishSignal::error;
   }
   if (all_failed && !plan_.preempted.empty()) forget_failed_swaps();
@@ -112,7 +111,7 @@ void Scheduler::commit(const StepPlan& plan, const StepResult& result) {
 }
 
 void Scheduler::commit_slice(const Slice& slice, const StepResult& result,
-                             const SliceResult& answer, RowIndex index) {
+                             const SliceResult& answer, SequenceIndex index) {
   FORGE_CHECK(answer.seq == slice.seq, "slice of sequence ", slice.seq.value, ", answer of ",
               answer.seq.value);
   if (has_failed(answer.signal)) return finish(index, FinishReason::error);
@@ -123,62 +122,61 @@ void Scheduler::commit_slice(const Slice& slice, const StepResult& result,
   FORGE_CHECK(answer.first_token + std::size_t{count} <= result.tokens.size(), "sequence ",
               slice.seq.value, ": tokens ", answer.first_token, " + ", count, " of ",
               result.tokens.size());
-  Row& row = rows_[index];
-  if (!slice.samples) return advance(row, slice.first + slice.count);
+  Sequence& sequence = sequences_[index];
+  if (!slice.samples) return advance(sequence, slice.first + slice.count);
 
   const std::uint32_t rejected = slice.drafts + 1 - count;
   if (rejected > 0) {
-    row.table_blocks = must(cache_.rollback(slice.seq, rejected));
-    row.target_agrees = std::min(row.target_agrees, row.table_blocks);
+    sequence.table.cut_to(must(cache_.rollback(slice.seq, rejected)));
   }
-  row.view.output_tokens += count;
-  if (row.uses_prefix_cache) {
+  sequence.view.output_tokens += count;
+  if (sequence.uses_prefix_cache) {
     const auto tokens = result.tokens_of(answer);
-    row.tokens.insert(row.tokens.end(), tokens.begin(), tokens.end());
+    sequence.tokens.insert(sequence.tokens.end(), tokens.begin(), tokens.end());
   }
-  if (row.view.state == SequenceState::prefilling) {
-    row.view.state = SequenceState::decoding;
+  if (sequence.view.state == SequenceState::prefilling) {
+    sequence.view.state = SequenceState::decoding;
     ++decoding_count_;
   }
-  row.decodes = true;
-  advance(row, row.view.length() - 1);
+  sequence.decodes = true;
+  advance(sequence, sequence.view.length() - 1);
   if (answer.signal == FinishSignal::eos) return finish(index, FinishReason::eos);
-  const std::uint32_t left = row.view.max_new_tokens - row.view.output_tokens;
+  const std::uint32_t left = sequence.view.max_new_tokens - sequence.view.output_tokens;
   if (left == 0) return finish(index, FinishReason::length);
-  row.drafts = std::min(answer.drafts, left - 1);
+  sequence.drafts = std::min(answer.drafts, left - 1);
 }
 
 /// The KV of the first `computed_tokens` tokens is valid now; blocks that are full thereby are
 /// shown to others.
-void Scheduler::advance(Row& row, std::uint32_t computed_tokens) {
-  const std::uint32_t before = row.view.computed_tokens;
-  row.view.computed_tokens = computed_tokens;
-  const std::uint32_t block_size = config_.block_size;
+void Scheduler::advance(Sequence& sequence, std::uint32_t computed_tokens) {
+  const std::uint32_t before = sequence.view.computed_tokens;
+  sequence.view.computed_tokens = computed_tokens;
+  const std::uint32_t block_size = config_.cache.block_size;
   const bool fills_a_block = before % block_size + (computed_tokens - before) >= block_size;
-  if (!row.uses_prefix_cache || !fills_a_block) return;
-  const auto changed = must(cache_.publish(row.view.seq, row.tokens, computed_tokens));
-  if (changed) row.target_agrees = std::min(row.target_agrees, *changed);
+  if (!sequence.uses_prefix_cache || !fills_a_block) return;
+  const auto changed = must(cache_.publish(sequence.view.seq, sequence.tokens, computed_tokens));
+  if (changed) sequence.table.change_from(*changed);
 }
 
 /// The step did not happen, so what it was to copy to the host is not there.
 void Scheduler::forget_failed_swaps() {
   for (const Preemption& preemption : plan_.preempted) {
     if (preemption.mode != PreemptionMode::swap) continue;
-    Row& row = rows_[*rows_of_.find(preemption.seq)];
+    Sequence& sequence = sequences_[*index_of_.find(preemption.seq)];
     must(host_.free(preemption.seq));
-    row.view.computed_tokens = 0;
-    row.decodes = false;
+    sequence.view.computed_tokens = 0;
+    sequence.decodes = false;
   }
 }
 
-void Scheduler::finish(RowIndex index, FinishReason reason) {
-  Row& row = rows_[index];
-  if (row.view.state == SequenceState::finishing) return;
-  if (row.view.state == SequenceState::waiting) queue_.erase(index);
-  if (row.view.state == SequenceState::decoding) --decoding_count_;
+void Scheduler::finish(SequenceIndex index, FinishReason reason) {
+  Sequence& sequence = sequences_[index];
+  if (sequence.view.state == SequenceState::finishing) return;
+  if (sequence.view.state == SequenceState::waiting) queue_.erase(index);
+  if (sequence.view.state == SequenceState::decoding) --decoding_count_;
   plan_is_fresh_ = false;
-  row.view.state = SequenceState::finishing;
-  row.view.finish = reason;
+  sequence.view.state = SequenceState::finishing;
+  sequence.view.finish = reason;
   deadlines_.erase(index);
   finishing_.push_back(index);
 }

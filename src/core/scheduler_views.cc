@@ -4,14 +4,14 @@ namespace forge {
 
 std::vector<SequenceView> Scheduler::running() const {
   std::vector<SequenceView> views;
-  for (const RowIndex index : running_) views.push_back(rows_[index].view);
+  for (const SequenceIndex index : running_) views.push_back(sequences_[index].view);
   return views;
 }
 
 std::vector<SequenceView> Scheduler::waiting() const {
   std::vector<SequenceView> views;
-  for (const RowIndex index : queue_.in_order()) {
-    views.push_back(rows_[index].view);
+  for (const SequenceIndex index : queue_.in_order()) {
+    views.push_back(sequences_[index].view);
     views.back().overtaken += queue_.overtaken(index);
   }
   return views;
@@ -19,22 +19,22 @@ std::vector<SequenceView> Scheduler::waiting() const {
 
 std::vector<SequenceView> Scheduler::finishing() const {
   std::vector<SequenceView> views;
-  for (const RowIndex index : finishing_) views.push_back(rows_[index].view);
+  for (const SequenceIndex index : finishing_) views.push_back(sequences_[index].view);
   return views;
 }
 
 tl::expected<SequenceView, UnknownSequence> Scheduler::view(SeqId seq) const {
-  const auto index = rows_of_.find(seq);
+  const auto index = index_of_.find(seq);
   if (!index) return tl::unexpected(UnknownSequence{seq});
-  SequenceView view = rows_[*index].view;
+  SequenceView view = sequences_[*index].view;
   if (view.state == SequenceState::waiting) view.overtaken += queue_.overtaken(*index);
   return view;
 }
 
 tl::expected<std::span<const TokenId>, UnknownSequence> Scheduler::tokens(SeqId seq) const {
-  const auto index = rows_of_.find(seq);
+  const auto index = index_of_.find(seq);
   if (!index) return tl::unexpected(UnknownSequence{seq});
-  return std::span<const TokenId>(rows_[*index].tokens);
+  return std::span<const TokenId>(sequences_[*index].tokens);
 }
 
 PrefixCacheStatistics Scheduler::prefix_cache_statistics() const {

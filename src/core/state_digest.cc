@@ -46,27 +46,30 @@ std::uint64_t Scheduler::state_digest() const {
   }
   add_cache(d, cache_);
   add_cache(d, host_);
-  const auto add_row = [&](RowIndex index) {
-    const Row& row = rows_[index];
-    const SequenceView& view = row.view;
+  const auto add_sequence = [&](SequenceIndex index) {
+    const Sequence& sequence = sequences_[index];
+    const SequenceView& view = sequence.view;
     d.add(view.seq).add(static_cast<std::uint64_t>(view.state));
     d.add(static_cast<std::uint64_t>(view.finish)).add(static_cast<std::uint64_t>(view.priority));
     d.add(view.prompt_tokens).add(view.output_tokens).add(view.max_new_tokens);
-    d.add(view.computed_tokens).add(row.uses_prefix_cache).add(row.admitted).add(row.decodes);
-    d.add(row.drafts).add(row.target_blocks).add(row.target_agrees);
+    d.add(view.computed_tokens)
+        .add(sequence.uses_prefix_cache)
+        .add(sequence.admitted)
+        .add(sequence.decodes);
+    d.add(sequence.drafts).add(sequence.table.target_length).add(sequence.table.agrees);
     const auto deadline = deadlines_.deadline(index);
     d.add(deadline ? deadline->value - next_step_ + 1 : 0);
-    d.add(row.session.has_value()).add(row.session.value_or(SessionId{}));
-    add_list(d, row.tokens);
+    d.add(sequence.session.has_value()).add(sequence.session.value_or(SessionId{}));
+    add_list(d, sequence.tokens);
     add_table(d, cache_, view.seq);
     add_table(d, host_, view.seq);
   };
   d.add(running_.size());
-  for (const RowIndex index : running_) add_row(index);
+  for (const SequenceIndex index : running_) add_sequence(index);
   d.add(finishing_.size());
-  for (const RowIndex index : finishing_) add_row(index);
+  for (const SequenceIndex index : finishing_) add_sequence(index);
   d.add(queue_.size());
-  for (const RowIndex index : queue_.in_order()) add_row(index);
+  for (const SequenceIndex index : queue_.in_order()) add_sequence(index);
   for (const auto& [id, session] : sessions_.all()) {
     d.add(id).add(session.active);
     d.add(session.active > 0 ? 0 : next_step_ - session.idle_since.value);

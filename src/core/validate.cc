@@ -25,45 +25,32 @@ struct ErrorText {
 
 }  // namespace
 
-std::string to_string(const ConfigError& error) {
-  return error.name + " is " + std::to_string(error.value) + ", accepted: " + error.accepted;
+tl::expected<void, ConfigError> validate(const CacheShape& cache, const BatchLimits& batch) {
+  return validate({{"num_blocks", cache.num_blocks, CacheShape::kNumBlocks},
+                   {"block_size", cache.block_size, CacheShape::kBlockSize},
+                   {"num_host_blocks", cache.num_host_blocks, CacheShape::kNumHostBlocks},
+                   {"max_batch_size", batch.max_batch_size, BatchLimits::kMaxBatchSize},
+                   {"max_batch_tokens",
+                    batch.max_batch_tokens,
+                    {batch.max_batch_size, BatchLimits::kMaxBatchTokens.highest}}});
 }
 
 tl::expected<void, ConfigError> validate(const SchedulerConfig& config) {
-  struct Field {
-    const char* name;
-    std::uint64_t value;
-    std::uint64_t lowest;
-    std::uint64_t highest;
-  };
-  constexpr std::uint64_t kAny32 = std::numeric_limits<std::uint32_t>::max();
-  constexpr std::uint64_t kAny64 = std::numeric_limits<std::uint64_t>::max();
-  const Field fields[] = {
-      {"num_blocks", config.num_blocks, 1, kAny32 - 1},
-      {"block_size", config.block_size, 1, 1u << 24},
-      {"max_batch_size", config.max_batch_size, 1, kAny32 - 1},
-      {"max_batch_tokens", config.max_batch_tokens, config.max_batch_size, kAny32},
-      {"prefill_chunk_size", config.prefill_chunk_size, 1, kAny32},
-      {"watermark_blocks", config.watermark_blocks, 0, config.num_blocks},
-      {"priority_head_start", config.priority_head_start, 0, 1u << 16},
-      {"session_idle_steps", config.session_idle_steps, 1, kAny64},
-  };
-  for (const Field& field : fields) {
-    if (field.value < field.lowest || field.value > field.highest) {
-      return tl::unexpected(
-          ConfigError{field.name, field.value,
-                      std::to_string(field.lowest) + " .. " + std::to_string(field.highest)});
-    }
-  }
-  return {};
+  using C = SchedulerConfig;
+  if (auto valid = validate(config.cache, config.batch); !valid) return valid;
+  return validate({{"prefill_chunk_size", config.prefill_chunk_size, C::kPrefillChunkSize},
+                   {"watermark_blocks", config.watermark_blocks, {0, config.cache.num_blocks}},
+                   {"priority_head_start", config.priority_head_start, C::kPriorityHeadStart},
+                   {"session_idle_steps", config.session_idle_steps, C::kSessionIdleSteps}});
 }
 
 std::string to_string(const SubmitError& error) { return std::visit(ErrorText{}, error); }
 
 tl::expected<void, SubmitError> validate(const Request& request, const SchedulerConfig& config) {
   // Positions and the slots of one table are 32-bit numbers; a table has up to block_size spare.
-  const std::uint64_t slots = std::uint64_t{config.num_blocks} * config.block_size;
-  const std::uint64_t positions = std::numeric_limits<std::uint32_t>::max() - config.block_size;
+  const std::uint64_t slots = std::uint64_t{config.cache.num_blocks} * config.cache.block_size;
+  const std::uint64_t positions =
+      std::numeric_limits<std::uint32_t>::max() - config.cache.block_size;
   const std::uint64_t capacity = std::min(slots, positions);
   const std::uint64_t prompt = request.prompt.size();
   if (prompt == 0) return tl::unexpected<SubmitError>(EmptyPrompt{});

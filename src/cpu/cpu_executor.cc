@@ -20,18 +20,21 @@ const executor::ExecutorOptions& checked(const executor::ExecutorOptions& option
 }  // namespace
 
 CpuExecutor::CpuExecutor(const executor::ExecutorOptions& options, std::unique_ptr<CpuModel> model,
-                         std::unique_ptr<CpuModel> draft)
+                         std::unique_ptr<CpuModel> draft,
+                         std::unique_ptr<executor::Drafter> drafter)
     : options_(checked(options, model->layers())),
-      model_(std::move(model)),
-      draft_(std::move(draft)),
-      sequences_(options.num_blocks, options.block_size),
-      batch_(*model_),
-      draft_batch_(draft_ ? *draft_ : *model_),
-      guard_(options, model_->layers()),
+      drafter_(drafter ? std::move(drafter)
+                       : make_drafter(options, draft ? std::optional(draft->vocabulary_size())
+                                                     : std::nullopt)),
+      sequences_(options.cache.num_blocks, options.cache.block_size),
+      guard_(options, model->layers(), draft ? std::optional(draft->layers()) : std::nullopt),
       answer_(options) {
-  FORGE_CHECK(!draft_ || draft_->vocabulary_size() <= model_->vocabulary_size(),
-              "vocabulary of the draft=", draft_->vocabulary_size(),
-              " of the model=", model_->vocabulary_size());
+  FORGE_CHECK(!draft || draft->vocabulary_size() <= model->vocabulary_size(),
+              "vocabulary of the draft=", draft->vocabulary_size(),
+              " of the model=", model->vocabulary_size());
+  for (std::unique_ptr<CpuModel>* each : {&model, &draft}) {
+    if (CpuModel* runs = each->get()) models_.push_back({std::move(*each), RowBatch(*runs)});
+  }
 }
 
 void CpuExecutor::begin(SeqId seq, const Request& request) { sequences_.begin(seq, request); }
@@ -39,16 +42,13 @@ void CpuExecutor::begin(SeqId seq, const Request& request) { sequences_.begin(se
 tl::expected<void, ExecutionError> CpuExecutor::execute(const StepPlan& plan, StepResult& result) {
   sequences_.apply(plan);
   for (const BlockCopy& copied : plan.copies) {
-    model_->copy(copied);
-    if (draft_) draft_->copy(copied);
+    for (Running& each : models_) each.model->copy(copied);
   }
   guard_.copy(plan);
-  step_.begin(plan, sequences_);
+  step_.begin(plan, sequences_, *drafter_);
+  for (const executor::Pass& pass : step_.passes()) run(pass);
 
-  if (draft_ && step_.draft_passes() == 0) run_draft_model(0);
-  for (std::uint32_t pass = 0; pass < step_.draft_passes(); ++pass) propose(pass);
-  run(step_.draft_passes());
-
+  const RowBatch& target = running(executor::PassModel::target).batch;
   result.clear();
   result.step = plan.step;
   for (const executor::StepSlice& slice : step_.all()) {
@@ -56,72 +56,48 @@ tl::expected<void, ExecutionError> CpuExecutor::execute(const StepPlan& plan, St
     const std::uint32_t tokens = answer_.accept(step_, slice, verdict, result);
     if (!options_.digest_logits) continue;
     for (std::uint32_t i = 0; i < tokens; ++i) {
-      result.logits.push_back(executor::logits_digest(batch_.logits(slice.first_pick + i)));
+      result.logits.push_back(executor::logits_digest(target.logits(slice.first_pick + i)));
     }
   }
   return {};
 }
 
-/// Runs the rows of all slices in one pass (step_slices.h).
-void CpuExecutor::run(std::uint32_t pass) {
+void CpuExecutor::run(const executor::Pass& pass) {
   guard_.run(step_, pass);
-  batch_.clear();
-  for (const executor::StepSlice& slice : step_.all()) {
-    const executor::SliceRows rows = step_.rows(slice, pass);
-    if (rows.count() == 0) continue;
-    batch_.add_sequence(slice.sequence->blocks);
-    for (std::uint32_t position = rows.first; position < rows.end; ++position) {
-      batch_.add_row(step_.token(slice, position), position, position >= rows.first_logits);
+  auto& [model, batch] = running(pass.model);
+  batch.clear();
+  for (const executor::RowRun& run : step_.runs(pass)) {
+    batch.add_sequence(run.slice->sequence->blocks);
+    for (std::uint32_t position = run.first; position < run.end; ++position) {
+      batch.add_row(step_.token(pass, *run.slice, position), position,
+                    position >= run.first_logits);
     }
   }
-  batch_.run(pass < step_.draft_passes() ? options_.draft_layers : model_->layers());
+  batch.run(pass.layers.value_or(model->layers()));
+  if (pass.proposes) take_drafts(pass, batch);
 }
 
-/// Runs the rows of a draft pass on the draft model. Its KV must be there wherever the target's is,
-/// so the first pass has the known rows of all slices, with drafts or without, and of each the row
-/// before: where every draft of the last step was kept, the draft model has not seen the last one.
-void CpuExecutor::run_draft_model(std::uint32_t pass) {
-  draft_batch_.clear();
-  for (const executor::StepSlice& slice : step_.all()) {
-    executor::SliceRows rows = step_.rows(slice, pass);
-    if (pass == 0) {
-      rows.first = slice.slice.first - (slice.slice.first > 0 ? 1 : 0);
-      rows.end = slice.known_end();
-      rows.first_logits = rows.end - (slice.slice.drafts > 0 ? 1 : 0);
-    }
-    if (rows.count() == 0) continue;
-    draft_batch_.add_sequence(slice.sequence->blocks);
-    for (std::uint32_t position = rows.first; position < rows.end; ++position) {
-      draft_batch_.add_row(step_.token(slice, position), position, position >= rows.first_logits);
-    }
-  }
-  draft_batch_.run(draft_->layers());
-}
-
-/// The draft model's next token for every slice that has more than `pass` drafts.
-void CpuExecutor::propose(std::uint32_t pass) {
-  if (draft_) {
-    run_draft_model(pass);
-  } else {
-    run(pass);
-  }
-  const RowBatch& batch = draft_ ? draft_batch_ : batch_;
+/// The tokens that a pass proposes. Of logits that are not finite any draft will do: the target
+/// decides.
+void CpuExecutor::take_drafts(const executor::Pass& pass, const RowBatch& batch) {
   std::size_t row = 0;
-  for (const executor::StepSlice& slice : step_.all()) {
-    if (slice.slice.drafts <= pass) continue;
-    const std::span<const float> logits = batch.logits(row++);
-    // Of logits that are not finite any draft will do: the target decides.
-    step_.drafts()[slice.first_draft + pass] =
-        sampling::can_pick(logits) ? sampling::pick(logits, slice.sequence->request.sampling,
-                                                    std::uint64_t{slice.known_end()} + pass)
-                                   : TokenId(0);
+  for (const executor::RowRun& run : step_.runs(pass)) {
+    const executor::StepSlice& slice = *run.slice;
+    for (std::uint32_t next = run.first_logits + 1; next <= run.end; ++next) {
+      const std::span<const float> logits = batch.logits(row++);
+      step_.drafts()[slice.first_draft + slice.draft_of(next)] =
+          sampling::can_pick(logits)
+              ? sampling::pick(logits, slice.sequence->request.sampling, std::uint64_t{next})
+              : TokenId(0);
+    }
   }
 }
 
 Verification CpuExecutor::judge(const executor::StepSlice& slice) {
+  const RowBatch& batch = running(executor::PassModel::target).batch;
   const SamplingParams& sampling = slice.sequence->request.sampling;
   const auto own_pick = [&](std::uint32_t i) -> std::optional<TokenId> {
-    const std::span<const float> logits = batch_.logits(slice.first_pick + i);
+    const std::span<const float> logits = batch.logits(slice.first_pick + i);
     if (!sampling::can_pick(logits)) return std::nullopt;
     return sampling::pick(logits, sampling, std::uint64_t{slice.known_end()} + i);
   };

@@ -10,17 +10,17 @@ void RowBatch::clear() {
   sequences_.clear();
   tables_.clear();
   logit_rows_.clear();
-  chunk_logits_.clear();
+  slab_logits_.clear();
 }
 
 void RowBatch::add_sequence(std::span<const std::uint32_t> blocks) { tables_.push_back(blocks); }
 
 void RowBatch::add_row(TokenId token, std::uint32_t position, bool wants_logits) {
   const std::size_t row = tokens_.size();
-  if (row % kChunkRows == 0) chunk_logits_.push_back(0);
+  if (row % kSlabRows == 0) slab_logits_.push_back(0);
   if (wants_logits) {
-    logit_rows_.push_back(static_cast<std::uint32_t>(row % kChunkRows));
-    ++chunk_logits_.back();
+    logit_rows_.push_back(static_cast<std::uint32_t>(row % kSlabRows));
+    ++slab_logits_.back();
   }
   tokens_.push_back(token);
   positions_.push_back(position);
@@ -30,17 +30,17 @@ void RowBatch::add_row(TokenId token, std::uint32_t position, bool wants_logits)
 void RowBatch::run(int layers) {
   logits_.resize(std::max(logits_.size(), logit_rows_.size() * vocabulary()));
   std::size_t logits_before = 0;
-  for (std::size_t chunk = 0; chunk < chunk_logits_.size(); ++chunk) {
-    const std::size_t first = chunk * kChunkRows;
-    const std::size_t count = std::min(kChunkRows, rows() - first);
+  for (std::size_t slab = 0; slab < slab_logits_.size(); ++slab) {
+    const std::size_t first = slab * kSlabRows;
+    const std::size_t count = std::min(kSlabRows, rows() - first);
     const model::ForwardBatch batch{
         .tokens = std::span(tokens_).subspan(first, count),
         .positions = std::span(positions_).subspan(first, count),
         .sequences = std::span(sequences_).subspan(first, count),
         .tables = tables_,
-        .logit_rows = std::span(logit_rows_).subspan(logits_before, chunk_logits_[chunk])};
+        .logit_rows = std::span(logit_rows_).subspan(logits_before, slab_logits_[slab])};
     model_.forward(batch, layers, std::span(logits_).subspan(logits_before * vocabulary()));
-    logits_before += chunk_logits_[chunk];
+    logits_before += slab_logits_[slab];
   }
 }
 

@@ -40,14 +40,14 @@ tl::unexpected<LoopError> refusal(LoopError error) {
 
 std::string to_string(const LoopError& error) { return std::visit(ErrorText{}, error); }
 
-EngineLoop::EngineLoop(Engine& engine, const text::Tokeniser& tokeniser, const Options& options)
+EngineLoop::EngineLoop(Engine& engine, const text::Tokenizer& tokenizer, const Options& options)
     : engine_(engine),
-      tokeniser_(tokeniser),
+      tokenizer_(tokenizer),
       options_(options),
       config_(engine.scheduler().config()) {
   FORGE_CHECK(options.queue_limit > 0, "a queue needs room for at least one request");
-  status_.total_blocks = config_.num_blocks;
-  status_.total_host_blocks = config_.num_host_blocks;
+  status_.total_blocks = config_.cache.num_blocks;
+  status_.total_host_blocks = config_.cache.num_host_blocks;
   publish_status();
   thread_ = std::thread([this] { run(); });
 }
@@ -201,7 +201,7 @@ void EngineLoop::begin(Submission& submission) {
   seq_of_[submission.ticket] = seq;
   if (submission.deadline) deadlines_.emplace(*submission.deadline, submission.ticket);
   streams_.emplace(seq, Stream{.ticket = submission.ticket,
-                               .text = text::TextStream(tokeniser_, submission.stop_strings),
+                               .text = text::TextStream(tokenizer_, submission.stop_strings),
                                .sink = std::move(submission.sink),
                                .deadline = submission.deadline});
 }

@@ -1,5 +1,6 @@
 #include "forge/executor/kv_guard.h"
 
+#include <algorithm>
 #include <span>
 
 #include "forge/core/check.h"
@@ -7,47 +8,61 @@
 namespace forge::executor {
 namespace {
 
-KvPass kv_pass(const StepSlices& step, const StepSlice& slice, const SliceRows& rows) {
-  const std::uint32_t known_end = slice.known_end();
+/// A draft model reads rows that were caught up in the same pass (drafter.h).
+KvPass kv_pass(const StepSlices& step, const Pass& pass, const RowRun& run) {
+  const StepSlice& slice = *run.slice;
+  const std::uint32_t known = std::min(slice.known_end(), run.end);
   return {.seq = slice.slice.seq,
           .blocks = slice.sequence->blocks,
-          .known = std::span(slice.sequence->tokens).first(known_end),
-          .drafts = step.drafts(slice).first(rows.end - known_end),
+          .known = std::span(slice.sequence->tokens).first(known),
+          .drafts = step.drafts(slice).first(run.end - known),
           .computed = slice.slice.first,
-          .first = rows.first};
+          .first = run.first,
+          .catches_up = pass.model == PassModel::draft};
 }
+
+std::size_t index_of(PassModel model) { return static_cast<std::size_t>(model); }
 
 }  // namespace
 
-KvGuard::KvGuard(const ExecutorOptions& options, int layers)
-    : layers_(layers), draft_layers_(options.draft_layers) {
+KvGuard::KvGuard(const ExecutorOptions& options, int layers,
+                 std::optional<int> draft_model_layers) {
   if (!options.check_kv) return;
-  provenance_.emplace(options.num_blocks, options.num_host_blocks, options.block_size, layers);
+  const auto watch = [&](PassModel model, int all) {
+    pools_[index_of(model)] = {
+        all,
+        {options.cache.num_blocks, options.cache.num_host_blocks, options.cache.block_size, all}};
+  };
+  watch(PassModel::target, layers);
+  if (draft_model_layers) watch(PassModel::draft, *draft_model_layers);
 }
 
 void KvGuard::copy(const StepPlan& plan) {
-  if (!provenance_) return;
-  for (const BlockCopy& copy : plan.copies) provenance_->copy(copy);
+  for (std::optional<Watched>& pool : pools_) {
+    if (!pool) continue;
+    for (const BlockCopy& copy : plan.copies) pool->provenance.copy(copy);
+  }
 }
 
-void KvGuard::run(const StepSlices& step, std::uint32_t pass) {
-  if (!provenance_) return;
+void KvGuard::run(const StepSlices& step, const Pass& pass) {
+  std::optional<Watched>& pool = pools_[index_of(pass.model)];
+  if (!pool) return;
   passes_.clear();
-  for (const StepSlice& slice : step.all()) {
-    const SliceRows rows = step.rows(slice, pass);
-    if (rows.count() > 0) passes_.push_back(kv_pass(step, slice, rows));
-  }
-  const int layers = pass < step.draft_passes() ? draft_layers_ : layers_;
-  const auto checked = provenance_->run(step.step(), layers, passes_);
+  for (const RowRun& run : step.runs(pass)) passes_.push_back(kv_pass(step, pass, run));
+  const auto checked =
+      pool->provenance.run(step.step(), pass.layers.value_or(pool->layers), passes_);
   FORGE_CHECK(checked.has_value(), to_string(checked.error()));
 }
 
 void KvGuard::forget(const StepPlan& plan, const StepSlices& step) {
-  if (!provenance_) return;
-  for (const BlockCopy& copy : plan.copies) provenance_->forget_target(copy);
-  for (const StepSlice& slice : step.all()) {
-    const SliceRows rows = step.rows(slice, step.draft_passes());
-    provenance_->forget(kv_pass(step, slice, rows));
+  for (std::optional<Watched>& pool : pools_) {
+    if (!pool) continue;
+    for (const BlockCopy& copy : plan.copies) pool->provenance.forget_target(copy);
+  }
+  for (const Pass& pass : step.passes()) {
+    std::optional<Watched>& pool = pools_[index_of(pass.model)];
+    if (!pool) continue;
+    for (const RowRun& run : step.runs(pass)) pool->provenance.forget(kv_pass(step, pass, run));
   }
 }
 

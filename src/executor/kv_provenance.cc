@@ -110,7 +110,8 @@ tl::expected<void, KvViolation> KvProvenance::check(StepId step, int layers,
     const std::optional<KvWrite>& found = device_[slot];
     const bool earlier = content->position < pass.computed;
     const bool good = found && found->content == *content &&
-                      (earlier ? found->step < step && found->layers == layers_
+                      (earlier ? (found->step < step || (pass.catches_up && found->step == step)) &&
+                                     found->layers == layers_
                                : found->step == step && found->layers >= layers);
     if (good) continue;
     return tl::unexpected(

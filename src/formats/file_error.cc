@@ -1,12 +1,12 @@
 #include "forge/formats/file_error.h"
 
-#include "shown.h"
+#include "forge/core/quoted.h"
 
 namespace forge::formats {
 
 std::string to_string(const FileError& error) {
   std::string place;
-  if (!error.tensor.empty()) place = "tensor " + detail::shown(error.tensor);
+  if (!error.tensor.empty()) place = "tensor " + in_quotes(error.tensor);
   if (error.offset) {
     if (!place.empty()) place += ' ';
     place += "at byte " + std::to_string(*error.offset);

@@ -4,7 +4,7 @@
 #include <type_traits>
 #include <utility>
 
-#include "shown.h"
+#include "forge/core/quoted.h"
 
 namespace forge::formats {
 namespace {
@@ -61,6 +61,14 @@ tl::expected<Gguf, FileError> Gguf::open(const std::string& path) {
   return Gguf(*std::move(file), *std::move(contents));
 }
 
+Gguf Gguf::unwritten(std::string path, GgufMetadata metadata, std::vector<Tensor> tensors) {
+  GgufContents contents{3, std::move(metadata), std::move(tensors), {}};
+  for (std::uint32_t i = 0; i < contents.tensors.size(); ++i) {
+    contents.by_name.emplace(contents.tensors[i].name, i);
+  }
+  return Gguf(MappedFile::unwritten(std::move(path)), std::move(contents));
+}
+
 const GgufValue* Gguf::value(std::string_view key) const {
   const auto found = metadata().find(key);
   return found == metadata().end() ? nullptr : &found->second;
@@ -69,11 +77,10 @@ const GgufValue* Gguf::value(std::string_view key) const {
 tl::unexpected<FileError> Gguf::wrong(std::string_view key, std::string_view accepted) const {
   const GgufValue* const found = value(key);
   const std::string fault = found == nullptr ? " is missing" : " is " + to_string(*found);
-  return tl::unexpected(
-      FileError{file_.path(),
-                detail::shown(key) + fault + "; accepted is " + std::string(accepted),
-                {},
-                std::nullopt});
+  return tl::unexpected(FileError{file_.path(),
+                                  in_quotes(key) + fault + "; accepted is " + std::string(accepted),
+                                  {},
+                                  std::nullopt});
 }
 
 tl::expected<std::int64_t, FileError> Gguf::integer(std::string_view key) const {

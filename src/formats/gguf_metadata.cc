@@ -1,8 +1,8 @@
 #include <algorithm>
 #include <optional>
 
+#include "forge/core/quoted.h"
 #include "gguf_parts.h"
-#include "shown.h"
 
 namespace forge::formats::detail {
 namespace {
@@ -38,17 +38,17 @@ std::optional<GgufType> read_type(ByteReader& in, std::string_view what) {
 
 GgufArray read_array(ByteReader& in, std::string_view key) {
   const std::uint64_t type_at = in.position();
-  const auto type = read_type(in, "an element of " + shown(key));
+  const auto type = read_type(in, "an element of " + in_quotes(key));
   if (!type) return GgufTexts{};
   if (*type == GgufType::array) {
-    in.fail(type_at, shown(key) + " is an array of arrays, which is not read");
+    in.fail(type_at, in_quotes(key) + " is an array of arrays, which is not read");
     return GgufTexts{};
   }
   const std::uint64_t count_at = in.position();
   const auto count = in.number<std::uint64_t>();
   const std::uint64_t element_bytes_min = *type == GgufType::text ? kTextBytesMin : bytes_of(*type);
   if (count > in.remaining() / element_bytes_min) {
-    in.fail(count_at, shown(key) + " is an array of " + std::to_string(count) + " " +
+    in.fail(count_at, in_quotes(key) + " is an array of " + std::to_string(count) + " " +
                           std::string(name_of(*type)) + ", but " + std::to_string(in.remaining()) +
                           " bytes are left of the file");
   }
@@ -62,7 +62,7 @@ GgufArray read_array(ByteReader& in, std::string_view key) {
   const std::uint64_t elements_at = in.position();
   const auto bytes = in.take(count * element_bytes_min);
   if (*type == GgufType::boolean && !are_booleans(bytes)) {
-    in.fail(elements_at, shown(key) + " has a boolean that is neither 0 nor 1");
+    in.fail(elements_at, in_quotes(key) + " has a boolean that is neither 0 nor 1");
   }
   return GgufNumbers(*type, bytes);
 }
@@ -118,10 +118,10 @@ void read_metadata(ByteReader& in, std::uint64_t count, GgufMetadata& metadata) 
     const std::string_view key = read_name(in, "a key");
     if (!in.ok()) return;
     if (metadata.find(key) != metadata.end()) {
-      return in.fail(at, "the key " + shown(key) + " occurs twice");
+      return in.fail(at, "the key " + in_quotes(key) + " occurs twice");
     }
-    in.enter("the value of " + shown(key));
-    const auto type = read_type(in, shown(key));
+    in.enter("the value of " + in_quotes(key));
+    const auto type = read_type(in, in_quotes(key));
     if (type) metadata.emplace(key, read_value(in, *type, key));
   }
 }

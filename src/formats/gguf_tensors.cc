@@ -3,9 +3,9 @@
 #include <limits>
 #include <numeric>
 
+#include "forge/core/quoted.h"
 #include "ggml_types.h"
 #include "gguf_parts.h"
-#include "shown.h"
 
 namespace forge::formats::detail {
 namespace {
@@ -143,7 +143,7 @@ void check_overlap(ByteReader& in, const std::vector<Tensor>& tensors) {
     const Tensor& tensor = tensors[order[i]];
     if (tensor.offset - before.offset < before.bytes.size()) {
       return in.fail(tensor.offset,
-                     "overlaps tensor " + shown(before.name) + ", which has " +
+                     "overlaps tensor " + in_quotes(before.name) + ", which has " +
                          bytes_text(before.offset, before.bytes.size()),
                      tensor.name);
     }

@@ -6,7 +6,7 @@
 #include <iterator>
 
 #include "forge/core/check.h"
-#include "shown.h"
+#include "forge/core/quoted.h"
 
 namespace forge::formats {
 namespace {
@@ -33,7 +33,7 @@ std::string shortest(T number) {
 
 struct Shown {
   std::string operator()(bool value) const { return value ? "true" : "false"; }
-  std::string operator()(std::string_view value) const { return detail::shown(value); }
+  std::string operator()(std::string_view value) const { return in_quotes(value); }
   std::string operator()(const GgufArray& array) const {
     const std::size_t size =
         std::visit([](const auto& elements) { return elements.size(); }, array);

@@ -11,7 +11,7 @@
 #include <utility>
 
 #include "forge/core/check.h"
-#include "shown.h"
+#include "forge/core/quoted.h"
 #include "system_error.h"
 
 namespace forge::formats {
@@ -61,7 +61,7 @@ FileError cannot_open(const std::string& path, int code) {
   const std::filesystem::path target = std::filesystem::read_symlink(path, not_a_link);
   if (code != ENOENT || not_a_link) return detail::system_error(path, "opened", code);
   return {.file = path,
-          .message = "is a link to " + detail::shown(target.string()) + ", where there is no file"};
+          .message = "is a link to " + in_quotes(target.string()) + ", where there is no file"};
 }
 
 /// Advice: the kernel may ignore it, so whatever it answers is fine.
@@ -93,6 +93,12 @@ tl::expected<MappedFile, FileError> MappedFile::open(const std::string& path) {
   if (data == MAP_FAILED) return failed("mapped");
   file.data_ = static_cast<const std::byte*>(data);
   file.size_ = size;
+  return file;
+}
+
+MappedFile MappedFile::unwritten(std::string path) {
+  MappedFile file;
+  file.path_ = std::move(path);
   return file;
 }
 

@@ -7,7 +7,7 @@
 #include <utility>
 
 #include "forge/core/check.h"
-#include "shown.h"
+#include "forge/core/quoted.h"
 
 namespace forge::formats {
 namespace {
@@ -60,7 +60,7 @@ tl::expected<SafeTensors, FileError> SafeTensors::open_directory(const std::stri
     if (tensor == nullptr || file_name_of(checkpoint.file_of(*tensor).path()) != file) {
       return tl::unexpected(
           FileError{.file = index_path,
-                    .message = "is not in " + detail::shown(file) + ", where the index has it",
+                    .message = "is not in " + in_quotes(file) + ", where the index has it",
                     .tensor = name});
     }
   }
@@ -91,10 +91,9 @@ tl::expected<void, FileError> SafeTensors::sort_by_name() {
   for (std::size_t i = 1; i < order.size(); ++i) {
     if (name(order[i - 1]) != name(order[i])) continue;
     const auto file = [&](std::size_t at) { return files_[file_indices_[order[at]]].path(); };
-    return tl::unexpected(
-        FileError{.file = file(i),
-                  .message = "is also in " + detail::shown(file_name_of(file(i - 1))),
-                  .tensor = name(order[i])});
+    return tl::unexpected(FileError{.file = file(i),
+                                    .message = "is also in " + in_quotes(file_name_of(file(i - 1))),
+                                    .tensor = name(order[i])});
   }
   std::vector<Tensor> tensors;
   std::vector<std::uint32_t> file_indices;

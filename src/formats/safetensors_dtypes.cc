@@ -3,7 +3,7 @@
 #include <algorithm>
 #include <array>
 
-#include "shown.h"
+#include "forge/core/quoted.h"
 
 namespace forge::formats::detail {
 namespace {
@@ -43,7 +43,8 @@ std::string accepted_dtypes() {
 std::string refusal_of_dtype(std::string_view dtype) {
   const bool known =
       std::find(kUnreadDtypes.begin(), kUnreadDtypes.end(), dtype) != kUnreadDtypes.end();
-  return "dtype " + shown(dtype) + (known ? " is not read; " : " is unknown; ") + accepted_dtypes();
+  return "dtype " + in_quotes(dtype) + (known ? " is not read; " : " is unknown; ") +
+         accepted_dtypes();
 }
 
 }  // namespace forge::formats::detail

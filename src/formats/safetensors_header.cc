@@ -4,17 +4,13 @@
 #include <optional>
 #include <utility>
 
+#include "forge/core/quoted.h"
 #include "forge/formats/safetensors.h"
+#include "forge/json/parse.h"
 #include "safetensors_dtypes.h"
-#include "safetensors_json.h"
-#include "shown.h"
 
 namespace forge::formats {
 namespace {
-
-using detail::JsonArray;
-using detail::JsonObject;
-using detail::JsonValue;
 
 constexpr std::uint64_t kLengthBytes = 8;
 constexpr std::string_view kMetadata = "__metadata__";
@@ -36,12 +32,13 @@ std::string shown_offsets(const Entry& entry) {
 }
 
 /// Walks the header: each event is held against the place where it stands.
-class HeaderVisitor final : public detail::JsonVisitor {
+class HeaderVisitor final : public json::Visitor {
  public:
   HeaderVisitor(std::uint64_t data_bytes, std::map<std::string, std::string>& metadata)
       : data_bytes_(data_bytes), metadata_(metadata) {}
 
   Entries& entries() { return entries_; }
+  std::string& tensor_at_fault() { return tensor_at_fault_; }  ///< empty: it is of none
 
   bool key(std::string_view key) override {
     switch (place_) {
@@ -50,14 +47,14 @@ class HeaderVisitor final : public detail::JsonVisitor {
       case Place::metadata: {
         key_ = key;
         if (metadata_.emplace(key, "").second) return true;
-        return fail("__metadata__ has key " + detail::shown(key) + " twice");
+        return fail("__metadata__ has key " + in_quotes(key) + " twice");
       }
       default:  // of a tensor: no other object gets this far
         return enter_field(key);
     }
   }
 
-  bool value(const JsonValue& value) override {
+  bool value(const json::Value& value) override {
     switch (place_) {
       case Place::file:
         place_ = Place::header;  // parse_safetensors() has seen its bracket
@@ -91,7 +88,11 @@ class HeaderVisitor final : public detail::JsonVisitor {
   /// Within what the next event stands; a numbers' array is a shape or data_offsets.
   enum class Place : std::uint8_t { file, header, metadata, tensor, numbers };
 
-  bool refuse(const std::string& message) { return fail(message, name_); }
+  /// The tensor at hand is at fault.
+  bool refuse(const std::string& message) {
+    tensor_at_fault_ = name_;
+    return fail(message);
+  }
 
   bool enter_metadata() {
     name_ = kMetadata;
@@ -112,42 +113,40 @@ class HeaderVisitor final : public detail::JsonVisitor {
                        (key == "data_offsets" && entry_->offsets);
     if (again) return refuse(key_ + " is there twice");
     if (key == "dtype" || key == "shape" || key == "data_offsets") return true;
-    return refuse("field " + detail::shown(key) +
+    return refuse("field " + in_quotes(key) +
                   " is unknown; accepted are dtype, shape, data_offsets");
   }
 
   /// The value of a name of the header.
-  bool start_member(const JsonValue& value) {
+  bool start_member(const json::Value& value) {
     const bool is_metadata = name_ == kMetadata;
-    if (std::holds_alternative<JsonObject>(value)) {
+    if (std::holds_alternative<json::Object>(value)) {
       place_ = is_metadata ? Place::metadata : Place::tensor;
       return true;
     }
-    if (is_metadata)
-      return fail("__metadata__ is " + shown_json(value) + "; accepted is an object");
-    return refuse("is " + shown_json(value) +
+    if (is_metadata) return fail("__metadata__ is " + shown(value) + "; accepted is an object");
+    return refuse("is " + shown(value) +
                   "; accepted is an object of dtype, shape and data_offsets");
   }
 
-  bool metadata_text(const JsonValue& value) {
+  bool metadata_text(const json::Value& value) {
     if (const auto* const text = std::get_if<std::string_view>(&value)) {
       metadata_[key_] = *text;
       return true;
     }
-    return fail("__metadata__ " + detail::shown(key_) + " is " + shown_json(value) +
-                "; accepted is a text");
+    return fail("__metadata__ " + in_quotes(key_) + " is " + shown(value) + "; accepted is a text");
   }
 
   /// The value of dtype, shape or data_offsets.
-  bool field(const JsonValue& value) {
+  bool field(const json::Value& value) {
     if (key_ == "dtype") {
       const auto* const dtype = std::get_if<std::string_view>(&value);
-      if (dtype == nullptr) return refuse("dtype is " + shown_json(value) + "; accepted is a text");
+      if (dtype == nullptr) return refuse("dtype is " + shown(value) + "; accepted is a text");
       entry_->type = detail::element_type_of_dtype(*dtype);
       return entry_->type || refuse(detail::refusal_of_dtype(*dtype));
     }
-    if (!std::holds_alternative<JsonArray>(value)) {
-      return refuse(key_ + " is " + shown_json(value) + "; accepted is an array of integers");
+    if (!std::holds_alternative<json::Array>(value)) {
+      return refuse(key_ + " is " + shown(value) + "; accepted is a list of integers");
     }
     place_ = Place::numbers;
     auto& numbers = key_ == "shape" ? entry_->shape : entry_->offsets;
@@ -155,7 +154,7 @@ class HeaderVisitor final : public detail::JsonVisitor {
     return true;
   }
 
-  bool element(const JsonValue& value) {
+  bool element(const json::Value& value) {
     const bool is_shape = key_ == "shape";
     auto& numbers = is_shape ? *entry_->shape : *entry_->offsets;
     const std::uint64_t count_max = is_shape ? SafeTensors::kRankMax : 2;
@@ -166,7 +165,7 @@ class HeaderVisitor final : public detail::JsonVisitor {
       numbers.push_back(*number);
       return true;
     }
-    return refuse(key_ + "[" + std::to_string(numbers.size()) + "] is " + shown_json(value) +
+    return refuse(key_ + "[" + std::to_string(numbers.size()) + "] is " + shown(value) +
                   "; accepted are integers in 0 .. 18446744073709551615");
   }
 
@@ -202,6 +201,7 @@ class HeaderVisitor final : public detail::JsonVisitor {
   Entries entries_;
   Place place_ = Place::file;
   bool has_metadata_ = false;
+  std::string tensor_at_fault_;
   std::string name_;        // of the header's member at hand
   std::string key_;         // of metadata or of a tensor's field
   Entry* entry_ = nullptr;  // that of name_, if it is a tensor
@@ -236,7 +236,7 @@ std::optional<FileError> check_coverage(const Entries& entries, const Coverage& 
     if (entry.begin() < covered) {
       return FileError{.file = path,
                        .message = "data_offsets " + shown_offsets(entry) + " overlap those of " +
-                                  detail::shown(previous->first) + ", " +
+                                  in_quotes(previous->first) + ", " +
                                   shown_offsets(previous->second),
                        .tensor = name,
                        .offset = data.data_start + entry.begin()};
@@ -279,17 +279,16 @@ tl::expected<std::vector<Tensor>, FileError> parse_safetensors(
   if (header.empty() || header[0] != '{') {
     return tl::unexpected(FileError{.file = path,
                                     .message = "not a SafeTensors file: the header starts with " +
-                                               detail::shown(header.substr(0, 1)) +
-                                               "; accepted is '{'",
+                                               in_quotes(header.substr(0, 1)) + "; accepted is '{'",
                                     .offset = kLengthBytes});
   }
   const Coverage data = {kLengthBytes + *length, file.size() - kLengthBytes - *length};
   HeaderVisitor visitor(data.data_bytes, metadata);
-  if (auto read = detail::read_json(header, visitor); !read) {
-    auto& fault = read.error();
-    std::optional<std::uint64_t> offset;
-    if (fault.byte) offset = kLengthBytes + *fault.byte;
-    return tl::unexpected(FileError{path, std::move(fault.message), std::move(fault.name), offset});
+  if (auto read = visit(header, SafeTensors::kDepthMax, visitor); !read) {
+    auto& [message, offset] = read.error();
+    if (offset) *offset += kLengthBytes;
+    return tl::unexpected(
+        FileError{path, std::move(message), std::move(visitor.tensor_at_fault()), offset});
   }
   if (auto error = check_coverage(visitor.entries(), data, path)) {
     return tl::unexpected(*std::move(error));

@@ -2,14 +2,10 @@
 #include <utility>
 
 #include "forge/formats/safetensors.h"
-#include "safetensors_json.h"
-#include "shown.h"
+#include "forge/json/parse.h"
 
 namespace forge::formats {
 namespace {
-
-using detail::JsonObject;
-using detail::JsonValue;
 
 constexpr std::string_view kWeightMap = "weight_map";
 
@@ -24,10 +20,11 @@ bool is_plain_file_name(std::string_view name) {
 }
 
 /// Keeps the members of the weight map; what else an index has is passed over.
-class IndexVisitor final : public detail::JsonVisitor {
+class IndexVisitor final : public json::Visitor {
  public:
   bool has_weight_map() const { return has_weight_map_; }
   std::map<std::string, std::string>& files() { return files_; }
+  std::string& tensor_at_fault() { return tensor_at_fault_; }  ///< empty: it is of none
 
   bool key(std::string_view key) override {
     if (depth_ == 1) {
@@ -37,21 +34,21 @@ class IndexVisitor final : public detail::JsonVisitor {
       }
     } else if (is_in_weight_map()) {
       name_ = key;
-      if (!files_.try_emplace(name_).second) return fail("the name is there twice", name_);
+      if (!files_.try_emplace(name_).second) return refuse("the name is there twice");
     }
     return true;
   }
 
-  bool value(const JsonValue& value) override {
+  bool value(const json::Value& value) override {
     if (is_in_weight_map()) return file_name(value);
-    const bool is_object = std::holds_alternative<JsonObject>(value);
+    const bool is_object = std::holds_alternative<json::Object>(value);
     if (depth_ == 0 && !is_object) {
-      return fail("the index is " + shown_json(value) + "; accepted is an object");
+      return fail("the index is " + shown(value) + "; accepted is an object");
     }
     if (depth_ == 1 && is_weight_map_ && !is_object) {
-      return fail("weight_map is " + shown_json(value) + "; accepted is an object");
+      return fail("weight_map is " + shown(value) + "; accepted is an object");
     }
-    if (is_object || std::holds_alternative<detail::JsonArray>(value)) ++depth_;
+    if (is_object || std::holds_alternative<json::Array>(value)) ++depth_;
     return true;
   }
 
@@ -61,14 +58,19 @@ class IndexVisitor final : public detail::JsonVisitor {
   }
 
  private:
+  /// The tensor at hand is at fault.
+  bool refuse(const std::string& message) {
+    tensor_at_fault_ = name_;
+    return fail(message);
+  }
+
   bool is_in_weight_map() const { return depth_ == 2 && is_weight_map_; }
 
-  bool file_name(const JsonValue& value) {
+  bool file_name(const json::Value& value) {
     const auto* const file = std::get_if<std::string_view>(&value);
     if (file == nullptr || !is_plain_file_name(*file)) {
-      return fail("its file is " + shown_json(value) +
-                      "; accepted are names of files in the same directory",
-                  name_);
+      return refuse("its file is " + shown(value) +
+                    "; accepted are names of files in the same directory");
     }
     files_[name_] = *file;
     return true;
@@ -78,6 +80,7 @@ class IndexVisitor final : public detail::JsonVisitor {
   bool is_weight_map_ = false;  // the member of the index at hand
   bool has_weight_map_ = false;
   std::string name_;
+  std::string tensor_at_fault_;
   std::map<std::string, std::string> files_;
 };
 
@@ -93,10 +96,10 @@ tl::expected<std::map<std::string, std::string>, FileError> parse_safetensors_in
   }
   IndexVisitor visitor;
   const std::string_view text(reinterpret_cast<const char*>(file.data()), file.size());
-  if (auto read = detail::read_json(text, visitor); !read) {
-    auto& fault = read.error();
+  if (auto read = visit(text, SafeTensors::kDepthMax, visitor); !read) {
+    auto& [message, byte] = read.error();
     return tl::unexpected(
-        FileError{path, std::move(fault.message), std::move(fault.name), fault.byte});
+        FileError{path, std::move(message), std::move(visitor.tensor_at_fault()), byte});
   }
   if (!visitor.has_weight_map()) {
     return tl::unexpected(FileError{.file = path, .message = "weight_map is missing"});

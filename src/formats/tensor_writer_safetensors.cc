@@ -1,9 +1,9 @@
 #include <nlohmann/json.hpp>
 
+#include "forge/core/quoted.h"
 #include "forge/formats/safetensors.h"
 #include "forge/formats/tensor_writer.h"
 #include "safetensors_dtypes.h"
-#include "shown.h"
 #include "tensor_specs.h"
 
 namespace forge::formats {
@@ -56,7 +56,7 @@ tl::expected<std::string, std::string> header_of(
       const auto quoted_key = quoted(key);
       const auto quoted_value = quoted(value);
       if (!quoted_key || !quoted_value) {
-        return tl::unexpected("__metadata__ " + detail::shown(key) + " is not UTF-8");
+        return tl::unexpected("__metadata__ " + in_quotes(key) + " is not UTF-8");
       }
       out += separator + *quoted_key + ":" + *quoted_value;
       separator = ",";

@@ -1,4 +1,4 @@
-// How the decode rows of a chunk attend: each over its whole context in one thread block a head
+// How the decode rows of a slab attend: each over its whole context in one thread block a head
 // tile, or with the context split among blocks. The bits are the same; which is faster depends on
 // whether the rows alone keep the device busy.
 //
@@ -20,10 +20,10 @@ constexpr std::uint32_t split_rows_max(std::uint32_t head_tiles) {
   return kSplitBlocks / head_tiles;
 }
 
-/// rows: of the launch. key_chunks: of the longest context. split_rows: see Capacity.
-constexpr DecodePath decode_path(std::uint32_t rows, std::uint32_t key_chunks,
+/// rows: of the launch. key_segments: of the longest context. split_rows: see Capacity.
+constexpr DecodePath decode_path(std::uint32_t rows, std::uint32_t key_segments,
                                  std::uint32_t split_rows) {
-  return key_chunks > 1 && rows <= split_rows ? DecodePath::split : DecodePath::whole;
+  return key_segments > 1 && rows <= split_rows ? DecodePath::split : DecodePath::whole;
 }
 
 }  // namespace forge::gpu

@@ -13,19 +13,17 @@ BlockTables::BlockTables(const Capacity& capacity, Allocator& allocator)
   pinned_ = allocator.take<std::uint32_t>(MemoryKind::pinned, entries, "block tables to upload");
 }
 
-void BlockTables::collect(const StepPlan& plan, const executor::StepSlices& step,
-                          std::vector<TableWrite>& writes) {
-  auto slice = step.all().begin();
-  for (const TableDelta& delta : plan.tables) {
-    while (slice->slice.seq != delta.seq) ++slice;  // deltas are in slice order
-    const std::uint32_t row = slice->sequence->batch_row;
-    std::uint32_t index = delta.truncated_to;
-    FORGE_CHECK(row < rows_ && index + delta.appended_count <= stride_, "batch row=", row,
-                " max_batch_size=", rows_, ", blocks=", index + delta.appended_count,
-                " num_blocks=", stride_);
-    if (writes.size() + delta.appended_count > writes_max_) distrust();
+void BlockTables::collect(const executor::StepSlices& step, std::vector<TableWrite>& writes) {
+  for (const executor::StepSlice& slice : step.all()) {
+    const std::uint32_t row = slice.sequence->batch_row;
+    const std::vector<std::uint32_t>& blocks = slice.sequence->blocks;
+    FORGE_CHECK(row < rows_ && blocks.size() <= stride_, "batch row=", row,
+                " max_batch_size=", rows_, ", blocks=", blocks.size(), " num_blocks=", stride_);
+    if (writes.size() + blocks.size() - slice.kept_blocks > writes_max_) distrust();
     if (upload_whole_) continue;
-    for (const BlockId block : plan.appended(delta)) writes.push_back({row, index++, block.value});
+    for (std::uint32_t index = slice.kept_blocks; index < blocks.size(); ++index) {
+      writes.push_back({row, index, blocks[index]});
+    }
   }
   if (upload_whole_) writes.clear();
 }

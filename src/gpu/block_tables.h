@@ -17,7 +17,6 @@
 #include "allocator.h"
 #include "capacity.h"
 #include "command_queue.h"
-#include "forge/core/step_plan.h"
 #include "forge/executor/sequence_table.h"
 #include "forge/executor/step_slices.h"
 #include "step_mailbox.h"
@@ -28,9 +27,8 @@ class BlockTables {
  public:
   BlockTables(const Capacity& capacity, Allocator& allocator);
 
-  /// Notes the plan's changes in `writes`, unless the tables must be uploaded whole.
-  void collect(const StepPlan& plan, const executor::StepSlices& step,
-               std::vector<TableWrite>& writes);
+  /// Notes what the step changes in `writes`, unless the tables must be uploaded whole.
+  void collect(const executor::StepSlices& step, std::vector<TableWrite>& writes);
 
   /// What is on the device is not known.
   void distrust() { upload_whole_ = true; }

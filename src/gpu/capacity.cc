@@ -20,7 +20,7 @@ std::uint32_t smallest(std::uint64_t a, std::uint64_t b) {
   return static_cast<std::uint32_t>(std::min({a, b, kMost}));
 }
 
-/// Thread blocks of a row that attends over one chunk of keys.
+/// Thread blocks of a row that attends over one segment of keys.
 std::uint32_t head_tiles_of(const model::ModelConfig& model) {
   if (const auto* latent = std::get_if<model::LatentConfig>(&model.attention)) {
     return static_cast<std::uint32_t>(ceil_div(latent->heads, kLatentTileHeads));
@@ -30,40 +30,46 @@ std::uint32_t head_tiles_of(const model::ModelConfig& model) {
   return static_cast<std::uint32_t>(grouped.kv_heads * of_group);
 }
 
-std::uint32_t chunks_of(std::uint32_t rows) { return (rows + kChunkRows - 1) / kChunkRows; }
+std::uint32_t slabs_of(std::uint32_t rows) { return (rows + kSlabRows - 1) / kSlabRows; }
 
 }  // namespace
 
-Capacity::Capacity(const model::ModelConfig& model, const executor::ExecutorOptions& options) {
-  const std::uint64_t slots = std::uint64_t{options.num_blocks} * options.block_size;
+Capacity::Capacity(const model::ModelConfig& model, const executor::ExecutorOptions& options,
+                   bool has_draft_model) {
+  const std::uint64_t slots = std::uint64_t{options.cache.num_blocks} * options.cache.block_size;
   const std::uint32_t k = options.drafts;
 
-  batch_rows = options.max_batch_size;
-  slices = smallest(options.max_batch_size, slots);
-  tokens = smallest(options.max_batch_tokens, slots);
+  batch_rows = options.batch.max_batch_size;
+  slices = smallest(options.batch.max_batch_size, slots);
+  tokens = smallest(options.batch.max_batch_tokens, slots);
   drafts = smallest(std::uint64_t{slices} * k, tokens);
   picks = smallest(std::uint64_t{slices} * (k + 1), tokens);
 
-  // Passes with more than a row a slice: the target's and, if there are drafts, the first of the
-  // draft model.
-  const std::uint32_t wide_passes = k > 0 ? 2 : 1;
+  // The passes with more than a row a slice: the one that verifies, and the first that proposes. Of
+  // a draft model that catches up at most one slot of each block.
+  const bool proposes = k > 0 || has_draft_model;
+  const std::uint32_t first_rows =
+      proposes ? tokens + (has_draft_model ? options.cache.num_blocks : 0) : 0;
   const std::uint32_t narrow_passes = k > 0 ? k - 1 : 0;
-  chunks = wide_passes * chunks_of(tokens) + narrow_passes * chunks_of(slices);
-  rows = wide_passes * tokens + drafts;
+  const auto tiles_of = [&](std::uint32_t pass_rows) {
+    return slices + slabs_of(pass_rows) + tokens / PromptTile::kMaxRows;
+  };
+  slabs = slabs_of(tokens) + slabs_of(first_rows) + narrow_passes * slabs_of(slices);
+  rows = tokens + first_rows + drafts;
   logits = picks + drafts;
-  tiles = wide_passes * (slices + chunks_of(tokens) + tokens / PromptTile::kMaxRows);
+  tiles = tiles_of(tokens) + (proposes ? tiles_of(first_rows) : 0);
   // A host block may be copied to twice in a step, if its content comes back in between.
-  pairs = slices + 3 * options.num_host_blocks;
-  writes = 2 * slices + tokens / options.block_size + kSpareWrites;
+  pairs = slices + 3 * options.cache.num_host_blocks;
+  writes = 2 * slices + tokens / options.cache.block_size + kSpareWrites;
 
-  chunk_rows = std::min(tokens, kChunkRows);
-  chunk_logits = std::min(chunk_rows, picks);
+  slab_rows = std::min(std::max(tokens, first_rows), kSlabRows);
+  slab_logits = std::min(slab_rows, picks);
   positions = smallest(slots, model::RotaryTable::kPositionsMax);
-  table_stride = options.num_blocks;
-  key_chunks = (positions + numerics::kKeyChunk - 1) / numerics::kKeyChunk;
-  split_rows = std::min(chunk_rows, split_rows_max(head_tiles_of(model)));
-  block_size = options.block_size;
-  block_floats = options.block_size * kv_shape(model).token_floats();
+  table_stride = options.cache.num_blocks;
+  key_segments = (positions + numerics::kKeySegment - 1) / numerics::kKeySegment;
+  split_rows = std::min(slab_rows, split_rows_max(head_tiles_of(model)));
+  block_size = options.cache.block_size;
+  block_floats = options.cache.block_size * kv_shape(model).token_floats();
 }
 
 }  // namespace forge::gpu

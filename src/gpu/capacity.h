@@ -1,9 +1,9 @@
 // Capacity: the most of everything that one step can bring, by model and options. All memory
 // is sized by it, so that no step ever needs more.
 //
-// A step runs each token of the plan once in the target's pass; slices with drafts also run in the
-// passes of the draft model (executor/step_slices.h). A row writes a KV slot of its own, so a pass
-// never has more rows than there are slots.
+// A step runs each token of the plan once in the pass that verifies, and some of them in those that
+// propose (executor/drafter.h): known tokens in the first, drafts in the others. A row writes a KV
+// slot of its own, so a pass never has more rows than there are slots.
 #pragma once
 
 #include <cstdint>
@@ -15,7 +15,9 @@
 namespace forge::gpu {
 
 struct Capacity {
-  Capacity(const model::ModelConfig& model, const executor::ExecutorOptions& options);
+  /// For `model`, which runs or drafts for another.
+  Capacity(const model::ModelConfig& model, const executor::ExecutorOptions& options,
+           bool has_draft_model);
 
   // Of a plan.
   std::uint32_t batch_rows = 0;  ///< sequences in the batch
@@ -25,22 +27,22 @@ struct Capacity {
   std::uint32_t picks = 0;  ///< logits of the target's pass
 
   // Of what is uploaded for it: all passes together.
-  std::uint32_t chunks = 0;  ///< of rows
+  std::uint32_t slabs = 0;  ///< of rows
   std::uint32_t rows = 0;
   std::uint32_t logits = 0;
   std::uint32_t tiles = 0;
   std::uint32_t pairs = 0;   ///< copies of blocks
   std::uint32_t writes = 0;  ///< of block tables; with more than these, whole tables are uploaded
 
-  // Of one chunk of rows.
-  std::uint32_t chunk_rows = 0;
-  std::uint32_t chunk_logits = 0;
+  // Of one slab of rows.
+  std::uint32_t slab_rows = 0;
+  std::uint32_t slab_logits = 0;
   std::uint32_t split_rows = 0;  ///< decode rows whose context can be split among thread blocks
 
   // Of a sequence.
   std::uint32_t positions = 0;
   std::uint32_t table_stride = 0;  ///< blocks
-  std::uint32_t key_chunks = 0;    ///< numerics::kKeyChunk keys each
+  std::uint32_t key_segments = 0;  ///< numerics::kKeySegment keys each
 
   // Of the pools.
   std::uint32_t block_size = 0;  ///< slots
@@ -48,6 +50,6 @@ struct Capacity {
 };
 
 /// Rows that go through the model together; the rest of a pass follows. Bounds scratch memory.
-inline constexpr std::uint32_t kChunkRows = 512;
+inline constexpr std::uint32_t kSlabRows = 512;
 
 }  // namespace forge::gpu

@@ -16,27 +16,27 @@ std::uint32_t bucket_index(std::uint32_t count) {
 }  // namespace
 
 DecodeGraphs::DecodeGraphs(const Capacity& capacity)
-    : capacity_(capacity), length_buckets_(bucket_index(capacity.key_chunks) + 1) {
+    : capacity_(capacity), length_buckets_(bucket_index(capacity.key_segments) + 1) {
   entries_.resize((bucket_index(capacity.slices) + 1) * length_buckets_);
 }
 
 std::optional<DecodeGraphs::Bucket> DecodeGraphs::bucket_of(const StepInput& input) const {
-  if (input.chunks.size() != 1 || !input.tiles.empty() || !input.pairs.empty()) {
+  if (input.slabs.size() != 1 || !input.tiles.empty() || !input.pairs.empty()) {
     return std::nullopt;
   }
-  const std::uint32_t rows_index = bucket_index(input.chunks.front().counts.rows);
-  const std::uint32_t rows = std::min({1U << rows_index, capacity_.slices, capacity_.chunk_rows});
+  const std::uint32_t rows_index = bucket_index(input.slabs.front().counts.rows);
+  const std::uint32_t rows = std::min({1U << rows_index, capacity_.slices, capacity_.slab_rows});
   if (input.writes.size() > rows) return std::nullopt;
 
   Bucket bucket;
-  bucket.shape = ChunkShape::of(input.chunks.front());
-  const std::uint32_t length_index = bucket_index(bucket.shape.key_chunks);
-  const std::uint32_t key_chunks = std::min(1U << length_index, capacity_.key_chunks);
-  const bool split = decode_path(rows, key_chunks, capacity_.split_rows) == DecodePath::split;
-  bucket.shape.key_chunks = split ? key_chunks : 1;
-  const std::uint32_t logits = std::min(rows, capacity_.chunk_logits);
+  bucket.shape = SlabShape::of(input.slabs.front());
+  const std::uint32_t length_index = bucket_index(bucket.shape.key_segments);
+  const std::uint32_t key_segments = std::min(1U << length_index, capacity_.key_segments);
+  const bool split = decode_path(rows, key_segments, capacity_.split_rows) == DecodePath::split;
+  bucket.shape.key_segments = split ? key_segments : 1;
+  const std::uint32_t logits = std::min(rows, capacity_.slab_logits);
   bucket.shape.counts = {.rows = rows, .logit_rows = logits, .decode_rows = rows};
-  bucket.sizes = {.chunks = 1, .rows = rows, .logits = logits, .writes = rows};
+  bucket.sizes = {.slabs = 1, .rows = rows, .logits = logits, .writes = rows};
   bucket.entry = rows_index * length_buckets_ + (split ? length_index : 0);
   return bucket;
 }

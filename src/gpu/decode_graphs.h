@@ -29,7 +29,7 @@ class DecodeGraphs {
 
   /// What a step's graph covers, and where it is kept.
   struct Bucket {
-    ChunkShape shape;
+    SlabShape shape;
     StepSizes sizes;
     std::size_t entry = 0;
   };
@@ -37,7 +37,8 @@ class DecodeGraphs {
   explicit DecodeGraphs(const Capacity& capacity);
 
   /// The bucket of a step, unless a graph does not serve it: one with more than a row a slice, with
-  /// copies of blocks, with more table writes than rows, or too large.
+  /// passes that propose drafts or of a draft model, with copies of blocks, with more table writes
+  /// than rows, or too large.
   std::optional<Bucket> bucket_of(const StepInput& input) const;
 
   Entry& entry(const Bucket& bucket) { return entries_[bucket.entry]; }

@@ -7,11 +7,11 @@ namespace {
 
 /// Floats of [rows][d].
 std::uint64_t hidden_floats(const model::ModelConfig& model, const Capacity& capacity) {
-  return std::uint64_t{capacity.chunk_rows} * static_cast<std::uint64_t>(model.hidden_size);
+  return std::uint64_t{capacity.slab_rows} * static_cast<std::uint64_t>(model.hidden_size);
 }
 
 std::uint64_t logits_floats(const model::ModelConfig& model, const Capacity& capacity) {
-  return std::uint64_t{capacity.chunk_logits} * static_cast<std::uint64_t>(model.vocabulary_size);
+  return std::uint64_t{capacity.slab_logits} * static_cast<std::uint64_t>(model.vocabulary_size);
 }
 
 std::variant<GroupedQueryPass, LatentPass> attention_of(const model::ModelConfig& model,
@@ -38,12 +38,12 @@ Buffer take(Allocator& allocator, std::uint64_t floats, const char* name) {
 DeviceModel::DeviceModel(const GpuModel& model, const executor::ExecutorOptions& options,
                          const Capacity& capacity, Allocator& allocator, CommandQueue& queue)
     : model_(model.config()),
-      draft_layers_(options.draft_layers),
       digest_logits_(options.digest_logits),
       block_floats_(capacity.block_floats),
       weights_(model, capacity.positions, allocator, queue),
-      pool_(take(allocator, options.num_blocks * block_floats_, "KV pool")),
-      host_pool_(allocator.take<float>(MemoryKind::pinned, options.num_host_blocks * block_floats_,
+      pool_(take(allocator, options.cache.num_blocks * block_floats_, "KV pool")),
+      host_pool_(allocator.take<float>(MemoryKind::pinned,
+                                       options.cache.num_host_blocks * block_floats_,
                                        "KV pool of the host")),
       hidden_(take(allocator, hidden_floats(model_, capacity), "hidden")),
       normed_(take(allocator, hidden_floats(model_, capacity), "normed")),
@@ -56,7 +56,7 @@ DeviceModel::DeviceModel(const GpuModel& model, const executor::ExecutorOptions&
 std::uint64_t DeviceModel::buffer_bytes(const model::ModelConfig& model,
                                         const executor::ExecutorOptions& options,
                                         const Capacity& capacity) {
-  const std::uint64_t pool = options.num_blocks * capacity.block_floats;
+  const std::uint64_t pool = options.cache.num_blocks * capacity.block_floats;
   return sizeof(float) *
              (pool + 2 * hidden_floats(model, capacity) + logits_floats(model, capacity)) +
          DeviceWeights::rotary_bytes(model, capacity.positions) + attention_bytes(model, capacity) +
@@ -74,22 +74,22 @@ void DeviceModel::copy_blocks(const CopyRun& run, const DeviceStep& step,
   queue.launch(args, run.count);
 }
 
-void DeviceModel::run(const PassChunk& chunk, const ChunkShape& shape, const DeviceStep& step,
+void DeviceModel::run(const Slab& slab, const SlabShape& shape, const DeviceStep& step,
                       const BlockTables& tables, CommandQueue& queue) const {
   const DevicePass pass{.shape = shape,
-                        .counts = step.counts + chunk.index,
-                        .rows = step.rows + chunk.first_row,
-                        .logits = step.logits + chunk.first_logits,
-                        .tiles = step.tiles + chunk.first_tile,
+                        .counts = step.counts + slab.index,
+                        .rows = step.rows + slab.first_row,
+                        .logits = step.logits + slab.first_logits,
+                        .tiles = step.tiles + slab.first_tile,
                         .step = step,
                         .tables = tables,
                         .pool = pool_.as<float>(),
                         .rotary = weights_.rotary(),
                         .queue = queue};
   embed(pass);
-  const int layers = chunk.is_target ? model_.layers : draft_layers_;
+  const int layers = slab.pass.layers.value_or(model_.layers);
   for (int layer = 0; layer < layers; ++layer) run_layer(pass, layer);
-  if (shape.counts.logit_rows > 0) head(pass, chunk.is_target);
+  if (shape.counts.logit_rows > 0) head(pass, slab.pass.proposes);
 }
 
 void DeviceModel::embed(const DevicePass& pass) const {
@@ -147,7 +147,7 @@ void DeviceModel::run_layer(const DevicePass& pass, int layer) const {
   });
 }
 
-void DeviceModel::head(const DevicePass& pass, bool is_target) const {
+void DeviceModel::head(const DevicePass& pass, bool proposes) const {
   const RowCount rows = pass.rows_with_logits();
   auto* const logits = logits_.as<float>();
   pass.queue.launch(RmsNormArgs{.counts = pass.counts,
@@ -167,7 +167,7 @@ void DeviceModel::head(const DevicePass& pass, bool is_target) const {
                                .drafts = pass.step.drafts,
                                .vocabulary = model_.vocabulary_size},
                     rows.most);
-  if (!digest_logits_ || !is_target) return;
+  if (!digest_logits_ || proposes) return;
   pass.queue.launch(DigestLogitsArgs{.counts = pass.counts,
                                      .inputs = pass.logits,
                                      .logits = logits,

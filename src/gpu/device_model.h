@@ -1,5 +1,5 @@
 // DeviceModel: a model on the device: weights, KV pools, and room for the intermediate
-// results of one chunk of rows. run() queues the kernels that take a chunk through it.
+// results of one slab of rows. run() queues the kernels that take a slab through it.
 //
 //   tokens:      embed
 //   each layer:  rms_norm, attention (grouped_query_pass.h or latent_pass.h) +=,
@@ -33,8 +33,8 @@ class DeviceModel {
   /// Queues the copies of one run; their pairs are part of the step.
   void copy_blocks(const CopyRun& run, const DeviceStep& step, CommandQueue& queue) const;
 
-  /// Queues all kernels for a chunk. Requires: `shape` covers it.
-  void run(const PassChunk& chunk, const ChunkShape& shape, const DeviceStep& step,
+  /// Queues all kernels for a slab. Requires: `shape` covers it.
+  void run(const Slab& slab, const SlabShape& shape, const DeviceStep& step,
            const BlockTables& tables, CommandQueue& queue) const;
 
   /// Of everything but the weights.
@@ -49,10 +49,9 @@ class DeviceModel {
 
   void embed(const DevicePass& pass) const;
   void run_layer(const DevicePass& pass, int layer) const;
-  void head(const DevicePass& pass, bool is_target) const;
+  void head(const DevicePass& pass, bool proposes) const;
 
   model::ModelConfig model_;
-  int draft_layers_;
   bool digest_logits_;
   std::uint64_t block_floats_;
   DeviceWeights weights_;
@@ -60,7 +59,7 @@ class DeviceModel {
   Buffer pool_;       // [num_blocks][block_floats], model/kv_pool.h
   Buffer host_pool_;  // [num_host_blocks][block_floats], pinned
 
-  // Of one chunk: [rows][...], R of them with logits.
+  // Of one slab: [rows][...], R of them with logits.
   Buffer hidden_;  // [d] the residual stream
   Buffer normed_;  // [d] what a sub-layer reads; or what it adds, where norms come after
   std::variant<GroupedQueryPass, LatentPass> attention_;

@@ -4,8 +4,8 @@
 
 namespace forge::gpu {
 
-ChunkShape ChunkShape::of(const PassChunk& chunk) {
-  return {chunk.counts, (chunk.longest_decode + numerics::kKeyChunk - 1) / numerics::kKeyChunk};
+SlabShape SlabShape::of(const Slab& slab) {
+  return {slab.counts, (slab.longest_decode + numerics::kKeySegment - 1) / numerics::kKeySegment};
 }
 
 void project(const DevicePass& pass, const RowCount& rows, const float* x,

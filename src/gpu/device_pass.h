@@ -1,4 +1,4 @@
-// DevicePass: what the parts of a model share while one chunk of rows goes through it.
+// DevicePass: what the parts of a model share while one slab of rows goes through it.
 //
 // Parts queue kernels; nothing is computed here. How many rows there are, kernels read from the
 // device: a launch covers as many as `shape` says, which may be more (decode_graphs.h).
@@ -16,12 +16,12 @@
 
 namespace forge::gpu {
 
-/// How much the launches for a chunk cover: what it has, or more, where the kernels find less.
-struct ChunkShape {
+/// How much the launches for a slab cover: what it has, or more, where the kernels find less.
+struct SlabShape {
   PassCounts counts;
-  std::uint32_t key_chunks = 0;  ///< of the longest context of a decode row
+  std::uint32_t key_segments = 0;  ///< of the longest context of a decode row
 
-  static ChunkShape of(const PassChunk& chunk);
+  static SlabShape of(const Slab& slab);
 };
 
 /// A number of rows, as kernels and as launches have it.
@@ -38,7 +38,7 @@ struct Output {
 };
 
 struct DevicePass {
-  const ChunkShape& shape;
+  const SlabShape& shape;
   const PassCounts* counts;
   const RowInput* rows;
   const LogitInput* logits;

@@ -8,7 +8,7 @@ namespace {
 /// Elements of the buffers.
 struct Sizes {
   Sizes(const model::ModelConfig& model, const Capacity& c)
-      : rows(c.chunk_rows),
+      : rows(c.slab_rows),
         experts(*model.experts),
         pairs(of(experts.experts_per_token)),
         scores(of(experts.experts)),
@@ -118,7 +118,7 @@ ExpertPlan ExpertsPass::choose(const DevicePass& pass, const DeviceExperts& weig
                                       .groups_per_token = config_.groups_per_token,
                                       .group_best = config_.group_best,
                                       .sigmoid = config_.score == model::ExpertScore::sigmoid,
-                                      .normalised = config_.normalised,
+                                      .normalized = config_.normalized,
                                       .routed_scale = config_.routed_scale},
                     pass.all_rows().most);
   pass.queue.launch(PlanExpertsArgs{.counts = pass.counts,

@@ -7,7 +7,7 @@ namespace {
 
 /// Floats of [rows][F].
 std::uint64_t gated_floats(int size, const Capacity& capacity) {
-  return std::uint64_t{capacity.chunk_rows} * static_cast<std::uint64_t>(size);
+  return std::uint64_t{capacity.slab_rows} * static_cast<std::uint64_t>(size);
 }
 
 }  // namespace

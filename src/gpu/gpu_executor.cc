@@ -32,17 +32,19 @@ double microseconds_since(Clock::time_point start) {
 }  // namespace
 
 struct GpuExecutor::State {
-  /// Where memory is taken and uploads are queued.
-  struct Memory {
+  /// Where steps run, memory is taken and uploads are queued.
+  struct Place {
+    Device& device;
+    std::unique_ptr<Stream> stream;
     Allocator& allocator;
     CommandQueue& queue;
   };
-  State(Device& on, std::unique_ptr<Stream> queue_of, const GpuModel& of,
-        const executor::ExecutorOptions& with, const GpuOptions& gpu, Memory memory);
+  State(Place place, const GpuModels& models, const executor::ExecutorOptions& with,
+        const GpuOptions& gpu, std::unique_ptr<executor::Drafter> drafts);
 
   void keep_books(const StepPlan& plan);
   Status run(const StepPlan& plan);
-  void queue_step(const ChunkShape* bucket, CommandQueue& queue);
+  void queue_step(const SlabShape* bucket, CommandQueue& queue);
   Status queue_by_graph(const DecodeGraphs::Bucket& bucket);
   Status queue_directly();
   Status wait_for(StepId step);
@@ -50,12 +52,17 @@ struct GpuExecutor::State {
   tl::expected<void, ExecutionError> fail(const StepPlan& plan, DeviceError error);
   void answer_slices(const StepPlan& plan, StepResult& result);
 
+  const DeviceModel& running(executor::PassModel which) const {
+    return which == executor::PassModel::draft ? *draft_model : model;
+  }
+
   Device& device;
   const executor::ExecutorOptions options;
   const GpuOptions gpu_options;
   const Capacity capacity;
 
   // Of the sequences, on the host.
+  std::unique_ptr<executor::Drafter> drafter;
   executor::SequenceTable sequences;
   executor::StepSlices step;
   executor::KvGuard guard;
@@ -64,6 +71,7 @@ struct GpuExecutor::State {
   // On the device.
   std::unique_ptr<Stream> stream;
   DeviceModel model;
+  std::optional<DeviceModel> draft_model;
   BlockTables tables;
   StepMailbox mailbox;
   DecodeGraphs graphs;
@@ -79,37 +87,51 @@ struct GpuExecutor::State {
   double waited_us = 0;  // in the step at hand
 };
 
-GpuExecutor::State::State(Device& on, std::unique_ptr<Stream> queue_of, const GpuModel& of,
+GpuExecutor::State::State(Place place, const GpuModels& models,
                           const executor::ExecutorOptions& with, const GpuOptions& gpu,
-                          Memory memory)
-    : device(on),
+                          std::unique_ptr<executor::Drafter> drafts)
+    : device(place.device),
       options(with),
       gpu_options(gpu),
-      capacity(of.config(), with),
-      sequences(with.num_blocks, with.block_size),
-      guard(with, of.config().layers),
+      capacity(models.target.config(), with, models.draft.has_value()),
+      drafter(drafts
+                  ? std::move(drafts)
+                  : make_drafter(with, models.draft
+                                           ? std::optional(models.draft->config().vocabulary_size)
+                                           : std::nullopt)),
+      sequences(with.cache.num_blocks, with.cache.block_size),
+      guard(with, models.target.config().layers,
+            models.draft ? std::optional(models.draft->config().layers) : std::nullopt),
       answer(with),
-      stream(std::move(queue_of)),
-      model(of, with, capacity, memory.allocator, memory.queue),
-      tables(capacity, memory.allocator),
-      mailbox(capacity, memory.allocator),
+      stream(std::move(place.stream)),
+      model(models.target, with, capacity, place.allocator, place.queue),
+      tables(capacity, place.allocator),
+      mailbox(capacity, place.allocator),
       graphs(capacity),
       input(capacity),
-      copy_runs(with.num_blocks, with.num_host_blocks, capacity.pairs) {}
+      copy_runs(with.cache.num_blocks, with.cache.num_host_blocks, capacity.pairs) {
+  if (!models.draft) return;
+  const Capacity of_draft(models.draft->config(), with, true);
+  draft_model.emplace(*models.draft, with, of_draft, place.allocator, place.queue);
+}
 
 // ---- Creation -----------------------------------------------------------------------------------
 
 tl::expected<std::unique_ptr<GpuExecutor>, DeviceError> GpuExecutor::create(
-    Device& device, const GpuModel& model, const executor::ExecutorOptions& options,
-    const GpuOptions& gpu) {
-  const auto valid = validate(options, model.config().layers);
+    Device& device, const GpuModels& models, const executor::ExecutorOptions& options,
+    const GpuOptions& gpu, std::unique_ptr<executor::Drafter> drafter) {
+  const model::ModelConfig& target = models.target.config();
+  const auto valid = validate(options, target.layers);
   FORGE_CHECK(valid.has_value(), to_string(valid.error()));
+  FORGE_CHECK(!models.draft || models.draft->config().vocabulary_size <= target.vocabulary_size,
+              "vocabulary of the draft=", models.draft->config().vocabulary_size,
+              " of the model=", target.vocabulary_size);
   auto stream = device.create_stream();
   if (!stream) return tl::unexpected(stream.error());
   CommandQueue queue(**stream);
   Allocator allocator(device);
-  auto state = std::make_unique<State>(device, std::move(*stream), model, options, gpu,
-                                       State::Memory{allocator, queue});
+  auto state = std::make_unique<State>(State::Place{device, std::move(*stream), allocator, queue},
+                                       models, options, gpu, std::move(drafter));
   if (!allocator.status()) return tl::unexpected(allocator.status().error());
   if (!queue.status()) return tl::unexpected(queue.status().error());
   return std::unique_ptr<GpuExecutor>(new GpuExecutor(std::move(state)));
@@ -118,22 +140,33 @@ tl::expected<std::unique_ptr<GpuExecutor>, DeviceError> GpuExecutor::create(
 GpuExecutor::GpuExecutor(std::unique_ptr<State> state) : state_(std::move(state)) {}
 GpuExecutor::~GpuExecutor() = default;
 
-std::uint64_t GpuExecutor::device_bytes(const GpuModel& model,
+std::uint64_t GpuExecutor::device_bytes(const GpuModels& models,
                                         const executor::ExecutorOptions& options) {
-  return DeviceWeights::device_bytes(model) + buffer_bytes(model.config(), options);
+  const std::uint64_t weights = DeviceWeights::device_bytes(models.target);
+  const model::ModelConfig& target = models.target.config();
+  if (!models.draft) return weights + buffer_bytes(target, options);
+  return weights + DeviceWeights::device_bytes(*models.draft) +
+         buffer_bytes(target, options, &models.draft->config());
 }
 
-std::uint64_t GpuExecutor::buffer_bytes(const model::ModelConfig& model,
-                                        const executor::ExecutorOptions& options) {
-  const Capacity capacity(model, options);
-  return DeviceModel::buffer_bytes(model, options, capacity) + BlockTables::device_bytes(capacity) +
-         StepMailbox::device_bytes(capacity);
+std::uint64_t GpuExecutor::buffer_bytes(const model::ModelConfig& target,
+                                        const executor::ExecutorOptions& options,
+                                        const model::ModelConfig* draft) {
+  const Capacity capacity(target, options, draft != nullptr);
+  const std::uint64_t bytes = DeviceModel::buffer_bytes(target, options, capacity) +
+                              BlockTables::device_bytes(capacity) +
+                              StepMailbox::device_bytes(capacity);
+  if (draft == nullptr) return bytes;
+  return bytes + DeviceModel::buffer_bytes(*draft, options, Capacity(*draft, options, true));
 }
 
-std::uint64_t GpuExecutor::pinned_bytes(const model::ModelConfig& model,
-                                        const executor::ExecutorOptions& options) {
-  const Capacity capacity(model, options);
-  return options.num_host_blocks * capacity.block_floats * sizeof(float) +
+std::uint64_t GpuExecutor::pinned_bytes(const model::ModelConfig& target,
+                                        const executor::ExecutorOptions& options,
+                                        const model::ModelConfig* draft) {
+  const Capacity capacity(target, options, draft != nullptr);
+  std::uint64_t block_floats = capacity.block_floats;
+  if (draft != nullptr) block_floats += Capacity(*draft, options, true).block_floats;
+  return options.cache.num_host_blocks * block_floats * sizeof(float) +
          BlockTables::pinned_bytes(capacity) + StepMailbox::pinned_bytes(capacity);
 }
 
@@ -166,9 +199,9 @@ tl::expected<void, ExecutionError> GpuExecutor::execute(const StepPlan& plan, St
 /// no memory that the device may still be reading.
 void GpuExecutor::State::keep_books(const StepPlan& plan) {
   sequences.apply(plan);
-  step.begin(plan, sequences);
+  step.begin(plan, sequences, *drafter);
   input.clear();
-  tables.collect(plan, step, input.writes);
+  tables.collect(step, input.writes);
   copies = copy_runs.cut(plan.copies, input.pairs);
   build_passes(step, capacity, input);
 }
@@ -186,14 +219,18 @@ Status GpuExecutor::State::run(const StepPlan& plan) {
 }
 
 /// Queues all that the step needs, copies both ways included.
-void GpuExecutor::State::queue_step(const ChunkShape* bucket, CommandQueue& queue) {
+void GpuExecutor::State::queue_step(const SlabShape* bucket, CommandQueue& queue) {
   const DeviceStep on_device = mailbox.device_step();
   mailbox.upload(queue);
   const auto writes = static_cast<std::uint32_t>(input.writes.size());
   tables.update(sequences, on_device, bucket != nullptr ? bucket->counts.rows : writes, queue);
-  for (const CopyRun& run : copies) model.copy_blocks(run, on_device, queue);
-  for (const PassChunk& chunk : input.chunks) {
-    model.run(chunk, bucket != nullptr ? *bucket : ChunkShape::of(chunk), on_device, tables, queue);
+  for (const CopyRun& run : copies) {
+    model.copy_blocks(run, on_device, queue);
+    if (draft_model) draft_model->copy_blocks(run, on_device, queue);
+  }
+  for (const Slab& slab : input.slabs) {
+    running(slab.pass.model)
+        .run(slab, bucket != nullptr ? *bucket : SlabShape::of(slab), on_device, tables, queue);
   }
   mailbox.download(queue);
 }
@@ -249,6 +286,7 @@ tl::expected<void, ExecutionError> GpuExecutor::State::fail(const StepPlan& plan
                                                             DeviceError error) {
   tables.distrust();
   guard.forget(plan, step);
+  drafter->forget(step);
   if (!error.lost) {
     const Status drained = drain();  // if it fails, the next step tries again
     if (!drained && drained.error().lost) error = drained.error();
@@ -259,11 +297,11 @@ tl::expected<void, ExecutionError> GpuExecutor::State::fail(const StepPlan& plan
 }
 
 void GpuExecutor::State::answer_slices(const StepPlan& plan, StepResult& result) {
-  for (std::uint32_t i = 0; i < step.draft_count(); ++i) {
+  for (std::uint32_t i = 0; step.passes_propose() && i < step.draft_count(); ++i) {
     step.drafts()[i] = TokenId(mailbox.drafts()[i]);
   }
   guard.copy(plan);
-  for (std::uint32_t pass = 0; pass <= step.draft_passes(); ++pass) guard.run(step, pass);
+  for (const executor::Pass& pass : step.passes()) guard.run(step, pass);
 
   result.clear();
   result.step = plan.step;

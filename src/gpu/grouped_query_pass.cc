@@ -15,9 +15,9 @@ int qkv_size(const model::GroupedQueryConfig& a) { return query_size(a) + 2 * kv
 /// Floats of the buffers.
 struct Sizes {
   Sizes(const model::GroupedQueryConfig& a, const Capacity& c)
-      : qkv(product(c.chunk_rows, qkv_size(a))),
-        attended(product(c.chunk_rows, query_size(a))),
-        partial(product(product(std::uint64_t{c.split_rows} * c.key_chunks, a.heads),
+      : qkv(product(c.slab_rows, qkv_size(a))),
+        attended(product(c.slab_rows, query_size(a))),
+        partial(product(product(std::uint64_t{c.split_rows} * c.key_segments, a.heads),
                         a.head_size + 2)) {}
 
   std::uint64_t qkv;
@@ -109,12 +109,12 @@ void GroupedQueryPass::attend(const DevicePass& pass, int layer) const {
                           .window = config_.sliding_window};
   const PassCounts& covered = pass.shape.counts;
   if (covered.decode_rows > 0 &&
-      decode_path(covered.decode_rows, pass.shape.key_chunks, split_rows_) == DecodePath::split) {
-    const auto chunks = static_cast<int>(pass.shape.key_chunks);
+      decode_path(covered.decode_rows, pass.shape.key_segments, split_rows_) == DecodePath::split) {
+    const auto segments = static_cast<int>(pass.shape.key_segments);
     auto* partial = partial_.as<float>();
-    pass.queue.launch(AttendSplitArgs{.in = in, .partial = partial, .chunks_max = chunks},
+    pass.queue.launch(AttendSplitArgs{.in = in, .partial = partial, .segments_max = segments},
                       covered.decode_rows);
-    pass.queue.launch(AttendMergeArgs{.in = in, .partial = partial, .chunks_max = chunks},
+    pass.queue.launch(AttendMergeArgs{.in = in, .partial = partial, .segments_max = segments},
                       covered.decode_rows);
   } else if (covered.decode_rows > 0) {
     pass.queue.launch(AttendDecodeArgs{.in = in}, covered.decode_rows);

@@ -39,7 +39,7 @@ class GroupedQueryPass {
   // [rows][...]
   Buffer qkv_;       // [(H + 2 Hkv) D]
   Buffer attended_;  // [H D]
-  Buffer partial_;   // [split rows][H][key chunks][D + 2]
+  Buffer partial_;   // [split rows][H][key segments][D + 2]
 };
 
 }  // namespace forge::gpu

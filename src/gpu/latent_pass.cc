@@ -11,14 +11,14 @@ std::uint64_t product(std::uint64_t a, int b) { return a * static_cast<std::uint
 /// Floats of the buffers.
 struct Sizes {
   Sizes(const model::LatentConfig& a, const Capacity& c)
-      : query_latent(product(c.chunk_rows, a.query_rank)),
-        query(product(c.chunk_rows, a.heads * (a.nope_size + a.rope_size))),
-        products(product(c.chunk_rows, a.kv_rank + a.rope_size)),
-        absorbed(product(c.chunk_rows, a.heads * (a.kv_rank + a.rope_size))),
-        sums(product(c.chunk_rows, a.heads * a.kv_rank)),
-        values(product(c.chunk_rows, a.heads * a.value_size)),
-        partial(
-            product(product(std::uint64_t{c.split_rows} * c.key_chunks, a.heads), a.kv_rank + 2)) {}
+      : query_latent(product(c.slab_rows, a.query_rank)),
+        query(product(c.slab_rows, a.heads * (a.nope_size + a.rope_size))),
+        products(product(c.slab_rows, a.kv_rank + a.rope_size)),
+        absorbed(product(c.slab_rows, a.heads * (a.kv_rank + a.rope_size))),
+        sums(product(c.slab_rows, a.heads * a.kv_rank)),
+        values(product(c.slab_rows, a.heads * a.value_size)),
+        partial(product(product(std::uint64_t{c.split_rows} * c.key_segments, a.heads),
+                        a.kv_rank + 2)) {}
 
   std::uint64_t query_latent;
   std::uint64_t query;
@@ -148,16 +148,16 @@ void LatentPass::attend(const DevicePass& pass, const LatentAttentionInput& in) 
   const PassCounts& covered = pass.shape.counts;
   const bool is_split =
       covered.prompt_tiles == 0 &&
-      decode_path(covered.decode_rows, pass.shape.key_chunks, split_rows_) == DecodePath::split;
+      decode_path(covered.decode_rows, pass.shape.key_segments, split_rows_) == DecodePath::split;
   if (!is_split) {
     pass.queue.launch(AttendLatentArgs{.in = in}, pass.all_rows().most);
     return;
   }
-  const auto chunks = static_cast<int>(pass.shape.key_chunks);
+  const auto segments = static_cast<int>(pass.shape.key_segments);
   auto* const partial = partial_.as<float>();
-  pass.queue.launch(AttendLatentSplitArgs{.in = in, .partial = partial, .chunks_max = chunks},
+  pass.queue.launch(AttendLatentSplitArgs{.in = in, .partial = partial, .segments_max = segments},
                     covered.decode_rows);
-  pass.queue.launch(AttendLatentMergeArgs{.in = in, .partial = partial, .chunks_max = chunks},
+  pass.queue.launch(AttendLatentMergeArgs{.in = in, .partial = partial, .segments_max = segments},
                     covered.decode_rows);
 }
 

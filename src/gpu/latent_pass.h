@@ -44,7 +44,7 @@ class LatentPass {
   Buffer absorbed_;      // [H (C + R)]
   Buffer sums_;          // [H C]
   Buffer values_;        // [H V]
-  Buffer partial_;       // [split rows][H][key chunks][C + 2]
+  Buffer partial_;       // [split rows][H][key segments][C + 2]
 };
 
 }  // namespace forge::gpu

@@ -12,12 +12,11 @@ std::uint32_t count_of(const std::vector<T>& list) {
   return static_cast<std::uint32_t>(list.size());
 }
 
-/// Is the row that is added next the one after the last of this chunk's last tile, and has that
+/// Is the row that is added next the one after the last of this slab's last tile, and has that
 /// tile room?
-bool continues_tile(const StepInput& input, const executor::SliceRows& rows,
-                    std::uint32_t position) {
-  const PassChunk& chunk = input.chunks.back();
-  return position > rows.first && chunk.counts.prompt_tiles > 0 &&
+bool continues_tile(const StepInput& input, const executor::RowRun& run, std::uint32_t position) {
+  const Slab& slab = input.slabs.back();
+  return position > run.first && slab.counts.prompt_tiles > 0 &&
          input.tiles.back().count < PromptTile::kMaxRows;
 }
 
@@ -26,11 +25,10 @@ class Builder {
   Builder(const executor::StepSlices& step, const Capacity& capacity, StepInput& input)
       : step_(step), capacity_(capacity), input_(input) {}
 
-  void add_pass(std::uint32_t pass);
+  void add_pass(const executor::Pass& pass);
 
  private:
-  void add_row(const executor::StepSlice& slice, const executor::SliceRows& rows,
-               std::uint32_t position);
+  void add_row(const executor::RowRun& run, std::uint32_t position);
   void add_logits(const executor::StepSlice& slice, std::uint32_t position);
 
   const executor::StepSlices& step_;
@@ -38,70 +36,68 @@ class Builder {
   StepInput& input_;
 };
 
-void Builder::add_pass(std::uint32_t pass) {
-  bool chunk_is_open = false;
+void Builder::add_pass(const executor::Pass& pass) {
+  bool slab_is_open = false;
   const auto make_room = [&] {
-    if (chunk_is_open && input_.chunks.back().counts.rows < capacity_.chunk_rows) return;
-    input_.chunks.push_back({.counts = {},
-                             .index = count_of(input_.chunks),
-                             .first_row = count_of(input_.rows),
-                             .first_logits = count_of(input_.logits),
-                             .first_tile = count_of(input_.tiles),
-                             .is_target = pass == step_.draft_passes()});
-    chunk_is_open = true;
+    if (slab_is_open && input_.slabs.back().counts.rows < capacity_.slab_rows) return;
+    input_.slabs.push_back({.pass = pass,
+                            .counts = {},
+                            .index = count_of(input_.slabs),
+                            .first_row = count_of(input_.rows),
+                            .first_logits = count_of(input_.logits),
+                            .first_tile = count_of(input_.tiles)});
+    slab_is_open = true;
   };
   for (const bool alone : {true, false}) {
-    for (const executor::StepSlice& slice : step_.all()) {
-      const executor::SliceRows rows = step_.rows(slice, pass);
-      if ((rows.count() == 1) != alone) continue;
-      for (std::uint32_t position = rows.first; position < rows.end; ++position) {
+    for (const executor::RowRun& run : step_.runs(pass)) {
+      if ((run.count() == 1) != alone) continue;
+      for (std::uint32_t position = run.first; position < run.end; ++position) {
         make_room();
-        add_row(slice, rows, position);
+        add_row(run, position);
       }
     }
   }
 }
 
-void Builder::add_row(const executor::StepSlice& slice, const executor::SliceRows& rows,
-                      std::uint32_t position) {
-  PassChunk& chunk = input_.chunks.back();
-  if (rows.count() == 1) {
-    ++chunk.counts.decode_rows;
-    chunk.longest_decode = std::max(chunk.longest_decode, position + 1);
-  } else if (continues_tile(input_, rows, position)) {
+void Builder::add_row(const executor::RowRun& run, std::uint32_t position) {
+  Slab& slab = input_.slabs.back();
+  if (run.count() == 1) {
+    ++slab.counts.decode_rows;
+    slab.longest_decode = std::max(slab.longest_decode, position + 1);
+  } else if (continues_tile(input_, run, position)) {
     ++input_.tiles.back().count;
   } else {
-    input_.tiles.push_back({.first = chunk.counts.rows, .count = 1});
-    ++chunk.counts.prompt_tiles;
+    input_.tiles.push_back({.first = slab.counts.rows, .count = 1});
+    ++slab.counts.prompt_tiles;
   }
-  if (position >= rows.first_logits) add_logits(slice, position);
+  const executor::StepSlice& slice = *run.slice;
+  if (position >= run.first_logits) add_logits(slice, position);
 
-  const std::uint32_t known_end = slice.known_end();
-  const bool known = position < known_end;
-  input_.rows.push_back(
-      {.token = known ? slice.sequence->tokens[position].value : 0,
-       .draft = known ? RowInput::kNoDraft
-                      : static_cast<std::int32_t>(slice.first_draft + position - known_end),
-       .position = position,
-       .table = slice.sequence->batch_row});
-  ++chunk.counts.rows;
+  RowInput row{.position = position, .table = slice.sequence->batch_row};
+  if (step_.passes_propose() && position >= slice.known_end()) {
+    row.draft = static_cast<std::int32_t>(slice.first_draft + slice.draft_of(position));
+  } else {
+    row.token = step_.token(slab.pass, slice, position).value;
+  }
+  input_.rows.push_back(row);
+  ++slab.counts.rows;
 }
 
 /// The token after `position` is picked: a draft, or the target's own. A draft's pick goes to where
 /// the target's pick for the same position will follow it.
 void Builder::add_logits(const executor::StepSlice& slice, std::uint32_t position) {
-  PassChunk& chunk = input_.chunks.back();
+  Slab& slab = input_.slabs.back();
   const SamplingParams& sampling = slice.sequence->request.sampling;
-  const std::uint32_t i = position + 1 - slice.known_end();
+  const std::uint32_t i = slice.draft_of(position + 1);
   input_.logits.push_back({.seed = sampling.seed,
                            .position = position + std::uint64_t{1},
-                           .row = chunk.counts.rows,
-                           .draft = chunk.is_target
-                                        ? RowInput::kNoDraft
-                                        : static_cast<std::int32_t>(slice.first_draft + i),
+                           .row = slab.counts.rows,
+                           .draft = slab.pass.proposes
+                                        ? static_cast<std::int32_t>(slice.first_draft + i)
+                                        : RowInput::kNoDraft,
                            .pick = slice.first_pick + i,
                            .temperature = sampling.temperature});
-  ++chunk.counts.logit_rows;
+  ++slab.counts.logit_rows;
 }
 
 void check(const executor::StepSlices& step, const Capacity& capacity) {
@@ -124,7 +120,7 @@ void check(const executor::StepSlices& step, const Capacity& capacity) {
 void build_passes(const executor::StepSlices& step, const Capacity& capacity, StepInput& input) {
   check(step, capacity);
   Builder builder(step, capacity, input);
-  for (std::uint32_t pass = 0; pass <= step.draft_passes(); ++pass) builder.add_pass(pass);
+  for (const executor::Pass& pass : step.passes()) builder.add_pass(pass);
 }
 
 }  // namespace forge::gpu

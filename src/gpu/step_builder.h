@@ -1,11 +1,12 @@
 // build_passes: turns the slices of a step into rows on the device, pass by pass.
 //
-//   pass     decode rows first: those that are alone in their slice, then the rest in tiles
+//   pass     decode rows first: those that are alone in their run, then the rest in tiles
 //            | s1 | s4 | s5 | s2 s2 s2 s2 s2 s2 s2 s2 | s2 s2 | s3 s3 s3 |
-//   chunks   every Capacity::chunk_rows rows; a chunk goes through all layers before the next
+//   slabs    every Capacity::slab_rows rows; a slab goes through all layers before the next
 //
 // Which rows a slice has in a pass, and which of them want logits, is executor/step_slices.h. Rows
-// of drafts name a place among the step's drafts, because the token is on the device alone.
+// of drafts that a pass proposes name a place among the step's drafts, because the token is on the
+// device alone.
 //
 // Allocates nothing: StepInput has room for all that a capacity allows.
 #pragma once
@@ -16,7 +17,7 @@
 
 namespace forge::gpu {
 
-/// Appends chunks, rows, logits and tiles of all passes. Requires: the step keeps to `capacity`.
+/// Appends slabs, rows, logits and tiles of all passes. Requires: the step keeps to `capacity`.
 void build_passes(const executor::StepSlices& step, const Capacity& capacity, StepInput& input);
 
 }  // namespace forge::gpu

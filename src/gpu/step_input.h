@@ -1,7 +1,7 @@
 // StepInput: what a step brings to the device, as the host builds it up, and how it is cut into
-// chunks of rows.
+// slabs of rows.
 //
-// Chunks number the rows, logits and tiles of the whole step; their kernels count from the chunk's
+// Slabs number the rows, logits and tiles of the whole step; their kernels count from the slab's
 // first ones.
 #pragma once
 
@@ -9,24 +9,25 @@
 #include <vector>
 
 #include "capacity.h"
+#include "forge/executor/step_slices.h"
 #include "forge/gpu/kernels.h"
 
 namespace forge::gpu {
 
-/// Up to Capacity::chunk_rows rows of one pass. They go through all layers of the pass together.
-struct PassChunk {
+/// Up to Capacity::slab_rows rows of one pass. They go through all layers of the pass together.
+struct Slab {
+  executor::Pass pass;
   PassCounts counts;
   std::uint32_t index = 0;  ///< of its counts
   std::uint32_t first_row = 0;
   std::uint32_t first_logits = 0;
   std::uint32_t first_tile = 0;
   std::uint32_t longest_decode = 0;  ///< tokens of the longest context of a decode row
-  bool is_target = false;            ///< the target's pass, not the draft model's
 };
 
 struct StepInput {
   explicit StepInput(const Capacity& capacity) {
-    chunks.reserve(capacity.chunks);
+    slabs.reserve(capacity.slabs);
     rows.reserve(capacity.rows);
     logits.reserve(capacity.logits);
     tiles.reserve(capacity.tiles);
@@ -35,7 +36,7 @@ struct StepInput {
   }
 
   void clear() {
-    chunks.clear();
+    slabs.clear();
     rows.clear();
     logits.clear();
     tiles.clear();
@@ -43,7 +44,7 @@ struct StepInput {
     writes.clear();
   }
 
-  std::vector<PassChunk> chunks;
+  std::vector<Slab> slabs;
   std::vector<RowInput> rows;
   std::vector<LogitInput> logits;
   std::vector<PromptTile> tiles;
@@ -53,7 +54,7 @@ struct StepInput {
 
 /// How many of each are in an upload.
 struct StepSizes {
-  std::uint32_t chunks = 0;
+  std::uint32_t slabs = 0;
   std::uint32_t rows = 0;
   std::uint32_t logits = 0;
   std::uint32_t tiles = 0;
@@ -62,11 +63,11 @@ struct StepSizes {
 
   static StepSizes of(const StepInput& input) {
     const auto size = [](const auto& list) { return static_cast<std::uint32_t>(list.size()); };
-    return {size(input.chunks), size(input.rows),  size(input.logits),
-            size(input.tiles),  size(input.pairs), size(input.writes)};
+    return {size(input.slabs), size(input.rows),  size(input.logits),
+            size(input.tiles), size(input.pairs), size(input.writes)};
   }
   static StepSizes of(const Capacity& c) {
-    return {c.chunks, c.rows, c.logits, c.tiles, c.pairs, c.writes};
+    return {c.slabs, c.rows, c.logits, c.tiles, c.pairs, c.writes};
   }
 };
 

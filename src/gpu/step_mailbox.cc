@@ -26,8 +26,8 @@ StepMailbox::Results::Results(const Capacity& capacity)
       header(after<std::uint32_t>(drafts, capacity.drafts)) {}
 
 StepMailbox::Layout::Layout(std::size_t header, const StepSizes& sizes)
-    : chunks(after<Header>(header, 1)),
-      rows(after<PassCounts>(chunks, sizes.chunks)),
+    : slabs(after<Header>(header, 1)),
+      rows(after<PassCounts>(slabs, sizes.slabs)),
       logits(after<RowInput>(rows, sizes.rows)),
       tiles(after<LogitInput>(logits, sizes.logits)),
       pairs(after<PromptTile>(tiles, sizes.tiles)),
@@ -70,8 +70,8 @@ void StepMailbox::pack(StepId step, const StepInput& input, const StepSizes& siz
               "bytes to upload: ", layout_.end - results_.header, " of ", upload_.bytes());
   const Header header{step.value, static_cast<std::uint32_t>(input.writes.size())};
   put(results_.header, &header, 1);
-  for (std::size_t i = 0; i < input.chunks.size(); ++i) {
-    put(layout_.chunks + i * sizeof(PassCounts), &input.chunks[i].counts, 1);
+  for (std::size_t i = 0; i < input.slabs.size(); ++i) {
+    put(layout_.slabs + i * sizeof(PassCounts), &input.slabs[i].counts, 1);
   }
   put(layout_.rows, input.rows.data(), input.rows.size());
   put(layout_.logits, input.logits.data(), input.logits.size());
@@ -91,7 +91,7 @@ void StepMailbox::download(CommandQueue& queue) const {
 }
 
 DeviceStep StepMailbox::device_step() const {
-  return {.counts = on_device<PassCounts>(layout_.chunks),
+  return {.counts = on_device<PassCounts>(layout_.slabs),
           .rows = on_device<RowInput>(layout_.rows),
           .logits = on_device<LogitInput>(layout_.logits),
           .tiles = on_device<PromptTile>(layout_.tiles),

@@ -1,6 +1,6 @@
 // StepMailbox: how a step gets to the device and its result back, by one copy each way.
 //
-//   device  | digests | picks | drafts | header | chunks | rows | logits | tiles | pairs | writes |
+//   device  | digests | picks | drafts | header | slabs | rows | logits | tiles | pairs | writes |
 //           |<------------ download ----------->|
 //                                      |<----------------------- upload ------------------------->|
 //   host    a pinned buffer for either copy, in the same order
@@ -30,7 +30,7 @@ namespace forge::gpu {
 
 /// Where everything of a step is on the device.
 struct DeviceStep {
-  const PassCounts* counts = nullptr;  ///< [chunks]
+  const PassCounts* counts = nullptr;  ///< [slabs]
   const RowInput* rows = nullptr;
   const LogitInput* logits = nullptr;
   const PromptTile* tiles = nullptr;
@@ -78,7 +78,7 @@ class StepMailbox {
   };
   struct Layout {
     Layout(std::size_t header, const StepSizes& sizes);
-    std::size_t chunks;
+    std::size_t slabs;
     std::size_t rows;
     std::size_t logits;
     std::size_t tiles;

@@ -14,19 +14,19 @@
 HWY_BEFORE_NAMESPACE();
 namespace forge::linear::HWY_NAMESPACE {
 
-using numerics::kProductChunk;
+using numerics::kProductSegment;
 
-/// Panels of a strip, where rows are many: their weights along one chunk (128 KiB of float) stay in
-/// the L2 cache while all rows pass, and some rows in the L1 cache while all panels pass.
+/// Panels of a strip, where rows are many: their weights along one segment (128 KiB of float) stay
+/// in the L2 cache while all rows pass, and some rows in the L1 cache while all panels pass.
 inline constexpr int kStripPanels = 4;
 
 /// All rows, in tiles of about equal height, against a strip, panel by panel.
 template <class Weights>
-void run_strip(const Chunk& c, int rows) {
+void run_strip(const Segment& c, int rows) {
   const int tiles = (rows + kTileRowsMax - 1) / kTileRowsMax;
   const int height = (rows + tiles - 1) / tiles;
   for (int row = 0; row < rows; row += height) {
-    Chunk panel = c;
+    Segment panel = c;
     for (int output = 0; output < c.outputs; output += kPanelOutputs) {
       panel.outputs = std::min(kPanelOutputs, c.outputs - output);
       run_rows<Weights>(panel, row, std::min(height, rows - row));
@@ -36,9 +36,9 @@ void run_strip(const Chunk& c, int rows) {
   }
 }
 
-/// A chunk of a strip against all rows.
+/// A segment of a strip against all rows.
 template <class Weights>
-void run_chunk(const Chunk& c, int rows) {
+void run_segment(const Segment& c, int rows) {
   if (rows > kTileRowsMax) return run_strip<Weights>(c, rows);
   run_panels<Weights>(c, rows, (c.outputs + kPanelOutputs - 1) / kPanelOutputs);
 }
@@ -48,7 +48,7 @@ int strip_panels(int rows) { return rows <= kTileRowsMax ? tile_panels(rows) : k
 
 template <class Weights>
 void multiply_panels(const PanelProduct& p, const float* x, std::ptrdiff_t x_stride) {
-  constexpr int kSteps = kProductChunk / Weights::kInputs;  // of a chunk
+  constexpr int kSteps = kProductSegment / Weights::kInputs;  // of a segment
   const int steps = (p.inputs + Weights::kInputs - 1) / Weights::kInputs;
   const int strip = strip_panels(p.rows);
   const auto stride = static_cast<std::ptrdiff_t>(p.section->panel_bytes);
@@ -57,18 +57,18 @@ void multiply_panels(const PanelProduct& p, const float* x, std::ptrdiff_t x_str
     const int first = panel * kPanelOutputs;
     const int end = std::min(panel + strip, p.end_panel);
     for (int step = 0; step < steps; step += kSteps) {
-      const Chunk c = {.x = x + static_cast<std::ptrdiff_t>(step) * Weights::kWords * p.rows,
-                       .x_stride = x_stride,
-                       .w = p.section->panels + panel * stride +
-                            static_cast<std::ptrdiff_t>(step) * Weights::kStepBytes,
-                       .w_stride = stride,
-                       .y = p.y + first,
-                       .y_stride = p.y_stride,
-                       .steps = std::min(kSteps, steps - step),
-                       .outputs = std::min(end * kPanelOutputs, p.section->outputs) - first,
-                       .first = step == 0,
-                       .far = far};
-      run_chunk<Weights>(c, p.rows);
+      const Segment c = {.x = x + static_cast<std::ptrdiff_t>(step) * Weights::kWords * p.rows,
+                         .x_stride = x_stride,
+                         .w = p.section->panels + panel * stride +
+                              static_cast<std::ptrdiff_t>(step) * Weights::kStepBytes,
+                         .w_stride = stride,
+                         .y = p.y + first,
+                         .y_stride = p.y_stride,
+                         .steps = std::min(kSteps, steps - step),
+                         .outputs = std::min(end * kPanelOutputs, p.section->outputs) - first,
+                         .first = step == 0,
+                         .far = far};
+      run_segment<Weights>(c, p.rows);
     }
   }
 }
@@ -86,10 +86,10 @@ void multiply_impl(const PanelProduct& p) {
     default:
 #if HWY_ARCH_X86_64 && HWY_TARGET <= HWY_AVX3
       if (takes_pairs_impl(p.numerics)) {
-        return multiply_panels<BF16Pairs>(p, x.bf16, kProductChunk / 2);
+        return multiply_panels<BF16Pairs>(p, x.bf16, kProductSegment / 2);
       }
 #endif
-      return multiply_panels<BF16Weights>(p, x.bf16, kProductChunk);
+      return multiply_panels<BF16Weights>(p, x.bf16, kProductSegment);
   }
 }
 
@@ -98,7 +98,7 @@ std::uint32_t to_bf16_bits(float x) {
   return (bits + 0x7fffu + (bits >> 16 & 1)) >> 16;
 }
 
-/// A chunk of a row, to words of BF16Weights or of BF16Pairs.
+/// A segment of a row, to words of BF16Weights or of BF16Pairs.
 void convert_pairs(const float* x, int inputs, bool pairs, float* out) {
   for (int k = 0; k < inputs; k += 2) {
     const std::uint32_t even = to_bf16_bits(x[k]);
@@ -115,13 +115,13 @@ void convert_pairs(const float* x, int inputs, bool pairs, float* out) {
 void convert_impl(PanelKind kind, const Activations& a, int first_row, int end_row,
                   ProductScratch& scratch) {
   const bool pairs = kind == PanelKind::bf16 && takes_pairs_impl(a.numerics);
-  const std::ptrdiff_t pitch = pairs ? kProductChunk / 2 : kProductChunk;
-  for (int input = 0; input < a.inputs; input += kProductChunk) {
-    const int inputs = std::min(kProductChunk, a.inputs - input);
-    const std::ptrdiff_t chunk = input / kProductChunk * pitch * a.rows;
+  const std::ptrdiff_t pitch = pairs ? kProductSegment / 2 : kProductSegment;
+  for (int input = 0; input < a.inputs; input += kProductSegment) {
+    const int inputs = std::min(kProductSegment, a.inputs - input);
+    const std::ptrdiff_t segment = input / kProductSegment * pitch * a.rows;
     for (int row = first_row; row < end_row; ++row) {
       const float* const x = a.x + static_cast<std::ptrdiff_t>(row) * a.inputs + input;
-      const std::ptrdiff_t at = chunk + row * pitch;
+      const std::ptrdiff_t at = segment + row * pitch;
       if (kind == PanelKind::bf16) {
         convert_pairs(x, inputs, pairs, scratch.bf16.data() + at);
       } else {

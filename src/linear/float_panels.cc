@@ -10,9 +10,9 @@
 namespace forge::linear::floats {
 namespace {
 
-using numerics::kProductChunk;
+using numerics::kProductSegment;
 
-int chunks_of(int inputs) { return (inputs + kProductChunk - 1) / kProductChunk; }
+int segments_of(int inputs) { return (inputs + kProductSegment - 1) / kProductSegment; }
 
 /// Copies inputs [k, k + count) of a row into the panel: input k + i of output `lane` is the number
 /// at (k + i) * kPanelOutputs + lane.
@@ -64,15 +64,15 @@ std::size_t number_bytes(PanelKind kind) { return kind == PanelKind::f32 ? 4 : 2
 /// product_reference over pairs, of which the second comes first.
 float pairs_reference(const float* x, const float* w, int n) {
   float total = 0.0F;
-  for (int first = 0; first < n; first += kProductChunk) {
-    const int last = std::min(first + kProductChunk, n);
-    float chunk = 0.0F;
+  for (int first = 0; first < n; first += kProductSegment) {
+    const int last = std::min(first + kProductSegment, n);
+    float segment = 0.0F;
     for (int k = first; k < last; k += 2) {
       const bool whole = k + 1 < last;
-      chunk = numerics::fma(whole ? x[k + 1] : 0.0F, whole ? w[k + 1] : 0.0F, chunk);
-      chunk = numerics::fma(x[k], w[k], chunk);
+      segment = numerics::fma(whole ? x[k + 1] : 0.0F, whole ? w[k + 1] : 0.0F, segment);
+      segment = numerics::fma(x[k], w[k], segment);
     }
-    total = first == 0 ? chunk : total + chunk;
+    total = first == 0 ? segment : total + segment;
   }
   return total;
 }
@@ -111,7 +111,7 @@ bool pack(PanelKind kind, const PanelSource& source, int inputs, std::byte* pane
 
 void prepare(PanelKind kind, const Activations& x, ProductScratch& scratch) {
   std::vector<float>& words = kind == PanelKind::bf16 ? scratch.bf16 : scratch.f32;
-  const std::size_t size = static_cast<std::size_t>(chunks_of(x.inputs)) * kProductChunk *
+  const std::size_t size = static_cast<std::size_t>(segments_of(x.inputs)) * kProductSegment *
                            static_cast<std::size_t>(x.rows);
   if (words.size() < size) words.resize(size);
 }

@@ -1,5 +1,5 @@
-// Tiles of y in registers, rows x outputs of a panel, against one chunk of packed floats, once per
-// instruction set.
+// Tiles of y in registers, rows x outputs of a panel, against one segment of packed floats, once
+// per instruction set.
 //
 // A step loads the weights of some inputs for each vector of outputs and broadcasts those inputs of
 // each row. All elements of a tile are independent chains, which hides the latency of fma.
@@ -104,8 +104,8 @@ inline constexpr int kLineBytes = 64;
 /// Weights of so many bytes come from memory each time; a core's cache keeps fewer.
 inline constexpr std::ptrdiff_t kFarBytes = std::ptrdiff_t{512} << 10;
 
-/// One chunk of the product for some panels.
-struct Chunk {
+/// One segment of the product for some panels.
+struct Segment {
   const float* x;           ///< row 0, first word
   std::ptrdiff_t x_stride;  ///< words from a row of x to the next
   const std::byte* w;       ///< first step of the first panel
@@ -123,7 +123,7 @@ struct Tile {
   static constexpr int kWords = Weights::kWords;
 
   /// Accumulates rows [row, row + kRows) and stores or adds them to y.
-  static HWY_INLINE void run(const Chunk& c, int row) {
+  static HWY_INLINE void run(const Segment& c, int row) {
     const FullTag d;
     FullVec sums[kRows][kPanels * kVectors];
     for (auto& row_sums : sums) {
@@ -162,7 +162,7 @@ struct Tile {
   }
 
   /// y [outputs] = or += sums, of one panel.
-  static HWY_INLINE void store_row(const Chunk& c, const FullVec* sums, int outputs, float* y) {
+  static HWY_INLINE void store_row(const Segment& c, const FullVec* sums, int outputs, float* y) {
     const FullTag d;
     if (outputs == kPanelOutputs) {
       for (int v = 0; v < kVectors; ++v) {
@@ -180,7 +180,7 @@ struct Tile {
 /// `rows` rows from `row` on, 1 .. kTileRowsMax, against one panel: the tile of exactly that
 /// height.
 template <class Weights, int kRows = kTileRowsMax>
-HWY_INLINE void run_rows(const Chunk& c, int row, int rows) {
+HWY_INLINE void run_rows(const Segment& c, int row, int rows) {
   if constexpr (kRows > 1) {
     if (rows < kRows) return run_rows<Weights, kRows - 1>(c, row, rows);
   }
@@ -190,7 +190,7 @@ HWY_INLINE void run_rows(const Chunk& c, int row, int rows) {
 /// kRows rows from row 0 on, against all panels of c: kPanels together, the rest in tiles half as
 /// wide.
 template <class Weights, int kRows, int kPanels>
-HWY_INLINE void run_widths(Chunk c, int panels) {
+HWY_INLINE void run_widths(Segment c, int panels) {
   for (; panels >= kPanels; panels -= kPanels) {
     Tile<Weights, kRows, kPanels>::run(c, 0);
     c.w += kPanels * c.w_stride;
@@ -204,7 +204,7 @@ HWY_INLINE void run_widths(Chunk c, int panels) {
 
 /// All rows, 1 .. kTileRowsMax, against all panels of c.
 template <class Weights, int kRows = kTileRowsMax>
-HWY_INLINE void run_panels(const Chunk& c, int rows, int panels) {
+HWY_INLINE void run_panels(const Segment& c, int rows, int panels) {
   if constexpr (kRows > 1) {
     if (rows < kRows) return run_panels<Weights, kRows - 1>(c, rows, panels);
   }

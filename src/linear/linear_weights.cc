@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <array>
 #include <atomic>
+#include <utility>
 
 #include "code_source.h"
 #include "forge/core/check.h"
@@ -46,13 +47,27 @@ std::size_t panel_bytes(PanelKind kind, int inputs) {
   return is_float(kind) ? floats::panel_bytes(kind, inputs) : codes::panel_bytes(kind, inputs);
 }
 
-}  // namespace
-
-std::string_view name_of(PanelKind kind) {
-  constexpr std::array<std::string_view, 12> kNames{"f32",  "f16",  "bf16", "q8_0", "int8", "q4_0",
-                                                    "int4", "q5_0", "q5_1", "q4_k", "q5_k", "q6_k"};
-  return kNames[static_cast<std::size_t>(kind)];
+/// The parts that share panels with the first: how many, and their section without its panels.
+std::pair<std::size_t, Section> first_section(std::span<const StoredLinear> parts) {
+  const PanelKind kind = panel_kind(parts.front());
+  const int inputs = parts.front().inputs;
+  const std::vector<std::int32_t> order = codes::packed_order(parts.front());
+  Section section{.kind = kind, .panel_bytes = panel_bytes(kind, inputs)};
+  std::size_t count = 0;
+  for (; count < parts.size(); ++count) {
+    const StoredLinear& part = parts[count];
+    FORGE_CHECK(part.inputs == inputs, "inputs=", part.inputs, " beside inputs=", inputs);
+    if (panel_kind(part) != kind || codes::packed_order(part) != order) break;
+    section.outputs += part.outputs;
+  }
+  return {count, section};
 }
+
+std::size_t bytes_of(const Section& section) {
+  return static_cast<std::size_t>(section.panel_count()) * section.panel_bytes;
+}
+
+}  // namespace
 
 PanelKind panel_kind(const StoredLinear& stored) {
   if (std::holds_alternative<StoredInt8>(stored.form)) return PanelKind::int8;
@@ -60,24 +75,27 @@ PanelKind panel_kind(const StoredLinear& stored) {
   return kind_of_rows(std::get<StoredRows>(stored.form).type);
 }
 
+std::size_t packed_bytes(std::span<const StoredLinear> parts) {
+  std::size_t bytes = 0;
+  while (!parts.empty()) {
+    const auto [count, section] = first_section(parts);
+    bytes += bytes_of(section);
+    parts = parts.subspan(count);
+  }
+  return bytes;
+}
+
 LinearWeights::LinearWeights(std::span<const StoredLinear> parts, ThreadPool& pool,
                              Numerics numerics)
     : numerics_(numerics) {
   if (!parts.empty()) inputs_ = parts.front().inputs;
   while (!parts.empty()) {
-    const PanelKind kind = panel_kind(parts.front());
-    std::vector<std::int32_t> order = codes::packed_order(parts.front());
-    Section section{.kind = kind, .first_output = outputs_};
-    std::size_t count = 0;  // of parts in the section
-    for (; count < parts.size(); ++count) {
-      const StoredLinear& part = parts[count];
-      FORGE_CHECK(part.inputs == inputs_, "inputs=", part.inputs, " beside inputs=", inputs_);
-      if (panel_kind(part) != kind || codes::packed_order(part) != order) break;
-      section.outputs += part.outputs;
-    }
-    orders_.push_back(std::move(order));  // whose numbers stay where they are
+    auto [count, section] = first_section(parts);
+    FORGE_CHECK(parts.front().inputs == inputs_, "inputs=", parts.front().inputs,
+                " beside inputs=", inputs_);
+    section.first_output = outputs_;
+    orders_.push_back(codes::packed_order(parts.front()));  // whose numbers stay where they are
     section.order = orders_.back();
-    section.panel_bytes = panel_bytes(kind, inputs_);
     storage_.push_back(pack(section, parts.first(count), pool));
     section.panels = storage_.back().get();
     sections_.push_back(section);
@@ -89,7 +107,7 @@ LinearWeights::LinearWeights(std::span<const StoredLinear> parts, ThreadPool& po
 LinearWeights::Storage LinearWeights::pack(const Section& section,
                                            std::span<const StoredLinear> parts, ThreadPool& pool) {
   const int panels = section.panel_count();
-  const std::size_t bytes = static_cast<std::size_t>(panels) * section.panel_bytes;
+  const std::size_t bytes = bytes_of(section);
   Storage storage(static_cast<std::byte*>(::operator new[](bytes, std::align_val_t{64})));
   std::atomic<bool> finite = true;
   pool.run(panels, [&](int panel) {
@@ -112,9 +130,7 @@ LinearWeights::Storage LinearWeights::pack(const Section& section,
 
 std::size_t LinearWeights::bytes() const {
   std::size_t bytes = 0;
-  for (const Section& section : sections_) {
-    bytes += static_cast<std::size_t>(section.panel_count()) * section.panel_bytes;
-  }
+  for (const Section& section : sections_) bytes += bytes_of(section);
   return bytes;
 }
 

@@ -37,7 +37,7 @@ struct Activations {
 /// in that form already. What no section reads may be anything.
 struct Converted {
   const float* f32 = nullptr;
-  std::ptrdiff_t f32_stride = 0;  ///< floats from a row of a chunk to the next
+  std::ptrdiff_t f32_stride = 0;  ///< floats from a row of a segment to the next
   const float* bf16 = nullptr;
   const CodedGroup* groups = nullptr;
 };

@@ -108,15 +108,15 @@ Converted convert(std::span<const Section> sections, const Activations& x, Produ
     rounded |= section.kind == PanelKind::bf16;
     coded |= is_codes(section.kind);
   }
-  const bool in_place = x.rows == 1 || x.inputs <= numerics::kProductChunk;
+  const bool in_place = x.rows == 1 || x.inputs <= numerics::kProductSegment;
   if (plain && !in_place) to_floats(PanelKind::f32);
   if (rounded) to_floats(PanelKind::bf16);
   if (coded) {
     codes::prepare(x, scratch);
     convert_rows(x, pool, [&](int first, int end) { codes::convert(x, first, end, scratch); });
   }
-  return {.f32 = in_place ? x.x : scratch.f32.data(),  // one row, one chunk: they lie together
-          .f32_stride = in_place ? x.inputs : numerics::kProductChunk,
+  return {.f32 = in_place ? x.x : scratch.f32.data(),  // one row, one segment: they lie together
+          .f32_stride = in_place ? x.inputs : numerics::kProductSegment,
           .bf16 = scratch.bf16.data(),
           .groups = scratch.groups.data()};
 }

@@ -66,7 +66,41 @@ void row_of(const StoredGroups& form, const StoredLinear& linear, int output, fl
   }
 }
 
+struct ArraysOf {
+  std::size_t outputs;
+  std::size_t inputs;
+
+  std::vector<StoredArray> operator()(const StoredRows& form) const {
+    const std::size_t row_bytes = *quant::bytes_of(form.type, inputs);
+    return {{"", name_of(form.type), {outputs, inputs}, {form.rows, outputs * row_bytes}}};
+  }
+  std::vector<StoredArray> operator()(const StoredInt8& form) const {
+    return {{"codes", "I8", {outputs, inputs}, {form.codes, outputs * inputs}},
+            {"scales", "F32", {outputs}, std::as_bytes(form.scales)}};
+  }
+  std::vector<StoredArray> operator()(const StoredGroups& form) const {
+    const std::size_t groups = inputs / static_cast<std::size_t>(form.group_size);
+    const bool gptq = form.packing == StoredGroups::Packing::gptq;
+    const std::vector<std::size_t> codes_shape =
+        gptq ? std::vector{inputs / 8, outputs} : std::vector{inputs, outputs / 8};
+    std::vector<StoredArray> arrays = {
+        {"codes", "I32", codes_shape, {form.codes, inputs * outputs / 2}},
+        {"zeros", "I32", {groups, outputs / 8}, {form.zeros, groups * outputs / 2}},
+        {"scales", "F16", {groups, outputs}, {form.scales, groups * outputs * 2}}};
+    if (!form.order.empty()) {
+      arrays.push_back({"order", "I32", {inputs}, std::as_bytes(form.order)});
+    }
+    return arrays;
+  }
+};
+
 }  // namespace
+
+std::vector<StoredArray> arrays_of(const StoredLinear& linear) {
+  return std::visit(
+      ArraysOf{static_cast<std::size_t>(linear.outputs), static_cast<std::size_t>(linear.inputs)},
+      linear.form);
+}
 
 void stored_row(const StoredLinear& linear, int output, float* out) {
   FORGE_CHECK(output >= 0 && output < linear.outputs, "output=", output,

@@ -69,7 +69,7 @@ void weigh(const ExpertsConfig& config, std::span<const float> scores,
     sum += choice.weight;
   }
   for (ExpertChoice& choice : chosen) {
-    if (config.normalised) choice.weight = numerics::divide(choice.weight, sum + 1e-20F);
+    if (config.normalized) choice.weight = numerics::divide(choice.weight, sum + 1e-20F);
     choice.weight *= config.routed_scale;
   }
 }

@@ -147,6 +147,10 @@ bool is_dense(const ModelConfig& config, int layer) {
   return !config.experts || config.experts->dense_layers[static_cast<std::size_t>(layer)];
 }
 
+bool has_dense_layers(const ModelConfig& config) {
+  return !config.experts || std::ranges::count(config.experts->dense_layers, true) > 0;
+}
+
 tl::expected<void, std::string> validate(const ModelConfig& c) {
   std::string fault;
   Checks("", fault)
@@ -163,9 +167,7 @@ tl::expected<void, std::string> validate(const ModelConfig& c) {
              c.attention);
   check_rope(c.rope, fault);
   if (c.experts) check_experts(*c.experts, c.layers, fault);
-  const bool some_dense = !c.experts || std::count(c.experts->dense_layers.begin(),
-                                                   c.experts->dense_layers.end(), true) > 0;
-  Checks("", fault).integer("ffn_size", c.ffn_size, {some_dense ? 1 : 0, kSizeMax});
+  Checks("", fault).integer("ffn_size", c.ffn_size, has_dense_layers(c) ? kSizes : kSizesOrNone);
   if (!fault.empty()) return tl::unexpected(std::move(fault));
   return {};
 }

@@ -29,6 +29,14 @@ WeightType plain_type(const StoredLinear& stored) {
   }
 }
 
+/// Whether a matrix is packed as F32, which is exact: products take codes of 32 inputs at a time,
+/// which must share a scale (linear/product.h), and GPTQ and AWQ may have one for each 16.
+bool is_packed_as_floats(const StoredLinear& stored) {
+  constexpr int kAtOnce = 32;
+  const auto* const groups = std::get_if<linear::StoredGroups>(&stored.form);
+  return groups != nullptr && groups->group_size % kAtOnce != 0;
+}
+
 struct FirstByte {
   const std::byte* operator()(const linear::StoredRows& form) const { return form.rows; }
   const std::byte* operator()(const linear::StoredInt8& form) const { return form.codes; }
@@ -214,6 +222,46 @@ class Packer {
   std::optional<WeightFault> fault_;
 };
 
+/// The bytes of what Packer makes of a part.
+struct PackedSize {
+  const ModelConfig& config;
+
+  std::uint64_t operator()(const StoredGroupedQuery& s) const {
+    return of({&s.query, &s.key, &s.value}) + of({&s.output});
+  }
+  std::uint64_t operator()(const StoredLatent& s) const {
+    const auto& latent = std::get<LatentConfig>(config.attention);
+    std::uint64_t bytes = of({&s.query_up}) + of({&s.kv_down}) + of({&s.output});
+    if (s.query_down) bytes += of({&*s.query_down});
+    for (const StoredLinear& head : s.key_up) bytes += of({&head});
+    for (const StoredLinear& head : s.value_up) bytes += of({&head});
+    if (!s.key_up.empty()) return bytes;
+    const linear::StoredRows rows{plain_type(s.kv_up), nullptr};
+    const StoredLinear key{latent.kv_rank, latent.nope_size, rows};
+    const StoredLinear value{latent.value_size, latent.kv_rank, rows};
+    return bytes + static_cast<std::uint64_t>(latent.heads) * (of({&key}) + of({&value}));
+  }
+  std::uint64_t operator()(const StoredFeedForward& s) const {
+    return of({&s.gate, &s.up}) + of({&s.down});
+  }
+  std::uint64_t operator()(const StoredExperts& s) const {
+    const StoredLinear router{s.router.outputs, s.router.inputs, linear::StoredRows{}};
+    std::uint64_t bytes = of({&router}) + (s.shared ? (*this)(*s.shared) : 0);
+    for (const StoredFeedForward& expert : s.experts) bytes += (*this)(expert);
+    return bytes;
+  }
+
+  /// Of matrices on top of one another.
+  static std::uint64_t of(std::initializer_list<const StoredLinear*> stored) {
+    std::vector<StoredLinear> parts;
+    for (const StoredLinear* const part : stored) {
+      parts.push_back(*part);
+      if (is_packed_as_floats(*part)) parts.back().form = linear::StoredRows{};
+    }
+    return linear::packed_bytes(parts);
+  }
+};
+
 // for_each_matrix(part, visit): each matrix of a part, once.
 
 template <class Visit>
@@ -257,10 +305,13 @@ void for_each_matrix(const PackedModel& model, const Visit& visit) {
 
 }  // namespace
 
-bool is_packed_as_floats(const StoredLinear& stored) {
-  constexpr int kAtOnce = 32;
-  const auto* const groups = std::get_if<linear::StoredGroups>(&stored.form);
-  return groups != nullptr && groups->group_size % kAtOnce != 0;
+std::uint64_t packed_bytes(const ModelConfig& config, const StoredModel& stored) {
+  const PackedSize size{config};
+  std::uint64_t bytes = PackedSize::of({stored.head ? &*stored.head : &stored.embedding});
+  for (const StoredLayer& layer : stored.layers) {
+    bytes += std::visit(size, layer.attention) + std::visit(size, layer.feed_forward);
+  }
+  return bytes;
 }
 
 std::size_t PackedModel::bytes() const {

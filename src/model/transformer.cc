@@ -63,24 +63,6 @@ void check_sizes(const ModelConfig& config) {
 
 }  // namespace
 
-std::string_view name_of(ForwardPoint point) {
-  switch (point) {
-    case ForwardPoint::embedding:
-      return "embedding";
-    case ForwardPoint::attention:
-      return "attention";
-    case ForwardPoint::network:
-      return "network";
-    case ForwardPoint::layer:
-      return "layer";
-    case ForwardPoint::final_norm:
-      return "final_norm";
-    case ForwardPoint::logits:
-      return "logits";
-  }
-  return "";
-}
-
 KvShape kv_shape(const ModelConfig& config) {
   if (const auto* latent = std::get_if<LatentConfig>(&config.attention)) {
     return {.layers = config.layers,

@@ -9,11 +9,11 @@
 
 #include "forge/core/check.h"
 #include "forge/model/weight_roles.h"
-#include "forge/quant/weight_type.h"
 
 namespace forge::model {
 namespace {
 
+using linear::StoredArray;
 using linear::StoredLinear;
 using Bytes = std::span<const std::byte>;
 
@@ -38,51 +38,6 @@ class HashBytes {
   std::vector<std::byte> bytes_;
 };
 
-/// One of the arrays of which a matrix consists.
-struct Tensor {
-  std::string_view part;  ///< what follows the role: ".codes", or nothing
-  std::string_view type;
-  std::vector<std::size_t> shape;
-  Bytes bytes;
-};
-
-/// Of each form of a matrix.
-struct TensorsOf {
-  std::size_t outputs;
-  std::size_t inputs;
-
-  std::vector<Tensor> operator()(const linear::StoredRows& form) const {
-    const std::size_t row_bytes = *quant::bytes_of(form.type, inputs);
-    return {{"", name_of(form.type), {outputs, inputs}, {form.rows, outputs * row_bytes}}};
-  }
-
-  std::vector<Tensor> operator()(const linear::StoredInt8& form) const {
-    return {{".codes", "I8", {outputs, inputs}, {form.codes, outputs * inputs}},
-            {".scales", "F32", {outputs}, std::as_bytes(form.scales)}};
-  }
-
-  std::vector<Tensor> operator()(const linear::StoredGroups& form) const {
-    const std::size_t groups = inputs / static_cast<std::size_t>(form.group_size);
-    const bool gptq = form.packing == linear::StoredGroups::Packing::gptq;
-    const std::vector<std::size_t> codes_shape =
-        gptq ? std::vector{inputs / 8, outputs} : std::vector{inputs, outputs / 8};
-    std::vector<Tensor> tensors = {
-        {".codes", "I32", codes_shape, {form.codes, inputs * outputs / 2}},
-        {".zeros", "I32", {groups, outputs / 8}, {form.zeros, groups * outputs / 2}},
-        {".scales", "F16", {groups, outputs}, {form.scales, groups * outputs * 2}}};
-    if (!form.order.empty()) {
-      tensors.push_back({".order", "I32", {inputs}, std::as_bytes(form.order)});
-    }
-    return tensors;
-  }
-};
-
-std::vector<Tensor> tensors_of(const StoredLinear& matrix) {
-  return std::visit(
-      TensorsOf{static_cast<std::size_t>(matrix.outputs), static_cast<std::size_t>(matrix.inputs)},
-      matrix.form);
-}
-
 /// The hash of a tensor.
 WeightsDigest hash_in_pieces(Bytes bytes, linear::ThreadPool& pool) {
   std::vector<WeightsDigest> pieces((bytes.size() + kPieceBytes - 1) / kPieceBytes);
@@ -97,13 +52,12 @@ WeightsDigest hash_in_pieces(Bytes bytes, linear::ThreadPool& pool) {
 }
 
 /// A line of the list.
-std::string line_of(const std::string& role, const Tensor& tensor, const WeightsDigest& hash) {
+std::string line_of(const std::string& role, const StoredArray& array, const WeightsDigest& hash) {
   std::string line = role;
-  line += tensor.part;
-  line += ' ';
-  line += tensor.type;
+  if (!array.part.empty()) line.append(".").append(array.part);
+  line.append(" ").append(array.type);
   char separator = ' ';
-  for (const std::size_t size : tensor.shape) {
+  for (const std::size_t size : array.shape) {
     line += separator + std::to_string(size);
     separator = 'x';
   }
@@ -113,9 +67,9 @@ std::string line_of(const std::string& role, const Tensor& tensor, const Weights
 /// One that has read all of `model`.
 WeightsDigester digester_of(const StoredModel& model, linear::ThreadPool& pool) {
   WeightsDigester digester(pool);
-  for_each_weight(model, {.matrix = [&](const std::string&,
-                                        const StoredLinear& matrix) { digester.read(matrix); },
-                          .vector = [](const std::string&, const std::vector<float>&) {}});
+  for_each_weight(
+      model, [&](const std::string&, const StoredLinear& matrix) { digester.read(matrix); },
+      [](const std::string&, const std::vector<float>&) {});
   return digester;
 }
 
@@ -133,8 +87,8 @@ std::string to_string(const WeightsDigest& digest) {
 void WeightsDigester::read(const StoredLinear& matrix) {
   std::vector<WeightsDigest>& hashes = read_[&matrix];
   hashes.clear();
-  for (const Tensor& tensor : tensors_of(matrix)) {
-    hashes.push_back(hash_in_pieces(tensor.bytes, pool_));
+  for (const StoredArray& array : arrays_of(matrix)) {
+    hashes.push_back(hash_in_pieces(array.bytes, pool_));
   }
 }
 
@@ -144,13 +98,13 @@ std::string WeightsDigester::list(const StoredModel& model) const {
     const auto hashes = read_.find(&matrix);
     FORGE_CHECK(hashes != read_.end(), "'", role, "' has not been read");
     auto hash = hashes->second.begin();
-    for (const Tensor& tensor : tensors_of(matrix)) lines += line_of(role, tensor, *hash++);
+    for (const StoredArray& array : arrays_of(matrix)) lines += line_of(role, array, *hash++);
   };
   const auto add_vector = [&](const std::string& role, const std::vector<float>& numbers) {
     const Bytes bytes = std::as_bytes(std::span(numbers));
     lines += line_of(role, {"", "F32", {numbers.size()}, bytes}, hash_in_pieces(bytes, pool_));
   };
-  for_each_weight(model, {.matrix = add_matrix, .vector = add_vector});
+  for_each_weight(model, add_matrix, add_vector);
   return lines;
 }
 

@@ -1,5 +1,5 @@
 // What attention over keys and values (attention.cc) and over latents (latent_attention.cc) share:
-// chunks of the softmax, their sums of values, and how chunks are merged.
+// segments of the softmax, their sums of values, and how segments are merged.
 #include <algorithm>
 #include <cstddef>
 #include <cstdint>
@@ -48,9 +48,9 @@ HWY_INLINE Run run_at(const Pages& pages, int position, int end) {
   return {block * pages.block_stride, slot, std::min(pages.block_size - slot, end - position)};
 }
 
-/// The positions of one chunk that are seen. Position j has column j - start of its weights.
-struct Chunk {
-  int start;  ///< of the chunk, a multiple of kKeyChunk
+/// The positions of one segment that are seen. Position j has column j - start of its weights.
+struct Segment {
+  int start;  ///< of the segment, a multiple of kKeySegment
   int first;  ///< position, >= start
   int end;    ///< position
 
@@ -58,10 +58,10 @@ struct Chunk {
   int columns() const { return end - start; }
 };
 
-/// The chunk in which position `first` lies, from there on.
-HWY_INLINE Chunk chunk_from(int first, int length) {
-  const int start = first / kKeyChunk * kKeyChunk;
-  return {start, first, std::min(start + kKeyChunk, length)};
+/// The segment in which position `first` lies, from there on.
+HWY_INLINE Segment segment_from(int first, int length) {
+  const int start = first / kKeySegment * kKeySegment;
+  return {start, first, std::min(start + kKeySegment, length)};
 }
 
 /// m and l of one head.
@@ -70,14 +70,14 @@ struct Softmax {
   float sum;
 };
 
-/// Scores, in the columns of `chunk`, become exp(score - max); the columns before become 0.
-HWY_INLINE Softmax scores_to_weights(const Chunk& chunk, float* weights) {
-  const int first = chunk.first_column();
-  const int count = chunk.columns() - first;
+/// Scores, in the columns of `segment`, become exp(score - max); the columns before become 0.
+HWY_INLINE Softmax scores_to_weights(const Segment& segment, float* weights) {
+  const int first = segment.first_column();
+  const int count = segment.columns() - first;
   const float max = max_lanes(weights + first, count);
   std::fill_n(weights, first, 0.0f);
   exp_minus_lanes(weights + first, max, count, weights + first);
-  return {max, sum_lanes(weights, chunk.columns())};
+  return {max, sum_lanes(weights, segment.columns())};
 }
 
 /// Values of the positions of a sequence, one row [size] a slot.
@@ -92,25 +92,25 @@ struct Values {
 };
 
 /// out[h] = the chain over positions of weight * value, for kVectors vectors of components.
-/// weights: [kHeads][kKeyChunk], out: [kHeads][size].
+/// weights: [kHeads][kKeySegment], out: [kHeads][size].
 template <int kHeads, int kVectors, class D>
-HWY_INLINE void accumulate_columns(D d, const Values& values, const Chunk& chunk,
+HWY_INLINE void accumulate_columns(D d, const Values& values, const Segment& segment,
                                    const float* weights, float* out) {
   const int lanes = static_cast<int>(hn::Lanes(d));
   hn::Vec<D> sums[kHeads][kVectors];
   for (auto& head_sums : sums) {
     for (auto& sum : head_sums) sum = hn::Zero(d);
   }
-  int column = chunk.first_column();
-  while (column < chunk.columns()) {
-    const Run run = run_at(values.pages, chunk.start + column, chunk.end);
+  int column = segment.first_column();
+  while (column < segment.columns()) {
+    const Run run = run_at(values.pages, segment.start + column, segment.end);
     const float* value =
         values.rows + run.block + static_cast<std::ptrdiff_t>(run.slot) * values.stride;
     for (int end = column + run.size; column < end; ++column, value += values.stride) {
       hn::Vec<D> v[kVectors];
       for (int i = 0; i < kVectors; ++i) v[i] = hn::LoadU(d, value + i * lanes);
       for (int h = 0; h < kHeads; ++h) {
-        const auto weight = hn::Set(d, weights[h * kKeyChunk + column]);
+        const auto weight = hn::Set(d, weights[h * kKeySegment + column]);
         for (int i = 0; i < kVectors; ++i) sums[h][i] = fused(weight, v[i], sums[h][i]);
       }
     }
@@ -125,32 +125,34 @@ HWY_INLINE void accumulate_columns(D d, const Values& values, const Chunk& chunk
 /// out [kHeads][size] = a_c: components in pieces of kVectors full vectors, then fewer, then the
 /// rest.
 template <int kHeads, int kVectors = value_vectors(kHeads)>
-HWY_INLINE void accumulate_values(const Values& values, const Chunk& chunk, const float* weights,
-                                  float* out, int component = 0) {
+HWY_INLINE void accumulate_values(const Values& values, const Segment& segment,
+                                  const float* weights, float* out, int component = 0) {
   constexpr int kWidth = kVectors * kFullLanes;
   for (; component + kWidth <= values.size; component += kWidth) {
-    accumulate_columns<kHeads, kVectors>(FullTag(), values.from(component), chunk, weights,
+    accumulate_columns<kHeads, kVectors>(FullTag(), values.from(component), segment, weights,
                                          out + component);
   }
   if (component == values.size) return;
   if constexpr (kVectors > 1) {
-    accumulate_values<kHeads, kVectors / 2>(values, chunk, weights, out, component);
+    accumulate_values<kHeads, kVectors / 2>(values, segment, weights, out, component);
   } else {
     for_each_vector(
         values.size,
-        [&](auto d, int i)
-            HWY_ATTR { accumulate_columns<kHeads, 1>(d, values.from(i), chunk, weights, out + i); },
+        [&](auto d, int i) HWY_ATTR {
+          accumulate_columns<kHeads, 1>(d, values.from(i), segment, weights, out + i);
+        },
         component);
   }
 }
 
-/// What one head has seen so far, total and its sum of values out [n], and the next chunk become
+/// What one head has seen so far, total and its sum of values out [n], and the next segment become
 /// one.
-HWY_INLINE void merge(Softmax& total, float* out, const Softmax& chunk, const float* part, int n) {
-  const float max = std::max(total.max, chunk.max);
+HWY_INLINE void merge(Softmax& total, float* out, const Softmax& segment, const float* part,
+                      int n) {
+  const float max = std::max(total.max, segment.max);
   const float old_factor = exp(total.max - max);
-  const float new_factor = exp(chunk.max - max);
-  total = {max, fma(total.sum, old_factor, chunk.sum * new_factor)};
+  const float new_factor = exp(segment.max - max);
+  total = {max, fma(total.sum, old_factor, segment.sum * new_factor)};
   for_each_vector(n, [&](auto d, int i) HWY_ATTR {
     const auto scaled = hn::Mul(hn::LoadU(d, part + i), hn::Set(d, new_factor));
     hn::StoreU(fused(hn::LoadU(d, out + i), hn::Set(d, old_factor), scaled), d, out + i);

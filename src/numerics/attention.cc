@@ -20,12 +20,12 @@ HWY_INLINE Pages pages_of(const PagedKV& kv) {
 
 /// weights[h][column] = (q_h . k_j) * scale.
 template <int kHeads>
-HWY_INLINE void compute_scores(const float* q, float scale, const PagedKV& kv, const Chunk& chunk,
-                               float* weights) {
-  for (int position = chunk.first; position < chunk.end;) {
-    const Run run = run_at(pages_of(kv), position, chunk.end);
+HWY_INLINE void compute_scores(const float* q, float scale, const PagedKV& kv,
+                               const Segment& segment, float* weights) {
+  for (int position = segment.first; position < segment.end;) {
+    const Run run = run_at(pages_of(kv), position, segment.end);
     const float* keys = kv.keys + run.block + run.slot;
-    float* scores_at = weights + (position - chunk.start);
+    float* scores_at = weights + (position - segment.start);
     for_each_vector(run.size, [&](auto d, int i) HWY_ATTR {
       hn::Vec<decltype(d)> scores[kHeads];
       for (auto& score : scores) score = hn::Zero(d);
@@ -37,38 +37,38 @@ HWY_INLINE void compute_scores(const float* q, float scale, const PagedKV& kv, c
         }
       }
       for (int h = 0; h < kHeads; ++h) {
-        hn::StoreU(hn::Mul(scores[h], hn::Set(d, scale)), d, scores_at + h * kKeyChunk + i);
+        hn::StoreU(hn::Mul(scores[h], hn::Set(d, scale)), d, scores_at + h * kKeySegment + i);
       }
     });
     position += run.size;
   }
 }
 
-/// One chunk: m_c and l_c of each head, and out [kHeads][D] = a_c.
+/// One segment: m_c and l_c of each head, and out [kHeads][D] = a_c.
 template <int kHeads>
-HWY_INLINE void attend_chunk(const QueryGroup& group, const PagedKV& kv, const Chunk& chunk,
-                             Softmax* softmax, float* out) {
-  HWY_ALIGN float weights[kHeads * kKeyChunk];
-  compute_scores<kHeads>(group.q, group.scale, kv, chunk, weights);
+HWY_INLINE void attend_segment(const QueryGroup& group, const PagedKV& kv, const Segment& segment,
+                               Softmax* softmax, float* out) {
+  HWY_ALIGN float weights[kHeads * kKeySegment];
+  compute_scores<kHeads>(group.q, group.scale, kv, segment, weights);
   for (int h = 0; h < kHeads; ++h) {
-    softmax[h] = scores_to_weights(chunk, weights + h * kKeyChunk);
+    softmax[h] = scores_to_weights(segment, weights + h * kKeySegment);
   }
-  accumulate_values<kHeads>({kv.values, kv.head_size, kv.head_size, pages_of(kv)}, chunk, weights,
+  accumulate_values<kHeads>({kv.values, kv.head_size, kv.head_size, pages_of(kv)}, segment, weights,
                             out);
 }
 
 /// Attention of the first kHeads heads. out: [kHeads][D].
 template <int kHeads>
 void attend_heads(const QueryGroup& group, const PagedKV& kv, float* out) {
-  Chunk chunk = chunk_from(kv.first, kv.length);
+  Segment segment = segment_from(kv.first, kv.length);
   Softmax total[kHeads];
-  attend_chunk<kHeads>(group, kv, chunk, total, out);
+  attend_segment<kHeads>(group, kv, segment, total, out);
 
   Softmax softmax[kHeads];
   HWY_ALIGN float part[kHeads * kHeadSizeMax];
-  while (chunk.end < kv.length) {
-    chunk = chunk_from(chunk.end, kv.length);
-    attend_chunk<kHeads>(group, kv, chunk, softmax, part);
+  while (segment.end < kv.length) {
+    segment = segment_from(segment.end, kv.length);
+    attend_segment<kHeads>(group, kv, segment, softmax, part);
     for (int h = 0; h < kHeads; ++h) {
       const int offset = h * kv.head_size;
       merge(total[h], out + offset, softmax[h], part + offset, kv.head_size);

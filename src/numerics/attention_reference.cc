@@ -1,4 +1,4 @@
-// The definition of attention.h, in the order of its comment. One head, one chunk at a time.
+// The definition of attention.h, in the order of its comment. One head, one segment at a time.
 #include <algorithm>
 
 #include "forge/numerics/attention.h"
@@ -20,31 +20,33 @@ float value(const PagedKV& kv, int position, int d) {
   return block_at(kv.values, kv, position)[position % kv.block_size * kv.head_size + d];
 }
 
-struct ChunkResult {
+struct SegmentResult {
   float m;
   float l;
   float a[kHeadSizeMax];
 };
 
-/// `start`: the first position of the chunk, a multiple of kKeyChunk.
-ChunkResult attend_chunk(const float* q, float scale, const PagedKV& kv, int start) {
-  const int first = std::max(kv.first - start, 0);  // within the chunk
-  const int end = std::min(kKeyChunk, kv.length - start);
-  float p[kKeyChunk] = {};
+/// `start`: the first position of the segment, a multiple of kKeySegment.
+SegmentResult attend_segment(const float* q, float scale, const PagedKV& kv, int start) {
+  const int first = std::max(kv.first - start, 0);  // within the segment
+  const int end = std::min(kKeySegment, kv.length - start);
+  float p[kKeySegment] = {};
   for (int j = first; j < end; ++j) {
     float dot = 0.0f;
     for (int d = 0; d < kv.head_size; ++d) dot = fma(q[d], key(kv, start + j, d), dot);
     p[j] = dot * scale;
   }
 
-  ChunkResult chunk{};
-  chunk.m = max_reference(p + first, end - first);
-  for (int j = first; j < end; ++j) p[j] = exp(p[j] - chunk.m);
-  chunk.l = sum_reference(p, end);  // a lane that adds the 0 of a position not seen keeps its bits
+  SegmentResult segment{};
+  segment.m = max_reference(p + first, end - first);
+  for (int j = first; j < end; ++j) p[j] = exp(p[j] - segment.m);
+  segment.l =
+      sum_reference(p, end);  // a lane that adds the 0 of a position not seen keeps its bits
   for (int d = 0; d < kv.head_size; ++d) {
-    for (int j = first; j < end; ++j) chunk.a[d] = fma(p[j], value(kv, start + j, d), chunk.a[d]);
+    for (int j = first; j < end; ++j)
+      segment.a[d] = fma(p[j], value(kv, start + j, d), segment.a[d]);
   }
-  return chunk;
+  return segment;
 }
 
 }  // namespace
@@ -52,16 +54,16 @@ ChunkResult attend_chunk(const float* q, float scale, const PagedKV& kv, int sta
 void attend_reference(const QueryGroup& group, const PagedKV& kv, float* out) {
   for (int head = 0; head < group.heads; ++head) {
     const float* q = group.q + head * kv.head_size;
-    int start = kv.first / kKeyChunk * kKeyChunk;
-    ChunkResult total = attend_chunk(q, group.scale, kv, start);
-    while ((start += kKeyChunk) < kv.length) {
-      const ChunkResult chunk = attend_chunk(q, group.scale, kv, start);
-      const float m = std::max(total.m, chunk.m);
+    int start = kv.first / kKeySegment * kKeySegment;
+    SegmentResult total = attend_segment(q, group.scale, kv, start);
+    while ((start += kKeySegment) < kv.length) {
+      const SegmentResult segment = attend_segment(q, group.scale, kv, start);
+      const float m = std::max(total.m, segment.m);
       const float e = exp(total.m - m);
-      const float f = exp(chunk.m - m);
+      const float f = exp(segment.m - m);
       total.m = m;
-      total.l = fma(total.l, e, chunk.l * f);
-      for (int d = 0; d < kv.head_size; ++d) total.a[d] = fma(total.a[d], e, chunk.a[d] * f);
+      total.l = fma(total.l, e, segment.l * f);
+      for (int d = 0; d < kv.head_size; ++d) total.a[d] = fma(total.a[d], e, segment.a[d] * f);
     }
     for (int d = 0; d < kv.head_size; ++d) {
       out[head * kv.head_size + d] = divide(total.a[d], total.l);

@@ -20,8 +20,8 @@ inline constexpr int kSideBySide = 8;
 struct LatentHeads {
   int count;
   Softmax total[kFullLanes];
-  HWY_ALIGN float q[kLatentSizeMax * kFullLanes];   ///< [R + S][kFullLanes], missing heads are 0
-  HWY_ALIGN float weights[kFullLanes * kKeyChunk];  ///< [heads][kKeyChunk]
+  HWY_ALIGN float q[kLatentSizeMax * kFullLanes];     ///< [R + S][kFullLanes], missing heads are 0
+  HWY_ALIGN float weights[kFullLanes * kKeySegment];  ///< [heads][kKeySegment]
 };
 
 HWY_INLINE Pages pages_of(const PagedLatent& latent) {
@@ -51,17 +51,17 @@ HWY_INLINE void score_rows(const float* rows, int key_size, float scale, LatentH
   for (int j = 0; j < kCount; ++j) {
     HWY_ALIGN float lanes[kFullLanes];
     hn::Store(hn::Mul(scores[j], hn::Set(d, scale)), d, lanes);
-    for (int h = 0; h < heads.count; ++h) heads.weights[h * kKeyChunk + column + j] = lanes[h];
+    for (int h = 0; h < heads.count; ++h) heads.weights[h * kKeySegment + column + j] = lanes[h];
   }
 }
 
-HWY_INLINE void compute_scores(const PagedLatent& latent, float scale, const Chunk& chunk,
+HWY_INLINE void compute_scores(const PagedLatent& latent, float scale, const Segment& segment,
                                LatentHeads& heads) {
-  for (int position = chunk.first; position < chunk.end;) {
-    const Run run = run_at(pages_of(latent), position, chunk.end);
+  for (int position = segment.first; position < segment.end;) {
+    const Run run = run_at(pages_of(latent), position, segment.end);
     const float* rows =
         latent.rows + run.block + static_cast<std::ptrdiff_t>(run.slot) * latent.key_size;
-    const int column = position - chunk.start;
+    const int column = position - segment.start;
     int i = 0;
     for (; i + kSideBySide <= run.size; i += kSideBySide) {
       score_rows<kSideBySide>(rows + i * latent.key_size, latent.key_size, scale, heads,
@@ -74,20 +74,20 @@ HWY_INLINE void compute_scores(const PagedLatent& latent, float scale, const Chu
   }
 }
 
-/// Sums of latents of heads [head, head + kHeads), merged into out [heads][R] unless the chunk is
+/// Sums of latents of heads [head, head + kHeads), merged into out [heads][R] unless the segment is
 /// the first.
 template <int kHeads>
-HWY_INLINE void add_chunk(const PagedLatent& latent, const Chunk& chunk, LatentHeads& heads,
-                          int head, float* out) {
+HWY_INLINE void add_segment(const PagedLatent& latent, const Segment& segment, LatentHeads& heads,
+                            int head, float* out) {
   const Values values = {latent.rows, latent.key_size, latent.value_size, pages_of(latent)};
-  const bool is_first = chunk.start == 0;
+  const bool is_first = segment.start == 0;
   HWY_ALIGN float part[kHeads * kLatentSizeMax];
   Softmax softmax[kHeads];
   for (int h = 0; h < kHeads; ++h) {
-    softmax[h] = scores_to_weights(chunk, heads.weights + (head + h) * kKeyChunk);
+    softmax[h] = scores_to_weights(segment, heads.weights + (head + h) * kKeySegment);
   }
   float* target = out + head * latent.value_size;
-  accumulate_values<kHeads>(values, chunk, heads.weights + head * kKeyChunk,
+  accumulate_values<kHeads>(values, segment, heads.weights + head * kKeySegment,
                             is_first ? target : part);
   for (int h = 0; h < kHeads; ++h) {
     if (is_first) {
@@ -105,12 +105,12 @@ void attend_latent_heads(const float* q, int count, float scale, const PagedLate
   LatentHeads heads;
   heads.count = count;
   transpose_queries(q, latent.key_size, heads);
-  for (int first = 0; first < latent.length; first += kKeyChunk) {
-    const Chunk chunk = chunk_from(first, latent.length);
-    compute_scores(latent, scale, chunk, heads);
+  for (int first = 0; first < latent.length; first += kKeySegment) {
+    const Segment segment = segment_from(first, latent.length);
+    compute_scores(latent, scale, segment, heads);
     int head = 0;
-    for (; head + 4 <= count; head += 4) add_chunk<4>(latent, chunk, heads, head, out);
-    for (; head < count; ++head) add_chunk<1>(latent, chunk, heads, head, out);
+    for (; head + 4 <= count; head += 4) add_segment<4>(latent, segment, heads, head, out);
+    for (; head < count; ++head) add_segment<1>(latent, segment, heads, head, out);
   }
   for (int h = 0; h < count; ++h) {
     divide_all(out + h * latent.value_size, heads.total[h].sum, latent.value_size);

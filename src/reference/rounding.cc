@@ -11,19 +11,20 @@ namespace {
 
 using Row = Eigen::Array<double, 1, Eigen::Dynamic>;
 
-/// Sum over k of x[k] wt.row(k) in chunks of `chunk_size`, and the magnitudes of all partial sums.
+/// Sum over k of x[k] wt.row(k) in segments of `segment_size`, and the magnitudes of all partial
+/// sums.
 struct Chain {
   Row sum;
   Row magnitudes;
 };
 
 template <class Factors, class Terms>
-Chain chain(const Factors& x, const Terms& wt, Eigen::Index count, Eigen::Index chunk_size) {
+Chain chain(const Factors& x, const Terms& wt, Eigen::Index count, Eigen::Index segment_size) {
   Chain out{Row::Zero(wt.cols()), Row::Zero(wt.cols())};
   Row partial(wt.cols());
-  for (Eigen::Index first = 0; first < count; first += chunk_size) {
+  for (Eigen::Index first = 0; first < count; first += segment_size) {
     partial.setZero();
-    for (Eigen::Index k = first; k < std::min(first + chunk_size, count); ++k) {
+    for (Eigen::Index k = first; k < std::min(first + segment_size, count); ++k) {
       partial += x(k) * wt.row(k).array();
       out.magnitudes += partial.abs();
     }
@@ -36,7 +37,7 @@ Chain chain(const Factors& x, const Terms& wt, Eigen::Index count, Eigen::Index 
 Rounded product_of(const Rows& x, const Rows& wt) {
   Rounded out{Rows(x.rows(), wt.cols()), Rows(x.rows(), wt.cols())};
   for (Eigen::Index t = 0; t < x.rows(); ++t) {
-    const Chain sums = chain(x.row(t), wt, x.cols(), numerics::kProductChunk);
+    const Chain sums = chain(x.row(t), wt, x.cols(), numerics::kProductSegment);
     out.value.row(t) = sums.sum;
     out.error.row(t) = kUnit * sums.magnitudes;
   }
@@ -47,7 +48,8 @@ Rounded product_of(const Rows& x, const Rows& wt) {
 /// exact, but where two are nearly the largest the engine may take the other one.
 double exp_error(double x) { return kUnit * (std::abs(x) + 1.6); }
 
-/// The sums of one query over its keys so far, as numerics/attention.h merges them chunk by chunk.
+/// The sums of one query over its keys so far, as numerics/attention.h merges them segment by
+/// segment.
 struct Softmax {
   double max;
   double sum;
@@ -56,10 +58,10 @@ struct Softmax {
   Row out_error;
 };
 
-/// One chunk of keys by itself. scores [n], values [n][D]; adds the errors of exponents to
+/// One segment of keys by itself. scores [n], values [n][D]; adds the errors of exponents to
 /// score_error [n].
 template <class Scores, class Errors, class Values>
-Softmax softmax_of_chunk(const Scores& scores, Errors score_error, const Values& values) {
+Softmax softmax_of_segment(const Scores& scores, Errors score_error, const Values& values) {
   const double max = scores.maxCoeff();
   const Row p = (scores.array() - max).exp();
   for (Eigen::Index j = 0; j < p.size(); ++j) score_error(j) += exp_error(scores(j) - max);
@@ -69,37 +71,37 @@ Softmax softmax_of_chunk(const Scores& scores, Errors score_error, const Values&
   return {max, p.sum(), kUnit * static_cast<double>(additions), sums.sum, kUnit * sums.magnitudes};
 }
 
-/// `all` and then `chunk`, of which the former is rescaled by e and the latter by f.
-Softmax merged(const Softmax& all, const Softmax& chunk, double e, double f) {
-  Softmax out{std::max(all.max, chunk.max),
-              all.sum * e + chunk.sum * f,
+/// `all` and then `segment`, of which the former is rescaled by e and the latter by f.
+Softmax merged(const Softmax& all, const Softmax& segment, double e, double f) {
+  Softmax out{std::max(all.max, segment.max),
+              all.sum * e + segment.sum * f,
               0,
-              all.out * e + chunk.out * f,
+              all.out * e + segment.out * f,
               {}};
-  out.sum_error = std::max(all.sum_error, chunk.sum_error + kUnit) + kUnit;
+  out.sum_error = std::max(all.sum_error, segment.sum_error + kUnit) + kUnit;
   out.out_error =
-      all.out_error * e + chunk.out_error * f + kUnit * ((chunk.out * f).abs() + out.out.abs());
+      all.out_error * e + segment.out_error * f + kUnit * ((segment.out * f).abs() + out.out.abs());
   return out;
 }
 
 /// Query t of one head. scores [t + 1]
 template <class Scores, class Errors>
 Softmax softmax_of_query(const Scores& scores, Errors score_error, const Rows& values) {
-  constexpr Eigen::Index kChunk = numerics::kKeyChunk;
-  const auto chunk_at = [&](Eigen::Index first) {
-    const Eigen::Index count = std::min(kChunk, scores.size() - first);
-    return softmax_of_chunk(scores.segment(first, count), score_error.segment(first, count),
-                            values.middleRows(first, count));
+  constexpr Eigen::Index kSegment = numerics::kKeySegment;
+  const auto segment_at = [&](Eigen::Index first) {
+    const Eigen::Index count = std::min(kSegment, scores.size() - first);
+    return softmax_of_segment(scores.segment(first, count), score_error.segment(first, count),
+                              values.middleRows(first, count));
   };
-  Softmax all = chunk_at(0);
-  for (Eigen::Index first = kChunk; first < scores.size(); first += kChunk) {
-    const Softmax chunk = chunk_at(first);
-    const double max = std::max(all.max, chunk.max);
+  Softmax all = segment_at(0);
+  for (Eigen::Index first = kSegment; first < scores.size(); first += kSegment) {
+    const Softmax segment = segment_at(first);
+    const double max = std::max(all.max, segment.max);
     // An exponent that rescales numerator and denominator alike is an error of all its scores.
     score_error.head(first).array() += exp_error(all.max - max);
-    score_error.segment(first, std::min(kChunk, scores.size() - first)).array() +=
-        exp_error(chunk.max - max);
-    all = merged(all, chunk, std::exp(all.max - max), std::exp(chunk.max - max));
+    score_error.segment(first, std::min(kSegment, scores.size() - first)).array() +=
+        exp_error(segment.max - max);
+    all = merged(all, segment, std::exp(all.max - max), std::exp(segment.max - max));
   }
   return all;
 }

@@ -31,7 +31,7 @@ Rows rotation_errors(const TinyConfig& config, const Rows& heads, const Rows& tu
 /// The softmax of one head.
 struct RoundedAttention {
   Rows weights;              ///< [T][T] TinyTransformer::attention_weights
-  Rows score_error;          ///< [T][T] of the scores: products, exponents, the merge of chunks
+  Rows score_error;          ///< [T][T] of the scores: products, exponents, the merge of segments
   Eigen::ArrayXd sum_error;  ///< [T] of the softmax's denominator, relative
 };
 

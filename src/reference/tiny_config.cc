@@ -5,39 +5,21 @@
 namespace forge::reference {
 namespace {
 
-struct Field {
-  const char* name;
-  int value;
-  int lowest;
-  int highest;
-};
-
-tl::unexpected<TinyConfigError> error(const char* field, std::string value, std::string accepted) {
-  return tl::unexpected(TinyConfigError{field, std::move(value), std::move(accepted)});
+tl::unexpected<ConfigError> error(const char* field, std::string value, std::string accepted) {
+  return tl::unexpected(ConfigError{field, std::move(value), std::move(accepted)});
 }
 
 }  // namespace
 
-std::string to_string(const TinyConfigError& e) {
-  return "model " + e.field + " is " + e.value + ", accepted: " + e.accepted;
-}
-
-tl::expected<void, TinyConfigError> validate(const TinyConfig& c) {
-  const Field fields[] = {
-      {"vocabulary_size", c.vocabulary_size, 2, 1 << 20},
-      {"hidden_size", c.hidden_size, 1, 65536},
-      {"layers", c.layers, 1, 1024},
-      {"heads", c.heads, 1, 1024},
-      {"kv_heads", c.kv_heads, 1, 1024},
-      {"head_size", c.head_size, 2, numerics::kHeadSizeMax},
-      {"ffn_size", c.ffn_size, 1, 1 << 20},
-  };
-  for (const Field& field : fields) {
-    if (field.value < field.lowest || field.value > field.highest) {
-      return error(field.name, std::to_string(field.value),
-                   std::to_string(field.lowest) + " .. " + std::to_string(field.highest));
-    }
-  }
+tl::expected<void, ConfigError> validate(const TinyConfig& c) {
+  auto in_range = forge::validate({{"vocabulary_size", c.vocabulary_size, {2, 1 << 20}},
+                                   {"hidden_size", c.hidden_size, {1, 65536}},
+                                   {"layers", c.layers, {1, 1024}},
+                                   {"heads", c.heads, {1, 1024}},
+                                   {"kv_heads", c.kv_heads, {1, 1024}},
+                                   {"head_size", c.head_size, {2, numerics::kHeadSizeMax}},
+                                   {"ffn_size", c.ffn_size, {1, 1 << 20}}});
+  if (!in_range) return in_range;
   if (c.heads % c.kv_heads != 0) {
     return error("heads", std::to_string(c.heads),
                  "a multiple of kv_heads, " + std::to_string(c.kv_heads));

@@ -66,7 +66,7 @@ Matrix linear(std::uint64_t seed, const Tensor& tensor, float gain) {
 }
 
 float embedding_scale(int token) {
-  const int byte = token - 1;  // text/byte_tokeniser.h
+  const int byte = token - 1;  // text/byte_tokenizer.h
   if (token == 0) return kEosScale;
   if (byte == ' ' || (byte >= 'a' && byte <= 'z')) return kFrequentScale;
   return byte > ' ' && byte <= '~' ? kPrintableScale : kOtherScale;

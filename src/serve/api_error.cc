@@ -6,8 +6,6 @@
 namespace forge::serve {
 namespace {
 
-constexpr std::size_t kQuotedBytesMax = 200;
-
 nlohmann::ordered_json or_null(const std::optional<std::string>& text) {
   if (text) return *text;
   return nullptr;
@@ -19,19 +17,15 @@ ApiError request_error(unsigned status, std::string message, std::optional<std::
   return {.status = status, .message = std::move(message), .code = std::move(code)};
 }
 
+ApiError bad_field(std::string_view param, std::string message, std::optional<std::string> code) {
+  return {.message = std::move(message), .param = std::string(param), .code = std::move(code)};
+}
+
 ApiError server_error(unsigned status, std::string message, std::string code) {
   return {.status = status,
           .message = std::move(message),
           .type = "server_error",
           .code = std::move(code)};
-}
-
-std::string shortened(std::string_view text) {
-  if (text.size() <= kQuotedBytesMax) return std::string(text);
-  std::size_t kept = kQuotedBytesMax - 3;
-  // Not within a character: its continuation bytes are 10xxxxxx.
-  while (kept > 0 && (static_cast<unsigned char>(text[kept]) & 0xC0) == 0x80) --kept;
-  return std::string(text.substr(0, kept)) + "...";
 }
 
 std::string to_json(const ApiError& error) {

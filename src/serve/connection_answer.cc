@@ -116,7 +116,7 @@ asio::awaitable<bool> Connection::generate(Job job, Framing framing) {
 asio::awaitable<bool> Connection::run_job(Job& job, const Framing& framing) {
   const Generation::TimeLimit time_limit{.arrival = std::chrono::steady_clock::now(),
                                          .longest = state_->options.request_timeout};
-  const auto request = co_await state_->worker.tokenise(std::move(job.request));
+  const auto request = co_await state_->worker.tokenize(std::move(job.request));
   if (!request) co_return co_await send(reply_of(request.error()), framing);
   auto generation = Generation::start(state_->loop, socket_.get_executor(), *request, time_limit);
   if (!generation) co_return co_await send(reply_of(generation.error()), framing);

@@ -63,7 +63,7 @@ Generation::Generation(engine::EngineLoop& loop, const asio::any_io_executor& io
     : loop_(loop), inbox_(std::make_shared<Inbox>(io)) {}
 
 tl::expected<void, engine::LoopError> Generation::would_start(const engine::EngineLoop& loop,
-                                                              const UntokenisedRequest& request) {
+                                                              const UntokenizedRequest& request) {
   std::vector<TokenId> shortest{TokenId(0)};
   return loop.would_accept(to_engine(request, std::move(shortest)), request.prompts.size());
 }

@@ -40,7 +40,7 @@ class Generation {
 
   /// What start() would say now, whatever the tokens: none need be made of what it would refuse.
   static tl::expected<void, engine::LoopError> would_start(const engine::EngineLoop& loop,
-                                                           const UntokenisedRequest& request);
+                                                           const UntokenizedRequest& request);
 
   /// All prompts of `request`, or none. Errors: those of EngineLoop::submit.
   static tl::expected<std::unique_ptr<Generation>, engine::LoopError> start(

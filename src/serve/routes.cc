@@ -6,8 +6,10 @@
 #include <nlohmann/json.hpp>
 #include <string_view>
 
+#include "forge/core/names.h"
+#include "forge/core/quoted.h"
 #include "generation.h"
-#include "json_fields.h"
+#include "request_body.h"
 
 namespace forge::serve {
 namespace {
@@ -23,6 +25,7 @@ enum class Endpoint {
   session,
 };
 enum class Method { get, post, del };
+constexpr Names<Method> names_of(Method) { return {"GET", "POST", "DELETE"}; }
 
 struct Route {
   std::string_view path;
@@ -85,18 +88,6 @@ const Route* find_route(std::string_view path) {
   return nullptr;
 }
 
-std::string_view name_of(Method method) {
-  switch (method) {
-    case Method::get:
-      return "GET";
-    case Method::post:
-      return "POST";
-    case Method::del:
-      return "DELETE";
-  }
-  return "";
-}
-
 bool takes(const Route& route, http::verb verb) {
   switch (route.method) {
     case Method::get:
@@ -110,7 +101,7 @@ bool takes(const Route& route, http::verb verb) {
 }
 
 Reply unknown_path(std::string_view path) {
-  std::string message = "unknown path '" + shortened(path) + "': there are";
+  std::string message = "unknown path " + in_quotes(path) + ": there are";
   for (const Route& route : kRoutes) {
     message += " " + std::string(name_of(route.method)) + " " + std::string(route.path) +
                (route.takes_id ? "ID" : "");
@@ -122,8 +113,8 @@ Reply wrong_method(const HttpHeader& header, const Route& route) {
   const std::string allowed =
       route.method == Method::get ? "GET, HEAD" : std::string(name_of(route.method));
   Reply reply = reply_of(request_error(405,
-                                       "'" + shortened(path_of(header)) + "' does not take " +
-                                           shortened(view(header.method_string())) +
+                                       in_quotes(path_of(header)) + " does not take " +
+                                           printable(view(header.method_string())) +
                                            ": accepted are " + allowed,
                                        "method_not_allowed"));
   reply.headers.emplace_back(http::field::allow, allowed);
@@ -133,8 +124,8 @@ Reply wrong_method(const HttpHeader& header, const Route& route) {
 /// Methods are case-sensitive: "get" is none (RFC 9110, section 9.1).
 Reply unknown_method(const HttpHeader& header) {
   return reply_of(request_error(501,
-                                "the method '" + shortened(view(header.method_string())) +
-                                    "' does not exist here: there are " + kMethods,
+                                "the method " + in_quotes(view(header.method_string())) +
+                                    " does not exist here: there are " + kMethods,
                                 "unknown_method"));
 }
 
@@ -151,24 +142,12 @@ std::optional<Reply> refuse_body_kind(const HttpHeader& header) {
   const bool encoded =
       !encoding.empty() && !boost::beast::iequals({encoding.data(), encoding.size()}, "identity");
   if (is_json(type) && !encoded) return std::nullopt;
-  const std::string found = encoded ? "Content-Encoding '" + shortened(encoding) + "'"
-                                    : "Content-Type '" + shortened(type) + "'";
+  const std::string found =
+      encoded ? "Content-Encoding " + in_quotes(encoding) : "Content-Type " + in_quotes(type);
   return reply_of(request_error(415,
                                 found + " is not read: send plain application/json " +
                                     "(curl: -H 'Content-Type: application/json')",
                                 "unsupported_media_type"));
-}
-
-std::string_view name_of(PrefixCacheKind kind) {
-  switch (kind) {
-    case PrefixCacheKind::none:
-      return "none";
-    case PrefixCacheKind::radix:
-      return "radix";
-    case PrefixCacheKind::hash:
-      return "hash";
-  }
-  return "";
 }
 
 nlohmann::ordered_json trace_json(const engine::TraceStatus& trace) {
@@ -222,11 +201,7 @@ Reply cache_stats(const ServerState& state) {
 
 Reply model_entry(std::string_view id, const ModelCard& model) {
   if (id == model.id) return {.body = model_json(model)};
-  return reply_of(ApiError{.status = 404,
-                           .message = "the model '" + shortened(id) +
-                                      "' does not exist; this server has '" + model.id + "'",
-                           .param = "model",
-                           .code = "model_not_found"});
+  return reply_of(model_not_found(id, model));
 }
 
 Answer session_release(std::string_view id) {
@@ -235,8 +210,8 @@ Answer session_release(std::string_view id) {
   if (error == std::errc() && end == id.data() + id.size() && value <= kSessionIdMax) {
     return SessionRelease{SessionId(value)};
   }
-  return reply_of(request_error(400, "'" + shortened(id) +
-                                         "' is not the id of a session: accepted are integers "
+  return reply_of(request_error(400, in_quotes(id) +
+                                         " is not the id of a session: accepted are integers "
                                          "from 0 to " +
                                          std::to_string(kSessionIdMax)));
 }
@@ -244,25 +219,27 @@ Answer session_release(std::string_view id) {
 /// Takes no fields.
 Answer cache_clear(const std::string& body) {
   if (body.empty()) return CacheClear{};
-  const auto object = parse_json_object(body);
+  const auto object = parse_body(body);
   if (!object) return reply_of(object.error());
-  if (const auto error = JsonFields(*object).finish()) return reply_of(*error);
+  json::Fault fault;
+  json::Fields(*object, "", fault).finish();
+  if (const auto error = error_of(fault)) return reply_of(*error);
   return CacheClear{};
 }
 
 /// More prompts than the queue can hold will never be taken, so the client need not come again.
-std::optional<ApiError> queue_error(const UntokenisedRequest& request, std::size_t queue_limit) {
+std::optional<ApiError> queue_error(const UntokenizedRequest& request, std::size_t queue_limit) {
   if (request.prompts.size() <= queue_limit) return std::nullopt;
-  return bad_field("prompt", "'prompt' has " + std::to_string(request.prompts.size()) +
-                                 " prompts: accepted are 1 to " + std::to_string(queue_limit) +
+  return bad_field("prompt", "prompt has " + std::to_string(request.prompts.size()) +
+                                 " prompts; accepted are 1 .. " + std::to_string(queue_limit) +
                                  ", as many as the queue of this server holds");
 }
 
 /// Refuses whatever can be refused before texts become tokens.
-Answer job(tl::expected<UntokenisedRequest, ApiError> parsed, Job::Shape shape,
+Answer job(tl::expected<UntokenizedRequest, ApiError> parsed, Job::Shape shape,
            const ServerState& state) {
   if (!parsed) return reply_of(parsed.error());
-  if (const auto error = length_error(*parsed, state.model, state.loop.tokeniser())) {
+  if (const auto error = length_error(*parsed, state.model, state.loop.tokenizer())) {
     return reply_of(*error);
   }
   if (const auto error = queue_error(*parsed, state.loop.options().queue_limit)) {

@@ -36,7 +36,7 @@ Reply reply_of(const engine::LoopError& error);
 /// Text to be generated, once the prompts are tokens.
 struct Job {
   enum class Shape { generate, completion };
-  UntokenisedRequest request;
+  UntokenizedRequest request;
   Shape shape = Shape::completion;
 };
 

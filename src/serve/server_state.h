@@ -11,7 +11,7 @@
 
 #include "connection_table.h"
 #include "forge/serve/http_server.h"
-#include "tokeniser_worker.h"
+#include "tokenizer_worker.h"
 
 namespace forge::serve {
 
@@ -29,7 +29,7 @@ struct ServerState {
         acceptor(io),
         connections(http_options.max_connections),
         time_to_end(io),
-        worker(model, loop.tokeniser()) {}
+        worker(model, loop.tokenizer()) {}
 
   /// Calls `ended`, once, when a server that shuts down has no connection left.
   void tell_if_ended() {
@@ -46,7 +46,7 @@ struct ServerState {
   asio::steady_timer time_to_end;  // of a shutdown
   bool shutting_down = false;
   std::function<void()> ended;
-  TokeniserWorker worker;  // last: it uses the model until its threads have ended
+  TokenizerWorker worker;  // last: it uses the model until its threads have ended
 };
 
 }  // namespace forge::serve

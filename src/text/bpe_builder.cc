@@ -6,7 +6,7 @@
 #include <unordered_map>
 #include <utility>
 
-#include "in_quotes.h"
+#include "forge/core/quoted.h"
 #include "utf8_text.h"
 
 namespace forge::text::detail {
@@ -43,11 +43,11 @@ class Builder {
     return cut_before_spaces();
   }
 
-  std::unique_ptr<const Tokeniser> result() {
+  std::unique_ptr<const Tokenizer> result() {
     vocabulary_.token_bytes_max = token_bytes_max();
     vocabulary_.begin_of_sequence = in_.begin_of_sequence;
     vocabulary_.eos = std::move(in_.eos);
-    return std::make_unique<BpeTokeniser>(std::move(vocabulary_), std::move(in_.stages));
+    return std::make_unique<BpeTokenizer>(std::move(vocabulary_), std::move(in_.stages));
   }
 
  private:
@@ -97,8 +97,8 @@ Done Builder::index_spellings() {
 
 /// What a token that is found as it is spelt is found as.
 std::string_view Builder::found_as(std::uint32_t id) const {
-  const auto normalised = in_.normalised.find(id);
-  return normalised == in_.normalised.end() ? in_.tokens[id].spelling : normalised->second;
+  const auto normalized = in_.normalized.find(id);
+  return normalized == in_.normalized.end() ? in_.tokens[id].spelling : normalized->second;
 }
 
 std::string Builder::bytes_of(std::uint32_t id) const {
@@ -118,7 +118,7 @@ std::string Builder::bytes_of(std::uint32_t id) const {
   return with_spaces(found_as(id));
 }
 
-/// The most bytes that the token stands for of a text as the normaliser and the marks left it,
+/// The most bytes that the token stands for of a text as the normalizer and the marks left it,
 /// where all characters are known. It is found as it is spelt, or its merges joined what spells it:
 /// each character of the spelling a byte, or itself.
 std::size_t Builder::rewritten_bytes_max(std::uint32_t id) const {
@@ -132,11 +132,11 @@ std::size_t Builder::rewritten_bytes_max(std::uint32_t id) const {
 
 std::optional<std::size_t> Builder::token_bytes_max() const {
   const BpeStages& stages = in_.stages;
-  const bool takes_space = stages.added.take_space() || stages.added_normalised.take_space();
-  if (takes_space || stages.pre_tokeniser.drops_text()) return std::nullopt;
-  const auto normalised = stages.normaliser.bytes_for_one();
+  const bool takes_space = stages.added.take_space() || stages.added_normalized.take_space();
+  if (takes_space || stages.pre_tokenizer.drops_text()) return std::nullopt;
+  const auto normalized = stages.normalizer.bytes_for_one();
   const auto marked = stages.marks.bytes_for_one();
-  if (!normalised || !marked) return std::nullopt;
+  if (!normalized || !marked) return std::nullopt;
   if (has_unknown_characters_ && in_.fuse_unknown) return std::nullopt;
   std::size_t longest = 1;
   for (std::uint32_t id = 0; id < in_.tokens.size(); ++id) {
@@ -144,7 +144,7 @@ std::optional<std::size_t> Builder::token_bytes_max() const {
   }
   // The unknown token has a short spelling, may be part of merges, and stands for any character.
   const std::size_t character = has_unknown_characters_ ? kCharacterBytesMax : 1;
-  return longest * character * *normalised * *marked;
+  return longest * character * *normalized * *marked;
 }
 
 void Builder::make_tokens() {
@@ -278,13 +278,13 @@ Done Builder::cut_before_spaces() {
   if (in_.units != Units::characters || !spaces_begin_words_ || !is_symbol) return {};
   auto spaces = Pattern::compile(std::string(kSpaceMark) + "+");
   if (!spaces) return tl::unexpected(std::move(spaces.error()));
-  in_.stages.pre_tokeniser.add(std::move(*spaces), PreTokeniser::Cut::before);
+  in_.stages.pre_tokenizer.add(std::move(*spaces), PreTokenizer::Cut::before);
   return {};
 }
 
 }  // namespace
 
-tl::expected<std::unique_ptr<const Tokeniser>, std::string> build_bpe(BpeDescription description) {
+tl::expected<std::unique_ptr<const Tokenizer>, std::string> build_bpe(BpeDescription description) {
   Builder builder(std::move(description));
   if (auto done = builder.build(); !done) return tl::unexpected(std::move(done.error()));
   return builder.result();

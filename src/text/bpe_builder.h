@@ -1,5 +1,5 @@
 // What a file says of a byte-pair encoding, whatever the file's format, and how it becomes a
-// tokeniser.
+// tokenizer.
 //
 // All of it comes from a stranger: spellings are unique, merges are of tokens that there are, and
 // every byte or character of a text has tokens, or there is an error that names the one at fault.
@@ -14,8 +14,8 @@
 #include <tl/expected.hpp>
 #include <vector>
 
-#include "bpe_tokeniser.h"
-#include "forge/text/tokeniser.h"
+#include "bpe_tokenizer.h"
+#include "forge/text/tokenizer.h"
 
 namespace forge::text::detail {
 
@@ -41,8 +41,8 @@ struct BpeDescription {
   enum class Units { bytes, characters };
   Units units = Units::bytes;
   std::vector<TokenEntry> tokens;  ///< by their ids
-  /// Of added tokens that are found after the normaliser: what they are found as, and stand for.
-  std::map<std::uint32_t, std::string> normalised;
+  /// Of added tokens that are found after the normalizer: what they are found as, and stand for.
+  std::map<std::uint32_t, std::string> normalized;
   std::vector<MergeEntry> merges;  ///< by their ranks
   /// In place of merges, one a token: two neighbours merge if together they are spelt like a token,
   /// those of the highest score first.
@@ -52,7 +52,7 @@ struct BpeDescription {
   bool fuse_unknown = false;
   std::optional<TokenId> begin_of_sequence;
   std::vector<TokenId> eos;
-  /// Its added tokens, normaliser, marks, pre-tokeniser and whole_pieces; the rest is made here.
+  /// Its added tokens, normalizer, marks, pre-tokenizer and whole_pieces; the rest is made here.
   BpeStages stages;
 };
 
@@ -61,6 +61,6 @@ inline constexpr std::size_t kScoredSpellingBytesMax = 512;
 
 /// Errors: a sentence. Requires: ids of the description are below the number of tokens; spellings
 /// are valid UTF-8.
-tl::expected<std::unique_ptr<const Tokeniser>, std::string> build_bpe(BpeDescription description);
+tl::expected<std::unique_ptr<const Tokenizer>, std::string> build_bpe(BpeDescription description);
 
 }  // namespace forge::text::detail

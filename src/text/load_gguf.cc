@@ -3,9 +3,10 @@
 #include <utility>
 
 #include "bpe_builder.h"
-#include "forge/text/load_tokeniser.h"
-#include "gguf_pre_tokenisers.h"
-#include "in_quotes.h"
+#include "forge/core/quoted.h"
+#include "forge/text/load_tokenizer.h"
+#include "gguf_pre_tokenizers.h"
+#include "gguf_tokens.h"
 #include "utf8_text.h"
 
 namespace forge::text {
@@ -18,20 +19,15 @@ using formats::Gguf;
 using Role = TokenEntry::Role;
 using Done = tl::expected<void, FileError>;
 
-const std::string kPrefix = "tokenizer.ggml.";
+namespace gguf_token = detail::gguf_token;
 
-/// Types of tokens, by their numbers in tokenizer.ggml.token_type.
-constexpr std::int64_t kUnknown = 2;
-constexpr std::int64_t kControl = 3;
-constexpr std::int64_t kUserDefined = 4;
-constexpr std::int64_t kUnused = 5;
-constexpr std::int64_t kByte = 6;
+const std::string kPrefix(detail::kGgufPrefix);
 
 class GgufReader {
  public:
   explicit GgufReader(const Gguf& file) : file_(file) {}
 
-  LoadedTokeniser read();
+  LoadedTokenizer read();
 
  private:
   Done read_tokens();
@@ -39,7 +35,7 @@ class GgufReader {
   Done read_begin_and_end();
   Done read_scored();
   Done read_merged();
-  Done read_pre_tokeniser();
+  Done read_pre_tokenizer();
 
   tl::unexpected<FileError> wrong(std::string message) const {
     return tl::unexpected(FileError{
@@ -77,7 +73,7 @@ Done GgufReader::read_tokens() {
   if (texts->empty()) return wrong(kPrefix + "tokens is empty");
   for (const std::string_view text : *texts) {
     if (!detail::is_valid_utf8(text)) {
-      return wrong("the spelling " + detail::in_quotes(text) + " of a token is not valid UTF-8");
+      return wrong("the spelling " + in_quotes(text) + " of a token is not valid UTF-8");
     }
     out_.tokens.push_back({text, Role::normal});
   }
@@ -95,15 +91,15 @@ Done GgufReader::read_types() {
   for (std::size_t id = 0; id < types->size(); ++id) {
     const std::int64_t type = types->integer(id);
     TokenEntry& entry = out_.tokens[id];
-    if (type < 1 || type > kByte) {
+    if (type < gguf_token::kNormal || type > gguf_token::kByte) {
       return wrong("token " + std::to_string(id) + " is of type " + std::to_string(type) +
                    ", accepted are 1 to 6");
     }
-    const bool control = type == kControl || type == kUnknown;
-    if (type == kUnused) entry.role = Role::unused;
+    const bool control = type == gguf_token::kControl || type == gguf_token::kUnknown;
+    if (type == gguf_token::kUnused) entry.role = Role::unused;
     if (control) entry.role = Role::control;
-    if (type == kUserDefined) entry.role = Role::added;
-    if (!control && type != kUserDefined) continue;
+    if (type == gguf_token::kUserDefined) entry.role = Role::added;
+    if (!control && type != gguf_token::kUserDefined) continue;
     if (entry.spelling.empty()) return wrong("token " + std::to_string(id) + " has no spelling");
     out_.stages.added.add(entry.spelling,
                           {.token = TokenId(static_cast<std::uint32_t>(id)), .control = control});
@@ -154,29 +150,29 @@ Done GgufReader::read_scored() {
   out_.fuse_unknown = true;
   const auto prefix = flag("add_space_prefix", true);
   if (!prefix) return tl::unexpected(prefix.error());
-  if (*prefix) out_.stages.normaliser.prepend(std::string(detail::kSpaceMark));
-  out_.stages.normaliser.replace(" ", std::string(detail::kSpaceMark));
+  if (*prefix) out_.stages.normalizer.prepend(std::string(detail::kSpaceMark));
+  out_.stages.normalizer.replace(" ", std::string(detail::kSpaceMark));
   begins_by_default_ = true;
   return {};
 }
 
-Done GgufReader::read_pre_tokeniser() {
+Done GgufReader::read_pre_tokenizer() {
   const auto name = file_.text(kPrefix + "pre");
   if (!name) return tl::unexpected(name.error());
-  const auto all = detail::gguf_pre_tokenisers();
+  const auto all = detail::gguf_pre_tokenizers();
   const auto found = std::find_if(all.begin(), all.end(), [&](const auto& entry) {
     return std::find(entry.names.begin(), entry.names.end(), *name) != entry.names.end();
   });
   if (found == all.end()) {
-    return wrong(kPrefix + "pre is " + detail::in_quotes(*name) + ", accepted are " +
-                 detail::gguf_pre_tokeniser_names());
+    return wrong(kPrefix + "pre is " + in_quotes(*name) + ", accepted are " +
+                 detail::gguf_pre_tokenizer_names());
   }
   for (const std::string_view text : found->patterns) {
     auto pattern = detail::Pattern::compile(text);
     if (!pattern) return wrong(pattern.error());
-    out_.stages.pre_tokeniser.add(std::move(*pattern), detail::PreTokeniser::Cut::isolated);
+    out_.stages.pre_tokenizer.add(std::move(*pattern), detail::PreTokenizer::Cut::isolated);
   }
-  if (found->composes) out_.stages.normaliser.compose();
+  if (found->composes) out_.stages.normalizer.compose();
   out_.stages.whole_pieces = found->whole_pieces;
   begins_by_default_ = found->begin_of_sequence;
   return {};
@@ -190,19 +186,18 @@ Done GgufReader::read_merged() {
   for (const std::string_view merge : *merges) {
     const std::size_t space = merge.find(' ', 1);
     if (space == std::string_view::npos) {
-      return wrong("the merge " + detail::in_quotes(merge) +
-                   " is not two tokens and a space between");
+      return wrong("the merge " + in_quotes(merge) + " is not two tokens and a space between");
     }
     out_.merges.push_back({merge.substr(0, space), merge.substr(space + 1)});
   }
-  return read_pre_tokeniser();
+  return read_pre_tokenizer();
 }
 
-LoadedTokeniser GgufReader::read() {
+LoadedTokenizer GgufReader::read() {
   const auto model = file_.text(kPrefix + "model");
   if (!model) return tl::unexpected(model.error());
   if (*model != "llama" && *model != "gpt2") {
-    return wrong(kPrefix + "model is " + detail::in_quotes(*model) + ", accepted are llama, gpt2");
+    return wrong(kPrefix + "model is " + in_quotes(*model) + ", accepted are llama, gpt2");
   }
   if (auto done = read_tokens(); !done) return tl::unexpected(done.error());
   if (auto done = *model == "llama" ? read_scored() : read_merged(); !done) {
@@ -218,6 +213,6 @@ LoadedTokeniser GgufReader::read() {
 
 }  // namespace
 
-LoadedTokeniser load_tokeniser(const formats::Gguf& file) { return GgufReader(file).read(); }
+LoadedTokenizer load_tokenizer(const formats::Gguf& file) { return GgufReader(file).read(); }
 
 }  // namespace forge::text

@@ -10,13 +10,13 @@ std::vector<std::string> valid(std::vector<std::string> stops) {
 
 }  // namespace
 
-TextStream::TextStream(const Tokeniser& tokeniser, const std::vector<std::string>& stops)
-    : tokeniser_(&tokeniser), filter_(valid(stops)) {}
+TextStream::TextStream(const Tokenizer& tokenizer, const std::vector<std::string>& stops)
+    : tokenizer_(&tokenizer), filter_(valid(stops)) {}
 
 std::string TextStream::push(TokenId token) {
   std::string text;
   std::string characters;
-  for (const char byte : tokeniser_->bytes_of(token)) {
+  for (const char byte : tokenizer_->bytes_of(token)) {
     characters_.push(static_cast<unsigned char>(byte), characters);
   }
   filter_.push(characters, text);

@@ -2,17 +2,17 @@
 #include <string>
 #include <utility>
 
-#include "in_quotes.h"
+#include "forge/core/quoted.h"
 #include "tokenizer_json.h"
 
 namespace forge::text::detail {
 namespace {
 
-using nlohmann::json;
+using Json = nlohmann::json;
 using Role = TokenEntry::Role;
 
 /// The entry of `id`, made if it is not there yet; null, and a fault, beyond the limit.
-TokenEntry* entry_of(std::uint64_t id, std::uint64_t id_limit, JsonFault& fault,
+TokenEntry* entry_of(std::uint64_t id, std::uint64_t id_limit, json::Fault& fault,
                      BpeDescription& out) {
   if (id >= id_limit) {
     fault.set("the id " + std::to_string(id) + " of a token is too large for a file of " +
@@ -23,13 +23,14 @@ TokenEntry* entry_of(std::uint64_t id, std::uint64_t id_limit, JsonFault& fault,
   return &out.tokens[static_cast<std::size_t>(id)];
 }
 
-void read_vocabulary(const TokenizerFields& model, std::uint64_t id_limit, BpeDescription& out) {
-  const json& vocabulary = model.object("vocab");
-  for (auto at = vocabulary.begin(); at != vocabulary.end(); ++at) {
+void read_vocabulary(const json::Fields& model, std::uint64_t id_limit, BpeDescription& out) {
+  const Json* const vocabulary = model.find("vocab");
+  if (vocabulary == nullptr || !vocabulary->is_object()) return model.fail("vocab", "an object");
+  for (auto at = vocabulary->begin(); at != vocabulary->end(); ++at) {
     const std::string& spelling = at.key();
     if (!at->is_number_unsigned()) {
-      return model.fault().set("the id of the token " + in_quotes(spelling) + " is " + shown(*at) +
-                               ", accepted are integers from 0");
+      return model.fault().set("the id of the token " + in_quotes(spelling) + " is " +
+                               json::shown(*at) + "; accepted are integers from 0");
     }
     TokenEntry* entry = entry_of(at->get<std::uint64_t>(), id_limit, model.fault(), out);
     if (entry == nullptr) return;
@@ -41,8 +42,8 @@ void read_vocabulary(const TokenizerFields& model, std::uint64_t id_limit, BpeDe
   }
 }
 
-void read_merges(const TokenizerFields& model, BpeDescription& out) {
-  for (const json& merge : model.array("merges")) {
+void read_merges(const json::Fields& model, BpeDescription& out) {
+  for (const Json& merge : model.items("merges")) {
     MergeEntry entry;
     if (merge.is_string()) {
       const std::string_view text = merge.get_ref<const std::string&>();
@@ -56,41 +57,41 @@ void read_merges(const TokenizerFields& model, BpeDescription& out) {
     }
     if (entry.left.empty() || entry.right.empty()) {
       return model.fault().set("the merge " + std::to_string(out.merges.size()) + " is " +
-                               shown(merge) +
-                               ", accepted: two tokens, in an array or with a space between");
+                               json::shown(merge) +
+                               "; accepted are two tokens, in a list or with a space between");
     }
     out.merges.push_back(entry);
   }
 }
 
-void read_unknown(const TokenizerFields& model, BpeDescription& out) {
-  const std::string_view spelling = model.text("unk_token");
-  if (spelling.empty()) return;
-  const json& vocabulary = model.object("vocab");
+void read_unknown(const json::Fields& model, BpeDescription& out) {
+  const std::string spelling = model.text("unk_token", "");
+  if (spelling.empty() || model.failed()) return;
+  const Json& vocabulary = *model.find("vocab");
   const auto found = vocabulary.find(spelling);
-  if (found == vocabulary.end()) return model.wrong("unk_token", "a token of the vocabulary");
-  if (!model.fault().is_set()) out.unknown = found->get<std::uint32_t>();
+  if (found == vocabulary.end()) return model.fail("unk_token", "a token of the vocabulary");
+  out.unknown = found->get<std::uint32_t>();
 }
 
-void read_added_token(const TokenizerFields& token, std::uint64_t id_limit, BpeDescription& out) {
-  const std::uint64_t id = token.integer("id");
-  const std::string_view spelling = token.text("content");
-  if (spelling.empty()) token.wrong("content", "a text that is not empty");
+void read_added_token(const json::Fields& token, std::uint64_t id_limit, BpeDescription& out) {
+  const std::uint64_t id = token.natural("id");
+  token.text("content");  // is there, and not empty
   token.only("single_word", false);
   const bool control = token.boolean("special", false);
-  const bool normalised = token.boolean("normalized", !control);
+  const bool normalized = token.boolean("normalized", !control);
   TokenEntry* entry = entry_of(id, id_limit, token.fault(), out);
-  if (token.fault().is_set()) return;
+  if (token.failed()) return;
+  const std::string_view spelling = token.find("content")->get_ref<const std::string&>();
   if (entry->role != Role::absent && entry->spelling != spelling) {
     return token.fault().set("the tokens " + in_quotes(entry->spelling) + " and " +
                              in_quotes(spelling) + " both have the id " + std::to_string(id));
   }
   *entry = {spelling, control ? Role::control : Role::added};
-  AddedTokens& added = normalised ? out.stages.added_normalised : out.stages.added;
+  AddedTokens& added = normalized ? out.stages.added_normalized : out.stages.added;
   const std::string found =
-      normalised ? out.stages.normaliser.apply(spelling, true) : std::string(spelling);
+      normalized ? out.stages.normalizer.apply(spelling, true) : std::string(spelling);
   const auto token_id = static_cast<std::uint32_t>(id);
-  if (normalised) out.normalised[token_id] = found;
+  if (normalized) out.normalized[token_id] = found;
   const bool is_new = added.add(found, {.token = TokenId(token_id),
                                         .control = control,
                                         .takes_space_before = token.boolean("lstrip", false),
@@ -100,8 +101,8 @@ void read_added_token(const TokenizerFields& token, std::uint64_t id_limit, BpeD
 
 }  // namespace
 
-void read_model(const TokenizerFields& file, std::uint64_t id_limit, BpeDescription& out) {
-  const TokenizerFields model(file.object("model"), "model", file.fault());
+void read_model(const json::Fields& file, std::uint64_t id_limit, BpeDescription& out) {
+  const json::Fields model = file.required_object("model");
   model.only("type", "BPE");
   model.only("dropout", 0.0);
   model.only("continuing_subword_prefix", "");
@@ -114,13 +115,11 @@ void read_model(const TokenizerFields& file, std::uint64_t id_limit, BpeDescript
   read_merges(model, out);
 }
 
-void read_added_tokens(const TokenizerFields& file, std::uint64_t id_limit, BpeDescription& out) {
-  if (file.find("added_tokens") == nullptr) return;
-  std::size_t index = 0;
-  for (const json& token : file.array("added_tokens")) {
-    read_added_token({token, "added_tokens[" + std::to_string(index++) + "]", file.fault()},
-                     id_limit, out);
-    if (file.fault().is_set()) return;
+void read_added_tokens(const json::Fields& file, std::uint64_t id_limit, BpeDescription& out) {
+  if (!file.has("added_tokens")) return;
+  for (const json::Fields& token : file.list("added_tokens")) {
+    read_added_token(token, id_limit, out);
+    if (file.failed()) return;
   }
 }
 

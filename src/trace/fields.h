@@ -8,7 +8,6 @@
 // they stand, of a row from the end on; never the first kAlways of them.
 #pragma once
 
-#include <array>
 #include <cstdint>
 #include <optional>
 #include <string_view>
@@ -25,9 +24,21 @@ template <class Record, class Member>
 struct Field {
   std::string_view name;
   Member Record::*member;
+  constexpr auto& of(auto& record) const { return record.*member; }
 };
 template <class Record, class Member>
 Field(std::string_view, Member Record::*) -> Field<Record, Member>;
+
+/// A field of a part of the record, which stands in the text beside the record's own.
+template <class Record, class Part, class Member>
+struct PartField {
+  std::string_view name;
+  Part Record::*part;
+  Member Part::*member;
+  constexpr auto& of(auto& record) const { return record.*part.*member; }
+};
+template <class Record, class Part, class Member>
+PartField(std::string_view, Part Record::*, Member Part::*) -> PartField<Record, Part, Member>;
 
 template <class T>
 struct Fields;
@@ -129,11 +140,11 @@ template <>
 struct Fields<SchedulerConfig> {
   static constexpr bool kIsRow = false;
   static constexpr std::tuple kTable{
-      Field{"num_blocks", &SchedulerConfig::num_blocks},
-      Field{"block_size", &SchedulerConfig::block_size},
-      Field{"num_host_blocks", &SchedulerConfig::num_host_blocks},
-      Field{"max_batch_size", &SchedulerConfig::max_batch_size},
-      Field{"max_batch_tokens", &SchedulerConfig::max_batch_tokens},
+      PartField{"num_blocks", &SchedulerConfig::cache, &CacheShape::num_blocks},
+      PartField{"block_size", &SchedulerConfig::cache, &CacheShape::block_size},
+      PartField{"num_host_blocks", &SchedulerConfig::cache, &CacheShape::num_host_blocks},
+      PartField{"max_batch_size", &SchedulerConfig::batch, &BatchLimits::max_batch_size},
+      PartField{"max_batch_tokens", &SchedulerConfig::batch, &BatchLimits::max_batch_tokens},
       Field{"prefill_chunk_size", &SchedulerConfig::prefill_chunk_size},
       Field{"watermark_blocks", &SchedulerConfig::watermark_blocks},
       Field{"priority_head_start", &SchedulerConfig::priority_head_start},
@@ -184,7 +195,10 @@ constexpr bool may_leave_out(std::size_t index) {
 }
 template <Record T>
 bool is_usual(const T& record, const auto& field) {
-  if constexpr (HasUsual<T>) return record.*field.member == Fields<T>::usual().*field.member;
+  if constexpr (HasUsual<T>) {
+    const T usual = Fields<T>::usual();
+    return field.of(record) == field.of(usual);
+  }
   return false;
 }
 
@@ -219,42 +233,5 @@ concept AnyId = kIsId<T>;
 /// A list of 64-bit words is a list of digests, written in hexadecimal.
 template <class T>
 inline constexpr bool kIsDigestList = std::is_same_v<T, std::vector<std::uint64_t>>;
-
-/// Enumerator names by value.
-template <class Enum>
-struct Names;
-template <>
-struct Names<PreemptionMode> {
-  static constexpr std::array<std::string_view, 2> kTable{"recompute", "swap"};
-};
-template <>
-struct Names<FinishReason> {
-  static constexpr std::array<std::string_view, 7> kTable{"none",      "length", "eos",     "stop",
-                                                          "cancelled", "error",  "deadline"};
-};
-template <>
-struct Names<FinishSignal> {
-  static constexpr std::array<std::string_view, 4> kTable{"none", "eos", "error", "not_finite"};
-};
-template <>
-struct Names<CopyKind> {
-  static constexpr std::array<std::string_view, 3> kTable{"within", "swap_out", "swap_in"};
-};
-template <>
-struct Names<Priority> {
-  static constexpr std::array<std::string_view, 3> kTable{"low", "normal", "high"};
-};
-template <>
-struct Names<PrefixCacheUse> {
-  static constexpr std::array<std::string_view, 3> kTable{"auto", "force", "disable"};
-};
-template <>
-struct Names<PreemptionPolicy> {
-  static constexpr std::array<std::string_view, 3> kTable{"auto", "recompute", "swap"};
-};
-template <>
-struct Names<PrefixCacheKind> {
-  static constexpr std::array<std::string_view, 3> kTable{"none", "radix", "hash"};
-};
 
 }  // namespace forge::trace::detail

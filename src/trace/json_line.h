@@ -1,7 +1,7 @@
 // One line of a trace as JSON, whatever the bytes.
 #pragma once
 
-#include <nlohmann/json.hpp>
+#include <nlohmann/json_fwd.hpp>
 #include <string_view>
 #include <tl/expected.hpp>
 
@@ -9,7 +9,7 @@
 
 namespace forge::trace::detail {
 
-/// Errors: not JSON, or nested too deep; at `place`, or closer if the fault has a place.
+/// Errors: those of json::parse; at `place`, or closer if the fault has a place.
 tl::expected<nlohmann::json, TraceError> parse_line(std::string_view text, const TracePlace& place);
 
 }  // namespace forge::trace::detail

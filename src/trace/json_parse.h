@@ -8,10 +8,12 @@
 #include <tl/expected.hpp>
 
 #include "fields.h"
+#include "forge/core/quoted.h"
+#include "forge/json/parse.h"
 
 namespace forge::trace::detail {
 
-using nlohmann::json;
+using Json = nlohmann::json;
 
 /// What went wrong and, put together on the way out, where.
 class Fault {
@@ -34,21 +36,14 @@ class Fault {
 };
 using Parsed = tl::expected<void, Fault>;
 
+using json::shown;
+
 inline tl::unexpected<Fault> fault(std::string message) {
   return tl::unexpected(Fault(std::move(message)));
 }
 
-/// A value as an error shows it: its text if short, else its kind.
-inline std::string shown(const json& value) {
-  if (value.is_string() && value.get_ref<const std::string&>().size() <= 40) {
-    return '"' + value.get_ref<const std::string&>() + '"';
-  }
-  if (value.is_number() || value.is_boolean() || value.is_null()) return value.dump();
-  return value.type_name();
-}
-
 template <std::unsigned_integral T>
-Parsed parse(const json& value, T& out) {
+Parsed parse(const Json& value, T& out) {
   constexpr T kMax = std::numeric_limits<T>::max();
   if (!value.is_number_unsigned() || value.get<std::uint64_t>() > kMax) {
     return fault(shown(value) + " is not an integer in 0.." + std::to_string(kMax));
@@ -57,13 +52,13 @@ Parsed parse(const json& value, T& out) {
   return {};
 }
 
-inline Parsed parse(const json& value, bool& out) {
+inline Parsed parse(const Json& value, bool& out) {
   if (!value.is_boolean()) return fault(shown(value) + " is neither true nor false");
   out = value.get<bool>();
   return {};
 }
 
-inline Parsed parse(const json& value, float& out) {
+inline Parsed parse(const Json& value, float& out) {
   if (value.is_number()) out = static_cast<float>(value.get<double>());
   if (!value.is_number() || !(out >= 0 && out <= std::numeric_limits<float>::max())) {
     return fault(shown(value) + " is not a finite number of at least 0");
@@ -72,25 +67,25 @@ inline Parsed parse(const json& value, float& out) {
 }
 
 template <AnyId T>
-Parsed parse(const json& value, T& out) {
+Parsed parse(const Json& value, T& out) {
   return parse(value, out.value);
 }
 
-template <class T>
-requires std::is_enum_v<T> Parsed parse(const json& value, T& out) {
-  constexpr auto& kNames = Names<T>::kTable;
+template <Named T>
+Parsed parse(const Json& value, T& out) {
+  const std::string* text = value.get_ptr<const std::string*>();
+  if (const auto found = text == nullptr ? std::nullopt : from_name<T>(*text)) {
+    out = *found;
+    return {};
+  }
   std::string accepted;
-  for (std::size_t i = 0; i < kNames.size(); ++i) {
-    if (value.is_string() && value.get_ref<const std::string&>() == kNames[i]) {
-      out = static_cast<T>(i);
-      return {};
-    }
-    accepted += (i == 0 ? "" : ", ") + std::string(kNames[i]);
+  for (const std::string_view name : kNames<T>) {
+    accepted += (accepted.empty() ? "" : ", ") + std::string(name);
   }
   return fault(shown(value) + " is none of " + accepted);
 }
 
-inline Parsed parse_digest(const json& value, std::uint64_t& out) {
+inline Parsed parse_digest(const Json& value, std::uint64_t& out) {
   const std::string* text = value.get_ptr<const std::string*>();
   if (text == nullptr || text->size() != 16 ||
       text->find_first_not_of("0123456789abcdef") != std::string::npos) {
@@ -101,17 +96,17 @@ inline Parsed parse_digest(const json& value, std::uint64_t& out) {
 }
 
 template <class T>
-Parsed parse(const json& value, std::vector<T>& out);
+Parsed parse(const Json& value, std::vector<T>& out);
 template <Record T>
-Parsed parse(const json& value, T& out);
+Parsed parse(const Json& value, T& out);
 
 template <class T>
-Parsed parse(const json& value, std::optional<T>& out) {
+Parsed parse(const Json& value, std::optional<T>& out) {
   return parse(value, out.emplace());
 }
 
 template <Record T>
-Parsed parse_row(const json& value, T& out) {
+Parsed parse_row(const Json& value, T& out) {
   constexpr std::size_t kMost = kFieldCount<T>;
   std::size_t least = kMost;
   if constexpr (HasUsual<T>) {
@@ -119,7 +114,7 @@ Parsed parse_row(const json& value, T& out) {
     out = Fields<T>::usual();
   }
   if (!value.is_array() || value.size() < least || value.size() > kMost) {
-    return fault(shown(value) + " is not an array of " +
+    return fault(shown(value) + " is not a list of " +
                  (least < kMost ? std::to_string(least) + " to " : "") + std::to_string(kMost) +
                  " values");
   }
@@ -127,7 +122,7 @@ Parsed parse_row(const json& value, T& out) {
   std::size_t index = 0;
   for_each_field<T>([&](const auto& field) {
     if (index == value.size()) return false;
-    result = parse(value[index++], out.*field.member);
+    result = parse(value[index++], field.of(out));
     if (!result) result = tl::unexpected(std::move(result.error()).within(field.name));
     return result.has_value();
   });
@@ -135,14 +130,14 @@ Parsed parse_row(const json& value, T& out) {
 }
 
 template <Record T>
-Parsed parse_object(const json& value, T& out) {
+Parsed parse_object(const Json& value, T& out) {
   if (!value.is_object()) return fault(shown(value) + " is not an object");
   if constexpr (HasUsual<T>) out = Fields<T>::usual();
   Parsed result;
   std::size_t known = 0;
   std::size_t index = 0;
   for_each_field<T>([&](const auto& field) {
-    auto& member = out.*field.member;
+    auto& member = field.of(out);
     const bool required =
         !may_leave_out<T>(index++) && !Vector<std::remove_cvref_t<decltype(member)>>;
     const auto found = value.find(field.name);
@@ -162,13 +157,13 @@ Parsed parse_object(const json& value, T& out) {
       is_known = is_known || field.name == item.key();
       return true;
     });
-    if (!is_known) return fault("unknown field '" + item.key().substr(0, 40) + "'");
+    if (!is_known) return fault("unknown field " + in_quotes(item.key()));
   }
   return result;
 }
 
 template <Record T>
-Parsed parse(const json& value, T& out) {
+Parsed parse(const Json& value, T& out) {
   if constexpr (Fields<T>::kIsRow) {
     return parse_row(value, out);
   } else {
@@ -177,10 +172,10 @@ Parsed parse(const json& value, T& out) {
 }
 
 template <class T>
-Parsed parse(const json& value, std::vector<T>& out) {
+Parsed parse(const Json& value, std::vector<T>& out) {
   // Empty lists are left out, so that each value has one text.
   if (!value.is_array() || value.empty()) {
-    return fault(shown(value) + " is not an array of at least 1 element");
+    return fault(shown(value) + " is not a list of at least 1 element");
   }
   out.resize(value.size());
   for (std::size_t i = 0; i < out.size(); ++i) {
@@ -196,7 +191,7 @@ Parsed parse(const json& value, std::vector<T>& out) {
 }
 
 template <class T>
-Parsed parse_member(const json& object, std::string_view key, T& out) {
+Parsed parse_member(const Json& object, std::string_view key, T& out) {
   const auto found = object.find(key);
   if (found == object.end()) return fault("field '" + std::string(key) + "' is missing");
   Parsed result = parse(*found, out);

@@ -25,11 +25,10 @@ template <AnyId T>
 void append_json(TextBuffer& out, T id) {
   out.append(id.value);
 }
-template <class T>
-requires std::is_enum_v<T>
+template <Named T>
 void append_json(TextBuffer& out, T value) {
   out.append('"');
-  out.append(Names<T>::kTable[static_cast<std::size_t>(value)]);
+  out.append(name_of(value));
   out.append('"');
 }
 
@@ -78,7 +77,7 @@ void append_row(TextBuffer& out, const T& record) {
   std::size_t index = 0;
   for_each_field<T>([&](const auto& field) {
     if (index > 0) out.append(',');
-    append_json(out, record.*field.member);
+    append_json(out, field.of(record));
     return ++index < shown;
   });
   out.append(']');
@@ -90,7 +89,7 @@ void append_object(TextBuffer& out, const T& record) {
   bool first = true;
   std::size_t index = 0;
   for_each_field<T>([&](const auto& field) {
-    const auto& value = record.*field.member;
+    const auto& value = field.of(record);
     if (may_leave_out<T>(index++) && is_usual(record, field)) return true;
     if constexpr (Vector<std::remove_cvref_t<decltype(value)>>) {
       if (value.empty()) return true;

@@ -35,7 +35,7 @@ Words preemption_words(const StepPlan& plan) {
 Words finish_words(const StepPlan& plan) {
   Words words;
   for (const Finish& f : plan.finished) {
-    words.push_back(std::to_string(f.seq.value) + ' ' + std::string(name(f.reason)));
+    words.push_back(std::to_string(f.seq.value) + ' ' + std::string(name_of(f.reason)));
   }
   return words;
 }
@@ -89,7 +89,7 @@ Words result_words(const StepResult& result) {
       word += separator + std::to_string(token.value);
       separator = ',';
     }
-    if (answer.signal != FinishSignal::none) word += ' ' + std::string(name(answer.signal));
+    if (answer.signal != FinishSignal::none) word += ' ' + std::string(name_of(answer.signal));
     if (separator == ',' || answer.signal != FinishSignal::none) words.push_back(word);
   }
   return words;

@@ -12,7 +12,7 @@ struct AskedWord {
            std::to_string(e.request.max_new_tokens) + ')';
   }
   std::string operator()(const CancelEvent& e) const {
-    return "cancel " + std::to_string(e.seq.value) + ' ' + std::string(name(e.reason));
+    return "cancel " + std::to_string(e.seq.value) + ' ' + std::string(name_of(e.reason));
   }
   std::string operator()(const ReleaseSessionEvent& e) const {
     return "release session " + std::to_string(e.session.value);

@@ -38,7 +38,7 @@ void print(const TraceStats& s, std::ostream& out) {
   out << "requests      " << s.requests;
   for (const FinishReason reason : kReasons) {
     const std::uint64_t count = s.finished[static_cast<std::size_t>(reason)];
-    if (count > 0) out << ", " << count << ' ' << name(reason);
+    if (count > 0) out << ", " << count << ' ' << name_of(reason);
   }
   if (s.unfinished() > 0) out << ", " << s.unfinished() << " unfinished";
   out << "\nsteps         " << s.steps << "\ntokens        " << s.prompt_tokens << " prompt, "
@@ -50,7 +50,7 @@ void print(const TraceStats& s, std::ostream& out) {
       << s.preemptions_swap << " swap\ncopies        ";
   for (const CopyKind kind : kKinds) {
     out << (kind == kKinds[0] ? "" : ", ") << s.copies[static_cast<std::size_t>(kind)] << ' '
-        << name(kind);
+        << name_of(kind);
   }
   out << "\nbatch size    " << s.batch_size << "\nbatch tokens  " << s.batch_tokens
       << "\npeaks         " << s.blocks_peak << " blocks, " << s.host_blocks_peak
@@ -68,11 +68,11 @@ void print(const TraceStats& s, std::ostream& out) {
 nlohmann::ordered_json to_json(const TraceStats& s) {
   nlohmann::ordered_json finished;
   for (const FinishReason reason : kReasons) {
-    finished[std::string(name(reason))] = s.finished[static_cast<std::size_t>(reason)];
+    finished[std::string(name_of(reason))] = s.finished[static_cast<std::size_t>(reason)];
   }
   nlohmann::ordered_json copies;
   for (const CopyKind kind : kKinds) {
-    copies[std::string(name(kind))] = s.copies[static_cast<std::size_t>(kind)];
+    copies[std::string(name_of(kind))] = s.copies[static_cast<std::size_t>(kind)];
   }
   return {{"requests", s.requests},
           {"finished", finished},

@@ -128,12 +128,12 @@ class Frame {
     const auto share = [](std::uint64_t part, std::uint64_t whole) {
       return std::to_string(part) + '/' + std::to_string(whole);
     };
-    line("held " + share(state_.blocks().held_count(), config.num_blocks) + " blocks of " +
-         std::to_string(config.block_size) + ", shared " +
+    line("held " + share(state_.blocks().held_count(), config.cache.num_blocks) + " blocks of " +
+         std::to_string(config.cache.block_size) + ", shared " +
          std::to_string(state_.blocks().shared_count()) + ", host " +
-         share(state_.host_blocks(), config.num_host_blocks) + ", batch " +
-         share(state_.running_count(), config.max_batch_size) + ", tokens " +
-         share(tokens, config.max_batch_tokens));
+         share(state_.host_blocks(), config.cache.num_host_blocks) + ", batch " +
+         share(state_.running_count(), config.batch.max_batch_size) + ", tokens " +
+         share(tokens, config.batch.max_batch_tokens));
     line("");
   }
 

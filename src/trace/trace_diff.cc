@@ -31,7 +31,7 @@ Result compare_values(const std::string& path, const T& left, const T& right) {
   if constexpr (detail::Record<T>) {
     Result result;
     detail::for_each_field<T>([&](const auto& field) {
-      result = compare_values(joined(path, field.name), left.*field.member, right.*field.member);
+      result = compare_values(joined(path, field.name), field.of(left), field.of(right));
       return !result;
     });
     return result;

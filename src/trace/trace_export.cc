@@ -16,18 +16,6 @@ constexpr std::uint64_t kSequences = 1;  // process of the tracks
 constexpr std::uint64_t kScheduler = 2;  // process of the counters
 constexpr std::uint64_t kStepUs = 1000;
 
-std::string_view name_of(Place place) {
-  switch (place) {
-    case Place::waiting:
-      return "waiting";
-    case Place::swapped:
-      return "swapped";
-    case Place::running:
-      break;
-  }
-  return "running";
-}
-
 class Export {
  public:
   Export(TraceReader& trace, std::ostream& out)
@@ -60,7 +48,7 @@ class Export {
   void show(const SubmitEvent& event) {
     std::string name = "seq " + std::to_string(event.seq.value);
     if (event.request.priority != Priority::normal) {
-      name += " (" + std::string(trace::name(event.request.priority)) + ')';
+      name += " (" + std::string(name_of(event.request.priority)) + ')';
     }
     out_.name_thread(track(event.seq), name);
     out_.begin(track(event.seq), name_of(Place::waiting), kStepUs * state_.next_step().value,
@@ -73,7 +61,7 @@ class Export {
     const std::uint64_t ts = kStepUs * plan.step.value;
     for (const Finish& finish : plan.finished) {
       end(finish.seq, ts);
-      out_.instant(track(finish.seq), name(finish.reason), ts);
+      out_.instant(track(finish.seq), name_of(finish.reason), ts);
     }
     for (const Preemption& preemption : plan.preempted) end(preemption.seq, ts);
     for (const Admission& admission : plan.admitted) end(admission.seq, ts);

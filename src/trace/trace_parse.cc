@@ -11,7 +11,7 @@ using detail::parse_digest;
 using detail::parse_member;
 using detail::Parsed;
 using detail::shown;
-using nlohmann::json;
+using Json = nlohmann::json;
 
 /// The rule for [first, first + count) of a list of `size`.
 Parsed check_range(std::uint64_t first, std::uint64_t count, std::size_t size) {
@@ -46,7 +46,7 @@ Parsed check_ranges(const StepResult& result) {
   return {};
 }
 
-tl::expected<TraceEvent, Fault> parse_step(const json& line) {
+tl::expected<TraceEvent, Fault> parse_step(const Json& line) {
   StepEvent event;
   Parsed parsed = parse_member(line, "step", event.plan);
   if (parsed) parsed = parse_member(line, "result", event.result);
@@ -62,7 +62,7 @@ tl::expected<TraceEvent, Fault> parse_step(const json& line) {
 }
 
 template <class Event>
-tl::expected<TraceEvent, Fault> parse_as(const json& line, std::string_view key) {
+tl::expected<TraceEvent, Fault> parse_as(const Json& line, std::string_view key) {
   Event event;
   if (Parsed parsed = parse_member(line, key, event); !parsed) {
     return tl::unexpected(parsed.error());
@@ -70,7 +70,7 @@ tl::expected<TraceEvent, Fault> parse_as(const json& line, std::string_view key)
   return event;
 }
 
-tl::expected<TraceEvent, Fault> parse_event(const json& line) {
+tl::expected<TraceEvent, Fault> parse_event(const Json& line) {
   if (line.is_object() && line.size() == 1) {
     const std::string& kind = line.begin().key();
     if (kind == "submit") return parse_as<SubmitEvent>(line, kind);
@@ -90,33 +90,16 @@ tl::expected<TraceEvent, Fault> parse_event(const json& line) {
                "{\"clear_prefix_cache\"} or {\"step\",\"result\",\"link\"}");
 }
 
-/// The limits of a trace, then those of the scheduler itself.
 Parsed check_config(const SchedulerConfig& config) {
-  Parsed result;
-  const auto limit = [&](std::string_view name, std::uint32_t SchedulerConfig::*member) {
-    const std::uint32_t value = config.*member;
-    const std::uint32_t largest = kLargestTraceScheduler.*member;
-    if (result && value > largest) {
-      result = fault("scheduler." + std::string(name) + ": " + std::to_string(value) +
-                     " is above " + std::to_string(largest) + ", the most a trace may ask for");
-    }
-  };
-  limit("num_blocks", &SchedulerConfig::num_blocks);
-  limit("block_size", &SchedulerConfig::block_size);
-  limit("num_host_blocks", &SchedulerConfig::num_host_blocks);
-  limit("max_batch_size", &SchedulerConfig::max_batch_size);
-  if (!result) return result;
-  if (const auto valid = validate(config); !valid) {
-    const ConfigError& error = valid.error();
-    return fault("scheduler." + error.name + ": " + std::to_string(error.value) + " is not in " +
-                 error.accepted);
-  }
-  return {};
+  const auto valid = validate(config);
+  if (valid) return {};
+  const ConfigError& error = valid.error();
+  return fault("scheduler." + error.name + ": " + error.value + " is not in " + error.accepted);
 }
 
 }  // namespace
 
-tl::expected<TraceHeader, std::string> header_from_json(const json& line) {
+tl::expected<TraceHeader, std::string> header_from_json(const Json& line) {
   if (!line.is_object() || !line.contains("forge_trace")) {
     return tl::unexpected(std::string("not a Forge trace: the first line has no \"forge_trace\""));
   }
@@ -138,7 +121,7 @@ tl::expected<TraceHeader, std::string> header_from_json(const json& line) {
   return header;
 }
 
-tl::expected<TraceEvent, std::string> event_from_json(const json& line) {
+tl::expected<TraceEvent, std::string> event_from_json(const Json& line) {
   auto event = parse_event(line);
   if (!event) return tl::unexpected(event.error().text());
   return *std::move(event);

@@ -94,7 +94,7 @@ class Table {
 tl::expected<std::uint64_t, TraceError> show(TraceReader& trace, const StepRange& range,
                                              std::ostream& out) {
   const SchedulerConfig& config = trace.header().scheduler;
-  BlockMap map(config.num_blocks, config.block_size);
+  BlockMap map(config.cache.num_blocks, config.cache.block_size);
   Table table(out, map.num_blocks());
   std::uint64_t shown = 0;
   while (true) {

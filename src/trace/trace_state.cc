@@ -3,6 +3,8 @@
 #include <algorithm>
 #include <tuple>
 
+#include "forge/core/policy.h"
+
 namespace forge::trace {
 namespace {
 
@@ -12,11 +14,13 @@ tl::unexpected<std::string> contradiction(SeqId seq, const std::string& why) {
   return tl::unexpected(name_of(seq) + " " + why);
 }
 
-/// As in wait_queue.h.
-std::uint64_t queue_key(const TracedSequence& sequence, std::uint32_t head_start) {
-  const auto levels =
-      static_cast<std::uint64_t>(Priority::high) - static_cast<std::uint64_t>(sequence.priority);
-  return sequence.seq.value + levels * head_start;
+AdmissionKey key_of(const TracedSequence& sequence, const SchedulerConfig& config) {
+  return admission_key({.seq = sequence.seq,
+                        .priority = sequence.priority,
+                        .prompt_tokens = sequence.prompt_tokens,
+                        .output_tokens = sequence.output_tokens,
+                        .max_new_tokens = sequence.max_new_tokens},
+                       config);
 }
 
 }  // namespace
@@ -40,9 +44,7 @@ std::vector<const TracedSequence*> TraceState::queue() const {
   for (const auto& [seq, sequence] : sequences_) {
     if (sequence.place != Place::running) waiting.push_back(&sequence);
   }
-  std::stable_sort(waiting.begin(), waiting.end(), [&](const auto* a, const auto* b) {
-    return queue_key(*a, config_.priority_head_start) < queue_key(*b, config_.priority_head_start);
-  });
+  std::ranges::sort(waiting, {}, [&](const auto* waits) { return key_of(*waits, config_); });
   return waiting;
 }
 
@@ -125,9 +127,9 @@ TraceState::Applied TraceState::preempt(const StepPlan& plan) {
       move(*sequence, Place::waiting);
       continue;
     }
-    const std::uint32_t full = sequence->computed_tokens / config_.block_size;
+    const std::uint32_t full = sequence->computed_tokens / config_.cache.block_size;
     const std::uint32_t blocks =
-        full + (sequence->computed_tokens % config_.block_size > 0 ? 1 : 0);
+        full + (sequence->computed_tokens % config_.cache.block_size > 0 ? 1 : 0);
     if (blocks > copies) {
       return contradiction(preemption.seq, "is swapped with " + std::to_string(copies) +
                                                " copies left for its " + std::to_string(blocks) +

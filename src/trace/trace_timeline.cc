@@ -60,7 +60,7 @@ void TraceTimeline::keep_checkpoint() {
   const std::uint64_t next = state_.next_step().value;
   if (next % distance_ != 0 || checkpoints_.contains(next)) return;
   checkpoints_.emplace(next, Checkpoint{reader_.place(), state_,
-                                        kBlockBytes * header_.scheduler.num_blocks +
+                                        kBlockBytes * header_.scheduler.cache.num_blocks +
                                             kSequenceBytes * state_.sequences().size()});
   const auto too_much = [&] {
     std::uint64_t bytes = 0;

@@ -63,11 +63,6 @@ struct AppendEvent {
   void operator()(const StepEvent& e) const { append_step(out, e.plan, e.result, e.link); }
 };
 
-template <class Enum>
-std::string_view name_of(Enum value) {
-  return detail::Names<Enum>::kTable[static_cast<std::size_t>(value)];
-}
-
 }  // namespace
 
 TraceWriter::TraceWriter(TraceOutput& out, const TraceHeader& header) : out_(out) {
@@ -142,11 +137,5 @@ std::string digest_text(std::uint64_t digest) {
   out.append_hex(digest);
   return std::string(out.view());
 }
-
-std::string_view name(PreemptionMode mode) { return name_of(mode); }
-std::string_view name(CopyKind kind) { return name_of(kind); }
-std::string_view name(Priority priority) { return name_of(priority); }
-std::string_view name(FinishReason reason) { return name_of(reason); }
-std::string_view name(FinishSignal signal) { return name_of(signal); }
 
 }  // namespace forge::trace

@@ -9,11 +9,11 @@
 namespace forge::apps {
 namespace {
 
-TargetOptions small_target(TargetKind kind = TargetKind::cpu) {
-  TargetOptions options;
+runtime::TargetOptions small_target(runtime::TargetKind kind = runtime::TargetKind::cpu) {
+  runtime::TargetOptions options;
   options.kind = kind;
-  options.scheduler = {.num_blocks = 24, .block_size = 4, .max_batch_size = 6};
-  follow_scheduler(options);
+  options.scheduler = {.cache = {.num_blocks = 24, .block_size = 4},
+                       .batch = {.max_batch_size = 6}};
   options.executor.drafts = 3;
   return options;
 }
@@ -27,12 +27,13 @@ Workload workload_of(std::initializer_list<std::array<std::uint32_t, 3>> rows) {
   return workload;
 }
 
-const LoadedModel& builtin() {
-  static const std::unique_ptr<LoadedModel> model = LoadedModel::open({}).value();
+const runtime::LoadedModel& builtin() {
+  static const std::unique_ptr<runtime::LoadedModel> model = runtime::LoadedModel::open({}).value();
   return *model;
 }
 
-ModeResult run(BenchMode mode, const Workload& workload, TargetKind kind = TargetKind::cpu) {
+ModeResult run(BenchMode mode, const Workload& workload,
+               runtime::TargetKind kind = runtime::TargetKind::cpu) {
   const BenchRun bench{.workload = workload,
                        .options = options_of_mode(small_target(kind), mode),
                        .clock = {.step_us = 100, .token_us = 1},
@@ -100,7 +101,7 @@ TEST(BenchRun, a_stopped_run_says_so_and_leaves_a_readable_trace) {
 TEST(BenchRun, a_simulated_device_says_what_the_run_would_take_there) {
   const Workload workload = workload_of({{0, 20, 6}, {50, 10, 8}, {90'000, 8, 8}});
   const ModeResult cpu = run(BenchMode::continuous, workload);
-  const ModeResult sim = run(BenchMode::continuous, workload, TargetKind::sim);
+  const ModeResult sim = run(BenchMode::continuous, workload, runtime::TargetKind::sim);
   EXPECT_EQ(sim.token_digests, cpu.token_digests);
   EXPECT_FALSE(cpu.predicted);
   ASSERT_TRUE(sim.predicted);
@@ -114,12 +115,13 @@ TEST(BenchRun, a_simulated_device_says_what_the_run_would_take_there) {
   EXPECT_GT(p.kernels[static_cast<std::size_t>(gpu::KernelId::project)].launches, 0u);
   EXPECT_GT(sim.virtual_seconds, 0.09) << "the last request arrives then";
   EXPECT_LT(p.busy_us / 1e6, sim.virtual_seconds - 0.05) << "most of that is waiting for it";
-  EXPECT_EQ(run(BenchMode::continuous, workload, TargetKind::sim).predicted->busy_us, p.busy_us)
+  EXPECT_EQ(run(BenchMode::continuous, workload, runtime::TargetKind::sim).predicted->busy_us,
+            p.busy_us)
       << "the clock is the device's, not this machine's";
 }
 
 TEST(BenchRun, a_target_that_cannot_be_opened_is_an_error) {
-  TargetOptions options = small_target(TargetKind::sim);
+  runtime::TargetOptions options = small_target(runtime::TargetKind::sim);
   options.device.device = "h2000";
   const Workload workload = synthetic_workload(1);
   const auto result = run_mode(BenchMode::continuous, builtin(),

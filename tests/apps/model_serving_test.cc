@@ -73,7 +73,8 @@ TEST_P(Stories, eight_at_once_are_those_told_alone_on_each_target_drafted_and_pr
       {"--num-blocks", "40", "--prefill-chunk-size", "3"},
       {"--speculative", "4", "--draft-layers", half},
       {"--speculative", "4", "--draft", checkpoint.gguf()},
-      {"--target", "sim", "--num-blocks", "40", "--prefill-chunk-size", "3"}};
+      {"--target", "sim", "--num-blocks", "40", "--prefill-chunk-size", "3"},
+      {"--target", "sim", "--speculative", "4", "--draft", checkpoint.gguf()}};
   for (std::vector<std::string> flags : kinds) {
     flags.insert(flags.end(), {"--model", model()});
     const ServerProcess server(flags);
@@ -101,9 +102,10 @@ TEST_P(Stories, a_context_that_is_too_long_is_refused_by_name_and_numbers) {
 }
 
 TEST_P(Stories, a_recorded_run_is_replayed_and_a_moved_model_can_be_named) {
-  const Outcome bench =
-      run(FORGE_BENCH " --model " + model() +
-          " --mode speculative --requests 6 --num-blocks 24 --trace " + path("t.jsonl"));
+  const Outcome bench = run(FORGE_BENCH " --model " + model() + " --draft " + model() +
+                            " --speculative 2 --mode speculative --requests 6 --num-blocks 24 "
+                            "--trace " +
+                            path("t.jsonl"));
   ASSERT_EQ(bench.status, 0) << bench.output;
   const std::string digest = digest_after(bench.output, "digest");
   for (const std::string& flags : {std::string(), " --model " + model()}) {
@@ -129,10 +131,10 @@ class LoadedModelPrograms : public ProgramTest {
   void expect_bench(const TrainedCheckpoint& checkpoint) const;
 };
 
-TEST_F(LoadedModelPrograms, a_vocabulary_without_room_for_the_tokeniser_is_refused_by_numbers) {
+TEST_F(LoadedModelPrograms, a_vocabulary_without_room_for_the_tokenizer_is_refused_by_numbers) {
   const Outcome outcome = run(FORGE_INFER " --model " FORGE_GOLDEN_MODELS "/llama");
   EXPECT_EQ(outcome.status, 1);
-  EXPECT_NE(outcome.output.find("has a vocabulary of 96 tokens, its tokeniser (none, so bytes) "
+  EXPECT_NE(outcome.output.find("has a vocabulary of 96 tokens, its tokenizer (none, so bytes) "
                                 "needs 257"),
             std::string::npos)
       << outcome.output;
@@ -163,6 +165,18 @@ TEST_F(LoadedModelPrograms, the_bench_of_a_model_has_speeds_and_ratios_as_table_
 TEST_F(LoadedModelPrograms, extra_the_bench_of_stories_has_speeds_and_ratios_as_table_and_json) {
   if (const std::string why = kStories.why_skip(); !why.empty()) GTEST_SKIP() << why;
   expect_bench(kStories);
+}
+
+TEST_F(LoadedModelPrograms, a_draft_whose_weights_no_kernel_reads_is_refused_on_a_gpu) {
+  const std::string quantized = path("small.gguf");
+  ASSERT_EQ(run(FORGE_MODEL " quantize --type Q8_0 " FORGE_TALES " " + quantized).status, 0);
+  const Outcome outcome = run(FORGE_BENCH " --target sim --model " FORGE_TALES " --draft " +
+                              quantized + " --mode speculative --speculative 2");
+  EXPECT_EQ(outcome.status, 2);
+  EXPECT_NE(outcome.output.find("--draft: small: the weights' type of the embedding is q8_0, "
+                                "accepted on a GPU: f32, f16 or bf16"),
+            std::string::npos)
+      << outcome.output;
 }
 
 TEST_F(LoadedModelPrograms, flags_that_make_no_sense_together_are_refused) {

@@ -4,10 +4,10 @@
 
 #include <sstream>
 
+#include "forge/runtime/target_header.h"
 #include "forge/trace/replay.h"
 #include "null_executor.h"
 #include "policy_report.h"
-#include "target_header.h"
 
 namespace forge::apps {
 namespace {
@@ -23,21 +23,18 @@ Workload some_workload(std::uint32_t count) {
   return workload;
 }
 
-TargetOptions null_target() {
-  TargetOptions options;
-  options.kind = TargetKind::null;
-  options.scheduler = {.num_blocks = 80,
-                       .block_size = 4,
-                       .num_host_blocks = 60,
-                       .max_batch_size = 8,
-                       .max_batch_tokens = 48,
+runtime::TargetOptions null_target() {
+  runtime::TargetOptions options;
+  options.kind = runtime::TargetKind::null;
+  options.scheduler = {.cache = {.num_blocks = 80, .block_size = 4, .num_host_blocks = 60},
+                       .batch = {.max_batch_size = 8, .max_batch_tokens = 48},
                        .prefill_chunk_size = 20,
                        .priority_head_start = 4,
                        .preemption = PreemptionPolicy::swap};
   return options;
 }
 
-PolicyResult run(const Workload& workload, const TargetOptions& options,
+PolicyResult run(const Workload& workload, const runtime::TargetOptions& options,
                  trace::TraceOutput* trace = nullptr) {
   return run_policy({.workload = workload,
                      .options = options,
@@ -68,7 +65,7 @@ TEST(PolicyRun, nobody_is_overtaken_more_often_than_the_wait_queue_promises) {
 }
 
 TEST(PolicyRun, radix_and_hash_make_the_same_plans) {
-  TargetOptions options = null_target();
+  runtime::TargetOptions options = null_target();
   const PolicyResult radix = run(some_workload(30), options);
   options.scheduler.prefix_cache = PrefixCacheKind::hash;
   const PolicyResult hash = run(some_workload(30), options);
@@ -77,7 +74,7 @@ TEST(PolicyRun, radix_and_hash_make_the_same_plans) {
 }
 
 TEST(PolicyRun, drafts_are_accepted_in_part) {
-  TargetOptions options = null_target();
+  runtime::TargetOptions options = null_target();
   const PolicyResult without = run(some_workload(10), options);
   options.executor.drafts = 4;
   const PolicyResult with = run(some_workload(10), options);
@@ -93,10 +90,10 @@ TEST(PolicyRun, the_trace_replays_to_the_same_digest) {
   EXPECT_EQ(result.digest, run(some_workload(30), null_target()).digest);
   auto reader = trace::TraceReader::open(text);
   ASSERT_TRUE(reader);
-  const auto recorded = from_trace_header(reader->header());
+  const auto recorded = runtime::from_trace_header(reader->header());
   ASSERT_TRUE(recorded) << recorded.error();
-  const TargetOptions& options = recorded->options;
-  ASSERT_EQ(options.kind, TargetKind::null);
+  const runtime::TargetOptions& options = recorded->options;
+  ASSERT_EQ(options.kind, runtime::TargetKind::null);
   NullExecutor executor(options.executor.drafts);
   const auto report =
       replay(*reader, executor, static_cast<std::uint32_t>(options.source.builtin.vocabulary_size));

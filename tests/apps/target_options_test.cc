@@ -1,28 +1,29 @@
-#include "target_options.h"
+#include "forge/runtime/target_options.h"
 
 #include <gtest/gtest.h>
 
 #include <CLI/CLI.hpp>
 
+#include "forge/runtime/target_header.h"
 #include "forge/trace/trace_header.h"
 #include "target_flags.h"
-#include "target_header.h"
 
 namespace forge::apps {
 namespace {
 
 /// All flags, as a program has them.
-void add_flags(CLI::App& app, TargetOptions& options) {
-  constexpr std::array kKinds{TargetKind::cpu, TargetKind::sim, TargetKind::cuda, TargetKind::null};
+void add_flags(CLI::App& app, runtime::TargetOptions& options) {
+  constexpr std::array kKinds{runtime::TargetKind::cpu, runtime::TargetKind::sim,
+                              runtime::TargetKind::cuda, runtime::TargetKind::null};
   add_target_choice(app, options.kind, "where", kKinds);
   add_target_options(app, options);
   add_device_options(app, options.device);
 }
 
 /// The options after a command line, or the error's text.
-tl::expected<TargetOptions, std::string> parsed(std::vector<std::string> arguments) {
+tl::expected<runtime::TargetOptions, std::string> parsed(std::vector<std::string> arguments) {
   CLI::App app;
-  TargetOptions options;
+  runtime::TargetOptions options;
   add_flags(app, options);
   std::reverse(arguments.begin(), arguments.end());  // CLI11 takes them from the back
   try {
@@ -39,8 +40,8 @@ TEST(TargetOptions, defaults_are_those_of_the_types) {
   const auto options = parsed({}).value();
   EXPECT_EQ(options.scheduler, SchedulerConfig());
   EXPECT_EQ(options.executor, executor::ExecutorOptions());
-  EXPECT_EQ(options.device, DeviceOptions());
-  EXPECT_EQ(options.kind, TargetKind::cpu);
+  EXPECT_EQ(options.device, runtime::DeviceOptions());
+  EXPECT_EQ(options.kind, runtime::TargetKind::cpu);
 }
 
 TEST(TargetOptions, flags_reach_scheduler_and_executor) {
@@ -50,10 +51,10 @@ TEST(TargetOptions, flags_reach_scheduler_and_executor) {
               "heads=2,kv_heads=1,ffn_size=48",
               "--speculative", "5"})
           .value();
-  EXPECT_EQ(options.scheduler,
-            (SchedulerConfig{.num_blocks = 64, .block_size = 8, .max_batch_size = 3}));
-  EXPECT_EQ(options.executor.num_blocks, 64u);
-  EXPECT_EQ(options.executor.block_size, 8u);
+  EXPECT_EQ(options.scheduler, (SchedulerConfig{.cache = {.num_blocks = 64, .block_size = 8},
+                                                .batch = {.max_batch_size = 3}}));
+  EXPECT_EQ(executor_options(options).cache.num_blocks, 64u);
+  EXPECT_EQ(executor_options(options).cache.block_size, 8u);
   EXPECT_FALSE(options.source.is_file());
   EXPECT_EQ(options.source.builtin, (reference::TinyConfig{.hidden_size = 32,
                                                            .layers = 6,
@@ -75,8 +76,8 @@ TEST(TargetOptions, every_number_of_the_policy_has_a_flag) {
               "--prefix-cache",        "hash", "--prefix-hash-key",  "18446744073709551615",
               "--session-idle-steps",  "9"})
           .value();
-  const SchedulerConfig expected{.num_host_blocks = 11,
-                                 .max_batch_tokens = 100,
+  const SchedulerConfig expected{.cache = {.num_host_blocks = 11},
+                                 .batch = {.max_batch_tokens = 100},
                                  .prefill_chunk_size = 30,
                                  .watermark_blocks = 4,
                                  .priority_head_start = 5,
@@ -87,22 +88,22 @@ TEST(TargetOptions, every_number_of_the_policy_has_a_flag) {
                                  .prefix_hash_key = 18446744073709551615u,
                                  .session_idle_steps = 9};
   EXPECT_EQ(options.scheduler, expected);
-  EXPECT_EQ(options.executor.num_host_blocks, 11u);
+  EXPECT_EQ(executor_options(options).cache.num_host_blocks, 11u);
 }
 
 TEST(TargetOptions, flags_choose_the_device) {
   const auto sim = parsed({"--target", "sim", "--device", "l4", "--schedule-seed", "7",
                            "--sim-threads", "3", "--sim-checked", "--graphs", "off"})
                        .value();
-  EXPECT_EQ(sim.kind, TargetKind::sim);
-  EXPECT_EQ(sim.device, (DeviceOptions{.device = "l4",
-                                       .graphs = false,
-                                       .schedule_seed = 7,
-                                       .host_threads = 3,
-                                       .checked = true}));
+  EXPECT_EQ(sim.kind, runtime::TargetKind::sim);
+  EXPECT_EQ(sim.device, (runtime::DeviceOptions{.device = "l4",
+                                                .graphs = false,
+                                                .schedule_seed = 7,
+                                                .host_threads = 3,
+                                                .checked = true}));
   const auto cuda = parsed({"--target", "cuda", "--device", "1"}).value();
-  EXPECT_EQ(cuda.kind, TargetKind::cuda);
-  EXPECT_EQ(cuda.device, DeviceOptions{.device = "1"});
+  EXPECT_EQ(cuda.kind, runtime::TargetKind::cuda);
+  EXPECT_EQ(cuda.device, runtime::DeviceOptions{.device = "1"});
 }
 
 TEST(TargetOptions, a_flag_without_a_use_is_refused_by_name) {
@@ -127,7 +128,7 @@ TEST(TargetOptions, a_flag_without_a_use_is_refused_by_name) {
 
 TEST(TargetOptions, the_help_says_every_default) {
   CLI::App app;
-  TargetOptions options;
+  runtime::TargetOptions options;
   add_flags(app, options);
   const std::string help = app.help();
   for (const char* part : {"--num-blocks UINT:UINT in [1 - 4194304]=512", "--num-host-blocks",
@@ -137,7 +138,7 @@ TEST(TargetOptions, the_help_says_every_default) {
 }
 
 TEST(TargetOptions, bad_flags_name_flag_value_and_range) {
-  const auto contains = [](const tl::expected<TargetOptions, std::string>& result,
+  const auto contains = [](const tl::expected<runtime::TargetOptions, std::string>& result,
                            const std::string& part) {
     ASSERT_FALSE(result);
     EXPECT_NE(result.error().find(part), std::string::npos) << result.error();
@@ -148,8 +149,9 @@ TEST(TargetOptions, bad_flags_name_flag_value_and_range) {
       parsed({"--model", "forge-tiny:heads=3"}),
       "--model: 'forge-tiny:heads=3': hidden_size is 64, accepted: a multiple of 2 * heads, 6");
   contains(parsed({"--model", "forge-tiny:heads=4,kv_heads=3"}),
-           "model heads is 4, accepted: a multiple of kv_heads, 3");
-  contains(parsed({"--model", "forge-tiny:heads=0"}), "model heads is 0, accepted: 1 .. 1024");
+           "'forge-tiny:heads=4,kv_heads=3': heads is 4, accepted: a multiple of kv_heads, 3");
+  contains(parsed({"--model", "forge-tiny:heads=0"}),
+           "'forge-tiny:heads=0': heads is 0, accepted: 1 .. 1024");
   contains(parsed({"--model", "forge-tiny:seed=-1"}),
            "seed is '-1', accepted: 0 .. 18446744073709551615");
   contains(parsed({"--model", "forge-tiny:layers=2.5"}), "layers is '2.5', accepted: an integer");
@@ -178,28 +180,28 @@ TEST(TargetOptions, numerics_are_those_of_the_cpu) {
 }
 
 /// Of a CPU, with digests as long as they are.
-RunRecord some_record() {
+runtime::RunRecord some_record() {
   return {.numerics = linear::Numerics::native,
           .instructions = "AVX-512 BF16",
-          .model = ModelRecord{std::string(16, 'c'), std::string(32, 'd')}};
+          .model = runtime::ModelRecord{std::string(16, 'c'), std::string(32, 'd')}};
 }
 
 TEST(TargetOptions, a_trace_header_gives_options_and_record_back) {
   auto options = parsed({"--num-blocks", "9", "--model", "forge-tiny:seed=18446744073709551615",
                          "--speculative", "2"})
                      .value();
-  const auto read = from_trace_header(to_trace_header(options, some_record()));
+  const auto read = runtime::from_trace_header(runtime::to_trace_header(options, some_record()));
   ASSERT_TRUE(read) << read.error();
   EXPECT_EQ(read->options.scheduler, options.scheduler);
-  EXPECT_EQ(read->options.executor, options.executor);
+  EXPECT_EQ(executor_options(read->options), executor_options(options));
   EXPECT_EQ(read->options.source, options.source);
   EXPECT_EQ(read->record, some_record());
 
   options = parsed({"--model", "x.gguf", "--draft", "y.gguf", "--speculative", "2"}).value();
   options.executor.draft_layers = 1;
-  RunRecord record = some_record();
-  record.draft = ModelRecord{std::string(16, 'e'), std::string(32, 'f')};
-  const auto of_files = from_trace_header(to_trace_header(options, record));
+  runtime::RunRecord record = some_record();
+  record.draft = runtime::ModelRecord{std::string(16, 'e'), std::string(32, 'f')};
+  const auto of_files = runtime::from_trace_header(runtime::to_trace_header(options, record));
   ASSERT_TRUE(of_files) << of_files.error();
   EXPECT_EQ(of_files->options.source, options.source);
   EXPECT_EQ(of_files->record, record);
@@ -208,7 +210,7 @@ TEST(TargetOptions, a_trace_header_gives_options_and_record_back) {
 TEST(TargetOptions, a_header_of_version_2_is_read_without_digests) {
   using nlohmann::json;
   const auto options = parsed({"--model", "forge-tiny:seed=3", "--speculative", "2"}).value();
-  trace::TraceHeader header = to_trace_header(options, some_record());
+  trace::TraceHeader header = runtime::to_trace_header(options, some_record());
   header.version = 2;
   header.target["acceptance"] = "shared_noise";
   header.target["numerics"] = "canonical-fp32";
@@ -216,123 +218,134 @@ TEST(TargetOptions, a_header_of_version_2_is_read_without_digests) {
   json& model = header.target["model"];
   model.erase("config");
   model.erase("weights");
-  const auto read = from_trace_header(header);
+  const auto read = runtime::from_trace_header(header);
   ASSERT_TRUE(read) << read.error();
   EXPECT_EQ(read->options.source.builtin, options.source.builtin);
-  EXPECT_EQ(read->options.executor, options.executor);
-  EXPECT_EQ(read->record, RunRecord());
+  EXPECT_EQ(runtime::executor_options(read->options), runtime::executor_options(options));
+  EXPECT_EQ(read->record, runtime::RunRecord());
 
   header.target["numerics"] = "native";
   model = {{"path", "x.gguf"}, {"draft", "y.gguf"}};
-  const auto of_files = from_trace_header(header);
+  const auto of_files = runtime::from_trace_header(header);
   ASSERT_TRUE(of_files) << of_files.error();
   EXPECT_EQ(of_files->options.source.path, "x.gguf");
   EXPECT_EQ(of_files->options.source.draft, "y.gguf");
   EXPECT_EQ(of_files->options.source.numerics, linear::Numerics::native);
-  EXPECT_EQ(of_files->record, RunRecord{.numerics = linear::Numerics::native});
+  EXPECT_EQ(of_files->record, runtime::RunRecord{.numerics = linear::Numerics::native});
 
   header.target["acceptance"] = "never";
-  EXPECT_EQ(from_trace_header(header).error(),
-            R"(target.acceptance is "never", this build has "shared_noise")");
+  EXPECT_EQ(runtime::from_trace_header(header).error(),
+            R"(target.acceptance is "never"; accepted is "shared_noise")");
   header.version = 3;
-  EXPECT_NE(from_trace_header(header).error().find("target.instructions is missing"),
+  header.target.erase("acceptance");
+  header.target["model"].erase("draft");
+  EXPECT_NE(runtime::from_trace_header(header).error().find("target.instructions is missing"),
             std::string::npos);
 }
 
 TEST(TargetOptions, the_header_of_a_gpu_target_says_which_device_and_numerics) {
   const auto options = parsed({"--target", "sim", "--device", "l4", "--speculative", "2"}).value();
-  const RunRecord record{.model = some_record().model};
-  const trace::TraceHeader header = to_trace_header(options, record, "simulated NVIDIA L4");
+  const runtime::RunRecord record{.model = some_record().model};
+  const trace::TraceHeader header =
+      runtime::to_trace_header(options, record, "simulated NVIDIA L4");
   EXPECT_EQ(header.target["kind"], "sim");
   EXPECT_EQ(header.target["numerics"], "canonical");
   EXPECT_EQ(header.target["device"], "simulated NVIDIA L4");
-  const auto read = from_trace_header(header);
+  const auto read = runtime::from_trace_header(header);
   ASSERT_TRUE(read) << read.error();
-  EXPECT_EQ(read->options.kind, TargetKind::sim);
-  EXPECT_EQ(read->options.executor, options.executor);
-  EXPECT_EQ(read->options.device, DeviceOptions()) << "a replay chooses its own";
+  EXPECT_EQ(read->options.kind, runtime::TargetKind::sim);
+  EXPECT_EQ(runtime::executor_options(read->options), runtime::executor_options(options));
+  EXPECT_EQ(read->options.device, runtime::DeviceOptions()) << "a replay chooses its own";
   EXPECT_EQ(read->record, record);
 }
 
 TEST(TargetOptions, the_header_of_a_null_target_gives_it_back) {
-  TargetOptions options;
-  options.kind = TargetKind::null;
+  runtime::TargetOptions options;
+  options.kind = runtime::TargetKind::null;
   options.scheduler.prefix_cache = PrefixCacheKind::hash;
   options.executor.drafts = 3;
-  const auto read = from_trace_header(to_trace_header(options));
+  const auto read = runtime::from_trace_header(runtime::to_trace_header(options));
   ASSERT_TRUE(read) << read.error();
-  EXPECT_EQ(read->options.kind, TargetKind::null);
+  EXPECT_EQ(read->options.kind, runtime::TargetKind::null);
   EXPECT_EQ(read->options.scheduler, options.scheduler);
-  EXPECT_EQ(read->options.executor, options.executor);
+  EXPECT_EQ(executor_options(read->options), executor_options(options));
 }
 
 TEST(TargetOptions, memory_of_the_host_and_of_the_prefix_index_counts) {
-  TargetOptions options;
-  options.scheduler = {.num_blocks = 1u << 20, .prefix_cache = PrefixCacheKind::none};
-  follow_scheduler(options);
+  runtime::TargetOptions options;
+  options.scheduler = {.cache = {.num_blocks = 1u << 20}, .prefix_cache = PrefixCacheKind::none};
   EXPECT_FALSE(validate(options)) << "16 Mi slots of a KiB";
-  options.kind = TargetKind::null;
+  options.kind = runtime::TargetKind::null;
   EXPECT_TRUE(validate(options)) << "holds no KV";
-  options.scheduler.block_size = 1u << 12;
-  follow_scheduler(options);
+  options.scheduler.cache.block_size = 1u << 12;
   EXPECT_TRUE(validate(options));
   options.scheduler.prefix_cache = PrefixCacheKind::radix;
   EXPECT_FALSE(validate(options)) << "4 Gi token ids";
 
-  TargetOptions on_gpu;
+  runtime::TargetOptions on_gpu;
   on_gpu.source.builtin.layers = 1024;
-  on_gpu.scheduler.num_blocks = 1u << 17;
-  follow_scheduler(on_gpu);
-  on_gpu.kind = TargetKind::cuda;
+  on_gpu.scheduler.cache.num_blocks = 1u << 17;
+  on_gpu.kind = runtime::TargetKind::cuda;
   EXPECT_TRUE(validate(on_gpu)) << "KV is in the GPU's memory";
-  on_gpu.kind = TargetKind::sim;
+  on_gpu.kind = runtime::TargetKind::sim;
   EXPECT_FALSE(validate(on_gpu)) << "which is this machine's if it is simulated";
 
-  TargetOptions host;
-  host.scheduler.num_host_blocks = 1u << 20;
-  follow_scheduler(host);
+  runtime::TargetOptions host;
+  host.scheduler.cache.num_host_blocks = 1u << 20;
   EXPECT_FALSE(validate(host));
 }
 
 TEST(TargetOptions, damaged_headers_are_refused_by_field) {
   const auto error_after = [](auto&& change) {
-    trace::TraceHeader header = to_trace_header(TargetOptions(), some_record());
+    trace::TraceHeader header = runtime::to_trace_header(runtime::TargetOptions(), some_record());
     change(header.target);
-    const auto options = from_trace_header(header);
+    const auto options = runtime::from_trace_header(header);
     return options ? "accepted" : options.error();
   };
   using nlohmann::json;
-  EXPECT_EQ(error_after([](json& t) { t = 3; }), "target is not an object");
+  EXPECT_EQ(error_after([](json& t) { t = 3; }), "target is 3; accepted is an object");
   EXPECT_EQ(error_after([](json& t) { t["kind"] = "tpu"; }),
-            R"(target.kind is none of "cpu", "sim", "cuda" and "null")");
-  EXPECT_EQ(error_after([](json& t) { t["kind"] = "sim"; }), "target.device is missing");
-  EXPECT_EQ(error_after([](json& t) { t["kind"] = "cuda", t["device"] = 0; }),
-            "target.device is not a text");
-  EXPECT_EQ(error_after([](json& t) { t.erase("numerics"); }), "target.numerics is missing");
+            R"(target.kind is "tpu"; accepted is "cpu", "sim", "cuda", "null")");
+  EXPECT_EQ(error_after([](json& t) { t["kind"] = "sim", t.erase("instructions"); }),
+            "target.device is missing; accepted is a text");
+  EXPECT_EQ(error_after([](json& t) {
+              t["kind"] = "cuda", t["device"] = 0;
+              t.erase("instructions");
+            }),
+            "target.device is 0; accepted is a text");
+  EXPECT_EQ(error_after([](json& t) { t.erase("numerics"); }),
+            "target.numerics is missing; accepted is \"canonical\", \"native\"");
   EXPECT_EQ(error_after([](json& t) { t["numerics"] = "bf16"; }),
-            R"(target.numerics is "bf16", accepted: "canonical" and "native")");
+            R"(target.numerics is "bf16"; accepted is "canonical", "native")");
   EXPECT_EQ(error_after([](json& t) { t.erase("instructions"); }),
-            "target.instructions is missing");
+            "target.instructions is missing; accepted is a text");
   EXPECT_EQ(error_after([](json& t) { t["instructions"] = 512; }),
-            "target.instructions is not a text");
+            "target.instructions is 512; accepted is a text");
   EXPECT_EQ(error_after([](json& t) { t["model"].erase("weights"); }),
-            "target.model.weights is missing");
+            "target.model.weights is missing; accepted is a text");
   EXPECT_EQ(error_after([](json& t) { t["model"]["config"] = ""; }),
-            "target.model.config is not a text");
-  EXPECT_EQ(error_after([](json& t) { t["draft"] = "y.gguf"; }), "target.draft is not an object");
-  EXPECT_EQ(error_after([](json& t) { t = {{"kind", "null"}}; }), "target.drafts is missing");
-  EXPECT_EQ(error_after([](json& t) { t["kind"] = "null"; }), "target has unknown fields");
-  EXPECT_EQ(error_after([](json& t) { t.erase("kind"); }), "target.kind is missing");
-  EXPECT_EQ(error_after([](json& t) { t.erase("drafts"); }), "target.drafts is missing");
+            R"(target.model.config is ""; accepted is a text that is not empty)");
+  EXPECT_EQ(error_after([](json& t) { t["draft"] = "y.gguf"; }),
+            R"(target.draft is "y.gguf"; accepted is an object)");
+  EXPECT_EQ(error_after([](json& t) {
+              t = {{"kind", "null"}};
+            }),
+            "target.drafts is missing; accepted is an integer, 0 .. 4294967295");
+  EXPECT_EQ(error_after([](json& t) { t["kind"] = "null"; }),
+            "unknown field 'target.digest_logits'");
+  EXPECT_EQ(error_after([](json& t) { t.erase("kind"); }),
+            "target.kind is missing; accepted is \"cpu\", \"sim\", \"cuda\", \"null\"");
+  EXPECT_EQ(error_after([](json& t) { t.erase("drafts"); }),
+            "target.drafts is missing; accepted is an integer, 0 .. 4294967295");
   EXPECT_EQ(error_after([](json& t) { t["drafts"] = -1; }),
-            "target.drafts is not an integer in 0..4294967295");
+            "target.drafts is -1; accepted is an integer, 0 .. 4294967295");
   EXPECT_EQ(error_after([](json& t) { t["drafts"] = 65; }), "drafts is 65, accepted: 0 .. 64");
   EXPECT_EQ(error_after([](json& t) { t["acceptance"] = "shared_noise"; }),
-            "target has unknown fields");
+            "unknown field 'target.acceptance'");
   EXPECT_EQ(error_after([](json& t) { t["model"]["layers"] = 1.5; }),
-            "target.model.layers is not an integer in 0..2147483647");
+            "target.model.layers is 1.5; accepted is an integer, 0 .. 2147483647");
   EXPECT_EQ(error_after([](json& t) { t["model"]["color"] = 1; }),
-            "target.model has unknown fields");
+            "unknown field 'target.model.color'");
   EXPECT_EQ(error_after([](json& t) { t["model"]["hidden_size"] = 65536; }), "accepted")
       << "large, and within the limit of memory";
   EXPECT_EQ(error_after([](json& t) {

@@ -60,7 +60,9 @@ class TargetPrograms : public ProgramTest {
 };
 
 TEST_F(TargetPrograms, what_the_cpu_recorded_the_simulated_gpu_answers_whatever_its_schedule) {
-  for (const std::string mode : {"continuous", "speculative"}) {
+  for (const std::string mode :
+       {"continuous", "speculative",
+        "speculative --speculative 3 --draft forge-tiny:layers=1,seed=3"}) {
     const std::string digest = record("cpu", crowded() + " --mode " + mode);
     expect_everything_in_it();
     expect_equal("", digest);
@@ -70,6 +72,16 @@ TEST_F(TargetPrograms, what_the_cpu_recorded_the_simulated_gpu_answers_whatever_
       expect_equal("--target sim" + flags, digest);
     }
   }
+}
+
+TEST_F(TargetPrograms, what_the_simulated_gpu_recorded_with_a_draft_model_the_cpu_answers) {
+  const std::string digest =
+      record("sim", crowded() +
+                        " --mode speculative --speculative 3 --draft "
+                        "forge-tiny:layers=2,hidden_size=32,heads=4,kv_heads=2,ffn_size=64,seed=1");
+  EXPECT_NE(read_file(path("t.jsonl")).find(R"("draft":{"config":)"), std::string::npos);
+  expect_equal("--target cpu", digest);
+  expect_equal("--target sim --sim-checked", digest);
 }
 
 TEST_F(TargetPrograms, what_the_simulated_gpu_recorded_the_cpu_answers) {
@@ -113,7 +125,7 @@ TEST_F(TargetPrograms, a_run_of_other_bits_is_refused_by_what_differs) {
         << other.output;
   };
   expect_refused({{"numerics", "fast-bf16"}}, "--target sim",
-                 R"(numerics is "fast-bf16", accepted: "canonical" and "native")");
+                 R"(numerics is "fast-bf16"; accepted is "canonical", "native")");
   const json of_another_machine = {{"numerics", "native"}, {"instructions", "VNNI-1024"}};
   expect_refused(
       of_another_machine, "",

@@ -83,23 +83,25 @@ TEST(Workload, mooncake_rows_become_arrivals_lengths_and_prompts_that_begin_alik
 TEST(Workload, bad_mooncake_rows_are_refused_with_line_value_and_range) {
   const std::string good = mooncake_row("0", "10", "1", "[0]");
   EXPECT_EQ(error_of(good + mooncake_row("0", "0", "1", "[]")),
-            "line 2: input_length '0' is not an integer in 1..1048576");
+            "line 2: input_length is 0; accepted is an integer, 1 .. 1048576");
   EXPECT_EQ(error_of(good + mooncake_row("-1", "1", "1", "[0]")),
-            "line 2: timestamp '-1' is not an integer in 0..1099511627776");
+            "line 2: timestamp is -1; accepted is an integer, 0 .. 1099511627776");
   EXPECT_EQ(error_of(good + mooncake_row("0", "1", "1.5", "[0]")),
-            "line 2: output_length '1.5' is not an integer in 1..1048576");
+            "line 2: output_length is 1.5; accepted is an integer, 1 .. 1048576");
   EXPECT_EQ(error_of(good + mooncake_row("0", "[[1]]", "1", "[0]")),
-            "line 2: input_length (a list) is not an integer in 1..1048576");
+            "line 2: input_length is a list of 1; accepted is an integer, 1 .. 1048576");
   EXPECT_EQ(error_of(good + mooncake_row("0", "513", "1", "[0]")),
-            "line 2: hash_ids has 1 elements, accepted: 2, one for each 512 tokens of "
+            "line 2: hash_ids has 1 elements; accepted are 2, one for each 512 tokens of "
             "input_length");
   EXPECT_EQ(error_of(good + mooncake_row("0", "1", "1", "[-3]")),
-            "line 2: hash_ids has '-3', accepted: integers from 0 to 18446744073709551615");
+            "line 2: hash_ids has -3; accepted are integers, 0 .. 18446744073709551615");
   EXPECT_EQ(error_of(good + mooncake_row("0", "1", "1", "{}")),
-            "line 2: hash_ids (an object) is not a list");
-  EXPECT_EQ(error_of(good + "{\"timestamp\": 0}\n"), "line 2: input_length is missing");
-  EXPECT_EQ(error_of("{\"timestamp\": 0\n"), "line 1: '{\"timestamp\": 0' is not a JSON object");
-  EXPECT_EQ(error_of(good + "\n"), "line 2: '' is not a JSON object");
+            "line 2: hash_ids is an object; accepted is a list");
+  EXPECT_EQ(error_of(good + "{\"timestamp\": 0}\n"),
+            "line 2: input_length is missing; accepted is an integer, 1 .. 1048576");
+  EXPECT_EQ(error_of("{\"timestamp\": 0\n"),
+            "line 1: at byte 15: is not JSON in or right after '{\"timestamp\": 0'");
+  EXPECT_EQ(error_of(good + "\n"), "line 2: at byte 0: is not JSON in or right after ''");
 }
 
 /// tests/golden/traces, whose README says how they were made and read.

@@ -29,7 +29,7 @@ TEST_F(CheckpointErrors, a_missing_tensor) {
                                 "needed is [64, 32]");
 }
 
-TEST_F(CheckpointErrors, a_quantised_layer_of_which_the_configuration_says_nothing) {
+TEST_F(CheckpointErrors, a_quantized_layer_of_which_the_configuration_says_nothing) {
   const std::string name = "model.layers.1.mlp.up_proj";
   llama_.tensors.erase(name + ".weight");
   llama_.tensors[name + ".qweight"] =

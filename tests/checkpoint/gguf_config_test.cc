@@ -182,11 +182,45 @@ TEST_F(GgufConfigKeys, experts) {
   set("qwen3moe.expert_feed_forward_length", std::uint32_t{12});
   const model::ModelConfig model = config();
   model::ExpertsConfig expected{.experts = 8, .experts_per_token = 2, .expert_size = 12};
-  expected.normalised = true;
+  expected.normalized = true;
   expected.dense_layers = {false, false};
   EXPECT_EQ(model.experts, expected);
   EXPECT_EQ(model.family, "qwen3_moe");
   EXPECT_EQ(model.ffn_size, 0);
+}
+
+TEST_F(GgufConfigKeys, norms_of_olmo2_are_after_the_layers_and_of_whole_rows) {
+  rename("olmo2");
+  const model::ModelConfig model = config();
+  EXPECT_EQ(model.family, "olmo2");
+  EXPECT_EQ(model.norm, model::NormPlacement::after);
+  EXPECT_EQ(model.rope.pairing, model::RopePairing::halves);
+  EXPECT_EQ(std::get<model::GroupedQueryConfig>(model.attention).query_key_norm,
+            model::QueryKeyNorm::row);
+  set("olmo2.attention.sliding_window", std::uint32_t{4096});
+  EXPECT_EQ(error(), "olmo2.attention.sliding_window is u32 4096; accepted is 0");
+}
+
+TEST_F(GgufConfigKeys, multipliers_of_granite) {
+  rename("granite");
+  EXPECT_EQ(error(), "granite.logit_scale is missing; accepted is a number, 1e-06 .. 1e+06");
+  set("granite.logit_scale", 8.0F);
+  model::ModelConfig model = config();
+  EXPECT_EQ(model.family, "granite");
+  EXPECT_EQ(model.rope.pairing, model::RopePairing::adjacent);
+  EXPECT_EQ(model.logits_divisor, 8);
+  EXPECT_EQ(model.embedding_multiplier, 1);
+  EXPECT_EQ(model.residual_multiplier, 1);
+  EXPECT_FLOAT_EQ(model.attention_scale, 1 / std::sqrt(8.0F)) << "as other families have it";
+  set("granite.embedding_scale", 12.0F);
+  set("granite.residual_scale", 0.25F);
+  set("granite.attention.scale", 0.0625F);
+  model = config();
+  EXPECT_EQ(model.embedding_multiplier, 12);
+  EXPECT_EQ(model.residual_multiplier, 0.25F);
+  EXPECT_EQ(model.attention_scale, 0.0625F);
+  set("granite.rope.scaling.finetuned", false);
+  EXPECT_EQ(error(), "granite.rope.scaling.finetuned is boolean false; accepted is true");
 }
 
 TEST_F(GgufConfigKeys, errors_name_key_value_and_range) {
@@ -226,11 +260,11 @@ TEST_F(GgufConfigKeys, other_architectures_are_refused) {
   rename("gemma3");
   EXPECT_EQ(error(),
             "general.architecture is text 'gemma3'; accepted is 'llama', 'qwen2', 'qwen3', "
-            "'qwen3moe', 'deepseek2'");
+            "'qwen3moe', 'deepseek2', 'olmo2', 'granite'");
   metadata_.erase("general.architecture");
   EXPECT_EQ(error(),
             "general.architecture is missing; accepted is 'llama', 'qwen2', 'qwen3', 'qwen3moe', "
-            "'deepseek2'");
+            "'deepseek2', 'olmo2', 'granite'");
 }
 
 TEST_F(GgufConfigKeys, a_llama_of_experts_is_refused) {

@@ -43,7 +43,7 @@ TEST(HfConfigErrors, texts_that_are_no_object) {
   EXPECT_EQ(config_error("{\"rope_theta\": 1e400}"),
             "at byte 19: the number 1e400 is out of range; accepted are those up to 1.797e+308 in "
             "size");
-  EXPECT_EQ(config_error("[]"), "is not a JSON object");
+  EXPECT_EQ(config_error("[]"), "is a list of 0; accepted is an object");
   EXPECT_EQ(config_error("{\"model_type\": \"llama\"}" + std::string(1, '\0') + "more"),
             "at byte 23: is not JSON: a zero byte");
   EXPECT_EQ(config_error(R"({"hidden_size": 32, "hidden_size": 64})"),
@@ -90,7 +90,7 @@ TEST(HfConfigErrors, sizes_that_are_missing) {
   EXPECT_EQ(error_without("deepseek_v3", "kv_lora_rank"),
             "kv_lora_rank is missing; accepted is an integer, 1 .. 1048576");
   EXPECT_EQ(error_without("qwen3_moe", "num_experts"),
-            "num_local_experts is missing; accepted is an integer, 1 .. 1024");
+            "num_experts is missing; accepted is an integer, 1 .. 1024");
 }
 
 TEST(HfConfigErrors, values_of_another_kind) {
@@ -237,7 +237,7 @@ TEST(HfConfigErrors, experts) {
             "moe_intermediate_size together");
 }
 
-TEST(HfConfigErrors, quantisation) {
+TEST(HfConfigErrors, quantization) {
   const auto error = [](const std::string& config) {
     return error_with("llama", R"({"quantization_config": )" + config + "}");
   };

@@ -104,14 +104,14 @@ TEST(HfConfig, qwen3_moe) {
       {.heads = 4, .kv_heads = 2, .head_size = 10, .query_key_norm = model::QueryKeyNorm::head});
   expected.ffn_size = 40;
   model::ExpertsConfig experts{.experts = 8, .experts_per_token = 3, .expert_size = 12};
-  experts.normalised = true;
+  experts.normalized = true;
   experts.dense_layers = {true, false, false};  // mlp_only_layers
   expected.experts = experts;
   EXPECT_EQ(model_of("qwen3_moe"), expected);
 
   experts.experts = 6;
   experts.experts_per_token = 2;
-  experts.normalised = false;
+  experts.normalized = false;
   experts.dense_layers = {true, false, true};  // decoder_sparse_step
   expected.experts = experts;
   EXPECT_EQ(model_of("qwen3_moe_unnormed"), expected);
@@ -196,7 +196,7 @@ TEST(HfConfig, deepseek_v3) {
   expected.experts->groups = 4;
   expected.experts->groups_per_token = 2;
   expected.experts->group_best = 2;
-  expected.experts->normalised = true;
+  expected.experts->normalized = true;
   expected.experts->routed_scale = 2.5F;
   expected.attention_scale = latent_scale(latent, 1);
   expected.rope.scaling =
@@ -371,7 +371,7 @@ TEST_F(HfConfigKeys, generation_config_adds_its_tokens) {
                 "of them");
 }
 
-TEST_F(HfConfigKeys, quantisation) {
+TEST_F(HfConfigKeys, quantization) {
   using Method = HfQuantization::Method;
   llama_["quantization_config"] = {
       {"quant_method", "gptq"}, {"bits", 4}, {"group_size", 128}, {"desc_act", true}};

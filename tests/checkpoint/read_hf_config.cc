@@ -2,6 +2,7 @@
 
 #include <algorithm>
 
+#include "forge/checkpoint/gguf_config.h"
 #include "forge/checkpoint/hf_config.h"
 #include "forge/core/check.h"
 #include "forge/model/rope_frequencies.h"
@@ -28,6 +29,10 @@ bool read_config_in_every_way(std::string_view text) {
   }
   FORGE_CHECK(validate(config->model).has_value());
   for (int layer = 0; layer < config->model.layers; ++layer) is_dense(config->model, layer);
+  const auto written = checkpoint::config_text(config->model, quant::WeightType::f32);
+  FORGE_CHECK(written.has_value(), written.error());
+  FORGE_CHECK(checkpoint::parse_hf_config(*written, "fuzz")->model == config->model, *written);
+  checkpoint::check_for_gguf(config->model);
   for (const double frequency : rope_frequencies(config->model.rope)) {
     FORGE_CHECK(frequency > 0 && frequency <= 1, "frequency=", frequency);
   }

@@ -27,7 +27,8 @@ class HashIndexTest : public testing::TestWithParam<std::uint32_t> {
   }
 
   const std::vector<Tokens> texts = all_texts();
-  HashIndex index{{.num_blocks = 64, .block_size = 3, .prefix_hash_key = 42}, GetParam()};
+  HashIndex index{{.cache = {.num_blocks = 64, .block_size = 3}, .prefix_hash_key = 42},
+                  GetParam()};
 };
 
 TEST_P(HashIndexTest, never_takes_one_block_for_another_however_many_hashes_collide) {
@@ -58,7 +59,7 @@ TEST_P(HashIndexTest, finds_the_others_after_an_eviction_among_collisions) {
 INSTANTIATE_TEST_SUITE_P(HashBits, HashIndexTest, testing::Values(0, 1, 4, 64));
 
 TEST(HashIndexDeathTest, more_bits_than_a_hash_has_abort) {
-  EXPECT_DEATH(HashIndex({.num_blocks = 1}, 65), "hash_bits=65");
+  EXPECT_DEATH(HashIndex({.cache = {.num_blocks = 1}}, 65), "hash_bits=65");
 }
 
 }  // namespace

@@ -11,8 +11,8 @@ namespace forge::testing {
 
 /// Small blocks, no prefix cache unless a test is about it.
 inline SchedulerConfig small(std::uint32_t num_blocks, std::uint32_t block_size = 1) {
-  return {
-      .num_blocks = num_blocks, .block_size = block_size, .prefix_cache = PrefixCacheKind::none};
+  return {.cache = {.num_blocks = num_blocks, .block_size = block_size},
+          .prefix_cache = PrefixCacheKind::none};
 }
 
 /// A prompt of `count` tokens, `first`, `first` + 1, ...

@@ -63,7 +63,7 @@ class PrefixIndexTest : public testing::TestWithParam<PrefixCacheKind> {
   }
 
   std::unique_ptr<PrefixIndex> index =
-      make_prefix_index({.num_blocks = 8, .block_size = 2, .prefix_cache = GetParam()});
+      make_prefix_index({.cache = {.num_blocks = 8, .block_size = 2}, .prefix_cache = GetParam()});
 };
 
 using PrefixIndexDeathTest = PrefixIndexTest;
@@ -224,7 +224,8 @@ TEST_P(PrefixIndexTest, a_clone_lives_on_its_own) {
 
 TEST_P(PrefixIndexTest, agrees_with_an_ordered_map_while_many_blocks_come_and_go) {
   constexpr std::uint32_t kBlocks = 200;
-  index = make_prefix_index({.num_blocks = kBlocks, .block_size = 2, .prefix_cache = GetParam()});
+  index = make_prefix_index(
+      {.cache = {.num_blocks = kBlocks, .block_size = 2}, .prefix_cache = GetParam()});
   std::mt19937 random(1);
   const auto draw = [&] { return TokenId{static_cast<std::uint32_t>(random() % 20)}; };
   std::map<std::vector<TokenId>, BlockId> model;

@@ -24,7 +24,7 @@ std::vector<std::uint32_t> table(const PagedKVCache& cache, SeqId seq) {
 }
 
 PagedKVCache cache_of(std::uint32_t num_blocks) {
-  const SchedulerConfig config{.num_blocks = num_blocks, .block_size = 2};
+  const SchedulerConfig config{.cache = {.num_blocks = num_blocks, .block_size = 2}};
   return PagedKVCache(num_blocks, 2, make_prefix_index(config));
 }
 

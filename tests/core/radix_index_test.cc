@@ -14,7 +14,7 @@ Tokens tokens_of(std::uint32_t first, std::uint32_t last) {
 }
 
 TEST(RadixIndex, tells_children_apart_that_end_alike) {
-  RadixIndex index({.num_blocks = 3, .block_size = 2});
+  RadixIndex index({.cache = {.num_blocks = 3, .block_size = 2}});
   index.insert(std::nullopt, tokens_of(1, 9), BlockId{0});
   index.insert(std::nullopt, tokens_of(256, 9), BlockId{1});  // 1 in another byte
   EXPECT_EQ(index.find(std::nullopt, tokens_of(1, 9)), BlockId{0});
@@ -26,7 +26,7 @@ TEST(RadixIndex, tells_children_apart_that_end_alike) {
 /// tree: a treap of 2^17 is searched in a moment.
 TEST(RadixIndex, finds_each_of_many_children_that_came_in_order) {
   constexpr std::uint32_t kChildren = 1 << 17;
-  RadixIndex index({.num_blocks = kChildren, .block_size = 2});
+  RadixIndex index({.cache = {.num_blocks = kChildren, .block_size = 2}});
   for (std::uint32_t i = 0; i < kChildren; ++i) {
     index.insert(std::nullopt, tokens_of(7, 2 * i), BlockId{i});
   }

@@ -110,15 +110,16 @@ TEST(SchedulerAllocation, steady_state_steps_do_not_allocate) {
 }
 
 TEST(SchedulerAllocation, steps_that_preempt_and_verify_drafts_do_not_allocate_either) {
-  Traffic traffic{.config = {.num_blocks = 60, .block_size = 16, .max_batch_size = 16},
-                  .drafts = 4};
+  Traffic traffic{
+      .config = {.cache = {.num_blocks = 60, .block_size = 16}, .batch = {.max_batch_size = 16}},
+      .drafts = 4};
   expect_no_allocation_after_the_first_waves(traffic);
   EXPECT_GT(traffic.preemptions, 0u);
 }
 
 TEST(SchedulerAllocation, neither_do_chunks) {
-  Traffic traffic{
-      .config = {.max_batch_size = 16, .max_batch_tokens = 40, .prefill_chunk_size = 16}};
+  Traffic traffic{.config = {.batch = {.max_batch_size = 16, .max_batch_tokens = 40},
+                             .prefill_chunk_size = 16}};
   expect_no_allocation_after_the_first_waves(traffic);
   EXPECT_GT(traffic.chunks, 48u);
 }
@@ -127,9 +128,8 @@ TEST(SchedulerAllocation, neither_do_chunks) {
 class AllocationOfPrefixCache : public ::testing::TestWithParam<PrefixCacheKind> {};
 
 TEST_P(AllocationOfPrefixCache, steps_with_prefix_hits_and_evictions_do_not_allocate) {
-  Traffic traffic{.config = {.num_blocks = 400,
-                             .block_size = 4,
-                             .max_batch_size = 16,
+  Traffic traffic{.config = {.cache = {.num_blocks = 400, .block_size = 4},
+                             .batch = {.max_batch_size = 16},
                              .prefix_cache = GetParam()},
                   .common_tokens = 20};
   Scheduler scheduler(traffic.config);
@@ -150,10 +150,8 @@ INSTANTIATE_TEST_SUITE_P(Kinds, AllocationOfPrefixCache,
                          });
 
 TEST(SchedulerAllocation, steps_that_swap_sequences_of_all_priorities_do_not_allocate) {
-  Traffic traffic{.config = {.num_blocks = 100,
-                             .block_size = 4,
-                             .num_host_blocks = 100,
-                             .max_batch_size = 16,
+  Traffic traffic{.config = {.cache = {.num_blocks = 100, .block_size = 4, .num_host_blocks = 100},
+                             .batch = {.max_batch_size = 16},
                              .watermark_blocks = 4,
                              .priority_head_start = 8,
                              .preemption = PreemptionPolicy::swap},

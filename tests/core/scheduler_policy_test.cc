@@ -27,8 +27,8 @@ TEST(ChunkedPrefill, a_long_prompt_runs_in_chunks_beside_the_decodes) {
 
 TEST(ChunkedPrefill, the_budget_is_for_decodes_first_and_then_for_several_prompts) {
   SchedulerConfig config = small(64);
-  config.max_batch_size = 4;
-  config.max_batch_tokens = 6;
+  config.batch.max_batch_size = 4;
+  config.batch.max_batch_tokens = 6;
   config.prefill_chunk_size = 4;
   World world(config);
   world.submit(prompt(0, 1, 9));
@@ -41,8 +41,8 @@ TEST(ChunkedPrefill, the_budget_is_for_decodes_first_and_then_for_several_prompt
 
 TEST(ChunkedPrefill, a_prompt_under_way_waits_when_the_budget_is_used_up) {
   SchedulerConfig config = small(64);
-  config.max_batch_size = 3;
-  config.max_batch_tokens = 3;
+  config.batch.max_batch_size = 3;
+  config.batch.max_batch_tokens = 3;
   World world(config);
   world.submit(prompt(0, 6, 9));
   world.submit(prompt(0, 6, 9));
@@ -57,8 +57,8 @@ TEST(ChunkedPrefill, a_prompt_under_way_waits_when_the_budget_is_used_up) {
 
 TEST(ChunkedPrefill, drafts_share_what_the_budget_leaves_in_order_of_admission) {
   SchedulerConfig config = small(64);
-  config.max_batch_size = 3;
-  config.max_batch_tokens = 6;
+  config.batch.max_batch_size = 3;
+  config.batch.max_batch_tokens = 6;
   World world(config);
   for (int i = 0; i < 3; ++i) world.submit(prompt(0, 1, 20));
   world.step(2);
@@ -125,7 +125,7 @@ TEST(Priorities, who_was_preempted_keeps_its_place) {
 
 SchedulerConfig swapping(std::uint32_t num_blocks, std::uint32_t num_host_blocks) {
   SchedulerConfig config = small(num_blocks);
-  config.num_host_blocks = num_host_blocks;
+  config.cache.num_host_blocks = num_host_blocks;
   config.preemption = PreemptionPolicy::swap;
   return config;
 }
@@ -157,8 +157,8 @@ TEST(Swap, without_room_on_the_host_the_victim_recomputes) {
 TEST(Swap, automatic_swaps_where_that_costs_less_than_recomputing) {
   for (const std::uint32_t setup : {0u, 1u}) {
     SchedulerConfig config = swapping(8, 8);
-    config.block_size = 4;
-    config.num_blocks = 3;
+    config.cache.block_size = 4;
+    config.cache.num_blocks = 3;
     config.preemption = PreemptionPolicy::automatic;
     config.swap_setup_cost = setup;  // a victim of 4 tokens in 1 block: setup + 3 against 4
     config.swap_block_cost = 3;
@@ -212,7 +212,7 @@ TEST(Deadlines, a_request_takes_part_in_so_many_steps_and_then_ends) {
 
 TEST(Deadlines, a_waiting_request_ends_too) {
   SchedulerConfig config = small(16);
-  config.max_batch_size = 1;
+  config.batch.max_batch_size = 1;
   World world(config);
   world.submit(prompt(0, 2, 9));
   Request request = prompt(0, 2, 9);

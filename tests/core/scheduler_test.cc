@@ -14,9 +14,8 @@ using testing::row;
 using testing::run_to_end;
 
 Scheduler tiny(std::uint32_t blocks, std::uint32_t batch = 16) {
-  return Scheduler({.num_blocks = blocks,
-                    .block_size = 1,
-                    .max_batch_size = batch,
+  return Scheduler({.cache = {.num_blocks = blocks, .block_size = 1},
+                    .batch = {.max_batch_size = batch},
                     .prefix_cache = PrefixCacheKind::none});
 }
 
@@ -199,7 +198,8 @@ TEST(Scheduler, cancelling_an_unknown_sequence_is_an_error) {
 }
 
 TEST(Scheduler, refuses_at_submit_what_can_never_fit) {
-  Scheduler scheduler({.num_blocks = 2, .block_size = 4, .max_batch_size = 1});
+  Scheduler scheduler(
+      {.cache = {.num_blocks = 2, .block_size = 4}, .batch = {.max_batch_size = 1}});
   EXPECT_TRUE(scheduler.submit(request(5, 3)));
   const auto refused = scheduler.submit(request(5, 4));
   ASSERT_FALSE(refused.has_value());
@@ -211,12 +211,14 @@ TEST(Scheduler, refuses_at_submit_what_can_never_fit) {
 }
 
 TEST(Scheduler, refuses_lengths_that_would_overflow) {
-  Scheduler scheduler({.num_blocks = 4, .block_size = 4, .max_batch_size = 1});
+  Scheduler scheduler(
+      {.cache = {.num_blocks = 4, .block_size = 4}, .batch = {.max_batch_size = 1}});
   EXPECT_FALSE(scheduler.submit(request(1, 0xffffffff)).has_value());
 }
 
 TEST(Scheduler, refuses_lengths_beyond_32_bits_even_where_the_cache_has_the_slots) {
-  const SchedulerConfig huge{.num_blocks = 1u << 22, .block_size = 1u << 14, .max_batch_size = 1};
+  const SchedulerConfig huge{.cache = {.num_blocks = 1u << 22, .block_size = 1u << 14},
+                             .batch = {.max_batch_size = 1}};
   EXPECT_TRUE(validate(request(1, 1u << 31), huge).has_value());
   EXPECT_FALSE(validate(request(2, 0xffffffff), huge).has_value());
   EXPECT_FALSE(validate(request(1, 0xfffffffe), huge).has_value());
@@ -261,7 +263,8 @@ TEST(Scheduler, drafts_are_given_up_before_anyone_is_preempted) {
 }
 
 TEST(Scheduler, many_requests_all_complete_under_pressure) {
-  Scheduler scheduler({.num_blocks = 12, .block_size = 4, .max_batch_size = 8});
+  Scheduler scheduler(
+      {.cache = {.num_blocks = 12, .block_size = 4}, .batch = {.max_batch_size = 8}});
   for (std::uint32_t i = 0; i < 200; ++i) {
     ASSERT_TRUE(scheduler.submit(request(1 + i % 17, 1 + i % 31)));
   }

@@ -36,15 +36,15 @@ TEST(SessionTable, the_one_that_is_idle_for_longest_ends_first) {
 TEST(SessionTable, an_active_session_loses_its_pins_only_when_no_other_is_left) {
   SessionTable sessions;
   sessions.begin_request(kB);
-  sessions.pinned(kB) = {BlockId{5}};
+  sessions.exchange_pins(kB, {BlockId{5}});
   sessions.begin_request(kA);
   sessions.end_request(kA, StepId{1});
   EXPECT_EQ(sessions.first_to_end(), kA);
   sessions.end(kA);
   EXPECT_EQ(sessions.first_to_end(), kB);
-  sessions.end(kB);
+  EXPECT_EQ(sessions.end(kB), std::vector{BlockId{5}});
   EXPECT_TRUE(sessions.contains(kB)) << "its request goes on";
-  EXPECT_TRUE(sessions.pinned(kB).empty());
+  EXPECT_TRUE(sessions.all().at(kB).pinned.empty());
   EXPECT_EQ(sessions.first_to_end(), std::nullopt);
 }
 

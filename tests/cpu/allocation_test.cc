@@ -2,6 +2,8 @@
 #include <gtest/gtest.h>
 
 #include <cstdlib>
+#include <memory>
+#include <utility>
 
 #include "cpu/allocation_counter.h"
 #include "executor/driver.h"
@@ -13,8 +15,9 @@ namespace {
 using testing::request_of;
 
 /// The same decode step again and again, by hand: eight sequences in tables of 16 blocks.
-std::size_t allocations_of_steady_steps(const executor::ExecutorOptions& options) {
-  CpuExecutor executor(options, seeded_cpu_model({}, options));
+std::size_t allocations_of_steady_steps(const executor::ExecutorOptions& options,
+                                        std::unique_ptr<CpuModel> draft = nullptr) {
+  CpuExecutor executor(options, seeded_cpu_model({}, options), std::move(draft));
   StepPlan plan;
   StepResult result;
   for (std::uint32_t seq = 1; seq <= 8; ++seq) {
@@ -55,6 +58,8 @@ TEST(Allocation, checking_every_read_allocates_nothing_in_steady_state) {
 
 TEST(Allocation, speculation_allocates_nothing_in_steady_state) {
   EXPECT_EQ(allocations_of_steady_steps({.drafts = 3}), 0U);
+  const executor::ExecutorOptions options{.drafts = 3, .check_kv = true};
+  EXPECT_EQ(allocations_of_steady_steps(options, seeded_cpu_model({}, options)), 0U);
 }
 
 }  // namespace

@@ -30,7 +30,7 @@ constexpr const char* kPrompts[] = {
 
 /// 64 tokens of each prompt with 4 drafts a round: accepted over proposed.
 double acceptance(float temperature) {
-  Driver driver(cpu_target(), {.num_blocks = 64, .drafts = 4});
+  Driver driver(cpu_target(), {.cache = {.num_blocks = 64}, .drafts = 4});
   std::uint64_t seq = 0;
   for (const char* prompt : kPrompts) {
     ++seq;
@@ -53,7 +53,7 @@ TEST(DraftAcceptance, lies_between_40_and_80_percent_greedy_and_sampled) {
 
 /// Text of all prompts at `temperature`, a string each.
 std::vector<std::vector<TokenId>> texts(float temperature) {
-  Driver driver(cpu_target(), {.num_blocks = 64});
+  Driver driver(cpu_target(), {.cache = {.num_blocks = 64}});
   std::vector<std::vector<TokenId>> out;
   std::uint64_t seq = 0;
   for (const char* prompt : kPrompts) {
@@ -90,7 +90,7 @@ TEST(DemoText, is_no_loop_of_one_token) {
 
 TEST(DemoText, ends_by_itself_now_and_then) {
   int ended = 0;
-  Driver driver(cpu_target(), {.num_blocks = 64});
+  Driver driver(cpu_target(), {.cache = {.num_blocks = 64}});
   for (std::uint64_t seq = 1; seq <= 100; ++seq) {
     Request request = request_of("Hello, my name is", 1.0F, seq);
     request.ignore_eos = false;

@@ -54,7 +54,7 @@ void last_nan(std::span<float> row) { row.back() = NAN; }
 void one_infinity(std::span<float> row) { row[row.size() / 3] = INFINITY; }
 
 executor::ExecutorOptions options_of(std::uint32_t drafts) {
-  return {.num_blocks = 200, .block_size = 4, .drafts = drafts};
+  return {.cache = {.num_blocks = 200, .block_size = 4}, .drafts = drafts};
 }
 
 std::unique_ptr<CpuModel> reference(const executor::ExecutorOptions& options) {
@@ -74,10 +74,7 @@ class EngineRun {
   EngineRun(std::unique_ptr<CpuModel> model, const executor::ExecutorOptions& options,
             std::unique_ptr<CpuModel> draft = nullptr)
       : executor_(options, std::move(model), std::move(draft)),
-        engine_({.num_blocks = options.num_blocks,
-                 .block_size = options.block_size,
-                 .max_batch_size = 8,
-                 .prefill_chunk_size = 5},
+        engine_({.cache = options.cache, .batch = {.max_batch_size = 8}, .prefill_chunk_size = 5},
                 executor_) {}
 
   std::map<std::size_t, Fate> until_done(const std::vector<std::pair<int, Request>>& requests) {

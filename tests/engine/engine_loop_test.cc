@@ -187,7 +187,7 @@ TEST(EngineLoop, a_request_without_finite_logits_ends_with_its_place_and_the_oth
   for (const std::uint32_t drafts : {0u, 3u}) {
     Fixture f("hello world", 8, /*held=*/true);
     f.executor.drafts = drafts;
-    const Request at_fault = {.prompt = f.tokeniser.encode("bad"), .max_new_tokens = 100};
+    const Request at_fault = {.prompt = f.tokenizer.encode("bad"), .max_new_tokens = 100};
     f.executor.overflows = [&](const Request& request, std::uint32_t produced) {
       return request.prompt == at_fault.prompt && produced == 5;
     };
@@ -230,9 +230,11 @@ TEST(EngineLoop, a_stop_string_before_logits_that_are_not_finite_ends_the_reques
 
 TEST(EngineLoop, prompts_that_take_many_steps_are_no_stall) {
   Fixture f("hi", 8, /*held=*/false,
-            {.num_blocks = 64, .block_size = 4, .max_batch_size = 4, .prefill_chunk_size = 1});
+            {.cache = {.num_blocks = 64, .block_size = 4},
+             .batch = {.max_batch_size = 4},
+             .prefill_chunk_size = 1});
   Listener listener;
-  f.submit(listener, {.prompt = text::ByteTokeniser().encode("a rather long prompt")});
+  f.submit(listener, {.prompt = text::ByteTokenizer().encode("a rather long prompt")});
   listener.wait();
   EXPECT_GE(f.loop->status().steps, 20u);
   EXPECT_EQ(f.loop->status().stalled_steps, 0u);
@@ -261,7 +263,8 @@ TEST(EngineLoop, a_time_limit_ends_a_request_that_runs) {
 }
 
 TEST(EngineLoop, a_time_limit_ends_a_request_that_waits) {
-  Fixture f("endless", 8, /*held=*/false, {.num_blocks = 64, .block_size = 4, .max_batch_size = 1});
+  Fixture f("endless", 8, /*held=*/false,
+            {.cache = {.num_blocks = 64, .block_size = 4}, .batch = {.max_batch_size = 1}});
   f.executor.allow_only(1);
   Listener running, waiting;
   f.submit(running, endless());
@@ -348,7 +351,7 @@ TEST(EngineLoop, a_session_is_known_until_it_is_released) {
 }
 
 TEST(EngineLoop, status_tells_preemptions_by_swap_apart) {
-  SchedulerConfig config{.num_blocks = 12, .block_size = 1, .num_host_blocks = 12};
+  SchedulerConfig config{.cache = {.num_blocks = 12, .block_size = 1, .num_host_blocks = 12}};
   config.preemption = PreemptionPolicy::swap;
   config.prefix_cache = PrefixCacheKind::none;
   Fixture f("endless", 8, /*held=*/true, config);

@@ -15,10 +15,11 @@ namespace {
 using test::FakeExecutor;
 using test::says;
 
-constexpr SchedulerConfig kConfig{.num_blocks = 16, .block_size = 4, .max_batch_size = 4};
+constexpr SchedulerConfig kConfig{.cache = {.num_blocks = 16, .block_size = 4},
+                                  .batch = {.max_batch_size = 4}};
 
 Request ask(std::string_view prompt, std::uint32_t max_new_tokens) {
-  return {.prompt = text::ByteTokeniser().encode(prompt), .max_new_tokens = max_new_tokens};
+  return {.prompt = text::ByteTokenizer().encode(prompt), .max_new_tokens = max_new_tokens};
 }
 
 std::map<std::uint64_t, std::string> run(Engine& engine) {
@@ -26,7 +27,7 @@ std::map<std::uint64_t, std::string> run(Engine& engine) {
   while (engine.has_work()) {
     const auto [plan, result] = engine.step();
     for (const SliceResult& slice : result.slices) {
-      texts[slice.seq.value] += text::ByteTokeniser().decode(result.tokens_of(slice));
+      texts[slice.seq.value] += text::ByteTokenizer().decode(result.tokens_of(slice));
     }
   }
   return texts;
@@ -55,7 +56,8 @@ TEST(Engine, a_refused_request_reaches_neither_target_nor_trace) {
 TEST(Engine, a_failing_target_ends_the_sequences_of_its_step_and_the_engine_goes_on) {
   FakeExecutor executor(says("hello"));
   executor.failing_steps = {1};
-  Engine engine({.num_blocks = 16, .block_size = 4, .max_batch_size = 1}, executor);
+  Engine engine({.cache = {.num_blocks = 16, .block_size = 4}, .batch = {.max_batch_size = 1}},
+                executor);
   ASSERT_TRUE(engine.submit(ask("a", 9)));
   ASSERT_TRUE(engine.submit(ask("b", 9)));
   EXPECT_EQ(run(engine), (std::map<std::uint64_t, std::string>{{1, "h"}, {2, "hello"}}));
@@ -64,7 +66,7 @@ TEST(Engine, a_failing_target_ends_the_sequences_of_its_step_and_the_engine_goes
 }
 
 TEST(Engine, a_swap_of_a_step_that_failed_is_not_relied_on) {
-  SchedulerConfig config{.num_blocks = 12, .block_size = 1, .num_host_blocks = 12};
+  SchedulerConfig config{.cache = {.num_blocks = 12, .block_size = 1, .num_host_blocks = 12}};
   config.preemption = PreemptionPolicy::swap;
   config.prefix_cache = PrefixCacheKind::none;
   const auto swaps_in_of_run = [&config](std::set<std::uint64_t> failing_steps) {
@@ -116,7 +118,7 @@ TEST(Engine, a_recorded_run_replays_to_the_same_digest) {
   fresh.drafts = 2;
   auto reader = trace::TraceReader::open(out);
   ASSERT_TRUE(reader.has_value());
-  const auto report = replay(*reader, fresh, text::ByteTokeniser::kVocabularySize);
+  const auto report = replay(*reader, fresh, text::ByteTokenizer::kVocabularySize);
   ASSERT_TRUE(report.has_value());
   EXPECT_FALSE(report->difference.has_value());
   EXPECT_EQ(report->digest, trace.digest());

@@ -18,7 +18,7 @@
 
 #include "forge/core/digest.h"
 #include "forge/core/executor.h"
-#include "forge/text/byte_tokeniser.h"
+#include "forge/text/byte_tokenizer.h"
 
 namespace forge::test {
 
@@ -30,15 +30,15 @@ inline TokenId letter_at(const Request& request, std::uint32_t produced) {
   Digest digest;
   for (const TokenId token : request.prompt) digest.add(token);
   digest.add(request.sampling.temperature > 0 ? request.sampling.seed + 1 : 0).add(produced);
-  return text::ByteTokeniser::token_of(
+  return text::ByteTokenizer::token_of(
       static_cast<unsigned char>('a' + (digest.value() >> 7) % 26));
 }
 
 /// The bytes of `text`, then eos; over and over if the request ignores eos.
 inline NextToken says(std::string text) {
   return [text = std::move(text)](const Request& request, std::uint32_t produced) {
-    if (produced >= text.size() && !request.ignore_eos) return text::ByteTokeniser::kEos;
-    return text::ByteTokeniser::token_of(static_cast<unsigned char>(text[produced % text.size()]));
+    if (produced >= text.size() && !request.ignore_eos) return text::ByteTokenizer::kEos;
+    return text::ByteTokenizer::token_of(static_cast<unsigned char>(text[produced % text.size()]));
   };
 }
 
@@ -118,7 +118,7 @@ class FakeExecutor : public Executor {
       const TokenId token = next_token_(request, produced++);
       result.tokens.push_back(token);
       ++out.token_count;
-      if (token == text::ByteTokeniser::kEos && !request.ignore_eos) out.signal = FinishSignal::eos;
+      if (token == text::ByteTokenizer::kEos && !request.ignore_eos) out.signal = FinishSignal::eos;
     }
     result.slices.push_back(out);
   }

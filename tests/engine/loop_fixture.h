@@ -12,11 +12,11 @@
 
 namespace forge::test {
 
-inline constexpr SchedulerConfig kLoopConfig{
-    .num_blocks = 64, .block_size = 4, .max_batch_size = 4};
+inline constexpr SchedulerConfig kLoopConfig{.cache = {.num_blocks = 64, .block_size = 4},
+                                             .batch = {.max_batch_size = 4}};
 
 inline Request ask(std::uint32_t max_new_tokens = 100) {
-  return {.prompt = text::ByteTokeniser().encode("prompt"), .max_new_tokens = max_new_tokens};
+  return {.prompt = text::ByteTokenizer().encode("prompt"), .max_new_tokens = max_new_tokens};
 }
 
 /// Collects the events of one request; wait() returns when the last one is there.
@@ -56,7 +56,7 @@ class Listener {
 /// An engine loop over a fake target.
 struct LoopFixture {
   FakeExecutor executor;
-  text::ByteTokeniser tokeniser;
+  text::ByteTokenizer tokenizer;
   engine::Engine engine;
   std::unique_ptr<engine::EngineLoop> loop;
 
@@ -65,7 +65,7 @@ struct LoopFixture {
       : executor(says(std::move(text))), engine(config, executor) {
     if (held) executor.allow_only(0);
     loop = std::make_unique<engine::EngineLoop>(
-        engine, tokeniser, engine::EngineLoop::Options{.queue_limit = queue_limit});
+        engine, tokenizer, engine::EngineLoop::Options{.queue_limit = queue_limit});
   }
   ~LoopFixture() { executor.release(); }
 

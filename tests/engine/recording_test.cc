@@ -54,12 +54,12 @@ struct RecordedLoop {
         trace(output, {.scheduler = test::kLoopConfig}),
         executor(says("hello")),
         engine(test::kLoopConfig, executor, &trace),
-        loop(std::make_unique<EngineLoop>(engine, tokeniser, EngineLoop::Options{})) {}
+        loop(std::make_unique<EngineLoop>(engine, tokenizer, EngineLoop::Options{})) {}
 
   TestOutput output;
   trace::TraceWriter trace;
   FakeExecutor executor;
-  text::ByteTokeniser tokeniser;
+  text::ByteTokenizer tokenizer;
   Engine engine;
   std::unique_ptr<EngineLoop> loop;
 };

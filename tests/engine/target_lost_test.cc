@@ -111,10 +111,10 @@ TEST(TargetLost, the_trace_tells_what_happened_to_the_end) {
   std::stringstream out;
   FakeExecutor executor(says("hello"));
   trace::TraceWriter trace(out, {.scheduler = test::kLoopConfig});
-  const text::ByteTokeniser tokeniser;
+  const text::ByteTokenizer tokenizer;
   Engine engine(test::kLoopConfig, executor, &trace);
   {
-    EngineLoop loop(engine, tokeniser, EngineLoop::Options{});
+    EngineLoop loop(engine, tokenizer, EngineLoop::Options{});
     executor.allow_only(0);
     Listener listener;
     ASSERT_TRUE(loop.submit(endless_request(), {}, listener.sink()));

@@ -41,8 +41,8 @@ class Driver {
  public:
   Driver(const MakeTarget& make, const executor::ExecutorOptions& options)
       : executor_(make(options)), options_(options) {
-    for (std::uint32_t b = options.num_blocks; b > 0; --b) free_.push_back(b - 1);
-    for (std::uint32_t b = options.num_host_blocks; b > 0; --b) free_host_.push_back(b - 1);
+    for (std::uint32_t b = options.cache.num_blocks; b > 0; --b) free_.push_back(b - 1);
+    for (std::uint32_t b = options.cache.num_host_blocks; b > 0; --b) free_host_.push_back(b - 1);
   }
 
   void begin(std::uint64_t seq, const Request& request) {
@@ -57,7 +57,7 @@ class Driver {
       s.blocks.push_back(states_[owner].blocks[i]);
       ++holders_[s.blocks.back()];
     }
-    s.valid = count * options_.block_size;
+    s.valid = count * options_.cache.block_size;
   }
   /// After them comes a copy of the owner's next block, of which `tokens` tokens count.
   void copy_prefix(std::uint64_t seq, std::uint64_t owner, std::uint32_t tokens) {
@@ -146,7 +146,7 @@ class Driver {
   };
 
   std::uint32_t blocks_for(std::uint32_t tokens) const {
-    return (tokens + options_.block_size - 1) / options_.block_size;
+    return (tokens + options_.cache.block_size - 1) / options_.cache.block_size;
   }
 
   void reserve(const Slice& slice) {

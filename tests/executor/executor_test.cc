@@ -18,7 +18,8 @@ using testing::request_of;
 constexpr std::size_t kTokens = 16;
 
 ExecutorOptions options_of(std::uint32_t block_size = 16) {
-  return {.num_blocks = 1024 / block_size, .block_size = block_size, .digest_logits = true};
+  return {.cache = {.num_blocks = 1024 / block_size, .block_size = block_size},
+          .digest_logits = true};
 }
 
 /// Requests that differ in length, greedy and sampled.
@@ -127,7 +128,7 @@ TEST_P(ModelExecutorTest, resume_by_recompute_changes_nothing) {
   }
 }
 
-TEST_P(ModelExecutorTest, a_prompt_longer_than_a_chunk_of_rows_changes_nothing) {
+TEST_P(ModelExecutorTest, a_prompt_longer_than_a_slab_changes_nothing) {
   const Request request = request_of(std::string(600, 'x') + "yz");
   Driver whole(target(), options_of()), pieces(testing::cpu_target(), options_of());
   whole.begin(1, request);
@@ -174,14 +175,14 @@ TEST_P(ModelExecutorTest, an_empty_plan_is_answered_by_an_empty_result) {
 TEST(ExecutorOptionsTest, options_out_of_range_are_named) {
   ExecutorOptions options;
   options.draft_layers = 5;
-  EXPECT_EQ(validate(options, 4).error(), (OptionError{"draft_layers", "5", "1 .. 4"}));
+  EXPECT_EQ(validate(options, 4).error(), (ConfigError{"draft_layers", "5", "1 .. 4"}));
   options = {};
-  options.num_blocks = 0;
-  EXPECT_EQ(validate(options, 4).error(), (OptionError{"num_blocks", "0", "1 .. 16777216"}));
+  options.cache.num_blocks = 0;
+  EXPECT_EQ(validate(options, 4).error(), (ConfigError{"num_blocks", "0", "1 .. 4194304"}));
   options = {};
-  options.num_host_blocks = 1U << 25;
+  options.cache.num_host_blocks = 1U << 25;
   EXPECT_EQ(validate(options, 4).error(),
-            (OptionError{"num_host_blocks", "33554432", "0 .. 16777216"}));
+            (ConfigError{"num_host_blocks", "33554432", "0 .. 4194304"}));
 }
 
 FORGE_FOR_EACH_TARGET(ModelExecutorTest);

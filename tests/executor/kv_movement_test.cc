@@ -16,16 +16,16 @@ using testing::request_of;
 constexpr std::size_t kTokens = 18;
 
 ExecutorOptions options_of(std::uint32_t block_size = 4) {
-  return {.num_blocks = 256 / block_size,
-          .block_size = block_size,
-          .num_host_blocks = 64 / block_size,
+  return {.cache = {.num_blocks = 256 / block_size,
+                    .block_size = block_size,
+                    .num_host_blocks = 64 / block_size},
           .digest_logits = true,
           .check_kv = true};
 }
 
 /// The request alone, on the CPU.
 Output alone(const Request& request) {
-  Driver driver(testing::cpu_target(), {.num_blocks = 64, .digest_logits = true});
+  Driver driver(testing::cpu_target(), {.cache = {.num_blocks = 64}, .digest_logits = true});
   driver.begin(1, request);
   driver.decode_to(1, kTokens);
   return driver.result(1);
@@ -109,7 +109,7 @@ TEST_P(KvMovement, copies_happen_in_the_order_of_the_list) {
   // from host blocks that 1 does not get.
   const Request first = request_of("abcdefghijk"), second = request_of("lmnopqrstuv");
   ExecutorOptions options = options_of();
-  options.num_blocks = 5;
+  options.cache.num_blocks = 5;
   Driver driver(target(), options);
   driver.begin(1, first);
   driver.begin(2, second);

@@ -141,6 +141,20 @@ TEST_F(KvProvenanceTest, what_the_same_step_writes_is_no_earlier_kv) {
   EXPECT_EQ(found.error().found->content, found.error().expected);
 }
 
+TEST_F(KvProvenanceTest, but_for_rows_that_the_step_caught_up_before_all_others) {
+  ASSERT_TRUE(run(0, {5}, "the"));
+  const Table table{5, 1};
+  const std::vector<TokenId> known = tokens("the cat");
+  const KvPass lacking{.seq = SeqId(1), .blocks = table, .known = known, .computed = 6, .first = 6};
+  ASSERT_FALSE(provenance_.run(StepId(1), kLayers, {&lacking, 1}));
+
+  KvPass caught_up[] = {lacking, lacking};
+  caught_up[0].known = std::span(known).first(6);
+  caught_up[0].first = 3;
+  for (KvPass& pass : caught_up) pass.catches_up = true;
+  EXPECT_TRUE(provenance_.run(StepId(1), kLayers, caught_up));
+}
+
 TEST_F(KvProvenanceTest, two_that_write_one_block_are_found_out) {
   const auto found = run(0, {{{5}, "the", 0}, {{5}, "one", 0}});
   ASSERT_FALSE(found.has_value());

@@ -16,7 +16,7 @@ using testing::request_of;
 class PlanContradictionDeathTest : public testing::TargetTest {
  protected:
   void SetUp() override {
-    driver_.emplace(target(), ExecutorOptions{.num_blocks = 64, .num_host_blocks = 2});
+    driver_.emplace(target(), ExecutorOptions{.cache = {.num_blocks = 64, .num_host_blocks = 2}});
     driver_->begin(1, request_of("abc"));
   }
 

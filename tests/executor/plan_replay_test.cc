@@ -33,11 +33,8 @@ struct RecordedRun {
 };
 
 SchedulerConfig config_of(PreemptionPolicy preemption) {
-  return {.num_blocks = 20,
-          .block_size = 4,
-          .num_host_blocks = 16,
-          .max_batch_size = 5,
-          .max_batch_tokens = 24,
+  return {.cache = {.num_blocks = 20, .block_size = 4, .num_host_blocks = 16},
+          .batch = {.max_batch_size = 5, .max_batch_tokens = 24},
           .prefill_chunk_size = 7,
           .preemption = preemption};
 }
@@ -56,11 +53,8 @@ std::vector<Request> some_requests() {
 
 RecordedRun record(PreemptionPolicy preemption, std::uint32_t drafts) {
   const SchedulerConfig config = config_of(preemption);
-  RecordedRun run{.options = {.num_blocks = config.num_blocks,
-                              .block_size = config.block_size,
-                              .num_host_blocks = config.num_host_blocks,
-                              .max_batch_size = config.max_batch_size,
-                              .max_batch_tokens = config.max_batch_tokens,
+  RecordedRun run{.options = {.cache = config.cache,
+                              .batch = config.batch,
                               .drafts = drafts,
                               .digest_logits = true,
                               .check_kv = true},

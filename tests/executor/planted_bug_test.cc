@@ -13,7 +13,7 @@ using testing::request_of;
 class PlantedBugDeathTest : public testing::TargetTest {
  protected:
   void SetUp() override {
-    executor_ = target()({.num_blocks = 8, .block_size = 4, .check_kv = true});
+    executor_ = target()({.cache = {.num_blocks = 8, .block_size = 4}, .check_kv = true});
     executor_->begin(SeqId(1), request_of("the cat sat"));
     executor_->begin(SeqId(2), request_of("the cat ran"));
   }

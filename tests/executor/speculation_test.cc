@@ -19,7 +19,7 @@ using testing::request_of;
 constexpr std::size_t kTokens = 24;
 
 ExecutorOptions options_of(std::uint32_t drafts) {
-  return {.num_blocks = 64, .block_size = 4, .drafts = drafts, .digest_logits = true};
+  return {.cache = {.num_blocks = 64, .block_size = 4}, .drafts = drafts, .digest_logits = true};
 }
 
 Output decode(const MakeTarget& target, const Request& request, const ExecutorOptions& options) {

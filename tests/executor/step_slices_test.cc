@@ -6,6 +6,7 @@
 #include <string>
 #include <vector>
 
+#include "forge/executor/drafter.h"
 #include "forge/executor/step_answer.h"
 
 namespace forge::executor {
@@ -29,24 +30,24 @@ class StepSlicesTest : public ::testing::Test {
   void begin(const std::vector<Slice>& slices) {
     plan_.slices = slices;
     sequences_.apply(plan_);
-    step_.begin(plan_, sequences_);
+    step_.begin(plan_, sequences_, drafter_);
   }
   /// Rows of a slice by pass, "0..3 L3": positions 0 to 3, with logits from 3 on.
   std::vector<std::string> rows(std::size_t slice) {
     std::vector<std::string> passes;
-    for (std::uint32_t pass = 0; pass <= step_.draft_passes(); ++pass) {
-      const SliceRows rows = step_.rows(step_.all()[slice], pass);
-      if (rows.count() == 0) {
-        passes.emplace_back("-");
-        continue;
+    for (const Pass& pass : step_.passes()) {
+      passes.emplace_back("-");
+      for (const RowRun& run : step_.runs(pass)) {
+        if (run.slice != &step_.all()[slice]) continue;
+        passes.back() = std::to_string(run.first) + ".." + std::to_string(run.end - 1);
+        if (run.logits_count() > 0) passes.back() += " L" + std::to_string(run.first_logits);
       }
-      passes.push_back(std::to_string(rows.first) + ".." + std::to_string(rows.end - 1));
-      if (rows.logits_count() > 0) passes.back() += " L" + std::to_string(rows.first_logits);
     }
     return passes;
   }
   using Passes = std::vector<std::string>;
 
+  LayerSkipDrafter drafter_{2};
   SequenceTable sequences_{16, 4};
   StepPlan plan_;
   StepSlices step_;
@@ -54,7 +55,7 @@ class StepSlicesTest : public ::testing::Test {
 
 TEST_F(StepSlicesTest, without_drafts_there_is_one_pass) {
   begin({{SeqId(1), 0, 4, 0, true}, {SeqId(2), 0, 2, 0, false}});
-  EXPECT_EQ(step_.draft_passes(), 0U);
+  EXPECT_FALSE(step_.passes_propose());
   EXPECT_EQ(step_.pick_count(), 1U);
   EXPECT_EQ(rows(0), Passes{"0..3 L3"});
   EXPECT_EQ(rows(1), Passes{"0..1"});
@@ -62,7 +63,7 @@ TEST_F(StepSlicesTest, without_drafts_there_is_one_pass) {
 
 TEST_F(StepSlicesTest, drafts_run_one_by_one_and_are_verified_together) {
   begin({{SeqId(1), 0, 7, 3, true}, {SeqId(2), 0, 4, 1, true}});
-  EXPECT_EQ(step_.draft_passes(), 3U);
+  EXPECT_TRUE(step_.passes_propose());
   EXPECT_EQ(step_.draft_count(), 4U);
   EXPECT_EQ(step_.pick_count(), 6U);
   EXPECT_EQ(rows(0), (Passes{"0..3 L3", "4..4 L4", "5..5 L5", "0..6 L3"}));
@@ -74,9 +75,9 @@ TEST_F(StepSlicesTest, drafts_run_one_by_one_and_are_verified_together) {
 TEST_F(StepSlicesTest, a_token_is_a_known_one_or_a_draft) {
   begin({{SeqId(1), 0, 6, 2, true}, {SeqId(2), 0, 4, 1, true}});
   for (std::uint32_t i = 0; i < 3; ++i) step_.drafts()[i] = TokenId(70 + i);
-  EXPECT_EQ(step_.token(step_.all()[0], 3), TokenId(13));
-  EXPECT_EQ(step_.token(step_.all()[0], 5), TokenId(71));
-  EXPECT_EQ(step_.token(step_.all()[1], 3), TokenId(72));
+  EXPECT_EQ(step_.token(step_.passes().back(), step_.all()[0], 3), TokenId(13));
+  EXPECT_EQ(step_.token(step_.passes().back(), step_.all()[0], 5), TokenId(71));
+  EXPECT_EQ(step_.token(step_.passes().back(), step_.all()[1], 3), TokenId(72));
 }
 
 class StepAnswerTest : public StepSlicesTest {

@@ -10,13 +10,23 @@
 namespace forge::testing {
 namespace {
 
+std::unique_ptr<executor::Drafter> drafter_of(const Drafting& drafting) {
+  return drafting.drafter ? drafting.drafter() : nullptr;
+}
+
+gpu::GpuModels gpu_models(const Drafting& drafting) {
+  if (!drafting.model) return seeded_gpu_model();
+  return {seeded_gpu_model(), seeded_gpu_model(*drafting.model)};
+}
+
 /// The executor with the device that it runs on.
 class OnDevice : public executor::ModelExecutor {
  public:
   OnDevice(std::unique_ptr<gpu::Device> device, const executor::ExecutorOptions& options,
-           const gpu::GpuOptions& gpu)
+           const gpu::GpuOptions& gpu, const Drafting& drafting)
       : device_(std::move(device)) {
-    auto created = gpu::GpuExecutor::create(*device_, seeded_gpu_model(), options, gpu);
+    auto created = gpu::GpuExecutor::create(*device_, gpu_models(drafting), options, gpu,
+                                            drafter_of(drafting));
     FORGE_CHECK(created.has_value(), to_string(created.error()));
     executor_ = std::move(*created);
   }
@@ -32,23 +42,30 @@ class OnDevice : public executor::ModelExecutor {
   std::unique_ptr<gpu::GpuExecutor> executor_;
 };
 
-std::unique_ptr<executor::ModelExecutor> make_cuda(const executor::ExecutorOptions& options) {
-  auto device = cuda::open_device();
-  FORGE_CHECK(device.has_value(), to_string(device.error()));
-  return std::make_unique<OnDevice>(std::move(*device), options, gpu::GpuOptions{});
+MakeTarget cuda_target(const Drafting& drafting) {
+  return [drafting](const executor::ExecutorOptions& options) {
+    auto device = cuda::open_device();
+    FORGE_CHECK(device.has_value(), to_string(device.error()));
+    return std::make_unique<OnDevice>(std::move(*device), options, gpu::GpuOptions{}, drafting);
+  };
 }
 
 }  // namespace
 
-MakeTarget cpu_target() {
-  return [](const executor::ExecutorOptions& options) {
-    return std::make_unique<cpu::CpuExecutor>(options, cpu::seeded_cpu_model({}, options));
+MakeTarget cpu_target(const Drafting& drafting) {
+  return [drafting](const executor::ExecutorOptions& options) {
+    return std::make_unique<cpu::CpuExecutor>(
+        options, cpu::seeded_cpu_model({}, options),
+        drafting.model ? cpu::seeded_cpu_model(*drafting.model, options) : nullptr,
+        drafter_of(drafting));
   };
 }
 
-MakeTarget sim_target(const sim::SimOptions& device, const gpu::GpuOptions& gpu) {
-  return [device, gpu](const executor::ExecutorOptions& options) {
-    return std::make_unique<OnDevice>(std::make_unique<sim::SimDevice>(device), options, gpu);
+MakeTarget sim_target(const sim::SimOptions& device, const gpu::GpuOptions& gpu,
+                      const Drafting& drafting) {
+  return [device, gpu, drafting](const executor::ExecutorOptions& options) {
+    return std::make_unique<OnDevice>(std::make_unique<sim::SimDevice>(device), options, gpu,
+                                      drafting);
   };
 }
 
@@ -61,18 +78,18 @@ sim::SimOptions shuffled_sim(std::uint64_t seed) {
   return options;
 }
 
-MakeTarget target_of(TargetKind kind) {
+MakeTarget target_of(TargetKind kind, const Drafting& drafting) {
   switch (kind) {
     case TargetKind::cpu:
-      return cpu_target();
+      return cpu_target(drafting);
     case TargetKind::sim:
-      return sim_target(plain_sim());
+      return sim_target(plain_sim(), {}, drafting);
     case TargetKind::sim_shuffled:
-      return sim_target(shuffled_sim(20'26), {.graphs = false});
+      return sim_target(shuffled_sim(20'26), {.graphs = false}, drafting);
     case TargetKind::cuda:
       break;
   }
-  return make_cuda;
+  return cuda_target(drafting);
 }
 
 std::string missing(TargetKind kind) {

@@ -17,11 +17,14 @@
 #include <cstdint>
 #include <functional>
 #include <memory>
+#include <optional>
 #include <string>
 
+#include "forge/executor/drafter.h"
 #include "forge/executor/executor_options.h"
 #include "forge/executor/model_executor.h"
 #include "forge/gpu/gpu_executor.h"
+#include "forge/reference/tiny_config.h"
 #include "forge/sim/sim_device.h"
 
 namespace forge::testing {
@@ -31,11 +34,18 @@ using MakeTarget =
 
 enum class TargetKind : std::uint8_t { cpu, sim, sim_shuffled, cuda };
 
+/// What drafts for the built-in model: its first layers, unless one of these says otherwise.
+struct Drafting {
+  std::optional<reference::TinyConfig> model;
+  std::function<std::unique_ptr<executor::Drafter>()> drafter;
+};
+
 /// Of the built-in model in its usual shape.
-MakeTarget cpu_target();
+MakeTarget cpu_target(const Drafting& drafting = {});
 /// On a simulated device of its own.
-MakeTarget sim_target(const sim::SimOptions& device, const gpu::GpuOptions& gpu = {});
-MakeTarget target_of(TargetKind kind);
+MakeTarget sim_target(const sim::SimOptions& device, const gpu::GpuOptions& gpu = {},
+                      const Drafting& drafting = {});
+MakeTarget target_of(TargetKind kind, const Drafting& drafting = {});
 
 /// Why there is no such target here; empty if there is.
 std::string missing(TargetKind kind);
@@ -51,7 +61,9 @@ class TargetTest : public ::testing::TestWithParam<TargetKind> {
     const std::string why = missing(GetParam());
     if (!why.empty()) GTEST_SKIP() << why;
   }
-  static MakeTarget target() { return target_of(GetParam()); }
+  static MakeTarget target(const Drafting& drafting = {}) {
+    return target_of(GetParam(), drafting);
+  }
 };
 
 std::string target_name(const ::testing::TestParamInfo<TargetKind>& info);

@@ -6,6 +6,7 @@
 
 #include <utility>
 
+#include "forge/formats/json_tree.h"
 #include "formats/scratch_folder.h"
 
 namespace forge::formats {
@@ -69,6 +70,15 @@ TEST(MappedFile, what_is_no_file_is_refused) {
   const std::string pipe = folder.file("pipe");
   ASSERT_EQ(mkfifo(pipe.c_str(), 0600), 0);
   EXPECT_EQ(outcome(pipe), pipe + ": is not a regular file") << "and nobody waits for a writer";
+}
+
+TEST(MappedFile, of_json_has_a_limit) {
+  const ScratchFolder folder;
+  const std::string path = folder.write("f", "[1, 2]");
+  const auto file = open_json(path, 6);
+  ASSERT_TRUE(file.has_value());
+  EXPECT_EQ(text_of(*file), "[1, 2]");
+  EXPECT_EQ(to_string(open_json(path, 5).error()), path + ": has 6 bytes; accepted are up to 5");
 }
 
 TEST(MappedFile, spans_stay_valid_when_the_owner_moves) {

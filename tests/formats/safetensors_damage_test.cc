@@ -81,21 +81,24 @@ TEST(SafeTensorsDamage, a_file_of_another_kind) {
 }
 
 TEST(SafeTensorsDamage, a_header_that_is_no_json) {
-  const std::string wrong = "not JSON in or right after ";
+  const std::string wrong = "is not JSON in or right after ";
   EXPECT_EQ(outcome_of_header("{"), "f: at byte 9: " + wrong + "'{'");
   EXPECT_EQ(outcome_of_header("{}}"), "f: at byte 10: " + wrong + "'{}}'");
   EXPECT_EQ(outcome_of_header("{\"a\" 3}"), "f: at byte 13: " + wrong + "'{\"a\" 3'");
   EXPECT_EQ(outcome_of_header("{\"\xff\":{}}"), "f: at byte 10: " + wrong + "'{\"\\xff'");
-  EXPECT_EQ(outcome_of_tensor("F32", "[1e999]", "[0,8]"),
-            "f: at byte 41: " + wrong + "'pe\":\"F32\",\"shape\":[1e999'");
-  EXPECT_EQ(outcome_of_header(std::string("{}\0junk", 7)), "f: at byte 10: not JSON: a zero byte");
+  EXPECT_EQ(
+      outcome_of_tensor("F32", "[1e999]", "[0,8]"),
+      "f: at byte 41: the number 1e999 is out of range; accepted are those up to 1.797e+308 in "
+      "size");
+  EXPECT_EQ(outcome_of_header(std::string("{}\0junk", 7)),
+            "f: at byte 10: is not JSON: a zero byte");
 }
 
 TEST(SafeTensorsDamage, what_should_be_an_object) {
   EXPECT_EQ(outcome_of_header("{\"a\":3}"),
             "f: tensor 'a': is 3; accepted is an object of dtype, shape and data_offsets");
   EXPECT_EQ(outcome_of_header("{\"a\":" + std::string(100000, '[')),
-            "f: tensor 'a': is an array; accepted is an object of dtype, shape and data_offsets");
+            "f: tensor 'a': is a list; accepted is an object of dtype, shape and data_offsets");
   EXPECT_EQ(outcome_of_header("{\"__metadata__\":null}"),
             "f: __metadata__ is null; accepted is an object");
   EXPECT_EQ(outcome_of_header("{\"__metadata__\":{\"step\":7}}"),
@@ -149,11 +152,11 @@ TEST(SafeTensorsDamage, a_shape_that_is_none) {
   const auto shape = [](const std::string& text) {
     return outcome_of_tensor("F32", text, "[0,8]");
   };
-  EXPECT_EQ(shape("2"), "f: tensor 'a': shape is 2; accepted is an array of integers");
+  EXPECT_EQ(shape("2"), "f: tensor 'a': shape is 2; accepted is a list of integers");
   EXPECT_EQ(shape("[-1]"), std::string("f: tensor 'a': shape[0] is -1") + kIntegers);
   EXPECT_EQ(shape("[1,2.0]"), std::string("f: tensor 'a': shape[1] is 2.0") + kIntegers);
-  EXPECT_EQ(shape("[\"2\"]"), std::string("f: tensor 'a': shape[0] is '2'") + kIntegers);
-  EXPECT_EQ(shape("[[2]]"), std::string("f: tensor 'a': shape[0] is an array") + kIntegers);
+  EXPECT_EQ(shape("[\"2\"]"), std::string("f: tensor 'a': shape[0] is \"2\"") + kIntegers);
+  EXPECT_EQ(shape("[[2]]"), std::string("f: tensor 'a': shape[0] is a list") + kIntegers);
   EXPECT_EQ(shape("[18446744073709551616]"),
             std::string("f: tensor 'a': shape[0] is 18446744073709551616") + kIntegers);
   std::string ones = "[1";
@@ -175,7 +178,7 @@ TEST(SafeTensorsDamage, offsets_that_are_none) {
   const auto offsets = [](const std::string& text) {
     return outcome_of_tensor("F32", "[2]", text);
   };
-  EXPECT_EQ(offsets("8"), "f: tensor 'a': data_offsets is 8; accepted is an array of integers");
+  EXPECT_EQ(offsets("8"), "f: tensor 'a': data_offsets is 8; accepted is a list of integers");
   EXPECT_EQ(offsets("[8]"),
             "f: tensor 'a': data_offsets has 1 elements; accepted are 2, begin and end");
   EXPECT_EQ(offsets("[0,4,8]"), "f: tensor 'a': data_offsets has more than 2 elements");

@@ -12,11 +12,11 @@ namespace {
 
 /// Decodes eight sequences in tables of 16 blocks, step after step, a block being appended and cut
 /// off again now and then. Returns how much is allocated once everything has been seen.
-std::size_t allocations_of_steady_steps(const executor::ExecutorOptions& options,
-                                        const gpu::GpuOptions& gpu) {
+std::size_t allocations_of_steady_steps(
+    const executor::ExecutorOptions& options, const gpu::GpuOptions& gpu,
+    const gpu::GpuModels& models = testing::seeded_gpu_model()) {
   testing::NullDevice device;
-  const auto executor =
-      gpu::GpuExecutor::create(device, testing::seeded_gpu_model(), options, gpu).value();
+  const auto executor = gpu::GpuExecutor::create(device, models, options, gpu).value();
   StepPlan plan;
   StepResult result;
   for (std::uint32_t seq = 1; seq <= 8; ++seq) {
@@ -58,7 +58,9 @@ TEST(GpuExecutorAllocation, decoding_without_graphs_allocates_nothing_in_steady_
 }
 
 TEST(GpuExecutorAllocation, speculation_allocates_nothing_in_steady_state) {
+  const gpu::GpuModel model = testing::seeded_gpu_model();
   EXPECT_EQ(allocations_of_steady_steps({.drafts = 3}, {}), 0U);
+  EXPECT_EQ(allocations_of_steady_steps({.drafts = 3}, {}, {model, model}), 0U);
 }
 
 }  // namespace

@@ -31,7 +31,7 @@ using testing::seeded_gpu_model;
 /// A driver over a simulated device that takes notes of all calls.
 class ExecutorCalls : public ::testing::Test {
  protected:
-  void create(executor::ExecutorOptions options = {.num_blocks = 64, .block_size = 16},
+  void create(executor::ExecutorOptions options = {.cache = {.num_blocks = 64, .block_size = 16}},
               const gpu::GpuOptions& gpu = {}) {
     device_ = std::make_unique<sim::SimDevice>(
         sim::SimOptions{.device = sim::find_device("h200").value(),
@@ -102,7 +102,7 @@ TEST_F(ExecutorCalls, a_decode_step_is_one_graph_and_one_wait) {
 }
 
 TEST_F(ExecutorCalls, without_a_graph_a_step_is_one_upload_its_kernels_and_one_download) {
-  create({.num_blocks = 64, .block_size = 16}, {.graphs = false});
+  create({.cache = {.num_blocks = 64, .block_size = 16}}, {.graphs = false});
   driver().begin(1, request_of("abc"));
   const auto calls = step({driver().decode(1)});
   EXPECT_EQ(calls.front(), "copy to_device");
@@ -130,7 +130,7 @@ TEST_F(ExecutorCalls, a_graph_is_captured_once_for_each_bucket_of_batch_sizes) {
 }
 
 TEST_F(ExecutorCalls, a_prompt_or_a_draft_or_a_copied_block_takes_no_graph) {
-  create({.num_blocks = 64, .block_size = 4, .drafts = 2});
+  create({.cache = {.num_blocks = 64, .block_size = 4}, .drafts = 2});
   driver().begin(1, request_of("the cat"));
   EXPECT_THAT(step({driver().decode(1)}), Not(Contains("graph")));
   EXPECT_THAT(step({driver().decode(1, 2)}), Not(Contains("graph")));
@@ -142,7 +142,7 @@ TEST_F(ExecutorCalls, a_prompt_or_a_draft_or_a_copied_block_takes_no_graph) {
 }
 
 TEST_F(ExecutorCalls, tables_are_written_only_when_a_sequence_has_a_new_block) {
-  create({.num_blocks = 64, .block_size = 4}, {.graphs = false});
+  create({.cache = {.num_blocks = 64, .block_size = 4}}, {.graphs = false});
   driver().begin(1, request_of("abc"));
   std::vector<bool> written;
   for (int i = 0; i < 6; ++i) {
@@ -188,7 +188,7 @@ TEST_F(ExecutorCalls, a_step_with_nothing_to_do_asks_nothing) {
 }
 
 TEST_F(ExecutorCalls, long_contexts_of_few_rows_are_split_among_thread_blocks) {
-  create({.num_blocks = 64, .block_size = 16}, {.graphs = false});
+  create({.cache = {.num_blocks = 64, .block_size = 16}}, {.graphs = false});
   driver().begin(1, request_of(std::string(300, 'x')));
   EXPECT_EQ(count(step({driver().decode(1)}), "attend_prompt"), 4);
   const auto calls = step({driver().decode(1)});
@@ -202,7 +202,7 @@ TEST_F(ExecutorCalls, long_contexts_of_few_rows_are_split_among_thread_blocks) {
 
 TEST_F(ExecutorCalls, all_memory_is_taken_when_the_executor_is_created) {
   const executor::ExecutorOptions options{
-      .num_blocks = 32, .block_size = 4, .num_host_blocks = 8, .drafts = 2};
+      .cache = {.num_blocks = 32, .block_size = 4, .num_host_blocks = 8}, .drafts = 2};
   create(options);
   const std::uint64_t before = device_->statistics().bytes_allocated;
   driver().begin(1, request_of("the cat sat"));
@@ -219,14 +219,23 @@ TEST_F(ExecutorCalls, all_memory_is_taken_when_the_executor_is_created) {
 
 TEST(GpuExecutorMemory, what_create_allocates_is_known_before) {
   for (const std::uint32_t drafts : {0U, 4U}) {
-    executor::ExecutorOptions options{.num_blocks = 300, .block_size = 4, .num_host_blocks = 5};
-    options.max_batch_size = 7;
+    executor::ExecutorOptions options{
+        .cache = {.num_blocks = 300, .block_size = 4, .num_host_blocks = 5}};
+    options.batch.max_batch_size = 7;
     options.drafts = drafts;
     testing::NullDevice device;
     const gpu::GpuModel model = seeded_gpu_model({.vocabulary_size = 333});
     ASSERT_TRUE(gpu::GpuExecutor::create(device, model, options).has_value());
     EXPECT_EQ(device.device_bytes, gpu::GpuExecutor::device_bytes(model, options));
     EXPECT_EQ(device.pinned_bytes, gpu::GpuExecutor::pinned_bytes(model.config(), options));
+
+    testing::NullDevice of_both;
+    const gpu::GpuModel draft = seeded_gpu_model({.vocabulary_size = 300, .layers = 1});
+    const gpu::GpuModels both(model, draft);
+    ASSERT_TRUE(gpu::GpuExecutor::create(of_both, both, options).has_value());
+    EXPECT_EQ(of_both.device_bytes, gpu::GpuExecutor::device_bytes(both, options));
+    EXPECT_EQ(of_both.pinned_bytes,
+              gpu::GpuExecutor::pinned_bytes(model.config(), options, &draft.config()));
   }
 }
 
@@ -243,7 +252,8 @@ class PicklessDevice : public testing::NullDevice {
 
 TEST(GpuExecutorAnswers, rows_without_a_pick_end_their_sequences_and_no_others) {
   PicklessDevice device;
-  const executor::ExecutorOptions options{.num_blocks = 64, .block_size = 4, .drafts = 2};
+  const executor::ExecutorOptions options{.cache = {.num_blocks = 64, .block_size = 4},
+                                          .drafts = 2};
   Driver driver(
       [&](const executor::ExecutorOptions& of) {
         return *gpu::GpuExecutor::create(device, seeded_gpu_model(), of);

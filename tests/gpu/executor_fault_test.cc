@@ -26,11 +26,8 @@ using ::testing::HasSubstr;
 using testing::seeded_gpu_model;
 using ::testing::StartsWith;
 
-constexpr SchedulerConfig kConfig{.num_blocks = 6,
-                                  .block_size = 2,
-                                  .num_host_blocks = 6,
-                                  .max_batch_size = 3,
-                                  .max_batch_tokens = 8,
+constexpr SchedulerConfig kConfig{.cache = {.num_blocks = 6, .block_size = 2, .num_host_blocks = 6},
+                                  .batch = {.max_batch_size = 3, .max_batch_tokens = 8},
                                   .prefill_chunk_size = 3,
                                   .preemption = PreemptionPolicy::swap,
                                   .prefix_cache = PrefixCacheKind::none};
@@ -44,11 +41,8 @@ constexpr reference::TinyConfig kModel{.vocabulary_size = 40,
                                        .ffn_size = 8};
 
 executor::ExecutorOptions options_of(std::uint32_t drafts) {
-  return {.num_blocks = kConfig.num_blocks,
-          .block_size = kConfig.block_size,
-          .num_host_blocks = kConfig.num_host_blocks,
-          .max_batch_size = kConfig.max_batch_size,
-          .max_batch_tokens = kConfig.max_batch_tokens,
+  return {.cache = kConfig.cache,
+          .batch = kConfig.batch,
           .drafts = drafts,
           .draft_layers = 1,
           .check_kv = true};
@@ -98,8 +92,8 @@ class FaultyRun {
     }
     for (int step = 0; engine.has_work() && step < 200; ++step) take(engine, engine.step());
     EXPECT_FALSE(engine.has_work()) << "a run ends, whatever happens";
-    EXPECT_EQ(engine.scheduler().cache().pool().free_count(), kConfig.num_blocks);
-    EXPECT_EQ(engine.scheduler().host().pool().free_count(), kConfig.num_host_blocks);
+    EXPECT_EQ(engine.scheduler().cache().pool().free_count(), kConfig.cache.num_blocks);
+    EXPECT_EQ(engine.scheduler().host().pool().free_count(), kConfig.cache.num_host_blocks);
     target_lost_ = engine.target_lost();
     executor_.reset();
     EXPECT_EQ(device_.statistics().bytes_allocated, 0U);

@@ -1,6 +1,6 @@
 // One stack for all targets: for each family of tests/golden/models, what the CPU recorded with
-// canonical numerics the simulated GPU answers: chunks, prefix hits, swaps, drafts, logits bit for
-// bit.
+// canonical numerics the simulated GPU answers: chunks, prefix hits, swaps, drafts of the model's
+// first layers or of another model, logits bit for bit.
 #include <gtest/gtest.h>
 
 #include <sstream>
@@ -22,11 +22,8 @@ namespace {
 using trace::TraceReader;
 
 SchedulerConfig scheduler(PreemptionPolicy preemption) {
-  return {.num_blocks = 22,
-          .block_size = 4,
-          .num_host_blocks = 12,
-          .max_batch_size = 5,
-          .max_batch_tokens = 24,
+  return {.cache = {.num_blocks = 22, .block_size = 4, .num_host_blocks = 12},
+          .batch = {.max_batch_size = 5, .max_batch_tokens = 24},
           .prefill_chunk_size = 9,
           .preemption = preemption};
 }
@@ -63,26 +60,31 @@ struct CanonicalModel {
 
 executor::ExecutorOptions options_of(const model::ModelConfig& config) {
   const SchedulerConfig s = scheduler(PreemptionPolicy::swap);
-  return {.num_blocks = s.num_blocks,
-          .block_size = s.block_size,
-          .num_host_blocks = s.num_host_blocks,
-          .max_batch_size = s.max_batch_size,
-          .max_batch_tokens = s.max_batch_tokens,
+  return {.cache = s.cache,
+          .batch = s.batch,
           .drafts = 3,
           .draft_layers = std::max(1, config.layers / 2),
-          .digest_logits = true};
+          .digest_logits = true,
+          .check_kv = true};
 }
 
 class GoldenReplay : public ::testing::TestWithParam<const char*> {
  protected:
-  GoldenReplay() : model_(std::string(FORGE_GOLDEN_MODELS "/") + GetParam()) {}
+  GoldenReplay() : model_(golden(GetParam())) {}
 
+  static std::string golden(const std::string& name) {
+    return std::string(FORGE_GOLDEN_MODELS "/") + name;
+  }
   const model::ModelConfig& config() const { return model_.transformer.config(); }
 
-  /// The trace of a run on the CPU.
-  std::string recorded(PreemptionPolicy preemption) {
+  /// The trace of a run on the CPU, for which `draft` drafts or, if null, the first layers do.
+  std::string recorded(PreemptionPolicy preemption, CanonicalModel* draft = nullptr) {
     const executor::ExecutorOptions options = options_of(config());
-    cpu::CpuExecutor cpu(options, cpu::cpu_model(model_.transformer, model_.threads, options));
+    const auto with_cache = [&](CanonicalModel& model) {
+      return cpu::cpu_model(model.transformer, model.threads, options);
+    };
+    cpu::CpuExecutor cpu(options, with_cache(model_),
+                         draft != nullptr ? with_cache(*draft) : nullptr);
     std::stringstream text;
     trace::TraceStream out(text);
     trace::TraceWriter writer(out, {.scheduler = scheduler(preemption)});
@@ -93,18 +95,28 @@ class GoldenReplay : public ::testing::TestWithParam<const char*> {
     }
     while (engine.has_work()) events_.count(engine.step().plan);
     engine.flush_trace();
-    EXPECT_GT(cpu.speculation().accepted, 0U);
+    accepted_ += cpu.speculation().accepted;
     return text.str();
   }
 
-  /// On a device that has just the memory that is asked of it.
-  void replay_on_sim(const std::string& recorded) {
-    const auto gpu_model = gpu::GpuModel::of(model_.transformer);
-    ASSERT_TRUE(gpu_model.has_value()) << gpu_model.error();
+  gpu::GpuModels gpu_models(const CanonicalModel* draft) const {
+    gpu::GpuModels models(gpu::GpuModel::of(model_.transformer).value());
+    if (draft != nullptr) models.draft = gpu::GpuModel::of(draft->transformer).value();
+    return models;
+  }
+
+  /// A device that has so many bytes less than are asked of it.
+  sim::SimDevice device_for(const gpu::GpuModels& models, std::uint64_t bytes_short) const {
     sim::DeviceDescription description = sim::find_device("h200").value();
-    description.memory_bytes = gpu::GpuExecutor::device_bytes(*gpu_model, options_of(config()));
-    sim::SimDevice device({.device = description});
-    auto executor = gpu::GpuExecutor::create(device, *gpu_model, options_of(config()));
+    description.memory_bytes =
+        gpu::GpuExecutor::device_bytes(models, options_of(config())) - bytes_short;
+    return sim::SimDevice({.device = description});
+  }
+
+  void replay_on_sim(const std::string& recorded, const CanonicalModel* draft = nullptr) {
+    const gpu::GpuModels models = gpu_models(draft);
+    sim::SimDevice device = device_for(models, 0);
+    auto executor = gpu::GpuExecutor::create(device, models, options_of(config()));
     ASSERT_TRUE(executor.has_value()) << to_string(executor.error());
     std::istringstream text(recorded);
     auto reader = TraceReader::open(text);
@@ -120,6 +132,7 @@ class GoldenReplay : public ::testing::TestWithParam<const char*> {
 
   CanonicalModel model_;
   Events events_;
+  std::uint64_t accepted_ = 0;
 };
 
 TEST_P(GoldenReplay, what_the_cpu_recorded_the_simulated_gpu_answers) {
@@ -132,17 +145,30 @@ TEST_P(GoldenReplay, what_the_cpu_recorded_the_simulated_gpu_answers) {
   EXPECT_GT(events_.swaps_in, 0);
   EXPECT_GT(events_.recomputes, 0);
   EXPECT_GT(events_.drafts, 0);
+  EXPECT_GT(accepted_, 0U);
 }
 
-TEST_P(GoldenReplay, a_byte_less_than_the_model_takes_is_too_little) {
-  const auto gpu_model = gpu::GpuModel::of(model_.transformer);
-  ASSERT_TRUE(gpu_model.has_value()) << gpu_model.error();
-  sim::DeviceDescription description = sim::find_device("h200").value();
-  description.memory_bytes = gpu::GpuExecutor::device_bytes(*gpu_model, options_of(config())) - 1;
-  sim::SimDevice device({.device = description});
-  const auto executor = gpu::GpuExecutor::create(device, *gpu_model, options_of(config()));
-  ASSERT_FALSE(executor.has_value());
-  EXPECT_NE(to_string(executor.error()).find("out of memory"), std::string::npos);
+TEST_P(GoldenReplay, what_another_model_drafted_is_answered_too) {
+  // Its KV and attention are of another shape where there is one.
+  CanonicalModel other(golden(GetParam() == std::string("llama") ? "deepseek_v2_lite" : "llama"));
+  for (CanonicalModel* draft : {&model_, &other}) {
+    replay_on_sim(recorded(PreemptionPolicy::swap, draft), draft);
+  }
+  EXPECT_GT(events_.prefix_hits, 0);
+  EXPECT_GT(events_.swaps_in, 0);
+  EXPECT_GT(events_.drafts, 0);
+  EXPECT_GT(accepted_, 0U);
+}
+
+TEST_P(GoldenReplay, a_byte_less_than_the_models_take_is_too_little) {
+  const CanonicalModel* const drafts[] = {nullptr, &model_};
+  for (const CanonicalModel* draft : drafts) {
+    const gpu::GpuModels models = gpu_models(draft);
+    sim::SimDevice device = device_for(models, 1);
+    const auto executor = gpu::GpuExecutor::create(device, models, options_of(config()));
+    ASSERT_FALSE(executor.has_value());
+    EXPECT_NE(to_string(executor.error()).find("out of memory"), std::string::npos);
+  }
 }
 
 INSTANTIATE_TEST_SUITE_P(Of, GoldenReplay,

@@ -94,16 +94,16 @@ class Attention : public KernelTest {
     together->expect(launch_of(decode, decode.shape(rows_max)));
 
     const auto split = rig(count);
-    const int chunks_max =
-        ceil_div(*std::max_element(lengths.begin(), lengths.end()), numerics::kKeyChunk) + 1;
+    const int segments_max =
+        ceil_div(*std::max_element(lengths.begin(), lengths.end()), numerics::kKeySegment) + 1;
     const std::size_t partial_size = static_cast<std::size_t>(rows_max * shape.heads()) *
-                                     static_cast<std::size_t>(chunks_max * (shape.head_size + 2));
+                                     static_cast<std::size_t>(segments_max * (shape.head_size + 2));
     float* partial = split->input("partial", std::vector<float>(partial_size, kUnwritten));
     const AttentionInput input = pass.input(*split, counts, written);
-    const AttendSplitArgs chunks{input, partial, chunks_max};
-    const AttendMergeArgs merge{input, partial, chunks_max};
+    const AttendSplitArgs segments{input, partial, segments_max};
+    const AttendMergeArgs merge{input, partial, segments_max};
     split->expect(
-        {launch_of(chunks, chunks.shape(rows_max)), launch_of(merge, merge.shape(rows_max))});
+        {launch_of(segments, segments.shape(rows_max)), launch_of(merge, merge.shape(rows_max))});
   }
 
   /// Runs rows [first, length) of each sequence, in tiles of up to `tile_rows`.
@@ -143,7 +143,7 @@ class Attention : public KernelTest {
 };
 FORGE_KERNEL_TEST_TARGETS(Attention);
 
-TEST_P(Attention, DecodesContextsAroundTheEdgesOfChunks) {
+TEST_P(Attention, DecodesContextsAroundTheEdgesOfSegments) {
   expect_decode({1, 2, 16, 16}, {1, 2, 31, 32, 33, 255, 256, 257, 511, 513, 769});
 }
 
@@ -166,8 +166,8 @@ TEST_P(Attention, PromptsOfEveryTile) {
   for (const int rows : {1, 2, 3, 4, 5, 8}) expect_prompt({1, 2, 16, 16}, {{0, 21}, {5, 9}}, rows);
 }
 
-TEST_P(Attention, PromptTilesAcrossTheEdgeOfAChunk) {
-  expect_prompt({1, 1, 16, 16}, {{250, 262}}, 8);  // some rows see the second chunk, some do not
+TEST_P(Attention, PromptTilesAcrossTheEdgeOfASegment) {
+  expect_prompt({1, 1, 16, 16}, {{250, 262}}, 8);  // some rows see the second segment, some do not
   expect_prompt({1, 1, 16, 5}, {{253, 258}, {508, 516}, {255, 257}}, 8);
   expect_prompt({2, 2, 8, 16}, {{765, 773}}, 4);
 }

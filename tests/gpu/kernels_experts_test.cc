@@ -176,7 +176,7 @@ void Experts::expect(WeightKind kind) const {
                               .shared_size = kShared,
                               .groups = 4,
                               .groups_per_token = 2,
-                              .normalised = true,
+                              .normalized = true,
                               .routed_scale = 1.5f};
   const int A = config.experts_per_token;
   Random random(1);
@@ -222,7 +222,7 @@ void Experts::expect(WeightKind kind) const {
       .groups_per_token = config.groups_per_token,
       .group_best = config.group_best,
       .sigmoid = false,
-      .normalised = config.normalised,
+      .normalized = config.normalized,
       .routed_scale = config.routed_scale};
   const int tiles_max = expert_tiles_max(kRows, config.experts, A);
   const PlanExpertsArgs plan{

@@ -229,17 +229,19 @@ class AttendLatent : public KernelTest {
     together->expect(launch_of(attend, attend.shape(count + 1)));
 
     const auto split = rig(random.word());
-    const int chunks_max = ceil_div(*std::ranges::max_element(lengths), numerics::kKeyChunk) + 1;
-    const std::vector<float> partial(product(count + 1, shape.heads, chunks_max * (C + 2)));
-    const AttendLatentSplitArgs chunks{input(*split), split->input("partial", partial), chunks_max};
-    const AttendLatentMergeArgs merge{chunks.in, chunks.partial, chunks_max};
+    const int segments_max =
+        ceil_div(*std::ranges::max_element(lengths), numerics::kKeySegment) + 1;
+    const std::vector<float> partial(product(count + 1, shape.heads, segments_max * (C + 2)));
+    const AttendLatentSplitArgs segments{input(*split), split->input("partial", partial),
+                                         segments_max};
+    const AttendLatentMergeArgs merge{segments.in, segments.partial, segments_max};
     split->expect(
-        {launch_of(chunks, chunks.shape(count + 1)), launch_of(merge, merge.shape(count + 1))});
+        {launch_of(segments, segments.shape(count + 1)), launch_of(merge, merge.shape(count + 1))});
   }
 };
 FORGE_KERNEL_TEST_TARGETS(AttendLatent);
 
-TEST_P(AttendLatent, ContextsAroundTheEdgesOfChunks) {
+TEST_P(AttendLatent, ContextsAroundTheEdgesOfSegments) {
   expect({.heads = 2}, {1, 2, 31, 32, 33, 255, 256, 257, 511, 513, 769});
 }
 

@@ -92,7 +92,7 @@ TEST_P(Project, OutputsThatAreNoMultipleOfAPanel) {
   for (const int outputs : {1, 31, 32, 33, 64, 95}) expect({3, 24, outputs});
 }
 
-TEST_P(Project, ChunksInSeveralRoundsHaveTheSameBitsForEveryNumberOfWarps) {
+TEST_P(Project, SegmentsInSeveralRoundsHaveTheSameBitsForEveryNumberOfWarps) {
   for (const int warps : {1, 2, 3, 5, 8}) expect({5, 5 * 256 + 3, 32, true, warps});
 }
 

@@ -48,7 +48,7 @@ class ChooseExperts : public KernelTest {
                                  .groups_per_token = config.groups_per_token,
                                  .group_best = config.group_best,
                                  .sigmoid = config.score == model::ExpertScore::sigmoid,
-                                 .normalised = config.normalised,
+                                 .normalized = config.normalized,
                                  .routed_scale = config.routed_scale};
     rig->expect(launch_of(args, args.shape(static_cast<int>(rows) + kRowsBeyond)));
   }
@@ -72,7 +72,7 @@ TEST_P(ChooseExperts, AnyNumberOfThem) {
                      .experts_per_token = per_token,
                      .score = model::ExpertScore::sigmoid,
                      .correction_bias = true,
-                     .normalised = true,
+                     .normalized = true,
                      .routed_scale = 2.5f},
                     2);
     }

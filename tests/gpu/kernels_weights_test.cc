@@ -137,7 +137,7 @@ TEST_P(WeightsOf16Bits, RowsOfEveryTile) {
   }
 }
 
-TEST_P(WeightsOf16Bits, SeveralRoundsOfChunks) {
+TEST_P(WeightsOf16Bits, SeveralRoundsOfSegments) {
   for (const WeightType type : {WeightType::f16, WeightType::bf16}) {
     expect({{type, 32}}, 3, 9 * 256 + 17);
   }

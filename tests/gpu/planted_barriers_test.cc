@@ -41,7 +41,7 @@ std::string text_of(const Site& site) {
 }
 
 /// A launch of each kernel that has a barrier, of a size at which all of them matter: several
-/// chunks, several rounds.
+/// segments, several rounds.
 class PlantedBarriers : public ::testing::Test {
  protected:
   PlantedBarriers() { world_.fill(random_); }
@@ -110,7 +110,7 @@ class PlantedBarriers : public ::testing::Test {
                            .outputs = 32,
                            .accumulate = false};
     simt::LaunchShape shape = args.shape(8);
-    shape.threads = 64;  // two warps for five chunks: three rounds
+    shape.threads = 64;  // two warps for five segments: three rounds
     return launch_of(args, shape);
   }
   KernelLaunch choose_experts() {
@@ -125,7 +125,7 @@ class PlantedBarriers : public ::testing::Test {
         .groups_per_token = 2,
         .group_best = 2,
         .sigmoid = false,
-        .normalised = true,
+        .normalized = true,
         .routed_scale = 1};
     return launch_of(args, args.shape(1));
   }

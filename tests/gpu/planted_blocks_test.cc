@@ -64,7 +64,7 @@ class PlantedBlocks : public ::testing::Test {
 };
 
 TEST_F(PlantedBlocks, InABlockTableAreNamedByEveryPathOfAttention) {
-  const auto reported = AllOf(HasSubstr("attend_chunk.cuh"), HasSubstr("kv_pool"));
+  const auto reported = AllOf(HasSubstr("attend_segment.cuh"), HasSubstr("kv_pool"));
   EXPECT_THAT(fault(AttendDecodeArgs{attention()}, 1), reported);
   float* partial = memory_.array("partial", std::vector<float>(2 * 10));
   EXPECT_THAT(fault(AttendSplitArgs{attention(), partial, 1}, 1), reported);

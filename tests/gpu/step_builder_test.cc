@@ -1,4 +1,4 @@
-// How slices become rows, tiles and chunks on the device.
+// How slices become rows, tiles and slabs on the device.
 #include "step_builder.h"
 
 #include <gtest/gtest.h>
@@ -6,6 +6,7 @@
 #include <string>
 #include <vector>
 
+#include "forge/executor/drafter.h"
 #include "forge/executor/sequence_table.h"
 #include "forge/reference/seeded_model.h"
 
@@ -14,7 +15,7 @@ namespace {
 
 /// A step of new sequences 1, 2, ..., each with a prompt and a slice of it.
 struct Story {
-  executor::ExecutorOptions options{.num_blocks = 64, .block_size = 16, .drafts = 3};
+  executor::ExecutorOptions options{.cache = {.num_blocks = 64, .block_size = 16}, .drafts = 3};
   executor::SequenceTable sequences{64, 16};
   StepPlan plan;
   executor::StepSlices step;
@@ -34,31 +35,32 @@ struct Story {
     plan.slices.push_back({seq, 0, prompt - left + drafts, drafts, left == 0});
   }
 
-  StepInput build(std::uint32_t chunk_rows = 512) {
-    Capacity capacity(reference::model_config({}), options);
-    capacity.chunk_rows = chunk_rows;
+  StepInput build(std::uint32_t slab_rows = 512) {
+    Capacity capacity(reference::model_config({}), options, false);
+    capacity.slab_rows = slab_rows;
     StepInput input(capacity);
     sequences.apply(plan);
-    step.begin(plan, sequences);
+    executor::LayerSkipDrafter drafter(options.draft_layers);
+    step.begin(plan, sequences, drafter);
     build_passes(step, capacity, input);
     return input;
   }
 };
 
-/// "2+1" is a chunk of two decode rows and one tile; its tiles follow as first:count.
+/// "2+1" is a slab of two decode rows and one tile; its tiles follow as first:count.
 std::string text_of(const StepInput& input) {
   std::string text;
-  for (const PassChunk& chunk : input.chunks) {
+  for (const Slab& slab : input.slabs) {
     if (!text.empty()) text += " | ";
-    text += std::to_string(chunk.counts.decode_rows) + "+" +
-            std::to_string(chunk.counts.prompt_tiles) + " of " + std::to_string(chunk.counts.rows);
-    for (std::uint32_t i = 0; i < chunk.counts.prompt_tiles; ++i) {
-      const PromptTile& tile = input.tiles[chunk.first_tile + i];
+    text += std::to_string(slab.counts.decode_rows) + "+" +
+            std::to_string(slab.counts.prompt_tiles) + " of " + std::to_string(slab.counts.rows);
+    for (std::uint32_t i = 0; i < slab.counts.prompt_tiles; ++i) {
+      const PromptTile& tile = input.tiles[slab.first_tile + i];
       text += " " + std::to_string(tile.first) + ":" + std::to_string(tile.count);
     }
-    if (chunk.counts.logit_rows > 0) text += " L";
-    for (std::uint32_t i = 0; i < chunk.counts.logit_rows; ++i) {
-      text += " " + std::to_string(input.logits[chunk.first_logits + i].row);
+    if (slab.counts.logit_rows > 0) text += " L";
+    for (std::uint32_t i = 0; i < slab.counts.logit_rows; ++i) {
+      text += " " + std::to_string(input.logits[slab.first_logits + i].row);
     }
   }
   return text;
@@ -79,7 +81,7 @@ TEST(BuildPasses, tiles_have_at_most_eight_rows_of_one_sequence) {
   EXPECT_EQ(text_of(story.build()), "0+5 of 26 0:8 8:8 16:1 17:8 25:1 L 16");
 }
 
-TEST(BuildPasses, a_pass_with_more_rows_than_a_chunk_is_cut_and_tiles_with_it) {
+TEST(BuildPasses, a_pass_with_more_rows_than_a_slab_is_cut_and_tiles_with_it) {
   Story story;
   story.add(1);
   story.add(7);
@@ -96,8 +98,8 @@ TEST(BuildPasses, drafts_run_pass_by_pass_and_then_all_are_verified) {
             "1+1 of 3 1:2 L 0 2 | "  // the known tokens of the first and the last
             "1+0 of 1 L 0 | "        // the draft of the first
             "1+2 of 7 1:4 5:2 L 0 2 3 4 5 6");
-  EXPECT_FALSE(input.chunks[1].is_target);
-  EXPECT_TRUE(input.chunks[2].is_target);
+  EXPECT_TRUE(input.slabs[1].pass.proposes);
+  EXPECT_FALSE(input.slabs[2].pass.proposes);
 }
 
 TEST(BuildPasses, drafts_are_named_by_their_place_and_picks_follow_the_slices) {
@@ -105,7 +107,7 @@ TEST(BuildPasses, drafts_are_named_by_their_place_and_picks_follow_the_slices) {
   story.add(2, 0, /*drafts=*/2);
   story.add(1, 0, /*drafts=*/1);
   const StepInput input = story.build();
-  const PassChunk& second = input.chunks[1];
+  const Slab& second = input.slabs[1];
   const RowInput& drafted = input.rows[second.first_row];
   EXPECT_EQ(drafted.draft, 0);
   EXPECT_EQ(drafted.position, 2U);
@@ -114,7 +116,7 @@ TEST(BuildPasses, drafts_are_named_by_their_place_and_picks_follow_the_slices) {
   EXPECT_EQ(proposes.position, 3U);
   EXPECT_EQ(proposes.pick, 1U) << "where the target's pick for that position follows";
 
-  const PassChunk& target = input.chunks[2];
+  const Slab& target = input.slabs[2];
   std::vector<std::uint32_t> picks;
   for (std::uint32_t i = 0; i < target.counts.logit_rows; ++i) {
     const LogitInput& logits = input.logits[target.first_logits + i];
@@ -142,24 +144,24 @@ TEST(BuildPasses, the_longest_context_of_the_decode_rows_is_known) {
   Story story;
   story.add(5, /*left=*/4);
   story.add(40);
-  EXPECT_EQ(story.build().chunks[0].longest_decode, 1U);
+  EXPECT_EQ(story.build().slabs[0].longest_decode, 1U);
 }
 
 using BuildPassesDeathTest = ::testing::Test;
 
 TEST(BuildPassesDeathTest, more_than_the_executor_has_room_for_is_refused) {
   Story story;
-  story.options.max_batch_tokens = 4;
+  story.options.batch.max_batch_tokens = 4;
   story.add(5);
   EXPECT_DEATH(story.build(), "tokens=5 max_batch_tokens=4");
   Story wide;
-  wide.options.max_batch_size = 1;
+  wide.options.batch.max_batch_size = 1;
   wide.add(1);
   wide.add(1);
   EXPECT_DEATH(wide.build(), "slices=2 max_batch_size=1");
   Story drafting;
   drafting.options.drafts = 1;
-  drafting.options.max_batch_size = 1;
+  drafting.options.batch.max_batch_size = 1;
   drafting.add(1, 0, 2);
   EXPECT_DEATH(drafting.build(), "drafts=2 of 1");
 }

@@ -1,4 +1,4 @@
-// Quantised layers for tests, in each of the forms in which checkpoints store them, of random
+// Quantized layers for tests, in each of the forms in which checkpoints store them, of random
 // codes.
 #pragma once
 

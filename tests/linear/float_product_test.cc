@@ -73,7 +73,7 @@ TEST(FloatProduct, has_the_bits_of_its_definition_on_every_target) {
 }
 
 /// Both orders have an error below n u sum |x w|, u = 2^-24, n the roundings of a chain and of its
-/// chunks; subnormal operands that become zeros are below it by far here.
+/// segments; subnormal operands that become zeros are below it by far here.
 TEST(FloatProduct, by_pairs_is_near_its_definition) {
   if (!takes_pairs(WeightType::bf16)) GTEST_SKIP() << "no instruction for pairs of bf16 here";
   ThreadPool pool(2);

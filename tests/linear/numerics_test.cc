@@ -147,8 +147,8 @@ TEST(Numerics, native_products_of_pairs_take_subnormals_for_zeros) {
 }
 
 TEST(Numerics, name_the_instructions_with_which_bits_can_differ) {
-  EXPECT_EQ(name_of(Numerics::canonical), "canonical");
-  EXPECT_EQ(name_of(Numerics::native), "native");
+  EXPECT_EQ(forge::name_of(Numerics::canonical), "canonical");
+  EXPECT_EQ(forge::name_of(Numerics::native), "native");
   numerics::for_every_target([] {
     EXPECT_NE(instructions_used(Numerics::canonical), "AVX-512 BF16");
     EXPECT_EQ(instructions_used(Numerics::native) == "AVX-512 BF16",

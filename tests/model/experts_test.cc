@@ -56,9 +56,9 @@ TEST(ChooseExperts, weighs_by_softmax_over_all_experts) {
   EXPECT_NEAR(choice.weights[1], 5.0 / 8, 1e-6);
 }
 
-TEST(ChooseExperts, normalised_weights_sum_to_the_scale) {
+TEST(ChooseExperts, normalized_weights_sum_to_the_scale) {
   const ExpertsConfig config{
-      .experts = 3, .experts_per_token = 2, .normalised = true, .routed_scale = 3};
+      .experts = 3, .experts_per_token = 2, .normalized = true, .routed_scale = 3};
   const Choice choice = choose(config, {0, std::log(2.0F), std::log(4.0F)});
   EXPECT_NEAR(choice.weights[0], 1, 1e-6);
   EXPECT_NEAR(choice.weights[1], 2, 1e-6);
@@ -118,7 +118,7 @@ Choice choose_plainly(const ExpertsConfig& c, const std::vector<float>& z,
   for (const std::size_t e : candidates) total += s[e];
   for (const std::size_t e : candidates) {
     out.experts.push_back(static_cast<int>(e));
-    out.weights.push_back((c.normalised ? s[e] / total : s[e]) *
+    out.weights.push_back((c.normalized ? s[e] / total : s[e]) *
                           static_cast<double>(c.routed_scale));
   }
   return out;
@@ -133,7 +133,7 @@ RC_GTEST_PROP(ChooseExperts, agrees_with_the_definition, ()) {
   c.group_best = *rc::gen::inRange(1, 3);
   c.experts_per_token = *rc::gen::inRange(1, c.groups_per_token * group_size + 1);
   c.score = *rc::gen::element(ExpertScore::softmax, ExpertScore::sigmoid);
-  c.normalised = *rc::gen::arbitrary<bool>();
+  c.normalized = *rc::gen::arbitrary<bool>();
   c.routed_scale = 2.5F;
   const auto seed = *rc::gen::arbitrary<std::uint64_t>();
   const auto products = numerics::random_values(c.experts, seed, 4);

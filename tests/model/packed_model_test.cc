@@ -68,7 +68,7 @@ TEST(PackedModel, kv_up_is_taken_apart_by_heads_exactly_where_its_type_is_plain)
   }
 }
 
-TEST(PackedModel, kv_up_that_is_quantised_becomes_f16) {
+TEST(PackedModel, kv_up_that_is_quantized_becomes_f16) {
   const Packed packed(WeightType::q8_0);
   const auto& latent = std::get<PackedLatent>(packed.model.layers[0].attention);
   EXPECT_EQ(latent.key_up[0].sections()[0].kind, linear::PanelKind::f16);

@@ -136,7 +136,8 @@ TEST(Attention, of_a_window_has_the_bits_of_its_definition_and_reads_nothing_bef
 }
 
 TEST(Attention, of_a_window_is_that_of_all_keys_where_the_others_weigh_nothing) {
-  // Scores below the window are so low that exp gives 0: chunks are counted from position 0 alike.
+  // Scores below the window are so low that exp gives 0: segments are counted from position 0
+  // alike.
   for (const int first : {1, 31, 255, 256, 257, 511, 512, 599}) {
     Context context(1, 600, 1);
     for (int j = 0; j < 600; ++j) {
@@ -217,7 +218,7 @@ TEST(Attention, is_a_softmax_over_the_keys) {
 TEST(Attention, survives_scores_that_overflow_exp_without_the_maximum_taken_off) {
   Context context(1, 520, 1);
   for (auto& key : context.keys) key *= 1000.0f;
-  context.keys[300] = 2000.0f;  // in the second chunk: the first is scaled to nothing
+  context.keys[300] = 2000.0f;  // in the second segment: the first is scaled to nothing
   const Pool pool(context, 16);
   const auto out = attended(attend, {10.0f}, pool.view());
   EXPECT_EQ(out[0], context.values[300]);

@@ -98,7 +98,7 @@ TEST(Canonical, max_has_no_negative_zero) {
   EXPECT_EQ(max_reference(values, 3), -1.0f);
 }
 
-TEST(Canonical, a_product_is_summed_in_chunks_of_256) {
+TEST(Canonical, a_product_is_summed_in_segments_of_256) {
   std::vector<float> x(512, 1.0f);
   std::vector<float> w(512, 0.0f);
   w[0] = 0x1p+24f;

@@ -129,7 +129,7 @@ void hash_rows() {
 
 void hash_attention() {
   constexpr int kHeadSize = 8;
-  constexpr int kLength = 520;  // three chunks
+  constexpr int kLength = 520;  // three segments
   const auto q = values(kHeadSize, 1, 4.0f);
   const auto pool = values(2 * kHeadSize * kLength, 2, 2.0f);
   const std::uint32_t block = 0;

@@ -168,8 +168,8 @@ def chain(a, b):
 def product(a, b):
     total = None
     for first in range(0, len(a), 256):
-        chunk = chain(a[first : first + 256], b[first : first + 256])
-        total = chunk if total is None else add(total, chunk)
+        segment = chain(a[first : first + 256], b[first : first + 256])
+        total = segment if total is None else add(total, segment)
     return total
 
 
@@ -242,7 +242,7 @@ def rotate_pairs(head, cos, sin):
     return first + second
 
 
-def attention_chunk(q, keys, values, scale):
+def attention_segment(q, keys, values, scale):
     scores = [mul(chain(q, key), scale) for key in keys]
     m = max(scores)
     p = [exp(sub(score, m)) for score in scores]
@@ -253,14 +253,14 @@ def attention(q, keys, values, scale):
     total = None
     for first in range(0, len(keys), 256):
         part = slice(first, first + 256)
-        chunk = attention_chunk(q, keys[part], values[part], scale)
+        segment = attention_segment(q, keys[part], values[part], scale)
         if total is None:
-            total = chunk
+            total = segment
             continue
-        m = max(total[0], chunk[0])
-        e, f = exp(sub(total[0], m)), exp(sub(chunk[0], m))
-        a = [fma(old, e, mul(new, f)) for old, new in zip(total[2], chunk[2])]
-        total = m, fma(total[1], e, mul(chunk[1], f)), a
+        m = max(total[0], segment[0])
+        e, f = exp(sub(total[0], m)), exp(sub(segment[0], m))
+        a = [fma(old, e, mul(new, f)) for old, new in zip(total[2], segment[2])]
+        total = m, fma(total[1], e, mul(segment[1], f)), a
     return [div(a, total[1]) for a in total[2]]
 
 

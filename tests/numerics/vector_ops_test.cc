@@ -12,7 +12,7 @@
 namespace forge::numerics {
 namespace {
 
-/// Sizes around every vector width, odd ones, and past a chunk.
+/// Sizes around every vector width, odd ones, and past a segment.
 const std::vector<int> kSizes = {1,  2,  3,  4,  5,  7,  8,  9,   15,  16,  17,  23,
                                  31, 32, 33, 47, 63, 64, 65, 100, 255, 256, 257, 1001};
 

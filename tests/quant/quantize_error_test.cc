@@ -47,7 +47,7 @@ TEST(QuantizationError, adds_up_over_rows) {
 struct Quality {
   WeightType type;
   double bits;     ///< a number
-  double at_most;  ///< relative rms error of the reference quantiser
+  double at_most;  ///< relative rms error of the reference quantizer
 };
 
 // The reference is ggml of llama.cpp (version of llama-cpp-python 0.3.36, ggml_quantize_chunk
@@ -73,7 +73,7 @@ double error_of_normal_weights(WeightType type, float deviation) {
   return error.relative();
 }
 
-TEST(Quantize, normal_weights_lose_no_more_than_with_the_reference_quantisers) {
+TEST(Quantize, normal_weights_lose_no_more_than_with_the_reference_quantizers) {
   for (const auto& [type, bits, at_most] : kQualities) {
     const double relative = error_of_normal_weights(type, 1.0F);
     EXPECT_LT(relative, at_most) << name_of(type);

@@ -80,7 +80,7 @@ double bound(WeightType type, std::span<const float> block) {
   }
 }
 
-/// Rows with what makes quantising hard: outliers, one sign, constants, zeros, and magnitudes from
+/// Rows with what makes quantizing hard: outliers, one sign, constants, zeros, and magnitudes from
 /// nothing to 50 * 105 * 2^4, which is within the reach of every format.
 rc::Gen<Row> any_row(std::size_t count) {
   return rc::gen::exec([count] {

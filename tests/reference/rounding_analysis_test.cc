@@ -157,8 +157,8 @@ TEST(Rounding, a_rotation_is_within_its_bound) {
   }
 }
 
-TEST(Rounding, attention_over_several_chunks_of_keys_is_within_its_bound) {
-  constexpr int kTokens = 3 * numerics::kKeyChunk + 40, kSize = 8;
+TEST(Rounding, attention_over_several_segments_of_keys_is_within_its_bound) {
+  constexpr int kTokens = 3 * numerics::kKeySegment + 40, kSize = 8;
   TinyConfig config{.head_size = kSize};
   const TinyTransformer model(config);
   const Rows q = 3 * random_rows(kTokens, kSize), k = 3 * random_rows(kTokens, kSize);

@@ -178,7 +178,7 @@ TEST(HttpCache, the_servers_limit_holds_for_every_request_and_a_longer_one_does_
 }
 
 TEST(HttpCache, who_is_more_important_goes_first) {
-  TestServer server({.scheduler = {.max_batch_size = 1}});
+  TestServer server({.scheduler = {.batch = {.max_batch_size = 1}}});
   server.executor.allow_only(0);
   HttpClient running(server.port()), low(server.port()), high(server.port());
   running.send(HttpClient::text("/v1/completions", completion("running", 2)));

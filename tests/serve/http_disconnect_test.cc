@@ -100,7 +100,7 @@ TEST(HttpDisconnect, what_was_sent_before_the_half_close_is_answered_too) {
 }
 
 TEST(HttpDisconnect, a_request_that_still_waits_in_the_queue_is_cancelled) {
-  TestServer server({.scheduler = {.max_batch_size = 1}});
+  TestServer server({.scheduler = {.batch = {.max_batch_size = 1}}});
   server.executor.allow_only(1);
   HttpClient running(server.port());
   running.send(HttpClient::text("/v1/completions", completion("x", 3)));

@@ -15,7 +15,8 @@ namespace {
 using nlohmann::json;
 
 TEST(HttpLoad, concurrent_streams_say_what_each_says_alone) {
-  TestServer server({.scheduler = {.num_blocks = 64, .block_size = 4, .max_batch_size = 8}});
+  TestServer server({.scheduler = {.cache = {.num_blocks = 64, .block_size = 4},
+                                   .batch = {.max_batch_size = 8}}});
   constexpr std::size_t kStreams = 32;
   std::vector<std::unique_ptr<HttpClient>> clients;
   for (std::size_t i = 0; i < kStreams; ++i) {
@@ -35,7 +36,7 @@ TEST(HttpLoad, concurrent_streams_say_what_each_says_alone) {
 }
 
 TEST(HttpLoad, a_full_queue_is_503_with_retry_after) {
-  TestServer server({.scheduler = {.max_batch_size = 1}, .queue_limit = 1});
+  TestServer server({.scheduler = {.batch = {.max_batch_size = 1}}, .queue_limit = 1});
   server.executor.allow_only(1);
   HttpClient running(server.port());
   running.send(HttpClient::text("/v1/completions", completion("a", 3)));
@@ -56,9 +57,10 @@ TEST(HttpLoad, a_full_queue_is_503_with_retry_after) {
 }
 
 TEST(HttpLoad, a_flood_is_answered_request_by_request) {
-  TestServer server({.scheduler = {.num_blocks = 32, .block_size = 4, .max_batch_size = 4},
-                     .queue_limit = 8,
-                     .http = {.max_connections = 64}});
+  TestServer server(
+      {.scheduler = {.cache = {.num_blocks = 32, .block_size = 4}, .batch = {.max_batch_size = 4}},
+       .queue_limit = 8,
+       .http = {.max_connections = 64}});
   server.executor.slow_down(std::chrono::microseconds(100));
   server.executor.allow_only(0);  // until the queue is full
   constexpr int kThreads = 8;

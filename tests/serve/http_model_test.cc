@@ -76,14 +76,14 @@ TEST(HttpModel, a_text_depends_on_its_request_alone) {
   for (const json& body : requests()) expected.push_back(texts(alone, {body}).front());
 
   // So little memory that sequences are preempted, by swap while the host has room; drafts besides.
-  const TestServerOptions options{.scheduler = {.num_blocks = 24,
-                                                .block_size = 4,
-                                                .num_host_blocks = 12,
-                                                .max_batch_size = 8,
-                                                .prefill_chunk_size = 5,
-                                                .preemption = PreemptionPolicy::swap}};
-  GatedExecutor cramped(
-      {.num_blocks = 24, .block_size = 4, .num_host_blocks = 12, .drafts = 3, .check_kv = true});
+  const TestServerOptions options{
+      .scheduler = {.cache = {.num_blocks = 24, .block_size = 4, .num_host_blocks = 12},
+                    .batch = {.max_batch_size = 8},
+                    .prefill_chunk_size = 5,
+                    .preemption = PreemptionPolicy::swap}};
+  GatedExecutor cramped({.cache = {.num_blocks = 24, .block_size = 4, .num_host_blocks = 12},
+                         .drafts = 3,
+                         .check_kv = true});
   RunningServer crowded(cramped, options);
   const auto open_when_all_are_queued = [&] {
     // No step ends before the gate opens, so all that has been submitted counts as waiting.

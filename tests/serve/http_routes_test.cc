@@ -31,7 +31,8 @@ TEST(HttpRoutes, healthz_reports_the_engine) {
 }
 
 TEST(HttpRoutes, healthz_fails_while_work_waits_and_steps_yield_nothing) {
-  TestServer server({.scheduler = {.max_batch_size = 1}, .http = {.health_stall_steps = 3}});
+  TestServer server(
+      {.scheduler = {.batch = {.max_batch_size = 1}}, .http = {.health_stall_steps = 3}});
   server.executor.fail(true);
   server.executor.allow_only(0);
   std::vector<std::unique_ptr<HttpClient>> clients;
@@ -115,7 +116,7 @@ TEST(HttpRoutes, several_prompts_are_several_choices_each_as_if_alone) {
 }
 
 TEST(HttpRoutes, several_prompts_that_the_queue_cannot_take_are_refused_together) {
-  TestServer server({.scheduler = {.max_batch_size = 1}, .queue_limit = 5});
+  TestServer server({.scheduler = {.batch = {.max_batch_size = 1}}, .queue_limit = 5});
   server.executor.allow_only(1);
   HttpClient running(server.port());
   running.send(HttpClient::text("/v1/completions", completion("x", 3)));
@@ -146,15 +147,15 @@ TEST(HttpRoutes, more_prompts_than_the_queue_ever_holds_are_not_asked_to_come_ag
   EXPECT_EQ(response.header("Retry-After"), "");
   EXPECT_EQ(response.json()["error"]["param"], "prompt");
   EXPECT_EQ(response.json()["error"]["message"],
-            "'prompt' has 5 prompts: accepted are 1 to 4, as many as the queue of this server "
+            "prompt has 5 prompts; accepted are 1 .. 4, as many as the queue of this server "
             "holds");
 }
 
 TEST(HttpRoutes, finish_reasons_are_stop_and_length) {
   // "abc<eos>", whatever the prompt.
   TestServer server({.next_token = [](const Request&, std::uint32_t position) {
-    return position < 3 ? text::ByteTokeniser::token_of(static_cast<unsigned char>('a' + position))
-                        : text::ByteTokeniser::kEos;
+    return position < 3 ? text::ByteTokenizer::token_of(static_cast<unsigned char>('a' + position))
+                        : text::ByteTokenizer::kEos;
   }});
   HttpClient client(server.port());
   const auto choice = [&client](int max_tokens, const json& stop) {
@@ -178,7 +179,7 @@ TEST(HttpRoutes, finish_reasons_are_stop_and_length) {
 TEST(HttpRoutes, text_is_valid_utf8_whatever_the_model_says) {
   // The two bytes of U+00E9, then bytes of no character at all.
   TestServer server({.next_token = [](const Request&, std::uint32_t position) {
-    return text::ByteTokeniser::token_of(position == 0 ? 0xC3 : position == 1 ? 0xA9 : 0xFF);
+    return text::ByteTokenizer::token_of(position == 0 ? 0xC3 : position == 1 ? 0xA9 : 0xFF);
   }});
   HttpClient client(server.port());
   const json answer = client.post("/v1/completions", completion("x", 3)).json();
@@ -214,7 +215,7 @@ TEST(HttpRoutes, a_request_that_the_parser_refuses_gets_its_error) {
 }
 
 TEST(HttpRoutes, a_request_that_could_never_fit_is_refused_with_the_numbers) {
-  TestServer server({.scheduler = {.num_blocks = 4, .block_size = 16}});
+  TestServer server({.scheduler = {.cache = {.num_blocks = 4, .block_size = 16}}});
   HttpClient client(server.port());
   const auto response = client.post("/v1/completions", completion(std::string(60, 'x'), 5));
   EXPECT_EQ(response.status, 400U);

@@ -82,7 +82,7 @@ TEST(HttpShutdown, what_is_not_done_in_time_ends_with_the_text_so_far) {
 }
 
 TEST(HttpShutdown, a_client_that_does_not_take_its_answer_is_left_behind) {
-  TestServer server({.scheduler = {.num_blocks = 4096, .block_size = 16},
+  TestServer server({.scheduler = {.cache = {.num_blocks = 4096, .block_size = 16}},
                      .http = {.linger_timeout = std::chrono::milliseconds(100),
                               .stream_backlog_tokens = 1'000'000,
                               .shutdown_timeout = std::chrono::milliseconds(1)},

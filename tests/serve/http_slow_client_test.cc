@@ -74,7 +74,7 @@ TEST(HttpSlowClient, a_wait_for_the_model_is_not_the_clients_fault) {
 constexpr int kLongAnswer = 50'000;
 
 TestServerOptions talkative(serve::HttpOptions http) {
-  return {.scheduler = {.num_blocks = 4096, .block_size = 16},
+  return {.scheduler = {.cache = {.num_blocks = 4096, .block_size = 16}},
           .http = http,
           .model_id = std::string(2000, 'm')};
 }

@@ -182,7 +182,8 @@ class StormClient {
 TEST(HttpStorm, answers_are_those_of_a_quiet_server_and_nothing_is_left) {
   constexpr int kClients = 8;
   TestServer server(
-      {.scheduler = {.num_blocks = 48, .block_size = 4, .num_host_blocks = 16, .max_batch_size = 6},
+      {.scheduler = {.cache = {.num_blocks = 48, .block_size = 4, .num_host_blocks = 16},
+                     .batch = {.max_batch_size = 6}},
        .http = {.max_connections = 64}});
   server.executor.drafts = 2;
   std::vector<StormClient> clients;

@@ -70,7 +70,7 @@ TEST(HttpStream, usage_comes_last_when_asked_for) {
 
 TEST(HttpStream, half_a_character_is_an_empty_chunk) {
   TestServer server({.next_token = [](const Request&, std::uint32_t position) {
-    return text::ByteTokeniser::token_of(position % 2 == 0 ? 0xC3 : 0xA9);
+    return text::ByteTokenizer::token_of(position % 2 == 0 ? 0xC3 : 0xA9);
   }});
   HttpClient client(server.port());
   client.send(HttpClient::text("/v1/completions", stream("x", 4)));
@@ -84,7 +84,7 @@ TEST(HttpStream, half_a_character_is_an_empty_chunk) {
 
 TEST(HttpStream, the_start_of_a_stop_string_is_never_shown) {
   TestServer server({.next_token = [](const Request&, std::uint32_t position) {
-    return text::ByteTokeniser::token_of(static_cast<unsigned char>('a' + position));
+    return text::ByteTokenizer::token_of(static_cast<unsigned char>('a' + position));
   }});
   HttpClient client(server.port());
   json body = stream("x", 20);

@@ -7,7 +7,7 @@
 
 #include "forge/core/check.h"
 #include "forge/serve/openai_api.h"
-#include "forge/text/byte_tokeniser.h"
+#include "forge/text/byte_tokenizer.h"
 
 namespace forge::test {
 
@@ -18,10 +18,10 @@ inline void check_error(const serve::ApiError& error) {
 }
 
 /// Returns: may it run?
-inline bool check_tokenised(const serve::UntokenisedRequest& parsed, const serve::ModelCard& model,
-                            const text::Tokeniser& tokeniser) {
-  const auto too_long = length_error(parsed, model, tokeniser);
-  const auto request = tokenise(parsed, model, tokeniser);
+inline bool check_tokenized(const serve::UntokenizedRequest& parsed, const serve::ModelCard& model,
+                            const text::Tokenizer& tokenizer) {
+  const auto too_long = length_error(parsed, model, tokenizer);
+  const auto request = tokenize(parsed, model, tokenizer);
   if (too_long) check_error(*too_long);
   if (!request) check_error(request.error());
   FORGE_CHECK(!too_long || !request, "what has tokens that fit is said to be too long");
@@ -36,7 +36,7 @@ inline bool check_tokenised(const serve::UntokenisedRequest& parsed, const serve
 }
 
 /// Returns: may it run?
-inline bool check_parsed(const tl::expected<serve::UntokenisedRequest, serve::ApiError>& parsed,
+inline bool check_parsed(const tl::expected<serve::UntokenizedRequest, serve::ApiError>& parsed,
                          const serve::ModelCard& model) {
   if (!parsed) {
     check_error(parsed.error());
@@ -54,7 +54,7 @@ inline bool check_parsed(const tl::expected<serve::UntokenisedRequest, serve::Ap
               (parsed->session->value <= serve::kSessionIdMax && parsed->prompts.size() == 1 &&
                parsed->prefix_cache != PrefixCacheUse::disable));
   FORGE_CHECK(!parsed->time_limit || parsed->time_limit->count() > 0);
-  return check_tokenised(*parsed, model, text::ByteTokeniser());
+  return check_tokenized(*parsed, model, text::ByteTokenizer());
 }
 
 /// Aborts if a parser breaks its promises. Returns: how many of the two took `body`.

@@ -6,7 +6,7 @@
 #include <string>
 
 #include "forge/serve/openai_api.h"
-#include "forge/text/byte_tokeniser.h"
+#include "forge/text/byte_tokenizer.h"
 
 namespace forge::serve {
 namespace {
@@ -23,14 +23,14 @@ json body_with(const json& patch) {
   return body;
 }
 
-CompletionRequest tokenised(const UntokenisedRequest& request) {
-  return tokenise(request, kModel, text::ByteTokeniser()).value();
+CompletionRequest tokenized(const UntokenizedRequest& request) {
+  return tokenize(request, kModel, text::ByteTokenizer()).value();
 }
 
 CompletionRequest parse(const json& patch) {
   const auto request = parse_completion_request(body_with(patch).dump(), kModel);
   if (!request) throw std::runtime_error(request.error().message);
-  return tokenised(*request);
+  return tokenized(*request);
 }
 
 ApiError refusal(const std::string& body) {
@@ -41,7 +41,7 @@ ApiError refusal(const std::string& body) {
 
 std::vector<std::vector<TokenId>> tokens(std::initializer_list<std::string_view> prompts) {
   std::vector<std::vector<TokenId>> out;
-  for (const auto prompt : prompts) out.push_back(text::ByteTokeniser().encode(prompt));
+  for (const auto prompt : prompts) out.push_back(text::ByteTokenizer().encode(prompt));
   return out;
 }
 
@@ -122,11 +122,11 @@ TEST(OpenAiRequest, forges_own_fields_are_read) {
 TEST(OpenAiRequest, a_session_has_one_prompt_and_uses_the_prefix_cache) {
   EXPECT_EQ(parse({{"session", 7}, {"prompt", {"one"}}}).session, SessionId(7));
   const ApiError several = refusal(body_with({{"session", 7}, {"prompt", {"one", "two"}}}).dump());
-  EXPECT_EQ(several.message, "'session' is accepted with one prompt: 'prompt' has 2");
+  EXPECT_EQ(several.message, "session is accepted with one prompt; 'prompt' has 2");
   EXPECT_EQ(several.param, "session");
   const ApiError disabled =
       refusal(body_with({{"session", 7}, {"prefix_cache", "disable"}}).dump());
-  EXPECT_EQ(disabled.message, "'session' needs the prefix cache, which 'prefix_cache' disables");
+  EXPECT_EQ(disabled.message, "session needs the prefix cache, which 'prefix_cache' disables");
 }
 
 TEST(OpenAiRequest, neutral_values_of_unsupported_fields_change_nothing) {
@@ -169,7 +169,7 @@ TEST(OpenAiRequest, an_unknown_model_is_not_found) {
   EXPECT_EQ(error.status, 404U);
   EXPECT_EQ(error.code, "model_not_found");
   EXPECT_EQ(error.param, "model");
-  EXPECT_EQ(error.message, "the model \"gpt-4\" does not exist; this server has 'm'");
+  EXPECT_EQ(error.message, "the model 'gpt-4' does not exist; this server has 'm'");
 }
 
 struct BadField {
@@ -193,74 +193,80 @@ TEST_P(BadFields, are_refused_by_name_with_what_was_found_and_what_is_accepted) 
 INSTANTIATE_TEST_SUITE_P(
     OpenAiRequest, BadFields,
     ::testing::Values(
-        BadField{"model", "3", "'model' must be a string, got the number 3"},
-        BadField{"model", "null", "'model' is required: the id of the model, 'm'"},
-        BadField{"prompt", "null", "'prompt' is required: a string, an array of token ids"},
-        BadField{"prompt", "7", "'prompt' must be a string, an array of token ids, or an array of"},
-        BadField{"prompt", "{}", "got an object"},
-        BadField{"prompt", "[]", "'prompt' has 0 prompts: accepted are 1 to 64"},
-        BadField{"prompt", "[\"a\", 5]", "'prompt[1]' must be a string"},
-        BadField{"prompt", "[[]]", "'prompt[0]' must be a string"},
+        BadField{"model", "3", "model is 3; accepted is a text"},
+        BadField{"model", "null", "model is missing; accepted is the id of the model, 'm'"},
+        BadField{"prompt", "null", "prompt is missing; accepted is a text, a list of token ids"},
+        BadField{"prompt", "7",
+                 "prompt is 7; accepted is a text, a list of token ids, or a list of"},
+        BadField{"prompt", "{}", "prompt is an object; accepted is"},
+        BadField{"prompt", "[]", "prompt has 0 prompts; accepted are 1 .. 64"},
+        BadField{"prompt", "[\"a\", 5]", "prompt[1] is 5; accepted is a text"},
+        BadField{"prompt", "[[]]", "prompt[0] is a list of 0; accepted is a text"},
         BadField{"prompt", "[1, \"a\"]",
-                 "token ids are integers from 0 to 319, got the string \"a\""},
-        BadField{"prompt", "[320]", "token ids are integers from 0 to 319, got the number 320"},
-        BadField{"prompt", "[-1]", "got the number -1"},
-        BadField{"prompt", "[1.5]", "got the number 1.5"},
-        BadField{"max_tokens", "0", "'max_tokens' must be an integer from 1 to 2147483647, got"},
-        BadField{"max_tokens", "-5", "got the number -5"},
-        BadField{"max_tokens", "1.0", "got the number 1.0"},
-        BadField{"max_tokens", "\"16\"", "got the string \"16\""},
-        BadField{"max_tokens", "true", "got the boolean true"},
-        BadField{"max_tokens", "18446744073709551615", "got the number 18446744073709551615"},
-        BadField{"max_tokens", "99999999999999999999", "got the number"},
-        BadField{"temperature", "-0.1", "'temperature' must be a number from 0 to 2, got"},
-        BadField{"temperature", "2.1", "got the number 2.1"},
-        BadField{"temperature", "1e-7", "must be 0 (greedy) or a number from 0.000001 to 2"},
-        BadField{"temperature", "\"hot\"", "got the string \"hot\""},
-        BadField{"seed", "1.5", "'seed' must be an integer from -9223372036854775808 to"},
-        BadField{"seed", "9223372036854775808", "got the number 9223372036854775808"},
-        BadField{"stop", "\"\"", "'stop' must be a non-empty string or an array of up to 4"},
-        BadField{"stop", "[\"a\", 1]", "got the number 1"},
+                 "prompt has the token id \"a\"; accepted is an integer, 0 .. 319"},
+        BadField{"prompt", "[320]",
+                 "prompt has the token id 320; accepted is an integer, 0 .. 319"},
+        BadField{"prompt", "[-1]", "has the token id -1; accepted is"},
+        BadField{"prompt", "[1.5]", "has the token id 1.5; accepted is"},
+        BadField{"max_tokens", "0", "max_tokens is 0; accepted is an integer, 1 .. 2147483647"},
+        BadField{"max_tokens", "-5", " is -5; accepted is"},
+        BadField{"max_tokens", "1.0", " is 1.0; accepted is"},
+        BadField{"max_tokens", "\"16\"", " is \"16\"; accepted is"},
+        BadField{"max_tokens", "true", " is true; accepted is"},
+        BadField{"max_tokens", "18446744073709551615", " is 18446744073709551615; accepted is"},
+        BadField{"max_tokens", "99999999999999999999", " is 1e+20; accepted is"},
+        BadField{"temperature", "-0.1", "temperature is -0.1; accepted is a number, 0 .. 2"},
+        BadField{"temperature", "2.1", " is 2.1; accepted is"},
+        BadField{"temperature", "1e-7",
+                 "temperature is 1e-07; accepted is 0 (greedy), or a number, 1e-06 .. 2"},
+        BadField{"temperature", "\"hot\"", " is \"hot\"; accepted is"},
+        BadField{
+            "seed", "1.5",
+            "seed is 1.5; accepted is an integer, -9223372036854775808 .. 9223372036854775807"},
+        BadField{"seed", "9223372036854775808", " is 9223372036854775808; accepted is"},
+        BadField{
+            "stop", "\"\"",
+            "stop is \"\"; accepted is a text that is not empty, or a list of up to 4 of them"},
+        BadField{"stop", "[\"a\", 1]", "stop has 1; accepted is"},
         BadField{"stop", "[\"a\",\"b\",\"c\",\"d\",\"e\"]",
-                 "'stop' has 5 strings: accepted are up to 4"},
-        BadField{"stream", "1", "'stream' must be true or false, got the number 1"},
-        BadField{"stream_options", "[]", "'stream_options' must be an object, got an array of 0"},
+                 "stop has 5 texts; accepted are up to 4"},
+        BadField{"stream", "1", "stream is 1; accepted is true or false"},
+        BadField{"stream_options", "[]", "stream_options is a list of 0; accepted is an object"},
         BadField{"stream_options", "{}", "accepted only together with \"stream\": true"},
-        BadField{"user", "[1, 2, 3]", "'user' must be a string, got an array of 3"}));
+        BadField{"user", "[1, 2, 3]", "user is a list of 3; accepted is a text"}));
 
 INSTANTIATE_TEST_SUITE_P(
     ForgeFields, BadFields,
     ::testing::Values(
-        BadField{
-            "priority", "\"urgent\"",
-            "'priority' must be one of \"low\", \"normal\", \"high\", got the string \"urgent\""},
-        BadField{"priority", "2", "got the number 2"},
+        BadField{"priority", "\"urgent\"",
+                 "priority is \"urgent\"; accepted is \"low\", \"normal\", \"high\""},
+        BadField{"priority", "2", " is 2; accepted is"},
         BadField{"prefix_cache", "true",
-                 "'prefix_cache' must be one of \"auto\", \"force\", \"disable\", got the boolean"},
-        BadField{"session", "-1", "'session' must be an integer from 0 to 9223372036854775807"},
-        BadField{"session", "9223372036854775808", "got the number 9223372036854775808"},
-        BadField{"session", "\"a\"", "got the string \"a\""},
-        BadField{"timeout_s", "0", "'timeout_s' must be a number from 0.001 to 86400, got"},
-        BadField{"timeout_s", "-1", "got the number -1"},
-        BadField{"timeout_s", "100000", "got the number 100000"},
-        BadField{"timeout_s", "\"1\"", "got the string \"1\""},
-        BadField{"deadline_steps", "-1", "'deadline_steps' must be an integer from 0 to"},
-        BadField{"deadline_steps", "1.5", "got the number 1.5"},
-        BadField{"ignore_eos", "1", "'ignore_eos' must be true or false, got the number 1"}));
+                 "prefix_cache is true; accepted is \"auto\", \"force\", \"disable\""},
+        BadField{"session", "-1",
+                 "session is -1; accepted is an integer, 0 .. 9223372036854775807"},
+        BadField{"session", "9223372036854775808", " is 9223372036854775808; accepted is"},
+        BadField{"session", "\"a\"", " is \"a\"; accepted is"},
+        BadField{"timeout_s", "0", "timeout_s is 0; accepted is a number, 0.001 .. 86400"},
+        BadField{"timeout_s", "-1", " is -1; accepted is"},
+        BadField{"timeout_s", "100000", " is 100000; accepted is"},
+        BadField{"timeout_s", "\"1\"", " is \"1\"; accepted is"},
+        BadField{"deadline_steps", "-1", "deadline_steps is -1; accepted is an integer, 0 .. "},
+        BadField{"deadline_steps", "1.5", " is 1.5; accepted is"},
+        BadField{"ignore_eos", "1", "ignore_eos is 1; accepted is true or false"}));
 
 INSTANTIATE_TEST_SUITE_P(
     Unsupported, BadFields,
     ::testing::Values(
-        BadField{"n", "2", "'n' is not supported: got the number 2, accepted are 1 and null"},
-        BadField{"best_of", "3", "'best_of' is not supported"},
-        BadField{"top_p", "0.9", "'top_p' is not supported: got the number 0.9"},
-        BadField{"echo", "true", "'echo' is not supported: got the boolean true"},
-        BadField{"logprobs", "0",
-                 "'logprobs' is not supported: got the number 0, accepted are null"},
-        BadField{"suffix", "\"x\"", "'suffix' is not supported"},
-        BadField{"logit_bias", "{\"50\": 1}", "'logit_bias' is not supported: got an object"},
-        BadField{"frequency_penalty", "0.5", "'frequency_penalty' is not supported"},
-        BadField{"presence_penalty", "-0.5", "'presence_penalty' is not supported"},
+        BadField{"n", "2", "n is 2; accepted is only 1"},
+        BadField{"best_of", "3", "best_of is 3; accepted is only 1"},
+        BadField{"top_p", "0.9", "top_p is 0.9; accepted is only 1"},
+        BadField{"echo", "true", "echo is true; accepted is only false"},
+        BadField{"logprobs", "0", "logprobs is 0; accepted is only null"},
+        BadField{"suffix", "\"x\"", "suffix is \"x\"; accepted is only null"},
+        BadField{"logit_bias", "{\"50\": 1}", "logit_bias is an object; accepted is only {}"},
+        BadField{"frequency_penalty", "0.5", "frequency_penalty is 0.5; accepted is only 0"},
+        BadField{"presence_penalty", "-0.5", "presence_penalty is -0.5; accepted is only 0"},
         BadField{"max_completion_tokens", "5", "unknown field 'max_completion_tokens'"},
         BadField{"messages", "[]", "unknown field 'messages'"}));
 
@@ -282,31 +288,34 @@ TEST(OpenAiRequest, fields_of_stream_options_are_checked_too) {
 TEST(OpenAiRequest, what_is_not_json_is_refused_with_its_place) {
   EXPECT_THAT(refusal("").message, HasSubstr("the body is empty"));
   EXPECT_THAT(refusal("{\"model\": ").message,
-              HasSubstr("not valid JSON: parse error at line 1, column 11"));
-  EXPECT_THAT(refusal("{\"model\": NaN}").message, HasSubstr("not valid JSON"));
-  EXPECT_THAT(refusal("{\"temperature\": 1e999}").message, HasSubstr("number overflow"));
-  EXPECT_THAT(refusal("{\"model\": \"m\"} x").message, HasSubstr("not valid JSON"));
-  EXPECT_THAT(refusal("{\"prompt\": \"\xff\"}").message, HasSubstr("ill-formed UTF-8"));
-  EXPECT_THAT(refusal("{\"prompt\": \"\\ud800\"}").message, HasSubstr("not valid JSON"));
-  EXPECT_THAT(refusal(std::string("{\"a\0b\": 1}", 10)).message, HasSubstr("not valid JSON"));
+              HasSubstr("the body: at byte 10: is not JSON in or right after '{\"model\": '"));
+  EXPECT_THAT(refusal("{\"model\": NaN}").message, HasSubstr("is not JSON"));
+  EXPECT_THAT(refusal("{\"temperature\": 1e999}").message,
+              HasSubstr("the number 1e999 is out of range"));
+  EXPECT_THAT(refusal("{\"model\": \"m\"} x").message, HasSubstr("is not JSON"));
+  EXPECT_THAT(refusal("{\"prompt\": \"\xff\"}").message,
+              HasSubstr("right after '{\"prompt\": \"\\xff'"));
+  EXPECT_THAT(refusal("{\"prompt\": \"\\ud800\"}").message, HasSubstr("is not JSON"));
+  EXPECT_THAT(refusal(std::string("{\"a\0b\": 1}", 10)).message, HasSubstr("is not JSON"));
 }
 
 TEST(OpenAiRequest, what_is_not_an_object_is_refused) {
-  EXPECT_EQ(refusal("[]").message, "the body must be a JSON object, got an array of 0");
-  EXPECT_EQ(refusal("\"x\"").message, "the body must be a JSON object, got the string \"x\"");
-  EXPECT_EQ(refusal("null").message, "the body must be a JSON object, got null");
+  EXPECT_EQ(refusal("[]").message, "the body: is a list of 0; accepted is an object");
+  EXPECT_EQ(refusal("\"x\"").message, "the body: is \"x\"; accepted is an object");
+  EXPECT_EQ(refusal("null").message, "the body: is null; accepted is an object");
 }
 
 TEST(OpenAiRequest, a_field_given_twice_is_refused_at_any_depth) {
-  EXPECT_EQ(refusal(R"({"model": "m", "seed": 1, "seed": 2})").message, "'seed' is given twice");
+  EXPECT_EQ(refusal(R"({"model": "m", "seed": 1, "seed": 2})").message,
+            "the body: has the key 'seed' twice");
   EXPECT_EQ(refusal(R"({"a": [{"b": 1}, {"b": 1, "c": {}, "b": 2}]})").message,
-            "'b' is given twice");
+            "the body: has the key 'b' twice");
   EXPECT_EQ(refusal(R"({"a": {"b": 1}, "b": {"b": 1}})").message, "unknown field 'a'");
 }
 
 TEST(OpenAiRequest, deep_nesting_is_refused) {
   const std::string deep = "{\"prompt\": " + std::string(100'000, '[') + std::string(100'000, ']');
-  EXPECT_EQ(refusal(deep + "}").message, "the body is nested deeper than 32 levels");
+  EXPECT_EQ(refusal(deep + "}").message, "the body: nests objects and arrays deeper than 32");
 }
 
 TEST(OpenAiRequest, long_values_are_cut_in_errors) {
@@ -317,10 +326,10 @@ TEST(GenerateRequest, takes_a_prompt_and_decodes_greedily) {
   CompletionRequest expected;
   expected.prompts = tokens({"hi"});
   expected.max_tokens = 32;
-  EXPECT_EQ(tokenised(parse_generate_request(R"({"prompt": "hi"})", kModel).value()), expected);
+  EXPECT_EQ(tokenized(parse_generate_request(R"({"prompt": "hi"})", kModel).value()), expected);
   expected.max_tokens = 5;
   EXPECT_EQ(
-      tokenised(parse_generate_request(R"({"prompt": "hi", "max_tokens": 5})", kModel).value()),
+      tokenized(parse_generate_request(R"({"prompt": "hi", "max_tokens": 5})", kModel).value()),
       expected);
 }
 
@@ -328,10 +337,11 @@ TEST(GenerateRequest, refuses_everything_else) {
   const auto message = [](std::string_view body) {
     return parse_generate_request(body, kModel).error().message;
   };
-  EXPECT_EQ(message("{}"), "'prompt' is required: a string");
-  EXPECT_EQ(message(R"({"prompt": ["hi"]})"), "'prompt' must be a string, got an array of 1");
+  EXPECT_EQ(message("{}"), "prompt is missing; accepted is a text");
+  EXPECT_EQ(message(R"({"prompt": ["hi"]})"), "prompt is a list of 1; accepted is a text");
   EXPECT_EQ(message(R"({"prompt": "hi", "seed": 1})"), "unknown field 'seed'");
-  EXPECT_THAT(message(R"({"prompt": "hi", "max_tokens": 0})"), HasSubstr("'max_tokens' must be"));
+  EXPECT_THAT(message(R"({"prompt": "hi", "max_tokens": 0})"),
+              HasSubstr("max_tokens is 0; accepted is"));
 }
 
 }  // namespace

@@ -13,21 +13,21 @@ serve::ModelCard model_of(const TestServerOptions& options) {
   const SchedulerConfig& config = options.scheduler;
   return {.id = options.model_id,
           .vocabulary_size = 320,
-          .context_tokens = std::uint64_t{config.num_blocks} * config.block_size,
+          .context_tokens = std::uint64_t{config.cache.num_blocks} * config.cache.block_size,
           .created = 1'700'000'000};
 }
 
 struct RunningServer::Parts {
   Parts(Executor& executor, const TestServerOptions& options)
       : engine(options.scheduler, executor),
-        loop(engine, options.tokeniser != nullptr ? *options.tokeniser : bytes,
+        loop(engine, options.tokenizer != nullptr ? *options.tokenizer : bytes,
              engine::EngineLoop::Options{.queue_limit = options.queue_limit}),
         server(io, loop, model_of(options), options.http),
         port(server.listen({.host = "127.0.0.1", .port = 0}).value().port),
         thread([this] { io.run(); }) {}
 
   boost::asio::io_context io;  // outlives the loop, which posts to it
-  text::ByteTokeniser bytes;
+  text::ByteTokenizer bytes;
   engine::Engine engine;
   engine::EngineLoop loop;
   serve::HttpServer server;
@@ -81,10 +81,10 @@ nlohmann::json stream(std::string prompt, int max_tokens) {
 }
 
 std::string expected_text(const std::string& prompt, std::uint32_t tokens) {
-  const Request request{.prompt = text::ByteTokeniser().encode(prompt)};
+  const Request request{.prompt = text::ByteTokenizer().encode(prompt)};
   std::string text;
   for (std::uint32_t i = 0; i < tokens; ++i) {
-    text += static_cast<char>(*text::ByteTokeniser::byte_of(letter_at(request, i)));
+    text += static_cast<char>(*text::ByteTokenizer::byte_of(letter_at(request, i)));
   }
   return text;
 }

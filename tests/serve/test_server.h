@@ -17,13 +17,14 @@
 namespace forge::test {
 
 struct TestServerOptions {
-  SchedulerConfig scheduler{.num_blocks = 512, .block_size = 16, .max_batch_size = 16};
+  SchedulerConfig scheduler{.cache = {.num_blocks = 512, .block_size = 16},
+                            .batch = {.max_batch_size = 16}};
   std::size_t queue_limit = 256;
   serve::HttpOptions http{.linger_timeout = std::chrono::milliseconds(500)};
   NextToken next_token = letter_at;
   std::string model_id = "fake";
-  const text::Tokeniser* tokeniser =
-      nullptr;  // outlives the server; a ByteTokeniser if there is none
+  const text::Tokenizer* tokenizer =
+      nullptr;  // outlives the server; a ByteTokenizer if there is none
 };
 
 serve::ModelCard model_of(const TestServerOptions& options);

@@ -27,21 +27,16 @@ Request request_of(std::uint32_t prompt_tokens, std::uint32_t new_tokens, std::u
 
 void follow(Scenario& scenario) {
   executor::ExecutorOptions& e = scenario.executor;
-  e.num_blocks = scenario.scheduler.num_blocks;
-  e.block_size = scenario.scheduler.block_size;
-  e.num_host_blocks = scenario.scheduler.num_host_blocks;
-  e.max_batch_size = scenario.scheduler.max_batch_size;
-  e.max_batch_tokens = scenario.scheduler.max_batch_tokens;
+  e.cache = scenario.scheduler.cache;
+  e.batch = scenario.scheduler.batch;
   e.check_kv = true;
 }
 
 /// Prompts in chunks, decodes as graphs; three requests, the last one comes later.
 Scenario short_run() {
   Scenario scenario{
-      .scheduler = {.num_blocks = 12,
-                    .block_size = 4,
-                    .max_batch_size = 2,
-                    .max_batch_tokens = 8,
+      .scheduler = {.cache = {.num_blocks = 12, .block_size = 4},
+                    .batch = {.max_batch_size = 2, .max_batch_tokens = 8},
                     .prefill_chunk_size = 6},
       .executor = {.draft_layers = 1},
       .requests = {{0, request_of(9, 3, 1)}, {0, request_of(3, 4, 2)}, {3, request_of(9, 2, 3)}}};
@@ -51,15 +46,13 @@ Scenario short_run() {
 
 /// Also shared prefixes, copies on write, swaps, recomputes and drafts.
 Scenario eventful_run() {
-  Scenario scenario{.scheduler = {.num_blocks = 11,
-                                  .block_size = 4,
-                                  .num_host_blocks = 6,
-                                  .max_batch_size = 4,
-                                  .max_batch_tokens = 16,
-                                  .prefill_chunk_size = 8,
-                                  .swap_setup_cost = 2,
-                                  .swap_block_cost = 1},
-                    .executor = {.drafts = 2, .draft_layers = 1}};
+  Scenario scenario{
+      .scheduler = {.cache = {.num_blocks = 11, .block_size = 4, .num_host_blocks = 6},
+                    .batch = {.max_batch_size = 4, .max_batch_tokens = 16},
+                    .prefill_chunk_size = 8,
+                    .swap_setup_cost = 2,
+                    .swap_block_cost = 1},
+      .executor = {.drafts = 2, .draft_layers = 1}};
   for (std::uint32_t i = 0; i < 9; ++i) {
     scenario.requests.emplace_back(i, request_of(8 + 4 * (i / 2 % 3), 7 + i, i / 2));
   }

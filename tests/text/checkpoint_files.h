@@ -1,4 +1,4 @@
-// Tokenisers from files, in one line each.
+// Tokenizers from files, in one line each.
 #pragma once
 
 #include <fstream>
@@ -10,7 +10,7 @@
 #include <vector>
 
 #include "forge/formats/gguf.h"
-#include "forge/text/load_tokeniser.h"
+#include "forge/text/load_tokenizer.h"
 
 namespace forge::test {
 
@@ -20,18 +20,18 @@ inline std::string text_of_file(const std::string& path) {
   return {std::istreambuf_iterator<char>(file), {}};
 }
 
-/// The tokeniser, or an exception with the reason why there is none.
-inline std::unique_ptr<const text::Tokeniser> taken(text::LoadedTokeniser loaded) {
+/// The tokenizer, or an exception with the reason why there is none.
+inline std::unique_ptr<const text::Tokenizer> taken(text::LoadedTokenizer loaded) {
   if (!loaded) throw std::runtime_error(formats::to_string(loaded.error()));
   return std::move(*loaded);
 }
 
-inline std::unique_ptr<const text::Tokeniser> from_gguf(const std::string& path) {
-  return taken(text::load_tokeniser(formats::Gguf::open(path).value()));
+inline std::unique_ptr<const text::Tokenizer> from_gguf(const std::string& path) {
+  return taken(text::load_tokenizer(formats::Gguf::open(path).value()));
 }
 
-inline std::unique_ptr<const text::Tokeniser> from_directory(const std::string& path) {
-  return taken(text::load_tokeniser(path));
+inline std::unique_ptr<const text::Tokenizer> from_directory(const std::string& path) {
+  return taken(text::load_tokenizer(path));
 }
 
 inline std::vector<TokenId> ids(std::initializer_list<std::uint32_t> values) {

@@ -30,7 +30,7 @@ std::vector<std::string> bytes_of_tokens(const std::string& path) {
 class GoldenVocabularies : public ::testing::TestWithParam<const char*> {
  protected:
   const std::string path_ = std::string(FORGE_GOLDEN_VOCABULARIES) + "/" + GetParam();
-  const std::unique_ptr<const Tokeniser> tokeniser_ = test::from_gguf(path_ + ".gguf");
+  const std::unique_ptr<const Tokenizer> tokenizer_ = test::from_gguf(path_ + ".gguf");
   const std::vector<std::string> texts_ = test::texts_of(path_ + ".inp");
 };
 
@@ -39,10 +39,10 @@ TEST_P(GoldenVocabularies, control_tokens_in_a_text_are_read_where_they_are_aske
   ASSERT_EQ(texts_.size(), expected.size());
   int with_control = 0;
   for (std::size_t i = 0; i < texts_.size(); ++i) {
-    EXPECT_THAT(tokeniser_->encode(texts_[i]), ElementsAreArray(expected[i])) << texts_[i];
+    EXPECT_THAT(tokenizer_->encode(texts_[i]), ElementsAreArray(expected[i])) << texts_[i];
     // Behind the one that begins the text there are others.
     for (std::size_t at = 1; at < expected[i].size(); ++at) {
-      with_control += tokeniser_->is_control(expected[i][at]) ? 1 : 0;
+      with_control += tokenizer_->is_control(expected[i][at]) ? 1 : 0;
     }
   }
   EXPECT_GE(with_control, 1);
@@ -50,10 +50,10 @@ TEST_P(GoldenVocabularies, control_tokens_in_a_text_are_read_where_they_are_aske
 
 TEST_P(GoldenVocabularies, tokens_have_their_bytes_cut_characters_too) {
   const auto expected = bytes_of_tokens(path_ + ".bytes");
-  ASSERT_EQ(tokeniser_->vocabulary_size(), expected.size());
+  ASSERT_EQ(tokenizer_->vocabulary_size(), expected.size());
   for (std::uint32_t id = 0; id < expected.size(); ++id) {
-    EXPECT_EQ(tokeniser_->bytes_of(TokenId(id)), expected[id]) << id;
-    EXPECT_EQ(tokeniser_->is_control(TokenId(id)), expected[id].empty()) << id;
+    EXPECT_EQ(tokenizer_->bytes_of(TokenId(id)), expected[id]) << id;
+    EXPECT_EQ(tokenizer_->is_control(TokenId(id)), expected[id].empty()) << id;
   }
 }
 

@@ -1,5 +1,5 @@
 // Unicode's normal form C. What Hugging Face's `tokenizers` makes of such texts is in
-// golden_tokenisers_test.cc (qwen2, composed).
+// golden_tokenizers_test.cc (qwen2, composed).
 #include "normal_form.h"
 
 #include <gtest/gtest.h>

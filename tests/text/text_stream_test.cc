@@ -5,17 +5,17 @@
 
 #include <algorithm>
 
-#include "forge/text/byte_tokeniser.h"
+#include "forge/text/byte_tokenizer.h"
 
 namespace forge::text {
 namespace {
 
 /// The pieces that the client sees, the last one from finish().
 std::vector<std::string> pieces_of(std::string_view bytes, const std::vector<std::string>& stops) {
-  const ByteTokeniser tokeniser;
-  TextStream stream(tokeniser, stops);
+  const ByteTokenizer tokenizer;
+  TextStream stream(tokenizer, stops);
   std::vector<std::string> pieces;
-  for (const TokenId token : ByteTokeniser().encode(bytes)) pieces.push_back(stream.push(token));
+  for (const TokenId token : ByteTokenizer().encode(bytes)) pieces.push_back(stream.push(token));
   pieces.push_back(stream.finish());
   return pieces;
 }
@@ -49,9 +49,9 @@ TEST(TextStream, an_unfinished_character_is_flushed_as_a_replacement_character) 
 }
 
 TEST(TextStream, eos_and_reserved_tokens_yield_no_text) {
-  const ByteTokeniser tokeniser;
-  TextStream stream(tokeniser);
-  EXPECT_EQ(stream.push(ByteTokeniser::kEos), "");
+  const ByteTokenizer tokenizer;
+  TextStream stream(tokenizer);
+  EXPECT_EQ(stream.push(ByteTokenizer::kEos), "");
   EXPECT_EQ(stream.push(TokenId(300)), "");
   EXPECT_EQ(stream.finish(), "");
 }
@@ -70,11 +70,11 @@ TEST(TextStream, the_end_of_the_text_releases_what_was_held_back) {
 }
 
 TEST(TextStream, stopped_is_true_from_the_character_that_completes_a_stop_string) {
-  const ByteTokeniser tokeniser;
-  TextStream stream(tokeniser, {"ab"});
-  stream.push(ByteTokeniser::token_of('a'));
+  const ByteTokenizer tokenizer;
+  TextStream stream(tokenizer, {"ab"});
+  stream.push(ByteTokenizer::token_of('a'));
   EXPECT_FALSE(stream.stopped());
-  stream.push(ByteTokeniser::token_of('b'));
+  stream.push(ByteTokenizer::token_of('b'));
   EXPECT_TRUE(stream.stopped());
 }
 
@@ -113,7 +113,7 @@ RC_GTEST_PROP(TextStream, pieces_put_together_are_the_decoded_text_up_to_the_fir
 
 RC_GTEST_PROP(TextStream, pieces_of_any_bytes_put_together_are_the_decoded_text,
               (const std::string& bytes)) {
-  RC_ASSERT(joined(pieces_of(bytes, {})) == ByteTokeniser().decode(ByteTokeniser().encode(bytes)));
+  RC_ASSERT(joined(pieces_of(bytes, {})) == ByteTokenizer().decode(ByteTokenizer().encode(bytes)));
 }
 
 RC_GTEST_PROP(TextStream, every_piece_is_valid_utf8, (const std::string& bytes)) {

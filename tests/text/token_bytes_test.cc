@@ -1,4 +1,4 @@
-// Tokeniser::token_bytes_max: no text has fewer tokens than it promises, and where a checkpoint
+// Tokenizer::token_bytes_max: no text has fewer tokens than it promises, and where a checkpoint
 // lets a token stand for any number of bytes it promises nothing.
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
@@ -7,7 +7,7 @@
 #include <functional>
 #include <nlohmann/json.hpp>
 
-#include "forge/text/byte_tokeniser.h"
+#include "forge/text/byte_tokenizer.h"
 #include "text/checkpoint_files.h"
 #include "trained_checkpoints.h"
 
@@ -19,13 +19,13 @@ using ::testing::Optional;
 
 using Change = std::function<void(json&)>;
 
-/// A golden tokeniser after `change`.
-std::unique_ptr<const Tokeniser> changed(const std::string& kind, const Change& change) {
+/// A golden tokenizer after `change`.
+std::unique_ptr<const Tokenizer> changed(const std::string& kind, const Change& change) {
   const std::string folder = std::string(FORGE_GOLDEN_TOKENISERS) + "/" + kind;
   json file = json::parse(test::text_of_file(folder + "/tokenizer.json"));
   change(file);
   return test::taken(
-      parse_tokeniser(file.dump(), test::text_of_file(folder + "/tokenizer_config.json"), folder));
+      parse_tokenizer(file.dump(), test::text_of_file(folder + "/tokenizer_config.json"), folder));
 }
 
 /// All golden ones have a token that takes the space beside it.
@@ -33,17 +33,17 @@ void leave_space(json& file) {
   for (json& token : file["added_tokens"]) token["lstrip"] = token["rstrip"] = false;
 }
 
-bool holds(const Tokeniser& tokeniser, const std::string& text) {
-  const std::size_t bytes_max = tokeniser.token_bytes_max().value();
+bool holds(const Tokenizer& tokenizer, const std::string& text) {
+  const std::size_t bytes_max = tokenizer.token_bytes_max().value();
   for (const bool begin : {false, true}) {
     for (const bool control : {false, true}) {
-      if (tokeniser.encode(text, {begin, control}).size() * bytes_max < text.size()) return false;
+      if (tokenizer.encode(text, {begin, control}).size() * bytes_max < text.size()) return false;
     }
   }
   return true;
 }
 
-/// What tokenisers treat in a way of their own: long tokens, added tokens, space, numbers, what
+/// What tokenizers treat in a way of their own: long tokens, added tokens, space, numbers, what
 /// normal form C makes shorter, unknown characters and bytes that are no text.
 constexpr std::string_view kParts[] = {"<|end|>",
                                        "<strip>",
@@ -81,29 +81,29 @@ std::string text_of(const std::vector<std::uint8_t>& choices) {
 
 class TokenBytes : public ::testing::TestWithParam<const char*> {
  protected:
-  const std::unique_ptr<const Tokeniser> tokeniser_ = changed(GetParam(), leave_space);
+  const std::unique_ptr<const Tokenizer> tokenizer_ = changed(GetParam(), leave_space);
 };
 
 TEST_P(TokenBytes, no_text_of_hostile_parts_has_fewer_tokens_than_promised) {
   EXPECT_TRUE(rc::check([&](const std::vector<std::uint8_t>& choices) {
-    RC_ASSERT(holds(*tokeniser_, text_of(choices)));
+    RC_ASSERT(holds(*tokenizer_, text_of(choices)));
   }));
 }
 
 TEST_P(TokenBytes, no_random_bytes_have_fewer_tokens_than_promised) {
-  EXPECT_TRUE(rc::check([&](const std::string& bytes) { RC_ASSERT(holds(*tokeniser_, bytes)); }));
+  EXPECT_TRUE(rc::check([&](const std::string& bytes) { RC_ASSERT(holds(*tokenizer_, bytes)); }));
 }
 
 TEST_P(TokenBytes, no_row_of_one_thing_has_fewer_tokens_than_promised) {
   for (const std::string_view part : kParts) {
     std::string row;
     for (int i = 0; i < 500; ++i) row += part;
-    EXPECT_TRUE(holds(*tokeniser_, row)) << part;
+    EXPECT_TRUE(holds(*tokenizer_, row)) << part;
   }
-  for (std::uint32_t id = 0; id < tokeniser_->vocabulary_size(); ++id) {
+  for (std::uint32_t id = 0; id < tokenizer_->vocabulary_size(); ++id) {
     std::string row;
-    for (int i = 0; i < 20; ++i) row += tokeniser_->bytes_of(TokenId(id));
-    EXPECT_TRUE(holds(*tokeniser_, row)) << id;
+    for (int i = 0; i < 20; ++i) row += tokenizer_->bytes_of(TokenId(id));
+    EXPECT_TRUE(holds(*tokenizer_, row)) << id;
   }
 }
 
@@ -112,19 +112,19 @@ INSTANTIATE_TEST_SUITE_P(Kinds, TokenBytes,
                                            "deepseek_v3", "deepseek_coder", "llama2", "mistral"),
                          [](const auto& kind) { return std::string(kind.param); });
 
-TEST(TokenBytesOfByteTokeniser, are_one) {
-  const ByteTokeniser tokeniser;
-  EXPECT_THAT(tokeniser.token_bytes_max(), Optional(1u));
-  EXPECT_TRUE(rc::check([&](const std::string& bytes) { RC_ASSERT(holds(tokeniser, bytes)); }));
+TEST(TokenBytesOfByteTokenizer, are_one) {
+  const ByteTokenizer tokenizer;
+  EXPECT_THAT(tokenizer.token_bytes_max(), Optional(1u));
+  EXPECT_TRUE(rc::check([&](const std::string& bytes) { RC_ASSERT(holds(tokenizer, bytes)); }));
 }
 
 TEST(TokenBytesOfUnknownCharacters, are_those_of_as_many_as_the_longest_spelling_has) {
-  const auto tokeniser = changed("unknown", [](json& file) {
+  const auto tokenizer = changed("unknown", [](json& file) {
     leave_space(file);
     file["model"]["fuse_unk"] = false;
   });
   EXPECT_TRUE(rc::check([&](const std::vector<std::uint8_t>& choices) {
-    RC_ASSERT(holds(*tokeniser, text_of(choices)));
+    RC_ASSERT(holds(*tokenizer, text_of(choices)));
   }));
   // The unknown token spelt with one byte, and merged with itself: 8 bytes of text, 2 of spelling.
   const auto merged = changed("unknown", [](json& file) {
@@ -141,7 +141,7 @@ TEST(TokenBytesOfUnknownCharacters, are_those_of_as_many_as_the_longest_spelling
   EXPECT_TRUE(holds(*merged, text + text));
 }
 
-/// What is promised of a golden tokeniser without greedy tokens after `change`.
+/// What is promised of a golden tokenizer without greedy tokens after `change`.
 std::optional<std::size_t> promised(const std::string& kind, const Change& change) {
   return changed(kind,
                  [&](json& file) {
@@ -169,10 +169,10 @@ TEST(TokenBytesWithoutLimit, are_said_to_have_none) {
 TEST(TokenBytesOfLargeVocabularies, are_those_of_the_longest_token) {
   const auto promise = [](const std::string& kind) { return promised(kind, [](json&) {}).value(); };
   const auto longest = [](const std::string& kind) {
-    const auto tokeniser = changed(kind, leave_space);
+    const auto tokenizer = changed(kind, leave_space);
     std::size_t bytes = 0;
-    for (std::uint32_t id = 0; id < tokeniser->vocabulary_size(); ++id) {
-      bytes = std::max(bytes, tokeniser->bytes_of(TokenId(id)).size());
+    for (std::uint32_t id = 0; id < tokenizer->vocabulary_size(); ++id) {
+      bytes = std::max(bytes, tokenizer->bytes_of(TokenId(id)).size());
     }
     return bytes;
   };
@@ -182,13 +182,13 @@ TEST(TokenBytesOfLargeVocabularies, are_those_of_the_longest_token) {
 }
 
 void expect_bound(const std::string& path, std::optional<std::size_t> expected) {
-  const auto tokeniser = test::from_gguf(path);
+  const auto tokenizer = test::from_gguf(path);
   if (expected) {
-    EXPECT_THAT(tokeniser->token_bytes_max(), expected) << path;
+    EXPECT_THAT(tokenizer->token_bytes_max(), expected) << path;
   }
-  for (std::uint32_t id = 0; id < tokeniser->vocabulary_size(); ++id) {
-    const std::string text(tokeniser->bytes_of(TokenId(id)));
-    ASSERT_TRUE(holds(*tokeniser, text + text + text)) << path << ' ' << id;
+  for (std::uint32_t id = 0; id < tokenizer->vocabulary_size(); ++id) {
+    const std::string text(tokenizer->bytes_of(TokenId(id)));
+    ASSERT_TRUE(holds(*tokenizer, text + text + text)) << path << ' ' << id;
   }
 }
 

@@ -14,7 +14,7 @@ namespace {
 using ::testing::ElementsAre;
 using ::testing::ElementsAreArray;
 
-class TrainedTokeniser : public testing::TrainedCheckpointTest {
+class TrainedTokenizer : public testing::TrainedCheckpointTest {
  protected:
   void SetUp() override {
     TrainedCheckpointTest::SetUp();
@@ -28,12 +28,12 @@ class TrainedTokeniser : public testing::TrainedCheckpointTest {
     }
   }
 
-  std::unique_ptr<const Tokeniser> json_;
-  std::unique_ptr<const Tokeniser> gguf_;
+  std::unique_ptr<const Tokenizer> json_;
+  std::unique_ptr<const Tokenizer> gguf_;
   std::vector<std::string> texts_;
 };
 
-TEST_P(TrainedTokeniser, both_forms_say_the_same_of_every_token) {
+TEST_P(TrainedTokenizer, both_forms_say_the_same_of_every_token) {
   const std::uint32_t tokens = GetParam().vocabulary;
   ASSERT_EQ(json_->vocabulary_size(), tokens);
   ASSERT_EQ(gguf_->vocabulary_size(), tokens);
@@ -46,7 +46,7 @@ TEST_P(TrainedTokeniser, both_forms_say_the_same_of_every_token) {
   EXPECT_THAT(gguf_->eos_tokens(), ElementsAre(TokenId(2)));
 }
 
-TEST_P(TrainedTokeniser, both_forms_encode_the_golden_texts_alike_and_decode_them) {
+TEST_P(TrainedTokenizer, both_forms_encode_the_golden_texts_alike_and_decode_them) {
   ASSERT_EQ(texts_.size(), 6u);
   for (const std::string& text : texts_) {
     const auto tokens = json_->encode(text);
@@ -56,7 +56,7 @@ TEST_P(TrainedTokeniser, both_forms_encode_the_golden_texts_alike_and_decode_the
   }
 }
 
-TEST_P(TrainedTokeniser, a_stream_of_tokens_gives_the_text_in_whole_characters) {
+TEST_P(TrainedTokenizer, a_stream_of_tokens_gives_the_text_in_whole_characters) {
   const std::string text = "Lily saw a \xF0\x9F\xA6\x99 and said: \xC3\xA9t\xC3\xA9!";
   TextStream stream(*json_);
   std::string all;
@@ -68,7 +68,7 @@ TEST_P(TrainedTokeniser, a_stream_of_tokens_gives_the_text_in_whole_characters) 
   EXPECT_EQ(all + stream.finish(), " " + text);
 }
 
-INSTANTIATE_TEST_SUITE_P(Of, TrainedTokeniser, testing::both_trained_checkpoints(),
+INSTANTIATE_TEST_SUITE_P(Of, TrainedTokenizer, testing::both_trained_checkpoints(),
                          testing::label_of);
 
 }  // namespace

@@ -37,7 +37,7 @@ class Vocabularies : public ::testing::TestWithParam<Vocabulary> {
       GTEST_SKIP() << "an extra test: there is no " << folder;
     }
     path_ = folder + "/" + GetParam().name;
-    tokeniser_ = test::from_gguf(path_ + ".gguf");
+    tokenizer_ = test::from_gguf(path_ + ".gguf");
     texts_ = test::texts_of(path_ + ".inp");
   }
 
@@ -53,7 +53,7 @@ class Vocabularies : public ::testing::TestWithParam<Vocabulary> {
   }
 
   std::string path_;
-  std::unique_ptr<const Tokeniser> tokeniser_;
+  std::unique_ptr<const Tokenizer> tokenizer_;
   std::vector<std::string> texts_;
 };
 
@@ -62,22 +62,22 @@ TEST_P(Vocabularies, every_text_becomes_the_tokens_of_an_independent_implementat
   ASSERT_EQ(texts_.size(), expected.size());
   ASSERT_GT(texts_.size(), 40u);
   for (std::size_t i = 0; i < texts_.size(); ++i) {
-    EXPECT_THAT(tokeniser_->encode(texts_[i], test::kPlain), ElementsAreArray(expected[i]))
+    EXPECT_THAT(tokenizer_->encode(texts_[i], test::kPlain), ElementsAreArray(expected[i]))
         << "text " << i << ": " << texts_[i];
   }
 }
 
 TEST_P(Vocabularies, every_text_comes_back) {
   for (const std::string& text : texts_) {
-    EXPECT_EQ(tokeniser_->decode_bytes(tokeniser_->encode(text, test::kPlain)), come_back(text));
+    EXPECT_EQ(tokenizer_->decode_bytes(tokenizer_->encode(text, test::kPlain)), come_back(text));
   }
 }
 
 TEST_P(Vocabularies, a_stream_of_tokens_gives_every_text_in_whole_characters) {
   for (const std::string& text : texts_) {
-    TextStream stream(*tokeniser_);
+    TextStream stream(*tokenizer_);
     std::string all;
-    for (const TokenId token : tokeniser_->encode(text, test::kPlain)) {
+    for (const TokenId token : tokenizer_->encode(text, test::kPlain)) {
       const std::string piece = stream.push(token);
       EXPECT_EQ(piece, to_valid_utf8(piece)) << text;
       all += piece;

@@ -3,7 +3,7 @@
 
 The layers and their folders are those of cmake/layers.txt. The namespace of layer `text` is forge::text
 with all below it; that of `core` is forge itself. Another layer's namespace may be opened to declare
-a class that is defined there, and for nothing else. Prints file, line and both namespaces for each
+a class that is defined there or to name what is defined here (using runtime::open), and for nothing else. Prints file, line and both namespaces for each
 violation; exit status 1 if there are any.
 """
 
@@ -12,7 +12,7 @@ import re
 import sys
 
 OPENING = re.compile(r"^namespace (forge\b[\w:]*) \{", re.M)
-DECLARATIONS = re.compile(r"(\s|//[^\n]*\n|(class|struct|enum class) \w+( : [\w:]+)?;)*")
+DECLARATIONS = re.compile(r"(\s|//[^\n]*\n|(class|struct|enum class) \w+( : [\w:]+)?;|using \w+::\w+;)*")
 EXTENSIONS = (".h", ".cc", ".cuh", ".cu")
 
 

@@ -1,7 +1,20 @@
 // Compiles as it stands; with one of the macros defined it must not (tests/tidy/CMakeLists.txt).
+#include <cstdint>
+
 #include "forge/core/ids.h"
+#include "forge/core/names.h"
 
 namespace forge {
+
+enum class Fruit : std::uint8_t {
+  apple,
+  pear,
+#if defined(ENUMERATOR_WITHOUT_NAME)
+  plum,
+#endif
+};
+constexpr Names<Fruit> names_of(Fruit) { return {"apple", "pear"}; }
+static_assert(name_of(Fruit::pear) == "pear");
 
 void free_sequence(SeqId) {}
 

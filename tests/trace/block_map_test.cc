@@ -19,9 +19,8 @@ TEST(BlockMap, symbols_cycle_through_digits_and_letters) {
 }
 
 TEST(BlockMap, plans_alone_give_the_tables_of_the_scheduler) {
-  const SchedulerConfig config{.num_blocks = 40,
-                               .block_size = 2,
-                               .max_batch_size = 6,
+  const SchedulerConfig config{.cache = {.num_blocks = 40, .block_size = 2},
+                               .batch = {.max_batch_size = 6},
                                .prefix_cache = PrefixCacheKind::none};
   testing::HashExecutor executor;
   executor.drafts = 5;
@@ -29,14 +28,14 @@ TEST(BlockMap, plans_alone_give_the_tables_of_the_scheduler) {
   for (std::size_t i = 0; i < 20; ++i) {
     ASSERT_TRUE(scheduler.submit(testing::request(1 + i, 30)));
   }
-  BlockMap map(config.num_blocks, config.block_size);
+  BlockMap map(config.cache.num_blocks, config.cache.block_size);
   StepResult result;
   std::size_t preemptions = 0;
   while (scheduler.has_work()) {
     const StepPlan& plan = scheduler.schedule();
     ASSERT_TRUE(map.apply(plan));
     preemptions += plan.preempted.size();
-    std::string expected(config.num_blocks, '.');
+    std::string expected(config.cache.num_blocks, '.');
     for (const SequenceView& view : scheduler.running()) {
       const std::span<const BlockId> table = scheduler.cache().block_table(view.seq).value();
       for (const BlockId block : table) {
@@ -51,11 +50,8 @@ TEST(BlockMap, plans_alone_give_the_tables_of_the_scheduler) {
 }
 
 TEST(BlockMap, with_a_prefix_cache_whoever_runs_has_the_table_of_the_scheduler) {
-  const SchedulerConfig config{.num_blocks = 24,
-                               .block_size = 2,
-                               .num_host_blocks = 8,
-                               .max_batch_size = 6,
-                               .max_batch_tokens = 9,
+  const SchedulerConfig config{.cache = {.num_blocks = 24, .block_size = 2, .num_host_blocks = 8},
+                               .batch = {.max_batch_size = 6, .max_batch_tokens = 9},
                                .prefill_chunk_size = 4};
   testing::HashExecutor executor;
   executor.drafts = 3;
@@ -63,7 +59,7 @@ TEST(BlockMap, with_a_prefix_cache_whoever_runs_has_the_table_of_the_scheduler) 
   for (std::size_t i = 0; i < 20; ++i) {
     ASSERT_TRUE(scheduler.submit(testing::request(1 + i, 20)));
   }
-  BlockMap map(config.num_blocks, config.block_size);
+  BlockMap map(config.cache.num_blocks, config.cache.block_size);
   StepResult result;
   std::uint32_t most_shared = 0;
   while (scheduler.has_work()) {

@@ -46,7 +46,7 @@ void read_as(const std::string& bytes, bool truncated) {
     TestFile file(bytes, truncated);
     auto reader = trace::TraceReader::open(file.stream());
     // A header may ask for a cache that is legal and large; the tests' time is not for that.
-    if (reader && reader->header().scheduler.num_blocks <= 4096) use(*reader);
+    if (reader && reader->header().scheduler.cache.num_blocks <= 4096) use(*reader);
   };
   with_reader([&](trace::TraceReader& trace) {
     HashExecutor executor;

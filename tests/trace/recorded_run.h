@@ -73,9 +73,8 @@ inline std::string record(const trace::TraceHeader& header, const std::vector<Re
 
 /// Three sequences on six blocks of size one: admitted, preempted, resumed, cancelled.
 inline std::string small_trace() {
-  Recording run({.scheduler = {.num_blocks = 6,
-                               .block_size = 1,
-                               .max_batch_size = 4,
+  Recording run({.scheduler = {.cache = {.num_blocks = 6, .block_size = 1},
+                               .batch = {.max_batch_size = 4},
                                .prefix_cache = PrefixCacheKind::none},
                  .target = {{"model", "hash"}}});
   for (const Request& r : {request(2, 4), request(3, 3), request(1, 2)}) run.submit(r);
@@ -92,11 +91,8 @@ inline std::string small_trace() {
 inline std::string eventful_trace(PreemptionPolicy preemption = PreemptionPolicy::automatic) {
   HashExecutor executor;
   executor.drafts = 2;
-  Recording run({.scheduler = {.num_blocks = 14,
-                               .block_size = 4,
-                               .num_host_blocks = 8,
-                               .max_batch_size = 4,
-                               .max_batch_tokens = 12,
+  Recording run({.scheduler = {.cache = {.num_blocks = 14, .block_size = 4, .num_host_blocks = 8},
+                               .batch = {.max_batch_size = 4, .max_batch_tokens = 12},
                                .prefill_chunk_size = 6,
                                .preemption = preemption,
                                .swap_setup_cost = 2,

@@ -96,9 +96,9 @@ TEST(Replay, a_cache_that_is_not_cleared_then_makes_another_plan) {
 TEST(Replay, a_run_with_drafts_replays) {
   HashExecutor executor;
   executor.drafts = 4;
-  const std::string text =
-      testing::record({{.num_blocks = 12, .block_size = 2, .max_batch_size = 4}},
-                      std::vector<Request>(6, testing::request(3, 12)), executor);
+  const std::string text = testing::record(
+      {{.cache = {.num_blocks = 12, .block_size = 2}, .batch = {.max_batch_size = 4}}},
+      std::vector<Request>(6, testing::request(3, 12)), executor);
   EXPECT_NE(text.find("\"preempted\""), std::string::npos);
   EXPECT_FALSE(replay_text(text, executor)->difference);
 }
@@ -161,9 +161,9 @@ TEST(Replay, tokens_outside_the_vocabulary_never_reach_the_target) {
 TEST(Replay, a_failed_step_replays_on_a_target_that_fails_likewise) {
   HashExecutor executor;
   executor.failing_steps = {2};
-  const std::string text =
-      testing::record({{.num_blocks = 8, .block_size = 4, .max_batch_size = 2}},
-                      std::vector<Request>(4, testing::request(3, 4)), executor);
+  const std::string text = testing::record(
+      {{.cache = {.num_blocks = 8, .block_size = 4}, .batch = {.max_batch_size = 2}}},
+      std::vector<Request>(4, testing::request(3, 4)), executor);
   EXPECT_FALSE(replay_text(text, executor)->difference);
   const auto healthy = replay_text(text).value();
   ASSERT_TRUE(healthy.difference);

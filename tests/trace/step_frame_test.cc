@@ -61,8 +61,9 @@ TEST(StepFrame, a_prompt_under_way_shows_how_far_it_is) {
 
 /// 300 requests at once on 1,024 blocks.
 std::string crowded_trace() {
-  return testing::record({{.num_blocks = 1024, .block_size = 2, .max_batch_size = 64}},
-                         std::vector<Request>(300, testing::request(25, 9)));
+  return testing::record(
+      {{.cache = {.num_blocks = 1024, .block_size = 2}, .batch = {.max_batch_size = 64}}},
+      std::vector<Request>(300, testing::request(25, 9)));
 }
 
 TEST(StepFrame, fits_the_screen_and_counts_what_it_leaves_out) {

@@ -47,7 +47,8 @@ struct LongRun {
 };
 
 std::string record_long(const LongRun& options) {
-  testing::Recording run({{.num_blocks = 64, .block_size = 4, .max_batch_size = 8}});
+  testing::Recording run(
+      {{.cache = {.num_blocks = 64, .block_size = 4}, .batch = {.max_batch_size = 8}}});
   std::uint64_t step = 0;
   const auto advance = [&] {
     run.step();
@@ -94,7 +95,8 @@ TEST(Bisect, agrees_with_diff_wherever_two_runs_part) {
 
 TEST(Bisect, names_the_field_of_a_step_that_differs) {
   testing::HashExecutor executor;
-  const TraceHeader header{{.num_blocks = 64, .block_size = 4, .max_batch_size = 8}};
+  const TraceHeader header{
+      {.cache = {.num_blocks = 64, .block_size = 4}, .batch = {.max_batch_size = 8}}};
   const std::vector<Request> requests(30, request(20, 40));
   const std::string left = testing::record(header, requests, executor);
   executor.failing_steps = {31};
@@ -159,7 +161,8 @@ TEST(Bisect, an_unreadable_side_is_named_with_line_and_byte) {
     return to_string(found.error().error);
   };
   EXPECT_EQ(error(""), "line 1, byte 0: not a Forge trace: the file is empty");
-  EXPECT_EQ(error("TIMESTAMP\n"), "line 1, byte 0: not a Forge trace: not JSON");
+  EXPECT_EQ(error("TIMESTAMP\n"),
+            "line 1, byte 0: not a Forge trace: is not JSON in or right after 'T'");
   EXPECT_EQ(error(text.substr(0, text.size() - 1)),
             "line " + std::to_string(lines.size()) + ", byte " + std::to_string(text.size() - 1) +
                 ": " + kEndsWithinLine);
@@ -168,8 +171,9 @@ TEST(Bisect, an_unreadable_side_is_named_with_line_and_byte) {
   const std::size_t byte = text.size() - lines[last].size() - 1;
   auto damaged = lines;
   damaged[last][9] = '!';
-  EXPECT_EQ(error(joined(damaged)), "line " + std::to_string(last + 1) + ", byte " +
-                                        std::to_string(byte + 9) + ": not JSON");
+  EXPECT_EQ(error(joined(damaged)),
+            "line " + std::to_string(last + 1) + ", byte " + std::to_string(byte + 9) +
+                ": is not JSON in or right after '" + damaged[last].substr(0, 10) + "'");
 }
 
 TEST(Bisect, steps_that_are_missing_or_out_of_order_are_an_error) {

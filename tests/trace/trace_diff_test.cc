@@ -59,11 +59,11 @@ TEST(FirstDifference, results_show_signals_by_name_and_logits_in_hexadecimal) {
 }
 
 TEST(FirstDifference, headers_differ_in_scheduler_or_target) {
-  const TraceHeader left{{.num_blocks = 6}, {{"model", {{"layers", 2}}}}};
+  const TraceHeader left{{.cache = {.num_blocks = 6}}, {{"model", {{"layers", 2}}}}};
   TraceHeader right = left;
   right.target["model"]["layers"] = 3;
   EXPECT_EQ(to_string(*first_difference(left, right)), "target.model.layers: 2 against 3");
-  right.scheduler.num_blocks = 7;
+  right.scheduler.cache.num_blocks = 7;
   EXPECT_EQ(to_string(*first_difference(left, right)), "scheduler.num_blocks: 6 against 7");
   right = left;
   right.scheduler.prefix_cache = PrefixCacheKind::hash;

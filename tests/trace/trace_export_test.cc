@@ -105,12 +105,11 @@ TEST(Export, tracks_are_named_nested_and_in_order) {
 TEST(Export, a_failed_step_and_a_run_cut_short_are_tracks_too) {
   testing::HashExecutor executor;
   executor.failing_steps = {9, 30};
-  check(exported(testing::record({{.num_blocks = 12,
-                                   .block_size = 4,
-                                   .num_host_blocks = 12,
-                                   .max_batch_size = 4,
-                                   .preemption = PreemptionPolicy::swap}},
-                                 std::vector<Request>(12, request(9, 15)), executor)));
+  check(exported(
+      testing::record({{.cache = {.num_blocks = 12, .block_size = 4, .num_host_blocks = 12},
+                        .batch = {.max_batch_size = 4},
+                        .preemption = PreemptionPolicy::swap}},
+                      std::vector<Request>(12, request(9, 15)), executor)));
   auto lines = testing::lines_of(testing::eventful_trace());
   for (const std::uint64_t step : {1u, 9u, 14u, 20u}) {
     auto some = lines;

@@ -48,11 +48,8 @@ TEST(TraceJson, an_empty_step_has_no_lists) {
 }
 
 TEST(TraceJson, the_header_has_every_field_of_the_scheduler) {
-  const TraceHeader header{{.num_blocks = 6,
-                            .block_size = 1,
-                            .num_host_blocks = 3,
-                            .max_batch_size = 16,
-                            .max_batch_tokens = 64,
+  const TraceHeader header{{.cache = {.num_blocks = 6, .block_size = 1, .num_host_blocks = 3},
+                            .batch = {.max_batch_size = 16, .max_batch_tokens = 64},
                             .prefill_chunk_size = 8,
                             .watermark_blocks = 2,
                             .priority_head_start = 9,
@@ -130,8 +127,9 @@ TEST(TraceJson, every_event_reads_back_equal) {
 }
 
 TEST(TraceJson, headers_read_back_equal) {
-  const TraceHeader header{{.num_blocks = 1, .block_size = 1u << 14, .max_batch_size = 1},
-                           json::parse(R"({"a":[1,{"b":0.1}],"c":null})")};
+  const TraceHeader header{
+      {.cache = {.num_blocks = 1, .block_size = 1u << 14}, .batch = {.max_batch_size = 1}},
+      json::parse(R"({"a":[1,{"b":0.1}],"c":null})")};
   EXPECT_EQ(header_from_json(json::parse(to_json_line(header))).value(), header);
 }
 
@@ -157,11 +155,11 @@ TEST(TraceJson, errors_name_field_value_and_accepted_range) {
   EXPECT_EQ(error_after("[4,0,2]", "[4,0,2,0,1]"),
             "step.slices[0].samples: 1 is neither true nor false");
   EXPECT_EQ(error_after("[4,0,2]", "[4]"),
-            "step.slices[0]: array is not an array of 2 to 5 values");
+            "step.slices[0]: a list of 1 is not a list of 2 to 5 values");
   EXPECT_EQ(error_after("[4,0,2]", "[4,0,2,0,true,0]"),
-            "step.slices[0]: array is not an array of 2 to 5 values");
+            "step.slices[0]: a list of 6 is not a list of 2 to 5 values");
   EXPECT_EQ(error_after("[\"within\",0,5]", "[\"within\",0]"),
-            "step.copies[0]: array is not an array of 3 values");
+            "step.copies[0]: a list of 2 is not a list of 3 values");
   EXPECT_EQ(error_after("\"within\"", "\"across\""),
             "step.copies[0].kind: \"across\" is none of within, swap_out, swap_in");
   EXPECT_EQ(error_after("\"preempted\":[[2]]", "\"preempted\":[[2,\"forget\"]]"),

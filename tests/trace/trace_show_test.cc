@@ -39,8 +39,9 @@ TEST(TraceShow, a_range_shows_its_steps_with_the_map_as_it_is_then) {
 
 TEST(TraceShow, a_large_cache_has_its_map_below_in_rows_of_64) {
   const std::string text =
-      shown(testing::record({{.num_blocks = 150, .block_size = 1, .max_batch_size = 4}},
-                            {testing::request(70, 1)}),
+      shown(testing::record(
+                {{.cache = {.num_blocks = 150, .block_size = 1}, .batch = {.max_batch_size = 4}}},
+                {testing::request(70, 1)}),
             {.to = 0});
   const auto lines = testing::lines_of(text);
   ASSERT_EQ(lines.size(), 5u);
@@ -51,9 +52,9 @@ TEST(TraceShow, a_large_cache_has_its_map_below_in_rows_of_64) {
 
 TEST(TraceShow, lines_stay_within_100_columns) {
   for (const std::uint32_t blocks : {24u, 512u}) {
-    const std::string text =
-        testing::record({{.num_blocks = blocks, .block_size = 16, .max_batch_size = 16}},
-                        std::vector<Request>(40, testing::request(20, 9)));
+    const std::string text = testing::record(
+        {{.cache = {.num_blocks = blocks, .block_size = 16}, .batch = {.max_batch_size = 16}}},
+        std::vector<Request>(40, testing::request(20, 9)));
     for (const std::string& line : testing::lines_of(shown(text))) {
       EXPECT_LE(line.size(), 100u) << line;
     }

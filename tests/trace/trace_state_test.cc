@@ -39,7 +39,8 @@ std::string text_of(const Scheduler& scheduler) {
     if (v.state != SequenceState::finishing) text += "runs " + text_of(v);
   }
   return text +
-         std::to_string(scheduler.config().num_host_blocks - scheduler.host().available_count()) +
+         std::to_string(scheduler.config().cache.num_host_blocks -
+                        scheduler.host().available_count()) +
          " host blocks\n";
 }
 std::string text_of(const TraceState& state) {
@@ -69,11 +70,8 @@ Request any_request(Random& random) {
 class TraceStateFollows : public ::testing::TestWithParam<PreemptionPolicy> {};
 
 TEST_P(TraceStateFollows, queue_batch_and_host_of_the_scheduler) {
-  const TraceHeader header{{.num_blocks = 16,
-                            .block_size = 4,
-                            .num_host_blocks = 10,
-                            .max_batch_size = 5,
-                            .max_batch_tokens = 16,
+  const TraceHeader header{{.cache = {.num_blocks = 16, .block_size = 4, .num_host_blocks = 10},
+                            .batch = {.max_batch_size = 5, .max_batch_tokens = 16},
                             .prefill_chunk_size = 7,
                             .priority_head_start = 3,
                             .preemption = GetParam(),
@@ -116,7 +114,7 @@ INSTANTIATE_TEST_SUITE_P(Policies, TraceStateFollows,
 
 /// A state with sequence 1 submitted and, after step 0, running.
 TraceState running_state() {
-  TraceState state({.num_blocks = 4, .block_size = 2});
+  TraceState state({.cache = {.num_blocks = 4, .block_size = 2}});
   (void)state.apply(SubmitEvent{SeqId{1}, request(3, 2)});
   StepEvent step;
   step.plan.admitted = {{SeqId{1}}};

@@ -45,11 +45,8 @@ TEST(TraceStats, counts_the_run_that_show_prints) {
 }
 
 TEST(TraceStats, counts_prefix_hits_copies_swaps_and_drafts_as_the_scheduler_does) {
-  const TraceHeader header{{.num_blocks = 16,
-                            .block_size = 4,
-                            .num_host_blocks = 12,
-                            .max_batch_size = 6,
-                            .max_batch_tokens = 20,
+  const TraceHeader header{{.cache = {.num_blocks = 16, .block_size = 4, .num_host_blocks = 12},
+                            .batch = {.max_batch_size = 6, .max_batch_tokens = 20},
                             .prefill_chunk_size = 8,
                             .preemption = PreemptionPolicy::swap}};
   testing::HashExecutor executor;
@@ -95,7 +92,7 @@ TEST(TraceStats, bytes_are_those_of_the_file) {
 
   testing::HashExecutor quiet;
   quiet.logits_digests = false;
-  const TraceHeader header{{.num_blocks = 64}};
+  const TraceHeader header{{.cache = {.num_blocks = 64}}};
   const std::vector<Request> requests(3, request(4, 5));
   const TraceStats with = stats_of(testing::record(header, requests));
   const TraceStats without = stats_of(testing::record(header, requests, quiet));
@@ -107,8 +104,9 @@ TEST(TraceStats, bytes_are_those_of_the_file) {
 TEST(TraceStats, a_long_decode_takes_at_most_40_bytes_a_token) {
   testing::HashExecutor quiet;
   quiet.logits_digests = false;
-  const TraceStats s = stats_of(testing::record({{.num_blocks = 1024, .max_batch_size = 16}},
-                                                std::vector<Request>(16, request(20, 900)), quiet));
+  const TraceStats s =
+      stats_of(testing::record({{.cache = {.num_blocks = 1024}, .batch = {.max_batch_size = 16}}},
+                               std::vector<Request>(16, request(20, 900)), quiet));
   EXPECT_LT(s.bytes.steps, 40 * s.generated_tokens);
 }
 

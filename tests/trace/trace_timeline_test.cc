@@ -68,9 +68,9 @@ TEST(TraceTimeline, a_trace_without_steps_has_no_moment) {
 TEST(TraceTimeline, a_long_trace_has_a_bounded_number_of_checkpoints) {
   testing::HashExecutor executor;
   executor.logits_digests = false;
-  std::istringstream in(
-      testing::record({{.num_blocks = 2048, .block_size = 16, .max_batch_size = 1}},
-                      {request(3, 20000)}, executor));
+  std::istringstream in(testing::record(
+      {{.cache = {.num_blocks = 2048, .block_size = 16}, .batch = {.max_batch_size = 1}}},
+      {request(3, 20000)}, executor));
   auto timeline = TraceTimeline::open(in).value();
   ASSERT_TRUE(timeline.seek(StepId{19999}).value());
   EXPECT_LE(timeline.checkpoint_count(), TraceTimeline::kMaxCheckpoints);
@@ -87,7 +87,8 @@ TEST(TraceTimeline, a_long_trace_has_a_bounded_number_of_checkpoints) {
 
 TEST(TraceTimeline, a_large_cache_has_fewer_checkpoints) {
   std::istringstream in(testing::record(
-      {{.num_blocks = 1u << 20, .block_size = 16, .max_batch_size = 1}}, {request(3, 1000)}));
+      {{.cache = {.num_blocks = 1u << 20, .block_size = 16}, .batch = {.max_batch_size = 1}}},
+      {request(3, 1000)}));
   auto timeline = TraceTimeline::open(in).value();
   ASSERT_TRUE(timeline.seek(StepId{999}).value());
   EXPECT_LT(timeline.checkpoint_count(), 10u);

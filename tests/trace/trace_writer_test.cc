@@ -10,7 +10,8 @@
 namespace forge::trace {
 namespace {
 
-const TraceHeader kHeader{{.num_blocks = 6, .block_size = 1, .max_batch_size = 4}};
+const TraceHeader kHeader{
+    {.cache = {.num_blocks = 6, .block_size = 1}, .batch = {.max_batch_size = 4}}};
 
 /// Takes the first `room` bytes, then fails, as a full disk does.
 class FullDisk : public std::streambuf {

@@ -9,11 +9,7 @@
 //   const model::Transformer transformer(checkpoint->config(), *std::move(weights));
 //   ...
 //
-//   path                                   is read as
-//   a directory                            config.json, and model.safetensors or the files of
-//                                          model.safetensors.index.json
-//   a file NAME.safetensors                that file, and config.json beside it
-//   a file NAME.gguf                       that file
+// Paths are those of tensor_file.h; SafeTensors have their config.json beside them.
 //
 // Files are mapped, not read: opening a checkpoint looks at its descriptions and copies its norms
 // and biases. Whoever packs the matrices walks through them once, and says so with will_read() and
@@ -28,13 +24,12 @@
 #include <span>
 #include <string>
 #include <tl/expected.hpp>
-#include <variant>
+#include <utility>
 #include <vector>
 
 #include "forge/checkpoint/hf_config.h"
+#include "forge/checkpoint/tensor_file.h"
 #include "forge/formats/file_error.h"
-#include "forge/formats/gguf.h"
-#include "forge/formats/safetensors.h"
 #include "forge/model/model_config.h"
 #include "forge/model/stored_model.h"
 #include "forge/model/weight_fault.h"
@@ -60,8 +55,10 @@ class Checkpoint {
   /// compute, as the layers with which DeepSeek-V3 predicts several tokens.
   std::span<const std::string> unused() const { return unused_; }
 
-  /// The file, where it is GGUF, whose metadata has the tokeniser; otherwise null.
-  const formats::Gguf* gguf() const { return std::get_if<formats::Gguf>(&file_); }
+  /// The file, where it is GGUF, whose metadata has the tokenizer; otherwise null.
+  const formats::Gguf* gguf() const { return file_.gguf(); }
+
+  ModelFormat format() const { return file_.format(); }
 
   /// The fault that packing model() has found, with the names of the file. Requires: it is of one
   /// of its matrices.
@@ -73,21 +70,14 @@ class Checkpoint {
   void done_with(const linear::StoredLinear& linear) const;
 
  private:
-  using File = std::variant<formats::SafeTensors, formats::Gguf>;
   using Advice = void (formats::MappedFile::*)(std::span<const std::byte>) const;
 
-  explicit Checkpoint(File file);
-  static tl::expected<Checkpoint, formats::FileError> open_safetensors(
-      tl::expected<formats::SafeTensors, formats::FileError> file, const std::string& directory);
-  static tl::expected<Checkpoint, formats::FileError> open_gguf(const std::string& path);
-  static tl::expected<Checkpoint, formats::FileError> fill(Checkpoint checkpoint,
-                                                           const HfConfig& config);
+  explicit Checkpoint(TensorFile file) : file_(std::move(file)) {}
+  tl::expected<void, formats::FileError> read(HfConfig config);
   void advise(const linear::StoredLinear& linear, Advice advice) const;
-  std::span<const formats::Tensor> tensors() const;
-  const formats::Tensor& tensor_at(const std::byte* byte) const;
-  const formats::MappedFile& file_of(const formats::Tensor& tensor) const;
+  const formats::Tensor* tensor_at(const std::byte* byte) const;
 
-  File file_;
+  TensorFile file_;
   model::ModelConfig config_;
   std::vector<std::vector<float>> scales_;         // of StoredInt8, as floats
   std::vector<std::vector<std::int32_t>> orders_;  // of StoredGroups, aligned

@@ -1,18 +1,22 @@
 // The metadata of GGUF as a ModelConfig: what llama.cpp's converter writes for a model.
 //
-// general.architecture is one of llama (Mistral's models too), qwen2, qwen3, qwen3moe and deepseek2
-// (DeepSeek-V2 and V3); other keys start with it, "llama.block_count". Sources: the GGUF
-// specification (https://github.com/ggml-org/ggml, docs/gguf.md), and what llama.cpp does with keys
-// that a file leaves out.
+// general.architecture is one of llama (Mistral's models too), qwen2, qwen3, qwen3moe, deepseek2
+// (DeepSeek-V2 and V3), olmo2 and granite; other keys start with it, "llama.block_count". Sources:
+// the GGUF specification (https://github.com/ggml-org/ggml, docs/gguf.md), the keys of llama.cpp's
+// converter (gguf-py in its repository), and what llama.cpp does with keys that a file leaves out.
+// The same tables of keys are walked to write a model.
 // Differences from config.json:
 //
-//   - in `llama`, rows of Q and K are in another order, so that components 2i and 2i + 1 of a head
-//     turn together (RopePairing::adjacent);
+//   - in `llama` and `granite`, rows of Q and K are in another order, so that components 2i and
+//     2i + 1 of a head turn together (RopePairing::adjacent);
 //   - Llama 3's scaling of RoPE is a tensor, rope_freqs.weight (TabledRope);
 //   - of YaRN, the temperature 0.1 ln factor + 1 is not in the file, but multiplied in by readers;
 //   - biases and a head of its own are there where their tensors are;
-//   - in `qwen3moe`, experts' weights are normalised unless said otherwise, and all layers have
-//     experts.
+//   - in `qwen3moe`, experts' weights are normalized unless said otherwise, and all layers have
+//     experts;
+//   - in `granite`, scores that have no scale of their own have that of other families, and
+//     rope.scaling.finetuned says whether heads turn at all: they must;
+//   - `olmo2` with a window is OLMo 3, where not all layers have it: that is refused.
 //
 // Of `deepseek2`:
 //
@@ -30,12 +34,18 @@
 //   - a group's score is that of its best expert where scores are softmax (V2), and of its two best
 //     where they are sigmoid (V3); llama.cpp takes two for both.
 //
+// Fractions are floats in GGUF: one that is none is rounded when it is written.
+//
 // Pure, thread-safe.
 #pragma once
 
+#include <optional>
+#include <string>
 #include <tl/expected.hpp>
+#include <vector>
 
 #include "forge/formats/gguf.h"
+#include "forge/formats/gguf_keys.h"
 #include "forge/model/model_config.h"
 
 namespace forge::checkpoint {
@@ -43,5 +53,24 @@ namespace forge::checkpoint {
 /// Returns: what validate() accepts. Errors: another architecture; a key is missing, of another
 /// kind, out of its range or not supported, named with its value and what is accepted.
 tl::expected<model::ModelConfig, formats::FileError> read_gguf_config(const formats::Gguf& gguf);
+
+/// The model as a GGUF file has it: the pairs that turn together, llama3's scaling and the family
+/// in GGUF's words. A model of an unknown family is left as it is.
+model::ModelConfig as_in_gguf(model::ModelConfig model);
+
+/// Sets general.architecture and the architecture's keys, and those of the tokens that end a text,
+/// in the types that llama.cpp's converter gives them. What is read again is as_in_gguf(model), its
+/// fractions rounded to floats, in a file with the tensors that the model has. Attention over
+/// latents is described in the newer way. Requires: validate() accepts `model`. Errors: the field
+/// that GGUF cannot say, with its value; an unknown family.
+tl::expected<void, std::string> describe_in_gguf(const model::ModelConfig& model,
+                                                 formats::GgufKeys& keys);
+
+/// Whether describe_in_gguf would have an error.
+tl::expected<void, std::string> check_for_gguf(const model::ModelConfig& model);
+
+/// The tensor rope_freqs.weight, in which GGUF has llama3's scaling: a divisor for each pair; none
+/// for other scalings.
+std::optional<std::vector<float>> rope_divisors(const model::RopeConfig& rope);
 
 }  // namespace forge::checkpoint

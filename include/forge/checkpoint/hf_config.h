@@ -1,13 +1,16 @@
 // config.json: how checkpoints of Hugging Face describe themselves.
 //
 // model_type is one of llama, mistral, qwen2, qwen3, qwen3_moe, deepseek_v2, deepseek_v3, olmo2 and
-// granite; a family is one line of a table (hf_config.cc) that says what it has other than Llama.
+// granite; a family is one entry of a table (families.cc) that says what it has other than Llama.
 // Both spellings are read: that of the hub's checkpoints (rope_theta, rope_scaling, num_experts)
 // and that of transformers 5 (rope_parameters, num_local_experts). What a key means and which value
 // one that is left out has is as in transformers; but the sizes of the model must be there, and a
 // value that would change what is computed and is not one that Forge computes is an error, never
 // ignored. Keys that do not concern inference are ignored. A key that is there twice is an error:
 // Python would take the last.
+//
+// The same tables of keys are walked to write a model, in the spelling of the hub. What was written
+// is read again and compared, so that nothing a model has can be lost without a word.
 //
 // Pure, thread-safe, but for read_hf_config, which reads files.
 #pragma once
@@ -20,6 +23,7 @@
 
 #include "forge/formats/file_error.h"
 #include "forge/model/model_config.h"
+#include "forge/quant/weight_type.h"
 
 namespace forge::checkpoint {
 
@@ -52,5 +56,17 @@ tl::expected<std::vector<std::uint32_t>, formats::FileError> parse_generation_eo
 /// models keep the end of a turn in, those tokens after the others. Errors: as above, or a file
 /// cannot be read.
 tl::expected<HfConfig, formats::FileError> read_hf_config(const std::string& directory);
+
+/// A config.json of the model for weights of that type. Read again it is the same model, but for
+/// what GGUF has other words for: pairs that turn together are halves, a table of divisors is
+/// llama3's parameters, a llama with a window a mistral. Requires: validate() accepts `model`.
+/// Errors: the field that config.json cannot say, with its value, as divisors that are not those of
+/// Llama 3.x; an unknown family.
+tl::expected<std::string, std::string> config_text(const model::ModelConfig& model,
+                                                   quant::WeightType type);
+
+/// `text` with the type of its tensors replaced, and without quantization_config. Requires: it is a
+/// JSON object.
+std::string config_with_type(const std::string& text, quant::WeightType type);
 
 }  // namespace forge::checkpoint

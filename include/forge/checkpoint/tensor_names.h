@@ -1,32 +1,56 @@
-// The names of tensors: those of Hugging Face, which Forge uses, and those of GGUF.
+// The names of tensors: what files of Hugging Face (SafeTensors) and of llama.cpp (GGUF) call the
+// weight in a role (weight_roles.h).
 //
-//   model.layers.3.self_attn.q_proj.weight             blk.3.attn_q.weight
-//   model.layers.3.mlp.gate_proj.weight                blk.3.ffn_gate.weight
-//   model.layers.3.mlp.experts.7.gate_proj.weight      blk.3.ffn_gate_exps.weight, matrix 7
-//   lm_head.weight                                     output.weight
+//   layers.3.attention.query              model.layers.3.self_attn.q_proj.weight
+//                                         blk.3.attn_q.weight
+//   layers.3.feed_forward.gate            model.layers.3.mlp.gate_proj.weight
+//                                         blk.3.ffn_gate.weight
+//   layers.3.feed_forward.experts.7.gate  model.layers.3.mlp.experts.7.gate_proj.weight
+//                                         blk.3.ffn_gate_exps.weight, matrix 7
+//   head                                  lm_head.weight
+//                                         output.weight
 //
-// The names that every family shares with Llama, and those of its norms, biases and experts; GGUF
-// stacks the experts of a layer into one tensor. Pure, thread-safe.
+// GGUF stacks the experts of a layer into one tensor, and the heads of matrices that make keys and
+// values from latents; SafeTensors has the latter in one matrix alone. Sources: transformers; names
+// of GGUF are those of gguf-py, constants.py (https://github.com/ggml-org/llama.cpp).
+// Pure, thread-safe.
 #pragma once
 
+#include <cstdint>
 #include <optional>
 #include <string>
-#include <string_view>
+#include <vector>
+
+#include "forge/model/model_config.h"
 
 namespace forge::checkpoint {
 
-struct GgufName {
-  std::string name;
-  std::optional<int> expert;  ///< which matrix of a stack, where it is one
+/// How a model lies on disk.
+enum class ModelFormat : std::uint8_t { safetensors, gguf };
 
-  friend bool operator==(const GgufName&, const GgufName&) = default;
+/// Which matrix of a tensor [count][outputs][inputs].
+struct StackPlace {
+  int index = 0;
+  int count = 1;
+  friend bool operator==(const StackPlace&, const StackPlace&) = default;
 };
 
-/// What GGUF calls the tensor that checkpoints of Hugging Face call `name`; none if it has no name
-/// for it. Layers and experts are numbers up to six digits, without leading zeros.
-std::optional<GgufName> gguf_name(std::string_view name);
+struct TensorName {
+  std::string name;
+  std::optional<StackPlace> place;  ///< none: it is the whole tensor
+  friend bool operator==(const TensorName&, const TensorName&) = default;
+};
 
-/// Inverse of gguf_name.
-std::optional<std::string> hf_name(const GgufName& name);
+/// A role with its numbers taken out.
+struct RoleParts {
+  std::string kind;          ///< "layers.feed_forward.experts.gate"
+  std::vector<int> numbers;  ///< of the layer; and of the expert or the head
+};
+RoleParts parts_of_role(const std::string& role);
+
+/// The name of the weight in `role` of a model of `config`; none if files of `format` have no such
+/// tensor. Of a matrix that is quantized, the name that its numbers would have.
+std::optional<TensorName> tensor_name(const std::string& role, const model::ModelConfig& config,
+                                      ModelFormat format);
 
 }  // namespace forge::checkpoint

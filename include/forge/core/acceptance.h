@@ -9,7 +9,7 @@
 //   verdict      keep   keep   no -> r        its own: that is the whole gain
 //
 //   rejection     Keep d with probability min(1, p(d) / q(d)); at the first draft that
-//                 is not kept, draw from the normalised positive part of p - q. The
+//                 is not kept, draw from the normalized positive part of p - q. The
 //                 output has exactly the target's distribution, whatever q is.
 //                 Source: Leviathan, Kalman, Matias, "Fast Inference from Transformers
 //                 via Speculative Decoding", ICML 2023, algorithm 1; Chen et al.,
@@ -67,6 +67,16 @@ struct Verification {
   friend bool operator==(const Verification&, const Verification&) = default;
 };
 
+/// Of one round of drafts and their verdict, or summed over several.
+struct SpeculationStatistics {
+  std::uint64_t rounds = 0;    ///< forward passes of the target
+  std::uint64_t proposed = 0;  ///< drafts verified
+  std::uint64_t accepted = 0;  ///< drafts kept
+  std::uint64_t emitted = 0;   ///< tokens added, drafts or own
+
+  friend bool operator==(const SpeculationStatistics&, const SpeculationStatistics&) = default;
+};
+
 /// min(1, p / q), the probability that a draft is kept. q <= 0 cannot have been drawn
 /// exactly; rounding can make it so, and then the draft is kept.
 template <class Number>
@@ -101,7 +111,7 @@ TokenId draw_from(std::span<const Number> p, const Number& u) {
       .value();
 }
 
-/// A token drawn from the normalised positive part of p - q: what the target would have
+/// A token drawn from the normalized positive part of p - q: what the target would have
 /// said and the draft said too rarely. If rounding has left no such part, p itself.
 template <class Number>
 TokenId draw_replacement(std::span<const Number> p, std::span<const Number> q, const Number& u) {

@@ -21,7 +21,7 @@
 //   8. In flight: admission stopped only because somebody was preempted, the batch was full, no
 //      token was left, the queue was empty, or the front of the queue did not fit.
 //   9. A decoding sequence has valid KV for all tokens but the last, a prefilling one for fewer.
-//  10. Nobody was overtaken more often than wait_queue.h says.
+//  10. Nobody was overtaken more often than overtakers_max says (policy.h).
 //  11. With no work left only the index and idle sessions hold blocks; without sessions all are
 //      available.
 #pragma once

@@ -90,7 +90,7 @@ class PrefixIndex {
   std::vector<BlockId> blocks() const;
 
  protected:
-  /// Requires: config.block_size at least 1.
+  /// Requires: config.cache.block_size at least 1.
   explicit PrefixIndex(const SchedulerConfig& config);
   PrefixIndex(const PrefixIndex&) = default;
 

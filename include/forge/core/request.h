@@ -10,6 +10,7 @@
 #include <vector>
 
 #include "forge/core/ids.h"
+#include "forge/core/names.h"
 
 namespace forge {
 
@@ -23,8 +24,9 @@ struct SamplingParams {
   friend bool operator==(const SamplingParams&, const SamplingParams&) = default;
 };
 
-/// Who goes first when requests wait (wait_queue.h) and who gives way when memory runs out.
+/// Who goes first when requests wait (policy.h) and who gives way when memory runs out.
 enum class Priority : std::uint8_t { low, normal, high };
+constexpr Names<Priority> names_of(Priority) { return {"low", "normal", "high"}; }
 
 /// What a request has to do with the KV that other requests left behind.
 enum class PrefixCacheUse : std::uint8_t {
@@ -32,6 +34,7 @@ enum class PrefixCacheUse : std::uint8_t {
   force,      ///< the same, and a scheduler without a prefix cache refuses the request
   disable,    ///< neither reads nor leaves anything
 };
+constexpr Names<PrefixCacheUse> names_of(PrefixCacheUse) { return {"auto", "force", "disable"}; }
 
 struct Request {
   std::vector<TokenId> prompt;        ///< at least one token

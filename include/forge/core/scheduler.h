@@ -15,30 +15,31 @@
 // from Kwon et al., "PagedAttention", SOSP 2023; chunked prefill from Agrawal et al.,
 // "Sarathi-Serve", OSDI 2024; prefix caching from Zheng et al., "SGLang", NeurIPS 2024.
 //
-// One schedule() call, in this order:
+// What is decided is policy.h's to say, one pure function a question; this is the mechanism that
+// asks. One schedule() call, in this order:
 //   1. Expire: requests whose deadline has passed end, sessions idle for too long are released.
 //   2. Retire what has ended; its blocks are free for this very step.
 //   3. Decode: every decoding sequence runs its last token, plus its drafts. Drafts are given up
-//      first: those beyond max_batch_tokens in order of admission, all of them when blocks are
-//      short. While blocks are short even so, victims are preempted: lowest priority first, then
-//      fewest output tokens, then the higher id. A victim goes back to its place in the queue; its
-//      KV, if it has any, is dropped or swapped to the host (SchedulerConfig::preemption).
+//      first (drafts_kept): those beyond max_batch_tokens in order of admission, all of them when
+//      blocks are short. While blocks are short even so, victims are preempted (is_better_victim).
+//      A victim goes back to its place in the queue; its KV, if it has any, is dropped or swapped
+//      to the host (preemption_mode).
 //   4. Prefill: what is left of max_batch_tokens goes to the sequences whose prompts are not
-//      done, in order of admission, at most prefill_chunk_size tokens each.
-//   5. Admit from the front of the queue (wait_queue.h) while max_batch_size, max_batch_tokens and
+//      done, in order of admission, a chunk each (prompt_chunk).
+//   5. Admit from the front of the queue (admission_key) while max_batch_size, max_batch_tokens and
 //      blocks allow, unless somebody was preempted in this step. A sequence is admitted with the
 //      blocks of all its known tokens (prompt and, when it resumes, the output it already has)
 //      or not at all, so a prompt under way never waits for memory; while others run,
-//      watermark_blocks stay available. It starts behind the longest prefix whose KV is cached, or,
-//      after a swap, where it stopped. If it does not fit, it does without the block to be copied
-//      (paged_kv_cache.h); if it does not fit even so and nothing runs, sessions are ended one by
-//      one. The first that does not fit ends admission.
+//      some blocks stay available (blocks_kept_free). It starts behind the longest prefix whose KV
+//      is cached, or, after a swap, where it stopped. If it does not fit, it does without the block
+//      to be copied (paged_kv_cache.h); if it does not fit even so and nothing runs, sessions are
+//      ended one by one (sessions_give_way). The first that does not fit ends admission.
 //
 // Why nobody waits for ever: a step that preempts decodes somebody, who produces a token; or it
 // preempts all who would have decoded, and each of them produced a token when it came in. So at
 // most as many steps preempt as tokens are generated (and slices fail), and sequences cannot take
 // turns in preempting each other. When nothing runs, the front of the queue fits, if need be at the
-// expense of sessions; and nobody is overtaken more often than wait_queue.h says.
+// expense of sessions; and nobody is overtaken more often than overtakers_max says.
 //
 // Owns the cache's bookkeeping and the state of all unfinished sequences. A value: a copy goes
 // its own way. Thread contract: one thread at a time. Steady state allocates nothing: all memory
@@ -58,6 +59,7 @@
 #include "forge/core/paged_kv_cache.h"
 #include "forge/core/request.h"
 #include "forge/core/scheduler_config.h"
+#include "forge/core/sequence.h"
 #include "forge/core/session_table.h"
 #include "forge/core/step_plan.h"
 #include "forge/core/wait_queue.h"
@@ -92,26 +94,6 @@ tl::expected<void, SubmitError> validate(const Request& request, const Scheduler
 struct UnknownSession {
   SessionId session;
   friend bool operator==(const UnknownSession&, const UnknownSession&) = default;
-};
-
-enum class SequenceState : std::uint8_t { waiting, prefilling, decoding, finishing };
-
-/// What the scheduler knows of one unfinished sequence.
-struct SequenceView {
-  SeqId seq;
-  SequenceState state = SequenceState::waiting;
-  Priority priority = Priority::normal;
-  std::uint32_t prompt_tokens = 0;
-  std::uint32_t output_tokens = 0;
-  std::uint32_t max_new_tokens = 0;
-  /// Leading tokens whose KV is valid; those of a waiting sequence are in host memory.
-  std::uint32_t computed_tokens = 0;
-  std::uint32_t preemptions = 0;
-  std::uint32_t overtaken = 0;               ///< see wait_queue.h
-  FinishReason finish = FinishReason::none;  ///< why it ends, once it is finishing
-
-  std::uint32_t length() const { return prompt_tokens + output_tokens; }
-  friend bool operator==(const SequenceView&, const SequenceView&) = default;
 };
 
 /// Lookups at first admissions of requests that use the prefix cache.
@@ -158,7 +140,7 @@ class Scheduler {
   void commit(const StepPlan& plan, const StepResult& result);
 
   /// True while a sequence is waiting, running or to be retired.
-  bool has_work() const { return rows_of_.size() > 0; }
+  bool has_work() const { return index_of_.size() > 0; }
   std::size_t waiting_count() const { return queue_.size(); }
   /// Sequences that hold KV, those to be retired by the next plan included.
   std::size_t running_count() const { return running_.size(); }
@@ -187,29 +169,7 @@ class Scheduler {
   std::uint64_t state_digest() const;
 
  private:
-  using RowIndex = std::uint32_t;
-
-  /// One unfinished sequence. While it decodes, the KV of all its tokens but the last is valid
-  /// between steps, and its table has slots for just these.
-  struct Row {
-    SequenceView view;
-    bool uses_prefix_cache = false;
-    bool admitted = false;            // has been in the batch
-    bool decodes = false;             // has sampled, and its KV has not been dropped since
-    std::uint32_t drafts = 0;         // wanted in the next step
-    std::uint32_t table_blocks = 0;   // length of its block table
-    std::uint32_t target_blocks = 0;  // length of the table that the target has ...
-    std::uint32_t target_agrees = 0;  // ... and its leading blocks that are as in ours
-    // No prefix can be longer than match_blocks + the blocks published after match_insertions.
-    std::uint32_t match_blocks = 0;
-    std::uint64_t match_insertions = 0;
-    std::optional<SessionId> session;
-    std::vector<TokenId> tokens;  // prompt and output, if it uses the prefix cache
-
-    bool is_swapped() const {
-      return view.state == SequenceState::waiting && view.computed_tokens > 0;
-    }
-  };
+  using SequenceIndex = std::uint32_t;
 
   // The parts of schedule(), in order.
   void expire();
@@ -219,36 +179,36 @@ class Scheduler {
   void plan_prefills();
   void admit();
 
-  void retire_row(RowIndex index);
-  void keep_for_session(const Row& row);
+  void retire_sequence(SequenceIndex index);
+  void keep_for_session(const Sequence& sequence);
   void end_session(SessionId session);
 
-  void trim_drafts_to_budget();
-  std::uint32_t blocks_to_decode(const Row& row) const;
+  void trim_drafts(bool blocks_are_short);
+  std::uint32_t blocks_to_decode(const Sequence& sequence) const;
   std::uint64_t blocks_to_decode_all() const;
   std::size_t choose_victim() const;
   void preempt(std::size_t running_index);
-  bool prefers_swap(const Row& row) const;
-  void swap_out(const Row& row);
-  void end_session_for_memory(const Row& row);
+  bool host_has_room(const Sequence& sequence) const;
+  void swap_out(const Sequence& sequence);
+  bool end_session_for_memory();
 
   bool admit_front();
-  bool may_fit(const Row& row) const;
-  void find_prefix(Row& row);
-  bool fits(const Row& row);
-  void enter_batch(RowIndex index);
-  std::uint32_t swap_in(Row& row);
-  std::uint32_t start_from_prefix(Row& row);
-  std::uint32_t prefill_count(const Row& row) const;
+  bool may_fit(const Sequence& sequence) const;
+  void find_prefix(Sequence& sequence);
+  bool fits(const Sequence& sequence);
+  void enter_batch(SequenceIndex index);
+  std::uint32_t swap_in(Sequence& sequence);
+  std::uint32_t start_from_prefix(Sequence& sequence);
 
-  void plan_slice(RowIndex index, std::uint32_t count, std::uint32_t drafts);
-  void plan_table(Row& row);
+  void plan_chunk(SequenceIndex index);
+  void plan_slice(SequenceIndex index, std::uint32_t count, std::uint32_t drafts);
+  void plan_table(Sequence& sequence);
 
   void commit_slice(const Slice& slice, const StepResult& result, const SliceResult& answer,
-                    RowIndex index);
-  void advance(Row& row, std::uint32_t computed_tokens);
+                    SequenceIndex index);
+  void advance(Sequence& sequence, std::uint32_t computed_tokens);
   void forget_failed_swaps();
-  void finish(RowIndex index, FinishReason reason);
+  void finish(SequenceIndex index, FinishReason reason);
 
   SchedulerConfig config_;
   PagedKVCache cache_;
@@ -261,12 +221,12 @@ class Scheduler {
   std::uint64_t next_seq_ = 1;
   PrefixCacheStatistics statistics_;
 
-  SeqMap rows_of_;
-  std::vector<Row> rows_;
-  std::vector<RowIndex> free_rows_;
-  std::vector<RowIndex> running_;     // in order of admission
-  std::vector<RowIndex> finishing_;   // in the order in which they ended
-  std::vector<RowIndex> slice_rows_;  // of the plan's slices
+  SeqMap index_of_;
+  std::vector<Sequence> sequences_;
+  std::vector<SequenceIndex> free_sequences_;
+  std::vector<SequenceIndex> running_;          // in order of admission
+  std::vector<SequenceIndex> finishing_;        // in the order in which they ended
+  std::vector<SequenceIndex> slice_sequences_;  // of the plan's slices
   WaitQueue queue_;
   DeadlineHeap deadlines_;
   std::uint32_t decoding_count_ = 0;  // running sequences in state decoding

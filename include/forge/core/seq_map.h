@@ -1,4 +1,4 @@
-// SeqMap: sequence id -> row index, in one flat array.
+// SeqMap: sequence id -> index index, in one flat array.
 //
 // Open addressing with linear probing and backward-shift deletion (Knuth, TAOCP 3, 6.4,
 // algorithm R), so there are no tombstones and, once grown, no allocation. It cannot be
@@ -21,23 +21,23 @@ class SeqMap {
 
   std::optional<std::uint32_t> find(SeqId seq) const {
     for (std::size_t i = home(seq);; i = next(i)) {
-      if (entries_[i].row == kEmpty) return std::nullopt;
-      if (entries_[i].seq == seq) return entries_[i].row;
+      if (entries_[i].index == kEmpty) return std::nullopt;
+      if (entries_[i].seq == seq) return entries_[i].index;
     }
   }
 
   /// Requires: `seq` is not in the map.
-  void insert(SeqId seq, std::uint32_t row) {
+  void insert(SeqId seq, std::uint32_t index) {
     if ((size_ + 1) * 2 > entries_.size()) grow();
-    place({seq, row});
+    place({seq, index});
     ++size_;
   }
 
   /// Requires: `seq` is in the map.
   void erase(SeqId seq) {
     std::size_t hole = home(seq);
-    while (entries_[hole].seq != seq || entries_[hole].row == kEmpty) hole = next(hole);
-    for (std::size_t i = next(hole); entries_[i].row != kEmpty; i = next(i)) {
+    while (entries_[hole].seq != seq || entries_[hole].index == kEmpty) hole = next(hole);
+    for (std::size_t i = next(hole); entries_[i].index != kEmpty; i = next(i)) {
       // An entry may move back into the hole unless its home lies cyclically in (hole, i].
       const std::size_t mask = entries_.size() - 1;
       if (((i - home(entries_[i].seq)) & mask) >= ((i - hole) & mask)) {
@@ -53,7 +53,7 @@ class SeqMap {
   static constexpr std::uint32_t kEmpty = 0xffffffff;
   struct Entry {
     SeqId seq;
-    std::uint32_t row = kEmpty;
+    std::uint32_t index = kEmpty;
   };
 
   std::size_t home(SeqId seq) const {
@@ -65,7 +65,7 @@ class SeqMap {
 
   void place(Entry entry) {
     std::size_t i = home(entry.seq);
-    while (entries_[i].row != kEmpty) i = next(i);
+    while (entries_[i].index != kEmpty) i = next(i);
     entries_[i] = entry;
   }
 
@@ -73,7 +73,7 @@ class SeqMap {
     std::vector<Entry> old(entries_.size() * 2);
     old.swap(entries_);
     for (const Entry& entry : old) {
-      if (entry.row != kEmpty) place(entry);
+      if (entry.index != kEmpty) place(entry);
     }
   }
 

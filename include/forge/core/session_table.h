@@ -7,10 +7,11 @@
 //
 // A session is active while a request of it is unfinished, else idle. It ends when the caller
 // releases it or when it has been idle for too many steps. Pins must not stop the world: when
-// nothing can run otherwise, the scheduler ends sessions too, idle ones first, oldest first.
+// nothing can run otherwise, the scheduler ends sessions too, in the order of the policy
+// (gives_way_before, policy.h).
 //
 // Holds lists of blocks; pinning and unpinning them is the caller's business. Allocates when a
-// session begins or ends, and then only. Thread contract: none of its own.
+// request of a session begins or ends, and then only. Thread contract: none of its own.
 #pragma once
 
 #include <cstdint>
@@ -21,6 +22,7 @@
 #include <vector>
 
 #include "forge/core/ids.h"
+#include "forge/core/session_view.h"
 
 namespace forge {
 
@@ -38,26 +40,34 @@ class SessionTable {
   /// A request of it has ended. Requires: it was begun.
   void end_request(SessionId session, StepId now);
 
-  /// The list of blocks pinned for it, to be exchanged by the caller. Requires: it exists.
-  std::vector<BlockId>& pinned(SessionId session) { return sessions_.at(session).pinned; }
+  /// From now on `pins` are the blocks pinned for it. Returns those that were. Requires: it exists.
+  std::vector<BlockId> exchange_pins(SessionId session, std::vector<BlockId> pins);
 
   /// The session that is idle for longest, if it is since `step` or earlier; ties to the lower id.
   std::optional<SessionId> idle_since(StepId step) const;
 
-  /// The session to end when memory is needed at any price: the one that is idle for longest,
-  /// else the active one of the lowest id that has pins.
+  /// The session to end when memory is needed: of those that are idle or have pins, the first to
+  /// give way.
   std::optional<SessionId> first_to_end() const;
 
-  /// Forgets the session, or, while it is active, its pins alone. Requires: it exists; its blocks
-  /// have been unpinned.
-  void end(SessionId session);
+  /// Forgets the session, or, while it is active, its pins alone. Returns the pins. Requires: it
+  /// exists.
+  std::vector<BlockId> end(SessionId session);
 
   bool contains(SessionId session) const { return sessions_.contains(session); }
   const std::map<SessionId, Session>& all() const { return sessions_; }
 
  private:
+  struct GivesWay {
+    bool operator()(const SessionView& a, const SessionView& b) const;
+  };
+
+  void enter_orders(SessionId id, const Session& session);
+  void leave_orders(SessionId id, const Session& session);
+
   std::map<SessionId, Session> sessions_;
   std::set<std::pair<StepId, SessionId>> idle_;  // since when, who
+  std::set<SessionView, GivesWay> to_end_;       // idle ones, and those that have pins
 };
 
 }  // namespace forge

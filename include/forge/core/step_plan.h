@@ -22,6 +22,7 @@
 #include <vector>
 
 #include "forge/core/ids.h"
+#include "forge/core/names.h"
 
 namespace forge {
 
@@ -56,6 +57,7 @@ struct Admission {
 /// How a preempted sequence gets its KV back: by running its tokens again, or from host memory, to
 /// which the plan's copies take it.
 enum class PreemptionMode : std::uint8_t { recompute, swap };
+constexpr Names<PreemptionMode> names_of(PreemptionMode) { return {"recompute", "swap"}; }
 
 struct Preemption {
   SeqId seq;
@@ -73,6 +75,9 @@ enum class FinishReason : std::uint8_t {
   error,      ///< the target failed
   deadline,   ///< the request's time was up
 };
+constexpr Names<FinishReason> names_of(FinishReason) {
+  return {"none", "length", "eos", "stop", "cancelled", "error", "deadline"};
+}
 
 struct Finish {
   SeqId seq;
@@ -87,6 +92,7 @@ enum class CopyKind : std::uint8_t {
   swap_out,  ///< device to host
   swap_in,   ///< host to device
 };
+constexpr Names<CopyKind> names_of(CopyKind) { return {"within", "swap_out", "swap_in"}; }
 
 /// Copy one whole block of KV. Copies are done in the order of the list, before the slices run:
 /// a later one may overwrite what an earlier one has read.
@@ -144,6 +150,9 @@ enum class FinishSignal : std::uint8_t {
   error,       ///< the target could not run the slice: none of its KV may be used
   not_finite,  ///< it could, but the logits for the next token are NaN, or infinite
 };
+constexpr Names<FinishSignal> names_of(FinishSignal) {
+  return {"none", "eos", "error", "not_finite"};
+}
 
 /// The sequence ends with FinishReason::error, by its own fault or the target's.
 inline bool has_failed(FinishSignal signal) {

@@ -1,23 +1,15 @@
-// WaitQueue: who is admitted next.
+// WaitQueue: those who wait, in the order of their keys (admission_key, policy.h).
 //
-// Three queues, one a priority, each in order of submission. Between their heads the smallest key
-// goes first, ties to the earlier submission:
+// One list for each priority, each in the order of keys, and the first of their heads is next. Any
+// keys do. The order is cheap where newcomers of one priority come last in it: they are appended;
+// whoever comes elsewhere, such as a sequence that was preempted, passes those who go before.
 //
-//   key = sequence id + head_start * (levels below high)        high 0, normal 1, low 2
+// `overtaken` counts, for one that waits, the requests that were submitted later and first admitted
+// meanwhile.
 //
-// Ids count submissions, so a key is a place in the order of arrival, moved back by a fixed number
-// of places for each level. That is all the aging there is, and it needs no clock and no pass over
-// the queue: request r, submitted as number n with l levels below high, is overtaken only by
-// requests submitted as n + 1 .. n + l * head_start - 1; later ones, however important, come after
-// it. The bound of l * head_start - 1 overtakers holds for its whole life: whoever is preempted
-// comes back with the same key, to the same place.
-//
-// `overtaken` counts them: the requests that were submitted later and first admitted while this
-// one waited.
-//
-// Names its entries by the caller's row numbers. Thread contract: none of its own. push, erase,
-// front: O(1), but push after a preemption passes the entries of the same priority that were
-// submitted before, all of them preempted too; admit: O(overtakers remembered).
+// Names its entries by the caller's numbers of sequences. Thread contract: none of its own.
+// erase, front: O(1); push: O(1) for who comes last, else O(those passed); admit: O(overtakers
+// remembered).
 #pragma once
 
 #include <array>
@@ -26,65 +18,69 @@
 #include <vector>
 
 #include "forge/core/ids.h"
+#include "forge/core/policy.h"
 #include "forge/core/request.h"
 
 namespace forge {
 
 class WaitQueue {
  public:
-  using Row = std::uint32_t;
+  using Index = std::uint32_t;
 
-  explicit WaitQueue(std::uint32_t head_start) : head_start_(head_start) {}
-
-  /// `row` waits, at its place. Requires: it does not wait yet.
-  void push(Row row, SeqId seq, Priority priority);
+  /// `index` waits, at its place. Requires: it does not wait yet.
+  void push(Index index, const AdmissionKey& key, Priority priority);
 
   /// Who is next; nothing if nobody waits.
-  std::optional<Row> front() const;
+  std::optional<Index> front() const;
 
-  /// `row` is admitted for the first time (else resumed). Returns how often it was overtaken
+  /// `index` is admitted for the first time (else resumed). Returns how often it was overtaken
   /// while it waited this time. Requires: it waits.
-  std::uint32_t admit(Row row, bool first_time);
+  std::uint32_t admit(Index index, bool first_time);
 
-  /// `row` gives up waiting. Requires: it waits.
-  void erase(Row row);
+  /// `index` gives up waiting. Requires: it waits.
+  void erase(Index index);
 
-  /// How often `row` has been overtaken since it was pushed. Requires: it waits.
-  std::uint32_t overtaken(Row row) const;
+  /// How often `index` has been overtaken since it was pushed. Requires: it waits.
+  std::uint32_t overtaken(Index index) const;
 
   std::size_t size() const { return size_; }
 
   /// All that wait, next one first. For checkers and tools.
-  std::vector<Row> in_order() const;
+  std::vector<Index> in_order() const;
 
  private:
   static constexpr std::size_t kPriorities = 3;
-  static constexpr Row kNone = 0xffffffff;
+  static constexpr Index kNone = 0xffffffff;
 
+  struct Neighbours {
+    Index previous = kNone;
+    Index next = kNone;
+  };
   struct Entry {
-    SeqId seq;
+    AdmissionKey key;
     Priority priority = Priority::normal;
     bool waits = false;
     std::uint64_t since = 0;  // first admissions before it began to wait
-    Row previous = kNone;
-    Row next = kNone;
+    Neighbours by_key;        // in the list of its priority
+    Neighbours by_arrival;
   };
   struct List {
-    Row front = kNone;
-    Row back = kNone;
+    Index front = kNone;
+    Index back = kNone;
   };
   struct Overtaker {
     SeqId seq;
     std::uint64_t admission = 0;
   };
 
-  std::uint64_t key(const Entry& entry) const;
-  bool goes_before(Row a, Row b) const;
-  void forget_overtakers();
+  template <class Less>
+  void insert(List& list, Neighbours Entry::*place, Index index, Less goes_before);
+  void remove(List& list, Neighbours Entry::*place, Index index);
+  bool came_before(SeqId seq) const;
 
-  std::uint32_t head_start_;
-  std::vector<Entry> entries_;  // by row
+  std::vector<Entry> entries_;  // by index
   std::array<List, kPriorities> lists_;
+  List arrivals_;  // all of them, in order of submission
   std::size_t size_ = 0;
   std::uint64_t admissions_ = 0;
   std::vector<Overtaker> overtakers_;  // of somebody who may still be waiting

@@ -3,9 +3,8 @@
 // One execute():
 //   1. apply     the plan's changes: who left, who entered, block tables, copies of blocks within
 //                the device pool, out to the host pool and back
-//   2. draft     for slices with drafts: the first draft_layers layers of the model propose
-//                them one by one, all sequences side by side, in the target's own KV pool; or a
-//                draft model does, in a pool of its own
+//   2. draft     for slices with drafts: passes propose them one by one, all sequences side by
+//                side (drafter.h)
 //   3. forward   all slices in one pass: prompt chunks, decodes and drafts to verify alike
 //   4. accept    the acceptance rule decides what each sampling slice yields (acceptance.h)
 //
@@ -32,6 +31,7 @@
 
 #include "forge/cpu/cpu_model.h"
 #include "forge/cpu/row_batch.h"
+#include "forge/executor/drafter.h"
 #include "forge/executor/executor_options.h"
 #include "forge/executor/kv_guard.h"
 #include "forge/executor/model_executor.h"
@@ -43,11 +43,12 @@ namespace forge::cpu {
 
 class CpuExecutor : public executor::ModelExecutor {
  public:
-  /// With a `draft`, that proposes the drafts, not the first layers of the model. Requires:
-  /// `options` is valid for the model's layers; caches have the sizes that they say; the draft's
-  /// vocabulary is not larger than the model's.
+  /// With a `draft`, that proposes the drafts, not the first layers of the model; or a `drafter` of
+  /// the caller's says what does. Requires: `options` is valid for the model's layers; caches have
+  /// the sizes that they say; the draft's vocabulary is not larger than the model's.
   CpuExecutor(const executor::ExecutorOptions& options, std::unique_ptr<CpuModel> model,
-              std::unique_ptr<CpuModel> draft = nullptr);
+              std::unique_ptr<CpuModel> draft = nullptr,
+              std::unique_ptr<executor::Drafter> drafter = nullptr);
 
   /// Copies the request. Requires: see SequenceTable::begin.
   void begin(SeqId seq, const Request& request) override;
@@ -61,17 +62,21 @@ class CpuExecutor : public executor::ModelExecutor {
   const executor::ExecutorOptions& options() const { return options_; }
 
  private:
-  void propose(std::uint32_t pass);
-  void run(std::uint32_t pass);
-  void run_draft_model(std::uint32_t pass);
+  /// A model with the rows that it runs.
+  struct Running {
+    std::unique_ptr<CpuModel> model;
+    RowBatch batch;
+  };
+
+  Running& running(executor::PassModel model) { return models_[static_cast<std::size_t>(model)]; }
+  void run(const executor::Pass& pass);
+  void take_drafts(const executor::Pass& pass, const RowBatch& batch);
   Verification judge(const executor::StepSlice& slice);
 
   executor::ExecutorOptions options_;
-  std::unique_ptr<CpuModel> model_;
-  std::unique_ptr<CpuModel> draft_;  // none: the first layers of model_
+  std::vector<Running> models_;  // [PassModel] the target, and the draft model if there is one
+  std::unique_ptr<executor::Drafter> drafter_;
   executor::SequenceTable sequences_;
-  RowBatch batch_;
-  RowBatch draft_batch_;  // of draft_, or never used
   executor::KvGuard guard_;
   executor::StepAnswer answer_;
 

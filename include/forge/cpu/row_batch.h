@@ -1,7 +1,7 @@
 // RowBatch: rows of several sequences on their way through the model.
 //
 // A plan may ask for more rows than scratch memory should hold, so they run in chunks of
-// kChunkRows, in order. Cutting a batch changes no bit of any output.
+// kSlabRows, in order. Cutting a batch changes no bit of any output.
 //
 // Reused from step to step: once it has seen the largest step it allocates nothing.
 //
@@ -19,7 +19,7 @@ namespace forge::cpu {
 
 class RowBatch {
  public:
-  static constexpr std::size_t kChunkRows = 512;
+  static constexpr std::size_t kSlabRows = 512;
 
   /// Borrows the model.
   explicit RowBatch(CpuModel& model) : model_(model) {}
@@ -47,8 +47,8 @@ class RowBatch {
   std::vector<std::uint32_t> positions_;
   std::vector<std::uint32_t> sequences_;
   std::vector<std::span<const std::uint32_t>> tables_;
-  std::vector<std::uint32_t> logit_rows_;  // counted from the start of their chunk
-  std::vector<std::size_t> chunk_logits_;  // [chunks] how many logit rows each has
+  std::vector<std::uint32_t> logit_rows_;  // counted from the start of their slab
+  std::vector<std::size_t> slab_logits_;   // [slabs] how many logit rows each has
   std::vector<float> logits_;              // [logit rows][V]
 };
 

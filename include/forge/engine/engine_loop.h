@@ -3,7 +3,7 @@
 //   any thread --submit, cancel, ...--> inbox --+
 //                                               v
 //                               loop thread: take the inbox, end what is out of time,
-//                                            step the engine, detokenise, look for stop strings
+//                                            step the engine, detokenize, look for stop strings
 //                                               |
 //   sink of the request <-------TokenEvent------+
 //
@@ -24,7 +24,7 @@
 // A target that is lost (executor.h) ends every request with an error and every later submission is
 // refused; all KV is given up. The loop itself goes on, so that it can say so and be drained.
 //
-// Borrows the engine and the tokeniser. Thread contract: every public function may be called from
+// Borrows the engine and the tokenizer. Thread contract: every public function may be called from
 // any thread; sinks are called on the loop thread and must not block.
 #pragma once
 
@@ -45,7 +45,7 @@
 #include "forge/core/request.h"
 #include "forge/engine/engine.h"
 #include "forge/text/text_stream.h"
-#include "forge/text/tokeniser.h"
+#include "forge/text/tokenizer.h"
 
 namespace forge::engine {
 
@@ -119,7 +119,7 @@ class EngineLoop {
     std::size_t queue_limit = 256;  ///< requests waiting for a place in the batch
   };
 
-  EngineLoop(Engine& engine, const text::Tokeniser& tokeniser, const Options& options);
+  EngineLoop(Engine& engine, const text::Tokenizer& tokenizer, const Options& options);
   /// Cancels what is left and joins the thread; no sink is called afterwards.
   ~EngineLoop();
   EngineLoop(const EngineLoop&) = delete;
@@ -156,7 +156,7 @@ class EngineLoop {
   EngineStatus status() const;
   const SchedulerConfig& config() const { return config_; }
   const Options& options() const { return options_; }
-  const text::Tokeniser& tokeniser() const { return tokeniser_; }
+  const text::Tokenizer& tokenizer() const { return tokenizer_; }
 
  private:
   using Clock = std::chrono::steady_clock;
@@ -197,7 +197,7 @@ class EngineLoop {
   void publish_status();
 
   Engine& engine_;
-  const text::Tokeniser& tokeniser_;
+  const text::Tokenizer& tokenizer_;
   const Options options_;
   const SchedulerConfig config_;
 

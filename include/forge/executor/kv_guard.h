@@ -2,12 +2,13 @@
 // aborts, with the step, the sequence and the slot. Does nothing unless ExecutorOptions::check_kv.
 //
 // It looks at tables and tokens, not at numbers, so it makes no difference whether a pass is
-// reported before it runs (cpu) or after, when its drafts are known (sim, cuda).
+// reported before it runs (cpu) or after, when its drafts are known (sim, cuda). The pool of a
+// draft model is watched as the target's is.
 //
 // Thread contract: none of its own. Once the largest step has been seen, no call allocates.
 #pragma once
 
-#include <cstdint>
+#include <array>
 #include <optional>
 #include <vector>
 
@@ -20,24 +21,27 @@ namespace forge::executor {
 
 class KvGuard {
  public:
-  /// `layers` of the model that runs.
-  KvGuard(const ExecutorOptions& options, int layers);
+  /// Layers of the target, and of the draft model if there is one.
+  KvGuard(const ExecutorOptions& options, int layers, std::optional<int> draft_model_layers);
 
   /// The plan's copies, in order.
   void copy(const StepPlan& plan);
 
-  /// Pass number `pass` of the step. Requires: the copies and the passes before it have been
-  /// reported, and its drafts are set.
-  void run(const StepSlices& step, std::uint32_t pass);
+  /// A pass of the step. Requires: the copies and the passes before it have been reported, and the
+  /// drafts that it runs are set.
+  void run(const StepSlices& step, const Pass& pass);
 
   /// The step failed: what its copies and slices would have written may or may not be there, so
   /// nobody may read it. Requires: none of them has been reported.
   void forget(const StepPlan& plan, const StepSlices& step);
 
  private:
-  int layers_;
-  int draft_layers_;
-  std::optional<KvProvenance> provenance_;
+  /// The pool of a model.
+  struct Watched {
+    int layers;
+    KvProvenance provenance;
+  };
+  std::array<std::optional<Watched>, kPassModels> pools_;
   std::vector<KvPass> passes_;
 };
 

@@ -68,6 +68,7 @@ struct KvPass {
   std::span<const TokenId> drafts;  ///< that follow them
   std::uint32_t computed = 0;       ///< leading tokens with KV of earlier steps; up to `first`
   std::uint32_t first = 0;
+  bool catches_up = false;  ///< earlier KV may also be of this step's first rows
 };
 
 /// A read that would not have found what it needs.

@@ -2,8 +2,8 @@
 // equal tokens and logits on all of them, bit for bit.
 #pragma once
 
+#include "forge/core/acceptance.h"
 #include "forge/core/executor.h"
-#include "forge/core/speculative_decoder.h"
 
 namespace forge::executor {
 

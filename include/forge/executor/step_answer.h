@@ -10,7 +10,6 @@
 #include <vector>
 
 #include "forge/core/acceptance.h"
-#include "forge/core/speculative_decoder.h"
 #include "forge/core/step_plan.h"
 #include "forge/executor/executor_options.h"
 #include "forge/executor/step_slices.h"

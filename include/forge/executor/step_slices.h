@@ -1,27 +1,31 @@
-// StepSlices: the slices of the step at hand, each with its sequence, and the rows that each runs
-// in every pass of the model.
+// StepSlices: a step as the passes that models make over it. Which rows each pass runs and where
+// the tokens go that are picked from its logits is all here, as a value, before anything runs.
 //
-// A step has one pass of the draft model for each round of drafts, then one of the target over
-// everything. A row is a token at a position. For a slice of 4 known tokens and 3 drafts:
+// A row is a token at a position. A step ends with one pass of the target over everything, which
+// verifies the drafts. The passes before it propose them, as the drafter says (drafter.h). For a
+// slice of 4 known tokens and 3 drafts, where the first layers of the target draft:
 //
-//   position           10 11 12 13 | 14 15 16      first 10, count 7, drafts 3
-//   token               k  k  k  k | d0 d1 d2
-//   pass 0 (draft)      r  r  r  L |               r: a row, L: a row whose logits are wanted
-//   pass 1 (draft)                 |  L
-//   pass 2 (draft)                 |     L
-//   pass 3 (target)     r  r  r  L |  L  L  L      logits of 13 .. 16: the verdict
+//   position             10 11 12 13 | 14 15 16      first 10, count 7, drafts 3
+//   token                 k  k  k  k | d0 d1 d2
+//   pass 0 (proposes)     r  r  r  L |               r: a row, L: a row whose logits are wanted
+//   pass 1 (proposes)                |  L
+//   pass 2 (proposes)                |     L
+//   pass 3 (verifies)     r  r  r  L |  L  L  L      logits of 13 .. 16: the verdict
 //
-// The logits of pass i yield draft i. The draft model is the first layers of the target, so what it
-// writes to the KV pool is written again, the same, by the target's pass.
+// The token picked from the logits of a position is that of the next: a draft in a pass that
+// proposes, the target's own in the one that verifies.
 //
-// Drafts and logits of the target's pass are numbered over the whole step, in slice order:
+// Drafts and logits of the pass that verifies are numbered over the whole step, in slice order:
 // first_draft and first_pick say where those of a slice begin.
 //
 // Borrows the sequences from begin() until the next. Thread contract: none of its own. Once the
 // largest step has been seen, no call allocates.
 #pragma once
 
+#include <algorithm>
+#include <cstddef>
 #include <cstdint>
+#include <optional>
 #include <span>
 #include <vector>
 
@@ -30,18 +34,40 @@
 
 namespace forge::executor {
 
+class Drafter;
+
 struct StepSlice {
   Slice slice;
   SequenceTable::Sequence* sequence = nullptr;
+  std::uint32_t kept_blocks = 0;  ///< of its table, leading; those after them are new in it
   std::uint32_t first_draft = 0;
   std::uint32_t first_pick = 0;
 
   /// Position of the first token that is not known yet: of the first draft.
   std::uint32_t known_end() const { return slice.first + slice.count - slice.drafts; }
+  /// Of the token at `position`, among the slice's drafts.
+  std::uint32_t draft_of(std::uint32_t position) const { return position - known_end(); }
 };
 
-/// The rows of a slice in one pass: positions [first, end), with logits from first_logits on.
-struct SliceRows {
+/// Which of an executor's models makes a pass. Each has a KV pool of its own; both go by the same
+/// block tables.
+enum class PassModel : std::uint8_t { target, draft };
+inline constexpr std::size_t kPassModels = 2;
+
+/// A run of one model over rows of the step's slices, all of them at once.
+struct Pass {
+  PassModel model = PassModel::target;
+  std::optional<int> layers;  ///< so many, from the first, and the head; none: all of them
+  /// That the model knows; none: all that there are. Other tokens are run as its last.
+  std::optional<std::uint32_t> vocabulary;
+  bool proposes = false;  ///< its logits yield drafts; else they yield the verdict
+  std::uint32_t first_run = 0;
+  std::uint32_t run_count = 0;
+};
+
+/// Rows of one slice in a pass: positions [first, end), with logits from first_logits on.
+struct RowRun {
+  const StepSlice* slice = nullptr;
   std::uint32_t first = 0;
   std::uint32_t end = 0;
   std::uint32_t first_logits = 0;
@@ -52,39 +78,56 @@ struct SliceRows {
 
 class StepSlices {
  public:
-  /// Takes in the plan's slices. Requires: `sequences` has applied the plan; each slice fits
-  /// (SequenceTable::checked).
-  void begin(const StepPlan& plan, SequenceTable& sequences);
+  /// Takes in the plan's slices; the passes are those of `drafter`, then the one that verifies.
+  /// Requires: `sequences` has applied the plan; each slice fits (SequenceTable::checked).
+  void begin(const StepPlan& plan, SequenceTable& sequences, Drafter& drafter);
 
-  std::span<const StepSlice> all() const { return slices_; }
   StepId step() const { return step_; }
+  std::span<const StepSlice> all() const { return slices_; }
 
-  /// Passes 0 .. draft_passes() - 1 are the draft model's, pass draft_passes() is the target's.
-  std::uint32_t draft_passes() const { return draft_passes_; }
+  /// In the order in which they run.
+  std::span<const Pass> passes() const { return passes_; }
+  /// In the order in which a pass writes KV: what a row reads of the pass is not after it.
+  std::span<const RowRun> runs(const Pass& pass) const {
+    return std::span(runs_).subspan(pass.first_run, pass.run_count);
+  }
+
+  std::uint32_t most_drafts() const { return most_drafts_; }  ///< of a slice
   std::uint32_t pick_count() const { return pick_count_; }
   std::uint32_t draft_count() const { return static_cast<std::uint32_t>(drafts_.size()); }
 
-  /// What `slice` runs in pass number `pass`; no rows if it is not part of it.
-  SliceRows rows(const StepSlice& slice, std::uint32_t pass) const;
+  /// Whether a pass proposes the drafts, so that they are not known before it has run.
+  bool passes_propose() const { return passes_.front().proposes; }
 
-  /// The token at a position of `slice`, known or draft. Requires: the draft has been set.
-  TokenId token(const StepSlice& slice, std::uint32_t position) const {
-    const std::uint32_t end = slice.known_end();
-    return position < end ? slice.sequence->tokens[position]
-                          : drafts_[slice.first_draft + position - end];
+  /// The token that a pass runs at a position of `slice`, known or draft. Requires: the draft has
+  /// been set.
+  TokenId token(const Pass& pass, const StepSlice& slice, std::uint32_t position) const {
+    const TokenId token = position < slice.known_end()
+                              ? slice.sequence->tokens[position]
+                              : drafts_[slice.first_draft + slice.draft_of(position)];
+    return pass.vocabulary ? std::min(token, TokenId(*pass.vocabulary - 1)) : token;
   }
 
-  /// The drafts of all slices; the target writes them as they are proposed.
+  /// The drafts of all slices; the executor writes them as passes propose them.
   std::span<TokenId> drafts() { return drafts_; }
   std::span<const TokenId> drafts(const StepSlice& slice) const {
     return std::span(drafts_).subspan(slice.first_draft, slice.slice.drafts);
   }
 
+  // For drafters.
+
+  /// A pass after those before it, of the runs that are added next.
+  void add_pass(const Pass& pass);
+  /// Requires: run.slice is one of all().
+  void add_run(const RowRun& run);
+
  private:
   StepId step_;
-  std::uint32_t draft_passes_ = 0;
+  std::uint32_t most_drafts_ = 0;
   std::uint32_t pick_count_ = 0;
   std::vector<StepSlice> slices_;
+  std::vector<Pass> passes_;
+  std::vector<RowRun> runs_;
   std::vector<TokenId> drafts_;
 };
 

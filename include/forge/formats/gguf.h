@@ -64,6 +64,10 @@ class Gguf {
   /// is not read is an error that names it and lists those that are.
   static tl::expected<Gguf, FileError> open(const std::string& path);
 
+  /// The file that these would be, for whoever reads what is about to be written. Borrows what they
+  /// borrow.
+  static Gguf unwritten(std::string path, GgufMetadata metadata, std::vector<Tensor> tensors);
+
   std::uint32_t version() const { return contents_.version; }
   const GgufMetadata& metadata() const { return contents_.metadata; }
 

@@ -23,6 +23,9 @@ class MappedFile {
   /// error here.
   static tl::expected<MappedFile, FileError> open(const std::string& path);
 
+  /// A file that is not there yet: of that name, without bytes.
+  static MappedFile unwritten(std::string path);
+
   MappedFile(MappedFile&& other) noexcept;
   MappedFile& operator=(MappedFile&& other) noexcept;
   MappedFile(const MappedFile&) = delete;

@@ -41,6 +41,8 @@ class SafeTensors {
   static constexpr std::uint64_t kHeaderBytesMax = 100'000'000;
   /// Dimensions of a tensor: as NumPy.
   static constexpr std::uint64_t kRankMax = 64;
+  /// The deepest nesting of objects and arrays in a header or an index.
+  static constexpr int kDepthMax = 16;
 
   /// One file. Errors: those of MappedFile, and whatever in the file is not as said above; another
   /// dtype is an error that names it and lists those that are read.

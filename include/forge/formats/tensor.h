@@ -24,7 +24,7 @@
 namespace forge::formats {
 
 /// How the elements of a tensor are stored: a type of weights, or of the integers that accompany
-/// quantised weights in SafeTensors.
+/// quantized weights in SafeTensors.
 enum class ElementType : std::uint8_t {
   f32,
   f16,

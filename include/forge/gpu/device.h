@@ -24,6 +24,7 @@
 #include <tl/expected.hpp>
 #include <vector>
 
+#include "forge/core/names.h"
 #include "forge/gpu/kernels.h"
 
 namespace forge::gpu {
@@ -96,6 +97,9 @@ class Buffer {
 };
 
 enum class CopyDirection : std::uint8_t { to_device, to_host, within };
+constexpr Names<CopyDirection> names_of(CopyDirection) {
+  return {"to_device", "to_host", "within"};
+}
 
 class Event {
  public:

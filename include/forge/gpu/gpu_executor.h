@@ -3,17 +3,17 @@
 // One execute():
 //   1. apply     the plan's changes to what the host knows of each sequence (sequence_table.h)
 //   2. upload    one copy: block-table writes, block copies, rows, sampling inputs
-//   3. launch    table writes; block copies; per draft round and per chunk of rows: embedding,
-//                layers, head, sampling. Drafts stay on the device between rounds
+//   3. launch    table writes; block copies; per pass (executor/drafter.h) and slab of rows:
+//                embedding, layers, head, sampling. Drafts that a pass proposes stay on the device
 //   4. download  one copy: picks, drafts, digests, and the step's number, which says whose they are
 //   5. accept    the acceptance rule on the picks, on the host, as the CPU does
 //
 // Its parts, in src/gpu, in the order of reading:
 //
 //   capacity      the most that a step can bring; all memory is sized by it
-//   step_builder  slices become rows, tiles and chunks     step_mailbox  the upload, the download
+//   step_builder  slices become rows, tiles and slabs     step_mailbox  the upload, the download
 //   block_tables  kept on the device by deltas             copy_runs     copies that may be at once
-//   device_model  the launches of a chunk of rows          decode_graphs buckets of batch sizes
+//   device_model  the launches of a slab of rows          decode_graphs buckets of batch sizes
 //
 // A step of plain decodes is captured as a graph, once per bucket of batch sizes (1, 2, 4, 8, ...),
 // and replayed: one call instead of nine or more a layer. Bits are the same with and without.
@@ -34,6 +34,7 @@
 #include <memory>
 #include <tl/expected.hpp>
 
+#include "forge/executor/drafter.h"
 #include "forge/executor/executor_options.h"
 #include "forge/executor/model_executor.h"
 #include "forge/gpu/device.h"
@@ -57,11 +58,12 @@ struct GpuStatistics {
 
 class GpuExecutor : public executor::ModelExecutor {
  public:
-  /// Errors: the device's. Requires: options that are valid for the model's layers; `device`
-  /// outlives the executor.
+  /// With a draft model, that proposes the drafts, not the first layers of the target; or a
+  /// `drafter` of the caller's says what does. Errors: the device's. Requires: options that are
+  /// valid for the target's layers; `device` outlives the executor.
   static tl::expected<std::unique_ptr<GpuExecutor>, DeviceError> create(
-      Device& device, const GpuModel& model, const executor::ExecutorOptions& options,
-      const GpuOptions& gpu = {});
+      Device& device, const GpuModels& models, const executor::ExecutorOptions& options,
+      const GpuOptions& gpu = {}, std::unique_ptr<executor::Drafter> drafter = nullptr);
   ~GpuExecutor() override;
 
   void begin(SeqId seq, const Request& request) override;
@@ -71,13 +73,15 @@ class GpuExecutor : public executor::ModelExecutor {
   const GpuStatistics& statistics() const;
 
   /// What create() would allocate on the device; of that, everything but the weights; and of pinned
-  /// host memory.
-  static std::uint64_t device_bytes(const GpuModel& model,
+  /// host memory. `draft`: of the draft model, or null.
+  static std::uint64_t device_bytes(const GpuModels& models,
                                     const executor::ExecutorOptions& options);
-  static std::uint64_t buffer_bytes(const model::ModelConfig& model,
-                                    const executor::ExecutorOptions& options);
-  static std::uint64_t pinned_bytes(const model::ModelConfig& model,
-                                    const executor::ExecutorOptions& options);
+  static std::uint64_t buffer_bytes(const model::ModelConfig& target,
+                                    const executor::ExecutorOptions& options,
+                                    const model::ModelConfig* draft = nullptr);
+  static std::uint64_t pinned_bytes(const model::ModelConfig& target,
+                                    const executor::ExecutorOptions& options,
+                                    const model::ModelConfig* draft = nullptr);
 
  private:
   struct State;

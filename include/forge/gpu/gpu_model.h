@@ -37,4 +37,14 @@ class GpuModel {
   const model::PackedModel* weights_;
 };
 
+/// What an executor runs: a model, and perhaps a smaller one that drafts for it.
+struct GpuModels {
+  // NOLINTNEXTLINE(google-explicit-constructor): a model alone is the usual case
+  GpuModels(GpuModel of_target, std::optional<GpuModel> of_draft = {})
+      : target(of_target), draft(of_draft) {}
+
+  GpuModel target;
+  std::optional<GpuModel> draft;  ///< its vocabulary is not larger than the target's
+};
+
 }  // namespace forge::gpu

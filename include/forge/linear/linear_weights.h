@@ -37,6 +37,7 @@
 #include <string_view>
 #include <vector>
 
+#include "forge/core/names.h"
 #include "forge/linear/numerics.h"
 #include "forge/linear/panels.h"
 #include "forge/linear/stored_linear.h"
@@ -58,9 +59,10 @@ enum class PanelKind : std::uint8_t {
   q5_k,
   q6_k
 };
-
-/// "f32", "q4_k", ...
-std::string_view name_of(PanelKind kind);
+constexpr Names<PanelKind> names_of(PanelKind) {
+  return {"f32",  "f16",  "bf16", "q8_0", "int8", "q4_0",
+          "int4", "q5_0", "q5_1", "q4_k", "q5_k", "q6_k"};
+}
 
 /// How weights stored so are packed.
 PanelKind panel_kind(const StoredLinear& stored);
@@ -77,6 +79,9 @@ struct Section {
 
   int panel_count() const { return (outputs + kPanelOutputs - 1) / kPanelOutputs; }
 };
+
+/// Bytes of the panels that `parts`, packed together, would take. Looks at no weights.
+std::size_t packed_bytes(std::span<const StoredLinear> parts);
 
 class LinearWeights {
  public:

@@ -22,15 +22,12 @@
 #pragma once
 
 #include <cstdint>
-#include <string_view>
+
+#include "forge/core/names.h"
 
 namespace forge::linear {
 
 enum class Numerics : std::uint8_t { canonical, native };
-
-/// The enumerator: "canonical".
-constexpr std::string_view name_of(Numerics numerics) {
-  return numerics == Numerics::canonical ? "canonical" : "native";
-}
+constexpr Names<Numerics> names_of(Numerics) { return {"canonical", "native"}; }
 
 }  // namespace forge::linear

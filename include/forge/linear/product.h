@@ -7,7 +7,7 @@
 // from computing many such sequences side by side, SIMD lanes across outputs. It is the same on
 // every machine too, but for bf16 with native numerics (numerics.h).
 //
-//   f32      the fma chain of numerics/canonical.h: ascending k, in chunks of 256 added in order
+//   f32      the fma chain of numerics/canonical.h: ascending k, in segments of 256 added in order
 //   f16      the same, of the weight widened to f32
 //   bf16     x rounded to bf16 (to nearest, ties to even); chains as above but over pairs, k odd
 //            before k even. Native numerics use vdpbf16ps where a machine has it, which takes them
@@ -50,7 +50,7 @@ struct CodedGroup {
 /// Activations in the forms that products read. Grows to the largest product seen, then
 /// allocates nothing.
 struct ProductScratch {
-  std::vector<float> f32;          ///< [chunks of 256 inputs][M][256]
+  std::vector<float> f32;          ///< [segments of 256 inputs][M][256]
   std::vector<float> bf16;         ///< likewise, rounded; or pairs of bf16 as words
   std::vector<CodedGroup> groups;  ///< M x K / 32, in the order of src/linear/code_rows.h
 };

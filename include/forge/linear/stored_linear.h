@@ -22,7 +22,9 @@
 #include <cstddef>
 #include <cstdint>
 #include <span>
+#include <string_view>
 #include <variant>
+#include <vector>
 
 #include "forge/quant/weight_type.h"
 
@@ -53,6 +55,17 @@ struct StoredLinear {
   int inputs = 0;
   std::variant<StoredRows, StoredInt8, StoredGroups> form;
 };
+
+/// One of the arrays of which a matrix consists.
+struct StoredArray {
+  std::string_view part;  ///< "codes", "zeros", "scales" or "order"; of rows empty
+  std::string_view type;  ///< "F32", "Q4_K", ... (weight_type.h), "I8" or "I32"
+  std::vector<std::size_t> shape;
+  std::span<const std::byte> bytes;
+};
+
+/// All of them, in the shapes above.
+std::vector<StoredArray> arrays_of(const StoredLinear& linear);
 
 /// W[output][0 .. K) as floats: the definition that every product is tested against. For order'd
 /// groups too, inputs come in the order of the layer's input. out: [K].

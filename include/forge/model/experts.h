@@ -6,7 +6,7 @@
 //   groups     a group's score is the sum of its group_best best ranks; experts outside the
 //              groups_per_token best groups are left out
 //   chosen     the experts_per_token best ranks
-//   weights    w = s; normalised: w / (sum of the chosen s + 1e-20); times routed_scale
+//   weights    w = s; normalized: w / (sum of the chosen s + 1e-20); times routed_scale
 //   out        ((0 + w_a y_a) + w_b y_b) + ... + shared(x), a < b < ... the chosen experts
 //
 // Of equal ranks and group scores the lower index wins. Sums of ranks, scores and contributions run

@@ -125,7 +125,7 @@ using AttentionConfig = std::variant<GroupedQueryConfig, LatentConfig>;
 enum class ExpertScore : std::uint8_t { softmax, sigmoid };
 
 /// Mixture of experts. Chosen: the experts_per_token best, after all groups but the
-/// groups_per_token best are left out. Weights: their scores, normalised where said, times
+/// groups_per_token best are left out. Weights: their scores, normalized where said, times
 /// routed_scale. With a correction bias, score + bias chooses and score weighs.
 struct ExpertsConfig {
   int experts = 8;
@@ -137,7 +137,7 @@ struct ExpertsConfig {
   int groups = 1;            ///< of equally many experts
   int groups_per_token = 1;  ///< 1 .. groups; all: no limit
   int group_best = 1;        ///< a group's score: the sum of its 1 or 2 best
-  bool normalised = false;   ///< the weights of a token's experts sum to one
+  bool normalized = false;   ///< the weights of a token's experts sum to one
   float routed_scale = 1;
   std::vector<bool> dense_layers;  ///< [layers], true: that layer has the dense network
   friend bool operator==(const ExpertsConfig&, const ExpertsConfig&) = default;
@@ -167,6 +167,7 @@ struct ModelConfig {
 
 /// The dense network is in layer `layer`, not experts. Requires: 0 <= layer < config.layers.
 bool is_dense(const ModelConfig& config, int layer);
+bool has_dense_layers(const ModelConfig& config);  ///< at least one
 
 /// Every number is in its range and all fit together, so that whoever computes need not look again.
 /// Readers of checkpoints promise it of what they return. Errors: the first field that is not, its

@@ -9,7 +9,7 @@
 //     activations are rounded.
 //   - kv_up of latent attention is taken apart by heads, its key halves transposed, for attention
 //     over latents (numerics/latent_attention.h). Transposed rows are no longer blocks of a format,
-//     so it becomes F32, F16 or BF16 where it is one, and F16 where it is quantised. A file that
+//     so it becomes F32, F16 or BF16 where it is one, and F16 where it is quantized. A file that
 //     has it by heads is packed as it is.
 //
 // Packing reads every byte of the weights, and takes their digest at the same time
@@ -19,6 +19,7 @@
 // Legend: model_config.h and stored_model.h.
 #pragma once
 
+#include <cstdint>
 #include <functional>
 #include <optional>
 #include <tl/expected.hpp>
@@ -93,9 +94,8 @@ struct PackedModel {
 /// instruction that rounds otherwise on this machine (linear/numerics.h).
 linear::Numerics numerics_of_results(const PackedModel& model);
 
-/// Whether a matrix is packed as F32, which is exact: products take codes of 32 inputs at a time,
-/// which must share a scale (linear/product.h), and GPTQ and AWQ may have one for each 16.
-bool is_packed_as_floats(const linear::StoredLinear& stored);
+/// PackedModel::bytes() of what pack() would make of `stored`, in whose weights it does not look.
+std::uint64_t packed_bytes(const ModelConfig& config, const StoredModel& stored);
 
 /// Told of each matrix before it is packed, and when it will not be read again, so that its pages
 /// can be given back (checkpoint.h): packing then needs little more memory than the result. Either

@@ -26,6 +26,7 @@
 #include <string_view>
 #include <vector>
 
+#include "forge/core/names.h"
 #include "forge/linear/thread_pool.h"
 #include "forge/model/attention_pass.h"
 #include "forge/model/experts.h"
@@ -50,9 +51,9 @@ enum class ForwardPoint : std::uint8_t {
   final_norm,  ///< [R][d]
   logits       ///< [R][V]
 };
-
-/// The enumerator: "final_norm".
-std::string_view name_of(ForwardPoint point);
+constexpr Names<ForwardPoint> names_of(ForwardPoint) {
+  return {"embedding", "attention", "network", "layer", "final_norm", "logits"};
+}
 
 struct Observation {
   ForwardPoint point = ForwardPoint::embedding;

@@ -9,24 +9,121 @@
 //   layers.0.attention.query                   layers.0.feed_forward.gate
 //   layers.0.attention.key_up.2                layers.0.feed_forward.experts.7.down
 //                                              layers.0.feed_forward.shared.up
+//
+// Reading a model, writing it, counting it and taking its digest are walks over the tables below.
 #pragma once
 
-#include <functional>
 #include <string>
-#include <vector>
+#include <tuple>
+#include <type_traits>
 
 #include "forge/model/stored_model.h"
 
 namespace forge::model {
+namespace detail {
 
-/// Called with a weight and its role.
-struct WeightVisitor {
-  std::function<void(const std::string& role, const linear::StoredLinear& weight)> matrix;
-  std::function<void(const std::string& role, const std::vector<float>& weight)> vector;
+template <class Owner, class Weight>
+struct Member {
+  const char* name;
+  Weight Owner::*weight;
+};
+template <class Owner, class Weight>
+Member(const char*, Weight Owner::*) -> Member<Owner, Weight>;
+
+/// The members of a type of stored_model.h, in the order in which it declares them.
+template <class Owner>
+struct Members;
+
+template <>
+struct Members<StoredFeedForward> {
+  static constexpr std::tuple kTable{Member{"gate", &StoredFeedForward::gate},
+                                     Member{"up", &StoredFeedForward::up},
+                                     Member{"down", &StoredFeedForward::down}};
+};
+template <>
+struct Members<StoredExperts> {
+  static constexpr std::tuple kTable{Member{"router", &StoredExperts::router},
+                                     Member{"correction_bias", &StoredExperts::correction_bias},
+                                     Member{"experts", &StoredExperts::experts},
+                                     Member{"shared", &StoredExperts::shared}};
+};
+template <>
+struct Members<StoredGroupedQuery> {
+  static constexpr std::tuple kTable{Member{"query", &StoredGroupedQuery::query},
+                                     Member{"key", &StoredGroupedQuery::key},
+                                     Member{"value", &StoredGroupedQuery::value},
+                                     Member{"output", &StoredGroupedQuery::output},
+                                     Member{"query_bias", &StoredGroupedQuery::query_bias},
+                                     Member{"key_bias", &StoredGroupedQuery::key_bias},
+                                     Member{"value_bias", &StoredGroupedQuery::value_bias},
+                                     Member{"output_bias", &StoredGroupedQuery::output_bias},
+                                     Member{"query_norm", &StoredGroupedQuery::query_norm},
+                                     Member{"key_norm", &StoredGroupedQuery::key_norm}};
+};
+template <>
+struct Members<StoredLatent> {
+  static constexpr std::tuple kTable{Member{"query_down", &StoredLatent::query_down},
+                                     Member{"query_norm", &StoredLatent::query_norm},
+                                     Member{"query_up", &StoredLatent::query_up},
+                                     Member{"kv_down", &StoredLatent::kv_down},
+                                     Member{"kv_norm", &StoredLatent::kv_norm},
+                                     Member{"output", &StoredLatent::output},
+                                     Member{"kv_up", &StoredLatent::kv_up},
+                                     Member{"key_up", &StoredLatent::key_up},
+                                     Member{"value_up", &StoredLatent::value_up}};
+};
+template <>
+struct Members<StoredLayer> {
+  static constexpr std::tuple kTable{Member{"attention_norm", &StoredLayer::attention_norm},
+                                     Member{"attention", &StoredLayer::attention},
+                                     Member{"ffn_norm", &StoredLayer::ffn_norm},
+                                     Member{"feed_forward", &StoredLayer::feed_forward}};
+};
+template <>
+struct Members<StoredModel> {
+  static constexpr std::tuple kTable{
+      Member{"embedding", &StoredModel::embedding}, Member{"layers", &StoredModel::layers},
+      Member{"final_norm", &StoredModel::final_norm}, Member{"head", &StoredModel::head}};
 };
 
-/// Visits all weights that `model` has, each once, in the order in which stored_model.h declares
-/// them. A matrix is passed as it lies in `model`, so its address tells it from all others.
-void for_each_weight(const StoredModel& model, const WeightVisitor& visitor);
+/// A visit to whatever a member may be.
+template <class OnMatrix, class OnVector>
+struct WeightWalk {
+  const OnMatrix& on_matrix;
+  const OnVector& on_vector;
+
+  template <class Part>
+  void visit(const std::string& path, Part& part) const {
+    if constexpr (std::is_same_v<const Part, const linear::StoredLinear>) {
+      if (part.outputs > 0) on_matrix(path, part);
+    } else if constexpr (std::is_same_v<const Part, const std::vector<float>>) {
+      if (!part.empty()) on_vector(path, part);
+    } else if constexpr (requires { part.has_value(); }) {
+      if (part) visit(path, *part);
+    } else if constexpr (requires { part.valueless_by_exception(); }) {
+      std::visit([&](auto& kind) { visit(path, kind); }, part);
+    } else if constexpr (requires { part.size(); }) {
+      for (std::size_t i = 0; i < part.size(); ++i) {
+        visit(path + "." + std::to_string(i), part[i]);
+      }
+    } else {
+      const std::string prefix = path.empty() ? path : path + ".";
+      std::apply([&](const auto&... m) { (visit(prefix + m.name, part.*m.weight), ...); },
+                 Members<std::remove_const_t<Part>>::kTable);
+    }
+  }
+};
+
+}  // namespace detail
+
+/// Calls on_matrix(role, StoredLinear&) or on_vector(role, std::vector<float>&) for all weights
+/// that `part` has, each once, in the order in which stored_model.h declares them; const where
+/// `part` is. A matrix is passed as it lies there, so its address tells it from all others. `part`:
+/// a StoredModel, or what the role `path` of one is: a layer, for "layers.3".
+template <class Part, class OnMatrix, class OnVector>
+void for_each_weight(Part& part, const OnMatrix& on_matrix, const OnVector& on_vector,
+                     const std::string& path = "") {
+  detail::WeightWalk<OnMatrix, OnVector>{on_matrix, on_vector}.visit(path, part);
+}
 
 }  // namespace forge::model

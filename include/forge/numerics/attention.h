@@ -1,8 +1,8 @@
 // Attention of the query heads of one token over the paged KV cache, in one fixed order.
 //
-// This is online softmax: the context is read once, in chunks, and the softmax is
-// renormalised when a chunk brings a larger score. Production kernels choose the chunk by
-// batch, block size or number of SMs, and their bits change with it. Here a chunk is
+// This is online softmax: the context is read once, in segments, and the softmax is
+// renormalized when a segment brings a larger score. Production kernels choose the segment by
+// batch, block size or number of SMs, and their bits change with it. Here a segment is
 // always 256 keys counted from position 0, whatever the block size, so decoding a token
 // alone, in a batch, in a chunk of the prompt or in a recompute gives the same bits.
 //
@@ -11,17 +11,17 @@
 // in canonical.h.
 //
 //   score_j = (fma chain over d, ascending, from 0, of q[d] * k_j[d]) * scale
-//   For each chunk c of 256 positions, j those of it in F .. T-1; a chunk without any is left out:
+//   For each segment c of 256 positions that has any in F .. T-1, these being j:
 //     m_c    = max of score_j
 //     p_j    = exp(score_j - m_c)
-//     l_c    = tree sum of p_j, lane = (j within the chunk) % 32
+//     l_c    = tree sum of p_j, lane = (j within the segment) % 32
 //     a_c[d] = fma chain over j, ascending, from 0, of p_j * v_j[d]
-//   The first chunk is taken as is: m = m_c, l = l_c, a = a_c. Then, in ascending order,
+//   The first segment is taken as is: m = m_c, l = l_c, a = a_c. Then, in ascending order,
 //     m' = max(m, m_c), e = exp(m - m'), f = exp(m_c - m')
 //     l = fma(l, e, l_c * f), a[d] = fma(a[d], e, a_c[d] * f), m = m'
 //   out[d] = a[d] / l
 //
-// Chunks are independent until the merge, which is how a GPU splits one long context over
+// Segments are independent until the merge, which is how a GPU splits one long context over
 // several blocks ("split-K", flash decoding) without changing a bit.
 // Sources: Milakov, Gimelshein, arXiv:1805.02867 (online softmax); Dao et al.,
 // arXiv:2205.14135 (FlashAttention); Kwon et al., arXiv:2309.06180 (paged KV).
@@ -33,8 +33,8 @@
 
 namespace forge::numerics {
 
-/// Keys of one chunk of the softmax.
-inline constexpr int kKeyChunk = 256;
+/// Keys of one segment of the softmax.
+inline constexpr int kKeySegment = 256;
 
 /// Largest head size that `attend` accepts.
 inline constexpr int kHeadSizeMax = 256;

@@ -185,19 +185,19 @@ FORGE_HOST_DEVICE inline float max_reference(const float* x, int n) {
 
 // ---- Products -------------------------------------------------------------------
 
-/// Terms of one chunk of a product. Adding chunks in order has 2.7 times less rounding error than
-/// one long chain and lets a GPU compute the chunks of one product in parallel (split-K).
-inline constexpr int kProductChunk = 256;
+/// Terms of one segment of a product. Adding segments in order has 2.7 times less rounding error
+/// than one long chain and lets a GPU compute the segments of one product in parallel (split-K).
+inline constexpr int kProductSegment = 256;
 
 /// Inner product of a [n] and b [n]: ((s_0 + s_1) + s_2) + ... where s_c = fma chain from 0 over
 /// k in [256 c, 256 (c + 1)), ascending. Each element of a matrix product is one of these.
 FORGE_HOST_DEVICE inline float product_reference(const float* a, const float* b, int n) {
   float total = 0.0f;
-  for (int first = 0; first < n; first += kProductChunk) {
-    const int last = first + kProductChunk < n ? first + kProductChunk : n;
-    float chunk = 0.0f;
-    for (int k = first; k < last; ++k) chunk = fma(a[k], b[k], chunk);
-    total = first == 0 ? chunk : total + chunk;
+  for (int first = 0; first < n; first += kProductSegment) {
+    const int last = first + kProductSegment < n ? first + kProductSegment : n;
+    float segment = 0.0f;
+    for (int k = first; k < last; ++k) segment = fma(a[k], b[k], segment);
+    total = first == 0 ? segment : total + segment;
   }
   return total;
 }

@@ -9,7 +9,7 @@
 //
 // Legend: R value size, R + S key size, H heads, c_j [R + S] the row of position j, q [R + S] one
 // query head. out = attention of attention.h with k_j = c_j, v_j = c_j[0 .. R), first position 0:
-// the same chunks, the same chains, the same sums, and so bits that depend on nothing else.
+// the same segments, the same chains, the same sums, and so bits that depend on nothing else.
 #pragma once
 
 #include <cstddef>

@@ -17,13 +17,13 @@
 // magnitudes in a row of its weights, where errors of either sign mostly cancel.
 //
 //   operation of the engine                      adds at most
-//   product, a chain of fma in chunks of 256     u |s| for each partial sum s
+//   product, a chain of fma in segments of 256     u |s| for each partial sum s
 //   norm: the scale, common to its row           (ceil(d / 32) + 7) / 2 + 2 times u, relative
 //         what it multiplies                     u |y|, and again where the weight is not one
 //   rotation of a pair (a, b)                    u (|b sin| + |result| + 1.02 (|a cos| + |b sin|))
 //   score of a key, a chain times the scale      as a product, and u |score|
 //   exp(score - max), 0.8 ulp                    u (|score - max| + 1.6), relative
-//   sums over keys, in chunks of 256             u |s| for each partial sum s, merging included
+//   sums over keys, in segments of 256             u |s| for each partial sum s, merging included
 //   silu(gate) up, 2.5 ulp                       6 u |result|
 //   residual sum                                 u |sum|
 //

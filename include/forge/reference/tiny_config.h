@@ -11,6 +11,7 @@
 #include <string>
 #include <tl/expected.hpp>
 
+#include "forge/core/range.h"
 #include "forge/model/model_config.h"
 
 namespace forge::reference {
@@ -36,17 +37,7 @@ struct TinyConfig {
   friend bool operator==(const TinyConfig&, const TinyConfig&) = default;
 };
 
-/// `field` is `value`; it must be `accepted`.
-struct TinyConfigError {
-  std::string field;
-  std::string value;
-  std::string accepted;
-
-  friend bool operator==(const TinyConfigError&, const TinyConfigError&) = default;
-};
-std::string to_string(const TinyConfigError& error);
-
 /// Errors: the first field, in the order declared, that is out of range.
-tl::expected<void, TinyConfigError> validate(const TinyConfig& config);
+tl::expected<void, ConfigError> validate(const TinyConfig& config);
 
 }  // namespace forge::reference

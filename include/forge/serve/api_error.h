@@ -24,11 +24,12 @@ struct ApiError {
 ApiError request_error(unsigned status, std::string message,
                        std::optional<std::string> code = std::nullopt);
 
+/// 400 about the field `param` of the body.
+ApiError bad_field(std::string_view param, std::string message,
+                   std::optional<std::string> code = std::nullopt);
+
 /// The request is fine; the server cannot answer it, now or at all.
 ApiError server_error(unsigned status, std::string message, std::string code);
-
-/// A stranger's text as a message quotes it: at most 200 bytes; one that was cut ends with "...".
-std::string shortened(std::string_view text);
 
 /// The JSON body of the answer. Bytes of the message that are not UTF-8 become U+FFFD.
 std::string to_json(const ApiError& error);

@@ -43,11 +43,11 @@
 //
 // A body becomes a request in two steps, so that no text is turned into tokens in vain:
 //
-//   body --parse_completion_request--> UntokenisedRequest --tokenise--> CompletionRequest
+//   body --parse_completion_request--> UntokenizedRequest --tokenize--> CompletionRequest
 //                                       |
 //                                       +-- length_error: far too long for the model?
 //
-// The first looks at every field and needs no tokeniser; the second takes time in proportion to the
+// The first looks at every field and needs no tokenizer; the second takes time in proportion to the
 // text and may run on another thread.
 //
 // POST /generate takes {prompt, max_tokens = 32} and decodes greedily.
@@ -68,7 +68,7 @@
 #include "forge/core/request.h"
 #include "forge/core/step_plan.h"
 #include "forge/serve/api_error.h"
-#include "forge/text/tokeniser.h"
+#include "forge/text/tokenizer.h"
 
 namespace forge::serve {
 
@@ -101,14 +101,14 @@ struct CompletionOptions {
 };
 
 /// One prompt as its body has it; token ids are of the vocabulary.
-struct UntokenisedPrompt {
-  std::string name;  ///< "'prompt'" or "'prompt[2]'", for errors
+struct UntokenizedPrompt {
+  std::string name;  ///< "prompt" or "prompt[2]", for errors
   std::variant<std::string, std::vector<TokenId>> content;
 };
 
 /// The body of a POST, checked but for the lengths of its prompts.
-struct UntokenisedRequest : CompletionOptions {
-  std::vector<UntokenisedPrompt> prompts;  ///< at least one
+struct UntokenizedRequest : CompletionOptions {
+  std::vector<UntokenizedPrompt> prompts;  ///< at least one
   text::EncodeOptions encode_options;      ///< of those that are texts
 };
 
@@ -120,21 +120,21 @@ struct CompletionRequest : CompletionOptions {
 };
 
 /// Errors: 400 with the field at fault in `param`, or 404 for a model that is not `model`.
-tl::expected<UntokenisedRequest, ApiError> parse_completion_request(std::string_view body,
+tl::expected<UntokenizedRequest, ApiError> parse_completion_request(std::string_view body,
                                                                     const ModelCard& model);
-tl::expected<UntokenisedRequest, ApiError> parse_generate_request(std::string_view body,
+tl::expected<UntokenizedRequest, ApiError> parse_generate_request(std::string_view body,
                                                                   const ModelCard& model);
 
 /// A prompt that does not fit into the context beside max_tokens, as far as that is known before
-/// texts are tokens: by the number of token ids, or of bytes (Tokeniser::token_bytes_max). 400.
-std::optional<ApiError> length_error(const UntokenisedRequest& request, const ModelCard& model,
-                                     const text::Tokeniser& tokeniser);
+/// texts are tokens: by the number of token ids, or of bytes (Tokenizer::token_bytes_max). 400.
+std::optional<ApiError> length_error(const UntokenizedRequest& request, const ModelCard& model,
+                                     const text::Tokenizer& tokenizer);
 
-/// Texts become tokens of `tokeniser`. Errors: 400 for a prompt without tokens, or with more than
+/// Texts become tokens of `tokenizer`. Errors: 400 for a prompt without tokens, or with more than
 /// fit into the context beside max_tokens.
-tl::expected<CompletionRequest, ApiError> tokenise(UntokenisedRequest request,
+tl::expected<CompletionRequest, ApiError> tokenize(UntokenizedRequest request,
                                                    const ModelCard& model,
-                                                   const text::Tokeniser& tokeniser);
+                                                   const text::Tokenizer& tokenizer);
 
 struct Choice {
   std::string text;

@@ -1,12 +1,12 @@
 // TextStream: the tokens of one request become the text that its client sees.
 //
-//   token --Tokeniser--> bytes --Utf8Stream--> characters --StopFilter--> text
+//   token --Tokenizer--> bytes --Utf8Stream--> characters --StopFilter--> text
 //
-// The pieces, put together, are Tokeniser::decode of all tokens, cut at the first
+// The pieces, put together, are Tokenizer::decode of all tokens, cut at the first
 // stop string. No piece splits a character or shows the beginning of a stop string.
 // Tokens may arrive one by one or many in a step: the text is the same.
 //
-// Owns the state of one request, borrows the tokeniser. Thread contract: none of its own.
+// Owns the state of one request, borrows the tokenizer. Thread contract: none of its own.
 #pragma once
 
 #include <span>
@@ -15,7 +15,7 @@
 
 #include "forge/core/ids.h"
 #include "forge/text/stop_filter.h"
-#include "forge/text/tokeniser.h"
+#include "forge/text/tokenizer.h"
 #include "forge/text/utf8_stream.h"
 
 namespace forge::text {
@@ -24,7 +24,7 @@ class TextStream {
  public:
   /// Requires: no stop string is empty. One that is not valid UTF-8 is read as the text
   /// that it decodes to.
-  explicit TextStream(const Tokeniser& tokeniser, const std::vector<std::string>& stops = {});
+  explicit TextStream(const Tokenizer& tokenizer, const std::vector<std::string>& stops = {});
 
   /// Returns: the text that is now certain, often none. None once stopped() is true.
   std::string push(TokenId token);
@@ -36,7 +36,7 @@ class TextStream {
   bool stopped() const { return filter_.stopped(); }
 
  private:
-  const Tokeniser* tokeniser_;
+  const Tokenizer* tokenizer_;
   Utf8Stream characters_;
   StopFilter filter_;
 };

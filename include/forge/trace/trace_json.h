@@ -92,14 +92,6 @@ struct TraceHeader;
 inline constexpr std::uint64_t kTraceVersion = 3;
 inline constexpr std::uint64_t kOldestTraceVersion = 2;  ///< that is read
 
-/// Most that a trace may ask for of what costs memory; far above any real configuration, and small
-/// enough that a damaged header cannot exhaust the machine. Everything else is for
-/// validate(SchedulerConfig) to judge.
-inline constexpr SchedulerConfig kLargestTraceScheduler{.num_blocks = 1u << 22,
-                                                        .block_size = 1u << 14,
-                                                        .num_host_blocks = 1u << 22,
-                                                        .max_batch_size = 1u << 16};
-
 /// One line each, without the newline.
 /// Requires: temperatures are finite and not negative.
 std::string to_json_line(const TraceHeader& header);
@@ -111,11 +103,5 @@ tl::expected<TraceEvent, std::string> event_from_json(const nlohmann::json& line
 
 /// A digest as the format writes it: 16 lower-case hexadecimal digits.
 std::string digest_text(std::uint64_t digest);
-
-std::string_view name(PreemptionMode mode);
-std::string_view name(CopyKind kind);
-std::string_view name(Priority priority);
-std::string_view name(FinishReason reason);
-std::string_view name(FinishSignal signal);
 
 }  // namespace forge::trace

@@ -48,11 +48,14 @@ struct TracedSequence {
   std::uint32_t length() const { return prompt_tokens + output_tokens; }
   friend bool operator==(const TracedSequence&, const TracedSequence&) = default;
 };
+constexpr Names<TracedSequence::Place> names_of(TracedSequence::Place) {
+  return {"waiting", "swapped", "running"};
+}
 
 class TraceState {
  public:
   explicit TraceState(const SchedulerConfig& config)
-      : config_(config), blocks_(config.num_blocks, config.block_size) {}
+      : config_(config), blocks_(config.cache.num_blocks, config.cache.block_size) {}
 
   /// Follows one event. Errors: a text naming what does not follow from the events before (an
   /// unknown sequence, a step out of order, a contradictory block table); the state is then of
@@ -71,7 +74,7 @@ class TraceState {
   const std::map<SeqId, TracedSequence>& sequences() const { return sequences_; }
   const TracedSequence* find(SeqId seq) const;
 
-  /// In the order of the queue (wait_queue.h): next one first; swapped ones wait in it too.
+  /// In the order of their admission_key (policy.h): next one first; swapped ones wait too.
   std::vector<const TracedSequence*> queue() const;
   /// In order of admission.
   std::vector<const TracedSequence*> batch() const;

@@ -24,7 +24,7 @@ const Row kTitles{"mode",  "requests", "refused",   "prompt",         "cached", 
 constexpr std::array<int, kColumns> kWidths{11, 8, 7, 8, 6, 9, 9, 8, 9, 15, 8};
 
 Row row_of(const ModeResult& r) {
-  return {std::string(name(r.mode)) + (r.interrupted ? "*" : ""),
+  return {std::string(name_of(r.mode)) + (r.interrupted ? "*" : ""),
           std::to_string(r.finished),
           std::to_string(r.refused),
           std::to_string(r.prompt_tokens),
@@ -72,7 +72,7 @@ nlohmann::json to_json(const Prediction& p, const ModeResult& r) {
 }
 
 nlohmann::json to_json(const ModeResult& r) {
-  nlohmann::json json = {{"mode", name(r.mode)},
+  nlohmann::json json = {{"mode", name_of(r.mode)},
                          {"requests", r.finished},
                          {"refused", r.refused},
                          {"prompt_tokens", r.prompt_tokens},
@@ -114,14 +114,14 @@ void print_table(std::span<const ModeResult> results, std::ostream& out) {
   print(kTitles, out);
   for (const ModeResult& r : results) print(row_of(r), out);
   for (const ModeResult& r : results) {
-    if (r.interrupted) out << "* " << name(r.mode) << " was interrupted\n";
+    if (r.interrupted) out << "* " << name_of(r.mode) << " was interrupted\n";
     if (r.refused > 0) {
-      out << name(r.mode) << ": " << r.refused
+      out << name_of(r.mode) << ": " << r.refused
           << " requests refused, prompt plus new tokens exceed the KV cache\n";
     }
   }
   for (const ModeResult& r : results) {
-    out << std::left << std::setw(kWidths[0]) << name(r.mode) << "  digest "
+    out << std::left << std::setw(kWidths[0]) << name_of(r.mode) << "  digest "
         << trace::digest_text(r.digest) << "  " << fixed(r.seconds, 2) << " s, "
         << fixed(r.virtual_seconds, 2) << " s on the " << (r.predicted ? "device's" : "virtual")
         << " clock\n";
@@ -140,7 +140,7 @@ std::string first_disagreement(std::span<const ModeResult> results) {
     for (std::size_t i = 0; i < r.token_digests.size(); ++i) {
       if (r.token_digests[i] != first->token_digests[i]) {
         return "request " + std::to_string(i) + " has other tokens in mode " +
-               std::string(name(r.mode)) + " than in mode " + std::string(name(first->mode));
+               std::string(name_of(r.mode)) + " than in mode " + std::string(name_of(first->mode));
       }
     }
   }

@@ -6,9 +6,9 @@
 
 #include "forge/core/digest.h"
 #include "forge/engine/engine.h"
+#include "forge/runtime/target.h"
+#include "forge/runtime/target_header.h"
 #include "forge/trace/trace_header.h"
-#include "target.h"
-#include "target_header.h"
 
 namespace forge::apps {
 namespace {
@@ -17,7 +17,8 @@ using Clock = std::chrono::steady_clock;
 
 class Run {
  public:
-  Run(BenchMode mode, const BenchRun& run, const LoadedModel& model, Target& target)
+  Run(BenchMode mode, const BenchRun& run, const runtime::LoadedModel& model,
+      runtime::Target& target)
       : run_(run),
         target_(target),
         trace_(make_trace(run, model, target)),
@@ -51,12 +52,14 @@ class Run {
   }
 
  private:
-  static std::optional<trace::TraceWriter> make_trace(const BenchRun& run, const LoadedModel& model,
-                                                      const Target& target) {
+  static std::optional<trace::TraceWriter> make_trace(const BenchRun& run,
+                                                      const runtime::LoadedModel& model,
+                                                      const runtime::Target& target) {
     std::optional<trace::TraceWriter> trace;
     if (run.trace != nullptr) {
-      const RunRecord record = record_of(model, run.options.kind);
-      trace.emplace(*run.trace, to_trace_header(run.options, record, target.device_name()));
+      const runtime::RunRecord record = runtime::record_of(model, run.options.kind);
+      trace.emplace(*run.trace,
+                    runtime::to_trace_header(run.options, record, target.device_name()));
     }
     return trace;
   }
@@ -143,7 +146,7 @@ class Run {
   }
 
   const BenchRun& run_;
-  Target& target_;
+  runtime::Target& target_;
   std::optional<trace::TraceWriter> trace_;
   engine::Engine engine_;
   Arrivals arrivals_;
@@ -161,15 +164,15 @@ class Run {
 
 }  // namespace
 
-TargetOptions options_of_mode(TargetOptions options, BenchMode mode) {
-  if (mode == BenchMode::sequential) options.scheduler.max_batch_size = 1;
+runtime::TargetOptions options_of_mode(runtime::TargetOptions options, BenchMode mode) {
+  if (mode == BenchMode::sequential) options.scheduler.batch.max_batch_size = 1;
   if (mode != BenchMode::speculative) options.executor.drafts = 0;
   return options;
 }
 
-tl::expected<ModeResult, std::string> run_mode(BenchMode mode, const LoadedModel& model,
+tl::expected<ModeResult, std::string> run_mode(BenchMode mode, const runtime::LoadedModel& model,
                                                const BenchRun& run) {
-  auto target = Target::open(run.options, model);
+  auto target = runtime::Target::open(run.options, model);
   if (!target) return tl::unexpected(std::move(target.error()));
   return Run(mode, run, model, *target).go();
 }

@@ -18,10 +18,10 @@
 #include "arrivals.h"
 #include "forge/core/scheduler.h"
 #include "forge/gpu/device.h"
+#include "forge/runtime/loaded_model.h"
+#include "forge/runtime/target_options.h"
 #include "forge/trace/trace_writer.h"
 #include "latency_log.h"
-#include "loaded_model.h"
-#include "target_options.h"
 #include "workload.h"
 
 namespace forge::apps {
@@ -31,14 +31,12 @@ enum class BenchMode : std::uint8_t {
   continuous,   ///< continuous batching, no drafts
   speculative,  ///< continuous batching with drafts
 };
-inline constexpr std::array<std::string_view, 3> kBenchModeNames{"sequential", "continuous",
-                                                                 "speculative"};
-inline std::string_view name(BenchMode mode) {
-  return kBenchModeNames[static_cast<std::size_t>(mode)];
+constexpr Names<BenchMode> names_of(BenchMode) {
+  return {"sequential", "continuous", "speculative"};
 }
 
 /// `options` as they are in `mode`.
-TargetOptions options_of_mode(TargetOptions options, BenchMode mode);
+runtime::TargetOptions options_of_mode(runtime::TargetOptions options, BenchMode mode);
 
 /// What a run would take on a device, by the device's clock: kernels and copies, one after the
 /// other, and nothing else.
@@ -85,7 +83,7 @@ struct ModeResult {
 
 struct BenchRun {
   const Workload& workload;
-  TargetOptions options;  ///< of the mode
+  runtime::TargetOptions options;  ///< of the mode
   VirtualClock clock;
   trace::TraceOutput* trace = nullptr;  ///< records each event if given
   /// Called after every step with the number of requests ended; false stops the run.
@@ -93,7 +91,7 @@ struct BenchRun {
 };
 
 /// `model` is that of run.options.source. Errors: the target cannot be opened (target.h).
-tl::expected<ModeResult, std::string> run_mode(BenchMode mode, const LoadedModel& model,
+tl::expected<ModeResult, std::string> run_mode(BenchMode mode, const runtime::LoadedModel& model,
                                                const BenchRun& run);
 
 }  // namespace forge::apps

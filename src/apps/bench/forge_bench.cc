@@ -34,7 +34,7 @@ constexpr std::size_t kRequestsMax = std::size_t{1} << 24;
 volatile std::sig_atomic_t interrupted = 0;
 
 struct BenchOptions {
-  TargetOptions target;
+  runtime::TargetOptions target;
   std::string workload_file;
   std::optional<std::size_t> requests;
   bool mixed_priorities = false;
@@ -42,12 +42,12 @@ struct BenchOptions {
   VirtualClock clock;
   std::string trace_file;
   std::string json_file;
-  bool blocks_given = false;  ///< --num-blocks was
-  bool runs_given = false;    ///< --mode or --workload was
+  bool runs_given = false;  ///< --mode or --workload was
 };
 
 void add_options(CLI::App& app, BenchOptions& options) {
-  constexpr std::array kKinds{TargetKind::cpu, TargetKind::sim, TargetKind::cuda, TargetKind::null};
+  constexpr std::array kKinds{runtime::TargetKind::cpu, runtime::TargetKind::sim,
+                              runtime::TargetKind::cuda, runtime::TargetKind::null};
   add_target_choice(app, options.target.kind,
                     "A model, in each --mode, on the cpu, on a simulated GPU (sim) or on "
                     "a GPU (cuda), or null: the policy alone, one run, nothing is computed",
@@ -63,14 +63,13 @@ void add_options(CLI::App& app, BenchOptions& options) {
                "Requests of low, normal and high priority in turn, instead of all normal");
   const auto set_modes = [&options](const std::vector<std::string>& names) {
     for (const std::string& name : names) {
-      const auto found = std::find(kBenchModeNames.begin(), kBenchModeNames.end(), name);
-      options.modes.push_back(static_cast<BenchMode>(found - kBenchModeNames.begin()));
+      options.modes.push_back(*from_name<BenchMode>(name));
     }
   };
   app.add_option_function<std::vector<std::string>>(
          "--mode", set_modes, "A run of a target with a model, may be repeated [all three]")
-      ->check(
-          CLI::IsMember(std::vector<std::string>(kBenchModeNames.begin(), kBenchModeNames.end())));
+      ->check(CLI::IsMember(
+          std::vector<std::string>(kNames<BenchMode>.begin(), kNames<BenchMode>.end())));
   add_target_options(app, options.target);
   add_device_options(app, options.target.device);
   const char* clock = "Virtual clock of arrivals";
@@ -93,12 +92,12 @@ void add_options(CLI::App& app, BenchOptions& options) {
 /// What a target runs.
 struct ModelWorkload {
   const Workload& workload;
-  const LoadedModel& model;
+  const runtime::LoadedModel& model;
 };
 
 /// A simulated device has a clock of its own.
 const std::vector<FlagUse>& flag_uses() {
-  using enum TargetKind;
+  using enum runtime::TargetKind;
   static const std::vector<FlagUse> kUses{{"--mode", {cpu, sim, cuda}},
                                           {"--step-us", {cpu, cuda, null}},
                                           {"--token-us", {cpu, cuda, null}}};
@@ -137,7 +136,7 @@ tl::expected<ModeResult, std::string> run_with_progress(BenchMode mode, const Be
                                                         const ModelWorkload& work,
                                                         trace::TraceOutput* trace) {
   const Workload& workload = work.workload;
-  ProgressBar bar(std::string(name(mode)), workload.size());
+  ProgressBar bar(std::string(name_of(mode)), workload.size());
   BenchRun run{.workload = workload,
                .options = options_of_mode(options.target, mode),
                .clock = options.clock,
@@ -155,7 +154,7 @@ tl::expected<Workload, std::string> load_workload(const BenchOptions& options) {
   if (options.workload_file.empty()) return synthetic_workload(options.requests.value_or(kFew));
   std::ifstream in(options.workload_file);
   if (!in) return tl::unexpected("--workload: cannot read '" + options.workload_file + "'");
-  const bool whole = options.target.kind == TargetKind::null;
+  const bool whole = options.target.kind == runtime::TargetKind::null;
   auto workload = read_workload(in, options.requests.value_or(whole ? kRequestsMax : kFew));
   if (!workload) return tl::unexpected(options.workload_file + ": " + workload.error());
   return workload;
@@ -180,7 +179,7 @@ int report(const std::vector<ModeResult>& results, const BenchOptions& options) 
   }
   for (const ModeResult& r : results) {
     if (!r.last_error.empty())
-      return fail("mode " + std::string(name(r.mode)) + ": the target failed: " + r.last_error);
+      return fail("mode " + std::string(name_of(r.mode)) + ": the target failed: " + r.last_error);
     if (r.trace_failed) return incomplete(options.trace_file);
   }
   if (!disagreement.empty()) {
@@ -237,7 +236,7 @@ int bench_policy(const BenchOptions& options, const Workload& workload) {
   return result.interrupted ? 130 : 0;
 }
 
-int bench_speed(const BenchOptions& options, const LoadedModel& model) {
+int bench_speed(const BenchOptions& options, const runtime::LoadedModel& model) {
   ModelBenchResult result;
   {
     ProgressBar bar("passes", model_bench_cases());
@@ -259,11 +258,11 @@ int bench(BenchOptions options) {
   if (options.mixed_priorities) mix_priorities(*workload);
   std::signal(SIGINT, [](int) { interrupted = 1; });
   std::signal(SIGTERM, [](int) { interrupted = 1; });
-  if (options.target.kind == TargetKind::null) return bench_policy(options, *workload);
-  const auto model = LoadedModel::open(options.target.source);
+  if (options.target.kind == runtime::TargetKind::null) return bench_policy(options, *workload);
+  const auto model = runtime::LoadedModel::open(options.target.source);
   if (!model) return fail(model.error());
   if (options.target.source.is_file() && !options.runs_given) return bench_speed(options, **model);
-  const auto fits = configure(options.target, **model, options.blocks_given);
+  const auto fits = runtime::configure(options.target, **model);
   if (!fits) return fail(fits.error());
   return bench_modes(std::move(options), {*workload, **model});
 }
@@ -290,7 +289,6 @@ int main(int argc, char** argv) {
     return app.exit(error) == 0 ? 0 : 2;
   }
   const auto kind = options.target.kind;
-  options.blocks_given = app.count("--num-blocks") > 0;
   options.runs_given = app.count("--mode") + app.count("--workload") > 0;
   const std::string misplaced = forge::apps::misplaced_flag(app, kind, forge::apps::flag_uses());
   if (!misplaced.empty()) return forge::apps::fail(misplaced);
@@ -298,7 +296,7 @@ int main(int argc, char** argv) {
     const std::string useless = forge::apps::flag_without_requests(app);
     if (!useless.empty()) return forge::apps::fail(useless);
   }
-  if (kind == forge::apps::TargetKind::null && app.count("--speculative") == 0) {
+  if (kind == forge::runtime::TargetKind::null && app.count("--speculative") == 0) {
     options.target.executor.drafts = 0;
   }
   const int status = forge::apps::bench(std::move(options));

@@ -99,7 +99,7 @@ linear::Arithmetic arithmetic_of(linear::PanelKind kind, linear::ThreadPool& poo
 /// Sequences that share nothing, each with blocks for a prompt and what it decodes.
 class Passes {
  public:
-  Passes(const LoadedModel& model, int prompt, int sequences)
+  Passes(const runtime::LoadedModel& model, int prompt, int sequences)
       : model_(model),
         blocks_of_sequence_((prompt + kBlockSize) / kBlockSize + 1),
         pool_(kv_shape(model.config()), static_cast<std::uint32_t>(blocks_of_sequence_ * sequences),
@@ -167,7 +167,7 @@ class Passes {
     model_.transformer().forward(batch, pool_, scratch_, logits_, model_.config().layers);
   }
 
-  const LoadedModel& model_;
+  const runtime::LoadedModel& model_;
   int blocks_of_sequence_;
   model::KvPool pool_;
   model::TransformerScratch scratch_;
@@ -182,7 +182,7 @@ class Passes {
 
 class ModelBench {
  public:
-  ModelBench(const LoadedModel& model, const std::function<bool(std::size_t)>& progress)
+  ModelBench(const runtime::LoadedModel& model, const std::function<bool(std::size_t)>& progress)
       : model_(model),
         progress_(progress),
         memory_(std::make_unique_for_overwrite<std::byte[]>(kReadBytes)),
@@ -269,7 +269,7 @@ class ModelBench {
     return rate;
   }
 
-  const LoadedModel& model_;
+  const runtime::LoadedModel& model_;
   const std::function<bool(std::size_t)>& progress_;
   std::unique_ptr<std::byte[]> memory_;
   Products products_;
@@ -281,7 +281,7 @@ class ModelBench {
 
 std::size_t model_bench_cases() { return 1 + kBatchSizes.size(); }
 
-ModelBenchResult bench_model(const LoadedModel& model,
+ModelBenchResult bench_model(const runtime::LoadedModel& model,
                              const std::function<bool(std::size_t done)>& progress) {
   return ModelBench(model, progress).go();
 }

@@ -15,7 +15,7 @@
 #include <string>
 #include <vector>
 
-#include "loaded_model.h"
+#include "forge/runtime/loaded_model.h"
 
 namespace forge::apps {
 
@@ -48,7 +48,7 @@ struct ModelBenchResult {
 
 /// Runs prefill of up to 512 tokens and decode of 1, 2, 4, .. 32 sequences. `progress` is called
 /// with the cases done; false ends the run after the next pass.
-ModelBenchResult bench_model(const LoadedModel& model,
+ModelBenchResult bench_model(const runtime::LoadedModel& model,
                              const std::function<bool(std::size_t done)>& progress);
 
 /// Cases of a complete run.

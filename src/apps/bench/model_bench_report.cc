@@ -5,7 +5,7 @@
 #include <ostream>
 
 #include "bench_report.h"
-#include "kv_memory.h"
+#include "forge/runtime/kv_memory.h"
 
 namespace forge::apps {
 namespace {
@@ -31,7 +31,7 @@ nlohmann::json to_json(const ModelBenchCase& done) {
 }  // namespace
 
 void print_table(const ModelBenchResult& r, std::ostream& out) {
-  out << r.model << ": " << bytes_text(r.weight_bytes) << " of weights, " << r.threads
+  out << r.model << ": " << runtime::bytes_text(r.weight_bytes) << " of weights, " << r.threads
       << " threads, " << r.instructions << '\n'
       << "machine: reads " << fixed(r.read_bytes_per_s / 1e9, 1) << " GB/s";
   if (r.peak_op_per_s) out << ", computes " << fixed(*r.peak_op_per_s / 1e9, 0) << " Gop/s";

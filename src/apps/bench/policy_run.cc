@@ -5,9 +5,9 @@
 #include <ctime>
 #include <optional>
 
+#include "forge/runtime/target_header.h"
 #include "forge/trace/trace_header.h"
 #include "null_executor.h"
-#include "target_header.h"
 
 namespace forge::apps {
 namespace {
@@ -46,7 +46,7 @@ class PolicyRun {
         scheduler_(run.options.scheduler),
         executor_(run.options.executor.drafts),
         arrivals_(run.workload, run.clock) {
-    if (run.trace != nullptr) trace_.emplace(*run.trace, to_trace_header(run.options));
+    if (run.trace != nullptr) trace_.emplace(*run.trace, runtime::to_trace_header(run.options));
   }
 
   PolicyResult go() {

@@ -26,7 +26,7 @@ struct PolicyResult {
   std::uint64_t scheduled_sequences = 0;         ///< slices of all plans
   std::uint64_t scheduled_tokens = 0;            ///< tokens that ran, recomputed ones included
   std::array<std::uint64_t, 2> preemptions{};    ///< by PreemptionMode
-  std::array<std::uint32_t, 3> overtaken_max{};  ///< by Priority, see wait_queue.h
+  std::array<std::uint32_t, 3> overtaken_max{};  ///< by Priority, see overtakers_max
   PrefixCacheStatistics prefix_cache;
   double policy_seconds = 0;   ///< in schedule() and commit(), as explained above
   double clock_read_ns = 0;    ///< taken off twice a step

@@ -2,6 +2,7 @@
 #include <chrono>
 #include <optional>
 
+#include "forge/core/quoted.h"
 #include "workload_formats.h"
 
 namespace forge::apps {
@@ -53,26 +54,23 @@ std::optional<std::int64_t> parse_timestamp(std::string_view text) {
 }  // namespace
 
 tl::expected<RecordedRequest, std::string> parse_azure_row(std::string_view line) {
-  const auto shown = [](std::string_view text) {
-    return "'" + std::string(text.substr(0, 40)) + "'";
-  };
   const std::size_t first = line.find(',');
   const std::size_t second = first == line.npos ? line.npos : line.find(',', first + 1);
   if (second == line.npos || line.find(',', second + 1) != line.npos) {
-    return tl::unexpected(shown(line) + " does not have three columns");
+    return tl::unexpected(in_quotes(line) + " does not have three columns");
   }
   const auto time = parse_timestamp(line.substr(0, first));
   if (!time) {
-    return tl::unexpected("TIMESTAMP " + shown(line.substr(0, first)) +
+    return tl::unexpected("TIMESTAMP " + in_quotes(line.substr(0, first)) +
                           " is not of the form YYYY-MM-DD hh:mm:ss.fraction");
   }
   const std::string_view context = line.substr(first + 1, second - first - 1);
   const std::string_view generated = line.substr(second + 1);
   const std::string accepted = " is not an integer in 1.." + std::to_string(kWorkloadTokensMax);
   const auto prompt_tokens = number_in(context, 1, kWorkloadTokensMax);
-  if (!prompt_tokens) return tl::unexpected("ContextTokens " + shown(context) + accepted);
+  if (!prompt_tokens) return tl::unexpected("ContextTokens " + in_quotes(context) + accepted);
   const auto new_tokens = number_in(generated, 1, kWorkloadTokensMax);
-  if (!new_tokens) return tl::unexpected("GeneratedTokens " + shown(generated) + accepted);
+  if (!new_tokens) return tl::unexpected("GeneratedTokens " + in_quotes(generated) + accepted);
   return RecordedRequest{*time, {.prompt_tokens = *prompt_tokens, .new_tokens = *new_tokens}};
 }
 

@@ -19,18 +19,13 @@
 #include <iostream>
 #include <memory>
 #include <new>
-#include <optional>
 
 #include "descriptors.h"
 #include "forge/engine/engine_loop.h"
+#include "forge/runtime/open.h"
 #include "forge/serve/http_server.h"
-#include "forge/text/byte_tokeniser.h"
-#include "forge/trace/trace_header.h"
-#include "forge/trace/trace_writer.h"
 #include "infer_options.h"
 #include "program_output.h"
-#include "target.h"
-#include "target_header.h"
 
 namespace forge::apps {
 namespace {
@@ -40,12 +35,12 @@ int fail(const std::string& message) {
   return 1;
 }
 
-serve::ModelCard model_card(const TargetOptions& target, const LoadedModel& model) {
-  const std::uint64_t cache =
-      std::uint64_t{target.scheduler.num_blocks} * target.scheduler.block_size;
-  return {.id = model.name(),
-          .vocabulary_size = static_cast<std::uint32_t>(model.config().vocabulary_size),
-          .context_tokens = std::min(cache, static_cast<std::uint64_t>(model.config().positions)),
+serve::ModelCard model_card(const Runtime& runtime) {
+  const CacheShape& cache = runtime.options().scheduler.cache;
+  const std::uint64_t slots = std::uint64_t{cache.num_blocks} * cache.block_size;
+  return {.id = runtime.model().name(),
+          .vocabulary_size = static_cast<std::uint32_t>(runtime.config().vocabulary_size),
+          .context_tokens = std::min(slots, static_cast<std::uint64_t>(runtime.config().positions)),
           .created = static_cast<std::int64_t>(std::time(nullptr))};
 }
 
@@ -83,20 +78,14 @@ void await_signals(boost::asio::signal_set& signals, serve::HttpServer& server) 
   });
 }
 
-/// Opens the model and sizes the cache for it; says so of a file.
-tl::expected<std::unique_ptr<LoadedModel>, std::string> open_model(InferOptions& options) {
-  auto model = LoadedModel::open(options.target.source);
-  if (!model) return model;
-  const auto fits = configure(options.target, **model, options.blocks_given);
-  if (!fits) return tl::unexpected(fits.error());
-  if (!options.target.source.is_file()) return model;
-  const SchedulerConfig& scheduler = options.target.scheduler;
-  std::cerr << (*model)->name() << ": " << bytes_text((*model)->transformer().weights().bytes())
-            << " of weights, KV cache of "
-            << std::uint64_t{scheduler.num_blocks} * scheduler.block_size << " tokens, "
-            << (*model)->threads().threads() << " threads"
-            << ((*model)->has_tokeniser() ? "" : ", no tokeniser: a token is a byte") << '\n';
-  return model;
+/// Says what was read from a file.
+void print_model(const Runtime& runtime) {
+  const runtime::LoadedModel& model = runtime.model();
+  const CacheShape& cache = runtime.options().scheduler.cache;
+  std::cerr << model.name() << ": " << runtime::bytes_text(model.transformer().weights().bytes())
+            << " of weights, KV cache of " << std::uint64_t{cache.num_blocks} * cache.block_size
+            << " tokens, " << model.threads().threads() << " threads"
+            << (model.has_tokenizer() ? "" : ", no tokenizer: a token is a byte") << '\n';
 }
 
 /// As many connections as the system allows; says so where they are fewer.
@@ -114,40 +103,35 @@ tl::expected<void, std::string> fit_connections(serve::HttpOptions& http) {
 int serve(InferOptions options) {
   if (const auto fits = fit_connections(options.http); !fits) return fail(fits.error());
   options.target.executor.digest_logits = !options.trace_file.empty();
-  const auto opened = open_model(options);
+  auto opened = Runtime::open(std::move(options.target));
   if (!opened) return fail(opened.error());
-  const LoadedModel& model = **opened;
-  auto target = Target::open(options.target, model);
-  if (!target) return fail(target.error());
+  Runtime& runtime = *opened;
+  if (runtime.options().source.is_file()) print_model(runtime);
   const auto trace_file = create_trace("forge-infer", options.trace_file);
   if (!trace_file) return fail(trace_file.error());
-  std::optional<trace::TraceWriter> trace;
-  if (*trace_file) {
-    trace.emplace(**trace_file,
-                  to_trace_header(options.target, record_of(model, options.target.kind),
-                                  target->device_name()));
-  }
+  trace::TraceWriter* const trace = *trace_file ? &runtime.record(**trace_file) : nullptr;
   options.http.on_connection_error = [](std::string_view what) {
     std::cerr << "forge-infer: a connection was closed: " << what << '\n';
   };
 
   boost::asio::io_context io;
-  const serve::ModelCard card = model_card(options.target, model);
-  engine::Engine engine(options.target.scheduler, target->executor(), trace ? &*trace : nullptr);
-  auto loop = std::make_unique<engine::EngineLoop>(engine, model.tokeniser(), options.loop);
+  const serve::ModelCard card = model_card(runtime);
+  auto loop =
+      std::make_unique<engine::EngineLoop>(runtime.engine(), runtime.tokenizer(), options.loop);
   serve::HttpServer server(io, *loop, card, options.http);
   boost::asio::signal_set signals(io, SIGINT, SIGTERM);
   if (!is_ignored(SIGHUP)) signals.add(SIGHUP);
   await_signals(signals, server);
   const auto address = server.listen(serve::parse_address(options.addr).value());
   if (!address) return fail(address.error());
-  if (trace && !trace->flush()) return 1;  // not before: who cannot listen leaves no trace
+  if (trace != nullptr && !trace->flush())
+    return 1;  // not before: who cannot listen leaves no trace
   print_welcome(*address, card.id);
   io.run();
 
   loop->drain();
   loop.reset();
-  if (!trace || trace->flush()) return 0;
+  if (trace == nullptr || trace->flush()) return 0;
   return fail("--trace: '" + options.trace_file + "' has only the first " +
               std::to_string(trace->steps_flushed()) + " steps");
 }

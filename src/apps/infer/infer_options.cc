@@ -114,7 +114,8 @@ void draw_hash_key(const CLI::App& app, SchedulerConfig& scheduler) {
 void add_options(CLI::App& app, InferOptions& options) {
   add_server(app, options);
   add_limits(app, options.http);
-  constexpr std::array kKinds{TargetKind::cpu, TargetKind::sim, TargetKind::cuda};
+  constexpr std::array kKinds{runtime::TargetKind::cpu, runtime::TargetKind::sim,
+                              runtime::TargetKind::cuda};
   add_target_choice(app, options.target.kind,
                     "Where the model runs: on the cpu, on a simulated GPU (sim) or on a GPU (cuda)",
                     kKinds);
@@ -123,7 +124,6 @@ void add_options(CLI::App& app, InferOptions& options) {
 }
 
 std::string finish_options(const CLI::App& app, InferOptions& options) {
-  options.blocks_given = app.count("--num-blocks") > 0;
   draw_hash_key(app, options.target.scheduler);
   return misplaced_flag(app, options.target.kind);
 }

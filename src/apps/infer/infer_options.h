@@ -4,8 +4,8 @@
 #include <string>
 
 #include "forge/engine/engine_loop.h"
+#include "forge/runtime/target_options.h"
 #include "forge/serve/http_options.h"
-#include "target_options.h"
 
 namespace CLI {  // NOLINT(readability-identifier-naming): its own
 class App;
@@ -14,12 +14,11 @@ class App;
 namespace forge::apps {
 
 struct InferOptions {
-  TargetOptions target;
+  runtime::TargetOptions target;
   std::string addr = "127.0.0.1:8080";
   engine::EngineLoop::Options loop;
   serve::HttpOptions http;
   std::string trace_file;
-  bool blocks_given = false;  ///< --num-blocks was
 };
 
 /// `options` must live until the command line has been parsed.

@@ -62,8 +62,8 @@ class Commands {
   CLI::App* add_for_kernel(const char* name, const char* what, std::function<int()> command) {
     CLI::App* const added = add(name, what, std::move(command));
     added->add_option("KERNEL", options_.kernel, "A name that list prints")->required();
-    added->add_option("--seed", options_.seed, "Of the inputs")->capture_default_str();
-    added->add_option("--device", options_.device, "A built-in description, or a file")
+    added->add_option("--seed", options_.seed, "Seed of the inputs")->capture_default_str();
+    added->add_option("--device", options_.device, "Name of a built-in description, or a JSON file")
         ->capture_default_str();
     for (const SizeFlag& flag : size_flags()) {
       const auto set = [this, &flag](const int& value) {
@@ -94,8 +94,11 @@ class Commands {
     added->add_option("--line", step_.line, "FILE:LINE, LINE, or a piece of the line's text")
         ->required();
     added->add_option("--block", step_.block, "Number of the block")->capture_default_str();
-    added->add_option("--warp", step_.warp, "Of the block")->capture_default_str();
-    added->add_option("--occurrence", step_.occurrence, "How often the warp was there before")
+    added->add_option("--warp", step_.warp, "Number of the warp in its block")
+        ->capture_default_str();
+    added
+        ->add_option("--occurrence", step_.occurrence,
+                     "How often the warp has been at the line before")
         ->capture_default_str();
   }
 

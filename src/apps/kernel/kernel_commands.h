@@ -14,7 +14,7 @@ struct KernelRunOptions {
 };
 
 struct KernelStepOptions {
-  std::string line;  ///< "attend_chunk.cuh:131", "131" or a piece of its text
+  std::string line;  ///< "attend_segment.cuh:131", "131" or a piece of its text
   long long block = 0;
   int warp = 0;
   int occurrence = 0;

@@ -145,13 +145,13 @@ void attend_on_cpu(const Cache& cache, std::vector<float>& out) {
 
 /// partial[0 .. D + 2) = a, m, l of the keys [first, end) for one query head: the definition of
 /// numerics/attention.h.
-void attend_chunk_on_cpu(const Cache& cache, std::size_t r, std::size_t query_head,
-                         std::size_t first, float* partial) {
+void attend_segment_on_cpu(const Cache& cache, std::size_t r, std::size_t query_head,
+                           std::size_t first, float* partial) {
   const gpu::RowInput& row = cache.rows[r];
   const std::size_t head = query_head / (cache.heads / cache.kv_heads);
   const float* const q = cache.qkv.data() + r * cache.row_floats() + query_head * cache.head_size;
   const std::size_t begin = std::max(first, cache.first_seen(row));
-  const std::size_t end = std::min<std::size_t>(first + numerics::kKeyChunk, row.position + 1);
+  const std::size_t end = std::min<std::size_t>(first + numerics::kKeySegment, row.position + 1);
   std::vector<float> weights;
   for (std::size_t j = begin; j < end; ++j) {
     const float* const key = cache.pool.data() + cache.key_at(row, j, head);
@@ -172,26 +172,26 @@ void attend_chunk_on_cpu(const Cache& cache, std::size_t r, std::size_t query_he
     partial[d] = sum;
   }
   partial[cache.head_size] = max;
-  weights.insert(weights.begin(), begin - first, 0.0f);  // lanes are those of the whole chunk
+  weights.insert(weights.begin(), begin - first, 0.0f);  // lanes are those of the whole segment
   partial[cache.head_size + 1] =
       numerics::sum_reference(weights.data(), static_cast<int>(weights.size()));
 }
 
-/// partial [rows][H][chunks][D + 2].
-void attend_chunks_on_cpu(const Cache& cache, std::size_t chunks, std::vector<float>& partial) {
+/// partial [rows][H][segments][D + 2].
+void attend_segments_on_cpu(const Cache& cache, std::size_t segments, std::vector<float>& partial) {
   float* next = partial.data();
   for (std::size_t r = 0; r < cache.rows.size(); ++r) {
     for (std::size_t head = 0; head < cache.heads; ++head) {
-      for (std::size_t c = 0; c < chunks; ++c, next += cache.head_size + 2) {
-        const bool left = (c + 1) * numerics::kKeyChunk <= cache.first_seen(cache.rows[r]);
-        if (!left) attend_chunk_on_cpu(cache, r, head, c * numerics::kKeyChunk, next);
+      for (std::size_t c = 0; c < segments; ++c, next += cache.head_size + 2) {
+        const bool left = (c + 1) * numerics::kKeySegment <= cache.first_seen(cache.rows[r]);
+        if (!left) attend_segment_on_cpu(cache, r, head, c * numerics::kKeySegment, next);
       }
     }
   }
 }
 
-std::size_t chunks_of(const KernelCaseBuilder& b) {
-  return (b.size(&Sizes::context) + numerics::kKeyChunk - 1) / numerics::kKeyChunk;
+std::size_t segments_of(const KernelCaseBuilder& b) {
+  return (b.size(&Sizes::context) + numerics::kKeySegment - 1) / numerics::kKeySegment;
 }
 
 }  // namespace
@@ -266,26 +266,27 @@ gpu::KernelLaunch build_attend_decode(KernelCaseBuilder& b) {
 
 gpu::KernelLaunch build_attend_split(KernelCaseBuilder& b) {
   const Cache cache = make_cache(b, 1);
-  const std::size_t chunks = chunks_of(b);
-  const auto partial =
-      b.output<float>("partial", cache.rows.size() * cache.heads * chunks * (cache.head_size + 2));
-  b.expect<float>(partial,
-                  [=](std::vector<float>& values) { attend_chunks_on_cpu(cache, chunks, values); });
+  const std::size_t segments = segments_of(b);
+  const auto partial = b.output<float>(
+      "partial", cache.rows.size() * cache.heads * segments * (cache.head_size + 2));
+  b.expect<float>(partial, [=](std::vector<float>& values) {
+    attend_segments_on_cpu(cache, segments, values);
+  });
   const gpu::AttendSplitArgs args{input_of(b, cache, nullptr, 0), partial.device,
-                                  static_cast<int>(chunks)};
+                                  static_cast<int>(segments)};
   return gpu::launch_of(args, args.shape(b.sizes().seqs));
 }
 
 gpu::KernelLaunch build_attend_merge(KernelCaseBuilder& b) {
   const Cache cache = make_cache(b, 1);
-  const std::size_t chunks = chunks_of(b);
-  std::vector<float> values(cache.rows.size() * cache.heads * chunks * (cache.head_size + 2));
-  attend_chunks_on_cpu(cache, chunks, values);
+  const std::size_t segments = segments_of(b);
+  std::vector<float> values(cache.rows.size() * cache.heads * segments * (cache.head_size + 2));
+  attend_segments_on_cpu(cache, segments, values);
   const auto partial = b.upload("partial", std::move(values));
   const auto out = b.output<float>("out", cache.out_floats());
   b.expect<float>(out, [=](std::vector<float>& merged) { attend_on_cpu(cache, merged); });
   const gpu::AttendMergeArgs args{input_of(b, cache, out.device, 0), partial.device,
-                                  static_cast<int>(chunks)};
+                                  static_cast<int>(segments)};
   return gpu::launch_of(args, args.shape(b.sizes().seqs));
 }
 

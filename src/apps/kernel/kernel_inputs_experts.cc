@@ -85,7 +85,7 @@ gpu::KernelLaunch build_choose_experts(KernelCaseBuilder& b) {
   const model::ExpertsConfig config{.experts = b.sizes().experts,
                                     .experts_per_token = b.sizes().experts_per_token,
                                     .correction_bias = true,
-                                    .normalised = true};
+                                    .normalized = true};
   const std::size_t rows = b.size(&Sizes::rows);
   const std::size_t E = b.size(&Sizes::experts);
   const std::size_t A = b.size(&Sizes::experts_per_token);
@@ -113,7 +113,7 @@ gpu::KernelLaunch build_choose_experts(KernelCaseBuilder& b) {
                                     .groups_per_token = 1,
                                     .group_best = 1,
                                     .sigmoid = false,
-                                    .normalised = true,
+                                    .normalized = true,
                                     .routed_scale = 1};
   return gpu::launch_of(args, args.shape(b.sizes().rows));
 }

@@ -73,13 +73,13 @@ struct LatentAttention {
   explicit LatentAttention(KernelCaseBuilder& b)
       : cache(make_latents(b)),
         scale(1 / std::sqrt(static_cast<float>(cache.row_size()))),
-        chunks((b.size(&Sizes::context) + numerics::kKeyChunk - 1) / numerics::kKeyChunk),
+        segments((b.size(&Sizes::context) + numerics::kKeySegment - 1) / numerics::kKeySegment),
         queries(b.upload("queries", b.floats(cache.rows.size() * query_floats()))) {}
 
   std::size_t query_floats() const { return cache.heads * cache.row_size(); }
   std::size_t out_floats() const { return cache.rows.size() * cache.heads * cache.latent_size; }
   std::size_t partial_floats() const {
-    return cache.rows.size() * cache.heads * chunks * (cache.latent_size + 2);
+    return cache.rows.size() * cache.heads * segments * (cache.latent_size + 2);
   }
 
   gpu::LatentAttentionInput input(KernelCaseBuilder& b, float* out) const {
@@ -112,11 +112,11 @@ struct LatentAttention {
 
   /// partial[0 .. C + 2) = a, m, l of the positions [first, end) for one head: the definition of
   /// numerics/attention.h.
-  void attend_chunk_on_cpu(std::size_t r, std::size_t head, std::size_t first,
-                           float* partial) const {
+  void attend_segment_on_cpu(std::size_t r, std::size_t head, std::size_t first,
+                             float* partial) const {
     const gpu::RowInput& row = cache.rows[r];
     const float* const q = queries.data() + r * query_floats() + head * cache.row_size();
-    const std::size_t end = std::min<std::size_t>(first + numerics::kKeyChunk, row.position + 1);
+    const std::size_t end = std::min<std::size_t>(first + numerics::kKeySegment, row.position + 1);
     std::vector<float> weights;
     for (std::size_t j = first; j < end; ++j) {
       const float* const latent = cache.pool.data() + cache.row_at(row, j);
@@ -138,13 +138,13 @@ struct LatentAttention {
     partial[cache.latent_size + 1] = numerics::sum_reference(weights.data(), count);
   }
 
-  /// partial [rows][H][chunks][C + 2].
-  void attend_chunks_on_cpu(std::vector<float>& partial) const {
+  /// partial [rows][H][segments][C + 2].
+  void attend_segments_on_cpu(std::vector<float>& partial) const {
     float* next = partial.data();
     for (std::size_t r = 0; r < cache.rows.size(); ++r) {
       for (std::size_t head = 0; head < cache.heads; ++head) {
-        for (std::size_t c = 0; c < chunks; ++c, next += cache.latent_size + 2) {
-          attend_chunk_on_cpu(r, head, c * numerics::kKeyChunk, next);
+        for (std::size_t c = 0; c < segments; ++c, next += cache.latent_size + 2) {
+          attend_segment_on_cpu(r, head, c * numerics::kKeySegment, next);
         }
       }
     }
@@ -152,7 +152,7 @@ struct LatentAttention {
 
   LatentCache cache;
   float scale;
-  std::size_t chunks;
+  std::size_t segments;
   Uploaded<float> queries;
 };
 
@@ -218,21 +218,21 @@ gpu::KernelLaunch build_attend_latent_split(KernelCaseBuilder& b) {
   const LatentAttention attention(b);
   const auto partial = b.output<float>("partial", attention.partial_floats());
   b.expect<float>(partial,
-                  [=](std::vector<float>& values) { attention.attend_chunks_on_cpu(values); });
+                  [=](std::vector<float>& values) { attention.attend_segments_on_cpu(values); });
   const gpu::AttendLatentSplitArgs args{attention.input(b, nullptr), partial.device,
-                                        static_cast<int>(attention.chunks)};
+                                        static_cast<int>(attention.segments)};
   return gpu::launch_of(args, args.shape(b.sizes().seqs));
 }
 
 gpu::KernelLaunch build_attend_latent_merge(KernelCaseBuilder& b) {
   const LatentAttention attention(b);
   std::vector<float> values(attention.partial_floats());
-  attention.attend_chunks_on_cpu(values);
+  attention.attend_segments_on_cpu(values);
   const auto partial = b.upload("partial", std::move(values));
   const auto out = b.output<float>("out", attention.out_floats());
   b.expect<float>(out, [=](std::vector<float>& merged) { attention.attend_on_cpu(merged); });
   const gpu::AttendLatentMergeArgs args{attention.input(b, out.device), partial.device,
-                                        static_cast<int>(attention.chunks)};
+                                        static_cast<int>(attention.segments)};
   return gpu::launch_of(args, args.shape(b.sizes().seqs));
 }
 

@@ -49,18 +49,18 @@ std::uint64_t decode_floats(const Sizes& s) {
          2 * product({s.context, s.head_size});
 }
 std::uint64_t split_floats(const Sizes& s) {
-  const int chunks = s.context / numerics::kKeyChunk + 1;
-  return decode_floats(s) + 2 * product({s.seqs, s.heads, s.head_size + 2, chunks});
+  const int segments = s.context / numerics::kKeySegment + 1;
+  return decode_floats(s) + 2 * product({s.seqs, s.heads, s.head_size + 2, segments});
 }
 std::uint64_t prompt_floats(const Sizes& s) {
   return kv_floats(s) + 4 * product({s.seqs, s.rows, s.heads, s.head_size});
 }
 std::uint64_t latent_floats(const Sizes& s) {
   const int width = s.latent_size + s.rope_size;
-  const int chunks = s.context / numerics::kKeyChunk + 1;
+  const int segments = s.context / numerics::kKeySegment + 1;
   return product({s.seqs, s.context + s.block_size, width}) +
          product({s.seqs, s.heads, 4 * (width + 2) + s.head_size}) +
-         2 * product({s.seqs, s.heads, s.latent_size + 2, chunks}) +
+         2 * product({s.seqs, s.heads, s.latent_size + 2, segments}) +
          product({s.context, s.rope_size});
 }
 std::uint64_t project_floats(const Sizes& s) {
@@ -114,10 +114,10 @@ KernelEntry describe_latent(gpu::KernelId id) {
       return {id, "mla", "latent attention, all rows of a pass", latent_floats,
               latents({&Sizes::seqs})};
     case KernelId::attend_latent_split:
-      return {id, "flash_mla", "the same, a block a chunk of latents", latent_floats,
+      return {id, "flash_mla", "the same, a block a segment of latents", latent_floats,
               latents({&Sizes::seqs})};
     case KernelId::attend_latent_merge:
-      return {id, "", "merges the chunks of attend_latent_split", latent_floats,
+      return {id, "", "merges the segments of attend_latent_split", latent_floats,
               latents({&Sizes::seqs})};
     default:
       break;
@@ -201,10 +201,10 @@ KernelEntry describe(gpu::KernelId id) {
       return {id, "paged_decode", "paged attention, a batch of decodes", decode_floats,
               attention({&Sizes::seqs}, {&Sizes::window})};
     case KernelId::attend_split:
-      return {id, "flash_decode", "the same, a block a chunk of keys", split_floats,
+      return {id, "flash_decode", "the same, a block a segment of keys", split_floats,
               attention({&Sizes::seqs}, {&Sizes::window})};
     case KernelId::attend_merge:
-      return {id, "", "merges the chunks of attend_split", split_floats,
+      return {id, "", "merges the segments of attend_split", split_floats,
               attention({&Sizes::seqs}, {&Sizes::window})};
     case KernelId::attend_prompt:
       return {id, "paged_prefill", "paged attention, chunks of prompts", prompt_floats,
@@ -242,7 +242,8 @@ const std::vector<SizeFlag>& size_flags() {
       {"--seqs", "Sequences", &Sizes::seqs, 1, 4096},
       {"--context", "Positions of each sequence, with those of this launch", &Sizes::context, 1,
        1 << 20},
-      {"--rows", "Rows; for attend_prompt of each sequence", &Sizes::rows, 1, 4096},
+      {"--rows", "Rows of the launch; for attend_prompt those of each sequence", &Sizes::rows, 1,
+       4096},
       {"--heads", "Query heads", &Sizes::heads, 1, 256},
       {"--kv-heads", "KV heads", &Sizes::kv_heads, 1, 256},
       {"--head-size", "Components of a head", &Sizes::head_size, 1, numerics::kHeadSizeMax},
@@ -261,7 +262,8 @@ const std::vector<SizeFlag>& size_flags() {
       {"--pairs", "Pairs of blocks", &Sizes::pairs, 1, 4096},
       {"--writes", "Entries written", &Sizes::writes, 1, 1 << 16},
       {"--accumulate", "1: add to what is there", &Sizes::accumulate, 0, 1},
-      {"--temperature", "In percent; 0: the largest logit", &Sizes::temperature_percent, 0, 1000},
+      {"--temperature", "Temperature in percent; 0: the largest logit", &Sizes::temperature_percent,
+       0, 1000},
       {"--window", "Positions that a row sees; 0: all", &Sizes::window, 0, 1 << 20},
       {"--rotary-size", "Components of a head that turn, an even number; 0: all",
        &Sizes::rotary_size, 0, numerics::kHeadSizeMax},

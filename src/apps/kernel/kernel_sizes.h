@@ -40,7 +40,7 @@ struct KernelSizes {
   int rotary_size = 0;  ///< components of a head that turn; 0: all
   int adjacent = 0;     ///< 1: neighbours turn together
   int bias = 0;         ///< 1: added to a product
-  int groups = 1;       ///< vectors of a row that are normalised one by one
+  int groups = 1;       ///< vectors of a row that are normalized one by one
   int weights = 0;      ///< gpu::WeightKind
 };
 

@@ -2,27 +2,30 @@
 #include <algorithm>
 #include <iostream>
 
-#include "kv_memory.h"
 #include "model_commands.h"
 #include "rewrite.h"
 
 namespace forge::apps {
 namespace {
 
+using checkpoint::FileTensor;
+using checkpoint::ModelFormat;
+using checkpoint::WeightMix;
+
 /// All matrices and, in SafeTensors, vectors too.
-void set_types(quant::WeightType type, ModelFormat format, std::vector<OutputTensor>& tensors) {
-  for (OutputTensor& tensor : tensors) {
+void set_types(quant::WeightType type, ModelFormat format, std::vector<FileTensor>& tensors) {
+  for (FileTensor& tensor : tensors) {
     if (tensor.is_matrix() || format == ModelFormat::safetensors) {
       tensor.spec.type = formats::element_type(type);
     }
   }
 }
 
-/// IN has matrices that are quantised.
+/// IN has matrices that are quantized.
 bool has_blocks(const Rewriting& job) {
-  return std::ranges::any_of(job.tensors, [](const OutputTensor& tensor) {
+  return std::ranges::any_of(job.tensors, [](const FileTensor& tensor) {
     return tensor.is_matrix() &&
-           quant::block_elements(stored_type(*tensor.parts.front().matrix)) > 1;
+           quant::block_elements(checkpoint::stored_type(*tensor.parts.front().matrix)) > 1;
   });
 }
 
@@ -31,7 +34,7 @@ bool has_blocks(const Rewriting& job) {
 int run_convert(const RewriteOptions& options) {
   WeightMix mix;
   if (!options.type.empty()) {
-    const auto parsed = parse_weight_mix(options.type, {"F32", "F16", "BF16"});
+    const auto parsed = checkpoint::parse_weight_mix(options.type, {"F32", "F16", "BF16"});
     if (!parsed) return unusable_model(parsed.error());
     mix = *parsed;
   }
@@ -46,12 +49,9 @@ int run_convert(const RewriteOptions& options) {
   const bool coarse = has_blocks(*job);
   const auto done = rewrite(*job, mix);
   if (!done) return unusable_model(done.error());
-  std::uint64_t bytes = 0;
-  for (const WrittenTensor& tensor : done->tensors) bytes += tensor.bytes;
-  std::cout << options.out << ": " << done->tensors.size() << " tensors, " << bytes_text(bytes)
-            << '\n';
+  std::cout << summary(options.out, done->tensors);
   if (coarse && job->out.format == ModelFormat::safetensors) {
-    std::cout << "note: SafeTensors has no blocks: matrices that were quantised are stored as "
+    std::cout << "note: SafeTensors has no blocks: matrices that were quantized are stored as "
               << (options.type.empty() ? "F16" : mix.name()) << " now\n";
   }
   for (const std::string& note : done->notes) std::cout << "note: " << note << '\n';

@@ -11,7 +11,7 @@
 #include "forge/checkpoint/checkpoint.h"
 #include "forge/core/ids.h"
 #include "forge/model/transformer.h"
-#include "forge/text/load_tokeniser.h"
+#include "forge/text/load_tokenizer.h"
 #include "model_commands.h"
 
 namespace forge::apps {
@@ -23,11 +23,10 @@ constexpr model::ForwardPoint kPoints[] = {
     model::ForwardPoint::embedding, model::ForwardPoint::attention,  model::ForwardPoint::network,
     model::ForwardPoint::layer,     model::ForwardPoint::final_norm, model::ForwardPoint::logits};
 
-text::LoadedTokeniser tokeniser_of(const checkpoint::Checkpoint& checkpoint,
+text::LoadedTokenizer tokenizer_of(const checkpoint::Checkpoint& checkpoint,
                                    const std::string& path) {
-  if (checkpoint.gguf() != nullptr) return text::load_tokeniser(*checkpoint.gguf());
-  return text::load_tokeniser(fs::is_directory(path) ? path
-                                                     : fs::path(path).parent_path().string());
+  if (checkpoint.gguf() != nullptr) return text::load_tokenizer(*checkpoint.gguf());
+  return text::load_tokenizer(checkpoint::directory_of(path));
 }
 
 tl::expected<std::vector<std::uint32_t>, std::string> tokens_of(
@@ -37,9 +36,9 @@ tl::expected<std::vector<std::uint32_t>, std::string> tokens_of(
   }
   std::vector<std::uint32_t> tokens = options.tokens;
   if (tokens.empty()) {
-    const auto tokeniser = tokeniser_of(checkpoint, options.path);
-    if (!tokeniser) return tl::unexpected("--prompt: " + to_string(tokeniser.error()));
-    for (const TokenId token : (*tokeniser)->encode(options.prompt)) tokens.push_back(token.value);
+    const auto tokenizer = tokenizer_of(checkpoint, options.path);
+    if (!tokenizer) return tl::unexpected("--prompt: " + to_string(tokenizer.error()));
+    for (const TokenId token : (*tokenizer)->encode(options.prompt)) tokens.push_back(token.value);
   }
   const model::ModelConfig& config = checkpoint.config();
   if (tokens.size() > static_cast<std::size_t>(config.positions)) {

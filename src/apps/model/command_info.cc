@@ -4,7 +4,7 @@
 #include <iostream>
 #include <sstream>
 
-#include "kv_memory.h"
+#include "forge/runtime/kv_memory.h"
 #include "model_commands.h"
 #include "model_facts.h"
 
@@ -15,7 +15,7 @@ using nlohmann::ordered_json;
 
 constexpr int kKeyWidth = 20;
 
-ordered_json facts_of(const TensorFile& file, const InfoOptions& options) {
+ordered_json facts_of(const checkpoint::TensorFile& file, const InfoOptions& options) {
   ordered_json facts{{"path", options.path}, {"file", file_facts(file)}};
   if (const auto checkpoint = checkpoint::Checkpoint::open(options.path)) {
     facts["model"] = config_facts(checkpoint->config());
@@ -24,7 +24,7 @@ ordered_json facts_of(const TensorFile& file, const InfoOptions& options) {
     facts["not_understood"] = to_string(checkpoint.error());
     facts["metadata"] = metadata_facts(file);
   }
-  facts["tokeniser"] = tokeniser_facts(file, options.path);
+  facts["tokenizer"] = tokenizer_facts(file, options.path);
   return facts;
 }
 
@@ -35,7 +35,7 @@ std::string words(std::string key) {
 }
 
 std::string value_text(const std::string& key, const ordered_json& value) {
-  if (key.ends_with("_bytes")) return bytes_text(value.get<std::uint64_t>());
+  if (key.ends_with("_bytes")) return runtime::bytes_text(value.get<std::uint64_t>());
   if (value.is_string()) return value.get<std::string>();
   if (value.is_number_float()) {
     std::ostringstream out;
@@ -57,7 +57,7 @@ void print_section(const std::string& name, const ordered_json& facts) {
       for (const auto& [type, share] : value.items()) {
         std::cout << "  " << std::left << std::setw(kKeyWidth) << type
                   << share["tensors"].get<std::uint64_t>() << " tensors, "
-                  << bytes_text(share["tensor_bytes"].get<std::uint64_t>()) << '\n';
+                  << runtime::bytes_text(share["tensor_bytes"].get<std::uint64_t>()) << '\n';
       }
       continue;
     }
@@ -84,8 +84,8 @@ void print_tensors(const ordered_json& tensors) {
 }  // namespace
 
 int run_info(const InfoOptions& options) {
-  const auto file = open_tensors(options.path);
-  if (!file) return unusable_model("PATH: " + file.error());
+  const auto file = checkpoint::TensorFile::open(options.path);
+  if (!file) return unusable_model("PATH: " + to_string(file.error()));
   ordered_json facts = facts_of(*file, options);
   if (options.as_json) {
     facts["tensors"] = tensor_facts(*file);

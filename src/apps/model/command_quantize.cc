@@ -3,12 +3,13 @@
 #include <iomanip>
 #include <iostream>
 
-#include "kv_memory.h"
 #include "model_commands.h"
 #include "rewrite.h"
 
 namespace forge::apps {
 namespace {
+
+using checkpoint::WrittenTensor;
 
 constexpr int kNameWidth = 30;
 
@@ -38,25 +39,22 @@ void print_table(const std::vector<WrittenTensor>& tensors) {
 }  // namespace
 
 int run_quantize(const RewriteOptions& options) {
-  const auto mix =
-      parse_weight_mix(options.type, {"Q8_0", "Q4_0", "Q4_K", "Q4_K_M", "Q5_K", "Q6_K"});
+  const auto mix = checkpoint::parse_weight_mix(options.type,
+                                                {"Q8_0", "Q4_0", "Q4_K", "Q4_K_M", "Q5_K", "Q6_K"});
   if (!mix) return unusable_model(mix.error());
   auto job = prepare(options);
   if (!job) return unusable_model(job.error());
-  if (job->out.format != ModelFormat::gguf) {
+  if (job->out.format != checkpoint::ModelFormat::gguf) {
     return unusable_model("OUT: '" + options.out + "' has no type " + mix->name() +
                           "; accepted is NAME.gguf");
   }
-  const std::vector<Fallback> fallbacks =
+  const std::vector<checkpoint::Fallback> fallbacks =
       choose_types(*mix, job->checkpoint->config(), job->tensors);
   const auto done = rewrite(*job, *mix);
   if (!done) return unusable_model(done.error());
   print_table(done->tensors);
-  std::uint64_t bytes = 0;
-  for (const WrittenTensor& tensor : done->tensors) bytes += tensor.bytes;
-  std::cout << options.out << ": " << done->tensors.size() << " tensors, " << bytes_text(bytes)
-            << '\n';
-  for (const Fallback& one : fallbacks) {
+  std::cout << summary(options.out, done->tensors);
+  for (const checkpoint::Fallback& one : fallbacks) {
     std::cout << "note: " << one.tensor << " is " << name_of(one.given) << ": its rows of "
               << one.row_elements << " numbers are no multiple of "
               << quant::block_elements(one.wanted) << ", as " << name_of(one.wanted) << " needs\n";

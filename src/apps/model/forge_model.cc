@@ -46,7 +46,7 @@ class Commands {
   }
 
   void add_info() {
-    CLI::App* const info = add("info", "Print what a model is: sizes, parameters, types, tokeniser",
+    CLI::App* const info = add("info", "Print what a model is: sizes, parameters, types, tokenizer",
                                [this] { return run_info(info_); });
     info->add_option("PATH", info_.path, "A directory, .safetensors or .gguf")->required();
     info->add_flag("--tensors", info_.tensors, "And all of its tensors");
@@ -112,7 +112,7 @@ class Commands {
     add_threads(*dump, dump_.threads);
   }
 
-  CLI::App app_{"Shows, converts, quantises and makes up models.", "forge-model"};
+  CLI::App app_{"Shows, converts, quantizes and makes up models.", "forge-model"};
   std::function<int()> chosen_;
   InfoOptions info_;
   RewriteOptions rewrite_;

@@ -10,8 +10,9 @@
 namespace forge::apps {
 
 int unusable_model(const std::string& message) {
-  std::cerr << "forge-model: " << message << '\n';
-  return was_interrupted() ? kModelInterrupted : kModelUnusable;
+  const bool stopped = was_interrupted();
+  std::cerr << "forge-model: " << (stopped ? kInterrupted : message) << '\n';
+  return stopped ? kModelInterrupted : kModelUnusable;
 }
 
 int thread_count(int threads) {

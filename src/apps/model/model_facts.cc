@@ -1,26 +1,25 @@
 #include "model_facts.h"
 
+#include <algorithm>
 #include <filesystem>
 #include <map>
-#include <utility>
 
+#include "forge/model/packed_model.h"
 #include "forge/model/transformer.h"
-#include "forge/text/load_tokeniser.h"
-#include "model_parts.h"
-#include "packed_size.h"
+#include "forge/model/weight_roles.h"
+#include "forge/text/load_tokenizer.h"
 
 namespace forge::apps {
 namespace {
 
-using formats::Gguf;
-using formats::SafeTensors;
+using checkpoint::TensorFile;
 using formats::Tensor;
 using nlohmann::ordered_json;
 namespace fs = std::filesystem;
 
 std::uint64_t bytes_of_all(const TensorFile& file) {
   std::uint64_t bytes = 0;
-  for (const Tensor& tensor : tensors_of(file)) bytes += tensor.bytes.size();
+  for (const Tensor& tensor : file.tensors()) bytes += tensor.bytes.size();
   return bytes;
 }
 
@@ -99,22 +98,26 @@ ordered_json value_fact(const formats::GgufValue& value) {
 
 }  // namespace
 
-tl::expected<TensorFile, std::string> open_tensors(const std::string& path) {
-  const fs::path place(path);
-  std::error_code ignored;
-  const auto shown = [](auto file) -> tl::expected<TensorFile, std::string> {
-    if (!file) return tl::unexpected(to_string(file.error()));
-    return TensorFile(*std::move(file));
+ParameterCount count_parameters(const model::ModelConfig& config, const model::StoredModel& model) {
+  ParameterCount count;
+  std::uint64_t of_experts = 0;
+  const auto add = [&](const std::string& role, std::uint64_t parameters) {
+    count.total += parameters;
+    if (role.find(".experts.") != role.npos) of_experts += parameters;
   };
-  if (fs::is_directory(place, ignored)) return shown(SafeTensors::open_directory(path));
-  if (place.extension() == ".gguf") return shown(Gguf::open(path));
-  if (place.extension() == ".safetensors") return shown(SafeTensors::open(path));
-  return tl::unexpected("'" + path +
-                        "' is neither a directory nor a file named .safetensors or .gguf");
-}
-
-std::span<const Tensor> tensors_of(const TensorFile& file) {
-  return std::visit([](const auto& one) { return one.tensors(); }, file);
+  for_each_weight(
+      model,
+      [&](const std::string& role, const linear::StoredLinear& m) {
+        add(role, static_cast<std::uint64_t>(m.outputs) * static_cast<std::uint64_t>(m.inputs));
+      },
+      [&](const std::string& role, const std::vector<float>& v) { add(role, v.size()); });
+  count.active = count.total;
+  if (config.experts) {
+    const auto idle =
+        static_cast<std::uint64_t>(config.experts->experts - config.experts->experts_per_token);
+    count.active -= of_experts / static_cast<std::uint64_t>(config.experts->experts) * idle;
+  }
+  return count;
 }
 
 ordered_json file_facts(const TensorFile& file) {
@@ -123,15 +126,15 @@ ordered_json file_facts(const TensorFile& file) {
     std::uint64_t bytes = 0;
   };
   std::map<std::string, Share> types;
-  for (const Tensor& tensor : tensors_of(file)) {
+  for (const Tensor& tensor : file.tensors()) {
     Share& share = types[std::string(name_of(tensor.type))];
     ++share.tensors;
     share.bytes += tensor.bytes.size();
   }
-  const auto* const gguf = std::get_if<Gguf>(&file);
+  const auto* const gguf = file.gguf();
   ordered_json out{
       {"format", gguf == nullptr ? "SafeTensors" : "GGUF " + std::to_string(gguf->version())},
-      {"tensors", tensors_of(file).size()},
+      {"tensors", file.tensors().size()},
       {"tensor_bytes", bytes_of_all(file)}};
   for (const auto& [type, share] : types) {
     out["types"][type] = {{"tensors", share.tensors}, {"tensor_bytes", share.bytes}};
@@ -141,17 +144,17 @@ ordered_json file_facts(const TensorFile& file) {
 
 ordered_json metadata_facts(const TensorFile& file) {
   ordered_json out = ordered_json::object();
-  if (const auto* const gguf = std::get_if<Gguf>(&file)) {
+  if (const auto* const gguf = file.gguf()) {
     for (const auto& [key, value] : gguf->metadata()) out[key] = value_fact(value);
   } else {
-    for (const auto& [key, value] : std::get<SafeTensors>(file).metadata()) out[key] = value;
+    for (const auto& [key, value] : file.safetensors()->metadata()) out[key] = value;
   }
   return out;
 }
 
 ordered_json tensor_facts(const TensorFile& file) {
   ordered_json out = ordered_json::array();
-  for (const Tensor& tensor : tensors_of(file)) {
+  for (const Tensor& tensor : file.tensors()) {
     out.push_back({{"name", tensor.name},
                    {"type", name_of(tensor.type)},
                    {"shape", tensor.shape},
@@ -193,8 +196,8 @@ ordered_json size_facts(const checkpoint::Checkpoint& checkpoint, const TensorFi
   return out;
 }
 
-ordered_json tokeniser_facts(const TensorFile& file, const std::string& path) {
-  if (const auto* const gguf = std::get_if<Gguf>(&file)) {
+ordered_json tokenizer_facts(const TensorFile& file, const std::string& path) {
+  if (const auto* const gguf = file.gguf()) {
     const auto kind = gguf->text("tokenizer.ggml.model");
     const auto tokens = gguf->texts("tokenizer.ggml.tokens");
     if (!kind || !tokens) return {{"kind", "none"}};
@@ -205,11 +208,11 @@ ordered_json tokeniser_facts(const TensorFile& file, const std::string& path) {
                                         : std::string(*kind)},
             {"tokens", tokens->size()}};
   }
-  const fs::path folder = fs::is_directory(path) ? fs::path(path) : fs::path(path).parent_path();
-  if (!fs::exists(folder / "tokenizer.json")) return {{"kind", "none"}};
-  const auto tokeniser = text::load_tokeniser(folder.string());
-  if (!tokeniser) return {{"kind", "not read"}, {"reason", to_string(tokeniser.error())}};
-  return {{"kind", "tokenizer.json"}, {"tokens", (*tokeniser)->vocabulary_size()}};
+  const std::string folder = checkpoint::directory_of(path);
+  if (!fs::exists(fs::path(folder) / "tokenizer.json")) return {{"kind", "none"}};
+  const auto tokenizer = text::load_tokenizer(folder);
+  if (!tokenizer) return {{"kind", "not read"}, {"reason", to_string(tokenizer.error())}};
+  return {{"kind", "tokenizer.json"}, {"tokens", (*tokenizer)->vocabulary_size()}};
 }
 
 }  // namespace forge::apps

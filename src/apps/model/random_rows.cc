@@ -9,6 +9,8 @@
 namespace forge::apps {
 namespace {
 
+using checkpoint::FileTensor;
+using checkpoint::WeightRows;
 using numerics::Words4;
 using quant::WeightType;
 
@@ -50,47 +52,50 @@ void fill(const Stream& stream, float deviation, std::span<float> out) {
   }
 }
 
-float deviation_of(const OutputTensor& tensor) {
-  return 1.0F / std::sqrt(static_cast<float>(tensor.row_elements()));
+float deviation_of(const linear::StoredLinear& matrix) {
+  return 1.0F / std::sqrt(static_cast<float>(matrix.inputs));
 }
 
 }  // namespace
 
-void RandomRowSource::begin(const OutputTensor& tensor) {
+/// By the name that SafeTensors have, whatever the format: the model is the same in both.
+std::string RandomRowSource::stream_name(const WeightRows& part) const {
+  return tensor_name(part.role, config_, checkpoint::ModelFormat::safetensors)->name;
+}
+
+void RandomRowSource::begin(const FileTensor& tensor) {
+  RowSource::begin(tensor);
   const WeightType type = *formats::weight_type(tensor.spec.type);
   const std::size_t elements = quant::block_elements(type);
   const std::size_t bytes = quant::block_bytes(type);
   blocks_.clear();
   if (elements == 1) return;
   blocks_.resize(kBlocks * bytes);
-  std::vector<float> floats(elements);
-  const std::uint64_t name = hash_of(tensor.parts.front().name + "/blocks");
+  std::vector<float> numbers(elements);
+  const WeightRows& first = tensor.parts.front();
+  const std::uint64_t name = hash_of(stream_name(first) + "/blocks");
   for (std::size_t block = 0; block < kBlocks; ++block) {
-    fill({seed_, name, static_cast<std::uint32_t>(block)}, deviation_of(tensor), floats);
-    quant::quantize(type, floats, blocks_.data() + block * bytes);
+    fill({seed_, name, static_cast<std::uint32_t>(block)}, deviation_of(*first.matrix), numbers);
+    quant::quantize(type, numbers, blocks_.data() + block * bytes);
   }
 }
 
-tl::expected<quant::QuantizationError, std::string> RandomRowSource::write(
-    const OutputTensor& tensor, std::uint64_t row, std::span<std::byte> out) const {
-  const WeightType type = *formats::weight_type(tensor.spec.type);
-  const SourceRow source = source_of(tensor, row);
-  if (source.part->matrix == nullptr) {
-    return quant::quantize(type, source.part->vector, out.data());
-  }
-  const Stream stream{seed_, hash_of(source.part->name), static_cast<std::uint32_t>(source.row)};
-  if (blocks_.empty()) {
-    std::vector<float> floats(static_cast<std::size_t>(tensor.row_elements()));
-    fill(stream, deviation_of(tensor), floats);
-    return quant::quantize(type, floats, out.data());
-  }
+void RandomRowSource::floats(const WeightRows& part, int row, std::span<float> out) const {
+  fill({seed_, hash_of(stream_name(part)), static_cast<std::uint32_t>(row)},
+       deviation_of(*part.matrix), out);
+}
+
+bool RandomRowSource::copy(const WeightRows& part, int row, WeightType type,
+                           std::span<std::byte> out) const {
+  if (blocks_.empty()) return false;
+  const Stream stream{seed_, hash_of(stream_name(part)), static_cast<std::uint32_t>(row)};
   const std::size_t bytes = quant::block_bytes(type);
   for (std::size_t block = 0; block * bytes < out.size(); ++block) {
     const Words4 words = stream.at(static_cast<std::uint32_t>(block / 4));
     const std::size_t drawn = words.x[block % 4] % kBlocks;
     std::memcpy(out.data() + block * bytes, blocks_.data() + drawn * bytes, bytes);
   }
-  return quant::QuantizationError{.count = static_cast<std::size_t>(tensor.row_elements())};
+  return true;
 }
 
 }  // namespace forge::apps

@@ -6,33 +6,39 @@
 // standard deviation of 1/sqrt(inputs): a row of activations keeps its size, and scores and logits
 // stay near 1. Norms are ones and biases zeros.
 //
-// To quantise every block would take longer than to write the file. So block types draw each block
+// To quantize every block would take longer than to write the file. So block types draw each block
 // of a tensor from kBlocks that are made of such numbers once: their statistics are right, but
-// within a tensor blocks come again. Such a model is not the quantised form of the model in F32.
+// within a tensor blocks come again. Such a model is not the quantized form of the model in F32.
 //
 // Random bits are Philox's (numerics/philox.h): counter (column / 2 or block / 4, row, tensor), key
 // seed.
 #pragma once
 
+#include <string>
 #include <vector>
 
-#include "row_source.h"
+#include "forge/checkpoint/row_source.h"
 
 namespace forge::apps {
 
-class RandomRowSource final : public RowSource {
+class RandomRowSource final : public checkpoint::RowSource {
  public:
   static constexpr std::size_t kBlocks = 1024;
 
-  explicit RandomRowSource(std::uint64_t seed) : seed_(seed) {}
+  /// Of a model of `config`, which it borrows.
+  RandomRowSource(std::uint64_t seed, const model::ModelConfig& config)
+      : seed_(seed), config_(config) {}
 
-  void begin(const OutputTensor& tensor) override;
-  void end(const OutputTensor&) override {}
-  tl::expected<quant::QuantizationError, std::string> write(
-      const OutputTensor& tensor, std::uint64_t row, std::span<std::byte> out) const override;
+  void begin(const checkpoint::FileTensor& tensor) override;
 
  private:
+  std::string stream_name(const checkpoint::WeightRows& part) const;
+  void floats(const checkpoint::WeightRows& part, int row, std::span<float> out) const override;
+  bool copy(const checkpoint::WeightRows& part, int row, quant::WeightType type,
+            std::span<std::byte> out) const override;
+
   std::uint64_t seed_;
+  const model::ModelConfig& config_;
   std::vector<std::byte> blocks_;  // of the tensor at hand, where its type has blocks
 };
 

@@ -1,18 +1,21 @@
 #include "rewrite.h"
 
-#include <algorithm>
 #include <filesystem>
 #include <utility>
-#include <variant>
 
-#include "gguf_description.h"
-#include "json_description.h"
-#include "tokeniser_keys.h"
+#include "forge/checkpoint/gguf_config.h"
+#include "forge/checkpoint/hf_config.h"
+#include "forge/text/save_tokenizer.h"
 
 namespace forge::apps {
 namespace {
 
 namespace fs = std::filesystem;
+using checkpoint::FileTensor;
+using checkpoint::ModelFormat;
+using checkpoint::ModelRows;
+using checkpoint::StoredRowSource;
+using checkpoint::WeightMix;
 
 /// Files beside SafeTensors are kept whole in the metadata of GGUF under these keys, so that the
 /// way back gives the same files. The first key is of the format, the others are Forge's own.
@@ -25,10 +28,6 @@ constexpr KeptFile kKeptFiles[] = {{"tokenizer.json", "tokenizer.huggingface.jso
                                    {"generation_config.json", "forge.generation_config.json"},
                                    {"config.json", "forge.config.json"}};
 
-fs::path folder_of(const std::string& path) {
-  return fs::is_directory(path) ? fs::path(path) : fs::path(path).parent_path();
-}
-
 std::string name_of_path(const std::string& path) {
   const fs::path whole = fs::path(path).lexically_normal();
   return (whole.has_filename() ? whole : whole.parent_path()).stem().string();
@@ -40,24 +39,25 @@ std::optional<std::string> kept_text(const Rewriting& job, const KeptFile& file)
     const auto text = gguf->text(file.key);
     return text ? std::optional(std::string(*text)) : std::nullopt;
   }
-  return read_text_file((folder_of(job.options.in) / file.name).string());
+  return read_text_file((fs::path(checkpoint::directory_of(job.options.in)) / file.name).string());
 }
 
 /// The metadata of a GGUF file made from IN, and notes.
 tl::expected<std::vector<std::string>, std::string> add_keys(const Rewriting& job,
-                                                             const WeightMix& mix, GgufKeys& keys) {
+                                                             const WeightMix& mix,
+                                                             formats::GgufKeys& keys) {
   std::vector<std::string> notes;
   if (const formats::Gguf* const gguf = job.checkpoint->gguf()) {
     for (const auto& [key, value] : gguf->metadata()) {
       if (key != "general.alignment") keys.set(key, value);
     }
   } else {
-    if (auto done = describe_in_gguf(job.checkpoint->config(), keys); !done) {
+    if (auto done = checkpoint::describe_in_gguf(job.checkpoint->config(), keys); !done) {
       return tl::unexpected(done.error());
     }
     keys.set_text("general.name", name_of_path(job.options.in));
-    notes = add_tokeniser(folder_of(job.options.in).string(),
-                          job.checkpoint->config().vocabulary_size, keys);
+    notes = text::save_tokenizer(checkpoint::directory_of(job.options.in),
+                                 job.checkpoint->config().vocabulary_size, keys);
     for (const KeptFile& file : kKeptFiles) {
       if (auto text = kept_text(job, file)) keys.set_text(file.key, *std::move(text));
     }
@@ -69,10 +69,10 @@ tl::expected<std::vector<std::string>, std::string> add_keys(const Rewriting& jo
 
 tl::expected<Rewritten, std::string> rewrite_gguf(Rewriting& job, const WeightMix& mix,
                                                   const ModelRows& rows) {
-  GgufKeys keys;
+  formats::GgufKeys keys;
   auto notes = add_keys(job, mix, keys);
   if (!notes) return tl::unexpected(notes.error());
-  auto written = save_gguf(job.out.path, keys, rows);
+  auto written = write_gguf(job.out.path, keys.metadata(), rows);
   if (!written) return tl::unexpected(written.error());
   return Rewritten{*std::move(written), *std::move(notes)};
 }
@@ -84,9 +84,9 @@ tl::expected<Rewritten, std::string> rewrite_safetensors(Rewriting& job, const W
     if (auto text = kept_text(job, file)) files[file.name] = *std::move(text);
   }
   if (files.contains("config.json")) {
-    files["config.json"] = config_with_type(files["config.json"], mix.type);
+    files["config.json"] = checkpoint::config_with_type(files["config.json"], mix.type);
   } else {
-    auto text = config_text(job.checkpoint->config(), mix.type);
+    auto text = checkpoint::config_text(job.checkpoint->config(), mix.type);
     if (!text) return tl::unexpected(text.error());
     files["config.json"] = *std::move(text);
   }
@@ -94,17 +94,9 @@ tl::expected<Rewritten, std::string> rewrite_safetensors(Rewriting& job, const W
   if (!files.contains("tokenizer.json")) {
     notes.emplace_back("no tokenizer.json is written: " + job.options.in + " has none");
   }
-  auto written = save_safetensors(job.out.path, files, rows);
+  auto written = write_safetensors(job.out.path, files, rows);
   if (!written) return tl::unexpected(written.error());
   return Rewritten{*std::move(written), std::move(notes)};
-}
-
-/// Whether keys and values are made from latents by matrices of each head.
-bool latent_by_heads(const model::StoredModel& model) {
-  return std::ranges::any_of(model.layers, [](const model::StoredLayer& layer) {
-    const auto* const latent = std::get_if<model::StoredLatent>(&layer.attention);
-    return latent != nullptr && !latent->key_up.empty();
-  });
 }
 
 }  // namespace
@@ -115,29 +107,28 @@ tl::expected<Rewriting, std::string> prepare(const RewriteOptions& options) {
   auto opened = checkpoint::Checkpoint::open(options.in);
   if (!opened) return tl::unexpected("IN: " + to_string(opened.error()));
   auto checkpoint = std::make_unique<const checkpoint::Checkpoint>(*std::move(opened));
-  if (out->format == ModelFormat::gguf && latent_by_heads(checkpoint->model())) {
-    return tl::unexpected(
-        std::string("IN: attn_k_b and attn_v_b, by heads, cannot be written as GGUF; accepted is a "
-                    "whole attn_kv_b, and OUT may be a directory"));
-  }
   if (out->format == ModelFormat::gguf && checkpoint->gguf() == nullptr) {
-    if (auto fits = check_for_gguf(checkpoint->config()); !fits) {
+    if (auto fits = checkpoint::check_for_gguf(checkpoint->config()); !fits) {
       return tl::unexpected(fits.error());
     }
   }
-  auto tensors = output_tensors(checkpoint->config(), checkpoint->model(), out->format);
-  if (!tensors) return tl::unexpected(tensors.error());
-  return Rewriting{options, *std::move(out), std::move(checkpoint), *std::move(tensors)};
+  // Metadata that are copied say how keys and values of latents lie, so they stay as they are.
+  const model::LatentLayout layout = checkpoint->gguf() == nullptr
+                                         ? model::LatentLayout::by_heads
+                                         : checkpoint::layout_of(checkpoint->model());
+  auto tensors = file_tensors(checkpoint->config(), checkpoint->model(), out->format, layout);
+  return Rewriting{options, *std::move(out), std::move(checkpoint), std::move(tensors)};
 }
 
 tl::expected<Rewritten, std::string> rewrite(Rewriting& job, const WeightMix& mix) {
   linear::ThreadPool threads(thread_count(job.options.threads));
   StoredRowSource source(*job.checkpoint);
-  std::vector<OutputTensor> tensors = job.tensors;
-  const auto divisors = rope_divisors(job.checkpoint->config().rope);
+  std::vector<FileTensor> tensors = job.tensors;
+  const auto divisors = checkpoint::rope_divisors(job.checkpoint->config().rope);
   const bool gguf = job.out.format == ModelFormat::gguf;
-  if (gguf && divisors) tensors.push_back(rope_tensor(*divisors));
-  const ModelRows rows{tensors, source, threads, "writing " + job.out.path};
+  if (gguf && divisors) tensors.push_back(checkpoint::rope_tensor(*divisors));
+  ModelRows rows{tensors, source, threads};
+  rows.progress = progress_bar(job.out.path, rows.bytes());
   auto done = gguf ? rewrite_gguf(job, mix, rows) : rewrite_safetensors(job, mix, rows);
   if (done && !job.checkpoint->unused().empty()) {
     done->notes.push_back(std::to_string(job.checkpoint->unused().size()) +

@@ -4,6 +4,9 @@
 #include <CLI/CLI.hpp>
 #include <map>
 #include <string>
+#include <string_view>
+
+#include "forge/core/names.h"
 
 namespace forge::apps {
 
@@ -19,6 +22,14 @@ CLI::Option* add_choice(CLI::App& app, const char* flag, T& value, const char* h
   return app.add_option_function<std::string>(flag, set, help)
       ->check(CLI::IsMember(choices))
       ->default_str(shown);
+}
+
+/// The same, of all that have names.
+template <Named E>
+CLI::Option* add_choice(CLI::App& app, const char* flag, E& value, const char* help) {
+  std::map<std::string, E> choices;
+  for (const std::string_view name : kNames<E>) choices.emplace(name, *from_name<E>(name));
+  return add_choice(app, flag, value, help, choices);
 }
 
 }  // namespace forge::apps

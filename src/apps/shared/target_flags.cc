@@ -2,15 +2,14 @@
 
 #include <CLI/CLI.hpp>
 #include <algorithm>
-#include <limits>
+#include <concepts>
 #include <map>
 #include <memory>
+#include <type_traits>
 
-#include "builtin_model.h"
 #include "flag_choice.h"
 #include "forge/linear/thread_pool.h"
 #include "forge/sim/open_device.h"
-#include "forge/trace/trace_json.h"
 
 namespace forge::apps {
 namespace {
@@ -19,39 +18,36 @@ namespace {
 constexpr const char* kModelFlags = "Model";
 constexpr const char* kDeviceFlags = "Device";
 
-constexpr std::uint32_t kAny32 = std::numeric_limits<std::uint32_t>::max();
-
 CLI::Option* add(CLI::App& app, const char* flag, auto& value, const char* help) {
   return app.add_option(flag, value, help)->capture_default_str();
+}
+CLI::Option* add(CLI::App& app, const char* flag, std::unsigned_integral auto& value,
+                 const IntegerRange& range, const char* help) {
+  using T = std::remove_reference_t<decltype(value)>;
+  return add(app, flag, value, help)
+      ->check(CLI::Range(static_cast<T>(range.lowest), static_cast<T>(range.highest)));
 }
 
 void add_batch_flags(CLI::App& app, SchedulerConfig& config) {
   const char* group = "KV cache and batch";
-  const SchedulerConfig& largest = trace::kLargestTraceScheduler;
-  add(app, "--num-blocks", config.num_blocks, "Blocks of KV cache")
-      ->check(CLI::Range(1u, largest.num_blocks))
+  add(app, "--num-blocks", config.cache.num_blocks, CacheShape::kNumBlocks, "Blocks of KV cache")
       ->group(group);
-  add(app, "--block-size", config.block_size, "Tokens of a block")
-      ->check(CLI::Range(1u, largest.block_size))
+  add(app, "--block-size", config.cache.block_size, CacheShape::kBlockSize, "Tokens of a block")
       ->group(group);
-  add(app, "--max-batch-size", config.max_batch_size, "Most sequences that run in one step")
-      ->check(CLI::Range(1u, largest.max_batch_size))
+  add(app, "--max-batch-size", config.batch.max_batch_size, BatchLimits::kMaxBatchSize,
+      "Most sequences that run in one step")
       ->group(group);
-  add(app, "--max-batch-tokens", config.max_batch_tokens,
+  add(app, "--max-batch-tokens", config.batch.max_batch_tokens, BatchLimits::kMaxBatchTokens,
       "Most tokens of one step, drafts included; at least --max-batch-size")
-      ->check(CLI::Range(1u, kAny32))
       ->group(group);
-  add(app, "--prefill-chunk-size", config.prefill_chunk_size,
+  add(app, "--prefill-chunk-size", config.prefill_chunk_size, SchedulerConfig::kPrefillChunkSize,
       "Most tokens of one prompt that run in one step")
-      ->check(CLI::Range(1u, kAny32))
       ->group(group);
-  add(app, "--watermark-blocks", config.watermark_blocks,
+  add(app, "--watermark-blocks", config.watermark_blocks, SchedulerConfig::kWatermarkBlocks,
       "Blocks that admission leaves to the sequences that run; up to --num-blocks")
-      ->check(CLI::Range(0u, largest.num_blocks))
       ->group(group);
-  add(app, "--priority-head-start", config.priority_head_start,
+  add(app, "--priority-head-start", config.priority_head_start, SchedulerConfig::kPriorityHeadStart,
       "Earlier submissions that a request of the next higher priority goes before")
-      ->check(CLI::Range(0u, 1u << 16))
       ->group(group);
 }
 
@@ -59,21 +55,16 @@ void add_preemption_flags(CLI::App& app, SchedulerConfig& config) {
   const char* group = "Preemption";
   add_choice(app, "--preemption", config.preemption,
              "What becomes of the KV of a preempted sequence: recompute (dropped), swap (copied "
-             "to the host while it has room) or auto (the cheaper one)",
-             {{"auto", PreemptionPolicy::automatic},
-              {"recompute", PreemptionPolicy::recompute},
-              {"swap", PreemptionPolicy::swap}})
+             "to the host while it has room) or auto (the cheaper one)")
       ->group(group);
-  add(app, "--num-host-blocks", config.num_host_blocks, "Blocks of KV in host memory, for swapping")
-      ->check(CLI::Range(0u, trace::kLargestTraceScheduler.num_host_blocks))
+  add(app, "--num-host-blocks", config.cache.num_host_blocks, CacheShape::kNumHostBlocks,
+      "Blocks of KV in host memory, for swapping")
       ->group(group);
-  add(app, "--swap-setup-cost", config.swap_setup_cost,
+  add(app, "--swap-setup-cost", config.swap_setup_cost, SchedulerConfig::kSwapCost,
       "auto: fixed cost of a swap, out and in, in tokens to recompute")
-      ->check(CLI::Range(0u, kAny32))
       ->group(group);
-  add(app, "--swap-block-cost", config.swap_block_cost,
+  add(app, "--swap-block-cost", config.swap_block_cost, SchedulerConfig::kSwapCost,
       "auto: cost of swapping a block, out and in, in tokens to recompute")
-      ->check(CLI::Range(0u, kAny32))
       ->group(group);
 }
 
@@ -81,28 +72,21 @@ void add_prefix_flags(CLI::App& app, SchedulerConfig& config) {
   const char* group = "Prefix cache";
   add_choice(app, "--prefix-cache", config.prefix_cache,
              "Index of cached prefixes: none, radix (a tree of tokens) or hash (chained hashes); "
-             "radix and hash find the same",
-             {{"none", PrefixCacheKind::none},
-              {"radix", PrefixCacheKind::radix},
-              {"hash", PrefixCacheKind::hash}})
+             "radix and hash find the same")
       ->group(group);
   add(app, "--prefix-hash-key", config.prefix_hash_key,
       "Key of the hashes, any 64-bit number (forge-infer draws one at random if none is given)")
       ->group(group);
-  add(app, "--session-idle-steps", config.session_idle_steps,
+  add(app, "--session-idle-steps", config.session_idle_steps, SchedulerConfig::kSessionIdleSteps,
       "Steps for which the KV of an idle session stays")
-      ->check(CLI::Range(std::uint64_t{1}, std::numeric_limits<std::uint64_t>::max()))
       ->group(group);
 }
 
-void add_model_flags(CLI::App& app, ModelSource& source) {
+void add_model_flags(CLI::App& app, runtime::ModelSource& source) {
   const char* group = kModelFlags;
   const auto set_model = [&source](const std::string& model) {
-    source.path = is_builtin(model) ? "" : model;
-    if (source.is_file()) return;
-    const auto config = parse_builtin(model);
-    if (!config) throw CLI::ValidationError("--model", config.error());
-    source.builtin = *config;
+    const auto known = runtime::set_model(source, model);
+    if (!known) throw CLI::ValidationError("--model", known.error());
   };
   app.add_option_function<std::string>(
          "--model", set_model,
@@ -121,11 +105,10 @@ void add_model_flags(CLI::App& app, ModelSource& source) {
   add_choice(app, "--numerics", source.numerics,
              "native: products of bf16 by the instruction of this CPU for them, where it has one; "
              "canonical: as they are defined, so that a trace replays equal on every machine and "
-             "on a GPU. All other products are canonical",
-             {{"canonical", linear::Numerics::canonical}, {"native", linear::Numerics::native}})
+             "on a GPU. All other products are canonical")
       ->group(group);
   const auto set = [&source](const std::string& text) {
-    const auto memory = parse_kv_memory(text);
+    const auto memory = runtime::parse_kv_memory(text);
     if (!memory) throw CLI::ValidationError("--kv-memory", memory.error());
     source.kv_memory = *memory;
   };
@@ -139,8 +122,8 @@ void add_model_flags(CLI::App& app, ModelSource& source) {
 
 CLI::Option* add_speculation_flags(CLI::App& app, executor::ExecutorOptions& executor) {
   const char* group = "Speculation";
-  add(app, "--speculative", executor.drafts, "Drafts a step and sequence; 0 is none")
-      ->check(CLI::Range(0u, 64u))
+  add(app, "--speculative", executor.drafts, executor::ExecutorOptions::kDrafts,
+      "Drafts a step and sequence; 0 is none")
       ->group(group);
   return app
       .add_option("--draft-layers", executor.draft_layers,
@@ -151,7 +134,7 @@ CLI::Option* add_speculation_flags(CLI::App& app, executor::ExecutorOptions& exe
 }
 
 const std::vector<FlagUse>& flag_uses() {
-  using enum TargetKind;
+  using enum runtime::TargetKind;
   static const std::vector<FlagUse> kUses{
       {"--device", {sim, cuda}}, {"--graphs", {sim, cuda}}, {"--schedule-seed", {sim}},
       {"--sim-threads", {sim}},  {"--sim-checked", {sim}},  {"--draft-layers", {cpu, sim, cuda}},
@@ -167,43 +150,45 @@ std::string device_help() {
   return help + "or a JSON file like those of sim/devices [h200]. cuda: its number [0]";
 }
 
-bool of_use(const CLI::Option& option, TargetKind kind, std::span<const FlagUse> uses) {
+bool of_use(const CLI::Option& option, runtime::TargetKind kind, std::span<const FlagUse> uses) {
   const auto found = std::find_if(
       uses.begin(), uses.end(), [&](const FlagUse& use) { return use.flag == option.get_name(); });
-  if (found == uses.end()) return option.get_group() != kModelFlags || kind != TargetKind::null;
+  if (found == uses.end())
+    return option.get_group() != kModelFlags || kind != runtime::TargetKind::null;
   return std::find(found->targets.begin(), found->targets.end(), kind) != found->targets.end();
 }
 
 }  // namespace
 
-void add_target_options(CLI::App& app, TargetOptions& options) {
+void add_target_options(CLI::App& app, runtime::TargetOptions& options) {
   add_batch_flags(app, options.scheduler);
   add_preemption_flags(app, options.scheduler);
   add_prefix_flags(app, options.scheduler);
   add_model_flags(app, options.source);
   const CLI::Option* draft_layers = add_speculation_flags(app, options.executor);
-  app.parse_complete_callback([&options, draft_layers] {
+  const CLI::Option* num_blocks = app.get_option("--num-blocks");
+  app.parse_complete_callback([&options, draft_layers, num_blocks] {
+    options.fit_blocks = num_blocks->count() == 0;
     executor::ExecutorOptions& executor = options.executor;
-    const ModelSource& source = options.source;
+    const runtime::ModelSource& source = options.source;
     if (draft_layers->count() == 0) {  // configure() knows the layers of a file
       executor.draft_layers = source.is_file() ? 0 : std::max(1, source.builtin.layers / 2);
     }
     if (!options.source.draft.empty() && executor.drafts == 0) {
       throw CLI::ValidationError("--speculative", "0, accepted beside --draft: 1 .. 64");
     }
-    follow_scheduler(options);
     if (const auto valid = validate(options); !valid) throw CLI::ValidationError(valid.error());
   });
 }
 
-void add_target_choice(CLI::App& app, TargetKind& kind, const char* help,
-                       std::span<const TargetKind> kinds) {
-  std::map<std::string, TargetKind> choices;
-  for (const TargetKind choice : kinds) choices.emplace(name(choice), choice);
+void add_target_choice(CLI::App& app, runtime::TargetKind& kind, const char* help,
+                       std::span<const runtime::TargetKind> kinds) {
+  std::map<std::string, runtime::TargetKind> choices;
+  for (const runtime::TargetKind choice : kinds) choices.emplace(name_of(choice), choice);
   add_choice(app, "--target", kind, help, choices);
 }
 
-void add_device_options(CLI::App& app, DeviceOptions& options) {
+void add_device_options(CLI::App& app, runtime::DeviceOptions& options) {
   const char* group = kDeviceFlags;
   app.add_option("--device", options.device, device_help())->group(group);
   add_choice(app, "--graphs", options.graphs, "Record decode steps once and replay them",
@@ -220,11 +205,12 @@ void add_device_options(CLI::App& app, DeviceOptions& options) {
       ->group(group);
 }
 
-std::string misplaced_flag(const CLI::App& app, TargetKind kind, std::span<const FlagUse> more) {
+std::string misplaced_flag(const CLI::App& app, runtime::TargetKind kind,
+                           std::span<const FlagUse> more) {
   for (const CLI::Option* option : app.get_options()) {
     if (option->count() == 0) continue;
     if (!of_use(*option, kind, flag_uses()) || !of_use(*option, kind, more)) {
-      return option->get_name() + " does not apply to --target " + std::string(name(kind));
+      return option->get_name() + " does not apply to --target " + std::string(name_of(kind));
     }
   }
   return {};

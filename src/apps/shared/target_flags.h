@@ -6,7 +6,7 @@
 #include <string_view>
 #include <vector>
 
-#include "target_options.h"
+#include "forge/runtime/target_options.h"
 
 namespace CLI {  // NOLINT(readability-identifier-naming): its own
 class App;
@@ -17,24 +17,24 @@ namespace forge::apps {
 /// Adds the flags of scheduler, model and speculation to `app`; the values in `options` are their
 /// defaults. Once app.parse() has returned, `options` is valid; what flags cannot check one by one
 /// is a CLI::ValidationError. `options` must outlive `app`.
-void add_target_options(CLI::App& app, TargetOptions& options);
+void add_target_options(CLI::App& app, runtime::TargetOptions& options);
 
 /// Adds --target, which takes one of `kinds`.
-void add_target_choice(CLI::App& app, TargetKind& kind, const char* help,
-                       std::span<const TargetKind> kinds);
+void add_target_choice(CLI::App& app, runtime::TargetKind& kind, const char* help,
+                       std::span<const runtime::TargetKind> kinds);
 
 /// Adds the flags of DeviceOptions.
-void add_device_options(CLI::App& app, DeviceOptions& options);
+void add_device_options(CLI::App& app, runtime::DeviceOptions& options);
 
 /// A flag that only some targets have a use for.
 struct FlagUse {
   std::string_view flag;
-  std::vector<TargetKind> targets;
+  std::vector<runtime::TargetKind> targets;
 };
 
 /// Flags without a use are refused, not ignored: names the first one given to `app`, of those above
 /// and of `more`. Returns: an empty text, or what is wrong.
-std::string misplaced_flag(const CLI::App& app, TargetKind kind,
+std::string misplaced_flag(const CLI::App& app, runtime::TargetKind kind,
                            std::span<const FlagUse> more = {});
 
 }  // namespace forge::apps

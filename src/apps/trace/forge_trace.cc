@@ -85,7 +85,7 @@ class Commands {
     show->add_option("--to", range_.to, "Last step shown [the last]");
     CLI::App* const stats = add_for_file("stats", "Print what the run did, in numbers",
                                          [this] { return run_stats(file_, as_json_); });
-    stats->add_flag("--json", as_json_, "As JSON");
+    stats->add_flag("--json", as_json_, "Print them as JSON");
     CLI::App* const exported = add_for_file("export", "Write the run as a timeline",
                                             [this] { return run_export(file_, out_file_); });
     exported

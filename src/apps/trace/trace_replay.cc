@@ -4,20 +4,20 @@
 #include <array>
 #include <iostream>
 
+#include "forge/runtime/target.h"
+#include "forge/runtime/target_header.h"
 #include "forge/trace/replay.h"
 #include "forge/trace/trace_header.h"
 #include "forge/trace/trace_json.h"
 #include "null_executor.h"
-#include "target.h"
-#include "target_header.h"
 
 namespace forge::apps {
 namespace {
 
 /// Changes what the trace says into what the flags ask for.
-tl::expected<void, std::string> choose(TargetOptions& target, const CLI::App& flags,
+tl::expected<void, std::string> choose(runtime::TargetOptions& target, const CLI::App& flags,
                                        const ReplayOptions& options) {
-  const bool null = target.kind == TargetKind::null;
+  const bool null = target.kind == runtime::TargetKind::null;
   if (null && options.target)
     return tl::unexpected(std::string("no model ran, so it replays without --target"));
   target.kind = options.target.value_or(target.kind);
@@ -51,10 +51,11 @@ int print(const trace::ReplayReport& report, const std::string& where) {
 
 /// The model that a trace was recorded with. Errors: it cannot be opened, or has fewer layers than
 /// the trace's draft.
-tl::expected<std::unique_ptr<LoadedModel>, std::string> open_model(const TargetOptions& options) {
-  auto model = LoadedModel::open(options.source);
+tl::expected<std::unique_ptr<runtime::LoadedModel>, std::string> open_model(
+    const runtime::TargetOptions& options) {
+  auto model = runtime::LoadedModel::open(options.source);
   if (!model) return model;
-  const auto valid = validate(options.executor, (*model)->config().layers);
+  const auto valid = validate(executor_options(options), (*model)->config().layers);
   if (!valid) return tl::unexpected(to_string(valid.error()));
   return model;
 }
@@ -63,8 +64,7 @@ tl::expected<std::unique_ptr<LoadedModel>, std::string> open_model(const TargetO
 
 void add_replay_options(CLI::App& replay, ReplayOptions& options) {
   const auto set = [&options](const std::string& name) {
-    const auto found = std::find(kTargetNames.begin(), kTargetNames.end(), name);
-    options.target = static_cast<TargetKind>(found - kTargetNames.begin());
+    options.target = from_name<runtime::TargetKind>(name);
   };
   replay
       .add_option_function<std::string>("--target", set,
@@ -72,37 +72,37 @@ void add_replay_options(CLI::App& replay, ReplayOptions& options) {
                                         "a GPU (cuda) [as recorded]")
       ->check(CLI::IsMember(std::vector<std::string>{"cpu", "sim", "cuda"}));
   replay.add_option("--model", options.model,
-                    "Where the model is now that was read from a file [as recorded]");
+                    "Path of the model that was recorded, if it has moved [as recorded]");
   add_device_options(replay, options.device);
 }
 
 int run_replay(const CLI::App& flags, const TraceArgument& file, const ReplayOptions& options) {
   InputTrace trace(file);
   if (const auto opened = trace.open(); !opened) return unusable(opened.error());
-  auto recorded = from_trace_header(trace.reader().header());
+  auto recorded = runtime::from_trace_header(trace.reader().header());
   if (!recorded) return unusable(file.path + ": line 1: " + recorded.error());
-  TargetOptions& run = recorded->options;
+  runtime::TargetOptions& run = recorded->options;
   if (const auto chosen = choose(run, flags, options); !chosen) {
     return unusable(file.path + ": " + chosen.error());
   }
   tl::expected<trace::ReplayReport, trace::TraceError> replayed;
-  if (run.kind == TargetKind::null) {
+  if (run.kind == runtime::TargetKind::null) {
     NullExecutor executor(run.executor.drafts);
     const reference::TinyConfig usual;
     replayed = replay(trace.reader(), executor, static_cast<std::uint32_t>(usual.vocabulary_size));
   } else {
     const auto model = open_model(run);
     if (!model) return unusable(model.error());
-    if (const auto same = validate_replay(recorded->record, **model, run.kind); !same) {
+    if (const auto same = runtime::validate_replay(recorded->record, **model, run.kind); !same) {
       return unusable(file.path + ": line 1: " + same.error());
     }
     const auto vocabulary = static_cast<std::uint32_t>((*model)->config().vocabulary_size);
-    auto target = Target::open(run, **model);
+    auto target = runtime::Target::open(run, **model);
     if (!target) return unusable(target.error());
     replayed = replay(trace.reader(), target->executor(), vocabulary);
   }
   if (!replayed) return unusable(trace.error(replayed.error()));
-  return print(*replayed, options.target ? " on " + std::string(name(*options.target)) : "");
+  return print(*replayed, options.target ? " on " + std::string(name_of(*options.target)) : "");
 }
 
 }  // namespace forge::apps

@@ -15,8 +15,8 @@ class App;
 namespace forge::apps {
 
 struct ReplayOptions {
-  std::optional<TargetKind> target;  ///< none: the recorded kind
-  DeviceOptions device;
+  std::optional<runtime::TargetKind> target;  ///< none: the recorded kind
+  runtime::DeviceOptions device;
   std::string model;  ///< empty: as recorded
 };
 

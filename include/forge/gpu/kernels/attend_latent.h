@@ -1,5 +1,5 @@
 // attend_latent: attention over latents, numerics/latent_attention.h, each row over its whole
-// context, chunk after chunk. A block has up to 16 heads of a row, so that a latent, once read,
+// context, segment after segment. A block has up to 16 heads of a row, so that a latent, once read,
 // serves them all; rows of a prompt need not share it as well.
 //
 // Example, with `#include "forge/gpu/kernels.h"`, given `const LatentAttentionInput& in`:
@@ -14,7 +14,7 @@
 namespace forge::gpu {
 
 struct AttendLatentArgs {
-  static constexpr int kThreads = numerics::kKeyChunk;  ///< a thread a position of the chunk
+  static constexpr int kThreads = numerics::kKeySegment;  ///< a thread a position of the segment
   static constexpr BlockResources kResources{.shared_bytes = 44288, .registers = 128};
   LatentAttentionInput in;
 

@@ -1,11 +1,11 @@
-// attend_latent_merge: merges the chunks of attend_latent_split in ascending order. A thread a
+// attend_latent_merge: merges the segments of attend_latent_split in ascending order. A thread a
 // component.
 //
 // Example, with `#include "forge/gpu/kernels.h"`, given
 // `const AttendLatentSplitArgs& split`:
 //
 //   const AttendLatentMergeArgs args{
-//       .in = split.in, .partial = split.partial, .chunks_max = split.chunks_max};
+//       .in = split.in, .partial = split.partial, .segments_max = split.segments_max};
 //   return launch_of(args, args.shape(2));  // as many rows as split has
 #pragma once
 
@@ -18,7 +18,7 @@ struct AttendLatentMergeArgs {
   static constexpr BlockResources kResources{.registers = 32};
   LatentAttentionInput in;
   const float* partial;  ///< of AttendLatentSplitArgs
-  int chunks_max;        ///< likewise
+  int segments_max;      ///< likewise
 
   simt::LaunchShape shape(int rows_max) const {
     const int threads = threads_for(in.latents.latent_size, kThreads);

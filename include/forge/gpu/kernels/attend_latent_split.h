@@ -1,10 +1,10 @@
-// attend_latent_split: the same for few rows over long contexts, split-K: a block a chunk of 256
+// attend_latent_split: the same for few rows over long contexts, split-K: a block a segment of 256
 // positions, so that one row fills the device. attend_latent_merge comes next.
 //
 // Example, with `#include "forge/gpu/kernels.h"`, given `const LatentAttentionInput& in` and
 // `float* partial`:
 //
-//   const AttendLatentSplitArgs args{.in = in, .partial = partial, .chunks_max = 32};
+//   const AttendLatentSplitArgs args{.in = in, .partial = partial, .segments_max = 32};
 //   return launch_of(args, args.shape(2));  // up to 2 rows, contexts up to 8192
 #pragma once
 
@@ -14,14 +14,14 @@
 namespace forge::gpu {
 
 struct AttendLatentSplitArgs {
-  static constexpr int kThreads = numerics::kKeyChunk;
+  static constexpr int kThreads = numerics::kKeySegment;
   static constexpr BlockResources kResources{.shared_bytes = 44288, .registers = 116};
   LatentAttentionInput in;
-  float* partial;  ///< [T][H][chunks_max][C + 2]: a, m, l of each chunk
-  int chunks_max;  ///< of the longest context
+  float* partial;    ///< [T][H][segments_max][C + 2]: a, m, l of each segment
+  int segments_max;  ///< of the longest context
 
   simt::LaunchShape shape(int rows_max) const {
-    return {{chunks_max, ceil_div(in.heads, kLatentTileHeads), rows_max}, kThreads};
+    return {{segments_max, ceil_div(in.heads, kLatentTileHeads), rows_max}, kThreads};
   }
 };
 

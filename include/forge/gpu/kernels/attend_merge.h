@@ -1,9 +1,9 @@
-// attend_merge: merges the chunks of attend_split in ascending order. A thread a component.
+// attend_merge: merges the segments of attend_split in ascending order. A thread a component.
 //
 // Example, with `#include "forge/gpu/kernels.h"`, given `const AttendSplitArgs& split`:
 //
 //   const AttendMergeArgs args{
-//       .in = split.in, .partial = split.partial, .chunks_max = split.chunks_max};
+//       .in = split.in, .partial = split.partial, .segments_max = split.segments_max};
 //   return launch_of(args, args.shape(2));  // as many rows as split has
 #pragma once
 
@@ -17,7 +17,7 @@ struct AttendMergeArgs {
   static constexpr BlockResources kResources{.registers = 29};
   AttentionInput in;
   const float* partial;  ///< of AttendSplitArgs
-  int chunks_max;        ///< likewise
+  int segments_max;      ///< likewise
 
   simt::LaunchShape shape(int rows_max) const {
     return {{rows_max, in.kv.heads(), 1}, threads_for(in.kv.head_size, kThreads)};

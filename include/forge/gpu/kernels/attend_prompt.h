@@ -1,4 +1,4 @@
-// attend_prompt: prompt chunks and drafts to verify. A tile of consecutive rows shares each chunk
+// attend_prompt: prompt chunks and drafts to verify. A tile of consecutive rows shares each segment
 // of keys.
 //
 // Example, with `#include "forge/gpu/kernels.h"`, given `const AttentionInput& in` and
@@ -14,7 +14,7 @@
 namespace forge::gpu {
 
 struct AttendPromptArgs {
-  static constexpr int kThreads = numerics::kKeyChunk;
+  static constexpr int kThreads = numerics::kKeySegment;
   static constexpr BlockResources kResources{.shared_bytes = 18560, .registers = 128};
   AttentionInput in;
   const PromptTile* tiles;

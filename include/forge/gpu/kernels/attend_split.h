@@ -1,11 +1,11 @@
-// attend_split: single decode, split-K. A block a chunk of 256 keys, so that one long context fills
-// the device. Blocks of chunks that a row does not have, or that its sliding window has left,
-// return at once. attend_merge comes next.
+// attend_split: single decode, split-K. A block a segment of 256 keys, so that one long context
+// fills the device. Blocks of segments that a row does not have, or that its sliding window has
+// left, return at once. attend_merge comes next.
 //
 // Example, with `#include "forge/gpu/kernels.h"`, given `const AttentionInput& in` and
 // `float* partial`:
 //
-//   const AttendSplitArgs args{.in = in, .partial = partial, .chunks_max = 32};
+//   const AttendSplitArgs args{.in = in, .partial = partial, .segments_max = 32};
 //   return launch_of(args, args.shape(2));  // up to 2 rows, contexts of up to 8192
 #pragma once
 
@@ -15,14 +15,14 @@
 namespace forge::gpu {
 
 struct AttendSplitArgs {
-  static constexpr int kThreads = numerics::kKeyChunk;
+  static constexpr int kThreads = numerics::kKeySegment;
   static constexpr BlockResources kResources{.shared_bytes = 10304, .registers = 80};
   AttentionInput in;
-  float* partial;  ///< [decode rows][H][chunks_max][D + 2]: a, m, l of each chunk
-  int chunks_max;  ///< of the longest context
+  float* partial;    ///< [decode rows][H][segments_max][D + 2]: a, m, l of each segment
+  int segments_max;  ///< of the longest context
 
   simt::LaunchShape shape(int rows_max) const {
-    return {{chunks_max, head_tiles(in.kv), rows_max}, kThreads};
+    return {{segments_max, head_tiles(in.kv), rows_max}, kThreads};
   }
 };
 

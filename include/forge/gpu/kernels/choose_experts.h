@@ -14,7 +14,7 @@
 //                                .groups_per_token = 1,
 //                                .group_best = 1,
 //                                .sigmoid = false,
-//                                .normalised = true,
+//                                .normalized = true,
 //                                .routed_scale = 1};
 //   return launch_of(args, args.shape(64));  // up to 64 rows
 #pragma once
@@ -38,7 +38,7 @@ struct ChooseExpertsArgs {
   int groups_per_token;
   int group_best;  ///< a group's score is the sum of its 1 or 2 best
   bool sigmoid;    ///< scores are 1 / (1 + exp(-z)), not a softmax
-  bool normalised;
+  bool normalized;
   float routed_scale;
 
   static simt::LaunchShape shape(int rows_max) { return {{rows_max, 1, 1}, kThreads}; }

@@ -1,6 +1,6 @@
 // project: y = m (x W^T + bias), or y += m (x W^T + bias): each product is that of linear/product.h
 // (multiply_reference), in canonical numerics. A block computes one panel (a lane an output) for
-// kTileRows rows; its warps deal out the chunks of K among themselves.
+// kTileRows rows; its warps deal out the segments of K among themselves.
 //
 // Panels are those of a section of linear::LinearWeights, whose outputs may be part of a row of y.
 //
@@ -46,11 +46,11 @@ struct ProjectArgs {
 
   simt::LaunchShape shape(int rows_max) const {
     constexpr int kPanelsY = 1 << 15;  // along y, which ends at 65535; further panels along z
-    const int chunks = ceil_div(inputs, numerics::kProductChunk);
+    const int segments = ceil_div(inputs, numerics::kProductSegment);
     const int blocks = ceil_div(outputs, linear::kPanelOutputs);  // for each tile of rows
     return {{ceil_div(rows_max, kTileRows), blocks < kPanelsY ? blocks : kPanelsY,
              ceil_div(blocks, kPanelsY)},
-            threads_for(chunks * simt::kWarpSize, kThreads)};
+            threads_for(segments * simt::kWarpSize, kThreads)};
   }
 };
 

@@ -50,7 +50,7 @@ struct BlockPair {
 struct alignas(16) PassCounts {
   std::uint32_t rows = 0;
   std::uint32_t logit_rows = 0;
-  std::uint32_t decode_rows = 0;  ///< leading rows, each the only one of its sequence
+  std::uint32_t decode_rows = 0;  ///< leading rows, each attends by itself
   std::uint32_t prompt_tiles = 0;
 };
 

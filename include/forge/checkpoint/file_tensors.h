@@ -1,0 +1,80 @@
+// The tensors of a file that is to be written, and where each of their rows comes from.
+//
+// Three things differ between a model in SafeTensors and in GGUF besides the names
+// (tensor_names.h). GGUF stacks the experts of a layer into one tensor. It has the matrices that
+// make keys and values from latents by heads, keys transposed, where SafeTensors has one (so do
+// older GGUF files: LatentLayout). And files of some families (llama, mistral, granite) have the
+// rows of Q and K within a head in another order, so that components 2i and 2i + 1 turn together
+// where SafeTensors has i and i + D/2:
+//
+//   SafeTensors   0 1 2 3 4 5 6 7          D = 8
+//   GGUF          0 4 1 5 2 6 3 7
+//
+// Pure, thread-safe.
+#pragma once
+
+#include <cstdint>
+#include <span>
+#include <string>
+#include <vector>
+
+#include "forge/checkpoint/tensor_names.h"
+#include "forge/formats/tensor_writer.h"
+#include "forge/model/model_config.h"
+#include "forge/model/stored_model.h"
+#include "forge/model/stored_shapes.h"
+
+namespace forge::checkpoint {
+
+enum class RowOrder : std::uint8_t { as_is, to_pairs, to_halves };
+
+/// Which of a head's `size` rows, in the order of the input, becomes row `row` of it.
+int source_row(RowOrder order, int size, int row);
+
+/// A weight, or some of its rows. Borrowed from the StoredModel.
+struct WeightRows {
+  std::string role;                              ///< "layers.0.feed_forward.gate"
+  const linear::StoredLinear* matrix = nullptr;  ///< null: a vector
+  std::span<const float> vector;
+  int first = 0;  ///< of the matrix's rows
+  int count = 0;
+  bool transposed = false;  ///< columns of these rows are rows of the tensor
+
+  /// Rows of the tensor, each of so many numbers. Requires: it is a matrix.
+  int rows() const { return transposed ? matrix->inputs : count; }
+  int row_elements() const { return transposed ? count : matrix->inputs; }
+};
+
+struct FileTensor {
+  formats::TensorSpec spec;
+  std::vector<WeightRows> parts;  ///< of which it consists, on top of one another
+  RowOrder order = RowOrder::as_is;
+  int head_size = 1;  ///< rows that `order` is about
+
+  const std::string& role() const { return parts.front().role; }
+  bool is_matrix() const { return parts.front().matrix != nullptr; }
+  std::uint64_t row_elements() const { return spec.shape.back(); }
+  std::uint64_t rows() const;
+};
+
+/// A row of an input.
+struct SourceRow {
+  const WeightRows* part = nullptr;
+  int row = 0;  ///< of its rows(); 0 of a vector
+};
+SourceRow source_of(const FileTensor& tensor, std::uint64_t row);
+
+/// How keys and values of latents lie in `model`.
+model::LatentLayout layout_of(const model::StoredModel& model);
+
+/// All tensors of `model` in a file of `format`, in the order of stored_model.h. Types are left at
+/// F32. `layout`: of GGUF; SafeTensors has keys and values whole. Requires: `model` has the roles
+/// that `config` switches on.
+std::vector<FileTensor> file_tensors(const model::ModelConfig& config,
+                                     const model::StoredModel& model, ModelFormat format,
+                                     model::LatentLayout layout = model::LatentLayout::by_heads);
+
+/// rope_freqs.weight of GGUF, in which it has Llama 3's scaling. Borrows `divisors`.
+FileTensor rope_tensor(std::span<const float> divisors);
+
+}  // namespace forge::checkpoint

@@ -1,0 +1,80 @@
+// RowSource: gives the rows of a FileTensor in the type that the tensor is to have.
+//
+//   StoredRowSource   from a StoredModel: copies rows that are of that type already, and otherwise
+//                     makes floats of them and stores these anew
+//   others            whatever can say a row of a weight as floats
+//
+// Thread contract: begin() and end() from one thread; write() const, any number of threads.
+#pragma once
+
+#include <cstddef>
+#include <cstdint>
+#include <map>
+#include <span>
+#include <string>
+#include <tl/expected.hpp>
+#include <vector>
+
+#include "forge/checkpoint/checkpoint.h"
+#include "forge/checkpoint/file_tensors.h"
+#include "forge/quant/quantize.h"
+
+namespace forge::checkpoint {
+
+class RowSource {
+ public:
+  RowSource() = default;
+  RowSource(const RowSource&) = delete;
+  RowSource& operator=(const RowSource&) = delete;
+  virtual ~RowSource() = default;
+
+  /// Rows of `tensor` will be written next, or all have been.
+  virtual void begin(const FileTensor& tensor);
+  virtual void end(const FileTensor& tensor);
+
+  /// Row `row` of `tensor` as its file is to have it; out: bytes of a row. Returns: what storing it
+  /// changed. Errors: a number that the type cannot hold, with its place.
+  tl::expected<quant::QuantizationError, std::string> write(const FileTensor& tensor,
+                                                            std::uint64_t row,
+                                                            std::span<std::byte> out) const;
+
+ protected:
+  /// Row `row` of the weight of which `part` is; out: [matrix->inputs].
+  virtual void floats(const WeightRows& part, int row, std::span<float> out) const = 0;
+
+  /// The bytes of a row that is of `type` already, if the source has such.
+  virtual bool copy(const WeightRows& part, int row, quant::WeightType type,
+                    std::span<std::byte> out) const = 0;
+
+  /// What users call the weight.
+  virtual TensorName name_of(const WeightRows& part) const { return {part.role, std::nullopt}; }
+
+ private:
+  std::vector<float> floats_of_row(const FileTensor& tensor, const SourceRow& source) const;
+  std::string wrong_number(const FileTensor& tensor, const SourceRow& source, std::size_t column,
+                           float value) const;
+
+  /// Of the parts that are transposed, of the tensor that is being written: what their rows are.
+  std::map<const WeightRows*, std::vector<float>> columns_;
+};
+
+class StoredRowSource final : public RowSource {
+ public:
+  /// Of a model whose rows are in memory; or of `checkpoint`, which it borrows: then pages that
+  /// have been read are given back, and errors have the names of its file.
+  StoredRowSource() = default;
+  explicit StoredRowSource(const Checkpoint& checkpoint) : checkpoint_(&checkpoint) {}
+
+  void begin(const FileTensor& tensor) override;
+  void end(const FileTensor& tensor) override;
+
+ private:
+  void floats(const WeightRows& part, int row, std::span<float> out) const override;
+  bool copy(const WeightRows& part, int row, quant::WeightType type,
+            std::span<std::byte> out) const override;
+  TensorName name_of(const WeightRows& part) const override;
+
+  const Checkpoint* checkpoint_ = nullptr;
+};
+
+}  // namespace forge::checkpoint

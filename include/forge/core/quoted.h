@@ -1,0 +1,21 @@
+// A stranger's text, as a message shows it: one line of printable ASCII, and not endless.
+//
+// Names of a file's tensors, keys of JSON, paths of requests and values of flags all come from
+// outside. A message that took them as they are could be forged, or fill a log.
+#pragma once
+
+#include <cstddef>
+#include <string>
+#include <string_view>
+
+namespace forge {
+
+inline constexpr std::size_t kShownBytes = 64;
+
+/// The first kShownBytes of `text`, what is not printable ASCII as \xNN; "..." follows a cut.
+std::string printable(std::string_view text);
+
+/// The same in quotes: 'llama.block_count'.
+inline std::string in_quotes(std::string_view text) { return "'" + printable(text) + "'"; }
+
+}  // namespace forge

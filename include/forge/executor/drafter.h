@@ -1,0 +1,109 @@
+// Drafter: what proposes the drafts of a step.
+//
+// Speculation guesses tokens and verifies all guesses in one pass of the target. Where the guesses
+// come from is a question of its own, and this is where it is answered: a drafter adds to a step
+// the passes that propose (step_slices.h), or sets the drafts itself. Executors walk the passes of
+// a step and know no drafter, so a new one is a class here and nothing else:
+//
+//   drafter           passes before the target's                    KV of drafts
+//   LayerSkipDrafter  one a round: the first layers of the target   in the target's own slots; its
+//                                                                   pass writes them again
+//   ModelDrafter      one a round, or one: the draft model          in a pool of its own
+//   of the host       none: step.drafts() is set by propose(),      none
+//                     from the tokens that the sequence has
+//
+// Round i proposes the i-th draft of every slice that has so many. Drafts change no token and no
+// logit of what comes out, only how many steps it takes.
+//
+// Thread contract: none of its own. Once the largest step has been seen, no call allocates.
+#pragma once
+
+#include <cstdint>
+#include <memory>
+#include <optional>
+#include <vector>
+
+#include "forge/core/step_plan.h"
+#include "forge/executor/executor_options.h"
+#include "forge/executor/step_slices.h"
+
+namespace forge::executor {
+
+class Drafter {
+ public:
+  Drafter() = default;
+  Drafter(const Drafter&) = delete;
+  Drafter& operator=(const Drafter&) = delete;
+  virtual ~Drafter() = default;
+
+  /// Adds the passes that propose the drafts of `step`, or sets all of its drafts. Called once a
+  /// step, in order. Requires: `step` has the slices of `plan` and no passes yet.
+  virtual void propose(const StepPlan& plan, StepSlices& step) = 0;
+
+  /// The step failed: nobody knows which of its passes have run.
+  virtual void forget(const StepSlices& step);
+};
+
+/// The first layers of the target propose. What they write to the KV pool is written again, the
+/// same and with all layers, by the pass that verifies.
+/// Source: Zhang et al., "Draft & Verify: Lossless Large Language Model Acceleration via
+/// Self-Speculative Decoding", ACL 2024.
+class LayerSkipDrafter : public Drafter {
+ public:
+  /// Requires: 1 .. the target's layers.
+  explicit LayerSkipDrafter(int layers) : layers_(layers) {}
+
+  void propose(const StepPlan& plan, StepSlices& step) override;
+
+ private:
+  int layers_;
+};
+
+/// A smaller model proposes, all of its layers. Its KV must be there wherever the target's is, so
+/// its first pass of a step has the known rows of all slices, with drafts or without, and blocks
+/// are copied and swapped in its pool as in the target's.
+///
+/// Invariant: before a step, of each token whose KV the target has, the draft model has it too, or
+/// its slot is noted as one that may be lacking. That is the last draft of a slice: nothing ran it.
+/// If the target keeps it, whoever reads it next first runs its row: the sequence itself, or one
+/// that finds the block cached, or has it in place of an equal one.
+///
+///   step 7   known | d0 d1 d2       rows  known, d0, d1: the slot of d2 is noted
+///            all three are kept
+///   step 8   known . . . . . | d0   rows  d2 and what is known since
+///
+/// Such rows are the first of their pass, so that they are there for all that read them.
+///
+/// Its vocabulary may be smaller: models of one family differ in how far theirs is padded. Tokens
+/// beyond are run as its last one.
+/// Source: Leviathan, Kalman, Matias, "Fast Inference from Transformers via Speculative Decoding",
+/// ICML 2023.
+class ModelDrafter : public Drafter {
+ public:
+  ModelDrafter(const ExecutorOptions& options, int vocabulary);
+
+  void propose(const StepPlan& plan, StepSlices& step) override;
+  void forget(const StepSlices& step) override;
+
+ private:
+  /// [blocks] the slot of a block that may be lacking.
+  using Lacking = std::vector<std::optional<std::uint32_t>>;
+
+  void copy(const BlockCopy& copy);
+  void catch_up(const StepSlice& slice, std::uint32_t position, StepSlices& step);
+  std::uint32_t block_of(const StepSlice& slice, std::uint32_t position) const {
+    return slice.sequence->blocks[position / block_size_];
+  }
+
+  std::uint32_t vocabulary_;
+  std::uint32_t block_size_;
+  Lacking device_;
+  Lacking host_;
+};
+
+/// The drafter of `options`: a draft model of such a vocabulary, where the executor has one, or the
+/// target's first layers.
+std::unique_ptr<Drafter> make_drafter(const ExecutorOptions& options,
+                                      std::optional<int> draft_vocabulary);
+
+}  // namespace forge::executor

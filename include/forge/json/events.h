@@ -1,0 +1,72 @@
+// JSON from a stranger, event by event: nothing is kept that the visitor does not keep.
+//
+// A parser for all purposes nests as deep as the text does, which costs 70 bytes for each "[" of
+// it, takes the last of two equal keys and stops at a zero byte without a word. Here depth has a
+// limit, a zero byte is refused, and a visitor sees both keys: it stops the reading at the first
+// event that does not belong where it stands, and nothing is built from there on.
+//
+// Texts within the JSON are valid UTF-8: others are not JSON.
+#pragma once
+
+#include <cstddef>
+#include <cstdint>
+#include <optional>
+#include <string>
+#include <string_view>
+#include <tl/expected.hpp>
+#include <variant>
+
+namespace forge::json {
+
+/// The deepest nesting of objects and arrays: several times what configurations have.
+inline constexpr int kDepthMax = 32;
+
+/// Why a text was refused.
+struct ParseError {
+  std::string message;                ///< what the text is or has: "is not JSON in or right ..."
+  std::optional<std::uint64_t> byte;  ///< where in the text, if that is known
+
+  friend bool operator==(const ParseError&, const ParseError&) = default;
+};
+
+/// "at byte 4: is not JSON in or right after '[1] ['"
+std::string to_string(const ParseError& error);
+
+/// A number that is no integer of 64 bits; `text` is the number as it stands there.
+struct Fraction {
+  double value = 0;
+  std::string_view text;
+};
+/// The first event of an object or an array; the members follow.
+struct Object {};
+struct Array {};
+/// Texts are borrowed for the time of the call. An int64_t is below 0.
+using Value = std::variant<std::nullptr_t, bool, std::uint64_t, std::int64_t, Fraction,
+                           std::string_view, Object, Array>;
+
+/// What visit() calls: key() before each value of an object, end() after the last value of an
+/// object or array. Each answers whether to go on; fail() answers no.
+class Visitor {
+ public:
+  virtual ~Visitor() = default;
+  virtual bool key(std::string_view key) = 0;
+  virtual bool value(const Value& value) = 0;
+  virtual bool end() = 0;
+
+  ParseError& error() { return error_; }
+
+ protected:
+  bool fail(std::string message) {
+    error_.message = std::move(message);
+    return false;
+  }
+
+ private:
+  ParseError error_;
+};
+
+/// Errors: `text` is not one JSON value; it has a zero byte or a number beyond those of a double;
+/// it nests deeper than `depth_max`; the visitor failed.
+tl::expected<void, ParseError> visit(std::string_view text, int depth_max, Visitor& visitor);
+
+}  // namespace forge::json

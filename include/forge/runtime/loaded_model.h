@@ -1,0 +1,78 @@
+// LoadedModel: a model ready to run, from a file or built in: its tokenizer, its weights packed,
+// and the threads that compute with them on a CPU.
+//
+// Packing reads the whole file once. Several targets may run the same LoadedModel one after the
+// other; it must outlive them.
+//
+// Owns everything. Thread contract: const after open(), but for threads(), which one thread uses at
+// a time.
+#pragma once
+
+#include <cstdint>
+#include <memory>
+#include <string>
+#include <tl/expected.hpp>
+#include <vector>
+
+#include "forge/core/ids.h"
+#include "forge/linear/thread_pool.h"
+#include "forge/model/transformer.h"
+#include "forge/runtime/target_options.h"
+#include "forge/text/tokenizer.h"
+
+namespace forge::runtime {
+
+class LoadedModel {
+ public:
+  /// And of the model that drafts, where `source` has one. Errors: those of Checkpoint,
+  /// load_tokenizer and pack, with the path; the draft's vocabulary is larger than the model's.
+  static tl::expected<std::unique_ptr<LoadedModel>, std::string> open(const ModelSource& source);
+
+  const model::ModelConfig& config() const { return parts_.transformer.config(); }
+  const model::Transformer& transformer() const { return parts_.transformer; }
+  linear::ThreadPool& threads() const { return *threads_; }
+
+  /// The model that drafts, or null. It computes with the same threads.
+  const LoadedModel* draft() const { return draft_.get(); }
+
+  /// The file's own; ByteTokenizer where there is none.
+  const text::Tokenizer& tokenizer() const { return *parts_.tokenizer; }
+  bool has_tokenizer() const { return has_tokenizer_; }
+
+  /// What ends a text: by the configuration, by the tokenizer, and the token that begins a text,
+  /// with which models trained on texts in a row go on to the next.
+  std::vector<TokenId> eos() const;
+
+  /// The directory's or the file's own name, without what says its format, "TinyLlama-1.1B"; or
+  /// "forge-tiny".
+  const std::string& name() const { return parts_.name; }
+
+ private:
+  using Threads = std::shared_ptr<linear::ThreadPool>;
+
+  struct Parts {
+    std::string name;
+    std::shared_ptr<const void> weights;  // that the transformer borrows from
+    model::Transformer transformer;
+    std::unique_ptr<const text::Tokenizer> tokenizer;  // null: there is none
+  };
+  using OpenedParts = tl::expected<Parts, std::string>;
+
+  LoadedModel(Parts parts, Threads threads);
+  static OpenedParts open_file(const std::string& path, linear::Numerics numerics,
+                               linear::ThreadPool& threads);
+  static Parts open_builtin(const reference::TinyConfig& config, linear::ThreadPool& threads);
+  static OpenedParts open_draft(const ModelSource& source, linear::ThreadPool& threads);
+
+  Parts parts_;
+  bool has_tokenizer_;
+  Threads threads_;
+  std::unique_ptr<const LoadedModel> draft_;
+};
+
+/// Gives `options` what they take from the model: the number of blocks (source.kv_memory,
+/// fit_blocks), eos, and a draft of half the layers where draft_layers is 0 or nothing is drafted.
+/// Errors: what does not fit the model or the memory, by name, value and accepted range.
+tl::expected<void, std::string> configure(TargetOptions& options, const LoadedModel& model);
+
+}  // namespace forge::runtime

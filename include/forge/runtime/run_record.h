@@ -1,0 +1,47 @@
+// RunRecord: what gave a run its bits, beside its options: whoever replays must have the same.
+//
+// A trace's header has it, beside the options (target_options.h). A run whose results are canonical
+// (linear/numerics.h) replays equal on every target and machine that has its model; one whose
+// results are native, on a CPU with the instruction that it was recorded with.
+//
+// Thread contract: values and pure functions.
+#pragma once
+
+#include <optional>
+#include <string>
+#include <tl/expected.hpp>
+
+#include "forge/linear/numerics.h"
+#include "forge/runtime/target_options.h"
+
+namespace forge::runtime {
+
+class LoadedModel;
+
+/// What a model is, whatever its file is called.
+struct ModelRecord {
+  std::string config;   ///< model/config_digest.h, 16 hexadecimal digits
+  std::string weights;  ///< model/weights_digest.h, 32 hexadecimal digits
+
+  friend bool operator==(const ModelRecord&, const ModelRecord&) = default;
+};
+
+/// Traces of version 2 have numerics alone.
+struct RunRecord {
+  linear::Numerics numerics = linear::Numerics::canonical;  ///< of the results
+  std::string instructions;  ///< of products on a CPU, "AVX-512 BF16"; empty of a GPU
+  std::optional<ModelRecord> model;
+  std::optional<ModelRecord> draft;  ///< of the model that drafts, where there is one
+
+  friend bool operator==(const RunRecord&, const RunRecord&) = default;
+};
+
+/// Of a run of `model` on a target of `kind`, on this machine.
+RunRecord record_of(const LoadedModel& model, TargetKind kind);
+
+/// Whether `model`, on a target of `kind` and on this machine, gives the bits that were recorded.
+/// Errors: the first field of the header that says otherwise, what it is and what is here.
+tl::expected<void, std::string> validate_replay(const RunRecord& recorded, const LoadedModel& model,
+                                                TargetKind kind);
+
+}  // namespace forge::runtime

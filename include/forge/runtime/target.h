@@ -1,0 +1,50 @@
+// Target: what runs plans, together with the device that it runs on.
+//
+// Owns both. Thread contract: one thread at a time.
+#pragma once
+
+#include <memory>
+#include <optional>
+#include <string>
+#include <tl/expected.hpp>
+
+#include "forge/executor/model_executor.h"
+#include "forge/gpu/device.h"
+#include "forge/gpu/gpu_executor.h"
+#include "forge/runtime/loaded_model.h"
+#include "forge/runtime/target_options.h"
+
+namespace forge::runtime {
+
+/// A target with a model: cpu, sim or cuda.
+class Target {
+ public:
+  /// A fresh one; `model` is that of options.source, which it borrows. Errors: no such device, no
+  /// CUDA in this build, not enough memory, what of the model a GPU does not run, ... by name.
+  /// Requires: valid options, not of a null target.
+  static tl::expected<Target, std::string> open(const TargetOptions& options,
+                                                const LoadedModel& model);
+
+  Target(Target&&) = default;
+  Target& operator=(Target&&) = delete;  // would end the old device before its executor
+
+  executor::ModelExecutor& executor() { return *executor_; }
+
+  /// "simulated NVIDIA H200 SXM 141GB"; empty of a CPU.
+  const std::string& device_name() const { return device_name_; }
+
+  /// How long what has run would take on the GPU that is simulated; nothing of the other targets.
+  std::optional<gpu::Estimate> estimate() const {
+    return device_ == nullptr ? std::nullopt : device_->estimate();
+  }
+
+ private:
+  explicit Target(std::unique_ptr<executor::ModelExecutor> executor)
+      : executor_(std::move(executor)) {}
+
+  std::unique_ptr<gpu::Device> device_;  // outlives the executor
+  std::unique_ptr<executor::ModelExecutor> executor_;
+  std::string device_name_;
+};
+
+}  // namespace forge::runtime

@@ -1,0 +1,94 @@
+// TargetOptions: everything that decides which tokens a run produces and where it runs, in its
+// three forms.
+//
+//   command line  --target sim --device l4 --model forge-tiny:seed=1 --speculative 4 ...
+//                 (target_flags.h)
+//   values        TargetKind, DeviceOptions, SchedulerConfig, ExecutorOptions
+//   trace header  "scheduler" (written by the trace layer) and "target" (target_header.h)
+//
+// All programs share it, so a flag means the same everywhere, and a trace of one can be
+// replayed by another, on another target.
+#pragma once
+
+#include <array>
+#include <cstdint>
+#include <optional>
+#include <string>
+#include <string_view>
+#include <tl/expected.hpp>
+
+#include "forge/core/names.h"
+#include "forge/core/scheduler_config.h"
+#include "forge/executor/executor_options.h"
+#include "forge/linear/numerics.h"
+#include "forge/reference/tiny_config.h"
+#include "forge/runtime/kv_memory.h"
+
+namespace forge::runtime {
+
+enum class TargetKind : std::uint8_t {
+  cpu,   ///< forge/cpu/cpu_executor.h
+  sim,   ///< a simulated GPU (forge/gpu/gpu_executor.h, forge/sim/sim_device.h)
+  cuda,  ///< a GPU
+  null,  ///< none: the policy alone (null_executor.h)
+};
+constexpr Names<TargetKind> names_of(TargetKind) { return {"cpu", "sim", "cuda", "null"}; }
+constexpr bool is_gpu(TargetKind kind) {
+  return kind == TargetKind::sim || kind == TargetKind::cuda;
+}
+
+/// The device of a sim or cuda target. Tokens and logits do not depend on it.
+struct DeviceOptions {
+  std::string device;                          ///< empty: "h200" of sim, 0 of cuda
+  bool graphs = true;                          ///< gpu::GpuOptions
+  std::optional<std::uint64_t> schedule_seed;  ///< sim: of the order of threads
+  int host_threads = 1;                        ///< sim: that run blocks of threads
+  bool checked = false;                        ///< sim: look for races and other bugs of kernels
+
+  friend bool operator==(const DeviceOptions&, const DeviceOptions&) = default;
+};
+
+/// Which model runs (loaded_model.h).
+struct ModelSource {
+  std::string path;               ///< of its file or directory; empty: it is built in
+  reference::TinyConfig builtin;  ///< the built-in model
+  std::string draft;  ///< of a smaller model that drafts; empty: the first layers of this one do
+  int threads = 0;    ///< that compute; 0: one for each core, one alone for the built-in model
+  linear::Numerics numerics = linear::Numerics::native;  ///< of the CPU; GPUs have canonical ones
+  KvMemory kv_memory;  ///< gives SchedulerConfig::num_blocks where it says anything
+  bool is_file() const { return !path.empty(); }
+
+  friend bool operator==(const ModelSource&, const ModelSource&) = default;
+};
+
+/// Sets the model by its path, or the built-in one by its name (builtin_model.h). Errors: those of
+/// parse_builtin.
+tl::expected<void, std::string> set_model(ModelSource& source, const std::string& model);
+
+struct TargetOptions {
+  TargetKind kind = TargetKind::cpu;
+  DeviceOptions device;
+  ModelSource source;
+  SchedulerConfig scheduler;
+  /// configure() chooses scheduler.cache.num_blocks for a model from a file: a full batch of its
+  /// longest texts, in at most half of the free memory. Otherwise they are as they stand, unless
+  /// source.kv_memory says how many.
+  bool fit_blocks = true;
+  /// All but cache and batch, which are the scheduler's: see executor_options(). Of a null target
+  /// only `drafts` matters, and the vocabulary stays that of the default model.
+  executor::ExecutorOptions executor;
+};
+
+/// What the target's executor is made from.
+executor::ExecutorOptions executor_options(const TargetOptions& options);
+
+/// Most memory of this machine that weights, KV (host blocks included), a simulated device's
+/// buffers and the prefix index together may take. Keeps a typing error, or a damaged trace, from
+/// taking the machine down. A null target has only the index.
+inline constexpr std::uint64_t kTargetBytesMax = std::uint64_t{4} << 30;
+
+/// Errors: a text that names the thing, its value and the accepted range. What depends on a model's
+/// file is left to configure() (loaded_model.h).
+tl::expected<void, std::string> validate(const TargetOptions& options);
+
+}  // namespace forge::runtime

@@ -1,0 +1,76 @@
+// Tokenizer: between text and the numbers that a model reads and writes.
+//
+//   "Hello world"  --encode-->  [1, 15043, 3186]  --bytes_of each-->  "", " Hello", " world"
+//
+// A token stands for bytes, not for characters: a character outside the vocabulary is several
+// tokens, each with a part of its bytes. So the bytes of a sequence are those of its tokens, one
+// after the other, and what is shown to people goes through Utf8Stream (text_stream.h).
+//
+// A control token (begin or end of a sequence, the turns of a conversation) stands for no text. A
+// checkpoint gives it a spelling, such as "<|endoftext|>", and encode() reads that in a text as the
+// token, as Hugging Face's tokenizers do and the servers built on them; a text that must not be
+// able to do so (of a stranger, within a prompt of one's own) is encoded with
+// EncodeOptions::control_tokens false.
+//
+// Implementations: ByteTokenizer (byte_tokenizer.h) and what load_tokenizer (load_tokenizer.h)
+// reads from a checkpoint. Thread contract: const, any number of threads.
+#pragma once
+
+#include <cstddef>
+#include <cstdint>
+#include <optional>
+#include <span>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "forge/core/ids.h"
+
+namespace forge::text {
+
+struct EncodeOptions {
+  /// Begin with the begin-of-sequence token where the checkpoint says that sequences do.
+  bool begin_of_sequence = true;
+  /// Read the spellings of control tokens in the text as these tokens.
+  bool control_tokens = true;
+};
+
+class Tokenizer {
+ public:
+  Tokenizer() = default;
+  Tokenizer(const Tokenizer&) = default;
+  Tokenizer& operator=(const Tokenizer&) = default;
+  virtual ~Tokenizer() = default;
+
+  /// Tokens are below it. A model's own vocabulary may be larger, padded to a round number.
+  virtual std::uint32_t vocabulary_size() const = 0;
+
+  /// The tokens of any text. Requires: less than 2^30 bytes.
+  virtual std::vector<TokenId> encode(std::string_view text, EncodeOptions options) const = 0;
+  std::vector<TokenId> encode(std::string_view text) const { return encode(text, {}); }
+
+  /// The most bytes of a text that one of its tokens stands for, at least 1: a text of n bytes has
+  /// at least n / token_bytes_max() tokens, whatever the options, and one that is too long for a
+  /// model is known as such before it is encoded. None where a token can stand for any number of
+  /// bytes: it takes the white space beside it, or a whole row of unknown characters; or text is
+  /// shortened or dropped before it is encoded.
+  virtual std::optional<std::size_t> token_bytes_max() const = 0;
+
+  /// What `token` adds to the text, any bytes; valid as long as the tokenizer. Nothing for control
+  /// tokens and those outside the vocabulary.
+  virtual std::string_view bytes_of(TokenId token) const = 0;
+
+  /// `token` is of the vocabulary and stands for no text by what it is.
+  virtual bool is_control(TokenId token) const = 0;
+
+  /// The tokens with which a model ends its text; may be none.
+  virtual std::span<const TokenId> eos_tokens() const = 0;
+
+  /// bytes_of all, put together.
+  std::string decode_bytes(std::span<const TokenId> tokens) const;
+
+  /// The text: decode_bytes with each ill-formed part replaced by U+FFFD (utf8_stream.h).
+  std::string decode(std::span<const TokenId> tokens) const;
+};
+
+}  // namespace forge::text

@@ -1,0 +1,59 @@
+#include "forge/core/policy.h"
+
+#include <algorithm>
+#include <tuple>
+
+namespace forge {
+namespace {
+
+std::uint64_t levels_below_high(Priority priority) {
+  return static_cast<std::uint64_t>(Priority::high) - static_cast<std::uint64_t>(priority);
+}
+
+}  // namespace
+
+AdmissionKey admission_key(const SequenceView& view, const SchedulerConfig& config) {
+  return {view.seq.value + config.priority_head_start * levels_below_high(view.priority), view.seq};
+}
+
+std::uint64_t overtakers_max(Priority priority, const SchedulerConfig& config) {
+  const std::uint64_t places = config.priority_head_start * levels_below_high(priority);
+  return places > 0 ? places - 1 : 0;
+}
+
+std::uint32_t blocks_kept_free(std::size_t running, const SchedulerConfig& config) {
+  return running > 0 ? config.watermark_blocks : 0;
+}
+
+std::uint32_t prompt_chunk(const SequenceView& view, std::uint32_t budget,
+                           const SchedulerConfig& config) {
+  return std::min({view.length() - view.computed_tokens, config.prefill_chunk_size, budget});
+}
+
+std::uint32_t drafts_kept(std::uint32_t wanted, const DraftRoom& room) {
+  return room.blocks_are_short ? 0 : std::min(wanted, room.tokens);
+}
+
+bool is_better_victim(const SequenceView& a, const SequenceView& b) {
+  return std::tie(a.priority, a.output_tokens, b.seq) <
+         std::tie(b.priority, b.output_tokens, a.seq);
+}
+
+PreemptionMode preemption_mode(const SequenceView& victim, const SchedulerConfig& config) {
+  if (config.preemption == PreemptionPolicy::recompute) return PreemptionMode::recompute;
+  if (config.preemption == PreemptionPolicy::swap) return PreemptionMode::swap;
+  const std::uint64_t tokens = victim.computed_tokens;
+  const std::uint64_t blocks = (tokens + config.cache.block_size - 1) / config.cache.block_size;
+  const std::uint64_t cost = config.swap_setup_cost + config.swap_block_cost * blocks;
+  return cost < tokens ? PreemptionMode::swap : PreemptionMode::recompute;
+}
+
+bool sessions_give_way(std::size_t others) { return others == 0; }
+
+bool gives_way_before(const SessionView& a, const SessionView& b) {
+  if (a.active != b.active) return b.active;
+  if (!a.active && a.idle_since != b.idle_since) return a.idle_since < b.idle_since;
+  return a.session < b.session;
+}
+
+}  // namespace forge

@@ -1,0 +1,197 @@
+#include "forge/runtime/loaded_model.h"
+
+#include <algorithm>
+#include <filesystem>
+#include <thread>
+#include <utility>
+
+#include "forge/checkpoint/checkpoint.h"
+#include "forge/core/scheduler_config.h"
+#include "forge/reference/seeded_model.h"
+#include "forge/reference/weights.h"
+#include "forge/runtime/builtin_model.h"
+#include "forge/text/byte_tokenizer.h"
+#include "forge/text/load_tokenizer.h"
+#include "free_memory.h"
+
+namespace forge::runtime {
+namespace {
+
+namespace fs = std::filesystem;
+
+constexpr std::uint32_t kByteTokens = 257;  // that ByteTokenizer makes: eos and the bytes
+
+/// One for the built-in model, whose layers are too small to share.
+int thread_count(const ModelSource& source) {
+  if (source.threads > 0) return source.threads;
+  if (!source.is_file()) return 1;
+  return static_cast<int>(std::clamp(std::thread::hardware_concurrency(), 1U, 1024U));
+}
+
+/// "models/x/" and "models/x.gguf" are "x".
+std::string name_of_path(const std::string& path) {
+  const fs::path whole = fs::path(path).lexically_normal();
+  const fs::path last = whole.has_filename() ? whole.filename() : whole.parent_path().filename();
+  const std::string extension = last.extension().string();
+  return (extension == ".gguf" || extension == ".safetensors" ? last.stem() : last).string();
+}
+
+/// None, without an error, where the file has no tokenizer.
+text::LoadedTokenizer tokenizer_of(const checkpoint::Checkpoint& checkpoint,
+                                   const std::string& path) {
+  if (const formats::Gguf* gguf = checkpoint.gguf()) {
+    const auto kind = gguf->text("tokenizer.ggml.model");
+    if (!kind || *kind == "none" || *kind == "no_vocab") return nullptr;
+    return text::load_tokenizer(*gguf);
+  }
+  const fs::path folder = checkpoint::directory_of(path);
+  // A link to nothing is there: opening it says what is wrong.
+  if (!fs::exists(fs::symlink_status(folder / "tokenizer.json"))) return nullptr;
+  return text::load_tokenizer(folder.string());
+}
+
+model::ReadAdvice advice_of(const checkpoint::Checkpoint& checkpoint) {
+  return {.will_read = [&](const linear::StoredLinear& matrix) { checkpoint.will_read(matrix); },
+          .done_with = [&](const linear::StoredLinear& matrix) { checkpoint.done_with(matrix); }};
+}
+
+tl::expected<std::uint32_t, std::string> blocks_in(std::uint64_t bytes, std::uint64_t block_bytes) {
+  const std::uint64_t blocks = bytes / block_bytes;
+  if (blocks > 0) {
+    return static_cast<std::uint32_t>(
+        std::min<std::uint64_t>(blocks, CacheShape::kNumBlocks.highest));
+  }
+  return tl::unexpected("--kv-memory: " + bytes_text(bytes) + " hold no block, which takes " +
+                        bytes_text(block_bytes));
+}
+
+/// Of the model and of the one that drafts for it.
+std::uint64_t kv_bytes_of_token(const LoadedModel& model) {
+  std::uint64_t floats = kv_shape(model.config()).token_floats();
+  if (model.draft() != nullptr) floats += kv_shape(model.draft()->config()).token_floats();
+  return sizeof(float) * floats;
+}
+
+}  // namespace
+
+tl::expected<std::unique_ptr<LoadedModel>, std::string> LoadedModel::open(
+    const ModelSource& source) {
+  const auto threads = std::make_shared<linear::ThreadPool>(thread_count(source));
+  auto parts = source.is_file() ? open_file(source.path, source.numerics, *threads)
+                                : OpenedParts(open_builtin(source.builtin, *threads));
+  if (!parts) return tl::unexpected("--model: " + parts.error());
+  auto model = std::unique_ptr<LoadedModel>(new LoadedModel(*std::move(parts), threads));
+  if (source.draft.empty()) return model;
+  auto draft = open_draft(source, *threads);
+  if (!draft) return tl::unexpected("--draft: " + draft.error());
+  model->draft_ = std::unique_ptr<LoadedModel>(new LoadedModel(*std::move(draft), threads));
+  const int vocabulary = model->config().vocabulary_size;
+  const int drafts_vocabulary = model->draft_->config().vocabulary_size;
+  if (drafts_vocabulary > vocabulary) {
+    return tl::unexpected("--draft: '" + source.draft + "' has a vocabulary of " +
+                          std::to_string(drafts_vocabulary) +
+                          " tokens, accepted: up to the model's " + std::to_string(vocabulary));
+  }
+  return model;
+}
+
+LoadedModel::OpenedParts LoadedModel::open_draft(const ModelSource& source,
+                                                 linear::ThreadPool& threads) {
+  if (!is_builtin(source.draft)) return open_file(source.draft, source.numerics, threads);
+  const auto config = parse_builtin(source.draft);
+  if (!config) return tl::unexpected(config.error());
+  return open_builtin(*config, threads);
+}
+
+LoadedModel::Parts LoadedModel::open_builtin(const reference::TinyConfig& config,
+                                             linear::ThreadPool& threads) {
+  auto weights = std::make_shared<const reference::Weights>(reference::seeded_weights(config));
+  auto transformer = reference::transformer_of(config, *weights, threads);
+  return {.name = std::string(kBuiltinModel),
+          .weights = std::move(weights),
+          .transformer = std::move(transformer),
+          .tokenizer = nullptr};
+}
+
+LoadedModel::OpenedParts LoadedModel::open_file(const std::string& path, linear::Numerics numerics,
+                                                linear::ThreadPool& threads) {
+  auto opened = checkpoint::Checkpoint::open(path);
+  if (!opened) return tl::unexpected(to_string(opened.error()));
+  auto file = std::make_shared<const checkpoint::Checkpoint>(*std::move(opened));
+  auto tokenizer = tokenizer_of(*file, path);
+  if (!tokenizer) return tl::unexpected(to_string(tokenizer.error()));
+  const auto vocabulary = static_cast<std::uint32_t>(file->config().vocabulary_size);
+  const std::uint32_t needed = *tokenizer ? (*tokenizer)->vocabulary_size() : kByteTokens;
+  if (needed > vocabulary) {
+    return tl::unexpected("'" + path + "' has a vocabulary of " + std::to_string(vocabulary) +
+                          " tokens, its tokenizer " + (*tokenizer ? "" : "(none, so bytes) ") +
+                          "needs " + std::to_string(needed));
+  }
+  auto weights = pack(file->config(), file->model(), threads, advice_of(*file), numerics);
+  if (!weights) return tl::unexpected(to_string(file->error_of(weights.error())));
+  model::Transformer transformer(file->config(), *std::move(weights));
+  return Parts{.name = name_of_path(path),
+               .weights = std::move(file),
+               .transformer = std::move(transformer),
+               .tokenizer = *std::move(tokenizer)};
+}
+
+LoadedModel::LoadedModel(Parts parts, Threads threads)
+    : parts_(std::move(parts)),
+      has_tokenizer_(parts_.tokenizer != nullptr),
+      threads_(std::move(threads)) {
+  if (!has_tokenizer_) parts_.tokenizer = std::make_unique<text::ByteTokenizer>();
+}
+
+std::vector<TokenId> LoadedModel::eos() const {
+  std::vector<TokenId> eos;
+  for (const std::uint32_t token : config().eos) eos.emplace_back(token);
+  if (has_tokenizer_) {
+    eos.insert(eos.end(), parts_.tokenizer->eos_tokens().begin(),
+               parts_.tokenizer->eos_tokens().end());
+    for (const TokenId token : parts_.tokenizer->encode("")) {
+      if (parts_.tokenizer->is_control(token)) eos.push_back(token);
+    }
+  }
+  std::sort(eos.begin(), eos.end());
+  eos.erase(std::unique(eos.begin(), eos.end()), eos.end());
+  return eos;
+}
+
+tl::expected<void, std::string> configure(TargetOptions& options, const LoadedModel& model) {
+  SchedulerConfig& scheduler = options.scheduler;
+  const std::uint64_t block_bytes = kv_bytes_of_token(model) * scheduler.cache.block_size;
+  const std::uint64_t free = free_memory_bytes();
+  if (options.source.kv_memory.given()) {
+    const auto blocks = blocks_in(options.source.kv_memory.of(free), block_bytes);
+    if (!blocks) return tl::unexpected(blocks.error());
+    scheduler.cache.num_blocks = *blocks;
+  } else if (options.fit_blocks && options.source.is_file()) {
+    const std::uint64_t longest =
+        static_cast<std::uint64_t>(model.config().positions) + scheduler.cache.block_size - 1;
+    const std::uint64_t wanted =
+        longest / scheduler.cache.block_size * scheduler.batch.max_batch_size;
+    const auto blocks = blocks_in(std::min(wanted * block_bytes, free / 2), block_bytes);
+    if (!blocks) return tl::unexpected(blocks.error());
+    scheduler.cache.num_blocks = *blocks;
+  }
+  const std::uint64_t bytes =
+      block_bytes * (std::uint64_t{scheduler.cache.num_blocks} + scheduler.cache.num_host_blocks);
+  if (bytes > free) {
+    return tl::unexpected("the KV cache takes " + bytes_text(bytes) + ", accepted: up to " +
+                          bytes_text(free) + ", which are free (--kv-memory, --num-blocks)");
+  }
+  options.executor.eos = model.eos();
+  if (options.executor.draft_layers == 0 || options.executor.drafts == 0) {
+    options.executor.draft_layers = std::max(1, model.config().layers / 2);
+  }
+  if (const auto valid = validate(scheduler); !valid) {
+    return tl::unexpected(to_string(valid.error()));
+  }
+  if (const auto valid = validate(executor_options(options), model.config().layers); !valid) {
+    return tl::unexpected(to_string(valid.error()));
+  }
+  return {};
+}
+
+}  // namespace forge::runtime

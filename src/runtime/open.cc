@@ -1,0 +1,44 @@
+#include "forge/runtime/open.h"
+
+#include <utility>
+
+#include "forge/core/check.h"
+#include "forge/runtime/target_header.h"
+#include "forge/trace/trace_header.h"
+
+namespace forge::runtime {
+
+Runtime::Runtime(TargetOptions options, std::unique_ptr<const LoadedModel> model, Target target)
+    : options_(std::move(options)),
+      model_(std::move(model)),
+      target_(std::make_unique<Target>(std::move(target))),
+      engine_(std::make_unique<engine::Engine>(options_.scheduler, target_->executor())) {}
+
+tl::expected<Runtime, std::string> Runtime::open(TargetOptions options) {
+  auto model = LoadedModel::open(options.source);
+  if (!model) return tl::unexpected(std::move(model.error()));
+  if (auto fits = configure(options, **model); !fits) {
+    return tl::unexpected(std::move(fits.error()));
+  }
+  auto target = Target::open(options, **model);
+  if (!target) return tl::unexpected(std::move(target.error()));
+  return Runtime(std::move(options), *std::move(model), *std::move(target));
+}
+
+trace::TraceWriter& Runtime::record(trace::TraceOutput& out) {
+  FORGE_CHECK(trace_ == nullptr, "the run is recorded already");
+  const RunRecord run = record_of(*model_, options_.kind);
+  trace_ = std::make_unique<trace::TraceWriter>(
+      out, to_trace_header(options_, run, target_->device_name()));
+  engine_ = std::make_unique<engine::Engine>(options_.scheduler, target_->executor(), trace_.get());
+  return *trace_;
+}
+
+tl::expected<Runtime, std::string> open(const std::string& model, TargetOptions options) {
+  if (auto known = set_model(options.source, model); !known) {
+    return tl::unexpected("--model: " + known.error());
+  }
+  return Runtime::open(std::move(options));
+}
+
+}  // namespace forge::runtime

@@ -1,0 +1,84 @@
+#include "forge/runtime/target.h"
+
+#include <charconv>
+
+#include "forge/cpu/cpu_executor.h"
+#include "forge/cuda/cuda_device.h"
+#include "forge/sim/open_device.h"
+
+namespace forge::runtime {
+namespace {
+
+using OpenDevice = tl::expected<std::unique_ptr<gpu::Device>, std::string>;
+
+OpenDevice open_simulated(const DeviceOptions& options) {
+  sim::OpenOptions open{.checked = options.checked,
+                        .schedule_seed = options.schedule_seed,
+                        .host_threads = options.host_threads};
+  if (!options.device.empty()) open.device = options.device;
+  auto device = sim::open_device(open);
+  if (!device) return tl::unexpected("--device: " + device.error());
+  return device;
+}
+
+OpenDevice open_cuda(const DeviceOptions& options) {
+  int index = 0;
+  const std::string& text = options.device;
+  const char* const end = text.data() + text.size();
+  const auto [stopped, error] = std::from_chars(text.data(), end, index);
+  if (!text.empty() && (error != std::errc() || stopped != end || index < 0)) {
+    return tl::unexpected("--device is '" + text + "', accepted for --target cuda: 0, 1, ...");
+  }
+  auto device = cuda::open_device(index);
+  if (!device) return tl::unexpected(to_string(device.error()));
+  return *std::move(device);
+}
+
+/// The model that drafts, or null.
+const LoadedModel* draft_of(const TargetOptions& options, const LoadedModel& model) {
+  return options.executor.drafts > 0 ? model.draft() : nullptr;
+}
+
+tl::expected<gpu::GpuModel, std::string> gpu_model(const LoadedModel& model) {
+  auto on_gpu = gpu::GpuModel::of(model.transformer());
+  if (!on_gpu) return tl::unexpected(model.name() + ": " + on_gpu.error());
+  return on_gpu;
+}
+
+std::unique_ptr<executor::ModelExecutor> cpu_executor(const executor::ExecutorOptions& options,
+                                                      const LoadedModel& model,
+                                                      const LoadedModel* draft) {
+  const auto with_cache = [&](const LoadedModel& loaded) {
+    return cpu::cpu_model(loaded.transformer(), loaded.threads(), options);
+  };
+  return std::make_unique<cpu::CpuExecutor>(options, with_cache(model),
+                                            draft != nullptr ? with_cache(*draft) : nullptr);
+}
+
+}  // namespace
+
+tl::expected<Target, std::string> Target::open(const TargetOptions& options,
+                                               const LoadedModel& model) {
+  const LoadedModel* const draft = draft_of(options, model);
+  if (!is_gpu(options.kind)) return Target(cpu_executor(executor_options(options), model, draft));
+  const auto on_gpu = gpu_model(model);
+  if (!on_gpu) return tl::unexpected(on_gpu.error());
+  gpu::GpuModels models(*on_gpu);
+  if (draft != nullptr) {
+    const auto drafts = gpu_model(*draft);
+    if (!drafts) return tl::unexpected("--draft: " + drafts.error());
+    models.draft = *drafts;
+  }
+  auto device =
+      options.kind == TargetKind::sim ? open_simulated(options.device) : open_cuda(options.device);
+  if (!device) return tl::unexpected(std::move(device.error()));
+  auto executor = gpu::GpuExecutor::create(**device, models, executor_options(options),
+                                           {.graphs = options.device.graphs});
+  if (!executor) return tl::unexpected(to_string(executor.error()));
+  Target target(*std::move(executor));
+  target.device_ = *std::move(device);
+  target.device_name_ = target.device_->info().name;
+  return target;
+}
+
+}  // namespace forge::runtime

@@ -1,0 +1,171 @@
+#include "forge/runtime/target_header.h"
+
+#include <limits>
+#include <nlohmann/json.hpp>
+
+#include "forge/json/fields.h"
+#include "forge/trace/trace_header.h"
+
+namespace forge::runtime {
+namespace {
+
+using json::Fields;
+using linear::Numerics;
+
+// What version 2 has.
+constexpr const char* kAcceptance = "shared_noise";  // the rule of all executors
+constexpr const char* kCanonicalFp32 = "canonical-fp32";
+
+constexpr IntegerRange kInts = {0, std::numeric_limits<int>::max()};
+constexpr IntegerRange kWords = {0, std::numeric_limits<std::uint32_t>::max()};
+
+nlohmann::json model_json(const reference::TinyConfig& m) {
+  return {{"vocabulary_size", m.vocabulary_size},
+          {"hidden_size", m.hidden_size},
+          {"layers", m.layers},
+          {"heads", m.heads},
+          {"kv_heads", m.kv_heads},
+          {"head_size", m.head_size},
+          {"ffn_size", m.ffn_size},
+          {"rope_base", m.rope_base},
+          {"norm_eps", static_cast<double>(m.norm_eps)},
+          {"seed", m.seed}};
+}
+
+/// validate() knows the ranges.
+reference::TinyConfig read_model(const Fields& fields) {
+  return {.vocabulary_size = fields.integer("vocabulary_size", kInts),
+          .hidden_size = fields.integer("hidden_size", kInts),
+          .layers = fields.integer("layers", kInts),
+          .heads = fields.integer("heads", kInts),
+          .kv_heads = fields.integer("kv_heads", kInts),
+          .head_size = fields.integer("head_size", kInts),
+          .ffn_size = fields.integer("ffn_size", kInts),
+          .rope_base = fields.number("rope_base", {0, 1e9}),
+          .norm_eps = static_cast<float>(fields.number("norm_eps", {0, 1})),
+          .seed = fields.natural("seed")};
+}
+
+void add_record(nlohmann::json& model, const std::optional<ModelRecord>& record) {
+  if (record) model.update({{"config", record->config}, {"weights", record->weights}});
+}
+
+ModelRecord read_record(const Fields& fields) {
+  return {.config = fields.text("config"), .weights = fields.text("weights")};
+}
+
+/// Of a model from a file: where it was. What it is, the file says, and the digests.
+void read_source(const Fields& fields, bool is_old, RecordedRun& run) {
+  ModelSource& source = run.options.source;
+  if (fields.has("path")) {
+    source.path = fields.text("path");
+  } else {
+    source.builtin = read_model(fields);
+  }
+  if (!is_old) {
+    run.record.model = read_record(fields);
+  } else if (source.is_file() && fields.has("draft")) {
+    source.draft = fields.text("draft");
+  }
+  fields.finish();
+}
+
+void read_draft(const Fields& fields, RecordedRun& run) {
+  run.options.source.draft = fields.text("path");
+  run.record.draft = read_record(fields);
+  fields.finish();
+}
+
+/// A number, or a list of them.
+std::vector<TokenId> read_eos(const Fields& fields) {
+  if (!fields.has("eos")) fields.fail("eos", "a token, or a list of them");
+  std::vector<TokenId> eos;
+  for (const std::int64_t token : fields.integers("eos", kWords)) {
+    eos.emplace_back(static_cast<std::uint32_t>(token));
+  }
+  return eos;
+}
+
+nlohmann::json eos_json(const std::vector<TokenId>& eos) {
+  if (eos.size() == 1) return eos[0].value;
+  nlohmann::json list = nlohmann::json::array();
+  for (const TokenId token : eos) list.push_back(token.value);
+  return list;
+}
+
+/// The names of version 2 are others.
+Numerics read_numerics(const Fields& fields, bool is_old) {
+  if (!is_old) return fields.choice<Numerics>("numerics");
+  const std::string_view native = name_of(Numerics::native);
+  return fields.one_of("numerics", {kCanonicalFp32, native}) == native ? Numerics::native
+                                                                       : Numerics::canonical;
+}
+
+void read_model_target(const Fields& fields, bool is_old, RecordedRun& run) {
+  TargetOptions& options = run.options;
+  executor::ExecutorOptions& e = options.executor;
+  run.record.numerics = read_numerics(fields, is_old);
+  options.source.numerics = run.record.numerics;
+  if (is_gpu(options.kind)) fields.text("device");
+  if (!is_gpu(options.kind) && !is_old) run.record.instructions = fields.text("instructions");
+  e.drafts = fields.integer<std::uint32_t>("drafts", kWords);
+  e.draft_layers = fields.integer("draft_layers", kInts);
+  if (is_old) fields.one_of("acceptance", {kAcceptance});
+  e.digest_logits = fields.boolean("digest_logits");
+  e.eos = read_eos(fields);
+  read_source(fields.required_object("model"), is_old, run);
+  if (const auto draft = is_old ? std::nullopt : fields.object("draft")) read_draft(*draft, run);
+}
+
+void read_target(const Fields& fields, bool is_old, RecordedRun& run) {
+  TargetOptions& options = run.options;
+  options.kind = fields.choice<TargetKind>("kind");
+  if (fields.failed()) return;
+  if (options.kind == TargetKind::null) {
+    options.executor.drafts = fields.integer<std::uint32_t>("drafts", kWords);
+  } else {
+    read_model_target(fields, is_old, run);
+  }
+  fields.finish();
+}
+
+}  // namespace
+
+trace::TraceHeader to_trace_header(const TargetOptions& options, const RunRecord& record,
+                                   const std::string& device_name) {
+  const executor::ExecutorOptions& e = options.executor;
+  const ModelSource& source = options.source;
+  nlohmann::json target = {{"kind", name_of(options.kind)}, {"drafts", e.drafts}};
+  if (options.kind == TargetKind::null) return {options.scheduler, std::move(target)};
+  nlohmann::json model =
+      source.is_file() ? nlohmann::json{{"path", source.path}} : model_json(source.builtin);
+  add_record(model, record.model);
+  target.update({{"numerics", name_of(record.numerics)},
+                 {"model", std::move(model)},
+                 {"draft_layers", e.draft_layers},
+                 {"digest_logits", e.digest_logits},
+                 {"eos", eos_json(e.eos)}});
+  if (record.draft) {
+    nlohmann::json draft = {{"path", source.draft}};
+    add_record(draft, record.draft);
+    target["draft"] = std::move(draft);
+  }
+  if (is_gpu(options.kind)) {
+    target["device"] = device_name;
+  } else {
+    target["instructions"] = record.instructions;
+  }
+  return {options.scheduler, std::move(target)};
+}
+
+tl::expected<RecordedRun, std::string> from_trace_header(const trace::TraceHeader& header) {
+  RecordedRun run;
+  run.options.scheduler = header.scheduler;
+  json::Fault fault;
+  read_target({header.target, "target", fault}, header.version == 2, run);
+  if (fault.is_set()) return tl::unexpected(std::move(fault.message));
+  if (const auto valid = validate(run.options); !valid) return tl::unexpected(valid.error());
+  return run;
+}
+
+}  // namespace forge::runtime

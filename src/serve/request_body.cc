@@ -1,0 +1,34 @@
+#include "request_body.h"
+
+#include <nlohmann/json.hpp>
+
+#include "forge/core/quoted.h"
+
+namespace forge::serve {
+
+tl::expected<nlohmann::json, ApiError> parse_body(std::string_view body) {
+  if (body.empty()) {
+    return tl::unexpected(request_error(400, "the body is empty; accepted is a JSON object"));
+  }
+  return json::parse_object(body).map_error([](const json::ParseError& error) {
+    return request_error(400, "the body: " + to_string(error));
+  });
+}
+
+std::optional<ApiError> error_of(const json::Fault& fault) {
+  if (!fault.is_set()) return std::nullopt;
+  std::optional<std::string> code;
+  if (fault.kind == json::Fault::Kind::unknown) code = "unknown_parameter";
+  if (fault.kind == json::Fault::Kind::unsupported) code = "unsupported_parameter";
+  return bad_field(fault.name, fault.message, code);
+}
+
+ApiError model_not_found(std::string_view id, const ModelCard& model) {
+  return {.status = 404,
+          .message =
+              "the model " + in_quotes(id) + " does not exist; this server has '" + model.id + "'",
+          .param = "model",
+          .code = "model_not_found"};
+}
+
+}  // namespace forge::serve

@@ -1,0 +1,105 @@
+// From an UntokenizedRequest to a CompletionRequest: lengths and tokens (openai_api.h).
+#include <algorithm>
+#include <cstdint>
+#include <string>
+#include <utility>
+
+#include "forge/serve/openai_api.h"
+
+namespace forge::serve {
+namespace {
+
+using Tokens = std::vector<TokenId>;
+
+constexpr const char* kTooLong = "context_length_exceeded";
+
+std::string context_of(const ModelCard& model) {
+  return "the context of model '" + model.id + "' has " + std::to_string(model.context_tokens);
+}
+
+/// Tokens that a prompt may have beside max_tokens.
+std::uint64_t room(const CompletionOptions& options, const ModelCard& model) {
+  return model.context_tokens - std::min<std::uint64_t>(options.max_tokens, model.context_tokens);
+}
+
+std::optional<ApiError> tokens_error(const std::string& name, std::uint64_t tokens,
+                                     const CompletionOptions& options, const ModelCard& model) {
+  if (tokens <= room(options, model)) return std::nullopt;
+  return bad_field("prompt",
+                   name + " of " + std::to_string(tokens) + " tokens and max_tokens " +
+                       std::to_string(options.max_tokens) + " are " +
+                       std::to_string(tokens + options.max_tokens) + " tokens; " +
+                       context_of(model),
+                   kTooLong);
+}
+
+std::optional<ApiError> bytes_error(const std::string& name, std::uint64_t bytes,
+                                    const CompletionOptions& options, const ModelCard& model,
+                                    std::uint64_t token_bytes_max) {
+  const std::uint64_t tokens = room(options, model);
+  const std::uint64_t tokens_min = bytes / token_bytes_max + (bytes % token_bytes_max > 0 ? 1 : 0);
+  if (tokens_min <= tokens) return std::nullopt;
+  return bad_field("prompt",
+                   name + " of " + std::to_string(bytes) + " bytes is too long: max_tokens " +
+                       std::to_string(options.max_tokens) + " leaves room for " +
+                       std::to_string(tokens) + " tokens, of up to " +
+                       std::to_string(token_bytes_max) + " bytes each; accepted are up to " +
+                       std::to_string(tokens * token_bytes_max) + " bytes; " + context_of(model) +
+                       " tokens",
+                   kTooLong);
+}
+
+tl::expected<Tokens, ApiError> tokens_of(UntokenizedPrompt& prompt,
+                                         const text::EncodeOptions& options, const ModelCard& model,
+                                         const text::Tokenizer& tokenizer) {
+  if (auto* ids = std::get_if<Tokens>(&prompt.content)) return std::move(*ids);
+  Tokens tokens = tokenizer.encode(std::get<std::string>(prompt.content), options);
+  if (tokens.empty()) {
+    return tl::unexpected(bad_field("prompt", prompt.name + " is empty; accepted are 1 .. " +
+                                                  std::to_string(model.context_tokens - 1) +
+                                                  " tokens"));
+  }
+  return tokens;
+}
+
+}  // namespace
+
+std::optional<ApiError> length_error(const UntokenizedRequest& request, const ModelCard& model,
+                                     const text::Tokenizer& tokenizer) {
+  if (request.max_tokens >= model.context_tokens) {
+    return bad_field("max_tokens",
+                     "max_tokens is " + std::to_string(request.max_tokens) +
+                         ", which leaves no room for a prompt; " + context_of(model) + " tokens",
+                     kTooLong);
+  }
+  const auto token_bytes_max = tokenizer.token_bytes_max();
+  for (const UntokenizedPrompt& prompt : request.prompts) {
+    std::optional<ApiError> error;
+    if (const auto* ids = std::get_if<Tokens>(&prompt.content)) {
+      error = tokens_error(prompt.name, ids->size(), request, model);
+    } else if (token_bytes_max) {
+      error = bytes_error(prompt.name, std::get<std::string>(prompt.content).size(), request, model,
+                          *token_bytes_max);
+    }
+    if (error) return error;
+  }
+  return std::nullopt;
+}
+
+tl::expected<CompletionRequest, ApiError> tokenize(UntokenizedRequest request,
+                                                   const ModelCard& model,
+                                                   const text::Tokenizer& tokenizer) {
+  CompletionRequest tokenized;
+  for (UntokenizedPrompt& prompt : request.prompts) {
+    auto tokens = tokens_of(prompt, request.encode_options, model, tokenizer);
+    if (!tokens) return tl::unexpected(std::move(tokens.error()));
+    if (auto error = tokens_error(prompt.name, tokens->size(), request, model)) {
+      return tl::unexpected(std::move(*error));
+    }
+    tokenized.prompts.push_back(std::move(*tokens));
+  }
+  static_cast<CompletionOptions&>(tokenized) = std::move(request);
+  return tokenized;
+}
+
+}  // namespace forge::serve

@@ -1,0 +1,100 @@
+#include "tokenizer_worker.h"
+
+#include <boost/asio/as_tuple.hpp>
+#include <boost/asio/post.hpp>
+#include <boost/asio/steady_timer.hpp>
+#include <boost/asio/this_coro.hpp>
+#include <boost/asio/use_awaitable.hpp>
+#include <exception>
+#include <memory>
+#include <mutex>
+#include <optional>
+#include <utility>
+
+namespace forge::serve {
+
+namespace asio = boost::asio;
+
+namespace {
+
+using Result = tl::expected<CompletionRequest, ApiError>;
+
+/// A request that waits to be tokenized, until a worker or the end of its coroutine takes it out.
+class Waiting {
+ public:
+  explicit Waiting(UntokenizedRequest request) : request_(std::move(request)) {}
+
+  std::optional<UntokenizedRequest> take() {
+    const std::lock_guard lock(mutex_);
+    return std::exchange(request_, std::nullopt);
+  }
+
+ private:
+  std::mutex mutex_;
+  std::optional<UntokenizedRequest> request_;
+};
+
+/// Ends with the coroutine, for whatever reason.
+class TakenBack {
+ public:
+  explicit TakenBack(Waiting& waiting) : waiting_(waiting) {}
+  ~TakenBack() { waiting_.take(); }
+  TakenBack(const TakenBack&) = delete;
+  TakenBack& operator=(const TakenBack&) = delete;
+
+ private:
+  Waiting& waiting_;
+};
+
+/// What the coroutine waits for, on the I/O thread.
+struct Reception {
+  explicit Reception(const asio::any_io_executor& io)
+      : arrived(io, asio::steady_timer::time_point::max()) {}
+
+  asio::steady_timer arrived;  // never expires; cancelled when the result is there
+  std::optional<Result> result;
+};
+
+std::size_t text_bytes(const UntokenizedRequest& request) {
+  std::size_t bytes = 0;
+  for (const UntokenizedPrompt& prompt : request.prompts) {
+    if (const auto* text = std::get_if<std::string>(&prompt.content)) bytes += text->size();
+  }
+  return bytes;
+}
+
+/// On a worker's thread: nobody else could catch.
+Result tokenize_and_catch(UntokenizedRequest request, const ModelCard& model,
+                          const text::Tokenizer& tokenizer) {
+  try {
+    return tokenize(std::move(request), model, tokenizer);
+  } catch (const std::exception& error) {
+    return tl::unexpected(server_error(
+        500, std::string("the prompt could not be tokenized: ") + error.what(), "tokenize_failed"));
+  }
+}
+
+}  // namespace
+
+asio::awaitable<Result> TokenizerWorker::tokenize(UntokenizedRequest request) {
+  const asio::any_io_executor io = co_await asio::this_coro::executor;
+  asio::thread_pool& thread = text_bytes(request) <= kShortBytes ? short_texts_ : long_texts_;
+  const auto waiting = std::make_shared<Waiting>(std::move(request));
+  const auto reception = std::make_shared<Reception>(io);
+  asio::post(thread, [this, io, waiting, reception] {
+    auto taken = waiting->take();
+    if (!taken) return;
+    asio::post(io, [reception,
+                    result = tokenize_and_catch(std::move(*taken), model_, tokenizer_)]() mutable {
+      reception->result = std::move(result);
+      reception->arrived.cancel();
+    });
+  });
+  const TakenBack at_the_end(*waiting);
+  while (!reception->result) {
+    co_await reception->arrived.async_wait(asio::as_tuple(asio::use_awaitable));
+  }
+  co_return std::move(*reception->result);
+}
+
+}  // namespace forge::serve

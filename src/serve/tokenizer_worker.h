@@ -1,0 +1,47 @@
+// TokenizerWorker: turns the texts of requests into tokens, off the I/O thread, which serves
+// everybody: a megabyte can take half a second.
+//
+//   I/O thread --+--request--> short texts: a thread --+--tokens--> the coroutine that waits
+//                |                                     |
+//                +--request--> long texts: a thread ---+
+//
+// Whoever sends little never waits behind those who send much: requests of up to kShortBytes of
+// text have a thread of their own. On each thread it is first come, first served.
+//
+// When the coroutine that waits is ended, because its client has gone, its text is freed, and no
+// work is done for it unless that has begun. So at most max_connections bodies of body_limit_bytes
+// wait here, for a connection has one request at a time.
+//
+// Owns the threads. Borrows the model and the tokenizer; the io_context of those who wait outlives
+// it. Its destructor waits for what has begun and drops what has not. Thread contract: the I/O
+// thread.
+#pragma once
+
+#include <boost/asio/awaitable.hpp>
+#include <boost/asio/thread_pool.hpp>
+#include <cstddef>
+#include <tl/expected.hpp>
+
+#include "forge/serve/openai_api.h"
+
+namespace forge::serve {
+
+class TokenizerWorker {
+ public:
+  static constexpr std::size_t kShortBytes = std::size_t{16} << 10U;
+
+  TokenizerWorker(const ModelCard& model, const text::Tokenizer& tokenizer)
+      : model_(model), tokenizer_(tokenizer) {}
+
+  /// Errors: those of forge::tokenize, or 500 if it ends with an exception.
+  boost::asio::awaitable<tl::expected<CompletionRequest, ApiError>> tokenize(
+      UntokenizedRequest request);
+
+ private:
+  const ModelCard& model_;
+  const text::Tokenizer& tokenizer_;
+  boost::asio::thread_pool short_texts_{1};
+  boost::asio::thread_pool long_texts_{1};
+};
+
+}  // namespace forge::serve

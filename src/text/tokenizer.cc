@@ -1,0 +1,17 @@
+#include "forge/text/tokenizer.h"
+
+#include "forge/text/utf8_stream.h"
+
+namespace forge::text {
+
+std::string Tokenizer::decode_bytes(std::span<const TokenId> tokens) const {
+  std::string bytes;
+  for (const TokenId token : tokens) bytes += bytes_of(token);
+  return bytes;
+}
+
+std::string Tokenizer::decode(std::span<const TokenId> tokens) const {
+  return to_valid_utf8(decode_bytes(tokens));
+}
+
+}  // namespace forge::text

@@ -1,0 +1,158 @@
+#include "checkpoint/any_config.h"
+
+#include <algorithm>
+#include <cmath>
+
+namespace forge::testing {
+namespace {
+
+int any(int lowest, int highest) { return *rc::gen::inRange(lowest, highest + 1); }
+bool any_bool() { return *rc::gen::arbitrary<bool>(); }
+
+/// Multiples of 1/16: the same number as float and double.
+double any_fraction(int lowest, int highest) { return any(16 * lowest, 16 * highest) / 16.0; }
+
+model::RopeScaling any_scaling() {
+  const double factor = any_fraction(1, 64);
+  switch (any(0, 3)) {
+    case 1:
+      return model::LinearRope{factor};
+    case 2: {
+      const double low = any_fraction(1, 8);
+      return model::Llama3Rope{.factor = factor,
+                               .low_freq_factor = low,
+                               .high_freq_factor = low + any_fraction(1, 8),
+                               .original_positions = static_cast<double>(any(1, 100000))};
+    }
+    case 3: {
+      const double slow = any_fraction(1, 8);
+      return model::YarnRope{.factor = factor,
+                             .beta_fast = slow + any_fraction(1, 64),
+                             .beta_slow = slow,
+                             .original_positions = static_cast<double>(any(1, 100000)),
+                             .attention_factor = 1,
+                             .truncate = any_bool()};
+    }
+    default:
+      return {};
+  }
+}
+
+void set_grouped(model::ModelConfig& model) {
+  model::GroupedQueryConfig attention;
+  attention.kv_heads = any(1, 8);
+  attention.heads = attention.kv_heads * any(1, 8);
+  attention.head_size = 2 * any(1, 128);
+  const std::string& family = model.family;
+  if (family == "llama" || family == "olmo2" || family == "granite") {
+    attention.qkv_bias = attention.output_bias = any_bool();
+  }
+  if (family == "qwen2") attention.qkv_bias = true;
+  if (family.starts_with("qwen3")) attention.query_key_norm = model::QueryKeyNorm::head;
+  if (family == "olmo2") {
+    attention.query_key_norm = model::QueryKeyNorm::row;
+    model.norm = model::NormPlacement::after;
+  }
+  const bool window = family == "mistral" || family.starts_with("qwen");
+  if (window && any_bool()) attention.sliding_window = any(1, 100000);
+  model.attention = attention;
+  model.attention_scale = static_cast<float>(1 / std::sqrt(double{1} * attention.head_size));
+  model.rope.size = attention.head_size;
+  if (auto* const yarn = std::get_if<model::YarnRope>(&model.rope.scaling)) {
+    yarn->attention_factor = (0.1 * std::log(yarn->factor) + 1) * any_fraction(1, 4);
+  }
+}
+
+void set_latent(model::ModelConfig& model) {
+  const model::LatentConfig latent{.heads = any(1, 128),
+                                   .query_rank = any_bool() ? any(1, 2048) : 0,
+                                   .kv_rank = any(1, 512),
+                                   .nope_size = any(1, 256),
+                                   .rope_size = 2 * any(1, 64),
+                                   .value_size = any(1, 256)};
+  model.attention = latent;
+  model.rope.size = latent.rope_size;
+  model.rope.pairing = any(0, 7) == 0 ? model::RopePairing::halves : model::RopePairing::adjacent;
+  double temperature = 1;
+  if (auto* const yarn = std::get_if<model::YarnRope>(&model.rope.scaling)) {
+    temperature = 0.1 * any_fraction(0, 2) * std::log(yarn->factor) + 1;
+    if (any(0, 3) == 0) yarn->attention_factor = any_fraction(1, 4);
+  }
+  model.attention_scale = static_cast<float>(
+      temperature * temperature / std::sqrt(double{1} * latent.nope_size + latent.rope_size));
+}
+
+model::ExpertsConfig any_qwen_experts(int layers) {
+  model::ExpertsConfig experts;
+  experts.experts = any(1, 512);
+  experts.experts_per_token = any(1, experts.experts);
+  experts.expert_size = any(1, 4096);
+  experts.normalized = any_bool();
+  const bool some_dense = any_bool();
+  for (int layer = 0; layer < layers; ++layer) {
+    experts.dense_layers.push_back(some_dense && any_bool());
+  }
+  return experts;
+}
+
+model::ExpertsConfig any_deepseek_experts(bool v3, int layers) {
+  model::ExpertsConfig experts;
+  experts.groups = any(1, 8);
+  const int of_group = any(2, 32);
+  experts.experts = experts.groups * of_group;
+  experts.groups_per_token = any(1, experts.groups);
+  experts.experts_per_token = any(1, experts.groups_per_token * of_group);
+  experts.expert_size = any(1, 4096);
+  experts.shared_size = any(0, 4) * experts.expert_size;
+  experts.routed_scale = static_cast<float>(any_fraction(1, 16));
+  experts.score = v3 ? model::ExpertScore::sigmoid : model::ExpertScore::softmax;
+  experts.correction_bias = v3;
+  experts.group_best = v3 ? 2 : 1;
+  experts.normalized = v3 && any_bool();
+  const int first = any(0, layers);
+  const int every = any(0, 3) == 0 ? any(2, 3) : 1;
+  for (int layer = 0; layer < layers; ++layer) {
+    experts.dense_layers.push_back(layer < first || layer % every != 0);
+  }
+  return experts;
+}
+
+}  // namespace
+
+rc::Gen<model::ModelConfig> any_config(const std::string& family) {
+  return rc::gen::exec([family] {
+    model::ModelConfig model{.family = family,
+                             .vocabulary_size = any(1, 300000),
+                             .hidden_size = any(1, 8192),
+                             .layers = any(1, 12),
+                             .ffn_size = any(1, 32768),
+                             .positions = any(1, 1 << 20),
+                             .norm_eps = static_cast<float>(any(0, 1000)) / 1e6F};
+    model.rope.base = any(2, 10'000'000);
+    model.rope.scaling = any_scaling();
+    if (family.starts_with("deepseek")) {
+      set_latent(model);
+      model.experts = any_deepseek_experts(family == "deepseek_v3", model.layers);
+    } else {
+      set_grouped(model);
+    }
+    if (family == "qwen3_moe") model.experts = any_qwen_experts(model.layers);
+    if (model.experts && std::ranges::count(model.experts->dense_layers, true) == 0) {
+      model.ffn_size = 0;
+    }
+    if (family == "granite") {
+      const auto scale = [] { return static_cast<float>(any(1, 1000)) / 64.0F; };
+      model.embedding_multiplier = scale();
+      model.residual_multiplier = scale();
+      model.attention_scale = scale();
+      model.logits_divisor = scale();
+    }
+    model.tied_head = any_bool();
+    for (int i = any(0, 4); i > 0; --i) {
+      model.eos.push_back(static_cast<std::uint32_t>(100 * i + any(0, 99)));
+    }
+    return model;
+  });
+}
+
+}  // namespace forge::testing

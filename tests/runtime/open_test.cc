@@ -1,0 +1,69 @@
+#include "forge/runtime/open.h"
+
+#include <gmock/gmock.h>
+
+#include <sstream>
+
+namespace forge::runtime {
+namespace {
+
+/// The answer to a prompt, as a program without a server would get it.
+std::string told(Runtime& runtime, const std::string& prompt) {
+  engine::Engine& engine = runtime.engine();
+  const std::vector<TokenId> tokens = runtime.tokenizer().encode(prompt);
+  EXPECT_TRUE(engine.submit({.prompt = tokens, .max_new_tokens = 12}));
+  text::TextStream text(runtime.tokenizer());
+  std::string answer;
+  while (engine.has_work()) {
+    const auto [plan, result] = engine.step();
+    for (const TokenId token : result.tokens) answer += text.push(token);
+  }
+  return answer + text.finish();
+}
+
+TEST(Open, a_model_from_a_file_tells_the_same_on_each_target) {
+  auto on_cpu = forge::open(FORGE_TALES);
+  ASSERT_TRUE(on_cpu) << on_cpu.error();
+  TargetOptions options;
+  options.kind = TargetKind::sim;
+  options.executor.drafts = 3;
+  auto on_sim = forge::open(FORGE_TALES, options);
+  ASSERT_TRUE(on_sim) << on_sim.error();
+  const std::string tale = told(*on_cpu, "The dog");
+  EXPECT_GT(tale.size(), 12U) << tale;
+  EXPECT_EQ(told(*on_sim, "The dog"), tale);
+  EXPECT_EQ(on_cpu->config().vocabulary_size, on_sim->config().vocabulary_size);
+}
+
+TEST(Open, the_cache_has_a_full_batch_of_a_files_longest_texts_unless_told_otherwise) {
+  const auto fitted = forge::open(FORGE_TALES);
+  const auto positions = static_cast<std::uint32_t>(fitted->config().positions);
+  const SchedulerConfig& scheduler = fitted->options().scheduler;
+  EXPECT_GE(scheduler.cache.num_blocks * scheduler.cache.block_size,
+            positions * scheduler.batch.max_batch_size);
+
+  TargetOptions few;
+  few.scheduler.cache.num_blocks = 7;
+  few.fit_blocks = false;
+  EXPECT_EQ(forge::open(FORGE_TALES, few)->options().scheduler.cache.num_blocks, 7U);
+}
+
+TEST(Open, what_cannot_be_opened_is_named) {
+  EXPECT_EQ(forge::open("nowhere").error(),
+            "--model: nowhere: is neither a directory nor a file named .safetensors or .gguf");
+  EXPECT_THAT(forge::open("forge-tiny:legs=3").error(), ::testing::HasSubstr("legs"));
+}
+
+TEST(Open, a_run_is_recorded_with_what_gave_it_its_bits) {
+  auto runtime = forge::open("forge-tiny:layers=2");
+  ASSERT_TRUE(runtime) << runtime.error();
+  std::ostringstream file;
+  trace::TraceStream out(file);
+  const trace::TraceWriter& trace = runtime->record(out);
+  told(*runtime, "Once");
+  EXPECT_GT(trace.steps(), 0U);
+  EXPECT_THAT(file.str(), ::testing::HasSubstr(R"("layers":2)"));
+}
+
+}  // namespace
+}  // namespace forge::runtime
