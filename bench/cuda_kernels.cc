@@ -17,7 +17,7 @@ constexpr apps::KernelSizes kModel{.heads = 16,
                                    .head_size = 64,
                                    .layers = 12,
                                    .hidden = 1024,
-                                   .ffn = 4096,
+                                   .mlp = 4096,
                                    .vocabulary = 16384};
 
 /// Inputs and outputs of the products of a layer, and of the output head.

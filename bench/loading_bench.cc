@@ -36,10 +36,9 @@ class ModelInMemory {
            {&attention.query, &attention.key, &attention.value, &attention.output}) {
         *part = matrix(type, kWidth, kWidth);
       }
-      model_.layers.push_back(
-          {norm, attention, norm,
-           StoredFeedForward{matrix(type, kInner, kWidth), matrix(type, kInner, kWidth),
-                             matrix(type, kWidth, kInner)}});
+      model_.layers.push_back({norm, attention, norm,
+                               StoredMlp{matrix(type, kInner, kWidth), matrix(type, kInner, kWidth),
+                                         matrix(type, kWidth, kInner)}});
     }
     model_.final_norm = norm;
     config_.layers = kLayers;

@@ -50,7 +50,7 @@ void serve(PrefixIndex& index, std::span<const TokenId> prompt, std::vector<Bloc
     const auto tokens = block_of(prompt, i);
     std::optional<BlockId> block = index.find(parent, tokens);
     if (block) {
-      index.take(*block);
+      index.acquire(*block);
     } else {
       if (free.empty()) free.push_back(*index.evict());
       block = free.back();
@@ -60,7 +60,7 @@ void serve(PrefixIndex& index, std::span<const TokenId> prompt, std::vector<Bloc
     table.push_back(*block);
     parent = block;
   }
-  for (; !table.empty(); table.pop_back()) index.let_go(table.back());
+  for (; !table.empty(); table.pop_back()) index.release(table.back());
 }
 
 template <class Index>
@@ -90,7 +90,7 @@ class Served {
   std::uint32_t next_ = 0;
 };
 
-/// New prompts only: each block is looked for, evicted, inserted and let go.
+/// New prompts only: each block is looked for, evicted, inserted and released.
 template <class Index>
 void prefix_index_miss(benchmark::State& state) {
   Served<Index> served(state);
@@ -98,7 +98,7 @@ void prefix_index_miss(benchmark::State& state) {
   state.SetItemsProcessed(state.iterations() * served.blocks());
 }
 
-/// Known prompts only: each block is found, taken and let go.
+/// Known prompts only: each block is found, acquired and released.
 template <class Index>
 void prefix_index_hit(benchmark::State& state) {
   Served<Index> served(state);

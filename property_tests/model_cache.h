@@ -83,7 +83,7 @@ class ModelCache {
     if (match.copied) hold(*match.copied);
     tables_[seq] = {match.shared, match.shared.size()};
     resize(seq, tokens);
-    if (match.copied) let_go(*match.copied);
+    if (match.copied) release(*match.copied);
   }
 
   /// Blocks that the table of `seq` lacks for `tokens` tokens.
@@ -98,7 +98,7 @@ class ModelCache {
     std::vector<Block>& blocks = tables_.at(seq).blocks;
     while (blocks.size() < blocks_for(tokens)) blocks.push_back(take_new());
     while (blocks.size() > blocks_for(tokens)) {
-      let_go(blocks.back());
+      release(blocks.back());
       blocks.pop_back();
     }
   }
@@ -114,7 +114,7 @@ class ModelCache {
         places_[table.blocks[i]] = place;
       } else if (cached->second != table.blocks[i]) {
         hold(cached->second);
-        let_go(std::exchange(table.blocks[i], cached->second));
+        release(std::exchange(table.blocks[i], cached->second));
       }
     }
   }
@@ -131,7 +131,7 @@ class ModelCache {
     return pinned;
   }
   void unpin(const std::vector<Block>& pinned) {
-    for (std::size_t i = pinned.size(); i > 0; --i) let_go(pinned[i - 1]);
+    for (std::size_t i = pinned.size(); i > 0; --i) release(pinned[i - 1]);
   }
 
   void clear_index() {
@@ -163,7 +163,7 @@ class ModelCache {
     if (holders_.at(block)++ == 0) std::erase(unused_, block);
   }
 
-  void let_go(Block block) {
+  void release(Block block) {
     if (--holders_.at(block) > 0) return;
     if (places_.contains(block)) {
       unused_.push_back(block);
@@ -191,7 +191,7 @@ class ModelCache {
   std::map<Block, std::uint32_t> holders_;  // tables and pins; 0 if cached and unused
   std::map<Place, Block> children_;         // cached blocks by place ...
   std::map<Block, Place> places_;           // ... and the reverse
-  std::deque<Block> unused_;                // let go first in front
+  std::deque<Block> unused_;                // released first in front
   std::map<SeqId, Table> tables_;
   std::uint64_t evictions_ = 0;
 };

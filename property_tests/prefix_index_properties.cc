@@ -22,7 +22,7 @@ struct Model {
   std::uint32_t block_size = 0;
   std::map<Prefix, BlockId> block_of;
   std::map<BlockId, Prefix> prefix_of;
-  std::vector<BlockId> unused;  // in the order of let_go
+  std::vector<BlockId> unused;  // in the order of release
 
   bool is_used(BlockId block) const {
     return prefix_of.contains(block) && std::ranges::count(unused, block) == 0;
@@ -48,7 +48,7 @@ struct Model {
   }
 };
 
-enum class Kind { insert, take, let_go, evict, clear, clone };
+enum class Kind { insert, acquire, release, evict, clear, clone };
 
 struct Call {
   Kind kind = Kind::insert;
@@ -58,7 +58,7 @@ struct Call {
 };
 
 std::ostream& operator<<(std::ostream& out, const Call& call) {
-  const char* names[] = {"insert", "take", "let_go", "evict", "clear", "clone"};
+  const char* names[] = {"insert", "acquire", "release", "evict", "clear", "clone"};
   return out << names[static_cast<int>(call.kind)] << '(' << call.which << ", " << call.below
              << ", " << call.text << ')';
 }
@@ -67,8 +67,8 @@ rc::Gen<Call> any_call() {
   const auto any = [] { return rc::gen::inRange<std::uint32_t>(0, 64); };
   return rc::gen::build<Call>(
       rc::gen::set(&Call::kind, rc::gen::weightedElement<Kind>({{24, Kind::insert},
-                                                                {10, Kind::take},
-                                                                {20, Kind::let_go},
+                                                                {10, Kind::acquire},
+                                                                {20, Kind::release},
                                                                 {8, Kind::evict},
                                                                 {1, Kind::clear},
                                                                 {2, Kind::clone}})),
@@ -121,7 +121,7 @@ void play_insert(const Call& call, Model& model, const Indices& indices) {
   model.prefix_of[block] = prefix;
 }
 
-void play_take(const Call& call, Model& model, const Indices& indices) {
+void play_acquire(const Call& call, Model& model, const Indices& indices) {
   const auto legal = all_blocks(model, [&](BlockId block) {
     if (!model.prefix_of.contains(block) || model.is_used(block)) return false;
     const auto parent = model.parent_of(block);
@@ -129,17 +129,17 @@ void play_take(const Call& call, Model& model, const Indices& indices) {
   });
   if (legal.empty()) return;
   const BlockId block = legal[call.which % legal.size()];
-  for (const auto& index : indices) index->take(block);
+  for (const auto& index : indices) index->acquire(block);
   std::erase(model.unused, block);
 }
 
-void play_let_go(const Call& call, Model& model, const Indices& indices) {
+void play_release(const Call& call, Model& model, const Indices& indices) {
   const auto legal = all_blocks(model, [&](BlockId block) {
     return model.is_used(block) && !model.is_parent(block, /*of_used=*/true);
   });
   if (legal.empty()) return;
   const BlockId block = legal[call.which % legal.size()];
-  for (const auto& index : indices) index->let_go(block);
+  for (const auto& index : indices) index->release(block);
   model.unused.push_back(block);
 }
 
@@ -153,10 +153,10 @@ void play(const Call& call, Model& model, Indices& indices) {
   switch (call.kind) {
     case Kind::insert:
       return play_insert(call, model, indices);
-    case Kind::take:
-      return play_take(call, model, indices);
-    case Kind::let_go:
-      return play_let_go(call, model, indices);
+    case Kind::acquire:
+      return play_acquire(call, model, indices);
+    case Kind::release:
+      return play_release(call, model, indices);
     case Kind::evict:
       return play_evict(model, indices);
     case Kind::clear:

@@ -4,7 +4,7 @@
 // Every sequence of draws of a round is run through the production code, with an exact
 // rational as its number type. The draws of one kind lie on a grid fine enough that every
 // threshold falls on a grid point; so a grid point stands for its whole cell, and the
-// enumeration is the exact distribution of the output, compared with the target's by ==.
+// enumeration is the exact distribution of the output, compared with the model's by ==.
 #include <gtest/gtest.h>
 #include <rapidcheck/gtest.h>
 
@@ -88,7 +88,7 @@ class AllDraws {
   mutable std::size_t next_ = 0;
 };
 
-/// Spreads `weight` over all continuations of `tokens` to `length` by the target itself; eos ends.
+/// Spreads `weight` over all continuations of `tokens` to `length` by the model itself; eos ends.
 void complete(const Bigrams& target, std::optional<TokenId> eos, std::size_t length,
               std::pair<Tokens, Rational> start, Distribution& out) {
   auto& [tokens, weight] = start;
@@ -105,7 +105,7 @@ void complete(const Bigrams& target, std::optional<TokenId> eos, std::size_t len
   }
 }
 
-/// Distribution of the k + 1 tokens after token 0 when the target decodes alone.
+/// Distribution of the k + 1 tokens after token 0 when the model decodes alone.
 Distribution plain(const Bigrams& target, std::uint32_t k, std::optional<TokenId> eos) {
   Distribution out;
   complete(target, eos, k + 2, {{TokenId(0)}, Rational(1)}, out);

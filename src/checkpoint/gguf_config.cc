@@ -32,7 +32,7 @@ constexpr std::tuple kSizes{
 constexpr std::tuple kVocabulary{
     Field{"vocab_size", &ModelConfig::vocabulary_size, model::kSizes, Absent::zero}};
 
-/// Of the dense network, where there is one.
+/// Of the dense MLP, where there is one.
 constexpr std::tuple kDense{Field{"feed_forward_length", &ModelConfig::ffn_size, model::kSizes}};
 
 constexpr std::tuple kMultipliers{

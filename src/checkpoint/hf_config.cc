@@ -30,7 +30,7 @@ constexpr std::tuple kSizes{
     Field{"tie_word_embeddings", &ModelConfig::tied_head, detail::TrueOrFalse{},
           detail::Absent::usual}};
 
-/// Of the dense network, where there is one.
+/// Of the dense MLP, where there is one.
 constexpr std::tuple kDense{Field{"intermediate_size", &ModelConfig::ffn_size, model::kSizes}};
 
 constexpr std::tuple kMultipliers{

@@ -34,16 +34,16 @@ constexpr auto group_fields(Absent absent) {
       Field{"topk_group", &ExpertsConfig::groups_per_token, model::kExpertCounts, absent}};
 }
 
-/// DeepSeek's way to say which layers have the dense network: those before the first one, and of
+/// DeepSeek's way to say which layers have the dense MLP: those before the first one, and of
 /// the others all that are no multiple of `every`.
 struct LayerRule {
   int first = 0;
   int every = 1;
 
   std::vector<bool> dense_layers(int layers) const {
-    std::vector<bool> dense;
+    std::vector<bool> dense(static_cast<std::size_t>(layers));
     for (int layer = 0; layer < layers; ++layer) {
-      dense.push_back(layer < first || layer % every != 0);
+      dense[static_cast<std::size_t>(layer)] = layer < first || layer % every != 0;
     }
     return dense;
   }

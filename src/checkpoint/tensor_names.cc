@@ -54,7 +54,7 @@ constexpr Names kLatent[] = {
 constexpr Names kDirectQuery[] = {
     {"attention.query_up", "self_attn.q_proj.weight", "attn_q.weight"}};
 
-constexpr Names kFeedForward[] = {
+constexpr Names kMlp[] = {
     {"feed_forward.gate", "mlp.gate_proj.weight", "ffn_gate.weight"},
     {"feed_forward.up", "mlp.up_proj.weight", "ffn_up.weight"},
     {"feed_forward.down", "mlp.down_proj.weight", "ffn_down.weight"},
@@ -69,7 +69,7 @@ constexpr Names kFeedForward[] = {
 
 /// The tables of a layer of `config`, those that go first before those that they replace.
 std::vector<std::span<const Names>> tables_of(const model::ModelConfig& config) {
-  std::vector<std::span<const Names>> tables = {kFeedForward};
+  std::vector<std::span<const Names>> tables = {kMlp};
   if (config.norm == model::NormPlacement::before) {
     tables.emplace_back(kNormsBefore);
   } else {

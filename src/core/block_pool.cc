@@ -22,7 +22,7 @@ BlockId BlockPool::allocate() {
   return block;
 }
 
-void BlockPool::retain(BlockId block) {
+void BlockPool::acquire(BlockId block) {
   FORGE_CHECK(!is_free(block), "block ", block.value, " is free");
   ++holders_[block.value];
 }

@@ -44,9 +44,9 @@ PagedKVCache::PagedKVCache(const PagedKVCache& other)
       epoch_(other.epoch_),
       insertions_(other.insertions_),
       evictions_(other.evictions_),
-      rows_of_(other.rows_of_),
-      rows_(other.rows_),
-      free_rows_(other.free_rows_) {}
+      entry_of_(other.entry_of_),
+      entries_(other.entries_),
+      free_entries_(other.free_entries_) {}
 
 PagedKVCache& PagedKVCache::operator=(const PagedKVCache& other) {
   return *this = PagedKVCache(other);
@@ -54,7 +54,7 @@ PagedKVCache& PagedKVCache::operator=(const PagedKVCache& other) {
 
 tl::expected<void, CacheError> PagedKVCache::add(SeqId seq) {
   if (contains(seq)) return tl::unexpected<CacheError>(DuplicateSequence{seq});
-  make_row(seq);
+  make_entry(seq);
   return {};
 }
 
@@ -66,55 +66,55 @@ tl::expected<std::span<const BlockId>, CacheError> PagedKVCache::add(SeqId seq,
   if (needed > available_count()) {
     return tl::unexpected<CacheError>(OutOfBlocks{needed, available_count()});
   }
-  Row& row = make_row(seq);
+  Entry& entry = make_entry(seq);
   for (const BlockId block : match.shared) {
-    retain(block);
-    row.table.push_back(block);
+    acquire(block);
+    entry.table.push_back(block);
   }
-  row.published = static_cast<std::uint32_t>(match.shared.size());
+  entry.published = static_cast<std::uint32_t>(match.shared.size());
   // The block to copy from is held while others are taken, lest it be one of them.
-  if (match.copied) retain(*match.copied);
-  grow(row, blocks_for(tokens) - row.published);
+  if (match.copied) acquire(*match.copied);
+  grow(entry, blocks_for(tokens) - entry.published);
   if (match.copied) release(*match.copied);
-  row.tokens = tokens;
-  return std::span<const BlockId>(row.table);
+  entry.tokens = tokens;
+  return std::span<const BlockId>(entry.table);
 }
 
 tl::expected<GrownTable, CacheError> PagedKVCache::append(SeqId seq, std::uint32_t tokens) {
-  Row* row = find(seq);
-  if (row == nullptr) return unknown(seq);
-  const std::uint32_t needed = blocks_needed(*row, tokens);
+  Entry* entry = find(seq);
+  if (entry == nullptr) return unknown(seq);
+  const std::uint32_t needed = blocks_needed(*entry, tokens);
   if (needed > 0) {
     if (needed > available_count()) {
       return tl::unexpected<CacheError>(OutOfBlocks{needed, available_count()});
     }
-    grow(*row, needed);
+    grow(*entry, needed);
   }
-  row->tokens += tokens;
-  return GrownTable{row->table, needed};
+  entry->tokens += tokens;
+  return GrownTable{entry->table, needed};
 }
 
 tl::expected<std::uint32_t, CacheError> PagedKVCache::rollback(SeqId seq, std::uint32_t tokens) {
-  Row* row = find(seq);
-  if (row == nullptr) return unknown(seq);
-  const std::uint32_t shared = row->epoch == epoch_ ? row->published * block_size_ : 0;
-  if (tokens > row->tokens - shared) {
-    return tl::unexpected<CacheError>(RollbackTooLong{tokens, row->tokens - shared});
+  Entry* entry = find(seq);
+  if (entry == nullptr) return unknown(seq);
+  const std::uint32_t shared = entry->epoch == epoch_ ? entry->published * block_size_ : 0;
+  if (tokens > entry->tokens - shared) {
+    return tl::unexpected<CacheError>(RollbackTooLong{tokens, entry->tokens - shared});
   }
-  row->tokens -= tokens;
-  const std::uint32_t kept = blocks_for(row->tokens);
-  for (; row->table.size() > kept; row->table.pop_back()) release(row->table.back());
+  entry->tokens -= tokens;
+  const std::uint32_t kept = blocks_for(entry->tokens);
+  for (; entry->table.size() > kept; entry->table.pop_back()) release(entry->table.back());
   return kept;
 }
 
 tl::expected<void, CacheError> PagedKVCache::free(SeqId seq) {
-  const auto index = rows_of_.find(seq);
-  if (!index) return unknown(seq);
-  Row& row = rows_[*index];
-  for (; !row.table.empty(); row.table.pop_back()) release(row.table.back());
-  row.tokens = 0;
-  rows_of_.erase(seq);
-  free_rows_.push_back(*index);
+  const auto place = entry_of_.find(seq);
+  if (!place) return unknown(seq);
+  Entry& entry = entries_[*place];
+  for (; !entry.table.empty(); entry.table.pop_back()) release(entry.table.back());
+  entry.tokens = 0;
+  entry_of_.erase(seq);
+  free_entries_.push_back(*place);
   return {};
 }
 
@@ -124,57 +124,57 @@ std::uint32_t PagedKVCache::blocks_for(std::uint32_t tokens) const {
 
 tl::expected<std::uint32_t, CacheError> PagedKVCache::blocks_needed(
     SeqId seq, std::uint32_t extra_tokens) const {
-  const Row* row = find(seq);
-  if (row == nullptr) return unknown(seq);
-  return blocks_needed(*row, extra_tokens);
+  const Entry* entry = find(seq);
+  if (entry == nullptr) return unknown(seq);
+  return blocks_needed(*entry, extra_tokens);
 }
 
 tl::expected<std::uint32_t, CacheError> PagedKVCache::tokens(SeqId seq) const {
-  const Row* row = find(seq);
-  if (row == nullptr) return unknown(seq);
-  return row->tokens;
+  const Entry* entry = find(seq);
+  if (entry == nullptr) return unknown(seq);
+  return entry->tokens;
 }
 
 tl::expected<std::span<const BlockId>, CacheError> PagedKVCache::block_table(SeqId seq) const {
-  const Row* row = find(seq);
-  if (row == nullptr) return unknown(seq);
-  return std::span<const BlockId>(row->table);
+  const Entry* entry = find(seq);
+  if (entry == nullptr) return unknown(seq);
+  return std::span<const BlockId>(entry->table);
 }
 
-PagedKVCache::Row* PagedKVCache::find(SeqId seq) {
-  const auto index = rows_of_.find(seq);
-  return index ? &rows_[*index] : nullptr;
+PagedKVCache::Entry* PagedKVCache::find(SeqId seq) {
+  const auto place = entry_of_.find(seq);
+  return place ? &entries_[*place] : nullptr;
 }
 
-const PagedKVCache::Row* PagedKVCache::find(SeqId seq) const {
-  const auto index = rows_of_.find(seq);
-  return index ? &rows_[*index] : nullptr;
+const PagedKVCache::Entry* PagedKVCache::find(SeqId seq) const {
+  const auto place = entry_of_.find(seq);
+  return place ? &entries_[*place] : nullptr;
 }
 
-PagedKVCache::Row& PagedKVCache::make_row(SeqId seq) {
-  if (free_rows_.empty()) {
-    free_rows_.push_back(static_cast<std::uint32_t>(rows_.size()));
-    rows_.emplace_back();
-    free_rows_.reserve(rows_.capacity());
+PagedKVCache::Entry& PagedKVCache::make_entry(SeqId seq) {
+  if (free_entries_.empty()) {
+    free_entries_.push_back(static_cast<std::uint32_t>(entries_.size()));
+    entries_.emplace_back();
+    free_entries_.reserve(entries_.capacity());
   }
-  const std::uint32_t index = free_rows_.back();
-  free_rows_.pop_back();
-  rows_of_.insert(seq, index);
-  Row& row = rows_[index];
-  row.published = 0;
-  row.epoch = epoch_;
-  return row;
+  const std::uint32_t index = free_entries_.back();
+  free_entries_.pop_back();
+  entry_of_.insert(seq, index);
+  Entry& entry = entries_[index];
+  entry.published = 0;
+  entry.epoch = epoch_;
+  return entry;
 }
 
-std::uint32_t PagedKVCache::blocks_needed(const Row& row, std::uint32_t extra_tokens) const {
-  const auto held = static_cast<std::uint32_t>(row.table.size());
-  const std::uint32_t slack = held * block_size_ - row.tokens;
+std::uint32_t PagedKVCache::blocks_needed(const Entry& entry, std::uint32_t extra_tokens) const {
+  const auto held = static_cast<std::uint32_t>(entry.table.size());
+  const std::uint32_t slack = held * block_size_ - entry.tokens;
   return extra_tokens <= slack ? 0 : blocks_for(extra_tokens - slack);
 }
 
 /// Requires: blocks <= available_count().
-void PagedKVCache::grow(Row& row, std::uint32_t blocks) {
-  for (std::uint32_t i = 0; i < blocks; ++i) row.table.push_back(allocate());
+void PagedKVCache::grow(Entry& entry, std::uint32_t blocks) {
+  for (std::uint32_t i = 0; i < blocks; ++i) entry.table.push_back(allocate());
 }
 
 BlockId PagedKVCache::allocate() {

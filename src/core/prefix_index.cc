@@ -43,7 +43,7 @@ std::optional<BlockId> PrefixIndex::insert(std::optional<BlockId> parent,
   return std::nullopt;
 }
 
-void PrefixIndex::take(BlockId block) {
+void PrefixIndex::acquire(BlockId block) {
   Node& taken = cached(block);
   Node& above = nodes_[taken.parent.value];
   FORGE_CHECK(taken.state == State::unused, "block ", block.value, " is used already");
@@ -54,7 +54,7 @@ void PrefixIndex::take(BlockId block) {
   taken.state = State::used;
 }
 
-void PrefixIndex::let_go(BlockId block) {
+void PrefixIndex::release(BlockId block) {
   Node& gone = cached(block);
   Node& ring = nodes_.back();
   FORGE_CHECK(gone.state == State::used, "block ", block.value, " is unused already");

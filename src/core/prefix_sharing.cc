@@ -46,22 +46,22 @@ tl::expected<std::optional<std::uint32_t>, CacheError> PagedKVCache::publish(
     SeqId seq, std::span<const TokenId> tokens, std::uint32_t valid) {
   FORGE_CHECK(index_ != nullptr && valid <= tokens.size(), "valid=", valid,
               " tokens=", tokens.size());
-  Row* row = find(seq);
-  if (row == nullptr) return tl::unexpected<CacheError>(UnknownSequence{seq});
+  Entry* entry = find(seq);
+  if (entry == nullptr) return tl::unexpected<CacheError>(UnknownSequence{seq});
   std::optional<std::uint32_t> changed;
-  if (row->epoch != epoch_) return changed;
-  for (; (row->published + 1) * block_size_ <= valid; ++row->published) {
-    const std::uint32_t place = row->published;
-    BlockId& block = row->table[place];
-    const auto parent = place == 0 ? std::nullopt : std::optional(row->table[place - 1]);
+  if (entry->epoch != epoch_) return changed;
+  for (; (entry->published + 1) * block_size_ <= valid; ++entry->published) {
+    const std::uint32_t place = entry->published;
+    BlockId& block = entry->table[place];
+    const auto parent = place == 0 ? std::nullopt : std::optional(entry->table[place - 1]);
     const auto its_tokens = tokens.subspan(std::size_t{place} * block_size_, block_size_);
     if (const auto cached = index_->insert(parent, its_tokens, block)) {
-      retain(*cached);
+      acquire(*cached);
       release(block);
       block = *cached;
       if (!changed) changed = place;
     } else {
-      pool_.retain(block);
+      pool_.acquire(block);
       ++insertions_;
     }
   }
@@ -69,11 +69,11 @@ tl::expected<std::optional<std::uint32_t>, CacheError> PagedKVCache::publish(
 }
 
 tl::expected<void, CacheError> PagedKVCache::pin(SeqId seq, std::vector<BlockId>& pinned) {
-  const Row* row = find(seq);
-  if (row == nullptr) return tl::unexpected<CacheError>(UnknownSequence{seq});
-  const std::uint32_t count = row->epoch == epoch_ ? row->published : 0;
-  pinned.assign(row->table.begin(), row->table.begin() + count);
-  for (const BlockId block : pinned) retain(block);
+  const Entry* entry = find(seq);
+  if (entry == nullptr) return tl::unexpected<CacheError>(UnknownSequence{seq});
+  const std::uint32_t count = entry->epoch == epoch_ ? entry->published : 0;
+  pinned.assign(entry->table.begin(), entry->table.begin() + count);
+  for (const BlockId block : pinned) acquire(block);
   return {};
 }
 
@@ -90,23 +90,23 @@ void PagedKVCache::clear_index() {
 }
 
 tl::expected<std::uint32_t, CacheError> PagedKVCache::published(SeqId seq) const {
-  const Row* row = find(seq);
-  if (row == nullptr) return tl::unexpected<CacheError>(UnknownSequence{seq});
-  return row->epoch == epoch_ ? row->published : 0;
+  const Entry* entry = find(seq);
+  if (entry == nullptr) return tl::unexpected<CacheError>(UnknownSequence{seq});
+  return entry->epoch == epoch_ ? entry->published : 0;
 }
 
 bool PagedKVCache::is_unused(BlockId block) const {
   return pool_.holders(block) == 1 && index_ && index_->contains(block);
 }
 
-void PagedKVCache::retain(BlockId block) {
-  if (is_unused(block)) index_->take(block);
-  pool_.retain(block);
+void PagedKVCache::acquire(BlockId block) {
+  if (is_unused(block)) index_->acquire(block);
+  pool_.acquire(block);
 }
 
 void PagedKVCache::release(BlockId block) {
   pool_.release(block);
-  if (index_ && pool_.holders(block) == 1 && index_->contains(block)) index_->let_go(block);
+  if (index_ && pool_.holders(block) == 1 && index_->contains(block)) index_->release(block);
 }
 
 }  // namespace forge

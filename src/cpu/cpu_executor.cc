@@ -48,7 +48,7 @@ tl::expected<void, ExecutionError> CpuExecutor::execute(const StepPlan& plan, St
   step_.begin(plan, sequences_, *drafter_);
   for (const executor::Pass& pass : step_.passes()) run(pass);
 
-  const RowBatch& target = running(executor::PassModel::target).batch;
+  const RowBatch& batch = running(executor::PassModel::model).batch;
   result.clear();
   result.step = plan.step;
   for (const executor::StepSlice& slice : step_.all()) {
@@ -56,7 +56,7 @@ tl::expected<void, ExecutionError> CpuExecutor::execute(const StepPlan& plan, St
     const std::uint32_t tokens = answer_.accept(step_, slice, verdict, result);
     if (!options_.digest_logits) continue;
     for (std::uint32_t i = 0; i < tokens; ++i) {
-      result.logits.push_back(executor::logits_digest(target.logits(slice.first_pick + i)));
+      result.logits.push_back(executor::logits_digest(batch.logits(slice.first_pick + i)));
     }
   }
   return {};
@@ -77,7 +77,7 @@ void CpuExecutor::run(const executor::Pass& pass) {
   if (pass.proposes) take_drafts(pass, batch);
 }
 
-/// The tokens that a pass proposes. Of logits that are not finite any draft will do: the target
+/// The tokens that a pass proposes. Of logits that are not finite any draft will do: the model
 /// decides.
 void CpuExecutor::take_drafts(const executor::Pass& pass, const RowBatch& batch) {
   std::size_t row = 0;
@@ -94,7 +94,7 @@ void CpuExecutor::take_drafts(const executor::Pass& pass, const RowBatch& batch)
 }
 
 Verification CpuExecutor::judge(const executor::StepSlice& slice) {
-  const RowBatch& batch = running(executor::PassModel::target).batch;
+  const RowBatch& batch = running(executor::PassModel::model).batch;
   const SamplingParams& sampling = slice.sequence->request.sampling;
   const auto own_pick = [&](std::uint32_t i) -> std::optional<TokenId> {
     const std::span<const float> logits = batch.logits(slice.first_pick + i);

@@ -24,7 +24,7 @@ void add_rounds(const Pass& kind, std::uint32_t first, StepSlices& step) {
 void Drafter::forget(const StepSlices& /*step*/) {}
 
 void LayerSkipDrafter::propose(const StepPlan& /*plan*/, StepSlices& step) {
-  add_rounds({.model = PassModel::target, .layers = layers_, .proposes = true}, 0, step);
+  add_rounds({.model = PassModel::model, .layers = layers_, .proposes = true}, 0, step);
 }
 
 ModelDrafter::ModelDrafter(const ExecutorOptions& options, int vocabulary)
@@ -65,8 +65,8 @@ void ModelDrafter::catch_up(const StepSlice& slice, std::uint32_t position, Step
 
 void ModelDrafter::copy(const BlockCopy& copy) {
   const Lacking& source = copy.kind == CopyKind::swap_in ? host_ : device_;
-  Lacking& target = copy.kind == CopyKind::swap_out ? host_ : device_;
-  target[copy.to.value] = source[copy.from.value];
+  Lacking& destination = copy.kind == CopyKind::swap_out ? host_ : device_;
+  destination[copy.to.value] = source[copy.from.value];
 }
 
 /// The slots that were caught up lie before their slice's first token; nobody reads the others.

@@ -33,7 +33,7 @@ KvGuard::KvGuard(const ExecutorOptions& options, int layers,
         all,
         {options.cache.num_blocks, options.cache.num_host_blocks, options.cache.block_size, all}};
   };
-  watch(PassModel::target, layers);
+  watch(PassModel::model, layers);
   if (draft_model_layers) watch(PassModel::draft, *draft_model_layers);
 }
 
@@ -57,7 +57,7 @@ void KvGuard::run(const StepSlices& step, const Pass& pass) {
 void KvGuard::forget(const StepPlan& plan, const StepSlices& step) {
   for (std::optional<Watched>& pool : pools_) {
     if (!pool) continue;
-    for (const BlockCopy& copy : plan.copies) pool->provenance.forget_target(copy);
+    for (const BlockCopy& copy : plan.copies) pool->provenance.forget_destination(copy);
   }
   for (const Pass& pass : step.passes()) {
     std::optional<Watched>& pool = pools_[index_of(pass.model)];

@@ -61,12 +61,12 @@ KvProvenance::KvProvenance(std::uint32_t num_blocks, std::uint32_t num_host_bloc
 
 void KvProvenance::copy(const BlockCopy& copy) {
   const Slots& source = copy.kind == CopyKind::swap_in ? host_ : device_;
-  Slots& target = copy.kind == CopyKind::swap_out ? host_ : device_;
+  Slots& destination = copy.kind == CopyKind::swap_out ? host_ : device_;
   const std::size_t from = std::size_t{copy.from.value} * block_size_;
   const std::size_t to = std::size_t{copy.to.value} * block_size_;
-  FORGE_CHECK(from < source.size() && to < target.size(), "from=", copy.from.value,
+  FORGE_CHECK(from < source.size() && to < destination.size(), "from=", copy.from.value,
               " to=", copy.to.value);
-  std::copy_n(source.data() + from, block_size_, target.data() + to);
+  std::copy_n(source.data() + from, block_size_, destination.data() + to);
 }
 
 tl::expected<void, KvViolation> KvProvenance::run(StepId step, int layers,
@@ -78,9 +78,10 @@ tl::expected<void, KvViolation> KvProvenance::run(StepId step, int layers,
   return {};
 }
 
-void KvProvenance::forget_target(const BlockCopy& copy) {
-  Slots& target = copy.kind == CopyKind::swap_out ? host_ : device_;
-  std::fill_n(target.data() + std::size_t{copy.to.value} * block_size_, block_size_, std::nullopt);
+void KvProvenance::forget_destination(const BlockCopy& copy) {
+  Slots& destination = copy.kind == CopyKind::swap_out ? host_ : device_;
+  std::fill_n(destination.data() + std::size_t{copy.to.value} * block_size_, block_size_,
+              std::nullopt);
 }
 
 void KvProvenance::forget(const KvPass& pass) {

@@ -48,7 +48,7 @@ DeviceModel::DeviceModel(const GpuModel& model, const executor::ExecutorOptions&
       hidden_(take(allocator, hidden_floats(model_, capacity), "hidden")),
       normed_(take(allocator, hidden_floats(model_, capacity), "normed")),
       attention_(attention_of(model_, capacity, allocator)),
-      feed_forward_(model_.ffn_size, capacity, allocator),
+      mlp_(model_.ffn_size, capacity, allocator),
       logits_(take(allocator, logits_floats(model_, capacity), "logits")) {
   if (model_.experts) experts_.emplace(model_, capacity, allocator);
 }
@@ -60,7 +60,7 @@ std::uint64_t DeviceModel::buffer_bytes(const model::ModelConfig& model,
   return sizeof(float) *
              (pool + 2 * hidden_floats(model, capacity) + logits_floats(model, capacity)) +
          DeviceWeights::rotary_bytes(model, capacity.positions) + attention_bytes(model, capacity) +
-         FeedForwardPass::device_bytes(model.ffn_size, capacity) +
+         MlpPass::device_bytes(model.ffn_size, capacity) +
          (model.experts ? ExpertsPass::device_bytes(model, capacity) : 0);
 }
 
@@ -138,11 +138,11 @@ void DeviceModel::run_layer(const DevicePass& pass, int layer) const {
           .run(pass, std::get<DeviceGroupedQuery>(w.attention), layer, x, to);
     }
   });
-  run_sub_layer(pass, w.ffn_norm, [&](const float* x, const Output& to) {
-    if (const auto* experts = std::get_if<DeviceExperts>(&w.feed_forward)) {
+  run_sub_layer(pass, w.mlp_norm, [&](const float* x, const Output& to) {
+    if (const auto* experts = std::get_if<DeviceExperts>(&w.mlp)) {
       experts_->run(pass, *experts, x, to);
     } else {
-      feed_forward_.run(pass, std::get<DeviceFeedForward>(w.feed_forward), x, to);
+      mlp_.run(pass, std::get<DeviceMlp>(w.mlp), x, to);
     }
   });
 }

@@ -3,7 +3,7 @@
 //
 //   tokens:      embed
 //   each layer:  rms_norm, attention (grouped_query_pass.h or latent_pass.h) +=,
-//                rms_norm, network (feed_forward_pass.h or experts_pass.h) +=
+//                rms_norm, MLP (mlp_pass.h or experts_pass.h) +=
 //   logits:      rms_norm, project(head), sample, digest_logits
 //
 // The same operations in the same order as model/transformer.h.
@@ -18,10 +18,10 @@
 #include "copy_runs.h"
 #include "device_pass.h"
 #include "experts_pass.h"
-#include "feed_forward_pass.h"
 #include "forge/executor/executor_options.h"
 #include "grouped_query_pass.h"
 #include "latent_pass.h"
+#include "mlp_pass.h"
 
 namespace forge::gpu {
 
@@ -63,7 +63,7 @@ class DeviceModel {
   Buffer hidden_;  // [d] the residual stream
   Buffer normed_;  // [d] what a sub-layer reads; or what it adds, where norms come after
   std::variant<GroupedQueryPass, LatentPass> attention_;
-  FeedForwardPass feed_forward_;
+  MlpPass mlp_;
   std::optional<ExpertsPass> experts_;
   Buffer logits_;  // [R][V]
 };

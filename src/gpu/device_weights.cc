@@ -133,15 +133,15 @@ DeviceLatent attention_of(const model::PackedLatent& packed, WeightSink& to) {
           .output = to.matrix("weights: output", packed.output)};
 }
 
-DeviceFeedForward network_of(const model::PackedFeedForward& packed, WeightSink& to) {
+DeviceMlp mlp_of(const model::PackedMlp& packed, WeightSink& to) {
   return {.gate_up = to.matrix("weights: gate and up", packed.gate_up),
           .down = to.matrix("weights: down", packed.down)};
 }
 
-DeviceExperts network_of(const model::PackedExperts& packed, WeightSink& to) {
+DeviceExperts mlp_of(const model::PackedExperts& packed, WeightSink& to) {
   std::vector<const linear::LinearWeights*> gate_up;
   std::vector<const linear::LinearWeights*> down;
-  for (const model::PackedFeedForward& expert : packed.experts) {
+  for (const model::PackedMlp& expert : packed.experts) {
     gate_up.push_back(&expert.gate_up);
     down.push_back(&expert.down);
   }
@@ -150,7 +150,7 @@ DeviceExperts network_of(const model::PackedExperts& packed, WeightSink& to) {
       .correction_bias = to.vector("weights: correction bias", packed.correction_bias),
       .gate_up = to.matrices("weights: gate and up of experts", gate_up),
       .down = to.matrices("weights: down of experts", down)};
-  if (packed.shared) experts.shared = network_of(*packed.shared, to);
+  if (packed.shared) experts.shared = mlp_of(*packed.shared, to);
   return experts;
 }
 
@@ -159,9 +159,8 @@ DeviceLayer layer_of(const model::PackedModelLayer& packed, WeightSink& to) {
   layer.attention_norm = to.vector("weights: attention norm", packed.attention_norm);
   std::visit([&](const auto& attention) { layer.attention = attention_of(attention, to); },
              packed.attention);
-  layer.ffn_norm = to.vector("weights: ffn norm", packed.ffn_norm);
-  std::visit([&](const auto& network) { layer.feed_forward = network_of(network, to); },
-             packed.feed_forward);
+  layer.mlp_norm = to.vector("weights: norm of the MLP", packed.mlp_norm);
+  std::visit([&](const auto& mlp) { layer.mlp = mlp_of(mlp, to); }, packed.mlp);
   return layer;
 }
 

@@ -64,7 +64,7 @@ struct DeviceLatent {
   DeviceMatrix output;
 };
 
-struct DeviceFeedForward {
+struct DeviceMlp {
   DeviceMatrix gate_up;
   DeviceMatrix down;
 };
@@ -74,14 +74,14 @@ struct DeviceExperts {
   const float* correction_bias = nullptr;
   DeviceMatrices gate_up;
   DeviceMatrices down;
-  std::optional<DeviceFeedForward> shared;
+  std::optional<DeviceMlp> shared;
 };
 
 struct DeviceLayer {
   const float* attention_norm = nullptr;
   std::variant<DeviceGroupedQuery, DeviceLatent> attention;
-  const float* ffn_norm = nullptr;
-  std::variant<DeviceFeedForward, DeviceExperts> feed_forward;
+  const float* mlp_norm = nullptr;
+  std::variant<DeviceMlp, DeviceExperts> mlp;
 };
 
 class DeviceWeights {

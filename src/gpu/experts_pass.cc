@@ -36,7 +36,7 @@ ExpertsPass::ExpertsPass(const model::ModelConfig& model, const Capacity& capaci
                          Allocator& allocator)
     : config_(*model.experts),
       hidden_size_(model.hidden_size),
-      shared_network_(config_.shared_size, capacity, allocator) {
+      shared_mlp_(config_.shared_size, capacity, allocator) {
   const Sizes sizes(model, capacity);
   const auto take = [&](std::uint64_t floats, const char* name) {
     return allocator.take<float>(MemoryKind::device, floats, name);
@@ -58,7 +58,7 @@ std::uint64_t ExpertsPass::device_bytes(const model::ModelConfig& model, const C
   const std::uint64_t floats = sizes.scores + 3 * sizes.gated + sizes.produced + sizes.shared;
   return sizeof(float) * floats + (sizeof(ExpertChoice) + sizeof(std::uint32_t)) * sizes.pairs +
          sizeof(ExpertTile) * sizes.tiles + sizeof(std::uint32_t) + sizeof(PassCounts) +
-         FeedForwardPass::device_bytes(model.experts->shared_size, capacity);
+         MlpPass::device_bytes(model.experts->shared_size, capacity);
 }
 
 void ExpertsPass::run(const DevicePass& pass, const DeviceExperts& weights, const float* x,
@@ -87,7 +87,7 @@ void ExpertsPass::run(const DevicePass& pass, const DeviceExperts& weights, cons
                     static_cast<std::uint32_t>(rows * per_row));
   project(weights.down, gated_.as<float>(), 1, produced_.as<float>());
   auto* const shared = weights.shared ? shared_.as<float>() : nullptr;
-  if (weights.shared) shared_network_.run(pass, *weights.shared, x, {.y = shared});
+  if (weights.shared) shared_mlp_.run(pass, *weights.shared, x, {.y = shared});
   pass.queue.launch(AddExpertsArgs{.counts = pass.counts,
                                    .choices = choices_.as<ExpertChoice>(),
                                    .produced = produced_.as<float>(),

@@ -2,7 +2,7 @@
 // same operations in the same order as model/experts.h:
 //
 //   project(router) -> choose_experts -> plan_experts -> project_experts(gate, up), silu_multiply,
-//   project_experts(down) -> [shared experts, feed_forward_pass.h] -> add_experts
+//   project_experts(down) -> [shared experts, mlp_pass.h] -> add_experts
 //
 // How many rows an expert gets, only the device knows: launches cover what there can be.
 //
@@ -11,8 +11,8 @@
 
 #include <cstdint>
 
-#include "feed_forward_pass.h"
 #include "forge/gpu/kernels/expert_data.h"
+#include "mlp_pass.h"
 
 namespace forge::gpu {
 
@@ -41,7 +41,7 @@ class ExpertsPass {
   Buffer gated_;     // [A][F]
   Buffer produced_;  // [A][d]
   Buffer shared_;    // [d], of the shared experts
-  FeedForwardPass shared_network_;
+  MlpPass shared_mlp_;
 
   Buffer tiles_;        // [expert_tiles_max(rows)] ExpertTile
   Buffer tiles_count_;  // one

@@ -48,15 +48,15 @@ class WeightsCheck {
     }
   }
 
-  void of(const model::PackedFeedForward& network) {
-    of("the feed-forward network", network.gate_up);
-    of("the feed-forward network", network.down);
+  void of(const model::PackedMlp& mlp) {
+    of("the MLP", mlp.gate_up);
+    of("the MLP", mlp.down);
   }
 
   void of(const model::PackedExperts& experts) {
     of("the router", experts.router);
-    const model::PackedFeedForward& first = experts.experts.front();
-    for (const model::PackedFeedForward& expert : experts.experts) {
+    const model::PackedMlp& first = experts.experts.front();
+    for (const model::PackedMlp& expert : experts.experts) {
       alike("the experts", expert.gate_up, first.gate_up);
       alike("the experts", expert.down, first.down);
     }
@@ -70,7 +70,7 @@ class WeightsCheck {
     const auto part = [&](const auto& alternative) { of(alternative); };
     for (const model::PackedModelLayer& layer : model.layers) {
       std::visit(part, layer.attention);
-      std::visit(part, layer.feed_forward);
+      std::visit(part, layer.mlp);
     }
     of("the head", model.head);
   }

@@ -83,8 +83,8 @@ void Builder::add_row(const executor::RowRun& run, std::uint32_t position) {
   ++slab.counts.rows;
 }
 
-/// The token after `position` is picked: a draft, or the target's own. A draft's pick goes to where
-/// the target's pick for the same position will follow it.
+/// The token after `position` is picked: a draft, or the model's own. A draft's pick goes to where
+/// the model's pick for the same position will follow it.
 void Builder::add_logits(const executor::StepSlice& slice, std::uint32_t position) {
   Slab& slab = input_.slabs.back();
   const SamplingParams& sampling = slice.sequence->request.sampling;

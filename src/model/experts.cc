@@ -147,8 +147,8 @@ void run_experts(const PackedExperts& experts, Rows x, float* out, ExpertsScratc
   sort_by_expert(experts.config, x.count, scratch);
   // An expert may get every row, if not in this batch, then in another of its size.
   const int F = experts.experts.front().size();
-  room(scratch.network.gate_up, x.count, 2 * F);
-  room(scratch.network.gated, x.count, F);
+  room(scratch.mlp.gate_up, x.count, 2 * F);
+  room(scratch.mlp.gated, x.count, F);
   float* gathered = room(scratch.gathered, x.count, d);
   float* produced = room(scratch.produced, x.count, d);
   std::fill_n(out, offset(x.count, d), 0.0F);
@@ -161,13 +161,13 @@ void run_experts(const PackedExperts& experts, Rows x, float* out, ExpertsScratc
     for (int i = 0; i < rows; ++i) {
       std::copy_n(x.data + offset(row_of[i], d), d, gathered + offset(i, d));
     }
-    feed_forward(experts.experts[e], {gathered, rows}, produced, scratch.network, workers);
+    mlp(experts.experts[e], {gathered, rows}, produced, scratch.mlp, workers);
     for (int i = 0; i < rows; ++i) {
       numerics::add_scaled(out + offset(row_of[i], d), produced + offset(i, d), weights[i], d);
     }
   }
   if (!experts.shared) return;
-  feed_forward(*experts.shared, x, produced, scratch.network, workers);
+  mlp(*experts.shared, x, produced, scratch.mlp, workers);
   workers.for_rows(
       x.count, [&](int row) { numerics::add(out + offset(row, d), produced + offset(row, d), d); });
 }

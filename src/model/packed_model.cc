@@ -83,13 +83,12 @@ class Packer {
   PackedModelLayer layer(const StoredLayer& stored) {
     return {stored.attention_norm,
             std::visit([&](const auto& attention) { return of(attention); }, stored.attention),
-            stored.ffn_norm,
-            std::visit([&](const auto& network) { return of(network); }, stored.feed_forward)};
+            stored.mlp_norm, std::visit([&](const auto& mlp) { return of(mlp); }, stored.mlp)};
   }
 
  private:
   using Attention = std::variant<PackedGroupedQuery, PackedLatent>;
-  using FeedForward = std::variant<PackedFeedForward, PackedExperts>;
+  using Mlp = std::variant<PackedMlp, PackedExperts>;
 
   /// Before the first look at a matrix of the StoredModel, at the address that it has there.
   void start_reading(const StoredLinear& stored) {
@@ -200,17 +199,15 @@ class Packer {
     done_with(kv_up);
   }
 
-  PackedFeedForward network(const StoredFeedForward& s) {
-    return {stacked({&s.gate, &s.up}), stacked({&s.down})};
-  }
+  PackedMlp mlp(const StoredMlp& s) { return {stacked({&s.gate, &s.up}), stacked({&s.down})}; }
 
-  FeedForward of(const StoredFeedForward& s) { return network(s); }
+  Mlp of(const StoredMlp& s) { return mlp(s); }
 
-  FeedForward of(const StoredExperts& s) {
+  Mlp of(const StoredExperts& s) {
     FORGE_CHECK(config_.experts.has_value(), "a model without experts has a layer of them");
     PackedExperts packed{*config_.experts, widened(s.router), s.correction_bias, {}, std::nullopt};
-    for (const StoredFeedForward& expert : s.experts) packed.experts.push_back(network(expert));
-    if (s.shared) packed.shared = network(*s.shared);
+    for (const StoredMlp& expert : s.experts) packed.experts.push_back(mlp(expert));
+    if (s.shared) packed.shared = mlp(*s.shared);
     return packed;
   }
 
@@ -241,13 +238,13 @@ struct PackedSize {
     const StoredLinear value{latent.value_size, latent.kv_rank, rows};
     return bytes + static_cast<std::uint64_t>(latent.heads) * (of({&key}) + of({&value}));
   }
-  std::uint64_t operator()(const StoredFeedForward& s) const {
+  std::uint64_t operator()(const StoredMlp& s) const {
     return of({&s.gate, &s.up}) + of({&s.down});
   }
   std::uint64_t operator()(const StoredExperts& s) const {
     const StoredLinear router{s.router.outputs, s.router.inputs, linear::StoredRows{}};
     std::uint64_t bytes = of({&router}) + (s.shared ? (*this)(*s.shared) : 0);
-    for (const StoredFeedForward& expert : s.experts) bytes += (*this)(expert);
+    for (const StoredMlp& expert : s.experts) bytes += (*this)(expert);
     return bytes;
   }
 
@@ -265,15 +262,15 @@ struct PackedSize {
 // for_each_matrix(part, visit): each matrix of a part, once.
 
 template <class Visit>
-void for_each_matrix(const PackedFeedForward& network, const Visit& visit) {
-  visit(network.gate_up);
-  visit(network.down);
+void for_each_matrix(const PackedMlp& mlp, const Visit& visit) {
+  visit(mlp.gate_up);
+  visit(mlp.down);
 }
 
 template <class Visit>
 void for_each_matrix(const PackedExperts& experts, const Visit& visit) {
   visit(experts.router);
-  for (const PackedFeedForward& expert : experts.experts) for_each_matrix(expert, visit);
+  for (const PackedMlp& expert : experts.experts) for_each_matrix(expert, visit);
   if (experts.shared) for_each_matrix(*experts.shared, visit);
 }
 
@@ -298,7 +295,7 @@ void for_each_matrix(const PackedModel& model, const Visit& visit) {
   const auto part = [&](const auto& alternative) { for_each_matrix(alternative, visit); };
   for (const PackedModelLayer& layer : model.layers) {
     std::visit(part, layer.attention);
-    std::visit(part, layer.feed_forward);
+    std::visit(part, layer.mlp);
   }
   visit(model.head);
 }
@@ -309,7 +306,7 @@ std::uint64_t packed_bytes(const ModelConfig& config, const StoredModel& stored)
   const PackedSize size{config};
   std::uint64_t bytes = PackedSize::of({stored.head ? &*stored.head : &stored.embedding});
   for (const StoredLayer& layer : stored.layers) {
-    bytes += std::visit(size, layer.attention) + std::visit(size, layer.feed_forward);
+    bytes += std::visit(size, layer.attention) + std::visit(size, layer.mlp);
   }
   return bytes;
 }

@@ -53,7 +53,7 @@ AttentionWeights attention(const LatentConfig& c, int d, LatentLayout layout) {
   return out;
 }
 
-StoredFeedForward network(int d, int size) {
+StoredMlp mlp(int d, int size) {
   return {.gate = shape(size, d), .up = shape(size, d), .down = shape(d, size)};
 }
 
@@ -61,8 +61,8 @@ StoredExperts experts(const ExpertsConfig& c, int d) {
   StoredExperts out;
   out.router = shape(c.experts, d);
   out.correction_bias = zeros(c.correction_bias, c.experts);
-  out.experts.assign(static_cast<std::size_t>(c.experts), network(d, c.expert_size));
-  if (c.shared_size > 0) out.shared = network(d, c.shared_size);
+  out.experts.assign(static_cast<std::size_t>(c.experts), mlp(d, c.expert_size));
+  if (c.shared_size > 0) out.shared = mlp(d, c.shared_size);
   return out;
 }
 
@@ -74,11 +74,11 @@ StoredLayer layer_shapes(const ModelConfig& config, int layer, LatentLayout layo
   out.attention_norm = ones(d);
   out.attention =
       std::visit([&](const auto& c) { return attention(c, d, layout); }, config.attention);
-  out.ffn_norm = ones(d);
+  out.mlp_norm = ones(d);
   if (is_dense(config, layer)) {
-    out.feed_forward = network(d, config.ffn_size);
+    out.mlp = mlp(d, config.ffn_size);
   } else {
-    out.feed_forward = experts(*config.experts, d);
+    out.mlp = experts(*config.experts, d);
   }
   return out;
 }

@@ -132,16 +132,15 @@ void Transformer::run_layer(int layer, const ForwardBatch& batch, KvPool& pool,
   });
   observe(scratch, ForwardPoint::attention, layer, added, config_.hidden_size);
 
-  run_sub_layer(config_, w.ffn_norm, batch.rows(), scratch, [&](const float* x, float* out) {
+  run_sub_layer(config_, w.mlp_norm, batch.rows(), scratch, [&](const float* x, float* out) {
     const Rows rows = {x, batch.rows()};
-    if (const auto* experts = std::get_if<PackedExperts>(&w.feed_forward)) {
+    if (const auto* experts = std::get_if<PackedExperts>(&w.mlp)) {
       run_experts(*experts, rows, out, scratch.experts, scratch.workers);
     } else {
-      feed_forward(std::get<PackedFeedForward>(w.feed_forward), rows, out, scratch.network,
-                   scratch.workers);
+      mlp(std::get<PackedMlp>(w.mlp), rows, out, scratch.mlp, scratch.workers);
     }
   });
-  observe(scratch, ForwardPoint::network, layer, added, config_.hidden_size);
+  observe(scratch, ForwardPoint::mlp, layer, added, config_.hidden_size);
   observe(scratch, ForwardPoint::layer, layer, {scratch.hidden.data(), batch.rows()},
           config_.hidden_size);
 }

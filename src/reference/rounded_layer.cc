@@ -48,7 +48,7 @@ RoundedLayer rounded_layer(const TinyTransformer& model, const LayerWeights& w, 
   attend(model, layer);
   layer.middle = residual_sum(x, rounded_product(layer.attended.value, w.output));
 
-  layer.mlp_input = model.norm(layer.middle.value, w.ffn_norm);
+  layer.mlp_input = model.norm(layer.middle.value, w.mlp_norm);
   layer.gate = rounded_product(layer.mlp_input, w.gate);
   layer.up = rounded_product(layer.mlp_input, w.up);
   layer.gated.value = model.silu(layer.gate.value).cwiseProduct(layer.up.value);

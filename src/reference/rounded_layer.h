@@ -20,7 +20,7 @@ struct RoundedLayer {
   Rounded middle;                       ///< [T][d] x and what attention adds
   Rows mlp_input;                       ///< [T][d] normed
   Rounded gate, up, gated;              ///< [T][F]
-  Rounded output;                       ///< [T][d] middle and what the network adds
+  Rounded output;                       ///< [T][d] middle and what the MLP adds
 };
 
 RoundedLayer rounded_layer(const TinyTransformer& model, const LayerWeights& w, const Rows& x);

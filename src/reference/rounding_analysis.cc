@@ -138,7 +138,7 @@ Rows Backwards::attention(const RoundedLayer& layer, const LayerWeights& w, cons
 Rows Backwards::layer(const RoundedLayer& layer, const LayerWeights& w, const Rows& by) {
   meet(layer.output, by);
   const Rows by_middle =
-      by + norm(mlp(layer, w, by), layer.middle.value, layer.mlp_input, w.ffn_norm);
+      by + norm(mlp(layer, w, by), layer.middle.value, layer.mlp_input, w.mlp_norm);
   meet(layer.middle, by_middle);
   return by_middle +
          norm(attention(layer, w, by_middle), layer.x, layer.attention_input, w.attention_norm);

@@ -24,8 +24,8 @@ model::StoredLayer stored(const LayerWeights& w) {
   attention.output = stored(w.output);
   return {.attention_norm = stored(w.attention_norm),
           .attention = std::move(attention),
-          .ffn_norm = stored(w.ffn_norm),
-          .feed_forward = model::StoredFeedForward{stored(w.gate), stored(w.up), stored(w.down)}};
+          .mlp_norm = stored(w.mlp_norm),
+          .mlp = model::StoredMlp{stored(w.gate), stored(w.up), stored(w.down)}};
 }
 
 }  // namespace

@@ -44,7 +44,7 @@ Rows TinyTransformer::embed(std::span<const TokenId> tokens) const {
 
 Rows TinyTransformer::layer(const LayerWeights& w, const Rows& x) const {
   const Rows y = x + attention(w, norm(x, w.attention_norm));
-  return y + mlp(w, norm(y, w.ffn_norm));
+  return y + mlp(w, norm(y, w.mlp_norm));
 }
 
 Rows TinyTransformer::norm(const Rows& x, const Vector& weight) const {

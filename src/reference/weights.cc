@@ -82,7 +82,7 @@ LayerWeights layer_weights(const TinyConfig& c, int layer) {
   w.key = linear(c.seed, {kKey, layer, c.kv_size(), d}, kQueryKeyGain);
   w.value = linear(c.seed, {kValue, layer, c.kv_size(), d}, 1.0F);
   w.output = linear(c.seed, {kOutput, layer, d, c.query_size()}, residual);
-  w.ffn_norm = Vector::Ones(d);
+  w.mlp_norm = Vector::Ones(d);
   w.gate = linear(c.seed, {kGate, layer, c.ffn_size, d}, 1.0F);
   w.up = linear(c.seed, {kUp, layer, c.ffn_size, d}, 1.0F);
   w.down = linear(c.seed, {kDown, layer, d, c.ffn_size}, residual);

@@ -35,7 +35,7 @@ tl::expected<void, std::string> BlockMap::apply(const StepPlan& plan) {
 void BlockMap::drop(SeqId seq) {
   const auto found = tables_.find(seq);
   if (found == tables_.end()) return;
-  for (const BlockId block : found->second) let_go(seq, block);
+  for (const BlockId block : found->second) release(seq, block);
   tables_.erase(found);
 }
 
@@ -46,7 +46,7 @@ BlockMap::Applied BlockMap::truncate(const TableDelta& delta) {
                          "truncated to " + std::to_string(delta.truncated_to) + " of " +
                              std::to_string(table.size()) + " blocks");
   }
-  for (; table.size() > delta.truncated_to; table.pop_back()) let_go(delta.seq, table.back());
+  for (; table.size() > delta.truncated_to; table.pop_back()) release(delta.seq, table.back());
   return {};
 }
 
@@ -87,7 +87,7 @@ BlockMap::Applied BlockMap::write(const Slice& slice) {
   return {};
 }
 
-void BlockMap::let_go(SeqId seq, BlockId block) {
+void BlockMap::release(SeqId seq, BlockId block) {
   Block& held = blocks_[block.value];
   held_count_ -= held.holders == 1 ? 1 : 0;
   shared_count_ -= held.holders == 2 ? 1 : 0;

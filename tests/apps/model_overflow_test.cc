@@ -61,7 +61,7 @@ class OverflowingModel : public ProgramTest {
     ASSERT_TRUE(out.flush().good());
   }
 
-  /// From now on a text with the trigger overflows in the first layer's network: its weights are as
+  /// From now on a text with the trigger overflows in the first layer's MLP: its weights are as
   /// large as floats are, in a dimension that other tokens do not have.
   void overflow_after_the_trigger() const {
     change("model.embed_tokens.weight", [](int token, int column, float& x) {

@@ -48,7 +48,7 @@ TEST_F(ModelPrograms, info_says_what_a_model_is) {
   EXPECT_EQ(llama["model"]["attention"], "grouped-query");
   EXPECT_EQ(llama["model"]["heads"], 4);
   EXPECT_EQ(llama["model"]["kv_heads"], 2);
-  // Embedding and head 96 x 32; three layers of Q and O 32 x 32, K and V 16 x 32, a network of
+  // Embedding and head 96 x 32; three layers of Q and O 32 x 32, K and V 16 x 32, an MLP of
   // three 64 x 32 and two norms of 32; the last norm.
   EXPECT_EQ(llama["size"]["parameters"],
             2 * 96 * 32 + 3 * (2 * 32 * 32 + 2 * 16 * 32 + 3 * 64 * 32 + 2 * 32) + 32);

@@ -214,7 +214,7 @@ TEST_F(RandomModels, dump_names_the_first_point_that_differs) {
   const std::string base = "dump " + golden("llama") + " --tokens 1,2,3";
   const Outcome printed = forge_model(base + " --out " + path("d.safetensors"));
   EXPECT_EQ(printed.status, 0);
-  for (const char* part : {"tokens 1 2 3", "embedding", "layer 2 network", "[3, 96]"}) {
+  for (const char* part : {"tokens 1 2 3", "embedding", "layer 2 mlp", "[3, 96]"}) {
     EXPECT_TRUE(has(printed, part)) << printed.output;
   }
   const Outcome same = forge_model(base + " --against " + path("d.safetensors"));
@@ -227,7 +227,7 @@ TEST_F(RandomModels, dump_names_the_first_point_that_differs) {
   EXPECT_EQ(other.status, 1);
   EXPECT_TRUE(has(other, "first different: layer 1 attention\n")) << other.output;
   const Outcome before =
-      forge_model(edited + path("d.safetensors") + " --layer 0 --points attention,network,layer");
+      forge_model(edited + path("d.safetensors") + " --layer 0 --points attention,mlp,layer");
   EXPECT_EQ(before.status, 0) << before.output;
   EXPECT_TRUE(has(before, "at 3 points")) << before.output;
   EXPECT_EQ(forge_model(edited + path("d.safetensors") + " --tolerance 1000").status, 0);

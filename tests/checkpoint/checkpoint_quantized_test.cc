@@ -62,7 +62,7 @@ class QuantizedCheckpoint : public ::testing::Test {
     llama_.write(folder_);
     checkpoint_.emplace(Checkpoint::open(folder_.path()).value());
     EXPECT_TRUE(checkpoint_->unused().empty());
-    return std::get<model::StoredFeedForward>(checkpoint_->model().layers[0].feed_forward).down;
+    return std::get<model::StoredMlp>(checkpoint_->model().layers[0].mlp).down;
   }
 
   const EditableTensor& part(const std::string& name) const {
@@ -96,7 +96,7 @@ TEST_F(QuantizedCheckpoint, gptq_and_awq_layers_are_borrowed_as_they_are) {
     checkpoint_->done_with(layer);
     EXPECT_EQ(bytes(form.codes, 64 * 32 / 2), part(".qweight").bytes);
     EXPECT_TRUE(std::holds_alternative<linear::StoredRows>(
-        std::get<model::StoredFeedForward>(checkpoint_->model().layers[0].feed_forward).gate.form))
+        std::get<model::StoredMlp>(checkpoint_->model().layers[0].mlp).gate.form))
         << "other layers stay as they are";
   }
 }
@@ -121,9 +121,8 @@ TEST_F(QuantizedCheckpoint, groups_may_be_of_16) {
   linear::ThreadPool threads(1);
   const model::PackedModel model =
       pack(checkpoint_->config(), checkpoint_->model(), threads).value();
-  EXPECT_EQ(
-      std::get<model::PackedFeedForward>(model.layers[0].feed_forward).down.sections()[0].kind,
-      linear::PanelKind::f32);
+  EXPECT_EQ(std::get<model::PackedMlp>(model.layers[0].mlp).down.sections()[0].kind,
+            linear::PanelKind::f32);
 }
 
 TEST_F(QuantizedCheckpoint, the_order_of_groups_counts_where_it_is_not_the_natural_one) {
@@ -296,8 +295,8 @@ TEST_F(StackedExperts, are_the_experts_of_the_checkpoint) {
   const Checkpoint gguf = open().value();
   const Checkpoint hf = Checkpoint::open(testing::golden("qwen3_moe")).value();
   EXPECT_TRUE(gguf.unused().empty());
-  const auto& ours = std::get<model::StoredExperts>(gguf.model().layers[0].feed_forward);
-  const auto& theirs = std::get<model::StoredExperts>(hf.model().layers[1].feed_forward);
+  const auto& ours = std::get<model::StoredExperts>(gguf.model().layers[0].mlp);
+  const auto& theirs = std::get<model::StoredExperts>(hf.model().layers[1].mlp);
   ASSERT_EQ(ours.experts.size(), 8u);
   const auto rows = [](const linear::StoredLinear& matrix) {
     std::vector<std::vector<float>> out;

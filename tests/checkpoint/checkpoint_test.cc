@@ -30,12 +30,12 @@ std::vector<std::vector<float>> rows(const StoredLinear& matrix) {
 using Shape = std::pair<int, int>;
 Shape shape(const StoredLinear& matrix) { return {matrix.outputs, matrix.inputs}; }
 
-/// All matrices of a layer with grouped-query attention and a dense network, in one order.
+/// All matrices of a layer with grouped-query attention and a dense MLP, in one order.
 std::vector<StoredLinear> matrices(const model::StoredLayer& layer) {
   const auto& attention = std::get<model::StoredGroupedQuery>(layer.attention);
-  const auto& ffn = std::get<model::StoredFeedForward>(layer.feed_forward);
+  const auto& mlp = std::get<model::StoredMlp>(layer.mlp);
   return {attention.query, attention.key, attention.value, attention.output,
-          ffn.gate,        ffn.up,        ffn.down};
+          mlp.gate,        mlp.up,        mlp.down};
 }
 
 void expect_same_weights(const Checkpoint& a, const Checkpoint& b) {
@@ -47,7 +47,7 @@ void expect_same_weights(const Checkpoint& a, const Checkpoint& b) {
     const model::StoredLayer& left = a.model().layers[i];
     const model::StoredLayer& right = b.model().layers[i];
     EXPECT_EQ(left.attention_norm, right.attention_norm);
-    EXPECT_EQ(left.ffn_norm, right.ffn_norm);
+    EXPECT_EQ(left.mlp_norm, right.mlp_norm);
     for (std::size_t m = 0; m < matrices(left).size(); ++m) {
       EXPECT_EQ(rows(matrices(left)[m]), rows(matrices(right)[m])) << "layer " << i << ", " << m;
     }
@@ -87,14 +87,14 @@ TEST(Checkpoint, roles_have_the_values_of_their_tensors) {
   const model::StoredLayer& layer = checkpoint.model().layers[1];
   const auto& attention = std::get<model::StoredGroupedQuery>(layer.attention);
   EXPECT_EQ(layer.attention_norm, values("model.layers.1.input_layernorm.weight"));
-  EXPECT_EQ(layer.ffn_norm, values("model.layers.1.post_attention_layernorm.weight"));
+  EXPECT_EQ(layer.mlp_norm, values("model.layers.1.post_attention_layernorm.weight"));
   EXPECT_EQ(attention.key_bias, values("model.layers.1.self_attn.k_proj.bias"));
   EXPECT_TRUE(attention.output_bias.empty());
   EXPECT_TRUE(attention.query_norm.empty());
   const std::vector<float> down = values("model.layers.1.mlp.down_proj.weight");
-  const auto& ffn = std::get<model::StoredFeedForward>(layer.feed_forward);
-  EXPECT_EQ(shape(ffn.down), Shape(32, 64));
-  EXPECT_EQ(row(ffn.down, 3), std::vector<float>(down.begin() + 3 * 64, down.begin() + 4 * 64));
+  const auto& mlp = std::get<model::StoredMlp>(layer.mlp);
+  EXPECT_EQ(shape(mlp.down), Shape(32, 64));
+  EXPECT_EQ(row(mlp.down, 3), std::vector<float>(down.begin() + 3 * 64, down.begin() + 4 * 64));
 }
 
 TEST(Checkpoint, norms_after_the_sub_layers_have_other_names) {
@@ -107,8 +107,7 @@ TEST(Checkpoint, norms_after_the_sub_layers_have_other_names) {
 
 TEST(Checkpoint, latent_attention_and_experts) {
   const Checkpoint checkpoint = open(golden("deepseek_v3"));
-  ASSERT_TRUE(
-      std::holds_alternative<model::StoredFeedForward>(checkpoint.model().layers[0].feed_forward));
+  ASSERT_TRUE(std::holds_alternative<model::StoredMlp>(checkpoint.model().layers[0].mlp));
   const model::StoredLayer& layer = checkpoint.model().layers[2];
   const auto& latent = std::get<model::StoredLatent>(layer.attention);
   EXPECT_EQ(shape(*latent.query_down), Shape(24, 32));
@@ -118,7 +117,7 @@ TEST(Checkpoint, latent_attention_and_experts) {
   EXPECT_EQ(latent.kv_norm.size(), 20u);
   EXPECT_EQ(shape(latent.kv_up), Shape(44, 20));
   EXPECT_EQ(shape(latent.output), Shape(32, 20));
-  const auto& experts = std::get<model::StoredExperts>(layer.feed_forward);
+  const auto& experts = std::get<model::StoredExperts>(layer.mlp);
   EXPECT_EQ(shape(experts.router), Shape(12, 32));
   EXPECT_EQ(experts.correction_bias.size(), 12u);
   EXPECT_EQ(experts.experts.size(), 12u);

@@ -138,8 +138,7 @@ TEST(FiniteWeights, scales_of_every_kind_of_blocks) {
       const std::size_t elements = quant::block_elements(scale.type);
       const std::size_t block_bytes = quant::block_bytes(scale.type);
       for (linear::StoredLinear* const matrix :
-           {&std::get<model::StoredFeedForward>(stored.layers[1].feed_forward).down,
-            &stored.embedding}) {
+           {&std::get<model::StoredMlp>(stored.layers[1].mlp).down, &stored.embedding}) {
         const auto width = static_cast<std::size_t>(matrix->inputs);
         const std::size_t row = static_cast<std::size_t>(matrix->outputs) - 3;
         const std::size_t block = width / elements - 1;

@@ -31,7 +31,7 @@ std::vector<std::vector<float>> rows_of(const StoredLinear& matrix) {
   return out;
 }
 
-void expect_same(const model::StoredFeedForward& a, const model::StoredFeedForward& b) {
+void expect_same(const model::StoredMlp& a, const model::StoredMlp& b) {
   EXPECT_EQ(rows_of(a.gate), rows_of(b.gate));
   EXPECT_EQ(rows_of(a.up), rows_of(b.up));
   EXPECT_EQ(rows_of(a.down), rows_of(b.down));
@@ -60,15 +60,13 @@ void expect_same(const model::StoredLatent& a, const model::StoredLatent& b) {
 
 void expect_same(const model::StoredLayer& a, const model::StoredLayer& b) {
   EXPECT_EQ(a.attention_norm, b.attention_norm);
-  EXPECT_EQ(a.ffn_norm, b.ffn_norm);
+  EXPECT_EQ(a.mlp_norm, b.mlp_norm);
   expect_same(std::get<model::StoredLatent>(a.attention),
               std::get<model::StoredLatent>(b.attention));
-  ASSERT_EQ(a.feed_forward.index(), b.feed_forward.index());
+  ASSERT_EQ(a.mlp.index(), b.mlp.index());
   std::visit(
-      [&](const auto& network) {
-        expect_same(network, std::get<std::decay_t<decltype(network)>>(b.feed_forward));
-      },
-      a.feed_forward);
+      [&](const auto& mlp) { expect_same(mlp, std::get<std::decay_t<decltype(mlp)>>(b.mlp)); },
+      a.mlp);
 }
 
 class GgufLatent : public ::testing::TestWithParam<const char*> {};

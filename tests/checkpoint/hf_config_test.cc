@@ -117,7 +117,7 @@ TEST(HfConfig, qwen3_moe) {
   EXPECT_EQ(model_of("qwen3_moe_unnormed"), expected);
 }
 
-TEST(HfConfig, a_model_of_experts_only_needs_no_size_of_a_dense_network) {
+TEST(HfConfig, a_model_of_experts_only_needs_no_size_of_a_dense_mlp) {
   json config = json_file(golden("qwen3_moe") + "/config.json");
   config["mlp_only_layers"] = json::array();
   config.erase("intermediate_size");

@@ -47,12 +47,12 @@ TEST(TensorNames, weights_of_the_model) {
 
 TEST(TensorNames, norms_are_called_after_what_they_follow) {
   const std::string attention_norm = "layers.0.attention_norm";
-  const std::string ffn_norm = "layers.0.ffn_norm";
-  EXPECT_EQ(hf(kDense, ffn_norm), "model.layers.0.post_attention_layernorm.weight");
-  EXPECT_EQ(hf(kNormsAfterwards, attention_norm), hf(kDense, ffn_norm));
-  EXPECT_EQ(gguf(kDense, ffn_norm), "blk.0.ffn_norm.weight");
+  const std::string mlp_norm = "layers.0.ffn_norm";
+  EXPECT_EQ(hf(kDense, mlp_norm), "model.layers.0.post_attention_layernorm.weight");
+  EXPECT_EQ(hf(kNormsAfterwards, attention_norm), hf(kDense, mlp_norm));
+  EXPECT_EQ(gguf(kDense, mlp_norm), "blk.0.ffn_norm.weight");
   EXPECT_EQ(gguf(kNormsAfterwards, attention_norm), "blk.0.post_attention_norm.weight");
-  EXPECT_EQ(gguf(kNormsAfterwards, ffn_norm), "blk.0.post_ffw_norm.weight");
+  EXPECT_EQ(gguf(kNormsAfterwards, mlp_norm), "blk.0.post_ffw_norm.weight");
 }
 
 TEST(TensorNames, experts_are_matrices_of_a_stack) {

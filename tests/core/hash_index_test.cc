@@ -43,7 +43,7 @@ TEST_P(HashIndexTest, never_takes_one_block_for_another_however_many_hashes_coll
 }
 
 TEST_P(HashIndexTest, finds_the_others_after_an_eviction_among_collisions) {
-  for (std::uint32_t block = 63; block >= 32; --block) index.let_go(BlockId{block});
+  for (std::uint32_t block = 63; block >= 32; --block) index.release(BlockId{block});
   for (std::uint32_t gone = 63; gone >= 32; --gone) {
     ASSERT_EQ(index.evict(), BlockId{gone});
     for (std::uint32_t block = 32; block < 64; ++block) {

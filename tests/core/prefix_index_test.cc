@@ -50,11 +50,11 @@ class PrefixIndexTest : public testing::TestWithParam<PrefixCacheKind> {
       text.remove_prefix(2);
     }
   }
-  void take(const Ids& blocks) {
-    for (const std::uint32_t block : blocks) index->take(BlockId{block});
+  void acquire(const Ids& blocks) {
+    for (const std::uint32_t block : blocks) index->acquire(BlockId{block});
   }
-  void let_go(const Ids& blocks) {
-    for (const std::uint32_t block : blocks) index->let_go(BlockId{block});
+  void release(const Ids& blocks) {
+    for (const std::uint32_t block : blocks) index->release(BlockId{block});
   }
   Ids evict_all() {
     Ids evicted;
@@ -116,16 +116,16 @@ TEST_P(PrefixIndexTest, keeps_the_tokens_of_each_block) {
 TEST_P(PrefixIndexTest, never_evicts_a_used_block) {
   insert("aabb", {0, 1});
   EXPECT_EQ(index->evict(), std::nullopt);
-  let_go({1});
+  release({1});
   EXPECT_EQ(evict_all(), (Ids{1}));
   EXPECT_EQ(match(*index, "aabb"), (Ids{0}));
 }
 
-TEST_P(PrefixIndexTest, evicts_the_block_first_that_was_let_go_first) {
+TEST_P(PrefixIndexTest, evicts_the_block_first_that_was_released_first) {
   insert("aa", {0});
   insert("bb", {1});
   insert("cc", {2});
-  let_go({1, 2, 0});
+  release({1, 2, 0});
   EXPECT_EQ(ids_of(index->unused()), (Ids{1, 2, 0}));
   EXPECT_EQ(evict_all(), (Ids{1, 2, 0}));
   EXPECT_EQ(index->size(), 0u);
@@ -135,18 +135,18 @@ TEST_P(PrefixIndexTest, a_block_that_was_taken_again_goes_to_the_end_of_the_queu
   insert("aa", {0});
   insert("bb", {1});
   insert("cc", {2});
-  let_go({0, 1, 2});
-  take({1});
+  release({0, 1, 2});
+  acquire({1});
   EXPECT_EQ(ids_of(index->unused()), (Ids{0, 2}));
-  let_go({1});
+  release({1});
   EXPECT_EQ(evict_all(), (Ids{0, 2, 1}));
 }
 
 TEST_P(PrefixIndexTest, evicts_leaves_before_the_blocks_above_them) {
   insert("ssaabb", {0, 1, 2});
   insert("ssxx", {0, 3});
-  let_go({2, 1});  // the first prompt ends; the second still holds block 0 ...
-  let_go({3, 0});  // ... and lets go of it last
+  release({2, 1});  // the first prompt ends; the second still holds block 0 ...
+  release({3, 0});  // ... and releases it last
   EXPECT_EQ(index->unused_count(), 4u);
   EXPECT_EQ(index->evict(), BlockId{2});
   EXPECT_EQ(match(*index, "ssaabb"), (Ids{0, 1}));
@@ -155,15 +155,15 @@ TEST_P(PrefixIndexTest, evicts_leaves_before_the_blocks_above_them) {
 
 TEST_P(PrefixIndexTest, a_prefix_in_use_again_outlives_its_unused_suffix) {
   insert("ssaa", {0, 1});
-  let_go({1, 0});
-  take({0});
+  release({1, 0});
+  acquire({0});
   EXPECT_EQ(evict_all(), (Ids{1}));
   EXPECT_EQ(match(*index, "ssaa"), (Ids{0}));
 }
 
 TEST_P(PrefixIndexTest, an_evicted_block_holds_other_tokens_elsewhere) {
   insert("aabb", {0, 1});
-  let_go({1});
+  release({1});
   ASSERT_EQ(index->evict(), BlockId{1});
   EXPECT_FALSE(index->contains(BlockId{1}));
   insert("xx", {1});
@@ -173,7 +173,7 @@ TEST_P(PrefixIndexTest, an_evicted_block_holds_other_tokens_elsewhere) {
 
 TEST_P(PrefixIndexTest, a_prefix_that_was_evicted_can_come_back_in_another_block) {
   insert("aabb", {0, 1});
-  let_go({1});
+  release({1});
   ASSERT_EQ(index->evict(), BlockId{1});
   insert("aabb", {0, 5});
   EXPECT_EQ(match(*index, "aabb"), (Ids{0, 5}));
@@ -182,7 +182,7 @@ TEST_P(PrefixIndexTest, a_prefix_that_was_evicted_can_come_back_in_another_block
 TEST_P(PrefixIndexTest, clear_forgets_used_and_unused_blocks) {
   insert("aabb", {0, 1});
   insert("xx", {2});
-  let_go({1});
+  release({1});
   index->clear();
   EXPECT_EQ(match(*index, "aabb"), Ids{});
   EXPECT_EQ(match(*index, "xx"), Ids{});
@@ -196,7 +196,7 @@ TEST_P(PrefixIndexTest, fills_to_the_last_block) {
   insert("aabbccddeeffgghh", {7, 6, 5, 4, 3, 2, 1, 0});
   EXPECT_EQ(ids_of(index->blocks()), (Ids{0, 1, 2, 3, 4, 5, 6, 7}));
   EXPECT_EQ(match(*index, "aabbccddeeffgghh"), (Ids{7, 6, 5, 4, 3, 2, 1, 0}));
-  let_go({0, 1, 2, 3, 4, 5, 6, 7});
+  release({0, 1, 2, 3, 4, 5, 6, 7});
   EXPECT_EQ(evict_all(), (Ids{0, 1, 2, 3, 4, 5, 6, 7}));
 }
 
@@ -211,7 +211,7 @@ TEST_P(PrefixIndexTest, a_block_whose_tokens_are_cached_already_is_not_inserted)
 
 TEST_P(PrefixIndexTest, a_clone_lives_on_its_own) {
   insert("aabb", {0, 1});
-  let_go({1});
+  release({1});
   const auto clone = index->clone();
   EXPECT_EQ(clone->evict(), BlockId{1});
   clone->insert(std::nullopt, tokens_of("zz"), BlockId{3});
@@ -241,36 +241,36 @@ TEST_P(PrefixIndexTest, agrees_with_an_ordered_map_while_many_blocks_come_and_go
       std::erase_if(model, [&](const auto& entry) { return entry.second == block; });
     }
     index->insert(std::nullopt, tokens, block);
-    index->let_go(block);
+    index->release(block);
     model[tokens] = block;
   }
 }
 
 TEST_P(PrefixIndexDeathTest, letting_go_of_a_block_before_one_below_it_aborts) {
   insert("aabb", {0, 1});
-  EXPECT_DEATH(let_go({0}), "block 0 has 1 used children");
+  EXPECT_DEATH(release({0}), "block 0 has 1 used children");
 }
 
 TEST_P(PrefixIndexDeathTest, letting_go_of_an_unused_block_aborts) {
   insert("aa", {0});
-  let_go({0});
-  EXPECT_DEATH(let_go({0}), "block 0 is unused already");
+  release({0});
+  EXPECT_DEATH(release({0}), "block 0 is unused already");
 }
 
 TEST_P(PrefixIndexDeathTest, taking_a_block_before_its_parent_aborts) {
   insert("aabb", {0, 1});
-  let_go({1, 0});
-  EXPECT_DEATH(take({1}), "parent 0 of block 1 is unused");
+  release({1, 0});
+  EXPECT_DEATH(acquire({1}), "parent 0 of block 1 is unused");
 }
 
 TEST_P(PrefixIndexDeathTest, taking_a_used_block_aborts) {
   insert("aa", {0});
-  EXPECT_DEATH(take({0}), "block 0 is used already");
+  EXPECT_DEATH(acquire({0}), "block 0 is used already");
 }
 
 TEST_P(PrefixIndexDeathTest, using_a_block_that_is_not_cached_aborts) {
-  EXPECT_DEATH(take({3}), "block 3 is not cached");
-  EXPECT_DEATH(let_go({3}), "block 3 is not cached");
+  EXPECT_DEATH(acquire({3}), "block 3 is not cached");
+  EXPECT_DEATH(release({3}), "block 3 is not cached");
   EXPECT_DEATH(index->tokens(BlockId{3}), "block 3 is not cached");
   EXPECT_DEATH(index->parent(BlockId{3}), "block 3 is not cached");
   EXPECT_DEATH(index->find(BlockId{3}, tokens_of("aa")), "block 3 is not cached");
@@ -288,7 +288,7 @@ TEST_P(PrefixIndexDeathTest, inserting_a_cached_block_aborts) {
 
 TEST_P(PrefixIndexDeathTest, inserting_below_an_unused_block_aborts) {
   insert("aa", {0});
-  let_go({0});
+  release({0});
   EXPECT_DEATH(index->insert(BlockId{0}, tokens_of("bb"), BlockId{1}),
                "parent 0 of block 1 is unused");
 }

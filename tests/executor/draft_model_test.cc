@@ -117,7 +117,7 @@ class LackingSlot : public DraftsForItself {
   void SetUp() override {
     DraftsForItself::SetUp();
     if (IsSkipped()) return;
-    // 3 known tokens, then 4 drafts and a token of the target's own: positions 3 .. 7.
+    // 3 known tokens, then 4 drafts and a token of the model's own: positions 3 .. 7.
     driver_->begin(1, request_of("cat"));
     driver_->step({driver_->decode(1)});
     driver_->step({driver_->decode(1, 4)});

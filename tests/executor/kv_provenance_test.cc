@@ -79,7 +79,7 @@ TEST_F(KvProvenanceTest, what_a_failed_step_would_have_written_nobody_may_read) 
 TEST_F(KvProvenanceTest, where_a_failed_copy_went_nobody_may_read) {
   ASSERT_TRUE(run(0, {5}, "the "));
   ASSERT_TRUE(run(1, {6}, "one "));
-  provenance_.forget_target({CopyKind::within, BlockId(5), BlockId(6)});
+  provenance_.forget_destination({CopyKind::within, BlockId(5), BlockId(6)});
   EXPECT_TRUE(run(2, {5, 1}, "the c", 4));
   EXPECT_FALSE(run(3, {6, 2}, "one c", 4).has_value());
   EXPECT_FALSE(run(4, {6, 2}, "the c", 4).has_value());
@@ -183,7 +183,7 @@ TEST_F(KvProvenanceTest, drafts_are_tokens_like_others_until_they_are_overwritte
   EXPECT_TRUE(proposed(2, 4));
   const KvPass verified = pass(drafts, 0);
   EXPECT_TRUE(provenance_.run(StepId(0), kLayers, {&verified, 1}));
-  EXPECT_TRUE(run(1, table, "the car", 6)) << "two drafts kept, then a token of the target's own";
+  EXPECT_TRUE(run(1, table, "the car", 6)) << "two drafts kept, then a token of the model's own";
   EXPECT_FALSE(run(2, table, "the dogs", 7)) << "a draft that was not kept";
 }
 

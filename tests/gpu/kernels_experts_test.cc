@@ -153,8 +153,8 @@ TEST_P(AddExperts, OfAnyNumberWithAndWithoutSharedOnes) {
 
 class Experts : public KernelTest {
  protected:
-  static model::PackedFeedForward network(int d, int F, WeightKind kind, Random& random,
-                                          linear::ThreadPool& pool) {
+  static model::PackedMlp mlp(int d, int F, WeightKind kind, Random& random,
+                              linear::ThreadPool& pool) {
     const std::vector<float> gate = random.reals(size_of(d, F), 0.3f);
     const std::vector<float> up = random.reals(size_of(d, F), 0.3f);
     const std::vector<float> down = random.reals(size_of(d, F), 0.3f);
@@ -187,11 +187,11 @@ void Experts::expect(WeightKind kind) const {
   std::vector<std::byte> gate_up;
   std::vector<std::byte> down;
   for (int e = 0; e < config.experts; ++e) {
-    const auto& added = experts.experts.emplace_back(network(d, F, kind, random, pool));
+    const auto& added = experts.experts.emplace_back(mlp(d, F, kind, random, pool));
     std::ranges::copy(panels_of(added.gate_up), std::back_inserter(gate_up));
     std::ranges::copy(panels_of(added.down), std::back_inserter(down));
   }
-  experts.shared = network(d, kShared, kind, random, pool);
+  experts.shared = mlp(d, kShared, kind, random, pool);
   const std::vector<float> x = random.reals(size_of(kRows, d));
   std::vector<float> expected(x.size());
   model::ExpertsScratch scratch;

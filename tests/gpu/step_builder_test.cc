@@ -114,7 +114,7 @@ TEST(BuildPasses, drafts_are_named_by_their_place_and_picks_follow_the_slices) {
   const LogitInput& proposes = input.logits[second.first_logits];
   EXPECT_EQ(proposes.draft, 1);
   EXPECT_EQ(proposes.position, 3U);
-  EXPECT_EQ(proposes.pick, 1U) << "where the target's pick for that position follows";
+  EXPECT_EQ(proposes.pick, 1U) << "where the model's pick for that position follows";
 
   const Slab& target = input.slabs[2];
   std::vector<std::uint32_t> picks;

@@ -158,9 +158,7 @@ class ExpertsLayer : public ::testing::Test {
     packed_ = pack(config, stored_, threads_).value();
   }
 
-  const PackedExperts& experts() const {
-    return std::get<PackedExperts>(packed_.layers[1].feed_forward);
-  }
+  const PackedExperts& experts() const { return std::get<PackedExperts>(packed_.layers[1].mlp); }
 
   std::vector<float> run(const std::vector<float>& x, int rows) {
     std::vector<float> out(x.size(), -1.0F);
@@ -176,11 +174,10 @@ class ExpertsLayer : public ::testing::Test {
   PackedModel packed_;
 };
 
-/// out += weight * network(x), in double.
-void add_network(const StoredFeedForward& network, const float* x, double weight,
-                 std::vector<double>& out) {
-  const auto F = network.gate.outputs;
-  const auto d = network.gate.inputs;
+/// out += weight * MLP(x), in double.
+void add_mlp(const StoredMlp& mlp, const float* x, double weight, std::vector<double>& out) {
+  const auto F = mlp.gate.outputs;
+  const auto d = mlp.gate.inputs;
   std::vector<float> row(static_cast<std::size_t>(std::max(F, d)));
   std::vector<double> gated(static_cast<std::size_t>(F));
   const auto product = [&](const linear::StoredLinear& matrix, int output, const auto& input) {
@@ -192,11 +189,11 @@ void add_network(const StoredFeedForward& network, const float* x, double weight
     return sum;
   };
   for (int i = 0; i < F; ++i) {
-    const double gate = product(network.gate, i, x);
-    gated[static_cast<std::size_t>(i)] = gate / (1 + std::exp(-gate)) * product(network.up, i, x);
+    const double gate = product(mlp.gate, i, x);
+    gated[static_cast<std::size_t>(i)] = gate / (1 + std::exp(-gate)) * product(mlp.up, i, x);
   }
   for (int i = 0; i < d; ++i) {
-    out[static_cast<std::size_t>(i)] += weight * product(network.down, i, gated.data());
+    out[static_cast<std::size_t>(i)] += weight * product(mlp.down, i, gated.data());
   }
 }
 
@@ -204,7 +201,7 @@ TEST_F(ExpertsLayer, adds_what_the_chosen_and_the_shared_experts_make_of_a_row) 
   constexpr int kRows = 5;
   const auto x = numerics::random_values(kRows * 256, 1);
   const auto out = run(x, kRows);
-  const auto& stored = std::get<StoredExperts>(stored_.layers[1].feed_forward);
+  const auto& stored = std::get<StoredExperts>(stored_.layers[1].mlp);
   std::vector<float> products(kRows * 8);
   linear::multiply_reference(x.data(), kRows, std::span(&stored.router, 1), products.data());
   for (int row = 0; row < kRows; ++row) {
@@ -214,10 +211,10 @@ TEST_F(ExpertsLayer, adds_what_the_chosen_and_the_shared_experts_make_of_a_row) 
         stored.correction_bias);
     std::vector<double> expected(256);
     for (std::size_t i = 0; i < choice.experts.size(); ++i) {
-      add_network(stored.experts[static_cast<std::size_t>(choice.experts[i])], x_row,
-                  choice.weights[i], expected);
+      add_mlp(stored.experts[static_cast<std::size_t>(choice.experts[i])], x_row, choice.weights[i],
+              expected);
     }
-    add_network(*stored.shared, x_row, 1, expected);
+    add_mlp(*stored.shared, x_row, 1, expected);
     for (std::size_t i = 0; i < 256; ++i) {
       // Three products of 256 terms of variance 1 / 256 around 1, times 2.5 at most in sum.
       EXPECT_NEAR(out[static_cast<std::size_t>(row) * 256 + i], expected[i],

@@ -50,7 +50,7 @@ TEST(ModelConfig, an_empty_one_is_not) {
   EXPECT_EQ(fault({}), "vocabulary_size is 0; accepted is 1 .. 1048576");
 }
 
-TEST(ModelConfig, layers_with_the_dense_network) {
+TEST(ModelConfig, layers_with_the_dense_mlp) {
   const ModelConfig model = with_experts();
   EXPECT_TRUE(is_dense(model, 0));
   EXPECT_FALSE(is_dense(model, 1));
@@ -102,7 +102,7 @@ TEST(ModelConfig, rope_fits_the_head) {
   EXPECT_EQ(fault(model), "rope.scaling.divisors is 0; accepted is 1e-06 .. 1e+06");
 }
 
-TEST(ModelConfig, a_dense_network_has_a_size_where_there_is_one) {
+TEST(ModelConfig, a_dense_mlp_has_a_size_where_there_is_one) {
   ModelConfig model = with_experts();
   model.ffn_size = 0;
   EXPECT_EQ(fault(model), "ffn_size is 0; accepted is 1 .. 1048576");

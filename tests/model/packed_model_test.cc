@@ -97,7 +97,7 @@ TEST(PackedModel, kv_up_that_is_stored_by_heads_is_packed_as_it_is) {
 
 TEST(PackedModel, a_router_is_of_floats_whatever_the_file_has) {
   const Packed packed(WeightType::bf16, testing::wide_experts());
-  const auto& experts = std::get<PackedExperts>(packed.model.layers[1].feed_forward);
+  const auto& experts = std::get<PackedExperts>(packed.model.layers[1].mlp);
   EXPECT_EQ(experts.router.sections()[0].kind, linear::PanelKind::f32);
   EXPECT_EQ(experts.experts[0].down.sections()[0].kind, linear::PanelKind::bf16);
 }

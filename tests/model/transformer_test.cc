@@ -95,9 +95,9 @@ TEST(Transformer, an_observer_sees_the_pass_in_order_and_changes_nothing) {
                    std::to_string(o.width));
   };
   EXPECT_EQ(runner.run({{0, 0, 5}}), logits_alone(model, tokens));
-  EXPECT_EQ(seen, (std::vector<std::string>{"embedding 5x32", "attention.0 5x32", "network.0 5x32",
-                                            "layer.0 5x32", "attention.1 5x32", "network.1 5x32",
-                                            "layer.1 5x32", "attention.2 5x32", "network.2 5x32",
+  EXPECT_EQ(seen, (std::vector<std::string>{"embedding 5x32", "attention.0 5x32", "mlp.0 5x32",
+                                            "layer.0 5x32", "attention.1 5x32", "mlp.1 5x32",
+                                            "layer.1 5x32", "attention.2 5x32", "mlp.2 5x32",
                                             "layer.2 5x32", "final_norm 5x32", "logits 5x96"}));
 }
 

@@ -167,7 +167,7 @@ TEST(WeightsDigest, lists_each_array_of_a_matrix_in_its_form) {
   attention.key = {32, 64, linear::StoredGroups{Packing::gptq, 32, bytes, bytes, bytes, order}};
   attention.value = {32, 64, linear::StoredGroups{Packing::awq, 32, bytes, bytes, bytes, {}}};
   attention.output_bias.resize(3);
-  model.layers.push_back({{}, attention, {1.0F}, StoredFeedForward{}});
+  model.layers.push_back({{}, attention, {1.0F}, StoredMlp{}});
   EXPECT_EQ(
       tensors_listed(model),
       (std::vector<std::string>{

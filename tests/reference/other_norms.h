@@ -15,7 +15,7 @@ inline reference::Weights with_other_norms(reference::Weights weights) {
   };
   for (reference::LayerWeights& layer : weights.layers) {
     vary(layer.attention_norm);
-    vary(layer.ffn_norm);
+    vary(layer.mlp_norm);
   }
   vary(weights.final_norm);
   return weights;

@@ -147,24 +147,24 @@ class AttentionReplacesItsInput : public TinyTransformer {
   using TinyTransformer::TinyTransformer;
   Rows layer(const LayerWeights& w, const Rows& x) const override {
     const Rows y = attention(w, norm(x, w.attention_norm));
-    return y + mlp(w, norm(y, w.ffn_norm));
+    return y + mlp(w, norm(y, w.mlp_norm));
   }
 };
 
-class NetworkReplacesItsInput : public TinyTransformer {
+class MlpReplacesItsInput : public TinyTransformer {
  public:
   using TinyTransformer::TinyTransformer;
   Rows layer(const LayerWeights& w, const Rows& x) const override {
     const Rows y = x + attention(w, norm(x, w.attention_norm));
-    return mlp(w, norm(y, w.ffn_norm));
+    return mlp(w, norm(y, w.mlp_norm));
   }
 };
 
-class NetworkReadsBesideAttention : public TinyTransformer {
+class MlpReadsBesideAttention : public TinyTransformer {
  public:
   using TinyTransformer::TinyTransformer;
   Rows layer(const LayerWeights& w, const Rows& x) const override {
-    return x + attention(w, norm(x, w.attention_norm)) + mlp(w, norm(x, w.ffn_norm));
+    return x + attention(w, norm(x, w.attention_norm)) + mlp(w, norm(x, w.mlp_norm));
   }
 };
 
@@ -173,11 +173,11 @@ class NormsComeAfter : public TinyTransformer {
   using TinyTransformer::TinyTransformer;
   Rows layer(const LayerWeights& w, const Rows& x) const override {
     const Rows y = x + norm(attention(w, x), w.attention_norm);
-    return y + norm(mlp(w, y), w.ffn_norm);
+    return y + norm(mlp(w, y), w.mlp_norm);
   }
 };
 
-class NetworkReadsWithoutNorm : public TinyTransformer {
+class MlpReadsWithoutNorm : public TinyTransformer {
  public:
   using TinyTransformer::TinyTransformer;
   Rows layer(const LayerWeights& w, const Rows& x) const override {
@@ -297,17 +297,17 @@ std::vector<Mistake> mistakes() {
       wrong_step<NormCountsOneLess>("the mean square is over d - 1"),
       final_norm_of_ones(),
       wrong_step<AttentionReplacesItsInput>("attention has no residual"),
-      wrong_step<NetworkReplacesItsInput>("the network has no residual"),
-      wrong_step<NetworkReadsBesideAttention>("the network does not read what attention added"),
+      wrong_step<MlpReplacesItsInput>("the MLP has no residual"),
+      wrong_step<MlpReadsBesideAttention>("the MLP does not read what attention added"),
       wrong_step<NormsComeAfter>("norms come after the sub-layers"),
-      wrong_step<NetworkReadsWithoutNorm>("the network reads without a norm"),
+      wrong_step<MlpReadsWithoutNorm>("the MLP reads without a norm"),
       wrong_step<HeadWithoutNorm>("the head reads without a norm"),
       wrong_step<GeluForSilu>("GELU for SiLU"),
       wrong_step<LogisticForSilu>("the logistic function for SiLU"),
       wrong_step<EmbeddingIsScaled>("embeddings are scaled by sqrt(d)"),
       wrong_weights("gate and up change places", [](auto& w) { w.gate.swap(w.up); }),
       wrong_weights("keys and values change places", [](auto& w) { w.key.swap(w.value); }),
-      wrong_weights("norms change places", [](auto& w) { w.attention_norm.swap(w.ffn_norm); }),
+      wrong_weights("norms change places", [](auto& w) { w.attention_norm.swap(w.mlp_norm); }),
       wrong_weights("queries are transposed", [](auto& w) { w.query.transposeInPlace(); }),
       wrong_weights("groups of heads are interleaved", interleave_groups),
       a_layer_too_few(),

@@ -22,13 +22,13 @@ inline reference::Vector vector_of(const std::vector<float>& stored) {
 
 inline reference::LayerWeights weights_of(const model::StoredLayer& layer) {
   const auto& attention = std::get<model::StoredGroupedQuery>(layer.attention);
-  const auto& mlp = std::get<model::StoredFeedForward>(layer.feed_forward);
+  const auto& mlp = std::get<model::StoredMlp>(layer.mlp);
   return {.attention_norm = vector_of(layer.attention_norm),
           .query = matrix_of(attention.query),
           .key = matrix_of(attention.key),
           .value = matrix_of(attention.value),
           .output = matrix_of(attention.output),
-          .ffn_norm = vector_of(layer.ffn_norm),
+          .mlp_norm = vector_of(layer.mlp_norm),
           .gate = matrix_of(mlp.gate),
           .up = matrix_of(mlp.up),
           .down = matrix_of(mlp.down)};

@@ -95,7 +95,7 @@ TEST(BlockMap, deltas_that_contradict_the_plans_before_are_errors) {
   EXPECT_EQ(map.apply(plan).error(), "slice of sequence 1: it ends at token 5, its table at 4");
 }
 
-TEST(BlockMap, a_block_in_several_tables_is_shared_until_all_but_one_let_go) {
+TEST(BlockMap, a_block_in_several_tables_is_shared_until_all_but_one_release_it) {
   StepPlan plan;
   plan.tables = {{SeqId{1}, 0, 0, 2}, {SeqId{2}, 0, 2, 2}};
   plan.appended_blocks = {BlockId{0}, BlockId{1}, BlockId{0}, BlockId{2}};

@@ -12,8 +12,8 @@
 // Paths are those of tensor_file.h; SafeTensors have their config.json beside them.
 //
 // Files are mapped, not read: opening a checkpoint looks at its descriptions and copies its norms
-// and biases. Whoever packs the matrices walks through them once, and says so with will_read() and
-// done_with(), so that a model twice the size of the memory can be converted.
+// and biases. The code that packs the matrices walks through them once, and says so with
+// will_read() and done_with(), so that a model twice the size of the memory can be converted.
 //
 // Owns the mapped files, from which model() borrows. Thread contract: const after construction.
 #pragma once
@@ -38,30 +38,31 @@ namespace forge::checkpoint {
 
 class Checkpoint {
  public:
-  /// Errors: no path of these; those of the formats, of hf_config.h and gguf_config.h; a tensor is
-  /// missing or is not of the type and shape that the configuration asks for, with what it is and
-  /// what is needed; a number of a norm, a bias or an INT8 layer's scales is not finite. (Matrices
-  /// are looked at when they are packed.)
+  /// Errors: a path of another form; those of the formats, of hf_config.h and gguf_config.h; a
+  /// tensor is missing or is not of the type and shape that the configuration asks for, with what
+  /// it is and what is needed; a number of a norm, a bias or an INT8 layer's scales is not finite.
+  /// (Matrices are looked at when they are packed.)
   static tl::expected<Checkpoint, formats::FileError> open(const std::string& path);
 
-  /// validate() accepts it.
+  /// The configuration; validate() accepts it.
   const model::ModelConfig& config() const { return config_; }
 
-  /// All roles that the configuration switches on. Valid as long as the Checkpoint, wherever it is
-  /// moved.
+  /// The weights in all roles that the configuration switches on. Valid as long as the Checkpoint,
+  /// wherever it is moved.
   const model::StoredModel& model() const { return model_; }
 
-  /// Names of the file's tensors that are in no role, in its order: of parts that Forge does not
-  /// compute, as the layers with which DeepSeek-V3 predicts several tokens.
+  /// Names of the file's tensors that are in no role, in the file's order: they belong to parts
+  /// that Forge does not compute, such as the layers with which DeepSeek-V3 predicts several
+  /// tokens.
   std::span<const std::string> unused() const { return unused_; }
 
-  /// The file, where it is GGUF, whose metadata has the tokenizer; otherwise null.
+  /// The file if it is GGUF, whose metadata has the tokenizer; otherwise null.
   const formats::Gguf* gguf() const { return file_.gguf(); }
 
   ModelFormat format() const { return file_.format(); }
 
-  /// The fault that packing model() has found, with the names of the file. Requires: it is of one
-  /// of its matrices.
+  /// The fault that packing model() has found, with the names of the file. Requires: it is a fault
+  /// of one of its matrices.
   formats::FileError error_of(const model::WeightFault& fault) const;
 
   /// The bytes of `linear` will be read soon, or not again soon (mapped_file.h). Requires: it is

@@ -28,7 +28,7 @@ namespace forge::checkpoint {
 
 enum class RowOrder : std::uint8_t { as_is, to_pairs, to_halves };
 
-/// Which of a head's `size` rows, in the order of the input, becomes row `row` of it.
+/// The row of the input's head, of `size` rows, that becomes row `row` of the head.
 int source_row(RowOrder order, int size, int row);
 
 /// A weight, or some of its rows. Borrowed from the StoredModel.
@@ -36,18 +36,18 @@ struct WeightRows {
   std::string role;                              ///< "layers.0.feed_forward.gate"
   const linear::StoredLinear* matrix = nullptr;  ///< null: a vector
   std::span<const float> vector;
-  int first = 0;  ///< of the matrix's rows
+  int first = 0;  ///< first row of the matrix
   int count = 0;
   bool transposed = false;  ///< columns of these rows are rows of the tensor
 
-  /// Rows of the tensor, each of so many numbers. Requires: it is a matrix.
+  /// The number of rows of the tensor, and of numbers in each. Requires: it is a matrix.
   int rows() const { return transposed ? matrix->inputs : count; }
   int row_elements() const { return transposed ? count : matrix->inputs; }
 };
 
 struct FileTensor {
   formats::TensorSpec spec;
-  std::vector<WeightRows> parts;  ///< of which it consists, on top of one another
+  std::vector<WeightRows> parts;  ///< the parts it consists of, on top of one another
   RowOrder order = RowOrder::as_is;
   int head_size = 1;  ///< rows that `order` is about
 
@@ -60,21 +60,21 @@ struct FileTensor {
 /// A row of an input.
 struct SourceRow {
   const WeightRows* part = nullptr;
-  int row = 0;  ///< of its rows(); 0 of a vector
+  int row = 0;  ///< one of its rows(); 0 for a vector
 };
 SourceRow source_of(const FileTensor& tensor, std::uint64_t row);
 
-/// How keys and values of latents lie in `model`.
+/// The layout of the keys and values of latents in `model`.
 model::LatentLayout layout_of(const model::StoredModel& model);
 
 /// All tensors of `model` in a file of `format`, in the order of stored_model.h. Types are left at
-/// F32. `layout`: of GGUF; SafeTensors has keys and values whole. Requires: `model` has the roles
-/// that `config` switches on.
+/// F32. `layout` is for GGUF; SafeTensors has keys and values whole. Requires: `model` has the
+/// roles that `config` switches on.
 std::vector<FileTensor> file_tensors(const model::ModelConfig& config,
                                      const model::StoredModel& model, ModelFormat format,
                                      model::LatentLayout layout = model::LatentLayout::by_heads);
 
-/// rope_freqs.weight of GGUF, in which it has Llama 3's scaling. Borrows `divisors`.
+/// The tensor rope_freqs.weight of GGUF, which holds Llama 3's scaling. Borrows `divisors`.
 FileTensor rope_tensor(std::span<const float> divisors);
 
 }  // namespace forge::checkpoint

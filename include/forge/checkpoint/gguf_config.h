@@ -10,7 +10,7 @@
 //   - in `llama` and `granite`, rows of Q and K are in another order, so that components 2i and
 //     2i + 1 of a head turn together (RopePairing::adjacent);
 //   - Llama 3's scaling of RoPE is a tensor, rope_freqs.weight (TabledRope);
-//   - of YaRN, the temperature 0.1 ln factor + 1 is not in the file, but multiplied in by readers;
+//   - YaRN's temperature 0.1 ln factor + 1 is not in the file, but multiplied in by readers;
 //   - biases and a head of its own are there where their tensors are;
 //   - in `qwen3moe`, experts' weights are normalized unless said otherwise, and all layers have
 //     experts;
@@ -18,7 +18,7 @@
 //     rope.scaling.finetuned says whether heads turn at all: they must;
 //   - `olmo2` with a window is OLMo 3, where not all layers have it: that is refused.
 //
-// Of `deepseek2`:
+// What is special in `deepseek2`:
 //
 //   - newer files describe attention over latents: one KV head, attention.key_length the latent and
 //     the key part that turns; what a head is, attention.key_length_mla and value_length_mla say.
@@ -34,7 +34,7 @@
 //   - a group's score is that of its best expert where scores are softmax (V2), and of its two best
 //     where they are sigmoid (V3); llama.cpp takes two for both.
 //
-// Fractions are floats in GGUF: one that is none is rounded when it is written.
+// Fractions are floats in GGUF: one that is not a float is rounded when it is written.
 //
 // Pure, thread-safe.
 #pragma once
@@ -50,8 +50,8 @@
 
 namespace forge::checkpoint {
 
-/// Returns: what validate() accepts. Errors: another architecture; a key is missing, of another
-/// kind, out of its range or not supported, named with its value and what is accepted.
+/// Returns a configuration that validate() accepts. Errors: another architecture; a key is missing,
+/// of another kind, out of its range or not supported, named with its value and what is accepted.
 tl::expected<model::ModelConfig, formats::FileError> read_gguf_config(const formats::Gguf& gguf);
 
 /// The model as a GGUF file has it: the pairs that turn together, llama3's scaling and the family
@@ -69,8 +69,8 @@ tl::expected<void, std::string> describe_in_gguf(const model::ModelConfig& model
 /// Whether describe_in_gguf would have an error.
 tl::expected<void, std::string> check_for_gguf(const model::ModelConfig& model);
 
-/// The tensor rope_freqs.weight, in which GGUF has llama3's scaling: a divisor for each pair; none
-/// for other scalings.
+/// The tensor rope_freqs.weight, in which GGUF has llama3's scaling: a divisor for each pair;
+/// nullopt for other scalings.
 std::optional<std::vector<float>> rope_divisors(const model::RopeConfig& rope);
 
 }  // namespace forge::checkpoint

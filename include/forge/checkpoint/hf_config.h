@@ -1,16 +1,15 @@
 // config.json: how checkpoints of Hugging Face describe themselves.
 //
 // model_type is one of llama, mistral, qwen2, qwen3, qwen3_moe, deepseek_v2, deepseek_v3, olmo2 and
-// granite; a family is one entry of a table (families.cc) that says what it has other than Llama.
-// Both spellings are read: that of the hub's checkpoints (rope_theta, rope_scaling, num_experts)
-// and that of transformers 5 (rope_parameters, num_local_experts). What a key means and which value
-// one that is left out has is as in transformers; but the sizes of the model must be there, and a
-// value that would change what is computed and is not one that Forge computes is an error, never
-// ignored. Keys that do not concern inference are ignored. A key that is there twice is an error:
-// Python would take the last.
+// granite; a family is one entry of a table (families.cc) that says how it differs from Llama. Both
+// spellings are read: that of the hub's checkpoints (rope_theta, rope_scaling, num_experts) and
+// that of transformers 5 (rope_parameters, num_local_experts). Keys have the meanings and defaults
+// of transformers; but the sizes of the model must be there, and a value that asks for a
+// computation that Forge does not have is an error, never ignored. Keys that do not concern
+// inference are ignored. A key that is there twice is an error: Python would take the last.
 //
 // The same tables of keys are walked to write a model, in the spelling of the hub. What was written
-// is read again and compared, so that nothing a model has can be lost without a word.
+// is read again and compared, so that no property of a model can be lost silently.
 //
 // Pure, thread-safe, but for read_hf_config, which reads files.
 #pragma once
@@ -27,8 +26,8 @@
 
 namespace forge::checkpoint {
 
-/// How quantization_config says that linear layers are stored; which of them are, their tensors
-/// say. Forms: linear/stored_linear.h.
+/// The way in which linear layers are stored, by quantization_config. The tensors say which layers
+/// are quantized. Forms: linear/stored_linear.h.
 struct HfQuantization {
   enum class Method : std::uint8_t { none, gptq, awq, int8 };
   Method method = Method::none;
@@ -42,9 +41,9 @@ struct HfConfig {
   friend bool operator==(const HfConfig&, const HfConfig&) = default;
 };
 
-/// The text of a config.json; `path` is for errors. Errors: those of formats/json_tree.h; a value
-/// is missing, of another kind, out of its range or not supported, named by its key with what is
-/// accepted.
+/// Reads the text of a config.json; `path` is for errors. Errors: those of formats/json_tree.h; a
+/// value is missing, of another kind, out of its range or not supported, named by its key with what
+/// is accepted.
 tl::expected<HfConfig, formats::FileError> parse_hf_config(std::string_view json,
                                                            const std::string& path);
 
@@ -52,16 +51,16 @@ tl::expected<HfConfig, formats::FileError> parse_hf_config(std::string_view json
 tl::expected<std::vector<std::uint32_t>, formats::FileError> parse_generation_eos(
     std::string_view json, const std::string& path);
 
-/// `directory`/config.json; and where it has a generation_config.json, whose eos_token_id chat
-/// models keep the end of a turn in, those tokens after the others. Errors: as above, or a file
-/// cannot be read.
+/// Reads `directory`/config.json and, if it exists, generation_config.json, in whose eos_token_id
+/// chat models keep the end of a turn: those tokens come after the others. Errors: as above, or a
+/// file cannot be read.
 tl::expected<HfConfig, formats::FileError> read_hf_config(const std::string& directory);
 
-/// A config.json of the model for weights of that type. Read again it is the same model, but for
-/// what GGUF has other words for: pairs that turn together are halves, a table of divisors is
+/// A config.json of the model for weights of `type`. When it is read, it gives the same model, but
+/// for what GGUF expresses otherwise: pairs that turn together become halves, a table of divisors
 /// llama3's parameters, a llama with a window a mistral. Requires: validate() accepts `model`.
-/// Errors: the field that config.json cannot say, with its value, as divisors that are not those of
-/// Llama 3.x; an unknown family.
+/// Errors: the field that config.json cannot say, with its value, such as divisors that are not
+/// those of Llama 3.x; an unknown family.
 tl::expected<std::string, std::string> config_text(const model::ModelConfig& model,
                                                    quant::WeightType type);
 

@@ -28,25 +28,25 @@ class RowSource {
   RowSource& operator=(const RowSource&) = delete;
   virtual ~RowSource() = default;
 
-  /// Rows of `tensor` will be written next, or all have been.
+  /// begin(): rows of `tensor` will be written next. end(): all have been.
   virtual void begin(const FileTensor& tensor);
   virtual void end(const FileTensor& tensor);
 
-  /// Row `row` of `tensor` as its file is to have it; out: bytes of a row. Returns: what storing it
-  /// changed. Errors: a number that the type cannot hold, with its place.
+  /// Writes row `row` of `tensor` as its file is to have it; out: bytes of a row. Returns the error
+  /// that storing it made. Errors: a number that the type cannot hold, with its place.
   tl::expected<quant::QuantizationError, std::string> write(const FileTensor& tensor,
                                                             std::uint64_t row,
                                                             std::span<std::byte> out) const;
 
  protected:
-  /// Row `row` of the weight of which `part` is; out: [matrix->inputs].
+  /// Writes row `row` of the weight that `part` belongs to; out: [matrix->inputs].
   virtual void floats(const WeightRows& part, int row, std::span<float> out) const = 0;
 
-  /// The bytes of a row that is of `type` already, if the source has such.
+  /// Copies the bytes of a row that is of `type` already. False if the source has no such row.
   virtual bool copy(const WeightRows& part, int row, quant::WeightType type,
                     std::span<std::byte> out) const = 0;
 
-  /// What users call the weight.
+  /// The name of the weight for users.
   virtual TensorName name_of(const WeightRows& part) const { return {part.role, std::nullopt}; }
 
  private:
@@ -54,14 +54,14 @@ class RowSource {
   std::string wrong_number(const FileTensor& tensor, const SourceRow& source, std::size_t column,
                            float value) const;
 
-  /// Of the parts that are transposed, of the tensor that is being written: what their rows are.
+  /// The rows of those parts of the tensor at hand that are transposed.
   std::map<const WeightRows*, std::vector<float>> columns_;
 };
 
 class StoredRowSource final : public RowSource {
  public:
-  /// Of a model whose rows are in memory; or of `checkpoint`, which it borrows: then pages that
-  /// have been read are given back, and errors have the names of its file.
+  /// The source of a model whose rows are in memory; or that of `checkpoint`, which it borrows:
+  /// then pages that have been read are given back, and errors have the names of its file.
   StoredRowSource() = default;
   explicit StoredRowSource(const Checkpoint& checkpoint) : checkpoint_(&checkpoint) {}
 

@@ -24,20 +24,20 @@ namespace forge::checkpoint {
 
 class TensorFile {
  public:
-  /// Errors: it is none of these; those of the formats.
+  /// Errors: `path` is none of these; those of the formats.
   static tl::expected<TensorFile, formats::FileError> open(const std::string& path);
 
   ModelFormat format() const {
     return gguf() == nullptr ? ModelFormat::safetensors : ModelFormat::gguf;
   }
 
-  /// The file where it is of that format, otherwise null.
+  /// The file if it is of that format, otherwise null.
   const formats::Gguf* gguf() const { return std::get_if<formats::Gguf>(&file_); }
   const formats::SafeTensors* safetensors() const {
     return std::get_if<formats::SafeTensors>(&file_);
   }
 
-  /// In the order of the format: of names (SafeTensors), of the file (GGUF).
+  /// The tensors in the order of the format: of names (SafeTensors), of the file (GGUF).
   std::span<const formats::Tensor> tensors() const;
 
   /// The tensor of that name, or null.
@@ -56,7 +56,7 @@ class TensorFile {
   File file_;
 };
 
-/// The directory of a model: `path`, or that of the file. There are config.json and tokenizer.json.
+/// The directory of a model: `path`, or that of the file. config.json and tokenizer.json lie there.
 std::string directory_of(const std::string& path);
 
 }  // namespace forge::checkpoint

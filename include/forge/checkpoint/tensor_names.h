@@ -25,10 +25,10 @@
 
 namespace forge::checkpoint {
 
-/// How a model lies on disk.
+/// The format of a model on disk.
 enum class ModelFormat : std::uint8_t { safetensors, gguf };
 
-/// Which matrix of a tensor [count][outputs][inputs].
+/// The place of a matrix in a tensor [count][outputs][inputs].
 struct StackPlace {
   int index = 0;
   int count = 1;
@@ -37,19 +37,19 @@ struct StackPlace {
 
 struct TensorName {
   std::string name;
-  std::optional<StackPlace> place;  ///< none: it is the whole tensor
+  std::optional<StackPlace> place;  ///< nullopt: it is the whole tensor
   friend bool operator==(const TensorName&, const TensorName&) = default;
 };
 
 /// A role with its numbers taken out.
 struct RoleParts {
   std::string kind;          ///< "layers.feed_forward.experts.gate"
-  std::vector<int> numbers;  ///< of the layer; and of the expert or the head
+  std::vector<int> numbers;  ///< those of the layer, and of the expert or the head
 };
 RoleParts parts_of_role(const std::string& role);
 
-/// The name of the weight in `role` of a model of `config`; none if files of `format` have no such
-/// tensor. Of a matrix that is quantized, the name that its numbers would have.
+/// The name of the weight in `role` of a model of `config`; nullopt if files of `format` have no
+/// such tensor. For a quantized matrix, it is the name that its numbers would have.
 std::optional<TensorName> tensor_name(const std::string& role, const model::ModelConfig& config,
                                       ModelFormat format);
 

@@ -5,7 +5,7 @@
 // every third between; with 8 experts, Q8_0 for K and V and Q5_K for the output of attention.
 // Source: https://github.com/ggml-org/llama.cpp, src/llama-quant.cpp.
 //
-// Every other type is that of all matrices. In GGUF norms, biases and routers are F32; in
+// Every other mix has one type for all matrices. In GGUF norms, biases and routers are F32; in
 // SafeTensors they are of the type asked for, or else of the embedding's.
 //
 // Pure, thread-safe.
@@ -28,7 +28,8 @@ struct WeightMix {
   std::string name() const;
 };
 
-/// Of "Q4_K_M", "F16", ..., whatever their case. Errors: it is none of `accepted`, which are named.
+/// The mix that `text` names, "Q4_K_M", "F16", ..., in any case. Errors: it is none of `accepted`,
+/// which are named.
 tl::expected<WeightMix, std::string> parse_weight_mix(const std::string& text,
                                                       const std::vector<std::string>& accepted);
 
@@ -36,24 +37,25 @@ tl::expected<WeightMix, std::string> parse_weight_mix(const std::string& text,
 struct Fallback {
   std::string tensor;
   quant::WeightType wanted;
-  quant::WeightType given;  ///< of blocks of 32, or F16 where those do not fit either
+  quant::WeightType given;  ///< a type with blocks of 32, or F16 where that does not fit either
   std::uint64_t row_elements;
 };
 
-/// Sets the types of the matrices of a GGUF file. Returns: where they could not be as wanted.
+/// Sets the types of the matrices of a GGUF file. Returns the tensors that could not have the type
+/// wanted.
 std::vector<Fallback> choose_types(const WeightMix& mix, const model::ModelConfig& config,
                                    std::vector<FileTensor>& tensors);
 
 /// The type that the numbers of a matrix are stored in; F16 for codes of GPTQ, AWQ and INT8.
 quant::WeightType stored_type(const linear::StoredLinear& matrix);
 
-/// Leaves all matrices in the types that they have. In SafeTensors, which has plain ones alone,
-/// what is quantized becomes F16; so do rows that transposing leaves without whole blocks. Vectors,
-/// which Checkpoint gives as floats, become F32 in GGUF, and in SafeTensors of the type of the
+/// Leaves all matrices in the types that they have. In SafeTensors, which has only plain types,
+/// quantized matrices become F16; so do rows that transposing leaves without whole blocks. Vectors,
+/// which Checkpoint gives as floats, become F32 in GGUF; in SafeTensors they get the type of the
 /// embedding where that loses nothing.
 void keep_types(ModelFormat format, std::vector<FileTensor>& tensors);
 
-/// general.file_type of GGUF: by what most of its matrices are.
+/// The general.file_type of GGUF, by the type of most of the matrices.
 std::uint32_t gguf_file_type(const WeightMix& mix);
 
 }  // namespace forge::checkpoint

@@ -1,6 +1,6 @@
 // Writes the tensors of a model as a file of GGUF or a directory with SafeTensors. Rows are made by
 // all threads at once, a few MiB at a time, and written in order: one tensor's piece is in memory,
-// never a whole model. Nothing is left behind if it cannot be done.
+// never a whole model. No file is left behind if writing fails.
 //
 // Example, given `#include "forge/checkpoint/weight_mix.h"`, `const Checkpoint& checkpoint`,
 // `const formats::GgufMetadata& metadata` and `linear::ThreadPool& threads`:
@@ -33,13 +33,13 @@ struct ModelRows {
   const std::vector<FileTensor>& tensors;
   RowSource& source;
   linear::ThreadPool& threads;
-  /// Told how many bytes are written, now and then; false: stop. May be empty.
+  /// Called now and then with the number of bytes written; returns false to stop. May be empty.
   std::function<bool(std::uint64_t bytes)> progress = {};
 
-  std::uint64_t bytes() const;  ///< of all tensors
+  std::uint64_t bytes() const;  ///< bytes of all tensors
 };
 
-/// What became of a tensor.
+/// A tensor as it was written.
 struct WrittenTensor {
   std::string name;
   formats::ElementType type;
@@ -51,8 +51,8 @@ struct WrittenTensor {
 tl::expected<std::vector<WrittenTensor>, std::string> write_gguf(
     const std::string& path, const formats::GgufMetadata& metadata, const ModelRows& model);
 
-/// model.safetensors in `directory`, which is made where it is not there. `files`: texts that are
-/// put beside it, by name: config.json and others. Errors: likewise.
+/// Writes model.safetensors in `directory`, which is made if it does not exist. `files` are texts
+/// that are put beside it, by name: config.json and others. Errors: likewise.
 tl::expected<std::vector<WrittenTensor>, std::string> write_safetensors(
     const std::string& directory, const std::map<std::string, std::string>& files,
     const ModelRows& model);

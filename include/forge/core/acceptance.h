@@ -1,27 +1,27 @@
-// Acceptance rules of speculative decoding: which drafts does the target keep?
+// Acceptance rules of speculative decoding: which drafts does the model keep?
 //
-// A draft model has proposed tokens d[0..k), and one forward pass of the target has
-// given its view of k + 1 positions: after the known tokens, after d[0], ... after
-// d[k-1]. The target keeps a prefix of the drafts and adds one token of its own.
+// A draft model has proposed tokens d[0..k), and one forward pass of the model has given its view
+// of k + 1 positions: after the known tokens, after d[0], ... after d[k-1]. The model keeps a
+// prefix of the drafts and adds one token of its own.
 //
 //   drafts        d0    d1    d2              kept 2, own r
-//   target     |  p0  |  p1  |  p2  |  p3     a kept draft never costs a forward pass of
+//   model      |  p0  |  p1  |  p2  |  p3     a kept draft never costs a forward pass of
 //   verdict      keep   keep   no -> r        its own: that is the whole gain
 //
 //   rejection     Keep d with probability min(1, p(d) / q(d)); at the first draft that
 //                 is not kept, draw from the normalized positive part of p - q. The
-//                 output has exactly the target's distribution, whatever q is.
+//                 output has exactly the model's distribution, whatever q is.
 //                 Source: Leviathan, Kalman, Matias, "Fast Inference from Transformers
 //                 via Speculative Decoding", ICML 2023, algorithm 1; Chen et al.,
 //                 "Accelerating Large Language Model Decoding with Speculative
 //                 Sampling", 2023, algorithm 2.
-//   shared_noise  Each position has its own noise, which draft and target share; the
-//                 target's pick is a function of (logits, noise) and a draft is kept
-//                 when it equals that pick. The output is the very text that the target
+//   shared_noise  Each position has its own noise, which both models share; the
+//                 model's pick is a function of (logits, noise) and a draft is kept
+//                 when it equals that pick. The output is the very text that the model
 //                 alone would produce, bit for bit.
 //
 // Greedy decoding is the case of one-hot p and q: both rules then keep d exactly when
-// it is the target's argmax.
+// it is the model's argmax.
 //
 // Nothing here draws randomness: numbers in [0, 1) come in through callables, pure
 // functions of a position. `Number` is double in production and an exact rational in
@@ -42,8 +42,8 @@ enum class AcceptanceRule : std::uint8_t { shared_noise, rejection };
 /// What a uniform draw is for. Draws of one position are independent across streams.
 enum class DrawStream : std::uint32_t {
   draft = 1,   ///< the draft model chooses what to propose
-  accept = 2,  ///< the target keeps the proposal, or not
-  own = 3,     ///< the target's own token: replacement or bonus
+  accept = 2,  ///< the model keeps the proposal, or not
+  own = 3,     ///< the model's own token: replacement or bonus
 };
 
 /// Distributions over one vocabulary, one a row: values is [rows][vocabulary], borrowed.
@@ -58,8 +58,8 @@ struct DistributionRows {
 };
 
 /// What one verification yields: the first `accepted` drafts, then `own`. An accepted eos
-/// ends the round, so there is no own token after it. Neither: the target has no token at all,
-/// because its logits are not finite.
+/// ends the round, so there is no own token after it. If both are absent, the model has no token at
+/// all, because its logits are not finite.
 struct Verification {
   std::uint32_t accepted = 0;
   std::optional<TokenId> own;
@@ -67,9 +67,9 @@ struct Verification {
   friend bool operator==(const Verification&, const Verification&) = default;
 };
 
-/// Of one round of drafts and their verdict, or summed over several.
+/// The counts of one round of drafts and their verdict, or their sums over several rounds.
 struct SpeculationStatistics {
-  std::uint64_t rounds = 0;    ///< forward passes of the target
+  std::uint64_t rounds = 0;    ///< forward passes of the model
   std::uint64_t proposed = 0;  ///< drafts verified
   std::uint64_t accepted = 0;  ///< drafts kept
   std::uint64_t emitted = 0;   ///< tokens added, drafts or own
@@ -111,8 +111,8 @@ TokenId draw_from(std::span<const Number> p, const Number& u) {
       .value();
 }
 
-/// A token drawn from the normalized positive part of p - q: what the target would have
-/// said and the draft said too rarely. If rounding has left no such part, p itself.
+/// A token drawn from the normalized positive part of p - q: what the model would have said and the
+/// draft model said too rarely. If rounding has left no such part, it is drawn from p itself.
 template <class Number>
 TokenId draw_replacement(std::span<const Number> p, std::span<const Number> q, const Number& u) {
   const auto residual = [p, q](std::size_t t) {
@@ -122,7 +122,7 @@ TokenId draw_replacement(std::span<const Number> p, std::span<const Number> q, c
   return token ? *token : draw_from(p, u);
 }
 
-/// The verdict where the target has no token after the first `kept` drafts, all of which it has
+/// The verdict where the model has no token after the first `kept` drafts, all of which it has
 /// kept, because its logits there are not finite. The last of them counts as its own, so that the
 /// text goes as far as it would without drafts, and the next step meets those logits in its first
 /// row.
@@ -132,14 +132,14 @@ inline Verification without_token(std::span<const TokenId> drafts, std::uint32_t
 }
 
 /// The rejection rule for k drafts.
-/// target: k + 1 rows; draft: k rows, row i is what drafts[i] was drawn from.
+/// model: its k + 1 rows; draft: k rows, row i is what drafts[i] was drawn from.
 /// draw(i, stream): the uniform number in [0, 1) for the position of drafts[i] (i == k: the
-/// bonus). Asked at most once for each (i, stream). ends(token): is it eos?
+/// bonus). It is called at most once for each (i, stream). ends(token): is it eos?
 template <class Number, class Draw, class Ends>
-Verification verify_by_rejection(std::span<const TokenId> drafts, DistributionRows<Number> target,
+Verification verify_by_rejection(std::span<const TokenId> drafts, DistributionRows<Number> model,
                                  DistributionRows<Number> draft, Draw draw, Ends ends) {
   for (std::uint32_t i = 0; i < drafts.size(); ++i) {
-    const std::span<const Number> p = target[i];
+    const std::span<const Number> p = model[i];
     const std::span<const Number> q = draft[i];
     const TokenId token = drafts[i];
     const Number keep = acceptance_probability(p[token.value], q[token.value]);
@@ -149,12 +149,12 @@ Verification verify_by_rejection(std::span<const TokenId> drafts, DistributionRo
     if (ends(token)) return {i + 1, std::nullopt};
   }
   const auto k = static_cast<std::uint32_t>(drafts.size());
-  return {k, draw_from(target[k], draw(k, DrawStream::own))};
+  return {k, draw_from(model[k], draw(k, DrawStream::own))};
 }
 
-/// The shared_noise rule: pick(i) is the target's own pick at the position of drafts[i], given
-/// that the drafts before it were kept. The first pick that differs is the replacement, pick(k)
-/// the bonus. Asked in order, and not beyond the first that differs, or that is none.
+/// The shared_noise rule: pick(i) is the model's own pick at the position of drafts[i], given that
+/// the drafts before it were kept. The first pick that differs is the replacement, pick(k) the
+/// bonus. pick is called in order, and not beyond the first pick that differs or is none.
 template <class Pick, class Ends>
 Verification verify_by_picks(std::span<const TokenId> drafts, Pick pick, Ends ends) {
   for (std::uint32_t i = 0; i < drafts.size(); ++i) {

@@ -1,11 +1,11 @@
-// BlockPool: which physical blocks of the KV cache are free, and how many hold the others.
+// BlockPool: which physical blocks of the KV cache are free, and how many holders the others have.
 //
 // All blocks have one size, so any free block serves any sequence and the pool can
 // never fragment externally (Kwon et al., "Efficient Memory Management for Large
 // Language Model Serving with PagedAttention", SOSP 2023, section 4).
 //
 // A block may have several holders: the tables of sequences with a common prefix, the prefix
-// index, a session. It is free again when the last one lets go.
+// index, a session. It is free again when the last one releases it.
 //
 // The free list is a stack: the block freed last is handed out first, which keeps
 // recently touched memory in use and makes the order of blocks a pure function of
@@ -37,13 +37,13 @@ class BlockPool {
   std::uint32_t holders(BlockId block) const;
   bool is_free(BlockId block) const { return holders(block) == 0; }
 
-  /// A free block with one holder. Requires: free_count() > 0.
+  /// Takes a free block, which then has one holder. Requires: free_count() > 0.
   BlockId allocate();
 
-  /// One more holder. Requires: `block` has one already.
-  void retain(BlockId block);
+  /// Adds a holder. Requires: `block` has one already.
+  void acquire(BlockId block);
 
-  /// One holder less; without any the block is free. Releasing a free block aborts.
+  /// Removes a holder; a block without holders is free. Releasing a free block aborts.
   void release(BlockId block);
 
   /// The free list, bottom first: the last element is handed out next.

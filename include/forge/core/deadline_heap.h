@@ -1,9 +1,9 @@
-// DeadlineHeap: whose time is up.
+// DeadlineHeap: finds the sequences whose deadline has come.
 //
-// A binary heap of (step, sequence) that knows where each sequence is, so that who ends early
-// leaves at once and nothing stale stays behind. All operations O(log entries).
+// A binary heap of (step, sequence) that knows the place of each sequence, so that one that ends
+// early is erased at once and no stale entry stays behind. All operations are O(log entries).
 //
-// Names its entries by the caller's numbers of sequences. Thread contract: none of its own.
+// Its entries are named by the caller's indices of sequences. Thread contract: none of its own.
 #pragma once
 
 #include <cstdint>
@@ -21,7 +21,7 @@ class DeadlineHeap {
   /// Requires: `index` is not in the heap.
   void push(Index index, SeqId seq, StepId deadline);
 
-  /// The one with the earliest deadline, ties to the lower sequence, if that is `now` or earlier.
+  /// The sequence with the earliest deadline (ties to the lower id), if that is `now` or earlier.
   std::optional<Index> due(StepId now) const;
 
   /// Does nothing if `index` is not in the heap.

@@ -17,7 +17,7 @@ namespace forge {
 /// The step did not happen: no token of it may be used, and no KV that it should have written or
 /// copied. The engine answers for the target that every slice ended in an error (fail_step), so
 /// every sequence that was to run ends with FinishReason::error, and the scheduler does not rely on
-/// the plan's swaps: whoever went out by them is recomputed (Scheduler::commit).
+/// the plan's swaps: a sequence that they swap out is recomputed (Scheduler::commit).
 struct ExecutionError {
   std::string message;
   bool target_lost = false;  ///< no later step can succeed either
@@ -33,9 +33,10 @@ class Executor {
 
   /// Runs `plan` and writes its answer over `result`, whose memory is reused.
   ///
-  /// Bookkeeping cannot fail. Also when it returns an error, the target has taken in who finished,
-  /// left and entered the batch and how the tables changed, for later plans build on it. That has
-  /// to be done first; copies and slices may then have happened in part or not at all.
+  /// Bookkeeping cannot fail. Even when it returns an error, the target has recorded which
+  /// sequences finished, left and entered the batch and how the tables changed, because later plans
+  /// build on that. It does so first; copies and slices may then have happened in part or not at
+  /// all.
   ///
   /// Requires: plans come in the order in which they were scheduled.
   virtual tl::expected<void, ExecutionError> execute(const StepPlan& plan, StepResult& result) = 0;

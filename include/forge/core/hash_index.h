@@ -28,7 +28,7 @@ class HashIndex final : public PrefixIndex {
 
  private:
   struct Entry {
-    std::uint32_t hash = 0;  // low half of the block's: its home, and spares most looks at it
+    std::uint32_t hash = 0;  // low half of the block's: gives its home; compared first
     BlockId block;           // root() if the entry is empty
   };
 

@@ -68,7 +68,7 @@ constexpr std::string_view name_of(E value) {
   return kNames<E>[static_cast<std::size_t>(value)];
 }
 
-/// The enumerator; none if `name` is the name of none.
+/// The enumerator of that name; nullopt if there is none.
 template <Named E>
 constexpr std::optional<E> from_name(std::string_view name) {
   for (std::size_t i = 0; i < kNames<E>.size(); ++i) {

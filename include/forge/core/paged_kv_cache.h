@@ -1,4 +1,4 @@
-// PagedKVCache: which block holds which token's keys and values, and who shares it.
+// PagedKVCache: which block holds which token's keys and values, and which sequences share it.
 //
 // Each sequence has a block table: the physical blocks of its tokens in order of
 // position. Token p of a sequence lives in slot p % block_size of block
@@ -78,11 +78,11 @@ std::string to_string(const CacheError& error);
 /// What match_prefix() found: valid until the cache changes.
 struct PrefixMatch {
   std::vector<BlockId> shared;    ///< full blocks that the new table may start with
-  std::optional<BlockId> copied;  ///< block after them to copy, all but its last token
-  std::uint32_t tokens = 0;       ///< tokens whose KV is thus there
+  std::optional<BlockId> copied;  ///< the block after them, to be copied without its last token
+  std::uint32_t tokens = 0;       ///< tokens whose KV these blocks hold
 
   void clear();
-  /// Does without the copy.
+  /// Removes `copied` from the match.
   void drop_copy(std::uint32_t block_size);
 };
 
@@ -102,42 +102,44 @@ class PagedKVCache {
   PagedKVCache& operator=(const PagedKVCache& other);
   PagedKVCache& operator=(PagedKVCache&&) = default;
 
-  /// A new sequence with no tokens and no blocks.
+  /// Adds a sequence with no tokens and no blocks.
   /// Errors: DuplicateSequence.
   tl::expected<void, CacheError> add(SeqId seq);
 
   /// The longest cached prefix of `tokens`, without the last of them. O(blocks found).
   void match_prefix(std::span<const TokenId> tokens, PrefixMatch& match) const;
 
-  /// How many of the available blocks a new sequence with room for `tokens` tokens takes: those
-  /// that it does not share, and those of the match that nobody else is using.
+  /// The number of available blocks that a new sequence with room for `tokens` tokens takes: the
+  /// blocks that it does not share, and the blocks of the match that are unused.
   std::uint32_t blocks_needed(const PrefixMatch& match, std::uint32_t tokens) const;
 
-  /// A new sequence with room for `tokens` tokens that starts with the blocks of `match`. Returns
-  /// its table. If the match has a copy, it is to be made into the first block that is not shared.
+  /// Adds a sequence with room for `tokens` tokens that starts with the blocks of `match`. Returns
+  /// its table. If the match has a block to copy, the copy goes to the first block that is not
+  /// shared.
   /// Errors: OutOfBlocks, DuplicateSequence.
   tl::expected<std::span<const BlockId>, CacheError> add(SeqId seq, const PrefixMatch& match,
                                                          std::uint32_t tokens);
 
-  /// Room for `tokens` more tokens.
+  /// Makes room for `tokens` more tokens.
   /// Errors: OutOfBlocks, UnknownSequence. O(blocks taken).
   tl::expected<GrownTable, CacheError> append(SeqId seq, std::uint32_t tokens);
 
   /// Makes the full blocks of the first `valid` tokens of `seq` findable, unless the index has been
-  /// cleared since `seq` was added (its blocks may hang below no path then); `tokens` are its
-  /// tokens, at least that many. Returns the first place of the table that changed, if one did.
+  /// cleared since `seq` was added (then its blocks may not continue a path of the index). `tokens`
+  /// are the tokens of `seq`, at least `valid`. Returns the first place of the table that changed,
+  /// if one did.
   /// Requires: an index. Errors: UnknownSequence. O(blocks not published yet).
   tl::expected<std::optional<std::uint32_t>, CacheError> publish(SeqId seq,
                                                                  std::span<const TokenId> tokens,
                                                                  std::uint32_t valid);
 
-  /// Forgets the last `tokens` tokens and lets go of the blocks that the shorter sequence does
+  /// Forgets the last `tokens` tokens and releases the blocks that the shorter sequence does
   /// not need. Returns the length of the table.
   /// Errors: UnknownSequence, RollbackTooLong.
   tl::expected<std::uint32_t, CacheError> rollback(SeqId seq, std::uint32_t tokens);
 
-  /// Lets go of all blocks of `seq`, last block first (so that the first is handed out next),
-  /// and forgets it. Errors: UnknownSequence.
+  /// Releases all blocks of `seq`, last block first (so that the first is handed out next), and
+  /// forgets it. Errors: UnknownSequence.
   tl::expected<void, CacheError> free(SeqId seq);
 
   /// Holds the published blocks of `seq` a second time, until unpin() is called with the list
@@ -145,32 +147,32 @@ class PagedKVCache {
   tl::expected<void, CacheError> pin(SeqId seq, std::vector<BlockId>& pinned);
   void unpin(std::span<const BlockId> pinned);
 
-  /// Forgets all that was published; blocks that nobody else holds are free again. Sequences that
-  /// are there already publish nothing any more.
+  /// Forgets all published blocks; those that no table or session holds are free again. Sequences
+  /// that exist already publish nothing any more.
   void clear_index();
 
-  /// How many blocks append(seq, extra_tokens) would take: none while they fit in the slack
-  /// (held * block_size - tokens), else ceil((extra_tokens - slack) / block_size).
+  /// The number of blocks that append(seq, extra_tokens) would take: 0 while the tokens fit in the
+  /// slack (held * block_size - tokens), else ceil((extra_tokens - slack) / block_size).
   /// Errors: UnknownSequence.
   tl::expected<std::uint32_t, CacheError> blocks_needed(SeqId seq,
                                                         std::uint32_t extra_tokens) const;
 
-  /// Blocks of a sequence of `tokens` tokens.
+  /// The number of blocks of a sequence of `tokens` tokens.
   std::uint32_t blocks_for(std::uint32_t tokens) const;
 
-  /// Blocks that an append may take: free ones, and cached ones that nobody uses.
+  /// The number of blocks that an append may take: free ones, and cached ones that are unused.
   std::uint32_t available_count() const {
     return pool_.free_count() + (index_ ? index_->unused_count() : 0);
   }
 
-  bool contains(SeqId seq) const { return rows_of_.find(seq).has_value(); }
+  bool contains(SeqId seq) const { return entry_of_.find(seq).has_value(); }
   /// Errors: UnknownSequence.
   tl::expected<std::uint32_t, CacheError> tokens(SeqId seq) const;
   tl::expected<std::span<const BlockId>, CacheError> block_table(SeqId seq) const;
-  /// Leading blocks of the table that are published.
+  /// The number of leading blocks of the table that are published.
   tl::expected<std::uint32_t, CacheError> published(SeqId seq) const;
 
-  std::size_t sequence_count() const { return rows_of_.size(); }
+  std::size_t sequence_count() const { return entry_of_.size(); }
   std::uint32_t block_size() const { return block_size_; }
   const BlockPool& pool() const { return pool_; }
   const PrefixIndex* index() const { return index_.get(); }  ///< null without prefix caching
@@ -178,22 +180,22 @@ class PagedKVCache {
   std::uint64_t evictions() const { return evictions_; }     ///< cached blocks given up so far
 
  private:
-  struct Row {
+  struct Entry {
     std::uint32_t tokens = 0;
     std::uint32_t published = 0;  // leading blocks that are a path of the index ...
     std::uint64_t epoch = 0;      // ... as long as it has not been cleared since
     std::vector<BlockId> table;
   };
 
-  Row* find(SeqId seq);
-  const Row* find(SeqId seq) const;
-  Row& make_row(SeqId seq);
-  std::uint32_t blocks_needed(const Row& row, std::uint32_t extra_tokens) const;
+  Entry* find(SeqId seq);
+  const Entry* find(SeqId seq) const;
+  Entry& make_entry(SeqId seq);
+  std::uint32_t blocks_needed(const Entry& entry, std::uint32_t extra_tokens) const;
   bool is_unused(BlockId block) const;
   BlockId allocate();
-  void retain(BlockId block);
+  void acquire(BlockId block);
   void release(BlockId block);
-  void grow(Row& row, std::uint32_t blocks);
+  void grow(Entry& entry, std::uint32_t blocks);
 
   std::uint32_t block_size_;
   BlockPool pool_;
@@ -201,9 +203,9 @@ class PagedKVCache {
   std::uint64_t epoch_ = 0;  // how often the index was cleared
   std::uint64_t insertions_ = 0;
   std::uint64_t evictions_ = 0;
-  SeqMap rows_of_;
-  std::vector<Row> rows_;  // tables of freed sequences keep their memory for the next
-  std::vector<std::uint32_t> free_rows_;
+  SeqMap entry_of_;
+  std::vector<Entry> entries_;  // tables of freed sequences keep their memory for the next
+  std::vector<std::uint32_t> free_entries_;
 };
 
 }  // namespace forge

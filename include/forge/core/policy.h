@@ -13,13 +13,14 @@
 // Values in, a value out: no function knows the scheduler, a clock or a random number, so each can
 // be read, tested and changed by itself, in src/core/policy.cc. The scheduler (scheduler.h) is the
 // mechanism that asks them. Blocks are counted right and KV is that of its own tokens whatever they
-// answer; what an answer must keep to, so that everybody comes to an end, is said below as
+// answer; what an answer must keep to, so that every sequence comes to an end, is said below as
 // `Promises need`. book/changing_the_policy.md changes two of them and shows how the promises are
 // checked then.
 //
-// Not here, because the promises rest on it: decodes go before prompts; drafts are given up before
-// sequences; a sequence is admitted with the blocks of all its tokens or not at all; a step that
-// preempts admits nobody; the first that does not fit ends admission.
+// These rules are not here, because the promises rest on them: decodes go before prompts; drafts
+// are given up before sequences; a sequence is admitted with the blocks of all its tokens or not at
+// all; a step that preempts admits no sequence; the first sequence that does not fit ends
+// admission.
 #pragma once
 
 #include <compare>
@@ -39,32 +40,34 @@ struct AdmissionKey {
   friend auto operator<=>(const AdmissionKey&, const AdmissionKey&) = default;
 };
 
-/// Where a sequence waits; asked when it is submitted and each time it has been preempted.
+/// The place in the queue where a sequence waits. The scheduler asks for it when the sequence is
+/// submitted and each time it has been preempted.
 ///
 ///   place = sequence id + priority_head_start * (levels below high)      high 0, normal 1, low 2
 ///
 /// Ids count submissions, so a place is one in the order of arrival, moved back by a fixed number
 /// of places for each level. That is all the aging there is, and it needs no clock and no pass over
-/// the queue: of two requests that wait, the order never changes. Whoever is preempted comes back
-/// to the same place (as in vLLM, Kwon et al., SOSP 2023, where the preempted go before newcomers).
+/// the queue: of two requests that wait, the order never changes. A preempted sequence comes back
+/// to the same place (as in vLLM, Kwon et al., SOSP 2023, where preempted requests go before new
+/// ones).
 ///
 /// Promises need: fields of the view that do not change while it waits (seq, priority, the numbers
 /// of tokens of prompt, output and limit); the bound of overtakers_max.
 AdmissionKey admission_key(const SequenceView& view, const SchedulerConfig& config);
 
-/// The promise of admission_key: at most so many requests that were submitted later are admitted
-/// for the first time while one of this priority waits, counted over its whole life. Request n with
-/// l levels below high is overtaken by n + 1 .. n + l * priority_head_start - 1 alone.
+/// The promise of admission_key: while a request of this priority waits, at most this many requests
+/// that were submitted later are admitted for the first time, counted over its whole life. Request
+/// n with l levels below high is overtaken by n + 1 .. n + l * priority_head_start - 1 alone.
 std::uint64_t overtakers_max(Priority priority, const SchedulerConfig& config);
 
-/// Blocks that stay available when a sequence is admitted: the watermark, which the sequences that
-/// run may grow into before somebody has to be preempted. Nothing while none run.
+/// Blocks that stay available when a sequence is admitted: the watermark, into which the running
+/// sequences may grow before one has to be preempted. It is 0 while none run.
 /// Promises need: 0 while none run.
 std::uint32_t blocks_kept_free(std::size_t running, const SchedulerConfig& config);
 
-/// Tokens of a prompt (or of one that is computed again) that run in this step, where `budget` are
-/// left of it: a chunk, so that no prompt makes those who decode wait for long (Agrawal et al.,
-/// "Sarathi-Serve", OSDI 2024).
+/// The number of tokens of a prompt (or of one that is computed again) that run in this step, which
+/// has `budget` tokens left: a chunk, so that no prompt makes decoding sequences wait for long
+/// (Agrawal et al., "Sarathi-Serve", OSDI 2024).
 /// Requires: budget at least 1, and a token that has not been computed.
 /// Promises need: 1 .. min(budget, tokens not computed, prefill_chunk_size).
 std::uint32_t prompt_chunk(const SequenceView& view, std::uint32_t budget,
@@ -72,33 +75,34 @@ std::uint32_t prompt_chunk(const SequenceView& view, std::uint32_t budget,
 
 /// What a step has room for beside the token that each decoding sequence runs.
 struct DraftRoom {
-  std::uint32_t tokens = 0;  ///< left by those who decode and the drafts of those admitted before
+  std::uint32_t tokens = 0;  ///< left by decodes and by the drafts of sequences admitted before
   bool blocks_are_short = false;
 };
 
-/// Of the drafts that a sequence wants, those that it runs: first come, first served, and none of
-/// anybody when blocks are short, since they are only guesses.
+/// The number of drafts that a sequence runs, of the `wanted` ones: first come, first served, and
+/// none for any sequence when blocks are short, since drafts are only guesses.
 /// Promises need: at most min(wanted, tokens); 0 when blocks are short.
 std::uint32_t drafts_kept(std::uint32_t wanted, const DraftRoom& room);
 
-/// Does `a` give way rather than `b`? Both run, and blocks are short. Lower priority first, then
-/// fewer output tokens (the least work is lost), then the higher id.
-/// Promises need: a strict order of all that run, any one.
+/// Does `a` give way rather than `b`? Both run, and blocks are short. The one of lower priority
+/// does, then the one with fewer output tokens (the least work is lost), then the one with the
+/// higher id.
+/// Promises need: any strict order of the running sequences.
 bool is_better_victim(const SequenceView& a, const SequenceView& b);
 
-/// What becomes of a victim's KV. Of `automatic`, the cheaper one (vLLM offers both): a swap of b
-/// blocks, out and in, costs swap_setup_cost + b * swap_block_cost, counted in tokens, recomputing
-/// t tokens costs t; ties are recomputed.
-/// Asked only of a victim that has KV which the host has room for; any other is recomputed.
+/// What becomes of a victim's KV. `automatic` chooses the cheaper mode (vLLM offers both): a swap
+/// of b blocks, out and in, costs swap_setup_cost + b * swap_block_cost, counted in tokens;
+/// recomputing t tokens costs t; ties are recomputed. The scheduler asks only for a victim that has
+/// KV for which the host has room; any other is recomputed.
 PreemptionMode preemption_mode(const SequenceView& victim, const SchedulerConfig& config);
 
 /// When blocks are short: does a session lose its KV, if one has any, before a sequence gives way
 /// or waits? `others` are the sequences that run beside the one that needs blocks.
-/// Promises need: true where there are no others, for nothing else can give way then.
+/// Promises need: true where there are no others, because then nothing else can give way.
 bool sessions_give_way(std::size_t others);
 
-/// Is the KV of session `a` given up before that of `b`? Idle ones first, the longest idle of them
-/// first (ties to the lower id), then active ones, the lowest id first.
+/// Is the KV of session `a` given up before that of `b`? Idle sessions go first, the longest idle
+/// of them first (ties to the lower id), then active ones, the lowest id first.
 /// Promises need: a strict order of all sessions.
 bool gives_way_before(const SessionView& a, const SessionView& b);
 

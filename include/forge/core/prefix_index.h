@@ -18,13 +18,13 @@
 //               parent and tokens are compared on every hit, so a collision never shows one
 //               prompt's KV to another
 //
-// A cached block is used while a block table (or a session) holds it, else unused. Whoever
-// holds a block holds all blocks before it, so an unused block has only unused blocks below it.
-// Unused blocks stay cached until their memory is wanted: evict() gives up the one that was let go
-// first. It is always a leaf. When a block was let go, all blocks below it had been let go before,
-// and none of them has been taken since, nor has one been added, because both need a used parent:
-// a block waits behind everything below it. So this is LRU eviction of leaves, and its logical
-// clock is the order of the calls.
+// A cached block is used while a block table (or a session) holds it, else unused. A holder of a
+// block holds all blocks before it, so an unused block has only unused blocks below it. Unused
+// blocks stay cached until their memory is wanted: evict() gives up the one that was released
+// first. It is always a leaf. When a block was released, all blocks below it had been released
+// before, and none of them has been taken since, nor has one been added, because both need a used
+// parent: a block waits behind everything below it. So this is LRU eviction of leaves, and its
+// logical clock is the order of the calls.
 //
 // Owns the tree and a copy of the tokens; blocks and who holds them are PagedKVCache's business.
 // Thread contract: none of its own. All memory is taken by the constructor: no call allocates,
@@ -37,7 +37,7 @@
 // Invariants
 //   1. The parent of a cached block is cached; a used block has a used parent.
 //   2. No two cached blocks have the same parent and the same tokens.
-//   3. The block that was let go first is a leaf.
+//   3. The block that was released first is a leaf.
 #pragma once
 
 #include <cstdint>
@@ -67,23 +67,23 @@ class PrefixIndex {
   std::optional<BlockId> insert(std::optional<BlockId> parent, std::span<const TokenId> tokens,
                                 BlockId block);
 
-  /// Somebody holds the unused block `block` again. Requires: its parent is used. O(1).
-  void take(BlockId block);
+  /// Marks the unused block `block` as used. Requires: its parent is used. O(1).
+  void acquire(BlockId block);
 
-  /// Nobody holds the used block `block` any more. Requires: no block below it is used. O(1).
-  void let_go(BlockId block);
+  /// Marks the used block `block` as unused. Requires: no block below it is used. O(1).
+  void release(BlockId block);
 
-  /// Forgets the block that was let go first and returns it; nothing if all are used.
+  /// Forgets the block that was released first and returns it; nullopt if all are used.
   std::optional<BlockId> evict();
 
   /// Forgets everything. O(num_blocks).
   void clear();
 
   bool contains(BlockId block) const { return node(block).state != State::absent; }
-  std::optional<BlockId> parent(BlockId block) const;           ///< of a cached block
-  std::span<const TokenId> tokens(BlockId block) const;         ///< of a cached block
+  std::optional<BlockId> parent(BlockId block) const;           ///< requires: it is cached
+  std::span<const TokenId> tokens(BlockId block) const;         ///< requires: it is cached
   std::uint32_t size() const { return size_; }                  ///< cached blocks
-  std::uint32_t unused_count() const { return unused_count_; }  ///< of them unused
+  std::uint32_t unused_count() const { return unused_count_; }  ///< cached blocks, unused
   /// For checkers and tools: all unused blocks in the order in which evict() would give them
   /// up, and all cached blocks in order of id.
   std::vector<BlockId> unused() const;
@@ -96,7 +96,7 @@ class PrefixIndex {
 
   /// The root of the tree, which is no block, has the id after the last block's.
   BlockId root() const { return root_; }
-  /// Of a cached block.
+  /// Requires: `block` is cached.
   BlockId parent_or_root(BlockId block) const { return nodes_[block.value].parent; }
   /// Less than, equal to or greater than 0, as `tokens` come before, are or come after those of
   /// `block` in some total order.
@@ -104,8 +104,8 @@ class PrefixIndex {
 
  private:
   /// What an implementation adds. `parent` is the root or cached. link() makes `block`, which is
-  /// not cached yet, a child of `parent`, unless there is one with these tokens: it returns that.
-  /// unlink() is for leaves, and they are cached until it returns.
+  /// not cached yet, a child of `parent`, unless a child with these tokens exists: then it returns
+  /// that one. unlink() is called for leaves only, which are cached until it returns.
   virtual std::optional<BlockId> find_child(BlockId parent,
                                             std::span<const TokenId> tokens) const = 0;
   virtual std::optional<BlockId> link(BlockId parent, std::span<const TokenId> tokens,
@@ -117,7 +117,7 @@ class PrefixIndex {
   struct Node {
     BlockId parent;
     BlockId before;  // neighbours of an unused block in the list of them: a ring through the
-    BlockId after;   // root, whose `after` was let go first
+    BlockId after;   // root, whose `after` was released first
     std::uint32_t children = 0;
     std::uint32_t used_children = 0;
     State state = State::absent;
@@ -138,7 +138,7 @@ class PrefixIndex {
   std::vector<TokenId> tokens_;  // of block b at [b * block_size, (b + 1) * block_size)
 };
 
-/// The index of `config`. Requires: config.prefix_cache is not none.
+/// Makes the index that `config` names. Requires: config.prefix_cache is not none.
 std::unique_ptr<PrefixIndex> make_prefix_index(const SchedulerConfig& config);
 
 }  // namespace forge

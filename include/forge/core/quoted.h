@@ -1,4 +1,4 @@
-// A stranger's text, as a message shows it: one line of printable ASCII, and not endless.
+// Text from outside, as a message shows it: one line of printable ASCII, cut if it is long.
 //
 // Names of a file's tensors, keys of JSON, paths of requests and values of flags all come from
 // outside. A message that took them as they are could be forged, or fill a log.
@@ -12,7 +12,8 @@ namespace forge {
 
 inline constexpr std::size_t kShownBytes = 64;
 
-/// The first kShownBytes of `text`, what is not printable ASCII as \xNN; "..." follows a cut.
+/// The first kShownBytes of `text`, with each byte that is not printable ASCII as \xNN; "..."
+/// follows if there are more.
 std::string printable(std::string_view text);
 
 /// The same in quotes: 'llama.block_count'.

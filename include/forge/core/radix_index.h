@@ -16,7 +16,7 @@
 // search trees are treaps (Seidel and Aragon, "Randomized search trees", Algorithmica 16, 1996): a
 // block is above those of its siblings with a lower priority, and the priority is a fixed
 // scrambling of the id. So the shape of a tree does not depend on the order of insertions, and
-// whoever chooses the tokens does not choose it.
+// a client who chooses the tokens does not choose the shape.
 //
 // Siblings are ordered by their last token, then by the others: blocks often begin alike (the same
 // beginning-of-sequence token, the same template), and a block's last token lies with its links,
@@ -51,7 +51,8 @@ class RadixIndex final : public PrefixIndex {
   void unlink_all() override;
 
   int order_among_siblings(std::span<const TokenId> tokens, BlockId sibling) const;
-  /// The link of `sibling` to the side on which a block of `tokens`, which differ, is.
+  /// The link of `sibling` to the side of a block with `tokens`. Requires: they differ from its
+  /// own.
   BlockId& side(std::span<const TokenId> tokens, BlockId sibling);
 
   std::vector<Links> links_;  // the root is the last

@@ -1,7 +1,7 @@
 // Range: which numbers are accepted, and how an error says so.
 //
 // The ranges of a configuration's fields stand beside the fields (scheduler_config.h,
-// model/ranges.h); whoever reads a number from outside asks the same range that validate() asks.
+// model/ranges.h); code that reads a number from outside asks the same range that validate() asks.
 #pragma once
 
 #include <concepts>
@@ -13,7 +13,7 @@
 
 namespace forge {
 
-/// Both ends included.
+/// The integers from `lowest` to `highest`, both included.
 struct IntegerRange {
   std::int64_t lowest = 0;
   std::int64_t highest = 0;
@@ -49,7 +49,7 @@ struct ConfigError {
 /// "num_blocks is 0, accepted: 1 .. 4194304"
 std::string to_string(const ConfigError& error);
 
-/// A field, by its name, with its range.
+/// The name, the value and the range of a field.
 struct RangedField {
   template <std::integral T>
   RangedField(const char* its_name, T its_value, const IntegerRange& its_range)

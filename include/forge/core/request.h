@@ -1,8 +1,8 @@
 // Request: what a caller asks for, as the policy core and the targets see it.
 //
-// Tokens in, tokens out; text is above. A request carries all that its output
-// depends on: same request, same tokens and logits, whatever else is running
-// (property_tests/schedule_independence.cc checks it).
+// The core and the targets see tokens alone; text is handled above them. A request carries all that
+// its output depends on: the same request yields the same tokens and logits, whatever else is
+// running (property_tests/schedule_independence.cc checks it).
 #pragma once
 
 #include <cstdint>
@@ -24,7 +24,7 @@ struct SamplingParams {
   friend bool operator==(const SamplingParams&, const SamplingParams&) = default;
 };
 
-/// Who goes first when requests wait (policy.h) and who gives way when memory runs out.
+/// Which requests go first when several wait (policy.h) and which give way when memory runs out.
 enum class Priority : std::uint8_t { low, normal, high };
 constexpr Names<Priority> names_of(Priority) { return {"low", "normal", "high"}; }
 
@@ -40,12 +40,13 @@ struct Request {
   std::vector<TokenId> prompt;        ///< at least one token
   std::uint32_t max_new_tokens = 32;  ///< at least 1
   SamplingParams sampling;
-  /// Go on through the end-of-sequence token until max_new_tokens (benchmarks).
+  /// Generation goes on through the end-of-sequence token until max_new_tokens (benchmarks).
   bool ignore_eos = false;
   Priority priority = Priority::normal;
   PrefixCacheUse prefix_cache = PrefixCacheUse::automatic;
-  /// Steps in which the request may take part, from its submission on; 0 is no limit. Then it
-  /// ends with FinishReason::deadline. A time limit is the engine's business: it cancels.
+  /// The number of steps in which the request may take part, from its submission on; 0 is no limit.
+  /// After them it ends with FinishReason::deadline. A limit in seconds is the engine's business:
+  /// it cancels.
   std::uint64_t deadline_steps = 0;
   /// When the request has finished, its KV stays for the next one of the session
   /// (session_table.h). Needs a prefix cache.

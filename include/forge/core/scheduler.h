@@ -15,7 +15,7 @@
 // from Kwon et al., "PagedAttention", SOSP 2023; chunked prefill from Agrawal et al.,
 // "Sarathi-Serve", OSDI 2024; prefix caching from Zheng et al., "SGLang", NeurIPS 2024.
 //
-// What is decided is policy.h's to say, one pure function a question; this is the mechanism that
+// policy.h decides, with one pure function for each question; the scheduler is the mechanism that
 // asks. One schedule() call, in this order:
 //   1. Expire: requests whose deadline has passed end, sessions idle for too long are released.
 //   2. Retire what has ended; its blocks are free for this very step.
@@ -27,7 +27,7 @@
 //   4. Prefill: what is left of max_batch_tokens goes to the sequences whose prompts are not
 //      done, in order of admission, a chunk each (prompt_chunk).
 //   5. Admit from the front of the queue (admission_key) while max_batch_size, max_batch_tokens and
-//      blocks allow, unless somebody was preempted in this step. A sequence is admitted with the
+//      blocks allow, unless a sequence was preempted in this step. A sequence is admitted with the
 //      blocks of all its known tokens (prompt and, when it resumes, the output it already has)
 //      or not at all, so a prompt under way never waits for memory; while others run,
 //      some blocks stay available (blocks_kept_free). It starts behind the longest prefix whose KV
@@ -35,15 +35,15 @@
 //      to be copied (paged_kv_cache.h); if it does not fit even so and nothing runs, sessions are
 //      ended one by one (sessions_give_way). The first that does not fit ends admission.
 //
-// Why nobody waits for ever: a step that preempts decodes somebody, who produces a token; or it
-// preempts all who would have decoded, and each of them produced a token when it came in. So at
+// Why no request waits for ever: a step that preempts decodes a sequence, which yields a token; or
+// it preempts all that would have decoded, and each of them yielded a token when it came in. So at
 // most as many steps preempt as tokens are generated (and slices fail), and sequences cannot take
 // turns in preempting each other. When nothing runs, the front of the queue fits, if need be at the
-// expense of sessions; and nobody is overtaken more often than overtakers_max says.
+// expense of sessions; and no request is overtaken more often than overtakers_max says.
 //
-// Owns the cache's bookkeeping and the state of all unfinished sequences. A value: a copy goes
-// its own way. Thread contract: one thread at a time. Steady state allocates nothing: all memory
-// is reused.
+// Owns the cache's bookkeeping and the state of all unfinished sequences. A value: copies are
+// independent. Thread contract: one thread at a time. The steady state allocates nothing: all
+// memory is reused.
 //
 // Invariants: see invariants.h, which checks them.
 #pragma once
@@ -101,7 +101,7 @@ struct PrefixCacheStatistics {
   std::uint64_t queries = 0;
   std::uint64_t hits = 0;              ///< queries that found something
   std::uint64_t query_tokens = 0;      ///< prompt tokens looked up
-  std::uint64_t hit_tokens = 0;        ///< of them found: tokens saved
+  std::uint64_t hit_tokens = 0;        ///< those of query_tokens that were found
   std::uint64_t recovered_tokens = 0;  ///< found by sequences that resumed, not counted above
   std::uint64_t evictions = 0;         ///< cached blocks given up for others
 
@@ -122,8 +122,8 @@ class Scheduler {
   tl::expected<void, UnknownSequence> cancel(SeqId seq,
                                              FinishReason reason = FinishReason::cancelled);
 
-  /// Gives up the KV that is kept for `session`. Requests of it that have ended leave none; those
-  /// under way do when they end. Errors: UnknownSession (no request of it is unfinished and
+  /// Gives up the KV that is kept for `session`. Its requests that have ended leave none; those
+  /// under way still do when they end. Errors: UnknownSession (no request of it is unfinished and
   /// nothing is kept for it).
   tl::expected<void, UnknownSession> release_session(SessionId session);
 
@@ -152,7 +152,7 @@ class Scheduler {
   PrefixCacheStatistics prefix_cache_statistics() const;
   const StepPlan& plan() const { return plan_; }
   bool in_flight() const { return in_flight_; }
-  /// In flight, and no event since schedule().
+  /// True if a plan is in flight and no event has come since schedule().
   bool plan_is_fresh() const { return plan_is_fresh_; }
 
   /// Views for checkers and tools. O(sequences shown).
@@ -164,8 +164,8 @@ class Scheduler {
   /// Errors: UnknownSequence.
   tl::expected<std::span<const TokenId>, UnknownSequence> tokens(SeqId seq) const;
 
-  /// Equal exactly (up to a collision) for schedulers that will make equal plans from equal events,
-  /// but for the numbers of steps and sequences. O(blocks + tokens).
+  /// Two schedulers have equal digests exactly if (up to a collision) they will make equal plans
+  /// from equal events, but for the numbers of steps and sequences. O(blocks + tokens).
   std::uint64_t state_digest() const;
 
  private:

@@ -36,8 +36,8 @@ struct SchedulerConfig {
   std::uint32_t prefill_chunk_size = 512;  ///< tokens of one prompt chunk
   static constexpr IntegerRange kPrefillChunkSize{1, kAny32.highest};
 
-  /// Blocks that admission leaves free for the sequences that run, up to num_blocks. Without any,
-  /// nothing waits for them.
+  /// The blocks that admission leaves free for the running sequences, up to num_blocks. While no
+  /// sequence runs, it leaves none.
   std::uint32_t watermark_blocks = 0;
   static constexpr IntegerRange kWatermarkBlocks{0, CacheShape::kNumBlocks.highest};
 
@@ -52,7 +52,7 @@ struct SchedulerConfig {
   /// tokens. `automatic` swaps when that is less than the number of tokens to recompute.
   std::uint32_t swap_setup_cost = 32;
   std::uint32_t swap_block_cost = 2;
-  static constexpr IntegerRange kSwapCost = kAny32;  ///< of either
+  static constexpr IntegerRange kSwapCost = kAny32;  ///< for each of the two
 
   PrefixCacheKind prefix_cache = PrefixCacheKind::radix;
   /// Key of the hash index. A server that strangers may send prompts to draws it at random, so

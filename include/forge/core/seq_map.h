@@ -1,4 +1,4 @@
-// SeqMap: sequence id -> index index, in one flat array.
+// SeqMap: a map from sequence ids to the caller's indices, in one flat array.
 //
 // Open addressing with linear probing and backward-shift deletion (Knuth, TAOCP 3, 6.4,
 // algorithm R), so there are no tombstones and, once grown, no allocation. It cannot be

@@ -1,7 +1,7 @@
 // Sequence: all that the scheduler keeps of one unfinished sequence.
 //
-// Four subjects, of which the policy sees the first: the view; how far the sequence has come; what
-// the target knows of its block table; what was found when its prefix was last looked up.
+// It has four parts, of which the policy sees the first: the view; how far the sequence has come;
+// what the target knows of its block table; what was found when its prefix was last looked up.
 #pragma once
 
 #include <algorithm>
@@ -16,9 +16,9 @@ namespace forge {
 /// The length of a block table (its blocks are in PagedKVCache), and how much of it the target has.
 /// Where the two differ, the next plan carries a TableDelta.
 struct TargetTable {
-  std::uint32_t length = 0;         ///< of ours
-  std::uint32_t target_length = 0;  ///< of the one that the target has ...
-  std::uint32_t agrees = 0;         ///< ... and its leading blocks that are as in ours
+  std::uint32_t length = 0;         ///< blocks in the scheduler's table
+  std::uint32_t target_length = 0;  ///< blocks in the target's table ...
+  std::uint32_t agrees = 0;         ///< ... and how many of its leading blocks are the same
 
   bool target_has_it() const { return target_length == length && agrees == length; }
   void change_from(std::uint32_t place) { agrees = std::min(agrees, place); }
@@ -29,8 +29,8 @@ struct TargetTable {
   void tell_target() { target_length = agrees = length; }
 };
 
-/// Bounds what a lookup of a sequence's prefix would find, so that waiting costs no lookups: a
-/// block more than last time for each block that was published since.
+/// Bounds what a lookup of a sequence's prefix would find, so that waiting costs no lookups: at
+/// most one block more than last time for each block that was published since.
 struct PrefixMemo {
   std::uint64_t blocks = 0;      ///< found last time
   std::uint64_t insertions = 0;  ///< PagedKVCache::insertions() then

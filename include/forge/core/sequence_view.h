@@ -1,7 +1,7 @@
 // SequenceView: what the scheduler shows of one unfinished sequence, as a value.
 //
-// All that the policy (policy.h) knows when it compares two of them, and what checkers and tools
-// see. What only the mechanism needs is in sequence.h.
+// This is all that the policy (policy.h) knows of a sequence, and what checkers and tools see. What
+// only the mechanism needs is in sequence.h.
 #pragma once
 
 #include <cstdint>

@@ -34,20 +34,22 @@ class SessionTable {
     std::vector<BlockId> pinned;
   };
 
-  /// A request of `session` was submitted; a session begins with its first.
+  /// Records that a request of `session` was submitted; a session begins with its first request.
   void begin_request(SessionId session);
 
-  /// A request of it has ended. Requires: it was begun.
+  /// Records that a request of `session` has ended. Requires: it was begun.
   void end_request(SessionId session, StepId now);
 
-  /// From now on `pins` are the blocks pinned for it. Returns those that were. Requires: it exists.
+  /// Makes `pins` the blocks that are pinned for `session`, and returns those that were pinned
+  /// before. Requires: the session exists.
   std::vector<BlockId> exchange_pins(SessionId session, std::vector<BlockId> pins);
 
-  /// The session that is idle for longest, if it is since `step` or earlier; ties to the lower id.
+  /// The session that has been idle for longest (ties to the lower id), if that is since `step` or
+  /// earlier.
   std::optional<SessionId> idle_since(StepId step) const;
 
-  /// The session to end when memory is needed: of those that are idle or have pins, the first to
-  /// give way.
+  /// The session to end when memory is needed: the first to give way among those that are idle or
+  /// have pins.
   std::optional<SessionId> first_to_end() const;
 
   /// Forgets the session, or, while it is active, its pins alone. Returns the pins. Requires: it
@@ -66,7 +68,7 @@ class SessionTable {
   void leave_orders(SessionId id, const Session& session);
 
   std::map<SessionId, Session> sessions_;
-  std::set<std::pair<StepId, SessionId>> idle_;  // since when, who
+  std::set<std::pair<StepId, SessionId>> idle_;  // (idle since, session)
   std::set<SessionView, GivesWay> to_end_;       // idle ones, and those that have pins
 };
 

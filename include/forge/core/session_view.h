@@ -11,7 +11,7 @@ struct SessionView {
   SessionId session;
   bool active = false;            ///< a request of it is unfinished
   StepId idle_since;              ///< while it is not active
-  std::size_t pinned_blocks = 0;  ///< of KV that is kept for it
+  std::size_t pinned_blocks = 0;  ///< blocks of KV that are kept for it
   friend bool operator==(const SessionView&, const SessionView&) = default;
 };
 

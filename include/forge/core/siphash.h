@@ -1,5 +1,5 @@
-// SipHash-2-4: a keyed hash of 64 bits. Who does not know the key can neither foresee a hash nor
-// find two messages of equal hash, which an unkeyed one such as FNV-1a (digest.h) lets anyone do.
+// SipHash-2-4: a keyed hash of 64 bits. Without the key, nobody can foresee a hash or find two
+// messages of equal hash, which an unkeyed hash such as FNV-1a (digest.h) lets anyone do.
 //
 // The message is a string of bytes, given as little-endian words of 8 and a tail of up to 7, so
 // that the result is the same on every machine.

@@ -32,8 +32,8 @@ namespace forge {
 ///              | KV is valid | this slice runs it |
 ///                                      |<-drafts->|
 ///
-/// The last `drafts` tokens are speculative: the target's draft model proposes them
-/// and the target model verifies them in the same forward pass.
+/// The last `drafts` tokens are speculative: the draft model proposes them, and the model verifies
+/// them in the same forward pass.
 struct Slice {
   SeqId seq;
   std::uint32_t first = 0;   ///< tokens of `seq` whose KV is valid before the step
@@ -86,7 +86,7 @@ struct Finish {
   friend bool operator==(const Finish&, const Finish&) = default;
 };
 
-/// Between which memories a block is copied. Host blocks are numbered 0 .. num_host_blocks - 1.
+/// The memories between which a block is copied. Host blocks are numbered 0 .. num_host_blocks - 1.
 enum class CopyKind : std::uint8_t {
   within,    ///< device to device: copy-on-write of a shared block
   swap_out,  ///< device to host
@@ -118,8 +118,8 @@ struct TableDelta {
 
 /// Everything a target needs to know for one step. Applied in this order: `finished` and
 /// `preempted` sequences drop their tables, `copies`, `tables`, `slices`. A block that one delta
-/// cuts off may be appended by another, earlier or later in the list: whoever keeps track of
-/// owners takes all truncations first.
+/// cuts off may be appended by another, earlier or later in the list: code that tracks owners
+/// applies all truncations first.
 struct StepPlan {
   StepId step;
   std::vector<Admission> admitted;    ///< first time in the batch
@@ -129,7 +129,7 @@ struct StepPlan {
   std::vector<BlockCopy> copies;
   std::vector<TableDelta> tables;  ///< in slice order, at most one a sequence
   std::vector<BlockId> appended_blocks;
-  std::vector<Slice> slices;  ///< decodes first, then prompt chunks and who has just come back
+  std::vector<Slice> slices;  ///< decodes first, then prompt chunks and sequences just resumed
   std::uint32_t decodes = 0;  ///< how many leading slices are decodes
 
   std::span<const Slice> decode_batch() const { return std::span(slices).first(decodes); }
@@ -161,16 +161,16 @@ inline bool has_failed(FinishSignal signal) {
 
 /// Answer to one slice: its new tokens are tokens[first_token, first_token + token_count).
 ///
-/// A slice that samples yields 1 .. drafts + 1 tokens (accepted drafts, then one of the
-/// target's own), fewer than that only when the last one is eos; one that does not sample
-/// yields none. With `error` it yields none and the sequence is retired, likewise with
-/// `not_finite`, which only a slice that samples has.
+/// A slice that samples yields 1 .. drafts + 1 tokens (accepted drafts, then one of the model's
+/// own), fewer than that only when the last one is eos; one that does not sample yields none. With
+/// `error` it yields none and the sequence is retired, likewise with `not_finite`, which only a
+/// slice that samples has.
 struct SliceResult {
   SeqId seq;
   std::uint32_t first_token = 0;
   std::uint32_t token_count = 0;
   FinishSignal signal = FinishSignal::none;
-  /// How many drafts the target would like to verify for this sequence in the next step.
+  /// The number of drafts that the target asks for, to verify for this sequence in the next step.
   std::uint32_t drafts = 0;
 
   friend bool operator==(const SliceResult&, const SliceResult&) = default;

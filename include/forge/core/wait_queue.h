@@ -1,15 +1,16 @@
-// WaitQueue: those who wait, in the order of their keys (admission_key, policy.h).
+// WaitQueue: the waiting sequences, in the order of their keys (admission_key, policy.h).
 //
-// One list for each priority, each in the order of keys, and the first of their heads is next. Any
-// keys do. The order is cheap where newcomers of one priority come last in it: they are appended;
-// whoever comes elsewhere, such as a sequence that was preempted, passes those who go before.
+// It has a list for each priority, in the order of keys; the lowest of the lists' heads is next.
+// Any keys will do, but the order is cheap where a new sequence comes last among its priority: it
+// is appended. One that comes elsewhere, such as a preempted sequence, first passes those that go
+// before it.
 //
-// `overtaken` counts, for one that waits, the requests that were submitted later and first admitted
-// meanwhile.
+// `overtaken` counts, for a waiting sequence, the requests that were submitted later and first
+// admitted while it waited.
 //
-// Names its entries by the caller's numbers of sequences. Thread contract: none of its own.
-// erase, front: O(1); push: O(1) for who comes last, else O(those passed); admit: O(overtakers
-// remembered).
+// Its entries are named by the caller's indices of sequences. Thread contract: none of its own.
+// erase, front: O(1); push: O(1) for a sequence that comes last, else O(those passed); admit:
+// O(overtakers remembered).
 #pragma once
 
 #include <array>
@@ -27,25 +28,25 @@ class WaitQueue {
  public:
   using Index = std::uint32_t;
 
-  /// `index` waits, at its place. Requires: it does not wait yet.
+  /// Adds `index` at the place of its key. Requires: it does not wait yet.
   void push(Index index, const AdmissionKey& key, Priority priority);
 
-  /// Who is next; nothing if nobody waits.
+  /// The next sequence to admit; nullopt if none waits.
   std::optional<Index> front() const;
 
-  /// `index` is admitted for the first time (else resumed). Returns how often it was overtaken
-  /// while it waited this time. Requires: it waits.
+  /// Removes `index`, which is admitted, for the first time or (else) resumed. Returns how often it
+  /// was overtaken while it waited this time. Requires: it waits.
   std::uint32_t admit(Index index, bool first_time);
 
-  /// `index` gives up waiting. Requires: it waits.
+  /// Removes `index`, which gives up waiting. Requires: it waits.
   void erase(Index index);
 
-  /// How often `index` has been overtaken since it was pushed. Requires: it waits.
+  /// The number of times that `index` has been overtaken since it was pushed. Requires: it waits.
   std::uint32_t overtaken(Index index) const;
 
   std::size_t size() const { return size_; }
 
-  /// All that wait, next one first. For checkers and tools.
+  /// All waiting sequences, the next one first. For checkers and tools.
   std::vector<Index> in_order() const;
 
  private:
@@ -83,7 +84,7 @@ class WaitQueue {
   List arrivals_;  // all of them, in order of submission
   std::size_t size_ = 0;
   std::uint64_t admissions_ = 0;
-  std::vector<Overtaker> overtakers_;  // of somebody who may still be waiting
+  std::vector<Overtaker> overtakers_;  // those of sequences that may still wait
 };
 
 }  // namespace forge

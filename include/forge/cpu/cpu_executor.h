@@ -74,7 +74,7 @@ class CpuExecutor : public executor::ModelExecutor {
   Verification judge(const executor::StepSlice& slice);
 
   executor::ExecutorOptions options_;
-  std::vector<Running> models_;  // [PassModel] the target, and the draft model if there is one
+  std::vector<Running> models_;  // [PassModel] the model, and the draft model if there is one
   std::unique_ptr<executor::Drafter> drafter_;
   executor::SequenceTable sequences_;
   executor::KvGuard guard_;

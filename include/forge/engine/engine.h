@@ -1,8 +1,8 @@
 // Engine: plan -> execute -> commit, boring on purpose.
 //
 // Joins a Scheduler, which decides, with an Executor, which does. It decides nothing itself
-// and knows neither text nor threads; whoever steps it (a test, the benchmark, the server's
-// loop) sees each plan and result as a value.
+// and knows neither text nor threads; its caller (a test, the benchmark, the server's loop) sees
+// each plan and result as a value.
 //
 // Example, given `const SchedulerConfig& config`, `Executor& executor` and
 // `const Request& request`:
@@ -34,8 +34,8 @@ namespace forge::engine {
 
 /// What has become of a recording.
 struct TraceStatus {
-  std::uint64_t steps = 0;             ///< that are in the trace
-  std::optional<std::string> failure;  ///< why it ends with them, in the system's words
+  std::uint64_t steps = 0;             ///< steps that are in the trace
+  std::optional<std::string> failure;  ///< why it ends with these, in the system's words
 
   friend bool operator==(const TraceStatus&, const TraceStatus&) = default;
 };
@@ -64,24 +64,24 @@ class Engine {
     const StepResult& result;
   };
 
-  /// One step. If the target fails, every sequence of the plan ends with
-  /// FinishReason::error: the result says so slice by slice, last_error() says why.
+  /// Runs one step. If the target fails, every sequence of the plan ends with FinishReason::error:
+  /// the result says so slice by slice, last_error() says why.
   Step step();
 
   /// Hands the events so far to the system, if they are recorded: a crash of the program
   /// then leaves them in the trace, and a full disk shows in trace_status().
   void flush_trace();
-  /// Nothing without a trace. Its steps are those of the last flush_trace() that succeeded.
+  /// nullopt without a trace. The steps are those of the last flush_trace() that succeeded.
   std::optional<TraceStatus> trace_status() const;
 
   bool has_work() const { return scheduler_.has_work(); }
   const Scheduler& scheduler() const { return scheduler_; }
 
-  /// What the target said when it failed last; empty if it never did.
+  /// The target's message when it last failed; empty if it never did.
   const std::string& last_error() const { return last_error_; }
 
-  /// The target has said that no later step can succeed. Steps still retire what has ended, so that
-  /// everything comes free once all sequences are cancelled.
+  /// True once the target has said that no later step can succeed. Steps still retire ended
+  /// sequences, so that all blocks are free once all sequences are cancelled.
   bool target_lost() const { return target_lost_; }
 
  private:

@@ -7,19 +7,20 @@
 //                                               |
 //   sink of the request <-------TokenEvent------+
 //
-// All requests share the engine's batch. What is asked for happens in the order of asking, between
-// two steps. The thread sleeps while there is no work.
+// All requests share the engine's batch. Calls take effect in their order, between two steps. The
+// thread sleeps while there is no work.
 //
 // Text lives here and not in the engine because a stop string ends a sequence: when one is
 // met, the loop cancels the sequence with FinishReason::stop before the next plan is made, so
 // the end, too, is an event of the log. Time lives here for the same reason: the core counts steps,
-// and a limit in seconds becomes a cancellation with FinishReason::deadline. It is looked at before
-// every step, so a request ends at most one step late, and while there is any request there are
-// steps.
+// and a limit in seconds becomes a cancellation with FinishReason::deadline. The loop checks it
+// before every step, so a request ends at most one step late, because there are steps while there
+// is any request.
 //
-// A run that is recorded is handed to the system as it happens: each step before its tokens are
-// sent, everything else before the thread sleeps. So a crash leaves a trace that goes at least as
-// far as the tokens that any client has seen, and a disk that is full shows in status() at once.
+// If the run is recorded, the trace is handed to the system as the run happens: each step before
+// its tokens are sent, everything else before the thread sleeps. So a crash leaves a trace that
+// goes at least as far as the tokens that any client has seen, and a disk that is full shows in
+// status() at once.
 //
 // A target that is lost (executor.h) ends every request with an error and every later submission is
 // refused; all KV is given up. The loop itself goes on, so that it can say so and be drained.
@@ -61,17 +62,17 @@ struct TokenEvent {
   std::uint32_t cached_tokens = 0;
   /// Set on the last event of a request, and only there.
   FinishReason finish = FinishReason::none;
-  /// With FinishReason::error, a sentence: what the target said, or at which position the logits
-  /// are not finite.
+  /// With FinishReason::error, a sentence that says what the target reported, or at which position
+  /// the logits are not finite.
   std::string error;
 };
 using TokenSink = std::function<void(const TokenEvent&)>;
 
 /// What a request asks of the loop, beside its tokens.
 struct SubmitOptions {
-  /// Generation ends before the first of these in the text. None is empty.
+  /// Generation ends before the first of these strings in the text. No string is empty.
   std::vector<std::string> stop_strings;
-  /// Positive, counted from submit(). When it is over, the request ends with
+  /// A positive time, counted from submit(). When it is over, the request ends with
   /// FinishReason::deadline, wherever it is.
   std::optional<std::chrono::milliseconds> time_limit;
 };
@@ -93,11 +94,11 @@ std::string to_string(const LoopError& error);
 struct EngineStatus {
   std::size_t waiting = 0;  ///< submitted and not in the batch
   std::size_t running = 0;
-  std::size_t swapped = 0;  ///< of those waiting, with their KV in host memory
+  std::size_t swapped = 0;  ///< waiting sequences whose KV is in host memory
   std::uint64_t steps = 0;
   std::uint64_t generated_tokens = 0;
   std::uint64_t preemptions = 0;
-  std::uint64_t swaps = 0;  ///< of the preemptions, by swap
+  std::uint64_t swaps = 0;  ///< preemptions by swap
   std::uint32_t free_blocks = 0;
   std::uint32_t evictable_blocks = 0;  ///< held by the prefix cache alone, given up when wanted
   std::uint32_t total_blocks = 0;
@@ -107,9 +108,9 @@ struct EngineStatus {
   std::size_t sessions = 0;
   /// Steps in a row in which the target failed to run any slice.
   std::uint64_t stalled_steps = 0;
-  /// What the target said, once no step can succeed any more.
+  /// The target's message, once no step can succeed any more.
   std::optional<std::string> target_lost;
-  /// Of a run that is recorded.
+  /// The state of the recording, if the run is recorded.
   std::optional<TraceStatus> trace;
 };
 
@@ -130,24 +131,24 @@ class EngineLoop {
   /// error.
   tl::expected<TicketId, LoopError> submit(Request request, SubmitOptions options, TokenSink sink);
 
-  /// What submit() would say to `count` requests like this one, asked now and all at once: for who
-  /// would spare work on what will be refused. The last word is that of submit(). Errors: those of
-  /// submit().
+  /// What submit() would answer now to `count` requests like this one at once, so that a caller
+  /// need not work on requests that will be refused. submit() may still answer otherwise. Errors:
+  /// those of submit().
   tl::expected<void, LoopError> would_accept(const Request& request, std::size_t count) const;
 
   /// Ends a request, wherever it is; its blocks are free within a step. The sink receives
   /// FinishReason::cancelled unless the request has ended already.
   void cancel(TicketId ticket);
 
-  /// Gives up the KV that is kept for `session`. `done` is called once, on the loop thread: was
-  /// there anything, or a request of the session?
+  /// Gives up the KV that is kept for `session`. `done` is called once, on the loop thread; `known`
+  /// says whether there was any, or a request of the session.
   void release_session(SessionId session, std::function<void(bool known)> done);
 
   /// Forgets all cached prefixes, then calls `done` on the loop thread.
   void clear_prefix_cache(std::function<void()> done);
 
-  /// Refuses new requests from now on and ends those that are there, with what they have so far and
-  /// FinishReason::deadline. Does not wait.
+  /// Refuses new requests from now on and ends the present ones, with the tokens that they have so
+  /// far and FinishReason::deadline. Does not wait.
   void end_all();
 
   /// Refuses new requests from now on and returns when the last one has ended.
@@ -180,7 +181,8 @@ class EngineLoop {
   };
   using Streams = std::map<SeqId, Stream>;
 
-  /// Why `count` more requests have no place now, if they have none. Requires: the lock.
+  /// The reason why `count` more requests have no place now; nullopt if they have one. Requires:
+  /// the lock.
   std::optional<LoopError> no_place(std::size_t count) const;
   void post(Task task);
   void run();
@@ -213,7 +215,7 @@ class EngineLoop {
   bool stopping_ = false;
   bool idle_ = true;
 
-  // Of the loop thread alone.
+  // Only the loop thread uses these.
   Streams streams_;
   std::map<TicketId, SeqId> seq_of_;
   std::set<std::pair<Clock::time_point, TicketId>> deadlines_;

@@ -1,19 +1,19 @@
 // Drafter: what proposes the drafts of a step.
 //
-// Speculation guesses tokens and verifies all guesses in one pass of the target. Where the guesses
-// come from is a question of its own, and this is where it is answered: a drafter adds to a step
-// the passes that propose (step_slices.h), or sets the drafts itself. Executors walk the passes of
-// a step and know no drafter, so a new one is a class here and nothing else:
+// Speculation guesses tokens and verifies all guesses in one pass of the model. A drafter decides
+// where the guesses come from: it adds to a step the passes that propose (step_slices.h), or sets
+// the drafts itself. Executors walk the passes of a step and know no drafter, so a new one is a
+// class here and nothing else:
 //
-//   drafter           passes before the target's                    KV of drafts
-//   LayerSkipDrafter  one a round: the first layers of the target   in the target's own slots; its
+//   drafter           passes before the model's                     KV of drafts
+//   LayerSkipDrafter  one a round: the first layers of the model    in the model's own slots; its
 //                                                                   pass writes them again
 //   ModelDrafter      one a round, or one: the draft model          in a pool of its own
 //   of the host       none: step.drafts() is set by propose(),      none
 //                     from the tokens that the sequence has
 //
-// Round i proposes the i-th draft of every slice that has so many. Drafts change no token and no
-// logit of what comes out, only how many steps it takes.
+// Round i proposes the i-th draft of every slice that has that many. Drafts change no token and no
+// logit of the output, only the number of steps.
 //
 // Thread contract: none of its own. Once the largest step has been seen, no call allocates.
 #pragma once
@@ -40,17 +40,17 @@ class Drafter {
   /// step, in order. Requires: `step` has the slices of `plan` and no passes yet.
   virtual void propose(const StepPlan& plan, StepSlices& step) = 0;
 
-  /// The step failed: nobody knows which of its passes have run.
+  /// Called when the step failed: it is unknown which of its passes have run.
   virtual void forget(const StepSlices& step);
 };
 
-/// The first layers of the target propose. What they write to the KV pool is written again, the
-/// same and with all layers, by the pass that verifies.
+/// The first layers of the model propose. What they write to the KV pool is written again, the same
+/// and with all layers, by the pass that verifies.
 /// Source: Zhang et al., "Draft & Verify: Lossless Large Language Model Acceleration via
 /// Self-Speculative Decoding", ACL 2024.
 class LayerSkipDrafter : public Drafter {
  public:
-  /// Requires: 1 .. the target's layers.
+  /// Requires: 1 <= layers <= layers of the model.
   explicit LayerSkipDrafter(int layers) : layers_(layers) {}
 
   void propose(const StepPlan& plan, StepSlices& step) override;
@@ -59,14 +59,15 @@ class LayerSkipDrafter : public Drafter {
   int layers_;
 };
 
-/// A smaller model proposes, all of its layers. Its KV must be there wherever the target's is, so
-/// its first pass of a step has the known rows of all slices, with drafts or without, and blocks
-/// are copied and swapped in its pool as in the target's.
+/// All layers of a smaller model, the draft model, propose. It needs KV wherever the model has it,
+/// so its first pass of a step has the known rows of all slices, with drafts or without, and blocks
+/// are copied and swapped in its pool as in the model's.
 ///
-/// Invariant: before a step, of each token whose KV the target has, the draft model has it too, or
-/// its slot is noted as one that may be lacking. That is the last draft of a slice: nothing ran it.
-/// If the target keeps it, whoever reads it next first runs its row: the sequence itself, or one
-/// that finds the block cached, or has it in place of an equal one.
+/// Invariant: before a step, the draft model has the KV of each token whose KV the model has, or
+/// the slot is noted as one where it may be lacking. That is the slot of the last draft of a slice,
+/// which the draft model never ran. If the model keeps that draft, the next sequence that reads the
+/// slot first runs its row: the same sequence, or one that finds the block cached, or has it in
+/// place of an equal one.
 ///
 ///   step 7   known | d0 d1 d2       rows  known, d0, d1: the slot of d2 is noted
 ///            all three are kept
@@ -74,8 +75,8 @@ class LayerSkipDrafter : public Drafter {
 ///
 /// Such rows are the first of their pass, so that they are there for all that read them.
 ///
-/// Its vocabulary may be smaller: models of one family differ in how far theirs is padded. Tokens
-/// beyond are run as its last one.
+/// The draft model's vocabulary may be smaller: models of one family differ in how far theirs is
+/// padded. Tokens beyond it are run as its last one.
 /// Source: Leviathan, Kalman, Matias, "Fast Inference from Transformers via Speculative Decoding",
 /// ICML 2023.
 class ModelDrafter : public Drafter {
@@ -86,7 +87,7 @@ class ModelDrafter : public Drafter {
   void forget(const StepSlices& step) override;
 
  private:
-  /// [blocks] the slot of a block that may be lacking.
+  /// [blocks] the slot of each block whose KV may be lacking.
   using Lacking = std::vector<std::optional<std::uint32_t>>;
 
   void copy(const BlockCopy& copy);
@@ -101,8 +102,8 @@ class ModelDrafter : public Drafter {
   Lacking host_;
 };
 
-/// The drafter of `options`: a draft model of such a vocabulary, where the executor has one, or the
-/// target's first layers.
+/// Makes the drafter of `options`: a draft model with a vocabulary of `draft_vocabulary`, where the
+/// executor has one, or the model's first layers.
 std::unique_ptr<Drafter> make_drafter(const ExecutorOptions& options,
                                       std::optional<int> draft_vocabulary);
 

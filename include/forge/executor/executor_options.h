@@ -1,7 +1,7 @@
 // ExecutorOptions: what an executor is made from beside its model, the same for all of them.
 //
-// A value: two executors of equal options and models yield the same tokens and logits for the same
-// request, bit for bit, whichever kind they are (cpu, sim, cuda).
+// It is a value: two executors of equal options and models yield the same tokens and logits for the
+// same request, bit for bit, whichever kind they are (cpu, sim, cuda).
 #pragma once
 
 #include <cstdint>
@@ -21,11 +21,11 @@ inline constexpr bool kCheckedBuild = false;
 #endif
 
 struct ExecutorOptions {
-  CacheShape cache;          ///< as SchedulerConfig; host blocks are taken at the start, too
-  BatchLimits batch;         ///< as SchedulerConfig; what a GPU sizes its memory by
+  CacheShape cache;          ///< as in SchedulerConfig; host blocks are allocated at the start, too
+  BatchLimits batch;         ///< as in SchedulerConfig; a GPU sizes its memory by it
   std::uint32_t drafts = 0;  ///< asked for in each step; 0: no speculation
   static constexpr IntegerRange kDrafts{0, 64};
-  int draft_layers = 2;                     ///< of the model, from 1 to all of them
+  int draft_layers = 2;                     ///< layers of the model that draft, 1 .. all
   bool digest_logits = false;               ///< fill StepResult::logits (logits_digest.h)
   std::vector<TokenId> eos = {TokenId(0)};  ///< each ends a sequence, unless its request ignores it
   bool check_kv = kCheckedBuild;            ///< abort at a read of wrong KV; results are the same
@@ -33,7 +33,8 @@ struct ExecutorOptions {
   friend bool operator==(const ExecutorOptions&, const ExecutorOptions&) = default;
 };
 
-/// Of an executor for a model of so many layers. Errors: the first field that is out of range.
+/// Checks the options of an executor whose model has `layers` layers. Errors: the first field that
+/// is out of range.
 tl::expected<void, ConfigError> validate(const ExecutorOptions& options, int layers);
 
 }  // namespace forge::executor

@@ -1,9 +1,9 @@
-// KvProvenance: which token's KV lies in each slot, and who wrote it when, so that attention never
-// reads KV that is not what its sequence's table says it is.
+// KvProvenance: which token's KV lies in each slot, and which step wrote it, so that attention
+// never reads KV that is not what its sequence's table says it is.
 //
-// Block tables, shared prefixes, copies and swaps are bookkeeping; a slip in it is a wrong number
-// many steps later, or none that anybody notices. Here each slot of each block remembers what was
-// written to it, copies carry that along, and every read is compared with what the reader needs:
+// Block tables, shared prefixes, copies and swaps are bookkeeping; a mistake in it shows as a wrong
+// number many steps later, or not at all. Here each slot of each block remembers what was written
+// to it, copies carry that along, and every read is compared with what the reader needs:
 //
 //   sequence   position  0 1 2 3 | 4 5 6 7 | 8        block_size 4
 //              token     t h e _ | c a t _ | s
@@ -11,7 +11,7 @@
 //   block 2    slot 1 must hold: position 5, token 'a', after the prefix "the_c", all layers,
 //              written by an earlier step
 //
-// Nothing in a slot names a sequence: whoever has the same tokens may read it.
+// Nothing in a slot names a sequence: any sequence with the same tokens may read it.
 //
 // Position and token are not enough. The KV of a token depends on all tokens before it, and the
 // blocks of "the_|cat_" and "one_|cat_" agree in every token of the second. So a slot also
@@ -22,7 +22,7 @@
 // claimed to be valid KV from earlier steps, so a slot that this very step has written does not
 // count, even if its contents are right: with the rows in another order they would not be.
 //
-// Costs a pass over the whole context of every slice. Used by all targets (kv_guard.h) when
+// It costs a pass over the whole context of every slice. All targets use it (kv_guard.h) when
 // ExecutorOptions::check_kv is on, as it is in debug and sanitizer builds.
 //
 // Owns one record a slot. Thread contract: none of its own. Once the largest step has been seen,
@@ -41,7 +41,7 @@
 
 namespace forge::executor {
 
-/// Whose KV it is.
+/// The token whose KV it is, and its prefix.
 struct KvContent {
   TokenId token;
   std::uint32_t position = 0;     ///< of the token in its sequence
@@ -53,19 +53,19 @@ struct KvContent {
 /// What lies in a slot.
 struct KvWrite {
   KvContent content;
-  StepId step;     ///< that wrote it
-  int layers = 0;  ///< that have it, from the first
+  StepId step;     ///< the step that wrote it
+  int layers = 0;  ///< the number of layers that have it, from the first
 
   friend bool operator==(const KvWrite&, const KvWrite&) = default;
 };
 
-/// One sequence's part in a pass of the model: runs its tokens [first, known + drafts), which
+/// One sequence's part in a pass of the model: the pass runs its tokens [first, known + drafts),
 /// writes their slots and reads all slots up to them.
 struct KvPass {
   SeqId seq;
   std::span<const std::uint32_t> blocks;
-  std::span<const TokenId> known;   ///< its tokens
-  std::span<const TokenId> drafts;  ///< that follow them
+  std::span<const TokenId> known;   ///< the sequence's known tokens
+  std::span<const TokenId> drafts;  ///< the drafts after them
   std::uint32_t computed = 0;       ///< leading tokens with KV of earlier steps; up to `first`
   std::uint32_t first = 0;
   bool catches_up = false;  ///< earlier KV may also be of this step's first rows
@@ -74,11 +74,11 @@ struct KvPass {
 /// A read that would not have found what it needs.
 struct KvViolation {
   SeqId seq;
-  StepId step;  ///< that reads
+  StepId step;  ///< the step that reads
   std::uint32_t block = 0;
   std::uint32_t slot = 0;
   KvContent expected;
-  bool earlier = false;  ///< to be found from a step before, with all layers; else from this one
+  bool earlier = false;  ///< expected from an earlier step, with all layers; else from this one
   std::optional<KvWrite> found;
 
   friend bool operator==(const KvViolation&, const KvViolation&) = default;
@@ -91,7 +91,7 @@ class KvProvenance {
   KvProvenance(std::uint32_t num_blocks, std::uint32_t num_host_blocks, std::uint32_t block_size,
                int layers);
 
-  /// What was written goes with the copy. Requires: both blocks exist.
+  /// Copies what is recorded for the slots of the block. Requires: both blocks exist.
   void copy(const BlockCopy& copy);
 
   /// Records what the first `layers` layers are about to write in `step`, then checks all that
@@ -99,8 +99,8 @@ class KvProvenance {
   /// Requires: every pass has blocks for its tokens, all of them below num_blocks.
   tl::expected<void, KvViolation> run(StepId step, int layers, std::span<const KvPass> passes);
 
-  /// Nobody knows what lies where the copy goes, or in the slots that the pass writes.
-  void forget_target(const BlockCopy& copy);
+  /// Forgets what lies in the block that the copy writes, or in the slots that the pass writes.
+  void forget_destination(const BlockCopy& copy);
   void forget(const KvPass& pass);
 
  private:

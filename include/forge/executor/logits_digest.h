@@ -28,7 +28,7 @@ namespace forge::executor {
 
 inline constexpr int kDigestLanes = 8;
 
-/// Where lane j starts.
+/// The value that lane j starts with.
 FORGE_HOST_DEVICE constexpr std::uint64_t digest_lane_start(int j) {
   return 0x9e3779b97f4a7c15u + static_cast<std::uint64_t>(j);
 }

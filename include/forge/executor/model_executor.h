@@ -1,5 +1,5 @@
-// ModelExecutor: an Executor that runs a model, wherever it does. Equal options give
-// equal tokens and logits on all of them, bit for bit.
+// ModelExecutor: an Executor that runs a model, on any target. Equal options give equal tokens and
+// logits on all targets, bit for bit.
 #pragma once
 
 #include "forge/core/acceptance.h"
@@ -9,7 +9,7 @@ namespace forge::executor {
 
 class ModelExecutor : public Executor {
  public:
-  /// Drafts proposed and accepted so far, in steps that succeeded, rounds with drafts alone.
+  /// Drafts proposed and accepted so far, in steps that succeeded. Only rounds with drafts count.
   virtual const SpeculationStatistics& speculation() const = 0;
 };
 

@@ -12,8 +12,9 @@
 // table, and deltas are all that passes between them, so every delta is checked: one that
 // does not fit what is here is a bug, found at the step that contains it.
 //
-// A sequence in the batch has a batch row: the lowest number that no other one in the batch has, so
-// always below the most that were in it at a time. A GPU keeps its block tables by it.
+// A sequence in the batch has a batch row: the lowest number that no other sequence in the batch
+// has. So it is always below the largest number of sequences that were in the batch at a time. A
+// GPU keeps its block tables by it.
 //
 // Owns requests, tokens and block tables. Thread contract: none of its own.
 #pragma once
@@ -37,7 +38,7 @@ class SequenceTable {
     std::vector<TokenId> tokens;             ///< prompt and output
     std::vector<std::uint32_t> blocks;       ///< physical blocks, in order of position
     std::uint32_t valid = 0;                 ///< leading tokens whose KV is in the blocks
-    std::vector<std::uint32_t> host_blocks;  ///< where its KV is while it is swapped out
+    std::vector<std::uint32_t> host_blocks;  ///< host blocks of its KV while it is swapped out
     std::uint32_t host_valid = 0;            ///< leading tokens whose KV is there
     Place place = Place::fresh;
     std::optional<StepId> last_slice;  ///< step of its last slice
@@ -50,12 +51,12 @@ class SequenceTable {
   /// Requires: `seq` is unknown, the prompt is not empty.
   void begin(SeqId seq, const Request& request);
 
-  /// Takes in who left the batch, who entered it, and how tables changed. Requires:
+  /// Takes in which sequences left the batch, which entered it, and how tables changed. Requires:
   ///   - the plan's step is later than those before it;
   ///   - every sequence named is known and where its list says: new, in the batch, preempted;
   ///   - a sequence that enters has at least one token left to run;
-  ///   - of a sequence that is swapped out, every block of valid KV is copied to the host, and to
-  ///     one that comes back either all of them, to their places in its table, or none;
+  ///   - every block of valid KV of a sequence that is swapped out is copied to the host; for one
+  ///     that comes back, all of them are copied to their places in its table, or none;
   ///   - deltas are in slice order, one a sequence, and each sequence has a slice;
   ///   - every block is below num_blocks.
   void apply(const StepPlan& plan);
@@ -67,7 +68,8 @@ class SequenceTable {
 
   std::size_t size() const { return rows_of_.size(); }
 
-  /// Batch rows are below this. in_batch: the sequence that has one, or null.
+  /// Batch rows are below batch_row_count(). in_batch() returns the sequence of a batch row, or
+  /// null.
   std::uint32_t batch_row_count() const { return static_cast<std::uint32_t>(batch_.size()); }
   const Sequence* in_batch(std::uint32_t batch_row) const {
     return batch_[batch_row] ? &rows_[*batch_[batch_row]] : nullptr;

@@ -1,5 +1,5 @@
 // StepAnswer: what a verdict on a slice's drafts means for its sequence, for the result of the step
-// and for the statistics. The last act of a step, the same for all targets.
+// and for the statistics. This is the last act of a step, the same for all targets.
 //
 // Owns the statistics. Thread contract: none of its own.
 #pragma once
@@ -29,7 +29,7 @@ class StepAnswer {
   /// Answers a slice: its sequence grows by what the verdict keeps, as does `result`, to which
   /// the SliceResult is appended too. A slice that does not sample has an empty verdict; one that
   /// samples and has it ends with FinishSignal::not_finite.
-  /// Returns: how many tokens it yields. Their logits are the slice's first so many.
+  /// Returns the number of tokens that it yields. Their logits are the first ones of the slice.
   std::uint32_t accept(const StepSlices& step, const StepSlice& slice, const Verification& verdict,
                        StepResult& result);
 

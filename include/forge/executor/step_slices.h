@@ -1,9 +1,9 @@
-// StepSlices: a step as the passes that models make over it. Which rows each pass runs and where
-// the tokens go that are picked from its logits is all here, as a value, before anything runs.
+// StepSlices: a step as the passes that models make over it. It says which rows each pass runs, and
+// where the tokens go that are picked from its logits, as a value, before anything runs.
 //
-// A row is a token at a position. A step ends with one pass of the target over everything, which
+// A row is a token at a position. A step ends with one pass of the model over everything, which
 // verifies the drafts. The passes before it propose them, as the drafter says (drafter.h). For a
-// slice of 4 known tokens and 3 drafts, where the first layers of the target draft:
+// slice of 4 known tokens and 3 drafts, where the first layers of the model draft:
 //
 //   position             10 11 12 13 | 14 15 16      first 10, count 7, drafts 3
 //   token                 k  k  k  k | d0 d1 d2
@@ -12,8 +12,8 @@
 //   pass 2 (proposes)                |     L
 //   pass 3 (verifies)     r  r  r  L |  L  L  L      logits of 13 .. 16: the verdict
 //
-// The token picked from the logits of a position is that of the next: a draft in a pass that
-// proposes, the target's own in the one that verifies.
+// The token picked from the logits of a position is that of the next position: a draft in a pass
+// that proposes, the model's own in the one that verifies.
 //
 // Drafts and logits of the pass that verifies are numbered over the whole step, in slice order:
 // first_draft and first_pick say where those of a slice begin.
@@ -39,26 +39,27 @@ class Drafter;
 struct StepSlice {
   Slice slice;
   SequenceTable::Sequence* sequence = nullptr;
-  std::uint32_t kept_blocks = 0;  ///< of its table, leading; those after them are new in it
+  std::uint32_t kept_blocks = 0;  ///< leading blocks of its table that are not new
   std::uint32_t first_draft = 0;
   std::uint32_t first_pick = 0;
 
-  /// Position of the first token that is not known yet: of the first draft.
+  /// The position of the first token that is not known yet, that is, of the first draft.
   std::uint32_t known_end() const { return slice.first + slice.count - slice.drafts; }
-  /// Of the token at `position`, among the slice's drafts.
+  /// The index of the token at `position` among the slice's drafts.
   std::uint32_t draft_of(std::uint32_t position) const { return position - known_end(); }
 };
 
-/// Which of an executor's models makes a pass. Each has a KV pool of its own; both go by the same
-/// block tables.
-enum class PassModel : std::uint8_t { target, draft };
+/// The model that makes a pass: the one that is asked for, or the draft model. Each has a KV pool
+/// of its own; both use the same block tables.
+enum class PassModel : std::uint8_t { model, draft };
 inline constexpr std::size_t kPassModels = 2;
 
 /// A run of one model over rows of the step's slices, all of them at once.
 struct Pass {
-  PassModel model = PassModel::target;
-  std::optional<int> layers;  ///< so many, from the first, and the head; none: all of them
-  /// That the model knows; none: all that there are. Other tokens are run as its last.
+  PassModel model = PassModel::model;
+  std::optional<int> layers;  ///< the first so many, then the head; nullopt: all layers
+  /// The number of tokens that the model knows; nullopt: it knows all. Others are run as its last
+  /// one.
   std::optional<std::uint32_t> vocabulary;
   bool proposes = false;  ///< its logits yield drafts; else they yield the verdict
   std::uint32_t first_run = 0;
@@ -78,21 +79,21 @@ struct RowRun {
 
 class StepSlices {
  public:
-  /// Takes in the plan's slices; the passes are those of `drafter`, then the one that verifies.
+  /// Takes in the plan's slices. The passes are those of `drafter`, then the one that verifies.
   /// Requires: `sequences` has applied the plan; each slice fits (SequenceTable::checked).
   void begin(const StepPlan& plan, SequenceTable& sequences, Drafter& drafter);
 
   StepId step() const { return step_; }
   std::span<const StepSlice> all() const { return slices_; }
 
-  /// In the order in which they run.
+  /// The passes, in the order in which they run.
   std::span<const Pass> passes() const { return passes_; }
-  /// In the order in which a pass writes KV: what a row reads of the pass is not after it.
+  /// The runs of `pass`, in the order in which it writes KV: no row reads what a later one writes.
   std::span<const RowRun> runs(const Pass& pass) const {
     return std::span(runs_).subspan(pass.first_run, pass.run_count);
   }
 
-  std::uint32_t most_drafts() const { return most_drafts_; }  ///< of a slice
+  std::uint32_t most_drafts() const { return most_drafts_; }  ///< the most of any slice
   std::uint32_t pick_count() const { return pick_count_; }
   std::uint32_t draft_count() const { return static_cast<std::uint32_t>(drafts_.size()); }
 
@@ -114,9 +115,9 @@ class StepSlices {
     return std::span(drafts_).subspan(slice.first_draft, slice.slice.drafts);
   }
 
-  // For drafters.
+  // Drafters call the following.
 
-  /// A pass after those before it, of the runs that are added next.
+  /// Adds a pass after those before it; add_run() then adds its runs.
   void add_pass(const Pass& pass);
   /// Requires: run.slice is one of all().
   void add_run(const RowRun& run);

@@ -10,7 +10,7 @@ namespace forge::formats {
 struct FileError {
   std::string file;                     ///< its path
   std::string message;                  ///< names thing, value and accepted range
-  std::string tensor;                   ///< the name of the one concerned, or empty
+  std::string tensor;                   ///< the name of the tensor concerned, or empty
   std::optional<std::uint64_t> offset;  ///< bytes from the start of the file
 
   friend bool operator==(const FileError&, const FileError&) = default;

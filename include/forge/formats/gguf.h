@@ -9,11 +9,10 @@
 // first in the file; Tensor::shape has them slowest first. Offsets count from the start of the
 // data. Source: https://github.com/ggml-org/ggml, docs/gguf.md.
 //
-// A file from a stranger is read as one: every count, length, offset and product of dimensions is
-// held against what is left of the file before anything is allocated by it; keys and names are
-// unique and not empty; arrays hold no arrays; dimensions are positive; tensors start at multiples
-// of the alignment, and neither overlap nor leave the file. Gaps between tensors and bytes after
-// the last are no error.
+// Files are not trusted: every count, length, offset and product of dimensions is held against what
+// is left of the file before anything is allocated by it; keys and names are unique and not empty;
+// arrays hold no arrays; dimensions are positive; tensors start at multiples of the alignment, and
+// neither overlap nor leave the file. Gaps between tensors and bytes after the last are no error.
 //
 // Memory: a copy of keys and tensor names, and 16 bytes for each text in an array, which has 8 or
 // more in the file; beside these some 250 bytes for each key and tensor, of which there are at most
@@ -55,7 +54,7 @@ class Gguf {
  public:
   static constexpr std::uint64_t kKeysMax = 65536;
   static constexpr std::uint64_t kTensorsMax = 65536;
-  static constexpr std::uint64_t kNameBytesMax = 65535;  ///< of keys and tensor names
+  static constexpr std::uint64_t kNameBytesMax = 65535;  ///< the longest key or tensor name
   static constexpr std::uint32_t kRankMax = 4;
   static constexpr std::uint64_t kAlignmentMin = 8;  ///< alignments are powers of two
   static constexpr std::uint64_t kAlignmentMax = 65536;
@@ -64,8 +63,8 @@ class Gguf {
   /// is not read is an error that names it and lists those that are.
   static tl::expected<Gguf, FileError> open(const std::string& path);
 
-  /// The file that these would be, for whoever reads what is about to be written. Borrows what they
-  /// borrow.
+  /// The file that these would make, for code that reads what is about to be written. Borrows what
+  /// they borrow.
   static Gguf unwritten(std::string path, GgufMetadata metadata, std::vector<Tensor> tensors);
 
   std::uint32_t version() const { return contents_.version; }
@@ -74,24 +73,24 @@ class Gguf {
   /// The value of `key` as the file has it, or null.
   const GgufValue* value(std::string_view key) const;
 
-  /// The value of `key`, whatever width the file gives it: integer() of any integer that fits,
-  /// number() of any integer or float. Errors: missing, or of another kind; the message names key,
+  /// The value of `key`, whatever width the file gives it: integer() reads any integer that fits,
+  /// number() any integer or float. Errors: missing, or of another kind; the message names key,
   /// value and what is accepted.
   tl::expected<std::int64_t, FileError> integer(std::string_view key) const;
   tl::expected<double, FileError> number(std::string_view key) const;
   tl::expected<bool, FileError> boolean(std::string_view key) const;
   tl::expected<std::string_view, FileError> text(std::string_view key) const;
 
-  /// An array likewise: all elements of integers() fit std::int64_t. The views are valid as long as
-  /// the Gguf, wherever it is moved.
+  /// The same for an array: all elements of integers() fit std::int64_t. The views are valid as
+  /// long as the Gguf, wherever it is moved.
   tl::expected<GgufNumbers, FileError> integers(std::string_view key) const;
   tl::expected<GgufNumbers, FileError> numbers(std::string_view key) const;
   tl::expected<std::span<const std::string_view>, FileError> texts(std::string_view key) const;
 
-  /// In the order of the file.
+  /// The tensors in the order of the file.
   std::span<const Tensor> tensors() const { return contents_.tensors; }
 
-  /// The tensor of that name, or null. Logarithmic.
+  /// The tensor of that name, or null. O(log tensors).
   const Tensor* find(std::string_view name) const;
 
   const MappedFile& file() const { return file_; }

@@ -22,7 +22,7 @@ class GgufKeys {
   const GgufMetadata& metadata() const { return metadata_; }
   bool has(const std::string& key) const { return metadata_.contains(key); }
 
-  /// A key that is there already gets the new value.
+  /// Sets `key`; a key that exists already gets the new value.
   void set(const std::string& key, GgufValue value);
   void set_text(const std::string& key, std::string value);
   void set_u32(const std::string& key, std::uint64_t value);  ///< Requires: value < 2^32.

@@ -4,9 +4,9 @@
 // block_count that is not a u32); Gguf::integer() and its like (gguf.h) are for readers that do
 // not care about widths.
 //
-// Borrows texts and arrays, from the mapped file or from whoever is about to write them. So a
-// vocabulary costs no copy: numbers of arrays are read where they lie, and of a text in an array
-// only its place is kept.
+// Borrows texts and arrays, from the mapped file or from the code that is about to write them. So a
+// vocabulary costs no copy: numbers of arrays are read where they lie, and only the place of a text
+// in an array is kept.
 //
 // Pure, thread-safe.
 #pragma once
@@ -61,8 +61,8 @@ class GgufNumbers {
     return type_ != GgufType::f32 && type_ != GgufType::f64 && type_ != GgufType::boolean;
   }
 
-  /// Element `index`; 0 or 1 of booleans. Requires: index < size(); not an array of f32 or f64; the
-  /// element is at most 2^63 - 1.
+  /// Element `index`; 0 or 1 for booleans. Requires: index < size(); not an array of f32 or f64;
+  /// the element is at most 2^63 - 1.
   std::int64_t integer(std::size_t index) const;
 
   /// Element `index`, rounded where it is an integer above 2^53. Requires: index < size().
@@ -79,21 +79,21 @@ class GgufNumbers {
 using GgufTexts = std::vector<std::string_view>;
 using GgufArray = std::variant<GgufNumbers, GgufTexts>;
 
-/// In the order of GgufType, so that index() is the type.
+/// The types stand in the order of GgufType, so that index() is the type.
 using GgufValue = std::variant<std::uint8_t, std::int8_t, std::uint16_t, std::int16_t,
                                std::uint32_t, std::int32_t, float, bool, std::string_view,
                                GgufArray, std::uint64_t, std::int64_t, double>;
 
 inline GgufType type_of(const GgufValue& value) { return static_cast<GgufType>(value.index()); }
 
-/// The type of the elements. GgufType::array never: arrays of arrays are not read.
+/// The type of the elements, never GgufType::array: arrays of arrays are not read.
 GgufType element_type(const GgufArray& array);
 
-/// By their keys. Keys are copies.
+/// The values by their keys, which are copies.
 using GgufMetadata = std::map<std::string, GgufValue, std::less<>>;
 
-/// For messages: "u32 32", "text 'llama'", "array of 512 f32"; long texts are cut, and what is not
-/// printable ASCII is shown as \xNN.
+/// The value for messages: "u32 32", "text 'llama'", "array of 512 f32"; long texts are cut, and
+/// what is not printable ASCII is shown as \xNN.
 std::string to_string(const GgufValue& value);
 
 }  // namespace forge::formats

@@ -14,14 +14,14 @@
 
 namespace forge::formats {
 
-/// Errors: those of json::parse_object. `path` is for them.
+/// Errors: those of json::parse_object, with `path`.
 tl::expected<nlohmann::json, FileError> parse_json_object(std::string_view text,
                                                           const std::string& path);
 
-/// The file, mapped. Errors: those of MappedFile; it has more than `bytes_max` bytes.
+/// Maps the file. Errors: those of MappedFile; it has more than `bytes_max` bytes.
 tl::expected<MappedFile, FileError> open_json(const std::string& path, std::uint64_t bytes_max);
 
-/// All of it as text, valid as long as the file.
+/// The whole file as text, valid as long as the file.
 std::string_view text_of(const MappedFile& file);
 
 }  // namespace forge::formats

@@ -1,9 +1,9 @@
 // MappedFile: a file as read-only memory, without reading it.
 //
 // The kernel brings pages in as they are touched and may drop them again, so a model's file costs
-// no memory of its own beyond what is being looked at. A file that somebody shortens while it is
-// mapped ends the program with SIGBUS at the next touch of what is gone, as in every program that
-// maps files.
+// no memory of its own beyond what is being looked at. A file that is shortened while it is mapped
+// ends the program with SIGBUS at the next touch of what is gone, as in every program that maps
+// files.
 //
 // Owns the mapping. Thread contract: const after construction.
 #pragma once
@@ -23,7 +23,7 @@ class MappedFile {
   /// error here.
   static tl::expected<MappedFile, FileError> open(const std::string& path);
 
-  /// A file that is not there yet: of that name, without bytes.
+  /// A file that does not exist yet: it has the name `path` and no bytes.
   static MappedFile unwritten(std::string path);
 
   MappedFile(MappedFile&& other) noexcept;
@@ -34,7 +34,7 @@ class MappedFile {
 
   const std::string& path() const { return path_; }
 
-  /// All of it. Page-aligned, valid as long as the MappedFile.
+  /// The whole file, page-aligned, valid as long as the MappedFile.
   std::span<const std::byte> bytes() const { return {data_, size_}; }
 
   /// `part` will be read from front to back soon. Requires: it lies within bytes().

@@ -10,11 +10,11 @@
 // model.safetensors.index.json that says which tensor is in which.
 // Source: https://github.com/huggingface/safetensors, README "Format".
 //
-// A file from a stranger is read as one: the header is at most kHeaderBytesMax and starts with its
-// bracket; no name or key is there twice; a tensor has dtype, shape and data_offsets, and nothing
-// else; the tensors cover the data without overlap or gap, and each is exactly as long as dtype and
-// shape say. A tensor of no elements has no bytes. What is allocated is in proportion to the bytes
-// of the header that are there, never to a number that it states.
+// Files are not trusted: the header is at most kHeaderBytesMax and starts with its bracket; no name
+// or key is there twice; a tensor has dtype, shape and data_offsets, and nothing else; the tensors
+// cover the data without overlap or gap, and each is exactly as long as dtype and shape say. A
+// tensor of no elements has no bytes. What is allocated is in proportion to the bytes of the header
+// that are there, never to a number that it states.
 //
 // dtypes that are read: F32, F16, BF16, I8, U8, I32, I64.
 //
@@ -37,33 +37,33 @@ namespace forge::formats {
 
 class SafeTensors {
  public:
-  /// As the reference implementation.
+  /// The limit of the reference implementation.
   static constexpr std::uint64_t kHeaderBytesMax = 100'000'000;
-  /// Dimensions of a tensor: as NumPy.
+  /// The most dimensions of a tensor, as in NumPy.
   static constexpr std::uint64_t kRankMax = 64;
   /// The deepest nesting of objects and arrays in a header or an index.
   static constexpr int kDepthMax = 16;
 
-  /// One file. Errors: those of MappedFile, and whatever in the file is not as said above; another
-  /// dtype is an error that names it and lists those that are read.
+  /// Opens one file. Errors: those of MappedFile, and whatever in the file is not as said above;
+  /// another dtype is an error that names it and lists those that are read.
   static tl::expected<SafeTensors, FileError> open(const std::string& path);
 
-  /// A checkpoint: `directory`/model.safetensors, or the files that
-  /// `directory`/model.safetensors.index.json names. Errors: as open(); neither is there; the index
-  /// names a file outside the directory; a tensor is not in the file that the index says, or in
-  /// two. A tensor that the index leaves out is no error.
+  /// Opens a checkpoint: `directory`/model.safetensors, or the files that
+  /// `directory`/model.safetensors.index.json names. Errors: those of open(); neither exists; the
+  /// index names a file outside the directory; a tensor is not in the file that the index says, or
+  /// in two. A tensor that the index leaves out is no error.
   static tl::expected<SafeTensors, FileError> open_directory(const std::string& directory);
 
-  /// In the order of their names.
+  /// The tensors in the order of their names.
   std::span<const Tensor> tensors() const { return tensors_; }
 
-  /// The tensor of that name, or null. Logarithmic.
+  /// The tensor of that name, or null. O(log tensors).
   const Tensor* find(std::string_view name) const;
 
   /// `__metadata__` of the first file that has one.
   const std::map<std::string, std::string>& metadata() const { return metadata_; }
 
-  /// One or more.
+  /// The files, one or more.
   std::span<const MappedFile> files() const { return files_; }
 
   /// The file in which `tensor` lies. Requires: it is one of tensors().
@@ -82,8 +82,8 @@ class SafeTensors {
 };
 
 /// The tensors that the bytes of one file describe, in the order of their names: what open() does
-/// once the file is mapped. `path` is for errors; `metadata` becomes the file's, or something if
-/// there is an error. For tests and fuzzers.
+/// once the file is mapped. `path` is for errors; `metadata` becomes the file's; if there is an
+/// error, its value is unspecified. For tests and fuzzers.
 tl::expected<std::vector<Tensor>, FileError> parse_safetensors(
     std::span<const std::byte> file, const std::string& path,
     std::map<std::string, std::string>& metadata);

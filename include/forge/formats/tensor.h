@@ -23,8 +23,8 @@
 
 namespace forge::formats {
 
-/// How the elements of a tensor are stored: a type of weights, or of the integers that accompany
-/// quantized weights in SafeTensors.
+/// The type in which the elements of a tensor are stored: a type of weights, or of the integers
+/// that accompany quantized weights in SafeTensors.
 enum class ElementType : std::uint8_t {
   f32,
   f16,
@@ -44,17 +44,17 @@ enum class ElementType : std::uint8_t {
 
 std::string_view name_of(ElementType type);
 
-/// The type as one of weights; none of u8, i32, i64.
+/// The type as a type of weights; nullopt for u8, i32, i64.
 std::optional<quant::WeightType> weight_type(ElementType type);
 
 /// Inverse of weight_type.
 ElementType element_type(quant::WeightType type);
 
-/// The product of a shape; none if it is more than a std::uint64_t can say. A scalar has 1.
+/// The product of a shape; nullopt if it is more than a std::uint64_t can hold. A scalar has 1.
 std::optional<std::uint64_t> elements_of(std::span<const std::uint64_t> shape);
 
-/// Bytes of a tensor; none if they are more than a std::uint64_t can say, or if the rows (the last
-/// dimension) are not whole blocks.
+/// The bytes of a tensor; nullopt if they are more than a std::uint64_t can hold, or if the rows
+/// (the last dimension) are not whole blocks.
 std::optional<std::uint64_t> bytes_of(ElementType type, std::span<const std::uint64_t> shape);
 
 /// "F32[512, 64]"
@@ -65,7 +65,7 @@ struct Tensor {
   ElementType type = ElementType::f32;
   std::vector<std::uint64_t> shape;  ///< slowest first; empty: a scalar
   std::span<const std::byte> bytes;  ///< borrowed from the file
-  std::uint64_t offset = 0;          ///< of bytes, from the start of its file
+  std::uint64_t offset = 0;          ///< of `bytes`, from the start of its file
 
   std::uint64_t elements() const;  ///< product of the shape
 };

@@ -47,15 +47,15 @@ struct TensorSpec {
 
 class TensorWriter {
  public:
-  /// A SafeTensors file. Errors: it cannot be created; a name occurs twice, is "__metadata__" or
-  /// not UTF-8; a type that the format does not have (it has plain types and integers); sizes that
-  /// cannot be counted.
+  /// Begins a SafeTensors file. Errors: it cannot be created; a name occurs twice, is
+  /// "__metadata__" or not UTF-8; a type that the format does not have (it has plain types and
+  /// integers); sizes that cannot be counted.
   static tl::expected<TensorWriter, FileError> safetensors(
       const std::string& path, std::span<const TensorSpec> tensors,
       const std::map<std::string, std::string>& metadata);
 
-  /// A GGUF file, version 3, whose metadata have the types of their values. Errors: likewise (it
-  /// has all types but U8; names have 1 to kGgufNameBytesMax bytes); rows that are not whole
+  /// Begins a GGUF file, version 3, whose metadata have the types of their values. Errors: likewise
+  /// (it has all types but U8; names have 1 to kGgufNameBytesMax bytes); rows that are not whole
   /// blocks; dimensions of 0, or more than 4; a general.alignment other than u32 32.
   static tl::expected<TensorWriter, FileError> gguf(const std::string& path,
                                                     std::span<const TensorSpec> tensors,
@@ -68,12 +68,12 @@ class TensorWriter {
   TensorWriter& operator=(TensorWriter&&) noexcept;
   ~TensorWriter();
 
-  /// The next bytes of the tensor at hand; a tensor that is complete makes way for the next.
+  /// Writes the next bytes of the tensor at hand; after a complete tensor comes the next.
   /// Errors: the disk is full or fails; then every later call has the same error.
   /// Requires: bytes do not reach beyond the tensor at hand; finish() has not been called.
   tl::expected<void, FileError> write(std::span<const std::byte> bytes);
 
-  /// Gives the file its name. Errors: as write(). Requires: all tensors are complete.
+  /// Gives the file its name. Errors: those of write(). Requires: all tensors are complete.
   tl::expected<void, FileError> finish();
 
  private:

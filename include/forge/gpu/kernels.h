@@ -12,8 +12,8 @@
 // output has the bits of the CPU's, whatever the launch shape.
 //
 // Legend: T rows of a pass, R of them with logits, V vocabulary, d hidden size, H query heads, Hkv
-// KV heads, G = H / Hkv, D head size, F feed-forward size, S block size (slots), K and N inputs and
-// outputs of a product. Panels: linear/linear_weights.h. Blocks of KV: model/kv_pool.h.
+// KV heads, G = H / Hkv, D head size, F inner size of an MLP, S block size (slots), K and N inputs
+// and outputs of a product. Panels: linear/linear_weights.h. Blocks of KV: model/kv_pool.h.
 #pragma once
 
 #include <array>

@@ -1,11 +1,11 @@
-// JSON from a stranger, event by event: nothing is kept that the visitor does not keep.
+// Reads untrusted JSON event by event: only what the visitor keeps is kept.
 //
 // A parser for all purposes nests as deep as the text does, which costs 70 bytes for each "[" of
 // it, takes the last of two equal keys and stops at a zero byte without a word. Here depth has a
-// limit, a zero byte is refused, and a visitor sees both keys: it stops the reading at the first
-// event that does not belong where it stands, and nothing is built from there on.
+// limit, a zero byte is refused, and a visitor sees both keys. It stops the reading at the first
+// event that does not belong where it stands, so nothing is built from there on.
 //
-// Texts within the JSON are valid UTF-8: others are not JSON.
+// Texts within the JSON are valid UTF-8; others are refused.
 #pragma once
 
 #include <cstddef>
@@ -24,7 +24,7 @@ inline constexpr int kDepthMax = 32;
 /// Why a text was refused.
 struct ParseError {
   std::string message;                ///< what the text is or has: "is not JSON in or right ..."
-  std::optional<std::uint64_t> byte;  ///< where in the text, if that is known
+  std::optional<std::uint64_t> byte;  ///< offset in the text, if known
 
   friend bool operator==(const ParseError&, const ParseError&) = default;
 };
@@ -32,7 +32,7 @@ struct ParseError {
 /// "at byte 4: is not JSON in or right after '[1] ['"
 std::string to_string(const ParseError& error);
 
-/// A number that is no integer of 64 bits; `text` is the number as it stands there.
+/// A number that is not a 64-bit integer; `text` is the number as written.
 struct Fraction {
   double value = 0;
   std::string_view text;
@@ -40,7 +40,7 @@ struct Fraction {
 /// The first event of an object or an array; the members follow.
 struct Object {};
 struct Array {};
-/// Texts are borrowed for the time of the call. An int64_t is below 0.
+/// A value. Texts are borrowed for the time of the call. An int64_t is below 0.
 using Value = std::variant<std::nullptr_t, bool, std::uint64_t, std::int64_t, Fraction,
                            std::string_view, Object, Array>;
 

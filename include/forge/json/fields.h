@@ -1,7 +1,7 @@
 // Fields: the members of one JSON object, each asked for with what is accepted.
 //
-// The first member that is not as asked becomes the fault that all objects of a text share; later
-// ones are answered with a value in range, so that a reader can be written as a list of its
+// The first member that is not as asked becomes the fault that all objects of a text share; for
+// later ones, Fields returns a value in range, so that a reader can be written as a list of its
 // members, as if everything were right, and look at the fault once, at its end. null is the same as
 // a member that is not there.
 //
@@ -43,14 +43,14 @@ struct Fault {
   enum class Kind : std::uint8_t {
     value,        ///< a member is missing, or not what is accepted
     unsupported,  ///< it is not the only value that it may have here
-    unknown,      ///< nobody asked for it: most often a misspelt name
+    unknown,      ///< the reader did not ask for it: often a misspelt name
   };
   std::string message;  ///< names the member, its value and what is accepted
-  std::string name;     ///< of the member: "rope_scaling.factor"
+  std::string name;     ///< name of the member: "rope_scaling.factor"
   Kind kind = Kind::value;
 
   bool is_set() const { return !message.empty(); }
-  /// Keeps the first.
+  /// Keeps the first fault.
   void set(std::string what, std::string member = "", Kind which = Kind::value) {
     if (!is_set()) *this = {std::move(what), std::move(member), which};
   }
@@ -58,16 +58,16 @@ struct Fault {
 
 class Fields {
  public:
-  /// `name` is where the object stands, "rope_scaling", and empty for the outermost. Borrows both.
+  /// `name` is the path of the object, "rope_scaling", empty for the outermost. Borrows both.
   /// Anything but an object is a fault.
   Fields(const nlohmann::json& object, std::string name, Fault& fault);
 
-  /// Null if it is not there, or null.
+  /// The member; nullptr if it is absent or null.
   const nlohmann::json* find(std::string_view key) const;
   bool has(std::string_view key) const { return find(key) != nullptr; }
   bool is_null(std::string_view key) const;  ///< is there and null
 
-  // Each: the member, which is required where no fallback is given.
+  // Each returns the member, which is required where no fallback is given.
   template <std::integral T = int>
   T integer(std::string_view key, IntegerRange range,
             std::optional<std::type_identity_t<T>> fallback = std::nullopt) const {
@@ -77,7 +77,7 @@ class Fields {
   double number(std::string_view key, NumberRange range,
                 std::optional<double> fallback = std::nullopt) const;
   bool boolean(std::string_view key, std::optional<bool> fallback = std::nullopt) const;
-  /// Where it is required, it is not empty either.
+  /// A required text must not be empty.
   std::string text(std::string_view key, std::optional<std::string> fallback = std::nullopt) const;
   /// The enumerator of this name.
   template <Named E>
@@ -87,7 +87,7 @@ class Fields {
     return static_cast<E>(place_in(kNames<E>, key, otherwise));
   }
 
-  /// One text of `accepted`, which it answers; the first where there is another or none.
+  /// The member, one of `accepted`; the first of these where there is another or none.
   std::string_view one_of(std::string_view key,
                           std::initializer_list<std::string_view> accepted) const;
 
@@ -117,11 +117,13 @@ class Fields {
 
   /// The member is missing or is not what is accepted.
   void fail(std::string_view key, const std::string& accepted) const;
-  /// The same in other words: `what` follows the member's name, "has 65 prompts; accepted are ...".
+  /// The same in the caller's words: `what` follows the member's name, "has 65 prompts; accepted
+  /// are ...".
   void refuse(std::string_view key, const std::string& what) const;
 
-  /// A member that was never asked for is a fault, and comes before what went wrong: that may be
-  /// missing because its name was misspelt. Copies remember what they were asked for each alone.
+  /// A member that was never asked for is a fault, and comes before what went wrong: a member may
+  /// be missing because its name was misspelt. Each copy remembers only what it was asked for
+  /// itself.
   void finish() const;
 
   bool failed() const { return fault_->is_set(); }

@@ -1,4 +1,4 @@
-// JSON from a stranger as a tree, at a price that is in proportion to its bytes (events.h).
+// Reads untrusted JSON as a tree, at a cost that is in proportion to its bytes (events.h).
 //
 // Pure, thread-safe.
 #pragma once
@@ -20,7 +20,7 @@ tl::expected<nlohmann::json, ParseError> parse_object(std::string_view text,
                                                       int depth_max = kDepthMax);
 
 /// A value as an error shows it: as JSON in ASCII, at most 64 bytes of it, or "an object", "a list
-/// of 3"; of an event, which does not know its length, "a list".
+/// of 3"; for an event, which does not know its length, "a list".
 std::string shown(const nlohmann::json& value);
 std::string shown(const Value& value);
 

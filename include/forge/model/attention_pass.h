@@ -16,7 +16,7 @@ struct AttentionPass {
   int layer = 0;
   const ForwardBatch& batch;
   KvPool& pool;
-  const RotaryTable& rotary;  ///< has the positions of the batch
+  const RotaryTable& rotary;  ///< with rows for the positions of the batch
   Workers& workers;
 
   /// Turns the first config.rope.size components of `head` to `position`.

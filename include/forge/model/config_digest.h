@@ -1,14 +1,15 @@
 // The digest of a ModelConfig, beside that of the weights (weights_digest.h): a config.json edited
-// by hand, another rope base say, leaves every weight as it is and changes every result.
+// by hand, with another rope base, say, leaves every weight as it is and changes every result.
 //
-// Two digests, because whoever refuses a model should say what differs. Of all fields in the order
-// of model_config.h, in the byte form of core/digest.h, and beyond what that says:
+// There are two digests so that an error can say which of the two differs. This one is taken of all
+// fields in the order of model_config.h, in the byte form of core/digest.h, and beyond what that
+// says:
 //
 //   - a double is its 64-bit pattern;
 //   - an optional is whether it is there, then its value;
 //   - a variant is the index of its alternative, then its value.
 //
-// `family` is left out: a name, which GGUF and config.json may spell differently.
+// `family` is left out: it is a name, which GGUF and config.json may spell differently.
 //
 // Pure, thread-safe.
 #pragma once

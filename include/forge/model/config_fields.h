@@ -1,10 +1,10 @@
-// The fields of a ModelConfig, once: the digest (config_digest.h) is a walk over them, and so is
-// the comparison of a model that was written with the one that is read again.
+// The fields of a ModelConfig, listed once: the digest (config_digest.h) is a walk over them, and
+// so is the comparison of a model that was written with the one that is read again.
 //
 // visit(name, value) is called in the order of model_config.h, with the names that validate() has:
-// "rope.scaling.factor". Of a variant comes the index of its alternative first, of an optional
-// whether it is there. A struct is taken apart by a structured binding, which does not compile once
-// it has a field more.
+// "rope.scaling.factor". For a variant, the index of its alternative comes first; for an optional,
+// whether it is there. A struct is taken apart by a structured binding, which no longer compiles
+// when the struct gets another field.
 //
 // Pure, thread-safe.
 #pragma once

@@ -1,4 +1,4 @@
-// Mixture of experts: each token goes through a few of many feed-forward networks.
+// Mixture of experts: each token goes through a few of many MLPs.
 //
 //   products   z = router x, in float                                             [E]
 //   scores     s = softmax(z), or 1 / (1 + exp(-z))
@@ -9,8 +9,8 @@
 //   weights    w = s; normalized: w / (sum of the chosen s + 1e-20); times routed_scale
 //   out        ((0 + w_a y_a) + w_b y_b) + ... + shared(x), a < b < ... the chosen experts
 //
-// Of equal ranks and group scores the lower index wins. Sums of ranks, scores and contributions run
-// in ascending order of experts, but those of a softmax are the fixed tree of canonical.h.
+// Among equal ranks or group scores the lower index wins. Sums of ranks, scores and contributions
+// run in ascending order of experts; only the sums of a softmax are the fixed tree of canonical.h.
 //
 // Rows are gathered by expert, so that an expert's weights are read once for all of them. A row's
 // contributions are added one expert after the other, whatever rows are gathered with it: its bits
@@ -23,7 +23,7 @@
 #include <span>
 #include <vector>
 
-#include "forge/model/feed_forward.h"
+#include "forge/model/mlp.h"
 #include "forge/model/packed_model.h"
 #include "forge/model/workers.h"
 
@@ -34,7 +34,7 @@ struct ExpertChoice {
   float weight = 0;
 };
 
-/// Floats that choose_experts needs beside the products.
+/// The number of floats that choose_experts needs beside the products.
 int router_scratch_size(const ExpertsConfig& config);
 
 /// chosen [experts_per_token], in ascending order of experts. products [E] are overwritten by the
@@ -48,15 +48,15 @@ struct ExpertsScratch {
   std::vector<float> scores;         // [T][E]
   std::vector<float> router;         // [T][router_scratch_size]
   std::vector<ExpertChoice> chosen;  // [T][experts_per_token]
-  std::vector<int> first;            // [E + 1] of each expert, into `rows`
+  std::vector<int> first;            // [E + 1] start of each expert in `rows`
   std::vector<int> rows;             // [T experts_per_token] rows, by expert
-  std::vector<float> weights;        // of each of `rows`
+  std::vector<float> weights;        // one for each of `rows`
   std::vector<float> gathered;       // [rows of an expert][d]
   std::vector<float> produced;       // [rows of an expert][d]
-  FeedForwardScratch network;
+  MlpScratch mlp;
 };
 
-/// out [T][d] = what the experts make of x [T][d].
+/// out [T][d] = the weighted sum of the experts' outputs for x [T][d].
 void run_experts(const PackedExperts& experts, Rows x, float* out, ExpertsScratch& scratch,
                  Workers& workers);
 

@@ -32,8 +32,8 @@ struct ForwardBatch {
   std::uint32_t position(int row) const { return positions[static_cast<std::size_t>(row)]; }
 };
 
-/// A programmer error unless the three spans of rows are equally long, sequences have tables, and
-/// these cover the positions with blocks of `block_size` slots.
+/// Aborts unless the three spans of rows are equally long, sequences have tables, and these cover
+/// the positions with blocks of `block_size` slots.
 void check_batch(const ForwardBatch& batch, std::uint32_t block_size);
 
 }  // namespace forge::model

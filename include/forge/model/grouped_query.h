@@ -3,7 +3,7 @@
 //
 //   q, k, v   rows of x, by one product; + bias
 //   q, k      RMSNorm of each head or of all heads' row; then RoPE
-//   k, v      into the pool, of all rows before any attends: rows of a sequence see one another
+//   k, v      go into the pool, for all rows before any attends, so rows of a sequence see them
 //   output    of attention (numerics/attention.h) over the positions up to the row's own, from the
 //             start or the window's; + bias
 #pragma once

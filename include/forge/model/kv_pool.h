@@ -1,9 +1,9 @@
 // KvPool: the memory behind the block tables, keys and values of every layer.
 //
-// The policy core hands out block ids; here is what they stand for. One block holds the
-// keys and values of block_size tokens for all layers and KV heads, so that a block is
-// one contiguous piece of memory: it can be copied, swapped or sent as such. The host tier, to
-// which preempted sequences are swapped, is a second pool of the same layout.
+// The policy core hands out block ids; this is the memory that they stand for. One block holds the
+// keys and values of block_size tokens for all layers and KV heads, so that a block is one
+// contiguous piece of memory: it can be copied, swapped or sent as such. The host tier, to which
+// preempted sequences are swapped, is a second pool of the same layout.
 //
 //   pool    | block 0 | block 1 | ...                              num_blocks
 //   block   | layer 0 | layer 1 | ...                              layers
@@ -14,8 +14,8 @@
 //
 //   layer   | rows [block_size][D] |                               as numerics/latent_attention.h
 //
-// Memory starts as NaN: attention that reads a slot nobody has written is then seen in
-// every output that follows.
+// Memory starts as NaN: if attention reads a slot that was never written, every output that follows
+// shows it.
 //
 // Owns the memory. Thread contract: stores to different slots and views may run at the same time.
 #pragma once
@@ -30,7 +30,7 @@
 
 namespace forge::model {
 
-/// What a model leaves of a token in each KV head.
+/// What a model keeps of a token in each KV head.
 enum class KvLayout : std::uint8_t {
   key_and_value,  ///< a key [D] and a value [D]
   latent          ///< one row [D], whose first components are the value
@@ -68,7 +68,7 @@ class KvPool {
   void store(KvPlane plane, std::span<const std::uint32_t> blocks, std::uint32_t position,
              const float* key, const float* value);
 
-  /// Writes row [D] of a token. Requires: the layout is latent; otherwise as store().
+  /// Writes row [D] of a token. Requires: the layout is latent; the rest as for store().
   void store_latent(int layer, std::span<const std::uint32_t> blocks, std::uint32_t position,
                     const float* row);
 
@@ -76,11 +76,11 @@ class KvPool {
   numerics::PagedKV view(KvPlane plane, std::span<const std::uint32_t> blocks,
                          std::uint32_t length) const;
 
-  /// Likewise of latents, whose values are the first value_size components.
+  /// The same for latents, whose values are the first value_size components.
   numerics::PagedLatent latent_view(int layer, std::span<const std::uint32_t> blocks,
                                     std::uint32_t length, int value_size) const;
 
-  /// Copies one block, all layers, from `source`: this pool or another of the same layout.
+  /// Copies one block, all its layers, from `source`: this pool or another of the same layout.
   /// Requires: `from` below source.num_blocks(), `to` below num_blocks().
   void copy(const KvPool& source, std::uint32_t from, std::uint32_t to);
 

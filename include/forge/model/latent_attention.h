@@ -1,8 +1,8 @@
 // Multi-head latent attention (DeepSeek-V2, arXiv:2405.04434, section 2.1), absorbed: the cache
 // holds latents, and keys and values of single heads are never made.
 //
-//   q          query_up( norm( query_down x ) ), or query_up x: of each head N + R components, of
-//              which the last R turn
+//   q          query_up( norm( query_down x ) ), or query_up x: N + R components for each head,
+//              the last R of which turn
 //   c, k_R     kv_down x: the latent, normed, and a key part that turns; one row of the cache
 //   q_C        key_up_h^T q_N: the head's query in terms of latents
 //   a          sum over positions of softmax( (q_C, q_R) . (c, k_R) scale ) c
@@ -19,7 +19,7 @@
 
 namespace forge::model {
 
-/// Memory of a part of the products of single heads.
+/// Memory for one part of the products of single heads.
 struct HeadScratch {
   std::vector<float> x;  // [T][inputs]
   std::vector<float> y;  // [T][outputs]
@@ -33,7 +33,7 @@ struct LatentScratch {
   std::vector<float> absorbed;      // [T][H][C + R]
   std::vector<float> sums;          // [T][H][C]
   std::vector<float> values;        // [T][H Dv]
-  std::vector<HeadScratch> heads;   // of each part
+  std::vector<HeadScratch> heads;   // one for each part
 };
 
 /// out [T][d] = attention of x [T][d]. Writes the latents of all rows.

@@ -5,7 +5,7 @@
 //
 //   embedding * embedding_multiplier
 //   -> [ h += residual_multiplier * post_norm?( attention( pre_norm?(h) ) )
-//        h += residual_multiplier * post_norm?( feed forward( pre_norm?(h) ) ) ] x layers
+//        h += residual_multiplier * post_norm?( mlp( pre_norm?(h) ) ) ] x layers
 //   -> final norm -> head -> logits / logits_divisor
 //
 //   family              differs from Llama 2 in
@@ -19,7 +19,7 @@
 //   Granite             the multipliers
 //
 // Legend, used by all of transformer/: T rows (tokens) of a batch, V vocabulary, d hidden size,
-// H query heads, Hkv KV heads, D head size, F inner size of a feed-forward network, E experts.
+// H query heads, Hkv KV heads, D head size, F inner size of an MLP, E experts.
 #pragma once
 
 #include <cstdint>
@@ -31,8 +31,8 @@
 
 namespace forge::model {
 
-/// What a configuration may ask for: far above any published model, and so small that products of
-/// two sizes fit into an int64 and a table for each layer into memory.
+/// The largest sizes that a configuration may have: far above any published model, and so small
+/// that products of two sizes fit into an int64 and a table for each layer into memory.
 inline constexpr int kSizeMax = 1 << 20;  ///< vocabulary, hidden size, F, H D, ranks of latents
 inline constexpr int kLayersMax = 1024;
 inline constexpr int kHeadsMax = 1024;
@@ -40,13 +40,13 @@ inline constexpr int kHeadSizeMax = 1024;  ///< parts of a latent head; D: numer
 inline constexpr int kExpertsMax = 1024;
 inline constexpr int kPositionsMax = 1 << 24;
 
-/// Where a sub-layer has its RMSNorm: on what it reads, or on what it adds.
+/// The place of a sub-layer's RMSNorm: on what the sub-layer reads, or on what it adds.
 enum class NormPlacement : std::uint8_t { before, after };
 
 /// RMSNorm of queries and keys before RoPE: none, of each head [D], or of all heads' row [H D].
 enum class QueryKeyNorm : std::uint8_t { none, head, row };
 
-/// Which components of a head turn together: i and i + D/2, or 2i and 2i + 1.
+/// The components of a head that turn together: i and i + D/2, or 2i and 2i + 1.
 enum class RopePairing : std::uint8_t { halves, adjacent };
 
 /// Frequencies divided by `factor` (position interpolation; Chen et al., arXiv:2306.15595).
@@ -55,7 +55,7 @@ struct LinearRope {
   friend bool operator==(const LinearRope&, const LinearRope&) = default;
 };
 
-/// Llama 3.1's: low frequencies divided by `factor`, high ones kept, a ramp between.
+/// Llama 3.1's scaling: low frequencies divided by `factor`, high ones kept, a ramp between.
 struct Llama3Rope {
   double factor = 8;
   double low_freq_factor = 1;
@@ -101,32 +101,32 @@ struct GroupedQueryConfig {
   bool qkv_bias = false;
   bool output_bias = false;
   QueryKeyNorm query_key_norm = QueryKeyNorm::none;
-  /// Tokens that a query sees, its own included; 0: all. One for all layers.
+  /// The number of tokens that a query sees, its own included, the same in all layers; 0: all.
   int sliding_window = 0;
   friend bool operator==(const GroupedQueryConfig&, const GroupedQueryConfig&) = default;
 };
 
-/// Multi-head latent attention (DeepSeek-V2, arXiv:2405.04434, section 2.1). Of a token the cache
-/// holds one latent [kv_rank] and one rotated key part [rope size], for all heads.
+/// Multi-head latent attention (DeepSeek-V2, arXiv:2405.04434, section 2.1). For each token the
+/// cache holds one latent [kv_rank] and one rotated key part [rope_size], shared by all heads.
 struct LatentConfig {
   int heads = 1;
-  int query_rank = 0;   ///< of the queries' latent; 0: none, queries come from the hidden state
-  int kv_rank = 512;    ///< of the latent of keys and values
+  int query_rank = 0;   ///< size of the queries' latent; 0: queries come from the hidden state
+  int kv_rank = 512;    ///< size of the latent of keys and values
   int nope_size = 128;  ///< components of a head's key that do not turn
-  int rope_size = 64;   ///< and that do
+  int rope_size = 64;   ///< components that do
   int value_size = 128;
-  float latent_norm_eps = 1e-6F;  ///< of the latents' norms, whatever norm_eps is
+  float latent_norm_eps = 1e-6F;  ///< epsilon of the latents' norms, whatever norm_eps is
   friend bool operator==(const LatentConfig&, const LatentConfig&) = default;
 };
 
 using AttentionConfig = std::variant<GroupedQueryConfig, LatentConfig>;
 
-/// How the router's products become scores.
+/// The function that turns the router's products into scores.
 enum class ExpertScore : std::uint8_t { softmax, sigmoid };
 
-/// Mixture of experts. Chosen: the experts_per_token best, after all groups but the
-/// groups_per_token best are left out. Weights: their scores, normalized where said, times
-/// routed_scale. With a correction bias, score + bias chooses and score weighs.
+/// Mixture of experts. A token takes its experts_per_token best experts from its groups_per_token
+/// best groups. Their weights are their scores, normalized if `normalized`, times routed_scale.
+/// With a correction bias, score + bias decides the choice, the score alone the weight.
 struct ExpertsConfig {
   int experts = 8;
   int experts_per_token = 2;
@@ -134,12 +134,12 @@ struct ExpertsConfig {
   int shared_size = 0;  ///< F of the shared experts together; 0: none
   ExpertScore score = ExpertScore::softmax;
   bool correction_bias = false;
-  int groups = 1;            ///< of equally many experts
+  int groups = 1;            ///< groups of equally many experts
   int groups_per_token = 1;  ///< 1 .. groups; all: no limit
   int group_best = 1;        ///< a group's score: the sum of its 1 or 2 best
   bool normalized = false;   ///< the weights of a token's experts sum to one
   float routed_scale = 1;
-  std::vector<bool> dense_layers;  ///< [layers], true: that layer has the dense network
+  std::vector<bool> dense_layers;  ///< [layers], true: that layer has the dense MLP
   friend bool operator==(const ExpertsConfig&, const ExpertsConfig&) = default;
 };
 
@@ -148,12 +148,12 @@ struct ModelConfig {
   int vocabulary_size = 0;
   int hidden_size = 0;
   int layers = 0;
-  int ffn_size = 0;   ///< F of the dense network; 0 if every layer has experts
+  int ffn_size = 0;   ///< F of the dense MLP; 0 if every layer has experts
   int positions = 0;  ///< longest context
   float norm_eps = 1e-5F;
   NormPlacement norm = NormPlacement::before;
   AttentionConfig attention;
-  float attention_scale = 0;  ///< of the scores, everything included
+  float attention_scale = 0;  ///< factor of the scores, everything included
   RopeConfig rope;
   std::optional<ExpertsConfig> experts;
   bool tied_head = false;  ///< the head's weights are the embedding's
@@ -165,13 +165,14 @@ struct ModelConfig {
   friend bool operator==(const ModelConfig&, const ModelConfig&) = default;
 };
 
-/// The dense network is in layer `layer`, not experts. Requires: 0 <= layer < config.layers.
+/// True if layer `layer` has the dense MLP, not experts. Requires: 0 <= layer < config.layers.
 bool is_dense(const ModelConfig& config, int layer);
 bool has_dense_layers(const ModelConfig& config);  ///< at least one
 
-/// Every number is in its range and all fit together, so that whoever computes need not look again.
-/// Readers of checkpoints promise it of what they return. Errors: the first field that is not, its
-/// value and what is accepted: "heads is 3; accepted is a multiple of kv_heads, 2".
+/// Checks that every number is in its range and that all fit together, so that later code need not
+/// check again. Readers of checkpoints return only configurations that pass. Errors: the first
+/// field that does not, its value and what is accepted: "heads is 3; accepted is a multiple of
+/// kv_heads, 2".
 tl::expected<void, std::string> validate(const ModelConfig& config);
 
 }  // namespace forge::model

@@ -1,11 +1,11 @@
 // PackedModel: the weights of a StoredModel in the form in which products read them
-// (linear/linear_weights.h), matrices that meet the same input on top of one another.
+// (linear/linear_weights.h), with matrices that take the same input on top of one another.
 //
 // Three parts are not simply packed:
-//   - the embedding stays where it is stored: of its rows only those of the batch are read. So a
+//   - the embedding stays where it is stored: only the rows of the batch are read. So a
 //     model takes the memory of its products, even where the head is tied and the embedding is
 //     wanted twice.
-//   - the router is widened to float: which experts a token gets should not hang on how its
+//   - the router is widened to float: the experts of a token should not depend on how its
 //     activations are rounded.
 //   - kv_up of latent attention is taken apart by heads, its key halves transposed, for attention
 //     over latents (numerics/latent_attention.h). Transposed rows are no longer blocks of a format,
@@ -36,7 +36,7 @@
 
 namespace forge::model {
 
-struct PackedFeedForward {
+struct PackedMlp {
   linear::LinearWeights gate_up;  ///< gate, up: d -> 2 F
   linear::LinearWeights down;     ///< F -> d
 
@@ -47,8 +47,8 @@ struct PackedExperts {
   ExpertsConfig config;
   linear::LinearWeights router;        ///< d -> E, of floats
   std::vector<float> correction_bias;  ///< [E], or empty
-  std::vector<PackedFeedForward> experts;
-  std::optional<PackedFeedForward> shared;
+  std::vector<PackedMlp> experts;
+  std::optional<PackedMlp> shared;
 };
 
 struct PackedGroupedQuery {
@@ -74,8 +74,8 @@ struct PackedLatent {
 struct PackedModelLayer {
   std::vector<float> attention_norm;
   std::variant<PackedGroupedQuery, PackedLatent> attention;
-  std::vector<float> ffn_norm;
-  std::variant<PackedFeedForward, PackedExperts> feed_forward;
+  std::vector<float> mlp_norm;
+  std::variant<PackedMlp, PackedExperts> mlp;
 };
 
 struct PackedModel {
@@ -83,23 +83,23 @@ struct PackedModel {
   std::vector<PackedModelLayer> layers;
   std::vector<float> final_norm;
   linear::LinearWeights head;                            ///< d -> V
-  linear::Numerics numerics = linear::Numerics::native;  ///< of all products with them
-  WeightsDigest digest;                                  ///< of the StoredModel
+  linear::Numerics numerics = linear::Numerics::native;  ///< those of all products with the weights
+  WeightsDigest digest;                                  ///< digest of the StoredModel
 
-  /// Of all matrices: what decoding one token would read, had it the work of all experts.
+  /// The bytes of all matrices, which decoding one token would read if it used all experts.
   std::size_t bytes() const;
 };
 
-/// Numerics whose bits the results of the model have: canonical too where native numerics use no
-/// instruction that rounds otherwise on this machine (linear/numerics.h).
+/// The numerics whose bits the model's results have: canonical also where native numerics use no
+/// instruction on this machine that rounds otherwise (linear/numerics.h).
 linear::Numerics numerics_of_results(const PackedModel& model);
 
-/// PackedModel::bytes() of what pack() would make of `stored`, in whose weights it does not look.
+/// The PackedModel::bytes() that pack() would give for `stored`. Does not read its weights.
 std::uint64_t packed_bytes(const ModelConfig& config, const StoredModel& stored);
 
-/// Told of each matrix before it is packed, and when it will not be read again, so that its pages
-/// can be given back (checkpoint.h): packing then needs little more memory than the result. Either
-/// may be empty.
+/// Called for each matrix before it is packed, and when it will not be read again, so that its
+/// pages can be given back (checkpoint.h): packing then needs little more memory than the result.
+/// Either may be empty.
 struct ReadAdvice {
   std::function<void(const linear::StoredLinear&)> will_read;
   std::function<void(const linear::StoredLinear&)> done_with;

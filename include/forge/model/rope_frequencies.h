@@ -10,7 +10,7 @@
 //            positions of the training                          arXiv:2309.00071, section 3.2
 //   tabled   divided by what the checkpoint says
 //
-// The same bits on every machine: logarithms and powers are those of numerics/rotary.h.
+// The bits are the same on every machine: logarithms and powers are those of numerics/rotary.h.
 // Pure, thread-safe.
 #pragma once
 
@@ -20,10 +20,11 @@
 
 namespace forge::model {
 
-/// Radians a position, one for each pair: [size / 2]. Requires: validate() accepts `rope`.
+/// The frequencies in radians per position, one for each pair: [size / 2]. Requires: validate()
+/// accepts `rope`.
 std::vector<double> rope_frequencies(const RopeConfig& rope);
 
-/// What cosines and sines are multiplied by: YaRN's attention_factor, otherwise 1.
+/// The factor of cosines and sines: YaRN's attention_factor, otherwise 1.
 double rope_attention_factor(const RopeConfig& rope);
 
 }  // namespace forge::model

@@ -1,8 +1,8 @@
 // RotaryTable: cosines and sines of rotary position embedding, one row a position.
 //
-// Computed once per position, in double, by the canonical sincos (numerics/rotary.h), from the
-// model's frequencies (rope_frequencies.h), and kept. The table grows to the longest sequence seen;
-// a row never changes, so growth cannot change an output.
+// A row is computed once, in double, by the canonical sincos (numerics/rotary.h), from the model's
+// frequencies (rope_frequencies.h), and kept. The table grows to the longest sequence seen; a row
+// never changes, so growth cannot change an output.
 //
 // Owns the rows. Thread contract: none of its own.
 #pragma once
@@ -17,7 +17,7 @@ namespace forge::model {
 
 class RotaryTable {
  public:
-  /// Positions are below this: angles then stay within the domain of sincos.
+  /// All positions are below this number: angles then stay within the domain of sincos.
   static constexpr std::uint32_t kPositionsMax = 1U << 24;
 
   /// Requires: validate() accepts `rope`.
@@ -33,8 +33,8 @@ class RotaryTable {
 
  private:
   std::size_t half_;
-  std::vector<double> frequencies_;  // radians a position
-  float factor_;                     // of cosines and sines
+  std::vector<double> frequencies_;  // radians per position
+  float factor_;                     // factor of cosines and sines
   std::vector<float> rows_;          // [positions][2][rope.size / 2]
 };
 

@@ -1,12 +1,12 @@
 // StoredModel: the weights of a model by their roles, as its checkpoint stores them.
 //
 // Names of tensors, files and their formats end here: checkpoint.h finds each tensor, checks its
-// type and shape against the ModelConfig, and whoever computes sees only roles. Matrices stay where
-// they are, in the mapped file, in the form that it has them; vectors (norms and biases) are few
-// and are copied to floats.
+// type and shape against the ModelConfig, and the code that computes sees only roles. Matrices stay
+// where they are, in the mapped file, in the form that it has them; vectors (norms and biases) are
+// few and are copied to floats.
 //
-// A role that the configuration does not switch on is absent: an empty vector, or none. What it
-// does switch on is there, in the shapes below, with no need to look again.
+// A role that the configuration does not switch on is absent: an empty vector, or none. All others
+// are there, in the shapes below, and need no further check.
 //
 // Borrows matrices from the Checkpoint. Thread contract: values, const after construction.
 // Legend: model_config.h; R rope_size, N nope_size, C kv_rank, Q query_rank, Dv value_size.
@@ -21,20 +21,20 @@
 namespace forge::model {
 
 /// down( silu(gate x) * up x )
-struct StoredFeedForward {
+struct StoredMlp {
   linear::StoredLinear gate;  ///< [F][d]
   linear::StoredLinear up;    ///< [F][d]
   linear::StoredLinear down;  ///< [d][F]
 };
 
 struct StoredExperts {
-  linear::StoredLinear router;             ///< [E][d]
-  std::vector<float> correction_bias;      ///< [E], or empty
-  std::vector<StoredFeedForward> experts;  ///< [E]
-  std::optional<StoredFeedForward> shared;
+  linear::StoredLinear router;         ///< [E][d]
+  std::vector<float> correction_bias;  ///< [E], or empty
+  std::vector<StoredMlp> experts;      ///< [E]
+  std::optional<StoredMlp> shared;
 };
 
-using FeedForwardWeights = std::variant<StoredFeedForward, StoredExperts>;
+using MlpWeights = std::variant<StoredMlp, StoredExperts>;
 
 struct StoredGroupedQuery {
   linear::StoredLinear query;      ///< [H D][d]
@@ -50,7 +50,7 @@ struct StoredGroupedQuery {
 };
 
 struct StoredLatent {
-  std::optional<linear::StoredLinear> query_down;  ///< [Q][d]; none where query_rank is 0
+  std::optional<linear::StoredLinear> query_down;  ///< [Q][d]; nullopt where query_rank is 0
   std::vector<float> query_norm;                   ///< [Q], or empty
   linear::StoredLinear query_up;  ///< [H (N + R)][Q], or of d inputs; a head: N, then R rows
   linear::StoredLinear kv_down;   ///< [C + R][d]: the latent, then the key part that turns
@@ -69,16 +69,16 @@ using AttentionWeights = std::variant<StoredGroupedQuery, StoredLatent>;
 
 struct StoredLayer {
   std::vector<float> attention_norm;  ///< [d], where NormPlacement says
-  AttentionWeights attention;         ///< of the kind that ModelConfig::attention is
-  std::vector<float> ffn_norm;        ///< [d]
-  FeedForwardWeights feed_forward;    ///< StoredFeedForward where is_dense()
+  AttentionWeights attention;         ///< of the kind of ModelConfig::attention
+  std::vector<float> mlp_norm;        ///< [d]
+  MlpWeights mlp;                     ///< StoredMlp where is_dense()
 };
 
 struct StoredModel {
   linear::StoredLinear embedding;  ///< [V][d]
   std::vector<StoredLayer> layers;
   std::vector<float> final_norm;             ///< [d]
-  std::optional<linear::StoredLinear> head;  ///< [V][d]; none: tied to the embedding
+  std::optional<linear::StoredLinear> head;  ///< [V][d]; nullopt: tied to the embedding
 };
 
 }  // namespace forge::model

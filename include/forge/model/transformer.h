@@ -1,7 +1,7 @@
 // Transformer: the forward pass of real models, one for all families of model_config.h.
 //
 //   token -> embedding -> [ + attention   (grouped_query.h or latent_attention.h)
-//                           + network     (feed_forward.h or experts.h)           ] x layers
+//                           + MLP         (mlp.h or experts.h)                    ] x layers
 //         -> final norm -> head -> logits
 //
 // reference/tiny_transformer.h is the same thing for one architecture, to be read first.
@@ -12,8 +12,8 @@
 // (linear/numerics.h).
 //
 // A draft model comes for free: `layers` below the full depth skips the rest and goes straight to
-// the head. Its keys and values are those that the target writes for the same layers, so it lives
-// in the target's pool.
+// the head. Its keys and values are those that the model writes for the same layers, so it uses the
+// model's pool.
 //
 // Owns the packed weights, borrows the stored embedding (packed_model.h). Thread contract: const
 // after construction; any number of threads, each with its own TransformerScratch, threads of its
@@ -30,11 +30,11 @@
 #include "forge/linear/thread_pool.h"
 #include "forge/model/attention_pass.h"
 #include "forge/model/experts.h"
-#include "forge/model/feed_forward.h"
 #include "forge/model/forward_batch.h"
 #include "forge/model/grouped_query.h"
 #include "forge/model/kv_pool.h"
 #include "forge/model/latent_attention.h"
+#include "forge/model/mlp.h"
 #include "forge/model/model_config.h"
 #include "forge/model/packed_model.h"
 #include "forge/model/rotary_table.h"
@@ -42,29 +42,29 @@
 
 namespace forge::model {
 
-/// Places in a forward pass whose values can be looked at.
+/// The places in a forward pass whose values can be observed.
 enum class ForwardPoint : std::uint8_t {
   embedding,   ///< [T][d] the input of layer 0
   attention,   ///< [T][d] what attention adds, before the residual multiplier
-  network,     ///< [T][d] what network or experts add, likewise
+  mlp,         ///< [T][d] what the MLP or experts add, likewise
   layer,       ///< [T][d] the output of a layer
   final_norm,  ///< [R][d]
   logits       ///< [R][V]
 };
 constexpr Names<ForwardPoint> names_of(ForwardPoint) {
-  return {"embedding", "attention", "network", "layer", "final_norm", "logits"};
+  return {"embedding", "attention", "mlp", "layer", "final_norm", "logits"};
 }
 
 struct Observation {
   ForwardPoint point = ForwardPoint::embedding;
-  std::optional<int> layer;  ///< of attention, network and layer
+  std::optional<int> layer;  ///< the layer, at attention, mlp and layer
   int width = 0;
   std::span<const float> values;  ///< [rows][width], valid during the call
 };
 
 using ForwardObserver = std::function<void(const Observation&)>;
 
-/// Of the pool that forward() takes.
+/// The shape of the pool that forward() takes.
 KvShape kv_shape(const ModelConfig& config);
 
 /// Threads and intermediate results of forward(). Grows to the largest batch seen, then allocates
@@ -80,10 +80,10 @@ struct TransformerScratch {
   std::vector<float> added;   // [T][d] what a sub-layer adds
   GroupedQueryScratch grouped_query;
   LatentScratch latent;
-  FeedForwardScratch network;
+  MlpScratch mlp;
   ExpertsScratch experts;
 
-  /// Called at every ForwardPoint, in the order of the pass, where there is one.
+  /// Called, if set, at every ForwardPoint, in the order of the pass.
   ForwardObserver observer;
 };
 

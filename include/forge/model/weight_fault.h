@@ -1,8 +1,8 @@
 // WeightFault: a number among a model's weights that is not finite, found while they are packed.
 //
-// Products are not defined for such numbers (linear/product.h): one of them in an embedding or a
-// norm and every logit is NaN, which an argmax takes for some token as well. So they are refused
-// where they are read, and named. Checkpoint::error_of gives the place its name in the file.
+// Products are not defined for such numbers (linear/product.h): with one of them in an embedding or
+// a norm, every logit is NaN, and an argmax still picks some token. So they are refused where they
+// are read, and named. Checkpoint::error_of gives the place its name in the file.
 //
 // Pure, thread-safe.
 #pragma once
@@ -16,16 +16,16 @@
 namespace forge::model {
 
 struct WeightFault {
-  /// The first byte of what is in the file: the matrix's rows, or the scales of its groups.
+  /// The first byte, in the file, of the matrix's rows or of the scales of its groups.
   const std::byte* numbers = nullptr;
-  std::size_t row = 0;  ///< of the matrix, or the group whose scale it is
+  std::size_t row = 0;  ///< row of the matrix, or group whose scale it is
   std::size_t column = 0;
   float value = 0;
-  bool is_scale = false;  ///< of the block of numbers that starts at the place
+  bool is_scale = false;  ///< it is the scale of the block of numbers at the place
 };
 
-/// The first number of `stored` that is not finite: of floats, or of the scales of codes; none if
-/// all are. Reads all of them with the threads of `pool`.
+/// The first number of `stored` that is not finite, among its floats or the scales of its codes;
+/// nullopt if all are finite. Reads all of them with the threads of `pool`.
 std::optional<WeightFault> find_fault(const linear::StoredLinear& stored, linear::ThreadPool& pool);
 
 }  // namespace forge::model

@@ -1,7 +1,7 @@
 // Roles as names: "layers.3.attention.query" is the matrix StoredModel::layers[3].attention.query.
 //
-// A role is the path of a weight in stored_model.h, its parts with dots between them; of a list the
-// index is a part. It says what a weight is for, whatever a checkpoint calls it: the same in
+// A role is the path of a weight in stored_model.h, its parts with dots between them; an index into
+// a list is a part, too. It says what a weight is for, whatever a checkpoint calls it: the same in
 // SafeTensors ("model.layers.3.self_attn.q_proj.weight") and in GGUF ("blk.3.attn_q.weight").
 //
 //   embedding                                  final_norm                          head
@@ -35,10 +35,9 @@ template <class Owner>
 struct Members;
 
 template <>
-struct Members<StoredFeedForward> {
-  static constexpr std::tuple kTable{Member{"gate", &StoredFeedForward::gate},
-                                     Member{"up", &StoredFeedForward::up},
-                                     Member{"down", &StoredFeedForward::down}};
+struct Members<StoredMlp> {
+  static constexpr std::tuple kTable{Member{"gate", &StoredMlp::gate}, Member{"up", &StoredMlp::up},
+                                     Member{"down", &StoredMlp::down}};
 };
 template <>
 struct Members<StoredExperts> {
@@ -76,8 +75,8 @@ template <>
 struct Members<StoredLayer> {
   static constexpr std::tuple kTable{Member{"attention_norm", &StoredLayer::attention_norm},
                                      Member{"attention", &StoredLayer::attention},
-                                     Member{"ffn_norm", &StoredLayer::ffn_norm},
-                                     Member{"feed_forward", &StoredLayer::feed_forward}};
+                                     Member{"ffn_norm", &StoredLayer::mlp_norm},
+                                     Member{"feed_forward", &StoredLayer::mlp}};
 };
 template <>
 struct Members<StoredModel> {
@@ -86,7 +85,7 @@ struct Members<StoredModel> {
       Member{"final_norm", &StoredModel::final_norm}, Member{"head", &StoredModel::head}};
 };
 
-/// A visit to whatever a member may be.
+/// Visits a member of any of the types that members have.
 template <class OnMatrix, class OnVector>
 struct WeightWalk {
   const OnMatrix& on_matrix;
@@ -118,8 +117,8 @@ struct WeightWalk {
 
 /// Calls on_matrix(role, StoredLinear&) or on_vector(role, std::vector<float>&) for all weights
 /// that `part` has, each once, in the order in which stored_model.h declares them; const where
-/// `part` is. A matrix is passed as it lies there, so its address tells it from all others. `part`:
-/// a StoredModel, or what the role `path` of one is: a layer, for "layers.3".
+/// `part` is. A matrix is passed by reference to its place, so its address tells it from all
+/// others. `part` is a StoredModel, or the part of one that `path` names: a layer, for "layers.3".
 template <class Part, class OnMatrix, class OnVector>
 void for_each_weight(Part& part, const OnMatrix& on_matrix, const OnVector& on_vector,
                      const std::string& path = "") {

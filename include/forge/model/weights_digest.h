@@ -60,7 +60,7 @@ struct WeightsDigest {
 /// 32 hexadecimal digits, high before low.
 std::string to_string(const WeightsDigest& digest);
 
-/// Takes the digest matrix by matrix, at the time when somebody reads each of them anyway.
+/// Takes the digest matrix by matrix, at the time when each is read anyway.
 ///
 /// Example, given `const StoredModel& model` and `linear::ThreadPool& pool`:
 ///
@@ -89,7 +89,7 @@ class WeightsDigester {
   std::map<const linear::StoredLinear*, std::vector<WeightsDigest>> read_;  // of their tensors
 };
 
-/// Reads all of `model` for nothing else.
+/// The list and the digest of `model`. Each call reads all of its weights.
 std::string digest_list(const StoredModel& model, linear::ThreadPool& pool);
 WeightsDigest digest_of(const StoredModel& model, linear::ThreadPool& pool);
 

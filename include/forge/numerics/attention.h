@@ -33,7 +33,7 @@
 
 namespace forge::numerics {
 
-/// Keys of one segment of the softmax.
+/// The number of keys in one segment of the softmax.
 inline constexpr int kKeySegment = 256;
 
 /// Largest head size that `attend` accepts.
@@ -51,7 +51,7 @@ inline constexpr int kHeadSizeMax = 256;
 /// ascending chain; values are not, so that lanes run across components. Position j lives in
 /// slot j % block_size of block blocks[j / block_size].
 struct PagedKV {
-  const float* keys;                      ///< of block 0, at this layer and KV head
+  const float* keys;                      ///< keys of block 0, at this layer and KV head
   const float* values;                    ///< likewise
   std::ptrdiff_t block_stride;            ///< floats from a block to the next
   int block_size;                         ///< slots in a block, >= 1
@@ -61,19 +61,19 @@ struct PagedKV {
   int first = 0;                          ///< F, 0 .. T-1: earlier positions are not seen
 };
 
-/// The query heads that share the KV head (grouped-query attention), of one token.
-/// Each head is computed as if it were alone; together they are faster.
+/// The query heads of one token that share the KV head (grouped-query attention). Each head is
+/// computed as if it were alone; together they are faster.
 struct QueryGroup {
   const float* q;  ///< [heads][D], contiguous
   int heads;       ///< >= 1
-  float scale;     ///< of the scores, usually 1 / sqrt(D)
+  float scale;     ///< factor of the scores, usually 1 / sqrt(D)
 };
 
 /// out [heads][D] = attention of each head of `group` over positions kv.first .. kv.length-1.
 /// Allocates nothing; thread-safe. O(heads (T - F) D).
 void attend(const QueryGroup& group, const PagedKV& kv, float* out);
 
-/// The definition above, as plain loops. Equal bits, no speed.
+/// The definition above, as plain loops: slow, with equal bits.
 void attend_reference(const QueryGroup& group, const PagedKV& kv, float* out);
 
 }  // namespace forge::numerics

@@ -146,7 +146,7 @@ FORGE_HOST_DEVICE inline float rsqrt(float x) { return divide(1.0f, sqrt(x)); }
 
 // ---- Fixed-tree reductions ------------------------------------------------------
 
-/// Lanes of every reduction: the threads of a GPU warp, two AVX-512 vectors.
+/// The number of lanes of every reduction: the threads of a GPU warp, two AVX-512 vectors.
 inline constexpr int kLanes = 32;
 
 /// Adds kLanes partial results pairwise, at distance 16, then 8, 4, 2, 1. A warp that adds what
@@ -185,8 +185,9 @@ FORGE_HOST_DEVICE inline float max_reference(const float* x, int n) {
 
 // ---- Products -------------------------------------------------------------------
 
-/// Terms of one segment of a product. Adding segments in order has 2.7 times less rounding error
-/// than one long chain and lets a GPU compute the segments of one product in parallel (split-K).
+/// The number of terms in one segment of a product. Adding segments in order has 2.7 times less
+/// rounding error than one long chain and lets a GPU compute the segments of one product in
+/// parallel (split-K).
 inline constexpr int kProductSegment = 256;
 
 /// Inner product of a [n] and b [n]: ((s_0 + s_1) + s_2) + ... where s_c = fma chain from 0 over

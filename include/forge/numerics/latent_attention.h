@@ -3,9 +3,10 @@
 // In multi-head latent attention (DeepSeek-V2, arXiv:2405.04434, section 2.1) a token leaves one
 // row for all heads: a latent [R], from which keys and values of every head would be made by
 // products, and the part of the key that turns with position [S]. The products commute with
-// attention's sums: instead of making keys, the query is multiplied by the key weights once, and
-// instead of values, the weighted sum of latents by the value weights once ("absorbed"). What is
-// left is this: one KV head of size R + S, whose values are the first R components of its keys.
+// attention's sums: instead of making keys, one multiplies the query by the key weights once, and
+// instead of making values, the weighted sum of latents by the value weights once ("absorbed").
+// What is left is attention with one KV head of size R + S, whose values are the first R components
+// of its keys.
 //
 // Legend: R value size, R + S key size, H heads, c_j [R + S] the row of position j, q [R + S] one
 // query head. out = attention of attention.h with k_j = c_j, v_j = c_j[0 .. R), first position 0:
@@ -30,7 +31,7 @@ inline constexpr int kLatentSizeMax = 1024;
 /// A row is stored once and read twice: lanes run across query heads, which all share it, for the
 /// scores, and across its components for the sums.
 struct PagedLatent {
-  const float* rows;                      ///< of block 0, at this layer
+  const float* rows;                      ///< rows of block 0, at this layer
   std::ptrdiff_t block_stride;            ///< floats from a block to the next
   int block_size;                         ///< slots in a block, >= 1
   int key_size;                           ///< R + S, 1 .. kLatentSizeMax
@@ -44,7 +45,7 @@ struct PagedLatent {
 /// O(heads T (2 R + S)).
 void attend_latent(const QueryGroup& group, const PagedLatent& latent, float* out);
 
-/// The definition, as plain loops. Equal bits, no speed.
+/// The definition, as plain loops: slow, with equal bits.
 void attend_latent_reference(const QueryGroup& group, const PagedLatent& latent, float* out);
 
 }  // namespace forge::numerics

@@ -15,7 +15,7 @@
 
 namespace forge::numerics {
 
-/// Four 32-bit words: a counter, or what Philox makes of it. Word 0 is the lowest.
+/// Four 32-bit words: a counter, or the random words for it. Word 0 is the lowest.
 struct Words4 {
   std::uint32_t x[4];
 

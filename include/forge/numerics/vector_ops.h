@@ -42,8 +42,8 @@ float sum(const float* x, int n);
 /// Sum of squares of x [n] by the fixed tree; n = 0 gives 0.
 float sum_of_squares(const float* x, int n);
 
-/// Index of the largest of x [n]; of equal ones (-0 and +0 are equal) the lowest index. With a NaN
-/// in x, some index in [0, n).
+/// Index of the largest of x [n]; among equal ones (-0 and +0 are equal) the lowest. With a NaN in
+/// x, some index in [0, n).
 int argmax(const float* x, int n);
 
 /// Rotary embedding of one head [2 * half] in the "rotate half" pairing of GPT-NeoX and of Llama

@@ -4,7 +4,7 @@
 // every machine.
 //
 // Legend, used by all of reference/: T tokens (rows) of a batch, V vocabulary, d hidden size,
-// H query heads, Hkv KV heads, D head size, F inner size of the feed-forward network.
+// H query heads, Hkv KV heads, D head size, F inner size of the MLP.
 #pragma once
 
 #include <cstdint>

@@ -73,7 +73,7 @@ class TinyTransformer {
   /// zero for those after it. q, k: [T][D]; -> [T][T]
   virtual Rows attention_weights(const Rows& q, const Rows& k) const;
 
-  /// What the network adds. [T][d] -> [T][d]
+  /// What the MLP adds. [T][d] -> [T][d]
   virtual Rows mlp(const LayerWeights& w, const Rows& x) const;
 
   /// x / (1 + e^-x), of each number.

@@ -25,7 +25,7 @@ struct LayerWeights {
   Matrix key;             ///< [Hkv D, d]
   Matrix value;           ///< [Hkv D, d]
   Matrix output;          ///< [d, H D]
-  Vector ffn_norm;        ///< [d]
+  Vector mlp_norm;        ///< [d]
   Matrix gate;            ///< [F, d]
   Matrix up;              ///< [F, d]
   Matrix down;            ///< [d, F]

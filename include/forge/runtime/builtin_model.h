@@ -20,7 +20,7 @@ inline constexpr std::string_view kBuiltinModel = "forge-tiny";
 bool is_builtin(std::string_view model);
 
 /// Heads have the size hidden_size / heads. Errors: the key or value that is not accepted, and what
-/// is. Requires: is_builtin(model).
+/// is accepted. Requires: is_builtin(model).
 tl::expected<reference::TinyConfig, std::string> parse_builtin(std::string_view model);
 
 }  // namespace forge::runtime

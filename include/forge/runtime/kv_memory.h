@@ -10,11 +10,11 @@ namespace forge::runtime {
 
 struct KvMemory {
   std::uint64_t bytes = 0;  ///< 0: by fraction
-  double fraction = 0;      ///< of the free memory, up to 1; 0 too: nothing is said
+  double fraction = 0;      ///< of the free memory, up to 1; both 0: not given
 
   bool given() const { return bytes > 0 || fraction > 0; }
 
-  /// Bytes of it when `free_bytes` are free.
+  /// The number of bytes that it means when `free_bytes` are free.
   std::uint64_t of(std::uint64_t free_bytes) const;
 
   friend bool operator==(const KvMemory&, const KvMemory&) = default;

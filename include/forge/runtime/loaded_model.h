@@ -24,7 +24,7 @@ namespace forge::runtime {
 
 class LoadedModel {
  public:
-  /// And of the model that drafts, where `source` has one. Errors: those of Checkpoint,
+  /// Opens the model of `source`, and the draft model if there is one. Errors: those of Checkpoint,
   /// load_tokenizer and pack, with the path; the draft's vocabulary is larger than the model's.
   static tl::expected<std::unique_ptr<LoadedModel>, std::string> open(const ModelSource& source);
 
@@ -32,19 +32,18 @@ class LoadedModel {
   const model::Transformer& transformer() const { return parts_.transformer; }
   linear::ThreadPool& threads() const { return *threads_; }
 
-  /// The model that drafts, or null. It computes with the same threads.
+  /// The draft model, or null. It computes with the same threads.
   const LoadedModel* draft() const { return draft_.get(); }
 
-  /// The file's own; ByteTokenizer where there is none.
+  /// The tokenizer of the file, or ByteTokenizer where it has none.
   const text::Tokenizer& tokenizer() const { return *parts_.tokenizer; }
   bool has_tokenizer() const { return has_tokenizer_; }
 
-  /// What ends a text: by the configuration, by the tokenizer, and the token that begins a text,
-  /// with which models trained on texts in a row go on to the next.
+  /// The tokens that end a text: those of the configuration, those of the tokenizer, and the token
+  /// that begins a text, with which models trained on texts in a row go on to the next.
   std::vector<TokenId> eos() const;
 
-  /// The directory's or the file's own name, without what says its format, "TinyLlama-1.1B"; or
-  /// "forge-tiny".
+  /// The name of the directory or the file, without its format, "TinyLlama-1.1B"; or "forge-tiny".
   const std::string& name() const { return parts_.name; }
 
  private:
@@ -52,7 +51,7 @@ class LoadedModel {
 
   struct Parts {
     std::string name;
-    std::shared_ptr<const void> weights;  // that the transformer borrows from
+    std::shared_ptr<const void> weights;  // the transformer borrows from it
     model::Transformer transformer;
     std::unique_ptr<const text::Tokenizer> tokenizer;  // null: there is none
   };
@@ -70,8 +69,8 @@ class LoadedModel {
   std::unique_ptr<const LoadedModel> draft_;
 };
 
-/// Gives `options` what they take from the model: the number of blocks (source.kv_memory,
-/// fit_blocks), eos, and a draft of half the layers where draft_layers is 0 or nothing is drafted.
+/// Sets what `options` take from the model: the number of blocks (source.kv_memory, fit_blocks),
+/// eos, and a draft of half the layers where draft_layers is 0 or nothing is drafted.
 /// Errors: what does not fit the model or the memory, by name, value and accepted range.
 tl::expected<void, std::string> configure(TargetOptions& options, const LoadedModel& model);
 

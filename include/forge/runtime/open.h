@@ -46,7 +46,7 @@ class Runtime {
 
   const LoadedModel& model() const { return *model_; }
   Target& target() { return *target_; }
-  /// As they came to be, with the number of blocks and the tokens that end a text.
+  /// The options after configure(), with the number of blocks and the tokens that end a text.
   const TargetOptions& options() const { return options_; }
 
   /// Records every event from now on. Digests of logits are in the trace if options had
@@ -63,8 +63,8 @@ class Runtime {
   std::unique_ptr<engine::Engine> engine_;
 };
 
-/// The same of `model`: a directory with config.json and SafeTensors, a .gguf file, or the built-in
-/// model by its name (builtin_model.h). It takes the place of options.source's.
+/// The same for `model`, in place of the model of options.source: a directory with config.json and
+/// SafeTensors, a .gguf file, or the name of the built-in model (builtin_model.h).
 tl::expected<Runtime, std::string> open(const std::string& model, TargetOptions options = {});
 
 }  // namespace forge::runtime

@@ -1,8 +1,8 @@
-// RunRecord: what gave a run its bits, beside its options: whoever replays must have the same.
+// RunRecord: what gave a run its bits, beside its options: a replay must have the same.
 //
 // A trace's header has it, beside the options (target_options.h). A run whose results are canonical
 // (linear/numerics.h) replays equal on every target and machine that has its model; one whose
-// results are native, on a CPU with the instruction that it was recorded with.
+// results are native replays equal on a CPU with the instructions that it was recorded with.
 //
 // Thread contract: values and pure functions.
 #pragma once
@@ -28,19 +28,19 @@ struct ModelRecord {
 
 /// Traces of version 2 have numerics alone.
 struct RunRecord {
-  linear::Numerics numerics = linear::Numerics::canonical;  ///< of the results
-  std::string instructions;  ///< of products on a CPU, "AVX-512 BF16"; empty of a GPU
+  linear::Numerics numerics = linear::Numerics::canonical;  ///< numerics of the results
+  std::string instructions;  ///< of products on a CPU, "AVX-512 BF16"; empty for a GPU
   std::optional<ModelRecord> model;
-  std::optional<ModelRecord> draft;  ///< of the model that drafts, where there is one
+  std::optional<ModelRecord> draft;  ///< the draft model, if there is one
 
   friend bool operator==(const RunRecord&, const RunRecord&) = default;
 };
 
-/// Of a run of `model` on a target of `kind`, on this machine.
+/// The record of a run of `model` on a target of `kind`, on this machine.
 RunRecord record_of(const LoadedModel& model, TargetKind kind);
 
 /// Whether `model`, on a target of `kind` and on this machine, gives the bits that were recorded.
-/// Errors: the first field of the header that says otherwise, what it is and what is here.
+/// Errors: the first field of the header that differs, with its value and the value here.
 tl::expected<void, std::string> validate_replay(const RunRecord& recorded, const LoadedModel& model,
                                                 TargetKind kind);
 

@@ -19,8 +19,9 @@ namespace forge::runtime {
 /// A target with a model: cpu, sim or cuda.
 class Target {
  public:
-  /// A fresh one; `model` is that of options.source, which it borrows. Errors: no such device, no
-  /// CUDA in this build, not enough memory, what of the model a GPU does not run, ... by name.
+  /// Makes a target. `model` is that of options.source; the target borrows it. Errors: no such
+  /// device, no CUDA in this build, not enough memory, what of the model a GPU does not run, ... by
+  /// name.
   /// Requires: valid options, not of a null target.
   static tl::expected<Target, std::string> open(const TargetOptions& options,
                                                 const LoadedModel& model);
@@ -30,10 +31,10 @@ class Target {
 
   executor::ModelExecutor& executor() { return *executor_; }
 
-  /// "simulated NVIDIA H200 SXM 141GB"; empty of a CPU.
+  /// "simulated NVIDIA H200 SXM 141GB"; empty for a CPU.
   const std::string& device_name() const { return device_name_; }
 
-  /// How long what has run would take on the GPU that is simulated; nothing of the other targets.
+  /// The time that the steps so far would take on the simulated GPU; nullopt for other targets.
   std::optional<gpu::Estimate> estimate() const {
     return device_ == nullptr ? std::nullopt : device_->estimate();
   }

@@ -1,4 +1,4 @@
-// The "target" of a trace's header: from options and the record of a run, and back.
+// The "target" of a trace's header: made from options and the record of a run, and read back.
 //
 //   {"kind":"cpu","numerics":"canonical","instructions":"AVX-512",
 //    "model":{"vocabulary_size":320,"hidden_size":64,"layers":4,"heads":4,"kv_heads":2,
@@ -7,15 +7,15 @@
 //    "drafts":0,"draft_layers":2,"digest_logits":true,"eos":0}
 //
 // Numerics are those of the results, instructions the CPU's (run_record.h); config and weights are
-// digests of what the model was; eos is a token or a list of them. Or the same with
+// digests of what the model was; eos is a token or a list of them. Other runs have, instead,
 //
 //   "kind":"sim","device":"simulated NVIDIA H200 ...": a GPU, or "cuda"; without instructions
 //   "model":{"path":"models/x.gguf","config":...,"weights":...}: a model from a file
 //   "draft":{"path":"models/y.gguf","config":...,"weights":...}: another model drafts
 //
-// or {"kind":"null","drafts":0}: the policy alone ran. Of a trace of version 2, which is read, the
-// numerics are "canonical-fp32" or "native", there is "acceptance":"shared_noise", the draft is a
-// path in "model", and there are neither instructions nor digests.
+// or {"kind":"null","drafts":0}: the policy alone ran. In a trace of version 2, which is read, too,
+// the numerics are "canonical-fp32" or "native", there is "acceptance":"shared_noise", the draft
+// model is a path in "model", and there are neither instructions nor digests.
 #pragma once
 
 #include <string>
@@ -30,17 +30,17 @@ struct TraceHeader;
 
 namespace forge::runtime {
 
-/// `record` says nothing of a null target.
+/// `record` is not used for a null target.
 trace::TraceHeader to_trace_header(const TargetOptions& options, const RunRecord& record = {},
                                    const std::string& device_name = {});
 
 /// What a trace says of its run.
 struct RecordedRun {
-  TargetOptions options;  ///< valid, with the default device: which one it was is for readers
+  TargetOptions options;  ///< valid, with the default device, whatever the trace names
   RunRecord record;
 };
 
-/// Errors: as validate(), and for a target of another form, by field.
+/// Errors: those of validate(); a target of another form, by field.
 tl::expected<RecordedRun, std::string> from_trace_header(const trace::TraceHeader& header);
 
 }  // namespace forge::runtime

@@ -39,22 +39,22 @@ constexpr bool is_gpu(TargetKind kind) {
 
 /// The device of a sim or cuda target. Tokens and logits do not depend on it.
 struct DeviceOptions {
-  std::string device;                          ///< empty: "h200" of sim, 0 of cuda
+  std::string device;                          ///< empty: "h200" for sim, 0 for cuda
   bool graphs = true;                          ///< gpu::GpuOptions
-  std::optional<std::uint64_t> schedule_seed;  ///< sim: of the order of threads
-  int host_threads = 1;                        ///< sim: that run blocks of threads
+  std::optional<std::uint64_t> schedule_seed;  ///< sim: seed of the order of threads
+  int host_threads = 1;                        ///< sim: host threads that run thread blocks
   bool checked = false;                        ///< sim: look for races and other bugs of kernels
 
   friend bool operator==(const DeviceOptions&, const DeviceOptions&) = default;
 };
 
-/// Which model runs (loaded_model.h).
+/// The model that runs (loaded_model.h).
 struct ModelSource {
-  std::string path;               ///< of its file or directory; empty: it is built in
+  std::string path;               ///< its file or directory; empty: it is built in
   reference::TinyConfig builtin;  ///< the built-in model
-  std::string draft;  ///< of a smaller model that drafts; empty: the first layers of this one do
-  int threads = 0;    ///< that compute; 0: one for each core, one alone for the built-in model
-  linear::Numerics numerics = linear::Numerics::native;  ///< of the CPU; GPUs have canonical ones
+  std::string draft;  ///< path of the draft model; empty: the first layers of this model draft
+  int threads = 0;    ///< compute threads; 0: one for each core, one for the built-in model
+  linear::Numerics numerics = linear::Numerics::native;  ///< on a CPU; GPUs are canonical
   KvMemory kv_memory;  ///< gives SchedulerConfig::num_blocks where it says anything
   bool is_file() const { return !path.empty(); }
 
@@ -71,20 +71,20 @@ struct TargetOptions {
   ModelSource source;
   SchedulerConfig scheduler;
   /// configure() chooses scheduler.cache.num_blocks for a model from a file: a full batch of its
-  /// longest texts, in at most half of the free memory. Otherwise they are as they stand, unless
-  /// source.kv_memory says how many.
+  /// longest texts, in at most half of the free memory. Otherwise num_blocks stays, unless
+  /// source.kv_memory is given.
   bool fit_blocks = true;
-  /// All but cache and batch, which are the scheduler's: see executor_options(). Of a null target
-  /// only `drafts` matters, and the vocabulary stays that of the default model.
+  /// All fields count but cache and batch, which are the scheduler's: see executor_options(). For a
+  /// null target only `drafts` matters, and the vocabulary is that of the default model.
   executor::ExecutorOptions executor;
 };
 
-/// What the target's executor is made from.
+/// The options from which the target's executor is made.
 executor::ExecutorOptions executor_options(const TargetOptions& options);
 
-/// Most memory of this machine that weights, KV (host blocks included), a simulated device's
-/// buffers and the prefix index together may take. Keeps a typing error, or a damaged trace, from
-/// taking the machine down. A null target has only the index.
+/// The most memory of this machine that weights, KV (host blocks included), a simulated device's
+/// buffers and the prefix index together may take. It keeps a typing error, or a damaged trace,
+/// from taking the machine down. A null target has only the index.
 inline constexpr std::uint64_t kTargetBytesMax = std::uint64_t{4} << 30;
 
 /// Errors: a text that names the thing, its value and the accepted range. What depends on a model's

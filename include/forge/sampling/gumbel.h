@@ -5,9 +5,9 @@
 //                                    g = -log(-log(u))
 //   score of token t:                (logit[t] - max) / temperature + g
 //
-// The token with the highest score is picked; of equal ones the lowest. Tokens may be offered in
-// any order and by any number of threads, since "higher, or equal and lower token" orders them
-// fully.
+// The token with the highest score is picked; of tokens with equal scores the lowest. Tokens may be
+// offered in any order and by any number of threads, since "higher, or equal and lower token"
+// orders them fully.
 //
 // Most tokens cannot win, whatever the logarithms say: only the few whose bound reaches the best
 // score so far pay for them. The result is that of scoring all.
@@ -25,7 +25,7 @@ namespace forge::sampling {
 /// The stream of the Gumbel noise; the others are those of DrawStream (core/acceptance.h).
 inline constexpr std::uint32_t kGumbelStream = 0;
 
-/// Tokens whose noise is one Philox block.
+/// The number of tokens whose noise is one Philox block.
 inline constexpr int kNoiseGroup = 4;
 
 /// The random words number `index` of a stream, for the token at `position`.
@@ -47,7 +47,7 @@ FORGE_HOST_DEVICE inline float gumbel_bound(float u) {
   return static_cast<float>(127 - biased_exponent) * 0.6931472F + 0.001F;
 }
 
-/// Above every gumbel(u): u <= 1 - 2^-24, so g < 24 ln(2) = 16.64.
+/// A bound above every gumbel(u): u <= 1 - 2^-24, so g < 24 ln(2) = 16.64.
 inline constexpr float kGumbelMax = 16.7F;
 
 /// The best token so far.
@@ -65,7 +65,7 @@ struct GumbelDraw {
   std::uint64_t seed;
   std::uint64_t position;
   float temperature;  ///< above 0
-  float max;          ///< of the logits
+  float max;          ///< the largest logit
 
   /// The score of a token whose logit is `max`.
   FORGE_HOST_DEVICE float top_score(std::uint32_t token) const {

@@ -1,7 +1,7 @@
 // Sampling: logits and a position become a token, by a pure function.
 //
-// Greedy at temperature 0. Above it, the Gumbel-max trick: with u uniform in (0, 1) and
-// g = -log(-log(u)) independent for each token,
+// At temperature 0 it is greedy. Above, it is the Gumbel-max trick: the following, with u uniform
+// in (0, 1) and g = -log(-log(u)) independent for each token,
 //
 //   argmax over tokens t of  (logit[t] - max) / temperature + g[t]
 //
@@ -13,9 +13,9 @@
 //   counter  { position low, position high, token / 4, stream }  -> noise of four tokens
 //
 // so it does not matter what else was sampled, in what order, or how often: a token
-// picked again after a preemption, or by a draft model, meets the same noise. A draft
-// whose logits resemble the target's therefore picks the same token as a rule, which is
-// what AcceptanceRule::shared_noise lives on.
+// picked again after a preemption, or by a draft model, meets the same noise. A draft model whose
+// logits resemble the model's therefore mostly picks the same token, on which
+// AcceptanceRule::shared_noise relies.
 //
 // Numerics are canonical (numerics/canonical.h): the same token on every machine.
 // Ties go to the lower token id. Thread contract: stateless, allocates nothing.
@@ -30,8 +30,8 @@
 
 namespace forge::sampling {
 
-/// Whether the logits [V] are some to choose a token by: no NaN, no +inf, at least one finite; -inf
-/// rules a token out. Of a model whose arithmetic overflows they are not.
+/// Whether a token can be chosen by the logits [V]: no NaN, no +inf, at least one finite; -inf
+/// rules a token out. The logits of a model whose arithmetic overflows fail this.
 bool can_pick(std::span<const float> logits);
 
 /// The token at `position`, its index in prompt and output together. logits: [V], V >= 1.

@@ -24,7 +24,7 @@ struct ApiError {
 ApiError request_error(unsigned status, std::string message,
                        std::optional<std::string> code = std::nullopt);
 
-/// 400 about the field `param` of the body.
+/// The error 400 about the field `param` of the body.
 ApiError bad_field(std::string_view param, std::string message,
                    std::optional<std::string> code = std::nullopt);
 

@@ -12,31 +12,32 @@ namespace forge::serve {
 
 struct HttpOptions {
   std::uint64_t body_limit_bytes = std::uint64_t{1} << 20;  ///< beyond it: 413
-  /// Beyond it: 431. Also for what stands between the chunks of a body, and behind the last.
+  /// The limit of a header; beyond it: 431. It holds also for what stands between the chunks of a
+  /// body, and behind the last.
   std::uint32_t header_limit_bytes = 16U << 10;
-  /// From the first byte of a request to the end of its header; beyond it: 408.
+  /// Time from the first byte of a request to the end of its header; beyond it: 408.
   std::chrono::milliseconds header_timeout{10'000};
-  /// From the first byte of a request to its last; beyond it: 408.
+  /// Time from the first byte of a request to its last; beyond it: 408.
   std::chrono::milliseconds read_timeout{30'000};
-  /// For every request that is run, from its arrival on; a request may ask for less (timeout_s).
+  /// Time limit of each request, from its arrival on; a request may ask for less (timeout_s).
   std::optional<std::chrono::milliseconds> request_timeout;
-  /// A connection without a request is closed after it.
+  /// A connection without a request is closed after this time.
   std::chrono::milliseconds idle_timeout{60'000};
-  /// A client that does not take what is written to it is dropped after it.
+  /// A client that does not take what is written to it is dropped after this time.
   std::chrono::milliseconds write_timeout{30'000};
-  /// How long a connection that the server ends waits for the client to end it, too, so that
-  /// the last answer is not lost.
+  /// The time for which a connection that the server ends waits for the client to end it, too, so
+  /// that the last answer is not lost.
   std::chrono::milliseconds linger_timeout{2'000};
   /// Tokens kept for a stream whose client does not read; with more it is dropped.
   std::size_t stream_backlog_tokens = 4096;
   /// Connections served at a time.
   std::size_t max_connections = 512;
-  /// From shutdown() on: what is still running then ends with the text so far and the finish reason
-  /// "deadline".
+  /// Time from shutdown() on, after which requests that still run end with the text so far and the
+  /// finish reason "deadline".
   std::chrono::milliseconds shutdown_timeout{25'000};
-  /// /healthz fails when work is waiting and so many steps in a row failed.
+  /// /healthz fails when work is waiting and this many steps in a row failed.
   std::uint64_t health_stall_steps = 100;
-  /// Called, on the io_context's thread, with what an exception said that has ended a connection.
+  /// Called, on the io_context's thread, with the text of an exception that has ended a connection.
   std::function<void(std::string_view what)> on_connection_error;
 };
 

@@ -12,20 +12,21 @@
 //   DELETE /forge/v1/sessions/ID  gives up the KV of a session; 404 if there is no such session
 //
 // One thread runs the io_context, and all that the server does happens there, except that texts
-// become tokens on two threads of their own, one for short texts and one for long ones: that takes
-// time, and is not done for what will be refused anyway. What is generated comes from the engine's
-// loop thread; all of them post to the io_context. One coroutine serves a connection,
-// request by request; while a request is answered a second one reads from the socket, so that a
-// client that goes away is noticed and its request cancelled, whatever it was waiting for.
+// become tokens on two threads of their own, one for short texts and one for long ones, because
+// that takes time; it is not done for requests that will be refused anyway. Generated tokens come
+// from the engine's loop thread; all of these threads post to the io_context. One coroutine serves
+// a connection, request by request; while a request is answered a second one reads from the socket,
+// so that a client that goes away is noticed and its request cancelled, whatever it was waiting
+// for.
 //
 // A client that closes its sending side after a whole request still gets its answer. To TCP it
 // looks like one that has gone, until something is sent to it; so an HTTP/1.1 client gets a "100
-// Continue", which a client that is there passes over and one that has gone answers with a reset.
+// Continue", which a present client ignores and one that has gone answers with a reset.
 //
 // At most max_connections are served at a time. A further one takes the place of the connection
 // that has been idle longest (no whole header of a request has arrived since its last answer). If
-// none is idle, the newcomer gets its answer if it asks for the health, and 503 with Retry-After
-// otherwise.
+// none is idle, the new connection gets its answer if it asks for the health, and 503 with
+// Retry-After otherwise.
 //
 // Nothing waits for a slow client for ever: its header must arrive within header_timeout and its
 // request within read_timeout, it must take what is written within write_timeout, and while it does
@@ -57,7 +58,7 @@ class HttpServer {
  public:
   HttpServer(boost::asio::io_context& io, engine::EngineLoop& loop, ModelCard model,
              const HttpOptions& options);
-  /// Requires: the io_context runs no longer.
+  /// Requires: the io_context no longer runs.
   ~HttpServer();
   HttpServer(const HttpServer&) = delete;
   HttpServer& operator=(const HttpServer&) = delete;

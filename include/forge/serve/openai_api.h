@@ -13,7 +13,7 @@
 //
 // Forge's own fields, which OpenAI's client sends by `extra_body`:
 //
-//   priority            "low", "normal" (default) or "high": whose turn it is when requests wait
+//   priority            "low", "normal" (default) or "high": which requests go first
 //   prefix_cache        "auto" (default), "force" (an error if the server has none) or "disable"
 //   session             an integer from 0 to 2^63 - 1: a conversation, whose KV stays for its next
 //                       turn until DELETE /forge/v1/sessions/ID or for --session-idle-steps; one
@@ -33,10 +33,11 @@
 // A request that is out of time is answered like any other, with the text so far, which may be
 // empty, and the finish_reason "deadline". OpenAI knows no such reason: "length" would say that the
 // caller's max_tokens was reached, "stop" that the model was done, and an error would throw away
-// text that the caller can use. Whoever sets no limit, on a server without one, never meets it.
+// text that the caller can use. A client that sets no limit, on a server without one, never meets
+// it.
 //
-// usage.prompt_tokens_details.cached_tokens is, as with OpenAI, how much of the prompt was not run
-// because its KV was there.
+// usage.prompt_tokens_details.cached_tokens is, as with OpenAI, the number of prompt tokens that
+// were not run because their KV was there.
 //
 // null stands for the default, as in OpenAI's API. A request without a seed has seed 0: the answer
 // depends on the request alone.
@@ -109,10 +110,10 @@ struct UntokenizedPrompt {
 /// The body of a POST, checked but for the lengths of its prompts.
 struct UntokenizedRequest : CompletionOptions {
   std::vector<UntokenizedPrompt> prompts;  ///< at least one
-  text::EncodeOptions encode_options;      ///< of those that are texts
+  text::EncodeOptions encode_options;      ///< for prompts that are texts
 };
 
-/// What is run. prompts[i] becomes choice i.
+/// The request that is run. prompts[i] becomes choice i.
 struct CompletionRequest : CompletionOptions {
   std::vector<std::vector<TokenId>> prompts;  ///< at least one, none empty
 
@@ -125,13 +126,14 @@ tl::expected<UntokenizedRequest, ApiError> parse_completion_request(std::string_
 tl::expected<UntokenizedRequest, ApiError> parse_generate_request(std::string_view body,
                                                                   const ModelCard& model);
 
-/// A prompt that does not fit into the context beside max_tokens, as far as that is known before
-/// texts are tokens: by the number of token ids, or of bytes (Tokenizer::token_bytes_max). 400.
+/// The error 400 for a prompt that does not fit into the context beside max_tokens, as far as that
+/// is known before texts are tokens: by the number of token ids, or of bytes
+/// (Tokenizer::token_bytes_max).
 std::optional<ApiError> length_error(const UntokenizedRequest& request, const ModelCard& model,
                                      const text::Tokenizer& tokenizer);
 
-/// Texts become tokens of `tokenizer`. Errors: 400 for a prompt without tokens, or with more than
-/// fit into the context beside max_tokens.
+/// Turns the texts into tokens of `tokenizer`. Errors: 400 for a prompt without tokens, or with
+/// more than fit into the context beside max_tokens.
 tl::expected<CompletionRequest, ApiError> tokenize(UntokenizedRequest request,
                                                    const ModelCard& model,
                                                    const text::Tokenizer& tokenizer);
@@ -139,13 +141,13 @@ tl::expected<CompletionRequest, ApiError> tokenize(UntokenizedRequest request,
 struct Choice {
   std::string text;
   std::uint32_t completion_tokens = 0;
-  std::uint32_t cached_tokens = 0;  ///< of its prompt
+  std::uint32_t cached_tokens = 0;  ///< tokens of its prompt whose KV was there
   FinishReason finish = FinishReason::none;
 };
 
 struct Usage {
   std::uint64_t prompt_tokens = 0;
-  std::uint64_t cached_tokens = 0;  ///< of the prompt tokens
+  std::uint64_t cached_tokens = 0;  ///< prompt tokens whose KV was there
   std::uint64_t completion_tokens = 0;
 };
 
@@ -157,7 +159,7 @@ struct AnswerHead {
 };
 
 /// "stop" for eos and stop strings, "length" for max_tokens, "deadline" for a request that is out
-/// of time; nothing while it is not finished.
+/// of time; nullopt while it is not finished.
 std::optional<std::string_view> finish_reason_name(FinishReason reason);
 
 std::string completion_json(const AnswerHead& head, std::span<const Choice> choices, Usage usage);

@@ -27,7 +27,7 @@ class ByteTokenizer final : public Tokenizer {
 
   static constexpr TokenId token_of(unsigned char byte) { return TokenId(byte + 1U); }
 
-  /// The byte that `token` stands for; none for eos, reserved and unknown tokens.
+  /// The byte that `token` stands for; nullopt for eos, reserved and unknown tokens.
   static constexpr std::optional<unsigned char> byte_of(TokenId token) {
     if (token.value < 1 || token.value > 256) return std::nullopt;
     return static_cast<unsigned char>(token.value - 1);

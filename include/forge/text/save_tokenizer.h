@@ -20,9 +20,9 @@
 
 namespace forge::text {
 
-/// Sets the keys for `directory`/tokenizer.json and tokenizer_config.json. Where there is none, or
-/// one that GGUF has no name for, tokenizer.ggml.model is "none". Returns: why it is that, and
-/// whatever else tokenizer.json says that these keys do not.
+/// Sets the keys for `directory`/tokenizer.json and tokenizer_config.json. Where there is no
+/// tokenizer, or one that GGUF has no name for, tokenizer.ggml.model is "none". Returns the reason
+/// for "none", and whatever else tokenizer.json says that these keys do not.
 std::vector<std::string> save_tokenizer(const std::string& directory, int vocabulary_size,
                                         formats::GgufKeys& keys);
 

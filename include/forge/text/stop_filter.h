@@ -30,7 +30,7 @@ class StopFilter {
   /// all text is dropped.
   void push(std::string_view text, std::string& out);
 
-  /// Ends the text: what was held back turns out to be text.
+  /// Ends the text and appends what was held back.
   void finish(std::string& out);
 
   bool stopped() const { return stopped_; }

@@ -26,13 +26,13 @@ class TextStream {
   /// that it decodes to.
   explicit TextStream(const Tokenizer& tokenizer, const std::vector<std::string>& stops = {});
 
-  /// Returns: the text that is now certain, often none. None once stopped() is true.
+  /// Returns the text that is now certain, often empty; always empty once stopped() is true.
   std::string push(TokenId token);
 
-  /// Ends the stream. Returns: what was held back, an unfinished character as U+FFFD.
+  /// Ends the stream. Returns what was held back, an unfinished character as U+FFFD.
   std::string finish();
 
-  /// A stop string was met; the text before it has been returned.
+  /// True once a stop string was met; the text before it has been returned.
   bool stopped() const { return filter_.stopped(); }
 
  private:

@@ -9,8 +9,8 @@
 // A control token (begin or end of a sequence, the turns of a conversation) stands for no text. A
 // checkpoint gives it a spelling, such as "<|endoftext|>", and encode() reads that in a text as the
 // token, as Hugging Face's tokenizers do and the servers built on them; a text that must not be
-// able to do so (of a stranger, within a prompt of one's own) is encoded with
-// EncodeOptions::control_tokens false.
+// able to do so (untrusted text within a prompt) is encoded with EncodeOptions::control_tokens
+// false.
 //
 // Implementations: ByteTokenizer (byte_tokenizer.h) and what load_tokenizer (load_tokenizer.h)
 // reads from a checkpoint. Thread contract: const, any number of threads.
@@ -29,9 +29,9 @@
 namespace forge::text {
 
 struct EncodeOptions {
-  /// Begin with the begin-of-sequence token where the checkpoint says that sequences do.
+  /// The tokens begin with the begin-of-sequence token where the checkpoint says that sequences do.
   bool begin_of_sequence = true;
-  /// Read the spellings of control tokens in the text as these tokens.
+  /// Spellings of control tokens in the text are read as these tokens.
   bool control_tokens = true;
 };
 
@@ -42,7 +42,8 @@ class Tokenizer {
   Tokenizer& operator=(const Tokenizer&) = default;
   virtual ~Tokenizer() = default;
 
-  /// Tokens are below it. A model's own vocabulary may be larger, padded to a round number.
+  /// Tokens are below this number. A model's own vocabulary may be larger, padded to a round
+  /// number.
   virtual std::uint32_t vocabulary_size() const = 0;
 
   /// The tokens of any text. Requires: less than 2^30 bytes.
@@ -50,23 +51,23 @@ class Tokenizer {
   std::vector<TokenId> encode(std::string_view text) const { return encode(text, {}); }
 
   /// The most bytes of a text that one of its tokens stands for, at least 1: a text of n bytes has
-  /// at least n / token_bytes_max() tokens, whatever the options, and one that is too long for a
-  /// model is known as such before it is encoded. None where a token can stand for any number of
-  /// bytes: it takes the white space beside it, or a whole row of unknown characters; or text is
-  /// shortened or dropped before it is encoded.
+  /// at least n / token_bytes_max() tokens, whatever the options, so a text that is too long for a
+  /// model is known before it is encoded. nullopt where a token can stand for any number of bytes,
+  /// because it takes the white space beside it or a whole row of unknown characters, or because
+  /// text is shortened or dropped before it is encoded.
   virtual std::optional<std::size_t> token_bytes_max() const = 0;
 
-  /// What `token` adds to the text, any bytes; valid as long as the tokenizer. Nothing for control
+  /// The bytes that `token` adds to the text; valid as long as the tokenizer. Empty for control
   /// tokens and those outside the vocabulary.
   virtual std::string_view bytes_of(TokenId token) const = 0;
 
-  /// `token` is of the vocabulary and stands for no text by what it is.
+  /// True if `token` is a token of the vocabulary that by its nature stands for no text.
   virtual bool is_control(TokenId token) const = 0;
 
   /// The tokens with which a model ends its text; may be none.
   virtual std::span<const TokenId> eos_tokens() const = 0;
 
-  /// bytes_of all, put together.
+  /// The bytes_of() of all tokens, one after the other.
   std::string decode_bytes(std::span<const TokenId> tokens) const;
 
   /// The text: decode_bytes with each ill-formed part replaced by U+FFFD (utf8_stream.h).

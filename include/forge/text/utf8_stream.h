@@ -25,7 +25,7 @@ class Utf8Stream {
   /// Appends to `out` the characters that `byte` makes certain.
   void push(unsigned char byte, std::string& out);
 
-  /// Ends the text: an unfinished character is ill-formed. The stream is then as new.
+  /// Ends the text: an unfinished character is ill-formed. After it the stream is as new.
   void finish(std::string& out);
 
  private:
@@ -38,7 +38,7 @@ class Utf8Stream {
   unsigned char highest_ = 0xBF;  // and F4, which rules out overlong forms and surrogates
 };
 
-/// The whole text at once.
+/// The characters of a whole text at once.
 std::string to_valid_utf8(std::string_view bytes);
 
 }  // namespace forge::text

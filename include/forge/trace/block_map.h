@@ -1,11 +1,11 @@
-// BlockMap: who holds which block of the KV cache, rebuilt from plans alone.
+// BlockMap: which sequences hold which block of the KV cache, rebuilt from plans alone.
 //
 // A plan carries deltas. Applying them in order gives every block table at every step, as a
 // target keeps them, without a scheduler and without running anything: this is what makes a
 // trace worth looking at.
 //
 // Several sequences may hold one block: a prefix that they share. What cannot be known from plans
-// is what is cached: a block that no table holds may be free, or keep a prefix that somebody may
+// is what is cached: a block that no table holds may be free, or keep a prefix that a request may
 // still ask for, or be pinned for a session. It counts as free here. And a sequence that has no
 // slice for a while shows the table that its target has, which may name a block that the scheduler
 // has exchanged for an equal cached one in the meantime.
@@ -38,12 +38,12 @@ class BlockMap {
   tl::expected<void, std::string> apply(const StepPlan& plan);
 
   std::uint32_t num_blocks() const { return static_cast<std::uint32_t>(blocks_.size()); }
-  /// How many blocks are in at least one table, and of these in several.
+  /// The number of blocks that are in at least one table, and of those that are in several.
   std::uint32_t held_count() const { return held_count_; }
   std::uint32_t shared_count() const { return shared_count_; }
-  /// How many tables `block` is in. Requires: block < num_blocks().
+  /// The number of tables that `block` is in. Requires: block < num_blocks().
   std::uint32_t holders(BlockId block) const { return blocks_[block.value].holders; }
-  /// The sequence that holds `block`, if it is one alone. Requires: block < num_blocks().
+  /// The sequence that holds `block`, if exactly one does. Requires: block < num_blocks().
   std::optional<SeqId> holder(BlockId block) const;
   /// The table of `seq`; empty if it has none.
   std::span<const BlockId> table(SeqId seq) const;
@@ -58,7 +58,7 @@ class BlockMap {
  private:
   struct Block {
     std::uint32_t holders = 0;
-    std::uint64_t ids = 0;           // of all holders, xor: with one holder, its id
+    std::uint64_t ids = 0;           // xor of all holders' ids: with one holder, its id
     std::uint64_t written_plan = 0;  // number of the plan that wrote it last
   };
   using Applied = tl::expected<void, std::string>;
@@ -67,7 +67,7 @@ class BlockMap {
   Applied truncate(const TableDelta& delta);
   Applied append(SeqId seq, BlockId block);
   Applied write(const Slice& slice);
-  void let_go(SeqId seq, BlockId block);
+  void release(SeqId seq, BlockId block);
 
   std::uint32_t block_size_;
   std::vector<Block> blocks_;

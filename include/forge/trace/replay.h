@@ -20,17 +20,17 @@
 
 namespace forge::trace {
 
-/// The first thing that went another way: left is the trace, right is the replay.
+/// The first thing that differs: left is the trace, right is the replay.
 struct ReplayDifference {
   StepId step;             ///< the step that differs, or the next one to come
-  std::uint64_t line = 0;  ///< of the trace
+  std::uint64_t line = 0;  ///< line of the trace
   Difference difference;
   std::string target_error;  ///< what the executor said if it failed at this step
 };
 
 struct ReplayReport {
   std::uint64_t steps = 0;   ///< steps that agreed
-  std::uint64_t digest = 0;  ///< of these steps
+  std::uint64_t digest = 0;  ///< digest of these steps
   std::optional<ReplayDifference> difference;
 };
 

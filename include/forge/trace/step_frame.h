@@ -32,8 +32,8 @@
 namespace forge::trace {
 
 struct FrameOptions {
-  std::string title;        ///< of the trace, mostly its path
-  std::uint64_t steps = 0;  ///< of the trace
+  std::string title;        ///< names the trace, mostly by its path
+  std::uint64_t steps = 0;  ///< steps of the trace
   std::size_t width = 80;   ///< columns, at least 40
   std::size_t height = 24;  ///< lines, at least 20
 };

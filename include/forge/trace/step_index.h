@@ -9,8 +9,8 @@
 // A guess may land among lines that are no steps (many requests submitted at once). Then
 // O(log bytes) more places on both sides are tried, and only if none has a step all of it is read.
 //
-// Only the lines looked at are checked: what is never read cannot be wrong here.
-// Borrows the stream, which must be able to seek. Thread contract: one thread at a time.
+// Only the lines that it reads are checked. Borrows the stream, which must be able to seek. Thread
+// contract: one thread at a time.
 #pragma once
 
 #include <cstdint>
@@ -44,7 +44,7 @@ class StepIndex {
   ~StepIndex();
 
   const TraceHeader& header() const { return header_; }
-  /// How many steps the trace has, going by the number of the last one.
+  /// The number of steps of the trace, by the number of the last one.
   std::uint64_t steps() const { return steps_; }
   std::uint64_t file_bytes() const;
   /// Bytes fetched so far.
@@ -54,11 +54,11 @@ class StepIndex {
   /// in order; with line and byte.
   tl::expected<Line, TraceError> find(StepId step);
 
-  /// Where the event after `step` starts; after the header if there is no step.
+  /// The byte at which the event after `step` starts; without a step, the end of the header.
   /// Requires and errors: as find().
   tl::expected<std::uint64_t, TraceError> end_of(std::optional<StepId> step);
 
-  /// `error` with the number of its line, for which all before it is read: an error is worth it.
+  /// Returns `error` with the number of its line. To count lines, it reads all that comes before.
   TraceError with_line_number(TraceError error);
 
  private:

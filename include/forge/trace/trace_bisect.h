@@ -25,10 +25,10 @@
 namespace forge::trace {
 
 struct Bisection {
-  /// As compare() says it, but for the events before the last step with equal links, which are
-  /// taken for equal. Places know only their byte: their lines have not been counted.
+  /// What compare() would say, but the events before the last step with equal links are taken for
+  /// equal. Places have only their byte: their lines have not been counted.
   TraceComparison comparison;
-  /// Of each file, its size and what was read.
+  /// The size of a file, and how many bytes of it were read.
   struct Cost {
     std::uint64_t file_bytes = 0;
     std::uint64_t bytes_read = 0;
@@ -37,7 +37,7 @@ struct Bisection {
   Cost right;
 };
 
-/// Both streams must be able to seek; they may not be the same. Errors: as StepIndex.
+/// Both streams must be able to seek; they may not be the same. Errors: those of StepIndex.
 tl::expected<Bisection, ComparisonError> bisect(std::istream& left, std::istream& right);
 
 }  // namespace forge::trace

@@ -33,7 +33,7 @@ std::optional<Difference> first_difference(const TraceHeader& left, const TraceH
 /// "submit.request.prompt[2]"; "event" if the kinds differ.
 std::optional<Difference> first_difference(const TraceEvent& left, const TraceEvent& right);
 
-/// Where two traces part. `step` is the step that differs, or the next one to come if a
+/// The place where two traces part. `step` is the step that differs, or the next one to come if a
 /// submission or cancellation differs.
 struct EventDifference {
   StepId step;
@@ -58,7 +58,7 @@ struct ComparisonError {
 
 /// Reads both to the first different event. A different header does not end the comparison:
 /// where the runs part is still of interest. `next` is the step to come, if the readers are in the
-/// middle; what is before counts as equal.
+/// middle; what comes before counts as equal.
 tl::expected<TraceComparison, ComparisonError> compare(TraceReader& left, TraceReader& right,
                                                        StepId next = {});
 

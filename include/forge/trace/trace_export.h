@@ -19,7 +19,7 @@
 //   process 2 "scheduler", counters: blocks held, host blocks, waiting, running, batch size,
 //     batch tokens. Written when they change.
 //
-// Events are written as they come, in order of time; memory is that of the unfinished sequences.
+// Events are written as they come, in order of time; only the unfinished sequences are in memory.
 #pragma once
 
 #include <cstdint>

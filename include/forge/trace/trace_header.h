@@ -9,12 +9,12 @@
 
 namespace forge::trace {
 
-/// A regular value. `target` is opaque to this layer: whoever records puts in whatever is needed to
-/// build the same executor again (model, options).
+/// A regular value. `target` is opaque to this layer: the program that records puts in what is
+/// needed to build the same executor again (model, options).
 struct TraceHeader {
   SchedulerConfig scheduler;
   nlohmann::json target = nlohmann::json::object();
-  std::uint64_t version = kTraceVersion;  ///< of the format that was read, and so of `target`
+  std::uint64_t version = kTraceVersion;  ///< of the format that was read, so also of `target`
 
   friend bool operator==(const TraceHeader&, const TraceHeader&) = default;
 };

@@ -46,9 +46,9 @@
 //
 // What is left out, because most lines are decodes and say the same
 //   - Empty lists.
-//   - Of a request, everything but prompt and max_new_tokens where it has the value shown above;
-//     the session where there is none.
-//   - Of a row, the last values where they are the usual ones:
+//   - Each field of a request, but prompt and max_new_tokens, that has the value shown above;
+//     `session` if there is none.
+//   - The last values of a row that are the usual ones:
 //       admitted, resumed  cached_tokens 0               [4,0]            is [4]
 //       preempted          mode recompute                [2,"recompute"]  is [2]
 //       tables             appended_count 1              [4,3,0,1]        is [4,3,0]
@@ -90,14 +90,15 @@ namespace forge::trace {
 struct TraceHeader;
 
 inline constexpr std::uint64_t kTraceVersion = 3;
-inline constexpr std::uint64_t kOldestTraceVersion = 2;  ///< that is read
+inline constexpr std::uint64_t kOldestTraceVersion = 2;  ///< the oldest that is read
 
 /// One line each, without the newline.
 /// Requires: temperatures are finite and not negative.
 std::string to_json_line(const TraceHeader& header);
 std::string to_json_line(const TraceEvent& event);
 
-/// The reverse. Errors: a text that names the field, its value and what is accepted.
+/// The reverse of to_json_line(). Errors: a text that names the field, its value and what is
+/// accepted.
 tl::expected<TraceHeader, std::string> header_from_json(const nlohmann::json& line);
 tl::expected<TraceEvent, std::string> event_from_json(const nlohmann::json& line);
 

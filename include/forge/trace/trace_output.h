@@ -35,7 +35,7 @@ class TraceOutput {
   virtual Written flush() = 0;
 };
 
-/// A stream, borrowed: each line goes there at once.
+/// Writes each line to a borrowed stream at once.
 class TraceStream final : public TraceOutput {
  public:
   explicit TraceStream(std::ostream& out) : out_(out) {}
@@ -47,26 +47,26 @@ class TraceStream final : public TraceOutput {
   std::ostream& out_;
 };
 
-/// A file of the system, owned.
+/// Writes to a file of the system, which it owns.
 ///
 /// Invariants:
 ///   1. Nothing is overwritten and nobody else's trace is written to: the file is new, or empty, or
-///      no place that keeps what it gets (a pipe, /dev/null). Of two programs that are given one
+///      does not keep what it gets (a pipe, /dev/null). Of two programs that are given one
 ///      file, one gets it.
 ///   2. A file ends with a whole line, also after an error: what the failed write has left of a
 ///      line is cut off. (A program that is killed in the middle of a write leaves it there.)
 class TraceFile final : public TraceOutput {
  public:
-  /// Lines are kept until there are so many bytes: a line has about a thousand.
+  /// Lines are kept until there are this many bytes; a line has about a thousand.
   static constexpr std::size_t kBufferBytes = std::size_t{1} << 16;
 
-  /// Called in the call that fails, with the reason that it returns, to tell it at once.
+  /// Called during the call that fails, with the reason that this call returns.
   using OnFailure = std::function<void(const std::string& reason)>;
 
   /// Creates the file, or takes an empty one, a pipe or a character device. Opening a pipe waits
   /// for its reader.
-  /// Errors: a sentence that names `path`: it has something in it, another program is recording
-  /// into it, or it cannot be written to.
+  /// Errors: a sentence that names `path`: it is not empty, another program is recording into it,
+  /// or it cannot be written to.
   static tl::expected<std::unique_ptr<TraceFile>, std::string> create(const std::string& path,
                                                                       OnFailure on_failure = {});
   /// Lines that have not been flushed are lost.

@@ -20,22 +20,22 @@
 
 namespace forge::trace {
 
-/// Where a trace cannot be read, and why.
+/// The place where a trace cannot be read, and the reason.
 struct TraceError {
   std::uint64_t line = 0;  ///< 1 is the header
-  std::uint64_t byte = 0;  ///< offset in the file; of the line if the fault has no closer place
+  std::uint64_t byte = 0;  ///< offset in the file: of the fault, or else of its line
   std::string message;
 
   friend bool operator==(const TraceError&, const TraceError&) = default;
 };
 std::string to_string(const TraceError& error);
 
-/// What is said of a file that ends within a line. Its whole lines are a trace (whole_lines.h),
+/// The message about a file that ends within a line. Its whole lines are a trace (whole_lines.h),
 /// which every command of forge-trace reads with --truncated.
 inline constexpr const char* kEndsWithinLine =
     "the file ends within a line; --truncated takes the whole lines before it";
 
-/// Where a line of a trace starts.
+/// The place where a line of a trace starts.
 struct TracePlace {
   std::uint64_t line = 1;
   std::uint64_t byte = 0;
@@ -58,7 +58,7 @@ class TraceReader {
 
   const TraceHeader& header() const { return header_; }
 
-  /// The next event; nothing at the end. After an error the reader is at its end.
+  /// The next event; nullopt at the end. After an error the reader is at its end.
   tl::expected<std::optional<TraceEvent>, TraceError> next();
 
   /// The line that next() read last; the header before the first call.
@@ -67,13 +67,13 @@ class TraceReader {
   /// The line that next() reads next.
   TracePlace place() const { return {line_ + 1, next_start_}; }
 
-  /// An error of the caller's at the line read last.
+  /// An error that the caller has found in the line read last.
   TraceError error_here(std::string message) const;
 
  private:
   explicit TraceReader(std::istream& in) : in_(&in) {}
 
-  /// The next line as JSON; nothing at the end of the file.
+  /// The next line as JSON; nullopt at the end of the file.
   tl::expected<std::optional<nlohmann::json>, TraceError> next_line();
   tl::expected<bool, TraceError> read_text();
 
@@ -98,8 +98,8 @@ struct LinkMismatch {
 };
 std::string to_string(const LinkMismatch& mismatch);
 
-/// Follows the links of a trace. Not part of the reader, because who compares the steps with
-/// something else wants to name the field that differs before the digest that must.
+/// Follows the links of a trace. It is not part of the reader, because a caller that compares the
+/// steps with something else wants to name the field that differs before the digest that must.
 class LinkCheck {
  public:
   std::optional<LinkMismatch> add(const StepEvent& step);

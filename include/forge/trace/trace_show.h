@@ -29,7 +29,7 @@
 
 namespace forge::trace {
 
-/// Steps shown, both included.
+/// The steps to show, both ends included.
 struct StepRange {
   std::uint64_t from = 0;
   std::uint64_t to = std::numeric_limits<std::uint64_t>::max();

@@ -1,8 +1,8 @@
 // TraceState: what a scheduler looked like after each event of a trace, without a scheduler.
 //
 // The events say enough to follow every sequence through the queue and the batch: this is how
-// `forge-trace step`, `stats` and `export` know who waits, who runs and whose KV is on the host.
-// A value: a copy is a checkpoint that one can return to (trace_timeline.h).
+// `forge-trace step`, `stats` and `export` know which sequences wait, which run and whose KV is on
+// the host. A value: a copy is a checkpoint that one can return to (trace_timeline.h).
 //
 //   submit --> waiting ---admitted----> running --finished--> gone
 //                 ^                        |
@@ -36,7 +36,7 @@ struct TracedSequence {
   std::uint32_t max_new_tokens = 0;
   std::uint32_t output_tokens = 0;
   std::uint32_t computed_tokens = 0;       ///< leading tokens whose KV is on device or host
-  std::uint32_t most_computed_tokens = 0;  ///< that there ever were: up to here it is recomputation
+  std::uint32_t most_computed_tokens = 0;  ///< the most so far: up to here it is recomputation
   std::uint32_t host_blocks = 0;
   std::uint32_t preemptions = 0;
   std::uint64_t entry = 0;  ///< counts admissions: the order of the batch
@@ -70,13 +70,13 @@ class TraceState {
   std::size_t swapped_count() const { return swapped_count_; }
   std::size_t running_count() const { return running_count_; }
 
-  /// All unfinished sequences by id, and one of them; null if it is none.
+  /// All unfinished sequences by id. find() returns one of them; null if there is none of that id.
   const std::map<SeqId, TracedSequence>& sequences() const { return sequences_; }
   const TracedSequence* find(SeqId seq) const;
 
-  /// In the order of their admission_key (policy.h): next one first; swapped ones wait too.
+  /// The waiting sequences, swapped ones too, in the order of admission_key (policy.h): next first.
   std::vector<const TracedSequence*> queue() const;
-  /// In order of admission.
+  /// The running sequences, in order of admission.
   std::vector<const TracedSequence*> batch() const;
 
  private:

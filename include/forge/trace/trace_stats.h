@@ -1,6 +1,6 @@
 // stats: what a run did, and what its trace is made of, in numbers.
 //
-// All from one pass over the events, with the memory of the unfinished sequences.
+// All of it comes from one pass over the events, with only the unfinished sequences in memory.
 #pragma once
 
 #include <array>
@@ -14,7 +14,8 @@
 namespace forge::trace {
 
 struct TraceStats {
-  /// Of a number per step. A percentile is the least value that so many percent do not exceed.
+  /// The distribution of a number over steps. A percentile is the least value that so many percent
+  /// do not exceed.
   struct Distribution {
     std::uint64_t p50 = 0;
     std::uint64_t p95 = 0;
@@ -26,7 +27,7 @@ struct TraceStats {
     std::uint64_t total = 0;
     std::uint64_t submissions = 0;     ///< mostly prompts
     std::uint64_t steps = 0;           ///< plans, results and links
-    std::uint64_t logits_digests = 0;  ///< of these, the digests of logits ...
+    std::uint64_t logits_digests = 0;  ///< in `steps`, the digests of logits ...
     std::uint64_t links = 0;           ///< ... and the links
     friend bool operator==(const Bytes&, const Bytes&) = default;
   };
@@ -38,12 +39,12 @@ struct TraceStats {
   std::uint64_t prompt_tokens = 0;  ///< submitted
   std::uint64_t generated_tokens = 0;
   std::uint64_t run_tokens = 0;         ///< through the model, drafts and repetitions included
-  std::uint64_t recomputed_tokens = 0;  ///< of these, such as had valid KV before
+  std::uint64_t recomputed_tokens = 0;  ///< those of run_tokens that had valid KV before
   std::uint64_t cached_tokens = 0;      ///< found in the prefix cache at first admissions
   std::uint64_t recovered_tokens = 0;   ///< the same, after a preemption without swap
 
   std::uint64_t admissions = 0;   ///< first ones
-  std::uint64_t prefix_hits = 0;  ///< of these, such as found something
+  std::uint64_t prefix_hits = 0;  ///< first admissions that found something
   std::uint64_t preemptions_recompute = 0;
   std::uint64_t preemptions_swap = 0;
   std::array<std::uint64_t, 3> copies{};  ///< blocks by CopyKind
@@ -65,7 +66,8 @@ struct TraceStats {
 /// Reads to the end. Errors: the trace cannot be read or contradicts itself.
 tl::expected<TraceStats, TraceError> stats(TraceReader& trace);
 
-/// For people, and for programs: an object with the same numbers, in the same groups.
+/// print() is for people. to_json() is for programs: an object with the same numbers, in the same
+/// groups.
 void print(const TraceStats& stats, std::ostream& out);
 nlohmann::ordered_json to_json(const TraceStats& stats);
 

@@ -1,6 +1,6 @@
 // TraceTimeline: goes to any step of a trace, forwards and backwards in time.
 //
-// Plans are deltas, so the state at a step is that of all steps before it. Going back means
+// Plans are deltas, so the state at a step follows from all steps before it. Going back means
 // starting over; not from the beginning, but from a checkpoint: a copy of the TraceState and the
 // place in the file where it was taken.
 //
@@ -10,7 +10,7 @@
 //
 // Checkpoints start out kCheckpointSteps apart. When they become too many, or take too much memory,
 // every other one is given up and the distance doubles, so a step back costs a bounded share of
-// the trace. Going forwards to where one has never been reads all of it once.
+// the trace. Going forwards to a step for the first time reads all events up to it once.
 //
 // Borrows the stream, which must be able to seek. Thread contract: one thread at a time.
 #pragma once
@@ -27,11 +27,11 @@
 
 namespace forge::trace {
 
-/// One step, and what it met.
+/// One step, and the events before it.
 struct TraceMoment {
-  std::vector<TraceEvent> asked;  ///< since the step before: everything that is not a step
+  std::vector<TraceEvent> asked;  ///< the events since the step before
   StepEvent step;
-  std::uint64_t line = 0;  ///< of the step
+  std::uint64_t line = 0;  ///< line of the step
 };
 
 class TraceTimeline {

@@ -28,12 +28,12 @@ class TraceWriter {
  public:
   /// Writes the header.
   TraceWriter(TraceOutput& out, const TraceHeader& header);
-  /// The same, each line at once.
+  /// The same for a stream, to which each line goes at once.
   TraceWriter(std::ostream& out, const TraceHeader& header);
 
-  /// Events, in the order in which they happen: submit() after the scheduler gave the id, cancel()
-  /// and release_session() after it agreed, step() after the commit.
-  /// Requires: those of to_json_line().
+  /// These record events, in the order in which they happen: submit() after the scheduler gave the
+  /// id, cancel() and release_session() after it agreed, step() after the commit.
+  /// Requires: what to_json_line() requires.
   void submit(SeqId seq, const Request& request);
   void cancel(SeqId seq, FinishReason reason);
   void release_session(SessionId session);
@@ -48,10 +48,10 @@ class TraceWriter {
   /// disk, say): the trace is then incomplete.
   [[nodiscard]] bool flush();
 
-  /// Why the recording is over, in the system's words; nothing as long as no write has failed.
+  /// Why the recording is over, in the system's words; nullopt as long as no write has failed.
   const std::optional<std::string>& failure() const { return failure_; }
-  /// How many steps had been recorded when flush() last succeeded. After a failure at least these
-  /// are in the trace; if every step was flushed, exactly these.
+  /// The number of steps that had been recorded when flush() last succeeded. After a failure at
+  /// least these are in the trace; if every step was flushed, exactly these.
   std::uint64_t steps_flushed() const { return steps_flushed_; }
 
  private:

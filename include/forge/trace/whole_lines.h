@@ -9,9 +9,8 @@
 //   WholeLines   {"forge_trace":...}\n {"step":...}\n {"step":...}\n
 //                                                                    bytes_left_out() = 12
 //
-// Where it ends is decided when it is opened: of a trace that is still being recorded, what comes
-// later is not seen.
-// Borrows the file. Thread contract: one thread at a time.
+// Its end is fixed when it is opened: lines that are recorded later are not seen. Borrows the file.
+// Thread contract: one thread at a time.
 #pragma once
 
 #include <cstdint>
@@ -28,7 +27,7 @@ class WholeLines : private std::streambuf {
   /// Reads backwards from the end to the last newline. Null if `file` cannot seek (a pipe).
   static std::unique_ptr<WholeLines> open(std::streambuf& file);
 
-  /// The whole lines; at their end, if they are read past it, a stream like any other.
+  /// The whole lines; a read past their end fails as at the end of any other stream.
   std::istream& stream() { return stream_; }
   std::uint64_t bytes() const { return bytes_; }
   std::uint64_t bytes_left_out() const { return bytes_left_out_; }
@@ -49,7 +48,7 @@ class WholeLines : private std::streambuf {
   std::uint64_t bytes_ = 0;
   std::uint64_t bytes_left_out_ = 0;
   std::vector<char> block_;
-  std::uint64_t block_end_ = 0;  // of what is in block_, in the file
+  std::uint64_t block_end_ = 0;  // offset in the file of the end of block_
 };
 
 }  // namespace forge::trace

@@ -67,7 +67,7 @@ void add_options(CLI::App& app, BenchOptions& options) {
     }
   };
   app.add_option_function<std::vector<std::string>>(
-         "--mode", set_modes, "A run of a target with a model, may be repeated [all three]")
+         "--mode", set_modes, "Way to run a model, may be given several times [all three]")
       ->check(CLI::IsMember(
           std::vector<std::string>(kNames<BenchMode>.begin(), kNames<BenchMode>.end())));
   add_target_options(app, options.target);

@@ -35,9 +35,7 @@ double size_of(const linear::LinearWeights& w) {
   return static_cast<double>(w.inputs()) * w.outputs();
 }
 
-double size_of(const model::PackedFeedForward& network) {
-  return size_of(network.gate_up) + size_of(network.down);
-}
+double size_of(const model::PackedMlp& mlp) { return size_of(mlp.gate_up) + size_of(mlp.down); }
 
 double size_of(const model::PackedExperts& experts) {
   const double shared = experts.shared ? size_of(*experts.shared) : 0;
@@ -62,7 +60,7 @@ Products products_of(const model::PackedModel& model) {
   const auto add = [&](const auto& part) { products.weights += size_of(part); };
   for (const model::PackedModelLayer& layer : model.layers) {
     std::visit(add, layer.attention);
-    std::visit(add, layer.feed_forward);
+    std::visit(add, layer.mlp);
   }
   return products;
 }
@@ -78,9 +76,9 @@ linear::PanelKind main_kind(const model::PackedModel& model) {
       if (bytes > most) std::tie(most, kind) = std::pair(bytes, section.kind);
     }
   };
-  const auto& network = model.layers.front().feed_forward;
-  if (const auto* dense = std::get_if<model::PackedFeedForward>(&network)) look(dense->gate_up);
-  if (const auto* experts = std::get_if<model::PackedExperts>(&network)) {
+  const auto& mlp = model.layers.front().mlp;
+  if (const auto* dense = std::get_if<model::PackedMlp>(&mlp)) look(dense->gate_up);
+  if (const auto* experts = std::get_if<model::PackedExperts>(&mlp)) {
     look(experts->experts.front().gate_up);
   }
   return kind;

@@ -60,7 +60,7 @@ void add_server(CLI::App& app, InferOptions& options) {
       ->check(finite_range(0, kLongest))
       ->group(kServer);
   app.add_option("--health-stall-steps", options.http.health_stall_steps,
-                 "The health fails when work waits and so many steps in a row fail")
+                 "Steps that fail in a row, while work waits, until the health fails, too")
       ->capture_default_str()
       ->check(CLI::Range(1, 1 << 30))
       ->group(kServer);

@@ -3,11 +3,11 @@
 //
 // Exit status: 0 right (or done), 1 a fault or a wrong result, 2 unusable arguments.
 #include <CLI/CLI.hpp>
-#include <functional>
 #include <iostream>
 
 #include "kernel_commands.h"
 #include "kernel_text.h"
+#include "subcommands.h"
 
 namespace forge::apps {
 
@@ -33,32 +33,18 @@ int list_kernels() {
 namespace {
 
 /// The command line, and the command that it asks for.
-class Commands {
+class Commands : public Subcommands {
  public:
-  Commands() {
-    app_.require_subcommand(1);
+  Commands()
+      : Subcommands("Runs the kernels of the GPU target, one at a time, on a simulated GPU.",
+                    "forge-kernel") {
     add("list", "Print the kernels, with the sizes that each has and their defaults",
         [] { return list_kernels(); });
     add_run();
     add_step();
   }
 
-  int run(int argc, char** argv) {
-    try {
-      app_.parse(argc, argv);
-    } catch (const CLI::ParseError& error) {
-      return app_.exit(error) == 0 ? kKernelRight : kKernelUnusable;
-    }
-    return chosen_();
-  }
-
  private:
-  CLI::App* add(const char* name, const char* what, std::function<int()> command) {
-    CLI::App* const added = app_.add_subcommand(name, what);
-    added->final_callback([this, command = std::move(command)] { chosen_ = command; });
-    return added;
-  }
-
   CLI::App* add_for_kernel(const char* name, const char* what, std::function<int()> command) {
     CLI::App* const added = add(name, what, std::move(command));
     added->add_option("KERNEL", options_.kernel, "A name that list prints")->required();
@@ -98,13 +84,10 @@ class Commands {
         ->capture_default_str();
     added
         ->add_option("--occurrence", step_.occurrence,
-                     "How often the warp has been at the line before")
+                     "Times that the warp has been at the line before")
         ->capture_default_str();
   }
 
-  CLI::App app_{"Runs the kernels of the GPU target, one at a time, on a simulated GPU.",
-                "forge-kernel"};
-  std::function<int()> chosen_;
   KernelOptions options_;
   KernelRunOptions run_;
   KernelStepOptions step_;
@@ -113,4 +96,6 @@ class Commands {
 }  // namespace
 }  // namespace forge::apps
 
-int main(int argc, char** argv) { return forge::apps::Commands().run(argc, argv); }
+int main(int argc, char** argv) {
+  return forge::apps::Commands().run(argc, argv, forge::apps::kKernelUnusable);
+}

@@ -239,7 +239,7 @@ gpu::KernelLaunch build_project(KernelCaseBuilder& b) {
 
 gpu::KernelLaunch build_silu_multiply(KernelCaseBuilder& b) {
   const std::size_t rows = b.size(&Sizes::rows);
-  const std::size_t F = b.size(&Sizes::ffn);
+  const std::size_t F = b.size(&Sizes::mlp);
   const auto gate_up = b.upload("gate_up", b.floats(rows * 2 * F));
   const auto gated = b.output<float>("gated", rows * F);
   b.expect<float>(gated, [=](std::vector<float>& out) {
@@ -251,7 +251,7 @@ gpu::KernelLaunch build_silu_multiply(KernelCaseBuilder& b) {
   const gpu::SiluMultiplyArgs args{.counts = b.counts({.rows = word_of(rows)}),
                                    .gate_up = gate_up.device,
                                    .gated = gated.device,
-                                   .size = b.sizes().ffn};
+                                   .size = b.sizes().mlp};
   return gpu::launch_of(args, args.shape(b.sizes().rows));
 }
 

@@ -89,7 +89,7 @@ std::uint64_t embed_floats(const Sizes& s) {
   return product({s.vocabulary, s.hidden}) + 2 * product({s.rows, s.hidden});
 }
 std::uint64_t norm_floats(const Sizes& s) { return 3 * product({s.rows, s.groups, s.hidden}); }
-std::uint64_t gate_floats(const Sizes& s) { return 4 * product({s.rows, s.ffn}); }
+std::uint64_t gate_floats(const Sizes& s) { return 4 * product({s.rows, s.mlp}); }
 std::uint64_t logit_floats(const Sizes& s) { return product({s.rows, s.vocabulary}); }
 std::uint64_t write_floats(const Sizes& s) { return 8 * product({s.writes}); }
 
@@ -221,7 +221,7 @@ KernelEntry describe(gpu::KernelId id) {
     case KernelId::add_experts:
       return describe_experts(id);
     case KernelId::silu_multiply:
-      return {id, "swiglu", "the gate of SwiGLU", gate_floats, {&Sizes::rows, &Sizes::ffn}};
+      return {id, "swiglu", "the gate of SwiGLU", gate_floats, {&Sizes::rows, &Sizes::mlp}};
     case KernelId::sample:
       return {id,
               "gumbel",
@@ -255,7 +255,7 @@ const std::vector<SizeFlag>& size_flags() {
       {"--layers", "Layers in a block of KV", &Sizes::layers, 1, 256},
       {"--hidden", "Hidden size; inputs of a projection", &Sizes::hidden, 1, 1 << 16},
       {"--outputs", "Outputs of a projection", &Sizes::outputs, 1, 1 << 18},
-      {"--ffn", "Feed-forward size", &Sizes::ffn, 1, 1 << 18},
+      {"--mlp", "Inner size of the MLP", &Sizes::mlp, 1, 1 << 18},
       {"--experts", "Experts", &Sizes::experts, 1, gpu::ChooseExpertsArgs::kExpertsMax},
       {"--experts-per-token", "Experts of a row", &Sizes::experts_per_token, 1, 64},
       {"--vocabulary", "Tokens", &Sizes::vocabulary, 1, 1 << 20},

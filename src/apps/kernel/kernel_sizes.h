@@ -28,7 +28,7 @@ struct KernelSizes {
   int layers = 4;
   int hidden = 512;
   int outputs = 512;
-  int ffn = 1408;
+  int mlp = 1408;
   int experts = 6;
   int experts_per_token = 2;
   int vocabulary = 4096;

@@ -20,7 +20,7 @@ namespace {
 namespace fs = std::filesystem;
 
 constexpr model::ForwardPoint kPoints[] = {
-    model::ForwardPoint::embedding, model::ForwardPoint::attention,  model::ForwardPoint::network,
+    model::ForwardPoint::embedding, model::ForwardPoint::attention,  model::ForwardPoint::mlp,
     model::ForwardPoint::layer,     model::ForwardPoint::final_norm, model::ForwardPoint::logits};
 
 text::LoadedTokenizer tokenizer_of(const checkpoint::Checkpoint& checkpoint,

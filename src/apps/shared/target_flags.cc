@@ -142,12 +142,15 @@ const std::vector<FlagUse>& flag_uses() {
   return kUses;
 }
 
-/// Of --device.
+/// What --help says of --device.
 std::string device_help() {
-  if (!sim::built_with_sim()) return "sim: not in this build. cuda: its number [0]";
-  std::string help = "sim: the GPU to be, ";
+  if (!sim::built_with_sim())
+    return "GPU. cuda: its number, 0 if none is given; this build has no simulated one";
+  std::string help = "GPU. sim: the one to simulate, ";
   for (const std::string& name : sim::known_device_names()) help += name + ", ";
-  return help + "or a JSON file like those of sim/devices [h200]. cuda: its number [0]";
+  return help +
+         "or a JSON file like those of sim/devices; h200 if none is given. cuda: its number, 0 if "
+         "none is given";
 }
 
 bool of_use(const CLI::Option& option, runtime::TargetKind kind, std::span<const FlagUse> uses) {

@@ -7,9 +7,9 @@
 // written.
 #include <CLI/CLI.hpp>
 #include <csignal>
-#include <functional>
 
 #include "program_output.h"
+#include "subcommands.h"
 #include "trace_compare.h"
 #include "trace_file.h"
 #include "trace_replay.h"
@@ -20,41 +20,25 @@ namespace forge::apps {
 namespace {
 
 /// The command line, and the command that it asks for.
-class Commands {
+class Commands : public Subcommands {
  public:
-  Commands() {
-    app_.require_subcommand(1);
+  Commands() : Subcommands("Replays, compares, shows and exports recorded runs.", "forge-trace") {
     add_comparisons();
     add_reports();
     add_step();
   }
 
-  int run(int argc, char** argv) {
-    try {
-      app_.parse(argc, argv);
-    } catch (const CLI::ParseError& error) {
-      return app_.exit(error) == 0 ? kEqual : kUnusable;
-    }
-    const int status = chosen_();
-    return flush_results("forge-trace") ? status : kUnusable;
-  }
-
  private:
-  CLI::App* add(const char* name, const char* what, std::function<int()> command) {
-    CLI::App* const added = app_.add_subcommand(name, what);
-    added->final_callback([this, command = std::move(command)] { chosen_ = command; });
-    return added;
-  }
   CLI::App* add_for_file(const char* name, const char* what, std::function<int()> command) {
     CLI::App* const added = add(name, what, std::move(command));
-    added->add_option("FILE", file_.path, "Trace")->required();
+    added->add_option("FILE", file_.path, "Trace to read")->required();
     add_truncated(*added);
     return added;
   }
   void add_for_two(const char* name, const char* what, std::function<int()> command) {
     CLI::App* const added = add(name, what, std::move(command));
-    added->add_option("A", file_.path, "Trace")->required();
-    added->add_option("B", other_.path, "Trace")->required();
+    added->add_option("A", file_.path, "First trace")->required();
+    added->add_option("B", other_.path, "Second trace")->required();
     add_truncated(*added);
   }
   /// One option of all commands: how a trace is opened.
@@ -68,8 +52,9 @@ class Commands {
   void add_comparisons() {
     CLI::App* const replay =
         add_for_file("replay", "Run the trace again and stop at the first step that differs",
-                     [this] { return run_replay(*app_.get_subcommand("replay"), file_, replay_); });
+                     [this] { return run_replay(*replay_flags_, file_, replay_); });
     add_replay_options(*replay, replay_);
+    replay_flags_ = replay;
     add_for_two("diff", "Stop at the first event in which two traces differ",
                 [this] { return run_diff(file_, other_); });
     add_for_two("bisect",
@@ -102,12 +87,11 @@ class Commands {
     step->add_flag("--plain", step_.plain, "Print this step and end");
   }
 
-  CLI::App app_{"Replays, compares, shows and exports recorded runs.", "forge-trace"};
-  std::function<int()> chosen_;
   TraceArgument file_;
   TraceArgument other_;
   std::string out_file_;
   ReplayOptions replay_;
+  const CLI::App* replay_flags_ = nullptr;
   trace::StepRange range_;
   StepOptions step_;
   bool as_json_ = false;
@@ -118,5 +102,7 @@ class Commands {
 
 int main(int argc, char** argv) {
   std::signal(SIGXFSZ, SIG_IGN);  // a file that is too long is an error to be named
-  return forge::apps::Commands().run(argc, argv);
+  using forge::apps::kUnusable;
+  const int status = forge::apps::Commands().run(argc, argv, kUnusable);
+  return forge::apps::flush_results("forge-trace") ? status : kUnusable;
 }

@@ -1,4 +1,4 @@
-#include "feed_forward_pass.h"
+#include "mlp_pass.h"
 
 #include "forge/gpu/kernels.h"
 
@@ -12,18 +12,18 @@ std::uint64_t gated_floats(int size, const Capacity& capacity) {
 
 }  // namespace
 
-FeedForwardPass::FeedForwardPass(int size, const Capacity& capacity, Allocator& allocator) {
+MlpPass::MlpPass(int size, const Capacity& capacity, Allocator& allocator) {
   const std::uint64_t gated = gated_floats(size, capacity);
   gate_up_ = allocator.take<float>(MemoryKind::device, 2 * gated, "gate and up");
   gated_ = allocator.take<float>(MemoryKind::device, gated, "gated");
 }
 
-std::uint64_t FeedForwardPass::device_bytes(int size, const Capacity& capacity) {
+std::uint64_t MlpPass::device_bytes(int size, const Capacity& capacity) {
   return sizeof(float) * 3 * gated_floats(size, capacity);
 }
 
-void FeedForwardPass::run(const DevicePass& pass, const DeviceFeedForward& weights, const float* x,
-                          const Output& to) const {
+void MlpPass::run(const DevicePass& pass, const DeviceMlp& weights, const float* x,
+                  const Output& to) const {
   project(pass, pass.all_rows(), x, weights.gate_up, {.y = gate_up_.as<float>()});
   pass.queue.launch(SiluMultiplyArgs{.counts = pass.counts,
                                      .gate_up = gate_up_.as<float>(),

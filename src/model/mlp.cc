@@ -1,4 +1,4 @@
-#include "forge/model/feed_forward.h"
+#include "forge/model/mlp.h"
 
 #include "forge/numerics/vector_ops.h"
 #include "room.h"
@@ -8,17 +8,16 @@ namespace forge::model {
 using detail::offset;
 using detail::room;
 
-void feed_forward(const PackedFeedForward& network, Rows x, float* out, FeedForwardScratch& scratch,
-                  Workers& workers) {
-  const int F = network.size();
+void mlp(const PackedMlp& weights, Rows x, float* out, MlpScratch& scratch, Workers& workers) {
+  const int F = weights.size();
   float* gate_up = room(scratch.gate_up, x.count, 2 * F);
   float* gated = room(scratch.gated, x.count, F);
-  workers.multiply(x, network.gate_up, gate_up);
+  workers.multiply(x, weights.gate_up, gate_up);
   workers.for_rows(x.count, [&](int row) {
     const float* gate = gate_up + offset(row, 2 * F);
     numerics::silu_multiply(gate, gate + F, F, gated + offset(row, F));
   });
-  workers.multiply({gated, x.count}, network.down, out);
+  workers.multiply({gated, x.count}, weights.down, out);
 }
 
 }  // namespace forge::model
