@@ -47,7 +47,7 @@ struct DeviceInfo {
   std::size_t memory_bytes = 0;
 };
 
-/// How long what has run on a device that only pretends would take on the one that it stands for.
+/// The time that work on a simulated device would take on the device that is simulated.
 struct Estimate {
   struct Kernel {
     std::uint64_t launches = 0;
@@ -82,7 +82,7 @@ class Buffer {
   Buffer& operator=(Buffer&& other) noexcept;
   ~Buffer();
 
-  /// Of device memory an address for kernels and copies, not for the host.
+  /// The address. That of device memory is for kernels and copies, not for the host.
   template <class T>
   T* as() const {
     return static_cast<T*>(data_);

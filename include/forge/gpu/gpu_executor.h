@@ -58,9 +58,9 @@ struct GpuStatistics {
 
 class GpuExecutor : public executor::ModelExecutor {
  public:
-  /// With a draft model, that proposes the drafts, not the first layers of the target; or a
-  /// `drafter` of the caller's says what does. Errors: the device's. Requires: options that are
-  /// valid for the target's layers; `device` outlives the executor.
+  /// Drafts come from the draft model if there is one, else from the first layers of the model;
+  /// a `drafter` of the caller's replaces both. Errors: the device's. Requires: options that are
+  /// valid for the model's layers; `device` outlives the executor.
   static tl::expected<std::unique_ptr<GpuExecutor>, DeviceError> create(
       Device& device, const GpuModels& models, const executor::ExecutorOptions& options,
       const GpuOptions& gpu = {}, std::unique_ptr<executor::Drafter> drafter = nullptr);

@@ -16,7 +16,7 @@
 
 namespace forge::gpu {
 
-/// How kernels read such panels, or rows of such weights; none, if no kernel does.
+/// The way in which kernels read such panels, or rows of such weights; nullopt if no kernel does.
 std::optional<WeightKind> weight_kind(linear::PanelKind kind);
 
 class GpuModel {
@@ -44,7 +44,7 @@ struct GpuModels {
       : target(of_target), draft(of_draft) {}
 
   GpuModel target;
-  std::optional<GpuModel> draft;  ///< its vocabulary is not larger than the target's
+  std::optional<GpuModel> draft;  ///< its vocabulary is not larger than the model's
 };
 
 }  // namespace forge::gpu

@@ -88,7 +88,7 @@ constexpr std::string_view name(KernelId kernel) {
   return kKernelNames[static_cast<std::size_t>(kernel)];
 }
 
-/// Of a block of this kernel.
+/// What a thread block of `kernel` needs of a multiprocessor.
 constexpr BlockResources resources_of(KernelId kernel) {
   constexpr std::array kResources{
 #define FORGE_ENTRY(name, Args) Args::kResources,

@@ -64,7 +64,7 @@ constexpr Names<PanelKind> names_of(PanelKind) {
           "int4", "q5_0", "q5_1", "q4_k", "q5_k", "q6_k"};
 }
 
-/// How weights stored so are packed.
+/// The kind of panel into which such weights are packed.
 PanelKind panel_kind(const StoredLinear& stored);
 
 /// Panels of one kind. Borrowed from the LinearWeights.
@@ -97,7 +97,7 @@ class LinearWeights {
   int outputs() const { return outputs_; }
   int inputs() const { return inputs_; }
 
-  /// Of all products with these weights.
+  /// The numerics of all products with these weights.
   Numerics numerics() const { return numerics_; }
 
   /// All weights are finite numbers: all floats, and the scales of all codes. Products of others

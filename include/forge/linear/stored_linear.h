@@ -8,7 +8,7 @@
 //   awq    codes i32 [K][N/8], 8 codes of 4 bits along a row    the same,
 //          zeros i32 [G][N/8] likewise, scales f16 [G][N]       group g = k / group_size
 //
-// GPTQ's files hold (zero - 1) & 15 (a habit of AutoGPTQ's first format, kept by everybody since).
+// GPTQ's files hold (zero - 1) & 15 (a habit of AutoGPTQ's first format, kept by all tools since).
 // Zero points of 4 bits are 0 .. 15, so a stored 15 is 0: AutoGPTQ and ExLlamaV2 read it so ("Avoid
 // zeros overflow with & 0x0f" in the CUDA kernels of both). vLLM's CUDA kernel and AutoGPTQ's
 // Triton kernel take it for 16, which no quantizer of 4 bits can have meant. AWQ packs the outputs

@@ -37,7 +37,7 @@ struct BlockQ40 {
   std::uint8_t codes[16];
 };
 
-/// As Q4_0; bit i % 8 of high[i / 8] is the fifth bit of number i.
+/// Codes as in Q4_0; bit i % 8 of high[i / 8] is the fifth bit of number i.
 struct BlockQ50 {
   static constexpr int kElements = 32;
   F16 d;
@@ -45,7 +45,7 @@ struct BlockQ50 {
   std::uint8_t codes[16];
 };
 
-/// As Q5_0, with the smallest number m in place of an offset of the codes.
+/// Codes as in Q5_0, with the smallest number m in place of an offset of the codes.
 struct BlockQ51 {
   static constexpr int kElements = 32;
   F16 d;
@@ -67,7 +67,7 @@ struct GroupScales {
   int offset(int group) const;  ///< 0 .. 63
 };
 
-/// Of each 64 numbers, 32 bytes: number i is the low nibble of byte i, number 32 + i the high one.
+/// 32 bytes for each 64 numbers: number i is the low nibble of byte i, number 32 + i the high one.
 struct BlockQ4K {
   static constexpr int kElements = 256;
   F16 d;
@@ -76,7 +76,7 @@ struct BlockQ4K {
   std::uint8_t codes[128];
 };
 
-/// As Q4_K; bit g of high[i] is the fifth bit of number i of group g.
+/// Codes as in Q4_K; bit g of high[i] is the fifth bit of number i of group g.
 struct BlockQ5K {
   static constexpr int kElements = 256;
   F16 d;
@@ -86,7 +86,7 @@ struct BlockQ5K {
   std::uint8_t codes[128];
 };
 
-/// Of each 128 numbers, 64 bytes of low nibbles and 32 bytes of upper bits: number 32 k + i has its
+/// 64 bytes of low nibbles and 32 bytes of upper bits for each 128 numbers: number 32 k + i has its
 /// low four bits in nibble k / 2 of low[32 (k % 2) + i], and its upper two in bits 2 k, 2 k + 1 of
 /// high[i].
 struct BlockQ6K {

@@ -3,7 +3,7 @@
 // The engine computes in float. Each of its operations returns the exact result of what it was
 // given times (1 + e), |e| <= u = 2^-24: the standard model of rounding (Higham, "Accuracy and
 // Stability of Numerical Algorithms", 2nd ed., section 2.2). So an operation with the result z adds
-// an error of at most u |z|, whose sign and size nobody knows. Bounding it with the z of this text,
+// an error of at most u |z|, whose sign and size are unknown. Bounding it with the z of this text,
 // not with the largest there may be, is running error analysis (section 3.3).
 //
 // What that error does to a logit is a derivative. To first order
@@ -57,14 +57,14 @@ class RoundingAnalysis {
     Rows gradient;     ///< [row + 1][d] of the sum, by the embeddings of the tokens
   };
 
-  /// Of the sum over tokens v of factors[v] * logits()(row, v): a logit, or the difference of two.
-  /// factors: [V]. As expensive as two passes over the first row + 1 tokens.
+  /// The derivatives of the sum over tokens v of factors[v] * logits()(row, v), which is a logit or
+  /// the difference of two. factors: [V]. Costs two passes over row + 1 tokens.
   Sensitivity sensitivity(Eigen::Index row, const Eigen::RowVectorXd& factors) const;
 
-  /// By how much the engine's logit may differ.
+  /// A bound of how far the engine's logit may be from this one.
   double logit_error(Eigen::Index row, Eigen::Index token) const;
 
-  /// By how much the engine's difference of two logits may differ.
+  /// The same for the difference of two logits.
   double margin_error(Eigen::Index row, Eigen::Index token, Eigen::Index other) const;
 
  private:

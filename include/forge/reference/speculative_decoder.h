@@ -1,10 +1,10 @@
 // SpeculativeDecoder: the technique for one sequence, in one page.
 //
 //   round:   draft   d0 <- q(. | x)   d1 <- q(. | x d0)   ...   k small forwards
-//            target  p(. | x)   p(. | x d0)   ...               one forward of k + 1 rows
+//            model   p(. | x)   p(. | x d0)   ...               one forward of k + 1 rows
 //            rule    keeps a prefix of the drafts, adds one token of its own
 //
-// The gain: a forward of the target costs nearly the same for k + 1 rows as for one,
+// The gain: a forward of the model costs nearly the same for k + 1 rows as for one,
 // because it is bound by reading the weights.
 //
 // This is the reference: two abstract distributions, no cache, no batch. The targets
@@ -53,13 +53,13 @@ struct SpeculationConfig {
   std::optional<TokenId> eos = std::nullopt;
 };
 
-template <class Number, LanguageModel<Number> Draft, LanguageModel<Number> Target,
+template <class Number, LanguageModel<Number> Draft, LanguageModel<Number> Model,
           DrawSource<Number> Draws>
 class SpeculativeDecoder {
  public:
   /// Requires: both models have one vocabulary and outlive the decoder, as do the draws.
-  SpeculativeDecoder(Draft& draft, Target& target, const Draws& draws, SpeculationConfig config)
-      : draft_(draft), target_(target), draws_(draws), config_(config) {}
+  SpeculativeDecoder(Draft& draft, Model& model, const Draws& draws, SpeculationConfig config)
+      : draft_(draft), model_(model), draws_(draws), config_(config) {}
 
   /// One round: appends 1 .. min(drafts + 1, budget) tokens to `tokens`.
   /// Requires: tokens is not empty, budget >= 1.
@@ -84,7 +84,7 @@ class SpeculativeDecoder {
 
  private:
   void propose(std::vector<TokenId>& tokens, std::size_t k) {
-    const std::size_t vocabulary = target_.vocabulary();
+    const std::size_t vocabulary = model_.vocabulary();
     q_.resize(k * vocabulary);
     for (std::size_t i = 0; i < k; ++i) {
       const std::span<Number> row = std::span(q_).subspan(i * vocabulary, vocabulary);
@@ -97,11 +97,11 @@ class SpeculativeDecoder {
     }
   }
 
-  /// Keeps what the target accepts of tokens[known, end) and appends its own token.
+  /// Keeps what the model accepts of tokens[known, end) and appends its own token.
   void verify(std::vector<TokenId>& tokens, std::size_t known) {
     const std::size_t k = tokens.size() - known;
-    p_.resize((k + 1) * target_.vocabulary());
-    target_.forward(std::span<const TokenId>(tokens), std::span(p_));
+    p_.resize((k + 1) * model_.vocabulary());
+    model_.forward(std::span<const TokenId>(tokens), std::span(p_));
     const Verification verdict = judge(std::span<const TokenId>(tokens).subspan(known), known);
     tokens.resize(known + verdict.accepted);
     if (verdict.own) tokens.push_back(*verdict.own);
@@ -112,20 +112,20 @@ class SpeculativeDecoder {
   }
 
   Verification judge(std::span<const TokenId> drafts, std::uint64_t known) {
-    const DistributionRows<Number> p{p_, target_.vocabulary()};
+    const DistributionRows<Number> p{p_, model_.vocabulary()};
     const auto ends = [&](TokenId token) { return token == config_.eos; };
     if (config_.rule == AcceptanceRule::rejection) {
       const auto draw = [&](std::uint32_t i, DrawStream stream) -> Number {
         return draws_.uniform(known + i, stream);
       };
-      return verify_by_rejection<Number>(drafts, p, {q_, target_.vocabulary()}, draw, ends);
+      return verify_by_rejection<Number>(drafts, p, {q_, model_.vocabulary()}, draw, ends);
     }
     const auto pick = [&](std::uint32_t i) -> TokenId { return draws_.pick(p[i], known + i); };
     return verify_by_picks(drafts, pick, ends);
   }
 
   Draft& draft_;
-  Target& target_;
+  Model& model_;
   const Draws& draws_;
   SpeculationConfig config_;
   SpeculationStatistics statistics_;

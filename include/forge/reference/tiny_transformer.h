@@ -37,7 +37,7 @@ class TinyTransformer {
   /// Requires: `config` is valid, and `weights` have its shapes.
   TinyTransformer(const TinyConfig& config, Weights weights);
 
-  /// With seeded_weights(config).
+  /// The model with seeded_weights(config).
   explicit TinyTransformer(const TinyConfig& config);
 
   virtual ~TinyTransformer() = default;

@@ -12,8 +12,8 @@
 namespace forge::sim {
 
 struct KernelWork {
-  /// Of global memory, by the loads of the whole launch: each once, however often it is read. Rows
-  /// of different sequences are taken to share no token and no block of KV.
+  /// Bytes of global memory that the launch loads, each counted once, however often it is read.
+  /// Rows of different sequences are taken to share no token and no block of KV.
   std::uint64_t bytes_read = 0;
   std::uint64_t bytes_written = 0;  ///< likewise, by stores
   /// Read or written, each once a block of threads: what L1 cannot keep from L2.
@@ -25,8 +25,8 @@ struct KernelWork {
   std::uint64_t chain_operations = 0;  ///< dependent arithmetic operations and meeting points
 };
 
-/// Of one launch. Reads counts and rows through the pointers in its arguments, so it works only
-/// where these are the simulator's memory, and as late as the launch itself.
+/// The work of one launch. Reads counts and rows through the pointers in its arguments, so it works
+/// only where these are the simulator's memory, and as late as the launch itself.
 KernelWork work_of(const gpu::KernelLaunch& launch);
 
 }  // namespace forge::sim

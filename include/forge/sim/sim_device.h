@@ -2,7 +2,7 @@
 // simulated machine (forge/simt/machine.h), time is estimated from a device description, and every
 // call can be made to fail.
 //
-// Streams are lazy: an operation runs when somebody waits for it (an event, a synchronize) or frees
+// Streams are lazy: an operation runs when a caller waits for it (an event, a synchronize) or frees
 // memory, not before. Host code that reads a result it has not waited for finds poison: the
 // destination of a copy to the host is filled with 0xff bytes when the copy is queued. So nothing
 // queued before may still read that destination.

@@ -62,7 +62,7 @@ class Reference {
   Reference(Place<T, kSpace> place, Site site) : place_(place), site_(site) {}
   Reference(const Reference&) = delete;
 
-  // Only of p[i] as it stands: `auto x = p[i]` has no value. NOLINTNEXTLINE(google-explicit-*)
+  // For p[i] as it stands alone: `auto x = p[i]` has no value. NOLINTNEXTLINE(google-explicit-*)
   operator Value() const&& {
     place_.report(AccessKind::read, sizeof(T), alignof(T), site_);
     return *place_.at;
@@ -98,7 +98,7 @@ class Pointer {
 
   Reference<T, kSpace> operator[](Index i) const { return {(*this + i.value).place_, i.site}; }
 
-  // By address: a pointer may lead out of its memory as long as nothing is read or written there.
+  // Adds addresses: a pointer may leave its memory as long as nothing is read or written there.
   friend Pointer operator+(Pointer p, std::ptrdiff_t n) {
     const auto address = reinterpret_cast<std::uintptr_t>(p.place_.at);
     p.place_.at = std::bit_cast<T*>(address + static_cast<std::uintptr_t>(n) * sizeof(T));

@@ -54,9 +54,9 @@ struct KernelFault {
   FaultKind kind = FaultKind::race;
   std::string kernel;
   Index3 block;
-  /// Who did it; of a race the earlier one first; of a divergence those who are missing.
+  /// The threads that did it: in a race the earlier one first; in a divergence the missing ones.
   std::vector<int> threads;
-  /// Parallel to `threads`; of a divergence the one place where they are missed.
+  /// Parallel to `threads`; in a divergence the one place where they are missed.
   std::vector<Site> sites;
   std::string detail;  ///< in words: array, offset, who waits where; parts end in "; "
   std::optional<std::uint64_t> seed;

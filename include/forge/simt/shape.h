@@ -19,7 +19,7 @@ struct LaunchShape {
   int threads = kWarpSize;  ///< of a block; a multiple of kWarpSize, up to 1024
 
   constexpr long long blocks() const { return static_cast<long long>(grid.x) * grid.y * grid.z; }
-  /// Of the block with this number; x runs fastest.
+  /// The index of the block with this number; x runs fastest.
   constexpr Index3 index_of(long long block) const {
     return {static_cast<int>(block % grid.x), static_cast<int>(block / grid.x % grid.y),
             static_cast<int>(block / grid.x / grid.y)};

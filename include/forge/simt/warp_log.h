@@ -20,7 +20,7 @@ namespace forge::simt {
 /// A request of the warp, or a point where its lanes have met.
 struct WarpEvent {
   enum class Kind : std::uint8_t { request, warp_meeting, block_meeting };
-  /// Of a lane that takes part in a request.
+  /// What a lane that takes part in a request does.
   struct Lane {
     std::uintptr_t address = 0;         ///< as Access::address
     std::array<std::byte, 16> value{};  ///< read, or as it was written
@@ -28,7 +28,7 @@ struct WarpEvent {
 
   Kind kind = Kind::request;
   Site site;
-  // Of requests only:
+  // The rest is set for requests only.
   Space space = Space::global;
   AccessKind access = AccessKind::read;
   int bytes = 0;            ///< of a lane, 1 to 16
@@ -57,7 +57,7 @@ struct WarpLog {
 
 class WarpLogger : public Observer {
  public:
-  /// Of the launch's block number `block`, warp number `warp`.
+  /// Logs warp number `warp` of the launch's block number `block`.
   WarpLogger(long long block, int warp);
   ~WarpLogger() override;
 

@@ -20,7 +20,7 @@
 
 namespace forge::gpu {
 
-/// Of a row, in ascending order of experts.
+/// One of the experts that a row takes; its choices are in ascending order of experts.
 struct ExpertChoice {
   std::uint32_t expert = 0;
   float weight = 0;

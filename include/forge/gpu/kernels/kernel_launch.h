@@ -13,7 +13,7 @@ namespace forge::gpu {
 
 enum class KernelId : std::uint8_t;  // the kernels of kernels.h, in that order
 
-/// By value: the arguments are copied in. launch_of (kernels.h) makes one.
+/// A launch as a value: it holds a copy of the arguments. launch_of (kernels.h) makes one.
 struct KernelLaunch {
   static constexpr std::size_t kArgsMax = 160;
 

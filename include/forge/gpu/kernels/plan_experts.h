@@ -18,7 +18,7 @@
 namespace forge::gpu {
 
 struct PlanExpertsArgs {
-  static constexpr int kThreads = 1024;  ///< of which each has an expert
+  static constexpr int kThreads = 1024;  ///< each has an expert
   static constexpr BlockResources kResources{.shared_bytes = 256, .registers = 32};
   const PassCounts* counts;
   const ExpertChoice* choices;  ///< [T][A]
