@@ -12,21 +12,8 @@ namespace {
 using Sizes = KernelSizes;
 using Members = std::vector<int KernelSizes::*>;
 
-/// Those of attention, between `first` and `last`.
-Members attention(Members first, const Members& last) {
-  for (const auto member :
-       {&Sizes::context, &Sizes::heads, &Sizes::kv_heads, &Sizes::head_size, &Sizes::block_size}) {
-    first.push_back(member);
-  }
+Members joined(Members first, const Members& last) {
   first.insert(first.end(), last.begin(), last.end());
-  return first;
-}
-
-Members latents(Members first) {
-  for (const auto member : {&Sizes::context, &Sizes::heads, &Sizes::latent_size, &Sizes::rope_size,
-                            &Sizes::block_size}) {
-    first.push_back(member);
-  }
   return first;
 }
 
@@ -34,205 +21,63 @@ bool uses(const KernelEntry& kernel, int KernelSizes::*size) {
   return std::find(kernel.sizes.begin(), kernel.sizes.end(), size) != kernel.sizes.end();
 }
 
-std::uint64_t product(std::initializer_list<int> sizes) {
-  std::uint64_t result = 1;
-  for (const int size : sizes) result *= static_cast<std::uint64_t>(size);
-  return result;
-}
+/// Buffers have about so many floats for each product of these sizes.
+struct Term {
+  double floats;
+  Members sizes;
+};
 
-// Floats of the buffers of a launch, about.
-std::uint64_t kv_floats(const Sizes& s) {
-  return 2 * product({s.seqs, s.context + s.block_size, s.kv_heads, s.head_size});
+/// Bytes of the buffers of a launch, about: the terms of all whose sizes the kernel uses.
+double bytes_about(const KernelEntry& kernel, const Sizes& sizes) {
+  using S = Sizes;
+  constexpr double kSegment = numerics::kKeySegment;
+  static const std::vector<Term> kTerms{
+      {2, {&S::seqs, &S::context, &S::kv_heads, &S::head_size}},
+      {2, {&S::seqs, &S::block_size, &S::kv_heads, &S::head_size}},
+      {6, {&S::seqs, &S::heads, &S::head_size}},
+      {4, {&S::seqs, &S::rows, &S::heads, &S::head_size}},
+      {4 / kSegment, {&S::seqs, &S::heads, &S::head_size, &S::context}},
+      {2, {&S::context, &S::head_size}},
+      {1, {&S::seqs, &S::context, &S::latent_size}},
+      {1, {&S::seqs, &S::context, &S::rope_size}},
+      {1, {&S::seqs, &S::block_size, &S::latent_size}},
+      {1, {&S::seqs, &S::block_size, &S::rope_size}},
+      {6, {&S::seqs, &S::heads, &S::latent_size}},
+      {6, {&S::seqs, &S::heads, &S::rope_size}},
+      {4 / kSegment, {&S::seqs, &S::heads, &S::latent_size, &S::context}},
+      {1, {&S::context, &S::rope_size}},
+      {3, {&S::rows, &S::hidden, &S::groups}},
+      {3, {&S::rows, &S::hidden}},
+      {2, {&S::rows, &S::outputs}},
+      {2, {&S::hidden, &S::outputs}},
+      {2.0 * linear::kPanelOutputs, {&S::hidden}},
+      {3, {&S::rows, &S::heads, &S::head_size}},
+      {2, {&S::rows, &S::heads, &S::latent_size}},
+      {2, {&S::rows, &S::heads, &S::rope_size}},
+      {2, {&S::heads, &S::head_size, &S::latent_size}},
+      {2.0 * linear::kPanelOutputs, {&S::heads, &S::head_size}},
+      {2, {&S::rows, &S::experts}},
+      {8, {&S::rows, &S::experts_per_token}},
+      {2, {&S::rows, &S::experts_per_token, &S::outputs}},
+      {1, {&S::rows, &S::experts_per_token, &S::hidden}},
+      {2, {&S::experts, &S::hidden, &S::outputs}},
+      {8, {&S::pairs, &S::layers, &S::kv_heads, &S::head_size, &S::block_size}},
+      {1, {&S::vocabulary, &S::hidden}},
+      {1, {&S::rows, &S::vocabulary}},
+      {4, {&S::rows, &S::mlp}},
+      {8, {&S::writes}},
+  };
+  double floats = 0;
+  for (const Term& term : kTerms) {
+    double product = term.floats;
+    for (const auto size : term.sizes) product *= uses(kernel, size) ? sizes.*size : 0;
+    floats += product;
+  }
+  return floats * sizeof(float);
 }
-std::uint64_t decode_floats(const Sizes& s) {
-  return kv_floats(s) + 4 * product({s.seqs, s.heads, s.head_size}) +
-         2 * product({s.context, s.head_size});
-}
-std::uint64_t split_floats(const Sizes& s) {
-  const int segments = s.context / numerics::kKeySegment + 1;
-  return decode_floats(s) + 2 * product({s.seqs, s.heads, s.head_size + 2, segments});
-}
-std::uint64_t prompt_floats(const Sizes& s) {
-  return kv_floats(s) + 4 * product({s.seqs, s.rows, s.heads, s.head_size});
-}
-std::uint64_t latent_floats(const Sizes& s) {
-  const int width = s.latent_size + s.rope_size;
-  const int segments = s.context / numerics::kKeySegment + 1;
-  return product({s.seqs, s.context + s.block_size, width}) +
-         product({s.seqs, s.heads, 4 * (width + 2) + s.head_size}) +
-         2 * product({s.seqs, s.heads, s.latent_size + 2, segments}) +
-         product({s.context, s.rope_size});
-}
-std::uint64_t project_floats(const Sizes& s) {
-  return product({s.rows, s.hidden + 2 * s.outputs}) +
-         2 * product({s.hidden, s.outputs + linear::kPanelOutputs});
-}
-std::uint64_t project_heads_floats(const Sizes& s) {
-  const int outputs = s.latent_size + linear::kPanelOutputs;
-  return product({s.rows, s.heads, s.head_size + outputs + 2 * s.rope_size}) +
-         2 * product({s.heads, s.head_size, outputs});
-}
-std::uint64_t choice_floats(const Sizes& s) {
-  return product({s.rows, s.experts + 8 * s.experts_per_token}) + 4 * product({s.experts});
-}
-std::uint64_t project_experts_floats(const Sizes& s) {
-  return choice_floats(s) + product({s.rows, s.hidden + 2 * s.experts_per_token * s.outputs}) +
-         2 * product({s.experts, s.hidden, s.outputs + linear::kPanelOutputs});
-}
-std::uint64_t add_experts_floats(const Sizes& s) {
-  return choice_floats(s) + product({s.rows, s.hidden, 4 + s.experts_per_token});
-}
-std::uint64_t copy_floats(const Sizes& s) {
-  return 8 * product({s.pairs, s.layers, s.kv_heads, s.head_size, s.block_size});
-}
-std::uint64_t embed_floats(const Sizes& s) {
-  return product({s.vocabulary, s.hidden}) + 2 * product({s.rows, s.hidden});
-}
-std::uint64_t norm_floats(const Sizes& s) { return 3 * product({s.rows, s.groups, s.hidden}); }
-std::uint64_t gate_floats(const Sizes& s) { return 4 * product({s.rows, s.mlp}); }
-std::uint64_t logit_floats(const Sizes& s) { return product({s.rows, s.vocabulary}); }
-std::uint64_t write_floats(const Sizes& s) { return 8 * product({s.writes}); }
 
 std::string flag_and_value(int KernelSizes::*member, const Sizes& sizes) {
   return std::string(flag_of(member).name) + " " + std::to_string(sizes.*member);
-}
-
-KernelEntry describe_latent(gpu::KernelId id) {
-  using gpu::KernelId;
-  switch (id) {
-    case KernelId::project_heads:
-      return {
-          id,
-          "",
-          "matrix products of single heads",
-          project_heads_floats,
-          {&Sizes::rows, &Sizes::heads, &Sizes::head_size, &Sizes::latent_size, &Sizes::rope_size}};
-    case KernelId::store_latent:
-      return {id, "", "norm and RoPE of latents, and they into the cache", latent_floats,
-              latents({&Sizes::seqs, &Sizes::head_size})};
-    case KernelId::attend_latent:
-      return {id, "mla", "latent attention, all rows of a pass", latent_floats,
-              latents({&Sizes::seqs})};
-    case KernelId::attend_latent_split:
-      return {id, "flash_mla", "the same, a block a segment of latents", latent_floats,
-              latents({&Sizes::seqs})};
-    case KernelId::attend_latent_merge:
-      return {id, "", "merges the segments of attend_latent_split", latent_floats,
-              latents({&Sizes::seqs})};
-    default:
-      break;
-  }
-  FORGE_CHECK(false, "no kernel ", static_cast<int>(id));
-  return {};
-}
-
-KernelEntry describe_experts(gpu::KernelId id) {
-  using gpu::KernelId;
-  switch (id) {
-    case KernelId::choose_experts:
-      return {id,
-              "router",
-              "which experts rows go through",
-              choice_floats,
-              {&Sizes::rows, &Sizes::experts, &Sizes::experts_per_token}};
-    case KernelId::plan_experts:
-      return {id,
-              "",
-              "sorts rows by expert",
-              choice_floats,
-              {&Sizes::rows, &Sizes::experts, &Sizes::experts_per_token}};
-    case KernelId::project_experts:
-      return {id,
-              "grouped_gemm",
-              "matrix products of rows and their experts",
-              project_experts_floats,
-              {&Sizes::rows, &Sizes::experts, &Sizes::experts_per_token, &Sizes::hidden,
-               &Sizes::outputs}};
-    case KernelId::add_experts:
-      return {id,
-              "",
-              "weighs and adds what experts made",
-              add_experts_floats,
-              {&Sizes::rows, &Sizes::experts, &Sizes::experts_per_token, &Sizes::hidden,
-               &Sizes::accumulate}};
-    default:
-      break;
-  }
-  FORGE_CHECK(false, "no kernel ", static_cast<int>(id));
-  return {};
-}
-
-/// What there is to say of a kernel.
-KernelEntry describe(gpu::KernelId id) {
-  using gpu::KernelId;
-  switch (id) {
-    case KernelId::update_tables:
-      return {id, "", "writes entries of block tables", write_floats, {&Sizes::writes}};
-    case KernelId::copy_blocks:
-      return {
-          id,
-          "",
-          "copies whole blocks of KV",
-          copy_floats,
-          {&Sizes::pairs, &Sizes::layers, &Sizes::kv_heads, &Sizes::head_size, &Sizes::block_size}};
-    case KernelId::embed:
-      return {id,
-              "",
-              "looks up embeddings",
-              embed_floats,
-              {&Sizes::rows, &Sizes::hidden, &Sizes::vocabulary, &Sizes::weights}};
-    case KernelId::rms_norm:
-      return {id,
-              "rmsnorm",
-              "RMSNorm",
-              norm_floats,
-              {&Sizes::rows, &Sizes::hidden, &Sizes::groups, &Sizes::accumulate}};
-    case KernelId::project:
-      return {id,
-              "gemm",
-              "matrix product, x W^T",
-              project_floats,
-              {&Sizes::rows, &Sizes::hidden, &Sizes::outputs, &Sizes::accumulate, &Sizes::bias,
-               &Sizes::weights}};
-    case KernelId::rotate_and_store:
-      return {id, "rope", "RoPE, and KV into the cache", decode_floats,
-              attention({&Sizes::seqs}, {&Sizes::rotary_size, &Sizes::adjacent})};
-    case KernelId::attend_decode:
-      return {id, "paged_decode", "paged attention, a batch of decodes", decode_floats,
-              attention({&Sizes::seqs}, {&Sizes::window})};
-    case KernelId::attend_split:
-      return {id, "flash_decode", "the same, a block a segment of keys", split_floats,
-              attention({&Sizes::seqs}, {&Sizes::window})};
-    case KernelId::attend_merge:
-      return {id, "", "merges the segments of attend_split", split_floats,
-              attention({&Sizes::seqs}, {&Sizes::window})};
-    case KernelId::attend_prompt:
-      return {id, "paged_prefill", "paged attention, chunks of prompts", prompt_floats,
-              attention({&Sizes::seqs, &Sizes::rows}, {&Sizes::window})};
-    case KernelId::project_heads:
-    case KernelId::store_latent:
-    case KernelId::attend_latent:
-    case KernelId::attend_latent_split:
-    case KernelId::attend_latent_merge:
-      return describe_latent(id);
-    case KernelId::choose_experts:
-    case KernelId::plan_experts:
-    case KernelId::project_experts:
-    case KernelId::add_experts:
-      return describe_experts(id);
-    case KernelId::silu_multiply:
-      return {id, "swiglu", "the gate of SwiGLU", gate_floats, {&Sizes::rows, &Sizes::mlp}};
-    case KernelId::sample:
-      return {id,
-              "gumbel",
-              "picks tokens",
-              logit_floats,
-              {&Sizes::rows, &Sizes::vocabulary, &Sizes::temperature_percent}};
-    case KernelId::digest_logits:
-      return {id, "", "64-bit digests of logits", logit_floats, {&Sizes::rows, &Sizes::vocabulary}};
-  }
-  FORGE_CHECK(false, "no kernel ", static_cast<int>(id));
-  return {};
 }
 
 }  // namespace
@@ -276,13 +121,53 @@ const std::vector<SizeFlag>& size_flags() {
 }
 
 const std::vector<KernelEntry>& kernel_entries() {
-  static const std::vector<KernelEntry> kEntries = [] {
-    std::vector<KernelEntry> entries;
-    for (std::size_t i = 0; i < gpu::kKernelNames.size(); ++i) {
-      entries.push_back(describe(static_cast<gpu::KernelId>(i)));
-    }
-    return entries;
-  }();
+  using enum gpu::KernelId;
+  using S = Sizes;
+  static const Members kAttention{&S::seqs,     &S::context,   &S::heads,
+                                  &S::kv_heads, &S::head_size, &S::block_size};
+  static const Members kLatents{&S::seqs,        &S::context,   &S::heads,
+                                &S::latent_size, &S::rope_size, &S::block_size};
+  static const Members kChoice{&S::rows, &S::experts, &S::experts_per_token};
+  static const std::vector<KernelEntry> kEntries{
+      {update_tables, "", "writes entries of block tables", {&S::writes}},
+      {copy_blocks,
+       "",
+       "copies whole blocks of KV",
+       {&S::pairs, &S::layers, &S::kv_heads, &S::head_size, &S::block_size}},
+      {embed, "", "looks up embeddings", {&S::rows, &S::hidden, &S::vocabulary, &S::weights}},
+      {rms_norm, "rmsnorm", "RMSNorm", {&S::rows, &S::hidden, &S::groups, &S::accumulate}},
+      {project,
+       "gemm",
+       "matrix product, x W^T",
+       {&S::rows, &S::hidden, &S::outputs, &S::accumulate, &S::bias, &S::weights}},
+      {rotate_and_store, "rope", "RoPE, and KV into the cache",
+       joined(kAttention, {&S::rotary_size, &S::adjacent})},
+      {attend_decode, "paged_decode", "paged attention, a batch of decodes",
+       joined(kAttention, {&S::window})},
+      {attend_split, "flash_decode", "the same, a block a segment of keys",
+       joined(kAttention, {&S::window})},
+      {attend_merge, "", "merges the segments of attend_split", joined(kAttention, {&S::window})},
+      {attend_prompt, "paged_prefill", "paged attention, chunks of prompts",
+       joined(kAttention, {&S::rows, &S::window})},
+      {project_heads,
+       "",
+       "matrix products of single heads",
+       {&S::rows, &S::heads, &S::head_size, &S::latent_size, &S::rope_size}},
+      {store_latent, "", "norm and RoPE of latents, and they into the cache",
+       joined(kLatents, {&S::head_size})},
+      {attend_latent, "mla", "latent attention, all rows of a pass", kLatents},
+      {attend_latent_split, "flash_mla", "the same, a block a segment of latents", kLatents},
+      {attend_latent_merge, "", "merges the segments of attend_latent_split", kLatents},
+      {choose_experts, "router", "which experts rows go through", kChoice},
+      {plan_experts, "", "sorts rows by expert", kChoice},
+      {project_experts, "grouped_gemm", "matrix products of rows and their experts",
+       joined(kChoice, {&S::hidden, &S::outputs})},
+      {add_experts, "", "weighs and adds what experts made",
+       joined(kChoice, {&S::hidden, &S::accumulate})},
+      {silu_multiply, "swiglu", "the gate of SwiGLU", {&S::rows, &S::mlp}},
+      {sample, "gumbel", "picks tokens", {&S::rows, &S::vocabulary, &S::temperature_percent}},
+      {digest_logits, "", "64-bit digests of logits", {&S::rows, &S::vocabulary}},
+  };
   return kEntries;
 }
 
@@ -330,11 +215,11 @@ tl::expected<void, std::string> validate(const KernelEntry& kernel, const Kernel
     return tl::unexpected(flag_and_value(&Sizes::rows, sizes) + " is more than " +
                           flag_and_value(&Sizes::context, sizes));
   }
-  const std::uint64_t bytes = kernel.floats(sizes) * sizeof(float);
-  if (bytes > kKernelBytesMax) {
+  const double bytes = bytes_about(kernel, sizes);
+  if (bytes > static_cast<double>(kKernelBytesMax)) {
     return tl::unexpected("with " + to_string(kernel, sizes) + " buffers take about " +
-                          std::to_string(bytes >> 20) + " MiB, accepted are up to " +
-                          std::to_string(kKernelBytesMax >> 20));
+                          std::to_string(static_cast<std::uint64_t>(bytes) >> 20) +
+                          " MiB, accepted are up to " + std::to_string(kKernelBytesMax >> 20));
   }
   return {};
 }

@@ -58,8 +58,7 @@ struct KernelEntry {
   gpu::KernelId id;
   const char* alias;  ///< a name from the literature, or ""
   const char* what;
-  std::uint64_t (*floats)(const KernelSizes&);  ///< of its buffers, about
-  std::vector<int KernelSizes::*> sizes;        ///< that it has a use for
+  std::vector<int KernelSizes::*> sizes;  ///< the sizes that it has a use for
   std::string_view name() const { return gpu::name(id); }
 };
 /// In the order of gpu::KernelId.
