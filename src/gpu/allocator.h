@@ -1,6 +1,6 @@
 // Allocator: takes all the memory that an executor needs, piece by piece. After the first failure
 // it takes nothing more and remembers what it was, so that code which takes much memory reads
-// without a branch after each piece.
+// without a branch after each piece. Without a device it only counts what would be taken.
 //
 // Borrows the device. Thread contract: none of its own.
 #pragma once
@@ -14,23 +14,30 @@ namespace forge::gpu {
 
 class Allocator {
  public:
-  explicit Allocator(Device& device) : device_(device) {}
+  Allocator() = default;
+  explicit Allocator(Device& device) : device_(&device) {}
 
-  /// Room for `count` of T; no memory if that is none, or after a failure.
+  /// Room for `count` of T; no memory if that is none, after a failure, or without a device.
   template <class T>
   Buffer take(MemoryKind kind, std::size_t count, const char* name) {
     if (count == 0 || !status_) return {};
-    auto buffer = device_.allocate(kind, count * sizeof(T), name);
+    const std::size_t bytes = count * sizeof(T);
+    (kind == MemoryKind::device ? bytes_.device : bytes_.pinned) += bytes;
+    if (device_ == nullptr) return {};
+    auto buffer = device_->allocate(kind, bytes, name);
     if (buffer) return std::move(*buffer);
     status_ = tl::unexpected(std::move(buffer.error()));
     return {};
   }
 
   const Status& status() const { return status_; }
+  /// All that was asked for.
+  const MemoryBytes& bytes() const { return bytes_; }
 
  private:
-  Device& device_;
+  Device* device_ = nullptr;
   Status status_;
+  MemoryBytes bytes_;
 };
 
 }  // namespace forge::gpu

@@ -42,11 +42,6 @@ class BlockTables {
   const std::uint32_t* device() const { return device_.as<std::uint32_t>(); }
   std::uint32_t stride() const { return stride_; }
 
-  static std::uint64_t device_bytes(const Capacity& capacity) {
-    return std::uint64_t{capacity.batch_rows} * capacity.table_stride * sizeof(std::uint32_t);
-  }
-  static std::uint64_t pinned_bytes(const Capacity& capacity) { return device_bytes(capacity); }
-
  private:
   void upload(const executor::SequenceTable& sequences, CommandQueue& queue);
 

@@ -5,15 +5,6 @@
 namespace forge::gpu {
 namespace {
 
-/// Floats of [rows][d].
-std::uint64_t hidden_floats(const model::ModelConfig& model, const Capacity& capacity) {
-  return std::uint64_t{capacity.slab_rows} * static_cast<std::uint64_t>(model.hidden_size);
-}
-
-std::uint64_t logits_floats(const model::ModelConfig& model, const Capacity& capacity) {
-  return std::uint64_t{capacity.slab_logits} * static_cast<std::uint64_t>(model.vocabulary_size);
-}
-
 std::variant<GroupedQueryPass, LatentPass> attention_of(const model::ModelConfig& model,
                                                         const Capacity& capacity,
                                                         Allocator& allocator) {
@@ -23,53 +14,52 @@ std::variant<GroupedQueryPass, LatentPass> attention_of(const model::ModelConfig
   return GroupedQueryPass(model, capacity, allocator);
 }
 
-std::uint64_t attention_bytes(const model::ModelConfig& model, const Capacity& capacity) {
-  return std::holds_alternative<model::LatentConfig>(model.attention)
-             ? LatentPass::device_bytes(model, capacity)
-             : GroupedQueryPass::device_bytes(model, capacity);
-}
-
-Buffer take(Allocator& allocator, std::uint64_t floats, const char* name) {
-  return allocator.take<float>(MemoryKind::device, floats, name);
+/// [rows][width] floats.
+Buffer take(Allocator& allocator, std::uint64_t rows, int width, const char* name) {
+  return allocator.take<float>(MemoryKind::device, rows * static_cast<std::uint64_t>(width), name);
 }
 
 }  // namespace
+
+ModelBuffers::ModelBuffers(const model::ModelConfig& model,
+                           const executor::ExecutorOptions& options, const Capacity& capacity,
+                           Allocator& allocator)
+    : rotary(take(allocator, capacity.positions, model.rope.size, "rotary table")),
+      pool(allocator.take<float>(MemoryKind::device,
+                                 options.cache.num_blocks * capacity.block_floats, "KV pool")),
+      host_pool(allocator.take<float>(MemoryKind::pinned,
+                                      options.cache.num_host_blocks * capacity.block_floats,
+                                      "KV pool of the host")),
+      hidden(take(allocator, capacity.slab_rows, model.hidden_size, "hidden")),
+      normed(take(allocator, capacity.slab_rows, model.hidden_size, "normed")),
+      attention(attention_of(model, capacity, allocator)),
+      mlp(model.ffn_size, capacity, allocator),
+      logits(take(allocator, capacity.slab_logits, model.vocabulary_size, "logits")) {
+  if (model.experts) experts.emplace(model, capacity, allocator);
+}
 
 DeviceModel::DeviceModel(const GpuModel& model, const executor::ExecutorOptions& options,
                          const Capacity& capacity, Allocator& allocator, CommandQueue& queue)
     : model_(model.config()),
       digest_logits_(options.digest_logits),
       block_floats_(capacity.block_floats),
-      weights_(model, capacity.positions, allocator, queue),
-      pool_(take(allocator, options.cache.num_blocks * block_floats_, "KV pool")),
-      host_pool_(allocator.take<float>(MemoryKind::pinned,
-                                       options.cache.num_host_blocks * block_floats_,
-                                       "KV pool of the host")),
-      hidden_(take(allocator, hidden_floats(model_, capacity), "hidden")),
-      normed_(take(allocator, hidden_floats(model_, capacity), "normed")),
-      attention_(attention_of(model_, capacity, allocator)),
-      mlp_(model_.ffn_size, capacity, allocator),
-      logits_(take(allocator, logits_floats(model_, capacity), "logits")) {
-  if (model_.experts) experts_.emplace(model_, capacity, allocator);
-}
-
-std::uint64_t DeviceModel::buffer_bytes(const model::ModelConfig& model,
-                                        const executor::ExecutorOptions& options,
-                                        const Capacity& capacity) {
-  const std::uint64_t pool = options.cache.num_blocks * capacity.block_floats;
-  return sizeof(float) *
-             (pool + 2 * hidden_floats(model, capacity) + logits_floats(model, capacity)) +
-         DeviceWeights::rotary_bytes(model, capacity.positions) + attention_bytes(model, capacity) +
-         MlpPass::device_bytes(model.ffn_size, capacity) +
-         (model.experts ? ExpertsPass::device_bytes(model, capacity) : 0);
+      host_rotary_(std::make_unique<model::RotaryTable>(model_.rope)),
+      weights_(model, allocator, &queue),
+      buffers_(model_, options, capacity, allocator) {
+  if (!allocator.status()) return;
+  host_rotary_->ensure(capacity.positions);
+  queue.copy(buffers_.rotary.as<float>(), host_rotary_->cos(0), buffers_.rotary.bytes(),
+             CopyDirection::to_device);
+  queue.synchronize();
+  if (queue.status()) host_rotary_.reset();
 }
 
 void DeviceModel::copy_blocks(const CopyRun& run, const DeviceStep& step,
                               CommandQueue& queue) const {
   const CopyBlocksArgs args{
       .pairs = step.pairs + run.first,
-      .source = (run.kind == CopyKind::swap_in ? host_pool_ : pool_).as<float>(),
-      .target = (run.kind == CopyKind::swap_out ? host_pool_ : pool_).as<float>(),
+      .source = (run.kind == CopyKind::swap_in ? buffers_.host_pool : buffers_.pool).as<float>(),
+      .target = (run.kind == CopyKind::swap_out ? buffers_.host_pool : buffers_.pool).as<float>(),
       .block_floats = block_floats_};
   queue.launch(args, run.count);
 }
@@ -83,8 +73,8 @@ void DeviceModel::run(const Slab& slab, const SlabShape& shape, const DeviceStep
                         .tiles = step.tiles + slab.first_tile,
                         .step = step,
                         .tables = tables,
-                        .pool = pool_.as<float>(),
-                        .rotary = weights_.rotary(),
+                        .pool = buffers_.pool.as<float>(),
+                        .rotary = buffers_.rotary.as<float>(),
                         .queue = queue};
   embed(pass);
   const int layers = slab.pass.layers.value_or(model_.layers);
@@ -97,7 +87,7 @@ void DeviceModel::embed(const DevicePass& pass) const {
                               .rows = pass.rows,
                               .drafts = pass.step.drafts,
                               .embedding = weights_.embedding(),
-                              .hidden = hidden_.as<float>(),
+                              .hidden = buffers_.hidden.as<float>(),
                               .hidden_size = model_.hidden_size,
                               .multiplier = model_.embedding_multiplier,
                               .kind = weights_.embedding_kind()},
@@ -106,8 +96,8 @@ void DeviceModel::embed(const DevicePass& pass) const {
 
 template <class Body>
 void DeviceModel::run_sub_layer(const DevicePass& pass, const float* norm, const Body& body) const {
-  auto* const hidden = hidden_.as<float>();
-  auto* const normed = normed_.as<float>();
+  auto* const hidden = buffers_.hidden.as<float>();
+  auto* const normed = buffers_.normed.as<float>();
   RmsNormArgs args{.counts = pass.counts,
                    .logits = nullptr,
                    .x = hidden,
@@ -132,33 +122,33 @@ void DeviceModel::run_layer(const DevicePass& pass, int layer) const {
   const DeviceLayer& w = weights_.layer(layer);
   run_sub_layer(pass, w.attention_norm, [&](const float* x, const Output& to) {
     if (const auto* latent = std::get_if<DeviceLatent>(&w.attention)) {
-      std::get<LatentPass>(attention_).run(pass, *latent, layer, x, to);
+      std::get<LatentPass>(buffers_.attention).run(pass, *latent, layer, x, to);
     } else {
-      std::get<GroupedQueryPass>(attention_)
+      std::get<GroupedQueryPass>(buffers_.attention)
           .run(pass, std::get<DeviceGroupedQuery>(w.attention), layer, x, to);
     }
   });
   run_sub_layer(pass, w.mlp_norm, [&](const float* x, const Output& to) {
     if (const auto* experts = std::get_if<DeviceExperts>(&w.mlp)) {
-      experts_->run(pass, *experts, x, to);
+      buffers_.experts->run(pass, *experts, x, to);
     } else {
-      mlp_.run(pass, std::get<DeviceMlp>(w.mlp), x, to);
+      buffers_.mlp.run(pass, std::get<DeviceMlp>(w.mlp), x, to);
     }
   });
 }
 
 void DeviceModel::head(const DevicePass& pass, bool proposes) const {
   const RowCount rows = pass.rows_with_logits();
-  auto* const logits = logits_.as<float>();
+  auto* const logits = buffers_.logits.as<float>();
   pass.queue.launch(RmsNormArgs{.counts = pass.counts,
                                 .logits = pass.logits,
-                                .x = hidden_.as<float>(),
+                                .x = buffers_.hidden.as<float>(),
                                 .weight = weights_.final_norm(),
-                                .y = normed_.as<float>(),
+                                .y = buffers_.normed.as<float>(),
                                 .size = model_.hidden_size,
                                 .eps = model_.norm_eps},
                     rows.most);
-  project(pass, rows, normed_.as<float>(), weights_.head(),
+  project(pass, rows, buffers_.normed.as<float>(), weights_.head(),
           {.y = logits, .multiplier = 1 / model_.logits_divisor});
   pass.queue.launch(SampleArgs{.counts = pass.counts,
                                .inputs = pass.logits,

@@ -12,6 +12,7 @@
 #pragma once
 
 #include <cstdint>
+#include <memory>
 #include <optional>
 #include <variant>
 
@@ -19,11 +20,30 @@
 #include "device_pass.h"
 #include "experts_pass.h"
 #include "forge/executor/executor_options.h"
+#include "forge/model/rotary_table.h"
 #include "grouped_query_pass.h"
 #include "latent_pass.h"
 #include "mlp_pass.h"
 
 namespace forge::gpu {
+
+/// What a model needs on the device beside its weights.
+struct ModelBuffers {
+  ModelBuffers(const model::ModelConfig& model, const executor::ExecutorOptions& options,
+               const Capacity& capacity, Allocator& allocator);
+
+  Buffer rotary;     // [positions][rope size], model/rotary_table.h
+  Buffer pool;       // [num_blocks][block_floats], model/kv_pool.h
+  Buffer host_pool;  // [num_host_blocks][block_floats], pinned
+
+  // Of one slab: [rows][...], R of them with logits.
+  Buffer hidden;  // [d] the residual stream
+  Buffer normed;  // [d] what a sub-layer reads; or what it adds, where norms come after
+  std::variant<GroupedQueryPass, LatentPass> attention;
+  MlpPass mlp;
+  Buffer logits;  // [R][V]
+  std::optional<ExpertsPass> experts;
+};
 
 class DeviceModel {
  public:
@@ -37,11 +57,6 @@ class DeviceModel {
   void run(const Slab& slab, const SlabShape& shape, const DeviceStep& step,
            const BlockTables& tables, CommandQueue& queue) const;
 
-  /// Of everything but the weights.
-  static std::uint64_t buffer_bytes(const model::ModelConfig& model,
-                                    const executor::ExecutorOptions& options,
-                                    const Capacity& capacity);
-
  private:
   /// One sub-layer on the residual stream: body(x, to) between its norm and the sum.
   template <class Body>
@@ -54,18 +69,10 @@ class DeviceModel {
   model::ModelConfig model_;
   bool digest_logits_;
   std::uint64_t block_floats_;
+  // If the upload failed, the device may still read it: it goes after the device's memory.
+  std::unique_ptr<model::RotaryTable> host_rotary_;
   DeviceWeights weights_;
-
-  Buffer pool_;       // [num_blocks][block_floats], model/kv_pool.h
-  Buffer host_pool_;  // [num_host_blocks][block_floats], pinned
-
-  // Of one slab: [rows][...], R of them with logits.
-  Buffer hidden_;  // [d] the residual stream
-  Buffer normed_;  // [d] what a sub-layer reads; or what it adds, where norms come after
-  std::variant<GroupedQueryPass, LatentPass> attention_;
-  MlpPass mlp_;
-  std::optional<ExpertsPass> experts_;
-  Buffer logits_;  // [R][V]
+  ModelBuffers buffers_;
 };
 
 }  // namespace forge::gpu

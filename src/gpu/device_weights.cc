@@ -7,13 +7,12 @@
 namespace forge::gpu {
 namespace {
 
-/// Told of all weights, one after the other, by name: to upload them, or to count their bytes.
-class WeightSink {
+/// Takes memory for weights, one after the other, and queues their upload; without a queue, it only
+/// lets the allocator count them.
+class Uploader {
  public:
-  WeightSink() = default;
-  WeightSink(const WeightSink&) = delete;
-  WeightSink& operator=(const WeightSink&) = delete;
-  virtual ~WeightSink() = default;
+  Uploader(Allocator& allocator, CommandQueue* queue, std::vector<Buffer>& buffers)
+      : allocator_(allocator), queue_(queue), buffers_(buffers) {}
 
   struct Piece {
     const void* data;
@@ -21,7 +20,19 @@ class WeightSink {
   };
 
   /// Puts the pieces one after the other. Returns: where they are on the device.
-  virtual const void* pieces(const char* name, std::span<const Piece> pieces) = 0;
+  const void* pieces(const char* name, std::span<const Piece> pieces) {
+    std::uint64_t sum = 0;
+    for (const Piece& piece : pieces) sum += piece.bytes;
+    Buffer buffer = allocator_.take<std::byte>(MemoryKind::device, sum, name);
+    if (buffer.bytes() == 0) return nullptr;
+    auto* to = buffer.as<std::byte>();
+    for (const Piece& piece : pieces) {
+      queue_->copy(to, piece.data, piece.bytes, CopyDirection::to_device);
+      to += piece.bytes;
+    }
+    buffers_.push_back(std::move(buffer));
+    return buffers_.back().as<std::byte>();
+  }
 
   const void* bytes(const char* name, const void* data, std::uint64_t bytes) {
     const Piece piece{data, bytes};
@@ -75,54 +86,21 @@ class WeightSink {
     const auto row = *quant::bytes_of(form.type, static_cast<std::size_t>(stored.inputs));
     return bytes(name, form.rows, static_cast<std::uint64_t>(stored.outputs) * row);
   }
-};
-
-/// Takes memory for tensors and queues their upload.
-class Uploader final : public WeightSink {
- public:
-  Uploader(Allocator& allocator, CommandQueue& queue, std::vector<Buffer>& buffers)
-      : allocator_(allocator), queue_(queue), buffers_(buffers) {}
-
-  const void* pieces(const char* name, std::span<const Piece> pieces) override {
-    std::uint64_t sum = 0;
-    for (const Piece& piece : pieces) sum += piece.bytes;
-    Buffer buffer = allocator_.take<std::byte>(MemoryKind::device, sum, name);
-    if (!allocator_.status()) return nullptr;
-    auto* to = buffer.as<std::byte>();
-    for (const Piece& piece : pieces) {
-      queue_.copy(to, piece.data, piece.bytes, CopyDirection::to_device);
-      to += piece.bytes;
-    }
-    buffers_.push_back(std::move(buffer));
-    return buffers_.back().as<std::byte>();
-  }
 
  private:
   Allocator& allocator_;
-  CommandQueue& queue_;
+  CommandQueue* queue_;
   std::vector<Buffer>& buffers_;
 };
 
-class Counter final : public WeightSink {
- public:
-  const void* pieces(const char*, std::span<const Piece> pieces) override {
-    for (const Piece& piece : pieces) sum_ += piece.bytes;
-    return nullptr;
-  }
-  std::uint64_t sum() const { return sum_; }
-
- private:
-  std::uint64_t sum_ = 0;
-};
-
-DeviceGroupedQuery attention_of(const model::PackedGroupedQuery& packed, WeightSink& to) {
+DeviceGroupedQuery attention_of(const model::PackedGroupedQuery& packed, Uploader& to) {
   return {.qkv = to.matrix("weights: qkv", packed.qkv, packed.qkv_bias),
           .query_norm = to.vector("weights: query norm", packed.query_norm),
           .key_norm = to.vector("weights: key norm", packed.key_norm),
           .output = to.matrix("weights: output", packed.output, packed.output_bias)};
 }
 
-DeviceLatent attention_of(const model::PackedLatent& packed, WeightSink& to) {
+DeviceLatent attention_of(const model::PackedLatent& packed, Uploader& to) {
   return {.query_down = to.matrix("weights: query down", packed.query_down),
           .query_norm = to.vector("weights: query norm", packed.query_norm),
           .query_up = to.matrix("weights: query up", packed.query_up),
@@ -133,12 +111,12 @@ DeviceLatent attention_of(const model::PackedLatent& packed, WeightSink& to) {
           .output = to.matrix("weights: output", packed.output)};
 }
 
-DeviceMlp mlp_of(const model::PackedMlp& packed, WeightSink& to) {
+DeviceMlp mlp_of(const model::PackedMlp& packed, Uploader& to) {
   return {.gate_up = to.matrix("weights: gate and up", packed.gate_up),
           .down = to.matrix("weights: down", packed.down)};
 }
 
-DeviceExperts mlp_of(const model::PackedExperts& packed, WeightSink& to) {
+DeviceExperts mlp_of(const model::PackedExperts& packed, Uploader& to) {
   std::vector<const linear::LinearWeights*> gate_up;
   std::vector<const linear::LinearWeights*> down;
   for (const model::PackedMlp& expert : packed.experts) {
@@ -154,7 +132,7 @@ DeviceExperts mlp_of(const model::PackedExperts& packed, WeightSink& to) {
   return experts;
 }
 
-DeviceLayer layer_of(const model::PackedModelLayer& packed, WeightSink& to) {
+DeviceLayer layer_of(const model::PackedModelLayer& packed, Uploader& to) {
   DeviceLayer layer;
   layer.attention_norm = to.vector("weights: attention norm", packed.attention_norm);
   std::visit([&](const auto& attention) { layer.attention = attention_of(attention, to); },
@@ -166,12 +144,8 @@ DeviceLayer layer_of(const model::PackedModelLayer& packed, WeightSink& to) {
 
 }  // namespace
 
-DeviceWeights::DeviceWeights(const GpuModel& model, std::uint32_t positions, Allocator& allocator,
-                             CommandQueue& queue) {
+DeviceWeights::DeviceWeights(const GpuModel& model, Allocator& allocator, CommandQueue* queue) {
   const model::PackedModel& weights = model.weights();
-  host_rotary_ = std::make_unique<model::RotaryTable>(model.config().rope);
-  host_rotary_->ensure(positions);
-
   Uploader to(allocator, queue, buffers_);
   embedding_ = to.rows("weights: embedding", weights.embedding);
   embedding_kind_ = *weight_kind(linear::panel_kind(weights.embedding));
@@ -180,25 +154,7 @@ DeviceWeights::DeviceWeights(const GpuModel& model, std::uint32_t positions, All
   }
   final_norm_ = to.vector("weights: final norm", weights.final_norm);
   head_ = to.matrix("weights: head", weights.head);
-  rotary_ = static_cast<const float*>(
-      to.bytes("rotary table", host_rotary_->cos(0), rotary_bytes(model.config(), positions)));
-  queue.synchronize();
-  if (queue.status()) host_rotary_.reset();
-}
-
-std::uint64_t DeviceWeights::device_bytes(const GpuModel& model) {
-  const model::PackedModel& weights = model.weights();
-  Counter counter;
-  counter.rows("embedding", weights.embedding);
-  for (const model::PackedModelLayer& layer : weights.layers) layer_of(layer, counter);
-  counter.vector("final norm", weights.final_norm);
-  counter.matrix("head", weights.head);
-  return counter.sum();
-}
-
-std::uint64_t DeviceWeights::rotary_bytes(const model::ModelConfig& model,
-                                          std::uint32_t positions) {
-  return std::uint64_t{sizeof(float)} * positions * static_cast<std::uint64_t>(model.rope.size);
+  if (queue != nullptr) queue->synchronize();
 }
 
 }  // namespace forge::gpu

@@ -1,6 +1,4 @@
-// DeviceWeights: what the model reads and never writes, on the device: weights in panels
-// (linear/linear_weights.h), vectors, and the rows of rotary position embedding, for all positions
-// that there can be.
+// DeviceWeights: a model's weights on the device: panels (linear/linear_weights.h) and vectors.
 //
 // The fields are those of model/packed_model.h; what a model lacks (a bias, a norm) is null.
 //
@@ -8,7 +6,6 @@
 #pragma once
 
 #include <cstdint>
-#include <memory>
 #include <optional>
 #include <variant>
 #include <vector>
@@ -17,7 +14,6 @@
 #include "command_queue.h"
 #include "forge/gpu/gpu_model.h"
 #include "forge/gpu/kernels/weight_kind.h"
-#include "forge/model/rotary_table.h"
 
 namespace forge::gpu {
 
@@ -87,30 +83,22 @@ struct DeviceLayer {
 class DeviceWeights {
  public:
   /// Takes the memory and uploads the model's weights. Returns once all of it has arrived or
-  /// something has failed.
-  DeviceWeights(const GpuModel& model, std::uint32_t positions, Allocator& allocator,
-                CommandQueue& queue);
+  /// something has failed. Without a queue it uploads nothing, for an allocator that only counts.
+  DeviceWeights(const GpuModel& model, Allocator& allocator, CommandQueue* queue);
 
   const void* embedding() const { return embedding_; }
   WeightKind embedding_kind() const { return embedding_kind_; }
   const DeviceLayer& layer(int index) const { return layers_[static_cast<std::size_t>(index)]; }
   const float* final_norm() const { return final_norm_; }
   const DeviceMatrix& head() const { return head_; }
-  const float* rotary() const { return rotary_; }
-
-  static std::uint64_t device_bytes(const GpuModel& model);
-  static std::uint64_t rotary_bytes(const model::ModelConfig& model, std::uint32_t positions);
 
  private:
-  // Of the host, if the upload failed: nobody knows what is still read.
-  std::unique_ptr<model::RotaryTable> host_rotary_;
-  std::vector<Buffer> buffers_;  // freed first, which waits for what is under way
+  std::vector<Buffer> buffers_;
   const void* embedding_ = nullptr;
   WeightKind embedding_kind_ = WeightKind::f32;
   std::vector<DeviceLayer> layers_;
   const float* final_norm_ = nullptr;
   DeviceMatrix head_;
-  const float* rotary_ = nullptr;
 };
 
 }  // namespace forge::gpu

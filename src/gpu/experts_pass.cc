@@ -3,62 +3,31 @@
 #include "forge/gpu/kernels.h"
 
 namespace forge::gpu {
-namespace {
-
-/// Elements of the buffers.
-struct Sizes {
-  Sizes(const model::ModelConfig& model, const Capacity& c)
-      : rows(c.slab_rows),
-        experts(*model.experts),
-        pairs(of(experts.experts_per_token)),
-        scores(of(experts.experts)),
-        gated(pairs * static_cast<std::uint64_t>(experts.expert_size)),
-        produced(pairs * static_cast<std::uint64_t>(model.hidden_size)),
-        shared(experts.shared_size > 0 ? of(model.hidden_size) : 0),
-        tiles(static_cast<std::uint64_t>(expert_tiles_max(static_cast<int>(rows), experts.experts,
-                                                          experts.experts_per_token))) {}
-
-  std::uint64_t of(int width) const { return rows * static_cast<std::uint64_t>(width); }
-
-  std::uint64_t rows;
-  const model::ExpertsConfig& experts;
-  std::uint64_t pairs;
-  std::uint64_t scores;
-  std::uint64_t gated;
-  std::uint64_t produced;
-  std::uint64_t shared;
-  std::uint64_t tiles;
-};
-
-}  // namespace
-
 ExpertsPass::ExpertsPass(const model::ModelConfig& model, const Capacity& capacity,
                          Allocator& allocator)
     : config_(*model.experts),
       hidden_size_(model.hidden_size),
       shared_mlp_(config_.shared_size, capacity, allocator) {
-  const Sizes sizes(model, capacity);
-  const auto take = [&](std::uint64_t floats, const char* name) {
-    return allocator.take<float>(MemoryKind::device, floats, name);
+  const model::ExpertsConfig& e = config_;
+  const auto product = [](std::size_t a, int b) { return a * static_cast<std::size_t>(b); };
+  const std::size_t rows = capacity.slab_rows;
+  const std::size_t pairs = product(rows, e.experts_per_token);
+  const auto tiles = static_cast<std::size_t>(
+      expert_tiles_max(static_cast<int>(rows), e.experts, e.experts_per_token));
+  constexpr auto kDevice = MemoryKind::device;
+  const auto take = [&](std::size_t count, int width, const char* name) {
+    return allocator.take<float>(kDevice, product(count, width), name);
   };
-  scores_ = take(sizes.scores, "scores of experts");
-  choices_ = allocator.take<ExpertChoice>(MemoryKind::device, sizes.pairs, "choices of experts");
-  pairs_ = allocator.take<std::uint32_t>(MemoryKind::device, sizes.pairs, "rows by expert");
-  gate_up_ = take(2 * sizes.gated, "gate and up of experts");
-  gated_ = take(sizes.gated, "gated of experts");
-  produced_ = take(sizes.produced, "produced by experts");
-  shared_ = take(sizes.shared, "produced by shared experts");
-  tiles_ = allocator.take<ExpertTile>(MemoryKind::device, sizes.tiles, "tiles of experts");
-  tiles_count_ = allocator.take<std::uint32_t>(MemoryKind::device, 1, "number of tiles");
-  counts_ = allocator.take<PassCounts>(MemoryKind::device, 1, "rows of experts");
-}
-
-std::uint64_t ExpertsPass::device_bytes(const model::ModelConfig& model, const Capacity& capacity) {
-  const Sizes sizes(model, capacity);
-  const std::uint64_t floats = sizes.scores + 3 * sizes.gated + sizes.produced + sizes.shared;
-  return sizeof(float) * floats + (sizeof(ExpertChoice) + sizeof(std::uint32_t)) * sizes.pairs +
-         sizeof(ExpertTile) * sizes.tiles + sizeof(std::uint32_t) + sizeof(PassCounts) +
-         MlpPass::device_bytes(model.experts->shared_size, capacity);
+  scores_ = take(rows, e.experts, "scores of experts");
+  choices_ = allocator.take<ExpertChoice>(kDevice, pairs, "choices of experts");
+  pairs_ = allocator.take<std::uint32_t>(kDevice, pairs, "rows by expert");
+  gate_up_ = take(pairs, 2 * e.expert_size, "gate and up of experts");
+  gated_ = take(pairs, e.expert_size, "gated of experts");
+  produced_ = take(pairs, hidden_size_, "produced by experts");
+  if (e.shared_size > 0) shared_ = take(rows, hidden_size_, "produced by shared experts");
+  tiles_ = allocator.take<ExpertTile>(kDevice, tiles, "tiles of experts");
+  tiles_count_ = allocator.take<std::uint32_t>(kDevice, 1, "number of tiles");
+  counts_ = allocator.take<PassCounts>(kDevice, 1, "rows of experts");
 }
 
 void ExpertsPass::run(const DevicePass& pass, const DeviceExperts& weights, const float* x,

@@ -21,8 +21,6 @@ class ExpertsPass {
   /// Requires: the model has experts.
   ExpertsPass(const model::ModelConfig& model, const Capacity& capacity, Allocator& allocator);
 
-  static std::uint64_t device_bytes(const model::ModelConfig& model, const Capacity& capacity);
-
   /// to = experts of x [rows][d].
   void run(const DevicePass& pass, const DeviceExperts& weights, const float* x,
            const Output& to) const;

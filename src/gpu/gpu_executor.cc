@@ -29,6 +29,17 @@ double microseconds_since(Clock::time_point start) {
   return std::chrono::duration<double, std::micro>(Clock::now() - start).count();
 }
 
+/// Asks for what State takes beside the weights.
+void take_buffers(const model::ModelConfig& model, const model::ModelConfig* draft,
+                  const executor::ExecutorOptions& options, Allocator& allocator) {
+  const Capacity capacity(model, options, draft != nullptr);
+  ModelBuffers(model, options, capacity, allocator);
+  BlockTables(capacity, allocator);
+  StepMailbox(capacity, allocator);
+  if (draft == nullptr) return;
+  ModelBuffers(*draft, options, Capacity(*draft, options, true), allocator);
+}
+
 }  // namespace
 
 struct GpuExecutor::State {
@@ -93,18 +104,18 @@ GpuExecutor::State::State(Place place, const GpuModels& models,
     : device(place.device),
       options(with),
       gpu_options(gpu),
-      capacity(models.target.config(), with, models.draft.has_value()),
+      capacity(models.model.config(), with, models.draft.has_value()),
       drafter(drafts
                   ? std::move(drafts)
                   : make_drafter(with, models.draft
                                            ? std::optional(models.draft->config().vocabulary_size)
                                            : std::nullopt)),
       sequences(with.cache.num_blocks, with.cache.block_size),
-      guard(with, models.target.config().layers,
+      guard(with, models.model.config().layers,
             models.draft ? std::optional(models.draft->config().layers) : std::nullopt),
       answer(with),
       stream(std::move(place.stream)),
-      model(models.target, with, capacity, place.allocator, place.queue),
+      model(models.model, with, capacity, place.allocator, place.queue),
       tables(capacity, place.allocator),
       mailbox(capacity, place.allocator),
       graphs(capacity),
@@ -120,7 +131,7 @@ GpuExecutor::State::State(Place place, const GpuModels& models,
 tl::expected<std::unique_ptr<GpuExecutor>, DeviceError> GpuExecutor::create(
     Device& device, const GpuModels& models, const executor::ExecutorOptions& options,
     const GpuOptions& gpu, std::unique_ptr<executor::Drafter> drafter) {
-  const model::ModelConfig& target = models.target.config();
+  const model::ModelConfig& target = models.model.config();
   const auto valid = validate(options, target.layers);
   FORGE_CHECK(valid.has_value(), to_string(valid.error()));
   FORGE_CHECK(!models.draft || models.draft->config().vocabulary_size <= target.vocabulary_size,
@@ -140,34 +151,21 @@ tl::expected<std::unique_ptr<GpuExecutor>, DeviceError> GpuExecutor::create(
 GpuExecutor::GpuExecutor(std::unique_ptr<State> state) : state_(std::move(state)) {}
 GpuExecutor::~GpuExecutor() = default;
 
-std::uint64_t GpuExecutor::device_bytes(const GpuModels& models,
-                                        const executor::ExecutorOptions& options) {
-  const std::uint64_t weights = DeviceWeights::device_bytes(models.target);
-  const model::ModelConfig& target = models.target.config();
-  if (!models.draft) return weights + buffer_bytes(target, options);
-  return weights + DeviceWeights::device_bytes(*models.draft) +
-         buffer_bytes(target, options, &models.draft->config());
+MemoryBytes GpuExecutor::memory(const GpuModels& models, const executor::ExecutorOptions& options) {
+  Allocator allocator;
+  DeviceWeights(models.model, allocator, nullptr);
+  if (models.draft) DeviceWeights(*models.draft, allocator, nullptr);
+  take_buffers(models.model.config(), models.draft ? &models.draft->config() : nullptr, options,
+               allocator);
+  return allocator.bytes();
 }
 
-std::uint64_t GpuExecutor::buffer_bytes(const model::ModelConfig& target,
-                                        const executor::ExecutorOptions& options,
-                                        const model::ModelConfig* draft) {
-  const Capacity capacity(target, options, draft != nullptr);
-  const std::uint64_t bytes = DeviceModel::buffer_bytes(target, options, capacity) +
-                              BlockTables::device_bytes(capacity) +
-                              StepMailbox::device_bytes(capacity);
-  if (draft == nullptr) return bytes;
-  return bytes + DeviceModel::buffer_bytes(*draft, options, Capacity(*draft, options, true));
-}
-
-std::uint64_t GpuExecutor::pinned_bytes(const model::ModelConfig& target,
-                                        const executor::ExecutorOptions& options,
-                                        const model::ModelConfig* draft) {
-  const Capacity capacity(target, options, draft != nullptr);
-  std::uint64_t block_floats = capacity.block_floats;
-  if (draft != nullptr) block_floats += Capacity(*draft, options, true).block_floats;
-  return options.cache.num_host_blocks * block_floats * sizeof(float) +
-         BlockTables::pinned_bytes(capacity) + StepMailbox::pinned_bytes(capacity);
+MemoryBytes GpuExecutor::buffer_memory(const model::ModelConfig& model,
+                                       const executor::ExecutorOptions& options,
+                                       const model::ModelConfig* draft) {
+  Allocator allocator;
+  take_buffers(model, draft, options, allocator);
+  return allocator.bytes();
 }
 
 const SpeculationStatistics& GpuExecutor::speculation() const {

@@ -12,19 +12,6 @@ int query_size(const model::GroupedQueryConfig& a) { return a.heads * a.head_siz
 int kv_size(const model::GroupedQueryConfig& a) { return a.kv_heads * a.head_size; }
 int qkv_size(const model::GroupedQueryConfig& a) { return query_size(a) + 2 * kv_size(a); }
 
-/// Floats of the buffers.
-struct Sizes {
-  Sizes(const model::GroupedQueryConfig& a, const Capacity& c)
-      : qkv(product(c.slab_rows, qkv_size(a))),
-        attended(product(c.slab_rows, query_size(a))),
-        partial(product(product(std::uint64_t{c.split_rows} * c.key_segments, a.heads),
-                        a.head_size + 2)) {}
-
-  std::uint64_t qkv;
-  std::uint64_t attended;
-  std::uint64_t partial;
-};
-
 }  // namespace
 
 GroupedQueryPass::GroupedQueryPass(const model::ModelConfig& model, const Capacity& capacity,
@@ -36,19 +23,13 @@ GroupedQueryPass::GroupedQueryPass(const model::ModelConfig& model, const Capaci
       block_size_(static_cast<int>(capacity.block_size)),
       block_floats_(capacity.block_floats),
       split_rows_(capacity.split_rows) {
-  const Sizes sizes(config_, capacity);
-  const auto take = [&](std::uint64_t floats, const char* name) {
-    return allocator.take<float>(MemoryKind::device, floats, name);
+  const auto take = [&](std::uint64_t rows, int width, const char* name) {
+    return allocator.take<float>(MemoryKind::device, product(rows, width), name);
   };
-  qkv_ = take(sizes.qkv, "qkv");
-  attended_ = take(sizes.attended, "attended");
-  partial_ = take(sizes.partial, "partial attention");
-}
-
-std::uint64_t GroupedQueryPass::device_bytes(const model::ModelConfig& model,
-                                             const Capacity& capacity) {
-  const Sizes sizes(std::get<model::GroupedQueryConfig>(model.attention), capacity);
-  return sizeof(float) * (sizes.qkv + sizes.attended + sizes.partial);
+  qkv_ = take(capacity.slab_rows, qkv_size(config_), "qkv");
+  attended_ = take(capacity.slab_rows, query_size(config_), "attended");
+  partial_ = take(std::uint64_t{capacity.split_rows} * capacity.key_segments,
+                  config_.heads * (config_.head_size + 2), "partial attention");
 }
 
 void GroupedQueryPass::run(const DevicePass& pass, const DeviceGroupedQuery& weights, int layer,

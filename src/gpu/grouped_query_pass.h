@@ -18,8 +18,6 @@ class GroupedQueryPass {
  public:
   GroupedQueryPass(const model::ModelConfig& model, const Capacity& capacity, Allocator& allocator);
 
-  static std::uint64_t device_bytes(const model::ModelConfig& model, const Capacity& capacity);
-
   /// to = attention of x [rows][d], in layer `layer` of the pool.
   void run(const DevicePass& pass, const DeviceGroupedQuery& weights, int layer, const float* x,
            const Output& to) const;

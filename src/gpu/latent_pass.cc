@@ -8,31 +8,6 @@ namespace {
 
 std::uint64_t product(std::uint64_t a, int b) { return a * static_cast<std::uint64_t>(b); }
 
-/// Floats of the buffers.
-struct Sizes {
-  Sizes(const model::LatentConfig& a, const Capacity& c)
-      : query_latent(product(c.slab_rows, a.query_rank)),
-        query(product(c.slab_rows, a.heads * (a.nope_size + a.rope_size))),
-        products(product(c.slab_rows, a.kv_rank + a.rope_size)),
-        absorbed(product(c.slab_rows, a.heads * (a.kv_rank + a.rope_size))),
-        sums(product(c.slab_rows, a.heads * a.kv_rank)),
-        values(product(c.slab_rows, a.heads * a.value_size)),
-        partial(product(product(std::uint64_t{c.split_rows} * c.key_segments, a.heads),
-                        a.kv_rank + 2)) {}
-
-  std::uint64_t query_latent;
-  std::uint64_t query;
-  std::uint64_t products;
-  std::uint64_t absorbed;
-  std::uint64_t sums;
-  std::uint64_t values;
-  std::uint64_t partial;
-
-  std::uint64_t sum() const {
-    return query_latent + query + products + absorbed + sums + values + partial;
-  }
-};
-
 /// [rows][H][stride], of which a product reads or writes the first components of each head.
 struct HeadRows {
   float* data;
@@ -66,21 +41,20 @@ LatentPass::LatentPass(const model::ModelConfig& model, const Capacity& capacity
       block_size_(static_cast<int>(capacity.block_size)),
       block_floats_(capacity.block_floats),
       split_rows_(capacity.split_rows) {
-  const Sizes sizes(config_, capacity);
-  const auto take = [&](std::uint64_t floats, const char* name) {
-    return allocator.take<float>(MemoryKind::device, floats, name);
+  const auto take = [&](std::uint64_t rows, int width, const char* name) {
+    return allocator.take<float>(MemoryKind::device, product(rows, width), name);
   };
-  query_latent_ = take(sizes.query_latent, "latents of queries");
-  query_ = take(sizes.query, "queries");
-  products_ = take(sizes.products, "latents");
-  absorbed_ = take(sizes.absorbed, "queries in terms of latents");
-  sums_ = take(sizes.sums, "sums of latents");
-  values_ = take(sizes.values, "attended");
-  partial_ = take(sizes.partial, "partial attention");
-}
-
-std::uint64_t LatentPass::device_bytes(const model::ModelConfig& model, const Capacity& capacity) {
-  return sizeof(float) * Sizes(std::get<model::LatentConfig>(model.attention), capacity).sum();
+  const std::uint64_t rows = capacity.slab_rows;
+  const int heads = config_.heads;
+  const int width = config_.kv_rank + config_.rope_size;
+  query_latent_ = take(rows, config_.query_rank, "latents of queries");
+  query_ = take(rows, heads * (config_.nope_size + config_.rope_size), "queries");
+  products_ = take(rows, width, "latents");
+  absorbed_ = take(rows, heads * width, "queries in terms of latents");
+  sums_ = take(rows, heads * config_.kv_rank, "sums of latents");
+  values_ = take(rows, heads * config_.value_size, "attended");
+  partial_ = take(std::uint64_t{capacity.split_rows} * capacity.key_segments,
+                  heads * (config_.kv_rank + 2), "partial attention");
 }
 
 void LatentPass::run(const DevicePass& pass, const DeviceLatent& weights, int layer, const float* x,

@@ -20,8 +20,6 @@ class LatentPass {
  public:
   LatentPass(const model::ModelConfig& model, const Capacity& capacity, Allocator& allocator);
 
-  static std::uint64_t device_bytes(const model::ModelConfig& model, const Capacity& capacity);
-
   /// to = attention of x [rows][d], in layer `layer` of the pool.
   void run(const DevicePass& pass, const DeviceLatent& weights, int layer, const float* x,
            const Output& to) const;

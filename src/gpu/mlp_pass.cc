@@ -3,23 +3,10 @@
 #include "forge/gpu/kernels.h"
 
 namespace forge::gpu {
-namespace {
-
-/// Floats of [rows][F].
-std::uint64_t gated_floats(int size, const Capacity& capacity) {
-  return std::uint64_t{capacity.slab_rows} * static_cast<std::uint64_t>(size);
-}
-
-}  // namespace
-
 MlpPass::MlpPass(int size, const Capacity& capacity, Allocator& allocator) {
-  const std::uint64_t gated = gated_floats(size, capacity);
+  const std::uint64_t gated = std::uint64_t{capacity.slab_rows} * static_cast<std::uint64_t>(size);
   gate_up_ = allocator.take<float>(MemoryKind::device, 2 * gated, "gate and up");
   gated_ = allocator.take<float>(MemoryKind::device, gated, "gated");
-}
-
-std::uint64_t MlpPass::device_bytes(int size, const Capacity& capacity) {
-  return sizeof(float) * 3 * gated_floats(size, capacity);
 }
 
 void MlpPass::run(const DevicePass& pass, const DeviceMlp& weights, const float* x,

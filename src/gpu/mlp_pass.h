@@ -16,8 +16,6 @@ class MlpPass {
   /// Of F `size`, which may be 0 where no layer has such an MLP.
   MlpPass(int size, const Capacity& capacity, Allocator& allocator);
 
-  static std::uint64_t device_bytes(int size, const Capacity& capacity);
-
   /// to = MLP of x [rows][d].
   void run(const DevicePass& pass, const DeviceMlp& weights, const float* x,
            const Output& to) const;

@@ -44,18 +44,9 @@ StepMailbox::StepMailbox(const Capacity& capacity, Allocator& allocator)
       allocator.take<std::byte>(MemoryKind::pinned, layout_.end - results_.header, "upload buffer");
   download_ = allocator.take<std::byte>(MemoryKind::pinned, results_.header + sizeof(Header),
                                         "download buffer");
-  if (!allocator.status()) return;
+  if (download_.bytes() == 0) return;
   const Header nothing{.step = kNoStep};
   std::memcpy(download_.as<std::byte>() + results_.header, &nothing, sizeof nothing);
-}
-
-std::uint64_t StepMailbox::device_bytes(const Capacity& capacity) {
-  return Layout(Results(capacity).header, StepSizes::of(capacity)).end;
-}
-
-/// Both buffers hold a header.
-std::uint64_t StepMailbox::pinned_bytes(const Capacity& capacity) {
-  return device_bytes(capacity) + sizeof(Header);
 }
 
 template <class T>

@@ -61,9 +61,6 @@ class StepMailbox {
   std::span<const std::uint32_t> drafts() const;
   std::span<const std::uint64_t> digests() const;
 
-  static std::uint64_t device_bytes(const Capacity& capacity);
-  static std::uint64_t pinned_bytes(const Capacity& capacity);
-
  private:
   struct alignas(16) Header {
     std::uint64_t step = 0;

@@ -44,12 +44,11 @@ double bytes_with_buffers(const TargetOptions& options) {
   const executor::ExecutorOptions e = executor_options(options);
   const model::ModelConfig model = reference::model_config(options.source.builtin);
   const double weights = bytes_of_weights(options.source.builtin);
+  const gpu::MemoryBytes buffers = gpu::GpuExecutor::buffer_memory(model, e);
   const double device =
-      options.kind == TargetKind::sim
-          ? weights + static_cast<double>(gpu::GpuExecutor::buffer_bytes(model, e))
-          : 0;
+      options.kind == TargetKind::sim ? weights + static_cast<double>(buffers.device) : 0;
   return bytes_of_prefix_index(options.scheduler) + weights + device +
-         static_cast<double>(gpu::GpuExecutor::pinned_bytes(model, e));
+         static_cast<double>(buffers.pinned);
 }
 
 tl::expected<void, std::string> check_bytes(const char* what, double bytes) {

@@ -226,16 +226,17 @@ TEST(GpuExecutorMemory, what_create_allocates_is_known_before) {
     testing::NullDevice device;
     const gpu::GpuModel model = seeded_gpu_model({.vocabulary_size = 333});
     ASSERT_TRUE(gpu::GpuExecutor::create(device, model, options).has_value());
-    EXPECT_EQ(device.device_bytes, gpu::GpuExecutor::device_bytes(model, options));
-    EXPECT_EQ(device.pinned_bytes, gpu::GpuExecutor::pinned_bytes(model.config(), options));
+    const gpu::MemoryBytes memory = gpu::GpuExecutor::memory(model, options);
+    EXPECT_EQ(device.device_bytes, memory.device);
+    EXPECT_EQ(device.pinned_bytes, memory.pinned);
 
     testing::NullDevice of_both;
     const gpu::GpuModel draft = seeded_gpu_model({.vocabulary_size = 300, .layers = 1});
     const gpu::GpuModels both(model, draft);
     ASSERT_TRUE(gpu::GpuExecutor::create(of_both, both, options).has_value());
-    EXPECT_EQ(of_both.device_bytes, gpu::GpuExecutor::device_bytes(both, options));
-    EXPECT_EQ(of_both.pinned_bytes,
-              gpu::GpuExecutor::pinned_bytes(model.config(), options, &draft.config()));
+    const gpu::MemoryBytes of_two = gpu::GpuExecutor::memory(both, options);
+    EXPECT_EQ(of_both.device_bytes, of_two.device);
+    EXPECT_EQ(of_both.pinned_bytes, of_two.pinned);
   }
 }
 

@@ -109,7 +109,7 @@ class GoldenReplay : public ::testing::TestWithParam<const char*> {
   sim::SimDevice device_for(const gpu::GpuModels& models, std::uint64_t bytes_short) const {
     sim::DeviceDescription description = sim::find_device("h200").value();
     description.memory_bytes =
-        gpu::GpuExecutor::device_bytes(models, options_of(config())) - bytes_short;
+        gpu::GpuExecutor::memory(models, options_of(config())).device - bytes_short;
     return sim::SimDevice({.device = description});
   }
 

@@ -213,7 +213,7 @@ TEST(Faults, a_device_that_is_too_small_names_the_buffer_and_keeps_nothing) {
   const Scenario scenario = short_run();
   const gpu::GpuModel model = seeded_gpu_model(kFaultyModel);
   sim::DeviceDescription tiny = sim::find_device("h200").value();
-  tiny.memory_bytes = gpu::GpuExecutor::device_bytes(model, scenario.executor) - 1;
+  tiny.memory_bytes = gpu::GpuExecutor::memory(model, scenario.executor).device - 1;
   sim::SimDevice device({.device = tiny});
   const auto executor = gpu::GpuExecutor::create(device, model, scenario.executor);
   ASSERT_FALSE(executor);

@@ -63,6 +63,12 @@ enum class MemoryKind : std::uint8_t {
   pinned,  ///< host memory that copies and kernels of the device can reach
 };
 
+/// An amount of memory, by kind.
+struct MemoryBytes {
+  std::uint64_t device = 0;
+  std::uint64_t pinned = 0;
+};
+
 /// Memory, freed when the Buffer goes. Aligned to 256 bytes. Contents are undefined (the
 /// simulator fills them with NaN).
 class Buffer {
@@ -121,11 +127,11 @@ class Stream {
   virtual Status copy(void* to, const void* from, std::size_t bytes, CopyDirection direction) = 0;
   virtual Status launch(const KernelLaunch& launch) = 0;
   virtual Status record(Event& event) = 0;
-  /// What follows on this stream waits for `event`, recorded on another.
+  /// What is queued on this stream from now on waits for `event`, recorded on another stream.
   virtual Status wait(const Event& event) = 0;
 
-  /// From here to end_capture(), operations are noted and not run. Arguments of kernels are
-  /// noted by value, those of copies by address: each launch of the graph reads them anew.
+  /// Until end_capture(), operations are noted instead of run. Arguments of kernels are noted by
+  /// value, those of copies by address: each launch of the graph reads what is there then.
   virtual Status begin_capture() = 0;
   virtual tl::expected<std::unique_ptr<Graph>, DeviceError> end_capture() = 0;
   virtual Status launch(Graph& graph) = 0;
@@ -137,7 +143,7 @@ class Device : public Buffer::Owner {
  public:
   virtual ~Device() = default;
   virtual DeviceInfo info() const = 0;
-  /// So far; nothing of a real device, whose events measure.
+  /// The estimate for all work so far; none for a real device, whose events measure.
   virtual std::optional<Estimate> estimate() const { return std::nullopt; }
   /// `name` is for error messages and reports: "kv_pool". Requires: bytes > 0.
   virtual tl::expected<Buffer, DeviceError> allocate(MemoryKind kind, std::size_t bytes,

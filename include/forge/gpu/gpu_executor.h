@@ -18,7 +18,7 @@
 // A step of plain decodes is captured as a graph, once per bucket of batch sizes (1, 2, 4, 8, ...),
 // and replayed: one call instead of nine or more a layer. Bits are the same with and without.
 //
-// Whatever fails is an ExecutionError that names call, step and device. Bookkeeping has then been
+// Every failure is an ExecutionError that names call, step and device. Bookkeeping has then been
 // done (executor.h). The next step first waits for whatever is still under way, then uploads whole
 // block tables, so that a failed upload cannot leave an old one behind. A lost device says so
 // (ExecutionError::target_lost).
@@ -46,14 +46,14 @@ struct GpuOptions {
   bool graphs = true;  ///< capture decode steps
 };
 
-/// Where the time of the steps so far went.
+/// How many steps have run so far, and where their time went.
 struct GpuStatistics {
   std::uint64_t steps = 0;
   std::uint64_t graph_steps = 0;  ///< run by a graph
   std::uint64_t graphs_captured = 0;
-  std::uint64_t launches = 0;  ///< kernels, in graphs too
-  double wait_us = 0;          ///< of execute(): waiting for the device
-  double host_us = 0;          ///< of execute(): the rest
+  std::uint64_t launches = 0;  ///< of kernels, those in graphs included
+  double wait_us = 0;          ///< the part of execute() that waits for the device
+  double host_us = 0;          ///< the rest of execute()
 };
 
 class GpuExecutor : public executor::ModelExecutor {
@@ -72,16 +72,12 @@ class GpuExecutor : public executor::ModelExecutor {
   const SpeculationStatistics& speculation() const override;
   const GpuStatistics& statistics() const;
 
-  /// What create() would allocate on the device; of that, everything but the weights; and of pinned
-  /// host memory. `draft`: of the draft model, or null.
-  static std::uint64_t device_bytes(const GpuModels& models,
-                                    const executor::ExecutorOptions& options);
-  static std::uint64_t buffer_bytes(const model::ModelConfig& target,
-                                    const executor::ExecutorOptions& options,
-                                    const model::ModelConfig* draft = nullptr);
-  static std::uint64_t pinned_bytes(const model::ModelConfig& target,
-                                    const executor::ExecutorOptions& options,
-                                    const model::ModelConfig* draft = nullptr);
+  /// The memory that create() takes.
+  static MemoryBytes memory(const GpuModels& models, const executor::ExecutorOptions& options);
+  /// The part of it that is not weights. `draft`: the configuration of the draft model, or null.
+  static MemoryBytes buffer_memory(const model::ModelConfig& model,
+                                   const executor::ExecutorOptions& options,
+                                   const model::ModelConfig* draft = nullptr);
 
  private:
   struct State;

@@ -40,10 +40,10 @@ class GpuModel {
 /// What an executor runs: a model, and perhaps a smaller one that drafts for it.
 struct GpuModels {
   // NOLINTNEXTLINE(google-explicit-constructor): a model alone is the usual case
-  GpuModels(GpuModel of_target, std::optional<GpuModel> of_draft = {})
-      : target(of_target), draft(of_draft) {}
+  GpuModels(GpuModel of_model, std::optional<GpuModel> of_draft = {})
+      : model(of_model), draft(of_draft) {}
 
-  GpuModel target;
+  GpuModel model;
   std::optional<GpuModel> draft;  ///< its vocabulary is not larger than the model's
 };
 
