@@ -32,7 +32,7 @@ inline std::uint64_t threads_of(const gpu::KernelLaunch& launch) {
 /// A count that is never negative, such as a dimension of the grid.
 inline std::uint64_t size_of(int count) { return static_cast<std::uint64_t>(count); }
 
-/// `count` things, of which a launch for a larger bucket does no more than there are.
+/// How many of `launched` things a launch really does: no more than the `count` that there are.
 inline std::uint64_t present(int launched, std::uint32_t count) {
   return std::min<std::uint64_t>(size_of(launched), count);
 }
@@ -64,8 +64,8 @@ constexpr std::uint64_t turns(std::uint64_t count, std::uint64_t workers) {
   return (count + workers - 1) / workers;
 }
 
-/// `parallel` chains of `length` operations in one thread. A warp issues one operation a cycle, so
-/// up to 4 chains of operations that take 4 cycles cost no more than one.
+/// The length of `parallel` chains of `length` operations each, in one thread. A warp issues one
+/// operation a cycle, so up to 4 chains of operations that take 4 cycles cost no more than one.
 constexpr std::uint64_t side_by_side(std::uint64_t length, std::uint64_t parallel) {
   return length * std::max<std::uint64_t>(parallel, 4) / 4;
 }

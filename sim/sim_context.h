@@ -29,7 +29,7 @@ struct CopyOperation {
   gpu::CopyDirection direction = gpu::CopyDirection::within;
 };
 
-/// Where an operation was taken from, and what an injected fault does to it.
+/// Whether an operation runs in a graph, and whether an injected fault makes it late.
 struct RunOptions {
   bool in_graph = false;
   bool late = false;
@@ -42,11 +42,11 @@ class SimContext {
   SimContext(const SimContext&) = delete;
   SimContext& operator=(const SimContext&) = delete;
 
-  /// A call begins. Returns: will its copies be late? Errors: the device is lost, or an injected
-  /// fault; `what` is then in the message.
+  /// Begins a call. Returns: whether its copies will be late. Errors: the device is lost, or an
+  /// injected fault; `what` is then in the message.
   tl::expected<bool, gpu::DeviceError> begin_call(DeviceCall::Kind kind, std::string_view what);
 
-  /// As begin_call, for calls that no capture allows.
+  /// Does the same for calls that are not allowed in a capture.
   gpu::Status begin_call_outside_capture(DeviceCall::Kind kind, std::string_view what);
 
   gpu::DeviceError error(DeviceCall::Kind kind, std::string message) const;
@@ -56,13 +56,13 @@ class SimContext {
   gpu::Status run(const CopyOperation& copy, const RunOptions& options);
   gpu::Status run(const gpu::KernelLaunch& launch, const RunOptions& options);
 
-  /// Fills what a copy to the host will write, until it does.
+  /// Fills the destination of a copy to the host with poison, which stays until the copy runs.
   static void poison_destination(const CopyOperation& copy);
 
   /// Checked mode: an error if a guard zone was written to. The device is then lost.
   gpu::Status check_guards();
 
-  /// Runs all that is queued on any stream, whatever comes of it.
+  /// Runs all that is queued on any stream; errors are dropped.
   void finish_all();
 
   tl::expected<gpu::Buffer, gpu::DeviceError> allocate(gpu::Buffer::Owner& owner,
@@ -82,7 +82,7 @@ class SimContext {
   const std::optional<simt::KernelFault>& kernel_fault() const { return kernel_fault_; }
 
   int live_objects = 0;    ///< streams, events and graphs
-  bool capturing = false;  ///< some stream
+  bool capturing = false;  ///< a stream is capturing
 
  private:
   struct LateCopy {

@@ -12,7 +12,8 @@ namespace forge::sim {
 using KernelEntries = std::array<simt::Entry, gpu::kKernelNames.size()>;  ///< by gpu::KernelId
 
 KernelEntries plain_kernels();
-/// Plain, with the same bits, but faster; none where the processor cannot run them.
+/// The plain kernels compiled for processors with a fused multiply-add: the same bits, but faster.
+/// None where the processor cannot run them.
 std::optional<KernelEntries> fma_kernels();
 KernelEntries instrumented_kernels();
 

@@ -42,7 +42,7 @@ class SimMemory {
   void release(void* data, gpu::MemoryKind kind);
 
   /// What is wrong with a copy; none if nothing is. Device memory has to lie within one allocation.
-  /// So has host memory that begins or ends in pinned memory; all other is not known here.
+  /// So has host memory that begins or ends in pinned memory; other host memory is not known here.
   std::optional<std::string> copy_error(const void* to, const void* from, std::size_t bytes,
                                         gpu::CopyDirection direction) const;
 
@@ -50,7 +50,7 @@ class SimMemory {
   std::optional<std::string> damage() const;
 
   std::uint64_t device_bytes_used() const { return device_bytes_used_; }
-  /// Of both kinds.
+  /// The bytes that are allocated now, of both kinds.
   std::uint64_t bytes_allocated() const { return bytes_allocated_; }
   const simt::MemoryMap& map() const { return map_; }
 

@@ -1,4 +1,4 @@
-// SimStream, SimEvent, SimGraph: queues whose operations run when somebody waits.
+// SimStream, SimEvent, SimGraph: queues whose operations run when a caller waits for them.
 //
 // A stream numbers its operations. Waiting for an event means running its stream up to the
 // operation that records it, which may itself have to wait for an event of another stream.
@@ -17,20 +17,20 @@
 
 namespace forge::sim {
 
-/// How far a stream is. Outlives it, for events and for what waits on other streams.
+/// How far a stream has run. It outlives the stream, for events and for other streams that wait.
 struct StreamProgress {
   SimStream* stream = nullptr;  ///< null once it is gone
   std::uint64_t queued = 0;     ///< operations so far
-  std::uint64_t done = 0;       ///< of them
+  std::uint64_t done = 0;       ///< operations that have run
 };
 
-/// A point in a stream: all operations before number `position` + 1.
+/// A point in a stream: the first `position` operations lie before it.
 struct StreamPoint {
   std::shared_ptr<StreamProgress> progress;  ///< null: nowhere, which is always reached
   std::uint64_t position = 0;
 
   bool reached() const { return !progress || progress->done >= position; }
-  /// Runs what has to run first.
+  /// Runs the stream up to the point, unless it has come that far.
   gpu::Status reach() const;
 };
 
@@ -47,8 +47,8 @@ class SimEvent : public gpu::Event {
   friend class SimStream;
 
   SimContext& context_;
-  StreamPoint point_;                ///< of the latest record
-  std::shared_ptr<double> time_us_;  ///< of the device's clock, when it was last reached
+  StreamPoint point_;                ///< where the latest record() was queued
+  std::shared_ptr<double> time_us_;  ///< the device's clock when a record() last ran
 };
 
 using GraphOperation = std::variant<CopyOperation, gpu::KernelLaunch>;

@@ -16,7 +16,7 @@ using namespace simt;
 /// The sums so far are in out [heads of the tile][C].
 struct AddToHeads {
   gptr<float> out;
-  int heads;  ///< of the tile
+  int heads;  ///< number of heads of the tile
   int latent_size;
 
   template <int kHeads>

@@ -16,7 +16,7 @@ using namespace simt;
 struct WriteSums {
   gptr<float> partial;
   std::int64_t stride;  ///< floats from a head to the next
-  int heads;            ///< of the tile
+  int heads;            ///< number of heads of the tile
 
   template <int kHeads>
   FORGE_DEVICE void operator()(int d, const float (&sums)[kHeads], sptr<OnlineSoftmax> /*softmax*/,

@@ -43,9 +43,9 @@ template <int kMore>
 struct QueryTile {
   gptr<const float> q;    ///< query i: [D] at q + i * stride
   std::int64_t q_stride;  ///< floats
-  int count;              ///< of queries, at least 1
+  int count;              ///< number of queries, at least 1
   int length;             ///< positions that query 0 attends over
-  int reach;              ///< of these positions, how many a query sees: the last ones
+  int reach;              ///< how many of these positions a query sees: the last ones
   std::uint32_t table;    ///< row of block tables
   int kv_head;
 
@@ -71,7 +71,7 @@ struct KeySegment {
     const int back = tile.length_of(query) - 1 - first - key;
     return static_cast<unsigned>(back) < static_cast<unsigned>(tile.reach);
   }
-  /// No segment before has a key that this query sees.
+  /// Whether no segment before has a key that this query sees.
   FORGE_DEVICE bool is_first_of(int query) const {
     return first == 0 || tile.first_of(query) >= first;
   }
@@ -88,7 +88,7 @@ struct TileMemory {
   sptr<OnlineSoftmax> softmax;  ///< [kQueries]
 };
 
-/// Which sums a thread accumulates: component d of queries first, first + step, ...
+/// The sums that a thread accumulates: component d of queries first, first + step, ...
 struct Components {
   int d;
   int first;
@@ -130,7 +130,7 @@ FORGE_DEVICE void add_products(sptr<const float> queries, float key, float (&dot
   }
 }
 
-/// Key thread() of the segment: its score with each query, and where its value lies.
+/// Computes for key thread() of the segment its score with each query, and where its value lies.
 template <int kQueries, int kMore>
 FORGE_DEVICE void compute_scores(const KeySegment<kMore>& segment, const TileMemory& memory) {
   constexpr int kInFlight = 8;

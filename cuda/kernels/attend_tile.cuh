@@ -12,7 +12,7 @@ struct KeyRange {
   int end;
 };
 
-/// From the segment in which query 0 sees its first key to the last key of the last query.
+/// The range from the segment in which query 0 sees its first key to the last query's last key.
 template <int kMore>
 FORGE_DEVICE KeyRange range_of(const QueryTile<kMore>& tile) {
   const int first = tile.first_of(0);
@@ -51,7 +51,7 @@ FORGE_DEVICE void attend_range(const gpu::AttentionInput& in, const QueryTile<kM
   }
 }
 
-/// With as few queries a thread as will do: the least kEach of 1, 2, ... kQueries.
+/// Takes as few queries a thread as will do: the least kEach of 1, 2, ... kQueries.
 template <int kQueries, int kEach, int kMore, class Sink>
 FORGE_DEVICE void attend_components(const gpu::AttentionInput& in, const QueryTile<kMore>& tile,
                                     const KeyRange& range, const TileMemory& memory,
@@ -65,7 +65,7 @@ FORGE_DEVICE void attend_components(const gpu::AttentionInput& in, const QueryTi
   attend_range<kQueries, kEach>(in, tile, range, memory, sink);
 }
 
-/// With the smallest tile that holds the queries: the least kQueries of 1, 2, ... kQueriesMax.
+/// Takes the smallest tile that holds the queries: the least kQueries of 1, 2, ... kQueriesMax.
 template <int kQueriesMax, int kQueries = 1, int kMore, class Sink>
 FORGE_DEVICE void attend_tile(const gpu::AttentionInput& in, const QueryTile<kMore>& tile,
                               const KeyRange& range, const TileMemory& memory, const Sink& sink) {

@@ -16,7 +16,7 @@
 namespace FORGE_KERNELS {
 using namespace simt;
 
-// How a kind stores numbers, one and four at a time.
+// How numbers of each kind are stored and widened, one and four at a time.
 
 struct F32Numbers {
   using Number = float;

@@ -34,7 +34,7 @@ inline constexpr int kCopiedStride = kCopiedSize + 4;
 struct LatentTile {
   gptr<const float> q;    ///< head n of the tile: [C + R] at q + n * q_stride
   std::int64_t q_stride;  ///< floats
-  int count;              ///< of heads, 1 .. kLatentTileHeads
+  int count;              ///< number of heads, 1 .. kLatentTileHeads
   int begin;
   int end;
   std::uint32_t table;  ///< row of block tables
@@ -57,7 +57,7 @@ struct LatentMemory {
   sptr<OnlineSoftmax> softmax;  ///< [heads]
 };
 
-/// Of a strip of all heads, zero beyond the tile's count.
+/// Copies a strip of the queries of all heads to shared memory, zero beyond the tile's count.
 template <int kHeads>
 FORGE_DEVICE void stage_strip(const LatentTile& tile, int first, int size, sptr<float> queries) {
   for (int i = thread(); i < kHeads * size; i += threads()) {
@@ -68,8 +68,8 @@ FORGE_DEVICE void stage_strip(const LatentTile& tile, int first, int size, sptr<
   }
 }
 
-/// Components first .. first + size - 1 of the warp's rows; of rows that the segment does not have,
-/// zeros.
+/// Copies components first .. first + size - 1 of the warp's rows; rows that the segment does not
+/// have become zeros.
 FORGE_DEVICE void copy_rows(gptr<const float> pool, const LatentSegment& segment, int first,
                             int size, const LatentMemory& memory) {
   constexpr int kRowsAtOnce = kWarpSize / kCopiedSize;
@@ -109,7 +109,7 @@ FORGE_DEVICE void add_components(sptr<const float> queries, sptr<const float> ro
   }
 }
 
-/// Position thread() of the segment: its score with each head, and where its row lies.
+/// Computes for position thread() of the segment its score with each head, and where its row lies.
 template <int kHeads>
 FORGE_DEVICE void score_latents(const gpu::LatentAttentionInput& in, const LatentSegment& segment,
                                 const LatentMemory& memory) {
@@ -193,7 +193,7 @@ FORGE_DEVICE void attend_latents_by(const gpu::LatentAttentionInput& in, const L
   }
 }
 
-/// With the smallest of 1, 4 and 16 heads that holds those of the tile.
+/// Calls attend_latents_by with the smallest of 1, 4 and 16 heads that holds those of the tile.
 template <int kHeads = 1, class Sink>
 FORGE_DEVICE void attend_latents(const gpu::LatentAttentionInput& in, const LatentTile& tile,
                                  const LatentMemory& memory, const Sink& sink) {

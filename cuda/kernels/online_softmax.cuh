@@ -10,10 +10,10 @@ namespace FORGE_KERNELS {
 struct alignas(16) OnlineSoftmax {
   float m;           ///< largest score
   float l;           ///< sum of the weights
-  float old_factor;  ///< of what was summed before the last segment
-  float new_factor;  ///< of the last segment's own sums
+  float old_factor;  ///< multiplies what was summed before the last segment
+  float new_factor;  ///< multiplies the last segment's own sums
 
-  /// After a segment with largest score `segment_m` and sum `segment_l`.
+  /// The softmax after a segment with largest score `segment_m` and sum `segment_l`.
   FORGE_DEVICE OnlineSoftmax merged(float segment_m, float segment_l) const {
     const float larger = segment_m > m ? segment_m : m;
     const float e = numerics::exp(m - larger);

@@ -37,7 +37,7 @@ template <class Panel, class Rows>
 struct PanelProduct {
   Rows x;  ///< x(r): row r
   int rows;
-  gptr<const typename Panel::Word> weights;  ///< of this lane's output: [K / kInputs][32]
+  gptr<const typename Panel::Word> weights;  ///< those of this lane's output: [K / kInputs][32]
   int inputs;
 };
 
@@ -82,8 +82,8 @@ FORGE_DEVICE void multiply_staged(sptr<const float> staged,
   }
 }
 
-/// sums[r] = the chain of the segment [begin, end) of inputs. Of rows that the product does not
-/// have it is one that nobody reads.
+/// sums[r] = the chain of the segment [begin, end) of inputs. For rows that the product does not
+/// have it is one that no thread reads.
 template <int kRows, class Panel, class Rows>
 FORGE_DEVICE void multiply_segment(const PanelProduct<Panel, Rows>& product, int begin, int end,
                                    sptr<float> staged, float (&sums)[kRows]) {
@@ -150,7 +150,7 @@ FORGE_DEVICE void multiply_rows(const PanelProduct<Panel, Rows>& product,
   }
 }
 
-/// With the smallest kRows of 1, 2, 4, 8 that holds the rows.
+/// Calls multiply_rows with the smallest kRows of 1, 2, 4, 8 that holds the rows.
 template <int kRows = 1, class Panel, class Rows, class Write>
 FORGE_DEVICE void multiply_tile(const PanelProduct<Panel, Rows>& product,
                                 const ProductMemory& memory, const Write& write) {
@@ -167,10 +167,10 @@ FORGE_DEVICE void multiply_tile(const PanelProduct<Panel, Rows>& product,
 struct WeightPanel {
   const void* panels;
   gpu::WeightKind kind;
-  std::int64_t index;  ///< of the panel in `panels`
+  std::int64_t index;  ///< number of the panel in `panels`
   int inputs;
 
-  /// This lane's output in it.
+  /// The weights of this lane's output in it.
   template <class Panel>
   FORGE_DEVICE gptr<const typename Panel::Word> words() const {
     using Word = const typename Panel::Word;
@@ -179,7 +179,7 @@ struct WeightPanel {
   }
 };
 
-/// Up to kTileRows rows x(0), ... by a panel. Calls write as multiply_rows does.
+/// Multiplies up to kTileRows rows x(0), ... by a panel. Calls write as multiply_rows does.
 template <class Rows, class Write>
 FORGE_DEVICE void multiply_panel(const WeightPanel& panel, const Rows& x, int rows,
                                  const ProductMemory& memory, const Write& write) {

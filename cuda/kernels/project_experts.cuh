@@ -27,7 +27,7 @@ struct RowsOfPairs {
 
 /// The outputs of the pairs of a tile.
 struct WritePairs {
-  gptr<float> y;  ///< of this lane's output
+  gptr<float> y;  ///< y of this lane's output
   gptr<const std::uint32_t> pairs;
   int outputs;
   bool wanted;  ///< the last panel is padded

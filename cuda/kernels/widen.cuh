@@ -17,10 +17,10 @@ FORGE_DEVICE float widened_f16(std::uint32_t bits) {
   return numerics::float_of(sign | (bits & 0x7fffu) << 13) * 0x1p112f;
 }
 
-/// Exact.
+/// Widens exactly.
 FORGE_DEVICE float widened_bf16(std::uint32_t bits) { return numerics::float_of(bits << 16); }
 
-/// To the nearest bf16, ties to even. Requires: not NaN.
+/// Rounds to the nearest bf16, ties to even. Requires: not NaN.
 FORGE_DEVICE float rounded_to_bf16(float x) {
   const std::uint32_t bits = numerics::bits_of(x);
   return numerics::float_of((bits + 0x7fffu + (bits >> 16 & 1)) & 0xffff0000u);

@@ -14,7 +14,7 @@
 
 namespace forge::simt {
 
-/// Names of source lines in 16 bits.
+/// Numbers source lines in 16 bits.
 class SiteTable {
  public:
   std::uint16_t number(const Site& site) {
@@ -71,12 +71,12 @@ class BlockChecker : public BlockObserver {
   const MemoryMap& memory_;
   const LaunchShape shape_;
   std::vector<NamedMemory> shared_arrays_;
-  std::vector<NamedMemory> buffers_;  ///< of memory_, that pointers have been made from
+  std::vector<NamedMemory> buffers_;  ///< ranges of memory_ that pointers were made from
   std::size_t last_buffer_ = 0;
   SiteTable sites_;
   BlockClock clock_;
-  /// The first read of shared memory that nobody has written. It waits for the next barrier: if
-  /// somebody writes there before, then it is a race.
+  /// The first read of shared memory that no thread has written. It waits for the next barrier: if
+  /// a thread writes there before, the fault is a race instead.
   std::optional<KernelFault> uninitialised_;
   ShadowMemory<AccessHistory> shared_;
   ShadowMemory<AccessHistory> global_;

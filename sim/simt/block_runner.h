@@ -8,7 +8,8 @@
 // A thread gets a fiber when it first runs and keeps it while it waits. One that returns leaves its
 // fiber to the next thread, so a kernel without meeting points runs as a loop, without a switch.
 //
-// Nobody ready and not all returned: a deadlock, which divergence.h puts into words.
+// If no thread is ready and not all have returned, that is a deadlock, which divergence.h puts into
+// words.
 #pragma once
 
 #include <array>
@@ -26,7 +27,7 @@
 
 namespace forge::simt {
 
-/// What a launch is, for those that run its blocks.
+/// A launch, as those that run its blocks need it.
 struct LaunchInput {
   const char* kernel = "";
   Entry entry = nullptr;
@@ -55,14 +56,14 @@ class BlockRunner {
   SharedMemory declare_shared(const SharedArray& array);
 
  private:
-  /// A lane can be one meeting ahead of others that still read what the last one brought, not two:
-  /// hence two exchanges, in turns.
+  /// A lane can be one meeting ahead of others, which still read what the last one brought, but not
+  /// two. So there are two exchanges, which are used in turns.
   struct Warp {
     ReadySet lanes;
     int begin = 0;  ///< its first thread
     int arrived = 0;
     bool mixed = false;                  ///< lanes have come for different things
-    const ThreadState* first = nullptr;  ///< to arrive
+    const ThreadState* first = nullptr;  ///< the first lane to arrive
     std::uint32_t meeting = 0;
     std::array<detail::Exchange, 2> exchanges;
   };
@@ -94,12 +95,12 @@ class BlockRunner {
   ThreadState* thread_ = nullptr;  ///< the running one
   Warp* warp_ = nullptr;           ///< its warp
   int live_ = 0;                   ///< threads that have not returned
-  int arrived_ = 0;                ///< at the barrier of the block
-  bool mixed_ = false;             ///< at different ones
+  int arrived_ = 0;                ///< threads at the barrier of the block
+  bool mixed_ = false;             ///< they are at different barriers
   const ThreadState* first_ = nullptr;
 
   Random random_;
-  std::int64_t steps_to_change_ = 0;  ///< of priorities; never reached without a seed
+  std::int64_t steps_to_change_ = 0;  ///< until priorities change; never without a seed
 
   SharedArena arena_;
   Fiber main_;

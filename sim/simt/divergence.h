@@ -8,11 +8,11 @@
 
 namespace forge::simt {
 
-/// Of a block in which nobody can go on, or whose threads have met at different barriers.
+/// Explains a block in which no thread can go on, or whose threads have met at different barriers.
 /// Requires: each thread waits or has returned, not all have returned.
 KernelFault explain_deadlock(std::span<const ThreadState> block);
 
-/// Of the warp that begins with `first_thread`, whose lanes have met for different things.
+/// Explains the warp that begins with `first_thread`, whose lanes have met for different things.
 KernelFault explain_missing_lanes(std::span<const ThreadState> warp, int first_thread);
 
 }  // namespace forge::simt

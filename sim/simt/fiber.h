@@ -30,7 +30,8 @@ class Fiber {
   /// Suspends this fiber, the running one, until another switches back.
   void switch_to(Fiber& next) { detail::go_on(leave_for(next)); }
 
-  /// As switch_to, but leaves the jump to the caller. Under a sanitizer it is done here.
+  /// Does what switch_to does, except for the jump: returns where the caller has to jump to. Under
+  /// a sanitizer it jumps itself and returns null.
   detail::Context leave_for(Fiber& next) {
     detail::running.left = &context_;
     entered = &next;

@@ -26,7 +26,8 @@ inline constexpr bool kSanitized = true;
 
 class FiberSanitizers {
  public:
-  /// Of a fiber with the stack [bottom, bottom + size). Called again when it begins anew.
+  /// Begins a fiber with the stack [bottom, bottom + size). Called again when the fiber begins
+  /// anew.
   void begin(void* bottom, std::size_t size) {
     fake_stack_ = nullptr;
     bottom_ = bottom;

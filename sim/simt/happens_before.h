@@ -7,9 +7,9 @@
 //   - the block has met since e, or
 //   - t is in e's warp, and the warp has met since e.
 //
-// Of the reads since the last write two are enough. If they are by different warps, no thread can
-// write without racing with one of them; if by one warp, they are the latest of it, by two
-// different lanes where there were two.
+// Two of the reads since the last write are enough. If they are by different warps, no thread can
+// write without racing with one of them. If they are by one warp, they are its latest ones, by two
+// different lanes if two lanes have read.
 #pragma once
 
 #include <array>
@@ -33,8 +33,8 @@ struct Event {
   int warp() const { return thread / kWarpSize; }
 };
 
-/// What is remembered of one word. At the end of a block: whether the block has written it, else
-/// whether it has read it.
+/// What is remembered of one word. At the end of a block it says whether the block has written the
+/// word and, if not, whether it has read it.
 struct AccessHistory {
   Event write;
   std::array<Event, 2> reads;
@@ -43,7 +43,7 @@ struct AccessHistory {
 /// An earlier access that another one is not ordered after.
 struct Race {
   Event earlier;
-  AccessKind kind = AccessKind::write;  ///< of the earlier one
+  AccessKind kind = AccessKind::write;  ///< kind of the earlier access
 };
 
 class BlockClock {
@@ -68,7 +68,7 @@ class BlockClock {
 
  private:
   static std::size_t index(int warp) { return static_cast<std::size_t>(warp); }
-  /// Since the block last met?
+  /// Whether the event happened since the last barrier of the block.
   bool recent(const Event& event) const { return event.clock >= at_barrier_[index(event.warp())]; }
   bool races(const Event& before, const Event& after) const {
     return before.happened() && !ordered(before, after);

@@ -2,8 +2,8 @@
 // them. Whatever the number of threads, the fault that is kept is that of the lowest block that has
 // one, and observers get blocks back in ascending order.
 //
-// Thread contract: run_blocks() from several threads, each with its runner; the rest when none is
-// in there.
+// Thread contract: run_blocks() from several threads, each with its runner; the other functions
+// while no thread is in run_blocks().
 #pragma once
 
 #include <atomic>
@@ -25,7 +25,7 @@ class Launch {
 
   long long blocks() const { return input_.shape.blocks(); }
 
-  /// Runs blocks that nobody has taken yet until none is left.
+  /// Takes blocks that no other thread has taken and runs them, until none is left.
   void run_blocks(BlockRunner& runner);
 
   std::optional<KernelFault> take_fault() { return std::move(fault_); }
@@ -37,11 +37,11 @@ class Launch {
 
   const LaunchInput input_;
   Observer* const observer_;
-  std::vector<std::uint32_t> order_;  ///< of the blocks; empty if ascending
+  std::vector<std::uint32_t> order_;  ///< order of the blocks; empty if ascending
   std::atomic<long long> next_{0};    ///< position in the order
   std::atomic<long long> end_;        ///< blocks from here on need not run: one below has a fault
 
-  std::mutex mutex_;  ///< of what follows
+  std::mutex mutex_;  ///< guards the members below
   std::optional<KernelFault> fault_;
   std::map<long long, std::unique_ptr<BlockObserver>> done_;
   long long handed_back_ = 0;

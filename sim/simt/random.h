@@ -1,5 +1,5 @@
-// Random numbers of a schedule (SplitMix64: Steele, Lea, Flood, OOPSLA 2014). The same on every
-// machine, which std::shuffle and the standard distributions are not.
+// Random numbers of a schedule (SplitMix64: Steele, Lea, Flood, OOPSLA 2014). They are the same on
+// every machine, unlike those of std::shuffle and the standard distributions.
 #pragma once
 
 #include <cstdint>
@@ -16,7 +16,7 @@ class Random {
     z = (z ^ (z >> 27)) * 0x94d049bb133111ebu;
     return z ^ (z >> 31);
   }
-  /// In [0, n). The bias of at most n / 2^32 does not matter here.
+  /// A number in [0, n). The bias of at most n / 2^32 does not matter here.
   std::uint32_t below(std::uint32_t n) {
     return static_cast<std::uint32_t>(((next() >> 32) * n) >> 32);
   }

@@ -1,6 +1,7 @@
-// ReadySet: which lanes of a warp, or warps of a block, can run, and who goes first. Members are
-// numbered from 0 and have a rank each; bit r of the mask stands for the one of rank r, so that
-// finding the first is one instruction. The first is the one that runs: when it waits, it leaves.
+// ReadySet: which lanes of a warp, or warps of a block, can run, and which of them goes first.
+// Members are numbered from 0 and have a rank each; bit r of the mask stands for the member of rank
+// r, so that finding the first is one instruction. The first is the one that runs: when it waits,
+// it leaves.
 #pragma once
 
 #include <algorithm>
@@ -35,10 +36,10 @@ class ReadySet {
   void refill() { ready_ = ~0u >> (kSizeMax - size_); }
   bool empty() const { return ready_ == 0; }
 
-  // Of one that is not empty.
+  // These require a set that is not empty.
   int first() const { return member_[index(__builtin_ctz(ready_))]; }
   void remove_first() { ready_ &= ready_ - 1; }
-  /// From now on the first is the last of all.
+  /// Gives the first member the last rank of all.
   void demote_first() {
     const int rank = std::countr_zero(ready_);
     std::rotate(member_.begin() + rank, member_.begin() + rank + 1, member_.begin() + size_);

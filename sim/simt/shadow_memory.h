@@ -33,7 +33,7 @@ class ShadowMemory {
     }
   }
 
-  /// As for_each, for all pages, in ascending order of addresses.
+  /// Does the same for all pages, in ascending order of addresses.
   template <class F>
   void for_all(const F& f) {
     std::vector<std::uintptr_t> numbers;

@@ -1,7 +1,7 @@
 // SharedArena: the shared memory of the block that runs. Arrays are cut off it as the block's first
 // thread declares them, each on a multiple of 128 bytes (32 banks of 4), and filled with 0xff:
-// as a float a NaN, as an index out of every range. Under AddressSanitizer what is between and
-// behind them is poisoned.
+// as a float that is a NaN, as an index it is out of every range. Under AddressSanitizer what is
+// between and behind them is poisoned.
 #pragma once
 
 #include <cstddef>
@@ -22,11 +22,11 @@ class SharedArena {
   SharedArena(const SharedArena&) = delete;
   SharedArena& operator=(const SharedArena&) = delete;
 
-  /// Before a block: no arrays.
+  /// Forgets all arrays, before a block begins.
   void clear();
   std::size_t count() const { return arrays_.size(); }
 
-  /// The array of this declaration; made at the first call of a block.
+  /// The array of this declaration. The first call in a block makes it.
   /// Requires: all arrays of a block together have at most kBytesMax.
   SharedMemory declare(const SharedArray& array);
 

@@ -16,9 +16,9 @@ struct WarpRequest {
   AccessKind kind = AccessKind::read;
   int bytes = 0;            ///< of a lane: 1, 2, 4, 8 or 16
   std::uint32_t lanes = 0;  ///< bit i: lane i takes part
-  // Of lanes that take part:
+  // These are set for lanes that take part.
   std::array<std::uintptr_t, kWarpSize> address;
-  std::array<std::uint32_t, kWarpSize> piece;  ///< how many of the lane's came before
+  std::array<std::uint32_t, kWarpSize> piece;  ///< pieces of this lane that came before
 };
 
 /// Bytes of one sector of global memory: bit i is byte 32 * sector + i.
@@ -34,7 +34,8 @@ struct Wavefronts {
   int needed = 0;
   int least = 0;  ///< without conflicts: one for each phase that has lanes
 };
-/// Of shared memory. Lanes of a phase that read or write the same word are served together.
+/// The wavefronts of a request of shared memory. Lanes of a phase that read or write the same word
+/// are served together.
 Wavefronts count_wavefronts(const WarpRequest& request);
 
 /// Puts the accesses of a warp's lanes together to requests. Between two drains, the k-th access
@@ -43,7 +44,8 @@ class WarpRequests {
  public:
   void add(int lane, const Access& access);
 
-  /// Pieces of accesses of the lane since the last drain: what it takes part in.
+  /// The number of requests since the last drain that the lane takes part in, one for each piece of
+  /// an access.
   std::uint32_t pieces_of(int lane) const { return pieces_[static_cast<std::size_t>(lane)]; }
 
   /// Hands over the requests, in the order in which they were begun, and forgets them.

@@ -1,7 +1,7 @@
 // Tables of fields: which key of a file says which member of a configuration, once.
 //
 // A table is a std::tuple of Field. Reading and writing are walks over it, so a key that is read is
-// written too; and whoever reads notes the keys, so that an error can name them. A source is a
+// written too; and the reader notes the keys, so that an error can name them. A source is a
 // json::Fields or GgufFields, a sink the Sink of hf_parts.h or gguf_parts.h. What takes more than
 // one key to say has a function that reads and one that writes, side by side, in its part's file.
 //
@@ -21,8 +21,8 @@
 
 namespace forge::checkpoint::detail {
 
-/// A key that is not there: is an error; leaves the member the value that the reader gave it
-/// before, the usual one; or means 0, "there is none", for which no number is written either.
+/// What a key that is not there means: an error; the value that the reader gave the member before,
+/// the usual one; or 0, "there is none", for which no number is written either.
 enum class Absent : std::uint8_t { refused, usual, zero };
 
 template <class Record, class Member, class Range>
@@ -79,7 +79,7 @@ void read_fields(Source& source, const Table& table, Record& record, std::vector
   });
 }
 
-/// Writes them.
+/// Writes the members that `table` has.
 template <class Sink, class Table, class Record>
 void write_fields(Sink& sink, const Table& table, const Record& record) {
   for_each_field(table, [&](const auto& field) {

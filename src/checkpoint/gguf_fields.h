@@ -28,7 +28,7 @@ class GgufFields {
 
   std::string name_of(const std::string& key) const { return prefix_ + key; }
 
-  /// Required where no fallback is given.
+  /// The key is required where no fallback is given.
   int integer(const std::string& key, IntegerRange range,
               std::optional<int> fallback = std::nullopt);
   double number(const std::string& key, NumberRange range,
@@ -36,7 +36,7 @@ class GgufFields {
   bool boolean(const std::string& key, bool fallback);
   std::string text(const std::string& key, const std::string& fallback);
 
-  /// The key is missing or is not what is accepted.
+  /// Notes that the key is missing or is not what is accepted.
   void fail(const std::string& key, const std::string& accepted);
   void fail_with(const std::string& message);
 

@@ -1,7 +1,7 @@
 // The parts of GGUF's metadata, each read and written by functions of one file.
 //
-// Writers say all that they know; what GGUF has no key for is found by whoever reads the metadata
-// again (describe_in_gguf in gguf_config.h). `model` is valid, and as as_in_gguf() makes it.
+// Writers say all that they know; what GGUF has no key for is found when the metadata is read again
+// (describe_in_gguf in gguf_config.h). `model` is valid, and as as_in_gguf() makes it.
 #pragma once
 
 #include <string>
@@ -40,7 +40,7 @@ void write_rope(const model::ModelConfig& model, Sink& out);
 void read_attention(GgufFields& fields, Reading& reading);
 void write_attention(const model::ModelConfig& model, Sink& out);
 
-/// Mixture of experts, of families that have one.
+/// Mixture of experts, for families that have one.
 void read_experts(GgufFields& fields, Reading& reading);
 void write_experts(const model::ExpertsConfig& experts, const Family& family, Sink& out);
 

@@ -1,7 +1,7 @@
 // The parts of a config.json, each read and written by functions of one file.
 //
-// Writers say all that they know; what config.json has no key for is found by whoever reads the
-// text again (config_text in hf_config.h). `model` is valid, and as as_in_json() makes it.
+// Writers say all that they know; what config.json has no key for is found when the text is read
+// again (config_text in hf_config.h). `model` is valid, and as as_in_json() makes it.
 #pragma once
 
 #include <nlohmann/json.hpp>
@@ -21,7 +21,7 @@ struct Sink {
   void set(const char* key, T value) {
     object[key] = std::move(value);
   }
-  void set(const char* key, float value);  ///< the shortest decimal of which it is the nearest
+  void set(const char* key, float value);  ///< the shortest decimal whose nearest float it is
   void none(const char* key) { object[key] = nullptr; }
 };
 
@@ -39,11 +39,12 @@ std::optional<model::Llama3Rope> llama3_of(const model::RopeConfig& rope,
 void read_attention(const json::Fields& fields, Reading& reading);
 void write_attention(const model::ModelConfig& model, const Family& family, Sink& out);
 
-/// Mixture of experts, of families that have one.
+/// Mixture of experts, for families that have one.
 void read_experts(const json::Fields& fields, Reading& reading);
 void write_experts(const model::ExpertsConfig& experts, const Family& family, Sink& out);
 
-/// quantization_config, where there is one. It is not written: whoever writes weights widens them.
+/// quantization_config, where there is one. It is not written: weights are widened when they are
+/// written.
 HfQuantization read_quantization(const json::Fields& fields);
 
 }  // namespace forge::checkpoint::detail::hf

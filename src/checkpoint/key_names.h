@@ -1,7 +1,7 @@
 // The names that a file has for the fields of a ModelConfig.
 //
-// validate() (model_config.h) knows the fields alone; who wrote a config.json or a GGUF file knows
-// its keys. A reader says which is which, and the fault gets the names of the file:
+// validate() (model_config.h) knows the fields alone; the author of a config.json or a GGUF file
+// knows its keys. A reader says which is which, and the fault gets the names of the file:
 //
 //   heads is 4; accepted is a multiple of kv_heads, 3
 //   num_attention_heads is 4; accepted is a multiple of num_key_value_heads, 3

@@ -16,7 +16,7 @@ inline float latent_scale(const model::LatentConfig& latent, double temperature)
   return static_cast<float>(std::pow(temperature, 2) / unscaled(latent));
 }
 
-/// Its inverse.
+/// The inverse of latent_scale().
 inline double temperature_of(const model::LatentConfig& latent, float scale) {
   return std::sqrt(double{scale} * unscaled(latent));
 }

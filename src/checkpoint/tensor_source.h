@@ -22,12 +22,13 @@
 
 namespace forge::checkpoint::detail {
 
-/// What is wrong with a tensor that has `value` at `place`, "3, 17"; or a scale of a block there.
+/// Says what is wrong with a tensor that has `value` at `place`, "3, 17", or, with is_scale, as the
+/// scale of a block there.
 std::string not_finite(float value, const std::string& place, bool is_scale = false);
 
 class TensorSource {
  public:
-  /// Of a model of `config`. Borrows both.
+  /// The tensors of a model of `config`. Borrows both.
   TensorSource(const TensorFile& file, const HfConfig& config) : file_(file), config_(config) {}
 
   /// The weight `role` as floats. Needed: plain floats [size], all finite.
@@ -37,13 +38,13 @@ class TensorSource {
   /// [outputs][inputs], or a stack of such; or the tensors of a quantized form of that size.
   linear::StoredLinear matrix(const std::string& role, int outputs, int inputs);
 
-  /// There is a tensor for it.
+  /// Whether there is a tensor for `role`.
   bool has(const std::string& role) const;
 
   bool failed() const { return fault_.has_value(); }
   const std::optional<formats::FileError>& fault() const { return fault_; }
 
-  /// What matrices borrow and no file has as it is: to be kept as long as they are in use.
+  /// What matrices borrow and no file has as it is. The caller keeps it as long as they are in use.
   std::vector<std::vector<float>> take_scales() { return std::move(scales_); }
   std::vector<std::vector<std::int32_t>> take_orders() { return std::move(orders_); }
 

@@ -18,7 +18,7 @@ void read_metadata(ByteReader& in, std::uint64_t count, GgufMetadata& metadata);
 /// Least bytes of a tensor's description: length and one byte of its name, rank, type, offset.
 inline constexpr std::uint64_t kDescriptionBytesMin = 8 + 1 + 4 + 4 + 8;
 
-/// Fills tensors and by_name, whose metadata has been read. `file` is the whole file.
+/// Fills tensors and by_name of `contents`, whose metadata has been read. `file` is the whole file.
 void read_tensors(ByteReader& in, std::uint64_t count, std::span<const std::byte> file,
                   GgufContents& contents);
 

@@ -1,7 +1,8 @@
 // PartFile: a file that has its name only once it is whole.
 //
-// Until finish() it is PATH.part; destroyed before that, it is removed. Small pieces are gathered
-// before they are written. After an error every later call has the same error.
+// Until finish() it is PATH.part; if the PartFile is destroyed before that, the file is removed.
+// Small pieces are gathered before they are written. After an error every later call has the same
+// error.
 //
 // Owns the open file. Thread contract: one thread at a time.
 #pragma once
@@ -29,10 +30,11 @@ class PartFile {
 
   tl::expected<void, FileError> write(std::span<const std::byte> bytes);
 
-  /// All of it on the disk, then under its name, in place of a file that has it already.
+  /// Brings all of it to the disk and then gives it its name, in place of a file that has it
+  /// already.
   tl::expected<void, FileError> finish();
 
-  /// The first that happened.
+  /// The first error that happened.
   const std::optional<FileError>& error() const { return error_; }
 
  private:

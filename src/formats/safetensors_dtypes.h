@@ -18,7 +18,7 @@ std::optional<std::string_view> dtype_of(ElementType type);
 /// "accepted are F32, F16, ..."
 std::string accepted_dtypes();
 
-/// Of a dtype that is not read: "dtype 'F64' is not read; accepted are F32, F16, ..."
+/// The refusal of a dtype that is not read: "dtype 'F64' is not read; accepted are F32, F16, ..."
 std::string refusal_of_dtype(std::string_view dtype);
 
 }  // namespace forge::formats::detail

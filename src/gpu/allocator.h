@@ -17,7 +17,7 @@ class Allocator {
   Allocator() = default;
   explicit Allocator(Device& device) : device_(&device) {}
 
-  /// Room for `count` of T; no memory if that is none, after a failure, or without a device.
+  /// Takes room for `count` of T: none if `count` is 0, after a failure, or without a device.
   template <class T>
   Buffer take(MemoryKind kind, std::size_t count, const char* name) {
     if (count == 0 || !status_) return {};
@@ -31,7 +31,7 @@ class Allocator {
   }
 
   const Status& status() const { return status_; }
-  /// All that was asked for.
+  /// The memory that was asked for, up to the first failure.
   const MemoryBytes& bytes() const { return bytes_; }
 
  private:

@@ -1,4 +1,4 @@
-// BlockTables: the block tables of the batch on the device, a row a sequence
+// BlockTables: the block tables of the batch on the device, a row for each sequence
 // (SequenceTable::Sequence::batch_row), kept from step to step.
 //
 //   ordinary step       the plan's appended blocks are uploaded and written, one by one
@@ -30,11 +30,12 @@ class BlockTables {
   /// Notes what the step changes in `writes`, unless the tables must be uploaded whole.
   void collect(const executor::StepSlices& step, std::vector<TableWrite>& writes);
 
-  /// What is on the device is not known.
+  /// Notes that it is not known what is on the device: the next update is of all tables.
   void distrust() { upload_whole_ = true; }
   bool upload_whole() const { return upload_whole_; }
 
-  /// Queues the update: of everything, or of `writes` table writes of the step.
+  /// Queues the update: of all tables if upload_whole(), otherwise the step's `writes` table
+  /// writes.
   /// Requires: the stream is idle if upload_whole().
   void update(const executor::SequenceTable& sequences, const DeviceStep& step,
               std::uint32_t writes, CommandQueue& queue);

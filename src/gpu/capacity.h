@@ -15,41 +15,41 @@
 namespace forge::gpu {
 
 struct Capacity {
-  /// For `model`, which runs or drafts for another.
+  /// The capacity for `model`, which runs or drafts for another model.
   Capacity(const model::ModelConfig& model, const executor::ExecutorOptions& options,
            bool has_draft_model);
 
-  // Of a plan.
+  // The most in a plan.
   std::uint32_t batch_rows = 0;  ///< sequences in the batch
   std::uint32_t slices = 0;
   std::uint32_t tokens = 0;
   std::uint32_t drafts = 0;
   std::uint32_t picks = 0;  ///< logits of the model's pass
 
-  // Of what is uploaded for it: all passes together.
-  std::uint32_t slabs = 0;  ///< of rows
+  // The most in what is uploaded for it, all passes together.
+  std::uint32_t slabs = 0;  ///< slabs of rows
   std::uint32_t rows = 0;
   std::uint32_t logits = 0;
   std::uint32_t tiles = 0;
   std::uint32_t pairs = 0;   ///< copies of blocks
-  std::uint32_t writes = 0;  ///< of block tables; with more than these, whole tables are uploaded
+  std::uint32_t writes = 0;  ///< to block tables; if there are more, whole tables are uploaded
 
-  // Of one slab of rows.
+  // The most in one slab of rows.
   std::uint32_t slab_rows = 0;
   std::uint32_t slab_logits = 0;
   std::uint32_t split_rows = 0;  ///< decode rows whose context can be split among thread blocks
 
-  // Of a sequence.
+  // The most in a sequence.
   std::uint32_t positions = 0;
   std::uint32_t table_stride = 0;  ///< blocks
   std::uint32_t key_segments = 0;  ///< numerics::kKeySegment keys each
 
-  // Of the pools.
+  // The shape of the pools.
   std::uint32_t block_size = 0;  ///< slots
   std::uint64_t block_floats = 0;
 };
 
-/// Rows that go through the model together; the rest of a pass follows. Bounds scratch memory.
+/// Rows that go through the model together; the rest of a pass follows. This bounds scratch memory.
 inline constexpr std::uint32_t kSlabRows = 512;
 
 }  // namespace forge::gpu

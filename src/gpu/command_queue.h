@@ -25,7 +25,7 @@ class CommandQueue {
     launch_in(args, args.shape(static_cast<int>(count)));
   }
 
-  /// One whose shape does not depend on a count.
+  /// Launches a kernel whose shape does not depend on a count.
   template <class Args>
   void launch(const Args& args) {
     launch_in(args, args.shape());
@@ -52,7 +52,7 @@ class CommandQueue {
 
   Stream& stream_;
   Status status_;
-  std::uint64_t launches_ = 0;  // of kernels, one by one
+  std::uint64_t launches_ = 0;  // kernels launched one by one
 };
 
 }  // namespace forge::gpu

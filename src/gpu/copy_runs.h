@@ -22,7 +22,7 @@ namespace forge::gpu {
 
 struct CopyRun {
   CopyKind kind = CopyKind::within;
-  std::uint32_t first = 0;  ///< of the plan's copies
+  std::uint32_t first = 0;  ///< index in the plan's copies
   std::uint32_t count = 0;
 };
 

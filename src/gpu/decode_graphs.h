@@ -36,9 +36,9 @@ class DecodeGraphs {
 
   explicit DecodeGraphs(const Capacity& capacity);
 
-  /// The bucket of a step, unless a graph does not serve it: one with more than a row a slice, with
-  /// passes that propose drafts or of a draft model, with copies of blocks, with more table writes
-  /// than rows, or too large.
+  /// The bucket of a step; none if a graph does not serve it. That is a step with more than one row
+  /// in a slice, with passes that propose drafts or run a draft model, with copies of blocks, with
+  /// more table writes than rows, or one that is too large.
   std::optional<Bucket> bucket_of(const StepInput& input) const;
 
   Entry& entry(const Bucket& bucket) { return entries_[bucket.entry]; }

@@ -36,7 +36,7 @@ struct ModelBuffers {
   Buffer pool;       // [num_blocks][block_floats], model/kv_pool.h
   Buffer host_pool;  // [num_host_blocks][block_floats], pinned
 
-  // Of one slab: [rows][...], R of them with logits.
+  // The intermediate results of one slab: [rows][...], R of them with logits.
   Buffer hidden;  // [d] the residual stream
   Buffer normed;  // [d] what a sub-layer reads; or what it adds, where norms come after
   std::variant<GroupedQueryPass, LatentPass> attention;
@@ -58,7 +58,8 @@ class DeviceModel {
            const BlockTables& tables, CommandQueue& queue) const;
 
  private:
-  /// One sub-layer on the residual stream: body(x, to) between its norm and the sum.
+  /// Runs one sub-layer on the residual stream: body(x, to), its norm before or after that, and the
+  /// sum.
   template <class Body>
   void run_sub_layer(const DevicePass& pass, const float* norm, const Body& body) const;
 

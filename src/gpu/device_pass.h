@@ -1,7 +1,7 @@
 // DevicePass: what the parts of a model share while one slab of rows goes through it.
 //
-// Parts queue kernels; nothing is computed here. How many rows there are, kernels read from the
-// device: a launch covers as many as `shape` says, which may be more (decode_graphs.h).
+// Parts queue kernels; nothing is computed here. Kernels read from the device how many rows there
+// are; a launch covers as many as `shape` says, which may be more (decode_graphs.h).
 //
 // Borrows everything. Thread contract: none of its own.
 #pragma once
@@ -16,15 +16,15 @@
 
 namespace forge::gpu {
 
-/// How much the launches for a slab cover: what it has, or more, where the kernels find less.
+/// How much the launches for a slab cover: what it has, or more; then the kernels find less.
 struct SlabShape {
   PassCounts counts;
-  std::uint32_t key_segments = 0;  ///< of the longest context of a decode row
+  std::uint32_t key_segments = 0;  ///< those of the longest context of a decode row
 
   static SlabShape of(const Slab& slab);
 };
 
-/// A number of rows, as kernels and as launches have it.
+/// A number of rows: kernels read it on the device, launches cover the most that it can be.
 struct RowCount {
   const std::uint32_t* on_device = nullptr;
   std::uint32_t most = 0;
@@ -53,7 +53,7 @@ struct DevicePass {
   RowCount rows_with_logits() const { return {&counts->logit_rows, shape.counts.logit_rows}; }
 };
 
-/// to = x [rows][K] times the matrix, and its bias.
+/// to = x [rows][K] times the matrix, plus its bias.
 void project(const DevicePass& pass, const RowCount& rows, const float* x,
              const DeviceMatrix& matrix, const Output& to);
 

@@ -33,7 +33,7 @@ struct DeviceMatrix {
   int outputs = 0;
 };
 
-/// Matrices of one shape and kind, one after the other: of heads, or of experts.
+/// Matrices of one shape and kind, one after the other: those of heads, or of experts.
 struct DeviceMatrices {
   const void* panels = nullptr;
   WeightKind kind = WeightKind::f32;
@@ -50,7 +50,7 @@ struct DeviceGroupedQuery {
 };
 
 struct DeviceLatent {
-  DeviceMatrix query_down;  ///< of no outputs where queries have no latent
+  DeviceMatrix query_down;  ///< has no outputs where queries have no latent
   const float* query_norm = nullptr;
   DeviceMatrix query_up;
   DeviceMatrix kv_down;

@@ -4,7 +4,7 @@
 //   project(router) -> choose_experts -> plan_experts -> project_experts(gate, up), silu_multiply,
 //   project_experts(down) -> [shared experts, mlp_pass.h] -> add_experts
 //
-// How many rows an expert gets, only the device knows: launches cover what there can be.
+// Only the device knows how many rows an expert gets: launches cover the most that there can be.
 //
 // Owns the buffers. Thread contract: none of its own.
 #pragma once
@@ -31,14 +31,14 @@ class ExpertsPass {
   model::ExpertsConfig config_;
   int hidden_size_;
 
-  // [rows][...]. E experts, A of them a row.
+  // [rows][...]. There are E experts, A of them for each row.
   Buffer scores_;    // [E]
   Buffer choices_;   // [A] ExpertChoice
-  Buffer pairs_;     // [A]: of ExpertPlan
+  Buffer pairs_;     // [A] ExpertPlan::pairs
   Buffer gate_up_;   // [A][2 F]
   Buffer gated_;     // [A][F]
   Buffer produced_;  // [A][d]
-  Buffer shared_;    // [d], of the shared experts
+  Buffer shared_;    // [d] what the shared experts made
   MlpPass shared_mlp_;
 
   Buffer tiles_;        // [expert_tiles_max(rows)] ExpertTile

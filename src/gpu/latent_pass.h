@@ -35,7 +35,7 @@ class LatentPass {
   std::uint64_t block_floats_;
   std::uint32_t split_rows_;
 
-  // [rows][...]. C size of a latent, R and N components that turn and do not, V of a value.
+  // [rows][...]. C is the size of a latent, V that of a value; R components turn, N do not.
   Buffer query_latent_;  // [Q]
   Buffer query_;         // [H (N + R)]
   Buffer products_;      // [C + R]

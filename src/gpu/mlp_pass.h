@@ -13,7 +13,7 @@ namespace forge::gpu {
 
 class MlpPass {
  public:
-  /// Of F `size`, which may be 0 where no layer has such an MLP.
+  /// `size` is F; it may be 0 where no layer has such an MLP.
   MlpPass(int size, const Capacity& capacity, Allocator& allocator);
 
   /// to = MLP of x [rows][d].

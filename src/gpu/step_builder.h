@@ -4,9 +4,9 @@
 //            | s1 | s4 | s5 | s2 s2 s2 s2 s2 s2 s2 s2 | s2 s2 | s3 s3 s3 |
 //   slabs    every Capacity::slab_rows rows; a slab goes through all layers before the next
 //
-// Which rows a slice has in a pass, and which of them want logits, is executor/step_slices.h. Rows
-// of drafts that a pass proposes name a place among the step's drafts, because the token is on the
-// device alone.
+// executor/step_slices.h says which rows a slice has in a pass, and which of them want logits. Rows
+// of drafts that a pass proposes name a place among the step's drafts, because the token is only on
+// the device.
 //
 // Allocates nothing: StepInput has room for all that a capacity allows.
 #pragma once

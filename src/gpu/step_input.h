@@ -18,7 +18,7 @@ namespace forge::gpu {
 struct Slab {
   executor::Pass pass;
   PassCounts counts;
-  std::uint32_t index = 0;  ///< of its counts
+  std::uint32_t index = 0;  ///< number among the step's slabs
   std::uint32_t first_row = 0;
   std::uint32_t first_logits = 0;
   std::uint32_t first_tile = 0;
@@ -52,7 +52,7 @@ struct StepInput {
   std::vector<TableWrite> writes;
 };
 
-/// How many of each are in an upload.
+/// How many slabs, rows and so on are in an upload.
 struct StepSizes {
   std::uint32_t slabs = 0;
   std::uint32_t rows = 0;

@@ -6,7 +6,8 @@
 //   host    a pinned buffer for either copy, in the same order
 //
 // The header holds the number of the step. It goes up with the step and comes back with the
-// result, so a result that is late, that of a step before, is seen: arrived() says whose it is.
+// result, so a late result, which is that of an earlier step, does not go unnoticed: arrived() says
+// whose it is.
 //
 // What follows the header is packed by the sizes of the step, so that the upload is short. Steps of
 // equal sizes have equal addresses, which is what a graph needs.
@@ -28,7 +29,7 @@
 
 namespace forge::gpu {
 
-/// Where everything of a step is on the device.
+/// Where the parts of a step are on the device.
 struct DeviceStep {
   const PassCounts* counts = nullptr;  ///< [slabs]
   const RowInput* rows = nullptr;
@@ -50,12 +51,12 @@ class StepMailbox {
   /// Requires: `input` fits into `sizes`, and these into the capacity.
   void pack(StepId step, const StepInput& input, const StepSizes& sizes);
 
-  /// Of the step that was packed last, or any of the same sizes.
+  /// These are for the step that was packed last, or any of the same sizes.
   void upload(CommandQueue& queue) const;
   void download(CommandQueue& queue) const;
   DeviceStep device_step() const;
 
-  /// Whose result was downloaded last.
+  /// The step whose result was downloaded last; none before the first.
   std::optional<StepId> arrived() const;
   std::span<const std::uint32_t> picks() const;
   std::span<const std::uint32_t> drafts() const;

@@ -1,5 +1,5 @@
 // Sums of products of bytes, in words: for each lane, sum += w0 a0 + w1 a1 + w2 a2 + w3 a3, where a
-// word of w holds four unsigned bytes and a four signed ones, the same for all lanes.
+// word of w holds four unsigned bytes and `a` is four signed ones, the same for all lanes.
 //
 // All sums are exact, so every version gives the same. A version has the types
 //
@@ -101,8 +101,8 @@ struct WideningDot {
 #endif
 
 #if HWY_ARCH_X86 && HWY_TARGET <= HWY_AVX3
-/// AVX512-VNNI: vpdpbusd does all of it. Highway 1.0 has no name for the instruction; whoever calls
-/// this has asked the processor.
+/// AVX512-VNNI: vpdpbusd does all of it. Highway 1.0 has no name for the instruction; callers have
+/// asked the processor whether it has it.
 struct VnniDot {
   using Weights = hn::Vec<Words>;
   using Quad = hn::Vec<Words>;

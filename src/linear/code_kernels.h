@@ -1,4 +1,4 @@
-// Products with codes, with a choice for tests of the instruction that multiplies bytes.
+// Products with codes; tests can choose the instruction that multiplies bytes.
 #pragma once
 
 #include "panels.h"
@@ -6,7 +6,7 @@
 namespace forge::linear::codes {
 
 enum class ByteProducts {
-  fastest,   ///< that the processor has
+  fastest,   ///< the fastest that the processor has
   widening,  ///< without instructions for four products of bytes
 };
 

@@ -32,7 +32,7 @@ struct Q80Group {
   quant::F16 scales[kPanelOutputs];
 };
 
-/// Of a panel; the groups follow.
+/// The head of a panel; the groups follow.
 struct Int8Head {
   float scales[kPanelOutputs];
 };
@@ -62,7 +62,7 @@ struct Q51Group {
   std::uint32_t pairs[kQuads / 2][kPanelOutputs];
   std::uint32_t fifth[kPanelOutputs];
   quant::F16 scales[kPanelOutputs];
-  quant::F16 smallest[kPanelOutputs];  ///< which is -m of forge/linear/product.h
+  quant::F16 smallest[kPanelOutputs];  ///< the -m of forge/linear/product.h
 };
 
 struct Q4KBlock {
@@ -104,7 +104,7 @@ static_assert(sizeof(Q80Group) == 32 * 34 && sizeof(Int8Group) == 32 * 32 &&
               sizeof(Q4KBlock) == 32 * 148 && sizeof(Q5KBlock) == 32 * 180 &&
               sizeof(Q6KBlock) == 32 * 210);
 
-/// The byte in all four of a word.
+/// A word that has the byte in all four places.
 constexpr std::uint32_t four(std::uint32_t byte) { return byte * 0x01010101u; }
 
 /// Groups that cover `inputs`; the last may be padded with zeros.

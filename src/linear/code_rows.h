@@ -20,15 +20,15 @@ namespace forge::linear::codes {
 
 inline constexpr int kRowBlock = 64;
 
-/// Up to so many rows, a product waits for memory, and takes so many panels together: a core reads
-/// faster in two places at a time than in one.
+/// With up to kFewRows rows, a product waits for memory. It takes kFewPanels panels together,
+/// because a core reads faster in two places at a time than in one.
 inline constexpr int kFewRows = 2;
 inline constexpr int kFewPanels = 2;
 
-/// Rows of the block that begins at first_row, of `rows`.
+/// Rows of the block that begins at first_row, where there are `rows` in all.
 constexpr int block_rows(int first_row, int rows) { return std::min(kRowBlock, rows - first_row); }
 
-/// The first row's first group of the block that begins at first_row, a multiple of kRowBlock.
+/// Index of the first group of the block that begins at first_row, a multiple of kRowBlock.
 constexpr std::ptrdiff_t block_begin(int first_row, int groups) {
   return static_cast<std::ptrdiff_t>(first_row) * groups;
 }

@@ -20,7 +20,7 @@ struct SourceGroup {
   quant::F16 d = {0x3c00};          ///< 1
   quant::F16 m = {};                ///< m = this * min, which is exact
   int scale = 1;
-  int min = 0;                  ///< -1 of the forms that add their m
+  int min = 0;                  ///< -1 for the forms that add their m
   int half_scales[2] = {1, 1};  ///< h, of inputs 0 .. 15 and 16 .. 31
 
   float step() const { return row_scale * (to_float(d) * static_cast<float>(scale)); }
@@ -32,7 +32,7 @@ struct SourceGroup {
 SourceGroup read_group(const StoredLinear& linear, std::span<const std::int32_t> order, int output,
                        int group);
 
-/// The inputs sorted by group, those of a group ascending, where act-order permuted them; or empty.
+/// The inputs sorted by group, ascending within a group, where act-order permuted them; or empty.
 std::vector<std::int32_t> packed_order(const StoredLinear& linear);
 
 }  // namespace forge::linear::codes

@@ -1,4 +1,5 @@
-// Blocks of rows against panels of codes, once per instruction set and version of Dot.
+// Products of blocks of rows and panels of codes, compiled once per instruction set and version of
+// Dot.
 //
 // The weights of a group are unpacked into registers (32 outputs in 16 of the 32 of AVX-512) and
 // stay there while the rows of the block pass, eight at a time, whose 16 independent sums hide the
@@ -71,15 +72,15 @@ struct Weights {
   }
 };
 
-/// Where the sum over a half of the group, or all of it, begins.
+/// The value with which the sum over a half of the group, or all of it, begins.
 template <class Kind>
 HWY_INLINE hn::Vec<Ints> bias(const CodedGroup& x, int half) {
   if (!Kind::kBiased) return hn::Zero(Ints());
   return hn::Set(Ints(), Kind::kHalves == 1 ? x.bias : x.biases[half]);
 }
 
-/// Of kRows rows: the sums of (c - o) a over a half of the group, or all of it, as floats. Exact,
-/// since below 2^24.
+/// Computes for kRows rows the sums of (c - o) a over a half of the group, or all of it, as floats.
+/// They are exact, since they are below 2^24.
 template <int kRows, class Dot, class Kind, int kVectors>
 HWY_INLINE void dot_half(const Weights<Dot, Kind, kVectors>& w, const CodedGroup* x, int half,
                          FloatVec (&totals)[kRows][kVectors]) {
@@ -104,8 +105,8 @@ HWY_INLINE void dot_half(const Weights<Dot, Kind, kVectors>& w, const CodedGroup
   }
 }
 
-/// Of kRows rows: the sums of (c - o) h a over the group. Exact too, so that these operations may
-/// be others than the definition's.
+/// Computes for kRows rows the sums of (c - o) h a over the group. They are exact too, so these
+/// operations may be others than the definition's.
 template <int kRows, class Dot, class Kind, int kVectors>
 HWY_INLINE void dot_group(const Weights<Dot, Kind, kVectors>& w, const CodedGroup* x,
                           FloatVec (&totals)[kRows][kVectors]) {
@@ -152,7 +153,7 @@ HWY_INLINE void add_rows(const W& w, const CodedGroup* x, int rows, float (*sums
   if constexpr (kRows > 1) add_rows<kRows / 2>(w, x + r, rows - r, sums + r, lane);
 }
 
-/// A block of rows against a panel.
+/// Multiplies a block of rows by a panel.
 template <class Dot, class Kind>
 void multiply_many(const std::byte* panel, int groups, const CodedGroup* x, int rows,
                    Block& block) {
@@ -167,8 +168,8 @@ void multiply_many(const std::byte* panel, int groups, const CodedGroup* x, int 
   }
 }
 
-/// kRows rows against kPanels panels: weights pass through registers vector by vector. Row r of
-/// panel p becomes row p * kRows + r of the block.
+/// Multiplies kRows rows by kPanels panels: weights pass through registers vector by vector. Row r
+/// of panel p becomes row p * kRows + r of the block.
 template <int kRows, int kPanels, class Dot, class Kind>
 void multiply_few(const std::byte* panels, std::size_t panel_bytes, int groups, const CodedGroup* x,
                   Block& block) {
@@ -196,7 +197,8 @@ inline void store(const PanelProduct& p, int first, int rows, int panel,
   }
 }
 
-/// Panels from `panel` on against all rows, which are kRows: kPanels together, then the rest.
+/// Multiplies all rows, which are kRows, by the panels from `panel` on: kPanels together, then the
+/// rest.
 template <int kRows, int kPanels, class Dot, class Kind>
 void multiply_few_panels(const PanelProduct& p, int panel, Block& block) {
   const Section& section = *p.section;

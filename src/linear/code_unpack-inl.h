@@ -16,9 +16,9 @@ namespace forge::linear::codes::HWY_NAMESPACE {
 using Floats = hn::CappedTag<float, 16>;
 inline constexpr int kVectorLanes = static_cast<int>(hn::MaxLanes(Floats()));
 
-/// w = step * words (- minus_minimum, of kinds with minima). In kinds whose halves have scales, the
-/// step is for half_scales[half] * words. The words hold unsigned bytes: c - o + 128 of kinds that
-/// are kBiased, else c.
+/// w = step * words, plus minus_minimum for kinds with minima. For kinds whose halves have scales,
+/// the step is for half_scales[half] * words. The words hold unsigned bytes: c - o + 128 for kinds
+/// that are kBiased, else c.
 struct Unpacked {
   Unpacked() = default;  // see WideningDot
   hn::Vec<Words> words[kQuads];
@@ -98,7 +98,7 @@ HWY_INLINE void add_upper_pairs(const std::uint32_t* uppers, hn::Vec<Words>* wor
   words[3] = hn::Or(words[3], upper_bits<6>(bits, kMask));
 }
 
-// How each kind lies in a panel. unpack: group `group`, outputs [lane, lane + kVectorLanes).
+// The kinds of panels. unpack() reads the outputs [lane, lane + kVectorLanes) of group `group`.
 
 template <class Struct>
 HWY_INLINE const Struct& at(const std::byte* panel, int index) {

@@ -1,5 +1,5 @@
-// Tiles of y in registers, rows x outputs of a panel, against one segment of packed floats, once
-// per instruction set.
+// Tiles of y in registers, rows x outputs of a panel, for one segment of packed floats; compiled
+// once per instruction set.
 //
 // A step loads the weights of some inputs for each vector of outputs and broadcasts those inputs of
 // each row. All elements of a tile are independent chains, which hides the latency of fma.
@@ -18,9 +18,9 @@
 HWY_BEFORE_NAMESPACE();
 namespace forge::linear::HWY_NAMESPACE {
 
-// How weights lie in a panel and what a step does with them. kWords: words of x that a step reads;
-// kStepBytes: bytes of a step in a panel; load: weights of
-// kFullLanes outputs, one vector for each word, from the step's bytes on.
+// How weights lie in a panel and what a step does with them. A step reads kWords words of x and
+// kStepBytes bytes of a panel. load() reads the weights of kFullLanes outputs, one vector for each
+// word, from the step's bytes on.
 
 struct F32Weights {
   static constexpr int kWords = 1;
@@ -45,7 +45,7 @@ struct F16Weights : F32Weights {
   }
 };
 
-/// Pairs; of x the odd word comes first.
+/// Pairs of inputs; the odd word of x comes first.
 struct BF16Weights : F32Weights {
   static constexpr int kWords = 2;
   static constexpr int kInputs = 2;
@@ -60,8 +60,9 @@ struct BF16Weights : F32Weights {
 };
 
 #if HWY_ARCH_X86_64 && HWY_TARGET <= HWY_AVX3
-/// Pairs against pairs, by an instruction that AVX-512 came without and that no target of Highway
-/// 1.0.3 asks for. So it is written out, for a processor that cpu_has_pairs() found to have it.
+/// Multiplies pairs by pairs, with an instruction that AVX-512 came without and that no target of
+/// Highway 1.0.3 asks for. So it is written out, for a processor that cpu_has_pairs() found to have
+/// it.
 struct BF16Pairs : F32Weights {
   static constexpr int kInputs = 2;
 
@@ -89,7 +90,7 @@ inline constexpr int kAccumulators = 12;  // of 16 registers
 /// Rows of the tallest tile.
 inline constexpr int kTileRowsMax = kVectors < kAccumulators ? kAccumulators / kVectors : 1;
 
-/// Panels across a tile of so many rows: several where rows are few, because a core reads memory
+/// Panels across a tile of `rows` rows: several where rows are few, because a core reads memory
 /// faster in several places at a time.
 constexpr int tile_panels(int rows) {
   int panels = rows <= 4 ? 4 : 1;
@@ -101,7 +102,7 @@ constexpr int tile_panels(int rows) {
 inline constexpr int kBytesAhead = 1024;
 inline constexpr int kLineBytes = 64;
 
-/// Weights of so many bytes come from memory each time; a core's cache keeps fewer.
+/// Weights of this many bytes come from memory each time; a core's cache keeps fewer.
 inline constexpr std::ptrdiff_t kFarBytes = std::ptrdiff_t{512} << 10;
 
 /// One segment of the product for some panels.
@@ -161,7 +162,7 @@ struct Tile {
     }
   }
 
-  /// y [outputs] = or += sums, of one panel.
+  /// Sets y [outputs] to the sums of one panel, or adds them to it.
   static HWY_INLINE void store_row(const Segment& c, const FullVec* sums, int outputs, float* y) {
     const FullTag d;
     if (outputs == kPanelOutputs) {
@@ -177,8 +178,8 @@ struct Tile {
   }
 };
 
-/// `rows` rows from `row` on, 1 .. kTileRowsMax, against one panel: the tile of exactly that
-/// height.
+/// Multiplies `rows` rows from `row` on, 1 .. kTileRowsMax, by one panel: by the tile of exactly
+/// that height.
 template <class Weights, int kRows = kTileRowsMax>
 HWY_INLINE void run_rows(const Segment& c, int row, int rows) {
   if constexpr (kRows > 1) {
@@ -187,8 +188,8 @@ HWY_INLINE void run_rows(const Segment& c, int row, int rows) {
   Tile<Weights, kRows, 1>::run(c, row);
 }
 
-/// kRows rows from row 0 on, against all panels of c: kPanels together, the rest in tiles half as
-/// wide.
+/// Multiplies kRows rows from row 0 on by all panels of c: kPanels together, the rest in tiles half
+/// as wide.
 template <class Weights, int kRows, int kPanels>
 HWY_INLINE void run_widths(Segment c, int panels) {
   for (; panels >= kPanels; panels -= kPanels) {
@@ -202,7 +203,7 @@ HWY_INLINE void run_widths(Segment c, int panels) {
   }
 }
 
-/// All rows, 1 .. kTileRowsMax, against all panels of c.
+/// Multiplies all rows, 1 .. kTileRowsMax, by all panels of c.
 template <class Weights, int kRows = kTileRowsMax>
 HWY_INLINE void run_panels(const Segment& c, int rows, int panels) {
   if constexpr (kRows > 1) {

@@ -6,7 +6,7 @@
 
 namespace forge::model::detail {
 
-/// Room for `rows` rows of `width` floats; what is there stays where it suffices.
+/// Room for `rows` rows of `width` floats; the buffer stays as it is if it suffices.
 inline float* room(std::vector<float>& buffer, int rows, int width) {
   const auto size = static_cast<std::size_t>(rows) * static_cast<std::size_t>(width);
   if (buffer.size() < size) buffer.resize(size);

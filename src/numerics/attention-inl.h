@@ -27,7 +27,7 @@ constexpr int value_vectors(int heads) {
 #endif
 }
 
-/// Where positions lie.
+/// Where the positions of a sequence lie.
 struct Pages {
   const std::uint32_t* blocks;
   std::ptrdiff_t block_stride;
@@ -50,7 +50,7 @@ HWY_INLINE Run run_at(const Pages& pages, int position, int end) {
 
 /// The positions of one segment that are seen. Position j has column j - start of its weights.
 struct Segment {
-  int start;  ///< of the segment, a multiple of kKeySegment
+  int start;  ///< that of the segment, a multiple of kKeySegment
   int first;  ///< position, >= start
   int end;    ///< position
 
@@ -58,7 +58,7 @@ struct Segment {
   int columns() const { return end - start; }
 };
 
-/// The segment in which position `first` lies, from there on.
+/// The segment in which position `first` lies, seen from that position on.
 HWY_INLINE Segment segment_from(int first, int length) {
   const int start = first / kKeySegment * kKeySegment;
   return {start, first, std::min(start + kKeySegment, length)};
@@ -82,7 +82,7 @@ HWY_INLINE Softmax scores_to_weights(const Segment& segment, float* weights) {
 
 /// Values of the positions of a sequence, one row [size] a slot.
 struct Values {
-  const float* rows;  ///< of block 0
+  const float* rows;  ///< those of block 0
   int stride;         ///< floats from a slot to the next
   int size;
   Pages pages;
@@ -145,8 +145,8 @@ HWY_INLINE void accumulate_values(const Values& values, const Segment& segment,
   }
 }
 
-/// What one head has seen so far, total and its sum of values out [n], and the next segment become
-/// one.
+/// Merges the next segment into what one head has seen so far: `total`, and its sum of values out
+/// [n].
 HWY_INLINE void merge(Softmax& total, float* out, const Softmax& segment, const float* part,
                       int n) {
   const float max = std::max(total.max, segment.max);

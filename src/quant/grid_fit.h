@@ -2,9 +2,9 @@
 // quantize().
 //
 // A grid stores x as the code q, a whole number of a range, that brings step * q - offset nearest
-// to x. Every choice minimises the same thing, the sum of squared errors: of an output, the inner
-// product of a row with activations that are alike in size and independent, it is the expected
-// squared error.
+// to x. Every choice minimises the same thing, the sum of squared errors. For an output, which is
+// the inner product of a row with activations, that is the expected squared error if activations
+// are alike in size and independent.
 //
 // One round of the search takes a trial grid, chooses codes by it, and then fits step and offset to
 // these codes by least squares. The trials are ranges: the group's own, and shorter ones, whose
@@ -30,7 +30,7 @@ struct CodeRange {
   float high;
 };
 
-/// step 0: every number is stored as code 0.
+/// A grid. With step 0, every number is stored as code 0.
 struct Grid {
   float step = 0;
   float offset = 0;
@@ -43,7 +43,7 @@ struct CodeSums {
   float q;
 };
 
-/// Of the codes that `grid` gives x.
+/// The sums for the codes that `grid` gives x.
 CodeSums code_sums(Group x, Grid grid, CodeRange range);
 
 /// Sum of (x - stored x)^2.

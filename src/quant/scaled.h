@@ -12,15 +12,15 @@
 
 namespace forge::quant {
 
-/// The f16 next to x; beyond the largest, that one.
+/// The f16 next to x; beyond the largest f16, the largest.
 inline F16 nearest_f16(float x) {
   constexpr float kMax = 65504.0F;
   return to_f16(std::clamp(x, -kMax, kMax));
 }
 
-/// A scale as a block can hold it: as nearest_f16, but below the normal ones, where few bits
-/// are left, it is rounded away from 0: a scale that is too large is made good by smaller codes,
-/// while one that is too small would cut off the largest numbers.
+/// A scale as a block can hold it: nearest_f16, but below the normal numbers, where few bits are
+/// left, it is rounded away from 0: a scale that is too large is made good by smaller codes, while
+/// one that is too small would cut off the largest numbers.
 inline F16 storable(float scale) {
   constexpr float kSmallestNormal = 0x1p-14F;
   F16 stored = nearest_f16(scale);
@@ -29,9 +29,9 @@ inline F16 storable(float scale) {
   return stored;
 }
 
-/// The numbers of a block in units of a power of two, that of the largest: between -2 and 2, and
-/// exact but for numbers that vanish beside it. A block of numbers that are all nearer to 0 than to
-/// any other f16 is a block of zeros.
+/// The numbers of a block in units of the power of two of the largest: between -2 and 2, and exact
+/// but for numbers that vanish beside it. A block of numbers that are all nearer to 0 than to any
+/// other f16 is a block of zeros.
 template <int kCount>
 struct Scaled {
   explicit Scaled(const float* block) {

@@ -1,4 +1,4 @@
-// TinyTransformer::layer, keeping all it computes and what the engine may be off by.
+// TinyTransformer::layer, which here keeps all that it computes and what the engine may be off by.
 // Legend: tiny_transformer.h.
 #pragma once
 

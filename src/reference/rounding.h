@@ -1,12 +1,13 @@
 // What the single operations of the engine may be off by, as rounding_analysis.h lists them.
-// Legend: tiny_transformer.h. All errors are bounds of absolute ones unless called relative.
+// Legend: tiny_transformer.h. All errors are bounds of absolute errors, unless they are called
+// relative.
 #pragma once
 
 #include "forge/reference/tiny_transformer.h"
 
 namespace forge::reference {
 
-/// Of one operation, relative: floats have 24 bits.
+/// The relative error of one operation: floats have 24 bits.
 inline constexpr double kUnit = 0x1p-24;
 
 /// What a step of the engine computes: the exact value, and by how much its last operation may be
@@ -19,13 +20,13 @@ struct Rounded {
 /// x w^T and its errors, in the order of numerics::product_reference.
 Rounded rounded_product(const Rows& x, const Matrix& w);
 
-/// The same of x [T][n] and y [S][n], both activations.
+/// The same for x [T][n] and y [S][n], both activations.
 Rounded rounded_product(const Rows& x, const Rows& y);
 
-/// Relative, of the factor that a norm of `size` numbers multiplies with.
+/// The relative error of the factor that a norm of `size` numbers multiplies with.
 double norm_factor_error(int size);
 
-/// `turned` = rotate(heads), of pairs D / 2 apart.
+/// The errors of `turned` = rotate(heads), whose pairs are D / 2 apart.
 Rows rotation_errors(const TinyConfig& config, const Rows& heads, const Rows& turned);
 
 /// The softmax of one head.

@@ -4,7 +4,7 @@
 //
 // What the client has already sent of its next request waits in the buffer (pipelining). The
 // connection ends when the client goes away, breaks the protocol, is too slow, or the server shuts
-// down. A visitor (connection_table.h) ends after one answer. Registered in the table of
+// down. A visitor (connection_table.h) ends after one answer. A connection is in the table of
 // connections while it lives.
 //
 // Thread contract: the I/O thread.
@@ -58,9 +58,10 @@ class Connection : public std::enable_shared_from_this<Connection> {
   /// Waits for the first byte of a request, past empty lines. False: the client has gone, or was
   /// silent for too long.
   asio::awaitable<bool> await_request();
-  /// Fills the parser. An error is what a request that cannot be read deserves.
+  /// Fills the parser. Errors: the answer to a request that cannot be read.
   asio::awaitable<tl::expected<void, NoRequest>> fill(Parser& parser);
-  /// When the header is there: what must be said before the body is read, a 100 for one.
+  /// Looks at a header before the body is read. It says 100 if the client waits for that. Errors:
+  /// the answer to a request that is refused.
   asio::awaitable<tl::expected<void, NoRequest>> examine(const HttpHeader& header);
   asio::awaitable<Received> receive(TimePoint deadline);
 

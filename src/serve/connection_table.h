@@ -22,7 +22,7 @@ class ConnectionTable {
  public:
   enum class Place { regular, visitor };
 
-  /// `places`: for those that are no visitors.
+  /// `places` is the number of places for connections that are no visitors.
   explicit ConnectionTable(std::size_t places) : places_(places) {}
 
   /// The place that the next connection gets. Closes the one that gives way, if one does, and
@@ -32,7 +32,7 @@ class ConnectionTable {
   /// Closes the connection that is idle longest and forgets it; false if none is idle.
   bool close_longest_idle();
 
-  /// A connection that begins idle.
+  /// Adds a connection, which begins idle.
   void add(Connection& connection, Place place);
   /// Does nothing for one that has been forgotten.
   void remove(Connection& connection);

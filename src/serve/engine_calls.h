@@ -9,10 +9,10 @@
 
 namespace forge::serve {
 
-/// EngineLoop::release_session. Returns: was the session known?
+/// Calls EngineLoop::release_session. Returns: whether the session was known.
 boost::asio::awaitable<bool> release_session(engine::EngineLoop& loop, SessionId session);
 
-/// EngineLoop::clear_prefix_cache. Returns when it has happened.
+/// Calls EngineLoop::clear_prefix_cache. Returns when it has happened.
 boost::asio::awaitable<void> clear_prefix_cache(engine::EngineLoop& loop);
 
 }  // namespace forge::serve

@@ -8,7 +8,7 @@
 
 namespace forge::serve {
 
-/// What of a request shapes the framing of its answer.
+/// The parts of a request that shape the framing of its answer.
 struct Framing {
   bool http_1_0 = false;    ///< no chunks: the end of the connection ends a stream
   bool head_only = false;   ///< HEAD: the header of the answer without its body
@@ -16,7 +16,7 @@ struct Framing {
   std::string request_id;   ///< the client's X-Request-Id, or one that was drawn; in every answer
 };
 Framing framing_of(const HttpHeader& header, bool keep_alive);
-/// Of the answer to what has no header.
+/// The framing of the answer to a client that has sent no header.
 Framing new_framing();
 
 std::string reply_bytes(const Reply& reply, const Framing& framing);

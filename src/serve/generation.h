@@ -31,18 +31,19 @@ class Generation {
     engine::TokenEvent token;
   };
 
-  /// When a request is out of time: `longest`, if it says so, after its arrival, or sooner if the
-  /// request asks for it.
+  /// When a request is out of time: `longest` after its arrival, if there is such a limit, or
+  /// sooner if the request asks for it.
   struct TimeLimit {
     std::chrono::steady_clock::time_point arrival;
     std::optional<std::chrono::milliseconds> longest;
   };
 
-  /// What start() would say now, whatever the tokens: none need be made of what it would refuse.
+  /// What start() would say now, whatever the tokens, so that a request that it would refuse need
+  /// not be tokenized.
   static tl::expected<void, engine::LoopError> would_start(const engine::EngineLoop& loop,
                                                            const UntokenizedRequest& request);
 
-  /// All prompts of `request`, or none. Errors: those of EngineLoop::submit.
+  /// Submits all prompts of `request`, or none. Errors: those of EngineLoop::submit.
   static tl::expected<std::unique_ptr<Generation>, engine::LoopError> start(
       engine::EngineLoop& loop, const boost::asio::any_io_executor& io,
       const CompletionRequest& request, const TimeLimit& time_limit);
@@ -54,7 +55,7 @@ class Generation {
   /// Requires: !ended().
   boost::asio::awaitable<std::vector<Event>> next();
 
-  /// next() has returned the last token of every choice.
+  /// Whether next() has returned the last token of every choice.
   bool ended() const { return open_ == 0; }
 
   /// `overflowed` is called for each token that arrives while more than `limit` wait for next().

@@ -52,7 +52,8 @@ using Answer = std::variant<Reply, Job, SessionRelease, CacheClear>;
 /// of a kind that is not read.
 std::optional<Reply> refuse_header(const HttpHeader& header);
 
-/// The request is for the server's health, which is answered in any crowd.
+/// Whether the request asks for the server's health, which is answered even when every place is
+/// taken.
 bool asks_for_health(const HttpHeader& header);
 
 Answer route(const HttpRequest& request, const ServerState& state);

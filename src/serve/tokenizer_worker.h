@@ -5,8 +5,8 @@
 //                |                                     |
 //                +--request--> long texts: a thread ---+
 //
-// Whoever sends little never waits behind those who send much: requests of up to kShortBytes of
-// text have a thread of their own. On each thread it is first come, first served.
+// Short texts never wait behind long ones: requests of up to kShortBytes of text have a thread of
+// their own. Each thread takes requests in the order of their arrival.
 //
 // When the coroutine that waits is ended, because its client has gone, its text is freed, and no
 // work is done for it unless that has begun. So at most max_connections bodies of body_limit_bytes

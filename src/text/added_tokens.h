@@ -3,8 +3,8 @@
 //
 //   "<|user|>Hi<|end|>"  -->  [<|user|>] "Hi" [<|end|>]
 //
-// From left to right, the longest at each place, as Hugging Face's `tokenizers` does. A token can
-// swallow the white space before it or after it.
+// They are found from left to right, the longest at each place, as Hugging Face's `tokenizers`
+// does. A token can swallow the white space before it or after it.
 //
 // A trie of bytes. O(n L) for n bytes of text and spellings of up to L, in practice O(n): few
 // places look like the beginning of a spelling. Thread contract: const, any number of threads.
@@ -40,7 +40,7 @@ class AddedTokens {
   /// Returns: whether there is no token of that spelling yet. Requires: it is not empty.
   bool add(std::string_view spelling, const AddedToken& token);
 
-  /// A token swallows white space, any number of bytes of it.
+  /// Whether a token swallows white space, any number of bytes of it.
   bool take_space() const { return take_space_; }
 
   /// The parts of `text`; those of text are not empty and borrow from it. Requires: valid UTF-8.

@@ -25,7 +25,8 @@ namespace forge::text::detail {
 /// The character that spells `byte`.
 std::string spelling_of_byte(unsigned char byte);
 
-/// The bytes that a token of a byte-level vocabulary is spelt for; none if a character spells none.
+/// The bytes that a token of a byte-level vocabulary stands for; none if one of its characters
+/// spells no byte.
 std::optional<std::string> bytes_of_spelling(std::string_view spelling);
 
 /// "<0x0A>" -> 0A; none for any other text.
@@ -33,9 +34,9 @@ std::optional<unsigned char> byte_of_fallback(std::string_view spelling);
 
 class Alphabet {
  public:
-  /// Bytes are symbols.
+  /// Makes a byte a symbol.
   void set_byte(unsigned char byte, std::uint32_t symbol) { bytes_[byte] = symbol; }
-  /// Characters are symbols, and bytes for those that are none.
+  /// Makes a character a symbol. Bytes stand for characters that are none.
   void set_character(std::uint32_t code_point, std::uint32_t symbol) {
     characters_.add(code_point, symbol);
   }
@@ -43,8 +44,8 @@ class Alphabet {
   bool has_character(std::uint32_t code_point) const {
     return characters_.find(code_point) != nullptr;
   }
-  /// What stands for a character without a symbol some of whose bytes have none either; with
-  /// `fuse`, for several in a row.
+  /// Sets the symbol that stands for a character without a symbol, if some of its bytes have none
+  /// either; with `fuse`, it stands for several such characters in a row.
   void set_unknown(std::uint32_t symbol, bool fuse) {
     unknown_ = symbol;
     fuse_unknown_ = fuse;

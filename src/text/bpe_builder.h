@@ -41,18 +41,20 @@ struct BpeDescription {
   enum class Units { bytes, characters };
   Units units = Units::bytes;
   std::vector<TokenEntry> tokens;  ///< by their ids
-  /// Of added tokens that are found after the normalizer: what they are found as, and stand for.
+  /// For added tokens that are found after the normalizer: the text as which each is found, and
+  /// which it stands for.
   std::map<std::uint32_t, std::string> normalized;
   std::vector<MergeEntry> merges;  ///< by their ranks
-  /// In place of merges, one a token: two neighbours merge if together they are spelt like a token,
-  /// those of the highest score first.
+  /// In place of merges, a score for each token: two neighbours merge if together they are spelt
+  /// like a token, those of the highest score first.
   std::vector<double> scores;
-  bool byte_fallback = false;  ///< <0x00> to <0xFF> stand for bytes; of characters
+  bool byte_fallback = false;  ///< <0x00> to <0xFF> stand for bytes; for Units::characters
   std::optional<std::uint32_t> unknown;
   bool fuse_unknown = false;
   std::optional<TokenId> begin_of_sequence;
   std::vector<TokenId> eos;
-  /// Its added tokens, normalizer, marks, pre-tokenizer and whole_pieces; the rest is made here.
+  /// The file gives added tokens, normalizer, marks, pre-tokenizer and whole_pieces; build_bpe()
+  /// makes the rest.
   BpeStages stages;
 };
 

@@ -44,7 +44,7 @@ class FlatMap {
     Value value = {};
   };
 
-  /// Of the key, or of the free slot where it would be.
+  /// The place of the key, or of the free slot where it would be.
   std::size_t place_of(std::uint64_t key) const {
     const std::size_t mask = slots_.size() - 1;
     const std::uint64_t product = key * 0x9E3779B97F4A7C15U;

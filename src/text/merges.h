@@ -3,8 +3,8 @@
 //   l o w e r    rank 0: l o -> lo    rank 1: lo w -> low    rank 2: e r -> er
 //   lo w e r     low e r     low er
 //
-// Again and again, of all neighbours that the table merges those of the lowest rank become one, and
-// of equals the leftmost, until none is left.
+// Again and again, the two neighbours that have the lowest rank in the table become one, the
+// leftmost of equals first, until the table merges no neighbours.
 //
 // A few symbols are searched from end to end each time; more wait in a heap, O(n log n) for n
 // symbols: a text of a million letters without a space is a word, too.
@@ -26,9 +26,9 @@ class Merges {
     std::uint32_t right = 0;
   };
 
-  /// Symbols are below it.
+  /// Symbols are below this number.
   static constexpr std::uint32_t kSymbolsMax = 1U << 31U;
-  /// Up to so many symbols are searched, more wait in a heap.
+  /// Up to this many symbols are searched; more wait in a heap.
   static constexpr std::size_t kSearchedMax = 32;
 
   /// Returns: whether the pair is not in the table yet.

@@ -20,8 +20,8 @@
 
 namespace forge::text::detail {
 
-/// So many bytes of a text become one byte of its normal form C at most: U+1FBE U+0308 U+0301, of 7
-/// bytes, are U+0390, of 2.
+/// At most this many bytes of a text become one byte of its normal form C: U+1FBE U+0308 U+0301, of
+/// 7 bytes, are U+0390, of 2.
 inline constexpr std::size_t kComposedBytesMax = 4;
 
 /// `text` in normal form C. Bytes that are not valid UTF-8 stay as they are, and what is before and

@@ -26,7 +26,8 @@ class Normalizer {
  public:
   /// `text` goes before every part that is not empty.
   void prepend(std::string text) { steps_.push_back({Kind::prepend, {}, std::move(text)}); }
-  /// As prepend, for parts that do not begin with it; only_first: of these only the first of all.
+  /// `text` goes before every part that is not empty and does not begin with it; with only_first,
+  /// only before the part where the text begins.
   void prepend_if_missing(std::string text, bool only_first) {
     const Kind kind = only_first ? Kind::prepend_to_first_if_missing : Kind::prepend_if_missing;
     steps_.push_back({kind, {}, std::move(text)});
@@ -42,8 +43,8 @@ class Normalizer {
   /// A step puts kSpaceMark into texts.
   bool writes_space_mark() const;
 
-  /// So many bytes of a text become one byte at most. None where more is done to shorten it than to
-  /// compose it once, which is not reckoned here.
+  /// At most this many bytes of a text become one byte. None where more shortens the text than one
+  /// composition, which is not reckoned here.
   std::optional<std::size_t> bytes_for_one() const;
 
   /// `first`: the part is where the text begins.

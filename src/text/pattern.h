@@ -2,9 +2,8 @@
 //
 // The patterns of checkpoints are written for Oniguruma (Hugging Face's `tokenizers`) and mean the
 // same here: \s, \d and \p{..} by Unicode properties, ^ and $ at lines, a line ends with \n alone.
-// Escapes that mean something else there (\h, \w and their like) and intersections of
-// classes (&&) are refused. One character differs:
-// U+180E is white space here and was until Unicode 6.3.
+// Escapes that mean something else there (\h, \w and their like) and intersections of classes (&&)
+// are refused. One character differs: U+180E is white space here and was until Unicode 6.3.
 //
 // A match may take a number of steps in proportion to the text; a pattern that would take more
 // finds nothing.

@@ -27,7 +27,7 @@ class PreTokenizer {
 
   void add(Pattern pattern, Cut cut) { steps_.push_back({std::move(pattern), cut}); }
 
-  /// A step drops what its pattern does not match, which may be all.
+  /// Whether a step drops what its pattern does not match, which may be all.
   bool drops_text() const {
     return std::ranges::any_of(steps_,
                                [](const Step& step) { return step.cut == Cut::matches_alone; });
@@ -44,7 +44,7 @@ class PreTokenizer {
   std::vector<Step> steps_;
 };
 
-/// How GPT-2 cuts, and those who say "ByteLevel" with "use_regex".
+/// The pattern by which GPT-2 cuts, and tokenizers that say "ByteLevel" with "use_regex".
 /// Source: https://github.com/openai/gpt-2, encoder.py.
 inline constexpr std::string_view kGpt2Pattern =
     R"('s|'t|'re|'ve|'m|'ll|'d| ?\p{L}+| ?\p{N}+| ?[^\s\p{L}\p{N}]+|\s+(?!\S)|\s+)";

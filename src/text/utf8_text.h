@@ -22,7 +22,7 @@ std::uint32_t first_code_point(std::string_view text);
 /// Requires: a code point that UTF-8 can say.
 void append_utf8(std::string& out, std::uint32_t code_point);
 
-/// Not ill-formed anywhere (utf8_stream.h).
+/// Whether no part of `bytes` is ill-formed (utf8_stream.h).
 bool is_valid_utf8(std::string_view bytes);
 
 /// Bytes of white space (Unicode property White_Space) at the end or the start of `text`.

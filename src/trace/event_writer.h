@@ -24,7 +24,7 @@ class EventWriter {
 
   explicit EventWriter(std::ostream& out);
 
-  /// Names need no escaping: they are ours. Times in microseconds.
+  /// Names need no escaping: they are ours. Times are in microseconds.
   void name_process(std::uint64_t pid, std::string_view name);
   void name_thread(Track track, std::string_view name);
   void begin(Track track, std::string_view name, std::uint64_t ts, Arguments arguments = {});

@@ -1,11 +1,11 @@
 // The fields of every type of the trace format, once. Writing (json_text.h), parsing
 // (trace_parse.cc) and comparing (trace_diff.cc) are three walks over these tables.
 //
-// A type with Fields is a record: an object with a key a field, or, where kIsRow, an array of the
-// values in this order. Order and names are those of step_plan.h and request.h.
+// A type with Fields is a record: an object with a key for each field, or, where kIsRow, an array
+// of the values in this order. Order and names are those of step_plan.h and request.h.
 //
-// Where usual() is there, values that are equal to its own are left out: of an object wherever
-// they stand, of a row from the end on; never the first kAlways of them.
+// Where a type has usual(), values that are equal to those of usual() are left out: in an object
+// wherever they stand, in a row at its end. The first kAlways are never left out.
 #pragma once
 
 #include <cstdint>

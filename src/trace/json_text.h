@@ -55,7 +55,7 @@ void append_json(TextBuffer& out, const std::optional<T>& value) {
   append_json(out, value.value());
 }
 
-/// How many values a row shows: those after are the usual ones.
+/// The number of values that a row shows: those after are the usual ones.
 template <Record T>
 std::size_t shown_values(const T& record) {
   if constexpr (!HasUsual<T>) return kFieldCount<T>;

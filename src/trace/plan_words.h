@@ -1,5 +1,5 @@
 // The parts of a plan and its result as words for people, the same ones wherever they are shown;
-// what they mean is said in trace_show.h and step_frame.h.
+// trace_show.h and step_frame.h say what they mean.
 #pragma once
 
 #include <string>

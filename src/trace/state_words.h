@@ -1,4 +1,5 @@
-// Who waits, who runs and what was asked for, as words; what they mean is said in step_frame.h.
+// Words for the sequences that wait and run, and for what was asked for; step_frame.h says what
+// they mean.
 #pragma once
 
 #include "forge/trace/trace_timeline.h"

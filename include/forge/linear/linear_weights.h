@@ -19,7 +19,7 @@
 //   q6_k     Q6_K                 likewise, and in a group 2 x 32 words of two upper bits
 //
 // (a quad: the codes of one output for four consecutive inputs, what a lane of a dot-product
-// instruction takes). It takes the bytes that the file takes, but for Q4_K and Q5_K, whose 6-bit
+// instruction takes). A panel takes as many bytes as the file, but for Q4_K and Q5_K, whose 6-bit
 // scales become 8 bits (2.8% and 2.3% more), INT4, whose scales and zero points are there for each
 // 32 inputs (14% more than in groups of 128), and for the last panel, which is padded.
 //
@@ -74,7 +74,8 @@ struct Section {
   int outputs = 0;              ///< not padded
   std::size_t panel_bytes = 0;  ///< a multiple of 64
   const std::byte* panels = nullptr;
-  /// The input that is the k-th of the packed order, where act-order permuted it; or empty.
+  /// order[k] is the input that is k-th in the packed order, where act-order permuted them; or
+  /// empty.
   std::span<const std::int32_t> order;
 
   int panel_count() const { return (outputs + kPanelOutputs - 1) / kPanelOutputs; }
@@ -100,8 +101,8 @@ class LinearWeights {
   /// The numerics of all products with these weights.
   Numerics numerics() const { return numerics_; }
 
-  /// All weights are finite numbers: all floats, and the scales of all codes. Products of others
-  /// are not defined (product.h).
+  /// Whether all weights are finite numbers: all floats, and the scales of all codes. Products with
+  /// others are not defined (product.h).
   bool is_finite() const { return finite_; }
 
   /// Bytes of all panels: what a product of one row reads.

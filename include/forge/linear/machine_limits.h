@@ -18,20 +18,21 @@
 
 namespace forge::linear {
 
-/// One read of `memory` with all threads, in ascending runs of 128 KiB: bytes a second. For the
-/// rate of memory, not of caches, take turns among pieces of 1 GiB, say, all of it written before
-/// (pages never written are one page).
+/// Reads `memory` once with all threads, in ascending runs of 128 KiB. Returns: bytes a second. To
+/// measure memory and not caches, take turns among pieces of, say, 1 GiB, and write all of it
+/// before (pages that were never written are one page).
 double sample_read_rate(std::span<const std::byte> memory, ThreadPool& pool);
 
 /// Multiplications that have a peak of their own.
 enum class Arithmetic : std::uint8_t {
   f32,   ///< fused multiply-add of floats
-  bf16,  ///< of pairs of bf16 (vdpbf16ps)
-  int8,  ///< of quads of bytes (vpdpbusd)
+  bf16,  ///< multiply-add of pairs of bf16 (vdpbf16ps)
+  int8,  ///< multiply-add of quads of bytes (vpdpbusd)
 };
 
-/// Operations a second, all threads together, in some milliseconds of work on registers alone; a
-/// multiplication and its addition are two. None where the machine has no such instruction.
+/// Measures some milliseconds of work on registers alone. Returns: operations a second of all
+/// threads together; a multiplication and its addition are two. None where the machine has no such
+/// instruction.
 std::optional<double> sample_peak_rate(Arithmetic arithmetic, ThreadPool& pool);
 
 /// The marks of this machine with the threads of `pool`.

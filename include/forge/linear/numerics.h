@@ -14,9 +14,9 @@
 //   native      without AVX512-BF16         as defined           as defined
 //   native      with AVX512-BF16            by vdpbf16ps         as defined
 //
-// canonical is for runs whose bits are to be had again elsewhere. It costs where products are bound
-// by arithmetic, in prompts: two instructions do the work of one. A product of one row waits for
-// memory either way.
+// canonical is for runs whose bits another machine must be able to reproduce. It costs where
+// products are bound by arithmetic, in prompts: two instructions do the work of one. A product of
+// one row waits for memory either way.
 //
 // Weights are packed for one of the two (linear_weights.h), since a model keeps it all its life.
 #pragma once

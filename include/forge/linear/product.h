@@ -44,7 +44,7 @@ struct CodedGroup {
   float scale;             ///< dx
   float scaled_sum;        ///< dx * float(sum of a)
   std::int32_t bias;       ///< -128 * sum of a
-  std::int32_t biases[2];  ///< the same of inputs 0 .. 15 and 16 .. 31
+  std::int32_t biases[2];  ///< the same for inputs 0 .. 15 and 16 .. 31
 };
 
 /// Activations in the forms that products read. Grows to the largest product seen, then
@@ -66,18 +66,18 @@ struct Rows {
 void multiply(Rows x, const LinearWeights& w, float* y, ProductScratch& scratch, ThreadPool& pool);
 
 /// The definition of multiply, by plain loops over the stored weights: the bits of canonical
-/// numerics, and of native ones where has_defined_bits says so. No speed.
+/// numerics, and of native ones where has_defined_bits says so. It is slow.
 void multiply_reference(const float* x, int rows, std::span<const StoredLinear> parts, float* y);
 
 /// The instruction set that products with `kind` use on this machine: "AVX2", "AVX-512 VNNI", ...
 std::string_view instructions_used(PanelKind kind, Numerics numerics = Numerics::native);
 
-/// The instruction set with which bits can differ, for records of a run: that of products of bf16,
-/// "AVX-512 BF16" where they take the instruction for pairs.
+/// The instruction set on which the bits of a run can depend, for its record: that of products of
+/// bf16, "AVX-512 BF16" where they take the instruction for pairs.
 std::string_view instructions_used(Numerics numerics);
 
-/// multiply has the bits of multiply_reference on this machine, and so those of every other machine
-/// of which this is true.
+/// Whether multiply has the bits of multiply_reference on this machine, and so those of every other
+/// machine for which this is true.
 bool has_defined_bits(PanelKind kind, Numerics numerics);
 
 }  // namespace forge::linear

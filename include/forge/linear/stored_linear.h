@@ -58,17 +58,17 @@ struct StoredLinear {
 
 /// One of the arrays of which a matrix consists.
 struct StoredArray {
-  std::string_view part;  ///< "codes", "zeros", "scales" or "order"; of rows empty
+  std::string_view part;  ///< "codes", "zeros", "scales" or "order"; empty for rows
   std::string_view type;  ///< "F32", "Q4_K", ... (weight_type.h), "I8" or "I32"
   std::vector<std::size_t> shape;
   std::span<const std::byte> bytes;
 };
 
-/// All of them, in the shapes above.
+/// All arrays of a matrix, in the shapes above.
 std::vector<StoredArray> arrays_of(const StoredLinear& linear);
 
-/// W[output][0 .. K) as floats: the definition that every product is tested against. For order'd
-/// groups too, inputs come in the order of the layer's input. out: [K].
+/// W[output][0 .. K) as floats: the definition that every product is tested against. Inputs come in
+/// the order of the layer's input, also where groups have an order. out: [K].
 void stored_row(const StoredLinear& linear, int output, float* out);
 
 }  // namespace forge::linear

@@ -24,7 +24,7 @@ class ThreadPool {
  public:
   static constexpr int kThreadsMax = 1024;
 
-  /// `threads` including the caller's. Requires: 1 .. kThreadsMax.
+  /// `threads` counts the caller's thread, too. Requires: 1 .. kThreadsMax.
   explicit ThreadPool(int threads);
   ~ThreadPool();
   ThreadPool(const ThreadPool&) = delete;

@@ -7,7 +7,7 @@
 // Widening is exact. Narrowing rounds to nearest, ties to even, overflows to infinity, keeps
 // subnormals and signed zeros. A NaN stays a NaN: f16's conversions and to_bf16 make it quiet and
 // keep its sign and the upper bits of its fraction. The results are those of the conversion
-// instructions of x86, Arm and NVIDIA GPUs, but that these may give NaNs other bits.
+// instructions of x86, Arm and NVIDIA GPUs, except that these may give NaNs other bits.
 //
 // Pure, thread-safe.
 #pragma once
@@ -31,7 +31,7 @@ inline float to_float(BF16 x) {
   return std::bit_cast<float>(static_cast<std::uint32_t>(x.bits) << 16);
 }
 
-/// Without a branch, so that loops over rows become vector code.
+/// Has no branch, so that loops over rows become vector code.
 inline float to_float(F16 x) {
   const std::uint32_t magnitude = x.bits & 0x7fffu;
   const std::uint32_t subnormal = 0u - static_cast<std::uint32_t>(magnitude < 0x0400u);  // or 0

@@ -44,12 +44,12 @@ namespace forge::quant {
 /// What rounding did to some numbers.
 struct QuantizationError {
   double sum_squared_error = 0;
-  double sum_squares = 0;  ///< of the numbers themselves
+  double sum_squares = 0;  ///< sum of squares of the numbers themselves
   double max_error = 0;    ///< largest |x - stored x|
   std::size_t count = 0;
 
   void add(const QuantizationError& other);
-  double rms() const;       ///< root of the mean squared error; 0 of nothing
+  double rms() const;       ///< root of the mean squared error; 0 if count is 0
   double relative() const;  ///< rms error over rms of the numbers; 0 where all are 0
 };
 

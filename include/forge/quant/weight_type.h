@@ -40,7 +40,7 @@ std::optional<WeightType> weight_type(std::string_view name);
 /// Consecutive numbers that are stored together: 1, 32 or 256.
 std::size_t block_elements(WeightType type);
 
-/// Bytes of them.
+/// Bytes that block_elements(type) numbers take.
 std::size_t block_bytes(WeightType type);
 
 /// Bytes of `count` numbers; none if they are not whole blocks, or more than a std::size_t can say.

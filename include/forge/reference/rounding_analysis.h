@@ -54,14 +54,14 @@ class RoundingAnalysis {
 
   struct Sensitivity {
     double error = 0;  ///< the most by which the engine's sum may differ, to first order
-    Rows gradient;     ///< [row + 1][d] of the sum, by the embeddings of the tokens
+    Rows gradient;     ///< [row + 1][d]: derivative of the sum by the embeddings
   };
 
   /// The derivatives of the sum over tokens v of factors[v] * logits()(row, v), which is a logit or
   /// the difference of two. factors: [V]. Costs two passes over row + 1 tokens.
   Sensitivity sensitivity(Eigen::Index row, const Eigen::RowVectorXd& factors) const;
 
-  /// A bound of how far the engine's logit may be from this one.
+  /// Bounds the difference between the engine's logit and this one.
   double logit_error(Eigen::Index row, Eigen::Index token) const;
 
   /// The same for the difference of two logits.

@@ -20,7 +20,7 @@ struct Weights;
 /// The architecture of `config`: Llama's with a tied head, and token 0 ends a text.
 model::ModelConfig model_config(const TinyConfig& config);
 
-/// `weights` by their roles. Borrows the matrices.
+/// The matrices of `weights` by their roles. Borrows them.
 model::StoredModel stored_model(const Weights& weights);
 
 /// Packs with the threads of `pool`. The embedding is borrowed from `weights`. Requires: `weights`

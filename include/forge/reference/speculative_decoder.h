@@ -8,7 +8,8 @@
 // because it is bound by reading the weights.
 //
 // This is the reference: two abstract distributions, no cache, no batch. The targets
-// use the same acceptance rules (core/acceptance.h) on their batches. Sources there.
+// use the same acceptance rules (core/acceptance.h) on their batches; that header names the
+// sources.
 //
 // A round adds 1 .. k + 1 tokens. eos ends it, wherever it appears.
 //

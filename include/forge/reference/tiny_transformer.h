@@ -48,7 +48,7 @@ class TinyTransformer {
   /// [T][V]: row t has the logits of the token after tokens[0 .. t].
   Rows logits(std::span<const TokenId> tokens) const;
 
-  /// The same of a model that has the first `layers` layers only. A cheap draft of the whole
+  /// The same for a model that has only the first `layers` layers: a cheap draft of the whole
   /// (layer skipping; Elhoushi et al., arXiv:2404.16710). Requires: 1 <= layers <= config().layers.
   Rows logits(std::span<const TokenId> tokens, int layers) const;
 

@@ -27,14 +27,15 @@
 
 namespace forge::sim {
 
-/// Measured on hardware: what the estimate is multiplied by, kernel by kernel.
+/// What was measured on hardware: the times of launches, and for each kernel what its estimate is
+/// multiplied by.
 struct Calibration {
   std::string device;  ///< as the driver names it
   std::string driver;
   std::string date;
   std::string commit;
-  double launch_us = 0;                          ///< of a kernel in a stream
-  double graph_launch_us = 0;                    ///< of a kernel in a graph
+  double launch_us = 0;                          ///< time to launch a kernel in a stream
+  double graph_launch_us = 0;                    ///< time to launch a kernel in a graph
   std::map<std::string, double> kernel_factors;  ///< by kernel name, measured over estimated
 };
 
@@ -44,12 +45,12 @@ struct DeviceDescription {
   std::map<std::string, std::string> sources;  ///< where the numbers are from, by short name
   int multiprocessors = 0;
   double clock_ghz = 0;            ///< boost
-  int fp32_lanes = 0;              ///< fused multiply-adds a clock and multiprocessor
-  int max_threads = 0;             ///< resident, a multiprocessor
-  int max_blocks = 0;              ///< resident, a multiprocessor
-  int registers = 0;               ///< a multiprocessor
-  std::uint64_t l1_bytes = 0;      ///< a multiprocessor: L1 and shared memory together
-  std::uint64_t shared_bytes = 0;  ///< of these, most that blocks can have
+  int fp32_lanes = 0;              ///< fused multiply-adds of a multiprocessor in a clock cycle
+  int max_threads = 0;             ///< resident on a multiprocessor
+  int max_blocks = 0;              ///< resident on a multiprocessor
+  int registers = 0;               ///< of a multiprocessor
+  std::uint64_t l1_bytes = 0;      ///< of a multiprocessor: L1 and shared memory together
+  std::uint64_t shared_bytes = 0;  ///< of these, the most that blocks can have
   std::uint64_t l2_bytes = 0;
   std::uint64_t memory_bytes = 0;
   double memory_gb_per_s = 0;  ///< of device memory; a GB is 10^9 bytes
@@ -57,8 +58,8 @@ struct DeviceDescription {
   double memory_latency_ns = 0;  ///< of a load that misses all caches
   double l2_latency_ns = 0;
   double operation_latency_cycles = 0;  ///< of a dependent fused multiply-add
-  double launch_us = 0;                 ///< of a kernel in a stream
-  double graph_launch_us = 0;           ///< of a kernel in a graph
+  double launch_us = 0;                 ///< time to launch a kernel in a stream
+  double graph_launch_us = 0;           ///< time to launch a kernel in a graph
   double host_link_gb_per_s = 0;        ///< PCIe or NVLink to the host, one direction
   double host_link_latency_us = 0;
   std::optional<Calibration> calibration;
@@ -74,7 +75,7 @@ const std::vector<DeviceDescription>& known_devices();
 tl::expected<DeviceDescription, std::string> find_device(const std::string& name_or_path);
 
 /// The JSON text of a description, with `calibration` in place of any that it had.
-/// Errors: as parse_device, of the text or of what would become of it.
+/// Errors: those of parse_device, for the text or for the result.
 tl::expected<std::string, std::string> with_calibration(const std::string& json,
                                                         const Calibration& calibration);
 

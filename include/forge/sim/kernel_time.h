@@ -29,18 +29,18 @@ namespace forge::sim {
 
 struct Occupancy {
   int blocks = 0;               ///< resident on a multiprocessor; 0: a block does not fit at all
-  double fraction = 0;          ///< of its threads
+  double fraction = 0;          ///< resident threads over the most that fit
   const char* limited_by = "";  ///< "threads", "blocks", "shared memory", "registers"
 };
 /// Requires: threads >= 1.
 Occupancy occupancy(const DeviceDescription& device, int threads, const gpu::BlockResources& block);
 
-/// What a launch finds.
+/// What the time of a launch depends on beside its arguments.
 struct LaunchContext {
   bool in_graph = false;
   /// Bytes that are used between two uses of the same byte, such as all of a model's weights and
-  /// KV. If L2 can keep them, loads and stores are L2's; otherwise they are device memory's.
-  /// Unknown: these.
+  /// KV. If L2 can keep them, loads and stores go to L2. Otherwise, or where the number is not
+  /// known, they go to device memory.
   std::uint64_t working_set_bytes = UINT64_MAX;
 };
 
@@ -59,11 +59,11 @@ struct KernelTime {
 KernelTime estimate(const DeviceDescription& device, const gpu::KernelLaunch& launch,
                     const LaunchContext& context = {});
 
-/// The same, of work that is known. Requires: as above.
+/// The same for work that is already known. Requires: as above.
 KernelTime estimate(const DeviceDescription& device, const gpu::KernelLaunch& launch,
                     const KernelWork& work, const LaunchContext& context);
 
-/// A copy over the link to the host.
+/// The time of a copy over the link to the host.
 double copy_us(const DeviceDescription& device, std::uint64_t bytes);
 
 }  // namespace forge::sim

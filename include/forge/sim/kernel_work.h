@@ -16,17 +16,17 @@ struct KernelWork {
   /// Rows of different sequences are taken to share no token and no block of KV.
   std::uint64_t bytes_read = 0;
   std::uint64_t bytes_written = 0;  ///< likewise, by stores
-  /// Read or written, each once a block of threads: what L1 cannot keep from L2.
+  /// Bytes read or written, each counted once for each thread block: what L1 cannot keep from L2.
   std::uint64_t block_bytes = 0;
   std::uint64_t flops = 0;  ///< a fused multiply-add is two
-  /// Longest chain of dependent operations of one thread: what a launch takes at least, however
-  /// many threads it has.
+  /// The longest chain of dependent operations of one thread: the least that a launch takes,
+  /// however many threads it has.
   std::uint64_t chain_loads = 0;       ///< dependent loads of global memory
   std::uint64_t chain_operations = 0;  ///< dependent arithmetic operations and meeting points
 };
 
 /// The work of one launch. Reads counts and rows through the pointers in its arguments, so it works
-/// only where these are the simulator's memory, and as late as the launch itself.
+/// only where these are the simulator's memory, and only when the launch itself could run.
 KernelWork work_of(const gpu::KernelLaunch& launch);
 
 }  // namespace forge::sim

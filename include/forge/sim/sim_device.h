@@ -23,8 +23,9 @@
 // Invariants
 //   1. Streams, events, graphs and memory are gone before the device; otherwise it aborts.
 //   2. Guard zones around each allocation are whole when it is freed; otherwise it aborts and
-//      names the buffer. Checked mode also looks at every synchronize, and returns an error.
-//   3. Once an error says `lost`, so do all later ones, and no operation runs any more.
+//      names the buffer. Checked mode also looks at them at every synchronize, and returns an
+// error.
+//   3. Once an error says `lost`, all later ones say so too, and no operation runs any more.
 //
 // Thread contract: as gpu::Device.
 #pragma once
@@ -52,7 +53,7 @@ enum class SimMode : std::uint8_t { plain, checked };
 struct DeviceCall {
   enum class Kind : std::uint8_t {
     allocate,
-    create,  ///< of a stream or an event
+    create,  ///< a stream or an event is created
     copy,
     launch,
     graph_launch,
@@ -70,8 +71,8 @@ enum class Fault : std::uint8_t {
   none,
   fails,        ///< this call returns an error and has no effect; a capture is ended by it
   device_lost,  ///< this call and all later ones return an error
-  late,  ///< of a copy to the host, or of a graph with some: succeeds, but the bytes arrive with
-         ///< the next such copy, and until then the old ones stay; of other calls: nothing
+  late,  ///< a copy to the host, or a graph with such copies, succeeds, but the bytes arrive with
+         ///< the next such copy and the old ones stay until then; no effect on other calls
 };
 using FaultInjector = std::function<Fault(const DeviceCall&)>;
 

@@ -10,10 +10,10 @@
 //                  ordered
 //
 // A race is found in whatever order the threads happen to run: one run is enough. (The happens-
-// before relation of barriers is as simple as that, so last writer and two readers decide exactly:
-// see shadow_memory.h; compare Flanagan and Freund, "FastTrack", PLDI 2009.)
+// before relation of barriers is so simple that the last writer and two readers decide exactly: see
+// sim/simt/happens_before.h; compare Flanagan and Freund, "FastTrack", PLDI 2009.)
 //
-// Shadows take 6 bytes for each byte that a block touches, and 3 for each that the launch does.
+// Shadows take 6 bytes for each byte that a block touches, and 3 for each that the launch touches.
 //
 // Thread contract: an observer of one launch; `memory` does not change during it.
 #pragma once

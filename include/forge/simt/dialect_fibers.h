@@ -29,7 +29,7 @@
 #define FORGE_ROLLED
 #define FORGE_KERNEL_ENTRY(name) (&::forge::simt::entry<&(name)>)
 
-// As in CUDA, a declaration is one array of the block, however often and by whomever it is passed.
+// As in CUDA, a declaration is one array of the block, however many threads pass it and how often.
 #define SIMT_SHARED(type, name, count)                                                     \
   static constexpr ::forge::simt::SharedArray name##_array{#name, sizeof(type) * (count)}; \
   const auto name /* NOLINT */ = ::forge::simt::shared_array<type>(name##_array)

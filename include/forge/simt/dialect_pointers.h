@@ -21,7 +21,7 @@
 namespace forge::simt {
 inline namespace instrumented {
 
-/// A number of elements, and where it was written.
+/// A number of elements, and the source line where it was written.
 struct Index {
   template <std::integral Integer>
   Index(Integer i, const char* file = __builtin_FILE(),  // NOLINT(google-explicit-constructor)
@@ -32,7 +32,7 @@ struct Index {
   Site site;
 };
 
-/// Memory of kernels: what a pointer points to and what it was made from.
+/// What a pointer of a kernel points to, and the memory that it was made from.
 template <class T, Space kSpace>
 struct Place {
   T* at = nullptr;
@@ -62,7 +62,7 @@ class Reference {
   Reference(Place<T, kSpace> place, Site site) : place_(place), site_(site) {}
   Reference(const Reference&) = delete;
 
-  // For p[i] as it stands alone: `auto x = p[i]` has no value. NOLINTNEXTLINE(google-explicit-*)
+  // Only p[i] itself has a value: `auto x = p[i]` has none. NOLINTNEXTLINE(google-explicit-*)
   operator Value() const&& {
     place_.report(AccessKind::read, sizeof(T), alignof(T), site_);
     return *place_.at;

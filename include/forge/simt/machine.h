@@ -29,7 +29,7 @@
 
 namespace forge::simt {
 
-/// A kernel compiled for the host: called once a thread.
+/// A kernel compiled for the host. It is called once for each thread.
 using Entry = void (*)(const void* args);
 
 /// The two builds of one kernel. The instrumented one reports to an Observer; under the Checker it
@@ -65,7 +65,7 @@ struct KernelFault {
 std::string to_string(const KernelFault& fault);
 
 struct LaunchOptions {
-  std::optional<std::uint64_t> seed;  ///< of the order in which threads run; none: ascending
+  std::optional<std::uint64_t> seed;  ///< decides in which order threads run; none: ascending
   /// If given, the instrumented build runs and reports to it. Borrowed.
   Observer* observer = nullptr;
   /// A barrier that is skipped (sync_block or sync_warp), to see what it is good for.

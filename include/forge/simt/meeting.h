@@ -18,7 +18,7 @@ struct SharedArray {
   std::size_t bytes = 0;
 };
 
-/// Where the block has the array.
+/// Where an array lies in the shared memory of the block.
 struct SharedMemory {
   std::byte* data = nullptr;
   int array = 0;             ///< how many arrays of the block were declared before it
@@ -39,8 +39,8 @@ struct Running {
   Index3 block;
   Index3 grid;
   const std::byte* shared = nullptr;  ///< the block's shared memory
-  BlockObserver* observer = nullptr;  ///< of the instrumented build
-  Context* left = nullptr;            ///< where to note how far the thread before this one came
+  BlockObserver* observer = nullptr;  ///< null in the plain build
+  Context* left = nullptr;            ///< where to keep the context of the thread that ran before
 };
 extern constinit thread_local Running running;
 
@@ -54,7 +54,7 @@ struct Exchange {
   float reduced = 0;
 };
 
-/// The running thread waits, and it is decided who goes on.
+/// What a meeting decides while the running thread waits: which thread goes on.
 struct Handover {
   Context next = nullptr;  ///< none if it goes on itself
   const Exchange* exchange = nullptr;

@@ -1,4 +1,4 @@
-// Observer: who is told about every access and every meeting point of an instrumented kernel.
+// Observer: is told about every access and every meeting point of an instrumented kernel.
 //
 // The machine runs blocks on several host threads; each block has a BlockObserver of its own, which
 // needs no locks. Blocks are begun in any order and from any host thread, and handed back in
@@ -43,8 +43,8 @@ struct Access {
   Space space = Space::global;
   AccessKind kind = AccessKind::read;
   std::uint16_t bytes = 0;
-  std::uint16_t alignment = 1;      ///< of the type; 16 of load4 and store4
-  int thread = 0;                   ///< of the block
+  std::uint16_t alignment = 1;      ///< of the type; 16 for load4 and store4
+  int thread = 0;                   ///< number in the block
   const std::byte* data = nullptr;  ///< where the simulator has it
   std::uintptr_t address = 0;
   /// Where the pointer came from: the begin of the shared array, the address given to global().
@@ -52,26 +52,27 @@ struct Access {
   Site site;
 };
 
-/// What one block does. Called on the host thread that runs it, in the order in which its fibers
-/// run. A fiber runs alone from one meeting point to the next.
+/// Is told what one block does. It is called on the host thread that runs the block, in the order
+/// in which the block's fibers run. A fiber runs alone from one meeting point to the next.
 class BlockObserver {
  public:
   virtual ~BlockObserver() = default;
 
-  /// Before the access happens. Throws KernelFault (machine.h) to stop the launch.
+  /// Called before the access happens. Throws KernelFault (machine.h) to stop the launch.
   virtual void access(const Access& access) = 0;
 
-  /// All threads of the block have met; before any goes on.
+  /// Called when all threads of the block have met, before any goes on.
   virtual void block_barrier(Site) {}
 
-  /// All lanes of `warp` have met, in sync_warp or in a collective.
+  /// Called when all lanes of `warp` have met, in sync_warp or in a collective.
   virtual void warp_barrier(int /*warp*/, Site) {}
 
-  /// A shared array was declared: [offset, offset + bytes) of the arena. Once a block.
+  /// Called when a shared array is declared, once for each block: [offset, offset + bytes) of the
+  /// arena.
   virtual void shared_array(const char* /*name*/, std::size_t /*offset*/, std::size_t /*bytes*/) {}
 
-  /// All threads have returned, or those that are left will never go on. Throws KernelFault, which
-  /// then stands for whatever has stopped the block.
+  /// Called when all threads have returned, or those that are left will never go on. Throws
+  /// KernelFault, which then takes the place of the fault that has stopped the block, if any.
   virtual void finished() {}
 };
 
@@ -79,7 +80,7 @@ class Observer {
  public:
   virtual ~Observer() = default;
   virtual std::unique_ptr<BlockObserver> begin_block(const LaunchShape& shape, long long block) = 0;
-  /// In ascending order of blocks, one at a time.
+  /// Called in ascending order of blocks, for one block at a time.
   /// Throws KernelFault to stop the launch: a fault of this block.
   virtual void end_block(long long block, std::unique_ptr<BlockObserver> observer) = 0;
 };

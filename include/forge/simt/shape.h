@@ -16,7 +16,7 @@ struct Index3 {
 /// A grid of one-dimensional blocks.
 struct LaunchShape {
   Index3 grid{1, 1, 1};
-  int threads = kWarpSize;  ///< of a block; a multiple of kWarpSize, up to 1024
+  int threads = kWarpSize;  ///< in a block; a multiple of kWarpSize, up to 1024
 
   constexpr long long blocks() const { return static_cast<long long>(grid.x) * grid.y * grid.z; }
   /// The index of the block with this number; x runs fastest.

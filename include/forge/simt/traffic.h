@@ -49,16 +49,16 @@ struct LineTraffic {
   Space space = Space::global;
   AccessKind kind = AccessKind::read;
   std::uint64_t requests = 0;
-  std::uint64_t lanes = 0;             ///< that took part, of 32 a request
-  std::uint64_t bytes = 0;             ///< that they asked for
+  std::uint64_t lanes = 0;             ///< lanes that took part, of 32 in each request
+  std::uint64_t bytes = 0;             ///< bytes that they asked for
   std::uint64_t sectors = 0;           ///< of global memory
-  std::uint64_t bytes_used = 0;        ///< of these sectors: what lanes ask for, once a request
+  std::uint64_t bytes_used = 0;        ///< of these sectors: what lanes ask for, once per request
   std::uint64_t wavefronts = 0;        ///< of shared memory
-  std::uint64_t wavefronts_least = 0;  ///< had there been no conflicts
+  std::uint64_t wavefronts_least = 0;  ///< as many as without conflicts
 
   double sectors_per_request() const;
   double lanes_per_request() const;
-  /// Share of the sectors' bytes that some lane wants.
+  /// The share of the sectors' bytes that some lane wants.
   double used() const;
 };
 
@@ -66,7 +66,7 @@ struct LineTraffic {
 struct LineMeetings {
   Site site;
   bool whole_block = false;  ///< sync_block; otherwise a warp: sync_warp or a collective
-  std::uint64_t count = 0;   ///< of blocks or warps that met
+  std::uint64_t count = 0;   ///< how often a block or a warp met
 };
 
 struct SharedArrayUse {
@@ -84,7 +84,7 @@ struct LevelTraffic {
 struct Traffic {
   std::vector<LineTraffic> lines;      ///< by file, line, space, kind
   std::vector<LineMeetings> meetings;  ///< by file, line
-  std::vector<SharedArrayUse> shared;  ///< of a block, in the order of their declarations
+  std::vector<SharedArrayUse> shared;  ///< arrays of a block, in the order of declaration
 
   // Bytes of global memory, from what the lanes want down to device memory.
   LevelTraffic asked;         ///< by the lanes

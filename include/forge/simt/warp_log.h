@@ -1,5 +1,5 @@
-// WarpLog: everything that one warp of one block does with memory and with other threads, in order,
-// with the values: what a person looks at who wants to see what the lanes of a warp do at a line.
+// WarpLog: everything that one warp of one block does with memory and with other threads, in order
+// and with the values. It is for a person who wants to see what the lanes of a warp do at a line.
 //
 // Lanes are put together to requests as in traffic.h.
 //
@@ -23,7 +23,7 @@ struct WarpEvent {
   /// What a lane that takes part in a request does.
   struct Lane {
     std::uintptr_t address = 0;         ///< as Access::address
-    std::array<std::byte, 16> value{};  ///< read, or as it was written
+    std::array<std::byte, 16> value{};  ///< the bytes that are read or written
   };
 
   Kind kind = Kind::request;

@@ -34,7 +34,7 @@ class Arrivals {
   /// The next request (its index) that has arrived and was not returned yet.
   std::optional<std::size_t> take();
 
-  /// The time that `plan` takes passes.
+  /// Lets the time pass that `plan` takes.
   void run(const StepPlan& plan);
 
   void pass(double us) { now_us_ += us; }

@@ -20,7 +20,7 @@ std::string first_disagreement(std::span<const ModeResult> results);
 /// The members of the statistics by name.
 nlohmann::json to_json(const PrefixCacheStatistics& statistics);
 
-/// `value` with so many digits behind the point.
+/// `value` with `digits` digits behind the point.
 std::string fixed(double value, int digits);
 
 /// {"runs":[{"mode":"continuous","tokens_per_second":...,"digest":"..."}, ...]}; of a simulated

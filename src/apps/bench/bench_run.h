@@ -3,7 +3,7 @@
 // Arrivals are those of the workload on a virtual clock (arrivals.h). The schedule is thus a
 // function of workload and options, on any machine; only the seconds are the machine's.
 //
-// Of a simulated device, the virtual clock is the device's: a step takes what its kernels and
+// With a simulated device, the virtual clock is the device's: a step takes what its kernels and
 // copies are estimated to take there. What the run then says of that clock is a prediction.
 #pragma once
 
@@ -46,7 +46,7 @@ struct Prediction {
   Percentiles step_us;      ///< of steps that run something
   Percentiles ttft_us;
   Percentiles itl_us;
-  double busy_us = 0;                          ///< of the run, that is without waiting for requests
+  double busy_us = 0;                          ///< of the run, without the waiting for requests
   std::vector<gpu::Estimate::Kernel> kernels;  ///< by gpu::KernelId
 };
 
@@ -61,7 +61,7 @@ struct ModeResult {
   double seconds = 0;                   ///< wall time of the run
   double virtual_seconds = 0;           ///< the same on the virtual clock
   Percentiles itl_us;                   ///< wall time
-  std::optional<Prediction> predicted;  ///< of a simulated device
+  std::optional<Prediction> predicted;  ///< only for a simulated device
   std::uint64_t drafts_proposed = 0;
   std::uint64_t drafts_accepted = 0;
   PrefixCacheStatistics prefix_cache;
@@ -72,7 +72,7 @@ struct ModeResult {
   bool trace_failed = false;
 
   double tokens_per_second() const { return per_second(seconds); }
-  /// On the virtual clock.
+  /// Tokens per second on the virtual clock.
   double virtual_tokens_per_second() const { return per_second(virtual_seconds); }
 
  private:
@@ -83,7 +83,7 @@ struct ModeResult {
 
 struct BenchRun {
   const Workload& workload;
-  runtime::TargetOptions options;  ///< of the mode
+  runtime::TargetOptions options;  ///< those of the mode
   VirtualClock clock;
   trace::TraceOutput* trace = nullptr;  ///< records each event if given
   /// Called after every step with the number of requests ended; false stops the run.

@@ -14,24 +14,24 @@ struct Percentiles {
   double p95 = 0;
 };
 
-/// Nearest rank; zeros of no values. Reorders them.
+/// The percentiles by nearest rank; zeros if there are no values. Reorders the values.
 Percentiles percentiles(std::vector<float>& values);
 
 class LatencyLog {
  public:
   explicit LatencyLog(std::size_t requests) : requests_(requests) {}
 
-  /// Requires: before any of its tokens.
+  /// Notes the arrival of a request. Requires: none of its tokens has been noted.
   void arrive(std::size_t request, double us) { requests_[request].arrival_us = us; }
 
-  /// `count` tokens of one step. Requires: count at least 1.
+  /// Notes `count` tokens of one step. Requires: count at least 1.
   void take(std::size_t request, std::size_t count, double us);
 
   /// TTFT, from the arrival to the step with the first token.
   Percentiles time_to_first_token() { return percentiles(first_us_); }
 
   /// ITL, between consecutive tokens of a request. m tokens of one step, after a gap of g, count as
-  /// m gaps of g / m; those of the step with the first token have none.
+  /// m gaps of g / m; the tokens of the step with the first token count as none.
   Percentiles inter_token_latency() { return percentiles(gaps_us_); }
 
  private:

@@ -6,7 +6,7 @@
 //             weights over the rate at which memory is read.
 //
 // Marks and passes take turns, a sample of the one, a run of the other, so that a busy machine
-// disturbs both; ratios are of the best of each, tokens/s are medians. Logits are computed of the
+// disturbs both; ratios are of the best of each, tokens/s are medians. Logits are computed for the
 // rows that a server would need, sampling is not part of it. The prompt is made up.
 #pragma once
 
@@ -21,13 +21,13 @@ namespace forge::apps {
 
 struct ModelBenchCase {
   std::string name;    ///< "prefill 512", "decode 1"
-  int rows = 0;        ///< of a pass: tokens of the prompt, or sequences
-  double seconds = 0;  ///< of a pass, median
+  int rows = 0;        ///< rows of a pass: tokens of the prompt, or sequences
+  double seconds = 0;  ///< time of a pass, median
   double best_seconds = 0;
-  /// Of prefill: arithmetic over the peak. None where the machine has no mark for it.
+  /// For prefill, the rate of arithmetic over the peak. None where the machine has no mark for it.
   std::optional<double> of_peak;
-  /// Of decode: weights read over the read rate. None of a mixture of experts, whose passes do not
-  /// read all.
+  /// For decode, the rate of reading weights over the read rate. None for a mixture of experts,
+  /// whose passes do not read all.
   std::optional<double> of_read_rate;
 
   double tokens_per_second() const { return rows / seconds; }
@@ -35,7 +35,7 @@ struct ModelBenchCase {
 
 struct ModelBenchResult {
   std::string model;
-  std::string instructions;  ///< of most weights' products: "AVX-512 VNNI"
+  std::string instructions;  ///< those of most weights' products: "AVX-512 VNNI"
   int threads = 0;
   int prompt_tokens = 0;
   int context_tokens = 0;  ///< of each sequence that decodes

@@ -29,7 +29,7 @@ struct WorkloadItem {
 
   friend bool operator==(const WorkloadItem&, const WorkloadItem&) = default;
 };
-/// In order of arrival.
+/// Requests in order of arrival.
 using Workload = std::vector<WorkloadItem>;
 
 /// `count` requests at time 0 with prompts of 16 to 64 tokens and 64 new tokens.

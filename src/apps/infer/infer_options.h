@@ -24,7 +24,7 @@ struct InferOptions {
 /// `options` must live until the command line has been parsed.
 void add_options(CLI::App& app, InferOptions& options);
 
-/// What parsing alone does not settle. Returns: what is wrong with flags that are right each by
+/// Settles what parsing alone does not. Returns: what is wrong with flags that are right each by
 /// itself; nothing if all is well.
 std::string finish_options(const CLI::App& app, InferOptions& options);
 

@@ -28,8 +28,8 @@ enum class ElementKind : std::uint8_t { f32, words };
 /// A buffer after the launch, against what the CPU says it must be.
 struct KernelComparison {
   std::string buffer;
-  std::uint64_t values = 0;           ///< that were compared, of 4 bytes
-  std::uint64_t different = 0;        ///< in any bit
+  std::uint64_t values = 0;           ///< numbers of 4 bytes that were compared
+  std::uint64_t different = 0;        ///< those that differ in any bit
   std::uint64_t first_different = 0;  ///< index, if there is one
 };
 
@@ -41,7 +41,7 @@ class KernelCase {
 
   const gpu::KernelLaunch& launch() const { return launch_; }
 
-  /// After one launch: every buffer that the kernel writes, whole.
+  /// After one launch, compares every buffer that the kernel writes, whole.
   tl::expected<std::vector<KernelComparison>, gpu::DeviceError> compare();
 
   /// Kind of the buffer that was allocated under this name. Requires: there is one.

@@ -18,7 +18,7 @@ namespace forge::apps {
 struct KernelSizes {
   int seqs = 4;       ///< sequences
   int context = 100;  ///< positions of each sequence, those of this launch included
-  int rows = 8;       ///< of the pass; of each sequence's chunk of prompt
+  int rows = 8;       ///< rows of the pass, or of each sequence's chunk of prompt
   int heads = 8;
   int kv_heads = 2;
   int head_size = 64;
@@ -32,8 +32,8 @@ struct KernelSizes {
   int experts = 6;
   int experts_per_token = 2;
   int vocabulary = 4096;
-  int pairs = 8;       ///< of blocks to copy
-  int writes = 64;     ///< to block tables
+  int pairs = 8;       ///< pairs of blocks to copy
+  int writes = 64;     ///< writes to block tables
   int accumulate = 0;  ///< 1: add to what is there
   int temperature_percent = 80;
   int window = 0;       ///< positions that a row sees; 0: all
@@ -61,10 +61,10 @@ struct KernelEntry {
   std::vector<int KernelSizes::*> sizes;  ///< the sizes that it has a use for
   std::string_view name() const { return gpu::name(id); }
 };
-/// In the order of gpu::KernelId.
+/// All kernels, in the order of gpu::KernelId.
 const std::vector<KernelEntry>& kernel_entries();
 
-/// By name or alias. Errors: name it and all that there are.
+/// The kernel with this name or alias. Errors: name it and all kernels that there are.
 tl::expected<const KernelEntry*, std::string> find_kernel(const std::string& name);
 
 /// The flag of a size. Requires: it is one of size_flags().
@@ -73,7 +73,7 @@ const SizeFlag& flag_of(int KernelSizes::*size);
 /// Most memory that the buffers of a launch may take.
 inline constexpr std::uint64_t kKernelBytesMax = std::uint64_t{1} << 30;
 
-/// Errors: what flags cannot check one by one, by flags, values and what is accepted.
+/// Errors: what flags cannot check one by one; they name flags, values and what is accepted.
 tl::expected<void, std::string> validate(const KernelEntry& kernel, const KernelSizes& sizes);
 
 /// "4 seqs, context 100, 8 heads, ...": the sizes that the kernel uses.

@@ -13,10 +13,11 @@ inline constexpr std::size_t kTerminalColumns = 80;
 /// they need. Ends with a newline.
 std::string paragraph(const std::string& subject, const std::string& text);
 
-/// The lines of `text`, those that are too long on several: further ones are indented by two more.
+/// The lines of `text`. A line that is too long takes several, of which further ones are indented
+/// by two more.
 std::string wrapped(const std::string& text);
 
-/// At most `columns` characters; what was cut shows as "..".
+/// `text`, cut to at most `columns` characters; ".." stands for what was cut.
 std::string clipped(const std::string& text, std::size_t columns = kTerminalColumns);
 
 std::string padded_left(const std::string& text, std::size_t columns);

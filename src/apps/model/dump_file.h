@@ -26,10 +26,10 @@ struct Dump {
 /// Errors: those of TensorWriter.
 tl::expected<void, std::string> write_dump(const std::string& path, const Dump& dump);
 
-/// Points of `against` by name. Errors: it is no such file; it is of other tokens.
+/// Reads what write_dump() has written. Errors: it is no such file, or it has no tokens.
 tl::expected<Dump, std::string> read_dump(const std::string& path);
 
-/// Where two dumps differ.
+/// How far two dumps differ at a point, and where most.
 struct PointDifference {
   std::string name;
   double relative = 0;  ///< largest |a - b| over the rms of b; infinity if either is not a number
@@ -38,10 +38,10 @@ struct PointDifference {
   std::uint64_t column = 0;
 };
 
-/// Of two points of the same shape.
+/// The difference of two points of the same shape.
 PointDifference difference(const DumpedPoint& a, const DumpedPoint& b);
 
-/// Of all numbers that are finite.
+/// The spread of all numbers that are finite.
 struct Spread {
   double rms = 0;
   float least = 0;

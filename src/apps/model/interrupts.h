@@ -7,10 +7,10 @@ namespace forge::apps {
 /// one ends it.
 void catch_interrupts();
 
-/// One of them has come.
+/// Whether one of them has come.
 bool was_interrupted();
 
-/// What a command says that has stopped for it.
+/// What a command says when it has stopped for one.
 inline constexpr const char* kInterrupted = "interrupted; nothing is written";
 
 }  // namespace forge::apps

@@ -23,7 +23,7 @@ struct InfoOptions {
 };
 int run_info(const InfoOptions& options);
 
-/// Of quantize and convert.
+/// Options of quantize and convert.
 struct RewriteOptions {
   std::string in;
   std::string out;

@@ -12,7 +12,7 @@ namespace forge::apps {
 
 struct ParameterCount {
   std::uint64_t total = 0;
-  std::uint64_t active = 0;  ///< that one token meets: all, but for experts it is not given to
+  std::uint64_t active = 0;  ///< those that one token meets, which are not all experts
 };
 ParameterCount count_parameters(const model::ModelConfig& config, const model::StoredModel& model);
 
@@ -22,7 +22,7 @@ nlohmann::ordered_json file_facts(const checkpoint::TensorFile& file);
 /// The metadata, long texts and arrays cut short.
 nlohmann::ordered_json metadata_facts(const checkpoint::TensorFile& file);
 
-/// Name, type, shape, bytes and offset of each.
+/// Name, type, shape, bytes and offset of each tensor.
 nlohmann::ordered_json tensor_facts(const checkpoint::TensorFile& file);
 
 /// The configuration in the field's words.

@@ -16,16 +16,19 @@ struct OutputPath {
   checkpoint::ModelFormat format = checkpoint::ModelFormat::gguf;
 };
 
-/// A name that ends in .gguf is a file, any other a directory. Errors: it is there already and not
-/// to be overwritten; it is IN; its name ends in .safetensors, which would not be a directory.
+/// The paths of a command, as its command line gives them.
 struct OutputRequest {
   std::string in;  ///< empty: the command has none
   std::string out;
   bool overwrite = false;
 };
+/// The output of a command. A name that ends in .gguf is a file, any other a directory. Errors: it
+/// is there already and not to be overwritten; it is IN; its name ends in .safetensors, which would
+/// not be a directory.
 tl::expected<OutputPath, std::string> check_output(const OutputRequest& request);
 
-/// A bar for ModelRows::progress, of `bytes`. Says to stop once the user has (interrupts.h).
+/// A progress bar of `bytes` for ModelRows::progress. It says to stop once the user has
+/// (interrupts.h).
 std::function<bool(std::uint64_t)> progress_bar(const std::string& path, std::uint64_t bytes);
 
 /// "OUT: 30 tensors, 1.2 MiB", with `more` between them.

@@ -25,7 +25,7 @@ class RandomRowSource final : public checkpoint::RowSource {
  public:
   static constexpr std::size_t kBlocks = 1024;
 
-  /// Of a model of `config`, which it borrows.
+  /// The weights of a model of `config`, which it borrows.
   RandomRowSource(std::uint64_t seed, const model::ModelConfig& config)
       : seed_(seed), config_(config) {}
 

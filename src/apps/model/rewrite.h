@@ -18,12 +18,12 @@ namespace forge::apps {
 struct Rewriting {
   RewriteOptions options;
   OutputPath out;
-  std::unique_ptr<const checkpoint::Checkpoint> checkpoint;  ///< which stays where it is
+  std::unique_ptr<const checkpoint::Checkpoint> checkpoint;  ///< stays where it is
   std::vector<checkpoint::FileTensor> tensors;               ///< borrow from its model
 };
 
-/// Opens IN and lists what OUT will have. Errors: of check_output, of Checkpoint, or OUT's format
-/// cannot say the model.
+/// Opens IN and lists what OUT will have. Errors: those of check_output and Checkpoint, or OUT's
+/// format cannot say the model.
 tl::expected<Rewriting, std::string> prepare(const RewriteOptions& options);
 
 struct Rewritten {

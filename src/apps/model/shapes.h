@@ -6,7 +6,8 @@
 
 namespace forge::apps {
 
-/// The text of a built-in shape ("tinyllama-1.1b") or of a file. Errors: it is neither; the names.
+/// The text of a built-in shape ("tinyllama-1.1b") or of a file. Errors: it is neither; they list
+/// the names.
 tl::expected<std::string, std::string> shape_text(const std::string& name_or_path);
 
 }  // namespace forge::apps

@@ -24,7 +24,7 @@ CLI::Option* add_choice(CLI::App& app, const char* flag, T& value, const char* h
       ->default_str(shown);
 }
 
-/// The same, of all that have names.
+/// The same, for all values that have names.
 template <Named E>
 CLI::Option* add_choice(CLI::App& app, const char* flag, E& value, const char* help) {
   std::map<std::string, E> choices;

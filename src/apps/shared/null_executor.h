@@ -4,7 +4,7 @@
 // two outputs begin alike, and the prefix cache is hit by prompts alone. With drafts, it asks for
 // `drafts` in every step and accepts 0 .. drafts of them, a function of (seq, p) too.
 //
-// Nothing ends but by its length. Thread contract: one thread at a time.
+// A sequence ends only by its length. Thread contract: one thread at a time.
 #pragma once
 
 #include <cstdint>

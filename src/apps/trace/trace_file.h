@@ -14,7 +14,7 @@ namespace forge::apps {
 
 /// Exit status of all commands.
 inline constexpr int kEqual = 0;      ///< or: done
-inline constexpr int kDifferent = 1;  ///< of commands that compare
+inline constexpr int kDifferent = 1;  ///< from commands that compare
 inline constexpr int kUnusable = 2;   ///< the input, or the place to write to
 
 /// Says on the standard error what is wrong. Returns kUnusable.

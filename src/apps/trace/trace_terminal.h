@@ -17,7 +17,7 @@ enum class KeyKind { character, next, previous, enter, erase, escape, resized, e
 
 struct Key {
   KeyKind kind = KeyKind::character;
-  char c = 0;  ///< of a character
+  char c = 0;  ///< for KeyKind::character
 };
 
 struct ScreenSize {

@@ -1,5 +1,5 @@
 // add_experts: y [T][d] = ((0 + w_a y_a) + w_b y_b) + ... + shared, a < b < ... the experts of a
-// row (model/experts.h), or y += m times that. A thread a component.
+// row (model/experts.h), or y += m times that. Each thread makes one component.
 //
 // Example, with `#include "forge/gpu/kernels.h"`, given `const ChooseExpertsArgs& choose`,
 // `const float* produced` and `float* hidden`:

@@ -1,5 +1,5 @@
-// attend_decode: batched decode. Rows 0 .. decode_rows - 1, each over its whole context, segment
-// after segment.
+// attend_decode: batched decode. Each of the rows 0 .. decode_rows - 1 attends over its whole
+// context, segment after segment.
 //
 // Example, with `#include "forge/gpu/kernels.h"`, given `const AttentionInput& in`:
 //
@@ -13,7 +13,7 @@
 namespace forge::gpu {
 
 struct AttendDecodeArgs {
-  static constexpr int kThreads = numerics::kKeySegment;  ///< a thread a key of the segment
+  static constexpr int kThreads = numerics::kKeySegment;  ///< one for each key of the segment
   static constexpr BlockResources kResources{.shared_bytes = 10304, .registers = 80};
   AttentionInput in;
 

@@ -1,6 +1,6 @@
-// attend_latent: attention over latents, numerics/latent_attention.h, each row over its whole
-// context, segment after segment. A block has up to 16 heads of a row, so that a latent, once read,
-// serves them all; rows of a prompt need not share it as well.
+// attend_latent: attention over latents (numerics/latent_attention.h). Each row attends over its
+// whole context, segment after segment. A thread block takes up to 16 heads of a row, so that a
+// latent, once read, serves them all; rows of a prompt need not share it as well.
 //
 // Example, with `#include "forge/gpu/kernels.h"`, given `const LatentAttentionInput& in`:
 //
@@ -14,7 +14,7 @@
 namespace forge::gpu {
 
 struct AttendLatentArgs {
-  static constexpr int kThreads = numerics::kKeySegment;  ///< a thread a position of the segment
+  static constexpr int kThreads = numerics::kKeySegment;  ///< one for each position
   static constexpr BlockResources kResources{.shared_bytes = 44288, .registers = 128};
   LatentAttentionInput in;
 

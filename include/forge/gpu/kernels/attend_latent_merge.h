@@ -1,5 +1,5 @@
-// attend_latent_merge: merges the segments of attend_latent_split in ascending order. A thread a
-// component.
+// attend_latent_merge: merges the segments of attend_latent_split in ascending order. Each thread
+// makes one component.
 //
 // Example, with `#include "forge/gpu/kernels.h"`, given
 // `const AttendLatentSplitArgs& split`:
@@ -17,7 +17,7 @@ struct AttendLatentMergeArgs {
   static constexpr int kThreads = 256;
   static constexpr BlockResources kResources{.registers = 32};
   LatentAttentionInput in;
-  const float* partial;  ///< of AttendLatentSplitArgs
+  const float* partial;  ///< that of AttendLatentSplitArgs
   int segments_max;      ///< likewise
 
   simt::LaunchShape shape(int rows_max) const {

@@ -1,5 +1,6 @@
-// attend_latent_split: the same for few rows over long contexts, split-K: a block a segment of 256
-// positions, so that one row fills the device. attend_latent_merge comes next.
+// attend_latent_split: attend_latent for few rows over long contexts (split-K). Each segment of 256
+// positions has a thread block of its own, so that one row fills the device. attend_latent_merge
+// comes next.
 //
 // Example, with `#include "forge/gpu/kernels.h"`, given `const LatentAttentionInput& in` and
 // `float* partial`:
@@ -18,7 +19,7 @@ struct AttendLatentSplitArgs {
   static constexpr BlockResources kResources{.shared_bytes = 44288, .registers = 116};
   LatentAttentionInput in;
   float* partial;    ///< [T][H][segments_max][C + 2]: a, m, l of each segment
-  int segments_max;  ///< of the longest context
+  int segments_max;  ///< segments of the longest context
 
   simt::LaunchShape shape(int rows_max) const {
     return {{segments_max, ceil_div(in.heads, kLatentTileHeads), rows_max}, kThreads};

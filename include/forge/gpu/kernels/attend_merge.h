@@ -1,4 +1,5 @@
-// attend_merge: merges the segments of attend_split in ascending order. A thread a component.
+// attend_merge: merges the segments of attend_split in ascending order. Each thread makes one
+// component.
 //
 // Example, with `#include "forge/gpu/kernels.h"`, given `const AttendSplitArgs& split`:
 //
@@ -16,7 +17,7 @@ struct AttendMergeArgs {
   static constexpr int kThreads = numerics::kHeadSizeMax;
   static constexpr BlockResources kResources{.registers = 29};
   AttentionInput in;
-  const float* partial;  ///< of AttendSplitArgs
+  const float* partial;  ///< that of AttendSplitArgs
   int segments_max;      ///< likewise
 
   simt::LaunchShape shape(int rows_max) const {

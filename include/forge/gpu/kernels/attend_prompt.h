@@ -1,5 +1,5 @@
-// attend_prompt: prompt chunks and drafts to verify. A tile of consecutive rows shares each segment
-// of keys.
+// attend_prompt: attention of prompt chunks and of drafts to verify. A tile of consecutive rows
+// shares each segment of keys.
 //
 // Example, with `#include "forge/gpu/kernels.h"`, given `const AttentionInput& in` and
 // `const PromptTile* tiles`:

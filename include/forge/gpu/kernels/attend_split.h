@@ -1,6 +1,6 @@
-// attend_split: single decode, split-K. A block a segment of 256 keys, so that one long context
-// fills the device. Blocks of segments that a row does not have, or that its sliding window has
-// left, return at once. attend_merge comes next.
+// attend_split: decode of few rows (split-K). Each segment of 256 keys has a thread block of its
+// own, so that one long context fills the device. Thread blocks for segments that a row does not
+// have, or that its sliding window has left, return at once. attend_merge comes next.
 //
 // Example, with `#include "forge/gpu/kernels.h"`, given `const AttentionInput& in` and
 // `float* partial`:
@@ -19,7 +19,7 @@ struct AttendSplitArgs {
   static constexpr BlockResources kResources{.shared_bytes = 10304, .registers = 80};
   AttentionInput in;
   float* partial;    ///< [decode rows][H][segments_max][D + 2]: a, m, l of each segment
-  int segments_max;  ///< of the longest context
+  int segments_max;  ///< segments of the longest context
 
   simt::LaunchShape shape(int rows_max) const {
     return {{segments_max, head_tiles(in.kv), rows_max}, kThreads};

@@ -9,9 +9,9 @@
 
 namespace forge::gpu {
 
-/// Where a layer's KV lies: pool + block * block_stride + plane(head), as model/kv_pool.h.
+/// Where the KV of a layer lies: at pool + block * block_stride + plane(head) (model/kv_pool.h).
 struct KvLayer {
-  float* pool;                 ///< of this layer: the pool's start + layer * 2 Hkv D S
+  float* pool;                 ///< start of this layer: that of the pool + layer * 2 Hkv D S
   std::uint64_t block_stride;  ///< floats of a block, all layers
   const std::uint32_t* tables;
   std::uint32_t table_stride;
@@ -33,7 +33,7 @@ struct AttentionInput {
   float scale;
   int window = 0;  ///< positions that a row sees, its own included; 0: all
 
-  /// Positions that a row sees at most. Without a window: more than any context has.
+  /// The most positions that a row sees. Without a window it is more than any context has.
   FORGE_HOST_DEVICE int reach() const { return window > 0 ? window : 1 << 30; }
   /// First position that a row sees, of the `length` positions up to its own.
   FORGE_HOST_DEVICE int first_seen(int length) const {
@@ -44,7 +44,7 @@ struct AttentionInput {
 /// Query heads of one row that go through the keys of their KV head together: up to kTileHeads.
 inline constexpr int kTileHeads = 4;
 
-/// Such tiles of a row.
+/// The number of such tiles in a row.
 FORGE_HOST_DEVICE constexpr int head_tiles(const KvLayer& kv) {
   return kv.kv_heads * ceil_div(kv.group_size, kTileHeads);
 }

@@ -1,5 +1,5 @@
-// choose_experts: which experts a row goes through, and with which weights, from the products of
-// the router: choose_experts of model/experts.h. A warp a row.
+// choose_experts: chooses the experts of a row and their weights from the products of the router,
+// as choose_experts of model/experts.h does. Each warp takes one row.
 //
 // Example, with `#include "forge/gpu/kernels.h"`, given `const PassCounts* counts`,
 // `const float* products` and `ExpertChoice* choices`:

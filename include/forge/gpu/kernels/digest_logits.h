@@ -1,5 +1,5 @@
-// digest_logits: digests[l.pick] = logits_digest(logits[i]) (executor/logits_digest.h). A warp a
-// row.
+// digest_logits: digests[l.pick] = logits_digest(logits[i]) (executor/logits_digest.h). Each warp
+// takes one row.
 //
 // Example, with `#include "forge/gpu/kernels.h"`, given `const PassCounts* counts`,
 // `const LogitInput* inputs`, `const float* logits` and `std::uint64_t* digests`:

@@ -1,6 +1,6 @@
 // What the kernels of a mixture of experts hand to one another: choices, and the pairs of a row and
 // one of its experts, sorted by expert so that an expert's weights are read once for all its rows.
-// How experts are chosen and added up: model/experts.h.
+// model/experts.h says how experts are chosen and added up.
 //
 //   project       z [T][E], of the router
 //   choose_experts                 choices [T][A]
@@ -10,8 +10,8 @@
 //   project_experts                produced [T A][d] of gated
 //   add_experts                    y [T][d]
 //
-// Legend, beyond that of kernels.h: E experts, A of them a row, F of one expert. Pair n is choice
-// n % A of row n / A: results lie in the order of rows, whatever expert made them.
+// Legend, beyond that of kernels.h: E experts, A of them for each row; F inner size of one expert.
+// Pair n is choice n % A of row n / A: results lie in the order of rows, whatever expert made them.
 #pragma once
 
 #include <cstdint>
@@ -26,7 +26,8 @@ struct ExpertChoice {
   float weight = 0;
 };
 
-/// Pairs that one block multiplies by the matrix of one expert: pairs[first] .. of ExpertPlan.
+/// Pairs that one thread block multiplies by the matrix of one expert, from
+/// ExpertPlan::pairs[first] on.
 struct ExpertTile {
   std::uint32_t expert = 0;
   std::uint32_t first = 0;
@@ -40,7 +41,7 @@ struct ExpertPlan {
   std::uint32_t* pairs;  ///< [T A]: numbers of pairs
   ExpertTile* tiles;     ///< [tiles_max]
   std::uint32_t* tiles_count;
-  PassCounts* counts;  ///< whose rows are the pairs: for kernels that take rows one by one
+  PassCounts* counts;  ///< their rows are the pairs, for kernels that take rows one by one
 };
 
 /// Most tiles that `rows` rows can make: the first pair of each expert opens a tile, and then each

@@ -22,12 +22,12 @@ struct KernelLaunch {
   alignas(16) std::array<std::byte, kArgsMax> args{};
 };
 
-/// What one block of a kernel takes of a multiprocessor, beside its threads. Shared memory is what
-/// the kernel declares, which a test sees it do; registers are what nvcc 13.0 takes for sm_90
+/// What one thread block of a kernel takes of a multiprocessor, beside its threads. Shared memory
+/// is what the kernel declares, as a test checks; registers are what nvcc 13.0 takes for sm_90
 /// (`nvcc -cubin -Xptxas -v`).
 struct BlockResources {
   int shared_bytes = 0;
-  int registers = 0;  ///< a thread; 0 if unknown
+  int registers = 0;  ///< of one thread; 0 if unknown
 };
 
 FORGE_HOST_DEVICE constexpr int ceil_div(int n, int divisor) { return (n + divisor - 1) / divisor; }

@@ -1,8 +1,9 @@
 // What the kernels of multi-head latent attention share: where the latents of a layer lie, and what
-// rows attend over. How it works: model/latent_attention.h; in which order: numerics/attention.h.
+// rows attend over. model/latent_attention.h says how it works, numerics/attention.h in which
+// order.
 //
-// Legend, beyond that of kernels.h: C size of a latent, R components of a key that turn, N those of
-// a head's query that do not.
+// Legend, beyond that of kernels.h: C is the size of a latent, R the number of components of a key
+// that turn, N the number of components of a head's query that do not.
 #pragma once
 
 #include <cstdint>
@@ -12,10 +13,10 @@
 
 namespace forge::gpu {
 
-/// Where a layer's latents lie, one row of C + R for all heads: that of slot s of a block at
-/// pool + block * block_stride + s * (C + R), as model/kv_pool.h.
+/// Where the latents of a layer lie, one row of C + R for all heads: the row of slot s of a block
+/// is at pool + block * block_stride + s * (C + R) (model/kv_pool.h).
 struct LatentLayer {
-  float* pool;                 ///< of this layer: the pool's start + layer * (C + R) S
+  float* pool;                 ///< start of this layer: that of the pool + layer * (C + R) S
   std::uint64_t block_stride;  ///< floats of a block, all layers
   const std::uint32_t* tables;
   std::uint32_t table_stride;
@@ -31,7 +32,7 @@ struct LatentLayer {
 struct LatentAttentionInput {
   const PassCounts* counts;
   const RowInput* rows;
-  const float* queries;  ///< [T][H][C + R], in terms of latents, then turned
+  const float* queries;  ///< [T][H][C + R]: C in terms of latents, then R that are turned
   float* out;            ///< [T][H][C]
   LatentLayer latents;
   int heads;  ///< H

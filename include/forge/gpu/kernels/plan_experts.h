@@ -1,5 +1,5 @@
-// plan_experts: sorts the pairs of rows and experts by expert and deals them out to tiles. One
-// block, a thread an expert.
+// plan_experts: sorts the pairs of rows and experts by expert and deals them out to tiles. There is
+// one thread block; each thread takes one expert.
 //
 // Example, with `#include "forge/gpu/kernels.h"`, given `const ChooseExpertsArgs& choose` and
 // `const ExpertPlan& plan`:

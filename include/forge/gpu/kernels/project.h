@@ -1,6 +1,6 @@
 // project: y = m (x W^T + bias), or y += m (x W^T + bias): each product is that of linear/product.h
-// (multiply_reference), in canonical numerics. A block computes one panel (a lane an output) for
-// kTileRows rows; its warps deal out the segments of K among themselves.
+// (multiply_reference), in canonical numerics. A thread block computes one panel, an output in each
+// lane, for kTileRows rows; its warps deal out the segments of K among themselves.
 //
 // Panels are those of a section of linear::LinearWeights, whose outputs may be part of a row of y.
 //

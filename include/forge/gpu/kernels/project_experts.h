@@ -1,5 +1,6 @@
-// project_experts: y = x W^T as project, of the pairs of a row and an expert, each by the matrix of
-// its expert. A block multiplies a tile of up to 8 pairs of one expert by one panel.
+// project_experts: y = x W^T as in project, for pairs of a row and an expert: the row is multiplied
+// by the matrix of the expert. A thread block multiplies a tile of up to 8 pairs of one expert by
+// one panel.
 //
 // Example, with `#include "forge/gpu/kernels.h"`, given `const ExpertPlan& plan`, `const float* x`,
 // `const float* panels` and `float* gate_up`:
@@ -23,8 +24,8 @@ struct ProjectExpertsArgs {
   static constexpr int kThreads = ProjectArgs::kThreads;
   static constexpr BlockResources kResources{.shared_bytes = 24576, .registers = 80};
   ExpertPlan plan;
-  const float* x;      ///< [rows][K]: that of pair n is n / pairs_per_row
-  const void* panels;  ///< [E] of ProjectArgs::panels, one after the other
+  const float* x;      ///< [rows][K]: the row of pair n is n / pairs_per_row
+  const void* panels;  ///< [E] matrices like ProjectArgs::panels, one after the other
   float* y;            ///< [T A][N], a row for each pair
   int inputs;          ///< K, at least 1
   int outputs;         ///< N

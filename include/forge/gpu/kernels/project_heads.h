@@ -1,5 +1,5 @@
-// project_heads: y_h = x_h W_h^T as project, of each head of a row by the head's own matrix. Latent
-// attention puts queries in terms of latents with it, and makes values of sums of latents.
+// project_heads: y_h = x_h W_h^T as in project, for each head h of a row with a matrix of its own.
+// Latent attention puts queries in terms of latents with it, and turns sums of latents into values.
 //
 // Example, with `#include "forge/gpu/kernels.h"`, given `const PassCounts* counts`,
 // `const float* queries`, `const float* panels` and `float* absorbed`:
@@ -27,7 +27,7 @@ struct ProjectHeadsArgs {
   static constexpr BlockResources kResources{.shared_bytes = 24576, .registers = 80};
   const std::uint32_t* row_count;
   const float* x;      ///< [rows][H][x_stride], of which the first K of each head are read
-  const void* panels;  ///< [H] of ProjectArgs::panels, one after the other
+  const void* panels;  ///< [H] matrices like ProjectArgs::panels, one after the other
   float* y;            ///< [rows][H][y_stride], of which the first N of each head are written
   int heads;           ///< H
   int inputs;          ///< K, at least 1

@@ -1,7 +1,7 @@
-// rms_norm: y[i] = m rms_norm(x[row i]), or y[i] += m rms_norm(x[row i]): numerics/vector_ops.h. Of
-// the rows in order or, if `logits` is given, of logits[i].row. A row may hold several vectors,
-// each with a norm of its own, such as the heads of queries. A warp a vector: its 32 lanes are
-// those of the definition.
+// rms_norm: y[i] = m rms_norm(x[row i]), or y[i] += m rms_norm(x[row i]) (numerics/vector_ops.h).
+// Row i is row number i or, if `logits` is given, logits[i].row. A row may hold several vectors,
+// each with a norm of its own, such as the heads of queries. Each warp takes one vector: its 32
+// lanes are those of the definition.
 //
 //   norm of                     x, y                          size   groups   stride
 //   hidden states               hidden, normed                d      1        d

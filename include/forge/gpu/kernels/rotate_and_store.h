@@ -1,7 +1,7 @@
 // rotate_and_store: rotates queries in place, and writes keys, rotated, and values to the pool. The
-// keys and values in qkv stay as they are. Of a head the first rotary_size components turn, in
-// pairs i and i + rotary_size / 2 (rotate_pairs) or 2i and 2i + 1 (rotate_adjacent_pairs). A warp a
-// head.
+// keys and values in qkv stay as they are. The first rotary_size components of a head turn, in
+// pairs i and i + rotary_size / 2 (rotate_pairs) or 2i and 2i + 1 (rotate_adjacent_pairs). Each
+// warp takes one head.
 //
 // Example, with `#include "forge/gpu/kernels.h"`, given `const PassCounts* counts`,
 // `const RowInput* rows`, `const float* rotary`, `float* qkv` and `const KvLayer& kv`:
@@ -27,7 +27,7 @@ struct RotateAndStoreArgs {
   const RowInput* rows;
   const float* rotary;  ///< [positions][2][rotary_size / 2]: cosines, sines
   int rotary_size;      ///< even, at most D
-  bool adjacent;        ///< which pairs turn
+  bool adjacent;        ///< pairs are 2i and 2i + 1
   float* qkv;           ///< [T][(H + 2 Hkv) D]
   KvLayer kv;
 

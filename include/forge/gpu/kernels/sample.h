@@ -1,6 +1,7 @@
-// sample: picks[l.pick] = pick(logits[i], l) for each logit row i: sampling/sampler.h, greedy at
-// temperature 0, Gumbel above. Also to drafts[l.draft]. A row of which can_pick() is false has
-// kNoPick, and as draft, which is run like any other, token 0. A block a row.
+// sample: picks[l.pick] = pick(logits[i], l) for each logit row i (sampling/sampler.h): greedy at
+// temperature 0, Gumbel above. The pick also goes to drafts[l.draft], if the row makes a draft. A
+// row for which can_pick() is false gets kNoPick; its draft, which runs like any other, is token 0.
+// Each thread block takes one row.
 //
 // Example, with `#include "forge/gpu/kernels.h"`, given `const PassCounts* counts`,
 // `const LogitInput* inputs`, `const float* logits`, `std::uint32_t* picks` and

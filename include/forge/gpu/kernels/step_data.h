@@ -19,10 +19,10 @@ struct alignas(16) RowInput {
 /// A row whose logits are wanted, and how a token is picked from them.
 struct alignas(16) LogitInput {
   std::uint64_t seed = 0;
-  std::uint64_t position = 0;               ///< of the token that is picked
-  std::uint32_t row = 0;                    ///< of the pass
+  std::uint64_t position = 0;               ///< that of the token that is picked
+  std::uint32_t row = 0;                    ///< number in the pass
   std::int32_t draft = RowInput::kNoDraft;  ///< where the pick goes as a draft, if anywhere
-  std::uint32_t pick = 0;  ///< where pick and digest go: picks[pick], digests[pick]
+  std::uint32_t pick = 0;  ///< the pick goes to picks[pick], its digest to digests[pick]
   float temperature = 0;
 };
 
@@ -46,11 +46,11 @@ struct BlockPair {
   std::uint32_t to = 0;
 };
 
-/// The numbers of one pass, in device memory.
+/// The counts of one pass, in device memory.
 struct alignas(16) PassCounts {
   std::uint32_t rows = 0;
   std::uint32_t logit_rows = 0;
-  std::uint32_t decode_rows = 0;  ///< leading rows, each attends by itself
+  std::uint32_t decode_rows = 0;  ///< leading rows, each of which attends by itself
   std::uint32_t prompt_tiles = 0;
 };
 

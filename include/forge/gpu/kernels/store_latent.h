@@ -1,7 +1,7 @@
 // store_latent: what is left to do once the products of a row are there. Its latent is normed
 // (numerics/vector_ops.h) and goes to the pool with the key part, turned by its position; the parts
-// of its queries that turn are turned and go behind those that are in terms of latents. A warp a
-// head, and one for the latent.
+// of its queries that turn are turned and go behind those that are in terms of latents. Each head
+// has a warp, and the latent has one.
 //
 // Example, with `#include "forge/gpu/kernels.h"`, given `const LatentAttentionInput& in`,
 // `const float* rotary`, `const float* norm`, `const float* products`, `const float* queries` and
@@ -33,7 +33,7 @@ struct StoreLatentArgs {
   const RowInput* rows;
   const float* rotary;    ///< [positions][2][R / 2]: cosines, sines
   const float* norm;      ///< [C]
-  const float* products;  ///< [T][C + R]: of the matrix down to latents
+  const float* products;  ///< [T][C + R]: those of the matrix down to latents
   const float* queries;   ///< [T][H][N + R]
   float* absorbed;        ///< [T][H][C + R], of which the last R of each head are written
   LatentLayer latents;

@@ -1,4 +1,4 @@
-// update_tables: tables[w.table][w.index] = w.block for each write. A thread a write.
+// update_tables: tables[w.table][w.index] = w.block for each write. Each thread does one write.
 //
 // Example, with `#include "forge/gpu/kernels.h"`, given `const TableWrite* writes`,
 // `const std::uint32_t* count` and `std::uint32_t* tables`:
@@ -17,7 +17,7 @@ struct UpdateTablesArgs {
   static constexpr int kThreads = 128;
   static constexpr BlockResources kResources{.registers = 12};
   const TableWrite* writes;    ///< [*count]
-  const std::uint32_t* count;  ///< of writes
+  const std::uint32_t* count;  ///< number of writes
   std::uint32_t* tables;       ///< [max_batch_size][table_stride]
   std::uint32_t table_stride;
 
