@@ -33,11 +33,11 @@ double microseconds_since(Clock::time_point start) {
 void take_buffers(const model::ModelConfig& model, const model::ModelConfig* draft,
                   const executor::ExecutorOptions& options, Allocator& allocator) {
   const Capacity capacity(model, options, draft != nullptr);
-  ModelBuffers(model, options, capacity, allocator);
-  BlockTables(capacity, allocator);
-  StepMailbox(capacity, allocator);
+  const ModelBuffers of_model(model, options, capacity, allocator);
+  const BlockTables tables(capacity, allocator);
+  const StepMailbox mailbox(capacity, allocator);
   if (draft == nullptr) return;
-  ModelBuffers(*draft, options, Capacity(*draft, options, true), allocator);
+  const ModelBuffers of_draft(*draft, options, Capacity(*draft, options, true), allocator);
 }
 
 }  // namespace
@@ -153,8 +153,9 @@ GpuExecutor::~GpuExecutor() = default;
 
 MemoryBytes GpuExecutor::memory(const GpuModels& models, const executor::ExecutorOptions& options) {
   Allocator allocator;
-  DeviceWeights(models.model, allocator, nullptr);
-  if (models.draft) DeviceWeights(*models.draft, allocator, nullptr);
+  const DeviceWeights weights(models.model, allocator, nullptr);
+  std::optional<DeviceWeights> of_draft;
+  if (models.draft) of_draft.emplace(*models.draft, allocator, nullptr);
   take_buffers(models.model.config(), models.draft ? &models.draft->config() : nullptr, options,
                allocator);
   return allocator.bytes();
