@@ -62,11 +62,13 @@ void check_attention(const LatentConfig& c, const RopeConfig& rope, std::string&
                {1, numerics::kLatentSizeMax})
       .integer("nope_size", c.nope_size, kHeadSizes)
       .integer("rope_size", c.rope_size, kHeadSizes)
-      .integer("value_size", c.value_size, kHeadSizes)
-      .integer("heads * (nope_size + rope_size)",
-               product(c.heads, c.nope_size) + product(c.heads, c.rope_size), kSizes)
-      .integer("heads * (nope_size + value_size)",
-               product(c.heads, c.nope_size) + product(c.heads, c.value_size), kSizes)
+      .integer("value_size", c.value_size, kHeadSizes);
+  if (!fault.empty()) return;  // products of other sizes may be more than 64 bits hold
+  Checks("", fault)
+      .integer("heads * (nope_size + rope_size)", product(c.heads, c.nope_size + c.rope_size),
+               kSizes)
+      .integer("heads * (nope_size + value_size)", product(c.heads, c.nope_size + c.value_size),
+               kSizes)
       .number("latent_norm_eps", static_cast<double>(c.latent_norm_eps), kEpsilons)
       .that(rope.size == c.rope_size, "rope.size", std::to_string(rope.size),
             "rope_size, " + std::to_string(c.rope_size));

@@ -112,6 +112,13 @@ TEST(ModelConfig, a_dense_mlp_has_a_size_where_there_is_one) {
   EXPECT_EQ(fault(model), "experts.dense_layers is a list of 1; accepted is one for each layer, 2");
 }
 
+TEST(ModelConfig, sizes_whose_product_has_more_than_64_bits_are_named) {
+  ModelConfig model = latent();
+  model.attention = LatentConfig{
+      .heads = INT_MIN, .kv_rank = 8, .nope_size = INT_MIN, .rope_size = 2, .value_size = INT_MIN};
+  EXPECT_EQ(fault(model), "heads is -2147483648; accepted is 1 .. 1024");
+}
+
 RC_GTEST_PROP(ModelConfig, whatever_the_numbers_are_validation_ends, ()) {
   const auto any = [] { return *rc::gen::element(INT_MIN, -1, 0, 1, 2, 3, 8, 1024, INT_MAX); };
   ModelConfig model = *rc::gen::element(grouped(), latent(), with_experts());
