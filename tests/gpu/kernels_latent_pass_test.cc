@@ -124,150 +124,187 @@ class LatentPass : public KernelTest {
     w.output = matrix(kHidden, c.heads * c.value_size);
     return w;
   }
+  static std::vector<RowInput> rows() {
+    std::vector<RowInput> rows(kRows, {.position = kDecoded, .table = 1});
+    for (std::uint32_t i = 0; i < kPrompt; ++i) rows[i] = {.position = i, .table = 0};
+    return rows;
+  }
   static std::vector<float> floats_of(const model::KvPool& pool) {
     const std::uint32_t first = 0;
     const auto start = pool.latent_view(0, {&first, 1}, 1, 1);
     return {start.rows, start.rows + pool.num_blocks() * start.block_stride};
   }
 
+  /// What the CPU reads and makes.
+  struct OnCpu {
+    model::ModelConfig config;
+    model::PackedLatent weights;
+    std::vector<float> x;
+    std::vector<float> out;
+    std::vector<float> angles;
+    std::vector<float> pool_before;
+    std::vector<float> pool_after;
+  };
+  static OnCpu run_on_cpu(const model::LatentConfig& c, model::RopePairing pairing,
+                          WeightKind kind);
+
+  /// Kernels in their order, on memory of a rig.
+  struct Queue {
+    KernelRig& rig;
+    WeightKind kind;
+    const PassCounts* counts;
+    std::vector<KernelLaunch> launches;
+
+    template <class Args>
+    void add(const Args& args) {
+      launches.push_back(launch_of(args, args.shape(kRows)));
+    }
+    float* room(const char* name, int size) const {
+      return rig.input(name, std::vector<float>(floats_in(kRows, size)));
+    }
+    void project(const char* name, const linear::LinearWeights& w, const float* x, float* y) {
+      add(ProjectArgs{.row_count = &counts->rows,
+                      .x = x,
+                      .panels = rig.input(name, panels_of(w)),
+                      .y = y,
+                      .inputs = w.inputs(),
+                      .outputs = w.outputs(),
+                      .accumulate = false,
+                      .kind = kind});
+    }
+    /// `x_stride` and `y_stride`: floats of a head.
+    void project_heads(const char* name, const std::vector<linear::LinearWeights>& heads,
+                       const float* x, int x_stride, float* y, int y_stride) {
+      add(ProjectHeadsArgs{.row_count = &counts->rows,
+                           .x = x,
+                           .panels = rig.input(name, panels_of(heads)),
+                           .y = y,
+                           .heads = static_cast<int>(heads.size()),
+                           .inputs = heads.front().inputs(),
+                           .outputs = heads.front().outputs(),
+                           .x_stride = x_stride,
+                           .y_stride = y_stride,
+                           .kind = kind});
+    }
+  };
+
+  static float* make_queries(const OnCpu& cpu, const float* x, Queue& queue);
+  static float* attend(const OnCpu& cpu, const float* x, float* queries, Queue& queue);
   void expect(const model::LatentConfig& c, model::RopePairing pairing, WeightKind kind) const;
+
+  static constexpr int kLayer = 1;
+  static constexpr std::uint32_t kTables[] = {4, 2, 0xffffffff, 0, 3, 1};  // [2][3]
 };
 FORGE_KERNEL_TEST_TARGETS(LatentPass);
 
-void LatentPass::expect(const model::LatentConfig& c, model::RopePairing pairing,
-                        WeightKind kind) const {
-  constexpr int kLayer = 1;
-  const model::ModelConfig config = config_of(c, pairing);
+LatentPass::OnCpu LatentPass::run_on_cpu(const model::LatentConfig& c, model::RopePairing pairing,
+                                         WeightKind kind) {
+  OnCpu cpu{.config = config_of(c, pairing)};
   const int width = c.kv_rank + c.rope_size;
   Random random(1);
   linear::ThreadPool threads(1);
-  const model::PackedLatent weights = weights_of(c, kind, random, threads);
-  const std::vector<std::uint32_t> tables{4, 2, 0xffffffff, 0, 3, 1};  // [2][3]
+  cpu.weights = weights_of(c, kind, random, threads);
   model::KvPool pool(
       {.layers = 2, .heads = 1, .head_size = width, .layout = model::KvLayout::latent}, 5,
       kBlockSize);
-  const std::vector<std::span<const std::uint32_t>> spans{{tables.data(), 2}, {&tables[3], 3}};
+  const std::vector<std::span<const std::uint32_t>> spans{{kTables, 2}, {kTables + 3, 3}};
   for (std::uint32_t j = 0; j < kDecoded; ++j) {
     pool.store_latent(kLayer, spans[1], j, random.reals(floats_in(width, 1)).data());
   }
-  const std::vector<float> pool_before = floats_of(pool);
-
-  std::vector<TokenId> tokens(kRows);
+  cpu.pool_before = floats_of(pool);
   std::vector<std::uint32_t> positions, sequences;
-  std::vector<RowInput> rows;
-  for (std::uint32_t i = 0; i < kRows; ++i) {
-    const RowInput row = i < kPrompt ? RowInput{.position = i, .table = 0}
-                                     : RowInput{.position = kDecoded, .table = 1};
-    rows.push_back(row);
+  for (const RowInput& row : rows()) {
     positions.push_back(row.position);
     sequences.push_back(row.table);
   }
-  const std::vector<float> x = random.reals(floats_in(kRows, kHidden));
-  std::vector<float> expected(x.size());
+  cpu.x = random.reals(floats_in(kRows, kHidden));
+  cpu.out.resize(cpu.x.size());
   model::Workers workers(threads);
-  model::RotaryTable rotary(config.rope);
+  model::RotaryTable rotary(cpu.config.rope);
   rotary.ensure(kDecoded + 1);
   model::LatentScratch scratch;
+  const std::vector<TokenId> tokens(kRows);
   const model::ForwardBatch batch{tokens, positions, sequences, spans, {}};
-  model::latent_attention(weights, {config, kLayer, batch, pool, rotary, workers}, x.data(),
-                          expected.data(), scratch);
+  model::latent_attention(cpu.weights, {cpu.config, kLayer, batch, pool, rotary, workers},
+                          cpu.x.data(), cpu.out.data(), scratch);
+  cpu.angles.assign(rotary.cos(0), rotary.cos(kDecoded + 1));
+  cpu.pool_after = floats_of(pool);
+  return cpu;
+}
 
-  const auto rig = this->rig();
-  const auto room = [&](const char* name, int size) {
-    return rig->input(name, std::vector<float>(floats_in(kRows, size)));
-  };
-  const PassCounts* counts = rig->input("counts", std::vector<PassCounts>{{.rows = kRows}});
-  const auto project = [&](const char* name, const linear::LinearWeights& w, const float* from,
-                           float* to) {
-    const ProjectArgs args{.row_count = &counts->rows,
-                           .x = from,
-                           .panels = rig->input(name, panels_of(w)),
-                           .y = to,
-                           .inputs = w.inputs(),
-                           .outputs = w.outputs(),
-                           .accumulate = false,
-                           .kind = kind};
-    return launch_of(args, args.shape(kRows));
-  };
-  std::vector<KernelLaunch> launches;
-  const float* hidden = rig->input("x", x);
-  const float* query_inputs = hidden;
+/// Returns the queries, [rows][H (N + R)].
+float* LatentPass::make_queries(const OnCpu& cpu, const float* x, Queue& queue) {
+  const auto& c = std::get<model::LatentConfig>(cpu.config.attention);
   if (c.query_rank > 0) {
-    float* latent = room("query latent", c.query_rank);
-    launches.push_back(project("query_down", weights.query_down, hidden, latent));
-    const RmsNormArgs norm{.counts = counts,
-                           .logits = nullptr,
-                           .x = latent,
-                           .weight = rig->input("query_norm", weights.query_norm),
-                           .y = latent,
-                           .size = c.query_rank,
-                           .eps = c.latent_norm_eps};
-    launches.push_back(launch_of(norm, norm.shape(kRows)));
-    query_inputs = latent;
+    float* latent = queue.room("query latent", c.query_rank);
+    queue.project("query_down", cpu.weights.query_down, x, latent);
+    queue.add(RmsNormArgs{.counts = queue.counts,
+                          .logits = nullptr,
+                          .x = latent,
+                          .weight = queue.rig.input("query_norm", cpu.weights.query_norm),
+                          .y = latent,
+                          .size = c.query_rank,
+                          .eps = c.latent_norm_eps});
+    x = latent;
   }
-  const int head_size = c.nope_size + c.rope_size;
-  float* queries = room("queries", c.heads * head_size);
-  float* products = room("products", width);
-  launches.push_back(project("query_up", weights.query_up, query_inputs, queries));
-  launches.push_back(project("kv_down", weights.kv_down, hidden, products));
+  float* queries = queue.room("queries", c.heads * (c.nope_size + c.rope_size));
+  queue.project("query_up", cpu.weights.query_up, x, queries);
+  return queries;
+}
 
-  const ProjectHeadsArgs absorb{.row_count = &counts->rows,
-                                .x = queries,
-                                .panels = rig->input("key_up", panels_of(weights.key_up)),
-                                .y = room("absorbed", c.heads * width),
-                                .heads = c.heads,
-                                .inputs = c.nope_size,
-                                .outputs = c.kv_rank,
-                                .x_stride = head_size,
-                                .y_stride = width,
-                                .kind = kind};
-  launches.push_back(launch_of(absorb, absorb.shape(kRows)));
-
+/// Stores the rows' latents and returns the sums of latents, [rows][H C].
+float* LatentPass::attend(const OnCpu& cpu, const float* x, float* queries, Queue& queue) {
+  const auto& c = std::get<model::LatentConfig>(cpu.config.attention);
+  const int width = c.kv_rank + c.rope_size;
+  float* products = queue.room("products", width);
+  queue.project("kv_down", cpu.weights.kv_down, x, products);
+  float* absorbed = queue.room("absorbed", c.heads * width);
+  queue.project_heads("key_up", cpu.weights.key_up, queries, c.nope_size + c.rope_size, absorbed,
+                      width);
   const LatentAttentionInput in{
-      .counts = counts,
-      .rows = rig->input("rows", rows),
-      .queries = absorb.y,
-      .out = room("sums", c.heads * c.kv_rank),
-      .latents = {.pool = rig->output("pool", pool_before, floats_of(pool)) +
+      .counts = queue.counts,
+      .rows = queue.rig.input("rows", rows()),
+      .queries = absorbed,
+      .out = queue.room("sums", c.heads * c.kv_rank),
+      .latents = {.pool = queue.rig.output("pool", cpu.pool_before, cpu.pool_after) +
                           floats_in(kLayer, width, kBlockSize),
                   .block_stride = floats_in(2, width, kBlockSize),
-                  .tables = rig->input("tables", tables),
+                  .tables = queue.rig.input(
+                      "tables", std::vector<std::uint32_t>(std::begin(kTables), std::end(kTables))),
                   .table_stride = 3,
                   .block_size = kBlockSize,
                   .latent_size = c.kv_rank,
                   .rope_size = c.rope_size},
       .heads = c.heads,
-      .scale = config.attention_scale};
-  const std::vector<float> angles(rotary.cos(0), rotary.cos(kDecoded + 1));
-  const StoreLatentArgs store{.counts = counts,
-                              .rows = in.rows,
-                              .rotary = rig->input("rotary", angles),
-                              .norm = rig->input("kv_norm", weights.kv_norm),
-                              .products = products,
-                              .queries = queries,
-                              .absorbed = absorb.y,
-                              .latents = in.latents,
-                              .heads = c.heads,
-                              .nope_size = c.nope_size,
-                              .eps = c.latent_norm_eps,
-                              .adjacent = pairing == model::RopePairing::adjacent};
-  launches.push_back(launch_of(store, store.shape(kRows)));
-  const AttendLatentArgs attend{in};
-  launches.push_back(launch_of(attend, attend.shape(kRows)));
+      .scale = cpu.config.attention_scale};
+  queue.add(StoreLatentArgs{.counts = queue.counts,
+                            .rows = in.rows,
+                            .rotary = queue.rig.input("rotary", cpu.angles),
+                            .norm = queue.rig.input("kv_norm", cpu.weights.kv_norm),
+                            .products = products,
+                            .queries = queries,
+                            .absorbed = absorbed,
+                            .latents = in.latents,
+                            .heads = c.heads,
+                            .nope_size = c.nope_size,
+                            .eps = c.latent_norm_eps,
+                            .adjacent = cpu.config.rope.pairing == model::RopePairing::adjacent});
+  queue.add(AttendLatentArgs{in});
+  return in.out;
+}
 
-  const ProjectHeadsArgs values{.row_count = &counts->rows,
-                                .x = in.out,
-                                .panels = rig->input("value_up", panels_of(weights.value_up)),
-                                .y = room("values", c.heads * c.value_size),
-                                .heads = c.heads,
-                                .inputs = c.kv_rank,
-                                .outputs = c.value_size,
-                                .x_stride = c.kv_rank,
-                                .y_stride = c.value_size,
-                                .kind = kind};
-  launches.push_back(launch_of(values, values.shape(kRows)));
-  launches.push_back(project("output", weights.output, values.y, rig->output("out", expected)));
-  rig->expect(launches);
+void LatentPass::expect(const model::LatentConfig& c, model::RopePairing pairing,
+                        WeightKind kind) const {
+  const OnCpu cpu = run_on_cpu(c, pairing, kind);
+  const auto rig = this->rig();
+  Queue queue{*rig, kind, rig->input("counts", std::vector<PassCounts>{{.rows = kRows}}), {}};
+  const float* x = rig->input("x", cpu.x);
+  float* queries = make_queries(cpu, x, queue);
+  const float* sums = attend(cpu, x, queries, queue);
+  float* values = queue.room("values", c.heads * c.value_size);
+  queue.project_heads("value_up", cpu.weights.value_up, sums, c.kv_rank, values, c.value_size);
+  queue.project("output", cpu.weights.output, values, rig->output("out", cpu.out));
+  rig->expect(queue.launches);
 }
 
 TEST_P(LatentPass, HasTheBitsOfTheCpu) {
