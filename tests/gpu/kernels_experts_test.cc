@@ -161,137 +161,179 @@ class Experts : public KernelTest {
     return {packed({&gate, &up}, d, kind, pool), packed({&down}, F, kind, pool)};
   }
 
+  static constexpr int kRows = 21;
+  static constexpr int kHidden = 72;
+  static constexpr int kSize = 40;
+  static constexpr int kShared = 52;
+  static constexpr int kPerRow = 3;
+
+  /// What the CPU reads and makes.
+  struct OnCpu {
+    model::PackedExperts experts;
+    std::vector<float> x;
+    std::vector<float> out;
+  };
+  static OnCpu run_on_cpu(WeightKind kind);
+
+  /// Kernels in their order, on memory of a rig.
+  struct Queue {
+    KernelRig& rig;
+    WeightKind kind;
+    const PassCounts* counts;
+    const float* x;
+    std::vector<KernelLaunch> launches;
+
+    template <class T>
+    T* room(const char* name, int rows, int width) const {
+      return rig.input(name, std::vector<T>(size_of(rows, width)));
+    }
+    float* project(const char* name, const linear::LinearWeights& w, const float* from, float* to,
+                   WeightKind of) {
+      const ProjectArgs args{.row_count = &counts->rows,
+                             .x = from,
+                             .panels = rig.input(name, panels_of(w)),
+                             .y = to,
+                             .inputs = w.inputs(),
+                             .outputs = w.outputs(),
+                             .accumulate = false,
+                             .kind = of};
+      launches.push_back(launch_of(args, args.shape(kRows)));
+      return to;
+    }
+    float* gate(const PassCounts* rows, const float* gate_up, float* to, int size, int most) {
+      const SiluMultiplyArgs args{.counts = rows, .gate_up = gate_up, .gated = to, .size = size};
+      launches.push_back(launch_of(args, args.shape(most)));
+      return to;
+    }
+  };
+
+  static const ExpertChoice* choose(const OnCpu& cpu, Queue& queue);
+  static const float* run_chosen(const OnCpu& cpu, const ExpertChoice* choices, Queue& queue);
+  static const float* run_shared(const OnCpu& cpu, Queue& queue);
   void expect(WeightKind kind) const;
 };
 FORGE_KERNEL_TEST_TARGETS(Experts);
 
-void Experts::expect(WeightKind kind) const {
-  constexpr int kRows = 21;
-  constexpr int d = 72;
-  constexpr int F = 40;
-  constexpr int kShared = 52;
-  model::ExpertsConfig config{.experts = 12,
-                              .experts_per_token = 3,
-                              .expert_size = F,
-                              .shared_size = kShared,
-                              .groups = 4,
-                              .groups_per_token = 2,
-                              .normalized = true,
-                              .routed_scale = 1.5f};
-  const int A = config.experts_per_token;
+Experts::OnCpu Experts::run_on_cpu(WeightKind kind) {
+  const model::ExpertsConfig config{.experts = 12,
+                                    .experts_per_token = kPerRow,
+                                    .expert_size = kSize,
+                                    .shared_size = kShared,
+                                    .groups = 4,
+                                    .groups_per_token = 2,
+                                    .normalized = true,
+                                    .routed_scale = 1.5f};
   Random random(1);
   linear::ThreadPool pool(1);
-  const std::vector<float> router = random.reals(size_of(config.experts, d));
-  model::PackedExperts experts{.config = config,
-                               .router = packed({&router}, d, WeightKind::f32, pool)};
-  std::vector<std::byte> gate_up;
-  std::vector<std::byte> down;
+  const std::vector<float> router = random.reals(size_of(config.experts, kHidden));
+  OnCpu cpu{
+      .experts = {.config = config, .router = packed({&router}, kHidden, WeightKind::f32, pool)}};
   for (int e = 0; e < config.experts; ++e) {
-    const auto& added = experts.experts.emplace_back(mlp(d, F, kind, random, pool));
-    std::ranges::copy(panels_of(added.gate_up), std::back_inserter(gate_up));
-    std::ranges::copy(panels_of(added.down), std::back_inserter(down));
+    cpu.experts.experts.push_back(mlp(kHidden, kSize, kind, random, pool));
   }
-  experts.shared = mlp(d, kShared, kind, random, pool);
-  const std::vector<float> x = random.reals(size_of(kRows, d));
-  std::vector<float> expected(x.size());
+  cpu.experts.shared = mlp(kHidden, kShared, kind, random, pool);
+  cpu.x = random.reals(size_of(kRows, kHidden));
+  cpu.out.resize(cpu.x.size());
   model::ExpertsScratch scratch;
   model::Workers workers(pool);
-  model::run_experts(experts, {x.data(), kRows}, expected.data(), scratch, workers);
+  model::run_experts(cpu.experts, {cpu.x.data(), kRows}, cpu.out.data(), scratch, workers);
+  return cpu;
+}
 
-  const auto rig = this->rig();
-  const auto floats = [&](const char* name, int rows, int width) {
-    return rig->input(name, std::vector<float>(size_of(rows, width)));
-  };
-  const PassCounts* counts = rig->input("counts", std::vector{counts_of(kRows)});
-  const float* rows = rig->input("x", x);
-  const ProjectArgs score{.row_count = &counts->rows,
-                          .x = rows,
-                          .panels = rig->input("router", panels_of(experts.router)),
-                          .y = floats("products", kRows, config.experts),
-                          .inputs = d,
-                          .outputs = config.experts,
-                          .accumulate = false};
-  const ChooseExpertsArgs choose{
-      .counts = counts,
-      .products = score.y,
+const ExpertChoice* Experts::choose(const OnCpu& cpu, Queue& queue) {
+  const model::ExpertsConfig& config = cpu.experts.config;
+  const ChooseExpertsArgs args{
+      .counts = queue.counts,
+      .products =
+          queue.project("router", cpu.experts.router, queue.x,
+                        queue.room<float>("products", kRows, config.experts), WeightKind::f32),
       .bias = nullptr,
-      .choices = rig->input("choices", std::vector<ExpertChoice>(size_of(kRows, A))),
+      .choices = queue.room<ExpertChoice>("choices", kRows, kPerRow),
       .experts = config.experts,
-      .experts_per_token = A,
+      .experts_per_token = kPerRow,
       .groups = config.groups,
       .groups_per_token = config.groups_per_token,
       .group_best = config.group_best,
       .sigmoid = false,
       .normalized = config.normalized,
       .routed_scale = config.routed_scale};
-  const int tiles_max = expert_tiles_max(kRows, config.experts, A);
-  const PlanExpertsArgs plan{
-      .counts = counts,
-      .choices = choose.choices,
-      .plan = {.pairs = rig->input("pairs", std::vector<std::uint32_t>(size_of(kRows, A))),
-               .tiles = rig->input("tiles", std::vector<ExpertTile>(size_of(tiles_max))),
-               .tiles_count = rig->input("tiles_count", std::vector<std::uint32_t>(1)),
-               .counts = rig->input("pair_counts", std::vector<PassCounts>(1))},
-      .experts = config.experts,
-      .experts_per_token = A};
-  const ProjectExpertsArgs widen{.plan = plan.plan,
-                                 .x = rows,
-                                 .panels = rig->input("gate_up", gate_up),
-                                 .y = floats("gate_up of pairs", kRows * A, 2 * F),
-                                 .inputs = d,
-                                 .outputs = 2 * F,
-                                 .pairs_per_row = A,
-                                 .kind = kind};
-  const SiluMultiplyArgs gate{.counts = plan.plan.counts,
-                              .gate_up = widen.y,
-                              .gated = floats("gated of pairs", kRows * A, F),
-                              .size = F};
-  const ProjectExpertsArgs narrow{.plan = plan.plan,
-                                  .x = gate.gated,
-                                  .panels = rig->input("down", down),
-                                  .y = floats("produced", kRows * A, d),
-                                  .inputs = F,
-                                  .outputs = d,
-                                  .pairs_per_row = 1,
-                                  .kind = kind};
-  const ProjectArgs widen_shared{
-      .row_count = &counts->rows,
-      .x = rows,
-      .panels = rig->input("shared gate_up", panels_of(experts.shared->gate_up)),
-      .y = floats("shared gate_up of rows", kRows, 2 * kShared),
-      .inputs = d,
-      .outputs = 2 * kShared,
-      .accumulate = false,
-      .kind = kind};
-  const SiluMultiplyArgs gate_shared{.counts = counts,
-                                     .gate_up = widen_shared.y,
-                                     .gated = floats("shared gated", kRows, kShared),
-                                     .size = kShared};
-  const ProjectArgs narrow_shared{
-      .row_count = &counts->rows,
-      .x = gate_shared.gated,
-      .panels = rig->input("shared down", panels_of(experts.shared->down)),
-      .y = floats("shared", kRows, d),
-      .inputs = kShared,
-      .outputs = d,
-      .accumulate = false,
-      .kind = kind};
-  const AddExpertsArgs add{.counts = counts,
-                           .choices = choose.choices,
-                           .produced = narrow.y,
-                           .shared = narrow_shared.y,
-                           .y = rig->output("y", expected),
-                           .size = d,
-                           .experts_per_token = A,
+  queue.launches.push_back(launch_of(args, args.shape(kRows)));
+  return args.choices;
+}
+
+/// Returns what the chosen experts make, [rows][A][d].
+const float* Experts::run_chosen(const OnCpu& cpu, const ExpertChoice* choices, Queue& queue) {
+  const int experts = cpu.experts.config.experts;
+  const int tiles_max = expert_tiles_max(kRows, experts, kPerRow);
+  const PlanExpertsArgs plan{.counts = queue.counts,
+                             .choices = choices,
+                             .plan = {.pairs = queue.room<std::uint32_t>("pairs", kRows, kPerRow),
+                                      .tiles = queue.room<ExpertTile>("tiles", tiles_max, 1),
+                                      .tiles_count = queue.room<std::uint32_t>("tiles_count", 1, 1),
+                                      .counts = queue.room<PassCounts>("pair_counts", 1, 1)},
+                             .experts = experts,
+                             .experts_per_token = kPerRow};
+  queue.launches.push_back(launch_of(plan, plan.shape()));
+  std::vector<std::byte> gate_up;
+  std::vector<std::byte> down;
+  for (const model::PackedMlp& expert : cpu.experts.experts) {
+    std::ranges::copy(panels_of(expert.gate_up), std::back_inserter(gate_up));
+    std::ranges::copy(panels_of(expert.down), std::back_inserter(down));
+  }
+  const ProjectExpertsArgs widen{
+      .plan = plan.plan,
+      .x = queue.x,
+      .panels = queue.rig.input("gate_up", gate_up),
+      .y = queue.room<float>("gate_up of pairs", kRows * kPerRow, 2 * kSize),
+      .inputs = kHidden,
+      .outputs = 2 * kSize,
+      .pairs_per_row = kPerRow,
+      .kind = queue.kind};
+  queue.launches.push_back(launch_of(widen, widen.shape(tiles_max)));
+  const ProjectExpertsArgs narrow{
+      .plan = plan.plan,
+      .x = queue.gate(plan.plan.counts, widen.y,
+                      queue.room<float>("gated of pairs", kRows * kPerRow, kSize), kSize,
+                      kRows * kPerRow),
+      .panels = queue.rig.input("down", down),
+      .y = queue.room<float>("produced", kRows * kPerRow, kHidden),
+      .inputs = kSize,
+      .outputs = kHidden,
+      .pairs_per_row = 1,
+      .kind = queue.kind};
+  queue.launches.push_back(launch_of(narrow, narrow.shape(tiles_max)));
+  return narrow.y;
+}
+
+const float* Experts::run_shared(const OnCpu& cpu, Queue& queue) {
+  const model::PackedMlp& shared = *cpu.experts.shared;
+  const float* const gate_up =
+      queue.project("shared gate_up", shared.gate_up, queue.x,
+                    queue.room<float>("shared gate_up of rows", kRows, 2 * kShared), queue.kind);
+  const float* const gated = queue.gate(
+      queue.counts, gate_up, queue.room<float>("shared gated", kRows, kShared), kShared, kRows);
+  return queue.project("shared down", shared.down, gated,
+                       queue.room<float>("shared", kRows, kHidden), queue.kind);
+}
+
+void Experts::expect(WeightKind kind) const {
+  const OnCpu cpu = run_on_cpu(kind);
+  const auto rig = this->rig();
+  Queue queue{
+      *rig, kind, rig->input("counts", std::vector{counts_of(kRows)}), rig->input("x", cpu.x), {}};
+  const ExpertChoice* const choices = choose(cpu, queue);
+  const float* const produced = run_chosen(cpu, choices, queue);
+  const AddExpertsArgs add{.counts = queue.counts,
+                           .choices = choices,
+                           .produced = produced,
+                           .shared = run_shared(cpu, queue),
+                           .y = rig->output("y", cpu.out),
+                           .size = kHidden,
+                           .experts_per_token = kPerRow,
                            .accumulate = false,
                            .multiplier = 1};
-  rig->expect({launch_of(score, score.shape(kRows)), launch_of(choose, choose.shape(kRows)),
-               launch_of(plan, plan.shape()), launch_of(widen, widen.shape(tiles_max)),
-               launch_of(gate, gate.shape(kRows * A)), launch_of(narrow, narrow.shape(tiles_max)),
-               launch_of(widen_shared, widen_shared.shape(kRows)),
-               launch_of(gate_shared, gate_shared.shape(kRows)),
-               launch_of(narrow_shared, narrow_shared.shape(kRows)),
-               launch_of(add, add.shape(kRows))});
+  queue.launches.push_back(launch_of(add, add.shape(kRows)));
+  rig->expect(queue.launches);
 }
 
 TEST_P(Experts, HaveTheBitsOfRunExperts) {
