@@ -2,12 +2,12 @@
 #pragma once
 
 #include <cstddef>
-#include <vector>
+#include "forge/numerics/aligned.h"
 
 namespace forge::model::detail {
 
 /// Room for `rows` rows of `width` floats; the buffer stays as it is if it suffices.
-inline float* room(std::vector<float>& buffer, int rows, int width) {
+inline float* room(numerics::AlignedFloats& buffer, int rows, int width) {
   const auto size = static_cast<std::size_t>(rows) * static_cast<std::size_t>(width);
   if (buffer.size() < size) buffer.resize(size);
   return buffer.data();

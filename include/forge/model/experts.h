@@ -26,6 +26,7 @@
 #include "forge/model/mlp.h"
 #include "forge/model/packed_model.h"
 #include "forge/model/workers.h"
+#include "forge/numerics/aligned.h"
 
 namespace forge::model {
 
@@ -45,14 +46,14 @@ void choose_experts(const ExpertsConfig& config, std::span<float> products,
                     std::span<ExpertChoice> chosen);
 
 struct ExpertsScratch {
-  std::vector<float> scores;         // [T][E]
-  std::vector<float> router;         // [T][router_scratch_size]
+  numerics::AlignedFloats scores;    // [T][E]
+  numerics::AlignedFloats router;    // [T][router_scratch_size]
   std::vector<ExpertChoice> chosen;  // [T][experts_per_token]
   std::vector<int> first;            // [E + 1] start of each expert in `rows`
   std::vector<int> rows;             // [T experts_per_token] rows, by expert
-  std::vector<float> weights;        // one for each of `rows`
-  std::vector<float> gathered;       // [rows of an expert][d]
-  std::vector<float> produced;       // [rows of an expert][d]
+  numerics::AlignedFloats weights;   // one for each of `rows`
+  numerics::AlignedFloats gathered;  // [rows of an expert][d]
+  numerics::AlignedFloats produced;  // [rows of an expert][d]
   MlpScratch mlp;
 };
 

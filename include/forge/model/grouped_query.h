@@ -8,16 +8,15 @@
 //             start or the window's; + bias
 #pragma once
 
-#include <vector>
-
 #include "forge/model/attention_pass.h"
 #include "forge/model/packed_model.h"
+#include "forge/numerics/aligned.h"
 
 namespace forge::model {
 
 struct GroupedQueryScratch {
-  std::vector<float> qkv;       // [T][(H + 2 Hkv) D]
-  std::vector<float> attended;  // [T][H D]
+  numerics::AlignedFloats qkv;       // [T][(H + 2 Hkv) D]
+  numerics::AlignedFloats attended;  // [T][H D]
 };
 
 /// out [T][d] = attention of x [T][d]. Writes keys and values of all rows.

@@ -25,6 +25,7 @@
 #include <span>
 #include <vector>
 
+#include "forge/numerics/aligned.h"
 #include "forge/numerics/attention.h"
 #include "forge/numerics/latent_attention.h"
 
@@ -93,7 +94,7 @@ class KvPool {
   std::uint32_t block_size_;
   std::size_t plane_stride_;  // floats of a KV head in a block
   std::size_t block_stride_;  // floats of a block
-  std::vector<float> storage_;
+  numerics::AlignedFloats storage_;
 };
 
 }  // namespace forge::model

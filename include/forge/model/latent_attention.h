@@ -12,28 +12,27 @@
 // Legend: stored_model.h.
 #pragma once
 
-#include <vector>
-
 #include "forge/model/attention_pass.h"
 #include "forge/model/packed_model.h"
+#include "forge/numerics/aligned.h"
 
 namespace forge::model {
 
 /// Memory for one part of the products of single heads.
 struct HeadScratch {
-  std::vector<float> x;  // [T][inputs]
-  std::vector<float> y;  // [T][outputs]
+  numerics::AlignedFloats x;  // [T][inputs]
+  numerics::AlignedFloats y;  // [T][outputs]
   linear::ProductScratch products;
 };
 
 struct LatentScratch {
-  std::vector<float> query_latent;  // [T][Q]
-  std::vector<float> query;         // [T][H (N + R)]
-  std::vector<float> row;           // [T][C + R] what goes into the cache
-  std::vector<float> absorbed;      // [T][H][C + R]
-  std::vector<float> sums;          // [T][H][C]
-  std::vector<float> values;        // [T][H Dv]
-  std::vector<HeadScratch> heads;   // one for each part
+  numerics::AlignedFloats query_latent;  // [T][Q]
+  numerics::AlignedFloats query;         // [T][H (N + R)]
+  numerics::AlignedFloats row;           // [T][C + R] what goes into the cache
+  numerics::AlignedFloats absorbed;      // [T][H][C + R]
+  numerics::AlignedFloats sums;          // [T][H][C]
+  numerics::AlignedFloats values;        // [T][H Dv]
+  std::vector<HeadScratch> heads;        // one for each part
 };
 
 /// out [T][d] = attention of x [T][d]. Writes the latents of all rows.

@@ -1,16 +1,15 @@
 // The MLP: down( silu(gate x) * up x ), SwiGLU.
 #pragma once
 
-#include <vector>
-
 #include "forge/model/packed_model.h"
 #include "forge/model/workers.h"
+#include "forge/numerics/aligned.h"
 
 namespace forge::model {
 
 struct MlpScratch {
-  std::vector<float> gate_up;  // [T][2 F]
-  std::vector<float> gated;    // [T][F]
+  numerics::AlignedFloats gate_up;  // [T][2 F]
+  numerics::AlignedFloats gated;    // [T][F]
 };
 
 /// out [T][d] = the MLP of x [T][d].

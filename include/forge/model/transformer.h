@@ -24,7 +24,6 @@
 #include <optional>
 #include <span>
 #include <string_view>
-#include <vector>
 
 #include "forge/core/names.h"
 #include "forge/linear/thread_pool.h"
@@ -39,6 +38,7 @@
 #include "forge/model/packed_model.h"
 #include "forge/model/rotary_table.h"
 #include "forge/model/workers.h"
+#include "forge/numerics/aligned.h"
 
 namespace forge::model {
 
@@ -75,9 +75,9 @@ struct TransformerScratch {
 
   Workers workers;
   RotaryTable rotary;
-  std::vector<float> hidden;  // [T][d] the residual stream
-  std::vector<float> normed;  // [T][d]
-  std::vector<float> added;   // [T][d] what a sub-layer adds
+  numerics::AlignedFloats hidden;  // [T][d] the residual stream
+  numerics::AlignedFloats normed;  // [T][d]
+  numerics::AlignedFloats added;   // [T][d] what a sub-layer adds
   GroupedQueryScratch grouped_query;
   LatentScratch latent;
   MlpScratch mlp;
