@@ -16,35 +16,22 @@ namespace forge::linear::HWY_NAMESPACE {
 
 using numerics::kProductSegment;
 
-/// Panels of a strip, where rows are many: their weights along one segment (128 KiB of float) stay
-/// in the L2 cache while all rows pass, and some rows in the L1 cache while all panels pass.
-inline constexpr int kStripPanels = 4;
+/// Panels of a strip. Where rows are few, it is as wide as a tile. Where they are many, the weights
+/// of a strip along one segment (128 KiB of float) stay in the L2 cache while all rows pass, and
+/// some rows in the L1 cache while all panels pass.
+int strip_panels(int rows) {
+  return rows > kTileRowsMax ? 4 : std::max(1, tile_vectors(rows) * kFullLanes / kPanelOutputs);
+}
 
-/// All rows, in tiles of about equal height, against a strip, panel by panel.
+/// A segment of a strip against all rows, in tiles of about equal height.
 template <class Weights>
-void run_strip(const Segment& c, int rows) {
+void run_segment(const Segment& c, int rows) {
   const int tiles = (rows + kTileRowsMax - 1) / kTileRowsMax;
   const int height = (rows + tiles - 1) / tiles;
   for (int row = 0; row < rows; row += height) {
-    Segment panel = c;
-    for (int output = 0; output < c.outputs; output += kPanelOutputs) {
-      panel.outputs = std::min(kPanelOutputs, c.outputs - output);
-      run_rows<Weights>(panel, row, std::min(height, rows - row));
-      panel.w += c.w_stride;
-      panel.y += kPanelOutputs;
-    }
+    run_rows<Weights>(c, row, std::min(height, rows - row));
   }
 }
-
-/// A segment of a strip against all rows.
-template <class Weights>
-void run_segment(const Segment& c, int rows) {
-  if (rows > kTileRowsMax) return run_strip<Weights>(c, rows);
-  run_panels<Weights>(c, rows, (c.outputs + kPanelOutputs - 1) / kPanelOutputs);
-}
-
-/// Panels of a strip.
-int strip_panels(int rows) { return rows <= kTileRowsMax ? tile_panels(rows) : kStripPanels; }
 
 template <class Weights>
 void multiply_panels(const PanelProduct& p, const float* x, std::ptrdiff_t x_stride) {

@@ -77,9 +77,6 @@ inline bool cpu_has_pairs() { return __builtin_cpu_supports("avx512bf16") != 0; 
 inline bool cpu_has_pairs() { return false; }
 #endif
 
-/// Vectors across a panel.
-inline constexpr int kVectors = kPanelOutputs / kFullLanes;
-
 /// Accumulators of a tile: what fits into the registers beside weights and broadcasts.
 #if HWY_CAP_GE512 || HWY_ARCH_ARM_A64
 inline constexpr int kAccumulators = 24;  // of 32 registers
@@ -87,15 +84,15 @@ inline constexpr int kAccumulators = 24;  // of 32 registers
 inline constexpr int kAccumulators = 12;  // of 16 registers
 #endif
 
-/// Rows of the tallest tile.
-inline constexpr int kTileRowsMax = kVectors < kAccumulators ? kAccumulators / kVectors : 1;
+/// Rows of the tallest tile, which is two vectors wide.
+inline constexpr int kTileRowsMax = kAccumulators / 2;
 
-/// Panels across a tile of `rows` rows: several where rows are few, because a core reads memory
-/// faster in several places at a time.
-constexpr int tile_panels(int rows) {
-  int panels = rows <= 4 ? 4 : 1;
-  while (panels > 1 && panels * rows * kVectors > kAccumulators) panels /= 2;
-  return panels;
+/// Vectors across a tile of `rows` rows, a power of two: several panels where rows are few, because
+/// a core reads memory faster in several places at a time.
+constexpr int tile_vectors(int rows) {
+  int vectors = 8;
+  while (vectors * rows > kAccumulators) vectors /= 2;
+  return vectors;
 }
 
 /// Weights are fetched this many bytes ahead: prefetchers stop at the end of a page.
@@ -105,7 +102,7 @@ inline constexpr int kLineBytes = 64;
 /// Weights of this many bytes come from memory each time; a core's cache keeps fewer.
 inline constexpr std::ptrdiff_t kFarBytes = std::ptrdiff_t{512} << 10;
 
-/// One segment of the product for some panels.
+/// One segment of the product for a strip: some panels, side by side.
 struct Segment {
   const float* x;           ///< row 0, first word
   std::ptrdiff_t x_stride;  ///< words from a row of x to the next
@@ -119,97 +116,93 @@ struct Segment {
   bool far;     ///< the weights come from memory, and are fetched ahead
 };
 
-template <class Weights, int kRows, int kPanels>
+template <class Weights, int kRows, int kVectors>
 struct Tile {
   static constexpr int kWords = Weights::kWords;
+  static constexpr int kWidth = kVectors * kFullLanes;
 
-  /// Accumulates rows [row, row + kRows) and stores or adds them to y.
-  static HWY_INLINE void run(const Segment& c, int row) {
+  /// Accumulates rows [row, row + kRows) of outputs [column, column + kWidth) and stores or adds
+  /// them to y.
+  static HWY_INLINE void run(const Segment& c, int row, int column) {
     const FullTag d;
-    FullVec sums[kRows][kPanels * kVectors];
+    FullVec sums[kRows][kVectors];
     for (auto& row_sums : sums) {
       for (auto& sum : row_sums) sum = hn::Zero(d);
     }
+    c.far ? accumulate<true>(c, row, column, sums) : accumulate<false>(c, row, column, sums);
+    const bool first = c.first;
+    const std::ptrdiff_t stride = c.y_stride;
+    float* y = c.y + row * stride + column;
+    if (c.outputs - column < kWidth) return store_part(c, sums, c.outputs - column, y);
+    for (int r = 0; r < kRows; ++r, y += stride) {
+      for (int v = 0; v < kVectors; ++v) {
+        float* const to = y + v * kFullLanes;
+        hn::StoreU(first ? sums[r][v] : hn::Add(hn::LoadU(d, to), sums[r][v]), d, to);
+      }
+    }
+  }
+
+  template <bool kFar>
+  static HWY_INLINE void accumulate(const Segment& c, int row, int column,
+                                    FullVec (&sums)[kRows][kVectors]) {
     const float* x = c.x + row * c.x_stride;
-    const std::byte* w = c.w;
+    const std::byte* w = weights_of(c.w, c.w_stride, column);
     for (int step = 0; step < c.steps; ++step, x += kWords, w += Weights::kStepBytes) {
-      FullVec weights[kPanels * kVectors][kWords];
-      for (int panel = 0; panel < kPanels; ++panel) {
-        const std::byte* const from = w + panel * c.w_stride;
-        for (int line = 0; c.far && line < Weights::kStepBytes; line += kLineBytes) {
-          hwy::Prefetch(from + kBytesAhead + line);
-        }
-        for (int v = 0; v < kVectors; ++v) {
-          Weights::load(from + v * kFullLanes * Weights::kLaneBytes, weights[panel * kVectors + v]);
-        }
+      FullVec weights[kVectors][kWords];
+      for (int v = 0; v < kVectors; ++v) {
+        const std::byte* const from = weights_of(w, c.w_stride, v * kFullLanes);
+        const bool starts_line = v * kFullLanes * Weights::kLaneBytes % kLineBytes == 0;
+        if (kFar && starts_line) hwy::Prefetch(from + kBytesAhead);
+        Weights::load(from, weights[v]);
       }
       for (int word = 0; word < kWords; ++word) {
         for (int r = 0; r < kRows; ++r) {
-          const FullVec input = hn::Set(d, x[r * c.x_stride + word]);
-          for (int v = 0; v < kPanels * kVectors; ++v) {
+          const FullVec input = hn::Set(FullTag(), x[r * c.x_stride + word]);
+          for (int v = 0; v < kVectors; ++v) {
             sums[r][v] = Weights::add(input, weights[v][word], sums[r][v]);
           }
         }
       }
     }
-    for (int r = 0; r < kRows; ++r) {
-      float* const y = c.y + (row + r) * c.y_stride;
-      for (int panel = 0; panel < kPanels; ++panel) {
-        const int first = panel * kPanelOutputs;
-        store_row(c, sums[r] + panel * kVectors, std::min(c.outputs - first, kPanelOutputs),
-                  y + first);
-      }
-    }
   }
 
-  /// Sets y [outputs] to the sums of one panel, or adds them to it.
-  static HWY_INLINE void store_row(const Segment& c, const FullVec* sums, int outputs, float* y) {
+  /// The weights of `output`, where those of output 0 are at w.
+  static HWY_INLINE const std::byte* weights_of(const std::byte* w, std::ptrdiff_t stride,
+                                                int output) {
+    return w + output / kPanelOutputs * stride + output % kPanelOutputs * Weights::kLaneBytes;
+  }
+
+  /// Stores or adds the first `outputs` sums of each row.
+  static HWY_INLINE void store_part(const Segment& c, const FullVec (&sums)[kRows][kVectors],
+                                      int outputs, float* y) {
     const FullTag d;
-    if (outputs == kPanelOutputs) {
-      for (int v = 0; v < kVectors; ++v) {
-        float* target = y + v * kFullLanes;
-        hn::StoreU(c.first ? sums[v] : hn::Add(hn::LoadU(d, target), sums[v]), d, target);
-      }
-      return;
+    HWY_ALIGN float row[kWidth];
+    for (int r = 0; r < kRows; ++r, y += c.y_stride) {
+      for (int v = 0; v < kVectors; ++v) hn::Store(sums[r][v], d, row + v * kFullLanes);
+      for (int i = 0; i < outputs; ++i) y[i] = c.first ? row[i] : y[i] + row[i];
     }
-    HWY_ALIGN float row[kPanelOutputs];
-    for (int v = 0; v < kVectors; ++v) hn::Store(sums[v], d, row + v * kFullLanes);
-    for (int i = 0; i < outputs; ++i) y[i] = c.first ? row[i] : y[i] + row[i];
   }
 };
 
-/// Multiplies `rows` rows from `row` on, 1 .. kTileRowsMax, by one panel: by the tile of exactly
-/// that height.
+/// Multiplies kRows rows from `row` on by the panels of c from `column` on: tiles as wide as the
+/// registers hold, the last panels in narrower ones.
+template <class Weights, int kRows, int kVectors = tile_vectors(kRows)>
+HWY_INLINE void run_tiles(const Segment& c, int row, int column = 0) {
+  using Widest = Tile<Weights, kRows, kVectors>;
+  const int end = (c.outputs + kPanelOutputs - 1) / kPanelOutputs * kPanelOutputs;
+  for (; column + Widest::kWidth <= end; column += Widest::kWidth) Widest::run(c, row, column);
+  if constexpr (Widest::kWidth > kPanelOutputs) {
+    if (column < end) run_tiles<Weights, kRows, kVectors / 2>(c, row, column);
+  }
+}
+
+/// Multiplies `rows` rows from `row` on, 1 .. kTileRowsMax, by tiles of exactly that height.
 template <class Weights, int kRows = kTileRowsMax>
 HWY_INLINE void run_rows(const Segment& c, int row, int rows) {
   if constexpr (kRows > 1) {
     if (rows < kRows) return run_rows<Weights, kRows - 1>(c, row, rows);
   }
-  Tile<Weights, kRows, 1>::run(c, row);
-}
-
-/// Multiplies kRows rows from row 0 on by all panels of c: kPanels together, the rest in tiles half
-/// as wide.
-template <class Weights, int kRows, int kPanels>
-HWY_INLINE void run_widths(Segment c, int panels) {
-  for (; panels >= kPanels; panels -= kPanels) {
-    Tile<Weights, kRows, kPanels>::run(c, 0);
-    c.w += kPanels * c.w_stride;
-    c.y += kPanels * kPanelOutputs;
-    c.outputs -= kPanels * kPanelOutputs;
-  }
-  if constexpr (kPanels > 1) {
-    if (panels > 0) run_widths<Weights, kRows, kPanels / 2>(c, panels);
-  }
-}
-
-/// Multiplies all rows, 1 .. kTileRowsMax, by all panels of c.
-template <class Weights, int kRows = kTileRowsMax>
-HWY_INLINE void run_panels(const Segment& c, int rows, int panels) {
-  if constexpr (kRows > 1) {
-    if (rows < kRows) return run_panels<Weights, kRows - 1>(c, rows, panels);
-  }
-  run_widths<Weights, kRows, tile_panels(kRows)>(c, panels);
+  run_tiles<Weights, kRows>(c, row);
 }
 
 }  // namespace forge::linear::HWY_NAMESPACE
