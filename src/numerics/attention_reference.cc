@@ -1,74 +1,101 @@
-// The definition of attention.h, in the order of its comment. One head, one segment at a time.
+// The definition of attention.h, in the order of its comment, over keys and values and over
+// latents. One head, one segment at a time.
 #include <algorithm>
 
 #include "forge/numerics/attention.h"
 #include "forge/numerics/canonical.h"
+#include "forge/numerics/latent_attention.h"
 
 namespace forge::numerics {
 namespace {
 
-const float* block_at(const float* pool, const PagedKV& kv, int position) {
-  const auto index = static_cast<std::size_t>(position / kv.block_size);
-  return pool + static_cast<std::ptrdiff_t>(kv.blocks[index]) * kv.block_stride;
+/// Where the block of a position begins, of a pool that has block 0 at `pool`.
+template <class Paged>
+const float* block_at(const float* pool, const Paged& paged, int position) {
+  const auto index = static_cast<std::size_t>(position / paged.block_size);
+  return pool + static_cast<std::ptrdiff_t>(paged.blocks[index]) * paged.block_stride;
 }
 
 float key(const PagedKV& kv, int position, int d) {
   return block_at(kv.keys, kv, position)[d * kv.block_size + position % kv.block_size];
 }
-
 float value(const PagedKV& kv, int position, int d) {
   return block_at(kv.values, kv, position)[position % kv.block_size * kv.head_size + d];
 }
+int key_size(const PagedKV& kv) { return kv.head_size; }
+int value_size(const PagedKV& kv) { return kv.head_size; }
+int first_of(const PagedKV& kv) { return kv.first; }
 
-struct SegmentResult {
-  float m;
-  float l;
-  float a[kHeadSizeMax];
-};
+float key(const PagedLatent& latent, int position, int d) {
+  const int slot = position % latent.block_size;
+  return block_at(latent.rows, latent, position)[slot * latent.key_size + d];
+}
+float value(const PagedLatent& latent, int position, int d) { return key(latent, position, d); }
+int key_size(const PagedLatent& latent) { return latent.key_size; }
+int value_size(const PagedLatent& latent) { return latent.value_size; }
+int first_of(const PagedLatent&) { return 0; }
 
-/// `start`: the first position of the segment, a multiple of kKeySegment.
-SegmentResult attend_segment(const float* q, float scale, const PagedKV& kv, int start) {
-  const int first = std::max(kv.first - start, 0);  // within the segment
-  const int end = std::min(kKeySegment, kv.length - start);
+template <class Paged>
+AttentionSegment segment_of(const float* q, float scale, const Paged& paged, int index) {
+  const int start = index * kKeySegment;
+  const int first = std::max(first_of(paged) - start, 0);  // within the segment
+  const int end = std::min(kKeySegment, paged.length - start);
   float p[kKeySegment] = {};
   for (int j = first; j < end; ++j) {
     float dot = 0.0f;
-    for (int d = 0; d < kv.head_size; ++d) dot = fma(q[d], key(kv, start + j, d), dot);
+    for (int d = 0; d < key_size(paged); ++d) dot = fma(q[d], key(paged, start + j, d), dot);
     p[j] = dot * scale;
   }
 
-  SegmentResult segment{};
-  segment.m = max_reference(p + first, end - first);
+  AttentionSegment segment{.m = max_reference(p + first, end - first)};
   for (int j = first; j < end; ++j) p[j] = exp(p[j] - segment.m);
-  segment.l =
-      sum_reference(p, end);  // a lane that adds the 0 of a position not seen keeps its bits
-  for (int d = 0; d < kv.head_size; ++d) {
-    for (int j = first; j < end; ++j)
-      segment.a[d] = fma(p[j], value(kv, start + j, d), segment.a[d]);
+  // A lane that adds the 0 of a position not seen keeps its bits.
+  segment.l = sum_reference(p, end);
+  for (int d = 0; d < value_size(paged); ++d) {
+    float a = 0.0f;
+    for (int j = first; j < end; ++j) a = fma(p[j], value(paged, start + j, d), a);
+    segment.a.push_back(a);
   }
   return segment;
 }
 
-}  // namespace
-
-void attend_reference(const QueryGroup& group, const PagedKV& kv, float* out) {
+template <class Paged>
+void attend_all(const QueryGroup& group, const Paged& paged, float* out) {
   for (int head = 0; head < group.heads; ++head) {
-    const float* q = group.q + head * kv.head_size;
-    int start = kv.first / kKeySegment * kKeySegment;
-    SegmentResult total = attend_segment(q, group.scale, kv, start);
-    while ((start += kKeySegment) < kv.length) {
-      const SegmentResult segment = attend_segment(q, group.scale, kv, start);
+    const float* q = group.q + head * key_size(paged);
+    int index = first_of(paged) / kKeySegment;
+    AttentionSegment total = segment_of(q, group.scale, paged, index);
+    while (++index * kKeySegment < paged.length) {
+      const AttentionSegment segment = segment_of(q, group.scale, paged, index);
       const float m = std::max(total.m, segment.m);
       const float e = exp(total.m - m);
       const float f = exp(segment.m - m);
       total.m = m;
       total.l = fma(total.l, e, segment.l * f);
-      for (int d = 0; d < kv.head_size; ++d) total.a[d] = fma(total.a[d], e, segment.a[d] * f);
+      for (std::size_t d = 0; d < total.a.size(); ++d) {
+        total.a[d] = fma(total.a[d], e, segment.a[d] * f);
+      }
     }
-    for (int d = 0; d < kv.head_size; ++d) {
-      out[head * kv.head_size + d] = divide(total.a[d], total.l);
-    }
+    for (const float a : total.a) *out++ = divide(a, total.l);
   }
+}
+
+}  // namespace
+
+void attend_reference(const QueryGroup& group, const PagedKV& kv, float* out) {
+  attend_all(group, kv, out);
+}
+void attend_reference(const QueryGroup& group, const PagedLatent& latent, float* out) {
+  attend_all(group, latent, out);
+}
+
+AttentionSegment attend_segment_reference(const float* q, float scale, const PagedKV& kv,
+                                          int index) {
+  return segment_of(q, scale, kv, index);
+}
+AttentionSegment attend_segment_reference(const float* q, float scale, const PagedLatent& latent,
+                                          int index) {
+  return segment_of(q, scale, latent, index);
 }
 
 }  // namespace forge::numerics

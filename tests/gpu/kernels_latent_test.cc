@@ -209,9 +209,8 @@ class AttendLatent : public KernelTest {
     for (int i = 0; i + 1 < count; ++i) {
       const RowInput& row = rows[static_cast<std::size_t>(i)];
       const float* q = queries.data() + product(i, shape.heads, shape.row_size());
-      numerics::attend_latent_reference({q, shape.heads, kScale},
-                                        world.view(row.table, row.position + 1),
-                                        after.data() + product(i, shape.heads, C));
+      numerics::attend_reference({q, shape.heads, kScale}, world.view(row.table, row.position + 1),
+                                 after.data() + product(i, shape.heads, C));
     }
     const auto input = [&](KernelRig& rig) -> LatentAttentionInput {
       const PassCounts counts{.rows = static_cast<std::uint32_t>(count - 1)};

@@ -91,7 +91,7 @@ TEST(LatentAttention, has_the_bits_of_its_definition_for_random_shapes) {
                                     << length << " block size " << block_size << " H " << heads);
     const LatentPool pool(key_size, value_size, length, block_size, trial);
     const auto q = random_values(heads * key_size, trial + 500, 2.0f);
-    const auto expected = bits_of(attended(attend_latent_reference, q, pool.view()));
+    const auto expected = bits_of(attended(attend_reference, q, pool.view()));
     for_every_target(
         [&] { EXPECT_EQ(bits_of(attended(attend_latent, q, pool.view())), expected); });
   }
@@ -100,7 +100,7 @@ TEST(LatentAttention, has_the_bits_of_its_definition_for_random_shapes) {
 TEST(LatentAttention, takes_latents_of_the_published_models) {
   const LatentPool pool(576, 512, 300, 16, 1);
   const auto q = random_values(18 * 576, 2, 0.5f);
-  const auto expected = bits_of(attended(attend_latent_reference, q, pool.view()));
+  const auto expected = bits_of(attended(attend_reference, q, pool.view()));
   for_every_target([&] { EXPECT_EQ(bits_of(attended(attend_latent, q, pool.view())), expected); });
 }
 

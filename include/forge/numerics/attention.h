@@ -30,6 +30,7 @@
 #include <cstddef>
 #include <cstdint>
 #include <span>
+#include <vector>
 
 namespace forge::numerics {
 
@@ -75,5 +76,16 @@ void attend(const QueryGroup& group, const PagedKV& kv, float* out);
 
 /// The definition above, as plain loops: slow, with equal bits.
 void attend_reference(const QueryGroup& group, const PagedKV& kv, float* out);
+
+/// m_c, l_c and a_c of one query head.
+struct AttentionSegment {
+  float m = 0;
+  float l = 0;
+  std::vector<float> a = {};  ///< [D]
+};
+
+/// Segment c = `index` of the definition. Requires: it has a position that is seen.
+AttentionSegment attend_segment_reference(const float* q, float scale, const PagedKV& kv,
+                                          int index);
 
 }  // namespace forge::numerics

@@ -45,7 +45,10 @@ struct PagedLatent {
 /// O(heads T (2 R + S)).
 void attend_latent(const QueryGroup& group, const PagedLatent& latent, float* out);
 
-/// The definition, as plain loops: slow, with equal bits.
-void attend_latent_reference(const QueryGroup& group, const PagedLatent& latent, float* out);
+// The definition, as plain loops, and a segment of it, as in attention.h.
+
+void attend_reference(const QueryGroup& group, const PagedLatent& latent, float* out);
+AttentionSegment attend_segment_reference(const float* q, float scale, const PagedLatent& latent,
+                                          int index);
 
 }  // namespace forge::numerics

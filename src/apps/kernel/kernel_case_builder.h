@@ -1,12 +1,14 @@
 // What the inputs of all kernels are made with: random values, and buffers that begin with them.
 #pragma once
 
+#include <algorithm>
 #include <bit>
 #include <cstring>
 #include <optional>
 #include <utility>
 
 #include "forge/core/check.h"
+#include "forge/numerics/attention.h"
 #include "forge/numerics/philox.h"
 #include "kernel_inputs.h"
 
@@ -63,6 +65,9 @@ class KernelCaseBuilder {
   gpu::PassCounts* counts(const gpu::PassCounts& counts) {
     return upload<gpu::PassCounts>("counts", {counts}).device;
   }
+  gpu::PassCounts* row_counts(std::size_t count) {
+    return counts({.rows = static_cast<std::uint32_t>(count)});
+  }
 
   /// After the launch, `buffer`, the last one that was uploaded under its name, has what
   /// `change` makes of its first contents.
@@ -88,6 +93,17 @@ class KernelCaseBuilder {
   std::unique_ptr<KernelCase> case_ = std::make_unique<KernelCase>();
   std::optional<gpu::DeviceError> error_;
 };
+
+/// Writes a, m and l of segment c of one query head, as attend_split leaves them. Returns the end.
+template <class Paged>
+std::vector<float>::iterator put_segment(const float* q, float scale, const Paged& paged,
+                                         std::size_t c, std::vector<float>::iterator partial) {
+  const auto segment = attend_segment_reference(q, scale, paged, static_cast<int>(c));
+  partial = std::ranges::copy(segment.a, partial).out;
+  *partial++ = segment.m;
+  *partial++ = segment.l;
+  return partial;
+}
 
 // build_NAME makes the launch of the kernel NAME and says what is expected of it.
 #define FORGE_ENTRY(name, Args) gpu::KernelLaunch build_##name(KernelCaseBuilder& b);

@@ -46,6 +46,21 @@ struct Cache {
     return tables[row.table * blocks_each + position / block_size] * block_floats() +
            (head * 2 + 1) * head_size * block_size + position % block_size * head_size;
   }
+  const float* query(std::size_t row, std::size_t head) const {
+    return qkv.data() + row * row_floats() + head * head_size;
+  }
+  /// What a row sees of a KV head.
+  numerics::PagedKV view(const gpu::RowInput& row, std::size_t head) const {
+    const float* const keys = pool.data() + head * 2 * head_size * block_size;
+    return {.keys = keys,
+            .values = keys + head_size * block_size,
+            .block_stride = static_cast<std::ptrdiff_t>(block_floats()),
+            .block_size = static_cast<int>(block_size),
+            .head_size = static_cast<int>(head_size),
+            .blocks = {tables.data() + row.table * blocks_each, blocks_each},
+            .length = static_cast<int>(row.position) + 1,
+            .first = static_cast<int>(first_seen(row))};
+  }
   gpu::KvLayer layer() const {
     return {.pool = pool.device,
             .block_stride = block_floats(),
@@ -124,67 +139,24 @@ gpu::AttentionInput input_of(KernelCaseBuilder& b, const Cache& cache, float* ou
 void attend_on_cpu(const Cache& cache, std::vector<float>& out) {
   const std::size_t G = cache.heads / cache.kv_heads;
   for (std::size_t r = 0; r < cache.rows.size(); ++r) {
-    const gpu::RowInput& row = cache.rows[r];
     for (std::size_t head = 0; head < cache.kv_heads; ++head) {
-      const float* const keys = cache.pool.data() + head * 2 * cache.head_size * cache.block_size;
-      const numerics::PagedKV kv{
-          .keys = keys,
-          .values = keys + cache.head_size * cache.block_size,
-          .block_stride = static_cast<std::ptrdiff_t>(cache.block_floats()),
-          .block_size = static_cast<int>(cache.block_size),
-          .head_size = static_cast<int>(cache.head_size),
-          .blocks = {cache.tables.data() + row.table * cache.blocks_each, cache.blocks_each},
-          .length = static_cast<int>(row.position) + 1,
-          .first = static_cast<int>(cache.first_seen(row))};
-      const float* const q = cache.qkv.data() + r * cache.row_floats() + head * G * cache.head_size;
-      numerics::attend({q, static_cast<int>(G), cache.scale}, kv,
+      numerics::attend({cache.query(r, head * G), static_cast<int>(G), cache.scale},
+                       cache.view(cache.rows[r], head),
                        out.data() + (r * cache.heads + head * G) * cache.head_size);
     }
   }
 }
 
-/// partial[0 .. D + 2) = a, m, l of the keys [first, end) for one query head: the definition of
-/// numerics/attention.h.
-void attend_segment_on_cpu(const Cache& cache, std::size_t r, std::size_t query_head,
-                           std::size_t first, float* partial) {
-  const gpu::RowInput& row = cache.rows[r];
-  const std::size_t head = query_head / (cache.heads / cache.kv_heads);
-  const float* const q = cache.qkv.data() + r * cache.row_floats() + query_head * cache.head_size;
-  const std::size_t begin = std::max(first, cache.first_seen(row));
-  const std::size_t end = std::min<std::size_t>(first + numerics::kKeySegment, row.position + 1);
-  std::vector<float> weights;
-  for (std::size_t j = begin; j < end; ++j) {
-    const float* const key = cache.pool.data() + cache.key_at(row, j, head);
-    float dot = 0;
-    for (std::size_t d = 0; d < cache.head_size; ++d)
-      dot = numerics::fma(q[d], key[d * cache.block_size], dot);
-    weights.push_back(dot * cache.scale);
-  }
-  const auto count = static_cast<int>(weights.size());
-  const float max = numerics::max_reference(weights.data(), count);
-  for (float& weight : weights) weight = numerics::exp(weight - max);
-  for (std::size_t d = 0; d < cache.head_size; ++d) {
-    float sum = 0;
-    for (std::size_t j = begin; j < end; ++j) {
-      const float value = cache.pool[cache.value_at(row, j, head) + d];
-      sum = numerics::fma(weights[j - begin], value, sum);
-    }
-    partial[d] = sum;
-  }
-  partial[cache.head_size] = max;
-  weights.insert(weights.begin(), begin - first, 0.0f);  // lanes are those of the whole segment
-  partial[cache.head_size + 1] =
-      numerics::sum_reference(weights.data(), static_cast<int>(weights.size()));
-}
-
-/// partial [rows][H][segments][D + 2].
+/// partial [rows][H][segments][D + 2]: a, m and l of each segment that has a position that is seen.
 void attend_segments_on_cpu(const Cache& cache, std::size_t segments, std::vector<float>& partial) {
-  float* next = partial.data();
+  auto next = partial.begin();
   for (std::size_t r = 0; r < cache.rows.size(); ++r) {
+    const std::size_t first = cache.first_seen(cache.rows[r]) / numerics::kKeySegment;
     for (std::size_t head = 0; head < cache.heads; ++head) {
-      for (std::size_t c = 0; c < segments; ++c, next += cache.head_size + 2) {
-        const bool left = (c + 1) * numerics::kKeySegment <= cache.first_seen(cache.rows[r]);
-        if (!left) attend_segment_on_cpu(cache, r, head, c * numerics::kKeySegment, next);
+      const auto kv = cache.view(cache.rows[r], head / (cache.heads / cache.kv_heads));
+      for (std::size_t c = 0; c < segments; ++c) {
+        if (c >= first) put_segment(cache.query(r, head), cache.scale, kv, c, next);
+        next += static_cast<std::ptrdiff_t>(cache.head_size) + 2;
       }
     }
   }
@@ -245,14 +217,13 @@ gpu::KernelLaunch build_rotate_and_store(KernelCaseBuilder& b) {
       }
     }
   });
-  const gpu::RotateAndStoreArgs args{
-      .counts = b.counts({.rows = static_cast<std::uint32_t>(cache.rows.size())}),
-      .rows = cache.rows.device,
-      .rotary = rotary.device,
-      .rotary_size = static_cast<int>(turning),
-      .adjacent = adjacent,
-      .qkv = cache.qkv.device,
-      .kv = cache.layer()};
+  const gpu::RotateAndStoreArgs args{.counts = b.row_counts(cache.rows.size()),
+                                     .rows = cache.rows.device,
+                                     .rotary = rotary.device,
+                                     .rotary_size = static_cast<int>(turning),
+                                     .adjacent = adjacent,
+                                     .qkv = cache.qkv.device,
+                                     .kv = cache.layer()};
   return gpu::launch_of(args, args.shape(b.sizes().seqs));
 }
 

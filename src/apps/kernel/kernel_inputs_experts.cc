@@ -103,7 +103,7 @@ gpu::KernelLaunch build_choose_experts(KernelCaseBuilder& b) {
       }
     }
   });
-  const gpu::ChooseExpertsArgs args{.counts = b.counts(counts_of(rows)),
+  const gpu::ChooseExpertsArgs args{.counts = b.row_counts(rows),
                                     .products = products.device,
                                     .bias = bias.device,
                                     .choices = choices.device,
@@ -135,7 +135,7 @@ gpu::KernelLaunch build_plan_experts(KernelCaseBuilder& b) {
   });
   b.expect<gpu::PassCounts>(
       pair_counts, [=](std::vector<gpu::PassCounts>& counts) { counts[0] = counts_of(pairs); });
-  const gpu::PlanExpertsArgs args{.counts = b.counts(counts_of(b.size(&Sizes::rows))),
+  const gpu::PlanExpertsArgs args{.counts = b.row_counts(b.size(&Sizes::rows)),
                                   .choices = choices.device,
                                   .plan = {.pairs = sorted.device,
                                            .tiles = tiles.device,
@@ -203,7 +203,7 @@ gpu::KernelLaunch build_add_experts(KernelCaseBuilder& b) {
       }
     }
   });
-  const gpu::AddExpertsArgs args{.counts = b.counts(counts_of(rows)),
+  const gpu::AddExpertsArgs args{.counts = b.row_counts(rows),
                                  .choices = choices.device,
                                  .produced = produced.device,
                                  .shared = shared.device,

@@ -30,6 +30,16 @@ struct LatentCache {
     return tables[row.table * blocks_each + position / block_size] * block_floats() +
            position % block_size * row_size();
   }
+  /// What a row sees.
+  numerics::PagedLatent view(const gpu::RowInput& row) const {
+    return {.rows = pool.data(),
+            .block_stride = static_cast<std::ptrdiff_t>(block_floats()),
+            .block_size = static_cast<int>(block_size),
+            .key_size = static_cast<int>(row_size()),
+            .value_size = static_cast<int>(latent_size),
+            .blocks = {tables.data() + row.table * blocks_each, blocks_each},
+            .length = static_cast<int>(row.position) + 1};
+  }
   gpu::LatentLayer layer() const {
     return {.pool = pool.device,
             .block_stride = block_floats(),
@@ -74,16 +84,16 @@ struct LatentAttention {
       : cache(make_latents(b)),
         scale(1 / std::sqrt(static_cast<float>(cache.row_size()))),
         segments((b.size(&Sizes::context) + numerics::kKeySegment - 1) / numerics::kKeySegment),
-        queries(b.upload("queries", b.floats(cache.rows.size() * query_floats()))) {}
+        queries(b.upload("queries", b.floats(cache.rows.size() * cache.heads * cache.row_size()))) {
+  }
 
-  std::size_t query_floats() const { return cache.heads * cache.row_size(); }
   std::size_t out_floats() const { return cache.rows.size() * cache.heads * cache.latent_size; }
   std::size_t partial_floats() const {
     return cache.rows.size() * cache.heads * segments * (cache.latent_size + 2);
   }
 
   gpu::LatentAttentionInput input(KernelCaseBuilder& b, float* out) const {
-    return {.counts = b.counts({.rows = static_cast<std::uint32_t>(cache.rows.size())}),
+    return {.counts = b.row_counts(cache.rows.size()),
             .rows = cache.rows.device,
             .queries = queries.device,
             .out = out,
@@ -92,59 +102,27 @@ struct LatentAttention {
             .scale = scale};
   }
 
+  const float* query(std::size_t row, std::size_t head) const {
+    return queries.data() + (row * cache.heads + head) * cache.row_size();
+  }
+
   /// out [rows][H][C], as the CPU computes it.
   void attend_on_cpu(std::vector<float>& out) const {
     for (std::size_t r = 0; r < cache.rows.size(); ++r) {
-      const gpu::RowInput& row = cache.rows[r];
-      const numerics::PagedLatent latent{
-          .rows = cache.pool.data(),
-          .block_stride = static_cast<std::ptrdiff_t>(cache.block_floats()),
-          .block_size = static_cast<int>(cache.block_size),
-          .key_size = static_cast<int>(cache.row_size()),
-          .value_size = static_cast<int>(cache.latent_size),
-          .blocks = {cache.tables.data() + row.table * cache.blocks_each, cache.blocks_each},
-          .length = static_cast<int>(row.position) + 1};
-      numerics::attend_latent(
-          {queries.data() + r * query_floats(), static_cast<int>(cache.heads), scale}, latent,
-          out.data() + r * cache.heads * cache.latent_size);
+      numerics::attend_latent({query(r, 0), static_cast<int>(cache.heads), scale},
+                              cache.view(cache.rows[r]),
+                              out.data() + r * cache.heads * cache.latent_size);
     }
   }
 
-  /// partial[0 .. C + 2) = a, m, l of the positions [first, end) for one head: the definition of
-  /// numerics/attention.h.
-  void attend_segment_on_cpu(std::size_t r, std::size_t head, std::size_t first,
-                             float* partial) const {
-    const gpu::RowInput& row = cache.rows[r];
-    const float* const q = queries.data() + r * query_floats() + head * cache.row_size();
-    const std::size_t end = std::min<std::size_t>(first + numerics::kKeySegment, row.position + 1);
-    std::vector<float> weights;
-    for (std::size_t j = first; j < end; ++j) {
-      const float* const latent = cache.pool.data() + cache.row_at(row, j);
-      float dot = 0;
-      for (std::size_t d = 0; d < cache.row_size(); ++d) dot = numerics::fma(q[d], latent[d], dot);
-      weights.push_back(dot * scale);
-    }
-    const auto count = static_cast<int>(weights.size());
-    const float max = numerics::max_reference(weights.data(), count);
-    for (float& weight : weights) weight = numerics::exp(weight - max);
-    for (std::size_t d = 0; d < cache.latent_size; ++d) {
-      float sum = 0;
-      for (std::size_t j = first; j < end; ++j) {
-        sum = numerics::fma(weights[j - first], cache.pool[cache.row_at(row, j) + d], sum);
-      }
-      partial[d] = sum;
-    }
-    partial[cache.latent_size] = max;
-    partial[cache.latent_size + 1] = numerics::sum_reference(weights.data(), count);
-  }
-
-  /// partial [rows][H][segments][C + 2].
+  /// partial [rows][H][segments][C + 2]: a, m and l of each segment.
   void attend_segments_on_cpu(std::vector<float>& partial) const {
-    float* next = partial.data();
+    auto next = partial.begin();
     for (std::size_t r = 0; r < cache.rows.size(); ++r) {
+      const numerics::PagedLatent latent = cache.view(cache.rows[r]);
       for (std::size_t head = 0; head < cache.heads; ++head) {
-        for (std::size_t c = 0; c < segments; ++c, next += cache.latent_size + 2) {
-          attend_segment_on_cpu(r, head, c * numerics::kKeySegment, next);
+        for (std::size_t c = 0; c < segments; ++c) {
+          next = put_segment(query(r, head), scale, latent, c, next);
         }
       }
     }
@@ -191,7 +169,7 @@ gpu::KernelLaunch build_store_latent(KernelCaseBuilder& b) {
       turn(to + C, cache.rows[r]);
     }
   });
-  const gpu::StoreLatentArgs args{.counts = b.counts({.rows = static_cast<std::uint32_t>(rows)}),
+  const gpu::StoreLatentArgs args{.counts = b.row_counts(rows),
                                   .rows = cache.rows.device,
                                   .rotary = rotary.device,
                                   .norm = norm.device,

@@ -150,7 +150,7 @@ gpu::KernelLaunch build_embed(KernelCaseBuilder& b) {
       linear::stored_row(matrix.stored, static_cast<int>(token), out.data() + i * d);
     }
   });
-  const gpu::EmbedArgs args{.counts = b.counts({.rows = word_of(rows.size())}),
+  const gpu::EmbedArgs args{.counts = b.row_counts(rows.size()),
                             .rows = rows.device,
                             .drafts = drafts.device,
                             .embedding = embedding.device,
@@ -182,7 +182,7 @@ gpu::KernelLaunch build_rms_norm(KernelCaseBuilder& b) {
       }
     }
   });
-  const gpu::RmsNormArgs args{.counts = b.counts({.rows = word_of(b.size(&Sizes::rows))}),
+  const gpu::RmsNormArgs args{.counts = b.row_counts(b.size(&Sizes::rows)),
                               .logits = nullptr,
                               .x = x.device,
                               .weight = weight.device,
@@ -248,7 +248,7 @@ gpu::KernelLaunch build_silu_multiply(KernelCaseBuilder& b) {
       numerics::silu_multiply(gate, gate + F, static_cast<int>(F), out.data() + i * F);
     }
   });
-  const gpu::SiluMultiplyArgs args{.counts = b.counts({.rows = word_of(rows)}),
+  const gpu::SiluMultiplyArgs args{.counts = b.row_counts(rows),
                                    .gate_up = gate_up.device,
                                    .gated = gated.device,
                                    .size = b.sizes().mlp};

@@ -5,6 +5,7 @@
 #include <map>
 #include <set>
 
+#include "forge/numerics/canonical.h"
 #include "forge/simt/warp_log.h"
 #include "kernel_commands.h"
 #include "kernel_sources.h"
@@ -52,19 +53,13 @@ tl::expected<std::vector<const WarpEvent*>, std::string> events_at(const std::st
   return tl::unexpected(message);
 }
 
-float float_of(std::uint32_t word) {
-  float value;
-  std::memcpy(&value, &word, sizeof value);
-  return value;
-}
-
 /// A word as the float that it is, or as an integer where it can be none of the inputs' floats.
 std::string word_text(std::uint32_t word, ElementKind kind) {
   constexpr std::uint32_t kSmallest = 0x00800000;  // normal
   if (word == 0) return "0";
   if (kind == ElementKind::words && word == 0xffffffff) return "-1";
   if (kind == ElementKind::words || word < kSmallest) return std::to_string(word);
-  const float value = float_of(word);
+  const float value = numerics::float_of(word);
   if (value != value) return "nan";
   char text[32];
   std::snprintf(text, sizeof text, "%.6g", static_cast<double>(value));
