@@ -30,6 +30,11 @@ class Allocator {
     return {};
   }
 
+  /// Takes room on the device for floats [count][width].
+  Buffer rows(std::uint64_t count, int width, const char* name) {
+    return take<float>(MemoryKind::device, count * static_cast<std::uint64_t>(width), name);
+  }
+
   const Status& status() const { return status_; }
   /// The memory that was asked for, up to the first failure.
   const MemoryBytes& bytes() const { return bytes_; }

@@ -14,27 +14,22 @@ std::variant<GroupedQueryPass, LatentPass> attention_of(const model::ModelConfig
   return GroupedQueryPass(model, capacity, allocator);
 }
 
-/// [rows][width] floats.
-Buffer take(Allocator& allocator, std::uint64_t rows, int width, const char* name) {
-  return allocator.take<float>(MemoryKind::device, rows * static_cast<std::uint64_t>(width), name);
-}
-
 }  // namespace
 
 ModelBuffers::ModelBuffers(const model::ModelConfig& model,
                            const executor::ExecutorOptions& options, const Capacity& capacity,
                            Allocator& allocator)
-    : rotary(take(allocator, capacity.positions, model.rope.size, "rotary table")),
+    : rotary(allocator.rows(capacity.positions, model.rope.size, "rotary table")),
       pool(allocator.take<float>(MemoryKind::device,
                                  options.cache.num_blocks * capacity.block_floats, "KV pool")),
       host_pool(allocator.take<float>(MemoryKind::pinned,
                                       options.cache.num_host_blocks * capacity.block_floats,
                                       "KV pool of the host")),
-      hidden(take(allocator, capacity.slab_rows, model.hidden_size, "hidden")),
-      normed(take(allocator, capacity.slab_rows, model.hidden_size, "normed")),
+      hidden(allocator.rows(capacity.slab_rows, model.hidden_size, "hidden")),
+      normed(allocator.rows(capacity.slab_rows, model.hidden_size, "normed")),
       attention(attention_of(model, capacity, allocator)),
       mlp(model.ffn_size, capacity, allocator),
-      logits(take(allocator, capacity.slab_logits, model.vocabulary_size, "logits")) {
+      logits(allocator.rows(capacity.slab_logits, model.vocabulary_size, "logits")) {
   if (model.experts) experts.emplace(model, capacity, allocator);
 }
 

@@ -1,5 +1,6 @@
 #include "device_weights.h"
 
+#include <functional>
 #include <span>
 
 #include "forge/gpu/kernels.h"
@@ -61,24 +62,20 @@ class Uploader {
   }
 
   /// Each is one section, and all are alike: GpuModel accepts no others.
-  DeviceMatrices matrices(const char* name, std::span<const linear::LinearWeights* const> all) {
+  template <class Owners, class Projection = std::identity>
+  DeviceMatrices matrices(const char* name, const Owners& owners, Projection matrix_of = {}) {
     std::vector<Piece> panels;
-    for (const linear::LinearWeights* weights : all) {
-      panels.push_back({weights->sections().front().panels, weights->bytes()});
+    panels.reserve(owners.size());
+    for (const auto& owner : owners) {
+      const linear::LinearWeights& weights = std::invoke(matrix_of, owner);
+      panels.push_back({weights.sections().front().panels, weights.bytes()});
     }
-    const linear::LinearWeights& first = *all.front();
+    const linear::LinearWeights& first = std::invoke(matrix_of, owners.front());
     return {.panels = pieces(name, panels),
             .kind = *weight_kind(first.sections().front().kind),
-            .count = static_cast<int>(all.size()),
+            .count = static_cast<int>(owners.size()),
             .inputs = first.inputs(),
             .outputs = first.outputs()};
-  }
-
-  DeviceMatrices matrices(const char* name, const std::vector<linear::LinearWeights>& all) {
-    std::vector<const linear::LinearWeights*> pointers;
-    pointers.reserve(all.size());
-    for (const linear::LinearWeights& weights : all) pointers.push_back(&weights);
-    return matrices(name, pointers);
   }
 
   const void* rows(const char* name, const linear::StoredLinear& stored) {
@@ -117,17 +114,13 @@ DeviceMlp mlp_of(const model::PackedMlp& packed, Uploader& to) {
 }
 
 DeviceExperts mlp_of(const model::PackedExperts& packed, Uploader& to) {
-  std::vector<const linear::LinearWeights*> gate_up;
-  std::vector<const linear::LinearWeights*> down;
-  for (const model::PackedMlp& expert : packed.experts) {
-    gate_up.push_back(&expert.gate_up);
-    down.push_back(&expert.down);
-  }
+  using model::PackedMlp;
   DeviceExperts experts{
       .router = to.matrix("weights: router", packed.router),
       .correction_bias = to.vector("weights: correction bias", packed.correction_bias),
-      .gate_up = to.matrices("weights: gate and up of experts", gate_up),
-      .down = to.matrices("weights: down of experts", down)};
+      .gate_up =
+          to.matrices("weights: gate and up of experts", packed.experts, &PackedMlp::gate_up),
+      .down = to.matrices("weights: down of experts", packed.experts, &PackedMlp::down)};
   if (packed.shared) experts.shared = mlp_of(*packed.shared, to);
   return experts;
 }

@@ -3,28 +3,25 @@
 #include "forge/gpu/kernels.h"
 
 namespace forge::gpu {
+
 ExpertsPass::ExpertsPass(const model::ModelConfig& model, const Capacity& capacity,
                          Allocator& allocator)
     : config_(*model.experts),
       hidden_size_(model.hidden_size),
       shared_mlp_(config_.shared_size, capacity, allocator) {
   const model::ExpertsConfig& e = config_;
-  const auto product = [](std::size_t a, int b) { return a * static_cast<std::size_t>(b); };
   const std::size_t rows = capacity.slab_rows;
-  const std::size_t pairs = product(rows, e.experts_per_token);
+  const std::size_t pairs = rows * static_cast<std::size_t>(e.experts_per_token);
   const auto tiles = static_cast<std::size_t>(
       expert_tiles_max(static_cast<int>(rows), e.experts, e.experts_per_token));
   constexpr auto kDevice = MemoryKind::device;
-  const auto take = [&](std::size_t count, int width, const char* name) {
-    return allocator.take<float>(kDevice, product(count, width), name);
-  };
-  scores_ = take(rows, e.experts, "scores of experts");
+  scores_ = allocator.rows(rows, e.experts, "scores of experts");
   choices_ = allocator.take<ExpertChoice>(kDevice, pairs, "choices of experts");
   pairs_ = allocator.take<std::uint32_t>(kDevice, pairs, "rows by expert");
-  gate_up_ = take(pairs, 2 * e.expert_size, "gate and up of experts");
-  gated_ = take(pairs, e.expert_size, "gated of experts");
-  produced_ = take(pairs, hidden_size_, "produced by experts");
-  if (e.shared_size > 0) shared_ = take(rows, hidden_size_, "produced by shared experts");
+  gate_up_ = allocator.rows(pairs, 2 * e.expert_size, "gate and up of experts");
+  gated_ = allocator.rows(pairs, e.expert_size, "gated of experts");
+  produced_ = allocator.rows(pairs, hidden_size_, "produced by experts");
+  if (e.shared_size > 0) shared_ = allocator.rows(rows, hidden_size_, "produced by shared experts");
   tiles_ = allocator.take<ExpertTile>(kDevice, tiles, "tiles of experts");
   tiles_count_ = allocator.take<std::uint32_t>(kDevice, 1, "number of tiles");
   counts_ = allocator.take<PassCounts>(kDevice, 1, "rows of experts");

@@ -1,5 +1,7 @@
 #include "forge/gpu/gpu_model.h"
 
+#include <functional>
+
 #include "forge/linear/linear_weights.h"
 
 namespace forge::gpu {
@@ -23,54 +25,39 @@ class WeightsCheck {
     }
   }
 
-  /// Matrices that one launch goes through have one kind.
-  void alike(const std::string& part, const linear::LinearWeights& weights,
-             const linear::LinearWeights& first) {
-    of(part, weights);
-    const linear::PanelKind kind = first.sections().front().kind;
-    that(weights.sections().size() == 1 && weights.sections().front().kind == kind, part, "mixed",
-         "one type for all");
-  }
-
-  void of(const model::PackedGroupedQuery& attention) {
-    of("attention", attention.qkv);
-    of("attention", attention.output);
-  }
-
-  void of(const model::PackedLatent& attention) {
-    for (const auto* matrix :
-         {&attention.query_down, &attention.query_up, &attention.kv_down, &attention.output}) {
-      of("attention", *matrix);
-    }
-    for (const auto* heads : {&attention.key_up, &attention.value_up}) {
-      for (const linear::LinearWeights& head : *heads)
-        alike("attention's heads", head, (*heads)[0]);
+  /// Matrices that one launch goes through: heads, or a matrix of each expert.
+  template <class Matrices, class Projection = std::identity>
+  void alike(const std::string& part, const Matrices& matrices, Projection matrix_of = {}) {
+    const linear::PanelKind kind = std::invoke(matrix_of, matrices[0]).sections().front().kind;
+    for (const auto& one : matrices) {
+      const auto sections = std::invoke(matrix_of, one).sections();
+      that(sections.size() == 1 && sections.front().kind == kind, part, "mixed",
+           "one type for all");
     }
   }
-
-  void of(const model::PackedMlp& mlp) {
-    of("the MLP", mlp.gate_up);
-    of("the MLP", mlp.down);
+  void alike(const model::PackedLatent& attention) {
+    alike("attention's heads", attention.key_up);
+    alike("attention's heads", attention.value_up);
   }
-
-  void of(const model::PackedExperts& experts) {
-    of("the router", experts.router);
-    const model::PackedMlp& first = experts.experts.front();
-    for (const model::PackedMlp& expert : experts.experts) {
-      alike("the experts", expert.gate_up, first.gate_up);
-      alike("the experts", expert.down, first.down);
-    }
-    if (experts.shared) of(*experts.shared);
+  void alike(const model::PackedExperts& mlp) {
+    alike("the experts", mlp.experts, &model::PackedMlp::gate_up);
+    alike("the experts", mlp.experts, &model::PackedMlp::down);
   }
+  void alike(const auto&) {}  // whose launches have one matrix each
 
   void of(const model::PackedModel& model) {
     const linear::PanelKind kind = linear::panel_kind(model.embedding);
     const bool is_rows = std::holds_alternative<linear::StoredRows>(model.embedding.form);
     that(is_rows && weight_kind(kind), "the embedding", name_of(kind), kAcceptedWeights);
-    const auto part = [&](const auto& alternative) { of(alternative); };
+    const auto part = [&](const char* name) {
+      return [this, name](const auto& alternative) {
+        for_each_matrix(alternative, [&](const auto& matrix) { of(name, matrix); });
+        alike(alternative);
+      };
+    };
     for (const model::PackedModelLayer& layer : model.layers) {
-      std::visit(part, layer.attention);
-      std::visit(part, layer.mlp);
+      std::visit(part("attention"), layer.attention);
+      std::visit(part("the MLP"), layer.mlp);
     }
     of("the head", model.head);
   }

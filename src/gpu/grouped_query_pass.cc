@@ -6,8 +6,6 @@
 namespace forge::gpu {
 namespace {
 
-std::uint64_t product(std::uint64_t a, int b) { return a * static_cast<std::uint64_t>(b); }
-
 int query_size(const model::GroupedQueryConfig& a) { return a.heads * a.head_size; }
 int kv_size(const model::GroupedQueryConfig& a) { return a.kv_heads * a.head_size; }
 int qkv_size(const model::GroupedQueryConfig& a) { return query_size(a) + 2 * kv_size(a); }
@@ -22,14 +20,12 @@ GroupedQueryPass::GroupedQueryPass(const model::ModelConfig& model, const Capaci
       scale_(model.attention_scale),
       block_size_(static_cast<int>(capacity.block_size)),
       block_floats_(capacity.block_floats),
+      layer_floats_(capacity.block_floats / static_cast<unsigned>(model.layers)),
       split_rows_(capacity.split_rows) {
-  const auto take = [&](std::uint64_t rows, int width, const char* name) {
-    return allocator.take<float>(MemoryKind::device, product(rows, width), name);
-  };
-  qkv_ = take(capacity.slab_rows, qkv_size(config_), "qkv");
-  attended_ = take(capacity.slab_rows, query_size(config_), "attended");
-  partial_ = take(std::uint64_t{capacity.split_rows} * capacity.key_segments,
-                  config_.heads * (config_.head_size + 2), "partial attention");
+  qkv_ = allocator.rows(capacity.slab_rows, qkv_size(config_), "qkv");
+  attended_ = allocator.rows(capacity.slab_rows, query_size(config_), "attended");
+  partial_ = allocator.rows(std::uint64_t{capacity.split_rows} * capacity.key_segments,
+                            config_.heads * (config_.head_size + 2), "partial attention");
 }
 
 void GroupedQueryPass::run(const DevicePass& pass, const DeviceGroupedQuery& weights, int layer,
@@ -63,9 +59,7 @@ void GroupedQueryPass::norm(const DevicePass& pass, const DeviceGroupedQuery& we
 
 /// Writes keys and values of all rows, then attends: rows of one sequence see one another.
 void GroupedQueryPass::attend(const DevicePass& pass, int layer) const {
-  const auto plane =
-      2 * product(product(static_cast<unsigned>(layer), kv_size(config_)), block_size_);
-  const KvLayer kv{.pool = pass.pool + plane,
+  const KvLayer kv{.pool = pass.pool + static_cast<std::uint64_t>(layer) * layer_floats_,
                    .block_stride = block_floats_,
                    .tables = pass.tables.device(),
                    .table_stride = pass.tables.stride(),

@@ -32,6 +32,7 @@ class GroupedQueryPass {
   float scale_;
   int block_size_;
   std::uint64_t block_floats_;
+  std::uint64_t layer_floats_;  // of a block
   std::uint32_t split_rows_;
 
   // [rows][...]

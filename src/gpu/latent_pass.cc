@@ -6,8 +6,6 @@
 namespace forge::gpu {
 namespace {
 
-std::uint64_t product(std::uint64_t a, int b) { return a * static_cast<std::uint64_t>(b); }
-
 /// [rows][H][stride], of which a product reads or writes the first components of each head.
 struct HeadRows {
   float* data;
@@ -40,34 +38,30 @@ LatentPass::LatentPass(const model::ModelConfig& model, const Capacity& capacity
       scale_(model.attention_scale),
       block_size_(static_cast<int>(capacity.block_size)),
       block_floats_(capacity.block_floats),
+      layer_floats_(capacity.block_floats / static_cast<unsigned>(model.layers)),
       split_rows_(capacity.split_rows) {
-  const auto take = [&](std::uint64_t rows, int width, const char* name) {
-    return allocator.take<float>(MemoryKind::device, product(rows, width), name);
-  };
   const std::uint64_t rows = capacity.slab_rows;
   const int heads = config_.heads;
   const int width = config_.kv_rank + config_.rope_size;
-  query_latent_ = take(rows, config_.query_rank, "latents of queries");
-  query_ = take(rows, heads * (config_.nope_size + config_.rope_size), "queries");
-  products_ = take(rows, width, "latents");
-  absorbed_ = take(rows, heads * width, "queries in terms of latents");
-  sums_ = take(rows, heads * config_.kv_rank, "sums of latents");
-  values_ = take(rows, heads * config_.value_size, "attended");
-  partial_ = take(std::uint64_t{capacity.split_rows} * capacity.key_segments,
-                  heads * (config_.kv_rank + 2), "partial attention");
+  query_latent_ = allocator.rows(rows, config_.query_rank, "latents of queries");
+  query_ = allocator.rows(rows, heads * (config_.nope_size + config_.rope_size), "queries");
+  products_ = allocator.rows(rows, width, "latents");
+  absorbed_ = allocator.rows(rows, heads * width, "queries in terms of latents");
+  sums_ = allocator.rows(rows, heads * config_.kv_rank, "sums of latents");
+  values_ = allocator.rows(rows, heads * config_.value_size, "attended");
+  partial_ = allocator.rows(std::uint64_t{capacity.split_rows} * capacity.key_segments,
+                            heads * (config_.kv_rank + 2), "partial attention");
 }
 
 void LatentPass::run(const DevicePass& pass, const DeviceLatent& weights, int layer, const float* x,
                      const Output& to) const {
-  const int width = config_.kv_rank + config_.rope_size;
-  const LatentLayer latents{
-      .pool = pass.pool + product(product(static_cast<unsigned>(layer), width), block_size_),
-      .block_stride = block_floats_,
-      .tables = pass.tables.device(),
-      .table_stride = pass.tables.stride(),
-      .block_size = block_size_,
-      .latent_size = config_.kv_rank,
-      .rope_size = config_.rope_size};
+  const LatentLayer latents{.pool = pass.pool + static_cast<std::uint64_t>(layer) * layer_floats_,
+                            .block_stride = block_floats_,
+                            .tables = pass.tables.device(),
+                            .table_stride = pass.tables.stride(),
+                            .block_size = block_size_,
+                            .latent_size = config_.kv_rank,
+                            .rope_size = config_.rope_size};
   make_queries(pass, weights, x);
   project(pass, pass.all_rows(), x, weights.kv_down, {.y = products_.as<float>()});
   pass.queue.launch(StoreLatentArgs{.counts = pass.counts,

@@ -33,6 +33,7 @@ class LatentPass {
   float scale_;
   int block_size_;
   std::uint64_t block_floats_;
+  std::uint64_t layer_floats_;  // of a block
   std::uint32_t split_rows_;
 
   // [rows][...]. C is the size of a latent, V that of a value; R components turn, N do not.

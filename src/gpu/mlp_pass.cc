@@ -3,10 +3,10 @@
 #include "forge/gpu/kernels.h"
 
 namespace forge::gpu {
+
 MlpPass::MlpPass(int size, const Capacity& capacity, Allocator& allocator) {
-  const std::uint64_t gated = std::uint64_t{capacity.slab_rows} * static_cast<std::uint64_t>(size);
-  gate_up_ = allocator.take<float>(MemoryKind::device, 2 * gated, "gate and up");
-  gated_ = allocator.take<float>(MemoryKind::device, gated, "gated");
+  gate_up_ = allocator.rows(capacity.slab_rows, 2 * size, "gate and up");
+  gated_ = allocator.rows(capacity.slab_rows, size, "gated");
 }
 
 void MlpPass::run(const DevicePass& pass, const DeviceMlp& weights, const float* x,

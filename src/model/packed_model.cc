@@ -62,13 +62,14 @@ class Packer {
     done_with(stored);
   }
 
-  LinearWeights stacked(std::initializer_list<const StoredLinear*> stored) {
+  /// Matrices on top of one another, of floats where that is asked for or cannot be helped.
+  LinearWeights stacked(std::initializer_list<const StoredLinear*> stored, bool widen = false) {
     std::vector<StoredLinear> parts;
     std::vector<std::vector<float>> widened;  // of parts, which borrow them
     for (const StoredLinear* part : stored) {
       start_reading(*part);
       parts.push_back(*part);
-      if (!is_packed_as_floats(*part)) continue;
+      if (!widen && !is_packed_as_floats(*part)) continue;
       widened.push_back(floats_of(*part));
       parts.back().form = rows_of(widened.back());
     }
@@ -129,16 +130,6 @@ class Packer {
   }
   static linear::StoredRows rows_of(const std::vector<float>& floats) {
     return {WeightType::f32, std::as_bytes(std::span(floats)).data()};
-  }
-
-  LinearWeights widened(const StoredLinear& stored) {
-    start_reading(stored);
-    const std::vector<float> floats = floats_of(stored);
-    const StoredLinear rows{stored.outputs, stored.inputs, rows_of(floats)};
-    LinearWeights weights(std::span(&rows, 1), pool_, numerics_);
-    if (!weights.is_finite()) find_fault_in(stored);
-    done_with(stored);
-    return weights;
   }
 
   Attention of(const StoredGroupedQuery& s) {
@@ -205,7 +196,8 @@ class Packer {
 
   Mlp of(const StoredExperts& s) {
     FORGE_CHECK(config_.experts.has_value(), "a model without experts has a layer of them");
-    PackedExperts packed{*config_.experts, widened(s.router), s.correction_bias, {}, std::nullopt};
+    PackedExperts packed{
+        *config_.experts, stacked({&s.router}, true), s.correction_bias, {}, std::nullopt};
     for (const StoredMlp& expert : s.experts) packed.experts.push_back(mlp(expert));
     if (s.shared) packed.shared = mlp(*s.shared);
     return packed;
@@ -258,47 +250,6 @@ struct PackedSize {
     return linear::packed_bytes(parts);
   }
 };
-
-// for_each_matrix(part, visit): each matrix of a part, once.
-
-template <class Visit>
-void for_each_matrix(const PackedMlp& mlp, const Visit& visit) {
-  visit(mlp.gate_up);
-  visit(mlp.down);
-}
-
-template <class Visit>
-void for_each_matrix(const PackedExperts& experts, const Visit& visit) {
-  visit(experts.router);
-  for (const PackedMlp& expert : experts.experts) for_each_matrix(expert, visit);
-  if (experts.shared) for_each_matrix(*experts.shared, visit);
-}
-
-template <class Visit>
-void for_each_matrix(const PackedGroupedQuery& attention, const Visit& visit) {
-  visit(attention.qkv);
-  visit(attention.output);
-}
-
-template <class Visit>
-void for_each_matrix(const PackedLatent& attention, const Visit& visit) {
-  visit(attention.query_down);
-  visit(attention.query_up);
-  visit(attention.kv_down);
-  for (const LinearWeights& head : attention.key_up) visit(head);
-  for (const LinearWeights& head : attention.value_up) visit(head);
-  visit(attention.output);
-}
-
-template <class Visit>
-void for_each_matrix(const PackedModel& model, const Visit& visit) {
-  const auto part = [&](const auto& alternative) { for_each_matrix(alternative, visit); };
-  for (const PackedModelLayer& layer : model.layers) {
-    std::visit(part, layer.attention);
-    std::visit(part, layer.mlp);
-  }
-  visit(model.head);
-}
 
 }  // namespace
 

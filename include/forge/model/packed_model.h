@@ -90,6 +90,48 @@ struct PackedModel {
   std::size_t bytes() const;
 };
 
+// for_each_matrix(part, visit) calls visit(LinearWeights) once for each matrix of a model, or of a
+// part of one; those without outputs are among them.
+
+template <class Visit>
+void for_each_matrix(const PackedMlp& mlp, const Visit& visit) {
+  visit(mlp.gate_up);
+  visit(mlp.down);
+}
+
+template <class Visit>
+void for_each_matrix(const PackedExperts& experts, const Visit& visit) {
+  visit(experts.router);
+  for (const PackedMlp& expert : experts.experts) for_each_matrix(expert, visit);
+  if (experts.shared) for_each_matrix(*experts.shared, visit);
+}
+
+template <class Visit>
+void for_each_matrix(const PackedGroupedQuery& attention, const Visit& visit) {
+  visit(attention.qkv);
+  visit(attention.output);
+}
+
+template <class Visit>
+void for_each_matrix(const PackedLatent& attention, const Visit& visit) {
+  visit(attention.query_down);
+  visit(attention.query_up);
+  visit(attention.kv_down);
+  for (const linear::LinearWeights& head : attention.key_up) visit(head);
+  for (const linear::LinearWeights& head : attention.value_up) visit(head);
+  visit(attention.output);
+}
+
+template <class Visit>
+void for_each_matrix(const PackedModel& model, const Visit& visit) {
+  const auto part = [&](const auto& alternative) { for_each_matrix(alternative, visit); };
+  for (const PackedModelLayer& layer : model.layers) {
+    std::visit(part, layer.attention);
+    std::visit(part, layer.mlp);
+  }
+  visit(model.head);
+}
+
 /// The numerics whose bits the model's results have: canonical also where native numerics use no
 /// instruction on this machine that rounds otherwise (linear/numerics.h).
 linear::Numerics numerics_of_results(const PackedModel& model);

@@ -35,29 +35,21 @@ double size_of(const linear::LinearWeights& w) {
   return static_cast<double>(w.inputs()) * w.outputs();
 }
 
-double size_of(const model::PackedMlp& mlp) { return size_of(mlp.gate_up) + size_of(mlp.down); }
-
-double size_of(const model::PackedExperts& experts) {
-  const double shared = experts.shared ? size_of(*experts.shared) : 0;
-  return size_of(experts.router) + shared +
-         experts.config.experts_per_token * size_of(experts.experts.front());
+/// The weights that a token meets in a part of a layer.
+template <class Part>
+double weights_of(const Part& part) {
+  double weights = 0;
+  for_each_matrix(part, [&](const auto& matrix) { weights += size_of(matrix); });
+  return weights;
 }
-
-double size_of(const model::PackedGroupedQuery& attention) {
-  return size_of(attention.qkv) + size_of(attention.output);
-}
-
-double size_of(const model::PackedLatent& attention) {
-  double size = size_of(attention.query_down) + size_of(attention.query_up) +
-                size_of(attention.kv_down) + size_of(attention.output);
-  for (const auto& head : attention.key_up) size += size_of(head);
-  for (const auto& head : attention.value_up) size += size_of(head);
-  return size;
+double weights_of(const model::PackedExperts& mlp) {
+  return size_of(mlp.router) + (mlp.shared ? weights_of(*mlp.shared) : 0) +
+         mlp.config.experts_per_token * weights_of(mlp.experts.front());
 }
 
 Products products_of(const model::PackedModel& model) {
   Products products{.weights = 0, .head_weights = size_of(model.head)};
-  const auto add = [&](const auto& part) { products.weights += size_of(part); };
+  const auto add = [&](const auto& part) { products.weights += weights_of(part); };
   for (const model::PackedModelLayer& layer : model.layers) {
     std::visit(add, layer.attention);
     std::visit(add, layer.mlp);
