@@ -6,11 +6,13 @@
 #include <cstdint>
 
 #include "forge/gpu/kernels.h"
+#include "forge/numerics/attention.h"
 #include "forge/sim/kernel_work.h"
 
 namespace forge::sim {
 
-/// The formula of each kernel, for a launch with these arguments.
+/// The formula of each kernel, for a launch with these arguments. The counts of the pass, which
+/// each block of a kernel that has them begins with, are left out: work_of() adds them.
 #define FORGE_ENTRY(name, Args) \
   KernelWork work(const gpu::Args& args, const gpu::KernelLaunch& launch);
 FORGE_FOR_EACH_KERNEL(FORGE_ENTRY)
@@ -22,6 +24,9 @@ std::uint64_t panel_bytes(int inputs, gpu::WeightKind kind);
 /// The chain of a block that multiplies `rows` rows, or a tile of them, by a panel.
 void add_product_chain(KernelWork& w, std::uint64_t rows, std::uint64_t inputs,
                        gpu::WeightKind kind, std::uint64_t threads);
+
+/// The chain of a thread that merges that many segments of attention.
+void add_merge_chain(KernelWork& w, std::uint64_t segments);
 
 inline std::uint64_t blocks_of(const gpu::KernelLaunch& launch) {
   return static_cast<std::uint64_t>(launch.shape.blocks());
@@ -39,6 +44,8 @@ inline std::uint64_t present(int launched, std::uint32_t count) {
 
 inline constexpr std::uint64_t kFloat = sizeof(float);
 inline constexpr std::uint64_t kWord = sizeof(std::uint32_t);
+inline constexpr std::uint64_t kRow = sizeof(gpu::RowInput);
+inline constexpr std::uint64_t kSegment = numerics::kKeySegment;
 
 /// Lengths in latencies of a fused multiply-add, which takes 4 cycles. Operations of numerics/ are
 /// counted in its source, divisions and roots in what nvcc makes of the exactly rounded ones.

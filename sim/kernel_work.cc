@@ -8,14 +8,8 @@
 #include "kernel_chain.h"
 
 namespace forge::sim {
-namespace {
 
 using gpu::KernelLaunch;
-
-constexpr std::uint64_t kCounts = sizeof(gpu::PassCounts);
-constexpr std::uint64_t kRow = sizeof(gpu::RowInput);
-
-}  // namespace
 
 KernelWork work(const gpu::UpdateTablesArgs& args, const KernelLaunch& launch) {
   const std::uint64_t writes =
@@ -51,10 +45,9 @@ KernelWork work(const gpu::EmbedArgs& args, const KernelLaunch& launch) {
     drafts += args.rows[r].draft != gpu::RowInput::kNoDraft ? 1 : 0;
   }
   KernelWork w;
-  w.bytes_read = kCounts + rows * (kRow + stored_bytes) + drafts * kWord;
+  w.bytes_read = rows * (kRow + stored_bytes) + drafts * kWord;
   w.bytes_written = rows * row_bytes;
-  w.block_bytes = blocks_of(launch) * kCounts + pieces * (rows * kRow + drafts * kWord) +
-                  rows * (stored_bytes + row_bytes);
+  w.block_bytes = pieces * (rows * kRow + drafts * kWord) + rows * (stored_bytes + row_bytes);
   w.flops = rows * size_of(args.hidden_size);
   w.chain_loads = 3 + (drafts > 0 ? 1 : 0);
   return w;
@@ -72,9 +65,9 @@ KernelWork work(const gpu::RmsNormArgs& args, const KernelLaunch& launch) {
   const std::uint64_t index = some ? sizeof(gpu::LogitInput) : 0;
   const std::uint64_t streams = args.accumulate ? 2 : 1;  // y, read or not
   KernelWork w;
-  w.bytes_read = kCounts + rows * index + streams * vectors * bytes + (rows > 0 ? bytes : 0);
+  w.bytes_read = rows * index + streams * vectors * bytes + (rows > 0 ? bytes : 0);
   w.bytes_written = vectors * bytes;
-  w.block_bytes = blocks_of(launch) * kCounts + vectors * (index + (2 + streams) * bytes);
+  w.block_bytes = vectors * (index + (2 + streams) * bytes);
   w.flops = vectors * 5 * size;
   const std::uint64_t each = chain::turns(size, threads_of(launch));
   const std::uint64_t weights = chain::turns(each, kUnrolled);
@@ -143,10 +136,9 @@ KernelWork work(const gpu::RotateAndStoreArgs& args, const KernelLaunch& launch)
   KernelWork w;
   std::set<std::uint32_t> positions;  // that share cosines and sines
   for (std::uint64_t r = 0; r < rows; ++r) positions.insert(args.rows[r].position);
-  w.bytes_read = kCounts + rows * (kRow + moved + kWord) + positions.size() * turned_bytes;
+  w.bytes_read = rows * (kRow + moved + kWord) + positions.size() * turned_bytes;
   w.bytes_written = rows * moved;
   w.block_bytes =
-      blocks_of(launch) * kCounts +
       rows * (heads * kRow + 2 * moved + rotated * turned_bytes + 2 * key_heads * kWord);
   w.flops = rows * rotated * size_of(args.rotary_size) * 3;
   w.chain_loads = 4;
@@ -158,9 +150,9 @@ KernelWork work(const gpu::SiluMultiplyArgs& args, const KernelLaunch& launch) {
   const std::uint64_t rows = present(launch.shape.grid.x, args.counts->rows);
   const std::uint64_t values = rows * size_of(args.size);
   KernelWork w;
-  w.bytes_read = kCounts + 2 * values * kFloat;
+  w.bytes_read = 2 * values * kFloat;
   w.bytes_written = values * kFloat;
-  w.block_bytes = blocks_of(launch) * kCounts + 3 * values * kFloat;
+  w.block_bytes = 3 * values * kFloat;
   w.flops = values * (chain::kExpFlops + 3);
   w.chain_loads = 2;
   w.chain_operations = chain::side_by_side(chain::kExp + chain::kDivide + 3, 4);
@@ -179,9 +171,9 @@ KernelWork work(const gpu::SampleArgs& args, const KernelLaunch& launch) {
   }
   const std::uint64_t read = rows * (sizeof(gpu::LogitInput) + V * kFloat);
   KernelWork w;
-  w.bytes_read = kCounts + read;
+  w.bytes_read = read;
   w.bytes_written = (rows + drafts) * kWord;
-  w.block_bytes = blocks_of(launch) * kCounts + read + w.bytes_written;
+  w.block_bytes = read + w.bytes_written;
   w.flops = rows * V + drawn * V * 2 * chain::kLogFlops;
 
   const std::uint64_t turns = chain::turns(V, kGroup * threads_of(launch));
@@ -199,9 +191,9 @@ KernelWork work(const gpu::DigestLogitsArgs& args, const KernelLaunch& launch) {
   const std::uint64_t V = size_of(args.vocabulary);
   const std::uint64_t read = rows * (V * kFloat + sizeof(gpu::LogitInput));
   KernelWork w;
-  w.bytes_read = kCounts + read;
+  w.bytes_read = read;
   w.bytes_written = rows * sizeof(std::uint64_t);
-  w.block_bytes = blocks_of(launch) * kCounts + read + w.bytes_written;
+  w.block_bytes = read + w.bytes_written;
   const std::uint64_t turns = chain::turns(V, 2 * size_of(simt::kWarpSize));
   w.chain_loads = 2 + turns;
   w.chain_operations =
@@ -210,7 +202,15 @@ KernelWork work(const gpu::DigestLogitsArgs& args, const KernelLaunch& launch) {
 }
 
 KernelWork work_of(const KernelLaunch& launch) {
-  return gpu::visit_args(launch, [&](const auto& args) { return work(args, launch); });
+  return gpu::visit_args(launch, [&](const auto& args) {
+    KernelWork w = work(args, launch);
+    if constexpr (
+        requires { args.counts; } || requires { args.in.counts; }) {
+      w.bytes_read += sizeof(gpu::PassCounts);
+      w.block_bytes += blocks_of(launch) * sizeof(gpu::PassCounts);
+    }
+    return w;
+  });
 }
 
 }  // namespace forge::sim

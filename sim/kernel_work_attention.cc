@@ -1,7 +1,6 @@
 // The formulas of the attention kernels, after cuda/kernels/attend_*.cuh.
 #include <bit>
 
-#include "forge/numerics/attention.h"
 #include "kernel_chain.h"
 
 namespace forge::sim {
@@ -9,10 +8,6 @@ namespace {
 
 using gpu::AttentionInput;
 using gpu::KernelLaunch;
-
-constexpr std::uint64_t kCounts = sizeof(gpu::PassCounts);
-constexpr std::uint64_t kRow = sizeof(gpu::RowInput);
-constexpr auto kSegment = static_cast<std::uint64_t>(numerics::kKeySegment);
 
 /// The sizes of one layer's attention. Legend: gpu/kernels.h.
 struct Sizes {
@@ -95,8 +90,6 @@ KernelWork work(const gpu::AttendDecodeArgs& args, const KernelLaunch& launch) {
     w.flops += s.heads * s.flops(c.keys());
     longest = longer(longest, c);
   }
-  w.bytes_read += kCounts;
-  w.block_bytes += blocks_of(launch) * kCounts;
   w.chain_loads = 2;
   add_chain(w, s, longest, std::min<std::uint64_t>(s.heads / s.kv_heads, gpu::kTileHeads));
   return w;
@@ -122,11 +115,14 @@ KernelWork work(const gpu::AttendSplitArgs& args, const KernelLaunch& launch) {
     }
     w.flops += s.heads * s.flops(c.keys());
   }
-  w.bytes_read += kCounts;
-  w.block_bytes += blocks_of(launch) * kCounts;
   w.chain_loads = 2;
   add_chain(w, s, {0, kSegment}, std::min<std::uint64_t>(s.heads / s.kv_heads, gpu::kTileHeads));
   return w;
+}
+
+void add_merge_chain(KernelWork& w, std::uint64_t segments) {
+  w.chain_loads += 2 + chain::turns(segments, 2);  // nvcc unrolls the loop by two
+  w.chain_operations += segments * (chain::kExp + 3) + chain::kDivide;
 }
 
 KernelWork work(const gpu::AttendMergeArgs& args, const KernelLaunch& launch) {
@@ -144,10 +140,7 @@ KernelWork work(const gpu::AttendMergeArgs& args, const KernelLaunch& launch) {
     w.flops += s.heads * segments * (3 * s.head_size + 2 * chain::kExpFlops + 3);
     longest = std::max(longest, segments);
   }
-  w.bytes_read += kCounts;
-  w.block_bytes += blocks_of(launch) * kCounts;
-  w.chain_loads = 2 + chain::turns(longest, 2);  // nvcc unrolls the loop by two
-  w.chain_operations = longest * (chain::kExp + 3) + chain::kDivide;
+  add_merge_chain(w, longest);
   return w;
 }
 
@@ -184,8 +177,6 @@ KernelWork work(const gpu::AttendPromptArgs& args, const KernelLaunch& launch) {
     longest = longer(longest, c);
     most_rows = std::max<std::uint64_t>(most_rows, tile.count);
   }
-  w.bytes_read += kCounts;
-  w.block_bytes += blocks_of(launch) * kCounts;
   w.chain_loads = 3;
   add_chain(w, s, longest, most_rows);
   return w;

@@ -9,7 +9,6 @@ namespace {
 
 using gpu::KernelLaunch;
 
-constexpr std::uint64_t kCounts = sizeof(gpu::PassCounts);
 constexpr std::uint64_t kChoice = sizeof(gpu::ExpertChoice);
 constexpr std::uint64_t kTile = sizeof(gpu::ExpertTile);
 
@@ -22,9 +21,9 @@ KernelWork work(const gpu::ChooseExpertsArgs& args, const KernelLaunch& launch) 
   const bool groups = args.groups_per_token < args.groups;
   const std::uint64_t bias = args.bias != nullptr && rows > 0 ? E * kFloat : 0;
   KernelWork w;
-  w.bytes_read = kCounts + rows * E * kFloat + bias;
+  w.bytes_read = rows * E * kFloat + bias;
   w.bytes_written = rows * A * kChoice;
-  w.block_bytes = blocks_of(launch) * kCounts + rows * (E * kFloat + bias + A * kChoice);
+  w.block_bytes = rows * (E * kFloat + bias + A * kChoice);
   w.flops = rows * (E * (chain::kExpFlops + 3) + 3 * A);
   const std::uint64_t each = chain::turns(E, threads_of(launch));
   const std::uint64_t best = each * (chain::kSharedLoad + 1) + 2 * chain::kWarpTree;
@@ -43,8 +42,8 @@ KernelWork work(const gpu::PlanExpertsArgs& args, const KernelLaunch& launch) {
   std::uint64_t tiles = 0;
   for (const std::uint64_t count : chosen) tiles += chain::turns(count, tile);
   KernelWork w;
-  w.bytes_read = kCounts + pairs * kChoice;
-  w.bytes_written = pairs * kWord + tiles * kTile + kWord + kCounts;
+  w.bytes_read = pairs * kChoice;
+  w.bytes_written = pairs * kWord + tiles * kTile + kWord + sizeof(gpu::PassCounts);
   w.block_bytes = w.bytes_read + w.bytes_written;
   const std::uint64_t warps = threads_of(launch) / size_of(simt::kWarpSize);
   constexpr std::uint64_t kUnrolled = 4;  // by nvcc
@@ -92,10 +91,9 @@ KernelWork work(const gpu::AddExpertsArgs& args, const KernelLaunch& launch) {
   const std::uint64_t row_bytes = size_of(args.size) * kFloat;
   const std::uint64_t addends = A + (args.shared != nullptr ? 1 : 0) + (args.accumulate ? 1 : 0);
   KernelWork w;
-  w.bytes_read = kCounts + rows * (A * kChoice + addends * row_bytes);
+  w.bytes_read = rows * (A * kChoice + addends * row_bytes);
   w.bytes_written = rows * row_bytes;
-  w.block_bytes =
-      blocks_of(launch) * kCounts + rows * (pieces * A * kChoice + (addends + 1) * row_bytes);
+  w.block_bytes = rows * (pieces * A * kChoice + (addends + 1) * row_bytes);
   w.flops = rows * size_of(args.size) * 2 * addends;
   constexpr std::uint64_t kUnrolled = 4;  // by nvcc
   w.chain_loads = 1 + chain::turns(A, kUnrolled) + (args.accumulate ? 1 : 0);

@@ -1,7 +1,6 @@
 // The formulas of multi-head latent attention, after cuda/kernels/*latent*.cuh.
 #include <set>
 
-#include "forge/numerics/attention.h"
 #include "kernel_chain.h"
 
 namespace forge::sim {
@@ -9,10 +8,6 @@ namespace {
 
 using gpu::KernelLaunch;
 using gpu::LatentAttentionInput;
-
-constexpr std::uint64_t kCounts = sizeof(gpu::PassCounts);
-constexpr std::uint64_t kRow = sizeof(gpu::RowInput);
-constexpr auto kSegment = static_cast<std::uint64_t>(numerics::kKeySegment);
 
 /// The sizes of one layer's attention, in bytes where they say so. Legend: gpu/kernels.h.
 struct Sizes {
@@ -110,11 +105,11 @@ KernelWork work(const gpu::StoreLatentArgs& args, const KernelLaunch& launch) {
   for (std::uint64_t r = 0; r < rows; ++r) positions.insert(args.rows[r].position);
   const std::uint64_t moved = latent + turned + heads * turned;  // floats of a row
   KernelWork w;
-  w.bytes_read = kCounts + rows * (kRow + kWord + moved * kFloat) +
-                 positions.size() * turned * kFloat + (rows > 0 ? latent * kFloat : 0);
+  w.bytes_read = rows * (kRow + kWord + moved * kFloat) + positions.size() * turned * kFloat +
+                 (rows > 0 ? latent * kFloat : 0);
   w.bytes_written = rows * moved * kFloat;
-  w.block_bytes = blocks_of(launch) * kCounts + rows * ((heads + 1) * (kRow + turned * kFloat) +
-                                                        kWord + (2 * moved + latent) * kFloat);
+  w.block_bytes =
+      rows * ((heads + 1) * (kRow + turned * kFloat) + kWord + (2 * moved + latent) * kFloat);
   w.flops = rows * (4 * latent + (heads + 1) * 3 * turned);
   const std::uint64_t each = chain::turns(latent, threads_of(launch));
   w.chain_loads = 3 + chain::turns(each, 16) + chain::turns(each, 4) + 2;
@@ -138,8 +133,6 @@ KernelWork work(const gpu::AttendLatentArgs& args, const KernelLaunch& launch) {
     w.flops += s.flops(keys);
     longest = std::max(longest, keys);
   }
-  w.bytes_read += kCounts;
-  w.block_bytes += blocks_of(launch) * kCounts;
   w.chain_loads = 2 + chain::turns(s.latent, kSegment) * gpu::kLatentTileHeads / 4;
   w.chain_operations = chain::kDivide;
   add_chain(w, s, longest);
@@ -164,8 +157,6 @@ KernelWork work(const gpu::AttendLatentSplitArgs& args, const KernelLaunch& laun
     }
     w.flops += s.flops(keys);
   }
-  w.bytes_read += kCounts;
-  w.block_bytes += blocks_of(launch) * kCounts;
   w.chain_loads = 2;
   add_chain(w, s, kSegment);
   return w;
@@ -187,10 +178,7 @@ KernelWork work(const gpu::AttendLatentMergeArgs& args, const KernelLaunch& laun
     w.flops += s.heads * segments * (3 * s.latent + 2 * chain::kExpFlops + 3);
     longest = std::max(longest, segments);
   }
-  w.bytes_read += kCounts;
-  w.block_bytes += blocks_of(launch) * kCounts;
-  w.chain_loads = 2 + chain::turns(longest, 2);  // nvcc unrolls the loop by two
-  w.chain_operations = longest * (chain::kExp + 3) + chain::kDivide;
+  add_merge_chain(w, longest);
   return w;
 }
 
