@@ -171,42 +171,37 @@ void read_unsupported(const Fields& fields) {
 
 tl::expected<UntokenizedRequest, ApiError> parse_completion_request(std::string_view body,
                                                                     const ModelCard& model) {
-  const auto object = parse_body(body);
-  if (!object) return tl::unexpected(object.error());
-  Fault fault;
-  const Fields fields(*object, "", fault);
   UntokenizedRequest request;
-  if (!fields.has("model")) fields.fail("model", "the id of the model, '" + model.id + "'");
-  const std::string id = fields.text("model", "");
-  read_max_tokens(fields, request);
-  read_prompts(fields, model, request);
-  request.encode_options = read_encode_options(fields);
-  read_sampling(fields, request);
-  read_stop(fields, request);
-  read_stream(fields, request);
-  fields.text("user", "");
-  read_own_fields(fields, request);
-  read_unsupported(fields);
-  fields.finish();
-  if (auto error = error_of(fault)) return tl::unexpected(std::move(*error));
+  std::string id;
+  auto error = read_body(body, [&](const Fields& fields) {
+    if (!fields.has("model")) fields.fail("model", "the id of the model, '" + model.id + "'");
+    id = fields.text("model", "");
+    read_max_tokens(fields, request);
+    read_prompts(fields, model, request);
+    request.encode_options = read_encode_options(fields);
+    read_sampling(fields, request);
+    read_stop(fields, request);
+    read_stream(fields, request);
+    fields.text("user", "");
+    read_own_fields(fields, request);
+    read_unsupported(fields);
+  });
+  if (error) return tl::unexpected(*std::move(error));
   if (id != model.id) return tl::unexpected(model_not_found(id, model));
   return request;
 }
 
 tl::expected<UntokenizedRequest, ApiError> parse_generate_request(std::string_view body,
                                                                   const ModelCard& model) {
-  const auto object = parse_body(body);
-  if (!object) return tl::unexpected(object.error());
-  Fault fault;
-  const Fields fields(*object, "", fault);
   UntokenizedRequest request;
   request.max_tokens = 32;
-  read_max_tokens(fields, request);
-  const nlohmann::json* prompt = fields.find("prompt");
-  if (prompt == nullptr || !prompt->is_string()) fields.fail("prompt", "a text");
-  if (!fields.failed()) read_prompts(fields, model, request);
-  fields.finish();
-  if (auto error = error_of(fault)) return tl::unexpected(std::move(*error));
+  auto error = read_body(body, [&](const Fields& fields) {
+    read_max_tokens(fields, request);
+    const nlohmann::json* prompt = fields.find("prompt");
+    if (prompt == nullptr || !prompt->is_string()) fields.fail("prompt", "a text");
+    if (!fields.failed()) read_prompts(fields, model, request);
+  });
+  if (error) return tl::unexpected(*std::move(error));
   return request;
 }
 

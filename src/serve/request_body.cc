@@ -6,16 +6,15 @@
 
 namespace forge::serve {
 
-tl::expected<nlohmann::json, ApiError> parse_body(std::string_view body) {
-  if (body.empty()) {
-    return tl::unexpected(request_error(400, "the body is empty; accepted is a JSON object"));
-  }
-  return json::parse_object(body).map_error([](const json::ParseError& error) {
-    return request_error(400, "the body: " + to_string(error));
-  });
-}
-
-std::optional<ApiError> error_of(const json::Fault& fault) {
+std::optional<ApiError> read_body(std::string_view body,
+                                  const std::function<void(const json::Fields&)>& read) {
+  if (body.empty()) return request_error(400, "the body is empty; accepted is a JSON object");
+  const auto object = json::parse_object(body);
+  if (!object) return request_error(400, "the body: " + to_string(object.error()));
+  json::Fault fault;
+  const json::Fields fields(*object, "", fault);
+  read(fields);
+  fields.finish();
   if (!fault.is_set()) return std::nullopt;
   std::optional<std::string> code;
   if (fault.kind == json::Fault::Kind::unknown) code = "unknown_parameter";

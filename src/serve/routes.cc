@@ -219,11 +219,7 @@ Answer session_release(std::string_view id) {
 /// Takes no fields.
 Answer cache_clear(const std::string& body) {
   if (body.empty()) return CacheClear{};
-  const auto object = parse_body(body);
-  if (!object) return reply_of(object.error());
-  json::Fault fault;
-  json::Fields(*object, "", fault).finish();
-  if (const auto error = error_of(fault)) return reply_of(*error);
+  if (const auto error = read_body(body, [](const json::Fields&) {})) return reply_of(*error);
   return CacheClear{};
 }
 

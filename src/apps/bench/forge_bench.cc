@@ -164,19 +164,18 @@ int incomplete(const std::string& trace_path) {
   return fail("--trace: '" + trace_path + "' has only the beginning of the run");
 }
 
-bool write_json(const nlohmann::json& json, const std::string& path) {
+/// Writes the results where --json says, if it does. Returns: 0, or an exit status.
+int save(const nlohmann::json& results, const std::string& path) {
+  if (path.empty()) return 0;
   std::ofstream out(path);
-  return static_cast<bool>(out << json.dump(2) << '\n' << std::flush);
+  if (out << results.dump(2) << '\n' << std::flush) return 0;
+  return fail("--json: cannot write '" + path + "'");
 }
 
 int report(const std::vector<ModeResult>& results, const BenchOptions& options) {
   print_table(results, std::cout);
   const std::string disagreement = first_disagreement(results);
-  if (!options.json_file.empty()) {
-    if (!write_json(to_json(results), options.json_file)) {
-      return fail("--json: cannot write '" + options.json_file + "'");
-    }
-  }
+  if (const int status = save(to_json(results), options.json_file); status != 0) return status;
   for (const ModeResult& r : results) {
     if (!r.last_error.empty())
       return fail("mode " + std::string(name_of(r.mode)) + ": the target failed: " + r.last_error);
@@ -229,9 +228,7 @@ int bench_policy(const BenchOptions& options, const Workload& workload) {
                          }});
   }
   print(result, std::cout);
-  if (!options.json_file.empty() && !write_json(to_json(result), options.json_file)) {
-    return fail("--json: cannot write '" + options.json_file + "'");
-  }
+  if (const int status = save(to_json(result), options.json_file); status != 0) return status;
   if (result.trace_failed) return incomplete(options.trace_file);
   return result.interrupted ? 130 : 0;
 }
@@ -246,9 +243,7 @@ int bench_speed(const BenchOptions& options, const runtime::LoadedModel& model) 
     });
   }
   print_table(result, std::cout);
-  if (!options.json_file.empty() && !write_json(to_json(result), options.json_file)) {
-    return fail("--json: cannot write '" + options.json_file + "'");
-  }
+  if (const int status = save(to_json(result), options.json_file); status != 0) return status;
   return result.interrupted ? 130 : 0;
 }
 
