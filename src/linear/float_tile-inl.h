@@ -142,6 +142,7 @@ struct Tile {
     }
   }
 
+  /// Adds the products of all steps to the sums; kFar: fetches weights ahead.
   template <bool kFar>
   static HWY_INLINE void accumulate(const Segment& c, int row, int column,
                                     FullVec (&sums)[kRows][kVectors]) {
@@ -174,7 +175,7 @@ struct Tile {
 
   /// Stores or adds the first `outputs` sums of each row.
   static HWY_INLINE void store_part(const Segment& c, const FullVec (&sums)[kRows][kVectors],
-                                      int outputs, float* y) {
+                                    int outputs, float* y) {
     const FullTag d;
     HWY_ALIGN float row[kWidth];
     for (int r = 0; r < kRows; ++r, y += c.y_stride) {
