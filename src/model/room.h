@@ -2,6 +2,7 @@
 #pragma once
 
 #include <cstddef>
+
 #include "forge/numerics/aligned.h"
 
 namespace forge::model::detail {
