@@ -1,9 +1,11 @@
-"""check_compile_times.py TIMES BUDGETS [again]: what it costs to compile each library and program.
+"""check_compile_times.py TIMES BUDGETS [again] [PART...]: what it costs to compile each library and
+program.
 
 TIMES is the compile_times.txt of a build folder (cmake/compile_time): lines "USER SYSTEM OBJECT", CPU
 seconds of the compiler. BUDGETS has a line "TARGET SECONDS" for each target that may take longer than
-the one named `default`; with "optional" before it, a target that not every build has. Prints the sum of
-all targets, and those that take longest; fails where one is over its budget.
+the one named `default`. A third word is the part of the project that the target belongs to, where not
+every build has it; this build has the PARTs. Prints the sum of all targets, and those that take
+longest; fails where one is over its budget, and where a budget is of no target.
 
 Machines differ, so a second of a budget is one of a machine that compiles the header that is
 precompiled for all layers, nothing but the standard library, in `reference` seconds. Where the compiler
@@ -51,18 +53,17 @@ def read_times(path):
     return targets
 
 
-def read_budgets(path):
-    """Seconds by target, and which targets a build may lack."""
+def read_budgets(path, parts):
+    """Seconds by target, of a build that has `parts`."""
     budgets = {}
-    optional = set()
     with open(path, encoding="utf-8") as file:
         for line in file:
             words = line.split("#")[0].split()
             if words:
-                budgets[words[-2]] = float(words[-1])
-                if words[0] == "optional":
-                    optional.add(words[-2])
-    return budgets, optional
+                target, seconds, *needed = words
+                if set(needed) <= set(parts):
+                    budgets[target] = float(seconds)
+    return budgets
 
 
 class Compiler:
@@ -105,9 +106,10 @@ class Compiler:
         return spent
 
 
-def main(times_path, budgets_path, again=None):
+def main(times_path, budgets_path, *words):
+    again = "again" in words
     times = read_times(times_path)
-    budgets, optional = read_budgets(budgets_path)
+    budgets = read_budgets(budgets_path, words)
     reference = budgets.pop("reference")
     default = budgets.pop("default")
     if times[REFERENCE] < reference / 10:
@@ -134,11 +136,7 @@ def main(times_path, budgets_path, again=None):
         for target, seconds in sorted(spent.items())
         if seconds > (budget := budgets.get(target, default))
     ]
-    over += [
-        f"{target} has a budget, and is no target"
-        for target in budgets
-        if target not in spent and target not in optional
-    ]
+    over += [f"{target} has a budget, and is no target" for target in budgets if target not in spent]
     for line in over:
         print(line, file=sys.stderr)
     return 1 if over else 0
