@@ -1,4 +1,5 @@
-// The formulas of all kernels but those of attention, each after its source in cuda/kernels.
+// The formulas of all kernels but those of attention and of experts, each after its source in
+// cuda/kernels.
 #include "forge/sim/kernel_work.h"
 
 #include <bit>
@@ -204,8 +205,9 @@ KernelWork work(const gpu::DigestLogitsArgs& args, const KernelLaunch& launch) {
 KernelWork work_of(const KernelLaunch& launch) {
   return gpu::visit_args(launch, [&](const auto& args) {
     KernelWork w = work(args, launch);
-    if constexpr (
-        requires { args.counts; } || requires { args.in.counts; }) {
+    constexpr bool has_counts = requires { args.counts; };
+    constexpr bool has_input = requires { args.in.counts; };  // in which they are
+    if (has_counts || has_input) {
       w.bytes_read += sizeof(gpu::PassCounts);
       w.block_bytes += blocks_of(launch) * sizeof(gpu::PassCounts);
     }

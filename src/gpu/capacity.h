@@ -47,6 +47,7 @@ struct Capacity {
   // The shape of the pools.
   std::uint32_t block_size = 0;  ///< slots
   std::uint64_t block_floats = 0;
+  std::uint64_t layer_floats = 0;  ///< of a block; layers lie one after the other
 };
 
 /// Rows that go through the model together; the rest of a pass follows. This bounds scratch memory.

@@ -20,7 +20,7 @@ GroupedQueryPass::GroupedQueryPass(const model::ModelConfig& model, const Capaci
       scale_(model.attention_scale),
       block_size_(static_cast<int>(capacity.block_size)),
       block_floats_(capacity.block_floats),
-      layer_floats_(capacity.block_floats / static_cast<unsigned>(model.layers)),
+      layer_floats_(capacity.layer_floats),
       split_rows_(capacity.split_rows) {
   qkv_ = allocator.rows(capacity.slab_rows, qkv_size(config_), "qkv");
   attended_ = allocator.rows(capacity.slab_rows, query_size(config_), "attended");

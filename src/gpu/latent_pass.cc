@@ -38,7 +38,7 @@ LatentPass::LatentPass(const model::ModelConfig& model, const Capacity& capacity
       scale_(model.attention_scale),
       block_size_(static_cast<int>(capacity.block_size)),
       block_floats_(capacity.block_floats),
-      layer_floats_(capacity.block_floats / static_cast<unsigned>(model.layers)),
+      layer_floats_(capacity.layer_floats),
       split_rows_(capacity.split_rows) {
   const std::uint64_t rows = capacity.slab_rows;
   const int heads = config_.heads;

@@ -196,8 +196,11 @@ class Packer {
 
   Mlp of(const StoredExperts& s) {
     FORGE_CHECK(config_.experts.has_value(), "a model without experts has a layer of them");
-    PackedExperts packed{
-        *config_.experts, stacked({&s.router}, true), s.correction_bias, {}, std::nullopt};
+    PackedExperts packed{*config_.experts,
+                         stacked({&s.router}, /*widen=*/true),
+                         s.correction_bias,
+                         {},
+                         std::nullopt};
     for (const StoredMlp& expert : s.experts) packed.experts.push_back(mlp(expert));
     if (s.shared) packed.shared = mlp(*s.shared);
     return packed;

@@ -23,7 +23,6 @@
 #include <cstddef>
 #include <cstdint>
 #include <span>
-#include <vector>
 
 #include "forge/numerics/aligned.h"
 #include "forge/numerics/attention.h"
