@@ -205,9 +205,9 @@ KernelWork work(const gpu::DigestLogitsArgs& args, const KernelLaunch& launch) {
 KernelWork work_of(const KernelLaunch& launch) {
   return gpu::visit_args(launch, [&](const auto& args) {
     KernelWork w = work(args, launch);
-    constexpr bool has_counts = requires { args.counts; };
-    constexpr bool has_input = requires { args.in.counts; };  // in which they are
-    if (has_counts || has_input) {
+    constexpr bool kHasCounts = requires { args.counts; };
+    constexpr bool kHasInput = requires { args.in.counts; };  // in which they are
+    if (kHasCounts || kHasInput) {
       w.bytes_read += sizeof(gpu::PassCounts);
       w.block_bytes += blocks_of(launch) * sizeof(gpu::PassCounts);
     }
