@@ -91,6 +91,7 @@ class CaseList {
     sizes.seqs = seqs;
     sizes.rows = seqs;
     add("rotate_and_store", sizes);
+    add("process_logits", sizes);
     add("sample", sizes);
     add("digest_logits", sizes);
   }

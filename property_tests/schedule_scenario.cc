@@ -235,12 +235,31 @@ class Scenario {
     return prompt;
   }
 
+  /// Each step of the pipeline is there in some requests, and several together in some.
+  SamplingParams random_sampling() {
+    SamplingParams sampling{.temperature = *rc::gen::element(0.0F, 0.7F, 1.5F),
+                            .seed = *rc::gen::arbitrary<std::uint64_t>()};
+    if (one_in(2)) return sampling;
+    std::vector<TokenId> biased = random_tokens(draw(0, 3));
+    std::ranges::sort(biased);
+    biased.erase(std::unique(biased.begin(), biased.end()), biased.end());
+    for (const TokenId token : biased) {
+      sampling.logit_bias.push_back({token, *rc::gen::element(-100.0F, -1.0F, 0.5F)});
+    }
+    if (one_in(3)) sampling.repetition_penalty = *rc::gen::element(0.5F, 1.3F, 4.0F);
+    if (one_in(3)) sampling.presence_penalty = *rc::gen::element(-1.0F, 0.7F);
+    if (one_in(3)) sampling.frequency_penalty = *rc::gen::element(-0.5F, 0.3F, 2.0F);
+    if (one_in(3)) sampling.top_k = draw(1, 30);
+    if (one_in(3)) sampling.top_p = *rc::gen::element(0.1F, 0.8F, 0.99F);
+    if (one_in(3)) sampling.min_p = *rc::gen::element(0.02F, 0.5F);
+    return sampling;
+  }
+
   Request random_request() {
     Request request{.prompt = random_prompt()};
     const auto longest = kLongest - static_cast<std::uint32_t>(request.prompt.size());
     request.max_new_tokens = draw(1, std::min(24U, longest));
-    request.sampling = {.temperature = *rc::gen::element(0.0F, 0.7F, 1.5F),
-                        .seed = *rc::gen::arbitrary<std::uint64_t>()};
+    request.sampling = random_sampling();
     request.ignore_eos = *rc::gen::arbitrary<bool>();
     request.priority = *rc::gen::element(Priority::low, Priority::normal, Priority::high);
     if (one_in(8)) request.deadline_steps = draw(1, 30);

@@ -160,6 +160,40 @@ KernelWork work(const gpu::SiluMultiplyArgs& args, const KernelLaunch& launch) {
   return w;
 }
 
+KernelWork work(const gpu::ProcessLogitsArgs& args, const KernelLaunch& launch) {
+  constexpr std::uint64_t kTried = 3;    // depths in one reading of the row
+  constexpr std::uint64_t kSearch = 16;  // readings for one limit
+  const std::uint64_t rows = present(launch.shape.grid.x, args.counts->logit_rows);
+  const std::uint64_t V = size_of(args.vocabulary);
+  const std::uint64_t turns = chain::turns(V, threads_of(launch));
+  KernelWork w;
+  std::uint64_t readings = 0;  // of the row that is read most often
+  std::uint64_t weighed = 0;   // those of them that need exponentials
+  for (std::uint64_t i = 0; i < rows; ++i) {
+    const gpu::ProcessInput& input = args.inputs[i];
+    const bool filters = input.filter.any();
+    const std::uint64_t adjusted = input.adjustment_count + input.draft_count;
+    w.bytes_read += sizeof(gpu::ProcessInput) + input.draft_count * kWord +
+                    input.adjustment_count * sizeof(sampling::Adjustment) +
+                    (filters ? V : adjusted) * kFloat;
+    w.bytes_written += (filters ? V : adjusted) * kFloat;
+    if (!filters) continue;
+    const std::uint64_t counts = input.filter.top_k > 0 ? kSearch : 0;
+    const std::uint64_t masses = input.filter.top_p < 1 ? kSearch + 1 : 0;
+    w.flops += V * ((counts + masses + 1) * 2 + masses * chain::kExpFlops);
+    readings = std::max(readings, counts + masses + 2);
+    weighed = std::max(weighed, masses);
+  }
+  w.block_bytes = w.bytes_read + w.bytes_written;
+  const std::uint64_t warps = threads_of(launch) / size_of(simt::kWarpSize);
+  const std::uint64_t gather =
+      kTried * (2 * chain::kWarpTree + chain::kSharedLoad + warps) + chain::kBarrier;
+  w.chain_loads = 4 + turns * readings;
+  w.chain_operations =
+      readings * (turns * (chain::kDivide + kTried) + gather) + weighed * turns * chain::kExp;
+  return w;
+}
+
 KernelWork work(const gpu::SampleArgs& args, const KernelLaunch& launch) {
   constexpr std::uint64_t kGroup = 4;  // logits of a thread at a time
   const std::uint64_t rows = present(launch.shape.grid.x, args.counts->logit_rows);

@@ -14,6 +14,7 @@
 #include "digest_logits.cuh"
 #include "embed.cuh"
 #include "plan_experts.cuh"
+#include "process_logits.cuh"
 #include "project.cuh"
 #include "project_experts.cuh"
 #include "project_heads.cuh"

@@ -6,10 +6,10 @@
 //   bits      a score is what sampling/gumbel.h says. "Higher, or equal and lower token" orders
 //             tokens fully, so threads may compare them in any order
 //
-// At temperature 0 the largest logit is the answer. A logit that is NaN or +inf stands for a score
-// above all others, of no token: the first reading finds it as it finds the largest.
+// At temperature 0 the largest logit is the answer.
 #pragma once
 
+#include "best_token.cuh"
 #include "forge/gpu/kernels/sample.h"
 #include "forge/sampling/gumbel.h"
 #include "forge/simt/dialect.h"
@@ -17,36 +17,7 @@
 namespace FORGE_KERNELS {
 using namespace simt;
 
-inline constexpr std::uint32_t kNoPick = gpu::SampleArgs::kNoPick;
 inline constexpr int kWarpsMax = gpu::SampleArgs::kThreads / kWarpSize;
-
-/// The best of all threads of the block, in every thread. scores, tokens: [warps of the block],
-/// shared and not yet used.
-FORGE_DEVICE sampling::BestToken best_of_block(sampling::BestToken best, sptr<float> scores,
-                                               sptr<std::uint32_t> tokens) {
-  for (int distance = kWarpSize / 2; distance > 0; distance /= 2) {
-    const float score = shuffle_xor(best.score, distance);
-    const std::uint32_t token = shuffle_xor(best.token, distance);
-    best.offer(score, token);
-  }
-  if (lane() == 0) {
-    scores[warp()] = best.score;
-    tokens[warp()] = best.token;
-  }
-  sync_block();
-  for (int w = 0; w < threads() / kWarpSize; ++w) best.offer(scores[w], tokens[w]);
-  return best;
-}
-
-/// Offers a logit, by the rule of can_pick() (sampling/sampler.h).
-FORGE_DEVICE void offer_logit(sampling::BestToken& best, float logit, std::uint32_t token) {
-  const float infinity = numerics::float_of(0x7f800000u);
-  if (!(logit < infinity)) {
-    best.offer(infinity, kNoPick);
-  } else if (logit > -infinity) {
-    best.offer(logit, token);
-  }
-}
 
 /// Logits `first` .. `first` + 3 of a row; places beyond the vocabulary are -inf.
 FORGE_DEVICE void load_group(gptr<const float> row, int vocabulary, int first,

@@ -36,7 +36,7 @@ std::string to_string(const ConfigError& error) {
 tl::expected<void, ConfigError> validate(std::initializer_list<RangedField> fields) {
   for (const RangedField& field : fields) {
     if (field.is_right) continue;
-    return tl::unexpected(ConfigError{field.name, field.value, to_string(field.range)});
+    return tl::unexpected(ConfigError{field.name, field.value, field.accepted});
   }
   return {};
 }

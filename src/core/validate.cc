@@ -18,6 +18,7 @@ struct ErrorText {
   std::string operator()(const NothingToGenerate&) const {
     return "max_new_tokens is 0; at least 1";
   }
+  std::string operator()(const SamplingOutOfRange& e) const { return to_string(e.error); }
   std::string operator()(const NoPrefixCache&) const {
     return "a session, or prefix_cache force, needs the prefix cache, which is off here";
   }
@@ -44,6 +45,36 @@ tl::expected<void, ConfigError> validate(const SchedulerConfig& config) {
                    {"session_idle_steps", config.session_idle_steps, C::kSessionIdleSteps}});
 }
 
+tl::expected<void, ConfigError> validate(const SamplingParams& params) {
+  using S = SamplingParams;
+  if (params == S{}) return {};  // most are, where the policy alone is asked
+  const double repetition{params.repetition_penalty};
+  auto valid = validate({{"temperature", double{params.temperature}, S::kTemperature},
+                         {"repetition_penalty", repetition, S::kRepetitionPenalty},
+                         {"presence_penalty", double{params.presence_penalty}, S::kPenalty},
+                         {"frequency_penalty", double{params.frequency_penalty}, S::kPenalty},
+                         {"top_k", params.top_k, S::kTopK},
+                         {"top_p", double{params.top_p}, S::kProbability},
+                         {"min_p", double{params.min_p}, S::kProbability}});
+  if (!valid) return valid;
+  const std::vector<TokenBias>& biases = params.logit_bias;
+  if (biases.size() > S::kLogitBiasMax) {
+    return tl::unexpected(ConfigError{"logit_bias", std::to_string(biases.size()) + " tokens",
+                                      "up to " + std::to_string(S::kLogitBiasMax)});
+  }
+  for (std::size_t i = 0; i < biases.size(); ++i) {
+    const std::string token = std::to_string(biases[i].token.value);
+    if (i > 0 && !(biases[i - 1].token < biases[i].token)) {
+      return tl::unexpected(ConfigError{
+          "logit_bias", "token " + token + " after " + std::to_string(biases[i - 1].token.value),
+          "tokens in ascending order"});
+    }
+    valid = validate({{"logit_bias", double{biases[i].bias}, TokenBias::kBias}});
+    if (!valid) return valid;
+  }
+  return {};
+}
+
 std::string to_string(const SubmitError& error) { return std::visit(ErrorText{}, error); }
 
 tl::expected<void, SubmitError> validate(const Request& request, const SchedulerConfig& config) {
@@ -57,6 +88,9 @@ tl::expected<void, SubmitError> validate(const Request& request, const Scheduler
   if (request.max_new_tokens == 0) return tl::unexpected<SubmitError>(NothingToGenerate{});
   if (prompt > capacity || request.max_new_tokens > capacity - prompt) {
     return tl::unexpected<SubmitError>(NeverFits{prompt, request.max_new_tokens, capacity});
+  }
+  if (auto valid = validate(request.sampling); !valid) {
+    return tl::unexpected<SubmitError>(SamplingOutOfRange{std::move(valid.error())});
   }
   const bool insists = request.session || request.prefix_cache == PrefixCacheUse::force;
   const bool has_none = config.prefix_cache == PrefixCacheKind::none ||

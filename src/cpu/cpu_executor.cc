@@ -84,22 +84,28 @@ void CpuExecutor::take_drafts(const executor::Pass& pass, const RowBatch& batch)
   for (const executor::RowRun& run : step_.runs(pass)) {
     const executor::StepSlice& slice = *run.slice;
     for (std::uint32_t next = run.first_logits + 1; next <= run.end; ++next) {
-      const std::span<const float> logits = batch.logits(row++);
-      step_.drafts()[slice.first_draft + slice.draft_of(next)] =
-          sampling::can_pick(logits)
-              ? sampling::pick(logits, slice.sequence->request.sampling, std::uint64_t{next})
-              : TokenId(0);
+      const std::uint32_t i = slice.draft_of(next);
+      step_.drafts()[slice.first_draft + i] =
+          pick(batch.logits(row++), slice, i).value_or(TokenId(0));
     }
   }
 }
 
+/// The token at the position of draft i of `slice`, or after the last one; none if the logits are
+/// not finite.
+std::optional<TokenId> CpuExecutor::pick(std::span<const float> logits,
+                                         const executor::StepSlice& slice, std::uint32_t i) {
+  const SamplingParams& sampling = slice.sequence->request.sampling;
+  const std::span<const float> row =
+      pipeline_.process(logits, sampling, slice.sequence->said, step_.drafts(slice).first(i));
+  if (!sampling::can_pick(row)) return std::nullopt;
+  return sampling::pick(row, sampling, std::uint64_t{slice.known_end()} + i);
+}
+
 Verification CpuExecutor::judge(const executor::StepSlice& slice) {
   const RowBatch& batch = running(executor::PassModel::model).batch;
-  const SamplingParams& sampling = slice.sequence->request.sampling;
-  const auto own_pick = [&](std::uint32_t i) -> std::optional<TokenId> {
-    const std::span<const float> logits = batch.logits(slice.first_pick + i);
-    if (!sampling::can_pick(logits)) return std::nullopt;
-    return sampling::pick(logits, sampling, std::uint64_t{slice.known_end()} + i);
+  const auto own_pick = [&](std::uint32_t i) {
+    return pick(batch.logits(slice.first_pick + i), slice, i);
   };
   const auto ends = [&](TokenId token) { return answer_.ends(*slice.sequence, token); };
   return verify_by_picks(step_.drafts(slice), own_pick, ends);

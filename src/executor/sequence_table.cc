@@ -104,6 +104,7 @@ void SequenceTable::begin(SeqId seq, const Request& request) {
   Sequence& sequence = rows_[row];
   sequence.request = request;
   sequence.tokens = request.prompt;
+  sequence.said = sampling::Adjustments(request.sampling, request.prompt);
   sequence.tokens.reserve(request.prompt.size() + request.max_new_tokens);
   sequence.blocks.clear();
   sequence.blocks.reserve(sequence.tokens.capacity() / block_size_ + 1);

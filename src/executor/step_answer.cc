@@ -20,7 +20,10 @@ std::uint32_t StepAnswer::accept(const StepSlices& step, const StepSlice& slice,
   if (verdict.own) result.tokens.push_back(*verdict.own);
   answer.token_count = verdict.accepted + (verdict.own ? 1 : 0);
   sequence.valid = slice.known_end() + verdict.accepted;
-  for (const TokenId token : result.tokens_of(answer)) sequence.tokens.push_back(token);
+  for (const TokenId token : result.tokens_of(answer)) {
+    sequence.tokens.push_back(token);
+    sequence.said.add(token);
+  }
 
   if (slice.slice.drafts > 0) {
     speculation_.rounds += 1;

@@ -3,6 +3,7 @@
 #include <algorithm>
 
 #include "attention_path.h"
+#include "forge/core/sampling_params.h"
 #include "forge/model/rotary_table.h"
 #include "forge/model/transformer.h"
 
@@ -66,6 +67,10 @@ Capacity::Capacity(const model::ModelConfig& model, const executor::ExecutorOpti
   slab_logits = std::min(slab_rows, picks);
   positions = smallest(slots, model::RotaryTable::kPositionsMax);
   table_stride = options.cache.num_blocks;
+  vocabulary = static_cast<std::uint32_t>(model.vocabulary_size);
+  const std::uint64_t of_sequence =
+      std::min<std::uint64_t>(vocabulary, positions + SamplingParams::kLogitBiasMax);
+  adjustments = smallest(slices * of_sequence, kMost);
   key_segments = (positions + numerics::kKeySegment - 1) / numerics::kKeySegment;
   split_rows = std::min(slab_rows, split_rows_max(head_tiles_of(model)));
   block_size = options.cache.block_size;

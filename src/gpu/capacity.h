@@ -30,6 +30,7 @@ struct Capacity {
   std::uint32_t slabs = 0;  ///< slabs of rows
   std::uint32_t rows = 0;
   std::uint32_t logits = 0;
+  std::uint32_t adjustments = 0;  ///< of single tokens' logits (sampling/adjustment.h)
   std::uint32_t tiles = 0;
   std::uint32_t pairs = 0;   ///< copies of blocks
   std::uint32_t writes = 0;  ///< to block tables; if there are more, whole tables are uploaded
@@ -38,6 +39,8 @@ struct Capacity {
   std::uint32_t slab_rows = 0;
   std::uint32_t slab_logits = 0;
   std::uint32_t split_rows = 0;  ///< decode rows whose context can be split among thread blocks
+
+  std::uint32_t vocabulary = 0;
 
   // The most in a sequence.
   std::uint32_t positions = 0;

@@ -17,11 +17,12 @@ std::uint32_t bucket_index(std::uint32_t count) {
 
 DecodeGraphs::DecodeGraphs(const Capacity& capacity)
     : capacity_(capacity), length_buckets_(bucket_index(capacity.key_segments) + 1) {
-  entries_.resize((bucket_index(capacity.slices) + 1) * length_buckets_);
+  entries_.resize(2 * (bucket_index(capacity.slices) + 1) * length_buckets_);
 }
 
 std::optional<DecodeGraphs::Bucket> DecodeGraphs::bucket_of(const StepInput& input) const {
-  if (input.slabs.size() != 1 || !input.tiles.empty() || !input.pairs.empty()) {
+  if (input.slabs.size() != 1 || !input.tiles.empty() || !input.pairs.empty() ||
+      !input.adjustments.empty()) {
     return std::nullopt;
   }
   const std::uint32_t rows_index = bucket_index(input.slabs.front().counts.rows);
@@ -36,8 +37,14 @@ std::optional<DecodeGraphs::Bucket> DecodeGraphs::bucket_of(const StepInput& inp
   bucket.shape.key_segments = split ? key_segments : 1;
   const std::uint32_t logits = std::min(rows, capacity_.slab_logits);
   bucket.shape.counts = {.rows = rows, .logit_rows = logits, .decode_rows = rows};
-  bucket.sizes = {.slabs = 1, .rows = rows, .logits = logits, .writes = rows};
-  bucket.entry = rows_index * length_buckets_ + (split ? length_index : 0);
+  const bool processes = bucket.shape.processes;
+  bucket.sizes = {.slabs = 1,
+                  .rows = rows,
+                  .logits = logits,
+                  .processing = processes ? logits : 0,
+                  .writes = rows};
+  const std::size_t of_rows = 2 * rows_index + (processes ? 1 : 0);
+  bucket.entry = of_rows * length_buckets_ + (split ? length_index : 0);
   return bucket;
 }
 

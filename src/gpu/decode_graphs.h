@@ -1,5 +1,6 @@
-// DecodeGraphs: the graphs of decode steps, one for each bucket of batch sizes (1, 2, 4, 8, ...)
-// and, where contexts are split among thread blocks, of their lengths.
+// DecodeGraphs: the graphs of decode steps, one for each bucket of batch sizes (1, 2, 4, 8, ...),
+// with and without the processing of logits, and, where contexts are split among thread blocks, of
+// their lengths.
 //
 // A graph's launches cover the whole bucket; its kernels read from the step how many rows there
 // really are. So all steps of a bucket have the same commands, addresses and sizes included.
@@ -38,7 +39,8 @@ class DecodeGraphs {
 
   /// The bucket of a step; none if a graph does not serve it. That is a step with more than one row
   /// in a slice, with passes that propose drafts or run a draft model, with copies of blocks, with
-  /// more table writes than rows, or one that is too large.
+  /// logits of single tokens that change, with more table writes than rows, or one that is too
+  /// large.
   std::optional<Bucket> bucket_of(const StepInput& input) const;
 
   Entry& entry(const Bucket& bucket) { return entries_[bucket.entry]; }
@@ -46,7 +48,7 @@ class DecodeGraphs {
  private:
   const Capacity& capacity_;
   std::size_t length_buckets_;
-  std::vector<Entry> entries_;  // [buckets of rows][buckets of lengths]
+  std::vector<Entry> entries_;  // [buckets of rows][processes][buckets of lengths]
 };
 
 }  // namespace forge::gpu

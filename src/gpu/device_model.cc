@@ -65,6 +65,7 @@ void DeviceModel::run(const Slab& slab, const SlabShape& shape, const DeviceStep
                         .counts = step.counts + slab.index,
                         .rows = step.rows + slab.first_row,
                         .logits = step.logits + slab.first_logits,
+                        .processing = step.processing + slab.first_logits,
                         .tiles = step.tiles + slab.first_tile,
                         .step = step,
                         .tables = tables,
@@ -145,19 +146,29 @@ void DeviceModel::head(const DevicePass& pass, bool proposes) const {
                     rows.most);
   project(pass, rows, buffers_.normed.as<float>(), weights_.head(),
           {.y = logits, .multiplier = 1 / model_.logits_divisor});
+  if (digest_logits_ && !proposes) {
+    pass.queue.launch(DigestLogitsArgs{.counts = pass.counts,
+                                       .inputs = pass.logits,
+                                       .logits = logits,
+                                       .digests = pass.step.digests,
+                                       .vocabulary = model_.vocabulary_size},
+                      rows.most);
+  }
+  if (pass.shape.processes) {
+    pass.queue.launch(ProcessLogitsArgs{.counts = pass.counts,
+                                        .inputs = pass.processing,
+                                        .adjustments = pass.step.adjustments,
+                                        .drafts = pass.step.said_drafts,
+                                        .logits = logits,
+                                        .vocabulary = model_.vocabulary_size},
+                      rows.most);
+  }
   pass.queue.launch(SampleArgs{.counts = pass.counts,
                                .inputs = pass.logits,
                                .logits = logits,
                                .picks = pass.step.picks,
                                .drafts = pass.step.drafts,
                                .vocabulary = model_.vocabulary_size},
-                    rows.most);
-  if (!digest_logits_ || proposes) return;
-  pass.queue.launch(DigestLogitsArgs{.counts = pass.counts,
-                                     .inputs = pass.logits,
-                                     .logits = logits,
-                                     .digests = pass.step.digests,
-                                     .vocabulary = model_.vocabulary_size},
                     rows.most);
 }
 

@@ -4,7 +4,7 @@
 //   tokens:      embed
 //   each layer:  rms_norm, attention (grouped_query_pass.h or latent_pass.h) +=,
 //                rms_norm, MLP (mlp_pass.h or experts_pass.h) +=
-//   logits:      rms_norm, project(head), sample, digest_logits
+//   logits:      rms_norm, project(head), digest_logits, process_logits, sample
 //
 // The same operations in the same order as model/transformer.h.
 //

@@ -5,7 +5,8 @@
 namespace forge::gpu {
 
 SlabShape SlabShape::of(const Slab& slab) {
-  return {slab.counts, (slab.longest_decode + numerics::kKeySegment - 1) / numerics::kKeySegment};
+  return {slab.counts, (slab.longest_decode + numerics::kKeySegment - 1) / numerics::kKeySegment,
+          slab.processes};
 }
 
 void project(const DevicePass& pass, const RowCount& rows, const float* x,

@@ -20,6 +20,7 @@ namespace forge::gpu {
 struct SlabShape {
   PassCounts counts;
   std::uint32_t key_segments = 0;  ///< those of the longest context of a decode row
+  bool processes = false;          ///< logits change before the pick
 
   static SlabShape of(const Slab& slab);
 };
@@ -42,6 +43,7 @@ struct DevicePass {
   const PassCounts* counts;
   const RowInput* rows;
   const LogitInput* logits;
+  const ProcessInput* processing;
   const PromptTile* tiles;
   const DeviceStep& step;
   const BlockTables& tables;

@@ -3,6 +3,7 @@
 #include <algorithm>
 
 #include "forge/core/check.h"
+#include "forge/sampling/pipeline.h"
 
 namespace forge::gpu {
 namespace {
@@ -25,16 +26,34 @@ class Builder {
   Builder(const executor::StepSlices& step, const Capacity& capacity, StepInput& input)
       : step_(step), capacity_(capacity), input_(input) {}
 
+  void add_said();
   void add_pass(const executor::Pass& pass);
 
  private:
   void add_row(const executor::RowRun& run, std::uint32_t position);
   void add_logits(const executor::StepSlice& slice, std::uint32_t position);
+  void add_processing(const executor::StepSlice& slice, std::uint32_t earlier);
 
   const executor::StepSlices& step_;
   const Capacity& capacity_;
   StepInput& input_;
 };
+
+/// What was said in each slice before its rows with logits, which share it.
+void Builder::add_said() {
+  for (const executor::StepSlice& slice : step_.all()) {
+    ListRange range{.first = count_of(input_.adjustments)};
+    for (const sampling::Adjustment& each : slice.sequence->said.list()) {
+      if (slice.slice.samples && each.token < capacity_.vocabulary) {
+        input_.adjustments.push_back(each);
+      }
+    }
+    range.count = count_of(input_.adjustments) - range.first;
+    input_.said.push_back(range);
+    if (step_.passes_propose()) continue;
+    for (const TokenId draft : step_.drafts(slice)) input_.known_drafts.push_back(draft.value);
+  }
+}
 
 void Builder::add_pass(const executor::Pass& pass) {
   bool slab_is_open = false;
@@ -98,6 +117,26 @@ void Builder::add_logits(const executor::StepSlice& slice, std::uint32_t positio
                            .pick = slice.first_pick + i,
                            .temperature = sampling.temperature});
   ++slab.counts.logit_rows;
+  add_processing(slice, i);
+}
+
+/// What happens to the logits that were added last, those after `earlier` drafts of the slice.
+void Builder::add_processing(const executor::StepSlice& slice, std::uint32_t earlier) {
+  const SamplingParams& sampling = slice.sequence->request.sampling;
+  if (!sampling::processes(sampling)) {
+    if (!input_.processing.empty()) input_.processing.emplace_back();
+    return;
+  }
+  input_.slabs.back().processes = true;
+  input_.processing.resize(input_.logits.size() - 1);  // nothing happened to those before
+  const sampling::Penalties penalties = sampling::penalties_of(sampling);
+  const ListRange said = input_.said[static_cast<std::size_t>(&slice - step_.all().data())];
+  input_.processing.push_back({.filter = sampling::filter_of(sampling),
+                               .penalties = penalties,
+                               .first_adjustment = said.first,
+                               .adjustment_count = said.count,
+                               .first_draft = slice.first_draft,
+                               .draft_count = penalties.any() ? earlier : 0});
 }
 
 void check(const executor::StepSlices& step, const Capacity& capacity) {
@@ -120,6 +159,7 @@ void check(const executor::StepSlices& step, const Capacity& capacity) {
 void build_passes(const executor::StepSlices& step, const Capacity& capacity, StepInput& input) {
   check(step, capacity);
   Builder builder(step, capacity, input);
+  builder.add_said();
   for (const executor::Pass& pass : step.passes()) builder.add_pass(pass);
 }
 

@@ -22,7 +22,14 @@ struct Slab {
   std::uint32_t first_row = 0;
   std::uint32_t first_logits = 0;
   std::uint32_t first_tile = 0;
+  bool processes = false;            ///< something happens to some row of logits before the pick
   std::uint32_t longest_decode = 0;  ///< tokens of the longest context of a decode row
+};
+
+/// Elements first .. first + count - 1 of a list.
+struct ListRange {
+  std::uint32_t first = 0;
+  std::uint32_t count = 0;
 };
 
 struct StepInput {
@@ -30,6 +37,10 @@ struct StepInput {
     slabs.reserve(capacity.slabs);
     rows.reserve(capacity.rows);
     logits.reserve(capacity.logits);
+    processing.reserve(capacity.logits);
+    adjustments.reserve(capacity.adjustments);
+    said.reserve(capacity.slices);
+    known_drafts.reserve(capacity.drafts);
     tiles.reserve(capacity.tiles);
     pairs.reserve(capacity.pairs);
     writes.reserve(capacity.writes);
@@ -39,6 +50,10 @@ struct StepInput {
     slabs.clear();
     rows.clear();
     logits.clear();
+    processing.clear();
+    adjustments.clear();
+    said.clear();
+    known_drafts.clear();
     tiles.clear();
     pairs.clear();
     writes.clear();
@@ -47,6 +62,10 @@ struct StepInput {
   std::vector<Slab> slabs;
   std::vector<RowInput> rows;
   std::vector<LogitInput> logits;
+  std::vector<ProcessInput> processing;  ///< parallel to `logits`, or empty: nothing to be done
+  std::vector<sampling::Adjustment> adjustments;
+  std::vector<ListRange> said;              ///< [slices] the adjustments of each
+  std::vector<std::uint32_t> known_drafts;  ///< all drafts, if no pass proposes them
   std::vector<PromptTile> tiles;
   std::vector<BlockPair> pairs;
   std::vector<TableWrite> writes;
@@ -57,17 +76,22 @@ struct StepSizes {
   std::uint32_t slabs = 0;
   std::uint32_t rows = 0;
   std::uint32_t logits = 0;
+  std::uint32_t processing = 0;
+  std::uint32_t adjustments = 0;
+  std::uint32_t known_drafts = 0;
   std::uint32_t tiles = 0;
   std::uint32_t pairs = 0;
   std::uint32_t writes = 0;
 
   static StepSizes of(const StepInput& input) {
     const auto size = [](const auto& list) { return static_cast<std::uint32_t>(list.size()); };
-    return {size(input.slabs), size(input.rows),  size(input.logits),
-            size(input.tiles), size(input.pairs), size(input.writes)};
+    return {size(input.slabs),      size(input.rows),        size(input.logits),
+            size(input.processing), size(input.adjustments), size(input.known_drafts),
+            size(input.tiles),      size(input.pairs),       size(input.writes)};
   }
   static StepSizes of(const Capacity& c) {
-    return {c.slabs, c.rows, c.logits, c.tiles, c.pairs, c.writes};
+    return {c.slabs,  c.rows,  c.logits, c.logits, c.adjustments,
+            c.drafts, c.tiles, c.pairs,  c.writes};
   }
 };
 

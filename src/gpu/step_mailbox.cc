@@ -29,7 +29,10 @@ StepMailbox::Layout::Layout(std::size_t header, const StepSizes& sizes)
     : slabs(after<Header>(header, 1)),
       rows(after<PassCounts>(slabs, sizes.slabs)),
       logits(after<RowInput>(rows, sizes.rows)),
-      tiles(after<LogitInput>(logits, sizes.logits)),
+      processing(after<LogitInput>(logits, sizes.logits)),
+      adjustments(after<ProcessInput>(processing, sizes.processing)),
+      known_drafts(after<sampling::Adjustment>(adjustments, sizes.adjustments)),
+      tiles(after<std::uint32_t>(known_drafts, sizes.known_drafts)),
       pairs(after<PromptTile>(tiles, sizes.tiles)),
       writes(after<BlockPair>(pairs, sizes.pairs)),
       end(after<TableWrite>(writes, sizes.writes)) {}
@@ -66,6 +69,9 @@ void StepMailbox::pack(StepId step, const StepInput& input, const StepSizes& siz
   }
   put(layout_.rows, input.rows.data(), input.rows.size());
   put(layout_.logits, input.logits.data(), input.logits.size());
+  put(layout_.processing, input.processing.data(), input.processing.size());
+  put(layout_.adjustments, input.adjustments.data(), input.adjustments.size());
+  put(layout_.known_drafts, input.known_drafts.data(), input.known_drafts.size());
   put(layout_.tiles, input.tiles.data(), input.tiles.size());
   put(layout_.pairs, input.pairs.data(), input.pairs.size());
   put(layout_.writes, input.writes.data(), input.writes.size());
@@ -82,14 +88,19 @@ void StepMailbox::download(CommandQueue& queue) const {
 }
 
 DeviceStep StepMailbox::device_step() const {
+  auto* const drafts = on_device<std::uint32_t>(results_.drafts);
+  const bool known = layout_.tiles > layout_.known_drafts;
   return {.counts = on_device<PassCounts>(layout_.slabs),
           .rows = on_device<RowInput>(layout_.rows),
           .logits = on_device<LogitInput>(layout_.logits),
+          .processing = on_device<ProcessInput>(layout_.processing),
+          .adjustments = on_device<sampling::Adjustment>(layout_.adjustments),
+          .said_drafts = known ? on_device<std::uint32_t>(layout_.known_drafts) : drafts,
           .tiles = on_device<PromptTile>(layout_.tiles),
           .pairs = on_device<BlockPair>(layout_.pairs),
           .writes = on_device<TableWrite>(layout_.writes),
           .write_count = on_device<std::uint32_t>(results_.header + offsetof(Header, writes)),
-          .drafts = on_device<std::uint32_t>(results_.drafts),
+          .drafts = drafts,
           .picks = on_device<std::uint32_t>(results_.picks),
           .digests = on_device<std::uint64_t>(0)};
 }

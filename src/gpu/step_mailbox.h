@@ -1,9 +1,9 @@
 // StepMailbox: how a step gets to the device and its result back, by one copy each way.
 //
-//   device  | digests | picks | drafts | header | slabs | rows | logits | tiles | pairs | writes |
+//   device  | digests | picks | drafts | header | slabs | rows | logits | ... | pairs | writes |
 //           |<------------ download ----------->|
-//                                      |<----------------------- upload ------------------------->|
-//   host    a pinned buffer for either copy, in the same order
+//                                      |<---------------------- upload ----------------------->|
+//   host    a pinned buffer for either copy, in the same order (Layout)
 //
 // The header holds the number of the step. It goes up with the step and comes back with the
 // result, so a late result, which is that of an earlier step, does not go unnoticed: arrived() says
@@ -34,6 +34,9 @@ struct DeviceStep {
   const PassCounts* counts = nullptr;  ///< [slabs]
   const RowInput* rows = nullptr;
   const LogitInput* logits = nullptr;
+  const ProcessInput* processing = nullptr;  ///< parallel to `logits`, if a row is processed
+  const sampling::Adjustment* adjustments = nullptr;
+  const std::uint32_t* said_drafts = nullptr;  ///< where process_logits finds drafts
   const PromptTile* tiles = nullptr;
   const BlockPair* pairs = nullptr;
   const TableWrite* writes = nullptr;
@@ -79,6 +82,9 @@ class StepMailbox {
     std::size_t slabs;
     std::size_t rows;
     std::size_t logits;
+    std::size_t processing;
+    std::size_t adjustments;
+    std::size_t known_drafts;
     std::size_t tiles;
     std::size_t pairs;
     std::size_t writes;

@@ -8,6 +8,7 @@
 
 #include "forge/serve/openai_api.h"
 #include "request_body.h"
+#include "sampling_fields.h"
 
 namespace forge::serve {
 namespace {
@@ -17,11 +18,8 @@ using json::Fields;
 using Tokens = std::vector<TokenId>;
 
 constexpr std::size_t kPromptsMax = 64;
-constexpr std::size_t kStopStringsMax = 4;
+constexpr std::size_t kStopStringsMax = 16;
 constexpr std::int64_t kInt64Max = std::numeric_limits<std::int64_t>::max();
-
-/// Below it, logits divided by the temperature could overflow; 0 itself is greedy.
-constexpr double kTemperatureLowest = 1e-6;
 
 /// Seconds: the clock's resolution here, and a day.
 constexpr NumberRange kTimeouts = {0.001, 86400};
@@ -82,17 +80,6 @@ text::EncodeOptions read_encode_options(const Fields& fields) {
 void read_max_tokens(const Fields& fields, CompletionOptions& request) {
   request.max_tokens = fields.integer<std::uint32_t>(
       "max_tokens", {1, std::numeric_limits<std::int32_t>::max()}, request.max_tokens);
-}
-
-void read_sampling(const Fields& fields, CompletionOptions& request) {
-  const double temperature = fields.number("temperature", {0, 2}, 1);
-  if (temperature != 0 && temperature < kTemperatureLowest) {
-    fields.fail("temperature", "0 (greedy), or " + accepted(NumberRange{kTemperatureLowest, 2}));
-  }
-  request.sampling.temperature = static_cast<float>(temperature);
-  // A negative seed is as good as another: its bits count.
-  request.sampling.seed = fields.integer<std::uint64_t>(
-      "seed", {std::numeric_limits<std::int64_t>::min(), kInt64Max}, 0);
 }
 
 void read_stop(const Fields& fields, CompletionOptions& request) {
@@ -158,13 +145,9 @@ void read_own_fields(const Fields& fields, UntokenizedRequest& request) {
 void read_unsupported(const Fields& fields) {
   fields.only("n", 1);
   fields.only("best_of", 1);
-  fields.only("top_p", 1);
   fields.only("echo", false);
   fields.only("logprobs", nullptr);
   fields.only("suffix", nullptr);
-  fields.only("logit_bias", nlohmann::json::object());
-  fields.only("frequency_penalty", 0);
-  fields.only("presence_penalty", 0);
 }
 
 }  // namespace
@@ -179,7 +162,7 @@ tl::expected<UntokenizedRequest, ApiError> parse_completion_request(std::string_
     read_max_tokens(fields, request);
     read_prompts(fields, model, request);
     request.encode_options = read_encode_options(fields);
-    read_sampling(fields, request);
+    request.sampling = read_sampling(fields, model.vocabulary_size, 1);
     read_stop(fields, request);
     read_stream(fields, request);
     fields.text("user", "");
@@ -200,6 +183,7 @@ tl::expected<UntokenizedRequest, ApiError> parse_generate_request(std::string_vi
     const nlohmann::json* prompt = fields.find("prompt");
     if (prompt == nullptr || !prompt->is_string()) fields.fail("prompt", "a text");
     if (!fields.failed()) read_prompts(fields, model, request);
+    request.sampling = read_sampling(fields, model.vocabulary_size, 0);
   });
   if (error) return tl::unexpected(*std::move(error));
   return request;

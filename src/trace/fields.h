@@ -117,10 +117,26 @@ struct Fields<StepResult> {
       Field{"tokens", &StepResult::tokens}, Field{"logits", &StepResult::logits}};
 };
 template <>
+struct Fields<TokenBias> {
+  static constexpr bool kIsRow = true;
+  static constexpr std::tuple kTable{Field{"token", &TokenBias::token},
+                                     Field{"bias", &TokenBias::bias}};
+};
+template <>
 struct Fields<SamplingParams> {
   static constexpr bool kIsRow = false;
-  static constexpr std::tuple kTable{Field{"temperature", &SamplingParams::temperature},
-                                     Field{"seed", &SamplingParams::seed}};
+  static constexpr std::size_t kAlways = 2;
+  static SamplingParams usual() { return {}; }
+  static constexpr std::tuple kTable{
+      Field{"temperature", &SamplingParams::temperature},
+      Field{"seed", &SamplingParams::seed},
+      Field{"logit_bias", &SamplingParams::logit_bias},
+      Field{"repetition_penalty", &SamplingParams::repetition_penalty},
+      Field{"presence_penalty", &SamplingParams::presence_penalty},
+      Field{"frequency_penalty", &SamplingParams::frequency_penalty},
+      Field{"top_k", &SamplingParams::top_k},
+      Field{"top_p", &SamplingParams::top_p},
+      Field{"min_p", &SamplingParams::min_p}};
 };
 template <>
 struct Fields<Request> {

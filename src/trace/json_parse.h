@@ -1,6 +1,7 @@
 // JSON values as the types of the trace format: the walk over fields.h that checks everything.
 #pragma once
 
+#include <cmath>
 #include <concepts>
 #include <limits>
 #include <nlohmann/json.hpp>
@@ -60,8 +61,8 @@ inline Parsed parse(const Json& value, bool& out) {
 
 inline Parsed parse(const Json& value, float& out) {
   if (value.is_number()) out = static_cast<float>(value.get<double>());
-  if (!value.is_number() || !(out >= 0 && out <= std::numeric_limits<float>::max())) {
-    return fault(shown(value) + " is not a finite number of at least 0");
+  if (!value.is_number() || !std::isfinite(out)) {
+    return fault(shown(value) + " is not a finite number");
   }
   return {};
 }

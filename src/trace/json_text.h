@@ -34,7 +34,7 @@ void append_json(TextBuffer& out, T value) {
 
 /// The shortest decimal that a reader of doubles, too, rounds to the same float.
 inline void append_json(TextBuffer& out, float value) {
-  FORGE_CHECK(std::isfinite(value) && value >= 0, "temperature ", value);
+  FORGE_CHECK(std::isfinite(value), "sampling parameter ", value);
   char text[32];
   char* end = std::to_chars(text, text + sizeof text, value).ptr;
   double as_double = 0;

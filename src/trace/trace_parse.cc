@@ -70,10 +70,21 @@ tl::expected<TraceEvent, Fault> parse_as(const Json& line, std::string_view key)
   return event;
 }
 
+tl::expected<TraceEvent, Fault> parse_submit(const Json& line) {
+  auto event = parse_as<SubmitEvent>(line, "submit");
+  if (!event) return event;
+  if (auto valid = validate(std::get<SubmitEvent>(*event).request.sampling); !valid) {
+    const ConfigError& error = valid.error();
+    return fault("submit.request.sampling." + error.name + ": " + error.value + " is not in " +
+                 error.accepted);
+  }
+  return event;
+}
+
 tl::expected<TraceEvent, Fault> parse_event(const Json& line) {
   if (line.is_object() && line.size() == 1) {
     const std::string& kind = line.begin().key();
-    if (kind == "submit") return parse_as<SubmitEvent>(line, kind);
+    if (kind == "submit") return parse_submit(line);
     if (kind == "release_session") return parse_as<ReleaseSessionEvent>(line, kind);
     if (kind == "clear_prefix_cache") return parse_as<ClearPrefixCacheEvent>(line, kind);
     if (kind == "cancel") {
@@ -107,7 +118,7 @@ tl::expected<TraceHeader, std::string> header_from_json(const Json& line) {
   Parsed parsed = parse_member(line, "forge_trace", version);
   if (parsed && (version < kOldestTraceVersion || version > kTraceVersion)) {
     parsed = fault("forge_trace: version " + std::to_string(version) + "; this program reads " +
-                   std::to_string(kOldestTraceVersion) + " and " + std::to_string(kTraceVersion) +
+                   std::to_string(kOldestTraceVersion) + " to " + std::to_string(kTraceVersion) +
                    (version < kTraceVersion ? ", so the run has to be recorded again" : ""));
   }
   TraceHeader header;

@@ -67,6 +67,7 @@ const std::vector<std::string> kKernels{"update_tables",
                                         "attend_latent_split",
                                         "attend_latent_merge",
                                         "silu_multiply",
+                                        "process_logits",
                                         "sample",
                                         "digest_logits"};
 

@@ -65,7 +65,7 @@ struct Case {
 void PrintTo(const Case& value, std::ostream* out) { *out << value.name; }
 
 const std::string kReadme = "README.md";
-const std::string kPages[] = {kReadme, "book/serving.md", "bench/README.md"};
+const std::string kPages[] = {kReadme, "book/sampling.md", "book/serving.md", "bench/README.md"};
 
 std::string page_text(const std::string& page) { return read_file(FORGE_SOURCE_DIR "/" + page); }
 
@@ -81,6 +81,10 @@ const std::vector<Case> kCases = {
      .claims = {{"Clients", "^python client.py$"}},
      .tools = {"python3"},
      .openai_client = true},
+    {.name = "sampling",
+     .page = "book/sampling.md",
+     .claims = {{"Ask", ""}},
+     .tools = {"curl", "jq"}},
     {.name = "fields", .page = "book/serving.md", .claims = {{"Fields", ""}}, .tools = {"curl"}},
     {.name = "model_from_a_file",
      .page = "book/serving.md",

@@ -173,12 +173,13 @@ class EchoDrafter : public Drafter {
 class OwnDrafter : public testing::TargetTest {};
 
 TEST_P(OwnDrafter, needs_no_pass_and_changes_no_token_and_no_logit) {
-  const auto told = [](const testing::MakeTarget& target, std::uint32_t drafts) {
+  Request echoing = testing::request_of("a a a a a a a");
+  const auto told = [&](const testing::MakeTarget& target, std::uint32_t drafts) {
     testing::Driver driver(target, {.cache = {.num_blocks = 64, .block_size = 4},
                                     .drafts = 3,
                                     .digest_logits = true,
                                     .check_kv = true});
-    driver.begin(1, testing::request_of("a a a a a a a"));
+    driver.begin(1, echoing);
     driver.begin(2, testing::request_of("abcabcabc", 0.9F, 4));
     driver.step({driver.decode(1), driver.decode(2)});
     while (driver.output(1).size() < 60) {
@@ -191,6 +192,9 @@ TEST_P(OwnDrafter, needs_no_pass_and_changes_no_token_and_no_logit) {
     return first;
   };
   const auto echoes = [] { return std::make_unique<EchoDrafter>(); };
+  EXPECT_EQ(told(target({.model = {}, .drafter = echoes}), 3), told(testing::cpu_target(), 0));
+  // Of what it proposes, too, penalties know that it was said.
+  echoing.sampling.frequency_penalty = -2.0F;
   EXPECT_EQ(told(target({.model = {}, .drafter = echoes}), 3), told(testing::cpu_target(), 0));
 }
 

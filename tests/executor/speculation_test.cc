@@ -52,6 +52,26 @@ TEST_P(Speculation, shared_noise_gives_the_same_tokens_and_logits_for_any_draft)
   }
 }
 
+TEST_P(Speculation, each_step_of_the_pipeline_gives_the_same_tokens_and_logits_with_drafts) {
+  const std::vector<SamplingParams> ways{
+      {.temperature = 1.2F, .seed = 5, .top_k = 4},
+      {.temperature = 1.2F, .seed = 5, .top_p = 0.5F, .min_p = 0.05F},
+      {.logit_bias = {{TokenId(101), 3.0F}, {TokenId(120), -100.0F}}},
+      {.repetition_penalty = 1.5F, .presence_penalty = 1.0F, .frequency_penalty = 0.5F},
+      {.temperature = 0.9F, .seed = 5, .repetition_penalty = 0.7F, .top_k = 9, .top_p = 0.9F}};
+  std::vector<Output> outputs;
+  for (const SamplingParams& way : ways) {
+    Request request = request_of("The quick brown fox");
+    request.sampling = way;
+    outputs.push_back(golden(request));
+    for (const std::uint32_t k : {0U, 1U, 5U}) {
+      EXPECT_EQ(decode(target(), request, options_of(k)), outputs.back())
+          << "way " << outputs.size() << " drafts " << k;
+    }
+  }
+  for (std::size_t i = 1; i < outputs.size(); ++i) EXPECT_NE(outputs[i], outputs[0]);
+}
+
 TEST_P(Speculation, a_batch_with_different_numbers_of_drafts_changes_nothing) {
   const std::vector<Request> requests = {request_of("Hello", 0.8F, 1), request_of("abc"),
                                          request_of("In the beginning", 1.0F, 3)};

@@ -28,7 +28,7 @@ SchedulerConfig scheduler(PreemptionPolicy preemption) {
           .preemption = preemption};
 }
 
-/// Prompts that share beginnings, of several lengths and temperatures, in too few blocks.
+/// Prompts that share beginnings, of several lengths and ways to sample, in too few blocks.
 std::vector<Request> crowded(int vocabulary) {
   std::vector<Request> requests;
   for (std::uint32_t i = 0; i < 9; ++i) {
@@ -39,6 +39,8 @@ std::vector<Request> crowded(int vocabulary) {
     }
     request.max_new_tokens = 14 + 3 * (i % 5);
     request.sampling = {.temperature = i % 3 == 2 ? 0.8F : 0.0F, .seed = i};
+    if (i % 2 == 1) request.sampling.repetition_penalty = 1.3F;
+    if (i % 4 == 0) request.sampling.top_p = 0.9F;
     request.ignore_eos = true;
     requests.push_back(request);
   }

@@ -1,8 +1,10 @@
-// sample picks the token that the CPU picks; digest_logits has the CPU's digest.
+// sample picks the token that the CPU picks, process_logits leaves what its pipeline leaves;
+// digest_logits has the CPU's digest.
 #include <algorithm>
 #include <cmath>
 
 #include "forge/executor/logits_digest.h"
+#include "forge/sampling/pipeline.h"
 #include "forge/sampling/sampler.h"
 #include "gpu/kernel_rig.h"
 
@@ -73,6 +75,127 @@ class Sampling : public KernelTest {
   }
 };
 FORGE_KERNEL_TEST_TARGETS(Sampling);
+
+/// Rows that go through the pipeline first.
+class Processing : public KernelTest {
+ protected:
+  struct Row {
+    std::vector<float> logits;
+    SamplingParams params;
+    std::vector<TokenId> prompt;
+    std::vector<TokenId> output;
+    std::vector<TokenId> drafts;
+  };
+
+  void expect(const std::vector<Row>& rows) const {
+    const std::size_t vocabulary = rows[0].logits.size();
+    std::vector<float> before;
+    std::vector<float> after;
+    std::vector<ProcessInput> inputs;
+    std::vector<sampling::Adjustment> lists(3);  // of nobody
+    std::vector<std::uint32_t> drafts(2);
+    sampling::Pipeline pipeline;
+    for (const Row& row : rows) {
+      before.insert(before.end(), row.logits.begin(), row.logits.end());
+      sampling::Adjustments said(row.params, row.prompt);
+      for (const TokenId token : row.output) said.add(token);
+      const auto list = said.list();
+      inputs.push_back({.filter = sampling::filter_of(row.params),
+                        .penalties = sampling::penalties_of(row.params),
+                        .first_adjustment = static_cast<std::uint32_t>(lists.size()),
+                        .adjustment_count = static_cast<std::uint32_t>(list.size()),
+                        .first_draft = static_cast<std::uint32_t>(drafts.size()),
+                        .draft_count = static_cast<std::uint32_t>(row.drafts.size())});
+      lists.insert(lists.end(), list.begin(), list.end());
+      for (const TokenId draft : row.drafts) drafts.push_back(draft.value);
+      const auto done = pipeline.process(row.logits, row.params, said, row.drafts);
+      after.insert(after.end(), done.begin(), done.end());
+    }
+    inputs.push_back({.filter = {.top_k = 1}, .adjustment_count = 1000});  // beyond the count
+    const PassCounts counts{.logit_rows = static_cast<std::uint32_t>(rows.size())};
+    const auto rig = this->rig(vocabulary);
+    const ProcessLogitsArgs args{.counts = rig->input("counts", std::vector{counts}),
+                                 .inputs = rig->input("inputs", inputs),
+                                 .adjustments = rig->input("adjustments", lists),
+                                 .drafts = rig->input("drafts", drafts),
+                                 .logits = rig->output("logits", before, after),
+                                 .vocabulary = static_cast<int>(vocabulary)};
+    rig->expect(launch_of(args, args.shape(static_cast<int>(rows.size()) + 1)));
+  }
+};
+FORGE_KERNEL_TEST_TARGETS(Processing);
+
+TEST_P(Processing, VocabulariesOfEverySizeThroughEachStep) {
+  for (const int vocabulary : {1, 2, 31, 32, 33, 129, 320, 4101}) {
+    SCOPED_TRACE(vocabulary);
+    Random random(static_cast<std::uint64_t>(vocabulary));
+    const auto size = static_cast<std::size_t>(vocabulary);
+    const TokenId last(static_cast<std::uint32_t>(vocabulary) - 1);
+    const std::vector<SamplingParams> all{
+        {.temperature = 1.0f, .top_k = 7},
+        {.temperature = 0.5f, .top_p = 0.9f},
+        {.temperature = 2.0f, .min_p = 0.1f},
+        {.temperature = 0.7f, .top_k = 20, .top_p = 0.8f, .min_p = 0.05f},
+        {.logit_bias = {{last, 3.0f}}},
+        {.temperature = 1.0f, .repetition_penalty = 1.3f, .frequency_penalty = 0.5f, .top_k = 5},
+        {.presence_penalty = 1.0f},
+        {.temperature = 1.0f},
+    };
+    std::vector<Row> rows;
+    for (const SamplingParams& params : all) {
+      rows.push_back({random.reals(size, 5.0f),
+                      params,
+                      {TokenId(0), last},
+                      {last, TokenId(0), last},
+                      {TokenId(vocabulary > 40 ? 40u : 0u), last, TokenId(0), TokenId(0)}});
+    }
+    expect(rows);
+  }
+}
+
+TEST_P(Processing, RowsThatAreFlatTiedRuledOutOrNotFinite) {
+  constexpr std::size_t kVocabulary = 259;
+  Random random(2);
+  const std::vector<float> flat(kVocabulary, 1.5f);
+  std::vector<float> tied = random.reals(kVocabulary, 2.0f);
+  for (std::size_t token = 0; token < kVocabulary; token += 2) tied[token] = 0.75f;
+  std::vector<float> few(kVocabulary, -INFINITY);
+  few[7] = few[200] = 1.0f;
+  few[201] = -0.0f;
+  std::vector<float> bad = tied;
+  bad[100] = NAN;
+  std::vector<float> infinite = tied;
+  infinite[101] = INFINITY;
+  const std::vector<float> none(kVocabulary, -INFINITY);
+  std::vector<Row> rows;
+  for (const auto& logits : {flat, tied, few, bad, infinite, none}) {
+    rows.push_back({logits, {.temperature = 1.0f, .top_k = 1}, {}, {}, {}});
+    rows.push_back({logits, {.temperature = 1.0f, .top_k = 130}, {}, {}, {}});
+    rows.push_back({logits, {.temperature = 0.1f, .top_p = 0.3f}, {}, {}, {}});
+    rows.push_back({logits, {.temperature = 1.0f, .top_k = 3, .top_p = 0.99f}, {}, {}, {}});
+    rows.push_back({logits,
+                    {.temperature = 1.0f,
+                     .logit_bias = {{TokenId(100), -100.0f}, {TokenId(101), -100.0f}},
+                     .repetition_penalty = 2.0f,
+                     .top_p = 0.5f,
+                     .min_p = 0.5f},
+                    {TokenId(7)},
+                    {},
+                    {}});
+  }
+  expect(rows);
+}
+
+TEST_P(Processing, TokensBeyondTheVocabularyChangeNothing) {
+  Random random(3);
+  const TokenId beyond(320);
+  const TokenId far(4'000'000'000);
+  expect({{random.reals(320, 2.0f),
+           {.logit_bias = {{beyond, 3.0f}}, .presence_penalty = 1.0f},
+           {},
+           {far, TokenId(319)},
+           {beyond, far}}});
+}
 
 TEST_P(Sampling, VocabulariesOfEverySizeAtSeveralTemperatures) {
   for (const int vocabulary : {1, 2, 3, 4, 5, 31, 63, 64, 65, 129, 320, 1000, 4101}) {

@@ -204,7 +204,7 @@ TEST(HttpRoutes, a_request_that_the_parser_refuses_gets_its_error) {
   TestServer server;
   HttpClient client(server.port());
   json body = completion("x", 4);
-  body["top_p"] = 0.5;
+  body["top_p"] = 1.5;
   const auto response = client.post("/v1/completions", body);
   EXPECT_EQ(response.status, 400U);
   EXPECT_EQ(response.json()["error"]["param"], "top_p");

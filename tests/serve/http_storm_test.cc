@@ -148,7 +148,7 @@ class StormClient {
   void spoiled() {
     json request = body(prompt(), tokens());
     const std::vector<std::pair<const char*, json>> faults{
-        {"temperature", 3}, {"max_tokens", 0},   {"priority", "urgent"},      {"top_p", 0.5},
+        {"temperature", 3}, {"max_tokens", 0},   {"priority", "urgent"},      {"top_p", 1.5},
         {"session", -1},    {"prompt", nullptr}, {"stop", json::array({""})}, {"no_such_field", 1},
         {"stream", "yes"}};
     const auto& [field, value] = faults[dice(static_cast<unsigned>(faults.size()))];

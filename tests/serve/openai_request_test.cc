@@ -77,6 +77,9 @@ TEST(OpenAiRequest, null_stands_for_the_default) {
                            "logprobs",
                            "suffix",
                            "logit_bias",
+                           "top_k",
+                           "min_p",
+                           "repetition_penalty",
                            "frequency_penalty",
                            "presence_penalty"}) {
     nulls[name] = nullptr;
@@ -132,7 +135,6 @@ TEST(OpenAiRequest, a_session_has_one_prompt_and_uses_the_prefix_cache) {
 TEST(OpenAiRequest, neutral_values_of_unsupported_fields_change_nothing) {
   EXPECT_EQ(parse({{"n", 1},
                    {"best_of", 1},
-                   {"top_p", 1.0},
                    {"echo", false},
                    {"logprobs", nullptr},
                    {"suffix", nullptr},
@@ -226,10 +228,12 @@ INSTANTIATE_TEST_SUITE_P(
         BadField{"seed", "9223372036854775808", " is 9223372036854775808; accepted is"},
         BadField{
             "stop", "\"\"",
-            "stop is \"\"; accepted is a text that is not empty, or a list of up to 4 of them"},
+            "stop is \"\"; accepted is a text that is not empty, or a list of up to 16 of them"},
         BadField{"stop", "[\"a\", 1]", "stop has 1; accepted is"},
-        BadField{"stop", "[\"a\",\"b\",\"c\",\"d\",\"e\"]",
-                 "stop has 5 texts; accepted are up to 4"},
+        BadField{"stop",
+                 "[\"\",\"\",\"\",\"\",\"\",\"\",\"\",\"\",\"\",\"\",\"\",\"\",\"\",\"\",\"\",\"\","
+                 "\"\"]",
+                 "stop has 17 texts; accepted are up to 16"},
         BadField{"stream", "1", "stream is 1; accepted is true or false"},
         BadField{"stream_options", "[]", "stream_options is a list of 0; accepted is an object"},
         BadField{"stream_options", "{}", "accepted only together with \"stream\": true"},
@@ -257,18 +261,14 @@ INSTANTIATE_TEST_SUITE_P(
 
 INSTANTIATE_TEST_SUITE_P(
     Unsupported, BadFields,
-    ::testing::Values(
-        BadField{"n", "2", "n is 2; accepted is only 1"},
-        BadField{"best_of", "3", "best_of is 3; accepted is only 1"},
-        BadField{"top_p", "0.9", "top_p is 0.9; accepted is only 1"},
-        BadField{"echo", "true", "echo is true; accepted is only false"},
-        BadField{"logprobs", "0", "logprobs is 0; accepted is only null"},
-        BadField{"suffix", "\"x\"", "suffix is \"x\"; accepted is only null"},
-        BadField{"logit_bias", "{\"50\": 1}", "logit_bias is an object; accepted is only {}"},
-        BadField{"frequency_penalty", "0.5", "frequency_penalty is 0.5; accepted is only 0"},
-        BadField{"presence_penalty", "-0.5", "presence_penalty is -0.5; accepted is only 0"},
-        BadField{"max_completion_tokens", "5", "unknown field 'max_completion_tokens'"},
-        BadField{"messages", "[]", "unknown field 'messages'"}));
+    ::testing::Values(BadField{"n", "2", "n is 2; accepted is only 1"},
+                      BadField{"best_of", "3", "best_of is 3; accepted is only 1"},
+                      BadField{"echo", "true", "echo is true; accepted is only false"},
+                      BadField{"logprobs", "0", "logprobs is 0; accepted is only null"},
+                      BadField{"suffix", "\"x\"", "suffix is \"x\"; accepted is only null"},
+                      BadField{"max_completion_tokens", "5",
+                               "unknown field 'max_completion_tokens'"},
+                      BadField{"messages", "[]", "unknown field 'messages'"}));
 
 TEST(OpenAiRequest, an_unknown_field_is_named_before_other_errors) {
   const ApiError error = refusal(R"({"model": "m", "promt": "hi"})");
@@ -339,7 +339,7 @@ TEST(GenerateRequest, refuses_everything_else) {
   };
   EXPECT_EQ(message("{}"), "prompt is missing; accepted is a text");
   EXPECT_EQ(message(R"({"prompt": ["hi"]})"), "prompt is a list of 1; accepted is a text");
-  EXPECT_EQ(message(R"({"prompt": "hi", "seed": 1})"), "unknown field 'seed'");
+  EXPECT_EQ(message(R"({"prompt": "hi", "n": 1})"), "unknown field 'n'");
   EXPECT_THAT(message(R"({"prompt": "hi", "max_tokens": 0})"),
               HasSubstr("max_tokens is 0; accepted is"));
 }

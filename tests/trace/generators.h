@@ -36,6 +36,27 @@ inline float any_temperature() {
   return std::isfinite(value) ? value : 0.7F;
 }
 
+inline SamplingParams any_sampling() {
+  SamplingParams sampling{.temperature = any_temperature(),
+                          .seed = *rc::gen::arbitrary<std::uint64_t>()};
+  if (*rc::gen::arbitrary<bool>()) return sampling;  // the usual values are left out
+  const auto any_of = [](float lowest, float highest) {
+    return lowest + (highest - lowest) * static_cast<float>(any_u32() >> 8) * 0x1p-24F;
+  };
+  std::uint32_t token = 0;
+  for (std::uint32_t i = *rc::gen::inRange(0u, 4u); i > 0; --i) {
+    token += *rc::gen::inRange(1u, 1000u);
+    sampling.logit_bias.push_back({TokenId{token}, any_of(-100, 100)});
+  }
+  sampling.repetition_penalty = any_of(0.0625F, 16);
+  sampling.presence_penalty = any_of(-2, 2);
+  sampling.frequency_penalty = any_of(-2, 2);
+  sampling.top_k = *rc::gen::inRange(0u, 100u);
+  sampling.top_p = any_of(0, 1);
+  sampling.min_p = any_of(0, 1);
+  return sampling;
+}
+
 inline StepPlan any_plan() {
   StepPlan plan;
   plan.step = StepId{*rc::gen::arbitrary<std::uint64_t>()};
@@ -88,7 +109,7 @@ inline StepResult any_result() {
 inline Request any_request() {
   return {.prompt = *ids<TokenId>(),
           .max_new_tokens = any_u32(),
-          .sampling = {any_temperature(), *rc::gen::arbitrary<std::uint64_t>()},
+          .sampling = any_sampling(),
           .ignore_eos = *rc::gen::arbitrary<bool>(),
           .priority = any_enum<Priority>(0, 3),
           .prefix_cache = any_enum<PrefixCacheUse>(0, 3),

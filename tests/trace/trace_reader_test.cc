@@ -63,21 +63,24 @@ TEST(TraceReader, a_file_of_another_kind_is_refused) {
             "line 1, byte 0: not a Forge trace: the first line has no \"forge_trace\"");
 }
 
-TEST(TraceReader, the_version_before_is_read_and_told) {
-  const std::string old = replaced(small_trace(), "\"forge_trace\":3", "\"forge_trace\":2");
-  EXPECT_EQ(outcome(old), outcome(small_trace()));
-  std::istringstream text(old);
-  const auto reader = TraceReader::open(text);
-  ASSERT_TRUE(reader.has_value());
-  EXPECT_EQ(reader->header().version, 2U);
+TEST(TraceReader, versions_before_are_read_and_told) {
+  for (const std::uint64_t version : {2U, 3U}) {
+    const std::string old =
+        replaced(small_trace(), "\"forge_trace\":4", "\"forge_trace\":" + std::to_string(version));
+    EXPECT_EQ(outcome(old), outcome(small_trace()));
+    std::istringstream text(old);
+    const auto reader = TraceReader::open(text);
+    ASSERT_TRUE(reader.has_value());
+    EXPECT_EQ(reader->header().version, version);
+  }
 }
 
 TEST(TraceReader, another_version_is_refused_by_number) {
-  EXPECT_EQ(outcome(replaced(small_trace(), "\"forge_trace\":3", "\"forge_trace\":4")),
-            "line 1, byte 0: forge_trace: version 4; this program reads 2 and 3");
+  EXPECT_EQ(outcome(replaced(small_trace(), "\"forge_trace\":4", "\"forge_trace\":5")),
+            "line 1, byte 0: forge_trace: version 5; this program reads 2 to 4");
   EXPECT_EQ(outcome("{\"forge_trace\":1,\"scheduler\":{\"num_blocks\":6,\"block_size\":1,"
                     "\"max_batch_size\":4},\"target\":{\"model\":\"hash\"}}\n"),
-            "line 1, byte 0: forge_trace: version 1; this program reads 2 and 3, so the run has to "
+            "line 1, byte 0: forge_trace: version 1; this program reads 2 to 4, so the run has to "
             "be recorded again");
 }
 

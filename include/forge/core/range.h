@@ -55,13 +55,18 @@ struct RangedField {
   RangedField(const char* its_name, T its_value, const IntegerRange& its_range)
       : name(its_name),
         value(std::to_string(its_value)),
-        range(its_range),
+        accepted(to_string(its_range)),
         is_right(std::in_range<std::int64_t>(its_value) &&
                  its_range.contains(static_cast<std::int64_t>(its_value))) {}
+  RangedField(const char* its_name, double its_value, const NumberRange& its_range)
+      : name(its_name),
+        value(number_text(its_value)),
+        accepted(to_string(its_range)),
+        is_right(its_range.contains(its_value)) {}
 
   const char* name;
   std::string value;
-  IntegerRange range;
+  std::string accepted;
   bool is_right;
 };
 /// Errors: the first field that is out of its range.

@@ -11,18 +11,9 @@
 
 #include "forge/core/ids.h"
 #include "forge/core/names.h"
+#include "forge/core/sampling_params.h"
 
 namespace forge {
-
-/// How a target turns logits into tokens. The policy core carries it and never reads it.
-struct SamplingParams {
-  /// 0 is greedy (argmax, ties to the lower token id). Above 0, Gumbel noise that is
-  /// a pure function of (seed, position, token) is added to logits / temperature.
-  float temperature = 0.0F;
-  std::uint64_t seed = 0;
-
-  friend bool operator==(const SamplingParams&, const SamplingParams&) = default;
-};
 
 /// Which requests go first when several wait (policy.h) and which give way when memory runs out.
 enum class Priority : std::uint8_t { low, normal, high };

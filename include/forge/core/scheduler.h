@@ -84,7 +84,13 @@ struct NothingToGenerate {
 struct NoPrefixCache {
   friend bool operator==(const NoPrefixCache&, const NoPrefixCache&) = default;
 };
-using SubmitError = std::variant<NeverFits, EmptyPrompt, NothingToGenerate, NoPrefixCache>;
+/// A field of the request's SamplingParams is not what is accepted.
+struct SamplingOutOfRange {
+  ConfigError error;
+  friend bool operator==(const SamplingOutOfRange&, const SamplingOutOfRange&) = default;
+};
+using SubmitError =
+    std::variant<NeverFits, EmptyPrompt, NothingToGenerate, SamplingOutOfRange, NoPrefixCache>;
 std::string to_string(const SubmitError& error);
 
 /// Would a scheduler of this configuration take the request? A pure function, so that a

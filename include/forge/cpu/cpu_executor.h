@@ -25,6 +25,7 @@
 
 #include <cstdint>
 #include <memory>
+#include <optional>
 #include <span>
 #include <tl/expected.hpp>
 #include <vector>
@@ -38,6 +39,7 @@
 #include "forge/executor/sequence_table.h"
 #include "forge/executor/step_answer.h"
 #include "forge/executor/step_slices.h"
+#include "forge/sampling/pipeline.h"
 
 namespace forge::cpu {
 
@@ -71,6 +73,8 @@ class CpuExecutor : public executor::ModelExecutor {
   Running& running(executor::PassModel model) { return models_[static_cast<std::size_t>(model)]; }
   void run(const executor::Pass& pass);
   void take_drafts(const executor::Pass& pass, const RowBatch& batch);
+  std::optional<TokenId> pick(std::span<const float> logits, const executor::StepSlice& slice,
+                              std::uint32_t i);
   Verification judge(const executor::StepSlice& slice);
 
   executor::ExecutorOptions options_;
@@ -79,6 +83,7 @@ class CpuExecutor : public executor::ModelExecutor {
   executor::SequenceTable sequences_;
   executor::KvGuard guard_;
   executor::StepAnswer answer_;
+  sampling::Pipeline pipeline_;
 
   executor::StepSlices step_;  // of the step at hand
 };

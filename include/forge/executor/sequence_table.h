@@ -26,6 +26,7 @@
 #include "forge/core/request.h"
 #include "forge/core/seq_map.h"
 #include "forge/core/step_plan.h"
+#include "forge/sampling/adjustments.h"
 
 namespace forge::executor {
 
@@ -36,6 +37,7 @@ class SequenceTable {
 
     Request request;
     std::vector<TokenId> tokens;             ///< prompt and output
+    sampling::Adjustments said;              ///< what sampling knows of them
     std::vector<std::uint32_t> blocks;       ///< physical blocks, in order of position
     std::uint32_t valid = 0;                 ///< leading tokens whose KV is in the blocks
     std::vector<std::uint32_t> host_blocks;  ///< host blocks of its KV while it is swapped out

@@ -36,6 +36,7 @@
 #include "forge/gpu/kernels/embed.h"
 #include "forge/gpu/kernels/kernel_launch.h"
 #include "forge/gpu/kernels/plan_experts.h"
+#include "forge/gpu/kernels/process_logits.h"
 #include "forge/gpu/kernels/project.h"
 #include "forge/gpu/kernels/project_experts.h"
 #include "forge/gpu/kernels/project_heads.h"
@@ -68,6 +69,7 @@
   ENTRY(project_experts, ProjectExpertsArgs)        \
   ENTRY(add_experts, AddExpertsArgs)                \
   ENTRY(silu_multiply, SiluMultiplyArgs)            \
+  ENTRY(process_logits, ProcessLogitsArgs)          \
   ENTRY(sample, SampleArgs)                         \
   ENTRY(digest_logits, DigestLogitsArgs)
 

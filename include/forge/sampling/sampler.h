@@ -26,7 +26,7 @@
 
 #include "forge/core/acceptance.h"
 #include "forge/core/ids.h"
-#include "forge/core/request.h"
+#include "forge/core/sampling_params.h"
 
 namespace forge::sampling {
 

@@ -4,12 +4,15 @@
 // Every field that OpenAI documents for POST /v1/completions is honoured or refused by name:
 //
 //   honoured  model, prompt (a string, token ids, or an array of either: one choice each),
-//             max_tokens (16), temperature (1), seed (0), stop, stream,
+//             max_tokens (16), temperature (1), seed (0), top_p, presence_penalty,
+//             frequency_penalty, logit_bias (up to 1024 tokens), stop (up to 16 texts), stream,
 //             stream_options.include_usage, user (by definition without effect on the output)
-//   accepted  only at the value that asks for nothing: n 1, best_of 1, top_p 1, echo false,
-//             logprobs null, suffix null, logit_bias null or {}, both penalties 0,
-//             stream_options.include_obfuscation false
+//   accepted  only at the value that asks for nothing: n 1, best_of 1, echo false, logprobs null,
+//             suffix null, stream_options.include_obfuscation false
 //   refused   everything else; unknown fields and fields that are given twice, too
+//
+// Fields that vLLM and llama.cpp added, and that are honoured: top_k (0 and -1 keep all tokens),
+// min_p, repetition_penalty. sampling/pipeline.h says what each of the sampling fields does.
 //
 // Forge's own fields, which OpenAI's client sends by `extra_body`:
 //
@@ -51,7 +54,8 @@
 // The first looks at every field and needs no tokenizer; the second takes time in proportion to the
 // text and may run on another thread.
 //
-// POST /generate takes {prompt, max_tokens = 32} and decodes greedily.
+// POST /generate takes {prompt, max_tokens = 32} and the fields of sampling, with temperature 0, so
+// that it decodes greedily unless asked otherwise.
 //
 // Source: OpenAI API reference, "Completions".
 #pragma once

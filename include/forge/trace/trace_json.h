@@ -1,7 +1,7 @@
-// The trace format, version 3: JSON lines, one event a line, in the order of the run.
+// The trace format, version 4: JSON lines, one event a line, in the order of the run.
 //
 // Line 1, the header:
-//   {"forge_trace":3,                            the version of the format
+//   {"forge_trace":4,                            the version of the format
 //    "scheduler":{"num_blocks":6,...},           every field of scheduler_config.h
 //    "target":{...}}                             what the executor was built from, opaque here
 //
@@ -9,7 +9,11 @@
 //   {"submit":{"seq":1,                          the id that the scheduler gave
 //              "request":{"prompt":[73,106],     token ids
 //                         "max_new_tokens":32,
-//                         "sampling":{"temperature":0,"seed":0},
+//                         "sampling":{"temperature":0,"seed":0,
+//                                     "logit_bias":[],  [[token, bias], ...]
+//                                     "repetition_penalty":1,"presence_penalty":0,
+//                                     "frequency_penalty":0,"top_k":0,"top_p":1,
+//                                     "min_p":0},
 //                         "ignore_eos":false,
 //                         "priority":"normal",
 //                         "prefix_cache":"auto",
@@ -46,8 +50,9 @@
 //
 // What is left out, because most lines are decodes and say the same
 //   - Empty lists.
-//   - Each field of a request, but prompt and max_new_tokens, that has the value shown above;
-//     `session` if there is none.
+//   - Each field of a request, but prompt and max_new_tokens, that has the value shown above, as
+//     has `sampling` if nothing else is asked for; `session` if there is none.
+//   - Each field of `sampling`, but temperature and seed, that has the value shown above.
 //   - The last values of a row that are the usual ones:
 //       admitted, resumed  cached_tokens 0               [4,0]            is [4]
 //       preempted          mode recompute                [2,"recompute"]  is [2]
@@ -61,14 +66,15 @@
 //   - Numbers are decimal integers; ids, seeds and steps use the full range of 64 bits.
 //   - Digests are strings of 16 lower-case hexadecimal digits, because JSON readers in common
 //     use keep only 53 bits of a number.
-//   - The temperature is the shortest decimal that reads back as the same float; a trace holds
-//     finite, non-negative ones only.
+//   - Fields of `sampling` that are no integers are the shortest decimals that read back as the
+//     same float; all are in the ranges of core/sampling_params.h.
 //   - Flat ranges lie inside their lists: appended_first + appended_count, first_token +
 //     token_count, decodes. `logits` is as long as `tokens` or absent.
 //   - A line ends with one newline, the last one too. A trace may end after any line.
 //   - What changes the meaning of a field, adds one or changes what is usual gets a new version
-//     number. Version 2 differs in "target" alone, whose readers are told the version; it is read.
-//     Version 1 had other rows and is refused.
+//     number. Of `sampling`, version 3 had temperature and seed alone; version 2 differs from it in
+//     "target", whose readers are told the version. Both are read. Version 1 had other rows and is
+//     refused.
 //
 // Size: a decode takes about 30 bytes (50 with the digest of its logits), a token of a prompt 4 to
 // 7; `forge-trace stats` says what a given trace is made of.
@@ -89,11 +95,11 @@ namespace forge::trace {
 
 struct TraceHeader;
 
-inline constexpr std::uint64_t kTraceVersion = 3;
+inline constexpr std::uint64_t kTraceVersion = 4;
 inline constexpr std::uint64_t kOldestTraceVersion = 2;  ///< the oldest that is read
 
 /// One line each, without the newline.
-/// Requires: temperatures are finite and not negative.
+/// Requires: the numbers of sampling parameters are finite.
 std::string to_json_line(const TraceHeader& header);
 std::string to_json_line(const TraceEvent& event);
 

@@ -7,6 +7,7 @@
 #include "forge/numerics/reference.h"
 #include "forge/numerics/vector_ops.h"
 #include "forge/quant/half.h"
+#include "forge/sampling/pipeline.h"
 #include "forge/sampling/sampler.h"
 #include "kernel_case_builder.h"
 
@@ -252,6 +253,51 @@ gpu::KernelLaunch build_silu_multiply(KernelCaseBuilder& b) {
                                    .gate_up = gate_up.device,
                                    .gated = gated.device,
                                    .size = b.sizes().mlp};
+  return gpu::launch_of(args, args.shape(b.sizes().rows));
+}
+
+gpu::KernelLaunch build_process_logits(KernelCaseBuilder& b) {
+  constexpr std::size_t kSaid = 16;  // tokens of each sequence
+  const std::size_t V = b.size(&Sizes::vocabulary);
+  const std::size_t rows = b.size(&Sizes::rows);
+  const SamplingParams params{
+      .temperature = static_cast<float>(b.sizes().temperature_percent) / 100,
+      .repetition_penalty = 1.2F,
+      .frequency_penalty = 0.5F,
+      .top_k = word_of(b.size(&Sizes::top_k)),
+      .top_p = static_cast<float>(b.sizes().top_p_percent) / 100};
+  std::vector<sampling::Adjustments> said(rows);
+  std::vector<sampling::Adjustment> lists;
+  std::vector<gpu::ProcessInput> processing(rows);
+  for (std::size_t i = 0; i < rows; ++i) {
+    std::vector<TokenId> prompt;
+    for (std::size_t n = 0; n < kSaid; ++n) prompt.emplace_back(word_of((i + n * n) % V));
+    said[i] = sampling::Adjustments(params, prompt);
+    said[i].add(prompt.back());
+    const auto list = said[i].list();
+    processing[i] = {.filter = sampling::filter_of(params),
+                     .penalties = sampling::penalties_of(params),
+                     .first_adjustment = word_of(lists.size()),
+                     .adjustment_count = word_of(list.size())};
+    lists.insert(lists.end(), list.begin(), list.end());
+  }
+  const auto inputs = b.upload("inputs", processing);
+  const auto adjustments = b.upload("adjustments", lists);
+  const auto drafts = b.upload("drafts", std::vector<std::uint32_t>{0});
+  const auto logits = b.upload("logits", b.floats(rows * V));
+  b.expect<float>(logits, [=](std::vector<float>& out) {
+    sampling::Pipeline pipeline;
+    for (std::size_t i = 0; i < rows; ++i) {
+      const std::span<float> row{out.data() + i * V, V};
+      std::ranges::copy(pipeline.process(row, params, said[i], {}), row.begin());
+    }
+  });
+  const gpu::ProcessLogitsArgs args{.counts = b.counts({.logit_rows = word_of(rows)}),
+                                    .inputs = inputs.device,
+                                    .adjustments = adjustments.device,
+                                    .drafts = drafts.device,
+                                    .logits = logits.device,
+                                    .vocabulary = b.sizes().vocabulary};
   return gpu::launch_of(args, args.shape(b.sizes().rows));
 }
 

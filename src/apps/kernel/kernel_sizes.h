@@ -36,6 +36,8 @@ struct KernelSizes {
   int writes = 64;     ///< writes to block tables
   int accumulate = 0;  ///< 1: add to what is there
   int temperature_percent = 80;
+  int top_k = 40;
+  int top_p_percent = 90;
   int window = 0;       ///< positions that a row sees; 0: all
   int rotary_size = 0;  ///< components of a head that turn; 0: all
   int adjacent = 0;     ///< 1: neighbours turn together

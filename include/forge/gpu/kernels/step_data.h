@@ -4,6 +4,9 @@
 
 #include <cstdint>
 
+#include "forge/sampling/adjustment.h"
+#include "forge/sampling/filter.h"
+
 namespace forge::gpu {
 
 /// One row of a pass: a token at a position of a sequence.
@@ -24,6 +27,16 @@ struct alignas(16) LogitInput {
   std::int32_t draft = RowInput::kNoDraft;  ///< where the pick goes as a draft, if anywhere
   std::uint32_t pick = 0;  ///< the pick goes to picks[pick], its digest to digests[pick]
   float temperature = 0;
+};
+
+/// What happens to a row of logits before a token is picked from it (sampling/pipeline.h).
+struct alignas(16) ProcessInput {
+  sampling::Filter filter;
+  sampling::Penalties penalties;
+  std::uint32_t first_adjustment = 0;  ///< those of its sequence, ascending by token
+  std::uint32_t adjustment_count = 0;
+  std::uint32_t first_draft = 0;  ///< the drafts before its position, which count as said
+  std::uint32_t draft_count = 0;
 };
 
 /// Consecutive rows of one sequence that attend together: rows first .. first + count - 1 of the

@@ -1,0 +1,43 @@
+// The best token of a row of logits, by all threads of a block: what sample and process_logits
+// begin with.
+#pragma once
+
+#include "forge/gpu/kernels/sample.h"
+#include "forge/sampling/gumbel.h"
+#include "forge/simt/dialect.h"
+
+namespace FORGE_KERNELS {
+using namespace simt;
+
+inline constexpr std::uint32_t kNoPick = gpu::SampleArgs::kNoPick;
+
+/// The best of all threads of the block, in every thread. scores, tokens: [warps of the block],
+/// shared and not yet used.
+FORGE_DEVICE sampling::BestToken best_of_block(sampling::BestToken best, sptr<float> scores,
+                                               sptr<std::uint32_t> tokens) {
+  for (int distance = kWarpSize / 2; distance > 0; distance /= 2) {
+    const float score = shuffle_xor(best.score, distance);
+    const std::uint32_t token = shuffle_xor(best.token, distance);
+    best.offer(score, token);
+  }
+  if (lane() == 0) {
+    scores[warp()] = best.score;
+    tokens[warp()] = best.token;
+  }
+  sync_block();
+  for (int w = 0; w < threads() / kWarpSize; ++w) best.offer(scores[w], tokens[w]);
+  return best;
+}
+
+/// Offers a logit, by the rule of can_pick() (sampling/sampler.h): one that is NaN or +inf stands
+/// for a score above all others, of no token, so that who looks for the largest finds it.
+FORGE_DEVICE void offer_logit(sampling::BestToken& best, float logit, std::uint32_t token) {
+  const float infinity = numerics::float_of(0x7f800000u);
+  if (!(logit < infinity)) {
+    best.offer(infinity, kNoPick);
+  } else if (logit > -infinity) {
+    best.offer(logit, token);
+  }
+}
+
+}  // namespace FORGE_KERNELS
