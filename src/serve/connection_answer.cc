@@ -37,7 +37,7 @@ std::optional<ApiError> failure(const engine::TokenEvent& token) {
 /// What of an answer is known so far.
 class Progress {
  public:
-  explicit Progress(const CompletionRequest& request) : choices_(request.prompts.size()) {
+  explicit Progress(const CompletionRequest& request) : choices_(request.choices()) {
     for (const auto& prompt : request.prompts) prompt_tokens_ += prompt.size();
   }
 
@@ -161,10 +161,13 @@ asio::awaitable<bool> Connection::answer_stream(const CompletionRequest& request
       failed = failure(token);
       if (failed) break;
       progress.add({index, token});
-      events += event(chunk_json(head, {.index = index,
-                                        .text = token.text,
-                                        .finish = token.finish,
-                                        .usage_follows = request.include_usage}));
+      events += event(chunk_json(
+          head,
+          {.index = index,
+           .text = token.text,
+           .finish = token.finish,
+           .usage_follows = request.include_usage,
+           .usage = request.continuous_usage ? std::optional(progress.usage()) : std::nullopt}));
     }
     if (failed && events.empty() && !header.empty()) {
       co_return co_await send(reply_of(*failed), framing);

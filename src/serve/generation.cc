@@ -26,10 +26,14 @@ std::optional<Milliseconds> time_left(const CompletionRequest& request,
   return std::max(*longest - passed, Milliseconds(1));
 }
 
-Request to_engine(const CompletionOptions& options, std::vector<TokenId> prompt) {
+/// Choice number `choice` of a prompt.
+Request to_engine(const CompletionOptions& options, std::vector<TokenId> prompt,
+                  std::uint32_t choice) {
+  SamplingParams sampling = options.sampling;
+  sampling.seed += choice;
   return {.prompt = std::move(prompt),
           .max_new_tokens = options.max_tokens,
-          .sampling = options.sampling,
+          .sampling = std::move(sampling),
           .ignore_eos = options.ignore_eos,
           .priority = options.priority,
           .prefix_cache = options.prefix_cache,
@@ -65,7 +69,8 @@ Generation::Generation(engine::EngineLoop& loop, const asio::any_io_executor& io
 tl::expected<void, engine::LoopError> Generation::would_start(const engine::EngineLoop& loop,
                                                               const UntokenizedRequest& request) {
   std::vector<TokenId> shortest{TokenId(0)};
-  return loop.would_accept(to_engine(request, std::move(shortest)), request.prompts.size());
+  return loop.would_accept(to_engine(request, std::move(shortest), 0),
+                           request.prompts.size() * request.n);
 }
 
 tl::expected<std::unique_ptr<Generation>, engine::LoopError> Generation::start(
@@ -73,14 +78,15 @@ tl::expected<std::unique_ptr<Generation>, engine::LoopError> Generation::start(
     const TimeLimit& time_limit) {
   const auto left = time_left(request, time_limit);
   std::unique_ptr<Generation> generation(new Generation(loop, io));
-  for (std::size_t index = 0; index < request.prompts.size(); ++index) {
+  for (std::size_t index = 0; index < request.choices(); ++index) {
     const auto sink = [inbox = generation->inbox_, io, index](const engine::TokenEvent& token) {
       asio::post(io,
                  [inbox, event = Event{index, token}]() mutable { inbox->push(std::move(event)); });
     };
-    const auto ticket = loop.submit(to_engine(request, request.prompts[index]),
+    const auto choice = static_cast<std::uint32_t>(index % request.n);
+    const auto ticket = loop.submit(to_engine(request, request.prompts[index / request.n], choice),
                                     {.stop_strings = request.stop, .time_limit = left}, sink);
-    if (!ticket) return tl::unexpected(ticket.error());  // cancels the prompts before this one
+    if (!ticket) return tl::unexpected(ticket.error());  // cancels the choices before this one
     generation->tickets_.push_back(*ticket);
     ++generation->open_;
   }

@@ -70,6 +70,7 @@ std::string chunk_json(const AnswerHead& head, const Chunk& chunk) {
   Json body = head_json(head);
   body["choices"].push_back(choice_json(chunk.index, chunk.text, chunk.finish));
   if (chunk.usage_follows) body["usage"] = nullptr;
+  if (chunk.usage) body["usage"] = usage_json(*chunk.usage);
   return text_of(body);
 }
 

@@ -6,12 +6,38 @@
 
 namespace forge::serve {
 
+namespace {
+
+/// Moves the members of `extra` beside it.
+void take_extra(nlohmann::json& object, json::Fault& fault) {
+  const auto found = object.find("extra");
+  if (found == object.end()) return;
+  const nlohmann::json extra = std::move(*found);
+  object.erase(found);
+  if (extra.is_null()) return;
+  if (!extra.is_object()) {
+    return fault.set("extra is " + json::shown(extra) + "; accepted is an object", "extra");
+  }
+  for (const auto& [name, value] : extra.items()) {
+    if (object.contains(name)) {
+      const std::string shown = printable(name);
+      return fault.set("extra." + shown + " is there, and so is " + shown + "; accepted is either",
+                       "extra." + shown);
+    }
+    object[name] = value;
+  }
+}
+
+}  // namespace
+
 std::optional<ApiError> read_body(std::string_view body,
-                                  const std::function<void(const json::Fields&)>& read) {
+                                  const std::function<void(const json::Fields&)>& read,
+                                  bool takes_extra) {
   if (body.empty()) return request_error(400, "the body is empty; accepted is a JSON object");
-  const auto object = json::parse_object(body);
+  auto object = json::parse_object(body);
   if (!object) return request_error(400, "the body: " + to_string(object.error()));
   json::Fault fault;
+  if (takes_extra) take_extra(*object, fault);
   const json::Fields fields(*object, "", fault);
   read(fields);
   fields.finish();

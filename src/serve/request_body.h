@@ -10,10 +10,12 @@
 
 namespace forge::serve {
 
-/// Reads the one JSON object that `body` is: read(fields) asks for all of its members. Errors: 400;
-/// those of json::parse_object, or about the member at fault.
+/// Reads the one JSON object that `body` is: read(fields) asks for all of its members. With
+/// `takes_extra`, the members of its object `extra` count as its own. Errors: 400; those of
+/// json::parse_object, or about the member at fault.
 std::optional<ApiError> read_body(std::string_view body,
-                                  const std::function<void(const json::Fields&)>& read);
+                                  const std::function<void(const json::Fields&)>& read,
+                                  bool takes_extra = false);
 
 /// 404: `id` is not the model of this server.
 ApiError model_not_found(std::string_view id, const ModelCard& model);

@@ -1,11 +1,11 @@
-#include "sampling_fields.h"
-
+// The fields that become SamplingParams (core/sampling_params.h).
 #include <algorithm>
 #include <charconv>
 #include <nlohmann/json.hpp>
 #include <optional>
 #include <string>
 
+#include "field_readers.h"
 #include "forge/core/quoted.h"
 #include "forge/json/parse.h"
 
@@ -19,16 +19,8 @@ constexpr NumberRange kTemperatures{0, 2};
 /// Below it, logits divided by the temperature could overflow; 0 itself is greedy.
 constexpr double kTemperatureLowest = 1e-6;
 
-float read_temperature(const Fields& fields, double fallback) {
-  const double temperature = fields.number("temperature", kTemperatures, fallback);
-  if (temperature != 0 && temperature < kTemperatureLowest) {
-    fields.fail("temperature", "0 (greedy), or " + accepted(NumberRange{kTemperatureLowest, 2}));
-  }
-  return static_cast<float>(temperature);
-}
-
-float read_number(const Fields& fields, const char* name, NumberRange range, float fallback) {
-  return static_cast<float>(fields.number(name, range, double{fallback}));
+float number(const Reading& reading, const char* name, NumberRange range, double fallback) {
+  return static_cast<float>(reading.fields.number(name, range, fallback));
 }
 
 std::optional<TokenId> token_of(const std::string& text, std::uint32_t vocabulary_size) {
@@ -39,7 +31,7 @@ std::optional<TokenId> token_of(const std::string& text, std::uint32_t vocabular
   return TokenId(token);
 }
 
-std::vector<TokenBias> read_logit_bias(const Fields& fields, std::uint32_t vocabulary_size) {
+std::vector<TokenBias> logit_bias_of(const Fields& fields, std::uint32_t vocabulary_size) {
   std::vector<TokenBias> biases;
   const auto object = fields.object("logit_bias");
   if (!object) return biases;
@@ -72,27 +64,55 @@ std::vector<TokenBias> read_logit_bias(const Fields& fields, std::uint32_t vocab
 
 }  // namespace
 
-SamplingParams read_sampling(const Fields& fields, std::uint32_t vocabulary_size,
-                             double temperature) {
-  using S = SamplingParams;
-  const S defaults;
-  SamplingParams sampling{.temperature = read_temperature(fields, temperature)};
+void read_temperature(const Reading& reading) {
+  const double otherwise = reading.kind == RequestKind::generate ? 0 : 1;
+  const double temperature = reading.fields.number("temperature", kTemperatures, otherwise);
+  if (temperature != 0 && temperature < kTemperatureLowest) {
+    reading.fields.fail("temperature",
+                        "0 (greedy), or " + accepted(NumberRange{kTemperatureLowest, 2}));
+  }
+  reading.request.sampling.temperature = static_cast<float>(temperature);
+}
+
+void read_seed(const Reading& reading) {
   // A negative seed is as good as another: its bits count.
-  constexpr auto kSeeds = IntegerRange{std::numeric_limits<std::int64_t>::min(),
-                                       std::numeric_limits<std::int64_t>::max()};
-  sampling.seed = fields.integer<std::uint64_t>("seed", kSeeds, 0);
-  sampling.logit_bias = read_logit_bias(fields, vocabulary_size);
-  sampling.repetition_penalty =
-      read_number(fields, "repetition_penalty", S::kRepetitionPenalty, defaults.repetition_penalty);
-  sampling.presence_penalty =
-      read_number(fields, "presence_penalty", S::kPenalty, defaults.presence_penalty);
-  sampling.frequency_penalty =
-      read_number(fields, "frequency_penalty", S::kPenalty, defaults.frequency_penalty);
-  const auto top_k = fields.integer<std::int64_t>("top_k", {-1, S::kTopK.highest}, 0);
-  sampling.top_k = static_cast<std::uint32_t>(std::max<std::int64_t>(top_k, 0));
-  sampling.top_p = read_number(fields, "top_p", S::kProbability, defaults.top_p);
-  sampling.min_p = read_number(fields, "min_p", S::kProbability, defaults.min_p);
-  return sampling;
+  constexpr IntegerRange kSeeds{std::numeric_limits<std::int64_t>::min(),
+                                std::numeric_limits<std::int64_t>::max()};
+  reading.request.sampling.seed = reading.fields.integer<std::uint64_t>("seed", kSeeds, 0);
+}
+
+void read_logit_bias(const Reading& reading) {
+  reading.request.sampling.logit_bias =
+      logit_bias_of(reading.fields, reading.model.vocabulary_size);
+}
+
+void read_repetition_penalty(const Reading& reading) {
+  reading.request.sampling.repetition_penalty =
+      number(reading, "repetition_penalty", SamplingParams::kRepetitionPenalty, 1);
+}
+
+void read_presence_penalty(const Reading& reading) {
+  reading.request.sampling.presence_penalty =
+      number(reading, "presence_penalty", SamplingParams::kPenalty, 0);
+}
+
+void read_frequency_penalty(const Reading& reading) {
+  reading.request.sampling.frequency_penalty =
+      number(reading, "frequency_penalty", SamplingParams::kPenalty, 0);
+}
+
+void read_top_k(const Reading& reading) {
+  const auto top_k =
+      reading.fields.integer<std::int64_t>("top_k", {-1, SamplingParams::kTopK.highest}, 0);
+  reading.request.sampling.top_k = static_cast<std::uint32_t>(std::max<std::int64_t>(top_k, 0));
+}
+
+void read_top_p(const Reading& reading) {
+  reading.request.sampling.top_p = number(reading, "top_p", SamplingParams::kProbability, 1);
+}
+
+void read_min_p(const Reading& reading) {
+  reading.request.sampling.min_p = number(reading, "min_p", SamplingParams::kProbability, 0);
 }
 
 }  // namespace forge::serve

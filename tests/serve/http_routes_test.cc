@@ -200,6 +200,31 @@ TEST(HttpRoutes, sampling_reaches_the_model) {
   EXPECT_NE(text(1, 1), text(1, 2));
 }
 
+TEST(HttpRoutes, several_choices_of_a_prompt_have_seeds_that_follow_each_other) {
+  TestServer server;
+  HttpClient client(server.port());
+  const auto texts = [&](int seed, int n) {
+    json body = completion("x", 8);
+    body["prompt"] = {"x", "y"};
+    body["temperature"] = 1;
+    body["seed"] = seed;
+    body["n"] = n;
+    const json answer = client.post("/v1/completions", body).json();
+    EXPECT_EQ(answer["usage"]["prompt_tokens"], 2);
+    EXPECT_EQ(answer["usage"]["completion_tokens"], 2 * n * 8);
+    std::vector<std::string> all;
+    for (const json& choice : answer["choices"]) all.push_back(choice["text"]);
+    return all;
+  };
+  const auto three = texts(5, 3);
+  ASSERT_EQ(three.size(), 6U);
+  const auto last = texts(7, 1);
+  EXPECT_EQ(three[2], last[0]);
+  EXPECT_EQ(three[5], last[1]);
+  EXPECT_NE(three[0], three[1]);
+  EXPECT_NE(three[0], three[3]);
+}
+
 TEST(HttpRoutes, a_request_that_the_parser_refuses_gets_its_error) {
   TestServer server;
   HttpClient client(server.port());

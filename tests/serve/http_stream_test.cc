@@ -68,6 +68,21 @@ TEST(HttpStream, usage_comes_last_when_asked_for) {
   EXPECT_EQ(events[3], "[DONE]");
 }
 
+TEST(HttpStream, usage_is_in_each_event_when_asked_for) {
+  TestServer server;
+  HttpClient client(server.port());
+  for (const bool at_the_end : {false, true}) {
+    json body = stream("Hello", 2);
+    body["stream_options"] = {{"include_usage", at_the_end}, {"continuous_usage_stats", true}};
+    client.send(HttpClient::text("/v1/completions", body));
+    client.read_header();
+    const auto events = client.read_events();
+    ASSERT_EQ(events.size(), at_the_end ? 4U : 3U);
+    EXPECT_EQ(json::parse(events[0])["usage"]["completion_tokens"], 1);
+    EXPECT_EQ(json::parse(events[1])["usage"]["completion_tokens"], 2);
+  }
+}
+
 TEST(HttpStream, half_a_character_is_an_empty_chunk) {
   TestServer server({.next_token = [](const Request&, std::uint32_t position) {
     return text::ByteTokenizer::token_of(position % 2 == 0 ? 0xC3 : 0xA9);

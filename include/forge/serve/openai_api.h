@@ -1,37 +1,9 @@
 // The API as pure functions: the text of a body becomes a request or an ApiError, and what was
 // generated becomes the text of an answer. No I/O, no clock, no state.
 //
-// Every field that OpenAI documents for POST /v1/completions is honoured or refused by name:
-//
-//   honoured  model, prompt (a string, token ids, or an array of either: one choice each),
-//             max_tokens (16), temperature (1), seed (0), top_p, presence_penalty,
-//             frequency_penalty, logit_bias (up to 1024 tokens), stop (up to 16 texts), stream,
-//             stream_options.include_usage, user (by definition without effect on the output)
-//   accepted  only at the value that asks for nothing: n 1, best_of 1, echo false, logprobs null,
-//             suffix null, stream_options.include_obfuscation false
-//   refused   everything else; unknown fields and fields that are given twice, too
-//
-// Fields that vLLM and llama.cpp added, and that are honoured: top_k (0 and -1 keep all tokens),
-// min_p, repetition_penalty. sampling/pipeline.h says what each of the sampling fields does.
-//
-// Forge's own fields, which OpenAI's client sends by `extra_body`:
-//
-//   priority            "low", "normal" (default) or "high": which requests go first
-//   prefix_cache        "auto" (default), "force" (an error if the server has none) or "disable"
-//   session             an integer from 0 to 2^63 - 1: a conversation, whose KV stays for its next
-//                       turn until DELETE /forge/v1/sessions/ID or for --session-idle-steps; one
-//                       prompt only
-//   timeout_s           seconds, 0.001 to 86400, after which the request ends with what it has; if
-//                       the server has a limit of its own, the shorter one counts
-//   deadline_steps      the same in steps of the engine; 0, the default, is no limit
-//   ignore_eos          true: generation goes on after the end-of-sequence token, up to max_tokens,
-//                       as benchmarks want it; false by default
-//   add_special_tokens  false: a prompt that is a text does not begin with the begin-of-sequence
-//                       token, because its text has one, or because none is wanted; true by
-//                       default, which changes nothing where the model has no such token
-//   parse_special       false: spellings of control tokens in the text of a prompt,
-//                       "<|endoftext|>", are text like any other; true, the default, reads them as
-//                       these tokens
+// request_fields.h lists every field, those that OpenAI documents and Forge's own, which OpenAI's
+// client sends by `extra_body`: each is honoured or refused by name. The members of an object
+// `extra` count as fields of the body.
 //
 // A request that is out of time is answered like any other, with the text so far, which may be
 // empty, and the finish_reason "deadline". OpenAI knows no such reason: "length" would say that the
@@ -42,8 +14,7 @@
 // usage.prompt_tokens_details.cached_tokens is, as with OpenAI, the number of prompt tokens that
 // were not run because their KV was there.
 //
-// null stands for the default, as in OpenAI's API. A request without a seed has seed 0: the answer
-// depends on the request alone.
+// A request without a seed has seed 0: the answer depends on the request alone.
 //
 // A body becomes a request in two steps, so that no text is turned into tokens in vain:
 //
@@ -54,8 +25,7 @@
 // The first looks at every field and needs no tokenizer; the second takes time in proportion to the
 // text and may run on another thread.
 //
-// POST /generate takes {prompt, max_tokens = 32} and the fields of sampling, with temperature 0, so
-// that it decodes greedily unless asked otherwise.
+// POST /generate takes one prompt as a text and decodes greedily unless asked otherwise.
 //
 // Source: OpenAI API reference, "Completions".
 #pragma once
@@ -90,11 +60,13 @@ inline constexpr std::uint64_t kSessionIdMax = (std::uint64_t{1} << 63) - 1;
 
 /// What the prompts of one request share.
 struct CompletionOptions {
+  std::uint32_t n = 1;  ///< choices of each prompt; choice i has the seed of `sampling` + i
   std::uint32_t max_tokens = 16;
   SamplingParams sampling;
   std::vector<std::string> stop;
   bool stream = false;
-  bool include_usage = false;
+  bool include_usage = false;     ///< in an event at the end of a stream
+  bool continuous_usage = false;  ///< in each event
   Priority priority = Priority::normal;
   PrefixCacheUse prefix_cache = PrefixCacheUse::automatic;
   std::optional<SessionId> session;  ///< only if there is one prompt
@@ -113,13 +85,16 @@ struct UntokenizedPrompt {
 
 /// The body of a POST, checked but for the lengths of its prompts.
 struct UntokenizedRequest : CompletionOptions {
+  std::string model;
   std::vector<UntokenizedPrompt> prompts;  ///< at least one
   text::EncodeOptions encode_options;      ///< for prompts that are texts
 };
 
-/// The request that is run. prompts[i] becomes choice i.
+/// The request that is run. prompts[i] becomes the choices n i .. n i + n - 1.
 struct CompletionRequest : CompletionOptions {
   std::vector<std::vector<TokenId>> prompts;  ///< at least one, none empty
+
+  std::size_t choices() const { return prompts.size() * n; }
 
   friend bool operator==(const CompletionRequest&, const CompletionRequest&) = default;
 };
@@ -169,12 +144,14 @@ std::optional<std::string_view> finish_reason_name(FinishReason reason);
 std::string completion_json(const AnswerHead& head, std::span<const Choice> choices, Usage usage);
 
 /// One event of a stream: the text that one token added to choice `index`. With
-/// `usage_follows`, chunks carry "usage": null, and one more with the usage ends the stream.
+/// `usage_follows`, chunks carry "usage": null, and one more with the usage ends the stream; with
+/// `usage`, each carries it as it stands.
 struct Chunk {
   std::size_t index = 0;
   std::string_view text;
   FinishReason finish = FinishReason::none;
   bool usage_follows = false;
+  std::optional<Usage> usage;
 };
 std::string chunk_json(const AnswerHead& head, const Chunk& chunk);
 std::string usage_chunk_json(const AnswerHead& head, Usage usage);

@@ -4,10 +4,12 @@
 #include <array>
 #include <chrono>
 #include <cmath>
+#include <iostream>
 #include <random>
 
 #include "flag_range.h"
 #include "forge/serve/address.h"
+#include "forge/serve/request_fields.h"
 #include "target_flags.h"
 
 namespace forge::apps {
@@ -45,6 +47,13 @@ void add_server(CLI::App& app, InferOptions& options) {
                  "Requests that may wait for a place in the batch; further ones get 503")
       ->capture_default_str()
       ->check(CLI::Range(1, 1 << 20))
+      ->group(kServer);
+  const auto list_fields = [] {
+    std::cout << serve::request_fields_page();
+    throw CLI::Success();
+  };
+  app.add_flag_callback("--list-fields", list_fields,
+                        "Print every field that a request may have, as a page, and end")
       ->group(kServer);
   const auto set_request_timeout = [&options](const double& seconds) {
     if (seconds > 0) {

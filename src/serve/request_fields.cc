@@ -1,0 +1,289 @@
+// The table of request_fields.h, and the readers of fields that need no page of their own.
+#include "forge/serve/request_fields.h"
+
+#include <cmath>
+#include <limits>
+#include <nlohmann/json.hpp>
+#include <vector>
+
+#include "field_readers.h"
+#include "forge/json/parse.h"
+
+namespace forge::serve {
+namespace {
+
+using json::Fields;
+
+constexpr std::size_t kChoicesMax = 64;
+constexpr std::size_t kStopStringsMax = 16;
+constexpr std::int64_t kInt64Max = std::numeric_limits<std::int64_t>::max();
+
+/// Seconds: the clock's resolution here, and a day.
+constexpr NumberRange kTimeouts = {0.001, 86400};
+
+// ---- Of OpenAI ----------------------------------------------------------------------------------
+
+void read_model(const Reading& reading) {
+  if (!reading.fields.has("model")) {
+    reading.fields.fail("model", "the id of the model, '" + reading.model.id + "'");
+  }
+  reading.request.model = reading.fields.text("model", "");
+}
+
+void read_max_tokens(const Reading& reading) {
+  const std::uint32_t otherwise = reading.kind == RequestKind::generate ? 32 : 16;
+  reading.request.max_tokens = reading.fields.integer<std::uint32_t>(
+      "max_tokens", {1, std::numeric_limits<std::int32_t>::max()}, otherwise);
+}
+
+void read_n(const Reading& reading) {
+  const auto n = reading.fields.integer<std::uint32_t>("n", {1, kChoicesMax}, 1);
+  const std::size_t prompts = reading.request.prompts.size();
+  if (prompts * n > kChoicesMax) {
+    return reading.fields.refuse(
+        "n", "is " + std::to_string(n) + ", for each of " + std::to_string(prompts) +
+                 " prompts; accepted are up to " + std::to_string(kChoicesMax) + " choices in all");
+  }
+  reading.request.n = n;
+}
+
+void read_best_of(const Reading& reading) { reading.fields.only("best_of", reading.request.n); }
+
+void read_stop(const Reading& reading) {
+  const nlohmann::json* value = reading.fields.find("stop");
+  if (value == nullptr) return;
+  const bool many = value->is_array();
+  const nlohmann::json list = many ? *value : nlohmann::json::array({*value});
+  const std::string most = std::to_string(kStopStringsMax);
+  if (list.size() > kStopStringsMax) {
+    return reading.fields.refuse(
+        "stop", "has " + std::to_string(list.size()) + " texts; accepted are up to " + most);
+  }
+  for (const nlohmann::json& stop : list) {
+    if (!stop.is_string() || stop.get_ref<const std::string&>().empty()) {
+      return reading.fields.refuse("stop", (many ? "has " : "is ") + json::shown(stop) +
+                                               "; accepted is a text that is not empty, or a list "
+                                               "of up to " +
+                                               most + " of them");
+    }
+    reading.request.stop.push_back(stop.get<std::string>());
+  }
+}
+
+void read_stream(const Reading& reading) {
+  reading.request.stream = reading.fields.boolean("stream", false);
+}
+
+void read_stream_options(const Reading& reading) {
+  const auto options = reading.fields.object("stream_options");
+  if (!options) return;
+  if (!reading.request.stream) {
+    return reading.fields.refuse("stream_options",
+                                 "is accepted only together with \"stream\": true");
+  }
+  reading.request.include_usage = options->boolean("include_usage", false);
+  reading.request.continuous_usage = options->boolean("continuous_usage_stats", false);
+  options->only("include_obfuscation", false);
+  options->finish();
+}
+
+void read_user(const Reading& reading) { reading.fields.text("user", ""); }
+
+// ---- Forge's own --------------------------------------------------------------------------------
+
+void read_priority(const Reading& reading) {
+  reading.request.priority = reading.fields.choice<Priority>("priority", Priority::normal);
+}
+
+void read_prefix_cache(const Reading& reading) {
+  reading.request.prefix_cache =
+      reading.fields.choice<PrefixCacheUse>("prefix_cache", PrefixCacheUse::automatic);
+}
+
+void read_session(const Reading& reading) {
+  const Fields& fields = reading.fields;
+  const UntokenizedRequest& request = reading.request;
+  const auto session = fields.integer<std::uint64_t>("session", {0, kSessionIdMax}, 0);
+  if (fields.failed() || !fields.has("session")) return;
+  if (request.prompts.size() > 1) {
+    return fields.refuse("session", "is accepted with one prompt; 'prompt' has " +
+                                        std::to_string(request.prompts.size()));
+  }
+  if (request.n > 1) {
+    return fields.refuse("session",
+                         "is accepted with one choice; 'n' is " + std::to_string(request.n));
+  }
+  if (request.prefix_cache == PrefixCacheUse::disable) {
+    return fields.refuse("session", "needs the prefix cache, which 'prefix_cache' disables");
+  }
+  reading.request.session = SessionId(session);
+}
+
+void read_timeout(const Reading& reading) {
+  const double timeout = reading.fields.number("timeout_s", kTimeouts, 0);
+  if (timeout <= 0) return;
+  reading.request.time_limit =
+      std::chrono::milliseconds(static_cast<std::int64_t>(std::ceil(timeout * 1000)));
+}
+
+void read_deadline(const Reading& reading) {
+  reading.request.deadline_steps =
+      reading.fields.integer<std::uint64_t>("deadline_steps", {0, kInt64Max}, 0);
+}
+
+void read_ignore_eos(const Reading& reading) {
+  reading.request.ignore_eos = reading.fields.boolean("ignore_eos", false);
+}
+
+void read_add_special_tokens(const Reading& reading) {
+  reading.request.encode_options.begin_of_sequence =
+      reading.fields.boolean("add_special_tokens", true);
+}
+
+void read_parse_special(const Reading& reading) {
+  reading.request.encode_options.control_tokens = reading.fields.boolean("parse_special", true);
+}
+
+// ---- The table ----------------------------------------------------------------------------------
+
+constexpr bool kAlsoGenerate = true;
+
+/// A field that is accepted at one value only.
+constexpr FieldReader only(std::string_view name, std::string_view value) {
+  return {{.name = name, .accepted = value}};
+}
+
+constexpr FieldReader kReaders[] = {
+    {{"model", "the id of the model", "which model answers; required"}, read_model},
+    {{"prompt", "a text, token ids, or a list of up to 64 of either",
+      "what goes on; a choice each; required. `/generate` takes one text", kAlsoGenerate},
+     read_prompts},
+    {{"max_tokens", "an integer from 1", "the most tokens of a choice; 16, of `/generate` 32",
+      kAlsoGenerate},
+     read_max_tokens},
+    {{"temperature", "0 .. 2", "0 is greedy; 1, of `/generate` 0", kAlsoGenerate},
+     read_temperature},
+    {{"seed", "an integer of 64 bits", "the noise of sampling; 0", kAlsoGenerate}, read_seed},
+    {{"top_p", "0 .. 1", "keeps the most likely tokens of this part of the mass; 1", kAlsoGenerate},
+     read_top_p},
+    {{"top_k", "an integer from -1", "keeps so many of the most likely tokens; 0 and -1 keep all",
+      kAlsoGenerate},
+     read_top_k},
+    {{"min_p", "0 .. 1", "keeps tokens at least this times as likely as the best; 0",
+      kAlsoGenerate},
+     read_min_p},
+    {{"repetition_penalty", "0.0625 .. 16",
+      "divides the logits above 0 of tokens in prompt or output, multiplies the others; 1",
+      kAlsoGenerate},
+     read_repetition_penalty},
+    {{"presence_penalty", "-2 .. 2", "is taken from the logits of tokens in the output; 0",
+      kAlsoGenerate},
+     read_presence_penalty},
+    {{"frequency_penalty", "-2 .. 2", "the same for each time that the output has the token; 0",
+      kAlsoGenerate},
+     read_frequency_penalty},
+    {{"logit_bias", "an object {\"token id\": -100 .. 100} of up to 1024",
+      "is added to the logits of these tokens", kAlsoGenerate},
+     read_logit_bias},
+    {{"n", "1 .. 64", "choices of each prompt, 64 in all; choice i has the seed + i; 1"}, read_n},
+    {{"best_of", "the value of n", "n without the rest, that is, nothing"}, read_best_of},
+    {{"stop", "a text, or up to 16", "ends a choice before it", kAlsoGenerate}, read_stop},
+    {{"stream", "true or false", "sends events as tokens come; false"}, read_stream},
+    {{"stream_options", "include_usage, continuous_usage_stats: true or false",
+      "usage in an event at the end; in each event; false"},
+     read_stream_options},
+    {{"user", "a text", "is nothing to the output"}, read_user},
+
+    {{"priority", "\"low\", \"normal\", \"high\"", "which requests go first; normal",
+      kAlsoGenerate},
+     read_priority},
+    {{"prefix_cache", "\"auto\", \"force\", \"disable\"",
+      "force is an error if the server has no prefix cache; auto", kAlsoGenerate},
+     read_prefix_cache},
+    {{"session", "an integer from 0",
+      "a conversation, whose KV stays for its next turn until DELETE /forge/v1/sessions/ID or for "
+      "--session-idle-steps",
+      kAlsoGenerate},
+     read_session},
+    {{"timeout_s", "0.001 .. 86400",
+      "seconds, after which the request ends with what it has; the server's limit, if it is "
+      "shorter",
+      kAlsoGenerate},
+     read_timeout},
+    {{"deadline_steps", "an integer from 0", "the same in steps of the engine; 0 is no limit",
+      kAlsoGenerate},
+     read_deadline},
+    {{"ignore_eos", "true or false", "goes on after the end-of-sequence token; false",
+      kAlsoGenerate},
+     read_ignore_eos},
+    {{"add_special_tokens", "true or false",
+      "a prompt that is a text begins with the begin-of-sequence token; true", kAlsoGenerate},
+     read_add_special_tokens},
+    {{"parse_special", "true or false",
+      "spellings of control tokens in the text of a prompt are these tokens; true", kAlsoGenerate},
+     read_parse_special},
+
+    only("echo", "false"),
+    only("logprobs", "null"),
+    only("prompt_logprobs", "null"),
+    only("suffix", "null"),
+    only("min_tokens", "0"),
+    only("stop_token_ids", "[]"),
+    only("include_stop_str_in_output", "false"),
+    only("skip_special_tokens", "true"),
+    only("spaces_between_special_tokens", "true"),
+    only("length_penalty", "1"),
+    only("use_beam_search", "false"),
+    only("allowed_token_ids", "null"),
+    only("truncate_prompt_tokens", "null"),
+    only("store", "false"),
+    only("metadata", "{}"),
+    only("service_tier", "\"auto\""),
+    only("request_id", "null"),
+    only("cache_salt", "null"),
+    only("kv_transfer_params", "null"),
+};
+
+}  // namespace
+
+std::span<const FieldReader> field_readers() { return kReaders; }
+
+std::span<const RequestField> request_fields() {
+  static const std::vector<RequestField> kFields = [] {
+    std::vector<RequestField> fields;
+    fields.reserve(std::size(kReaders));
+    for (const FieldReader& reader : kReaders) fields.push_back(reader.field);
+    return fields;
+  }();
+  return kFields;
+}
+
+std::string request_fields_page() {
+  std::string honoured;
+  std::string neutral;
+  for (const RequestField& field : request_fields()) {
+    const std::string name = "| `" + std::string(field.name) + "` | ";
+    if (field.honoured()) {
+      honoured += name + std::string(field.accepted) + " | " + std::string(field.what) + " | " +
+                  (field.generate ? "both" : "completions") + " |\n";
+    } else {
+      neutral += name + "`" + std::string(field.accepted) + "` |\n";
+    }
+  }
+  return "# Fields of requests\n\n"
+         "What `POST /v1/completions` and `POST /generate` take, as `forge-infer --list-fields` "
+         "prints it. Any other\nfield is refused by name, and so is a value that is not accepted. "
+         "`null` stands for a field that is left out.\nThe members of an object `extra` are read "
+         "as "
+         "if they were fields themselves.\n\n"
+         "## Honoured\n\n"
+         "| field | accepted | what it does; its default | route |\n|---|---|---|---|\n" +
+         honoured +
+         "\n## Accepted at one value only\n\n"
+         "Clients of other engines send these always; at this value they ask for nothing. "
+         "`/v1/completions` alone has\nthem.\n\n"
+         "| field | value |\n|---|---|\n" +
+         neutral;
+}
+
+}  // namespace forge::serve

@@ -1,0 +1,130 @@
+// The table of fields: the parsers do what it says, field by field.
+#include "forge/serve/request_fields.h"
+
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include <nlohmann/json.hpp>
+#include <set>
+#include <string>
+
+#include "forge/serve/openai_api.h"
+
+namespace forge::serve {
+namespace {
+
+using nlohmann::json;
+using ::testing::HasSubstr;
+
+const ModelCard kFieldsCard{.id = "m", .vocabulary_size = 320, .context_tokens = 100, .created = 1};
+
+tl::expected<UntokenizedRequest, ApiError> parsed(RequestKind kind, const json& patch) {
+  json body = {{"prompt", "hi"}};
+  if (kind == RequestKind::completions) body["model"] = "m";
+  for (const auto& [name, value] : patch.items()) body[name] = value;
+  return kind == RequestKind::completions ? parse_completion_request(body.dump(), kFieldsCard)
+                                          : parse_generate_request(body.dump(), kFieldsCard);
+}
+
+TEST(RequestFields, have_names_of_their_own) {
+  std::set<std::string_view> names;
+  for (const RequestField& field : request_fields()) {
+    EXPECT_TRUE(names.insert(field.name).second) << field.name;
+    EXPECT_FALSE(field.accepted.empty()) << field.name;
+    if (!field.honoured()) {
+      EXPECT_TRUE(json::accept(field.accepted)) << field.name;
+      EXPECT_FALSE(field.generate) << field.name;
+    }
+  }
+}
+
+TEST(RequestFields, that_are_honoured_are_read_and_no_other_type_is_taken) {
+  for (const RequestField& field : request_fields()) {
+    if (!field.honoured()) continue;
+    const json wrong = {{std::string(field.name), json::array({json::object()})}};
+    for (const RequestKind kind : {RequestKind::completions, RequestKind::generate}) {
+      const auto request = parsed(kind, wrong);
+      ASSERT_FALSE(request.has_value()) << field.name;
+      EXPECT_EQ(request.error().status, 400U);
+      if (field.is_of(kind)) {
+        EXPECT_THAT(request.error().param.value_or(""), ::testing::StartsWith(field.name));
+      } else {
+        EXPECT_EQ(request.error().message, "unknown field '" + std::string(field.name) + "'");
+      }
+    }
+  }
+}
+
+TEST(RequestFields, that_are_not_honoured_are_taken_at_their_one_value_and_change_nothing) {
+  const auto nothing = parsed(RequestKind::completions, json::object());
+  for (const RequestField& field : request_fields()) {
+    if (field.honoured()) continue;
+    const std::string name(field.name);
+    const auto neutral = parsed(RequestKind::completions, {{name, json::parse(field.accepted)}});
+    ASSERT_TRUE(neutral.has_value()) << neutral.error().message;
+    EXPECT_EQ(static_cast<const CompletionOptions&>(*neutral),
+              static_cast<const CompletionOptions&>(*nothing));
+    const auto refused = parsed(RequestKind::completions, {{name, "something else"}});
+    ASSERT_FALSE(refused.has_value());
+    EXPECT_EQ(refused.error().param, name);
+    EXPECT_EQ(refused.error().code, "unsupported_parameter");
+    EXPECT_THAT(refused.error().message,
+                HasSubstr("accepted is only " + std::string(field.accepted)));
+    EXPECT_EQ(parsed(RequestKind::generate, {{name, nullptr}}).error().message,
+              "unknown field '" + name + "'");
+  }
+}
+
+TEST(RequestFields, null_stands_for_each_that_is_not_required) {
+  for (const RequestField& field : request_fields()) {
+    if (field.name == "model" || field.name == "prompt") continue;
+    for (const RequestKind kind : {RequestKind::completions, RequestKind::generate}) {
+      if (!field.is_of(kind)) continue;
+      const auto request = parsed(kind, {{std::string(field.name), nullptr}});
+      ASSERT_TRUE(request.has_value()) << request.error().message;
+      EXPECT_EQ(static_cast<const CompletionOptions&>(*request),
+                static_cast<const CompletionOptions&>(*parsed(kind, json::object())));
+    }
+  }
+}
+
+TEST(RequestFields, of_extra_count_as_fields_of_the_body) {
+  for (const RequestKind kind : {RequestKind::completions, RequestKind::generate}) {
+    const auto outside = parsed(kind, {{"top_k", 5}, {"temperature", 0.5}, {"priority", "high"}});
+    const auto inside =
+        parsed(kind, {{"temperature", 0.5}, {"extra", {{"top_k", 5}, {"priority", "high"}}}});
+    ASSERT_TRUE(inside.has_value()) << inside.error().message;
+    EXPECT_EQ(static_cast<const CompletionOptions&>(*inside),
+              static_cast<const CompletionOptions&>(*outside));
+    EXPECT_TRUE(parsed(kind, {{"extra", nullptr}}).has_value());
+    EXPECT_EQ(parsed(kind, {{"extra", 3}}).error().message, "extra is 3; accepted is an object");
+    EXPECT_EQ(parsed(kind, {{"top_k", 5}, {"extra", {{"top_k", 5}}}}).error().message,
+              "extra.top_k is there, and so is top_k; accepted is either");
+    EXPECT_EQ(parsed(kind, {{"extra", {{"topk", 5}}}}).error().message, "unknown field 'topk'");
+    EXPECT_EQ(parsed(kind, {{"extra", {{"extra", json::object()}}}}).error().message,
+              "unknown field 'extra'");
+  }
+}
+
+TEST(RequestFields, so_many_choices_of_each_prompt) {
+  EXPECT_EQ(parsed(RequestKind::completions, {{"n", 3}})->n, 3U);
+  EXPECT_EQ(parsed(RequestKind::completions, {{"n", 3}, {"best_of", 3}})->n, 3U);
+  EXPECT_EQ(parsed(RequestKind::completions, {{"n", 3}, {"best_of", 4}}).error().message,
+            "best_of is 4; accepted is only 3");
+  EXPECT_EQ(parsed(RequestKind::completions, {{"n", 65}}).error().message,
+            "n is 65; accepted is an integer, 1 .. 64");
+  EXPECT_EQ(parsed(RequestKind::completions, {{"n", 33}, {"prompt", {"a", "b"}}}).error().message,
+            "n is 33, for each of 2 prompts; accepted are up to 64 choices in all");
+  EXPECT_EQ(parsed(RequestKind::completions, {{"n", 2}, {"session", 1}}).error().message,
+            "session is accepted with one choice; 'n' is 2");
+}
+
+TEST(RequestFields, page_has_a_line_for_each) {
+  const std::string page = request_fields_page();
+  for (const RequestField& field : request_fields()) {
+    EXPECT_THAT(page, HasSubstr("\n| `" + std::string(field.name) + "` |"));
+  }
+}
+
+}  // namespace
+}  // namespace forge::serve
