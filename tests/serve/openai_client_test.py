@@ -139,11 +139,19 @@ class OpenAiClient(unittest.TestCase):
             [choice.text for choice in both.choices], [self.text("Hello"), self.text("World")]
         )
 
+    def test_sampling_and_several_choices(self):
+        fields = dict(temperature=1, top_p=0.8, presence_penalty=0.5, frequency_penalty=0.5, max_tokens=12)
+        forge = dict(top_k=20, min_p=0.01, repetition_penalty=1.1)
+        answer = self.complete("Hello", n=2, seed=3, logit_bias={"66": -100}, extra_body=forge, **fields)
+        second = self.complete("Hello", seed=4, logit_bias={"66": -100}, extra_body={"extra": forge}, **fields)
+        self.assertEqual(answer.choices[1].text, second.choices[0].text)
+        self.assertNotEqual(answer.choices[0].text, answer.choices[1].text)
+
     def test_errors_become_exceptions(self):
         import openai
 
         with self.assertRaises(openai.BadRequestError) as caught:
-            self.complete("Hello", n=2)
+            self.complete("Hello", n=65)
         self.assertEqual(caught.exception.param, "n")
         with self.assertRaises(openai.BadRequestError) as caught:
             self.complete("Hello", max_tokens=1_000_000)
