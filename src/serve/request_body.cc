@@ -20,9 +20,9 @@ void take_extra(nlohmann::json& object, json::Fault& fault) {
   }
   for (const auto& [name, value] : extra.items()) {
     if (object.contains(name)) {
-      const std::string shown = printable(name);
-      return fault.set("extra." + shown + " is there, and so is " + shown + "; accepted is either",
-                       "extra." + shown);
+      const std::string inside = "extra." + printable(name);
+      return fault.set(inside + " is there, and so is the field outside; accepted is either",
+                       inside);
     }
     object[name] = value;
   }

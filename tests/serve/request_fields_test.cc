@@ -99,7 +99,7 @@ TEST(RequestFields, of_extra_count_as_fields_of_the_body) {
     EXPECT_TRUE(parsed(kind, {{"extra", nullptr}}).has_value());
     EXPECT_EQ(parsed(kind, {{"extra", 3}}).error().message, "extra is 3; accepted is an object");
     EXPECT_EQ(parsed(kind, {{"top_k", 5}, {"extra", {{"top_k", 5}}}}).error().message,
-              "extra.top_k is there, and so is top_k; accepted is either");
+              "extra.top_k is there, and so is the field outside; accepted is either");
     EXPECT_EQ(parsed(kind, {{"extra", {{"topk", 5}}}}).error().message, "unknown field 'topk'");
     EXPECT_EQ(parsed(kind, {{"extra", {{"extra", json::object()}}}}).error().message,
               "unknown field 'extra'");
