@@ -14,9 +14,21 @@ namespace {
 
 constexpr std::uint32_t kLongest = 80;  // tokens of a request, output included
 
+/// A TokenReport without where it is in its step.
+struct Told {
+  std::uint32_t position = 0;
+  TokenId token;
+  float logprob = 0;
+  float margin = 0;
+  std::vector<TokenLogprob> likely;
+
+  friend bool operator==(const Told&, const Told&) = default;
+};
+
 struct Output {
   std::vector<TokenId> tokens;
   std::vector<std::uint64_t> logits;
+  std::vector<Told> told;
   FinishReason finish = FinishReason::none;
 
   bool ended_early() const {
@@ -77,6 +89,14 @@ class Run {
         output.tokens.push_back(result.tokens[i]);
         output.logits.push_back(result.logits[i]);
       }
+    }
+    for (const TokenReport& report : result.reports) {
+      const auto likely = result.likely_of(report);
+      outputs_[report.seq].told.push_back({report.position,
+                                           report.token,
+                                           report.logprob,
+                                           report.margin,
+                                           {likely.begin(), likely.end()}});
     }
     const auto violation = check_invariants(engine_.scheduler());
     if (violation) RC_FAIL(*violation);
@@ -173,6 +193,8 @@ class Scenario {
         RC_ASSERT(found.tokens.size() <= expected.tokens.size());
         expected.tokens.resize(found.tokens.size());
         expected.logits.resize(found.tokens.size());
+        RC_ASSERT(found.told.size() <= expected.told.size());
+        expected.told.resize(found.told.size());
         expected.finish = found.finish;
       }
       RC_ASSERT(found == expected);
@@ -252,6 +274,8 @@ class Scenario {
     if (one_in(3)) sampling.top_k = draw(1, 30);
     if (one_in(3)) sampling.top_p = *rc::gen::element(0.1F, 0.8F, 0.99F);
     if (one_in(3)) sampling.min_p = *rc::gen::element(0.02F, 0.5F);
+    if (one_in(3)) sampling.logprobs = draw(0, 4);
+    if (one_in(3)) sampling.margins = true;
     return sampling;
   }
 
@@ -265,6 +289,7 @@ class Scenario {
     if (one_in(8)) request.deadline_steps = draw(1, 30);
     if (one_in(8)) {
       request.prefix_cache = PrefixCacheUse::disable;
+      request.sampling.prompt_logprobs = one_in(2);
     } else if (caches()) {
       if (one_in(4)) request.prefix_cache = PrefixCacheUse::force;
       if (one_in(2)) request.session = SessionId(draw(0, 1));

@@ -39,7 +39,7 @@ FORGE_KERNEL(gpu::DigestLogitsArgs::kThreads) digest_logits(gpu::DigestLogitsArg
     digest = executor::digest_step(digest, shuffle(hash, j));
   if (lane() == 0) {
     const gpu::LogitInput logit = global(a.inputs)[i];
-    global(a.digests)[logit.pick] = digest;
+    if (logit.pick != gpu::LogitInput::kPicksNothing) global(a.digests)[logit.pick] = digest;
   }
 }
 

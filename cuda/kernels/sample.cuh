@@ -44,6 +44,7 @@ FORGE_KERNEL(gpu::SampleArgs::kThreads) sample(gpu::SampleArgs a) {
   const gpu::PassCounts counts = global(a.counts)[0];
   if (i >= counts.logit_rows) return;
   const gpu::LogitInput input = global(a.inputs)[i];
+  if (input.pick == gpu::LogitInput::kPicksNothing) return;
   const gptr<const float> row = global(a.logits) + std::int64_t{i} * a.vocabulary;
   const int begin = sampling::kNoiseGroup * thread();
   const int stride = sampling::kNoiseGroup * threads();

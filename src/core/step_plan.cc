@@ -18,6 +18,8 @@ void StepResult::clear() {
   slices.clear();
   tokens.clear();
   logits.clear();
+  reports.clear();
+  likely.clear();
 }
 
 void fail_step(const StepPlan& plan, StepResult& result) {

@@ -55,7 +55,8 @@ tl::expected<void, ConfigError> validate(const SamplingParams& params) {
                          {"frequency_penalty", double{params.frequency_penalty}, S::kPenalty},
                          {"top_k", params.top_k, S::kTopK},
                          {"top_p", double{params.top_p}, S::kProbability},
-                         {"min_p", double{params.min_p}, S::kProbability}});
+                         {"min_p", double{params.min_p}, S::kProbability},
+                         {"logprobs", params.logprobs.value_or(0), S::kLogprobs}});
   if (!valid) return valid;
   const std::vector<TokenBias>& biases = params.logit_bias;
   if (biases.size() > S::kLogitBiasMax) {

@@ -53,10 +53,15 @@ tl::expected<void, ExecutionError> CpuExecutor::execute(const StepPlan& plan, St
   result.step = plan.step;
   for (const executor::StepSlice& slice : step_.all()) {
     const Verification verdict = slice.slice.samples ? judge(slice) : Verification();
+    if (is_told(slice)) {
+      const auto logits_of = [&](std::uint32_t number) { return batch.logits(number); };
+      reporter_.report(step_, slice, verdict, logits_of, result);
+    }
     const std::uint32_t tokens = answer_.accept(step_, slice, verdict, result);
     if (!options_.digest_logits) continue;
     for (std::uint32_t i = 0; i < tokens; ++i) {
-      result.logits.push_back(executor::logits_digest(batch.logits(slice.first_pick + i)));
+      result.logits.push_back(
+          executor::logits_digest(batch.logits(slice.first_logits + slice.told + i)));
     }
   }
   return {};
@@ -105,7 +110,7 @@ std::optional<TokenId> CpuExecutor::pick(std::span<const float> logits,
 Verification CpuExecutor::judge(const executor::StepSlice& slice) {
   const RowBatch& batch = running(executor::PassModel::model).batch;
   const auto own_pick = [&](std::uint32_t i) {
-    return pick(batch.logits(slice.first_pick + i), slice, i);
+    return pick(batch.logits(slice.first_logits + slice.told + i), slice, i);
   };
   const auto ends = [&](TokenId token) { return answer_.ends(*slice.sequence, token); };
   return verify_by_picks(step_.drafts(slice), own_pick, ends);

@@ -36,6 +36,11 @@ tl::unexpected<LoopError> refusal(LoopError error) {
   return tl::unexpected<LoopError>(std::move(error));
 }
 
+ToldToken told(const TokenReport& report, const StepResult& result) {
+  const auto likely = result.likely_of(report);
+  return {report.token, report.logprob, report.margin, {likely.begin(), likely.end()}};
+}
+
 }  // namespace
 
 std::string to_string(const LoopError& error) { return std::visit(ErrorText{}, error); }
@@ -197,13 +202,15 @@ void EngineLoop::begin(Submission& submission) {
         {.finish = FinishReason::error, .error = to_string(TargetLost{engine_.last_error()})});
     return publish_status();
   }
+  const auto prompt_tokens = static_cast<std::uint32_t>(submission.request.prompt.size());
   const SeqId seq = must(engine_.submit(submission.request));  // validated by submit()
   seq_of_[submission.ticket] = seq;
   if (submission.deadline) deadlines_.emplace(*submission.deadline, submission.ticket);
   streams_.emplace(seq, Stream{.ticket = submission.ticket,
                                .text = text::TextStream(tokenizer_, submission.stop_strings),
                                .sink = std::move(submission.sink),
-                               .deadline = submission.deadline});
+                               .deadline = submission.deadline,
+                               .prompt_tokens = prompt_tokens});
 }
 
 void EngineLoop::cancel_on_loop(TicketId ticket, FinishReason reason) {
@@ -232,29 +239,41 @@ void EngineLoop::deliver(const Engine::Step& step) {
     const auto found = streams_.find(admission.seq);
     if (found != streams_.end()) found->second.cached_tokens = admission.cached_tokens;
   }
+  std::span<const TokenReport> reports = step.result.reports;  // in slice order
   for (std::size_t i = 0; i < step.result.slices.size(); ++i) {
     const SliceResult& slice = step.result.slices[i];
+    const auto end = std::ranges::find_if(
+        reports, [&](const TokenReport& report) { return report.seq != slice.seq; });
+    const auto own = reports.first(static_cast<std::size_t>(end - reports.begin()));
+    reports = reports.subspan(own.size());
     const auto found = streams_.find(slice.seq);
     if (found == streams_.end()) continue;
     if (slice.signal == FinishSignal::error) {
       close(found, FinishReason::error, failed_text(engine_.last_error()));
     } else if (slice.signal == FinishSignal::not_finite) {
       close(found, FinishReason::error, not_finite_text(step.plan.slices[i]));
-    } else if (deliver_tokens(found->second, step.result, slice)) {
+    } else if (deliver_tokens(found->second, step.result, slice, own)) {
       forget(found);
     }
   }
 }
 
-/// Sends one event a token; true when the last one has ended the request.
-bool EngineLoop::deliver_tokens(Stream& stream, const StepResult& result,
-                                const SliceResult& slice) {
+/// Sends one event a token, with what was asked of it; true when the last one has ended the
+/// request.
+bool EngineLoop::deliver_tokens(Stream& stream, const StepResult& result, const SliceResult& slice,
+                                std::span<const TokenReport> reports) {
+  for (; !reports.empty() && reports.front().position < stream.prompt_tokens;
+       reports = reports.subspan(1)) {
+    stream.told_of_prompt.push_back(told(reports.front(), result));
+  }
   const FinishReason end = must(engine_.scheduler().view(slice.seq)).finish;
   const auto tokens = result.tokens_of(slice);
   for (std::size_t i = 0; i < tokens.size(); ++i) {
     TokenEvent event{.text = stream.text.push(tokens[i]),
                      .completion_tokens = ++stream.completion_tokens,
-                     .cached_tokens = stream.cached_tokens};
+                     .cached_tokens = stream.cached_tokens,
+                     .told_of_prompt = std::exchange(stream.told_of_prompt, {})};
+    if (i < reports.size()) event.told = told(reports[i], result);
     if (stream.text.stopped()) {
       if (end == FinishReason::none) must(engine_.cancel(slice.seq, FinishReason::stop));
       event.finish = FinishReason::stop;

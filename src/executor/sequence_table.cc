@@ -110,6 +110,7 @@ void SequenceTable::begin(SeqId seq, const Request& request) {
   sequence.blocks.reserve(sequence.tokens.capacity() / block_size_ + 1);
   sequence.host_blocks.clear();
   sequence.valid = 0;
+  sequence.told = 1;  // nothing is before the first
   sequence.place = Sequence::Place::fresh;
   sequence.last_slice = std::nullopt;
 }

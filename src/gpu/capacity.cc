@@ -14,6 +14,9 @@ namespace {
 /// that a sequence finds cached.
 constexpr std::uint32_t kSpareWrites = 1024;
 
+/// Rows of a prompt whose logits are wanted, to be told, that go through the head together.
+constexpr std::uint32_t kToldTogether = 64;
+
 /// Far more of anything than a step has; sums of a few of these still fit.
 constexpr std::uint64_t kMost = 1U << 26;
 
@@ -52,19 +55,20 @@ Capacity::Capacity(const model::ModelConfig& model, const executor::ExecutorOpti
   const std::uint32_t first_rows =
       proposes ? tokens + (has_draft_model ? options.cache.num_blocks : 0) : 0;
   const std::uint32_t narrow_passes = k > 0 ? k - 1 : 0;
-  const auto tiles_of = [&](std::uint32_t pass_rows) {
-    return slices + slabs_of(pass_rows) + tokens / PromptTile::kMaxRows;
+  const auto tiles_of = [&](std::uint32_t its_slabs) {
+    return slices + its_slabs + tokens / PromptTile::kMaxRows;
   };
-  slabs = slabs_of(tokens) + slabs_of(first_rows) + narrow_passes * slabs_of(slices);
+  slab_rows = std::min(std::max(tokens, first_rows), kSlabRows);
+  slab_logits = std::min(slab_rows, std::max(picks, kToldTogether));
+  const std::uint32_t told_slabs = (tokens + slab_logits - 1) / slab_logits;
+  slabs = told_slabs + slabs_of(first_rows) + narrow_passes * slabs_of(slices);
   rows = tokens + first_rows + drafts;
-  logits = picks + drafts;
-  tiles = tiles_of(tokens) + (proposes ? tiles_of(first_rows) : 0);
+  logits = tokens + drafts;
+  tiles = tiles_of(told_slabs) + (proposes ? tiles_of(slabs_of(first_rows)) : 0);
   // A host block may be copied to twice in a step, if its content comes back in between.
   pairs = slices + 3 * options.cache.num_host_blocks;
   writes = 2 * slices + tokens / options.cache.block_size + kSpareWrites;
 
-  slab_rows = std::min(std::max(tokens, first_rows), kSlabRows);
-  slab_logits = std::min(slab_rows, picks);
   positions = smallest(slots, model::RotaryTable::kPositionsMax);
   table_stride = options.cache.num_blocks;
   vocabulary = static_cast<std::uint32_t>(model.vocabulary_size);

@@ -24,7 +24,7 @@ struct Capacity {
   std::uint32_t slices = 0;
   std::uint32_t tokens = 0;
   std::uint32_t drafts = 0;
-  std::uint32_t picks = 0;  ///< logits of the model's pass
+  std::uint32_t picks = 0;  ///< of the model's pass
 
   // The most in what is uploaded for it, all passes together.
   std::uint32_t slabs = 0;  ///< slabs of rows

@@ -146,6 +146,12 @@ void DeviceModel::head(const DevicePass& pass, bool proposes) const {
                     rows.most);
   project(pass, rows, buffers_.normed.as<float>(), weights_.head(),
           {.y = logits, .multiplier = 1 / model_.logits_divisor});
+  const auto vocabulary = static_cast<std::size_t>(model_.vocabulary_size);
+  for (std::size_t i = 0; i < pass.step.told.size(); ++i) {
+    pass.queue.copy(pass.step.told_logits + i * vocabulary,
+                    logits + pass.step.told[i].row * vocabulary, vocabulary * sizeof(float),
+                    CopyDirection::to_host);
+  }
   if (digest_logits_ && !proposes) {
     pass.queue.launch(DigestLogitsArgs{.counts = pass.counts,
                                        .inputs = pass.logits,

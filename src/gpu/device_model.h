@@ -53,7 +53,8 @@ class DeviceModel {
   /// Queues the copies of one run; their pairs are part of the step.
   void copy_blocks(const CopyRun& run, const DeviceStep& step, CommandQueue& queue) const;
 
-  /// Queues all kernels for a slab. Requires: `shape` covers it.
+  /// Queues all kernels for a slab, and the copies of the logits that the host wants of it
+  /// (step.told). Requires: `shape` covers the slab.
   void run(const Slab& slab, const SlabShape& shape, const DeviceStep& step,
            const BlockTables& tables, CommandQueue& queue) const;
 

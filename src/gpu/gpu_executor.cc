@@ -1,5 +1,6 @@
 #include "forge/gpu/gpu_executor.h"
 
+#include <algorithm>
 #include <chrono>
 #include <optional>
 #include <string>
@@ -17,6 +18,7 @@
 #include "forge/executor/sequence_table.h"
 #include "forge/executor/step_answer.h"
 #include "forge/executor/step_slices.h"
+#include "forge/executor/token_reporter.h"
 #include "step_builder.h"
 #include "step_mailbox.h"
 
@@ -55,6 +57,7 @@ struct GpuExecutor::State {
 
   void keep_books(const StepPlan& plan);
   Status run(const StepPlan& plan);
+  void make_room_for_told();
   void queue_step(const SlabShape* bucket, CommandQueue& queue);
   Status queue_by_graph(const DecodeGraphs::Bucket& bucket);
   Status queue_directly();
@@ -78,6 +81,7 @@ struct GpuExecutor::State {
   executor::StepSlices step;
   executor::KvGuard guard;
   executor::StepAnswer answer;
+  executor::TokenReporter reporter;
 
   // On the device.
   std::unique_ptr<Stream> stream;
@@ -91,6 +95,8 @@ struct GpuExecutor::State {
   StepInput input;
   CopyRuns copy_runs;
   std::span<const CopyRun> copies;
+  std::vector<float> told_logits;         // [StepInput::told][V]
+  std::vector<std::uint32_t> told_place;  // [logits of the step] where those told are among these
 
   bool idle = true;                 // nothing is queued
   std::optional<DeviceError> lost;  // no step can succeed any more
@@ -210,6 +216,7 @@ Status GpuExecutor::State::run(const StepPlan& plan) {
   if (auto drained = drain(); !drained) return drained;
   if (plan.slices.empty() && plan.copies.empty()) return {};
   idle = false;
+  make_room_for_told();
   std::optional<DecodeGraphs::Bucket> bucket;
   if (gpu_options.graphs && !tables.upload_whole()) bucket = graphs.bucket_of(input);
   mailbox.pack(plan.step, input, bucket ? bucket->sizes : StepSizes::of(input));
@@ -217,9 +224,17 @@ Status GpuExecutor::State::run(const StepPlan& plan) {
   return wait_for(plan.step);
 }
 
+/// For the logits that requests want to be told of. Requires: nothing is queued.
+void GpuExecutor::State::make_room_for_told() {
+  if (input.told.empty()) return;
+  told_logits.resize(input.told.size() * capacity.vocabulary);
+  told_place.resize(step.logits_count());
+  for (std::uint32_t i = 0; i < input.told.size(); ++i) told_place[input.told[i].number] = i;
+}
+
 /// Queues all that the step needs, copies both ways included.
 void GpuExecutor::State::queue_step(const SlabShape* bucket, CommandQueue& queue) {
-  const DeviceStep on_device = mailbox.device_step();
+  DeviceStep on_device = mailbox.device_step();
   mailbox.upload(queue);
   const auto writes = static_cast<std::uint32_t>(input.writes.size());
   tables.update(sequences, on_device, bucket != nullptr ? bucket->counts.rows : writes, queue);
@@ -227,9 +242,16 @@ void GpuExecutor::State::queue_step(const SlabShape* bucket, CommandQueue& queue
     model.copy_blocks(run, on_device, queue);
     if (draft_model) draft_model->copy_blocks(run, on_device, queue);
   }
+  std::span<const ToldLogits> told = input.told;
+  on_device.told_logits = told_logits.data();
   for (const Slab& slab : input.slabs) {
+    const auto count = static_cast<std::size_t>(
+        std::ranges::count(told, slab.index, [](const ToldLogits& each) { return each.slab; }));
+    on_device.told = told.first(count);
     running(slab.pass.model)
         .run(slab, bucket != nullptr ? *bucket : SlabShape::of(slab), on_device, tables, queue);
+    told = told.subspan(count);
+    on_device.told_logits += count * capacity.vocabulary;
   }
   mailbox.download(queue);
 }
@@ -313,6 +335,13 @@ void GpuExecutor::State::answer_slices(const StepPlan& plan, StepResult& result)
     const auto ends = [&](TokenId token) { return answer.ends(*slice.sequence, token); };
     const Verification verdict =
         slice.slice.samples ? verify_by_picks(step.drafts(slice), pick, ends) : Verification();
+    if (is_told(slice)) {
+      const auto logits_of = [&](std::uint32_t number) {
+        return std::span<const float>(told_logits)
+            .subspan(std::size_t{told_place[number]} * capacity.vocabulary, capacity.vocabulary);
+      };
+      reporter.report(step, slice, verdict, logits_of, result);
+    }
     const std::uint32_t tokens = answer.accept(step, slice, verdict, result);
     if (!options.digest_logits) continue;
     for (std::uint32_t i = 0; i < tokens; ++i) {

@@ -1,8 +1,10 @@
 #include "step_builder.h"
 
 #include <algorithm>
+#include <optional>
 
 #include "forge/core/check.h"
+#include "forge/executor/token_reporter.h"
 #include "forge/sampling/pipeline.h"
 
 namespace forge::gpu {
@@ -31,8 +33,9 @@ class Builder {
 
  private:
   void add_row(const executor::RowRun& run, std::uint32_t position);
-  void add_logits(const executor::StepSlice& slice, std::uint32_t position);
-  void add_processing(const executor::StepSlice& slice, std::uint32_t earlier);
+  void add_logits(const executor::RowRun& run, std::uint32_t position);
+  void add_told(const executor::RowRun& run, std::uint32_t position);
+  void add_processing(const executor::StepSlice& slice, std::optional<std::uint32_t> earlier);
 
   const executor::StepSlices& step_;
   const Capacity& capacity_;
@@ -58,7 +61,10 @@ void Builder::add_said() {
 void Builder::add_pass(const executor::Pass& pass) {
   bool slab_is_open = false;
   const auto make_room = [&] {
-    if (slab_is_open && input_.slabs.back().counts.rows < capacity_.slab_rows) return;
+    if (slab_is_open && input_.slabs.back().counts.rows < capacity_.slab_rows &&
+        input_.slabs.back().counts.logit_rows < capacity_.slab_logits) {
+      return;
+    }
     input_.slabs.push_back({.pass = pass,
                             .counts = {},
                             .index = count_of(input_.slabs),
@@ -90,7 +96,7 @@ void Builder::add_row(const executor::RowRun& run, std::uint32_t position) {
     ++slab.counts.prompt_tiles;
   }
   const executor::StepSlice& slice = *run.slice;
-  if (position >= run.first_logits) add_logits(slice, position);
+  if (position >= run.first_logits) add_logits(run, position);
 
   RowInput row{.position = position, .table = slice.sequence->batch_row};
   if (step_.passes_propose() && position >= slice.known_end()) {
@@ -104,26 +110,40 @@ void Builder::add_row(const executor::RowRun& run, std::uint32_t position) {
 
 /// The token after `position` is picked: a draft, or the model's own. A draft's pick goes to where
 /// the model's pick for the same position will follow it.
-void Builder::add_logits(const executor::StepSlice& slice, std::uint32_t position) {
+void Builder::add_logits(const executor::RowRun& run, std::uint32_t position) {
+  const executor::StepSlice& slice = *run.slice;
   Slab& slab = input_.slabs.back();
-  const SamplingParams& sampling = slice.sequence->request.sampling;
-  const std::uint32_t i = slice.draft_of(position + 1);
-  input_.logits.push_back({.seed = sampling.seed,
-                           .position = position + std::uint64_t{1},
-                           .row = slab.counts.rows,
-                           .draft = slab.pass.proposes
-                                        ? static_cast<std::int32_t>(slice.first_draft + i)
-                                        : RowInput::kNoDraft,
-                           .pick = slice.first_pick + i,
-                           .temperature = sampling.temperature});
+  if (!slab.pass.proposes && is_told(slice)) add_told(run, position);
+  const bool picks =
+      slab.pass.proposes || (slice.slice.samples && position + 1 >= slice.known_end());
+  LogitInput logits{.row = slab.counts.rows, .pick = LogitInput::kPicksNothing};
+  if (picks) {
+    const SamplingParams& sampling = slice.sequence->request.sampling;
+    const std::uint32_t i = slice.draft_of(position + 1);
+    logits.seed = sampling.seed;
+    logits.position = position + std::uint64_t{1};
+    logits.temperature = sampling.temperature;
+    logits.pick = slice.first_pick + i;
+    if (slab.pass.proposes) logits.draft = static_cast<std::int32_t>(slice.first_draft + i);
+  }
+  input_.logits.push_back(logits);
   ++slab.counts.logit_rows;
-  add_processing(slice, i);
+  add_processing(slice, picks ? std::optional(slice.draft_of(position + 1)) : std::nullopt);
 }
 
-/// What happens to the logits that were added last, those after `earlier` drafts of the slice.
-void Builder::add_processing(const executor::StepSlice& slice, std::uint32_t earlier) {
+void Builder::add_told(const executor::RowRun& run, std::uint32_t position) {
+  const Slab& slab = input_.slabs.back();
+  input_.told.push_back({.slab = slab.index,
+                         .row = slab.counts.logit_rows,
+                         .number = run.slice->first_logits + position - run.first_logits});
+}
+
+/// What happens to the logits that were added last, those after `earlier` drafts of the slice; to
+/// those from which nothing is picked, nothing.
+void Builder::add_processing(const executor::StepSlice& slice,
+                             std::optional<std::uint32_t> earlier) {
   const SamplingParams& sampling = slice.sequence->request.sampling;
-  if (!sampling::processes(sampling)) {
+  if (!earlier || !sampling::processes(sampling)) {
     if (!input_.processing.empty()) input_.processing.emplace_back();
     return;
   }
@@ -136,7 +156,7 @@ void Builder::add_processing(const executor::StepSlice& slice, std::uint32_t ear
                                .first_adjustment = said.first,
                                .adjustment_count = said.count,
                                .first_draft = slice.first_draft,
-                               .draft_count = penalties.any() ? earlier : 0});
+                               .draft_count = penalties.any() ? *earlier : 0});
 }
 
 void check(const executor::StepSlices& step, const Capacity& capacity) {

@@ -32,6 +32,13 @@ struct ListRange {
   std::uint32_t count = 0;
 };
 
+/// A row of logits that the host wants, to tell of it.
+struct ToldLogits {
+  std::uint32_t slab = 0;
+  std::uint32_t row = 0;     ///< among the slab's rows with logits
+  std::uint32_t number = 0;  ///< in the step, as StepSlice::first_logits counts
+};
+
 struct StepInput {
   explicit StepInput(const Capacity& capacity) {
     slabs.reserve(capacity.slabs);
@@ -52,6 +59,7 @@ struct StepInput {
     logits.clear();
     processing.clear();
     adjustments.clear();
+    told.clear();
     said.clear();
     known_drafts.clear();
     tiles.clear();
@@ -64,6 +72,7 @@ struct StepInput {
   std::vector<LogitInput> logits;
   std::vector<ProcessInput> processing;  ///< parallel to `logits`, or empty: nothing to be done
   std::vector<sampling::Adjustment> adjustments;
+  std::vector<ToldLogits> told;             ///< in the order of slabs
   std::vector<ListRange> said;              ///< [slices] the adjustments of each
   std::vector<std::uint32_t> known_drafts;  ///< all drafts, if no pass proposes them
   std::vector<PromptTile> tiles;

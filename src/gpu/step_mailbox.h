@@ -29,7 +29,7 @@
 
 namespace forge::gpu {
 
-/// Where the parts of a step are on the device.
+/// Where the parts of a step are on the device, and where logits go that the host wants.
 struct DeviceStep {
   const PassCounts* counts = nullptr;  ///< [slabs]
   const RowInput* rows = nullptr;
@@ -44,6 +44,10 @@ struct DeviceStep {
   std::uint32_t* drafts = nullptr;
   std::uint32_t* picks = nullptr;
   std::uint64_t* digests = nullptr;
+
+  // On the host, of the slab at hand.
+  std::span<const ToldLogits> told;  ///< rows of logits that the host wants
+  float* told_logits = nullptr;      ///< [told][V] where it wants them
 };
 
 class StepMailbox {

@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <cmath>
 #include <cstddef>
+#include <limits>
 
 #include "forge/core/check.h"
 #include "forge/numerics/canonical.h"
@@ -50,6 +51,52 @@ TokenId pick(std::span<const float> logits, const SamplingParams& params, std::u
     draw.offer(group, static_cast<std::uint32_t>(first), best);
   }
   return TokenId(best.token);
+}
+
+float margin(std::span<const float> logits, const SamplingParams& params, std::uint64_t position,
+             TokenId picked) {
+  const bool greedy = params.temperature == 0.0F;
+  const GumbelDraw draw{params.seed, position, params.temperature,
+                        numerics::max(logits.data(), static_cast<int>(logits.size()))};
+  BestToken second{std::numeric_limits<float>::lowest(), picked.value};
+  for (std::size_t first = 0; first < logits.size(); first += kNoiseGroup) {
+    float group[kNoiseGroup];
+    for (std::size_t i = 0; i < kNoiseGroup; ++i) {
+      const std::size_t token = first + i;
+      group[i] = token < logits.size() && token != picked.value ? logits[token] : -INFINITY;
+      if (greedy) second.offer(group[i], static_cast<std::uint32_t>(token));
+    }
+    if (!greedy) draw.offer(group, static_cast<std::uint32_t>(first), second);
+  }
+  return draw.margin(logits[picked.value], picked.value, second);
+}
+
+LogSoftmax log_softmax(std::span<const float> logits) {
+  constexpr std::size_t kTogether = 256;
+  const float max = numerics::max(logits.data(), static_cast<int>(logits.size()));
+  std::uint64_t mass = 0;
+  for (std::size_t first = 0; first < logits.size(); first += kTogether) {
+    const std::size_t count = std::min(kTogether, logits.size() - first);
+    float weights[kTogether];
+    numerics::exp_minus(logits.data() + first, max, static_cast<int>(count), weights);
+    for (std::size_t i = 0; i < count; ++i) mass += mass_of(weights[i]);
+  }
+  return LogSoftmax::of_mass(max, mass);
+}
+
+void append_likely(std::span<const float> logits, std::uint32_t count, const LogSoftmax& softmax,
+                   std::vector<TokenLogprob>& out) {
+  const std::size_t begin = out.size();
+  for (std::uint32_t token = 0; token < logits.size(); ++token) {
+    const float logit = logits[token];
+    const bool full = out.size() - begin == count;
+    if (logit == -INFINITY || count == 0 || (full && logit <= out.back().logprob)) continue;
+    if (full) out.pop_back();
+    const auto place = std::find_if(out.begin() + static_cast<std::ptrdiff_t>(begin), out.end(),
+                                    [&](const TokenLogprob& each) { return logit > each.logprob; });
+    out.insert(place, {TokenId(token), logit});  // its logit, until all are known
+  }
+  for (std::size_t i = begin; i < out.size(); ++i) out[i].logprob = softmax(out[i].logprob);
 }
 
 void probabilities(std::span<const float> logits, float temperature, std::span<double> out) {

@@ -7,6 +7,7 @@
 #include <exception>
 #include <utility>
 
+#include "choice_writer.h"
 #include "connection.h"
 #include "engine_calls.h"
 #include "random_id.h"
@@ -37,16 +38,23 @@ std::optional<ApiError> failure(const engine::TokenEvent& token) {
 /// What of an answer is known so far.
 class Progress {
  public:
-  explicit Progress(const CompletionRequest& request) : choices_(request.choices()) {
+  Progress(const CompletionRequest& request, const text::Tokenizer& tokenizer)
+      : wants_tokens_(request.max_tokens > 0), choices_(request.choices()) {
     for (const auto& prompt : request.prompts) prompt_tokens_ += prompt.size();
+    writers_.reserve(choices_.size());
+    for (std::size_t i = 0; i < choices_.size(); ++i) writers_.emplace_back(request, i, tokenizer);
   }
 
-  void add(const Generation::Event& event) {
+  /// Returns what the event adds to its choice.
+  ChoiceWriter::Addition add(const Generation::Event& event) {
     Choice& choice = choices_[event.index];
-    choice.text += event.token.text;
-    choice.completion_tokens = event.token.completion_tokens;
+    ChoiceWriter::Addition addition = writers_[event.index].add(event.token);
+    choice.text += addition.text;
+    choice.told.insert(choice.told.end(), addition.told.begin(), addition.told.end());
+    choice.completion_tokens = wants_tokens_ ? event.token.completion_tokens : 0;
     choice.cached_tokens = event.token.cached_tokens;
     choice.finish = event.token.finish;
+    return addition;
   }
 
   const std::vector<Choice>& choices() const { return choices_; }
@@ -60,7 +68,9 @@ class Progress {
   }
 
  private:
+  bool wants_tokens_;
   std::vector<Choice> choices_;
+  std::vector<ChoiceWriter> writers_;  // [choices]
   std::uint64_t prompt_tokens_ = 0;
 };
 
@@ -126,7 +136,7 @@ asio::awaitable<bool> Connection::run_job(Job& job, const Framing& framing) {
 
 asio::awaitable<bool> Connection::answer_whole(const CompletionRequest& request, Job::Shape shape,
                                                Generation& generation, Framing framing) {
-  Progress progress(request);
+  Progress progress(request, state_->loop.tokenizer());
   while (!generation.ended()) {
     const std::vector<Generation::Event> events = co_await generation.next();
     for (const auto& event : events) {
@@ -151,7 +161,7 @@ asio::awaitable<bool> Connection::answer_stream(const CompletionRequest& request
     if (socket_.is_open() && !takes_output(socket_)) drop();
   });
   const AnswerHead head = new_head();
-  Progress progress(request);
+  Progress progress(request, state_->loop.tokenizer());
   std::string header = stream_header(framing);  // sent with the first events
   std::optional<ApiError> failed;
   while (!generation.ended() && !failed) {
@@ -160,11 +170,12 @@ asio::awaitable<bool> Connection::answer_stream(const CompletionRequest& request
     for (const auto& [index, token] : batch) {
       failed = failure(token);
       if (failed) break;
-      progress.add({index, token});
+      const ChoiceWriter::Addition addition = progress.add({index, token});
       events += event(chunk_json(
           head,
           {.index = index,
-           .text = token.text,
+           .text = addition.text,
+           .told = addition.told,
            .finish = token.finish,
            .usage_follows = request.include_usage,
            .usage = request.continuous_usage ? std::optional(progress.usage()) : std::nullopt}));

@@ -31,12 +31,13 @@ Request to_engine(const CompletionOptions& options, std::vector<TokenId> prompt,
                   std::uint32_t choice) {
   SamplingParams sampling = options.sampling;
   sampling.seed += choice;
+  const bool runs_all = sampling.prompt_logprobs;  // what a cached prefix does not run is not told
   return {.prompt = std::move(prompt),
-          .max_new_tokens = options.max_tokens,
+          .max_new_tokens = std::max(options.max_tokens, 1U),
           .sampling = std::move(sampling),
           .ignore_eos = options.ignore_eos,
           .priority = options.priority,
-          .prefix_cache = options.prefix_cache,
+          .prefix_cache = runs_all ? PrefixCacheUse::disable : options.prefix_cache,
           .deadline_steps = options.deadline_steps,
           .session = options.session};
 }

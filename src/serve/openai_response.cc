@@ -1,4 +1,5 @@
 // The writers of openai_api.h.
+#include <limits>
 #include <nlohmann/json.hpp>
 
 #include "forge/serve/openai_api.h"
@@ -19,10 +20,45 @@ Json usage_json(Usage usage) {
           {"prompt_tokens_details", {{"cached_tokens", usage.cached_tokens}}}};
 }
 
-Json choice_json(std::size_t index, std::string_view text, FinishReason finish) {
-  Json choice = {{"index", index}, {"text", text}, {"logprobs", nullptr}};
+/// null where no log-probabilities were asked for.
+Json logprobs_json(std::span<const ToldText> told) {
+  Json logprobs = {{"tokens", Json::array()},
+                   {"token_logprobs", Json::array()},
+                   {"top_logprobs", Json::array()},
+                   {"text_offset", Json::array()}};
+  bool asked = false;
+  for (const ToldText& token : told) {
+    asked = asked || token.logprob;
+    logprobs["tokens"].push_back(token.text);
+    logprobs["token_logprobs"].push_back(token.logprob ? Json(*token.logprob) : Json(nullptr));
+    Json likely = Json::object();
+    for (const auto& [text, logprob] : token.likely) {
+      if (!likely.contains(text)) likely[text] = logprob;
+    }
+    logprobs["top_logprobs"].push_back(likely.empty() ? Json(nullptr) : std::move(likely));
+    logprobs["text_offset"].push_back(token.offset);
+  }
+  return asked ? logprobs : Json(nullptr);
+}
+
+/// Of each token of the output how far it was from being another; null where there was no other.
+Json flip_risk_json(std::span<const ToldText> told) {
+  Json margins = Json::array();
+  for (const ToldText& token : told) {
+    if (!token.flip_risk) continue;
+    const bool other = *token.flip_risk < std::numeric_limits<float>::max();
+    margins.push_back(other ? Json(*token.flip_risk) : Json(nullptr));
+  }
+  return margins;
+}
+
+Json choice_json(std::size_t index, std::string_view text, std::span<const ToldText> told,
+                 FinishReason finish) {
+  Json choice = {{"index", index}, {"text", text}, {"logprobs", logprobs_json(told)}};
   const auto name = finish_reason_name(finish);
   choice["finish_reason"] = name ? Json(*name) : Json(nullptr);
+  Json flip_risk = flip_risk_json(told);
+  if (!flip_risk.empty()) choice["forge"] = {{"flip_risk", std::move(flip_risk)}};
   return choice;
 }
 
@@ -60,7 +96,7 @@ std::optional<std::string_view> finish_reason_name(FinishReason reason) {
 std::string completion_json(const AnswerHead& head, std::span<const Choice> choices, Usage usage) {
   Json body = head_json(head);
   for (std::size_t i = 0; i < choices.size(); ++i) {
-    body["choices"].push_back(choice_json(i, choices[i].text, choices[i].finish));
+    body["choices"].push_back(choice_json(i, choices[i].text, choices[i].told, choices[i].finish));
   }
   body["usage"] = usage_json(usage);
   return text_of(body);
@@ -68,7 +104,7 @@ std::string completion_json(const AnswerHead& head, std::span<const Choice> choi
 
 std::string chunk_json(const AnswerHead& head, const Chunk& chunk) {
   Json body = head_json(head);
-  body["choices"].push_back(choice_json(chunk.index, chunk.text, chunk.finish));
+  body["choices"].push_back(choice_json(chunk.index, chunk.text, chunk.told, chunk.finish));
   if (chunk.usage_follows) body["usage"] = nullptr;
   if (chunk.usage) body["usage"] = usage_json(*chunk.usage);
   return text_of(body);

@@ -31,9 +31,39 @@ void read_model(const Reading& reading) {
 }
 
 void read_max_tokens(const Reading& reading) {
-  const std::uint32_t otherwise = reading.kind == RequestKind::generate ? 32 : 16;
+  const bool generate = reading.kind == RequestKind::generate;
   reading.request.max_tokens = reading.fields.integer<std::uint32_t>(
-      "max_tokens", {1, std::numeric_limits<std::int32_t>::max()}, otherwise);
+      "max_tokens", {generate ? 1 : 0, std::numeric_limits<std::int32_t>::max()},
+      generate ? 32 : 16);
+}
+
+void read_echo(const Reading& reading) {
+  reading.request.echo = reading.fields.boolean("echo", false);
+  if (reading.request.max_tokens == 0 && !reading.request.echo) {
+    reading.fields.fail("max_tokens",
+                        "an integer, 1 .. 2147483647, or 0 together with \"echo\": true");
+  }
+}
+
+void read_logprobs(const Reading& reading) {
+  UntokenizedRequest& request = reading.request;
+  if (!reading.fields.has("logprobs")) return;
+  request.sampling.logprobs =
+      reading.fields.integer<std::uint32_t>("logprobs", SamplingParams::kLogprobs, 0);
+  request.sampling.prompt_logprobs = request.echo;
+  if (!request.echo) return;
+  if (request.session || request.prefix_cache == PrefixCacheUse::force) {
+    reading.fields.refuse("logprobs",
+                          "of an echoed prompt need all of it to be run; accepted is neither "
+                          "'session' nor 'prefix_cache' force beside them");
+  }
+}
+
+void read_forge(const Reading& reading) {
+  const auto forge = reading.fields.object("forge");
+  if (!forge) return;
+  reading.request.sampling.margins = forge->boolean("flip_risk", false);
+  forge->finish();
 }
 
 void read_n(const Reading& reading) {
@@ -158,8 +188,8 @@ constexpr FieldReader kReaders[] = {
     {{"prompt", "a text, token ids, or a list of up to 64 of either",
       "what goes on; a choice each; required. `/generate` takes one text", kAlsoGenerate},
      read_prompts},
-    {{"max_tokens", "an integer from 1", "the most tokens of a choice; 16, of `/generate` 32",
-      kAlsoGenerate},
+    {{"max_tokens", "an integer from 1, with echo from 0",
+      "the most tokens of a choice; 16, of `/generate` 32", kAlsoGenerate},
      read_max_tokens},
     {{"temperature", "0 .. 2", "0 is greedy; 1, of `/generate` 0", kAlsoGenerate},
      read_temperature},
@@ -223,8 +253,15 @@ constexpr FieldReader kReaders[] = {
       "spellings of control tokens in the text of a prompt are these tokens; true", kAlsoGenerate},
      read_parse_special},
 
-    only("echo", "false"),
-    only("logprobs", "null"),
+    {{"echo", "true or false", "the text begins with that of the prompt; false"}, read_echo},
+    {{"logprobs", "0 .. 20",
+      "the log-probability of each token, of an echoed prompt, too, and so many of the likeliest; "
+      "none"},
+     read_logprobs},
+    {{"forge", "{\"flip_risk\": true or false}",
+      "of each token by how much logits would have to change for another; false"},
+     read_forge},
+
     only("prompt_logprobs", "null"),
     only("suffix", "null"),
     only("min_tokens", "0"),

@@ -19,7 +19,8 @@ std::string context_of(const ModelCard& model) {
 
 /// Tokens that a prompt may have beside max_tokens.
 std::uint64_t room(const CompletionOptions& options, const ModelCard& model) {
-  return model.context_tokens - std::min<std::uint64_t>(options.max_tokens, model.context_tokens);
+  const auto tokens = std::max<std::uint64_t>(options.max_tokens, 1);  // one is always run
+  return model.context_tokens - std::min(tokens, model.context_tokens);
 }
 
 std::optional<ApiError> tokens_error(const std::string& name, std::uint64_t tokens,
@@ -47,6 +48,11 @@ std::optional<ApiError> bytes_error(const std::string& name, std::uint64_t bytes
                        std::to_string(tokens * token_bytes_max) + " bytes; " + context_of(model) +
                        " tokens",
                    kTooLong);
+}
+
+std::string echo_of(const UntokenizedPrompt& prompt, const text::Tokenizer& tokenizer) {
+  if (const auto* text = std::get_if<std::string>(&prompt.content)) return *text;
+  return tokenizer.decode(std::get<Tokens>(prompt.content));
 }
 
 tl::expected<Tokens, ApiError> tokens_of(UntokenizedPrompt& prompt,
@@ -91,6 +97,7 @@ tl::expected<CompletionRequest, ApiError> tokenize(UntokenizedRequest request,
                                                    const text::Tokenizer& tokenizer) {
   CompletionRequest tokenized;
   for (UntokenizedPrompt& prompt : request.prompts) {
+    if (request.echo) tokenized.echoes.push_back(echo_of(prompt, tokenizer));
     auto tokens = tokens_of(prompt, request.encode_options, model, tokenizer);
     if (!tokens) return tl::unexpected(std::move(tokens.error()));
     if (auto error = tokens_error(prompt.name, tokens->size(), request, model)) {

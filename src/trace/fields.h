@@ -110,11 +110,31 @@ struct Fields<StepPlan> {
       Field{"slices", &StepPlan::slices},     Field{"decodes", &StepPlan::decodes}};
 };
 template <>
+struct Fields<TokenLogprob> {
+  static constexpr bool kIsRow = true;
+  static constexpr std::tuple kTable{Field{"token", &TokenLogprob::token},
+                                     Field{"logprob", &TokenLogprob::logprob}};
+};
+template <>
+struct Fields<TokenReport> {
+  static constexpr bool kIsRow = true;
+  static constexpr std::size_t kAlways = 4;
+  static TokenReport usual() { return {}; }
+  static constexpr std::tuple kTable{Field{"seq", &TokenReport::seq},
+                                     Field{"position", &TokenReport::position},
+                                     Field{"token", &TokenReport::token},
+                                     Field{"logprob", &TokenReport::logprob},
+                                     Field{"margin", &TokenReport::margin},
+                                     Field{"first_likely", &TokenReport::first_likely},
+                                     Field{"likely_count", &TokenReport::likely_count}};
+};
+template <>
 struct Fields<StepResult> {
   static constexpr bool kIsRow = false;
   static constexpr std::tuple kTable{
-      Field{"step", &StepResult::step}, Field{"slices", &StepResult::slices},
-      Field{"tokens", &StepResult::tokens}, Field{"logits", &StepResult::logits}};
+      Field{"step", &StepResult::step},       Field{"slices", &StepResult::slices},
+      Field{"tokens", &StepResult::tokens},   Field{"logits", &StepResult::logits},
+      Field{"reports", &StepResult::reports}, Field{"likely", &StepResult::likely}};
 };
 template <>
 struct Fields<TokenBias> {
@@ -136,7 +156,10 @@ struct Fields<SamplingParams> {
       Field{"frequency_penalty", &SamplingParams::frequency_penalty},
       Field{"top_k", &SamplingParams::top_k},
       Field{"top_p", &SamplingParams::top_p},
-      Field{"min_p", &SamplingParams::min_p}};
+      Field{"min_p", &SamplingParams::min_p},
+      Field{"logprobs", &SamplingParams::logprobs},
+      Field{"prompt_logprobs", &SamplingParams::prompt_logprobs},
+      Field{"margins", &SamplingParams::margins}};
 };
 template <>
 struct Fields<Request> {

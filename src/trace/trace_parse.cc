@@ -39,6 +39,11 @@ Parsed check_ranges(const StepResult& result) {
     Parsed range = check_range(s.first_token, s.token_count, result.tokens.size());
     if (!range) return tl::unexpected(std::move(range.error()).at(i).within("result.slices"));
   }
+  for (std::size_t i = 0; i < result.reports.size(); ++i) {
+    const TokenReport& r = result.reports[i];
+    Parsed range = check_range(r.first_likely, r.likely_count, result.likely.size());
+    if (!range) return tl::unexpected(std::move(range.error()).at(i).within("result.reports"));
+  }
   if (!result.logits.empty() && result.logits.size() != result.tokens.size()) {
     return fault("result.logits: " + std::to_string(result.logits.size()) + " digests for " +
                  std::to_string(result.tokens.size()) + " tokens");

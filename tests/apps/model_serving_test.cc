@@ -1,9 +1,12 @@
 // Models from files, as a user runs them: served over HTTP, measured, recorded and replayed.
+#include <cmath>
+#include <fstream>
 #include <future>
 #include <nlohmann/json.hpp>
 
 #include "apps/programs.h"
 #include "apps/server_process.h"
+#include "dump_file.h"
 #include "trained_checkpoints.h"
 
 namespace forge::testing {
@@ -91,6 +94,41 @@ TEST_P(Stories, eight_at_once_are_those_told_alone_on_each_target_drafted_and_pr
       EXPECT_EQ(text, story["text"].get<std::string>().substr(0, text.size())) << flags.front();
       EXPECT_GT(text.size(), 300U) << flags.front();
     }
+  }
+}
+
+TEST_P(Stories, have_the_log_likelihood_that_dumped_logits_give) {
+  const ServerProcess server({"--model", model(), "--prefill-chunk-size", "7"});
+  for (const json& story : golden_) {
+    const std::string text = story["text"].get<std::string>().substr(0, 200);
+    std::ofstream(path("prompt")) << text;
+    const std::string dumped = path("logits.safetensors");
+    const Outcome outcome = run(FORGE_MODEL " dump " + model() + " --prompt \"$(cat " +
+                                path("prompt") + ")\" --points logits --force --out " + dumped);
+    ASSERT_EQ(outcome.status, 0) << outcome.output;
+    const auto dump = apps::read_dump(dumped);
+    ASSERT_TRUE(dump.has_value());
+    const apps::DumpedPoint& logits = dump->points.front();
+    double expected = 0;
+    for (std::size_t row = 0; row + 1 < dump->tokens.size(); ++row) {
+      const float* const of_row = logits.values.data() + row * logits.width;
+      double mass = 0;
+      for (std::size_t t = 0; t < logits.width; ++t) mass += std::exp(double{of_row[t]});
+      expected += double{of_row[dump->tokens[row + 1]]} - std::log(mass);
+    }
+
+    const json answer = server
+                            .complete({{"model", name()},
+                                       {"prompt", text},
+                                       {"max_tokens", 0},
+                                       {"echo", true},
+                                       {"logprobs", 1}})
+                            .json();
+    const json& told = answer["choices"][0]["logprobs"]["token_logprobs"];
+    ASSERT_EQ(told.size(), dump->tokens.size());
+    double found = 0;
+    for (std::size_t i = 1; i < told.size(); ++i) found += told[i].get<double>();
+    EXPECT_NEAR(found, expected, 1e-6 * std::abs(expected));
   }
 }
 

@@ -83,7 +83,7 @@ const std::vector<Case> kCases = {
      .openai_client = true},
     {.name = "sampling",
      .page = "book/sampling.md",
-     .claims = {{"Ask", ""}},
+     .claims = {{"Ask", ""}, {"What is told of tokens", ""}},
      .tools = {"curl", "jq"}},
     {.name = "fields", .page = "book/serving.md", .claims = {{"Fields", ""}}, .tools = {"curl"}},
     {.name = "model_from_a_file",

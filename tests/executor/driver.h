@@ -34,6 +34,8 @@ inline Request request_of(std::string_view prompt, float temperature = 0, std::u
 struct Output {
   std::vector<TokenId> tokens;
   std::vector<std::uint64_t> digests;
+  std::vector<TokenReport> reports;  ///< of no sequence, with first_likely 0
+  std::vector<TokenLogprob> likely;  ///< of all of them
   friend bool operator==(const Output&, const Output&) = default;
 };
 
@@ -190,6 +192,14 @@ class Driver {
     if (!result_.logits.empty()) {
       const auto begin = result_.logits.begin() + answer.first_token;
       s.output.digests.insert(s.output.digests.end(), begin, begin + answer.token_count);
+    }
+    for (TokenReport report : result_.reports) {
+      if (report.seq != slice.seq) continue;
+      const auto likely = result_.likely_of(report);
+      s.output.likely.insert(s.output.likely.end(), likely.begin(), likely.end());
+      report.seq = SeqId();
+      report.first_likely = 0;
+      s.output.reports.push_back(report);
     }
     s.ended = answer.signal != FinishSignal::none;
     s.known += answer.token_count;

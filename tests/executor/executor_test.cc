@@ -24,8 +24,14 @@ ExecutorOptions options_of(std::uint32_t block_size = 16) {
 
 /// Requests that differ in length, greedy and sampled.
 std::vector<Request> some_requests() {
-  return {request_of("Hello, my name is"), request_of("Once upon a time", 0.8F, 7),
-          request_of("\xFF\x80\x01"), request_of("1 2 3 4 5 6 7 8 9 10 11 12 13", 1.0F, 9)};
+  std::vector<Request> requests{request_of("Hello, my name is"),
+                                request_of("Once upon a time", 0.8F, 7), request_of("\xFF\x80\x01"),
+                                request_of("1 2 3 4 5 6 7 8 9 10 11 12 13", 1.0F, 9)};
+  SamplingParams& told = requests[3].sampling;
+  told.logprobs = 2;
+  told.prompt_logprobs = true;
+  told.margins = true;
+  return requests;
 }
 
 /// The request alone: prompt in one slice, then one token a step.
@@ -129,7 +135,9 @@ TEST_P(ModelExecutorTest, resume_by_recompute_changes_nothing) {
 }
 
 TEST_P(ModelExecutorTest, a_prompt_longer_than_a_slab_changes_nothing) {
-  const Request request = request_of(std::string(600, 'x') + "yz");
+  Request request = request_of(std::string(600, 'x') + "yz");
+  request.sampling.logprobs = 1;
+  request.sampling.prompt_logprobs = true;  // logits of all rows, more than a slab has room for
   Driver whole(target(), options_of()), pieces(testing::cpu_target(), options_of());
   whole.begin(1, request);
   whole.decode_to(1, 3);

@@ -58,7 +58,8 @@ TEST_P(Speculation, each_step_of_the_pipeline_gives_the_same_tokens_and_logits_w
       {.temperature = 1.2F, .seed = 5, .top_p = 0.5F, .min_p = 0.05F},
       {.logit_bias = {{TokenId(101), 3.0F}, {TokenId(120), -100.0F}}},
       {.repetition_penalty = 1.5F, .presence_penalty = 1.0F, .frequency_penalty = 0.5F},
-      {.temperature = 0.9F, .seed = 5, .repetition_penalty = 0.7F, .top_k = 9, .top_p = 0.9F}};
+      {.temperature = 0.9F, .seed = 5, .repetition_penalty = 0.7F, .top_k = 9, .top_p = 0.9F},
+      {.temperature = 0.9F, .seed = 6, .top_p = 0.9F, .logprobs = 3, .margins = true}};
   std::vector<Output> outputs;
   for (const SamplingParams& way : ways) {
     Request request = request_of("The quick brown fox");

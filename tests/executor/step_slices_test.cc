@@ -72,6 +72,21 @@ TEST_F(StepSlicesTest, drafts_run_one_by_one_and_are_verified_together) {
   EXPECT_EQ(step_.all()[1].first_pick, 4U);
 }
 
+TEST_F(StepSlicesTest, a_prompt_that_is_told_has_logits_in_all_rows) {
+  sequences_.begin(SeqId(3), {.prompt = std::vector<TokenId>(4, TokenId(5)),
+                              .sampling = {.prompt_logprobs = true}});
+  plan_.admitted.push_back({SeqId(3), 0});
+  plan_.appended_blocks.emplace_back(15U);
+  plan_.tables.push_back(
+      {SeqId(3), 0, static_cast<std::uint32_t>(plan_.appended_blocks.size() - 1), 1});
+  begin({{SeqId(1), 0, 4, 0, true}, {SeqId(2), 0, 2, 0, false}, {SeqId(3), 0, 3, 0, false}});
+  EXPECT_EQ(rows(2), Passes{"0..2 L0"});
+  EXPECT_EQ(step_.pick_count(), 1U);
+  EXPECT_EQ(step_.logits_count(), 4U);
+  EXPECT_EQ(step_.all()[2].first_logits, 1U);
+  EXPECT_EQ(step_.all()[2].told, 3U);
+}
+
 TEST_F(StepSlicesTest, a_token_is_a_known_one_or_a_draft) {
   begin({{SeqId(1), 0, 6, 2, true}, {SeqId(2), 0, 4, 1, true}});
   for (std::uint32_t i = 0; i < 3; ++i) step_.drafts()[i] = TokenId(70 + i);

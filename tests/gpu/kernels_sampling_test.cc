@@ -48,9 +48,11 @@ class Sampling : public KernelTest {
       if (draft) drafts[i] = can ? picks[place] : 0;
       digests[place] = executor::logits_digest(row.logits);
     }
+    inputs.push_back({.pick = LogitInput::kPicksNothing, .temperature = 1.0f});
+    logits.insert(logits.end(), vocabulary, 0.5f);
+    const PassCounts counts{.logit_rows = static_cast<std::uint32_t>(inputs.size())};
     inputs.push_back({.draft = 1'000'000'000, .pick = 4'000'000'000u});  // beyond the count
-    const PassCounts counts{.logit_rows = static_cast<std::uint32_t>(rows.size())};
-    const int rows_max = static_cast<int>(rows.size()) + 2;
+    const int rows_max = static_cast<int>(rows.size()) + 3;
     const int V = static_cast<int>(vocabulary);
 
     const auto rig = this->rig(vocabulary);

@@ -10,6 +10,7 @@
 
 #include "forge/numerics/canonical.h"
 #include "forge/numerics/philox.h"
+#include "forge/sampling/gumbel.h"
 
 namespace forge::sampling {
 namespace {
@@ -166,6 +167,87 @@ TEST(Sampler, similar_logits_under_shared_noise_pick_the_same_token_more_often_t
     same += pick(target, warm(2), position) == pick(draft, warm(2), position) ? 1 : 0;
   }
   EXPECT_GT(same, 900);  // the overlap of the two distributions is 0.975
+}
+
+TEST(LogSoftmax, is_that_of_double_precision_within_its_bound) {
+  for (const std::size_t size : {1U, 2U, 255U, 256U, 257U, 5000U}) {
+    for (const float spread : {0.01F, 1.0F, 5.0F}) {
+      auto logits = some_logits(size, size);
+      for (float& x : logits) x *= spread;
+      double total = 0;
+      for (const float x : logits) total += std::exp(static_cast<double>(x));
+      const LogSoftmax softmax = log_softmax(logits);
+      for (const float x : logits) {
+        const double exact = static_cast<double>(x) - std::log(total);
+        // The difference to max is rounded once, in each weight, too; a weight loses an ulp, and
+        // 2^-40 by the cut; the sum, its logarithm and the last difference are rounded.
+        const double difference = static_cast<double>(softmax.max) - static_cast<double>(x);
+        const double rounding = 0x1p-24 * (2 * 40 + difference + 4 * std::abs(exact) + 8);
+        ASSERT_NEAR(softmax(x), exact, rounding + static_cast<double>(size) * 0x1p-40);
+      }
+    }
+  }
+}
+
+TEST(LogSoftmax, of_a_token_that_is_ruled_out_is_the_lowest_float) {
+  const std::vector<float> logits{0.0F, -kInfinity, 1.0F};
+  EXPECT_EQ(log_softmax(logits)(logits[1]), std::numeric_limits<float>::lowest());
+}
+
+TEST(Likely, are_the_first_of_all_tokens_by_logit_and_then_by_number) {
+  for (const std::size_t size : {1U, 5U, 320U}) {
+    auto logits = some_logits(size + 7, size);
+    for (std::size_t i = 0; i < size; i += 3) logits[i] = logits[0];  // ties
+    if (size > 4) logits[4] = -kInfinity;
+    std::vector<std::uint32_t> order(size);
+    std::iota(order.begin(), order.end(), 0U);
+    std::stable_sort(order.begin(), order.end(),
+                     [&](auto a, auto b) { return logits[a] > logits[b]; });
+    if (size > 4) order.pop_back();
+    const LogSoftmax softmax = log_softmax(logits);
+    for (const std::uint32_t count : {0U, 1U, 4U, 20U}) {
+      std::vector<TokenLogprob> likely{{TokenId(999), 5.0F}};  // of another row
+      append_likely(logits, count, softmax, likely);
+      ASSERT_EQ(likely.size(), 1 + std::min<std::size_t>(count, order.size()));
+      EXPECT_EQ(likely[0], (TokenLogprob{TokenId(999), 5.0F}));
+      for (std::size_t i = 1; i < likely.size(); ++i) {
+        EXPECT_EQ(likely[i], (TokenLogprob{TokenId(order[i - 1]), softmax(logits[order[i - 1]])}));
+      }
+    }
+  }
+}
+
+TEST(Margin, is_what_the_picked_token_has_over_the_next) {
+  for (const float temperature : {0.0F, 0.3F, 1.0F, 3.0F}) {
+    for (const std::size_t size : {2U, 5U, 63U, 320U}) {
+      const auto logits = some_logits(size, size);
+      for (std::uint64_t position = 0; position < 50; ++position) {
+        const SamplingParams params{temperature, 3};
+        const TokenId picked = pick(logits, params, position);
+        auto others = logits;
+        others[picked.value] = -kInfinity;
+        const float max = *std::max_element(logits.begin(), logits.end());
+        const GumbelDraw draw{params.seed, position, temperature, max};
+        float second = -kInfinity;
+        for (std::uint32_t t = 0; t < size; ++t) {
+          if (t == picked.value) continue;
+          second = std::max(second, temperature == 0 ? logits[t] : draw.score(logits[t], t));
+        }
+        const float best = temperature == 0 ? logits[picked.value]
+                                            : draw.score(logits[picked.value], picked.value);
+        const float expected = (best - second) * (temperature == 0 ? 1 : temperature);
+        ASSERT_EQ(margin(logits, params, position, picked), expected);
+        ASSERT_GE(expected, 0);
+      }
+    }
+  }
+}
+
+TEST(Margin, over_nobody_is_the_largest_float) {
+  const std::vector<float> logits{-kInfinity, 2.0F, -kInfinity};
+  for (const float temperature : {0.0F, 1.0F}) {
+    EXPECT_EQ(margin(logits, {temperature, 1}, 4, TokenId(1)), std::numeric_limits<float>::max());
+  }
 }
 
 TEST(Probabilities, are_the_softmax_within_float_rounding) {

@@ -147,6 +147,15 @@ class OpenAiClient(unittest.TestCase):
         self.assertEqual(answer.choices[1].text, second.choices[0].text)
         self.assertNotEqual(answer.choices[0].text, answer.choices[1].text)
 
+    def test_logprobs_of_an_echoed_prompt(self):
+        answer = self.complete("Hello", max_tokens=0, echo=True, logprobs=2)
+        logprobs = answer.choices[0].logprobs
+        self.assertEqual(logprobs.tokens, list("Hello"))
+        self.assertIsNone(logprobs.token_logprobs[0])
+        self.assertTrue(all(value < 0 for value in logprobs.token_logprobs[1:]))
+        self.assertEqual(logprobs.text_offset, [0, 1, 2, 3, 4])
+        self.assertEqual(answer.usage.completion_tokens, 0)
+
     def test_errors_become_exceptions(self):
         import openai
 

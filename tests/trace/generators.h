@@ -54,6 +54,9 @@ inline SamplingParams any_sampling() {
   sampling.top_k = *rc::gen::inRange(0u, 100u);
   sampling.top_p = any_of(0, 1);
   sampling.min_p = any_of(0, 1);
+  if (*rc::gen::arbitrary<bool>()) sampling.logprobs = *rc::gen::inRange(0u, 21u);
+  sampling.prompt_logprobs = *rc::gen::arbitrary<bool>();
+  sampling.margins = *rc::gen::arbitrary<bool>();
   return sampling;
 }
 
@@ -103,6 +106,17 @@ inline StepResult any_result() {
       result.logits.push_back(*rc::gen::arbitrary<std::uint64_t>());
     }
   }
+  result.likely = any_list<TokenLogprob>([] {
+    return TokenLogprob{TokenId{any_u32()}, -any_temperature()};
+  });
+  const auto likely = static_cast<std::uint32_t>(result.likely.size());
+  result.reports = any_list<TokenReport>([&] {
+    const auto first = *rc::gen::inRange<std::uint32_t>(0, likely + 1);
+    const auto count = *rc::gen::inRange<std::uint32_t>(0, likely - first + 1);
+    return TokenReport{
+        any_seq(), any_u32(), TokenId{any_u32()}, -any_temperature(), any_temperature(),
+        first,     count};
+  });
   return result;
 }
 

@@ -10,6 +10,7 @@
 #include <cstddef>
 #include <cstdint>
 #include <limits>
+#include <optional>
 #include <tl/expected.hpp>
 #include <vector>
 
@@ -51,6 +52,18 @@ struct SamplingParams {
   float top_p = 1.0F;  ///< the most likely tokens that have this part of the mass
   float min_p = 0.0F;  ///< tokens at least this times as likely as the best
   static constexpr NumberRange kProbability{0, 1};
+
+  // What is to be told of tokens (TokenReport in step_plan.h). It changes none of them.
+
+  /// Of each token of the output its log-probability, and so many of the most likely tokens.
+  std::optional<std::uint32_t> logprobs;
+  static constexpr IntegerRange kLogprobs{0, 20};
+
+  /// The same of the tokens of the prompt that are run; those of a cached prefix are not.
+  bool prompt_logprobs = false;
+
+  /// Of each token of the output the margin by which it was picked.
+  bool margins = false;
 
   friend bool operator==(const SamplingParams&, const SamplingParams&) = default;
 };

@@ -176,6 +176,32 @@ struct SliceResult {
   friend bool operator==(const SliceResult&, const SliceResult&) = default;
 };
 
+/// A token and the natural logarithm of its probability.
+struct TokenLogprob {
+  TokenId token;
+  float logprob = 0.0F;
+
+  friend bool operator==(const TokenLogprob&, const TokenLogprob&) = default;
+};
+
+/// What a request asked to be told of one of its tokens (SamplingParams::logprobs and after it).
+/// Log-probabilities are of the softmax of the logits as the model gave them
+/// (sampling/log_softmax.h).
+struct TokenReport {
+  SeqId seq;
+  std::uint32_t position = 0;  ///< in prompt and output together
+  TokenId token;               ///< that at the position
+  float logprob = 0.0F;
+  /// By how much logits would have to change, one against another, for another token to be picked;
+  /// the largest float where there is no other, 0 where nobody asked.
+  float margin = 0.0F;
+  /// The most likely tokens are likely[first_likely, first_likely + likely_count), the best first.
+  std::uint32_t first_likely = 0;
+  std::uint32_t likely_count = 0;
+
+  friend bool operator==(const TokenReport&, const TokenReport&) = default;
+};
+
 /// slices[i] answers plan.slices[i].
 struct StepResult {
   StepId step;
@@ -184,7 +210,14 @@ struct StepResult {
   /// Digest of the logits that each token was picked from, parallel to `tokens`;
   /// empty unless the target was asked for it.
   std::vector<std::uint64_t> logits;
+  /// Of the requests that asked, in slice order, then by position. They follow from the logits, so
+  /// they are no part of the digest.
+  std::vector<TokenReport> reports;
+  std::vector<TokenLogprob> likely;
 
+  std::span<const TokenLogprob> likely_of(const TokenReport& report) const {
+    return std::span(likely).subspan(report.first_likely, report.likely_count);
+  }
   std::span<const TokenId> tokens_of(const SliceResult& slice) const {
     return std::span(tokens).subspan(slice.first_token, slice.token_count);
   }

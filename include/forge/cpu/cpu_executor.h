@@ -39,6 +39,7 @@
 #include "forge/executor/sequence_table.h"
 #include "forge/executor/step_answer.h"
 #include "forge/executor/step_slices.h"
+#include "forge/executor/token_reporter.h"
 #include "forge/sampling/pipeline.h"
 
 namespace forge::cpu {
@@ -84,6 +85,7 @@ class CpuExecutor : public executor::ModelExecutor {
   executor::KvGuard guard_;
   executor::StepAnswer answer_;
   sampling::Pipeline pipeline_;
+  executor::TokenReporter reporter_;
 
   executor::StepSlices step_;  // of the step at hand
 };

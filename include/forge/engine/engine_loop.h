@@ -37,6 +37,7 @@
 #include <mutex>
 #include <optional>
 #include <set>
+#include <span>
 #include <string>
 #include <thread>
 #include <tl/expected.hpp>
@@ -50,6 +51,14 @@
 
 namespace forge::engine {
 
+/// What a request asked to be told of a token (TokenReport in core/step_plan.h).
+struct ToldToken {
+  TokenId token;
+  float logprob = 0.0F;
+  float margin = 0.0F;
+  std::vector<TokenLogprob> likely;  ///< the best first
+};
+
 /// One generated token as its caller sees it. `text` may be empty (half of a character, or
 /// text held back because it could begin a stop string) or hold more than this token's.
 struct TokenEvent {
@@ -60,6 +69,10 @@ struct TokenEvent {
   /// Leading tokens of the prompt that were not run when the request was first admitted, because
   /// their KV was there.
   std::uint32_t cached_tokens = 0;
+  /// Of this token, if the request asked and the event has one.
+  std::optional<ToldToken> told;
+  /// Of the tokens of the prompt, on the first event after they are known.
+  std::vector<ToldToken> told_of_prompt;
   /// Set on the last event of a request, and only there.
   FinishReason finish = FinishReason::none;
   /// With FinishReason::error, a sentence that says what the target reported, or at which position
@@ -176,8 +189,10 @@ class EngineLoop {
     text::TextStream text;
     TokenSink sink;
     std::optional<Clock::time_point> deadline;
+    std::uint32_t prompt_tokens = 0;
     std::uint32_t completion_tokens = 0;
     std::uint32_t cached_tokens = 0;
+    std::vector<ToldToken> told_of_prompt;  // that no event has told yet
   };
   using Streams = std::map<SeqId, Stream>;
 
@@ -191,7 +206,8 @@ class EngineLoop {
   void cancel_on_loop(TicketId ticket, FinishReason reason);
   void expire(Clock::time_point now);
   void deliver(const Engine::Step& step);
-  bool deliver_tokens(Stream& stream, const StepResult& result, const SliceResult& slice);
+  bool deliver_tokens(Stream& stream, const StepResult& result, const SliceResult& slice,
+                      std::span<const TokenReport> reports);
   void abandon();
   void close(Streams::iterator stream, FinishReason reason, std::string error = {});
   Stream forget(Streams::iterator stream);

@@ -42,6 +42,7 @@ class SequenceTable {
     std::uint32_t valid = 0;                 ///< leading tokens whose KV is in the blocks
     std::vector<std::uint32_t> host_blocks;  ///< host blocks of its KV while it is swapped out
     std::uint32_t host_valid = 0;            ///< leading tokens whose KV is there
+    std::uint32_t told = 1;  ///< leading tokens of the prompt whose log-probabilities were told
     Place place = Place::fresh;
     std::optional<StepId> last_slice;  ///< step of its last slice
     std::uint32_t batch_row = 0;       ///< while it is in the batch

@@ -15,8 +15,11 @@
 // The token picked from the logits of a position is that of the next position: a draft in a pass
 // that proposes, the model's own in the one that verifies.
 //
-// Drafts and logits of the pass that verifies are numbered over the whole step, in slice order:
-// first_draft and first_pick say where those of a slice begin.
+// Drafts, and picks and logits of the pass that verifies, are numbered over the whole step, in
+// slice order: first_draft, first_pick and first_logits say where those of a slice begin. Logits
+// are more than picks where a request wants to know the log-probabilities of its prompt
+// (prompt_logprobs): then all rows of its slices have logits, the first `told` of them only for
+// that.
 //
 // Borrows the sequences from begin() until the next. Thread contract: none of its own. Once the
 // largest step has been seen, no call allocates.
@@ -42,6 +45,8 @@ struct StepSlice {
   std::uint32_t kept_blocks = 0;  ///< leading blocks of its table that are not new
   std::uint32_t first_draft = 0;
   std::uint32_t first_pick = 0;
+  std::uint32_t first_logits = 0;
+  std::uint32_t told = 0;  ///< leading rows of these from which nothing is picked
 
   /// The position of the first token that is not known yet, that is, of the first draft.
   std::uint32_t known_end() const { return slice.first + slice.count - slice.drafts; }
@@ -95,6 +100,7 @@ class StepSlices {
 
   std::uint32_t most_drafts() const { return most_drafts_; }  ///< the most of any slice
   std::uint32_t pick_count() const { return pick_count_; }
+  std::uint32_t logits_count() const { return logits_count_; }  ///< of the pass that verifies
   std::uint32_t draft_count() const { return static_cast<std::uint32_t>(drafts_.size()); }
 
   /// Whether a pass proposes the drafts, so that they are not known before it has run.
@@ -126,6 +132,7 @@ class StepSlices {
   StepId step_;
   std::uint32_t most_drafts_ = 0;
   std::uint32_t pick_count_ = 0;
+  std::uint32_t logits_count_ = 0;
   std::vector<StepSlice> slices_;
   std::vector<Pass> passes_;
   std::vector<RowRun> runs_;

@@ -68,13 +68,27 @@ struct GumbelDraw {
   float max;          ///< the largest logit
 
   /// The score of a token whose logit is `max`.
-  FORGE_HOST_DEVICE float top_score(std::uint32_t token) const {
+  FORGE_HOST_DEVICE float top_score(std::uint32_t token) const { return score(max, token); }
+
+  FORGE_HOST_DEVICE float score(float logit, std::uint32_t token) const {
     const numerics::Words4 words = random_words(seed, position, token / kNoiseGroup, kGumbelStream);
     std::uint32_t word = 0;
     for (std::uint32_t i = 0; i < kNoiseGroup; ++i) {
       if (i == token % kNoiseGroup) word = words.x[i];
     }
-    return gumbel(numerics::uniform_open(word));
+    const float scaled = numerics::divide(logit - max, temperature);
+    return scaled + gumbel(numerics::uniform_open(word));
+  }
+
+  /// By how much logits would have to change, one against another, for `second` to be picked, the
+  /// best of the others. At temperature 0 its score is its logit.
+  FORGE_HOST_DEVICE float margin(float logit, std::uint32_t picked, const BestToken& second) const {
+    const float largest = numerics::float_of(0x7f7fffffu);
+    if (second.token == picked) return largest;  // there is no other
+    const float distance = temperature == 0.0F
+                               ? logit - second.score
+                               : (score(logit, picked) - second.score) * temperature;
+    return distance < largest ? distance : largest;
   }
 
   /// Offers the tokens first .. first + 3. `first` is a multiple of kNoiseGroup; places beyond the

@@ -23,10 +23,13 @@
 
 #include <cstdint>
 #include <span>
+#include <vector>
 
 #include "forge/core/acceptance.h"
 #include "forge/core/ids.h"
 #include "forge/core/sampling_params.h"
+#include "forge/core/step_plan.h"
+#include "forge/sampling/log_softmax.h"
 
 namespace forge::sampling {
 
@@ -37,6 +40,21 @@ bool can_pick(std::span<const float> logits);
 /// The token at `position`, its index in prompt and output together. logits: [V], V >= 1.
 /// Requires: can_pick(logits), otherwise it is any token; params.temperature >= 0.
 TokenId pick(std::span<const float> logits, const SamplingParams& params, std::uint64_t position);
+
+/// By how much logits would have to change, one against another, for another token than `picked` to
+/// be picked: the distance of the two best scores, times the temperature if it is above 0; the
+/// largest float where no other token can be picked. Requires: picked = pick(logits, params,
+/// position).
+float margin(std::span<const float> logits, const SamplingParams& params, std::uint64_t position,
+             TokenId picked);
+
+/// The logarithms of softmax(logits). logits: [V]. Requires: can_pick(logits).
+LogSoftmax log_softmax(std::span<const float> logits);
+
+/// Appends the `count` most likely tokens, fewer only if there are no more that can be picked, the
+/// best first. Requires: can_pick(logits).
+void append_likely(std::span<const float> logits, std::uint32_t count, const LogSoftmax& softmax,
+                   std::vector<TokenLogprob>& out);
 
 /// softmax(logits / temperature), the distribution of pick(). At temperature 0: one-hot at
 /// the argmax. Weights are canonical fp32 exponentials, sum and quotients double.

@@ -37,6 +37,7 @@
 #include <string>
 #include <string_view>
 #include <tl/expected.hpp>
+#include <utility>
 #include <variant>
 #include <vector>
 
@@ -63,6 +64,7 @@ struct CompletionOptions {
   std::uint32_t n = 1;  ///< choices of each prompt; choice i has the seed of `sampling` + i
   std::uint32_t max_tokens = 16;
   SamplingParams sampling;
+  bool echo = false;  ///< the text of a choice begins with that of its prompt
   std::vector<std::string> stop;
   bool stream = false;
   bool include_usage = false;     ///< in an event at the end of a stream
@@ -93,6 +95,7 @@ struct UntokenizedRequest : CompletionOptions {
 /// The request that is run. prompts[i] becomes the choices n i .. n i + n - 1.
 struct CompletionRequest : CompletionOptions {
   std::vector<std::vector<TokenId>> prompts;  ///< at least one, none empty
+  std::vector<std::string> echoes;            ///< [prompts] their texts, if the answer echoes them
 
   std::size_t choices() const { return prompts.size() * n; }
 
@@ -117,8 +120,18 @@ tl::expected<CompletionRequest, ApiError> tokenize(UntokenizedRequest request,
                                                    const ModelCard& model,
                                                    const text::Tokenizer& tokenizer);
 
+/// A token of an answer with what was asked of it.
+struct ToldText {
+  std::string text;        ///< its bytes, where they are UTF-8, or "bytes:\xe2\x82"
+  std::size_t offset = 0;  ///< characters of the choice's text before it
+  std::optional<float> logprob = std::nullopt;             ///< none of the first token of a prompt
+  std::vector<std::pair<std::string, float>> likely = {};  ///< the likeliest tokens, the best first
+  std::optional<float> flip_risk = std::nullopt;  ///< TokenReport::margin of a token of the output
+};
+
 struct Choice {
   std::string text;
+  std::vector<ToldText> told;  ///< its tokens, if anything was asked of them
   std::uint32_t completion_tokens = 0;
   std::uint32_t cached_tokens = 0;  ///< tokens of its prompt whose KV was there
   FinishReason finish = FinishReason::none;
@@ -149,6 +162,7 @@ std::string completion_json(const AnswerHead& head, std::span<const Choice> choi
 struct Chunk {
   std::size_t index = 0;
   std::string_view text;
+  std::span<const ToldText> told = {};
   FinishReason finish = FinishReason::none;
   bool usage_follows = false;
   std::optional<Usage> usage;

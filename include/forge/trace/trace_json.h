@@ -13,7 +13,8 @@
 //                                     "logit_bias":[],  [[token, bias], ...]
 //                                     "repetition_penalty":1,"presence_penalty":0,
 //                                     "frequency_penalty":0,"top_k":0,"top_p":1,
-//                                     "min_p":0},
+//                                     "min_p":0,"logprobs":5,"prompt_logprobs":false,
+//                                     "margins":false},
 //                         "ignore_eos":false,
 //                         "priority":"normal",
 //                         "prefix_cache":"auto",
@@ -37,7 +38,10 @@
 //              "slices":[[4,0,1,"none",0]],      [[seq, first_token, token_count, signal,
 //                                                  drafts], ...]
 //              "tokens":[105],                   [token, ...]
-//              "logits":["cbf29ce484222325"]},   a digest a token; absent if not recorded
+//              "logits":["cbf29ce484222325"],    a digest a token; absent if not recorded
+//              "reports":[[4,9,105,-0.25,0,0,2]],  [[seq, position, token, logprob, margin,
+//                                                    first_likely, likely_count], ...]
+//              "likely":[[105,-0.25],[7,-2.5]]}, [[token, logprob], ...]
 //    "link":"84222325cbf29ce4"}                  RunDigest after this step
 //
 //   reason        none length eos stop cancelled error deadline (none is not a reason to cancel)
@@ -52,13 +56,15 @@
 //   - Empty lists.
 //   - Each field of a request, but prompt and max_new_tokens, that has the value shown above, as
 //     has `sampling` if nothing else is asked for; `session` if there is none.
-//   - Each field of `sampling`, but temperature and seed, that has the value shown above.
+//   - Each field of `sampling`, but temperature and seed, that has the value shown above;
+//     `logprobs` if none are asked for.
 //   - The last values of a row that are the usual ones:
 //       admitted, resumed  cached_tokens 0               [4,0]            is [4]
 //       preempted          mode recompute                [2,"recompute"]  is [2]
 //       tables             appended_count 1              [4,3,0,1]        is [4,3,0]
 //       slices             count 1, drafts 0, samples    [4,9,1,0,true]   is [4,9]
 //       result.slices      token_count 1, none, drafts 0 [4,0,1,"none",0] is [4,0]
+//       result.reports     margin 0, no likely tokens    [4,9,7,-1,0,0,0] is [4,9,7,-1]
 //     A reader takes them written out, too.
 //
 // Rules

@@ -1,7 +1,7 @@
 // sample: picks[l.pick] = pick(logits[i], l) for each logit row i (sampling/sampler.h): greedy at
 // temperature 0, Gumbel above. The pick also goes to drafts[l.draft], if the row makes a draft. A
 // row for which can_pick() is false gets kNoPick; its draft, which runs like any other, is token 0.
-// Each thread block takes one row.
+// Rows whose pick is LogitInput::kPicksNothing are left alone. Each thread block takes one row.
 //
 // Example, with `#include "forge/gpu/kernels.h"`, given `const PassCounts* counts`,
 // `const LogitInput* inputs`, `const float* logits`, `std::uint32_t* picks` and
@@ -24,7 +24,7 @@ namespace forge::gpu {
 struct SampleArgs {
   static constexpr int kThreads = 1024;
   static constexpr std::uint32_t kNoPick = 0xffffffff;
-  static constexpr BlockResources kResources{.shared_bytes = 512, .registers = 53};
+  static constexpr BlockResources kResources{.shared_bytes = 512, .registers = 51};
   const PassCounts* counts;
   const LogitInput* inputs;  ///< [R]
   const float* logits;       ///< [R][V]

@@ -27,6 +27,8 @@ struct alignas(16) LogitInput {
   std::int32_t draft = RowInput::kNoDraft;  ///< where the pick goes as a draft, if anywhere
   std::uint32_t pick = 0;  ///< the pick goes to picks[pick], its digest to digests[pick]
   float temperature = 0;
+
+  static constexpr std::uint32_t kPicksNothing = 0xffffffff;  ///< its logits are only told
 };
 
 /// What happens to a row of logits before a token is picked from it (sampling/pipeline.h).
