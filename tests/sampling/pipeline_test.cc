@@ -307,7 +307,7 @@ class InDouble {
 TEST(Pipeline, top_p_agrees_with_double_precision_where_the_mass_is_not_at_the_limit) {
   std::size_t close = 0;
   std::size_t tokens = 0;
-  for (std::uint64_t seed = 0; seed < 40; ++seed) {
+  for (std::uint64_t seed = 0; seed < 12; ++seed) {
     for (const float temperature : {0.3F, 1.0F, 2.5F}) {
       const auto logits = spread_logits(seed, 700, 6.0F);
       const InDouble exact(logits, static_cast<double>(temperature));
