@@ -58,7 +58,7 @@ struct ProcessedRow {
   template <class Amount>
   FORGE_DEVICE void amounts_up_to(const std::uint32_t (&limits)[kTried], const Amount& amount,
                                   std::uint64_t (&amounts)[kTried]) {
-    for (int i = 0; i < kTried; ++i) amounts[i] = 0;
+    for (std::uint64_t& amount_up_to : amounts) amount_up_to = 0;
     for (int token = thread(); token < vocabulary; token += threads()) {
       const std::uint32_t at = depth(token);
       const std::uint64_t one = amount(at);

@@ -8,7 +8,7 @@ Engine::Engine(const SchedulerConfig& config, Executor& executor, trace::TraceWr
     : scheduler_(config), executor_(executor), trace_(trace) {}
 
 tl::expected<SeqId, SubmitError> Engine::submit(const Request& request) {
-  const auto seq = scheduler_.submit(request);
+  auto seq = scheduler_.submit(request);
   if (!seq) return seq;
   executor_.begin(*seq, request);
   if (trace_ != nullptr) trace_->submit(*seq, request);
