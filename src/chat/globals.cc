@@ -74,7 +74,8 @@ Value make_dict_of(Interpreter& interpreter, const Value& /*self*/, Arguments& a
 Value make_space(Interpreter& interpreter, const Value& /*self*/, Arguments& arguments) {
   auto space = std::make_shared<Space>();
   interpreter.budget().make(sizeof(Space) + sizeof(void*) * 4);
-  for (const auto& [key, value] : members_of(interpreter, arguments)->members) {
+  const auto given = members_of(interpreter, arguments);
+  for (const auto& [key, value] : given->members) {
     set_member(interpreter.budget(), *space, interpreter.str(key), value);
   }
   interpreter.keep(space);

@@ -15,7 +15,11 @@ namespace forge::json {
 /// Errors: those of visit(); an object has a key twice.
 tl::expected<nlohmann::json, ParseError> parse(std::string_view text, int depth_max = kDepthMax);
 
-/// The same, and an error if it is no object.
+/// The same, with the members of objects in the order of the text.
+tl::expected<nlohmann::ordered_json, ParseError> parse_ordered(std::string_view text,
+                                                               int depth_max = kDepthMax);
+
+/// As parse(), and an error if it is no object.
 tl::expected<nlohmann::json, ParseError> parse_object(std::string_view text,
                                                       int depth_max = kDepthMax);
 

@@ -1,4 +1,5 @@
-// forge-model: what is in a model's file, and making one from another, or from nothing.
+// forge-model: what is in a model's file, making one from another, or from nothing, and what its
+// prompts look like.
 //
 // Exit status: 0 done (or equal), 1 different, 2 unusable input, 130 interrupted.
 #include <CLI/CLI.hpp>
@@ -19,12 +20,14 @@ constexpr const char* kNewModel = "NAME.gguf, or a directory for SafeTensors";
 /// The command line, and the command that it asks for.
 class Commands : public Subcommands {
  public:
-  Commands() : Subcommands("Shows, converts, quantizes and makes up models.", "forge-model") {
+  Commands() : Subcommands("Shows, converts, quantizes and makes up models, and renders prompts.",
+                             "forge-model") {
     add_info();
     add_quantize();
     add_convert();
     add_random();
     add_dump();
+    add_render();
   }
 
  private:
@@ -103,10 +106,27 @@ class Commands : public Subcommands {
     add_threads(*dump, dump_.threads);
   }
 
+  void add_render() {
+    CLI::App* const render = add("render", "Print a conversation as a chat template spells it",
+                                 [this] { return run_render(render_); });
+    render->add_option("TEMPLATE", render_.chat_template, "A file with a Jinja template")
+        ->required();
+    render
+        ->add_option("--messages", render_.messages,
+                     "File with the messages, a JSON list; - is the standard input")
+        ->required();
+    render->add_option("--tools", render_.tools, "File with the tools, a JSON list");
+    render->add_flag("--generation-prompt", render_.generation_prompt,
+                     "End with what begins the model's answer");
+    render->add_option("--bos", render_.bos, "Spelling of the token that begins a text");
+    render->add_option("--eos", render_.eos, "Spelling of the token that ends a text");
+  }
+
   InfoOptions info_;
   RewriteOptions rewrite_;
   RandomOptions random_;
   DumpOptions dump_;
+  RenderChatOptions render_;
 };
 
 }  // namespace

@@ -2,6 +2,7 @@
 #pragma once
 
 #include <cstdint>
+#include <optional>
 #include <string>
 #include <vector>
 
@@ -57,6 +58,16 @@ struct DumpOptions {
   int threads = 0;
 };
 int run_dump(const DumpOptions& options);
+
+struct RenderChatOptions {
+  std::string chat_template;  ///< a file
+  std::string messages;       ///< a file; "-" is the standard input
+  std::string tools;          ///< a file; empty: none
+  bool generation_prompt = false;
+  std::optional<std::string> bos;
+  std::optional<std::string> eos;
+};
+int run_render(const RenderChatOptions& options);
 
 /// `threads`, or one for each core.
 int thread_count(int threads);
