@@ -5,16 +5,15 @@
 namespace forge::chat::detail {
 
 std::optional<Value> Arguments::take(std::string_view name) {
-  const auto found = std::find_if(named.begin(), named.end(),
-                                  [&](const auto& one) { return one.first == name; });
+  const auto found =
+      std::find_if(named.begin(), named.end(), [&](const auto& one) { return one.first == name; });
   if (found == named.end()) return std::nullopt;
   Value value = std::move(found->second);
   named.erase(found);
   return value;
 }
 
-Given::Given(Arguments& arguments, std::initializer_list<const char*> names,
-             std::size_t required)
+Given::Given(Arguments& arguments, std::initializer_list<const char*> names, std::size_t required)
     : values_(names.size(), Value::missing()) {
   if (arguments.positional.size() > names.size()) {
     raise_type("takes at most " + std::to_string(names.size()) + " arguments (" +

@@ -14,7 +14,8 @@ constexpr std::int64_t kPrecisionMax = 1000;
 struct Specification {
   std::optional<std::string> fill;
   char align = '\0';
-  char sign = '-';
+  bool zeros = false;  ///< numbers are filled with zeros after their sign
+  char sign = '\0';
   bool alternate = false;
   std::int64_t width = 0;
   char separator = '\0';
@@ -58,7 +59,7 @@ Specification parse_specification(std::string_view text) {
   spec.alternate = take('#');
   if (!spec.fill && take('0')) {
     spec.fill = "0";
-    if (spec.align == '\0') spec.align = '=';
+    spec.zeros = spec.align == '\0';
   }
   spec.width = std::max<std::int64_t>(digits_at(text), 0);
   if (take(',')) spec.separator = ',';
@@ -73,8 +74,8 @@ Specification parse_specification(std::string_view text) {
 }
 
 [[noreturn]] void unknown_kind(const Value& value, char kind) {
-  raise(Exception::value, std::string("Unknown format code '") + kind +
-                              "' for object of type '" + type_name(value) + "'");
+  raise(Exception::value, std::string("Unknown format code '") + kind + "' for object of type '" +
+                              type_name(value) + "'");
 }
 
 std::string digits_of_integer(const Value& value, const Specification& spec) {
@@ -117,8 +118,9 @@ std::string digits_of_double(const Value& value, const Specification& spec) {
 }
 
 std::string formatted_number(Budget& budget, const Value& value, Specification spec) {
-  const bool as_double = !value.is_integer() || (spec.kind != '\0' &&
-                         std::string_view("eEfFgG%").find(spec.kind) != std::string_view::npos);
+  const bool as_double =
+      !value.is_integer() ||
+      (spec.kind != '\0' && std::string_view("eEfFgG%").find(spec.kind) != std::string_view::npos);
   if (!as_double && spec.kind == '\0') spec.kind = 'd';
   if (!as_double && spec.precision >= 0) {
     raise(Exception::value, "Precision not allowed in integer format specifier");
@@ -128,12 +130,12 @@ std::string formatted_number(Budget& budget, const Value& value, Specification s
   std::string text = as_double ? digits_of_double(value, spec) : digits_of_integer(value, spec);
   if (negative) {
     text.insert(0, "-");
-  } else if (spec.sign != '-') {
+  } else if (spec.sign == '+' || spec.sign == ' ') {
     text.insert(0, 1, spec.sign);
   }
   Padding padding;
   padding.fill = spec.fill.value_or(" ");
-  padding.align = spec.align == '\0' ? '>' : spec.align;
+  padding.align = spec.zeros ? '=' : spec.align == '\0' ? '>' : spec.align;
   padding.width = spec.width;
   return padded(budget, std::move(text), padding);
 }
@@ -141,20 +143,18 @@ std::string formatted_number(Budget& budget, const Value& value, Specification s
 std::string formatted(Interpreter& interpreter, const Value& value, std::string_view text) {
   if (text.empty()) return interpreter.str(value);
   const Specification spec = parse_specification(text);
-  const bool as_text = value.is_string() || (value.is(Kind::boolean) && spec.kind == 's');
-  if (value.is_number() && !as_text) {
-    if (value.is(Kind::boolean) && spec.kind == '\0') {
-      Padding padding{spec.fill.value_or(" "), spec.align == '\0' ? '<' : spec.align, spec.width};
-      return padded(interpreter.budget(), interpreter.str(value), padding);
-    }
-    return formatted_number(interpreter.budget(), value, spec);
-  }
+  if (value.is_number()) return formatted_number(interpreter.budget(), value, spec);
   if (!value.is_string()) {
     raise_type("unsupported format string passed to " + type_name(value) + ".__format__");
   }
   if (spec.kind != '\0' && spec.kind != 's') unknown_kind(value, spec.kind);
-  if (spec.align == '=') {
-    raise(Exception::value, "'=' alignment not allowed in string format specifier");
+  const char* const refused = spec.sign != '\0'        ? "Sign"
+                              : spec.alternate         ? "Alternate form (#)"
+                              : spec.align == '='      ? "'=' alignment"
+                              : spec.separator != '\0' ? "Separator"
+                                                       : nullptr;
+  if (refused != nullptr) {
+    raise(Exception::value, std::string(refused) + " not allowed in string format specifier");
   }
   std::string out(value.text());
   if (spec.precision >= 0) {
@@ -253,8 +253,7 @@ class BraceFormat {
       const auto index = key.find_first_not_of("0123456789") == std::string_view::npos
                              ? parse_integer(key, 10)
                              : std::nullopt;
-      value = interpreter_.item(value, index ? Value(*index)
-                                             : interpreter_.text(std::string(key)));
+      value = interpreter_.item(value, index ? Value(*index) : interpreter_.text(std::string(key)));
       name.remove_prefix(close + 1);
     }
     return value;

@@ -56,9 +56,9 @@ constexpr std::string_view kDefault =
 /// Why the conversation is none; empty where it is one.
 std::string fault_of(const Conversation& conversation) {
   const Json& messages = conversation.messages;
-  const bool is_list = messages.is_array() &&
-                       std::all_of(messages.begin(), messages.end(),
-                                   [](const Json& message) { return message.is_object(); });
+  const bool is_list =
+      messages.is_array() && std::all_of(messages.begin(), messages.end(),
+                                         [](const Json& message) { return message.is_object(); });
   if (!is_list) return "messages are no list of objects";
   for (const auto& [name, value] :
        {std::pair{"tools", &conversation.tools}, {"documents", &conversation.documents}}) {

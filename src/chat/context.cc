@@ -19,15 +19,19 @@ Value text_value(Budget& budget, const std::string& text) {
 Value value_at(Budget& budget, const Json& json, int depth) {
   depth = one_deeper(depth);
   switch (json.type()) {
-    case Json::value_t::boolean: return Value(json.get<bool>());
-    case Json::value_t::number_integer: return Value(json.get<std::int64_t>());
+    case Json::value_t::boolean:
+      return Value(json.get<bool>());
+    case Json::value_t::number_integer:
+      return Value(json.get<std::int64_t>());
     case Json::value_t::number_unsigned:
       if (json.get<std::uint64_t>() > INT64_MAX) {
         raise(Exception::limit, "an integer needs more than 64 bits, which is not supported");
       }
       return Value(json.get<std::int64_t>());
-    case Json::value_t::number_float: return Value(json.get<double>());
-    case Json::value_t::string: return text_value(budget, json.get_ref<const std::string&>());
+    case Json::value_t::number_float:
+      return Value(json.get<double>());
+    case Json::value_t::string:
+      return text_value(budget, json.get_ref<const std::string&>());
     case Json::value_t::array: {
       std::vector<Value> elements;
       elements.reserve(json.size());
@@ -41,7 +45,8 @@ Value value_at(Budget& budget, const Json& json, int depth) {
       }
       return make_dict(budget, std::move(dict));
     }
-    default: return {};
+    default:
+      return {};
   }
 }
 

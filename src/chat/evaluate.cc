@@ -9,29 +9,44 @@ Value Interpreter::evaluate(const Expr& expr) {
   const Depth depth(*this);
   line_ = expr.line;
   switch (expr.kind) {
-    case ExprKind::constant: return expr.constant;
-    case ExprKind::name: return load(expr);
+    case ExprKind::constant:
+      return expr.constant;
+    case ExprKind::name:
+      return load(expr);
     case ExprKind::list:
     case ExprKind::tuple:
-    case ExprKind::dict: return evaluate_container(expr);
-    case ExprKind::unary: return evaluate_unary(expr);
-    case ExprKind::binary: return evaluate_binary(expr);
+    case ExprKind::dict:
+      return evaluate_container(expr);
+    case ExprKind::unary:
+      return evaluate_unary(expr);
+    case ExprKind::binary:
+      return evaluate_binary(expr);
     case ExprKind::logical_not:
     case ExprKind::logical_and:
-    case ExprKind::logical_or: return evaluate_logic(expr);
-    case ExprKind::compare: return evaluate_compare(expr);
-    case ExprKind::concat: return evaluate_concat(expr);
-    case ExprKind::conditional: return evaluate_conditional(expr);
-    case ExprKind::attribute: return attribute(evaluate(*expr.parts[0]), expr.text);
+    case ExprKind::logical_or:
+      return evaluate_logic(expr);
+    case ExprKind::compare:
+      return evaluate_compare(expr);
+    case ExprKind::concat:
+      return evaluate_concat(expr);
+    case ExprKind::conditional:
+      return evaluate_conditional(expr);
+    case ExprKind::attribute:
+      return attribute(evaluate(*expr.parts[0]), expr.text);
     case ExprKind::item: {
       const Value object = evaluate(*expr.parts[0]);
       return item(object, evaluate(*expr.parts[1]));
     }
-    case ExprKind::slice: return evaluate_slice(expr);
-    case ExprKind::call: return evaluate_call(expr, nullptr);
-    case ExprKind::filter: return evaluate_filter(expr, nullptr);
-    case ExprKind::test: return evaluate_test(expr);
-    case ExprKind::space_name: break;
+    case ExprKind::slice:
+      return evaluate_slice(expr);
+    case ExprKind::call:
+      return evaluate_call(expr, nullptr);
+    case ExprKind::filter:
+      return evaluate_filter(expr, nullptr);
+    case ExprKind::test:
+      return evaluate_test(expr);
+    case ExprKind::space_name:
+      break;
   }
   return {};
 }

@@ -35,21 +35,37 @@ Interpreter::Flow Interpreter::execute(const Stmt& stmt) {
         }
       }
       return Flow::normal;
-    case StmtKind::if_else: return execute_if(stmt);
-    case StmtKind::for_loop: return execute_for(stmt);
-    case StmtKind::set: execute_set(stmt); return Flow::normal;
-    case StmtKind::set_block: return execute_set_block(stmt);
-    case StmtKind::macro: slot(stmt.reference) = make_macro(*stmt.function); return Flow::normal;
-    case StmtKind::call_block: execute_call_block(stmt); return Flow::normal;
+    case StmtKind::if_else:
+      return execute_if(stmt);
+    case StmtKind::for_loop:
+      return execute_for(stmt);
+    case StmtKind::set:
+      execute_set(stmt);
+      return Flow::normal;
+    case StmtKind::set_block:
+      return execute_set_block(stmt);
+    case StmtKind::macro:
+      slot(stmt.reference) = make_macro(*stmt.function);
+      return Flow::normal;
+    case StmtKind::call_block:
+      execute_call_block(stmt);
+      return Flow::normal;
     case StmtKind::generation:
       write(text(run_function(*stmt.function, activation_)));
       return Flow::normal;
-    case StmtKind::block: write(text(run_function(*stmt.function, nullptr))); return Flow::normal;
-    case StmtKind::filter_block: return execute_filter_block(stmt);
-    case StmtKind::with_block: return execute_with(stmt);
-    case StmtKind::break_loop: return Flow::break_loop;
-    case StmtKind::continue_loop: return Flow::continue_loop;
-    case StmtKind::refused: raise(Exception::other, stmt.text);
+    case StmtKind::block:
+      write(text(run_function(*stmt.function, nullptr)));
+      return Flow::normal;
+    case StmtKind::filter_block:
+      return execute_filter_block(stmt);
+    case StmtKind::with_block:
+      return execute_with(stmt);
+    case StmtKind::break_loop:
+      return Flow::break_loop;
+    case StmtKind::continue_loop:
+      return Flow::continue_loop;
+    case StmtKind::refused:
+      raise(Exception::other, stmt.text);
   }
   return Flow::normal;
 }
@@ -130,17 +146,16 @@ Interpreter::Flow Interpreter::execute_for(const Stmt& stmt) {
 Value Interpreter::filtered_by_test(const ForLoop& def, const Value& iterable) {
   auto source = std::make_shared<Iteration>(budget_, iterable);
   const std::shared_ptr<Activation> around = activation_;
-  return make_generator(
-      budget_, "generator", depth_of(iterable),
-      [this, &def, source, around]() -> std::optional<Value> {
-        const Enter entered(*this, def.test_slots, around);
-        enter(def.test_frame);
-        while (auto element = source->next()) {
-          assign(*def.test_target, *element);
-          if (truth(evaluate(*def.test))) return element;
-        }
-        return std::nullopt;
-      });
+  return make_generator(budget_, "generator", depth_of(iterable),
+                        [this, &def, source, around]() -> std::optional<Value> {
+                          const Enter entered(*this, def.test_slots, around);
+                          enter(def.test_frame);
+                          while (auto element = source->next()) {
+                            assign(*def.test_target, *element);
+                            if (truth(evaluate(*def.test))) return element;
+                          }
+                          return std::nullopt;
+                        });
 }
 
 Interpreter::Flow Interpreter::run_loop(const Stmt& stmt, const Value& iterable, int depth0) {
@@ -180,8 +195,8 @@ class Interpreter::LoopVariable {
   const Value value_;
 };
 
-/// The turns of a loop. Returns whether one has come to the end of the body: {% else %} is for loops
-/// of which none has, even one that {% continue %} cuts short each time, as in jinja2.
+/// The turns of a loop. Returns whether one has come to the end of the body: {% else %} is for
+/// loops of which none has, even one that {% continue %} cuts short each time, as in jinja2.
 bool Interpreter::turns(const ForLoop& def, const std::shared_ptr<Loop>& loop) {
   const LoopVariable variable(*this, def, loop);
   bool ended = false;

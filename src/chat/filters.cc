@@ -10,8 +10,8 @@ namespace forge::chat::detail {
 namespace {
 
 /// Filters that jinja2 has and this does not.
-constexpr std::array<std::string_view, 6> kRefused = {"pprint",   "random",   "striptags",
-                                                      "urlize",   "wordwrap", "xmlattr"};
+constexpr std::array<std::string_view, 6> kRefused = {"pprint", "random",   "striptags",
+                                                      "urlize", "wordwrap", "xmlattr"};
 
 }  // namespace
 
@@ -43,9 +43,8 @@ AttributePath::AttributePath(Interpreter& interpreter, const Value* path)
   while (true) {
     const std::size_t dot = std::min(rest.find('.'), rest.size());
     const std::string_view part = rest.substr(0, dot);
-    const bool is_index = !part.empty() && std::all_of(part.begin(), part.end(), [](char c) {
-      return c >= '0' && c <= '9';
-    });
+    const bool is_index = !part.empty() && std::all_of(part.begin(), part.end(),
+                                                       [](char c) { return c >= '0' && c <= '9'; });
     const auto index = is_index ? parse_integer(part, 10) : std::nullopt;
     parts_.push_back(index ? Value(*index) : constant_string(std::string(part)));
     if (dot == rest.size()) return;

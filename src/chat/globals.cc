@@ -96,11 +96,8 @@ Value strftime_now(Interpreter& interpreter, const Value& /*self*/, Arguments& a
 }
 
 constexpr NamedMethod kGlobals[] = {
-    {"dict", make_dict_of},
-    {"namespace", make_space},
-    {"raise_exception", raise_exception},
-    {"range", make_range},
-    {"strftime_now", strftime_now},
+    {"dict", make_dict_of}, {"namespace", make_space},      {"raise_exception", raise_exception},
+    {"range", make_range},  {"strftime_now", strftime_now},
 };
 
 }  // namespace

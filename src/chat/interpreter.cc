@@ -159,9 +159,8 @@ void Interpreter::bind(const Value& macro, Arguments& arguments) {
   }
   if (def.caller) {
     auto caller = arguments.take("caller");
-    slots[*def.caller] = caller && !caller->is(Kind::none)
-                             ? *std::move(caller)
-                             : make_undefined("No caller defined");
+    slots[*def.caller] = caller && !caller->is(Kind::none) ? *std::move(caller)
+                                                           : make_undefined("No caller defined");
   }
   if (def.kwargs) {
     auto rest = std::make_shared<Dict>();
@@ -169,7 +168,8 @@ void Interpreter::bind(const Value& macro, Arguments& arguments) {
     slots[*def.kwargs] = make_dict(budget_, std::move(rest));
   } else if (!arguments.named.empty()) {
     if (arguments.take("caller")) {
-      raise_type("macro " + name + " was invoked with two values for the special caller argument. "
+      raise_type("macro " + name +
+                 " was invoked with two values for the special caller argument. "
                  "This is most likely a bug.");
     }
     raise_type("macro " + name + " takes no keyword argument " +
@@ -177,11 +177,11 @@ void Interpreter::bind(const Value& macro, Arguments& arguments) {
   }
   if (def.varargs) {
     const auto& all = arguments.positional;
-    slots[*def.varargs] = make_tuple(
-        budget_, {all.begin() + static_cast<std::ptrdiff_t>(given), all.end()});
+    slots[*def.varargs] =
+        make_tuple(budget_, {all.begin() + static_cast<std::ptrdiff_t>(given), all.end()});
   } else if (arguments.positional.size() > given) {
-    raise_type("macro " + name + " takes not more than " +
-               std::to_string(def.parameters.size()) + " argument(s)");
+    raise_type("macro " + name + " takes not more than " + std::to_string(def.parameters.size()) +
+               " argument(s)");
   }
   enter(def.frame);
   for (const Parameter& parameter : def.parameters) {
@@ -222,7 +222,8 @@ bool Interpreter::test(const std::string& name, const Value& value, Arguments& a
   const Construct construct("test", name);
   return construct.run([&] {
     const auto native = find_test(name);
-    if (native == nullptr) raise(Exception::other, "No test named " + repr_of_text(name) + " found.");
+    if (native == nullptr)
+      raise(Exception::other, "No test named " + repr_of_text(name) + " found.");
     return native(*this, value, arguments);
   });
 }

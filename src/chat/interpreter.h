@@ -136,7 +136,8 @@ Value slice(Interpreter& interpreter, const Value& object, const SliceBounds& bo
 /// A variable that the context does not have: a function of jinja2 or `transformers`; missing where
 /// there is none of that name.
 Value global(std::string_view name);
-/// The method `name` of `object`; missing where its type has none, undefined where it would change it.
+/// The method `name` of `object`; missing where its type has none, undefined where it would change
+/// it.
 Value method(Interpreter& interpreter, const Value& object, std::string_view name);
 
 }  // namespace forge::chat::detail

@@ -10,8 +10,8 @@
 
 namespace forge::chat::detail {
 
-/// How deeply expressions, statements and calls are nested in each other at one moment. A level takes
-/// below a kilobyte of the stack.
+/// How deeply expressions, statements and calls are nested in each other at one moment. A level
+/// takes below a kilobyte of the stack.
 inline constexpr int kRunDepthMax = 2500;
 
 class Interpreter::Depth {

@@ -11,8 +11,10 @@ bool is_iterable(const Value& value) {
     case Kind::string:
     case Kind::dict:
     case Kind::range:
-    case Kind::generator: return true;
-    default: return false;
+    case Kind::generator:
+      return true;
+    default:
+      return false;
   }
 }
 
@@ -32,7 +34,7 @@ std::optional<Value> Iteration::next() {
       if (rest.empty()) return std::nullopt;
       const std::size_t bytes = std::min(character_bytes(rest[0]), rest.size());
       at_ += bytes;
-      return make_string(*budget_, std::string(rest.substr(0, bytes)), source_.string().markup);
+      return make_string(*budget_, std::string(rest.substr(0, bytes)));
     }
     case Kind::dict: {
       const auto& members = source_.dict().members;
@@ -44,8 +46,10 @@ std::optional<Value> Iteration::next() {
       ++at_;
       return source_.range().at(index);
     }
-    case Kind::generator: return source_.generator().next();
-    default: return std::nullopt;
+    case Kind::generator:
+      return source_.generator().next();
+    default:
+      return std::nullopt;
   }
 }
 
@@ -62,11 +66,16 @@ std::vector<Value> collect(Budget& budget, const Value& source) {
 std::optional<std::int64_t> length_of(const Value& value) {
   if (value.is_sequence()) return static_cast<std::int64_t>(value.sequence().elements.size());
   switch (value.kind()) {
-    case Kind::undefined: return 0;
-    case Kind::string: return static_cast<std::int64_t>(value.string().characters);
-    case Kind::dict: return static_cast<std::int64_t>(value.dict().members.size());
-    case Kind::range: return value.range().count;
-    default: return std::nullopt;
+    case Kind::undefined:
+      return 0;
+    case Kind::string:
+      return static_cast<std::int64_t>(value.string().characters);
+    case Kind::dict:
+      return static_cast<std::int64_t>(value.dict().members.size());
+    case Kind::range:
+      return value.range().count;
+    default:
+      return std::nullopt;
   }
 }
 

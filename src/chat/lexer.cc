@@ -41,7 +41,9 @@ class Lexer {
   }
 
  private:
-  [[noreturn]] void fail(std::string message) const { throw SyntaxError{line_, std::move(message)}; }
+  [[noreturn]] void fail(std::string message) const {
+    throw SyntaxError{line_, std::move(message)};
+  }
 
   std::string_view rest() const { return source_.substr(at_); }
   bool is_next(std::string_view text) const { return rest().starts_with(text); }
@@ -261,9 +263,10 @@ class Lexer {
     std::string digits(source_.substr(first, end - first));
     std::erase(digits, '_');
     add(TokenKind::integer, digits);
-    const auto read = std::from_chars(digits.data(), digits.data() + digits.size(),
-                                      tokens_.back().integer, base);
-    if (read.ec != std::errc()) fail("the integer " + printable(digits) + " needs more than 64 bits");
+    const auto read =
+        std::from_chars(digits.data(), digits.data() + digits.size(), tokens_.back().integer, base);
+    if (read.ec != std::errc())
+      fail("the integer " + printable(digits) + " needs more than 64 bits");
     advance(end);
   }
 
@@ -271,7 +274,8 @@ class Lexer {
     const char quote = source_[at_];
     std::size_t end = at_ + 1;
     while (end < source_.size() && source_[end] != quote) end += source_[end] == '\\' ? 2 : 1;
-    if (end >= source_.size()) fail(std::string("unexpected char '") + quote + "': a text without end");
+    if (end >= source_.size())
+      fail(std::string("unexpected char '") + quote + "': a text without end");
     const auto value = string_literal(source_.substr(at_ + 1, end - at_ - 1));
     if (!value) fail(value.error());
     add(TokenKind::string, *value);
@@ -327,16 +331,26 @@ class Lexer {
 
 std::string describe(const Token& token) {
   switch (token.kind) {
-    case TokenKind::data: return "template data / text";
-    case TokenKind::block_begin: return "begin of statement block";
-    case TokenKind::block_end: return "end of statement block";
-    case TokenKind::variable_begin: return "begin of print statement";
-    case TokenKind::variable_end: return "end of print statement";
-    case TokenKind::string: return "string";
-    case TokenKind::integer: return "integer";
-    case TokenKind::floating: return "float";
-    case TokenKind::end: return "end of template";
-    default: return printable(token.text);
+    case TokenKind::data:
+      return "template data / text";
+    case TokenKind::block_begin:
+      return "begin of statement block";
+    case TokenKind::block_end:
+      return "end of statement block";
+    case TokenKind::variable_begin:
+      return "begin of print statement";
+    case TokenKind::variable_end:
+      return "end of print statement";
+    case TokenKind::string:
+      return "string";
+    case TokenKind::integer:
+      return "integer";
+    case TokenKind::floating:
+      return "float";
+    case TokenKind::end:
+      return "end of template";
+    default:
+      return printable(token.text);
   }
 }
 

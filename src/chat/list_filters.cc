@@ -172,8 +172,7 @@ Value reverse(Interpreter& interpreter, const Value& value, Arguments& arguments
     return interpreter.list(std::move(elements));
   }
   if (!is_iterable(value)) raise(Exception::other, "argument must be iterable");
-  return generator_of(interpreter, "list_reverseiterator",
-                      reversed_elements(interpreter, value));
+  return generator_of(interpreter, "list_reverseiterator", reversed_elements(interpreter, value));
 }
 
 Value length(Interpreter& /*interpreter*/, const Value& value, Arguments& arguments) {
@@ -261,11 +260,10 @@ Value batch(Interpreter& interpreter, const Value& value, Arguments& arguments) 
 }
 
 constexpr NamedFilter kFilters[] = {
-    {"batch", batch},         {"count", length},       {"dictsort", dictsort},
-    {"first", first},         {"groupby", groupby},    {"items", items},
-    {"join", join},           {"last", last},          {"length", length},
-    {"list", list},           {"max", extreme<true>},  {"min", extreme<false>},
-    {"reverse", reverse},     {"slice", slice_into},   {"sort", sort},
+    {"batch", batch},     {"count", length},     {"dictsort", dictsort}, {"first", first},
+    {"groupby", groupby}, {"items", items},      {"join", join},         {"last", last},
+    {"length", length},   {"list", list},        {"max", extreme<true>}, {"min", extreme<false>},
+    {"reverse", reverse}, {"slice", slice_into}, {"sort", sort},
 };
 
 }  // namespace

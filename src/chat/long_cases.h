@@ -1,5 +1,5 @@
-// Characters whose upper case or title case is more than one character: SpecialCasing.txt of Unicode
-// 14.0. Each text is UTF-8.
+// Characters whose upper case or title case is more than one character: SpecialCasing.txt of
+// Unicode 14.0. Each text is UTF-8.
 #pragma once
 
 #include <cstdint>

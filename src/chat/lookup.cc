@@ -134,8 +134,7 @@ Value slice(Interpreter& interpreter, const Value& object, const SliceBounds& bo
                          object.is(Kind::range);
   if (object.is(Kind::dict)) raise_type("unhashable type: 'slice'");
   if (!is_sliced) raise_type("'" + type_name(object) + "' object is not subscriptable");
-  const SliceRange range =
-      slice_range(bounds.start, bounds.stop, bounds.step, *length_of(object));
+  const SliceRange range = slice_range(bounds.start, bounds.stop, bounds.step, *length_of(object));
   if (object.is(Kind::range)) {
     auto part = std::make_shared<Range>();
     part->start = object.range().start + range.start * object.range().step;

@@ -1,4 +1,5 @@
-// Macro: what {% macro %} defines and {% call %} passes on: a function with the variables around it.
+// Macro: what {% macro %} defines and {% call %} passes on: a function with the variables around
+// it.
 #pragma once
 
 #include <memory>

@@ -124,8 +124,8 @@ constexpr NamedMethod kLoopMethods[] = {{"changed", loop_changed}, {"cycle", loo
 
 // What the sandbox hides: it would change the value.
 constexpr std::string_view kDictChanges[] = {"clear", "pop", "popitem", "setdefault", "update"};
-constexpr std::string_view kListChanges[] = {"append",  "clear",  "pop",    "reverse",
-                                             "insert", "sort",   "extend", "remove"};
+constexpr std::string_view kListChanges[] = {"append", "clear", "pop",    "reverse",
+                                             "insert", "sort",  "extend", "remove"};
 
 bool is_one_of(std::span<const std::string_view> names, std::string_view name) {
   return std::find(names.begin(), names.end(), name) != names.end();
@@ -144,15 +144,22 @@ Function::Native find_method(const Value& object, std::string_view name) {
       const auto found = find_in(kTextSearchMethods, name);
       return found != nullptr ? found : find_in(kTextChangeMethods, name);
     }
-    case Kind::dict: return find_in(kDictMethods, name);
-    case Kind::list: return find_in(kListMethods, name);
+    case Kind::dict:
+      return find_in(kDictMethods, name);
+    case Kind::list:
+      return find_in(kListMethods, name);
     case Kind::tuple:
-    case Kind::range: return find_in(kTupleMethods, name);
+    case Kind::range:
+      return find_in(kTupleMethods, name);
     case Kind::boolean:
-    case Kind::integer: return find_in(kIntegerMethods, name);
-    case Kind::floating: return find_in(kDoubleMethods, name);
-    case Kind::loop: return find_in(kLoopMethods, name);
-    default: return nullptr;
+    case Kind::integer:
+      return find_in(kIntegerMethods, name);
+    case Kind::floating:
+      return find_in(kDoubleMethods, name);
+    case Kind::loop:
+      return find_in(kLoopMethods, name);
+    default:
+      return nullptr;
   }
 }
 

@@ -25,8 +25,8 @@ Value split_text_from_right(Interpreter& interpreter, const Value& text, const V
 std::string replaced(Budget& budget, std::string_view text, std::string_view old,
                      std::string_view now, std::int64_t most);
 /// str.strip(characters): the text without those at its start or at its end.
-std::string_view stripped(Budget& budget, std::string_view text, const Value* characters,
-                          bool left, bool right);
+std::string_view stripped(Budget& budget, std::string_view text, const Value* characters, bool left,
+                          bool right);
 /// separator.join(parts)
 Value join_texts(Interpreter& interpreter, std::string_view separator,
                  const std::vector<std::string>& parts, bool markup);

@@ -88,10 +88,10 @@ Value round(Interpreter& /*interpreter*/, const Value& value, Arguments& argumen
   const Value ten(std::int64_t{10});
   const Value scale = arithmetic("**", ten, Value(precision));
   const Value scaled = arithmetic("*", value, scale);
-  const Value whole(scaled.is_integer() ? scaled.integer()
-                                        : truncated(method == "ceil"
-                                                        ? std::ceil(scaled.floating())
-                                                        : std::floor(scaled.floating())));
+  const Value whole(scaled.is_integer()
+                        ? scaled.integer()
+                        : truncated(method == "ceil" ? std::ceil(scaled.floating())
+                                                     : std::floor(scaled.floating())));
   return arithmetic("/", whole, scale);
 }
 
@@ -127,8 +127,9 @@ Value file_size(Interpreter& interpreter, const Value& value, Arguments& argumen
 }
 
 constexpr NamedFilter kFilters[] = {
-    {"abs", absolute},    {"filesizeformat", file_size}, {"float", to_double},
-    {"int", to_integer},  {"round", round},              {"sum", sum},
+    {"abs", absolute},    {"filesizeformat", file_size},
+    {"float", to_double}, {"int", to_integer},
+    {"round", round},     {"sum", sum},
 };
 
 }  // namespace

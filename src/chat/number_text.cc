@@ -39,9 +39,9 @@ std::string general(double value, int precision, bool alternate) {
   std::from_chars(digits, scientific.data() + scientific.size(), exponent);
   constexpr int kLeast = -4;
   const bool is_fixed = exponent >= kLeast && exponent < precision;
-  std::string text =
-      is_fixed ? with_format(value, std::chars_format::fixed, precision - 1 - exponent)
-               : std::move(scientific);
+  std::string text = is_fixed
+                         ? with_format(value, std::chars_format::fixed, precision - 1 - exponent)
+                         : std::move(scientific);
   if (!alternate) cut_zeros(text);
   return text;
 }
@@ -88,8 +88,8 @@ std::string padded(Budget& budget, std::string text, const Padding& padding) {
   };
   if (padding.align == '<') return text + fill(missing);
   if (padding.align == '^') return fill(missing / 2) + text + fill(missing - missing / 2);
-  const bool after_sign = padding.align == '=' && !text.empty() &&
-                          (text[0] == '-' || text[0] == '+' || text[0] == ' ');
+  const bool after_sign =
+      padding.align == '=' && !text.empty() && (text[0] == '-' || text[0] == '+' || text[0] == ' ');
   if (after_sign) return text.substr(0, 1) + fill(missing) + text.substr(1);
   return fill(missing) + text;
 }

@@ -120,8 +120,8 @@ double double_of_digits(std::string_view digits) {
   const auto read = std::from_chars(digits.data(), digits.data() + digits.size(), value);
   if (read.ec != std::errc::result_out_of_range) return value;
   const std::size_t e = digits.find_first_of("eE");
-  const bool is_small = e == std::string_view::npos ? digits.starts_with("0")
-                                                    : digits.substr(e + 1).starts_with("-");
+  const bool is_small =
+      e == std::string_view::npos ? digits.starts_with("0") : digits.substr(e + 1).starts_with("-");
   return is_small ? 0.0 : std::numeric_limits<double>::infinity();
 }
 
@@ -140,9 +140,8 @@ std::optional<std::int64_t> parse_integer(std::string_view text, int base) {
     }
   }
   if (base == 0) base = 10;
-  const bool valid = !digits.empty() && std::all_of(digits.begin(), digits.end(), [&](char c) {
-    return digit_value(c) < base;
-  });
+  const bool valid = !digits.empty() && std::all_of(digits.begin(), digits.end(),
+                                                    [&](char c) { return digit_value(c) < base; });
   if (!valid) return std::nullopt;
   std::int64_t value = 0;
   for (const char c : digits) {

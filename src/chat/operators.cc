@@ -82,7 +82,6 @@ Value binary(Interpreter& interpreter, const std::string& op, const Value& a, co
     if (can_repeat(a) && b.is_integer()) return repeated(interpreter, a, b.integer());
     if (can_repeat(b) && a.is_integer()) return repeated(interpreter, b, a.integer());
   } else if (op == "%" && a.is_string()) {
-    if (b.is(Kind::undefined)) raise(Exception::undefined, b.undefined().message);
     return percent_format(interpreter, a, b);
   }
   unsupported(op, a, b);

@@ -21,8 +21,7 @@ void ExpressionParser::add(Expr& expr, ExprPtr part) const {
   expr.parts.push_back(std::move(part));
 }
 
-ExprPtr ExpressionParser::pair(ExprKind kind, std::string text, ExprPtr left,
-                               ExprPtr right) const {
+ExprPtr ExpressionParser::pair(ExprKind kind, std::string text, ExprPtr left, ExprPtr right) const {
   ExprPtr expr = make(kind, left->line);
   expr->text = std::move(text);
   add(*expr, std::move(left));
@@ -67,33 +66,32 @@ ExprPtr ExpressionParser::logical_not() {
   return expr;
 }
 
-ExprPtr ExpressionParser::comparison() {
+/// Takes the operator of a comparison, if one is next; else an empty text.
+std::string ExpressionParser::comparison_symbol() {
   constexpr std::string_view kSymbols[] = {"==", "!=", "<", "<=", ">", ">="};
+  const Token& token = tokens_.now();
+  if (token.kind == TokenKind::op &&
+      std::find(std::begin(kSymbols), std::end(kSymbols), token.text) != std::end(kSymbols)) {
+    return tokens_.next().text;
+  }
+  if (tokens_.skip_name("in")) return "in";
+  if (!token.is_name("not") || !tokens_.following().is_name("in")) return "";
+  tokens_.next();
+  tokens_.next();
+  return "not in";
+}
+
+ExprPtr ExpressionParser::comparison() {
   ExprPtr first = sum();
-  ExprPtr expr;
-  while (true) {
-    std::string symbol;
-    const Token& token = tokens_.now();
-    if (token.kind == TokenKind::op &&
-        std::find(std::begin(kSymbols), std::end(kSymbols), token.text) != std::end(kSymbols)) {
-      symbol = tokens_.next().text;
-    } else if (tokens_.skip_name("in")) {
-      symbol = "in";
-    } else if (token.is_name("not") && tokens_.following().is_name("in")) {
-      tokens_.next();
-      tokens_.next();
-      symbol = "not in";
-    } else {
-      break;
-    }
-    if (expr == nullptr) {
-      expr = make(ExprKind::compare, first->line);
-      add(*expr, std::move(first));
-    }
+  std::string symbol = comparison_symbol();
+  if (symbol.empty()) return first;
+  ExprPtr expr = make(ExprKind::compare, first->line);
+  add(*expr, std::move(first));
+  for (; !symbol.empty(); symbol = comparison_symbol()) {
     expr->operators.push_back(symbol);
     add(*expr, sum());
   }
-  return expr == nullptr ? std::move(first) : std::move(expr);
+  return expr;
 }
 
 ExprPtr ExpressionParser::sum() {

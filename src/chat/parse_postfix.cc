@@ -74,8 +74,8 @@ ExprPtr ExpressionParser::subscripted(ExprPtr object) {
     parts.push_back(std::move(first));
     for (int i = 0; i < 2; ++i) {
       const bool has_colon = tokens_.skip_op(":");
-      const bool is_empty = tokens_.now().is_op(":") || tokens_.now().is_op("]") ||
-                            tokens_.now().is_op(",");
+      const bool is_empty =
+          tokens_.now().is_op(":") || tokens_.now().is_op("]") || tokens_.now().is_op(",");
       parts.push_back(has_colon && !is_empty ? expression() : nullptr);
     }
   }
@@ -171,9 +171,8 @@ ExprPtr ExpressionParser::test(ExprPtr value) {
   add(*expr, std::move(value));
   const Token& token = tokens_.now();
   const bool has_argument = token.kind == TokenKind::name || token.kind == TokenKind::string ||
-                            token.kind == TokenKind::integer ||
-                            token.kind == TokenKind::floating || token.is_op("[") ||
-                            token.is_op("{");
+                            token.kind == TokenKind::integer || token.kind == TokenKind::floating ||
+                            token.is_op("[") || token.is_op("{");
   if (token.is_op("(")) {
     call_arguments(*expr);
   } else if (has_argument && !token.is_name("else") && !token.is_name("or") &&

@@ -110,9 +110,9 @@ class StatementParser {
         {"debug", nullptr},
     }};
     if (tokens_.now().kind != TokenKind::name) tokens_.fail("tag name expected");
-    const auto* const found =
-        std::find_if(kWords.begin(), kWords.end(),
-                     [&](const Word& word) { return tokens_.now().is_name(word.word); });
+    const auto* const found = std::find_if(kWords.begin(), kWords.end(), [&](const Word& word) {
+      return tokens_.now().is_name(word.word);
+    });
     if (found == kWords.end() || found->parse == nullptr) {
       tokens_.fail("Encountered unknown tag '" + describe(tokens_.now()) + "'." +
                    (open_.empty() ? ""

@@ -65,7 +65,8 @@ class ExpressionParser {
   /// An expression, or several with commas between them, which are a tuple.
   ExprPtr tuple(const TupleRules& rules);
 
-  /// What a value is assigned to: a name, several, or with `with_space` an attribute of a namespace.
+  /// What a value is assigned to: a name, several, or with `with_space` an attribute of a
+  /// namespace.
   ExprPtr target(bool with_space, std::string_view end = "");
   ExprPtr name_target();
 
@@ -81,6 +82,7 @@ class ExpressionParser {
   ExprPtr logical_or();
   ExprPtr logical_and();
   ExprPtr logical_not();
+  std::string comparison_symbol();
   ExprPtr comparison();
   ExprPtr sum();
   ExprPtr concatenation();

@@ -95,12 +95,23 @@ class PercentFormat {
     std::optional<Value> value = key();
     for (bool is_flag = true; is_flag;) {
       switch (peek()) {
-        case '-': spec.left = true; break;
-        case '0': spec.zero = true; break;
-        case '#': spec.alternate = true; break;
-        case '+': spec.sign = '+'; break;
-        case ' ': spec.sign = spec.sign == '+' ? '+' : ' '; break;
-        default: is_flag = false;
+        case '-':
+          spec.left = true;
+          break;
+        case '0':
+          spec.zero = true;
+          break;
+        case '#':
+          spec.alternate = true;
+          break;
+        case '+':
+          spec.sign = '+';
+          break;
+        case ' ':
+          spec.sign = spec.sign == '+' ? '+' : ' ';
+          break;
+        default:
+          is_flag = false;
       }
       if (is_flag) ++at_;
     }
@@ -175,16 +186,14 @@ class PercentFormat {
     const bool is_integer = std::string_view("diuxXo").find(kind) != std::string_view::npos;
     const bool is_double = std::string_view("eEfFgG").find(kind) != std::string_view::npos;
     if (!is_integer && !is_double) {
-      raise(Exception::value,
-            std::string("unsupported format character '") + kind + "'");
+      raise(Exception::value, std::string("unsupported format character '") + kind + "'");
     }
-    if (value.is(Kind::undefined)) raise(Exception::undefined, value.undefined().message);
     const bool is_decimal = kind == 'd' || kind == 'i' || kind == 'u';
     const bool accepted = is_double || is_decimal ? value.is_number() : value.is_integer();
     if (!accepted) {
       raise_type(is_double ? "must be real number, not " + type_name(value)
-                           : std::string("%") + kind + " format: " +
-                                 (is_decimal ? "a real number" : "an integer") +
+                           : std::string("%") + kind +
+                                 " format: " + (is_decimal ? "a real number" : "an integer") +
                                  " is required, not " + type_name(value));
     }
     if (spec.precision > kPrecisionMax) raise(Exception::limit, "a precision above 1000");
@@ -222,8 +231,7 @@ class PercentFormat {
 
 Value percent_format(Interpreter& interpreter, const Value& format, const Value& values) {
   interpreter.budget().make(format.text().size());
-  return interpreter.text(PercentFormat(interpreter, format, values).run(),
-                          format.string().markup);
+  return interpreter.text(PercentFormat(interpreter, format, values).run(), format.string().markup);
 }
 
 }  // namespace forge::chat::detail

@@ -142,8 +142,12 @@ class Resolver {
 
   void resolve(Stmt& stmt) {
     switch (stmt.kind) {
-      case StmtKind::if_else: resolve_if(stmt); break;
-      case StmtKind::for_loop: resolve_for(stmt); break;
+      case StmtKind::if_else:
+        resolve_if(stmt);
+        break;
+      case StmtKind::for_loop:
+        resolve_for(stmt);
+        break;
       case StmtKind::macro:
         stmt.reference = reference(stmt.text);
         resolve_function(*stmt.function);
@@ -152,11 +156,21 @@ class Resolver {
         resolve_function(*stmt.function);
         resolve(stmt.expressions[0]);
         break;
-      case StmtKind::generation: resolve_function(*stmt.function); break;
-      case StmtKind::block: resolve_block(*stmt.function); break;
-      case StmtKind::set_block: resolve_set_block(stmt); break;
-      case StmtKind::filter_block: resolve_filter_block(stmt); break;
-      case StmtKind::with_block: resolve_with(stmt); break;
+      case StmtKind::generation:
+        resolve_function(*stmt.function);
+        break;
+      case StmtKind::block:
+        resolve_block(*stmt.function);
+        break;
+      case StmtKind::set_block:
+        resolve_set_block(stmt);
+        break;
+      case StmtKind::filter_block:
+        resolve_filter_block(stmt);
+        break;
+      case StmtKind::with_block:
+        resolve_with(stmt);
+        break;
       default:
         for (const ExprPtr& expr : stmt.expressions) resolve(expr);
         for (const ExprPtr& target : stmt.targets) resolve(target);
@@ -221,8 +235,8 @@ class Resolver {
     Places places;
     const auto special = [&](std::string name, std::optional<std::uint32_t>& place) {
       const auto& all = function.parameters;
-      const bool is_parameter = std::any_of(
-          all.begin(), all.end(), [&](const Parameter& one) { return one.name == name; });
+      const bool is_parameter = std::any_of(all.begin(), all.end(),
+                                            [&](const Parameter& one) { return one.name == name; });
       if (is_parameter || !reads_name(function.body, name)) return;
       symbols.declare_parameter(name);
       place = places.of(symbols.level, name);

@@ -34,9 +34,8 @@ class LazySource {
 /// map(attribute=...), or map(filter, arguments ...)
 Value map(Interpreter& interpreter, const Value& value, Arguments& arguments) {
   auto source = std::make_shared<LazySource>(interpreter, value);
-  const auto has_attribute =
-      std::any_of(arguments.named.begin(), arguments.named.end(),
-                  [](const auto& one) { return one.first == "attribute"; });
+  const auto has_attribute = std::any_of(arguments.named.begin(), arguments.named.end(),
+                                         [](const auto& one) { return one.first == "attribute"; });
   if (arguments.positional.empty() && has_attribute) {
     const Value attribute = *arguments.take("attribute");
     const Value fallback = arguments.take("default").value_or(Value());
@@ -68,8 +67,8 @@ Value select(Interpreter& interpreter, const Value& value, Arguments& arguments)
   auto source = std::make_shared<LazySource>(interpreter, value);
   Interpreter* const run = &interpreter;
   const bool has_attribute = kAttribute && !arguments.positional.empty();
-  auto path = std::make_shared<AttributePath>(
-      interpreter, has_attribute ? &arguments.positional[0] : nullptr);
+  auto path = std::make_shared<AttributePath>(interpreter,
+                                              has_attribute ? &arguments.positional[0] : nullptr);
   if (has_attribute) arguments.positional.erase(arguments.positional.begin());
   const Arguments all = std::move(arguments);
   return lazy(interpreter, value, [=]() -> std::optional<Value> {
@@ -119,7 +118,7 @@ Value attr(Interpreter& interpreter, const Value& value, Arguments& arguments) {
   if (value.is(Kind::undefined)) raise(Exception::undefined, value.undefined().message);
   // A member of a dict is no attribute of it.
   if (value.is(Kind::dict)) {
-    const Value found = method(interpreter, value, name);
+    Value found = method(interpreter, value, name);
     if (!found.is(Kind::missing)) return found;
     return make_undefined("'dict object' has no attribute " + repr_of_text(name));
   }

@@ -136,8 +136,8 @@ std::string replaced(Budget& budget, std::string_view text, std::string_view old
   return out;
 }
 
-std::string_view stripped(Budget& budget, std::string_view text, const Value* characters,
-                          bool left, bool right) {
+std::string_view stripped(Budget& budget, std::string_view text, const Value* characters, bool left,
+                          bool right) {
   if (characters == nullptr) {
     if (left) text = strip_left(text);
     return right ? strip_right(text) : text;

@@ -143,10 +143,18 @@ void Symbols::look_at(const Body& body) {
 
 void Symbols::look_at(const Stmt& stmt) {
   switch (stmt.kind) {
-    case StmtKind::if_else: look_at_branches(stmt); break;
-    case StmtKind::for_loop: look_at(*stmt.loop->iterable); break;
-    case StmtKind::macro: store(stmt.text); break;
-    case StmtKind::set_block: look_at_target(*stmt.targets[0], false); break;
+    case StmtKind::if_else:
+      look_at_branches(stmt);
+      break;
+    case StmtKind::for_loop:
+      look_at(*stmt.loop->iterable);
+      break;
+    case StmtKind::macro:
+      store(stmt.text);
+      break;
+    case StmtKind::set_block:
+      look_at_target(*stmt.targets[0], false);
+      break;
     case StmtKind::set:
       look_at(*stmt.expressions[0]);
       look_at_target(*stmt.targets[0], false);
@@ -157,7 +165,8 @@ void Symbols::look_at(const Stmt& stmt) {
     case StmtKind::with_block:
       for (const ExprPtr& expr : stmt.expressions) look_at(*expr);
       break;
-    default: break;
+    default:
+      break;
   }
 }
 

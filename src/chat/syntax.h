@@ -65,8 +65,8 @@ struct Expr {
   std::vector<ExprPtr> parts;
   std::vector<std::string> operators;  ///< of a comparison
   CallArguments arguments;
-  std::string name;           ///< of space_name
-  Reference reference;        ///< of names
+  std::string name;     ///< of space_name
+  Reference reference;  ///< of names
 };
 
 enum class StmtKind : std::uint8_t {

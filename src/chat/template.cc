@@ -23,8 +23,7 @@ std::string to_string(const TemplateError& error) {
 
 tl::expected<Template, TemplateError> Template::parse(std::string_view text) {
   const auto refused = [](std::uint32_t line, std::string message) {
-    return tl::unexpected(
-        TemplateError{TemplateFault::syntax, line, "", std::move(message)});
+    return tl::unexpected(TemplateError{TemplateFault::syntax, line, "", std::move(message)});
   };
   if (text.size() > kBytesMax) {
     return refused(1, "the template has " + std::to_string(text.size()) +

@@ -45,8 +45,8 @@ Value join(Interpreter& interpreter, const Value& self, Arguments& arguments) {
       continue;
     }
     if (!value.is_string()) {
-      raise_type("sequence item " + std::to_string(parts.size()) +
-                 ": expected str instance, " + type_name(value) + " found");
+      raise_type("sequence item " + std::to_string(parts.size()) + ": expected str instance, " +
+                 type_name(value) + " found");
     }
     interpreter.budget().make(value.text().size());
     parts.emplace_back(value.text());

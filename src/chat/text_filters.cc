@@ -64,8 +64,7 @@ Value replace(Interpreter& interpreter, const Value& value, Arguments& arguments
   const std::string old = interpreter.str(given.required(0));
   const std::string now = interpreter.str(given.required(1));
   const std::int64_t most = given.some(2) == nullptr ? -1 : given.integer(2, -1);
-  return interpreter.text(
-      replaced(interpreter.budget(), interpreter.str(value), old, now, most));
+  return interpreter.text(replaced(interpreter.budget(), interpreter.str(value), old, now, most));
 }
 
 Value escape(Interpreter& interpreter, const Value& value, Arguments& arguments) {
@@ -128,15 +127,17 @@ Value truncate(Interpreter& interpreter, const Value& value, Arguments& argument
   const std::int64_t leeway = given.some(3) == nullptr ? 5 : given.integer(3, 5);
   const auto end_length = static_cast<std::int64_t>(count_characters(end));
   if (most < end_length) {
-    raise(Exception::other, "expected length >= " + std::to_string(end_length) + ", got " +
-                                std::to_string(most));
+    raise(Exception::other,
+          "expected length >= " + std::to_string(end_length) + ", got " + std::to_string(most));
   }
   if (leeway < 0) {
     raise(Exception::other, "expected leeway >= 0, got " + std::to_string(leeway));
   }
-  if (!value.is_string()) raise_type("object of type '" + type_name(value) + "' has no len()");
+  const auto length = length_of(value);
+  if (!length) raise_type("object of type '" + type_name(value) + "' has no len()");
+  if (*length - leeway <= most) return value;
+  if (!value.is_string()) raise_type("'" + type_name(value) + "' object is no text");
   const String& text = value.string();
-  if (static_cast<std::int64_t>(text.characters) - leeway <= most) return value;
   std::string_view start = characters(interpreter.budget(), text, 0, most - end_length);
   if (!given.boolean(1, false)) start = start.substr(0, start.rfind(' '));
   return interpreter.text(std::string(start) + std::string(end), text.markup);
@@ -178,7 +179,8 @@ std::string quoted_for_url(std::string_view text, bool in_query) {
   std::string out;
   for (const char c : text) {
     const auto byte = static_cast<unsigned char>(c);
-    const bool is_alnum = (c >= '0' && c <= '9') || (c >= 'a' && c <= 'z') || (c >= 'A' && c <= 'Z');
+    const bool is_alnum =
+        (c >= '0' && c <= '9') || (c >= 'a' && c <= 'z') || (c >= 'A' && c <= 'Z');
     if (is_alnum || c == '_' || c == '.' || c == '-' || c == '~' || (c == '/' && !in_query)) {
       out += c;
     } else if (c == ' ' && in_query) {
@@ -271,12 +273,23 @@ Value escaped(Interpreter& interpreter, const Value& value) {
   std::string out;
   for (const char c : text) {
     switch (c) {
-      case '&': out += "&amp;"; break;
-      case '<': out += "&lt;"; break;
-      case '>': out += "&gt;"; break;
-      case '\'': out += "&#39;"; break;
-      case '"': out += "&#34;"; break;
-      default: out += c;
+      case '&':
+        out += "&amp;";
+        break;
+      case '<':
+        out += "&lt;";
+        break;
+      case '>':
+        out += "&gt;";
+        break;
+      case '\'':
+        out += "&#39;";
+        break;
+      case '"':
+        out += "&#34;";
+        break;
+      default:
+        out += c;
     }
   }
   return interpreter.text(std::move(out), true);

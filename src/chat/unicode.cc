@@ -40,8 +40,8 @@ void append_upper(std::string& out, std::uint32_t code) {
     out += entry->upper;
     return;
   }
-  append_character(out, static_cast<std::uint32_t>(
-                            utf8proc_toupper(static_cast<utf8proc_int32_t>(code))));
+  append_character(
+      out, static_cast<std::uint32_t>(utf8proc_toupper(static_cast<utf8proc_int32_t>(code))));
 }
 
 void append_title(std::string& out, std::uint32_t code) {
@@ -49,8 +49,8 @@ void append_title(std::string& out, std::uint32_t code) {
     out += entry->title;
     return;
   }
-  append_character(out, static_cast<std::uint32_t>(
-                            utf8proc_totitle(static_cast<utf8proc_int32_t>(code))));
+  append_character(
+      out, static_cast<std::uint32_t>(utf8proc_totitle(static_cast<utf8proc_int32_t>(code))));
 }
 
 /// Marks that do not begin or end a word: what Unicode calls case-ignorable, as far as text has it.
@@ -91,8 +91,8 @@ void append_lower(std::string& out, std::string_view text, std::size_t at, std::
   } else if (code == kCapitalSigma) {
     append_character(out, is_final_sigma(text, at) ? 0x3C2 : 0x3C3);
   } else {
-    append_character(out, static_cast<std::uint32_t>(
-                              utf8proc_tolower(static_cast<utf8proc_int32_t>(code))));
+    append_character(
+        out, static_cast<std::uint32_t>(utf8proc_tolower(static_cast<utf8proc_int32_t>(code))));
   }
 }
 
@@ -144,9 +144,8 @@ std::size_t first_ill_formed(std::string_view text) {
       continue;
     }
     utf8proc_int32_t code = 0;
-    const auto size =
-        utf8proc_iterate(reinterpret_cast<const utf8proc_uint8_t*>(text.data()) + at,
-                         static_cast<utf8proc_ssize_t>(text.size() - at), &code);
+    const auto size = utf8proc_iterate(reinterpret_cast<const utf8proc_uint8_t*>(text.data()) + at,
+                                       static_cast<utf8proc_ssize_t>(text.size() - at), &code);
     if (size <= 0) return at;
     at += static_cast<std::size_t>(size);
   }
@@ -207,8 +206,10 @@ bool is_printable(std::uint32_t code) {
     case UTF8PROC_CATEGORY_CN:
     case UTF8PROC_CATEGORY_ZL:
     case UTF8PROC_CATEGORY_ZP:
-    case UTF8PROC_CATEGORY_ZS: return false;
-    default: return true;
+    case UTF8PROC_CATEGORY_ZS:
+      return false;
+    default:
+      return true;
   }
 }
 

@@ -58,10 +58,14 @@ void Dict::set(Budget& budget, const Value& key, Value value) {
 int depth_of(const Value& value) {
   if (value.is_sequence()) return value.sequence().depth;
   switch (value.kind()) {
-    case Kind::dict: return value.dict().depth;
-    case Kind::generator: return value.generator().depth;
-    case Kind::function: return value.function().depth;
-    default: return 1;
+    case Kind::dict:
+      return value.dict().depth;
+    case Kind::generator:
+      return value.generator().depth;
+    case Kind::function:
+      return value.function().depth;
+    default:
+      return 1;
   }
 }
 
@@ -123,24 +127,42 @@ Value make_generator(Budget& budget, std::string name, int depth,
 std::string type_name(const Value& value) {
   switch (value.kind()) {
     case Kind::missing:
-    case Kind::undefined: return "Undefined";
-    case Kind::none: return "NoneType";
-    case Kind::boolean: return "bool";
-    case Kind::integer: return "int";
-    case Kind::floating: return "float";
-    case Kind::string: return value.string().markup ? "Markup" : "str";
-    case Kind::list: return "list";
-    case Kind::tuple: return value.sequence().is_group ? "_GroupTuple" : "tuple";
-    case Kind::dict: return "dict";
-    case Kind::keys: return "dict_keys";
-    case Kind::values: return "dict_values";
-    case Kind::items: return "dict_items";
-    case Kind::range: return "range";
-    case Kind::generator: return value.generator().name;
-    case Kind::space: return "Namespace";
-    case Kind::loop: return "LoopContext";
-    case Kind::macro: return "Macro";
-    case Kind::function: return "builtin_function_or_method";
+    case Kind::undefined:
+      return "Undefined";
+    case Kind::none:
+      return "NoneType";
+    case Kind::boolean:
+      return "bool";
+    case Kind::integer:
+      return "int";
+    case Kind::floating:
+      return "float";
+    case Kind::string:
+      return value.string().markup ? "Markup" : "str";
+    case Kind::list:
+      return "list";
+    case Kind::tuple:
+      return value.sequence().is_group ? "_GroupTuple" : "tuple";
+    case Kind::dict:
+      return "dict";
+    case Kind::keys:
+      return "dict_keys";
+    case Kind::values:
+      return "dict_values";
+    case Kind::items:
+      return "dict_items";
+    case Kind::range:
+      return "range";
+    case Kind::generator:
+      return value.generator().name;
+    case Kind::space:
+      return "Namespace";
+    case Kind::loop:
+      return "LoopContext";
+    case Kind::macro:
+      return "Macro";
+    case Kind::function:
+      return "builtin_function_or_method";
   }
   return "object";
 }
@@ -150,14 +172,21 @@ bool truth(const Value& value) {
   switch (value.kind()) {
     case Kind::missing:
     case Kind::undefined:
-    case Kind::none: return false;
+    case Kind::none:
+      return false;
     case Kind::boolean:
-    case Kind::integer: return value.integer() != 0;
-    case Kind::floating: return value.floating() != 0;
-    case Kind::string: return !value.text().empty();
-    case Kind::dict: return !value.dict().members.empty();
-    case Kind::range: return value.range().count > 0;
-    default: return true;
+    case Kind::integer:
+      return value.integer() != 0;
+    case Kind::floating:
+      return value.floating() != 0;
+    case Kind::string:
+      return !value.text().empty();
+    case Kind::dict:
+      return !value.dict().members.empty();
+    case Kind::range:
+      return value.range().count > 0;
+    default:
+      return true;
   }
 }
 

@@ -32,7 +32,7 @@ enum class Kind : std::uint8_t {
   list,
   tuple,
   dict,
-  keys,    ///< dict.keys(), dict.values(), dict.items(), as sequences
+  keys,  ///< dict.keys(), dict.values(), dict.items(), as sequences
   values,
   items,
   range,
@@ -73,7 +73,9 @@ class Value {
   bool is(Kind kind) const { return kind_ == kind; }
   bool is_string() const { return kind_ == Kind::string; }
   /// A list, a tuple or a view of a dict.
-  bool is_sequence() const { return kind_ >= Kind::list && kind_ <= Kind::items && !is(Kind::dict); }
+  bool is_sequence() const {
+    return kind_ >= Kind::list && kind_ <= Kind::items && !is(Kind::dict);
+  }
   /// bool counts as int, as in Python.
   bool is_integer() const { return kind_ == Kind::integer || kind_ == Kind::boolean; }
   bool is_number() const { return is_integer() || kind_ == Kind::floating; }
@@ -101,10 +103,8 @@ class Value {
 
  private:
   Kind kind_ = Kind::none;
-  union {
-    std::int64_t integer_ = 0;
-    double floating_;
-  };
+  std::int64_t integer_ = 0;
+  double floating_ = 0;
   std::shared_ptr<Object> object_;
 };
 

@@ -81,20 +81,27 @@ bool equal(Budget& budget, const Value& a, const Value& b) {
   if (a.object() != nullptr && a.object() == b.object()) return true;
   switch (a.kind()) {
     case Kind::undefined:
-    case Kind::none: return true;
-    case Kind::string: return a.text() == b.text();
+    case Kind::none:
+      return true;
+    case Kind::string:
+      return a.text() == b.text();
     case Kind::list:
-    case Kind::tuple: return equal_sequences(budget, a.sequence(), b.sequence());
+    case Kind::tuple:
+      return equal_sequences(budget, a.sequence(), b.sequence());
     case Kind::keys:
-    case Kind::items: return equal_sets(budget, a.sequence(), b.sequence());
-    case Kind::dict: return equal_dicts(budget, a.dict(), b.dict());
-    case Kind::range: return equal_ranges(a.range(), b.range());
+    case Kind::items:
+      return equal_sets(budget, a.sequence(), b.sequence());
+    case Kind::dict:
+      return equal_dicts(budget, a.dict(), b.dict());
+    case Kind::range:
+      return equal_ranges(a.range(), b.range());
     case Kind::function: {
       const Function& left = a.function();
       const Function& right = b.function();
       return left.native == right.native && left.name == right.name && same(left.self, right.self);
     }
-    default: return false;
+    default:
+      return false;
   }
 }
 

@@ -38,8 +38,10 @@ bool is_sequence(const Value& value) {
     case Kind::list:
     case Kind::tuple:
     case Kind::dict:
-    case Kind::range: return true;
-    default: return false;
+    case Kind::range:
+      return true;
+    default:
+      return false;
   }
 }
 
@@ -75,12 +77,18 @@ bool compared(Interpreter& interpreter, const Value& value, Arguments& arguments
   const Value& other = given.required(0);
   Budget& budget = interpreter.budget();
   switch (kOrder) {
-    case Order::equal: return equal(budget, value, other);
-    case Order::different: return !equal(budget, value, other);
-    case Order::less: return compare(budget, "<", value, other);
-    case Order::at_most: return compare(budget, "<=", value, other);
-    case Order::more: return compare(budget, ">", value, other);
-    case Order::at_least: return compare(budget, ">=", value, other);
+    case Order::equal:
+      return equal(budget, value, other);
+    case Order::different:
+      return !equal(budget, value, other);
+    case Order::less:
+      return compare(budget, "<", value, other);
+    case Order::at_most:
+      return compare(budget, "<=", value, other);
+    case Order::more:
+      return compare(budget, ">", value, other);
+    case Order::at_least:
+      return compare(budget, ">=", value, other);
   }
   return false;
 }

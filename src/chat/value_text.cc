@@ -82,16 +82,26 @@ class Printer {
 
   static std::string scalar(const Value& value) {
     switch (value.kind()) {
-      case Kind::none: return "None";
-      case Kind::boolean: return value.boolean() ? "True" : "False";
-      case Kind::integer: return std::to_string(value.integer());
-      case Kind::floating: return repr_of_double(value.floating());
-      case Kind::range: return range_text(value.range());
-      case Kind::loop: return value.as<Loop>().text();
-      case Kind::macro: return "<Macro " + repr_of_text(value.as<Macro>().name()) + ">";
-      case Kind::function: return "<built-in method " + value.function().name + ">";
-      case Kind::generator: return "<" + value.generator().name + " object>";
-      default: return "Undefined";
+      case Kind::none:
+        return "None";
+      case Kind::boolean:
+        return value.boolean() ? "True" : "False";
+      case Kind::integer:
+        return std::to_string(value.integer());
+      case Kind::floating:
+        return repr_of_double(value.floating());
+      case Kind::range:
+        return range_text(value.range());
+      case Kind::loop:
+        return value.as<Loop>().text();
+      case Kind::macro:
+        return "<Macro " + repr_of_text(value.as<Macro>().name()) + ">";
+      case Kind::function:
+        return "<built-in method " + value.function().name + ">";
+      case Kind::generator:
+        return "<" + value.generator().name + " object>";
+      default:
+        return "Undefined";
     }
   }
 
@@ -154,8 +164,8 @@ std::string repr_of_double(double value) {
   constexpr int kLeast = -4;
   constexpr int kLargest = 16;
   if (exponent < kLeast || exponent >= kLargest) return std::string(shortest);
-  const auto fixed = std::to_chars(buffer.data(), buffer.data() + buffer.size(), value,
-                                   std::chars_format::fixed);
+  const auto fixed =
+      std::to_chars(buffer.data(), buffer.data() + buffer.size(), value, std::chars_format::fixed);
   std::string text(buffer.data(), fixed.ptr);
   if (text.find('.') == std::string::npos) text += ".0";
   return text;

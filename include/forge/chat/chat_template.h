@@ -1,16 +1,16 @@
 // ChatTemplate: a conversation to the text that a model is to continue.
 //
-// A model has been trained on conversations in one spelling: marks before and after each message, an
-// order, a place for the tools. Its chat template is that spelling as a program (template.h), and
-// comes with its files. Where a model has none, its messages are spelt as ChatML, with tools as the
-// Hermes models have them, which many models have seen.
+// A model has been trained on conversations in one spelling: marks before and after each message,
+// an order, a place for the tools. Its chat template is that spelling as a program (template.h),
+// and comes with its files. Where a model has none, its messages are spelt as ChatML, with tools as
+// the Hermes models have them, which many models have seen.
 //
 // Example, given `std::string_view text` of a template and `#include <nlohmann/json.hpp>`:
 //
 //   const auto chat = chat::ChatTemplate::parse(text);
 //   if (!chat) return to_string(chat.error());
 //   chat::Conversation conversation;
-//   conversation.messages = {{{"role", "user"}, {"content", "Hello"}}};
+//   conversation.messages.push_back({{"role", "user"}, {"content", "Hello"}});
 //   const auto prompt = chat->render(conversation, {});
 //   return prompt ? *prompt : to_string(prompt.error());
 //
@@ -32,7 +32,7 @@ std::string_view default_template();
 
 /// What a template is given, under the names that `transformers` uses.
 struct Conversation {
-  nlohmann::ordered_json messages = nlohmann::ordered_json::array();
+  nlohmann::ordered_json messages = nlohmann::ordered_json::array();  ///< objects: role, content
   nlohmann::ordered_json tools;          ///< a list, or null where there are none
   nlohmann::ordered_json documents;      ///< a list, or null
   bool add_generation_prompt = true;     ///< ends with what begins the model's answer
@@ -48,8 +48,8 @@ class ChatTemplate {
   /// Template::parse().
   static tl::expected<ChatTemplate, TemplateError> parse(std::string_view text);
 
-  /// The text that the model is to continue. Errors: `messages` is no list of objects, or `tools` or
-  /// `documents` no list and not null; those of Template::render().
+  /// The text that the model is to continue. Errors: `messages` is no list of objects, or `tools`
+  /// or `documents` no list and not null; those of Template::render().
   tl::expected<std::string, TemplateError> render(const Conversation& conversation,
                                                   const RenderOptions& options) const;
 

@@ -75,8 +75,8 @@ class Template {
   /// The largest text of a template.
   static constexpr std::size_t kBytesMax = 4U << 20U;
 
-  /// Errors: the text is too long, is not UTF-8, or is not a template; it uses a filter, a test or a
-  /// statement that is not there.
+  /// Errors: the text is too long, is not UTF-8, or is not a template; it uses a filter, a test or
+  /// a statement that is not there.
   static tl::expected<Template, TemplateError> parse(std::string_view text);
 
   /// The text of the template with the members of `context`, an object, as its variables. The order

@@ -20,8 +20,9 @@ constexpr const char* kNewModel = "NAME.gguf, or a directory for SafeTensors";
 /// The command line, and the command that it asks for.
 class Commands : public Subcommands {
  public:
-  Commands() : Subcommands("Shows, converts, quantizes and makes up models, and renders prompts.",
-                             "forge-model") {
+  Commands()
+      : Subcommands("Shows, converts, quantizes and makes up models, and renders prompts.",
+                    "forge-model") {
     add_info();
     add_quantize();
     add_convert();

@@ -7,9 +7,11 @@ own words in template.h: ImmutableSandboxedEnvironment, trim_blocks, lstrip_bloc
 """
 
 import datetime
+import functools
 import json
 
 import jinja2
+import jinja2.utils
 from jinja2.exceptions import TemplateError
 from jinja2.ext import Extension, loopcontrols
 from jinja2.sandbox import ImmutableSandboxedEnvironment
@@ -34,6 +36,24 @@ class Generation(Extension):
         return caller()
 
 
+class Namespace(jinja2.utils.Namespace):
+    def __init__(*args, **kwargs):
+        self, args = args[0], args[1:]
+        values = dict(*args, **kwargs)
+        for name in values:
+            Namespace._check(name)
+        jinja2.utils.Namespace.__init__(self, values)
+
+    def __setitem__(self, name, value):
+        Namespace._check(name)
+        jinja2.utils.Namespace.__setitem__(self, name, value)
+
+    @staticmethod
+    def _check(name):
+        if isinstance(name, str) and name.startswith("_"):
+            raise jinja2.exceptions.SecurityError(f"a namespace cannot have {name!r}")
+
+
 def environment():
     def raise_exception(message):
         raise Raised(str(TemplateError(message)))
@@ -51,18 +71,20 @@ def environment():
         trim_blocks=True, lstrip_blocks=True, extensions=[Generation, loopcontrols]
     )
     made.filters["tojson"] = tojson
+    made.globals["namespace"] = Namespace
     made.globals["raise_exception"] = raise_exception
     made.globals["strftime_now"] = lambda form: NOW.strftime(form)
     return made
 
 
 _ENVIRONMENT = environment()
+_template = functools.lru_cache(maxsize=64)(_ENVIRONMENT.from_string)
 
 
 def outcome(template, context):
     """What the template gives: {"text": ...}, {"raised": words} or {"error": Python's exception}."""
     try:
-        text = _ENVIRONMENT.from_string(template).render(**context)
+        text = _template(template).render(**context)
         text.encode()  # lone surrogates are no text
         return {"text": text}
     except Raised as raised:
