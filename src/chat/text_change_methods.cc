@@ -12,7 +12,7 @@ namespace {
 using Change = std::string (*)(std::string_view);
 
 template <Change kChange>
-Value changed(Interpreter& interpreter, const Value& self, Arguments& arguments) {
+Value changed_text(Interpreter& interpreter, const Value& self, Arguments& arguments) {
   const Given given(arguments, {});
   return interpreter.text(kChange(self.text()), self.string().markup);
 }
@@ -25,7 +25,7 @@ Value strip(Interpreter& interpreter, const Value& self, Arguments& arguments) {
       self.string().markup);
 }
 
-Value replace(Interpreter& interpreter, const Value& self, Arguments& arguments) {
+Value replace_text(Interpreter& interpreter, const Value& self, Arguments& arguments) {
   const Given given(arguments, {"old", "new", "count"}, 2);
   const std::string_view old = text_argument(given.required(0));
   Value now = given.required(1);
@@ -131,7 +131,7 @@ Value expand_tabs(Interpreter& interpreter, const Value& self, Arguments& argume
   return interpreter.text(std::move(out), self.string().markup);
 }
 
-Value format(Interpreter& interpreter, const Value& self, Arguments& arguments) {
+Value format_text(Interpreter& interpreter, const Value& self, Arguments& arguments) {
   return brace_format(interpreter, self, arguments);
 }
 
@@ -145,31 +145,31 @@ Value format_map(Interpreter& interpreter, const Value& self, Arguments& argumen
   return brace_format(interpreter, self, named);
 }
 
-constexpr NamedMethod kMethods[] = {
-    {"capitalize", changed<capitalized>},
-    {"casefold", changed<case_folded>},
+constexpr NamedMethod kChangeMethods[] = {
+    {"capitalize", changed_text<capitalized>},
+    {"casefold", changed_text<case_folded>},
     {"center", pad<'^'>},
     {"expandtabs", expand_tabs},
-    {"format", format},
+    {"format", format_text},
     {"format_map", format_map},
     {"join", join},
     {"ljust", pad<'<'>},
-    {"lower", changed<lower>},
+    {"lower", changed_text<lower>},
     {"lstrip", strip<true, false>},
     {"removeprefix", remove_prefix},
     {"removesuffix", remove_suffix},
-    {"replace", replace},
+    {"replace", replace_text},
     {"rjust", pad<'>'>},
     {"rstrip", strip<false, true>},
     {"strip", strip<true, true>},
-    {"swapcase", changed<swap_case>},
-    {"title", changed<title>},
-    {"upper", changed<upper>},
+    {"swapcase", changed_text<swap_case>},
+    {"title", changed_text<title>},
+    {"upper", changed_text<upper>},
     {"zfill", zero_fill},
 };
 
 }  // namespace
 
-const std::span<const NamedMethod> kTextChangeMethods = kMethods;
+const std::span<const NamedMethod> kTextChangeMethods = kChangeMethods;
 
 }  // namespace forge::chat::detail

@@ -183,7 +183,7 @@ Value is_identifier(Interpreter& interpreter, const Value& self, Arguments& argu
   return all_are<is_name_character>(interpreter, self, arguments);
 }
 
-constexpr NamedMethod kMethods[] = {
+constexpr NamedMethod kSearchMethods[] = {
     {"count", count},
     {"endswith", begins_or_ends<true>},
     {"find", find<false>},
@@ -212,6 +212,6 @@ constexpr NamedMethod kMethods[] = {
 
 }  // namespace
 
-const std::span<const NamedMethod> kTextSearchMethods = kMethods;
+const std::span<const NamedMethod> kTextSearchMethods = kSearchMethods;
 
 }  // namespace forge::chat::detail

@@ -10,13 +10,13 @@
 namespace forge::chat::detail {
 namespace {
 
-struct Range {
+struct CodeRange {
   std::uint32_t first;
   std::uint32_t last;
 };
 
 /// Digits that are no decimal digits: superscripts, digits in circles.
-constexpr std::array<Range, 20> kDigits = {{
+constexpr std::array<CodeRange, 20> kDigits = {{
     {0x00B2, 0x00B3},   {0x00B9, 0x00B9},   {0x1369, 0x1371},   {0x19DA, 0x19DA},
     {0x2070, 0x2070},   {0x2074, 0x2079},   {0x2080, 0x2089},   {0x2460, 0x2468},
     {0x2474, 0x247C},   {0x2488, 0x2490},   {0x24EA, 0x24EA},   {0x24F5, 0x24FD},
@@ -174,7 +174,7 @@ bool is_decimal(std::uint32_t code) { return category(code) == UTF8PROC_CATEGORY
 bool is_digit(std::uint32_t code) {
   if (is_decimal(code)) return true;
   return std::any_of(kDigits.begin(), kDigits.end(),
-                     [&](Range range) { return code >= range.first && code <= range.last; });
+                     [&](CodeRange range) { return code >= range.first && code <= range.last; });
 }
 
 bool is_numeric(std::uint32_t code) {

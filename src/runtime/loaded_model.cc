@@ -50,6 +50,11 @@ text::LoadedTokenizer tokenizer_of(const checkpoint::Checkpoint& checkpoint,
   return text::load_tokenizer(folder.string());
 }
 
+chat::LoadedChatFormat chat_of(const checkpoint::Checkpoint& checkpoint, const std::string& path) {
+  if (const formats::Gguf* gguf = checkpoint.gguf()) return chat::load_chat_format(*gguf);
+  return chat::load_chat_format(checkpoint::directory_of(path));
+}
+
 model::ReadAdvice advice_of(const checkpoint::Checkpoint& checkpoint) {
   return {.will_read = [&](const linear::StoredLinear& matrix) { checkpoint.will_read(matrix); },
           .done_with = [&](const linear::StoredLinear& matrix) { checkpoint.done_with(matrix); }};
@@ -110,7 +115,8 @@ LoadedModel::Parts LoadedModel::open_builtin(const reference::TinyConfig& config
   return {.name = std::string(kBuiltinModel),
           .weights = std::move(weights),
           .transformer = std::move(transformer),
-          .tokenizer = nullptr};
+          .tokenizer = nullptr,
+          .chat = chat::default_chat_format()};
 }
 
 LoadedModel::OpenedParts LoadedModel::open_file(const std::string& path, linear::Numerics numerics,
@@ -119,6 +125,7 @@ LoadedModel::OpenedParts LoadedModel::open_file(const std::string& path, linear:
   if (!opened) return tl::unexpected(to_string(opened.error()));
   auto file = std::make_shared<const checkpoint::Checkpoint>(*std::move(opened));
   auto tokenizer = tokenizer_of(*file, path);
+  auto chat = chat_of(*file, path);
   if (!tokenizer) return tl::unexpected(to_string(tokenizer.error()));
   const auto vocabulary = static_cast<std::uint32_t>(file->config().vocabulary_size);
   const std::uint32_t needed = *tokenizer ? (*tokenizer)->vocabulary_size() : kByteTokens;
@@ -133,7 +140,8 @@ LoadedModel::OpenedParts LoadedModel::open_file(const std::string& path, linear:
   return Parts{.name = name_of_path(path),
                .weights = std::move(file),
                .transformer = std::move(transformer),
-               .tokenizer = *std::move(tokenizer)};
+               .tokenizer = *std::move(tokenizer),
+               .chat = std::move(chat)};
 }
 
 LoadedModel::LoadedModel(Parts parts, Threads threads)

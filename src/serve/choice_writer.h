@@ -17,8 +17,9 @@ class ChoiceWriter {
                const text::Tokenizer& tokenizer);
 
   struct Addition {
-    std::string text;
-    std::vector<ToldText> told;
+    bool first = false;  ///< of the choice
+    std::string text = {};
+    std::vector<ToldText> told = {};
   };
   /// What an event adds: before the first one's text goes that of the prompt, if it is echoed.
   Addition add(const engine::TokenEvent& event);
@@ -26,7 +27,6 @@ class ChoiceWriter {
  private:
   ToldText told(TokenId token);
   ToldText told(const engine::ToldToken& token, bool of_output);
-  std::string text_of(TokenId token) const;
 
   const CompletionRequest& request_;
   std::size_t prompt_;

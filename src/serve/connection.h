@@ -69,8 +69,8 @@ class Connection : public std::enable_shared_from_this<Connection> {
   asio::awaitable<bool> answer(const HttpRequest& request);
   asio::awaitable<bool> generate(Job job, Framing framing);
   asio::awaitable<bool> run_job(Job& job, const Framing& framing);
-  asio::awaitable<bool> answer_whole(const CompletionRequest& request, Job::Shape shape,
-                                     Generation& generation, Framing framing);
+  asio::awaitable<bool> answer_whole(const CompletionRequest& request, Generation& generation,
+                                     Framing framing);
   asio::awaitable<bool> answer_stream(const CompletionRequest& request, Generation& generation,
                                       Framing framing);
   asio::awaitable<bool> send(const Reply& reply, Framing framing);
@@ -83,7 +83,7 @@ class Connection : public std::enable_shared_from_this<Connection> {
   asio::awaitable<bool> write(const std::string& bytes);
   asio::awaitable<void> linger();
 
-  AnswerHead new_head() const;
+  AnswerHead new_head(RequestKind kind) const;
   bool keeps_alive(const Framing& framing) const {
     return framing.keep_alive && !is_visitor_ && !state_->shutting_down;
   }

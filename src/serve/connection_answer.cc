@@ -76,8 +76,9 @@ class Progress {
 
 }  // namespace
 
-AnswerHead Connection::new_head() const {
-  return {.id = "cmpl-" + random_id(),
+AnswerHead Connection::new_head(RequestKind kind) const {
+  return {.kind = kind,
+          .id = (kind == RequestKind::chat ? "chatcmpl-" : "cmpl-") + random_id(),
           .created = static_cast<std::int64_t>(std::time(nullptr)),
           .model = state_->model.id};
 }
@@ -131,10 +132,10 @@ asio::awaitable<bool> Connection::run_job(Job& job, const Framing& framing) {
   auto generation = Generation::start(state_->loop, socket_.get_executor(), *request, time_limit);
   if (!generation) co_return co_await send(reply_of(generation.error()), framing);
   if (request->stream) co_return co_await answer_stream(*request, **generation, framing);
-  co_return co_await answer_whole(*request, job.shape, **generation, framing);
+  co_return co_await answer_whole(*request, **generation, framing);
 }
 
-asio::awaitable<bool> Connection::answer_whole(const CompletionRequest& request, Job::Shape shape,
+asio::awaitable<bool> Connection::answer_whole(const CompletionRequest& request,
                                                Generation& generation, Framing framing) {
   Progress progress(request, state_->loop.tokenizer());
   while (!generation.ended()) {
@@ -145,12 +146,8 @@ asio::awaitable<bool> Connection::answer_whole(const CompletionRequest& request,
       if (failed) co_return co_await send(reply_of(*failed), framing);
     }
   }
-  Reply reply;
-  if (shape == Job::Shape::generate) {
-    reply.body = generate_json(progress.choices().front(), progress.usage());
-  } else {
-    reply.body = completion_json(new_head(), progress.choices(), progress.usage());
-  }
+  const Reply reply{.body =
+                        answer_json(new_head(request.kind), progress.choices(), progress.usage())};
   co_return co_await send(reply, framing);
 }
 
@@ -160,7 +157,7 @@ asio::awaitable<bool> Connection::answer_stream(const CompletionRequest& request
   generation.on_backlog(state_->options.stream_backlog_tokens, [this] {
     if (socket_.is_open() && !takes_output(socket_)) drop();
   });
-  const AnswerHead head = new_head();
+  const AnswerHead head = new_head(request.kind);
   Progress progress(request, state_->loop.tokenizer());
   std::string header = stream_header(framing);  // sent with the first events
   std::optional<ApiError> failed;
@@ -174,6 +171,7 @@ asio::awaitable<bool> Connection::answer_stream(const CompletionRequest& request
       events += event(chunk_json(
           head,
           {.index = index,
+           .first = addition.first,
            .text = addition.text,
            .told = addition.told,
            .finish = token.finish,

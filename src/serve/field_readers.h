@@ -27,6 +27,7 @@ struct FieldReader {
 std::span<const FieldReader> field_readers();
 
 void read_prompts(const Reading& reading);
+void read_messages(const Reading& reading);
 void read_temperature(const Reading& reading);
 void read_seed(const Reading& reading);
 void read_logit_bias(const Reading& reading);

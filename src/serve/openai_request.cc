@@ -10,9 +10,10 @@
 namespace forge::serve {
 namespace {
 
-tl::expected<UntokenizedRequest, ApiError> parse(std::string_view body, const ModelCard& model,
-                                                 RequestKind kind) {
+tl::expected<UntokenizedRequest, ApiError> parse(RequestKind kind, std::string_view body,
+                                                 const ModelCard& model) {
   UntokenizedRequest request;
+  request.kind = kind;
   auto error = read_body(
       body,
       [&](const json::Fields& fields) {
@@ -33,18 +34,14 @@ tl::expected<UntokenizedRequest, ApiError> parse(std::string_view body, const Mo
 
 }  // namespace
 
-tl::expected<UntokenizedRequest, ApiError> parse_completion_request(std::string_view body,
-                                                                    const ModelCard& model) {
-  auto request = parse(body, model, RequestKind::completions);
-  if (request && request->model != model.id) {
+tl::expected<UntokenizedRequest, ApiError> parse_request(RequestKind kind, std::string_view body,
+                                                         const ModelCard& model) {
+  auto request = parse(kind, body, model);
+  const bool names_model = kind != RequestKind::generate;
+  if (request && names_model && request->model != model.id) {
     return tl::unexpected(model_not_found(request->model, model));
   }
   return request;
-}
-
-tl::expected<UntokenizedRequest, ApiError> parse_generate_request(std::string_view body,
-                                                                  const ModelCard& model) {
-  return parse(body, model, RequestKind::generate);
 }
 
 }  // namespace forge::serve

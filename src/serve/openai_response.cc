@@ -3,11 +3,13 @@
 #include <nlohmann/json.hpp>
 
 #include "forge/serve/openai_api.h"
+#include "forge/text/utf8_stream.h"
+#include "response_json.h"
 
 namespace forge::serve {
 namespace {
 
-using Json = nlohmann::ordered_json;  // fields in the order in which OpenAI documents them
+using Json = ResponseJson;
 
 std::string text_of(const Json& body) {
   return body.dump(-1, ' ', false, Json::error_handler_t::replace);
@@ -29,10 +31,11 @@ Json logprobs_json(std::span<const ToldText> told) {
   bool asked = false;
   for (const ToldText& token : told) {
     asked = asked || token.logprob;
-    logprobs["tokens"].push_back(token.text);
+    logprobs["tokens"].push_back(token_text(token.bytes));
     logprobs["token_logprobs"].push_back(token.logprob ? Json(*token.logprob) : Json(nullptr));
     Json likely = Json::object();
-    for (const auto& [text, logprob] : token.likely) {
+    for (const auto& [bytes, logprob] : token.likely) {
+      const std::string text = token_text(bytes);
       if (!likely.contains(text)) likely[text] = logprob;
     }
     logprobs["top_logprobs"].push_back(likely.empty() ? Json(nullptr) : std::move(likely));
@@ -52,9 +55,8 @@ Json flip_risk_json(std::span<const ToldText> told) {
   return margins;
 }
 
-Json choice_json(std::size_t index, std::string_view text, std::span<const ToldText> told,
-                 FinishReason finish) {
-  Json choice = {{"index", index}, {"text", text}, {"logprobs", logprobs_json(told)}};
+/// What all choices have beside their text.
+Json with_end(Json choice, FinishReason finish, std::span<const ToldText> told) {
   const auto name = finish_reason_name(finish);
   choice["finish_reason"] = name ? Json(*name) : Json(nullptr);
   Json flip_risk = flip_risk_json(told);
@@ -62,12 +64,23 @@ Json choice_json(std::size_t index, std::string_view text, std::span<const ToldT
   return choice;
 }
 
-Json head_json(const AnswerHead& head) {
+std::string_view object_name(RequestKind kind, bool chunk) {
+  if (kind == RequestKind::chat) return chunk ? "chat.completion.chunk" : "chat.completion";
+  return "text_completion";
+}
+
+Json head_json(const AnswerHead& head, bool chunk) {
   return {{"id", head.id},
-          {"object", "text_completion"},
+          {"object", object_name(head.kind, chunk)},
           {"created", head.created},
           {"model", head.model},
           {"choices", Json::array()}};
+}
+
+std::string generate_json(const Choice& choice, Usage usage) {
+  return text_of({{"text", choice.text},
+                  {"prompt_tokens", usage.prompt_tokens},
+                  {"completion_tokens", usage.completion_tokens}});
 }
 
 Json entry_json(const ModelCard& model) {
@@ -93,33 +106,53 @@ std::optional<std::string_view> finish_reason_name(FinishReason reason) {
   return std::nullopt;
 }
 
-std::string completion_json(const AnswerHead& head, std::span<const Choice> choices, Usage usage) {
-  Json body = head_json(head);
+std::string token_text(std::string_view bytes) {
+  text::Utf8Stream utf8;
+  std::string text;
+  for (const char byte : bytes) utf8.push(static_cast<unsigned char>(byte), text);
+  utf8.finish(text);
+  if (text == bytes) return text;
+  constexpr const char* kDigits = "0123456789abcdef";
+  std::string hexadecimal = "bytes:";
+  for (const char byte : bytes) {
+    const auto value = static_cast<unsigned char>(byte);
+    hexadecimal += {'\\', 'x', kDigits[value >> 4U], kDigits[value & 15U]};
+  }
+  return hexadecimal;
+}
+
+Json completion_choice(std::size_t index, std::string_view text, std::span<const ToldText> told) {
+  return {{"index", index}, {"text", text}, {"logprobs", logprobs_json(told)}};
+}
+
+std::string answer_json(const AnswerHead& head, std::span<const Choice> choices, Usage usage) {
+  if (head.kind == RequestKind::generate) return generate_json(choices.front(), usage);
+  Json body = head_json(head, false);
   for (std::size_t i = 0; i < choices.size(); ++i) {
-    body["choices"].push_back(choice_json(i, choices[i].text, choices[i].told, choices[i].finish));
+    const Choice& choice = choices[i];
+    Json entry = head.kind == RequestKind::chat ? chat_choice(i, choice)
+                                                : completion_choice(i, choice.text, choice.told);
+    body["choices"].push_back(with_end(std::move(entry), choice.finish, choice.told));
   }
   body["usage"] = usage_json(usage);
   return text_of(body);
 }
 
 std::string chunk_json(const AnswerHead& head, const Chunk& chunk) {
-  Json body = head_json(head);
-  body["choices"].push_back(choice_json(chunk.index, chunk.text, chunk.told, chunk.finish));
+  Json body = head_json(head, true);
+  Json entry = head.kind == RequestKind::chat
+                   ? chat_delta(chunk)
+                   : completion_choice(chunk.index, chunk.text, chunk.told);
+  body["choices"].push_back(with_end(std::move(entry), chunk.finish, chunk.told));
   if (chunk.usage_follows) body["usage"] = nullptr;
   if (chunk.usage) body["usage"] = usage_json(*chunk.usage);
   return text_of(body);
 }
 
 std::string usage_chunk_json(const AnswerHead& head, Usage usage) {
-  Json body = head_json(head);
+  Json body = head_json(head, true);
   body["usage"] = usage_json(usage);
   return text_of(body);
-}
-
-std::string generate_json(const Choice& choice, Usage usage) {
-  return text_of({{"text", choice.text},
-                  {"prompt_tokens", usage.prompt_tokens},
-                  {"completion_tokens", usage.completion_tokens}});
 }
 
 std::string models_json(const ModelCard& model) {

@@ -7,6 +7,7 @@
 #include <vector>
 
 #include "field_readers.h"
+#include "forge/chat/chat_format.h"
 #include "forge/json/parse.h"
 
 namespace forge::serve {
@@ -33,8 +34,24 @@ void read_model(const Reading& reading) {
 void read_max_tokens(const Reading& reading) {
   const bool generate = reading.kind == RequestKind::generate;
   reading.request.max_tokens = reading.fields.integer<std::uint32_t>(
-      "max_tokens", {generate ? 1 : 0, std::numeric_limits<std::int32_t>::max()},
+      "max_tokens", {reading.kind == RequestKind::completions ? 0 : 1, kMaxTokensMax},
       generate ? 32 : 16);
+}
+
+/// Chat has two names for it, and no number where neither is given.
+void read_max_completion_tokens(const Reading& reading) {
+  const Fields& fields = reading.fields;
+  const bool has_old = fields.has("max_tokens");
+  const auto tokens = fields.integer<std::uint32_t>("max_completion_tokens", {1, kMaxTokensMax},
+                                                    has_old ? reading.request.max_tokens : 1);
+  if (has_old && tokens != reading.request.max_tokens) {
+    return fields.refuse("max_completion_tokens",
+                         "is " + std::to_string(tokens) + ", and max_tokens " +
+                             std::to_string(reading.request.max_tokens) +
+                             "; accepted is one of them, or the same number");
+  }
+  reading.request.max_tokens = tokens;
+  reading.request.until_context_ends = !has_old && !fields.has("max_completion_tokens");
 }
 
 void read_echo(const Reading& reading) {
@@ -57,6 +74,24 @@ void read_logprobs(const Reading& reading) {
                           "of an echoed prompt need all of it to be run; accepted is neither "
                           "'session' nor 'prefix_cache' force beside them");
   }
+}
+
+/// Of chat: whether, and of how many of the likeliest.
+void read_chat_logprobs(const Reading& reading) {
+  const bool asked = reading.fields.boolean("logprobs", false);
+  const auto likely =
+      reading.fields.integer<std::uint32_t>("top_logprobs", SamplingParams::kLogprobs, 0);
+  if (asked) {
+    reading.request.sampling.logprobs = likely;
+  } else if (reading.fields.has("top_logprobs") && likely > 0) {
+    reading.fields.refuse(
+        "top_logprobs",
+        "is " + std::to_string(likely) + "; accepted is it only together with \"logprobs\": true");
+  }
+}
+
+void read_chat_template_kwargs(const Reading& reading) {
+  reading.fields.object("chat_template_kwargs");  // read with the messages
 }
 
 void read_forge(const Reading& reading) {
@@ -119,6 +154,12 @@ void read_stream_options(const Reading& reading) {
 
 void read_user(const Reading& reading) { reading.fields.text("user", ""); }
 
+void read_safety_identifier(const Reading& reading) {
+  reading.fields.text("safety_identifier", "");
+}
+
+void read_prompt_cache_key(const Reading& reading) { reading.fields.text("prompt_cache_key", ""); }
+
 // ---- Forge's own --------------------------------------------------------------------------------
 
 void read_priority(const Reading& reading) {
@@ -166,8 +207,12 @@ void read_ignore_eos(const Reading& reading) {
 }
 
 void read_add_special_tokens(const Reading& reading) {
+  // A template of the model prints what begins a text itself.
+  const auto& format = reading.model.chat;
+  const bool printed =
+      reading.kind == RequestKind::chat && format.has_value() && (*format)->of_model;
   reading.request.encode_options.begin_of_sequence =
-      reading.fields.boolean("add_special_tokens", true);
+      reading.fields.boolean("add_special_tokens", !printed);
 }
 
 void read_parse_special(const Reading& reading) {
@@ -176,94 +221,111 @@ void read_parse_special(const Reading& reading) {
 
 // ---- The table ----------------------------------------------------------------------------------
 
-constexpr bool kAlsoGenerate = true;
+constexpr RequestKinds kAll{.completions = true, .generate = true, .chat = true};
+constexpr RequestKinds kPrompted{.completions = true, .generate = true};
+constexpr RequestKinds kOpenAi{.completions = true, .chat = true};
+constexpr RequestKinds kCompletions{.completions = true};
+constexpr RequestKinds kChat{.chat = true};
 
 /// A field that is accepted at one value only.
-constexpr FieldReader only(std::string_view name, std::string_view value) {
-  return {{.name = name, .accepted = value}};
+constexpr FieldReader only(std::string_view name, std::string_view value,
+                           RequestKinds kinds = kOpenAi) {
+  return {{.name = name, .accepted = value, .kinds = kinds}};
 }
 
 constexpr FieldReader kReaders[] = {
-    {{"model", "the id of the model", "which model answers; required"}, read_model},
+    {{"model", "the id of the model", "which model answers; required", kOpenAi}, read_model},
     {{"prompt", "a text, token ids, or a list of up to 64 of either",
-      "what goes on; a choice each; required. `/generate` takes one text", kAlsoGenerate},
+      "what goes on; a choice each; required. `/generate` takes one text", kPrompted},
      read_prompts},
+    {{"messages", "a list of objects with role, content, tool_calls, tool_call_id, name",
+      "the conversation, which the model goes on with; required", kChat},
+     read_messages},
     {{"max_tokens", "an integer from 1, with echo from 0",
-      "the most tokens of a choice; 16, of `/generate` 32", kAlsoGenerate},
+      "the most tokens of a choice; 16, of `/generate` 32, of chat what the context leaves", kAll},
      read_max_tokens},
-    {{"temperature", "0 .. 2", "0 is greedy; 1, of `/generate` 0", kAlsoGenerate},
-     read_temperature},
-    {{"seed", "an integer of 64 bits", "the noise of sampling; 0", kAlsoGenerate}, read_seed},
-    {{"top_p", "0 .. 1", "keeps the most likely tokens of this part of the mass; 1", kAlsoGenerate},
+    {{"max_completion_tokens", "an integer from 1", "the same, by its newer name", kChat},
+     read_max_completion_tokens},
+    {{"temperature", "0 .. 2", "0 is greedy; 1, of `/generate` 0", kAll}, read_temperature},
+    {{"seed", "an integer of 64 bits", "the noise of sampling; 0", kAll}, read_seed},
+    {{"top_p", "0 .. 1", "keeps the most likely tokens of this part of the mass; 1", kAll},
      read_top_p},
     {{"top_k", "an integer from -1", "keeps so many of the most likely tokens; 0 and -1 keep all",
-      kAlsoGenerate},
+      kAll},
      read_top_k},
-    {{"min_p", "0 .. 1", "keeps tokens at least this times as likely as the best; 0",
-      kAlsoGenerate},
+    {{"min_p", "0 .. 1", "keeps tokens at least this times as likely as the best; 0", kAll},
      read_min_p},
     {{"repetition_penalty", "0.0625 .. 16",
-      "divides the logits above 0 of tokens in prompt or output, multiplies the others; 1",
-      kAlsoGenerate},
+      "divides the logits above 0 of tokens in prompt or output, multiplies the others; 1", kAll},
      read_repetition_penalty},
-    {{"presence_penalty", "-2 .. 2", "is taken from the logits of tokens in the output; 0",
-      kAlsoGenerate},
+    {{"presence_penalty", "-2 .. 2", "is taken from the logits of tokens in the output; 0", kAll},
      read_presence_penalty},
     {{"frequency_penalty", "-2 .. 2", "the same for each time that the output has the token; 0",
-      kAlsoGenerate},
+      kAll},
      read_frequency_penalty},
     {{"logit_bias", "an object {\"token id\": -100 .. 100} of up to 1024",
-      "is added to the logits of these tokens", kAlsoGenerate},
+      "is added to the logits of these tokens", kAll},
      read_logit_bias},
-    {{"n", "1 .. 64", "choices of each prompt, 64 in all; choice i has the seed + i; 1"}, read_n},
-    {{"best_of", "the value of n", "n without the rest, that is, nothing"}, read_best_of},
-    {{"stop", "a text, or up to 16", "ends a choice before it", kAlsoGenerate}, read_stop},
-    {{"stream", "true or false", "sends events as tokens come; false"}, read_stream},
+    {{"n", "1 .. 64", "choices of each prompt, 64 in all; choice i has the seed + i; 1", kOpenAi},
+     read_n},
+    {{"best_of", "the value of n", "n without the rest, that is, nothing", kOpenAi}, read_best_of},
+    {{"stop", "a text, or up to 16", "ends a choice before it", kAll}, read_stop},
+    {{"stream", "true or false", "sends events as tokens come; false", kOpenAi}, read_stream},
     {{"stream_options", "include_usage, continuous_usage_stats: true or false",
-      "usage in an event at the end; in each event; false"},
+      "usage in an event at the end; in each event; false", kOpenAi},
      read_stream_options},
-    {{"user", "a text", "is nothing to the output"}, read_user},
+    {{"user", "a text", "is nothing to the output", kOpenAi}, read_user},
+    {{"safety_identifier", "a text", "is nothing to the output", kChat}, read_safety_identifier},
+    {{"prompt_cache_key", "a text", "is nothing to the output", kChat}, read_prompt_cache_key},
+    {{"chat_template_kwargs", "an object", "more variables of the chat template; none", kChat},
+     read_chat_template_kwargs},
 
-    {{"priority", "\"low\", \"normal\", \"high\"", "which requests go first; normal",
-      kAlsoGenerate},
+    {{"priority", "\"low\", \"normal\", \"high\"", "which requests go first; normal", kAll},
      read_priority},
     {{"prefix_cache", "\"auto\", \"force\", \"disable\"",
-      "force is an error if the server has no prefix cache; auto", kAlsoGenerate},
+      "force is an error if the server has no prefix cache; auto", kAll},
      read_prefix_cache},
     {{"session", "an integer from 0",
       "a conversation, whose KV stays for its next turn until DELETE /forge/v1/sessions/ID or for "
       "--session-idle-steps",
-      kAlsoGenerate},
+      kPrompted},
      read_session},
     {{"timeout_s", "0.001 .. 86400",
       "seconds, after which the request ends with what it has; the server's limit, if it is "
       "shorter",
-      kAlsoGenerate},
+      kAll},
      read_timeout},
     {{"deadline_steps", "an integer from 0", "the same in steps of the engine; 0 is no limit",
-      kAlsoGenerate},
+      kAll},
      read_deadline},
-    {{"ignore_eos", "true or false", "goes on after the end-of-sequence token; false",
-      kAlsoGenerate},
+    {{"ignore_eos", "true or false", "goes on after the end-of-sequence token; false", kAll},
      read_ignore_eos},
     {{"add_special_tokens", "true or false",
-      "a prompt that is a text begins with the begin-of-sequence token; true", kAlsoGenerate},
+      "a prompt that is a text begins with the begin-of-sequence token; true; after a chat "
+      "template of the model false",
+      kAll},
      read_add_special_tokens},
     {{"parse_special", "true or false",
-      "spellings of control tokens in the text of a prompt are these tokens; true", kAlsoGenerate},
+      "spellings of control tokens in the text of a prompt are these tokens; true", kPrompted},
      read_parse_special},
 
-    {{"echo", "true or false", "the text begins with that of the prompt; false"}, read_echo},
+    {{"echo", "true or false", "the text begins with that of the prompt; false", kCompletions},
+     read_echo},
     {{"logprobs", "0 .. 20",
       "the log-probability of each token, of an echoed prompt, too, and so many of the likeliest; "
-      "none"},
+      "none",
+      kCompletions},
      read_logprobs},
+    {{"logprobs", "true or false", "the log-probability of each token; false", kChat},
+     read_chat_logprobs},
+    {{"top_logprobs", "0 .. 20", "with logprobs so many of the likeliest tokens, too; 0", kChat},
+     read_chat_logprobs},
     {{"forge", "{\"flip_risk\": true or false}",
-      "of each token by how much logits would have to change for another; false"},
+      "of each token by how much logits would have to change for another; false", kOpenAi},
      read_forge},
 
     only("prompt_logprobs", "null"),
-    only("suffix", "null"),
+    only("suffix", "null", kCompletions),
     only("min_tokens", "0"),
     only("stop_token_ids", "[]"),
     only("include_stop_str_in_output", "false"),
@@ -279,6 +341,24 @@ constexpr FieldReader kReaders[] = {
     only("request_id", "null"),
     only("cache_salt", "null"),
     only("kv_transfer_params", "null"),
+    only("tools", "null", kChat),
+    only("tool_choice", "\"none\"", kChat),
+    only("parallel_tool_calls", "true", kChat),
+    only("response_format", "{\"type\":\"text\"}", kChat),
+    only("reasoning_effort", "null", kChat),
+    only("include_reasoning", "true", kChat),
+    only("modalities", "[\"text\"]", kChat),
+    only("audio", "null", kChat),
+    only("prediction", "null", kChat),
+    only("functions", "null", kChat),
+    only("function_call", "null", kChat),
+    only("web_search_options", "null", kChat),
+    only("verbosity", "null", kChat),
+    only("echo", "false", kChat),
+    only("add_generation_prompt", "true", kChat),
+    only("continue_final_message", "false", kChat),
+    only("documents", "null", kChat),
+    only("chat_template", "null", kChat),
 };
 
 }  // namespace
@@ -295,6 +375,20 @@ std::span<const RequestField> request_fields() {
   return kFields;
 }
 
+namespace {
+
+std::string kinds_text(RequestKinds kinds) {
+  if (kinds.completions && kinds.generate && kinds.chat) return "all";
+  std::string text;
+  for (const RequestKind kind :
+       {RequestKind::completions, RequestKind::chat, RequestKind::generate}) {
+    if (kinds.has(kind)) text += (text.empty() ? "" : ", ") + std::string(name_of(kind));
+  }
+  return text;
+}
+
+}  // namespace
+
 std::string request_fields_page() {
   std::string honoured;
   std::string neutral;
@@ -302,24 +396,23 @@ std::string request_fields_page() {
     const std::string name = "| `" + std::string(field.name) + "` | ";
     if (field.honoured()) {
       honoured += name + std::string(field.accepted) + " | " + std::string(field.what) + " | " +
-                  (field.generate ? "both" : "completions") + " |\n";
+                  kinds_text(field.kinds) + " |\n";
     } else {
-      neutral += name + "`" + std::string(field.accepted) + "` |\n";
+      neutral +=
+          name + "`" + std::string(field.accepted) + "` | " + kinds_text(field.kinds) + " |\n";
     }
   }
   return "# Fields of requests\n\n"
-         "What `POST /v1/completions` and `POST /generate` take, as `forge-infer --list-fields` "
-         "prints it. Any other\nfield is refused by name, and so is a value that is not accepted. "
-         "`null` stands for a field that is left out.\nThe members of an object `extra` are read "
-         "as "
-         "if they were fields themselves.\n\n"
+         "What `POST /v1/completions`, `POST /v1/chat/completions` and `POST /generate` take, as\n"
+         "`forge-infer --list-fields` prints it. Any other field is refused by name, and so is a "
+         "value that is not accepted.\n`null` stands for a field that is left out. The members of "
+         "an object `extra` are read as if they were fields themselves.\n\n"
          "## Honoured\n\n"
          "| field | accepted | what it does; its default | route |\n|---|---|---|---|\n" +
          honoured +
          "\n## Accepted at one value only\n\n"
-         "Clients of other engines send these always; at this value they ask for nothing. "
-         "`/v1/completions` alone has\nthem.\n\n"
-         "| field | value |\n|---|---|\n" +
+         "Clients of other engines send these always; at this value they ask for nothing.\n\n"
+         "| field | value | route |\n|---|---|---|\n" +
          neutral;
 }
 

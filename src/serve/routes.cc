@@ -20,6 +20,7 @@ enum class Endpoint {
   model,
   generate,
   completions,
+  chat,
   cache_stats,
   cache_clear,
   session,
@@ -41,6 +42,7 @@ constexpr std::array kRoutes = {
     Route{"/v1/models/", Endpoint::model, Method::get, true},
     Route{"/generate", Endpoint::generate, Method::post},
     Route{"/v1/completions", Endpoint::completions, Method::post},
+    Route{"/v1/chat/completions", Endpoint::chat, Method::post},
     Route{"/forge/v1/cache/stats", Endpoint::cache_stats, Method::get},
     Route{"/forge/v1/cache/clear", Endpoint::cache_clear, Method::post},
     Route{"/forge/v1/sessions/", Endpoint::session, Method::del, true},
@@ -232,8 +234,9 @@ std::optional<ApiError> queue_error(const UntokenizedRequest& request, std::size
 }
 
 /// Refuses whatever can be refused before texts become tokens.
-Answer job(tl::expected<UntokenizedRequest, ApiError> parsed, Job::Shape shape,
-           const ServerState& state) {
+Answer job(RequestKind kind, const std::string& body, const ServerState& state) {
+  if (state.shutting_down) return reply_of(engine::LoopError(engine::ShuttingDown{}));
+  auto parsed = parse_request(kind, body, state.model);
   if (!parsed) return reply_of(parsed.error());
   if (const auto error = length_error(*parsed, state.model, state.loop.tokenizer())) {
     return reply_of(*error);
@@ -244,7 +247,7 @@ Answer job(tl::expected<UntokenizedRequest, ApiError> parsed, Job::Shape shape,
   if (const auto taken = Generation::would_start(state.loop, *parsed); !taken) {
     return reply_of(taken.error());
   }
-  return Job{std::move(*parsed), shape};
+  return Job{std::move(*parsed)};
 }
 
 }  // namespace
@@ -321,14 +324,13 @@ Answer route(const HttpRequest& request, const ServerState& state) {
     case Endpoint::session:
       return session_release(id);
     case Endpoint::generate:
+      return job(RequestKind::generate, request.body(), state);
+    case Endpoint::chat:
+      return job(RequestKind::chat, request.body(), state);
     case Endpoint::completions:
       break;
   }
-  if (state.shutting_down) return reply_of(engine::LoopError(engine::ShuttingDown{}));
-  if (found.endpoint == Endpoint::generate) {
-    return job(parse_generate_request(request.body(), state.model), Job::Shape::generate, state);
-  }
-  return job(parse_completion_request(request.body(), state.model), Job::Shape::completion, state);
+  return job(RequestKind::completions, request.body(), state);
 }
 
 }  // namespace forge::serve

@@ -35,9 +35,7 @@ Reply reply_of(const engine::LoopError& error);
 
 /// Text to be generated, once the prompts are tokens.
 struct Job {
-  enum class Shape { generate, completion };
   UntokenizedRequest request;
-  Shape shape = Shape::completion;
 };
 
 struct SessionRelease {

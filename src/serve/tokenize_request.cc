@@ -4,6 +4,7 @@
 #include <string>
 #include <utility>
 
+#include "forge/chat/chat_format.h"
 #include "forge/serve/openai_api.h"
 
 namespace forge::serve {
@@ -12,6 +13,14 @@ namespace {
 using Tokens = std::vector<TokenId>;
 
 constexpr const char* kTooLong = "context_length_exceeded";
+
+/// What a template may do with messages, whose size the limit of bodies bounds: fractions of a
+/// second.
+constexpr chat::RenderLimits kRenderLimits{
+    .output_bytes = 64U << 20U, .made_bytes = 256U << 20U, .steps = 5'000'000};
+
+/// "prompt[2]" is of the field "prompt".
+std::string field_of(const std::string& name) { return name.substr(0, name.find('[')); }
 
 std::string context_of(const ModelCard& model) {
   return "the context of model '" + model.id + "' has " + std::to_string(model.context_tokens);
@@ -26,7 +35,7 @@ std::uint64_t room(const CompletionOptions& options, const ModelCard& model) {
 std::optional<ApiError> tokens_error(const std::string& name, std::uint64_t tokens,
                                      const CompletionOptions& options, const ModelCard& model) {
   if (tokens <= room(options, model)) return std::nullopt;
-  return bad_field("prompt",
+  return bad_field(field_of(name),
                    name + " of " + std::to_string(tokens) + " tokens and max_tokens " +
                        std::to_string(options.max_tokens) + " are " +
                        std::to_string(tokens + options.max_tokens) + " tokens; " +
@@ -40,7 +49,7 @@ std::optional<ApiError> bytes_error(const std::string& name, std::uint64_t bytes
   const std::uint64_t tokens = room(options, model);
   const std::uint64_t tokens_min = bytes / token_bytes_max + (bytes % token_bytes_max > 0 ? 1 : 0);
   if (tokens_min <= tokens) return std::nullopt;
-  return bad_field("prompt",
+  return bad_field(field_of(name),
                    name + " of " + std::to_string(bytes) + " bytes is too long: max_tokens " +
                        std::to_string(options.max_tokens) + " leaves room for " +
                        std::to_string(tokens) + " tokens, of up to " +
@@ -55,20 +64,48 @@ std::string echo_of(const UntokenizedPrompt& prompt, const text::Tokenizer& toke
   return tokenizer.decode(std::get<Tokens>(prompt.content));
 }
 
+/// Messages become a text.
+std::optional<ApiError> render(UntokenizedPrompt& prompt, const ModelCard& model,
+                               const std::tm& now) {
+  const auto* const conversation =
+      std::get_if<std::shared_ptr<const chat::Conversation>>(&prompt.content);
+  if (conversation == nullptr) return std::nullopt;
+  auto text = (*model.chat)->chat_template.render(**conversation, {kRenderLimits, now});
+  if (!text) {
+    const bool own_words = text.error().fault == chat::TemplateFault::raised;
+    return bad_field("messages", "the chat template" +
+                                     std::string(own_words ? " refuses them: " : ": ") +
+                                     to_string(text.error()));
+  }
+  prompt.content = *std::move(text);
+  return std::nullopt;
+}
+
 tl::expected<Tokens, ApiError> tokens_of(UntokenizedPrompt& prompt,
-                                         const text::EncodeOptions& options, const ModelCard& model,
+                                         const UntokenizedRequest& request, const ModelCard& model,
                                          const text::Tokenizer& tokenizer) {
   if (auto* ids = std::get_if<Tokens>(&prompt.content)) return std::move(*ids);
-  Tokens tokens = tokenizer.encode(std::get<std::string>(prompt.content), options);
+  const std::string& text = std::get<std::string>(prompt.content);
+  const auto token_bytes_max = tokenizer.token_bytes_max();
+  if (token_bytes_max) {
+    auto error = bytes_error(prompt.name, text.size(), request, model, *token_bytes_max);
+    if (error) return tl::unexpected(*std::move(error));
+  }
+  Tokens tokens = tokenizer.encode(text, request.encode_options);
   if (tokens.empty()) {
-    return tl::unexpected(bad_field("prompt", prompt.name + " is empty; accepted are 1 .. " +
-                                                  std::to_string(model.context_tokens - 1) +
-                                                  " tokens"));
+    return tl::unexpected(
+        bad_field(field_of(prompt.name), prompt.name + " is empty; accepted are 1 .. " +
+                                             std::to_string(model.context_tokens - 1) + " tokens"));
   }
   return tokens;
 }
 
 }  // namespace
+
+ServedChatFormat default_chat_format() {
+  static const auto kFormat = std::make_shared<const chat::ChatFormat>(chat::default_chat_format());
+  return kFormat;
+}
 
 std::optional<ApiError> length_error(const UntokenizedRequest& request, const ModelCard& model,
                                      const text::Tokenizer& tokenizer) {
@@ -83,9 +120,9 @@ std::optional<ApiError> length_error(const UntokenizedRequest& request, const Mo
     std::optional<ApiError> error;
     if (const auto* ids = std::get_if<Tokens>(&prompt.content)) {
       error = tokens_error(prompt.name, ids->size(), request, model);
-    } else if (token_bytes_max) {
-      error = bytes_error(prompt.name, std::get<std::string>(prompt.content).size(), request, model,
-                          *token_bytes_max);
+    } else if (const auto* text = std::get_if<std::string>(&prompt.content);
+               text != nullptr && token_bytes_max) {
+      error = bytes_error(prompt.name, text->size(), request, model, *token_bytes_max);
     }
     if (error) return error;
   }
@@ -94,14 +131,20 @@ std::optional<ApiError> length_error(const UntokenizedRequest& request, const Mo
 
 tl::expected<CompletionRequest, ApiError> tokenize(UntokenizedRequest request,
                                                    const ModelCard& model,
-                                                   const text::Tokenizer& tokenizer) {
+                                                   const text::Tokenizer& tokenizer,
+                                                   const std::tm& now) {
   CompletionRequest tokenized;
   for (UntokenizedPrompt& prompt : request.prompts) {
+    if (auto error = render(prompt, model, now)) return tl::unexpected(*std::move(error));
     if (request.echo) tokenized.echoes.push_back(echo_of(prompt, tokenizer));
-    auto tokens = tokens_of(prompt, request.encode_options, model, tokenizer);
+    auto tokens = tokens_of(prompt, request, model, tokenizer);
     if (!tokens) return tl::unexpected(std::move(tokens.error()));
     if (auto error = tokens_error(prompt.name, tokens->size(), request, model)) {
       return tl::unexpected(std::move(*error));
+    }
+    if (request.until_context_ends) {
+      request.max_tokens = static_cast<std::uint32_t>(
+          std::min<std::uint64_t>(model.context_tokens - tokens->size(), kMaxTokensMax));
     }
     tokenized.prompts.push_back(std::move(*tokens));
   }

@@ -5,11 +5,15 @@
 #include <boost/asio/steady_timer.hpp>
 #include <boost/asio/this_coro.hpp>
 #include <boost/asio/use_awaitable.hpp>
+#include <ctime>
 #include <exception>
 #include <memory>
 #include <mutex>
+#include <nlohmann/json.hpp>
 #include <optional>
 #include <utility>
+
+#include "forge/chat/chat_template.h"
 
 namespace forge::serve {
 
@@ -55,10 +59,23 @@ struct Reception {
   std::optional<Result> result;
 };
 
+/// Of all texts within.
+std::size_t text_bytes(const nlohmann::ordered_json& json) {
+  if (json.is_string()) return json.get_ref<const std::string&>().size();
+  std::size_t bytes = 0;
+  if (!json.is_structured()) return bytes;
+  for (const auto& element : json) bytes += text_bytes(element);
+  return bytes;
+}
+
 std::size_t text_bytes(const UntokenizedRequest& request) {
   std::size_t bytes = 0;
   for (const UntokenizedPrompt& prompt : request.prompts) {
     if (const auto* text = std::get_if<std::string>(&prompt.content)) bytes += text->size();
+    if (const auto* chat =
+            std::get_if<std::shared_ptr<const chat::Conversation>>(&prompt.content)) {
+      bytes += text_bytes((*chat)->messages);
+    }
   }
   return bytes;
 }
@@ -67,7 +84,10 @@ std::size_t text_bytes(const UntokenizedRequest& request) {
 Result tokenize_and_catch(UntokenizedRequest request, const ModelCard& model,
                           const text::Tokenizer& tokenizer) {
   try {
-    return tokenize(std::move(request), model, tokenizer);
+    const std::time_t now = std::time(nullptr);
+    std::tm local{};
+    localtime_r(&now, &local);
+    return tokenize(std::move(request), model, tokenizer, local);
   } catch (const std::exception& error) {
     return tl::unexpected(server_error(
         500, std::string("the prompt could not be tokenized: ") + error.what(), "tokenize_failed"));

@@ -89,6 +89,31 @@ TEST(InferPrograms, more_connections_than_files_keep_nobody_out) {
   EXPECT_EQ(server.wait(), 0);
 }
 
+using ChatPrograms = ProgramTest;
+
+TEST_F(ChatPrograms, a_template_of_ones_own_spells_the_conversation) {
+  std::ofstream(path("own.jinja")) << "{{ messages[0].content }}";
+  const ServerProcess server({"--chat-template", path("own.jinja")});
+  const nlohmann::json body = {{"model", "forge-tiny"},
+                               {"max_tokens", 4},
+                               {"messages", {{{"role", "user"}, {"content", "Once upon"}}}}};
+  const auto chat = test::HttpClient(server.port()).post("/v1/chat/completions", body).json();
+  const auto plain =
+      server.complete({{"model", "forge-tiny"}, {"prompt", "Once upon"}, {"max_tokens", 4}}).json();
+  EXPECT_EQ(chat["choices"][0]["message"]["content"], plain["choices"][0]["text"]);
+}
+
+TEST_F(ChatPrograms, a_template_that_is_none_is_refused_by_name) {
+  std::ofstream(path("broken.jinja")) << "a\n{{ 1 + }}";
+  const Outcome broken = run(FORGE_INFER " --chat-template " + path("broken.jinja"));
+  EXPECT_EQ(broken.status, 1);
+  EXPECT_TRUE(has(broken, "forge-infer: --chat-template: ")) << broken.output;
+  EXPECT_TRUE(has(broken, "broken.jinja: the chat template, line 2: ")) << broken.output;
+  const Outcome missing = run(FORGE_INFER " --chat-template " + path("none.jinja"));
+  EXPECT_EQ(missing.status, 1);
+  EXPECT_TRUE(has(missing, "none.jinja")) << missing.output;
+}
+
 TEST(InferPrograms, numbers_that_are_none_are_refused_with_what_is_accepted) {
   for (const std::string flag : {"--header-timeout-s", "--read-timeout-s", "--idle-timeout-s",
                                  "--write-timeout-s", "--shutdown-timeout-s"}) {

@@ -85,6 +85,7 @@ const std::vector<Case> kCases = {
      .page = "book/sampling.md",
      .claims = {{"Ask", ""}, {"What is told of tokens", ""}},
      .tools = {"curl", "jq"}},
+    {.name = "chat", .page = "book/serving.md", .claims = {{"Chat", ""}}, .tools = {"curl", "jq"}},
     {.name = "fields", .page = "book/serving.md", .claims = {{"Fields", ""}}, .tools = {"curl"}},
     {.name = "model_from_a_file",
      .page = "book/serving.md",

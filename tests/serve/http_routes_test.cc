@@ -268,7 +268,7 @@ TEST(HttpRoutes, an_unknown_path_is_404_and_names_those_that_are_known) {
   EXPECT_EQ(response.status, 404U);
   EXPECT_THAT(response.json()["error"]["message"].get<std::string>(),
               HasSubstr("POST /v1/completions"));
-  EXPECT_EQ(client.post("/v1/chat/completions", json::object()).status, 404U);
+  EXPECT_EQ(client.post("/v1/embeddings", json::object()).status, 404U);
 }
 
 TEST(HttpRoutes, a_known_path_with_another_method_is_405_with_allow) {

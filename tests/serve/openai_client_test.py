@@ -156,6 +156,60 @@ class OpenAiClient(unittest.TestCase):
         self.assertEqual(logprobs.text_offset, [0, 1, 2, 3, 4])
         self.assertEqual(answer.usage.completion_tokens, 0)
 
+    def test_chat_says_the_same_whole_and_streamed(self):
+        asked = {
+            "model": MODEL,
+            "messages": [
+                {"role": "system", "content": "Be brief."},
+                {"role": "user", "content": [{"type": "text", "text": "Hello"}]},
+            ],
+            "max_completion_tokens": 12,
+            "temperature": 1.5,
+            "seed": 3,
+            "n": 2,
+        }
+        whole = self.client.chat.completions.create(**asked)
+        self.assertEqual([choice.finish_reason for choice in whole.choices], ["length"] * 2)
+        self.assertEqual([choice.message.role for choice in whole.choices], ["assistant"] * 2)
+        streamed = ["", ""]
+        usage = None
+        events = self.client.chat.completions.create(
+            **asked, stream=True, stream_options={"include_usage": True}
+        )
+        for event in events:
+            usage = event.usage or usage
+            for choice in event.choices:
+                streamed[choice.index] += choice.delta.content or ""
+        self.assertEqual(streamed, [choice.message.content for choice in whole.choices])
+        self.assertEqual(usage.completion_tokens, whole.usage.completion_tokens)
+
+    def test_chat_tells_log_probabilities(self):
+        answer = self.client.chat.completions.create(
+            model=MODEL,
+            messages=[{"role": "user", "content": "Hello"}],
+            max_tokens=4,
+            logprobs=True,
+            top_logprobs=3,
+        )
+        tokens = answer.choices[0].logprobs.content
+        self.assertEqual(len(tokens), 4)
+        self.assertEqual(
+            bytes(byte for token in tokens for byte in token.bytes).decode(errors="replace"),
+            answer.choices[0].message.content,
+        )
+        self.assertEqual([len(token.top_logprobs) for token in tokens], [3] * 4)
+
+    def test_an_answer_of_chat_is_sent_back_as_it_came(self):
+        messages = [{"role": "user", "content": "Hello"}]
+        first = self.client.chat.completions.create(
+            model=MODEL, messages=messages, max_tokens=4, temperature=0
+        )
+        messages += [first.choices[0].message, {"role": "user", "content": "Go on"}]
+        second = self.client.chat.completions.create(
+            model=MODEL, messages=messages, max_tokens=4, temperature=0
+        )
+        self.assertGreater(second.usage.prompt_tokens_details.cached_tokens, 0)
+
     def test_errors_become_exceptions(self):
         import openai
 
@@ -171,7 +225,7 @@ class OpenAiClient(unittest.TestCase):
             self.client.completions.create(model="gpt-4", prompt="Hello")
         self.assertEqual(caught.exception.code, "model_not_found")
         with self.assertRaises(openai.NotFoundError):
-            self.client.chat.completions.create(model=MODEL, messages=[])
+            self.client.embeddings.create(model=MODEL, input="x")
 
     def test_concurrent_requests_say_what_each_says_alone(self):
         requests = [

@@ -21,7 +21,7 @@ inline void check_error(const serve::ApiError& error) {
 inline bool check_tokenized(const serve::UntokenizedRequest& parsed, const serve::ModelCard& model,
                             const text::Tokenizer& tokenizer) {
   const auto too_long = length_error(parsed, model, tokenizer);
-  const auto request = tokenize(parsed, model, tokenizer);
+  const auto request = tokenize(parsed, model, tokenizer, {});
   if (too_long) check_error(*too_long);
   if (!request) check_error(request.error());
   FORGE_CHECK(!too_long || !request, "what has tokens that fit is said to be too long");
@@ -43,9 +43,9 @@ inline bool check_parsed(const tl::expected<serve::UntokenizedRequest, serve::Ap
     return false;
   }
   FORGE_CHECK(!parsed->prompts.empty());
-  FORGE_CHECK(parsed->max_tokens >= 1);
+  FORGE_CHECK(parsed->max_tokens >= 1 || parsed->echo);
   FORGE_CHECK(parsed->sampling.temperature >= 0 && parsed->sampling.temperature <= 2);
-  FORGE_CHECK(parsed->stop.size() <= 4);
+  FORGE_CHECK(parsed->stop.size() <= 16);
   for (const auto& stop : parsed->stop) FORGE_CHECK(!stop.empty());
   FORGE_CHECK(parsed->stream || !parsed->include_usage);
   FORGE_CHECK(parsed->priority <= Priority::high);
@@ -57,13 +57,16 @@ inline bool check_parsed(const tl::expected<serve::UntokenizedRequest, serve::Ap
   return check_tokenized(*parsed, model, text::ByteTokenizer());
 }
 
-/// Aborts if a parser breaks its promises. Returns: how many of the two took `body`.
+/// Aborts if a parser breaks its promises. Returns: how many of the three took `body`.
 inline unsigned check_request_parsers(std::string_view body) {
   const serve::ModelCard model{
       .id = "m", .vocabulary_size = 320, .context_tokens = 100, .created = 1};
-  const bool completion = check_parsed(parse_completion_request(body, model), model);
-  const bool generate = check_parsed(parse_generate_request(body, model), model);
-  return (completion ? 1U : 0U) + (generate ? 1U : 0U);
+  unsigned taken = 0;
+  for (const auto kind :
+       {serve::RequestKind::completions, serve::RequestKind::generate, serve::RequestKind::chat}) {
+    if (check_parsed(parse_request(kind, body, model), model)) ++taken;
+  }
+  return taken;
 }
 
 }  // namespace forge::test

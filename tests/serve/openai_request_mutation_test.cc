@@ -45,6 +45,9 @@ TEST(OpenAiRequest, damaged_bodies_are_answered_every_one) {
       R"({"model": "m", "prompt": "hi", "priority": "low", "session": 4, "timeout_s": 0.5})",
       R"({"model": "m", "prompt": "hi", "prefix_cache": "force", "deadline_steps": 12})",
       R"({"prompt": "h\u00e9", "max_tokens": 32})",
+      R"({"model": "m", "messages": [{"role": "user", "content": "hi"}], "max_tokens": 3})",
+      R"({"model": "m", "messages": [{"role": "assistant", "tool_calls": [{"id": "a", "type":
+          "function", "function": {"name": "f", "arguments": "{\"a\": 1}"}}]}]})",
   };
   std::mt19937 random(20'260'101);  // NOLINT: the same bodies every time
   std::size_t taken = 0;

@@ -24,17 +24,17 @@ json body_with(const json& patch) {
 }
 
 CompletionRequest tokenized(const UntokenizedRequest& request) {
-  return tokenize(request, kModel, text::ByteTokenizer()).value();
+  return tokenize(request, kModel, text::ByteTokenizer(), {}).value();
 }
 
 CompletionRequest parse(const json& patch) {
-  const auto request = parse_completion_request(body_with(patch).dump(), kModel);
+  const auto request = parse_request(RequestKind::completions, body_with(patch).dump(), kModel);
   if (!request) throw std::runtime_error(request.error().message);
   return tokenized(*request);
 }
 
 ApiError refusal(const std::string& body) {
-  const auto request = parse_completion_request(body, kModel);
+  const auto request = parse_request(RequestKind::completions, body, kModel);
   if (request) throw std::runtime_error("taken: " + body);
   return request.error();
 }
@@ -323,17 +323,20 @@ TEST(OpenAiRequest, long_values_are_cut_in_errors) {
 TEST(GenerateRequest, takes_a_prompt_and_decodes_greedily) {
   CompletionRequest expected;
   expected.prompts = tokens({"hi"});
+  expected.kind = RequestKind::generate;
   expected.max_tokens = 32;
-  EXPECT_EQ(tokenized(parse_generate_request(R"({"prompt": "hi"})", kModel).value()), expected);
+  EXPECT_EQ(tokenized(parse_request(RequestKind::generate, R"({"prompt": "hi"})", kModel).value()),
+            expected);
   expected.max_tokens = 5;
   EXPECT_EQ(
-      tokenized(parse_generate_request(R"({"prompt": "hi", "max_tokens": 5})", kModel).value()),
+      tokenized(parse_request(RequestKind::generate, R"({"prompt": "hi", "max_tokens": 5})", kModel)
+                    .value()),
       expected);
 }
 
 TEST(GenerateRequest, refuses_everything_else) {
   const auto message = [](std::string_view body) {
-    return parse_generate_request(body, kModel).error().message;
+    return parse_request(RequestKind::generate, body, kModel).error().message;
   };
   EXPECT_EQ(message("{}"), "prompt is missing; accepted is a text");
   EXPECT_EQ(message(R"({"prompt": ["hi"]})"), "prompt is a list of 1; accepted is a text");

@@ -13,13 +13,13 @@ TEST(OpenAiResponse, a_completion_has_choices_and_usage) {
   const std::vector<Choice> choices = {
       {.text = "ab", .completion_tokens = 2, .finish = FinishReason::length},
       {.text = "\"\n", .completion_tokens = 3, .finish = FinishReason::eos}};
-  EXPECT_EQ(completion_json(kHead, choices,
-                            {.prompt_tokens = 7, .cached_tokens = 4, .completion_tokens = 5}),
-            R"({"id":"cmpl-1","object":"text_completion","created":5,"model":"m","choices":[)"
-            R"({"index":0,"text":"ab","logprobs":null,"finish_reason":"length"},)"
-            R"({"index":1,"text":"\"\n","logprobs":null,"finish_reason":"stop"}],)"
-            R"("usage":{"prompt_tokens":7,"completion_tokens":5,"total_tokens":12,)"
-            R"("prompt_tokens_details":{"cached_tokens":4}}})");
+  EXPECT_EQ(
+      answer_json(kHead, choices, {.prompt_tokens = 7, .cached_tokens = 4, .completion_tokens = 5}),
+      R"({"id":"cmpl-1","object":"text_completion","created":5,"model":"m","choices":[)"
+      R"({"index":0,"text":"ab","logprobs":null,"finish_reason":"length"},)"
+      R"({"index":1,"text":"\"\n","logprobs":null,"finish_reason":"stop"}],)"
+      R"("usage":{"prompt_tokens":7,"completion_tokens":5,"total_tokens":12,)"
+      R"("prompt_tokens_details":{"cached_tokens":4}}})");
 }
 
 TEST(OpenAiResponse, a_chunk_has_one_choice_that_is_finished_only_in_the_last) {
@@ -49,8 +49,46 @@ TEST(OpenAiResponse, models_are_a_list_of_one) {
 }
 
 TEST(OpenAiResponse, generate_answers_with_text_and_counts) {
-  EXPECT_EQ(generate_json({.text = "x"}, {.prompt_tokens = 1, .completion_tokens = 2}),
+  EXPECT_EQ(answer_json({.kind = RequestKind::generate}, std::vector<Choice>{{.text = "x"}},
+                        {.prompt_tokens = 1, .completion_tokens = 2}),
             R"({"text":"x","prompt_tokens":1,"completion_tokens":2})");
+}
+
+const AnswerHead kChatHead{
+    .kind = RequestKind::chat, .id = "chatcmpl-1", .created = 5, .model = "m"};
+
+TEST(OpenAiResponse, of_chat_is_a_message) {
+  const std::vector<Choice> choices = {
+      {.text = "Hi", .completion_tokens = 2, .finish = FinishReason::eos}};
+  EXPECT_EQ(answer_json(kChatHead, choices, {.prompt_tokens = 7, .completion_tokens = 2}),
+            R"({"id":"chatcmpl-1","object":"chat.completion","created":5,"model":"m","choices":[)"
+            R"({"index":0,"message":{"role":"assistant","content":"Hi","refusal":null},)"
+            R"("logprobs":null,"finish_reason":"stop"}],)"
+            R"("usage":{"prompt_tokens":7,"completion_tokens":2,"total_tokens":9,)"
+            R"("prompt_tokens_details":{"cached_tokens":0}}})");
+}
+
+TEST(OpenAiResponse, a_chunk_of_chat_says_first_whose_it_is) {
+  const std::string head =
+      R"({"id":"chatcmpl-1","object":"chat.completion.chunk","created":5,"model":"m","choices":[)";
+  EXPECT_EQ(chunk_json(kChatHead, {.index = 1, .first = true, .text = ""}),
+            head + R"({"index":1,"delta":{"role":"assistant","content":""},"logprobs":null,)" +
+                R"("finish_reason":null}]})");
+  EXPECT_EQ(chunk_json(kChatHead, {.text = "a"}),
+            head + R"({"index":0,"delta":{"content":"a"},"logprobs":null,"finish_reason":null}]})");
+  EXPECT_EQ(chunk_json(kChatHead, {.text = "", .finish = FinishReason::length}),
+            head + R"({"index":0,"delta":{},"logprobs":null,"finish_reason":"length"}]})");
+}
+
+TEST(OpenAiResponse, log_probabilities_of_chat_have_the_bytes_of_tokens) {
+  const std::vector<ToldText> told = {
+      {.bytes = "\xe2\x82", .logprob = -1.0F, .likely = {{"a", -0.5F}}}};
+  EXPECT_EQ(chunk_json(kChatHead, {.text = "", .told = told}),
+            R"({"id":"chatcmpl-1","object":"chat.completion.chunk","created":5,"model":"m",)"
+            R"("choices":[{"index":0,"delta":{},"logprobs":{"content":[)"
+            R"({"token":"bytes:\\xe2\\x82","logprob":-1.0,"bytes":[226,130],"top_logprobs":[)"
+            R"({"token":"a","logprob":-0.5,"bytes":[97]}]}],"refusal":null},)"
+            R"("finish_reason":null}]})");
 }
 
 TEST(OpenAiResponse, an_error_names_field_and_code_or_null) {

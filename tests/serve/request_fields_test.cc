@@ -4,9 +4,12 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
+#include <algorithm>
+#include <array>
 #include <nlohmann/json.hpp>
 #include <set>
 #include <string>
+#include <utility>
 
 #include "forge/serve/openai_api.h"
 
@@ -19,34 +22,50 @@ using ::testing::HasSubstr;
 const ModelCard kFieldsCard{.id = "m", .vocabulary_size = 320, .context_tokens = 100, .created = 1};
 
 tl::expected<UntokenizedRequest, ApiError> parsed(RequestKind kind, const json& patch) {
-  json body = {{"prompt", "hi"}};
-  if (kind == RequestKind::completions) body["model"] = "m";
+  json body = json::object();
+  if (kind != RequestKind::generate) body["model"] = "m";
+  if (kind == RequestKind::chat) {
+    body["messages"] = json::array({{{"role", "user"}, {"content", "hi"}}});
+  } else {
+    body["prompt"] = "hi";
+  }
   for (const auto& [name, value] : patch.items()) body[name] = value;
-  return kind == RequestKind::completions ? parse_completion_request(body.dump(), kFieldsCard)
-                                          : parse_generate_request(body.dump(), kFieldsCard);
+  return parse_request(kind, body.dump(), kFieldsCard);
 }
 
+constexpr std::array kKinds = {RequestKind::completions, RequestKind::generate, RequestKind::chat};
+
 TEST(RequestFields, have_names_of_their_own) {
-  std::set<std::string_view> names;
+  std::set<std::pair<std::string_view, RequestKind>> names;
   for (const RequestField& field : request_fields()) {
-    EXPECT_TRUE(names.insert(field.name).second) << field.name;
-    EXPECT_FALSE(field.accepted.empty()) << field.name;
-    if (!field.honoured()) {
-      EXPECT_TRUE(json::accept(field.accepted)) << field.name;
-      EXPECT_FALSE(field.generate) << field.name;
+    bool is_of_any = false;
+    for (const RequestKind kind : kKinds) {
+      if (!field.is_of(kind)) continue;
+      is_of_any = true;
+      EXPECT_TRUE(names.emplace(field.name, kind).second) << field.name;
     }
+    EXPECT_TRUE(is_of_any) << field.name;
+    EXPECT_FALSE(field.accepted.empty()) << field.name;
+    EXPECT_TRUE(field.honoured() || json::accept(field.accepted)) << field.name;
   }
+}
+
+/// Whether the table has the name for the kind, in any row.
+bool is_field(std::string_view name, RequestKind kind) {
+  return std::ranges::any_of(request_fields(), [&](const RequestField& field) {
+    return field.name == name && field.is_of(kind);
+  });
 }
 
 TEST(RequestFields, that_are_honoured_are_read_and_no_other_type_is_taken) {
   for (const RequestField& field : request_fields()) {
     if (!field.honoured()) continue;
     const json wrong = {{std::string(field.name), json::array({json::object()})}};
-    for (const RequestKind kind : {RequestKind::completions, RequestKind::generate}) {
+    for (const RequestKind kind : kKinds) {
       const auto request = parsed(kind, wrong);
       ASSERT_FALSE(request.has_value()) << field.name;
       EXPECT_EQ(request.error().status, 400U);
-      if (field.is_of(kind)) {
+      if (is_field(field.name, kind)) {
         EXPECT_THAT(request.error().param.value_or(""), ::testing::StartsWith(field.name));
       } else {
         EXPECT_EQ(request.error().message, "unknown field '" + std::string(field.name) + "'");
@@ -56,29 +75,33 @@ TEST(RequestFields, that_are_honoured_are_read_and_no_other_type_is_taken) {
 }
 
 TEST(RequestFields, that_are_not_honoured_are_taken_at_their_one_value_and_change_nothing) {
-  const auto nothing = parsed(RequestKind::completions, json::object());
-  for (const RequestField& field : request_fields()) {
-    if (field.honoured()) continue;
-    const std::string name(field.name);
-    const auto neutral = parsed(RequestKind::completions, {{name, json::parse(field.accepted)}});
-    ASSERT_TRUE(neutral.has_value()) << neutral.error().message;
-    EXPECT_EQ(static_cast<const CompletionOptions&>(*neutral),
-              static_cast<const CompletionOptions&>(*nothing));
-    const auto refused = parsed(RequestKind::completions, {{name, "something else"}});
-    ASSERT_FALSE(refused.has_value());
-    EXPECT_EQ(refused.error().param, name);
-    EXPECT_EQ(refused.error().code, "unsupported_parameter");
-    EXPECT_THAT(refused.error().message,
-                HasSubstr("accepted is only " + std::string(field.accepted)));
-    EXPECT_EQ(parsed(RequestKind::generate, {{name, nullptr}}).error().message,
-              "unknown field '" + name + "'");
+  for (const RequestKind kind : kKinds) {
+    const auto nothing = parsed(kind, json::object());
+    for (const RequestField& field : request_fields()) {
+      if (field.honoured() || is_field(field.name, kind) != field.is_of(kind)) continue;
+      const std::string name(field.name);
+      if (!field.is_of(kind)) {
+        EXPECT_EQ(parsed(kind, {{name, nullptr}}).error().message, "unknown field '" + name + "'");
+        continue;
+      }
+      const auto neutral = parsed(kind, {{name, json::parse(field.accepted)}});
+      ASSERT_TRUE(neutral.has_value()) << neutral.error().message;
+      EXPECT_EQ(static_cast<const CompletionOptions&>(*neutral),
+                static_cast<const CompletionOptions&>(*nothing));
+      const auto refused = parsed(kind, {{name, "something else"}});
+      ASSERT_FALSE(refused.has_value());
+      EXPECT_EQ(refused.error().param, name);
+      EXPECT_EQ(refused.error().code, "unsupported_parameter");
+      EXPECT_THAT(refused.error().message,
+                  HasSubstr("accepted is only " + std::string(field.accepted)));
+    }
   }
 }
 
 TEST(RequestFields, null_stands_for_each_that_is_not_required) {
   for (const RequestField& field : request_fields()) {
-    if (field.name == "model" || field.name == "prompt") continue;
-    for (const RequestKind kind : {RequestKind::completions, RequestKind::generate}) {
+    if (field.name == "model" || field.name == "prompt" || field.name == "messages") continue;
+    for (const RequestKind kind : kKinds) {
       if (!field.is_of(kind)) continue;
       const auto request = parsed(kind, {{std::string(field.name), nullptr}});
       ASSERT_TRUE(request.has_value()) << request.error().message;
@@ -89,7 +112,7 @@ TEST(RequestFields, null_stands_for_each_that_is_not_required) {
 }
 
 TEST(RequestFields, of_extra_count_as_fields_of_the_body) {
-  for (const RequestKind kind : {RequestKind::completions, RequestKind::generate}) {
+  for (const RequestKind kind : kKinds) {
     const auto outside = parsed(kind, {{"top_k", 5}, {"temperature", 0.5}, {"priority", "high"}});
     const auto inside =
         parsed(kind, {{"temperature", 0.5}, {"extra", {{"top_k", 5}, {"priority", "high"}}}});

@@ -18,11 +18,11 @@ const ModelCard kSmallModel{.id = "m", .vocabulary_size = 320, .context_tokens =
 tl::expected<UntokenizedRequest, ApiError> completion(json fields) {
   fields["model"] = "m";
   fields["prompt"] = "hi";
-  return parse_completion_request(fields.dump(), kSmallModel);
+  return parse_request(RequestKind::completions, fields.dump(), kSmallModel);
 }
 tl::expected<UntokenizedRequest, ApiError> generation(json fields) {
   fields["prompt"] = "hi";
-  return parse_generate_request(fields.dump(), kSmallModel);
+  return parse_request(RequestKind::generate, fields.dump(), kSmallModel);
 }
 
 TEST(SamplingFields, are_read_by_each_route) {
@@ -104,7 +104,7 @@ TEST(SamplingFields, a_bias_of_more_tokens_than_are_accepted_is_refused_by_their
   for (int token = 0; token < 1025; ++token) biases[std::to_string(token)] = 1;
   const ModelCard large{.id = "m", .vocabulary_size = 50000, .context_tokens = 100};
   const json body{{"prompt", "hi"}, {"logit_bias", biases}};
-  EXPECT_EQ(parse_generate_request(body.dump(), large).error().message,
+  EXPECT_EQ(parse_request(RequestKind::generate, body.dump(), large).error().message,
             "logit_bias has 1025 tokens; accepted are up to 1024");
 }
 

@@ -50,11 +50,11 @@ class MarkedTokenizer final : public text::Tokenizer {
 UntokenizedRequest parsed(const json& patch) {
   json body = {{"model", "m"}, {"prompt", "hi"}};
   for (const auto& [name, value] : patch.items()) body[name] = value;
-  return parse_completion_request(body.dump(), kCard).value();
+  return parse_request(RequestKind::completions, body.dump(), kCard).value();
 }
 
 std::vector<TokenId> prompt_tokens(const json& patch) {
-  return tokenize(parsed(patch), kCard, MarkedTokenizer()).value().prompts.at(0);
+  return tokenize(parsed(patch), kCard, MarkedTokenizer(), {}).value().prompts.at(0);
 }
 
 std::optional<std::string> known_as_too_long(const json& patch, const text::Tokenizer& tokenizer) {
@@ -66,7 +66,7 @@ std::optional<std::string> known_as_too_long(const json& patch, const text::Toke
 }
 
 std::string refusal(const json& patch, const text::Tokenizer& tokenizer) {
-  return tokenize(parsed(patch), kCard, tokenizer).error().message;
+  return tokenize(parsed(patch), kCard, tokenizer, {}).error().message;
 }
 
 TEST(TokenizeRequest, a_text_begins_with_the_token_of_its_tokenizer_unless_told_otherwise) {
@@ -89,7 +89,7 @@ TEST(TokenizeRequest, control_tokens_are_read_in_a_text_unless_told_otherwise) {
 TEST(TokenizeRequest, prompts_keep_their_order_and_all_else_is_as_it_was) {
   const auto request =
       parsed({{"prompt", {"a", "b"}}, {"max_tokens", 7}, {"stop", "x"}, {"seed", 3}});
-  const CompletionRequest done = tokenize(request, kCard, text::ByteTokenizer()).value();
+  const CompletionRequest done = tokenize(request, kCard, text::ByteTokenizer(), {}).value();
   EXPECT_THAT(done.prompts,
               ElementsAre(text::ByteTokenizer().encode("a"), text::ByteTokenizer().encode("b")));
   EXPECT_EQ(static_cast<const CompletionOptions&>(done), request);
@@ -107,7 +107,7 @@ TEST(TokenizeRequest, prompt_and_max_tokens_may_fill_the_context_and_no_more) {
   const auto body = [](std::size_t bytes) {
     return json{{"prompt", std::string(bytes, 'x')}, {"max_tokens", 40}};
   };
-  const auto fits = tokenize(parsed(body(59)), kCard, tokenizer);
+  const auto fits = tokenize(parsed(body(59)), kCard, tokenizer, {});
   ASSERT_TRUE(fits);
   EXPECT_EQ(fits->prompts[0].size(), 60U);
   EXPECT_EQ(known_as_too_long(body(60), tokenizer), std::nullopt) << "it could be 12 tokens";

@@ -14,6 +14,7 @@
 #include <tl/expected.hpp>
 #include <vector>
 
+#include "forge/chat/chat_format.h"
 #include "forge/core/ids.h"
 #include "forge/linear/thread_pool.h"
 #include "forge/model/transformer.h"
@@ -39,6 +40,10 @@ class LoadedModel {
   const text::Tokenizer& tokenizer() const { return *parts_.tokenizer; }
   bool has_tokenizer() const { return has_tokenizer_; }
 
+  /// How conversations are spelt; the default where the files do not say it. Errors: those of
+  /// load_chat_format: everything but chat goes on without it.
+  const chat::LoadedChatFormat& chat() const { return parts_.chat; }
+
   /// The tokens that end a text: those of the configuration, those of the tokenizer, and the token
   /// that begins a text, with which models trained on texts in a row go on to the next.
   std::vector<TokenId> eos() const;
@@ -54,6 +59,7 @@ class LoadedModel {
     std::shared_ptr<const void> weights;  // the transformer borrows from it
     model::Transformer transformer;
     std::unique_ptr<const text::Tokenizer> tokenizer;  // null: there is none
+    chat::LoadedChatFormat chat;
   };
   using OpenedParts = tl::expected<Parts, std::string>;
 

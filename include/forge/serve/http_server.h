@@ -7,6 +7,7 @@
 //   GET    /v1/models             the one model; /v1/models/ID its entry
 //   POST   /generate              {"prompt", "max_tokens"} -> {"text", ...}
 //   POST   /v1/completions        OpenAI's form; "stream": true sends Server-Sent Events
+//   POST   /v1/chat/completions   the same for messages
 //   GET    /forge/v1/cache/stats  what the prefix cache and the host memory have done and hold
 //   POST   /forge/v1/cache/clear  forgets all cached prefixes, those of sessions too
 //   DELETE /forge/v1/sessions/ID  gives up the KV of a session; 404 if there is no such session

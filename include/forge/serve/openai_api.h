@@ -18,20 +18,24 @@
 //
 // A body becomes a request in two steps, so that no text is turned into tokens in vain:
 //
-//   body --parse_completion_request--> UntokenizedRequest --tokenize--> CompletionRequest
-//                                       |
-//                                       +-- length_error: far too long for the model?
+//   body --parse_request--> UntokenizedRequest --tokenize--> CompletionRequest
+//                            |
+//                            +-- length_error: far too long for the model?
 //
 // The first looks at every field and needs no tokenizer; the second takes time in proportion to the
 // text and may run on another thread.
 //
 // POST /generate takes one prompt as a text and decodes greedily unless asked otherwise.
+// POST /v1/chat/completions takes messages, which the model's chat template makes the one prompt
+// (chat/chat_format.h). Rendering is part of tokenize().
 //
-// Source: OpenAI API reference, "Completions".
+// Source: OpenAI API reference, "Completions" and "Chat".
 #pragma once
 
 #include <chrono>
 #include <cstdint>
+#include <ctime>
+#include <memory>
 #include <optional>
 #include <span>
 #include <string>
@@ -44,9 +48,19 @@
 #include "forge/core/request.h"
 #include "forge/core/step_plan.h"
 #include "forge/serve/api_error.h"
+#include "forge/serve/request_fields.h"
 #include "forge/text/tokenizer.h"
 
+namespace forge::chat {
+struct ChatFormat;
+struct Conversation;
+}  // namespace forge::chat
+
 namespace forge::serve {
+
+/// How conversations with the model are spelt, or why its template cannot be used.
+using ServedChatFormat = tl::expected<std::shared_ptr<const chat::ChatFormat>, std::string>;
+ServedChatFormat default_chat_format();
 
 /// What the API needs to know of the model that it serves.
 struct ModelCard {
@@ -54,13 +68,17 @@ struct ModelCard {
   std::uint32_t vocabulary_size = 0;  ///< token ids of a prompt are below it
   std::uint64_t context_tokens = 0;   ///< prompt + max_tokens of a request may not exceed it
   std::int64_t created = 0;           ///< seconds since 1970
+  ServedChatFormat chat = default_chat_format();
 };
+
+inline constexpr std::uint32_t kMaxTokensMax = (1U << 31U) - 1;
 
 /// Ids of sessions are from 0 to this, which a signed 64-bit integer can hold.
 inline constexpr std::uint64_t kSessionIdMax = (std::uint64_t{1} << 63) - 1;
 
 /// What the prompts of one request share.
 struct CompletionOptions {
+  RequestKind kind = RequestKind::completions;
   std::uint32_t n = 1;  ///< choices of each prompt; choice i has the seed of `sampling` + i
   std::uint32_t max_tokens = 16;
   SamplingParams sampling;
@@ -81,15 +99,18 @@ struct CompletionOptions {
 
 /// One prompt as its body has it; token ids are of the vocabulary.
 struct UntokenizedPrompt {
-  std::string name;  ///< "prompt" or "prompt[2]", for errors
-  std::variant<std::string, std::vector<TokenId>> content;
+  std::string name;  ///< "prompt", "prompt[2]" or "messages", for errors
+  std::variant<std::string, std::vector<TokenId>, std::shared_ptr<const chat::Conversation>>
+      content;
 };
 
 /// The body of a POST, checked but for the lengths of its prompts.
 struct UntokenizedRequest : CompletionOptions {
   std::string model;
   std::vector<UntokenizedPrompt> prompts;  ///< at least one
-  text::EncodeOptions encode_options;      ///< for prompts that are texts
+  /// No max_tokens was given: it is 1 here, and what the context leaves once the prompt is known.
+  bool until_context_ends = false;
+  text::EncodeOptions encode_options;  ///< for prompts that are texts
 };
 
 /// The request that is run. prompts[i] becomes the choices n i .. n i + n - 1.
@@ -103,10 +124,8 @@ struct CompletionRequest : CompletionOptions {
 };
 
 /// Errors: 400 with the field at fault in `param`, or 404 for a model that is not `model`.
-tl::expected<UntokenizedRequest, ApiError> parse_completion_request(std::string_view body,
-                                                                    const ModelCard& model);
-tl::expected<UntokenizedRequest, ApiError> parse_generate_request(std::string_view body,
-                                                                  const ModelCard& model);
+tl::expected<UntokenizedRequest, ApiError> parse_request(RequestKind kind, std::string_view body,
+                                                         const ModelCard& model);
 
 /// The error 400 for a prompt that does not fit into the context beside max_tokens, as far as that
 /// is known before texts are tokens: by the number of token ids, or of bytes
@@ -114,18 +133,21 @@ tl::expected<UntokenizedRequest, ApiError> parse_generate_request(std::string_vi
 std::optional<ApiError> length_error(const UntokenizedRequest& request, const ModelCard& model,
                                      const text::Tokenizer& tokenizer);
 
-/// Turns the texts into tokens of `tokenizer`. Errors: 400 for a prompt without tokens, or with
-/// more than fit into the context beside max_tokens.
+/// Turns the texts into tokens of `tokenizer`, and messages into texts before; a template that
+/// prints the date prints `now`. Errors: 400 for messages that the template refuses, in its words,
+/// or cannot render; for a prompt without tokens, or with more than fit into the context beside
+/// max_tokens.
 tl::expected<CompletionRequest, ApiError> tokenize(UntokenizedRequest request,
                                                    const ModelCard& model,
-                                                   const text::Tokenizer& tokenizer);
+                                                   const text::Tokenizer& tokenizer,
+                                                   const std::tm& now);
 
 /// A token of an answer with what was asked of it.
 struct ToldText {
-  std::string text;        ///< its bytes, where they are UTF-8, or "bytes:\xe2\x82"
-  std::size_t offset = 0;  ///< characters of the choice's text before it
-  std::optional<float> logprob = std::nullopt;             ///< none of the first token of a prompt
-  std::vector<std::pair<std::string, float>> likely = {};  ///< the likeliest tokens, the best first
+  std::string bytes;
+  std::size_t offset = 0;                       ///< characters of the choice's text before it
+  std::optional<float> logprob = std::nullopt;  ///< none of the first token of a prompt
+  std::vector<std::pair<std::string, float>> likely = {};  ///< the likeliest: bytes, the best first
   std::optional<float> flip_risk = std::nullopt;  ///< TokenReport::margin of a token of the output
 };
 
@@ -145,6 +167,7 @@ struct Usage {
 
 /// What all parts of one answer have in common.
 struct AnswerHead {
+  RequestKind kind = RequestKind::completions;
   std::string id;            ///< "cmpl-1"
   std::int64_t created = 0;  ///< seconds since 1970
   std::string model;
@@ -154,13 +177,15 @@ struct AnswerHead {
 /// of time; nullopt while it is not finished.
 std::optional<std::string_view> finish_reason_name(FinishReason reason);
 
-std::string completion_json(const AnswerHead& head, std::span<const Choice> choices, Usage usage);
+/// The answer as the kind of request has it.
+std::string answer_json(const AnswerHead& head, std::span<const Choice> choices, Usage usage);
 
 /// One event of a stream: the text that one token added to choice `index`. With
 /// `usage_follows`, chunks carry "usage": null, and one more with the usage ends the stream; with
 /// `usage`, each carries it as it stands.
 struct Chunk {
   std::size_t index = 0;
+  bool first = false;  ///< of its choice
   std::string_view text;
   std::span<const ToldText> told = {};
   FinishReason finish = FinishReason::none;
@@ -169,8 +194,6 @@ struct Chunk {
 };
 std::string chunk_json(const AnswerHead& head, const Chunk& chunk);
 std::string usage_chunk_json(const AnswerHead& head, Usage usage);
-
-std::string generate_json(const Choice& choice, Usage usage);
 
 std::string models_json(const ModelCard& model);  ///< the list of GET /v1/models
 std::string model_json(const ModelCard& model);   ///< one entry of it

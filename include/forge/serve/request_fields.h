@@ -13,25 +13,42 @@
 #include <string>
 #include <string_view>
 
+#include "forge/core/names.h"
+
 namespace forge::serve {
 
 /// Which route the body is of.
 enum class RequestKind : std::uint8_t {
   completions,  ///< POST /v1/completions
   generate,     ///< POST /generate
+  chat,         ///< POST /v1/chat/completions
+};
+constexpr Names<RequestKind> names_of(RequestKind) { return {"completions", "generate", "chat"}; }
+
+/// A set of routes.
+struct RequestKinds {
+  bool completions = false;
+  bool generate = false;
+  bool chat = false;
+
+  constexpr bool has(RequestKind kind) const {
+    return kind == RequestKind::completions ? completions
+           : kind == RequestKind::generate  ? generate
+                                            : chat;
+  }
 };
 
 struct RequestField {
   std::string_view name;
   std::string_view accepted;  ///< "a number, 0 .. 2", or the only value that is accepted, as JSON
   std::string_view what;      ///< what it does, and its default; empty: it is not honoured
-  bool generate = false;      ///< POST /generate has it, too
+  RequestKinds kinds = {};    ///< the routes that have it
 
   bool honoured() const { return !what.empty(); }
-  bool is_of(RequestKind kind) const { return kind == RequestKind::completions || generate; }
+  bool is_of(RequestKind kind) const { return kinds.has(kind); }
 };
 
-/// In the order in which they are read.
+/// In the order in which they are read. A name is there once for each route.
 std::span<const RequestField> request_fields();
 
 /// The table as a page in Markdown.

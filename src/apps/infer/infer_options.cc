@@ -48,6 +48,10 @@ void add_server(CLI::App& app, InferOptions& options) {
       ->capture_default_str()
       ->check(CLI::Range(1, 1 << 20))
       ->group(kServer);
+  app.add_option("--chat-template", options.chat_template,
+                 "File with a Jinja template for chat, in place of the model's own; a model "
+                 "without one has ChatML")
+      ->group(kServer);
   const auto list_fields = [] {
     std::cout << serve::request_fields_page();
     throw CLI::Success();

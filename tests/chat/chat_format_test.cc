@@ -1,0 +1,88 @@
+// The chat template of a model, from its files.
+#include "forge/chat/chat_format.h"
+
+#include <gtest/gtest.h>
+
+#include <filesystem>
+#include <fstream>
+
+namespace forge::chat::testing {
+namespace {
+
+class ChatFormatFiles : public ::testing::Test {
+ protected:
+  void SetUp() override {
+    std::string pattern = (std::filesystem::temp_directory_path() / "forge-XXXXXX").string();
+    ASSERT_NE(mkdtemp(pattern.data()), nullptr);
+    folder_ = pattern;
+  }
+  void TearDown() override { std::filesystem::remove_all(folder_); }
+
+  void write(const std::string& name, const std::string& text) const {
+    std::ofstream(folder_ / name) << text;
+  }
+
+  /// What the template makes of nothing, with its tokens: "text|bos|eos"; or the error.
+  std::string loaded() const {
+    const auto format = load_chat_format(folder_.string());
+    if (!format) return to_string(format.error());
+    Conversation empty;
+    empty.add_generation_prompt = false;
+    return format->chat_template.render(empty, {}).value_or("?") + "|" +
+           format->bos_token.value_or("-") + "|" + format->eos_token.value_or("-") +
+           (format->of_model ? "" : " default");
+  }
+
+  std::filesystem::path folder_;
+};
+
+TEST_F(ChatFormatFiles, are_the_default_where_there_are_none) {
+  EXPECT_EQ(loaded(), "|-|- default");
+  write("tokenizer_config.json", R"({"bos_token": "<s>", "eos_token": {"content": "</s>"}})");
+  EXPECT_EQ(loaded(), "|<s>|</s> default");
+}
+
+TEST_F(ChatFormatFiles, have_the_template_in_a_configuration_or_a_file_of_its_own) {
+  write("tokenizer_config.json", R"({"chat_template": "one", "bos_token": null})");
+  EXPECT_EQ(loaded(), "one|-|-");
+  write("tokenizer_config.json",
+        R"({"chat_template": [{"name": "tool_use", "template": "a"},
+                              {"name": "default", "template": "b"}]})");
+  EXPECT_EQ(loaded(), "b|-|-");
+  write("chat_template.jinja", "of a file");
+  EXPECT_EQ(loaded(), "of a file|-|-");
+}
+
+TEST_F(ChatFormatFiles, that_cannot_be_used_are_named) {
+  write("tokenizer_config.json", R"({"chat_template": "{{ a | nope }}"})");
+  const std::string path = (folder_ / "tokenizer_config.json").string();
+  EXPECT_EQ(loaded(), path + ": the chat template, line 1: No filter named 'nope'.");
+  write("tokenizer_config.json", R"({"chat_template": 3})");
+  EXPECT_EQ(loaded(), path + ": chat_template is 3; accepted is a text");
+  EXPECT_FALSE(load_chat_template((folder_ / "none.jinja").string()).has_value());
+}
+
+TEST(ChatFormatOfGguf, is_in_its_metadata) {
+  const std::vector<std::string_view> tokens = {"<unk>", "<s>", "</s>"};
+  formats::GgufMetadata metadata;
+  metadata.emplace("tokenizer.ggml.tokens", formats::GgufValue(tokens));
+  metadata.emplace("tokenizer.ggml.bos_token_id", formats::GgufValue(std::uint32_t{1}));
+  metadata.emplace("tokenizer.ggml.eos_token_id", formats::GgufValue(std::uint32_t{7}));
+  const auto none = load_chat_format(formats::Gguf::unwritten("m.gguf", metadata, {}));
+  ASSERT_TRUE(none.has_value());
+  EXPECT_FALSE(none->of_model);
+  EXPECT_EQ(none->bos_token, "<s>");
+  EXPECT_EQ(none->eos_token, std::nullopt);  // there is no token 7
+  metadata.emplace("tokenizer.chat_template", formats::GgufValue(std::string_view("{{ 1 + 1 }}")));
+  const auto own = load_chat_format(formats::Gguf::unwritten("m.gguf", metadata, {}));
+  ASSERT_TRUE(own.has_value());
+  EXPECT_EQ(own->chat_template.render({}, {}), "2");
+  metadata.insert_or_assign("tokenizer.chat_template",
+                            formats::GgufValue(std::string_view("{{ 1 + }}")));
+  const auto broken = load_chat_format(formats::Gguf::unwritten("m.gguf", metadata, {}));
+  ASSERT_FALSE(broken.has_value());
+  EXPECT_EQ(broken.error().file, "m.gguf");
+}
+
+}  // namespace
+}  // namespace forge::chat::testing
