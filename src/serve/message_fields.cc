@@ -98,7 +98,7 @@ void read_messages(const Reading& reading) {
   if (!reading.model.chat) {
     return fields.refuse("messages", "need a chat template: " + reading.model.chat.error());
   }
-  const auto conversation = std::make_shared<chat::Conversation>();
+  auto conversation = std::make_shared<chat::Conversation>();
   for (const Fields& message : messages) {
     conversation->messages.push_back(message_of(message));
   }
