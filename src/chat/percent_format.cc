@@ -52,6 +52,10 @@ class PercentFormat {
     raise(Exception::value, "incomplete format");
   }
 
+  [[noreturn]] static void unsupported(std::string_view letter) {
+    raise(Exception::value, "unsupported format character '" + std::string(letter) + "'");
+  }
+
   Value next_value() {
     if (values_.is(Kind::tuple)) {
       const auto& elements = values_.sequence().elements;
@@ -125,6 +129,9 @@ class PercentFormat {
       spec.precision = std::max<std::int64_t>(number(), 0);
     }
     while (peek() == 'h' || peek() == 'l' || peek() == 'L') ++at_;
+    peek();
+    const std::string_view letter = format_.substr(at_, character_bytes(format_[at_]));
+    if (letter.size() > 1) unsupported(letter);
     const char kind = format_[at_++];
     if (kind == '%') {
       out_ += '%';
@@ -186,7 +193,7 @@ class PercentFormat {
     const bool is_integer = std::string_view("diuxXo").find(kind) != std::string_view::npos;
     const bool is_double = std::string_view("eEfFgG").find(kind) != std::string_view::npos;
     if (!is_integer && !is_double) {
-      raise(Exception::value, std::string("unsupported format character '") + kind + "'");
+      unsupported({&kind, 1});
     }
     const bool is_decimal = kind == 'd' || kind == 'i' || kind == 'u';
     const bool accepted = is_double || is_decimal ? value.is_number() : value.is_integer();

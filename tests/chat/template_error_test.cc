@@ -26,6 +26,7 @@ const ErrorCase kErrorCases[] = {
     {"{{ a|random }}", "syntax: line 1: the filter 'random' is not supported"},
     {"{{ a is nope }}", "syntax: line 1: No test named 'nope'."},
     {"{{ (1] }}", "syntax: line 1: unexpected ']', expected ')'"},
+    {"{{ '%é' % 3 }}", "runtime: line 1: operator '%': unsupported format character 'é'"},
     {"{{ a! }}", "syntax: line 1: unexpected char '!'"},
     {"{{ 99999999999999999999 }}",
      "syntax: line 1: the integer 99999999999999999999 needs more than 64 bits"},
