@@ -375,45 +375,4 @@ std::span<const RequestField> request_fields() {
   return kFields;
 }
 
-namespace {
-
-std::string kinds_text(RequestKinds kinds) {
-  if (kinds.completions && kinds.generate && kinds.chat) return "all";
-  std::string text;
-  for (const RequestKind kind :
-       {RequestKind::completions, RequestKind::chat, RequestKind::generate}) {
-    if (kinds.has(kind)) text += (text.empty() ? "" : ", ") + std::string(name_of(kind));
-  }
-  return text;
-}
-
-}  // namespace
-
-std::string request_fields_page() {
-  std::string honoured;
-  std::string neutral;
-  for (const RequestField& field : request_fields()) {
-    const std::string name = "| `" + std::string(field.name) + "` | ";
-    if (field.honoured()) {
-      honoured += name + std::string(field.accepted) + " | " + std::string(field.what) + " | " +
-                  kinds_text(field.kinds) + " |\n";
-    } else {
-      neutral +=
-          name + "`" + std::string(field.accepted) + "` | " + kinds_text(field.kinds) + " |\n";
-    }
-  }
-  return "# Fields of requests\n\n"
-         "What `POST /v1/completions`, `POST /v1/chat/completions` and `POST /generate` take, as\n"
-         "`forge-infer --list-fields` prints it. Any other field is refused by name, and so is a "
-         "value that is not accepted.\n`null` stands for a field that is left out. The members of "
-         "an object `extra` are read as if they were fields themselves.\n\n"
-         "## Honoured\n\n"
-         "| field | accepted | what it does; its default | route |\n|---|---|---|---|\n" +
-         honoured +
-         "\n## Accepted at one value only\n\n"
-         "Clients of other engines send these always; at this value they ask for nothing.\n\n"
-         "| field | value | route |\n|---|---|---|\n" +
-         neutral;
-}
-
 }  // namespace forge::serve
