@@ -11,6 +11,8 @@
 #include <fstream>
 #include <string>
 
+#include "formats/scratch_folder.h"
+
 namespace forge::testing {
 
 struct Outcome {
@@ -50,18 +52,11 @@ inline std::string digest_after(const std::string& output, const std::string& la
 
 class ProgramTest : public ::testing::Test {
  protected:
-  void SetUp() override {
-    std::string pattern = (std::filesystem::temp_directory_path() / "forge-XXXXXX").string();
-    ASSERT_NE(mkdtemp(pattern.data()), nullptr);
-    folder_ = pattern;
-  }
-  void TearDown() override { std::filesystem::remove_all(folder_); }
-
   /// A file of this test.
-  std::string path(const std::string& name) const { return (folder_ / name).string(); }
+  std::string path(const std::string& name) const { return folder_.file(name); }
 
  private:
-  std::filesystem::path folder_;
+  formats::testing::ScratchFolder folder_;
 };
 
 }  // namespace forge::testing

@@ -3,28 +3,16 @@
 
 #include <gtest/gtest.h>
 
-#include <filesystem>
-#include <fstream>
+#include "formats/scratch_folder.h"
 
 namespace forge::chat::testing {
 namespace {
 
 class ChatFormatFiles : public ::testing::Test {
  protected:
-  void SetUp() override {
-    std::string pattern = (std::filesystem::temp_directory_path() / "forge-XXXXXX").string();
-    ASSERT_NE(mkdtemp(pattern.data()), nullptr);
-    folder_ = pattern;
-  }
-  void TearDown() override { std::filesystem::remove_all(folder_); }
-
-  void write(const std::string& name, const std::string& text) const {
-    std::ofstream(folder_ / name) << text;
-  }
-
   /// What the template makes of nothing, with its tokens: "text|bos|eos"; or the error.
   std::string loaded() const {
-    const auto format = load_chat_format(folder_.string());
+    const auto format = load_chat_format(folder_.path());
     if (!format) return to_string(format.error());
     Conversation empty;
     empty.add_generation_prompt = false;
@@ -33,33 +21,34 @@ class ChatFormatFiles : public ::testing::Test {
            (format->of_model ? "" : " default");
   }
 
-  std::filesystem::path folder_;
+  formats::testing::ScratchFolder folder_;
 };
 
 TEST_F(ChatFormatFiles, are_the_default_where_there_are_none) {
   EXPECT_EQ(loaded(), "|-|- default");
-  write("tokenizer_config.json", R"({"bos_token": "<s>", "eos_token": {"content": "</s>"}})");
+  folder_.write("tokenizer_config.json",
+                R"({"bos_token": "<s>", "eos_token": {"content": "</s>"}})");
   EXPECT_EQ(loaded(), "|<s>|</s> default");
 }
 
 TEST_F(ChatFormatFiles, have_the_template_in_a_configuration_or_a_file_of_its_own) {
-  write("tokenizer_config.json", R"({"chat_template": "one", "bos_token": null})");
+  folder_.write("tokenizer_config.json", R"({"chat_template": "one", "bos_token": null})");
   EXPECT_EQ(loaded(), "one|-|-");
-  write("tokenizer_config.json",
-        R"({"chat_template": [{"name": "tool_use", "template": "a"},
+  folder_.write("tokenizer_config.json",
+                R"({"chat_template": [{"name": "tool_use", "template": "a"},
                               {"name": "default", "template": "b"}]})");
   EXPECT_EQ(loaded(), "b|-|-");
-  write("chat_template.jinja", "of a file");
+  folder_.write("chat_template.jinja", "of a file");
   EXPECT_EQ(loaded(), "of a file|-|-");
 }
 
 TEST_F(ChatFormatFiles, that_cannot_be_used_are_named) {
-  write("tokenizer_config.json", R"({"chat_template": "{{ a | nope }}"})");
-  const std::string path = (folder_ / "tokenizer_config.json").string();
+  folder_.write("tokenizer_config.json", R"({"chat_template": "{{ a | nope }}"})");
+  const std::string path = folder_.file("tokenizer_config.json");
   EXPECT_EQ(loaded(), path + ": the chat template, line 1: No filter named 'nope'.");
-  write("tokenizer_config.json", R"({"chat_template": 3})");
+  folder_.write("tokenizer_config.json", R"({"chat_template": 3})");
   EXPECT_EQ(loaded(), path + ": chat_template is 3; accepted is a text");
-  EXPECT_FALSE(load_chat_template((folder_ / "none.jinja").string()).has_value());
+  EXPECT_FALSE(load_chat_template(folder_.file("none.jinja")).has_value());
 }
 
 TEST(ChatFormatOfGguf, is_in_its_metadata) {

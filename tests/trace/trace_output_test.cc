@@ -11,6 +11,8 @@
 #include <filesystem>
 #include <fstream>
 
+#include "formats/scratch_folder.h"
+
 namespace forge::trace {
 namespace {
 
@@ -38,14 +40,7 @@ class FileSizeLimit {
 
 class TraceFileTest : public ::testing::Test {
  protected:
-  void SetUp() override {
-    std::string pattern = (fs::temp_directory_path() / "forge-XXXXXX").string();
-    ASSERT_NE(mkdtemp(pattern.data()), nullptr);
-    folder_ = pattern;
-  }
-  void TearDown() override { fs::remove_all(folder_); }
-
-  std::string path(const std::string& name) const { return (folder_ / name).string(); }
+  std::string path(const std::string& name) const { return folder_.file(name); }
   void put(const std::string& name, const std::string& text) const {
     std::ofstream(path(name), std::ios::binary) << text;
   }
@@ -59,7 +54,7 @@ class TraceFileTest : public ::testing::Test {
   }
 
  private:
-  fs::path folder_;
+  formats::testing::ScratchFolder folder_;
 };
 
 std::string line_of(std::size_t bytes) { return std::string(bytes - 1, 'x') + '\n'; }
