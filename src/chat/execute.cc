@@ -86,15 +86,21 @@ void Interpreter::execute_set(const Stmt& stmt) {
   assign(target, value);
 }
 
-Interpreter::Flow Interpreter::execute_set_block(const Stmt& stmt) {
+/// Runs the body in its frame; what it writes, through the filters if there are any, is `written`.
+Interpreter::Flow Interpreter::capture(const Stmt& stmt, Value& written) {
   enter(stmt.frame);
-  Value value;
   {
     const Capture capture(*this);
     if (const Flow flow = execute(stmt.bodies[0]); flow != Flow::normal) return flow;
-    value = text(capture.take());
+    written = text(capture.take());
   }
-  if (stmt.expressions[0] != nullptr) value = evaluate_filter(*stmt.expressions[0], &value);
+  if (stmt.expressions[0] != nullptr) written = evaluate_filter(*stmt.expressions[0], &written);
+  return Flow::normal;
+}
+
+Interpreter::Flow Interpreter::execute_set_block(const Stmt& stmt) {
+  Value value;
+  if (const Flow flow = capture(stmt, value); flow != Flow::normal) return flow;
   line_ = stmt.line;
   check_spaces(*stmt.targets[0]);
   assign(*stmt.targets[0], value);
@@ -102,14 +108,9 @@ Interpreter::Flow Interpreter::execute_set_block(const Stmt& stmt) {
 }
 
 Interpreter::Flow Interpreter::execute_filter_block(const Stmt& stmt) {
-  enter(stmt.frame);
   Value value;
-  {
-    const Capture capture(*this);
-    if (const Flow flow = execute(stmt.bodies[0]); flow != Flow::normal) return flow;
-    value = text(capture.take());
-  }
-  write(evaluate_filter(*stmt.expressions[0], &value));
+  if (const Flow flow = capture(stmt, value); flow != Flow::normal) return flow;
+  write(value);
   return Flow::normal;
 }
 

@@ -89,6 +89,7 @@ class Interpreter {
   Flow run_loop(const Stmt& stmt, const Value& iterable, int depth0);
   bool turns(const ForLoop& def, const std::shared_ptr<Loop>& loop);
   Value filtered_by_test(const ForLoop& def, const Value& iterable);
+  Flow capture(const Stmt& stmt, Value& written);
   Flow execute_set_block(const Stmt& stmt);
   Flow execute_filter_block(const Stmt& stmt);
   Flow execute_with(const Stmt& stmt);

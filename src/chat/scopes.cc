@@ -163,10 +163,11 @@ class Resolver {
         resolve_block(*stmt.function);
         break;
       case StmtKind::set_block:
-        resolve_set_block(stmt);
+        resolve(stmt.targets[0]);
+        resolve_captured(stmt);
         break;
       case StmtKind::filter_block:
-        resolve_filter_block(stmt);
+        resolve_captured(stmt);
         break;
       case StmtKind::with_block:
         resolve_with(stmt);
@@ -184,23 +185,11 @@ class Resolver {
     soft_ = was_soft;
   }
 
-  void resolve_set_block(Stmt& stmt) {
-    resolve(stmt.targets[0]);
+  /// A body whose text is kept, and the filters that it goes through, if any.
+  void resolve_captured(Stmt& stmt) {
     Symbols symbols = inner();
     symbols.look_at(stmt.bodies[0]);
     if (stmt.expressions[0] != nullptr) symbols.look_at(*stmt.expressions[0]);
-    const Scope scope(*this, symbols, nullptr);
-    const bool was_soft = std::exchange(soft_, false);
-    stmt.frame = frame_of(symbols);
-    resolve(stmt.bodies[0]);
-    resolve(stmt.expressions[0]);
-    soft_ = was_soft;
-  }
-
-  void resolve_filter_block(Stmt& stmt) {
-    Symbols symbols = inner();
-    symbols.look_at(stmt.bodies[0]);
-    symbols.look_at(*stmt.expressions[0]);
     const Scope scope(*this, symbols, nullptr);
     const bool was_soft = std::exchange(soft_, false);
     stmt.frame = frame_of(symbols);
