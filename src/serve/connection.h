@@ -67,8 +67,8 @@ class Connection : public std::enable_shared_from_this<Connection> {
 
   /// Each returns whether the connection goes on.
   asio::awaitable<bool> answer(const HttpRequest& request);
-  asio::awaitable<bool> generate(Job job, Framing framing);
-  asio::awaitable<bool> run_job(Job& job, const Framing& framing);
+  asio::awaitable<bool> generate(UntokenizedRequest request, Framing framing);
+  asio::awaitable<bool> tokenize_and_run(UntokenizedRequest& untokenized, const Framing& framing);
   asio::awaitable<bool> answer_whole(const CompletionRequest& request, Generation& generation,
                                      Framing framing);
   asio::awaitable<bool> answer_stream(const CompletionRequest& request, Generation& generation,

@@ -87,7 +87,9 @@ asio::awaitable<bool> Connection::answer(const HttpRequest& request) {
   const Framing framing = framing_of(request, request.keep_alive());
   answer_begun_ = false;
   Answer what = route(request, *state_);
-  if (auto* job = std::get_if<Job>(&what)) co_return co_await generate(std::move(*job), framing);
+  if (auto* to_run = std::get_if<UntokenizedRequest>(&what)) {
+    co_return co_await generate(std::move(*to_run), framing);
+  }
   if (const auto* release = std::get_if<SessionRelease>(&what)) {
     const bool known = co_await release_session(state_->loop, release->session);
     co_return co_await send(session_released(release->session, known), framing);
@@ -105,12 +107,12 @@ asio::awaitable<bool> Connection::send(const Reply& reply, Framing framing) {
   co_return written&& framing.keep_alive;
 }
 
-asio::awaitable<bool> Connection::generate(Job job, Framing framing) {
+asio::awaitable<bool> Connection::generate(UntokenizedRequest request, Framing framing) {
   // Of two that run side by side an exception of one does not end the other: it is handed on here.
   std::exception_ptr failure;
   const auto answer = [&]() -> asio::awaitable<bool> {
     try {
-      co_return co_await run_job(job, framing);
+      co_return co_await tokenize_and_run(request, framing);
     } catch (...) {
       failure = std::current_exception();
     }
@@ -124,10 +126,11 @@ asio::awaitable<bool> Connection::generate(Job job, Framing framing) {
 }
 
 /// From texts to the end of the answer.
-asio::awaitable<bool> Connection::run_job(Job& job, const Framing& framing) {
+asio::awaitable<bool> Connection::tokenize_and_run(UntokenizedRequest& untokenized,
+                                                   const Framing& framing) {
   const Generation::TimeLimit time_limit{.arrival = std::chrono::steady_clock::now(),
                                          .longest = state_->options.request_timeout};
-  const auto request = co_await state_->worker.tokenize(std::move(job.request));
+  const auto request = co_await state_->worker.tokenize(std::move(untokenized));
   if (!request) co_return co_await send(reply_of(request.error()), framing);
   auto generation = Generation::start(state_->loop, socket_.get_executor(), *request, time_limit);
   if (!generation) co_return co_await send(reply_of(generation.error()), framing);

@@ -247,7 +247,7 @@ Answer job(RequestKind kind, const std::string& body, const ServerState& state) 
   if (const auto taken = Generation::would_start(state.loop, *parsed); !taken) {
     return reply_of(taken.error());
   }
-  return Job{std::move(*parsed)};
+  return *std::move(parsed);
 }
 
 }  // namespace

@@ -33,18 +33,13 @@ Reply reply_of(const ApiError& error);
 /// 503 for what this server cannot run now or any more, 400 for a request that never could be.
 Reply reply_of(const engine::LoopError& error);
 
-/// Text to be generated, once the prompts are tokens.
-struct Job {
-  UntokenizedRequest request;
-};
-
 struct SessionRelease {
   SessionId session;
 };
 struct CacheClear {};
 
 /// A reply, or what can only be answered by the engine.
-using Answer = std::variant<Reply, Job, SessionRelease, CacheClear>;
+using Answer = std::variant<Reply, UntokenizedRequest, SessionRelease, CacheClear>;
 
 /// The answer to a request that its header alone condemns: unknown path, wrong method, a body
 /// of a kind that is not read.
