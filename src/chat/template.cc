@@ -14,6 +14,13 @@ struct Template::Program {
   detail::FunctionDef root;
 };
 
+std::tm local_time() {
+  const std::time_t now = std::time(nullptr);
+  std::tm local{};
+  localtime_r(&now, &local);
+  return local;
+}
+
 std::string to_string(const TemplateError& error) {
   if (error.fault == TemplateFault::raised) return error.message;
   std::string text = "line " + std::to_string(error.line) + ": ";

@@ -5,7 +5,6 @@
 #include <boost/asio/steady_timer.hpp>
 #include <boost/asio/this_coro.hpp>
 #include <boost/asio/use_awaitable.hpp>
-#include <ctime>
 #include <exception>
 #include <memory>
 #include <mutex>
@@ -84,10 +83,7 @@ std::size_t text_bytes(const UntokenizedRequest& request) {
 Result tokenize_and_catch(UntokenizedRequest request, const ModelCard& model,
                           const text::Tokenizer& tokenizer) {
   try {
-    const std::time_t now = std::time(nullptr);
-    std::tm local{};
-    localtime_r(&now, &local);
-    return tokenize(std::move(request), model, tokenizer, local);
+    return tokenize(std::move(request), model, tokenizer, chat::local_time());
   } catch (const std::exception& error) {
     return tl::unexpected(server_error(
         500, std::string("the prompt could not be tokenized: ") + error.what(), "tokenize_failed"));

@@ -65,9 +65,12 @@ struct RenderLimits {
   std::uint64_t steps = 20'000'000;           ///< turns of loops, calls, elements looked at
 };
 
+/// The time here and now.
+std::tm local_time();
+
 struct RenderOptions {
   RenderLimits limits;
-  std::tm now{};  ///< what strftime_now() formats; all fields of it count
+  std::tm now{};  ///< what strftime_now() formats, as local_time() has it; all fields count
 };
 
 class Template {

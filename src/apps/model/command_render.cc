@@ -1,5 +1,4 @@
 // forge-model render
-#include <ctime>
 #include <iostream>
 #include <iterator>
 
@@ -29,13 +28,6 @@ tl::expected<nlohmann::ordered_json, std::string> read_list(const std::string& f
   return *std::move(list);
 }
 
-std::tm local_time() {
-  const std::time_t now = std::time(nullptr);
-  std::tm local{};
-  localtime_r(&now, &local);
-  return local;
-}
-
 }  // namespace
 
 int run_render(const RenderChatOptions& options) {
@@ -59,7 +51,7 @@ int run_render(const RenderChatOptions& options) {
   conversation.bos_token = options.bos;
   conversation.eos_token = options.eos;
   chat::RenderOptions render;
-  render.now = local_time();
+  render.now = chat::local_time();
   const auto rendered = chat_template->render(conversation, render);
   if (!rendered) return unusable_model(to_string(rendered.error()));
   std::cout << *rendered << std::flush;
