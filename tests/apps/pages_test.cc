@@ -65,7 +65,8 @@ struct Case {
 void PrintTo(const Case& value, std::ostream* out) { *out << value.name; }
 
 const std::string kReadme = "README.md";
-const std::string kPages[] = {kReadme, "book/sampling.md", "book/serving.md", "bench/README.md"};
+const std::string kPages[] = {kReadme, "book/sampling.md", "book/serving.md",
+                              "book/structured_output.md", "bench/README.md"};
 
 std::string page_text(const std::string& page) { return read_file(FORGE_SOURCE_DIR "/" + page); }
 
@@ -86,6 +87,9 @@ const std::vector<Case> kCases = {
      .claims = {{"Ask", ""}, {"What is told of tokens", ""}},
      .tools = {"curl", "jq"}},
     {.name = "chat", .page = "book/serving.md", .claims = {{"Chat", ""}}, .tools = {"curl", "jq"}},
+    {.name = "structured_output",
+     .page = "book/structured_output.md",
+     .claims = {{"Structured output", ""}}},
     {.name = "fields", .page = "book/serving.md", .claims = {{"Fields", ""}}, .tools = {"curl"}},
     {.name = "model_from_a_file",
      .page = "book/serving.md",
