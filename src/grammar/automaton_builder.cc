@@ -135,9 +135,9 @@ ArrayNode AutomatonBuilder::build_array(const ArrayShape& shape) {
     return place->second;
   };
   name_of(Counts(1 + shape.contains.size(), 0));
-  for (std::size_t s = 0; s < states.size(); ++s) {
+  while (node.states.size() < states.size()) {
     if (!compilation_.spend(4)) return node;
-    const Counts counts = states[s];
+    const Counts counts = states[node.states.size()];
     ArrayNode::State& state = node.states.emplace_back();
     state.accepts = counts[0] >= shape.least;
     for (std::size_t i = 0; i < shape.contains.size(); ++i) {

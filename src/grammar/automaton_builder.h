@@ -31,6 +31,7 @@ class AutomatonBuilder {
   const Terminal* number_terminal(const NumberSet& set);
 
   ArrayNode build_array(const ArrayShape& shape);
+  bool is_within_limits(const ObjectShape& shape, std::size_t patterns);
   /// False where no object is of the shape.
   bool build_object(const ObjectShape& shape, ObjectNode& node);
 

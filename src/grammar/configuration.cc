@@ -157,13 +157,14 @@ void Stepper::step_structure(const Configuration& from, unsigned char byte,
     return;
   }
   const bool is_object = top.kind == Kind::object;
+  const unsigned char bracket = is_object ? '}' : ']';
   switch (top.phase) {
     case Phase::begin:
     case Phase::after_comma:
       if (is_object && byte == '"') start_key(top, to);
       if (!is_object) start_values(top, byte, to);
-      if (top.phase == Phase::begin && top.kind != Kind::document &&
-          byte == (is_object ? '}' : ']') && may_close(top)) {
+      if (top.phase == Phase::begin && top.kind != Kind::document && byte == bracket &&
+          may_close(top)) {
         close(top, to);
       }
       return;
@@ -180,7 +181,7 @@ void Stepper::step_structure(const Configuration& from, unsigned char byte,
       break;
   }
   if (top.kind == Kind::document) return;
-  if (byte == (is_object ? '}' : ']') && may_close(top)) close(top, to);
+  if (byte == bracket && may_close(top)) close(top, to);
   if (byte != ',') return;
   if (is_object ? another_key_fits(top) : !array_of(top).states[top.count].items.empty()) {
     to.push_back(from);

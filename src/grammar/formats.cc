@@ -44,6 +44,9 @@ std::string ipv4() {
 
 std::string ipv6() {
   const std::string group = "[0-9A-Fa-f]{1,4}";
+  const std::string after_colon = "(:" + group + ")";
+  const std::string before_colon = "(" + group + ":)";
+  const auto times = [](int count) { return "{" + std::to_string(count) + "}"; };
   const auto up_to = [](int count) { return "{0," + std::to_string(count) + "}"; };
   std::string result = "(" + group + ":){6}(" + group + ":" + group + "|" + ipv4() + ")";
   // "::" stands for what the groups before and after it leave.
@@ -51,13 +54,13 @@ std::string ipv6() {
   for (int before = 0; before <= kGroups; ++before) {
     const int after = kGroups - before;
     result += "|";
-    if (before > 0) result += group + "(:" + group + "){" + std::to_string(before - 1) + "}";
+    if (before > 0) result.append(group).append(after_colon).append(times(before - 1));
     result += "::";
     if (after >= 2) {
-      result += "((" + group + ":)" + up_to(after - 1) + group + "|(" + group + ":)" +
-                up_to(after - 2) + ipv4() + ")?";
+      result.append("(").append(before_colon).append(up_to(after - 1)).append(group);
+      result.append("|").append(before_colon).append(up_to(after - 2)).append(ipv4()).append(")?");
     } else if (after == 1) {
-      result += "(" + group + ")?";
+      result.append("(").append(group).append(")?");
     }
   }
   return result;

@@ -272,7 +272,7 @@ NumberSet NumberSet::multiples_of(const Decimal& factor, Compilation& compilatio
   return plain(multiples(value, factor.fraction.size(), compilation));
 }
 
-NumberSet NumberSet::and_(const NumberSet& other, Compilation& compilation) const {
+NumberSet NumberSet::intersect(const NumberSet& other, Compilation& compilation) const {
   if (is_none() || other.is_none()) return none();
   if (is_all()) return other;
   if (other.is_all()) return *this;
@@ -280,14 +280,14 @@ NumberSet NumberSet::and_(const NumberSet& other, Compilation& compilation) cons
   return plain(intersection(plain_texts(), other.plain_texts(), compilation));
 }
 
-NumberSet NumberSet::or_(const NumberSet& other, Compilation& compilation) const {
+NumberSet NumberSet::unite(const NumberSet& other, Compilation& compilation) const {
   if (is_none() || other.is_all()) return other;
   if (other.is_none() || is_all()) return *this;
   if (kind_ == Kind::integers && other.kind_ == Kind::integers) return *this;
   return plain(union_of(plain_texts(), other.plain_texts(), compilation));
 }
 
-NumberSet NumberSet::not_(Compilation& compilation) const {
+NumberSet NumberSet::invert(Compilation& compilation) const {
   if (is_none()) return all();
   if (is_all()) return none();
   return plain(difference(*all_plain(), plain_texts(), compilation));

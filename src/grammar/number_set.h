@@ -32,9 +32,9 @@ class NumberSet {
   bool is_none() const { return kind_ == Kind::none; }
   bool is_all() const { return kind_ == Kind::all; }
 
-  NumberSet and_(const NumberSet& other, Compilation& compilation) const;
-  NumberSet or_(const NumberSet& other, Compilation& compilation) const;
-  NumberSet not_(Compilation& compilation) const;
+  NumberSet intersect(const NumberSet& other, Compilation& compilation) const;
+  NumberSet unite(const NumberSet& other, Compilation& compilation) const;
+  NumberSet invert(Compilation& compilation) const;
 
   /// The texts. Requires: not none.
   DfaPtr texts() const;

@@ -107,23 +107,28 @@ class Keys {
 
 }  // namespace
 
-bool AutomatonBuilder::build_object(const ObjectShape& shape, ObjectNode& node) {
-  const Keys keys(shape, compilation_);
-  if (keys.patterns() > kPatternsMax) {
+bool AutomatonBuilder::is_within_limits(const ObjectShape& shape, std::size_t patterns) {
+  if (patterns > kPatternsMax) {
     compilation_.fail({GrammarError::Kind::unsupported, "",
-                       "an object with " + std::to_string(keys.patterns()) +
+                       "an object with " + std::to_string(patterns) +
                            " patterns for its keys; accepted are up to 24"});
     return false;
   }
-  node.least = std::max<std::uint64_t>(shape.least, shape.required.size());
-  node.most = shape.most;
-  node.exists = (std::uint32_t{1} << shape.exists.size()) - 1;
   constexpr std::size_t kExistsMax = 4;
   if (shape.exists.size() > kExistsMax) {
     sets_.refuse(*shape.exists[0].value.schema,
                  "more than 4 conditions on some values of one object are not supported");
     return false;
   }
+  return true;
+}
+
+bool AutomatonBuilder::build_object(const ObjectShape& shape, ObjectNode& node) {
+  const Keys keys(shape, compilation_);
+  if (!is_within_limits(shape, keys.patterns())) return false;
+  node.least = std::max<std::uint64_t>(shape.least, shape.required.size());
+  node.most = shape.most;
+  node.exists = (std::uint32_t{1} << shape.exists.size()) - 1;
 
   /// A rule for keys of these bits; the label, 0 where there can be no such key.
   const auto add_rule = [&](const std::u32string* name, Label bits) -> Label {

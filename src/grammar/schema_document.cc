@@ -144,9 +144,10 @@ std::string pointer_of(const SchemaValue& value) {
   std::vector<const SchemaValue*> path;
   for (const SchemaValue* v = &value; v->parent != nullptr; v = v->parent) path.push_back(v);
   std::string pointer;
-  for (auto step = path.rbegin(); step != path.rend(); ++step) {
+  std::reverse(path.begin(), path.end());
+  for (const SchemaValue* step : path) {
     pointer += '/';
-    for (const char c : (*step)->name) {
+    for (const char c : step->name) {
       if (c == '~' || c == '/') {
         pointer += c == '~' ? "~0" : "~1";
       } else {

@@ -36,7 +36,7 @@ const DfaPtr& texts_of_format(std::string_view format) {
   return kTexts[static_cast<std::size_t>(place - std::begin(kFormats))];
 }
 
-/// What a schema accepts of one kind of scalar. `Set` has and_, or_ and not_.
+/// What a schema accepts of one kind of scalar. `Set` has intersect, unite and invert.
 template <class Set>
 class Evaluation {
  public:
@@ -48,7 +48,7 @@ class Evaluation {
     if (!enter.ok()) return Set::none();
     Set result = sets_.own(schema, Set::all());
     const auto both = [&](const auto& make) {
-      if (!result.is_none()) result = result.and_(make(), sets_.compilation());
+      if (!result.is_none()) result = result.intersect(make(), sets_.compilation());
     };
     if (schema.find("$ref") != nullptr) {
       both([&] { return of(*sets_.target_of_ref(schema)); });
@@ -63,7 +63,7 @@ class Evaluation {
       both([&] { return one(*one_of); });
     }
     if (const SchemaValue* const negated = sets_.keyword(schema, "not")) {
-      both([&] { return of(*negated).not_(sets_.compilation()); });
+      both([&] { return of(*negated).invert(sets_.compilation()); });
     }
     if (const SchemaValue* const condition = sets_.keyword(schema, "if")) {
       both([&] { return conditional(schema, *condition); });
@@ -78,7 +78,7 @@ class Evaluation {
     sets.reserve(branches.items.size());
     for (const SchemaValue& branch : branches.items) sets.push_back(of(branch));
     return joined(std::move(sets), Set::none(),
-                  [&](const Set& a, const Set& b) { return a.or_(b, c); });
+                  [&](const Set& a, const Set& b) { return a.unite(b, c); });
   }
 
   Set one(const SchemaValue& branches) {
@@ -94,8 +94,8 @@ class Evaluation {
       if (!set.is_none()) counted.push_back({set, set});
     }
     const auto join = [&](const Counted& a, const Counted& b) -> Counted {
-      return {a.some.or_(b.some, c),
-              a.one.and_(b.some.not_(c), c).or_(b.one.and_(a.some.not_(c), c), c)};
+      return {a.some.unite(b.some, c),
+              a.one.intersect(b.some.invert(c), c).unite(b.one.intersect(a.some.invert(c), c), c)};
     };
     return joined(std::move(counted), {Set::none(), Set::none()}, join).one;
   }
@@ -106,9 +106,10 @@ class Evaluation {
     const SchemaValue* const otherwise = sets_.keyword(schema, "else");
     if (then == nullptr && otherwise == nullptr) return Set::all();
     const Set holds = of(condition);
-    const Set yes = then != nullptr ? holds.and_(of(*then), c) : holds;
-    const Set no = otherwise != nullptr ? holds.not_(c).and_(of(*otherwise), c) : holds.not_(c);
-    return yes.or_(no, c);
+    const Set yes = then != nullptr ? holds.intersect(of(*then), c) : holds;
+    const Set no =
+        otherwise != nullptr ? holds.invert(c).intersect(of(*otherwise), c) : holds.invert(c);
+    return yes.unite(no, c);
   }
 
   SchemaSets& sets_;
@@ -120,7 +121,8 @@ Set of_term(SchemaSets& sets, const Term& term) {
   for (const Literal& literal : term) {
     if (result.is_none()) break;
     const Set set = Evaluation<Set>(sets).of(*literal.schema);
-    result = result.and_(literal.negated ? set.not_(sets.compilation()) : set, sets.compilation());
+    result = result.intersect(literal.negated ? set.invert(sets.compilation()) : set,
+                              sets.compilation());
   }
   return sets.compilation().failed() ? Set::none() : result;
 }
@@ -165,7 +167,7 @@ NumberSet SchemaSets::own(const SchemaValue& schema, const NumberSet& all) {
       if (!decimal) return;
       const NumberSet set = is_most ? NumberSet::at_most(*decimal, without, c)
                                     : NumberSet::at_least(*decimal, without, c);
-      result = result.and_(set, c);
+      result = result.intersect(set, c);
     };
     if (limit != nullptr) add(*limit, is_flag && exclusive->boolean);
     if (exclusive != nullptr && !is_flag) add(*exclusive, true);
@@ -175,7 +177,7 @@ NumberSet SchemaSets::own(const SchemaValue& schema, const NumberSet& all) {
   if (const SchemaValue* const factor = keyword(schema, "multipleOf")) {
     const AtPlace here(c, *factor);
     if (const auto decimal = decimal_of(factor->text)) {
-      result = result.and_(NumberSet::multiples_of(*decimal, c), c);
+      result = result.intersect(NumberSet::multiples_of(*decimal, c), c);
     }
   }
   for_value_lists(*this, schema, [&](std::span<const SchemaValue> values) {
@@ -188,8 +190,8 @@ NumberSet SchemaSets::own(const SchemaValue& schema, const NumberSet& all) {
         refuse(value, "a number of more than 1000 digits is not supported");
       }
     }
-    const auto either = [&](const NumberSet& a, const NumberSet& b) { return a.or_(b, c); };
-    result = result.and_(joined(std::move(listed), NumberSet::none(), either), c);
+    const auto either = [&](const NumberSet& a, const NumberSet& b) { return a.unite(b, c); };
+    result = result.intersect(joined(std::move(listed), NumberSet::none(), either), c);
   });
   return result;
 }
@@ -206,19 +208,19 @@ StringSet SchemaSets::own(const SchemaValue& schema, const StringSet& all) {
       if (value.is(Kind::text)) words.push_back(characters_of(value.text).value_or(U""));
     }
     const StringSet listed = words.empty() ? StringSet::none() : StringSet::of_words(words, c);
-    result = result.and_(listed, c);
+    result = result.intersect(listed, c);
   });
   if (result.is_none()) return result;
   const std::uint64_t least = count(schema, "minLength", 0);
   const std::uint64_t most = count(schema, "maxLength", kMany);
-  result = result.and_(StringSet::of_length(least, most), c);
+  result = result.intersect(StringSet::of_length(least, most), c);
   if (const SchemaValue* const pattern = keyword(schema, "pattern")) {
     const DfaPtr dfa = key_pattern(pattern->text, *pattern);
     if (c.failed()) return StringSet::none();
-    result = result.and_(StringSet::of(dfa), c);
+    result = result.intersect(StringSet::of(dfa), c);
   }
   if (const SchemaValue* const format = keyword(schema, "format")) {
-    result = result.and_(StringSet::of(texts_of_format(format->text)), c);
+    result = result.intersect(StringSet::of(texts_of_format(format->text)), c);
   }
   return result;
 }

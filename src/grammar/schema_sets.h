@@ -29,9 +29,13 @@ class ConstantSet {
 
   unsigned bits() const { return bits_; }
   bool is_none() const { return bits_ == 0; }
-  ConstantSet and_(const ConstantSet& other, Compilation&) const { return of(bits_ & other.bits_); }
-  ConstantSet or_(const ConstantSet& other, Compilation&) const { return of(bits_ | other.bits_); }
-  ConstantSet not_(Compilation&) const { return of(~bits_ & 7U); }
+  ConstantSet intersect(const ConstantSet& other, Compilation&) const {
+    return of(bits_ & other.bits_);
+  }
+  ConstantSet unite(const ConstantSet& other, Compilation&) const {
+    return of(bits_ | other.bits_);
+  }
+  ConstantSet invert(Compilation&) const { return of(~bits_ & 7U); }
 
  private:
   explicit ConstantSet(unsigned bits) : bits_(bits) {}

@@ -58,7 +58,7 @@ bool ObjectShape::merge(ObjectShape& into, const ObjectShape& other, Compilation
   into.required.insert(other.required.begin(), other.required.end());
   into.least = std::max(into.least, other.least);
   into.most = std::min(into.most, other.most);
-  into.keys = into.keys.and_(other.keys, compilation);
+  into.keys = into.keys.intersect(other.keys, compilation);
   for (const Exists& exists : other.exists) {
     if (std::find(into.exists.begin(), into.exists.end(), exists) == into.exists.end()) {
       into.exists.push_back(exists);

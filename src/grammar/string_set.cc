@@ -24,7 +24,7 @@ DfaPtr StringSet::automaton(Compilation& compilation) const {
   return std::make_shared<const Dfa>(intersection(*pattern_, lengths, compilation));
 }
 
-StringSet StringSet::and_(const StringSet& other, Compilation& compilation) const {
+StringSet StringSet::intersect(const StringSet& other, Compilation& compilation) const {
   if (is_none() || other.is_none()) return none();
   const std::uint64_t least = std::max(least_, other.least_);
   const std::uint64_t most = std::min(most_, other.most_);
@@ -38,13 +38,13 @@ StringSet StringSet::and_(const StringSet& other, Compilation& compilation) cons
   return StringSet(std::make_shared<const Dfa>(std::move(both)), least, most);
 }
 
-StringSet StringSet::or_(const StringSet& other, Compilation& compilation) const {
+StringSet StringSet::unite(const StringSet& other, Compilation& compilation) const {
   if (is_none() || other.is_all()) return other;
   if (other.is_none() || is_all() || *this == other) return *this;
   return of(union_of(*automaton(compilation), *other.automaton(compilation), compilation));
 }
 
-StringSet StringSet::not_(Compilation& compilation) const {
+StringSet StringSet::invert(Compilation& compilation) const {
   if (is_none()) return all();
   if (is_all()) return none();
   if (pattern_ == all_texts() && least_ == 0) return of_length(most_ + 1, kMany);

@@ -29,9 +29,9 @@ class StringSet {
   std::uint64_t least() const { return least_; }
   std::uint64_t most() const { return most_; }
 
-  StringSet and_(const StringSet& other, Compilation& compilation) const;
-  StringSet or_(const StringSet& other, Compilation& compilation) const;
-  StringSet not_(Compilation& compilation) const;
+  StringSet intersect(const StringSet& other, Compilation& compilation) const;
+  StringSet unite(const StringSet& other, Compilation& compilation) const;
+  StringSet invert(Compilation& compilation) const;
 
   /// One automaton for the whole set. Requires: not none.
   DfaPtr automaton(Compilation& compilation) const;

@@ -169,20 +169,20 @@ class Bench {
   void add_instance(const grammar::Grammar& grammar, const std::string& name,
                     const std::string& text) {
     grammar::Matcher matcher(grammar);
-    std::string before;
+    std::string place = name + ", after ";
     const auto time_mask = [&] {
       const double begin = thread_us();
       const auto filled = matcher.fill_mask(*vocabulary_, mask_);
-      masks_.push_back({us_since(begin), name + ", after " + before});
+      masks_.push_back({us_since(begin), place});
       return filled.has_value();
     };
     for (const std::uint32_t token : words_.encode(text)) {
       if (!time_mask()) return;
       const double begin = thread_us();
       const auto accepted = matcher.accept_token(*vocabulary_, token);
-      accepts_.push_back({us_since(begin), name + ", after " + before});
+      accepts_.push_back({us_since(begin), place});
       if (!accepted) return;
-      before += vocabulary_->bytes_of(token);
+      place += vocabulary_->bytes_of(token);
     }
     time_mask();
   }
