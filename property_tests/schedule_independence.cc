@@ -5,6 +5,7 @@
 
 #include <utility>
 
+#include "executor/echo_drafter.h"
 #include "forge/cpu/cpu_executor.h"
 #include "schedule_scenario.h"
 
@@ -15,11 +16,16 @@ namespace {
 /// has not, which is one of the ways to fail that executor.h allows.
 class FailingCpu : public testing::FallibleTarget {
  public:
-  explicit FailingCpu(const executor::ExecutorOptions& options)
-      : cpu_(options, cpu::seeded_cpu_model(testing::kScenarioModel, options)) {}
+  explicit FailingCpu(const executor::ExecutorOptions& options,
+                      std::unique_ptr<executor::Drafter> drafter = nullptr)
+      : cpu_(options, cpu::seeded_cpu_model(testing::kScenarioModel, options), nullptr,
+             std::move(drafter)) {}
 
   void fail_soon() override { fails_ = true; }
   void begin(SeqId seq, const Request& request) override { cpu_.begin(seq, request); }
+  std::optional<std::string> refuses(const Request& request) const override {
+    return cpu_.refuses(request);
+  }
   tl::expected<void, ExecutionError> execute(const StepPlan& plan, StepResult& result) override {
     auto done = cpu_.execute(plan, result);
     if (std::exchange(fails_, false)) return tl::unexpected(ExecutionError{"told to fail"});
@@ -52,6 +58,20 @@ TEST(ScheduleIndependence, a_request_comes_out_as_it_does_alone) {
   EXPECT_GT(ways.session_hits, 0U);
   EXPECT_GT(ways.failed_steps, 0U);
   EXPECT_GT(ways.deadlines, 0U);
+  EXPECT_GT(ways.completed, 0U);
+  EXPECT_EQ(ways.bound_drafts, 0U);  // the model's first layers propose: only on the device
+}
+
+TEST(ScheduleIndependence, a_request_comes_out_as_it_does_alone_with_drafts_of_the_host) {
+  testing::Ways ways;
+  const auto cpu = [](const executor::ExecutorOptions& options) {
+    return std::make_unique<FailingCpu>(options, std::make_unique<testing::EchoDrafter>());
+  };
+  EXPECT_TRUE(rc::check("a request comes out as it does alone with drafts of the host",
+                        [&] { ways.add(testing::play_scenario(cpu)); }));
+  EXPECT_GT(ways.accepted_drafts, 0U);
+  EXPECT_GT(ways.completed, 0U);
+  EXPECT_GT(ways.bound_drafts, 0U);
 }
 
 }  // namespace

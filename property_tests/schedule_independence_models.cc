@@ -55,6 +55,9 @@ class ModelTarget : public testing::FallibleTarget {
 
   void fail_soon() override { fails_ = true; }
   void begin(SeqId seq, const Request& request) override { cpu_.begin(seq, request); }
+  std::optional<std::string> refuses(const Request& request) const override {
+    return cpu_.refuses(request);
+  }
   tl::expected<void, ExecutionError> execute(const StepPlan& plan, StepResult& result) override {
     auto done = cpu_.execute(plan, result);
     if (std::exchange(fails_, false)) return tl::unexpected(ExecutionError{"told to fail"});

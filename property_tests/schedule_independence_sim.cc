@@ -50,6 +50,9 @@ class FailingSim : public testing::FallibleTarget {
   }
 
   void begin(SeqId seq, const Request& request) override { executor_->begin(seq, request); }
+  std::optional<std::string> refuses(const Request& request) const override {
+    return executor_->refuses(request);
+  }
   tl::expected<void, ExecutionError> execute(const StepPlan& plan, StepResult& result) override {
     return executor_->execute(plan, result);
   }

@@ -5,6 +5,7 @@
 #include <algorithm>
 #include <map>
 
+#include "executor/byte_grammars.h"
 #include "forge/core/invariants.h"
 #include "forge/cpu/cpu_executor.h"
 #include "forge/text/byte_tokenizer.h"
@@ -53,6 +54,9 @@ class NeverFailingCpu : public FallibleTarget {
 
   void fail_soon() override {}
   void begin(SeqId seq, const Request& request) override { cpu_.begin(seq, request); }
+  std::optional<std::string> refuses(const Request& request) const override {
+    return cpu_.refuses(request);
+  }
   tl::expected<void, ExecutionError> execute(const StepPlan& plan, StepResult& result) override {
     return cpu_.execute(plan, result);
   }
@@ -72,13 +76,21 @@ class Run {
     const auto seq = engine_.submit(request);
     RC_ASSERT(seq.has_value());
     if (request.session) in_session_.push_back(*seq);
+    if (request.sampling.grammar) bound_.push_back(*seq);
     return *seq;
   }
 
   void step() {
     const auto [plan, result] = engine_.step();
     ways_.add(plan, result);
-    for (const Finish& finish : plan.finished) outputs_[finish.seq].finish = finish.reason;
+    const auto is_bound = [&](SeqId seq) { return std::ranges::count(bound_, seq) > 0; };
+    for (const Finish& finish : plan.finished) {
+      outputs_[finish.seq].finish = finish.reason;
+      ways_.completed += finish.reason == FinishReason::eos && is_bound(finish.seq) ? 1 : 0;
+    }
+    for (const Slice& slice : plan.slices) {
+      if (slice.drafts > 0 && is_bound(slice.seq)) ways_.bound_drafts += slice.drafts;
+    }
     for (const Admission& admission : plan.admitted) {
       const bool hit = admission.cached_tokens > 0;
       ways_.session_hits += hit && std::ranges::count(in_session_, admission.seq) > 0 ? 1 : 0;
@@ -122,6 +134,8 @@ class Run {
     options.batch = config.batch;
     options.digest_logits = true;
     options.check_kv = true;
+    static const auto kGrammars = byte_grammars();
+    options.grammars = kGrammars;
     return options;
   }
 
@@ -129,6 +143,7 @@ class Run {
   engine::Engine engine_;
   std::map<SeqId, Output> outputs_;
   std::vector<SeqId> in_session_;
+  std::vector<SeqId> bound_;  // by a grammar
   Ways ways_;
 };
 
@@ -257,6 +272,19 @@ class Scenario {
     return prompt;
   }
 
+  /// Texts that end soon, however tokens are picked, and others.
+  static OutputGrammar random_grammar() {
+    const OutputForm call{GrammarKind::json_schema,
+                          R"({"properties": {"a": {"enum": [1, 22]}, "b": {"type": "boolean"}},
+                              "type": "object", "additionalProperties": false})",
+                          "[", "]"};
+    return *rc::gen::element(
+        output_of(GrammarKind::json_object), OutputGrammar{{call}, ""},
+        output_of(GrammarKind::regex, "([ab]{2}|\\d{3,9}x?)"),
+        output_of(GrammarKind::regex, "[a-f]*", "e"), OutputGrammar{{call, call}, "a"},
+        OutputGrammar{{{GrammarKind::choice, "yes"}, {GrammarKind::choice, "yesterday"}}, ""});
+  }
+
   /// Each step of the pipeline is there in some requests, and several together in some.
   SamplingParams random_sampling() {
     SamplingParams sampling{.temperature = *rc::gen::element(0.0F, 0.7F, 1.5F),
@@ -285,6 +313,10 @@ class Scenario {
     request.max_new_tokens = draw(1, std::min(24U, longest));
     request.sampling = random_sampling();
     request.ignore_eos = *rc::gen::arbitrary<bool>();
+    if (one_in(4)) {
+      request.sampling.grammar = random_grammar();
+      request.ignore_eos = false;
+    }
     request.priority = *rc::gen::element(Priority::low, Priority::normal, Priority::high);
     if (one_in(8)) request.deadline_steps = draw(1, 30);
     if (one_in(8)) {
@@ -356,6 +388,8 @@ void Ways::add(const Ways& other) {
   session_hits += other.session_hits;
   failed_steps += other.failed_steps;
   deadlines += other.deadlines;
+  bound_drafts += other.bound_drafts;
+  completed += other.completed;
 }
 
 Ways play_scenario(const MakeFallible& make, const MakeFallible& make_alone) {

@@ -4,7 +4,8 @@
 // Block and chunk sizes, token budgets, batch sizes, watermarks, priorities, ways to preempt, small
 // host memories, both prefix indexes and drafts are drawn. Prompts share random prefixes with those
 // before them, repeat them or go on where an earlier answer ended, in sessions or without; "hogs"
-// come and go, big requests that take blocks away and so force preemptions; the cache is cleared,
+// come and go, big requests that take blocks away and so force preemptions; the text of some is
+// bound by a grammar, from its beginning or from a mark on; the cache is cleared,
 // sessions are released, requests are cancelled or run out of steps, and now and then the target
 // fails.
 //
@@ -51,6 +52,8 @@ struct Ways {
   std::uint64_t session_hits = 0;  // turns that found something
   std::uint64_t failed_steps = 0;
   std::uint64_t deadlines = 0;
+  std::uint64_t bound_drafts = 0;  // of requests with a grammar, proposed
+  std::uint64_t completed = 0;     // texts of a grammar that ended
 
   void add(const StepPlan& plan, const StepResult& result);
   void add(const Ways& other);
@@ -63,7 +66,7 @@ std::unique_ptr<FallibleTarget> never_failing_cpu(const executor::ExecutorOption
 /// does not come out as it does alone on one that `make_alone` makes, in a roomy cache, in one
 /// chunk, without speculation or prefix cache: the same tokens, and logits that are equal bit for
 /// bit. What was ended early must be the beginning of that. Returns: which ways the run took.
-/// Requires: models of kScenarioLayers layers and a vocabulary of at least 257 tokens.
+/// Requires: models of kScenarioLayers layers and a vocabulary of 320 tokens.
 Ways play_scenario(const MakeFallible& make, const MakeFallible& make_alone = never_failing_cpu);
 inline constexpr int kScenarioLayers = 3;
 inline constexpr reference::TinyConfig kScenarioModel{.layers = kScenarioLayers};

@@ -172,16 +172,18 @@ KernelWork work(const gpu::ProcessLogitsArgs& args, const KernelLaunch& launch) 
   for (std::uint64_t i = 0; i < rows; ++i) {
     const gpu::ProcessInput& input = args.inputs[i];
     const bool filters = input.filter.any();
+    const bool is_masked = input.mask != gpu::ProcessInput::kNoMask;
     const std::uint64_t adjusted = input.adjustment_count + input.draft_count;
     w.bytes_read += sizeof(gpu::ProcessInput) + input.draft_count * kWord +
                     input.adjustment_count * sizeof(sampling::Adjustment) +
-                    (filters ? V : adjusted) * kFloat;
-    w.bytes_written += (filters ? V : adjusted) * kFloat;
+                    (filters || is_masked ? V : adjusted) * kFloat + (is_masked ? V / 8 : 0);
+    w.bytes_written += (filters || is_masked ? V : adjusted) * kFloat;
+    if (is_masked) readings = std::max<std::uint64_t>(readings, 1);
     if (!filters) continue;
     const std::uint64_t counts = input.filter.top_k > 0 ? kSearch : 0;
     const std::uint64_t masses = input.filter.top_p < 1 ? kSearch + 1 : 0;
     w.flops += V * ((counts + masses + 1) * 2 + masses * chain::kExpFlops);
-    readings = std::max(readings, counts + masses + 2);
+    readings = std::max(readings, counts + masses + 2 + (is_masked ? 1 : 0));
     weighed = std::max(weighed, masses);
   }
   w.block_bytes = w.bytes_read + w.bytes_written;

@@ -2,9 +2,10 @@
 //
 //   grid      x: rows of logits; a block of up to 512 threads a row
 //   memory    consecutive threads read consecutive logits. The row is read once for its largest
-//             logit, 16 times for top-k, 17 times for top-p, from the cache, and written once
-//   bits      each step is a function of sampling/adjustment.h or filter.h. Counts and masses are
-//             integers, so threads may add them in any order
+//             logit, 16 times for top-k, 17 times for top-p, from the cache, and written once; a
+//             mask takes a reading and a writing of its own
+//   bits      each step is a function of sampling/adjustment.h, mask.h or filter.h. Counts and
+//             masses are integers, so threads may add them in any order
 //
 // A step that keeps tokens down to some depth asks: which is the smallest depth that leaves enough?
 // What is left only grows with the depth, so the block halves the range of the answer, twice at a
@@ -13,6 +14,7 @@
 
 #include "best_token.cuh"
 #include "forge/gpu/kernels/process_logits.h"
+#include "forge/sampling/mask.h"
 
 namespace FORGE_KERNELS {
 using namespace simt;
@@ -139,6 +141,19 @@ FORGE_DEVICE void adjust_tokens(const gpu::ProcessLogitsArgs& a, const gpu::Proc
   }
 }
 
+/// Rules out the tokens whose bits a mask lacks. All threads of a warp read the same word.
+FORGE_DEVICE void mask_tokens(const gpu::ProcessLogitsArgs& a, std::uint32_t number,
+                              gptr<float> row) {
+  const auto words =
+      static_cast<std::int64_t>(sampling::mask_words(static_cast<std::uint32_t>(a.vocabulary)));
+  const gptr<const std::uint32_t> mask = global(a.masks) + number * words;
+  for (int token = thread(); token < a.vocabulary; token += threads()) {
+    const std::uint32_t word = mask[token / 32];
+    const float logit = row[token];
+    row[token] = sampling::masked(logit, static_cast<std::uint32_t>(token), word);
+  }
+}
+
 FORGE_KERNEL(gpu::ProcessLogitsArgs::kThreads) process_logits(gpu::ProcessLogitsArgs a) {
   SIMT_SHARED(float, top_scores, kProcessWarps);
   SIMT_SHARED(std::uint32_t, top_tokens, kProcessWarps);
@@ -149,6 +164,10 @@ FORGE_KERNEL(gpu::ProcessLogitsArgs::kThreads) process_logits(gpu::ProcessLogits
   const gpu::ProcessInput input = global(a.inputs)[i];
   const gptr<float> row = global(a.logits) + std::int64_t{i} * a.vocabulary;
   adjust_tokens(a, input, row);
+  if (input.mask != gpu::ProcessInput::kNoMask) {
+    sync_block();
+    mask_tokens(a, input.mask, row);
+  }
   const sampling::Filter filter = input.filter;
   if (!filter.any()) return;
   sync_block();

@@ -22,6 +22,7 @@ struct ErrorText {
   std::string operator()(const NoPrefixCache&) const {
     return "a session, or prefix_cache force, needs the prefix cache, which is off here";
   }
+  std::string operator()(const TargetRefuses& e) const { return e.reason; }
 };
 
 }  // namespace
@@ -58,6 +59,9 @@ tl::expected<void, ConfigError> validate(const SamplingParams& params) {
                          {"min_p", double{params.min_p}, S::kProbability},
                          {"logprobs", params.logprobs.value_or(0), S::kLogprobs}});
   if (!valid) return valid;
+  if (params.grammar && params.grammar->forms.empty()) {
+    return tl::unexpected(ConfigError{"grammar", "without a form", "at least one"});
+  }
   const std::vector<TokenBias>& biases = params.logit_bias;
   if (biases.size() > S::kLogitBiasMax) {
     return tl::unexpected(ConfigError{"logit_bias", std::to_string(biases.size()) + " tokens",

@@ -26,9 +26,9 @@ CpuExecutor::CpuExecutor(const executor::ExecutorOptions& options, std::unique_p
       drafter_(drafter ? std::move(drafter)
                        : make_drafter(options, draft ? std::optional(draft->vocabulary_size())
                                                      : std::nullopt)),
-      sequences_(options.cache.num_blocks, options.cache.block_size),
+      sequences_(options.cache.num_blocks, options.cache.block_size, options.grammars),
       guard_(options, model->layers(), draft ? std::optional(draft->layers()) : std::nullopt),
-      answer_(options) {
+      answer_(options, drafter_->knows_drafts()) {
   FORGE_CHECK(!draft || draft->vocabulary_size() <= model->vocabulary_size(),
               "vocabulary of the draft=", draft->vocabulary_size(),
               " of the model=", model->vocabulary_size());
@@ -83,7 +83,7 @@ void CpuExecutor::run(const executor::Pass& pass) {
 }
 
 /// The tokens that a pass proposes. Of logits that are not finite any draft will do: the model
-/// decides.
+/// decides. Sequences with a grammar have no such drafts.
 void CpuExecutor::take_drafts(const executor::Pass& pass, const RowBatch& batch) {
   std::size_t row = 0;
   for (const executor::RowRun& run : step_.runs(pass)) {
@@ -99,18 +99,22 @@ void CpuExecutor::take_drafts(const executor::Pass& pass, const RowBatch& batch)
 /// The token at the position of draft i of `slice`, or after the last one; none if the logits are
 /// not finite.
 std::optional<TokenId> CpuExecutor::pick(std::span<const float> logits,
-                                         const executor::StepSlice& slice, std::uint32_t i) {
+                                         const executor::StepSlice& slice, std::uint32_t i,
+                                         std::span<const std::uint32_t> mask) {
   const SamplingParams& sampling = slice.sequence->request.sampling;
   const std::span<const float> row =
-      pipeline_.process(logits, sampling, slice.sequence->said, step_.drafts(slice).first(i));
+      pipeline_.process(logits, sampling, slice.sequence->said, step_.drafts(slice).first(i), mask);
   if (!sampling::can_pick(row)) return std::nullopt;
   return sampling::pick(row, sampling, std::uint64_t{slice.known_end()} + i);
 }
 
 Verification CpuExecutor::judge(const executor::StepSlice& slice) {
   const RowBatch& batch = running(executor::PassModel::model).batch;
-  const auto own_pick = [&](std::uint32_t i) {
-    return pick(batch.logits(slice.first_logits + slice.told + i), slice, i);
+  const executor::StepMasks& masks = step_.masks();
+  const auto own_pick = [&](std::uint32_t i) -> std::optional<TokenId> {
+    const std::uint32_t number = slice.first_pick + i;
+    if (masks.failure(number) != FinishSignal::none) return std::nullopt;
+    return pick(batch.logits(slice.first_logits + slice.told + i), slice, i, masks.mask(number));
   };
   const auto ends = [&](TokenId token) { return answer_.ends(*slice.sequence, token); };
   return verify_by_picks(step_.drafts(slice), own_pick, ends);

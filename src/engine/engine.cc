@@ -1,5 +1,7 @@
 #include "forge/engine/engine.h"
 
+#include <utility>
+
 #include "forge/trace/trace_writer.h"
 
 namespace forge::engine {
@@ -8,11 +10,20 @@ Engine::Engine(const SchedulerConfig& config, Executor& executor, trace::TraceWr
     : scheduler_(config), executor_(executor), trace_(trace) {}
 
 tl::expected<SeqId, SubmitError> Engine::submit(const Request& request) {
+  if (auto taken = would_take(request); !taken) return tl::unexpected(std::move(taken.error()));
   auto seq = scheduler_.submit(request);
   if (!seq) return seq;
   executor_.begin(*seq, request);
   if (trace_ != nullptr) trace_->submit(*seq, request);
   return seq;
+}
+
+tl::expected<void, SubmitError> Engine::would_take(const Request& request) const {
+  if (auto valid = validate(request, scheduler_.config()); !valid) return valid;
+  if (auto refusal = executor_.refuses(request)) {
+    return tl::unexpected<SubmitError>(TargetRefuses{*std::move(refusal)});
+  }
+  return {};
 }
 
 tl::expected<void, UnknownSequence> Engine::cancel(SeqId seq, FinishReason reason) {

@@ -32,6 +32,18 @@ std::string not_finite_text(const Slice& slice) {
          " of prompt and output: the model's arithmetic overflows on this text";
 }
 
+/// Of a slice that has no token by the grammar of its request.
+std::string no_token_text(const Slice& slice, FinishSignal signal) {
+  const std::uint32_t next = slice.first + slice.count - slice.drafts;
+  const std::string place = "at position " + std::to_string(next) + " of prompt and output ";
+  if (signal == FinishSignal::grammar_limit) {
+    return place +
+           "it takes more work than the grammar of the output may take to find the tokens "
+           "that may follow";
+  }
+  return place + "no token of the vocabulary leads on to a text of the grammar of the output";
+}
+
 tl::unexpected<LoopError> refusal(LoopError error) {
   return tl::unexpected<LoopError>(std::move(error));
 }
@@ -69,7 +81,7 @@ EngineLoop::~EngineLoop() {
 
 tl::expected<TicketId, LoopError> EngineLoop::submit(Request request, SubmitOptions options,
                                                      TokenSink sink) {
-  if (auto valid = validate(request, config_); !valid) return refusal(valid.error());
+  if (auto taken = engine_.would_take(request); !taken) return refusal(taken.error());
   Submission submission{.request = std::move(request),
                         .stop_strings = std::move(options.stop_strings),
                         .sink = std::move(sink)};
@@ -252,6 +264,8 @@ void EngineLoop::deliver(const Engine::Step& step) {
       close(found, FinishReason::error, failed_text(engine_.last_error()));
     } else if (slice.signal == FinishSignal::not_finite) {
       close(found, FinishReason::error, not_finite_text(step.plan.slices[i]));
+    } else if (has_failed(slice.signal)) {
+      close(found, FinishReason::error, no_token_text(step.plan.slices[i], slice.signal));
     } else if (deliver_tokens(found->second, step.result, slice, own)) {
       forget(found);
     }

@@ -2,8 +2,10 @@
 
 #include <algorithm>
 #include <span>
+#include <utility>
 
 #include "forge/core/check.h"
+#include "forge/core/executor.h"
 
 namespace forge::executor {
 namespace {
@@ -82,8 +84,20 @@ void take_swap_in(CopyWalk& copies, SeqId seq, SequenceTable::Sequence& sequence
 
 }  // namespace
 
-SequenceTable::SequenceTable(std::uint32_t num_blocks, std::uint32_t block_size)
-    : num_blocks_(num_blocks), block_size_(block_size) {}
+SequenceTable::SequenceTable(std::uint32_t num_blocks, std::uint32_t block_size,
+                             std::shared_ptr<grammar::OutputCompiler> grammars)
+    : num_blocks_(num_blocks), block_size_(block_size), grammars_(std::move(grammars)) {}
+
+std::optional<std::string> SequenceTable::refuses(const Request& request) const {
+  if (!request.sampling.grammar) return std::nullopt;
+  if (grammars_ == nullptr) return Executor::kNoGrammars;
+  if (request.ignore_eos) {
+    return "the grammar of the output is refused: ignore_eos would have it go on behind its end";
+  }
+  const auto compiled = grammars_->compile(*request.sampling.grammar);
+  if (compiled) return std::nullopt;
+  return "the grammar of the output is refused: " + to_string(compiled.error().error);
+}
 
 std::uint32_t SequenceTable::row_of(SeqId seq) const {
   const auto row = rows_of_.find(seq);
@@ -105,6 +119,12 @@ void SequenceTable::begin(SeqId seq, const Request& request) {
   sequence.request = request;
   sequence.tokens = request.prompt;
   sequence.said = sampling::Adjustments(request.sampling, request.prompt);
+  sequence.output.reset();
+  if (request.sampling.grammar) {
+    const auto refusal = refuses(request);
+    FORGE_CHECK(!refusal.has_value(), "sequence ", seq.value, ": ", refusal.value_or(""));
+    sequence.output.emplace(*grammars_->compile(*request.sampling.grammar));
+  }
   sequence.tokens.reserve(request.prompt.size() + request.max_new_tokens);
   sequence.blocks.clear();
   sequence.blocks.reserve(sequence.tokens.capacity() / block_size_ + 1);

@@ -1,12 +1,31 @@
 #include "forge/executor/step_answer.h"
 
+#include "forge/core/check.h"
+
 namespace forge::executor {
+namespace {
+
+/// The output of `sequence` has grown by a token that its mask had.
+void add_token(SequenceTable::Sequence& sequence, TokenId token) {
+  sequence.tokens.push_back(token);
+  sequence.said.add(token);
+  if (!sequence.output) return;
+  const grammar::Matched read = sequence.output->accept_token(token.value);
+  // At a limit nothing may follow: the masks of the next step say so.
+  FORGE_CHECK(read || read.error().kind == grammar::MatchError::Kind::limit, "token ", token.value,
+              " is not of the grammar: ", read ? "" : read.error().message);
+}
+
+}  // namespace
 
 /// Of a slice that samples.
-FinishSignal StepAnswer::signal_of(const SequenceTable::Sequence& sequence,
+FinishSignal StepAnswer::signal_of(const StepSlices& step, const StepSlice& slice,
                                    std::span<const TokenId> tokens) const {
-  if (tokens.empty()) return FinishSignal::not_finite;
-  return ends(sequence, tokens.back()) ? FinishSignal::eos : FinishSignal::none;
+  if (tokens.empty()) {
+    const FinishSignal failure = step.masks().failure(slice.first_pick);
+    return failure != FinishSignal::none ? failure : FinishSignal::not_finite;
+  }
+  return ends(*slice.sequence, tokens.back()) ? FinishSignal::eos : FinishSignal::none;
 }
 
 std::uint32_t StepAnswer::accept(const StepSlices& step, const StepSlice& slice,
@@ -20,10 +39,7 @@ std::uint32_t StepAnswer::accept(const StepSlices& step, const StepSlice& slice,
   if (verdict.own) result.tokens.push_back(*verdict.own);
   answer.token_count = verdict.accepted + (verdict.own ? 1 : 0);
   sequence.valid = slice.known_end() + verdict.accepted;
-  for (const TokenId token : result.tokens_of(answer)) {
-    sequence.tokens.push_back(token);
-    sequence.said.add(token);
-  }
+  for (const TokenId token : result.tokens_of(answer)) add_token(sequence, token);
 
   if (slice.slice.drafts > 0) {
     speculation_.rounds += 1;
@@ -32,8 +48,9 @@ std::uint32_t StepAnswer::accept(const StepSlices& step, const StepSlice& slice,
     speculation_.emitted += answer.token_count;
   }
   if (slice.slice.samples) {
-    answer.signal = signal_of(sequence, result.tokens_of(answer));
-    answer.drafts = answer.signal == FinishSignal::none ? drafts_wanted_ : 0;
+    answer.signal = signal_of(step, slice, result.tokens_of(answer));
+    const bool drafts = answer.signal == FinishSignal::none && (masks_drafts_ || !sequence.output);
+    answer.drafts = drafts ? drafts_wanted_ : 0;
   }
   result.slices.push_back(answer);
   return answer.token_count;

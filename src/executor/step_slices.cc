@@ -2,6 +2,7 @@
 
 #include <algorithm>
 
+#include "forge/core/check.h"
 #include "forge/executor/drafter.h"
 
 namespace forge::executor {
@@ -43,11 +44,24 @@ void StepSlices::begin(const StepPlan& plan, SequenceTable& sequences, Drafter& 
   drafts_.assign(draft_count, TokenId());
 
   drafter.propose(plan, *this);
+  make_masks();
   add_pass({});
   for (const StepSlice& slice : slices_) {
     const std::uint32_t end = slice.known_end() + slice.slice.drafts;
     const std::uint32_t picked_from = slice.slice.samples ? slice.known_end() - 1 : end;
     add_run({&slice, slice.slice.first, end, picked_from - slice.told});
+  }
+}
+
+/// Requires: the passes so far are those that propose.
+void StepSlices::make_masks() {
+  masks_.begin(pick_count_);
+  for (const StepSlice& slice : slices_) {
+    if (!slice.sequence->output || !slice.slice.samples) continue;
+    const bool drafts_known = slice.slice.drafts == 0 || passes_.empty();
+    FORGE_CHECK(drafts_known, "sequence ", slice.slice.seq.value, ": ", slice.slice.drafts,
+                " drafts, which its grammar does not know before a pass proposes them");
+    masks_.add(*slice.sequence->output, drafts(slice), slice.first_pick);
   }
 }
 

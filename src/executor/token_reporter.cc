@@ -52,7 +52,8 @@ void TokenReporter::report(const StepSlices& step, const StepSlice& slice,
     const std::uint32_t position = slice.known_end() + i;
     TokenReport report = with_logprobs({slice.slice.seq, position, token}, logits, likely, result);
     if (sampling.margins) {
-      const auto row = pipeline_.process(logits, sampling, sequence.said, drafts.first(i));
+      const auto row = pipeline_.process(logits, sampling, sequence.said, drafts.first(i),
+                                         step.masks().mask(slice.first_pick + i));
       report.margin = sampling::margin(row, sampling, position, token);
     }
     result.reports.push_back(report);

@@ -6,6 +6,7 @@
 #include "forge/core/sampling_params.h"
 #include "forge/model/rotary_table.h"
 #include "forge/model/transformer.h"
+#include "forge/sampling/mask.h"
 
 namespace forge::gpu {
 namespace {
@@ -75,6 +76,7 @@ Capacity::Capacity(const model::ModelConfig& model, const executor::ExecutorOpti
   const std::uint64_t of_sequence =
       std::min<std::uint64_t>(vocabulary, positions + SamplingParams::kLogitBiasMax);
   adjustments = smallest(slices * of_sequence, kMost);
+  mask_words = smallest(std::uint64_t{picks} * sampling::mask_words(vocabulary), kMost);
   key_segments = (positions + numerics::kKeySegment - 1) / numerics::kKeySegment;
   split_rows = std::min(slab_rows, split_rows_max(head_tiles_of(model)));
   block_size = options.cache.block_size;

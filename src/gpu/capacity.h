@@ -31,6 +31,7 @@ struct Capacity {
   std::uint32_t rows = 0;
   std::uint32_t logits = 0;
   std::uint32_t adjustments = 0;  ///< of single tokens' logits (sampling/adjustment.h)
+  std::uint32_t mask_words = 0;   ///< a mask for each pick (sampling/mask.h)
   std::uint32_t tiles = 0;
   std::uint32_t pairs = 0;   ///< copies of blocks
   std::uint32_t writes = 0;  ///< to block tables; if there are more, whole tables are uploaded

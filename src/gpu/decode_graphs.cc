@@ -22,7 +22,7 @@ DecodeGraphs::DecodeGraphs(const Capacity& capacity)
 
 std::optional<DecodeGraphs::Bucket> DecodeGraphs::bucket_of(const StepInput& input) const {
   if (input.slabs.size() != 1 || !input.tiles.empty() || !input.pairs.empty() ||
-      !input.adjustments.empty() || !input.told.empty()) {
+      !input.adjustments.empty() || !input.masks.empty() || !input.told.empty()) {
     return std::nullopt;
   }
   const std::uint32_t rows_index = bucket_index(input.slabs.front().counts.rows);

@@ -165,6 +165,7 @@ void DeviceModel::head(const DevicePass& pass, bool proposes) const {
                                         .inputs = pass.processing,
                                         .adjustments = pass.step.adjustments,
                                         .drafts = pass.step.said_drafts,
+                                        .masks = pass.step.masks,
                                         .logits = logits,
                                         .vocabulary = model_.vocabulary_size},
                       rows.most);

@@ -116,10 +116,10 @@ GpuExecutor::State::State(Place place, const GpuModels& models,
                   : make_drafter(with, models.draft
                                            ? std::optional(models.draft->config().vocabulary_size)
                                            : std::nullopt)),
-      sequences(with.cache.num_blocks, with.cache.block_size),
+      sequences(with.cache.num_blocks, with.cache.block_size, with.grammars),
       guard(with, models.model.config().layers,
             models.draft ? std::optional(models.draft->config().layers) : std::nullopt),
-      answer(with),
+      answer(with, drafter->knows_drafts()),
       stream(std::move(place.stream)),
       model(models.model, with, capacity, place.allocator, place.queue),
       tables(capacity, place.allocator),
@@ -184,6 +184,10 @@ const GpuStatistics& GpuExecutor::statistics() const { return state_->statistics
 
 void GpuExecutor::begin(SeqId seq, const Request& request) {
   state_->sequences.begin(seq, request);
+}
+
+std::optional<std::string> GpuExecutor::refuses(const Request& request) const {
+  return state_->sequences.refuses(request);
 }
 
 tl::expected<void, ExecutionError> GpuExecutor::execute(const StepPlan& plan, StepResult& result) {
@@ -328,8 +332,10 @@ void GpuExecutor::State::answer_slices(const StepPlan& plan, StepResult& result)
   result.step = plan.step;
   for (const executor::StepSlice& slice : step.all()) {
     const auto pick = [&](std::uint32_t i) -> std::optional<TokenId> {
-      const std::uint32_t token = mailbox.picks()[slice.first_pick + i];
-      if (token == SampleArgs::kNoPick) return std::nullopt;
+      const std::uint32_t number = slice.first_pick + i;
+      const std::uint32_t token = mailbox.picks()[number];
+      const bool is_masked = step.masks().failure(number) == FinishSignal::none;
+      if (token == SampleArgs::kNoPick || !is_masked) return std::nullopt;
       return TokenId(token);
     };
     const auto ends = [&](TokenId token) { return answer.ends(*slice.sequence, token); };

@@ -35,7 +35,7 @@ class Builder {
   void add_row(const executor::RowRun& run, std::uint32_t position);
   void add_logits(const executor::RowRun& run, std::uint32_t position);
   void add_told(const executor::RowRun& run, std::uint32_t position);
-  void add_processing(const executor::StepSlice& slice, std::optional<std::uint32_t> earlier);
+  void add_processing(const executor::RowRun& run, std::optional<std::uint32_t> earlier);
 
   const executor::StepSlices& step_;
   const Capacity& capacity_;
@@ -128,7 +128,7 @@ void Builder::add_logits(const executor::RowRun& run, std::uint32_t position) {
   }
   input_.logits.push_back(logits);
   ++slab.counts.logit_rows;
-  add_processing(slice, picks ? std::optional(slice.draft_of(position + 1)) : std::nullopt);
+  add_processing(run, picks ? std::optional(slice.draft_of(position + 1)) : std::nullopt);
 }
 
 void Builder::add_told(const executor::RowRun& run, std::uint32_t position) {
@@ -139,11 +139,15 @@ void Builder::add_told(const executor::RowRun& run, std::uint32_t position) {
 }
 
 /// What happens to the logits that were added last, those after `earlier` drafts of the slice; to
-/// those from which nothing is picked, nothing.
-void Builder::add_processing(const executor::StepSlice& slice,
-                             std::optional<std::uint32_t> earlier) {
+/// those from which nothing is picked, nothing. A pass that proposes has no masks.
+void Builder::add_processing(const executor::RowRun& run, std::optional<std::uint32_t> earlier) {
+  const executor::StepSlice& slice = *run.slice;
   const SamplingParams& sampling = slice.sequence->request.sampling;
-  if (!earlier || !sampling::processes(sampling)) {
+  std::optional<std::uint32_t> mask;
+  if (earlier && !input_.slabs.back().pass.proposes) {
+    mask = step_.masks().number(slice.first_pick + *earlier);
+  }
+  if (!earlier || !(sampling::processes(sampling) || mask)) {
     if (!input_.processing.empty()) input_.processing.emplace_back();
     return;
   }
@@ -156,7 +160,8 @@ void Builder::add_processing(const executor::StepSlice& slice,
                                .first_adjustment = said.first,
                                .adjustment_count = said.count,
                                .first_draft = slice.first_draft,
-                               .draft_count = penalties.any() ? *earlier : 0});
+                               .draft_count = penalties.any() ? *earlier : 0,
+                               .mask = mask.value_or(ProcessInput::kNoMask)});
 }
 
 void check(const executor::StepSlices& step, const Capacity& capacity) {
@@ -171,6 +176,8 @@ void check(const executor::StepSlices& step, const Capacity& capacity) {
     FORGE_CHECK(end <= capacity.positions, "positions=", end, " max=", capacity.positions);
     tokens += slice.slice.count;
   }
+  FORGE_CHECK(step.masks().words().size() <= capacity.mask_words,
+              "words of masks=", step.masks().words().size(), " of ", capacity.mask_words);
   FORGE_CHECK(tokens <= capacity.tokens, "tokens=", tokens, " max_batch_tokens=", capacity.tokens);
 }
 
@@ -180,6 +187,7 @@ void build_passes(const executor::StepSlices& step, const Capacity& capacity, St
   check(step, capacity);
   Builder builder(step, capacity, input);
   builder.add_said();
+  input.masks = step.masks().words();
   for (const executor::Pass& pass : step.passes()) builder.add_pass(pass);
 }
 

@@ -6,6 +6,7 @@
 #pragma once
 
 #include <cstdint>
+#include <span>
 #include <vector>
 
 #include "capacity.h"
@@ -59,6 +60,7 @@ struct StepInput {
     logits.clear();
     processing.clear();
     adjustments.clear();
+    masks = {};
     told.clear();
     said.clear();
     known_drafts.clear();
@@ -72,6 +74,7 @@ struct StepInput {
   std::vector<LogitInput> logits;
   std::vector<ProcessInput> processing;  ///< parallel to `logits`, or empty: nothing to be done
   std::vector<sampling::Adjustment> adjustments;
+  std::span<const std::uint32_t> masks;     ///< words, of the step's slices
   std::vector<ToldLogits> told;             ///< in the order of slabs
   std::vector<ListRange> said;              ///< [slices] the adjustments of each
   std::vector<std::uint32_t> known_drafts;  ///< all drafts, if no pass proposes them
@@ -87,6 +90,7 @@ struct StepSizes {
   std::uint32_t logits = 0;
   std::uint32_t processing = 0;
   std::uint32_t adjustments = 0;
+  std::uint32_t masks = 0;
   std::uint32_t known_drafts = 0;
   std::uint32_t tiles = 0;
   std::uint32_t pairs = 0;
@@ -94,13 +98,14 @@ struct StepSizes {
 
   static StepSizes of(const StepInput& input) {
     const auto size = [](const auto& list) { return static_cast<std::uint32_t>(list.size()); };
-    return {size(input.slabs),      size(input.rows),        size(input.logits),
-            size(input.processing), size(input.adjustments), size(input.known_drafts),
-            size(input.tiles),      size(input.pairs),       size(input.writes)};
+    return {size(input.slabs),        size(input.rows),        size(input.logits),
+            size(input.processing),   size(input.adjustments), size(input.masks),
+            size(input.known_drafts), size(input.tiles),       size(input.pairs),
+            size(input.writes)};
   }
   static StepSizes of(const Capacity& c) {
-    return {c.slabs,  c.rows,  c.logits, c.logits, c.adjustments,
-            c.drafts, c.tiles, c.pairs,  c.writes};
+    return {c.slabs,      c.rows,   c.logits, c.logits, c.adjustments,
+            c.mask_words, c.drafts, c.tiles,  c.pairs,  c.writes};
   }
 };
 

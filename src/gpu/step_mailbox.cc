@@ -31,7 +31,8 @@ StepMailbox::Layout::Layout(std::size_t header, const StepSizes& sizes)
       logits(after<RowInput>(rows, sizes.rows)),
       processing(after<LogitInput>(logits, sizes.logits)),
       adjustments(after<ProcessInput>(processing, sizes.processing)),
-      known_drafts(after<sampling::Adjustment>(adjustments, sizes.adjustments)),
+      masks(after<sampling::Adjustment>(adjustments, sizes.adjustments)),
+      known_drafts(after<std::uint32_t>(masks, sizes.masks)),
       tiles(after<std::uint32_t>(known_drafts, sizes.known_drafts)),
       pairs(after<PromptTile>(tiles, sizes.tiles)),
       writes(after<BlockPair>(pairs, sizes.pairs)),
@@ -71,6 +72,7 @@ void StepMailbox::pack(StepId step, const StepInput& input, const StepSizes& siz
   put(layout_.logits, input.logits.data(), input.logits.size());
   put(layout_.processing, input.processing.data(), input.processing.size());
   put(layout_.adjustments, input.adjustments.data(), input.adjustments.size());
+  put(layout_.masks, input.masks.data(), input.masks.size());
   put(layout_.known_drafts, input.known_drafts.data(), input.known_drafts.size());
   put(layout_.tiles, input.tiles.data(), input.tiles.size());
   put(layout_.pairs, input.pairs.data(), input.pairs.size());
@@ -95,6 +97,7 @@ DeviceStep StepMailbox::device_step() const {
           .logits = on_device<LogitInput>(layout_.logits),
           .processing = on_device<ProcessInput>(layout_.processing),
           .adjustments = on_device<sampling::Adjustment>(layout_.adjustments),
+          .masks = on_device<std::uint32_t>(layout_.masks),
           .said_drafts = known ? on_device<std::uint32_t>(layout_.known_drafts) : drafts,
           .tiles = on_device<PromptTile>(layout_.tiles),
           .pairs = on_device<BlockPair>(layout_.pairs),

@@ -36,6 +36,7 @@ struct DeviceStep {
   const LogitInput* logits = nullptr;
   const ProcessInput* processing = nullptr;  ///< parallel to `logits`, if a row is processed
   const sampling::Adjustment* adjustments = nullptr;
+  const std::uint32_t* masks = nullptr;
   const std::uint32_t* said_drafts = nullptr;  ///< where process_logits finds drafts
   const PromptTile* tiles = nullptr;
   const BlockPair* pairs = nullptr;
@@ -88,6 +89,7 @@ class StepMailbox {
     std::size_t logits;
     std::size_t processing;
     std::size_t adjustments;
+    std::size_t masks;
     std::size_t known_drafts;
     std::size_t tiles;
     std::size_t pairs;

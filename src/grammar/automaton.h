@@ -84,13 +84,21 @@ struct ValueNode {
   std::uint64_t cost = kNever;  ///< characters of the shortest value, about
 };
 
+/// A whole text: a value of JSON, with fixed text around it.
+struct Document {
+  std::string prefix;
+  ValueId root = 0;
+  std::string suffix;
+};
+
 struct Grammar::Automaton {
   std::deque<std::unique_ptr<const Terminal>> terminals;
   std::vector<ArrayNode> arrays;
   std::vector<ObjectNode> objects;
   std::vector<ValueNode> values;
-  ValueId root = 0;                ///< of a JSON document
-  const Terminal* text = nullptr;  ///< of a grammar that is no JSON: the whole text
+  std::vector<Document> documents;  ///< alternatives
+  const Terminal* text = nullptr;   ///< of a grammar that is no JSON: the whole text
+  std::vector<std::shared_ptr<const Automaton>> parts;  ///< own terminals of the nodes here
 };
 
 /// Of a set of texts. Requires: `dfa` accepts something.

@@ -33,11 +33,12 @@ AutomatonBuilder::AutomatonBuilder(SchemaSets& sets)
       automaton_(std::make_shared<Grammar::Automaton>()) {}
 
 std::shared_ptr<Grammar::Automaton> AutomatonBuilder::build(const Term& term) {
-  automaton_->root = id_of(term);
+  const ValueId root = id_of(term);
+  automaton_->documents.push_back({"", root, ""});
   for (ValueId id = 0; id < terms_.size() && !compilation_.failed(); ++id) build_value(id);
   if (compilation_.failed()) return nullptr;
   settle_costs(*automaton_, compilation_);
-  if (automaton_->values[automaton_->root].cost >= kNever) {
+  if (automaton_->values[root].cost >= kNever) {
     compilation_.fail({GrammarError::Kind::empty, "", "nothing is valid: no instance can end"});
   }
   return compilation_.failed() ? nullptr : automaton_;

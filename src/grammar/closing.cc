@@ -197,7 +197,12 @@ void Closing::end_key(Configuration& at) {
 /// Until the bracket that ends it.
 void Closing::end_frame(Frame& frame) {
   if (frame.kind == Kind::document) {
-    if (frame.phase == Phase::begin) add_value(stepper_.automaton().root);
+    const Document& document = stepper_.document_of(frame);
+    if (frame.phase == Phase::begin) {
+      text_ += document.prefix.substr(frame.count);
+      add_value(document.root);
+    }
+    if (!is_full()) text_ += document.suffix.substr(frame.suffix_count);
     return;
   }
   while (!is_full()) {

@@ -35,8 +35,9 @@ bool Frame::operator==(const Frame& other) const {
   while (a != b) {
     if (a == nullptr || b == nullptr) return false;
     if (a->kind != b->kind || a->phase != b->phase || a->spaces != b->spaces ||
-        a->node != b->node || a->count != b->count || a->exists != b->exists ||
-        a->label != b->label || !same_keys(a->seen.get(), b->seen.get())) {
+        a->node != b->node || a->count != b->count || a->suffix_count != b->suffix_count ||
+        a->exists != b->exists || a->label != b->label ||
+        !same_keys(a->seen.get(), b->seen.get())) {
       return false;
     }
     a = a->below.get();
@@ -45,20 +46,21 @@ bool Frame::operator==(const Frame& other) const {
   return true;
 }
 
-Configuration Stepper::start() const {
-  Configuration result;
+void Stepper::start(std::vector<Configuration>& to) const {
   if (automaton_.text != nullptr) {
-    result.lexeme.emplace(*automaton_.text);
-    result.top.kind = Kind::text;
+    Configuration& text = to.emplace_back();
+    text.lexeme.emplace(*automaton_.text);
+    text.top.kind = Kind::text;
   }
-  return result;
+  for (std::uint32_t i = 0; i < automaton_.documents.size(); ++i) to.emplace_back().top.node = i;
 }
 
 bool Stepper::can_end(const Configuration& at) const {
   if (at.lexeme && !at.lexeme->accepts()) return false;
   if (at.top.kind == Kind::text) return true;
   const bool is_value = !at.lexeme || at.lexeme->terminal().form == Terminal::Form::plain;
-  return at.top.kind == Kind::document && at.top.phase == Phase::after_value && is_value;
+  return at.top.kind == Kind::document && at.top.phase == Phase::after_value && is_value &&
+         at.top.suffix_count == document_of(at.top).suffix.size();
 }
 
 bool Stepper::goes_on(const Configuration& from, unsigned char byte) const {
@@ -147,9 +149,32 @@ bool Stepper::may_close(const Frame& frame) const {
   return required == node.required && frame.count >= node.least && frame.exists == node.exists;
 }
 
+bool Stepper::may_be_around(const Frame& frame) const {
+  if (frame.kind != Kind::document) return false;
+  const Document& document = document_of(frame);
+  return frame.phase == Phase::begin ? frame.count < document.prefix.size()
+                                     : !document.suffix.empty();
+}
+
+/// What is read of the text around a document. True: the byte cannot be anything else.
+bool Stepper::step_around(const Configuration& from, unsigned char byte,
+                          std::vector<Configuration>& to) const {
+  const Document& document = document_of(from.top);
+  const bool is_before = from.top.phase == Phase::begin;
+  const std::string& text = is_before ? document.prefix : document.suffix;
+  const std::uint32_t read = is_before ? from.top.count : from.top.suffix_count;
+  if (read < text.size() && static_cast<unsigned char>(text[read]) == byte) {
+    Frame& next = to.emplace_back(from).top;
+    ++(is_before ? next.count : next.suffix_count);
+    next.spaces = 0;
+  }
+  return is_before || read > 0;
+}
+
 void Stepper::step_structure(const Configuration& from, unsigned char byte,
                              std::vector<Configuration>& to) const {
   const Frame& top = from.top;
+  if (may_be_around(top) && step_around(from, byte, to)) return;
   if (is_space(byte)) {
     if (top.spaces >= kWhitespaceMax || top.kind == Kind::text) return;
     to.push_back(from);
@@ -197,7 +222,7 @@ void Stepper::start_values(const Frame& frame, unsigned char byte,
   after.spaces = 0;
   switch (frame.kind) {
     case Kind::document:
-      start_value(after, automaton_.root, byte, to);
+      start_value(after, document_of(frame).root, byte, to);
       break;
     case Kind::array:
       for (const auto& [value, next] : array_of(frame).states[frame.count].items) {

@@ -29,9 +29,10 @@ struct Frame {
 
   Kind kind = Kind::document;
   Phase phase = Phase::begin;
-  std::uint8_t spaces = 0;               ///< characters of white space in a row
-  std::uint32_t node = 0;                ///< of an array or object
-  std::uint32_t count = 0;               ///< state of an array; keys of an object
+  std::uint8_t spaces = 0;  ///< characters of white space in a row
+  std::uint32_t node = 0;   ///< of an array or object; of a document its place among them
+  std::uint32_t count = 0;  ///< state of an array; keys of an object; bytes of a document's prefix
+  std::uint32_t suffix_count = 0;        ///< bytes of a document's suffix
   std::uint32_t exists = 0;              ///< conditions on some value that are fulfilled
   Label label = 0;                       ///< of the last key
   std::shared_ptr<const SeenKeys> seen;  ///< null: none yet
@@ -64,7 +65,8 @@ class Stepper {
  public:
   explicit Stepper(const Grammar::Automaton& automaton) : automaton_(automaton) {}
 
-  Configuration start() const;
+  /// Adds the ways to have read nothing yet.
+  void start(std::vector<Configuration>& to) const;
   /// Adds what `from` becomes with `byte`; nothing where it does not fit.
   void step(Configuration from, unsigned char byte, std::vector<Configuration>& to) const;
   /// Does a lexeme read the byte and go on? Then step() adds something.
@@ -83,6 +85,9 @@ class Stepper {
   bool another_key_fits(const Frame& object) const;
   bool may_close(const Frame& frame) const;
   const ObjectNode& object_of(const Frame& frame) const { return automaton_.objects[frame.node]; }
+  const Document& document_of(const Frame& frame) const { return automaton_.documents[frame.node]; }
+  /// Is the text around a document being read, or may it begin? Then white space may be part of it.
+  bool may_be_around(const Frame& frame) const;
   const ArrayNode& array_of(const Frame& frame) const { return automaton_.arrays[frame.node]; }
   const Grammar::Automaton& automaton() const { return automaton_; }
 
@@ -90,6 +95,8 @@ class Stepper {
   void start_value(const Frame& frame, ValueId value, unsigned char byte,
                    std::vector<Configuration>& to) const;
   void start_values(const Frame& frame, unsigned char byte, std::vector<Configuration>& to) const;
+  bool step_around(const Configuration& from, unsigned char byte,
+                   std::vector<Configuration>& to) const;
   void start_key(const Frame& frame, std::vector<Configuration>& to) const;
   void close(const Frame& frame, std::vector<Configuration>& to) const;
 

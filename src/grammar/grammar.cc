@@ -23,6 +23,31 @@ std::shared_ptr<const Grammar::Automaton> automaton_of_text(Dfa dfa) {
   return automaton;
 }
 
+/// Adds the nodes of `part` behind those that are there; returns the place of its values.
+ValueId append(Grammar::Automaton& automaton, const Grammar::Automaton& part) {
+  const auto values = static_cast<ValueId>(automaton.values.size());
+  const auto arrays = static_cast<std::uint32_t>(automaton.arrays.size());
+  const auto objects = static_cast<std::uint32_t>(automaton.objects.size());
+  for (ArrayNode array : part.arrays) {
+    for (ArrayNode::State& state : array.states) {
+      for (auto& [value, next] : state.items) value += values;
+    }
+    automaton.arrays.push_back(std::move(array));
+  }
+  for (ObjectNode object : part.objects) {
+    for (ObjectNode::Rule& rule : object.rules) {
+      for (auto& [value, exists] : rule.values) value += values;
+    }
+    automaton.objects.push_back(std::move(object));
+  }
+  for (ValueNode value : part.values) {
+    for (std::uint32_t& array : value.arrays) array += arrays;
+    for (std::uint32_t& object : value.objects) object += objects;
+    automaton.values.push_back(std::move(value));
+  }
+  return values;
+}
+
 }  // namespace
 
 std::string to_string(const GrammarError& error) {
@@ -43,6 +68,31 @@ Result Grammar::from_json_schema(std::string_view schema, const GrammarLimits& l
     return tl::unexpected(std::move(error));
   }
   return Grammar(std::move(automaton), limits.steps_max - compilation.steps_left());
+}
+
+Result Grammar::one_of(std::span<const Enclosed> forms) {
+  if (forms.empty()) return nothing_is_valid();
+  const auto unsupported = [](const char* message) {
+    return tl::unexpected(GrammarError{GrammarError::Kind::unsupported, "", message});
+  };
+  auto joined = std::make_shared<Automaton>();
+  std::uint64_t steps = 0;
+  for (const Enclosed& form : forms) {
+    const Automaton& part = form.grammar.automaton();
+    if (part.text != nullptr) return unsupported("text around a grammar that is not of JSON");
+    const ValueId values = append(*joined, part);
+    joined->parts.push_back(form.grammar.automaton_);
+    for (const Document& document : part.documents) {
+      const ValueNode& root = part.values[document.root];
+      if (!form.suffix.empty() && (root.number != nullptr || root.literal != nullptr)) {
+        return unsupported("text behind a value that may be a number, true, false or null");
+      }
+      joined->documents.push_back(
+          {form.prefix + document.prefix, document.root + values, document.suffix + form.suffix});
+    }
+    steps += form.grammar.steps();
+  }
+  return Grammar(std::move(joined), steps);
 }
 
 Grammar Grammar::json_object() {

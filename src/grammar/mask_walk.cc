@@ -163,7 +163,8 @@ FreeWalk walk_in_string(const Trie& trie) {
 }
 
 bool MaskWalk::add(const Configuration& from) {
-  walk(from, from.lexeme ? index_.all : index_.structure, 0);
+  const bool is_json = !from.lexeme && !stepper_.may_be_around(from.top);
+  walk(from, is_json ? index_.structure : index_.all, 0);
   return steps_left_ > 0;
 }
 
@@ -179,11 +180,13 @@ void MaskWalk::walk(const Configuration& from, const Trie& trie, std::uint32_t n
 void MaskWalk::walk_structure(const Configuration& from, std::uint32_t spaces, const Trie& trie,
                               std::uint32_t node) {
   std::vector<Configuration> next;
+  const bool around = stepper_.may_be_around(from.top);
   const std::uint32_t end = trie.nodes[node].end;
   for (std::uint32_t child = node + 1; child < end; child = trie.nodes[child].end) {
     if (!spend(kStructureSteps)) return;
     const std::uint8_t byte = trie.nodes[child].byte;
-    if (is_space(byte)) {  // of which there are many, and which change nothing but their number
+    if (is_space(byte) &&
+        !around) {  // of which there are many, and which change nothing but their number
       if (spaces >= kWhitespaceMax) continue;
       set_tokens(trie, child);
       if (trie.has_children(child)) walk_structure(from, spaces + 1, trie, child);

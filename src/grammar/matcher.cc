@@ -50,7 +50,7 @@ struct Matcher::State {
 
 Matcher::Matcher(Grammar grammar)
     : grammar_(std::move(grammar)), state_(std::make_unique<State>()) {
-  state_->ways.push_back(Stepper(grammar_.automaton()).start());
+  Stepper(grammar_.automaton()).start(state_->ways);
 }
 
 Matcher::Matcher(const Matcher& other)

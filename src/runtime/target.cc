@@ -55,12 +55,35 @@ std::unique_ptr<executor::ModelExecutor> cpu_executor(const executor::ExecutorOp
                                             draft != nullptr ? with_cache(*draft) : nullptr);
 }
 
+/// A model may have more tokens than its tokenizer: they stand for no text.
+grammar::VocabularyTokens vocabulary_of(const LoadedModel& model, const std::vector<TokenId>& eos) {
+  grammar::VocabularyTokens vocabulary;
+  const auto size = static_cast<std::uint32_t>(model.config().vocabulary_size);
+  vocabulary.tokens.reserve(size);
+  for (std::uint32_t token = 0; token < size; ++token) {
+    vocabulary.tokens.push_back(model.tokenizer().bytes_of(TokenId(token)));
+  }
+  for (const TokenId token : eos) vocabulary.eos.push_back(token.value);
+  return vocabulary;
+}
+
+executor::ExecutorOptions options_with_grammars(const TargetOptions& options,
+                                                const LoadedModel& model) {
+  executor::ExecutorOptions executor = executor_options(options);
+  executor.grammars = std::make_shared<grammar::OutputCompiler>(
+      [&model, eos = executor.eos] { return vocabulary_of(model, eos); });
+  return executor;
+}
+
 }  // namespace
 
 tl::expected<Target, std::string> Target::open(const TargetOptions& options,
                                                const LoadedModel& model) {
   const LoadedModel* const draft = draft_of(options, model);
-  if (!is_gpu(options.kind)) return Target(cpu_executor(executor_options(options), model, draft));
+  const executor::ExecutorOptions of_executor = options_with_grammars(options, model);
+  if (!is_gpu(options.kind)) {
+    return Target(cpu_executor(of_executor, model, draft), of_executor.grammars);
+  }
   const auto on_gpu = gpu_model(model);
   if (!on_gpu) return tl::unexpected(on_gpu.error());
   gpu::GpuModels models(*on_gpu);
@@ -72,10 +95,10 @@ tl::expected<Target, std::string> Target::open(const TargetOptions& options,
   auto device =
       options.kind == TargetKind::sim ? open_simulated(options.device) : open_cuda(options.device);
   if (!device) return tl::unexpected(std::move(device.error()));
-  auto executor = gpu::GpuExecutor::create(**device, models, executor_options(options),
-                                           {.graphs = options.device.graphs});
+  auto executor =
+      gpu::GpuExecutor::create(**device, models, of_executor, {.graphs = options.device.graphs});
   if (!executor) return tl::unexpected(to_string(executor.error()));
-  Target target(*std::move(executor));
+  Target target(*std::move(executor), of_executor.grammars);
   target.device_ = *std::move(device);
   target.device_name_ = target.device_->info().name;
   return target;

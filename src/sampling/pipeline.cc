@@ -4,7 +4,9 @@
 #include <cmath>
 #include <functional>
 
+#include "forge/core/check.h"
 #include "forge/numerics/vector_ops.h"
+#include "forge/sampling/mask.h"
 #include "forge/sampling/sampler.h"
 
 namespace forge::sampling {
@@ -74,10 +76,12 @@ Filter filter_of(const SamplingParams& params) {
 
 std::span<const float> Pipeline::process(std::span<const float> logits,
                                          const SamplingParams& params, const Adjustments& said,
-                                         std::span<const TokenId> drafts) {
-  if (!processes(params)) return logits;
+                                         std::span<const TokenId> drafts,
+                                         std::span<const std::uint32_t> mask) {
+  if (!processes(params) && mask.empty()) return logits;
   row_.assign(logits.begin(), logits.end());
   if (adjusts(params)) adjust(params, said, drafts);
+  if (!mask.empty()) rule_out(mask);
   if (const Filter kept = filter_of(params); kept.any() && can_pick(row_)) filter(kept);
   return row_;
 }
@@ -93,6 +97,14 @@ void Pipeline::adjust(const SamplingParams& params, const Adjustments& said,
   const Penalties penalties = penalties_of(params);
   for (const Adjustment& each : all->list()) {
     if (each.token < row_.size()) row_[each.token] = adjusted(row_[each.token], each, penalties);
+  }
+}
+
+void Pipeline::rule_out(std::span<const std::uint32_t> mask) {
+  FORGE_CHECK(mask.size() == mask_words(static_cast<std::uint32_t>(row_.size())),
+              "words of the mask=", mask.size(), " logits=", row_.size());
+  for (std::uint32_t token = 0; token < row_.size(); ++token) {
+    row_[token] = masked(row_[token], token, mask[token / 32]);
   }
 }
 

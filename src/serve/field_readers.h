@@ -22,8 +22,8 @@ struct FieldReader {
   void (*read)(const Reading&) = nullptr;  ///< null for a field that is not honoured
 };
 
-/// The readers of the table, in its order. Those of prompts and of sampling are in files of their
-/// own.
+/// The readers of the table, in its order. Those of prompts, of sampling and of grammars are in
+/// files of their own.
 std::span<const FieldReader> field_readers();
 
 void read_prompts(const Reading& reading);
@@ -37,5 +37,13 @@ void read_frequency_penalty(const Reading& reading);
 void read_top_k(const Reading& reading);
 void read_top_p(const Reading& reading);
 void read_min_p(const Reading& reading);
+void read_response_format(const Reading& reading);
+void read_structured_outputs(const Reading& reading);
+void read_json_schema(const Reading& reading);
+void read_guided_json(const Reading& reading);
+void read_plain_regex(const Reading& reading);
+void read_guided_regex(const Reading& reading);
+void read_plain_choice(const Reading& reading);
+void read_guided_choice(const Reading& reading);
 
 }  // namespace forge::serve

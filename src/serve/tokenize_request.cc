@@ -5,6 +5,7 @@
 #include <utility>
 
 #include "forge/chat/chat_format.h"
+#include "forge/grammar/output_compiler.h"
 #include "forge/serve/openai_api.h"
 
 namespace forge::serve {
@@ -100,6 +101,19 @@ tl::expected<Tokens, ApiError> tokens_of(UntokenizedPrompt& prompt,
   return tokens;
 }
 
+std::optional<ApiError> grammar_error(const UntokenizedRequest& request, const ModelCard& model) {
+  if (!request.sampling.grammar) return std::nullopt;
+  const std::string& name = request.grammar_field;
+  const std::string field = name.substr(0, name.find('.'));
+  if (model.grammars == nullptr) {
+    return bad_field(field, name + " is refused: model '" + model.id + "' runs without grammars");
+  }
+  const auto compiled = model.grammars->compile(*request.sampling.grammar);
+  if (compiled) return std::nullopt;
+  const grammar::GrammarError& error = compiled.error().error;
+  return bad_field(field, name + (error.pointer.empty() ? ": " : " ") + grammar::to_string(error));
+}
+
 }  // namespace
 
 ServedChatFormat default_chat_format() {
@@ -133,6 +147,7 @@ tl::expected<CompletionRequest, ApiError> tokenize(UntokenizedRequest request,
                                                    const ModelCard& model,
                                                    const text::Tokenizer& tokenizer,
                                                    const std::tm& now) {
+  if (auto error = grammar_error(request, model)) return tl::unexpected(*std::move(error));
   CompletionRequest tokenized;
   for (UntokenizedPrompt& prompt : request.prompts) {
     if (auto error = render(prompt, model, now)) return tl::unexpected(*std::move(error));

@@ -94,7 +94,10 @@ Result tokenize_and_catch(UntokenizedRequest request, const ModelCard& model,
 
 asio::awaitable<Result> TokenizerWorker::tokenize(UntokenizedRequest request) {
   const asio::any_io_executor io = co_await asio::this_coro::executor;
-  asio::thread_pool& thread = text_bytes(request) <= kShortBytes ? short_texts_ : long_texts_;
+  const bool is_short = text_bytes(request) <= kShortBytes;
+  asio::thread_pool& thread = request.sampling.grammar ? grammars_
+                              : is_short               ? short_texts_
+                                                       : long_texts_;
   const auto waiting = std::make_shared<Waiting>(std::move(request));
   const auto reception = std::make_shared<Reception>(io);
   asio::post(thread, [this, io, waiting, reception] {

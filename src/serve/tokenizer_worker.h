@@ -1,12 +1,15 @@
-// TokenizerWorker: turns the texts of requests into tokens, off the I/O thread, which serves
-// everybody: a megabyte can take half a second.
+// TokenizerWorker: turns the texts of requests into tokens, and compiles their grammars, off the I/O
+// thread, which serves everybody: a megabyte can take half a second.
 //
 //   I/O thread --+--request--> short texts: a thread --+--tokens--> the coroutine that waits
 //                |                                     |
 //                +--request--> long texts: a thread ---+
+//                |                                     |
+//                +--request--> grammars: a thread -----+
 //
-// Short texts never wait behind long ones: requests of up to kShortBytes of text have a thread of
-// their own. Each thread takes requests in the order of their arrival.
+// Short texts never wait behind long ones, nor behind a grammar that takes its time to compile:
+// requests of up to kShortBytes of text have a thread of their own, and so have those with a
+// grammar. Each thread takes requests in the order of their arrival.
 //
 // When the coroutine that waits is ended, because its client has gone, its text is freed, and no
 // work is done for it unless that has begun. So at most max_connections bodies of body_limit_bytes
@@ -42,6 +45,7 @@ class TokenizerWorker {
   const text::Tokenizer& tokenizer_;
   boost::asio::thread_pool short_texts_{1};
   boost::asio::thread_pool long_texts_{1};
+  boost::asio::thread_pool grammars_{1};
 };
 
 }  // namespace forge::serve

@@ -143,6 +143,23 @@ struct Fields<TokenBias> {
                                      Field{"bias", &TokenBias::bias}};
 };
 template <>
+struct Fields<OutputForm> {
+  static constexpr bool kIsRow = false;
+  static constexpr std::size_t kAlways = 1;
+  static OutputForm usual() { return {}; }
+  static constexpr std::tuple kTable{
+      Field{"kind", &OutputForm::kind}, Field{"text", &OutputForm::text},
+      Field{"prefix", &OutputForm::prefix}, Field{"suffix", &OutputForm::suffix}};
+};
+template <>
+struct Fields<OutputGrammar> {
+  static constexpr bool kIsRow = false;
+  static constexpr std::size_t kAlways = 1;
+  static OutputGrammar usual() { return {}; }
+  static constexpr std::tuple kTable{Field{"forms", &OutputGrammar::forms},
+                                     Field{"after", &OutputGrammar::after}};
+};
+template <>
 struct Fields<SamplingParams> {
   static constexpr bool kIsRow = false;
   static constexpr std::size_t kAlways = 2;
@@ -154,6 +171,7 @@ struct Fields<SamplingParams> {
       Field{"repetition_penalty", &SamplingParams::repetition_penalty},
       Field{"presence_penalty", &SamplingParams::presence_penalty},
       Field{"frequency_penalty", &SamplingParams::frequency_penalty},
+      Field{"grammar", &SamplingParams::grammar},
       Field{"top_k", &SamplingParams::top_k},
       Field{"top_p", &SamplingParams::top_p},
       Field{"min_p", &SamplingParams::min_p},

@@ -59,6 +59,12 @@ inline Parsed parse(const Json& value, bool& out) {
   return {};
 }
 
+inline Parsed parse(const Json& value, std::string& out) {
+  if (!value.is_string()) return fault(shown(value) + " is not a text");
+  out = value.get<std::string>();
+  return {};
+}
+
 inline Parsed parse(const Json& value, float& out) {
   if (value.is_number()) out = static_cast<float>(value.get<double>());
   if (!value.is_number() || !std::isfinite(out)) {

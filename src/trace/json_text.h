@@ -32,6 +32,24 @@ void append_json(TextBuffer& out, T value) {
   out.append('"');
 }
 
+/// Requires: UTF-8, as texts from JSON are.
+inline void append_json(TextBuffer& out, std::string_view text) {
+  constexpr std::string_view kDigits = "0123456789abcdef";
+  out.append('"');
+  for (const char c : text) {
+    const auto byte = static_cast<unsigned char>(c);
+    if (byte < 0x20) {
+      out.append(std::string_view("\\u00"));
+      out.append(kDigits[byte >> 4U]);
+      out.append(kDigits[byte & 15U]);
+      continue;
+    }
+    if (c == '"' || c == '\\') out.append('\\');
+    out.append(c);
+  }
+  out.append('"');
+}
+
 /// The shortest decimal that a reader of doubles, too, rounds to the same float.
 inline void append_json(TextBuffer& out, float value) {
   FORGE_CHECK(std::isfinite(value), "sampling parameter ", value);

@@ -41,8 +41,12 @@ class Replay {
             std::to_string(vocabulary_size_ - 1) + ", the target's vocabulary"));
       }
     }
-    const auto seq = scheduler_.submit(event.request);
     const std::string expected = std::to_string(event.seq.value);
+    if (const auto refusal = executor_.refuses(event.request)) {
+      differ({"submit", "taken as sequence " + expected, "refused: " + *refusal});
+      return {};
+    }
+    const auto seq = scheduler_.submit(event.request);
     if (!seq) {
       differ({"submit", "taken as sequence " + expected, "refused: " + to_string(seq.error())});
     } else if (*seq != event.seq) {

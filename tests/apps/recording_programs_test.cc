@@ -113,6 +113,39 @@ TEST_F(RecordingPrograms, what_a_client_has_seen_is_in_the_trace_though_the_serv
   EXPECT_GE(replayed_steps("t.jsonl", "--truncated "), 50U);
 }
 
+TEST_F(RecordingPrograms, grammars_are_in_the_trace_and_a_replay_makes_them_again) {
+  ServerProcess server(path("t.jsonl"));
+  ASSERT_TRUE(server.listens()) << server.said();
+  json question = ServerProcess::question(60);
+  question["ignore_eos"] = false;
+  for (const json& patch :
+       {json{{"regex", "[ab]{4}-[0-4]{5}"}}, json{{"choice", {"yes", "yesterday"}}},
+        json{{"response_format", {{"type", "json_object"}}}},
+        json{{"json_schema", {{"type", "array"}, {"items", {{"const", "\u00e9\\"}}}}}}}) {
+    json body = question;
+    body.update(patch);
+    EXPECT_EQ(server.complete(body).status, 200U);
+  }
+  EXPECT_EQ(server.end(), 0);
+  const std::uint64_t steps = replayed_steps("t.jsonl");
+  EXPECT_GT(steps, 20U);
+  EXPECT_EQ(replayed_steps("t.jsonl", "--target sim "), steps);
+  EXPECT_EQ(run(FORGE_TRACE " show " + path("t.jsonl")).status, 0);
+
+  std::string other = read_file(path("t.jsonl"));
+  const std::size_t at = other.find("[0-4]{5}");
+  ASSERT_NE(at, std::string::npos);
+  other.replace(at, 8, "[7-9]{5}");
+  write("other.jsonl", other);
+  const Outcome differs = run(FORGE_TRACE " diff " + path("t.jsonl") + " " + path("other.jsonl"));
+  EXPECT_EQ(differs.status, 1);
+  EXPECT_NE(differs.output.find("submit.request.sampling.grammar"), std::string::npos)
+      << differs.output;
+  const Outcome replay = run(FORGE_TRACE " replay " + path("other.jsonl"));
+  EXPECT_EQ(replay.status, 1);
+  EXPECT_NE(replay.output.find("differs"), std::string::npos) << replay.output;
+}
+
 TEST_F(RecordingPrograms, the_health_answer_tells_of_a_trace_only_while_there_is_one) {
   ServerProcess without("");
   ASSERT_TRUE(without.listens()) << without.said();

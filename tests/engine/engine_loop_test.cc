@@ -136,6 +136,16 @@ TEST(EngineLoop, refuses_what_the_scheduler_would_refuse) {
   EXPECT_TRUE(std::holds_alternative<SubmitError>(ticket.error()));
 }
 
+TEST(EngineLoop, refuses_what_the_target_would_refuse) {
+  Fixture f("hi");
+  Listener listener;
+  Request bound = ask();
+  bound.sampling.grammar = OutputGrammar{{{GrammarKind::json_object}}, ""};
+  const auto ticket = f.loop->submit(bound, {}, listener.sink());
+  ASSERT_FALSE(ticket.has_value());
+  EXPECT_EQ(to_string(ticket.error()), Executor::kNoGrammars);
+}
+
 TEST(EngineLoop, drain_finishes_what_is_there_and_refuses_the_rest) {
   Fixture f("hello", 8, /*held=*/true);
   Listener listener;

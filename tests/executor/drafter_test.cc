@@ -9,6 +9,7 @@
 #include <vector>
 
 #include "executor/driver.h"
+#include "executor/echo_drafter.h"
 
 namespace forge::executor {
 namespace {
@@ -155,21 +156,6 @@ TEST_F(DrafterTest, a_step_that_failed_has_caught_nothing_up) {
             "draft proposes: 3[11] 3[12..13]");
 }
 
-/// Proposes what followed the last token when it was said before.
-class EchoDrafter : public Drafter {
- public:
-  void propose(const StepPlan& /*plan*/, StepSlices& step) override {
-    for (const StepSlice& slice : step.all()) {
-      const std::vector<TokenId>& said = slice.sequence->tokens;
-      auto echo = std::find(said.begin(), said.end() - 1, said.back());
-      for (std::uint32_t i = 0; i < slice.slice.drafts; ++i) {
-        if (echo != said.end()) ++echo;
-        step.drafts()[slice.first_draft + i] = echo < said.end() ? *echo : said.back();
-      }
-    }
-  }
-};
-
 class OwnDrafter : public testing::TargetTest {};
 
 TEST_P(OwnDrafter, needs_no_pass_and_changes_no_token_and_no_logit) {
@@ -191,7 +177,7 @@ TEST_P(OwnDrafter, needs_no_pass_and_changes_no_token_and_no_logit) {
     first.digests.resize(60);
     return first;
   };
-  const auto echoes = [] { return std::make_unique<EchoDrafter>(); };
+  const auto echoes = [] { return std::make_unique<testing::EchoDrafter>(); };
   EXPECT_EQ(told(target({.model = {}, .drafter = echoes}), 3), told(testing::cpu_target(), 0));
   // Of what it proposes, too, penalties know that it was said.
   echoing.sampling.frequency_penalty = -2.0F;

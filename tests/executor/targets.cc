@@ -32,6 +32,9 @@ class OnDevice : public executor::ModelExecutor {
   }
 
   void begin(SeqId seq, const Request& request) override { executor_->begin(seq, request); }
+  std::optional<std::string> refuses(const Request& request) const override {
+    return executor_->refuses(request);
+  }
   tl::expected<void, ExecutionError> execute(const StepPlan& plan, StepResult& result) override {
     return executor_->execute(plan, result);
   }

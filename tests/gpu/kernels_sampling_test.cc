@@ -4,6 +4,7 @@
 #include <cmath>
 
 #include "forge/executor/logits_digest.h"
+#include "forge/sampling/mask.h"
 #include "forge/sampling/pipeline.h"
 #include "forge/sampling/sampler.h"
 #include "gpu/kernel_rig.h"
@@ -87,6 +88,7 @@ class Processing : public KernelTest {
     std::vector<TokenId> prompt;
     std::vector<TokenId> output;
     std::vector<TokenId> drafts;
+    std::vector<std::uint32_t> mask = {};
   };
 
   void expect(const std::vector<Row>& rows) const {
@@ -96,6 +98,10 @@ class Processing : public KernelTest {
     std::vector<ProcessInput> inputs;
     std::vector<sampling::Adjustment> lists(3);  // of nobody
     std::vector<std::uint32_t> drafts(2);
+    std::vector<std::uint32_t> masks(sampling::mask_words(static_cast<std::uint32_t>(vocabulary)));
+    const auto masks_so_far = [&, words = masks.size()] {
+      return static_cast<std::uint32_t>(masks.size() / words);
+    };
     sampling::Pipeline pipeline;
     for (const Row& row : rows) {
       before.insert(before.end(), row.logits.begin(), row.logits.end());
@@ -107,10 +113,12 @@ class Processing : public KernelTest {
                         .first_adjustment = static_cast<std::uint32_t>(lists.size()),
                         .adjustment_count = static_cast<std::uint32_t>(list.size()),
                         .first_draft = static_cast<std::uint32_t>(drafts.size()),
-                        .draft_count = static_cast<std::uint32_t>(row.drafts.size())});
+                        .draft_count = static_cast<std::uint32_t>(row.drafts.size()),
+                        .mask = row.mask.empty() ? ProcessInput::kNoMask : masks_so_far()});
+      masks.insert(masks.end(), row.mask.begin(), row.mask.end());
       lists.insert(lists.end(), list.begin(), list.end());
       for (const TokenId draft : row.drafts) drafts.push_back(draft.value);
-      const auto done = pipeline.process(row.logits, row.params, said, row.drafts);
+      const auto done = pipeline.process(row.logits, row.params, said, row.drafts, row.mask);
       after.insert(after.end(), done.begin(), done.end());
     }
     inputs.push_back({.filter = {.top_k = 1}, .adjustment_count = 1000});  // beyond the count
@@ -120,6 +128,7 @@ class Processing : public KernelTest {
                                  .inputs = rig->input("inputs", inputs),
                                  .adjustments = rig->input("adjustments", lists),
                                  .drafts = rig->input("drafts", drafts),
+                                 .masks = rig->input("masks", masks),
                                  .logits = rig->output("logits", before, after),
                                  .vocabulary = static_cast<int>(vocabulary)};
     rig->expect(launch_of(args, args.shape(static_cast<int>(rows.size()) + 1)));
@@ -186,6 +195,36 @@ TEST_P(Processing, RowsThatAreFlatTiedRuledOutOrNotFinite) {
                     {}});
   }
   expect(rows);
+}
+
+TEST_P(Processing, MasksOfEverySizeBeforeTheOtherSteps) {
+  for (const std::size_t vocabulary : {1U, 31U, 32U, 33U, 320U, 4101U}) {
+    SCOPED_TRACE(vocabulary);
+    Random random(vocabulary);
+    const auto random_mask = [&](std::uint32_t odds) {
+      std::vector<std::uint32_t> mask(sampling::mask_words(static_cast<std::uint32_t>(vocabulary)));
+      for (std::uint32_t token = 0; token < vocabulary; ++token) {
+        if (random.word() % odds == 0) mask[token / 32] |= 1U << token % 32;
+      }
+      return mask;
+    };
+    std::vector<float> bad = random.reals(vocabulary, 5.0f);
+    bad.back() = NAN;
+    const std::vector<SamplingParams> all{
+        {},
+        {.temperature = 1.0f, .top_k = 3, .top_p = 0.9f},
+        {.temperature = 1.0f, .logit_bias = {{TokenId(0), 3.0f}}, .min_p = 0.1f},
+        {.presence_penalty = 1.0f}};
+    std::vector<Row> rows;
+    for (const SamplingParams& params : all) {
+      const std::vector<TokenId> output{TokenId(0)};
+      rows.push_back({random.reals(vocabulary, 5.0f), params, {}, output, {}, random_mask(2)});
+      rows.push_back({random.reals(vocabulary, 5.0f), params, {}, output, {}});
+      rows.push_back({random.reals(vocabulary, 5.0f), params, {}, {}, output, random_mask(50)});
+      rows.push_back({bad, params, {}, output, {}, random_mask(2)});
+    }
+    expect(rows);
+  }
 }
 
 TEST_P(Processing, TokensBeyondTheVocabularyChangeNothing) {

@@ -145,12 +145,15 @@ class PlantedBarriers : public ::testing::Test {
   KernelLaunch process_logits() {
     const std::vector<sampling::Adjustment> said{{.token = 300, .bias = 1.0f}};
     const std::vector<ProcessInput> inputs{
-        {.filter = {.temperature = 1.0f, .top_k = 20, .top_p = 0.9f}, .adjustment_count = 1}};
+        {.filter = {.temperature = 1.0f, .top_k = 20, .top_p = 0.9f},
+         .adjustment_count = 1,
+         .mask = 0}};
     const ProcessLogitsArgs args{
         .counts = memory_.array("counts", std::vector<PassCounts>{{.logit_rows = 1}}),
         .inputs = memory_.array("inputs", inputs),
         .adjustments = memory_.array("adjustments", said),
         .drafts = memory_.array("drafts", std::vector<std::uint32_t>(1)),
+        .masks = memory_.array("masks", std::vector<std::uint32_t>(10, 0xaaaaaaaa)),
         .logits = memory_.array("logits", random_.reals(320)),
         .vocabulary = 320};
     return launch_of(args, args.shape(1));

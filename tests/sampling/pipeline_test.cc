@@ -49,6 +49,33 @@ std::vector<std::uint32_t> kept(const std::vector<float>& row) {
 
 using Tokens = std::vector<TokenId>;
 
+// ---- The mask -----------------------------------------------------------------------------------
+
+TEST(Pipeline, a_mask_rules_out_what_it_lacks_and_hides_nothing_that_is_wrong) {
+  constexpr float kNan = std::numeric_limits<float>::quiet_NaN();
+  std::vector<float> logits = spread_logits(3, 70);
+  logits[5] = -kNever;
+  logits[6] = kNan;
+  std::vector<std::uint32_t> mask(3);
+  for (const std::uint32_t token : {0U, 31U, 32U, 69U}) mask[token / 32] |= 1U << token % 32;
+  Pipeline pipeline;
+  const auto row = pipeline.process(logits, {}, {}, {}, mask);
+  EXPECT_EQ(kept({row.begin(), row.end()}), (std::vector<std::uint32_t>{0, 5, 6, 31, 32, 69}));
+  EXPECT_EQ(row[69], logits[69]);
+  EXPECT_FALSE(can_pick(row));
+}
+
+TEST(Pipeline, masks_before_it_counts_the_most_likely) {
+  const std::vector<float> logits{5, 4, 3, 2, 1};
+  const std::vector<std::uint32_t> mask{0b11010};
+  Pipeline pipeline;
+  // Bias and penalties are there already: they make the last token the best that is allowed.
+  const SamplingParams params{
+      .temperature = 1.0F, .logit_bias = {{TokenId(4), 4.5F}}, .top_k = 2, .top_p = 0.99F};
+  const auto row = pipeline.process(logits, params, Adjustments(params, {}), {}, mask);
+  EXPECT_EQ(kept({row.begin(), row.end()}), (std::vector<std::uint32_t>{1, 4}));
+}
+
 // ---- Bias and penalties -------------------------------------------------------------------------
 
 struct AdjustmentCase {

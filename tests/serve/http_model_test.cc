@@ -25,6 +25,9 @@ class GatedExecutor : public Executor {
   void open() { gate_.set_value(); }
 
   void begin(SeqId seq, const Request& request) override { executor_.begin(seq, request); }
+  std::optional<std::string> refuses(const Request& request) const override {
+    return executor_.refuses(request);
+  }
   tl::expected<void, ExecutionError> execute(const StepPlan& plan, StepResult& result) override {
     opened_.wait();
     return executor_.execute(plan, result);

@@ -8,6 +8,7 @@ cannot be made, for want of a network, say.
 """
 
 import concurrent.futures
+import json
 import os
 import pathlib
 import signal
@@ -131,6 +132,42 @@ class OpenAiClient(unittest.TestCase):
         answer = self.complete("Hello", temperature=1, max_tokens=40, stop=[stop, "\0never"])
         self.assertEqual(answer.choices[0].text, whole[: whole.index(stop)])
         self.assertEqual(answer.choices[0].finish_reason, "stop")
+
+    def test_an_answer_is_of_its_json_schema(self):
+        schema = {
+            "type": "object",
+            "properties": {
+                "city": {"type": "string", "maxLength": 6},
+                "degrees": {"type": "integer", "minimum": -50, "maximum": 50},
+            },
+            "required": ["city", "degrees"],
+            "additionalProperties": False,
+        }
+        response_format = {
+            "type": "json_schema",
+            "json_schema": {"name": "weather", "schema": schema, "strict": True},
+        }
+
+        def answer(**options):
+            return self.client.chat.completions.create(
+                model=MODEL,
+                messages=[{"role": "user", "content": "How is the weather?"}],
+                response_format=response_format,
+                max_tokens=2000,
+                **options,
+            )
+
+        choice = answer(seed=3).choices[0]
+        self.assertEqual(choice.finish_reason, "stop")
+        weather = json.loads(choice.message.content)
+        self.assertEqual(set(weather), {"city", "degrees"})
+        self.assertLessEqual(len(weather["city"]), 6)
+        self.assertIn(weather["degrees"], range(-50, 51))
+        chunks = list(answer(seed=3, stream=True))
+        self.assertEqual(
+            "".join(chunk.choices[0].delta.content or "" for chunk in chunks),
+            choice.message.content,
+        )
 
     def test_prompts_come_as_text_tokens_or_several(self):
         self.assertEqual(self.text([byte + 1 for byte in b"Hello"]), self.text("Hello"))

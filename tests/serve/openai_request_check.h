@@ -5,6 +5,7 @@
 #include <nlohmann/json.hpp>
 #include <string_view>
 
+#include "executor/byte_grammars.h"
 #include "forge/core/check.h"
 #include "forge/serve/openai_api.h"
 #include "forge/text/byte_tokenizer.h"
@@ -48,6 +49,8 @@ inline bool check_parsed(const tl::expected<serve::UntokenizedRequest, serve::Ap
   FORGE_CHECK(parsed->stop.size() <= 16);
   for (const auto& stop : parsed->stop) FORGE_CHECK(!stop.empty());
   FORGE_CHECK(parsed->stream || !parsed->include_usage);
+  FORGE_CHECK(!parsed->sampling.grammar || (!parsed->grammar_field.empty() && !parsed->ignore_eos &&
+                                            !parsed->sampling.grammar->forms.empty()));
   FORGE_CHECK(parsed->priority <= Priority::high);
   FORGE_CHECK(parsed->prefix_cache <= PrefixCacheUse::disable);
   FORGE_CHECK(!parsed->session ||
@@ -59,12 +62,15 @@ inline bool check_parsed(const tl::expected<serve::UntokenizedRequest, serve::Ap
 
 /// Aborts if a parser breaks its promises. Returns: how many of the three took `body`.
 inline unsigned check_request_parsers(std::string_view body) {
-  const serve::ModelCard model{
-      .id = "m", .vocabulary_size = 320, .context_tokens = 100, .created = 1};
+  static const serve::ModelCard kModel{.id = "m",
+                                       .vocabulary_size = 320,
+                                       .context_tokens = 100,
+                                       .created = 1,
+                                       .grammars = testing::byte_grammars()};
   unsigned taken = 0;
   for (const auto kind :
        {serve::RequestKind::completions, serve::RequestKind::generate, serve::RequestKind::chat}) {
-    if (check_parsed(parse_request(kind, body, model), model)) ++taken;
+    if (check_parsed(parse_request(kind, body, kModel), kModel)) ++taken;
   }
   return taken;
 }

@@ -46,6 +46,10 @@ TEST(OpenAiRequest, damaged_bodies_are_answered_every_one) {
       R"({"model": "m", "prompt": "hi", "prefix_cache": "force", "deadline_steps": 12})",
       R"({"prompt": "h\u00e9", "max_tokens": 32})",
       R"({"model": "m", "messages": [{"role": "user", "content": "hi"}], "max_tokens": 3})",
+      R"({"model": "m", "prompt": "hi", "max_tokens": 3, "response_format": {"type": "json_schema",
+          "json_schema": {"schema": {"type": "object", "properties": {"a": {"minimum": 3}}}}}})",
+      R"({"model": "m", "prompt": "hi", "structured_outputs": {"choice": ["yes", "no"]}})",
+      R"({"prompt": "hi", "regex": "[a-c]{2}x?", "max_tokens": 3})",
       R"({"model": "m", "messages": [{"role": "assistant", "tool_calls": [{"id": "a", "type":
           "function", "function": {"name": "f", "arguments": "{\"a\": 1}"}}]}]})",
   };

@@ -14,7 +14,8 @@ serve::ModelCard model_of(const TestServerOptions& options) {
   return {.id = options.model_id,
           .vocabulary_size = 320,
           .context_tokens = std::uint64_t{config.cache.num_blocks} * config.cache.block_size,
-          .created = 1'700'000'000};
+          .created = 1'700'000'000,
+          .grammars = options.grammars};
 }
 
 struct RunningServer::Parts {

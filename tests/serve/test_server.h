@@ -25,6 +25,7 @@ struct TestServerOptions {
   std::string model_id = "fake";
   const text::Tokenizer* tokenizer =
       nullptr;  // outlives the server; a ByteTokenizer if there is none
+  std::shared_ptr<grammar::OutputCompiler> grammars = nullptr;
 };
 
 serve::ModelCard model_of(const TestServerOptions& options);

@@ -36,6 +36,20 @@ inline float any_temperature() {
   return std::isfinite(value) ? value : 0.7F;
 }
 
+/// Of what JSON has to escape, too.
+inline std::string any_text() {
+  std::string text;
+  for (int i = *rc::gen::inRange(0, 4); i > 0; --i) {
+    text +=
+        *rc::gen::element<std::string>("a", "\"", "\\", "\n", std::string(1, '\0'), "\x7f", "é");
+  }
+  return text;
+}
+
+inline OutputForm any_form() {
+  return {any_enum<GrammarKind>(0, 4), any_text(), any_text(), any_text()};
+}
+
 inline SamplingParams any_sampling() {
   SamplingParams sampling{.temperature = any_temperature(),
                           .seed = *rc::gen::arbitrary<std::uint64_t>()};
@@ -51,6 +65,13 @@ inline SamplingParams any_sampling() {
   sampling.repetition_penalty = any_of(0.0625F, 16);
   sampling.presence_penalty = any_of(-2, 2);
   sampling.frequency_penalty = any_of(-2, 2);
+  if (*rc::gen::arbitrary<bool>()) {
+    sampling.grammar.emplace();
+    do {
+      sampling.grammar->forms.push_back(any_form());
+    } while (*rc::gen::inRange(0, 3) == 0);
+    sampling.grammar->after = any_text();
+  }
   sampling.top_k = *rc::gen::inRange(0u, 100u);
   sampling.top_p = any_of(0, 1);
   sampling.min_p = any_of(0, 1);
@@ -98,7 +119,7 @@ inline StepResult any_result() {
   result.slices = any_list<SliceResult>([&] {
     const auto first = *rc::gen::inRange<std::uint32_t>(0, tokens + 1);
     const auto count = *rc::gen::inRange<std::uint32_t>(0, tokens - first + 1);
-    return SliceResult{any_seq(), first, count, any_enum<FinishSignal>(0, 4),
+    return SliceResult{any_seq(), first, count, any_enum<FinishSignal>(0, 6),
                        *rc::gen::inRange(0u, 2u)};
   });
   if (*rc::gen::arbitrary<bool>()) {

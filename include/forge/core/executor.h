@@ -6,6 +6,7 @@
 // the KV pool itself. Thread contract: one thread at a time.
 #pragma once
 
+#include <optional>
 #include <string>
 #include <tl/expected.hpp>
 
@@ -25,10 +26,20 @@ struct ExecutionError {
 
 class Executor {
  public:
+  /// The answer of a target that makes no masks.
+  static constexpr const char* kNoGrammars =
+      "the grammar of the output is refused: this target knows no grammars";
+
   virtual ~Executor() = default;
 
+  /// Why `request` cannot run here, whatever else is running, in a sentence; nullopt if it can. Any
+  /// thread may ask.
+  virtual std::optional<std::string> refuses(const Request& request) const {
+    return request.sampling.grammar ? std::optional<std::string>(kNoGrammars) : std::nullopt;
+  }
+
   /// Makes `seq` known before the first plan that names it. A plan that lists it as
-  /// finished makes it unknown again.
+  /// finished makes it unknown again. Requires: !refuses(request).
   virtual void begin(SeqId seq, const Request& request) = 0;
 
   /// Runs `plan` and writes its answer over `result`, whose memory is reused.

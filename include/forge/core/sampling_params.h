@@ -15,6 +15,7 @@
 #include <vector>
 
 #include "forge/core/ids.h"
+#include "forge/core/output_grammar.h"
 #include "forge/core/range.h"
 
 namespace forge {
@@ -46,6 +47,9 @@ struct SamplingParams {
   float frequency_penalty = 0.0F;  ///< of tokens in the output, for each time
   static constexpr NumberRange kPenalty{-2, 2};
 
+  /// Which texts the output may be. Tokens that do not lead on to one are ruled out.
+  std::optional<OutputGrammar> grammar;
+
   std::uint32_t top_k = 0;  ///< so many of the most likely tokens; 0: all
   static constexpr IntegerRange kTopK{0, 1 << 30};
 
@@ -68,7 +72,8 @@ struct SamplingParams {
   friend bool operator==(const SamplingParams&, const SamplingParams&) = default;
 };
 
-/// Errors: the first field out of its range, or a logit_bias that is too long or out of order.
+/// Errors: the first field out of its range, a logit_bias that is too long or out of order, or a
+/// grammar without forms.
 tl::expected<void, ConfigError> validate(const SamplingParams& params);
 
 }  // namespace forge

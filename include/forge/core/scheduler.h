@@ -89,8 +89,14 @@ struct SamplingOutOfRange {
   ConfigError error;
   friend bool operator==(const SamplingOutOfRange&, const SamplingOutOfRange&) = default;
 };
-using SubmitError =
-    std::variant<NeverFits, EmptyPrompt, NothingToGenerate, SamplingOutOfRange, NoPrefixCache>;
+/// The target cannot run it (Executor::refuses), which the scheduler does not know and an engine
+/// asks first.
+struct TargetRefuses {
+  std::string reason;
+  friend bool operator==(const TargetRefuses&, const TargetRefuses&) = default;
+};
+using SubmitError = std::variant<NeverFits, EmptyPrompt, NothingToGenerate, SamplingOutOfRange,
+                                 NoPrefixCache, TargetRefuses>;
 std::string to_string(const SubmitError& error);
 
 /// Would a scheduler of this configuration take the request? A pure function, so that a

@@ -147,24 +147,26 @@ struct StepPlan {
 enum class FinishSignal : std::uint8_t {
   none,
   eos,
-  error,       ///< the target could not run the slice: none of its KV may be used
-  not_finite,  ///< it could, but the logits for the next token are NaN, or infinite
+  error,          ///< the target could not run the slice: none of its KV may be used
+  not_finite,     ///< it could, but the logits for the next token are NaN, or infinite
+  no_token,       ///< no token of the vocabulary leads on to a text of the request's grammar
+  grammar_limit,  ///< which tokens do takes more work than a grammar may take
 };
 constexpr Names<FinishSignal> names_of(FinishSignal) {
-  return {"none", "eos", "error", "not_finite"};
+  return {"none", "eos", "error", "not_finite", "no_token", "grammar_limit"};
 }
 
 /// The sequence ends with FinishReason::error, by its own fault or the target's.
 inline bool has_failed(FinishSignal signal) {
-  return signal == FinishSignal::error || signal == FinishSignal::not_finite;
+  return signal != FinishSignal::none && signal != FinishSignal::eos;
 }
 
 /// Answer to one slice: its new tokens are tokens[first_token, first_token + token_count).
 ///
 /// A slice that samples yields 1 .. drafts + 1 tokens (accepted drafts, then one of the model's
 /// own), fewer than that only when the last one is eos; one that does not sample yields none. With
-/// `error` it yields none and the sequence is retired, likewise with `not_finite`, which only a
-/// slice that samples has.
+/// `error` it yields none and the sequence is retired, likewise with `not_finite`, `no_token` and
+/// `grammar_limit`, which only a slice that samples has.
 struct SliceResult {
   SeqId seq;
   std::uint32_t first_token = 0;

@@ -56,6 +56,10 @@ class CpuExecutor : public executor::ModelExecutor {
   /// Copies the request. Requires: see SequenceTable::begin.
   void begin(SeqId seq, const Request& request) override;
 
+  std::optional<std::string> refuses(const Request& request) const override {
+    return sequences_.refuses(request);
+  }
+
   /// Never fails. A plan that contradicts the earlier ones is a programmer error (sequence_table.h,
   /// kv_provenance.h).
   tl::expected<void, ExecutionError> execute(const StepPlan& plan, StepResult& result) override;
@@ -75,7 +79,7 @@ class CpuExecutor : public executor::ModelExecutor {
   void run(const executor::Pass& pass);
   void take_drafts(const executor::Pass& pass, const RowBatch& batch);
   std::optional<TokenId> pick(std::span<const float> logits, const executor::StepSlice& slice,
-                              std::uint32_t i);
+                              std::uint32_t i, std::span<const std::uint32_t> mask = {});
   Verification judge(const executor::StepSlice& slice);
 
   executor::ExecutorOptions options_;

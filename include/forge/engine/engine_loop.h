@@ -76,7 +76,7 @@ struct TokenEvent {
   /// Set on the last event of a request, and only there.
   FinishReason finish = FinishReason::none;
   /// With FinishReason::error, a sentence that says what the target reported, or at which position
-  /// the logits are not finite.
+  /// the logits are not finite or the grammar of the output has no token.
   std::string error;
 };
 using TokenSink = std::function<void(const TokenEvent&)>;
@@ -145,8 +145,8 @@ class EngineLoop {
   tl::expected<TicketId, LoopError> submit(Request request, SubmitOptions options, TokenSink sink);
 
   /// What submit() would answer now to `count` requests like this one at once, so that a caller
-  /// need not work on requests that will be refused. submit() may still answer otherwise. Errors:
-  /// those of submit().
+  /// need not work on requests that will be refused. It does not ask the target, which may take its
+  /// time over a grammar. submit() may still answer otherwise. Errors: those of submit().
   tl::expected<void, LoopError> would_accept(const Request& request, std::size_t count) const;
 
   /// Ends a request, wherever it is; its blocks are free within a step. The sink receives

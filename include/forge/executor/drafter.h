@@ -40,6 +40,10 @@ class Drafter {
   /// step, in order. Requires: `step` has the slices of `plan` and no passes yet.
   virtual void propose(const StepPlan& plan, StepSlices& step) = 0;
 
+  /// Whether propose() sets the drafts, so that masks behind them can be made (step_masks.h). If it
+  /// does not, sequences with a grammar ask for none.
+  virtual bool knows_drafts() const { return false; }
+
   /// Called when the step failed: it is unknown which of its passes have run.
   virtual void forget(const StepSlices& step);
 };

@@ -5,11 +5,16 @@
 #pragma once
 
 #include <cstdint>
+#include <memory>
 #include <tl/expected.hpp>
 #include <vector>
 
 #include "forge/core/ids.h"
 #include "forge/core/sizes.h"
+
+namespace forge::grammar {
+class OutputCompiler;
+}
 
 namespace forge::executor {
 
@@ -29,6 +34,9 @@ struct ExecutorOptions {
   bool digest_logits = false;               ///< fill StepResult::logits (logits_digest.h)
   std::vector<TokenId> eos = {TokenId(0)};  ///< each ends a sequence, unless its request ignores it
   bool check_kv = kCheckedBuild;            ///< abort at a read of wrong KV; results are the same
+  /// Makes the grammars of requests, over the vocabulary of the model, ending by `eos`; null: such
+  /// requests are refused.
+  std::shared_ptr<grammar::OutputCompiler> grammars;
 
   friend bool operator==(const ExecutorOptions&, const ExecutorOptions&) = default;
 };

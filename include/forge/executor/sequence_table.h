@@ -20,12 +20,15 @@
 #pragma once
 
 #include <cstdint>
+#include <memory>
 #include <optional>
+#include <string>
 #include <vector>
 
 #include "forge/core/request.h"
 #include "forge/core/seq_map.h"
 #include "forge/core/step_plan.h"
+#include "forge/grammar/output_matcher.h"
 #include "forge/sampling/adjustments.h"
 
 namespace forge::executor {
@@ -36,10 +39,11 @@ class SequenceTable {
     enum class Place : std::uint8_t { fresh, in_batch, preempted };
 
     Request request;
-    std::vector<TokenId> tokens;             ///< prompt and output
-    sampling::Adjustments said;              ///< what sampling knows of them
-    std::vector<std::uint32_t> blocks;       ///< physical blocks, in order of position
-    std::uint32_t valid = 0;                 ///< leading tokens whose KV is in the blocks
+    std::vector<TokenId> tokens;                   ///< prompt and output
+    sampling::Adjustments said;                    ///< what sampling knows of them
+    std::optional<grammar::OutputMatcher> output;  ///< what may follow, if there is a grammar
+    std::vector<std::uint32_t> blocks;             ///< physical blocks, in order of position
+    std::uint32_t valid = 0;                       ///< leading tokens whose KV is in the blocks
     std::vector<std::uint32_t> host_blocks;  ///< host blocks of its KV while it is swapped out
     std::uint32_t host_valid = 0;            ///< leading tokens whose KV is there
     std::uint32_t told = 1;  ///< leading tokens of the prompt whose log-probabilities were told
@@ -48,10 +52,15 @@ class SequenceTable {
     std::uint32_t batch_row = 0;       ///< while it is in the batch
   };
 
-  /// Requires: num_blocks and block_size at least 1.
-  SequenceTable(std::uint32_t num_blocks, std::uint32_t block_size);
+  /// Without `grammars` there is no sequence with one. Requires: num_blocks and block_size at least
+  /// 1.
+  SequenceTable(std::uint32_t num_blocks, std::uint32_t block_size,
+                std::shared_ptr<grammar::OutputCompiler> grammars = nullptr);
 
-  /// Requires: `seq` is unknown, the prompt is not empty.
+  /// Executor::refuses() of the grammar that a request has. Any thread may ask.
+  std::optional<std::string> refuses(const Request& request) const;
+
+  /// Requires: `seq` is unknown, the prompt is not empty, the request is not refused.
   void begin(SeqId seq, const Request& request);
 
   /// Takes in which sequences left the batch, which entered it, and how tables changed. Requires:
@@ -89,6 +98,7 @@ class SequenceTable {
 
   std::uint32_t num_blocks_;
   std::uint32_t block_size_;
+  std::shared_ptr<grammar::OutputCompiler> grammars_;
   std::optional<StepId> last_step_;
   SeqMap rows_of_;
   std::vector<Sequence> rows_;

@@ -18,8 +18,9 @@ namespace forge::executor {
 
 class StepAnswer {
  public:
-  explicit StepAnswer(const ExecutorOptions& options)
-      : drafts_wanted_(options.drafts), eos_(options.eos) {}
+  /// `masks_drafts`: sequences with a grammar ask for drafts, too (Drafter::knows_drafts).
+  StepAnswer(const ExecutorOptions& options, bool masks_drafts)
+      : drafts_wanted_(options.drafts), masks_drafts_(masks_drafts), eos_(options.eos) {}
 
   /// Does `token` end the sequence?
   bool ends(const SequenceTable::Sequence& sequence, TokenId token) const {
@@ -28,7 +29,7 @@ class StepAnswer {
 
   /// Answers a slice: its sequence grows by what the verdict keeps, as does `result`, to which
   /// the SliceResult is appended too. A slice that does not sample has an empty verdict; one that
-  /// samples and has it ends with FinishSignal::not_finite.
+  /// samples and has it ends with what its grammar says of its first row, or not_finite.
   /// Returns the number of tokens that it yields. Their logits are the first ones of the slice.
   std::uint32_t accept(const StepSlices& step, const StepSlice& slice, const Verification& verdict,
                        StepResult& result);
@@ -36,10 +37,11 @@ class StepAnswer {
   const SpeculationStatistics& speculation() const { return speculation_; }
 
  private:
-  FinishSignal signal_of(const SequenceTable::Sequence& sequence,
+  FinishSignal signal_of(const StepSlices& step, const StepSlice& slice,
                          std::span<const TokenId> tokens) const;
 
   std::uint32_t drafts_wanted_;
+  bool masks_drafts_;
   std::vector<TokenId> eos_;
   SpeculationStatistics speculation_;
 };

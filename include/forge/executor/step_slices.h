@@ -34,6 +34,7 @@
 
 #include "forge/core/step_plan.h"
 #include "forge/executor/sequence_table.h"
+#include "forge/executor/step_masks.h"
 
 namespace forge::executor {
 
@@ -84,7 +85,8 @@ struct RowRun {
 
 class StepSlices {
  public:
-  /// Takes in the plan's slices. The passes are those of `drafter`, then the one that verifies.
+  /// Takes in the plan's slices, and makes the masks of those whose requests have a grammar. The
+  /// passes are those of `drafter`, then the one that verifies.
   /// Requires: `sequences` has applied the plan; each slice fits (SequenceTable::checked).
   void begin(const StepPlan& plan, SequenceTable& sequences, Drafter& drafter);
 
@@ -121,6 +123,9 @@ class StepSlices {
     return std::span(drafts_).subspan(slice.first_draft, slice.slice.drafts);
   }
 
+  /// What grammars say of the picks.
+  const StepMasks& masks() const { return masks_; }
+
   // Drafters call the following.
 
   /// Adds a pass after those before it; add_run() then adds its runs.
@@ -129,6 +134,8 @@ class StepSlices {
   void add_run(const RowRun& run);
 
  private:
+  void make_masks();
+
   StepId step_;
   std::uint32_t most_drafts_ = 0;
   std::uint32_t pick_count_ = 0;
@@ -137,6 +144,7 @@ class StepSlices {
   std::vector<Pass> passes_;
   std::vector<RowRun> runs_;
   std::vector<TokenId> drafts_;
+  StepMasks masks_;
 };
 
 }  // namespace forge::executor

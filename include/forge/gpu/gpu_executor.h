@@ -32,6 +32,8 @@
 
 #include <cstdint>
 #include <memory>
+#include <optional>
+#include <string>
 #include <tl/expected.hpp>
 
 #include "forge/executor/drafter.h"
@@ -67,6 +69,7 @@ class GpuExecutor : public executor::ModelExecutor {
   ~GpuExecutor() override;
 
   void begin(SeqId seq, const Request& request) override;
+  std::optional<std::string> refuses(const Request& request) const override;
   tl::expected<void, ExecutionError> execute(const StepPlan& plan, StepResult& result) override;
 
   const SpeculationStatistics& speculation() const override;

@@ -74,6 +74,12 @@ class Grammar {
   static tl::expected<Grammar, GrammarError> from_choice(std::span<const std::string> choices,
                                                          const GrammarLimits& limits = {});
 
+  /// A grammar of JSON with fixed text around it.
+  struct Enclosed;
+  /// A text of any of `forms`. Errors: there is none; one is not of JSON; one has text behind it
+  /// and values that do not end by themselves, as numbers.
+  static tl::expected<Grammar, GrammarError> one_of(std::span<const Enclosed> forms);
+
   /// Steps that the compilation took.
   std::uint64_t steps() const { return steps_; }
 
@@ -86,6 +92,12 @@ class Grammar {
 
   std::shared_ptr<const Automaton> automaton_;
   std::uint64_t steps_;
+};
+
+struct Grammar::Enclosed {
+  std::string prefix;
+  Grammar grammar;
+  std::string suffix;
 };
 
 }  // namespace forge::grammar

@@ -11,6 +11,7 @@
 #include "forge/executor/model_executor.h"
 #include "forge/gpu/device.h"
 #include "forge/gpu/gpu_executor.h"
+#include "forge/grammar/output_compiler.h"
 #include "forge/runtime/loaded_model.h"
 #include "forge/runtime/target_options.h"
 
@@ -31,6 +32,9 @@ class Target {
 
   executor::ModelExecutor& executor() { return *executor_; }
 
+  /// Makes the grammars of its requests, over the model's vocabulary.
+  const std::shared_ptr<grammar::OutputCompiler>& grammars() const { return grammars_; }
+
   /// "simulated NVIDIA H200 SXM 141GB"; empty for a CPU.
   const std::string& device_name() const { return device_name_; }
 
@@ -40,11 +44,13 @@ class Target {
   }
 
  private:
-  explicit Target(std::unique_ptr<executor::ModelExecutor> executor)
-      : executor_(std::move(executor)) {}
+  Target(std::unique_ptr<executor::ModelExecutor> executor,
+         std::shared_ptr<grammar::OutputCompiler> grammars)
+      : executor_(std::move(executor)), grammars_(std::move(grammars)) {}
 
   std::unique_ptr<gpu::Device> device_;  // outlives the executor
   std::unique_ptr<executor::ModelExecutor> executor_;
+  std::shared_ptr<grammar::OutputCompiler> grammars_;
   std::string device_name_;
 };
 

@@ -5,6 +5,8 @@
 //   penalties    repetition_penalty,        lower the logits of what was said         adjustment.h
 //                presence_penalty,
 //                frequency_penalty
+//   grammar mask grammar                    keeps the tokens that lead on to a      mask.h
+//                                           text of the grammar
 //   temperature  temperature                divides; 0 skips all but the pick         filter.h
 //   top-k        top_k                      keeps the k most likely tokens            filter.h
 //   top-p        top_p                      keeps the most likely of p of the mass    filter.h
@@ -18,7 +20,8 @@
 // Each step is a pure function whose result is defined bit for bit, without an order of tokens: the
 // CPU walks them from the most likely one down, the kernel process_logits searches with all
 // threads, and both find the same. The tokens said before are those of the request, so the text
-// depends on the request alone. A draft's row counts the drafts before it as said.
+// depends on the request alone. A draft's row counts the drafts before it as said. Masks are made
+// of the tokens said before, too, by executors (executor/step_masks.h).
 //
 // Where a new step goes: book/sampling.md.
 //
@@ -38,7 +41,7 @@ namespace forge::sampling {
 
 Filter filter_of(const SamplingParams& params);
 
-/// Whether the pipeline does anything before pick().
+/// Whether the pipeline does anything before pick(), beside masking.
 inline bool processes(const SamplingParams& params) {
   return adjusts(params) || filter_of(params).any();
 }
@@ -49,13 +52,16 @@ class Pipeline {
  public:
   /// All steps before pick(), on a copy of the row that stays until the next call; on the row
   /// itself where nothing is to be done. logits: [V]; `said`: the Adjustments of the sequence;
-  /// `drafts`: tokens after them that count as said. A row for which can_pick() is false stays one.
+  /// `drafts`: tokens after them that count as said; `mask`: empty, or a bit for each token. A row
+  /// for which can_pick() is false stays one.
   std::span<const float> process(std::span<const float> logits, const SamplingParams& params,
-                                 const Adjustments& said, std::span<const TokenId> drafts);
+                                 const Adjustments& said, std::span<const TokenId> drafts,
+                                 std::span<const std::uint32_t> mask = {});
 
  private:
   void adjust(const SamplingParams& params, const Adjustments& said,
               std::span<const TokenId> drafts);
+  void rule_out(std::span<const std::uint32_t> mask);
   void filter(const Filter& filter);
   std::uint64_t mass_up_to(std::uint32_t limit);
 

@@ -55,6 +55,9 @@ namespace forge::chat {
 struct ChatFormat;
 struct Conversation;
 }  // namespace forge::chat
+namespace forge::grammar {
+class OutputCompiler;
+}
 
 namespace forge::serve {
 
@@ -69,6 +72,8 @@ struct ModelCard {
   std::uint64_t context_tokens = 0;   ///< prompt + max_tokens of a request may not exceed it
   std::int64_t created = 0;           ///< seconds since 1970
   ServedChatFormat chat = default_chat_format();
+  /// Makes the grammars of requests; null: they are refused.
+  std::shared_ptr<grammar::OutputCompiler> grammars = nullptr;
 };
 
 inline constexpr std::uint32_t kMaxTokensMax = (1U << 31U) - 1;
@@ -111,6 +116,7 @@ struct UntokenizedRequest : CompletionOptions {
   /// No max_tokens was given: it is 1 here, and what the context leaves once the prompt is known.
   bool until_context_ends = false;
   text::EncodeOptions encode_options;  ///< for prompts that are texts
+  std::string grammar_field;  ///< what says sampling.grammar: "response_format.json_schema.schema"
 };
 
 /// The request that is run. prompts[i] becomes the choices n i .. n i + n - 1.
@@ -134,9 +140,10 @@ std::optional<ApiError> length_error(const UntokenizedRequest& request, const Mo
                                      const text::Tokenizer& tokenizer);
 
 /// Turns the texts into tokens of `tokenizer`, and messages into texts before; a template that
-/// prints the date prints `now`. Errors: 400 for messages that the template refuses, in its words,
-/// or cannot render; for a prompt without tokens, or with more than fit into the context beside
-/// max_tokens.
+/// prints the date prints `now`. Compiles the grammar, which the engine will ask for. Errors: 400
+/// for a grammar that is refused, by field, JSON pointer and keyword; for messages that the template
+/// refuses, in its words, or cannot render; for a prompt without tokens, or with more than fit into
+/// the context beside max_tokens.
 tl::expected<CompletionRequest, ApiError> tokenize(UntokenizedRequest request,
                                                    const ModelCard& model,
                                                    const text::Tokenizer& tokenizer,

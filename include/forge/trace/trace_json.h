@@ -1,7 +1,7 @@
-// The trace format, version 4: JSON lines, one event a line, in the order of the run.
+// The trace format, version 5: JSON lines, one event a line, in the order of the run.
 //
 // Line 1, the header:
-//   {"forge_trace":4,                            the version of the format
+//   {"forge_trace":5,                            the version of the format
 //    "scheduler":{"num_blocks":6,...},           every field of scheduler_config.h
 //    "target":{...}}                             what the executor was built from, opaque here
 //
@@ -12,9 +12,13 @@
 //                         "sampling":{"temperature":0,"seed":0,
 //                                     "logit_bias":[],  [[token, bias], ...]
 //                                     "repetition_penalty":1,"presence_penalty":0,
-//                                     "frequency_penalty":0,"top_k":0,"top_p":1,
-//                                     "min_p":0,"logprobs":5,"prompt_logprobs":false,
-//                                     "margins":false},
+//                                     "frequency_penalty":0,
+//                                     "grammar":{"forms":[   core/output_grammar.h
+//                                         {"kind":"json_schema","text":"{...}",
+//                                          "prefix":"","suffix":""}],
+//                                       "after":""},
+//                                     "top_k":0,"top_p":1,"min_p":0,"logprobs":5,
+//                                     "prompt_logprobs":false,"margins":false},
 //                         "ignore_eos":false,
 //                         "priority":"normal",
 //                         "prefix_cache":"auto",
@@ -45,7 +49,7 @@
 //    "link":"84222325cbf29ce4"}                  RunDigest after this step
 //
 //   reason        none length eos stop cancelled error deadline (none is not a reason to cancel)
-//   signal        none eos error not_finite
+//   signal        none eos error not_finite no_token grammar_limit
 //   mode          recompute swap
 //   kind          within swap_out swap_in
 //   priority      low normal high
@@ -57,7 +61,7 @@
 //   - Each field of a request, but prompt and max_new_tokens, that has the value shown above, as
 //     has `sampling` if nothing else is asked for; `session` if there is none.
 //   - Each field of `sampling`, but temperature and seed, that has the value shown above;
-//     `logprobs` if none are asked for.
+//     `logprobs` if none are asked for, `grammar` if there is none, and of one all that is empty.
 //   - The last values of a row that are the usual ones:
 //       admitted, resumed  cached_tokens 0               [4,0]            is [4]
 //       preempted          mode recompute                [2,"recompute"]  is [2]
@@ -78,9 +82,9 @@
 //     token_count, decodes. `logits` is as long as `tokens` or absent.
 //   - A line ends with one newline, the last one too. A trace may end after any line.
 //   - What changes the meaning of a field, adds one or changes what is usual gets a new version
-//     number. Of `sampling`, version 3 had temperature and seed alone; version 2 differs from it in
-//     "target", whose readers are told the version. Both are read. Version 1 had other rows and is
-//     refused.
+//     number. Version 4 had no `grammar` and not the last two signals. Of `sampling`, version 3 had
+//     temperature and seed alone; version 2 differs from it in "target", whose readers are told the
+//     version. All are read. Version 1 had other rows and is refused.
 //
 // Size: a decode takes about 30 bytes (50 with the digest of its logits), a token of a prompt 4 to
 // 7; `forge-trace stats` says what a given trace is made of.
@@ -101,7 +105,7 @@ namespace forge::trace {
 
 struct TraceHeader;
 
-inline constexpr std::uint64_t kTraceVersion = 4;
+inline constexpr std::uint64_t kTraceVersion = 5;
 inline constexpr std::uint64_t kOldestTraceVersion = 2;  ///< the oldest that is read
 
 /// One line each, without the newline.

@@ -53,14 +53,15 @@ serve::ServedChatFormat served_chat_format(std::optional<chat::ChatFormat> given
   return std::make_shared<const chat::ChatFormat>(*std::move(format));
 }
 
-serve::ModelCard model_card(const Runtime& runtime, serve::ServedChatFormat chat) {
+serve::ModelCard model_card(Runtime& runtime, serve::ServedChatFormat chat) {
   const CacheShape& cache = runtime.options().scheduler.cache;
   const std::uint64_t slots = std::uint64_t{cache.num_blocks} * cache.block_size;
   return {.id = runtime.model().name(),
           .vocabulary_size = static_cast<std::uint32_t>(runtime.config().vocabulary_size),
           .context_tokens = std::min(slots, static_cast<std::uint64_t>(runtime.config().positions)),
           .created = static_cast<std::int64_t>(std::time(nullptr)),
-          .chat = std::move(chat)};
+          .chat = std::move(chat),
+          .grammars = runtime.target().grammars()};
 }
 
 void print_welcome(const serve::Address& address, const std::string& model_id) {

@@ -7,6 +7,7 @@
 #include "forge/numerics/reference.h"
 #include "forge/numerics/vector_ops.h"
 #include "forge/quant/half.h"
+#include "forge/sampling/mask.h"
 #include "forge/sampling/pipeline.h"
 #include "forge/sampling/sampler.h"
 #include "kernel_case_builder.h"
@@ -258,6 +259,7 @@ gpu::KernelLaunch build_silu_multiply(KernelCaseBuilder& b) {
 
 gpu::KernelLaunch build_process_logits(KernelCaseBuilder& b) {
   constexpr std::size_t kSaid = 16;  // tokens of each sequence
+  constexpr std::uint32_t kEveryOther = 0xaaaaaaaa;
   const std::size_t V = b.size(&Sizes::vocabulary);
   const std::size_t rows = b.size(&Sizes::rows);
   const SamplingParams params{
@@ -278,24 +280,29 @@ gpu::KernelLaunch build_process_logits(KernelCaseBuilder& b) {
     processing[i] = {.filter = sampling::filter_of(params),
                      .penalties = sampling::penalties_of(params),
                      .first_adjustment = word_of(lists.size()),
-                     .adjustment_count = word_of(list.size())};
+                     .adjustment_count = word_of(list.size()),
+                     .mask = word_of(i)};
     lists.insert(lists.end(), list.begin(), list.end());
   }
   const auto inputs = b.upload("inputs", processing);
   const auto adjustments = b.upload("adjustments", lists);
   const auto drafts = b.upload("drafts", std::vector<std::uint32_t>{0});
+  const std::size_t words = sampling::mask_words(word_of(V));
+  const auto masks = b.upload("masks", std::vector<std::uint32_t>(rows * words, kEveryOther));
   const auto logits = b.upload("logits", b.floats(rows * V));
   b.expect<float>(logits, [=](std::vector<float>& out) {
     sampling::Pipeline pipeline;
     for (std::size_t i = 0; i < rows; ++i) {
       const std::span<float> row{out.data() + i * V, V};
-      std::ranges::copy(pipeline.process(row, params, said[i], {}), row.begin());
+      const std::span<const std::uint32_t> mask{masks.data() + i * words, words};
+      std::ranges::copy(pipeline.process(row, params, said[i], {}, mask), row.begin());
     }
   });
   const gpu::ProcessLogitsArgs args{.counts = b.counts({.logit_rows = word_of(rows)}),
                                     .inputs = inputs.device,
                                     .adjustments = adjustments.device,
                                     .drafts = drafts.device,
+                                    .masks = masks.device,
                                     .logits = logits.device,
                                     .vocabulary = b.sizes().vocabulary};
   return gpu::launch_of(args, args.shape(b.sizes().rows));

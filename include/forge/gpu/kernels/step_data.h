@@ -39,6 +39,9 @@ struct alignas(16) ProcessInput {
   std::uint32_t adjustment_count = 0;
   std::uint32_t first_draft = 0;  ///< the drafts before its position, which count as said
   std::uint32_t draft_count = 0;
+  std::uint32_t mask = kNoMask;  ///< the number of its mask (sampling/mask.h)
+
+  static constexpr std::uint32_t kNoMask = 0xffffffff;
 };
 
 /// Consecutive rows of one sequence that attend together: rows first .. first + count - 1 of the
