@@ -60,6 +60,26 @@ Json call_of(const Fields& call) {
           {"function", {{"name", name}, {"arguments", *std::move(arguments)}}}};
 }
 
+/// Under either of its names.
+void read_reasoning(const Fields& fields, Json& out) {
+  for (const char* const name : {"reasoning_content", "reasoning"}) {
+    if (fields.has(name)) out["reasoning_content"] = fields.text(name, "");
+  }
+}
+
+/// What an answer has beside its text and calls, when a client sends it back; litellm moves what it
+/// does not know into an object.
+void read_rest_of_answer(const Fields& answer, Json& out) {
+  read_reasoning(answer, out);
+  for (const char* const name : {"refusal", "audio", "function_call"}) answer.only(name, nullptr);
+  answer.only("annotations", nlohmann::json::array());
+  if (const auto moved = answer.object("provider_specific_fields")) {
+    read_reasoning(*moved, out);
+    moved->only("refusal", nullptr);
+    moved->finish();
+  }
+}
+
 Json message_of(const Fields& message) {
   const std::string_view role =
       message.one_of("role", {"system", "developer", "user", "assistant", "tool"});
@@ -75,13 +95,7 @@ Json message_of(const Fields& message) {
       for (const Fields& call : message.list("tool_calls")) calls.push_back(call_of(call));
       if (!calls.empty()) out["tool_calls"] = std::move(calls);
     }
-    for (const char* const name : {"reasoning_content", "reasoning"}) {
-      if (message.has(name)) out["reasoning_content"] = message.text(name, "");
-    }
-    // What an answer has beside these, when a client sends it back.
-    for (const char* const name : {"refusal", "audio", "function_call"})
-      message.only(name, nullptr);
-    message.only("annotations", nlohmann::json::array());
+    read_rest_of_answer(message, out);
   }
   if (role == "tool" && message.has("tool_call_id")) {
     out["tool_call_id"] = message.text("tool_call_id");

@@ -159,12 +159,21 @@ nlohmann::ordered_json trace_json(const engine::TraceStatus& trace) {
   return body;
 }
 
+constexpr std::string_view kHealthy = "ok";
+
+/// kHealthy, or why requests should go elsewhere.
+std::string_view health_of(const ServerState& state, const engine::EngineStatus& status) {
+  if (status.target_lost) return "target_lost";
+  if (state.shutting_down) return "shutting_down";
+  const bool stalled = status.waiting + status.running > 0 &&
+                       status.stalled_steps >= state.options.health_stall_steps;
+  return stalled ? "stalled" : kHealthy;
+}
+
 /// A trace that cannot be written makes no answer wrong, so it is told and nobody is turned away.
 Reply health(const ServerState& state) {
   const engine::EngineStatus status = state.loop.status();
-  const bool stalled = status.waiting + status.running > 0 &&
-                       status.stalled_steps >= state.options.health_stall_steps;
-  const char* state_name = status.target_lost ? "target_lost" : stalled ? "stalled" : "ok";
+  const std::string_view state_name = health_of(state, status);
   nlohmann::ordered_json body = {{"status", state_name},
                                  {"waiting", status.waiting},
                                  {"running", status.running},
@@ -177,7 +186,7 @@ Reply health(const ServerState& state) {
                                  {"connections", state.connections.count()}};
   if (status.target_lost) body["reason"] = *status.target_lost;
   if (status.trace) body["trace"] = trace_json(*status.trace);
-  return {.status = status.target_lost || stalled ? 503U : 200U, .body = body.dump()};
+  return {.status = state_name == kHealthy ? 200U : 503U, .body = body.dump()};
 }
 
 Reply cache_stats(const ServerState& state) {

@@ -1,9 +1,10 @@
-"""A virtual environment with the official OpenAI client.
+"""A virtual environment with clients from PyPI.
 
     client_venv.py VENV
 
-Makes VENV with the packages of requirements.txt (once) and prints the path of its interpreter. Exit
-status 77, "skipped", if the environment cannot be made, for want of a network, say.
+Makes VENV with the packages of requirements.txt, the official OpenAI client, (once) and prints the
+path of its interpreter. Exit status 77, "skipped", if the environment cannot be made, for want of a
+network, say.
 """
 
 import fcntl
@@ -17,19 +18,19 @@ REQUIREMENTS = pathlib.Path(__file__).with_name("requirements.txt")
 SKIPPED = 77
 
 
-def make_venv(path):
-    """Returns the interpreter of the environment at `path`, with all requirements. Several tests may
-    ask for it at once: one makes it, the others wait."""
+def make_venv(path, requirements=REQUIREMENTS, **options):
+    """Returns the interpreter of the environment at `path`, with all `requirements`; `options` are
+    those of venv.create. Several tests may ask for it at once: one makes it, the others wait."""
     python = path / "bin" / "python"
     stamp = path / "requirements.sha256"
-    wanted = hashlib.sha256(REQUIREMENTS.read_bytes()).hexdigest()
+    wanted = hashlib.sha256(requirements.read_bytes()).hexdigest()
     path.parent.mkdir(parents=True, exist_ok=True)
     with open(f"{path}.lock", "w") as lock:
         fcntl.flock(lock, fcntl.LOCK_EX)
         if not stamp.exists() or stamp.read_text() != wanted:
-            venv.create(path, clear=True, with_pip=True)
+            venv.create(path, clear=True, with_pip=True, **options)
             subprocess.run(
-                [python, "-m", "pip", "install", "--quiet", "--requirement", REQUIREMENTS],
+                [python, "-m", "pip", "install", "--quiet", "--requirement", requirements],
                 check=True,
             )
             stamp.write_text(wanted)

@@ -62,6 +62,23 @@ TEST(HttpShutdown, a_request_that_was_still_arriving_is_503) {
   server->wait_for_end();
 }
 
+TEST(HttpShutdown, the_health_of_a_server_that_ends_is_503) {
+  for (const char* path : {"/health", "/healthz"}) {
+    TestServer server;
+    HttpClient probe(server.port());
+    const std::string request = HttpClient::text("GET", path, "");
+    probe.send(request.substr(0, 10));
+    EXPECT_EQ(HttpClient(server.port()).get(path).json()["status"], "ok");
+    server->shutdown();
+    probe.send(request.substr(10));
+    const auto response = probe.read();
+    EXPECT_EQ(response.status, 503U);
+    EXPECT_EQ(response.json()["status"], "shutting_down");
+    probe.close();
+    server->wait_for_end();
+  }
+}
+
 TEST(HttpShutdown, what_is_not_done_in_time_ends_with_the_text_so_far) {
   TestServer server({.http = {.shutdown_timeout = std::chrono::milliseconds(1)}});
   server.executor.slow_down(std::chrono::milliseconds(1));

@@ -68,6 +68,21 @@ TEST(MessageFields, have_arguments_of_calls_as_objects_in_their_order) {
             "{'role': 'tool', 'content': '21', 'tool_call_id': 'c1'}]");
 }
 
+TEST(MessageFields, of_an_answer_come_back_as_litellm_sorts_them) {
+  json answer = {{"role", "assistant"},
+                 {"content", "Hi"},
+                 {"tool_calls", nullptr},
+                 {"function_call", nullptr},
+                 {"provider_specific_fields", {{"refusal", nullptr}}}};
+  EXPECT_EQ(shown(json::array({answer})), "[{'role': 'assistant', 'content': 'Hi'}]");
+  answer["provider_specific_fields"]["reasoning"] = "Hm.";
+  EXPECT_EQ(shown(json::array({answer})),
+            "[{'role': 'assistant', 'content': 'Hi', 'reasoning_content': 'Hm.'}]");
+  answer["provider_specific_fields"]["mood"] = "calm";
+  EXPECT_EQ(shown(json::array({answer})),
+            "unknown field 'messages[0].provider_specific_fields.mood'");
+}
+
 TEST(MessageFields, come_with_what_else_a_template_reads) {
   const ModelCard model = card_with(
       "{{ bos_token }}{{ eos_token }}{{ add_generation_prompt }}{{ tools }}{{ deep }}"
