@@ -11,7 +11,7 @@ import subprocess
 import sys
 
 ROOT = pathlib.Path(__file__).resolve().parent.parent
-PROGRAMS = ["forge-infer", "forge-bench", "forge-trace", "forge-model", "forge-kernel", "forge-grammar",
+PROGRAMS = ["forge-infer", "forge-chat", "forge-bench", "forge-trace", "forge-model", "forge-kernel", "forge-grammar",
             "explore_policy"]
 HELP_COLUMN = 30  # where explanations begin
 

@@ -82,9 +82,8 @@ std::uint64_t kv_bytes_of_token(const LoadedModel& model) {
 tl::expected<std::unique_ptr<LoadedModel>, std::string> LoadedModel::open(
     const ModelSource& source) {
   const auto threads = std::make_shared<linear::ThreadPool>(thread_count(source));
-  auto parts = source.is_file() ? open_file(source.path, source.numerics, *threads)
-                                : OpenedParts(open_builtin(source.builtin, *threads));
-  if (!parts) return tl::unexpected("--model: " + parts.error());
+  auto parts = open_parts(source, *threads);
+  if (!parts) return tl::unexpected(parts.error());
   auto model = std::unique_ptr<LoadedModel>(new LoadedModel(*std::move(parts), threads));
   if (source.draft.empty()) return model;
   auto draft = open_draft(source, *threads);
@@ -98,6 +97,27 @@ tl::expected<std::unique_ptr<LoadedModel>, std::string> LoadedModel::open(
                           " tokens, accepted: up to the model's " + std::to_string(vocabulary));
   }
   return model;
+}
+
+LoadedModel::OpenedParts LoadedModel::open_parts(const ModelSource& source,
+                                                 linear::ThreadPool& threads) {
+  std::optional<chat::ChatFormat> chat;
+  if (!source.chat_template.empty()) {
+    auto given = chat::load_chat_template(source.chat_template);
+    if (!given) return tl::unexpected("--chat-template: " + to_string(given.error()));
+    chat = *std::move(given);
+  }
+  auto parts = source.is_file() ? open_file(source.path, source.numerics, threads)
+                                : OpenedParts(open_builtin(source.builtin, threads));
+  if (!parts) return tl::unexpected("--model: " + parts.error());
+  if (chat) {
+    if (parts->chat) {
+      chat->bos_token = parts->chat->bos_token;
+      chat->eos_token = parts->chat->eos_token;
+    }
+    parts->chat = *std::move(chat);
+  }
+  return parts;
 }
 
 LoadedModel::OpenedParts LoadedModel::open_draft(const ModelSource& source,
@@ -151,9 +171,24 @@ LoadedModel::LoadedModel(Parts parts, Threads threads)
   if (!has_tokenizer_) parts_.tokenizer = std::make_unique<text::ByteTokenizer>();
 }
 
+LoadedModel::AnswerEnd LoadedModel::answer_end() const {
+  AnswerEnd end;
+  if (!parts_.chat) return end;
+  end.text = chat::answer_end(*parts_.chat);
+  const auto tokens = parts_.tokenizer->encode(end.text, {.begin_of_sequence = false});
+  if (!tokens.empty() && parts_.tokenizer->is_control(tokens.front())) end.token = tokens.front();
+  return end;
+}
+
+std::string LoadedModel::answer_stop() const {
+  AnswerEnd end = answer_end();
+  return end.token ? std::string() : std::move(end.text);
+}
+
 std::vector<TokenId> LoadedModel::eos() const {
   std::vector<TokenId> eos;
   for (const std::uint32_t token : config().eos) eos.emplace_back(token);
+  if (const auto token = answer_end().token) eos.push_back(*token);
   if (has_tokenizer_) {
     eos.insert(eos.end(), parts_.tokenizer->eos_tokens().begin(),
                parts_.tokenizer->eos_tokens().end());

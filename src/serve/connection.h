@@ -42,6 +42,7 @@ class Connection : public std::enable_shared_from_this<Connection> {
   void drop();
 
  private:
+  using Turn = std::optional<ChatSessions::Turn>;  // if the request is a turn of a session
   using TimePoint = asio::steady_timer::time_point;
   enum class Received { data, closed, timeout };
 
@@ -70,9 +71,9 @@ class Connection : public std::enable_shared_from_this<Connection> {
   asio::awaitable<bool> generate(UntokenizedRequest request, Framing framing);
   asio::awaitable<bool> tokenize_and_run(UntokenizedRequest& untokenized, const Framing& framing);
   asio::awaitable<bool> answer_whole(const CompletionRequest& request, Generation& generation,
-                                     Framing framing);
+                                     Turn& turn, Framing framing);
   asio::awaitable<bool> answer_stream(const CompletionRequest& request, Generation& generation,
-                                      Framing framing);
+                                      Turn& turn, Framing framing);
   asio::awaitable<bool> send(const Reply& reply, Framing framing);
 
   /// Returns when the client has gone. What it sends meanwhile is kept for the next request.
@@ -83,7 +84,7 @@ class Connection : public std::enable_shared_from_this<Connection> {
   asio::awaitable<bool> write(const std::string& bytes);
   asio::awaitable<void> linger();
 
-  AnswerHead new_head(RequestKind kind) const;
+  AnswerHead new_head(RequestKind kind, const Turn& turn) const;
   bool keeps_alive(const Framing& framing) const {
     return framing.keep_alive && !is_visitor_ && !state_->shutting_down;
   }

@@ -7,6 +7,7 @@
 #include <exception>
 #include <utility>
 
+#include "chat_turn.h"
 #include "choice_writer.h"
 #include "connection.h"
 #include "engine_calls.h"
@@ -76,11 +77,13 @@ class Progress {
 
 }  // namespace
 
-AnswerHead Connection::new_head(RequestKind kind) const {
-  return {.kind = kind,
-          .id = (kind == RequestKind::chat ? "chatcmpl-" : "cmpl-") + random_id(),
-          .created = static_cast<std::int64_t>(std::time(nullptr)),
-          .model = state_->model.id};
+AnswerHead Connection::new_head(RequestKind kind, const Turn& turn) const {
+  AnswerHead head{.kind = kind,
+                  .id = (kind == RequestKind::chat ? "chatcmpl-" : "cmpl-") + random_id(),
+                  .created = static_cast<std::int64_t>(std::time(nullptr)),
+                  .model = state_->model.id};
+  if (turn) head.session_messages = turn->messages_before();
+  return head;
 }
 
 asio::awaitable<bool> Connection::answer(const HttpRequest& request) {
@@ -91,8 +94,9 @@ asio::awaitable<bool> Connection::answer(const HttpRequest& request) {
     co_return co_await generate(std::move(*to_run), framing);
   }
   if (const auto* release = std::get_if<SessionRelease>(&what)) {
-    const bool known = co_await release_session(state_->loop, release->session);
-    co_return co_await send(session_released(release->session, known), framing);
+    const bool had_messages = state_->chat_sessions.forget(release->session);
+    const bool had_kv = co_await release_session(state_->loop, release->session);
+    co_return co_await send(session_released(release->session, had_messages || had_kv), framing);
   }
   if (std::holds_alternative<CacheClear>(what)) {
     co_await clear_prefix_cache(state_->loop);
@@ -130,16 +134,20 @@ asio::awaitable<bool> Connection::tokenize_and_run(UntokenizedRequest& untokeniz
                                                    const Framing& framing) {
   const Generation::TimeLimit time_limit{.arrival = std::chrono::steady_clock::now(),
                                          .longest = state_->options.request_timeout};
+  auto turn = begin_turn(state_->chat_sessions, untokenized);
+  if (!turn) co_return co_await send(reply_of(turn.error()), framing);
   const auto request = co_await state_->worker.tokenize(std::move(untokenized));
   if (!request) co_return co_await send(reply_of(request.error()), framing);
   auto generation = Generation::start(state_->loop, socket_.get_executor(), *request, time_limit);
   if (!generation) co_return co_await send(reply_of(generation.error()), framing);
-  if (request->stream) co_return co_await answer_stream(*request, **generation, framing);
-  co_return co_await answer_whole(*request, **generation, framing);
+  if (request->stream) co_return co_await answer_stream(*request, **generation, *turn, framing);
+  co_return co_await answer_whole(*request, **generation, *turn, framing);
 }
 
 asio::awaitable<bool> Connection::answer_whole(const CompletionRequest& request,
-                                               Generation& generation, Framing framing) {
+                                               Generation& generation, Turn& turn,
+                                               Framing framing) {
+  const AnswerHead head = new_head(request.kind, turn);
   Progress progress(request, state_->loop.tokenizer());
   while (!generation.ended()) {
     const std::vector<Generation::Event> events = co_await generation.next();
@@ -149,18 +157,19 @@ asio::awaitable<bool> Connection::answer_whole(const CompletionRequest& request,
       if (failed) co_return co_await send(reply_of(*failed), framing);
     }
   }
-  const Reply reply{.body =
-                        answer_json(new_head(request.kind), progress.choices(), progress.usage())};
+  if (turn) keep_turn(*turn, progress.choices().front());
+  const Reply reply{.body = answer_json(head, progress.choices(), progress.usage())};
   co_return co_await send(reply, framing);
 }
 
 asio::awaitable<bool> Connection::answer_stream(const CompletionRequest& request,
-                                                Generation& generation, Framing framing) {
+                                                Generation& generation, Turn& turn,
+                                                Framing framing) {
   framing.keep_alive = keeps_alive(framing);
   generation.on_backlog(state_->options.stream_backlog_tokens, [this] {
     if (socket_.is_open() && !takes_output(socket_)) drop();
   });
-  const AnswerHead head = new_head(request.kind);
+  const AnswerHead head = new_head(request.kind, turn);
   Progress progress(request, state_->loop.tokenizer());
   std::string header = stream_header(framing);  // sent with the first events
   std::optional<ApiError> failed;
@@ -187,6 +196,7 @@ asio::awaitable<bool> Connection::answer_stream(const CompletionRequest& request
     if (failed) {
       events += event(to_json(*failed));
     } else if (generation.ended()) {
+      if (turn) keep_turn(*turn, progress.choices().front());
       if (request.include_usage) events += event(usage_chunk_json(head, progress.usage()));
       events += event("[DONE]");
     }

@@ -1,6 +1,8 @@
 // How the fields of the table in request_fields.h are read: a function for each.
 #pragma once
 
+#include <nlohmann/json_fwd.hpp>
+#include <optional>
 #include <span>
 
 #include "forge/json/fields.h"
@@ -28,6 +30,9 @@ std::span<const FieldReader> field_readers();
 
 void read_prompts(const Reading& reading);
 void read_messages(const Reading& reading);
+/// The message of an answer, in the form that chat templates expect, as if a client had sent it
+/// back. nullopt if it could not be sent back.
+std::optional<nlohmann::ordered_json> message_of_answer(const nlohmann::ordered_json& answer);
 void read_temperature(const Reading& reading);
 void read_seed(const Reading& reading);
 void read_logit_bias(const Reading& reading);
@@ -45,5 +50,7 @@ void read_plain_regex(const Reading& reading);
 void read_guided_regex(const Reading& reading);
 void read_plain_choice(const Reading& reading);
 void read_guided_choice(const Reading& reading);
+void read_session(const Reading& reading);
+void read_session_messages(const Reading& reading);
 
 }  // namespace forge::serve

@@ -106,6 +106,14 @@ Json message_of(const Fields& message) {
 
 }  // namespace
 
+std::optional<Json> message_of_answer(const Json& answer) {
+  const nlohmann::json sent_back = answer;
+  json::Fault fault;
+  Json message = message_of(Fields(sent_back, "", fault));
+  if (fault.is_set()) return std::nullopt;
+  return message;
+}
+
 void read_messages(const Reading& reading) {
   const Fields& fields = reading.fields;
   const std::vector<Fields> messages = fields.list("messages");

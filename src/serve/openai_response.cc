@@ -70,11 +70,13 @@ std::string_view object_name(RequestKind kind, bool chunk) {
 }
 
 Json head_json(const AnswerHead& head, bool chunk) {
-  return {{"id", head.id},
-          {"object", object_name(head.kind, chunk)},
-          {"created", head.created},
-          {"model", head.model},
-          {"choices", Json::array()}};
+  Json body = {{"id", head.id},
+               {"object", object_name(head.kind, chunk)},
+               {"created", head.created},
+               {"model", head.model},
+               {"choices", Json::array()}};
+  if (head.session_messages) body["forge"] = {{"session_messages", *head.session_messages}};
+  return body;
 }
 
 std::string generate_json(const Choice& choice, Usage usage) {

@@ -171,25 +171,6 @@ void read_prefix_cache(const Reading& reading) {
       reading.fields.choice<PrefixCacheUse>("prefix_cache", PrefixCacheUse::automatic);
 }
 
-void read_session(const Reading& reading) {
-  const Fields& fields = reading.fields;
-  const UntokenizedRequest& request = reading.request;
-  const auto session = fields.integer<std::uint64_t>("session", {0, kSessionIdMax}, 0);
-  if (fields.failed() || !fields.has("session")) return;
-  if (request.prompts.size() > 1) {
-    return fields.refuse("session", "is accepted with one prompt; 'prompt' has " +
-                                        std::to_string(request.prompts.size()));
-  }
-  if (request.n > 1) {
-    return fields.refuse("session",
-                         "is accepted with one choice; 'n' is " + std::to_string(request.n));
-  }
-  if (request.prefix_cache == PrefixCacheUse::disable) {
-    return fields.refuse("session", "needs the prefix cache, which 'prefix_cache' disables");
-  }
-  reading.request.session = SessionId(session);
-}
-
 void read_timeout(const Reading& reading) {
   const double timeout = reading.fields.number("timeout_s", kTimeouts, 0);
   if (timeout <= 0) return;
@@ -290,6 +271,14 @@ constexpr FieldReader kReaders[] = {
       "--session-idle-steps",
       kPrompted},
      read_session},
+    {{"session", "an integer from 0",
+      "a conversation, whose messages the server keeps: `messages` are the new ones. Until DELETE "
+      "/forge/v1/sessions/ID or for --chat-session-idle-s",
+      kChat},
+     read_session},
+    {{"session_messages", "an integer from 0",
+      "an error if the session has another number of messages; any", kChat},
+     read_session_messages},
     {{"timeout_s", "0.001 .. 86400",
       "seconds, after which the request ends with what it has; the server's limit, if it is "
       "shorter",

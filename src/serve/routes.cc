@@ -200,6 +200,8 @@ Reply cache_stats(const ServerState& state) {
                                        {"recovered_tokens", cache.recovered_tokens},
                                        {"evictions", cache.evictions},
                                        {"sessions", status.sessions},
+                                       {"chat_sessions", state.chat_sessions.count()},
+                                       {"chat_session_bytes", state.chat_sessions.bytes()},
                                        {"evictable_blocks", status.evictable_blocks},
                                        {"free_blocks", status.free_blocks},
                                        {"total_blocks", status.total_blocks},

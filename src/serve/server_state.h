@@ -9,6 +9,7 @@
 #include <functional>
 #include <utility>
 
+#include "chat_sessions.h"
 #include "connection_table.h"
 #include "forge/serve/http_server.h"
 #include "tokenizer_worker.h"
@@ -28,6 +29,8 @@ struct ServerState {
         options(http_options),
         acceptor(io),
         connections(http_options.max_connections),
+        chat_sessions(http_options.chat_sessions,
+                      [this](SessionId session) { loop.release_session(session, [](bool) {}); }),
         time_to_end(io),
         worker(model, loop.tokenizer()) {}
 
@@ -43,6 +46,7 @@ struct ServerState {
   const HttpOptions options;
   asio::ip::tcp::acceptor acceptor;
   ConnectionTable connections;
+  ChatSessions chat_sessions;
   asio::steady_timer time_to_end;  // of a shutdown
   bool shutting_down = false;
   std::function<void()> ended;

@@ -164,6 +164,8 @@ tl::expected<CompletionRequest, ApiError> tokenize(UntokenizedRequest request,
     tokenized.prompts.push_back(std::move(*tokens));
   }
   static_cast<CompletionOptions&>(tokenized) = std::move(request);
+  const bool ends = tokenized.kind == RequestKind::chat && !tokenized.ignore_eos;
+  if (ends && !model.answer_stop.empty()) tokenized.stop.push_back(model.answer_stop);
   return tokenized;
 }
 

@@ -73,5 +73,35 @@ TEST(ChatFormatOfGguf, is_in_its_metadata) {
   EXPECT_EQ(broken.error().file, "m.gguf");
 }
 
+/// What ends an answer, by a template.
+std::string end_by(const std::string& text) {
+  return answer_end({.chat_template = ChatTemplate::parse(text).value(),
+                     .bos_token = "<s>",
+                     .eos_token = "</s>"});
+}
+
+TEST(AnswerEnd, is_what_the_template_puts_behind_the_last_answer) {
+  EXPECT_EQ(answer_end(default_chat_format()), "<|im_end|>");
+  EXPECT_EQ(end_by("{% for m in messages %}[{{ m.role }}] {{ m.content }} "
+                   "{{ eos_token if m.role == 'assistant' }}{% endfor %}"),
+            "</s>");
+}
+
+TEST(AnswerEnd, is_what_goes_before_the_next_question_where_nothing_is_behind_the_last_answer) {
+  EXPECT_EQ(end_by("{% for m in messages %}{{ m.role | upper }}: {{ m.content }}\n{% endfor %}"),
+            "\nUSER:");
+  EXPECT_EQ(end_by("{% for m in messages %}<|{{ m.role }}|>{{ m.content }}{% endfor %}"),
+            "<|user|>");
+}
+
+TEST(AnswerEnd, is_unknown_where_it_cannot_be_seen) {
+  EXPECT_EQ(end_by("{{ messages[0].content }}"), "");
+  EXPECT_EQ(end_by("{{ raise_exception('Never.') }}"), "");
+  EXPECT_EQ(end_by("{% for m in messages %}{{ m.content | upper }}!{% endfor %}"), "");
+  EXPECT_EQ(end_by("{% for a in range(999999) %}{% for b in range(9) %}{% endfor %}{% endfor %}"),
+            "");
+  EXPECT_EQ(end_by("{% for m in messages %}{{ m.content }}\n{% endfor %}"), "");
+}
+
 }  // namespace
 }  // namespace forge::chat::testing

@@ -4,6 +4,8 @@
 
 #include <sstream>
 
+#include "formats/scratch_folder.h"
+
 namespace forge::runtime {
 namespace {
 
@@ -63,6 +65,26 @@ TEST(Open, a_run_is_recorded_with_what_gave_it_its_bits) {
   told(*runtime, "Once");
   EXPECT_GT(trace.steps(), 0U);
   EXPECT_THAT(file.str(), ::testing::HasSubstr(R"("layers":2)"));
+}
+
+/// tales with a template whose answers end with `mark`.
+Runtime open_with_answers_that_end_with(const std::string& mark) {
+  const formats::testing::ScratchFolder folder;
+  folder.write("one.jinja", "{% for m in messages %}{{ m.content }}" + mark + "{% endfor %}");
+  TargetOptions options;
+  options.source.chat_template = folder.file("one.jinja");
+  return forge::open(FORGE_TALES, options).value();
+}
+
+TEST(Open, the_token_that_ends_an_answer_ends_every_text) {
+  const auto without = forge::open(FORGE_TALES);
+  EXPECT_EQ(without->options().executor.eos, (std::vector{TokenId(1), TokenId(2)}));
+  EXPECT_EQ(without->model().answer_stop(), "<|im_end|>");  // no token of its vocabulary
+  const Runtime with = open_with_answers_that_end_with("<unk>");
+  EXPECT_EQ(with.options().executor.eos, (std::vector{TokenId(0), TokenId(1), TokenId(2)}));
+  EXPECT_EQ(with.model().answer_stop(), "");
+  EXPECT_EQ(open_with_answers_that_end_with("</s>").model().answer_stop(), "");
+  EXPECT_EQ(open_with_answers_that_end_with("THE END").model().answer_stop(), "THE END");
 }
 
 }  // namespace

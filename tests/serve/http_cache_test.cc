@@ -61,6 +61,8 @@ TEST(HttpCache, stats_tell_what_the_cache_has_done_and_holds) {
                                  {"recovered_tokens", 0},
                                  {"evictions", 0},
                                  {"sessions", 0},
+                                 {"chat_sessions", 0},
+                                 {"chat_session_bytes", 0},
                                  {"evictable_blocks", 2},
                                  {"free_blocks", 510},
                                  {"total_blocks", 512},

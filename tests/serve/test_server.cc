@@ -15,6 +15,7 @@ serve::ModelCard model_of(const TestServerOptions& options) {
           .vocabulary_size = 320,
           .context_tokens = std::uint64_t{config.cache.num_blocks} * config.cache.block_size,
           .created = 1'700'000'000,
+          .chat = options.chat,
           .grammars = options.grammars};
 }
 

@@ -23,6 +23,7 @@ struct TestServerOptions {
   serve::HttpOptions http{.linger_timeout = std::chrono::milliseconds(500)};
   NextToken next_token = letter_at;
   std::string model_id = "fake";
+  serve::ServedChatFormat chat = serve::default_chat_format();
   const text::Tokenizer* tokenizer =
       nullptr;  // outlives the server; a ByteTokenizer if there is none
   std::shared_ptr<grammar::OutputCompiler> grammars = nullptr;

@@ -38,6 +38,12 @@ using LoadedChatFormat = tl::expected<ChatFormat, formats::FileError>;
 /// That of a model that says nothing of conversations.
 ChatFormat default_chat_format();
 
+/// The text with which the template ends an answer, as its model would write it: "<|im_end|>", or,
+/// where only blanks follow the last answer, what stands between it and the next question,
+/// "\nUSER:". Empty where that cannot be seen: the template refuses a plain conversation, or
+/// changes what was said.
+std::string answer_end(const ChatFormat& format);
+
 /// Errors: a file cannot be read, or is no template (Template::parse).
 LoadedChatFormat load_chat_format(const std::string& directory);
 LoadedChatFormat load_chat_format(const formats::Gguf& file);

@@ -10,6 +10,7 @@
 
 #include <cstdint>
 #include <memory>
+#include <optional>
 #include <string>
 #include <tl/expected.hpp>
 #include <vector>
@@ -26,7 +27,8 @@ namespace forge::runtime {
 class LoadedModel {
  public:
   /// Opens the model of `source`, and the draft model if there is one. Errors: those of Checkpoint,
-  /// load_tokenizer and pack, with the path; the draft's vocabulary is larger than the model's.
+  /// load_tokenizer and pack, with the path; those of load_chat_template for the one of `source`;
+  /// the draft's vocabulary is larger than the model's.
   static tl::expected<std::unique_ptr<LoadedModel>, std::string> open(const ModelSource& source);
 
   const model::ModelConfig& config() const { return parts_.transformer.config(); }
@@ -40,13 +42,18 @@ class LoadedModel {
   const text::Tokenizer& tokenizer() const { return *parts_.tokenizer; }
   bool has_tokenizer() const { return has_tokenizer_; }
 
-  /// How conversations are spelt; the default where the files do not say it. Errors: those of
-  /// load_chat_format: everything but chat goes on without it.
+  /// How conversations are spelt; the default where neither the source nor the files say it.
+  /// Errors: those of load_chat_format: everything but chat goes on without it.
   const chat::LoadedChatFormat& chat() const { return parts_.chat; }
 
-  /// The tokens that end a text: those of the configuration, those of the tokenizer, and the token
-  /// that begins a text, with which models trained on texts in a row go on to the next.
+  /// The tokens that end a text: those of the configuration, those of the tokenizer, the token with
+  /// which the chat template ends an answer, and the one that begins a text, with which models
+  /// trained on texts in a row go on to the next.
   std::vector<TokenId> eos() const;
+
+  /// Where no token of eos() ends an answer in a chat, the text that does, a stop string; else
+  /// empty. ChatML's "<|im_end|>" is plain text to a tokenizer that does not know it.
+  std::string answer_stop() const;
 
   /// The name of the directory or the file, without its format, "TinyLlama-1.1B"; or "forge-tiny".
   const std::string& name() const { return parts_.name; }
@@ -64,10 +71,17 @@ class LoadedModel {
   using OpenedParts = tl::expected<Parts, std::string>;
 
   LoadedModel(Parts parts, Threads threads);
+  static OpenedParts open_parts(const ModelSource& source, linear::ThreadPool& threads);
   static OpenedParts open_file(const std::string& path, linear::Numerics numerics,
                                linear::ThreadPool& threads);
   static Parts open_builtin(const reference::TinyConfig& config, linear::ThreadPool& threads);
   static OpenedParts open_draft(const ModelSource& source, linear::ThreadPool& threads);
+
+  struct AnswerEnd {
+    std::string text;
+    std::optional<TokenId> token;  // if the tokenizer has a control token for it
+  };
+  AnswerEnd answer_end() const;
 
   Parts parts_;
   bool has_tokenizer_;

@@ -10,6 +10,16 @@
 
 namespace forge::serve {
 
+/// The limits of conversations whose messages are kept (session of POST /v1/chat/completions).
+struct ChatSessionLimits {
+  std::size_t sessions = 1024;  ///< beyond it the one that has been idle for longest is forgotten
+  /// Bytes of the messages of one session; a request that would exceed it: 400. An answer may.
+  std::uint64_t session_bytes = std::uint64_t{1} << 20;
+  /// Bytes of all messages; beyond it sessions are forgotten, those idle for longest first.
+  std::uint64_t bytes = std::uint64_t{64} << 20;
+  std::chrono::milliseconds idle_timeout{3'600'000};  ///< beyond it a session is forgotten
+};
+
 struct HttpOptions {
   std::uint64_t body_limit_bytes = std::uint64_t{1} << 20;  ///< beyond it: 413
   /// The limit of a header; beyond it: 431. It holds also for what stands between the chunks of a
@@ -32,6 +42,7 @@ struct HttpOptions {
   std::size_t stream_backlog_tokens = 4096;
   /// Connections served at a time.
   std::size_t max_connections = 512;
+  ChatSessionLimits chat_sessions;
   /// Time from shutdown() on, after which requests that still run end with the text so far and the
   /// finish reason "deadline".
   std::chrono::milliseconds shutdown_timeout{25'000};

@@ -27,7 +27,8 @@
 //
 // POST /generate takes one prompt as a text and decodes greedily unless asked otherwise.
 // POST /v1/chat/completions takes messages, which the model's chat template makes the one prompt
-// (chat/chat_format.h). Rendering is part of tokenize().
+// (chat/chat_format.h). Rendering is part of tokenize(). With `session` they are the new ones of a
+// conversation whose others the server has kept; the answer says in "forge" how many these were.
 //
 // Source: OpenAI API reference, "Completions" and "Chat".
 #pragma once
@@ -74,6 +75,7 @@ struct ModelCard {
   ServedChatFormat chat = default_chat_format();
   /// Makes the grammars of requests; null: they are refused.
   std::shared_ptr<grammar::OutputCompiler> grammars = nullptr;
+  std::string answer_stop = {};  ///< a stop string of chat (LoadedModel::answer_stop), if any
 };
 
 inline constexpr std::uint32_t kMaxTokensMax = (1U << 31U) - 1;
@@ -94,7 +96,8 @@ struct CompletionOptions {
   bool continuous_usage = false;  ///< in each event
   Priority priority = Priority::normal;
   PrefixCacheUse prefix_cache = PrefixCacheUse::automatic;
-  std::optional<SessionId> session;  ///< only if there is one prompt
+  /// Only if there is one prompt. Of chat: the messages are what the conversation goes on with.
+  std::optional<SessionId> session;
   std::optional<std::chrono::milliseconds> time_limit;
   std::uint64_t deadline_steps = 0;
   bool ignore_eos = false;
@@ -117,6 +120,7 @@ struct UntokenizedRequest : CompletionOptions {
   bool until_context_ends = false;
   text::EncodeOptions encode_options;  ///< for prompts that are texts
   std::string grammar_field;  ///< what says sampling.grammar: "response_format.json_schema.schema"
+  std::optional<std::uint64_t> session_messages;  ///< so many must the session have
 };
 
 /// The request that is run. prompts[i] becomes the choices n i .. n i + n - 1.
@@ -178,6 +182,7 @@ struct AnswerHead {
   std::string id;            ///< "cmpl-1"
   std::int64_t created = 0;  ///< seconds since 1970
   std::string model;
+  std::optional<std::uint64_t> session_messages = std::nullopt;  ///< that the session had before
 };
 
 /// "stop" for eos and stop strings, "length" for max_tokens, "deadline" for a request that is out

@@ -19,7 +19,6 @@
 #include <iostream>
 #include <memory>
 #include <new>
-#include <optional>
 
 #include "descriptors.h"
 #include "forge/chat/chat_format.h"
@@ -37,31 +36,23 @@ int fail(const std::string& message) {
   return 1;
 }
 
-/// The template of the flag, or the model's own; one that cannot be used is a matter of those who
-/// ask for chat.
-serve::ServedChatFormat served_chat_format(std::optional<chat::ChatFormat> given,
-                                           const Runtime& runtime) {
-  chat::LoadedChatFormat format = runtime.model().chat();
-  if (given) {
-    if (format) {
-      given->bos_token = format->bos_token;
-      given->eos_token = format->eos_token;
-    }
-    format = *std::move(given);
-  }
-  if (!format) return tl::unexpected(to_string(format.error()));
-  return std::make_shared<const chat::ChatFormat>(*std::move(format));
-}
-
-serve::ModelCard model_card(Runtime& runtime, serve::ServedChatFormat chat) {
+serve::ModelCard model_card(Runtime& runtime) {
   const CacheShape& cache = runtime.options().scheduler.cache;
   const std::uint64_t slots = std::uint64_t{cache.num_blocks} * cache.block_size;
+  const chat::LoadedChatFormat& format = runtime.model().chat();
+  serve::ServedChatFormat chat;  // an error is a matter of those who ask for chat
+  if (format) {
+    chat = std::make_shared<const chat::ChatFormat>(*format);
+  } else {
+    chat = tl::unexpected(to_string(format.error()));
+  }
   return {.id = runtime.model().name(),
           .vocabulary_size = static_cast<std::uint32_t>(runtime.config().vocabulary_size),
           .context_tokens = std::min(slots, static_cast<std::uint64_t>(runtime.config().positions)),
           .created = static_cast<std::int64_t>(std::time(nullptr)),
           .chat = std::move(chat),
-          .grammars = runtime.target().grammars()};
+          .grammars = runtime.target().grammars(),
+          .answer_stop = runtime.model().answer_stop()};
 }
 
 void print_welcome(const serve::Address& address, const std::string& model_id) {
@@ -122,12 +113,6 @@ tl::expected<void, std::string> fit_connections(serve::HttpOptions& http) {
 
 int serve(InferOptions options) {
   if (const auto fits = fit_connections(options.http); !fits) return fail(fits.error());
-  std::optional<chat::ChatFormat> chat;
-  if (!options.chat_template.empty()) {
-    auto given = chat::load_chat_template(options.chat_template);
-    if (!given) return fail("--chat-template: " + to_string(given.error()));
-    chat = *std::move(given);
-  }
   options.target.executor.digest_logits = !options.trace_file.empty();
   auto opened = Runtime::open(std::move(options.target));
   if (!opened) return fail(opened.error());
@@ -141,7 +126,7 @@ int serve(InferOptions options) {
   };
 
   boost::asio::io_context io;
-  const serve::ModelCard card = model_card(runtime, served_chat_format(std::move(chat), runtime));
+  const serve::ModelCard card = model_card(runtime);
   auto loop =
       std::make_unique<engine::EngineLoop>(runtime.engine(), runtime.tokenizer(), options.loop);
   serve::HttpServer server(io, *loop, card, options.http);

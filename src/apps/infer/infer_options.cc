@@ -48,10 +48,7 @@ void add_server(CLI::App& app, InferOptions& options) {
       ->capture_default_str()
       ->check(CLI::Range(1, 1 << 20))
       ->group(kServer);
-  app.add_option("--chat-template", options.chat_template,
-                 "File with a Jinja template for chat, in place of the model's own; a model "
-                 "without one has ChatML")
-      ->group(kServer);
+  add_chat_template(app, options.target.source)->group(kServer);
   const auto list_fields = [] {
     std::cout << serve::request_fields_page();
     throw CLI::Success();
@@ -84,6 +81,28 @@ void add_server(CLI::App& app, InferOptions& options) {
       ->group(kServer);
 }
 
+void add_chat_session_limits(CLI::App& app, serve::ChatSessionLimits& limits) {
+  app.add_option("--max-chat-sessions", limits.sessions,
+                 "Conversations whose messages are kept (session of chat requests); a further one "
+                 "takes the place of the one that has been idle longest")
+      ->capture_default_str()
+      ->check(CLI::Range(1, 1 << 20))
+      ->group(kLimits);
+  app.add_option("--chat-session-limit", limits.session_bytes,
+                 "Bytes of the messages of one session; larger ones get 400")
+      ->capture_default_str()
+      ->check(CLI::Range(1, 1 << 30))
+      ->group(kLimits);
+  app.add_option(
+         "--chat-sessions-limit", limits.bytes,
+         "Bytes of the messages of all sessions; beyond it those idle longest are forgotten")
+      ->capture_default_str()
+      ->check(CLI::Range(1, 1 << 30))
+      ->group(kLimits);
+  add_seconds(app, "--chat-session-idle-s", limits.idle_timeout,
+              "Seconds after which the messages of a session without a request are forgotten");
+}
+
 void add_limits(CLI::App& app, serve::HttpOptions& http) {
   app.add_option("--max-connections", http.max_connections,
                  "Connections that are served at a time; a further one takes the place of the one "
@@ -101,6 +120,7 @@ void add_limits(CLI::App& app, serve::HttpOptions& http) {
       ->capture_default_str()
       ->check(CLI::Range(1, 1 << 30))
       ->group(kLimits);
+  add_chat_session_limits(app, http.chat_sessions);
   add_seconds(app, "--header-timeout-s", http.header_timeout,
               "Seconds in which the header of a request must have arrived; slower ones get 408");
   add_seconds(app, "--read-timeout-s", http.read_timeout,

@@ -19,7 +19,6 @@ struct InferOptions {
   engine::EngineLoop::Options loop;
   serve::HttpOptions http;
   std::string trace_file;
-  std::string chat_template;  ///< a file; empty: the model's
 };
 
 /// `options` must live until the command line has been parsed.

@@ -184,6 +184,12 @@ void add_target_options(CLI::App& app, runtime::TargetOptions& options) {
   });
 }
 
+CLI::Option* add_chat_template(CLI::App& app, runtime::ModelSource& source) {
+  return app.add_option("--chat-template", source.chat_template,
+                        "File with a Jinja template for chat, in place of the model's own; a model "
+                        "without one has ChatML");
+}
+
 void add_target_choice(CLI::App& app, runtime::TargetKind& kind, const char* help,
                        std::span<const runtime::TargetKind> kinds) {
   std::map<std::string, runtime::TargetKind> choices;

@@ -10,7 +10,8 @@
 
 namespace CLI {  // NOLINT(readability-identifier-naming): its own
 class App;
-}
+class Option;
+}  // namespace CLI
 
 namespace forge::apps {
 
@@ -18,6 +19,9 @@ namespace forge::apps {
 /// defaults. Once app.parse() has returned, `options` is valid; what flags cannot check one by one
 /// is a CLI::ValidationError. `options` must outlive `app`.
 void add_target_options(CLI::App& app, runtime::TargetOptions& options);
+
+/// Adds --chat-template.
+CLI::Option* add_chat_template(CLI::App& app, runtime::ModelSource& source);
 
 /// Adds --target, which takes one of `kinds`.
 void add_target_choice(CLI::App& app, runtime::TargetKind& kind, const char* help,
