@@ -9,6 +9,7 @@
 #include "forge/core/invariants.h"
 #include "forge/cpu/cpu_executor.h"
 #include "forge/text/byte_tokenizer.h"
+#include "random_grammar.h"
 
 namespace forge::testing {
 namespace {
@@ -270,19 +271,6 @@ class Scenario {
     prompt.insert(prompt.end(), own.begin(), own.end());
     prompt.resize(std::min<std::size_t>(prompt.size(), kLongest - 1));
     return prompt;
-  }
-
-  /// Texts that end soon, however tokens are picked, and others.
-  static OutputGrammar random_grammar() {
-    const OutputForm call{GrammarKind::json_schema,
-                          R"({"properties": {"a": {"enum": [1, 22]}, "b": {"type": "boolean"}},
-                              "type": "object", "additionalProperties": false})",
-                          "[", "]"};
-    return *rc::gen::element(
-        output_of(GrammarKind::json_object), OutputGrammar{{call}, ""},
-        output_of(GrammarKind::regex, "([ab]{2}|\\d{3,9}x?)"),
-        output_of(GrammarKind::regex, "[a-f]*", "e"), OutputGrammar{{call, call}, "a"},
-        OutputGrammar{{{GrammarKind::choice, "yes"}, {GrammarKind::choice, "yesterday"}}, ""});
   }
 
   /// Each step of the pipeline is there in some requests, and several together in some.

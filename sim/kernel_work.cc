@@ -6,6 +6,7 @@
 #include <set>
 
 #include "forge/numerics/canonical.h"
+#include "forge/sampling/mask.h"
 #include "kernel_chain.h"
 
 namespace forge::sim {
@@ -174,9 +175,11 @@ KernelWork work(const gpu::ProcessLogitsArgs& args, const KernelLaunch& launch) 
     const bool filters = input.filter.any();
     const bool is_masked = input.mask != gpu::ProcessInput::kNoMask;
     const std::uint64_t adjusted = input.adjustment_count + input.draft_count;
-    w.bytes_read += sizeof(gpu::ProcessInput) + input.draft_count * kWord +
-                    input.adjustment_count * sizeof(sampling::Adjustment) +
-                    (filters || is_masked ? V : adjusted) * kFloat + (is_masked ? V / 8 : 0);
+    w.bytes_read +=
+        sizeof(gpu::ProcessInput) + input.draft_count * kWord +
+        input.adjustment_count * sizeof(sampling::Adjustment) +
+        (filters || is_masked ? V : adjusted) * kFloat +
+        (is_masked ? sampling::mask_words(static_cast<std::uint32_t>(args.vocabulary)) * kWord : 0);
     w.bytes_written += (filters || is_masked ? V : adjusted) * kFloat;
     if (is_masked) readings = std::max<std::uint64_t>(readings, 1);
     if (!filters) continue;

@@ -14,7 +14,12 @@ int main(int argc, char** argv) {
     std::fprintf(stderr, "%s\n", runtime.error().c_str());
     return 1;
   }
-  forge::Request request{.prompt = runtime->tokenizer().encode(prompt), .max_new_tokens = 64};
+  const auto tokens = runtime->tokenizer().encode(prompt);
+  if (!tokens) {
+    std::fprintf(stderr, "%s\n", to_string(tokens.error()).c_str());
+    return 1;
+  }
+  forge::Request request{.prompt = *tokens, .max_new_tokens = 64};
   if (const auto seq = runtime->engine().submit(request); !seq) {
     std::fprintf(stderr, "%s\n", to_string(seq.error()).c_str());
     return 1;

@@ -63,7 +63,7 @@ int main(int argc, char** argv) {
 
   std::vector<Request> requests;
   for (const std::string& prompt : prompts) {
-    requests.push_back({.prompt = text::ByteTokenizer().encode(prompt),
+    requests.push_back({.prompt = text::ByteTokenizer::tokens_of(prompt),
                         .max_new_tokens = 24,
                         .sampling = {.temperature = 0.8F, .seed = 7},
                         .ignore_eos = true});

@@ -1,5 +1,6 @@
 #include <string_view>
 
+#include "blanks.h"
 #include "forge/chat/chat_format.h"
 
 namespace forge::chat {
@@ -8,7 +9,6 @@ namespace {
 constexpr std::string_view kQuestion = "the-question";
 constexpr std::string_view kAnswer = "the-answer";
 constexpr std::string_view kNext = "the-next-question";
-constexpr std::string_view kBlanks = " \t\r\n";
 
 /// A template that needs more for three messages is none of a model.
 constexpr RenderLimits kLimits{

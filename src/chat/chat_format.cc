@@ -57,7 +57,8 @@ LoadedChatFormat parse_format(std::string_view text, const std::string& path) {
   return ChatFormat{.chat_template = *std::move(parsed),
                     .bos_token = std::nullopt,
                     .eos_token = std::nullopt,
-                    .of_model = !text.empty()};
+                    .of_model = !text.empty(),
+                    .answers = answer_form_of(text.empty() ? default_template() : text)};
 }
 
 bool is_there(const fs::path& path) {
@@ -70,7 +71,8 @@ bool is_there(const fs::path& path) {
 ChatFormat default_chat_format() {
   return {.chat_template = must(ChatTemplate::parse("")),
           .bos_token = std::nullopt,
-          .eos_token = std::nullopt};
+          .eos_token = std::nullopt,
+          .answers = answer_form_of(default_template())};
 }
 
 LoadedChatFormat load_chat_template(const std::string& path) {

@@ -73,9 +73,10 @@ std::string fault_of(const Conversation& conversation) {
 std::string_view default_template() { return kDefault; }
 
 tl::expected<ChatTemplate, TemplateError> ChatTemplate::parse(std::string_view text) {
-  auto parsed = Template::parse(text.empty() ? kDefault : text);
+  const std::string_view source = text.empty() ? kDefault : text;
+  auto parsed = Template::parse(source);
   if (!parsed) return tl::unexpected(std::move(parsed.error()));
-  return ChatTemplate(*std::move(parsed));
+  return ChatTemplate(*std::move(parsed), std::string(source));
 }
 
 tl::expected<std::string, TemplateError> ChatTemplate::render(const Conversation& conversation,

@@ -259,7 +259,7 @@ Value batch(Interpreter& interpreter, const Value& value, Arguments& arguments) 
   return generator_of(interpreter, "generator", std::move(out));
 }
 
-constexpr NamedFilter kFilters[] = {
+constexpr NamedFilter kListFilterTable[] = {
     {"batch", batch},     {"count", length},     {"dictsort", dictsort}, {"first", first},
     {"groupby", groupby}, {"items", items},      {"join", join},         {"last", last},
     {"length", length},   {"list", list},        {"max", extreme<true>}, {"min", extreme<false>},
@@ -268,6 +268,6 @@ constexpr NamedFilter kFilters[] = {
 
 }  // namespace
 
-const std::span<const NamedFilter> kListFilters = kFilters;
+const std::span<const NamedFilter> kListFilters = kListFilterTable;
 
 }  // namespace forge::chat::detail

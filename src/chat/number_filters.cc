@@ -126,7 +126,7 @@ Value file_size(Interpreter& interpreter, const Value& value, Arguments& argumen
                           std::string(is_binary ? kBinary[i] : kDecimal[i]));
 }
 
-constexpr NamedFilter kFilters[] = {
+constexpr NamedFilter kNumberFilterTable[] = {
     {"abs", absolute},    {"filesizeformat", file_size},
     {"float", to_double}, {"int", to_integer},
     {"round", round},     {"sum", sum},
@@ -134,6 +134,6 @@ constexpr NamedFilter kFilters[] = {
 
 }  // namespace
 
-const std::span<const NamedFilter> kNumberFilters = kFilters;
+const std::span<const NamedFilter> kNumberFilters = kNumberFilterTable;
 
 }  // namespace forge::chat::detail

@@ -133,7 +133,7 @@ Value or_default(Interpreter& interpreter, const Value& value, Arguments& argume
   return given.at(0) == nullptr ? interpreter.text("") : given.required(0);
 }
 
-constexpr NamedFilter kFilters[] = {
+constexpr NamedFilter kSelectFilterTable[] = {
     {"attr", attr},
     {"d", or_default},
     {"default", or_default},
@@ -147,6 +147,6 @@ constexpr NamedFilter kFilters[] = {
 
 }  // namespace
 
-const std::span<const NamedFilter> kSelectFilters = kFilters;
+const std::span<const NamedFilter> kSelectFilters = kSelectFilterTable;
 
 }  // namespace forge::chat::detail

@@ -242,7 +242,7 @@ Value tojson(Interpreter& interpreter, const Value& value, Arguments& arguments)
   return interpreter.text(json_text(interpreter.budget(), value, style));
 }
 
-constexpr NamedFilter kFilters[] = {
+constexpr NamedFilter kTextFilterTable[] = {
     {"capitalize", changed<capitalized>},
     {"center", center},
     {"e", escape},
@@ -265,7 +265,7 @@ constexpr NamedFilter kFilters[] = {
 
 }  // namespace
 
-const std::span<const NamedFilter> kTextFilters = kFilters;
+const std::span<const NamedFilter> kTextFilters = kTextFilterTable;
 
 Value escaped(Interpreter& interpreter, const Value& value) {
   if (value.is_string() && value.string().markup) return value;

@@ -16,7 +16,7 @@ struct CodeRange {
 };
 
 /// Digits that are no decimal digits: superscripts, digits in circles.
-constexpr std::array<CodeRange, 20> kDigits = {{
+constexpr std::array<CodeRange, 20> kOtherDigits = {{
     {0x00B2, 0x00B3},   {0x00B9, 0x00B9},   {0x1369, 0x1371},   {0x19DA, 0x19DA},
     {0x2070, 0x2070},   {0x2074, 0x2079},   {0x2080, 0x2089},   {0x2460, 0x2468},
     {0x2474, 0x247C},   {0x2488, 0x2490},   {0x24EA, 0x24EA},   {0x24F5, 0x24FD},
@@ -173,7 +173,7 @@ bool is_decimal(std::uint32_t code) { return category(code) == UTF8PROC_CATEGORY
 
 bool is_digit(std::uint32_t code) {
   if (is_decimal(code)) return true;
-  return std::any_of(kDigits.begin(), kDigits.end(),
+  return std::any_of(kOtherDigits.begin(), kOtherDigits.end(),
                      [&](CodeRange range) { return code >= range.first && code <= range.last; });
 }
 

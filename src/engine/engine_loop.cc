@@ -84,6 +84,7 @@ tl::expected<TicketId, LoopError> EngineLoop::submit(Request request, SubmitOpti
   if (auto taken = engine_.would_take(request); !taken) return refusal(taken.error());
   Submission submission{.request = std::move(request),
                         .stop_strings = std::move(options.stop_strings),
+                        .spelt = std::move(options.spelt),
                         .sink = std::move(sink)};
   if (options.time_limit) {
     FORGE_CHECK(options.time_limit->count() > 0, "time_limit=", options.time_limit->count());
@@ -219,7 +220,8 @@ void EngineLoop::begin(Submission& submission) {
   seq_of_[submission.ticket] = seq;
   if (submission.deadline) deadlines_.emplace(*submission.deadline, submission.ticket);
   streams_.emplace(seq, Stream{.ticket = submission.ticket,
-                               .text = text::TextStream(tokenizer_, submission.stop_strings),
+                               .text = text::TextStream(tokenizer_, submission.stop_strings,
+                                                        std::move(submission.spelt)),
                                .sink = std::move(submission.sink),
                                .deadline = submission.deadline,
                                .prompt_tokens = prompt_tokens});

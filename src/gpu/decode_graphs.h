@@ -39,8 +39,8 @@ class DecodeGraphs {
 
   /// The bucket of a step; none if a graph does not serve it. That is a step with more than one row
   /// in a slice, with passes that propose drafts or run a draft model, with copies of blocks, with
-  /// logits of single tokens that change, with masks, with logits that the host wants, with more table writes than rows,
-  /// or one that is too large.
+  /// logits of single tokens that change, with masks, with logits that the host wants, with more
+  /// table writes than rows, or one that is too large.
   std::optional<Bucket> bucket_of(const StepInput& input) const;
 
   Entry& entry(const Bucket& bucket) { return entries_[bucket.entry]; }

@@ -6,10 +6,12 @@
 // alternatives, and are followed at once.
 #pragma once
 
+#include <cstddef>
 #include <cstdint>
 #include <deque>
 #include <limits>
 #include <memory>
+#include <optional>
 #include <string>
 #include <utility>
 #include <vector>
@@ -89,6 +91,7 @@ struct Document {
   std::string prefix;
   ValueId root = 0;
   std::string suffix;
+  std::optional<std::size_t> joint = std::nullopt;  ///< bytes of it after which another may follow
 };
 
 struct Grammar::Automaton {
@@ -97,6 +100,7 @@ struct Grammar::Automaton {
   std::vector<ObjectNode> objects;
   std::vector<ValueNode> values;
   std::vector<Document> documents;  ///< alternatives
+  std::size_t followers = 0;        ///< so many of them, the last ones, only follow another
   const Terminal* text = nullptr;   ///< of a grammar that is no JSON: the whole text
   std::vector<std::shared_ptr<const Automaton>> parts;  ///< own terminals of the nodes here
 };

@@ -52,7 +52,8 @@ void Stepper::start(std::vector<Configuration>& to) const {
     text.lexeme.emplace(*automaton_.text);
     text.top.kind = Kind::text;
   }
-  for (std::uint32_t i = 0; i < automaton_.documents.size(); ++i) to.emplace_back().top.node = i;
+  const std::size_t beginning = automaton_.documents.size() - automaton_.followers;
+  for (std::uint32_t i = 0; i < beginning; ++i) to.emplace_back().top.node = i;
 }
 
 bool Stepper::can_end(const Configuration& at) const {
@@ -153,7 +154,16 @@ bool Stepper::may_be_around(const Frame& frame) const {
   if (frame.kind != Kind::document) return false;
   const Document& document = document_of(frame);
   return frame.phase == Phase::begin ? frame.count < document.prefix.size()
-                                     : !document.suffix.empty();
+                                     : !document.suffix.empty() || document.joint.has_value();
+}
+
+void Stepper::start_followers(unsigned char byte, std::vector<Configuration>& to) const {
+  const std::size_t count = automaton_.documents.size();
+  for (std::size_t i = count - automaton_.followers; i < count; ++i) {
+    Configuration next;
+    next.top.node = static_cast<std::uint32_t>(i);
+    step_structure(next, byte, to);
+  }
 }
 
 /// What is read of the text around a document. True: the byte cannot be anything else.
@@ -168,6 +178,7 @@ bool Stepper::step_around(const Configuration& from, unsigned char byte,
     ++(is_before ? next.count : next.suffix_count);
     next.spaces = 0;
   }
+  if (!is_before && document.joint == read) start_followers(byte, to);
   return is_before || read > 0;
 }
 

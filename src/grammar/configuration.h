@@ -97,6 +97,7 @@ class Stepper {
   void start_values(const Frame& frame, unsigned char byte, std::vector<Configuration>& to) const;
   bool step_around(const Configuration& from, unsigned char byte,
                    std::vector<Configuration>& to) const;
+  void start_followers(unsigned char byte, std::vector<Configuration>& to) const;
   void start_key(const Frame& frame, std::vector<Configuration>& to) const;
   void close(const Frame& frame, std::vector<Configuration>& to) const;
 

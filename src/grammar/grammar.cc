@@ -48,6 +48,21 @@ ValueId append(Grammar::Automaton& automaton, const Grammar::Automaton& part) {
   return values;
 }
 
+/// From one document to a row of them.
+void make_row(Grammar::Automaton& automaton, const OutputRow& row) {
+  for (Document& document : automaton.documents) {
+    document.joint = document.suffix.size();
+    document.suffix += row.close;
+  }
+  std::vector<Document> followers = automaton.documents;
+  for (Document& first : automaton.documents) first.prefix.insert(0, row.open);
+  for (Document& follower : followers) {
+    follower.prefix.insert(0, row.between);
+    automaton.documents.push_back(std::move(follower));
+  }
+  automaton.followers = followers.size();
+}
+
 }  // namespace
 
 std::string to_string(const GrammarError& error) {
@@ -70,7 +85,7 @@ Result Grammar::from_json_schema(std::string_view schema, const GrammarLimits& l
   return Grammar(std::move(automaton), limits.steps_max - compilation.steps_left());
 }
 
-Result Grammar::one_of(std::span<const Enclosed> forms) {
+Result Grammar::one_of(std::span<const Enclosed> forms, const std::optional<OutputRow>& row) {
   if (forms.empty()) return nothing_is_valid();
   const auto unsupported = [](const char* message) {
     return tl::unexpected(GrammarError{GrammarError::Kind::unsupported, "", message});
@@ -84,7 +99,7 @@ Result Grammar::one_of(std::span<const Enclosed> forms) {
     joined->parts.push_back(form.grammar.automaton_);
     for (const Document& document : part.documents) {
       const ValueNode& root = part.values[document.root];
-      if (!form.suffix.empty() && (root.number != nullptr || root.literal != nullptr)) {
+      if ((!form.suffix.empty() || row) && (root.number != nullptr || root.literal != nullptr)) {
         return unsupported("text behind a value that may be a number, true, false or null");
       }
       joined->documents.push_back(
@@ -92,6 +107,7 @@ Result Grammar::one_of(std::span<const Enclosed> forms) {
     }
     steps += form.grammar.steps();
   }
+  if (row) make_row(*joined, *row);
   return Grammar(std::move(joined), steps);
 }
 

@@ -34,7 +34,7 @@ tl::expected<void, OutputError> check(const OutputGrammar& output) {
     if (i > 0 && !joins) {
       return refuse(i, Kind::unsupported, "alternatives are all of JSON, or all choices");
     }
-    if (!is_json(form) && !(form.prefix.empty() && form.suffix.empty())) {
+    if (!is_json(form) && (!form.prefix.empty() || !form.suffix.empty() || output.row)) {
       return refuse(i, Kind::unsupported, "text around a form that is not of JSON");
     }
   }
@@ -55,13 +55,16 @@ GrammarResult choice_of(const OutputGrammar& output) {
 GrammarResult json_of(const OutputGrammar& output) {
   std::vector<Grammar::Enclosed> forms;
   forms.reserve(output.forms.size());
+  GrammarLimits limits;  // of all of them
   for (const OutputForm& form : output.forms) {
-    auto grammar = form.kind == GrammarKind::json_object ? Grammar::json_object()
-                                                         : Grammar::from_json_schema(form.text);
+    auto grammar = form.kind == GrammarKind::json_object
+                       ? Grammar::json_object()
+                       : Grammar::from_json_schema(form.text, limits);
     if (!grammar) return tl::unexpected(OutputError{forms.size(), std::move(grammar.error())});
+    limits.steps_max -= std::min(limits.steps_max, grammar->steps());
     forms.push_back({form.prefix, *std::move(grammar), form.suffix});
   }
-  return Grammar::one_of(forms).map_error([](GrammarError error) {
+  return Grammar::one_of(forms, output.row).map_error([](GrammarError error) {
     return OutputError{0, std::move(error)};
   });
 }

@@ -44,10 +44,9 @@ text::LoadedTokenizer tokenizer_of(const checkpoint::Checkpoint& checkpoint,
     if (!kind || *kind == "none" || *kind == "no_vocab") return nullptr;
     return text::load_tokenizer(*gguf);
   }
-  const fs::path folder = checkpoint::directory_of(path);
-  // A link to nothing is there: opening it says what is wrong.
-  if (!fs::exists(fs::symlink_status(folder / "tokenizer.json"))) return nullptr;
-  return text::load_tokenizer(folder.string());
+  const std::string folder = checkpoint::directory_of(path);
+  if (!text::has_tokenizer(folder)) return nullptr;
+  return text::load_tokenizer(folder);
 }
 
 chat::LoadedChatFormat chat_of(const checkpoint::Checkpoint& checkpoint, const std::string& path) {
@@ -175,8 +174,10 @@ LoadedModel::AnswerEnd LoadedModel::answer_end() const {
   AnswerEnd end;
   if (!parts_.chat) return end;
   end.text = chat::answer_end(*parts_.chat);
-  const auto tokens = parts_.tokenizer->encode(end.text, {.begin_of_sequence = false});
-  if (!tokens.empty() && parts_.tokenizer->is_control(tokens.front())) end.token = tokens.front();
+  const auto tokens = parts_.tokenizer->encode(end.text, {.add_special = false});
+  if (tokens && !tokens->empty() && parts_.tokenizer->is_control(tokens->front())) {
+    end.token = tokens->front();
+  }
   return end;
 }
 
@@ -192,7 +193,8 @@ std::vector<TokenId> LoadedModel::eos() const {
   if (has_tokenizer_) {
     eos.insert(eos.end(), parts_.tokenizer->eos_tokens().begin(),
                parts_.tokenizer->eos_tokens().end());
-    for (const TokenId token : parts_.tokenizer->encode("")) {
+    const auto begin = parts_.tokenizer->encode("").value();  // the empty text needs no byte
+    for (const TokenId token : begin) {
       if (parts_.tokenizer->is_control(token)) eos.push_back(token);
     }
   }

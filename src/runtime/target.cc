@@ -1,10 +1,13 @@
 #include "forge/runtime/target.h"
 
 #include <charconv>
+#include <span>
 
+#include "forge/chat/answer_form.h"
 #include "forge/cpu/cpu_executor.h"
 #include "forge/cuda/cuda_device.h"
 #include "forge/sim/open_device.h"
+#include "forge/text/text_stream.h"
 
 namespace forge::runtime {
 namespace {
@@ -56,12 +59,17 @@ std::unique_ptr<executor::ModelExecutor> cpu_executor(const executor::ExecutorOp
 }
 
 /// A model may have more tokens than its tokenizer: they stand for no text.
-grammar::VocabularyTokens vocabulary_of(const LoadedModel& model, const std::vector<TokenId>& eos) {
+grammar::VocabularyTokens vocabulary_of(const LoadedModel& model, const std::vector<TokenId>& eos,
+                                        std::span<const text::SpeltToken> marks) {
   grammar::VocabularyTokens vocabulary;
   const auto size = static_cast<std::uint32_t>(model.config().vocabulary_size);
   vocabulary.tokens.reserve(size);
   for (std::uint32_t token = 0; token < size; ++token) {
     vocabulary.tokens.push_back(model.tokenizer().bytes_of(TokenId(token)));
+  }
+  // A call may need marks that are control tokens, which show no text otherwise.
+  for (const text::SpeltToken& mark : marks) {
+    if (mark.token.value < size) vocabulary.tokens[mark.token.value] = mark.text;
   }
   for (const TokenId token : eos) vocabulary.eos.push_back(token.value);
   return vocabulary;
@@ -71,7 +79,10 @@ executor::ExecutorOptions options_with_grammars(const TargetOptions& options,
                                                 const LoadedModel& model) {
   executor::ExecutorOptions executor = executor_options(options);
   executor.grammars = std::make_shared<grammar::OutputCompiler>(
-      [&model, eos = executor.eos] { return vocabulary_of(model, eos); });
+      [&model, eos = executor.eos,
+       marks = text::spelt_tokens(model.tokenizer(), chat::all_marks())] {
+        return vocabulary_of(model, eos, marks);
+      });
   return executor;
 }
 

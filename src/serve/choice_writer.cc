@@ -3,16 +3,21 @@
 #include <algorithm>
 #include <utility>
 
+#include "random_id.h"
+
 namespace forge::serve {
 
 ChoiceWriter::ChoiceWriter(const CompletionRequest& request, std::size_t index,
                            const text::Tokenizer& tokenizer)
-    : request_(request), prompt_(index / request.n), tokenizer_(tokenizer) {}
+    : request_(request), prompt_(index / request.n), tokenizer_(tokenizer) {
+  if (request.answer) answer_.emplace(*request.answer);
+}
 
 ChoiceWriter::Addition ChoiceWriter::add(const engine::TokenEvent& event) {
   Addition addition{.first = !std::exchange(begun_, true)};
+  std::string text;
   if (addition.first && request_.echo) {
-    addition.text = request_.echoes[prompt_];
+    text = request_.echoes[prompt_];
     if (request_.sampling.prompt_logprobs) {
       addition.told.push_back(told(request_.prompts[prompt_].front()));
     }
@@ -20,10 +25,48 @@ ChoiceWriter::Addition ChoiceWriter::add(const engine::TokenEvent& event) {
   for (const engine::ToldToken& token : event.told_of_prompt) {
     addition.told.push_back(told(token, false));
   }
-  if (request_.max_tokens == 0) return addition;
-  addition.text += event.text;
-  if (event.told) addition.told.push_back(told(*event.told, true));
+  if (request_.max_tokens > 0) text += event.text;
+  if (request_.max_tokens > 0 && event.told) addition.told.push_back(told(*event.told, true));
+  if (answer_) {
+    take_apart(event, addition.parts);
+  } else if (!text.empty()) {
+    addition.parts.push_back({.text = std::move(text)});
+  }
   return addition;
+}
+
+void ChoiceWriter::take_apart(const engine::TokenEvent& event, std::vector<Part>& parts) {
+  using Kind = chat::AnswerEvent::Kind;
+  std::vector<chat::AnswerEvent> events = answer_->push(event.text);
+  if (event.finish != FinishReason::none) {
+    for (chat::AnswerEvent& last : answer_->finish()) events.push_back(std::move(last));
+  }
+  for (chat::AnswerEvent& part : events) {
+    switch (part.kind) {
+      case Kind::content:
+        parts.push_back({.text = std::move(part.text)});
+        break;
+      case Kind::reasoning:
+        parts.push_back({.reasoning = std::move(part.text)});
+        break;
+      case Kind::call:
+        parts.push_back(
+            {.call = ToolCall{new_call_id(), std::move(part.tool), ""}, .call_index = calls_++});
+        break;
+      case Kind::arguments:
+        parts.push_back({.call = ToolCall{"", "", std::move(part.text)}, .call_index = calls_ - 1});
+        break;
+      case Kind::mark:
+        break;
+    }
+  }
+}
+
+/// The templates of Mistral take ids of nine letters and digits alone.
+std::string ChoiceWriter::new_call_id() const {
+  const std::string id = random_id();
+  const bool is_short = request_.answer->form.calls == chat::CallForm::mistral;
+  return is_short ? id.substr(0, 9) : "call_" + id;
 }
 
 ToldText ChoiceWriter::told(TokenId token) {

@@ -1,10 +1,12 @@
 // The half of Connection that answers.
 #include <poll.h>
 
+#include <algorithm>
 #include <boost/asio/experimental/awaitable_operators.hpp>
 #include <chrono>
 #include <ctime>
 #include <exception>
+#include <span>
 #include <utility>
 
 #include "chat_turn.h"
@@ -36,6 +38,39 @@ std::optional<ApiError> failure(const engine::TokenEvent& token) {
   return std::nullopt;
 }
 
+void add_to(Choice& choice, const ChoiceWriter::Part& part) {
+  choice.text += part.text;
+  choice.reasoning += part.reasoning;
+  if (!part.call) return;
+  if (!part.call->id.empty()) {
+    choice.calls.push_back(*part.call);
+  } else {
+    choice.calls.back().arguments += part.call->arguments;
+  }
+}
+
+/// What a token adds to a stream: an event for each part of it, at least one, which together say
+/// what `all` says.
+std::string events_of(const AnswerHead& head, std::span<const ChoiceWriter::Part> parts,
+                      const Chunk& all) {
+  std::string events;
+  const std::size_t count = std::max<std::size_t>(parts.size(), 1);
+  for (std::size_t i = 0; i < count; ++i) {
+    Chunk chunk = all;
+    chunk.first = all.first && i == 0;
+    if (i > 0) chunk.told = {};
+    if (i + 1 < count) chunk.finish = FinishReason::none;
+    if (i < parts.size()) {
+      chunk.text = parts[i].text;
+      chunk.reasoning = parts[i].reasoning;
+      chunk.call = parts[i].call ? &*parts[i].call : nullptr;
+      chunk.call_index = parts[i].call_index;
+    }
+    events += event(chunk_json(head, chunk));
+  }
+  return events;
+}
+
 /// What of an answer is known so far.
 class Progress {
  public:
@@ -50,7 +85,8 @@ class Progress {
   ChoiceWriter::Addition add(const Generation::Event& event) {
     Choice& choice = choices_[event.index];
     ChoiceWriter::Addition addition = writers_[event.index].add(event.token);
-    choice.text += addition.text;
+    for (const ChoiceWriter::Part& part : addition.parts) add_to(choice, part);
+    choice.calls_tools = writers_[event.index].calls_tools();
     choice.told.insert(choice.told.end(), addition.told.begin(), addition.told.end());
     choice.completion_tokens = wants_tokens_ ? event.token.completion_tokens : 0;
     choice.cached_tokens = event.token.cached_tokens;
@@ -129,11 +165,17 @@ asio::awaitable<bool> Connection::generate(UntokenizedRequest request, Framing f
   co_return false;
 }
 
-/// From texts to the end of the answer.
+/// From texts to the end of the answer, which needs no model where the tokenizer is asked alone.
 asio::awaitable<bool> Connection::tokenize_and_run(UntokenizedRequest& untokenized,
                                                    const Framing& framing) {
   const Generation::TimeLimit time_limit{.arrival = std::chrono::steady_clock::now(),
                                          .longest = state_->options.request_timeout};
+  if (is_of_tokenizer(untokenized.kind)) {
+    auto body = co_await state_->worker.answer(std::move(untokenized));
+    if (!body) co_return co_await send(reply_of(body.error()), framing);
+    const Reply reply{.body = *std::move(body)};
+    co_return co_await send(reply, framing);
+  }
   auto turn = begin_turn(state_->chat_sessions, untokenized);
   if (!turn) co_return co_await send(reply_of(turn.error()), framing);
   const auto request = co_await state_->worker.tokenize(std::move(untokenized));
@@ -180,15 +222,15 @@ asio::awaitable<bool> Connection::answer_stream(const CompletionRequest& request
       failed = failure(token);
       if (failed) break;
       const ChoiceWriter::Addition addition = progress.add({index, token});
-      events += event(chunk_json(
-          head,
+      events += events_of(
+          head, addition.parts,
           {.index = index,
            .first = addition.first,
-           .text = addition.text,
            .told = addition.told,
            .finish = token.finish,
+           .calls_tools = progress.choices()[index].calls_tools,
            .usage_follows = request.include_usage,
-           .usage = request.continuous_usage ? std::optional(progress.usage()) : std::nullopt}));
+           .usage = request.continuous_usage ? std::optional(progress.usage()) : std::nullopt});
     }
     if (failed && events.empty() && !header.empty()) {
       co_return co_await send(reply_of(*failed), framing);

@@ -85,8 +85,9 @@ tl::expected<std::unique_ptr<Generation>, engine::LoopError> Generation::start(
                  [inbox, event = Event{index, token}]() mutable { inbox->push(std::move(event)); });
     };
     const auto choice = static_cast<std::uint32_t>(index % request.n);
-    const auto ticket = loop.submit(to_engine(request, request.prompts[index / request.n], choice),
-                                    {.stop_strings = request.stop, .time_limit = left}, sink);
+    const auto ticket = loop.submit(
+        to_engine(request, request.prompts[index / request.n], choice),
+        {.stop_strings = request.stop, .spelt = request.spelt, .time_limit = left}, sink);
     if (!ticket) return tl::unexpected(ticket.error());  // cancels the choices before this one
     generation->tickets_.push_back(*ticket);
     ++generation->open_;

@@ -9,6 +9,7 @@
 #include "field_readers.h"
 #include "forge/chat/chat_format.h"
 #include "forge/json/parse.h"
+#include "tool_fields.h"
 
 namespace forge::serve {
 namespace {
@@ -104,6 +105,23 @@ Json message_of(const Fields& message) {
   return out;
 }
 
+/// What the answer may have beside text.
+void read_answer(const Reading& reading, chat::Conversation& conversation) {
+  const chat::AnswerForm& form = (*reading.model.chat)->answers;
+  ToolOffer offer = read_tool_offer(reading);
+  if (!offer.shown.is_null() && !form.prints_tools) {
+    return reading.fields.refuse("tools",
+                                 "are not in the chat template of the model, which prints none; "
+                                 "accepted is \"tool_choice\": \"none\"");
+  }
+  if (!offer.callable.empty()) bind_to_calls(offer, form.calls, reading.request);
+  chat::AnswerRules rules{.form = form};
+  if (!offer.parallel) rules.calls_max = 1;
+  for (const ToolOffer::Tool& tool : offer.callable) rules.tools.push_back(tool.name);
+  if (form.reasons || !rules.tools.empty()) reading.request.answer = std::move(rules);
+  conversation.tools = std::move(offer.shown);
+}
+
 }  // namespace
 
 std::optional<Json> message_of_answer(const Json& answer) {
@@ -116,6 +134,7 @@ std::optional<Json> message_of_answer(const Json& answer) {
 
 void read_messages(const Reading& reading) {
   const Fields& fields = reading.fields;
+  if (reading.kind == RequestKind::tokenize && !fields.has("messages")) return;
   const std::vector<Fields> messages = fields.list("messages");
   if (!reading.model.chat) {
     return fields.refuse("messages", "need a chat template: " + reading.model.chat.error());
@@ -128,6 +147,7 @@ void read_messages(const Reading& reading) {
   if (const nlohmann::json* const more = fields.find("chat_template_kwargs")) {
     if (more->is_object()) conversation->more = *more;
   }
+  read_answer(reading, *conversation);
   const chat::ChatFormat& format = **reading.model.chat;
   conversation->bos_token = format.bos_token;
   conversation->eos_token = format.eos_token;

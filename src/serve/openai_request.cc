@@ -17,7 +17,7 @@ tl::expected<UntokenizedRequest, ApiError> parse(RequestKind kind, std::string_v
   auto error = read_body(
       body,
       [&](const json::Fields& fields) {
-        const Reading reading{fields, model, kind, request};
+        const Reading reading{fields, body, model, kind, request};
         for (const auto& [field, read] : field_readers()) {
           if (!field.is_of(kind)) continue;
           if (read != nullptr) {
@@ -37,9 +37,15 @@ tl::expected<UntokenizedRequest, ApiError> parse(RequestKind kind, std::string_v
 tl::expected<UntokenizedRequest, ApiError> parse_request(RequestKind kind, std::string_view body,
                                                          const ModelCard& model) {
   auto request = parse(kind, body, model);
-  const bool names_model = kind != RequestKind::generate;
-  if (request && names_model && request->model != model.id) {
+  if (!request) return request;
+  const bool may_lack_model = kind == RequestKind::generate || is_of_tokenizer(kind);
+  if (request->model != model.id && !(may_lack_model && request->model.empty())) {
     return tl::unexpected(model_not_found(request->model, model));
+  }
+  if (request->prompts.size() != 1 && is_of_tokenizer(kind)) {
+    return tl::unexpected(
+        bad_field("prompt", "there are " + std::to_string(request->prompts.size()) +
+                                " of prompt, content and messages; accepted is one of them"));
   }
   return request;
 }

@@ -56,10 +56,11 @@ Json flip_risk_json(std::span<const ToldText> told) {
 }
 
 /// What all choices have beside their text.
-Json with_end(Json choice, FinishReason finish, std::span<const ToldText> told) {
-  const auto name = finish_reason_name(finish);
+template <class Source>
+Json with_end(Json choice, const Source& source) {
+  const auto name = finish_reason_name(source.finish, source.calls_tools);
   choice["finish_reason"] = name ? Json(*name) : Json(nullptr);
-  Json flip_risk = flip_risk_json(told);
+  Json flip_risk = flip_risk_json(source.told);
   if (!flip_risk.empty()) choice["forge"] = {{"flip_risk", std::move(flip_risk)}};
   return choice;
 }
@@ -91,13 +92,13 @@ Json entry_json(const ModelCard& model) {
 
 }  // namespace
 
-std::optional<std::string_view> finish_reason_name(FinishReason reason) {
+std::optional<std::string_view> finish_reason_name(FinishReason reason, bool calls_tools) {
   switch (reason) {
     case FinishReason::length:
       return "length";
     case FinishReason::eos:
     case FinishReason::stop:
-      return "stop";
+      return calls_tools ? "tool_calls" : "stop";
     case FinishReason::deadline:
       return "deadline";
     case FinishReason::none:
@@ -134,7 +135,7 @@ std::string answer_json(const AnswerHead& head, std::span<const Choice> choices,
     const Choice& choice = choices[i];
     Json entry = head.kind == RequestKind::chat ? chat_choice(i, choice)
                                                 : completion_choice(i, choice.text, choice.told);
-    body["choices"].push_back(with_end(std::move(entry), choice.finish, choice.told));
+    body["choices"].push_back(with_end(std::move(entry), choice));
   }
   body["usage"] = usage_json(usage);
   return text_of(body);
@@ -145,7 +146,7 @@ std::string chunk_json(const AnswerHead& head, const Chunk& chunk) {
   Json entry = head.kind == RequestKind::chat
                    ? chat_delta(chunk)
                    : completion_choice(chunk.index, chunk.text, chunk.told);
-  body["choices"].push_back(with_end(std::move(entry), chunk.finish, chunk.told));
+  body["choices"].push_back(with_end(std::move(entry), chunk));
   if (chunk.usage_follows) body["usage"] = nullptr;
   if (chunk.usage) body["usage"] = usage_json(*chunk.usage);
   return text_of(body);

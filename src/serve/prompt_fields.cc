@@ -11,7 +11,6 @@
 namespace forge::serve {
 namespace {
 
-using json::Fault;
 using Tokens = std::vector<TokenId>;
 
 constexpr std::size_t kPromptsMax = 64;
@@ -22,29 +21,39 @@ bool is_token_ids(const nlohmann::json& value) {
 
 /// Nothing and a fault if it is no prompt.
 std::optional<UntokenizedPrompt> read_prompt(const nlohmann::json& value, std::string name,
-                                             const ModelCard& model, Fault& fault) {
+                                             const Reading& reading) {
   if (value.is_string()) return UntokenizedPrompt{std::move(name), value.get<std::string>()};
   if (!is_token_ids(value)) {
-    fault.set(name + " is " + json::shown(value) +
-                  "; accepted is a text, a list of token ids, or a list of either of these",
-              "prompt");
+    reading.fields.fault().set(
+        name + " is " + json::shown(value) +
+            "; accepted is a text, a list of token ids, or a list of either of these",
+        "prompt");
     return std::nullopt;
   }
+  auto tokens = read_token_ids(value, name, "prompt", reading);
+  if (!tokens) return std::nullopt;
+  return UntokenizedPrompt{std::move(name), *std::move(tokens)};
+}
+
+}  // namespace
+
+std::optional<std::vector<TokenId>> read_token_ids(const nlohmann::json& list,
+                                                   const std::string& name, const char* field,
+                                                   const Reading& reading) {
   Tokens tokens;
-  tokens.reserve(value.size());
-  for (const nlohmann::json& id : value) {
-    if (!id.is_number_unsigned() || id.get<std::uint64_t>() >= model.vocabulary_size) {
-      fault.set(name + " has the token id " + json::shown(id) + "; accepted is " +
-                    accepted(IntegerRange{0, model.vocabulary_size - 1}),
-                "prompt");
+  tokens.reserve(list.size());
+  for (const nlohmann::json& id : list) {
+    const std::uint32_t size = reading.model.vocabulary_size;
+    if (!id.is_number_unsigned() || id.get<std::uint64_t>() >= size) {
+      reading.fields.fault().set(name + " has the token id " + json::shown(id) + "; accepted is " +
+                                     accepted(IntegerRange{0, size - 1}),
+                                 field);
       return std::nullopt;
     }
     tokens.emplace_back(id.get<std::uint32_t>());
   }
-  return UntokenizedPrompt{std::move(name), std::move(tokens)};
+  return tokens;
 }
-
-}  // namespace
 
 void read_prompts(const Reading& reading) {
   const json::Fields& fields = reading.fields;
@@ -63,8 +72,7 @@ void read_prompts(const Reading& reading) {
   }
   for (std::size_t i = 0; i < count; ++i) {
     auto prompt = read_prompt(many ? (*value)[i] : *value,
-                              many ? "prompt[" + std::to_string(i) + "]" : "prompt", reading.model,
-                              fields.fault());
+                              many ? "prompt[" + std::to_string(i) + "]" : "prompt", reading);
     if (!prompt) return;
     reading.request.prompts.push_back(std::move(*prompt));
   }

@@ -1,212 +1,25 @@
-// The table of request_fields.h, and the readers of fields that need no page of their own.
+// The table of request_fields.h.
 #include "forge/serve/request_fields.h"
 
-#include <cmath>
-#include <limits>
-#include <nlohmann/json.hpp>
 #include <vector>
 
 #include "field_readers.h"
-#include "forge/chat/chat_format.h"
-#include "forge/json/parse.h"
 
 namespace forge::serve {
 namespace {
-
-using json::Fields;
-
-constexpr std::size_t kChoicesMax = 64;
-constexpr std::size_t kStopStringsMax = 16;
-constexpr std::int64_t kInt64Max = std::numeric_limits<std::int64_t>::max();
-
-/// Seconds: the clock's resolution here, and a day.
-constexpr NumberRange kTimeouts = {0.001, 86400};
-
-// ---- Of OpenAI ----------------------------------------------------------------------------------
-
-void read_model(const Reading& reading) {
-  if (!reading.fields.has("model")) {
-    reading.fields.fail("model", "the id of the model, '" + reading.model.id + "'");
-  }
-  reading.request.model = reading.fields.text("model", "");
-}
-
-void read_max_tokens(const Reading& reading) {
-  const bool generate = reading.kind == RequestKind::generate;
-  reading.request.max_tokens = reading.fields.integer<std::uint32_t>(
-      "max_tokens", {reading.kind == RequestKind::completions ? 0 : 1, kMaxTokensMax},
-      generate ? 32 : 16);
-}
-
-/// Chat has two names for it, and no number where neither is given.
-void read_max_completion_tokens(const Reading& reading) {
-  const Fields& fields = reading.fields;
-  const bool has_old = fields.has("max_tokens");
-  const auto tokens = fields.integer<std::uint32_t>("max_completion_tokens", {1, kMaxTokensMax},
-                                                    has_old ? reading.request.max_tokens : 1);
-  if (has_old && tokens != reading.request.max_tokens) {
-    return fields.refuse("max_completion_tokens",
-                         "is " + std::to_string(tokens) + ", and max_tokens " +
-                             std::to_string(reading.request.max_tokens) +
-                             "; accepted is one of them, or the same number");
-  }
-  reading.request.max_tokens = tokens;
-  reading.request.until_context_ends = !has_old && !fields.has("max_completion_tokens");
-}
-
-void read_echo(const Reading& reading) {
-  reading.request.echo = reading.fields.boolean("echo", false);
-  if (reading.request.max_tokens == 0 && !reading.request.echo) {
-    reading.fields.fail("max_tokens",
-                        "an integer, 1 .. 2147483647, or 0 together with \"echo\": true");
-  }
-}
-
-void read_logprobs(const Reading& reading) {
-  UntokenizedRequest& request = reading.request;
-  if (!reading.fields.has("logprobs")) return;
-  request.sampling.logprobs =
-      reading.fields.integer<std::uint32_t>("logprobs", SamplingParams::kLogprobs, 0);
-  request.sampling.prompt_logprobs = request.echo;
-  if (!request.echo) return;
-  if (request.session || request.prefix_cache == PrefixCacheUse::force) {
-    reading.fields.refuse("logprobs",
-                          "of an echoed prompt need all of it to be run; accepted is neither "
-                          "'session' nor 'prefix_cache' force beside them");
-  }
-}
-
-/// Of chat: whether, and of how many of the likeliest.
-void read_chat_logprobs(const Reading& reading) {
-  const bool asked = reading.fields.boolean("logprobs", false);
-  const auto likely =
-      reading.fields.integer<std::uint32_t>("top_logprobs", SamplingParams::kLogprobs, 0);
-  if (asked) {
-    reading.request.sampling.logprobs = likely;
-  } else if (reading.fields.has("top_logprobs") && likely > 0) {
-    reading.fields.refuse(
-        "top_logprobs",
-        "is " + std::to_string(likely) + "; accepted is it only together with \"logprobs\": true");
-  }
-}
-
-void read_chat_template_kwargs(const Reading& reading) {
-  reading.fields.object("chat_template_kwargs");  // read with the messages
-}
-
-void read_forge(const Reading& reading) {
-  const auto forge = reading.fields.object("forge");
-  if (!forge) return;
-  reading.request.sampling.margins = forge->boolean("flip_risk", false);
-  forge->finish();
-}
-
-void read_n(const Reading& reading) {
-  const auto n = reading.fields.integer<std::uint32_t>("n", {1, kChoicesMax}, 1);
-  const std::size_t prompts = reading.request.prompts.size();
-  if (prompts * n > kChoicesMax) {
-    return reading.fields.refuse(
-        "n", "is " + std::to_string(n) + ", for each of " + std::to_string(prompts) +
-                 " prompts; accepted are up to " + std::to_string(kChoicesMax) + " choices in all");
-  }
-  reading.request.n = n;
-}
-
-void read_best_of(const Reading& reading) { reading.fields.only("best_of", reading.request.n); }
-
-void read_stop(const Reading& reading) {
-  const nlohmann::json* value = reading.fields.find("stop");
-  if (value == nullptr) return;
-  const bool many = value->is_array();
-  const nlohmann::json list = many ? *value : nlohmann::json::array({*value});
-  const std::string most = std::to_string(kStopStringsMax);
-  if (list.size() > kStopStringsMax) {
-    return reading.fields.refuse(
-        "stop", "has " + std::to_string(list.size()) + " texts; accepted are up to " + most);
-  }
-  for (const nlohmann::json& stop : list) {
-    if (!stop.is_string() || stop.get_ref<const std::string&>().empty()) {
-      return reading.fields.refuse("stop", (many ? "has " : "is ") + json::shown(stop) +
-                                               "; accepted is a text that is not empty, or a list "
-                                               "of up to " +
-                                               most + " of them");
-    }
-    reading.request.stop.push_back(stop.get<std::string>());
-  }
-}
-
-void read_stream(const Reading& reading) {
-  reading.request.stream = reading.fields.boolean("stream", false);
-}
-
-void read_stream_options(const Reading& reading) {
-  const auto options = reading.fields.object("stream_options");
-  if (!options) return;
-  if (!reading.request.stream) {
-    return reading.fields.refuse("stream_options",
-                                 "is accepted only together with \"stream\": true");
-  }
-  reading.request.include_usage = options->boolean("include_usage", false);
-  reading.request.continuous_usage = options->boolean("continuous_usage_stats", false);
-  options->only("include_obfuscation", false);
-  options->finish();
-}
-
-void read_user(const Reading& reading) { reading.fields.text("user", ""); }
-
-void read_safety_identifier(const Reading& reading) {
-  reading.fields.text("safety_identifier", "");
-}
-
-void read_prompt_cache_key(const Reading& reading) { reading.fields.text("prompt_cache_key", ""); }
-
-// ---- Forge's own --------------------------------------------------------------------------------
-
-void read_priority(const Reading& reading) {
-  reading.request.priority = reading.fields.choice<Priority>("priority", Priority::normal);
-}
-
-void read_prefix_cache(const Reading& reading) {
-  reading.request.prefix_cache =
-      reading.fields.choice<PrefixCacheUse>("prefix_cache", PrefixCacheUse::automatic);
-}
-
-void read_timeout(const Reading& reading) {
-  const double timeout = reading.fields.number("timeout_s", kTimeouts, 0);
-  if (timeout <= 0) return;
-  reading.request.time_limit =
-      std::chrono::milliseconds(static_cast<std::int64_t>(std::ceil(timeout * 1000)));
-}
-
-void read_deadline(const Reading& reading) {
-  reading.request.deadline_steps =
-      reading.fields.integer<std::uint64_t>("deadline_steps", {0, kInt64Max}, 0);
-}
-
-void read_ignore_eos(const Reading& reading) {
-  reading.request.ignore_eos = reading.fields.boolean("ignore_eos", false);
-}
-
-void read_add_special_tokens(const Reading& reading) {
-  // A template of the model prints what begins a text itself.
-  const auto& format = reading.model.chat;
-  const bool printed =
-      reading.kind == RequestKind::chat && format.has_value() && (*format)->of_model;
-  reading.request.encode_options.begin_of_sequence =
-      reading.fields.boolean("add_special_tokens", !printed);
-}
-
-void read_parse_special(const Reading& reading) {
-  reading.request.encode_options.control_tokens = reading.fields.boolean("parse_special", true);
-}
-
-// ---- The table ----------------------------------------------------------------------------------
 
 constexpr RequestKinds kAll{.completions = true, .generate = true, .chat = true};
 constexpr RequestKinds kPrompted{.completions = true, .generate = true};
 constexpr RequestKinds kOpenAi{.completions = true, .chat = true};
 constexpr RequestKinds kCompletions{.completions = true};
 constexpr RequestKinds kChat{.chat = true};
+constexpr RequestKinds kTokenize{.tokenize = true};
+constexpr RequestKinds kDetokenize{.detokenize = true};
+constexpr RequestKinds kTokenizer{.tokenize = true, .detokenize = true};
+constexpr RequestKinds kEncodes{
+    .completions = true, .generate = true, .chat = true, .tokenize = true};
+constexpr RequestKinds kEncodesPrompts{.completions = true, .generate = true, .tokenize = true};
+constexpr RequestKinds kConverses{.chat = true, .tokenize = true};
 
 /// A field that is accepted at one value only.
 constexpr FieldReader only(std::string_view name, std::string_view value,
@@ -216,12 +29,26 @@ constexpr FieldReader only(std::string_view name, std::string_view value,
 
 constexpr FieldReader kReaders[] = {
     {{"model", "the id of the model", "which model answers; required", kOpenAi}, read_model},
+    {{"model", "the id of the model", "is nothing to the output", kTokenizer},
+     read_tokenizers_model},
     {{"prompt", "a text, token ids, or a list of up to 64 of either",
       "what goes on; a choice each; required. `/generate` takes one text", kPrompted},
      read_prompts},
     {{"messages", "a list of objects with role, content, tool_calls, tool_call_id, name",
       "the conversation, which the model goes on with; required", kChat},
      read_messages},
+    {{"prompt", "a text", "what becomes tokens; it, content or messages is required", kTokenize},
+     read_text_prompt},
+    {{"content", "a text",
+      "the same, and asks for an answer as llama.cpp gives it, without add_special_tokens",
+      kTokenize},
+     read_content},
+    {{"messages", "as of chat", "what becomes tokens, as the chat template spells it", kTokenize},
+     read_messages},
+    {{"add_generation_prompt", "true or false",
+      "messages end with what begins the model's answer; true", kTokenize},
+     read_add_generation_prompt},
+    {{"tokens", "token ids", "what becomes text; required", kDetokenize}, read_tokens},
     {{"max_tokens", "an integer from 1, with echo from 0",
       "the most tokens of a choice; 16, of `/generate` 32, of chat what the context leaves", kAll},
      read_max_tokens},
@@ -258,8 +85,20 @@ constexpr FieldReader kReaders[] = {
     {{"user", "a text", "is nothing to the output", kOpenAi}, read_user},
     {{"safety_identifier", "a text", "is nothing to the output", kChat}, read_safety_identifier},
     {{"prompt_cache_key", "a text", "is nothing to the output", kChat}, read_prompt_cache_key},
-    {{"chat_template_kwargs", "an object", "more variables of the chat template; none", kChat},
+    {{"chat_template_kwargs", "an object", "more variables of the chat template; none", kConverses},
      read_chat_template_kwargs},
+
+    {{"tools",
+      "up to 128 of {\"type\": \"function\", \"function\": {name, description, parameters}}",
+      "what the model may call; none", kChat},
+     read_with_messages},
+    {{"tool_choice",
+      "\"none\", \"auto\", \"required\", or {\"type\": \"function\", \"function\": {name}}",
+      "no calls; calls or text; calls; calls of this tool; auto", kChat},
+     read_with_messages},
+    {{"parallel_tool_calls", "true or false", "whether an answer may have several calls; true",
+      kChat},
+     read_with_messages},
 
     {{"priority", "\"low\", \"normal\", \"high\"", "which requests go first; normal", kAll},
      read_priority},
@@ -292,11 +131,23 @@ constexpr FieldReader kReaders[] = {
     {{"add_special_tokens", "true or false",
       "a prompt that is a text begins with the begin-of-sequence token; true; after a chat "
       "template of the model false",
-      kAll},
+      kEncodes},
      read_add_special_tokens},
+    {{"add_special", "true or false", "add_special_tokens by the name that llama.cpp has for it",
+      kTokenize},
+     read_add_special},
     {{"parse_special", "true or false",
-      "spellings of control tokens in the text of a prompt are these tokens; true", kPrompted},
+      "spellings of control tokens in the text of a prompt are these tokens; true",
+      kEncodesPrompts},
      read_parse_special},
+    {{"return_token_strs", "true or false", "tokens as the vocabulary spells them, too; false",
+      kTokenize},
+     read_return_token_strs},
+    {{"with_pieces", "true or false",
+      "each token is an object with its id and its text, or its bytes where they are no text; "
+      "false",
+      kTokenize},
+     read_with_pieces},
 
     {{"echo", "true or false", "the text begins with that of the prompt; false", kCompletions},
      read_echo},
@@ -349,9 +200,6 @@ constexpr FieldReader kReaders[] = {
     only("request_id", "null"),
     only("cache_salt", "null"),
     only("kv_transfer_params", "null"),
-    only("tools", "null", kChat),
-    only("tool_choice", "\"none\"", kChat),
-    only("parallel_tool_calls", "true", kChat),
     only("reasoning_effort", "null", kChat),
     only("include_reasoning", "true", kChat),
     only("modalities", "[\"text\"]", kChat),
@@ -363,9 +211,11 @@ constexpr FieldReader kReaders[] = {
     only("verbosity", "null", kChat),
     only("echo", "false", kChat),
     only("add_generation_prompt", "true", kChat),
-    only("continue_final_message", "false", kChat),
+    only("continue_final_message", "false", kConverses),
     only("documents", "null", kChat),
-    only("chat_template", "null", kChat),
+    only("chat_template", "null", kConverses),
+    only("tools", "null", kTokenize),
+    only("mm_processor_kwargs", "null", kTokenize),
 };
 
 }  // namespace

@@ -10,6 +10,7 @@
 #include "forge/core/quoted.h"
 #include "generation.h"
 #include "request_body.h"
+#include "tokenizer_api.h"
 
 namespace forge::serve {
 namespace {
@@ -24,6 +25,9 @@ enum class Endpoint {
   cache_stats,
   cache_clear,
   session,
+  tokenize,
+  detokenize,
+  tokenizer_info,
 };
 enum class Method { get, post, del };
 constexpr Names<Method> names_of(Method) { return {"GET", "POST", "DELETE"}; }
@@ -46,6 +50,9 @@ constexpr std::array kRoutes = {
     Route{"/forge/v1/cache/stats", Endpoint::cache_stats, Method::get},
     Route{"/forge/v1/cache/clear", Endpoint::cache_clear, Method::post},
     Route{"/forge/v1/sessions/", Endpoint::session, Method::del, true},
+    Route{"/tokenize", Endpoint::tokenize, Method::post},
+    Route{"/detokenize", Endpoint::detokenize, Method::post},
+    Route{"/tokenizer_info", Endpoint::tokenizer_info, Method::get},
 };
 
 constexpr const char* kMethods = "GET, HEAD, POST, DELETE, OPTIONS";
@@ -249,6 +256,7 @@ Answer job(RequestKind kind, const std::string& body, const ServerState& state) 
   if (state.shutting_down) return reply_of(engine::LoopError(engine::ShuttingDown{}));
   auto parsed = parse_request(kind, body, state.model);
   if (!parsed) return reply_of(parsed.error());
+  if (is_of_tokenizer(kind)) return *std::move(parsed);
   if (const auto error = length_error(*parsed, state.model, state.loop.tokenizer())) {
     return reply_of(*error);
   }
@@ -338,6 +346,12 @@ Answer route(const HttpRequest& request, const ServerState& state) {
       return job(RequestKind::generate, request.body(), state);
     case Endpoint::chat:
       return job(RequestKind::chat, request.body(), state);
+    case Endpoint::tokenize:
+      return job(RequestKind::tokenize, request.body(), state);
+    case Endpoint::detokenize:
+      return job(RequestKind::detokenize, request.body(), state);
+    case Endpoint::tokenizer_info:
+      return Reply{.body = tokenizer_info(state.model, state.loop.tokenizer())};
     case Endpoint::completions:
       break;
   }

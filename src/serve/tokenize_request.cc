@@ -5,8 +5,10 @@
 #include <utility>
 
 #include "forge/chat/chat_format.h"
+#include "forge/grammar/matcher.h"
 #include "forge/grammar/output_compiler.h"
 #include "forge/serve/openai_api.h"
+#include "prompt_text.h"
 
 namespace forge::serve {
 namespace {
@@ -14,14 +16,6 @@ namespace {
 using Tokens = std::vector<TokenId>;
 
 constexpr const char* kTooLong = "context_length_exceeded";
-
-/// What a template may do with messages, whose size the limit of bodies bounds: fractions of a
-/// second.
-constexpr chat::RenderLimits kRenderLimits{
-    .output_bytes = 64U << 20U, .made_bytes = 256U << 20U, .steps = 5'000'000};
-
-/// "prompt[2]" is of the field "prompt".
-std::string field_of(const std::string& name) { return name.substr(0, name.find('[')); }
 
 std::string context_of(const ModelCard& model) {
   return "the context of model '" + model.id + "' has " + std::to_string(model.context_tokens);
@@ -65,23 +59,6 @@ std::string echo_of(const UntokenizedPrompt& prompt, const text::Tokenizer& toke
   return tokenizer.decode(std::get<Tokens>(prompt.content));
 }
 
-/// Messages become a text.
-std::optional<ApiError> render(UntokenizedPrompt& prompt, const ModelCard& model,
-                               const std::tm& now) {
-  const auto* const conversation =
-      std::get_if<std::shared_ptr<const chat::Conversation>>(&prompt.content);
-  if (conversation == nullptr) return std::nullopt;
-  auto text = (*model.chat)->chat_template.render(**conversation, {kRenderLimits, now});
-  if (!text) {
-    const bool own_words = text.error().fault == chat::TemplateFault::raised;
-    return bad_field("messages", "the chat template" +
-                                     std::string(own_words ? " refuses them: " : ": ") +
-                                     to_string(text.error()));
-  }
-  prompt.content = *std::move(text);
-  return std::nullopt;
-}
-
 tl::expected<Tokens, ApiError> tokens_of(UntokenizedPrompt& prompt,
                                          const UntokenizedRequest& request, const ModelCard& model,
                                          const text::Tokenizer& tokenizer) {
@@ -92,8 +69,9 @@ tl::expected<Tokens, ApiError> tokens_of(UntokenizedPrompt& prompt,
     auto error = bytes_error(prompt.name, text.size(), request, model, *token_bytes_max);
     if (error) return tl::unexpected(*std::move(error));
   }
-  Tokens tokens = tokenizer.encode(text, request.encode_options);
-  if (tokens.empty()) {
+  auto tokens = encode(prompt, request.encode_options, tokenizer);
+  if (!tokens) return tokens;
+  if (tokens->empty()) {
     return tl::unexpected(
         bad_field(field_of(prompt.name), prompt.name + " is empty; accepted are 1 .. " +
                                              std::to_string(model.context_tokens - 1) + " tokens"));
@@ -101,15 +79,57 @@ tl::expected<Tokens, ApiError> tokens_of(UntokenizedPrompt& prompt,
   return tokens;
 }
 
-std::optional<ApiError> grammar_error(const UntokenizedRequest& request, const ModelCard& model) {
+/// The control tokens that the text of the answer shows: those that grammars know, or its marks.
+std::vector<text::SpeltToken> spelt_marks(const UntokenizedRequest& request,
+                                          const text::Tokenizer& tokenizer) {
+  if (request.sampling.grammar) return text::spelt_tokens(tokenizer, chat::all_marks());
+  if (!request.answer) return {};
+  return text::spelt_tokens(tokenizer, chat::marks_of(request.answer->form));
+}
+
+/// What the end of the prompt decides: whether the answer begins within its reasoning. A call that
+/// is forced is so after the reasoning then.
+void begin_answer(UntokenizedRequest& request, const UntokenizedPrompt& prompt) {
+  const auto* const text = std::get_if<std::string>(&prompt.content);
+  if (!request.answer || text == nullptr) return;
+  request.answer->in_reasoning = chat::begins_in_reasoning(request.answer->form, *text);
+  if (!request.answer->in_reasoning || request.answer->tools.empty()) return;
+  OutputGrammar& grammar = *request.sampling.grammar;
+  if (!grammar.after.empty()) return;
+  grammar.after = chat::kReasoningEnd;
+}
+
+/// A call that is forced must be able to end.
+std::optional<ApiError> call_error(const UntokenizedRequest& request, const ModelCard& model,
+                                   const grammar::Grammar& grammar,
+                                   const text::Tokenizer& tokenizer) {
+  const bool is_forced = request.sampling.grammar->after.empty();
+  if (!is_forced || !request.answer || request.answer->tools.empty()) return std::nullopt;
+  // A text with more bytes than that has too many tokens, whatever they are.
+  const std::size_t bytes_max = request.max_tokens * tokenizer.token_bytes_max().value_or(64);
+  const std::string call = grammar::Matcher(grammar).closing_text(bytes_max + 1);
+  const auto shortest = tokenizer.encode(call, {.add_special = false});
+  const std::size_t tokens =
+      shortest ? shortest->size() : 0;  // another call may do without the byte
+  if (tokens <= request.max_tokens) return std::nullopt;
+  return bad_field("tool_choice",
+                   "tool_choice forces a call, which takes " + std::to_string(tokens) +
+                       " tokens or more; max_tokens is " + std::to_string(request.max_tokens) +
+                       " here, and " + context_of(model) + " tokens",
+                   kTooLong);
+}
+
+std::optional<ApiError> grammar_error(const UntokenizedRequest& request, const ModelCard& model,
+                                      const text::Tokenizer& tokenizer) {
   if (!request.sampling.grammar) return std::nullopt;
-  const std::string& name = request.grammar_field;
+  std::string name = request.grammar_field;
   const std::string field = name.substr(0, name.find('.'));
   if (model.grammars == nullptr) {
     return bad_field(field, name + " is refused: model '" + model.id + "' runs without grammars");
   }
   const auto compiled = model.grammars->compile(*request.sampling.grammar);
-  if (compiled) return std::nullopt;
+  if (compiled) return call_error(request, model, (*compiled)->grammar, tokenizer);
+  if (!request.form_fields.empty()) name = request.form_fields[compiled.error().form];
   const grammar::GrammarError& error = compiled.error().error;
   return bad_field(field, name + (error.pointer.empty() ? ": " : " ") + grammar::to_string(error));
 }
@@ -147,10 +167,10 @@ tl::expected<CompletionRequest, ApiError> tokenize(UntokenizedRequest request,
                                                    const ModelCard& model,
                                                    const text::Tokenizer& tokenizer,
                                                    const std::tm& now) {
-  if (auto error = grammar_error(request, model)) return tl::unexpected(*std::move(error));
   CompletionRequest tokenized;
   for (UntokenizedPrompt& prompt : request.prompts) {
     if (auto error = render(prompt, model, now)) return tl::unexpected(*std::move(error));
+    begin_answer(request, prompt);
     if (request.echo) tokenized.echoes.push_back(echo_of(prompt, tokenizer));
     auto tokens = tokens_of(prompt, request, model, tokenizer);
     if (!tokens) return tl::unexpected(std::move(tokens.error()));
@@ -163,6 +183,10 @@ tl::expected<CompletionRequest, ApiError> tokenize(UntokenizedRequest request,
     }
     tokenized.prompts.push_back(std::move(*tokens));
   }
+  if (auto error = grammar_error(request, model, tokenizer)) {
+    return tl::unexpected(*std::move(error));
+  }
+  tokenized.spelt = spelt_marks(request, tokenizer);
   static_cast<CompletionOptions&>(tokenized) = std::move(request);
   const bool ends = tokenized.kind == RequestKind::chat && !tokenized.ignore_eos;
   if (ends && !model.answer_stop.empty()) tokenized.stop.push_back(model.answer_stop);

@@ -13,14 +13,13 @@
 #include <utility>
 
 #include "forge/chat/chat_template.h"
+#include "tokenizer_api.h"
 
 namespace forge::serve {
 
 namespace asio = boost::asio;
 
 namespace {
-
-using Result = tl::expected<CompletionRequest, ApiError>;
 
 /// A request that waits to be tokenized, until a worker or the end of its coroutine takes it out.
 class Waiting {
@@ -50,12 +49,13 @@ class TakenBack {
 };
 
 /// What the coroutine waits for, on the I/O thread.
+template <class Result>
 struct Reception {
   explicit Reception(const asio::any_io_executor& io)
       : arrived(io, asio::steady_timer::time_point::max()) {}
 
   asio::steady_timer arrived;  // never expires; cancelled when the result is there
-  std::optional<Result> result;
+  std::optional<tl::expected<Result, ApiError>> result;
 };
 
 /// Of all texts within.
@@ -75,15 +75,16 @@ std::size_t text_bytes(const UntokenizedRequest& request) {
             std::get_if<std::shared_ptr<const chat::Conversation>>(&prompt.content)) {
       bytes += text_bytes((*chat)->messages);
     }
+    if (const auto* ids = std::get_if<std::vector<TokenId>>(&prompt.content)) bytes += ids->size();
   }
   return bytes;
 }
 
 /// On a worker's thread: nobody else could catch.
-Result tokenize_and_catch(UntokenizedRequest request, const ModelCard& model,
-                          const text::Tokenizer& tokenizer) {
+template <class Run>
+auto run_and_catch(const Run& run) -> decltype(run()) {
   try {
-    return tokenize(std::move(request), model, tokenizer, chat::local_time());
+    return run();
   } catch (const std::exception& error) {
     return tl::unexpected(server_error(
         500, std::string("the prompt could not be tokenized: ") + error.what(), "tokenize_failed"));
@@ -92,19 +93,22 @@ Result tokenize_and_catch(UntokenizedRequest request, const ModelCard& model,
 
 }  // namespace
 
-asio::awaitable<Result> TokenizerWorker::tokenize(UntokenizedRequest request) {
+template <class Result>
+asio::awaitable<tl::expected<Result, ApiError>> TokenizerWorker::run(UntokenizedRequest request,
+                                                                     Work<Result> work) {
   const asio::any_io_executor io = co_await asio::this_coro::executor;
   const bool is_short = text_bytes(request) <= kShortBytes;
   asio::thread_pool& thread = request.sampling.grammar ? grammars_
                               : is_short               ? short_texts_
                                                        : long_texts_;
   const auto waiting = std::make_shared<Waiting>(std::move(request));
-  const auto reception = std::make_shared<Reception>(io);
-  asio::post(thread, [this, io, waiting, reception] {
+  const auto reception = std::make_shared<Reception<Result>>(io);
+  asio::post(thread, [this, io, work, waiting, reception] {
     auto taken = waiting->take();
     if (!taken) return;
-    asio::post(io, [reception,
-                    result = tokenize_and_catch(std::move(*taken), model_, tokenizer_)]() mutable {
+    auto result = run_and_catch(
+        [&] { return work(std::move(*taken), model_, tokenizer_, chat::local_time()); });
+    asio::post(io, [reception, result = std::move(result)]() mutable {
       reception->result = std::move(result);
       reception->arrived.cancel();
     });
@@ -114,6 +118,16 @@ asio::awaitable<Result> TokenizerWorker::tokenize(UntokenizedRequest request) {
     co_await reception->arrived.async_wait(asio::as_tuple(asio::use_awaitable));
   }
   co_return std::move(*reception->result);
+}
+
+asio::awaitable<tl::expected<CompletionRequest, ApiError>> TokenizerWorker::tokenize(
+    UntokenizedRequest request) {
+  return run<CompletionRequest>(std::move(request), serve::tokenize);
+}
+
+asio::awaitable<tl::expected<std::string, ApiError>> TokenizerWorker::answer(
+    UntokenizedRequest request) {
+  return run<std::string>(std::move(request), tokenizer_answer);
 }
 
 }  // namespace forge::serve

@@ -1,5 +1,6 @@
-// TokenizerWorker: turns the texts of requests into tokens, and compiles their grammars, off the I/O
-// thread, which serves everybody: a megabyte can take half a second.
+// TokenizerWorker: turns the texts of requests into tokens, tokens into texts, and compiles the
+// grammars of requests, off the I/O thread, which serves everybody: a megabyte can take half a
+// second.
 //
 //   I/O thread --+--request--> short texts: a thread --+--tokens--> the coroutine that waits
 //                |                                     |
@@ -23,6 +24,8 @@
 #include <boost/asio/awaitable.hpp>
 #include <boost/asio/thread_pool.hpp>
 #include <cstddef>
+#include <ctime>
+#include <string>
 #include <tl/expected.hpp>
 
 #include "forge/serve/openai_api.h"
@@ -40,7 +43,18 @@ class TokenizerWorker {
   boost::asio::awaitable<tl::expected<CompletionRequest, ApiError>> tokenize(
       UntokenizedRequest request);
 
+  /// The body of the answer to a request that is_of_tokenizer(). Errors: those of
+  /// tokenizer_answer(), or 500 if it ends with an exception.
+  boost::asio::awaitable<tl::expected<std::string, ApiError>> answer(UntokenizedRequest request);
+
  private:
+  template <class Result>
+  using Work = tl::expected<Result, ApiError> (*)(UntokenizedRequest, const ModelCard&,
+                                                  const text::Tokenizer&, const std::tm&);
+  template <class Result>
+  boost::asio::awaitable<tl::expected<Result, ApiError>> run(UntokenizedRequest request,
+                                                             Work<Result> work);
+
   const ModelCard& model_;
   const text::Tokenizer& tokenizer_;
   boost::asio::thread_pool short_texts_{1};

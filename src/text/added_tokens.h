@@ -43,6 +43,9 @@ class AddedTokens {
   /// Whether a token swallows white space, any number of bytes of it.
   bool take_space() const { return take_space_; }
 
+  /// Bytes of the longest spelling that `text` begins with; 0: with none.
+  std::size_t longest(std::string_view text) const { return longest_at(text, true).bytes; }
+
   /// The parts of `text`; those of text are not empty and borrow from it. Requires: valid UTF-8.
   std::vector<TextPart> split(std::string_view text, bool control_tokens) const;
 

@@ -1,7 +1,5 @@
 #include "alphabet.h"
 
-#include <algorithm>
-
 #include "utf8_text.h"
 
 namespace forge::text::detail {
@@ -68,18 +66,34 @@ std::optional<unsigned char> byte_of_fallback(std::string_view spelling) {
   return static_cast<unsigned char>(*high * 16 + *low);
 }
 
-bool Alphabet::append_bytes(std::string_view bytes, std::vector<std::uint32_t>& symbols) const {
-  const auto symbol_of = [&](char c) { return bytes_[static_cast<unsigned char>(c)]; };
-  if (!std::all_of(bytes.begin(), bytes.end(), symbol_of)) return false;
-  for (const char c : bytes) symbols.push_back(*symbol_of(c));
-  return true;
+std::optional<unsigned char> Alphabet::missing_byte(std::string_view bytes) const {
+  for (const char c : bytes) {
+    const auto byte = static_cast<unsigned char>(c);
+    if (!bytes_[byte]) return byte;
+  }
+  return std::nullopt;
 }
 
-void Alphabet::append_symbols(std::string_view text, std::vector<std::uint32_t>& symbols) const {
-  if (!by_characters_) {
-    for (const char c : text) symbols.push_back(*bytes_[static_cast<unsigned char>(c)]);
-    return;
+std::optional<unsigned char> Alphabet::append_symbols(std::string_view text,
+                                                      Symbols& symbols) const {
+  return by_characters_ ? append_characters(text, symbols) : append_bytes(text, symbols);
+}
+
+std::optional<unsigned char> Alphabet::append_bytes(std::string_view text, Symbols& symbols) const {
+  bool after_unknown = false;
+  for (const char c : text) {
+    const auto byte = static_cast<unsigned char>(c);
+    const bool known = bytes_[byte].has_value();
+    if (!known && !unknown_) return byte;
+    if (known) symbols.push_back(*bytes_[byte]);
+    if (!known && !(fuse_unknown_ && after_unknown)) symbols.push_back(*unknown_);
+    after_unknown = !known;
   }
+  return std::nullopt;
+}
+
+std::optional<unsigned char> Alphabet::append_characters(std::string_view text,
+                                                         Symbols& symbols) const {
   bool after_unknown = false;
   std::size_t bytes = 0;
   for (std::size_t at = 0; at < text.size(); at += bytes) {
@@ -87,13 +101,19 @@ void Alphabet::append_symbols(std::string_view text, std::vector<std::uint32_t>&
     const std::string_view character = text.substr(at, bytes);
     if (const auto* symbol = characters_.find(first_code_point(character))) {
       symbols.push_back(*symbol);
-    } else if (!append_bytes(character, symbols)) {
-      if (unknown_ && !(fuse_unknown_ && after_unknown)) symbols.push_back(*unknown_);
-      after_unknown = true;
+      after_unknown = false;
       continue;
     }
-    after_unknown = false;
+    const auto missing = missing_byte(character);
+    if (missing && !unknown_) return missing;
+    if (!missing) {
+      for (const char c : character) symbols.push_back(*bytes_[static_cast<unsigned char>(c)]);
+    } else if (!(fuse_unknown_ && after_unknown)) {
+      symbols.push_back(*unknown_);
+    }
+    after_unknown = missing.has_value();
   }
+  return std::nullopt;
 }
 
 }  // namespace forge::text::detail

@@ -8,6 +8,9 @@
 // SentencePiece and its kin merge characters; one outside the vocabulary becomes its bytes, which
 // the vocabulary spells <0x00> to <0xFF>, or else the unknown token.
 //
+// A vocabulary may lack bytes (StarCoder's has no F1) and have no unknown token: a text with such a
+// byte has no symbols.
+//
 // Thread contract: const, any number of threads.
 #pragma once
 
@@ -44,18 +47,24 @@ class Alphabet {
   bool has_character(std::uint32_t code_point) const {
     return characters_.find(code_point) != nullptr;
   }
-  /// Sets the symbol that stands for a character without a symbol, if some of its bytes have none
-  /// either; with `fuse`, it stands for several such characters in a row.
+  /// Sets the symbol that stands for a byte without a symbol, or for a character without a symbol,
+  /// if some of its bytes have none either; with `fuse`, it stands for several such in a row.
   void set_unknown(std::uint32_t symbol, bool fuse) {
     unknown_ = symbol;
     fuse_unknown_ = fuse;
   }
 
-  /// Appends the symbols of `text`. Requires: valid UTF-8.
-  void append_symbols(std::string_view text, std::vector<std::uint32_t>& symbols) const;
+  /// Appends the symbols of `text`. Returns: the first byte that has none, where nothing stands for
+  /// what is unknown. Requires: valid UTF-8.
+  std::optional<unsigned char> append_symbols(std::string_view text,
+                                              std::vector<std::uint32_t>& symbols) const;
 
  private:
-  bool append_bytes(std::string_view bytes, std::vector<std::uint32_t>& symbols) const;
+  using Symbols = std::vector<std::uint32_t>;
+
+  std::optional<unsigned char> missing_byte(std::string_view bytes) const;
+  std::optional<unsigned char> append_bytes(std::string_view text, Symbols& symbols) const;
+  std::optional<unsigned char> append_characters(std::string_view text, Symbols& symbols) const;
 
   std::array<std::optional<std::uint32_t>, 256> bytes_;
   FlatMap<std::uint32_t> characters_;

@@ -15,11 +15,15 @@ constexpr std::array<char, 256> kBytes = all_bytes();
 
 }  // namespace
 
-std::vector<TokenId> ByteTokenizer::encode(std::string_view text, EncodeOptions) const {
+std::vector<TokenId> ByteTokenizer::tokens_of(std::string_view text) {
   std::vector<TokenId> tokens;
   tokens.reserve(text.size());
   for (const char c : text) tokens.push_back(token_of(static_cast<unsigned char>(c)));
   return tokens;
+}
+
+EncodedText ByteTokenizer::encode(std::string_view text, EncodeOptions) const {
+  return tokens_of(text);
 }
 
 std::string_view ByteTokenizer::bytes_of(TokenId token) const {

@@ -2,18 +2,19 @@
 #include <algorithm>
 #include <utility>
 
-#include "bpe_builder.h"
+#include "description.h"
 #include "forge/core/quoted.h"
 #include "forge/text/load_tokenizer.h"
 #include "gguf_pre_tokenizers.h"
 #include "gguf_tokens.h"
+#include "sentence_piece_normalizer.h"
 #include "utf8_text.h"
 
 namespace forge::text {
 namespace {
 
-using detail::BpeDescription;
 using detail::TokenEntry;
+using detail::TokenizerDescription;
 using formats::FileError;
 using formats::Gguf;
 using Role = TokenEntry::Role;
@@ -30,12 +31,17 @@ class GgufReader {
   LoadedTokenizer read();
 
  private:
+  Done read_model(std::string_view model);
   Done read_tokens();
   Done read_types();
-  Done read_begin_and_end();
+  Done read_special();
+  Done read_scores();
   Done read_scored();
-  Done read_merged();
-  Done read_pre_tokenizer();
+  Done read_unigram();
+  Done read_unigram_normalizer();
+  Done read_merged(std::string_view pre_tokenizer);
+  Done read_pre_tokenizer(std::string_view name);
+  void find_byte_tokens();
 
   tl::unexpected<FileError> wrong(std::string message) const {
     return tl::unexpected(FileError{
@@ -49,10 +55,21 @@ class GgufReader {
   /// A token's id, or `otherwise` if there is no such key.
   tl::expected<std::optional<TokenId>, FileError> token(
       const std::string& key, std::optional<TokenId> otherwise = std::nullopt) const;
+  /// The token of this id, where the vocabulary is so large.
+  std::optional<TokenId> known(std::uint32_t id) const {
+    return id < out_.tokens.size() ? std::optional(TokenId(id)) : std::nullopt;
+  }
 
   const Gguf& file_;
-  BpeDescription out_;
-  bool begins_by_default_ = false;
+  TokenizerDescription out_;
+  /// What a file means that does not say it.
+  struct Otherwise {
+    bool begins = false;
+    bool ends = false;
+    std::optional<TokenId> begin;
+    std::optional<TokenId> end;
+    std::optional<TokenId> padding;
+  } otherwise_;
 };
 
 tl::expected<std::optional<TokenId>, FileError> GgufReader::token(
@@ -107,35 +124,37 @@ Done GgufReader::read_types() {
   return {};
 }
 
-Done GgufReader::read_begin_and_end() {
-  const bool scored = out_.units == BpeDescription::Units::characters;
-  const auto begins = flag("add_bos_token", begins_by_default_);
+Done GgufReader::read_special() {
+  detail::SpecialTokens& special = out_.special;
+  const auto begins = flag("add_bos_token", otherwise_.begins);
   if (!begins) return tl::unexpected(begins.error());
-  const auto ends = flag("add_eos_token", false);
+  const auto ends = flag("add_eos_token", otherwise_.ends);
   if (!ends) return tl::unexpected(ends.error());
-  if (*ends) return wrong(kPrefix + "add_eos_token is true, which is not read");
-  const auto known = [&](std::uint32_t id) {
-    return scored && id < out_.tokens.size() ? std::optional(TokenId(id)) : std::nullopt;
-  };
-  const auto begin = token("bos_token_id", known(1));
+  const auto begin = token("bos_token_id", otherwise_.begin);
   if (!begin) return tl::unexpected(begin.error());
   if (*begins && !*begin) return wrong("there is no " + kPrefix + "bos_token_id to begin with");
-  if (*begins) out_.begin_of_sequence = **begin;
+  special.begin = *begin;
+  if (*begins) special.before = {**begin};
+  const auto padding = token("padding_token_id", otherwise_.padding);
+  if (!padding) return tl::unexpected(padding.error());
+  special.padding = *padding;
 
   for (const auto& [key, otherwise] :
-       {std::pair{"eos_token_id", known(2)}, std::pair{"eot_token_id", std::optional<TokenId>()}}) {
+       {std::pair{"eos_token_id", otherwise_.end}, {"eot_token_id", std::optional<TokenId>()}}) {
     const auto end = token(key, otherwise);
     if (!end) return tl::unexpected(end.error());
-    if (*end && std::find(out_.eos.begin(), out_.eos.end(), **end) == out_.eos.end()) {
-      out_.eos.push_back(**end);
+    if (*end && std::find(special.end.begin(), special.end.end(), **end) == special.end.end()) {
+      special.end.push_back(**end);
     }
   }
+  if (*ends && special.end.empty()) {
+    return wrong("there is no " + kPrefix + "eos_token_id to end with");
+  }
+  if (*ends) special.after = {special.end.front()};
   return {};
 }
 
-/// SentencePiece's kind.
-Done GgufReader::read_scored() {
-  out_.units = BpeDescription::Units::characters;
+Done GgufReader::read_scores() {
   const auto scores = file_.numbers(kPrefix + "scores");
   if (!scores) return tl::unexpected(scores.error());
   if (scores->size() != out_.tokens.size()) {
@@ -143,6 +162,14 @@ Done GgufReader::read_scored() {
                  std::to_string(out_.tokens.size()) + " tokens");
   }
   for (std::size_t i = 0; i < scores->size(); ++i) out_.scores.push_back(scores->number(i));
+  return {};
+}
+
+/// SentencePiece's BPE.
+Done GgufReader::read_scored() {
+  out_.model = TokenizerDescription::Model::scored_merges;
+  out_.units = TokenizerDescription::Units::characters;
+  if (auto done = read_scores(); !done) return done;
   out_.byte_fallback = true;
   const auto unknown = token("unknown_token_id", TokenId(0));
   if (!unknown) return tl::unexpected(unknown.error());
@@ -152,35 +179,87 @@ Done GgufReader::read_scored() {
   if (!prefix) return tl::unexpected(prefix.error());
   if (*prefix) out_.stages.normalizer.prepend(std::string(detail::kSpaceMark));
   out_.stages.normalizer.replace(" ", std::string(detail::kSpaceMark));
-  begins_by_default_ = true;
+  otherwise_ = {.begins = true, .begin = known(1), .end = known(2)};
   return {};
 }
 
-Done GgufReader::read_pre_tokenizer() {
-  const auto name = file_.text(kPrefix + "pre");
-  if (!name) return tl::unexpected(name.error());
-  const auto all = detail::gguf_pre_tokenizers();
-  const auto found = std::find_if(all.begin(), all.end(), [&](const auto& entry) {
-    return std::find(entry.names.begin(), entry.names.end(), *name) != entry.names.end();
+/// SentencePiece's unigram model.
+Done GgufReader::read_unigram() {
+  out_.model = TokenizerDescription::Model::unigram;
+  out_.units = TokenizerDescription::Units::characters;
+  if (auto done = read_scores(); !done) return done;
+  const auto unknown = token("unknown_token_id", known(2));
+  if (!unknown) return tl::unexpected(unknown.error());
+  if (*unknown) out_.unknown = (*unknown)->value;
+  out_.fuse_unknown = true;
+  find_byte_tokens();
+  otherwise_ = {.ends = true, .begin = {}, .end = known(1), .padding = known(0)};
+  return read_unigram_normalizer();
+}
+
+/// Whether the types of tokens say that there are tokens of bytes.
+void GgufReader::find_byte_tokens() {
+  if (!has("token_type")) return;
+  const auto types = file_.integers(kPrefix + "token_type");
+  for (std::size_t id = 0; types && id < types->size(); ++id) {
+    out_.byte_fallback = out_.byte_fallback || types->integer(id) == gguf_token::kByte;
+  }
+}
+
+Done GgufReader::read_unigram_normalizer() {
+  detail::SentencePieceNormalizer normalizer;
+  const auto adds_space = flag("add_space_prefix", false);
+  if (!adds_space) return tl::unexpected(adds_space.error());
+  const auto drops = flag("remove_extra_whitespaces", false);
+  if (!drops) return tl::unexpected(drops.error());
+  normalizer.adds_space = *adds_space;
+  normalizer.drops_extra_spaces = *drops;
+  if (has("precompiled_charsmap")) {
+    const auto numbers = file_.integers(kPrefix + "precompiled_charsmap");
+    if (!numbers) return tl::unexpected(numbers.error());
+    std::string bytes;
+    for (std::size_t i = 0; i < numbers->size(); ++i) {
+      bytes.push_back(static_cast<char>(numbers->integer(i) & 0xFF));
+    }
+    auto map = detail::CharsMap::parse(bytes);
+    if (!map) return wrong(kPrefix + "precompiled_charsmap " + map.error());
+    normalizer.map = *std::move(map);
+  }
+  out_.stages.normalizer.rewrite([normalizer = std::move(normalizer)](const std::string& text) {
+    return normalizer.apply(text);
   });
-  if (found == all.end()) {
-    return wrong(kPrefix + "pre is " + in_quotes(*name) + ", accepted are " +
+  return {};
+}
+
+Done GgufReader::read_pre_tokenizer(std::string_view name) {
+  const detail::NamedPreTokenizer* const found = detail::find_gguf_pre_tokenizer(name);
+  if (found == nullptr) {
+    return wrong(kPrefix + "pre is " + in_quotes(name) + ", accepted are " +
                  detail::gguf_pre_tokenizer_names());
   }
-  for (const std::string_view text : found->patterns) {
+  for (const auto& [text, cut] : found->cuts) {
     auto pattern = detail::Pattern::compile(text);
     if (!pattern) return wrong(pattern.error());
-    out_.stages.pre_tokenizer.add(std::move(*pattern), detail::PreTokenizer::Cut::isolated);
+    out_.stages.pre_tokenizer.add(std::move(*pattern), cut);
   }
   if (found->composes) out_.stages.normalizer.compose();
-  out_.stages.whole_pieces = found->whole_pieces;
-  begins_by_default_ = found->begin_of_sequence;
+  if (found->characters) {
+    out_.units = TokenizerDescription::Units::characters;
+    out_.byte_fallback = true;
+    if (found->marks_spaces) {
+      out_.stages.normalizer.replace(" ", std::string(detail::kSpaceMark));
+    }
+  }
+  out_.whole_pieces = found->whole_pieces;
+  out_.whole_lines = found->whole_lines;
+  otherwise_ = {.begins = found->begin_of_sequence, .begin = {}, .end = {}, .padding = {}};
   return {};
 }
 
-/// GPT-2's kind.
-Done GgufReader::read_merged() {
-  out_.units = BpeDescription::Units::bytes;
+/// GPT-2's kind, and SentencePiece's with merges in place of scores.
+Done GgufReader::read_merged(std::string_view pre_tokenizer) {
+  out_.model = TokenizerDescription::Model::merges;
+  out_.units = TokenizerDescription::Units::bytes;
   const auto merges = file_.texts(kPrefix + "merges");
   if (!merges) return tl::unexpected(merges.error());
   for (const std::string_view merge : *merges) {
@@ -190,23 +269,30 @@ Done GgufReader::read_merged() {
     }
     out_.merges.push_back({merge.substr(0, space), merge.substr(space + 1)});
   }
-  return read_pre_tokenizer();
+  return read_pre_tokenizer(pre_tokenizer);
+}
+
+Done GgufReader::read_model(std::string_view model) {
+  if (model == "llama") return read_scored();
+  if (model == "t5") return read_unigram();
+  if (model == "gemma4") return read_merged(model);
+  const auto name = file_.text(kPrefix + "pre");
+  if (!name) return tl::unexpected(name.error());
+  return read_merged(*name);
 }
 
 LoadedTokenizer GgufReader::read() {
   const auto model = file_.text(kPrefix + "model");
   if (!model) return tl::unexpected(model.error());
-  if (*model != "llama" && *model != "gpt2") {
-    return wrong(kPrefix + "model is " + in_quotes(*model) + ", accepted are llama, gpt2");
+  if (*model != "llama" && *model != "gpt2" && *model != "gemma4" && *model != "t5") {
+    return wrong(kPrefix + "model is " + in_quotes(*model) +
+                 (*model == "bert" ? " (WordPiece)" : "") +
+                 ", accepted are llama, gpt2, gemma4, t5");
   }
   if (auto done = read_tokens(); !done) return tl::unexpected(done.error());
-  if (auto done = *model == "llama" ? read_scored() : read_merged(); !done) {
-    return tl::unexpected(done.error());
-  }
-  if (auto done = read_begin_and_end(); !done) {
-    return tl::unexpected(done.error());
-  }
-  auto built = detail::build_bpe(std::move(out_));
+  if (auto done = read_model(*model); !done) return tl::unexpected(done.error());
+  if (auto done = read_special(); !done) return tl::unexpected(done.error());
+  auto built = detail::build_tokenizer(std::move(out_));
   if (!built) return wrong(std::move(built.error()));
   return std::move(*built);
 }

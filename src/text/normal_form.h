@@ -17,6 +17,8 @@
 
 #include <cstddef>
 #include <string>
+#include <string_view>
+#include <utility>
 
 namespace forge::text::detail {
 
@@ -24,9 +26,22 @@ namespace forge::text::detail {
 /// 7 bytes, are U+0390, of 2.
 inline constexpr std::size_t kComposedBytesMax = 4;
 
-/// `text` in normal form C. Bytes that are not valid UTF-8 stay as they are, and what is before and
+/// The others of Unicode's four normal forms: taken apart and not put together (D), and with
+/// characters that only look different as those that they stand for (KC, KD: U+FB01 is "fi").
+enum class NormalForm { c, d, kc, kd };
+
+/// `text` in this form. Bytes that are not valid UTF-8 stay as they are, and what is before and
 /// after them is composed as two texts. O(n log m) for n bytes and at most m marks in a row; where
 /// all is ASCII, a look at each byte.
-std::string composed(std::string text);
+std::string normal_form(std::string text, NormalForm form);
+inline std::string composed(std::string text) {
+  return normal_form(std::move(text), NormalForm::c);
+}
+
+/// Each character as its lower case has it.
+std::string lower_case(std::string_view text);
+
+/// `text` without its combining marks (Unicode's general category M).
+std::string without_marks(std::string_view text);
 
 }  // namespace forge::text::detail

@@ -32,6 +32,7 @@ std::optional<std::size_t> Normalizer::bytes_for_one() const {
   std::size_t bytes = 1;
   for (const Step& step : steps_) {
     if (step.kind == Kind::replace && step.from.size() > step.to.size()) return std::nullopt;
+    if (step.kind == Kind::rewrite) return std::nullopt;
     if (step.kind != Kind::compose) continue;
     if (bytes > 1) return std::nullopt;
     bytes = kComposedBytesMax;
@@ -44,6 +45,10 @@ std::string Normalizer::apply(std::string_view part, bool first) const {
   for (const Step& step : steps_) {
     if (step.kind == Kind::replace) {
       text = replaced(text, step.from, step.to);
+      continue;
+    }
+    if (step.kind == Kind::rewrite) {
+      text = step.rewrite(std::move(text));
       continue;
     }
     if (step.kind == Kind::compose) {

@@ -82,7 +82,10 @@ std::optional<std::string> pre_name(const std::vector<json>& stages, bool whole_
                                     bool composes) {
   const auto patterns = patterns_of(stages);
   for (const detail::NamedPreTokenizer& known : detail::gguf_pre_tokenizers()) {
-    if (patterns && std::ranges::equal(*patterns, known.patterns) &&
+    const auto is_same = [](const std::string& pattern, const detail::NamedCut& cut) {
+      return cut.cut == detail::PreTokenizer::Cut::isolated && cut.pattern == pattern;
+    };
+    if (patterns && std::ranges::equal(*patterns, known.cuts, is_same) && !known.characters &&
         whole_pieces == known.whole_pieces && composes == known.composes) {
       return std::string(known.names.front());
     }
@@ -224,16 +227,15 @@ class Exporter {
     }
     keys_.set_f32s(key("scores"), scores);
     // One is put before the text by this kind of tokenizer, unless it is told otherwise.
-    const auto without = tokenizer_.encode("a", {.begin_of_sequence = false});
-    const bool prefix = tokenizer_.decode_bytes(without) == " a";
+    const auto without = tokenizer_.encode("a", {.add_special = false});
+    const bool prefix = without && tokenizer_.decode_bytes(*without) == " a";
     keys_.set(key("add_space_prefix"), prefix);
   }
 
   void add_begin_and_end() {
-    const std::vector<TokenId> begin = tokenizer_.encode("");
-    if (!begin.empty() && tokenizer_.is_control(begin.front())) {
-      keys_.set_u32(key("bos_token_id"), begin.front().value);
-    }
+    const std::vector<TokenId> begin = tokenizer_.encode("").value();
+    if (const auto bos = tokenizer_.bos_token()) keys_.set_u32(key("bos_token_id"), bos->value);
+    if (const auto pad = tokenizer_.pad_token()) keys_.set_u32(key("padding_token_id"), pad->value);
     keys_.set(key("add_bos_token"), !begin.empty());
     if (!keys_.has(key("eos_token_id")) && !tokenizer_.eos_tokens().empty()) {
       keys_.set_u32(key("eos_token_id"), tokenizer_.eos_tokens().front().value);

@@ -13,7 +13,7 @@ using Role = TokenEntry::Role;
 
 /// The entry of `id`, made if it is not there yet; null, and a fault, beyond the limit.
 TokenEntry* entry_of(std::uint64_t id, std::uint64_t id_limit, json::Fault& fault,
-                     BpeDescription& out) {
+                     TokenizerDescription& out) {
   if (id >= id_limit) {
     fault.set("the id " + std::to_string(id) + " of a token is too large for a file of " +
               std::to_string(id_limit) + " bytes");
@@ -23,7 +23,7 @@ TokenEntry* entry_of(std::uint64_t id, std::uint64_t id_limit, json::Fault& faul
   return &out.tokens[static_cast<std::size_t>(id)];
 }
 
-void read_vocabulary(const json::Fields& model, std::uint64_t id_limit, BpeDescription& out) {
+void read_vocabulary(const json::Fields& model, std::uint64_t id_limit, TokenizerDescription& out) {
   const Json* const vocabulary = model.find("vocab");
   if (vocabulary == nullptr || !vocabulary->is_object()) return model.fail("vocab", "an object");
   for (auto at = vocabulary->begin(); at != vocabulary->end(); ++at) {
@@ -42,7 +42,35 @@ void read_vocabulary(const json::Fields& model, std::uint64_t id_limit, BpeDescr
   }
 }
 
-void read_merges(const json::Fields& model, BpeDescription& out) {
+/// Of Unigram: a list of spellings and scores, whose places are the ids.
+void read_scored_vocabulary(const json::Fields& model, TokenizerDescription& out) {
+  for (const Json& entry : model.items("vocab")) {
+    const bool valid =
+        entry.is_array() && entry.size() == 2 && entry[0].is_string() && entry[1].is_number();
+    if (!valid) {
+      return model.fault().set("the token " + std::to_string(out.tokens.size()) + " is " +
+                               json::shown(entry) + "; accepted is a list of spelling and score");
+    }
+    out.tokens.push_back({entry[0].get_ref<const std::string&>(), Role::normal});
+    out.scores.push_back(entry[1].get<double>());
+  }
+}
+
+void read_unigram(const json::Fields& model, TokenizerDescription& out) {
+  out.model = TokenizerDescription::Model::unigram;
+  out.fuse_unknown = true;
+  read_scored_vocabulary(model, out);
+  if (!model.has("unk_id") || model.failed()) return;
+  const std::uint64_t unknown = model.natural("unk_id");
+  if (unknown >= out.tokens.size()) {
+    return model.fail("unk_id", "a token of the vocabulary");
+  }
+  out.unknown = static_cast<std::uint32_t>(unknown);
+  // It is made of what no other token stands for, and not found as it is spelt.
+  out.tokens[unknown].role = Role::control;
+}
+
+void read_merges(const json::Fields& model, TokenizerDescription& out) {
   for (const Json& merge : model.items("merges")) {
     MergeEntry entry;
     if (merge.is_string()) {
@@ -64,7 +92,7 @@ void read_merges(const json::Fields& model, BpeDescription& out) {
   }
 }
 
-void read_unknown(const json::Fields& model, BpeDescription& out) {
+void read_unknown(const json::Fields& model, TokenizerDescription& out) {
   const std::string spelling = model.text("unk_token", "");
   if (spelling.empty() || model.failed()) return;
   const Json& vocabulary = *model.find("vocab");
@@ -73,8 +101,10 @@ void read_unknown(const json::Fields& model, BpeDescription& out) {
   out.unknown = found->get<std::uint32_t>();
 }
 
-void read_added_token(const json::Fields& token, std::uint64_t id_limit, BpeDescription& out) {
-  const std::uint64_t id = token.natural("id");
+}  // namespace
+
+void read_added_token(const json::Fields& token, std::uint64_t id, std::uint64_t id_limit,
+                      TokenizerDescription& out) {
   token.text("content");  // is there, and not empty
   token.only("single_word", false);
   const bool control = token.boolean("special", false);
@@ -87,9 +117,11 @@ void read_added_token(const json::Fields& token, std::uint64_t id_limit, BpeDesc
                              in_quotes(spelling) + " both have the id " + std::to_string(id));
   }
   *entry = {spelling, control ? Role::control : Role::added};
+  if (out.model == TokenizerDescription::Model::unigram) out.scores.resize(out.tokens.size());
   AddedTokens& added = normalized ? out.stages.added_normalized : out.stages.added;
   const std::string found =
       normalized ? out.stages.normalizer.apply(spelling, true) : std::string(spelling);
+  if (found.empty()) return token.refuse("content", "is nothing after the normalizer");
   const auto token_id = static_cast<std::uint32_t>(id);
   if (normalized) out.normalized[token_id] = found;
   const bool is_new = added.add(found, {.token = TokenId(token_id),
@@ -99,26 +131,28 @@ void read_added_token(const json::Fields& token, std::uint64_t id_limit, BpeDesc
   if (!is_new) token.fault().set("the token " + in_quotes(spelling) + " is added twice");
 }
 
-}  // namespace
-
-void read_model(const json::Fields& file, std::uint64_t id_limit, BpeDescription& out) {
+void read_model(const json::Fields& file, std::uint64_t id_limit, TokenizerDescription& out) {
   const json::Fields model = file.required_object("model");
-  model.only("type", "BPE");
+  const bool has_type = model.has("type");
+  const auto type = has_type ? model.one_of("type", {"BPE", "Unigram"}) : std::string_view("BPE");
+  if (model.failed()) return;
+  out.byte_fallback = model.boolean("byte_fallback", false);
+  if (type == "Unigram") return read_unigram(model, out);
   model.only("dropout", 0.0);
   model.only("continuing_subword_prefix", "");
   model.only("end_of_word_suffix", "");
-  out.byte_fallback = model.boolean("byte_fallback", false);
   out.fuse_unknown = model.boolean("fuse_unk", false);
-  out.stages.whole_pieces = model.boolean("ignore_merges", false);
+  out.whole_pieces = model.boolean("ignore_merges", false);
   read_vocabulary(model, id_limit, out);
   read_unknown(model, out);
   read_merges(model, out);
 }
 
-void read_added_tokens(const json::Fields& file, std::uint64_t id_limit, BpeDescription& out) {
+void read_added_tokens(const json::Fields& file, std::uint64_t id_limit,
+                       TokenizerDescription& out) {
   if (!file.has("added_tokens")) return;
   for (const json::Fields& token : file.list("added_tokens")) {
-    read_added_token(token, id_limit, out);
+    read_added_token(token, token.natural("id"), id_limit, out);
     if (file.failed()) return;
   }
 }

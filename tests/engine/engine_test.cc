@@ -19,7 +19,7 @@ constexpr SchedulerConfig kConfig{.cache = {.num_blocks = 16, .block_size = 4},
                                   .batch = {.max_batch_size = 4}};
 
 Request ask(std::string_view prompt, std::uint32_t max_new_tokens) {
-  return {.prompt = text::ByteTokenizer().encode(prompt), .max_new_tokens = max_new_tokens};
+  return {.prompt = text::ByteTokenizer::tokens_of(prompt), .max_new_tokens = max_new_tokens};
 }
 
 std::map<std::uint64_t, std::string> run(Engine& engine) {

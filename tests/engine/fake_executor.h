@@ -12,6 +12,7 @@
 #include <limits>
 #include <map>
 #include <mutex>
+#include <optional>
 #include <set>
 #include <string>
 #include <thread>
@@ -50,6 +51,8 @@ class FakeExecutor : public Executor {
   std::uint32_t drafts = 0;
   /// The token number `produced` of a request has no finite logits. Set before the first step.
   std::function<bool(const Request&, std::uint32_t produced)> overflows;
+  /// It takes requests with a grammar, and ignores that.
+  bool ignores_grammars = false;
   /// Steps that fail. Set before the first step.
   std::set<std::uint64_t> failing_steps;
 
@@ -72,6 +75,10 @@ class FakeExecutor : public Executor {
   void slow_down(std::chrono::microseconds step_time) {
     const std::lock_guard lock(mutex_);
     step_time_ = step_time;
+  }
+
+  std::optional<std::string> refuses(const Request& request) const override {
+    return ignores_grammars ? std::nullopt : Executor::refuses(request);
   }
 
   void begin(SeqId seq, const Request& request) override { requests_[seq] = request; }

@@ -16,7 +16,7 @@ inline constexpr SchedulerConfig kLoopConfig{.cache = {.num_blocks = 64, .block_
                                              .batch = {.max_batch_size = 4}};
 
 inline Request ask(std::uint32_t max_new_tokens = 100) {
-  return {.prompt = text::ByteTokenizer().encode("prompt"), .max_new_tokens = max_new_tokens};
+  return {.prompt = text::ByteTokenizer::tokens_of("prompt"), .max_new_tokens = max_new_tokens};
 }
 
 /// Collects the events of one request; wait() returns when the last one is there.

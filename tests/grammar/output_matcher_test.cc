@@ -42,6 +42,26 @@ TEST(EnclosedGrammar, has_its_text_around_a_value_and_white_space_between) {
   EXPECT_TRUE(matcher.is_complete());
 }
 
+TEST(EnclosedGrammar, may_be_one_of_a_row) {
+  const Grammar::Enclosed f{"f", schema_of(R"({"type": "object"})"), "."};
+  const Grammar::Enclosed g{"g", schema_of(R"({"const": ["x"]})"), ";"};
+  const std::vector<Grammar::Enclosed> forms{f, g};
+  const Grammar row = *Grammar::one_of(forms, OutputRow{"[", ", ", "]"});
+  for (const char* const text : {"[f{}.]", "[g[\"x\"];]", "[f{}., g[\"x\"];, f{\"a\": 1}.]"}) {
+    EXPECT_TRUE(testing::accepts(row, text)) << text;
+    check_reading(row, text);
+  }
+  for (const char* const text : {"", "[]", "f{}.", "[f{}.", "[f{}.,]", "[f{}.f{}.]", "[, f{}.]"}) {
+    EXPECT_FALSE(testing::accepts(row, text)) << text;
+    check_reading(row, text);
+  }
+  const Grammar bare = *Grammar::one_of(forms, OutputRow{});
+  EXPECT_TRUE(testing::accepts(bare, "f{}.g[\"x\"];f{}."));
+  check_reading(bare, "f{}.g[\"x\"];f{}.");
+  const std::vector<Grammar::Enclosed> numbers{{"n", schema_of(R"({"type": "integer"})"), ""}};
+  EXPECT_FALSE(Grammar::one_of(numbers, OutputRow{"", ",", ""}).has_value());
+}
+
 TEST(EnclosedGrammar, of_alternatives_is_a_text_of_any) {
   const Grammar calls =
       one_of({{"<f>", schema_of(R"({"properties": {"a": {"type": "integer"}},

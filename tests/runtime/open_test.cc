@@ -12,7 +12,7 @@ namespace {
 /// The answer to a prompt, as a program without a server would get it.
 std::string told(Runtime& runtime, const std::string& prompt) {
   engine::Engine& engine = runtime.engine();
-  const std::vector<TokenId> tokens = runtime.tokenizer().encode(prompt);
+  const std::vector<TokenId> tokens = runtime.tokenizer().encode(prompt).value();
   EXPECT_TRUE(engine.submit({.prompt = tokens, .max_new_tokens = 12}));
   text::TextStream text(runtime.tokenizer());
   std::string answer;

@@ -37,7 +37,7 @@ class GateTokenizer final : public text::Tokenizer {
     changed_.wait(lock, [&] { return texts_ >= count; });
   }
 
-  std::vector<TokenId> encode(std::string_view text, text::EncodeOptions options) const override {
+  text::EncodedText encode(std::string_view text, text::EncodeOptions options) const override {
     std::unique_lock lock(mutex_);
     ++texts_;
     changed_.notify_all();

@@ -14,6 +14,7 @@ import pathlib
 import signal
 import subprocess
 import sys
+import tempfile
 import unittest
 
 from client_venv import REQUIREMENTS, SKIPPED, make_venv
@@ -220,6 +221,79 @@ class OpenAiClient(unittest.TestCase):
         self.assertEqual(streamed, [choice.message.content for choice in whole.choices])
         self.assertEqual(usage.completion_tokens, whole.usage.completion_tokens)
 
+    WEATHER = {
+        "type": "function",
+        "function": {
+            "name": "weather",
+            "description": "The weather of a city.",
+            "parameters": {
+                "type": "object",
+                "properties": {
+                    "city": {"type": "string", "maxLength": 12},
+                    "unit": {"enum": ["celsius", "fahrenheit"]},
+                },
+                "required": ["city", "unit"],
+                "additionalProperties": False,
+            },
+        },
+    }
+
+    def ask_for_weather(self, **options):
+        asked = {
+            "model": MODEL,
+            "messages": [{"role": "user", "content": "How warm is it in Oslo?"}],
+            "tools": [self.WEATHER],
+            "tool_choice": {"type": "function", "function": {"name": "weather"}},
+            "max_tokens": 400,
+            "seed": 5,
+        }
+        return self.client.chat.completions.create(**(asked | options))
+
+    def test_a_call_that_is_forced_has_arguments_of_its_schema(self):
+        answer = self.ask_for_weather()
+        self.assertEqual(answer.choices[0].finish_reason, "tool_calls")
+        message = answer.choices[0].message
+        self.assertIsNone(message.content)
+        self.assertEqual(len(message.tool_calls), 1)
+        call = message.tool_calls[0]
+        self.assertEqual((call.type, call.function.name), ("function", "weather"))
+        arguments = json.loads(call.function.arguments)
+        self.assertEqual(set(arguments), {"city", "unit"})
+        self.assertIn(arguments["unit"], ("celsius", "fahrenheit"))
+        self.assertLessEqual(len(arguments["city"]), 12)
+        tool = {"role": "tool", "tool_call_id": call.id, "content": "21"}
+        messages = [{"role": "user", "content": "How warm is it in Oslo?"}, message, tool]
+        after = self.ask_for_weather(messages=messages, tool_choice="none", max_tokens=4)
+        self.assertIsNone(after.choices[0].message.tool_calls)
+
+    def test_a_forced_call_is_streamed_as_it_is_answered_whole(self):
+        whole = self.ask_for_weather(tool_choice="required").choices[0]
+        calls = []
+        finish = None
+        for event in self.ask_for_weather(tool_choice="required", stream=True):
+            choice = event.choices[0]
+            finish = choice.finish_reason or finish
+            for delta in choice.delta.tool_calls or []:
+                if delta.id:
+                    self.assertEqual((delta.type, delta.index), ("function", len(calls)))
+                    calls.append([delta.function.name, ""])
+                calls[delta.index][1] += delta.function.arguments
+        self.assertEqual(finish, whole.finish_reason)
+        self.assertEqual(
+            calls, [[call.function.name, call.function.arguments] for call in whole.message.tool_calls]
+        )
+
+    def test_tools_that_cannot_be_are_refused(self):
+        import openai
+
+        for options in (
+            {"tool_choice": {"type": "function", "function": {"name": "sing"}}},
+            {"tools": [{"type": "function", "function": {"name": "a b"}}]},
+            {"max_tokens": 5},
+        ):
+            with self.assertRaises(openai.BadRequestError):
+                self.ask_for_weather(**options)
+
     def test_chat_tells_log_probabilities(self):
         answer = self.client.chat.completions.create(
             model=MODEL,
@@ -322,6 +396,32 @@ class OpenAiClient(unittest.TestCase):
             with self.complete("Hello", max_tokens=4000, temperature=1, stream=True) as stream:
                 next(iter(stream))
         self.assertIsNotNone(self.text("Hello"))
+
+
+class TrainedModel(unittest.TestCase):
+    """stories260K, which knows neither chat nor tools, and has 512 tokens of context."""
+
+    def test_calls_the_tool_that_is_forced_by_name(self):
+        model = pathlib.Path(__file__).resolve().parents[3] / "shared/data/stories260K"
+        if not model.exists():
+            self.skipTest(f"no folder {model}")
+        with tempfile.NamedTemporaryFile("w", suffix=".jinja") as template:
+            template.write("{{ messages[0].content }}{{ tools[0].function.name }}<tool_call>")
+            template.flush()
+            server = Server("--model", str(model), "--chat-template", template.name)
+            tool = OpenAiClient.WEATHER
+            with server.client(max_retries=0) as client:
+                answer = client.chat.completions.create(
+                    model="stories260K",
+                    messages=[{"role": "user", "content": "How warm is it?"}],
+                    tools=[tool],
+                    tool_choice={"type": "function", "function": {"name": "weather"}},
+                    temperature=0,
+                )
+            self.assertEqual(server.stop(), 0)
+        self.assertEqual(answer.choices[0].finish_reason, "tool_calls")
+        arguments = json.loads(answer.choices[0].message.tool_calls[0].function.arguments)
+        self.assertEqual(set(arguments), {"city", "unit"})
 
 
 class Process(unittest.TestCase):

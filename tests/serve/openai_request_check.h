@@ -60,13 +60,19 @@ inline bool check_parsed(const tl::expected<serve::UntokenizedRequest, serve::Ap
   return check_tokenized(*parsed, model, text::ByteTokenizer());
 }
 
-/// Aborts if a parser breaks its promises. Returns: how many of the three took `body`.
+/// Aborts if a parser breaks its promises. Returns: how many of the three that generate took
+/// `body`.
 inline unsigned check_request_parsers(std::string_view body) {
   static const serve::ModelCard kModel{.id = "m",
                                        .vocabulary_size = 320,
                                        .context_tokens = 100,
                                        .created = 1,
                                        .grammars = testing::byte_grammars()};
+  for (const auto kind : {serve::RequestKind::tokenize, serve::RequestKind::detokenize}) {
+    const auto parsed = parse_request(kind, body, kModel);
+    if (!parsed) check_error(parsed.error());
+    FORGE_CHECK(!parsed || parsed->prompts.size() == 1);
+  }
   unsigned taken = 0;
   for (const auto kind :
        {serve::RequestKind::completions, serve::RequestKind::generate, serve::RequestKind::chat}) {

@@ -41,7 +41,7 @@ ApiError refusal(const std::string& body) {
 
 std::vector<std::vector<TokenId>> tokens(std::initializer_list<std::string_view> prompts) {
   std::vector<std::vector<TokenId>> out;
-  for (const auto prompt : prompts) out.push_back(text::ByteTokenizer().encode(prompt));
+  for (const auto prompt : prompts) out.push_back(text::ByteTokenizer::tokens_of(prompt));
   return out;
 }
 

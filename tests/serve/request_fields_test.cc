@@ -24,7 +24,9 @@ const ModelCard kFieldsCard{.id = "m", .vocabulary_size = 320, .context_tokens =
 tl::expected<UntokenizedRequest, ApiError> parsed(RequestKind kind, const json& patch) {
   json body = json::object();
   if (kind != RequestKind::generate) body["model"] = "m";
-  if (kind == RequestKind::chat) {
+  if (kind == RequestKind::detokenize) {
+    body["tokens"] = {1};
+  } else if (kind == RequestKind::chat) {
     body["messages"] = json::array({{{"role", "user"}, {"content", "hi"}}});
   } else {
     body["prompt"] = "hi";
@@ -33,7 +35,10 @@ tl::expected<UntokenizedRequest, ApiError> parsed(RequestKind kind, const json& 
   return parse_request(kind, body.dump(), kFieldsCard);
 }
 
-constexpr std::array kKinds = {RequestKind::completions, RequestKind::generate, RequestKind::chat};
+constexpr std::array kGenerating = {RequestKind::completions, RequestKind::generate,
+                                    RequestKind::chat};
+constexpr std::array kKinds = {RequestKind::completions, RequestKind::generate, RequestKind::chat,
+                               RequestKind::tokenize, RequestKind::detokenize};
 
 TEST(RequestFields, have_names_of_their_own) {
   std::set<std::pair<std::string_view, RequestKind>> names;
@@ -100,7 +105,8 @@ TEST(RequestFields, that_are_not_honoured_are_taken_at_their_one_value_and_chang
 
 TEST(RequestFields, null_stands_for_each_that_is_not_required) {
   for (const RequestField& field : request_fields()) {
-    if (field.name == "model" || field.name == "prompt" || field.name == "messages") continue;
+    const std::set<std::string_view> required = {"model", "prompt", "messages", "tokens"};
+    if (required.contains(field.name)) continue;
     for (const RequestKind kind : kKinds) {
       if (!field.is_of(kind)) continue;
       const auto request = parsed(kind, {{std::string(field.name), nullptr}});
@@ -112,7 +118,7 @@ TEST(RequestFields, null_stands_for_each_that_is_not_required) {
 }
 
 TEST(RequestFields, of_extra_count_as_fields_of_the_body) {
-  for (const RequestKind kind : kKinds) {
+  for (const RequestKind kind : kGenerating) {
     const auto outside = parsed(kind, {{"top_k", 5}, {"temperature", 0.5}, {"priority", "high"}});
     const auto inside =
         parsed(kind, {{"temperature", 0.5}, {"extra", {{"top_k", 5}, {"priority", "high"}}}});

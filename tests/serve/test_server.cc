@@ -83,7 +83,7 @@ nlohmann::json stream(std::string prompt, int max_tokens) {
 }
 
 std::string expected_text(const std::string& prompt, std::uint32_t tokens) {
-  const Request request{.prompt = text::ByteTokenizer().encode(prompt)};
+  const Request request{.prompt = text::ByteTokenizer::tokens_of(prompt)};
   std::string text;
   for (std::uint32_t i = 0; i < tokens; ++i) {
     text += static_cast<char>(*text::ByteTokenizer::byte_of(letter_at(request, i)));

@@ -26,14 +26,14 @@ class MarkedTokenizer final : public text::Tokenizer {
       : token_bytes_max_(token_bytes_max) {}
 
   std::uint32_t vocabulary_size() const override { return bytes_.vocabulary_size(); }
-  std::vector<TokenId> encode(std::string_view text, text::EncodeOptions options) const override {
+  text::EncodedText encode(std::string_view text, text::EncodeOptions options) const override {
     std::vector<TokenId> tokens;
-    if (options.begin_of_sequence) tokens.push_back(kBegin);
+    if (options.add_special) tokens.push_back(kBegin);
     if (options.control_tokens && text == "<end>") {
       tokens.push_back(kEnd);
       return tokens;
     }
-    for (const TokenId token : bytes_.encode(text)) tokens.push_back(token);
+    for (const TokenId token : text::ByteTokenizer::tokens_of(text)) tokens.push_back(token);
     return tokens;
   }
   std::optional<std::size_t> token_bytes_max() const override { return token_bytes_max_; }
@@ -83,15 +83,15 @@ TEST(TokenizeRequest, control_tokens_are_read_in_a_text_unless_told_otherwise) {
               ElementsAre(MarkedTokenizer::kEnd));
   EXPECT_EQ(
       prompt_tokens({{"prompt", "<end>"}, {"add_special_tokens", false}, {"parse_special", false}}),
-      text::ByteTokenizer().encode("<end>"));
+      text::ByteTokenizer::tokens_of("<end>"));
 }
 
 TEST(TokenizeRequest, prompts_keep_their_order_and_all_else_is_as_it_was) {
   const auto request =
       parsed({{"prompt", {"a", "b"}}, {"max_tokens", 7}, {"stop", "x"}, {"seed", 3}});
   const CompletionRequest done = tokenize(request, kCard, text::ByteTokenizer(), {}).value();
-  EXPECT_THAT(done.prompts,
-              ElementsAre(text::ByteTokenizer().encode("a"), text::ByteTokenizer().encode("b")));
+  EXPECT_THAT(done.prompts, ElementsAre(text::ByteTokenizer::tokens_of("a"),
+                                        text::ByteTokenizer::tokens_of("b")));
   EXPECT_EQ(static_cast<const CompletionOptions&>(done), request);
 }
 

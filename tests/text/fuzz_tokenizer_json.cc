@@ -19,7 +19,9 @@ extern "C" int LLVMFuzzerTestOneInput(const std::uint8_t* data, std::size_t size
   FORGE_CHECK(tokenizer.vocabulary_size() <= size + 1, "vocabulary ", tokenizer.vocabulary_size());
   for (const EncodeOptions options : {EncodeOptions{}, EncodeOptions{false, false}}) {
     const std::string_view start = text.substr(0, 4096);
-    const auto tokens = tokenizer.encode(start, options);
+    const auto encoded = tokenizer.encode(start, options);
+    if (!encoded) continue;
+    const auto& tokens = *encoded;
     if (const auto bytes_max = tokenizer.token_bytes_max()) {
       FORGE_CHECK(tokens.size() * *bytes_max >= start.size(), "tokens ", tokens.size());
     }

@@ -79,8 +79,8 @@ TEST(LoadTokenizer, what_is_not_json_is_refused) {
 }
 
 TEST(LoadTokenizer, another_kind_of_model_is_named) {
-  EXPECT_THAT(refusal("gpt2", [](json& f) { f["model"]["type"] = "Unigram"; }),
-              HasSubstr("model.type is \"Unigram\"; accepted is only \"BPE\""));
+  EXPECT_THAT(refusal("gpt2", [](json& f) { f["model"]["type"] = "WordPiece"; }),
+              HasSubstr("model.type is \"WordPiece\"; accepted is \"BPE\", \"Unigram\""));
   EXPECT_THAT(refusal("gpt2", [](json& f) { f["model"]["dropout"] = 0.1; }),
               HasSubstr("model.dropout is 0.1"));
   EXPECT_THAT(refusal("gpt2", [](json& f) { f["model"]["end_of_word_suffix"] = "</w>"; }),
@@ -94,8 +94,6 @@ TEST(LoadTokenizer, a_vocabulary_has_ids_that_are_unique_and_in_proportion) {
               HasSubstr("both have the id 5"));
   EXPECT_THAT(refusal("gpt2", [](json& f) { f["model"]["vocab"]["new"] = 4000000000U; }),
               HasSubstr("the id 4000000000 of a token is too large for a file of"));
-  EXPECT_THAT(refusal("gpt2", [](json& f) { f["model"]["vocab"].erase("a"); }),
-              HasSubstr("no token for the byte 97, spelt 'a'"));
 }
 
 TEST(LoadTokenizer, merges_are_of_tokens_and_are_there_once) {
@@ -131,14 +129,14 @@ TEST(LoadTokenizer, added_tokens_agree_with_the_vocabulary) {
 TEST(LoadTokenizer, a_stage_that_is_not_understood_is_named) {
   EXPECT_THAT(refusal("gpt2",
                       [](json& f) {
-                        f["normalizer"] = {{"type", "Lowercase"}};
+                        f["normalizer"] = {{"type", "BertNormalizer"}};
                       }),
-              HasSubstr("normalizer.type is \"Lowercase\"; accepted is Sequence, Prepend"));
+              HasSubstr("normalizer.type is \"BertNormalizer\"; accepted is Sequence, Prepend"));
   EXPECT_THAT(refusal("gpt2",
                       [](json& f) {
-                        f["pre_tokenizer"] = {{"type", "Whitespace"}};
+                        f["pre_tokenizer"] = {{"type", "BertPreTokenizer"}};
                       }),
-              HasSubstr("pre_tokenizer.type is \"Whitespace\"; accepted is Sequence, Split"));
+              HasSubstr("pre_tokenizer.type is \"BertPreTokenizer\"; accepted is Sequence, Split"));
   EXPECT_THAT(refusal("gpt2", [](json& f) { f["pre_tokenizer"] = nullptr; }),
               HasSubstr("neither pre_tokenizer ByteLevel or Metaspace nor"));
   EXPECT_THAT(refusal("gpt2", [](json& f) { f["post_processor"]["type"] = "BertProcessing"; }),
@@ -147,9 +145,8 @@ TEST(LoadTokenizer, a_stage_that_is_not_understood_is_named) {
     return refusal("qwen2", [&](json& f) { f["pre_tokenizer"]["pretokenizers"][0][key] = value; });
   };
   EXPECT_THAT(
-      with_split("behavior", "MergedWithNext"),
-      HasSubstr(
-          "pre_tokenizer.pretokenizers[0].behavior is \"MergedWithNext\"; accepted is Isolated"));
+      with_split("behavior", "Joined"),
+      HasSubstr("pre_tokenizer.pretokenizers[0].behavior is \"Joined\"; accepted is Isolated"));
   EXPECT_THAT(with_split("pattern", {{"Regex", "a(b"}}),
               HasSubstr("the pattern 'a(b' is wrong at"));
   EXPECT_THAT(with_split("pattern", {{"Regex", "\\w+"}}), HasSubstr("has the escape \\w"));
@@ -161,13 +158,13 @@ TEST(LoadTokenizer, a_pattern_without_end_finds_nothing_and_loses_nothing) {
   file["pre_tokenizer"]["pretokenizers"][0]["pattern"] = {{"Regex", "(?:a|a|aa)+b"}};
   const auto tokenizer = test::taken(parse_tokenizer(file.dump(), {}, "t.json"));
   const std::string text(2000, 'a');
-  EXPECT_EQ(tokenizer->decode(tokenizer->encode(text)), text);
+  EXPECT_EQ(tokenizer->decode(tokenizer->encode(text).value()), text);
 }
 
 TEST(LoadTokenizer, the_configuration_has_the_last_word_on_the_beginning) {
   const std::string text = golden_text("llama3");
   const auto begin_with = [&](const std::string& config) {
-    return test::taken(parse_tokenizer(text, config, "t.json"))->encode("");
+    return test::taken(parse_tokenizer(text, config, "t.json"))->encode("").value();
   };
   EXPECT_EQ(begin_with("").size(), 1u) << "the template's";
   EXPECT_THAT(begin_with(R"({"add_bos_token": false})"), ElementsAre());
@@ -183,7 +180,7 @@ TEST(LoadTokenizer, a_configuration_that_is_not_understood_is_refused) {
   EXPECT_THAT(config_refusal(R"({"add_bos_token": true})"),
               HasSubstr("bos_token is missing; accepted is a token, as add_bos_token is true"));
   EXPECT_THAT(config_refusal(R"({"add_eos_token": true})"),
-              HasSubstr("add_eos_token is true; accepted is only false"));
+              HasSubstr("eos_token is missing; accepted is a token, as add_eos_token is true"));
 }
 
 }  // namespace

@@ -65,16 +65,17 @@ TEST(Normalizer, of_a_file_that_asks_for_composed_text_composes_it) {
   const auto composing = test::taken(with_normalizer("qwen2", kNfc));
   const auto not_composing = test::taken(with_normalizer("qwen2", nullptr));
   const std::string text = "cafe" + kAcute;
-  EXPECT_THAT(composing->encode(text), ElementsAreArray(composing->encode("caf" + kEAcute)));
-  EXPECT_EQ(composing->decode(composing->encode(text)), "caf" + kEAcute);
-  EXPECT_EQ(not_composing->decode(not_composing->encode(text)), text);
+  EXPECT_THAT(composing->encode(text).value(),
+              ElementsAreArray(composing->encode("caf" + kEAcute).value()));
+  EXPECT_EQ(composing->decode(composing->encode(text).value()), "caf" + kEAcute);
+  EXPECT_EQ(not_composing->decode(not_composing->encode(text).value()), text);
 }
 
 TEST(Normalizer, does_not_join_what_an_added_token_parts) {
   const auto tokenizer = test::taken(with_normalizer("qwen2", kNfc));
-  const auto tokens = tokenizer->encode("e<|end|>" + kAcute);
+  const auto tokens = tokenizer->encode("e<|end|>" + kAcute).value();
   EXPECT_EQ(tokenizer->decode(tokens), "e" + kAcute);
-  EXPECT_EQ(tokens.front(), tokenizer->encode("e").front());
+  EXPECT_EQ(tokens.front(), tokenizer->encode("e").value().front());
 }
 
 TEST(Normalizer, composes_before_spaces_are_marked) {
@@ -85,7 +86,7 @@ TEST(Normalizer, composes_before_spaces_are_marked) {
         {{"type", "Prepend"}, {"prepend", kMark}},
         {{"type", "Replace"}, {"pattern", {{"String", " "}}}, {"content", kMark}}}}};
   const auto tokenizer = test::taken(with_normalizer("llama2", normalizer));
-  EXPECT_EQ(tokenizer->decode(tokenizer->encode("e" + kAcute + " e" + kAcute)),
+  EXPECT_EQ(tokenizer->decode(tokenizer->encode("e" + kAcute + " e" + kAcute).value()),
             " " + kEAcute + " " + kEAcute);
 }
 

@@ -38,6 +38,6 @@ inline std::vector<std::vector<TokenId>> tokens_of(const std::string& path) {
 }
 
 /// Text as text: no token is put before it, and the spelling of a control token is none.
-inline constexpr text::EncodeOptions kPlain{.begin_of_sequence = false, .control_tokens = false};
+inline constexpr text::EncodeOptions kPlain{.add_special = false, .control_tokens = false};
 
 }  // namespace forge::test

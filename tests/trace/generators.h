@@ -67,10 +67,13 @@ inline SamplingParams any_sampling() {
   sampling.frequency_penalty = any_of(-2, 2);
   if (*rc::gen::arbitrary<bool>()) {
     sampling.grammar.emplace();
-    do {
+    for (int i = *rc::gen::inRange(1, 4); i > 0; --i) {
       sampling.grammar->forms.push_back(any_form());
-    } while (*rc::gen::inRange(0, 3) == 0);
+    }
     sampling.grammar->after = any_text();
+    if (*rc::gen::arbitrary<bool>()) {
+      sampling.grammar->row = OutputRow{any_text(), any_text(), any_text()};
+    }
   }
   sampling.top_k = *rc::gen::inRange(0u, 100u);
   sampling.top_p = any_of(0, 1);

@@ -20,6 +20,7 @@
 #include <string>
 #include <tl/expected.hpp>
 
+#include "forge/chat/answer_form.h"
 #include "forge/chat/chat_template.h"
 #include "forge/formats/file_error.h"
 #include "forge/formats/gguf.h"
@@ -31,6 +32,7 @@ struct ChatFormat {
   std::optional<std::string> bos_token;  ///< spellings that a template may print
   std::optional<std::string> eos_token;
   bool of_model = false;  ///< the template came with the model
+  AnswerForm answers;     ///< how its answers are marked, as the template shows it
 };
 
 using LoadedChatFormat = tl::expected<ChatFormat, formats::FileError>;

@@ -53,10 +53,15 @@ class ChatTemplate {
   tl::expected<std::string, TemplateError> render(const Conversation& conversation,
                                                   const RenderOptions& options) const;
 
+  /// The template as it was given.
+  const std::string& source() const { return source_; }
+
  private:
-  explicit ChatTemplate(Template parsed) : template_(std::move(parsed)) {}
+  ChatTemplate(Template parsed, std::string source)
+      : template_(std::move(parsed)), source_(std::move(source)) {}
 
   Template template_;
+  std::string source_;
 };
 
 }  // namespace forge::chat

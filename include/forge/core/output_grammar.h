@@ -24,6 +24,7 @@
 #pragma once
 
 #include <cstdint>
+#include <optional>
 #include <string>
 #include <vector>
 
@@ -45,9 +46,19 @@ struct OutputForm {
   friend bool operator==(const OutputForm&, const OutputForm&) = default;
 };
 
+/// One text of a form after another: `open`, a text, `between`, a text, ..., `close`.
+struct OutputRow {
+  std::string open;
+  std::string between;
+  std::string close;
+
+  friend bool operator==(const OutputRow&, const OutputRow&) = default;
+};
+
 struct OutputGrammar {
   std::vector<OutputForm> forms;  ///< at least one
   std::string after;              ///< the mark that opens a part; empty: all is bound
+  std::optional<OutputRow> row;   ///< a part is one or more texts, of forms of JSON; none: one
 
   friend bool operator==(const OutputGrammar&, const OutputGrammar&) = default;
 };

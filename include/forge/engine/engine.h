@@ -45,8 +45,8 @@ class Engine {
   /// `trace`, if any, receives every event in order, before the next one happens.
   Engine(const SchedulerConfig& config, Executor& executor, trace::TraceWriter* trace = nullptr);
 
-  /// Makes the request known to scheduler and executor. Errors: those of Scheduler::submit; what the
-  /// executor refuses.
+  /// Makes the request known to scheduler and executor. Errors: those of Scheduler::submit; what
+  /// the executor refuses.
   tl::expected<SeqId, SubmitError> submit(const Request& request);
 
   /// What submit() would answer. Any thread may ask. It may have to compile a grammar, which then

@@ -85,6 +85,8 @@ using TokenSink = std::function<void(const TokenEvent&)>;
 struct SubmitOptions {
   /// Generation ends before the first of these strings in the text. No string is empty.
   std::vector<std::string> stop_strings;
+  /// Control tokens that the text shows.
+  std::vector<text::SpeltToken> spelt;
   /// A positive time, counted from submit(). When it is over, the request ends with
   /// FinishReason::deadline, wherever it is.
   std::optional<std::chrono::milliseconds> time_limit;
@@ -180,6 +182,7 @@ class EngineLoop {
     TicketId ticket;
     Request request;
     std::vector<std::string> stop_strings;
+    std::vector<text::SpeltToken> spelt;
     std::optional<Clock::time_point> deadline;
     TokenSink sink;
   };

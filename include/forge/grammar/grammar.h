@@ -25,10 +25,13 @@
 
 #include <cstdint>
 #include <memory>
+#include <optional>
 #include <span>
 #include <string>
 #include <string_view>
 #include <tl/expected.hpp>
+
+#include "forge/core/output_grammar.h"
 
 namespace forge::grammar {
 
@@ -78,7 +81,9 @@ class Grammar {
   struct Enclosed;
   /// A text of any of `forms`. Errors: there is none; one is not of JSON; one has text behind it
   /// and values that do not end by themselves, as numbers.
-  static tl::expected<Grammar, GrammarError> one_of(std::span<const Enclosed> forms);
+  /// With `row`, one or more of them, one after the other.
+  static tl::expected<Grammar, GrammarError> one_of(
+      std::span<const Enclosed> forms, const std::optional<OutputRow>& row = std::nullopt);
 
   /// Steps that the compilation took.
   std::uint64_t steps() const { return steps_; }

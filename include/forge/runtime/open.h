@@ -5,7 +5,9 @@
 //   auto runtime = open(path);  // a directory, a .gguf file, or "forge-tiny"
 //   if (!runtime) return runtime.error();
 //   engine::Engine& engine = runtime->engine();
-//   const auto seq = engine.submit({.prompt = runtime->tokenizer().encode(prompt)});
+//   const auto tokens = runtime->tokenizer().encode(prompt);
+//   if (!tokens) return to_string(tokens.error());
+//   const auto seq = engine.submit({.prompt = *tokens});
 //   if (!seq) return to_string(seq.error());
 //   text::TextStream text(runtime->tokenizer());
 //   std::string answer;

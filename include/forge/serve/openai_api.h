@@ -46,10 +46,12 @@
 #include <variant>
 #include <vector>
 
+#include "forge/chat/answer_parser.h"
 #include "forge/core/request.h"
 #include "forge/core/step_plan.h"
 #include "forge/serve/api_error.h"
 #include "forge/serve/request_fields.h"
+#include "forge/text/text_stream.h"
 #include "forge/text/tokenizer.h"
 
 namespace forge::chat {
@@ -101,6 +103,8 @@ struct CompletionOptions {
   std::optional<std::chrono::milliseconds> time_limit;
   std::uint64_t deadline_steps = 0;
   bool ignore_eos = false;
+  /// How an answer of chat is taken apart; none where it is text alone.
+  std::optional<chat::AnswerRules> answer;
 
   friend bool operator==(const CompletionOptions&, const CompletionOptions&) = default;
 };
@@ -114,19 +118,23 @@ struct UntokenizedPrompt {
 
 /// The body of a POST, checked but for the lengths of its prompts.
 struct UntokenizedRequest : CompletionOptions {
-  std::string model;
+  std::string model;                       ///< empty where none is named
   std::vector<UntokenizedPrompt> prompts;  ///< at least one
   /// No max_tokens was given: it is 1 here, and what the context leaves once the prompt is known.
   bool until_context_ends = false;
   text::EncodeOptions encode_options;  ///< for prompts that are texts
   std::string grammar_field;  ///< what says sampling.grammar: "response_format.json_schema.schema"
   std::optional<std::uint64_t> session_messages;  ///< so many must the session have
+  std::vector<std::string> form_fields;           ///< what says each of its forms, if that differs
+  bool token_strs = false;                        ///< of /tokenize: spellings beside the ids
+  bool with_pieces = false;                       ///< of /tokenize: each token with its text
 };
 
 /// The request that is run. prompts[i] becomes the choices n i .. n i + n - 1.
 struct CompletionRequest : CompletionOptions {
   std::vector<std::vector<TokenId>> prompts;  ///< at least one, none empty
   std::vector<std::string> echoes;            ///< [prompts] their texts, if the answer echoes them
+  std::vector<text::SpeltToken> spelt;        ///< control tokens that its text shows
 
   std::size_t choices() const { return prompts.size() * n; }
 
@@ -145,9 +153,9 @@ std::optional<ApiError> length_error(const UntokenizedRequest& request, const Mo
 
 /// Turns the texts into tokens of `tokenizer`, and messages into texts before; a template that
 /// prints the date prints `now`. Compiles the grammar, which the engine will ask for. Errors: 400
-/// for a grammar that is refused, by field, JSON pointer and keyword; for messages that the template
-/// refuses, in its words, or cannot render; for a prompt without tokens, or with more than fit into
-/// the context beside max_tokens.
+/// for a grammar that is refused, by field, JSON pointer and keyword; for messages that the
+/// template refuses, in its words, or cannot render; for a prompt without tokens, or with more than
+/// fit into the context beside max_tokens.
 tl::expected<CompletionRequest, ApiError> tokenize(UntokenizedRequest request,
                                                    const ModelCard& model,
                                                    const text::Tokenizer& tokenizer,
@@ -162,12 +170,22 @@ struct ToldText {
   std::optional<float> flip_risk = std::nullopt;  ///< TokenReport::margin of a token of the output
 };
 
+/// A call of a tool, or what an event adds to one.
+struct ToolCall {
+  std::string id;  ///< names it in the conversation; empty of what is added
+  std::string tool;
+  std::string arguments;  ///< as the model wrote them
+};
+
 struct Choice {
-  std::string text;
+  std::string text;  ///< of chat, without what follows
+  std::string reasoning;
+  std::vector<ToolCall> calls;
   std::vector<ToldText> told;  ///< its tokens, if anything was asked of them
   std::uint32_t completion_tokens = 0;
   std::uint32_t cached_tokens = 0;  ///< tokens of its prompt whose KV was there
   FinishReason finish = FinishReason::none;
+  bool calls_tools = false;  ///< it has calls, and all of them are whole
 };
 
 struct Usage {
@@ -185,22 +203,26 @@ struct AnswerHead {
   std::optional<std::uint64_t> session_messages = std::nullopt;  ///< that the session had before
 };
 
-/// "stop" for eos and stop strings, "length" for max_tokens, "deadline" for a request that is out
-/// of time; nullopt while it is not finished.
-std::optional<std::string_view> finish_reason_name(FinishReason reason);
+/// "stop" for eos and stop strings, or "tool_calls" if the answer calls tools, "length" for
+/// max_tokens, "deadline" for a request that is out of time; nullopt while it is not finished.
+std::optional<std::string_view> finish_reason_name(FinishReason reason, bool calls_tools = false);
 
 /// The answer as the kind of request has it.
 std::string answer_json(const AnswerHead& head, std::span<const Choice> choices, Usage usage);
 
-/// One event of a stream: the text that one token added to choice `index`. With
+/// One event of a stream: the text that one token added to choice `index`, or a part of it. With
 /// `usage_follows`, chunks carry "usage": null, and one more with the usage ends the stream; with
 /// `usage`, each carries it as it stands.
 struct Chunk {
   std::size_t index = 0;
   bool first = false;  ///< of its choice
   std::string_view text;
+  std::string_view reasoning = {};
+  const ToolCall* call = nullptr;  ///< the one at `call_index`, or what is added to it
+  std::size_t call_index = 0;
   std::span<const ToldText> told = {};
   FinishReason finish = FinishReason::none;
+  bool calls_tools = false;
   bool usage_follows = false;
   std::optional<Usage> usage;
 };

@@ -22,19 +22,40 @@ enum class RequestKind : std::uint8_t {
   completions,  ///< POST /v1/completions
   generate,     ///< POST /generate
   chat,         ///< POST /v1/chat/completions
+  tokenize,     ///< POST /tokenize
+  detokenize,   ///< POST /detokenize
 };
-constexpr Names<RequestKind> names_of(RequestKind) { return {"completions", "generate", "chat"}; }
+constexpr Names<RequestKind> names_of(RequestKind) {
+  return {"completions", "generate", "chat", "tokenize", "detokenize"};
+}
+
+/// Whether such a request is for the tokenizer alone, and not for the model.
+constexpr bool is_of_tokenizer(RequestKind kind) {
+  return kind == RequestKind::tokenize || kind == RequestKind::detokenize;
+}
 
 /// A set of routes.
 struct RequestKinds {
   bool completions = false;
   bool generate = false;
   bool chat = false;
+  bool tokenize = false;
+  bool detokenize = false;
 
   constexpr bool has(RequestKind kind) const {
-    return kind == RequestKind::completions ? completions
-           : kind == RequestKind::generate  ? generate
-                                            : chat;
+    switch (kind) {
+      case RequestKind::completions:
+        return completions;
+      case RequestKind::generate:
+        return generate;
+      case RequestKind::chat:
+        return chat;
+      case RequestKind::tokenize:
+        return tokenize;
+      case RequestKind::detokenize:
+        return detokenize;
+    }
+    return false;
   }
 };
 

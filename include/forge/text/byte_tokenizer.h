@@ -35,8 +35,11 @@ class ByteTokenizer final : public Tokenizer {
 
   std::uint32_t vocabulary_size() const override { return kVocabularySize; }
 
-  /// One token a byte; `text` need not be valid UTF-8. The options change nothing.
-  std::vector<TokenId> encode(std::string_view text, EncodeOptions options) const override;
+  /// One token a byte; `text` need not be valid UTF-8.
+  static std::vector<TokenId> tokens_of(std::string_view text);
+
+  /// tokens_of(text), always. The options change nothing.
+  EncodedText encode(std::string_view text, EncodeOptions options) const override;
   using Tokenizer::encode;
 
   std::optional<std::size_t> token_bytes_max() const override { return 1; }

@@ -11,6 +11,7 @@
 
 #include <span>
 #include <string>
+#include <string_view>
 #include <vector>
 
 #include "forge/core/ids.h"
@@ -20,11 +21,24 @@
 
 namespace forge::text {
 
+/// A control token that a text shall show after all.
+struct SpeltToken {
+  TokenId token;
+  std::string text;
+
+  friend bool operator==(const SpeltToken&, const SpeltToken&) = default;
+};
+
+/// Those of `texts` that are spellings of control tokens.
+std::vector<SpeltToken> spelt_tokens(const Tokenizer& tokenizer,
+                                     std::span<const std::string_view> texts);
+
 class TextStream {
  public:
   /// Requires: no stop string is empty. One that is not valid UTF-8 is read as the text
-  /// that it decodes to.
-  explicit TextStream(const Tokenizer& tokenizer, const std::vector<std::string>& stops = {});
+  /// that it decodes to. The tokens in `spelt` stand for their texts there.
+  explicit TextStream(const Tokenizer& tokenizer, const std::vector<std::string>& stops = {},
+                      std::vector<SpeltToken> spelt = {});
 
   /// Returns the text that is now certain, often empty; always empty once stopped() is true.
   std::string push(TokenId token);
@@ -36,7 +50,10 @@ class TextStream {
   bool stopped() const { return filter_.stopped(); }
 
  private:
+  std::string_view bytes_of(TokenId token) const;
+
   const Tokenizer* tokenizer_;
+  std::vector<SpeltToken> spelt_;
   Utf8Stream characters_;
   StopFilter filter_;
 };

@@ -16,7 +16,8 @@
 //                                     "grammar":{"forms":[   core/output_grammar.h
 //                                         {"kind":"json_schema","text":"{...}",
 //                                          "prefix":"","suffix":""}],
-//                                       "after":""},
+//                                       "after":"",
+//                                       "row":{"open":"","between":"","close":""}},
 //                                     "top_k":0,"top_p":1,"min_p":0,"logprobs":5,
 //                                     "prompt_logprobs":false,"margins":false},
 //                         "ignore_eos":false,

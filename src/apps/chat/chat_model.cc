@@ -156,9 +156,11 @@ tl::expected<std::vector<TokenId>, std::string> ChatModel::prompt_of(
                           to_string(text.error()));
   }
   // A template of the model prints what begins a text itself.
-  auto tokens = runtime_.tokenizer().encode(*text, {.begin_of_sequence = !format.of_model});
+  auto encoded = runtime_.tokenizer().encode(*text, {.add_special = !format.of_model});
+  if (!encoded) return tl::unexpected("the conversation: " + to_string(encoded.error()));
+  std::vector<TokenId>& tokens = *encoded;
   if (tokens.empty()) return tl::unexpected(std::string("the conversation has no token"));
-  if (tokens.size() < context_tokens()) return tokens;
+  if (tokens.size() < context_tokens()) return std::move(tokens);
   return tl::unexpected("the conversation has " + std::to_string(tokens.size()) +
                         " tokens, accepted: up to " + std::to_string(context_tokens() - 1) +
                         ", which leave one for the answer in the context of '" + name() + "'");

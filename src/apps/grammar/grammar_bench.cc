@@ -55,10 +55,10 @@ struct Words {
   std::vector<std::uint32_t> encode(const std::string& text) const {
     std::vector<std::uint32_t> result;
     if (tokenizer != nullptr) {
-      for (const TokenId id :
-           tokenizer->encode(text, {.begin_of_sequence = false, .control_tokens = false})) {
-        result.push_back(id.value);
-      }
+      const auto tokens = tokenizer->encode(text, {.add_special = false, .control_tokens = false});
+      // A text that the vocabulary cannot say has no tokens to walk along.
+      if (!tokens) return result;
+      for (const TokenId id : *tokens) result.push_back(id.value);
       return result;
     }
     for (std::size_t at = 0; at < text.size();) {
@@ -82,14 +82,7 @@ tl::expected<Words, std::string> words_of(const std::string& path) {
     }
     return words;
   }
-  text::LoadedTokenizer loaded;
-  if (std::filesystem::is_directory(path)) {
-    loaded = text::load_tokenizer(path);
-  } else {
-    const auto file = formats::Gguf::open(path);
-    if (!file) return tl::unexpected(to_string(file.error()));
-    loaded = text::load_tokenizer(*file);
-  }
+  text::LoadedTokenizer loaded = text::load_tokenizer(path);
   if (!loaded) return tl::unexpected(to_string(loaded.error()));
   words.tokenizer = *std::move(loaded);
   return words;

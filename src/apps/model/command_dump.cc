@@ -38,7 +38,9 @@ tl::expected<std::vector<std::uint32_t>, std::string> tokens_of(
   if (tokens.empty()) {
     const auto tokenizer = tokenizer_of(checkpoint, options.path);
     if (!tokenizer) return tl::unexpected("--prompt: " + to_string(tokenizer.error()));
-    for (const TokenId token : (*tokenizer)->encode(options.prompt)) tokens.push_back(token.value);
+    const auto encoded = (*tokenizer)->encode(options.prompt);
+    if (!encoded) return tl::unexpected("--prompt: " + to_string(encoded.error()));
+    for (const TokenId token : *encoded) tokens.push_back(token.value);
   }
   const model::ModelConfig& config = checkpoint.config();
   if (tokens.size() > static_cast<std::size_t>(config.positions)) {

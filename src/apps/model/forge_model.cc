@@ -1,5 +1,5 @@
 // forge-model: what is in a model's file, making one from another, or from nothing, and what its
-// prompts look like.
+// prompts and their tokens look like.
 //
 // Exit status: 0 done (or equal), 1 different, 2 unusable input, 130 interrupted.
 #include <CLI/CLI.hpp>
@@ -15,20 +15,26 @@ namespace {
 
 constexpr const char* kModelPath =
     "A directory with config.json and SafeTensors, a .safetensors file or a .gguf file";
+constexpr const char* kTokenizerPath =
+    "A model's directory, .gguf or .safetensors file, or its tokenizer.json or tokenizer.model";
 constexpr const char* kNewModel = "NAME.gguf, or a directory for SafeTensors";
 
 /// The command line, and the command that it asks for.
 class Commands : public Subcommands {
  public:
   Commands()
-      : Subcommands("Shows, converts, quantizes and makes up models, and renders prompts.",
-                    "forge-model") {
+      : Subcommands(
+            "Shows, converts, quantizes and makes up models, renders prompts and makes tokens of "
+            "text.",
+            "forge-model") {
     add_info();
     add_quantize();
     add_convert();
     add_random();
     add_dump();
     add_render();
+    add_tokenize();
+    add_detokenize();
   }
 
  private:
@@ -123,11 +129,32 @@ class Commands : public Subcommands {
     render->add_option("--eos", render_.eos, "Spelling of the token that ends a text");
   }
 
+  void add_tokenize() {
+    CLI::App* const tokenize =
+        add("tokenize", "Print the tokens of the text on the standard input, a line each",
+            [this] { return run_tokenize(tokenize_); });
+    tokenize->add_option("FILE", tokenize_.path, kTokenizerPath)->required();
+    tokenize->add_flag("--ids", tokenize_.ids, "Print ids alone, all on one line");
+    tokenize->add_flag("--no-special", tokenize_.no_special,
+                       "Put no tokens before and after the text, whatever the model does");
+  }
+
+  void add_detokenize() {
+    CLI::App* const detokenize =
+        add("detokenize", "Print the text of the token ids on the standard input",
+            [this] { return run_detokenize(detokenize_); });
+    detokenize->add_option("FILE", detokenize_.path, kTokenizerPath)->required();
+    detokenize->add_flag("--special", detokenize_.special,
+                         "Print control tokens, too, as they are spelt");
+  }
+
   InfoOptions info_;
   RewriteOptions rewrite_;
   RandomOptions random_;
   DumpOptions dump_;
   RenderChatOptions render_;
+  TokenizeOptions tokenize_;
+  DetokenizeOptions detokenize_;
 };
 
 }  // namespace

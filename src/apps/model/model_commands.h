@@ -69,6 +69,21 @@ struct RenderChatOptions {
 };
 int run_render(const RenderChatOptions& options);
 
+/// Options of tokenize: a text on the standard input.
+struct TokenizeOptions {
+  std::string path;  ///< as load_tokenizer() takes it
+  bool ids = false;  ///< ids alone
+  bool no_special = false;
+};
+int run_tokenize(const TokenizeOptions& options);
+
+/// Options of detokenize: ids on the standard input.
+struct DetokenizeOptions {
+  std::string path;
+  bool special = false;  ///< control tokens, too, as they are spelt
+};
+int run_detokenize(const DetokenizeOptions& options);
+
 /// `threads`, or one for each core.
 int thread_count(int threads);
 

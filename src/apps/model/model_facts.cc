@@ -209,10 +209,12 @@ ordered_json tokenizer_facts(const TensorFile& file, const std::string& path) {
             {"tokens", tokens->size()}};
   }
   const std::string folder = checkpoint::directory_of(path);
-  if (!fs::exists(fs::path(folder) / "tokenizer.json")) return {{"kind", "none"}};
+  if (!text::has_tokenizer(folder)) return {{"kind", "none"}};
   const auto tokenizer = text::load_tokenizer(folder);
   if (!tokenizer) return {{"kind", "not read"}, {"reason", to_string(tokenizer.error())}};
-  return {{"kind", "tokenizer.json"}, {"tokens", (*tokenizer)->vocabulary_size()}};
+  const bool json = fs::exists(fs::path(folder) / "tokenizer.json");
+  return {{"kind", json ? "tokenizer.json" : "tokenizer.model"},
+          {"tokens", (*tokenizer)->vocabulary_size()}};
 }
 
 }  // namespace forge::apps

@@ -1,7 +1,7 @@
 // process_logits: logit row i becomes what the steps before the pick make of it
 // (sampling/pipeline.h): logits of single tokens change by bias and penalties, tokens that a mask,
-// top-k, top-p or min-p rule out become -inf. A row for which can_pick() is false stays one. Each thread
-// block takes one row, in place.
+// top-k, top-p or min-p rule out become -inf. A row for which can_pick() is false stays one. Each
+// thread block takes one row, in place.
 //
 // Example, with `#include "forge/gpu/kernels.h"`, given `const PassCounts* counts`,
 // `const ProcessInput* inputs`, `const sampling::Adjustment* adjustments`,

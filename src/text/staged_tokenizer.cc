@@ -1,4 +1,4 @@
-#include "bpe_tokenizer.h"
+#include "staged_tokenizer.h"
 
 #include "forge/core/check.h"
 #include "forge/text/utf8_stream.h"
@@ -7,22 +7,23 @@
 namespace forge::text::detail {
 
 /// One call of encode().
-class BpeTokenizer::Encoder {
+class StagedTokenizer::Encoder {
  public:
-  Encoder(const BpeTokenizer& tokenizer, bool control_tokens, std::vector<TokenId>& tokens)
-      : vocabulary_(tokenizer.vocabulary_),
-        stages_(tokenizer.stages_),
-        control_tokens_(control_tokens),
-        tokens_(tokens) {}
+  Encoder(const TokenizerStages& stages, bool control_tokens, std::vector<TokenId>& tokens)
+      : stages_(stages), control_tokens_(control_tokens), tokens_(tokens) {}
 
-  void encode(std::string_view text) {
+  /// Returns: a byte without a token, which ends it.
+  std::optional<unsigned char> encode(std::string_view text) {
+    scratch_ = stages_.model->make_scratch(text.size());
     for (const TextPart& part : stages_.added.split(text, control_tokens_)) {
       if (part.token) {
         tokens_.push_back(*part.token);
       } else {
         normalize(part.text, part.text.data() == text.data());
       }
+      if (missing_) break;
     }
+    return missing_;
   }
 
  private:
@@ -38,6 +39,7 @@ class BpeTokenizer::Encoder {
       } else {
         cut(part.text, first && part.text.data() == text.data());
       }
+      if (missing_) return;
     }
   }
 
@@ -47,52 +49,47 @@ class BpeTokenizer::Encoder {
       marked = stages_.marks.apply(text, first);
       text = marked;
     }
-    for (const std::string_view piece : stages_.pre_tokenizer.pieces(text)) merge(piece);
-  }
-
-  void merge(std::string_view piece) {
-    if (stages_.whole_pieces) {
-      const auto found = vocabulary_.pieces.find(std::string(piece));
-      if (found != vocabulary_.pieces.end()) {
-        tokens_.emplace_back(found->second);
-        return;
-      }
+    for (const std::string_view piece : stages_.pre_tokenizer.pieces(text)) {
+      missing_ = stages_.model->append_tokens(piece, *scratch_, tokens_);
+      if (missing_) return;
     }
-    symbols_.clear();
-    stages_.alphabet.append_symbols(piece, symbols_);
-    stages_.merges.apply(symbols_);
-    for (const std::uint32_t symbol : symbols_) tokens_.emplace_back(symbol);
   }
 
-  const BpeVocabulary& vocabulary_;
-  const BpeStages& stages_;
+  const TokenizerStages& stages_;
   const bool control_tokens_;
   std::vector<TokenId>& tokens_;
-  std::vector<std::uint32_t> symbols_;
+  std::unique_ptr<PieceModel::Scratch> scratch_;
+  std::optional<unsigned char> missing_;
 };
 
-std::vector<TokenId> BpeTokenizer::encode(std::string_view text, EncodeOptions options) const {
+EncodedText StagedTokenizer::encode(std::string_view text, EncodeOptions options) const {
   FORGE_CHECK(text.size() < (std::uint64_t{1} << 30U), "a text of ", text.size(), " bytes");
+  const SpecialTokens& special = vocabulary_.special;
   std::vector<TokenId> tokens;
-  if (options.begin_of_sequence && vocabulary_.begin_of_sequence) {
-    tokens.push_back(*vocabulary_.begin_of_sequence);
-  }
+  if (options.add_special) tokens = special.before;
   std::string valid;
   if (!is_valid_utf8(text)) {
     valid = to_valid_utf8(text);
     text = valid;
   }
-  Encoder(*this, options.control_tokens, tokens).encode(text);
+  const auto missing = Encoder(stages_, options.control_tokens, tokens).encode(text);
+  if (missing) return tl::unexpected(MissingByte{*missing});
+  if (options.add_special) tokens.insert(tokens.end(), special.after.begin(), special.after.end());
   return tokens;
 }
 
-std::string_view BpeTokenizer::bytes_of(TokenId token) const {
+std::string_view StagedTokenizer::bytes_of(TokenId token) const {
   if (token.value >= vocabulary_.tokens.size()) return {};
   return vocabulary_.tokens[token.value].bytes;
 }
 
-bool BpeTokenizer::is_control(TokenId token) const {
+bool StagedTokenizer::is_control(TokenId token) const {
   return token.value < vocabulary_.tokens.size() && vocabulary_.tokens[token.value].control;
+}
+
+std::string_view StagedTokenizer::spelling_of(TokenId token) const {
+  if (token.value >= vocabulary_.tokens.size()) return {};
+  return vocabulary_.tokens[token.value].spelling;
 }
 
 }  // namespace forge::text::detail
