@@ -164,13 +164,13 @@ FORGE_KERNEL(gpu::ProcessLogitsArgs::kThreads) process_logits(gpu::ProcessLogits
   const gpu::ProcessInput input = global(a.inputs)[i];
   const gptr<float> row = global(a.logits) + std::int64_t{i} * a.vocabulary;
   adjust_tokens(a, input, row);
-  if (input.mask != gpu::ProcessInput::kNoMask) {
-    sync_block();
-    mask_tokens(a, input.mask, row);
-  }
+  const bool is_masked = input.mask != gpu::ProcessInput::kNoMask;
   const sampling::Filter filter = input.filter;
-  if (!filter.any()) return;
+  if (!is_masked && !filter.any()) return;
   sync_block();
+  // From here on a thread reads and writes logits of its own.
+  if (is_masked) mask_tokens(a, input.mask, row);
+  if (!filter.any()) return;
 
   sampling::BestToken best{numerics::float_of(0xff800000u), kNoPick};
   for (int token = thread(); token < a.vocabulary; token += threads()) {
