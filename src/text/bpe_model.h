@@ -16,7 +16,7 @@ namespace forge::text::detail {
 
 /// Finds std::string by std::string_view.
 struct TextHash {
-  using is_transparent = void;
+  using is_transparent = void;  // NOLINT(readability-identifier-naming): the standard's
   std::size_t operator()(std::string_view text) const {
     return std::hash<std::string_view>()(text);
   }

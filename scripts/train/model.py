@@ -1,0 +1,142 @@
+"""The built-in model in JAX: forge/reference/tiny_transformer.h, with a loss at several depths."""
+
+from functools import partial
+from typing import NamedTuple
+
+import jax
+import jax.numpy as jnp
+
+
+class Shape(NamedTuple):
+    vocabulary: int = 320
+    hidden: int = 96
+    layers: int = 4
+    heads: int = 6
+    kv_heads: int = 3
+    head: int = 16
+    ffn: int = 192
+
+
+ROPE_BASE = 10000.0
+NORM_EPS = 1e-5
+EARLY_EXITS = 2  # the first layers that are trained to answer alone, so that they can draft
+EARLY_WEIGHT = 0.2
+
+
+def initial_weights(shape, seed):
+    """Matrices are [inputs, outputs]: x @ w. What adds to the residual begins at zero."""
+    keys = iter(jax.random.split(jax.random.PRNGKey(seed), 1 + 5 * shape.layers))
+    d, q, kv = shape.hidden, shape.heads * shape.head, shape.kv_heads * shape.head
+
+    def drawn(*size):
+        return jax.random.normal(next(keys), size) * d**-0.5
+
+    def layer():
+        return {
+            "attention_norm": jnp.ones(d), "query": drawn(d, q), "key": drawn(d, kv),
+            "value": drawn(d, kv), "output": jnp.zeros((q, d)),
+            "mlp_norm": jnp.ones(d), "gate": drawn(d, shape.ffn), "up": drawn(d, shape.ffn),
+            "down": jnp.zeros((shape.ffn, d)),
+        }
+
+    return {"embedding": 0.5 * drawn(shape.vocabulary, d), "final_norm": jnp.ones(d),
+            "layers": [layer() for _ in range(shape.layers)]}
+
+
+def norm(x, weight):
+    return x * jax.lax.rsqrt(jnp.mean(x * x, -1, keepdims=True) + NORM_EPS) * weight
+
+
+def rotate(x, turns):
+    """x [B, T, heads, D], turns [T, D/2]"""
+    half = x.shape[-1] // 2
+    cos, sin = jnp.cos(turns)[:, None], jnp.sin(turns)[:, None]
+    a, b = x[..., :half], x[..., half:]
+    return jnp.concatenate([a * cos - b * sin, a * sin + b * cos], -1)
+
+
+@jax.custom_vjp
+def attend(q, k, v, hidden):
+    """q [B, Hkv, G T, D], scaled; k, v [B, Hkv, T, D]; hidden [B, T, T], -1e9 where not to look.
+
+    As a whole because its derivative, written by hand, takes fewer passes over the shares."""
+    return attend_forward(q, k, v, hidden)[0]
+
+
+def attend_forward(q, k, v, hidden):
+    B, Hkv, T, _ = k.shape
+    scores = jnp.einsum("bkid,bkjd->bkij", q, k).reshape(B, Hkv, -1, T, T)
+    scores = (scores + hidden[:, None, None]).reshape(B, Hkv, -1, T)
+    shares = jnp.exp(scores - scores.max(-1, keepdims=True))
+    shares = jax.lax.optimization_barrier(shares)  # or each use would compute them again
+    total = shares.sum(-1, keepdims=True)
+    out = (shares @ v) / total
+    return out, (q, k, v, shares, total, out)
+
+
+def attend_backward(kept, d_out):
+    q, k, v, shares, total, out = kept
+    d_out = d_out / total
+    d_v = jnp.einsum("bkij,bkid->bkjd", shares, d_out)
+    d_shares = jnp.einsum("bkid,bkjd->bkij", d_out, v)
+    d_scores = shares * (d_shares - (d_out * out).sum(-1, keepdims=True))
+    d_scores = jax.lax.optimization_barrier(d_scores)
+    return d_scores @ k, jnp.einsum("bkij,bkid->bkjd", d_scores, q), d_v, None
+
+
+attend.defvjp(attend_forward, attend_backward)
+
+
+def layer(shape, w, x, hidden, turns):
+    """x [B T, d]"""
+    B, T = hidden.shape[:2]
+    h = norm(x, w["attention_norm"])
+    q = rotate((h @ w["query"]).reshape(B, T, shape.heads, shape.head), turns)
+    k = rotate((h @ w["key"]).reshape(B, T, shape.kv_heads, shape.head), turns)
+    v = (h @ w["value"]).reshape(B, T, shape.kv_heads, shape.head)
+    q = (q * shape.head**-0.5).transpose(0, 2, 1, 3).reshape(B, shape.kv_heads, -1, shape.head)
+    out = attend(q, k.transpose(0, 2, 1, 3), v.transpose(0, 2, 1, 3), hidden)
+    out = out.reshape(B, shape.heads, T, shape.head).transpose(0, 2, 1, 3).reshape(B * T, -1)
+    x = x + out @ w["output"]
+    h = norm(x, w["mlp_norm"])
+    return x + (jax.nn.silu(h @ w["gate"]) * (h @ w["up"])) @ w["down"]
+
+
+def logits_by_depth(shape, weights, tokens, document):
+    """Logits [B T, V] after the first layers that are trained so, and after all.
+
+    tokens, document [B, T]: a token sees those before it of the same document."""
+    B, T = tokens.shape
+    positions = jnp.arange(T)
+    seen = (document[:, :, None] == document[:, None]) & (positions[:, None] >= positions)
+    hidden = jnp.where(seen, 0.0, -1e9)
+    frequency = ROPE_BASE ** (-2.0 * jnp.arange(shape.head // 2) / shape.head)
+    turns = positions[:, None] * frequency
+    # A product with rows of ones and zeros: its derivative is a product too, not a scatter.
+    x = jax.nn.one_hot(tokens.reshape(-1), shape.vocabulary) @ weights["embedding"]
+    found = []
+    for depth, w in enumerate(weights["layers"], 1):
+        x = layer(shape, w, x, hidden, turns)
+        if depth <= EARLY_EXITS or depth == shape.layers:
+            found.append(norm(x, weights["final_norm"]) @ weights["embedding"].T)
+    return found
+
+
+def nats(logits, targets):
+    """How much less than certain each target is, [B T]."""
+    highest = jax.lax.stop_gradient(logits.max(-1))
+    total = jnp.log(jnp.exp(logits - highest[:, None]).sum(-1)) + highest
+    return total - (logits * jax.nn.one_hot(targets.reshape(-1), logits.shape[-1])).sum(-1)
+
+
+@partial(jax.jit, static_argnums=0)
+def loss_gradient(shape, weights, batch):
+    """Of the sum of nats times weight, at full depth and at the early exits."""
+    tokens, targets, document, weight = batch
+
+    def loss(weights):
+        *early, last = [(nats(l, targets) * weight.reshape(-1)).sum()
+                        for l in logits_by_depth(shape, weights, tokens, document)]
+        return last + EARLY_WEIGHT * sum(early)
+
+    return jax.grad(loss)(weights)
