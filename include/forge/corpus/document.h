@@ -8,14 +8,14 @@
 //           86<|im_end|>
 //
 // Whoever knows the world knows the answer of each question, so a model can be asked for right
-// answers, not for likely ones. A document is one plain exercise, or a chat of up to three turns, as
-// the default chat template spells it (chat/chat_template.h): exercises, or a story that goes on
+// answers, not for likely ones. A document is one plain exercise, or a chat of up to three turns,
+// as the default chat template spells it (chat/chat_template.h): exercises, or a story that goes on
 // from turn to turn.
 //
-// A document is a pure function of its seed, by integer arithmetic (choices.h). It shows each choice
-// that it was made from, so nats(document.choices) is the least loss that a model can have on it in
-// the long run, the end of the text included. scripts/train/corpus.py writes the same documents for
-// the trainer, which keeps to seeds below kUnseen.
+// A document is a pure function of its seed, by integer arithmetic (choices.h). It shows each
+// choice that it was made from, so nats(document.choices) is the least loss that a model can have
+// on it in the long run, the end of the text included. scripts/train/corpus.py writes the same
+// documents for the trainer, which keeps to seeds below kUnseen.
 #pragma once
 
 #include <cstddef>
