@@ -17,7 +17,7 @@ PLACES = ("barn", "dock", "forge", "garden", "inn", "mill", "tower", "well")
 THINGS = ("axe", "cup", "drum", "key", "lamp", "map", "rope", "saw")
 COLORS = ("red", "blue", "green", "yellow")
 
-KINDS = ("place", "thing", "which", "holder", "people", "sum", "sort", "json", "glossary")
+KINDS = ("place", "thing", "which", "holder", "sum", "sort", "json", "glossary")
 
 
 class Choices:
@@ -109,15 +109,15 @@ class Story:
         item = held[self._c.below(len(held))]
         if action == 2:
             item[2], item[3] = None, place
-            return f"{name} leaves the {item[0]} at the {place}. "
+            return f"{name} leaves the {item[1]} {item[0]} at the {place}. "
         other = others[self._c.below(len(others))]
         item[2] = other[0]
-        return f"{name} gives the {item[0]} to {other[0]}. "
+        return f"{name} gives the {item[1]} {item[0]} to {other[0]}. "
 
     def question(self):
         """(kind, question, answer)"""
         held = [t for t in self._things if t[2] is not None]
-        weights = [5, 6 if self._things else 0, 2 if self._things else 0, 2 if held else 0, 1]
+        weights = [3, 6 if self._things else 0, 4 if self._things else 0, 2 if held else 0]
         kind = self._c.weighted(weights)
         if kind == 0:
             name, place = self._people[self._c.below(len(self._people))]
@@ -131,17 +131,8 @@ class Story:
         if kind == 2:
             thing, color, _, _ = self._things[self._c.below(len(self._things))]
             return "which", f"Which {thing} is it?", f"The {color} {thing}."
-        if kind == 3:
-            thing, _, holder, _ = held[self._c.below(len(held))]
-            return "holder", f"Who has the {thing}?", f"{holder} has it."
-        return self._who_is_there()
-
-    def _who_is_there(self):
-        there = {p: [n for n, at in self._people if at == p] for p in PLACES}
-        place = PLACES[self._c.weighted([6 if there[p] else 1 for p in PLACES])]
-        names = there[place] or ["Nobody"]
-        listed = names[-1] if len(names) == 1 else f"{', '.join(names[:-1])} and {names[-1]}"
-        return "people", f"Who is at the {place}?", f"{listed}."
+        thing, _, holder, _ = held[self._c.below(len(held))]
+        return "holder", f"Who has the {thing}?", f"{holder} has it."
 
 
 def sum_(c):
@@ -184,18 +175,25 @@ def glossary(c):
 
 
 EXERCISES = (sum_, sort, json_, glossary)
-PLAIN_WEIGHTS = (28, 3, 3, 6, 8)  # the last one is a story
+FORMS = (12, 8, 7, 3)  # the cases of document()
+PLAIN_WEIGHTS = (7, 1, 2, 2)
 CHAT_WEIGHTS = (3, 1, 2, 2)
 TURN_WEIGHTS = (2, 2, 1)  # of one turn, two, three
 
 
 def document(seed):
     doc = Document(seed)
-    form = doc.choices.weighted((24, 4, 3))
+    c = doc.choices
+    form = c.weighted(FORMS)
     if form == 0:
-        _plain(doc)
+        _plain(doc, "", *EXERCISES[c.weighted(PLAIN_WEIGHTS)](c))
+    elif form == 1:
+        story = Story(c)
+        _plain(doc, story.begin() + story.events(4), *story.question())
+    elif form == 2:
+        _story_chat(doc)
     else:
-        _chat(doc, is_story=form == 1)
+        _exercise_chat(doc)
     return doc
 
 
@@ -204,32 +202,31 @@ def _answer(doc, kind, answer):
     doc.text += answer
 
 
-def _plain(doc):
-    c = doc.choices
-    exercise = c.weighted(PLAIN_WEIGHTS)
-    told = ""
-    if exercise < len(EXERCISES):
-        kind, question, answer = EXERCISES[exercise](c)
-    else:
-        story = Story(c)
-        told = story.begin() + story.events(4)
-        kind, question, answer = story.question()
+def _plain(doc, told, kind, question, answer):
     doc.text += f"{told}{question} "
     _answer(doc, kind, answer)
 
 
-def _chat(doc, is_story):
-    c = doc.choices
-    if c.weighted((7, 1)) == 1:
+def _system(doc):
+    if doc.choices.weighted((7, 1)) == 1:
         doc.text += "<|im_start|>system\nYou are a helpful assistant.<|im_end|>\n"
-    story = Story(c) if is_story else None
-    for turn in range(1 + c.weighted(TURN_WEIGHTS)):
-        told = ""
-        if story:
-            told = story.begin() + story.events(2) if turn == 0 else story.events(1)
-            kind, question, answer = story.question()
-        else:
-            kind, question, answer = EXERCISES[c.weighted(CHAT_WEIGHTS)](c)
-        doc.text += f"<|im_start|>user\n{told}{question}<|im_end|>\n<|im_start|>assistant\n"
-        _answer(doc, kind, answer)
-        doc.text += "<|im_end|>\n"
+
+
+def _turn(doc, told, kind, question, answer):
+    doc.text += f"<|im_start|>user\n{told}{question}<|im_end|>\n<|im_start|>assistant\n"
+    _answer(doc, kind, answer)
+    doc.text += "<|im_end|>\n"
+
+
+def _story_chat(doc):
+    _system(doc)
+    story = Story(doc.choices)
+    for turn in range(1 + doc.choices.below(4)):
+        told = story.begin() + story.events(3) if turn == 0 else story.events(1)
+        _turn(doc, told, *story.question())
+
+
+def _exercise_chat(doc):
+    _system(doc)
+    for _ in range(1 + doc.choices.weighted(TURN_WEIGHTS)):
+        _turn(doc, "", *EXERCISES[doc.choices.weighted(CHAT_WEIGHTS)](doc.choices))

@@ -11,7 +11,7 @@ import jax.numpy as jnp
 
 MUON_RATE, MUON_MOMENTUM, MUON_DECAY = 0.012, 0.95, 0.1
 ADAM_RATE, ADAM_BETAS, ADAM_EPS = 0.0024, (0.9, 0.98), 1e-10
-WARMUP_STEPS = 60
+WARMUP_STEPS = 240
 
 
 def is_matrix_of_layer(path):

@@ -35,7 +35,7 @@ def options():
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("--seed", type=int, required=True)
     parser.add_argument("--out", type=Path, required=True)
-    parser.add_argument("--steps", type=int, default=3600)
+    parser.add_argument("--steps", type=int, default=5000)
     parser.add_argument("--threads", type=int, default=1, help="changes no result")
     return parser.parse_args()
 

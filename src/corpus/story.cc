@@ -10,17 +10,6 @@ namespace {
 
 using Text = std::string;
 
-/// "Ada", "Ada and Ben", "Ada, Ben and Cleo"; of none "Nobody".
-std::string listed(const std::vector<std::string_view>& names) {
-  if (names.empty()) return "Nobody";
-  Text text(names.front());
-  for (std::size_t i = 1; i < names.size(); ++i) {
-    text += i + 1 == names.size() ? " and " : ", ";
-    text += names[i];
-  }
-  return text;
-}
-
 }  // namespace
 
 Story::Story(Choices& choices)
@@ -68,25 +57,29 @@ std::string Story::go(Person& person) {
   return Text(person.name) + " goes to the " + Text(person.place) + ". ";
 }
 
+/// "the red key"
+std::string Story::described(const Thing& thing) {
+  return "the " + Text(thing.color) + " " + Text(thing.name);
+}
+
 std::string Story::take(std::size_t who) {
   const std::string_view name = choices_.take(things_left_);
   const std::string_view color = any_of(choices_, std::span<const std::string_view>(kColors));
   things_.push_back({name, color, who, ""});
-  return Text(people_[who].name) + " takes the " + Text(color) + " " + Text(name) + ". ";
+  return Text(people_[who].name) + " takes " + described(things_.back()) + ". ";
 }
 
 std::string Story::leave(Thing& thing) {
   const Person& person = people_[*thing.holder];
   thing.holder.reset();
   thing.place = person.place;
-  return Text(person.name) + " leaves the " + Text(thing.name) + " at the " + Text(thing.place) +
-         ". ";
+  return Text(person.name) + " leaves " + described(thing) + " at the " + Text(thing.place) + ". ";
 }
 
 std::string Story::give(Thing& thing, const std::vector<std::size_t>& others) {
   const Person& giver = people_[*thing.holder];
   thing.holder = any_of(choices_, std::span<const std::size_t>(others));
-  return Text(giver.name) + " gives the " + Text(thing.name) + " to " +
+  return Text(giver.name) + " gives " + described(thing) + " to " +
          Text(people_[*thing.holder].name) + ". ";
 }
 
@@ -112,8 +105,8 @@ Exercise Story::question() {
     if (things_[i].holder) held.push_back(i);
   }
   const bool has_things = !things_.empty();
-  const std::array<std::uint32_t, 5> weights = {5, has_things ? 6U : 0U, has_things ? 2U : 0U,
-                                                held.empty() ? 0U : 2U, 1};
+  const std::array<std::uint32_t, 4> weights = {3, has_things ? 6U : 0U, has_things ? 4U : 0U,
+                                                held.empty() ? 0U : 2U};
   switch (choices_.weighted(weights)) {
     case 0:
       return where_is_a_person();
@@ -121,10 +114,8 @@ Exercise Story::question() {
       return where_is_a_thing();
     case 2:
       return which_thing();
-    case 3:
-      return who_has_a_thing(held);
     default:
-      return who_is_there();
+      return who_has_a_thing(held);
   }
 }
 
@@ -155,21 +146,6 @@ Exercise Story::who_has_a_thing(const std::vector<std::size_t>& held) {
   const Thing& thing = things_[any_of(choices_, std::span<const std::size_t>(held))];
   return {Kind::holder, "Who has the " + Text(thing.name) + "?",
           Text(people_[*thing.holder].name) + " has it."};
-}
-
-Exercise Story::who_is_there() {
-  std::array<std::uint32_t, kPlaces.size()> weights{};
-  for (std::size_t i = 0; i < kPlaces.size(); ++i) {
-    const bool is_empty = std::none_of(people_.begin(), people_.end(),
-                                       [&](const Person& p) { return p.place == kPlaces[i]; });
-    weights[i] = is_empty ? 1 : 6;
-  }
-  const std::string_view place = kPlaces[choices_.weighted(weights)];
-  std::vector<std::string_view> names;
-  for (const Person& person : people_) {
-    if (person.place == place) names.push_back(person.name);
-  }
-  return {Kind::people, "Who is at the " + Text(place) + "?", listed(names) + "."};
 }
 
 }  // namespace forge::corpus

@@ -42,6 +42,7 @@ class Story {
   std::string enter();
   std::string event();
   std::string go(Person& person);
+  static std::string described(const Thing& thing);
   std::string take(std::size_t who);
   std::string leave(Thing& thing);
   std::string give(Thing& thing, const std::vector<std::size_t>& others);
@@ -54,7 +55,6 @@ class Story {
   Exercise where_is_a_thing();
   Exercise which_thing();
   Exercise who_has_a_thing(const std::vector<std::size_t>& held);
-  Exercise who_is_there();
 
   Choices& choices_;
   std::vector<std::string_view> names_left_;

@@ -9,8 +9,8 @@
 //
 // Whoever knows the world knows the answer of each question, so a model can be asked for right
 // answers, not for likely ones. A document is one plain exercise, or a chat of up to three turns,
-// as the default chat template spells it (chat/chat_template.h): exercises, or a story that goes on
-// from turn to turn.
+// as the default chat template spells it (chat/chat_template.h): exercises, or up to four turns of a
+// story that goes on between them.
 //
 // A document is a pure function of its seed, by integer arithmetic (choices.h). It shows each
 // choice that it was made from, so nats(document.choices) is the least loss that a model can have
@@ -38,7 +38,6 @@ enum class Kind {
   thing,     ///< "Where is the key?"            two: who has the key, and where is Ada?
   which,     ///< "Which key is it?"             one
   holder,    ///< "Who has the key?"             one
-  people,    ///< "Who is at the mill?"          all that are there, in the order of the story
   sum,       ///< "What is 34+52?"               up to 99, also differences
   sort,      ///< "Sort 7 3 9."                  3 to 5 digits
   json,      ///< "As JSON: name Ada, age 42."   an object of 2 or 3 members
@@ -46,7 +45,7 @@ enum class Kind {
 };
 
 constexpr Names<Kind> names_of(Kind) {
-  return {"place", "thing", "which", "holder", "people", "sum", "sort", "json", "glossary"};
+  return {"place", "thing", "which", "holder", "sum", "sort", "json", "glossary"};
 }
 
 /// Where an answer is in the text: what a model is to write after text[0 .. begin).
