@@ -19,6 +19,7 @@
 #include "forge/core/scheduler_config.h"
 #include "forge/core/step_plan.h"
 #include "model_cache.h"
+#include "model_drafts.h"
 
 namespace forge::testing {
 
@@ -122,6 +123,7 @@ class ModelScheduler {
     std::vector<TokenId> tokens;  // prompt and output
     std::uint32_t computed = 0;
     std::uint32_t drafts = 0;
+    ModelDrafts last_drafts;
     std::uint32_t host_blocks = 0;
     std::uint32_t overtaken = 0;    // while it waited before
     std::size_t waiting_since = 0;  // first admissions before
@@ -335,7 +337,9 @@ class ModelScheduler {
     } else if (s.output() == s.request.max_new_tokens) {
       finish(slice.seq, FinishReason::length);
     } else {
-      s.drafts = std::min(answer.drafts, s.request.max_new_tokens - s.output() - 1);
+      s.drafts = std::min(
+          {answer.drafts, s.last_drafts.length_after(slice.drafts, answer.token_count - 1, config_),
+           s.request.max_new_tokens - s.output() - 1});
     }
   }
 

@@ -32,7 +32,8 @@ class PolicyWorld {
              << static_cast<int>(config.preemption) << ", swap cost " << config.swap_setup_cost
              << " + " << config.swap_block_cost << ", prefix cache "
              << static_cast<int>(config.prefix_cache) << ", idle " << config.session_idle_steps
-             << '\n';
+             << ", draft lengths " << name_of(config.draft_lengths) << ", break-even "
+             << config.draft_break_even << '\n';
   }
 
   const Scheduler& scheduler() const { return scheduler_; }

@@ -34,6 +34,8 @@ inline SchedulerConfig any_config() {
       .preemption = *rc::gen::element(PreemptionPolicy::automatic, PreemptionPolicy::recompute,
                                       PreemptionPolicy::swap),
       .swap_setup_cost = any(0, 8),
+      .draft_lengths = *rc::gen::element(DraftLengths::fixed, DraftLengths::adaptive),
+      .draft_break_even = any(0, 100),
       .prefix_cache =
           *rc::gen::element(PrefixCacheKind::none, PrefixCacheKind::radix, PrefixCacheKind::hash),
       .session_idle_steps = any(1, 20),
@@ -53,7 +55,7 @@ inline Request any_request(const SchedulerConfig& config) {
   request.max_new_tokens = any(0, 40);
   request.priority = *rc::gen::element(Priority::low, Priority::normal, Priority::high);
   request.prefix_cache = *rc::gen::weightedElement<PrefixCacheUse>(
-      {{8, PrefixCacheUse::automatic}, {1, PrefixCacheUse::force}, {1, PrefixCacheUse::disable}});
+      {{9, PrefixCacheUse::automatic}, {1, PrefixCacheUse::disable}});
   if (any(0, 9) == 0) request.deadline_steps = any(1, 12);
   if (any(0, 3) == 0) request.session = SessionId{any(1, 3)};
   return request;

@@ -5,7 +5,6 @@
 
 #include <utility>
 
-#include "executor/echo_drafter.h"
 #include "forge/cpu/cpu_executor.h"
 #include "schedule_scenario.h"
 
@@ -62,12 +61,12 @@ TEST(ScheduleIndependence, a_request_comes_out_as_it_does_alone) {
   EXPECT_EQ(ways.bound_drafts, 0U);  // the model's first layers propose: only on the device
 }
 
-TEST(ScheduleIndependence, a_request_comes_out_as_it_does_alone_with_drafts_of_the_host) {
+TEST(ScheduleIndependence, a_request_comes_out_as_it_does_alone_with_drafts_of_the_text) {
   testing::Ways ways;
   const auto cpu = [](const executor::ExecutorOptions& options) {
-    return std::make_unique<FailingCpu>(options, std::make_unique<testing::EchoDrafter>());
+    return std::make_unique<FailingCpu>(options, std::make_unique<executor::NgramDrafter>());
   };
-  EXPECT_TRUE(rc::check("a request comes out as it does alone with drafts of the host",
+  EXPECT_TRUE(rc::check("a request comes out as it does alone with drafts of the text",
                         [&] { ways.add(testing::play_scenario(cpu)); }));
   EXPECT_GT(ways.accepted_drafts, 0U);
   EXPECT_GT(ways.completed, 0U);

@@ -181,6 +181,8 @@ SchedulerConfig random_config() {
                                           PrefixCacheKind::hash, PrefixCacheKind::radix);
   config.prefix_hash_key = *rc::gen::arbitrary<std::uint64_t>();
   config.session_idle_steps = *rc::gen::element<std::uint64_t>(1, 8, 1000);
+  config.draft_lengths = *rc::gen::element(DraftLengths::fixed, DraftLengths::adaptive);
+  config.draft_break_even = *rc::gen::element(0U, 30U, 60U);
   return config;
 }
 
@@ -311,7 +313,6 @@ class Scenario {
       request.prefix_cache = PrefixCacheUse::disable;
       request.sampling.prompt_logprobs = one_in(2);
     } else if (caches()) {
-      if (one_in(4)) request.prefix_cache = PrefixCacheUse::force;
       if (one_in(2)) request.session = SessionId(draw(0, 1));
     }
     return request;

@@ -6,6 +6,10 @@
 namespace forge {
 namespace {
 
+constexpr std::uint32_t kFirstDrafts = 4;
+constexpr std::uint32_t kMostDrafts = 8;
+constexpr std::uint32_t kDraftsThatProve = 8;
+
 std::uint64_t levels_below_high(Priority priority) {
   return static_cast<std::uint64_t>(Priority::high) - static_cast<std::uint64_t>(priority);
 }
@@ -28,6 +32,21 @@ std::uint32_t blocks_kept_free(std::size_t running, const SchedulerConfig& confi
 std::uint32_t prompt_chunk(const SequenceView& view, std::uint32_t budget,
                            const SchedulerConfig& config) {
   return std::min({view.length() - view.computed_tokens, config.prefill_chunk_size, budget});
+}
+
+std::uint32_t drafts_wanted(std::uint32_t offered, const DraftHistory& history,
+                            const SchedulerConfig& config) {
+  if (config.draft_lengths == DraftLengths::fixed) return offered;
+  const std::uint32_t judged = history.judged();
+  const std::uint32_t kept = history.kept();
+  std::uint32_t length = judged == 0 ? kFirstDrafts : kMostDrafts;
+  if (judged >= kDraftsThatProve && kept * 100 < judged * config.draft_break_even) {
+    length = history.silence() == DraftHistory::kLongSilence ? 1 : 0;
+  } else if (kept < judged) {
+    const std::uint32_t bad = judged - kept;
+    length = std::min((judged + bad - 1) / bad, kMostDrafts);
+  }
+  return std::min(offered, length);
 }
 
 std::uint32_t drafts_kept(std::uint32_t wanted, const DraftRoom& room) {

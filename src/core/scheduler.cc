@@ -143,7 +143,11 @@ void Scheduler::commit_slice(const Slice& slice, const StepResult& result,
   if (answer.signal == FinishSignal::eos) return finish(index, FinishReason::eos);
   const std::uint32_t left = sequence.view.max_new_tokens - sequence.view.output_tokens;
   if (left == 0) return finish(index, FinishReason::length);
-  sequence.drafts = std::min(answer.drafts, left - 1);
+  if (config_.draft_lengths == DraftLengths::adaptive) {
+    sequence.draft_history.add(slice.drafts, count - 1);
+  }
+  sequence.drafts =
+      std::min(drafts_wanted(answer.drafts, sequence.draft_history, config_), left - 1);
 }
 
 /// The KV of the first `computed_tokens` tokens is valid now; blocks that are full thereby are

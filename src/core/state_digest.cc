@@ -56,7 +56,10 @@ std::uint64_t Scheduler::state_digest() const {
         .add(sequence.uses_prefix_cache)
         .add(sequence.admitted)
         .add(sequence.decodes);
-    d.add(sequence.drafts).add(sequence.table.target_length).add(sequence.table.agrees);
+    d.add(sequence.drafts)
+        .add(sequence.draft_history.word())
+        .add(sequence.table.target_length)
+        .add(sequence.table.agrees);
     const auto deadline = deadlines_.deadline(index);
     d.add(deadline ? deadline->value - next_step_ + 1 : 0);
     d.add(sequence.session.has_value()).add(sequence.session.value_or(SessionId{}));

@@ -20,7 +20,7 @@ struct ErrorText {
   }
   std::string operator()(const SamplingOutOfRange& e) const { return to_string(e.error); }
   std::string operator()(const NoPrefixCache&) const {
-    return "a session, or prefix_cache force, needs the prefix cache, which is off here";
+    return "a session needs the prefix cache, which is off here";
   }
   std::string operator()(const TargetRefuses& e) const { return e.reason; }
 };
@@ -43,6 +43,7 @@ tl::expected<void, ConfigError> validate(const SchedulerConfig& config) {
   return validate({{"prefill_chunk_size", config.prefill_chunk_size, C::kPrefillChunkSize},
                    {"watermark_blocks", config.watermark_blocks, {0, config.cache.num_blocks}},
                    {"priority_head_start", config.priority_head_start, C::kPriorityHeadStart},
+                   {"draft_break_even", config.draft_break_even, C::kDraftBreakEven},
                    {"session_idle_steps", config.session_idle_steps, C::kSessionIdleSteps}});
 }
 
@@ -97,10 +98,9 @@ tl::expected<void, SubmitError> validate(const Request& request, const Scheduler
   if (auto valid = validate(request.sampling); !valid) {
     return tl::unexpected<SubmitError>(SamplingOutOfRange{std::move(valid.error())});
   }
-  const bool insists = request.session || request.prefix_cache == PrefixCacheUse::force;
   const bool has_none = config.prefix_cache == PrefixCacheKind::none ||
                         request.prefix_cache == PrefixCacheUse::disable;
-  if (insists && has_none) return tl::unexpected<SubmitError>(NoPrefixCache{});
+  if (request.session && has_none) return tl::unexpected<SubmitError>(NoPrefixCache{});
   return {};
 }
 

@@ -28,7 +28,7 @@ CpuExecutor::CpuExecutor(const executor::ExecutorOptions& options, std::unique_p
                                                      : std::nullopt)),
       sequences_(options.cache.num_blocks, options.cache.block_size, options.grammars),
       guard_(options, model->layers(), draft ? std::optional(draft->layers()) : std::nullopt),
-      answer_(options, drafter_->knows_drafts()) {
+      answer_(options, *drafter_) {
   FORGE_CHECK(!draft || draft->vocabulary_size() <= model->vocabulary_size(),
               "vocabulary of the draft=", draft->vocabulary_size(),
               " of the model=", model->vocabulary_size());

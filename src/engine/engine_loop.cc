@@ -61,7 +61,8 @@ EngineLoop::EngineLoop(Engine& engine, const text::Tokenizer& tokenizer, const O
     : engine_(engine),
       tokenizer_(tokenizer),
       options_(options),
-      config_(engine.scheduler().config()) {
+      config_(engine.scheduler().config()),
+      drafts_(options.acceptance) {
   FORGE_CHECK(options.queue_limit > 0, "a queue needs room for at least one request");
   status_.total_blocks = config_.cache.num_blocks;
   status_.total_host_blocks = config_.cache.num_host_blocks;
@@ -262,6 +263,7 @@ void EngineLoop::deliver(const Engine::Step& step) {
     reports = reports.subspan(own.size());
     const auto found = streams_.find(slice.seq);
     if (found == streams_.end()) continue;
+    found->second.drafts.add(step.plan.slices[i].drafts, slice.token_count);
     if (slice.signal == FinishSignal::error) {
       close(found, FinishReason::error, failed_text(engine_.last_error()));
     } else if (slice.signal == FinishSignal::not_finite) {
@@ -288,6 +290,7 @@ bool EngineLoop::deliver_tokens(Stream& stream, const StepResult& result, const 
     TokenEvent event{.text = stream.text.push(tokens[i]),
                      .completion_tokens = ++stream.completion_tokens,
                      .cached_tokens = stream.cached_tokens,
+                     .drafts = stream.drafts,
                      .told_of_prompt = std::exchange(stream.told_of_prompt, {})};
     if (i < reports.size()) event.told = told(reports[i], result);
     if (stream.text.stopped()) {
@@ -321,6 +324,7 @@ void EngineLoop::close(Streams::iterator found, FinishReason reason, std::string
   stream.sink({.text = stream.text.finish(),
                .completion_tokens = stream.completion_tokens,
                .cached_tokens = stream.cached_tokens,
+               .drafts = stream.drafts,
                .finish = reason,
                .error = std::move(error)});
 }
@@ -334,7 +338,14 @@ EngineLoop::Stream EngineLoop::forget(Streams::iterator found) {
 }
 
 void EngineLoop::count(const Engine::Step& step) {
+  bool alarm_changed = false;
+  for (std::size_t i = 0; i < step.result.slices.size(); ++i) {
+    alarm_changed |= drafts_.add(step.plan.slices[i].drafts, step.result.slices[i].token_count);
+  }
+  if (alarm_changed && options_.on_draft_alarm) options_.on_draft_alarm(drafts_.alarm());
   const std::lock_guard lock(mutex_);
+  status_.drafts = drafts_.counts();
+  status_.draft_alarm = drafts_.alarm();
   ++status_.steps;
   status_.generated_tokens += step.result.tokens.size();
   status_.preemptions += step.plan.preempted.size();

@@ -21,6 +21,10 @@ void add_rounds(const Pass& kind, std::uint32_t first, StepSlices& step) {
 
 }  // namespace
 
+std::uint32_t Drafter::offer(SequenceTable::Sequence& sequence, std::uint32_t most) {
+  return sequence.output ? 0 : most;
+}
+
 void Drafter::forget(const StepSlices& /*step*/) {}
 
 void LayerSkipDrafter::propose(const StepPlan& /*plan*/, StepSlices& step) {
@@ -77,9 +81,28 @@ void ModelDrafter::forget(const StepSlices& step) {
   }
 }
 
+std::uint32_t NgramDrafter::offer(SequenceTable::Sequence& sequence, std::uint32_t most) {
+  sequence.ngrams.extend(sequence.tokens);
+  return sequence.ngrams.next() ? most : 0;
+}
+
+void NgramDrafter::propose(const StepPlan& /*plan*/, StepSlices& step) {
+  for (const StepSlice& slice : step.all()) {
+    if (slice.slice.drafts == 0) continue;
+    const std::span<const TokenId> text = slice.sequence->tokens;
+    const std::size_t next = slice.sequence->ngrams.next().value_or(text.size() - 1);
+    const std::span<TokenId> drafts = step.drafts().subspan(slice.first_draft, slice.slice.drafts);
+    for (std::size_t i = 0; i < drafts.size(); ++i) {
+      const std::size_t from = next + i;
+      drafts[i] = from < text.size() ? text[from] : drafts[from - text.size()];
+    }
+  }
+}
+
 std::unique_ptr<Drafter> make_drafter(const ExecutorOptions& options,
                                       std::optional<int> draft_vocabulary) {
   if (draft_vocabulary) return std::make_unique<ModelDrafter>(options, *draft_vocabulary);
+  if (options.draft_source == DraftSource::ngram) return std::make_unique<NgramDrafter>();
   return std::make_unique<LayerSkipDrafter>(options.draft_layers);
 }
 

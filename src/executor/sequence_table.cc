@@ -119,6 +119,7 @@ void SequenceTable::begin(SeqId seq, const Request& request) {
   sequence.request = request;
   sequence.tokens = request.prompt;
   sequence.said = sampling::Adjustments(request.sampling, request.prompt);
+  sequence.ngrams.clear();
   sequence.output.reset();
   if (request.sampling.grammar) {
     const auto refusal = refuses(request);

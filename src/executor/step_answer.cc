@@ -49,8 +49,8 @@ std::uint32_t StepAnswer::accept(const StepSlices& step, const StepSlice& slice,
   }
   if (slice.slice.samples) {
     answer.signal = signal_of(step, slice, result.tokens_of(answer));
-    const bool drafts = answer.signal == FinishSignal::none && (masks_drafts_ || !sequence.output);
-    answer.drafts = drafts ? drafts_wanted_ : 0;
+    const bool goes_on = answer.signal == FinishSignal::none;
+    if (goes_on && drafts_most_ > 0) answer.drafts = drafter_.offer(sequence, drafts_most_);
   }
   result.slices.push_back(answer);
   return answer.token_count;

@@ -66,12 +66,14 @@ void read_source(const Fields& fields, bool is_old, RecordedRun& run) {
     run.record.model = read_record(fields);
   } else if (source.is_file() && fields.has("draft")) {
     source.draft = fields.text("draft");
+    run.options.executor.draft_source = executor::DraftSource::model;
   }
   fields.finish();
 }
 
 void read_draft(const Fields& fields, RecordedRun& run) {
   run.options.source.draft = fields.text("path");
+  run.options.executor.draft_source = executor::DraftSource::model;
   run.record.draft = read_record(fields);
   fields.finish();
 }
@@ -109,6 +111,9 @@ void read_model_target(const Fields& fields, bool is_old, RecordedRun& run) {
   if (is_gpu(options.kind)) fields.text("device");
   if (!is_gpu(options.kind) && !is_old) run.record.instructions = fields.text("instructions");
   e.drafts = fields.integer<std::uint32_t>("drafts", kWords);
+  if (fields.has("draft_source")) {
+    e.draft_source = fields.choice<executor::DraftSource>("draft_source");
+  }
   e.draft_layers = fields.integer("draft_layers", kInts);
   if (is_old) fields.one_of("acceptance", {kAcceptance});
   e.digest_logits = fields.boolean("digest_logits");
@@ -145,6 +150,9 @@ trace::TraceHeader to_trace_header(const TargetOptions& options, const RunRecord
                  {"draft_layers", e.draft_layers},
                  {"digest_logits", e.digest_logits},
                  {"eos", eos_json(e.eos)}});
+  if (e.draft_source == executor::DraftSource::ngram) {
+    target["draft_source"] = name_of(e.draft_source);
+  }
   if (record.draft) {
     nlohmann::json draft = {{"path", source.draft}};
     add_record(draft, record.draft);

@@ -74,8 +74,11 @@ std::string events_of(const AnswerHead& head, std::span<const ChoiceWriter::Part
 /// What of an answer is known so far.
 class Progress {
  public:
-  Progress(const CompletionRequest& request, const text::Tokenizer& tokenizer)
-      : wants_tokens_(request.max_tokens > 0), choices_(request.choices()) {
+  Progress(const CompletionRequest& request, const text::Tokenizer& tokenizer,
+           std::string_view draft_source)
+      : wants_tokens_(request.max_tokens > 0),
+        choices_(request.choices()),
+        draft_source_(draft_source) {
     for (const auto& prompt : request.prompts) prompt_tokens_ += prompt.size();
     writers_.reserve(choices_.size());
     for (std::size_t i = 0; i < choices_.size(); ++i) writers_.emplace_back(request, i, tokenizer);
@@ -90,16 +93,19 @@ class Progress {
     choice.told.insert(choice.told.end(), addition.told.begin(), addition.told.end());
     choice.completion_tokens = wants_tokens_ ? event.token.completion_tokens : 0;
     choice.cached_tokens = event.token.cached_tokens;
+    choice.drafts = event.token.drafts;
     choice.finish = event.token.finish;
     return addition;
   }
 
   const std::vector<Choice>& choices() const { return choices_; }
   Usage usage() const {
-    Usage usage{.prompt_tokens = prompt_tokens_};
+    Usage usage{.prompt_tokens = prompt_tokens_, .draft_source = draft_source_};
     for (const Choice& choice : choices_) {
       usage.cached_tokens += choice.cached_tokens;
       usage.completion_tokens += choice.completion_tokens;
+      usage.drafts.proposed += choice.drafts.proposed;
+      usage.drafts.accepted += choice.drafts.accepted;
     }
     return usage;
   }
@@ -108,6 +114,7 @@ class Progress {
   bool wants_tokens_;
   std::vector<Choice> choices_;
   std::vector<ChoiceWriter> writers_;  // [choices]
+  std::string_view draft_source_;
   std::uint64_t prompt_tokens_ = 0;
 };
 
@@ -190,7 +197,7 @@ asio::awaitable<bool> Connection::answer_whole(const CompletionRequest& request,
                                                Generation& generation, Turn& turn,
                                                Framing framing) {
   const AnswerHead head = new_head(request.kind, turn);
-  Progress progress(request, state_->loop.tokenizer());
+  Progress progress(request, state_->loop.tokenizer(), state_->model.draft_source);
   while (!generation.ended()) {
     const std::vector<Generation::Event> events = co_await generation.next();
     for (const auto& event : events) {
@@ -212,7 +219,7 @@ asio::awaitable<bool> Connection::answer_stream(const CompletionRequest& request
     if (socket_.is_open() && !takes_output(socket_)) drop();
   });
   const AnswerHead head = new_head(request.kind, turn);
-  Progress progress(request, state_->loop.tokenizer());
+  Progress progress(request, state_->loop.tokenizer(), state_->model.draft_source);
   std::string header = stream_header(framing);  // sent with the first events
   std::optional<ApiError> failed;
   while (!generation.ended() && !failed) {

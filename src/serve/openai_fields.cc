@@ -60,10 +60,10 @@ void read_logprobs(const Reading& reading) {
       reading.fields.integer<std::uint32_t>("logprobs", SamplingParams::kLogprobs, 0);
   request.sampling.prompt_logprobs = request.echo;
   if (!request.echo) return;
-  if (request.session || request.prefix_cache == PrefixCacheUse::force) {
+  if (request.session) {
     reading.fields.refuse("logprobs",
-                          "of an echoed prompt need all of it to be run; accepted is neither "
-                          "'session' nor 'prefix_cache' force beside them");
+                          "of an echoed prompt need all of it to be run; accepted is no 'session' "
+                          "beside them");
   }
 }
 

@@ -15,11 +15,18 @@ std::string text_of(const Json& body) {
   return body.dump(-1, ' ', false, Json::error_handler_t::replace);
 }
 
-Json usage_json(Usage usage) {
-  return {{"prompt_tokens", usage.prompt_tokens},
-          {"completion_tokens", usage.completion_tokens},
-          {"total_tokens", usage.prompt_tokens + usage.completion_tokens},
-          {"prompt_tokens_details", {{"cached_tokens", usage.cached_tokens}}}};
+/// What OpenAI says of predicted outputs, and the same by the name of what predicted them.
+Json usage_json(const Usage& usage) {
+  Json json = {{"prompt_tokens", usage.prompt_tokens},
+               {"completion_tokens", usage.completion_tokens},
+               {"total_tokens", usage.prompt_tokens + usage.completion_tokens},
+               {"prompt_tokens_details", {{"cached_tokens", usage.cached_tokens}}}};
+  if (usage.draft_source.empty()) return json;
+  const auto [proposed, accepted] = usage.drafts;
+  json["completion_tokens_details"] = {{"accepted_prediction_tokens", accepted},
+                                       {"rejected_prediction_tokens", proposed - accepted}};
+  json["drafts"] = {{"source", usage.draft_source}, {"proposed", proposed}, {"accepted", accepted}};
+  return json;
 }
 
 /// null where no log-probabilities were asked for.
@@ -80,7 +87,7 @@ Json head_json(const AnswerHead& head, bool chunk) {
   return body;
 }
 
-std::string generate_json(const Choice& choice, Usage usage) {
+std::string generate_json(const Choice& choice, const Usage& usage) {
   return text_of({{"text", choice.text},
                   {"prompt_tokens", usage.prompt_tokens},
                   {"completion_tokens", usage.completion_tokens}});
@@ -128,7 +135,8 @@ Json completion_choice(std::size_t index, std::string_view text, std::span<const
   return {{"index", index}, {"text", text}, {"logprobs", logprobs_json(told)}};
 }
 
-std::string answer_json(const AnswerHead& head, std::span<const Choice> choices, Usage usage) {
+std::string answer_json(const AnswerHead& head, std::span<const Choice> choices,
+                        const Usage& usage) {
   if (head.kind == RequestKind::generate) return generate_json(choices.front(), usage);
   Json body = head_json(head, false);
   for (std::size_t i = 0; i < choices.size(); ++i) {
@@ -152,7 +160,7 @@ std::string chunk_json(const AnswerHead& head, const Chunk& chunk) {
   return text_of(body);
 }
 
-std::string usage_chunk_json(const AnswerHead& head, Usage usage) {
+std::string usage_chunk_json(const AnswerHead& head, const Usage& usage) {
   Json body = head_json(head, true);
   body["usage"] = usage_json(usage);
   return text_of(body);

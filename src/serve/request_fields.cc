@@ -102,8 +102,8 @@ constexpr FieldReader kReaders[] = {
 
     {{"priority", "\"low\", \"normal\", \"high\"", "which requests go first; normal", kAll},
      read_priority},
-    {{"prefix_cache", "\"auto\", \"force\", \"disable\"",
-      "force is an error if the server has no prefix cache; auto", kAll},
+    {{"prefix_cache", "\"auto\", \"disable\"",
+      "disable neither reads nor leaves KV of others; auto", kAll},
      read_prefix_cache},
     {{"session", "an integer from 0",
       "a conversation, whose KV stays for its next turn until DELETE /forge/v1/sessions/ID or for "

@@ -166,6 +166,14 @@ nlohmann::ordered_json trace_json(const engine::TraceStatus& trace) {
   return body;
 }
 
+nlohmann::ordered_json drafts_json(const ServerState& state, const engine::EngineStatus& status) {
+  nlohmann::ordered_json body = {{"source", state.model.draft_source},
+                                 {"proposed", status.drafts.proposed},
+                                 {"accepted", status.drafts.accepted}};
+  if (status.draft_alarm) body["alarm"] = *status.draft_alarm;
+  return body;
+}
+
 constexpr std::string_view kHealthy = "ok";
 
 /// kHealthy, or why requests should go elsewhere.
@@ -177,7 +185,8 @@ std::string_view health_of(const ServerState& state, const engine::EngineStatus&
   return stalled ? "stalled" : kHealthy;
 }
 
-/// A trace that cannot be written makes no answer wrong, so it is told and nobody is turned away.
+/// A trace that cannot be written makes no answer wrong, nor do drafts that are not kept: they are
+/// told and nobody is turned away.
 Reply health(const ServerState& state) {
   const engine::EngineStatus status = state.loop.status();
   const std::string_view state_name = health_of(state, status);
@@ -191,6 +200,7 @@ Reply health(const ServerState& state) {
                                  {"free_blocks", status.free_blocks},
                                  {"total_blocks", status.total_blocks},
                                  {"connections", state.connections.count()}};
+  if (!state.model.draft_source.empty()) body["drafts"] = drafts_json(state, status);
   if (status.target_lost) body["reason"] = *status.target_lost;
   if (status.trace) body["trace"] = trace_json(*status.trace);
   return {.status = state_name == kHealthy ? 200U : 503U, .body = body.dump()};

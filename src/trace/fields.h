@@ -206,6 +206,8 @@ struct Fields<Request> {
 template <>
 struct Fields<SchedulerConfig> {
   static constexpr bool kIsRow = false;
+  static constexpr std::size_t kAlways = 14;
+  static SchedulerConfig usual() { return {}; }
   static constexpr std::tuple kTable{
       PartField{"num_blocks", &SchedulerConfig::cache, &CacheShape::num_blocks},
       PartField{"block_size", &SchedulerConfig::cache, &CacheShape::block_size},
@@ -220,7 +222,9 @@ struct Fields<SchedulerConfig> {
       Field{"swap_block_cost", &SchedulerConfig::swap_block_cost},
       Field{"prefix_cache", &SchedulerConfig::prefix_cache},
       Field{"prefix_hash_key", &SchedulerConfig::prefix_hash_key},
-      Field{"session_idle_steps", &SchedulerConfig::session_idle_steps}};
+      Field{"session_idle_steps", &SchedulerConfig::session_idle_steps},
+      Field{"draft_lengths", &SchedulerConfig::draft_lengths},
+      Field{"draft_break_even", &SchedulerConfig::draft_break_even}};
 };
 template <>
 struct Fields<SubmitEvent> {

@@ -92,6 +92,13 @@ Parsed parse(const Json& value, T& out) {
   return fault(shown(value) + " is none of " + accepted);
 }
 
+/// In traces of old, "force" was "auto", asked of a scheduler that has a prefix cache.
+inline Parsed parse(const Json& value, PrefixCacheUse& out) {
+  if (value != "force") return parse<PrefixCacheUse>(value, out);
+  out = PrefixCacheUse::automatic;
+  return {};
+}
+
 inline Parsed parse_digest(const Json& value, std::uint64_t& out) {
   const std::string* text = value.get_ptr<const std::string*>();
   if (text == nullptr || text->size() != 16 ||

@@ -226,7 +226,8 @@ TEST_F(LoadedModelPrograms, flags_that_make_no_sense_together_are_refused) {
   expect_refused(FORGE_INFER " --model forge-tiny:sed=3", "'sed' is no part of it");
   expect_refused(FORGE_INFER " --model x --kv-memory lots", "'lots' is no amount of memory");
   expect_refused(FORGE_INFER " --model x --kv-memory 1GiB --num-blocks 3", "--num-blocks excludes");
-  expect_refused(FORGE_INFER " --model x --draft y", "--speculative: 0, accepted beside --draft");
+  expect_refused(FORGE_INFER " --model x --draft y --speculative 0",
+                 "--speculative: 0, accepted beside --draft");
   expect_refused(FORGE_BENCH " --model x --requests 5",
                  "--requests beside --model needs --mode or --workload");
   expect_refused(FORGE_BENCH " --model nowhere", "nowhere: is neither a directory nor a file");

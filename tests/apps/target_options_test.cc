@@ -2,39 +2,12 @@
 
 #include <gtest/gtest.h>
 
-#include <CLI/CLI.hpp>
-
+#include "apps/parsed_options.h"
 #include "forge/runtime/target_header.h"
 #include "forge/trace/trace_header.h"
-#include "target_flags.h"
 
 namespace forge::apps {
 namespace {
-
-/// All flags, as a program has them.
-void add_flags(CLI::App& app, runtime::TargetOptions& options) {
-  constexpr std::array kKinds{runtime::TargetKind::cpu, runtime::TargetKind::sim,
-                              runtime::TargetKind::cuda, runtime::TargetKind::null};
-  add_target_choice(app, options.kind, "where", kKinds);
-  add_target_options(app, options);
-  add_device_options(app, options.device);
-}
-
-/// The options after a command line, or the error's text.
-tl::expected<runtime::TargetOptions, std::string> parsed(std::vector<std::string> arguments) {
-  CLI::App app;
-  runtime::TargetOptions options;
-  add_flags(app, options);
-  std::reverse(arguments.begin(), arguments.end());  // CLI11 takes them from the back
-  try {
-    app.parse(arguments);
-  } catch (const CLI::ParseError& error) {
-    return tl::unexpected(std::string(error.what()));
-  }
-  std::string misplaced = misplaced_flag(app, options.kind);
-  if (!misplaced.empty()) return tl::unexpected(std::move(misplaced));
-  return options;
-}
 
 TEST(TargetOptions, defaults_are_those_of_the_types) {
   const auto options = parsed({}).value();
@@ -52,7 +25,9 @@ TEST(TargetOptions, flags_reach_scheduler_and_executor) {
               "--speculative", "5"})
           .value();
   EXPECT_EQ(options.scheduler, (SchedulerConfig{.cache = {.num_blocks = 64, .block_size = 8},
-                                                .batch = {.max_batch_size = 3}}));
+                                                .batch = {.max_batch_size = 3},
+                                                .draft_lengths = DraftLengths::adaptive,
+                                                .draft_break_even = 60}));
   EXPECT_EQ(executor_options(options).cache.num_blocks, 64u);
   EXPECT_EQ(executor_options(options).cache.block_size, 8u);
   EXPECT_FALSE(options.source.is_file());
@@ -74,7 +49,8 @@ TEST(TargetOptions, every_number_of_the_policy_has_a_flag) {
               "--priority-head-start", "5",    "--preemption",       "swap",
               "--swap-setup-cost",     "6",    "--swap-block-cost",  "7",
               "--prefix-cache",        "hash", "--prefix-hash-key",  "18446744073709551615",
-              "--session-idle-steps",  "9"})
+              "--session-idle-steps",  "9",    "--draft-lengths",    "adaptive",
+              "--draft-break-even",    "44"})
           .value();
   const SchedulerConfig expected{.cache = {.num_host_blocks = 11},
                                  .batch = {.max_batch_tokens = 100},
@@ -84,6 +60,8 @@ TEST(TargetOptions, every_number_of_the_policy_has_a_flag) {
                                  .preemption = PreemptionPolicy::swap,
                                  .swap_setup_cost = 6,
                                  .swap_block_cost = 7,
+                                 .draft_lengths = DraftLengths::adaptive,
+                                 .draft_break_even = 44,
                                  .prefix_cache = PrefixCacheKind::hash,
                                  .prefix_hash_key = 18446744073709551615u,
                                  .session_idle_steps = 9};

@@ -61,8 +61,8 @@ class TargetPrograms : public ProgramTest {
 
 TEST_F(TargetPrograms, what_the_cpu_recorded_the_simulated_gpu_answers_whatever_its_schedule) {
   for (const std::string mode :
-       {"continuous", "speculative",
-        "speculative --speculative 3 --draft forge-tiny:layers=1,seed=3"}) {
+       {"continuous", "speculative --draft-lengths fixed",
+        "speculative --draft-lengths fixed --speculative 3 --draft forge-tiny:layers=1,seed=3"}) {
     const std::string digest = record("cpu", crowded() + " --mode " + mode);
     expect_everything_in_it();
     expect_equal("", digest);
@@ -71,6 +71,19 @@ TEST_F(TargetPrograms, what_the_cpu_recorded_the_simulated_gpu_answers_whatever_
           " --device l4 --schedule-seed 18446744073709551615"}) {
       expect_equal("--target sim" + flags, digest);
     }
+  }
+}
+
+TEST_F(TargetPrograms, drafts_of_the_text_and_lengths_that_adapt_are_part_of_the_trace) {
+  for (const std::string drafts :
+       {"--draft ngram", "--draft ngram --draft-break-even 0", "--draft layers"}) {
+    const std::string digest = record("cpu", crowded() + " --mode speculative " + drafts);
+    EXPECT_NE(read_file(path("t.jsonl")).find(R"("draft_lengths":"adaptive")"), std::string::npos);
+    const json counts =
+        json::parse(run(FORGE_TRACE " stats --json " + path("t.jsonl")).output, nullptr, false);
+    EXPECT_GT(counts["drafts"]["proposed"], 0) << drafts;
+    expect_equal("", digest);
+    expect_equal("--target sim", digest);
   }
 }
 

@@ -34,16 +34,14 @@ TEST(SchedulerConfigDeathTest, a_scheduler_refuses_an_invalid_one) {
                "block_size is 0, accepted: 1 .. ");
 }
 
-TEST(SchedulerConfig, a_request_that_insists_on_a_prefix_cache_needs_one) {
+TEST(SchedulerConfig, a_session_needs_a_prefix_cache) {
   const SchedulerConfig off{.prefix_cache = PrefixCacheKind::none};
   Request request{.prompt = {TokenId{1}}};
   EXPECT_TRUE(validate(request, off).has_value());
-  request.prefix_cache = PrefixCacheUse::force;
+  request.session = SessionId{1};
   EXPECT_TRUE(validate(request, SchedulerConfig{}).has_value());
   ASSERT_FALSE(validate(request, off).has_value());
   EXPECT_EQ(validate(request, off).error(), SubmitError(NoPrefixCache{}));
-  request = {.prompt = {TokenId{1}}, .session = SessionId{1}};
-  EXPECT_FALSE(validate(request, off).has_value());
   request.prefix_cache = PrefixCacheUse::disable;
   EXPECT_FALSE(validate(request, SchedulerConfig{}).has_value());
 }

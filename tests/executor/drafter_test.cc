@@ -9,7 +9,6 @@
 #include <vector>
 
 #include "executor/driver.h"
-#include "executor/echo_drafter.h"
 
 namespace forge::executor {
 namespace {
@@ -156,6 +155,54 @@ TEST_F(DrafterTest, a_step_that_failed_has_caught_nothing_up) {
             "draft proposes: 3[11] 3[12..13]");
 }
 
+TEST_F(DrafterTest, passes_propose_as_many_as_are_asked_for) {
+  enter(1, 8);
+  passes(skips_, {{SeqId(1), 0, 8, 0, true}});
+  SequenceTable::Sequence& sequence = *step_.all()[0].sequence;
+  EXPECT_EQ(skips_.offer(sequence, 5), 5U);
+  EXPECT_EQ(model_.offer(sequence, 5), 5U);
+}
+
+class NgramDrafterTest : public DrafterTest {
+ protected:
+  /// The drafts of a sequence whose known text is `text`, a character a token; "" if it has none to
+  /// offer.
+  std::string drafts_of(const std::string& text, std::uint32_t most) {
+    std::vector<TokenId> prompt;
+    for (const char c : text) prompt.emplace_back(static_cast<unsigned char>(c));
+    sequences_.begin(SeqId(1), {.prompt = prompt});
+    plan_.admitted = {{SeqId(1), 0}};
+    append(1, 0, {});
+    const auto length = static_cast<std::uint32_t>(text.size());
+    passes(ngrams_, {{SeqId(1), 0, length, 0, true}});
+    SequenceTable::Sequence& sequence = *step_.all()[0].sequence;
+    const std::uint32_t offered = ngrams_.offer(sequence, most);
+    sequence.valid = length - 1;
+    std::string drafts;
+    if (offered > 0) {
+      EXPECT_EQ(passes(ngrams_, {{SeqId(1), length - 1, 1 + offered, offered, true}}).size(), 1U)
+          << "no pass proposes";
+      for (const TokenId draft : step_.drafts()) drafts += static_cast<char>(draft.value);
+    }
+    return drafts;
+  }
+
+  NgramDrafter ngrams_;
+};
+
+TEST_F(NgramDrafterTest, proposes_what_followed_the_longest_end_that_was_there_before) {
+  EXPECT_EQ(drafts_of("abcde1abc2cde", 3), "1ab");
+}
+TEST_F(NgramDrafterTest, prefers_the_latest_of_equals) {
+  EXPECT_EQ(drafts_of("abc1abc2abc", 2), "2a");
+}
+TEST_F(NgramDrafterTest, goes_on_with_its_own_drafts_where_the_text_ends) {
+  EXPECT_EQ(drafts_of("xababab", 5), "ababa");
+}
+TEST_F(NgramDrafterTest, offers_nothing_where_the_end_is_new) {
+  EXPECT_EQ(drafts_of("abcdefgh", 4), "");
+}
+
 class OwnDrafter : public testing::TargetTest {};
 
 TEST_P(OwnDrafter, needs_no_pass_and_changes_no_token_and_no_logit) {
@@ -177,11 +224,11 @@ TEST_P(OwnDrafter, needs_no_pass_and_changes_no_token_and_no_logit) {
     first.digests.resize(60);
     return first;
   };
-  const auto echoes = [] { return std::make_unique<testing::EchoDrafter>(); };
-  EXPECT_EQ(told(target({.model = {}, .drafter = echoes}), 3), told(testing::cpu_target(), 0));
+  const auto ngrams = [] { return std::make_unique<NgramDrafter>(); };
+  EXPECT_EQ(told(target({.model = {}, .drafter = ngrams}), 3), told(testing::cpu_target(), 0));
   // Of what it proposes, too, penalties know that it was said.
   echoing.sampling.frequency_penalty = -2.0F;
-  EXPECT_EQ(told(target({.model = {}, .drafter = echoes}), 3), told(testing::cpu_target(), 0));
+  EXPECT_EQ(told(target({.model = {}, .drafter = ngrams}), 3), told(testing::cpu_target(), 0));
 }
 
 FORGE_FOR_EACH_TARGET(OwnDrafter);

@@ -103,7 +103,7 @@ class StepAnswerTest : public StepSlicesTest {
     step_.drafts()[0] = TokenId(71);
     step_.drafts()[1] = TokenId(72);
   }
-  StepAnswer answer_{{.drafts = 4, .eos = {TokenId(99)}}, false};
+  StepAnswer answer_{{.drafts = 4, .eos = {TokenId(99)}}, drafter_};
   StepResult result_;
 };
 

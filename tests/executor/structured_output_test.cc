@@ -9,7 +9,6 @@
 
 #include "executor/byte_grammars.h"
 #include "executor/driver.h"
-#include "executor/echo_drafter.h"
 
 namespace forge::executor {
 namespace {
@@ -51,8 +50,8 @@ Output decoded(const MakeTarget& target, const Request& request, std::uint32_t d
   return driver.result(1);
 }
 
-testing::Drafting echoes() {
-  return {.model = {}, .drafter = [] { return std::make_unique<testing::EchoDrafter>(); }};
+testing::Drafting ngrams() {
+  return {.model = {}, .drafter = [] { return std::make_unique<NgramDrafter>(); }};
 }
 
 struct Case {
@@ -98,12 +97,12 @@ TEST_P(StructuredOutput, drafts_of_the_host_change_no_token_and_no_logit) {
       request.sampling.margins = true;
       const Output golden = decoded(testing::cpu_target(), request);
       for (const std::uint32_t drafts : {1U, 5U}) {
-        EXPECT_EQ(decoded(target(echoes()), request, drafts), golden) << drafts << " drafts";
+        EXPECT_EQ(decoded(target(ngrams()), request, drafts), golden) << drafts << " drafts";
       }
     }
   }
   // Of a text that repeats itself, drafts are kept.
-  Driver driver(target(echoes()), options_of(4));
+  Driver driver(target(ngrams()), options_of(4));
   driver.begin(1, bound(output_of(GrammarKind::regex, "(abc){13}")));
   driver.decode_to(1, kTokens, 4);
   EXPECT_GT(driver.executor().speculation().accepted, 20U);
@@ -114,11 +113,12 @@ TEST_P(StructuredOutput, asks_for_no_drafts_where_a_pass_would_propose_them) {
     Driver driver(target, options_of(4));
     driver.begin(1, bound(output_of(GrammarKind::regex, "a{20}")));
     driver.begin(2, request_of("free"));
+    for (int step = 0; step < 4; ++step) driver.step({driver.decode(1), driver.decode(2)});
     const StepResult& result = driver.step({driver.decode(1), driver.decode(2)});
     return std::vector{result.slices[0].drafts, result.slices[1].drafts};
   };
   EXPECT_EQ(asked(target()), (std::vector{0U, 4U}));
-  EXPECT_EQ(asked(target(echoes())), (std::vector{4U, 4U}));
+  EXPECT_EQ(asked(target(ngrams())).front(), 4U) << "aaaa goes on like this";
 }
 
 TEST_P(StructuredOutput, shares_a_batch_with_outputs_that_are_free_and_survives_preemption) {
@@ -159,7 +159,7 @@ TEST_P(StructuredOutput, is_free_until_its_mark) {
   EXPECT_GT(parts, 0U);
   EXPECT_NE(text.find_first_not_of("e0123456789"), std::string::npos);
   EXPECT_EQ(told(target(), 0), golden);
-  EXPECT_EQ(told(target(echoes()), 3), golden);
+  EXPECT_EQ(told(target(ngrams()), 3), golden);
 }
 
 /// Of a vocabulary without the digits.
@@ -176,7 +176,7 @@ TEST_P(StructuredOutput, ends_with_an_error_where_no_token_leads_on) {
     return vocabulary;
   });
   for (const std::uint32_t drafts : {0U, 3U}) {
-    Driver driver(target(echoes()), options);
+    Driver driver(target(ngrams()), options);
     driver.begin(1, bound(output_of(GrammarKind::regex, "aaaaa5")));
     driver.step({driver.decode(1)});
     StepResult last;

@@ -128,14 +128,12 @@ TEST(HttpCache, a_session_that_does_not_exist_is_404_and_what_is_no_id_is_400) {
   }
 }
 
-TEST(HttpCache, a_session_or_force_needs_a_server_with_a_prefix_cache) {
+TEST(HttpCache, a_session_needs_a_server_with_a_prefix_cache) {
   TestServer server({.scheduler = {.prefix_cache = PrefixCacheKind::none}});
   HttpClient client(server.port());
-  for (const json& field : {json{{"session", 7}}, json{{"prefix_cache", "force"}}}) {
-    const auto refused = client.post("/v1/completions", completion_with(field));
-    EXPECT_EQ(refused.status, 400U);
-    EXPECT_THAT(refused.json()["error"]["message"].get<std::string>(), HasSubstr("prefix cache"));
-  }
+  const auto refused = client.post("/v1/completions", completion_with({{"session", 7}}));
+  EXPECT_EQ(refused.status, 400U);
+  EXPECT_THAT(refused.json()["error"]["message"].get<std::string>(), HasSubstr("prefix cache"));
   EXPECT_EQ(stats(client)["prefix_cache"], "none");
 }
 

@@ -170,7 +170,7 @@ TEST_F(HttpLogprobs, of_a_prompt_need_all_of_it_to_run) {
   json body = completion("Hello", 2);
   body["echo"] = true;
   body["logprobs"] = 1;
-  body["prefix_cache"] = "force";
+  body["session"] = 1;
   const auto answer = client_.post("/v1/completions", body);
   EXPECT_EQ(answer.status, 400U);
   EXPECT_EQ(answer.json()["error"]["param"], "logprobs");

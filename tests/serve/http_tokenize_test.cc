@@ -283,7 +283,6 @@ TEST_F(HttpTokenizeInVain, what_needs_a_prefix_cache_where_there_is_none) {
                                             .batch = {.max_batch_size = 4},
                                             .prefix_cache = PrefixCacheKind::none}});
   EXPECT_EQ(refused(server, {{"session", 1}}), 400U);
-  EXPECT_EQ(refused(server, {{"prefix_cache", "force"}}), 400U);
 }
 
 TEST_F(HttpTokenizeInVain, what_a_full_queue_has_no_place_for) {

@@ -359,7 +359,7 @@ class OpenAiClient(unittest.TestCase):
         import openai
 
         text = self.text("Hello")
-        for field in ({"priority": "high"}, {"prefix_cache": "force"}, {"timeout_s": 30}):
+        for field in ({"priority": "high"}, {"prefix_cache": "disable"}, {"timeout_s": 30}):
             self.assertEqual(self.text("Hello", extra_body=field), text)
         with self.assertRaises(openai.BadRequestError) as caught:
             self.complete("Hello", extra_body={"priority": "urgent"})

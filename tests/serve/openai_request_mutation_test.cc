@@ -43,7 +43,7 @@ TEST(OpenAiRequest, damaged_bodies_are_answered_every_one) {
       R"({"model": "m", "prompt": [[1, 2], "x"], "stop": ["a", "b"], "logit_bias": {}})",
       R"({"model": "m", "prompt": [5, 6], "stream": true, "stream_options": {"include_usage": true}})",
       R"({"model": "m", "prompt": "hi", "priority": "low", "session": 4, "timeout_s": 0.5})",
-      R"({"model": "m", "prompt": "hi", "prefix_cache": "force", "deadline_steps": 12})",
+      R"({"model": "m", "prompt": "hi", "prefix_cache": "disable", "deadline_steps": 12})",
       R"({"prompt": "h\u00e9", "max_tokens": 32})",
       R"({"model": "m", "messages": [{"role": "user", "content": "hi"}], "max_tokens": 3})",
       R"({"model": "m", "prompt": "hi", "max_tokens": 3, "response_format": {"type": "json_schema",

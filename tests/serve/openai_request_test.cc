@@ -104,13 +104,13 @@ TEST(OpenAiRequest, every_honoured_field_is_read) {
 
 TEST(OpenAiRequest, forges_own_fields_are_read) {
   const CompletionRequest request = parse({{"priority", "high"},
-                                           {"prefix_cache", "force"},
+                                           {"prefix_cache", "auto"},
                                            {"session", 7},
                                            {"timeout_s", 1.5},
                                            {"deadline_steps", 100},
                                            {"ignore_eos", true}});
   EXPECT_EQ(request.priority, Priority::high);
-  EXPECT_EQ(request.prefix_cache, PrefixCacheUse::force);
+  EXPECT_EQ(request.prefix_cache, PrefixCacheUse::automatic);
   EXPECT_EQ(request.session, SessionId(7));
   EXPECT_EQ(request.time_limit, std::chrono::milliseconds(1500));
   EXPECT_EQ(request.deadline_steps, 100U);
@@ -245,8 +245,7 @@ INSTANTIATE_TEST_SUITE_P(
         BadField{"priority", "\"urgent\"",
                  "priority is \"urgent\"; accepted is \"low\", \"normal\", \"high\""},
         BadField{"priority", "2", " is 2; accepted is"},
-        BadField{"prefix_cache", "true",
-                 "prefix_cache is true; accepted is \"auto\", \"force\", \"disable\""},
+        BadField{"prefix_cache", "true", "prefix_cache is true; accepted is \"auto\", \"disable\""},
         BadField{"session", "-1",
                  "session is -1; accepted is an integer, 0 .. 9223372036854775807"},
         BadField{"session", "9223372036854775808", " is 9223372036854775808; accepted is"},

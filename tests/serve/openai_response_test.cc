@@ -42,6 +42,18 @@ TEST(OpenAiResponse, the_usage_chunk_has_no_choice) {
             R"("prompt_tokens_details":{"cached_tokens":0}}})");
 }
 
+TEST(OpenAiResponse, usage_has_the_drafts_where_something_proposes_them) {
+  EXPECT_EQ(usage_chunk_json(kHead, {.prompt_tokens = 1,
+                                     .completion_tokens = 9,
+                                     .drafts = {.proposed = 8, .accepted = 6},
+                                     .draft_source = "ngram"}),
+            R"({"id":"cmpl-1","object":"text_completion","created":5,"model":"m","choices":[],)"
+            R"("usage":{"prompt_tokens":1,"completion_tokens":9,"total_tokens":10,)"
+            R"("prompt_tokens_details":{"cached_tokens":0},"completion_tokens_details":)"
+            R"({"accepted_prediction_tokens":6,"rejected_prediction_tokens":2},)"
+            R"("drafts":{"source":"ngram","proposed":8,"accepted":6}}})");
+}
+
 TEST(OpenAiResponse, models_are_a_list_of_one) {
   const ModelCard model{.id = "m", .vocabulary_size = 320, .context_tokens = 8, .created = 9};
   EXPECT_EQ(model_json(model), R"({"id":"m","object":"model","created":9,"owned_by":"forge"})");

@@ -16,14 +16,16 @@ serve::ModelCard model_of(const TestServerOptions& options) {
           .context_tokens = std::uint64_t{config.cache.num_blocks} * config.cache.block_size,
           .created = 1'700'000'000,
           .chat = options.chat,
-          .grammars = options.grammars};
+          .grammars = options.grammars,
+          .draft_source = options.draft_source};
 }
 
 struct RunningServer::Parts {
   Parts(Executor& executor, const TestServerOptions& options)
       : engine(options.scheduler, executor),
         loop(engine, options.tokenizer != nullptr ? *options.tokenizer : bytes,
-             engine::EngineLoop::Options{.queue_limit = options.queue_limit}),
+             engine::EngineLoop::Options{.queue_limit = options.queue_limit,
+                                         .acceptance = options.acceptance}),
         server(io, loop, model_of(options), options.http),
         port(server.listen({.host = "127.0.0.1", .port = 0}).value().port),
         thread([this] { io.run(); }) {}

@@ -27,6 +27,8 @@ struct TestServerOptions {
   const text::Tokenizer* tokenizer =
       nullptr;  // outlives the server; a ByteTokenizer if there is none
   std::shared_ptr<grammar::OutputCompiler> grammars = nullptr;
+  std::string_view draft_source = {};
+  engine::AcceptanceBand acceptance = {};
 };
 
 serve::ModelCard model_of(const TestServerOptions& options);

@@ -15,7 +15,7 @@ namespace {
 
 using nlohmann::json;
 
-ModelCard card_with(const std::string& text) {
+ModelCard card_with_template(const std::string& text) {
   chat::ChatFormat format{.chat_template = chat::ChatTemplate::parse(text).value(),
                           .of_model = true,
                           .answers = chat::answer_form_of(text)};
@@ -28,7 +28,8 @@ ModelCard card_with(const std::string& text) {
 }
 
 const ModelCard& hermes() {
-  static const ModelCard kHermes = card_with("{{ messages[0].content }}{{ tools }}<tool_call>");
+  static const ModelCard kHermes =
+      card_with_template("{{ messages[0].content }}{{ tools }}<tool_call>");
   return kHermes;
 }
 
@@ -86,7 +87,7 @@ TEST(ToolFields, say_what_an_answer_may_have) {
             Names{"f-1"});
   EXPECT_FALSE(parsed(body("\"n\": 1")).answer.has_value());
   EXPECT_EQ(parsed(with_tools("\"parallel_tool_calls\": false")).answer->calls_max, 1U);
-  const ModelCard reasons = card_with("{{ messages[0].content }}</think><think>");
+  const ModelCard reasons = card_with_template("{{ messages[0].content }}</think><think>");
   EXPECT_TRUE(parsed(body("\"n\": 1"), reasons).answer->form.reasons);
 }
 
@@ -116,13 +117,13 @@ TEST(ToolFields, bind_the_answer_or_what_follows_the_mark) {
       grammar(R"("tool_choice": "required", "parallel_tool_calls": false)").row.has_value());
   EXPECT_EQ(grammar(R"("tool_choice": "none")"), OutputGrammar());
 
-  const ModelCard llama = card_with("{{ messages[0].content }}{{ tools }} \"parameters\"");
+  const ModelCard llama = card_with_template("{{ messages[0].content }}{{ tools }} \"parameters\"");
   EXPECT_EQ(grammar(forced, llama).forms[0].prefix, "{\"name\": \"g\", \"parameters\": ");
   EXPECT_EQ(grammar("\"n\": 1", llama).after, "<|python_tag|>");
 }
 
 TEST(ToolFields, bind_a_forced_call_behind_the_reasoning_that_the_prompt_has_opened) {
-  const auto model = card_with("{{ tools }}</think>{{ messages[0].content }}<think>\n");
+  const auto model = card_with_template("{{ tools }}</think>{{ messages[0].content }}<think>\n");
   const auto request = tokenize(parsed(with_tools(R"("tool_choice": "required")"), model), model,
                                 text::ByteTokenizer(), {})
                            .value();
@@ -173,7 +174,7 @@ TEST(ToolFields, refuse_a_choice_of_what_is_not_there) {
 }
 
 TEST(ToolFields, need_a_template_that_prints_them) {
-  const ModelCard silent = card_with("{{ messages[0].content }}");
+  const ModelCard silent = card_with_template("{{ messages[0].content }}");
   EXPECT_EQ(refusal_of(with_tools("\"n\": 1"), silent),
             "tools are not in the chat template of the model, which prints none; accepted is "
             "\"tool_choice\": \"none\"");

@@ -56,17 +56,19 @@ TEST(TraceJson, the_header_has_every_field_of_the_scheduler) {
                             .preemption = PreemptionPolicy::swap,
                             .swap_setup_cost = 4,
                             .swap_block_cost = 5,
+                            .draft_lengths = DraftLengths::adaptive,
+                            .draft_break_even = 45,
                             .prefix_cache = PrefixCacheKind::hash,
                             .prefix_hash_key = 18446744073709551615u,
                             .session_idle_steps = 10},
                            {{"model", "tiny"}}};
   EXPECT_EQ(to_json_line(header),
-            R"({"forge_trace":5,"scheduler":{"num_blocks":6,"block_size":1,"num_host_blocks":3,)"
+            R"({"forge_trace":6,"scheduler":{"num_blocks":6,"block_size":1,"num_host_blocks":3,)"
             R"("max_batch_size":16,"max_batch_tokens":64,"prefill_chunk_size":8,)"
             R"("watermark_blocks":2,"priority_head_start":9,"preemption":"swap",)"
             R"("swap_setup_cost":4,"swap_block_cost":5,"prefix_cache":"hash",)"
-            R"("prefix_hash_key":18446744073709551615,"session_idle_steps":10},)"
-            R"("target":{"model":"tiny"}})");
+            R"("prefix_hash_key":18446744073709551615,"session_idle_steps":10,)"
+            R"("draft_lengths":"adaptive","draft_break_even":45},"target":{"model":"tiny"}})");
   EXPECT_EQ(header_from_json(json::parse(to_json_line(header))).value(), header);
 }
 
@@ -80,12 +82,12 @@ TEST(TraceJson, a_request_says_what_is_not_as_usual) {
                   .sampling = {0.7F, 9},
                   .ignore_eos = true,
                   .priority = Priority::high,
-                  .prefix_cache = PrefixCacheUse::force,
+                  .prefix_cache = PrefixCacheUse::disable,
                   .deadline_steps = 50,
                   .session = SessionId{0}}),
             R"({"submit":{"seq":1,"request":{"prompt":[73],"max_new_tokens":32,)"
             R"("sampling":{"temperature":0.7,"seed":9},"ignore_eos":true,"priority":"high",)"
-            R"("prefix_cache":"force","deadline_steps":50,"session":0}}})");
+            R"("prefix_cache":"disable","deadline_steps":50,"session":0}}})");
 }
 
 // Version 3 is what these say. A new default of Request or of a row needs a new version.

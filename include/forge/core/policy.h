@@ -4,6 +4,7 @@
 //   who is admitted next?                        WaitQueue, TraceState  admission_key
 //   how many blocks does admission leave?        fits, may_fit          blocks_kept_free
 //   how much of a prompt runs in this step?      plan_slice             prompt_chunk
+//   how many drafts does a sequence want?        commit_slice           drafts_wanted
 //   how many drafts run in this step?            make_room              drafts_kept
 //   who gives way when blocks are short?         choose_victim          is_better_victim
 //   is a victim's KV dropped or swapped?         preempt                preemption_mode
@@ -27,6 +28,7 @@
 #include <cstddef>
 #include <cstdint>
 
+#include "forge/core/draft_history.h"
 #include "forge/core/scheduler_config.h"
 #include "forge/core/sequence_view.h"
 #include "forge/core/session_view.h"
@@ -72,6 +74,22 @@ std::uint32_t blocks_kept_free(std::size_t running, const SchedulerConfig& confi
 /// Promises need: 1 .. min(budget, tokens not computed, prefill_chunk_size).
 std::uint32_t prompt_chunk(const SequenceView& view, std::uint32_t budget,
                            const SchedulerConfig& config);
+
+/// The number of drafts, of the `offered` ones, that a sequence wants in its next step.
+///
+/// `fixed` wants all. `adaptive` goes by what became of the last ones, so that long drafts are run
+/// where the text can be foreseen and none where it cannot:
+///
+///   acceptance = kept / judged, over the last 32 (draft_history.h)
+///   length     = ceil(1 / (1 - acceptance)), 1 to 8; it is 8 where all were kept
+///
+/// That is the number of drafts at which the first bad one is to be expected. A sequence begins at
+/// 4. Where acceptance is below draft_break_even, drafts cost more than they yield: then there are
+/// none, but for one every 64 tokens, as a probe; if that one is kept, the sequence begins anew. A
+/// history of fewer than 8 proves nothing yet.
+/// Promises need: at most `offered`.
+std::uint32_t drafts_wanted(std::uint32_t offered, const DraftHistory& history,
+                            const SchedulerConfig& config);
 
 /// What a step has room for beside the token that each decoding sequence runs.
 struct DraftRoom {

@@ -22,10 +22,9 @@ constexpr Names<Priority> names_of(Priority) { return {"low", "normal", "high"};
 /// What a request has to do with the KV that other requests left behind.
 enum class PrefixCacheUse : std::uint8_t {
   automatic,  ///< reads the prefix cache and leaves its own KV there, if the scheduler has one
-  force,      ///< the same, and a scheduler without a prefix cache refuses the request
   disable,    ///< neither reads nor leaves anything
 };
-constexpr Names<PrefixCacheUse> names_of(PrefixCacheUse) { return {"auto", "force", "disable"}; }
+constexpr Names<PrefixCacheUse> names_of(PrefixCacheUse) { return {"auto", "disable"}; }
 
 struct Request {
   std::vector<TokenId> prompt;        ///< at least one token

@@ -79,8 +79,8 @@ struct EmptyPrompt {
 struct NothingToGenerate {
   friend bool operator==(const NothingToGenerate&, const NothingToGenerate&) = default;
 };
-/// The request insists on a prefix cache (prefix_cache force, or a session), and there is none, or
-/// it has a session and refuses the cache.
+/// The request has a session, which needs a prefix cache, and there is none, or it refuses the
+/// cache.
 struct NoPrefixCache {
   friend bool operator==(const NoPrefixCache&, const NoPrefixCache&) = default;
 };

@@ -27,6 +27,13 @@ constexpr Names<PreemptionPolicy> names_of(PreemptionPolicy) {
 enum class PrefixCacheKind : std::uint8_t { none, radix, hash };
 constexpr Names<PrefixCacheKind> names_of(PrefixCacheKind) { return {"none", "radix", "hash"}; }
 
+/// How many of the drafts that a target offers are run (drafts_wanted in policy.h).
+enum class DraftLengths : std::uint8_t {
+  fixed,     ///< all of them
+  adaptive,  ///< as many as those before let expect to be kept
+};
+constexpr Names<DraftLengths> names_of(DraftLengths) { return {"fixed", "adaptive"}; }
+
 struct SchedulerConfig {
   static constexpr IntegerRange kAny32{0, std::numeric_limits<std::uint32_t>::max()};
 
@@ -53,6 +60,13 @@ struct SchedulerConfig {
   std::uint32_t swap_setup_cost = 32;
   std::uint32_t swap_block_cost = 2;
   static constexpr IntegerRange kSwapCost = kAny32;  ///< for each of the two
+
+  DraftLengths draft_lengths = DraftLengths::fixed;
+  /// `adaptive`: the percentage of drafts that have to be kept for drafts to be worth their while.
+  /// It depends on what a draft costs beside a token without one, which the target and the drafter
+  /// decide (book/speculation.md).
+  std::uint32_t draft_break_even = 30;
+  static constexpr IntegerRange kDraftBreakEven{0, 100};
 
   PrefixCacheKind prefix_cache = PrefixCacheKind::radix;
   /// Key of the hash index. A server that strangers may send prompts to draws it at random, so

@@ -9,6 +9,7 @@
 #include <optional>
 #include <vector>
 
+#include "forge/core/draft_history.h"
 #include "forge/core/sequence_view.h"
 
 namespace forge {
@@ -45,9 +46,10 @@ struct PrefixMemo {
 struct Sequence {
   SequenceView view;
   bool uses_prefix_cache = false;
-  bool admitted = false;     ///< has been in the batch
-  bool decodes = false;      ///< has sampled, and its KV has not been dropped since
-  std::uint32_t drafts = 0;  ///< wanted in the next step
+  bool admitted = false;       ///< has been in the batch
+  bool decodes = false;        ///< has sampled, and its KV has not been dropped since
+  std::uint32_t drafts = 0;    ///< wanted in the next step
+  DraftHistory draft_history;  ///< stays empty where lengths are fixed
   TargetTable table;
   PrefixMemo memo;
   std::optional<SessionId> session;

@@ -172,7 +172,7 @@ struct SliceResult {
   std::uint32_t first_token = 0;
   std::uint32_t token_count = 0;
   FinishSignal signal = FinishSignal::none;
-  /// The number of drafts that the target asks for, to verify for this sequence in the next step.
+  /// The number of drafts that the target offers, to verify for this sequence in the next step.
   std::uint32_t drafts = 0;
 
   friend bool operator==(const SliceResult&, const SliceResult&) = default;

@@ -45,6 +45,7 @@
 #include <vector>
 
 #include "forge/core/request.h"
+#include "forge/engine/draft_watch.h"
 #include "forge/engine/engine.h"
 #include "forge/text/text_stream.h"
 #include "forge/text/tokenizer.h"
@@ -69,6 +70,7 @@ struct TokenEvent {
   /// Leading tokens of the prompt that were not run when the request was first admitted, because
   /// their KV was there.
   std::uint32_t cached_tokens = 0;
+  DraftCounts drafts;  ///< of the request so far
   /// Of this token, if the request asked and the event has one.
   std::optional<ToldToken> told;
   /// Of the tokens of the prompt, on the first event after they are known.
@@ -120,6 +122,8 @@ struct EngineStatus {
   std::uint32_t free_host_blocks = 0;
   std::uint32_t total_host_blocks = 0;
   PrefixCacheStatistics prefix_cache;
+  DraftCounts drafts;                      ///< of all requests
+  std::optional<std::string> draft_alarm;  ///< what is not as expected of the last of them
   std::size_t sessions = 0;
   /// Steps in a row in which the target failed to run any slice.
   std::uint64_t stalled_steps = 0;
@@ -133,6 +137,9 @@ class EngineLoop {
  public:
   struct Options {
     std::size_t queue_limit = 256;  ///< requests waiting for a place in the batch
+    AcceptanceBand acceptance;      ///< of drafts, as it is expected
+    /// Called on the loop thread with what status() tells, when an alarm begins or ends.
+    std::function<void(const std::optional<std::string>& draft_alarm)> on_draft_alarm;
   };
 
   EngineLoop(Engine& engine, const text::Tokenizer& tokenizer, const Options& options);
@@ -195,6 +202,7 @@ class EngineLoop {
     std::uint32_t prompt_tokens = 0;
     std::uint32_t completion_tokens = 0;
     std::uint32_t cached_tokens = 0;
+    DraftCounts drafts;
     std::vector<ToldToken> told_of_prompt;  // that no event has told yet
   };
   using Streams = std::map<SeqId, Stream>;
@@ -236,6 +244,7 @@ class EngineLoop {
 
   // Only the loop thread uses these.
   Streams streams_;
+  DraftWatch drafts_;
   std::map<TicketId, SeqId> seq_of_;
   std::set<std::pair<Clock::time_point, TicketId>> deadlines_;
 

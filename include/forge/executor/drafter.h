@@ -9,8 +9,8 @@
 //   LayerSkipDrafter  one a round: the first layers of the model    in the model's own slots; its
 //                                                                   pass writes them again
 //   ModelDrafter      one a round, or one: the draft model          in a pool of its own
-//   of the host       none: step.drafts() is set by propose(),      none
-//                     from the tokens that the sequence has
+//   NgramDrafter      none: propose() sets the drafts, from the     none
+//                     tokens that the sequence has
 //
 // Round i proposes the i-th draft of every slice that has that many. Drafts change no token and no
 // logit of the output, only the number of steps.
@@ -40,9 +40,12 @@ class Drafter {
   /// step, in order. Requires: `step` has the slices of `plan` and no passes yet.
   virtual void propose(const StepPlan& plan, StepSlices& step) = 0;
 
-  /// Whether propose() sets the drafts, so that masks behind them can be made (step_masks.h). If it
-  /// does not, sequences with a grammar ask for none.
-  virtual bool knows_drafts() const { return false; }
+  /// How many drafts, `most` at most, it has for the step after this one, in which `sequence` has
+  /// got new tokens. Called for each sequence that has, if it goes on.
+  ///
+  /// Here it is all of them, but none for a sequence with a grammar: masks behind drafts are made
+  /// before a pass could propose them (step_masks.h).
+  virtual std::uint32_t offer(SequenceTable::Sequence& sequence, std::uint32_t most);
 
   /// Called when the step failed: it is unknown which of its passes have run.
   virtual void forget(const StepSlices& step);
@@ -106,8 +109,19 @@ class ModelDrafter : public Drafter {
   Lacking host_;
 };
 
+/// The text proposes: what followed when it was like this before (ngram_index.h). A text that
+/// repeats itself is foreseen for nothing but the rows that verify; one that does not has no
+/// drafts. Where what followed ends with the text, it is followed by itself: a text of "ab" over
+/// and over goes on like this. A sequence that was offered no drafts and runs some has its last
+/// token there.
+class NgramDrafter : public Drafter {
+ public:
+  void propose(const StepPlan& plan, StepSlices& step) override;
+  std::uint32_t offer(SequenceTable::Sequence& sequence, std::uint32_t most) override;
+};
+
 /// Makes the drafter of `options`: a draft model with a vocabulary of `draft_vocabulary`, where the
-/// executor has one, or the model's first layers.
+/// executor has one, or that of options.draft_source.
 std::unique_ptr<Drafter> make_drafter(const ExecutorOptions& options,
                                       std::optional<int> draft_vocabulary);
 

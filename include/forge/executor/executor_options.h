@@ -10,6 +10,7 @@
 #include <vector>
 
 #include "forge/core/ids.h"
+#include "forge/core/names.h"
 #include "forge/core/sizes.h"
 
 namespace forge::grammar {
@@ -25,13 +26,22 @@ inline constexpr bool kCheckedBuild = true;
 inline constexpr bool kCheckedBuild = false;
 #endif
 
+/// Where drafts come from (drafter.h).
+enum class DraftSource : std::uint8_t {
+  layers,  ///< the model's first layers
+  ngram,   ///< what followed the same tokens earlier in the text
+  model,   ///< a smaller model
+};
+constexpr Names<DraftSource> names_of(DraftSource) { return {"layers", "ngram", "model"}; }
+
 struct ExecutorOptions {
   CacheShape cache;          ///< as in SchedulerConfig; host blocks are allocated at the start, too
   BatchLimits batch;         ///< as in SchedulerConfig; a GPU sizes its memory by it
-  std::uint32_t drafts = 0;  ///< asked for in each step; 0: no speculation
+  std::uint32_t drafts = 0;  ///< offered for each step, at most; 0: no speculation
   static constexpr IntegerRange kDrafts{0, 64};
-  int draft_layers = 2;                     ///< layers of the model that draft, 1 .. all
-  bool digest_logits = false;               ///< fill StepResult::logits (logits_digest.h)
+  DraftSource draft_source = DraftSource::layers;  ///< where there is no draft model
+  int draft_layers = 2;                            ///< layers of the model that draft, 1 .. all
+  bool digest_logits = false;                      ///< fill StepResult::logits (logits_digest.h)
   std::vector<TokenId> eos = {TokenId(0)};  ///< each ends a sequence, unless its request ignores it
   bool check_kv = kCheckedBuild;            ///< abort at a read of wrong KV; results are the same
   /// Makes the grammars of requests, over the vocabulary of the model, ending by `eos`; null: such

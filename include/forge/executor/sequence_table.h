@@ -28,6 +28,7 @@
 #include "forge/core/request.h"
 #include "forge/core/seq_map.h"
 #include "forge/core/step_plan.h"
+#include "forge/executor/ngram_index.h"
 #include "forge/grammar/output_matcher.h"
 #include "forge/sampling/adjustments.h"
 
@@ -42,6 +43,7 @@ class SequenceTable {
     std::vector<TokenId> tokens;                   ///< prompt and output
     sampling::Adjustments said;                    ///< what sampling knows of them
     std::optional<grammar::OutputMatcher> output;  ///< what may follow, if there is a grammar
+    NgramIndex ngrams;                             ///< of the tokens, where a drafter uses it
     std::vector<std::uint32_t> blocks;             ///< physical blocks, in order of position
     std::uint32_t valid = 0;                       ///< leading tokens whose KV is in the blocks
     std::vector<std::uint32_t> host_blocks;  ///< host blocks of its KV while it is swapped out

@@ -11,6 +11,7 @@
 
 #include "forge/core/acceptance.h"
 #include "forge/core/step_plan.h"
+#include "forge/executor/drafter.h"
 #include "forge/executor/executor_options.h"
 #include "forge/executor/step_slices.h"
 
@@ -18,9 +19,9 @@ namespace forge::executor {
 
 class StepAnswer {
  public:
-  /// `masks_drafts`: sequences with a grammar ask for drafts, too (Drafter::knows_drafts).
-  StepAnswer(const ExecutorOptions& options, bool masks_drafts)
-      : drafts_wanted_(options.drafts), masks_drafts_(masks_drafts), eos_(options.eos) {}
+  /// Borrows the drafter.
+  StepAnswer(const ExecutorOptions& options, Drafter& drafter)
+      : drafter_(drafter), drafts_most_(options.drafts), eos_(options.eos) {}
 
   /// Does `token` end the sequence?
   bool ends(const SequenceTable::Sequence& sequence, TokenId token) const {
@@ -40,8 +41,8 @@ class StepAnswer {
   FinishSignal signal_of(const StepSlices& step, const StepSlice& slice,
                          std::span<const TokenId> tokens) const;
 
-  std::uint32_t drafts_wanted_;
-  bool masks_drafts_;
+  Drafter& drafter_;
+  std::uint32_t drafts_most_;
   std::vector<TokenId> eos_;
   SpeculationStatistics speculation_;
 };

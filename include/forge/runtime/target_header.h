@@ -11,6 +11,7 @@
 //
 //   "kind":"sim","device":"simulated NVIDIA H200 ...": a GPU, or "cuda"; without instructions
 //   "model":{"path":"models/x.gguf","config":...,"weights":...}: a model from a file
+//   "draft_source":"ngram": the text drafts
 //   "draft":{"path":"models/y.gguf","config":...,"weights":...}: another model drafts
 //
 // or {"kind":"null","drafts":0}: the policy alone ran. In a trace of version 2, which is read, too,

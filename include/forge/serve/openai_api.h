@@ -49,6 +49,7 @@
 #include "forge/chat/answer_parser.h"
 #include "forge/core/request.h"
 #include "forge/core/step_plan.h"
+#include "forge/engine/draft_watch.h"
 #include "forge/serve/api_error.h"
 #include "forge/serve/request_fields.h"
 #include "forge/text/text_stream.h"
@@ -77,7 +78,8 @@ struct ModelCard {
   ServedChatFormat chat = default_chat_format();
   /// Makes the grammars of requests; null: they are refused.
   std::shared_ptr<grammar::OutputCompiler> grammars = nullptr;
-  std::string answer_stop = {};  ///< a stop string of chat (LoadedModel::answer_stop), if any
+  std::string answer_stop = {};        ///< a stop string of chat (LoadedModel::answer_stop), if any
+  std::string_view draft_source = {};  ///< what proposes drafts; empty: nothing does
 };
 
 inline constexpr std::uint32_t kMaxTokensMax = (1U << 31U) - 1;
@@ -184,6 +186,7 @@ struct Choice {
   std::vector<ToldText> told;  ///< its tokens, if anything was asked of them
   std::uint32_t completion_tokens = 0;
   std::uint32_t cached_tokens = 0;  ///< tokens of its prompt whose KV was there
+  engine::DraftCounts drafts;
   FinishReason finish = FinishReason::none;
   bool calls_tools = false;  ///< it has calls, and all of them are whole
 };
@@ -192,6 +195,8 @@ struct Usage {
   std::uint64_t prompt_tokens = 0;
   std::uint64_t cached_tokens = 0;  ///< prompt tokens whose KV was there
   std::uint64_t completion_tokens = 0;
+  engine::DraftCounts drafts = {};
+  std::string_view draft_source = {};  ///< ModelCard's; empty: usage says nothing of drafts
 };
 
 /// What all parts of one answer have in common.
@@ -208,7 +213,8 @@ struct AnswerHead {
 std::optional<std::string_view> finish_reason_name(FinishReason reason, bool calls_tools = false);
 
 /// The answer as the kind of request has it.
-std::string answer_json(const AnswerHead& head, std::span<const Choice> choices, Usage usage);
+std::string answer_json(const AnswerHead& head, std::span<const Choice> choices,
+                        const Usage& usage);
 
 /// One event of a stream: the text that one token added to choice `index`, or a part of it. With
 /// `usage_follows`, chunks carry "usage": null, and one more with the usage ends the stream; with
@@ -227,7 +233,7 @@ struct Chunk {
   std::optional<Usage> usage;
 };
 std::string chunk_json(const AnswerHead& head, const Chunk& chunk);
-std::string usage_chunk_json(const AnswerHead& head, Usage usage);
+std::string usage_chunk_json(const AnswerHead& head, const Usage& usage);
 
 std::string models_json(const ModelCard& model);  ///< the list of GET /v1/models
 std::string model_json(const ModelCard& model);   ///< one entry of it

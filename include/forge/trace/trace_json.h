@@ -1,7 +1,7 @@
-// The trace format, version 5: JSON lines, one event a line, in the order of the run.
+// The trace format, version 6: JSON lines, one event a line, in the order of the run.
 //
 // Line 1, the header:
-//   {"forge_trace":5,                            the version of the format
+//   {"forge_trace":6,                            the version of the format
 //    "scheduler":{"num_blocks":6,...},           every field of scheduler_config.h
 //    "target":{...}}                             what the executor was built from, opaque here
 //
@@ -54,8 +54,9 @@
 //   mode          recompute swap
 //   kind          within swap_out swap_in
 //   priority      low normal high
-//   prefix_cache  auto force disable (of a request), none radix hash (of the scheduler)
+//   prefix_cache  auto disable (of a request), none radix hash (of the scheduler)
 //   preemption    auto recompute swap (of the scheduler)
+//   draft_lengths fixed adaptive (of the scheduler)
 //
 // What is left out, because most lines are decodes and say the same
 //   - Empty lists.
@@ -63,6 +64,7 @@
 //     has `sampling` if nothing else is asked for; `session` if there is none.
 //   - Each field of `sampling`, but temperature and seed, that has the value shown above;
 //     `logprobs` if none are asked for, `grammar` if there is none, and of one all that is empty.
+//   - draft_lengths of the scheduler, if they are fixed, and draft_break_even, if it is 30.
 //   - The last values of a row that are the usual ones:
 //       admitted, resumed  cached_tokens 0               [4,0]            is [4]
 //       preempted          mode recompute                [2,"recompute"]  is [2]
@@ -83,7 +85,8 @@
 //     token_count, decodes. `logits` is as long as `tokens` or absent.
 //   - A line ends with one newline, the last one too. A trace may end after any line.
 //   - What changes the meaning of a field, adds one or changes what is usual gets a new version
-//     number. Version 4 had no `grammar` and not the last two signals. Of `sampling`, version 3 had
+//     number. Version 5 had no draft_lengths and a prefix_cache "force", which is read as "auto".
+//     Version 4 had no `grammar` and not the last two signals. Of `sampling`, version 3 had
 //     temperature and seed alone; version 2 differs from it in "target", whose readers are told the
 //     version. All are read. Version 1 had other rows and is refused.
 //
@@ -106,7 +109,7 @@ namespace forge::trace {
 
 struct TraceHeader;
 
-inline constexpr std::uint64_t kTraceVersion = 5;
+inline constexpr std::uint64_t kTraceVersion = 6;
 inline constexpr std::uint64_t kOldestTraceVersion = 2;  ///< the oldest that is read
 
 /// One line each, without the newline.

@@ -34,7 +34,7 @@ Row row_of(const ModeResult& r) {
           std::to_string(r.steps),
           std::to_string(r.preemptions),
           text_of(r.itl_us),
-          percent(r.drafts_accepted, r.drafts_proposed)};
+          percent(r.drafts.accepted, r.drafts.proposed)};
 }
 
 void print(const Row& row, std::ostream& out) {
@@ -85,8 +85,9 @@ nlohmann::json to_json(const ModeResult& r) {
                          {"prefix_cache", apps::to_json(r.prefix_cache)},
                          {"itl_p50_us", r.itl_us.p50},
                          {"itl_p95_us", r.itl_us.p95},
-                         {"drafts_proposed", r.drafts_proposed},
-                         {"drafts_accepted", r.drafts_accepted},
+                         {"draft_source", r.draft_source},
+                         {"drafts_proposed", r.drafts.proposed},
+                         {"drafts_accepted", r.drafts.accepted},
                          {"digest", trace::digest_text(r.digest)},
                          {"interrupted", r.interrupted}};
   if (r.predicted) json["predicted"] = to_json(*r.predicted, r);
@@ -125,6 +126,10 @@ void print_table(std::span<const ModeResult> results, std::ostream& out) {
         << trace::digest_text(r.digest) << "  " << fixed(r.seconds, 2) << " s, "
         << fixed(r.virtual_seconds, 2) << " s on the " << (r.predicted ? "device's" : "virtual")
         << " clock\n";
+    if (r.drafts.proposed > 0) {
+      out << "  drafts of " << r.draft_source << ": " << r.drafts.proposed << " proposed, "
+          << r.drafts.accepted << " accepted\n";
+    }
     if (r.predicted) print(*r.predicted, r, out);
   }
 }

@@ -123,8 +123,8 @@ class Run {
     result_.itl_us = wall_.inter_token_latency();
     if (before_) result_.predicted = prediction(*before_, *target_.estimate());
     const SpeculationStatistics& speculation = target_.executor().speculation();
-    result_.drafts_proposed = speculation.proposed;
-    result_.drafts_accepted = speculation.accepted;
+    result_.draft_source = name_of(run_.options.executor.draft_source);
+    result_.drafts = {speculation.proposed, speculation.accepted};
     result_.prefix_cache = engine_.scheduler().prefix_cache_statistics();
     result_.last_error = engine_.last_error();
     result_.digest = trace_ ? trace_->digest() : digest_.value();
@@ -166,7 +166,11 @@ class Run {
 
 runtime::TargetOptions options_of_mode(runtime::TargetOptions options, BenchMode mode) {
   if (mode == BenchMode::sequential) options.scheduler.batch.max_batch_size = 1;
-  if (mode != BenchMode::speculative) options.executor.drafts = 0;
+  if (mode != BenchMode::speculative) {
+    options.executor.drafts = 0;
+    options.scheduler.draft_lengths = DraftLengths::fixed;
+    options.scheduler.draft_break_even = SchedulerConfig().draft_break_even;
+  }
   return options;
 }
 

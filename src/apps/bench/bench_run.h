@@ -17,6 +17,7 @@
 
 #include "arrivals.h"
 #include "forge/core/scheduler.h"
+#include "forge/engine/draft_watch.h"
 #include "forge/gpu/device.h"
 #include "forge/runtime/loaded_model.h"
 #include "forge/runtime/target_options.h"
@@ -62,8 +63,8 @@ struct ModeResult {
   double virtual_seconds = 0;           ///< the same on the virtual clock
   Percentiles itl_us;                   ///< wall time
   std::optional<Prediction> predicted;  ///< only for a simulated device
-  std::uint64_t drafts_proposed = 0;
-  std::uint64_t drafts_accepted = 0;
+  std::string_view draft_source;        ///< what proposed them
+  engine::DraftCounts drafts;
   PrefixCacheStatistics prefix_cache;
   std::uint64_t digest = 0;                  ///< RunDigest
   std::vector<std::uint64_t> token_digests;  ///< of each request's output, by workload index

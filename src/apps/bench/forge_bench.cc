@@ -40,6 +40,7 @@ struct BenchOptions {
   bool mixed_priorities = false;
   std::vector<BenchMode> modes;
   VirtualClock clock;
+  engine::AcceptanceBand acceptance;
   std::string trace_file;
   std::string json_file;
   bool runs_given = false;  ///< --mode or --workload was
@@ -71,6 +72,7 @@ void add_options(CLI::App& app, BenchOptions& options) {
       ->check(CLI::IsMember(
           std::vector<std::string>(kNames<BenchMode>.begin(), kNames<BenchMode>.end())));
   add_target_options(app, options.target);
+  add_acceptance_band(app, options.acceptance);
   add_device_options(app, options.target.device);
   const char* clock = "Virtual clock of arrivals";
   app.add_option("--step-us", options.clock.step_us, "Fixed cost of a step, microseconds")
@@ -99,6 +101,7 @@ struct ModelWorkload {
 const std::vector<FlagUse>& flag_uses() {
   using enum runtime::TargetKind;
   static const std::vector<FlagUse> kUses{{"--mode", {cpu, sim, cuda}},
+                                          {"--draft-alarm", {cpu, sim, cuda}},
                                           {"--step-us", {cpu, cuda, null}},
                                           {"--token-us", {cpu, cuda, null}}};
   return kUses;
@@ -174,6 +177,10 @@ int save(const nlohmann::json& results, const std::string& path) {
 
 int report(const std::vector<ModeResult>& results, const BenchOptions& options) {
   print_table(results, std::cout);
+  for (const ModeResult& r : results) {
+    const auto alarm = engine::outside(options.acceptance, r.drafts);
+    if (alarm) std::cout << "ALARM: " << name_of(r.mode) << ": " << *alarm << '\n';
+  }
   const std::string disagreement = first_disagreement(results);
   if (const int status = save(to_json(results), options.json_file); status != 0) return status;
   for (const ModeResult& r : results) {

@@ -38,6 +38,7 @@ int fail(const std::string& message) {
 
 serve::ModelCard model_card(Runtime& runtime) {
   const CacheShape& cache = runtime.options().scheduler.cache;
+  const executor::ExecutorOptions& executor = runtime.options().executor;
   const std::uint64_t slots = std::uint64_t{cache.num_blocks} * cache.block_size;
   const chat::LoadedChatFormat& format = runtime.model().chat();
   serve::ServedChatFormat chat;  // an error is a matter of those who ask for chat
@@ -52,7 +53,8 @@ serve::ModelCard model_card(Runtime& runtime) {
           .created = static_cast<std::int64_t>(std::time(nullptr)),
           .chat = std::move(chat),
           .grammars = runtime.target().grammars(),
-          .answer_stop = runtime.model().answer_stop()};
+          .answer_stop = runtime.model().answer_stop(),
+          .draft_source = executor.drafts > 0 ? name_of(executor.draft_source) : ""};
 }
 
 void print_welcome(const serve::Address& address, const std::string& model_id) {
@@ -123,6 +125,11 @@ int serve(InferOptions options) {
   trace::TraceWriter* const trace = *trace_file ? &runtime.record(**trace_file) : nullptr;
   options.http.on_connection_error = [](std::string_view what) {
     std::cerr << "forge-infer: a connection was closed: " << what << '\n';
+  };
+
+  options.loop.on_draft_alarm = [](const std::optional<std::string>& alarm) {
+    std::cerr << "forge-infer: drafts: " << alarm.value_or("as many are kept as expected again")
+              << '\n';
   };
 
   boost::asio::io_context io;

@@ -48,6 +48,7 @@ void add_server(CLI::App& app, InferOptions& options) {
       ->capture_default_str()
       ->check(CLI::Range(1, 1 << 20))
       ->group(kServer);
+  add_acceptance_band(app, options.loop.acceptance)->group(kServer);
   add_chat_template(app, options.target.source)->group(kServer);
   const auto list_fields = [] {
     std::cout << serve::request_fields_page();

@@ -94,10 +94,6 @@ void add_model_flags(CLI::App& app, runtime::ModelSource& source) {
          "random weights, whose parts can be chosen: forge-tiny:seed=7,layers=2 (also "
          "hidden_size, heads, kv_heads, ffn_size) [forge-tiny]")
       ->group(group);
-  app.add_option("--draft", source.draft,
-                 "With --speculative, a smaller model of the same vocabulary that proposes the "
-                 "drafts [the first --draft-layers of the model]")
-      ->group(group);
   app.add_option("--threads", source.threads,
                  "Threads that compute on the CPU [one for each core, one alone for forge-tiny]")
       ->check(CLI::Range(1, linear::ThreadPool::kThreadsMax))
@@ -120,17 +116,76 @@ void add_model_flags(CLI::App& app, runtime::ModelSource& source) {
       ->group(group);
 }
 
-CLI::Option* add_speculation_flags(CLI::App& app, executor::ExecutorOptions& executor) {
+/// What a flag that was not given is to be depends on others.
+struct SpeculationFlags {
+  const CLI::Option* drafts;
+  const CLI::Option* source;
+  const CLI::Option* layers;
+  const CLI::Option* lengths;
+  const CLI::Option* break_even;
+};
+
+SpeculationFlags add_speculation_flags(CLI::App& app, runtime::TargetOptions& options) {
+  using executor::DraftSource;
   const char* group = "Speculation";
-  add(app, "--speculative", executor.drafts, executor::ExecutorOptions::kDrafts,
-      "Drafts a step and sequence; 0 is none")
-      ->group(group);
-  return app
-      .add_option("--draft-layers", executor.draft_layers,
-                  "Layers of the draft model, the first ones of the model's [half of them]")
-      ->excludes(app.get_option("--draft"))
-      ->check(CLI::Range(1, 1024))
-      ->group(group);
+  executor::ExecutorOptions& executor = options.executor;
+  SpeculationFlags flags{};
+  flags.drafts = add(app, "--speculative", executor.drafts, executor::ExecutorOptions::kDrafts,
+                     "Most drafts a step and sequence; 0 is none [8 where --draft is given]")
+                     ->group(group);
+  const auto set_source = [&options](const std::string& source) {
+    DraftSource& kind = options.executor.draft_source;
+    kind = source == name_of(DraftSource::ngram)    ? DraftSource::ngram
+           : source == name_of(DraftSource::layers) ? DraftSource::layers
+                                                    : DraftSource::model;
+    options.source.draft = kind == DraftSource::model ? source : "";
+  };
+  flags.source = app.add_option_function<std::string>(
+                        "--draft", set_source,
+                        "What proposes drafts: layers (the first ones of the model), ngram (what "
+                        "followed the same tokens earlier in the text), or a smaller model of the "
+                        "same vocabulary: its file, directory or name [layers]")
+                     ->group(group);
+  flags.layers =
+      app.add_option("--draft-layers", executor.draft_layers, "layers: how many [half of them]")
+          ->check(CLI::Range(1, 1024))
+          ->group(group);
+  flags.lengths = add_choice(app, "--draft-lengths", options.scheduler.draft_lengths,
+                             "adaptive: as many drafts as those before let expect to be kept, 0 to "
+                             "8; fixed: --speculative in each step [adaptive]")
+                      ->default_str("")
+                      ->group(group);
+  flags.break_even = app.add_option("--draft-break-even", options.scheduler.draft_break_even,
+                                    "adaptive: percentage of drafts kept below which a sequence "
+                                    "goes on without [ngram 20, layers 60, a model 60]")
+                         ->check(CLI::Range(SchedulerConfig::kDraftBreakEven.lowest,
+                                            SchedulerConfig::kDraftBreakEven.highest))
+                         ->group(group);
+  return flags;
+}
+
+/// What depends on the drafter and was not given.
+void complete(runtime::TargetOptions& options, const SpeculationFlags& flags) {
+  using executor::DraftSource;
+  executor::ExecutorOptions& executor = options.executor;
+  if (flags.layers->count() == 0) {  // configure() knows the layers of a file
+    executor.draft_layers =
+        options.source.is_file() ? 0 : std::max(1, options.source.builtin.layers / 2);
+  } else if (executor.draft_source != DraftSource::layers) {
+    throw CLI::ValidationError("--draft-layers", "accepted with --draft layers");
+  }
+  if (flags.source->count() > 0 && executor.drafts == 0) {
+    if (flags.drafts->count() > 0) {
+      throw CLI::ValidationError("--speculative", "0, accepted beside --draft: 1 .. 64");
+    }
+    executor.drafts = 8;
+  }
+  if (flags.lengths->count() == 0 && executor.drafts > 0) {
+    options.scheduler.draft_lengths = DraftLengths::adaptive;
+  }
+  if (flags.break_even->count() == 0 && executor.drafts > 0) {
+    options.scheduler.draft_break_even = executor.draft_source == DraftSource::ngram ? 20 : 60;
+  }
 }
 
 const std::vector<FlagUse>& flag_uses() {
@@ -168,20 +223,25 @@ void add_target_options(CLI::App& app, runtime::TargetOptions& options) {
   add_preemption_flags(app, options.scheduler);
   add_prefix_flags(app, options.scheduler);
   add_model_flags(app, options.source);
-  const CLI::Option* draft_layers = add_speculation_flags(app, options.executor);
+  const SpeculationFlags speculation = add_speculation_flags(app, options);
   const CLI::Option* num_blocks = app.get_option("--num-blocks");
-  app.parse_complete_callback([&options, draft_layers, num_blocks] {
+  app.parse_complete_callback([&options, speculation, num_blocks] {
     options.fit_blocks = num_blocks->count() == 0;
-    executor::ExecutorOptions& executor = options.executor;
-    const runtime::ModelSource& source = options.source;
-    if (draft_layers->count() == 0) {  // configure() knows the layers of a file
-      executor.draft_layers = source.is_file() ? 0 : std::max(1, source.builtin.layers / 2);
-    }
-    if (!options.source.draft.empty() && executor.drafts == 0) {
-      throw CLI::ValidationError("--speculative", "0, accepted beside --draft: 1 .. 64");
-    }
+    complete(options, speculation);
     if (const auto valid = validate(options); !valid) throw CLI::ValidationError(valid.error());
   });
+}
+
+CLI::Option* add_acceptance_band(CLI::App& app, engine::AcceptanceBand& band) {
+  const auto set = [&band](const std::string& text) {
+    const auto parsed = engine::parse_band(text);
+    if (!parsed) throw CLI::ValidationError("--draft-alarm", parsed.error());
+    band = *parsed;
+  };
+  return app.add_option_function<std::string>(
+      "--draft-alarm", set,
+      "Say so when fewer or more drafts are kept than LOW-HIGH, in percent (of a server: of the "
+      "last 1000), as 20-95 [never]");
 }
 
 CLI::Option* add_chat_template(CLI::App& app, runtime::ModelSource& source) {

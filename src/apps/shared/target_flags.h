@@ -6,6 +6,7 @@
 #include <string_view>
 #include <vector>
 
+#include "forge/engine/draft_watch.h"
 #include "forge/runtime/target_options.h"
 
 namespace CLI {  // NOLINT(readability-identifier-naming): its own
@@ -19,6 +20,9 @@ namespace forge::apps {
 /// defaults. Once app.parse() has returned, `options` is valid; what flags cannot check one by one
 /// is a CLI::ValidationError. `options` must outlive `app`.
 void add_target_options(CLI::App& app, runtime::TargetOptions& options);
+
+/// Adds --draft-alarm.
+CLI::Option* add_acceptance_band(CLI::App& app, engine::AcceptanceBand& band);
 
 /// Adds --chat-template.
 CLI::Option* add_chat_template(CLI::App& app, runtime::ModelSource& source);
