@@ -4,6 +4,8 @@
 #include <charconv>
 #include <concepts>
 
+#include "forge/builtin/trained_model.h"
+
 namespace forge::runtime {
 namespace {
 
@@ -45,7 +47,12 @@ bool is_builtin(std::string_view model) {
                                     model[kBuiltinModel.size()] == ':');
 }
 
-tl::expected<reference::TinyConfig, std::string> parse_builtin(std::string_view model) {
+reference::TinyConfig BuiltinModel::config() const {
+  return random ? *random : builtin::trained_config();
+}
+
+tl::expected<BuiltinModel, std::string> parse_builtin(std::string_view model) {
+  if (model == kBuiltinModel) return BuiltinModel();
   reference::TinyConfig config;
   std::string_view rest = model.substr(kBuiltinModel.size());
   while (!rest.empty()) {
@@ -66,7 +73,7 @@ tl::expected<reference::TinyConfig, std::string> parse_builtin(std::string_view 
   }
   if (config.heads >= 1) config.head_size = config.hidden_size / config.heads;
   if (const auto valid = validate(config); !valid) return refused(model, to_string(valid.error()));
-  return config;
+  return BuiltinModel{config};
 }
 
 }  // namespace forge::runtime

@@ -5,7 +5,9 @@
 #include <thread>
 #include <utility>
 
+#include "forge/builtin/trained_model.h"
 #include "forge/checkpoint/checkpoint.h"
+#include "forge/core/check.h"
 #include "forge/core/scheduler_config.h"
 #include "forge/reference/seeded_model.h"
 #include "forge/reference/weights.h"
@@ -20,6 +22,8 @@ namespace {
 namespace fs = std::filesystem;
 
 constexpr std::uint32_t kByteTokens = 257;  // that ByteTokenizer makes: eos and the bytes
+
+constexpr const char* kBuiltinTokenizerConfig = R"({"eos_token": "<|endoftext|>"})";
 
 /// One for the built-in model, whose layers are too small to share.
 int thread_count(const ModelSource& source) {
@@ -122,19 +126,29 @@ LoadedModel::OpenedParts LoadedModel::open_parts(const ModelSource& source,
 LoadedModel::OpenedParts LoadedModel::open_draft(const ModelSource& source,
                                                  linear::ThreadPool& threads) {
   if (!is_builtin(source.draft)) return open_file(source.draft, source.numerics, threads);
-  const auto config = parse_builtin(source.draft);
-  if (!config) return tl::unexpected(config.error());
-  return open_builtin(*config, threads);
+  const auto builtin = parse_builtin(source.draft);
+  if (!builtin) return tl::unexpected(builtin.error());
+  return open_builtin(*builtin, threads);
 }
 
-LoadedModel::Parts LoadedModel::open_builtin(const reference::TinyConfig& config,
+LoadedModel::Parts LoadedModel::open_builtin(const BuiltinModel& builtin,
                                              linear::ThreadPool& threads) {
-  auto weights = std::make_shared<const reference::Weights>(reference::seeded_weights(config));
+  const reference::TinyConfig config = builtin.config();
+  auto weights = std::make_shared<const reference::Weights>(
+      builtin.random ? reference::seeded_weights(config) : builtin::trained_weights());
+  std::unique_ptr<const text::Tokenizer> tokenizer;
+  if (!builtin.random) {
+    const std::string name(kBuiltinModel);
+    auto parsed =
+        text::parse_tokenizer(builtin::trained_tokenizer(), kBuiltinTokenizerConfig, name);
+    FORGE_CHECK(parsed.has_value(), to_string(parsed.error()));
+    tokenizer = *std::move(parsed);
+  }
   auto transformer = reference::transformer_of(config, *weights, threads);
   return {.name = std::string(kBuiltinModel),
           .weights = std::move(weights),
           .transformer = std::move(transformer),
-          .tokenizer = nullptr,
+          .tokenizer = std::move(tokenizer),
           .chat = chat::default_chat_format()};
 }
 

@@ -19,7 +19,9 @@ constexpr const char* kCanonicalFp32 = "canonical-fp32";
 constexpr IntegerRange kInts = {0, std::numeric_limits<int>::max()};
 constexpr IntegerRange kWords = {0, std::numeric_limits<std::uint32_t>::max()};
 
-nlohmann::json model_json(const reference::TinyConfig& m) {
+nlohmann::json model_json(const BuiltinModel& builtin) {
+  if (!builtin.random) return {{"trained", kBuiltinModel}};
+  const reference::TinyConfig& m = *builtin.random;
   return {{"vocabulary_size", m.vocabulary_size},
           {"hidden_size", m.hidden_size},
           {"layers", m.layers},
@@ -33,17 +35,21 @@ nlohmann::json model_json(const reference::TinyConfig& m) {
 }
 
 /// validate() knows the ranges.
-reference::TinyConfig read_model(const Fields& fields) {
-  return {.vocabulary_size = fields.integer("vocabulary_size", kInts),
-          .hidden_size = fields.integer("hidden_size", kInts),
-          .layers = fields.integer("layers", kInts),
-          .heads = fields.integer("heads", kInts),
-          .kv_heads = fields.integer("kv_heads", kInts),
-          .head_size = fields.integer("head_size", kInts),
-          .ffn_size = fields.integer("ffn_size", kInts),
-          .rope_base = fields.number("rope_base", {0, 1e9}),
-          .norm_eps = static_cast<float>(fields.number("norm_eps", {0, 1})),
-          .seed = fields.natural("seed")};
+BuiltinModel read_model(const Fields& fields) {
+  if (fields.has("trained")) {
+    fields.one_of("trained", {kBuiltinModel});
+    return {};
+  }
+  return {reference::TinyConfig{.vocabulary_size = fields.integer("vocabulary_size", kInts),
+                                .hidden_size = fields.integer("hidden_size", kInts),
+                                .layers = fields.integer("layers", kInts),
+                                .heads = fields.integer("heads", kInts),
+                                .kv_heads = fields.integer("kv_heads", kInts),
+                                .head_size = fields.integer("head_size", kInts),
+                                .ffn_size = fields.integer("ffn_size", kInts),
+                                .rope_base = fields.number("rope_base", {0, 1e9}),
+                                .norm_eps = static_cast<float>(fields.number("norm_eps", {0, 1})),
+                                .seed = fields.natural("seed")}};
 }
 
 void add_record(nlohmann::json& model, const std::optional<ModelRecord>& record) {

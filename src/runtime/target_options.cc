@@ -4,7 +4,6 @@
 
 #include "forge/gpu/gpu_executor.h"
 #include "forge/reference/seeded_model.h"
-#include "forge/runtime/builtin_model.h"
 
 namespace forge::runtime {
 namespace {
@@ -18,7 +17,7 @@ double bytes_of_weights(const reference::TinyConfig& m) {
 }
 
 double bytes_of_kv(const TargetOptions& options, std::uint32_t blocks) {
-  const reference::TinyConfig& m = options.source.builtin;
+  const reference::TinyConfig m = options.source.builtin.config();
   const double slots = double{1} * blocks * options.scheduler.cache.block_size;
   return 4 * slots * m.layers * 2 * m.kv_heads * m.head_size;
 }
@@ -34,7 +33,7 @@ double bytes_of(const TargetOptions& options) {
   const SchedulerConfig& s = options.scheduler;
   const double index = bytes_of_prefix_index(s);
   if (options.kind == TargetKind::null) return index;
-  const double host = index + bytes_of_weights(options.source.builtin) +
+  const double host = index + bytes_of_weights(options.source.builtin.config()) +
                       bytes_of_kv(options, s.cache.num_host_blocks);
   return options.kind == TargetKind::cuda ? host : host + bytes_of_kv(options, s.cache.num_blocks);
 }
@@ -42,8 +41,8 @@ double bytes_of(const TargetOptions& options) {
 /// With all the buffers of a GPU target, of which a real device's own are not in this machine.
 double bytes_with_buffers(const TargetOptions& options) {
   const executor::ExecutorOptions e = executor_options(options);
-  const model::ModelConfig model = reference::model_config(options.source.builtin);
-  const double weights = bytes_of_weights(options.source.builtin);
+  const model::ModelConfig model = reference::model_config(options.source.builtin.config());
+  const double weights = bytes_of_weights(options.source.builtin.config());
   const gpu::MemoryBytes buffers = gpu::GpuExecutor::buffer_memory(model, e);
   const double device =
       options.kind == TargetKind::sim ? weights + static_cast<double>(buffers.device) : 0;
@@ -64,9 +63,9 @@ tl::expected<void, std::string> check_bytes(const char* what, double bytes) {
 tl::expected<void, std::string> set_model(ModelSource& source, const std::string& model) {
   source.path = is_builtin(model) ? "" : model;
   if (source.is_file()) return {};
-  auto config = parse_builtin(model);
-  if (!config) return tl::unexpected(std::move(config.error()));
-  source.builtin = *config;
+  auto builtin = parse_builtin(model);
+  if (!builtin) return tl::unexpected(std::move(builtin.error()));
+  source.builtin = *builtin;
   return {};
 }
 
@@ -82,7 +81,7 @@ tl::expected<void, std::string> validate(const TargetOptions& options) {
     return tl::unexpected(to_string(valid.error()));
   }
   if (options.source.is_file()) return {};
-  const reference::TinyConfig& model = options.source.builtin;
+  const reference::TinyConfig model = options.source.builtin.config();
   if (const auto valid = validate(model); !valid) {
     return tl::unexpected("model " + to_string(valid.error()));
   }

@@ -76,7 +76,7 @@ TEST(InferPrograms, what_is_not_done_within_the_shutdown_timeout_ends_with_what_
 TEST(InferPrograms, more_connections_than_files_keep_nobody_out) {
   const std::string limited = "ulimit -n 70; exec " FORGE_INFER " --addr 127.0.0.1:0";
   ChildProcess server({"/bin/sh", "-c", limited});
-  ASSERT_TRUE(server.says("max_tokens\": 32}'\n")) << server.said();
+  ASSERT_TRUE(server.says("max_tokens\": 64}'\n")) << server.said();
   EXPECT_NE(server.said().find("--max-connections is 6 instead of 512"), std::string::npos)
       << server.said();
   const std::size_t at = server.said().find("127.0.0.1:") + 10;

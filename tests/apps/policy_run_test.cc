@@ -96,7 +96,8 @@ TEST(PolicyRun, the_trace_replays_to_the_same_digest) {
   ASSERT_EQ(options.kind, runtime::TargetKind::null);
   NullExecutor executor(options.executor.drafts);
   const auto report =
-      replay(*reader, executor, static_cast<std::uint32_t>(options.source.builtin.vocabulary_size));
+      replay(*reader, executor,
+             static_cast<std::uint32_t>(options.source.builtin.config().vocabulary_size));
   ASSERT_TRUE(report) << to_string(report.error());
   EXPECT_FALSE(report->difference);
   EXPECT_EQ(report->digest, result.digest);

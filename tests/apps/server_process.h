@@ -76,7 +76,7 @@ class ServerProcess : public ChildProcess {
 
   void find_port() {
     const std::string before_port = "127.0.0.1:";
-    if (!says("\"max_tokens\": 32}'\n")) {  // the end of what it says at the start
+    if (!says("\"max_tokens\": 64}'\n")) {  // the end of what it says at the start
       ADD_FAILURE() << "it ended: " << said();
       return;
     }

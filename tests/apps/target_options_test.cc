@@ -31,13 +31,13 @@ TEST(TargetOptions, flags_reach_scheduler_and_executor) {
   EXPECT_EQ(executor_options(options).cache.num_blocks, 64u);
   EXPECT_EQ(executor_options(options).cache.block_size, 8u);
   EXPECT_FALSE(options.source.is_file());
-  EXPECT_EQ(options.source.builtin, (reference::TinyConfig{.hidden_size = 32,
-                                                           .layers = 6,
-                                                           .heads = 2,
-                                                           .kv_heads = 1,
-                                                           .head_size = 16,
-                                                           .ffn_size = 48,
-                                                           .seed = 18446744073709551615u}));
+  EXPECT_EQ(options.source.builtin.random, (reference::TinyConfig{.hidden_size = 32,
+                                                                  .layers = 6,
+                                                                  .heads = 2,
+                                                                  .kv_heads = 1,
+                                                                  .head_size = 16,
+                                                                  .ffn_size = 48,
+                                                                  .seed = 18446744073709551615u}));
   EXPECT_EQ(options.executor.drafts, 5u);
   EXPECT_EQ(options.executor.draft_layers, 3) << "half of the layers unless given";
 }
@@ -175,6 +175,12 @@ TEST(TargetOptions, a_trace_header_gives_options_and_record_back) {
   EXPECT_EQ(read->options.source, options.source);
   EXPECT_EQ(read->record, some_record());
 
+  const auto trained = parsed({"--model", "forge-tiny"}).value();
+  EXPECT_EQ(trained.source.builtin, runtime::BuiltinModel());
+  const auto header = runtime::to_trace_header(trained, some_record());
+  EXPECT_EQ(header.target["model"]["trained"], "forge-tiny");
+  EXPECT_EQ(runtime::from_trace_header(header)->options.source, trained.source);
+
   options = parsed({"--model", "x.gguf", "--draft", "y.gguf", "--speculative", "2"}).value();
   options.executor.draft_layers = 1;
   runtime::RunRecord record = some_record();
@@ -261,7 +267,7 @@ TEST(TargetOptions, memory_of_the_host_and_of_the_prefix_index_counts) {
   EXPECT_FALSE(validate(options)) << "4 Gi token ids";
 
   runtime::TargetOptions on_gpu;
-  on_gpu.source.builtin.layers = 1024;
+  on_gpu.source.builtin.random = {.layers = 1024};
   on_gpu.scheduler.cache.num_blocks = 1u << 17;
   on_gpu.kind = runtime::TargetKind::cuda;
   EXPECT_TRUE(validate(on_gpu)) << "KV is in the GPU's memory";
@@ -275,7 +281,8 @@ TEST(TargetOptions, memory_of_the_host_and_of_the_prefix_index_counts) {
 
 TEST(TargetOptions, damaged_headers_are_refused_by_field) {
   const auto error_after = [](auto&& change) {
-    trace::TraceHeader header = runtime::to_trace_header(runtime::TargetOptions(), some_record());
+    const auto random = parsed({"--model", "forge-tiny:seed=1"}).value();
+    trace::TraceHeader header = runtime::to_trace_header(random, some_record());
     change(header.target);
     const auto options = runtime::from_trace_header(header);
     return options ? "accepted" : options.error();

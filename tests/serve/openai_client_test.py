@@ -70,7 +70,7 @@ class Server:
 class OpenAiClient(unittest.TestCase):
     @classmethod
     def setUpClass(cls):
-        cls.server = Server()
+        cls.server = Server("--model", "forge-tiny:seed=1")  # says another thing for every seed
         cls.client = cls.server.client(max_retries=0)
 
     @classmethod
@@ -422,6 +422,91 @@ class TrainedModel(unittest.TestCase):
         self.assertEqual(answer.choices[0].finish_reason, "tool_calls")
         arguments = json.loads(answer.choices[0].message.tool_calls[0].function.arguments)
         self.assertEqual(set(arguments), {"city", "unit"})
+
+
+class BuiltInModel(unittest.TestCase):
+    """The trained one, whose answers are known."""
+
+    KEY = (
+        "Ada is at the mill. Ben is at the inn. Ada takes the red key. Ada goes to the barn. "
+        "Where is the key?"
+    )
+
+    @classmethod
+    def setUpClass(cls):
+        cls.server = Server("--draft", "ngram")
+        cls.client = cls.server.client(max_retries=0)
+
+    @classmethod
+    def tearDownClass(cls):
+        cls.client.close()
+        cls.server.stop()
+
+    def ask(self, text, **options):
+        messages = [{"role": "user", "content": text}]
+        return self.client.chat.completions.create(
+            model=MODEL, messages=messages, temperature=0, **options
+        )
+
+    def test_answers_and_ends_its_turn(self):
+        for text, right in (
+            ("What is a slice?", "The tokens of one sequence that run in a step."),
+            ("What is 34+52?", "86"),
+            (self.KEY, "Ada has it at the barn."),
+        ):
+            choice = self.ask(text).choices[0]
+            self.assertEqual(choice.message.content, right)
+            self.assertEqual(choice.finish_reason, "stop")
+
+    def test_streams_the_same_answer(self):
+        parts = [chunk.choices[0].delta.content or "" for chunk in self.ask(self.KEY, stream=True)]
+        self.assertEqual("".join(parts), "Ada has it at the barn.")
+
+    def test_goes_on_with_a_story(self):
+        told = [{"role": "user", "content": self.KEY}, {"role": "assistant", "content": "Ada has it at the barn."}]
+        answer = self.client.chat.completions.create(
+            model=MODEL,
+            messages=[*told, {"role": "user", "content": "Where is Ben?"}],
+            temperature=0,
+        )
+        self.assertEqual(answer.choices[0].message.content, "Ben is at the inn.")
+
+    def test_answers_by_a_schema(self):
+        schema = {
+            "type": "object",
+            "properties": {"name": {"type": "string"}, "age": {"type": "integer"}},
+            "required": ["name", "age"],
+            "additionalProperties": False,
+        }
+        form = {"type": "json_schema", "json_schema": {"name": "person", "schema": schema}}
+        answer = self.ask("As JSON: name Ada, age 42.", response_format=form)
+        self.assertEqual(json.loads(answer.choices[0].message.content), {"name": "Ada", "age": 42})
+
+    def test_calls_a_tool_that_is_named(self):
+        light = {
+            "name": "light",
+            "parameters": {
+                "type": "object",
+                "properties": {"on": {"type": "boolean"}},
+                "required": ["on"],
+                "additionalProperties": False,
+            },
+        }
+        answer = self.ask(
+            "Light, please.",
+            tools=[{"type": "function", "function": light}],
+            tool_choice={"type": "function", "function": {"name": "light"}},
+        )
+        call = answer.choices[0].message.tool_calls[0].function
+        self.assertEqual(call.name, "light")
+        self.assertIsInstance(json.loads(call.arguments)["on"], bool)
+
+    def test_tells_how_many_drafts_were_kept(self):
+        usage = self.ask(self.KEY).usage
+        self.assertEqual(usage.drafts["source"], "ngram")
+        self.assertEqual(
+            usage.drafts["accepted"], usage.completion_tokens_details.accepted_prediction_tokens
+        )
 
 
 class Process(unittest.TestCase):

@@ -1,11 +1,12 @@
-// The name of the built-in model, as --model and --draft take it:
+// The built-in model, by its name, as --model and --draft take it:
 //
-//   forge-tiny                         its usual shape, seed 1
-//   forge-tiny:seed=7,layers=2         other values of TinyConfig, in any order
+//   forge-tiny                         the trained one (builtin/trained_model.h)
+//   forge-tiny:seed=7,layers=2         random weights, with these values of TinyConfig
 //
 // A file of such a name is still reached by a path with a slash in it.
 #pragma once
 
+#include <optional>
 #include <string>
 #include <string_view>
 #include <tl/expected.hpp>
@@ -16,11 +17,20 @@ namespace forge::runtime {
 
 inline constexpr std::string_view kBuiltinModel = "forge-tiny";
 
+struct BuiltinModel {
+  std::optional<reference::TinyConfig> random;  ///< shape and seed; none: the trained model
+
+  /// The shape of either.
+  reference::TinyConfig config() const;
+
+  friend bool operator==(const BuiltinModel&, const BuiltinModel&) = default;
+};
+
 /// "forge-tiny", or that and a colon with anything behind it.
 bool is_builtin(std::string_view model);
 
-/// Heads have the size hidden_size / heads. Errors: the key or value that is not accepted, and what
-/// is accepted. Requires: is_builtin(model).
-tl::expected<reference::TinyConfig, std::string> parse_builtin(std::string_view model);
+/// Heads of random weights have the size hidden_size / heads. Errors: the key or value that is not
+/// accepted, and what is accepted. Requires: is_builtin(model).
+tl::expected<BuiltinModel, std::string> parse_builtin(std::string_view model);
 
 }  // namespace forge::runtime

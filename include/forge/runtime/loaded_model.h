@@ -38,7 +38,7 @@ class LoadedModel {
   /// The draft model, or null. It computes with the same threads.
   const LoadedModel* draft() const { return draft_.get(); }
 
-  /// The tokenizer of the file, or ByteTokenizer where it has none.
+  /// The tokenizer of the model, or ByteTokenizer where it has none.
   const text::Tokenizer& tokenizer() const { return *parts_.tokenizer; }
   bool has_tokenizer() const { return has_tokenizer_; }
 
@@ -74,7 +74,7 @@ class LoadedModel {
   static OpenedParts open_parts(const ModelSource& source, linear::ThreadPool& threads);
   static OpenedParts open_file(const std::string& path, linear::Numerics numerics,
                                linear::ThreadPool& threads);
-  static Parts open_builtin(const reference::TinyConfig& config, linear::ThreadPool& threads);
+  static Parts open_builtin(const BuiltinModel& builtin, linear::ThreadPool& threads);
   static OpenedParts open_draft(const ModelSource& source, linear::ThreadPool& threads);
 
   struct AnswerEnd {

@@ -10,6 +10,7 @@
 // digests of what the model was; eos is a token or a list of them. Other runs have, instead,
 //
 //   "kind":"sim","device":"simulated NVIDIA H200 ...": a GPU, or "cuda"; without instructions
+//   "model":{"trained":"forge-tiny","config":...,"weights":...}: the one that is linked in
 //   "model":{"path":"models/x.gguf","config":...,"weights":...}: a model from a file
 //   "draft_source":"ngram": the text drafts
 //   "draft":{"path":"models/y.gguf","config":...,"weights":...}: another model drafts

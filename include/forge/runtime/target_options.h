@@ -21,7 +21,7 @@
 #include "forge/core/scheduler_config.h"
 #include "forge/executor/executor_options.h"
 #include "forge/linear/numerics.h"
-#include "forge/reference/tiny_config.h"
+#include "forge/runtime/builtin_model.h"
 #include "forge/runtime/kv_memory.h"
 
 namespace forge::runtime {
@@ -50,9 +50,9 @@ struct DeviceOptions {
 
 /// The model that runs (loaded_model.h).
 struct ModelSource {
-  std::string path;               ///< its file or directory; empty: it is built in
-  reference::TinyConfig builtin;  ///< the built-in model
-  std::string chat_template;      ///< a file in place of the model's own; empty: that
+  std::string path;           ///< its file or directory; empty: it is built in
+  BuiltinModel builtin;       ///< which of those that are
+  std::string chat_template;  ///< a file in place of the model's own; empty: that
   std::string draft;  ///< path of the draft model; empty: the first layers of this model draft
   int threads = 0;    ///< compute threads; 0: one for each core, one for the built-in model
   linear::Numerics numerics = linear::Numerics::native;  ///< on a CPU; GPUs are canonical

@@ -59,10 +59,12 @@ serve::ModelCard model_card(Runtime& runtime) {
 
 void print_welcome(const serve::Address& address, const std::string& model_id) {
   const std::string url = "http://" + to_string(address);
+  const bool knows_words = model_id == runtime::kBuiltinModel;
   std::cout << "listening on " << url << "\n\n"
             << "curl '" << url << "/v1/completions' -H 'Content-Type: application/json' \\\n"
-            << "  -d '{\"model\": \"" << model_id
-            << "\", \"prompt\": \"Once upon a time\", \"max_tokens\": 32}'\n"
+            << "  -d '{\"model\": \"" << model_id << "\", \"prompt\": \""
+            << (knows_words ? "What is a slice?" : "Once upon a time")
+            << "\", \"temperature\": 0, \"max_tokens\": 64}'\n"
             << std::flush;
 }
 

@@ -90,8 +90,8 @@ void add_model_flags(CLI::App& app, runtime::ModelSource& source) {
   };
   app.add_option_function<std::string>(
          "--model", set_model,
-         "A directory with config.json and SafeTensors, a .gguf file, or the built-in model of "
-         "random weights, whose parts can be chosen: forge-tiny:seed=7,layers=2 (also "
+         "A directory with config.json and SafeTensors, a .gguf file, the built-in model, or one "
+         "like it with random weights, whose parts can be chosen: forge-tiny:seed=7,layers=2 (also "
          "hidden_size, heads, kv_heads, ffn_size) [forge-tiny]")
       ->group(group);
   app.add_option("--threads", source.threads,
@@ -170,7 +170,7 @@ void complete(runtime::TargetOptions& options, const SpeculationFlags& flags) {
   executor::ExecutorOptions& executor = options.executor;
   if (flags.layers->count() == 0) {  // configure() knows the layers of a file
     executor.draft_layers =
-        options.source.is_file() ? 0 : std::max(1, options.source.builtin.layers / 2);
+        options.source.is_file() ? 0 : std::max(1, options.source.builtin.config().layers / 2);
   } else if (executor.draft_source != DraftSource::layers) {
     throw CLI::ValidationError("--draft-layers", "accepted with --draft layers");
   }
