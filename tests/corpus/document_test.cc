@@ -151,7 +151,7 @@ TEST(Document, things_are_with_who_had_them_last_or_where_they_were_left) {
   const auto all = asked_of(Kind::thing, 2000);
   for (const auto& [told, question, answer] : all) {
     const std::string thing = question.substr(13, question.size() - 14);
-    const std::regex happened("(\\w+) (?:takes the \\w+|gives the|leaves the) " + thing +
+    const std::regex happened("(\\w+) (?:takes|gives|leaves) the \\w+ " + thing +
                               "(?: to (\\w+)| at the (\\w+))?\\.");
     std::smatch last;
     for (std::sregex_iterator it(told.begin(), told.end(), happened), end; it != end; ++it) {
