@@ -9,6 +9,7 @@ namespace {
 constexpr std::uint32_t kFirstDrafts = 4;
 constexpr std::uint32_t kMostDrafts = 8;
 constexpr std::uint32_t kDraftsThatProve = 8;
+constexpr std::uint32_t kBadDraftsThatProve = 4;
 
 std::uint64_t levels_below_high(Priority priority) {
   return static_cast<std::uint64_t>(Priority::high) - static_cast<std::uint64_t>(priority);
@@ -40,7 +41,8 @@ std::uint32_t drafts_wanted(std::uint32_t offered, const DraftHistory& history,
   const std::uint32_t judged = history.judged();
   const std::uint32_t kept = history.kept();
   std::uint32_t length = judged == 0 ? kFirstDrafts : kMostDrafts;
-  if (judged >= kDraftsThatProve && kept * 100 < judged * config.draft_break_even) {
+  const bool proven = judged >= (kept == 0 ? kBadDraftsThatProve : kDraftsThatProve);
+  if (proven && kept * 100 < judged * config.draft_break_even) {
     length = history.silence() == DraftHistory::kLongSilence ? 1 : 0;
   } else if (kept < judged) {
     const std::uint32_t bad = judged - kept;

@@ -76,7 +76,15 @@ TEST_F(DraftLength, goes_by_the_last_thirty_two) {
 }
 
 TEST_F(DraftLength, is_zero_below_break_even_once_eight_prove_it) {
-  steps(7, 1, 0);
+  steps(1, 1, 1);
+  steps(6, 1, 0);
+  EXPECT_EQ(length(), 2U) << "1 of 7";
+  steps(1, 1, 0);
+  EXPECT_EQ(length(), 0U);
+}
+
+TEST_F(DraftLength, is_zero_once_four_were_judged_and_none_was_kept) {
+  steps(3, 1, 0);
   EXPECT_EQ(length(), 1U);
   steps(1, 1, 0);
   EXPECT_EQ(length(), 0U);
@@ -85,22 +93,22 @@ TEST_F(DraftLength, is_zero_below_break_even_once_eight_prove_it) {
 }
 
 TEST_F(DraftLength, at_break_even_is_not_below_it) {
-  steps(7, 1, 0);
   steps(3, 1, 1);
+  steps(7, 1, 0);
   EXPECT_EQ(length(), 2U) << "3 of 10";
   config_.draft_break_even = 31;
   EXPECT_EQ(length(), 0U);
 }
 
 TEST_F(DraftLength, is_one_after_every_sixty_four_tokens_without_and_again_zero_if_it_is_bad) {
-  EXPECT_EQ(reject(8), 4U + 7U) << "four at the beginning, then one a step";
+  EXPECT_EQ(reject(4), 4U + 3U) << "four at the beginning, then one a step";
   EXPECT_EQ(reject(64), 0U);
   EXPECT_EQ(length(), 1U);
   EXPECT_EQ(reject(65 * 5), 5U);
 }
 
 TEST_F(DraftLength, begins_anew_if_the_probe_is_kept) {
-  reject(8 + 64);
+  reject(4 + 64);
   history_.add(1, 1);
   EXPECT_EQ(history_.judged(), 1U);
   EXPECT_EQ(length(), 8U);
@@ -108,7 +116,7 @@ TEST_F(DraftLength, begins_anew_if_the_probe_is_kept) {
 
 /// A step may give drafts up (drafts_kept): the probe is still to come.
 TEST_F(DraftLength, waits_with_the_probe_until_there_is_one) {
-  reject(8 + 64);
+  reject(4 + 64);
   steps(10, 0, 0);
   EXPECT_EQ(length(), 1U);
 }

@@ -1,8 +1,8 @@
 // NgramIndex: where a text has been before. It finds the longest end of a text that stands in it
 // earlier, too, and so what may follow now: what followed then.
 //
-//   text     a b c d e a b x a b c      its end, a b c, was there before,
-//   next()         |                    and d, e, ... followed
+//   text     a b c d e a b x a b c d    its end, a b c d, was there before,
+//   next()           |                  and e, a, ... followed
 //
 // Runs of kShortest tokens are in chains by their hash, the latest first, as LZ77 compressors have
 // them (RFC 1951, section 4). Of at most kTries of a chain the longest match counts, of equal ones
@@ -25,7 +25,7 @@ namespace forge::executor {
 
 class NgramIndex {
  public:
-  static constexpr std::uint32_t kShortest = 3;  ///< tokens of a match
+  static constexpr std::uint32_t kShortest = 4;  ///< tokens of a match
   static constexpr std::uint32_t kLongest = 32;  ///< longer ones count as this long
   static constexpr std::uint32_t kTries = 16;
 

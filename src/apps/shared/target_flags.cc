@@ -157,7 +157,7 @@ SpeculationFlags add_speculation_flags(CLI::App& app, runtime::TargetOptions& op
                       ->group(group);
   flags.break_even = app.add_option("--draft-break-even", options.scheduler.draft_break_even,
                                     "adaptive: percentage of drafts kept below which a sequence "
-                                    "goes on without [ngram 20, layers 60, a model 60]")
+                                    "goes on without [60; ngram and a model from a file 20]")
                          ->check(CLI::Range(SchedulerConfig::kDraftBreakEven.lowest,
                                             SchedulerConfig::kDraftBreakEven.highest))
                          ->group(group);
@@ -184,7 +184,9 @@ void complete(runtime::TargetOptions& options, const SpeculationFlags& flags) {
     options.scheduler.draft_lengths = DraftLengths::adaptive;
   }
   if (flags.break_even->count() == 0 && executor.drafts > 0) {
-    options.scheduler.draft_break_even = executor.draft_source == DraftSource::ngram ? 20 : 60;
+    // Where weights are read from memory rows cost little, and drafts of the text nothing else.
+    const bool cheap = executor.draft_source == DraftSource::ngram && options.source.is_file();
+    options.scheduler.draft_break_even = cheap ? 20 : 60;
   }
 }
 
