@@ -32,6 +32,8 @@ TEST(DraftFlags, what_proposes_drafts_says_how_many_and_when_they_pay) {
             "--speculative: 0, accepted beside --draft: 1 .. 64");
   EXPECT_EQ(parsed({"--draft", "ngram", "--draft-layers", "1"}).error(),
             "--draft-layers: accepted with --draft layers");
+  EXPECT_EQ(parsed({"--target", "null", "--draft", "ngram"}).error(),
+            "--draft does not apply to --target null");
   EXPECT_EQ(parsed({"--draft-break-even", "101"}).error(),
             "--draft-break-even: Value 101 not in range 0 to 100");
 }

@@ -79,7 +79,7 @@ std::vector<Exercise> unseen_exercises() {
   return exercises;
 }
 
-/// Of 100 answers. What three trainings from other seeds reach at least is higher.
+/// Of 100 answers. scripts/train/README.md says what trainings from other seeds reach.
 constexpr double goal(Kind kind) {
   switch (kind) {
     case Kind::glossary:

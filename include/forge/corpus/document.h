@@ -8,9 +8,9 @@
 //           86<|im_end|>
 //
 // Whoever knows the world knows the answer of each question, so a model can be asked for right
-// answers, not for likely ones. A document is one plain exercise, or a chat of up to three turns,
-// as the default chat template spells it (chat/chat_template.h): exercises, or up to four turns of
-// a story that goes on between them.
+// answers, not for likely ones. A document is one plain exercise, a plain story with a question, or
+// a chat, as the default chat template spells it (chat/chat_template.h): up to three exercises, or
+// up to four questions about a story that goes on between them.
 //
 // A document is a pure function of its seed, by integer arithmetic (choices.h). It shows each
 // choice that it was made from, so nats(document.choices) is the least loss that a model can have

@@ -39,9 +39,10 @@ struct ExecutorOptions {
   BatchLimits batch;         ///< as in SchedulerConfig; a GPU sizes its memory by it
   std::uint32_t drafts = 0;  ///< offered for each step, at most; 0: no speculation
   static constexpr IntegerRange kDrafts{0, 64};
-  DraftSource draft_source = DraftSource::layers;  ///< where there is no draft model
-  int draft_layers = 2;                            ///< layers of the model that draft, 1 .. all
-  bool digest_logits = false;                      ///< fill StepResult::logits (logits_digest.h)
+  DraftSource draft_source =
+      DraftSource::layers;                  ///< as the executor is given a draft model, or not
+  int draft_layers = 2;                     ///< layers of the model that draft, 1 .. all
+  bool digest_logits = false;               ///< fill StepResult::logits (logits_digest.h)
   std::vector<TokenId> eos = {TokenId(0)};  ///< each ends a sequence, unless its request ignores it
   bool check_kv = kCheckedBuild;            ///< abort at a read of wrong KV; results are the same
   /// Makes the grammars of requests, over the vocabulary of the model, ending by `eos`; null: such

@@ -53,8 +53,8 @@ struct ModelSource {
   std::string path;           ///< its file or directory; empty: it is built in
   BuiltinModel builtin;       ///< which of those that are
   std::string chat_template;  ///< a file in place of the model's own; empty: that
-  std::string draft;  ///< path of the draft model; empty: the first layers of this model draft
-  int threads = 0;    ///< compute threads; 0: one for each core, one for the built-in model
+  std::string draft;          ///< path of the draft model; empty: there is none (DraftSource)
+  int threads = 0;            ///< compute threads; 0: one for each core, one for the built-in model
   linear::Numerics numerics = linear::Numerics::native;  ///< on a CPU; GPUs are canonical
   KvMemory kv_memory;  ///< gives SchedulerConfig::num_blocks where it says anything
   bool is_file() const { return !path.empty(); }

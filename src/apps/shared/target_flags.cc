@@ -193,9 +193,10 @@ void complete(runtime::TargetOptions& options, const SpeculationFlags& flags) {
 const std::vector<FlagUse>& flag_uses() {
   using enum runtime::TargetKind;
   static const std::vector<FlagUse> kUses{
-      {"--device", {sim, cuda}}, {"--graphs", {sim, cuda}}, {"--schedule-seed", {sim}},
-      {"--sim-threads", {sim}},  {"--sim-checked", {sim}},  {"--draft-layers", {cpu, sim, cuda}},
-      {"--numerics", {cpu}}};
+      {"--device", {sim, cuda}},     {"--graphs", {sim, cuda}},
+      {"--schedule-seed", {sim}},    {"--sim-threads", {sim}},
+      {"--sim-checked", {sim}},      {"--draft-layers", {cpu, sim, cuda}},
+      {"--draft", {cpu, sim, cuda}}, {"--numerics", {cpu}}};
   return kUses;
 }
 
