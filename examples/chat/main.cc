@@ -8,7 +8,7 @@
 
 int main(int argc, char** argv) {
   const char* const model = argc > 1 ? argv[1] : "forge-tiny";
-  const char* const prompt = argc > 2 ? argv[2] : "Once upon a time";
+  const char* const prompt = argc > 2 ? argv[2] : "Ada is at the mill. Where is Ada?";
   auto runtime = forge::open(model);
   if (!runtime) {
     std::fprintf(stderr, "%s\n", runtime.error().c_str());
