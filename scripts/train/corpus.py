@@ -76,7 +76,8 @@ class Story:
         self._unseen = list(THINGS)
 
     def begin(self):
-        return "".join(self._enter() for _ in range(2 + self._c.below(2)))
+        told = "".join(self._enter() for _ in range(2 + self._c.below(2)))
+        return told + "".join(self._hand_out(self._anyone()) for _ in range(self._c.below(4)))
 
     def events(self, most):
         return "".join(self._event() for _ in range(self._c.below(most + 1)))
@@ -87,12 +88,25 @@ class Story:
         self._people.append([name, place])
         return f"{name} is at the {place}. "
 
+    def _anyone(self):
+        return self._people[self._c.below(len(self._people))]
+
+    def _hand_out(self, person):
+        thing = self._c.take(self._unseen)
+        color = COLORS[self._c.below(len(COLORS))]
+        self._things.append([thing, color, person[0], ""])
+        return f"Here is the {thing}, which is {color}. " + self._given(self._things[-1])
+
+    @staticmethod
+    def _given(item):
+        return f"The {item[0]} is given to {item[2]}. "
+
     def _event(self):
-        person = self._people[self._c.below(len(self._people))]
+        person = self._anyone()
         name, place = person
         held = [t for t in self._things if t[2] == name]
         others = [p for p in self._people if p[1] == place and p[0] != name]
-        weights = [3, 3 if len(self._things) < 2 else 0, 0, 0]
+        weights = [3, 2 if len(self._things) < 4 else 0, 0, 0]
         if held:
             weights[2] = 1
             weights[3] = 2 if others else 0
@@ -102,37 +116,34 @@ class Story:
             person[1] = self._c.take(elsewhere)
             return f"{name} goes to the {person[1]}. "
         if action == 1:
-            thing = self._c.take(self._unseen)
-            color = COLORS[self._c.below(len(COLORS))]
-            self._things.append([thing, color, name, ""])
-            return f"{name} takes the {color} {thing}. "
+            return self._hand_out(person)
         item = held[self._c.below(len(held))]
         if action == 2:
             item[2], item[3] = None, place
-            return f"{name} leaves the {item[1]} {item[0]} at the {place}. "
-        other = others[self._c.below(len(others))]
-        item[2] = other[0]
-        return f"{name} gives the {item[1]} {item[0]} to {other[0]}. "
+            return f"The {item[0]} lies at the {place}. "
+        item[2] = others[self._c.below(len(others))][0]
+        return self._given(item)
 
     def question(self):
         """(kind, question, answer)"""
         held = [t for t in self._things if t[2] is not None]
-        weights = [3, 6 if self._things else 0, 4 if self._things else 0, 2 if held else 0]
+        weights = [3, 4 if self._things else 0, 4 if self._things else 0, 4 if held else 0]
         kind = self._c.weighted(weights)
         if kind == 0:
-            name, place = self._people[self._c.below(len(self._people))]
+            name, place = self._anyone()
             return "place", f"Where is {name}?", f"{name} is at the {place}."
         if kind == 1:
             thing, _, holder, place = self._things[self._c.below(len(self._things))]
             if holder is None:
-                return "thing", f"Where is the {thing}?", f"It is at the {place}."
+                return "thing", f"Where is the {thing}?", f"The {thing} is at the {place}."
             place = next(p[1] for p in self._people if p[0] == holder)
-            return "thing", f"Where is the {thing}?", f"{holder} has it at the {place}."
+            return ("thing", f"Where is the {thing}?",
+                    f"The {thing} is now with {holder}. {holder} is at the {place}.")
         if kind == 2:
             thing, color, _, _ = self._things[self._c.below(len(self._things))]
-            return "which", f"Which {thing} is it?", f"The {color} {thing}."
+            return "which", f"Which color is the {thing}?", f"The {thing} is {color}."
         thing, _, holder, _ = held[self._c.below(len(held))]
-        return "holder", f"Who has the {thing}?", f"{holder} has it."
+        return "holder", f"Who has the {thing}?", f"The {thing} is now with {holder}."
 
 
 def sum_(c):

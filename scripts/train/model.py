@@ -39,41 +39,47 @@ def initial_weights(shape, seed):
             "down": jnp.zeros((shape.ffn, d)),
         }
 
-    embedding = (0.5 * drawn(shape.vocabulary, d)).at[:, 0].set(CONSTANT)
+    embedding = (SIZE * drawn(shape.vocabulary, d)).at[:, 0].set(CONSTANT)
     layers = [layer() for _ in range(shape.layers)]
     add_induction(shape, layers, [drawn(d, d) for _ in range(3)])
     return {"embedding": embedding, "final_norm": jnp.ones(d), "layers": layers}
 
 
 # What the model has to find out about stories is that a place belongs to the name some tokens
-# before it, and that the answer has the same name before it:
+# before it, a color or a person to a thing, and that the answer has the same before it:
 #
 #   Ada is at the mill. Ben is at the inn. Where is Ada? Ada is at the
 #    ^----- 4 -----^                                      ^---- 3 ---^      -> mill
+#   Here is the key, which is red. Which color is the key? The key is
+#                ^------ 4 -----^                               ^- 1 -^     -> red
+#   The key is given to Ada. Who has the key? The key is now with
+#        ^------ 4 ------^                         ^---- 3 ----^            -> Ada
 #
-# From random weights a model of this size does not, within an hour. So its first weights have a
-# circuit that does (Elhage et al., "A Mathematical Framework for Transformer Circuits", 2021; Olsson
+# From random weights a model of this size does not, within an hour. So its first weights have
+# circuits that do (Elhage et al., "A Mathematical Framework for Transformer Circuits", 2021; Olsson
 # et al., "In-context Learning and Induction Heads", 2022; for weights that begin as what training
 # would find: Trockman, Kolter, "Mimetic Initialization of Self-Attention Layers", ICML 2023).
-# Training keeps it, sharpens it and learns all the rest.
-CONSTANT = 0.5  # what all embeddings have in their first element: a query that is always the same
+# Training keeps them, sharpens them and learns all the rest.
+SIZE = 1.5  # of embeddings: smaller ones, training would make alike (all names, all places) first
+CONSTANT = SIZE  # what all embeddings have in their first element: a query that is always the same
 LOOKS_BACK = (1, 3, 4)  # tokens: each head of the first layer
 SHARPNESS = 5.0  # of that look, in logits
 FAST_PAIRS = 3  # pairs of a head that turn fast enough to tell one token from the next
 SLOW_TURN = 0.015  # a token: pairs below it turn little within a text, so that content can be matched
-TOLD, MATCHED, COPIED = 0.2, 2.0, 0.3
+TOLD, MATCHED, COPIED = 0.4 * SIZE, 2.0, 0.6 * SIZE
 
 
 def add_induction(shape, layers, random):
-    """Heads of layer 1 write what they see into parts of the residual of their own; the first head
-    of layer 2 matches the token 4 before with the one 3 before, and copies. `random`: 3 of [d, d]"""
+    """Heads of layer 1 write what they see into parts of the residual of their own; two heads of
+    layer 2 find where the token 4 before is what is now 3 or 1 before, and copy. `random`: 3 of
+    [d, d]"""
     D, half = shape.head, shape.head // 2
     heads = [slice(h * D, (h + 1) * D) for h in range(shape.heads)]
     first, second = layers[0], layers[1]
     frequency = ROPE_BASE ** (-2.0 * jnp.arange(half) / D)
 
-    # The norm makes the constant so large, for an embedding of about unit length without it.
-    constant = CONSTANT / ((CONSTANT**2 + 0.25) / shape.hidden) ** 0.5
+    # The norm makes the constant so large, for an embedding that is SIZE long without it.
+    constant = CONSTANT / ((CONSTANT**2 + SIZE**2) / shape.hidden) ** 0.5
     fast = (jnp.arange(half) < FAST_PAIRS) * (SHARPNESS * D**0.5) ** 0.5 / constant
     first["query"], first["key"] = 0.3 * first["query"], 0.3 * first["key"]
     for head, back in zip(heads, LOOKS_BACK):
@@ -85,13 +91,15 @@ def add_induction(shape, layers, random):
     written = jnp.linalg.qr(random[1])[0]
     first["value"] = jnp.tile(seen, shape.kv_heads)
     first["output"] = TOLD * written
+    back_1, back_3, back_4 = (written[head].T for head in heads)  # [d, D]: what each has told
 
     slow = MATCHED * jnp.tile(frequency < SLOW_TURN, 2)
-    second["query"] = second["query"].at[:, heads[0]].set(slow * written[heads[1]].T)
-    second["key"] = second["key"].at[:, heads[0]].set(slow * written[heads[2]].T)
     copied = jnp.linalg.qr(random[2][:, :D].at[0].set(0))[0]
-    second["value"] = second["value"].at[:, heads[0]].set(copied)
-    second["output"] = second["output"].at[heads[0]].set(COPIED * copied.T)
+    for head, asked in (heads[0], back_3), (heads[1], back_1):
+        second["query"] = second["query"].at[:, head].set(slow * asked)
+        second["key"] = second["key"].at[:, head].set(slow * back_4)
+        second["value"] = second["value"].at[:, head].set(copied)
+        second["output"] = second["output"].at[head].set(COPIED * copied.T)
 
 
 def norm(x, weight):

@@ -1,7 +1,7 @@
 // Story: who is where, and who has what. Each sentence changes it; each question asks for it.
 //
-// People who are at one place may give things to each other. A thing that was left somewhere stays
-// there. Borrows the choices. Thread contract: one thread.
+// Things are handed over between people at one place. One that was put down stays. Borrows the
+// choices. Thread contract: one thread.
 #pragma once
 
 #include <optional>
@@ -18,7 +18,7 @@ class Story {
  public:
   explicit Story(Choices& choices);
 
-  /// Two or three people come in.
+  /// Two or three people are somewhere, and none to three things are given to them.
   std::string begin();
 
   /// None to `most` things happen. Requires: it has begun.
@@ -35,17 +35,21 @@ class Story {
   struct Thing {
     std::string_view name;
     std::string_view color;
-    std::optional<std::size_t> holder;  ///< of people_; none: it was left at `place`
+    std::optional<std::size_t> holder;  ///< of people_; none: it was put down at `place`
     std::string_view place;
   };
 
   std::string enter();
+  std::size_t anyone();
   std::string event();
   std::string go(Person& person);
-  static std::string described(const Thing& thing);
-  std::string take(std::size_t who);
-  std::string leave(Thing& thing);
-  std::string give(Thing& thing, const std::vector<std::size_t>& others);
+  std::string hand_out(std::size_t who);
+  std::string put_down(Thing& thing);
+  std::string hand_over(Thing& thing, const std::vector<std::size_t>& others);
+
+  std::string given(const Thing& thing) const;     ///< "The key is given to Ada. "
+  std::string with(const Thing& thing) const;      ///< "The key is now with Ada."
+  static std::string where(const Person& person);  ///< "Ada is at the mill."
 
   std::vector<std::size_t> held_by(std::size_t who) const;
   /// Those that are where `who` is, without `who`.
@@ -53,7 +57,7 @@ class Story {
 
   Exercise where_is_a_person();
   Exercise where_is_a_thing();
-  Exercise which_thing();
+  Exercise which_color();
   Exercise who_has_a_thing(const std::vector<std::size_t>& held);
 
   Choices& choices_;

@@ -38,6 +38,18 @@ TEST(DraftFlags, what_proposes_drafts_says_how_many_and_when_they_pay) {
             "--draft-break-even: Value 101 not in range 0 to 100");
 }
 
+TEST(DraftFlags, are_refused_where_nothing_drafts) {
+  for (const std::string flag : {"--draft-layers", "--draft-break-even"}) {
+    EXPECT_EQ(parsed({flag, "1"}).error(), flag + ": accepted with --draft or --speculative");
+    EXPECT_TRUE(parsed({flag, "1", "--speculative", "2"}));
+  }
+  EXPECT_EQ(parsed({"--draft-lengths", "fixed"}).error(),
+            "--draft-lengths: accepted with --draft or --speculative");
+  EXPECT_EQ(
+      parsed({"--draft", "ngram", "--draft-lengths", "fixed", "--draft-break-even", "5"}).error(),
+      "--draft-break-even: accepted with --draft-lengths adaptive");
+}
+
 TEST(DraftFlags, a_trace_header_says_what_proposed) {
   const auto options = parsed({"--draft", "ngram", "--draft-break-even", "35"}).value();
   const auto header = runtime::to_trace_header(

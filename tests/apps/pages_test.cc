@@ -65,8 +65,12 @@ struct Case {
 void PrintTo(const Case& value, std::ostream* out) { *out << value.name; }
 
 const std::string kReadme = "README.md";
-const std::string kPages[] = {kReadme, "book/sampling.md", "book/serving.md",
-                              "book/structured_output.md", "bench/README.md"};
+const std::string kPages[] = {kReadme,
+                              "book/sampling.md",
+                              "book/serving.md",
+                              "book/speculation.md",
+                              "book/structured_output.md",
+                              "bench/README.md"};
 
 std::string page_text(const std::string& page) { return read_file(FORGE_SOURCE_DIR "/" + page); }
 
@@ -87,6 +91,10 @@ const std::vector<Case> kCases = {
      .claims = {{"Ask", ""}, {"What is told of tokens", ""}},
      .tools = {"curl", "jq"}},
     {.name = "chat", .page = "book/serving.md", .claims = {{"Chat", ""}}, .tools = {"curl", "jq"}},
+    {.name = "drafts",
+     .page = "book/speculation.md",
+     .claims = {{"What proposes", ""}},
+     .tools = {"curl", "jq"}},
     {.name = "structured_output",
      .page = "book/structured_output.md",
      .claims = {{"Structured output", ""}, {"What can be written", ""}},

@@ -50,7 +50,7 @@ TEST(TargetOptions, every_number_of_the_policy_has_a_flag) {
               "--swap-setup-cost",     "6",    "--swap-block-cost",  "7",
               "--prefix-cache",        "hash", "--prefix-hash-key",  "18446744073709551615",
               "--session-idle-steps",  "9",    "--draft-lengths",    "adaptive",
-              "--draft-break-even",    "44"})
+              "--draft-break-even",    "44",   "--speculative",      "2"})
           .value();
   const SchedulerConfig expected{.cache = {.num_host_blocks = 11},
                                  .batch = {.max_batch_tokens = 100},
@@ -142,7 +142,8 @@ TEST(TargetOptions, bad_flags_name_flag_value_and_range) {
   contains(parsed({"--max-batch-tokens", "8", "--max-batch-size", "9"}),
            "max_batch_tokens is 8, accepted: 9 .. 4294967295");
   contains(parsed({"--watermark-blocks", "513"}), "watermark_blocks is 513, accepted: 0 .. 512");
-  contains(parsed({"--draft-layers", "5"}), "draft_layers is 5, accepted: 1 .. 4");
+  contains(parsed({"--speculative", "2", "--draft-layers", "5"}),
+           "draft_layers is 5, accepted: 1 .. 4");
   contains(parsed({"--num-blocks", "4194304", "--block-size", "16384"}),
            "accepted: up to 4096 MiB");
 }

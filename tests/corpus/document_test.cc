@@ -147,21 +147,50 @@ TEST(Document, people_are_where_they_went_last) {
   EXPECT_GT(all.size(), 100U);
 }
 
-TEST(Document, things_are_with_who_had_them_last_or_where_they_were_left) {
+/// The last that happened to a thing.
+struct Fate {
+  std::string holder;  ///< empty: it was put down
+  std::string place;
+};
+
+Fate fate_of(const std::string& told, const std::string& thing) {
+  const std::regex happened("The " + thing + " (?:is given to (\\w+)|lies at the (\\w+))\\.");
+  Fate last;
+  for (std::sregex_iterator it(told.begin(), told.end(), happened), end; it != end; ++it) {
+    last = {(*it)[1], (*it)[2]};
+  }
+  return last;
+}
+
+TEST(Document, things_are_with_who_had_them_last_or_where_they_were_put_down) {
   const auto all = asked_of(Kind::thing, 2000);
   for (const auto& [told, question, answer] : all) {
     const std::string thing = question.substr(13, question.size() - 14);
-    const std::regex happened("(\\w+) (?:takes|gives|leaves) the \\w+ " + thing +
-                              "(?: to (\\w+)| at the (\\w+))?\\.");
-    std::smatch last;
-    for (std::sregex_iterator it(told.begin(), told.end(), happened), end; it != end; ++it) {
-      last = *it;
-    }
-    ASSERT_FALSE(last.empty()) << told;
-    const std::string holder = last[2].matched ? last[2] : last[1];
-    EXPECT_EQ(answer, last[3].matched ? "It is at the " + last[3].str() + "."
-                                      : holder + " has it at the " + place_of(told, holder) + ".")
+    const auto [holder, place] = fate_of(told, thing);
+    EXPECT_EQ(answer, holder.empty() ? "The " + thing + " is at the " + place + "."
+                                     : "The " + thing + " is now with " + holder + ". " + holder +
+                                           " is at the " + place_of(told, holder) + ".")
         << told;
+  }
+  EXPECT_GT(all.size(), 100U);
+}
+
+TEST(Document, who_has_a_thing_had_it_last) {
+  const auto all = asked_of(Kind::holder, 2000);
+  for (const auto& [told, question, answer] : all) {
+    const std::string thing = question.substr(12, question.size() - 13);
+    EXPECT_EQ(answer, "The " + thing + " is now with " + fate_of(told, thing).holder + ".") << told;
+  }
+  EXPECT_GT(all.size(), 100U);
+}
+
+TEST(Document, things_keep_their_color) {
+  const auto all = asked_of(Kind::which, 2000);
+  for (const auto& [told, question, answer] : all) {
+    const std::string thing = question.substr(19, question.size() - 20);
+    std::smatch color;
+    ASSERT_TRUE(std::regex_search(told, color, std::regex(thing + ", which is (\\w+)\\.")));
+    EXPECT_EQ(answer, "The " + thing + " is " + color[1].str() + ".") << told;
   }
   EXPECT_GT(all.size(), 100U);
 }

@@ -79,20 +79,14 @@ std::vector<Exercise> unseen_exercises() {
   return exercises;
 }
 
-/// Of 100 answers. scripts/train/README.md says what trainings from other seeds reach.
+/// Of 100 answers: the least of three trainings (scripts/train/README.md), rounded down.
 constexpr double goal(Kind kind) {
   switch (kind) {
-    case Kind::glossary:
-      return 100;
     case Kind::place:
-    case Kind::which:
-      return 95;
     case Kind::sum:
-      return 90;
-    case Kind::thing:
-      return 80;
+      return 99.5;
     default:
-      return 0;
+      return 100;
   }
 }
 
@@ -155,7 +149,7 @@ TEST(TrainedModel, finds_texts_nearly_as_likely_as_they_are) {
     }
   }
   EXPECT_EQ(reports, tokens);
-  EXPECT_LE((nats - entropy) / tokens, 0.03);
+  EXPECT_LE((nats - entropy) / tokens, 0.0034);
 }
 
 /// Digests of the logits of all tokens that are written after a few prompts.
@@ -211,8 +205,8 @@ TEST_P(TrainedModelDrafts, of_its_first_layer_are_mostly_kept) {
 }
 
 INSTANTIATE_TEST_SUITE_P(, TrainedModelDrafts,
-                         ::testing::Values(Drafted{0.0F, 85}, Drafted{0.7F, 85},
-                                           Drafted{1.0F, 85}));
+                         ::testing::Values(Drafted{0.0F, 87}, Drafted{0.7F, 89},
+                                           Drafted{1.0F, 89}));
 
 }  // namespace
 }  // namespace forge::runtime

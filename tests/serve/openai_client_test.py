@@ -428,9 +428,10 @@ class BuiltInModel(unittest.TestCase):
     """The trained one, whose answers are known."""
 
     KEY = (
-        "Ada is at the mill. Ben is at the inn. Ada takes the red key. Ada goes to the barn. "
-        "Where is the key?"
+        "Ada is at the mill. Ben is at the inn. Here is the key, which is red. The key is given to Ada. "
+        "Ada goes to the barn. Where is the key?"
     )
+    AT_THE_BARN = "The key is now with Ada. Ada is at the barn."
 
     @classmethod
     def setUpClass(cls):
@@ -452,7 +453,7 @@ class BuiltInModel(unittest.TestCase):
         for text, right in (
             ("What is a slice?", "The tokens of one sequence that run in a step."),
             ("What is 34+52?", "86"),
-            (self.KEY, "Ada has it at the barn."),
+            (self.KEY, self.AT_THE_BARN),
         ):
             choice = self.ask(text).choices[0]
             self.assertEqual(choice.message.content, right)
@@ -460,10 +461,13 @@ class BuiltInModel(unittest.TestCase):
 
     def test_streams_the_same_answer(self):
         parts = [chunk.choices[0].delta.content or "" for chunk in self.ask(self.KEY, stream=True)]
-        self.assertEqual("".join(parts), "Ada has it at the barn.")
+        self.assertEqual("".join(parts), self.AT_THE_BARN)
 
     def test_goes_on_with_a_story(self):
-        told = [{"role": "user", "content": self.KEY}, {"role": "assistant", "content": "Ada has it at the barn."}]
+        told = [
+            {"role": "user", "content": self.KEY},
+            {"role": "assistant", "content": self.AT_THE_BARN},
+        ]
         answer = self.client.chat.completions.create(
             model=MODEL,
             messages=[*told, {"role": "user", "content": "Where is Ben?"}],

@@ -1,7 +1,8 @@
 // Document: a text of the small made-up world that the built-in model was trained on.
 //
-//   plain   Ada is at the mill. Ben is at the inn. Ada takes the red key. Ada goes to the barn.
-//           Where is the key? Ada has it at the barn.
+//   plain   Ada is at the mill. Ben is at the inn. Here is the key, which is red. The key is given
+//           to Ada. Ada goes to the barn. Where is the key? The key is now with Ada. Ada is at the
+//           barn.
 //   chat    <|im_start|>user
 //           What is 34+52?<|im_end|>
 //           <|im_start|>assistant
@@ -36,7 +37,7 @@ inline constexpr std::uint64_t kUnseen = std::uint64_t{1} << 63;
 enum class Kind {
   place,     ///< "Where is Ada?"                one hop: the last that was said of Ada
   thing,     ///< "Where is the key?"            two: who has the key, and where is Ada?
-  which,     ///< "Which key is it?"             one
+  which,     ///< "Which color is the key?"      one
   holder,    ///< "Who has the key?"             one
   sum,       ///< "What is 34+52?"               up to 99, also differences
   sort,      ///< "Sort 7 3 9."                  3 to 5 digits

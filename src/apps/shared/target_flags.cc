@@ -164,8 +164,19 @@ SpeculationFlags add_speculation_flags(CLI::App& app, runtime::TargetOptions& op
   return flags;
 }
 
+/// Refuses flags that say how to draft where nobody does.
+void refuse_without_drafts(const CLI::App& app) {
+  for (const char* flag :
+       {"--draft-layers", "--draft-lengths", "--draft-break-even", "--draft-alarm"}) {
+    const CLI::Option* option = app.get_option_no_throw(flag);  // not every program has each
+    if (option != nullptr && option->count() > 0) {
+      throw CLI::ValidationError(flag, "accepted with --draft or --speculative");
+    }
+  }
+}
+
 /// What depends on the drafter and was not given.
-void complete(runtime::TargetOptions& options, const SpeculationFlags& flags) {
+void complete(const CLI::App& app, runtime::TargetOptions& options, const SpeculationFlags& flags) {
   using executor::DraftSource;
   executor::ExecutorOptions& executor = options.executor;
   if (flags.layers->count() == 0) {  // configure() knows the layers of a file
@@ -180,10 +191,15 @@ void complete(runtime::TargetOptions& options, const SpeculationFlags& flags) {
     }
     executor.drafts = 8;
   }
+  if (executor.drafts == 0) refuse_without_drafts(app);
   if (flags.lengths->count() == 0 && executor.drafts > 0) {
     options.scheduler.draft_lengths = DraftLengths::adaptive;
   }
-  if (flags.break_even->count() == 0 && executor.drafts > 0) {
+  if (flags.break_even->count() > 0) {
+    if (options.scheduler.draft_lengths == DraftLengths::fixed) {
+      throw CLI::ValidationError("--draft-break-even", "accepted with --draft-lengths adaptive");
+    }
+  } else if (executor.drafts > 0) {
     // Where weights are read from memory rows cost little, and drafts of the text nothing else.
     const bool cheap = executor.draft_source == DraftSource::ngram && options.source.is_file();
     options.scheduler.draft_break_even = cheap ? 20 : 60;
@@ -228,9 +244,9 @@ void add_target_options(CLI::App& app, runtime::TargetOptions& options) {
   add_model_flags(app, options.source);
   const SpeculationFlags speculation = add_speculation_flags(app, options);
   const CLI::Option* num_blocks = app.get_option("--num-blocks");
-  app.parse_complete_callback([&options, speculation, num_blocks] {
+  app.parse_complete_callback([&app, &options, speculation, num_blocks] {
     options.fit_blocks = num_blocks->count() == 0;
-    complete(options, speculation);
+    complete(app, options, speculation);
     if (const auto valid = validate(options); !valid) throw CLI::ValidationError(valid.error());
   });
 }
