@@ -99,7 +99,7 @@ TEST(TargetOptions, a_flag_without_a_use_is_refused_by_name) {
             "--sim-checked does not apply to --target cuda");
   EXPECT_EQ(refused({"--target", "null", "--model", "forge-tiny:layers=2"}),
             "--model does not apply to --target null");
-  EXPECT_EQ(refused({"--target", "null", "--draft-layers", "2"}),
+  EXPECT_EQ(refused({"--target", "null", "--speculative", "2", "--draft-layers", "2"}),
             "--draft-layers does not apply to --target null");
   EXPECT_EQ(refused({"--target", "null", "--num-blocks", "2"}), "accepted");
 }
