@@ -16,8 +16,9 @@ TEST(DraftFlags, what_proposes_drafts_says_how_many_and_when_they_pay) {
   EXPECT_EQ(text.executor.draft_source, DraftSource::ngram);
   EXPECT_EQ(text.executor.drafts, 8U);
   EXPECT_EQ(text.scheduler.draft_lengths, DraftLengths::adaptive);
-  EXPECT_EQ(text.scheduler.draft_break_even, 60U) << "of a model that fits the cache";
+  EXPECT_EQ(text.scheduler.draft_break_even, 90U) << "of a model that fits the cache";
   EXPECT_EQ(parsed({"--model", "x.gguf", "--draft", "ngram"})->scheduler.draft_break_even, 20U);
+  EXPECT_EQ(parsed({"--model", "x.gguf", "--draft", "y.gguf"})->scheduler.draft_break_even, 60U);
   EXPECT_EQ(text.source.draft, "");
 
   const auto file = parsed({"--draft", "./ngram", "--speculative", "3"}).value();

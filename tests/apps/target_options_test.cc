@@ -27,7 +27,7 @@ TEST(TargetOptions, flags_reach_scheduler_and_executor) {
   EXPECT_EQ(options.scheduler, (SchedulerConfig{.cache = {.num_blocks = 64, .block_size = 8},
                                                 .batch = {.max_batch_size = 3},
                                                 .draft_lengths = DraftLengths::adaptive,
-                                                .draft_break_even = 60}));
+                                                .draft_break_even = 90}));
   EXPECT_EQ(executor_options(options).cache.num_blocks, 64u);
   EXPECT_EQ(executor_options(options).cache.block_size, 8u);
   EXPECT_FALSE(options.source.is_file());

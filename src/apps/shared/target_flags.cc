@@ -157,7 +157,7 @@ SpeculationFlags add_speculation_flags(CLI::App& app, runtime::TargetOptions& op
                       ->group(group);
   flags.break_even = app.add_option("--draft-break-even", options.scheduler.draft_break_even,
                                     "adaptive: percentage of drafts kept below which a sequence "
-                                    "goes on without [60; ngram and a model from a file 20]")
+                                    "goes on without [90; a model from a file 60, with ngram 20]")
                          ->check(CLI::Range(SchedulerConfig::kDraftBreakEven.lowest,
                                             SchedulerConfig::kDraftBreakEven.highest))
                          ->group(group);
@@ -200,9 +200,11 @@ void complete(const CLI::App& app, runtime::TargetOptions& options, const Specul
       throw CLI::ValidationError("--draft-break-even", "accepted with --draft-lengths adaptive");
     }
   } else if (executor.drafts > 0) {
-    // Where weights are read from memory rows cost little, and drafts of the text nothing else.
-    const bool cheap = executor.draft_source == DraftSource::ngram && options.source.is_file();
-    options.scheduler.draft_break_even = cheap ? 20 : 60;
+    // Weights of a file are read from memory, so that rows cost little; those of the built-in
+    // model stay in the cache. Drafts of the text cost nothing else.
+    options.scheduler.draft_break_even = !options.source.is_file()                     ? 90
+                                         : executor.draft_source == DraftSource::ngram ? 20
+                                                                                       : 60;
   }
 }
 
