@@ -165,8 +165,18 @@ class Maker {
     return list;
   }
 
+  /// Those after the first 11 have schemas in them.
   void add_keyword(Json& to, int depth) {
-    switch (below(depth > 0 ? 26 : 11)) {
+    const int keyword = below(depth > 0 ? 26 : 11);
+    if (keyword < 11) {
+      add_plain_keyword(to, keyword);
+    } else {
+      add_nested_keyword(to, keyword, depth);
+    }
+  }
+
+  void add_plain_keyword(Json& to, int keyword) {
+    switch (keyword) {
       case 0:
       case 1:
         to["type"] = kTypes[below(7)];
@@ -195,9 +205,14 @@ class Maker {
       case 9:
         to["pattern"] = "b";
         break;
-      case 10:
+      default:
         to["exclusiveMaximum"] = below(4);
         break;
+    }
+  }
+
+  void add_nested_keyword(Json& to, int keyword, int depth) {
+    switch (keyword) {
       case 11:
         to["items"] = schema(depth - 1);
         break;
@@ -252,6 +267,7 @@ class Maker {
         break;
     }
   }
+
   void add_logic(Json& to, int depth) {
     if (to.contains("not")) to["not"] = schema(depth - 1);
     if (to.contains("allOf")) to["allOf"] = schemas(depth);
