@@ -16,6 +16,7 @@ import pathlib
 import resource
 import statistics
 import subprocess
+import sys
 import tempfile
 import time
 import urllib.request
@@ -70,12 +71,13 @@ class Bench:
         server = subprocess.Popen(
             [self.bin / "forge-infer", "--addr", "127.0.0.1:0", *self.flags(model), *flags],
             stdout=subprocess.PIPE,
-            stderr=subprocess.DEVNULL,
             text=True,
         )
         try:
-            url = next(line for line in server.stdout if line.startswith("listening")).split()[-1]
-
+            url = next((line for line in server.stdout if line.startswith("listening")), None)
+            if url is None:
+                sys.exit(f"forge-infer did not start for {model}")
+            url = url.split()[-1]
             with urllib.request.urlopen(url + "/v1/models") as answer:
                 name = json.load(answer)["data"][0]["id"]
 

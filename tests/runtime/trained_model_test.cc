@@ -179,7 +179,7 @@ TEST(TrainedModel, has_the_same_logits_on_a_simulated_gpu) {
 
 struct Drafted {
   float temperature;
-  double kept_at_least;  // of 100
+  double kept_at_least;  // of 100: what these weights reach, rounded down
 };
 
 class TrainedModelDrafts : public ::testing::TestWithParam<Drafted> {};

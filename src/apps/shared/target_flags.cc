@@ -201,7 +201,8 @@ void complete(const CLI::App& app, runtime::TargetOptions& options, const Specul
     }
   } else if (executor.drafts > 0) {
     // Weights of a file are read from memory, so that rows cost little; those of the built-in
-    // model stay in the cache. Drafts of the text cost nothing else.
+    // model stay in the cache, where a row in a batch costs as much as a token. Drafts of the text
+    // cost nothing else.
     options.scheduler.draft_break_even = !options.source.is_file()                     ? 90
                                          : executor.draft_source == DraftSource::ngram ? 20
                                                                                        : 60;
