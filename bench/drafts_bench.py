@@ -26,6 +26,7 @@ RANDOM = "forge-tiny:seed=1"
 SENTENCE = r"The key is at the mill with Ada, who goes to the barn\. "
 DRAFTS = 8
 RUNS = 5
+PAIRS = 21  # of short runs, so that what else the machine does meets both of a pair
 
 
 def spread(ratios):
@@ -122,17 +123,19 @@ class Bench:
             return used.ru_utime + used.ru_stime
 
         before = spent()
-        run = self.forge_bench("--requests", "1024", *flags)["runs"][0]
+        run = self.forge_bench("--requests", "256", *flags)["runs"][0]
         return spent() - before, run
 
     def random_prompts(self, model, batch):
         flags = ["--model", model, "--max-batch-size", str(batch)]
+        modes = {"without": ["--mode", "continuous"], "with": ["--mode", "speculative", "--draft", "ngram"]}
         ratios = []
-        for _ in range(RUNS):
-            without, _ = self.cpu_seconds(*flags, "--mode", "continuous")
-            drafted, run = self.cpu_seconds(*flags, "--mode", "speculative", "--draft", "ngram")
-            ratios.append(without / drafted)
-        kept = f"{run['drafts_accepted']} of {run['drafts_proposed']} kept"
+        for pair in range(PAIRS):
+            seconds, runs = {}, {}
+            for mode in sorted(modes, reverse=pair % 2 == 0):
+                seconds[mode], runs[mode] = self.cpu_seconds(*flags, *modes[mode])
+            ratios.append(seconds["without"] / seconds["with"])
+        kept = "{drafts_accepted} of {drafts_proposed} kept".format(**runs["with"])
         print(f"{model}: random prompts, batch {batch}: {spread(ratios)}; {kept}", flush=True)
 
 

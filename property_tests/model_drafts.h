@@ -23,12 +23,13 @@ class ModelDrafts {
     const auto window = std::min<std::ptrdiff_t>(32, std::ssize(judged_));
     const auto good = std::count(judged_.end() - window, judged_.end(), true);
     if (window == 0) return 4;
-    const bool tells = window >= 8 || (window >= 4 && good == 0);
-    if (tells && good * 100 < window * config.draft_break_even) {
+    const std::ptrdiff_t bad = window - good;
+    const std::ptrdiff_t all = window < 8 ? 8 : window;
+    if ((all - bad) * 100 < all * config.draft_break_even) {
       return tokens_without_ >= 64 ? 1 : 0;
     }
     for (std::uint32_t length = 1; length < 8; ++length) {
-      if (length * (window - good) >= window) return length;
+      if (length * bad >= window) return length;
     }
     return 8;
   }

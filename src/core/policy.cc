@@ -8,8 +8,14 @@ namespace {
 
 constexpr std::uint32_t kFirstDrafts = 4;
 constexpr std::uint32_t kMostDrafts = 8;
-constexpr std::uint32_t kDraftsThatProve = 8;
-constexpr std::uint32_t kBadDraftsThatProve = 4;
+constexpr std::uint32_t kDraftsOnTrial = 8;
+
+/// Below break-even, and it would be if the rest of a history's first drafts were all kept.
+bool cannot_pay(const DraftHistory& history, std::uint32_t break_even) {
+  const std::uint32_t judged = std::max(history.judged(), kDraftsOnTrial);
+  const std::uint32_t kept = history.kept() + (judged - history.judged());
+  return kept * 100 < judged * break_even;
+}
 
 std::uint64_t levels_below_high(Priority priority) {
   return static_cast<std::uint64_t>(Priority::high) - static_cast<std::uint64_t>(priority);
@@ -41,8 +47,7 @@ std::uint32_t drafts_wanted(std::uint32_t offered, const DraftHistory& history,
   const std::uint32_t judged = history.judged();
   const std::uint32_t kept = history.kept();
   std::uint32_t length = judged == 0 ? kFirstDrafts : kMostDrafts;
-  const bool proven = judged >= (kept == 0 ? kBadDraftsThatProve : kDraftsThatProve);
-  if (proven && kept * 100 < judged * config.draft_break_even) {
+  if (cannot_pay(history, config.draft_break_even)) {
     length = history.silence() == DraftHistory::kLongSilence ? 1 : 0;
   } else if (kept < judged) {
     const std::uint32_t bad = judged - kept;

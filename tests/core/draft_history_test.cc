@@ -75,21 +75,32 @@ TEST_F(DraftLength, goes_by_the_last_thirty_two) {
   EXPECT_EQ(length(), 8U);
 }
 
-TEST_F(DraftLength, is_zero_below_break_even_once_eight_prove_it) {
-  steps(1, 1, 1);
-  steps(6, 1, 0);
-  EXPECT_EQ(length(), 2U) << "1 of 7";
-  steps(1, 1, 0);
-  EXPECT_EQ(length(), 0U);
-}
-
-TEST_F(DraftLength, is_zero_once_four_were_judged_and_none_was_kept) {
-  steps(3, 1, 0);
-  EXPECT_EQ(length(), 1U);
+TEST_F(DraftLength, is_zero_once_the_first_eight_cannot_reach_break_even) {
+  steps(5, 1, 0);
+  EXPECT_EQ(length(), 1U) << "3 of 8 would do";
   steps(1, 1, 0);
   EXPECT_EQ(length(), 0U);
   config_.draft_break_even = 0;
   EXPECT_EQ(length(), 1U) << "nothing is below 0%";
+  config_.draft_break_even = 25;
+  EXPECT_EQ(length(), 1U) << "2 of 8 would do";
+}
+
+TEST_F(DraftLength, is_zero_after_one_bad_draft_where_nearly_all_must_be_kept) {
+  config_.draft_break_even = 90;
+  steps(1, 4, 4);
+  EXPECT_EQ(length(), 8U);
+  steps(1, 8, 2);
+  EXPECT_EQ(length(), 0U) << "7 of 8 would not do";
+}
+
+TEST_F(DraftLength, is_for_one_bad_draft_of_many_what_it_is_by_the_last_thirty_two) {
+  config_.draft_break_even = 90;
+  steps(4, 8, 8);
+  steps(3, 1, 0);
+  EXPECT_EQ(length(), 8U) << "29 of 32";
+  steps(1, 1, 0);
+  EXPECT_EQ(length(), 0U) << "28 of 32";
 }
 
 TEST_F(DraftLength, at_break_even_is_not_below_it) {
@@ -101,14 +112,14 @@ TEST_F(DraftLength, at_break_even_is_not_below_it) {
 }
 
 TEST_F(DraftLength, is_one_after_every_sixty_four_tokens_without_and_again_zero_if_it_is_bad) {
-  EXPECT_EQ(reject(4), 4U + 3U) << "four at the beginning, then one a step";
+  EXPECT_EQ(reject(6), 4U + 5U) << "four at the beginning, then one a step";
   EXPECT_EQ(reject(64), 0U);
   EXPECT_EQ(length(), 1U);
   EXPECT_EQ(reject(65 * 5), 5U);
 }
 
 TEST_F(DraftLength, begins_anew_if_the_probe_is_kept) {
-  reject(4 + 64);
+  reject(6 + 64);
   history_.add(1, 1);
   EXPECT_EQ(history_.judged(), 1U);
   EXPECT_EQ(length(), 8U);
@@ -116,7 +127,7 @@ TEST_F(DraftLength, begins_anew_if_the_probe_is_kept) {
 
 /// A step may give drafts up (drafts_kept): the probe is still to come.
 TEST_F(DraftLength, waits_with_the_probe_until_there_is_one) {
-  reject(4 + 64);
+  reject(6 + 64);
   steps(10, 0, 0);
   EXPECT_EQ(length(), 1U);
 }
