@@ -88,6 +88,12 @@ tl::expected<Pattern, std::string> Pattern::compile(std::string_view pattern, Sy
   return Pattern(code);
 }
 
+bool Pattern::may_be_empty() const {
+  std::uint32_t empty = 0;
+  pcre2_pattern_info(static_cast<const pcre2_code*>(code_.get()), PCRE2_INFO_MATCHEMPTY, &empty);
+  return empty != 0;
+}
+
 struct Pattern::Finder::State {
   const pcre2_code* code;
   MatchData data;

@@ -28,6 +28,9 @@ class Pattern {
   static tl::expected<Pattern, std::string> compile(std::string_view pattern,
                                                     Syntax syntax = Syntax::expression);
 
+  /// Whether the pattern may match without a character, which Finder leaves out.
+  bool may_be_empty() const;
+
   struct Match {
     std::size_t begin = 0;
     std::size_t end = 0;

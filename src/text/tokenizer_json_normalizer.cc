@@ -1,4 +1,7 @@
 // "normalizer" of tokenizer.json.
+#include <algorithm>
+#include <cstdint>
+#include <iterator>
 #include <memory>
 #include <optional>
 #include <string>
@@ -24,6 +27,7 @@ void add_replace(const json::Fields& stage, Normalizer& out) {
   }
   auto compiled = Pattern::compile(pattern.text("Regex"));
   if (!compiled) return stage.refuse("pattern", "does not compile: " + compiled.error());
+  if (compiled->may_be_empty()) return stage.refuse("pattern", "may match without a character");
   // A function is copied where it is kept, and a pattern is not.
   const auto shared = std::make_shared<const Pattern>(*std::move(compiled));
   out.rewrite([shared, content](const std::string& text) {
@@ -47,6 +51,27 @@ void add_strip(const json::Fields& stage, Normalizer& out) {
     if (left) text.erase(0, leading_space(text));
     return text;
   });
+}
+
+/// What Nmt makes of a character: nothing of control characters, a space of what separates words or
+/// shows that something was lost. (Unlike SentencePiece's table of that name, which NFKC is part of.)
+std::optional<std::uint32_t> nmt(std::uint32_t point) {
+  const bool is_control = (point >= 0x01 && point <= 0x08) || point == 0x0B ||
+                          (point >= 0x0E && point <= 0x1F) || point == 0x7F || point == 0x8F ||
+                          point == 0x9F;
+  if (is_control) return std::nullopt;
+  constexpr std::uint32_t kSpaces[] = {'\t',   '\n',   '\f',   '\r',   0x1680, 0x200B, 0x200C, 0x200D,
+                                       0x200E, 0x200F, 0x2028, 0x2029, 0x2581, 0xFEFF, 0xFFFD};
+  return std::ranges::find(kSpaces, point) != std::end(kSpaces) ? ' ' : point;
+}
+
+std::string nmt_text(const std::string& text) {
+  std::string result;
+  for (std::size_t at = 0; at < text.size(); at += character_bytes(text[at])) {
+    const auto point = nmt(first_code_point(std::string_view(text).substr(at)));
+    if (point) append_utf8(result, *point);
+  }
+  return result;
 }
 
 /// SentencePiece's table of characters, without what else SentencePiece does.
@@ -89,12 +114,14 @@ void add_stage(const json::Fields& stage, Normalizer& out) {
     out.rewrite(without_marks);
   } else if (type == "Strip") {
     add_strip(stage, out);
+  } else if (type == "Nmt") {
+    out.rewrite(nmt_text);
   } else if (type == "Precompiled") {
     add_table(stage, out);
   } else {
     stage.fail("type",
                "Sequence, Prepend, Replace, NFC, NFD, NFKC, NFKD, Lowercase, StripAccents, Strip, "
-               "Precompiled");
+               "Nmt, Precompiled");
   }
 }
 

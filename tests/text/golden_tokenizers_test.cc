@@ -74,7 +74,7 @@ TEST_P(GoldenTokenizers, a_stream_of_tokens_never_splits_a_character) {
 INSTANTIATE_TEST_SUITE_P(Kinds, GoldenTokenizers,
                          ::testing::Values("gpt2", "prefix_space", "digits", "llama3", "qwen2",
                                            "composed", "deepseek_v3", "deepseek_coder", "olmo2",
-                                           "llama2", "mistral", "unknown"),
+                                           "llama2", "mistral", "unknown", "unigram", "unigram_words"),
                          [](const auto& kind) { return std::string(kind.param); });
 
 std::unique_ptr<const Tokenizer> golden(const std::string& kind) {
@@ -159,12 +159,19 @@ TEST(Tokenizers, options_choose_the_beginning_and_control_tokens) {
   EXPECT_EQ(tokenizer->decode(text), "<|end|>");
 }
 
+TEST(Tokenizers, the_spelling_of_a_byte_in_a_text_is_text) {
+  for (const char* kind : {"llama2", "unigram_words"}) {
+    const auto tokenizer = golden(kind);
+    EXPECT_EQ(tokenizer->decode(tokenizer->encode("<0x41>", kAsText).value()), " <0x41>") << kind;
+  }
+}
+
 TEST(Tokenizers, a_long_word_is_no_problem) {
   const std::string word(std::size_t{1} << 20U, 'a');
-  for (const char* kind : {"gpt2", "llama2"}) {
+  for (const std::string kind : {"gpt2", "llama2", "unigram"}) {
     const auto tokenizer = golden(kind);
     const auto tokens = tokenizer->encode(word, kAsText).value();
-    EXPECT_EQ(tokenizer->decode_bytes(tokens), (std::string(kind) == "llama2" ? " " : "") + word);
+    EXPECT_EQ(tokenizer->decode_bytes(tokens), (kind == "gpt2" ? "" : " ") + word);
   }
 }
 

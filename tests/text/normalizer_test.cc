@@ -59,6 +59,31 @@ LoadedTokenizer with_normalizer(const std::string& kind, const json& normalizer)
   return parse_tokenizer(file.dump(), {}, "t.json");
 }
 
+/// Bytes in any order have tokens, and tokens are as they are: what comes back is what the
+/// normalizer made.
+TEST(Normalizer, of_each_kind_makes_what_the_reference_makes) {
+  const std::string folder = std::string(FORGE_GOLDEN_TOKENISERS);
+  json file = json::parse(test::text_of_file(folder + "/gpt2/tokenizer.json"));
+  file["added_tokens"] = json::array();
+  const json all = json::parse(test::text_of_file(folder + "/normalizers.json"));
+  ASSERT_EQ(all.size(), 14U);
+  for (const json& entry : all) {
+    file["normalizer"] = entry["normalizer"];
+    const auto tokenizer = test::taken(parse_tokenizer(file.dump(), {}, "t.json"));
+    for (const json& text : entry["texts"]) {
+      const auto tokens = tokenizer->encode(text[0].get<std::string>()).value();
+      EXPECT_EQ(tokenizer->decode(tokens), text[1].get<std::string>()) << entry["name"] << text[0];
+    }
+  }
+}
+
+TEST(Normalizer, that_would_replace_what_is_between_characters_is_refused) {
+  const auto loaded = with_normalizer(
+      "qwen2", {{"type", "Replace"}, {"pattern", {{"Regex", "x*"}}}, {"content", "-"}});
+  ASSERT_FALSE(loaded);
+  EXPECT_THAT(loaded.error().message, HasSubstr("normalizer.pattern may match without a character"));
+}
+
 const json kNfc = {{"type", "NFC"}};
 
 TEST(Normalizer, of_a_file_that_asks_for_composed_text_composes_it) {

@@ -27,6 +27,9 @@
 // one character that they are equal to. (llama.cpp leaves such an "e" as it is, which gives it
 // other tokens than the model was trained with. Nearly all text is in that form already.)
 //
+// "<0x41>" in a text is these six characters. (Hugging Face's `tokenizers` reads it as the byte
+// where the model is unigram.)
+//
 // Files are not trusted: what is allocated is in proportion to its bytes; ids and spellings are
 // unique; merges are of tokens that exist; a regular expression has a limited number of steps.
 // Sources: https://huggingface.co/docs/tokenizers, https://github.com/ggml-org/ggml docs/gguf.md,

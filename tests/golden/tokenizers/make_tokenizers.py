@@ -6,6 +6,7 @@
 Each folder has a tokenizer.json, trained here on a few sentences with the pre-tokenizer and the
 other stages of a family of models, a tokenizer_config.json, and vectors.json: texts and the tokens
 that Hugging Face's `tokenizers` (https://github.com/huggingface/tokenizers, in Rust) makes of them.
+normalizers.json has normalizers and what they make of texts.
 Nothing is random; the same version writes the same bytes.
 """
 
@@ -150,6 +151,57 @@ def characters(how):
     return tokenizer
 
 
+def unigram(normalizer, stages, fallback):
+    """Scored pieces with U+2581 for spaces, as T5 and its kin have them."""
+    cut = stages[0] if len(stages) == 1 else pre.Sequence(stages)
+    bytes_of = [f"<0x{b:02X}>" for b in range(256) if fallback]
+    specials = ["<pad>", "</s>", "<unk>"]
+    words = Tokenizer(models.BPE())  # the trainer of unigram models does not repeat itself
+    words.normalizer, words.pre_tokenizer = normalizer, cut
+    trainer = trainers.BpeTrainer(vocab_size=200, show_progress=False)
+    words.train_from_iterator([text.replace("你", "") for text in CORPUS], trainer)
+    trained = sorted(words.get_vocab().items(), key=lambda item: item[1])
+    pieces = [(piece, 0.0) for piece in specials + bytes_of]
+    pieces += [(piece, -8.0 + (len(piece) > 1) - at % 7 / 8) for piece, at in trained]
+    tokenizer = Tokenizer(models.Unigram(pieces, 2, byte_fallback=fallback))
+    tokenizer.normalizer, tokenizer.pre_tokenizer = normalizer, cut
+    replace = [decoders.Replace("▁", " "), decoders.ByteFallback(), decoders.Fuse()]
+    tokenizer.decoder = decoders.Sequence(replace)
+    tokenizer.post_processor = processors.TemplateProcessing(
+        single="$A </s>", special_tokens=[("</s>", 1)]
+    )
+    tokenizer.add_special_tokens(
+        [AddedToken(text, special=True, normalized=False) for text in specials]
+    )
+    tokenizer.add_tokens(ADDED)
+    return tokenizer
+
+
+def rewriters():
+    """Normalizers, by what they do."""
+    yield "NFC", normalizers.NFC()
+    yield "NFD", normalizers.NFD()
+    yield "NFKC", normalizers.NFKC()
+    yield "NFKD", normalizers.NFKD()
+    yield "Lowercase", normalizers.Lowercase()
+    yield "StripAccents", normalizers.StripAccents()
+    yield "Strip", normalizers.Strip(left=True, right=True)
+    yield "Strip left", normalizers.Strip(left=True, right=False)
+    yield "Strip right", normalizers.Strip(left=False, right=True)
+    yield "Nmt", normalizers.Nmt()
+    yield "Prepend", normalizers.Prepend("_")
+    yield "Replace", normalizers.Replace("e", "EE")
+    yield "Replace Regex", normalizers.Replace(Regex(r"\s{2,}|\p{N}+"), " ")
+    yield "Sequence as ALBERT", normalizers.Sequence(
+        [
+            normalizers.Replace("``", '"'),
+            normalizers.NFKD(),
+            normalizers.StripAccents(),
+            normalizers.Lowercase(),
+        ]
+    )
+
+
 def tokenizers():
     byte = pre.ByteLevel(add_prefix_space=False, use_regex=False)
     gpt2 = pre.ByteLevel(add_prefix_space=False, use_regex=True)
@@ -190,9 +242,31 @@ def tokenizers():
     yield "llama2", characters("normalizer"), {"bos_token": "<s>", "eos_token": "</s>"}
     yield "mistral", characters("metaspace"), {"bos_token": "<s>", "eos_token": "</s>"}
     yield "unknown", characters("unknown"), {"bos_token": "<s>", "eos_token": "</s>"}
+    ends = {"eos_token": "</s>", "pad_token": "<pad>"}
+    yield "unigram", unigram(None, [pre.Metaspace("▁")], fallback=False), ends
+    spaces = normalizers.Sequence(
+        [normalizers.NFKC(), normalizers.Replace(Regex(" {2,}"), " "), normalizers.Lowercase()]
+    )
+    words = [pre.WhitespaceSplit(), pre.Metaspace("▁")]
+    yield "unigram_words", unigram(spaces, words, fallback=True), ends
+
+
+def write_normalizers():
+    cases = []
+    texts = [text for text in TEXTS + NOT_COMPOSED if "word" not in text and "<" not in text]
+    separators = [*range(1, 0xB0), 0x1680, *range(0x2000, 0x2030), 0x2581, 0xFEFF, 0xFFFD]
+    texts.append("".join(f"{chr(point)}|" for point in separators if chr(point) != "<"))
+    for name, normalizer in rewriters():
+        tokenizer = Tokenizer(models.BPE())
+        tokenizer.normalizer = normalizer
+        stage = json.loads(tokenizer.to_str())["normalizer"]
+        made = [[text, normalizer.normalize_str(text)] for text in texts]
+        cases.append(json.dumps({"name": name, "normalizer": stage, "texts": made}))
+    (HERE / "normalizers.json").write_text("[\n" + ",\n".join(cases) + "\n]\n")
 
 
 def main():
+    write_normalizers()
     for name, tokenizer, config in tokenizers():
         folder = HERE / name
         folder.mkdir(exist_ok=True)
@@ -201,6 +275,8 @@ def main():
         )
         (folder / "tokenizer_config.json").write_text(json.dumps(config, indent=1) + "\n")
         texts = TEXTS + (NOT_COMPOSED if name in ("qwen2", "composed") else [])
+        if name == "unigram_words":  # the spelling of a byte is not that byte, as it is there
+            texts = [text for text in texts if "<0x41>" not in text]
         vectors = []
         for text in texts:
             tokens = tokenizer.encode(text).ids
