@@ -13,7 +13,7 @@ void add_token(SequenceTable::Sequence& sequence, TokenId token) {
   const grammar::Matched read = sequence.output->accept_token(token.value);
   // At a limit nothing may follow: the masks of the next step say so.
   FORGE_CHECK(read || read.error().kind == grammar::MatchError::Kind::limit, "token ", token.value,
-              " is not of the grammar: ", read ? "" : read.error().message);
+              " is not of the grammar");
 }
 
 }  // namespace

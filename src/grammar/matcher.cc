@@ -13,15 +13,13 @@
 namespace forge::grammar {
 namespace {
 
-MatchError too_many_ways() {
+MatchError too_many_ways(std::size_t accepted) {
   return {
-      MatchError::Kind::limit, 0,
+      MatchError::Kind::limit, accepted,
       "the grammar has more than " + std::to_string(Matcher::kWaysMax) + " ways to read the text"};
 }
 
-MatchError refused(std::size_t accepted, const std::string& expected) {
-  return {MatchError::Kind::refused, accepted, "expected " + expected};
-}
+MatchError refused(std::size_t accepted) { return {MatchError::Kind::refused, accepted, {}}; }
 
 void clear(std::span<std::uint32_t> mask) { std::fill(mask.begin(), mask.end(), 0); }
 
@@ -34,17 +32,12 @@ bool is_empty(std::span<const std::uint32_t> mask) {
 struct Matcher::State {
   std::vector<Configuration> ways;
 
-  std::bitset<256> next_bytes(const Stepper& stepper) const {
-    std::bitset<256> fits;
+  bool takes(const Stepper& stepper, unsigned char byte) const {
     std::vector<Configuration> next;
-    for (unsigned byte = 0; byte < fits.size(); ++byte) {
-      next.clear();
-      for (const Configuration& way : ways) {
-        stepper.step(way, static_cast<unsigned char>(byte), next);
-      }
-      fits[byte] = !next.empty();
-    }
-    return fits;
+    return std::ranges::any_of(ways, [&](const Configuration& way) {
+      stepper.step(way, byte, next);
+      return !next.empty();
+    });
   }
 };
 
@@ -86,12 +79,12 @@ Matched Matcher::accept(std::string_view bytes) {
         stepper.step(way, byte, next);
       }
     }
-    if (next.empty()) return tl::unexpected(refused(i, expected()));
+    if (next.empty()) return tl::unexpected(refused(i));
     // Equal ways are one from here on.
     ways.clear();
     for (Configuration& way : next) {
       if (std::find(ways.begin(), ways.end(), way) == ways.end()) ways.push_back(std::move(way));
-      if (ways.size() > kWaysMax) return tl::unexpected(too_many_ways());
+      if (ways.size() > kWaysMax) return tl::unexpected(too_many_ways(i));
     }
   }
   return {};
@@ -105,16 +98,21 @@ bool Matcher::can_end() const {
 
 bool Matcher::is_complete() const {
   if (!can_end()) return false;
-  const std::bitset<256> next = state_->next_bytes(Stepper(grammar_.automaton()));
-  for (unsigned byte = 0; byte < next.size(); ++byte) {
-    if (next[byte] && !is_space(static_cast<unsigned char>(byte))) return false;
+  const Stepper stepper(grammar_.automaton());
+  for (unsigned number = 0; number < 256; ++number) {
+    const auto byte = static_cast<unsigned char>(number);
+    if (!is_space(byte) && state_->takes(stepper, byte)) return false;
   }
   return true;
 }
 
 std::string Matcher::expected() const {
   if (has_ended_) return "nothing: the text has ended";
-  const std::bitset<256> fits = state_->next_bytes(Stepper(grammar_.automaton()));
+  const Stepper stepper(grammar_.automaton());
+  std::bitset<256> fits;
+  for (unsigned byte = 0; byte < fits.size(); ++byte) {
+    fits[byte] = state_->takes(stepper, static_cast<unsigned char>(byte));
+  }
   std::vector<std::string> parts;
   const auto shown = [](unsigned byte) -> std::string {
     if (byte > 0x20 && byte < 0x7F) return std::string("'") + static_cast<char>(byte) + "'";
@@ -208,12 +206,12 @@ Matched Matcher::fill_closing_mask(const Vocabulary& vocabulary,
 
 Matched Matcher::accept_token(const Vocabulary& vocabulary, std::uint32_t token) {
   if (vocabulary.is_eos(token)) {
-    if (!can_end()) return tl::unexpected(refused(0, expected()));
+    if (!can_end()) return tl::unexpected(refused(0));
     has_ended_ = true;
     return {};
   }
   const std::string_view bytes = vocabulary.bytes_of(token);
-  if (bytes.empty()) return tl::unexpected(refused(0, expected()));
+  if (bytes.empty()) return tl::unexpected(refused(0));
   Matcher before = *this;
   Matched result = accept(bytes);
   if (!result) *this = std::move(before);

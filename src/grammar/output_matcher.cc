@@ -60,7 +60,7 @@ Matched OutputMatcher::fill_mask(std::span<std::uint32_t> mask) const {
 Matched OutputMatcher::accept_token(std::uint32_t token) {
   const Vocabulary& vocabulary = *output_->vocabulary;
   if (is_over() && !vocabulary.is_eos(token)) {
-    return tl::unexpected(MatchError{MatchError::Kind::refused, 0, "expected the end"});
+    return tl::unexpected(MatchError{MatchError::Kind::refused, 0, {}});
   }
   Matched read;
   if (part_) {

@@ -168,7 +168,7 @@ TEST(Matcher, says_what_it_expected) {
   const auto read = matcher.accept(R"({"foo": 1.5})");
   ASSERT_FALSE(read.has_value());
   EXPECT_EQ(read.error().accepted, 11U);
-  EXPECT_EQ(read.error().message, "expected '0' to '9', 'E' or 'e'");
+  EXPECT_EQ(matcher.expected(), "'0' to '9', 'E' or 'e'");
 }
 
 TEST(Matcher, an_array_may_be_nested_as_deep_as_the_text_is_long) {

@@ -101,7 +101,7 @@ inline void check_reading(const Grammar& grammar, std::string_view text) {
     const std::string rest = matcher.closing_text(500);
     FORGE_CHECK(!rest.empty());
     const auto read = matcher.accept(rest);
-    FORGE_CHECK(read.has_value(), rest, ": ", read ? "" : read.error().message);
+    FORGE_CHECK(read.has_value(), rest);
   }
 }
 

@@ -51,8 +51,8 @@ struct MatchError {
     limit,     ///< more steps, or more ways to read the text, than the limits
   };
   Kind kind = Kind::refused;
-  std::size_t accepted = 0;  ///< of `refused`: bytes that fit, before the one that did not
-  std::string message;       ///< of `refused`: what was expected there
+  std::size_t accepted = 0;  ///< of accept(): bytes before the one with which it was over
+  std::string message;       ///< empty if `refused`: expected() says more
 };
 using Matched = tl::expected<void, MatchError>;
 
@@ -71,7 +71,7 @@ class Matcher {
   ~Matcher();
 
   /// Reads `bytes`. Errors: refused, limit. Then the matcher is where the bytes before the one that
-  /// does not fit have led.
+  /// does not fit have led, and expected() says what would have fitted.
   Matched accept(std::string_view bytes);
 
   /// Is the text so far one of the grammar?

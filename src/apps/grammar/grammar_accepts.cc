@@ -32,11 +32,12 @@ tl::expected<grammar::Grammar, std::string> grammar_of(const AcceptsOptions& opt
 
 std::string verdict(const grammar::Grammar& grammar, const std::string& line) {
   grammar::Matcher matcher(grammar);
-  if (const auto read = matcher.accept(line); !read) {
-    return "refused at byte " + std::to_string(read.error().accepted) + ": " + read.error().message;
-  }
-  if (matcher.can_end()) return "accepted";
-  return "refused at byte " + std::to_string(line.size()) + ": expected " + matcher.expected();
+  const auto read = matcher.accept(line);
+  if (read && matcher.can_end()) return "accepted";
+  const bool at_limit = !read && read.error().kind == grammar::MatchError::Kind::limit;
+  const std::size_t at = read ? line.size() : read.error().accepted;
+  return "refused at byte " + std::to_string(at) + ": " +
+         (at_limit ? read.error().message : "expected " + matcher.expected());
 }
 
 }  // namespace
