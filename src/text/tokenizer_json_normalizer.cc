@@ -60,8 +60,9 @@ std::optional<std::uint32_t> nmt(std::uint32_t point) {
                           (point >= 0x0E && point <= 0x1F) || point == 0x7F || point == 0x8F ||
                           point == 0x9F;
   if (is_control) return std::nullopt;
-  constexpr std::uint32_t kSpaces[] = {'\t',   '\n',   '\f',   '\r',   0x1680, 0x200B, 0x200C, 0x200D,
-                                       0x200E, 0x200F, 0x2028, 0x2029, 0x2581, 0xFEFF, 0xFFFD};
+  constexpr std::uint32_t kSpaces[] = {'\t',   '\n',   '\f',   '\r',   0x1680,
+                                       0x200B, 0x200C, 0x200D, 0x200E, 0x200F,
+                                       0x2028, 0x2029, 0x2581, 0xFEFF, 0xFFFD};
   return std::ranges::find(kSpaces, point) != std::end(kSpaces) ? ' ' : point;
 }
 

@@ -74,7 +74,8 @@ TEST_P(GoldenTokenizers, a_stream_of_tokens_never_splits_a_character) {
 INSTANTIATE_TEST_SUITE_P(Kinds, GoldenTokenizers,
                          ::testing::Values("gpt2", "prefix_space", "digits", "llama3", "qwen2",
                                            "composed", "deepseek_v3", "deepseek_coder", "olmo2",
-                                           "llama2", "mistral", "unknown", "unigram", "unigram_words"),
+                                           "llama2", "mistral", "unknown", "unigram",
+                                           "unigram_words"),
                          [](const auto& kind) { return std::string(kind.param); });
 
 std::unique_ptr<const Tokenizer> golden(const std::string& kind) {

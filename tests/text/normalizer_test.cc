@@ -81,7 +81,8 @@ TEST(Normalizer, that_would_replace_what_is_between_characters_is_refused) {
   const auto loaded = with_normalizer(
       "qwen2", {{"type", "Replace"}, {"pattern", {{"Regex", "x*"}}}, {"content", "-"}});
   ASSERT_FALSE(loaded);
-  EXPECT_THAT(loaded.error().message, HasSubstr("normalizer.pattern may match without a character"));
+  EXPECT_THAT(loaded.error().message,
+              HasSubstr("normalizer.pattern may match without a character"));
 }
 
 const json kNfc = {{"type", "NFC"}};
