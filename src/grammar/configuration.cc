@@ -22,6 +22,15 @@ bool same_keys(const SeenKeys* a, const SeenKeys* b) {
 
 }  // namespace
 
+bool WhiteSpace::add(unsigned char byte, std::uint32_t depth) {
+  if (byte == '\n' || byte == '\r') {
+    if (line_ends == 0) blanks = 0;
+    return line_ends++ < kLineEndsMax;
+  }
+  const std::uint32_t indent = line_ends > 0 ? kIndentMax * std::min(depth, 31U) : 0;
+  return blanks++ < std::max(kBlanksMax, indent);
+}
+
 Frame::~Frame() {
   while (below && below.use_count() == 1) {
     std::shared_ptr<const Frame> next = below->below;
@@ -34,10 +43,9 @@ bool Frame::operator==(const Frame& other) const {
   const Frame* b = &other;
   while (a != b) {
     if (a == nullptr || b == nullptr) return false;
-    if (a->kind != b->kind || a->phase != b->phase || a->spaces != b->spaces ||
-        a->node != b->node || a->count != b->count || a->suffix_count != b->suffix_count ||
-        a->exists != b->exists || a->label != b->label ||
-        !same_keys(a->seen.get(), b->seen.get())) {
+    if (a->kind != b->kind || a->phase != b->phase || a->white != b->white || a->node != b->node ||
+        a->count != b->count || a->suffix_count != b->suffix_count || a->exists != b->exists ||
+        a->label != b->label || !same_keys(a->seen.get(), b->seen.get())) {
       return false;
     }
     a = a->below.get();
@@ -176,7 +184,7 @@ bool Stepper::step_around(const Configuration& from, unsigned char byte,
   if (read < text.size() && static_cast<unsigned char>(text[read]) == byte) {
     Frame& next = to.emplace_back(from).top;
     ++(is_before ? next.count : next.suffix_count);
-    next.spaces = 0;
+    next.white = {};
   }
   if (!is_before && document.joint == read) start_followers(byte, to);
   return is_before || read > 0;
@@ -187,9 +195,10 @@ void Stepper::step_structure(const Configuration& from, unsigned char byte,
   const Frame& top = from.top;
   if (may_be_around(top) && step_around(from, byte, to)) return;
   if (is_space(byte)) {
-    if (top.spaces >= kWhitespaceMax || top.kind == Kind::text) return;
+    WhiteSpace white = top.white;
+    if (top.kind == Kind::text || !white.add(byte, top.depth)) return;
     to.push_back(from);
-    ++to.back().top.spaces;
+    to.back().top.white = white;
     return;
   }
   const bool is_object = top.kind == Kind::object;
@@ -208,7 +217,7 @@ void Stepper::step_structure(const Configuration& from, unsigned char byte,
       if (byte != ':') return;
       to.push_back(from);
       to.back().top.phase = Phase::after_colon;
-      to.back().top.spaces = 0;
+      to.back().top.white = {};
       return;
     case Phase::after_colon:
       start_values(top, byte, to);
@@ -222,7 +231,7 @@ void Stepper::step_structure(const Configuration& from, unsigned char byte,
   if (is_object ? another_key_fits(top) : !array_of(top).states[top.count].items.empty()) {
     to.push_back(from);
     to.back().top.phase = Phase::after_comma;
-    to.back().top.spaces = 0;
+    to.back().top.white = {};
   }
 }
 
@@ -230,7 +239,7 @@ void Stepper::start_values(const Frame& frame, unsigned char byte,
                            std::vector<Configuration>& to) const {
   Frame after = frame;
   after.phase = Phase::after_value;
-  after.spaces = 0;
+  after.white = {};
   switch (frame.kind) {
     case Kind::document:
       start_value(after, document_of(frame).root, byte, to);
@@ -271,6 +280,7 @@ void Stepper::start_value(const Frame& frame, ValueId value, unsigned char byte,
     for (const std::uint32_t n : nodes) {
       Configuration& next = to.emplace_back();
       next.top.kind = kind;
+      next.top.depth = frame.depth + 1;
       next.top.node = n;
       next.top.below = below;
     }
@@ -292,7 +302,7 @@ void Stepper::start_key(const Frame& frame, std::vector<Configuration>& to) cons
   if (!another_key_fits(frame)) return;
   Configuration& next = to.emplace_back();
   next.top = frame;
-  next.top.spaces = 0;
+  next.top.white = {};
   if (!next.top.seen) next.top.seen = no_keys();
   next.is_key = true;
   next.lexeme.emplace(object_of(frame).keys);

@@ -16,6 +16,17 @@
 
 namespace forge::grammar {
 
+/// White space in a row, between two parts of JSON.
+struct WhiteSpace {
+  std::uint8_t line_ends = 0;
+  std::uint8_t blanks = 0;  ///< before the first line's end, or after it
+
+  /// With one character more; false if it is one too many, `depth` objects and arrays being open.
+  bool add(unsigned char byte, std::uint32_t depth);
+
+  friend bool operator==(const WhiteSpace&, const WhiteSpace&) = default;
+};
+
 struct Frame {
   enum class Kind : std::uint8_t { document, array, object, text };
   /// Where it is: what may come next, beside white space.
@@ -29,7 +40,8 @@ struct Frame {
 
   Kind kind = Kind::document;
   Phase phase = Phase::begin;
-  std::uint8_t spaces = 0;  ///< characters of white space in a row
+  WhiteSpace white;  ///< that was read last
+  std::uint32_t depth = 0;
   std::uint32_t node = 0;   ///< of an array or object; of a document its place among them
   std::uint32_t count = 0;  ///< state of an array; keys of an object; bytes of a document's prefix
   std::uint32_t suffix_count = 0;        ///< bytes of a document's suffix

@@ -173,11 +173,11 @@ void MaskWalk::walk(const Configuration& from, const Trie& trie, std::uint32_t n
   if (from.lexeme) {
     walk_lexeme(from, trie, node);
   } else {
-    walk_structure(from, from.top.spaces, trie, node);
+    walk_structure(from, from.top.white, trie, node);
   }
 }
 
-void MaskWalk::walk_structure(const Configuration& from, std::uint32_t spaces, const Trie& trie,
+void MaskWalk::walk_structure(const Configuration& from, WhiteSpace white, const Trie& trie,
                               std::uint32_t node) {
   std::vector<Configuration> next;
   const bool around = stepper_.may_be_around(from.top);
@@ -185,11 +185,12 @@ void MaskWalk::walk_structure(const Configuration& from, std::uint32_t spaces, c
   for (std::uint32_t child = node + 1; child < end; child = trie.nodes[child].end) {
     if (!spend(kStructureSteps)) return;
     const std::uint8_t byte = trie.nodes[child].byte;
-    if (is_space(byte) &&
-        !around) {  // of which there are many, and which change nothing but their number
-      if (spaces >= kWhitespaceMax) continue;
+    // There are many of white space, which changes nothing but itself.
+    if (is_space(byte) && !around) {
+      WhiteSpace more = white;
+      if (!more.add(byte, from.top.depth)) continue;
       set_tokens(trie, child);
-      if (trie.has_children(child)) walk_structure(from, spaces + 1, trie, child);
+      if (trie.has_children(child)) walk_structure(from, more, trie, child);
       continue;
     }
     next.clear();
@@ -269,7 +270,7 @@ void MaskWalk::follow_exit(const Configuration& from, const TerminalWalk::Exit& 
                            const Trie& trie, std::uint32_t node, bool filter) {
   const Terminal& terminal = from.lexeme->terminal();
   if (terminal.form == Terminal::Form::plain) {
-    walk_structure(stepper_.after_lexeme(from, 0, {}), 0, trie, exit.node);
+    walk_structure(stepper_.after_lexeme(from, 0, {}), {}, trie, exit.node);
     return;
   }
   if (from.lexeme->count() + exit.characters < terminal.least) return;
@@ -291,7 +292,7 @@ void MaskWalk::follow_exit(const Configuration& from, const TerminalWalk::Exit& 
   }
   set_tokens(trie, exit.node);
   if (goes_on) {
-    walk_structure(stepper_.after_lexeme(from, exit.label, std::move(key)), 0, trie, exit.node);
+    walk_structure(stepper_.after_lexeme(from, exit.label, std::move(key)), {}, trie, exit.node);
   }
 }
 

@@ -34,8 +34,8 @@ class MaskWalk {
   }
 
   void walk(const Configuration& from, const Trie& trie, std::uint32_t node);
-  /// `spaces` characters of white space have been read before.
-  void walk_structure(const Configuration& from, std::uint32_t spaces, const Trie& trie,
+  /// `white` has been read before.
+  void walk_structure(const Configuration& from, WhiteSpace white, const Trie& trie,
                       std::uint32_t node);
   void walk_lexeme(const Configuration& from, const Trie& trie, std::uint32_t node);
   std::shared_ptr<const TerminalWalk> walk_of_whole(const Configuration& from);

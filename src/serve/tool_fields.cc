@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <optional>
+#include <string_view>
 #include <utility>
 
 #include "forge/json/parse.h"
@@ -32,6 +33,24 @@ Json as_written(const Reading& reading) {
   return (*body)["tools"];
 }
 
+/// A function has no other parameters than those that are named, unless its schema says more of
+/// them than that.
+bool names_all(const Json& schema) {
+  constexpr std::string_view kSayMore[] = {"additionalProperties",
+                                           "patternProperties",
+                                           "unevaluatedProperties",
+                                           "propertyNames",
+                                           "dependentSchemas",
+                                           "dependencies",
+                                           "allOf",
+                                           "anyOf",
+                                           "oneOf",
+                                           "if",
+                                           "$ref"};
+  return schema.contains("properties") &&
+         std::ranges::none_of(kSayMore, [&](std::string_view key) { return schema.contains(key); });
+}
+
 /// The schema of the arguments: of no arguments where there is none.
 std::string schema_of(const Json& tool) {
   const Json& function = tool["function"];
@@ -40,6 +59,7 @@ std::string schema_of(const Json& tool) {
   }
   Json schema = function["parameters"];
   schema["type"] = "object";
+  if (names_all(schema)) schema["additionalProperties"] = false;
   return schema.dump();
 }
 

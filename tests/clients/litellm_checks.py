@@ -46,7 +46,7 @@ class Litellm:
         assert chunks[-1].usage.completion_tokens == whole.usage.completion_tokens
 
     def several_choices(self):
-        answer = self.chat(n=3, temperature=1, seed=5)
+        answer = self.chat(n=3, temperature=2, seed=5)
         assert len(answer.choices) == 3
         assert len({choice.message.content for choice in answer.choices}) > 1
 

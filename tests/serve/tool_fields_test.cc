@@ -91,6 +91,22 @@ TEST(ToolFields, say_what_an_answer_may_have) {
   EXPECT_TRUE(parsed(body("\"n\": 1"), reasons).answer->form.reasons);
 }
 
+TEST(ToolFields, parameters_are_those_that_are_named_unless_the_schema_says_more) {
+  const auto schema = [](const std::string& parameters) {
+    const std::string tool = R"({"type": "function", "function": {"name": "f", "parameters": )";
+    const auto request = parsed(body("\"tools\": [" + tool + parameters + "}}]"));
+    return request.sampling.grammar.value_or(OutputGrammar({{}, {}})).forms[0].text;
+  };
+  EXPECT_EQ(schema(R"({"properties": {}})"),
+            R"({"properties":{},"type":"object","additionalProperties":false})");
+  for (const std::string open :
+       {R"({"type":"object"})", R"({"type":"object","properties":{},"additionalProperties":true})",
+        R"({"type":"object","properties":{},"patternProperties":{"^x":{}}})",
+        R"({"type":"object","properties":{},"allOf":[{"required":["a"]}]})"}) {
+    EXPECT_EQ(schema(open), open);
+  }
+}
+
 TEST(ToolFields, bind_the_answer_or_what_follows_the_mark) {
   const auto grammar = [](const std::string& fields, const ModelCard& model = hermes()) {
     return parsed(with_tools(fields), model).sampling.grammar.value_or(OutputGrammar());
@@ -102,7 +118,8 @@ TEST(ToolFields, bind_the_answer_or_what_follows_the_mark) {
       free.forms[1],
       (OutputForm{GrammarKind::json_schema, R"({"type":"object","additionalProperties":false})",
                   "\n{\"name\": \"f-1\", \"arguments\": ", "}\n</tool_call>"}));
-  EXPECT_EQ(free.forms[0].text, R"({"type":"object","properties":{"z":{},"a":{}}})");
+  EXPECT_EQ(free.forms[0].text,
+            R"({"type":"object","properties":{"z":{},"a":{}},"additionalProperties":false})");
 
   const std::string forced = R"("tool_choice": {"type": "function", "function": {"name": "g"}})";
   const OutputGrammar named = grammar(forced);

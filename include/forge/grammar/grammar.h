@@ -15,10 +15,11 @@
 // that compiles, every valid instance is accepted, within the limits of its text below, and no
 // other; what cannot be held to that rule is refused, by keyword and JSON pointer.
 //
-// Limits of a text: at most kWhitespaceMax characters of white space in a row; numbers of at most
-// kNumberCharsMax characters; no exponent under a bound, multipleOf, enum or const of numbers;
-// with one, what a double can hold; \u escapes are of whole characters (no half of a surrogate
-// pair); a key is once in its object.
+// Limits of a text: white space as programs write it, in a row at most kLineEndsMax characters that
+// end lines and kBlanksMax spaces or tabs, after a line's end kIndentMax for each object and array
+// that is open; numbers of at most kNumberCharsMax characters; no exponent under a bound,
+// multipleOf, enum or const of numbers; with one, what a double can hold; \u escapes are of whole
+// characters (no half of a surrogate pair); a key is once in its object.
 //
 // Thread contract: immutable, cheap to copy, any number of threads.
 #pragma once
@@ -35,7 +36,9 @@
 
 namespace forge::grammar {
 
-inline constexpr std::uint32_t kWhitespaceMax = 64;
+inline constexpr std::uint32_t kLineEndsMax = 4;
+inline constexpr std::uint32_t kBlanksMax = 2;
+inline constexpr std::uint32_t kIndentMax = 8;
 inline constexpr std::uint32_t kNumberCharsMax = 128;
 
 /// Work is bounded by counted steps, the same on every machine.
