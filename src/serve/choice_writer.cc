@@ -9,7 +9,7 @@ namespace forge::serve {
 
 ChoiceWriter::ChoiceWriter(const CompletionRequest& request, std::size_t index,
                            const text::Tokenizer& tokenizer)
-    : request_(request), prompt_(index / request.n), tokenizer_(tokenizer) {
+    : request_(request), prompt_(index / request.best_of), tokenizer_(tokenizer) {
   if (request.answer) answer_.emplace(*request.answer);
 }
 

@@ -91,6 +91,7 @@ class Progress {
     for (const ChoiceWriter::Part& part : addition.parts) add_to(choice, part);
     choice.calls_tools = writers_[event.index].calls_tools();
     choice.told.insert(choice.told.end(), addition.told.begin(), addition.told.end());
+    if (event.token.told) choice.logprob += event.token.told->logprob;
     choice.completion_tokens = wants_tokens_ ? event.token.completion_tokens : 0;
     choice.cached_tokens = event.token.cached_tokens;
     choice.drafts = event.token.drafts;
@@ -99,6 +100,7 @@ class Progress {
   }
 
   const std::vector<Choice>& choices() const { return choices_; }
+  std::vector<Choice> take_choices() { return std::move(choices_); }
   Usage usage() const {
     Usage usage{.prompt_tokens = prompt_tokens_, .draft_source = draft_source_};
     for (const Choice& choice : choices_) {
@@ -207,7 +209,10 @@ asio::awaitable<bool> Connection::answer_whole(const CompletionRequest& request,
     }
   }
   if (turn) keep_turn(*turn, progress.choices().front());
-  const Reply reply{.body = answer_json(head, progress.choices(), progress.usage())};
+  const Usage usage = progress.usage();
+  const std::vector<Choice> choices =
+      likeliest_choices(progress.take_choices(), request.n, request.best_of);
+  const Reply reply{.body = answer_json(head, choices, usage)};
   co_return co_await send(reply, framing);
 }
 

@@ -31,6 +31,7 @@ Request to_engine(const CompletionOptions& options, std::vector<TokenId> prompt,
                   std::uint32_t choice) {
   SamplingParams sampling = options.sampling;
   sampling.seed += choice;
+  if (options.best_of > options.n && !sampling.logprobs) sampling.logprobs = 0;  // to rank them
   const bool runs_all = sampling.prompt_logprobs;  // what a cached prefix does not run is not told
   return {.prompt = std::move(prompt),
           .max_new_tokens = std::max(options.max_tokens, 1U),
@@ -71,7 +72,7 @@ tl::expected<void, engine::LoopError> Generation::would_start(const engine::Engi
                                                               const UntokenizedRequest& request) {
   std::vector<TokenId> shortest{TokenId(0)};
   return loop.would_accept(to_engine(request, std::move(shortest), 0),
-                           request.prompts.size() * request.n);
+                           request.prompts.size() * request.best_of);
 }
 
 tl::expected<std::unique_ptr<Generation>, engine::LoopError> Generation::start(
@@ -84,9 +85,9 @@ tl::expected<std::unique_ptr<Generation>, engine::LoopError> Generation::start(
       asio::post(io,
                  [inbox, event = Event{index, token}]() mutable { inbox->push(std::move(event)); });
     };
-    const auto choice = static_cast<std::uint32_t>(index % request.n);
+    const auto choice = static_cast<std::uint32_t>(index % request.best_of);
     const auto ticket = loop.submit(
-        to_engine(request, request.prompts[index / request.n], choice),
+        to_engine(request, request.prompts[index / request.best_of], choice),
         {.stop_strings = request.stop, .spelt = request.spelt, .time_limit = left}, sink);
     if (!ticket) return tl::unexpected(ticket.error());  // cancels the choices before this one
     generation->tickets_.push_back(*ticket);

@@ -100,10 +100,29 @@ void read_n(const Reading& reading) {
         "n", "is " + std::to_string(n) + ", for each of " + std::to_string(prompts) +
                  " prompts; accepted are up to " + std::to_string(kChoicesMax) + " choices in all");
   }
-  reading.request.n = n;
+  reading.request.n = reading.request.best_of = n;
 }
 
-void read_best_of(const Reading& reading) { reading.fields.only("best_of", reading.request.n); }
+void read_best_of(const Reading& reading) {
+  const Fields& fields = reading.fields;
+  UntokenizedRequest& request = reading.request;
+  if (request.kind == RequestKind::chat) return fields.only("best_of", request.n);
+  const auto best_of =
+      fields.integer<std::uint32_t>("best_of", {request.n, kChoicesMax}, request.n);
+  const std::size_t prompts = request.prompts.size();
+  if (fields.failed() || best_of == request.n) return;
+  if (prompts * best_of > kChoicesMax) {
+    return fields.refuse("best_of", "is " + std::to_string(best_of) + ", for each of " +
+                                        std::to_string(prompts) + " prompts; accepted are up to " +
+                                        std::to_string(kChoicesMax) + " choices in all");
+  }
+  if (fields.boolean("stream", false)) {
+    return fields.refuse("best_of", "is " + std::to_string(best_of) + "; accepted with stream is " +
+                                        std::to_string(request.n) +
+                                        ", as the best are known at the end");
+  }
+  request.best_of = best_of;
+}
 
 void read_stop(const Reading& reading) {
   const nlohmann::json* value = reading.fields.find("stop");

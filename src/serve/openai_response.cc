@@ -1,4 +1,7 @@
 // The writers of openai_api.h.
+#include <algorithm>
+#include <functional>
+#include <iterator>
 #include <limits>
 #include <nlohmann/json.hpp>
 
@@ -133,6 +136,21 @@ std::string token_text(std::string_view bytes) {
 
 Json completion_choice(std::size_t index, std::string_view text, std::span<const ToldText> told) {
   return {{"index", index}, {"text", text}, {"logprobs", logprobs_json(told)}};
+}
+
+std::vector<Choice> likeliest_choices(std::vector<Choice> choices, std::uint32_t n,
+                                      std::uint32_t best_of) {
+  if (n == best_of) return choices;
+  const auto mean = [](const Choice& choice) {
+    return choice.logprob / std::max(choice.completion_tokens, 1U);
+  };
+  std::vector<Choice> likeliest;
+  for (std::size_t first = 0; first < choices.size(); first += best_of) {
+    const std::span<Choice> candidates = std::span(choices).subspan(first, best_of);
+    std::ranges::stable_sort(candidates, std::ranges::greater(), mean);
+    std::ranges::move(candidates.first(n), std::back_inserter(likeliest));
+  }
+  return likeliest;
 }
 
 std::string answer_json(const AnswerHead& head, std::span<const Choice> choices,

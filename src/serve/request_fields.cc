@@ -76,7 +76,11 @@ constexpr FieldReader kReaders[] = {
      read_logit_bias},
     {{"n", "1 .. 64", "choices of each prompt, 64 in all; choice i has the seed + i; 1", kOpenAi},
      read_n},
-    {{"best_of", "the value of n", "n without the rest, that is, nothing", kOpenAi}, read_best_of},
+    {{"best_of", "n .. 64; of chat, and with stream, n",
+      "choices of each prompt that are run, of which the n with the highest mean log-probability "
+      "are answered; n",
+      kOpenAi},
+     read_best_of},
     {{"stop", "a text, or up to 16", "ends a choice before it", kAll}, read_stop},
     {{"stream", "true or false", "sends events as tokens come; false", kOpenAi}, read_stream},
     {{"stream_options", "include_usage, continuous_usage_stats: true or false",

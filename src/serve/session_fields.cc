@@ -18,9 +18,9 @@ void read_session(const Reading& reading) {
     return fields.refuse("session", "is accepted with one prompt; 'prompt' has " +
                                         std::to_string(request.prompts.size()));
   }
-  if (request.n > 1) {
-    return fields.refuse("session",
-                         "is accepted with one choice; 'n' is " + std::to_string(request.n));
+  if (request.best_of > 1) {
+    return fields.refuse(
+        "session", "is accepted with one choice; there are " + std::to_string(request.best_of));
   }
   if (request.prefix_cache == PrefixCacheUse::disable) {
     return fields.refuse("session", "needs the prefix cache, which 'prefix_cache' disables");

@@ -1,7 +1,10 @@
 // What is told of tokens, over HTTP: logprobs, echo, flip_risk.
 #include <gtest/gtest.h>
 
+#include <algorithm>
 #include <cmath>
+#include <cstddef>
+#include <functional>
 #include <string>
 #include <vector>
 
@@ -48,6 +51,40 @@ TEST_F(HttpLogprobs, are_of_each_token_and_of_the_likeliest) {
     EXPECT_LE(own, 0);
   }
   EXPECT_EQ(text, told["text"]);
+}
+
+/// Mean log-probability of the tokens of a choice.
+double mean_of(const json& choice) {
+  double sum = 0;
+  for (const json& each : choice["logprobs"]["token_logprobs"]) sum += each.get<double>();
+  return sum / static_cast<double>(choice["logprobs"]["token_logprobs"].size());
+}
+
+TEST_F(HttpLogprobs, rank_the_choices_of_best_of_which_are_told_only_where_asked) {
+  const auto answer = [&](const json& patch) {
+    json body = completion("Hello", 6);
+    body.update({{"prompt", {"Hello", "Bye"}}, {"temperature", 1}, {"seed", 3}});
+    body.update(patch);
+    return client_.post("/v1/completions", body).json();
+  };
+  const json all = answer({{"n", 8}, {"logprobs", 0}});
+  const json best = answer({{"n", 2}, {"best_of", 8}});
+  EXPECT_EQ(best["usage"], all["usage"]) << "all are paid for";
+  ASSERT_EQ(best["choices"].size(), 4U);
+  for (std::size_t prompt = 0; prompt < 2; ++prompt) {
+    std::vector<json> ranked(all["choices"].begin() + static_cast<std::ptrdiff_t>(8 * prompt),
+                             all["choices"].begin() + static_cast<std::ptrdiff_t>(8 * prompt + 8));
+    std::ranges::stable_sort(ranked, std::ranges::greater(), mean_of);
+    for (std::size_t i = 0; i < 2; ++i) {
+      const json& choice = best["choices"][2 * prompt + i];
+      EXPECT_EQ(choice["text"], ranked[i]["text"]);
+      EXPECT_EQ(choice["index"], 2 * prompt + i);
+      EXPECT_EQ(choice["logprobs"], nullptr);
+    }
+  }
+  const json told = answer({{"n", 2}, {"best_of", 8}, {"logprobs", 0}});
+  EXPECT_EQ(told["choices"][0]["text"], best["choices"][0]["text"]);
+  EXPECT_GT(mean_of(told["choices"][0]), mean_of(told["choices"][1]));
 }
 
 TEST_F(HttpLogprobs, of_all_tokens_are_a_distribution) {

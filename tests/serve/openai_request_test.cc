@@ -260,7 +260,7 @@ INSTANTIATE_TEST_SUITE_P(
 
 INSTANTIATE_TEST_SUITE_P(
     Unsupported, BadFields,
-    ::testing::Values(BadField{"best_of", "3", "best_of is 3; accepted is only 1"},
+    ::testing::Values(BadField{"best_of", "65", "best_of is 65; accepted is an integer, 1 .. 64"},
                       BadField{"logprobs", "21", "logprobs is 21; accepted is an integer, 0 .. 20"},
                       BadField{"suffix", "\"x\"", "suffix is \"x\"; accepted is only null"},
                       BadField{"max_completion_tokens", "5",

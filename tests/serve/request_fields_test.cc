@@ -138,14 +138,31 @@ TEST(RequestFields, of_extra_count_as_fields_of_the_body) {
 TEST(RequestFields, so_many_choices_of_each_prompt) {
   EXPECT_EQ(parsed(RequestKind::completions, {{"n", 3}})->n, 3U);
   EXPECT_EQ(parsed(RequestKind::completions, {{"n", 3}, {"best_of", 3}})->n, 3U);
-  EXPECT_EQ(parsed(RequestKind::completions, {{"n", 3}, {"best_of", 4}}).error().message,
-            "best_of is 4; accepted is only 3");
   EXPECT_EQ(parsed(RequestKind::completions, {{"n", 65}}).error().message,
             "n is 65; accepted is an integer, 1 .. 64");
   EXPECT_EQ(parsed(RequestKind::completions, {{"n", 33}, {"prompt", {"a", "b"}}}).error().message,
             "n is 33, for each of 2 prompts; accepted are up to 64 choices in all");
   EXPECT_EQ(parsed(RequestKind::completions, {{"n", 2}, {"session", 1}}).error().message,
-            "session is accepted with one choice; 'n' is 2");
+            "session is accepted with one choice; there are 2");
+}
+
+TEST(RequestFields, the_best_of_so_many_choices) {
+  const auto refusal = [](RequestKind kind, const json& fields) {
+    return parsed(kind, fields).error().message;
+  };
+  const auto request = parsed(RequestKind::completions, {{"n", 3}, {"best_of", 4}});
+  EXPECT_EQ(request->n, 3U);
+  EXPECT_EQ(request->best_of, 4U);
+  EXPECT_EQ(parsed(RequestKind::completions, {{"n", 3}})->best_of, 3U);
+  EXPECT_EQ(refusal(RequestKind::completions, {{"n", 3}, {"best_of", 2}}),
+            "best_of is 2; accepted is an integer, 3 .. 64");
+  EXPECT_EQ(refusal(RequestKind::completions, {{"best_of", 33}, {"prompt", {"a", "b"}}}),
+            "best_of is 33, for each of 2 prompts; accepted are up to 64 choices in all");
+  EXPECT_EQ(refusal(RequestKind::completions, {{"best_of", 2}, {"stream", true}}),
+            "best_of is 2; accepted with stream is 1, as the best are known at the end");
+  EXPECT_EQ(refusal(RequestKind::completions, {{"best_of", 2}, {"session", 1}}),
+            "session is accepted with one choice; there are 2");
+  EXPECT_EQ(refusal(RequestKind::chat, {{"best_of", 2}}), "best_of is 2; accepted is only 1");
 }
 
 TEST(RequestFields, page_has_a_line_for_each) {

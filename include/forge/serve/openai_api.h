@@ -90,7 +90,10 @@ inline constexpr std::uint64_t kSessionIdMax = (std::uint64_t{1} << 63) - 1;
 /// What the prompts of one request share.
 struct CompletionOptions {
   RequestKind kind = RequestKind::completions;
-  std::uint32_t n = 1;  ///< choices of each prompt; choice i has the seed of `sampling` + i
+  std::uint32_t n = 1;  ///< choices of each prompt that are answered
+  /// Choices of each prompt that are run, at least n: choice i with the seed of `sampling` + i. If
+  /// there are more, the n likeliest are answered (likeliest_choices).
+  std::uint32_t best_of = 1;
   std::uint32_t max_tokens = 16;
   SamplingParams sampling;
   bool echo = false;  ///< the text of a choice begins with that of its prompt
@@ -132,13 +135,13 @@ struct UntokenizedRequest : CompletionOptions {
   bool with_pieces = false;                       ///< of /tokenize: each token with its text
 };
 
-/// The request that is run. prompts[i] becomes the choices n i .. n i + n - 1.
+/// The request that is run. prompts[i] becomes the choices best_of i .. best_of (i + 1) - 1.
 struct CompletionRequest : CompletionOptions {
   std::vector<std::vector<TokenId>> prompts;  ///< at least one, none empty
   std::vector<std::string> echoes;            ///< [prompts] their texts, if the answer echoes them
   std::vector<text::SpeltToken> spelt;        ///< control tokens that its text shows
 
-  std::size_t choices() const { return prompts.size() * n; }
+  std::size_t choices() const { return prompts.size() * best_of; }
 
   friend bool operator==(const CompletionRequest&, const CompletionRequest&) = default;
 };
@@ -185,11 +188,17 @@ struct Choice {
   std::vector<ToolCall> calls;
   std::vector<ToldText> told;  ///< its tokens, if anything was asked of them
   std::uint32_t completion_tokens = 0;
+  double logprob = 0.0;             ///< of all its tokens, where they were asked for
   std::uint32_t cached_tokens = 0;  ///< tokens of its prompt whose KV was there
   engine::DraftCounts drafts;
   FinishReason finish = FinishReason::none;
   bool calls_tools = false;  ///< it has calls, and all of them are whole
 };
+
+/// Of the `best_of` choices of each prompt the n with the highest mean log-probability of their
+/// tokens, the best first; of equal ones those with the lower seeds.
+std::vector<Choice> likeliest_choices(std::vector<Choice> choices, std::uint32_t n,
+                                      std::uint32_t best_of);
 
 struct Usage {
   std::uint64_t prompt_tokens = 0;
