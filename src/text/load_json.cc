@@ -36,7 +36,7 @@ LoadedTokenizer parse_tokenizer(std::string_view tokenizer_json,
   read_tokenizer({*tokenizer, "", fault}, tokenizer_json.size(), description);
   if (fault.is_set()) return wrong(path, fault.message);
   if (!tokenizer_config_json.empty()) {
-    const std::string config_path = detail::config_path_beside(path);
+    const std::string config_path = detail::path_beside(path, detail::kTokenizerConfig);
     const auto config = formats::parse_json_object(tokenizer_config_json, config_path);
     if (!config) return tl::unexpected(config.error());
     detail::read_config({*config, "", fault}, description);

@@ -167,28 +167,49 @@ void SentencePieceReader::find_special() {
 
 }  // namespace
 
-LoadedTokenizer parse_sentence_piece(std::string_view tokenizer_model,
-                                     std::string_view tokenizer_config_json,
-                                     const std::string& path) {
+namespace {
+
+tl::expected<nlohmann::json, FileError> object_of(std::string_view text, const std::string& path) {
+  if (text.empty()) return nlohmann::json::object();
+  return formats::parse_json_object(text, path);
+}
+
+/// tokenizer_config.json, with the tokens of added_tokens.json where it has none.
+tl::expected<nlohmann::json, FileError> config_of(const SentencePieceFiles& files,
+                                                  const std::string& path) {
+  auto config =
+      object_of(files.tokenizer_config_json, detail::path_beside(path, detail::kTokenizerConfig));
+  if (!config || config->contains("added_tokens_decoder")) return config;
+  const std::string added_path = detail::path_beside(path, detail::kAddedTokens);
+  const auto added = object_of(files.added_tokens_json, added_path);
+  if (!added) return tl::unexpected(added.error());
+  json::Fault fault;
+  auto tokens = detail::added_tokens_decoder({*added, "", fault}, {*config, "", fault});
+  if (fault.is_set())
+    return tl::unexpected(FileError{.file = added_path, .message = fault.message});
+  (*config)["added_tokens_decoder"] = std::move(tokens);
+  return config;
+}
+
+}  // namespace
+
+LoadedTokenizer parse_sentence_piece(const SentencePieceFiles& files, const std::string& path) {
   const auto wrong = [](const std::string& file, std::string message) {
     return tl::unexpected(FileError{.file = file, .message = std::move(message)});
   };
-  const auto file = detail::parse_sentence_piece_file(tokenizer_model);
+  const auto file = detail::parse_sentence_piece_file(files.tokenizer_model);
   if (!file) return wrong(path, file.error());
   SentencePieceReader reader(*file);
   if (auto done = reader.read(); !done) return wrong(path, std::move(done.error()));
   TokenizerDescription& description = reader.description();
-  nlohmann::json config = nlohmann::json::object();
-  if (!tokenizer_config_json.empty()) {
-    const std::string config_path = detail::config_path_beside(path);
-    auto parsed = formats::parse_json_object(tokenizer_config_json, config_path);
-    if (!parsed) return tl::unexpected(parsed.error());
-    config = *std::move(parsed);
-    json::Fault fault;
-    const json::Fields fields(config, "", fault);
-    detail::read_added_tokens_decoder(fields, tokenizer_model.size(), description);
-    detail::read_config(fields, description);
-    if (fault.is_set()) return wrong(config_path, fault.message);
+  const auto config = config_of(files, path);
+  if (!config) return tl::unexpected(config.error());
+  json::Fault fault;
+  const json::Fields fields(*config, "", fault);
+  detail::read_added_tokens_decoder(fields, files.tokenizer_model.size(), description);
+  detail::read_config(fields, description);
+  if (fault.is_set()) {
+    return wrong(detail::path_beside(path, detail::kTokenizerConfig), fault.message);
   }
   reader.add_controls();
   auto built = detail::build_tokenizer(std::move(description));

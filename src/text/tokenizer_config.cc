@@ -3,6 +3,7 @@
 #include <charconv>
 #include <nlohmann/json.hpp>
 #include <optional>
+#include <set>
 #include <string>
 #include <vector>
 
@@ -58,6 +59,26 @@ void read_config(const json::Fields& config, TokenizerDescription& out) {
   if (config.has("pad_token")) special.padding = find_token(spelling_of(config, "pad_token"), out);
   set_end(config, "add_bos_token", "bos_token", special.begin, special.before);
   set_end(config, "add_eos_token", "eos_token", end, special.after);
+}
+
+nlohmann::json added_tokens_decoder(const json::Fields& file, const json::Fields& config) {
+  std::set<std::string> special;
+  for (const char* key : {"bos_token", "eos_token", "unk_token", "pad_token"}) {
+    special.insert(spelling_of(config, key));
+  }
+  if (config.has("additional_special_tokens")) {
+    for (const nlohmann::json& token : config.items("additional_special_tokens")) {
+      const nlohmann::json& spelling = token.is_object() ? token.value("content", token) : token;
+      if (spelling.is_string()) special.insert(spelling.get<std::string>());
+    }
+  }
+  nlohmann::json tokens = nlohmann::json::object();
+  for (const std::string& spelling : file.keys()) {
+    const nlohmann::json id = file.natural(spelling);
+    tokens[id.dump()] = {
+        {"content", spelling}, {"special", special.contains(spelling)}, {"normalized", false}};
+  }
+  return tokens;
 }
 
 void read_added_tokens_decoder(const json::Fields& config, std::uint64_t id_limit,

@@ -17,4 +17,8 @@ void read_config(const json::Fields& config, TokenizerDescription& out);
 void read_added_tokens_decoder(const json::Fields& config, std::uint64_t id_limit,
                                TokenizerDescription& out);
 
+/// The same of added_tokens.json, {"<end>": 32000}, as files had it before: a token is special if
+/// `config` gives it a task.
+nlohmann::json added_tokens_decoder(const json::Fields& file, const json::Fields& config);
+
 }  // namespace forge::text::detail

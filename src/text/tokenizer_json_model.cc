@@ -116,8 +116,11 @@ void read_added_token(const json::Fields& token, std::uint64_t id, std::uint64_t
     return token.fault().set("the tokens " + in_quotes(entry->spelling) + " and " +
                              in_quotes(spelling) + " both have the id " + std::to_string(id));
   }
-  *entry = {spelling, control ? Role::control : Role::added};
-  if (out.model == TokenizerDescription::Model::unigram) out.scores.resize(out.tokens.size());
+  const bool unigram = out.model == TokenizerDescription::Model::unigram;
+  if (unigram) out.scores.resize(out.tokens.size());
+  // A piece of a unigram model is one beside: a normalizer may make it of another text.
+  const bool is_piece = unigram && entry->role == Role::normal;
+  *entry = {spelling, control ? Role::control : is_piece ? Role::normal : Role::added};
   AddedTokens& added = normalized ? out.stages.added_normalized : out.stages.added;
   const std::string found =
       normalized ? out.stages.normalizer.apply(spelling, true) : std::string(spelling);

@@ -10,7 +10,7 @@ extern "C" int LLVMFuzzerTestOneInput(const std::uint8_t* data, std::size_t size
   using namespace forge;
   using namespace forge::text;
   const std::string_view bytes(reinterpret_cast<const char*>(data), size);
-  const auto loaded = parse_sentence_piece(bytes, {}, "tokenizer.model");
+  const auto loaded = parse_sentence_piece({bytes}, "tokenizer.model");
   if (!loaded) {
     FORGE_CHECK(!loaded.error().message.empty());
     return 0;

@@ -78,15 +78,40 @@ TEST(SentencePieceModel, takes_a_configuration_beside_it) {
       {"add_eos_token", true},
       {"eos_token", "<end>"},
       {"added_tokens_decoder", {{"1500", {{"content", "<end>"}, {"special", true}}}}}};
-  const auto tokenizer = test::taken(parse_sentence_piece(model, config.dump(), "tokenizer.model"));
+  const auto tokenizer =
+      test::taken(parse_sentence_piece({model, config.dump()}, "tokenizer.model"));
   EXPECT_THAT(tokenizer->encode("").value(), ElementsAreArray({TokenId(1500)}));
   EXPECT_THAT(tokenizer->encode("<end>").value(), ElementsAreArray({TokenId(1500), TokenId(1500)}));
+}
+
+TEST(SentencePieceModel, takes_added_tokens_beside_it_unless_its_configuration_has_some) {
+  const std::string model = test::text_of_file(path_of("unigram_bytes.model"));
+  const std::string added = R"({"<end>": 1500, "<turn>": 1501, "plain": 1502})";
+  const json config = {{"eos_token", "<end>"}, {"additional_special_tokens", {"<turn>"}}};
+  const auto load = [&](const json& settings, const std::string& tokens) {
+    return parse_sentence_piece({model, settings.dump(), tokens}, "d/tokenizer.model");
+  };
+  const auto tokenizer = test::taken(load(config, added));
+  EXPECT_EQ(tokenizer->eos_tokens()[0], TokenId(1500));
+  EXPECT_TRUE(tokenizer->is_control(TokenId(1501)));
+  EXPECT_FALSE(tokenizer->is_control(TokenId(1502)));
+  EXPECT_THAT(tokenizer->encode("plain<turn>", {.add_special = false}).value(),
+              ElementsAreArray({TokenId(1502), TokenId(1501)}));
+  EXPECT_EQ(tokenizer->decode(tokenizer->encode("plain<turn>").value()), "plain");
+
+  json with_own = config;
+  with_own["added_tokens_decoder"] = {{"1500", {{"content", "<end>"}, {"special", true}}}};
+  EXPECT_EQ(test::taken(load(with_own, added))->vocabulary_size(), 1501U);
+  const auto wrong = load(config, R"({"<end>": "x"})");
+  ASSERT_FALSE(wrong);
+  EXPECT_EQ(wrong.error().file, "d/added_tokens.json");
+  EXPECT_THAT(wrong.error().message, HasSubstr("<end> is \"x\"; accepted"));
 }
 
 TEST(SentencePieceModel, that_is_damaged_is_refused) {
   const std::string model = test::text_of_file(path_of("bpe.model"));
   const auto refusal = [](const std::string& bytes) {
-    const auto loaded = parse_sentence_piece(bytes, {}, "tokenizer.model");
+    const auto loaded = parse_sentence_piece({bytes}, "tokenizer.model");
     return loaded ? "taken" : loaded.error().message;
   };
   EXPECT_EQ(refusal(model), "taken");

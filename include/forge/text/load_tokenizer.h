@@ -52,7 +52,8 @@ using LoadedTokenizer = tl::expected<std::unique_ptr<const Tokenizer>, formats::
 /// Reads the tokenizer that `path` names or has beside it: a directory with tokenizer.json or else
 /// tokenizer.model, one of these files, a .safetensors file in such a directory, or a .gguf file.
 /// tokenizer_config.json, if it is there, says what begins and ends a text (add_bos_token,
-/// add_eos_token) and, beside tokenizer.model, which tokens were added to it.
+/// add_eos_token) and, beside tokenizer.model, which tokens were added to it; if it does not,
+/// added_tokens.json does.
 /// Errors: a file cannot be read, or as said above.
 LoadedTokenizer load_tokenizer(const std::string& path);
 
@@ -66,8 +67,11 @@ LoadedTokenizer load_tokenizer(const formats::Gguf& file);
 /// `path` is that of the first, for errors. For tests and fuzzers.
 LoadedTokenizer parse_tokenizer(std::string_view tokenizer_json,
                                 std::string_view tokenizer_config_json, const std::string& path);
-LoadedTokenizer parse_sentence_piece(std::string_view tokenizer_model,
-                                     std::string_view tokenizer_config_json,
-                                     const std::string& path);
+struct SentencePieceFiles {
+  std::string_view tokenizer_model;
+  std::string_view tokenizer_config_json = {};  ///< as the next, empty where there is none
+  std::string_view added_tokens_json = {};
+};
+LoadedTokenizer parse_sentence_piece(const SentencePieceFiles& files, const std::string& path);
 
 }  // namespace forge::text
