@@ -54,7 +54,7 @@ void add_strip(const json::Fields& stage, Normalizer& out) {
 }
 
 /// What Nmt makes of a character: nothing of control characters, a space of what separates words or
-/// shows that something was lost. (Unlike SentencePiece's table of that name, which NFKC is part of.)
+/// shows that something was lost. (SentencePiece's table of that name has NFKC in it, too.)
 std::optional<std::uint32_t> nmt(std::uint32_t point) {
   const bool is_control = (point >= 0x01 && point <= 0x08) || point == 0x0B ||
                           (point >= 0x0E && point <= 0x1F) || point == 0x7F || point == 0x8F ||

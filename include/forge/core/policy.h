@@ -85,9 +85,9 @@ std::uint32_t prompt_chunk(const SequenceView& view, std::uint32_t budget,
 ///
 /// That is the number of drafts at which the first bad one is to be expected. A sequence begins at
 /// 4. Where acceptance is below draft_break_even, drafts cost more than they yield: then there are
-/// none, but for one every 64 tokens, as a probe; if that one is kept, the sequence begins anew. The
-/// first 8 drafts of a history are its trial: it is below before their end only if it would be with
-/// all that are left kept.
+/// none, but for one every 64 tokens, as a probe; if that one is kept, the sequence begins anew.
+/// The first 8 drafts of a history are its trial: it is below before their end only if it would be
+/// with all that are left kept.
 /// Promises need: at most `offered`.
 std::uint32_t drafts_wanted(std::uint32_t offered, const DraftHistory& history,
                             const SchedulerConfig& config);
