@@ -27,7 +27,7 @@ bool WhiteSpace::add(unsigned char byte, std::uint32_t depth) {
     if (line_ends == 0) blanks = 0;
     return line_ends++ < kLineEndsMax;
   }
-  const std::uint32_t indent = line_ends > 0 ? kIndentMax * std::min(depth, 31U) : 0;
+  const std::uint32_t indent = line_ends > 0 ? kIndentMax * depth : 0;
   return blanks++ < std::max(kBlanksMax, indent);
 }
 

@@ -18,8 +18,8 @@ namespace forge::grammar {
 
 /// White space in a row, between two parts of JSON.
 struct WhiteSpace {
-  std::uint8_t line_ends = 0;
-  std::uint8_t blanks = 0;  ///< before the first line's end, or after it
+  std::uint32_t line_ends = 0;
+  std::uint32_t blanks = 0;  ///< before the first line's end, or after it
 
   /// With one character more; false if it is one too many, `depth` objects and arrays being open.
   bool add(unsigned char byte, std::uint32_t depth);

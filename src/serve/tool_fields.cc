@@ -41,14 +41,23 @@ bool names_all(const Json& schema) {
                                            "unevaluatedProperties",
                                            "propertyNames",
                                            "dependentSchemas",
+                                           "dependentRequired",
                                            "dependencies",
+                                           "minProperties",
                                            "allOf",
                                            "anyOf",
                                            "oneOf",
                                            "if",
                                            "$ref"};
-  return schema.contains("properties") &&
-         std::ranges::none_of(kSayMore, [&](std::string_view key) { return schema.contains(key); });
+  const auto properties = schema.find("properties");
+  if (properties == schema.end() || !properties->is_object()) return false;
+  const auto says = [&](std::string_view key) { return schema.contains(key); };
+  const auto is_named = [&](const Json& name) {
+    return name.is_string() && properties->contains(name.get<std::string>());
+  };
+  const auto required = schema.find("required");
+  return std::ranges::none_of(kSayMore, says) &&
+         (required == schema.end() || std::all_of(required->begin(), required->end(), is_named));
 }
 
 /// The schema of the arguments: of no arguments where there is none.

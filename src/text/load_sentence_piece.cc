@@ -165,10 +165,6 @@ void SentencePieceReader::find_special() {
   if (out_.special.begin) out_.special.before = {*out_.special.begin};
 }
 
-}  // namespace
-
-namespace {
-
 tl::expected<nlohmann::json, FileError> object_of(std::string_view text, const std::string& path) {
   if (text.empty()) return nlohmann::json::object();
   return formats::parse_json_object(text, path);
@@ -177,16 +173,18 @@ tl::expected<nlohmann::json, FileError> object_of(std::string_view text, const s
 /// tokenizer_config.json, with the tokens of added_tokens.json where it has none.
 tl::expected<nlohmann::json, FileError> config_of(const SentencePieceFiles& files,
                                                   const std::string& path) {
-  auto config =
-      object_of(files.tokenizer_config_json, detail::path_beside(path, detail::kTokenizerConfig));
+  const std::string config_path = detail::path_beside(path, detail::kTokenizerConfig);
+  auto config = object_of(files.tokenizer_config_json, config_path);
   if (!config || config->contains("added_tokens_decoder")) return config;
   const std::string added_path = detail::path_beside(path, detail::kAddedTokens);
   const auto added = object_of(files.added_tokens_json, added_path);
   if (!added) return tl::unexpected(added.error());
-  json::Fault fault;
-  auto tokens = detail::added_tokens_decoder({*added, "", fault}, {*config, "", fault});
-  if (fault.is_set())
-    return tl::unexpected(FileError{.file = added_path, .message = fault.message});
+  json::Fault of_added;
+  json::Fault of_config;
+  auto tokens = detail::added_tokens_decoder({*added, "", of_added}, {*config, "", of_config});
+  for (const auto& [file, fault] : {std::pair(added_path, of_added), {config_path, of_config}}) {
+    if (fault.is_set()) return tl::unexpected(FileError{.file = file, .message = fault.message});
+  }
   (*config)["added_tokens_decoder"] = std::move(tokens);
   return config;
 }

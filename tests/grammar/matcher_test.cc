@@ -171,6 +171,15 @@ TEST(Matcher, says_what_it_expected) {
   EXPECT_EQ(matcher.expected(), "'0' to '9', 'E' or 'e'");
 }
 
+TEST(Matcher, a_line_is_indented_by_so_much_for_each_level_that_is_open) {
+  for (const std::size_t depth : {1U, 40U}) {
+    const std::string begin = std::string(depth, '[') + "\n";
+    const std::string indent(kIndentMax * depth, ' ');
+    EXPECT_TRUE(Matcher(schema("{}")).accept(begin + indent + "1").has_value());
+    EXPECT_FALSE(Matcher(schema("{}")).accept(begin + indent + " ").has_value());
+  }
+}
+
 TEST(Matcher, an_array_may_be_nested_as_deep_as_the_text_is_long) {
   Matcher matcher(schema("{}"));
   ASSERT_TRUE(matcher.accept(std::string(200000, '[')).has_value());

@@ -102,6 +102,7 @@ TEST(ToolFields, parameters_are_those_that_are_named_unless_the_schema_says_more
   for (const std::string open :
        {R"({"type":"object"})", R"({"type":"object","properties":{},"additionalProperties":true})",
         R"({"type":"object","properties":{},"patternProperties":{"^x":{}}})",
+        R"({"type":"object","properties":{},"required":["a"]})",
         R"({"type":"object","properties":{},"allOf":[{"required":["a"]}]})"}) {
     EXPECT_EQ(schema(open), open);
   }

@@ -106,6 +106,8 @@ TEST(SentencePieceModel, takes_added_tokens_beside_it_unless_its_configuration_h
   ASSERT_FALSE(wrong);
   EXPECT_EQ(wrong.error().file, "d/added_tokens.json");
   EXPECT_THAT(wrong.error().message, HasSubstr("<end> is \"x\"; accepted"));
+  EXPECT_EQ(load({{"additional_special_tokens", 3}}, added).error().file,
+            "d/tokenizer_config.json");
 }
 
 TEST(SentencePieceModel, that_is_damaged_is_refused) {
