@@ -11,11 +11,13 @@
 
 #include <algorithm>
 #include <chrono>
+#include <cstring>
 #include <map>
 #include <memory>
 #include <string>
 #include <vector>
 
+#include "forge/linear/large_memory.h"
 #include "forge/linear/machine_limits.h"
 #include "forge/linear/product.h"
 #include "forge/numerics/philox.h"
@@ -113,7 +115,8 @@ double sample_mark(const Case& c, std::span<const std::byte> memory, ThreadPool&
 void multiply_in_turns(benchmark::State& state, const Case& c) {
   ThreadPool pool(c.threads);
   const auto copies = make_weights(c.form, c.shape, pool);
-  const std::vector<std::byte> memory(kReadBytes, std::byte{1});
+  const LargeMemory memory = make_large_memory(kReadBytes);
+  std::memset(memory.get(), 1, kReadBytes);
   const auto x = random_values(c.rows * c.shape.inputs);
   std::vector<float> y(static_cast<std::size_t>(c.rows) *
                        static_cast<std::size_t>(c.shape.outputs));
@@ -124,7 +127,7 @@ void multiply_in_turns(benchmark::State& state, const Case& c) {
                                   : 2.0 * c.rows * c.shape.inputs * c.shape.outputs;
   for (std::size_t turn = 0; auto _ : state) {
     const auto piece = turn % (kReadBytes / kSampleBytes) * kSampleBytes;
-    mark = std::max(mark, sample_mark(c, std::span(memory).subspan(piece, kSampleBytes), pool));
+    mark = std::max(mark, sample_mark(c, {memory.get() + piece, kSampleBytes}, pool));
     const LinearWeights& w = copies[turn % copies.size()];
     const auto start = std::chrono::steady_clock::now();
     multiply({x.data(), c.rows}, w, y.data(), scratch, pool);
@@ -144,7 +147,7 @@ void add_cases() {
   constexpr Shape kShapes[] = {{2048, 2048}, {2048, 5632}, {5632, 2048}, {2048, 32000}};
   for (const Form& form : kForms) {
     for (const Shape& shape : kShapes) {
-      for (const int rows : {1, 64, 512}) {
+      for (const int rows : {1, 2, 4, 8, 16, 64, 512}) {
         for (const int threads : {1, 2}) {
           const std::string name = std::string("linear/") + form.name + "/" +
                                    std::to_string(shape.inputs) + "x" +

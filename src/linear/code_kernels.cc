@@ -11,36 +11,64 @@
 #define HWY_TARGET_INCLUDE "code_kernels.cc"
 #include "hwy/foreach_target.h"
 // After foreach_target.h:
+#include "code_few-inl.h"
 #include "code_tile-inl.h"
 #include "hwy/highway.h"
 
 HWY_BEFORE_NAMESPACE();
 namespace forge::linear::codes::HWY_NAMESPACE {
 
+/// Calls use(Kind()) with the kind of panels `kind`.
+template <class Use>
+auto with_kind(PanelKind kind, const Use& use) {
+  switch (kind) {
+    case PanelKind::q8_0:
+      return use(Q80());
+    case PanelKind::int8:
+      return use(Int8());
+    case PanelKind::q4_0:
+      return use(Q40());
+    case PanelKind::int4:
+      return use(Int4());
+    case PanelKind::q5_0:
+      return use(Q50());
+    case PanelKind::q5_1:
+      return use(Q51());
+    case PanelKind::q4_k:
+      return use(Q4K());
+    case PanelKind::q5_k:
+      return use(Q5K());
+    case PanelKind::q6_k:
+      return use(Q6K());
+    default:
+      FORGE_CHECK(false, "kind=", static_cast<int>(kind), " has no codes");
+  }
+}
+
+template <class Dot, class Kind>
+void multiply_panels(const PanelProduct& p) {
+  if (p.rows <= kFewRows) return multiply_few_rows<Dot, Kind>(p);
+  Block block;
+  const int groups = group_count(p.inputs);
+  for (int first = 0; first < p.rows; first += kRowBlock) {
+    const int rows = block_rows(first, p.rows);
+    const CodedGroup* const x = p.converted->groups + block_begin(first, groups);
+    for (int panel = p.first_panel; panel < p.end_panel; ++panel) {
+      const std::byte* const weights =
+          p.section->panels + static_cast<std::size_t>(panel) * p.section->panel_bytes;
+      multiply_many<Dot, Kind>(weights, groups, x, rows, block);
+      store(p, first, rows, panel, block.sums);
+    }
+  }
+}
+
 template <class Dot>
 void multiply_kind(const PanelProduct& p) {
-  switch (p.section->kind) {
-    case PanelKind::q8_0:
-      return multiply_panels<Dot, Q80>(p);
-    case PanelKind::int8:
-      return multiply_panels<Dot, Int8>(p);
-    case PanelKind::q4_0:
-      return multiply_panels<Dot, Q40>(p);
-    case PanelKind::int4:
-      return multiply_panels<Dot, Int4>(p);
-    case PanelKind::q5_0:
-      return multiply_panels<Dot, Q50>(p);
-    case PanelKind::q5_1:
-      return multiply_panels<Dot, Q51>(p);
-    case PanelKind::q4_k:
-      return multiply_panels<Dot, Q4K>(p);
-    case PanelKind::q5_k:
-      return multiply_panels<Dot, Q5K>(p);
-    case PanelKind::q6_k:
-      return multiply_panels<Dot, Q6K>(p);
-    default:
-      FORGE_CHECK(false, "kind=", static_cast<int>(p.section->kind), " has no codes");
-  }
+  with_kind(p.section->kind, [&]<class Kind>(Kind) { multiply_panels<Dot, Kind>(p); });
+}
+
+int panel_step_impl(PanelKind kind, int rows) {
+  return with_kind(kind, [&]<class Kind>(Kind) { return few_panels<Kind>(rows); });
 }
 
 bool has_vnni() {
@@ -69,6 +97,7 @@ HWY_AFTER_NAMESPACE();
 namespace forge::linear::codes {
 
 HWY_EXPORT(multiply_impl);
+HWY_EXPORT(panel_step_impl);
 HWY_EXPORT(instructions_impl);
 
 void multiply(const PanelProduct& product, ByteProducts products) {
@@ -77,7 +106,9 @@ void multiply(const PanelProduct& product, ByteProducts products) {
 
 void multiply(const PanelProduct& product) { multiply(product, ByteProducts::fastest); }
 
-int panel_step(int rows) { return rows <= kFewRows ? kFewPanels : 1; }
+int panel_step(PanelKind kind, int rows) {
+  return HWY_DYNAMIC_DISPATCH(panel_step_impl)(kind, rows);
+}
 
 std::string_view instructions_used(PanelKind) { return HWY_DYNAMIC_DISPATCH(instructions_impl)(); }
 

@@ -20,11 +20,6 @@ namespace forge::linear::codes {
 
 inline constexpr int kRowBlock = 64;
 
-/// With up to kFewRows rows, a product waits for memory. It takes kFewPanels panels together,
-/// because a core reads faster in two places at a time than in one.
-inline constexpr int kFewRows = 2;
-inline constexpr int kFewPanels = 2;
-
 /// Rows of the block that begins at first_row, where there are `rows` in all.
 constexpr int block_rows(int first_row, int rows) { return std::min(kRowBlock, rows - first_row); }
 

@@ -1,14 +1,17 @@
 // Products of blocks of rows and panels of codes, compiled once per instruction set and version of
 // Dot.
 //
-// The weights of a group are unpacked into registers (32 outputs in 16 of the 32 of AVX-512) and
-// stay there while the rows of the block pass, eight at a time, whose 16 independent sums hide the
-// latency of the instruction; so unpacking costs little where rows are many, and needs no memory
-// where they are few. The rows' partial results, 128 bytes each, wait in the L1 cache for the next
-// group. One or two rows wait for memory, and take two panels in turns (code_rows.h).
+// Where rows are many, the weights of a group are unpacked into registers (32 outputs in 16 of the
+// 32 of AVX-512) and stay there while the rows of the block pass, four at a time, whose 8
+// independent sums hide the latency of the instruction; so unpacking costs little and needs no
+// memory. (Of eight rows at a time the sums and weights do not fit together.) The rows' partial
+// results, 128 bytes each, wait in the L1 cache for the next group. A few rows wait for memory:
+// code_few-inl.h.
 //
 // The instruction takes unsigned weights: the sum of (c - o) a is that of (c - o + 128) a, begun at
 // -128 times the sum of a.
+#include <cstring>
+
 #include "code_rows.h"
 #include "code_unpack-inl.h"
 #include "hwy/cache_control.h"
@@ -33,43 +36,33 @@ using linear::HWY_NAMESPACE::fused;
 // Vectors of outputs that are taken together, and rows of a tile: what the registers hold.
 #if HWY_CAP_GE512
 inline constexpr int kTileVectors = 2;
-inline constexpr int kTileRows = 8;
+inline constexpr int kTileRows = 4;
 #else
 inline constexpr int kTileVectors = 1;
 inline constexpr int kTileRows = 2;
 #endif
 
-/// Asks memory for the weights kAhead bytes after those of `group`, which may be the next panel's:
-/// the processor alone asks for too few at a time while it computes. Nothing is read past the end.
-template <class Kind>
+inline constexpr int kTileLanes = kTileVectors * kVectorLanes;
+
+/// Asks memory for the weights that come kAhead bytes after those of a step of `group`, which may
+/// be the next panel's: the processor alone asks for too few at a time while it computes. Nothing
+/// is read past the end.
+template <class Kind, int kStep>
 HWY_INLINE void fetch_ahead(const std::byte* panel, int group) {
-  constexpr std::size_t kAhead = 4096;
-  const std::byte* const first =
+  constexpr std::size_t kAhead = 8192;
+  constexpr std::size_t kLine = 64;
+  constexpr std::size_t kLines = (Kind::kGroupBytes + kLine - 1) / kLine;
+  const std::byte* const from =
       panel + static_cast<std::size_t>(group) * Kind::kGroupBytes + kAhead;
-  for (std::size_t i = 0; i < Kind::kGroupBytes; i += 64) hwy::Prefetch(first + i);
+  for (std::size_t i = kStep * kLines / Kind::kSteps; i < (kStep + 1) * kLines / Kind::kSteps;
+       ++i) {
+    hwy::Prefetch(from + i * kLine);
+  }
 }
 
 /// Partial results of a block of rows against a panel.
 struct alignas(64) Block {
   float sums[kRowBlock][kPanelOutputs];
-};
-
-/// The weights of one group for a few vectors of outputs.
-template <class Dot, class Kind, int kVectorsTogether>
-struct Weights {
-  static constexpr int kVectors = kVectorsTogether;
-
-  Unpacked unpacked[kVectors];
-
-  HWY_INLINE void load(const std::byte* panel, int group, int lane) {
-    for (int v = 0; v < kVectors; ++v) {
-      Kind::unpack(panel, group, lane + v * kVectorLanes, unpacked[v]);
-    }
-  }
-
-  HWY_INLINE typename Dot::Weights quad(int v, int q) const {
-    return Dot::weights(unpacked[v].words[q]);
-  }
 };
 
 /// The value with which the sum over a half of the group, or all of it, begins.
@@ -79,78 +72,95 @@ HWY_INLINE hn::Vec<Ints> bias(const CodedGroup& x, int half) {
   return hn::Set(Ints(), Kind::kHalves == 1 ? x.bias : x.biases[half]);
 }
 
-/// Computes for kRows rows the sums of (c - o) a over a half of the group, or all of it, as floats.
-/// They are exact, since they are below 2^24.
-template <int kRows, class Dot, class Kind, int kVectors>
-HWY_INLINE void dot_half(const Weights<Dot, Kind, kVectors>& w, const CodedGroup* x, int half,
-                         FloatVec (&totals)[kRows][kVectors]) {
-  typename Dot::Sum sums[kRows][kVectors];
-  for (int r = 0; r < kRows; ++r) {
-    for (int v = 0; v < kVectors; ++v) sums[r][v] = Dot::begin(bias<Kind>(x[r], half));
-  }
-  constexpr int kHalfQuads = kQuads / Kind::kHalves;
-  for (int i = 0; i < kHalfQuads; ++i) {
-    const int q = half * kHalfQuads + i;
-    typename Dot::Weights words[kVectors];
-    for (int v = 0; v < kVectors; ++v) words[v] = w.quad(v, q);
-    for (int r = 0; r < kRows; ++r) {
-      const auto a = Dot::quad(x[r].codes + 4 * q);
-      for (int v = 0; v < kVectors; ++v) sums[r][v] = Dot::add(sums[r][v], words[v], a);
-    }
-  }
-  for (int r = 0; r < kRows; ++r) {
-    for (int v = 0; v < kVectors; ++v) {
-      totals[r][v] = hn::ConvertTo(Floats(), Dot::total(sums[r][v]));
-    }
-  }
+/// Adds the sum over a half of a group to the `total` of those before, scaled; of a kind without
+/// halves it is the total. Sums of (c - o) a are exact, since they are below 2^24, and so are their
+/// products with scales of halves; so these operations may be others than the definition's.
+template <class Kind>
+HWY_INLINE FloatVec add_half(int half, hn::Vec<Ints> sum, const Scales& scales, FloatVec total) {
+  const FloatVec part = hn::ConvertTo(Floats(), sum);
+  if constexpr (Kind::kHalves == 1) return part;
+  const FloatVec scale = scales.half_scales[half];
+  return half == 0 ? hn::Mul(part, scale) : fused(part, scale, total);
 }
 
-/// Computes for kRows rows the sums of (c - o) h a over the group. They are exact too, so these
-/// operations may be others than the definition's.
-template <int kRows, class Dot, class Kind, int kVectors>
-HWY_INLINE void dot_group(const Weights<Dot, Kind, kVectors>& w, const CodedGroup* x,
-                          FloatVec (&totals)[kRows][kVectors]) {
-  dot_half<kRows>(w, x, 0, totals);
-  if constexpr (Kind::kHalves == 2) {
-    FloatVec others[kRows][kVectors];
-    dot_half<kRows>(w, x, 1, others);
-    for (int r = 0; r < kRows; ++r) {
-      for (int v = 0; v < kVectors; ++v) {
-        const auto& scales = w.unpacked[v].half_scales;
-        totals[r][v] = fused(others[r][v], scales[1], hn::Mul(totals[r][v], scales[0]));
-      }
-    }
-  }
-}
-
-/// Adds the group's part to kRows rows of sums.
-template <int kRows, class Dot, class Kind, int kVectors>
-HWY_INLINE void add_group(const Weights<Dot, Kind, kVectors>& w, const CodedGroup* x,
-                          float (*sums)[kPanelOutputs], int lane) {
+/// Adds a group's part to the result of one row.
+template <class Kind>
+HWY_INLINE FloatVec add_total(FloatVec total, const Scales& scales, const CodedGroup& x,
+                              FloatVec result) {
   const Floats d;
-  FloatVec totals[kRows][kVectors];
-  dot_group<kRows>(w, x, totals);
-  for (int r = 0; r < kRows; ++r) {
-    const FloatVec scale = hn::Set(d, x[r].scale);
-    for (int v = 0; v < kVectors; ++v) {
-      float* const to = sums[r] + lane + v * kVectorLanes;
-      const Unpacked& from = w.unpacked[v];
-      FloatVec sum = fused(totals[r][v], hn::Mul(from.step, scale), hn::Load(d, to));
-      if constexpr (Kind::kMinima) {
-        sum = fused(from.minus_minimum, hn::Set(d, x[r].scaled_sum), sum);
+  result = fused(total, hn::Mul(scales.step, hn::Set(d, x.scale)), result);
+  if constexpr (!Kind::kMinima) return result;
+  return fused(scales.minus_minimum, hn::Set(d, x.scaled_sum), result);
+}
+
+/// The weights of one group for the vectors of a tile.
+template <class Dot, class Kind>
+struct Weights {
+  hn::Vec<Words> words[kTileVectors][kQuads];
+  Scales scales[kTileVectors];
+
+  template <int kStep = 0>
+  HWY_INLINE void load(const std::byte* panel, int group, int lane) {
+    if constexpr (kStep == Kind::kSteps) {
+      for (int v = 0; v < kTileVectors; ++v) {
+        Kind::scales(panel, group, lane + v * kVectorLanes, scales[v]);
       }
-      hn::Store(sum, d, to);
+    } else {
+      if (lane == 0) fetch_ahead<Kind, kStep>(panel, group);
+      for (int v = 0; v < kTileVectors; ++v) {
+        hn::Vec<Words> step[Kind::kStepWords];
+        Kind::template words<kStep>(panel, group, lane + v * kVectorLanes, step);
+        for (int i = 0; i < Kind::kStepWords; ++i) words[v][kStep + i * Kind::kSteps] = step[i];
+      }
+      load<kStep + 1>(panel, group, lane);
+    }
+  }
+};
+
+/// Adds the group's part to kRows rows of results.
+template <int kRows, class Dot, class Kind>
+HWY_INLINE void add_group(const Weights<Dot, Kind>& w, const CodedGroup* x,
+                          float (*results)[kPanelOutputs], int lane) {
+  constexpr int kHalfQuads = kQuads / Kind::kHalves;
+  FloatVec totals[kRows][kTileVectors];
+  for (auto& row : totals) {
+    for (auto& total : row) total = hn::Zero(Floats());
+  }
+  for (int half = 0; half < Kind::kHalves; ++half) {
+    typename Dot::Sum sums[kRows][kTileVectors];
+    for (int r = 0; r < kRows; ++r) {
+      for (auto& sum : sums[r]) sum = Dot::begin(bias<Kind>(x[r], half));
+    }
+    for (int q = half * kHalfQuads; q < (half + 1) * kHalfQuads; ++q) {
+      typename Dot::Weights words[kTileVectors];
+      for (int v = 0; v < kTileVectors; ++v) words[v] = Dot::weights(w.words[v][q]);
+      for (int r = 0; r < kRows; ++r) {
+        const auto a = Dot::quad(x[r].codes + 4 * q);
+        for (int v = 0; v < kTileVectors; ++v) sums[r][v] = Dot::add(sums[r][v], words[v], a);
+      }
+    }
+    for (int r = 0; r < kRows; ++r) {
+      for (int v = 0; v < kTileVectors; ++v) {
+        totals[r][v] = add_half<Kind>(half, Dot::total(sums[r][v]), w.scales[v], totals[r][v]);
+      }
+    }
+  }
+  for (int r = 0; r < kRows; ++r) {
+    for (int v = 0; v < kTileVectors; ++v) {
+      float* const to = results[r] + lane + v * kVectorLanes;
+      const FloatVec result = hn::Load(Floats(), to);
+      hn::Store(add_total<Kind>(totals[r][v], w.scales[v], x[r], result), Floats(), to);
     }
   }
 }
 
 /// Adds the group's part to all rows of a block: kRows at a time, the last ones in halves of that.
 template <int kRows, class W>
-HWY_INLINE void add_rows(const W& w, const CodedGroup* x, int rows, float (*sums)[kPanelOutputs],
+HWY_INLINE void add_rows(const W& w, const CodedGroup* x, int rows, float (*results)[kPanelOutputs],
                          int lane) {
   int r = 0;
-  for (; r + kRows <= rows; r += kRows) add_group<kRows>(w, x + r, sums + r, lane);
-  if constexpr (kRows > 1) add_rows<kRows / 2>(w, x + r, rows - r, sums + r, lane);
+  for (; r + kRows <= rows; r += kRows) add_group<kRows>(w, x + r, results + r, lane);
+  if constexpr (kRows > 1) add_rows<kRows / 2>(w, x + r, rows - r, results + r, lane);
 }
 
 /// Multiplies a block of rows by a panel.
@@ -159,30 +169,10 @@ void multiply_many(const std::byte* panel, int groups, const CodedGroup* x, int 
                    Block& block) {
   std::memset(block.sums, 0, sizeof block.sums[0] * static_cast<std::size_t>(rows));
   for (int g = 0; g < groups; ++g, x += rows) {
-    fetch_ahead<Kind>(panel, g);
-    for (int lane = 0; lane < kPanelOutputs; lane += kTileVectors * kVectorLanes) {
-      Weights<Dot, Kind, kTileVectors> w;
+    for (int lane = 0; lane < kPanelOutputs; lane += kTileLanes) {
+      Weights<Dot, Kind> w;
       w.load(panel, g, lane);
       add_rows<kTileRows>(w, x, rows, block.sums, lane);
-    }
-  }
-}
-
-/// Multiplies kRows rows by kPanels panels: weights pass through registers vector by vector. Row r
-/// of panel p becomes row p * kRows + r of the block.
-template <int kRows, int kPanels, class Dot, class Kind>
-void multiply_few(const std::byte* panels, std::size_t panel_bytes, int groups, const CodedGroup* x,
-                  Block& block) {
-  std::memset(block.sums, 0, sizeof block.sums[0] * kRows * kPanels);
-  for (int g = 0; g < groups; ++g, x += kRows) {
-    for (int p = 0; p < kPanels; ++p) {
-      const std::byte* const panel = panels + static_cast<std::size_t>(p) * panel_bytes;
-      fetch_ahead<Kind>(panel, g);
-      for (int lane = 0; lane < kPanelOutputs; lane += kVectorLanes) {
-        Weights<Dot, Kind, 1> w;
-        w.load(panel, g, lane);
-        add_group<kRows>(w, x, block.sums + p * kRows, lane);
-      }
     }
   }
 }
@@ -194,39 +184,6 @@ inline void store(const PanelProduct& p, int first, int rows, int panel,
   const auto count = static_cast<std::size_t>(std::min(kPanelOutputs, p.section->outputs - output));
   for (int r = 0; r < rows; ++r) {
     std::memcpy(p.y + (first + r) * p.y_stride + output, sums[r], sizeof(float) * count);
-  }
-}
-
-/// Multiplies all rows, which are kRows, by the panels from `panel` on: kPanels together, then the
-/// rest.
-template <int kRows, int kPanels, class Dot, class Kind>
-void multiply_few_panels(const PanelProduct& p, int panel, Block& block) {
-  const Section& section = *p.section;
-  for (; panel + kPanels <= p.end_panel; panel += kPanels) {
-    multiply_few<kRows, kPanels, Dot, Kind>(
-        section.panels + static_cast<std::size_t>(panel) * section.panel_bytes, section.panel_bytes,
-        group_count(p.inputs), p.converted->groups, block);
-    for (int i = 0; i < kPanels; ++i) store(p, 0, kRows, panel + i, block.sums + i * kRows);
-  }
-  if constexpr (kPanels > 1) multiply_few_panels<kRows, 1, Dot, Kind>(p, panel, block);
-}
-
-template <class Dot, class Kind>
-void multiply_panels(const PanelProduct& p) {
-  static_assert(kFewRows == 2);
-  Block block;
-  if (p.rows == 1) return multiply_few_panels<1, kFewPanels, Dot, Kind>(p, p.first_panel, block);
-  if (p.rows == 2) return multiply_few_panels<2, kFewPanels, Dot, Kind>(p, p.first_panel, block);
-  const int groups = group_count(p.inputs);
-  for (int first = 0; first < p.rows; first += kRowBlock) {
-    const int rows = block_rows(first, p.rows);
-    const CodedGroup* const x = p.converted->groups + block_begin(first, groups);
-    for (int panel = p.first_panel; panel < p.end_panel; ++panel) {
-      const std::byte* const weights =
-          p.section->panels + static_cast<std::size_t>(panel) * p.section->panel_bytes;
-      multiply_many<Dot, Kind>(weights, groups, x, rows, block);
-      store(p, first, rows, panel, block.sums);
-    }
   }
 }
 

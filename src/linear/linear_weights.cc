@@ -104,11 +104,10 @@ LinearWeights::LinearWeights(std::span<const StoredLinear> parts, ThreadPool& po
   }
 }
 
-LinearWeights::Storage LinearWeights::pack(const Section& section,
-                                           std::span<const StoredLinear> parts, ThreadPool& pool) {
+LargeMemory LinearWeights::pack(const Section& section, std::span<const StoredLinear> parts,
+                                ThreadPool& pool) {
   const int panels = section.panel_count();
-  const std::size_t bytes = bytes_of(section);
-  Storage storage(static_cast<std::byte*>(::operator new[](bytes, std::align_val_t{64})));
+  LargeMemory storage = make_large_memory(bytes_of(section));
   std::atomic<bool> finite = true;
   pool.run(panels, [&](int panel) {
     const int first = panel * kPanelOutputs;

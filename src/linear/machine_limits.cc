@@ -3,8 +3,10 @@
 #include <algorithm>
 #include <atomic>
 #include <chrono>
+#include <cstring>
 #include <utility>
-#include <vector>
+
+#include "forge/linear/large_memory.h"
 
 #undef HWY_TARGET_INCLUDE
 #define HWY_TARGET_INCLUDE "machine_limits.cc"
@@ -158,14 +160,16 @@ std::optional<double> sample_peak_rate(Arithmetic arithmetic, ThreadPool& pool) 
 
 MachineLimits measure_limits(ThreadPool& pool) {
   MachineLimits best;
-  const std::vector<std::byte> memory(kReadBytes, std::byte{1});
+  const LargeMemory memory = make_large_memory(kReadBytes);
+  std::memset(memory.get(), 1, kReadBytes);
   const auto best_of = [&](Arithmetic arithmetic) {
     std::optional<double> rate;
     for (int i = 0; i < kSamples; ++i) rate = std::max(rate, sample_peak_rate(arithmetic, pool));
     return rate;
   };
   for (int i = 0; i < kSamples; ++i) {
-    best.read_bytes_per_s = std::max(best.read_bytes_per_s, sample_read_rate(memory, pool));
+    best.read_bytes_per_s =
+        std::max(best.read_bytes_per_s, sample_read_rate({memory.get(), kReadBytes}, pool));
   }
   best.f32_op_per_s = best_of(Arithmetic::f32).value_or(0);
   best.bf16_op_per_s = best_of(Arithmetic::bf16);

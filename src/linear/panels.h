@@ -87,7 +87,7 @@ void prepare(const Activations& x, ProductScratch& scratch);
 /// is one. Called for several runs of rows at the same time.
 void convert(const Activations& x, int first_row, int end_row, ProductScratch& scratch);
 /// Panels that multiply takes together.
-int panel_step(int rows);
+int panel_step(PanelKind kind, int rows);
 void multiply(const PanelProduct& product);
 void multiply_reference(const float* x, int rows, const StoredLinear& part, float* y,
                         std::ptrdiff_t y_stride);

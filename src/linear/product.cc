@@ -59,7 +59,8 @@ class Runs {
 
   /// Panels of a run, a multiple of what the kernel takes together unless threads would be idle.
   int panels_of(const Section& section) const {
-    const int step = is_codes(section.kind) ? codes::panel_step(rows_) : floats::panel_step(rows_);
+    const int step =
+        is_codes(section.kind) ? codes::panel_step(section.kind, rows_) : floats::panel_step(rows_);
     const int fair = std::max(1, section.panel_count() / (kPartsPerThread * threads_));
     const int large = std::max(1, static_cast<int>(kPartBytes / section.panel_bytes));
     const int panels = std::min(fair, std::max(large, step));

@@ -207,7 +207,7 @@ RC_GTEST_PROP(CodeProduct, does_not_depend_on_how_panels_are_shared_out, ()) {
   spec.outputs += 64;
   const auto layer = code_layer(spec);
   const Packed packed(layer->linear);
-  for (const int rows : {1, 2, 3}) {
+  for (const int rows : {1, 2, 3, 4, 5}) {
     const auto x = numerics::random_values(rows * spec.inputs, spec.seed);
     const auto together = packed.product(x, rows);
     for (const int panels : {1, 2, 3}) {

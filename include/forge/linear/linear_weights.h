@@ -26,18 +26,18 @@
 // Several layers that read the same input become one, their outputs one after the other; they need
 // not be of the same kind. Consecutive ones of the same kind share panels: a section.
 //
-// Owns its memory, 64-byte aligned. Thread contract: const after construction.
+// Owns its memory, 64-byte aligned, in large pages where the system has them. Thread contract:
+// const after construction.
 #pragma once
 
 #include <cstddef>
 #include <cstdint>
-#include <memory>
-#include <new>
 #include <span>
 #include <string_view>
 #include <vector>
 
 #include "forge/core/names.h"
+#include "forge/linear/large_memory.h"
 #include "forge/linear/numerics.h"
 #include "forge/linear/panels.h"
 #include "forge/linear/stored_linear.h"
@@ -111,19 +111,14 @@ class LinearWeights {
   std::span<const Section> sections() const { return sections_; }
 
  private:
-  struct AlignedDelete {
-    void operator()(std::byte* memory) const { ::operator delete[](memory, std::align_val_t{64}); }
-  };
-  using Storage = std::unique_ptr<std::byte[], AlignedDelete>;
-
-  Storage pack(const Section& section, std::span<const StoredLinear> parts, ThreadPool& pool);
+  LargeMemory pack(const Section& section, std::span<const StoredLinear> parts, ThreadPool& pool);
 
   int outputs_ = 0;
   int inputs_ = 0;
   Numerics numerics_ = Numerics::native;
   bool finite_ = true;
   std::vector<Section> sections_;
-  std::vector<Storage> storage_;                   // of each section
+  std::vector<LargeMemory> storage_;               // of each section
   std::vector<std::vector<std::int32_t>> orders_;  // of each section
 };
 

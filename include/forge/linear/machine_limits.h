@@ -4,9 +4,9 @@
 // faster than the arithmetic units multiply. A kernel's rate over its mark is a figure that means
 // the same on every machine.
 //
-// Other load on the machine lowers both. So a ratio is taken from short measurements in turns, a
-// sample of the mark, a run of the kernel, and so on, and from the best of each: the least
-// disturbed.
+// Other load on the machine lowers both, so a ratio is of the best of several of each. A run of a
+// model has one mark, measure_limits() while nothing else runs; kernels alone in a loop are
+// measured in turns, a sample of the mark, a run of the kernel, and so on.
 #pragma once
 
 #include <cstddef>
@@ -43,7 +43,7 @@ struct MachineLimits {
   std::optional<double> int8_op_per_s;
 };
 
-/// The best of several samples of each. Takes about a second, and a buffer of 1 GiB.
+/// The best of several samples of each, of memory in large pages. Takes about a second, and 1 GiB.
 MachineLimits measure_limits(ThreadPool& pool);
 
 }  // namespace forge::linear

@@ -3,7 +3,6 @@
 #include <algorithm>
 #include <array>
 #include <chrono>
-#include <cstring>
 #include <numeric>
 #include <span>
 #include <tuple>
@@ -20,7 +19,6 @@ constexpr int kPromptTokens = 512;
 constexpr int kContextTokens = 128;
 constexpr std::array kBatchSizes = {1, 2, 4, 8, 16, 32};
 constexpr int kBlockSize = 16;
-constexpr std::size_t kReadBytes = std::size_t{1} << 30;
 constexpr double kSecondsOfCase = 3;  // passes are repeated until then, at least kPassesMin times
 constexpr std::size_t kPassesMin = 3;
 constexpr std::size_t kPassesMax = 20;
@@ -76,14 +74,13 @@ linear::PanelKind main_kind(const model::PackedModel& model) {
   return kind;
 }
 
-/// The mark of prefill with weights of `kind`: bf16 on a machine without its instruction is
-/// widened, and so are halves.
-linear::Arithmetic arithmetic_of(linear::PanelKind kind, linear::ThreadPool& pool) {
-  using linear::Arithmetic;
+/// The peak of the instruction that products of `kind` use in a prompt: bf16 on a machine without
+/// its instruction is widened, and so are halves. None where the machine has no such instruction.
+std::optional<double> peak_of(linear::PanelKind kind, const linear::MachineLimits& limits) {
   using linear::PanelKind;
-  if (kind == PanelKind::f32 || kind == PanelKind::f16) return Arithmetic::f32;
-  if (kind != PanelKind::bf16) return Arithmetic::int8;
-  return linear::sample_peak_rate(Arithmetic::bf16, pool) ? Arithmetic::bf16 : Arithmetic::f32;
+  if (kind == PanelKind::f32 || kind == PanelKind::f16) return limits.f32_op_per_s;
+  if (kind != PanelKind::bf16) return limits.int8_op_per_s;
+  return limits.bf16_op_per_s.value_or(limits.f32_op_per_s);
 }
 
 /// Sequences that share nothing, each with blocks for a prompt and what it decodes.
@@ -175,14 +172,11 @@ class ModelBench {
   ModelBench(const runtime::LoadedModel& model, const std::function<bool(std::size_t)>& progress)
       : model_(model),
         progress_(progress),
-        memory_(std::make_unique_for_overwrite<std::byte[]>(kReadBytes)),
-        products_(products_of(model.transformer().weights())) {
-    std::memset(memory_.get(), 1, kReadBytes);
+        products_(products_of(model.transformer().weights())),
+        kind_(main_kind(model.transformer().weights())) {
     const model::PackedModel& weights = model.transformer().weights();
-    const linear::PanelKind kind = main_kind(weights);
-    arithmetic_ = arithmetic_of(kind, model.threads());
     result_.model = model.name();
-    result_.instructions = linear::instructions_used(kind, weights.numerics);
+    result_.instructions = linear::instructions_used(kind_, weights.numerics);
     result_.threads = model.threads().threads();
     result_.prompt_tokens = std::min(kPromptTokens, model.config().positions);
     result_.context_tokens = std::min(kContextTokens, model.config().positions - 1);
@@ -190,6 +184,7 @@ class ModelBench {
   }
 
   ModelBenchResult go() {
+    raise_limits();
     {
       Passes passes(model_, result_.prompt_tokens, 1);
       measure("prefill", result_.prompt_tokens, [&] { passes.prefill(result_.prompt_tokens); });
@@ -203,6 +198,8 @@ class ModelBench {
       if (result_.interrupted) break;
       measure("decode", sequences, [&] { passes.decode(sequences, result_.context_tokens); });
     }
+    if (!result_.interrupted) raise_limits();
+    for (ModelBenchCase& done : result_.cases) hold_against_limits(done);
     return std::move(result_);
   }
 
@@ -211,14 +208,11 @@ class ModelBench {
 
   template <class Pass>
   void measure(const std::string& what, int rows, const Pass& pass) {
-    const bool prefill = what == "prefill";
     pass();  // buffers grow, caches fill
     std::vector<double> seconds;
     double spent = 0;
-    double rate = 0;
     while (!result_.interrupted && seconds.size() < kPassesMax &&
            (spent < kSecondsOfCase || seconds.size() < kPassesMin)) {
-      rate = std::max(rate, prefill ? sample_peak() : sample_read());
       const auto start = Clock::now();
       pass();
       seconds.push_back(std::chrono::duration<double>(Clock::now() - start).count());
@@ -226,18 +220,31 @@ class ModelBench {
       result_.interrupted = !progress_(result_.cases.size());
     }
     std::sort(seconds.begin(), seconds.end());
-    ModelBenchCase done{.name = what + " " + std::to_string(rows),
-                        .rows = rows,
-                        .seconds = seconds[seconds.size() / 2],
-                        .best_seconds = seconds.front(),
-                        .of_peak = std::nullopt,
-                        .of_read_rate = std::nullopt};
-    if (prefill && rate > 0) done.of_peak = operations(rows) / done.best_seconds / rate;
-    if (!prefill && !model_.config().experts) {
-      done.of_read_rate = static_cast<double>(result_.weight_bytes) / done.best_seconds / rate;
-    }
-    result_.cases.push_back(std::move(done));
+    result_.cases.push_back({.name = what + " " + std::to_string(rows),
+                             .prefill = what == "prefill",
+                             .rows = rows,
+                             .seconds = seconds[seconds.size() / 2],
+                             .best_seconds = seconds.front(),
+                             .of_peak = std::nullopt,
+                             .of_read_rate = std::nullopt});
     progress_(result_.cases.size());
+  }
+
+  /// What the machine can do while nothing else runs; the best so far.
+  void raise_limits() {
+    const linear::MachineLimits limits = linear::measure_limits(model_.threads());
+    result_.read_bytes_per_s = std::max(result_.read_bytes_per_s, limits.read_bytes_per_s);
+    result_.peak_op_per_s = std::max(result_.peak_op_per_s, peak_of(kind_, limits));
+  }
+
+  void hold_against_limits(ModelBenchCase& done) const {
+    if (done.prefill) {
+      if (!result_.peak_op_per_s) return;
+      done.of_peak = operations(done.rows) / done.best_seconds / *result_.peak_op_per_s;
+    } else if (!model_.config().experts) {
+      const auto bytes = static_cast<double>(result_.weight_bytes);
+      done.of_read_rate = bytes / done.best_seconds / result_.read_bytes_per_s;
+    }
   }
 
   /// Of the matrix products of a prompt: two for each weight and row.
@@ -245,25 +252,10 @@ class ModelBench {
     return 2 * (products_.weights * rows + products_.head_weights);
   }
 
-  /// 0 where the machine has no such instruction.
-  double sample_peak() {
-    const auto rate = linear::sample_peak_rate(arithmetic_, model_.threads());
-    if (!rate) return 0;
-    result_.peak_op_per_s = std::max(result_.peak_op_per_s.value_or(0), *rate);
-    return *rate;
-  }
-
-  double sample_read() {
-    const double rate = linear::sample_read_rate({memory_.get(), kReadBytes}, model_.threads());
-    result_.read_bytes_per_s = std::max(result_.read_bytes_per_s, rate);
-    return rate;
-  }
-
   const runtime::LoadedModel& model_;
   const std::function<bool(std::size_t)>& progress_;
-  std::unique_ptr<std::byte[]> memory_;
   Products products_;
-  linear::Arithmetic arithmetic_ = linear::Arithmetic::f32;
+  linear::PanelKind kind_;  ///< of most weights
   ModelBenchResult result_;
 };
 

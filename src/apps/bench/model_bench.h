@@ -5,8 +5,8 @@
 //   decode    a token for each of so many sequences: bound by memory while they are few. Bytes of
 //             weights over the rate at which memory is read.
 //
-// Marks and passes take turns, a sample of the one, a run of the other, so that a busy machine
-// disturbs both; ratios are of the best of each, tokens/s are medians. Logits are computed for the
+// What the machine can do is measured before and after all passes, while nothing else runs. Ratios
+// are of the best of each, tokens/s are medians. Logits are computed for the
 // rows that a server would need, sampling is not part of it. The prompt is made up.
 #pragma once
 
@@ -20,9 +20,10 @@
 namespace forge::apps {
 
 struct ModelBenchCase {
-  std::string name;    ///< "prefill 512", "decode 1"
-  int rows = 0;        ///< rows of a pass: tokens of the prompt, or sequences
-  double seconds = 0;  ///< time of a pass, median
+  std::string name;      ///< "prefill 512", "decode 1"
+  bool prefill = false;  ///< or decode
+  int rows = 0;          ///< rows of a pass: tokens of the prompt, or sequences
+  double seconds = 0;    ///< time of a pass, median
   double best_seconds = 0;
   /// For prefill, the rate of arithmetic over the peak. None where the machine has no mark for it.
   std::optional<double> of_peak;
@@ -40,7 +41,7 @@ struct ModelBenchResult {
   int prompt_tokens = 0;
   int context_tokens = 0;  ///< of each sequence that decodes
   std::size_t weight_bytes = 0;
-  double read_bytes_per_s = 0;          ///< best sample
+  double read_bytes_per_s = 0;          ///< the machine's limit
   std::optional<double> peak_op_per_s;  ///< likewise, of the instruction used
   std::vector<ModelBenchCase> cases;
   bool interrupted = false;
