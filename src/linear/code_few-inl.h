@@ -18,8 +18,15 @@
 HWY_BEFORE_NAMESPACE();
 namespace forge::linear::codes::HWY_NAMESPACE {
 
-/// The most rows whose sums the registers hold.
-inline constexpr int kFewRows = HWY_CAP_GE512 ? 4 : 2;
+/// The most rows whose sums the registers hold. The portable version, whose vectors are arrays,
+/// waits for arithmetic.
+#if HWY_CAP_GE512
+inline constexpr int kFewRows = 4;
+#elif HWY_TARGET == HWY_EMU128 || HWY_TARGET == HWY_SCALAR
+inline constexpr int kFewRows = 0;
+#else
+inline constexpr int kFewRows = 2;
+#endif
 
 /// Panels that are taken together.
 template <class Kind>
@@ -27,11 +34,19 @@ constexpr int few_panels(int rows) {
   return rows <= 2 && Kind::kStepWords == 1 ? 2 : 1;
 }
 
+/// Panels one after the other.
+struct Panels {
+  const std::byte* first;
+  std::size_t bytes;  ///< of a panel
+
+  const std::byte* operator[](int panel) const {
+    return first + static_cast<std::size_t>(panel) * bytes;
+  }
+};
+
 /// Sums of (c - o) a of kRows rows over one group, for the vectors of a tile of kPanels panels.
 template <int kRows, int kPanels, class Dot, class Kind>
 struct GroupSums {
-  static constexpr int kHalfQuads = kQuads / Kind::kHalves;
-
   typename Dot::Sum sums[kPanels][kRows][kTileVectors][Kind::kHalves];
 
   HWY_INLINE void begin(const CodedGroup* x) {
@@ -46,28 +61,23 @@ struct GroupSums {
     }
   }
 
-  /// Adds all steps of `group`, where panel p begins at panels + p * panel_bytes.
-  template <int kStep = 0>
-  HWY_INLINE void add(const std::byte* panels, std::size_t panel_bytes, int group, int lane,
-                      const CodedGroup* x) {
-    if constexpr (kStep < Kind::kSteps) {
-      for (int p = 0; p < kPanels; ++p) {
-        const std::byte* const panel = panels + static_cast<std::size_t>(p) * panel_bytes;
-        if (lane == 0) fetch_ahead<Kind, kStep>(panel, group);
-        for (int v = 0; v < kTileVectors; ++v) {
-          hn::Vec<Words> words[Kind::kStepWords];
-          Kind::template words<kStep>(panel, group, lane + v * kVectorLanes, words);
-          for (int i = 0; i < Kind::kStepWords; ++i) {
-            const int q = kStep + i * Kind::kSteps;
-            const auto w = Dot::weights(words[i]);
-            for (int r = 0; r < kRows; ++r) {
-              auto& sum = sums[p][r][v][q / kHalfQuads];
-              sum = Dot::add(sum, w, Dot::quad(x[r].codes + 4 * q));
-            }
+  /// Adds a step of `group` of all panels.
+  HWY_INLINE void add(const Panels& panels, int group, int lane, int step, const CodedGroup* x) {
+    for (int p = 0; p < kPanels; ++p) {
+      const std::byte* const panel = panels[p];
+      if (lane == 0) fetch_ahead<Kind>(panel, group, step);
+      for (int v = 0; v < kTileVectors; ++v) {
+        hn::Vec<Words> words[Kind::kStepWords];
+        Kind::words(panel, group, lane + v * kVectorLanes, step, words);
+        for (int i = 0; i < Kind::kStepWords; ++i) {
+          const auto w = Dot::weights(words[i]);
+          for (int r = 0; r < kRows; ++r) {
+            // Of kinds with halves, quads step and 4 + step are of one each.
+            auto& sum = sums[p][r][v][Kind::kHalves == 1 ? 0 : i];
+            sum = Dot::add(sum, w, Dot::quad(x[r].codes + 4 * (step + i * Kind::kSteps)));
           }
         }
       }
-      add<kStep + 1>(panels, panel_bytes, group, lane, x);
     }
   }
 };
@@ -75,8 +85,7 @@ struct GroupSums {
 /// Multiplies kRows rows by kPanels panels. Row r of panel p becomes row p * kRows + r of the
 /// block.
 template <int kRows, int kPanels, class Dot, class Kind>
-void multiply_few(const std::byte* panels, std::size_t panel_bytes, int groups, const CodedGroup* x,
-                  Block& block) {
+void multiply_few(const Panels& panels, int groups, const CodedGroup* x, Block& block) {
   constexpr int kTiles = kPanelOutputs / kTileLanes;
   FloatVec results[kTiles][kPanels][kRows][kTileVectors];
   for (auto& tile : results) {
@@ -90,12 +99,13 @@ void multiply_few(const std::byte* panels, std::size_t panel_bytes, int groups, 
     for (int tile = 0; tile < kTiles; ++tile) {
       GroupSums<kRows, kPanels, Dot, Kind> group;
       group.begin(x);
-      group.add(panels, panel_bytes, g, tile * kTileLanes, x);
+      for (int step = 0; step < Kind::kSteps; ++step) {
+        group.add(panels, g, tile * kTileLanes, step, x);
+      }
       for (int p = 0; p < kPanels; ++p) {
-        const std::byte* const panel = panels + static_cast<std::size_t>(p) * panel_bytes;
         for (int v = 0; v < kTileVectors; ++v) {
           Scales scales;
-          Kind::scales(panel, g, tile * kTileLanes + v * kVectorLanes, scales);
+          Kind::scales(panels[p], g, tile * kTileLanes + v * kVectorLanes, scales);
           for (int r = 0; r < kRows; ++r) {
             FloatVec total = hn::Zero(Floats());
             for (int half = 0; half < Kind::kHalves; ++half) {
@@ -124,11 +134,10 @@ void multiply_few(const std::byte* panels, std::size_t panel_bytes, int groups, 
 /// rest.
 template <int kRows, int kPanels, class Dot, class Kind>
 void multiply_few_panels(const PanelProduct& p, int panel, Block& block) {
-  const Section& section = *p.section;
+  const Panels panels{p.section->panels, p.section->panel_bytes};
   for (; panel + kPanels <= p.end_panel; panel += kPanels) {
-    multiply_few<kRows, kPanels, Dot, Kind>(
-        section.panels + static_cast<std::size_t>(panel) * section.panel_bytes, section.panel_bytes,
-        group_count(p.inputs), p.converted->groups, block);
+    multiply_few<kRows, kPanels, Dot, Kind>({panels[panel], panels.bytes}, group_count(p.inputs),
+                                            p.converted->groups, block);
     for (int i = 0; i < kPanels; ++i) store(p, 0, kRows, panel + i, block.sums + i * kRows);
   }
   if constexpr (kPanels > 1) multiply_few_panels<kRows, 1, Dot, Kind>(p, panel, block);

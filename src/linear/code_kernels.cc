@@ -47,7 +47,9 @@ auto with_kind(PanelKind kind, const Use& use) {
 
 template <class Dot, class Kind>
 void multiply_panels(const PanelProduct& p) {
-  if (p.rows <= kFewRows) return multiply_few_rows<Dot, Kind>(p);
+  if constexpr (kFewRows > 0) {
+    if (p.rows <= kFewRows) return multiply_few_rows<Dot, Kind>(p);
+  }
   Block block;
   const int groups = group_count(p.inputs);
   for (int first = 0; first < p.rows; first += kRowBlock) {

@@ -47,17 +47,18 @@ inline constexpr int kTileLanes = kTileVectors * kVectorLanes;
 /// Asks memory for the weights that come kAhead bytes after those of a step of `group`, which may
 /// be the next panel's: the processor alone asks for too few at a time while it computes. Nothing
 /// is read past the end.
-template <class Kind, int kStep>
-HWY_INLINE void fetch_ahead(const std::byte* panel, int group) {
+template <class Kind>
+HWY_INLINE void fetch_ahead(const std::byte* panel, int group, int step) {
   constexpr std::size_t kAhead = 8192;
   constexpr std::size_t kLine = 64;
   constexpr std::size_t kLines = (Kind::kGroupBytes + kLine - 1) / kLine;
-  const std::byte* const from =
+  constexpr std::size_t kStepLines = kLines / Kind::kSteps;
+  const std::byte* const first =
       panel + static_cast<std::size_t>(group) * Kind::kGroupBytes + kAhead;
-  for (std::size_t i = kStep * kLines / Kind::kSteps; i < (kStep + 1) * kLines / Kind::kSteps;
-       ++i) {
-    hwy::Prefetch(from + i * kLine);
-  }
+  const std::byte* const lines = first + static_cast<std::size_t>(step) * kStepLines * kLine;
+  for (std::size_t i = 0; i < kStepLines; ++i) hwy::Prefetch(lines + i * kLine);
+  if (step + 1 < Kind::kSteps) return;
+  for (std::size_t i = kStepLines * Kind::kSteps; i < kLines; ++i) hwy::Prefetch(first + i * kLine);
 }
 
 /// Partial results of a block of rows against a panel.
@@ -99,6 +100,7 @@ struct Weights {
   hn::Vec<Words> words[kTileVectors][kQuads];
   Scales scales[kTileVectors];
 
+  /// A recursion, not a loop, so that the words are in registers whatever the compiler unrolls.
   template <int kStep = 0>
   HWY_INLINE void load(const std::byte* panel, int group, int lane) {
     if constexpr (kStep == Kind::kSteps) {
@@ -106,11 +108,11 @@ struct Weights {
         Kind::scales(panel, group, lane + v * kVectorLanes, scales[v]);
       }
     } else {
-      if (lane == 0) fetch_ahead<Kind, kStep>(panel, group);
+      if (lane == 0) fetch_ahead<Kind>(panel, group, kStep);
       for (int v = 0; v < kTileVectors; ++v) {
-        hn::Vec<Words> step[Kind::kStepWords];
-        Kind::template words<kStep>(panel, group, lane + v * kVectorLanes, step);
-        for (int i = 0; i < Kind::kStepWords; ++i) words[v][kStep + i * Kind::kSteps] = step[i];
+        hn::Vec<Words> quads[Kind::kStepWords];
+        Kind::words(panel, group, lane + v * kVectorLanes, kStep, quads);
+        for (int i = 0; i < Kind::kStepWords; ++i) words[v][kStep + i * Kind::kSteps] = quads[i];
       }
       load<kStep + 1>(panel, group, lane);
     }

@@ -57,40 +57,32 @@ HWY_INLINE void add_bytes(hn::Vec<Words> bytes, hn::Vec<Words> (&words)[2]) {
   for (auto& word : words) word = hn::Add(word, bytes);
 }
 
-/// Bits [kFrom, kFrom + count of ones in `mask`) of each byte of x, moved to where `mask` (bits of
-/// a byte, from bit 4 on) has its ones.
-template <int kFrom>
-HWY_INLINE hn::Vec<Words> upper_bits(hn::Vec<Words> x, std::uint32_t mask) {
-  const auto wanted = hn::Set(Words(), four(mask));
-  if constexpr (kFrom < 4) {
-    return hn::And(hn::ShiftLeft<4 - kFrom>(x), wanted);
-  } else {
-    return hn::And(hn::ShiftRight<kFrom - 4>(x), wanted);
-  }
+/// Bits of the mask (from bit 4 of each byte on) from bits that lie four places lower, or there.
+HWY_INLINE hn::Vec<Words> lifted(hn::Vec<Words> bits, std::uint32_t mask) {
+  return hn::And(hn::ShiftLeft<4>(bits), hn::Set(Words(), four(mask)));
+}
+HWY_INLINE hn::Vec<Words> in_place(hn::Vec<Words> bits, std::uint32_t mask) {
+  return hn::And(bits, hn::Set(Words(), four(mask)));
 }
 
-/// The fifth bits of quads kStep and 4 + kStep.
-template <int kStep>
-HWY_INLINE void add_fifth_bits(const std::uint32_t* fifth, hn::Vec<Words> (&words)[2]) {
-  const auto bits = hn::LoadU(Words(), fifth);
-  constexpr std::uint32_t kMask = 0x10;
-  words[0] = hn::Or(words[0], upper_bits<kStep>(bits, kMask));
-  words[1] = hn::Or(words[1], upper_bits<4 + kStep>(bits, kMask));
+/// The fifth bits of quads `step` and 4 + `step`.
+HWY_INLINE void add_fifth_bits(const std::uint32_t* fifth, int step, hn::Vec<Words> (&words)[2]) {
+  const auto bits = hn::ShiftRightSame(hn::LoadU(Words(), fifth), step);
+  words[0] = hn::Or(words[0], lifted(bits, 0x10));
+  words[1] = hn::Or(words[1], in_place(bits, 0x10));
 }
 
-/// The upper two bits of quads kStep and 4 + kStep.
-template <int kStep>
-HWY_INLINE void add_upper_pairs(const std::uint32_t (&uppers)[2][kPanelOutputs], int lane,
+/// The upper two bits of quads `step` and 4 + `step`.
+HWY_INLINE void add_upper_pairs(const std::uint32_t (&uppers)[2][kPanelOutputs], int lane, int step,
                                 hn::Vec<Words> (&words)[2]) {
-  constexpr std::uint32_t kMask = 0x30;
   for (int i = 0; i < 2; ++i) {
-    const auto bits = hn::LoadU(Words(), uppers[i] + lane);
-    words[i] = hn::Or(words[i], upper_bits<2 * kStep>(bits, kMask));
+    const auto bits = hn::ShiftRightSame(hn::LoadU(Words(), uppers[i] + lane), 2 * step);
+    words[i] = hn::Or(words[i], lifted(bits, 0x30));
   }
 }
 
 // The kinds of panels: how the outputs [lane, lane + kVectorLanes) of a group are read. Codes come
-// in kSteps steps of a few words, in the order of memory: words<s>() gives quads s, s + kSteps, ...
+// in kSteps steps of a few words, in the order of memory: of step s quads s, s + kSteps, ...
 
 template <class Struct>
 HWY_INLINE const Struct& at(const std::byte* panel, int index) {
@@ -115,10 +107,9 @@ struct Nibbles : Bytes {
 struct Q80 : Bytes {
   static constexpr std::size_t kGroupBytes = sizeof(Q80Group);
 
-  template <int kStep>
-  static HWY_INLINE void words(const std::byte* panel, int group, int lane,
+  static HWY_INLINE void words(const std::byte* panel, int group, int lane, int step,
                                hn::Vec<Words> (&out)[1]) {
-    out[0] = hn::LoadU(Words(), at<Q80Group>(panel, group).quads[kStep] + lane);
+    out[0] = hn::LoadU(Words(), at<Q80Group>(panel, group).quads[step] + lane);
   }
   static HWY_INLINE void scales(const std::byte* panel, int group, int lane, Scales& out) {
     out.step = load_floats(at<Q80Group>(panel, group).scales + lane);
@@ -128,11 +119,10 @@ struct Q80 : Bytes {
 struct Int8 : Bytes {
   static constexpr std::size_t kGroupBytes = sizeof(Int8Group);
 
-  template <int kStep>
-  static HWY_INLINE void words(const std::byte* panel, int group, int lane,
+  static HWY_INLINE void words(const std::byte* panel, int group, int lane, int step,
                                hn::Vec<Words> (&out)[1]) {
     const auto& from = at<Int8Group>(panel + sizeof(Int8Head), group);
-    out[0] = hn::LoadU(Words(), from.quads[kStep] + lane);
+    out[0] = hn::LoadU(Words(), from.quads[step] + lane);
   }
   static HWY_INLINE void scales(const std::byte* panel, int, int lane, Scales& out) {
     out.step = hn::LoadU(Floats(), at<Int8Head>(panel, 0).scales + lane);
@@ -142,10 +132,9 @@ struct Int8 : Bytes {
 struct Q40 : Nibbles {
   static constexpr std::size_t kGroupBytes = sizeof(Q40Group);
 
-  template <int kStep>
-  static HWY_INLINE void words(const std::byte* panel, int group, int lane,
+  static HWY_INLINE void words(const std::byte* panel, int group, int lane, int step,
                                hn::Vec<Words> (&out)[2]) {
-    load_pair(at<Q40Group>(panel, group).pairs[kStep] + lane, out);
+    load_pair(at<Q40Group>(panel, group).pairs[step] + lane, out);
     add_bytes(hn::Set(Words(), four(128 - 8)), out);
   }
   static HWY_INLINE void scales(const std::byte* panel, int group, int lane, Scales& out) {
@@ -156,11 +145,10 @@ struct Q40 : Nibbles {
 struct Int4 : Nibbles {
   static constexpr std::size_t kGroupBytes = sizeof(Int4Group);
 
-  template <int kStep>
-  static HWY_INLINE void words(const std::byte* panel, int group, int lane,
+  static HWY_INLINE void words(const std::byte* panel, int group, int lane, int step,
                                hn::Vec<Words> (&out)[2]) {
     const auto& from = at<Int4Group>(panel, group);
-    load_pair(from.pairs[kStep] + lane, out);
+    load_pair(from.pairs[step] + lane, out);
     const auto zeros = hn::BitCast(Words(), load_ints(from.zeros + lane));
     const auto twice = hn::Or(zeros, hn::ShiftLeft<8>(zeros));
     const auto offset = hn::Or(twice, hn::ShiftLeft<16>(twice));
@@ -174,12 +162,11 @@ struct Int4 : Nibbles {
 struct Q50 : Nibbles {
   static constexpr std::size_t kGroupBytes = sizeof(Q50Group);
 
-  template <int kStep>
-  static HWY_INLINE void words(const std::byte* panel, int group, int lane,
+  static HWY_INLINE void words(const std::byte* panel, int group, int lane, int step,
                                hn::Vec<Words> (&out)[2]) {
     const auto& from = at<Q50Group>(panel, group);
-    load_pair(from.pairs[kStep] + lane, out);
-    add_fifth_bits<kStep>(from.fifth + lane, out);
+    load_pair(from.pairs[step] + lane, out);
+    add_fifth_bits(from.fifth + lane, step, out);
     add_bytes(hn::Set(Words(), four(128 - 16)), out);
   }
   static HWY_INLINE void scales(const std::byte* panel, int group, int lane, Scales& out) {
@@ -192,12 +179,11 @@ struct Q51 : Nibbles {
   static constexpr bool kMinima = true;
   static constexpr bool kBiased = false;
 
-  template <int kStep>
-  static HWY_INLINE void words(const std::byte* panel, int group, int lane,
+  static HWY_INLINE void words(const std::byte* panel, int group, int lane, int step,
                                hn::Vec<Words> (&out)[2]) {
     const auto& from = at<Q51Group>(panel, group);
-    load_pair(from.pairs[kStep] + lane, out);
-    add_fifth_bits<kStep>(from.fifth + lane, out);
+    load_pair(from.pairs[step] + lane, out);
+    add_fifth_bits(from.fifth + lane, step, out);
   }
   static HWY_INLINE void scales(const std::byte* panel, int group, int lane, Scales& out) {
     const auto& from = at<Q51Group>(panel, group);
@@ -234,32 +220,29 @@ struct AffineBlocks : Blocks<Block> {
 };
 
 struct Q4K : AffineBlocks<Q4KBlock> {
-  template <int kStep>
-  static HWY_INLINE void words(const std::byte* panel, int group, int lane,
+  static HWY_INLINE void words(const std::byte* panel, int group, int lane, int step,
                                hn::Vec<Words> (&out)[2]) {
-    load_pair(group_of(panel, group).pairs[kStep] + lane, out);
+    load_pair(group_of(panel, group).pairs[step] + lane, out);
   }
 };
 
 struct Q5K : AffineBlocks<Q5KBlock> {
-  template <int kStep>
-  static HWY_INLINE void words(const std::byte* panel, int group, int lane,
+  static HWY_INLINE void words(const std::byte* panel, int group, int lane, int step,
                                hn::Vec<Words> (&out)[2]) {
     const auto& from = group_of(panel, group);
-    load_pair(from.pairs[kStep] + lane, out);
-    add_fifth_bits<kStep>(from.fifth + lane, out);
+    load_pair(from.pairs[step] + lane, out);
+    add_fifth_bits(from.fifth + lane, step, out);
   }
 };
 
 struct Q6K : Blocks<Q6KBlock> {
   static constexpr int kHalves = 2;
 
-  template <int kStep>
-  static HWY_INLINE void words(const std::byte* panel, int group, int lane,
+  static HWY_INLINE void words(const std::byte* panel, int group, int lane, int step,
                                hn::Vec<Words> (&out)[2]) {
     const auto& from = group_of(panel, group);
-    load_pair(from.pairs[kStep] + lane, out);
-    add_upper_pairs<kStep>(from.uppers, lane, out);
+    load_pair(from.pairs[step] + lane, out);
+    add_upper_pairs(from.uppers, lane, step, out);
     add_bytes(hn::Set(Words(), four(128 - 32)), out);
   }
   static HWY_INLINE void scales(const std::byte* panel, int group, int lane, Scales& out) {
