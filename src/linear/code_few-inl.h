@@ -3,9 +3,11 @@
 //
 // Weights pass through registers once, in the order in which they lie in memory, and what lies some
 // KiB further on is asked for line by line as they pass: in bursts, or in another order within the
-// group, a core reads up to a fifth less of it. Sums stay in registers from the first group to the
-// last. Bytes come from two panels in turns, because a core reads faster in two places at a time;
-// smaller codes need the time to unpack.
+// group, a core reads up to a tenth less of it. Sums stay in registers from the first group to the
+// last. Codes of 8 bits are read from two panels in turns; so a core reads them faster, and smaller
+// ones slower (bench/README.md, Beside llama.cpp).
+#include <algorithm>
+
 #include "code_tile-inl.h"
 
 #if defined(FORGE_LINEAR_CODE_FEW_INL_H) == defined(HWY_TARGET_TOGGLE)
@@ -31,7 +33,7 @@ inline constexpr int kFewRows = 2;
 /// Panels that are taken together.
 template <class Kind>
 constexpr int few_panels(int rows) {
-  return rows <= 2 && Kind::kStepWords == 1 ? 2 : 1;
+  return rows <= std::min(kFewRows, 2) && Kind::kStepWords == 1 ? 2 : 1;
 }
 
 /// Panels one after the other.

@@ -57,27 +57,21 @@ HWY_INLINE void add_bytes(hn::Vec<Words> bytes, hn::Vec<Words> (&words)[2]) {
   for (auto& word : words) word = hn::Add(word, bytes);
 }
 
-/// Bits of the mask (from bit 4 of each byte on) from bits that lie four places lower, or there.
-HWY_INLINE hn::Vec<Words> lifted(hn::Vec<Words> bits, std::uint32_t mask) {
-  return hn::And(hn::ShiftLeft<4>(bits), hn::Set(Words(), four(mask)));
-}
-HWY_INLINE hn::Vec<Words> in_place(hn::Vec<Words> bits, std::uint32_t mask) {
-  return hn::And(bits, hn::Set(Words(), four(mask)));
-}
-
 /// The fifth bits of quads `step` and 4 + `step`.
 HWY_INLINE void add_fifth_bits(const std::uint32_t* fifth, int step, hn::Vec<Words> (&words)[2]) {
+  const auto mask = hn::Set(Words(), four(0x10));
   const auto bits = hn::ShiftRightSame(hn::LoadU(Words(), fifth), step);
-  words[0] = hn::Or(words[0], lifted(bits, 0x10));
-  words[1] = hn::Or(words[1], in_place(bits, 0x10));
+  words[0] = hn::Or(words[0], hn::And(hn::ShiftLeft<4>(bits), mask));
+  words[1] = hn::Or(words[1], hn::And(bits, mask));
 }
 
 /// The upper two bits of quads `step` and 4 + `step`.
 HWY_INLINE void add_upper_pairs(const std::uint32_t (&uppers)[2][kPanelOutputs], int lane, int step,
                                 hn::Vec<Words> (&words)[2]) {
+  const auto mask = hn::Set(Words(), four(0x30));
   for (int i = 0; i < 2; ++i) {
     const auto bits = hn::ShiftRightSame(hn::LoadU(Words(), uppers[i] + lane), 2 * step);
-    words[i] = hn::Or(words[i], lifted(bits, 0x30));
+    words[i] = hn::Or(words[i], hn::And(hn::ShiftLeft<4>(bits), mask));
   }
 }
 
