@@ -119,34 +119,41 @@ struct Weights {
   }
 };
 
+/// The sums of kRows rows over a half of the group, or all of it, added to their totals.
+template <int kRows, int kHalf, class Dot, class Kind>
+HWY_INLINE void dot_half(const Weights<Dot, Kind>& w, const CodedGroup* x,
+                         FloatVec (&totals)[kRows][kTileVectors]) {
+  typename Dot::Sum sums[kRows][kTileVectors];
+  for (int r = 0; r < kRows; ++r) {
+    for (auto& sum : sums[r]) sum = Dot::begin(bias<Kind>(x[r], kHalf));
+  }
+  constexpr int kHalfQuads = kQuads / Kind::kHalves;
+  for (int i = 0; i < kHalfQuads; ++i) {
+    const int q = kHalf * kHalfQuads + i;
+    typename Dot::Weights words[kTileVectors];
+    for (int v = 0; v < kTileVectors; ++v) words[v] = Dot::weights(w.words[v][q]);
+    for (int r = 0; r < kRows; ++r) {
+      const auto a = Dot::quad(x[r].codes + 4 * q);
+      for (int v = 0; v < kTileVectors; ++v) sums[r][v] = Dot::add(sums[r][v], words[v], a);
+    }
+  }
+  for (int r = 0; r < kRows; ++r) {
+    for (int v = 0; v < kTileVectors; ++v) {
+      totals[r][v] = add_half<Kind>(kHalf, Dot::total(sums[r][v]), w.scales[v], totals[r][v]);
+    }
+  }
+}
+
 /// Adds the group's part to kRows rows of results.
 template <int kRows, class Dot, class Kind>
 HWY_INLINE void add_group(const Weights<Dot, Kind>& w, const CodedGroup* x,
                           float (*results)[kPanelOutputs], int lane) {
-  constexpr int kHalfQuads = kQuads / Kind::kHalves;
   FloatVec totals[kRows][kTileVectors];
   for (auto& row : totals) {
     for (auto& total : row) total = hn::Zero(Floats());
   }
-  for (int half = 0; half < Kind::kHalves; ++half) {
-    typename Dot::Sum sums[kRows][kTileVectors];
-    for (int r = 0; r < kRows; ++r) {
-      for (auto& sum : sums[r]) sum = Dot::begin(bias<Kind>(x[r], half));
-    }
-    for (int q = half * kHalfQuads; q < (half + 1) * kHalfQuads; ++q) {
-      typename Dot::Weights words[kTileVectors];
-      for (int v = 0; v < kTileVectors; ++v) words[v] = Dot::weights(w.words[v][q]);
-      for (int r = 0; r < kRows; ++r) {
-        const auto a = Dot::quad(x[r].codes + 4 * q);
-        for (int v = 0; v < kTileVectors; ++v) sums[r][v] = Dot::add(sums[r][v], words[v], a);
-      }
-    }
-    for (int r = 0; r < kRows; ++r) {
-      for (int v = 0; v < kTileVectors; ++v) {
-        totals[r][v] = add_half<Kind>(half, Dot::total(sums[r][v]), w.scales[v], totals[r][v]);
-      }
-    }
-  }
+  dot_half<kRows, 0>(w, x, totals);
+  if constexpr (Kind::kHalves == 2) dot_half<kRows, 1>(w, x, totals);
   for (int r = 0; r < kRows; ++r) {
     for (int v = 0; v < kTileVectors; ++v) {
       float* const to = results[r] + lane + v * kVectorLanes;
