@@ -3,6 +3,8 @@
 //
 // A step loads the weights of some inputs for each vector of outputs and broadcasts those inputs of
 // each row. All elements of a tile are independent chains, which hides the latency of fma.
+#include <algorithm>
+
 #include "forge/linear/linear_weights.h"
 #include "hwy/cache_control.h"
 #include "hwy/highway.h"
@@ -87,16 +89,18 @@ inline constexpr int kAccumulators = 12;  // of 16 registers
 /// Rows of the tallest tile, which is two vectors wide.
 inline constexpr int kTileRowsMax = kAccumulators / 2;
 
-/// Vectors across a tile of `rows` rows, a power of two: several panels where rows are few, because
-/// a core reads memory faster in several places at a time.
+/// Vectors across a tile of `rows` rows, a power of two: four panels for one row, two for a few,
+/// because a core reads memory faster in several places at a time.
 constexpr int tile_vectors(int rows) {
-  int vectors = 8;
+  int vectors = (rows == 1 ? 4 : 2) * kPanelOutputs / kFullLanes;
   while (vectors * rows > kAccumulators) vectors /= 2;
   return vectors;
 }
 
-/// Weights are fetched this many bytes ahead: prefetchers stop at the end of a page.
-inline constexpr int kBytesAhead = 1024;
+/// Weights are fetched this many bytes ahead, over all panels of a tile, because prefetchers stop
+/// at the end of a page. One row does little else than read; more compute while they wait, and ask
+/// earlier.
+constexpr int bytes_ahead(int rows) { return rows == 1 ? 4096 : 8192; }
 inline constexpr int kLineBytes = 64;
 
 /// Weights of this many bytes come from memory each time; a core's cache keeps fewer.
@@ -120,6 +124,7 @@ template <class Weights, int kRows, int kVectors>
 struct Tile {
   static constexpr int kWords = Weights::kWords;
   static constexpr int kWidth = kVectors * kFullLanes;
+  static constexpr int kAhead = bytes_ahead(kRows) / std::max(1, kWidth / kPanelOutputs);
 
   /// Accumulates rows [row, row + kRows) of outputs [column, column + kWidth) and stores or adds
   /// them to y.
@@ -153,7 +158,7 @@ struct Tile {
       for (int v = 0; v < kVectors; ++v) {
         const std::byte* const from = weights_of(w, c.w_stride, v * kFullLanes);
         const bool starts_line = v * kFullLanes * Weights::kLaneBytes % kLineBytes == 0;
-        if (kFar && starts_line) hwy::Prefetch(from + kBytesAhead);
+        if (kFar && starts_line) hwy::Prefetch(from + kAhead);
         Weights::load(from, weights[v]);
       }
       for (int word = 0; word < kWords; ++word) {
