@@ -30,10 +30,13 @@ class TieredCache {
 class TransformerCpuModel : public CpuModel {
  public:
   TransformerCpuModel(const model::Transformer& model, linear::ThreadPool& threads,
-                      const executor::ExecutorOptions& options)
+                      const executor::ExecutorOptions& options,
+                      model::PassProfile* profile = nullptr)
       : model_(model),
         cache_(kv_shape(model.config()), options),
-        scratch_(model.config(), threads) {}
+        scratch_(model.config(), threads) {
+    scratch_.workers.set_profile(profile);
+  }
 
   int vocabulary_size() const override { return model_.config().vocabulary_size; }
   int layers() const override { return model_.config().layers; }
@@ -66,8 +69,9 @@ class SeededCpuModel : private OwnedSeededModel, public TransformerCpuModel {
 
 std::unique_ptr<CpuModel> cpu_model(const model::Transformer& transformer,
                                     linear::ThreadPool& threads,
-                                    const executor::ExecutorOptions& options) {
-  return std::make_unique<TransformerCpuModel>(transformer, threads, options);
+                                    const executor::ExecutorOptions& options,
+                                    model::PassProfile* profile) {
+  return std::make_unique<TransformerCpuModel>(transformer, threads, options, profile);
 }
 
 std::unique_ptr<CpuModel> seeded_cpu_model(const reference::TinyConfig& config,

@@ -7,6 +7,7 @@
 #include <utility>
 
 #include "forge/linear/large_memory.h"
+#include "panels.h"
 
 #undef HWY_TARGET_INCLUDE
 #define HWY_TARGET_INCLUDE "machine_limits.cc"
@@ -158,6 +159,18 @@ std::optional<double> sample_peak_rate(Arithmetic arithmetic, ThreadPool& pool) 
   return static_cast<double>(operations) * kSteps * kParts / seconds;
 }
 
+Arithmetic arithmetic_of(PanelKind kind, Numerics numerics) {
+  switch (kind) {
+    case PanelKind::f32:
+    case PanelKind::f16:
+      return Arithmetic::f32;
+    case PanelKind::bf16:
+      return floats::takes_pairs(numerics) ? Arithmetic::bf16 : Arithmetic::f32;
+    default:
+      return Arithmetic::int8;
+  }
+}
+
 MachineLimits measure_limits(ThreadPool& pool) {
   MachineLimits best;
   const LargeMemory memory = make_large_memory(kReadBytes);
@@ -171,9 +184,9 @@ MachineLimits measure_limits(ThreadPool& pool) {
     best.read_bytes_per_s =
         std::max(best.read_bytes_per_s, sample_read_rate({memory.get(), kReadBytes}, pool));
   }
-  best.f32_op_per_s = best_of(Arithmetic::f32).value_or(0);
-  best.bf16_op_per_s = best_of(Arithmetic::bf16);
-  best.int8_op_per_s = best_of(Arithmetic::int8);
+  for (std::size_t i = 0; i < best.peaks.size(); ++i) {
+    best.peaks[i] = best_of(static_cast<Arithmetic>(i));
+  }
   return best;
 }
 

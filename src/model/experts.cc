@@ -109,8 +109,8 @@ void choose_for_rows(const PackedExperts& experts, Rows x, ExpertsScratch& scrat
   float* router = room(scratch.router, x.count, extra);
   const std::size_t total = static_cast<std::size_t>(x.count) * per_row;
   if (scratch.chosen.size() < total) scratch.chosen.resize(total);
-  workers.multiply(x, experts.router, scores);
-  workers.for_rows(x.count, [&](int row) {
+  workers.multiply(Operation::router, x, experts.router, scores);
+  workers.for_rows(Operation::router, x.count, [&](int row) {
     choose_experts(
         config, {scores + offset(row, config.experts), E}, experts.correction_bias,
         {router + offset(row, extra), static_cast<std::size_t>(extra)},
@@ -168,8 +168,9 @@ void run_experts(const PackedExperts& experts, Rows x, float* out, ExpertsScratc
   }
   if (!experts.shared) return;
   mlp(*experts.shared, x, produced, scratch.mlp, workers);
-  workers.for_rows(
-      x.count, [&](int row) { numerics::add(out + offset(row, d), produced + offset(row, d), d); });
+  workers.for_rows(Operation::residual, x.count, [&](int row) {
+    numerics::add(out + offset(row, d), produced + offset(row, d), d);
+  });
 }
 
 }  // namespace forge::model

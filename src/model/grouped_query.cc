@@ -51,6 +51,13 @@ void attend(const AttentionPass& pass, int row, int head, const float* q, float*
   numerics::attend({q, c.heads / c.kv_heads, pass.config.attention_scale}, kv, out);
 }
 
+Work grouped_work(const AttentionPass& pass) {
+  const auto& c = std::get<GroupedQueryConfig>(pass.config.attention);
+  const double of_key = 2.0 * c.head_size;  // and as much of its value
+  return pass.work(c.sliding_window, 2 * of_key * c.heads,
+                   2.0 * sizeof(float) * c.head_size * c.kv_heads);
+}
+
 }  // namespace
 
 void grouped_query_attention(const PackedGroupedQuery& weights, const AttentionPass& pass,
@@ -64,21 +71,24 @@ void grouped_query_attention(const PackedGroupedQuery& weights, const AttentionP
   float* qkv = room(scratch.qkv, rows, qkv_width);
   float* attended = room(scratch.attended, rows, attended_width);
 
-  workers.multiply({x, rows}, weights.qkv, qkv);
-  workers.for_rows(rows,
+  workers.multiply(Operation::qkv, {x, rows}, weights.qkv, qkv);
+  workers.for_rows(Operation::rotation, rows,
                    [&](int row) { finish_row(weights, pass, row, qkv + offset(row, qkv_width)); });
   // Rows of one KV head come one after the other: they read the same keys and values.
-  workers.run(rows * c.kv_heads, [&](int part) {
+  const auto attend_part = [&](int part) {
     const int row = part % rows;
     const int head = part / rows;
     attend(pass, row, head, qkv + offset(row, qkv_width) + head * group_width,
            attended + offset(row, attended_width) + head * group_width);
-  });
-  workers.multiply({attended, rows}, weights.output, out);
+  };
+  workers.run(Operation::attention, rows * c.kv_heads, attend_part,
+              [&] { return grouped_work(pass); });
+  workers.multiply(Operation::output, {attended, rows}, weights.output, out);
   if (weights.output_bias.empty()) return;
   const int d = weights.output.outputs();
-  workers.for_rows(
-      rows, [&](int row) { numerics::add(out + offset(row, d), weights.output_bias.data(), d); });
+  workers.for_rows(Operation::output, rows, [&](int row) {
+    numerics::add(out + offset(row, d), weights.output_bias.data(), d);
+  });
 }
 
 }  // namespace forge::model

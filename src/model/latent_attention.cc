@@ -45,21 +45,33 @@ void multiply_head(const linear::LinearWeights& w, int rows, HeadRows<const floa
   }
 }
 
+/// Products with a matrix for each head.
+struct HeadProducts {
+  Operation operation;
+  std::span<const linear::LinearWeights> weights;  ///< [H]
+};
+
 /// y(t, h) = W_h x(t, h). Heads are dealt out to parts, not taken: so each part's scratch has seen
 /// what it will ever see after one pass.
-void multiply_heads(std::span<const linear::LinearWeights> weights, const AttentionPass& pass,
+void multiply_heads(const HeadProducts& products, const AttentionPass& pass,
                     HeadRows<const float> x, HeadRows<float> y, std::vector<HeadScratch>& scratch) {
-  const auto heads = static_cast<int>(weights.size());
+  const auto heads = static_cast<int>(products.weights.size());
   const int parts = std::min(heads, pass.workers.threads());
   if (scratch.size() < static_cast<std::size_t>(parts)) {
     scratch.resize(static_cast<std::size_t>(parts));
   }
-  pass.workers.run(parts, [&](int part) {
+  const auto multiply_part = [&](int part) {
     HeadScratch& own = scratch[static_cast<std::size_t>(part)];
     for (int head = part; head < heads; head += parts) {
-      multiply_head(weights[static_cast<std::size_t>(head)], pass.batch.rows(), x.of(head),
+      multiply_head(products.weights[static_cast<std::size_t>(head)], pass.batch.rows(), x.of(head),
                     y.of(head), own);
     }
+  };
+  pass.workers.run(products.operation, parts, multiply_part, [&] {
+    Work work;
+    for (const linear::LinearWeights& w : products.weights)
+      work += product_work(pass.batch.rows(), w);
+    return work;
   });
 }
 
@@ -72,15 +84,15 @@ const float* make_queries(const PackedLatent& weights, const AttentionPass& pass
   if (c.query_rank > 0) {
     const int Q = c.query_rank;
     float* latent = room(scratch.query_latent, x.count, Q);
-    pass.workers.multiply(x, weights.query_down, latent);
-    pass.workers.for_rows(x.count, [&](int row) {
+    pass.workers.multiply(Operation::query, x, weights.query_down, latent);
+    pass.workers.for_rows(Operation::norm, x.count, [&](int row) {
       float* y = latent + offset(row, Q);
       numerics::rms_norm(y, weights.query_norm.data(), Q, c.latent_norm_eps, y);
     });
     x.data = latent;
   }
-  pass.workers.multiply(x, weights.query_up, query);
-  pass.workers.for_rows(x.count, [&](int row) {
+  pass.workers.multiply(Operation::query, x, weights.query_up, query);
+  pass.workers.for_rows(Operation::rotation, x.count, [&](int row) {
     for (int head = 0; head < c.heads; ++head) {
       pass.rotate(query + offset(row, c.heads * head_size) + head * head_size + c.nope_size,
                   pass.batch.position(row));
@@ -94,8 +106,8 @@ void write_latents(const PackedLatent& weights, const AttentionPass& pass, Rows 
   const LatentConfig& c = config_of(pass);
   const int width = c.kv_rank + c.rope_size;
   float* latents = room(scratch.row, x.count, width);
-  pass.workers.multiply(x, weights.kv_down, latents);
-  pass.workers.for_rows(x.count, [&](int row) {
+  pass.workers.multiply(Operation::kv_down, x, weights.kv_down, latents);
+  pass.workers.for_rows(Operation::rotation, x.count, [&](int row) {
     float* latent = latents + offset(row, width);
     numerics::rms_norm(latent, weights.kv_norm.data(), c.kv_rank, c.latent_norm_eps, latent);
     pass.rotate(latent + c.kv_rank, pass.batch.position(row));
@@ -113,13 +125,19 @@ const float* absorb(const PackedLatent& weights, const AttentionPass& pass, cons
   const HeadRows<const float> from = {query, c.heads * head_size, head_size};
   const HeadRows<float> to = {room(scratch.absorbed, rows, c.heads * width), c.heads * width,
                               width};
-  multiply_heads(weights.key_up, pass, from, to, scratch.heads);
-  pass.workers.for_rows(rows, [&](int row) {
+  multiply_heads({Operation::absorb, weights.key_up}, pass, from, to, scratch.heads);
+  pass.workers.for_rows(Operation::absorb, rows, [&](int row) {
     for (int head = 0; head < c.heads; ++head) {
       std::copy_n(from.at(row, head) + c.nope_size, c.rope_size, to.at(row, head) + c.kv_rank);
     }
   });
   return to.data;
+}
+
+Work latent_work(const AttentionPass& pass) {
+  const LatentConfig& c = config_of(pass);
+  const double width = c.kv_rank + c.rope_size;
+  return pass.work(0, 2.0 * c.heads * (width + c.kv_rank), sizeof(float) * width);
 }
 
 /// sums [T][H][C] of latents. A part is some heads of one row.
@@ -130,7 +148,7 @@ const float* attend(const AttentionPass& pass, const float* absorbed, LatentScra
   const int width = c.kv_rank + c.rope_size;
   float* sums = room(scratch.sums, rows, c.heads * c.kv_rank);
   const int parts_of_row = (c.heads + kHeadsOfPart - 1) / kHeadsOfPart;
-  pass.workers.run(rows * parts_of_row, [&](int part) {
+  const auto attend_part = [&](int part) {
     const int row = part / parts_of_row;
     const int head = part % parts_of_row * kHeadsOfPart;
     const auto latents = pass.pool.latent_view(pass.layer, pass.batch.table(row),
@@ -138,7 +156,9 @@ const float* attend(const AttentionPass& pass, const float* absorbed, LatentScra
     numerics::attend_latent({absorbed + offset(row, c.heads * width) + head * width,
                              std::min(kHeadsOfPart, c.heads - head), pass.config.attention_scale},
                             latents, sums + offset(row, c.heads * c.kv_rank) + head * c.kv_rank);
-  });
+  };
+  pass.workers.run(Operation::attention, rows * parts_of_row, attend_part,
+                   [&] { return latent_work(pass); });
   return sums;
 }
 
@@ -152,9 +172,10 @@ void latent_attention(const PackedLatent& weights, const AttentionPass& pass, co
   write_latents(weights, pass, rows, scratch);
   const float* sums = attend(pass, absorb(weights, pass, query, scratch), scratch);
   float* values = room(scratch.values, rows.count, c.heads * c.value_size);
-  multiply_heads(weights.value_up, pass, {sums, c.heads * c.kv_rank, c.kv_rank},
+  multiply_heads({Operation::value_up, weights.value_up}, pass,
+                 {sums, c.heads * c.kv_rank, c.kv_rank},
                  {values, c.heads * c.value_size, c.value_size}, scratch.heads);
-  pass.workers.multiply({values, rows.count}, weights.output, out);
+  pass.workers.multiply(Operation::output, {values, rows.count}, weights.output, out);
 }
 
 }  // namespace forge::model

@@ -12,12 +12,12 @@ void mlp(const PackedMlp& weights, Rows x, float* out, MlpScratch& scratch, Work
   const int F = weights.size();
   float* gate_up = room(scratch.gate_up, x.count, 2 * F);
   float* gated = room(scratch.gated, x.count, F);
-  workers.multiply(x, weights.gate_up, gate_up);
-  workers.for_rows(x.count, [&](int row) {
+  workers.multiply(Operation::gate_up, x, weights.gate_up, gate_up);
+  workers.for_rows(Operation::activation, x.count, [&](int row) {
     const float* gate = gate_up + offset(row, 2 * F);
     numerics::silu_multiply(gate, gate + F, F, gated + offset(row, F));
   });
-  workers.multiply({gated, x.count}, weights.down, out);
+  workers.multiply(Operation::down, {gated, x.count}, weights.down, out);
 }
 
 }  // namespace forge::model

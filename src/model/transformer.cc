@@ -27,7 +27,7 @@ void run_sub_layer(const ModelConfig& config, const std::vector<float>& norm, in
                    TransformerScratch& scratch, const Body& body) {
   const int d = config.hidden_size;
   const auto norm_rows = [&](const float* from, float* to) {
-    scratch.workers.for_rows(rows, [&](int row) {
+    scratch.workers.for_rows(Operation::norm, rows, [&](int row) {
       numerics::rms_norm(from + offset(row, d), norm.data(), d, config.norm_eps,
                          to + offset(row, d));
     });
@@ -42,7 +42,7 @@ void run_sub_layer(const ModelConfig& config, const std::vector<float>& norm, in
     body(hidden, added);
     norm_rows(added, added);
   }
-  scratch.workers.for_rows(rows, [&](int row) {
+  scratch.workers.for_rows(Operation::residual, rows, [&](int row) {
     numerics::add_scaled(hidden + offset(row, d), added + offset(row, d),
                          config.residual_multiplier, d);
   });
@@ -92,9 +92,16 @@ void Transformer::forward(const ForwardBatch& batch, KvPool& pool, TransformerSc
   if (batch.tokens.empty()) return;
   check_batch(batch, pool.block_size());
   reserve(batch, scratch);
+  PassProfile* const profile = scratch.workers.profile();
+  if (profile != nullptr) profile->begin_pass(batch.rows());
   embed(batch, scratch);
-  for (int layer = 0; layer < layers; ++layer) run_layer(layer, batch, pool, scratch);
+  for (int layer = 0; layer < layers; ++layer) {
+    if (profile != nullptr) profile->enter(layer);
+    run_layer(layer, batch, pool, scratch);
+  }
+  if (profile != nullptr) profile->enter({});
   head(batch, scratch, logits);
+  if (profile != nullptr) profile->end_pass();
 }
 
 void Transformer::reserve(const ForwardBatch& batch, TransformerScratch& scratch) const {
@@ -107,7 +114,7 @@ void Transformer::reserve(const ForwardBatch& batch, TransformerScratch& scratch
 void Transformer::embed(const ForwardBatch& batch, TransformerScratch& scratch) const {
   const int d = config_.hidden_size;
   float* hidden = scratch.hidden.data();
-  scratch.workers.for_rows(batch.rows(), [&](int row) {
+  scratch.workers.for_rows(Operation::embedding, batch.rows(), [&](int row) {
     const std::uint32_t token = batch.tokens[static_cast<std::size_t>(row)].value;
     FORGE_CHECK(token < static_cast<std::uint32_t>(config_.vocabulary_size), "token=", token,
                 " vocabulary=", config_.vocabulary_size);
@@ -153,16 +160,17 @@ void Transformer::head(const ForwardBatch& batch, TransformerScratch& scratch,
   FORGE_CHECK(logits.size() >= static_cast<std::size_t>(offset(wanted, V)),
               "logits=", logits.size(), " rows=", wanted);
   float* normed = scratch.normed.data();
-  scratch.workers.for_rows(wanted, [&](int i) {
+  scratch.workers.for_rows(Operation::norm, wanted, [&](int i) {
     const auto row = static_cast<int>(batch.logit_rows[static_cast<std::size_t>(i)]);
     FORGE_CHECK(row < batch.rows(), "logit row=", row, " rows=", batch.rows());
     numerics::rms_norm(scratch.hidden.data() + offset(row, d), weights_.final_norm.data(), d,
                        config_.norm_eps, normed + offset(i, d));
   });
   observe(scratch, ForwardPoint::final_norm, {}, {normed, wanted}, d);
-  scratch.workers.multiply({normed, wanted}, weights_.head, logits.data());
+  scratch.workers.multiply(Operation::head, {normed, wanted}, weights_.head, logits.data());
   const float factor = 1.0F / config_.logits_divisor;
-  scratch.workers.for_rows(wanted, [&](int i) { scale(logits.data() + offset(i, V), factor, V); });
+  scratch.workers.for_rows(Operation::head, wanted,
+                           [&](int i) { scale(logits.data() + offset(i, V), factor, V); });
   observe(scratch, ForwardPoint::logits, {}, {logits.data(), wanted}, V);
 }
 

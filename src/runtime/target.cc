@@ -50,12 +50,14 @@ tl::expected<gpu::GpuModel, std::string> gpu_model(const LoadedModel& model) {
 
 std::unique_ptr<executor::ModelExecutor> cpu_executor(const executor::ExecutorOptions& options,
                                                       const LoadedModel& model,
-                                                      const LoadedModel* draft) {
-  const auto with_cache = [&](const LoadedModel& loaded) {
-    return cpu::cpu_model(loaded.transformer(), loaded.threads(), options);
+                                                      const LoadedModel* draft,
+                                                      model::PassProfile* profile) {
+  const auto with_cache = [&](const LoadedModel& loaded, model::PassProfile* tells) {
+    return cpu::cpu_model(loaded.transformer(), loaded.threads(), options, tells);
   };
-  return std::make_unique<cpu::CpuExecutor>(options, with_cache(model),
-                                            draft != nullptr ? with_cache(*draft) : nullptr);
+  return std::make_unique<cpu::CpuExecutor>(
+      options, with_cache(model, profile),
+      draft != nullptr ? with_cache(*draft, nullptr) : nullptr);
 }
 
 /// A model may have more tokens than its tokenizer: they stand for no text.
@@ -93,7 +95,7 @@ tl::expected<Target, std::string> Target::open(const TargetOptions& options,
   const LoadedModel* const draft = draft_of(options, model);
   const executor::ExecutorOptions of_executor = options_with_grammars(options, model);
   if (!is_gpu(options.kind)) {
-    return Target(cpu_executor(of_executor, model, draft), of_executor.grammars);
+    return Target(cpu_executor(of_executor, model, draft, options.profile), of_executor.grammars);
   }
   const auto on_gpu = gpu_model(model);
   if (!on_gpu) return tl::unexpected(on_gpu.error());

@@ -2,6 +2,7 @@
 #include <csignal>
 #include <memory>
 #include <nlohmann/json.hpp>
+#include <set>
 #include <vector>
 
 #include "apps/programs.h"
@@ -87,6 +88,36 @@ TEST(InferPrograms, more_connections_than_files_keep_nobody_out) {
   EXPECT_EQ(HttpClient(port).post("/v1/completions", ServerProcess::question(3)).status, 200U);
   server.send(SIGTERM);
   EXPECT_EQ(server.wait(), 0);
+}
+
+using ProfilePrograms = ProgramTest;
+
+TEST_F(ProfilePrograms, a_server_says_at_its_end_where_the_time_went) {
+  const std::string file = path("timeline.json");
+  ServerProcess server({"--profile", file});
+  ASSERT_TRUE(server.listens()) << server.said();
+  EXPECT_FALSE(server.complete(8).empty());
+  server.send(SIGTERM);
+  const std::string said = server.read_all();
+  EXPECT_EQ(server.wait(), 0);
+  EXPECT_NE(said.find("profile of all passes: "), std::string::npos) << said;
+  EXPECT_NE(said.find("\ngate_up "), std::string::npos) << said;
+  const json timeline = json::parse(read_file(file));
+  std::set<std::string> names;
+  for (const json& event : timeline["traceEvents"]) names.insert(event["name"]);
+  EXPECT_TRUE(names.contains("pass") && names.contains("qkv") && names.contains("head"));
+}
+
+TEST_F(ProfilePrograms, a_profile_that_cannot_be_written_or_measured_is_refused_at_the_start) {
+  Outcome outcome = run(FORGE_INFER " --profile /nowhere/timeline.json");
+  EXPECT_EQ(outcome.status, 2);
+  EXPECT_NE(outcome.output.find("--profile: cannot write '/nowhere/timeline.json'"),
+            std::string::npos)
+      << outcome.output;
+  outcome = run(FORGE_BENCH " --target sim --profile");
+  EXPECT_EQ(outcome.status, 2);
+  EXPECT_NE(outcome.output.find("--profile does not apply to --target sim"), std::string::npos)
+      << outcome.output;
 }
 
 using ChatPrograms = ProgramTest;

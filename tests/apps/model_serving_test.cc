@@ -2,6 +2,7 @@
 #include <cmath>
 #include <fstream>
 #include <future>
+#include <map>
 #include <nlohmann/json.hpp>
 
 #include "apps/programs.h"
@@ -178,10 +179,25 @@ TEST_F(LoadedModelPrograms, a_vocabulary_without_room_for_the_tokenizer_is_refus
       << outcome.output;
 }
 
+/// Each layer computes its products, and all of it is no more than the time of the passes.
+void expect_profile(const json& profile) {
+  double seconds = 0;
+  std::map<std::string, int> layers;
+  for (const json& operation : profile["operations"]) {
+    seconds += operation["seconds"].get<double>();
+    if (!operation["layer"].is_null()) ++layers[operation["operation"]];
+  }
+  EXPECT_GT(seconds, 0);
+  EXPECT_LE(seconds, profile["seconds"]);
+  EXPECT_GT(layers["gate_up"], 0);
+  EXPECT_EQ(layers["gate_up"], layers["attention"]);
+}
+
 /// A table and the same as JSON.
 void LoadedModelPrograms::expect_bench(const TrainedCheckpoint& checkpoint) const {
-  const Outcome bench = run(std::string(FORGE_BENCH " --model ") + checkpoint.folder +
-                            " --threads 1 --json " + path("b.json"));
+  const Outcome bench =
+      run(std::string(FORGE_BENCH " --model ") + checkpoint.folder + " --threads 1 --json " +
+          path("b.json") + " --profile " + path("timeline.json"));
   ASSERT_EQ(bench.status, 0) << bench.output;
   EXPECT_NE(bench.output.find("prefill 512"), std::string::npos) << bench.output;
   const json result = json::parse(read_file(path("b.json")));
@@ -201,6 +217,11 @@ void LoadedModelPrograms::expect_bench(const TrainedCheckpoint& checkpoint) cons
     const double rate = result["weight_bytes"].get<double>() / decode["best_pass_ms"].get<double>();
     EXPECT_DOUBLE_EQ(decode["of_read_rate"], rate * 1e3 / limit);
   }
+  EXPECT_NE(bench.output.find("profile of decode 32: "), std::string::npos) << bench.output;
+  ASSERT_EQ(result["profiles"].size(), 7U);
+  for (const json& profile : result["profiles"]) expect_profile(profile);
+  const json timeline = json::parse(read_file(path("timeline.json")));
+  EXPECT_GT(timeline["traceEvents"].size(), result["profiles"].size() * 100);
 }
 
 TEST_F(LoadedModelPrograms, the_bench_of_a_model_has_speeds_and_ratios_as_table_and_json) {

@@ -20,8 +20,9 @@ namespace forge::linear {
 class ThreadPool;
 }
 namespace forge::model {
+class PassProfile;
 class Transformer;
-}
+}  // namespace forge::model
 
 namespace forge::cpu {
 
@@ -43,10 +44,12 @@ class CpuModel {
   virtual void forward(const model::ForwardBatch& batch, int layers, std::span<float> logits) = 0;
 };
 
-/// `transformer` with a KV cache as `options` say. Borrows both. Requires: `options` are valid.
+/// `transformer` with a KV cache as `options` say; its passes tell of themselves to `profile`, if
+/// there is one. Borrows all but the options. Requires: `options` are valid.
 std::unique_ptr<CpuModel> cpu_model(const model::Transformer& transformer,
                                     linear::ThreadPool& threads,
-                                    const executor::ExecutorOptions& options);
+                                    const executor::ExecutorOptions& options,
+                                    model::PassProfile* profile = nullptr);
 
 /// The built-in model likewise, which it owns; one thread computes. Requires: `config` is valid.
 std::unique_ptr<CpuModel> seeded_cpu_model(const reference::TinyConfig& config,

@@ -9,11 +9,14 @@
 // measured in turns, a sample of the mark, a run of the kernel, and so on.
 #pragma once
 
+#include <array>
 #include <cstddef>
 #include <cstdint>
 #include <optional>
 #include <span>
 
+#include "forge/core/names.h"
+#include "forge/linear/linear_weights.h"
 #include "forge/linear/thread_pool.h"
 
 namespace forge::linear {
@@ -29,6 +32,11 @@ enum class Arithmetic : std::uint8_t {
   bf16,  ///< multiply-add of pairs of bf16 (vdpbf16ps)
   int8,  ///< multiply-add of quads of bytes (vpdpbusd)
 };
+constexpr Names<Arithmetic> names_of(Arithmetic) { return {"f32", "bf16", "int8"}; }
+
+/// What products with `kind` multiply with on this machine: bf16 without its instruction, or with
+/// canonical numerics, is widened, and so are halves.
+Arithmetic arithmetic_of(PanelKind kind, Numerics numerics);
 
 /// Measures some milliseconds of work on registers alone. Returns: operations a second of all
 /// threads together; a multiplication and its addition are two. None where the machine has no such
@@ -38,9 +46,11 @@ std::optional<double> sample_peak_rate(Arithmetic arithmetic, ThreadPool& pool);
 /// The marks of this machine with the threads of `pool`.
 struct MachineLimits {
   double read_bytes_per_s = 0;
-  double f32_op_per_s = 0;
-  std::optional<double> bf16_op_per_s;
-  std::optional<double> int8_op_per_s;
+  std::array<std::optional<double>, kNames<Arithmetic>.size()> peaks;  ///< operations a second
+
+  std::optional<double> peak(Arithmetic arithmetic) const {
+    return peaks[static_cast<std::size_t>(arithmetic)];
+  }
 };
 
 /// The best of several samples of each, of memory in large pages. Takes about a second, and 1 GiB.

@@ -21,6 +21,10 @@ struct AttentionPass {
 
   /// Turns the first config.rope.size components of `head` to `position`.
   void rotate(float* head, std::uint32_t position) const;
+
+  /// What rows do that see `window` keys up to their own, or all (0). A key takes a row so many
+  /// operations; neighbouring rows of one sequence read its keys once, so many bytes of each.
+  Work work(int window, double operations_of_key, double bytes_of_key) const;
 };
 
 }  // namespace forge::model

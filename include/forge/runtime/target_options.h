@@ -24,6 +24,10 @@
 #include "forge/runtime/builtin_model.h"
 #include "forge/runtime/kv_memory.h"
 
+namespace forge::model {
+class PassProfile;
+}
+
 namespace forge::runtime {
 
 enum class TargetKind : std::uint8_t {
@@ -78,6 +82,7 @@ struct TargetOptions {
   /// All fields count but cache and batch, which are the scheduler's: see executor_options(). For a
   /// null target only `drafts` matters, and the vocabulary is that of the default model.
   executor::ExecutorOptions executor;
+  model::PassProfile* profile = nullptr;  ///< of a cpu target: what its model's passes tell it
 };
 
 /// The options from which the target's executor is made.

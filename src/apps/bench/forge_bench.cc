@@ -22,6 +22,7 @@
 #include "flag_range.h"
 #include "model_bench_report.h"
 #include "policy_report.h"
+#include "profile_report.h"
 #include "program_output.h"
 #include "progress_bar.h"
 #include "target_flags.h"
@@ -43,6 +44,7 @@ struct BenchOptions {
   engine::AcceptanceBand acceptance;
   std::string trace_file;
   std::string json_file;
+  ProfileOptions profile;
   bool runs_given = false;  ///< --mode or --workload was
 };
 
@@ -88,6 +90,7 @@ void add_options(CLI::App& app, BenchOptions& options) {
       "Record a run as JSON lines, for forge-trace: of a model the continuous one (or the "
       "only one), with the digests of all logits, into a file that is new or empty: none is "
       "overwritten");
+  add_profile(app, options.profile);
   app.add_option("--json", options.json_file, "Write the results as JSON");
 }
 
@@ -110,7 +113,8 @@ const std::vector<FlagUse>& flag_uses() {
 /// The speed of a model is measured without requests: flags that shape them, or the cache and the
 /// batch that they run in, have no use there. Returns: an empty text, or what is wrong.
 std::string flag_without_requests(const CLI::App& app) {
-  constexpr std::array kOfUse = {"--help", "--model", "--threads", "--json", "--target"};
+  constexpr std::array kOfUse = {"--help", "--model",   "--threads",
+                                 "--json", "--profile", "--target"};
   for (const CLI::Option* option : app.get_options()) {
     const std::string name = option->get_name();
     if (option->count() == 0 || std::find(kOfUse.begin(), kOfUse.end(), name) != kOfUse.end()) {
@@ -175,13 +179,17 @@ int save(const nlohmann::json& results, const std::string& path) {
   return fail("--json: cannot write '" + path + "'");
 }
 
-int report(const std::vector<ModeResult>& results, const BenchOptions& options) {
+int report(const std::vector<ModeResult>& results, std::span<const NamedProfile> profiles,
+           const BenchOptions& options) {
   print_table(results, std::cout);
+  for (const NamedProfile& named : profiles) print_profile(named, std::cout);
   for (const ModeResult& r : results) {
     const auto alarm = engine::outside(options.acceptance, r.drafts);
     if (alarm) std::cout << "ALARM: " << name_of(r.mode) << ": " << *alarm << '\n';
   }
   const std::string disagreement = first_disagreement(results);
+  const std::string lost = save_timeline(profiles, options.profile.timeline_file);
+  if (!lost.empty()) return fail(lost);
   if (const int status = save(to_json(results), options.json_file); status != 0) return status;
   for (const ModeResult& r : results) {
     if (!r.last_error.empty())
@@ -209,14 +217,23 @@ int bench_modes(BenchOptions options, const ModelWorkload& work) {
   }
   const auto trace = create_trace("forge-bench", options.trace_file);
   if (!trace) return fail(trace.error());
+  std::vector<NamedProfile> profiles;
+  if (options.profile.on) {
+    const model::PassProfile empty(linear::measure_limits(work.model.threads()));
+    for (const BenchMode mode : options.modes) {
+      profiles.push_back({std::string(name_of(mode)), empty});
+    }
+  }
   std::vector<ModeResult> results;
   for (std::size_t i = 0; i < options.modes.size() && interrupted == 0; ++i) {
     trace::TraceOutput* const out = i == traced ? trace->get() : nullptr;
+    if (options.profile.on) options.target.profile = &profiles[i].profile;
     auto result = run_with_progress(options.modes[i], options, work, out);
     if (!result) return fail(result.error());
     results.push_back(*std::move(result));
   }
-  return report(results, options);
+  profiles.resize(std::min(profiles.size(), results.size()));
+  return report(results, profiles, options);
 }
 
 int bench_policy(const BenchOptions& options, const Workload& workload) {
@@ -244,13 +261,15 @@ int bench_speed(const BenchOptions& options, const runtime::LoadedModel& model) 
   ModelBenchResult result;
   {
     ProgressBar bar("passes", model_bench_cases());
-    result = bench_model(model, [&bar](std::size_t done) {
+    result = bench_model(model, options.profile.on, [&bar](std::size_t done) {
       bar.update(done);
       return interrupted == 0;
     });
   }
   print_table(result, std::cout);
   if (const int status = save(to_json(result), options.json_file); status != 0) return status;
+  const std::string lost = save_timeline(result.profiles, options.profile.timeline_file);
+  if (!lost.empty()) return fail(lost);
   return result.interrupted ? 130 : 0;
 }
 

@@ -74,15 +74,6 @@ linear::PanelKind main_kind(const model::PackedModel& model) {
   return kind;
 }
 
-/// The peak of the instruction that products of `kind` use in a prompt: bf16 on a machine without
-/// its instruction is widened, and so are halves. None where the machine has no such instruction.
-std::optional<double> peak_of(linear::PanelKind kind, const linear::MachineLimits& limits) {
-  using linear::PanelKind;
-  if (kind == PanelKind::f32 || kind == PanelKind::f16) return limits.f32_op_per_s;
-  if (kind != PanelKind::bf16) return limits.int8_op_per_s;
-  return limits.bf16_op_per_s.value_or(limits.f32_op_per_s);
-}
-
 /// Sequences that share nothing, each with blocks for a prompt and what it decodes.
 class Passes {
  public:
@@ -119,6 +110,8 @@ class Passes {
       pool_.copy(pool_, from, static_cast<std::uint32_t>(block));
     }
   }
+
+  void set_profile(model::PassProfile* profile) { scratch_.workers.set_profile(profile); }
 
   /// One token of each of so many sequences, at `position`.
   void decode(int sequences, int position) {
@@ -169,8 +162,10 @@ class Passes {
 
 class ModelBench {
  public:
-  ModelBench(const runtime::LoadedModel& model, const std::function<bool(std::size_t)>& progress)
+  ModelBench(const runtime::LoadedModel& model, bool profiled,
+             const std::function<bool(std::size_t)>& progress)
       : model_(model),
+        profiled_(profiled),
         progress_(progress),
         products_(products_of(model.transformer().weights())),
         kind_(main_kind(model.transformer().weights())) {
@@ -187,7 +182,8 @@ class ModelBench {
     raise_limits();
     {
       Passes passes(model_, result_.prompt_tokens, 1);
-      measure("prefill", result_.prompt_tokens, [&] { passes.prefill(result_.prompt_tokens); });
+      measure("prefill", result_.prompt_tokens, passes,
+              [&] { passes.prefill(result_.prompt_tokens); });
     }
     Passes passes(model_, result_.context_tokens, kBatchSizes.back());
     if (!result_.interrupted) {
@@ -196,7 +192,8 @@ class ModelBench {
     }
     for (const int sequences : kBatchSizes) {
       if (result_.interrupted) break;
-      measure("decode", sequences, [&] { passes.decode(sequences, result_.context_tokens); });
+      measure("decode", sequences, passes,
+              [&] { passes.decode(sequences, result_.context_tokens); });
     }
     if (!result_.interrupted) raise_limits();
     for (ModelBenchCase& done : result_.cases) hold_against_limits(done);
@@ -207,8 +204,10 @@ class ModelBench {
   using Clock = std::chrono::steady_clock;
 
   template <class Pass>
-  void measure(const std::string& what, int rows, const Pass& pass) {
+  void measure(const std::string& what, int rows, Passes& passes, const Pass& pass) {
     pass();  // buffers grow, caches fill
+    NamedProfile profile{what + " " + std::to_string(rows), model::PassProfile(limits_)};
+    if (profiled_) passes.set_profile(&profile.profile);
     std::vector<double> seconds;
     double spent = 0;
     while (!result_.interrupted && seconds.size() < kPassesMax &&
@@ -220,21 +219,24 @@ class ModelBench {
       result_.interrupted = !progress_(result_.cases.size());
     }
     std::sort(seconds.begin(), seconds.end());
-    result_.cases.push_back({.name = what + " " + std::to_string(rows),
+    passes.set_profile(nullptr);
+    result_.cases.push_back({.name = profile.name,
                              .prefill = what == "prefill",
                              .rows = rows,
                              .seconds = seconds[seconds.size() / 2],
                              .best_seconds = seconds.front(),
                              .of_peak = std::nullopt,
                              .of_read_rate = std::nullopt});
+    if (profiled_) result_.profiles.push_back(std::move(profile));
     progress_(result_.cases.size());
   }
 
   /// What the machine can do while nothing else runs; the best so far.
   void raise_limits() {
-    const linear::MachineLimits limits = linear::measure_limits(model_.threads());
-    result_.read_bytes_per_s = std::max(result_.read_bytes_per_s, limits.read_bytes_per_s);
-    result_.peak_op_per_s = std::max(result_.peak_op_per_s, peak_of(kind_, limits));
+    limits_ = linear::measure_limits(model_.threads());
+    result_.read_bytes_per_s = std::max(result_.read_bytes_per_s, limits_.read_bytes_per_s);
+    const auto arithmetic = linear::arithmetic_of(kind_, model_.transformer().weights().numerics);
+    result_.peak_op_per_s = std::max(result_.peak_op_per_s, limits_.peak(arithmetic));
   }
 
   void hold_against_limits(ModelBenchCase& done) const {
@@ -253,7 +255,9 @@ class ModelBench {
   }
 
   const runtime::LoadedModel& model_;
+  bool profiled_;
   const std::function<bool(std::size_t)>& progress_;
+  linear::MachineLimits limits_;  ///< the last ones measured
   Products products_;
   linear::PanelKind kind_;  ///< of most weights
   ModelBenchResult result_;
@@ -263,9 +267,9 @@ class ModelBench {
 
 std::size_t model_bench_cases() { return 1 + kBatchSizes.size(); }
 
-ModelBenchResult bench_model(const runtime::LoadedModel& model,
+ModelBenchResult bench_model(const runtime::LoadedModel& model, bool profiled,
                              const std::function<bool(std::size_t done)>& progress) {
-  return ModelBench(model, progress).go();
+  return ModelBench(model, profiled, progress).go();
 }
 
 }  // namespace forge::apps

@@ -16,6 +16,7 @@
 #include <vector>
 
 #include "forge/runtime/loaded_model.h"
+#include "profile_report.h"
 
 namespace forge::apps {
 
@@ -44,12 +45,13 @@ struct ModelBenchResult {
   double read_bytes_per_s = 0;          ///< the machine's limit
   std::optional<double> peak_op_per_s;  ///< likewise, of the instruction used
   std::vector<ModelBenchCase> cases;
+  std::vector<NamedProfile> profiles;  ///< of each case, if asked for
   bool interrupted = false;
 };
 
 /// Runs prefill of up to 512 tokens and decode of 1, 2, 4, .. 32 sequences. `progress` is called
 /// with the cases done; false ends the run after the next pass.
-ModelBenchResult bench_model(const runtime::LoadedModel& model,
+ModelBenchResult bench_model(const runtime::LoadedModel& model, bool profiled,
                              const std::function<bool(std::size_t done)>& progress);
 
 /// Cases of a complete run.

@@ -47,11 +47,14 @@ void print_table(const ModelBenchResult& r, std::ostream& out) {
   }
   out << "decode N: a token of each of N sequences, after " << r.context_tokens << " tokens\n";
   if (r.interrupted) out << "interrupted\n";
+  for (const NamedProfile& named : r.profiles) print_profile(named, out);
 }
 
 nlohmann::json to_json(const ModelBenchResult& r) {
   nlohmann::json cases = nlohmann::json::array();
   for (const ModelBenchCase& done : r.cases) cases.push_back(to_json(done));
+  nlohmann::json profiles = nlohmann::json::array();
+  for (const NamedProfile& named : r.profiles) profiles.push_back(to_json(named));
   return {{"model", r.model},
           {"instructions", r.instructions},
           {"threads", r.threads},
@@ -61,6 +64,7 @@ nlohmann::json to_json(const ModelBenchResult& r) {
           {"read_bytes_per_second", r.read_bytes_per_s},
           {"peak_op_per_second", or_null(r.peak_op_per_s)},
           {"cases", cases},
+          {"profiles", profiles},
           {"interrupted", r.interrupted}};
 }
 

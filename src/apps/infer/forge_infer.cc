@@ -115,12 +115,24 @@ tl::expected<void, std::string> fit_connections(serve::HttpOptions& http) {
   return {};
 }
 
+/// Returns: an empty text, or what is wrong.
+std::string report_profile(const NamedProfile& profile, const ProfileOptions& options) {
+  if (!options.on) return {};
+  print_profile(profile, std::cerr);
+  return save_timeline({&profile, 1}, options.timeline_file);
+}
+
 int serve(InferOptions options) {
   if (const auto fits = fit_connections(options.http); !fits) return fail(fits.error());
   options.target.executor.digest_logits = !options.trace_file.empty();
+  NamedProfile profile{"all passes", model::PassProfile()};
+  if (options.profile.on) options.target.profile = &profile.profile;
   auto opened = Runtime::open(std::move(options.target));
   if (!opened) return fail(opened.error());
   Runtime& runtime = *opened;
+  if (options.profile.on) {
+    profile.profile.set_limits(linear::measure_limits(runtime.model().threads()));
+  }
   if (runtime.options().source.is_file()) print_model(runtime);
   const auto trace_file = create_trace("forge-infer", options.trace_file);
   if (!trace_file) return fail(trace_file.error());
@@ -151,6 +163,8 @@ int serve(InferOptions options) {
 
   loop->drain();
   loop.reset();
+  if (const std::string lost = report_profile(profile, options.profile); !lost.empty())
+    return fail(lost);
   if (trace == nullptr || trace->flush()) return 0;
   return fail("--trace: '" + options.trace_file + "' has only the first " +
               std::to_string(trace->steps_flushed()) + " steps");

@@ -80,6 +80,7 @@ void add_server(CLI::App& app, InferOptions& options) {
                  "is new or empty: none is overwritten. If it cannot be written any more, requests "
                  "are answered as before, and the health says so")
       ->group(kServer);
+  add_profile(app, options.profile)->group(kServer);
 }
 
 void add_chat_session_limits(CLI::App& app, serve::ChatSessionLimits& limits) {

@@ -6,6 +6,7 @@
 #include "forge/engine/engine_loop.h"
 #include "forge/runtime/target_options.h"
 #include "forge/serve/http_options.h"
+#include "profile_report.h"
 
 namespace CLI {  // NOLINT(readability-identifier-naming): its own
 class App;
@@ -19,6 +20,7 @@ struct InferOptions {
   engine::EngineLoop::Options loop;
   serve::HttpOptions http;
   std::string trace_file;
+  ProfileOptions profile;
 };
 
 /// `options` must live until the command line has been parsed.

@@ -211,11 +211,15 @@ void complete(const CLI::App& app, runtime::TargetOptions& options, const Specul
 
 const std::vector<FlagUse>& flag_uses() {
   using enum runtime::TargetKind;
-  static const std::vector<FlagUse> kUses{
-      {"--device", {sim, cuda}},     {"--graphs", {sim, cuda}},
-      {"--schedule-seed", {sim}},    {"--sim-threads", {sim}},
-      {"--sim-checked", {sim}},      {"--draft-layers", {cpu, sim, cuda}},
-      {"--draft", {cpu, sim, cuda}}, {"--numerics", {cpu}}};
+  static const std::vector<FlagUse> kUses{{"--device", {sim, cuda}},
+                                          {"--graphs", {sim, cuda}},
+                                          {"--profile", {cpu}},
+                                          {"--schedule-seed", {sim}},
+                                          {"--sim-threads", {sim}},
+                                          {"--sim-checked", {sim}},
+                                          {"--draft-layers", {cpu, sim, cuda}},
+                                          {"--draft", {cpu, sim, cuda}},
+                                          {"--numerics", {cpu}}};
   return kUses;
 }
 
