@@ -53,7 +53,10 @@ constexpr Form kForms[] = {{"f32", quant::WeightType::f32},
                            {"q5_1", quant::WeightType::q5_1},
                            {"q4_k", quant::WeightType::q4_k},
                            {"q5_k", quant::WeightType::q5_k},
-                           {"q6_k", quant::WeightType::q6_k}};
+                           {"q6_k", quant::WeightType::q6_k},
+                           {"q2_k", quant::WeightType::q2_k},
+                           {"q3_k", quant::WeightType::q3_k},
+                           {"iq4_xs", quant::WeightType::iq4_xs}};
 
 std::vector<float> random_values(int count) {
   std::vector<float> values(static_cast<std::size_t>(count));

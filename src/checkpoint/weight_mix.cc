@@ -144,6 +144,18 @@ std::uint32_t gguf_file_type(const WeightMix& mix) {
       return 16;
     case WeightType::q6_k:
       return 18;
+    case WeightType::q4_1:
+      return 3;
+    case WeightType::q2_k:
+      return 10;
+    case WeightType::q3_k:
+      return 11;
+    case WeightType::iq4_nl:
+      return 25;
+    case WeightType::iq4_xs:
+      return 30;
+    case WeightType::mxfp4:
+      return 38;
     case WeightType::bf16:
       return 32;
   }

@@ -15,7 +15,7 @@ std::optional<ElementType> element_type_of_ggml(std::uint32_t number);
 /// None where ggml has no such type.
 std::optional<std::uint32_t> ggml_number(ElementType type);
 
-/// "Q4_1 (ggml type 3)", or "ggml type 99" where the number is not known.
+/// "Q8_1 (ggml type 9)", or "ggml type 99" where the number is not known.
 std::string ggml_name(std::uint32_t number);
 
 /// "F32, F16, ..." in the order of their numbers.

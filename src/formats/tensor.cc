@@ -18,8 +18,8 @@ struct IntegerType {
 constexpr std::array kIntegers = {IntegerType{"U8", 1}, IntegerType{"I32", 4},
                                   IntegerType{"I64", 8}};
 static_assert(static_cast<std::size_t>(ElementType::u8) == quant::kWeightTypes.size());
-static_assert(static_cast<std::size_t>(ElementType::q6_k) ==
-              static_cast<std::size_t>(WeightType::q6_k));
+static_assert(static_cast<std::size_t>(ElementType::mxfp4) ==
+              static_cast<std::size_t>(WeightType::mxfp4));
 
 const IntegerType& integer_type(ElementType type) {
   const std::size_t index = static_cast<std::size_t>(type) - quant::kWeightTypes.size();

@@ -35,6 +35,12 @@ bool is_finite(const Struct& codes) {
   }
 }
 
+/// Its scales are floats, any power of two among them: their products with 12, the largest number
+/// of MXFP4, have to be finite too.
+bool is_finite(const TableGroup& group) {
+  return std::ranges::all_of(group.scales, [](float scale) { return std::isfinite(12 * scale); });
+}
+
 /// A panel of `count` such structs.
 template <class Struct>
 bool all_finite(const std::byte* panel, int count) {
@@ -66,6 +72,12 @@ bool is_finite(PanelKind kind, const std::byte* panel, int inputs) {
       return all_finite<Q5KBlock>(panel, blocks);
     case PanelKind::q6_k:
       return all_finite<Q6KBlock>(panel, blocks);
+    case PanelKind::table4:
+      return all_finite<TableGroup>(panel + sizeof(TableHead), groups);
+    case PanelKind::q2_k:
+      return all_finite<Q2KBlock>(panel, blocks);
+    case PanelKind::q3_k:
+      return all_finite<Q3KBlock>(panel, blocks);
     default:
       FORGE_CHECK(false, "kind=", static_cast<int>(kind), " has no codes");
       return false;

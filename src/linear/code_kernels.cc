@@ -40,6 +40,12 @@ auto with_kind(PanelKind kind, const Use& use) {
       return use(Q5K());
     case PanelKind::q6_k:
       return use(Q6K());
+    case PanelKind::table4:
+      return use(Table4());
+    case PanelKind::q2_k:
+      return use(Q2K());
+    case PanelKind::q3_k:
+      return use(Q3K());
     default:
       FORGE_CHECK(false, "kind=", static_cast<int>(kind), " has no codes");
   }

@@ -9,10 +9,13 @@
 //   4 bits   pairs[j]    low nibbles are quad j, high nibbles quad 4 + j
 //   5th bit  fifth       bit q of a byte is the fifth bit of that byte of quad q
 //   6 bits   uppers[j]   bits 2 i, 2 i + 1 of a byte are the upper two of that byte of quad 4 j + i
+//   2 bits   lows[j]     likewise, the lower two
+//   3rd bit  third       as the fifth
 //
-// Codes of fewer than 8 bits are unsigned; the kernels take their offset off (8, 16, 32, or the
-// zero point of the group). A panel is the structs below one after the other, as many as cover the
-// inputs, after the head of its kind, if any. All structs but Int4Group are multiples of 64 bytes.
+// Codes of fewer than 8 bits are unsigned; the kernels take their offset off (4, 8, 16, 32, or the
+// zero point of the group), or look the number up that they stand for. A panel is the structs below
+// one after the other, as many as cover the inputs, after the head of its kind, if any. All structs
+// but Int4Group are multiples of 64 bytes.
 #pragma once
 
 #include <cstddef>
@@ -65,6 +68,36 @@ struct Q51Group {
   quant::F16 smallest[kPanelOutputs];  ///< the -m of forge/linear/product.h
 };
 
+/// The head of a panel of codes of a table; the groups follow.
+struct TableHead {
+  std::uint8_t numbers[64];  ///< of the 16 codes: number + 128; then zeros
+};
+
+struct TableGroup {
+  std::uint32_t pairs[kQuads / 2][kPanelOutputs];
+  float scales[kPanelOutputs];
+};
+
+struct Q2KBlock {
+  struct Group {
+    std::uint32_t lows[2][kPanelOutputs];
+    std::uint8_t scales[2][kPanelOutputs];  ///< low nibble: scale, high nibble: offset; of halves
+  };
+  quant::F16 d[kPanelOutputs];
+  quant::F16 m[kPanelOutputs];
+  Group groups[kBlockGroups];
+};
+
+struct Q3KBlock {
+  struct Group {
+    std::uint32_t lows[2][kPanelOutputs];
+    std::uint32_t third[kPanelOutputs];
+    std::int8_t scales[2][kPanelOutputs];  ///< of inputs 0 .. 15 and 16 .. 31
+  };
+  quant::F16 d[kPanelOutputs];
+  Group groups[kBlockGroups];
+};
+
 struct Q4KBlock {
   struct Group {
     std::uint32_t pairs[kQuads / 2][kPanelOutputs];
@@ -102,7 +135,9 @@ static_assert(sizeof(Q80Group) == 32 * 34 && sizeof(Int8Group) == 32 * 32 &&
               sizeof(Q40Group) == 32 * 18 && sizeof(Int4Group) == 32 * 19 &&
               sizeof(Q50Group) == 32 * 22 && sizeof(Q51Group) == 32 * 24 &&
               sizeof(Q4KBlock) == 32 * 148 && sizeof(Q5KBlock) == 32 * 180 &&
-              sizeof(Q6KBlock) == 32 * 210);
+              sizeof(Q6KBlock) == 32 * 210 && sizeof(TableHead) == 64 &&
+              sizeof(TableGroup) == 32 * 20 && sizeof(Q2KBlock) == 32 * 84 &&
+              sizeof(Q3KBlock) == 32 * 114);
 
 /// A word that has the byte in all four places.
 constexpr std::uint32_t four(std::uint32_t byte) { return byte * 0x01010101u; }

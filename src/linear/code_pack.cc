@@ -67,6 +67,35 @@ void put(const SourceGroup& from, int n, Q51Group& group) {
   group.smallest[n] = from.m;
 }
 
+void put(const SourceGroup& from, int n, TableGroup& group) {
+  put_pairs(from, n, group.pairs);
+  group.scales[n] = from.step();
+}
+
+/// Two bits of each code, from bit `shift` on.
+template <class Word>
+void put_two_bits(const SourceGroup& from, int n, int shift, Word (&words)[2][kPanelOutputs]) {
+  for (int q = 0; q < kQuads; ++q) {
+    words[q / 4][n] |= (quad(from, q) >> shift & four(3)) << (2 * (q % 4));
+  }
+}
+
+void put(const SourceGroup& from, int n, Q2KBlock::Group& group) {
+  put_two_bits(from, n, 0, group.lows);
+  for (int half = 0; half < 2; ++half) {
+    group.scales[half][n] =
+        static_cast<std::uint8_t>(from.half_scales[half] | from.half_mins[half] << 4);
+  }
+}
+
+void put(const SourceGroup& from, int n, Q3KBlock::Group& group) {
+  put_two_bits(from, n, 0, group.lows);
+  for (int q = 0; q < kQuads; ++q) group.third[n] |= (quad(from, q) >> 2 & four(1)) << q;
+  for (int half = 0; half < 2; ++half) {
+    group.scales[half][n] = static_cast<std::int8_t>(from.half_scales[half]);
+  }
+}
+
 void put(const SourceGroup& from, int n, Q4KBlock::Group& group) {
   put_pairs(from, n, group.pairs);
   group.scales[n] = static_cast<std::uint8_t>(from.scale);
@@ -82,9 +111,7 @@ void put(const SourceGroup& from, int n, Q5KBlock::Group& group) {
 
 void put(const SourceGroup& from, int n, Q6KBlock::Group& group) {
   put_pairs(from, n, group.pairs);
-  for (int q = 0; q < kQuads; ++q) {
-    group.uppers[q / 4][n] |= (quad(from, q) >> 4 & four(3)) << (2 * (q % 4));
-  }
+  put_two_bits(from, n, 4, group.uppers);
   for (int half = 0; half < 2; ++half) {
     group.scales[half][n] = static_cast<std::int8_t>(from.half_scales[half]);
   }
@@ -150,6 +177,15 @@ void pack_int8(const PanelSource& source, int inputs, std::byte* panel) {
   pack_groups<Int8Group>(source, inputs, panel + sizeof head);
 }
 
+/// All parts of a section have one table.
+void pack_table(const PanelSource& source, int inputs, std::byte* panel) {
+  const std::int8_t* const table = table_of(source.parts.front());
+  TableHead head = {};
+  for (int i = 0; i < 16; ++i) head.numbers[i] = static_cast<std::uint8_t>(table[i] + 128);
+  std::memcpy(panel, &head, sizeof head);
+  pack_groups<TableGroup>(source, inputs, panel + sizeof head);
+}
+
 }  // namespace
 
 std::size_t panel_bytes(PanelKind kind, int inputs) {
@@ -173,6 +209,12 @@ std::size_t panel_bytes(PanelKind kind, int inputs) {
       return groups / kBlockGroups * sizeof(Q5KBlock);
     case PanelKind::q6_k:
       return groups / kBlockGroups * sizeof(Q6KBlock);
+    case PanelKind::table4:
+      return sizeof(TableHead) + groups * sizeof(TableGroup);
+    case PanelKind::q2_k:
+      return groups / kBlockGroups * sizeof(Q2KBlock);
+    case PanelKind::q3_k:
+      return groups / kBlockGroups * sizeof(Q3KBlock);
     default:
       FORGE_CHECK(false, "kind=", static_cast<int>(kind), " has no codes");
       return 0;
@@ -200,6 +242,12 @@ void pack(PanelKind kind, const PanelSource& source, int inputs, std::byte* pane
       return pack_blocks<Q5KBlock>(source, inputs, panel);
     case PanelKind::q6_k:
       return pack_blocks<Q6KBlock>(source, inputs, panel);
+    case PanelKind::table4:
+      return pack_table(source, inputs, panel);
+    case PanelKind::q2_k:
+      return pack_blocks<Q2KBlock>(source, inputs, panel);
+    case PanelKind::q3_k:
+      return pack_blocks<Q3KBlock>(source, inputs, panel);
     default:
       FORGE_CHECK(false, "kind=", static_cast<int>(kind), " has no codes");
   }

@@ -12,15 +12,23 @@ namespace {
 
 bool has_minimum(const StoredLinear& part) {
   const PanelKind kind = panel_kind(part);
-  return kind == PanelKind::q5_1 || kind == PanelKind::q4_k || kind == PanelKind::q5_k;
+  return kind == PanelKind::q5_1 || kind == PanelKind::q2_k || kind == PanelKind::q4_k ||
+         kind == PanelKind::q5_k;
 }
 
 /// Sum of (c - o) a h over the group.
 int dot(const SourceGroup& w, const CodedGroup& x) {
   int total = 0;
   for (int i = 0; i < kGroup; ++i) {
-    total += w.half_scales[i / 16] * (w.codes[i] - w.offset) * x.codes[i];
+    total += w.half_scales[i / 16] * w.number(i) * x.codes[i];
   }
+  return total;
+}
+
+/// Sum of n a over the group.
+int sum_of_minima(const SourceGroup& w, const CodedGroup& x) {
+  int total = 0;
+  for (int i = 0; i < kGroup; ++i) total += w.half_mins[i / 16] * x.codes[i];
   return total;
 }
 
@@ -51,7 +59,9 @@ void multiply_reference(const float* x, int rows, const StoredLinear& part, floa
       for (const CodedGroup& a : groups) {
         const SourceGroup w = read_group(part, order, output, g++);
         acc = numerics::fma(static_cast<float>(dot(w, a)), w.step() * a.scale, acc);
-        if (has_minimum(part)) acc = numerics::fma(-w.offset_below(), a.scaled_sum, acc);
+        if (!has_minimum(part)) continue;
+        const float sum = a.scale * static_cast<float>(sum_of_minima(w, a));
+        acc = numerics::fma(-w.offset_below(), sum, acc);
       }
       y[output] = acc;
     }

@@ -32,10 +32,21 @@ void unpack(const quant::BlockQ80& block, int, SourceGroup& out) {
   for (int i = 0; i < kGroup; ++i) out.codes[i] = static_cast<std::uint8_t>(block.codes[i] + 128);
 }
 
+void unpack_nibbles(const std::uint8_t* codes, SourceGroup& out) {
+  for (int i = 0; i < kGroup; ++i) out.codes[i] = nibble(codes[i % 16], i / 16);
+}
+
 void unpack(const quant::BlockQ40& block, int, SourceGroup& out) {
   out.d = block.d;
   out.offset = 8;
-  for (int i = 0; i < kGroup; ++i) out.codes[i] = nibble(block.codes[i % 16], i / 16);
+  unpack_nibbles(block.codes, out);
+}
+
+void unpack(const quant::BlockQ41& block, int, SourceGroup& out) {
+  out.d = block.d;
+  out.m = block.m;
+  out.min = -1;
+  unpack_nibbles(block.codes, out);
 }
 
 template <class Block>
@@ -57,6 +68,34 @@ void unpack(const quant::BlockQ51& block, int, SourceGroup& out) {
   out.m = block.m;
   out.min = -1;
   unpack_five_bits(block, out);
+}
+
+/// Of the 64 bytes that Q2_K and Q3_K share.
+void unpack_two_bits(const std::uint8_t* codes, int g, SourceGroup& out) {
+  for (int i = 0; i < kGroup; ++i) {
+    out.codes[i] = static_cast<std::uint8_t>(codes[32 * (g / 4) + i] >> (2 * (g % 4)) & 3);
+  }
+}
+
+void unpack(const quant::BlockQ2K& block, int g, SourceGroup& out) {
+  out.d = block.d;
+  out.m = block.m;
+  out.min = 1;
+  for (int half = 0; half < 2; ++half) {
+    out.half_scales[half] = block.scales[2 * g + half] & 15;
+    out.half_mins[half] = block.scales[2 * g + half] >> 4;
+  }
+  unpack_two_bits(block.codes, g, out);
+}
+
+void unpack(const quant::BlockQ3K& block, int g, SourceGroup& out) {
+  out.d = block.d;
+  out.offset = 4;
+  for (int half = 0; half < 2; ++half) out.half_scales[half] = block.scale(2 * g + half);
+  unpack_two_bits(block.codes, g, out);
+  for (int i = 0; i < kGroup; ++i) {
+    out.codes[i] = static_cast<std::uint8_t>(out.codes[i] | (block.high[i] >> g & 1) << 2);
+  }
 }
 
 template <class Block>
@@ -89,6 +128,22 @@ void unpack(const quant::BlockQ6K& block, int g, SourceGroup& out) {
   }
 }
 
+void unpack(const quant::BlockIQ4NL& block, int, SourceGroup& out) {
+  out.d = block.d;
+  unpack_nibbles(block.codes, out);
+}
+
+void unpack(const quant::BlockIQ4XS& block, int g, SourceGroup& out) {
+  out.d = block.d;
+  out.scale = block.scale(g);
+  unpack_nibbles(block.codes + std::ptrdiff_t{16} * g, out);
+}
+
+void unpack(const quant::BlockMXFP4& block, int, SourceGroup& out) {
+  out.row_scale = half_of(block.e);
+  unpack_nibbles(block.codes, out);
+}
+
 template <class Block>
 SourceGroup read_block(const StoredRows& form, int inputs, int output, int group) {
   constexpr int kGroups = Block::kElements / kGroup;
@@ -116,6 +171,18 @@ SourceGroup read(const StoredRows& form, const StoredLinear& linear, int output,
       return read_block<quant::BlockQ5K>(form, linear.inputs, output, group);
     case quant::WeightType::q6_k:
       return read_block<quant::BlockQ6K>(form, linear.inputs, output, group);
+    case quant::WeightType::q4_1:
+      return read_block<quant::BlockQ41>(form, linear.inputs, output, group);
+    case quant::WeightType::q2_k:
+      return read_block<quant::BlockQ2K>(form, linear.inputs, output, group);
+    case quant::WeightType::q3_k:
+      return read_block<quant::BlockQ3K>(form, linear.inputs, output, group);
+    case quant::WeightType::iq4_nl:
+      return read_block<quant::BlockIQ4NL>(form, linear.inputs, output, group);
+    case quant::WeightType::iq4_xs:
+      return read_block<quant::BlockIQ4XS>(form, linear.inputs, output, group);
+    case quant::WeightType::mxfp4:
+      return read_block<quant::BlockMXFP4>(form, linear.inputs, output, group);
     default:
       FORGE_CHECK(false, "type=", name_of(form.type), " has no codes with scales");
       return {};
@@ -193,13 +260,29 @@ SourceGroup read(const StoredGroups& form, const StoredLinear& linear,
 SourceGroup read_group(const StoredLinear& linear, std::span<const std::int32_t> order, int output,
                        int group) {
   if (const auto* rows = std::get_if<StoredRows>(&linear.form)) {
-    return read(*rows, linear, output, group);
+    SourceGroup out = read(*rows, linear, output, group);
+    out.table = table_of(linear);
+    return out;
   }
   if (const auto* int8 = std::get_if<StoredInt8>(&linear.form)) {
     return read(*int8, linear, output, group);
   }
   FORGE_CHECK(linear.inputs % kGroup == 0, "inputs=", linear.inputs, ", a multiple of 32 needed");
   return read(std::get<StoredGroups>(linear.form), linear, order, output, group);
+}
+
+const std::int8_t* table_of(const StoredLinear& linear) {
+  const auto* const rows = std::get_if<StoredRows>(&linear.form);
+  if (rows == nullptr) return nullptr;
+  switch (rows->type) {
+    case quant::WeightType::iq4_nl:
+    case quant::WeightType::iq4_xs:
+      return quant::kIq4Values;
+    case quant::WeightType::mxfp4:
+      return quant::kFp4Values;
+    default:
+      return nullptr;
+  }
 }
 
 std::vector<std::int32_t> packed_order(const StoredLinear& linear) {

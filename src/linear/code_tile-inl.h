@@ -91,7 +91,15 @@ HWY_INLINE FloatVec add_total(FloatVec total, const Scales& scales, const CodedG
   const Floats d;
   result = fused(total, hn::Mul(scales.step, hn::Set(d, x.scale)), result);
   if constexpr (!Kind::kMinima) return result;
-  return fused(scales.minus_minimum, hn::Set(d, x.scaled_sum), result);
+  if constexpr (Kind::kHalves == 1) {
+    return fused(scales.minus_minimum, hn::Set(d, x.scaled_sum), result);
+  }
+  // Sums of offsets times a: exact, too.
+  constexpr float kPerBias = -1.0F / 128;
+  const FloatVec first = hn::Set(d, kPerBias * static_cast<float>(x.biases[0]));
+  const FloatVec second = hn::Set(d, kPerBias * static_cast<float>(x.biases[1]));
+  const FloatVec sum = fused(scales.half_mins[1], second, hn::Mul(scales.half_mins[0], first));
+  return fused(scales.minus_minimum, hn::Mul(hn::Set(d, x.scale), sum), result);
 }
 
 /// The weights of one group for the vectors of a tile.

@@ -18,13 +18,14 @@ using Floats = hn::CappedTag<float, 16>;
 inline constexpr int kVectorLanes = static_cast<int>(hn::MaxLanes(Floats()));
 
 /// What the words of a group mean: w = step * words, plus minus_minimum for kinds with minima. For
-/// kinds whose halves have scales, the step is for half_scales[half] * words. The words hold
-/// unsigned bytes: c - o + 128 for kinds that are kBiased, else c.
+/// kinds whose halves have scales, the step is for half_scales[half] * words, and minus_minimum for
+/// half_mins[half]. The words hold unsigned bytes: c - o + 128 for kinds that are kBiased, else c.
 struct Scales {
   Scales() = default;  // see WideningDot
   hn::Vec<Floats> step;
   hn::Vec<Floats> minus_minimum;
   hn::Vec<Floats> half_scales[2];
+  hn::Vec<Floats> half_mins[2];
 };
 
 HWY_INLINE hn::Vec<Floats> load_floats(const quant::F16* from) {
@@ -55,6 +56,38 @@ HWY_INLINE void load_pair(const std::uint32_t* from, hn::Vec<Words> (&words)[2])
 /// Adds bytes, none of which overflows.
 HWY_INLINE void add_bytes(hn::Vec<Words> bytes, hn::Vec<Words> (&words)[2]) {
   for (auto& word : words) word = hn::Add(word, bytes);
+}
+
+/// The numbers that codes of 4 bits, one a byte, stand for.
+HWY_INLINE hn::Vec<Words> look_up(const std::uint8_t* table, hn::Vec<Words> codes) {
+#if HWY_TARGET == HWY_SCALAR
+  std::uint32_t word = 0;
+  for (int i = 0; i < 32; i += 8) {
+    word |= std::uint32_t{table[hn::GetLane(codes) >> i & 15]} << i;
+  }
+  return hn::Set(Words(), word);
+#else
+  const hn::Repartition<std::uint8_t, Words> bytes;
+  const auto numbers = hn::LoadDup128(bytes, table);
+  return hn::BitCast(Words(), hn::TableLookupBytes(numbers, hn::BitCast(bytes, codes)));
+#endif
+}
+
+/// The lower two bits of quads `step` and 4 + `step`.
+HWY_INLINE void load_lows(const std::uint32_t (&lows)[2][kPanelOutputs], int lane, int step,
+                          hn::Vec<Words> (&words)[2]) {
+  for (int i = 0; i < 2; ++i) {
+    const auto bits = hn::ShiftRightSame(hn::LoadU(Words(), lows[i] + lane), 2 * step);
+    words[i] = hn::And(bits, hn::Set(Words(), four(3)));
+  }
+}
+
+/// Their third bits.
+HWY_INLINE void add_third_bits(const std::uint32_t* third, int step, hn::Vec<Words> (&words)[2]) {
+  const auto mask = hn::Set(Words(), four(4));
+  const auto bits = hn::ShiftRightSame(hn::LoadU(Words(), third), step);
+  words[0] = hn::Or(words[0], hn::And(hn::ShiftLeft<2>(bits), mask));
+  words[1] = hn::Or(words[1], hn::And(hn::ShiftRight<2>(bits), mask));
 }
 
 /// The fifth bits of quads `step` and 4 + `step`.
@@ -186,6 +219,19 @@ struct Q51 : Nibbles {
   }
 };
 
+struct Table4 : Nibbles {
+  static constexpr std::size_t kGroupBytes = sizeof(TableGroup);
+
+  static HWY_INLINE void words(const std::byte* panel, int group, int lane, int step,
+                               hn::Vec<Words> (&out)[2]) {
+    load_pair(at<TableGroup>(panel + sizeof(TableHead), group).pairs[step] + lane, out);
+    for (auto& word : out) word = look_up(at<TableHead>(panel, 0).numbers, word);
+  }
+  static HWY_INLINE void scales(const std::byte* panel, int group, int lane, Scales& out) {
+    out.step = hn::LoadU(Floats(), at<TableGroup>(panel + sizeof(TableHead), group).scales + lane);
+  }
+};
+
 /// Kinds with blocks of 256 inputs.
 template <class Block>
 struct Blocks : Nibbles {
@@ -210,6 +256,46 @@ struct AffineBlocks : Blocks<Block> {
     out.step = hn::Mul(load_floats(block.d + lane), load_floats(from.scales + lane));
     out.minus_minimum =
         hn::Neg(hn::Mul(load_floats(block.m + lane), load_floats(from.mins + lane)));
+  }
+};
+
+struct Q2K : Blocks<Q2KBlock> {
+  static constexpr bool kMinima = true;
+  static constexpr bool kBiased = false;
+  static constexpr int kHalves = 2;
+
+  static HWY_INLINE void words(const std::byte* panel, int group, int lane, int step,
+                               hn::Vec<Words> (&out)[2]) {
+    load_lows(group_of(panel, group).lows, lane, step, out);
+  }
+  static HWY_INLINE void scales(const std::byte* panel, int group, int lane, Scales& out) {
+    const auto& block = block_of(panel, group);
+    const auto& from = group_of(panel, group);
+    out.step = load_floats(block.d + lane);
+    out.minus_minimum = hn::Neg(load_floats(block.m + lane));
+    for (int half = 0; half < 2; ++half) {
+      const auto both = load_ints(from.scales[half] + lane);
+      out.half_scales[half] = hn::ConvertTo(Floats(), hn::And(both, hn::Set(Ints(), 15)));
+      out.half_mins[half] = hn::ConvertTo(Floats(), hn::ShiftRight<4>(both));
+    }
+  }
+};
+
+struct Q3K : Blocks<Q3KBlock> {
+  static constexpr int kHalves = 2;
+
+  static HWY_INLINE void words(const std::byte* panel, int group, int lane, int step,
+                               hn::Vec<Words> (&out)[2]) {
+    const auto& from = group_of(panel, group);
+    load_lows(from.lows, lane, step, out);
+    add_third_bits(from.third + lane, step, out);
+    add_bytes(hn::Set(Words(), four(128 - 4)), out);
+  }
+  static HWY_INLINE void scales(const std::byte* panel, int group, int lane, Scales& out) {
+    const auto& from = group_of(panel, group);
+    out.step = load_floats(block_of(panel, group).d + lane);
+    out.half_scales[0] = load_floats(from.scales[0] + lane);
+    out.half_scales[1] = load_floats(from.scales[1] + lane);
   }
 };
 

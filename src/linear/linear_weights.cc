@@ -31,6 +31,7 @@ PanelKind kind_of_rows(quant::WeightType type) {
       return PanelKind::q4_0;
     case quant::WeightType::q5_0:
       return PanelKind::q5_0;
+    case quant::WeightType::q4_1:  // with fifth bits of 0
     case quant::WeightType::q5_1:
       return PanelKind::q5_1;
     case quant::WeightType::q4_k:
@@ -39,6 +40,14 @@ PanelKind kind_of_rows(quant::WeightType type) {
       return PanelKind::q5_k;
     case quant::WeightType::q6_k:
       return PanelKind::q6_k;
+    case quant::WeightType::q2_k:
+      return PanelKind::q2_k;
+    case quant::WeightType::q3_k:
+      return PanelKind::q3_k;
+    case quant::WeightType::iq4_nl:
+    case quant::WeightType::iq4_xs:
+    case quant::WeightType::mxfp4:
+      return PanelKind::table4;
   }
   return PanelKind::f32;
 }
@@ -47,17 +56,22 @@ std::size_t panel_bytes(PanelKind kind, int inputs) {
   return is_float(kind) ? floats::panel_bytes(kind, inputs) : codes::panel_bytes(kind, inputs);
 }
 
+/// Whether two parts can share panels, which are of one kind, one order of inputs and one table.
+bool share_panels(const StoredLinear& a, const StoredLinear& b) {
+  return panel_kind(a) == panel_kind(b) && codes::table_of(a) == codes::table_of(b) &&
+         codes::packed_order(a) == codes::packed_order(b);
+}
+
 /// The parts that share panels with the first: how many, and their section without its panels.
 std::pair<std::size_t, Section> first_section(std::span<const StoredLinear> parts) {
   const PanelKind kind = panel_kind(parts.front());
   const int inputs = parts.front().inputs;
-  const std::vector<std::int32_t> order = codes::packed_order(parts.front());
   Section section{.kind = kind, .panel_bytes = panel_bytes(kind, inputs)};
   std::size_t count = 0;
   for (; count < parts.size(); ++count) {
     const StoredLinear& part = parts[count];
     FORGE_CHECK(part.inputs == inputs, "inputs=", part.inputs, " beside inputs=", inputs);
-    if (panel_kind(part) != kind || codes::packed_order(part) != order) break;
+    if (!share_panels(part, parts.front())) break;
     section.outputs += part.outputs;
   }
   return {count, section};

@@ -6,8 +6,8 @@
 #include <cstring>
 #include <vector>
 
-#include "forge/quant/block_formats.h"
 #include "forge/quant/half.h"
+#include "forge/quant/scale_fault.h"
 
 namespace forge::model {
 namespace {
@@ -32,28 +32,15 @@ bool has_fault(const std::byte* row, std::size_t count, Word unit) {
   return (carried & kSign) != 0;
 }
 
-float worse(quant::F16 a, quant::F16 b) {
-  return std::isfinite(to_float(a)) ? to_float(b) : to_float(a);
-}
-
-/// The scale of a block: whichever of its numbers is not finite.
-template <class Block>
-float scale_of(const Block& block) {
-  if constexpr (requires { block.m; }) return worse(block.d, block.m);
-  return to_float(block.d);
-}
-
 /// Of rows of blocks, the place of the first bad one among those of row `row`.
-template <class Block>
 std::optional<WeightFault> block_fault(const StoredRows& form, std::size_t row,
                                        std::size_t inputs) {
-  const std::size_t blocks = inputs / Block::kElements;
+  const std::size_t bytes = quant::block_bytes(form.type);
+  const std::size_t elements = quant::block_elements(form.type);
+  const std::size_t blocks = inputs / elements;
   for (std::size_t i = 0; i < blocks; ++i) {
-    Block block;
-    std::memcpy(&block, form.rows + (row * blocks + i) * sizeof block, sizeof block);
-    const float scale = scale_of(block);
-    if (!std::isfinite(scale))
-      return WeightFault{form.rows, row, i * Block::kElements, scale, true};
+    const auto scale = quant::scale_fault(form.type, form.rows + (row * blocks + i) * bytes);
+    if (scale) return WeightFault{form.rows, row, i * elements, *scale, true};
   }
   return std::nullopt;
 }
@@ -86,24 +73,11 @@ std::optional<WeightFault> fault_in(const StoredRows& form, std::size_t row, std
       return float_fault<quant::F16, std::uint16_t>(form, row, inputs, 0x0400);
     case WeightType::bf16:
       return float_fault<quant::BF16, std::uint16_t>(form, row, inputs, 0x0080);
-    case WeightType::q8_0:
-      return block_fault<quant::BlockQ80>(form, row, inputs);
-    case WeightType::q4_0:
-      return block_fault<quant::BlockQ40>(form, row, inputs);
-    case WeightType::q5_0:
-      return block_fault<quant::BlockQ50>(form, row, inputs);
-    case WeightType::q5_1:
-      return block_fault<quant::BlockQ51>(form, row, inputs);
-    case WeightType::q4_k:
-      return block_fault<quant::BlockQ4K>(form, row, inputs);
-    case WeightType::q5_k:
-      return block_fault<quant::BlockQ5K>(form, row, inputs);
-    case WeightType::q6_k:
-      return block_fault<quant::BlockQ6K>(form, row, inputs);
     case WeightType::i8:  // whose scales are elsewhere
       return std::nullopt;
+    default:
+      return block_fault(form, row, inputs);
   }
-  return std::nullopt;
 }
 
 /// What is looked at row by row, in which order of which numbers.

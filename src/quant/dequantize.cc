@@ -26,6 +26,13 @@ void unpack(const BlockQ40& block, float* out) {
   for (int i = 0; i < 16; ++i) out[16 + i] = d * static_cast<float>((block.codes[i] >> 4) - 8);
 }
 
+void unpack(const BlockQ41& block, float* out) {
+  const float d = to_float(block.d);
+  const float m = to_float(block.m);
+  for (int i = 0; i < 16; ++i) out[i] = d * static_cast<float>(block.codes[i] & 15) + m;
+  for (int i = 0; i < 16; ++i) out[16 + i] = d * static_cast<float>(block.codes[i] >> 4) + m;
+}
+
 /// The codes of a Q5_0 or Q5_1 block, one a byte.
 template <class Block>
 void unpack_codes(const Block& block, std::uint8_t (&codes)[32]) {
@@ -51,6 +58,34 @@ void unpack(const BlockQ51& block, float* out) {
   const float d = to_float(block.d);
   const float m = to_float(block.m);
   for (int i = 0; i < 32; ++i) out[i] = d * static_cast<float>(codes[i]) + m;
+}
+
+void unpack(const BlockQ2K& block, float* out) {
+  const float d = to_float(block.d);
+  const float m = to_float(block.m);
+  for (int g = 0; g < 16; ++g, out += 16) {
+    const std::uint8_t* const codes = block.codes + 32 * (g / 8) + 16 * (g % 2);
+    const int shift = 2 * (g % 8 / 2);
+    const float step = d * static_cast<float>(block.scales[g] & 15);
+    const float offset = m * static_cast<float>(block.scales[g] >> 4);
+    for (int i = 0; i < 16; ++i) {
+      out[i] = step * static_cast<float>(codes[i] >> shift & 3) - offset;
+    }
+  }
+}
+
+void unpack(const BlockQ3K& block, float* out) {
+  const float d = to_float(block.d);
+  for (int g = 0; g < 16; ++g, out += 16) {
+    const std::uint8_t* const codes = block.codes + 32 * (g / 8) + 16 * (g % 2);
+    const std::uint8_t* const high = block.high + 16 * (g % 2);
+    const int shift = 2 * (g % 8 / 2);
+    const float step = d * static_cast<float>(block.scale(g));
+    for (int i = 0; i < 16; ++i) {
+      const int code = (codes[i] >> shift & 3) | (high[i] >> (g / 2) & 1) << 2;
+      out[i] = step * static_cast<float>(code - 4);
+    }
+  }
 }
 
 /// Of one group: x = step * q - offset.
@@ -120,6 +155,29 @@ void unpack(const BlockQ6K& block, float* out) {
   }
 }
 
+/// 32 numbers whose codes stand for those of a table.
+void unpack_table(const std::uint8_t* codes, const std::int8_t (&table)[16], float step,
+                  float* out) {
+  for (int i = 0; i < 16; ++i) out[i] = step * static_cast<float>(table[codes[i] & 15]);
+  for (int i = 0; i < 16; ++i) out[16 + i] = step * static_cast<float>(table[codes[i] >> 4]);
+}
+
+void unpack(const BlockIQ4NL& block, float* out) {
+  unpack_table(block.codes, kIq4Values, to_float(block.d), out);
+}
+
+void unpack(const BlockIQ4XS& block, float* out) {
+  const float d = to_float(block.d);
+  for (int g = 0; g < 8; ++g) {
+    unpack_table(block.codes + 16 * g, kIq4Values, d * static_cast<float>(block.scale(g)),
+                 out + 32 * g);
+  }
+}
+
+void unpack(const BlockMXFP4& block, float* out) {
+  unpack_table(block.codes, kFp4Values, half_of(block.e), out);
+}
+
 /// The copy of a block is aligned, whatever the file is.
 template <class Block>
 void unpack_row(const std::byte* stored, std::size_t count, float* out) {
@@ -170,6 +228,18 @@ void dequantize(WeightType type, const std::byte* stored, std::size_t count, flo
       return unpack_row<BlockQ5K>(stored, count, out);
     case WeightType::q6_k:
       return unpack_row<BlockQ6K>(stored, count, out);
+    case WeightType::q4_1:
+      return unpack_row<BlockQ41>(stored, count, out);
+    case WeightType::q2_k:
+      return unpack_row<BlockQ2K>(stored, count, out);
+    case WeightType::q3_k:
+      return unpack_row<BlockQ3K>(stored, count, out);
+    case WeightType::iq4_nl:
+      return unpack_row<BlockIQ4NL>(stored, count, out);
+    case WeightType::iq4_xs:
+      return unpack_row<BlockIQ4XS>(stored, count, out);
+    case WeightType::mxfp4:
+      return unpack_row<BlockMXFP4>(stored, count, out);
   }
 }
 

@@ -1,9 +1,20 @@
 // Blocks from floats: the counterpart of decode() and the scale choices of quantize().
 #pragma once
 
+#include <cstdint>
+
 #include "forge/quant/block_formats.h"
 
 namespace forge::quant {
+
+/// The lower two bits of 256 codes, as Q2_K and Q3_K hold them.
+inline void pack_two_bits(const std::uint8_t (&codes)[256], std::uint8_t (&packed)[64]) {
+  for (int i = 0; i < 64; ++i) {
+    const std::uint8_t* quad = codes + 128 * (i / 32) + i % 32;
+    packed[i] = static_cast<std::uint8_t>((quad[0] & 3) | (quad[32] & 3) << 2 |
+                                          (quad[64] & 3) << 4 | (quad[96] & 3) << 6);
+  }
+}
 
 /// x: [Block::kElements], finite.
 void encode(const float* x, BlockQ80& block);
@@ -13,5 +24,11 @@ void encode(const float* x, BlockQ51& block);
 void encode(const float* x, BlockQ4K& block);
 void encode(const float* x, BlockQ5K& block);
 void encode(const float* x, BlockQ6K& block);
+void encode(const float* x, BlockQ41& block);
+void encode(const float* x, BlockQ2K& block);
+void encode(const float* x, BlockQ3K& block);
+void encode(const float* x, BlockIQ4NL& block);
+void encode(const float* x, BlockIQ4XS& block);
+void encode(const float* x, BlockMXFP4& block);
 
 }  // namespace forge::quant

@@ -1,4 +1,4 @@
-// Q4_K and Q5_K: eight groups of 32 numbers, each with a scale and an offset of its own.
+// Q2_K, Q4_K and Q5_K: groups of 16 or 32 numbers, each with a scale and an offset of its own.
 #include <algorithm>
 #include <cstdint>
 #include <limits>
@@ -12,13 +12,25 @@ namespace {
 
 using ScaledBlock = Scaled<256>;
 
-/// The scales of a Q4_K or Q5_K block and the squared error that they lead to.
+/// What a block consists of.
+struct Format {
+  int groups;
+  int group_size;
+  int scale_max;  ///< of scales and offsets, which are 0 and more
+  CodeRange codes;
+
+  Group group(const ScaledBlock& block, int g) const {
+    return {block.x + group_size * g, static_cast<std::size_t>(group_size)};
+  }
+};
+
+/// The scales of a block and the squared error that they lead to.
 struct Scales {
   F16 d;
   F16 m;
   Grid unit;  ///< d and m in units of the block
-  int scales[8];
-  int offsets[8];
+  int scales[16];
+  int offsets[16];
   float error;
 
   Grid grid(int g) const {
@@ -27,19 +39,17 @@ struct Scales {
   }
 };
 
-Group group_of(const ScaledBlock& block, int g) { return {block.x + 32 * g, 32}; }
-
 /// Scale and offset of group g become those next below or next above its own fit, whichever pair of
 /// the four stores the group best. Returns: its squared error.
-float choose_pair(Group x, Grid fit, CodeRange range, int g, Scales& scales) {
-  const int scale = whole_part(fit.step, scales.unit.step, 62);
-  const int offset = whole_part(fit.offset, scales.unit.offset, 62);
+float choose_pair(Group x, Grid fit, const Format& format, int g, Scales& scales) {
+  const int scale = whole_part(fit.step, scales.unit.step, format.scale_max - 1);
+  const int offset = whole_part(fit.offset, scales.unit.offset, format.scale_max - 1);
   float least = std::numeric_limits<float>::infinity();
   int best = 0;
   for (int pair = 0; pair < 4; ++pair) {
     scales.scales[g] = scale + pair / 2;
     scales.offsets[g] = offset + pair % 2;
-    const float error = squared_error(x, scales.grid(g), range);
+    const float error = squared_error(x, scales.grid(g), format.codes);
     if (error < least) {
       least = error;
       best = pair;
@@ -51,34 +61,35 @@ float choose_pair(Group x, Grid fit, CodeRange range, int g, Scales& scales) {
 }
 
 /// Scales for a d and an m as near to those of `unit`, in units of the block, as f16 has them.
-Scales round_to_scales(const ScaledBlock& block, const Grid (&fits)[8], Grid unit,
-                       CodeRange range) {
+Scales round_to_scales(const ScaledBlock& block, const Grid (&fits)[16], Grid unit,
+                       const Format& format) {
   Scales scales = {storable(unit.step * block.unit), storable(unit.offset * block.unit)};
   scales.unit = {block.in_units(scales.d), block.in_units(scales.m)};
   scales.error = 0;
-  for (int g = 0; g < 8; ++g) {
-    scales.error += choose_pair(group_of(block, g), fits[g], range, g, scales);
+  for (int g = 0; g < format.groups; ++g) {
+    scales.error += choose_pair(format.group(block, g), fits[g], format, g, scales);
   }
   return scales;
 }
 
 /// The d and m, in units of the block, that store it best with the codes it has: the least-squares
 /// solution of x = d (s q) - m o. {} where that is not one solution with d > 0, m >= 0.
-Grid refit(const ScaledBlock& block, const Scales& scales, CodeRange range) {
+Grid refit(const ScaledBlock& block, const Scales& scales, const Format& format) {
   double uu = 0;  // u = s q, v = o
   double uv = 0;
   double vv = 0;
   double ux = 0;
   double vx = 0;
-  for (int g = 0; g < 8; ++g) {
-    const CodeSums sums = code_sums(group_of(block, g), scales.grid(g), range);
+  for (int g = 0; g < format.groups; ++g) {
+    const Group group = format.group(block, g);
+    const CodeSums sums = code_sums(group, scales.grid(g), format.codes);
     const double s = scales.scales[g];
     const double o = scales.offsets[g];
     uu += s * s * sums.qq;
     uv += s * o * sums.q;
-    vv += o * o * 32;
+    vv += o * o * format.group_size;
     ux += s * sums.xq;
-    vx += o * sum(group_of(block, g));
+    vx += o * sum(group);
   }
   const double determinant = uu * vv - uv * uv;
   if (determinant <= 0) return {};
@@ -88,19 +99,20 @@ Grid refit(const ScaledBlock& block, const Scales& scales, CodeRange range) {
   return {static_cast<float>(d), static_cast<float>(m)};
 }
 
-Scales choose_scales(const ScaledBlock& block, CodeRange range) {
-  Grid fits[8];
+Scales choose_scales(const ScaledBlock& block, const Format& format) {
+  Grid fits[16];
   Grid largest;
-  for (int g = 0; g < 8; ++g) {
-    fits[g] = fit_affine(group_of(block, g), range.high);
+  for (int g = 0; g < format.groups; ++g) {
+    fits[g] = fit_affine(format.group(block, g), format.codes.high);
     largest.step = std::max(largest.step, fits[g].step);
     largest.offset = std::max(largest.offset, fits[g].offset);
   }
-  const Grid unit = {largest.step / 63.0F, largest.offset / 63.0F};
-  const Scales first = round_to_scales(block, fits, unit, range);
-  const Grid refitted = refit(block, first, range);
+  const auto parts = static_cast<float>(format.scale_max);
+  const Grid unit = {largest.step / parts, largest.offset / parts};
+  const Scales first = round_to_scales(block, fits, unit, format);
+  const Grid refitted = refit(block, first, format);
   if (refitted.step == 0.0F) return first;
-  const Scales second = round_to_scales(block, fits, refitted, range);
+  const Scales second = round_to_scales(block, fits, refitted, format);
   return second.error < first.error ? second : first;
 }
 
@@ -116,18 +128,19 @@ GroupScales pack(const Scales& scales) {
   return packed;
 }
 
-/// Scales and codes, one a byte, of a Q4_K or Q5_K block.
+/// d and m of a block, and its codes, one a byte. Returns: its scales.
 template <class Block>
-void encode_affine(const float* x, float top, Block& block, std::uint8_t (&codes)[256]) {
+Scales encode_affine(const float* x, const Format& format, Block& block,
+                     std::uint8_t (&codes)[256]) {
   const ScaledBlock scaled(x);
-  const CodeRange range = {0.0F, top};
-  const Scales scales = choose_scales(scaled, range);
+  const Scales scales = choose_scales(scaled, format);
   block.d = scales.d;
   block.m = scales.m;
-  block.groups = pack(scales);
-  for (int g = 0; g < 8; ++g) {
-    nearest_codes(group_of(scaled, g), scales.grid(g), range, codes + 32 * g);
+  for (int g = 0; g < format.groups; ++g) {
+    nearest_codes(format.group(scaled, g), scales.grid(g), format.codes,
+                  codes + format.group_size * g);
   }
+  return scales;
 }
 
 /// The low nibbles of 256 codes, as Q4_K and Q5_K hold them.
@@ -140,15 +153,24 @@ void pack_nibbles(const std::uint8_t (&codes)[256], std::uint8_t (&packed)[128])
 
 }  // namespace
 
+void encode(const float* x, BlockQ2K& block) {
+  std::uint8_t codes[256];
+  const Scales scales = encode_affine(x, {16, 16, 15, {0.0F, 3.0F}}, block, codes);
+  for (int g = 0; g < 16; ++g) {
+    block.scales[g] = static_cast<std::uint8_t>(scales.scales[g] | scales.offsets[g] << 4);
+  }
+  pack_two_bits(codes, block.codes);
+}
+
 void encode(const float* x, BlockQ4K& block) {
   std::uint8_t codes[256];
-  encode_affine(x, 15.0F, block, codes);
+  block.groups = pack(encode_affine(x, {8, 32, 63, {0.0F, 15.0F}}, block, codes));
   pack_nibbles(codes, block.codes);
 }
 
 void encode(const float* x, BlockQ5K& block) {
   std::uint8_t codes[256];
-  encode_affine(x, 31.0F, block, codes);
+  block.groups = pack(encode_affine(x, {8, 32, 63, {0.0F, 31.0F}}, block, codes));
   pack_nibbles(codes, block.codes);
   for (int i = 0; i < 32; ++i) {
     int high = 0;

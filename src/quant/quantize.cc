@@ -80,6 +80,18 @@ void store(WeightType type, std::span<const float> row, std::byte* stored) {
       return encode_row<BlockQ5K>(row, stored);
     case WeightType::q6_k:
       return encode_row<BlockQ6K>(row, stored);
+    case WeightType::q4_1:
+      return encode_row<BlockQ41>(row, stored);
+    case WeightType::q2_k:
+      return encode_row<BlockQ2K>(row, stored);
+    case WeightType::q3_k:
+      return encode_row<BlockQ3K>(row, stored);
+    case WeightType::iq4_nl:
+      return encode_row<BlockIQ4NL>(row, stored);
+    case WeightType::iq4_xs:
+      return encode_row<BlockIQ4XS>(row, stored);
+    case WeightType::mxfp4:
+      return encode_row<BlockMXFP4>(row, stored);
   }
 }
 

@@ -30,7 +30,13 @@ constexpr std::array<Traits, kWeightTypes.size()> kTraits = {{{"F32", 1, 4},
                                                               of_block<BlockQ51>("Q5_1"),
                                                               of_block<BlockQ4K>("Q4_K"),
                                                               of_block<BlockQ5K>("Q5_K"),
-                                                              of_block<BlockQ6K>("Q6_K")}};
+                                                              of_block<BlockQ6K>("Q6_K"),
+                                                              of_block<BlockQ41>("Q4_1"),
+                                                              of_block<BlockQ2K>("Q2_K"),
+                                                              of_block<BlockQ3K>("Q3_K"),
+                                                              of_block<BlockIQ4NL>("IQ4_NL"),
+                                                              of_block<BlockIQ4XS>("IQ4_XS"),
+                                                              of_block<BlockMXFP4>("MXFP4")}};
 
 const Traits& traits_of(WeightType type) { return kTraits[static_cast<std::size_t>(type)]; }
 

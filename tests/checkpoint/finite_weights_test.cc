@@ -128,7 +128,11 @@ TEST(FiniteWeights, scales_of_every_kind_of_blocks) {
         BlockScale{WeightType::q5_0, 0}, BlockScale{WeightType::q5_1, 0},
         BlockScale{WeightType::q5_1, 2}, BlockScale{WeightType::q4_k, 0},
         BlockScale{WeightType::q4_k, 2}, BlockScale{WeightType::q5_k, 0},
-        BlockScale{WeightType::q5_k, 2}, BlockScale{WeightType::q6_k, 208}}) {
+        BlockScale{WeightType::q5_k, 2}, BlockScale{WeightType::q6_k, 208},
+        BlockScale{WeightType::q4_1, 0}, BlockScale{WeightType::q4_1, 2},
+        BlockScale{WeightType::q2_k, 80}, BlockScale{WeightType::q2_k, 82},
+        BlockScale{WeightType::q3_k, 108}, BlockScale{WeightType::iq4_nl, 0},
+        BlockScale{WeightType::iq4_xs, 0}}) {
     for (const std::uint16_t bits : {0x7c00, 0xfc00, 0x7e01}) {
       SCOPED_TRACE(std::string(quant::name_of(scale.type)) + " " + std::to_string(bits));
       StoredWeights weights;
@@ -159,6 +163,24 @@ TEST(FiniteWeights, scales_of_every_kind_of_blocks) {
       }
     }
   }
+}
+
+TEST(FiniteWeights, scales_of_mxfp4_that_take_its_numbers_beyond_the_largest_float) {
+  StoredWeights weights;
+  const model::ModelConfig config = testing::wide_llama();
+  const model::StoredModel stored = weights.random(config, WeightType::mxfp4);
+  const linear::StoredLinear& matrix = std::get<model::StoredMlp>(stored.layers[1].mlp).down;
+  auto* const rows = const_cast<std::byte*>(std::get<linear::StoredRows>(matrix.form).rows);
+  linear::ThreadPool threads(2);
+  for (const int scale : {253, 254, 255}) {
+    rows[17] = static_cast<std::byte>(scale);
+    const auto packed = pack(config, stored, threads);
+    ASSERT_FALSE(packed.has_value()) << scale;
+    EXPECT_EQ(packed.error().column, 32U);
+    EXPECT_EQ(std::isnan(packed.error().value), scale == 255);
+  }
+  rows[17] = std::byte{252};
+  EXPECT_TRUE(pack(config, stored, threads).has_value());
 }
 
 TEST(FiniteWeights, the_largest_numbers_are_some) {

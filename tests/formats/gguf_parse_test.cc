@@ -163,9 +163,10 @@ TEST(GgufParse, descriptions_of_tensors_are_checked) {
   EXPECT_EQ(outcome(GgufBytes(1, 0).tensor("a", {128, 2}, 0, 12)),
             "m.gguf: tensor 'a' at byte 53: a row of 128 numbers is not whole blocks of Q4_K, "
             "which are of 256");
-  EXPECT_EQ(outcome(GgufBytes(1, 0).tensor("a", {1}, 0, 3).number(0)),
-            "m.gguf: tensor 'a' at byte 45: has type Q4_1 (ggml type 3); readable are F32, F16, "
-            "Q4_0, Q5_0, Q5_1, Q8_0, Q4_K, Q5_K, Q6_K, I8, I32, I64, BF16");
+  EXPECT_EQ(outcome(GgufBytes(1, 0).tensor("a", {1}, 0, 9).number(0)),
+            "m.gguf: tensor 'a' at byte 45: has type Q8_1 (ggml type 9); readable are F32, F16, "
+            "Q4_0, Q4_1, Q5_0, Q5_1, Q8_0, Q2_K, Q3_K, Q4_K, Q5_K, Q6_K, IQ4_NL, IQ4_XS, I8, I32, "
+            "I64, BF16, MXFP4");
   EXPECT_EQ(outcome(GgufBytes(1, 0).tensor("a", {1}, 0, 18)).substr(0, 63),
             "m.gguf: tensor 'a' at byte 45: has type IQ3_XXS (ggml type 18);");
   EXPECT_EQ(outcome(GgufBytes(1, 0).tensor("a", {1}, 0, 4000000000u)).substr(0, 63),

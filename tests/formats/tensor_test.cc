@@ -15,7 +15,7 @@ TEST(Tensor, types_of_weights_are_those_of_quant) {
     EXPECT_EQ(weight_type(element_type(type)), type);
     EXPECT_EQ(name_of(element_type(type)), quant::name_of(type));
   }
-  EXPECT_EQ(element_type(quant::WeightType::q6_k), ElementType::q6_k);
+  EXPECT_EQ(element_type(quant::WeightType::mxfp4), ElementType::mxfp4);
   for (const ElementType type : {ElementType::u8, ElementType::i32, ElementType::i64}) {
     EXPECT_EQ(weight_type(type), std::nullopt);
   }

@@ -134,8 +134,8 @@ TEST(TensorWriterGguf, tensors_that_gguf_does_not_have_are_refused) {
     return gguf_refusal(TensorWriter::gguf(folder.file("f"), {&spec, 1}, {}), folder.file("f"));
   };
   EXPECT_EQ(outcome({"a", ElementType::u8, {1}}),
-            ": tensor 'a': GGUF has no type U8; accepted are F32, F16, Q4_0, Q5_0, Q5_1, Q8_0, "
-            "Q4_K, Q5_K, Q6_K, I8, I32, I64, BF16");
+            ": tensor 'a': GGUF has no type U8; accepted are F32, F16, Q4_0, Q4_1, Q5_0, Q5_1, "
+            "Q8_0, Q2_K, Q3_K, Q4_K, Q5_K, Q6_K, IQ4_NL, IQ4_XS, I8, I32, I64, BF16, MXFP4");
   EXPECT_EQ(outcome({"a", ElementType::q4_k, {256, 32}}),
             ": tensor 'a': Q4_K[256, 32] has rows of 32 numbers; accepted are multiples of 256");
   EXPECT_EQ(outcome({"a", ElementType::q8_0, {}}),

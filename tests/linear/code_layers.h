@@ -19,16 +19,40 @@
 
 namespace forge::linear {
 
-enum class Form { q8_0, q4_0, q5_0, q5_1, q4_k, q5_k, q6_k, int8, gptq, gptq_act_order, awq };
+/// Blocks of 32 first, then those of 256.
+enum class Form {
+  q8_0,
+  q4_0,
+  q5_0,
+  q5_1,
+  q4_1,
+  iq4_nl,
+  mxfp4,
+  q4_k,
+  q5_k,
+  q6_k,
+  q2_k,
+  q3_k,
+  iq4_xs,
+  int8,
+  gptq,
+  gptq_act_order,
+  awq
+};
 
-inline const std::vector<Form> kForms = {Form::q8_0, Form::q4_0,           Form::q5_0, Form::q5_1,
-                                         Form::q4_k, Form::q5_k,           Form::q6_k, Form::int8,
-                                         Form::gptq, Form::gptq_act_order, Form::awq};
+inline constexpr Form kLastOfShortBlocks = Form::mxfp4;
+inline constexpr Form kLastOfBlocks = Form::iq4_xs;
+
+inline const std::vector<Form> kForms = {
+    Form::q8_0,   Form::q4_0,  Form::q5_0, Form::q5_1,           Form::q4_k,  Form::q5_k,
+    Form::q6_k,   Form::int8,  Form::gptq, Form::gptq_act_order, Form::awq,   Form::q4_1,
+    Form::iq4_nl, Form::mxfp4, Form::q2_k, Form::q3_k,           Form::iq4_xs};
 
 inline std::string name_of(Form form) {
-  static const char* const kNames[] = {"Q8_0", "Q4_0", "Q5_0", "Q5_1", "Q4_K",
-                                       "Q5_K", "Q6_K", "INT8", "GPTQ", "GPTQ with act-order",
-                                       "AWQ"};
+  static const char* const kNames[] = {
+      "Q8_0", "Q4_0", "Q5_0", "Q5_1", "Q4_1",   "IQ4_NL", "MXFP4", "Q4_K",
+      "Q5_K", "Q6_K", "Q2_K", "Q3_K", "IQ4_XS", "INT8",   "GPTQ",  "GPTQ with act-order",
+      "AWQ"};
   return kNames[static_cast<int>(form)];
 }
 
@@ -75,6 +99,10 @@ inline void make_rows(const LayerSpec& spec, quant::WeightType type, CodeLayer& 
     for (const std::size_t place : quant::places_of_scales(type)) {
       const std::uint16_t bits = scale_bits(spec, index++);
       std::memcpy(&layer.codes[block * quant::block_bytes(type) + place], &bits, sizeof bits);
+    }
+    if (type == quant::WeightType::mxfp4) {  // a power of two of the size that an f16 would have
+      const int exponent = (scale_bits(spec, index++) & 0x7c00) >> 10;
+      layer.codes[block * quant::block_bytes(type)] = static_cast<std::byte>(exponent - 15 + 128);
     }
   }
   layer.linear.form = StoredRows{type, layer.codes.data()};
@@ -128,28 +156,11 @@ inline std::unique_ptr<CodeLayer> code_layer(const LayerSpec& spec) {
   auto layer = std::make_unique<CodeLayer>();
   layer->linear.outputs = spec.outputs;
   layer->linear.inputs = spec.inputs;
+  if (spec.form <= kLastOfBlocks) {
+    detail::make_rows(spec, *quant::weight_type(name_of(spec.form)), *layer);
+    return layer;
+  }
   switch (spec.form) {
-    case Form::q8_0:
-      detail::make_rows(spec, quant::WeightType::q8_0, *layer);
-      break;
-    case Form::q4_0:
-      detail::make_rows(spec, quant::WeightType::q4_0, *layer);
-      break;
-    case Form::q5_0:
-      detail::make_rows(spec, quant::WeightType::q5_0, *layer);
-      break;
-    case Form::q5_1:
-      detail::make_rows(spec, quant::WeightType::q5_1, *layer);
-      break;
-    case Form::q4_k:
-      detail::make_rows(spec, quant::WeightType::q4_k, *layer);
-      break;
-    case Form::q5_k:
-      detail::make_rows(spec, quant::WeightType::q5_k, *layer);
-      break;
-    case Form::q6_k:
-      detail::make_rows(spec, quant::WeightType::q6_k, *layer);
-      break;
     case Form::int8:
       detail::make_int8(spec, *layer);
       break;
@@ -157,9 +168,8 @@ inline std::unique_ptr<CodeLayer> code_layer(const LayerSpec& spec) {
     case Form::gptq_act_order:
       detail::make_groups(spec, StoredGroups::Packing::gptq, *layer);
       break;
-    case Form::awq:
+    default:
       detail::make_groups(spec, StoredGroups::Packing::awq, *layer);
-      break;
   }
   return layer;
 }

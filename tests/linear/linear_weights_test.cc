@@ -79,6 +79,22 @@ TEST(LinearWeights, parts_of_a_kind_that_follow_each_other_share_a_section) {
   EXPECT_EQ(w.sections()[2].first_output, 48);
 }
 
+TEST(LinearWeights, parts_share_a_section_if_their_codes_have_one_table) {
+  const std::vector<std::byte> memory(4096);
+  const auto part = [&](WeightType type) {
+    return StoredLinear{3, 256, StoredRows{type, memory.data()}};
+  };
+  const StoredLinear parts[] = {part(WeightType::iq4_nl), part(WeightType::iq4_xs),
+                                part(WeightType::mxfp4), part(WeightType::iq4_nl)};
+  ThreadPool pool(1);
+  const LinearWeights w(parts, pool);
+  ASSERT_EQ(w.sections().size(), 3U);
+  EXPECT_EQ(w.sections()[0].outputs, 6);
+  for (const Section& section : w.sections()) EXPECT_EQ(section.kind, PanelKind::table4);
+  EXPECT_EQ(w.bytes(), 3U * (64 + 8 * 32 * 20));
+  EXPECT_EQ(packed_bytes(parts), w.bytes());
+}
+
 TEST(LinearWeights, moves_with_its_panels_and_orders_in_place) {
   StoredParts layer(8);
   layer.add(WeightType::f32, 3);

@@ -50,8 +50,10 @@ constexpr const char* kFamilies[] = {"llama",
                                      "llama/model.gguf"};
 
 constexpr WeightType kTypes[] = {
-    WeightType::f32,  WeightType::bf16, WeightType::f16,  WeightType::q8_0, WeightType::q4_0,
-    WeightType::q5_0, WeightType::q5_1, WeightType::q4_k, WeightType::q5_k, WeightType::q6_k};
+    WeightType::f32,  WeightType::bf16,   WeightType::f16,    WeightType::q8_0,
+    WeightType::q4_0, WeightType::q5_0,   WeightType::q5_1,   WeightType::q4_k,
+    WeightType::q5_k, WeightType::q6_k,   WeightType::q4_1,   WeightType::q2_k,
+    WeightType::q3_k, WeightType::iq4_nl, WeightType::iq4_xs, WeightType::mxfp4};
 
 /// By name: a golden model, or "llama Q4_K", "experts F16", "latent BF16".
 const Transformer& model(const std::string& name) {

@@ -2,6 +2,7 @@
 
 #include <gtest/gtest.h>
 
+#include <cmath>
 #include <limits>
 
 namespace forge::quant {
@@ -97,6 +98,78 @@ TEST(BlockFormats, q6_k_has_four_low_and_two_high_bits_a_number) {
   EXPECT_EQ(decode(block, 0), 0.5F * -8 * -32);  // a scale below 0
   block.scales[15] = -128;
   EXPECT_EQ(decode(block, 255), 0.5F * -128 * -32);
+}
+
+TEST(BlockFormats, q4_1_counts_from_the_smallest_number) {
+  const BlockQ41 block = {.d = kHalf, .m = {0xbc00}, .codes = {0xf0, 0x03}};
+  EXPECT_EQ(decode(block, 0), -1.0F);
+  EXPECT_EQ(decode(block, 16), 0.5F * 15 - 1);
+  EXPECT_EQ(decode(block, 1), 0.5F * 3 - 1);
+}
+
+TEST(BlockFormats, q2_k_scales_and_shifts_each_group_of_16) {
+  BlockQ2K block = {.d = kHalf, .m = kOne};
+  block.scales[0] = 0x56;       // step 3, offset 5
+  block.scales[1] = 0x02;       // step 1
+  block.scales[15] = 0x1f;      // step 7.5, offset 1
+  block.codes[0] = 0x03;        // number 0
+  block.codes[16] = 0x02;       // number 16
+  block.codes[32 + 31] = 0x80;  // number 255
+  EXPECT_EQ(decode(block, 0), 3.0F * 3 - 5);
+  EXPECT_EQ(decode(block, 1), -5.0F);
+  EXPECT_EQ(decode(block, 16), 2.0F);
+  EXPECT_EQ(decode(block, 255), 7.5F * 2 - 1);
+}
+
+TEST(BlockFormats, q3_k_has_a_third_bit_for_each_group_of_32_in_one_byte) {
+  BlockQ3K block = {.d = kHalf};
+  // Scales of groups 0, 5, 10 and 15: 3, -32, 31 and 1, plus 32.
+  block.scales[0] = 3;            // low bits of groups 0 and 8
+  block.scales[2] = 0xf0;         // of groups 2 and 10
+  block.scales[7] = 0x10;         // of groups 7 and 15
+  block.scales[8] = 2;            // upper bits of groups 0, 4, 8, 12
+  block.scales[10] = 3 << 4;      // of groups 2, 6, 10, 14
+  block.scales[11] = 2 << 6;      // of groups 3, 7, 11, 15
+  block.codes[0] = 0x01;          // number 0
+  block.codes[32 + 31] = 3 << 6;  // number 255
+  block.high[31] = 1 << 7;
+  EXPECT_EQ(block.scale(0), 3);
+  EXPECT_EQ(block.scale(5), -32);
+  EXPECT_EQ(block.scale(10), 31);
+  EXPECT_EQ(block.scale(15), 1);
+  EXPECT_EQ(decode(block, 0), 1.5F * (1 - 4));
+  EXPECT_EQ(decode(block, 255), 0.5F * (7 - 4));
+  EXPECT_EQ(decode(block, 160), 0.5F * 31 * -4);
+}
+
+TEST(BlockFormats, iq4_nl_has_codes_for_the_numbers_of_a_table) {
+  const BlockIQ4NL block = {.d = kHalf, .codes = {0xf0, 0x08}};
+  EXPECT_EQ(decode(block, 0), -63.5F);
+  EXPECT_EQ(decode(block, 16), 56.5F);
+  EXPECT_EQ(decode(block, 1), 0.5F);
+}
+
+TEST(BlockFormats, iq4_xs_has_a_scale_of_six_bits_for_each_group_of_32) {
+  BlockIQ4XS block = {.d = kHalf};
+  block.scales_low[0] = 0x02;       // group 0: 2 - 32
+  block.scales_low[3] = 0xf0;       // group 7: 63 - 32
+  block.scales_high[1] = 3 << 6;    // its upper bits
+  block.codes[16 * 7 + 15] = 0xf0;  // number 255, and 239 with code 0
+  EXPECT_EQ(decode(block, 0), 0.5F * -30 * -127);
+  EXPECT_EQ(decode(block, 255), 0.5F * 31 * 113);
+  EXPECT_EQ(decode(block, 239), 0.5F * 31 * -127);
+}
+
+TEST(BlockFormats, mxfp4_is_a_power_of_two_and_floats_of_four_bits) {
+  BlockMXFP4 block = {.e = {127}, .codes = {0xf7, 0x98}};
+  EXPECT_EQ(decode(block, 0), 6.0F);
+  EXPECT_EQ(decode(block, 16), -6.0F);
+  EXPECT_EQ(decode(block, 1), 0.0F);
+  EXPECT_EQ(decode(block, 17), -0.5F);
+  block.e = {0};
+  EXPECT_EQ(decode(block, 0), 0x1.8p-125F);
+  block.e = {255};
+  EXPECT_TRUE(std::isnan(decode(block, 0)));
 }
 
 TEST(BlockFormats, a_product_is_rounded_before_the_subtraction) {

@@ -36,8 +36,20 @@ float decode_stored(WeightType type, const std::byte* stored, std::size_t index)
       return decode_stored<BlockQ4K>(stored, index);
     case WeightType::q5_k:
       return decode_stored<BlockQ5K>(stored, index);
-    default:
+    case WeightType::q6_k:
       return decode_stored<BlockQ6K>(stored, index);
+    case WeightType::q4_1:
+      return decode_stored<BlockQ41>(stored, index);
+    case WeightType::q2_k:
+      return decode_stored<BlockQ2K>(stored, index);
+    case WeightType::q3_k:
+      return decode_stored<BlockQ3K>(stored, index);
+    case WeightType::iq4_nl:
+      return decode_stored<BlockIQ4NL>(stored, index);
+    case WeightType::iq4_xs:
+      return decode_stored<BlockIQ4XS>(stored, index);
+    default:
+      return decode_stored<BlockMXFP4>(stored, index);
   }
 }
 

@@ -36,16 +36,16 @@ float largest_magnitude(std::span<const float> x) {
   return largest;
 }
 
-/// Widest range of a group of 32, 0 included.
 double range_of(std::span<const float> block) {
   const auto [low, high] = std::ranges::minmax(block);
   return static_cast<double>(high) - static_cast<double>(low);
 }
 
-double widest_range(std::span<const float> block) {
+/// Widest range of a group of `size`, 0 included.
+double widest_range(std::span<const float> block, std::size_t size) {
   double widest = 0;
-  for (std::size_t first = 0; first < block.size(); first += 32) {
-    const auto group = block.subspan(first, 32);
+  for (std::size_t first = 0; first < block.size(); first += size) {
+    const auto group = block.subspan(first, size);
     const auto [low, high] = std::ranges::minmax(group);
     widest = std::max(widest, std::max<double>(high, 0) - std::min<double>(low, 0));
   }
@@ -58,10 +58,13 @@ double widest_range(std::span<const float> block) {
 /// half a unit of its scale for each code. Q6_K, where the unit is 1/127 of a step of about A / 31:
 /// 32 * A / 31 / 254 < A / 200. Q4_K and Q5_K, where it is 1/63 of the largest step and the largest
 /// offset: all steps and the offset come to 2 W in a grid that covers the group, and least squares
-/// may stretch it by a quarter; 2.5 W / 126 < W / 50.
+/// may stretch it by a quarter; 2.5 W / 126 < W / 50. Q2_K, where it is 1/15: 2.5 W / 30. Q3_K,
+/// where the unit is 1/31 of a step of about A / 3: 4 * A / 3 / 62 < A / 46. IQ4: the widest gap in
+/// a table that reaches A on both sides is 24 of 113 of A, half of it below A / 9, and in IQ4_XS
+/// the unit is 1/31 of A / 113: 127 * A / 113 / 62 < A / 55. MXFP4: 8 becomes 6.
 double bound(WeightType type, std::span<const float> block) {
   const double a = largest_magnitude(block);
-  const double w = widest_range(block);
+  const double w = widest_range(block, type == WeightType::q2_k ? 16 : 32);
   switch (type) {
     case WeightType::q8_0:
       return a / 254;
@@ -75,6 +78,18 @@ double bound(WeightType type, std::span<const float> block) {
       return w / 30 + w / 50;
     case WeightType::q5_k:
       return w / 62 + w / 50;
+    case WeightType::q4_1:
+      return range_of(block) / 30;
+    case WeightType::q2_k:
+      return w / 6 + w / 12;
+    case WeightType::q3_k:
+      return a / 6 + a / 46;
+    case WeightType::iq4_nl:
+      return a / 9;
+    case WeightType::iq4_xs:
+      return a / 9 + a / 55;
+    case WeightType::mxfp4:
+      return a / 4;
     default:
       return a / 62 + a / 200;
   }
@@ -151,7 +166,7 @@ TEST(Quantize, zeros_are_stored_as_zeros) {
 
 // Large enough for scales that are normal f16s.
 TEST(Quantize, a_constant_row_is_as_exact_as_its_f16_scale) {
-  for (const WeightType type : kBlockTypes) {
+  for (const WeightType type : kF16BlockTypes) {
     for (const float constant : {1.0F, -1.0F, 0.7F, -37.1F, 1234.5F}) {
       for (const float x : read_back(type, Row(256, constant))) {
         EXPECT_NEAR(x, constant, std::fabs(constant) * 0x1p-11F) << name_of(type);
@@ -161,7 +176,7 @@ TEST(Quantize, a_constant_row_is_as_exact_as_its_f16_scale) {
 }
 
 TEST(Quantize, a_single_outlier_is_kept_within_half_a_step) {
-  for (const WeightType type : kBlockTypes) {
+  for (const WeightType type : kF16BlockTypes) {
     Row row = scaled(gaussian_row(256, 1), 0.01F);
     row[77] = 10.0F;
     row[200] = -10.0F;
@@ -172,7 +187,7 @@ TEST(Quantize, a_single_outlier_is_kept_within_half_a_step) {
 }
 
 TEST(Quantize, numbers_beyond_the_reach_of_f16_scales_become_the_outermost) {
-  for (const WeightType type : kBlockTypes) {
+  for (const WeightType type : kF16BlockTypes) {
     const Row row = scaled(gaussian_row(256, 2), 1e30F);
     const Row read = read_back(type, row);
     const float reach = largest_magnitude(read);
@@ -185,12 +200,31 @@ TEST(Quantize, numbers_beyond_the_reach_of_f16_scales_become_the_outermost) {
 }
 
 TEST(Quantize, numbers_below_the_smallest_f16_scale_become_zeros) {
-  for (const WeightType type : kBlockTypes) {
+  for (const WeightType type : kF16BlockTypes) {
     EXPECT_EQ(read_back(type, scaled(gaussian_row(256, 3), 1e-30F)), Row(256)) << name_of(type);
     EXPECT_EQ(read_back(type, Row(256, std::nextafter(0x1p-25F, 0.0F))), Row(256)) << name_of(type);
     // Twice as large, the smallest scale there is stores them exactly.
     EXPECT_EQ(read_back(type, Row(256, 0x1p-24F)), Row(256, 0x1p-24F)) << name_of(type);
   }
+}
+
+// Of E2M1 in the best of two powers of two.
+TEST(Quantize, mxfp4_keeps_its_own_numbers_and_rounds_others_to_nearest) {
+  Row row;
+  for (const float x : {0.5F, 1.0F, 1.5F, 2.0F, 3.0F, 4.0F, 6.0F}) {
+    for (const float sign : {1.0F, -1.0F}) row.push_back(sign * x);
+  }
+  row.resize(32);
+  EXPECT_EQ(read_back(WeightType::mxfp4, row), row);
+  for (const int exponent : {-127, -126, -30, 100, 124}) {
+    const Row large = scaled(row, std::ldexp(1.0F, exponent));
+    EXPECT_EQ(read_back(WeightType::mxfp4, large), large) << exponent;
+  }
+  row[0] = 2.6F;
+  row[1] = -0.2F;
+  const Row read = read_back(WeightType::mxfp4, row);
+  EXPECT_EQ(read[0], 3.0F);
+  EXPECT_EQ(read[1], 0.0F);
 }
 
 TEST(Quantize, a_block_does_not_depend_on_its_place) {

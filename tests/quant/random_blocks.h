@@ -11,9 +11,16 @@
 
 namespace forge::quant {
 
-inline constexpr WeightType kBlockTypes[] = {WeightType::q8_0, WeightType::q4_0, WeightType::q5_0,
-                                             WeightType::q5_1, WeightType::q4_k, WeightType::q5_k,
-                                             WeightType::q6_k};
+inline constexpr WeightType kBlockTypes[] = {
+    WeightType::q8_0,   WeightType::q4_0,   WeightType::q4_1, WeightType::q5_0, WeightType::q5_1,
+    WeightType::q2_k,   WeightType::q3_k,   WeightType::q4_k, WeightType::q5_k, WeightType::q6_k,
+    WeightType::iq4_nl, WeightType::iq4_xs, WeightType::mxfp4};
+
+/// Those whose scales are f16, and not powers of two of 8 bits.
+inline constexpr WeightType kF16BlockTypes[] = {
+    WeightType::q8_0, WeightType::q4_0, WeightType::q4_1,   WeightType::q5_0,
+    WeightType::q5_1, WeightType::q2_k, WeightType::q3_k,   WeightType::q4_k,
+    WeightType::q5_k, WeightType::q6_k, WeightType::iq4_nl, WeightType::iq4_xs};
 
 using Bytes = std::vector<std::byte>;
 
@@ -32,11 +39,23 @@ inline constexpr std::uint16_t kSpecialScales[] = {0x0000, 0x8000, 0x0001, 0x83f
 
 /// Where the f16 scales of a block are, in bytes.
 inline std::vector<std::size_t> places_of_scales(WeightType type) {
-  if (type == WeightType::q5_1 || type == WeightType::q4_k || type == WeightType::q5_k) {
-    return {0, 2};
+  switch (type) {
+    case WeightType::q4_1:
+    case WeightType::q5_1:
+    case WeightType::q4_k:
+    case WeightType::q5_k:
+      return {0, 2};
+    case WeightType::q2_k:
+      return {offsetof(BlockQ2K, d), offsetof(BlockQ2K, m)};
+    case WeightType::q3_k:
+      return {offsetof(BlockQ3K, d)};
+    case WeightType::q6_k:
+      return {offsetof(BlockQ6K, d)};
+    case WeightType::mxfp4:
+      return {};
+    default:
+      return {0};
   }
-  if (type == WeightType::q6_k) return {offsetof(BlockQ6K, d)};
-  return {0};
 }
 
 }  // namespace forge::quant

@@ -20,7 +20,7 @@ TEST(WeightType, names_are_read_back_in_any_case_of_letters) {
 }
 
 TEST(WeightType, other_names_are_none) {
-  for (const char* name : {"", "F", "F320", " F32", "Q4_1", "Q4K"}) {
+  for (const char* name : {"", "F", "F320", " F32", "Q8_1", "Q4K"}) {
     EXPECT_EQ(weight_type(name), std::nullopt) << name;
   }
 }
@@ -36,6 +36,12 @@ TEST(WeightType, bytes_are_those_of_whole_blocks) {
   EXPECT_EQ(bytes_of(WeightType::q4_k, 2048), 1152u);
   EXPECT_EQ(bytes_of(WeightType::q5_k, 2048), 1408u);
   EXPECT_EQ(bytes_of(WeightType::q6_k, 2048), 1680u);
+  EXPECT_EQ(bytes_of(WeightType::q4_1, 64), 40u);
+  EXPECT_EQ(bytes_of(WeightType::q2_k, 2048), 672u);
+  EXPECT_EQ(bytes_of(WeightType::q3_k, 2048), 880u);
+  EXPECT_EQ(bytes_of(WeightType::iq4_nl, 64), 36u);
+  EXPECT_EQ(bytes_of(WeightType::iq4_xs, 2048), 1088u);
+  EXPECT_EQ(bytes_of(WeightType::mxfp4, 64), 34u);
   for (const WeightType type : kWeightTypes) EXPECT_EQ(bytes_of(type, 0), 0u);
 }
 

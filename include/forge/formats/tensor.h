@@ -36,7 +36,13 @@ enum class ElementType : std::uint8_t {
   q5_1,
   q4_k,
   q5_k,
-  q6_k,  // as quant::WeightType
+  q6_k,
+  q4_1,
+  q2_k,
+  q3_k,
+  iq4_nl,
+  iq4_xs,
+  mxfp4,  // as quant::WeightType
   u8,
   i32,
   i64

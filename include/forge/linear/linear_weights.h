@@ -13,15 +13,25 @@
 //   q4_0     Q4_0                 32 inputs: 4 x 32 pairs of quads, 32 scales
 //   int4     GPTQ, AWQ            likewise, and 32 zero points
 //   q5_0     Q5_0                 as q4_0, and 32 words of fifth bits
-//   q5_1     Q5_1                 likewise, and 32 smallest numbers
-//   q4_k     Q4_K                 256 inputs: 8 such groups with 32 scales and offsets each
+//   q5_1     Q5_1, Q4_1           likewise, and 32 smallest numbers
+//   table4   IQ4_NL, IQ4_XS,      as q4_0, with scales of floats; the numbers of the table, once
+//            MXFP4
+//   q2_k     Q2_K                 256 inputs: 8 groups of 2 x 32 words of two bits, with 2 x 32
+//                                 scales and offsets each
+//   q3_k     Q3_K                 likewise, with 32 words of third bits in place of offsets
+//   q4_k     Q4_K                 256 inputs: 8 groups as in q4_0 with 32 scales and offsets each
 //   q5_k     Q5_K                 likewise, and in a group 32 words of fifth bits
 //   q6_k     Q6_K                 likewise, and in a group 2 x 32 words of two upper bits
 //
 // (a quad: the codes of one output for four consecutive inputs, what a lane of a dot-product
-// instruction takes). A panel takes as many bytes as the file, but for Q4_K and Q5_K, whose 6-bit
-// scales become 8 bits (2.8% and 2.3% more), INT4, whose scales and zero points are there for each
-// 32 inputs (14% more than in groups of 128), and for the last panel, which is padded.
+// instruction takes). A panel takes as many bytes as the file, but for
+//
+//   Q3_K, Q4_K, Q5_K         3.6%, 2.8%, 2.3% more: scales of 6 bits become 8 bits
+//   Q4_1                     20% more: fifth bits, which are 0
+//   IQ4_NL, IQ4_XS, MXFP4    11%, 18%, 18% more: a float as scale for each 32 inputs
+//   INT4                     14% more than in groups of 128: likewise a scale and a zero point
+//
+// and for the last panel, which is padded.
 //
 // Several layers that read the same input become one, their outputs one after the other; they need
 // not be of the same kind. Consecutive ones of the same kind share panels: a section.
@@ -57,11 +67,14 @@ enum class PanelKind : std::uint8_t {
   q5_1,
   q4_k,
   q5_k,
-  q6_k
+  q6_k,
+  table4,
+  q2_k,
+  q3_k
 };
 constexpr Names<PanelKind> names_of(PanelKind) {
-  return {"f32",  "f16",  "bf16", "q8_0", "int8", "q4_0",
-          "int4", "q5_0", "q5_1", "q4_k", "q5_k", "q6_k"};
+  return {"f32",  "f16",  "bf16", "q8_0", "int8",   "q4_0", "int4", "q5_0",
+          "q5_1", "q4_k", "q5_k", "q6_k", "table4", "q2_k", "q3_k"};
 }
 
 /// The kind of panel into which such weights are packed.

@@ -18,8 +18,10 @@
 //            symmetric around o):
 //              acc = fma(float(sum of (c - o) a over the group), s * dx, acc)
 //              acc = fma(-m, dx * float(sum of a), acc)                       (kinds with m)
-//            groups ascending. Sums of integers are exact, so their order is free. Q6_K, whose
-//            scales are for 16 inputs: float(sum of both halves' code s8), scale of the block d.
+//            groups ascending. Sums of integers are exact, so their order is free. Kinds whose
+//            scales are for 16 inputs (Q2_K, Q3_K, Q6_K): (c - o) a times the scale of its half in
+//            the sum, s the scale of the block; the offsets of Q2_K likewise times a. Codes of a
+//            table: c - o is the number that the code stands for.
 //
 // Errors of 8-bit activations: each x is off by at most dx / 2, the products' rms error is about
 // 0.4% of their size; llama.cpp does the same.

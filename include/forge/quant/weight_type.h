@@ -23,13 +23,20 @@ enum class WeightType : std::uint8_t {
   q5_1,
   q4_k,
   q5_k,
-  q6_k
+  q6_k,
+  q4_1,
+  q2_k,
+  q3_k,
+  iq4_nl,
+  iq4_xs,
+  mxfp4
 };
 
-inline constexpr std::array kWeightTypes = {WeightType::f32,  WeightType::f16,  WeightType::bf16,
-                                            WeightType::i8,   WeightType::q8_0, WeightType::q4_0,
-                                            WeightType::q5_0, WeightType::q5_1, WeightType::q4_k,
-                                            WeightType::q5_k, WeightType::q6_k};
+inline constexpr std::array kWeightTypes = {
+    WeightType::f32,    WeightType::f16,  WeightType::bf16, WeightType::i8,   WeightType::q8_0,
+    WeightType::q4_0,   WeightType::q5_0, WeightType::q5_1, WeightType::q4_k, WeightType::q5_k,
+    WeightType::q6_k,   WeightType::q4_1, WeightType::q2_k, WeightType::q3_k, WeightType::iq4_nl,
+    WeightType::iq4_xs, WeightType::mxfp4};
 
 /// The field's name: "F32", "BF16", "Q4_K".
 std::string_view name_of(WeightType type);

@@ -22,11 +22,17 @@ SPECIAL = [0x0000, 0x8000, 0x0001, 0x83FF, 0x0400, 0x7BFF, 0xFBFF, 0x7C00, 0xFC0
 FORMATS = {
     "Q8_0": (96, 34, [0]),
     "Q4_0": (96, 18, [0]),
+    "Q4_1": (96, 20, [0, 2]),
     "Q5_0": (96, 22, [0]),
     "Q5_1": (96, 24, [0, 2]),
     "Q4_K": (32, 144, [0, 2]),
     "Q5_K": (32, 176, [0, 2]),
     "Q6_K": (16, 210, [208]),
+    "Q2_K": (32, 84, [80, 82]),
+    "Q3_K": (32, 110, [108]),
+    "IQ4_NL": (96, 18, [0]),
+    "IQ4_XS": (32, 136, [0]),
+    "MXFP4": (255, 17, []),
 }
 
 
@@ -42,6 +48,8 @@ def random_blocks(name, seed):
         every_scale = list(range(256))
         generator.shuffle(every_scale)
         blocks[:, 192:208] = numpy.array(every_scale, numpy.uint8).reshape(16, 16)
+    if name == "MXFP4":  # every scale but 255, a NaN in the specification and 2^127 in ggml
+        blocks[:, 0] = range(255)
     return blocks
 
 
