@@ -45,6 +45,7 @@ tl::expected<void, FileError> Checkpoint::read(HfConfig config) {
   unused_ = source.unused();
   scales_ = source.take_scales();
   orders_ = source.take_orders();
+  copies_ = source.take_copies();
   config_ = std::move(config.model);
   return {};
 }

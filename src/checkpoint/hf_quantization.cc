@@ -4,54 +4,92 @@ namespace forge::checkpoint::detail::hf {
 namespace {
 
 using Method = HfQuantization::Method;
+using json::Fields;
 
-/// 4-bit codes in groups; -1 is the file's way to say one group a layer.
-HfQuantization read_groups_of(Method method, const json::Fields& fields) {
-  fields.integer("bits", {4, 4});
+/// Inputs that share a scale. Errors: products take 32 inputs, or 16, that share one.
+int read_group_size(const Fields& fields) {
   const int group_size = fields.integer("group_size", {-1, model::kSizeMax});
   if (group_size != -1 && group_size != 16 && (group_size == 0 || group_size % 32 != 0)) {
     fields.fail("group_size", "-1, 16, or a multiple of 32");
   }
-  return {.method = method, .group_size = group_size == -1 ? 0 : group_size};
+  return group_size == -1 ? 0 : group_size;  // the file's way to say one group a layer
 }
 
-/// compressed-tensors: 8-bit codes with one scale an output. What it says of activations is not
-/// about what the file holds.
-HfQuantization read_int8(const json::Fields& fields) {
-  fields.one_of("format", {"int-quantized", "naive-quantized"});
+int read_four_or_eight(const Fields& fields, std::string_view key) {
+  const int bits = fields.integer(key, {1, 64});
+  if (bits != 4 && bits != 8) fields.fail(key, "4 or 8");
+  return bits == 8 ? 8 : 4;
+}
+
+HfQuantization read_awq(const Fields& fields) {
+  if (fields.has("version")) fields.one_of("version", {"gemm", "GEMM"});
+  if (fields.has("backend")) fields.one_of("backend", {"autoawq"});
+  fields.integer("bits", {4, 4});
+  return {.method = Method::awq, .group_size = read_group_size(fields)};
+}
+
+HfQuantization read_gptq(const Fields& fields) {
+  const bool as_stored = fields.has("checkpoint_format") &&
+                         fields.one_of("checkpoint_format", {"gptq", "gptq_v2"}) == "gptq_v2";
+  const int bits = read_four_or_eight(fields, "bits");
+  return {.method = Method::gptq,
+          .group_size = read_group_size(fields),
+          .bits = bits,
+          .zeros_as_stored = as_stored};
+}
+
+/// Codes with one scale an output.
+HfQuantization read_int8(const Fields& weights) {
+  weights.integer("num_bits", {8, 8});
+  weights.one_of("type", {"int"});
+  weights.one_of("strategy", {"channel"});
+  if (!weights.boolean("symmetric", true)) weights.fail("symmetric", "true");
+  return {.method = Method::int8};
+}
+
+HfQuantization read_packed(const Fields& weights) {
+  const int bits = read_four_or_eight(weights, "num_bits");
+  weights.one_of("type", {"int"});
+  const bool grouped = weights.one_of("strategy", {"group", "channel"}) == "group";
+  return {.method = Method::packed,
+          .group_size = grouped ? read_group_size(weights) : 0,
+          .bits = bits,
+          .symmetric = weights.boolean("symmetric", true)};
+}
+
+/// compressed-tensors. What it says of activations is not about what the file holds.
+HfQuantization read_compressed(const Fields& fields) {
+  const std::string_view format =
+      fields.one_of("format", {"int-quantized", "naive-quantized", "pack-quantized"});
   const auto groups = fields.object("config_groups");
   if (!groups) {
     fields.fail("config_groups", "an object");
     return {};
   }
-  for (const json::Fields& group : groups->objects()) {
+  const bool packed = format == "pack-quantized";
+  std::optional<HfQuantization> all;
+  for (const Fields& group : groups->objects()) {
     const auto weights = group.object("weights");
     if (!weights) {
       group.fail("weights", "an object");
       return {};
     }
-    weights->integer("num_bits", {8, 8});
-    weights->one_of("type", {"int"});
-    weights->one_of("strategy", {"channel"});
-    if (!weights->boolean("symmetric", true)) weights->fail("symmetric", "true");
+    const HfQuantization one = packed ? read_packed(*weights) : read_int8(*weights);
+    if (all && *all != one) fields.fail("config_groups", "groups whose weights are stored alike");
+    all = one;
   }
-  return {.method = Method::int8};
+  return all.value_or(HfQuantization{.method = packed ? Method::packed : Method::int8});
 }
 
 }  // namespace
 
-HfQuantization read_quantization(const json::Fields& fields) {
+HfQuantization read_quantization(const Fields& fields) {
   const auto quantization = fields.object("quantization_config");
   if (!quantization) return {};
   const std::string_view method =
       quantization->one_of("quant_method", {"gptq", "awq", "compressed-tensors"});
-  if (method == "compressed-tensors") return read_int8(*quantization);
-  if (method == "awq") {
-    if (quantization->has("version")) quantization->one_of("version", {"gemm", "GEMM"});
-    return read_groups_of(Method::awq, *quantization);
-  }
-  if (quantization->has("checkpoint_format")) quantization->one_of("checkpoint_format", {"gptq"});
-  return read_groups_of(Method::gptq, *quantization);
+  if (method == "compressed-tensors") return read_compressed(*quantization);
+  return method == "awq" ? read_awq(*quantization) : read_gptq(*quantization);
 }
 
 }  // namespace forge::checkpoint::detail::hf

@@ -2,7 +2,6 @@
 
 #include <algorithm>
 #include <cmath>
-#include <cstring>
 #include <utility>
 
 #include "forge/core/check.h"
@@ -16,8 +15,6 @@ using formats::Tensor;
 using linear::StoredLinear;
 using Shape = std::vector<std::uint64_t>;
 using Method = HfQuantization::Method;
-
-constexpr std::uint64_t kCodesOfInt = 8;  // of 4 bits, in an i32
 
 Shape shape_of(std::initializer_list<int> sizes) { return {sizes.begin(), sizes.end()}; }
 
@@ -108,6 +105,9 @@ StoredLinear TensorSource::matrix(const std::string& role, int outputs, int inpu
   const bool grouped = method == Method::gptq || method == Method::awq;
   const bool has_codes = file_.find(layer + ".qweight") != nullptr;
   if (grouped && has_codes) return groups(layer, outputs, inputs);
+  if (method == Method::packed && file_.find(layer + ".weight_packed") != nullptr) {
+    return packed(layer, outputs, inputs);
+  }
   const Tensor* const tensor = file_.find(name);
   if (tensor == nullptr) {
     fail(name, nullptr,
@@ -167,64 +167,6 @@ const Tensor* TensorSource::quantized(const std::string& name, ElementType type,
   }
   used_.insert(tensor);
   return tensor;
-}
-
-StoredLinear TensorSource::groups(const std::string& name, int outputs, int inputs) {
-  const bool gptq = config_.quantization.method == Method::gptq;
-  const int group_size =
-      config_.quantization.group_size == 0 ? inputs : config_.quantization.group_size;
-  const int inputs_step = std::max(8, group_size);  // 8: codes of a word
-  if (outputs % 8 != 0 || inputs % 8 != 0 || inputs % inputs_step != 0) {
-    fail(name + ".qweight", file_.find(name + ".qweight"),
-         "a layer of a multiple of 8 outputs, it has " + std::to_string(outputs) + ", and of " +
-             std::to_string(inputs_step) + " inputs, it has " + std::to_string(inputs));
-    return {};
-  }
-  const auto n = static_cast<std::uint64_t>(outputs);
-  const auto k = static_cast<std::uint64_t>(inputs);
-  const std::uint64_t group_count = k / static_cast<std::uint64_t>(group_size);
-  const Shape codes_shape = gptq ? Shape{k / kCodesOfInt, n} : Shape{k, n / kCodesOfInt};
-  const Tensor* const codes = quantized(name + ".qweight", ElementType::i32, codes_shape);
-  const Tensor* const zeros =
-      quantized(name + ".qzeros", ElementType::i32, Shape{group_count, n / kCodesOfInt});
-  const Tensor* const scales = quantized(name + ".scales", ElementType::f16, Shape{group_count, n});
-  if (failed()) return {};
-  linear::StoredGroups form;
-  form.packing = gptq ? linear::StoredGroups::Packing::gptq : linear::StoredGroups::Packing::awq;
-  form.group_size = group_size;
-  form.codes = codes->bytes.data();
-  form.zeros = zeros->bytes.data();
-  form.scales = scales->bytes.data();
-  if (gptq) form.order = group_order(name + ".g_idx", inputs, group_size);
-  return {outputs, inputs, form};
-}
-
-/// g_idx, where it is there and says anything else than the groups' natural order.
-std::span<const std::int32_t> TensorSource::group_order(const std::string& name, int inputs,
-                                                        int group_size) {
-  if (file_.find(name) == nullptr) return {};
-  const Tensor* const tensor = quantized(name, ElementType::i32, shape_of({inputs}));
-  if (tensor == nullptr) return {};
-  std::vector<std::int32_t> order(static_cast<std::size_t>(inputs));
-  std::memcpy(order.data(), tensor->bytes.data(), tensor->bytes.size());
-  std::vector<int> sizes(static_cast<std::size_t>(inputs / group_size));
-  bool natural = true;
-  for (int input = 0; input < inputs; ++input) {
-    const std::int32_t group = order[static_cast<std::size_t>(input)];
-    natural = natural && group == input / group_size;
-    const bool fits = group >= 0 && static_cast<std::size_t>(group) < sizes.size() &&
-                      ++sizes[static_cast<std::size_t>(group)] <= group_size;
-    if (!fits) {
-      fail(name, tensor,
-           "each group of 0 .. " + std::to_string(sizes.size() - 1) + " " +
-               std::to_string(group_size) + " times; input " + std::to_string(input) + " has " +
-               std::to_string(group));
-      return {};
-    }
-  }
-  if (natural) return {};
-  orders_.push_back(std::move(order));
-  return orders_.back();
 }
 
 std::vector<std::string> TensorSource::unused() const {

@@ -7,6 +7,7 @@
 // Borrows the file. Thread contract: one thread at a time.
 #pragma once
 
+#include <cstddef>
 #include <cstdint>
 #include <optional>
 #include <set>
@@ -47,6 +48,7 @@ class TensorSource {
   /// What matrices borrow and no file has as it is. The caller keeps it as long as they are in use.
   std::vector<std::vector<float>> take_scales() { return std::move(scales_); }
   std::vector<std::vector<std::int32_t>> take_orders() { return std::move(orders_); }
+  std::vector<std::vector<std::byte>> take_copies() { return std::move(copies_); }
 
   /// The names of the file's tensors that nobody asked for and that concern inference.
   std::vector<std::string> unused() const;
@@ -60,6 +62,13 @@ class TensorSource {
   linear::StoredLinear int8_rows(const std::string& name, const formats::Tensor& tensor,
                                  int outputs, int inputs);
   linear::StoredLinear groups(const std::string& name, int outputs, int inputs);
+  linear::StoredLinear packed(const std::string& name, int outputs, int inputs);
+  bool set_packed_scales(const std::string& name, int outputs, int inputs,
+                         linear::StoredGroups& form);
+  void set_packed_zeros(const std::string& name, int outputs, int inputs,
+                        linear::StoredGroups& form);
+  void check_packed_shape(const std::string& name, int outputs, int inputs);
+  std::vector<float> positive_floats(const formats::Tensor& tensor);
   std::span<const std::int32_t> group_order(const std::string& name, int inputs, int group_size);
   std::vector<float> floats(const formats::Tensor& tensor);
   void fail(const std::string& name, const formats::Tensor* tensor, const std::string& needed);
@@ -68,6 +77,7 @@ class TensorSource {
   const HfConfig& config_;
   std::vector<std::vector<float>> scales_;
   std::vector<std::vector<std::int32_t>> orders_;
+  std::vector<std::vector<std::byte>> copies_;  // of scales and zero points, in another order
   std::set<const formats::Tensor*> used_;
   std::optional<formats::FileError> fault_;
 };

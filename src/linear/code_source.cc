@@ -7,6 +7,7 @@
 #include <numeric>
 
 #include "forge/core/check.h"
+#include "forge/linear/linear_weights.h"
 #include "forge/quant/block_formats.h"
 
 namespace forge::linear::codes {
@@ -203,39 +204,55 @@ SourceGroup read(const StoredInt8& form, const StoredLinear& linear, int output,
   return out;
 }
 
-/// Where nibbles of GPTQ and AWQ are, of output n: codes in words of eight inputs or of eight
-/// outputs, zero points in words of eight outputs.
-struct NibbleMap {
-  explicit NibbleMap(const StoredGroups& form, const StoredLinear& linear, int output)
-      : gptq(form.packing == StoredGroups::Packing::gptq), outputs(linear.outputs), n(output) {}
+/// Where codes of groups are, of output n: in words of several inputs or of several outputs, zero
+/// points in words of several outputs.
+struct CodeMap {
+  using Packing = StoredGroups::Packing;
+
+  CodeMap(const StoredGroups& groups, const StoredLinear& linear, int output)
+      : form(groups), outputs(linear.outputs), inputs(linear.inputs), n(output) {}
 
   /// AWQ stores eight outputs in the order 0 2 4 6 1 3 5 7, from the lowest bits up.
-  int nibble_of_output() const {
-    const int index = n % 8;
-    return gptq ? index : index / 2 + (index % 2) * 4;
+  int place_of_output() const {
+    const int index = n % form.codes_of_word();
+    return form.packing == Packing::awq ? index / 2 + (index % 2) * 4 : index;
   }
 
-  int zero(const StoredGroups& form, std::ptrdiff_t g) const {
-    const auto word = element<std::uint32_t>(form.zeros, g * (outputs / 8) + n / 8);
-    const int stored = static_cast<int>(word >> (4 * nibble_of_output()) & 15);
-    return gptq ? (stored + 1) & 15 : stored;  // stored_linear.h says why 15 is 0
+  std::uint8_t part(std::uint32_t word, int place) const {
+    return static_cast<std::uint8_t>(word >> (form.bits * place) & ((1U << form.bits) - 1));
   }
 
-  std::uint8_t code(const StoredGroups& form, std::ptrdiff_t k) const {
-    const auto word = gptq ? element<std::uint32_t>(form.codes, k / 8 * outputs + n)
-                           : element<std::uint32_t>(form.codes, k * (outputs / 8) + n / 8);
-    const int place = gptq ? static_cast<int>(k % 8) : nibble_of_output();
-    return static_cast<std::uint8_t>(word >> (4 * place) & 15);
+  int zero(std::ptrdiff_t g) const {
+    if (form.zeros == nullptr) return 1 << (form.bits - 1);
+    const int count = form.codes_of_word();
+    const auto word = element<std::uint32_t>(form.zeros, g * (outputs / count) + n / count);
+    const int stored = part(word, place_of_output());
+    // stored_linear.h says why 15 is 0.
+    return form.packing == Packing::gptq ? (stored + 1) & ((1 << form.bits) - 1) : stored;
   }
 
-  bool gptq;
+  std::uint8_t code(std::ptrdiff_t k) const {
+    const int count = form.codes_of_word();
+    const auto down = static_cast<int>(k % count);
+    if (form.packing == Packing::awq) {
+      return part(element<std::uint32_t>(form.codes, k * (outputs / count) + n / count),
+                  place_of_output());
+    }
+    if (form.packing == Packing::rows) {
+      return part(element<std::uint32_t>(form.codes, n * (inputs / count) + k / count), down);
+    }
+    return part(element<std::uint32_t>(form.codes, k / count * outputs + n), down);
+  }
+
+  const StoredGroups& form;
   std::ptrdiff_t outputs;
+  std::ptrdiff_t inputs;
   int n;
 };
 
 SourceGroup read(const StoredGroups& form, const StoredLinear& linear,
                  std::span<const std::int32_t> order, int output, int group) {
-  const NibbleMap map(form, linear, output);
+  const CodeMap map(form, linear, output);
   const auto input = [&](int i) -> std::size_t {
     const auto k = static_cast<std::size_t>(group) * kGroup + static_cast<std::size_t>(i);
     return order.empty() ? k : static_cast<std::size_t>(order[k]);
@@ -246,11 +263,11 @@ SourceGroup read(const StoredGroups& form, const StoredLinear& linear,
   const int g = group_of(input(0));
   SourceGroup out;
   out.d = element<quant::F16>(form.scales, g * map.outputs + output);
-  out.offset = map.zero(form, g);
+  out.offset = map.zero(g);
   for (int i = 0; i < kGroup; ++i) {
     FORGE_CHECK(group_of(input(i)) == g, "groups ", g, " and ", group_of(input(i)),
                 " within 32 inputs, group_size=", form.group_size);
-    out.codes[i] = map.code(form, static_cast<std::ptrdiff_t>(input(i)));
+    out.codes[i] = map.code(static_cast<std::ptrdiff_t>(input(i)));
   }
   return out;
 }
@@ -288,6 +305,7 @@ const std::int8_t* table_of(const StoredLinear& linear) {
 std::vector<std::int32_t> packed_order(const StoredLinear& linear) {
   const auto* const groups = std::get_if<StoredGroups>(&linear.form);
   if (groups == nullptr || std::ranges::is_sorted(groups->order)) return {};
+  if (panel_kind(linear) == PanelKind::f32) return {};
   std::vector<std::int32_t> order(groups->order.size());
   std::iota(order.begin(), order.end(), 0);
   std::ranges::stable_sort(order, {}, [&](std::int32_t input) {

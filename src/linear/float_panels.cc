@@ -47,19 +47,47 @@ bool are_finite(const std::byte* numbers, int count, Word unit) {
   return (carried & kSign) == 0;
 }
 
-/// Bytes of a row where output `output` of the parts is stored.
-const std::byte* stored_bytes(std::span<const StoredLinear> parts, int output,
-                              std::size_t number_bytes) {
-  while (output >= parts.front().outputs) {
-    output -= parts.front().outputs;
-    parts = parts.subspan(1);
-  }
-  return std::get<StoredRows>(parts.front().form).rows +
-         number_bytes * static_cast<std::size_t>(output) *
-             static_cast<std::size_t>(parts.front().inputs);
+/// Whether the rows of `part`, which is of `kind`, are stored as panels hold them.
+bool lie_as_packed(PanelKind kind, const StoredLinear& part) {
+  const auto* const rows = std::get_if<StoredRows>(&part.form);
+  return rows != nullptr && (kind != PanelKind::f32 || rows->type == quant::WeightType::f32);
 }
 
 std::size_t number_bytes(PanelKind kind) { return kind == PanelKind::f32 ? 4 : 2; }
+
+/// The rows behind the outputs of a panel as bytes of its kind: where they are stored, or, of forms
+/// that are packed as floats, a copy.
+class PanelRows {
+ public:
+  PanelRows(PanelKind kind, const PanelSource& source) : kind_(kind) {
+    int first = 0;  // of the part
+    for (const StoredLinear& part : source.parts) {
+      const int begin = std::max(source.first, first);
+      const int end = std::min(source.first + source.count, first + part.outputs);
+      for (int output = begin; output < end; ++output) add(part, output - first);
+      first += part.outputs;
+    }
+  }
+
+  const std::byte* operator[](int lane) const { return rows_[static_cast<std::size_t>(lane)]; }
+
+ private:
+  void add(const StoredLinear& part, int output) {
+    const auto inputs = static_cast<std::size_t>(part.inputs);
+    if (lie_as_packed(kind_, part)) {
+      rows_.push_back(std::get<StoredRows>(part.form).rows +
+                      number_bytes(kind_) * static_cast<std::size_t>(output) * inputs);
+      return;
+    }
+    std::vector<float>& floats = widened_.emplace_back(inputs);
+    stored_row(part, output, floats.data());
+    rows_.push_back(reinterpret_cast<const std::byte*>(floats.data()));
+  }
+
+  PanelKind kind_;
+  std::vector<const std::byte*> rows_;
+  std::vector<std::vector<float>> widened_;  // whose numbers stay where they are
+};
 
 /// product_reference over pairs, of which the second comes first.
 float pairs_reference(const float* x, const float* w, int n) {
@@ -87,12 +115,12 @@ std::size_t panel_bytes(PanelKind kind, int inputs) {
 bool pack(PanelKind kind, const PanelSource& source, int inputs, std::byte* panel) {
   std::memset(panel, 0, panel_bytes(kind, inputs));
   constexpr int kAtOnce = 64;  // inputs: what they fill of the panel stays in the L1 cache
+  const PanelRows rows(kind, source);
   bool finite = true;
   for (int k = 0; k < inputs; k += kAtOnce) {
     const int count = std::min(kAtOnce, inputs - k);
     for (int lane = 0; lane < source.count; ++lane) {
-      const std::byte* const row =
-          stored_bytes(source.parts, source.first + lane, number_bytes(kind));
+      const std::byte* const row = rows[lane];
       const std::byte* const first = row + number_bytes(kind) * static_cast<std::size_t>(k);
       if (kind == PanelKind::f32) {
         finite &= are_finite<std::uint32_t>(first, count, 0x00800000);

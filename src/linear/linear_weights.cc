@@ -52,6 +52,14 @@ PanelKind kind_of_rows(quant::WeightType type) {
   return PanelKind::f32;
 }
 
+/// Codes of 8 bits fit the dot products' where 128 is taken off; another zero point, or a scale
+/// that is no f16, leaves floats.
+PanelKind kind_of_groups(const StoredGroups& groups) {
+  if (groups.scale_type != quant::WeightType::f16) return PanelKind::f32;
+  if (groups.bits == 4) return PanelKind::int4;
+  return groups.zeros == nullptr ? PanelKind::q8_0 : PanelKind::f32;
+}
+
 std::size_t panel_bytes(PanelKind kind, int inputs) {
   return is_float(kind) ? floats::panel_bytes(kind, inputs) : codes::panel_bytes(kind, inputs);
 }
@@ -85,7 +93,7 @@ std::size_t bytes_of(const Section& section) {
 
 PanelKind panel_kind(const StoredLinear& stored) {
   if (std::holds_alternative<StoredInt8>(stored.form)) return PanelKind::int8;
-  if (std::holds_alternative<StoredGroups>(stored.form)) return PanelKind::int4;
+  if (const auto* groups = std::get_if<StoredGroups>(&stored.form)) return kind_of_groups(*groups);
   return kind_of_rows(std::get<StoredRows>(stored.form).type);
 }
 

@@ -11,10 +11,8 @@
 namespace forge::linear {
 namespace {
 
-constexpr int kCodesPerWord = 8;
-
-/// Nibble of an AWQ word, from the lowest bits up, that holds output 8 i + index.
-constexpr std::array kAwqNibble = {0, 4, 1, 5, 2, 6, 3, 7};
+/// Place in an AWQ word, from the lowest bits up, that holds output 8 i + index.
+constexpr std::array kAwqPlace = {0, 4, 1, 5, 2, 6, 3, 7};
 
 std::uint32_t word_at(const std::byte* words, std::ptrdiff_t index) {
   std::uint32_t word = 0;
@@ -22,13 +20,55 @@ std::uint32_t word_at(const std::byte* words, std::ptrdiff_t index) {
   return word;
 }
 
-int nibble_of(std::uint32_t word, int nibble) { return static_cast<int>(word >> 4 * nibble & 15); }
+/// The codes and zero points of one output.
+struct GroupCodes {
+  const StoredGroups& form;
+  std::ptrdiff_t outputs;
+  std::ptrdiff_t inputs;
+  std::ptrdiff_t output;
 
-float scale_at(const StoredGroups& groups, std::ptrdiff_t index) {
-  quant::F16 scale;
-  std::memcpy(&scale, groups.scales + 2 * index, sizeof scale);
-  return to_float(scale);
-}
+  int part_of(std::uint32_t word, std::ptrdiff_t place) const {
+    return static_cast<int>(word >> (form.bits * place) & mask());
+  }
+  std::uint32_t mask() const { return (1U << form.bits) - 1; }
+
+  std::ptrdiff_t place_of_output() const {
+    const std::ptrdiff_t index = output % form.codes_of_word();
+    return form.packing == StoredGroups::Packing::awq ? kAwqPlace[static_cast<std::size_t>(index)]
+                                                      : index;
+  }
+
+  int code(std::ptrdiff_t k) const {
+    const std::ptrdiff_t count = form.codes_of_word();
+    switch (form.packing) {
+      case StoredGroups::Packing::awq:
+        return part_of(word_at(form.codes, k * (outputs / count) + output / count),
+                       place_of_output());
+      case StoredGroups::Packing::rows:
+        return part_of(word_at(form.codes, output * (inputs / count) + k / count), k % count);
+      default:
+        return part_of(word_at(form.codes, k / count * outputs + output), k % count);
+    }
+  }
+
+  int zero(std::ptrdiff_t g) const {
+    if (form.zeros == nullptr) return 1 << (form.bits - 1);
+    const std::ptrdiff_t count = form.codes_of_word();
+    const int stored =
+        part_of(word_at(form.zeros, g * (outputs / count) + output / count), place_of_output());
+    if (form.packing != StoredGroups::Packing::gptq) return stored;
+    return static_cast<int>(static_cast<std::uint32_t>(stored + 1) & mask());  // stored_linear.h
+  }
+
+  float scale(std::ptrdiff_t g) const {
+    const std::size_t size = quant::block_bytes(form.scale_type);
+    float scale = 0;
+    quant::dequantize(form.scale_type,
+                      form.scales + size * static_cast<std::size_t>(g * outputs + output), 1,
+                      &scale);
+    return scale;
+  }
+};
 
 void row_of(const StoredRows& form, const StoredLinear& linear, int output, float* out) {
   FORGE_CHECK(form.type != quant::WeightType::i8, "rows of I8 have their scales elsewhere");
@@ -48,21 +88,11 @@ void row_of(const StoredInt8& form, const StoredLinear& linear, int output, floa
 }
 
 void row_of(const StoredGroups& form, const StoredLinear& linear, int output, float* out) {
-  const std::ptrdiff_t outputs = linear.outputs;
-  const std::ptrdiff_t words = outputs / kCodesPerWord;  // of a row of zeros, and of AWQ's codes
-  const bool gptq = form.packing == StoredGroups::Packing::gptq;
-  const int nibble =
-      gptq ? output % kCodesPerWord : kAwqNibble[static_cast<std::size_t>(output % kCodesPerWord)];
+  const GroupCodes codes{form, linear.outputs, linear.inputs, output};
   for (int k = 0; k < linear.inputs; ++k) {
     const std::ptrdiff_t g =
         form.order.empty() ? k / form.group_size : form.order[static_cast<std::size_t>(k)];
-    const int code =
-        gptq ? nibble_of(word_at(form.codes, k / kCodesPerWord * outputs + output),
-                         k % kCodesPerWord)
-             : nibble_of(word_at(form.codes, k * words + output / kCodesPerWord), nibble);
-    const int stored = nibble_of(word_at(form.zeros, g * words + output / kCodesPerWord), nibble);
-    const int zero = gptq ? (stored + 1) & 15 : stored;  // stored_linear.h says why 15 is 0
-    out[k] = scale_at(form, g * outputs + output) * static_cast<float>(code - zero);
+    out[k] = codes.scale(g) * static_cast<float>(codes.code(k) - codes.zero(g));
   }
 }
 
@@ -80,17 +110,34 @@ struct ArraysOf {
   }
   std::vector<StoredArray> operator()(const StoredGroups& form) const {
     const std::size_t groups = inputs / static_cast<std::size_t>(form.group_size);
-    const bool gptq = form.packing == StoredGroups::Packing::gptq;
-    const std::vector<std::size_t> codes_shape =
-        gptq ? std::vector{inputs / 8, outputs} : std::vector{inputs, outputs / 8};
+    const auto count = static_cast<std::size_t>(form.codes_of_word());
+    const std::size_t scale_bytes = quant::block_bytes(form.scale_type);
     std::vector<StoredArray> arrays = {
-        {"codes", "I32", codes_shape, {form.codes, inputs * outputs / 2}},
-        {"zeros", "I32", {groups, outputs / 8}, {form.zeros, groups * outputs / 2}},
-        {"scales", "F16", {groups, outputs}, {form.scales, groups * outputs * 2}}};
+        {"codes", "I32", codes_shape(form), {form.codes, inputs * outputs / count * 4}}};
+    if (form.zeros != nullptr) {
+      arrays.push_back(
+          {"zeros", "I32", {groups, outputs / count}, {form.zeros, groups * outputs / count * 4}});
+    }
+    arrays.push_back({"scales",
+                      name_of(form.scale_type),
+                      {groups, outputs},
+                      {form.scales, groups * outputs * scale_bytes}});
     if (!form.order.empty()) {
       arrays.push_back({"order", "I32", {inputs}, std::as_bytes(form.order)});
     }
     return arrays;
+  }
+
+  std::vector<std::size_t> codes_shape(const StoredGroups& form) const {
+    const auto count = static_cast<std::size_t>(form.codes_of_word());
+    switch (form.packing) {
+      case StoredGroups::Packing::awq:
+        return {inputs, outputs / count};
+      case StoredGroups::Packing::rows:
+        return {outputs, inputs / count};
+      default:
+        return {inputs / count, outputs};
+    }
   }
 };
 

@@ -94,7 +94,7 @@ struct Search {
   std::optional<WeightFault> operator()(const StoredInt8&) const { return std::nullopt; }
   std::optional<WeightFault> operator()(const StoredGroups& form) const {
     const auto outputs = static_cast<std::size_t>(stored.outputs);
-    const StoredRows scales{WeightType::f16, form.scales};
+    const StoredRows scales{form.scale_type, form.scales};
     return first_of(static_cast<std::size_t>(stored.inputs / form.group_size),
                     [&](std::size_t group) { return fault_in(scales, group, outputs); });
   }

@@ -2,11 +2,13 @@
 #include <gtest/gtest.h>
 
 #include <cmath>
+#include <cstring>
 
 #include "checkpoint/checkpoint_edit.h"
 #include "forge/checkpoint/checkpoint.h"
 #include "forge/formats/tensor_writer.h"
 #include "forge/model/packed_model.h"
+#include "forge/quant/half.h"
 
 namespace forge::checkpoint {
 namespace {
@@ -42,6 +44,28 @@ class QuantizedCheckpoint : public ::testing::Test {
     set(".qzeros", integers({kGroups, kOutputs / 8}));
     set(".scales", numbers(ElementType::f16, {kGroups, kOutputs},
                            std::vector<std::uint16_t>(kGroups * kOutputs, 0x3c00)));
+  }
+
+  void pack_quantize(bool symmetric) {
+    llama_ = EditableCheckpoint::of("llama");
+    llama_.config["quantization_config"] = json::parse(R"({
+        "quant_method": "compressed-tensors", "format": "pack-quantized", "config_groups": {"a": {
+          "weights": {"num_bits": 4, "type": "int", "strategy": "group", "group_size": 32}}}})");
+    llama_.config["quantization_config"]["config_groups"]["a"]["weights"]["symmetric"] = symmetric;
+    drop(".weight");
+    set(".weight_packed", integers({kOutputs, kInputs / 8}));
+    set(".weight_scale", floats({kOutputs, kGroups}, std::vector<float>(kOutputs * kGroups, 1)));
+    set(".weight_shape",
+        numbers(ElementType::i64, {2}, std::vector<std::int64_t>{kOutputs, kInputs}));
+    if (!symmetric) set(".weight_zero_point", integers({kOutputs / 8, kGroups}));
+  }
+
+  /// Nibble `place` of a word; of zero points that of output `place` and group `word`.
+  int nibble(const std::string& name, std::size_t word, std::size_t place) const {
+    std::uint32_t bits = 0;
+    const std::size_t at = name == ".weight_packed" ? word : place / 8 * kGroups + word;
+    std::memcpy(&bits, part(name).bytes.data() + 4 * at, sizeof bits);
+    return static_cast<int>(bits >> (4 * (place % 8)) & 15);
   }
 
   /// Every int another, so that any mistaken place shows.
@@ -99,6 +123,85 @@ TEST_F(QuantizedCheckpoint, gptq_and_awq_layers_are_borrowed_as_they_are) {
         std::get<model::StoredMlp>(checkpoint_->model().layers[0].mlp).gate.form))
         << "other layers stay as they are";
   }
+}
+
+TEST_F(QuantizedCheckpoint, gptq_may_be_of_8_bits_and_of_its_second_format) {
+  for (const bool second : {false, true}) {
+    for (const int zero : {128, 127}) {
+      quantize("gptq");
+      llama_.config["quantization_config"]["bits"] = 8;
+      llama_.config["quantization_config"]["checkpoint_format"] = second ? "gptq_v2" : "gptq";
+      set(".qweight", integers({kInputs / 4, kOutputs}));
+      const std::int32_t word = 0x01010101 * (second ? zero : zero - 1);
+      set(".qzeros", numbers(ElementType::i32, {kGroups, kOutputs / 4},
+                             std::vector<std::int32_t>(kGroups * kOutputs / 4, word)));
+      const linear::StoredLinear layer = down();
+      EXPECT_EQ(panel_kind(layer), zero == 128 ? linear::PanelKind::q8_0 : linear::PanelKind::f32);
+      std::vector<float> row(kInputs);
+      linear::stored_row(layer, 3, row.data());
+      for (std::size_t k = 0; k < kInputs; ++k) {
+        const auto code =
+            static_cast<std::uint8_t>(part(".qweight").bytes[4 * (k / 4 * kOutputs + 3) + k % 4]);
+        EXPECT_EQ(row[k], static_cast<float>(code - zero)) << k;
+      }
+      linear::ThreadPool threads(1);
+      EXPECT_TRUE(pack(checkpoint_->config(), checkpoint_->model(), threads).has_value());
+    }
+  }
+}
+
+TEST_F(QuantizedCheckpoint, pack_quantized_layers_of_compressed_tensors) {
+  for (const bool symmetric : {true, false}) {
+    for (const float unit : {1.0F, 0x1p-30F}) {  // bf16, which f16 has, and which it has not
+      pack_quantize(symmetric);
+      std::vector<std::uint16_t> scales(kOutputs * kGroups);
+      for (std::size_t i = 0; i < scales.size(); ++i) {
+        scales[i] = quant::to_bf16(unit * static_cast<float>(i + 1)).bits;
+      }
+      set(".weight_scale", numbers(ElementType::bf16, {kOutputs, kGroups}, scales));
+      const linear::StoredLinear layer = down();
+      EXPECT_EQ(panel_kind(layer), unit == 1 ? linear::PanelKind::int4 : linear::PanelKind::f32);
+      std::vector<float> row(kInputs);
+      linear::stored_row(layer, 5, row.data());
+      for (std::size_t k = 0; k < kInputs; ++k) {
+        const std::size_t g = k / 32;
+        const int code = nibble(".weight_packed", 5 * (kInputs / 8) + k / 8, k % 8);
+        const int zero = symmetric ? 8 : nibble(".weight_zero_point", g, 5);
+        EXPECT_EQ(row[k],
+                  unit * static_cast<float>(5 * kGroups + g + 1) * static_cast<float>(code - zero));
+      }
+      linear::ThreadPool threads(1);
+      EXPECT_TRUE(pack(checkpoint_->config(), checkpoint_->model(), threads).has_value());
+    }
+  }
+}
+
+TEST_F(QuantizedCheckpoint, parts_of_pack_quantized_that_do_not_fit) {
+  const std::string head = "model.safetensors: tensor 'model.layers.0.mlp.down_proj.weight_";
+  pack_quantize(true);
+  drop(".weight_scale");
+  EXPECT_EQ(llama_.error(), head + "scale': is missing; needed is F32, F16 or BF16 [32, 2]");
+  for (const auto& [bad, shown] : {std::pair(0.0F, "0"), std::pair(-0.5F, "-0.5"),
+                                   std::pair(NAN, "nan"), std::pair(INFINITY, "inf")}) {
+    std::vector<float> scales(kOutputs * kGroups, 1);
+    scales[7] = bad;
+    set(".weight_scale", floats({kOutputs, kGroups}, scales));
+    EXPECT_EQ(llama_.error(),
+              head + "scale': has " + shown + " at [3, 1]; accepted are finite numbers above 0");
+  }
+  pack_quantize(true);
+  set(".weight_shape", numbers(ElementType::i64, {2}, std::vector<std::int64_t>{32, 60}));
+  EXPECT_EQ(llama_.error(),
+            head + "shape': is I64[2]; needed is I64[2] with the numbers 32 and 64");
+  pack_quantize(false);
+  drop(".weight_zero_point");
+  EXPECT_EQ(llama_.error(), head + "zero_point': is missing; needed is I32[4, 2]");
+  pack_quantize(true);
+  llama_.config["quantization_config"]["config_groups"]["a"]["weights"]["group_size"] = 96;
+  EXPECT_EQ(llama_.error(), head +
+                                "packed': is I32[32, 8]; needed is a layer of a multiple of 96 "
+                                "inputs, it has 64, and with zero points of 8 outputs, it has "
+                                "32");
 }
 
 TEST_F(QuantizedCheckpoint, one_group_may_be_the_whole_layer) {

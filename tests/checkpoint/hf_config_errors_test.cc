@@ -245,19 +245,36 @@ TEST(HfConfigErrors, quantization) {
             "quantization_config.quant_method is \"fp8\"; accepted is \"gptq\", \"awq\", "
             "\"compressed-tensors\"");
   EXPECT_EQ(error(R"({"quant_method": "gptq", "bits": 3, "group_size": 128})"),
-            "quantization_config.bits is 3; accepted is 4");
+            "quantization_config.bits is 3; accepted is 4 or 8");
+  EXPECT_EQ(error(R"({"quant_method": "awq", "bits": 8, "group_size": 128})"),
+            "quantization_config.bits is 8; accepted is 4");
+  EXPECT_EQ(error(R"({"quant_method": "awq", "bits": 4, "group_size": 128, "backend": "llm-awq"})"),
+            "quantization_config.backend is \"llm-awq\"; accepted is \"autoawq\"");
   EXPECT_EQ(error(R"({"quant_method": "gptq", "bits": 4, "group_size": 0})"),
             "quantization_config.group_size is 0; accepted is -1, 16, or a multiple of 32");
   EXPECT_EQ(error(R"({"quant_method": "awq", "bits": 4, "group_size": 48})"),
             "quantization_config.group_size is 48; accepted is -1, 16, or a multiple of 32");
-  EXPECT_EQ(error(R"({"quant_method": "gptq", "bits": 4, "group_size": 128,
-                      "checkpoint_format": "gptq_v2"})"),
-            "quantization_config.checkpoint_format is \"gptq_v2\"; accepted is \"gptq\"");
+  EXPECT_EQ(
+      error(R"({"quant_method": "gptq", "bits": 4, "group_size": 128,
+                      "checkpoint_format": "marlin"})"),
+      "quantization_config.checkpoint_format is \"marlin\"; accepted is \"gptq\", \"gptq_v2\"");
   EXPECT_EQ(error(R"({"quant_method": "awq", "bits": 4, "group_size": 128, "version": "gemv"})"),
             "quantization_config.version is \"gemv\"; accepted is \"gemm\", \"GEMM\"");
-  EXPECT_EQ(error(R"({"quant_method": "compressed-tensors", "format": "pack-quantized"})"),
-            "quantization_config.format is \"pack-quantized\"; accepted is \"int-quantized\", "
-            "\"naive-quantized\"");
+  EXPECT_EQ(error(R"({"quant_method": "compressed-tensors", "format": "marlin-24"})"),
+            "quantization_config.format is \"marlin-24\"; accepted is \"int-quantized\", "
+            "\"naive-quantized\", \"pack-quantized\"");
+  const auto packed_error = [&](const std::string& groups) {
+    return error(R"({"quant_method": "compressed-tensors", "format": "pack-quantized",
+                     "config_groups": {)" +
+                 groups + "}}");
+  };
+  EXPECT_EQ(
+      packed_error(R"("a": {"weights": {"num_bits": 2, "type": "int", "strategy": "channel"}})"),
+      "quantization_config.config_groups.a.weights.num_bits is 2; accepted is 4 or 8");
+  EXPECT_EQ(packed_error(R"("a": {"weights": {"num_bits": 4, "type": "int", "strategy": "channel"}},
+                            "b": {"weights": {"num_bits": 8, "type": "int", "strategy": "channel"}})")
+                .substr(0, 35),
+            "quantization_config.config_groups i");
   EXPECT_EQ(error(R"({"quant_method": "compressed-tensors", "format": "int-quantized",
                       "config_groups": {"group_0": {"weights": {"num_bits": 8, "type": "int",
                       "strategy": "channel", "symmetric": false}}}})"),

@@ -383,6 +383,14 @@ TEST_F(HfConfigKeys, quantization) {
   llama_["quantization_config"] = {
       {"quant_method", "awq"}, {"bits", 4}, {"group_size", 64}, {"version", "gemm"}};
   EXPECT_EQ(parsed(llama_).quantization, (HfQuantization{Method::awq, 64}));
+  llama_["quantization_config"] = {
+      {"quant_method", "gptq"}, {"bits", 8}, {"group_size", 64}, {"checkpoint_format", "gptq_v2"}};
+  EXPECT_EQ(parsed(llama_).quantization, (HfQuantization{Method::gptq, 64, 8, true}));
+  llama_["quantization_config"] = json::parse(R"({
+      "quant_method": "compressed-tensors", "format": "pack-quantized", "config_groups": {"a": {
+        "weights": {"num_bits": 4, "type": "int", "strategy": "group", "group_size": 128,
+                    "symmetric": false, "actorder": null}}}})");
+  EXPECT_EQ(parsed(llama_).quantization, (HfQuantization{Method::packed, 128, 4, false, false}));
   llama_["quantization_config"] = json::parse(R"({
       "quant_method": "compressed-tensors", "format": "int-quantized",
       "config_groups": {"group_0": {

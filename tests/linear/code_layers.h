@@ -37,22 +37,47 @@ enum class Form {
   int8,
   gptq,
   gptq_act_order,
-  awq
+  awq,
+  gptq_v2,
+  gptq_of_8_bits,
+  packed,
+  packed_of_8_bits
 };
 
 inline constexpr Form kLastOfShortBlocks = Form::mxfp4;
 inline constexpr Form kLastOfBlocks = Form::iq4_xs;
 
 inline const std::vector<Form> kForms = {
-    Form::q8_0,   Form::q4_0,  Form::q5_0, Form::q5_1,           Form::q4_k,  Form::q5_k,
-    Form::q6_k,   Form::int8,  Form::gptq, Form::gptq_act_order, Form::awq,   Form::q4_1,
-    Form::iq4_nl, Form::mxfp4, Form::q2_k, Form::q3_k,           Form::iq4_xs};
+    Form::q8_0,           Form::q4_0,   Form::q5_0,
+    Form::q5_1,           Form::q4_k,   Form::q5_k,
+    Form::q6_k,           Form::int8,   Form::gptq,
+    Form::gptq_act_order, Form::awq,    Form::q4_1,
+    Form::iq4_nl,         Form::mxfp4,  Form::q2_k,
+    Form::q3_k,           Form::iq4_xs, Form::gptq_v2,
+    Form::gptq_of_8_bits, Form::packed, Form::packed_of_8_bits};
 
 inline std::string name_of(Form form) {
-  static const char* const kNames[] = {
-      "Q8_0", "Q4_0", "Q5_0", "Q5_1", "Q4_1",   "IQ4_NL", "MXFP4", "Q4_K",
-      "Q5_K", "Q6_K", "Q2_K", "Q3_K", "IQ4_XS", "INT8",   "GPTQ",  "GPTQ with act-order",
-      "AWQ"};
+  static const char* const kNames[] = {"Q8_0",
+                                       "Q4_0",
+                                       "Q5_0",
+                                       "Q5_1",
+                                       "Q4_1",
+                                       "IQ4_NL",
+                                       "MXFP4",
+                                       "Q4_K",
+                                       "Q5_K",
+                                       "Q6_K",
+                                       "Q2_K",
+                                       "Q3_K",
+                                       "IQ4_XS",
+                                       "INT8",
+                                       "GPTQ",
+                                       "GPTQ with act-order",
+                                       "AWQ",
+                                       "GPTQ v2",
+                                       "GPTQ of 8 bits",
+                                       "packed",
+                                       "packed of 8 bits"};
   return kNames[static_cast<int>(form)];
 }
 
@@ -69,9 +94,9 @@ struct CodeLayer {
 /// What to make. Where bytes or scales are given, all codes or f16 scales are those.
 struct LayerSpec {
   Form form = Form::q8_0;
-  int outputs = 32;     ///< of GPTQ and AWQ a multiple of 8
+  int outputs = 32;     ///< of groups a multiple of 8
   int inputs = 256;     ///< a multiple of what the form asks for: 256, 32, or group_size
-  int group_size = 64;  ///< of GPTQ and AWQ
+  int group_size = 64;  ///< of groups
   std::uint64_t seed = 1;
   int code_byte = -1;   ///< 0 .. 255, or random codes
   int scale_bits = -1;  ///< of f16, or random finite scales of magnitude 2^-8 .. 1
@@ -129,11 +154,26 @@ inline std::vector<std::int32_t> shuffled_groups(const LayerSpec& spec) {
   return groups;
 }
 
-inline void make_groups(const LayerSpec& spec, StoredGroups::Packing packing, CodeLayer& layer) {
+inline StoredGroups::Packing packing_of(Form form) {
+  switch (form) {
+    case Form::awq:
+      return StoredGroups::Packing::awq;
+    case Form::gptq_v2:
+      return StoredGroups::Packing::gptq_v2;
+    case Form::packed:
+    case Form::packed_of_8_bits:
+      return StoredGroups::Packing::rows;
+    default:
+      return StoredGroups::Packing::gptq;
+  }
+}
+
+inline void make_groups(const LayerSpec& spec, CodeLayer& layer) {
   const auto outputs = static_cast<std::size_t>(spec.outputs);
   const auto inputs = static_cast<std::size_t>(spec.inputs);
   const std::size_t groups = inputs / static_cast<std::size_t>(spec.group_size);
-  layer.codes = code_bytes(spec, inputs * outputs / 2, 0);
+  const bool bytes = spec.form == Form::gptq_of_8_bits || spec.form == Form::packed_of_8_bits;
+  layer.codes = code_bytes(spec, inputs * outputs / (bytes ? 1 : 2), 0);
   layer.zeros = code_bytes(spec, groups * outputs / 2, 1);
   layer.scales.resize(groups * outputs * 2);
   for (std::uint32_t i = 0; i < groups * outputs; ++i) {
@@ -141,12 +181,13 @@ inline void make_groups(const LayerSpec& spec, StoredGroups::Packing packing, Co
     std::memcpy(&layer.scales[2 * i], &bits, sizeof bits);
   }
   if (spec.form == Form::gptq_act_order) layer.order = shuffled_groups(spec);
-  layer.linear.form = StoredGroups{.packing = packing,
+  layer.linear.form = StoredGroups{.packing = packing_of(spec.form),
                                    .group_size = spec.group_size,
                                    .codes = layer.codes.data(),
-                                   .zeros = layer.zeros.data(),
+                                   .zeros = bytes ? nullptr : layer.zeros.data(),
                                    .scales = layer.scales.data(),
-                                   .order = layer.order};
+                                   .order = layer.order,
+                                   .bits = bytes ? 8 : 4};
 }
 
 }  // namespace detail
@@ -160,16 +201,10 @@ inline std::unique_ptr<CodeLayer> code_layer(const LayerSpec& spec) {
     detail::make_rows(spec, *quant::weight_type(name_of(spec.form)), *layer);
     return layer;
   }
-  switch (spec.form) {
-    case Form::int8:
-      detail::make_int8(spec, *layer);
-      break;
-    case Form::gptq:
-    case Form::gptq_act_order:
-      detail::make_groups(spec, StoredGroups::Packing::gptq, *layer);
-      break;
-    default:
-      detail::make_groups(spec, StoredGroups::Packing::awq, *layer);
+  if (spec.form == Form::int8) {
+    detail::make_int8(spec, *layer);
+  } else {
+    detail::make_groups(spec, *layer);
   }
   return layer;
 }

@@ -6,11 +6,14 @@
 #include <numeric>
 #include <vector>
 
+#include "forge/linear/linear_weights.h"
+#include "forge/linear/product.h"
 #include "forge/numerics/philox.h"
 #include "forge/quant/dequantize.h"
 #include "forge/quant/half.h"
 #include "forge/quant/quantize.h"
 #include "linear/float_layers.h"
+#include "numerics/test_values.h"
 
 namespace forge::linear {
 namespace {
@@ -140,6 +143,96 @@ TEST_F(Gptq, with_act_order_says_the_group_of_each_input) {
     EXPECT_EQ(row_of(linear(order), n),
               t.row(n, [&](int k) { return order[static_cast<std::size_t>(k)]; }));
   }
+}
+
+TEST_F(Gptq, of_the_second_format_holds_zeros_as_they_are) {
+  StoredLinear v2 = linear({});
+  auto& form = std::get<StoredGroups>(v2.form);
+  form.packing = StoredGroups::Packing::gptq_v2;
+  std::ranges::fill(zeros, 0U);
+  for (int n = 0; n < T::kOutputs; ++n) {
+    for (int g = 0; g < T::kGroups; ++g) {
+      put(zeros, g * T::kOutputs / 8 + n / 8, n % 8, t.zero[n][g]);
+    }
+  }
+  for (int n = 0; n < T::kOutputs; ++n) {
+    EXPECT_EQ(row_of(v2, n), t.row(n, [](int k) { return k / T::kGroup; }));
+  }
+}
+
+/// Bytes of GPTQ, four to a word: inputs of an output, or outputs that share a group.
+TEST(Gptq8, packs_codes_of_bytes_with_zero_points_less_one) {
+  // 4 outputs, 8 inputs, one group: codes [2][4] words, zeros [1][1].
+  std::vector<std::uint32_t> codes(8);
+  for (int n = 0; n < 4; ++n) {
+    for (int k = 0; k < 8; ++k) {
+      codes[static_cast<std::size_t>(k / 4 * 4 + n)] |= static_cast<std::uint32_t>(40 * n + k)
+                                                        << (8 * (k % 4));
+    }
+  }
+  const std::vector<std::uint32_t> zeros = {0xff'7f'01'00U};  // zero points 1, 2, 128 and 0
+  const std::vector<quant::F16> scales = {{0x3c00}, {0x3c00}, {0x3800}, {0x4000}};
+  StoredGroups form{.group_size = 8,
+                    .codes = bytes_of(codes),
+                    .zeros = bytes_of(zeros),
+                    .scales = bytes_of(scales),
+                    .order = {},
+                    .bits = 8};
+  const int zero_of[] = {1, 2, 128, 0};
+  const float scale_of[] = {1, 1, 0.5F, 2};
+  for (int n = 0; n < 4; ++n) {
+    const std::vector<float> row = row_of({4, 8, form}, n);
+    for (int k = 0; k < 8; ++k) {
+      EXPECT_EQ(row[static_cast<std::size_t>(k)],
+                scale_of[n] * static_cast<float>(40 * n + k - zero_of[n]));
+    }
+  }
+  EXPECT_EQ(panel_kind({4, 8, form}), PanelKind::f32);
+  form.zeros = nullptr;
+  EXPECT_EQ(row_of({4, 8, form}, 0)[3], 3.0F - 128);
+  EXPECT_EQ(panel_kind({4, 8, form}), PanelKind::q8_0);
+  EXPECT_EQ(arrays_of({4, 8, form}).size(), 2U);
+}
+
+TEST(PackedRows, have_codes_along_a_row_and_scales_of_any_float) {
+  using T = GroupTables;
+  const GroupTables t;
+  std::vector<std::uint32_t> codes(T::kOutputs * T::kInputs / 8);
+  std::vector<std::uint32_t> zeros(T::kGroups * T::kOutputs / 8);
+  std::vector<float> scales;
+  for (int n = 0; n < T::kOutputs; ++n) {
+    for (int k = 0; k < T::kInputs; ++k) {
+      put(codes, n * (T::kInputs / 8) + k / 8, k % 8, t.code[n][k]);
+    }
+    for (int g = 0; g < T::kGroups; ++g) {
+      put(zeros, g * T::kOutputs / 8 + n / 8, n % 8, t.zero[n][g]);
+    }
+  }
+  for (int g = 0; g < T::kGroups; ++g) {
+    for (const auto& row : t.scale) scales.push_back(row[g]);
+  }
+  const StoredLinear linear{T::kOutputs, T::kInputs,
+                            StoredGroups{.packing = StoredGroups::Packing::rows,
+                                         .group_size = T::kGroup,
+                                         .codes = bytes_of(codes),
+                                         .zeros = bytes_of(zeros),
+                                         .scales = bytes_of(scales),
+                                         .order = {},
+                                         .scale_type = quant::WeightType::f32}};
+  for (int n = 0; n < T::kOutputs; ++n) {
+    EXPECT_EQ(row_of(linear, n), t.row(n, [](int k) { return k / T::kGroup; }));
+  }
+  EXPECT_EQ(panel_kind(linear), PanelKind::f32);
+  // Packed as floats, the product is that of floats.
+  ThreadPool pool(1);
+  const LinearWeights packed({&linear, 1}, pool);
+  EXPECT_TRUE(packed.is_finite());
+  const auto x = numerics::random_values(T::kInputs, 3);
+  std::vector<float> y(T::kOutputs), expected(T::kOutputs);
+  ProductScratch scratch;
+  multiply({x.data(), 1}, packed, y.data(), scratch, pool);
+  multiply_reference(x.data(), 1, {&linear, 1}, expected.data());
+  EXPECT_EQ(y, expected);
 }
 
 TEST(Awq, packs_outputs_in_an_order_of_its_own) {

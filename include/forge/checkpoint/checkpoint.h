@@ -82,6 +82,7 @@ class Checkpoint {
   model::ModelConfig config_;
   std::vector<std::vector<float>> scales_;         // of StoredInt8, as floats
   std::vector<std::vector<std::int32_t>> orders_;  // of StoredGroups, aligned
+  std::vector<std::vector<std::byte>> copies_;     // of StoredGroups, in another order
   model::StoredModel model_;                       // borrows all of these
   std::vector<std::string> unused_;
   std::map<const std::byte*, const formats::Tensor*> by_address_;  // of the first bytes

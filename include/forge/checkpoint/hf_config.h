@@ -29,9 +29,13 @@ namespace forge::checkpoint {
 /// The way in which linear layers are stored, by quantization_config. The tensors say which layers
 /// are quantized. Forms: linear/stored_linear.h.
 struct HfQuantization {
-  enum class Method : std::uint8_t { none, gptq, awq, int8 };
+  /// packed: compressed-tensors' pack-quantized.
+  enum class Method : std::uint8_t { none, gptq, awq, int8, packed };
   Method method = Method::none;
-  int group_size = 0;  ///< inputs that share a scale, of gptq and awq; 0: all of a layer
+  int group_size = 0;            ///< inputs that share a scale, of gptq, awq, packed; 0: all
+  int bits = 4;                  ///< of a code of gptq or packed: 4 or 8
+  bool zeros_as_stored = false;  ///< gptq_v2, whose zero points are not stored less one
+  bool symmetric = true;         ///< packed: without zero points
   friend bool operator==(const HfQuantization&, const HfQuantization&) = default;
 };
 

@@ -5,13 +5,15 @@
 // of one row is as fast as memory:
 //
 //   kind     of                   in a panel, for each ...
-//   f32      F32                  input: 32 floats (panels.h)
+//   f32      F32, 8 bits with     input: 32 floats (panels.h)
+//            zero points other
+//            than 128
 //   f16      F16                  input: 32 halves
 //   bf16     BF16                 two inputs: 32 pairs
-//   q8_0     Q8_0                 32 inputs: 8 x 32 quads of codes, 32 scales
+//   q8_0     Q8_0, 8-bit GPTQ     32 inputs: 8 x 32 quads of codes, 32 scales
 //   int8     INT8                 32 inputs: 8 x 32 quads of codes; 32 scales of the panel
 //   q4_0     Q4_0                 32 inputs: 4 x 32 pairs of quads, 32 scales
-//   int4     GPTQ, AWQ            likewise, and 32 zero points
+//   int4     4-bit GPTQ, AWQ      likewise, and 32 zero points
 //   q5_0     Q5_0                 as q4_0, and 32 words of fifth bits
 //   q5_1     Q5_1, Q4_1           likewise, and 32 smallest numbers
 //   table4   IQ4_NL, IQ4_XS,      as q4_0, with scales of floats; the numbers of the table, once
@@ -30,6 +32,7 @@
 //   Q4_1                     20% more: fifth bits, which are 0
 //   IQ4_NL, IQ4_XS, MXFP4    11%, 18%, 18% more: a float as scale for each 32 inputs
 //   INT4                     14% more than in groups of 128: likewise a scale and a zero point
+//   8 bits as f32            four times as much
 //
 // and for the last panel, which is padded.
 //

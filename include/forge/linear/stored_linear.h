@@ -1,19 +1,27 @@
-// StoredLinear: a linear layer as a checkpoint has it, in one of the five forms that occur.
+// StoredLinear: a linear layer as a checkpoint has it, in one of the forms that occur.
 //
 //   form   what the file holds                                  W[n][k] is
 //   rows   one tensor [N][K] of a WeightType (not i8)           dequantize()
 //   int8   codes i8 [N][K], scales f32 [N]                      scale[n] * code
-//   gptq   codes i32 [K/8][N], 8 codes of 4 bits down a column  scale[g][n] * (code - zero[g][n]),
-//          zeros i32 [G][N/8] along a row, scales f16 [G][N]    group g = order[k]
+//   gptq   codes i32 [K/c][N], c codes of b bits down a column  scale[g][n] * (code - zero[g][n]),
+//          zeros i32 [G][N/c] along a row, scales f16 [G][N]    group g = order[k]
 //   awq    codes i32 [K][N/8], 8 codes of 4 bits along a row    the same,
 //          zeros i32 [G][N/8] likewise, scales f16 [G][N]       group g = k / group_size
+//   rows   codes i32 [N][K/c], c codes of b bits along a row    as gptq
+//          zeros and scales as gptq
 //
-// GPTQ's files hold (zero - 1) & 15 (a habit of AutoGPTQ's first format, kept by all tools since).
+// A code has b = 4 bits, or 8 but for AWQ, and a word of 32 bits has c = 32 / b of them, from the
+// lowest bits up. Without zeros, every zero point is 2^(b - 1).
+//
+// GPTQ's files hold (zero - 1) & 15 (a habit of AutoGPTQ's first format, kept by all tools since),
+// those of its second format, gptq_v2, the zero point itself. With 8 bits it is & 255.
 // Zero points of 4 bits are 0 .. 15, so a stored 15 is 0: AutoGPTQ and ExLlamaV2 read it so ("Avoid
 // zeros overflow with & 0x0f" in the CUDA kernels of both). vLLM's CUDA kernel and AutoGPTQ's
 // Triton kernel take it for 16, which no quantizer of 4 bits can have meant. AWQ packs the outputs
 // of an i32 in the order 0 2 4 6 1 3 5 7, from the lowest bits up. Act-order ("desc_act") gives
-// order[k] in any order; without it order is empty and g = k / group_size.
+// order[k] in any order; without it order is empty and g = k / group_size. Rows are what
+// compressed-tensors calls pack-quantized (https://github.com/vllm-project/compressed-tensors,
+// pack_quantized.py); it has scales [N][G] and zeros [N/c][G], of which the loader makes these.
 // Sources: Frantar et al., arXiv:2210.17323 (GPTQ); Lin et al., arXiv:2306.00978 (AWQ).
 //
 // Borrows everything. Legend: N outputs, K inputs, G = K / group_size groups.
@@ -41,13 +49,18 @@ struct StoredInt8 {
 };
 
 struct StoredGroups {
-  enum class Packing : std::uint8_t { gptq, awq };
+  enum class Packing : std::uint8_t { gptq, awq, gptq_v2, rows };
   Packing packing = Packing::gptq;
   int group_size = 128;
   const std::byte* codes = nullptr;     ///< i32
-  const std::byte* zeros = nullptr;     ///< i32
-  const std::byte* scales = nullptr;    ///< f16 [G][N]
+  const std::byte* zeros = nullptr;     ///< i32; null: all are 2^(bits - 1)
+  const std::byte* scales = nullptr;    ///< of scale_type, [G][N]
   std::span<const std::int32_t> order;  ///< [K], group of each input; or empty
+  int bits = 4;                         ///< 4 or 8
+  /// F16, or, where f16 does not hold the scales exactly, F32.
+  quant::WeightType scale_type = quant::WeightType::f16;
+
+  int codes_of_word() const { return 32 / bits; }
 };
 
 struct StoredLinear {
