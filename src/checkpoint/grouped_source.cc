@@ -1,8 +1,6 @@
 // Matrices of codes in groups: GPTQ, AWQ and compressed-tensors' pack-quantized.
 #include <algorithm>
-#include <cmath>
 #include <cstring>
-#include <sstream>
 #include <utility>
 
 #include "forge/quant/dequantize.h"
@@ -61,15 +59,6 @@ std::optional<std::vector<quant::F16>> as_f16(const std::vector<float>& numbers)
   return halves;
 }
 
-std::string place_in(const Shape& shape, std::uint64_t index) {
-  std::string place;
-  for (std::size_t i = shape.size(); i > 0; --i) {
-    place = std::to_string(index % shape[i - 1]) + (place.empty() ? "" : ", ") + place;
-    index /= shape[i - 1];
-  }
-  return place;
-}
-
 }  // namespace
 
 StoredLinear TensorSource::groups(const std::string& name, int outputs, int inputs) {
@@ -102,26 +91,6 @@ StoredLinear TensorSource::groups(const std::string& name, int outputs, int inpu
   form.zeros = centred ? nullptr : zeros->bytes.data();
   if (!awq) form.order = group_order(name + ".g_idx", inputs, form.group_size);
   return {outputs, inputs, form};
-}
-
-/// Scales as floats, which have to be finite and above 0.
-std::vector<float> TensorSource::positive_floats(const Tensor& tensor) {
-  std::vector<float> out(tensor.elements());
-  quant::dequantize(*formats::weight_type(tensor.type), tensor.bytes.data(), out.size(),
-                    out.data());
-  const auto bad =
-      std::ranges::find_if(out, [](float value) { return !std::isfinite(value) || value <= 0; });
-  if (bad == out.end() || fault_) return out;
-  const std::string place = place_in(tensor.shape, static_cast<std::uint64_t>(bad - out.begin()));
-  std::ostringstream message;
-  message << "has ";
-  std::isnan(*bad) ? message << "nan" : message << *bad;
-  message << " at [" << place << "]; accepted are finite numbers above 0";
-  fault_ = {.file = file_.file_of(tensor).path(),
-            .message = message.str(),
-            .tensor = tensor.name,
-            .offset = std::nullopt};
-  return out;
 }
 
 /// compressed-tensors' pack-quantized: NAME.weight_packed and its companions.

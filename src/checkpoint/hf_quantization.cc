@@ -57,16 +57,52 @@ HfQuantization read_packed(const Fields& weights) {
           .symmetric = weights.boolean("symmetric", true)};
 }
 
+/// E4M3 whose blocks, of the sides that `key` says, share a scale; without it, rows or layers do.
+HfQuantization read_float8(const Fields& fields, std::string_view key) {
+  HfQuantization out{.method = Method::float8};
+  if (!fields.has(key)) return out;
+  const std::vector<std::int64_t> sides = fields.integers(key, {1, model::kSizeMax});
+  if (sides.size() != 2) {
+    fields.fail(key, "a list of two sizes");
+    return out;
+  }
+  out.block_rows = static_cast<int>(sides[0]);
+  out.block_columns = static_cast<int>(sides[1]);
+  return out;
+}
+
+/// DeepSeek-V3's own words.
+HfQuantization read_fp8(const Fields& fields) {
+  if (fields.has("fmt")) fields.one_of("fmt", {"e4m3"});
+  return read_float8(fields, "weight_block_size");
+}
+
+HfQuantization read_compressed_float8(const Fields& weights) {
+  weights.integer("num_bits", {8, 8});
+  weights.one_of("type", {"float"});
+  const bool blocks = weights.one_of("strategy", {"channel", "tensor", "block"}) == "block";
+  if (blocks && !weights.has("block_structure")) weights.fail("block_structure", "two sizes");
+  return blocks ? read_float8(weights, "block_structure")
+                : HfQuantization{.method = Method::float8};
+}
+
+HfQuantization read_weights(std::string_view format, const Fields& weights) {
+  if (format == "pack-quantized") return read_packed(weights);
+  const bool is_float =
+      format == "float-quantized" ||
+      (format == "naive-quantized" && weights.one_of("type", {"int", "float"}) == "float");
+  return is_float ? read_compressed_float8(weights) : read_int8(weights);
+}
+
 /// compressed-tensors. What it says of activations is not about what the file holds.
 HfQuantization read_compressed(const Fields& fields) {
-  const std::string_view format =
-      fields.one_of("format", {"int-quantized", "naive-quantized", "pack-quantized"});
+  const std::string_view format = fields.one_of(
+      "format", {"int-quantized", "naive-quantized", "pack-quantized", "float-quantized"});
   const auto groups = fields.object("config_groups");
   if (!groups) {
     fields.fail("config_groups", "an object");
     return {};
   }
-  const bool packed = format == "pack-quantized";
   std::optional<HfQuantization> all;
   for (const Fields& group : groups->objects()) {
     const auto weights = group.object("weights");
@@ -74,11 +110,12 @@ HfQuantization read_compressed(const Fields& fields) {
       group.fail("weights", "an object");
       return {};
     }
-    const HfQuantization one = packed ? read_packed(*weights) : read_int8(*weights);
+    const HfQuantization one = read_weights(format, *weights);
     if (all && *all != one) fields.fail("config_groups", "groups whose weights are stored alike");
     all = one;
   }
-  return all.value_or(HfQuantization{.method = packed ? Method::packed : Method::int8});
+  if (!all) fields.fail("config_groups", "an object of at least one");
+  return all.value_or(HfQuantization{});
 }
 
 }  // namespace
@@ -86,9 +123,11 @@ HfQuantization read_compressed(const Fields& fields) {
 HfQuantization read_quantization(const Fields& fields) {
   const auto quantization = fields.object("quantization_config");
   if (!quantization) return {};
-  const std::string_view method =
-      quantization->one_of("quant_method", {"gptq", "awq", "compressed-tensors"});
+  const std::string_view method = quantization->one_of(
+      "quant_method", {"gptq", "awq", "compressed-tensors", "fp8", "fbgemm_fp8"});
   if (method == "compressed-tensors") return read_compressed(*quantization);
+  if (method == "fp8") return read_fp8(*quantization);
+  if (method == "fbgemm_fp8") return {.method = Method::float8};
   return method == "awq" ? read_awq(*quantization) : read_gptq(*quantization);
 }
 

@@ -118,6 +118,7 @@ StoredLinear TensorSource::matrix(const std::string& role, int outputs, int inpu
     return {};
   }
   if (tensor->type == ElementType::i8) return int8_rows(layer, *tensor, outputs, inputs);
+  if (tensor->type == ElementType::f8_e4m3) return float8(layer, *tensor, outputs, inputs);
   return rows(*tensor, place, outputs, inputs);
 }
 

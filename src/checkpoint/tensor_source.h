@@ -61,6 +61,8 @@ class TensorSource {
                             int outputs, int inputs);
   linear::StoredLinear int8_rows(const std::string& name, const formats::Tensor& tensor,
                                  int outputs, int inputs);
+  linear::StoredLinear float8(const std::string& name, const formats::Tensor& tensor, int outputs,
+                              int inputs);
   linear::StoredLinear groups(const std::string& name, int outputs, int inputs);
   linear::StoredLinear packed(const std::string& name, int outputs, int inputs);
   bool set_packed_scales(const std::string& name, int outputs, int inputs,

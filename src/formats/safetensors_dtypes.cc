@@ -9,13 +9,13 @@ namespace forge::formats::detail {
 namespace {
 
 /// Named as in the format.
-constexpr std::array kRead = {ElementType::f32, ElementType::f16, ElementType::bf16,
-                              ElementType::i8,  ElementType::u8,  ElementType::i32,
-                              ElementType::i64};
+constexpr std::array kRead = {ElementType::f32, ElementType::f16,    ElementType::bf16,
+                              ElementType::i8,  ElementType::u8,     ElementType::i32,
+                              ElementType::i64, ElementType::f8_e4m3};
 
 /// The others of the format, version 0.8 of the reference implementation.
-constexpr std::array<std::string_view, 15> kUnreadDtypes = {
-    "BOOL",        "F4",  "F6_E2M3", "F6_E3M2", "F8_E5M2", "F8_E4M3", "F8_E8M0", "F8_E4M3FNUZ",
+constexpr std::array<std::string_view, 14> kUnreadDtypes = {
+    "BOOL",        "F4",  "F6_E2M3", "F6_E3M2", "F8_E5M2", "F8_E8M0", "F8_E4M3FNUZ",
     "F8_E5M2FNUZ", "I16", "U16",     "U32",     "U64",     "F64",     "C64"};
 
 }  // namespace

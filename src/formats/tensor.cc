@@ -11,20 +11,20 @@ namespace {
 using quant::WeightType;
 
 /// Of the types that follow those of quant::WeightType.
-struct IntegerType {
+struct OtherType {
   std::string_view name;
   std::uint64_t bytes;
 };
-constexpr std::array kIntegers = {IntegerType{"U8", 1}, IntegerType{"I32", 4},
-                                  IntegerType{"I64", 8}};
+constexpr std::array kOthers = {OtherType{"U8", 1}, OtherType{"I32", 4}, OtherType{"I64", 8},
+                                OtherType{"F8_E4M3", 1}};
 static_assert(static_cast<std::size_t>(ElementType::u8) == quant::kWeightTypes.size());
 static_assert(static_cast<std::size_t>(ElementType::mxfp4) ==
               static_cast<std::size_t>(WeightType::mxfp4));
 
-const IntegerType& integer_type(ElementType type) {
+const OtherType& other_type(ElementType type) {
   const std::size_t index = static_cast<std::size_t>(type) - quant::kWeightTypes.size();
-  FORGE_CHECK(index < kIntegers.size(), "type=", static_cast<unsigned>(type));
-  return kIntegers[index];
+  FORGE_CHECK(index < kOthers.size(), "type=", static_cast<unsigned>(type));
+  return kOthers[index];
 }
 
 /// None if it is more than a std::uint64_t can say.
@@ -37,7 +37,7 @@ std::optional<std::uint64_t> product(std::uint64_t a, std::uint64_t b) {
 
 std::string_view name_of(ElementType type) {
   const auto weights = weight_type(type);
-  return weights ? quant::name_of(*weights) : integer_type(type).name;
+  return weights ? quant::name_of(*weights) : other_type(type).name;
 }
 
 std::optional<WeightType> weight_type(ElementType type) {
@@ -57,7 +57,7 @@ std::optional<std::uint64_t> bytes_of(ElementType type, std::span<const std::uin
   const auto count = elements_of(shape);
   if (!count) return std::nullopt;
   const auto weights = weight_type(type);
-  if (!weights) return product(*count, integer_type(type).bytes);
+  if (!weights) return product(*count, other_type(type).bytes);
   const std::uint64_t row = shape.empty() ? 1 : shape.back();
   if (row % quant::block_elements(*weights) != 0) return std::nullopt;
   return quant::bytes_of(*weights, *count);

@@ -93,6 +93,7 @@ std::size_t bytes_of(const Section& section) {
 
 PanelKind panel_kind(const StoredLinear& stored) {
   if (std::holds_alternative<StoredInt8>(stored.form)) return PanelKind::int8;
+  if (std::holds_alternative<StoredFloat8>(stored.form)) return PanelKind::f32;
   if (const auto* groups = std::get_if<StoredGroups>(&stored.form)) return kind_of_groups(*groups);
   return kind_of_rows(std::get<StoredRows>(stored.form).type);
 }

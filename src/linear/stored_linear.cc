@@ -6,6 +6,7 @@
 
 #include "forge/core/check.h"
 #include "forge/quant/dequantize.h"
+#include "forge/quant/float8.h"
 #include "forge/quant/half.h"
 
 namespace forge::linear {
@@ -96,6 +97,18 @@ void row_of(const StoredGroups& form, const StoredLinear& linear, int output, fl
   }
 }
 
+void row_of(const StoredFloat8& form, const StoredLinear& linear, int output, float* out) {
+  const auto inputs = static_cast<std::size_t>(linear.inputs);
+  const std::byte* const codes = form.codes + static_cast<std::size_t>(output) * inputs;
+  const auto columns = static_cast<std::size_t>(form.block_columns);
+  const std::size_t blocks = (inputs + columns - 1) / columns;
+  const std::size_t first = static_cast<std::size_t>(output / form.block_rows) * blocks;
+  for (std::size_t k = 0; k < inputs; ++k) {
+    const quant::E4M3 code{std::to_integer<std::uint8_t>(codes[k])};
+    out[k] = form.scales[first + k / columns] * to_float(code);
+  }
+}
+
 struct ArraysOf {
   std::size_t outputs;
   std::size_t inputs;
@@ -126,6 +139,15 @@ struct ArraysOf {
       arrays.push_back({"order", "I32", {inputs}, std::as_bytes(form.order)});
     }
     return arrays;
+  }
+  std::vector<StoredArray> operator()(const StoredFloat8& form) const {
+    const auto columns = static_cast<std::size_t>(form.block_columns);
+    const std::size_t blocks = (inputs + columns - 1) / columns;
+    return {{"codes", "F8_E4M3", {outputs, inputs}, {form.codes, outputs * inputs}},
+            {"scales",
+             "F32",
+             {blocks == 0 ? 0 : form.scales.size() / blocks, blocks},
+             std::as_bytes(form.scales)}};
   }
 
   std::vector<std::size_t> codes_shape(const StoredGroups& form) const {

@@ -41,6 +41,7 @@ struct FirstByte {
   const std::byte* operator()(const linear::StoredRows& form) const { return form.rows; }
   const std::byte* operator()(const linear::StoredInt8& form) const { return form.codes; }
   const std::byte* operator()(const linear::StoredGroups& form) const { return form.codes; }
+  const std::byte* operator()(const linear::StoredFloat8& form) const { return form.codes; }
 };
 
 class Packer {

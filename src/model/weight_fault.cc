@@ -99,6 +99,20 @@ struct Search {
                     [&](std::size_t group) { return fault_in(scales, group, outputs); });
   }
 
+  /// A NaN among the codes, or a code that its scale takes beyond the largest float.
+  std::optional<WeightFault> operator()(const linear::StoredFloat8& form) const {
+    return first_of(static_cast<std::size_t>(stored.outputs),
+                    [&](std::size_t row) -> std::optional<WeightFault> {
+                      std::vector<float> numbers(static_cast<std::size_t>(stored.inputs));
+                      stored_row(stored, static_cast<int>(row), numbers.data());
+                      const auto bad = std::ranges::find_if(
+                          numbers, [](float number) { return !std::isfinite(number); });
+                      if (bad == numbers.end()) return std::nullopt;
+                      const auto column = static_cast<std::size_t>(bad - numbers.begin());
+                      return WeightFault{form.codes, row, column, *bad, false};
+                    });
+  }
+
   /// fault(row) of the first row that has one.
   template <class Fault>
   std::optional<WeightFault> first_of(std::size_t rows, const Fault& fault) const {

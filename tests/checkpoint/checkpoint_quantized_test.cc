@@ -8,6 +8,7 @@
 #include "forge/checkpoint/checkpoint.h"
 #include "forge/formats/tensor_writer.h"
 #include "forge/model/packed_model.h"
+#include "forge/quant/float8.h"
 #include "forge/quant/half.h"
 
 namespace forge::checkpoint {
@@ -328,6 +329,96 @@ TEST_F(QuantizedCheckpoint, int8_rows_without_scales) {
   EXPECT_EQ(llama_.error(), head + "missing" + needed);
   set(".weight_scale", floats({1}, {1}));
   EXPECT_EQ(llama_.error(), head + "F32[1]" + needed);
+}
+
+/// The bytes of down_proj as E4M3, none of them a NaN.
+std::vector<std::uint8_t> float8_codes(std::size_t count) {
+  std::vector<std::uint8_t> codes(count);
+  for (std::size_t i = 0; i < count; ++i) {
+    codes[i] = static_cast<std::uint8_t>(i * 37);
+    if ((codes[i] & 0x7f) == 0x7f) codes[i] = 0;
+  }
+  return codes;
+}
+
+TEST_F(QuantizedCheckpoint, float8_with_a_scale_for_each_block_row_or_layer) {
+  struct Case {
+    std::vector<int> sides;  // of config.json; empty: none
+    std::vector<std::uint64_t> shape;
+    std::string name;
+    std::size_t rows;
+    std::size_t columns;
+  };
+  const std::vector<Case> cases = {{{24, 48}, {2, 2}, ".weight_scale_inv", 24, 48},
+                                   {{128, 128}, {1, 1}, ".weight_scale_inv", 128, 128},
+                                   {{}, {32, 1}, ".weight_scale", 1, 64},
+                                   {{}, {32}, ".weight_scale", 1, 64},
+                                   {{}, {1}, ".weight_scale", 32, 64},
+                                   {{}, {}, ".weight_scale", 32, 64}};
+  const auto codes = float8_codes(kOutputs * kInputs);
+  for (const Case& one : cases) {
+    llama_ = EditableCheckpoint::of("llama");
+    auto& config = llama_.config["quantization_config"];
+    config = {{"quant_method", "fp8"}, {"fmt", "e4m3"}, {"activation_scheme", "dynamic"}};
+    if (!one.sides.empty()) config["weight_block_size"] = one.sides;
+    set(".weight", numbers(ElementType::f8_e4m3, {kOutputs, kInputs}, codes));
+    std::size_t count = 1;
+    for (const std::uint64_t side : one.shape) count *= side;
+    std::vector<float> scales(count);
+    for (std::size_t i = 0; i < count; ++i) scales[i] = 0.01F * static_cast<float>(i + 1);
+    set(one.name, floats(one.shape, scales));
+    const linear::StoredLinear layer = down();
+    const std::size_t blocks = (kInputs + one.columns - 1) / one.columns;
+    for (std::size_t n = 0; n < kOutputs; ++n) {
+      std::vector<float> row(kInputs);
+      linear::stored_row(layer, static_cast<int>(n), row.data());
+      for (std::size_t k = 0; k < kInputs; ++k) {
+        EXPECT_EQ(row[k], scales[n / one.rows * blocks + k / one.columns] *
+                              to_float(quant::E4M3{codes[n * kInputs + k]}));
+      }
+    }
+    checkpoint_->done_with(layer);
+    linear::ThreadPool threads(1);
+    const auto model = pack(checkpoint_->config(), checkpoint_->model(), threads).value();
+    EXPECT_EQ(std::get<model::PackedMlp>(model.layers[0].mlp).down.sections()[0].kind,
+              linear::PanelKind::f32);
+  }
+}
+
+TEST_F(QuantizedCheckpoint, float8_that_does_not_fit_or_is_no_number) {
+  const std::string head = "model.safetensors: tensor 'model.layers.0.mlp.down_proj.weight";
+  llama_.config["quantization_config"] = {{"quant_method", "fp8"},
+                                          {"weight_block_size", {128, 32}}};
+  auto codes = float8_codes(kOutputs * kInputs);
+  set(".weight", numbers(ElementType::f8_e4m3, {kOutputs, kInputs}, codes));
+  const std::string needed =
+      "; needed is F32, F16 or BF16 [1, 2], for F8_E4M3 weights in blocks of 128 x 32";
+  EXPECT_EQ(llama_.error(), head + "_scale_inv': is missing" + needed);
+  set(".weight_scale_inv", floats({2, 1}, {1, 1}));
+  EXPECT_EQ(llama_.error(), head + "_scale_inv': is F32[2, 1]" + needed);
+  for (const auto& [bad, shown] : {std::pair(0.0F, "0"), std::pair(-2.0F, "-2"),
+                                   std::pair(NAN, "nan"), std::pair(INFINITY, "inf")}) {
+    set(".weight_scale_inv", floats({1, 2}, {1, bad}));
+    EXPECT_EQ(llama_.error(), head + "_scale_inv': has " + shown +
+                                  " at [0, 1]; accepted are finite numbers above 0");
+  }
+  set(".weight_scale_inv", floats({1, 2}, {1, 1}));
+  set(".weight", numbers(ElementType::f8_e4m3, {kInputs, kOutputs}, codes));
+  EXPECT_EQ(llama_.error(), head + "': is F8_E4M3[64, 32]; needed is [32, 64]");
+  const auto fault = [&] {
+    down();
+    linear::ThreadPool threads(2);
+    const auto packed = pack(checkpoint_->config(), checkpoint_->model(), threads);
+    return packed ? "" : to_string(checkpoint_->error_of(packed.error()));
+  };
+  codes[9 * kInputs + 3] = 0xff;
+  set(".weight", numbers(ElementType::f8_e4m3, {kOutputs, kInputs}, codes));
+  const std::string there = folder_.file(head);
+  EXPECT_EQ(fault(), there + "': has nan at [9, 3]; accepted are finite numbers");
+  codes[9 * kInputs + 3] = 0x7e;  // 448
+  set(".weight", numbers(ElementType::f8_e4m3, {kOutputs, kInputs}, codes));
+  set(".weight_scale_inv", floats({1, 2}, {1e37F, 1}));
+  EXPECT_NE(fault().find("has inf at ["), std::string::npos) << fault();
 }
 
 /// Layer 1 of the golden qwen3_moe as a GGUF of one layer, its experts stacked.

@@ -241,9 +241,18 @@ TEST(HfConfigErrors, quantization) {
   const auto error = [](const std::string& config) {
     return error_with("llama", R"({"quantization_config": )" + config + "}");
   };
-  EXPECT_EQ(error(R"({"quant_method": "fp8"})"),
-            "quantization_config.quant_method is \"fp8\"; accepted is \"gptq\", \"awq\", "
-            "\"compressed-tensors\"");
+  EXPECT_EQ(error(R"({"quant_method": "bitsandbytes"})"),
+            "quantization_config.quant_method is \"bitsandbytes\"; accepted is \"gptq\", \"awq\", "
+            "\"compressed-tensors\", \"fp8\", \"fbgemm_fp8\"");
+  EXPECT_EQ(error(R"({"quant_method": "fp8", "fmt": "e5m2"})"),
+            "quantization_config.fmt is \"e5m2\"; accepted is \"e4m3\"");
+  EXPECT_EQ(
+      error(R"({"quant_method": "fp8", "weight_block_size": [128]})"),
+      "quantization_config.weight_block_size is a list of 1; accepted is a list of two sizes");
+  EXPECT_EQ(
+      error(R"({"quant_method": "compressed-tensors", "format": "float-quantized",
+                      "config_groups": {}})"),
+      "quantization_config.config_groups is an object; accepted is an object of at least one");
   EXPECT_EQ(error(R"({"quant_method": "gptq", "bits": 3, "group_size": 128})"),
             "quantization_config.bits is 3; accepted is 4 or 8");
   EXPECT_EQ(error(R"({"quant_method": "awq", "bits": 8, "group_size": 128})"),
@@ -262,7 +271,7 @@ TEST(HfConfigErrors, quantization) {
             "quantization_config.version is \"gemv\"; accepted is \"gemm\", \"GEMM\"");
   EXPECT_EQ(error(R"({"quant_method": "compressed-tensors", "format": "marlin-24"})"),
             "quantization_config.format is \"marlin-24\"; accepted is \"int-quantized\", "
-            "\"naive-quantized\", \"pack-quantized\"");
+            "\"naive-quantized\", \"pack-quantized\", \"float-quantized\"");
   const auto packed_error = [&](const std::string& groups) {
     return error(R"({"quant_method": "compressed-tensors", "format": "pack-quantized",
                      "config_groups": {)" +

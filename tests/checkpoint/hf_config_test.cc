@@ -392,6 +392,15 @@ TEST_F(HfConfigKeys, quantization) {
                     "symmetric": false, "actorder": null}}}})");
   EXPECT_EQ(parsed(llama_).quantization, (HfQuantization{Method::packed, 128, 4, false, false}));
   llama_["quantization_config"] = json::parse(R"({
+      "activation_scheme": "dynamic", "fmt": "e4m3", "quant_method": "fp8",
+      "weight_block_size": [128, 64]})");
+  EXPECT_EQ(parsed(llama_).quantization,
+            (HfQuantization{Method::float8, 0, 4, false, true, 128, 64}));
+  llama_["quantization_config"] = json::parse(R"({
+      "quant_method": "compressed-tensors", "format": "float-quantized", "config_groups": {"a": {
+        "weights": {"num_bits": 8, "type": "float", "strategy": "channel"}}}})");
+  EXPECT_EQ(parsed(llama_).quantization, (HfQuantization{Method::float8}));
+  llama_["quantization_config"] = json::parse(R"({
       "quant_method": "compressed-tensors", "format": "int-quantized",
       "config_groups": {"group_0": {
           "weights": {"num_bits": 8, "type": "int", "strategy": "channel", "symmetric": true}}}})");

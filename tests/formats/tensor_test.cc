@@ -16,12 +16,15 @@ TEST(Tensor, types_of_weights_are_those_of_quant) {
     EXPECT_EQ(name_of(element_type(type)), quant::name_of(type));
   }
   EXPECT_EQ(element_type(quant::WeightType::mxfp4), ElementType::mxfp4);
-  for (const ElementType type : {ElementType::u8, ElementType::i32, ElementType::i64}) {
+  for (const ElementType type :
+       {ElementType::u8, ElementType::i32, ElementType::i64, ElementType::f8_e4m3}) {
     EXPECT_EQ(weight_type(type), std::nullopt);
   }
   EXPECT_EQ(name_of(ElementType::u8), "U8");
   EXPECT_EQ(name_of(ElementType::i32), "I32");
   EXPECT_EQ(name_of(ElementType::i64), "I64");
+  EXPECT_EQ(name_of(ElementType::f8_e4m3), "F8_E4M3");
+  EXPECT_EQ(bytes_of(ElementType::f8_e4m3, Shape{3, 5}), 15u);
 }
 
 TEST(Tensor, elements_are_the_product_of_the_shape) {

@@ -189,7 +189,7 @@ TEST(TensorWriter, tensors_that_safetensors_does_not_have_are_refused) {
             ": tensor 'a': the name is there twice");
   EXPECT_EQ(outcome({{"a", ElementType::q4_k, {256}}}),
             ": tensor 'a': SafeTensors has no type Q4_K; accepted are F32, F16, BF16, I8, U8, I32, "
-            "I64");
+            "I64, F8_E4M3");
   EXPECT_EQ(outcome({{"__metadata__", ElementType::f32, {1}}}),
             ": tensor '__metadata__': the name is kept for the metadata");
   EXPECT_EQ(outcome({{"\xff", ElementType::f32, {1}}}), ": tensor '\\xff': the name is not UTF-8");

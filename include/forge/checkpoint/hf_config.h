@@ -29,13 +29,15 @@ namespace forge::checkpoint {
 /// The way in which linear layers are stored, by quantization_config. The tensors say which layers
 /// are quantized. Forms: linear/stored_linear.h.
 struct HfQuantization {
-  /// packed: compressed-tensors' pack-quantized.
-  enum class Method : std::uint8_t { none, gptq, awq, int8, packed };
+  /// packed: compressed-tensors' pack-quantized. float8: E4M3 with scales.
+  enum class Method : std::uint8_t { none, gptq, awq, int8, packed, float8 };
   Method method = Method::none;
   int group_size = 0;            ///< inputs that share a scale, of gptq, awq, packed; 0: all
   int bits = 4;                  ///< of a code of gptq or packed: 4 or 8
   bool zeros_as_stored = false;  ///< gptq_v2, whose zero points are not stored less one
   bool symmetric = true;         ///< packed: without zero points
+  int block_rows = 0;            ///< float8: sides of the blocks that share a scale; 0: rows do, or
+  int block_columns = 0;         ///< a whole layer
   friend bool operator==(const HfQuantization&, const HfQuantization&) = default;
 };
 

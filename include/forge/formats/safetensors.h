@@ -16,7 +16,7 @@
 // tensor of no elements has no bytes. What is allocated is in proportion to the bytes of the header
 // that are there, never to a number that it states.
 //
-// dtypes that are read: F32, F16, BF16, I8, U8, I32, I64.
+// dtypes that are read: F32, F16, BF16, I8, U8, I32, I64, F8_E4M3.
 //
 // Owns the mapped files. Thread contract: const after construction.
 #pragma once

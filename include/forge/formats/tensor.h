@@ -23,8 +23,9 @@
 
 namespace forge::formats {
 
-/// The type in which the elements of a tensor are stored: a type of weights, or of the integers
-/// that accompany quantized weights in SafeTensors.
+/// The type in which the elements of a tensor are stored: a type of weights, of the integers
+/// that accompany quantized weights in SafeTensors, or floats of 8 bits, whose scales are another
+/// tensor.
 enum class ElementType : std::uint8_t {
   f32,
   f16,
@@ -45,12 +46,13 @@ enum class ElementType : std::uint8_t {
   mxfp4,  // as quant::WeightType
   u8,
   i32,
-  i64
+  i64,
+  f8_e4m3
 };
 
 std::string_view name_of(ElementType type);
 
-/// The type as a type of weights; nullopt for u8, i32, i64.
+/// The type as a type of weights; nullopt for u8, i32, i64, f8_e4m3.
 std::optional<quant::WeightType> weight_type(ElementType type);
 
 /// Inverse of weight_type.

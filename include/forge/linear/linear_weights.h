@@ -5,9 +5,9 @@
 // of one row is as fast as memory:
 //
 //   kind     of                   in a panel, for each ...
-//   f32      F32, 8 bits with     input: 32 floats (panels.h)
-//            zero points other
-//            than 128
+//   f32      F32, F8; 8 bits      input: 32 floats (panels.h)
+//            with zero points
+//            other than 128
 //   f16      F16                  input: 32 halves
 //   bf16     BF16                 two inputs: 32 pairs
 //   q8_0     Q8_0, 8-bit GPTQ     32 inputs: 8 x 32 quads of codes, 32 scales
@@ -32,7 +32,7 @@
 //   Q4_1                     20% more: fifth bits, which are 0
 //   IQ4_NL, IQ4_XS, MXFP4    11%, 18%, 18% more: a float as scale for each 32 inputs
 //   INT4                     14% more than in groups of 128: likewise a scale and a zero point
-//   8 bits as f32            four times as much
+//   8 bits as f32            four times as much; F8 times its scale is rounded once, to a float
 //
 // and for the last panel, which is padded.
 //

@@ -9,6 +9,8 @@
 //          zeros i32 [G][N/8] likewise, scales f16 [G][N]       group g = k / group_size
 //   rows   codes i32 [N][K/c], c codes of b bits along a row    as gptq
 //          zeros and scales as gptq
+//   float8 codes e4m3 [N][K], scales f32, one for each block    scale of the block * code
+//          of R rows and C columns: [N / R][K / C], rounded up
 //
 // A code has b = 4 bits, or 8 but for AWQ, and a word of 32 bits has c = 32 / b of them, from the
 // lowest bits up. Without zeros, every zero point is 2^(b - 1).
@@ -22,7 +24,9 @@
 // order[k] in any order; without it order is empty and g = k / group_size. Rows are what
 // compressed-tensors calls pack-quantized (https://github.com/vllm-project/compressed-tensors,
 // pack_quantized.py); it has scales [N][G] and zeros [N/c][G], of which the loader makes these.
-// Sources: Frantar et al., arXiv:2210.17323 (GPTQ); Lin et al., arXiv:2306.00978 (AWQ).
+// float8: blocks of 128 x 128 (DeepSeek-V3), rows (R = 1, C = K) or the whole (R = N, C = K).
+// Sources: Frantar et al., arXiv:2210.17323 (GPTQ); Lin et al., arXiv:2306.00978 (AWQ); DeepSeek-V3
+// Technical Report, arXiv:2412.19437, and the weight_dequant of its inference/kernel.py (float8).
 //
 // Borrows everything. Legend: N outputs, K inputs, G = K / group_size groups.
 #pragma once
@@ -63,16 +67,23 @@ struct StoredGroups {
   int codes_of_word() const { return 32 / bits; }
 };
 
+struct StoredFloat8 {
+  const std::byte* codes = nullptr;  ///< E4M3 (quant/float8.h) [N][K]
+  std::span<const float> scales;     ///< of the blocks, row by row
+  int block_rows = 1;
+  int block_columns = 1;
+};
+
 struct StoredLinear {
   int outputs = 0;
   int inputs = 0;
-  std::variant<StoredRows, StoredInt8, StoredGroups> form;
+  std::variant<StoredRows, StoredInt8, StoredGroups, StoredFloat8> form;
 };
 
 /// One of the arrays of which a matrix consists.
 struct StoredArray {
   std::string_view part;  ///< "codes", "zeros", "scales" or "order"; empty for rows
-  std::string_view type;  ///< "F32", "Q4_K", ... (weight_type.h), "I8" or "I32"
+  std::string_view type;  ///< "F32", "Q4_K", ... (weight_type.h), "I8", "I32" or "F8_E4M3"
   std::vector<std::size_t> shape;
   std::span<const std::byte> bytes;
 };
