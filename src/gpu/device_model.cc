@@ -14,6 +14,12 @@ std::variant<GroupedQueryPass, LatentPass> attention_of(const model::ModelConfig
   return GroupedQueryPass(model, capacity, allocator);
 }
 
+void upload(model::RotaryTable& table, const Buffer& to, std::uint32_t positions,
+            CommandQueue& queue) {
+  table.ensure(positions);
+  queue.copy(to.as<float>(), table.cos(0), to.bytes(), CopyDirection::to_device);
+}
+
 }  // namespace
 
 ModelBuffers::ModelBuffers(const model::ModelConfig& model,
@@ -31,6 +37,10 @@ ModelBuffers::ModelBuffers(const model::ModelConfig& model,
       mlp(model.ffn_size, capacity, allocator),
       logits(allocator.rows(capacity.slab_logits, model.vocabulary_size, "logits")) {
   if (model.experts) experts.emplace(model, capacity, allocator);
+  if (model.window_rope) {
+    window_rotary =
+        allocator.rows(capacity.positions, model.rope.size, "rotary table of layers with a window");
+  }
 }
 
 DeviceModel::DeviceModel(const GpuModel& model, const executor::ExecutorOptions& options,
@@ -39,14 +49,19 @@ DeviceModel::DeviceModel(const GpuModel& model, const executor::ExecutorOptions&
       digest_logits_(options.digest_logits),
       block_floats_(capacity.block_floats),
       host_rotary_(std::make_unique<model::RotaryTable>(model_.rope)),
+      host_window_rotary_(
+          model_.window_rope ? std::make_unique<model::RotaryTable>(*model_.window_rope) : nullptr),
       weights_(model, allocator, &queue),
       buffers_(model_, options, capacity, allocator) {
   if (!allocator.status()) return;
-  host_rotary_->ensure(capacity.positions);
-  queue.copy(buffers_.rotary.as<float>(), host_rotary_->cos(0), buffers_.rotary.bytes(),
-             CopyDirection::to_device);
+  upload(*host_rotary_, buffers_.rotary, capacity.positions, queue);
+  if (host_window_rotary_) {
+    upload(*host_window_rotary_, buffers_.window_rotary, capacity.positions, queue);
+  }
   queue.synchronize();
-  if (queue.status()) host_rotary_.reset();
+  if (!queue.status()) return;
+  host_rotary_.reset();
+  host_window_rotary_.reset();
 }
 
 void DeviceModel::copy_blocks(const CopyRun& run, const DeviceStep& step,
@@ -71,6 +86,7 @@ void DeviceModel::run(const Slab& slab, const SlabShape& shape, const DeviceStep
                         .tables = tables,
                         .pool = buffers_.pool.as<float>(),
                         .rotary = buffers_.rotary.as<float>(),
+                        .window_rotary = buffers_.window_rotary.as<float>(),
                         .queue = queue};
   embed(pass);
   const int layers = slab.pass.layers.value_or(model_.layers);
@@ -90,14 +106,17 @@ void DeviceModel::embed(const DevicePass& pass) const {
                     pass.all_rows().most);
 }
 
+/// Where norms are around, the body may write to what it has read: its first products read it, its
+/// last one writes (GpuModel::of refuses others).
 template <class Body>
-void DeviceModel::run_sub_layer(const DevicePass& pass, const float* norm, const Body& body) const {
+void DeviceModel::run_sub_layer(const DevicePass& pass, const Norms& norms,
+                                const Body& body) const {
   auto* const hidden = buffers_.hidden.as<float>();
   auto* const normed = buffers_.normed.as<float>();
   RmsNormArgs args{.counts = pass.counts,
                    .logits = nullptr,
                    .x = hidden,
-                   .weight = norm,
+                   .weight = norms.first,
                    .y = normed,
                    .size = model_.hidden_size,
                    .eps = model_.norm_eps};
@@ -106,7 +125,13 @@ void DeviceModel::run_sub_layer(const DevicePass& pass, const float* norm, const
     body(normed, {.y = hidden, .accumulate = true, .multiplier = model_.residual_multiplier});
     return;
   }
-  body(hidden, {.y = normed});
+  if (model_.norm == model::NormPlacement::around) {
+    pass.queue.launch(args, pass.all_rows().most);
+    body(normed, {.y = normed});
+    args.weight = norms.second;
+  } else {
+    body(hidden, {.y = normed});
+  }
   args.x = normed;
   args.y = hidden;
   args.multiplier = model_.residual_multiplier;
@@ -116,15 +141,16 @@ void DeviceModel::run_sub_layer(const DevicePass& pass, const float* norm, const
 
 void DeviceModel::run_layer(const DevicePass& pass, int layer) const {
   const DeviceLayer& w = weights_.layer(layer);
-  run_sub_layer(pass, w.attention_norm, [&](const float* x, const Output& to) {
-    if (const auto* latent = std::get_if<DeviceLatent>(&w.attention)) {
-      std::get<LatentPass>(buffers_.attention).run(pass, *latent, layer, x, to);
-    } else {
-      std::get<GroupedQueryPass>(buffers_.attention)
-          .run(pass, std::get<DeviceGroupedQuery>(w.attention), layer, x, to);
-    }
-  });
-  run_sub_layer(pass, w.mlp_norm, [&](const float* x, const Output& to) {
+  run_sub_layer(pass, {w.attention_norm, w.attention_post_norm},
+                [&](const float* x, const Output& to) {
+                  if (const auto* latent = std::get_if<DeviceLatent>(&w.attention)) {
+                    std::get<LatentPass>(buffers_.attention).run(pass, *latent, layer, x, to);
+                  } else {
+                    std::get<GroupedQueryPass>(buffers_.attention)
+                        .run(pass, std::get<DeviceGroupedQuery>(w.attention), layer, x, to);
+                  }
+                });
+  run_sub_layer(pass, {w.mlp_norm, w.mlp_post_norm}, [&](const float* x, const Output& to) {
     if (const auto* experts = std::get_if<DeviceExperts>(&w.mlp)) {
       buffers_.experts->run(pass, *experts, x, to);
     } else {

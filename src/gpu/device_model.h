@@ -43,6 +43,7 @@ struct ModelBuffers {
   MlpPass mlp;
   Buffer logits;  // [R][V]
   std::optional<ExpertsPass> experts;
+  Buffer window_rotary;  // likewise of ModelConfig::window_rope, where there is one
 };
 
 class DeviceModel {
@@ -59,10 +60,16 @@ class DeviceModel {
            const BlockTables& tables, CommandQueue& queue) const;
 
  private:
-  /// Runs one sub-layer on the residual stream: body(x, to), its norm before or after that, and the
-  /// sum.
+  /// Of a sub-layer; the second one is there where norms are around.
+  struct Norms {
+    const float* first;
+    const float* second;
+  };
+
+  /// Runs one sub-layer on the residual stream: body(x, to), its norm before that, after it or
+  /// both, and the sum.
   template <class Body>
-  void run_sub_layer(const DevicePass& pass, const float* norm, const Body& body) const;
+  void run_sub_layer(const DevicePass& pass, const Norms& norms, const Body& body) const;
 
   void embed(const DevicePass& pass) const;
   void run_layer(const DevicePass& pass, int layer) const;
@@ -73,6 +80,7 @@ class DeviceModel {
   std::uint64_t block_floats_;
   // If the upload failed, the device may still read it: it goes after the device's memory.
   std::unique_ptr<model::RotaryTable> host_rotary_;
+  std::unique_ptr<model::RotaryTable> host_window_rotary_;
   DeviceWeights weights_;
   ModelBuffers buffers_;
 };

@@ -49,6 +49,7 @@ struct DevicePass {
   const BlockTables& tables;
   float* pool;  ///< KV of all blocks: model/kv_pool.h
   const float* rotary;
+  const float* window_rotary;  ///< of layers with a window, where their RoPE is another one
   CommandQueue& queue;
 
   RowCount all_rows() const { return {&counts->rows, shape.counts.rows}; }

@@ -109,8 +109,8 @@ DeviceLatent attention_of(const model::PackedLatent& packed, Uploader& to) {
 }
 
 DeviceMlp mlp_of(const model::PackedMlp& packed, Uploader& to) {
-  return {.gate_up = to.matrix("weights: gate and up", packed.gate_up),
-          .down = to.matrix("weights: down", packed.down)};
+  return {.gate_up = to.matrix("weights: gate and up", packed.gate_up, packed.gate_up_bias),
+          .down = to.matrix("weights: down", packed.down, packed.down_bias)};
 }
 
 DeviceExperts mlp_of(const model::PackedExperts& packed, Uploader& to) {
@@ -132,6 +132,8 @@ DeviceLayer layer_of(const model::PackedModelLayer& packed, Uploader& to) {
              packed.attention);
   layer.mlp_norm = to.vector("weights: norm of the MLP", packed.mlp_norm);
   std::visit([&](const auto& mlp) { layer.mlp = mlp_of(mlp, to); }, packed.mlp);
+  layer.attention_post_norm = to.vector("weights: second norm", packed.attention_post_norm);
+  layer.mlp_post_norm = to.vector("weights: second norm of the MLP", packed.mlp_post_norm);
   return layer;
 }
 

@@ -78,6 +78,8 @@ struct DeviceLayer {
   std::variant<DeviceGroupedQuery, DeviceLatent> attention;
   const float* mlp_norm = nullptr;
   std::variant<DeviceMlp, DeviceExperts> mlp;
+  const float* attention_post_norm = nullptr;
+  const float* mlp_post_norm = nullptr;
 };
 
 class DeviceWeights {

@@ -14,10 +14,8 @@ int qkv_size(const model::GroupedQueryConfig& a) { return query_size(a) + 2 * kv
 
 GroupedQueryPass::GroupedQueryPass(const model::ModelConfig& model, const Capacity& capacity,
                                    Allocator& allocator)
-    : config_(std::get<model::GroupedQueryConfig>(model.attention)),
-      rope_(model.rope),
-      norm_eps_(model.norm_eps),
-      scale_(model.attention_scale),
+    : model_(model),
+      config_(std::get<model::GroupedQueryConfig>(model.attention)),
       block_size_(static_cast<int>(capacity.block_size)),
       block_floats_(capacity.block_floats),
       layer_floats_(capacity.layer_floats),
@@ -46,7 +44,7 @@ void GroupedQueryPass::norm(const DevicePass& pass, const DeviceGroupedQuery& we
                                   .weight = weight,
                                   .y = vectors,
                                   .size = by_head ? config_.head_size : heads * config_.head_size,
-                                  .eps = norm_eps_,
+                                  .eps = model_.norm_eps,
                                   .groups = by_head ? heads : 1,
                                   .x_stride = qkv_size(config_),
                                   .y_stride = qkv_size(config_)},
@@ -67,11 +65,14 @@ void GroupedQueryPass::attend(const DevicePass& pass, int layer) const {
                    .kv_heads = config_.kv_heads,
                    .group_size = config_.heads / config_.kv_heads,
                    .head_size = config_.head_size};
+  const model::RopeConfig* const rope = rope_of(model_, layer);
+  const bool adjacent = rope != nullptr && rope->pairing == model::RopePairing::adjacent;
+  const bool is_of_window = rope != nullptr && rope != &model_.rope;
   pass.queue.launch(RotateAndStoreArgs{.counts = pass.counts,
                                        .rows = pass.rows,
-                                       .rotary = pass.rotary,
-                                       .rotary_size = rope_.size,
-                                       .adjacent = rope_.pairing == model::RopePairing::adjacent,
+                                       .rotary = is_of_window ? pass.window_rotary : pass.rotary,
+                                       .rotary_size = rope == nullptr ? 0 : rope->size,
+                                       .adjacent = adjacent,
                                        .qkv = qkv_.as<float>(),
                                        .kv = kv},
                     pass.all_rows().most);
@@ -80,8 +81,8 @@ void GroupedQueryPass::attend(const DevicePass& pass, int layer) const {
                           .qkv = qkv_.as<float>(),
                           .out = attended_.as<float>(),
                           .kv = kv,
-                          .scale = scale_,
-                          .window = config_.sliding_window};
+                          .scale = model_.attention_scale,
+                          .window = window_of(config_, layer)};
   const PassCounts& covered = pass.shape.counts;
   if (covered.decode_rows > 0 &&
       decode_path(covered.decode_rows, pass.shape.key_segments, split_rows_) == DecodePath::split) {

@@ -26,10 +26,8 @@ class GroupedQueryPass {
   void norm(const DevicePass& pass, const DeviceGroupedQuery& weights) const;
   void attend(const DevicePass& pass, int layer) const;
 
+  model::ModelConfig model_;
   model::GroupedQueryConfig config_;
-  model::RopeConfig rope_;
-  float norm_eps_;
-  float scale_;
   int block_size_;
   std::uint64_t block_floats_;
   std::uint64_t layer_floats_;  // of a block

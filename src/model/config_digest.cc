@@ -1,7 +1,10 @@
 #include "forge/model/config_digest.h"
 
+#include <algorithm>
 #include <bit>
 #include <concepts>
+#include <iterator>
+#include <string_view>
 #include <type_traits>
 
 #include "forge/core/digest.h"
@@ -10,11 +13,24 @@
 namespace forge::model {
 namespace {
 
+/// Fields that came after the first digests were written down. Where one says nothing, as in all
+/// models of that time, it is left out; otherwise its name goes before it.
+bool came_later(std::string_view field) {
+  constexpr std::string_view kLater[] = {"full_layers", "score_cap",       "experts.shared_gate",
+                                         "window_rope", "unturned_layers", "activation",
+                                         "mlp_bias",    "logits_cap"};
+  return std::ranges::find(kLater, field) != std::end(kLater);
+}
+
 struct AddField {
   Digest& digest;
 
   template <class Value>
-  void operator()(const char*, const Value& value) const {
+  void operator()(const char* field, const Value& value) const {
+    if (came_later(field)) {
+      if (value == Value{}) return;
+      for (const char* letter = field; *letter != 0; ++letter) add(*letter);
+    }
     add(value);
   }
 

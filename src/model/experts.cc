@@ -118,6 +118,18 @@ void choose_for_rows(const PackedExperts& experts, Rows x, ExpertsScratch& scrat
   });
 }
 
+/// [rows], or null where shared experts have no gate.
+const float* shared_gates(const PackedExperts& experts, Rows x, ExpertsScratch& scratch,
+                          Workers& workers) {
+  if (!experts.config.shared_gate) return nullptr;
+  float* gates = room(scratch.gates, x.count, 1);
+  workers.multiply(Operation::router, x, experts.shared_gate, gates);
+  for (int row = 0; row < x.count; ++row) {
+    gates[row] = numerics::divide(1.0F, 1.0F + numerics::exp(-gates[row]));
+  }
+  return gates;
+}
+
 }  // namespace
 
 int router_scratch_size(const ExpertsConfig& config) { return config.experts + config.groups; }
@@ -168,8 +180,10 @@ void run_experts(const PackedExperts& experts, Rows x, float* out, ExpertsScratc
   }
   if (!experts.shared) return;
   mlp(*experts.shared, x, produced, scratch.mlp, workers);
+  const float* gates = shared_gates(experts, x, scratch, workers);
   workers.for_rows(Operation::residual, x.count, [&](int row) {
-    numerics::add(out + offset(row, d), produced + offset(row, d), d);
+    const float gate = gates != nullptr ? gates[row] : 1;
+    numerics::add_scaled(out + offset(row, d), produced + offset(row, d), gate, d);
   });
 }
 

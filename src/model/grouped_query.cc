@@ -47,14 +47,15 @@ void attend(const AttentionPass& pass, int row, int head, const float* q, float*
   const auto& c = std::get<GroupedQueryConfig>(pass.config.attention);
   numerics::PagedKV kv =
       pass.pool.view({pass.layer, head}, pass.batch.table(row), pass.batch.position(row) + 1);
-  if (c.sliding_window > 0) kv.first = std::max(0, kv.length - c.sliding_window);
-  numerics::attend({q, c.heads / c.kv_heads, pass.config.attention_scale}, kv, out);
+  const int window = window_of(c, pass.layer);
+  if (window > 0) kv.first = std::max(0, kv.length - window);
+  numerics::attend({q, c.heads / c.kv_heads, pass.config.attention_scale, c.score_cap}, kv, out);
 }
 
 Work grouped_work(const AttentionPass& pass) {
   const auto& c = std::get<GroupedQueryConfig>(pass.config.attention);
   const double of_key = 2.0 * c.head_size;  // and as much of its value
-  return pass.work(c.sliding_window, 2 * of_key * c.heads,
+  return pass.work(window_of(c, pass.layer), 2 * of_key * c.heads,
                    2.0 * sizeof(float) * c.head_size * c.kv_heads);
 }
 

@@ -50,6 +50,7 @@ void check_attention(const GroupedQueryConfig& c, const RopeConfig& rope, std::s
       .integer("head_size", c.head_size, {1, numerics::kHeadSizeMax})
       .integer("heads * head_size", product(c.heads, c.head_size), kSizes)
       .integer("sliding_window", c.sliding_window, {0, kPositionsMax})
+      .number("score_cap", static_cast<double>(c.score_cap), kCaps)
       .integer("rope.size", rope.size, {2, c.head_size});
 }
 
@@ -78,6 +79,15 @@ struct CheckScaling {
   const RopeConfig& rope;
   Checks checks;
 
+  void table(const char* field, const std::vector<float>& divisors) {
+    const std::size_t pairs = static_cast<std::size_t>(rope.size) / 2;
+    checks.that(divisors.size() == pairs, field, "a table of " + std::to_string(divisors.size()),
+                "one for each pair, " + std::to_string(pairs));
+    for (const float divisor : divisors) {
+      checks.number(field, static_cast<double>(divisor), kScales);
+    }
+  }
+
   void operator()(std::monostate) const {}
   void operator()(const LinearRope& c) { checks.number("factor", c.factor, kRopeFactors); }
   void operator()(const Llama3Rope& c) {
@@ -98,25 +108,25 @@ struct CheckScaling {
         .number("original_positions", c.original_positions, kRopePositions)
         .number("attention_factor", c.attention_factor, kScales);
   }
-  void operator()(const TabledRope& c) {
-    const std::size_t pairs = static_cast<std::size_t>(rope.size) / 2;
-    checks.that(c.divisors.size() == pairs, "divisors",
-                "a table of " + std::to_string(c.divisors.size()),
-                "one for each pair, " + std::to_string(pairs));
-    for (const float divisor : c.divisors) {
-      checks.number("divisors", static_cast<double>(divisor), kScales);
-    }
+  void operator()(const TabledRope& c) { table("divisors", c.divisors); }
+  void operator()(const DynamicRope& c) { checks.number("factor", c.factor, kRopeFactors); }
+  void operator()(const LongRope& c) {
+    table("short_divisors", c.short_divisors);
+    table("long_divisors", c.long_divisors);
+    checks.number("original_positions", c.original_positions, kRopePositions)
+        .number("attention_factor", c.attention_factor, kScales);
   }
 };
 
-void check_rope(const RopeConfig& rope, std::string& fault) {
-  Checks("rope.", fault)
+/// `part`: "rope." or "window_rope.".
+void check_rope(const std::string& part, const RopeConfig& rope, std::string& fault) {
+  Checks(part, fault)
       .that(rope.size % 2 == 0, "size", std::to_string(rope.size), "an even number")
       .number("base", rope.base, kRopeBases)
       // Which pair turns how often is a question of the base's logarithm.
       .that(rope.base > 1 || !std::holds_alternative<YarnRope>(rope.scaling), "base",
             number_text(rope.base), "above 1 with YaRN");
-  std::visit(CheckScaling{rope, Checks("rope.scaling.", fault)}, rope.scaling);
+  std::visit(CheckScaling{rope, Checks(part + "scaling.", fault)}, rope.scaling);
 }
 
 void check_experts(const ExpertsConfig& c, int layers, std::string& fault) {
@@ -129,6 +139,8 @@ void check_experts(const ExpertsConfig& c, int layers, std::string& fault) {
       .multiple("experts", c.experts, "groups", c.groups)
       .integer("groups_per_token", c.groups_per_token, {1, c.groups})
       .number("routed_scale", static_cast<double>(c.routed_scale), kScales)
+      .that(!c.shared_gate || c.shared_size > 0, "shared_gate", "true",
+            "false where there are no shared experts")
       .that(c.dense_layers.size() == static_cast<std::size_t>(layers), "dense_layers",
             "a list of " + std::to_string(c.dense_layers.size()),
             "one for each layer, " + std::to_string(layers));
@@ -149,9 +161,44 @@ bool is_dense(const ModelConfig& config, int layer) {
   return !config.experts || config.experts->dense_layers[static_cast<std::size_t>(layer)];
 }
 
+int window_of(const GroupedQueryConfig& attention, int layer) {
+  const bool full =
+      !attention.full_layers.empty() && attention.full_layers[static_cast<std::size_t>(layer)];
+  return full ? 0 : attention.sliding_window;
+}
+
+const RopeConfig* rope_of(const ModelConfig& config, int layer) {
+  const std::vector<bool>& unturned = config.unturned_layers;
+  if (!unturned.empty() && unturned[static_cast<std::size_t>(layer)]) return nullptr;
+  const auto* const grouped = std::get_if<GroupedQueryConfig>(&config.attention);
+  const bool has_window = grouped != nullptr && window_of(*grouped, layer) > 0;
+  return config.window_rope && has_window ? &*config.window_rope : &config.rope;
+}
+
 bool has_dense_layers(const ModelConfig& config) {
   return !config.experts || std::ranges::count(config.experts->dense_layers, true) > 0;
 }
+
+namespace {
+
+/// What is said of each layer, or of none.
+void check_layers(const ModelConfig& c, std::string& fault) {
+  Checks checks("", fault);
+  const auto list = [&](const char* field, const std::vector<bool>& layers) {
+    checks.that(layers.empty() || layers.size() == static_cast<std::size_t>(c.layers), field,
+                "a list of " + std::to_string(layers.size()),
+                "one for each layer, " + std::to_string(c.layers));
+  };
+  list("unturned_layers", c.unturned_layers);
+  const auto* const grouped = std::get_if<GroupedQueryConfig>(&c.attention);
+  if (grouped != nullptr) list("full_layers", grouped->full_layers);
+  if (!c.window_rope) return;
+  check_rope("window_rope.", *c.window_rope, fault);
+  checks.that(c.window_rope->size == c.rope.size, "window_rope.size",
+              std::to_string(c.window_rope->size), "rope.size, " + std::to_string(c.rope.size));
+}
+
+}  // namespace
 
 tl::expected<void, std::string> validate(const ModelConfig& c) {
   std::string fault;
@@ -164,10 +211,12 @@ tl::expected<void, std::string> validate(const ModelConfig& c) {
       .number("attention_scale", static_cast<double>(c.attention_scale), kScales)
       .number("embedding_multiplier", static_cast<double>(c.embedding_multiplier), kScales)
       .number("residual_multiplier", static_cast<double>(c.residual_multiplier), kScales)
-      .number("logits_divisor", static_cast<double>(c.logits_divisor), kScales);
+      .number("logits_divisor", static_cast<double>(c.logits_divisor), kScales)
+      .number("logits_cap", static_cast<double>(c.logits_cap), kCaps);
   std::visit([&](const auto& attention) { check_attention(attention, c.rope, fault); },
              c.attention);
-  check_rope(c.rope, fault);
+  check_rope("rope.", c.rope, fault);
+  check_layers(c, fault);
   if (c.experts) check_experts(*c.experts, c.layers, fault);
   Checks("", fault).integer("ffn_size", c.ffn_size, has_dense_layers(c) ? kSizes : kSizesOrNone);
   if (!fault.empty()) return tl::unexpected(std::move(fault));

@@ -85,7 +85,10 @@ class Packer {
   PackedModelLayer layer(const StoredLayer& stored) {
     return {stored.attention_norm,
             std::visit([&](const auto& attention) { return of(attention); }, stored.attention),
-            stored.mlp_norm, std::visit([&](const auto& mlp) { return of(mlp); }, stored.mlp)};
+            stored.mlp_norm,
+            std::visit([&](const auto& mlp) { return of(mlp); }, stored.mlp),
+            stored.attention_post_norm,
+            stored.mlp_post_norm};
   }
 
  private:
@@ -133,12 +136,16 @@ class Packer {
     return {WeightType::f32, std::as_bytes(std::span(floats)).data()};
   }
 
+  /// One after the other.
+  static std::vector<float> joined(std::initializer_list<const std::vector<float>*> parts) {
+    std::vector<float> all;
+    for (const std::vector<float>* part : parts) all.insert(all.end(), part->begin(), part->end());
+    return all;
+  }
+
   Attention of(const StoredGroupedQuery& s) {
-    std::vector<float> bias = s.query_bias;
-    bias.insert(bias.end(), s.key_bias.begin(), s.key_bias.end());
-    bias.insert(bias.end(), s.value_bias.begin(), s.value_bias.end());
     return PackedGroupedQuery{stacked({&s.query, &s.key, &s.value}),
-                              std::move(bias),
+                              joined({&s.query_bias, &s.key_bias, &s.value_bias}),
                               s.query_norm,
                               s.key_norm,
                               stacked({&s.output}),
@@ -191,7 +198,10 @@ class Packer {
     done_with(kv_up);
   }
 
-  PackedMlp mlp(const StoredMlp& s) { return {stacked({&s.gate, &s.up}), stacked({&s.down})}; }
+  PackedMlp mlp(const StoredMlp& s) {
+    return {stacked({&s.gate, &s.up}), stacked({&s.down}), config_.activation,
+            joined({&s.gate_bias, &s.up_bias}), s.down_bias};
+  }
 
   Mlp of(const StoredMlp& s) { return mlp(s); }
 
@@ -204,6 +214,7 @@ class Packer {
                          std::nullopt};
     for (const StoredMlp& expert : s.experts) packed.experts.push_back(mlp(expert));
     if (s.shared) packed.shared = mlp(*s.shared);
+    if (s.shared_gate) packed.shared_gate = stacked({&*s.shared_gate}, /*widen=*/true);
     return packed;
   }
 
@@ -238,10 +249,15 @@ struct PackedSize {
     return of({&s.gate, &s.up}) + of({&s.down});
   }
   std::uint64_t operator()(const StoredExperts& s) const {
-    const StoredLinear router{s.router.outputs, s.router.inputs, linear::StoredRows{}};
-    std::uint64_t bytes = of({&router}) + (s.shared ? (*this)(*s.shared) : 0);
+    std::uint64_t bytes = widened(s.router) + (s.shared ? (*this)(*s.shared) : 0);
+    if (s.shared_gate) bytes += widened(*s.shared_gate);
     for (const StoredMlp& expert : s.experts) bytes += (*this)(expert);
     return bytes;
+  }
+
+  static std::uint64_t widened(const StoredLinear& stored) {
+    const StoredLinear floats{stored.outputs, stored.inputs, linear::StoredRows{}};
+    return of({&floats});
   }
 
   /// Of matrices on top of one another.

@@ -46,13 +46,21 @@ struct Scale {
     }
   }
 
-  void operator()(const TabledRope& tabled) const {
-    for (std::size_t pair = 0; pair < frequencies.size(); ++pair) {
-      frequencies[pair] /= static_cast<double>(tabled.divisors[pair]);
-    }
+  void operator()(const TabledRope& tabled) const { divide(tabled.divisors); }
+
+  void operator()(const DynamicRope&) const {}
+
+  void operator()(const LongRope& c) const {
+    divide(c.is_long ? c.long_divisors : c.short_divisors);
   }
 
  private:
+  void divide(const std::vector<float>& divisors) const {
+    for (std::size_t pair = 0; pair < frequencies.size(); ++pair) {
+      frequencies[pair] /= static_cast<double>(divisors[pair]);
+    }
+  }
+
   /// `kept` of the frequency as it is, the rest of it divided by the factor.
   static void mix(double& frequency, double factor, double kept) {
     frequency = frequency * kept + frequency / factor * (1 - kept);
@@ -79,8 +87,9 @@ std::vector<double> rope_frequencies(const RopeConfig& rope) {
 }
 
 double rope_attention_factor(const RopeConfig& rope) {
-  const auto* const yarn = std::get_if<YarnRope>(&rope.scaling);
-  return yarn == nullptr ? 1 : yarn->attention_factor;
+  if (const auto* yarn = std::get_if<YarnRope>(&rope.scaling)) return yarn->attention_factor;
+  const auto* const long_rope = std::get_if<LongRope>(&rope.scaling);
+  return long_rope == nullptr ? 1 : long_rope->attention_factor;
 }
 
 }  // namespace forge::model

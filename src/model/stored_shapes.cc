@@ -53,8 +53,13 @@ AttentionWeights attention(const LatentConfig& c, int d, LatentLayout layout) {
   return out;
 }
 
-StoredMlp mlp(int d, int size) {
-  return {.gate = shape(size, d), .up = shape(size, d), .down = shape(d, size)};
+StoredMlp mlp(int d, int size, bool bias = false) {
+  return {.gate = shape(size, d),
+          .up = shape(size, d),
+          .down = shape(d, size),
+          .gate_bias = zeros(bias, size),
+          .up_bias = zeros(bias, size),
+          .down_bias = zeros(bias, d)};
 }
 
 StoredExperts experts(const ExpertsConfig& c, int d) {
@@ -63,6 +68,7 @@ StoredExperts experts(const ExpertsConfig& c, int d) {
   out.correction_bias = zeros(c.correction_bias, c.experts);
   out.experts.assign(static_cast<std::size_t>(c.experts), mlp(d, c.expert_size));
   if (c.shared_size > 0) out.shared = mlp(d, c.shared_size);
+  if (c.shared_gate) out.shared_gate = shape(1, d);
   return out;
 }
 
@@ -76,9 +82,13 @@ StoredLayer layer_shapes(const ModelConfig& config, int layer, LatentLayout layo
       std::visit([&](const auto& c) { return attention(c, d, layout); }, config.attention);
   out.mlp_norm = ones(d);
   if (is_dense(config, layer)) {
-    out.mlp = mlp(d, config.ffn_size);
+    out.mlp = mlp(d, config.ffn_size, config.mlp_bias);
   } else {
     out.mlp = experts(*config.experts, d);
+  }
+  if (config.norm == NormPlacement::around) {
+    out.attention_post_norm = ones(d);
+    out.mlp_post_norm = ones(d);
   }
   return out;
 }

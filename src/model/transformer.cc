@@ -21,12 +21,32 @@ void observe(const TransformerScratch& scratch, ForwardPoint point, std::optiona
   scratch.observer({point, layer, width, {rows.data, size}});
 }
 
+/// The norms of a sub-layer, of what it reads and of what it adds; null: none.
+struct SubLayerNorms {
+  const std::vector<float>* before = nullptr;
+  const std::vector<float>* after = nullptr;
+};
+
+/// `norm` is the only one, or the first of two.
+SubLayerNorms norms_of(NormPlacement placement, const std::vector<float>& norm,
+                       const std::vector<float>& second) {
+  switch (placement) {
+    case NormPlacement::before:
+      return {&norm, nullptr};
+    case NormPlacement::after:
+      return {nullptr, &norm};
+    case NormPlacement::around:
+      break;
+  }
+  return {&norm, &second};
+}
+
 /// One sub-layer on the residual stream: norm, body(x, added), norm, sum.
 template <class Body>
-void run_sub_layer(const ModelConfig& config, const std::vector<float>& norm, int rows,
+void run_sub_layer(const ModelConfig& config, const SubLayerNorms& norms, int rows,
                    TransformerScratch& scratch, const Body& body) {
   const int d = config.hidden_size;
-  const auto norm_rows = [&](const float* from, float* to) {
+  const auto norm_rows = [&](const std::vector<float>& norm, const float* from, float* to) {
     scratch.workers.for_rows(Operation::norm, rows, [&](int row) {
       numerics::rms_norm(from + offset(row, d), norm.data(), d, config.norm_eps,
                          to + offset(row, d));
@@ -35,13 +55,9 @@ void run_sub_layer(const ModelConfig& config, const std::vector<float>& norm, in
   float* hidden = scratch.hidden.data();
   float* normed = scratch.normed.data();
   float* added = scratch.added.data();
-  if (config.norm == NormPlacement::before) {
-    norm_rows(hidden, normed);
-    body(normed, added);
-  } else {
-    body(hidden, added);
-    norm_rows(added, added);
-  }
+  if (norms.before != nullptr) norm_rows(*norms.before, hidden, normed);
+  body(norms.before != nullptr ? normed : hidden, added);
+  if (norms.after != nullptr) norm_rows(*norms.after, added, added);
   scratch.workers.for_rows(Operation::residual, rows, [&](int row) {
     numerics::add_scaled(hidden + offset(row, d), added + offset(row, d),
                          config.residual_multiplier, d);
@@ -75,7 +91,9 @@ KvShape kv_shape(const ModelConfig& config) {
 }
 
 TransformerScratch::TransformerScratch(const ModelConfig& config, linear::ThreadPool& threads)
-    : workers(threads), rotary(config.rope) {}
+    : workers(threads), rotary(config.rope) {
+  if (config.window_rope) window_rotary.emplace(*config.window_rope);
+}
 
 Transformer::Transformer(ModelConfig config, PackedModel weights)
     : config_(std::move(config)), weights_(std::move(weights)) {
@@ -105,7 +123,9 @@ void Transformer::forward(const ForwardBatch& batch, KvPool& pool, TransformerSc
 }
 
 void Transformer::reserve(const ForwardBatch& batch, TransformerScratch& scratch) const {
-  scratch.rotary.ensure(*std::max_element(batch.positions.begin(), batch.positions.end()) + 1);
+  const auto positions = *std::max_element(batch.positions.begin(), batch.positions.end()) + 1;
+  scratch.rotary.ensure(positions);
+  if (scratch.window_rotary) scratch.window_rotary->ensure(positions);
   room(scratch.hidden, batch.rows(), config_.hidden_size);
   room(scratch.normed, batch.rows(), config_.hidden_size);
   room(scratch.added, batch.rows(), config_.hidden_size);
@@ -124,12 +144,19 @@ void Transformer::embed(const ForwardBatch& batch, TransformerScratch& scratch) 
   observe(scratch, ForwardPoint::embedding, {}, {hidden, batch.rows()}, d);
 }
 
+const RotaryTable* Transformer::rotary_of(int layer, const TransformerScratch& scratch) const {
+  const RopeConfig* const rope = rope_of(config_, layer);
+  if (rope == nullptr) return nullptr;
+  return rope == &config_.rope ? &scratch.rotary : &*scratch.window_rotary;
+}
+
 void Transformer::run_layer(int layer, const ForwardBatch& batch, KvPool& pool,
                             TransformerScratch& scratch) const {
   const PackedModelLayer& w = weights_.layers[static_cast<std::size_t>(layer)];
-  const AttentionPass pass{config_, layer, batch, pool, scratch.rotary, scratch.workers};
+  const AttentionPass pass{config_, layer, batch, pool, rotary_of(layer, scratch), scratch.workers};
   const Rows added = {scratch.added.data(), batch.rows()};
-  run_sub_layer(config_, w.attention_norm, batch.rows(), scratch, [&](const float* x, float* out) {
+  const auto attention_norms = norms_of(config_.norm, w.attention_norm, w.attention_post_norm);
+  run_sub_layer(config_, attention_norms, batch.rows(), scratch, [&](const float* x, float* out) {
     if (const auto* latent = std::get_if<PackedLatent>(&w.attention)) {
       latent_attention(*latent, pass, x, out, scratch.latent);
     } else {
@@ -139,7 +166,8 @@ void Transformer::run_layer(int layer, const ForwardBatch& batch, KvPool& pool,
   });
   observe(scratch, ForwardPoint::attention, layer, added, config_.hidden_size);
 
-  run_sub_layer(config_, w.mlp_norm, batch.rows(), scratch, [&](const float* x, float* out) {
+  const auto mlp_norms = norms_of(config_.norm, w.mlp_norm, w.mlp_post_norm);
+  run_sub_layer(config_, mlp_norms, batch.rows(), scratch, [&](const float* x, float* out) {
     const Rows rows = {x, batch.rows()};
     if (const auto* experts = std::get_if<PackedExperts>(&w.mlp)) {
       run_experts(*experts, rows, out, scratch.experts, scratch.workers);
@@ -169,8 +197,11 @@ void Transformer::head(const ForwardBatch& batch, TransformerScratch& scratch,
   observe(scratch, ForwardPoint::final_norm, {}, {normed, wanted}, d);
   scratch.workers.multiply(Operation::head, {normed, wanted}, weights_.head, logits.data());
   const float factor = 1.0F / config_.logits_divisor;
-  scratch.workers.for_rows(Operation::head, wanted,
-                           [&](int i) { scale(logits.data() + offset(i, V), factor, V); });
+  scratch.workers.for_rows(Operation::head, wanted, [&](int i) {
+    float* row = logits.data() + offset(i, V);
+    scale(row, factor, V);
+    if (config_.logits_cap != 0) numerics::soft_cap(row, config_.logits_cap, V);
+  });
   observe(scratch, ForwardPoint::logits, {}, {logits.data(), wanted}, V);
 }
 

@@ -51,6 +51,10 @@ HWY_INLINE void attend_segment(const QueryGroup& group, const PagedKV& kv, const
   HWY_ALIGN float weights[kHeads * kKeySegment];
   compute_scores<kHeads>(group.q, group.scale, kv, segment, weights);
   for (int h = 0; h < kHeads; ++h) {
+    if (group.score_cap != 0) {
+      soft_cap_lanes(weights + h * kKeySegment + segment.first_column(), group.score_cap,
+                     segment.columns() - segment.first_column());
+    }
     softmax[h] = scores_to_weights(segment, weights + h * kKeySegment);
   }
   accumulate_values<kHeads>({kv.values, kv.head_size, kv.head_size, pages_of(kv)}, segment, weights,

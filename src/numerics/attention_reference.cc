@@ -36,7 +36,8 @@ int value_size(const PagedLatent& latent) { return latent.value_size; }
 int first_of(const PagedLatent&) { return 0; }
 
 template <class Paged>
-AttentionSegment segment_of(const float* q, float scale, const Paged& paged, int index) {
+AttentionSegment segment_of(const QueryGroup& group, const float* q, const Paged& paged,
+                            int index) {
   const int start = index * kKeySegment;
   const int first = std::max(first_of(paged) - start, 0);  // within the segment
   const int end = std::min(kKeySegment, paged.length - start);
@@ -44,7 +45,8 @@ AttentionSegment segment_of(const float* q, float scale, const Paged& paged, int
   for (int j = first; j < end; ++j) {
     float dot = 0.0f;
     for (int d = 0; d < key_size(paged); ++d) dot = fma(q[d], key(paged, start + j, d), dot);
-    p[j] = dot * scale;
+    p[j] = dot * group.scale;
+    if (group.score_cap != 0) p[j] = soft_cap(p[j], group.score_cap);
   }
 
   AttentionSegment segment{.m = max_reference(p + first, end - first)};
@@ -64,9 +66,9 @@ void attend_all(const QueryGroup& group, const Paged& paged, float* out) {
   for (int head = 0; head < group.heads; ++head) {
     const float* q = group.q + head * key_size(paged);
     int index = first_of(paged) / kKeySegment;
-    AttentionSegment total = segment_of(q, group.scale, paged, index);
+    AttentionSegment total = segment_of(group, q, paged, index);
     while (++index * kKeySegment < paged.length) {
-      const AttentionSegment segment = segment_of(q, group.scale, paged, index);
+      const AttentionSegment segment = segment_of(group, q, paged, index);
       const float m = std::max(total.m, segment.m);
       const float e = exp(total.m - m);
       const float f = exp(segment.m - m);
@@ -91,11 +93,11 @@ void attend_reference(const QueryGroup& group, const PagedLatent& latent, float*
 
 AttentionSegment attend_segment_reference(const float* q, float scale, const PagedKV& kv,
                                           int index) {
-  return segment_of(q, scale, kv, index);
+  return segment_of({q, 1, scale}, q, kv, index);
 }
 AttentionSegment attend_segment_reference(const float* q, float scale, const PagedLatent& latent,
                                           int index) {
-  return segment_of(q, scale, latent, index);
+  return segment_of({q, 1, scale}, q, latent, index);
 }
 
 }  // namespace forge::numerics

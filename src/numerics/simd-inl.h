@@ -85,6 +85,42 @@ HWY_INLINE V silu_lanes(D d, V x) {
   return hn::Div(x, hn::Add(hn::Set(d, 1.0f), exp_lanes(d, hn::Neg(x))));
 }
 
+/// The hyperbolic tangent of each lane, see tanh in canonical.h.
+template <class D, class V = hn::Vec<D>>
+HWY_INLINE V tanh_lanes(D d, V x) {
+  namespace c = tanh_constants;
+  const V one = hn::Set(d, 1.0f);
+  const V z = hn::Mul(x, x);
+  V p = fused(z, hn::Set(d, c::kP5), hn::Set(d, c::kP4));
+  p = fused(z, p, hn::Set(d, c::kP3));
+  p = fused(z, p, hn::Set(d, c::kP2));
+  p = fused(z, p, hn::Set(d, c::kP1));
+  p = fused(z, p, hn::Set(d, c::kP0));
+  const V small = fused(hn::Mul(x, z), p, x);
+  const V size = hn::Abs(x);
+  const V power = exp_lanes(d, hn::Add(size, size));
+  const V large = hn::Sub(one, hn::Div(hn::Set(d, 2.0f), hn::Add(power, one)));
+  const V signed_large = hn::IfThenElse(hn::Lt(x, hn::Zero(d)), hn::Neg(large), large);
+  return hn::IfThenElse(hn::Lt(size, hn::Set(d, c::kSmall)), small, signed_large);
+}
+
+/// See gelu_tanh in canonical.h.
+template <class D, class V = hn::Vec<D>>
+HWY_INLINE V gelu_tanh_lanes(D d, V x) {
+  namespace c = gelu_constants;
+  const V slope = fused(hn::Mul(x, x), hn::Set(d, c::kCubic), hn::Set(d, c::kLinear));
+  const V power = exp_lanes(d, hn::Neg(hn::Mul(x, slope)));
+  return hn::Div(x, hn::Add(hn::Set(d, 1.0f), power));
+}
+
+/// x[i] = soft_cap(x[i], cap), see canonical.h.
+HWY_INLINE void soft_cap_lanes(float* x, float cap, int n) {
+  for_each_vector(n, [&](auto d, int i) HWY_ATTR {
+    const auto bent = tanh_lanes(d, hn::Div(hn::LoadU(d, x + i), hn::Set(d, cap)));
+    hn::StoreU(hn::Mul(hn::Set(d, cap), bent), d, x + i);
+  });
+}
+
 /// Adds the lanes of v pairwise at falling distance, as tree_sum does.
 template <class D>
 HWY_INLINE float add_tree([[maybe_unused]] D d, hn::Vec<D> v) {

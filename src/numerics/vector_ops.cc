@@ -28,6 +28,15 @@ void silu_multiply_impl(const float* gate, const float* up, int n, float* y) {
   });
 }
 
+void gelu_tanh_multiply_impl(const float* gate, const float* up, int n, float* y) {
+  for_each_vector(n, [&](auto d, int i) HWY_ATTR {
+    const auto activated = gelu_tanh_lanes(d, hn::LoadU(d, gate + i));
+    hn::StoreU(hn::Mul(activated, hn::LoadU(d, up + i)), d, y + i);
+  });
+}
+
+void soft_cap_impl(float* x, float cap, int n) { soft_cap_lanes(x, cap, n); }
+
 void add_impl(float* x, const float* y, int n) {
   for_each_vector(n, [&](auto d, int i) HWY_ATTR {
     hn::StoreU(hn::Add(hn::LoadU(d, x + i), hn::LoadU(d, y + i)), d, x + i);
@@ -99,6 +108,8 @@ namespace forge::numerics {
 
 HWY_EXPORT(rms_norm_impl);
 HWY_EXPORT(silu_multiply_impl);
+HWY_EXPORT(gelu_tanh_multiply_impl);
+HWY_EXPORT(soft_cap_impl);
 HWY_EXPORT(add_impl);
 HWY_EXPORT(add_scaled_impl);
 HWY_EXPORT(scale_impl);
@@ -117,6 +128,12 @@ void rms_norm(const float* x, const float* weight, int n, float eps, float* y) {
 void silu_multiply(const float* gate, const float* up, int n, float* y) {
   HWY_DYNAMIC_DISPATCH(silu_multiply_impl)(gate, up, n, y);
 }
+
+void gelu_tanh_multiply(const float* gate, const float* up, int n, float* y) {
+  HWY_DYNAMIC_DISPATCH(gelu_tanh_multiply_impl)(gate, up, n, y);
+}
+
+void soft_cap(float* x, float cap, int n) { HWY_DYNAMIC_DISPATCH(soft_cap_impl)(x, cap, n); }
 
 void add(float* x, const float* y, int n) { HWY_DYNAMIC_DISPATCH(add_impl)(x, y, n); }
 

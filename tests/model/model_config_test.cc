@@ -102,6 +102,50 @@ TEST(ModelConfig, rope_fits_the_head) {
   EXPECT_EQ(fault(model), "rope.scaling.divisors is 0; accepted is 1e-06 .. 1e+06");
 }
 
+TEST(ModelConfig, lists_of_layers_have_one_for_each) {
+  ModelConfig model = grouped();
+  model.unturned_layers = {true};
+  EXPECT_EQ(fault(model), "unturned_layers is a list of 1; accepted is one for each layer, 2");
+  model.unturned_layers = {true, false};
+  std::get<GroupedQueryConfig>(model.attention).full_layers = {true};
+  EXPECT_EQ(fault(model), "full_layers is a list of 1; accepted is one for each layer, 2");
+}
+
+TEST(ModelConfig, layers_have_windows_and_turns_of_their_own) {
+  ModelConfig model = grouped();
+  auto& attention = std::get<GroupedQueryConfig>(model.attention);
+  attention.sliding_window = 5;
+  EXPECT_EQ(window_of(attention, 1), 5);
+  attention.full_layers = {false, true};
+  EXPECT_EQ(window_of(attention, 0), 5);
+  EXPECT_EQ(window_of(attention, 1), 0);
+  EXPECT_EQ(rope_of(model, 0), &model.rope);
+  model.window_rope = model.rope;
+  EXPECT_EQ(rope_of(model, 0), &*model.window_rope);
+  EXPECT_EQ(rope_of(model, 1), &model.rope);
+  model.unturned_layers = {true, false};
+  EXPECT_EQ(rope_of(model, 0), nullptr);
+  model.window_rope->size = 6;
+  EXPECT_EQ(fault(model), "window_rope.size is 6; accepted is rope.size, 8");
+  model.window_rope->base = 0;
+  EXPECT_EQ(fault(model), "window_rope.base is 0; accepted is 1 .. 1e+12");
+}
+
+TEST(ModelConfig, caps_and_gates) {
+  ModelConfig model = with_experts();
+  model.logits_cap = -1;
+  EXPECT_EQ(fault(model), "logits_cap is -1; accepted is 0 .. 1e+06");
+  model.logits_cap = 0;
+  model.experts->shared_gate = true;
+  model.experts->shared_size = 0;
+  EXPECT_EQ(fault(model),
+            "experts.shared_gate is true; accepted is false where there are no shared experts");
+  model = grouped();
+  model.rope.scaling = LongRope{.short_divisors = {1, 1, 1, 1}, .long_divisors = {1, 1}};
+  EXPECT_EQ(fault(model),
+            "rope.scaling.long_divisors is a table of 2; accepted is one for each pair, 4");
+}
+
 TEST(ModelConfig, a_dense_mlp_has_a_size_where_there_is_one) {
   ModelConfig model = with_experts();
   model.ffn_size = 0;

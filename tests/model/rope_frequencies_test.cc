@@ -119,6 +119,19 @@ TEST(RopeFrequencies, a_table_divides_each_pair_by_its_own) {
   expect_frequencies(rope(8, 10000, TabledRope{{1, 2, 4, 8}}), {1, 0.05, 0.0025, 0.000125});
 }
 
+TEST(RopeFrequencies, long_rope_has_one_table_for_every_text) {
+  LongRope both{.short_divisors = {1, 1, 2, 2}, .long_divisors = {1, 2, 4, 5}};
+  both.attention_factor = 1.25;
+  expect_frequencies(rope(8, 10000, both), {1, 0.1, 0.005, 0.0005});
+  both.is_long = true;
+  expect_frequencies(rope(8, 10000, both), {1, 0.05, 0.0025, 0.0002});
+  EXPECT_EQ(rope_attention_factor(rope(8, 10000, both)), 1.25);
+}
+
+TEST(RopeFrequencies, dynamic_changes_nothing_within_the_context) {
+  expect_frequencies(rope(8, 10000, DynamicRope{4}), {1, 0.1, 0.01, 0.001});
+}
+
 TEST(RopeFrequencies, only_yarn_scales_cosines_and_sines) {
   YarnRope yarn = kYarn;
   yarn.attention_factor = 1.25;

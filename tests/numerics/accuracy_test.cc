@@ -53,6 +53,25 @@ TEST(Accuracy, silu_is_within_2_5_ulp) {
   EXPECT_LT(worst_error(-0x1p-30f, -87.0f, kStep / 4, silu, exact), 2.5);
 }
 
+TEST(Accuracy, tanh_is_within_2_ulp) {
+  const auto exact = [](long double x) { return std::tanh(x); };
+  EXPECT_LT(worst_error(0x1p-126f, 100.0f, kStep, tanh, exact), 2);
+  EXPECT_LT(worst_error(-0.5f, -1.0f, 61, tanh, exact), 2);
+}
+
+TEST(Accuracy, gelu_tanh_is_within_4_ulp_near_zero_and_2_to_the_minus_20_everywhere) {
+  const auto exact = [](long double x) {
+    const long double u = std::sqrt(2 / 3.14159265358979323846L) * (x + 0.044715L * x * x * x);
+    return x / (1.0L + std::exp(-2 * u));
+  };
+  EXPECT_LT(worst_error(0x1p-60f, 1.0f, kStep, gelu_tanh, exact), 4);
+  EXPECT_LT(worst_error(-0x1p-60f, -1.0f, kStep, gelu_tanh, exact), 4);
+  for (int i = -2000; i <= 2000; ++i) {
+    const float x = 0.013F * static_cast<float>(i);
+    EXPECT_LE(std::abs(gelu_tanh(x) - exact(static_cast<long double>(x))), 0x1p-20L * std::abs(x));
+  }
+}
+
 TEST(Accuracy, rsqrt_is_within_1_5_ulp) {
   const auto exact = [](long double x) { return 1.0L / std::sqrt(x); };
   EXPECT_LT(worst_error(0x1p-149f, std::numeric_limits<float>::max(), kStep, rsqrt, exact), 1.5);

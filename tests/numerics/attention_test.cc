@@ -94,10 +94,11 @@ class Pool {
 
 using Attend = void (*)(const QueryGroup&, const PagedKV&, float*);
 
-std::vector<float> attended(Attend function, const std::vector<float>& q, const PagedKV& kv) {
+std::vector<float> attended(Attend function, const std::vector<float>& q, const PagedKV& kv,
+                            float cap = 0) {
   std::vector<float> out(q.size(), -1.0f);
   const int heads = static_cast<int>(q.size()) / kv.head_size;
-  function({.q = q.data(), .heads = heads, .scale = 0.3f}, kv, out.data());
+  function({.q = q.data(), .heads = heads, .scale = 0.3f, .score_cap = cap}, kv, out.data());
   return out;
 }
 
@@ -114,6 +115,24 @@ TEST(Attention, has_the_bits_of_its_definition_for_random_shapes) {
     const auto q = random_values(heads * head_size, trial + 500, 3.0f);
     const auto expected = bits_of(attended(attend_reference, q, pool.view()));
     for_every_target([&] { EXPECT_EQ(bits_of(attended(attend, q, pool.view())), expected); });
+  }
+}
+
+TEST(Attention, of_capped_scores_has_the_bits_of_its_definition) {
+  for (std::uint32_t trial = 0; trial < 30; ++trial) {
+    const int head_size = random_int(1, 40, 7, 4 * trial);
+    const int length = random_int(1, 700, 7, 4 * trial + 1);
+    const int heads = random_int(1, 7, 7, 4 * trial + 2);
+    const int first = random_int(0, length - 1, 7, 4 * trial + 3);
+    const Context context(head_size, length, trial);
+    const Pool pool(context, 9);
+    const auto q = random_values(heads * head_size, trial + 600, 9.0f);
+    const auto expected = bits_of(attended(attend_reference, q, pool.view(first), 2.5f));
+    if (length - first > 2) {
+      EXPECT_NE(expected, bits_of(attended(attend_reference, q, pool.view(first)))) << length;
+    }
+    for_every_target(
+        [&] { EXPECT_EQ(bits_of(attended(attend, q, pool.view(first), 2.5f)), expected); });
   }
 }
 

@@ -66,6 +66,28 @@ TEST(VectorOps, silu_multiply_has_the_bits_of_its_definition) {
   });
 }
 
+TEST(VectorOps, gelu_tanh_multiply_has_the_bits_of_its_definition) {
+  for_every_size_and_target([](int n, std::uint64_t seed) {
+    const auto gate = random_values(n, seed, 20.0f);
+    const auto up = random_values(n, seed + 1);
+    std::vector<float> y(gate.size());
+    std::vector<float> expected(gate.size());
+    gelu_tanh_multiply(gate.data(), up.data(), n, y.data());
+    gelu_tanh_multiply_reference(gate.data(), up.data(), n, expected.data());
+    EXPECT_EQ(bits_of(y), bits_of(expected));
+  });
+}
+
+TEST(VectorOps, soft_cap_has_the_bits_of_its_definition) {
+  for_every_size_and_target([](int n, std::uint64_t seed) {
+    auto x = random_values(n, seed, 100.0f);
+    auto expected = x;
+    soft_cap(x.data(), 30.0f, n);
+    soft_cap_reference(expected.data(), 30.0f, n);
+    EXPECT_EQ(bits_of(x), bits_of(expected));
+  });
+}
+
 TEST(VectorOps, add_has_the_bits_of_its_definition) {
   for_every_size_and_target([](int n, std::uint64_t seed) {
     auto x = random_values(n, seed);

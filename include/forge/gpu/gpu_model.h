@@ -1,8 +1,9 @@
 // GpuModel: a model that a GPU can run: its architecture and its packed weights, on the host.
 //
 // GpuExecutor uploads the panels as the CPU reads them (linear/linear_weights.h), so both compute
-// from the same numbers in the same order. Kernels run every architecture of ModelConfig; weights
-// that they do not read are refused here, by name, before any memory is taken.
+// from the same numbers in the same order. Properties of a ModelConfig without a kernel (soft
+// caps, GELU, a gate of shared experts), and weights that kernels do not read, are refused here, by
+// name, before any memory is taken.
 //
 // Borrows the Transformer. Thread contract: a value.
 #pragma once
@@ -21,9 +22,10 @@ std::optional<WeightKind> weight_kind(linear::PanelKind kind);
 
 class GpuModel {
  public:
-  /// The transformer must live until GpuExecutor::create() has returned. Errors: the first weights
-  /// that no kernel reads: "the weights' type of attention is q4_k, accepted on a GPU: f32, f16 or
-  /// bf16".
+  /// The transformer must live until GpuExecutor::create() has returned. Errors: the first
+  /// property without a kernel, or the first weights that none reads:
+  /// "the activation is gelu_tanh, accepted on a GPU: silu",
+  /// "the weights' type of attention is q4_k, accepted on a GPU: f32, f16 or bf16".
   static tl::expected<GpuModel, std::string> of(const model::Transformer& transformer);
 
   const model::ModelConfig& config() const { return *config_; }

@@ -16,10 +16,10 @@ struct AttentionPass {
   int layer = 0;
   const ForwardBatch& batch;
   KvPool& pool;
-  const RotaryTable& rotary;  ///< with rows for the positions of the batch
+  const RotaryTable* rotary;  ///< the layer's, with rows for the positions of the batch; or null
   Workers& workers;
 
-  /// Turns the first config.rope.size components of `head` to `position`.
+  /// Turns the first config.rope.size components of `head` to `position`, if the layer has RoPE.
   void rotate(float* head, std::uint32_t position) const;
 
   /// What rows do that see `window` keys up to their own, or all (0). A key takes a row so many

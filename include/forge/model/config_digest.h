@@ -9,6 +9,9 @@
 //   - an optional is whether it is there, then its value;
 //   - a variant is the index of its alternative, then its value.
 //
+// Fields that came after the first digests, and their letters before them, are added only where a
+// model has what they are about: older models keep the digests that are written down somewhere.
+//
 // `family` is left out: it is a name, which GGUF and config.json may spell differently.
 //
 // Pure, thread-safe.

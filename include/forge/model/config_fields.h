@@ -9,6 +9,8 @@
 // Pure, thread-safe.
 #pragma once
 
+#include <string>
+
 #include "forge/model/model_config.h"
 
 namespace forge::model {
@@ -49,6 +51,22 @@ void visit_fields(const TabledRope& c, Visit&& visit) {
 }
 
 template <class Visit>
+void visit_fields(const DynamicRope& c, Visit&& visit) {
+  const auto& [factor] = c;
+  visit("rope.scaling.factor", factor);
+}
+
+template <class Visit>
+void visit_fields(const LongRope& c, Visit&& visit) {
+  const auto& [short_divisors, long_divisors, original_positions, attention_factor, is_long] = c;
+  visit("rope.scaling.short_divisors", short_divisors);
+  visit("rope.scaling.long_divisors", long_divisors);
+  visit("rope.scaling.original_positions", original_positions);
+  visit("rope.scaling.attention_factor", attention_factor);
+  visit("rope.scaling.is_long", is_long);
+}
+
+template <class Visit>
 void visit_fields(const RopeConfig& c, Visit&& visit) {
   const auto& [size, base, pairing, scaling] = c;
   visit("rope.size", size);
@@ -60,7 +78,8 @@ void visit_fields(const RopeConfig& c, Visit&& visit) {
 
 template <class Visit>
 void visit_fields(const GroupedQueryConfig& c, Visit&& visit) {
-  const auto& [heads, kv_heads, size, qkv_bias, output_bias, norm, window] = c;
+  const auto& [heads, kv_heads, size, qkv_bias, output_bias, norm, window, full_layers, score_cap] =
+      c;
   visit("heads", heads);
   visit("kv_heads", kv_heads);
   visit("head_size", size);
@@ -68,6 +87,8 @@ void visit_fields(const GroupedQueryConfig& c, Visit&& visit) {
   visit("output_bias", output_bias);
   visit("query_key_norm", norm);
   visit("sliding_window", window);
+  visit("full_layers", full_layers);
+  visit("score_cap", score_cap);
 }
 
 template <class Visit>
@@ -85,7 +106,7 @@ void visit_fields(const LatentConfig& c, Visit&& visit) {
 template <class Visit>
 void visit_fields(const ExpertsConfig& c, Visit&& visit) {
   const auto& [experts, per_token, size, shared_size, score, bias, groups, groups_per_token,
-               group_best, normalized, routed_scale, dense_layers] = c;
+               group_best, normalized, routed_scale, dense_layers, shared_gate] = c;
   visit("experts.experts", experts);
   visit("experts.experts_per_token", per_token);
   visit("experts.expert_size", size);
@@ -98,13 +119,15 @@ void visit_fields(const ExpertsConfig& c, Visit&& visit) {
   visit("experts.normalized", normalized);
   visit("experts.routed_scale", routed_scale);
   visit("experts.dense_layers", dense_layers);
+  visit("experts.shared_gate", shared_gate);
 }
 
 template <class Visit>
 void visit_fields(const ModelConfig& c, Visit&& visit) {
   const auto& [family, vocabulary_size, hidden_size, layers, ffn_size, positions, norm_eps, norm,
-               attention, attention_scale, rope, experts, tied_head, embedding_multiplier,
-               residual_multiplier, logits_divisor, eos] = c;
+               attention, attention_scale, rope, window_rope, unturned_layers, activation, mlp_bias,
+               experts, tied_head, embedding_multiplier, residual_multiplier, logits_divisor,
+               logits_cap, eos] = c;
   visit("family", family);
   visit("vocabulary_size", vocabulary_size);
   visit("hidden_size", hidden_size);
@@ -117,12 +140,22 @@ void visit_fields(const ModelConfig& c, Visit&& visit) {
   std::visit([&](const auto& kind) { visit_fields(kind, visit); }, attention);
   visit("attention_scale", attention_scale);
   visit_fields(rope, visit);
+  visit("window_rope", window_rope.has_value());
+  if (window_rope) {
+    visit_fields(*window_rope, [&](const char* field, const auto& value) {
+      visit((std::string("window_") + field).c_str(), value);
+    });
+  }
+  visit("unturned_layers", unturned_layers);
+  visit("activation", activation);
+  visit("mlp_bias", mlp_bias);
   visit("experts", experts.has_value());
   if (experts) visit_fields(*experts, visit);
   visit("tied_head", tied_head);
   visit("embedding_multiplier", embedding_multiplier);
   visit("residual_multiplier", residual_multiplier);
   visit("logits_divisor", logits_divisor);
+  visit("logits_cap", logits_cap);
   visit("eos", eos);
 }
 

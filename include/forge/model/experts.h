@@ -7,7 +7,8 @@
 //              groups_per_token best groups are left out
 //   chosen     the experts_per_token best ranks
 //   weights    w = s; normalized: w / (sum of the chosen s + 1e-20); times routed_scale
-//   out        ((0 + w_a y_a) + w_b y_b) + ... + shared(x), a < b < ... the chosen experts
+//   out        ((0 + w_a y_a) + w_b y_b) + ... + g shared(x), a < b < ... the chosen experts;
+//              g = 1 / (1 + exp(-w x)) with a shared gate, otherwise 1
 //
 // Among equal ranks or group scores the lower index wins. Sums of ranks, scores and contributions
 // run in ascending order of experts; only the sums of a softmax are the fixed tree of canonical.h.
@@ -54,6 +55,7 @@ struct ExpertsScratch {
   numerics::AlignedFloats weights;   // one for each of `rows`
   numerics::AlignedFloats gathered;  // [rows of an expert][d]
   numerics::AlignedFloats produced;  // [rows of an expert][d]
+  numerics::AlignedFloats gates;     // [T] of the shared experts
   MlpScratch mlp;
 };
 

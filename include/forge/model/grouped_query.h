@@ -1,8 +1,9 @@
 // Grouped-query attention (Ainslie et al., arXiv:2305.13245) with the variations of its families:
-// biases, norms of queries and keys, a sliding window.
+// biases, norms of queries and keys, a sliding window and RoPE on some layers or all, scores with a
+// soft cap.
 //
 //   q, k, v   rows of x, by one product; + bias
-//   q, k      RMSNorm of each head or of all heads' row; then RoPE
+//   q, k      RMSNorm of each head or of all heads' row; then RoPE, where the layer has it
 //   k, v      go into the pool, for all rows before any attends, so rows of a sequence see them
 //   output    of attention (numerics/attention.h) over the positions up to the row's own, from the
 //             start or the window's; + bias

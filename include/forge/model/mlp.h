@@ -1,4 +1,5 @@
-// The MLP: down( silu(gate x) * up x ), SwiGLU.
+// The MLP: down( activation(gate x + b) * (up x + b) ) + b, where a configuration has biases. With
+// SiLU it is SwiGLU, with GELU GeGLU (Shazeer, arXiv:2002.05202).
 #pragma once
 
 #include "forge/model/packed_model.h"

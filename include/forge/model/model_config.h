@@ -6,17 +6,21 @@
 //   embedding * embedding_multiplier
 //   -> [ h += residual_multiplier * post_norm?( attention( pre_norm?(h) ) )
 //        h += residual_multiplier * post_norm?( mlp( pre_norm?(h) ) ) ] x layers
-//   -> final norm -> head -> logits / logits_divisor
+//   -> final norm -> head -> soft_cap?( logits / logits_divisor )
 //
 //   family              differs from Llama 2 in
 //   Llama 3.x           rope scaling llama3
 //   Mistral             head_size; a sliding window in its first version
+//   Mixtral             mixture of experts
 //   Qwen2, Qwen2.5      biases of Q, K and V
+//   Qwen2-MoE           likewise; mixture of experts with shared ones behind a gate
 //   Qwen3               norm of each head of Q and K
 //   Qwen3-MoE           likewise; mixture of experts
 //   DeepSeek-V2, V3     latent attention; mixture of experts with shared ones; YaRN
 //   OLMo 2              norms after the sub-layers; norm of whole rows of Q and K
 //   Granite             the multipliers
+//   SmolLM3             layers without RoPE
+//   Phi-3, Phi-4        RoPE on a part of a head; LongRoPE
 //
 // Legend, used by all of transformer/: T rows (tokens) of a batch, V vocabulary, d hidden size,
 // H query heads, Hkv KV heads, D head size, F inner size of an MLP, E experts.
@@ -40,11 +44,15 @@ inline constexpr int kHeadSizeMax = 1024;  ///< parts of a latent head; D: numer
 inline constexpr int kExpertsMax = 1024;
 inline constexpr int kPositionsMax = 1 << 24;
 
-/// The place of a sub-layer's RMSNorm: on what the sub-layer reads, or on what it adds.
-enum class NormPlacement : std::uint8_t { before, after };
+/// The place of a sub-layer's RMSNorm: on what it reads, on what it adds, or one on each.
+enum class NormPlacement : std::uint8_t { before, after, around };
 
 /// RMSNorm of queries and keys before RoPE: none, of each head [D], or of all heads' row [H D].
 enum class QueryKeyNorm : std::uint8_t { none, head, row };
+
+/// The function of an MLP's gate: x / (1 + exp(-x)) (SwiGLU), or GELU in its form with tanh
+/// (Hendrycks, Gimpel, arXiv:1606.08415), as numerics/canonical.h defines both.
+enum class Activation : std::uint8_t { silu, gelu_tanh };
 
 /// The components of a head that turn together: i and i + D/2, or 2i and 2i + 1.
 enum class RopePairing : std::uint8_t { halves, adjacent };
@@ -83,7 +91,31 @@ struct TabledRope {
   friend bool operator==(const TabledRope&, const TabledRope&) = default;
 };
 
-using RopeScaling = std::variant<std::monostate, LinearRope, Llama3Rope, YarnRope, TabledRope>;
+/// Dynamic NTK: a sequence longer than the context that the model was trained for,
+/// ModelConfig::positions, would get a larger base. What a token computes must not depend on what
+/// follows it, so the context is that which the model is configured for, and within it all
+/// sequences have the base as it is: Forge serves no longer ones.
+struct DynamicRope {
+  double factor = 1;
+  friend bool operator==(const DynamicRope&, const DynamicRope&) = default;
+};
+
+/// LongRoPE (Ding et al., arXiv:2402.13753): divisors of the frequencies, one a pair [size / 2], of
+/// which there are two tables. The long one counts where the context that the model is configured
+/// for, ModelConfig::positions, is above original_positions, otherwise the short one: for every
+/// sequence, however long it is at the time, where transformers changes the table as one grows.
+/// Cosines and sines are multiplied by attention_factor.
+struct LongRope {
+  std::vector<float> short_divisors;
+  std::vector<float> long_divisors;
+  double original_positions = 4096;
+  double attention_factor = 1;
+  bool is_long = false;  ///< the long table counts
+  friend bool operator==(const LongRope&, const LongRope&) = default;
+};
+
+using RopeScaling = std::variant<std::monostate, LinearRope, Llama3Rope, YarnRope, TabledRope,
+                                 DynamicRope, LongRope>;
 
 struct RopeConfig {
   int size = 64;  ///< components of a head that turn, even; they are its first ones
@@ -101,8 +133,12 @@ struct GroupedQueryConfig {
   bool qkv_bias = false;
   bool output_bias = false;
   QueryKeyNorm query_key_norm = QueryKeyNorm::none;
-  /// The number of tokens that a query sees, its own included, the same in all layers; 0: all.
+  /// The number of tokens that a query sees, its own included; 0: all.
   int sliding_window = 0;
+  /// [layers], true: the window is not on that layer; or empty: it is on all layers.
+  std::vector<bool> full_layers = {};
+  /// c: a score s becomes c tanh(s / c) before the softmax; 0: it stays as it is.
+  float score_cap = 0;
   friend bool operator==(const GroupedQueryConfig&, const GroupedQueryConfig&) = default;
 };
 
@@ -140,6 +176,8 @@ struct ExpertsConfig {
   bool normalized = false;   ///< the weights of a token's experts sum to one
   float routed_scale = 1;
   std::vector<bool> dense_layers;  ///< [layers], true: that layer has the dense MLP
+  /// What the shared experts add is multiplied by 1 / (1 + exp(-w x)), w [d] a weight of the layer.
+  bool shared_gate = false;
   friend bool operator==(const ExpertsConfig&, const ExpertsConfig&) = default;
 };
 
@@ -155,11 +193,16 @@ struct ModelConfig {
   AttentionConfig attention;
   float attention_scale = 0;  ///< factor of the scores, everything included
   RopeConfig rope;
+  std::optional<RopeConfig> window_rope = {};  ///< of layers with a window, where it is another one
+  std::vector<bool> unturned_layers = {};      ///< [layers], true: no RoPE there; or empty: on all
+  Activation activation = Activation::silu;    ///< of the MLP, and of experts
+  bool mlp_bias = false;                       ///< the dense MLP's three matrices have biases
   std::optional<ExpertsConfig> experts;
   bool tied_head = false;  ///< the head's weights are the embedding's
   float embedding_multiplier = 1;
   float residual_multiplier = 1;
   float logits_divisor = 1;
+  float logits_cap = 0;            ///< c: logits z become c tanh(z / c); 0: they stay as they are
   std::vector<std::uint32_t> eos;  ///< tokens that end a text, each once; may be none
 
   friend bool operator==(const ModelConfig&, const ModelConfig&) = default;
@@ -168,6 +211,12 @@ struct ModelConfig {
 /// True if layer `layer` has the dense MLP, not experts. Requires: 0 <= layer < config.layers.
 bool is_dense(const ModelConfig& config, int layer);
 bool has_dense_layers(const ModelConfig& config);  ///< at least one
+
+/// The window of layer `layer`; 0: it sees all tokens.
+int window_of(const GroupedQueryConfig& attention, int layer);
+
+/// The RoPE of layer `layer`; null: its queries and keys do not turn.
+const RopeConfig* rope_of(const ModelConfig& config, int layer);
 
 /// Checks that every number is in its range and that all fit together, so that later code need not
 /// check again. Readers of checkpoints return only configurations that pass. Errors: the first

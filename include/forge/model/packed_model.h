@@ -5,8 +5,8 @@
 //   - the embedding stays where it is stored: only the rows of the batch are read. So a
 //     model takes the memory of its products, even where the head is tied and the embedding is
 //     wanted twice.
-//   - the router is widened to float: the experts of a token should not depend on how its
-//     activations are rounded.
+//   - the router, and the gate of shared experts, are widened to float: the experts of a token
+//     should not depend on how its activations are rounded.
 //   - kv_up of latent attention is taken apart by heads, its key halves transposed, for attention
 //     over latents (numerics/latent_attention.h). Transposed rows are no longer blocks of a format,
 //     so it becomes F32, F16 or BF16 where it is one, and F16 where it is quantized. A file that
@@ -39,6 +39,9 @@ namespace forge::model {
 struct PackedMlp {
   linear::LinearWeights gate_up;  ///< gate, up: d -> 2 F
   linear::LinearWeights down;     ///< F -> d
+  Activation activation = Activation::silu;
+  std::vector<float> gate_up_bias = {};  ///< [2 F], or empty
+  std::vector<float> down_bias = {};     ///< [d], or empty
 
   int size() const { return down.inputs(); }  ///< F
 };
@@ -49,6 +52,7 @@ struct PackedExperts {
   std::vector<float> correction_bias;  ///< [E], or empty
   std::vector<PackedMlp> experts;
   std::optional<PackedMlp> shared;
+  linear::LinearWeights shared_gate = {};  ///< d -> 1, of floats; no outputs where there is none
 };
 
 struct PackedGroupedQuery {
@@ -76,6 +80,8 @@ struct PackedModelLayer {
   std::variant<PackedGroupedQuery, PackedLatent> attention;
   std::vector<float> mlp_norm;
   std::variant<PackedMlp, PackedExperts> mlp;
+  std::vector<float> attention_post_norm = {};  ///< as in StoredLayer
+  std::vector<float> mlp_post_norm = {};
 };
 
 struct PackedModel {
@@ -104,6 +110,7 @@ void for_each_matrix(const PackedExperts& experts, const Visit& visit) {
   visit(experts.router);
   for (const PackedMlp& expert : experts.experts) for_each_matrix(expert, visit);
   if (experts.shared) for_each_matrix(*experts.shared, visit);
+  visit(experts.shared_gate);
 }
 
 template <class Visit>

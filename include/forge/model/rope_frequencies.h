@@ -9,6 +9,9 @@
 //   yarn     by pair: a ramp between the pairs that turn beta_fast and beta_slow times in the
 //            positions of the training                          arXiv:2309.00071, section 3.2
 //   tabled   divided by what the checkpoint says
+//   longrope divided by one of two tables of the checkpoint; cosines and sines multiplied by a
+//            factor                                             arXiv:2402.13753
+//   dynamic  none: the base grows beyond the configured context alone (model_config.h)
 //
 // The bits are the same on every machine: logarithms and powers are those of numerics/rotary.h.
 // Pure, thread-safe.
@@ -24,7 +27,7 @@ namespace forge::model {
 /// accepts `rope`.
 std::vector<double> rope_frequencies(const RopeConfig& rope);
 
-/// The factor of cosines and sines: YaRN's attention_factor, otherwise 1.
+/// The factor of cosines and sines: YaRN's or LongRoPE's attention_factor, otherwise 1.
 double rope_attention_factor(const RopeConfig& rope);
 
 }  // namespace forge::model

@@ -20,11 +20,14 @@
 
 namespace forge::model {
 
-/// down( silu(gate x) * up x )
+/// down( activation(gate x) * up x )
 struct StoredMlp {
-  linear::StoredLinear gate;  ///< [F][d]
-  linear::StoredLinear up;    ///< [F][d]
-  linear::StoredLinear down;  ///< [d][F]
+  linear::StoredLinear gate;          ///< [F][d]
+  linear::StoredLinear up;            ///< [F][d]
+  linear::StoredLinear down;          ///< [d][F]
+  std::vector<float> gate_bias = {};  ///< [F], or empty, as up_bias and down_bias then are
+  std::vector<float> up_bias = {};    ///< [F]
+  std::vector<float> down_bias = {};  ///< [d]
 };
 
 struct StoredExperts {
@@ -32,6 +35,7 @@ struct StoredExperts {
   std::vector<float> correction_bias;  ///< [E], or empty
   std::vector<StoredMlp> experts;      ///< [E]
   std::optional<StoredMlp> shared;
+  std::optional<linear::StoredLinear> shared_gate = {};  ///< [1][d]
 };
 
 using MlpWeights = std::variant<StoredMlp, StoredExperts>;
@@ -68,10 +72,12 @@ struct StoredLatent {
 using AttentionWeights = std::variant<StoredGroupedQuery, StoredLatent>;
 
 struct StoredLayer {
-  std::vector<float> attention_norm;  ///< [d], where NormPlacement says
-  AttentionWeights attention;         ///< of the kind of ModelConfig::attention
-  std::vector<float> mlp_norm;        ///< [d]
-  MlpWeights mlp;                     ///< StoredMlp where is_dense()
+  std::vector<float> attention_norm;            ///< [d], where NormPlacement says
+  AttentionWeights attention;                   ///< of the kind of ModelConfig::attention
+  std::vector<float> mlp_norm;                  ///< [d]
+  MlpWeights mlp;                               ///< StoredMlp where is_dense()
+  std::vector<float> attention_post_norm = {};  ///< [d], the second of norms around, or empty
+  std::vector<float> mlp_post_norm = {};        ///< [d], likewise
 };
 
 struct StoredModel {

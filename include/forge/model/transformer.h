@@ -75,9 +75,10 @@ struct TransformerScratch {
 
   Workers workers;
   RotaryTable rotary;
-  numerics::AlignedFloats hidden;  // [T][d] the residual stream
-  numerics::AlignedFloats normed;  // [T][d]
-  numerics::AlignedFloats added;   // [T][d] what a sub-layer adds
+  std::optional<RotaryTable> window_rotary;  // of ModelConfig::window_rope
+  numerics::AlignedFloats hidden;            // [T][d] the residual stream
+  numerics::AlignedFloats normed;            // [T][d]
+  numerics::AlignedFloats added;             // [T][d] what a sub-layer adds
   GroupedQueryScratch grouped_query;
   LatentScratch latent;
   MlpScratch mlp;
@@ -104,6 +105,7 @@ class Transformer {
  private:
   void reserve(const ForwardBatch& batch, TransformerScratch& scratch) const;
   void embed(const ForwardBatch& batch, TransformerScratch& scratch) const;
+  const RotaryTable* rotary_of(int layer, const TransformerScratch& scratch) const;
   void run_layer(int layer, const ForwardBatch& batch, KvPool& pool,
                  TransformerScratch& scratch) const;
   void head(const ForwardBatch& batch, TransformerScratch& scratch, std::span<float> logits) const;

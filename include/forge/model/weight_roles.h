@@ -36,15 +36,18 @@ struct Members;
 
 template <>
 struct Members<StoredMlp> {
-  static constexpr std::tuple kTable{Member{"gate", &StoredMlp::gate}, Member{"up", &StoredMlp::up},
-                                     Member{"down", &StoredMlp::down}};
+  static constexpr std::tuple kTable{
+      Member{"gate", &StoredMlp::gate},       Member{"up", &StoredMlp::up},
+      Member{"down", &StoredMlp::down},       Member{"gate_bias", &StoredMlp::gate_bias},
+      Member{"up_bias", &StoredMlp::up_bias}, Member{"down_bias", &StoredMlp::down_bias}};
 };
 template <>
 struct Members<StoredExperts> {
   static constexpr std::tuple kTable{Member{"router", &StoredExperts::router},
                                      Member{"correction_bias", &StoredExperts::correction_bias},
                                      Member{"experts", &StoredExperts::experts},
-                                     Member{"shared", &StoredExperts::shared}};
+                                     Member{"shared", &StoredExperts::shared},
+                                     Member{"shared_gate", &StoredExperts::shared_gate}};
 };
 template <>
 struct Members<StoredGroupedQuery> {
@@ -73,10 +76,13 @@ struct Members<StoredLatent> {
 };
 template <>
 struct Members<StoredLayer> {
-  static constexpr std::tuple kTable{Member{"attention_norm", &StoredLayer::attention_norm},
-                                     Member{"attention", &StoredLayer::attention},
-                                     Member{"ffn_norm", &StoredLayer::mlp_norm},
-                                     Member{"feed_forward", &StoredLayer::mlp}};
+  static constexpr std::tuple kTable{
+      Member{"attention_norm", &StoredLayer::attention_norm},
+      Member{"attention", &StoredLayer::attention},
+      Member{"ffn_norm", &StoredLayer::mlp_norm},
+      Member{"feed_forward", &StoredLayer::mlp},
+      Member{"attention_post_norm", &StoredLayer::attention_post_norm},
+      Member{"ffn_post_norm", &StoredLayer::mlp_post_norm}};
 };
 template <>
 struct Members<StoredModel> {

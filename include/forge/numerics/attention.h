@@ -11,6 +11,7 @@
 // in canonical.h.
 //
 //   score_j = (fma chain over d, ascending, from 0, of q[d] * k_j[d]) * scale
+//   score_j = soft_cap(score_j, score_cap), where there is a cap
 //   For each segment c of 256 positions that has any in F .. T-1, these being j:
 //     m_c    = max of score_j
 //     p_j    = exp(score_j - m_c)
@@ -65,9 +66,10 @@ struct PagedKV {
 /// The query heads of one token that share the KV head (grouped-query attention). Each head is
 /// computed as if it were alone; together they are faster.
 struct QueryGroup {
-  const float* q;  ///< [heads][D], contiguous
-  int heads;       ///< >= 1
-  float scale;     ///< factor of the scores, usually 1 / sqrt(D)
+  const float* q;       ///< [heads][D], contiguous
+  int heads;            ///< >= 1
+  float scale;          ///< factor of the scores, usually 1 / sqrt(D)
+  float score_cap = 0;  ///< soft cap of the scores; 0: none. attend_latent knows none
 };
 
 /// out [heads][D] = attention of each head of `group` over positions kv.first .. kv.length-1.
@@ -77,7 +79,7 @@ void attend(const QueryGroup& group, const PagedKV& kv, float* out);
 /// The definition above, as plain loops: slow, with equal bits.
 void attend_reference(const QueryGroup& group, const PagedKV& kv, float* out);
 
-/// m_c, l_c and a_c of one query head.
+/// m_c, l_c and a_c of one query head without a cap.
 struct AttentionSegment {
   float m = 0;
   float l = 0;

@@ -71,7 +71,7 @@ FORGE_HOST_DEVICE inline float float_of(std::uint32_t bits) {
   return x;
 }
 
-// ---- exp, log, silu, rsqrt ------------------------------------------------------
+// ---- exp, log, silu, tanh, gelu, rsqrt ------------------------------------------------------
 
 /// The constants of exp, shared with its SIMD version. e^r is approximated on
 /// |r| <= ln(2)/2 by 1 + r + r^2 (c2 + c3 r + ... + c6 r^4), a minimax polynomial.
@@ -140,6 +140,53 @@ FORGE_HOST_DEVICE inline float log(float x) {
 /// x / (1 + e^-x), error below 2.5 ulp for x >= -87. Below about -88.7 the denominator overflows
 /// and the result is -0. x = -inf is outside the contract.
 FORGE_HOST_DEVICE inline float silu(float x) { return divide(x, 1.0f + exp(-x)); }
+
+/// The constants of tanh, shared with its SIMD version. Below kSmall it is x + x z P(z), z = x^2,
+/// with P a polynomial fitted to the relative error.
+namespace tanh_constants {
+inline constexpr float kSmall = 0.625f;
+inline constexpr float kP0 = -0x1.555554p-2f;
+inline constexpr float kP1 = 0x1.111066p-3f;
+inline constexpr float kP2 = -0x1.b9ee90p-5f;
+inline constexpr float kP3 = 0x1.638b54p-6f;
+inline constexpr float kP4 = -0x1.0bf4e8p-7f;
+inline constexpr float kP5 = 0x1.18e198p-9f;
+}  // namespace tanh_constants
+
+/// The hyperbolic tangent, error below 2 ulp; tanh(+-inf) = +-1. From kSmall on it is
+/// 1 - 2 / (e^(2 |x|) + 1) with the sign of x.
+FORGE_HOST_DEVICE inline float tanh(float x) {
+  using namespace tanh_constants;
+  const float z = x * x;
+  float p = fma(z, kP5, kP4);
+  p = fma(z, p, kP3);
+  p = fma(z, p, kP2);
+  p = fma(z, p, kP1);
+  p = fma(z, p, kP0);
+  const float small = fma(x * z, p, x);
+  const float size = x < 0.0f ? -x : x;
+  const float large = 1.0f - divide(2.0f, exp(size + size) + 1.0f);
+  return size < kSmall ? small : x < 0.0f ? -large : large;
+}
+
+/// The constants of gelu_tanh: 2 sqrt(2 / pi), and that times 0.044715.
+namespace gelu_constants {
+inline constexpr float kLinear = 0x1.988454p+0f;
+inline constexpr float kCubic = 0x1.2444f2p-4f;
+}  // namespace gelu_constants
+
+/// GELU in its form with tanh, x / 2 (1 + tanh(u)) with u = sqrt(2 / pi) (x + 0.044715 x^3), as
+/// x / (1 + e^(-2 u)), which is the same number and loses no digits where tanh is near -1. Error
+/// below 4 ulp for |x| <= 1, and below 2^-20 |x| everywhere. x = -inf is outside the contract.
+/// Source: Hendrycks, Gimpel, arXiv:1606.08415.
+FORGE_HOST_DEVICE inline float gelu_tanh(float x) {
+  const float twice = x * fma(x * x, gelu_constants::kCubic, gelu_constants::kLinear);
+  return divide(x, 1.0f + exp(-twice));
+}
+
+/// x bent smoothly to stay within -cap .. cap: cap tanh(x / cap), cap > 0.
+/// Source: Gemma Team, arXiv:2408.00118, section 2.
+FORGE_HOST_DEVICE inline float soft_cap(float x, float cap) { return cap * tanh(divide(x, cap)); }
 
 /// 1 / sqrt(x) for x > 0: two exactly rounded operations, error below 1.5 ulp. rsqrt(0) = +inf.
 FORGE_HOST_DEVICE inline float rsqrt(float x) { return divide(1.0f, sqrt(x)); }

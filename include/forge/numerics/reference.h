@@ -17,6 +17,14 @@ inline void silu_multiply_reference(const float* gate, const float* up, int n, f
   for (int i = 0; i < n; ++i) y[i] = silu(gate[i]) * up[i];
 }
 
+inline void gelu_tanh_multiply_reference(const float* gate, const float* up, int n, float* y) {
+  for (int i = 0; i < n; ++i) y[i] = gelu_tanh(gate[i]) * up[i];
+}
+
+inline void soft_cap_reference(float* x, float cap, int n) {
+  for (int i = 0; i < n; ++i) x[i] = soft_cap(x[i], cap);
+}
+
 inline void add_reference(float* x, const float* y, int n) {
   for (int i = 0; i < n; ++i) x[i] = x[i] + y[i];
 }

@@ -21,6 +21,12 @@ void rms_norm(const float* x, const float* weight, int n, float eps, float* y);
 /// Source: Shazeer, "GLU Variants Improve Transformer", arXiv:2002.05202.
 void silu_multiply(const float* gate, const float* up, int n, float* y);
 
+/// y[i] = gelu_tanh(gate[i]) * up[i], the gate of GeGLU. gate, up, y: [n].
+void gelu_tanh_multiply(const float* gate, const float* up, int n, float* y);
+
+/// x[i] = soft_cap(x[i], cap). x: [n]; cap > 0.
+void soft_cap(float* x, float cap, int n);
+
 /// x[i] = x[i] + y[i]. x, y: [n].
 void add(float* x, const float* y, int n);
 

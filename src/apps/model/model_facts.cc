@@ -37,6 +37,10 @@ ordered_json attention_facts(const model::GroupedQueryConfig& a) {
         a.query_key_norm == model::QueryKeyNorm::head ? "each head" : "whole row";
   }
   if (a.sliding_window > 0) out["sliding_window"] = a.sliding_window;
+  if (!a.full_layers.empty()) {
+    out["layers_without_window"] = std::count(a.full_layers.begin(), a.full_layers.end(), true);
+  }
+  if (a.score_cap > 0) out["score_cap"] = a.score_cap;
   return out;
 }
 
@@ -55,6 +59,7 @@ ordered_json expert_facts(const model::ExpertsConfig& e) {
                    {"experts_per_token", e.experts_per_token},
                    {"expert_size", e.expert_size}};
   if (e.shared_size > 0) out["shared_size"] = e.shared_size;
+  if (e.shared_gate) out["shared_gate"] = true;
   out["router"] = e.score == model::ExpertScore::softmax ? "softmax" : "sigmoid";
   if (e.groups > 1) out["groups"] = e.groups;
   if (e.groups > 1) out["groups_per_token"] = e.groups_per_token;
@@ -76,6 +81,13 @@ struct ScalingText {
            " positions";
   }
   std::string operator()(const model::TabledRope&) const { return "by a table in the file"; }
+  std::string operator()(const model::DynamicRope& r) const {
+    return "dynamic, factor " + text(r.factor) + ", which changes nothing within the context";
+  }
+  std::string operator()(const model::LongRope& r) const {
+    return std::string("LongRoPE, the ") + (r.is_long ? "long" : "short") +
+           " table for every text, trained for " + text(r.original_positions) + " positions";
+  }
   static std::string text(double number) {
     ordered_json value = number;
     if (number == static_cast<double>(static_cast<std::int64_t>(number))) {
@@ -174,7 +186,16 @@ ordered_json config_facts(const model::ModelConfig& config) {
   out["rope_size"] = config.rope.size;
   out["rope_pairs"] = config.rope.pairing == model::RopePairing::halves ? "halves" : "adjacent";
   out["rope_scaling"] = std::visit(ScalingText(), config.rope.scaling);
-  out["norm"] = config.norm == model::NormPlacement::before ? "RMSNorm before" : "RMSNorm after";
+  if (config.window_rope) out["rope_base_with_window"] = config.window_rope->base;
+  if (!config.unturned_layers.empty()) {
+    out["layers_without_rope"] =
+        std::count(config.unturned_layers.begin(), config.unturned_layers.end(), true);
+  }
+  constexpr const char* kNorms[] = {"RMSNorm before", "RMSNorm after", "RMSNorm around"};
+  out["norm"] = kNorms[static_cast<std::size_t>(config.norm)];
+  if (config.activation == model::Activation::gelu_tanh) out["activation"] = "GELU with tanh";
+  if (config.mlp_bias) out["mlp_bias"] = true;
+  if (config.logits_cap > 0) out["logits_cap"] = config.logits_cap;
   out["norm_eps"] = config.norm_eps;
   out["context"] = config.positions;
   out["vocabulary"] = config.vocabulary_size;
