@@ -1,5 +1,6 @@
 #include "forge/checkpoint/checkpoint.h"
 
+#include <algorithm>
 #include <functional>
 #include <iterator>
 #include <utility>
@@ -74,7 +75,12 @@ FileError Checkpoint::error_of(const model::WeightFault& fault) const {
     const auto before = static_cast<std::size_t>(fault.numbers - tensor.bytes.data());
     place = std::to_string(before / matrix_bytes) + ", ";
   }
-  place += std::to_string(fault.row) + ", " + std::to_string(fault.column);
+  // Of a tensor of several matrices, the row counts from its start.
+  const std::size_t row_bytes =
+      tensor.bytes.size() / std::max<std::size_t>(1, tensor.shape.front());
+  const auto first = static_cast<std::size_t>(fault.numbers - tensor.bytes.data()) / row_bytes;
+  const std::size_t row = fault.row + (tensor.shape.size() == 2 ? first : 0);
+  place += std::to_string(row) + ", " + std::to_string(fault.column);
   return {.file = file_.file_of(tensor).path(),
           .message = detail::not_finite(fault.value, place, fault.is_scale),
           .tensor = tensor.name,

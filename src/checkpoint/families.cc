@@ -9,10 +9,12 @@ constexpr Family kFamilies[] = {
     {.model_type = "llama",
      .class_name = "LlamaForCausalLM",
      .architecture = "llama",
+     .mlp_bias = true,
      .gguf_pairing = model::RopePairing::adjacent},
     {.model_type = "mistral",
      .class_name = "MistralForCausalLM",
      .architecture = "llama",
+     .in_gguf = InGguf::unknown,
      .biases = Biases::none,
      .window = Window::always,
      .gguf_pairing = model::RopePairing::adjacent,
@@ -22,12 +24,14 @@ constexpr Family kFamilies[] = {
      .architecture = "qwen2",
      .biases = Biases::query_key_value,
      .window = Window::if_used,
+     .window_layers = WindowLayers::from_max,
      .positions = 32768},
     {.model_type = "qwen3",
      .class_name = "Qwen3ForCausalLM",
      .architecture = "qwen3",
      .query_key_norm = model::QueryKeyNorm::head,
      .window = Window::if_used,
+     .window_layers = WindowLayers::from_max,
      .positions = 32768,
      .head_size = 128},
     {.model_type = "qwen3_moe",
@@ -37,6 +41,50 @@ constexpr Family kFamilies[] = {
      .window = Window::if_used,
      .experts = Experts::qwen,
      .positions = 32768},
+    {.model_type = "mixtral",
+     .class_name = "MixtralForCausalLM",
+     .architecture = "llama",
+     .in_gguf = InGguf::by_experts,
+     .biases = Biases::none,
+     .window = Window::always,
+     .experts = Experts::mixtral,
+     .tensors = Tensors::mixtral,
+     .gguf_pairing = model::RopePairing::adjacent,
+     .positions = 131072,
+     .norm_eps = 1e-5,
+     .window_size = 0,
+     .rope_base = 1e6},
+    {.model_type = "qwen2_moe",
+     .class_name = "Qwen2MoeForCausalLM",
+     .architecture = "qwen2moe",
+     .biases = Biases::query_key_value_unless_denied,
+     .window = Window::if_used,
+     .window_layers = WindowLayers::alternating_before_max,
+     .experts = Experts::qwen_shared,
+     .tensors = Tensors::qwen_shared,
+     .positions = 32768},
+    {.model_type = "smollm3",
+     .class_name = "SmolLM3ForCausalLM",
+     .architecture = "smollm3",
+     .mlp_bias = true,
+     .window = Window::if_used,
+     .window_layers = WindowLayers::unturned,
+     .unturned_period = 4,
+     .gguf_pairing = model::RopePairing::adjacent,
+     .positions = 32768,
+     .window_size = 0,
+     .rope_base = 2e6},
+    {.model_type = "phi3",
+     .class_name = "Phi3ForCausalLM",
+     .architecture = "phi3",
+     .biases = Biases::none,
+     .window = Window::always,
+     .tensors = Tensors::fused,
+     .partial_rotary = true,
+     .positions = 4096,
+     .original_positions = 4096,
+     .norm_eps = 1e-5,
+     .window_size = 0},
     {.model_type = "deepseek_v2",
      .class_name = "DeepseekV2ForCausalLM",
      .architecture = "deepseek2",
@@ -46,6 +94,7 @@ constexpr Family kFamilies[] = {
     {.model_type = "deepseek_v3",
      .class_name = "DeepseekV3ForCausalLM",
      .architecture = "deepseek2",
+     .in_gguf = InGguf::by_sigmoid,
      .latent = true,
      .experts = Experts::deepseek_v3,
      .gguf_pairing = model::RopePairing::adjacent,
@@ -59,6 +108,7 @@ constexpr Family kFamilies[] = {
     {.model_type = "granite",
      .class_name = "GraniteForCausalLM",
      .architecture = "granite",
+     .mlp_bias = true,
      .multipliers = true,
      .gguf_pairing = model::RopePairing::adjacent},
 };
@@ -70,11 +120,46 @@ const Family* family_with(std::string_view Family::*name, std::string_view value
   return found == std::end(kFamilies) ? nullptr : found;
 }
 
-const Family* with_window(std::string_view architecture) {
+const Family& family_in_gguf(const Family& family, const model::ModelConfig& model) {
+  const auto* const grouped = std::get_if<model::GroupedQueryConfig>(&model.attention);
+  const auto told = [&](InGguf how) {
+    switch (how) {
+      case InGguf::by_experts:
+        return model.experts.has_value();
+      case InGguf::by_window:
+        return grouped != nullptr && grouped->sliding_window > 0;
+      case InGguf::by_sigmoid:
+        return model.experts && model.experts->score == model::ExpertScore::sigmoid;
+      default:
+        return false;
+    }
+  };
+  const auto* const found = std::ranges::find_if(kFamilies, [&](const Family& other) {
+    return other.architecture == family.architecture && told(other.in_gguf);
+  });
+  return found != std::end(kFamilies) ? *found : *family_told(family.architecture, InGguf::first);
+}
+
+const Family* family_told(std::string_view architecture, InGguf how) {
   const auto* const found = std::ranges::find_if(kFamilies, [&](const Family& family) {
-    return family.architecture == architecture && family.window != Window::never;
+    return family.architecture == architecture && family.in_gguf == how;
   });
   return found == std::end(kFamilies) ? nullptr : found;
+}
+
+const Family& family_in_json(const Family& family, const model::ModelConfig& model) {
+  const auto* const grouped = std::get_if<model::GroupedQueryConfig>(&model.attention);
+  if (family.window != Window::never || grouped == nullptr || grouped->sliding_window == 0) {
+    return family;
+  }
+  const Family* const sibling = family_told(family.architecture, InGguf::unknown);
+  return sibling == nullptr ? family : *sibling;
+}
+
+bool may_have_window(std::string_view architecture) {
+  return std::ranges::any_of(kFamilies, [&](const Family& family) {
+    return family.architecture == architecture && family.window != Window::never;
+  });
 }
 
 std::string known(std::string_view Family::*name, char quote) {

@@ -6,7 +6,7 @@
 #include <utility>
 #include <variant>
 
-#include "forge/checkpoint/gguf_config.h"
+#include "families.h"
 #include "forge/core/check.h"
 #include "forge/model/weight_roles.h"
 
@@ -20,8 +20,11 @@ using model::LatentLayout;
 RowOrder order_of(const model::ModelConfig& config, ModelFormat format) {
   if (!std::holds_alternative<model::GroupedQueryConfig>(config.attention)) return RowOrder::as_is;
   const bool pairs_now = config.rope.pairing == model::RopePairing::adjacent;
-  const bool pairs_then = format == ModelFormat::gguf &&
-                          as_in_gguf(config).rope.pairing == model::RopePairing::adjacent;
+  const detail::Family* const family = detail::family_of(config);
+  if (family == nullptr) return RowOrder::as_is;
+  const model::RopePairing then =
+      format == ModelFormat::gguf ? family->gguf_pairing : family->hf_pairing;
+  const bool pairs_then = then == model::RopePairing::adjacent;
   if (pairs_now == pairs_then) return RowOrder::as_is;
   return pairs_then ? RowOrder::to_pairs : RowOrder::to_halves;
 }
@@ -60,6 +63,7 @@ class Tensors {
     const auto count = static_cast<std::uint64_t>(rows.rows());
     const auto elements = static_cast<std::uint64_t>(rows.row_elements());
     if (name.place) return {1, count, elements};
+    if (name.flat) return {elements};
     return {count, elements};
   }
 
@@ -67,6 +71,7 @@ class Tensors {
     FileTensor out;
     out.spec = {
         .name = name.name, .type = formats::ElementType::f32, .shape = shape_of(name, rows)};
+    out.offset = -name.offset;
     if (is_turned(parts_of_role(role).kind)) out.order = order_;
     if (const auto* grouped = std::get_if<model::GroupedQueryConfig>(&config_.attention)) {
       out.head_size = grouped->head_size;
@@ -178,11 +183,11 @@ std::vector<FileTensor> file_tensors(const model::ModelConfig& config,
   return std::move(out).take();
 }
 
-FileTensor rope_tensor(std::span<const float> divisors) {
-  const std::string name = "rope_freqs.weight";
+FileTensor rope_tensor(const RopeTable& table) {
   FileTensor tensor;
-  tensor.spec = {.name = name, .type = formats::ElementType::f32, .shape = {divisors.size()}};
-  tensor.parts.push_back({.role = name, .matrix = nullptr, .vector = divisors});
+  tensor.spec = {
+      .name = table.name, .type = formats::ElementType::f32, .shape = {table.divisors.size()}};
+  tensor.parts.push_back({.role = table.name, .matrix = nullptr, .vector = table.divisors});
   return tensor;
 }
 

@@ -26,6 +26,18 @@ constexpr std::tuple kLatent{
     Field{"attention.q_lora_rank", &LatentConfig::query_rank, model::kSizes, Absent::zero},
     Field{"attention.kv_lora_rank", &LatentConfig::kv_rank, model::kSizes}};
 
+constexpr const char* kScoreCap = "attn_logit_softcapping";
+constexpr const char* kScale = "attention.scale";
+
+/// Where no key says the scale of the scores: that of a head, but in the largest models of families
+/// in which it is a number of their own. llama.cpp knows those by their number of layers.
+float usual_scale(const model::ModelConfig& model, const Family& family) {
+  const auto& grouped = std::get<GroupedQueryConfig>(model.attention);
+  const bool is_largest = family.query_scalar && model.layers == (family.window_rope ? 62 : 46);
+  const int size = is_largest ? model.hidden_size / grouped.heads : grouped.head_size;
+  return static_cast<float>(1 / std::sqrt(double{1} * size));
+}
+
 void read_head_size(GgufFields& fields, int hidden_size, GroupedQueryConfig& attention) {
   if (attention.head_size == 0) {
     attention.head_size = std::clamp(hidden_size / attention.heads, 1, model::kHeadSizeMax);
@@ -42,13 +54,13 @@ GroupedQueryConfig read_grouped(GgufFields& fields, Reading& reading) {
   read_fields(fields, kGrouped, attention, reading.names);
   if (attention.kv_heads == 0) attention.kv_heads = attention.heads;
   read_head_size(fields, reading.model.hidden_size, attention);
-  // Not all layers have it in llama.cpp, where no family of that architecture has one here.
-  if (with_window(reading.family.architecture) == nullptr) {
+  if (!may_have_window(reading.family.architecture)) {
     fields.integer("attention.sliding_window", {0, 0}, 0);
   }
   attention.qkv_bias = fields.has_tensor("blk.0.attn_q.bias");
   attention.output_bias = fields.has_tensor("blk.0.attn_output.bias");
   attention.query_key_norm = reading.family.query_key_norm;
+  attention.score_cap = read_cap(fields, kScoreCap, reading.family, reading.family.score_cap);
   return attention;
 }
 
@@ -97,10 +109,15 @@ LatentConfig read_latent(GgufFields& fields, Reading& reading) {
 
 }  // namespace
 
+float read_cap(GgufFields& fields, const char* key, const Family& family, double usual) {
+  if (!family.caps) return 0;
+  return static_cast<float>(fields.number(key, model::kCaps, usual));
+}
+
 void read_attention(GgufFields& fields, Reading& reading) {
   model::ModelConfig& model = reading.model;
-  model.rope.pairing = reading.family.gguf_pairing;
   if (reading.family.latent) {
+    model.rope.pairing = reading.family.gguf_pairing;
     const double temperature = read_latent_rope(fields, reading);
     const LatentConfig latent = read_latent(fields, reading);
     model.attention = latent;
@@ -109,12 +126,18 @@ void read_attention(GgufFields& fields, Reading& reading) {
   }
   const GroupedQueryConfig grouped = read_grouped(fields, reading);
   model.attention = grouped;
-  model.attention_scale = static_cast<float>(1 / std::sqrt(double{1} * grouped.head_size));
+  model.attention_scale = usual_scale(model, reading.family);
+  if (reading.family.query_scalar) {
+    model.attention_scale =
+        static_cast<float>(fields.number(kScale, model::kScales, double{model.attention_scale}));
+  }
   model.rope.size = grouped.head_size;
+  read_layers(fields, reading);
   read_rope(fields, reading);
+  set_pairing(model, reading.family.gguf_pairing);
 }
 
-void write_attention(const model::ModelConfig& model, Sink& out) {
+void write_attention(const model::ModelConfig& model, const Family& family, Sink& out) {
   if (const auto* const latent = std::get_if<LatentConfig>(&model.attention)) {
     write_fields(out, kLatent, *latent);
     write_head_sizes(*latent, out);
@@ -122,8 +145,13 @@ void write_attention(const model::ModelConfig& model, Sink& out) {
     const auto& grouped = std::get<GroupedQueryConfig>(model.attention);
     write_fields(out, kGrouped, grouped);
     out.set(kValueLength, grouped.head_size);
+    if (family.caps && grouped.score_cap > 0) out.set(kScoreCap, grouped.score_cap);
+    if (family.query_scalar && model.attention_scale != usual_scale(model, family)) {
+      out.set(kScale, model.attention_scale);
+    }
+    write_layers(model, family, out);
   }
-  write_rope(model, out);
+  write_rope(model, family, out);
 }
 
 }  // namespace forge::checkpoint::detail::gguf

@@ -1,6 +1,7 @@
 #include "forge/checkpoint/gguf_config.h"
 
 #include <algorithm>
+#include <cmath>
 #include <optional>
 #include <span>
 #include <utility>
@@ -40,6 +41,8 @@ constexpr std::tuple kMultipliers{
     Field{"residual_scale", &ModelConfig::residual_multiplier, model::kScales, Absent::usual},
     Field{"attention.scale", &ModelConfig::attention_scale, model::kScales, Absent::usual},
     Field{"logit_scale", &ModelConfig::logits_divisor, model::kScales}};
+
+constexpr const char* kLogitsCap = "final_logit_softcapping";
 
 /// Of a text, of a turn of a chat, of a message in it; any may be left out.
 constexpr const char* kEnds[] = {"tokenizer.ggml.eos_token_id", "tokenizer.ggml.eot_token_id",
@@ -83,12 +86,17 @@ void write_eos(const std::vector<std::uint32_t>& eos, GgufKeys& keys) {
   }
 }
 
-/// One architecture for two families of DeepSeek's; V3's scores are the sigmoid.
-std::string_view family_in_gguf(std::string_view architecture, const ModelConfig& model) {
-  const Family& family = *detail::family_with(&Family::architecture, architecture);
-  const bool sigmoid = model.experts && model.experts->score == model::ExpertScore::sigmoid;
-  return family.experts == detail::Experts::deepseek_v2 && sigmoid ? "deepseek_v3"
-                                                                   : family.model_type;
+/// The family of a file that has this architecture: keys that only some of its families have tell.
+const Family* family_of_file(const Gguf& gguf, std::string_view architecture) {
+  const auto is_above_zero = [&](const char* key) {
+    const auto value = gguf.integer(std::string(architecture) + key);
+    return value && *value > 0;
+  };
+  const Family* const with_experts = detail::family_told(architecture, detail::InGguf::by_experts);
+  if (with_experts != nullptr && is_above_zero(".expert_count")) return with_experts;
+  const Family* const with_window = detail::family_told(architecture, detail::InGguf::by_window);
+  if (with_window != nullptr && is_above_zero(".attention.sliding_window")) return with_window;
+  return detail::family_told(architecture, detail::InGguf::first);
 }
 
 FileError unknown_architecture(const Gguf& gguf) {
@@ -117,27 +125,36 @@ void read_model(GgufFields& fields, Reading& reading) {
   }
   model.tied_head = !fields.has_tensor("output.weight");
   read_eos(fields, model.eos);
-  model.family = family_in_gguf(reading.family.architecture, model);
+  model.activation = reading.family.activation;
+  model.mlp_bias = fields.has_tensor("blk.0.ffn_up.bias");
+  if (reading.family.scaled_embedding) {
+    model.embedding_multiplier = std::sqrt(static_cast<float>(model.hidden_size));
+  }
+  model.logits_cap =
+      detail::gguf::read_cap(fields, kLogitsCap, reading.family, reading.family.logits_cap);
+  model.family = detail::family_in_gguf(reading.family, model).model_type;
 }
 
 void write_model(const ModelConfig& model, const Family& family, detail::gguf::Sink& out) {
   write_fields(out, kVocabulary, model);
   write_fields(out, kSizes, model);
-  detail::gguf::write_attention(model, out);
+  detail::gguf::write_attention(model, family, out);
   if (model.experts) detail::gguf::write_experts(*model.experts, family, out);
   if (has_dense_layers(model)) write_fields(out, kDense, model);
   if (family.multipliers) write_fields(out, kMultipliers, model);
+  if (family.caps && model.logits_cap > 0) out.set(kLogitsCap, model.logits_cap);
   write_eos(model.eos, out.keys);
 }
 
-/// The tensors whose being there says what no key does. `divisors`: of rope_freqs.weight.
+/// The tensors whose being there says what no key does. Borrows the tables.
 std::vector<formats::Tensor> telling_tensors(const ModelConfig& model,
-                                             std::span<const float> divisors) {
+                                             std::span<const RopeTable> tables) {
   std::vector<formats::Tensor> tensors;
   const auto add = [&](bool there, std::string name) {
     if (there) tensors.push_back({.name = std::move(name)});
   };
   add(!model.tied_head, "output.weight");
+  add(model.mlp_bias, "blk.0.ffn_up.bias");
   if (const auto* const grouped = std::get_if<model::GroupedQueryConfig>(&model.attention)) {
     add(grouped->qkv_bias, "blk.0.attn_q.bias");
     add(grouped->output_bias, "blk.0.attn_output.bias");
@@ -147,10 +164,10 @@ std::vector<formats::Tensor> telling_tensors(const ModelConfig& model,
     const auto first = std::ranges::find(dense, false) - dense.begin();
     add(true, "blk." + std::to_string(first) + ".exp_probs_b.bias");
   }
-  if (!divisors.empty()) {
-    tensors.push_back({.name = "rope_freqs.weight",
-                       .shape = {divisors.size()},
-                       .bytes = std::as_bytes(divisors)});
+  for (const RopeTable& table : tables) {
+    tensors.push_back({.name = table.name,
+                       .shape = {table.divisors.size()},
+                       .bytes = std::as_bytes(std::span(table.divisors))});
   }
   return tensors;
 }
@@ -159,8 +176,7 @@ std::vector<formats::Tensor> telling_tensors(const ModelConfig& model,
 
 tl::expected<ModelConfig, FileError> read_gguf_config(const Gguf& gguf) {
   const auto architecture = gguf.text("general.architecture");
-  const Family* const family =
-      architecture ? detail::family_with(&Family::architecture, *architecture) : nullptr;
+  const Family* const family = architecture ? family_of_file(gguf, *architecture) : nullptr;
   if (family == nullptr) return tl::unexpected(unknown_architecture(gguf));
   GgufFields fields(gguf, family->architecture);
   Reading reading{*family, {}, {}};
@@ -174,10 +190,10 @@ tl::expected<ModelConfig, FileError> read_gguf_config(const Gguf& gguf) {
 }
 
 ModelConfig as_in_gguf(ModelConfig model) {
-  const Family* const family = detail::family_with(&Family::model_type, model.family);
+  const Family* const family = detail::family_of(model);
   if (family == nullptr) return model;
-  model.family = family_in_gguf(family->architecture, model);
-  if (!family->latent) model.rope.pairing = family->gguf_pairing;
+  model.family = detail::family_in_gguf(*family, model).model_type;
+  if (!family->latent) detail::set_pairing(model, family->gguf_pairing);
   if (auto divisors = rope_divisors(model.rope)) {
     model.rope.scaling = model::TabledRope{*std::move(divisors)};
   }
@@ -185,7 +201,7 @@ ModelConfig as_in_gguf(ModelConfig model) {
 }
 
 tl::expected<void, std::string> describe_in_gguf(const ModelConfig& config, GgufKeys& keys) {
-  const Family* const family = detail::family_with(&Family::model_type, config.family);
+  const Family* const family = detail::family_of(config);
   if (family == nullptr) {
     return tl::unexpected("models of family " + config.family +
                           " cannot be written as GGUF; accepted are " +
@@ -197,9 +213,9 @@ tl::expected<void, std::string> describe_in_gguf(const ModelConfig& config, Gguf
   detail::gguf::Sink out{keys, std::string(family->architecture) + "."};
   write_model(model, *family, out);
   // What has no key must not be lost without a word, so the keys are read again.
-  const std::vector<float> divisors = rope_divisors(model.rope).value_or(std::vector<float>());
+  const std::vector<RopeTable> tables = rope_tables(model.rope);
   const auto read = read_gguf_config(
-      Gguf::unwritten("model.gguf", keys.metadata(), telling_tensors(model, divisors)));
+      Gguf::unwritten("model.gguf", keys.metadata(), telling_tensors(model, tables)));
   constexpr double kRounding = 1e-6;  // to the floats that GGUF has
   const auto lost = read ? detail::difference(model, *read, kRounding) : read.error().message;
   if (lost) return tl::unexpected("GGUF cannot say this model: " + *lost);

@@ -57,11 +57,31 @@ void read_groups(GgufFields& fields, ExpertsConfig& experts, std::vector<KeyName
   experts.group_best = experts.score == model::ExpertScore::sigmoid ? 2 : 1;
 }
 
+constexpr std::tuple kQwenShared{
+    Field{"expert_shared_feed_forward_length", &ExpertsConfig::shared_size, model::kSizesOrNone}};
+
+/// Shared experts with a gate came with weights that are not normalized.
 ExpertsConfig read_qwen(GgufFields& fields, Reading& reading) {
-  ExpertsConfig experts{.normalized = true};
+  const bool shared = reading.family.experts == Experts::qwen_shared;
+  ExpertsConfig experts{.normalized = !shared, .shared_gate = shared};
   read_fields(fields, kExperts, experts, reading.names);
+  if (shared) read_fields(fields, kQwenShared, experts, reading.names);
   fields.integer(kShared, {0, 0}, 0);
   fields.integer(kScore, {kSoftmax, kSoftmax}, kSoftmax);
+  experts.dense_layers.assign(static_cast<std::size_t>(reading.model.layers), false);
+  return experts;
+}
+
+/// Of the keys of Llama's architecture: an expert is as large as its MLP would be.
+constexpr std::tuple kMixtral{
+    Field{"expert_count", &ExpertsConfig::experts, model::kExpertCounts},
+    Field{"expert_used_count", &ExpertsConfig::experts_per_token, model::kExpertCounts},
+    Field{"feed_forward_length", &ExpertsConfig::expert_size, model::kSizes}};
+
+ExpertsConfig read_mixtral(GgufFields& fields, Reading& reading) {
+  ExpertsConfig experts{.normalized = true};
+  read_fields(fields, kMixtral, experts, reading.names);
+  fields.integer(kShared, {0, 0}, 0);
   experts.dense_layers.assign(static_cast<std::size_t>(reading.model.layers), false);
   return experts;
 }
@@ -98,18 +118,28 @@ void write_deepseek(const ExpertsConfig& experts, Sink& out) {
 }  // namespace
 
 void read_experts(GgufFields& fields, Reading& reading) {
-  if (reading.family.experts == Experts::none) {
-    fields.integer("expert_count", {0, 0}, 0);
-  } else if (reading.family.experts == Experts::qwen) {
-    reading.model.experts = read_qwen(fields, reading);
-  } else {
-    reading.model.experts = read_deepseek(fields, reading);
+  switch (reading.family.experts) {
+    case Experts::none:
+      fields.integer("expert_count", {0, 0}, 0);
+      return;
+    case Experts::qwen:
+    case Experts::qwen_shared:
+      reading.model.experts = read_qwen(fields, reading);
+      return;
+    case Experts::mixtral:
+      reading.model.experts = read_mixtral(fields, reading);
+      return;
+    case Experts::deepseek_v2:
+    case Experts::deepseek_v3:
+      reading.model.experts = read_deepseek(fields, reading);
   }
 }
 
 void write_experts(const ExpertsConfig& experts, const Family& family, Sink& out) {
   if (family.experts == Experts::none) return;
+  if (family.experts == Experts::mixtral) return write_fields(out, kMixtral, experts);
   write_fields(out, kExperts, experts);
+  if (family.experts == Experts::qwen_shared) return write_fields(out, kQwenShared, experts);
   if (family.experts != Experts::qwen) write_deepseek(experts, out);
 }
 

@@ -34,11 +34,18 @@ void read_rope(GgufFields& fields, Reading& reading);
 /// RoPE of the part of a latent head that turns. Returns: the temperature of the scores,
 /// 0.1 mscale_all_dim ln factor + 1 where YaRN is on, otherwise 1.
 double read_latent_rope(GgufFields& fields, Reading& reading);
-void write_rope(const model::ModelConfig& model, Sink& out);
+void write_rope(const model::ModelConfig& model, const Family& family, Sink& out);
 
 /// Heads or latents, their scale, and RoPE. `model` has its sizes.
 void read_attention(GgufFields& fields, Reading& reading);
-void write_attention(const model::ModelConfig& model, Sink& out);
+void write_attention(const model::ModelConfig& model, const Family& family, Sink& out);
+
+/// The layers that have a window, and those that have no RoPE. `model` has its heads.
+void read_layers(GgufFields& fields, Reading& reading);
+void write_layers(const model::ModelConfig& model, const Family& family, Sink& out);
+
+/// A soft cap, of families that may have one: 0 for none, `usual` where the key is left out.
+float read_cap(GgufFields& fields, const char* key, const Family& family, double usual);
 
 /// Mixture of experts, for families that have one.
 void read_experts(GgufFields& fields, Reading& reading);

@@ -11,6 +11,8 @@ namespace forge::checkpoint::detail::gguf {
 namespace {
 
 constexpr const char* kTable = "rope_freqs.weight";
+constexpr const char* kShortTable = "rope_factors_short.weight";
+constexpr const char* kLongTable = "rope_factors_long.weight";
 constexpr const char* kType = "rope.scaling.type";
 constexpr const char* kOriginal = "rope.scaling.original_context_length";
 constexpr const char* kAttentionFactor = "rope.scaling.attn_factor";
@@ -80,6 +82,44 @@ float log_multiplier(const model::LatentConfig& latent, double factor, float att
   return nearest;
 }
 
+/// Two tables, whose being there is all that says LongRoPE.
+model::LongRope read_long_rope(GgufFields& fields, const Reading& reading) {
+  model::LongRope rope;
+  const int size = reading.model.rope.size;
+  const formats::Tensor* const short_table = fields.gguf().find(kShortTable);
+  if (short_table == nullptr) {
+    fields.fail_with(std::string(kShortTable) + " is missing; accepted is that or no " +
+                     kLongTable);
+    return rope;
+  }
+  rope.short_divisors = read_divisors(fields, *short_table, size);
+  rope.long_divisors = read_divisors(fields, *fields.gguf().find(kLongTable), size);
+  rope.original_positions =
+      fields.number(kOriginal, model::kRopePositions, reading.model.positions);
+  rope.attention_factor = fields.number(kAttentionFactor, model::kScales, 1);
+  rope.is_long = reading.model.positions > rope.original_positions;
+  return rope;
+}
+
+constexpr std::tuple kWindowBase{
+    Field{"rope.freq_base_swa", &model::RopeConfig::base, model::kRopeBases, Absent::usual}};
+
+double usual_window_base(const model::ModelConfig& model, const Family& family) {
+  return family.window_rope_base == 0 ? model.rope.base : family.window_rope_base;
+}
+
+/// Layers with a window turn without scaling, and in Gemma 3 by another base.
+void read_window_rope(GgufFields& fields, Reading& reading) {
+  model::ModelConfig& model = reading.model;
+  const auto& grouped = std::get<model::GroupedQueryConfig>(model.attention);
+  model::RopeConfig rope{.size = model.rope.size,
+                         .base = usual_window_base(model, reading.family),
+                         .pairing = model.rope.pairing,
+                         .scaling = {}};
+  read_fields(fields, kWindowBase, rope, reading.names);
+  if (grouped.sliding_window > 0 && rope != model.rope) model.window_rope = rope;
+}
+
 void write_yarn(const model::ModelConfig& model, const model::YarnRope& yarn, Sink& out) {
   out.set(kType, "yarn");
   write_fields(out, kYarn, yarn);
@@ -105,13 +145,20 @@ void read_rope(GgufFields& fields, Reading& reading) {
     rope.scaling = linear;
   } else if (type == "yarn") {
     rope.scaling = read_yarn(fields, reading);
-  } else if (type != "none") {
-    fields.fail(kType, "'none', 'linear' or 'yarn'");
+  } else if (type != "none" && !(type == "longrope" && fields.has_tensor(kLongTable))) {
+    fields.fail(kType, "'none', 'linear', 'yarn', or 'longrope' with its tables");
   }
   if (const formats::Tensor* const table = fields.gguf().find(kTable)) {
     if (type != "none") fields.fail(kType, "'none', as there is rope_freqs.weight");
     rope.scaling = model::TabledRope{read_divisors(fields, *table, rope.size)};
   }
+  if (fields.has_tensor(kLongTable)) {
+    if (type != "none" && type != "longrope") {
+      fields.fail(kType, std::string("'none' or 'longrope', as there is ") + kLongTable);
+    }
+    rope.scaling = read_long_rope(fields, reading);
+  }
+  if (reading.family.window_rope) read_window_rope(fields, reading);
 }
 
 double read_latent_rope(GgufFields& fields, Reading& reading) {
@@ -138,13 +185,19 @@ double read_latent_rope(GgufFields& fields, Reading& reading) {
   return multiplier * std::log(yarn.factor) + 1;
 }
 
-void write_rope(const model::ModelConfig& model, Sink& out) {
+void write_rope(const model::ModelConfig& model, const Family& family, Sink& out) {
   write_fields(out, rope_fields(Absent::usual), model.rope);
+  if (model.window_rope && model.window_rope->base != usual_window_base(model, family)) {
+    write_fields(out, kWindowBase, *model.window_rope);
+  }
   if (const auto* linear = std::get_if<model::LinearRope>(&model.rope.scaling)) {
     out.set(kType, "linear");
     write_fields(out, kLinear, *linear);
   } else if (const auto* yarn = std::get_if<model::YarnRope>(&model.rope.scaling)) {
     write_yarn(model, *yarn, out);
+  } else if (const auto* both = std::get_if<model::LongRope>(&model.rope.scaling)) {
+    out.set(kOriginal, static_cast<int>(both->original_positions));
+    out.set(kAttentionFactor, both->attention_factor);
   }
 }
 
@@ -164,6 +217,16 @@ std::optional<std::vector<float>> rope_divisors(const model::RopeConfig& rope) {
     divisors.push_back(static_cast<float>(fast[i] / slow[i]));
   }
   return divisors;
+}
+
+std::vector<RopeTable> rope_tables(const model::RopeConfig& rope) {
+  if (const auto* both = std::get_if<model::LongRope>(&rope.scaling)) {
+    return {{detail::gguf::kLongTable, both->long_divisors},
+            {detail::gguf::kShortTable, both->short_divisors}};
+  }
+  auto divisors = rope_divisors(rope);
+  if (!divisors) return {};
+  return {{detail::gguf::kTable, *std::move(divisors)}};
 }
 
 }  // namespace forge::checkpoint

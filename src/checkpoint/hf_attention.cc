@@ -25,57 +25,28 @@ constexpr std::tuple kLatent{
     Field{"qk_rope_head_dim", &LatentConfig::rope_size, model::kHeadSizes},
     Field{"v_head_dim", &LatentConfig::value_size, model::kHeadSizes}};
 
-/// Whether sliding_window is there for the layers: for all or for none.
-bool window_is_on(const json::Fields& fields, const Family& family, int layers) {
-  if (family.window == Window::never) return false;
-  const std::vector<std::string> kinds = fields.texts("layer_types");
-  if (family.window == Window::if_used && !fields.boolean("use_sliding_window", false)) {
-    return false;
-  }
-  if (!kinds.empty()) {
-    const auto sliding = std::count(kinds.begin(), kinds.end(), "sliding_attention");
-    const auto full = std::count(kinds.begin(), kinds.end(), "full_attention");
-    if ((sliding != 0) == (full != 0) || sliding + full != layers) {
-      fields.fail("layer_types", "\"full_attention\" for all " + std::to_string(layers) +
-                                     " layers, or \"sliding_attention\" for all");
-    }
-    return sliding != 0;
-  }
-  if (family.window == Window::always || family.experts != Experts::none) return true;
-  constexpr int kFirstDefault = 28;
-  const int first = fields.integer("max_window_layers", {0, model::kLayersMax}, kFirstDefault);
-  if (first != 0 && first < layers) {
-    fields.fail("max_window_layers",
-                "0, or " + std::to_string(layers) + " and more: a window for all layers or none");
-  }
-  return first == 0;
-}
-
-int read_window(const json::Fields& fields, const Family& family, int layers) {
-  if (!window_is_on(fields, family, layers)) return 0;
-  constexpr int kWindowDefault = 4096;
-  return fields.integer("sliding_window", model::kPositionCounts,
-                        fields.is_null("sliding_window") ? 0 : kWindowDefault);
-}
-
-void write_window(int window, const Family& family, Sink& out) {
-  if (family.window == Window::never) return;
-  if (family.window == Window::if_used) {
-    out.set("use_sliding_window", window > 0);
-    if (window > 0) out.set("max_window_layers", 0);
-  }
-  if (window > 0) {
-    out.set("sliding_window", window);
-  } else {
-    out.none("sliding_window");
-  }
-}
+constexpr const char* kScoreCap = "attn_logit_softcapping";
 
 void read_biases(const json::Fields& fields, Biases biases, GroupedQueryConfig& attention) {
   const bool said = fields.boolean("attention_bias", false);
   if (said && biases == Biases::none) fields.fail("attention_bias", "false");
   attention.output_bias = said && biases == Biases::all_if_said;
-  attention.qkv_bias = attention.output_bias || biases == Biases::query_key_value;
+  switch (biases) {
+    case Biases::query_key_value_unless_denied:
+      attention.qkv_bias = fields.boolean("qkv_bias", true);
+      break;
+    case Biases::query_key_value_if_said:
+      attention.qkv_bias = fields.boolean("attention_bias", true);
+      break;
+    default:
+      attention.qkv_bias = attention.output_bias || biases == Biases::query_key_value;
+  }
+}
+
+void write_biases(const GroupedQueryConfig& attention, Biases biases, Sink& out) {
+  if (biases == Biases::all_if_said) out.set("attention_bias", attention.output_bias);
+  if (biases == Biases::query_key_value_if_said) out.set("attention_bias", attention.qkv_bias);
+  if (biases == Biases::query_key_value_unless_denied) out.set("qkv_bias", attention.qkv_bias);
 }
 
 /// Where head_dim is left out.
@@ -101,15 +72,49 @@ GroupedQueryConfig read_grouped(const json::Fields& fields, Reading& reading) {
   }
   read_biases(fields, reading.family.biases, attention);
   attention.query_key_norm = reading.family.query_key_norm;
-  attention.sliding_window = read_window(fields, reading.family, reading.model.layers);
+  attention.score_cap = read_cap(fields, kScoreCap, reading.family, reading.family.score_cap);
   return attention;
+}
+
+/// The root of the key's number divides the scores.
+constexpr const char* kQueryScalar = "query_pre_attn_scalar";
+constexpr NumberRange kQueryScalars{1e-6, 1e6};
+constexpr double kUsualQueryScalar = 256;
+
+float usual_scale(double size) { return static_cast<float>(1 / std::sqrt(size)); }
+
+/// As transformers cuts it off.
+int turning(int head_size, double factor) { return static_cast<int>(head_size * factor); }
+
+/// A number of few digits that says how much of a head turns.
+double rotary_factor(int size, int head_size) {
+  const auto says = [&](double factor) { return turning(head_size, factor) == size; };
+  const double factor = with_fewest_digits(double{1} * size / head_size, says);
+  return says(factor) ? factor : with_fewest_digits((size + 0.5) / head_size, says);
+}
+
+/// Layers with a window have no RoPE of their own where there are none, or where it is the usual.
+void drop_usual_window_rope(model::ModelConfig& model) {
+  const auto& grouped = std::get<GroupedQueryConfig>(model.attention);
+  if (grouped.sliding_window == 0 || model.window_rope == model.rope) model.window_rope.reset();
 }
 
 }  // namespace
 
+float read_cap(const json::Fields& fields, const char* key, const Family& family, double usual) {
+  if (!family.caps || fields.is_null(key)) return 0;
+  return static_cast<float>(fields.number(key, model::kCaps, usual));
+}
+
+void write_cap(float cap, const char* key, const Family& family, Sink& out) {
+  if (!family.caps) return;
+  if (cap > 0) return out.set(key, cap);
+  out.none(key);
+}
+
 void read_attention(const json::Fields& fields, Reading& reading) {
   model::ModelConfig& model = reading.model;
-  const double temperature = read_rope(fields, reading);
+  const RopeReading rope = read_rope(fields, reading);
   if (reading.family.latent) {
     if (fields.boolean("attention_bias", false)) fields.fail("attention_bias", "false");
     auto& latent = model.attention.emplace<LatentConfig>();
@@ -118,13 +123,21 @@ void read_attention(const json::Fields& fields, Reading& reading) {
     model.rope.size = latent.rope_size;
     model.rope.pairing = fields.boolean("rope_interleave", true) ? model::RopePairing::adjacent
                                                                  : model::RopePairing::halves;
-    model.attention_scale = latent_scale(latent, temperature);
+    model.attention_scale = latent_scale(latent, rope.temperature);
     return;
   }
   const GroupedQueryConfig grouped = read_grouped(fields, reading);
   model.attention = grouped;
-  model.rope.size = grouped.head_size;
-  model.attention_scale = static_cast<float>(1 / std::sqrt(double{1} * grouped.head_size));
+  model.rope.size = turning(grouped.head_size, rope.rotary_factor);
+  if (model.window_rope) model.window_rope->size = model.rope.size;
+  set_pairing(model, reading.family.hf_pairing);
+  model.attention_scale = usual_scale(grouped.head_size);
+  if (reading.family.query_scalar) {
+    model.attention_scale =
+        usual_scale(fields.number(kQueryScalar, kQueryScalars, kUsualQueryScalar));
+  }
+  read_layers(fields, reading);
+  drop_usual_window_rope(model);
 }
 
 void write_attention(const model::ModelConfig& model, const Family& family, Sink& out) {
@@ -136,10 +149,20 @@ void write_attention(const model::ModelConfig& model, const Family& family, Sink
   } else {
     const auto& grouped = std::get<GroupedQueryConfig>(model.attention);
     write_fields(out, kGrouped, grouped);
-    if (family.biases == Biases::all_if_said) out.set("attention_bias", grouped.output_bias);
-    write_window(grouped.sliding_window, family, out);
+    write_biases(grouped, family.biases, out);
+    write_cap(grouped.score_cap, kScoreCap, family, out);
+    if (family.query_scalar) {
+      out.set(kQueryScalar,
+              with_fewest_digits(std::pow(double{model.attention_scale}, -2), [&](double scalar) {
+                return usual_scale(scalar) == model.attention_scale;
+              }));
+    }
+    if (family.partial_rotary) {
+      out.set("partial_rotary_factor", rotary_factor(model.rope.size, grouped.head_size));
+    }
+    write_layers(model, family, out);
   }
-  write_rope(model, out);
+  write_rope(model, family, out);
 }
 
 }  // namespace forge::checkpoint::detail::hf

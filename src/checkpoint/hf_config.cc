@@ -1,6 +1,7 @@
 #include "forge/checkpoint/hf_config.h"
 
 #include <algorithm>
+#include <cmath>
 #include <filesystem>
 #include <utility>
 
@@ -42,6 +43,8 @@ constexpr std::tuple kMultipliers{
           detail::Absent::usual},
     Field{"logits_scaling", &ModelConfig::logits_divisor, model::kScales, detail::Absent::usual}};
 
+constexpr const char* kLogitsCap = "final_logit_softcapping";
+
 /// Each once, in the order of the file.
 void read_eos(const json::Fields& fields, std::vector<std::uint32_t>& eos) {
   for (const std::int64_t token : fields.integers("eos_token_id", model::kTokens)) {
@@ -58,6 +61,25 @@ void write_eos(const std::vector<std::uint32_t>& eos, detail::hf::Sink& out) {
   }
 }
 
+/// The key that a family's code reads; transformers leaves the other one unread.
+const char* activation_key(const Family& family) {
+  return family.activation == model::Activation::gelu_tanh ? "hidden_activation" : "hidden_act";
+}
+
+void read_activation(const json::Fields& fields, Reading& reading) {
+  const char* const key = activation_key(reading.family);
+  reading.model.activation = reading.family.activation;
+  if (!fields.has(key)) return;
+  const std::string_view name = fields.one_of(key, {"silu", "gelu_pytorch_tanh"});
+  reading.model.activation =
+      name == "silu" ? model::Activation::silu : model::Activation::gelu_tanh;
+}
+
+void write_activation(const ModelConfig& model, const Family& family, detail::hf::Sink& out) {
+  const bool silu = model.activation == model::Activation::silu;
+  out.set(activation_key(family), silu ? "silu" : "gelu_pytorch_tanh");
+}
+
 void read_model(const json::Fields& fields, Reading& reading) {
   const Family& family = reading.family;
   ModelConfig& model = reading.model;
@@ -67,43 +89,39 @@ void read_model(const json::Fields& fields, Reading& reading) {
            .norm = family.norm};
   read_fields(fields, kSizes, model, reading.names);
   detail::hf::read_attention(fields, reading);
-  if (fields.has("hidden_act")) fields.one_of("hidden_act", {"silu"});
-  if (fields.boolean("mlp_bias", false)) fields.fail("mlp_bias", "false");
+  read_activation(fields, reading);
+  model.mlp_bias = fields.boolean("mlp_bias", false);
+  if (model.mlp_bias && !family.mlp_bias) fields.fail("mlp_bias", "false");
   detail::hf::read_experts(fields, reading);
   if (has_dense_layers(model)) read_fields(fields, kDense, model, reading.names);
   if (family.multipliers) {
     model.attention_scale = 1;
     read_fields(fields, kMultipliers, model, reading.names);
   }
+  if (family.scaled_embedding) {
+    model.embedding_multiplier = std::sqrt(static_cast<float>(model.hidden_size));
+  }
+  model.logits_cap = detail::hf::read_cap(fields, kLogitsCap, family, family.logits_cap);
   read_eos(fields, model.eos);
 }
 
 void write_model(const ModelConfig& model, const Family& family, detail::hf::Sink& out) {
   write_fields(out, kSizes, model);
   detail::hf::write_attention(model, family, out);
-  out.set("hidden_act", "silu");
+  write_activation(model, family, out);
+  if (family.mlp_bias) out.set("mlp_bias", model.mlp_bias);
   if (model.experts) detail::hf::write_experts(*model.experts, family, out);
   if (has_dense_layers(model)) write_fields(out, kDense, model);
   if (family.multipliers) write_fields(out, kMultipliers, model);
+  detail::hf::write_cap(model.logits_cap, kLogitsCap, family, out);
   write_eos(model.eos, out);
-}
-
-/// The family whose config.json a model has: what GGUF has one architecture for, its window tells
-/// apart. Null if it is unknown.
-const Family* family_in_json(const ModelConfig& model) {
-  const Family* const family = detail::family_with(&Family::model_type, model.family);
-  const auto* const grouped = std::get_if<model::GroupedQueryConfig>(&model.attention);
-  if (family == nullptr || family->window != detail::Window::never) return family;
-  if (grouped == nullptr || grouped->sliding_window == 0) return family;
-  const Family* const sibling = detail::with_window(family->architecture);
-  return sibling == nullptr ? family : sibling;
 }
 
 /// The model as it is to be found in config.json: GGUF has other names for some of the same.
 tl::expected<ModelConfig, std::string> as_in_json(ModelConfig model, const Family& family) {
   model.family = family.model_type;
   // Whoever writes the rows of Q and K puts them in that order.
-  if (!family.latent) model.rope.pairing = model::RopePairing::halves;
+  if (!family.latent) detail::set_pairing(model, family.hf_pairing);
   if (const auto* const tabled = std::get_if<model::TabledRope>(&model.rope.scaling)) {
     const auto llama3 = detail::hf::llama3_of(model.rope, *tabled);
     if (!llama3) {
@@ -186,12 +204,13 @@ tl::expected<HfConfig, FileError> read_hf_config(const std::string& directory) {
 
 tl::expected<std::string, std::string> config_text(const ModelConfig& config,
                                                    quant::WeightType type) {
-  const Family* const family = family_in_json(config);
-  if (family == nullptr) {
+  const Family* const known = detail::family_of(config);
+  if (known == nullptr) {
     return tl::unexpected("models of family " + config.family +
                           " cannot be written as config.json; accepted are " +
                           detail::known(&Family::model_type, '"'));
   }
+  const Family* const family = &detail::family_in_json(*known, config);
   const auto model = as_in_json(config, *family);
   if (!model) return tl::unexpected(model.error());
   detail::hf::Sink out;

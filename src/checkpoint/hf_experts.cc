@@ -76,6 +76,31 @@ ExpertsConfig read_qwen(const json::Fields& fields, Reading& reading) {
   return experts;
 }
 
+constexpr std::tuple kQwenShared{Field{"shared_expert_intermediate_size",
+                                       &ExpertsConfig::shared_size, model::kSizes, Absent::usual}};
+
+ExpertsConfig read_qwen_shared(const json::Fields& fields, Reading& reading) {
+  ExpertsConfig experts = read_qwen(fields, reading);
+  experts.shared_size = 5632;
+  experts.shared_gate = true;
+  read_fields(fields, kQwenShared, experts, reading.names);
+  return experts;
+}
+
+constexpr std::tuple kMixtral{
+    Field{"num_local_experts", &ExpertsConfig::experts, model::kExpertCounts, Absent::usual},
+    Field{"num_experts_per_tok", &ExpertsConfig::experts_per_token, model::kExpertCounts,
+          Absent::usual},
+    Field{"intermediate_size", &ExpertsConfig::expert_size, model::kSizes}};
+
+/// The softmax of the chosen is that of all, normalized.
+ExpertsConfig read_mixtral(const json::Fields& fields, Reading& reading) {
+  ExpertsConfig experts{.normalized = true};
+  read_fields(fields, kMixtral, experts, reading.names);
+  experts.dense_layers.assign(static_cast<std::size_t>(reading.model.layers), false);
+  return experts;
+}
+
 void write_qwen(const ExpertsConfig& experts, Sink& out) {
   write_fields(out, kQwen, experts);
   write_fields(out, kExperts, experts);
@@ -156,14 +181,26 @@ void write_deepseek(const ExpertsConfig& experts, bool v3, Sink& out) {
 void read_experts(const json::Fields& fields, Reading& reading) {
   const Experts kind = reading.family.experts;
   if (kind == Experts::qwen) reading.model.experts = read_qwen(fields, reading);
+  if (kind == Experts::qwen_shared) reading.model.experts = read_qwen_shared(fields, reading);
+  if (kind == Experts::mixtral) reading.model.experts = read_mixtral(fields, reading);
   if (kind == Experts::deepseek_v2) reading.model.experts = read_v2(fields, reading);
   if (kind == Experts::deepseek_v3) reading.model.experts = read_v3(fields, reading);
 }
 
 void write_experts(const ExpertsConfig& experts, const Family& family, Sink& out) {
-  if (family.experts == Experts::qwen) return write_qwen(experts, out);
-  if (family.experts != Experts::none) {
-    write_deepseek(experts, family.experts == Experts::deepseek_v3, out);
+  switch (family.experts) {
+    case Experts::none:
+      return;
+    case Experts::qwen:
+      return write_qwen(experts, out);
+    case Experts::qwen_shared:
+      write_qwen(experts, out);
+      return write_fields(out, kQwenShared, experts);
+    case Experts::mixtral:
+      return write_fields(out, kMixtral, experts);
+    case Experts::deepseek_v2:
+    case Experts::deepseek_v3:
+      return write_deepseek(experts, family.experts == Experts::deepseek_v3, out);
   }
 }
 

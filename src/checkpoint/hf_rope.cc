@@ -1,6 +1,4 @@
 #include <algorithm>
-#include <array>
-#include <charconv>
 #include <cmath>
 
 #include "fields.h"
@@ -15,6 +13,12 @@ constexpr std::tuple kBase{
     Field{"rope_theta", &model::RopeConfig::base, model::kRopeBases, Absent::usual}};
 
 constexpr std::tuple kLinear{Field{"factor", &model::LinearRope::factor, model::kRopeFactors}};
+
+constexpr std::tuple kDynamic{Field{"factor", &model::DynamicRope::factor, model::kRopeFactors}};
+
+/// Gemma 3's of layers with a window.
+constexpr std::tuple kLocalBase{
+    Field{"rope_local_base_freq", &model::RopeConfig::base, model::kRopeBases, Absent::usual}};
 
 constexpr std::tuple kLlama3{
     Field{"factor", &model::Llama3Rope::factor, model::kRopeFactors},
@@ -34,21 +38,6 @@ constexpr std::tuple kYarn{
     Field{"beta_slow", &model::YarnRope::beta_slow, model::kRopeTurns, Absent::usual},
     Field{"attention_factor", &model::YarnRope::attention_factor, model::kScales, Absent::usual},
     Field{"truncate", &model::YarnRope::truncate, TrueOrFalse{}, Absent::usual}};
-
-/// The decimal of fewest digits, nearest to `value`, that is as wanted.
-template <class Wanted>
-double with_fewest_digits(double value, const Wanted& wanted) {
-  for (int digits = 1; digits < 17; ++digits) {
-    std::array<char, 32> text{};
-    const auto end = std::to_chars(text.data(), text.data() + text.size(), value,
-                                   std::chars_format::general, digits)
-                         .ptr;
-    double rounded = 0;
-    std::from_chars(text.data(), end, rounded);
-    if (wanted(rounded)) return rounded;
-  }
-  return value;
-}
 
 /// YaRN's temperature for a context `factor` times as long (arXiv:2309.00071, equation 22), with
 /// the weight that DeepSeek gives the logarithm.
@@ -102,55 +91,168 @@ void write_yarn(const model::ModelConfig& model, const model::YarnRope& yarn, Si
   out.set("mscale_all_dim", mscale);
 }
 
-}  // namespace
-
-void Sink::set(const char* key, float value) {
-  object[key] = with_fewest_digits(
-      double{value}, [&](double rounded) { return static_cast<float>(rounded) == value; });
+/// A list of divisors, one a pair; it is validate() that counts them.
+std::vector<float> read_divisors(const json::Fields& fields, const char* key) {
+  std::vector<float> divisors;
+  for (const nlohmann::json& item : fields.items(key)) {
+    const double divisor = item.is_number() ? item.get<double>() : 0;
+    if (!model::kScales.contains(divisor))
+      fields.fail(key, "a list of numbers, " + to_string(model::kScales));
+    divisors.push_back(static_cast<float>(divisor));
+  }
+  return divisors;
 }
 
-double read_rope(const json::Fields& fields, Reading& reading) {
-  model::RopeConfig& rope = reading.model.rope;
-  const auto scaling =
-      fields.object(fields.has("rope_parameters") ? "rope_parameters" : "rope_scaling");
-  const bool base_within = scaling && scaling->has("rope_theta");
-  read_fields(base_within ? *scaling : fields, kBase, rope, reading.names);
-  fields.number("partial_rotary_factor", {1, 1}, 1);
-  if (!scaling) return 1;
-  for (const char* const kind : {"full_attention", "sliding_attention"}) {
-    if (scaling->has(kind)) scaling->fail(kind, "none: one rope for all layers");
+std::vector<double> decimals_of(const std::vector<float>& values) {
+  std::vector<double> out;
+  out.reserve(values.size());
+  for (const float value : values) out.push_back(decimal_of(value));
+  return out;
+}
+
+constexpr const char* kShort = "short_factor";
+constexpr const char* kLong = "long_factor";
+constexpr const char* kOriginal = "original_max_position_embeddings";
+
+/// `outer`, the whole config.json, has the context of the training in Phi's files.
+model::LongRope read_long_rope(const json::Fields& scaling, const json::Fields& outer,
+                               Reading& reading) {
+  const int positions = reading.model.positions;
+  const double usual =
+      reading.family.original_positions > 0 ? reading.family.original_positions : positions;
+  model::LongRope rope{.short_divisors = read_divisors(scaling, kShort),
+                       .long_divisors = read_divisors(scaling, kLong)};
+  const double within = scaling.number(kOriginal, model::kRopePositions, usual);
+  rope.original_positions = outer.number(kOriginal, model::kRopePositions, within);
+  rope.is_long = positions > rope.original_positions;
+  const double ratio = scaling.number("factor", model::kRopeFactors,
+                                      std::max(1.0, positions / rope.original_positions));
+  const double usual_factor =
+      ratio <= 1 ? 1 : std::sqrt(1 + std::log(ratio) / std::log(rope.original_positions));
+  rope.attention_factor = scaling.number("attention_factor", model::kScales, usual_factor);
+  for (const auto& [field, key] : {std::pair{"short_divisors", kShort},
+                                   {"long_divisors", kLong},
+                                   {"original_positions", kOriginal}}) {
+    reading.names.push_back({std::string("rope.scaling.") + field, key});
   }
-  scaling->number("partial_rotary_factor", {1, 1}, 1);
-  const char* const key = scaling->has("rope_type") ? "rope_type" : "type";
-  if (!scaling->has(key)) return 1;
-  const std::string_view type = scaling->one_of(key, {"default", "linear", "llama3", "yarn"});
+  return rope;
+}
+
+/// The scaling of one RoPE. Returns: RopeReading::temperature.
+double read_scaling(const json::Fields& scaling, const json::Fields& outer, Reading& reading,
+                    model::RopeConfig& rope) {
+  const char* const key = scaling.has("rope_type") ? "rope_type" : "type";
+  if (!scaling.has(key)) return 1;
+  const std::string_view type =
+      scaling.one_of(key, {"default", "linear", "llama3", "yarn", "dynamic", "longrope", "su"});
   if (type == "linear") {
-    read_fields(*scaling, kLinear, rope.scaling.emplace<model::LinearRope>(), reading.names);
+    read_fields(scaling, kLinear, rope.scaling.emplace<model::LinearRope>(), reading.names);
   } else if (type == "llama3") {
-    read_fields(*scaling, kLlama3, rope.scaling.emplace<model::Llama3Rope>(), reading.names);
+    read_fields(scaling, kLlama3, rope.scaling.emplace<model::Llama3Rope>(), reading.names);
+  } else if (type == "dynamic") {
+    read_fields(scaling, kDynamic, rope.scaling.emplace<model::DynamicRope>(), reading.names);
+  } else if (type == "longrope" || type == "su") {  // its name in Phi-3's first files
+    rope.scaling = read_long_rope(scaling, outer, reading);
   } else if (type == "yarn") {
-    const Mscales mscales{.mscale = scaling->number("mscale", kMscales, 0),
-                          .all_dim = scaling->number("mscale_all_dim", kMscales, 0)};
-    const model::YarnRope yarn = read_yarn(*scaling, mscales, reading);
+    const Mscales mscales{.mscale = scaling.number("mscale", kMscales, 0),
+                          .all_dim = scaling.number("mscale_all_dim", kMscales, 0)};
+    const model::YarnRope yarn = read_yarn(scaling, mscales, reading);
     rope.scaling = yarn;
     return temperature(yarn.factor, mscales.all_dim);
   }
   return 1;
 }
 
-void write_rope(const model::ModelConfig& model, Sink& out) {
-  write_fields(out, kBase, model.rope);
-  Sink scaling;
-  if (const auto* linear = std::get_if<model::LinearRope>(&model.rope.scaling)) {
-    scaling.set("rope_type", "linear");
-    write_fields(scaling, kLinear, *linear);
-  } else if (const auto* llama3 = std::get_if<model::Llama3Rope>(&model.rope.scaling)) {
-    scaling.set("rope_type", "llama3");
-    write_fields(scaling, kLlama3, *llama3);
-  } else if (const auto* yarn = std::get_if<model::YarnRope>(&model.rope.scaling)) {
-    scaling.set("rope_type", "yarn");
-    write_yarn(model, *yarn, scaling);
+/// How much of a head turns, which not every family's code asks for.
+double read_rotary_factor(const json::Fields& fields, const Family& family, double usual) {
+  const NumberRange range =
+      family.partial_rotary ? NumberRange{1e-3, 1} : NumberRange{usual, usual};
+  return fields.number("partial_rotary_factor", range, usual);
+}
+
+Sink scaling_sink(const model::ModelConfig& model, const model::RopeConfig& rope) {
+  Sink out;
+  if (const auto* linear = std::get_if<model::LinearRope>(&rope.scaling)) {
+    out.set("rope_type", "linear");
+    write_fields(out, kLinear, *linear);
+  } else if (const auto* llama3 = std::get_if<model::Llama3Rope>(&rope.scaling)) {
+    out.set("rope_type", "llama3");
+    write_fields(out, kLlama3, *llama3);
+  } else if (const auto* yarn = std::get_if<model::YarnRope>(&rope.scaling)) {
+    out.set("rope_type", "yarn");
+    write_yarn(model, *yarn, out);
+  } else if (const auto* dynamic = std::get_if<model::DynamicRope>(&rope.scaling)) {
+    out.set("rope_type", "dynamic");
+    write_fields(out, kDynamic, *dynamic);
+  } else if (const auto* both = std::get_if<model::LongRope>(&rope.scaling)) {
+    out.set("rope_type", "longrope");
+    out.set(kShort, decimals_of(both->short_divisors));
+    out.set(kLong, decimals_of(both->long_divisors));
+    out.set(kOriginal, both->original_positions);
+    out.set("attention_factor", both->attention_factor);
   }
+  return out;
+}
+
+/// The RoPE of layers with a window, which has a base of its own and no scaling, unless
+/// rope_parameters has one for each kind of layer.
+void read_window_rope(const json::Fields& fields, const std::optional<json::Fields>& parameters,
+                      Reading& reading) {
+  model::RopeConfig& rope = reading.model.window_rope.emplace();
+  const Family& family = reading.family;
+  rope.base = family.window_rope_base == 0 ? reading.model.rope.base : family.window_rope_base;
+  if (!parameters) {
+    if (family.window_rope_base != 0) read_fields(fields, kLocalBase, rope, reading.names);
+    return;
+  }
+  read_fields(*parameters, kBase, rope, reading.names);
+  read_scaling(*parameters, fields, reading, rope);
+}
+
+}  // namespace
+
+RopeReading read_rope(const json::Fields& fields, Reading& reading) {
+  model::RopeConfig& rope = reading.model.rope;
+  const Family& family = reading.family;
+  rope.base = family.rope_base;
+  auto scaling = fields.object(fields.has("rope_parameters") ? "rope_parameters" : "rope_scaling");
+  std::optional<json::Fields> of_window;
+  const bool by_kind =
+      scaling && (scaling->has("full_attention") || scaling->has("sliding_attention"));
+  if (by_kind && !family.window_rope) {
+    for (const char* const kind : {"full_attention", "sliding_attention"}) {
+      if (scaling->has(kind)) scaling->fail(kind, "none: one rope for all layers");
+    }
+  } else if (by_kind) {
+    of_window = scaling->object("sliding_attention");
+    scaling = scaling->object("full_attention");
+  }
+  const bool base_within = scaling && scaling->has("rope_theta");
+  read_fields(base_within ? *scaling : fields, kBase, rope, reading.names);
+  RopeReading out{.rotary_factor = read_rotary_factor(fields, family, family.rotary_factor)};
+  if (scaling) {
+    out.rotary_factor = read_rotary_factor(*scaling, family, out.rotary_factor);
+    out.temperature = read_scaling(*scaling, fields, reading, rope);
+  }
+  if (family.window_rope) read_window_rope(fields, of_window, reading);
+  return out;
+}
+
+void write_rope(const model::ModelConfig& model, const Family& family, Sink& out) {
+  if (family.window_rope) {
+    Sink full = scaling_sink(model, model.rope);
+    Sink window = scaling_sink(model, model.window_rope.value_or(model.rope));
+    write_fields(full, kBase, model.rope);
+    write_fields(window, kBase, model.window_rope.value_or(model.rope));
+    if (!full.object.contains("rope_type")) full.set("rope_type", "default");
+    if (!window.object.contains("rope_type")) window.set("rope_type", "default");
+    Sink both;
+    both.set("full_attention", std::move(full.object));
+    both.set("sliding_attention", std::move(window.object));
+    return out.set("rope_parameters", std::move(both.object));
+  }
+  write_fields(out, kBase, model.rope);
+  Sink scaling = scaling_sink(model, model.rope);
   if (!scaling.object.empty()) out.set("rope_scaling", std::move(scaling.object));
 }
 

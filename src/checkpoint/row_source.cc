@@ -23,7 +23,7 @@ std::vector<float> floats_of(const FileTensor& tensor, const SourceRow& source) 
   std::vector<float> floats(static_cast<std::size_t>(tensor.row_elements()));
   for (std::size_t i = 0; i < floats.size(); ++i) {
     const int from = source_row(tensor.order, tensor.head_size, static_cast<int>(i));
-    floats[i] = source.part->vector[static_cast<std::size_t>(from)];
+    floats[i] = source.part->vector[static_cast<std::size_t>(from)] + tensor.offset;
   }
   return floats;
 }

@@ -5,8 +5,12 @@
 #include <string_view>
 #include <variant>
 
+#include "families.h"
+
 namespace forge::checkpoint {
 namespace {
+
+using detail::Tensors;
 
 /// Of layers, what follows "model.layers.N." and "blk.N."; '*' is the number of an expert.
 struct Names {
@@ -26,6 +30,39 @@ constexpr Names kNormsBefore[] = {
 constexpr Names kNormsAfter[] = {
     {"attention_norm", "post_attention_layernorm.weight", "post_attention_norm.weight"},
     {"ffn_norm", "post_feedforward_layernorm.weight", "post_ffw_norm.weight"}};
+
+/// Norms on both sides of the sub-layers, by the two families' names for them.
+constexpr Names kNormsAround[] = {
+    {"attention_norm", "input_layernorm.weight", "attn_norm.weight"},
+    {"attention_post_norm", "post_attention_layernorm.weight", "post_attention_norm.weight"},
+    {"ffn_norm", "pre_feedforward_layernorm.weight", "ffn_norm.weight"},
+    {"ffn_post_norm", "post_feedforward_layernorm.weight", "post_ffw_norm.weight"}};
+
+constexpr Names kNormsOfGlm[] = {
+    {"attention_norm", "input_layernorm.weight", "attn_norm.weight"},
+    {"attention_post_norm", "post_self_attn_layernorm.weight", "post_attention_norm.weight"},
+    {"ffn_norm", "post_attention_layernorm.weight", "ffn_norm.weight"},
+    {"ffn_post_norm", "post_mlp_layernorm.weight", "post_ffw_norm.weight"}};
+
+constexpr Names kFusedAttention[] = {
+    {"attention.query", "self_attn.qkv_proj.weight", "attn_qkv.weight"},
+    {"attention.key", "self_attn.qkv_proj.weight", "attn_qkv.weight"},
+    {"attention.value", "self_attn.qkv_proj.weight", "attn_qkv.weight"}};
+
+constexpr Names kFusedMlp[] = {{"feed_forward.gate", "mlp.gate_up_proj.weight", "ffn_up.weight"},
+                               {"feed_forward.up", "mlp.gate_up_proj.weight", "ffn_up.weight"}};
+
+constexpr Names kMixtral[] = {
+    {"feed_forward.router", "block_sparse_moe.gate.weight", "ffn_gate_inp.weight"},
+    {"feed_forward.experts.gate", "block_sparse_moe.experts.*.w1.weight", "ffn_gate_exps.weight"},
+    {"feed_forward.experts.up", "block_sparse_moe.experts.*.w3.weight", "ffn_up_exps.weight"},
+    {"feed_forward.experts.down", "block_sparse_moe.experts.*.w2.weight", "ffn_down_exps.weight"}};
+
+constexpr Names kQwenShared[] = {
+    {"feed_forward.shared.gate", "mlp.shared_expert.gate_proj.weight", "ffn_gate_shexp.weight"},
+    {"feed_forward.shared.up", "mlp.shared_expert.up_proj.weight", "ffn_up_shexp.weight"},
+    {"feed_forward.shared.down", "mlp.shared_expert.down_proj.weight", "ffn_down_shexp.weight"},
+    {"feed_forward.shared_gate", "mlp.shared_expert_gate.weight", "ffn_gate_inp_shexp.weight"}};
 
 constexpr Names kGroupedQuery[] = {
     {"attention.query", "self_attn.q_proj.weight", "attn_q.weight"},
@@ -58,6 +95,9 @@ constexpr Names kMlp[] = {
     {"feed_forward.gate", "mlp.gate_proj.weight", "ffn_gate.weight"},
     {"feed_forward.up", "mlp.up_proj.weight", "ffn_up.weight"},
     {"feed_forward.down", "mlp.down_proj.weight", "ffn_down.weight"},
+    {"feed_forward.gate_bias", "mlp.gate_proj.bias", "ffn_gate.bias"},
+    {"feed_forward.up_bias", "mlp.up_proj.bias", "ffn_up.bias"},
+    {"feed_forward.down_bias", "mlp.down_proj.bias", "ffn_down.bias"},
     {"feed_forward.router", "mlp.gate.weight", "ffn_gate_inp.weight"},
     {"feed_forward.correction_bias", "mlp.gate.e_score_correction_bias", "exp_probs_b.bias"},
     {"feed_forward.experts.gate", "mlp.experts.*.gate_proj.weight", "ffn_gate_exps.weight"},
@@ -67,13 +107,48 @@ constexpr Names kMlp[] = {
     {"feed_forward.shared.up", "mlp.shared_experts.up_proj.weight", "ffn_up_shexp.weight"},
     {"feed_forward.shared.down", "mlp.shared_experts.down_proj.weight", "ffn_down_shexp.weight"}};
 
+Tensors names_of(const model::ModelConfig& config) {
+  const detail::Family* const family = detail::family_of(config);
+  return family == nullptr ? Tensors::usual : family->tensors;
+}
+
+using Tables = std::vector<std::span<const Names>>;
+
+/// Those of a family that has other names than Llama.
+void add_own(Tensors names, Tables& tables) {
+  switch (names) {
+    case Tensors::usual:
+    case Tensors::gemma:
+      return;
+    case Tensors::mixtral:
+      tables.emplace_back(kMixtral);
+      return;
+    case Tensors::qwen_shared:
+      tables.emplace_back(kQwenShared);
+      return;
+    case Tensors::fused:
+      tables.emplace_back(kFusedAttention);
+      [[fallthrough]];
+    case Tensors::glm:
+      tables.emplace_back(kFusedMlp);
+  }
+}
+
 /// The tables of a layer of `config`, those that go first before those that they replace.
-std::vector<std::span<const Names>> tables_of(const model::ModelConfig& config) {
-  std::vector<std::span<const Names>> tables = {kMlp};
-  if (config.norm == model::NormPlacement::before) {
-    tables.emplace_back(kNormsBefore);
-  } else {
-    tables.emplace_back(kNormsAfter);
+Tables tables_of(const model::ModelConfig& config) {
+  Tables tables;
+  add_own(names_of(config), tables);
+  tables.emplace_back(kMlp);
+  switch (config.norm) {
+    case model::NormPlacement::before:
+      tables.emplace_back(kNormsBefore);
+      break;
+    case model::NormPlacement::after:
+      tables.emplace_back(kNormsAfter);
+      break;
+    case model::NormPlacement::around:
+      if (names_of(config) == Tensors::glm) tables.emplace_back(kNormsOfGlm);
+      tables.emplace_back(kNormsAround);
   }
   if (const auto* latent = std::get_if<model::LatentConfig>(&config.attention)) {
     if (latent->query_rank == 0) tables.emplace_back(kDirectQuery);
@@ -82,6 +157,31 @@ std::vector<std::span<const Names>> tables_of(const model::ModelConfig& config) 
     tables.emplace_back(kGroupedQuery);
   }
   return tables;
+}
+
+/// The rows of a matrix in a tensor of several.
+std::optional<RowPlace> row_place(std::string_view kind, const model::ModelConfig& config) {
+  const Tensors names = names_of(config);
+  const auto* const grouped = std::get_if<model::GroupedQueryConfig>(&config.attention);
+  if (names == Tensors::fused && grouped != nullptr) {
+    const int queries = grouped->heads * grouped->head_size;
+    const int keys = grouped->kv_heads * grouped->head_size;
+    const int all = queries + 2 * keys;
+    if (kind == "attention.query") return RowPlace{0, all};
+    if (kind == "attention.key") return RowPlace{queries, all};
+    if (kind == "attention.value") return RowPlace{queries + keys, all};
+  }
+  if (names == Tensors::fused || names == Tensors::glm) {
+    if (kind == "feed_forward.gate") return RowPlace{0, 2 * config.ffn_size};
+    if (kind == "feed_forward.up") return RowPlace{config.ffn_size, 2 * config.ffn_size};
+  }
+  return std::nullopt;
+}
+
+/// What a tensor of SafeTensors leaves out of the weights of a norm.
+float norm_offset(const std::string& role, const model::ModelConfig& config) {
+  const detail::Family* const family = detail::family_of(config);
+  return family != nullptr && family->norms_from_one && role.ends_with("norm") ? 1 : 0;
 }
 
 const Names* find(std::span<const Names> table, std::string_view role) {
@@ -120,8 +220,11 @@ std::optional<TensorName> tensor_name(const std::string& role, const model::Mode
                                       ModelFormat format) {
   const RoleParts parts = parts_of_role(role);
   const bool gguf = format == ModelFormat::gguf;
+  TensorName out;
+  if (!gguf) out.offset = norm_offset(role, config);
   if (const Names* const names = find(kOfModel, parts.kind)) {
-    return TensorName{std::string(gguf ? names->gguf : names->hf), std::nullopt};
+    out.name = gguf ? names->gguf : names->hf;
+    return out;
   }
   constexpr std::string_view kLayers = "layers.";
   if (!parts.kind.starts_with(kLayers) || parts.numbers.empty()) return std::nullopt;
@@ -131,7 +234,8 @@ std::optional<TensorName> tensor_name(const std::string& role, const model::Mode
     if (names == nullptr) names = find(table, kind);
   }
   if (names == nullptr || (!gguf && names->hf.empty())) return std::nullopt;
-  TensorName out;
+  out.rows = row_place(kind, config);
+  out.flat = gguf && kind == "feed_forward.shared_gate";
   const bool one_of_many = parts.numbers.size() > 1;
   if (gguf && one_of_many) out.place = {parts.numbers[1], stack_count(kind, config)};
   std::string rest(gguf ? names->gguf : names->hf);

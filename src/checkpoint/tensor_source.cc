@@ -19,8 +19,10 @@ using Method = HfQuantization::Method;
 Shape shape_of(std::initializer_list<int> sizes) { return {sizes.begin(), sizes.end()}; }
 
 /// Of the tensor that has such a matrix.
-Shape shape_of(const std::optional<StackPlace>& place, int outputs, int inputs) {
-  return place ? shape_of({place->count, outputs, inputs}) : shape_of({outputs, inputs});
+Shape shape_of(const TensorName& name, int outputs, int inputs) {
+  if (name.place) return shape_of({name.place->count, outputs, inputs});
+  if (name.flat) return shape_of({inputs});
+  return shape_of({name.rows ? name.rows->count : outputs, inputs});
 }
 
 std::string text_of(const Shape& shape) {
@@ -35,8 +37,8 @@ bool is_plain_float(ElementType type) {
 
 /// What a runtime computes by itself, or another one keeps in the file.
 bool is_of_no_concern(std::string_view name) {
-  return name == "rope_freqs.weight" || name.ends_with("rotary_emb.inv_freq") ||
-         name.ends_with("attn.masked_bias");
+  return name == "rope_freqs.weight" || name.starts_with("rope_factors_") ||
+         name.ends_with("rotary_emb.inv_freq") || name.ends_with("attn.masked_bias");
 }
 
 }  // namespace
@@ -70,7 +72,7 @@ void TensorSource::fail(const std::string& name, const Tensor* tensor, const std
 
 std::vector<float> TensorSource::vector(const std::string& role, int size) {
   if (failed()) return {};
-  const std::string name = name_of(role).name;
+  const auto& [name, place, rows, flat, offset] = name_of(role);
   const Tensor* const tensor = file_.find(name);
   const Shape shape = shape_of({size});
   if (tensor == nullptr || tensor->shape != shape || !is_plain_float(tensor->type)) {
@@ -78,7 +80,11 @@ std::vector<float> TensorSource::vector(const std::string& role, int size) {
     return {};
   }
   used_.insert(tensor);
-  return floats(*tensor);
+  std::vector<float> numbers = floats(*tensor);
+  if (offset != 0) {
+    for (float& number : numbers) number += offset;
+  }
+  return numbers;
 }
 
 /// The numbers of a tensor of plain floats, which have to be finite.
@@ -98,18 +104,26 @@ std::vector<float> TensorSource::floats(const Tensor& tensor) {
 
 StoredLinear TensorSource::matrix(const std::string& role, int outputs, int inputs) {
   if (failed()) return {};
-  const auto [name, place] = name_of(role);
+  const TensorName place = name_of(role);
+  const std::string& name = place.name;
   constexpr std::string_view kWeight = ".weight";
   const std::string layer = name.substr(0, name.size() - kWeight.size());
   const Method method = config_.quantization.method;
   const bool grouped = method == Method::gptq || method == Method::awq;
   const bool has_codes = file_.find(layer + ".qweight") != nullptr;
-  if (grouped && has_codes) return groups(layer, outputs, inputs);
-  if (method == Method::packed && file_.find(layer + ".weight_packed") != nullptr) {
-    return packed(layer, outputs, inputs);
-  }
+  const bool is_packed =
+      method == Method::packed && file_.find(layer + ".weight_packed") != nullptr;
+  const bool is_whole = !place.rows;  // not some rows of a tensor
+  if (grouped && has_codes && is_whole) return groups(layer, outputs, inputs);
+  if (is_packed && is_whole) return packed(layer, outputs, inputs);
   const Tensor* const tensor = file_.find(name);
   if (tensor == nullptr) {
+    if ((has_codes || is_packed) && !is_whole) {
+      const std::string codes = layer + (is_packed ? ".weight_packed" : ".qweight");
+      fail(codes, file_.find(codes),
+           "numbers that are not quantized, as it has the rows of several matrices");
+      return {};
+    }
     fail(name, nullptr,
          text_of(shape_of(place, outputs, inputs)) +
              (has_codes ? ", or a quantization_config in config.json that says how its qweight "
@@ -117,24 +131,29 @@ StoredLinear TensorSource::matrix(const std::string& role, int outputs, int inpu
                         : ""));
     return {};
   }
-  if (tensor->type == ElementType::i8) return int8_rows(layer, *tensor, outputs, inputs);
-  if (tensor->type == ElementType::f8_e4m3) return float8(layer, *tensor, outputs, inputs);
+  if (tensor->type == ElementType::i8 && is_whole) {
+    return int8_rows(layer, *tensor, outputs, inputs);
+  }
+  if (tensor->type == ElementType::f8_e4m3 && is_whole) {
+    return float8(layer, *tensor, outputs, inputs);
+  }
   return rows(*tensor, place, outputs, inputs);
 }
 
-StoredLinear TensorSource::rows(const Tensor& tensor, const std::optional<StackPlace>& place,
-                                int outputs, int inputs) {
-  const Shape shape = shape_of(place, outputs, inputs);
+StoredLinear TensorSource::rows(const Tensor& tensor, const TensorName& name, int outputs,
+                                int inputs) {
+  const Shape shape = shape_of(name, outputs, inputs);
   const auto type = formats::weight_type(tensor.type);
-  if (!type || tensor.shape != shape) {
+  if (!type || *type == quant::WeightType::i8 || tensor.shape != shape) {
     fail(tensor.name, &tensor, "a type of weights, " + text_of(shape));
     return {};
   }
   used_.insert(&tensor);
-  const std::size_t bytes = tensor.bytes.size() / (place ? shape.front() : 1);
-  const std::byte* const first =
-      tensor.bytes.data() + bytes * static_cast<std::size_t>(place ? place->index : 0);
-  return {outputs, inputs, linear::StoredRows{*type, first}};
+  const std::size_t row_bytes = *quant::bytes_of(*type, static_cast<std::size_t>(inputs));
+  int first = name.rows ? name.rows->first : 0;
+  if (name.place) first = name.place->index * outputs;
+  const std::byte* const rows = tensor.bytes.data() + static_cast<std::size_t>(first) * row_bytes;
+  return {outputs, inputs, linear::StoredRows{*type, rows}};
 }
 
 StoredLinear TensorSource::int8_rows(const std::string& name, const Tensor& tensor, int outputs,

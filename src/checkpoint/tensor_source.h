@@ -57,8 +57,8 @@ class TensorSource {
   TensorName name_of(const std::string& role) const;
   const formats::Tensor* quantized(const std::string& name, formats::ElementType type,
                                    std::span<const std::uint64_t> shape);
-  linear::StoredLinear rows(const formats::Tensor& tensor, const std::optional<StackPlace>& place,
-                            int outputs, int inputs);
+  linear::StoredLinear rows(const formats::Tensor& tensor, const TensorName& name, int outputs,
+                            int inputs);
   linear::StoredLinear int8_rows(const std::string& name, const formats::Tensor& tensor,
                                  int outputs, int inputs);
   linear::StoredLinear float8(const std::string& name, const formats::Tensor& tensor, int outputs,

@@ -19,7 +19,9 @@ bool gets_more_bits(int layer, int layers) {
 WeightType wanted_type(const WeightMix& mix, const model::ModelConfig& config,
                        const std::string& role) {
   const auto [kind, numbers] = parts_of_role(role);
-  if (kind == "layers.feed_forward.router") return WeightType::f32;
+  if (kind == "layers.feed_forward.router" || kind == "layers.feed_forward.shared_gate") {
+    return WeightType::f32;
+  }
   if (!mix.more_bits) return mix.type;
   constexpr int kExpertsOfMixtral = 8;
   const bool mixtral = config.experts && config.experts->experts == kExpertsOfMixtral;
@@ -37,8 +39,9 @@ bool is_plain(WeightType type) {
 }
 
 /// Every number is one of bfloat16 or of f16 already.
-bool fits(std::span<const float> values, WeightType type) {
-  return std::all_of(values.begin(), values.end(), [&](float x) {
+bool fits(std::span<const float> values, float offset, WeightType type) {
+  return std::all_of(values.begin(), values.end(), [&](float value) {
+    const float x = value + offset;
     const float stored = type == WeightType::f16 ? quant::to_float(quant::to_f16(x))
                                                  : quant::to_float(quant::to_bf16(x));
     return type == WeightType::f32 || stored == x;
@@ -115,7 +118,7 @@ void keep_types(ModelFormat format, std::vector<FileTensor>& tensors) {
         if (kept(*other.matrix) != type) type = WeightType::f32;
       }
       if (tensor.row_elements() % quant::block_elements(type) != 0) type = WeightType::f16;
-    } else if (format == ModelFormat::safetensors && fits(part.vector, embedding)) {
+    } else if (format == ModelFormat::safetensors && fits(part.vector, tensor.offset, embedding)) {
       type = embedding;
     }
     tensor.spec.type = formats::element_type(type);

@@ -14,7 +14,7 @@ double any_fraction(int lowest, int highest) { return any(16 * lowest, 16 * high
 
 model::RopeScaling any_scaling() {
   const double factor = any_fraction(1, 64);
-  switch (any(0, 3)) {
+  switch (any(0, 4)) {
     case 1:
       return model::LinearRope{factor};
     case 2: {
@@ -33,9 +33,37 @@ model::RopeScaling any_scaling() {
                              .attention_factor = 1,
                              .truncate = any_bool()};
     }
+    case 4:
+      return model::DynamicRope{factor};
     default:
       return {};
   }
+}
+
+std::vector<bool> any_layers(int layers) {
+  std::vector<bool> out;
+  for (int layer = 0; layer < layers; ++layer) out.push_back(any_bool());
+  return out;
+}
+
+std::vector<float> any_divisors(int size) {
+  std::vector<float> out;
+  for (int pair = 0; pair < size / 2; ++pair) {
+    out.push_back(static_cast<float>(any_fraction(1, 64)));
+  }
+  return out;
+}
+
+/// LongRoPE, or none.
+void set_long_rope(model::ModelConfig& model) {
+  model.rope.scaling = {};
+  if (any_bool()) return;
+  model::LongRope rope{.short_divisors = any_divisors(model.rope.size),
+                       .long_divisors = any_divisors(model.rope.size),
+                       .original_positions = static_cast<double>(any(1, 100000)),
+                       .attention_factor = any_fraction(1, 4)};
+  rope.is_long = model.positions > rope.original_positions;
+  model.rope.scaling = rope;
 }
 
 void set_grouped(model::ModelConfig& model) {
@@ -44,20 +72,30 @@ void set_grouped(model::ModelConfig& model) {
   attention.heads = attention.kv_heads * any(1, 8);
   attention.head_size = 2 * any(1, 128);
   const std::string& family = model.family;
-  if (family == "llama" || family == "olmo2" || family == "granite") {
+  if (family == "llama" || family == "olmo2" || family == "granite" || family == "smollm3") {
     attention.qkv_bias = attention.output_bias = any_bool();
   }
   if (family == "qwen2") attention.qkv_bias = true;
+  if (family == "qwen2_moe") attention.qkv_bias = any_bool();
   if (family.starts_with("qwen3")) attention.query_key_norm = model::QueryKeyNorm::head;
   if (family == "olmo2") {
     attention.query_key_norm = model::QueryKeyNorm::row;
     model.norm = model::NormPlacement::after;
   }
-  const bool window = family == "mistral" || family.starts_with("qwen");
+  const bool window = family == "mistral" || family == "mixtral" || family == "phi3" ||
+                      family == "smollm3" || family.starts_with("qwen");
   if (window && any_bool()) attention.sliding_window = any(1, 100000);
+  if (window && any_bool()) attention.full_layers = any_layers(model.layers);
+  if (family == "smollm3") model.unturned_layers = any_layers(model.layers);
+  if (family == "llama" || family == "granite" || family == "smollm3") model.mlp_bias = any_bool();
   model.attention = attention;
   model.attention_scale = static_cast<float>(1 / std::sqrt(double{1} * attention.head_size));
   model.rope.size = attention.head_size;
+  if (family == "phi3") {
+    if (any_bool()) model.rope.size = 2 * any(1, attention.head_size / 2);
+    set_long_rope(model);
+  }
+  make_usual(model);
   if (auto* const yarn = std::get_if<model::YarnRope>(&model.rope.scaling)) {
     yarn->attention_factor = (0.1 * std::log(yarn->factor) + 1) * any_fraction(1, 4);
   }
@@ -95,6 +133,13 @@ model::ExpertsConfig any_qwen_experts(int layers) {
   return experts;
 }
 
+model::ExpertsConfig any_mixtral_experts(int layers) {
+  model::ExpertsConfig experts = any_qwen_experts(layers);
+  experts.normalized = true;
+  experts.dense_layers.assign(static_cast<std::size_t>(layers), false);
+  return experts;
+}
+
 model::ExpertsConfig any_deepseek_experts(bool v3, int layers) {
   model::ExpertsConfig experts;
   experts.groups = any(1, 8);
@@ -117,7 +162,21 @@ model::ExpertsConfig any_deepseek_experts(bool v3, int layers) {
   return experts;
 }
 
+/// Of a list that says nothing about any layer, an empty one.
+void drop_if_none(std::vector<bool>& layers) {
+  if (std::ranges::find(layers, true) == layers.end()) layers.clear();
+}
+
 }  // namespace
+
+void make_usual(model::ModelConfig& model) {
+  drop_if_none(model.unturned_layers);
+  auto& attention = std::get<model::GroupedQueryConfig>(model.attention);
+  const std::vector<bool>& full = attention.full_layers;
+  if (!full.empty() && std::ranges::find(full, false) == full.end()) attention.sliding_window = 0;
+  if (attention.sliding_window == 0) attention.full_layers.clear();
+  drop_if_none(attention.full_layers);
+}
 
 rc::Gen<model::ModelConfig> any_config(const std::string& family) {
   return rc::gen::exec([family] {
@@ -136,7 +195,12 @@ rc::Gen<model::ModelConfig> any_config(const std::string& family) {
     } else {
       set_grouped(model);
     }
-    if (family == "qwen3_moe") model.experts = any_qwen_experts(model.layers);
+    if (family.starts_with("qwen") && family.ends_with("moe")) {
+      model.experts = any_qwen_experts(model.layers);
+      model.experts->shared_gate = family == "qwen2_moe";
+      if (model.experts->shared_gate) model.experts->shared_size = any(1, 4096);
+    }
+    if (family == "mixtral") model.experts = any_mixtral_experts(model.layers);
     if (model.experts && std::ranges::count(model.experts->dense_layers, true) == 0) {
       model.ffn_size = 0;
     }

@@ -137,7 +137,8 @@ INSTANTIATE_TEST_SUITE_P(Of, CheckpointRoundTrip,
                                            "mistral", "mistral_sliding", "qwen2", "qwen3",
                                            "qwen3_moe", "qwen3_moe_unnormed", "deepseek_v2_lite",
                                            "deepseek_v2", "deepseek_v3", "olmo2", "granite",
-                                           "tales"));
+                                           "llama_biases", "qwen2_windows", "mixtral", "qwen2_moe",
+                                           "smollm3", "phi3", "phi3_long", "tales"));
 
 /// What llama.cpp's converter makes of a checkpoint is what Forge writes for it.
 TEST(CheckpointFiles, are_those_of_llama_cpp) {
@@ -192,6 +193,14 @@ void make_small(ModelConfig& config, model::GroupedQueryConfig& c) {
   c.kv_heads = small(c.kv_heads, 2);
   c.heads = c.kv_heads * small(c.heads, 2);
   c.head_size = config.rope.size = 2 * small(c.head_size, 8);
+  const auto layers = static_cast<std::size_t>(config.layers);
+  if (!c.full_layers.empty()) c.full_layers.resize(layers);
+  if (!config.unturned_layers.empty()) config.unturned_layers.resize(layers);
+  testing::make_usual(config);
+  if (auto* const both = std::get_if<model::LongRope>(&config.rope.scaling)) {
+    both->short_divisors.resize(static_cast<std::size_t>(config.rope.size) / 2, 1.5F);
+    both->long_divisors.resize(static_cast<std::size_t>(config.rope.size) / 2, 2.5F);
+  }
   if (config.family == "granite") return;  // whose scale is a number of its own
   config.attention_scale = static_cast<float>(1 / std::sqrt(double{1} * c.head_size));
 }
@@ -209,7 +218,7 @@ void make_small(ModelConfig& config, model::LatentConfig& c) {
 }
 
 void make_small(model::ExpertsConfig& c, int layers) {
-  const int shared = c.shared_size / c.expert_size;
+  const int shared = c.shared_gate ? 2 : c.shared_size / c.expert_size;
   c.experts = 1 + small(c.experts, 4);  // of one group, of which V3 scores two
   c.groups = c.groups_per_token = 1;
   c.experts_per_token = small(c.experts_per_token, c.experts);
@@ -268,8 +277,8 @@ RC_GTEST_PROP(CheckpointFiles, of_any_model_of_any_family_come_back, ()) {
   if (!fits) return;
   std::vector<FileTensor> tensors = file_tensors(config, stored, ModelFormat::gguf);
   keep_types(ModelFormat::gguf, tensors);
-  const auto divisors = rope_divisors(config.rope);
-  if (divisors) tensors.push_back(rope_tensor(*divisors));
+  const auto tables = rope_tables(config.rope);
+  for (const RopeTable& table : tables) tensors.push_back(rope_tensor(table));
   linear::ThreadPool threads(2);
   StoredRowSource source;
   RC_ASSERT(

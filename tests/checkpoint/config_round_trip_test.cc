@@ -57,8 +57,10 @@ std::vector<formats::TensorSpec> telling_tensors(const ModelConfig& model) {
     while (is_dense(model, layer)) ++layer;
     add(true, "blk." + std::to_string(layer) + ".exp_probs_b.bias");
   }
-  const auto divisors = rope_divisors(model.rope);
-  if (divisors) add(true, "rope_freqs.weight", divisors->size());
+  add(model.mlp_bias, "blk.0.ffn_up.bias");
+  for (const RopeTable& table : rope_tables(model.rope)) {
+    add(true, table.name, table.divisors.size());
+  }
   return specs;
 }
 
@@ -72,7 +74,9 @@ ModelConfig through_gguf(const ModelConfig& model) {
   auto writer = formats::TensorWriter::gguf(path, specs, keys.metadata()).value();
   for (const formats::TensorSpec& spec : specs) {
     std::vector<float> numbers(spec.shape.front());
-    if (spec.name == "rope_freqs.weight") numbers = *rope_divisors(model.rope);
+    for (const RopeTable& table : rope_tables(model.rope)) {
+      if (spec.name == table.name) numbers = table.divisors;
+    }
     EXPECT_TRUE(writer.write(std::as_bytes(std::span(numbers))));
   }
   EXPECT_TRUE(writer.finish());
@@ -92,6 +96,11 @@ RC_GTEST_PROP(ConfigRoundTrip, config_json_of_any_model_of_any_family_is_the_mod
 
 /// What llama.cpp's keys leave out.
 bool gguf_has_no_words_for(const ModelConfig& model) {
+  if (std::holds_alternative<model::DynamicRope>(model.rope.scaling)) return true;
+  for (std::size_t i = 0; model.family == "smollm3" && i < model.unturned_layers.size(); ++i) {
+    if (model.unturned_layers[i] != ((i + 1) % 4 == 0)) return true;
+  }
+  if (model.family == "smollm3" && model.unturned_layers.empty() && model.layers >= 4) return true;
   const auto* const yarn = std::get_if<model::YarnRope>(&model.rope.scaling);
   if (yarn != nullptr && !yarn->truncate) return true;
   if (model.eos.size() > 3) return true;
@@ -99,7 +108,7 @@ bool gguf_has_no_words_for(const ModelConfig& model) {
     const auto& dense = model.experts->dense_layers;
     const auto first = std::ranges::find(dense, false);
     if (first == dense.end() || std::find(first, dense.end(), true) != dense.end()) return true;
-    if (model.family == "qwen3_moe" && dense.front()) return true;
+    if (model.family.starts_with("qwen") && dense.front()) return true;
   }
   const auto* const latent = std::get_if<model::LatentConfig>(&model.attention);
   if (latent == nullptr) return false;
@@ -145,7 +154,8 @@ TEST(ConfigRoundTrip, every_golden_model_is_its_config_json) {
 
 TEST(ConfigRoundTrip, golden_models_of_every_family_are_in_gguf_what_they_are) {
   for (const char* const name : {"llama", "llama3_rope", "mistral", "mistral_sliding", "qwen2",
-                                 "qwen3", "olmo2", "granite", "deepseek_v2_lite", "deepseek_v3"}) {
+                                 "qwen3", "olmo2", "granite", "deepseek_v2_lite", "deepseek_v3",
+                                 "llama_biases", "qwen2_windows", "mixtral", "smollm3", "phi3"}) {
     const ModelConfig model = golden_config(name);
     EXPECT_EQ(gguf_error(model), "") << name;
     EXPECT_EQ(through_gguf(model), as_in_gguf(model)) << name;

@@ -172,7 +172,8 @@ TEST_F(GgufConfigKeys, linear_scaling_in_both_spellings) {
   EXPECT_EQ(config().rope.scaling, model::RopeScaling(model::LinearRope{4}));
   set("qwen3.rope.scaling.type", std::string_view("longrope"));
   EXPECT_EQ(error(),
-            "qwen3.rope.scaling.type is text 'longrope'; accepted is 'none', 'linear' or 'yarn'");
+            "qwen3.rope.scaling.type is text 'longrope'; accepted is 'none', 'linear', 'yarn', "
+            "or 'longrope' with its tables");
 }
 
 TEST_F(GgufConfigKeys, experts) {
@@ -257,20 +258,41 @@ TEST_F(GgufConfigKeys, heads_that_do_not_fit) {
 }
 
 TEST_F(GgufConfigKeys, other_architectures_are_refused) {
-  rename("gemma3");
-  EXPECT_EQ(error(),
-            "general.architecture is text 'gemma3'; accepted is 'llama', 'qwen2', 'qwen3', "
-            "'qwen3moe', 'deepseek2', 'olmo2', 'granite'");
+  rename("gpt2");
+  const std::string known =
+      "'llama', 'qwen2', 'qwen3', 'qwen3moe', 'qwen2moe', 'smollm3', 'phi3', 'deepseek2', 'olmo2', "
+      "'granite'";
+  EXPECT_EQ(error(), "general.architecture is text 'gpt2'; accepted is " + known);
   metadata_.erase("general.architecture");
-  EXPECT_EQ(error(),
-            "general.architecture is missing; accepted is 'llama', 'qwen2', 'qwen3', 'qwen3moe', "
-            "'deepseek2', 'olmo2', 'granite'");
+  EXPECT_EQ(error(), "general.architecture is missing; accepted is " + known);
 }
 
-TEST_F(GgufConfigKeys, a_llama_of_experts_is_refused) {
+TEST_F(GgufConfigKeys, a_llama_of_experts_is_a_mixtral) {
   rename("llama");
   set("llama.expert_count", std::uint32_t{8});
-  EXPECT_EQ(error(), "llama.expert_count is u32 8; accepted is 0");
+  EXPECT_EQ(error(), "llama.expert_used_count is missing; accepted is an integer, 1 .. 1024");
+  set("llama.expert_used_count", std::uint32_t{2});
+  const model::ModelConfig model = config();
+  EXPECT_EQ(model.family, "mixtral");
+  EXPECT_TRUE(model.experts->normalized);
+  EXPECT_EQ(model.ffn_size, 0);
+}
+
+TEST_F(GgufConfigKeys, layers_without_a_window) {
+  const auto attention = [&] { return std::get<model::GroupedQueryConfig>(config().attention); };
+  set("qwen3.attention.sliding_window", std::uint32_t{20});
+  EXPECT_EQ(attention().full_layers, std::vector<bool>());
+  const std::int32_t layers[] = {1, 0};
+  const auto bytes = std::as_bytes(std::span(layers));
+  set("qwen3.attention.sliding_window_pattern",
+      formats::GgufArray(formats::GgufNumbers(formats::GgufType::i32, bytes)));
+  EXPECT_EQ(attention().full_layers, (std::vector<bool>{false, true}));
+  EXPECT_EQ(attention().sliding_window, 20);
+  set("qwen3.attention.sliding_window_pattern",
+      formats::GgufArray(formats::GgufNumbers(formats::GgufType::i32, bytes.first(4))));
+  EXPECT_EQ(error(),
+            "qwen3.attention.sliding_window_pattern is array of 1 i32; accepted is an array of 2 "
+            "integers or booleans, one a layer");
 }
 
 }  // namespace

@@ -75,7 +75,8 @@ TEST(HfConfigErrors, families) {
   EXPECT_EQ(error_with("llama", R"({"model_type": 7})"), "model_type is 7; accepted is a text");
   EXPECT_EQ(error_with("llama", R"({"model_type": "gpt_bigcode"})"),
             "model_type is \"gpt_bigcode\"; accepted is \"llama\", \"mistral\", \"qwen2\", "
-            "\"qwen3\", \"qwen3_moe\", \"deepseek_v2\", \"deepseek_v3\", \"olmo2\", \"granite\"");
+            "\"qwen3\", \"qwen3_moe\", \"mixtral\", \"qwen2_moe\", \"smollm3\", \"phi3\", "
+            "\"deepseek_v2\", \"deepseek_v3\", \"olmo2\", \"granite\"");
 }
 
 TEST(HfConfigErrors, sizes_that_are_missing) {
@@ -154,22 +155,19 @@ TEST(HfConfigErrors, heads) {
 
 TEST(HfConfigErrors, what_forge_does_not_compute) {
   EXPECT_EQ(error_with("llama", R"({"hidden_act": "gelu"})"),
-            "hidden_act is \"gelu\"; accepted is \"silu\"");
-  EXPECT_EQ(error_with("llama", R"({"mlp_bias": true})"), "mlp_bias is true; accepted is false");
+            "hidden_act is \"gelu\"; accepted is \"silu\", \"gelu_pytorch_tanh\"");
+  EXPECT_EQ(error_with("olmo2", R"({"mlp_bias": true})"), "mlp_bias is true; accepted is false");
   EXPECT_EQ(error_with("mistral", R"({"attention_bias": true})"),
             "attention_bias is true; accepted is false");
   EXPECT_EQ(error_with("deepseek_v3", R"({"attention_bias": true})"),
             "attention_bias is true; accepted is false");
   EXPECT_EQ(error_with("llama", R"({"partial_rotary_factor": 0.5})"),
             "partial_rotary_factor is 0.5; accepted is 1");
-  EXPECT_EQ(error_with("qwen2", R"({"use_sliding_window": true, "sliding_window": 20,
-                                    "max_window_layers": 1})"),
-            "max_window_layers is 1; accepted is 0, or 2 and more: a window for all layers or "
-            "none");
-  EXPECT_EQ(
-      error_with("mistral_sliding", R"({"layer_types": ["full_attention", "sliding_attention"]})"),
-      "layer_types is a list of 2; accepted is \"full_attention\" for all 2 layers, or "
-      "\"sliding_attention\" for all");
+  EXPECT_EQ(error_with("mistral_sliding", R"({"layer_types": ["full_attention", "chunked"]})"),
+            "layer_types is a list of 2; accepted is \"full_attention\" or \"sliding_attention\" "
+            "for each of the 2 layers");
+  EXPECT_EQ(error_with("smollm3", R"({"no_rope_layers": [1, 0]})"),
+            "no_rope_layers is a list of 2; accepted is a list of at least 5");
 }
 
 TEST(HfConfigErrors, bases_of_rope) {
@@ -182,12 +180,18 @@ TEST(HfConfigErrors, bases_of_rope) {
 }
 
 TEST(HfConfigErrors, scaling_of_rope) {
-  EXPECT_EQ(error_with("llama", R"({"rope_scaling": {"type": "dynamic", "factor": 2}})"),
-            "rope_scaling.type is \"dynamic\"; accepted is \"default\", \"linear\", \"llama3\", "
-            "\"yarn\"");
+  EXPECT_EQ(error_with("llama", R"({"rope_scaling": {"type": "ntk", "factor": 2}})"),
+            "rope_scaling.type is \"ntk\"; accepted is \"default\", \"linear\", \"llama3\", "
+            "\"yarn\", \"dynamic\", \"longrope\", \"su\"");
   EXPECT_EQ(error_with("llama", R"({"rope_parameters": {"rope_type": "longrope"}})"),
-            "rope_parameters.rope_type is \"longrope\"; accepted is \"default\", \"linear\", "
-            "\"llama3\", \"yarn\"");
+            "rope_parameters.short_factor is missing; accepted is a list");
+  EXPECT_EQ(error_with("phi3_long", R"({"rope_scaling": {"type": "su", "short_factor": [1, 2, 3, 4],
+                                        "long_factor": [1, 2, 3]}})"),
+            "long_factor is a table of 3; accepted is one for each pair, 4");
+  EXPECT_EQ(error_with("phi3_long", R"({"rope_scaling": {"type": "su", "short_factor": [1, "x"],
+                                        "long_factor": [1, 2, 3]}})"),
+            "rope_scaling.short_factor is a list of 2; accepted is a list of numbers, 1e-06 .. "
+            "1e+06");
   EXPECT_EQ(error_with("llama", R"({"rope_parameters": {"full_attention": {"rope_theta": 5}}})"),
             "rope_parameters.full_attention is an object; accepted is none: one rope for all "
             "layers");

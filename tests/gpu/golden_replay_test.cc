@@ -173,13 +173,24 @@ TEST_P(GoldenReplay, a_byte_less_than_the_models_take_is_too_little) {
   }
 }
 
+TEST(GoldenModels, what_has_no_kernel_is_refused_by_name) {
+  const auto refused = [](const char* name) {
+    const CanonicalModel model(std::string(FORGE_GOLDEN_MODELS "/") + name);
+    const auto of_gpu = gpu::GpuModel::of(model.transformer);
+    return of_gpu ? "" : of_gpu.error();
+  };
+  EXPECT_EQ(refused("qwen2_moe"), "the shared experts have a gate, accepted on a GPU: none");
+}
+
 INSTANTIATE_TEST_SUITE_P(Of, GoldenReplay,
                          ::testing::Values("llama", "llama/model.gguf", "llama3_rope", "mistral",
                                            "mistral_sliding", "qwen2", "qwen2/model.gguf", "qwen3",
                                            "olmo2", "granite", "tales", "llama_bf16", "qwen3_moe",
                                            "qwen3_moe_unnormed", "deepseek_v2_lite",
                                            "deepseek_v2_lite/model.gguf", "deepseek_v2",
-                                           "deepseek_v3", "deepseek_v3/model.gguf"),
+                                           "deepseek_v3", "deepseek_v3/model.gguf", "llama_biases",
+                                           "qwen2_windows", "mixtral", "smollm3", "phi3",
+                                           "phi3_long"),
                          [](const auto& instance) {
                            std::string name = instance.param;
                            std::ranges::replace_if(

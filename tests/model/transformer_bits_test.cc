@@ -47,6 +47,12 @@ constexpr const char* kFamilies[] = {"llama",
                                      "qwen3_moe_unnormed",
                                      "deepseek_v2_lite",
                                      "granite",
+                                     "llama_biases",
+                                     "qwen2_windows",
+                                     "mixtral",
+                                     "qwen2_moe",
+                                     "smollm3",
+                                     "phi3_long",
                                      "llama/model.gguf"};
 
 constexpr WeightType kTypes[] = {

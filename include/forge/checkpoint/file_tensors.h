@@ -18,6 +18,7 @@
 #include <string>
 #include <vector>
 
+#include "forge/checkpoint/gguf_config.h"
 #include "forge/checkpoint/tensor_names.h"
 #include "forge/formats/tensor_writer.h"
 #include "forge/model/model_config.h"
@@ -50,6 +51,7 @@ struct FileTensor {
   std::vector<WeightRows> parts;  ///< the parts it consists of, on top of one another
   RowOrder order = RowOrder::as_is;
   int head_size = 1;  ///< rows that `order` is about
+  float offset = 0;   ///< of a vector: is added to each number
 
   const std::string& role() const { return parts.front().role; }
   bool is_matrix() const { return parts.front().matrix != nullptr; }
@@ -74,7 +76,7 @@ std::vector<FileTensor> file_tensors(const model::ModelConfig& config,
                                      const model::StoredModel& model, ModelFormat format,
                                      model::LatentLayout layout = model::LatentLayout::by_heads);
 
-/// The tensor rope_freqs.weight of GGUF, which holds Llama 3's scaling. Borrows `divisors`.
-FileTensor rope_tensor(std::span<const float> divisors);
+/// A tensor of GGUF that holds a scaling of RoPE (rope_tables). Borrows the divisors.
+FileTensor rope_tensor(const RopeTable& table);
 
 }  // namespace forge::checkpoint

@@ -1,16 +1,21 @@
 // The metadata of GGUF as a ModelConfig: what llama.cpp's converter writes for a model.
 //
-// general.architecture is one of llama (Mistral's models too), qwen2, qwen3, qwen3moe, deepseek2
-// (DeepSeek-V2 and V3), olmo2 and granite; other keys start with it, "llama.block_count". Sources:
-// the GGUF specification (https://github.com/ggml-org/ggml, docs/gguf.md), the keys of llama.cpp's
-// converter (gguf-py in its repository), and what llama.cpp does with keys that a file leaves out.
-// The same tables of keys are walked to write a model.
+// general.architecture is one of llama (Mistral's models and Mixtral, too), qwen2, qwen2moe, qwen3,
+// qwen3moe, deepseek2 (DeepSeek-V2 and V3), olmo2, granite, smollm3 and phi3; other keys start with
+// it, "llama.block_count". Sources: the GGUF specification (https://github.com/ggml-org/ggml,
+// docs/gguf.md), the keys of llama.cpp's converter (gguf-py in its repository), and what llama.cpp
+// does with keys that a file leaves out. The same tables of keys are walked to write a model.
 // Differences from config.json:
 //
 //   - in `llama` and `granite`, rows of Q and K are in another order, so that components 2i and
 //     2i + 1 of a head turn together (RopePairing::adjacent);
 //   - Llama 3's scaling of RoPE is a tensor, rope_freqs.weight (TabledRope);
 //   - YaRN's temperature 0.1 ln factor + 1 is not in the file, but multiplied in by readers;
+//   - LongRoPE's tables are tensors, rope_factors_long.weight and rope_factors_short.weight;
+//   - `dynamic` scaling has no key;
+//   - which layers have a window is not said where llama.cpp knows it; otherwise Forge writes
+//     attention.sliding_window_pattern, 1 or 0 for each layer;
+//   - of `smollm3`, every fourth layer has no RoPE;
 //   - biases and a head of its own are there where their tensors are;
 //   - in `qwen3moe`, experts' weights are normalized unless said otherwise, and all layers have
 //     experts;
@@ -69,8 +74,17 @@ tl::expected<void, std::string> describe_in_gguf(const model::ModelConfig& model
 /// Whether describe_in_gguf would have an error.
 tl::expected<void, std::string> check_for_gguf(const model::ModelConfig& model);
 
-/// The tensor rope_freqs.weight, in which GGUF has llama3's scaling: a divisor for each pair;
-/// nullopt for other scalings.
+/// Llama 3's scaling as a divisor for each pair; nullopt for other scalings.
 std::optional<std::vector<float>> rope_divisors(const model::RopeConfig& rope);
+
+/// A tensor [size / 2] of divisors, one a pair.
+struct RopeTable {
+  std::string name;
+  std::vector<float> divisors;
+};
+
+/// The tensors in which GGUF has scalings: rope_freqs.weight for llama3's, rope_factors_long.weight
+/// and rope_factors_short.weight for LongRoPE's; none for others.
+std::vector<RopeTable> rope_tables(const model::RopeConfig& rope);
 
 }  // namespace forge::checkpoint

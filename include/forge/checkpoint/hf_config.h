@@ -1,12 +1,19 @@
 // config.json: how checkpoints of Hugging Face describe themselves.
 //
-// model_type is one of llama, mistral, qwen2, qwen3, qwen3_moe, deepseek_v2, deepseek_v3, olmo2 and
-// granite; a family is one entry of a table (families.cc) that says how it differs from Llama. Both
-// spellings are read: that of the hub's checkpoints (rope_theta, rope_scaling, num_experts) and
-// that of transformers 5 (rope_parameters, num_local_experts). Keys have the meanings and defaults
-// of transformers; but the sizes of the model must be there, and a value that asks for a
-// computation that Forge does not have is an error, never ignored. Keys that do not concern
-// inference are ignored. A key that is there twice is an error: Python would take the last.
+// model_type is one of llama, mistral, mixtral, qwen2, qwen2_moe, qwen3, qwen3_moe, deepseek_v2,
+// deepseek_v3, olmo2, granite, smollm3 and phi3 (Phi-4 too); a family is one entry of a table
+// (families.cc) that says how it differs from Llama. Both spellings are read: that of the hub's
+// checkpoints (rope_theta, rope_scaling, num_experts) and that of transformers 5 (rope_parameters,
+// num_local_experts). Keys have the meanings and defaults of transformers; but the sizes of the
+// model must be there, and a value that asks for a computation that Forge does not have is an
+// error, never ignored. Keys that do not concern inference are ignored. A key that is there twice
+// is an error: Python would take the last.
+//
+// RoPE's scalings `dynamic` and `longrope` depend on the length of a sequence in transformers. Here
+// they depend on max_position_embeddings, the context that the model is configured for: `dynamic`
+// changes nothing within it, and `longrope` has its long factors for every sequence where the
+// context is longer than original_max_position_embeddings. Whoever wants the short ones sets
+// max_position_embeddings to that.
 //
 // The same tables of keys are walked to write a model, in the spelling of the hub. What was written
 // is read again and compared, so that no property of a model can be lost silently.

@@ -10,6 +10,9 @@
 //   head                                  lm_head.weight
 //                                         output.weight
 //
+// Some families have the matrices of one input in one tensor, their rows on top of one another: Q,
+// K and V, or gate and up; and Gemma's norms in SafeTensors are less one.
+//
 // GGUF stacks the experts of a layer into one tensor, and the heads of matrices that make keys and
 // values from latents; SafeTensors has the latter in one matrix alone. Sources: transformers; names
 // of GGUF are those of gguf-py, constants.py (https://github.com/ggml-org/llama.cpp).
@@ -35,9 +38,20 @@ struct StackPlace {
   friend bool operator==(const StackPlace&, const StackPlace&) = default;
 };
 
+/// The place of a matrix among the rows of a tensor [count][inputs] of several, of projections that
+/// take the same input.
+struct RowPlace {
+  int first = 0;
+  int count = 1;
+  friend bool operator==(const RowPlace&, const RowPlace&) = default;
+};
+
 struct TensorName {
   std::string name;
-  std::optional<StackPlace> place;  ///< nullopt: it is the whole tensor
+  std::optional<StackPlace> place = {};  ///< nullopt: it is no stack
+  std::optional<RowPlace> rows = {};     ///< nullopt: it has all rows of the tensor
+  bool flat = false;                     ///< a matrix of one row is a tensor of one dimension
+  float offset = 0;  ///< of a vector: the weight is the tensor's number plus this
   friend bool operator==(const TensorName&, const TensorName&) = default;
 };
 

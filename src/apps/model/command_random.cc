@@ -84,9 +84,9 @@ int run_random(const RandomOptions& options) {
   if (!model) return unusable_model(model.error());
   const model::StoredModel shapes = model_shapes(model->config);
   std::vector<FileTensor> tensors = file_tensors(model->config, shapes, model->out.format);
-  const auto divisors = checkpoint::rope_divisors(model->config.rope);
-  if (divisors && model->out.format == ModelFormat::gguf) {
-    tensors.push_back(checkpoint::rope_tensor(*divisors));
+  const auto tables = checkpoint::rope_tables(model->config.rope);
+  for (const checkpoint::RopeTable& table : tables) {
+    if (model->out.format == ModelFormat::gguf) tensors.push_back(checkpoint::rope_tensor(table));
   }
   const auto written = save(*model, std::move(tensors));
   if (!written) return unusable_model(written.error());

@@ -60,7 +60,9 @@ float deviation_of(const linear::StoredLinear& matrix) {
 
 /// By the name that SafeTensors have, whatever the format: the model is the same in both.
 std::string RandomRowSource::stream_name(const WeightRows& part) const {
-  return tensor_name(part.role, config_, checkpoint::ModelFormat::safetensors)->name;
+  const auto name = *tensor_name(part.role, config_, checkpoint::ModelFormat::safetensors);
+  // Matrices of one tensor are not to begin alike.
+  return name.rows ? name.name + "/" + std::to_string(name.rows->first) : name.name;
 }
 
 void RandomRowSource::begin(const FileTensor& tensor) {

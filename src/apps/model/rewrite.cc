@@ -124,9 +124,11 @@ tl::expected<Rewritten, std::string> rewrite(Rewriting& job, const WeightMix& mi
   linear::ThreadPool threads(thread_count(job.options.threads));
   StoredRowSource source(*job.checkpoint);
   std::vector<FileTensor> tensors = job.tensors;
-  const auto divisors = checkpoint::rope_divisors(job.checkpoint->config().rope);
+  const auto tables = checkpoint::rope_tables(job.checkpoint->config().rope);
   const bool gguf = job.out.format == ModelFormat::gguf;
-  if (gguf && divisors) tensors.push_back(checkpoint::rope_tensor(*divisors));
+  for (const checkpoint::RopeTable& table : tables) {
+    if (gguf) tensors.push_back(checkpoint::rope_tensor(table));
+  }
   ModelRows rows{tensors, source, threads};
   rows.progress = progress_bar(job.out.path, rows.bytes());
   auto done = gguf ? rewrite_gguf(job, mix, rows) : rewrite_safetensors(job, mix, rows);

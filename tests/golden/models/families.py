@@ -36,6 +36,7 @@ class Family:
     config_class: str
     arguments: dict
     features: tuple
+    reference: dict = field(default_factory=dict)  # of the reference alone; README, "Precision"
     bfloat16_grid: bool = False  # every weight is a bfloat16 value, so a bfloat16 copy is exact
     gguf: bool = False
 
@@ -81,6 +82,18 @@ LLAMA3_ROPE = rope(
     high_freq_factor=4.0,
     original_max_position_embeddings=ORIGINAL_LENGTH,
 )
+
+# LongRoPE of half a head of 16. transformers takes the short factors while a text is short; Forge
+# takes the long ones for every text, as its context is longer than the training's.
+SHORT = [1.0, 1.1, 1.25, 1.5]
+LONG = [1.0, 1.7, 3.5, 9.0]
+
+
+def longrope(short, long, attention_factor=None):
+    parameters = rope(100.0, "longrope", partial_rotary_factor=0.5)
+    parameters |= {"short_factor": short, "long_factor": long}
+    return parameters | ({"attention_factor": attention_factor} if attention_factor else {})
+
 
 EPSILON = Feature("rms_norm_eps", {"rms_norm_eps": 1e-6})
 NORMS = Feature("norm weights", weights={r"norm\.weight$": 1.0})
@@ -232,6 +245,135 @@ FAMILIES = (
             Feature("no norm_topk_prob", {"norm_topk_prob": True}),
             Feature("experts per token", {"num_experts_per_tok": 1}),
         ),
+    ),
+    Family(
+        "llama_biases",
+        "LlamaConfig",
+        {"head_dim": 6, "attention_bias": True, "mlp_bias": True},
+        (
+            *PLAIN,
+            Feature("attention_bias", weights={r"self_attn\.._proj\.bias$": 0.0}),
+            Feature("mlp_bias", weights={r"mlp\..*_proj\.bias$": 0.0}),
+        ),
+    ),
+    Family(
+        "llama_dynamic",
+        "LlamaConfig",
+        {"num_key_value_heads": 1, "rope_parameters": rope(50.0, "dynamic", factor=3.0)},
+        (EPSILON, NORMS, Feature("rope_theta", {"rope_parameters": rope(10000.0)})),
+    ),
+    Family(
+        "qwen2_windows",
+        "Qwen2Config",
+        {
+            "num_hidden_layers": 3,
+            "num_key_value_heads": 1,
+            "use_sliding_window": True,
+            "sliding_window": 21,
+            "max_window_layers": 1,
+        },
+        (
+            *PLAIN,
+            Feature("sliding window", {"use_sliding_window": False}),
+            Feature("a layer without the window", {"max_window_layers": 0}),
+        ),
+    ),
+    Family(
+        "mixtral",
+        "MixtralConfig",
+        {
+            "head_dim": 10,
+            "intermediate_size": 24,
+            "num_local_experts": 5,
+            "num_experts_per_tok": 2,
+            "sliding_window": 23,
+        },
+        (
+            *PLAIN,
+            Feature("experts per token", {"num_experts_per_tok": 1}),
+            Feature("sliding window", {"sliding_window": None}),
+        ),
+    ),
+    Family(
+        "qwen2_moe",
+        "Qwen2MoeConfig",
+        {
+            "num_hidden_layers": 4,
+            "intermediate_size": 40,
+            "moe_intermediate_size": 12,
+            "shared_expert_intermediate_size": 28,
+            "num_experts": 6,
+            "num_experts_per_tok": 3,
+            "norm_topk_prob": False,
+            "mlp_only_layers": [3],
+            "use_sliding_window": True,
+            "sliding_window": 20,
+            "max_window_layers": 3,
+        },
+        (
+            *PLAIN,
+            Feature("norm_topk_prob", {"norm_topk_prob": True}),
+            Feature("Q, K and V bias", weights={r"_proj\.bias$": 0.0}),
+            Feature("shared experts", weights={r"shared_expert\.down_proj": 0.0}),
+            Feature("gate of shared experts", weights={r"shared_expert_gate": 0.0}),
+            Feature("windows by layer", {"layer_types": ["sliding_attention"] * 4}),
+        ),
+    ),
+    Family(
+        "smollm3",
+        "SmolLM3Config",
+        {
+            "num_hidden_layers": 5,
+            "attention_bias": True,
+            "mlp_bias": True,
+            "use_sliding_window": True,
+            "sliding_window": 20,
+            "tie_word_embeddings": True,
+            "pad_token_id": None,
+        },
+        (
+            *PLAIN,
+            Feature("layers without rope", {"no_rope_layers": [1] * 5}),
+            Feature("sliding window", {"use_sliding_window": False}),
+            Feature("mlp_bias", weights={r"mlp\..*_proj\.bias$": 0.0}),
+        ),
+    ),
+    Family(
+        "phi3",
+        "Phi3Config",
+        {
+            "hidden_size": 40,
+            "num_attention_heads": 5,
+            "num_key_value_heads": 1,
+            "sliding_window": 25,
+            "pad_token_id": None,
+            "rope_parameters": rope(partial_rotary_factor=0.75),
+        },
+        (
+            EPSILON,
+            NORMS,
+            Feature("partial_rotary_factor", {"rope_parameters": rope(partial_rotary_factor=1.0)}),
+            Feature("sliding window", {"sliding_window": None}),
+        ),
+    ),
+    Family(
+        "phi3_long",
+        "Phi3Config",
+        {
+            "hidden_size": 64,
+            "num_key_value_heads": 4,
+            "original_max_position_embeddings": ORIGINAL_LENGTH,
+            "pad_token_id": None,
+            "tie_word_embeddings": True,
+            "rope_parameters": longrope(SHORT, LONG),
+        },
+        (
+            EPSILON,
+            NORMS,
+            Feature("long factors", {"rope_parameters": longrope(SHORT, SHORT)}),
+            Feature("attention factor", {"rope_parameters": longrope(LONG, LONG, 1.0)}),
+        ),
+        reference={"rope_parameters": longrope(LONG, LONG)},
     ),
     Family(
         "deepseek_v2_lite",

@@ -63,6 +63,10 @@ def require(holds, text):
         raise SystemExit(f"make_models.py: {text}")
 
 
+# Families whose checkpoints on the hub have layer_types.
+LAYER_TYPES_ON_HUB = ("smollm3", "gemma3_text", "olmo3", "gpt_oss")
+
+
 def published(keys):
     """The keys of a config.json as checkpoints on the hub have them, from before transformers 5."""
     scaling = keys.pop("rope_parameters")
@@ -70,10 +74,15 @@ def published(keys):
     kind = scaling.pop("rope_type")
     family = keys["model_type"]
     old_name = "type" if family.startswith("deepseek") else "rope_type"
+    if "partial_rotary_factor" in scaling:
+        keys["partial_rotary_factor"] = scaling.pop("partial_rotary_factor")
+    if family == "phi3":
+        scaling.pop("original_max_position_embeddings", None)  # it has a key of its own
     keys["rope_scaling"] = None if kind == "default" else {old_name: kind, **scaling}
     keys["torch_dtype"] = keys.pop("dtype")
-    for key in ("layer_types", "transformers_version"):
-        keys.pop(key, None)
+    keys.pop("transformers_version", None)
+    if family not in LAYER_TYPES_ON_HUB:
+        keys.pop("layer_types", None)
     if family == "qwen3_moe":
         keys["num_experts"] = keys.pop("num_local_experts")
     if family.startswith("deepseek"):
@@ -143,7 +152,7 @@ def require_same_tensors(read_back, model, what):
 def feature_effects(family, state, tokens, logits):
     effects = {}
     for feature in family.features:
-        without = Reference(family.config(**feature.config), state)
+        without = Reference(family.config(**(family.reference | feature.config)), state)
         without.take_away(feature)
         effects[feature.name] = difference(without.logits(tokens), logits)
         require(
@@ -155,12 +164,12 @@ def feature_effects(family, state, tokens, logits):
 
 def measure(family, state, tokens):
     """The reference's results and how far other ways to the same numbers are from them."""
-    reference = Reference(family.config(), state)
+    reference = Reference(family.config(**family.reference), state)
     logits = reference.logits(tokens)
     chosen, rows = reference.greedy(tokens, CONTINUATION)
     whole = reference.logits(tokens + chosen)
-    narrow = Reference(family.config(), state, torch.float32, wide=False)
-    cast = Reference(family.config(), state, torch.float64, wide=False)
+    narrow = Reference(family.config(**family.reference), state, torch.float32, wide=False)
+    cast = Reference(family.config(**family.reference), state, torch.float64, wide=False)
     results = {
         "logits": logits,
         "hidden": reference.hidden(tokens),

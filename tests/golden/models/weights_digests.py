@@ -27,6 +27,8 @@ PIECE_BYTES = 256 * 1024
 # Roles and tensors of a layer, in the order of stored_model.h. What a model does not have is passed
 # over.
 NETWORK = (("gate", "gate_proj.weight"), ("up", "up_proj.weight"), ("down", "down_proj.weight"))
+BIASES = tuple((f"{role}_bias", name.replace("weight", "bias")) for role, name in NETWORK)
+MIXTRAL_NETWORK = (("gate", "w1.weight"), ("up", "w3.weight"), ("down", "w2.weight"))
 NORMS = {  # of attention and of the network
     "olmo2": ("post_attention_layernorm.weight", "post_feedforward_layernorm.weight"),
 }
@@ -71,18 +73,56 @@ def tensors_of(folder):
 
 def networks_of(layer, tensors):
     """(role, name) of the dense network, or of the router and all experts."""
-    matches = (re.match(re.escape(layer) + r"mlp\.experts\.(\d+)\.", name) for name in tensors)
-    pairs = [*NETWORK, ("router", "gate.weight")]
+    pattern = re.escape(layer) + r"(?:mlp|block_sparse_moe)\.experts\.(\d+)\."
+    matches = (re.match(pattern, name) for name in tensors)
+    pairs = [*NETWORK, *BIASES, ("router", "gate.weight")]
     pairs.append(("correction_bias", "gate.e_score_correction_bias"))
     for expert in sorted({int(found[1]) for found in matches if found}):
-        pairs += [(f"experts.{expert}.{r}", f"experts.{expert}.{n}") for r, n in NETWORK]
-    return pairs + [(f"shared.{r}", f"shared_experts.{n}") for r, n in NETWORK]
+        for network in (NETWORK, MIXTRAL_NETWORK):
+            pairs += [(f"experts.{expert}.{r}", f"experts.{expert}.{n}") for r, n in network]
+    for shared in ("shared_experts", "shared_expert"):
+        pairs += [(f"shared.{r}", f"{shared}.{n}") for r, n in NETWORK]
+    return [*pairs, ("shared_gate", "shared_expert_gate.weight")]
+
+
+def rows_of(tensor, counts):
+    """A tensor taken apart into tensors of so many rows."""
+    kind, (rows, width), data = tensor
+    assert sum(counts) == rows
+    parts, row_bytes = [], len(data) // rows
+    for count in counts:
+        parts.append((kind, [count, width], data[: count * row_bytes]))
+        data = data[count * row_bytes :]
+    return parts
+
+
+def taken_apart(config, tensors):
+    """The tensors, those of several matrices under the names that other families have for them."""
+    apart = {}
+    for name, tensor in tensors.items():
+        parts = ()
+        if name.endswith("qkv_proj.weight"):
+            heads, kv_heads = config["num_attention_heads"], config["num_key_value_heads"]
+            size = tensor[1][0] // (heads + 2 * kv_heads)
+            parts = ("q_proj", "k_proj", "v_proj")
+            counts = (heads * size, kv_heads * size, kv_heads * size)
+        elif name.endswith("gate_up_proj.weight"):
+            parts, counts = ("gate_proj", "up_proj"), (config["intermediate_size"],) * 2
+        if not parts:
+            apart[name] = tensor
+            continue
+        stem = name.rsplit(".", 2)[0]
+        for part, piece in zip(parts, rows_of(tensor, counts)):
+            apart[f"{stem}.{part}.weight"] = piece
+    return apart
 
 
 def with_roles(folder, tensors):
     """(role, type, shape, bytes), in the order of roles."""
     config = json.loads((folder / "config.json").read_text())
     family = config["model_type"]
+    tensors = taken_apart(config, tensors)
+    mlp = "block_sparse_moe" if family == "mixtral" else "mlp"
     attention = LATENT if family.startswith("deepseek") else GROUPED_QUERY
     pairs = [("embedding", "model.embed_tokens.weight")]
     for layer in range(config["num_hidden_layers"]):
@@ -91,7 +131,7 @@ def with_roles(folder, tensors):
         parts = [("attention_norm", attention_norm)]
         parts += [(f"attention.{r}", f"self_attn.{n}") for r, n in attention]
         parts.append(("ffn_norm", network_norm))
-        parts += [(f"feed_forward.{r}", f"mlp.{n}") for r, n in networks_of(name, tensors)]
+        parts += [(f"feed_forward.{r}", f"{mlp}.{n}") for r, n in networks_of(name, tensors)]
         pairs += [(role + r, name + n) for r, n in parts]
     pairs.append(("final_norm", "model.norm.weight"))
     if not config.get("tie_word_embeddings"):
