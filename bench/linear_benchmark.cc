@@ -106,12 +106,7 @@ struct Case {
 double sample_mark(const Case& c, std::span<const std::byte> memory, ThreadPool& pool) {
   if (c.rows == 1) return sample_read_rate(memory, pool);
   const PanelKind kind = panel_kind({.form = StoredRows{.type = c.form.type}});
-  const bool fused = kind == PanelKind::f32 || kind == PanelKind::f16 ||
-                     (kind == PanelKind::bf16 && has_defined_bits(kind, c.form.numerics));
-  const auto arithmetic = fused                     ? Arithmetic::f32
-                          : kind == PanelKind::bf16 ? Arithmetic::bf16
-                                                    : Arithmetic::int8;
-  const auto peak = sample_peak_rate(arithmetic, pool);
+  const auto peak = sample_peak_rate(arithmetic_of(kind, c.form.numerics), pool);
   return peak ? *peak : *sample_peak_rate(Arithmetic::f32, pool);
 }
 

@@ -9,9 +9,9 @@
 namespace forge::linear {
 namespace {
 
-/// What a part of the pool reads: enough to hide what taking a part costs, little enough that the
-/// threads finish together.
-constexpr std::size_t kPartBytes = std::size_t{128} << 10;
+/// What a part of the pool reads: enough to hide what taking a part and starting to read elsewhere
+/// cost, little enough that the threads finish together.
+constexpr std::size_t kPartBytes = std::size_t{512} << 10;
 
 /// Parts for each thread, where the panels are that many.
 constexpr int kPartsPerThread = 4;
