@@ -95,8 +95,12 @@ tl::expected<quant::QuantizationError, std::string> RowSource::write(
     const bool fits = std::isfinite(floats[i]) && std::abs(floats[i]) < limit;
     if (!fits) return tl::unexpected(wrong_number(tensor, source, i, floats[i]));
   }
-  return quant::quantize(type, floats, out.data());
+  const bool has_columns = part.matrix != nullptr && !part.transposed;
+  return quant::quantize(type, floats, out.data(),
+                         has_columns ? importance(part) : std::span<const float>());
 }
+
+std::span<const float> RowSource::importance(const WeightRows&) const { return {}; }
 
 void StoredRowSource::begin(const FileTensor& tensor) {
   for (const WeightRows& part : tensor.parts) {
@@ -122,6 +126,11 @@ bool StoredRowSource::copy(const WeightRows& part, int row, WeightType type,
   if (rows == nullptr || rows->type != type) return false;
   std::copy_n(rows->rows + static_cast<std::size_t>(row) * out.size(), out.size(), out.begin());
   return true;
+}
+
+std::span<const float> StoredRowSource::importance(const WeightRows& part) const {
+  const auto found = importance_.find(part.role);
+  return found == importance_.end() ? std::span<const float>() : found->second;
 }
 
 TensorName StoredRowSource::name_of(const WeightRows& part) const {

@@ -16,6 +16,26 @@ bool gets_more_bits(int layer, int layers) {
   return layer < eighth || layer >= 7 * layers / 8 || (layer - eighth) % 3 == 2;
 }
 
+/// V of a layer in one of the four mixes.
+WeightType value_type(const WeightMix& mix, const model::ModelConfig& config, int layer) {
+  if (mix.type == WeightType::q3_k) return layer < 2 ? WeightType::q5_k : WeightType::q4_k;
+  if (mix.type == WeightType::iq4_xs) {
+    const auto* const heads = std::get_if<model::GroupedQueryConfig>(&config.attention);
+    const bool shared_by_4 = heads != nullptr && heads->heads >= 4 * heads->kv_heads;
+    return shared_by_4 ? WeightType::q5_k : mix.type;
+  }
+  return gets_more_bits(layer, config.layers) ? WeightType::q6_k : mix.type;
+}
+
+/// The down projections of a layer.
+WeightType down_type(const WeightMix& mix, int layers, int layer) {
+  if (mix.type == WeightType::q3_k) {
+    return layer < layers / 16 ? WeightType::q5_k : WeightType::q4_k;
+  }
+  if (mix.type == WeightType::iq4_xs) return layer < layers / 8 ? WeightType::q5_k : mix.type;
+  return gets_more_bits(layer, layers) ? WeightType::q6_k : mix.type;
+}
+
 WeightType wanted_type(const WeightMix& mix, const model::ModelConfig& config,
                        const std::string& role) {
   const auto [kind, numbers] = parts_of_role(role);
@@ -28,10 +48,12 @@ WeightType wanted_type(const WeightMix& mix, const model::ModelConfig& config,
   if (kind == (config.tied_head ? "embedding" : "head")) return WeightType::q6_k;
   const bool is_value = kind == "layers.attention.value";
   if (mixtral && (is_value || kind == "layers.attention.key")) return WeightType::q8_0;
-  if (mixtral && kind == "layers.attention.output") return WeightType::q5_k;
-  const bool may_get_more = is_value || kind.ends_with(".down");
-  if (may_get_more && gets_more_bits(numbers.front(), config.layers)) return WeightType::q6_k;
-  return mix.type;
+  if (kind == "layers.attention.output") {
+    if (mixtral) return WeightType::q5_k;
+    return mix.type == WeightType::q3_k ? WeightType::q4_k : mix.type;
+  }
+  if (is_value) return value_type(mix, config, numbers.front());
+  return kind.ends_with(".down") ? down_type(mix, config.layers, numbers.front()) : mix.type;
 }
 
 bool is_plain(WeightType type) {
@@ -56,7 +78,8 @@ std::string upper(std::string text) {
 }  // namespace
 
 std::string WeightMix::name() const {
-  return std::string(quant::name_of(type)) + (more_bits ? "_M" : "");
+  const bool has_suffix = more_bits && type != WeightType::iq4_xs;
+  return std::string(quant::name_of(type)) + (has_suffix ? "_M" : "");
 }
 
 tl::expected<WeightMix, std::string> parse_weight_mix(const std::string& text,
@@ -67,8 +90,16 @@ tl::expected<WeightMix, std::string> parse_weight_mix(const std::string& text,
     for (const std::string& known : accepted) names += (names.empty() ? "" : ", ") + known;
     return tl::unexpected("--type: '" + text + "' is none of " + names);
   }
-  if (name == "Q4_K_M") return WeightMix{.type = WeightType::q4_k, .more_bits = true};
-  return WeightMix{.type = *quant::weight_type(name)};
+  const bool suffix = name.ends_with("_M");
+  const WeightType type = *quant::weight_type(suffix ? name.substr(0, name.size() - 2) : name);
+  return WeightMix{.type = type, .more_bits = suffix || type == WeightType::iq4_xs};
+}
+
+const std::vector<std::string>& block_mixes() {
+  static const std::vector<std::string> kNames = {
+      "Q8_0", "Q6_K", "Q5_K_M", "Q5_K", "Q5_1", "Q5_0",   "Q4_K_M", "Q4_K",
+      "Q4_1", "Q4_0", "Q3_K_M", "Q3_K", "Q2_K", "IQ4_NL", "IQ4_XS", "MXFP4"};
+  return kNames;
 }
 
 /// The type of about as many bits that has blocks of 32 numbers where `type` has 256: what ggml's
@@ -76,6 +107,9 @@ tl::expected<WeightMix, std::string> parse_weight_mix(const std::string& text,
 WeightType of_shorter_blocks(WeightType type) {
   if (type == WeightType::q4_k) return WeightType::q5_0;
   if (type == WeightType::q5_k) return WeightType::q5_1;
+  if (type == WeightType::q2_k || type == WeightType::q3_k || type == WeightType::iq4_xs) {
+    return WeightType::iq4_nl;
+  }
   return WeightType::q8_0;
 }
 
@@ -126,7 +160,6 @@ void keep_types(ModelFormat format, std::vector<FileTensor>& tensors) {
 }
 
 std::uint32_t gguf_file_type(const WeightMix& mix) {
-  if (mix.more_bits) return 15;
   switch (mix.type) {
     case WeightType::f32:
     case WeightType::i8:
@@ -142,9 +175,9 @@ std::uint32_t gguf_file_type(const WeightMix& mix) {
     case WeightType::q5_1:
       return 9;
     case WeightType::q4_k:
-      return 14;
+      return mix.more_bits ? 15 : 14;
     case WeightType::q5_k:
-      return 16;
+      return mix.more_bits ? 17 : 16;
     case WeightType::q6_k:
       return 18;
     case WeightType::q4_1:
@@ -152,7 +185,7 @@ std::uint32_t gguf_file_type(const WeightMix& mix) {
     case WeightType::q2_k:
       return 10;
     case WeightType::q3_k:
-      return 11;
+      return mix.more_bits ? 12 : 11;
     case WeightType::iq4_nl:
       return 25;
     case WeightType::iq4_xs:

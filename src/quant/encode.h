@@ -16,19 +16,29 @@ inline void pack_two_bits(const std::uint8_t (&codes)[256], std::uint8_t (&packe
   }
 }
 
-/// x: [Block::kElements], finite.
-void encode(const float* x, BlockQ80& block);
-void encode(const float* x, BlockQ40& block);
-void encode(const float* x, BlockQ50& block);
-void encode(const float* x, BlockQ51& block);
-void encode(const float* x, BlockQ4K& block);
-void encode(const float* x, BlockQ5K& block);
-void encode(const float* x, BlockQ6K& block);
-void encode(const float* x, BlockQ41& block);
-void encode(const float* x, BlockQ2K& block);
-void encode(const float* x, BlockQ3K& block);
-void encode(const float* x, BlockIQ4NL& block);
-void encode(const float* x, BlockIQ4XS& block);
-void encode(const float* x, BlockMXFP4& block);
+/// The numbers of a block, finite, and how much the error of each counts (grid_fit.h), or null.
+struct Numbers {
+  const float* x = nullptr;
+  const float* importance = nullptr;
+
+  /// Of numbers `first` and on.
+  const float* importance_from(int first) const {
+    return importance == nullptr ? nullptr : importance + first;
+  }
+};
+
+void encode(Numbers from, BlockQ80& block);
+void encode(Numbers from, BlockQ40& block);
+void encode(Numbers from, BlockQ50& block);
+void encode(Numbers from, BlockQ51& block);
+void encode(Numbers from, BlockQ4K& block);
+void encode(Numbers from, BlockQ5K& block);
+void encode(Numbers from, BlockQ6K& block);
+void encode(Numbers from, BlockQ41& block);
+void encode(Numbers from, BlockQ2K& block);
+void encode(Numbers from, BlockQ3K& block);
+void encode(Numbers from, BlockIQ4NL& block);
+void encode(Numbers from, BlockIQ4XS& block);
+void encode(Numbers from, BlockMXFP4& block);
 
 }  // namespace forge::quant

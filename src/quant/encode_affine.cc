@@ -19,8 +19,12 @@ struct Format {
   int scale_max;  ///< of scales and offsets, which are 0 and more
   CodeRange codes;
 
+  const float* importance = nullptr;  ///< of the block's numbers, or null
+
   Group group(const ScaledBlock& block, int g) const {
-    return {block.x + group_size * g, static_cast<std::size_t>(group_size)};
+    const int first = group_size * g;
+    return {block.x + first, static_cast<std::size_t>(group_size),
+            importance == nullptr ? nullptr : importance + first};
   }
 };
 
@@ -87,7 +91,7 @@ Grid refit(const ScaledBlock& block, const Scales& scales, const Format& format)
     const double o = scales.offsets[g];
     uu += s * s * sums.qq;
     uv += s * o * sums.q;
-    vv += o * o * format.group_size;
+    vv += o * o * sum_of_importance(group);
     ux += s * sums.xq;
     vx += o * sum(group);
   }
@@ -153,24 +157,27 @@ void pack_nibbles(const std::uint8_t (&codes)[256], std::uint8_t (&packed)[128])
 
 }  // namespace
 
-void encode(const float* x, BlockQ2K& block) {
+void encode(Numbers from, BlockQ2K& block) {
   std::uint8_t codes[256];
-  const Scales scales = encode_affine(x, {16, 16, 15, {0.0F, 3.0F}}, block, codes);
+  const Scales scales =
+      encode_affine(from.x, {16, 16, 15, {0.0F, 3.0F}, from.importance}, block, codes);
   for (int g = 0; g < 16; ++g) {
     block.scales[g] = static_cast<std::uint8_t>(scales.scales[g] | scales.offsets[g] << 4);
   }
   pack_two_bits(codes, block.codes);
 }
 
-void encode(const float* x, BlockQ4K& block) {
+void encode(Numbers from, BlockQ4K& block) {
   std::uint8_t codes[256];
-  block.groups = pack(encode_affine(x, {8, 32, 63, {0.0F, 15.0F}}, block, codes));
+  block.groups =
+      pack(encode_affine(from.x, {8, 32, 63, {0.0F, 15.0F}, from.importance}, block, codes));
   pack_nibbles(codes, block.codes);
 }
 
-void encode(const float* x, BlockQ5K& block) {
+void encode(Numbers from, BlockQ5K& block) {
   std::uint8_t codes[256];
-  block.groups = pack(encode_affine(x, {8, 32, 63, {0.0F, 31.0F}}, block, codes));
+  block.groups =
+      pack(encode_affine(from.x, {8, 32, 63, {0.0F, 31.0F}, from.importance}, block, codes));
   pack_nibbles(codes, block.codes);
   for (int i = 0; i < 32; ++i) {
     int high = 0;

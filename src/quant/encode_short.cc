@@ -27,32 +27,32 @@ void pack_codes(const std::uint8_t (&codes)[32], Block& block) {
 
 /// Codes 0 .. top above the smallest number.
 template <class Block>
-void encode_above_smallest(const float* x, float top, Block& block) {
-  const Scaled<32> scaled(x);
+void encode_above_smallest(Numbers from, float top, Block& block) {
+  const Scaled<32> scaled(from.x);
   // Seen from the largest, no number is above 0, and no grid that fits has an offset below 0.
   const float largest = *std::ranges::max_element(scaled.x);
   float below[32];
   std::ranges::transform(scaled.x, below, [&](float number) { return number - largest; });
-  const Grid grid = fit_affine(below, top);
+  const Grid grid = fit_affine({below, from.importance}, top);
   block.d = storable(grid.step * scaled.unit);
   block.m = nearest_f16((largest - grid.offset) * scaled.unit);
   std::uint8_t codes[32];
-  nearest_codes(scaled.x, {scaled.in_units(block.d), -scaled.in_units(block.m)}, {0.0F, top},
+  nearest_codes(Group(scaled.x), {scaled.in_units(block.d), -scaled.in_units(block.m)}, {0.0F, top},
                 codes);
   pack_codes(codes, block);
 }
 
 }  // namespace
 
-void encode(const float* x, BlockQ41& block) { encode_above_smallest(x, 15.0F, block); }
+void encode(Numbers from, BlockQ41& block) { encode_above_smallest(from, 15.0F, block); }
 
-void encode(const float* x, BlockQ51& block) { encode_above_smallest(x, 31.0F, block); }
+void encode(Numbers from, BlockQ51& block) { encode_above_smallest(from, 31.0F, block); }
 
-void encode(const float* x, BlockQ50& block) {
-  const Scaled<32> scaled(x);
-  block.d = storable(fit_symmetric(scaled.x, 16.0F).step * scaled.unit);
+void encode(Numbers from, BlockQ50& block) {
+  const Scaled<32> scaled(from.x);
+  block.d = storable(fit_symmetric({scaled.x, from.importance}, 16.0F).step * scaled.unit);
   std::uint8_t codes[32];
-  nearest_codes(scaled.x, {scaled.in_units(block.d), 0.0F}, {-16.0F, 15.0F}, codes);
+  nearest_codes(Group(scaled.x), {scaled.in_units(block.d), 0.0F}, {-16.0F, 15.0F}, codes);
   pack_codes(codes, block);
 }
 

@@ -26,14 +26,16 @@ int nearest_scale(Group x, float step, float d, const Format& format) {
 }
 
 /// Chooses d, the scales, and the codes, which count from the lowest.
-F16 encode_groups(const float* x, const Format& format, int (&scales)[16],
+F16 encode_groups(Numbers from, const Format& format, int (&scales)[16],
                   std::uint8_t (&codes)[256]) {
-  const Scaled<256> scaled(x);
-  const auto group = [&](int g) { return Group(scaled.x + 16 * g, 16); };
+  const Scaled<256> scaled(from.x);
+  const auto group = [&](int g) {
+    return Group(scaled.x + 16 * g, 16, from.importance_from(16 * g));
+  };
   float steps[16];
   for (int g = 0; g < 16; ++g) steps[g] = fit_symmetric(group(g), -format.codes.low).step;
-  const F16 stored =
-      storable(largest_magnitude(steps) / static_cast<float>(format.scale_max) * scaled.unit);
+  const F16 stored = storable(largest_magnitude(Group(steps)) /
+                              static_cast<float>(format.scale_max) * scaled.unit);
   const float d = scaled.in_units(stored);
   for (int g = 0; g < 16; ++g) {
     scales[g] = nearest_scale(group(g), steps[g], d, format);
@@ -45,17 +47,17 @@ F16 encode_groups(const float* x, const Format& format, int (&scales)[16],
 
 }  // namespace
 
-void encode(const float* x, BlockQ80& block) {
-  const Group group(x, 32);
+void encode(Numbers from, BlockQ80& block) {
+  const Group group(from.x, 32);
   block.d = storable(largest_magnitude(group) / 127.0F);
   std::uint8_t codes[32];
   nearest_codes(group, {to_float(block.d), 0.0F}, {-127.0F, 127.0F}, codes);
   for (int i = 0; i < 32; ++i) block.codes[i] = static_cast<std::int8_t>(codes[i] - 127);
 }
 
-void encode(const float* x, BlockQ40& block) {
-  const Scaled<32> scaled(x);
-  const Group group(scaled.x);
+void encode(Numbers from, BlockQ40& block) {
+  const Scaled<32> scaled(from.x);
+  const Group group(scaled.x, from.importance);
   block.d = storable(fit_symmetric(group, 8.0F).step * scaled.unit);
   std::uint8_t codes[32];
   nearest_codes(group, {scaled.in_units(block.d), 0.0F}, {-8.0F, 7.0F}, codes);
@@ -64,10 +66,10 @@ void encode(const float* x, BlockQ40& block) {
   }
 }
 
-void encode(const float* x, BlockQ3K& block) {
+void encode(Numbers from, BlockQ3K& block) {
   int scales[16];
   std::uint8_t codes[256];
-  block.d = encode_groups(x, {31, {-4.0F, 3.0F}}, scales, codes);
+  block.d = encode_groups(from, {31, {-4.0F, 3.0F}}, scales, codes);
   for (int g = 0; g < 8; ++g) {
     const int low = (scales[g] + 32) & 15;
     const int high = (scales[g + 8] + 32) & 15;
@@ -86,10 +88,10 @@ void encode(const float* x, BlockQ3K& block) {
   }
 }
 
-void encode(const float* x, BlockQ6K& block) {
+void encode(Numbers from, BlockQ6K& block) {
   int scales[16];
   std::uint8_t codes[256];
-  block.d = encode_groups(x, {127, {-32.0F, 31.0F}}, scales, codes);
+  block.d = encode_groups(from, {127, {-32.0F, 31.0F}}, scales, codes);
   for (int g = 0; g < 16; ++g) block.scales[g] = static_cast<std::int8_t>(scales[g]);
   for (int i = 0; i < 64; ++i) {
     const std::uint8_t* quad = codes + 128 * (i / 32) + i % 32;

@@ -27,9 +27,9 @@ float inverse_of(float step) { return step == 0.0F ? 0.0F : 1.0F / step; }
 float squared_error_of_iq4(Group x, float step) {
   const float inverse = inverse_of(step);
   float sum = 0.0F;
-  for (const float number : x) {
-    const float error = number - step * static_cast<float>(kIq4Values[iq4_code(number * inverse)]);
-    sum += error * error;
+  for (std::size_t i = 0; i < x.size(); ++i) {
+    const float error = x[i] - step * static_cast<float>(kIq4Values[iq4_code(x[i] * inverse)]);
+    sum += x.importance(i) * error * error;
   }
   return sum;
 }
@@ -49,10 +49,11 @@ float fit_iq4(Group x) {
     const float inverse = trial / extreme;
     float xq = 0.0F;
     float qq = 0.0F;
-    for (const float number : x) {
-      const auto q = static_cast<float>(kIq4Values[iq4_code(number * inverse)]);
-      xq += number * q;
-      qq += q * q;
+    for (std::size_t i = 0; i < x.size(); ++i) {
+      const auto q = static_cast<float>(kIq4Values[iq4_code(x[i] * inverse)]);
+      const float weighted = x.importance(i) * q;
+      xq += x[i] * weighted;
+      qq += q * weighted;
     }
     const float step = xq / qq;
     if (step * xq > gain) {
@@ -105,35 +106,38 @@ int fp4_code(float t) {
 constexpr int kE8M0Max = 252;
 
 /// Squared error with scale e, in units of `unit`.
-float squared_error_of_fp4(const float* x, int e, float unit) {
+float squared_error_of_fp4(Numbers from, int e, float unit) {
   const float half = half_of({static_cast<std::uint8_t>(e)});
   float sum = 0.0F;
   for (int i = 0; i < 32; ++i) {
-    const float t = x[i] / half;
+    const float t = from.x[i] / half;
     const float error = (t - static_cast<float>(kFp4Values[fp4_code(t)])) * (half / unit);
-    sum += error * error;
+    sum += (from.importance == nullptr ? 1.0F : from.importance[i]) * error * error;
   }
   return sum;
 }
 
 }  // namespace
 
-void encode(const float* x, BlockIQ4NL& block) {
-  const Scaled<32> scaled(x);
-  const F16 fitted = storable(fit_iq4(scaled.x) * scaled.unit);
+void encode(Numbers from, BlockIQ4NL& block) {
+  const Scaled<32> scaled(from.x);
+  const Group group(scaled.x, from.importance);
+  const F16 fitted = storable(fit_iq4(group) * scaled.unit);
   const float d = scaled.in_units(fitted);
-  const float step = best_iq4(scaled.x, {d, -d, 0.0F});
+  const float step = best_iq4(group, {d, -d, 0.0F});
   block.d = to_f16(step * scaled.unit);
   pack_iq4(scaled.x, step, block.codes);
 }
 
-void encode(const float* x, BlockIQ4XS& block) {
-  const Scaled<256> scaled(x);
-  const auto group = [&](int g) { return Group(scaled.x + std::ptrdiff_t{32} * g, 32); };
+void encode(Numbers from, BlockIQ4XS& block) {
+  const Scaled<256> scaled(from.x);
+  const auto group = [&](int g) {
+    return Group(scaled.x + std::ptrdiff_t{32} * g, 32, from.importance_from(32 * g));
+  };
   float steps[8];
   for (int g = 0; g < 8; ++g) steps[g] = fit_iq4(group(g));
   block = {};
-  block.d = storable(largest_magnitude(steps) / 31.0F * scaled.unit);
+  block.d = storable(largest_magnitude(Group(steps)) / 31.0F * scaled.unit);
   const float d = scaled.in_units(block.d);
   for (int g = 0; g < 8; ++g) {
     const auto below = static_cast<float>(whole_part(std::fabs(steps[g]), d, 30));
@@ -150,9 +154,9 @@ void encode(const float* x, BlockIQ4XS& block) {
   }
 }
 
-void encode(const float* x, BlockMXFP4& block) {
+void encode(Numbers from, BlockMXFP4& block) {
   block = {};
-  const float largest = largest_magnitude({x, 32});
+  const float largest = largest_magnitude({from.x, 32});
   if (largest == 0.0F) return;
   // The scale of the specification, with which the largest number is 4 or more; and twice that,
   // where nothing is above 6.
@@ -160,10 +164,10 @@ void encode(const float* x, BlockMXFP4& block) {
   const int second = std::min(first + 1, kE8M0Max);
   const float unit = half_of({static_cast<std::uint8_t>(first)});
   const bool is_first =
-      squared_error_of_fp4(x, first, unit) <= squared_error_of_fp4(x, second, unit);
+      squared_error_of_fp4(from, first, unit) <= squared_error_of_fp4(from, second, unit);
   block.e = {static_cast<std::uint8_t>(is_first ? first : second)};
   const float half = half_of(block.e);
-  pack_pairs([&](int i) { return fp4_code(x[i] / half); }, block.codes);
+  pack_pairs([&](int i) { return fp4_code(from.x[i] / half); }, block.codes);
 }
 
 }  // namespace forge::quant

@@ -22,6 +22,11 @@ Lanes load(const float* x) {
 
 float total(Lanes x) { return (x[0] + x[2]) + (x[1] + x[3]); }
 
+/// The importance of numbers i .. i + 3.
+Lanes importance_at(Group x, std::size_t i) {
+  return x.importance() == nullptr ? Lanes{} + 1.0F : load(x.importance() + i);
+}
+
 struct Ends {
   float smallest;
   float largest;
@@ -99,9 +104,10 @@ CodeSums code_sums(Group x, Grid grid, CodeRange range) {
   for (std::size_t i = 0; i < x.size(); i += 4) {
     const Lanes numbers = load(&x[i]);
     const Lanes codes = code(numbers);
-    xq += numbers * codes;
-    qq += codes * codes;
-    q += codes;
+    const Lanes weighted = importance_at(x, i) * codes;
+    xq += numbers * weighted;
+    qq += codes * weighted;
+    q += weighted;
   }
   return {total(xq), total(qq), total(q)};
 }
@@ -112,7 +118,7 @@ float squared_error(Group x, Grid grid, CodeRange range) {
   for (std::size_t i = 0; i < x.size(); i += 4) {
     const Lanes numbers = load(&x[i]);
     const Lanes error = numbers - (grid.step * code(numbers) - grid.offset);
-    sum += error * error;
+    sum += importance_at(x, i) * error * error;
   }
   return total(sum);
 }
@@ -127,7 +133,13 @@ void nearest_codes(Group x, Grid grid, CodeRange range, std::uint8_t* codes) {
 
 float sum(Group x) {
   Lanes sum{};
-  for (std::size_t i = 0; i < x.size(); i += 4) sum += load(&x[i]);
+  for (std::size_t i = 0; i < x.size(); i += 4) sum += importance_at(x, i) * load(&x[i]);
+  return total(sum);
+}
+
+float sum_of_importance(Group x) {
+  Lanes sum{};
+  for (std::size_t i = 0; i < x.size(); i += 4) sum += importance_at(x, i);
   return total(sum);
 }
 
@@ -143,7 +155,7 @@ Grid fit_affine(Group x, float high) {
   if (width < kNarrow) return {0.0F, -bottom};
 
   const float sum_x = sum(x);
-  const auto count = static_cast<float>(x.size());
+  const float count = sum_of_importance(x);
   Fit best;
   for (const float beyond_low : {0.0F, 0.5F}) {
     for (const float beyond_high : {0.0F, 0.5F}) {

@@ -27,25 +27,31 @@ void narrow(const float* x, BF16& half) {
   half = to_bf16(std::clamp(*x, -max, max));
 }
 
-/// `store(x, stored)` makes one Stored, a block or a number, of the kElements numbers at x.
+/// Numbers of a row and their importance, if any.
+struct Row {
+  std::span<const float> x;
+  std::span<const float> importance;
+};
+
+/// `store(numbers, stored)` makes one Stored, a block or a number, of kElements numbers.
 template <class Stored, std::size_t kElements, class Store>
-void store_row(std::span<const float> row, std::byte* stored, Store store) {
-  for (std::size_t i = 0; i < row.size(); i += kElements, stored += sizeof(Stored)) {
+void store_row(const Row& row, std::byte* stored, Store store) {
+  for (std::size_t i = 0; i < row.x.size(); i += kElements, stored += sizeof(Stored)) {
     Stored block;
-    store(&row[i], block);
+    store(Numbers{&row.x[i], row.importance.empty() ? nullptr : &row.importance[i]}, block);
     std::memcpy(stored, &block, sizeof block);
   }
 }
 
 template <class Block>
-void encode_row(std::span<const float> row, std::byte* stored) {
+void encode_row(const Row& row, std::byte* stored) {
   store_row<Block, Block::kElements>(row, stored,
-                                     [](const float* x, Block& block) { encode(x, block); });
+                                     [](Numbers from, Block& block) { encode(from, block); });
 }
 
 template <class Half>
-void narrow_row(std::span<const float> row, std::byte* stored) {
-  store_row<Half, 1>(row, stored, [](const float* x, Half& half) { narrow(x, half); });
+void narrow_row(const Row& row, std::byte* stored) {
+  store_row<Half, 1>(row, stored, [](Numbers from, Half& half) { narrow(from.x, half); });
 }
 
 bool all_finite(std::span<const float> x) {
@@ -54,10 +60,10 @@ bool all_finite(std::span<const float> x) {
   return finite;
 }
 
-void store(WeightType type, std::span<const float> row, std::byte* stored) {
+void store(WeightType type, const Row& row, std::byte* stored) {
   switch (type) {
     case WeightType::f32:
-      if (!row.empty()) std::memcpy(stored, row.data(), row.size_bytes());
+      if (!row.x.empty()) std::memcpy(stored, row.x.data(), row.x.size_bytes());
       return;
     case WeightType::f16:
       return narrow_row<F16>(row, stored);
@@ -125,15 +131,19 @@ double QuantizationError::relative() const {
   return sum_squares == 0.0 ? 0.0 : std::sqrt(sum_squared_error / sum_squares);
 }
 
-QuantizationError quantize(WeightType type, std::span<const float> row, std::byte* stored) {
+QuantizationError quantize(WeightType type, std::span<const float> row, std::byte* stored,
+                           std::span<const float> importance) {
   constexpr std::size_t kChunk = 256;  // whole blocks of every type
   FORGE_CHECK(row.size() % block_elements(type) == 0, "count=", row.size(),
               " type=", name_of(type));
+  FORGE_CHECK(importance.empty() || importance.size() == row.size(), "count=", row.size(),
+              " importance of ", importance.size());
   QuantizationError error;
   for (std::size_t first = 0; first < row.size(); first += kChunk) {
     const auto chunk = row.subspan(first, std::min(kChunk, row.size() - first));
     FORGE_CHECK(all_finite(chunk), "an infinity or NaN from number ", first, " of the row on");
-    store(type, chunk, stored);
+    store(type, {chunk, importance.empty() ? importance : importance.subspan(first, chunk.size())},
+          stored);
     float read[kChunk];
     dequantize(type, stored, chunk.size(), read);
     error.add(error_of(chunk, read));

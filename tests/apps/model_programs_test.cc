@@ -328,8 +328,9 @@ TEST_F(ModelPrograms, unusable_arguments_exit_with_2_and_say_why) {
   expect_unusable("convert --type Q8_0 " + llama + " " + path("x.gguf"),
                   "--type: 'Q8_0' is none of F32, F16, BF16");
   expect_unusable("quantize " + llama + " " + path("x.gguf"), "--type is required");
-  expect_unusable("quantize --type Q3_K " + llama + " " + path("x.gguf"),
-                  "--type: 'Q3_K' is none of Q8_0, Q4_0, Q4_K, Q4_K_M, Q5_K, Q6_K");
+  expect_unusable("quantize --type Q3_K_S " + llama + " " + path("x.gguf"),
+                  "--type: 'Q3_K_S' is none of Q8_0, Q6_K, Q5_K_M, Q5_K, Q5_1, Q5_0, Q4_K_M, Q4_K, "
+                  "Q4_1, Q4_0, Q3_K_M, Q3_K, Q2_K, IQ4_NL, IQ4_XS, MXFP4");
   expect_unusable("quantize --type Q8_0 " + llama + " " + path("x"), "accepted is NAME.gguf");
   expect_unusable("convert " + golden("deepseek_v2") + " " + path("x.gguf"),
                   "GGUF cannot say this model: rope.scaling.attention_factor is 1.0");

@@ -59,7 +59,15 @@ TEST_F(RandomModels, every_type_loads_runs_and_is_as_close_as_its_bits_allow) {
                                           {"Q5_K", 5.5, 0.06},
                                           {"Q4_K", 4.5, 0.12},
                                           {"Q4_0", 4.5, 0.14},
-                                          {"Q4_K_M", 4.5, 0.12}}) {
+                                          {"Q4_K_M", 4.5, 0.12},
+                                          {"Q5_K_M", 5.5, 0.06},
+                                          {"Q3_K_M", 3.4375, 0.25},
+                                          {"IQ4_XS", 4.25, 0.13},
+                                          {"Q2_K", 2.625, 0.4},
+                                          {"Q3_K", 3.4375, 0.25},
+                                          {"Q4_1", 5.0, 0.12},
+                                          {"IQ4_NL", 4.5, 0.13},
+                                          {"MXFP4", 4.25, 0.2}}) {
     const std::string out = path(std::string(type) + ".gguf");
     const std::string printed =
         write_model("quantize --type " + std::string(type) + " " + path("m") + " " + out);
@@ -105,10 +113,47 @@ TEST_F(RandomModels, q4_k_m_gives_more_bits_to_what_needs_them) {
   EXPECT_EQ(types_of.at("token_embd.weight"), "Q4_K");
 }
 
+/// Layers in which `tensor` is of `type`.
+std::string layers_of(const std::map<std::string, std::string>& types, int layers,
+                      const std::string& tensor, const std::string& type) {
+  std::string out;
+  for (int layer = 0; layer < layers; ++layer) {
+    if (types.at("blk." + std::to_string(layer) + "." + tensor + ".weight") == type) {
+      out += std::to_string(layer) + " ";
+    }
+  }
+  return out;
+}
+
+TEST_F(RandomModels, the_mixes_of_other_types_are_those_of_llama_cpp) {
+  const auto types_with = [&](const std::string& mix) {
+    write_model("random --force --type " + mix + " --config " + config(16) + " " + path("m.gguf"));
+    return types(path("m.gguf"));
+  };
+  const auto q5 = types_with("Q5_K_M");
+  EXPECT_EQ(layers_of(q5, 16, "ffn_down", "Q6_K"), "0 1 4 7 10 13 14 15 ");
+  EXPECT_EQ(layers_of(q5, 16, "attn_v", "Q6_K"), "0 1 4 7 10 13 14 15 ");
+  EXPECT_EQ(q5.at("blk.2.ffn_down.weight"), "Q5_K");
+  EXPECT_EQ(q5.at("output.weight"), "Q6_K");
+  const auto q3 = types_with("Q3_K_M");
+  EXPECT_EQ(layers_of(q3, 16, "ffn_down", "Q5_K"), "0 ");
+  EXPECT_EQ(layers_of(q3, 16, "attn_v", "Q5_K"), "0 1 ");
+  EXPECT_EQ(q3.at("blk.9.ffn_down.weight"), "Q4_K");
+  EXPECT_EQ(q3.at("blk.9.attn_v.weight"), "Q4_K");
+  EXPECT_EQ(q3.at("blk.9.attn_output.weight"), "Q4_K");
+  EXPECT_EQ(q3.at("blk.9.attn_q.weight"), "Q3_K");
+  EXPECT_EQ(q3.at("token_embd.weight"), "Q3_K");
+  EXPECT_EQ(q3.at("output.weight"), "Q6_K");
+  const auto iq4 = types_with("IQ4_XS");
+  EXPECT_EQ(layers_of(iq4, 16, "ffn_down", "Q5_K"), "0 1 ");
+  EXPECT_EQ(iq4.at("blk.9.attn_q.weight"), "IQ4_XS");
+  EXPECT_EQ(iq4.at("output.weight"), "Q6_K");
+}
+
 TEST_F(RandomModels, rows_that_are_no_whole_blocks_fall_back_and_are_named) {
   write_model("random --config " + config(1, 160) + " " + path("m"));
-  for (const auto& [wanted, given] :
-       {std::pair{"Q4_K", "Q5_0"}, std::pair{"Q5_K", "Q5_1"}, std::pair{"Q6_K", "Q8_0"}}) {
+  for (const auto& [wanted, given] : {std::pair{"Q4_K", "Q5_0"}, std::pair{"Q5_K", "Q5_1"},
+                                      std::pair{"Q6_K", "Q8_0"}, std::pair{"Q3_K", "IQ4_NL"}}) {
     const std::string printed = write_model("quantize --force --type " + std::string(wanted) + " " +
                                             path("m") + " " + path("q.gguf"));
     EXPECT_NE(printed.find("note: blk.0.ffn_down.weight is " + std::string(given) +

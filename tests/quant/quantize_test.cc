@@ -227,6 +227,46 @@ TEST(Quantize, mxfp4_keeps_its_own_numbers_and_rounds_others_to_nearest) {
   EXPECT_EQ(read[1], 0.0F);
 }
 
+Row importance_of_some(std::size_t count) {
+  Row importance(count);
+  for (std::uint32_t i = 0; i < count; ++i) {
+    importance[i] = numerics::philox({{i, 1, 0, 0}}, 9).x[0] % 8 == 0 ? 30.0F : 0.1F;
+  }
+  return importance;
+}
+
+TEST(Quantize, numbers_that_are_alike_in_importance_are_stored_as_if_there_were_none) {
+  for (const WeightType type : kBlockTypes) {
+    const Row row = gaussian_row(1024, 6);
+    Bytes bytes(bytes_of(type, row.size()).value());
+    quantize(type, row, bytes.data(), Row(row.size(), 1.0F));
+    EXPECT_EQ(bytes, stored(type, row)) << name_of(type);
+    quantize(type, row, bytes.data(), Row(row.size(), 4.0F));
+    EXPECT_EQ(bytes, stored(type, row)) << name_of(type);
+  }
+}
+
+TEST(Quantize, errors_of_important_numbers_become_smaller) {
+  for (const WeightType type : kBlockTypes) {
+    if (type == WeightType::q8_0) continue;  // which searches for nothing
+    const Row row = gaussian_row(1 << 14, 6);
+    const Row importance = importance_of_some(row.size());
+    const auto error_of = [&](const Row& by) {
+      Bytes bytes(bytes_of(type, row.size()).value());
+      quantize(type, row, bytes.data(), by);
+      Row read(row.size());
+      dequantize(type, bytes.data(), row.size(), read.data());
+      double sum = 0;
+      for (std::size_t i = 0; i < row.size(); ++i) {
+        const double error = static_cast<double>(row[i]) - read[i];
+        sum += importance[i] * error * error;
+      }
+      return sum;
+    };
+    EXPECT_LT(error_of(importance), 0.99 * error_of({})) << name_of(type);
+  }
+}
+
 TEST(Quantize, a_block_does_not_depend_on_its_place) {
   for (const WeightType type : kBlockTypes) {
     const std::size_t elements = block_elements(type);

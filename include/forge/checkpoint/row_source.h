@@ -13,6 +13,7 @@
 #include <span>
 #include <string>
 #include <tl/expected.hpp>
+#include <utility>
 #include <vector>
 
 #include "forge/checkpoint/checkpoint.h"
@@ -20,6 +21,10 @@
 #include "forge/quant/quantize.h"
 
 namespace forge::checkpoint {
+
+/// How much errors in the columns of matrices count (quant/quantize.h), by role: a number for each
+/// input. Those of roles that are not there count alike.
+using Importance = std::map<std::string, std::vector<float>>;
 
 class RowSource {
  public:
@@ -46,6 +51,9 @@ class RowSource {
   virtual bool copy(const WeightRows& part, int row, quant::WeightType type,
                     std::span<std::byte> out) const = 0;
 
+  /// A number for each input of the matrix, or none.
+  virtual std::span<const float> importance(const WeightRows& part) const;
+
   /// The name of the weight for users.
   virtual TensorName name_of(const WeightRows& part) const { return {part.role, std::nullopt}; }
 
@@ -68,13 +76,18 @@ class StoredRowSource final : public RowSource {
   void begin(const FileTensor& tensor) override;
   void end(const FileTensor& tensor) override;
 
+  /// Rows are stored by it from now on.
+  void set_importance(Importance importance) { importance_ = std::move(importance); }
+
  private:
+  std::span<const float> importance(const WeightRows& part) const override;
   void floats(const WeightRows& part, int row, std::span<float> out) const override;
   bool copy(const WeightRows& part, int row, quant::WeightType type,
             std::span<std::byte> out) const override;
   TensorName name_of(const WeightRows& part) const override;
 
   const Checkpoint* checkpoint_ = nullptr;
+  Importance importance_;
 };
 
 }  // namespace forge::checkpoint

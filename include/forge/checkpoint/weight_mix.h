@@ -1,9 +1,19 @@
 // WeightMix: which type each tensor of a file gets.
 //
-// Q4_K_M is llama.cpp's mixture of that name: Q4_K, but Q6_K where errors cost most, which
-// are the head, and V and the down projections of the first and last eighth of the layers and of
-// every third between; with 8 experts, Q8_0 for K and V and Q5_K for the output of attention.
-// Source: https://github.com/ggml-org/llama.cpp, src/llama-quant.cpp.
+// Four mixes are those of llama.cpp of the same names, which give more bits to what needs them: the
+// head is Q6_K in all of them. L layers; "some" are the first and last eighth of the layers and
+// every third between.
+//
+//            V                     down projections         output of attention   all else
+//   Q4_K_M   Q6_K in some          Q6_K in some             Q4_K                  Q4_K
+//   Q5_K_M   Q6_K in some          Q6_K in some             Q5_K                  Q5_K
+//   Q3_K_M   Q5_K in the first     Q5_K in the first L/16,  Q4_K                  Q3_K
+//            two, Q4_K in others   Q4_K in others
+//   IQ4_XS   Q5_K with 4 or more   Q5_K in the first L/8    IQ4_XS                IQ4_XS
+//            heads for each of K
+//
+// With 8 experts, K and V are Q8_0 and the output of attention Q5_K. Source:
+// https://github.com/ggml-org/llama.cpp, src/llama-quant.cpp.
 //
 // Every other mix has one type for all matrices. In GGUF norms, biases and routers are F32; in
 // SafeTensors they are of the type asked for, or else of the embedding's.
@@ -23,10 +33,13 @@ namespace forge::checkpoint {
 
 struct WeightMix {
   quant::WeightType type = quant::WeightType::f32;
-  bool more_bits = false;  ///< Q4_K_M
+  bool more_bits = false;  ///< one of the four mixes
 
   std::string name() const;
 };
+
+/// The names of all mixes with blocks, "Q8_0", "Q4_K_M", ...
+const std::vector<std::string>& block_mixes();
 
 /// The mix that `text` names, "Q4_K_M", "F16", ..., in any case. Errors: it is none of `accepted`,
 /// which are named.

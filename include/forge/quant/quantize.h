@@ -16,7 +16,10 @@
 //                twice that
 //
 // Codes are the nearest to what is stored. The search minimises the sum of squared errors, which is
-// what QuantizationError reports.
+// what QuantizationError reports; or, given the importance of each number, the sum of importance
+// times squared error. The importance of a weight is the mean square of the activations that it is
+// multiplied with: then that sum is the expected squared error of an output whose activations are
+// independent. (llama.cpp's importance matrices are that.) The bounds below are for rows without.
 //
 // How large the error can be. Let A be the largest |x| of a block, and W the widest range of its
 // groups, 0 included.
@@ -67,7 +70,9 @@ struct QuantizationError {
 
 /// Writes row [count] to `stored`, bytes_of(type, count) bytes of any alignment. Returns: the error
 /// against what dequantize() will read. Requires: count is a multiple of block_elements(type); type
-/// is not i8, whose scale lies elsewhere.
-QuantizationError quantize(WeightType type, std::span<const float> row, std::byte* stored);
+/// is not i8, whose scale lies elsewhere; `importance` is empty or as long as the row, of numbers
+/// 2^-20 .. 2^20.
+QuantizationError quantize(WeightType type, std::span<const float> row, std::byte* stored,
+                           std::span<const float> importance = {});
 
 }  // namespace forge::quant

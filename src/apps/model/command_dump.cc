@@ -4,15 +4,12 @@
 #include <filesystem>
 #include <iomanip>
 #include <iostream>
-#include <memory>
-#include <numeric>
 
 #include "dump_file.h"
 #include "forge/checkpoint/checkpoint.h"
-#include "forge/core/ids.h"
 #include "forge/model/transformer.h"
-#include "forge/text/load_tokenizer.h"
 #include "model_commands.h"
+#include "token_pass.h"
 
 namespace forge::apps {
 namespace {
@@ -23,12 +20,6 @@ constexpr model::ForwardPoint kPoints[] = {
     model::ForwardPoint::embedding, model::ForwardPoint::attention,  model::ForwardPoint::mlp,
     model::ForwardPoint::layer,     model::ForwardPoint::final_norm, model::ForwardPoint::logits};
 
-text::LoadedTokenizer tokenizer_of(const checkpoint::Checkpoint& checkpoint,
-                                   const std::string& path) {
-  if (checkpoint.gguf() != nullptr) return text::load_tokenizer(*checkpoint.gguf());
-  return text::load_tokenizer(checkpoint::directory_of(path));
-}
-
 tl::expected<std::vector<std::uint32_t>, std::string> tokens_of(
     const DumpOptions& options, const checkpoint::Checkpoint& checkpoint) {
   if (options.tokens.empty() && options.prompt.empty()) {
@@ -36,11 +27,9 @@ tl::expected<std::vector<std::uint32_t>, std::string> tokens_of(
   }
   std::vector<std::uint32_t> tokens = options.tokens;
   if (tokens.empty()) {
-    const auto tokenizer = tokenizer_of(checkpoint, options.path);
-    if (!tokenizer) return tl::unexpected("--prompt: " + to_string(tokenizer.error()));
-    const auto encoded = (*tokenizer)->encode(options.prompt);
-    if (!encoded) return tl::unexpected("--prompt: " + to_string(encoded.error()));
-    for (const TokenId token : *encoded) tokens.push_back(token.value);
+    auto encoded = tokens_of_text(checkpoint, options.path, options.prompt);
+    if (!encoded) return tl::unexpected("--prompt: " + encoded.error());
+    tokens = *std::move(encoded);
   }
   const model::ModelConfig& config = checkpoint.config();
   if (tokens.size() > static_cast<std::size_t>(config.positions)) {
@@ -95,36 +84,12 @@ DumpedPoint dumped(const model::Observation& seen) {
 tl::expected<Dump, std::string> run_prompt(const DumpOptions& options,
                                            const checkpoint::Checkpoint& checkpoint,
                                            std::vector<std::uint32_t> tokens) {
-  constexpr std::uint32_t kBlockSize = 16;
-  const model::ModelConfig& config = checkpoint.config();
-  linear::ThreadPool threads(thread_count(options.threads));
-  auto weights =
-      pack(config, checkpoint.model(), threads,
-           {.will_read = [&](const linear::StoredLinear& m) { checkpoint.will_read(m); },
-            .done_with = [&](const linear::StoredLinear& m) { checkpoint.done_with(m); }});
-  if (!weights) return tl::unexpected(to_string(checkpoint.error_of(weights.error())));
-  const model::Transformer model(config, *std::move(weights));
-  const auto count = static_cast<std::uint32_t>(tokens.size());
-  const std::uint32_t blocks = (count + kBlockSize - 1) / kBlockSize;
-  model::KvPool pool(kv_shape(config), blocks, kBlockSize);
-  model::TransformerScratch scratch(config, threads);
-  Dump dump{.tokens = tokens, .points = {}};
-  scratch.observer = [&](const model::Observation& seen) {
+  auto pass = TokenPass::open(checkpoint, thread_count(options.threads));
+  if (!pass) return tl::unexpected(pass.error());
+  Dump dump{.tokens = std::move(tokens), .points = {}};
+  pass->run(dump.tokens, [&](const model::Observation& seen) {
     if (is_wanted(options, seen)) dump.points.push_back(dumped(seen));
-  };
-  const std::vector<TokenId> ids(tokens.begin(), tokens.end());
-  std::vector<std::uint32_t> positions(count), table(blocks);
-  std::iota(positions.begin(), positions.end(), 0);
-  std::iota(table.begin(), table.end(), 0);
-  const std::vector<std::uint32_t> sequences(count);
-  const std::vector<std::span<const std::uint32_t>> tables = {table};
-  std::vector<float> logits(count * static_cast<std::size_t>(config.vocabulary_size));
-  model.forward({.tokens = ids,
-                 .positions = positions,
-                 .sequences = sequences,
-                 .tables = tables,
-                 .logit_rows = positions},
-                pool, scratch, logits, config.layers);
+  });
   return dump;
 }
 

@@ -3,8 +3,10 @@
 #include <iomanip>
 #include <iostream>
 
+#include "calibration.h"
 #include "model_commands.h"
 #include "rewrite.h"
+#include "token_pass.h"
 
 namespace forge::apps {
 namespace {
@@ -36,11 +38,30 @@ void print_table(const std::vector<WrittenTensor>& tensors) {
   print_line("total", "", bytes, all);
 }
 
+/// Runs the text through the model and keeps how large the inputs of its matrices are. Returns: how
+/// many tokens it has.
+tl::expected<std::size_t, std::string> calibrate(const RewriteOptions& options, Rewriting& job) {
+  const auto text = read_text_file(options.calibrate);
+  if (!text) return tl::unexpected("--calibrate: '" + options.calibrate + "' cannot be read");
+  const auto tokens = tokens_of_text(*job.checkpoint, options.in, *text);
+  if (!tokens) return tl::unexpected("--calibrate: " + tokens.error());
+  if (tokens->empty()) {
+    return tl::unexpected("--calibrate: '" + options.calibrate + "' has no tokens");
+  }
+  auto pass = TokenPass::open(*job.checkpoint, thread_count(options.threads));
+  if (!pass) return tl::unexpected("IN: " + pass.error());
+  const model::ModelConfig& config = job.checkpoint->config();
+  Calibration calibration(config);
+  calibration.add(*pass, *tokens,
+                  static_cast<std::size_t>(std::min(config.positions, kWindowDefault)));
+  job.importance = calibration.importance(job.tensors);
+  return tokens->size();
+}
+
 }  // namespace
 
 int run_quantize(const RewriteOptions& options) {
-  const auto mix = checkpoint::parse_weight_mix(options.type,
-                                                {"Q8_0", "Q4_0", "Q4_K", "Q4_K_M", "Q5_K", "Q6_K"});
+  const auto mix = checkpoint::parse_weight_mix(options.type, checkpoint::block_mixes());
   if (!mix) return unusable_model(mix.error());
   auto job = prepare(options);
   if (!job) return unusable_model(job.error());
@@ -50,10 +71,17 @@ int run_quantize(const RewriteOptions& options) {
   }
   const std::vector<checkpoint::Fallback> fallbacks =
       choose_types(*mix, job->checkpoint->config(), job->tensors);
+  std::string calibrated;
+  if (!options.calibrate.empty()) {
+    const auto tokens = calibrate(options, *job);
+    if (!tokens) return unusable_model(tokens.error());
+    calibrated = "note: errors of " + std::to_string(job->importance.size()) +
+                 " matrices count by their inputs on " + std::to_string(*tokens) + " tokens\n";
+  }
   const auto done = rewrite(*job, *mix);
   if (!done) return unusable_model(done.error());
   print_table(done->tensors);
-  std::cout << summary(options.out, done->tensors);
+  std::cout << summary(options.out, done->tensors) << calibrated;
   for (const checkpoint::Fallback& one : fallbacks) {
     std::cout << "note: " << one.tensor << " is " << name_of(one.given) << ": its rows of "
               << one.row_elements << " numbers are no multiple of "

@@ -31,7 +31,8 @@ struct RandomModel {
 tl::expected<WeightMix, std::string> parse_type(const std::string& text, ModelFormat format) {
   std::vector<std::string> accepted = {"F32", "F16", "BF16"};
   if (format == ModelFormat::gguf) {
-    accepted.insert(accepted.end(), {"Q8_0", "Q4_0", "Q4_K", "Q4_K_M", "Q5_K", "Q6_K"});
+    const std::vector<std::string>& blocks = checkpoint::block_mixes();
+    accepted.insert(accepted.end(), blocks.begin(), blocks.end());
   }
   return checkpoint::parse_weight_mix(text.empty() ? "F32" : text, accepted);
 }

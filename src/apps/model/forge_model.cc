@@ -17,6 +17,9 @@ constexpr const char* kModelPath =
     "A directory with config.json and SafeTensors, a .safetensors file or a .gguf file";
 constexpr const char* kTokenizerPath =
     "A model's directory, .gguf or .safetensors file, or its tokenizer.json or tokenizer.model";
+constexpr const char* kBlockTypes =
+    "Type of the matrices: Q8_0, Q6_K, Q5_K_M, Q5_K, Q5_1, Q5_0, Q4_K_M, Q4_K, Q4_1, Q4_0, Q3_K_M, "
+    "Q3_K, Q2_K, IQ4_NL, IQ4_XS or MXFP4";
 constexpr const char* kNewModel = "NAME.gguf, or a directory for SafeTensors";
 
 /// The command line, and the command that it asks for.
@@ -24,14 +27,15 @@ class Commands : public Subcommands {
  public:
   Commands()
       : Subcommands(
-            "Shows, converts, quantizes and makes up models, renders prompts and makes tokens of "
-            "text.",
+            "Shows, converts, quantizes, measures and makes up models, renders prompts and makes "
+            "tokens of text.",
             "forge-model") {
     add_info();
     add_quantize();
     add_convert();
     add_random();
     add_dump();
+    add_perplexity();
     add_render();
     add_tokenize();
     add_detokenize();
@@ -63,7 +67,10 @@ class Commands : public Subcommands {
     CLI::App* const quantize =
         add("quantize", "Store the matrices of a model in fewer bits, and print what that loses",
             [this] { return run_quantize(rewrite_); });
-    add_rewrite(*quantize, "Type of the matrices: Q8_0, Q4_0, Q4_K, Q4_K_M, Q5_K or Q6_K", true);
+    add_rewrite(*quantize, kBlockTypes, true);
+    quantize->add_option("--calibrate", rewrite_.calibrate,
+                         "A file with a text: errors count by how large the inputs of a matrix are "
+                         "when the model reads it");
   }
 
   void add_convert() {
@@ -113,6 +120,20 @@ class Commands : public Subcommands {
     add_threads(*dump, dump_.threads);
   }
 
+  void add_perplexity() {
+    CLI::App* const perplexity =
+        add("perplexity", "Print how well a model predicts a text: exp of the mean -log p(token)",
+            [this] { return run_perplexity(perplexity_); });
+    perplexity->add_option("PATH", perplexity_.path, kModelPath)->required();
+    perplexity->add_option("TEXT", perplexity_.text, "A file with the text")->required();
+    perplexity
+        ->add_option("--window", perplexity_.window,
+                     "Tokens that are run together; windows overlap by half [512, or the positions "
+                     "of the model]")
+        ->check(CLI::Range(2, 1 << 20));
+    add_threads(*perplexity, perplexity_.threads);
+  }
+
   void add_render() {
     CLI::App* const render = add("render", "Print a conversation as a chat template spells it",
                                  [this] { return run_render(render_); });
@@ -152,6 +173,7 @@ class Commands : public Subcommands {
   RewriteOptions rewrite_;
   RandomOptions random_;
   DumpOptions dump_;
+  PerplexityOptions perplexity_;
   RenderChatOptions render_;
   TokenizeOptions tokenize_;
   DetokenizeOptions detokenize_;

@@ -30,7 +30,8 @@ struct RewriteOptions {
   std::string out;
   std::string type;  ///< empty: the types that the tensors have
   bool overwrite = false;
-  int threads = 0;  ///< 0: one for each core
+  int threads = 0;        ///< 0: one for each core
+  std::string calibrate;  ///< of quantize: a text that says which inputs are large; empty: none
 };
 int run_quantize(const RewriteOptions& options);
 int run_convert(const RewriteOptions& options);
@@ -58,6 +59,17 @@ struct DumpOptions {
   int threads = 0;
 };
 int run_dump(const DumpOptions& options);
+
+/// Tokens of a window of a text, where the model has that many positions.
+inline constexpr int kWindowDefault = 512;
+
+struct PerplexityOptions {
+  std::string path;
+  std::string text;  ///< a file
+  int window = 0;    ///< 0: kWindowDefault, or all positions of the model if they are fewer
+  int threads = 0;
+};
+int run_perplexity(const PerplexityOptions& options);
 
 struct RenderChatOptions {
   std::string chat_template;  ///< a file

@@ -117,12 +117,13 @@ tl::expected<Rewriting, std::string> prepare(const RewriteOptions& options) {
                                          ? model::LatentLayout::by_heads
                                          : checkpoint::layout_of(checkpoint->model());
   auto tensors = file_tensors(checkpoint->config(), checkpoint->model(), out->format, layout);
-  return Rewriting{options, *std::move(out), std::move(checkpoint), std::move(tensors)};
+  return Rewriting{options, *std::move(out), std::move(checkpoint), std::move(tensors), {}};
 }
 
 tl::expected<Rewritten, std::string> rewrite(Rewriting& job, const WeightMix& mix) {
   linear::ThreadPool threads(thread_count(job.options.threads));
   StoredRowSource source(*job.checkpoint);
+  source.set_importance(job.importance);
   std::vector<FileTensor> tensors = job.tensors;
   const auto tables = checkpoint::rope_tables(job.checkpoint->config().rope);
   const bool gguf = job.out.format == ModelFormat::gguf;

@@ -20,6 +20,7 @@ struct Rewriting {
   OutputPath out;
   std::unique_ptr<const checkpoint::Checkpoint> checkpoint;  ///< stays where it is
   std::vector<checkpoint::FileTensor> tensors;               ///< borrow from its model
+  checkpoint::Importance importance;                         ///< of columns, or empty
 };
 
 /// Opens IN and lists what OUT will have. Errors: those of check_output and Checkpoint, or OUT's
