@@ -348,6 +348,20 @@ TEST_F(ModelPrograms, unusable_arguments_exit_with_2_and_say_why) {
   EXPECT_EQ(read_file(path("there.gguf")), "x");
 }
 
+TEST_F(ModelPrograms, info_says_forms_and_what_is_assumed) {
+  const json llama = info(golden("llama"));
+  EXPECT_EQ(llama["forms"]["F32"]["packed_as"], "f32");
+  EXPECT_EQ(llama["forms"]["F32"]["matrices"], 2 + 3 * 7);
+  EXPECT_EQ(llama["model"]["assumed"], json::array());
+  write_model("quantize --type IQ4_NL " + golden("llama") + " " + path("m.gguf"));
+  EXPECT_EQ(info(path("m.gguf"))["forms"]["IQ4_NL"]["packed_as"], "table4");
+  const json latent = info(golden("deepseek_v3/model.gguf"));
+  EXPECT_NE(latent["model"]["assumed"].dump().find("DeepSeek's epsilon"), std::string::npos);
+  const Outcome text = forge_model("info " + golden("llama"));
+  EXPECT_TRUE(has(text, "F32                  23 matrices, packed as f32")) << text.output;
+  EXPECT_TRUE(has(text, "assumed             none")) << text.output;
+}
+
 TEST_F(ModelPrograms, force_overwrites) {
   std::ofstream(path("there.gguf")) << "x";
   write_model("convert --force " + golden("llama") + " " + path("there.gguf"));

@@ -3,6 +3,8 @@
 
 #include <cmath>
 #include <cstring>
+#include <filesystem>
+#include <functional>
 
 #include "checkpoint/checkpoint_edit.h"
 #include "forge/checkpoint/checkpoint.h"
@@ -419,6 +421,48 @@ TEST_F(QuantizedCheckpoint, float8_that_does_not_fit_or_is_no_number) {
   set(".weight", numbers(ElementType::f8_e4m3, {kOutputs, kInputs}, codes));
   set(".weight_scale_inv", floats({1, 2}, {1e37F, 1}));
   EXPECT_NE(fault().find("has inf at ["), std::string::npos) << fault();
+}
+
+/// Cuts the file of the checkpoint at every byte of its header, and at the ends of every tensor.
+void expect_no_cut_opens(const EditableCheckpoint& checkpoint) {
+  const formats::testing::ScratchFolder folder;
+  checkpoint.write(folder);
+  const std::string path = folder.file("model.safetensors");
+  std::vector<std::uintmax_t> cuts;
+  {
+    const auto file = formats::SafeTensors::open(path).value();
+    std::uint64_t data = ~0ULL;
+    for (const formats::Tensor& tensor : file.tensors()) {
+      data = std::min(data, tensor.offset);
+      for (const std::uint64_t at : {tensor.offset, tensor.offset + tensor.bytes.size()}) {
+        cuts.insert(cuts.end(), {at - 1, at, at + 1});
+      }
+    }
+    for (std::uint64_t at = 0; at < data; at += 7) cuts.push_back(at);
+  }
+  ASSERT_TRUE(Checkpoint::open(folder.path()).has_value());
+  const std::uintmax_t whole = std::filesystem::file_size(path);
+  std::ranges::sort(cuts, std::greater());  // so that one file is cut over and over
+  for (const std::uintmax_t at : cuts) {
+    if (at >= whole) continue;
+    std::filesystem::resize_file(path, at);
+    ASSERT_FALSE(Checkpoint::open(folder.path()).has_value()) << at << " of " << whole;
+  }
+}
+
+TEST_F(QuantizedCheckpoint, cut_anywhere_is_none) {
+  quantize("gptq");
+  llama_.config["quantization_config"]["checkpoint_format"] = "gptq_v2";
+  expect_no_cut_opens(llama_);
+  pack_quantize(false);
+  expect_no_cut_opens(llama_);
+  llama_ = EditableCheckpoint::of("llama");
+  llama_.config["quantization_config"] = {{"quant_method", "fp8"},
+                                          {"weight_block_size", {128, 32}}};
+  set(".weight",
+      numbers(ElementType::f8_e4m3, {kOutputs, kInputs}, float8_codes(kOutputs * kInputs)));
+  set(".weight_scale_inv", floats({1, 2}, {1, 0.5F}));
+  expect_no_cut_opens(llama_);
 }
 
 /// Layer 1 of the golden qwen3_moe as a GGUF of one layer, its experts stacked.

@@ -36,7 +36,9 @@ const json& strange(Random& random) {
       1048576, 2147483647, 2147483648, 18446744073709551615, -9223372036854775808, 1e300, -1e300,
       1e-300, 0.5, 1.5, "", "yarn", "linear", "llama3", "qwen3_moe", "deepseek_v2", "deepseek_v3",
       "group_limited_greedy", [], [1], [-1], ["full_attention"], {}, {"rope_type": "yarn"},
-      {"quant_method": "gptq", "bits": 4, "group_size": 1}, {"a": {"weights": {}}}])");
+      {"quant_method": "gptq", "bits": 4, "group_size": 1}, {"a": {"weights": {}}},
+      {"quant_method": "fp8", "weight_block_size": [128, 0]}, "gptq_v2", "pack-quantized",
+      "float-quantized", "fp8"])");
   return kValues[below(random, kValues.size())];
 }
 

@@ -48,6 +48,32 @@ TEST(GgufDamage, no_prefix_of_a_file_can_be_read) {
   }
 }
 
+TEST(GgufDamage, no_prefix_of_a_file_of_any_type_of_blocks_can_be_read) {
+  // ggml's number, bytes of 256 numbers.
+  for (const auto& [type, bytes] : {std::pair(2U, 144U),
+                                    {3U, 160U},
+                                    {6U, 176U},
+                                    {7U, 192U},
+                                    {8U, 272U},
+                                    {10U, 84U},
+                                    {11U, 110U},
+                                    {12U, 144U},
+                                    {13U, 176U},
+                                    {14U, 210U},
+                                    {20U, 144U},
+                                    {23U, 136U},
+                                    {39U, 136U}}) {
+    const std::string file = testing::GgufBytes(1, 0)
+                                 .tensor("blk.0.ffn_up.weight", {256, 3}, 0, type)
+                                 .data(std::size_t{3} * bytes)
+                                 .bytes();
+    EXPECT_TRUE(can_be_read(as_bytes(file))) << type;
+    for (std::size_t length = 0; length < file.size(); ++length) {
+      ASSERT_FALSE(can_be_read(as_bytes(file).first(length))) << type << ": " << length;
+    }
+  }
+}
+
 TEST(GgufDamage, what_follows_the_last_tensor_is_not_looked_at) {
   EXPECT_TRUE(can_be_read(as_bytes(small_gguf() + std::string(100, '\xff'))));
 }

@@ -7,6 +7,7 @@
 #include "forge/runtime/kv_memory.h"
 #include "model_commands.h"
 #include "model_facts.h"
+#include "model_forms.h"
 
 namespace forge::apps {
 namespace {
@@ -19,6 +20,8 @@ ordered_json facts_of(const checkpoint::TensorFile& file, const InfoOptions& opt
   ordered_json facts{{"path", options.path}, {"file", file_facts(file)}};
   if (const auto checkpoint = checkpoint::Checkpoint::open(options.path)) {
     facts["model"] = config_facts(checkpoint->config());
+    facts["model"]["assumed"] = assumptions(*checkpoint);
+    facts["forms"] = form_facts(*checkpoint);
     facts["size"] = size_facts(*checkpoint, file);
   } else {
     facts["not_understood"] = to_string(checkpoint.error());
@@ -58,6 +61,18 @@ void print_section(const std::string& name, const ordered_json& facts) {
         std::cout << "  " << std::left << std::setw(kKeyWidth) << type
                   << share["tensors"].get<std::uint64_t>() << " tensors, "
                   << runtime::bytes_text(share["tensor_bytes"].get<std::uint64_t>()) << '\n';
+      }
+      continue;
+    }
+    if (name == "forms") {
+      std::cout << "  " << std::left << std::setw(kKeyWidth) << key << ' ' << value["matrices"]
+                << " matrices, packed as " << value["packed_as"].get<std::string>() << '\n';
+      continue;
+    }
+    if (key == "assumed" && !value.empty()) {  // sentences: a line each
+      for (const ordered_json& sentence : value) {
+        std::cout << "  " << std::left << std::setw(kKeyWidth) << words(key)
+                  << sentence.get<std::string>() << '\n';
       }
       continue;
     }
