@@ -75,6 +75,7 @@ struct Family {
   int original_positions = 0;   ///< likewise original_max_position_embeddings; 0: positions
   double norm_eps = 1e-6;       ///< where it leaves rms_norm_eps out
   int head_size = 0;            ///< where it leaves head_dim out; 0: hidden size / heads
+  bool tied = false;            ///< where it leaves tie_word_embeddings out
   int window_size = 4096;       ///< where it leaves sliding_window out
   double rope_base = 10000;     ///< where it leaves rope_theta out
   double window_rope_base = 0;  ///< the same of layers with a window; 0: rope_theta

@@ -114,6 +114,10 @@ float read_cap(GgufFields& fields, const char* key, const Family& family, double
   return static_cast<float>(fields.number(key, model::kCaps, usual));
 }
 
+void write_cap(float cap, const char* key, const Family& family, Sink& out) {
+  if (family.caps) out.set(key, cap);
+}
+
 void read_attention(GgufFields& fields, Reading& reading) {
   model::ModelConfig& model = reading.model;
   if (reading.family.latent) {
@@ -145,7 +149,7 @@ void write_attention(const model::ModelConfig& model, const Family& family, Sink
     const auto& grouped = std::get<GroupedQueryConfig>(model.attention);
     write_fields(out, kGrouped, grouped);
     out.set(kValueLength, grouped.head_size);
-    if (family.caps && grouped.score_cap > 0) out.set(kScoreCap, grouped.score_cap);
+    write_cap(grouped.score_cap, kScoreCap, family, out);
     if (family.query_scalar && model.attention_scale != usual_scale(model, family)) {
       out.set(kScale, model.attention_scale);
     }

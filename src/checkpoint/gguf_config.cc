@@ -142,7 +142,7 @@ void write_model(const ModelConfig& model, const Family& family, detail::gguf::S
   if (model.experts) detail::gguf::write_experts(*model.experts, family, out);
   if (has_dense_layers(model)) write_fields(out, kDense, model);
   if (family.multipliers) write_fields(out, kMultipliers, model);
-  if (family.caps && model.logits_cap > 0) out.set(kLogitsCap, model.logits_cap);
+  detail::gguf::write_cap(model.logits_cap, kLogitsCap, family, out);
   write_eos(model.eos, out.keys);
 }
 

@@ -46,6 +46,7 @@ void write_layers(const model::ModelConfig& model, const Family& family, Sink& o
 
 /// A soft cap, of families that may have one: 0 for none, `usual` where the key is left out.
 float read_cap(GgufFields& fields, const char* key, const Family& family, double usual);
+void write_cap(float cap, const char* key, const Family& family, Sink& out);
 
 /// Mixture of experts, for families that have one.
 void read_experts(GgufFields& fields, Reading& reading);

@@ -187,8 +187,9 @@ double read_latent_rope(GgufFields& fields, Reading& reading) {
 
 void write_rope(const model::ModelConfig& model, const Family& family, Sink& out) {
   write_fields(out, rope_fields(Absent::usual), model.rope);
-  if (model.window_rope && model.window_rope->base != usual_window_base(model, family)) {
-    write_fields(out, kWindowBase, *model.window_rope);
+  const model::RopeConfig of_window = model.window_rope.value_or(model.rope);
+  if (family.window_rope && of_window.base != usual_window_base(model, family)) {
+    write_fields(out, kWindowBase, of_window);
   }
   if (const auto* linear = std::get_if<model::LinearRope>(&model.rope.scaling)) {
     out.set(kType, "linear");

@@ -86,7 +86,8 @@ void read_model(const json::Fields& fields, Reading& reading) {
   model = {.family = std::string(family.model_type),
            .positions = family.positions,
            .norm_eps = static_cast<float>(family.norm_eps),
-           .norm = family.norm};
+           .norm = family.norm,
+           .tied_head = family.tied};
   read_fields(fields, kSizes, model, reading.names);
   detail::hf::read_attention(fields, reading);
   read_activation(fields, reading);

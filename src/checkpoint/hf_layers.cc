@@ -15,8 +15,10 @@ constexpr const char* kSliding = "sliding_attention";
 
 /// [layers], true: every nth one.
 std::vector<bool> every(int period, int layers) {
-  std::vector<bool> out;
-  for (int layer = 0; layer < layers; ++layer) out.push_back((layer + 1) % period == 0);
+  std::vector<bool> out(static_cast<std::size_t>(layers));
+  for (std::size_t layer = 0; layer < out.size(); ++layer) {
+    out[layer] = (layer + 1) % static_cast<std::size_t>(period) == 0;
+  }
   return out;
 }
 
@@ -45,8 +47,8 @@ void read_unturned(const json::Fields& fields, Reading& reading) {
 
 std::vector<bool> full_layers_of(const json::Fields& fields, const std::vector<std::string>& types,
                                  int layers) {
-  std::vector<bool> full;
-  for (const std::string& type : types) full.push_back(type == kFull);
+  std::vector<bool> full(types.size());
+  for (std::size_t i = 0; i < full.size(); ++i) full[i] = types[i] == kFull;
   const auto sliding = std::ranges::count(types, kSliding);
   const auto known = sliding + std::ranges::count(full, true);
   if (static_cast<int>(types.size()) != layers || known != layers) {

@@ -198,10 +198,27 @@ TEST_F(RandomModels, activations_stay_near_one) {
 }
 
 TEST_F(RandomModels, every_family_can_be_made_up_and_run) {
-  for (const std::string name :
-       {"llama", "llama3_rope", "mistral_sliding", "qwen2", "qwen3", "qwen3_moe",
-        "qwen3_moe_unnormed", "deepseek_v2", "deepseek_v2_lite", "deepseek_v3", "olmo2", "granite",
-        "mixtral", "qwen2_moe", "smollm3", "phi3", "phi3_long"}) {
+  for (const std::string name : {"llama",
+                                 "llama3_rope",
+                                 "mistral_sliding",
+                                 "qwen2",
+                                 "qwen3",
+                                 "qwen3_moe",
+                                 "qwen3_moe_unnormed",
+                                 "deepseek_v2",
+                                 "deepseek_v2_lite",
+                                 "deepseek_v3",
+                                 "olmo2",
+                                 "granite",
+                                 "mixtral",
+                                 "qwen2_moe",
+                                 "smollm3",
+                                 "phi3",
+                                 "phi3_long",
+                                 "olmo3",
+                                 "glm4",
+                                 "gemma2",
+                                 "gemma3"}) {
     write_model("random --force --config " + golden(name) + "/config.json " + path("m"));
     EXPECT_EQ(info(path("m"))["size"]["parameters"], info(golden(name))["size"]["parameters"]);
     EXPECT_EQ(info(path("m"))["size"]["unused_tensors"], json::array());
@@ -214,8 +231,9 @@ TEST_F(RandomModels, every_family_can_be_made_up_and_run) {
 }
 
 TEST_F(RandomModels, are_the_same_in_both_formats) {
-  for (const std::string name : {"llama3_rope", "qwen3", "olmo2", "granite", "deepseek_v2_lite",
-                                 "deepseek_v3", "mixtral", "smollm3", "phi3_long"}) {
+  for (const std::string name :
+       {"llama3_rope", "qwen3", "olmo2", "granite", "deepseek_v2_lite", "deepseek_v3", "mixtral",
+        "smollm3", "phi3_long", "glm4", "gemma2", "gemma3"}) {
     const std::string command = "random --force --config " + golden(name) + "/config.json ";
     write_model(command + path("m"));
     write_model(command + path("m.gguf"));

@@ -66,6 +66,23 @@ void set_long_rope(model::ModelConfig& model) {
   model.rope.scaling = rope;
 }
 
+/// One without scaling, or of another base.
+void set_window_rope(model::ModelConfig& model) {
+  if (any_bool()) return;
+  model.window_rope = model.rope;
+  if (any_bool()) model.window_rope->scaling = {};
+  if (any_bool()) model.window_rope->base = any(2, 10'000'000);
+}
+
+void set_gemma(model::ModelConfig& model) {
+  model.norm = model::NormPlacement::around;
+  model.activation = model::Activation::gelu_tanh;
+  model.embedding_multiplier = std::sqrt(static_cast<float>(model.hidden_size));
+  if (any_bool()) {
+    model.attention_scale = static_cast<float>(1 / std::sqrt(double{1} * any(1, 512)));
+  }
+}
+
 void set_grouped(model::ModelConfig& model) {
   model::GroupedQueryConfig attention;
   attention.kv_heads = any(1, 8);
@@ -78,12 +95,17 @@ void set_grouped(model::ModelConfig& model) {
   if (family == "qwen2") attention.qkv_bias = true;
   if (family == "qwen2_moe") attention.qkv_bias = any_bool();
   if (family.starts_with("qwen3")) attention.query_key_norm = model::QueryKeyNorm::head;
-  if (family == "olmo2") {
+  if (family == "olmo2" || family == "olmo3") {
     attention.query_key_norm = model::QueryKeyNorm::row;
     model.norm = model::NormPlacement::after;
   }
-  const bool window = family == "mistral" || family == "mixtral" || family == "phi3" ||
-                      family == "smollm3" || family.starts_with("qwen");
+  if (family == "glm4") attention.qkv_bias = any_bool();
+  const bool gemma = family.starts_with("gemma");
+  if (family == "gemma2") attention.score_cap = static_cast<float>(any(0, 100));
+  if (gemma) model.logits_cap = static_cast<float>(any(0, 100));
+  if (family == "gemma3_text") attention.query_key_norm = model::QueryKeyNorm::head;
+  const bool window = gemma || family == "olmo3" || family == "mistral" || family == "mixtral" ||
+                      family == "phi3" || family == "smollm3" || family.starts_with("qwen");
   if (window && any_bool()) attention.sliding_window = any(1, 100000);
   if (window && any_bool()) attention.full_layers = any_layers(model.layers);
   if (family == "smollm3") model.unturned_layers = any_layers(model.layers);
@@ -95,6 +117,13 @@ void set_grouped(model::ModelConfig& model) {
     if (any_bool()) model.rope.size = 2 * any(1, attention.head_size / 2);
     set_long_rope(model);
   }
+  if (family == "glm4") {
+    model.norm = model::NormPlacement::around;
+    model.rope.pairing = model::RopePairing::adjacent;
+    if (any_bool()) model.rope.size = 2 * any(1, attention.head_size / 2);
+  }
+  if (gemma) set_gemma(model);
+  if (family == "olmo3" || family == "gemma3_text") set_window_rope(model);
   make_usual(model);
   if (auto* const yarn = std::get_if<model::YarnRope>(&model.rope.scaling)) {
     yarn->attention_factor = (0.1 * std::log(yarn->factor) + 1) * any_fraction(1, 4);
@@ -175,6 +204,7 @@ void make_usual(model::ModelConfig& model) {
   const std::vector<bool>& full = attention.full_layers;
   if (!full.empty() && std::ranges::find(full, false) == full.end()) attention.sliding_window = 0;
   if (attention.sliding_window == 0) attention.full_layers.clear();
+  if (attention.sliding_window == 0 || model.window_rope == model.rope) model.window_rope.reset();
   drop_if_none(attention.full_layers);
 }
 

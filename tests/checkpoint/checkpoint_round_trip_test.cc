@@ -138,7 +138,8 @@ INSTANTIATE_TEST_SUITE_P(Of, CheckpointRoundTrip,
                                            "qwen3_moe", "qwen3_moe_unnormed", "deepseek_v2_lite",
                                            "deepseek_v2", "deepseek_v3", "olmo2", "granite",
                                            "llama_biases", "qwen2_windows", "mixtral", "qwen2_moe",
-                                           "smollm3", "phi3", "phi3_long", "tales"));
+                                           "smollm3", "phi3", "phi3_long", "olmo3", "glm4",
+                                           "gemma2", "gemma3", "tales"));
 
 /// What llama.cpp's converter makes of a checkpoint is what Forge writes for it.
 TEST(CheckpointFiles, are_those_of_llama_cpp) {
@@ -196,6 +197,10 @@ void make_small(ModelConfig& config, model::GroupedQueryConfig& c) {
   const auto layers = static_cast<std::size_t>(config.layers);
   if (!c.full_layers.empty()) c.full_layers.resize(layers);
   if (!config.unturned_layers.empty()) config.unturned_layers.resize(layers);
+  if (config.window_rope) config.window_rope->size = config.rope.size;
+  if (config.activation == model::Activation::gelu_tanh) {  // of Gemma
+    config.embedding_multiplier = std::sqrt(static_cast<float>(config.hidden_size));
+  }
   testing::make_usual(config);
   if (auto* const both = std::get_if<model::LongRope>(&config.rope.scaling)) {
     both->short_divisors.resize(static_cast<std::size_t>(config.rope.size) / 2, 1.5F);

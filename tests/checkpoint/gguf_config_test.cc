@@ -192,14 +192,18 @@ TEST_F(GgufConfigKeys, experts) {
 
 TEST_F(GgufConfigKeys, norms_of_olmo2_are_after_the_layers_and_of_whole_rows) {
   rename("olmo2");
-  const model::ModelConfig model = config();
+  model::ModelConfig model = config();
   EXPECT_EQ(model.family, "olmo2");
   EXPECT_EQ(model.norm, model::NormPlacement::after);
   EXPECT_EQ(model.rope.pairing, model::RopePairing::halves);
   EXPECT_EQ(std::get<model::GroupedQueryConfig>(model.attention).query_key_norm,
             model::QueryKeyNorm::row);
   set("olmo2.attention.sliding_window", std::uint32_t{4096});
-  EXPECT_EQ(error(), "olmo2.attention.sliding_window is u32 4096; accepted is 0");
+  set("olmo2.block_count", std::uint32_t{5});
+  model = config();
+  EXPECT_EQ(model.family, "olmo3");
+  EXPECT_EQ(std::get<model::GroupedQueryConfig>(model.attention).full_layers,
+            (std::vector<bool>{false, false, false, true, false}));
 }
 
 TEST_F(GgufConfigKeys, multipliers_of_granite) {
@@ -261,7 +265,7 @@ TEST_F(GgufConfigKeys, other_architectures_are_refused) {
   rename("gpt2");
   const std::string known =
       "'llama', 'qwen2', 'qwen3', 'qwen3moe', 'qwen2moe', 'smollm3', 'phi3', 'deepseek2', 'olmo2', "
-      "'granite'";
+      "'glm4', 'gemma2', 'gemma3', 'granite'";
   EXPECT_EQ(error(), "general.architecture is text 'gpt2'; accepted is " + known);
   metadata_.erase("general.architecture");
   EXPECT_EQ(error(), "general.architecture is missing; accepted is " + known);

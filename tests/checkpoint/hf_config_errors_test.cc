@@ -76,7 +76,8 @@ TEST(HfConfigErrors, families) {
   EXPECT_EQ(error_with("llama", R"({"model_type": "gpt_bigcode"})"),
             "model_type is \"gpt_bigcode\"; accepted is \"llama\", \"mistral\", \"qwen2\", "
             "\"qwen3\", \"qwen3_moe\", \"mixtral\", \"qwen2_moe\", \"smollm3\", \"phi3\", "
-            "\"deepseek_v2\", \"deepseek_v3\", \"olmo2\", \"granite\"");
+            "\"deepseek_v2\", \"deepseek_v3\", \"olmo2\", \"olmo3\", \"glm4\", \"gemma2\", "
+            "\"gemma3_text\", \"granite\"");
 }
 
 TEST(HfConfigErrors, sizes_that_are_missing) {

@@ -127,7 +127,7 @@ TEST(TensorNames, are_those_that_golden_models_have) {
       ++files;
     }
   }
-  EXPECT_EQ(files, 24 + 5);
+  EXPECT_EQ(files, 28 + 5);
 }
 
 RC_GTEST_PROP(TensorNames, any_role_is_answered, ()) {

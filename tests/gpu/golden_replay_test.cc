@@ -180,6 +180,7 @@ TEST(GoldenModels, what_has_no_kernel_is_refused_by_name) {
     return of_gpu ? "" : of_gpu.error();
   };
   EXPECT_EQ(refused("qwen2_moe"), "the shared experts have a gate, accepted on a GPU: none");
+  EXPECT_EQ(refused("gemma2"), "the activation is gelu_tanh, accepted on a GPU: silu");
 }
 
 INSTANTIATE_TEST_SUITE_P(Of, GoldenReplay,
@@ -190,7 +191,7 @@ INSTANTIATE_TEST_SUITE_P(Of, GoldenReplay,
                                            "deepseek_v2_lite/model.gguf", "deepseek_v2",
                                            "deepseek_v3", "deepseek_v3/model.gguf", "llama_biases",
                                            "qwen2_windows", "mixtral", "smollm3", "phi3",
-                                           "phi3_long"),
+                                           "phi3_long", "olmo3", "glm4"),
                          [](const auto& instance) {
                            std::string name = instance.param;
                            std::ranges::replace_if(

@@ -73,6 +73,10 @@ constexpr Variant kVariants[] = {
     {"smollm3", "smollm3"},
     {"phi3", "phi3"},
     {"phi3_long", "phi3_long"},
+    {"olmo3", "olmo3"},
+    {"glm4", "glm4"},
+    {"gemma2", "gemma2"},
+    {"gemma3", "gemma3"},
     {"tales", "tales"},
     {"tales/tales.gguf", "tales"},
 };

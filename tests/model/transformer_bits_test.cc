@@ -53,6 +53,10 @@ constexpr const char* kFamilies[] = {"llama",
                                      "qwen2_moe",
                                      "smollm3",
                                      "phi3_long",
+                                     "olmo3",
+                                     "glm4",
+                                     "gemma2",
+                                     "gemma3",
                                      "llama/model.gguf"};
 
 constexpr WeightType kTypes[] = {

@@ -1,7 +1,8 @@
 // config.json: how checkpoints of Hugging Face describe themselves.
 //
 // model_type is one of llama, mistral, mixtral, qwen2, qwen2_moe, qwen3, qwen3_moe, deepseek_v2,
-// deepseek_v3, olmo2, granite, smollm3 and phi3 (Phi-4 too); a family is one entry of a table
+// deepseek_v3, olmo2, olmo3, granite, smollm3, phi3 (Phi-4 too), glm4, gemma2 and gemma3_text (not
+// the models with images, gemma3); a family is one entry of a table
 // (families.cc) that says how it differs from Llama. Both spellings are read: that of the hub's
 // checkpoints (rope_theta, rope_scaling, num_experts) and that of transformers 5 (rope_parameters,
 // num_local_experts). Keys have the meanings and defaults of transformers; but the sizes of the

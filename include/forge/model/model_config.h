@@ -17,7 +17,12 @@
 //   Qwen3               norm of each head of Q and K
 //   Qwen3-MoE           likewise; mixture of experts
 //   DeepSeek-V2, V3     latent attention; mixture of experts with shared ones; YaRN
+//   Gemma 2             norms around the sub-layers; soft caps; a window on every other layer; GELU
+//   Gemma 3             likewise but for the caps; norm of each head of Q and K; another RoPE on
+//                       layers with a window
+//   GLM-4               norms around the sub-layers; RoPE on a part of a head
 //   OLMo 2              norms after the sub-layers; norm of whole rows of Q and K
+//   OLMo 3              likewise; a window on most layers, without the scaling of RoPE
 //   Granite             the multipliers
 //   SmolLM3             layers without RoPE
 //   Phi-3, Phi-4        RoPE on a part of a head; LongRoPE

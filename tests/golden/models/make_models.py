@@ -64,12 +64,17 @@ def require(holds, text):
 
 
 # Families whose checkpoints on the hub have layer_types.
-LAYER_TYPES_ON_HUB = ("smollm3", "gemma3_text", "olmo3", "gpt_oss")
+LAYER_TYPES_ON_HUB = ("smollm3", "gemma2", "gemma3_text", "olmo3", "gpt_oss")
 
 
 def published(keys):
     """The keys of a config.json as checkpoints on the hub have them, from before transformers 5."""
     scaling = keys.pop("rope_parameters")
+    if "full_attention" in scaling:
+        local = scaling["sliding_attention"]
+        scaling = scaling["full_attention"]
+        if keys["model_type"] == "gemma3_text":
+            keys["rope_local_base_freq"] = local["rope_theta"]
     keys["rope_theta"] = scaling.pop("rope_theta")
     kind = scaling.pop("rope_type")
     family = keys["model_type"]
@@ -111,7 +116,9 @@ def write_published_config(folder):
     keys = json.loads((folder / "config.json").read_text(encoding="utf-8"))
     write_json(path, published(keys), indent=2)
     read_back = AutoConfig.for_model(**json.loads(path.read_text())).to_dict()
-    read_back["rope_parameters"].pop("type", None)
+    for parameters in (read_back["rope_parameters"], *read_back["rope_parameters"].values()):
+        if isinstance(parameters, dict):
+            parameters.pop("type", None)
     for key, value in config.to_dict().items():
         if key not in ("_name_or_path", "transformers_version"):
             require(read_back[key] == value, f"{path}: {key} is read as {read_back[key]}")

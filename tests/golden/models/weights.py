@@ -26,7 +26,9 @@ GAINS = (
 )
 
 
-def mean_and_deviation(name, shape, tied):
+def mean_and_deviation(name, shape, tied, from_one):
+    if name.endswith("norm.weight") and from_one:
+        return 0.0, 0.25  # to which the model adds one
     if name.endswith("norm.weight"):
         return 1.0, 0.25  # bounded by 1 +- 0.87: no weight is zero or negative
     if name.endswith("e_score_correction_bias"):
@@ -43,9 +45,12 @@ def draw(family, name, shape, tied):
     """The tensor `name` of `family`, in float32."""
     generator = torch.Generator().manual_seed(zlib.crc32(f"{family.name}/{name}".encode()))
     terms = torch.randint(-UNIFORM, UNIFORM + 1, (TERMS, *shape), generator=generator)
-    mean, deviation = mean_and_deviation(name, shape, tied)
+    from_one = family.config_class.startswith("Gemma")
+    mean, deviation = mean_and_deviation(name, shape, tied, from_one)
     scale = torch.tensor(deviation / DEVIATION, dtype=torch.float32)
     tensor = terms.sum(dim=0).to(torch.float32) * scale + mean
+    if from_one and name.endswith("norm.weight"):
+        tensor = (tensor * 2**16).round() / 2**16  # one is added and taken away without rounding
     return tensor.to(torch.bfloat16).to(torch.float32) if family.bfloat16_grid else tensor
 
 

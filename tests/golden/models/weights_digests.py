@@ -31,6 +31,14 @@ BIASES = tuple((f"{role}_bias", name.replace("weight", "bias")) for role, name i
 MIXTRAL_NETWORK = (("gate", "w1.weight"), ("up", "w3.weight"), ("down", "w2.weight"))
 NORMS = {  # of attention and of the network
     "olmo2": ("post_attention_layernorm.weight", "post_feedforward_layernorm.weight"),
+    "olmo3": ("post_attention_layernorm.weight", "post_feedforward_layernorm.weight"),
+    "gemma2": ("input_layernorm.weight", "pre_feedforward_layernorm.weight"),
+    "gemma3_text": ("input_layernorm.weight", "pre_feedforward_layernorm.weight"),
+}
+SECOND_NORMS = {  # after attention and after the network, where there are others before them
+    "gemma2": ("post_attention_layernorm.weight", "post_feedforward_layernorm.weight"),
+    "gemma3_text": ("post_attention_layernorm.weight", "post_feedforward_layernorm.weight"),
+    "glm4": ("post_self_attn_layernorm.weight", "post_mlp_layernorm.weight"),
 }
 USUAL_NORMS = ("input_layernorm.weight", "post_attention_layernorm.weight")
 GROUPED_QUERY = (
@@ -117,6 +125,14 @@ def taken_apart(config, tensors):
     return apart
 
 
+def plus_one(tensor):
+    """The weights of a norm of Gemma's, which its files have less one; in float32."""
+    kind, shape, data = tensor
+    count = shape[0]
+    numbers = struct.unpack(f"<{count}f", as_floats(kind, data))
+    return "F32", shape, struct.pack(f"<{count}f", *(1 + number for number in numbers))
+
+
 def with_roles(folder, tensors):
     """(role, type, shape, bytes), in the order of roles."""
     config = json.loads((folder / "config.json").read_text())
@@ -132,10 +148,13 @@ def with_roles(folder, tensors):
         parts += [(f"attention.{r}", f"self_attn.{n}") for r, n in attention]
         parts.append(("ffn_norm", network_norm))
         parts += [(f"feed_forward.{r}", f"{mlp}.{n}") for r, n in networks_of(name, tensors)]
+        parts += zip(("attention_post_norm", "ffn_post_norm"), SECOND_NORMS.get(family, ()))
         pairs += [(role + r, name + n) for r, n in parts]
     pairs.append(("final_norm", "model.norm.weight"))
     if not config.get("tie_word_embeddings"):
         pairs.append(("head", "lm_head.weight"))
+    if family.startswith("gemma"):
+        tensors = {n: plus_one(t) if n.endswith("norm.weight") else t for n, t in tensors.items()}
     found = [(role, *tensors[name]) for role, name in pairs if name in tensors]
     assert len(found) >= len(tensors) - 1, "a tensor has no role"  # a tied head may be stored too
     return found
