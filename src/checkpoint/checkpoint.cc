@@ -8,6 +8,7 @@
 #include "forge/checkpoint/gguf_config.h"
 #include "forge/checkpoint/hf_config.h"
 #include "forge/core/check.h"
+#include "notes.h"
 #include "read_model.h"
 
 namespace forge::checkpoint {
@@ -48,6 +49,10 @@ tl::expected<void, FileError> Checkpoint::read(HfConfig config) {
   orders_ = source.take_orders();
   copies_ = source.take_copies();
   config_ = std::move(config.model);
+  notes_ = std::move(config.notes);
+  for (std::string& note : detail::notes_of(file_, config_, unused_)) {
+    notes_.push_back(std::move(note));
+  }
   return {};
 }
 

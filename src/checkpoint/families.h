@@ -89,6 +89,7 @@ struct Reading {
   const Family& family;
   model::ModelConfig model;
   std::vector<KeyName> names;  ///< the file's names for its fields; the first of a field counts
+  std::vector<std::string> notes = {};  ///< what was assumed, a line each
 };
 
 /// The first family whose `name` (model_type or architecture) is `value`; null if there is none.

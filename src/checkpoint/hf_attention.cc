@@ -127,6 +127,9 @@ void read_attention(const json::Fields& fields, Reading& reading) {
     return;
   }
   const GroupedQueryConfig grouped = read_grouped(fields, reading);
+  if (fields.boolean("use_bidirectional_attention", false)) {
+    fields.fail("use_bidirectional_attention", "false");
+  }
   model.attention = grouped;
   model.rope.size = turning(grouped.head_size, rope.rotary_factor);
   if (model.window_rope) model.window_rope->size = model.rope.size;

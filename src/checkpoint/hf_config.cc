@@ -167,7 +167,7 @@ tl::expected<HfConfig, FileError> parse_hf_config(std::string_view text, const s
   if (const auto valid = validate(reading.model); !valid) {
     return error(path, detail::with_keys(valid.error(), reading.names));
   }
-  return HfConfig{std::move(reading.model), quantization};
+  return HfConfig{std::move(reading.model), quantization, std::move(reading.notes)};
 }
 
 tl::expected<std::vector<std::uint32_t>, FileError> parse_generation_eos(std::string_view text,

@@ -142,7 +142,13 @@ model::LongRope read_long_rope(const json::Fields& scaling, const json::Fields& 
 double read_scaling(const json::Fields& scaling, const json::Fields& outer, Reading& reading,
                     model::RopeConfig& rope) {
   const char* const key = scaling.has("rope_type") ? "rope_type" : "type";
-  if (!scaling.has(key)) return 1;
+  if (!scaling.has(key)) {
+    if (scaling.has("factor")) {
+      reading.notes.emplace_back(
+          "config.json scales RoPE by a factor and does not say how (rope_type): it is not scaled");
+    }
+    return 1;
+  }
   const std::string_view type =
       scaling.one_of(key, {"default", "linear", "llama3", "yarn", "dynamic", "longrope", "su"});
   if (type == "linear") {

@@ -170,11 +170,13 @@ LoadedModel::OpenedParts LoadedModel::open_file(const std::string& path, linear:
   auto weights = pack(file->config(), file->model(), threads, advice_of(*file), numerics);
   if (!weights) return tl::unexpected(to_string(file->error_of(weights.error())));
   model::Transformer transformer(file->config(), *std::move(weights));
+  std::vector<std::string> notes(file->notes().begin(), file->notes().end());
   return Parts{.name = name_of_path(path),
                .weights = std::move(file),
                .transformer = std::move(transformer),
                .tokenizer = *std::move(tokenizer),
-               .chat = std::move(chat)};
+               .chat = std::move(chat),
+               .notes = std::move(notes)};
 }
 
 LoadedModel::LoadedModel(Parts parts, Threads threads)

@@ -78,6 +78,10 @@ TEST_F(CheckpointErrors, fewer_layers_than_the_file_has_are_tensors_that_are_unu
   const Checkpoint checkpoint = Checkpoint::open(folder.path()).value();
   ASSERT_EQ(checkpoint.unused().size(), 9u);
   EXPECT_EQ(checkpoint.unused().front(), "model.layers.2.input_layernorm.weight");
+  ASSERT_EQ(checkpoint.notes().size(), 1u);
+  EXPECT_EQ(checkpoint.notes().front(),
+            "9 tensors of layers after the last of 2, as of heads that predict several tokens, are "
+            "not used: the first is 'model.layers.2.input_layernorm.weight'");
 }
 
 TEST_F(CheckpointErrors, tables_that_runtimes_compute_are_not_reported) {
@@ -88,6 +92,46 @@ TEST_F(CheckpointErrors, tables_that_runtimes_compute_are_not_reported) {
   const Checkpoint checkpoint = Checkpoint::open(folder.path()).value();
   ASSERT_EQ(checkpoint.unused().size(), 1u);
   EXPECT_EQ(checkpoint.unused().front(), "vision.patch.weight");
+  ASSERT_EQ(checkpoint.notes().size(), 1u);
+  EXPECT_EQ(checkpoint.notes().front(),
+            "1 tensor that no part of the model has a use for: the first is 'vision.patch.weight'");
+}
+
+TEST_F(CheckpointErrors, a_scaling_without_a_type_is_none_and_said) {
+  llama_.config["rope_scaling"] = {{"factor", 4}};
+  llama_.config.erase("rope_parameters");
+  const formats::testing::ScratchFolder folder;
+  llama_.write(folder);
+  const Checkpoint checkpoint = Checkpoint::open(folder.path()).value();
+  ASSERT_EQ(checkpoint.notes().size(), 1u);
+  EXPECT_EQ(
+      checkpoint.notes().front(),
+      "config.json scales RoPE by a factor and does not say how (rope_type): it is not scaled");
+}
+
+/// Matrices that share a tensor have their own rows of it.
+TEST_F(CheckpointErrors, of_fused_projections_name_the_tensor_and_its_rows) {
+  EditableCheckpoint phi = EditableCheckpoint::of("phi3");
+  phi.config["num_key_value_heads"] = 5;
+  EXPECT_EQ(phi.error(),
+            std::string(kFile) +
+                "'model.layers.0.self_attn.qkv_proj.weight': is F32[56, 40]; needed is "
+                "a type of weights, [120, 40]");
+}
+
+TEST(CheckpointNotes, say_what_is_assumed) {
+  const auto notes = [](const char* name) {
+    const Checkpoint checkpoint = testing::opened(testing::golden(name));
+    return std::vector<std::string>(checkpoint.notes().begin(), checkpoint.notes().end());
+  };
+  EXPECT_EQ(notes("llama"), std::vector<std::string>());
+  EXPECT_EQ(notes("deepseek_v3/model.gguf"), std::vector<std::string>());
+  EXPECT_EQ(notes("llama_dynamic"),
+            std::vector<std::string>{
+                "dynamic scaling of RoPE changes nothing within the context of 192"});
+  EXPECT_EQ(notes("phi3_long"),
+            std::vector<std::string>{"LongRoPE has its long factors for every text, as the context "
+                                     "is 192, trained for 48"});
 }
 
 TEST_F(CheckpointErrors, another_shape) {

@@ -164,6 +164,10 @@ TEST(HfConfigErrors, what_forge_does_not_compute) {
             "attention_bias is true; accepted is false");
   EXPECT_EQ(error_with("llama", R"({"partial_rotary_factor": 0.5})"),
             "partial_rotary_factor is 0.5; accepted is 1");
+  EXPECT_EQ(error_with("gemma3", R"({"use_bidirectional_attention": true})"),
+            "use_bidirectional_attention is true; accepted is false");
+  EXPECT_EQ(error_with("gemma2", R"({"hidden_activation": "gelu"})"),
+            "hidden_activation is \"gelu\"; accepted is \"silu\", \"gelu_pytorch_tanh\"");
   EXPECT_EQ(error_with("mistral_sliding", R"({"layer_types": ["full_attention", "chunked"]})"),
             "layer_types is a list of 2; accepted is \"full_attention\" or \"sliding_attention\" "
             "for each of the 2 layers");

@@ -56,6 +56,10 @@ class Checkpoint {
   /// tokens.
   std::span<const std::string> unused() const { return unused_; }
 
+  /// Lines for whoever starts a program with it: tensors that are not used, keys that are missing
+  /// and change the model, scalings that are fixed by the context. Mostly none.
+  std::span<const std::string> notes() const { return notes_; }
+
   /// The file if it is GGUF, whose metadata has the tokenizer; otherwise null.
   const formats::Gguf* gguf() const { return file_.gguf(); }
 
@@ -85,6 +89,7 @@ class Checkpoint {
   std::vector<std::vector<std::byte>> copies_;     // of StoredGroups, in another order
   model::StoredModel model_;                       // borrows all of these
   std::vector<std::string> unused_;
+  std::vector<std::string> notes_;
   std::map<const std::byte*, const formats::Tensor*> by_address_;  // of the first bytes
 };
 

@@ -52,6 +52,7 @@ struct HfQuantization {
 struct HfConfig {
   model::ModelConfig model;  ///< validate() accepts it
   HfQuantization quantization;
+  std::vector<std::string> notes = {};  ///< what was assumed, for Checkpoint::notes()
   friend bool operator==(const HfConfig&, const HfConfig&) = default;
 };
 

@@ -55,6 +55,9 @@ class LoadedModel {
   /// empty. ChatML's "<|im_end|>" is plain text to a tokenizer that does not know it.
   std::string answer_stop() const;
 
+  /// What the file's notes say (checkpoint.h), a line each.
+  const std::vector<std::string>& notes() const { return parts_.notes; }
+
   /// The name of the directory or the file, without its format, "TinyLlama-1.1B"; or "forge-tiny".
   const std::string& name() const { return parts_.name; }
 
@@ -67,6 +70,7 @@ class LoadedModel {
     model::Transformer transformer;
     std::unique_ptr<const text::Tokenizer> tokenizer;  // null: there is none
     chat::LoadedChatFormat chat;
+    std::vector<std::string> notes = {};
   };
   using OpenedParts = tl::expected<Parts, std::string>;
 

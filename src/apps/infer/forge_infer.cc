@@ -93,6 +93,12 @@ void await_signals(boost::asio::signal_set& signals, serve::HttpServer& server) 
   });
 }
 
+/// What was assumed of a file, or is there and not used.
+void print_notes(const runtime::LoadedModel& model) {
+  for (const std::string& note : model.notes()) std::cerr << model.name() << ": " << note << '\n';
+  if (model.draft() != nullptr) print_notes(*model.draft());
+}
+
 /// Says what was read from a file.
 void print_model(const Runtime& runtime) {
   const runtime::LoadedModel& model = runtime.model();
@@ -101,6 +107,7 @@ void print_model(const Runtime& runtime) {
             << " of weights, KV cache of " << std::uint64_t{cache.num_blocks} * cache.block_size
             << " tokens, " << model.threads().threads() << " threads"
             << (model.has_tokenizer() ? "" : ", no tokenizer: a token is a byte") << '\n';
+  print_notes(model);
 }
 
 /// As many connections as the system allows; says so where they are fewer.

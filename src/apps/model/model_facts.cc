@@ -214,6 +214,7 @@ ordered_json size_facts(const checkpoint::Checkpoint& checkpoint, const TensorFi
   out["packed_bytes"] = packed_bytes(config, checkpoint.model());
   out["kv_token_bytes"] = kv_shape(config).token_floats() * sizeof(float);
   out["unused_tensors"] = checkpoint.unused();
+  out["notes"] = checkpoint.notes();
   return out;
 }
 
