@@ -225,7 +225,7 @@ LatentPass::OnCpu LatentPass::run_on_cpu(const model::LatentConfig& c, model::Ro
   model::LatentScratch scratch;
   const std::vector<TokenId> tokens(kRows);
   const model::ForwardBatch batch{tokens, positions, sequences, spans, {}};
-  model::latent_attention(cpu.weights, {cpu.config, kLayer, batch, pool, rotary, workers},
+  model::latent_attention(cpu.weights, {cpu.config, kLayer, batch, pool, &rotary, workers},
                           cpu.x.data(), cpu.out.data(), scratch);
   cpu.angles.assign(rotary.cos(0), rotary.cos(kDecoded + 1));
   cpu.pool_after = floats_of(pool);
