@@ -246,59 +246,5 @@ TEST(HfConfigErrors, experts) {
             "moe_intermediate_size together");
 }
 
-TEST(HfConfigErrors, quantization) {
-  const auto error = [](const std::string& config) {
-    return error_with("llama", R"({"quantization_config": )" + config + "}");
-  };
-  EXPECT_EQ(error(R"({"quant_method": "bitsandbytes"})"),
-            "quantization_config.quant_method is \"bitsandbytes\"; accepted is \"gptq\", \"awq\", "
-            "\"compressed-tensors\", \"fp8\", \"fbgemm_fp8\"");
-  EXPECT_EQ(error(R"({"quant_method": "fp8", "fmt": "e5m2"})"),
-            "quantization_config.fmt is \"e5m2\"; accepted is \"e4m3\"");
-  EXPECT_EQ(
-      error(R"({"quant_method": "fp8", "weight_block_size": [128]})"),
-      "quantization_config.weight_block_size is a list of 1; accepted is a list of two sizes");
-  EXPECT_EQ(
-      error(R"({"quant_method": "compressed-tensors", "format": "float-quantized",
-                      "config_groups": {}})"),
-      "quantization_config.config_groups is an object; accepted is an object of at least one");
-  EXPECT_EQ(error(R"({"quant_method": "gptq", "bits": 3, "group_size": 128})"),
-            "quantization_config.bits is 3; accepted is 4 or 8");
-  EXPECT_EQ(error(R"({"quant_method": "awq", "bits": 8, "group_size": 128})"),
-            "quantization_config.bits is 8; accepted is 4");
-  EXPECT_EQ(error(R"({"quant_method": "awq", "bits": 4, "group_size": 128, "backend": "llm-awq"})"),
-            "quantization_config.backend is \"llm-awq\"; accepted is \"autoawq\"");
-  EXPECT_EQ(error(R"({"quant_method": "gptq", "bits": 4, "group_size": 0})"),
-            "quantization_config.group_size is 0; accepted is -1, 16, or a multiple of 32");
-  EXPECT_EQ(error(R"({"quant_method": "awq", "bits": 4, "group_size": 48})"),
-            "quantization_config.group_size is 48; accepted is -1, 16, or a multiple of 32");
-  EXPECT_EQ(
-      error(R"({"quant_method": "gptq", "bits": 4, "group_size": 128,
-                      "checkpoint_format": "marlin"})"),
-      "quantization_config.checkpoint_format is \"marlin\"; accepted is \"gptq\", \"gptq_v2\"");
-  EXPECT_EQ(error(R"({"quant_method": "awq", "bits": 4, "group_size": 128, "version": "gemv"})"),
-            "quantization_config.version is \"gemv\"; accepted is \"gemm\", \"GEMM\"");
-  EXPECT_EQ(error(R"({"quant_method": "compressed-tensors", "format": "marlin-24"})"),
-            "quantization_config.format is \"marlin-24\"; accepted is \"int-quantized\", "
-            "\"naive-quantized\", \"pack-quantized\", \"float-quantized\"");
-  const auto packed_error = [&](const std::string& groups) {
-    return error(R"({"quant_method": "compressed-tensors", "format": "pack-quantized",
-                     "config_groups": {)" +
-                 groups + "}}");
-  };
-  EXPECT_EQ(
-      packed_error(R"("a": {"weights": {"num_bits": 2, "type": "int", "strategy": "channel"}})"),
-      "quantization_config.config_groups.a.weights.num_bits is 2; accepted is 4 or 8");
-  EXPECT_EQ(packed_error(R"("a": {"weights": {"num_bits": 4, "type": "int", "strategy": "channel"}},
-                            "b": {"weights": {"num_bits": 8, "type": "int", "strategy": "channel"}})")
-                .substr(0, 35),
-            "quantization_config.config_groups i");
-  EXPECT_EQ(error(R"({"quant_method": "compressed-tensors", "format": "int-quantized",
-                      "config_groups": {"group_0": {"weights": {"num_bits": 8, "type": "int",
-                      "strategy": "channel", "symmetric": false}}}})"),
-            "quantization_config.config_groups.group_0.weights.symmetric is false; accepted is "
-            "true");
-}
-
 }  // namespace
 }  // namespace forge::checkpoint

@@ -375,41 +375,5 @@ TEST_F(HfConfigKeys, generation_config_adds_its_tokens) {
                 "of them");
 }
 
-TEST_F(HfConfigKeys, quantization) {
-  using Method = HfQuantization::Method;
-  llama_["quantization_config"] = {
-      {"quant_method", "gptq"}, {"bits", 4}, {"group_size", 128}, {"desc_act", true}};
-  EXPECT_EQ(parsed(llama_).quantization, (HfQuantization{Method::gptq, 128}));
-  llama_["quantization_config"]["group_size"] = -1;
-  EXPECT_EQ(parsed(llama_).quantization, (HfQuantization{Method::gptq, 0}));
-  llama_["quantization_config"]["group_size"] = 16;
-  EXPECT_EQ(parsed(llama_).quantization, (HfQuantization{Method::gptq, 16}));
-  llama_["quantization_config"] = {
-      {"quant_method", "awq"}, {"bits", 4}, {"group_size", 64}, {"version", "gemm"}};
-  EXPECT_EQ(parsed(llama_).quantization, (HfQuantization{Method::awq, 64}));
-  llama_["quantization_config"] = {
-      {"quant_method", "gptq"}, {"bits", 8}, {"group_size", 64}, {"checkpoint_format", "gptq_v2"}};
-  EXPECT_EQ(parsed(llama_).quantization, (HfQuantization{Method::gptq, 64, 8, true}));
-  llama_["quantization_config"] = json::parse(R"({
-      "quant_method": "compressed-tensors", "format": "pack-quantized", "config_groups": {"a": {
-        "weights": {"num_bits": 4, "type": "int", "strategy": "group", "group_size": 128,
-                    "symmetric": false, "actorder": null}}}})");
-  EXPECT_EQ(parsed(llama_).quantization, (HfQuantization{Method::packed, 128, 4, false, false}));
-  llama_["quantization_config"] = json::parse(R"({
-      "activation_scheme": "dynamic", "fmt": "e4m3", "quant_method": "fp8",
-      "weight_block_size": [128, 64]})");
-  EXPECT_EQ(parsed(llama_).quantization,
-            (HfQuantization{Method::float8, 0, 4, false, true, 128, 64}));
-  llama_["quantization_config"] = json::parse(R"({
-      "quant_method": "compressed-tensors", "format": "float-quantized", "config_groups": {"a": {
-        "weights": {"num_bits": 8, "type": "float", "strategy": "channel"}}}})");
-  EXPECT_EQ(parsed(llama_).quantization, (HfQuantization{Method::float8}));
-  llama_["quantization_config"] = json::parse(R"({
-      "quant_method": "compressed-tensors", "format": "int-quantized",
-      "config_groups": {"group_0": {
-          "weights": {"num_bits": 8, "type": "int", "strategy": "channel", "symmetric": true}}}})");
-  EXPECT_EQ(parsed(llama_).quantization, (HfQuantization{Method::int8, 0}));
-}
-
 }  // namespace
 }  // namespace forge::checkpoint

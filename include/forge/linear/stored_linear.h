@@ -26,7 +26,7 @@
 // pack_quantized.py); it has scales [N][G] and zeros [N/c][G], of which the loader makes these.
 // float8: blocks of 128 x 128 (DeepSeek-V3), rows (R = 1, C = K) or the whole (R = N, C = K).
 // Sources: Frantar et al., arXiv:2210.17323 (GPTQ); Lin et al., arXiv:2306.00978 (AWQ); DeepSeek-V3
-// Technical Report, arXiv:2412.19437, and the weight_dequant of its inference/kernel.py (float8).
+// Technical Report, arXiv:2412.19437, and the weight_dequant of its kernels (float8).
 //
 // Borrows everything. Legend: N outputs, K inputs, G = K / group_size groups.
 #pragma once
