@@ -1,6 +1,7 @@
 // The same promise for models from files: however random requests are scheduled together, each
 // comes out as it does alone, logits bit for bit (schedule_scenario.h). Quantized weights, experts,
-// latent attention, several threads, and drafts by the first layers or by another model.
+// latent attention, properties of single layers, several threads, and drafts by the first layers or
+// by another model.
 #include <gtest/gtest.h>
 #include <rapidcheck.h>
 
@@ -100,6 +101,35 @@ TEST(ScheduleIndependenceOfModels, mixtures_of_experts) {
 
 TEST(ScheduleIndependenceOfModels, latent_attention) {
   Model model(testing::wide_latent(), WeightType::q8_0);
+  play(model);
+}
+
+/// What single layers have, and whatever else a family may have beside its attention.
+model::ModelConfig of_many_properties() {
+  model::ModelConfig config = testing::wide_experts();
+  config.norm = model::NormPlacement::around;
+  config.activation = model::Activation::gelu_tanh;
+  config.mlp_bias = true;
+  config.logits_cap = 20;
+  config.experts->shared_size = 256;
+  config.experts->shared_gate = true;
+  auto& attention = std::get<model::GroupedQueryConfig>(config.attention);
+  attention.sliding_window = 19;
+  attention.full_layers = {false, true, false};
+  attention.score_cap = 5;
+  config.unturned_layers = {false, false, true};
+  config.rope.size = 32;
+  config.rope.scaling = model::LongRope{.short_divisors = std::vector<float>(16, 1.0F),
+                                        .long_divisors = std::vector<float>(16, 2.0F),
+                                        .original_positions = 20,
+                                        .attention_factor = 1.25,
+                                        .is_long = true};
+  config.window_rope = model::RopeConfig{.size = 32, .base = 50};
+  return config;
+}
+
+TEST(ScheduleIndependenceOfModels, windows_and_turns_by_layer_norms_around_caps_and_gates) {
+  Model model(of_many_properties(), WeightType::bf16);
   play(model);
 }
 

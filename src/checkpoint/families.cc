@@ -154,6 +154,7 @@ constexpr Family kFamilies[] = {
      .query_key_norm = model::QueryKeyNorm::head,
      .window = Window::always,
      .full_period = 6,
+     .period_said = true,
      .scaled_embedding = true,
      .caps = true,
      .query_scalar = true,

@@ -55,9 +55,10 @@ struct Family {
   bool mlp_bias = false;  ///< the MLP has biases where mlp_bias says
   Window window = Window::never;
   WindowLayers window_layers = WindowLayers::all;
-  int full_period = 0;      ///< n: where layer_types is left out, every nth layer has no window
-  int unturned_period = 0;  ///< n: where no_rope_layers is left out, every nth layer has no RoPE
-  bool latent = false;      ///< its attention is over latents
+  int full_period = 0;       ///< n: where layer_types is left out, every nth layer has no window
+  bool period_said = false;  ///< sliding_window_pattern says another n
+  int unturned_period = 0;   ///< n: where no_rope_layers is left out, every nth layer has no RoPE
+  bool latent = false;       ///< its attention is over latents
   bool multipliers = false;
   bool scaled_embedding = false;  ///< the embedding is multiplied by the root of the hidden size
   bool caps = false;              ///< scores and logits may have soft caps

@@ -64,9 +64,11 @@ std::vector<bool> usual_full_layers(const json::Fields& fields, const Reading& r
   const Family& family = reading.family;
   const int layers = reading.model.layers;
   if (family.full_period > 0) {
-    const int period =
-        fields.integer("sliding_window_pattern", {1, model::kLayersMax}, family.full_period);
-    return every(period, layers);
+    const int usual = family.full_period;
+    return every(family.period_said
+                     ? fields.integer("sliding_window_pattern", {1, model::kLayersMax}, usual)
+                     : usual,
+                 layers);
   }
   std::vector<bool> full(static_cast<std::size_t>(layers), false);
   if (family.window_layers == WindowLayers::all) return full;
