@@ -275,30 +275,6 @@ TEST(HfConfig, contexts_and_epsilons_left_out_are_those_of_the_family) {
   }
 }
 
-TEST(HfConfig, layers_with_a_window_where_no_list_says_them) {
-  const auto full_layers = [](const char* name, const json& changes, int layers) {
-    json config = json_file(golden(name) + "/config_published.json");
-    config.erase("layer_types");
-    config["num_hidden_layers"] = layers;
-    config.update(changes);
-    return std::get<model::GroupedQueryConfig>(parsed(config).model.attention).full_layers;
-  };
-  using Layers = std::vector<bool>;
-  EXPECT_EQ(full_layers("gemma2", json::object(), 3), (Layers{false, true, false}));
-  EXPECT_EQ(full_layers("gemma2", {{"sliding_window_pattern", 3}}, 3), (Layers{false, true, false}))
-      << "a key of Gemma 3's";
-  EXPECT_EQ(full_layers("gemma3", {{"sliding_window_pattern", 3}}, 3),
-            (Layers{false, false, true}));
-  EXPECT_EQ(full_layers("gemma3", json::object(), 5), Layers());
-  EXPECT_EQ(full_layers("olmo3", json::object(), 5), (Layers{false, false, false, true, false}));
-  EXPECT_EQ(full_layers("qwen2_windows", {{"max_window_layers", 2}}, 3),
-            (Layers{true, true, false}));
-  EXPECT_EQ(full_layers("qwen2_moe", {{"mlp_only_layers", json::array()}}, 5),
-            (Layers{false, true, false, true, true}));
-  EXPECT_EQ(full_layers("smollm3", {{"no_rope_layers", {1, 0, 1}}}, 3),
-            (Layers{true, false, true}));
-}
-
 TEST(HfConfig, granites_multipliers_left_out_are_1) {
   const model::ModelConfig model = without(
       "granite",

@@ -12,12 +12,7 @@
 // What lies between operations (moving rows of experts to and fro, waking threads) is the rest of
 // the time of a pass.
 //
-// Example, given `const Transformer& model`, `ForwardBatch batch` and what else a pass takes:
-//
-//   PassProfile profile(linear::measure_limits(threads));
-//   scratch.workers.set_profile(&profile);
-//   model.forward(batch, pool, scratch, logits, layers);
-//   const OperationTotals attention = profile.totals(Operation::attention);
+// Workers::set_profile() turns it on; then totals(Operation::attention) says what attention took.
 //
 // Thread contract: one thread at a time, the one that runs the passes.
 #pragma once
