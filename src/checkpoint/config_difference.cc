@@ -2,7 +2,6 @@
 
 #include <algorithm>
 #include <cmath>
-#include <string_view>
 #include <type_traits>
 #include <vector>
 
@@ -30,7 +29,7 @@ std::string text_of(const T& value) {
 }
 
 struct Value {
-  std::string_view field;
+  std::string field;  ///< visit_fields gives it for the time of the call
   std::string text;
   double fraction = 0;  ///< where it is one
 };
