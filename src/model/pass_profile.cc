@@ -67,8 +67,6 @@ void PassProfile::end_pass() {
   ++passes_;
 }
 
-void PassProfile::clear() { *this = PassProfile(limits_); }
-
 OperationTotals PassProfile::totals(Operation operation) const {
   OperationTotals sum;
   for (const OfOperations& layer : totals_) sum += layer[static_cast<std::size_t>(operation)];

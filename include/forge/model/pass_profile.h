@@ -106,9 +106,6 @@ class PassProfile {
   void add(Operation operation, Clock::time_point start, const Work& work);
   void end_pass();
 
-  /// Forgets all passes.
-  void clear();
-
   const linear::MachineLimits& limits() const { return limits_; }
   std::uint64_t passes() const { return passes_; }
   std::uint64_t rows() const { return rows_; }
