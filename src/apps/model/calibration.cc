@@ -40,7 +40,7 @@ void Calibration::add(TokenPass& pass, std::span<const std::uint32_t> tokens, st
 }
 
 /// Inputs are what the sub-layer before has left in the scratch: normed rows, or, where norms come
-/// after, the rows of the residual stream.
+/// only after, the rows of the residual stream.
 void Calibration::see(const model::Observation& seen, const model::TransformerScratch& scratch,
                       int rows) {
   switch (seen.point) {
@@ -62,7 +62,7 @@ void Calibration::see(const model::Observation& seen, const model::TransformerSc
 }
 
 void Calibration::see_attention(int layer, const model::TransformerScratch& scratch, int rows) {
-  const bool before = config_.norm == model::NormPlacement::before;
+  const bool before = config_.norm != model::NormPlacement::after;
   add_squares({layer, Place::attention}, before ? scratch.normed.data() : hidden_.data(), rows,
               config_.hidden_size);
   const auto* const heads = std::get_if<model::GroupedQueryConfig>(&config_.attention);
@@ -72,7 +72,7 @@ void Calibration::see_attention(int layer, const model::TransformerScratch& scra
 }
 
 void Calibration::see_mlp(int layer, const model::TransformerScratch& scratch, int rows) {
-  const bool before = config_.norm == model::NormPlacement::before;
+  const bool before = config_.norm != model::NormPlacement::after;
   add_squares({layer, Place::mlp}, before ? scratch.normed.data() : hidden_.data(), rows,
               config_.hidden_size);
   if (!model::is_dense(config_, layer)) return;
