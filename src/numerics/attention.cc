@@ -1,5 +1,7 @@
 #include "forge/numerics/attention.h"
 
+#include <algorithm>
+
 #include "forge/core/check.h"
 
 #undef HWY_TARGET_INCLUDE
@@ -78,6 +80,12 @@ void attend_heads(const QueryGroup& group, const PagedKV& kv, float* out) {
       merge(total[h], out + offset, softmax[h], part + offset, kv.head_size);
     }
   }
+  if (group.sinks != nullptr) {
+    std::fill_n(part, kv.head_size, 0.0f);
+    for (int h = 0; h < kHeads; ++h) {
+      merge(total[h], out + h * kv.head_size, {group.sinks[h], 1.0f}, part, kv.head_size);
+    }
+  }
   for (int h = 0; h < kHeads; ++h) divide_all(out + h * kv.head_size, total[h].sum, kv.head_size);
 }
 
@@ -88,6 +96,7 @@ void attend_impl(const QueryGroup& group, const PagedKV& kv, float* out) {
       attend_heads<kHeads>(left, kv, out);
       left.q += kHeads * kv.head_size;
       out += kHeads * kv.head_size;
+      if (left.sinks != nullptr) left.sinks += kHeads;
     }
   };
   run.template operator()<4>();

@@ -61,6 +61,18 @@ AttentionSegment segment_of(const QueryGroup& group, const float* q, const Paged
   return segment;
 }
 
+/// Merges the next segment into what was seen so far.
+void merge(AttentionSegment& total, const AttentionSegment& segment) {
+  const float m = std::max(total.m, segment.m);
+  const float e = exp(total.m - m);
+  const float f = exp(segment.m - m);
+  total.m = m;
+  total.l = fma(total.l, e, segment.l * f);
+  for (std::size_t d = 0; d < total.a.size(); ++d) {
+    total.a[d] = fma(total.a[d], e, segment.a[d] * f);
+  }
+}
+
 template <class Paged>
 void attend_all(const QueryGroup& group, const Paged& paged, float* out) {
   for (int head = 0; head < group.heads; ++head) {
@@ -68,15 +80,11 @@ void attend_all(const QueryGroup& group, const Paged& paged, float* out) {
     int index = first_of(paged) / kKeySegment;
     AttentionSegment total = segment_of(group, q, paged, index);
     while (++index * kKeySegment < paged.length) {
-      const AttentionSegment segment = segment_of(group, q, paged, index);
-      const float m = std::max(total.m, segment.m);
-      const float e = exp(total.m - m);
-      const float f = exp(segment.m - m);
-      total.m = m;
-      total.l = fma(total.l, e, segment.l * f);
-      for (std::size_t d = 0; d < total.a.size(); ++d) {
-        total.a[d] = fma(total.a[d], e, segment.a[d] * f);
-      }
+      merge(total, segment_of(group, q, paged, index));
+    }
+    if (group.sinks != nullptr) {
+      const std::vector<float> no_value(total.a.size(), 0.0f);
+      merge(total, {.m = group.sinks[head], .l = 1, .a = no_value});
     }
     for (const float a : total.a) *out++ = divide(a, total.l);
   }

@@ -113,6 +113,17 @@ HWY_INLINE V gelu_tanh_lanes(D d, V x) {
   return hn::Div(x, hn::Add(hn::Set(d, 1.0f), power));
 }
 
+/// See clamped_swiglu in canonical.h.
+template <class D, class V = hn::Vec<D>>
+HWY_INLINE V clamped_swiglu_lanes(D d, V gate, V up, SwigluClamp clamp) {
+  const V one = hn::Set(d, 1.0f);
+  const V limit = hn::Set(d, clamp.limit);
+  const V g = hn::Min(gate, limit);
+  const V u = hn::Min(hn::Max(up, hn::Neg(limit)), limit);
+  const V power = exp_lanes(d, hn::Neg(hn::Mul(hn::Set(d, clamp.alpha), g)));
+  return hn::Mul(hn::Div(g, hn::Add(one, power)), hn::Add(u, one));
+}
+
 /// x[i] = soft_cap(x[i], cap), see canonical.h.
 HWY_INLINE void soft_cap_lanes(float* x, float cap, int n) {
   for_each_vector(n, [&](auto d, int i) HWY_ATTR {

@@ -35,6 +35,13 @@ void gelu_tanh_multiply_impl(const float* gate, const float* up, int n, float* y
   });
 }
 
+void clamped_swiglu_impl(const float* gate, const float* up, SwigluClamp clamp, int n, float* y) {
+  for_each_vector(n, [&](auto d, int i) HWY_ATTR {
+    const auto both = clamped_swiglu_lanes(d, hn::LoadU(d, gate + i), hn::LoadU(d, up + i), clamp);
+    hn::StoreU(both, d, y + i);
+  });
+}
+
 void soft_cap_impl(float* x, float cap, int n) { soft_cap_lanes(x, cap, n); }
 
 void add_impl(float* x, const float* y, int n) {
@@ -109,6 +116,7 @@ namespace forge::numerics {
 HWY_EXPORT(rms_norm_impl);
 HWY_EXPORT(silu_multiply_impl);
 HWY_EXPORT(gelu_tanh_multiply_impl);
+HWY_EXPORT(clamped_swiglu_impl);
 HWY_EXPORT(soft_cap_impl);
 HWY_EXPORT(add_impl);
 HWY_EXPORT(add_scaled_impl);
@@ -131,6 +139,10 @@ void silu_multiply(const float* gate, const float* up, int n, float* y) {
 
 void gelu_tanh_multiply(const float* gate, const float* up, int n, float* y) {
   HWY_DYNAMIC_DISPATCH(gelu_tanh_multiply_impl)(gate, up, n, y);
+}
+
+void clamped_swiglu(const float* gate, const float* up, SwigluClamp clamp, int n, float* y) {
+  HWY_DYNAMIC_DISPATCH(clamped_swiglu_impl)(gate, up, clamp, n, y);
 }
 
 void soft_cap(float* x, float cap, int n) { HWY_DYNAMIC_DISPATCH(soft_cap_impl)(x, cap, n); }

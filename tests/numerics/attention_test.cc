@@ -136,6 +136,32 @@ TEST(Attention, of_capped_scores_has_the_bits_of_its_definition) {
   }
 }
 
+TEST(Attention, with_sinks_has_the_bits_of_its_definition_and_takes_of_every_weight) {
+  for (std::uint32_t trial = 0; trial < 30; ++trial) {
+    const int head_size = random_int(1, 40, 8, 4 * trial);
+    const int length = random_int(1, 700, 8, 4 * trial + 1);
+    const int heads = random_int(1, 7, 8, 4 * trial + 2);
+    const int first = random_int(0, length - 1, 8, 4 * trial + 3);
+    const Context context(head_size, length, trial);
+    const Pool pool(context, 9);
+    const PagedKV kv = pool.view(first);
+    const auto q = random_values(heads * head_size, trial + 700, 2.0f);
+    const auto sinks = random_values(heads, trial + 800, 5.0f);
+    const auto with = [&](Attend function, const float* of_heads) {
+      std::vector<float> out(q.size(), -1.0f);
+      function({.q = q.data(), .heads = heads, .scale = 0.3f, .sinks = of_heads}, kv, out.data());
+      return out;
+    };
+    const auto expected = with(attend_reference, sinks.data());
+    EXPECT_NE(bits_of(expected), bits_of(with(attend_reference, nullptr)));
+    for_every_target([&] { EXPECT_EQ(bits_of(with(attend, sinks.data())), bits_of(expected)); });
+    const std::vector<float> none(sinks.size(), -1e30f);
+    EXPECT_EQ(with(attend, none.data()), with(attend, nullptr)) << "all weight is on the keys";
+    const std::vector<float> all(sinks.size(), 1e30f);
+    EXPECT_EQ(with(attend, all.data()), std::vector<float>(q.size(), 0)) << "none is";
+  }
+}
+
 TEST(Attention, of_a_window_has_the_bits_of_its_definition_and_reads_nothing_before_it) {
   for (std::uint32_t trial = 0; trial < 60; ++trial) {
     const int head_size = random_int(1, 40, 6, 5 * trial);

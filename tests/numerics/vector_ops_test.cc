@@ -78,6 +78,30 @@ TEST(VectorOps, gelu_tanh_multiply_has_the_bits_of_its_definition) {
   });
 }
 
+TEST(VectorOps, clamped_swiglu_has_the_bits_of_its_definition) {
+  for_every_size_and_target([](int n, std::uint64_t seed) {
+    const auto gate = random_values(n, seed, 100.0f);
+    const auto up = random_values(n, seed + 1, 10.0f);
+    std::vector<float> y(gate.size());
+    std::vector<float> expected(gate.size());
+    constexpr SwigluClamp kClamp{.alpha = 1.7f, .limit = 3.5f};
+    clamped_swiglu(gate.data(), up.data(), kClamp, n, y.data());
+    clamped_swiglu_reference(gate.data(), up.data(), kClamp, n, expected.data());
+    EXPECT_EQ(bits_of(y), bits_of(expected));
+  });
+}
+
+TEST(VectorOps, clamped_swiglu_clamps_the_gate_above_and_the_rest_on_both_sides) {
+  constexpr SwigluClamp kClamp{.alpha = 2, .limit = 3};
+  EXPECT_EQ(clamped_swiglu(50, 1, kClamp), clamped_swiglu(3, 1, kClamp));
+  EXPECT_NE(clamped_swiglu(-4, 1, kClamp), clamped_swiglu(-3, 1, kClamp));
+  EXPECT_EQ(clamped_swiglu(1, 50, kClamp), clamped_swiglu(1, 3, kClamp));
+  EXPECT_EQ(clamped_swiglu(1, -50, kClamp), clamped_swiglu(1, -3, kClamp));
+  EXPECT_EQ(clamped_swiglu(0, 1, kClamp), 0);
+  EXPECT_EQ(clamped_swiglu(1, -1, kClamp), 0);
+  EXPECT_NEAR(clamped_swiglu(0.5f, 2, kClamp), 3 * 0.5 / (1 + std::exp(-1.0)), 1e-6);
+}
+
 TEST(VectorOps, soft_cap_has_the_bits_of_its_definition) {
   for_every_size_and_target([](int n, std::uint64_t seed) {
     auto x = random_values(n, seed, 100.0f);

@@ -20,12 +20,15 @@
 //   The first segment is taken as is: m = m_c, l = l_c, a = a_c. Then, in ascending order,
 //     m' = max(m, m_c), e = exp(m - m'), f = exp(m_c - m')
 //     l = fma(l, e, l_c * f), a[d] = fma(a[d], e, a_c[d] * f), m = m'
+//   A head with a sink s, a score that has no value, takes it as the last segment: the same merge
+//   with m_c = s, l_c = 1 and a_c = 0.
 //   out[d] = a[d] / l
 //
 // Segments are independent until the merge, which is how a GPU splits one long context over
 // several blocks ("split-K", flash decoding) without changing a bit.
 // Sources: Milakov, Gimelshein, arXiv:1805.02867 (online softmax); Dao et al.,
-// arXiv:2205.14135 (FlashAttention); Kwon et al., arXiv:2309.06180 (paged KV).
+// arXiv:2205.14135 (FlashAttention); Kwon et al., arXiv:2309.06180 (paged KV); Xiao et al.,
+// arXiv:2309.17453 (sinks).
 #pragma once
 
 #include <cstddef>
@@ -66,10 +69,11 @@ struct PagedKV {
 /// The query heads of one token that share the KV head (grouped-query attention). Each head is
 /// computed as if it were alone; together they are faster.
 struct QueryGroup {
-  const float* q;       ///< [heads][D], contiguous
-  int heads;            ///< >= 1
-  float scale;          ///< factor of the scores, usually 1 / sqrt(D)
-  float score_cap = 0;  ///< soft cap of the scores; 0: none. attend_latent knows none
+  const float* q;                ///< [heads][D], contiguous
+  int heads;                     ///< >= 1
+  float scale;                   ///< factor of the scores, usually 1 / sqrt(D)
+  float score_cap = 0;           ///< soft cap of the scores; 0: none. attend_latent knows none
+  const float* sinks = nullptr;  ///< [heads], finite; null: none. attend_latent knows none
 };
 
 /// out [heads][D] = attention of each head of `group` over positions kv.first .. kv.length-1.
@@ -79,7 +83,7 @@ void attend(const QueryGroup& group, const PagedKV& kv, float* out);
 /// The definition above, as plain loops: slow, with equal bits.
 void attend_reference(const QueryGroup& group, const PagedKV& kv, float* out);
 
-/// m_c, l_c and a_c of one query head without a cap.
+/// m_c, l_c and a_c of one query head without a cap or a sink.
 struct AttentionSegment {
   float m = 0;
   float l = 0;

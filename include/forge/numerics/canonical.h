@@ -184,6 +184,21 @@ FORGE_HOST_DEVICE inline float gelu_tanh(float x) {
   return divide(x, 1.0f + exp(-twice));
 }
 
+/// The numbers of clamped_swiglu.
+struct SwigluClamp {
+  float alpha = 1;  ///< factor within the sigmoid
+  float limit = 1;  ///< > 0
+};
+
+/// (u + 1) g / (1 + e^(-alpha g)) with g = min(gate, limit) and u = up within -limit .. limit:
+/// SwiGLU as OpenAI's gpt-oss has it (gpt-oss model card, arXiv:2508.10925, section 2.3).
+FORGE_HOST_DEVICE inline float clamped_swiglu(float gate, float up, SwigluClamp clamp) {
+  const float g = gate < clamp.limit ? gate : clamp.limit;
+  const float above = up > -clamp.limit ? up : -clamp.limit;
+  const float u = above < clamp.limit ? above : clamp.limit;
+  return divide(g, 1.0f + exp(-(clamp.alpha * g))) * (u + 1.0f);
+}
+
 /// x bent smoothly to stay within -cap .. cap: cap tanh(x / cap), cap > 0.
 /// Source: Gemma Team, arXiv:2408.00118, section 2.
 FORGE_HOST_DEVICE inline float soft_cap(float x, float cap) { return cap * tanh(divide(x, cap)); }

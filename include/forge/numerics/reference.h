@@ -21,6 +21,11 @@ inline void gelu_tanh_multiply_reference(const float* gate, const float* up, int
   for (int i = 0; i < n; ++i) y[i] = gelu_tanh(gate[i]) * up[i];
 }
 
+inline void clamped_swiglu_reference(const float* gate, const float* up, SwigluClamp clamp, int n,
+                                     float* y) {
+  for (int i = 0; i < n; ++i) y[i] = clamped_swiglu(gate[i], up[i], clamp);
+}
+
 inline void soft_cap_reference(float* x, float cap, int n) {
   for (int i = 0; i < n; ++i) x[i] = soft_cap(x[i], cap);
 }

@@ -10,6 +10,8 @@
 // outside the contract.
 #pragma once
 
+#include "forge/numerics/canonical.h"
+
 namespace forge::numerics {
 
 /// y[i] = (x[i] * scale) * weight[i] with scale = rsqrt(sum_of_squares(x) / n + eps).
@@ -23,6 +25,9 @@ void silu_multiply(const float* gate, const float* up, int n, float* y);
 
 /// y[i] = gelu_tanh(gate[i]) * up[i], the gate of GeGLU. gate, up, y: [n].
 void gelu_tanh_multiply(const float* gate, const float* up, int n, float* y);
+
+/// y[i] = clamped_swiglu(gate[i], up[i], clamp). gate, up, y: [n].
+void clamped_swiglu(const float* gate, const float* up, SwigluClamp clamp, int n, float* y);
 
 /// x[i] = soft_cap(x[i], cap). x: [n]; cap > 0.
 void soft_cap(float* x, float cap, int n);
