@@ -133,6 +133,20 @@ TEST(ScheduleIndependenceOfModels, windows_and_turns_by_layer_norms_around_caps_
   play(model);
 }
 
+/// With windows as well.
+model::ModelConfig with_sinks() {
+  model::ModelConfig config = testing::wide_sinks();
+  auto& attention = std::get<model::GroupedQueryConfig>(config.attention);
+  attention.sliding_window = 17;
+  attention.full_layers = {false, true, false};
+  return config;
+}
+
+TEST(ScheduleIndependenceOfModels, sinks_biases_of_experts_and_clamped_swiglu) {
+  Model model(with_sinks(), WeightType::mxfp4);
+  play(model);
+}
+
 TEST(ScheduleIndependenceOfModels, another_model_drafts) {
   Model model(testing::wide_llama(), WeightType::q8_0);
   Model draft(testing::wide_llama(), WeightType::q4_k);

@@ -77,13 +77,16 @@ std::string missing_property(const model::ModelConfig& model) {
   const auto accept = [&](bool holds, const std::string& property, const std::string& accepted) {
     if (!holds && missing.empty()) missing = property + ", accepted on a GPU: " + accepted;
   };
-  accept(model.activation == model::Activation::silu, "the activation is gelu_tanh", "silu");
+  const bool is_clamped = model.activation == model::Activation::clamped_swiglu;
+  accept(model.activation == model::Activation::silu,
+         std::string("the activation is ") + (is_clamped ? "clamped_swiglu" : "gelu_tanh"), "silu");
   accept(model.logits_cap == 0,
          "the logits have a soft cap, " + number_text(double{model.logits_cap}), "none");
   if (const auto* grouped = std::get_if<model::GroupedQueryConfig>(&model.attention)) {
     accept(grouped->score_cap == 0,
            "the scores of attention have a soft cap, " + number_text(double{grouped->score_cap}),
            "none");
+    accept(!grouped->sinks, "the heads of attention have sinks", "none");
   }
   const bool is_plain =
       std::holds_alternative<model::GroupedQueryConfig>(model.attention) && !model.experts;
@@ -91,6 +94,8 @@ std::string missing_property(const model::ModelConfig& model) {
          "norms are around experts or attention over latents",
          "around grouped-query attention and a dense MLP");
   accept(!model.experts || !model.experts->shared_gate, "the shared experts have a gate", "none");
+  accept(!model.experts || !model.experts->router_bias, "the router has biases", "none");
+  accept(!model.experts || !model.experts->expert_bias, "the experts have biases", "none");
   return missing;
 }
 

@@ -16,9 +16,19 @@ namespace {
 /// Fields that came after the first digests were written down. Where one says nothing, as in all
 /// models of that time, it is left out; otherwise its name goes before it.
 bool came_later(std::string_view field) {
-  constexpr std::string_view kLater[] = {"full_layers", "score_cap",       "experts.shared_gate",
-                                         "window_rope", "unturned_layers", "activation",
-                                         "mlp_bias",    "logits_cap"};
+  constexpr std::string_view kLater[] = {"full_layers",
+                                         "score_cap",
+                                         "experts.shared_gate",
+                                         "window_rope",
+                                         "unturned_layers",
+                                         "activation",
+                                         "mlp_bias",
+                                         "logits_cap",
+                                         "sinks",
+                                         "experts.router_bias",
+                                         "experts.expert_bias",
+                                         "swiglu_alpha",
+                                         "swiglu_limit"};
   return std::ranges::find(kLater, field) != std::end(kLater);
 }
 

@@ -111,8 +111,12 @@ void choose_for_rows(const PackedExperts& experts, Rows x, ExpertsScratch& scrat
   if (scratch.chosen.size() < total) scratch.chosen.resize(total);
   workers.multiply(Operation::router, x, experts.router, scores);
   workers.for_rows(Operation::router, x.count, [&](int row) {
+    float* products = scores + offset(row, config.experts);
+    if (!experts.router_bias.empty()) {
+      numerics::add(products, experts.router_bias.data(), config.experts);
+    }
     choose_experts(
-        config, {scores + offset(row, config.experts), E}, experts.correction_bias,
+        config, {products, E}, experts.correction_bias,
         {router + offset(row, extra), static_cast<std::size_t>(extra)},
         std::span(scratch.chosen).subspan(static_cast<std::size_t>(row) * per_row, per_row));
   });

@@ -42,14 +42,15 @@ void finish_row(const PackedGroupedQuery& weights, const AttentionPass& pass, in
   }
 }
 
-/// The query heads of one KV head, of one row. q, out: [H / Hkv][D].
-void attend(const AttentionPass& pass, int row, int head, const float* q, float* out) {
+/// The query heads `group` of one KV head, of one row. out: [H / Hkv][D].
+void attend(const AttentionPass& pass, int row, int head, const numerics::QueryGroup& group,
+            float* out) {
   const auto& c = std::get<GroupedQueryConfig>(pass.config.attention);
   numerics::PagedKV kv =
       pass.pool.view({pass.layer, head}, pass.batch.table(row), pass.batch.position(row) + 1);
   const int window = window_of(c, pass.layer);
   if (window > 0) kv.first = std::max(0, kv.length - window);
-  numerics::attend({q, c.heads / c.kv_heads, pass.config.attention_scale, c.score_cap}, kv, out);
+  numerics::attend(group, kv, out);
 }
 
 Work grouped_work(const AttentionPass& pass) {
@@ -79,7 +80,10 @@ void grouped_query_attention(const PackedGroupedQuery& weights, const AttentionP
   const auto attend_part = [&](int part) {
     const int row = part % rows;
     const int head = part / rows;
-    attend(pass, row, head, qkv + offset(row, qkv_width) + head * group_width,
+    const float* const q = qkv + offset(row, qkv_width) + head * group_width;
+    const int heads = c.heads / c.kv_heads;
+    const float* const sinks = c.sinks ? weights.sinks.data() + head * heads : nullptr;
+    attend(pass, row, head, {q, heads, pass.config.attention_scale, c.score_cap, sinks},
            attended + offset(row, attended_width) + head * group_width);
   };
   workers.run(Operation::attention, rows * c.kv_heads, attend_part,

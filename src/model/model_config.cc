@@ -181,6 +181,14 @@ bool has_dense_layers(const ModelConfig& config) {
 
 namespace {
 
+void check_activation(const ModelConfig& c, std::string& fault) {
+  const NumberRange range =
+      c.activation == Activation::clamped_swiglu ? kClamps : NumberRange{0, 0};
+  Checks("", fault)
+      .number("swiglu_alpha", static_cast<double>(c.swiglu_alpha), range)
+      .number("swiglu_limit", static_cast<double>(c.swiglu_limit), range);
+}
+
 /// What is said of each layer, or of none.
 void check_layers(const ModelConfig& c, std::string& fault) {
   Checks checks("", fault);
@@ -217,6 +225,7 @@ tl::expected<void, std::string> validate(const ModelConfig& c) {
              c.attention);
   check_rope("rope.", c.rope, fault);
   check_layers(c, fault);
+  check_activation(c, fault);
   if (c.experts) check_experts(*c.experts, c.layers, fault);
   Checks("", fault).integer("ffn_size", c.ffn_size, has_dense_layers(c) ? kSizes : kSizesOrNone);
   if (!fault.empty()) return tl::unexpected(std::move(fault));

@@ -149,7 +149,8 @@ class Packer {
                               s.query_norm,
                               s.key_norm,
                               stacked({&s.output}),
-                              s.output_bias};
+                              s.output_bias,
+                              s.sinks};
   }
 
   Attention of(const StoredLatent& s) {
@@ -199,19 +200,22 @@ class Packer {
   }
 
   PackedMlp mlp(const StoredMlp& s) {
-    return {stacked({&s.gate, &s.up}), stacked({&s.down}), config_.activation,
-            joined({&s.gate_bias, &s.up_bias}), s.down_bias};
+    return {stacked({&s.gate, &s.up}),
+            stacked({&s.down}),
+            config_.activation,
+            joined({&s.gate_bias, &s.up_bias}),
+            s.down_bias,
+            {.alpha = config_.swiglu_alpha, .limit = config_.swiglu_limit}};
   }
 
   Mlp of(const StoredMlp& s) { return mlp(s); }
 
   Mlp of(const StoredExperts& s) {
     FORGE_CHECK(config_.experts.has_value(), "a model without experts has a layer of them");
-    PackedExperts packed{*config_.experts,
-                         stacked({&s.router}, /*widen=*/true),
-                         s.correction_bias,
-                         {},
-                         std::nullopt};
+    PackedExperts packed{*config_.experts,  stacked({&s.router}, /*widen=*/true),
+                         s.correction_bias, {},
+                         std::nullopt,      {},
+                         s.router_bias};
     for (const StoredMlp& expert : s.experts) packed.experts.push_back(mlp(expert));
     if (s.shared) packed.shared = mlp(*s.shared);
     if (s.shared_gate) packed.shared_gate = stacked({&*s.shared_gate}, /*widen=*/true);

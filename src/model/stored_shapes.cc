@@ -24,7 +24,8 @@ AttentionWeights attention(const GroupedQueryConfig& c, int d, LatentLayout) {
                          .value_bias = zeros(c.qkv_bias, kv_rows),
                          .output_bias = zeros(c.output_bias, d),
                          .query_norm = {},
-                         .key_norm = {}};
+                         .key_norm = {},
+                         .sinks = zeros(c.sinks, c.heads)};
   if (c.query_key_norm != QueryKeyNorm::none) {
     const bool row = c.query_key_norm == QueryKeyNorm::row;
     out.query_norm = ones(row ? query_rows : c.head_size);
@@ -66,9 +67,10 @@ StoredExperts experts(const ExpertsConfig& c, int d) {
   StoredExperts out;
   out.router = shape(c.experts, d);
   out.correction_bias = zeros(c.correction_bias, c.experts);
-  out.experts.assign(static_cast<std::size_t>(c.experts), mlp(d, c.expert_size));
+  out.experts.assign(static_cast<std::size_t>(c.experts), mlp(d, c.expert_size, c.expert_bias));
   if (c.shared_size > 0) out.shared = mlp(d, c.shared_size);
   if (c.shared_gate) out.shared_gate = shape(1, d);
+  out.router_bias = zeros(c.router_bias, c.experts);
   return out;
 }
 

@@ -67,6 +67,12 @@ TEST(ConfigDigest, differs_when_any_field_does) {
               [](ModelConfig& c) { c.attention = GroupedQueryConfig{}; },
               [](ModelConfig& c) { c.attention = GroupedQueryConfig{.full_layers = {true}}; },
               [](ModelConfig& c) { c.attention = GroupedQueryConfig{.score_cap = 50}; },
+              [](ModelConfig& c) { c.attention = GroupedQueryConfig{.sinks = true}; },
+              [](ModelConfig& c) { c.experts->router_bias = true; },
+              [](ModelConfig& c) { c.experts->expert_bias = true; },
+              [](ModelConfig& c) { c.activation = Activation::clamped_swiglu; },
+              [](ModelConfig& c) { c.swiglu_alpha = 2; },
+              [](ModelConfig& c) { c.swiglu_limit = 2; },
               [](ModelConfig& c) {
                 c.eos = {0, 0};
               },

@@ -146,6 +146,18 @@ TEST(ModelConfig, caps_and_gates) {
             "rope.scaling.long_divisors is a table of 2; accepted is one for each pair, 4");
 }
 
+TEST(ModelConfig, clamped_swiglu_has_its_numbers_and_others_have_none) {
+  ModelConfig model = grouped();
+  model.swiglu_limit = 7;
+  EXPECT_EQ(fault(model), "swiglu_limit is 7; accepted is 0");
+  model.activation = Activation::clamped_swiglu;
+  EXPECT_EQ(fault(model), "swiglu_alpha is 0; accepted is 0.001 .. 1e+06");
+  model.swiglu_alpha = 1.702F;
+  EXPECT_EQ(fault(model), "");
+  model.swiglu_limit = -7;
+  EXPECT_EQ(fault(model), "swiglu_limit is -7; accepted is 0.001 .. 1e+06");
+}
+
 TEST(ModelConfig, a_dense_mlp_has_a_size_where_there_is_one) {
   ModelConfig model = with_experts();
   model.ffn_size = 0;

@@ -91,6 +91,17 @@ model::ModelConfig wide_experts() {
   return config;
 }
 
+model::ModelConfig wide_sinks() {
+  model::ModelConfig config = wide_experts();
+  config.activation = model::Activation::clamped_swiglu;
+  config.swiglu_alpha = 1.5F;
+  config.swiglu_limit = 0.75F;
+  config.experts->router_bias = config.experts->expert_bias = true;
+  auto& attention = std::get<model::GroupedQueryConfig>(config.attention);
+  attention.sinks = attention.qkv_bias = attention.output_bias = true;
+  return config;
+}
+
 model::ModelConfig wide_latent() {
   model::ModelConfig config = wide();
   config.attention = model::LatentConfig{.heads = 4,

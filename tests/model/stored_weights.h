@@ -39,4 +39,7 @@ model::ModelConfig wide_llama();
 model::ModelConfig wide_experts();
 model::ModelConfig wide_latent();
 
+/// wide_experts() with sinks, biases wherever there can be any, and clamped_swiglu.
+model::ModelConfig wide_sinks();
+
 }  // namespace forge::testing

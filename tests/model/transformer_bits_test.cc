@@ -80,6 +80,7 @@ const Transformer& model(const std::string& name) {
     const std::string kind = name.substr(0, space);
     const ModelConfig config = kind == "llama"     ? testing::wide_llama()
                                : kind == "experts" ? testing::wide_experts()
+                               : kind == "sinks"   ? testing::wide_sinks()
                                                    : testing::wide_latent();
     found = std::make_unique<RandomModel>(config, *quant::weight_type(name.substr(space + 1)));
   }
@@ -88,7 +89,7 @@ const Transformer& model(const std::string& name) {
 
 std::vector<std::string> names() {
   std::vector<std::string> all(std::begin(kFamilies), std::end(kFamilies));
-  for (const char* kind : {"llama ", "experts ", "latent "}) {
+  for (const char* kind : {"llama ", "experts ", "latent ", "sinks "}) {
     for (const WeightType type : kTypes) all.push_back(kind + std::string(name_of(type)));
   }
   return all;

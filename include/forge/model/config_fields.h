@@ -78,8 +78,8 @@ void visit_fields(const RopeConfig& c, Visit&& visit) {
 
 template <class Visit>
 void visit_fields(const GroupedQueryConfig& c, Visit&& visit) {
-  const auto& [heads, kv_heads, size, qkv_bias, output_bias, norm, window, full_layers, score_cap] =
-      c;
+  const auto& [heads, kv_heads, size, qkv_bias, output_bias, norm, window, full_layers, score_cap,
+               sinks] = c;
   visit("heads", heads);
   visit("kv_heads", kv_heads);
   visit("head_size", size);
@@ -89,6 +89,7 @@ void visit_fields(const GroupedQueryConfig& c, Visit&& visit) {
   visit("sliding_window", window);
   visit("full_layers", full_layers);
   visit("score_cap", score_cap);
+  visit("sinks", sinks);
 }
 
 template <class Visit>
@@ -106,7 +107,8 @@ void visit_fields(const LatentConfig& c, Visit&& visit) {
 template <class Visit>
 void visit_fields(const ExpertsConfig& c, Visit&& visit) {
   const auto& [experts, per_token, size, shared_size, score, bias, groups, groups_per_token,
-               group_best, normalized, routed_scale, dense_layers, shared_gate] = c;
+               group_best, normalized, routed_scale, dense_layers, shared_gate, router_bias,
+               expert_bias] = c;
   visit("experts.experts", experts);
   visit("experts.experts_per_token", per_token);
   visit("experts.expert_size", size);
@@ -120,14 +122,16 @@ void visit_fields(const ExpertsConfig& c, Visit&& visit) {
   visit("experts.routed_scale", routed_scale);
   visit("experts.dense_layers", dense_layers);
   visit("experts.shared_gate", shared_gate);
+  visit("experts.router_bias", router_bias);
+  visit("experts.expert_bias", expert_bias);
 }
 
 template <class Visit>
 void visit_fields(const ModelConfig& c, Visit&& visit) {
   const auto& [family, vocabulary_size, hidden_size, layers, ffn_size, positions, norm_eps, norm,
-               attention, attention_scale, rope, window_rope, unturned_layers, activation, mlp_bias,
-               experts, tied_head, embedding_multiplier, residual_multiplier, logits_divisor,
-               logits_cap, eos] = c;
+               attention, attention_scale, rope, window_rope, unturned_layers, activation,
+               swiglu_alpha, swiglu_limit, mlp_bias, experts, tied_head, embedding_multiplier,
+               residual_multiplier, logits_divisor, logits_cap, eos] = c;
   visit("family", family);
   visit("vocabulary_size", vocabulary_size);
   visit("hidden_size", hidden_size);
@@ -148,6 +152,8 @@ void visit_fields(const ModelConfig& c, Visit&& visit) {
   }
   visit("unturned_layers", unturned_layers);
   visit("activation", activation);
+  visit("swiglu_alpha", swiglu_alpha);
+  visit("swiglu_limit", swiglu_limit);
   visit("mlp_bias", mlp_bias);
   visit("experts", experts.has_value());
   if (experts) visit_fields(*experts, visit);

@@ -1,6 +1,6 @@
 // Mixture of experts: each token goes through a few of many MLPs.
 //
-//   products   z = router x, in float                                             [E]
+//   products   z = router x, in float; + bias, where the router has one           [E]
 //   scores     s = softmax(z), or 1 / (1 + exp(-z))
 //   ranks      r = s + correction bias, where there is one
 //   groups     a group's score is the sum of its group_best best ranks; experts outside the

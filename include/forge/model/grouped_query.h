@@ -1,6 +1,6 @@
 // Grouped-query attention (Ainslie et al., arXiv:2305.13245) with the variations of its families:
 // biases, norms of queries and keys, a sliding window and RoPE on some layers or all, scores with a
-// soft cap.
+// soft cap, sinks.
 //
 //   q, k, v   rows of x, by one product; + bias
 //   q, k      RMSNorm of each head or of all heads' row; then RoPE, where the layer has it

@@ -1,5 +1,6 @@
 // The MLP: down( activation(gate x + b) * (up x + b) ) + b, where a configuration has biases. With
-// SiLU it is SwiGLU, with GELU GeGLU (Shazeer, arXiv:2002.05202).
+// SiLU it is SwiGLU, with GELU GeGLU (Shazeer, arXiv:2002.05202). Of clamped_swiglu the middle is
+// what numerics/canonical.h says.
 #pragma once
 
 #include "forge/model/packed_model.h"

@@ -55,9 +55,9 @@ enum class NormPlacement : std::uint8_t { before, after, around };
 /// RMSNorm of queries and keys before RoPE: none, of each head [D], or of all heads' row [H D].
 enum class QueryKeyNorm : std::uint8_t { none, head, row };
 
-/// The function of an MLP's gate: x / (1 + exp(-x)) (SwiGLU), or GELU in its form with tanh
-/// (Hendrycks, Gimpel, arXiv:1606.08415), as numerics/canonical.h defines both.
-enum class Activation : std::uint8_t { silu, gelu_tanh };
+/// The function of an MLP's gate: x / (1 + exp(-x)) (SwiGLU), GELU in its form with tanh (Hendrycks,
+/// Gimpel, arXiv:1606.08415), or SwiGLU of clamped inputs, as numerics/canonical.h defines them.
+enum class Activation : std::uint8_t { silu, gelu_tanh, clamped_swiglu };
 
 /// The components of a head that turn together: i and i + D/2, or 2i and 2i + 1.
 enum class RopePairing : std::uint8_t { halves, adjacent };
@@ -144,6 +144,8 @@ struct GroupedQueryConfig {
   std::vector<bool> full_layers = {};
   /// c: a score s becomes c tanh(s / c) before the softmax; 0: it stays as it is.
   float score_cap = 0;
+  /// Each head has a score more in its softmax, a weight of the layer, that has no value.
+  bool sinks = false;
   friend bool operator==(const GroupedQueryConfig&, const GroupedQueryConfig&) = default;
 };
 
@@ -183,6 +185,8 @@ struct ExpertsConfig {
   std::vector<bool> dense_layers;  ///< [layers], true: that layer has the dense MLP
   /// What the shared experts add is multiplied by 1 / (1 + exp(-w x)), w [d] a weight of the layer.
   bool shared_gate = false;
+  bool router_bias = false;  ///< the router's products have biases
+  bool expert_bias = false;  ///< the three matrices of each expert have biases, not the shared ones
   friend bool operator==(const ExpertsConfig&, const ExpertsConfig&) = default;
 };
 
@@ -201,6 +205,8 @@ struct ModelConfig {
   std::optional<RopeConfig> window_rope = {};  ///< of layers with a window, where it is another one
   std::vector<bool> unturned_layers = {};      ///< [layers], true: no RoPE there; or empty: on all
   Activation activation = Activation::silu;    ///< of the MLP, and of experts
+  float swiglu_alpha = 0;                      ///< of clamped_swiglu; 0 with another activation
+  float swiglu_limit = 0;                      ///< likewise
   bool mlp_bias = false;                       ///< the dense MLP's three matrices have biases
   std::optional<ExpertsConfig> experts;
   bool tied_head = false;  ///< the head's weights are the embedding's

@@ -33,6 +33,7 @@
 #include "forge/model/stored_model.h"
 #include "forge/model/weight_fault.h"
 #include "forge/model/weights_digest.h"
+#include "forge/numerics/canonical.h"
 
 namespace forge::model {
 
@@ -42,6 +43,7 @@ struct PackedMlp {
   Activation activation = Activation::silu;
   std::vector<float> gate_up_bias = {};  ///< [2 F], or empty
   std::vector<float> down_bias = {};     ///< [d], or empty
+  numerics::SwigluClamp clamp = {};      ///< of clamped_swiglu
 
   int size() const { return down.inputs(); }  ///< F
 };
@@ -53,6 +55,7 @@ struct PackedExperts {
   std::vector<PackedMlp> experts;
   std::optional<PackedMlp> shared;
   linear::LinearWeights shared_gate = {};  ///< d -> 1, of floats; no outputs where there is none
+  std::vector<float> router_bias = {};     ///< [E], or empty
 };
 
 struct PackedGroupedQuery {
@@ -62,6 +65,7 @@ struct PackedGroupedQuery {
   std::vector<float> key_norm;
   linear::LinearWeights output;    ///< H D -> d
   std::vector<float> output_bias;  ///< [d], or empty
+  std::vector<float> sinks = {};   ///< [H], or empty
 };
 
 struct PackedLatent {

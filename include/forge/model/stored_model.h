@@ -36,6 +36,7 @@ struct StoredExperts {
   std::vector<StoredMlp> experts;      ///< [E]
   std::optional<StoredMlp> shared;
   std::optional<linear::StoredLinear> shared_gate = {};  ///< [1][d]
+  std::vector<float> router_bias = {};                   ///< [E], or empty
 };
 
 using MlpWeights = std::variant<StoredMlp, StoredExperts>;
@@ -51,6 +52,7 @@ struct StoredGroupedQuery {
   std::vector<float> output_bias;  ///< [d], or empty
   std::vector<float> query_norm;   ///< [D] or [H D], as QueryKeyNorm says, or empty
   std::vector<float> key_norm;     ///< [D] or [Hkv D], or empty
+  std::vector<float> sinks = {};   ///< [H], or empty
 };
 
 struct StoredLatent {

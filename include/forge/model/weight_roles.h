@@ -47,7 +47,8 @@ struct Members<StoredExperts> {
                                      Member{"correction_bias", &StoredExperts::correction_bias},
                                      Member{"experts", &StoredExperts::experts},
                                      Member{"shared", &StoredExperts::shared},
-                                     Member{"shared_gate", &StoredExperts::shared_gate}};
+                                     Member{"shared_gate", &StoredExperts::shared_gate},
+                                     Member{"router_bias", &StoredExperts::router_bias}};
 };
 template <>
 struct Members<StoredGroupedQuery> {
@@ -60,7 +61,8 @@ struct Members<StoredGroupedQuery> {
                                      Member{"value_bias", &StoredGroupedQuery::value_bias},
                                      Member{"output_bias", &StoredGroupedQuery::output_bias},
                                      Member{"query_norm", &StoredGroupedQuery::query_norm},
-                                     Member{"key_norm", &StoredGroupedQuery::key_norm}};
+                                     Member{"key_norm", &StoredGroupedQuery::key_norm},
+                                     Member{"sinks", &StoredGroupedQuery::sinks}};
 };
 template <>
 struct Members<StoredLatent> {

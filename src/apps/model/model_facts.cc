@@ -41,6 +41,7 @@ ordered_json attention_facts(const model::GroupedQueryConfig& a) {
     out["layers_without_window"] = std::count(a.full_layers.begin(), a.full_layers.end(), true);
   }
   if (a.score_cap > 0) out["score_cap"] = a.score_cap;
+  if (a.sinks) out["sinks"] = true;
   return out;
 }
 
@@ -60,6 +61,8 @@ ordered_json expert_facts(const model::ExpertsConfig& e) {
                    {"expert_size", e.expert_size}};
   if (e.shared_size > 0) out["shared_size"] = e.shared_size;
   if (e.shared_gate) out["shared_gate"] = true;
+  if (e.router_bias) out["router_bias"] = true;
+  if (e.expert_bias) out["expert_bias"] = true;
   out["router"] = e.score == model::ExpertScore::softmax ? "softmax" : "sigmoid";
   if (e.groups > 1) out["groups"] = e.groups;
   if (e.groups > 1) out["groups_per_token"] = e.groups_per_token;
@@ -194,6 +197,11 @@ ordered_json config_facts(const model::ModelConfig& config) {
   constexpr const char* kNorms[] = {"RMSNorm before", "RMSNorm after", "RMSNorm around"};
   out["norm"] = kNorms[static_cast<std::size_t>(config.norm)];
   if (config.activation == model::Activation::gelu_tanh) out["activation"] = "GELU with tanh";
+  if (config.activation == model::Activation::clamped_swiglu) {
+    out["activation"] = "clamped SwiGLU";
+    out["swiglu_alpha"] = config.swiglu_alpha;
+    out["swiglu_limit"] = config.swiglu_limit;
+  }
   if (config.mlp_bias) out["mlp_bias"] = true;
   if (config.logits_cap > 0) out["logits_cap"] = config.logits_cap;
   out["norm_eps"] = config.norm_eps;
