@@ -19,6 +19,7 @@ namespace forge::checkpoint::detail {
 /// Q, K and V: as in all models of the family, as qkv_bias says, or as attention_bias says.
 enum class Biases : std::uint8_t {
   all_if_said,
+  all_unless_denied,
   none,
   query_key_value,
   query_key_value_unless_denied,
@@ -33,10 +34,18 @@ enum class Window : std::uint8_t { never, always, if_used };
 enum class WindowLayers : std::uint8_t { all, from_max, alternating_before_max, unturned };
 
 /// The keys that experts have, and what they mean where they are left out.
-enum class Experts : std::uint8_t { none, qwen, qwen_shared, mixtral, deepseek_v2, deepseek_v3 };
+enum class Experts : std::uint8_t {
+  none,
+  qwen,
+  qwen_shared,
+  mixtral,
+  gpt_oss,
+  deepseek_v2,
+  deepseek_v3
+};
 
 /// The names of tensors where they are not Llama's (tensor_names.cc).
-enum class Tensors : std::uint8_t { usual, mixtral, qwen_shared, fused, gemma, glm };
+enum class Tensors : std::uint8_t { usual, mixtral, gpt_oss, qwen_shared, fused, gemma, glm };
 
 /// What tells a family from the others of its architecture in GGUF: nothing, as it is the first of
 /// them; or it is not told apart; or by its experts, its window, or scores that are sigmoid.
@@ -62,6 +71,7 @@ struct Family {
   bool multipliers = false;
   bool scaled_embedding = false;  ///< the embedding is multiplied by the root of the hidden size
   bool caps = false;              ///< scores and logits may have soft caps
+  bool sinks = false;             ///< the heads of attention have sinks
   bool query_scalar = false;      ///< scores have the scale query_pre_attn_scalar^-1/2
   model::Activation activation = model::Activation::silu;
   Experts experts = Experts::none;
@@ -69,6 +79,8 @@ struct Family {
   bool norms_from_one = false;  ///< SafeTensors has weights of norms less one; GGUF as they are
   bool partial_rotary = false;  ///< partial_rotary_factor counts
   bool window_rope = false;     ///< layers with a window have a RoPE of their own
+  bool usual_yarn = false;      ///< without rope_scaling, RoPE is scaled by YaRN; see hf_rope.cc
+  bool gguf_truncate = true;    ///< YarnRope::truncate of GGUF, which no key says
   model::RopePairing hf_pairing = model::RopePairing::halves;
   model::RopePairing gguf_pairing = model::RopePairing::halves;
 
@@ -117,6 +129,12 @@ inline const Family* family_of(const model::ModelConfig& model) {
 inline void set_pairing(model::ModelConfig& model, model::RopePairing pairing) {
   model.rope.pairing = pairing;
   if (model.window_rope) model.window_rope->pairing = pairing;
+}
+
+/// What gpt-oss has, whose GGUF files have no keys for them.
+inline void set_usual_swiglu(model::ModelConfig& model) {
+  model.swiglu_alpha = 1.702F;
+  model.swiglu_limit = 7;
 }
 
 /// The names that there are, each once, in quotes, for messages.

@@ -48,10 +48,12 @@ class Tensors {
   void add(const std::string& role, WeightRows rows) {
     const auto name = tensor_name(role, config_, format_);
     FORGE_CHECK(name, "no file has '", role, "'");
+    rows.transposed |= name->transposed;
     const auto [known, is_new] = index_.emplace(name->name, tensors_.size());
     if (is_new) tensors_.push_back(tensor_of(*name, role, rows));
     FileTensor& tensor = tensors_[known->second];
-    if (!is_new) tensor.spec.shape.front() += shape_of(*name, rows).front();
+    const bool is_counted = name->steps && name->steps->first > 0;
+    if (!is_new && !is_counted) tensor.spec.shape.front() += shape_of(*name, rows).front();
     tensor.parts.push_back(std::move(rows));
   }
 
@@ -59,9 +61,11 @@ class Tensors {
 
  private:
   static std::vector<std::uint64_t> shape_of(const TensorName& name, const WeightRows& rows) {
-    if (rows.matrix == nullptr) return {rows.vector.size()};
     const auto count = static_cast<std::uint64_t>(rows.rows());
-    const auto elements = static_cast<std::uint64_t>(rows.row_elements());
+    const auto elements = static_cast<std::uint64_t>(rows.row_elements()) *
+                          static_cast<std::uint64_t>(name.steps ? name.steps->step : 1);
+    if (rows.matrix == nullptr && !name.place) return {elements};
+    if (rows.matrix == nullptr) return {1, elements};
     if (name.place) return {1, count, elements};
     if (name.flat) return {elements};
     return {count, elements};
@@ -72,6 +76,7 @@ class Tensors {
     out.spec = {
         .name = name.name, .type = formats::ElementType::f32, .shape = shape_of(name, rows)};
     out.offset = -name.offset;
+    if (name.steps) out.alternating = name.steps->step;
     if (is_turned(parts_of_role(role).kind)) out.order = order_;
     if (const auto* grouped = std::get_if<model::GroupedQueryConfig>(&config_.attention)) {
       out.head_size = grouped->head_size;
@@ -143,11 +148,11 @@ std::uint64_t FileTensor::rows() const {
 }
 
 SourceRow source_of(const FileTensor& tensor, std::uint64_t row) {
-  if (!tensor.is_matrix()) return {&tensor.parts.front(), 0};
   auto part = tensor.parts.begin();
-  for (; row >= static_cast<std::uint64_t>(part->rows()); ++part) {
+  for (; row >= static_cast<std::uint64_t>(part->rows()); part += tensor.alternating) {
     row -= static_cast<std::uint64_t>(part->rows());
   }
+  if (!tensor.is_matrix()) return {&*part, 0};
   return {&*part, source_row(tensor.order, tensor.head_size, static_cast<int>(row))};
 }
 

@@ -61,6 +61,7 @@ GroupedQueryConfig read_grouped(GgufFields& fields, Reading& reading) {
   attention.output_bias = fields.has_tensor("blk.0.attn_output.bias");
   attention.query_key_norm = reading.family.query_key_norm;
   attention.score_cap = read_cap(fields, kScoreCap, reading.family, reading.family.score_cap);
+  attention.sinks = reading.family.sinks;
   return attention;
 }
 

@@ -126,6 +126,7 @@ void read_model(GgufFields& fields, Reading& reading) {
   model.tied_head = !fields.has_tensor("output.weight");
   read_eos(fields, model.eos);
   model.activation = reading.family.activation;
+  if (model.activation == model::Activation::clamped_swiglu) detail::set_usual_swiglu(model);
   model.mlp_bias = fields.has_tensor("blk.0.ffn_up.bias");
   if (reading.family.scaled_embedding) {
     model.embedding_multiplier = std::sqrt(static_cast<float>(model.hidden_size));

@@ -25,6 +25,7 @@ constexpr const char* kShared = "expert_shared_count";
 constexpr const char* kScore = "expert_gating_func";
 constexpr int kSoftmax = 1;
 constexpr int kSigmoid = 2;
+constexpr int kSoftmaxOfChosen = 3;
 constexpr const char* kDense = "leading_dense_block_count";
 
 void read_shared(GgufFields& fields, ExpertsConfig& experts) {
@@ -86,6 +87,20 @@ ExpertsConfig read_mixtral(GgufFields& fields, Reading& reading) {
   return experts;
 }
 
+constexpr std::tuple kGptOss{
+    Field{"expert_count", &ExpertsConfig::experts, model::kExpertCounts},
+    Field{"expert_used_count", &ExpertsConfig::experts_per_token, model::kExpertCounts},
+    Field{"expert_feed_forward_length", &ExpertsConfig::expert_size, model::kSizes}};
+
+ExpertsConfig read_gpt_oss(GgufFields& fields, Reading& reading) {
+  ExpertsConfig experts{.normalized = true, .router_bias = true, .expert_bias = true};
+  read_fields(fields, kGptOss, experts, reading.names);
+  fields.integer(kShared, {0, 0}, 0);
+  fields.integer(kScore, {kSoftmaxOfChosen, kSoftmaxOfChosen}, kSoftmaxOfChosen);
+  experts.dense_layers.assign(static_cast<std::size_t>(reading.model.layers), false);
+  return experts;
+}
+
 ExpertsConfig read_deepseek(GgufFields& fields, Reading& reading) {
   ExpertsConfig experts;
   read_fields(fields, kExperts, experts, reading.names);
@@ -129,6 +144,9 @@ void read_experts(GgufFields& fields, Reading& reading) {
     case Experts::mixtral:
       reading.model.experts = read_mixtral(fields, reading);
       return;
+    case Experts::gpt_oss:
+      reading.model.experts = read_gpt_oss(fields, reading);
+      return;
     case Experts::deepseek_v2:
     case Experts::deepseek_v3:
       reading.model.experts = read_deepseek(fields, reading);
@@ -138,6 +156,7 @@ void read_experts(GgufFields& fields, Reading& reading) {
 void write_experts(const ExpertsConfig& experts, const Family& family, Sink& out) {
   if (family.experts == Experts::none) return;
   if (family.experts == Experts::mixtral) return write_fields(out, kMixtral, experts);
+  if (family.experts == Experts::gpt_oss) return write_fields(out, kGptOss, experts);
   write_fields(out, kExperts, experts);
   if (family.experts == Experts::qwen_shared) return write_fields(out, kQwenShared, experts);
   if (family.experts != Experts::qwen) write_deepseek(experts, out);

@@ -50,7 +50,7 @@ std::vector<float> read_divisors(GgufFields& fields, const formats::Tensor& tens
 
 /// Everything but the attention_factor.
 model::YarnRope read_ramp(GgufFields& fields, Reading& reading) {
-  model::YarnRope yarn;
+  model::YarnRope yarn{.truncate = reading.family.gguf_truncate};
   read_fields(fields, kYarn, yarn, reading.names);
   yarn.original_positions =
       fields.number(kOriginal, model::kRopePositions, reading.model.positions);

@@ -28,9 +28,10 @@ constexpr std::tuple kLatent{
 constexpr const char* kScoreCap = "attn_logit_softcapping";
 
 void read_biases(const json::Fields& fields, Biases biases, GroupedQueryConfig& attention) {
-  const bool said = fields.boolean("attention_bias", false);
+  const bool usual = biases == Biases::all_unless_denied;
+  const bool said = fields.boolean("attention_bias", usual);
   if (said && biases == Biases::none) fields.fail("attention_bias", "false");
-  attention.output_bias = said && biases == Biases::all_if_said;
+  attention.output_bias = said && (usual || biases == Biases::all_if_said);
   switch (biases) {
     case Biases::query_key_value_unless_denied:
       attention.qkv_bias = fields.boolean("qkv_bias", true);
@@ -44,7 +45,9 @@ void read_biases(const json::Fields& fields, Biases biases, GroupedQueryConfig& 
 }
 
 void write_biases(const GroupedQueryConfig& attention, Biases biases, Sink& out) {
-  if (biases == Biases::all_if_said) out.set("attention_bias", attention.output_bias);
+  if (biases == Biases::all_if_said || biases == Biases::all_unless_denied) {
+    out.set("attention_bias", attention.output_bias);
+  }
   if (biases == Biases::query_key_value_if_said) out.set("attention_bias", attention.qkv_bias);
   if (biases == Biases::query_key_value_unless_denied) out.set("qkv_bias", attention.qkv_bias);
 }
@@ -73,6 +76,7 @@ GroupedQueryConfig read_grouped(const json::Fields& fields, Reading& reading) {
   read_biases(fields, reading.family.biases, attention);
   attention.query_key_norm = reading.family.query_key_norm;
   attention.score_cap = read_cap(fields, kScoreCap, reading.family, reading.family.score_cap);
+  attention.sinks = reading.family.sinks;
   return attention;
 }
 

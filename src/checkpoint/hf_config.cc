@@ -43,6 +43,11 @@ constexpr std::tuple kMultipliers{
           detail::Absent::usual},
     Field{"logits_scaling", &ModelConfig::logits_divisor, model::kScales, detail::Absent::usual}};
 
+/// Of clamped_swiglu.
+constexpr std::tuple kSwiglu{
+    Field{"swiglu_alpha", &ModelConfig::swiglu_alpha, model::kClamps, detail::Absent::usual},
+    Field{"swiglu_limit", &ModelConfig::swiglu_limit, model::kClamps, detail::Absent::usual}};
+
 constexpr const char* kLogitsCap = "final_logit_softcapping";
 
 /// Each once, in the order of the file.
@@ -69,6 +74,11 @@ const char* activation_key(const Family& family) {
 void read_activation(const json::Fields& fields, Reading& reading) {
   const char* const key = activation_key(reading.family);
   reading.model.activation = reading.family.activation;
+  if (reading.family.activation == model::Activation::clamped_swiglu) {
+    if (fields.has(key)) fields.one_of(key, {"silu"});  // which is not what it computes
+    detail::set_usual_swiglu(reading.model);
+    return read_fields(fields, kSwiglu, reading.model, reading.names);
+  }
   if (!fields.has(key)) return;
   const std::string_view name = fields.one_of(key, {"silu", "gelu_pytorch_tanh"});
   reading.model.activation =
@@ -76,7 +86,8 @@ void read_activation(const json::Fields& fields, Reading& reading) {
 }
 
 void write_activation(const ModelConfig& model, const Family& family, detail::hf::Sink& out) {
-  const bool silu = model.activation == model::Activation::silu;
+  const bool silu = model.activation != model::Activation::gelu_tanh;
+  if (model.activation == model::Activation::clamped_swiglu) write_fields(out, kSwiglu, model);
   out.set(activation_key(family), silu ? "silu" : "gelu_pytorch_tanh");
 }
 

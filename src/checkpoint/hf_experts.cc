@@ -101,6 +101,24 @@ ExpertsConfig read_mixtral(const json::Fields& fields, Reading& reading) {
   return experts;
 }
 
+constexpr std::tuple kGptOss{
+    Field{"num_local_experts", &ExpertsConfig::experts, model::kExpertCounts, Absent::usual},
+    Field{"num_experts_per_tok", &ExpertsConfig::experts_per_token, model::kExpertCounts,
+          Absent::usual},
+    Field{"intermediate_size", &ExpertsConfig::expert_size, model::kSizes}};
+
+/// The softmax of the chosen, as above.
+ExpertsConfig read_gpt_oss(const json::Fields& fields, Reading& reading) {
+  ExpertsConfig experts{.experts = 128,
+                        .experts_per_token = 4,
+                        .normalized = true,
+                        .router_bias = true,
+                        .expert_bias = true};
+  read_fields(fields, kGptOss, experts, reading.names);
+  experts.dense_layers.assign(static_cast<std::size_t>(reading.model.layers), false);
+  return experts;
+}
+
 void write_qwen(const ExpertsConfig& experts, Sink& out) {
   write_fields(out, kQwen, experts);
   write_fields(out, kExperts, experts);
@@ -183,6 +201,7 @@ void read_experts(const json::Fields& fields, Reading& reading) {
   if (kind == Experts::qwen) reading.model.experts = read_qwen(fields, reading);
   if (kind == Experts::qwen_shared) reading.model.experts = read_qwen_shared(fields, reading);
   if (kind == Experts::mixtral) reading.model.experts = read_mixtral(fields, reading);
+  if (kind == Experts::gpt_oss) reading.model.experts = read_gpt_oss(fields, reading);
   if (kind == Experts::deepseek_v2) reading.model.experts = read_v2(fields, reading);
   if (kind == Experts::deepseek_v3) reading.model.experts = read_v3(fields, reading);
 }
@@ -198,6 +217,8 @@ void write_experts(const ExpertsConfig& experts, const Family& family, Sink& out
       return write_fields(out, kQwenShared, experts);
     case Experts::mixtral:
       return write_fields(out, kMixtral, experts);
+    case Experts::gpt_oss:
+      return write_fields(out, kGptOss, experts);
     case Experts::deepseek_v2:
     case Experts::deepseek_v3:
       return write_deepseek(experts, family.experts == Experts::deepseek_v3, out);

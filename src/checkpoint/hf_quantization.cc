@@ -124,9 +124,10 @@ HfQuantization read_quantization(const Fields& fields) {
   const auto quantization = fields.object("quantization_config");
   if (!quantization) return {};
   const std::string_view method = quantization->one_of(
-      "quant_method", {"gptq", "awq", "compressed-tensors", "fp8", "fbgemm_fp8"});
+      "quant_method", {"gptq", "awq", "compressed-tensors", "fp8", "fbgemm_fp8", "mxfp4"});
   if (method == "compressed-tensors") return read_compressed(*quantization);
   if (method == "fp8") return read_fp8(*quantization);
+  if (method == "mxfp4") return {.method = Method::mxfp4};
   if (method == "fbgemm_fp8") return {.method = Method::float8};
   return method == "awq" ? read_awq(*quantization) : read_gptq(*quantization);
 }

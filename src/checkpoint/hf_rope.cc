@@ -70,6 +70,11 @@ model::YarnRope read_yarn(const json::Fields& fields, const Mscales& mscales, Re
   return yarn;
 }
 
+/// Of gpt-oss, where config.json has no rope_scaling at all.
+model::YarnRope usual_yarn() {
+  return {.factor = 32, .attention_factor = temperature(32, 1), .truncate = false};
+}
+
 /// The number of fewest digits that gives the model's scale; 0 where YaRN leaves it alone.
 double mscale_all_dim(const model::LatentConfig& latent, double factor, float scale) {
   const auto gives_scale = [&](double mscale) {
@@ -240,6 +245,7 @@ RopeReading read_rope(const json::Fields& fields, Reading& reading) {
     out.rotary_factor = read_rotary_factor(*scaling, family, out.rotary_factor);
     out.temperature = read_scaling(*scaling, fields, reading, rope);
   }
+  if (!scaling && family.usual_yarn) rope.scaling = usual_yarn();
   if (family.window_rope) read_window_rope(fields, of_window, reading);
   return out;
 }
@@ -259,6 +265,7 @@ void write_rope(const model::ModelConfig& model, const Family& family, Sink& out
   }
   write_fields(out, kBase, model.rope);
   Sink scaling = scaling_sink(model, model.rope);
+  if (scaling.object.empty() && family.usual_yarn) scaling.set("rope_type", "default");
   if (!scaling.object.empty()) out.set("rope_scaling", std::move(scaling.object));
 }
 

@@ -70,7 +70,10 @@ class Notes {
     if (config_.experts->correction_bias && lacks("expert_group_count")) {
       add(prefix + "expert_group_count is missing: experts are chosen among all, not by groups");
     }
-    if (config_.family != "mixtral" && lacks("expert_weights_norm")) {
+    const Family* const family = family_of(config_);
+    const bool always = family != nullptr && (family->experts == Experts::mixtral ||
+                                              family->experts == Experts::gpt_oss);
+    if (!always && lacks("expert_weights_norm")) {
       add(prefix + "expert_weights_norm is missing: the weights of a token's experts are " +
           (config_.experts->normalized ? "normalized" : "not normalized"));
     }

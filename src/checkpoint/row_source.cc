@@ -18,12 +18,14 @@ float largest(WeightType type) {
   return type == WeightType::bf16 ? kBF16Limit : INFINITY;
 }
 
-/// Of a vector.
+/// Of vectors.
 std::vector<float> floats_of(const FileTensor& tensor, const SourceRow& source) {
   std::vector<float> floats(static_cast<std::size_t>(tensor.row_elements()));
+  const auto turns = static_cast<std::size_t>(tensor.alternating);
   for (std::size_t i = 0; i < floats.size(); ++i) {
-    const int from = source_row(tensor.order, tensor.head_size, static_cast<int>(i));
-    floats[i] = source.part->vector[static_cast<std::size_t>(from)] + tensor.offset;
+    const WeightRows& part = source.part[i % turns];
+    const int from = source_row(tensor.order, tensor.head_size, static_cast<int>(i / turns));
+    floats[i] = part.vector[static_cast<std::size_t>(from)] + tensor.offset;
   }
   return floats;
 }
@@ -53,8 +55,13 @@ std::vector<float> RowSource::floats_of_row(const FileTensor& tensor,
   if (part.matrix == nullptr) return floats_of(tensor, source);
   std::vector<float> row(static_cast<std::size_t>(tensor.row_elements()));
   if (part.transposed) {
-    const auto first = columns_.at(&part).begin() + std::ssize(row) * source.row;
-    std::copy_n(first, row.size(), row.begin());
+    const auto turns = static_cast<std::size_t>(tensor.alternating);
+    const std::size_t size = row.size() / turns;
+    for (std::size_t turn = 0; turn < turns; ++turn) {
+      const std::vector<float>& columns = columns_.at(&source.part[turn]);
+      const std::size_t first = size * static_cast<std::size_t>(source.row);
+      for (std::size_t i = 0; i < size; ++i) row[i * turns + turn] = columns[first + i];
+    }
   } else {
     floats(part, part.first + source.row, row);
   }
@@ -63,16 +70,25 @@ std::vector<float> RowSource::floats_of_row(const FileTensor& tensor,
 
 std::string RowSource::wrong_number(const FileTensor& tensor, const SourceRow& source,
                                     std::size_t column, float value) const {
-  const WeightRows& part = *source.part;
+  const auto turns = static_cast<std::size_t>(tensor.alternating);
+  const WeightRows& part = source.part[column % turns];
+  const int across = static_cast<int>(column / turns);
   const TensorName name = name_of(part);
+  const StepPlace steps = name.steps.value_or(StepPlace{});
+  const auto place_of = [&](int output) { return output * steps.step + steps.first; };
   std::ostringstream out;
   out << "tensor '" << name.name << "' at [";
   if (name.place) out << name.place->index << ", ";
-  if (part.transposed) {
-    out << part.first + static_cast<int>(column) << ", " << source.row;
+  if (part.matrix == nullptr) {
+    out << place_of(across);
   } else {
-    if (part.matrix != nullptr) out << part.first + source.row << ", ";
-    out << column;
+    const int output = part.first + (part.transposed ? across : source.row);
+    const int input = part.transposed ? source.row : across;
+    if (name.transposed) {
+      out << input << ", " << place_of(output);
+    } else {
+      out << output << ", " << input;
+    }
   }
   out << "] is " << value << "; accepted are finite numbers";
   const WeightType type = *formats::weight_type(tensor.spec.type);

@@ -64,6 +64,17 @@ constexpr Names kQwenShared[] = {
     {"feed_forward.shared.down", "mlp.shared_expert.down_proj.weight", "ffn_down_shexp.weight"},
     {"feed_forward.shared_gate", "mlp.shared_expert_gate.weight", "ffn_gate_inp_shexp.weight"}};
 
+constexpr Names kGptOss[] = {
+    {"ffn_norm", "post_attention_layernorm.weight", "post_attention_norm.weight"},
+    {"feed_forward.router", "mlp.router.weight", "ffn_gate_inp.weight"},
+    {"feed_forward.router_bias", "mlp.router.bias", "ffn_gate_inp.bias"},
+    {"feed_forward.experts.gate", "mlp.experts.gate_up_proj", "ffn_gate_exps.weight"},
+    {"feed_forward.experts.up", "mlp.experts.gate_up_proj", "ffn_up_exps.weight"},
+    {"feed_forward.experts.down", "mlp.experts.down_proj", "ffn_down_exps.weight"},
+    {"feed_forward.experts.gate_bias", "mlp.experts.gate_up_proj_bias", "ffn_gate_exps.bias"},
+    {"feed_forward.experts.up_bias", "mlp.experts.gate_up_proj_bias", "ffn_up_exps.bias"},
+    {"feed_forward.experts.down_bias", "mlp.experts.down_proj_bias", "ffn_down_exps.bias"}};
+
 constexpr Names kGroupedQuery[] = {
     {"attention.query", "self_attn.q_proj.weight", "attn_q.weight"},
     {"attention.key", "self_attn.k_proj.weight", "attn_k.weight"},
@@ -74,7 +85,8 @@ constexpr Names kGroupedQuery[] = {
     {"attention.value_bias", "self_attn.v_proj.bias", "attn_v.bias"},
     {"attention.output_bias", "self_attn.o_proj.bias", "attn_output.bias"},
     {"attention.query_norm", "self_attn.q_norm.weight", "attn_q_norm.weight"},
-    {"attention.key_norm", "self_attn.k_norm.weight", "attn_k_norm.weight"}};
+    {"attention.key_norm", "self_attn.k_norm.weight", "attn_k_norm.weight"},
+    {"attention.sinks", "self_attn.sinks", "attn_sinks.weight"}};
 
 constexpr Names kLatent[] = {
     {"attention.query_down", "self_attn.q_a_proj.weight", "attn_q_a.weight"},
@@ -119,6 +131,9 @@ void add_own(Tensors names, Tables& tables) {
   switch (names) {
     case Tensors::usual:
     case Tensors::gemma:
+      return;
+    case Tensors::gpt_oss:
+      tables.emplace_back(kGptOss);
       return;
     case Tensors::mixtral:
       tables.emplace_back(kMixtral);
@@ -176,6 +191,16 @@ std::optional<RowPlace> row_place(std::string_view kind, const model::ModelConfi
     if (kind == "feed_forward.up") return RowPlace{config.ffn_size, 2 * config.ffn_size};
   }
   return std::nullopt;
+}
+
+/// Where SafeTensors of gpt-oss have a weight of an expert.
+void set_gpt_oss_place(std::string_view kind, StackPlace place, TensorName& name) {
+  name.place = place;
+  name.transposed = !kind.ends_with("_bias");
+  const bool is_up = kind.starts_with("feed_forward.experts.up");
+  if (!kind.starts_with("feed_forward.experts.down")) {
+    name.steps = StepPlace{.first = is_up ? 1 : 0, .step = 2};
+  }
 }
 
 /// What a tensor of SafeTensors leaves out of the weights of a norm.
@@ -238,6 +263,9 @@ std::optional<TensorName> tensor_name(const std::string& role, const model::Mode
   out.flat = gguf && kind == "feed_forward.shared_gate";
   const bool one_of_many = parts.numbers.size() > 1;
   if (gguf && one_of_many) out.place = {parts.numbers[1], stack_count(kind, config)};
+  if (!gguf && one_of_many && names_of(config) == Tensors::gpt_oss) {
+    set_gpt_oss_place(kind, {parts.numbers[1], stack_count(kind, config)}, out);
+  }
   std::string rest(gguf ? names->gguf : names->hf);
   if (const std::size_t star = rest.find('*'); star != rest.npos && one_of_many) {
     rest.replace(star, 1, std::to_string(parts.numbers[1]));

@@ -25,12 +25,6 @@ Shape shape_of(const TensorName& name, int outputs, int inputs) {
   return shape_of({name.rows ? name.rows->count : outputs, inputs});
 }
 
-std::string text_of(const Shape& shape) {
-  std::string out;
-  for (const std::uint64_t size : shape) out += (out.empty() ? "" : ", ") + std::to_string(size);
-  return "[" + out + "]";
-}
-
 bool is_plain_float(ElementType type) {
   return type == ElementType::f32 || type == ElementType::f16 || type == ElementType::bf16;
 }
@@ -42,6 +36,12 @@ bool is_of_no_concern(std::string_view name) {
 }
 
 }  // namespace
+
+std::string text_of(const Shape& shape) {
+  std::string out;
+  for (const std::uint64_t size : shape) out += (out.empty() ? "" : ", ") + std::to_string(size);
+  return "[" + out + "]";
+}
 
 std::string not_finite(float value, const std::string& place, bool is_scale) {
   const char* const shown = std::isnan(value) ? "nan" : value > 0 ? "inf" : "-inf";
@@ -72,30 +72,47 @@ void TensorSource::fail(const std::string& name, const Tensor* tensor, const std
 
 std::vector<float> TensorSource::vector(const std::string& role, int size) {
   if (failed()) return {};
-  const auto& [name, place, rows, flat, offset] = name_of(role);
-  const Tensor* const tensor = file_.find(name);
-  const Shape shape = shape_of({size});
+  const TensorName name = name_of(role);
+  const StepPlace steps = name.steps.value_or(StepPlace{});
+  const int row = size * steps.step;  // numbers of the tensor from one of a stack to the next
+  const Tensor* const tensor = file_.find(name.name);
+  const Shape shape = name.place ? shape_of({name.place->count, row}) : shape_of({row});
   if (tensor == nullptr || tensor->shape != shape || !is_plain_float(tensor->type)) {
-    fail(name, tensor, "F32, F16 or BF16 " + text_of(shape));
+    fail(name.name, tensor, "F32, F16 or BF16 " + text_of(shape));
     return {};
   }
   used_.insert(tensor);
-  std::vector<float> numbers = floats(*tensor);
-  if (offset != 0) {
-    for (float& number : numbers) number += offset;
+  const auto count = static_cast<std::size_t>(row);
+  const auto first = static_cast<std::size_t>(name.place ? name.place->index : 0) * count;
+  const std::vector<float> all = floats(*tensor, first, count);
+  std::vector<float> numbers;
+  for (auto i = static_cast<std::size_t>(steps.first); i < count;
+       i += static_cast<std::size_t>(steps.step)) {
+    numbers.push_back(name.offset != 0 ? all[i] + name.offset : all[i]);
   }
   return numbers;
 }
 
-/// The numbers of a tensor of plain floats, which have to be finite.
 std::vector<float> TensorSource::floats(const Tensor& tensor) {
-  std::vector<float> out(tensor.elements());
-  quant::dequantize(*formats::weight_type(tensor.type), tensor.bytes.data(), out.size(),
-                    out.data());
+  return floats(tensor, 0, tensor.elements());
+}
+
+/// Some numbers of a tensor of plain floats, which have to be finite.
+std::vector<float> TensorSource::floats(const Tensor& tensor, std::size_t first,
+                                        std::size_t count) {
+  const auto type = *formats::weight_type(tensor.type);
+  std::vector<float> out(count);
+  quant::dequantize(type, tensor.bytes.data() + *quant::bytes_of(type, first), count, out.data());
   const auto bad = std::ranges::find_if(out, [](float value) { return !std::isfinite(value); });
   if (bad != out.end() && !fault_) {
+    std::size_t index = first + static_cast<std::size_t>(bad - out.begin());
+    std::string place;
+    if (tensor.shape.size() == 2 && tensor.shape.back() == count) {  // one of a stack
+      place = std::to_string(index / count) + ", ";
+      index %= count;
+    }
     fault_ = {.file = file_.file_of(tensor).path(),
-              .message = not_finite(*bad, std::to_string(bad - out.begin())),
+              .message = not_finite(*bad, place + std::to_string(index)),
               .tensor = tensor.name,
               .offset = std::nullopt};
   }
@@ -105,6 +122,7 @@ std::vector<float> TensorSource::floats(const Tensor& tensor) {
 StoredLinear TensorSource::matrix(const std::string& role, int outputs, int inputs) {
   if (failed()) return {};
   const TensorName place = name_of(role);
+  if (place.transposed) return stacked_columns(place, outputs, inputs);
   const std::string& name = place.name;
   constexpr std::string_view kWeight = ".weight";
   const std::string layer = name.substr(0, name.size() - kWeight.size());

@@ -27,6 +27,9 @@ namespace forge::checkpoint::detail {
 /// scale of a block there.
 std::string not_finite(float value, const std::string& place, bool is_scale = false);
 
+/// "[5, 24]".
+std::string text_of(const std::vector<std::uint64_t>& shape);
+
 class TensorSource {
  public:
   /// The tensors of a model of `config`. Borrows both.
@@ -65,6 +68,10 @@ class TensorSource {
                               int inputs);
   linear::StoredLinear groups(const std::string& name, int outputs, int inputs);
   linear::StoredLinear packed(const std::string& name, int outputs, int inputs);
+  linear::StoredLinear stacked_columns(const TensorName& name, int outputs, int inputs);
+  linear::StoredLinear mxfp4(const TensorName& name, int outputs, int inputs);
+  void check_columns(const formats::Tensor& tensor, const TensorName& name,
+                     const linear::StoredLinear& copy);
   bool set_packed_scales(const std::string& name, int outputs, int inputs,
                          linear::StoredGroups& form);
   void set_packed_zeros(const std::string& name, int outputs, int inputs,
@@ -73,13 +80,15 @@ class TensorSource {
   std::vector<float> positive_floats(const formats::Tensor& tensor);
   std::span<const std::int32_t> group_order(const std::string& name, int inputs, int group_size);
   std::vector<float> floats(const formats::Tensor& tensor);
+  std::vector<float> floats(const formats::Tensor& tensor, std::size_t first, std::size_t count);
   void fail(const std::string& name, const formats::Tensor* tensor, const std::string& needed);
 
   const TensorFile& file_;
   const HfConfig& config_;
   std::vector<std::vector<float>> scales_;
   std::vector<std::vector<std::int32_t>> orders_;
-  std::vector<std::vector<std::byte>> copies_;  // of scales and zero points, in another order
+  /// Of scales and zero points in another order, and of experts.
+  std::vector<std::vector<std::byte>> copies_;
   std::set<const formats::Tensor*> used_;
   std::optional<formats::FileError> fault_;
 };

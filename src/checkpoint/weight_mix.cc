@@ -152,7 +152,10 @@ void keep_types(ModelFormat format, std::vector<FileTensor>& tensors) {
         if (kept(*other.matrix) != type) type = WeightType::f32;
       }
       if (tensor.row_elements() % quant::block_elements(type) != 0) type = WeightType::f16;
-    } else if (format == ModelFormat::safetensors && fits(part.vector, tensor.offset, embedding)) {
+    } else if (format == ModelFormat::safetensors &&
+               std::ranges::all_of(tensor.parts, [&](const WeightRows& one) {
+                 return fits(one.vector, tensor.offset, embedding);
+               })) {
       type = embedding;
     }
     tensor.spec.type = formats::element_type(type);

@@ -23,10 +23,10 @@ using ModelPrograms = ModelProgramTest;
 /// What GGUF can say: all but layers without experts between those with them (qwen3_moe), and
 /// temperatures of YaRN that are not one (deepseek_v2).
 const std::vector<std::string> kOfGguf{
-    "llama",     "llama_bf16",   "llama_sharded",    "llama3_rope", "mistral", "mistral_sliding",
-    "qwen2",     "qwen3",        "deepseek_v2_lite", "deepseek_v3", "olmo2",   "granite",
-    "glm4",      "gemma2",       "gemma3",           "mixtral",     "smollm3", "phi3",
-    "phi3_long", "llama_biases", "qwen2_windows"};
+    "llama",     "llama_bf16",   "llama_sharded",    "llama3_rope",  "mistral", "mistral_sliding",
+    "qwen2",     "qwen3",        "deepseek_v2_lite", "deepseek_v3",  "olmo2",   "granite",
+    "glm4",      "gemma2",       "gemma3",           "mixtral",      "smollm3", "phi3",
+    "phi3_long", "llama_biases", "qwen2_windows",    "gpt_oss_codes"};
 
 const std::vector<std::string> kAll{"llama",   "llama_bf16",  "llama3_rope", "mistral",
                                     "qwen2",   "qwen3",       "qwen3_moe",   "olmo2",

@@ -218,7 +218,8 @@ TEST_F(RandomModels, every_family_can_be_made_up_and_run) {
                                  "olmo3",
                                  "glm4",
                                  "gemma2",
-                                 "gemma3"}) {
+                                 "gemma3",
+                                 "gpt_oss"}) {
     write_model("random --force --config " + golden(name) + "/config.json " + path("m"));
     EXPECT_EQ(info(path("m"))["size"]["parameters"], info(golden(name))["size"]["parameters"]);
     EXPECT_EQ(info(path("m"))["size"]["unused_tensors"], json::array());
@@ -233,7 +234,7 @@ TEST_F(RandomModels, every_family_can_be_made_up_and_run) {
 TEST_F(RandomModels, are_the_same_in_both_formats) {
   for (const std::string name :
        {"llama3_rope", "qwen3", "olmo2", "granite", "deepseek_v2_lite", "deepseek_v3", "mixtral",
-        "smollm3", "phi3_long", "glm4", "gemma2", "gemma3"}) {
+        "smollm3", "phi3_long", "glm4", "gemma2", "gemma3", "gpt_oss_codes"}) {
     const std::string command = "random --force --config " + golden(name) + "/config.json ";
     write_model(command + path("m"));
     write_model(command + path("m.gguf"));

@@ -83,16 +83,26 @@ void set_gemma(model::ModelConfig& model) {
   }
 }
 
+/// What its GGUF files have, or what only config.json can say.
+void set_clamped_swiglu(model::ModelConfig& model) {
+  const bool usual = any_bool();
+  model.activation = model::Activation::clamped_swiglu;
+  model.swiglu_alpha = usual ? 1.702F : static_cast<float>(any_fraction(1, 3));
+  model.swiglu_limit = usual ? 7.0F : static_cast<float>(any_fraction(1, 9));
+}
+
 void set_grouped(model::ModelConfig& model) {
   model::GroupedQueryConfig attention;
   attention.kv_heads = any(1, 8);
   attention.heads = attention.kv_heads * any(1, 8);
   attention.head_size = 2 * any(1, 128);
   const std::string& family = model.family;
-  if (family == "llama" || family == "olmo2" || family == "granite" || family == "smollm3") {
+  if (family == "llama" || family == "olmo2" || family == "granite" || family == "smollm3" ||
+      family == "gpt_oss") {
     attention.qkv_bias = attention.output_bias = any_bool();
   }
   if (family == "qwen2") attention.qkv_bias = true;
+  attention.sinks = family == "gpt_oss";
   if (family == "qwen2_moe") attention.qkv_bias = any_bool();
   if (family.starts_with("qwen3")) attention.query_key_norm = model::QueryKeyNorm::head;
   if (family == "olmo2" || family == "olmo3") {
@@ -105,7 +115,8 @@ void set_grouped(model::ModelConfig& model) {
   if (gemma) model.logits_cap = static_cast<float>(any(0, 100));
   if (family == "gemma3_text") attention.query_key_norm = model::QueryKeyNorm::head;
   const bool window = gemma || family == "olmo3" || family == "mistral" || family == "mixtral" ||
-                      family == "phi3" || family == "smollm3" || family.starts_with("qwen");
+                      family == "phi3" || family == "gpt_oss" || family == "smollm3" ||
+                      family.starts_with("qwen");
   if (window && any_bool()) attention.sliding_window = any(1, 100000);
   if (window && any_bool()) attention.full_layers = any_layers(model.layers);
   if (family == "smollm3") model.unturned_layers = any_layers(model.layers);
@@ -123,6 +134,7 @@ void set_grouped(model::ModelConfig& model) {
     if (any_bool()) model.rope.size = 2 * any(1, attention.head_size / 2);
   }
   if (gemma) set_gemma(model);
+  if (family == "gpt_oss") set_clamped_swiglu(model);
   if (family == "olmo3" || family == "gemma3_text") set_window_rope(model);
   make_usual(model);
   if (auto* const yarn = std::get_if<model::YarnRope>(&model.rope.scaling)) {
@@ -230,7 +242,10 @@ rc::Gen<model::ModelConfig> any_config(const std::string& family) {
       model.experts->shared_gate = family == "qwen2_moe";
       if (model.experts->shared_gate) model.experts->shared_size = any(1, 4096);
     }
-    if (family == "mixtral") model.experts = any_mixtral_experts(model.layers);
+    if (family == "mixtral" || family == "gpt_oss") {
+      model.experts = any_mixtral_experts(model.layers);
+      model.experts->router_bias = model.experts->expert_bias = family == "gpt_oss";
+    }
     if (model.experts && std::ranges::count(model.experts->dense_layers, true) == 0) {
       model.ffn_size = 0;
     }

@@ -40,6 +40,7 @@ struct OpenedFile {
     if (!read) throw std::runtime_error(to_string(read.error()));
     stored = *read;
     unused = source.unused();
+    copies = source.take_copies();
   }
 
   /// Name, type, shape and bytes of each tensor.
@@ -56,6 +57,7 @@ struct OpenedFile {
   HfConfig config;
   model::StoredModel stored;
   std::vector<std::string> unused;
+  std::vector<std::vector<std::byte>> copies;  // which `stored` borrows
 };
 
 std::string digest_text(const model::StoredModel& stored) {
@@ -139,13 +141,14 @@ INSTANTIATE_TEST_SUITE_P(Of, CheckpointRoundTrip,
                                            "deepseek_v2", "deepseek_v3", "olmo2", "granite",
                                            "llama_biases", "qwen2_windows", "mixtral", "qwen2_moe",
                                            "smollm3", "phi3", "phi3_long", "olmo3", "glm4",
-                                           "gemma2", "gemma3", "tales"));
+                                           "gemma2", "gemma3", "gpt_oss", "gpt_oss_codes",
+                                           "tales"));
 
 /// What llama.cpp's converter makes of a checkpoint is what Forge writes for it.
 TEST(CheckpointFiles, are_those_of_llama_cpp) {
   const ScratchFolder folder;
-  for (const std::string name :
-       {"llama", "llama3_rope", "qwen2", "deepseek_v2_lite", "deepseek_v3"}) {
+  for (const std::string name : {"llama", "llama3_rope", "qwen2", "deepseek_v2_lite", "deepseek_v3",
+                                 "gpt_oss_codes", "gpt_oss_codes_mxfp4"}) {
     const Checkpoint checkpoint = testing::opened(golden(name));
     const Checkpoint theirs = testing::opened(golden(name) + "/model.gguf");
     const std::string path = folder.file(name + ".gguf");

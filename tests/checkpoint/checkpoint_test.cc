@@ -72,7 +72,7 @@ TEST(Checkpoint, every_golden_model_opens_and_has_no_tensor_left) {
     EXPECT_EQ(checkpoint.gguf(), nullptr);
     ++models;
   }
-  EXPECT_EQ(models, 28);
+  EXPECT_EQ(models, 31);
 }
 
 TEST(Checkpoint, roles_have_the_values_of_their_tensors) {

@@ -112,7 +112,9 @@ bool gguf_has_no_words_for(const ModelConfig& model) {
   }
   if (model.family == "smollm3" && model.unturned_layers.empty() && model.layers >= 4) return true;
   const auto* const yarn = std::get_if<model::YarnRope>(&model.rope.scaling);
-  if (yarn != nullptr && !yarn->truncate) return true;
+  const bool gpt_oss = model.family == "gpt_oss";  // whose ramp is never rounded
+  if (yarn != nullptr && yarn->truncate == gpt_oss) return true;
+  if (gpt_oss && (model.swiglu_alpha != 1.702F || model.swiglu_limit != 7)) return true;
   if (model.eos.size() > 3) return true;
   if (model.experts) {
     const auto& dense = model.experts->dense_layers;
@@ -167,7 +169,7 @@ TEST(ConfigRoundTrip, golden_models_of_every_family_are_in_gguf_what_they_are) {
   for (const char* const name :
        {"llama", "llama3_rope", "mistral", "mistral_sliding", "qwen2", "qwen3", "olmo2", "granite",
         "deepseek_v2_lite", "deepseek_v3", "llama_biases", "qwen2_windows", "mixtral", "smollm3",
-        "phi3", "glm4", "gemma2", "gemma3"}) {
+        "phi3", "glm4", "gemma2", "gemma3", "gpt_oss_codes"}) {
     const ModelConfig model = golden_config(name);
     EXPECT_EQ(gguf_error(model), "") << name;
     EXPECT_EQ(through_gguf(model), as_in_gguf(model)) << name;
@@ -220,6 +222,12 @@ TEST(ConfigRoundTrip, what_gguf_cannot_say_is_refused_by_name) {
   ModelConfig llama = golden_config("llama");
   llama.eos = {5, 6, 7, 8};
   EXPECT_EQ(gguf_error(llama), head + "eos is [ 5 6 7 8 ] and would be read as [ 5 6 7 ]");
+  EXPECT_EQ(gguf_error(golden_config("gpt_oss")),
+            head + "swiglu_alpha is " + number_text(double{1.2F}) + " and would be read as " +
+                number_text(double{1.702F}) + "; swiglu_limit is 2.5 and would be read as 7");
+  ModelConfig gpt_oss = golden_config("gpt_oss_codes");
+  std::get<model::YarnRope>(gpt_oss.rope.scaling).truncate = true;
+  EXPECT_EQ(gguf_error(gpt_oss), head + "rope.scaling.truncate is true and would be read as false");
   llama = golden_config("llama");
   llama.attention = model::LatentConfig{};
   llama.rope.size = 64;

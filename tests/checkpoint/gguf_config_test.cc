@@ -264,8 +264,9 @@ TEST_F(GgufConfigKeys, heads_that_do_not_fit) {
 TEST_F(GgufConfigKeys, other_architectures_are_refused) {
   rename("gpt2");
   const std::string known =
-      "'llama', 'qwen2', 'qwen3', 'qwen3moe', 'qwen2moe', 'smollm3', 'phi3', 'deepseek2', 'olmo2', "
-      "'glm4', 'gemma2', 'gemma3', 'granite'";
+      "'llama', 'qwen2', 'qwen3', 'qwen3moe', 'gpt-oss', 'qwen2moe', 'smollm3', 'phi3', "
+      "'deepseek2', "
+      "'olmo2', 'glm4', 'gemma2', 'gemma3', 'granite'";
   EXPECT_EQ(error(), "general.architecture is text 'gpt2'; accepted is " + known);
   metadata_.erase("general.architecture");
   EXPECT_EQ(error(), "general.architecture is missing; accepted is " + known);

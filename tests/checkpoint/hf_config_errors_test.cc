@@ -73,11 +73,12 @@ TEST(HfConfigErrors, links_to_nothing_are_said_to_be_some) {
 TEST(HfConfigErrors, families) {
   EXPECT_EQ(config_error("{}"), "model_type is missing; accepted is a text");
   EXPECT_EQ(error_with("llama", R"({"model_type": 7})"), "model_type is 7; accepted is a text");
-  EXPECT_EQ(error_with("llama", R"({"model_type": "gpt_bigcode"})"),
-            "model_type is \"gpt_bigcode\"; accepted is \"llama\", \"mistral\", \"qwen2\", "
-            "\"qwen3\", \"qwen3_moe\", \"mixtral\", \"qwen2_moe\", \"smollm3\", \"phi3\", "
-            "\"deepseek_v2\", \"deepseek_v3\", \"olmo2\", \"olmo3\", \"glm4\", \"gemma2\", "
-            "\"gemma3_text\", \"granite\"");
+  EXPECT_EQ(
+      error_with("llama", R"({"model_type": "gpt_bigcode"})"),
+      "model_type is \"gpt_bigcode\"; accepted is \"llama\", \"mistral\", \"qwen2\", "
+      "\"qwen3\", \"qwen3_moe\", \"mixtral\", \"gpt_oss\", \"qwen2_moe\", \"smollm3\", "
+      "\"phi3\", \"deepseek_v2\", \"deepseek_v3\", \"olmo2\", \"olmo3\", \"glm4\", \"gemma2\", "
+      "\"gemma3_text\", \"granite\"");
 }
 
 TEST(HfConfigErrors, sizes_that_are_missing) {

@@ -53,7 +53,7 @@ TEST(HfConfig, both_spellings_are_the_same_model) {
     EXPECT_EQ(config.quantization, HfQuantization{});
     ++models;
   }
-  EXPECT_EQ(models, 25);
+  EXPECT_EQ(models, 27);
 }
 
 TEST(HfConfig, llama) {
@@ -267,7 +267,7 @@ TEST(HfConfig, contexts_and_epsilons_left_out_are_those_of_the_family) {
         Default{"qwen2_moe", 32768, 1e-6F}, Default{"smollm3", 32768, 1e-6F},
         Default{"phi3", 4096, 1e-5F}, Default{"olmo3", 2048, 1e-5F},
         Default{"glm4", 131072, 1.5625e-7F}, Default{"gemma2", 8192, 1e-6F},
-        Default{"gemma3", 131072, 1e-6F}}) {
+        Default{"gemma3", 131072, 1e-6F}, Default{"gpt_oss", 131072, 1e-5F}}) {
     const model::ModelConfig model =
         without(family.model, {"max_position_embeddings", "rms_norm_eps"});
     EXPECT_EQ(model.positions, family.positions) << family.model;

@@ -60,7 +60,7 @@ TEST(HfQuantization, what_is_not_read_is_named) {
   };
   EXPECT_EQ(error(R"({"quant_method": "bitsandbytes"})"),
             "quantization_config.quant_method is \"bitsandbytes\"; accepted is \"gptq\", \"awq\", "
-            "\"compressed-tensors\", \"fp8\", \"fbgemm_fp8\"");
+            "\"compressed-tensors\", \"fp8\", \"fbgemm_fp8\", \"mxfp4\"");
   EXPECT_EQ(error(R"({"quant_method": "fp8", "fmt": "e5m2"})"),
             "quantization_config.fmt is \"e5m2\"; accepted is \"e4m3\"");
   EXPECT_EQ(

@@ -180,6 +180,7 @@ TEST(GoldenModels, what_has_no_kernel_is_refused_by_name) {
     return of_gpu ? "" : of_gpu.error();
   };
   EXPECT_EQ(refused("qwen2_moe"), "the shared experts have a gate, accepted on a GPU: none");
+  EXPECT_EQ(refused("gpt_oss"), "the activation is clamped_swiglu, accepted on a GPU: silu");
   EXPECT_EQ(refused("gemma2"), "the activation is gelu_tanh, accepted on a GPU: silu");
 }
 

@@ -77,6 +77,11 @@ constexpr Variant kVariants[] = {
     {"glm4", "glm4"},
     {"gemma2", "gemma2"},
     {"gemma3", "gemma3"},
+    {"gpt_oss", "gpt_oss"},
+    {"gpt_oss_codes", "gpt_oss_codes"},
+    {"gpt_oss_codes/model.gguf", "gpt_oss_codes"},
+    {"gpt_oss_codes_mxfp4", "gpt_oss_codes"},
+    {"gpt_oss_codes_mxfp4/model.gguf", "gpt_oss_codes"},
     {"tales", "tales"},
     {"tales/tales.gguf", "tales"},
 };

@@ -57,6 +57,8 @@ constexpr const char* kFamilies[] = {"llama",
                                      "glm4",
                                      "gemma2",
                                      "gemma3",
+                                     "gpt_oss",
+                                     "gpt_oss_codes_mxfp4",
                                      "llama/model.gguf"};
 
 constexpr WeightType kTypes[] = {

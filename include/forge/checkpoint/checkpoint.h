@@ -12,7 +12,8 @@
 // Paths are those of tensor_file.h; SafeTensors have their config.json beside them.
 //
 // Files are mapped, not read: opening a checkpoint looks at its descriptions and copies its norms
-// and biases. The code that packs the matrices walks through them once, and says so with
+// and biases, and of gpt-oss in SafeTensors the experts, which lie there column by column or with
+// others in between. The code that packs the matrices walks through them once, and says so with
 // will_read() and done_with(), so that a model twice the size of the memory can be converted.
 //
 // Owns the mapped files, from which model() borrows. Thread contract: const after construction.

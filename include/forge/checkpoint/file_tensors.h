@@ -10,6 +10,8 @@
 //   SafeTensors   0 1 2 3 4 5 6 7          D = 8
 //   GGUF          0 4 1 5 2 6 3 7
 //
+// gpt-oss has experts stacked in SafeTensors as well, inputs outermost, gate and up in turn.
+//
 // Pure, thread-safe.
 #pragma once
 
@@ -41,17 +43,21 @@ struct WeightRows {
   int count = 0;
   bool transposed = false;  ///< columns of these rows are rows of the tensor
 
-  /// The number of rows of the tensor, and of numbers in each. Requires: it is a matrix.
-  int rows() const { return transposed ? matrix->inputs : count; }
-  int row_elements() const { return transposed ? count : matrix->inputs; }
+  /// The number of rows of the tensor, and of numbers in each; of a vector, one with all of its.
+  int rows() const { return matrix == nullptr ? 1 : transposed ? matrix->inputs : count; }
+  int row_elements() const {
+    if (matrix == nullptr) return static_cast<int>(vector.size());
+    return transposed ? count : matrix->inputs;
+  }
 };
 
 struct FileTensor {
   formats::TensorSpec spec;
   std::vector<WeightRows> parts;  ///< the parts it consists of, on top of one another
   RowOrder order = RowOrder::as_is;
-  int head_size = 1;  ///< rows that `order` is about
-  float offset = 0;   ///< of a vector: is added to each number
+  int head_size = 1;    ///< rows that `order` is about
+  float offset = 0;     ///< of a vector: is added to each number
+  int alternating = 1;  ///< n: the numbers of n parts at a time take turns in a row
 
   const std::string& role() const { return parts.front().role; }
   bool is_matrix() const { return parts.front().matrix != nullptr; }
@@ -59,7 +65,7 @@ struct FileTensor {
   std::uint64_t rows() const;
 };
 
-/// A row of an input.
+/// A row of an input; of parts that take turns, the first.
 struct SourceRow {
   const WeightRows* part = nullptr;
   int row = 0;  ///< one of its rows(); 0 for a vector

@@ -2,10 +2,10 @@
 //
 // general.architecture is one of llama (Mistral's models and Mixtral, too), qwen2, qwen2moe, qwen3,
 // qwen3moe, deepseek2 (DeepSeek-V2 and V3), olmo2 (OLMo 3, where there is a window), granite,
-// smollm3, phi3, glm4, gemma2 and gemma3; other keys start with it, "llama.block_count". Sources:
-// the GGUF specification (https://github.com/ggml-org/ggml, docs/gguf.md), the keys of llama.cpp's
-// converter (gguf-py in its repository), and what llama.cpp does with keys that a file leaves out.
-// The same tables of keys are walked to write a model.
+// smollm3, phi3, glm4, gpt-oss, gemma2 and gemma3; other keys start with it, "llama.block_count".
+// Sources: the GGUF specification (https://github.com/ggml-org/ggml, docs/gguf.md), the keys of
+// llama.cpp's converter (gguf-py in its repository), and what llama.cpp does with keys that a file
+// leaves out. The same tables of keys are walked to write a model.
 // Differences from config.json:
 //
 //   - in `llama` and `granite`, rows of Q and K are in another order, so that components 2i and
@@ -25,7 +25,9 @@
 //   - in `gemma2` and `gemma3`, weights of norms are what they are, while SafeTensors has them less
 //     one; the scale of scores is attention.scale where it is not what llama.cpp takes, which
 //     depends on the number of layers;
-//   - in `olmo2` and `gemma3`, layers with a window have no scaling of RoPE.
+//   - in `olmo2` and `gemma3`, layers with a window have no scaling of RoPE;
+//   - in `gpt-oss`, swiglu_alpha is 1.702 and swiglu_limit 7, and YaRN's ramp is not rounded to
+//     whole pairs, as its config.json says; no key has them. (llama.cpp rounds the ramp.)
 //
 // What is special in `deepseek2`:
 //

@@ -1,9 +1,9 @@
 // config.json: how checkpoints of Hugging Face describe themselves.
 //
 // model_type is one of llama, mistral, mixtral, qwen2, qwen2_moe, qwen3, qwen3_moe, deepseek_v2,
-// deepseek_v3, olmo2, olmo3, granite, smollm3, phi3 (Phi-4 too), glm4, gemma2 and gemma3_text (not
-// the models with images, gemma3); a family is one entry of a table
-// (families.cc) that says how it differs from Llama. Both spellings are read: that of the hub's
+// deepseek_v3, olmo2, olmo3, granite, smollm3, phi3 (Phi-4 too), glm4, gpt_oss, gemma2 and
+// gemma3_text (not the models with images, gemma3); a family is one entry of a table (families.cc)
+// that says how it differs from Llama. Both spellings are read: that of the hub's
 // checkpoints (rope_theta, rope_scaling, num_experts) and that of transformers 5 (rope_parameters,
 // num_local_experts). Keys have the meanings and defaults of transformers; but the sizes of the
 // model must be there, and a value that asks for a computation that Forge does not have is an
@@ -37,8 +37,9 @@ namespace forge::checkpoint {
 /// The way in which linear layers are stored, by quantization_config. The tensors say which layers
 /// are quantized. Forms: linear/stored_linear.h.
 struct HfQuantization {
-  /// packed: compressed-tensors' pack-quantized. float8: E4M3 with scales.
-  enum class Method : std::uint8_t { none, gptq, awq, int8, packed, float8 };
+  /// packed: compressed-tensors' pack-quantized. float8: E4M3 with scales. mxfp4: gpt-oss' experts,
+  /// or, where tensors have no _blocks, none.
+  enum class Method : std::uint8_t { none, gptq, awq, int8, packed, float8, mxfp4 };
   Method method = Method::none;
   int group_size = 0;            ///< inputs that share a scale, of gptq, awq, packed; 0: all
   int bits = 4;                  ///< of a code of gptq or packed: 4 or 8

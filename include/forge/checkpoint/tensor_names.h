@@ -13,6 +13,9 @@
 // Some families have the matrices of one input in one tensor, their rows on top of one another: Q,
 // K and V, or gate and up; and Gemma's norms in SafeTensors are less one.
 //
+// gpt-oss has the experts of a layer in one tensor in SafeTensors too, outputs innermost, those of
+// gate and up in turn.
+//
 // GGUF stacks the experts of a layer into one tensor, and the heads of matrices that make keys and
 // values from latents; SafeTensors has the latter in one matrix alone. Sources: transformers; names
 // of GGUF are those of gguf-py, constants.py (https://github.com/ggml-org/llama.cpp).
@@ -46,12 +49,22 @@ struct RowPlace {
   friend bool operator==(const RowPlace&, const RowPlace&) = default;
 };
 
+/// The place of a weight whose outputs alternate with those of others in a tensor: output i is
+/// output i * step + first there.
+struct StepPlace {
+  int first = 0;
+  int step = 1;
+  friend bool operator==(const StepPlace&, const StepPlace&) = default;
+};
+
 struct TensorName {
   std::string name;
-  std::optional<StackPlace> place = {};  ///< nullopt: it is no stack
+  std::optional<StackPlace> place = {};  ///< nullopt: it is no stack, of matrices or of vectors
   std::optional<RowPlace> rows = {};     ///< nullopt: it has all rows of the tensor
   bool flat = false;                     ///< a matrix of one row is a tensor of one dimension
   float offset = 0;  ///< of a vector: the weight is the tensor's number plus this
+  std::optional<StepPlace> steps = {};  ///< nullopt: its outputs follow one another
+  bool transposed = false;              ///< a matrix of a stack is [inputs][outputs]
   friend bool operator==(const TensorName&, const TensorName&) = default;
 };
 

@@ -26,6 +26,8 @@
 //   Granite             the multipliers
 //   SmolLM3             layers without RoPE
 //   Phi-3, Phi-4        RoPE on a part of a head; LongRoPE
+//   gpt-oss             mixture of experts, with biases everywhere and SwiGLU of clamped inputs;
+//                       sinks; a window on every other layer; YaRN
 //
 // Legend, used by all of transformer/: T rows (tokens) of a batch, V vocabulary, d hidden size,
 // H query heads, Hkv KV heads, D head size, F inner size of an MLP, E experts.
@@ -55,8 +57,9 @@ enum class NormPlacement : std::uint8_t { before, after, around };
 /// RMSNorm of queries and keys before RoPE: none, of each head [D], or of all heads' row [H D].
 enum class QueryKeyNorm : std::uint8_t { none, head, row };
 
-/// The function of an MLP's gate: x / (1 + exp(-x)) (SwiGLU), GELU in its form with tanh (Hendrycks,
-/// Gimpel, arXiv:1606.08415), or SwiGLU of clamped inputs, as numerics/canonical.h defines them.
+/// The function of an MLP's gate: x / (1 + exp(-x)) (SwiGLU), GELU in its form with tanh
+/// (Hendrycks, Gimpel, arXiv:1606.08415), or SwiGLU of clamped inputs, as numerics/canonical.h
+/// defines them.
 enum class Activation : std::uint8_t { silu, gelu_tanh, clamped_swiglu };
 
 /// The components of a head that turn together: i and i + D/2, or 2i and 2i + 1.

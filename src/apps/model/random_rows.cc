@@ -62,7 +62,11 @@ float deviation_of(const linear::StoredLinear& matrix) {
 std::string RandomRowSource::stream_name(const WeightRows& part) const {
   const auto name = *tensor_name(part.role, config_, checkpoint::ModelFormat::safetensors);
   // Matrices of one tensor are not to begin alike.
-  return name.rows ? name.name + "/" + std::to_string(name.rows->first) : name.name;
+  std::string stream = name.name;
+  if (name.rows) stream += "/" + std::to_string(name.rows->first);
+  if (name.place) stream += "/" + std::to_string(name.place->index);
+  if (name.steps) stream += "/" + std::to_string(name.steps->first);
+  return stream;
 }
 
 void RandomRowSource::begin(const FileTensor& tensor) {

@@ -39,6 +39,7 @@ class Family:
     reference: dict = field(default_factory=dict)  # of the reference alone; README, "Precision"
     bfloat16_grid: bool = False  # every weight is a bfloat16 value, so a bfloat16 copy is exact
     gguf: bool = False
+    mxfp4_grid: bool = False  # the experts' weights are MXFP4 values, so a copy in MXFP4 is exact
 
     def config(self, **changes):
         shared = {
@@ -160,6 +161,21 @@ def mscale(rope_parameters, key):
 LITE_YARN = yarn(beta_fast=32.0, mscale=0.707, mscale_all_dim=0.707)
 V2_YARN = yarn(mscale=1.0, mscale_all_dim=0.6)
 V3_YARN = yarn(mscale=1.0, mscale_all_dim=1.0)
+
+GPT_OSS_YARN = yarn(truncate=False)
+GPT_OSS_FEATURES = (
+    EPSILON,
+    NORMS,
+    Feature("sinks", weights={r"sinks$": -100.0}),
+    Feature("attention_bias", weights={r"self_attn\.._proj\.bias$": 0.0}),
+    Feature("biases of the router", weights={r"router\.bias$": 0.0}),
+    Feature("biases of experts", weights={r"experts\..*_bias$": 0.0}),
+    Feature("swiglu_limit", {"swiglu_limit": 1000.0}),
+    Feature("swiglu_alpha", {"swiglu_alpha": 1.0}),
+    Feature("sliding window", {"layer_types": ["full_attention"] * 3}),
+    Feature("YaRN", {"rope_parameters": rope(100.0)}),
+    Feature("YaRN without truncate", {"rope_parameters": yarn(truncate=True)}),
+)
 
 FAMILIES = (
     Family(
@@ -344,6 +360,44 @@ FAMILIES = (
             Feature("gate of shared experts", weights={r"shared_expert_gate": 0.0}),
             Feature("windows by layer", {"layer_types": ["sliding_attention"] * 4}),
         ),
+    ),
+    Family(
+        "gpt_oss",
+        "GptOssConfig",
+        {
+            "hidden_size": 36,
+            "intermediate_size": 20,
+            "num_hidden_layers": 3,
+            "num_attention_heads": 9,
+            "num_key_value_heads": 3,
+            "head_dim": 12,
+            "num_local_experts": 5,
+            "num_experts_per_tok": 3,
+            "sliding_window": 20,
+            "layer_types": ["full_attention", "sliding_attention", "full_attention"],
+            "swiglu_alpha": 1.2,
+            "swiglu_limit": 2.5,
+            "rope_parameters": GPT_OSS_YARN,
+        },
+        GPT_OSS_FEATURES,
+    ),
+    Family(
+        "gpt_oss_codes",
+        "GptOssConfig",
+        {
+            "intermediate_size": 32,
+            "num_hidden_layers": 3,
+            "num_attention_heads": 3,
+            "num_key_value_heads": 1,
+            "head_dim": 16,
+            "num_local_experts": 3,
+            "num_experts_per_tok": 2,
+            "sliding_window": 20,
+            "rope_parameters": GPT_OSS_YARN,
+        },
+        GPT_OSS_FEATURES,
+        gguf=True,
+        mxfp4_grid=True,
     ),
     Family(
         "smollm3",

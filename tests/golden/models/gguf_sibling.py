@@ -10,6 +10,7 @@ import gguf
 import numpy as np
 
 import gguf_deepseek
+import gguf_gpt_oss
 import gguf_tokenizer
 
 ARCHITECTURES = {
@@ -17,6 +18,7 @@ ARCHITECTURES = {
     "qwen2": gguf.MODEL_ARCH.QWEN2,
     "deepseek_v2": gguf.MODEL_ARCH.DEEPSEEK2,
     "deepseek_v3": gguf.MODEL_ARCH.DEEPSEEK2,
+    "gpt_oss": gguf.MODEL_ARCH.GPT_OSS,
 }
 
 
@@ -60,7 +62,9 @@ def add_metadata(writer, name, config, head_dim, tokenizer):
     writer.add_layer_norm_rms_eps(config.rms_norm_eps)
     if is_deepseek(config):
         gguf_deepseek.add_metadata(writer, config)
-    if config.model_type == "llama":
+    if config.model_type == "gpt_oss":
+        gguf_gpt_oss.add_metadata(writer, config)
+    if config.model_type in ("llama", "gpt_oss"):
         writer.add_key_length(head_dim)
         writer.add_value_length(head_dim)
         writer.add_rope_dimension_count(head_dim)
@@ -79,6 +83,8 @@ def converted(config, name, tensor):
     """The tensors that the converter makes of one, with their names."""
     if is_deepseek(config):
         return gguf_deepseek.converted(config, name, tensor)
+    if config.model_type == "gpt_oss":
+        return gguf_gpt_oss.converted(name, tensor)
     heads = {"q_proj": config.num_attention_heads, "k_proj": config.num_key_value_heads}
     projection = name.split(".")[-2]
     if config.model_type == "llama" and projection in heads:
@@ -86,9 +92,9 @@ def converted(config, name, tensor):
     return [(name, tensor)]
 
 
-def write(path, name, config, state, tokenizer=None):
+def write(path, name, config, state, tokenizer=None, codes=None):
     """`state` holds the checkpoint's tensors, as NumPy arrays by name, in float32; `tokenizer` is
-    its tokenizer.json, parsed."""
+    its tokenizer.json, parsed. `codes` has the codes and exponents of those to be in MXFP4."""
     architecture = ARCHITECTURES[config.model_type]
     head_dim = getattr(config, "head_dim", config.hidden_size // config.num_attention_heads)
     names = gguf.get_tensor_name_map(architecture, config.num_hidden_layers)
@@ -101,7 +107,11 @@ def write(path, name, config, state, tokenizer=None):
             continue
         for part_name, part in converted(config, tensor_name, tensor):
             target = names.get_name(part_name, try_suffixes=(".weight", ".bias"))
-            writer.add_tensor(target, np.ascontiguousarray(part))
+            if codes is None or tensor_name not in codes:
+                writer.add_tensor(target, np.ascontiguousarray(part))
+                continue
+            packed = gguf_gpt_oss.packed(part_name, *codes[tensor_name])
+            writer.add_tensor(target, packed, raw_dtype=gguf.GGMLQuantizationType.MXFP4)
     writer.write_header_to_file()
     writer.write_kv_data_to_file()
     writer.write_tensors_to_file()

@@ -19,7 +19,8 @@ from pathlib import Path
 
 import torch
 import transformers
-from transformers import AutoConfig, AutoModelForCausalLM
+from safetensors.torch import save_file
+from transformers import AutoConfig, AutoModelForCausalLM, Mxfp4Config
 
 import gguf_sibling
 import weights
@@ -137,14 +138,44 @@ def write_checkpoints(out, family, model):
         save(narrow, folders[2])
     if family.gguf:
         write_gguf(folder, family, model)
+    if family.mxfp4_grid:
+        write_mxfp4(out / f"{family.name}_mxfp4", family, model)
     for path in folders:
         require_same_tensors(AutoModelForCausalLM.from_pretrained(path), model, path.name)
+
+
+def write_mxfp4(folder, family, model):
+    """The experts in MXFP4, in both formats, as gpt-oss is published; the rest in float32."""
+    state = {name: tensor.contiguous() for name, tensor in model.state_dict().items()}
+    codes = {}
+    for name in [name for name in state if weights.is_mxfp4(family, name)]:
+        codes[name] = weights.draw_mxfp4(family, name, state[name].shape)
+        low, high = codes[name][0].to(torch.uint8).unflatten(-1, (-1, 2)).unbind(-1)
+        state[f"{name}_blocks"] = low | high << 4
+        state[f"{name}_scales"] = (codes[name][1] + 127).to(torch.uint8)
+        del state[name]
+    folder.mkdir()
+    save_file(state, folder / "model.safetensors", {"format": "pt"})
+    config = json.loads((folder.with_name(family.name) / "config.json").read_text(encoding="utf-8"))
+    config["quantization_config"] = {
+        "modules_to_not_convert": ["model.layers.*.self_attn", "model.layers.*.mlp.router"],
+        "quant_method": "mxfp4",
+    }
+    write_json(folder / "config.json", config, indent=2)
+    plain = {name: tensor.numpy() for name, tensor in model.state_dict().items()}
+    codes = {name: (c.numpy(), e.numpy()) for name, (c, e) in codes.items()}
+    gguf_sibling.write(folder / "model.gguf", family.name, model.config, plain, codes=codes)
+    read = Mxfp4Config(dequantize=True)
+    read_back = AutoModelForCausalLM.from_pretrained(
+        folder, quantization_config=read, dtype=torch.float32
+    )
+    require_same_tensors(read_back, model, folder.name)
 
 
 def write_gguf(folder, family, model):
     state = {name: tensor.numpy() for name, tensor in model.state_dict().items()}
     gguf_sibling.write(folder / "model.gguf", family.name, model.config, state)
-    if gguf_sibling.is_deepseek(model.config):
+    if gguf_sibling.is_deepseek(model.config) or family.mxfp4_grid:
         return  # transformers does not read these
     read_back = AutoModelForCausalLM.from_pretrained(folder, gguf_file="model.gguf")
     require_same_tensors(read_back, model, f"{family.name}/model.gguf")

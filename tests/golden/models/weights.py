@@ -21,7 +21,7 @@ DEVIATION = math.sqrt(TERMS * ((2 * UNIFORM + 1) ** 2 - 1) / 12)
 GAINS = (
     (("q_proj.weight", "k_proj.weight", "q_b_proj.weight", "kv_b_proj.weight"), 1.5),
     (("gate_proj.weight", "up_proj.weight", "gate_up_proj", "down_proj.weight", "down_proj"), 1.5),
-    (("gate.weight",), 1.5),
+    (("gate.weight", "router.weight"), 1.5),
     (("lm_head.weight",), 2.5),
 )
 
@@ -33,6 +33,8 @@ def mean_and_deviation(name, shape, tied, from_one):
         return 1.0, 0.25  # bounded by 1 +- 0.87: no weight is zero or negative
     if name.endswith("e_score_correction_bias"):
         return 0.0, 0.2
+    if name.endswith("sinks"):
+        return 0.5, 1.0
     if name.endswith("bias"):
         return 0.0, 0.5
     if name.endswith("embed_tokens.weight"):
@@ -41,9 +43,37 @@ def mean_and_deviation(name, shape, tied, from_one):
     return 0.0, gain / math.sqrt(shape[-1])
 
 
+E2M1 = (0.0, 0.5, 1.0, 1.5, 2.0, 3.0, 4.0, 6.0)
+FP4_VALUES = torch.tensor(E2M1 + tuple(-x for x in E2M1))
+MXFP4_BLOCK = 32
+
+
+def generator_of(family, name):
+    return torch.Generator().manual_seed(zlib.crc32(f"{family.name}/{name}".encode()))
+
+
+def is_mxfp4(family, name):
+    return family.mxfp4_grid and name.endswith(("experts.gate_up_proj", "experts.down_proj"))
+
+
+def draw_mxfp4(family, name, shape):
+    """Codes [experts, outputs, inputs / 32, 32] and exponents [experts, outputs, inputs / 32] of a
+    tensor [experts, inputs, outputs]."""
+    experts, inputs, outputs = shape
+    generator = generator_of(family, name)
+    blocks = (experts, outputs, inputs // MXFP4_BLOCK)
+    codes = torch.randint(0, 16, (*blocks, MXFP4_BLOCK), generator=generator)
+    lowest = -3 if name.endswith("gate_up_proj") else -7  # the gate meets the limit of 7
+    return codes, torch.randint(lowest, lowest + 3, blocks, generator=generator)
+
+
 def draw(family, name, shape, tied):
     """The tensor `name` of `family`, in float32."""
-    generator = torch.Generator().manual_seed(zlib.crc32(f"{family.name}/{name}".encode()))
+    if is_mxfp4(family, name):
+        codes, exponents = draw_mxfp4(family, name, shape)
+        numbers = FP4_VALUES[codes] * torch.exp2(exponents.to(torch.float32)).unsqueeze(-1)
+        return numbers.reshape(shape[0], shape[2], shape[1]).transpose(1, 2).contiguous()
+    generator = generator_of(family, name)
     terms = torch.randint(-UNIFORM, UNIFORM + 1, (TERMS, *shape), generator=generator)
     from_one = family.config_class.startswith("Gemma")
     mean, deviation = mean_and_deviation(name, shape, tied, from_one)

@@ -52,6 +52,7 @@ GROUPED_QUERY = (
     ("output_bias", "o_proj.bias"),
     ("query_norm", "q_norm.weight"),
     ("key_norm", "k_norm.weight"),
+    ("sinks", "sinks"),
 )
 LATENT = (
     ("query_down", "q_a_proj.weight"),
@@ -84,13 +85,14 @@ def networks_of(layer, tensors):
     pattern = re.escape(layer) + r"(?:mlp|block_sparse_moe)\.experts\.(\d+)\."
     matches = (re.match(pattern, name) for name in tensors)
     pairs = [*NETWORK, *BIASES, ("router", "gate.weight")]
+    pairs.append(("router", "router.weight"))
     pairs.append(("correction_bias", "gate.e_score_correction_bias"))
     for expert in sorted({int(found[1]) for found in matches if found}):
-        for network in (NETWORK, MIXTRAL_NETWORK):
+        for network in ((*NETWORK, *BIASES), MIXTRAL_NETWORK):
             pairs += [(f"experts.{expert}.{r}", f"experts.{expert}.{n}") for r, n in network]
     for shared in ("shared_experts", "shared_expert"):
         pairs += [(f"shared.{r}", f"{shared}.{n}") for r, n in NETWORK]
-    return [*pairs, ("shared_gate", "shared_expert_gate.weight")]
+    return [*pairs, ("shared_gate", "shared_expert_gate.weight"), ("router_bias", "router.bias")]
 
 
 def rows_of(tensor, counts):
@@ -125,6 +127,50 @@ def taken_apart(config, tensors):
     return apart
 
 
+def mxfp4_rows(codes, scales):
+    """Blocks of ggml of one expert, [outputs][inputs / 32]: a scale, codes j and j + 16 in byte j;
+    published are codes 2j and 2j + 1 in byte j."""
+    blocks = []
+    for i, scale in enumerate(scales):
+        pairs = codes[16 * i : 16 * (i + 1)]
+        one = [code for pair in pairs for code in (pair & 15, pair >> 4)]
+        blocks.append(bytes([scale, *(one[j] | one[j + 16] << 4 for j in range(16))]))
+    return blocks
+
+
+def experts_apart(tensors):
+    """gpt-oss: rows of each matrix of each expert, and biases, by the names of other families."""
+    apart, turns = {}, {"gate_up_proj": ("gate_proj", "up_proj"), "down_proj": ("down_proj",)}
+    for name, (kind, shape, data) in tensors.items():
+        found = re.match(r"(.*\.experts)\.(gate_up_proj|down_proj)(_bias|_blocks|_scales)?$", name)
+        if not found:
+            apart[name] = (kind, shape, data)
+            continue
+        stem, stack, what = found[1], found[2], found[3]
+        step, size = len(turns[stack]), len(data) // shape[0]
+        for expert in range(shape[0]):
+            part = data[expert * size : (expert + 1) * size]
+            if what == "_bias":
+                columns = [part[4 * i : 4 * i + 4] for i in range(shape[1])]
+                out, rest = "bias", []
+            elif what == "_blocks":
+                scales = tensors[f"{stem}.{stack}_scales"][2]
+                blocks = mxfp4_rows(part, scales[expert * size // 16 : (expert + 1) * size // 16])
+                wide = shape[2]
+                columns = [b"".join(blocks[i : i + wide]) for i in range(0, len(blocks), wide)]
+                kind, out, rest = "MXFP4", "weight", [32 * wide]
+            elif what is None:
+                numbers = [part[4 * i : 4 * i + 4] for i in range(shape[1] * shape[2])]
+                columns = [b"".join(numbers[n :: shape[2]]) for n in range(shape[2])]
+                out, rest = "weight", [shape[1]]
+            else:
+                continue
+            for turn, matrix in enumerate(turns[stack]):
+                rows = columns[turn::step]
+                apart[f"{stem}.{expert}.{matrix}.{out}"] = (kind, [len(rows), *rest], b"".join(rows))
+    return apart
+
+
 def plus_one(tensor):
     """The weights of a norm of Gemma's, which its files have less one; in float32."""
     kind, shape, data = tensor
@@ -137,7 +183,7 @@ def with_roles(folder, tensors):
     """(role, type, shape, bytes), in the order of roles."""
     config = json.loads((folder / "config.json").read_text())
     family = config["model_type"]
-    tensors = taken_apart(config, tensors)
+    tensors = experts_apart(tensors) if family == "gpt_oss" else taken_apart(config, tensors)
     mlp = "block_sparse_moe" if family == "mixtral" else "mlp"
     attention = LATENT if family.startswith("deepseek") else GROUPED_QUERY
     pairs = [("embedding", "model.embed_tokens.weight")]
