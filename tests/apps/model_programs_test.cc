@@ -109,7 +109,10 @@ TEST_F(ModelPrograms, convert_to_gguf_and_back_gives_the_same_tensors_and_files)
     const std::string gguf = path(name + ".gguf");
     write_model("convert " + golden(name) + " " + gguf);
     write_model("convert " + gguf + " " + path(name));
-    EXPECT_EQ(tensors_at(path(name)), tensors_at(golden(name))) << name;
+    const bool is_plain = name != "gpt_oss_codes_mxfp4";  // whose codes are written as F16
+    if (is_plain) {
+      EXPECT_EQ(tensors_at(path(name)), tensors_at(golden(name))) << name;
+    }
     EXPECT_EQ(json::parse(read_file(path(name) + "/config.json")),
               json::parse(read_file(golden(name) + "/config.json")))
         << name;
@@ -155,8 +158,9 @@ std::vector<std::string> golden_gguf() {
 }
 
 TEST_F(ModelPrograms, a_config_json_can_be_made_from_a_gguf_file_that_has_none) {
-  EXPECT_EQ(golden_gguf(), (std::vector<std::string>{"deepseek_v2_lite", "deepseek_v3", "llama",
-                                                     "llama3_rope", "qwen2"}));
+  EXPECT_EQ(golden_gguf(),
+            (std::vector<std::string>{"deepseek_v2_lite", "deepseek_v3", "gpt_oss_codes",
+                                      "gpt_oss_codes_mxfp4", "llama", "llama3_rope", "qwen2"}));
   for (const std::string& name : golden_gguf()) {
     if (name == "llama3_rope") continue;  // is refused, below
     write_model("convert " + golden(name) + "/model.gguf " + path(name));
