@@ -104,13 +104,15 @@ TEST_F(ModelPrograms, info_lists_what_is_in_a_file_that_it_does_not_understand) 
   EXPECT_TRUE(has(outcome, "model.layers.2.mlp.down_proj.weight")) << outcome.output;
 }
 
+/// Whether the weights come back as they were: codes of GGUF are written to SafeTensors as F16.
+bool is_plain(const std::string& name) { return name != "gpt_oss_codes_mxfp4"; }
+
 TEST_F(ModelPrograms, convert_to_gguf_and_back_gives_the_same_tensors_and_files) {
   for (const std::string& name : kOfGguf) {
     const std::string gguf = path(name + ".gguf");
     write_model("convert " + golden(name) + " " + gguf);
     write_model("convert " + gguf + " " + path(name));
-    const bool is_plain = name != "gpt_oss_codes_mxfp4";  // whose codes are written as F16
-    if (is_plain) {
+    if (is_plain(name)) {
       EXPECT_EQ(tensors_at(path(name)), tensors_at(golden(name))) << name;
     }
     EXPECT_EQ(json::parse(read_file(path(name) + "/config.json")),
@@ -164,7 +166,9 @@ TEST_F(ModelPrograms, a_config_json_can_be_made_from_a_gguf_file_that_has_none) 
   for (const std::string& name : golden_gguf()) {
     if (name == "llama3_rope") continue;  // is refused, below
     write_model("convert " + golden(name) + "/model.gguf " + path(name));
-    EXPECT_EQ(tensors_at(path(name)), tensors_at(golden(name))) << name;
+    if (is_plain(name)) {
+      EXPECT_EQ(tensors_at(path(name)), tensors_at(golden(name))) << name;
+    }
     const auto ours = checkpoint::Checkpoint::open(path(name));
     const auto expected = checkpoint::Checkpoint::open(golden(name));
     ASSERT_TRUE(ours && expected) << to_string(ours.error());
