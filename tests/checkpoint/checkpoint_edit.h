@@ -1,5 +1,5 @@
-// EditableCheckpoint, EditableGguf: a small checkpoint of tests/golden/models, to be changed and
-// written elsewhere.
+// EditableCheckpoint, EditableGguf, EditableAdapter: a small checkpoint of tests/golden/models, or
+// an adapter of tests/golden/lora, to be changed and written elsewhere.
 #pragma once
 
 #include <map>
@@ -63,5 +63,22 @@ struct EditableGguf {
   formats::GgufMetadata metadata;
   std::map<std::string, EditableTensor> tensors;
 };
+
+struct EditableAdapter {
+  /// An adapter of tests/golden/lora.
+  explicit EditableAdapter(const std::string& name);
+
+  /// Writes adapter_config.json and adapter_model.safetensors.
+  void write(const formats::testing::ScratchFolder& folder) const;
+
+  /// The error that merging it into a golden model gives, without the folder; "" where it merges.
+  std::string error(const std::string& base) const;
+
+  nlohmann::json config;
+  std::map<std::string, EditableTensor> tensors;
+};
+
+/// The folder of an adapter of tests/golden/lora, or another file there.
+std::string golden_lora(const std::string& name);
 
 }  // namespace forge::testing

@@ -16,7 +16,11 @@
 // others in between. The code that packs the matrices walks through them once, and says so with
 // will_read() and done_with(), so that a model twice the size of the memory can be converted.
 //
-// Owns the mapped files, from which model() borrows. Thread contract: const after construction.
+// LoRA adapters (lora.h) are merged after opening: then there are copies in memory of the matrices
+// that they change, and all others still lie in the file.
+//
+// Owns the mapped files and the copies, from which model() borrows. Thread contract: const but for
+// merge() and forget(), which one thread calls.
 #pragma once
 
 #include <cstddef>
@@ -28,14 +32,23 @@
 #include <utility>
 #include <vector>
 
+#include "forge/checkpoint/file_tensors.h"
 #include "forge/checkpoint/hf_config.h"
+#include "forge/checkpoint/lora.h"
 #include "forge/checkpoint/tensor_file.h"
 #include "forge/formats/file_error.h"
+#include "forge/linear/thread_pool.h"
 #include "forge/model/model_config.h"
 #include "forge/model/stored_model.h"
 #include "forge/model/weight_fault.h"
 
 namespace forge::checkpoint {
+namespace detail {
+
+struct LoraTerm;
+struct MergedMatrix;
+
+}  // namespace detail
 
 class Checkpoint {
  public:
@@ -45,6 +58,16 @@ class Checkpoint {
   /// a scale of an FP8 or a pack-quantized layer is not finite or not above 0. (Matrices are looked
   /// at when they are packed.)
   static tl::expected<Checkpoint, formats::FileError> open(const std::string& path);
+
+  /// Merges adapters in their order, with notes that say so. Reads the matrices that they change.
+  /// Errors: those of an adapter (lora.h), by the name of its key or tensor; a number of such a
+  /// matrix that is not finite; one that its type cannot hold any more. Nothing has changed then.
+  /// Requires: nothing is merged yet.
+  tl::expected<void, formats::FileError> merge(std::span<const LoraSource> adapters,
+                                               linear::ThreadPool& pool);
+
+  /// Gives back the memory of `linear` if it is a merged matrix, which must not be read any more.
+  void forget(const linear::StoredLinear& linear);
 
   /// The configuration; validate() accepts it.
   const model::ModelConfig& config() const { return config_; }
@@ -59,7 +82,8 @@ class Checkpoint {
   std::span<const std::string> unused() const { return unused_; }
 
   /// Lines for whoever starts a program with it: tensors that are not used, keys that are missing
-  /// and change the model, scalings that are fixed by the context. Mostly none.
+  /// and change the model, scalings that are fixed by the context, adapters that were merged.
+  /// Mostly none.
   std::span<const std::string> notes() const { return notes_; }
 
   /// The file if it is GGUF, whose metadata has the tokenizer; otherwise null.
@@ -77,19 +101,26 @@ class Checkpoint {
   void done_with(const linear::StoredLinear& linear) const;
 
  private:
+  using MergedMatrices = std::map<const linear::StoredLinear*, detail::MergedMatrix>;
   using Advice = void (formats::MappedFile::*)(std::span<const std::byte>) const;
 
   explicit Checkpoint(TensorFile file) : file_(std::move(file)) {}
   tl::expected<void, formats::FileError> read(HfConfig config);
+  tl::expected<void, formats::FileError> merge_layer(const FileTensor& layer,
+                                                     const std::vector<detail::LoraTerm>& terms,
+                                                     linear::ThreadPool& pool,
+                                                     MergedMatrices& all) const;
+  void take(MergedMatrices merged, std::vector<std::string> notes);
   void advise(const linear::StoredLinear& linear, Advice advice) const;
   const formats::Tensor* tensor_at(const std::byte* byte) const;
 
   TensorFile file_;
   model::ModelConfig config_;
-  std::vector<std::vector<float>> scales_;         // of StoredInt8, as floats
-  std::vector<std::vector<std::int32_t>> orders_;  // of StoredGroups, aligned
-  std::vector<std::vector<std::byte>> copies_;     // of StoredGroups, in another order
-  model::StoredModel model_;                       // borrows all of these
+  std::vector<std::vector<float>> scales_;                     // of StoredInt8, as floats
+  std::vector<std::vector<std::int32_t>> orders_;              // of StoredGroups, aligned
+  std::vector<std::vector<std::byte>> copies_;                 // of StoredGroups, in another order
+  std::map<const std::byte*, std::vector<std::byte>> merged_;  // rows, by their first byte
+  model::StoredModel model_;                                   // borrows all of these
   std::vector<std::string> unused_;
   std::vector<std::string> notes_;
   std::map<const std::byte*, const formats::Tensor*> by_address_;  // of the first bytes
