@@ -58,9 +58,21 @@ chat::LoadedChatFormat chat_of(const checkpoint::Checkpoint& checkpoint, const s
   return chat::load_chat_format(checkpoint::directory_of(path));
 }
 
-model::ReadAdvice advice_of(const checkpoint::Checkpoint& checkpoint) {
+tl::expected<std::shared_ptr<checkpoint::Checkpoint>, std::string> open_checkpoint(
+    const std::string& path) {
+  auto opened = checkpoint::Checkpoint::open(path);
+  if (!opened) return tl::unexpected(to_string(opened.error()));
+  return std::make_shared<checkpoint::Checkpoint>(*std::move(opened));
+}
+
+/// A merged matrix is given back when it is packed, so that there are never two of all.
+model::ReadAdvice advice_of(checkpoint::Checkpoint& checkpoint) {
   return {.will_read = [&](const linear::StoredLinear& matrix) { checkpoint.will_read(matrix); },
-          .done_with = [&](const linear::StoredLinear& matrix) { checkpoint.done_with(matrix); }};
+          .done_with =
+              [&](const linear::StoredLinear& matrix) {
+                checkpoint.done_with(matrix);
+                checkpoint.forget(matrix);
+              }};
 }
 
 tl::expected<std::uint32_t, std::string> blocks_in(std::uint64_t bytes, std::uint64_t block_bytes) {
@@ -110,9 +122,9 @@ LoadedModel::OpenedParts LoadedModel::open_parts(const ModelSource& source,
     if (!given) return tl::unexpected("--chat-template: " + to_string(given.error()));
     chat = *std::move(given);
   }
-  auto parts = source.is_file() ? open_file(source.path, source.numerics, threads)
+  auto parts = source.is_file() ? open_adapted(source, threads)
                                 : OpenedParts(open_builtin(source.builtin, threads));
-  if (!parts) return tl::unexpected("--model: " + parts.error());
+  if (!parts) return parts;
   if (chat) {
     if (parts->chat) {
       chat->bos_token = parts->chat->bos_token;
@@ -125,7 +137,11 @@ LoadedModel::OpenedParts LoadedModel::open_parts(const ModelSource& source,
 
 LoadedModel::OpenedParts LoadedModel::open_draft(const ModelSource& source,
                                                  linear::ThreadPool& threads) {
-  if (!is_builtin(source.draft)) return open_file(source.draft, source.numerics, threads);
+  if (!is_builtin(source.draft)) {
+    auto file = open_checkpoint(source.draft);
+    if (!file) return tl::unexpected(file.error());
+    return open_file(*std::move(file), source.draft, source.numerics, threads);
+  }
   const auto builtin = parse_builtin(source.draft);
   if (!builtin) return tl::unexpected(builtin.error());
   return open_builtin(*builtin, threads);
@@ -152,11 +168,21 @@ LoadedModel::Parts LoadedModel::open_builtin(const BuiltinModel& builtin,
           .chat = chat::default_chat_format()};
 }
 
-LoadedModel::OpenedParts LoadedModel::open_file(const std::string& path, linear::Numerics numerics,
+LoadedModel::OpenedParts LoadedModel::open_adapted(const ModelSource& source,
+                                                   linear::ThreadPool& threads) {
+  auto file = open_checkpoint(source.path);
+  if (!file) return tl::unexpected("--model: " + file.error());
+  if (const auto merged = (*file)->merge(source.lora, threads); !merged) {
+    return tl::unexpected("--lora: " + to_string(merged.error()));
+  }
+  auto parts = open_file(*std::move(file), source.path, source.numerics, threads);
+  if (!parts) return tl::unexpected("--model: " + parts.error());
+  return parts;
+}
+
+LoadedModel::OpenedParts LoadedModel::open_file(std::shared_ptr<checkpoint::Checkpoint> file,
+                                                const std::string& path, linear::Numerics numerics,
                                                 linear::ThreadPool& threads) {
-  auto opened = checkpoint::Checkpoint::open(path);
-  if (!opened) return tl::unexpected(to_string(opened.error()));
-  auto file = std::make_shared<const checkpoint::Checkpoint>(*std::move(opened));
   auto tokenizer = tokenizer_of(*file, path);
   auto chat = chat_of(*file, path);
   if (!tokenizer) return tl::unexpected(to_string(tokenizer.error()));

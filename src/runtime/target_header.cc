@@ -60,11 +60,29 @@ ModelRecord read_record(const Fields& fields) {
   return {.config = fields.text("config"), .weights = fields.text("weights")};
 }
 
+nlohmann::json lora_json(const std::vector<checkpoint::LoraSource>& adapters) {
+  nlohmann::json list = nlohmann::json::array();
+  for (const checkpoint::LoraSource& adapter : adapters) {
+    list.push_back({{"path", adapter.path}, {"scale", adapter.scale}});
+  }
+  return list;
+}
+
+void read_lora(const Fields& fields, std::vector<checkpoint::LoraSource>& out) {
+  constexpr NumberRange kFinite{std::numeric_limits<double>::lowest(),
+                                std::numeric_limits<double>::max()};
+  for (const Fields& adapter : fields.list("lora")) {
+    out.push_back({.path = adapter.text("path"), .scale = adapter.number("scale", kFinite)});
+    adapter.finish();
+  }
+}
+
 /// Of a model from a file: where it was. What it is, the file says, and the digests.
 void read_source(const Fields& fields, bool is_old, RecordedRun& run) {
   ModelSource& source = run.options.source;
   if (fields.has("path")) {
     source.path = fields.text("path");
+    if (fields.has("lora")) read_lora(fields, source.lora);
   } else {
     source.builtin = read_model(fields);
   }
@@ -150,6 +168,7 @@ trace::TraceHeader to_trace_header(const TargetOptions& options, const RunRecord
   if (options.kind == TargetKind::null) return {options.scheduler, std::move(target)};
   nlohmann::json model =
       source.is_file() ? nlohmann::json{{"path", source.path}} : model_json(source.builtin);
+  if (!source.lora.empty()) model["lora"] = lora_json(source.lora);
   add_record(model, record.model);
   target.update({{"numerics", name_of(record.numerics)},
                  {"model", std::move(model)},

@@ -81,6 +81,9 @@ tl::expected<void, std::string> validate(const TargetOptions& options) {
     return tl::unexpected(to_string(valid.error()));
   }
   if (options.source.is_file()) return {};
+  if (!options.source.lora.empty()) {
+    return tl::unexpected(std::string("--lora: accepted with --model PATH, a model from a file"));
+  }
   const reference::TinyConfig model = options.source.builtin.config();
   if (const auto valid = validate(model); !valid) {
     return tl::unexpected("model " + to_string(valid.error()));

@@ -22,13 +22,17 @@
 #include "forge/runtime/target_options.h"
 #include "forge/text/tokenizer.h"
 
+namespace forge::checkpoint {
+class Checkpoint;
+}
+
 namespace forge::runtime {
 
 class LoadedModel {
  public:
-  /// Opens the model of `source`, and the draft model if there is one. Errors: those of Checkpoint,
-  /// load_tokenizer and pack, with the path; those of load_chat_template for the one of `source`;
-  /// the draft's vocabulary is larger than the model's.
+  /// Opens the model of `source`, with its adapters, and the draft model if there is one. Errors:
+  /// those of Checkpoint, load_tokenizer and pack, with the path; those of load_chat_template for
+  /// the one of `source`; the draft's vocabulary is larger than the model's.
   static tl::expected<std::unique_ptr<LoadedModel>, std::string> open(const ModelSource& source);
 
   const model::ModelConfig& config() const { return parts_.transformer.config(); }
@@ -76,7 +80,9 @@ class LoadedModel {
 
   LoadedModel(Parts parts, Threads threads);
   static OpenedParts open_parts(const ModelSource& source, linear::ThreadPool& threads);
-  static OpenedParts open_file(const std::string& path, linear::Numerics numerics,
+  static OpenedParts open_adapted(const ModelSource& source, linear::ThreadPool& threads);
+  static OpenedParts open_file(std::shared_ptr<checkpoint::Checkpoint> file,
+                               const std::string& path, linear::Numerics numerics,
                                linear::ThreadPool& threads);
   static Parts open_builtin(const BuiltinModel& builtin, linear::ThreadPool& threads);
   static OpenedParts open_draft(const ModelSource& source, linear::ThreadPool& threads);

@@ -12,6 +12,8 @@
 //   "kind":"sim","device":"simulated NVIDIA H200 ...": a GPU, or "cuda"; without instructions
 //   "model":{"trained":"forge-tiny","config":...,"weights":...}: the one that is linked in
 //   "model":{"path":"models/x.gguf","config":...,"weights":...}: a model from a file
+//     and in "model", after --lora, "lora":[{"path":"adapters/z","scale":0.5}]: its adapters, which
+//     are part of what "weights" is the digest of
 //   "draft_source":"ngram": the text drafts
 //   "draft":{"path":"models/y.gguf","config":...,"weights":...}: another model drafts
 //

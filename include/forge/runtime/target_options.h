@@ -16,7 +16,9 @@
 #include <string>
 #include <string_view>
 #include <tl/expected.hpp>
+#include <vector>
 
+#include "forge/checkpoint/lora.h"
 #include "forge/core/names.h"
 #include "forge/core/scheduler_config.h"
 #include "forge/executor/executor_options.h"
@@ -54,8 +56,9 @@ struct DeviceOptions {
 
 /// The model that runs (loaded_model.h).
 struct ModelSource {
-  std::string path;           ///< its file or directory; empty: it is built in
-  BuiltinModel builtin;       ///< which of those that are
+  std::string path;                               ///< its file or directory; empty: it is built in
+  std::vector<checkpoint::LoraSource> lora = {};  ///< merged into a model of a file, in order
+  BuiltinModel builtin;                           ///< which of those that are
   std::string chat_template;  ///< a file in place of the model's own; empty: that
   std::string draft;          ///< path of the draft model; empty: there is none (DraftSource)
   int threads = 0;            ///< compute threads; 0: one for each core, one for the built-in model

@@ -94,6 +94,22 @@ void add_model_flags(CLI::App& app, runtime::ModelSource& source) {
          "like it with random weights, whose parts can be chosen: forge-tiny:seed=7,layers=2 (also "
          "hidden_size, heads, kv_heads, ffn_size) [forge-tiny]")
       ->group(group);
+  const auto add_lora = [&source](const std::string& text) {
+    const auto adapter = checkpoint::parse_lora(text);
+    if (!adapter) throw CLI::ValidationError("--lora", adapter.error());
+    source.lora.push_back(*adapter);
+  };
+  app.add_option_function<std::vector<std::string>>(
+         "--lora",
+         [add_lora](const std::vector<std::string>& texts) {
+           for (const std::string& text : texts) add_lora(text);
+         },
+         "A LoRA adapter, a directory as PEFT writes it, DIR or DIR:SCALE, merged into the model "
+         "of --model; may be given several times, in order")
+      ->type_name("TEXT")
+      ->expected(1)
+      ->take_all()
+      ->group(group);
   app.add_option("--threads", source.threads,
                  "Threads that compute on the CPU [one for each core, one alone for forge-tiny]")
       ->check(CLI::Range(1, linear::ThreadPool::kThreadsMax))

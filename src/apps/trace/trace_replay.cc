@@ -14,6 +14,19 @@
 namespace forge::apps {
 namespace {
 
+/// Adapters that have moved. Their scales are as recorded.
+tl::expected<void, std::string> choose_lora(std::vector<checkpoint::LoraSource>& adapters,
+                                            const std::vector<std::string>& folders) {
+  if (folders.empty()) return {};
+  if (folders.size() != adapters.size()) {
+    return tl::unexpected("it ran with " + std::to_string(adapters.size()) +
+                          " adapters, so it replays without --lora or with as many; " +
+                          std::to_string(folders.size()) + " are given");
+  }
+  for (std::size_t i = 0; i < folders.size(); ++i) adapters[i].path = folders[i];
+  return {};
+}
+
 /// Changes what the trace says into what the flags ask for.
 tl::expected<void, std::string> choose(runtime::TargetOptions& target, const CLI::App& flags,
                                        const ReplayOptions& options) {
@@ -28,6 +41,7 @@ tl::expected<void, std::string> choose(runtime::TargetOptions& target, const CLI
     }
     target.source.path = options.model;
   }
+  if (auto moved = choose_lora(target.source.lora, options.lora); !moved) return moved;
   std::string misplaced = misplaced_flag(flags, target.kind);
   if (!misplaced.empty()) return tl::unexpected(std::move(misplaced));
   return validate(target);
@@ -73,6 +87,14 @@ void add_replay_options(CLI::App& replay, ReplayOptions& options) {
       ->check(CLI::IsMember(std::vector<std::string>{"cpu", "sim", "cuda"}));
   replay.add_option("--model", options.model,
                     "Path of the model that was recorded, if it has moved [as recorded]");
+  replay
+      .add_option(
+          "--lora", options.lora,
+          "Directory of a LoRA adapter that was recorded, if it has moved; one for each, in "
+          "order; scales are as recorded [as recorded]")
+      ->type_name("TEXT")
+      ->expected(1)
+      ->take_all();
   add_device_options(replay, options.device);
 }
 

@@ -4,6 +4,7 @@
 
 #include <optional>
 #include <string>
+#include <vector>
 
 #include "target_flags.h"
 #include "trace_file.h"
@@ -17,7 +18,8 @@ namespace forge::apps {
 struct ReplayOptions {
   std::optional<runtime::TargetKind> target;  ///< none: the recorded kind
   runtime::DeviceOptions device;
-  std::string model;  ///< empty: as recorded
+  std::string model;              ///< empty: as recorded
+  std::vector<std::string> lora;  ///< folders of the adapters; empty: as recorded
 };
 
 void add_replay_options(CLI::App& replay, ReplayOptions& options);
