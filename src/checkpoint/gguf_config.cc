@@ -23,26 +23,27 @@ using formats::Gguf;
 using formats::GgufKeys;
 using model::ModelConfig;
 
-constexpr std::tuple kSizes{
+constexpr std::tuple kSizeKeys{
     Field{"embedding_length", &ModelConfig::hidden_size, model::kSizes},
     Field{"block_count", &ModelConfig::layers, model::kLayerCounts},
     Field{"context_length", &ModelConfig::positions, model::kPositionCounts},
     Field{"attention.layer_norm_rms_epsilon", &ModelConfig::norm_eps, model::kEpsilons}};
 
 /// Without it, see read_vocabulary_size.
-constexpr std::tuple kVocabulary{
+constexpr std::tuple kVocabularyKeys{
     Field{"vocab_size", &ModelConfig::vocabulary_size, model::kSizes, Absent::zero}};
 
 /// Of the dense MLP, where there is one.
-constexpr std::tuple kDense{Field{"feed_forward_length", &ModelConfig::ffn_size, model::kSizes}};
+constexpr std::tuple kDenseKeys{
+    Field{"feed_forward_length", &ModelConfig::ffn_size, model::kSizes}};
 
-constexpr std::tuple kMultipliers{
+constexpr std::tuple kMultiplierKeys{
     Field{"embedding_scale", &ModelConfig::embedding_multiplier, model::kScales, Absent::usual},
     Field{"residual_scale", &ModelConfig::residual_multiplier, model::kScales, Absent::usual},
     Field{"attention.scale", &ModelConfig::attention_scale, model::kScales, Absent::usual},
     Field{"logit_scale", &ModelConfig::logits_divisor, model::kScales}};
 
-constexpr const char* kLogitsCap = "final_logit_softcapping";
+constexpr const char* kLogitsCapKey = "final_logit_softcapping";
 
 /// Of a text, of a turn of a chat, of a message in it; any may be left out.
 constexpr const char* kEnds[] = {"tokenizer.ggml.eos_token_id", "tokenizer.ggml.eot_token_id",
@@ -51,7 +52,7 @@ constexpr const char* kEnds[] = {"tokenizer.ggml.eos_token_id", "tokenizer.ggml.
 /// The key, or the length of the tokenizer's list, or the rows of the embedding.
 void read_vocabulary_size(GgufFields& fields, Reading& reading) {
   ModelConfig& model = reading.model;
-  read_fields(fields, kVocabulary, model, reading.names);
+  read_fields(fields, kVocabularyKeys, model, reading.names);
   if (model.vocabulary_size != 0) return;
   std::uint64_t size = 0;
   const auto tokens = fields.gguf().texts("tokenizer.ggml.tokens");
@@ -112,12 +113,12 @@ void read_model(GgufFields& fields, Reading& reading) {
   ModelConfig& model = reading.model;
   model.norm = reading.family.norm;
   read_vocabulary_size(fields, reading);
-  read_fields(fields, kSizes, model, reading.names);
+  read_fields(fields, kSizeKeys, model, reading.names);
   detail::gguf::read_attention(fields, reading);
   detail::gguf::read_experts(fields, reading);
-  if (has_dense_layers(model)) read_fields(fields, kDense, model, reading.names);
+  if (has_dense_layers(model)) read_fields(fields, kDenseKeys, model, reading.names);
   if (reading.family.multipliers) {
-    read_fields(fields, kMultipliers, model, reading.names);
+    read_fields(fields, kMultiplierKeys, model, reading.names);
     // Of these models it says whether heads turn at all.
     if (!fields.boolean("rope.scaling.finetuned", true)) {
       fields.fail("rope.scaling.finetuned", "true");
@@ -132,18 +133,18 @@ void read_model(GgufFields& fields, Reading& reading) {
     model.embedding_multiplier = std::sqrt(static_cast<float>(model.hidden_size));
   }
   model.logits_cap =
-      detail::gguf::read_cap(fields, kLogitsCap, reading.family, reading.family.logits_cap);
+      detail::gguf::read_cap(fields, kLogitsCapKey, reading.family, reading.family.logits_cap);
   model.family = detail::family_in_gguf(reading.family, model).model_type;
 }
 
 void write_model(const ModelConfig& model, const Family& family, detail::gguf::Sink& out) {
-  write_fields(out, kVocabulary, model);
-  write_fields(out, kSizes, model);
+  write_fields(out, kVocabularyKeys, model);
+  write_fields(out, kSizeKeys, model);
   detail::gguf::write_attention(model, family, out);
   if (model.experts) detail::gguf::write_experts(*model.experts, family, out);
-  if (has_dense_layers(model)) write_fields(out, kDense, model);
-  if (family.multipliers) write_fields(out, kMultipliers, model);
-  detail::gguf::write_cap(model.logits_cap, kLogitsCap, family, out);
+  if (has_dense_layers(model)) write_fields(out, kDenseKeys, model);
+  if (family.multipliers) write_fields(out, kMultiplierKeys, model);
+  detail::gguf::write_cap(model.logits_cap, kLogitsCapKey, family, out);
   write_eos(model.eos, out.keys);
 }
 

@@ -37,8 +37,11 @@ std::string module_of(const FileTensor& layer) {
   return name.substr(0, name.size() - kWeight.size());
 }
 
-/// Whether it is a matrix that inputs are multiplied by, and not one whose rows are looked up.
-bool is_linear(const FileTensor& layer) { return layer.is_matrix() && layer.role() != "embedding"; }
+/// Whether it is the matrix of a linear layer: not one whose rows are looked up, nor the stacked
+/// experts of gpt-oss, which are parameters without a layer.
+bool is_linear(const FileTensor& layer) {
+  return layer.is_matrix() && layer.role() != "embedding" && layer.spec.name.ends_with(kWeight);
+}
 
 std::string tensor_of(const std::string& module, std::string_view end) {
   return std::string(kPrefix) + module + std::string(end);

@@ -56,8 +56,8 @@ TEST_F(LoraPrograms, an_adapter_that_has_moved_can_be_named_and_another_is_told_
   EXPECT_EQ(digest_after(moved.output, "all equal"), digest);
   const Outcome two = replay("t.jsonl", " --lora a --lora b");
   EXPECT_EQ(two.status, 2);
-  EXPECT_NE(two.output.find("it ran with 1 adapters, so it replays without --lora or with as "
-                            "many; 2 are given"),
+  EXPECT_NE(two.output.find("it ran with 1 adapter, so it replays without --lora or with as "
+                            "many; given: 2"),
             std::string::npos)
       << two.output;
 

@@ -1,9 +1,10 @@
-// EditableCheckpoint, EditableGguf, EditableAdapter: a small checkpoint of tests/golden/models, or
-// an adapter of tests/golden/lora, to be changed and written elsewhere.
+// EditableCheckpoint, EditableGguf: a small checkpoint of tests/golden/models, to be changed and
+// written elsewhere.
 #pragma once
 
 #include <map>
 #include <nlohmann/json.hpp>
+#include <span>
 #include <string>
 #include <vector>
 
@@ -35,9 +36,15 @@ EditableTensor numbers(formats::ElementType type, std::vector<std::uint64_t> sha
           std::string(reinterpret_cast<const char*>(values.data()), values.size() * sizeof(T))};
 }
 
+using EditableTensors = std::map<std::string, EditableTensor>;  ///< by name
+
+EditableTensors copy_of(std::span<const formats::Tensor> tensors);
+
+void write_safetensors(const std::string& path, const EditableTensors& tensors);
+
 struct EditableCheckpoint {
   nlohmann::json config;
-  std::map<std::string, EditableTensor> tensors;
+  EditableTensors tensors;
 
   /// A golden model in one file.
   static EditableCheckpoint of(const std::string& name);
@@ -61,24 +68,7 @@ struct EditableGguf {
 
   formats::Gguf original;  ///< has the texts of the metadata
   formats::GgufMetadata metadata;
-  std::map<std::string, EditableTensor> tensors;
+  EditableTensors tensors;
 };
-
-struct EditableAdapter {
-  /// An adapter of tests/golden/lora.
-  explicit EditableAdapter(const std::string& name);
-
-  /// Writes adapter_config.json and adapter_model.safetensors.
-  void write(const formats::testing::ScratchFolder& folder) const;
-
-  /// The error that merging it into a golden model gives, without the folder; "" where it merges.
-  std::string error(const std::string& base) const;
-
-  nlohmann::json config;
-  std::map<std::string, EditableTensor> tensors;
-};
-
-/// The folder of an adapter of tests/golden/lora, or another file there.
-std::string golden_lora(const std::string& name);
 
 }  // namespace forge::testing

@@ -6,6 +6,7 @@
 #include <filesystem>
 #include <random>
 
+#include "checkpoint/adapter_edit.h"
 #include "checkpoint/checkpoint_edit.h"
 #include "checkpoint/read_hf_config.h"
 
@@ -82,6 +83,24 @@ TEST(FuzzHfConfig, bytes_that_are_anything_never_crash) {
     SCOPED_TRACE("round " + std::to_string(round));
     read_config_in_every_way(text);
   }
+}
+
+TEST(FuzzHfConfig, adapters_with_members_that_are_anything_never_crash) {
+  std::vector<json> originals;
+  for (const char* const name : {"llama_all", "llama_root"}) {
+    originals.push_back(json_file(testing::golden_lora(name) + "/adapter_config.json"));
+  }
+  Random random(22);
+  int readable = 0;
+  for (int round = 0; round < 10000; ++round) {
+    json config = originals[below(random, originals.size())];
+    for (std::size_t i = 1 + below(random, 3); i > 0; --i) change(config, random);
+    std::string text = config.dump();
+    if (round % 4 == 0) text[below(random, text.size())] = static_cast<char>(random());
+    SCOPED_TRACE("round " + std::to_string(round));
+    readable += int{testing::read_lora_config(text)};
+  }
+  EXPECT_GT(readable, 1000);
 }
 
 TEST(FuzzHfConfig, a_cut_anywhere_never_crashes) {

@@ -4,6 +4,7 @@
 #include <cmath>
 #include <cstring>
 
+#include "checkpoint/adapter_edit.h"
 #include "checkpoint/checkpoint_edit.h"
 #include "forge/checkpoint/checkpoint.h"
 #include "lora_config.h"

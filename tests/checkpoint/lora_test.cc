@@ -6,10 +6,12 @@
 
 #include <algorithm>
 #include <cmath>
+#include <filesystem>
 #include <limits>
 #include <random>
 #include <set>
 
+#include "checkpoint/adapter_edit.h"
 #include "checkpoint/checkpoint_edit.h"
 #include "forge/checkpoint/checkpoint.h"
 #include "forge/model/weight_roles.h"
@@ -22,6 +24,7 @@
 namespace forge::checkpoint {
 namespace {
 
+using formats::testing::ScratchFolder;
 using linear::StoredLinear;
 using testing::EditableAdapter;
 using testing::EditableCheckpoint;
@@ -122,6 +125,75 @@ std::vector<StoredLinear> matrices_of(const Checkpoint& checkpoint) {
 
 const linear::StoredRows& rows_in(const StoredLinear& matrix) {
   return std::get<linear::StoredRows>(matrix.form);
+}
+
+/// An adapter of rank 2 for every linear layer of `base` that has its own tensor: A has a one where
+/// j = k, B the numbers of `up`.
+EditableAdapter adapter_for_all(const Checkpoint& base, const std::vector<float>& up) {
+  EditableAdapter adapter("llama_root");
+  adapter.tensors.clear();
+  std::set<std::string> targets;
+  for (const FileTensor& layer :
+       file_tensors(base.config(), base.model(), ModelFormat::safetensors)) {
+    const std::string& name = layer.spec.name;
+    const bool is_split = std::ranges::any_of(layer.parts, &WeightRows::transposed);
+    if (!layer.is_matrix() || layer.role() == "embedding" || !name.ends_with(".weight")) continue;
+    if (is_split) continue;  // as GGUF has latents
+    const std::string module = name.substr(0, name.size() - 7);
+    const std::uint64_t inputs = layer.row_elements();
+    std::vector<float> ones(2 * inputs);
+    ones[0] = ones[inputs + 1] = 1;
+    adapter.tensors["base_model.model." + module + ".lora_A.weight"] =
+        testing::floats({2, inputs}, ones);
+    std::vector<float> rows(2 * layer.rows());
+    for (std::size_t i = 0; i < rows.size(); ++i) rows[i] = up[i % up.size()];
+    adapter.tensors["base_model.model." + module + ".lora_B.weight"] =
+        testing::floats({layer.rows(), 2}, rows);
+    targets.insert(module.substr(module.rfind('.') + 1));
+  }
+  adapter.config["r"] = 2;
+  adapter.config["lora_alpha"] = 2;
+  adapter.config["use_rslora"] = false;
+  adapter.config["rank_pattern"] = adapter.config["alpha_pattern"] = nlohmann::json::object();
+  adapter.config["target_modules"] = targets;
+  return adapter;
+}
+
+/// Of the goldens, one folder and where there is one the GGUF file beside it.
+std::vector<std::string> all_goldens() {
+  std::vector<std::string> paths;
+  for (const auto& folder : std::filesystem::directory_iterator(golden(""))) {
+    if (std::filesystem::exists(folder.path() / "config.json")) paths.push_back(folder.path());
+    const auto gguf = folder.path() / "model.gguf";
+    if (std::filesystem::exists(gguf)) paths.push_back(gguf);
+  }
+  std::ranges::sort(paths);
+  return paths;
+}
+
+TEST(Lora, goes_on_every_linear_layer_of_every_family) {
+  const std::vector<float> up{0.5F, -0.25F, 1, 2, -4, 0.125F, 8};
+  for (const std::string& path : all_goldens()) {
+    SCOPED_TRACE(path);
+    const Checkpoint plain = testing::opened(path);
+    const EditableAdapter adapter = adapter_for_all(plain, up);
+    ASSERT_GE(adapter.tensors.size(), 4U);
+    const ScratchFolder folder;
+    adapter.write(folder);
+    const Checkpoint changed = merged(path, {{folder.path()}});
+    for (const auto& [tensor, up_rows] : adapter.tensors) {
+      if (!tensor.ends_with(".lora_B.weight")) continue;
+      const std::string name = tensor.substr(17, tensor.size() - 17 - 14) + ".weight";
+      const std::size_t row = up_rows.shape[0] - 1;
+      std::vector<float> expected = row_of(plain, name, static_cast<int>(row));
+      expected[0] += up[2 * row % up.size()];
+      expected[1] += up[(2 * row + 1) % up.size()];
+      const std::vector<float> after = row_of(changed, name, static_cast<int>(row));
+      for (std::size_t k = 0; k < expected.size(); ++k) {
+        EXPECT_NEAR(after[k], expected[k], std::abs(expected[k]) * 0x1p-8F) << name << ' ' << k;
+      }
+    }
+  }
 }
 
 TEST(Lora, only_matrices_with_an_adapter_are_copied) {

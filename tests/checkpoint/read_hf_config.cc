@@ -1,11 +1,13 @@
 #include "checkpoint/read_hf_config.h"
 
 #include <algorithm>
+#include <cmath>
 
 #include "forge/checkpoint/gguf_config.h"
 #include "forge/checkpoint/hf_config.h"
 #include "forge/core/check.h"
 #include "forge/model/rope_frequencies.h"
+#include "lora_config.h"
 
 namespace forge::testing {
 namespace {
@@ -36,6 +38,20 @@ bool read_config_in_every_way(std::string_view text) {
   for (const double frequency : rope_frequencies(config->model.rope)) {
     FORGE_CHECK(frequency > 0 && frequency <= 1, "frequency=", frequency);
   }
+  return true;
+}
+
+bool read_lora_config(std::string_view text) {
+  const auto config = checkpoint::detail::parse_lora_config(text, "fuzz");
+  if (!config) {
+    check_error(config.error());
+    return false;
+  }
+  constexpr const char* kModule = "model.layers.1.mlp.down_proj";
+  const auto rank = config->rank.of(kModule);
+  const auto alpha = config->alpha.of(kModule);
+  if (!rank || !alpha) return true;
+  FORGE_CHECK(*rank >= 1 && std::isfinite(config->factor(*rank, *alpha)), "rank=", *rank);
   return true;
 }
 

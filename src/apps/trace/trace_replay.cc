@@ -19,9 +19,10 @@ tl::expected<void, std::string> choose_lora(std::vector<checkpoint::LoraSource>&
                                             const std::vector<std::string>& folders) {
   if (folders.empty()) return {};
   if (folders.size() != adapters.size()) {
-    return tl::unexpected("it ran with " + std::to_string(adapters.size()) +
-                          " adapters, so it replays without --lora or with as many; " +
-                          std::to_string(folders.size()) + " are given");
+    const char* const noun = adapters.size() == 1 ? " adapter" : " adapters";
+    return tl::unexpected(
+        "it ran with " + std::to_string(adapters.size()) + noun +
+        ", so it replays without --lora or with as many; given: " + std::to_string(folders.size()));
   }
   for (std::size_t i = 0; i < folders.size(); ++i) adapters[i].path = folders[i];
   return {};
