@@ -139,11 +139,11 @@ void pack_groups(const PanelSource& source, int inputs, std::byte* panel) {
   for (int first = 0; first < groups; first += kTogether) {
     const int count = std::min(kTogether, groups - first);
     std::array<Group, kTogether> packed = {};
+    std::array<SourceGroup, kTogether> row;
     for_each_output(source, [&](int n, const StoredLinear& part, int output) {
-      for (int g = 0; g < count; ++g) {
-        put(read_group(part, source.order, output, first + g), n,
-            packed[static_cast<std::size_t>(g)]);
-      }
+      const std::span from(row.data(), static_cast<std::size_t>(count));
+      read_groups(part, source.order, output, first, from);
+      for (std::size_t g = 0; g < from.size(); ++g) put(from[g], n, packed[g]);
     });
     const std::size_t bytes = sizeof(Group) * static_cast<std::size_t>(count);
     std::memcpy(panel, packed.data(), bytes);
@@ -156,13 +156,12 @@ template <class Block>
 void pack_blocks(const PanelSource& source, int inputs, std::byte* panel) {
   for (int first = 0; first < group_count(inputs); first += kBlockGroups, panel += sizeof(Block)) {
     Block packed = {};
+    std::array<SourceGroup, kBlockGroups> from;
     for_each_output(source, [&](int n, const StoredLinear& part, int output) {
-      for (int g = 0; g < kBlockGroups; ++g) {
-        const SourceGroup from = read_group(part, source.order, output, first + g);
-        put(from, n, packed.groups[g]);
-        packed.d[n] = from.d;
-        if constexpr (requires { packed.m; }) packed.m[n] = from.m;
-      }
+      read_groups(part, source.order, output, first, from);
+      for (std::size_t g = 0; g < from.size(); ++g) put(from[g], n, packed.groups[g]);
+      packed.d[n] = from.front().d;
+      if constexpr (requires { packed.m; }) packed.m[n] = from.front().m;
     });
     std::memcpy(panel, &packed, sizeof packed);
   }

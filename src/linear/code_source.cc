@@ -145,48 +145,63 @@ void unpack(const quant::BlockMXFP4& block, int, SourceGroup& out) {
   unpack_nibbles(block.codes, out);
 }
 
+/// Where a run of groups starts.
+struct Place {
+  int output;
+  int group;
+};
+
 template <class Block>
-SourceGroup read_block(const StoredRows& form, int inputs, int output, int group) {
+void read_blocks(const StoredRows& form, const StoredLinear& linear, Place place,
+                 std::span<SourceGroup> out) {
   constexpr int kGroups = Block::kElements / kGroup;
-  FORGE_CHECK(inputs % Block::kElements == 0, "inputs=", inputs, ", a multiple of ",
+  FORGE_CHECK(linear.inputs % Block::kElements == 0, "inputs=", linear.inputs, ", a multiple of ",
               Block::kElements, " needed");
-  const std::ptrdiff_t row = static_cast<std::ptrdiff_t>(output) * (inputs / Block::kElements);
-  SourceGroup out;
-  unpack(element<Block>(form.rows, row + group / kGroups), group % kGroups, out);
-  return out;
+  const std::ptrdiff_t row = std::ptrdiff_t{place.output} * (linear.inputs / Block::kElements);
+  const std::int8_t* const table = table_of(linear);
+  auto to = out.begin();
+  for (int group = place.group; to != out.end();) {
+    const auto block = element<Block>(form.rows, row + group / kGroups);
+    do {
+      *to = {.table = table};
+      unpack(block, group % kGroups, *to);
+      ++group;
+      ++to;
+    } while (group % kGroups != 0 && to != out.end());
+  }
 }
 
-SourceGroup read(const StoredRows& form, const StoredLinear& linear, int output, int group) {
+void read(const StoredRows& form, const StoredLinear& linear, Place place,
+          std::span<SourceGroup> out) {
   switch (form.type) {
     case quant::WeightType::q8_0:
-      return read_block<quant::BlockQ80>(form, linear.inputs, output, group);
+      return read_blocks<quant::BlockQ80>(form, linear, place, out);
     case quant::WeightType::q4_0:
-      return read_block<quant::BlockQ40>(form, linear.inputs, output, group);
-    case quant::WeightType::q5_0:
-      return read_block<quant::BlockQ50>(form, linear.inputs, output, group);
-    case quant::WeightType::q5_1:
-      return read_block<quant::BlockQ51>(form, linear.inputs, output, group);
-    case quant::WeightType::q4_k:
-      return read_block<quant::BlockQ4K>(form, linear.inputs, output, group);
-    case quant::WeightType::q5_k:
-      return read_block<quant::BlockQ5K>(form, linear.inputs, output, group);
-    case quant::WeightType::q6_k:
-      return read_block<quant::BlockQ6K>(form, linear.inputs, output, group);
+      return read_blocks<quant::BlockQ40>(form, linear, place, out);
     case quant::WeightType::q4_1:
-      return read_block<quant::BlockQ41>(form, linear.inputs, output, group);
+      return read_blocks<quant::BlockQ41>(form, linear, place, out);
+    case quant::WeightType::q5_0:
+      return read_blocks<quant::BlockQ50>(form, linear, place, out);
+    case quant::WeightType::q5_1:
+      return read_blocks<quant::BlockQ51>(form, linear, place, out);
     case quant::WeightType::q2_k:
-      return read_block<quant::BlockQ2K>(form, linear.inputs, output, group);
+      return read_blocks<quant::BlockQ2K>(form, linear, place, out);
     case quant::WeightType::q3_k:
-      return read_block<quant::BlockQ3K>(form, linear.inputs, output, group);
+      return read_blocks<quant::BlockQ3K>(form, linear, place, out);
+    case quant::WeightType::q4_k:
+      return read_blocks<quant::BlockQ4K>(form, linear, place, out);
+    case quant::WeightType::q5_k:
+      return read_blocks<quant::BlockQ5K>(form, linear, place, out);
+    case quant::WeightType::q6_k:
+      return read_blocks<quant::BlockQ6K>(form, linear, place, out);
     case quant::WeightType::iq4_nl:
-      return read_block<quant::BlockIQ4NL>(form, linear.inputs, output, group);
+      return read_blocks<quant::BlockIQ4NL>(form, linear, place, out);
     case quant::WeightType::iq4_xs:
-      return read_block<quant::BlockIQ4XS>(form, linear.inputs, output, group);
+      return read_blocks<quant::BlockIQ4XS>(form, linear, place, out);
     case quant::WeightType::mxfp4:
-      return read_block<quant::BlockMXFP4>(form, linear.inputs, output, group);
+      return read_blocks<quant::BlockMXFP4>(form, linear, place, out);
     default:
       FORGE_CHECK(false, "type=", name_of(form.type), " has no codes with scales");
-      return {};
   }
 }
 
@@ -274,18 +289,25 @@ SourceGroup read(const StoredGroups& form, const StoredLinear& linear,
 
 }  // namespace
 
-SourceGroup read_group(const StoredLinear& linear, std::span<const std::int32_t> order, int output,
-                       int group) {
+void read_groups(const StoredLinear& linear, std::span<const std::int32_t> order, int output,
+                 int first, std::span<SourceGroup> out) {
   if (const auto* rows = std::get_if<StoredRows>(&linear.form)) {
-    SourceGroup out = read(*rows, linear, output, group);
-    out.table = table_of(linear);
-    return out;
+    return read(*rows, linear, {output, first}, out);
   }
   if (const auto* int8 = std::get_if<StoredInt8>(&linear.form)) {
-    return read(*int8, linear, output, group);
+    for (SourceGroup& group : out) group = read(*int8, linear, output, first++);
+    return;
   }
   FORGE_CHECK(linear.inputs % kGroup == 0, "inputs=", linear.inputs, ", a multiple of 32 needed");
-  return read(std::get<StoredGroups>(linear.form), linear, order, output, group);
+  const auto& groups = std::get<StoredGroups>(linear.form);
+  for (SourceGroup& group : out) group = read(groups, linear, order, output, first++);
+}
+
+SourceGroup read_group(const StoredLinear& linear, std::span<const std::int32_t> order, int output,
+                       int group) {
+  SourceGroup out;
+  read_groups(linear, order, output, group, std::span(&out, 1));
+  return out;
 }
 
 const std::int8_t* table_of(const StoredLinear& linear) {

@@ -1,4 +1,4 @@
-// Reading codes from the stored forms, a group of 32 inputs of one output at a time.
+// Reading codes from the stored forms, in groups of 32 inputs of one output.
 #pragma once
 
 #include <cstdint>
@@ -30,8 +30,13 @@ struct SourceGroup {
   float offset_below() const { return to_float(m) * static_cast<float>(min); }
 };
 
-/// Group `group` of an output, its inputs taken in `order` unless that is empty. Inputs past the
-/// last are zeros: c = o. Requires: the inputs of each group of 32 share a scale.
+/// Groups `first` .. of an output, as many as `out` has, their inputs taken in `order` unless that
+/// is empty. Inputs past the last are zeros: c = o. Requires: the inputs of each group of 32 share a
+/// scale.
+void read_groups(const StoredLinear& linear, std::span<const std::int32_t> order, int output,
+                 int first, std::span<SourceGroup> out);
+
+/// One of them.
 SourceGroup read_group(const StoredLinear& linear, std::span<const std::int32_t> order, int output,
                        int group);
 
