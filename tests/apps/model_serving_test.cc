@@ -200,7 +200,9 @@ void LoadedModelPrograms::expect_bench(const TrainedCheckpoint& checkpoint) cons
           path("b.json") + " --profile " + path("timeline.json"));
   ASSERT_EQ(bench.status, 0) << bench.output;
   EXPECT_NE(bench.output.find("prefill 512"), std::string::npos) << bench.output;
+  EXPECT_NE(bench.output.find(", loaded in "), std::string::npos) << bench.output;
   const json result = json::parse(read_file(path("b.json")));
+  EXPECT_GT(result["load_seconds"], 0.0);
   ASSERT_EQ(result["cases"].size(), 7U);
   EXPECT_GT(result["cases"][0]["of_peak"], 0.0);
   EXPECT_LT(result["cases"][0]["of_peak"], 1.0);

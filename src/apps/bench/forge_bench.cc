@@ -12,6 +12,7 @@
 #include <CLI/CLI.hpp>
 #include <algorithm>
 #include <array>
+#include <chrono>
 #include <csignal>
 #include <fstream>
 #include <iostream>
@@ -257,7 +258,8 @@ int bench_policy(const BenchOptions& options, const Workload& workload) {
   return result.interrupted ? 130 : 0;
 }
 
-int bench_speed(const BenchOptions& options, const runtime::LoadedModel& model) {
+int bench_speed(const BenchOptions& options, const runtime::LoadedModel& model,
+                double load_seconds) {
   ModelBenchResult result;
   {
     ProgressBar bar("passes", model_bench_cases());
@@ -266,6 +268,7 @@ int bench_speed(const BenchOptions& options, const runtime::LoadedModel& model) 
       return interrupted == 0;
     });
   }
+  result.load_seconds = load_seconds;
   print_table(result, std::cout);
   if (const int status = save(to_json(result), options.json_file); status != 0) return status;
   const std::string lost = save_timeline(result.profiles, options.profile.timeline_file);
@@ -280,9 +283,13 @@ int bench(BenchOptions options) {
   std::signal(SIGINT, [](int) { interrupted = 1; });
   std::signal(SIGTERM, [](int) { interrupted = 1; });
   if (options.target.kind == runtime::TargetKind::null) return bench_policy(options, *workload);
+  const auto start = std::chrono::steady_clock::now();
   const auto model = runtime::LoadedModel::open(options.target.source);
   if (!model) return fail(model.error());
-  if (options.target.source.is_file() && !options.runs_given) return bench_speed(options, **model);
+  const std::chrono::duration<double> loading = std::chrono::steady_clock::now() - start;
+  if (options.target.source.is_file() && !options.runs_given) {
+    return bench_speed(options, **model, loading.count());
+  }
   const auto fits = runtime::configure(options.target, **model);
   if (!fits) return fail(fits.error());
   return bench_modes(std::move(options), {*workload, **model});

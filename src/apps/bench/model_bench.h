@@ -42,6 +42,7 @@ struct ModelBenchResult {
   int prompt_tokens = 0;
   int context_tokens = 0;  ///< of each sequence that decodes
   std::size_t weight_bytes = 0;
+  double load_seconds = 0;              ///< from opening the file until the weights are packed
   double read_bytes_per_s = 0;          ///< the machine's limit
   std::optional<double> peak_op_per_s;  ///< likewise, of the instruction used
   std::vector<ModelBenchCase> cases;

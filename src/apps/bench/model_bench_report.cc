@@ -32,7 +32,8 @@ nlohmann::json to_json(const ModelBenchCase& done) {
 
 void print_table(const ModelBenchResult& r, std::ostream& out) {
   out << r.model << ": " << runtime::bytes_text(r.weight_bytes) << " of weights, " << r.threads
-      << " threads, " << r.instructions << '\n'
+      << " threads, " << r.instructions << ", loaded in " << fixed(r.load_seconds, 2) << " s ("
+      << fixed(static_cast<double>(r.weight_bytes) / r.load_seconds / 1e9, 1) << " GB/s)\n"
       << "machine: reads " << fixed(r.read_bytes_per_s / 1e9, 1) << " GB/s";
   if (r.peak_op_per_s) out << ", computes " << fixed(*r.peak_op_per_s / 1e9, 0) << " Gop/s";
   out << "\n\n"
@@ -59,6 +60,7 @@ nlohmann::json to_json(const ModelBenchResult& r) {
           {"instructions", r.instructions},
           {"threads", r.threads},
           {"weight_bytes", r.weight_bytes},
+          {"load_seconds", r.load_seconds},
           {"prompt_tokens", r.prompt_tokens},
           {"context_tokens", r.context_tokens},
           {"read_bytes_per_second", r.read_bytes_per_s},
