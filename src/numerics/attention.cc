@@ -13,6 +13,7 @@
 
 // Heads of a group go through the context together, up to four at a time: they share the loads
 // of keys and values, and their chains along positions, each bound by the latency of fma, overlap.
+// So do the chains of neighbouring keys.
 HWY_BEFORE_NAMESPACE();
 namespace forge::numerics::HWY_NAMESPACE {
 
@@ -20,30 +21,73 @@ HWY_INLINE Pages pages_of(const PagedKV& kv) {
   return {kv.blocks.data(), kv.block_stride, kv.block_size};
 }
 
+/// Vectors of keys whose scores are computed side by side, so that there are chains enough to hide
+/// the latency of fma.
+constexpr int key_vectors(int heads) { return heads < 8 ? 8 / heads : 1; }
+
+/// A vector of keys: where its first components lie, and the first one's column.
+struct KeyVector {
+  const float* keys;
+  int column;
+};
+
+/// weights[h][column] = (q_h . k) * scale of the keys of kVectors vectors.
+template <int kHeads, int kVectors, class D>
+HWY_INLINE void score_vectors(D d, const QueryGroup& group, const PagedKV& kv,
+                              const KeyVector* vectors, float* weights) {
+  hn::Vec<D> sums[kVectors][kHeads];
+  for (auto& head_sums : sums) {
+    for (auto& sum : head_sums) sum = hn::Zero(d);
+  }
+  std::ptrdiff_t offset = 0;
+  for (int c = 0; c < kv.head_size; ++c, offset += kv.block_size) {
+    hn::Vec<D> k[kVectors];
+    for (int v = 0; v < kVectors; ++v) k[v] = hn::LoadU(d, vectors[v].keys + offset);
+    for (int h = 0; h < kHeads; ++h) {
+      const auto q = hn::Set(d, group.q[h * kv.head_size + c]);
+      for (int v = 0; v < kVectors; ++v) sums[v][h] = fused(q, k[v], sums[v][h]);
+    }
+  }
+  for (int v = 0; v < kVectors; ++v) {
+    for (int h = 0; h < kHeads; ++h) {
+      const auto score = hn::Mul(sums[v][h], hn::Set(d, group.scale));
+      hn::StoreU(score, d, weights + h * kKeySegment + vectors[v].column);
+    }
+  }
+}
+
+/// As many full vectors as there are, kVectors at a time, then fewer.
+template <int kHeads, int kVectors>
+HWY_INLINE void score_all(const QueryGroup& group, const PagedKV& kv, const KeyVector* vectors,
+                          int count, float* weights) {
+  for (; count >= kVectors; count -= kVectors, vectors += kVectors) {
+    score_vectors<kHeads, kVectors>(FullTag(), group, kv, vectors, weights);
+  }
+  if constexpr (kVectors > 1) score_all<kHeads, kVectors / 2>(group, kv, vectors, count, weights);
+}
+
 /// weights[h][column] = (q_h . k_j) * scale.
 template <int kHeads>
-HWY_INLINE void compute_scores(const float* q, float scale, const PagedKV& kv,
-                               const Segment& segment, float* weights) {
+HWY_NOINLINE void compute_scores(const QueryGroup& group, const PagedKV& kv, const Segment& segment,
+                                 float* weights) {
+  KeyVector vectors[kKeySegment / kFullLanes];
+  int count = 0;
   for (int position = segment.first; position < segment.end;) {
     const Run run = run_at(pages_of(kv), position, segment.end);
-    const float* keys = kv.keys + run.block + run.slot;
-    float* scores_at = weights + (position - segment.start);
-    for_each_vector(run.size, [&](auto d, int i) HWY_ATTR {
-      hn::Vec<decltype(d)> scores[kHeads];
-      for (auto& score : scores) score = hn::Zero(d);
-      const float* key = keys + i;
-      for (int c = 0; c < kv.head_size; ++c, key += kv.block_size) {
-        const auto k = hn::LoadU(d, key);
-        for (int h = 0; h < kHeads; ++h) {
-          scores[h] = fused(hn::Set(d, q[h * kv.head_size + c]), k, scores[h]);
-        }
-      }
-      for (int h = 0; h < kHeads; ++h) {
-        hn::StoreU(hn::Mul(scores[h], hn::Set(d, scale)), d, scores_at + h * kKeySegment + i);
-      }
-    });
+    const float* const keys = kv.keys + run.block + run.slot;
+    const int column = position - segment.start;
+    int i = 0;
+    for (; i + kFullLanes <= run.size; i += kFullLanes) vectors[count++] = {keys + i, column + i};
+    for_each_vector(
+        run.size,
+        [&](auto d, int at) HWY_ATTR {
+          const KeyVector part{keys + at, column + at};
+          score_vectors<kHeads, 1>(d, group, kv, &part, weights);
+        },
+        i);
     position += run.size;
   }
+  score_all<kHeads, key_vectors(kHeads)>(group, kv, vectors, count, weights);
 }
 
 /// One segment: m_c and l_c of each head, and out [kHeads][D] = a_c.
@@ -51,7 +95,7 @@ template <int kHeads>
 HWY_INLINE void attend_segment(const QueryGroup& group, const PagedKV& kv, const Segment& segment,
                                Softmax* softmax, float* out) {
   HWY_ALIGN float weights[kHeads * kKeySegment];
-  compute_scores<kHeads>(group.q, group.scale, kv, segment, weights);
+  compute_scores<kHeads>(group, kv, segment, weights);
   for (int h = 0; h < kHeads; ++h) {
     if (group.score_cap != 0) {
       soft_cap_lanes(weights + h * kKeySegment + segment.first_column(), group.score_cap,
