@@ -6,9 +6,11 @@
 //   Weights, Quad    words of w, and four bytes a, in the form that add() takes
 //   Sum              a vector of sums in progress
 //
-// and the operations weights(words), quad(bytes), begin(sums), add(sum, w, a), total(sum).
+// and the operations weights(words), quad(bytes), begin(bias), add(sum, w, a), total(sum, bias). The
+// bias, a sum from before, is given twice: a version adds it where that costs less.
 #include <cstdint>
 #include <cstring>
+#include <type_traits>
 
 #include "hwy/highway.h"
 
@@ -42,16 +44,16 @@ struct WideningDot {
 
   static Weights weights(hn::Vec<Words> words) { return hn::GetLane(words); }
   static Quad quad(const std::int8_t* bytes) { return bytes; }
-  static Sum begin(hn::Vec<Ints> sums) { return hn::GetLane(sums); }
+  static Sum begin(hn::Vec<Ints> bias) { return hn::GetLane(bias); }
   static Sum add(Sum sum, Weights w, Quad a) {
     for (int i = 0; i < 4; ++i) sum += static_cast<int>(w >> (8 * i) & 255) * a[i];
     return sum;
   }
-  static hn::Vec<Ints> total(Sum sum) { return hn::Set(Ints(), sum); }
+  static hn::Vec<Ints> total(Sum sum, hn::Vec<Ints>) { return hn::Set(Ints(), sum); }
 };
 #else
 /// Bytes widened to 16 bits, those with odd and those with even index apart, and multiplied in
-/// pairs. (The instruction for pairs of bytes, pmaddubsw, saturates.)
+/// pairs.
 ///
 /// Structs of vectors declare their constructors: g++ compiles those that it adds itself without
 /// the target's options, and then cannot inline those of NEON's vectors.
@@ -67,9 +69,7 @@ struct WideningDot {
   using Quad = Pairs;
   struct Sum {
     Sum() = default;
-    HWY_INLINE Sum(hn::Vec<Ints> begin, hn::Vec<Ints> zero)
-        : start(begin), first(zero), second(zero) {}
-    hn::Vec<Ints> start;
+    explicit HWY_INLINE Sum(hn::Vec<Ints> zero) : first(zero), second(zero) {}
     hn::Vec<Ints> first;   // sums of pairs; which lanes of the two belong together depends on the
     hn::Vec<Ints> second;  // target
   };
@@ -85,7 +85,7 @@ struct WideningDot {
     return {hn::ShiftRight<8>(hn::ShiftLeft<8>(shorts)), hn::ShiftRight<8>(shorts)};
   }
 
-  static HWY_INLINE Sum begin(hn::Vec<Ints> sums) { return {sums, hn::Zero(Ints())}; }
+  static HWY_INLINE Sum begin(hn::Vec<Ints>) { return Sum(hn::Zero(Ints())); }
 
   static HWY_INLINE Sum add(Sum sum, Weights w, Quad a) {
     const Ints d;
@@ -94,8 +94,8 @@ struct WideningDot {
     return sum;
   }
 
-  static HWY_INLINE hn::Vec<Ints> total(Sum sum) {
-    return hn::Add(sum.start, hn::RearrangeToOddPlusEven(sum.first, sum.second));
+  static HWY_INLINE hn::Vec<Ints> total(Sum sum, hn::Vec<Ints> bias) {
+    return hn::Add(bias, hn::RearrangeToOddPlusEven(sum.first, sum.second));
   }
 };
 #endif
@@ -110,13 +110,84 @@ struct VnniDot {
 
   static HWY_INLINE Weights weights(hn::Vec<Words> words) { return words; }
   static HWY_INLINE Quad quad(const std::int8_t* bytes) { return hn::Set(Words(), word_at(bytes)); }
-  static HWY_INLINE Sum begin(hn::Vec<Ints> sums) { return sums; }
+  static HWY_INLINE Sum begin(hn::Vec<Ints> bias) { return bias; }
   static HWY_INLINE Sum add(Sum sum, Weights w, Quad a) {
     asm("vpdpbusd %[a], %[w], %[sum]" : [sum] "+v"(sum.raw) : [w] "v"(w.raw), [a] "v"(a.raw));
     return sum;
   }
-  static HWY_INLINE hn::Vec<Ints> total(Sum sum) { return sum; }
+  static HWY_INLINE hn::Vec<Ints> total(Sum sum, hn::Vec<Ints>) { return sum; }
 };
+#endif
+
+#if HWY_TARGET == HWY_AVX2
+// pmaddubsw adds two products of bytes in 16 bits, where it saturates; two of magnitudes 128 and 127 fit.
+// So it takes codes of 7 bits as they are, and codes of 8 bits by their magnitudes.
+
+HWY_INLINE __m256i pairs_of(__m256i w, __m256i a) { return _mm256_maddubs_epi16(w, a); }
+HWY_INLINE hn::Vec<Ints> sums_of_pairs(__m256i pairs) {
+  return hn::Vec<Ints>{_mm256_madd_epi16(pairs, _mm256_set1_epi16(1))};
+}
+
+/// Codes of up to 4 bits: all 16 products of a group have room in 16 bits.
+struct Dot4 {
+  using Weights = hn::Vec<Words>;
+  using Quad = hn::Vec<Words>;
+  using Sum = hn::Vec<Words>;
+
+  static HWY_INLINE Weights weights(hn::Vec<Words> words) { return words; }
+  static HWY_INLINE Quad quad(const std::int8_t* bytes) { return hn::Set(Words(), word_at(bytes)); }
+  static HWY_INLINE Sum begin(hn::Vec<Ints>) { return hn::Zero(Words()); }
+  static HWY_INLINE Sum add(Sum sum, Weights w, Quad a) {
+    return Sum{_mm256_add_epi16(sum.raw, pairs_of(w.raw, a.raw))};
+  }
+  static HWY_INLINE hn::Vec<Ints> total(Sum sum, hn::Vec<Ints> bias) {
+    return hn::Add(bias, sums_of_pairs(sum.raw));
+  }
+};
+
+/// Codes of up to 7 bits.
+struct Dot7 {
+  using Weights = hn::Vec<Words>;
+  using Quad = hn::Vec<Words>;
+  using Sum = hn::Vec<Ints>;
+
+  static HWY_INLINE Weights weights(hn::Vec<Words> words) { return words; }
+  static HWY_INLINE Quad quad(const std::int8_t* bytes) { return Dot4::quad(bytes); }
+  static HWY_INLINE Sum begin(hn::Vec<Ints> bias) { return bias; }
+  static HWY_INLINE Sum add(Sum sum, Weights w, Quad a) {
+    return hn::Add(sum, sums_of_pairs(pairs_of(w.raw, a.raw)));
+  }
+  static HWY_INLINE hn::Vec<Ints> total(Sum sum, hn::Vec<Ints>) { return sum; }
+};
+
+/// Codes of 8 bits from which 128 is to be taken, which this does, so that there is no bias: then w a
+/// is |w| times a with the sign of w.
+struct Dot8 {
+  struct Weights {
+    Weights() = default;
+    explicit HWY_INLINE Weights(hn::Vec<Words> w)
+        : magnitude(_mm256_abs_epi8(w.raw)), sign(w.raw) {}
+    __m256i magnitude;
+    __m256i sign;
+  };
+  using Quad = hn::Vec<Words>;
+  using Sum = hn::Vec<Ints>;
+
+  static HWY_INLINE Weights weights(hn::Vec<Words> words) {
+    return Weights(hn::Xor(words, hn::Set(Words(), 0x80808080u)));
+  }
+  static HWY_INLINE Quad quad(const std::int8_t* bytes) { return Dot4::quad(bytes); }
+  static HWY_INLINE Sum begin(hn::Vec<Ints>) { return hn::Zero(Ints()); }
+  static HWY_INLINE Sum add(Sum sum, Weights w, Quad a) {
+    const __m256i pairs = pairs_of(w.magnitude, _mm256_sign_epi8(a.raw, w.sign));
+    return hn::Add(sum, sums_of_pairs(pairs));
+  }
+  static HWY_INLINE hn::Vec<Ints> total(Sum sum, hn::Vec<Ints>) { return sum; }
+};
+
+/// For codes of so many bits.
+template <int kBits>
+using DotOf = std::conditional_t<kBits <= 4, Dot4, std::conditional_t<kBits <= 7, Dot7, Dot8>>;
 #endif
 
 }  // namespace forge::linear::codes::HWY_NAMESPACE

@@ -111,7 +111,8 @@ void multiply_few(const Panels& panels, int groups, const CodedGroup* x, Block& 
           for (int r = 0; r < kRows; ++r) {
             FloatVec total = hn::Zero(Floats());
             for (int half = 0; half < Kind::kHalves; ++half) {
-              total = add_half<Kind>(half, Dot::total(group.sums[p][r][v][half]), scales, total);
+              const auto sum = Dot::total(group.sums[p][r][v][half], bias<Kind>(x[r], half));
+              total = add_half<Kind>(half, sum, scales, total);
             }
             FloatVec& result = results[tile][p][r][v];
             result = add_total<Kind>(total, scales, x[r], result);

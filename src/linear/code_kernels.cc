@@ -91,7 +91,12 @@ void multiply_impl(const PanelProduct& product, [[maybe_unused]] ByteProducts pr
 #if HWY_ARCH_X86 && HWY_TARGET <= HWY_AVX3
   if (products == ByteProducts::fastest && has_vnni()) return multiply_kind<VnniDot>(product);
 #endif
+#if HWY_TARGET == HWY_AVX2
+  with_kind(product.section->kind,
+            [&]<class Kind>(Kind) { multiply_panels<DotOf<Kind::kBits>, Kind>(product); });
+#else
   multiply_kind<WideningDot>(product);
+#endif
 }
 
 std::string_view instructions_impl() {

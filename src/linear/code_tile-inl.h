@@ -8,8 +8,10 @@
 // results, 128 bytes each, wait in the L1 cache for the next group. A few rows wait for memory:
 // code_few-inl.h.
 //
-// The instruction takes unsigned weights: the sum of (c - o) a is that of (c - o + 128) a, begun at
-// -128 times the sum of a.
+// The instruction takes unsigned weights: the sum of (c - o) a is that of c a, begun at -o times the
+// sum of a.
+#include <algorithm>
+#include <bit>
 #include <cstring>
 
 #include "code_rows.h"
@@ -66,11 +68,15 @@ struct alignas(64) Block {
   float sums[kRowBlock][kPanelOutputs];
 };
 
-/// The value with which the sum over a half of the group, or all of it, begins.
+/// The value with which the sum over a half of the group, or all of it, begins: -kOffset times the
+/// sum of a, of which x has -128 times that.
 template <class Kind>
 HWY_INLINE hn::Vec<Ints> bias(const CodedGroup& x, int half) {
-  if (!Kind::kBiased) return hn::Zero(Ints());
-  return hn::Set(Ints(), Kind::kHalves == 1 ? x.bias : x.biases[half]);
+  if constexpr (Kind::kOffset == 0) return hn::Zero(Ints());
+  constexpr unsigned kOffset = std::max(Kind::kOffset, 1);
+  constexpr int kTooMuch = 7 - std::countr_zero(kOffset);
+  const auto for_128 = hn::Set(Ints(), Kind::kHalves == 1 ? x.bias : x.biases[half]);
+  return hn::ShiftRight<kTooMuch>(for_128);
 }
 
 /// Adds the sum over a half of a group to the `total` of those before, scaled; of a kind without
@@ -147,7 +153,8 @@ HWY_INLINE void dot_half(const Weights<Dot, Kind>& w, const CodedGroup* x,
   }
   for (int r = 0; r < kRows; ++r) {
     for (int v = 0; v < kTileVectors; ++v) {
-      totals[r][v] = add_half<Kind>(kHalf, Dot::total(sums[r][v]), w.scales[v], totals[r][v]);
+      const auto sum = Dot::total(sums[r][v], bias<Kind>(x[r], kHalf));
+      totals[r][v] = add_half<Kind>(kHalf, sum, w.scales[v], totals[r][v]);
     }
   }
 }

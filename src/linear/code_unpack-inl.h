@@ -19,7 +19,7 @@ inline constexpr int kVectorLanes = static_cast<int>(hn::MaxLanes(Floats()));
 
 /// What the words of a group mean: w = step * words, plus minus_minimum for kinds with minima. For
 /// kinds whose halves have scales, the step is for half_scales[half] * words, and minus_minimum for
-/// half_mins[half]. The words hold unsigned bytes: c - o + 128 for kinds that are kBiased, else c.
+/// half_mins[half]. The words hold unsigned bytes, the codes c, from which kOffset is to be taken.
 struct Scales {
   Scales() = default;  // see WideningDot
   hn::Vec<Floats> step;
@@ -121,7 +121,8 @@ struct Bytes {
   static constexpr int kSteps = kQuads;
   static constexpr int kStepWords = 1;
   static constexpr bool kMinima = false;
-  static constexpr bool kBiased = true;
+  static constexpr int kBits = 8;      ///< of a code, at most
+  static constexpr int kOffset = 128;  ///< 0, or a power of two
   static constexpr int kHalves = 1;
 };
 
@@ -129,6 +130,7 @@ struct Bytes {
 struct Nibbles : Bytes {
   static constexpr int kSteps = kQuads / 2;
   static constexpr int kStepWords = 2;
+  static constexpr int kBits = 4;
 };
 
 struct Q80 : Bytes {
@@ -158,11 +160,11 @@ struct Int8 : Bytes {
 
 struct Q40 : Nibbles {
   static constexpr std::size_t kGroupBytes = sizeof(Q40Group);
+  static constexpr int kOffset = 8;
 
   static HWY_INLINE void words(const std::byte* panel, int group, int lane, int step,
                                hn::Vec<Words> (&out)[2]) {
     load_pair(at<Q40Group>(panel, group).pairs[step] + lane, out);
-    add_bytes(hn::Set(Words(), four(128 - 8)), out);
   }
   static HWY_INLINE void scales(const std::byte* panel, int group, int lane, Scales& out) {
     out.step = load_floats(at<Q40Group>(panel, group).scales + lane);
@@ -171,6 +173,8 @@ struct Q40 : Nibbles {
 
 struct Int4 : Nibbles {
   static constexpr std::size_t kGroupBytes = sizeof(Int4Group);
+  static constexpr int kBits = 5;
+  static constexpr int kOffset = 16;
 
   static HWY_INLINE void words(const std::byte* panel, int group, int lane, int step,
                                hn::Vec<Words> (&out)[2]) {
@@ -179,7 +183,7 @@ struct Int4 : Nibbles {
     const auto zeros = hn::BitCast(Words(), load_ints(from.zeros + lane));
     const auto twice = hn::Or(zeros, hn::ShiftLeft<8>(zeros));
     const auto offset = hn::Or(twice, hn::ShiftLeft<16>(twice));
-    add_bytes(hn::Sub(hn::Set(Words(), four(128)), offset), out);
+    add_bytes(hn::Sub(hn::Set(Words(), four(kOffset)), offset), out);
   }
   static HWY_INLINE void scales(const std::byte* panel, int group, int lane, Scales& out) {
     out.step = load_floats(at<Int4Group>(panel, group).scales + lane);
@@ -188,13 +192,14 @@ struct Int4 : Nibbles {
 
 struct Q50 : Nibbles {
   static constexpr std::size_t kGroupBytes = sizeof(Q50Group);
+  static constexpr int kBits = 5;
+  static constexpr int kOffset = 16;
 
   static HWY_INLINE void words(const std::byte* panel, int group, int lane, int step,
                                hn::Vec<Words> (&out)[2]) {
     const auto& from = at<Q50Group>(panel, group);
     load_pair(from.pairs[step] + lane, out);
     add_fifth_bits(from.fifth + lane, step, out);
-    add_bytes(hn::Set(Words(), four(128 - 16)), out);
   }
   static HWY_INLINE void scales(const std::byte* panel, int group, int lane, Scales& out) {
     out.step = load_floats(at<Q50Group>(panel, group).scales + lane);
@@ -203,8 +208,9 @@ struct Q50 : Nibbles {
 
 struct Q51 : Nibbles {
   static constexpr std::size_t kGroupBytes = sizeof(Q51Group);
+  static constexpr int kBits = 5;
   static constexpr bool kMinima = true;
-  static constexpr bool kBiased = false;
+  static constexpr int kOffset = 0;
 
   static HWY_INLINE void words(const std::byte* panel, int group, int lane, int step,
                                hn::Vec<Words> (&out)[2]) {
@@ -221,6 +227,7 @@ struct Q51 : Nibbles {
 
 struct Table4 : Nibbles {
   static constexpr std::size_t kGroupBytes = sizeof(TableGroup);
+  static constexpr int kBits = 8;
 
   static HWY_INLINE void words(const std::byte* panel, int group, int lane, int step,
                                hn::Vec<Words> (&out)[2]) {
@@ -248,7 +255,7 @@ struct Blocks : Nibbles {
 template <class Block>
 struct AffineBlocks : Blocks<Block> {
   static constexpr bool kMinima = true;
-  static constexpr bool kBiased = false;
+  static constexpr int kOffset = 0;
 
   static HWY_INLINE void scales(const std::byte* panel, int group, int lane, Scales& out) {
     const auto& block = Blocks<Block>::block_of(panel, group);
@@ -261,7 +268,7 @@ struct AffineBlocks : Blocks<Block> {
 
 struct Q2K : Blocks<Q2KBlock> {
   static constexpr bool kMinima = true;
-  static constexpr bool kBiased = false;
+  static constexpr int kOffset = 0;
   static constexpr int kHalves = 2;
 
   static HWY_INLINE void words(const std::byte* panel, int group, int lane, int step,
@@ -282,6 +289,7 @@ struct Q2K : Blocks<Q2KBlock> {
 };
 
 struct Q3K : Blocks<Q3KBlock> {
+  static constexpr int kOffset = 4;
   static constexpr int kHalves = 2;
 
   static HWY_INLINE void words(const std::byte* panel, int group, int lane, int step,
@@ -289,7 +297,6 @@ struct Q3K : Blocks<Q3KBlock> {
     const auto& from = group_of(panel, group);
     load_lows(from.lows, lane, step, out);
     add_third_bits(from.third + lane, step, out);
-    add_bytes(hn::Set(Words(), four(128 - 4)), out);
   }
   static HWY_INLINE void scales(const std::byte* panel, int group, int lane, Scales& out) {
     const auto& from = group_of(panel, group);
@@ -307,6 +314,7 @@ struct Q4K : AffineBlocks<Q4KBlock> {
 };
 
 struct Q5K : AffineBlocks<Q5KBlock> {
+  static constexpr int kBits = 5;
   static HWY_INLINE void words(const std::byte* panel, int group, int lane, int step,
                                hn::Vec<Words> (&out)[2]) {
     const auto& from = group_of(panel, group);
@@ -316,6 +324,8 @@ struct Q5K : AffineBlocks<Q5KBlock> {
 };
 
 struct Q6K : Blocks<Q6KBlock> {
+  static constexpr int kBits = 6;
+  static constexpr int kOffset = 32;
   static constexpr int kHalves = 2;
 
   static HWY_INLINE void words(const std::byte* panel, int group, int lane, int step,
@@ -323,7 +333,6 @@ struct Q6K : Blocks<Q6KBlock> {
     const auto& from = group_of(panel, group);
     load_pair(from.pairs[step] + lane, out);
     add_upper_pairs(from.uppers, lane, step, out);
-    add_bytes(hn::Set(Words(), four(128 - 32)), out);
   }
   static HWY_INLINE void scales(const std::byte* panel, int group, int lane, Scales& out) {
     const auto& from = group_of(panel, group);

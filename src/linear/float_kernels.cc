@@ -19,8 +19,10 @@ using numerics::kProductSegment;
 /// Panels of a strip. Where rows are few, it is as wide as a tile. Where they are many, the weights
 /// of a strip along one segment (128 KiB of float) stay in the L2 cache while all rows pass, and
 /// some rows in the L1 cache while all panels pass.
+inline constexpr int kStripPanels = 4;
 int strip_panels(int rows) {
-  return rows > kTileRowsMax ? 4 : std::max(1, tile_vectors(rows) * kFullLanes / kPanelOutputs);
+  return rows > kTileRowsMax ? kStripPanels
+                             : std::max(1, tile_vectors(rows) * kFullLanes / kPanelOutputs);
 }
 
 /// A segment of a strip against all rows, in tiles of about equal height.
@@ -33,6 +35,39 @@ void run_segment(const Segment& c, int rows) {
   }
 }
 
+/// More rows than this pay for widening.
+inline constexpr int kManyRows = 4 * kTileRowsMax;
+
+/// A strip along one segment, as F32Weights has it.
+struct alignas(64) WidenedStrip {
+  float words[kStripPanels][kProductSegment][kPanelOutputs];
+};
+
+/// The weights of `c` as floats, in the order of its steps, so that all chains stay the same.
+template <class Weights>
+Segment widened(const Segment& c, WidenedStrip& out) {
+  const int panels = (c.outputs + kPanelOutputs - 1) / kPanelOutputs;
+  for (int panel = 0; panel < panels; ++panel) {
+    const std::byte* from = c.w + panel * c.w_stride;
+    for (int step = 0; step < c.steps; ++step, from += Weights::kStepBytes) {
+      for (int lane = 0; lane < kPanelOutputs; lane += kFullLanes) {
+        FullVec words[Weights::kWords];
+        Weights::load(from + lane * Weights::kLaneBytes, words);
+        for (int word = 0; word < Weights::kWords; ++word) {
+          float* const to = out.words[panel][step * Weights::kWords + word] + lane;
+          hn::Store(words[word], FullTag(), to);
+        }
+      }
+    }
+  }
+  Segment wide = c;
+  wide.w = reinterpret_cast<const std::byte*>(out.words);
+  wide.w_stride = sizeof out.words[0];
+  wide.steps = c.steps * Weights::kWords;
+  wide.far = false;
+  return wide;
+}
+
 template <class Weights>
 void multiply_panels(const PanelProduct& p, const float* x, std::ptrdiff_t x_stride) {
   constexpr int kSteps = kProductSegment / Weights::kInputs;  // of a segment
@@ -40,6 +75,7 @@ void multiply_panels(const PanelProduct& p, const float* x, std::ptrdiff_t x_str
   const int strip = strip_panels(p.rows);
   const auto stride = static_cast<std::ptrdiff_t>(p.section->panel_bytes);
   const bool far = stride * p.section->panel_count() >= kFarBytes;
+  WidenedStrip strip_as_floats;
   for (int panel = p.first_panel; panel < p.end_panel; panel += strip) {
     const int first = panel * kPanelOutputs;
     const int end = std::min(panel + strip, p.end_panel);
@@ -55,7 +91,11 @@ void multiply_panels(const PanelProduct& p, const float* x, std::ptrdiff_t x_str
                          .outputs = std::min(end * kPanelOutputs, p.section->outputs) - first,
                          .first = step == 0,
                          .far = far};
-      run_segment<Weights>(c, p.rows);
+      if (Weights::kWidenFirst && p.rows > kManyRows) {
+        run_segment<F32Weights>(widened<Weights>(c, strip_as_floats), p.rows);
+      } else {
+        run_segment<Weights>(c, p.rows);
+      }
     }
   }
 }

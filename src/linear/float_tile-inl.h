@@ -20,6 +20,13 @@
 HWY_BEFORE_NAMESPACE();
 namespace forge::linear::HWY_NAMESPACE {
 
+/// Accumulators of a tile: what fits into the registers beside weights and broadcasts.
+#if HWY_CAP_GE512 || HWY_ARCH_ARM_A64
+inline constexpr int kAccumulators = 24;  // of 32 registers
+#else
+inline constexpr int kAccumulators = 12;  // of 16 registers
+#endif
+
 // How weights lie in a panel and what a step does with them. A step reads kWords words of x and
 // kStepBytes bytes of a panel. load() reads the weights of kFullLanes outputs, one vector for each
 // word, from the step's bytes on.
@@ -29,6 +36,7 @@ struct F32Weights {
   static constexpr int kInputs = 1;
   static constexpr int kStepBytes = kPanelOutputs * 4;
   static constexpr int kLaneBytes = 4;
+  static constexpr bool kWidenFirst = false;  ///< for many rows: once, not for each tile
 
   static HWY_INLINE void load(const std::byte* from, FullVec (&words)[kWords]) {
     words[0] = hn::Load(FullTag(), reinterpret_cast<const float*>(from));
@@ -51,6 +59,7 @@ struct F16Weights : F32Weights {
 struct BF16Weights : F32Weights {
   static constexpr int kWords = 2;
   static constexpr int kInputs = 2;
+  static constexpr bool kWidenFirst = kAccumulators < 24;  // whose tiles are low
 
   static HWY_INLINE void load(const std::byte* from, FullVec (&words)[kWords]) {
     const FullTag d;
@@ -77,13 +86,6 @@ struct BF16Pairs : F32Weights {
 inline bool cpu_has_pairs() { return __builtin_cpu_supports("avx512bf16") != 0; }
 #else
 inline bool cpu_has_pairs() { return false; }
-#endif
-
-/// Accumulators of a tile: what fits into the registers beside weights and broadcasts.
-#if HWY_CAP_GE512 || HWY_ARCH_ARM_A64
-inline constexpr int kAccumulators = 24;  // of 32 registers
-#else
-inline constexpr int kAccumulators = 12;  // of 16 registers
 #endif
 
 /// Rows of the tallest tile, which is two vectors wide.
