@@ -24,7 +24,8 @@ from transformers import AutoConfig, AutoModelForCausalLM, Mxfp4Config
 
 import gguf_sibling
 import weights
-from families import FAMILIES, TOKENS, VOCABULARY
+from families import FAMILIES
+from family import TOKENS, VOCABULARY
 from reference import Reference, build
 
 HERE = Path(__file__).resolve().parent

@@ -24,7 +24,7 @@ from transformers import AutoModelForCausalLM, AutoTokenizer
 import gguf_sibling
 import tales_training
 import weights
-from families import TOKENS, Family, rope
+from family import TOKENS, Family, rope
 from make_models import HERE, golden, margin, measure, require, require_same_tensors
 from make_models import same, save, write_json
 from reference import Reference, build, widened

@@ -1,0 +1,138 @@
+"""Models with experts and grouped-query attention."""
+
+from family import EPSILON, NORMS, PLAIN, Family, Feature, rope, yarn
+
+GPT_OSS_YARN = yarn(truncate=False)
+GPT_OSS_FEATURES = (
+    EPSILON,
+    NORMS,
+    Feature("sinks", weights={r"sinks$": -100.0}),
+    Feature("attention_bias", weights={r"self_attn\.._proj\.bias$": 0.0}),
+    Feature("biases of the router", weights={r"router\.bias$": 0.0}),
+    Feature("biases of experts", weights={r"experts\..*_bias$": 0.0}),
+    Feature("swiglu_limit", {"swiglu_limit": 1000.0}),
+    Feature("swiglu_alpha", {"swiglu_alpha": 1.0}),
+    Feature("sliding window", {"layer_types": ["full_attention"] * 3}),
+    Feature("YaRN", {"rope_parameters": rope(100.0)}),
+    Feature("YaRN without truncate", {"rope_parameters": yarn(truncate=True)}),
+)
+
+EXPERT_FAMILIES = (
+    Family(
+        "qwen3_moe",
+        "Qwen3MoeConfig",
+        {
+            "num_hidden_layers": 3,
+            "head_dim": 10,
+            "intermediate_size": 40,
+            "moe_intermediate_size": 12,
+            "num_experts": 8,
+            "num_experts_per_tok": 3,
+            "norm_topk_prob": True,
+            "mlp_only_layers": [0],
+        },
+        (
+            *PLAIN,
+            Feature("norm_topk_prob", {"norm_topk_prob": False}),
+            Feature("experts per token", {"num_experts_per_tok": 2}),
+        ),
+    ),
+    Family(
+        "qwen3_moe_unnormed",
+        "Qwen3MoeConfig",
+        {
+            "num_hidden_layers": 3,
+            "head_dim": 10,
+            "intermediate_size": 40,
+            "moe_intermediate_size": 12,
+            "num_experts": 6,
+            "num_experts_per_tok": 2,
+            "norm_topk_prob": False,
+            "decoder_sparse_step": 2,
+        },
+        (
+            *PLAIN,
+            Feature("no norm_topk_prob", {"norm_topk_prob": True}),
+            Feature("experts per token", {"num_experts_per_tok": 1}),
+        ),
+    ),
+    Family(
+        "mixtral",
+        "MixtralConfig",
+        {
+            "head_dim": 10,
+            "intermediate_size": 24,
+            "num_local_experts": 5,
+            "num_experts_per_tok": 2,
+            "sliding_window": 23,
+        },
+        (
+            *PLAIN,
+            Feature("experts per token", {"num_experts_per_tok": 1}),
+            Feature("sliding window", {"sliding_window": None}),
+        ),
+    ),
+    Family(
+        "qwen2_moe",
+        "Qwen2MoeConfig",
+        {
+            "num_hidden_layers": 4,
+            "intermediate_size": 40,
+            "moe_intermediate_size": 12,
+            "shared_expert_intermediate_size": 28,
+            "num_experts": 6,
+            "num_experts_per_tok": 3,
+            "norm_topk_prob": False,
+            "mlp_only_layers": [3],
+            "use_sliding_window": True,
+            "sliding_window": 20,
+            "max_window_layers": 3,
+        },
+        (
+            *PLAIN,
+            Feature("norm_topk_prob", {"norm_topk_prob": True}),
+            Feature("Q, K and V bias", weights={r"_proj\.bias$": 0.0}),
+            Feature("shared experts", weights={r"shared_expert\.down_proj": 0.0}),
+            Feature("gate of shared experts", weights={r"shared_expert_gate": 0.0}),
+            Feature("windows by layer", {"layer_types": ["sliding_attention"] * 4}),
+        ),
+    ),
+    Family(
+        "gpt_oss",
+        "GptOssConfig",
+        {
+            "hidden_size": 36,
+            "intermediate_size": 20,
+            "num_hidden_layers": 3,
+            "num_attention_heads": 9,
+            "num_key_value_heads": 3,
+            "head_dim": 12,
+            "num_local_experts": 5,
+            "num_experts_per_tok": 3,
+            "sliding_window": 20,
+            "layer_types": ["full_attention", "sliding_attention", "full_attention"],
+            "swiglu_alpha": 1.2,
+            "swiglu_limit": 2.5,
+            "rope_parameters": GPT_OSS_YARN,
+        },
+        GPT_OSS_FEATURES,
+    ),
+    Family(
+        "gpt_oss_codes",
+        "GptOssConfig",
+        {
+            "intermediate_size": 32,
+            "num_hidden_layers": 3,
+            "num_attention_heads": 3,
+            "num_key_value_heads": 1,
+            "head_dim": 16,
+            "num_local_experts": 3,
+            "num_experts_per_tok": 2,
+            "sliding_window": 20,
+            "rope_parameters": GPT_OSS_YARN,
+        },
+        GPT_OSS_FEATURES,
+        gguf=True,
+        mxfp4_grid=True,
+    ),
+)
