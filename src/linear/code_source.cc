@@ -241,9 +241,7 @@ struct CodeMap {
     if (form.zeros == nullptr) return 1 << (form.bits - 1);
     const int count = form.codes_of_word();
     const auto word = element<std::uint32_t>(form.zeros, g * (outputs / count) + n / count);
-    const int stored = part(word, place_of_output());
-    // stored_linear.h says why 15 is 0.
-    return form.packing == Packing::gptq ? (stored + 1) & ((1 << form.bits) - 1) : stored;
+    return part(form.zero_points(word), place_of_output());
   }
 
   std::uint8_t code(std::ptrdiff_t k) const {

@@ -55,10 +55,8 @@ struct GroupCodes {
   int zero(std::ptrdiff_t g) const {
     if (form.zeros == nullptr) return 1 << (form.bits - 1);
     const std::ptrdiff_t count = form.codes_of_word();
-    const int stored =
-        part_of(word_at(form.zeros, g * (outputs / count) + output / count), place_of_output());
-    if (form.packing != StoredGroups::Packing::gptq) return stored;
-    return static_cast<int>(static_cast<std::uint32_t>(stored + 1) & mask());  // stored_linear.h
+    const std::uint32_t word = word_at(form.zeros, g * (outputs / count) + output / count);
+    return part_of(form.zero_points(word), place_of_output());
   }
 
   float scale(std::ptrdiff_t g) const {

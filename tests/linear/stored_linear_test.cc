@@ -113,9 +113,10 @@ class Gptq : public ::testing::Test {
     for (int n = 0; n < T::kOutputs; ++n) {
       for (int k = 0; k < T::kInputs; ++k) put(codes, k / 8 * T::kOutputs + n, k % 8, t.code[n][k]);
       for (int g = 0; g < T::kGroups; ++g) {
-        put(zeros, g * T::kOutputs / 8 + n / 8, n % 8, (t.zero[n][g] - 1) & 15);
+        put(zeros, g * T::kOutputs / 8 + n / 8, n % 8, t.zero[n][g]);
       }
     }
+    for (std::uint32_t& word : zeros) word -= 0x11111111;  // with borrows, where one is 0
   }
 
   StoredLinear linear(std::span<const std::int32_t> order) const {
@@ -149,12 +150,7 @@ TEST_F(Gptq, of_the_second_format_holds_zeros_as_they_are) {
   StoredLinear v2 = linear({});
   auto& form = std::get<StoredGroups>(v2.form);
   form.packing = StoredGroups::Packing::gptq_v2;
-  std::ranges::fill(zeros, 0U);
-  for (int n = 0; n < T::kOutputs; ++n) {
-    for (int g = 0; g < T::kGroups; ++g) {
-      put(zeros, g * T::kOutputs / 8 + n / 8, n % 8, t.zero[n][g]);
-    }
-  }
+  for (std::uint32_t& word : zeros) word += 0x11111111;
   for (int n = 0; n < T::kOutputs; ++n) {
     EXPECT_EQ(row_of(v2, n), t.row(n, [](int k) { return k / T::kGroup; }));
   }

@@ -15,15 +15,15 @@
 // A code has b = 4 bits, or 8 but for AWQ, and a word of 32 bits has c = 32 / b of them, from the
 // lowest bits up. Without zeros, every zero point is 2^(b - 1).
 //
-// GPTQ's files hold (zero - 1) & 15 (a habit of AutoGPTQ's first format, kept by all tools since),
-// those of its second format, gptq_v2, the zero point itself. With 8 bits it is & 255.
-// Zero points of 4 bits are 0 .. 15, so a stored 15 is 0: AutoGPTQ and ExLlamaV2 read it so ("Avoid
-// zeros overflow with & 0x0f" in the CUDA kernels of both). vLLM's CUDA kernel and AutoGPTQ's
-// Triton kernel take it for 16, which no quantizer of 4 bits can have meant. AWQ packs the outputs
-// of an i32 in the order 0 2 4 6 1 3 5 7, from the lowest bits up. Act-order ("desc_act") gives
-// order[k] in any order; without it order is empty and g = k / group_size. Rows are what
-// compressed-tensors calls pack-quantized (https://github.com/vllm-project/compressed-tensors,
-// pack_quantized.py); it has scales [N][G] and zeros [N/c][G], of which the loader makes these.
+// GPTQ's first format holds zero points less one (a habit of AutoGPTQ's, kept by all tools since),
+// its second, gptq_v2, as they are. One is taken from all zero points of a word at once, by
+// subtracting 0x11111111, or 0x01010101 with 8 bits, so that a zero point of 0 borrows from the
+// next: GPTQModel writes and reads it so, the only tool that keeps such zero points. (AutoGPTQ's
+// own packer lost those that come after one of 0 in a word.) AWQ packs the outputs of an i32 in the
+// order 0 2 4 6 1 3 5 7, from the lowest bits up. Act-order ("desc_act") gives order[k] in any
+// order; without it order is empty and g = k / group_size. Rows are what compressed-tensors calls
+// pack-quantized (https://github.com/vllm-project/compressed-tensors, pack_quantized.py); it has
+// scales [N][G] and zeros [N/c][G], of which the loader makes these.
 // float8: blocks of 128 x 128 (DeepSeek-V3), rows (R = 1, C = K) or the whole (R = N, C = K).
 // Sources: Frantar et al., arXiv:2210.17323 (GPTQ); Lin et al., arXiv:2306.00978 (AWQ); DeepSeek-V3
 // Technical Report, arXiv:2412.19437, and the weight_dequant of its kernels (float8).
@@ -65,6 +65,12 @@ struct StoredGroups {
   quant::WeightType scale_type = quant::WeightType::f16;
 
   int codes_of_word() const { return 32 / bits; }
+
+  /// The zero points of a word of `zeros`, which GPTQ's first format stores less one.
+  std::uint32_t zero_points(std::uint32_t word) const {
+    if (packing != Packing::gptq) return word;
+    return word + (bits == 8 ? 0x01010101U : 0x11111111U);
+  }
 };
 
 struct StoredFloat8 {
