@@ -1,4 +1,4 @@
-// Matrices of floats of 8 bits, whose scales are another tensor; and what such scales must be.
+// Matrices of floats of 8 bits, whose scales are another tensor; and what scales must be.
 #include <algorithm>
 #include <cmath>
 #include <sstream>
@@ -21,6 +21,9 @@ std::string place_in(const Shape& shape, std::uint64_t index) {
   }
   return place;
 }
+
+/// Of scales of integers: codes have up to 8 bits, so that no product is infinite.
+constexpr float kScaleLimit = 0x1p120F;
 
 std::uint64_t size(int number) { return static_cast<std::uint64_t>(number); }
 
@@ -87,24 +90,27 @@ linear::StoredLinear TensorSource::float8(const std::string& name, const Tensor&
     return {};
   }
   used_.insert({&tensor, scales});
-  scales_.push_back(positive_floats(*scales));
+  scales_.push_back(scale_floats(*scales, ScaleRange::positive));
   return {outputs, inputs,
           linear::StoredFloat8{tensor.bytes.data(), scales_.back(), sides->rows, sides->columns}};
 }
 
-/// Scales as floats, which have to be finite and above 0.
-std::vector<float> TensorSource::positive_floats(const Tensor& tensor) {
+/// Scales as floats.
+std::vector<float> TensorSource::scale_floats(const Tensor& tensor, ScaleRange range) {
   std::vector<float> out(tensor.elements());
   quant::dequantize(*formats::weight_type(tensor.type), tensor.bytes.data(), out.size(),
                     out.data());
-  const auto bad =
-      std::ranges::find_if(out, [](float value) { return !std::isfinite(value) || value <= 0; });
+  const bool positive = range == ScaleRange::positive;
+  const auto bad = std::ranges::find_if(out, [&](float scale) {
+    return positive ? !std::isfinite(scale) || scale <= 0 : !(std::abs(scale) < kScaleLimit);
+  });
   if (bad == out.end() || fault_) return out;
   const std::string place = place_in(tensor.shape, static_cast<std::uint64_t>(bad - out.begin()));
   std::ostringstream message;
   message << "has ";
   std::isnan(*bad) ? message << "nan" : message << *bad;
-  message << " at [" << place << "]; accepted are finite numbers above 0";
+  message << " at [" << place << "]; accepted are "
+          << (positive ? "finite numbers above 0" : "numbers between -2^120 and 2^120");
   fault_ = {.file = file_.file_of(tensor).path(),
             .message = message.str(),
             .tensor = tensor.name,

@@ -154,7 +154,7 @@ bool TensorSource::set_packed_scales(const std::string& name, int outputs, int i
   }
   used_.insert(tensor);
   const std::vector<float> scales =
-      transposed(positive_floats(*tensor), size(outputs), size(groups));
+      transposed(scale_floats(*tensor, ScaleRange::any_sign), size(outputs), size(groups));
   if (const auto halves = as_f16(scales)) {
     copies_.push_back(bytes_of(*halves));
   } else {

@@ -93,10 +93,6 @@ std::vector<float> TensorSource::vector(const std::string& role, int size) {
   return numbers;
 }
 
-std::vector<float> TensorSource::floats(const Tensor& tensor) {
-  return floats(tensor, 0, tensor.elements());
-}
-
 /// Some numbers of a tensor of plain floats, which have to be finite.
 std::vector<float> TensorSource::floats(const Tensor& tensor, std::size_t first,
                                         std::size_t count) {
@@ -191,7 +187,7 @@ StoredLinear TensorSource::int8_rows(const std::string& name, const Tensor& tens
     return {};
   }
   used_.insert({&tensor, scales});
-  scales_.push_back(floats(*scales));
+  scales_.push_back(scale_floats(*scales, ScaleRange::any_sign));
   return {outputs, inputs, linear::StoredInt8{tensor.bytes.data(), scales_.back()}};
 }
 

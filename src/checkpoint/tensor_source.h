@@ -30,6 +30,12 @@ std::string not_finite(float value, const std::string& place, bool is_scale = fa
 /// "[5, 24]".
 std::string text_of(const std::vector<std::uint64_t>& shape);
 
+/// What scales have to be, besides finite.
+enum class ScaleRange : std::uint8_t {
+  any_sign,  ///< of integers, and small enough that no product is infinite
+  positive   ///< of floats of 8 bits
+};
+
 class TensorSource {
  public:
   /// The tensors of a model of `config`. Borrows both.
@@ -77,9 +83,8 @@ class TensorSource {
   void set_packed_zeros(const std::string& name, int outputs, int inputs,
                         linear::StoredGroups& form);
   void check_packed_shape(const std::string& name, int outputs, int inputs);
-  std::vector<float> positive_floats(const formats::Tensor& tensor);
+  std::vector<float> scale_floats(const formats::Tensor& tensor, ScaleRange range);
   std::span<const std::int32_t> group_order(const std::string& name, int inputs, int group_size);
-  std::vector<float> floats(const formats::Tensor& tensor);
   std::vector<float> floats(const formats::Tensor& tensor, std::size_t first, std::size_t count);
   void fail(const std::string& name, const formats::Tensor* tensor, const std::string& needed);
 

@@ -138,19 +138,42 @@ TEST_F(QuantizedCheckpoint, parts_that_do_not_fit) {
 
 TEST_F(QuantizedCheckpoint, scales_that_are_not_finite_are_named) {
   for (const char* const method : {"gptq", "awq"}) {
+    for (const auto& [bad, shown] :
+         {std::pair(0x7e00, "nan"), std::pair(0x7c00, "inf"), std::pair(0xfc00, "-inf")}) {
+      llama_ = EditableCheckpoint::of("llama");
+      quantize(method);
+      std::vector<std::uint16_t> scales(kGroups * kOutputs, 0x3c00);
+      scales[kOutputs + 9] = static_cast<std::uint16_t>(bad);
+      set(".scales", numbers(ElementType::f16, {kGroups, kOutputs}, scales));
+      down();
+      linear::ThreadPool threads(1);
+      const auto packed = pack(checkpoint_->config(), checkpoint_->model(), threads);
+      ASSERT_FALSE(packed.has_value());
+      EXPECT_EQ(to_string(checkpoint_->error_of(packed.error())),
+                folder_.file("model.safetensors") +
+                    ": tensor 'model.layers.0.mlp.down_proj.scales': has " + shown +
+                    " at [1, 9]; accepted are finite numbers");
+    }
+  }
+}
+
+TEST_F(QuantizedCheckpoint, scales_of_gptq_and_awq_may_be_negative_or_zero) {
+  for (const char* const method : {"gptq", "awq"}) {
     llama_ = EditableCheckpoint::of("llama");
     quantize(method);
+    std::vector<float> plain(kInputs);
+    linear::stored_row(down(), 9, plain.data());
     std::vector<std::uint16_t> scales(kGroups * kOutputs, 0x3c00);
-    scales[kOutputs + 9] = 0x7e00;
+    scales[9] = 0xb800;  // -0.5
+    scales[kOutputs + 9] = 0;
     set(".scales", numbers(ElementType::f16, {kGroups, kOutputs}, scales));
-    down();
+    std::vector<float> row(kInputs);
+    linear::stored_row(down(), 9, row.data());
+    for (std::size_t k = 0; k < kInputs; ++k) {
+      EXPECT_EQ(row[k], k < 32 ? -0.5F * plain[k] : 0) << method << " " << k;
+    }
     linear::ThreadPool threads(1);
-    const auto packed = pack(checkpoint_->config(), checkpoint_->model(), threads);
-    ASSERT_FALSE(packed.has_value());
-    EXPECT_EQ(to_string(checkpoint_->error_of(packed.error())),
-              folder_.file("model.safetensors") +
-                  ": tensor 'model.layers.0.mlp.down_proj.scales': has nan at [1, 9]; accepted are "
-                  "finite numbers");
+    EXPECT_TRUE(pack(checkpoint_->config(), checkpoint_->model(), threads).has_value()) << method;
   }
 }
 
@@ -161,7 +184,7 @@ TEST_F(QuantizedCheckpoint, scales_of_int8_rows_that_are_not_finite_are_named) {
   set(".weight_scale", floats({kOutputs, 1}, scales));
   EXPECT_EQ(llama_.error(),
             "model.safetensors: tensor 'model.layers.0.mlp.down_proj.weight_scale': has -inf at "
-            "[30]; accepted are finite numbers");
+            "[30, 0]; accepted are numbers between -2^120 and 2^120");
 }
 
 TEST_F(QuantizedCheckpoint, int8_rows_with_a_scale_each) {
@@ -169,15 +192,19 @@ TEST_F(QuantizedCheckpoint, int8_rows_with_a_scale_each) {
   for (std::size_t i = 0; i < codes.size(); ++i) codes[i] = static_cast<std::int8_t>(i * 37);
   std::vector<float> scales(kOutputs);
   for (std::size_t i = 0; i < scales.size(); ++i) scales[i] = 0.25F * static_cast<float>(i + 1);
+  scales[6] = -scales[6];
+  scales[7] = 0;
   set(".weight", numbers(ElementType::i8, {kOutputs, kInputs}, codes));
   for (const std::vector<std::uint64_t>& shape :
        {std::vector<std::uint64_t>{kOutputs}, std::vector<std::uint64_t>{kOutputs, 1}}) {
     set(".weight_scale", floats(shape, scales));
     const linear::StoredLinear layer = down();
     std::vector<float> row(kInputs);
-    linear::stored_row(layer, 5, row.data());
-    for (std::size_t k = 0; k < kInputs; ++k) {
-      EXPECT_EQ(row[k], 1.5F * static_cast<float>(codes[5 * kInputs + k]));
+    for (const std::size_t n : {5U, 6U, 7U}) {
+      linear::stored_row(layer, static_cast<int>(n), row.data());
+      for (std::size_t k = 0; k < kInputs; ++k) {
+        EXPECT_EQ(row[k], scales[n] * static_cast<float>(codes[n * kInputs + k]));
+      }
     }
     checkpoint_->done_with(layer);
   }

@@ -46,18 +46,34 @@ TEST_F(QuantizedCheckpoint, pack_quantized_layers_of_compressed_tensors) {
   }
 }
 
+TEST_F(QuantizedCheckpoint, scales_of_pack_quantized_may_be_negative_or_zero) {
+  pack_quantize(true);
+  std::vector<float> scales(kOutputs * kGroups, 1);
+  scales[5 * kGroups] = -0.5F;
+  scales[5 * kGroups + 1] = 0;
+  set(".weight_scale", floats({kOutputs, kGroups}, scales));
+  std::vector<float> row(kInputs);
+  linear::stored_row(down(), 5, row.data());
+  for (std::size_t k = 0; k < kInputs; ++k) {
+    const int code = nibble(".weight_packed", 5 * (kInputs / 8) + k / 8, k % 8);
+    EXPECT_EQ(row[k], k < 32 ? -0.5F * static_cast<float>(code - 8) : 0) << k;
+  }
+  linear::ThreadPool threads(1);
+  EXPECT_TRUE(pack(checkpoint_->config(), checkpoint_->model(), threads).has_value());
+}
+
 TEST_F(QuantizedCheckpoint, parts_of_pack_quantized_that_do_not_fit) {
   const std::string head = "model.safetensors: tensor 'model.layers.0.mlp.down_proj.weight_";
   pack_quantize(true);
   drop(".weight_scale");
   EXPECT_EQ(llama_.error(), head + "scale': is missing; needed is F32, F16 or BF16 [32, 2]");
-  for (const auto& [bad, shown] : {std::pair(0.0F, "0"), std::pair(-0.5F, "-0.5"),
-                                   std::pair(NAN, "nan"), std::pair(INFINITY, "inf")}) {
+  for (const auto& [bad, shown] : {std::pair(NAN, "nan"), std::pair(INFINITY, "inf"),
+                                   std::pair(-INFINITY, "-inf"), std::pair(2e36F, "2e+36")}) {
     std::vector<float> scales(kOutputs * kGroups, 1);
     scales[7] = bad;
     set(".weight_scale", floats({kOutputs, kGroups}, scales));
-    EXPECT_EQ(llama_.error(),
-              head + "scale': has " + shown + " at [3, 1]; accepted are finite numbers above 0");
+    EXPECT_EQ(llama_.error(), head + "scale': has " + shown +
+                                  " at [3, 1]; accepted are numbers between -2^120 and 2^120");
   }
   pack_quantize(true);
   set(".weight_shape", numbers(ElementType::i64, {2}, std::vector<std::int64_t>{32, 60}));

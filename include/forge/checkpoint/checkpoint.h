@@ -54,9 +54,9 @@ class Checkpoint {
  public:
   /// Errors: a path of another form; those of the formats, of hf_config.h and gguf_config.h; a
   /// tensor is missing or is not of the type and shape that the configuration asks for, with what
-  /// it is and what is needed; a number of a norm, a bias or an INT8 layer's scales is not finite;
-  /// a scale of an FP8 or a pack-quantized layer is not finite or not above 0. (Matrices are looked
-  /// at when they are packed.)
+  /// it is and what is needed; a number of a norm or a bias is not finite; a scale of an INT8 or a
+  /// pack-quantized layer is not between -2^120 and 2^120; one of an FP8 layer is not finite or not
+  /// above 0. (Matrices, and the scales of GPTQ and AWQ, are looked at when they are packed.)
   static tl::expected<Checkpoint, formats::FileError> open(const std::string& path);
 
   /// Merges adapters in their order, with notes that say so. Reads the matrices that they change.

@@ -25,6 +25,10 @@
 // pack-quantized (https://github.com/vllm-project/compressed-tensors, pack_quantized.py); it has
 // scales [N][G] and zeros [N/c][G], of which the loader makes these.
 // float8: blocks of 128 x 128 (DeepSeek-V3), rows (R = 1, C = K) or the whole (R = N, C = K).
+//
+// Scales of integers may have any sign, as AutoRound's symmetric quantizer takes the one that gives
+// a group's largest weight the code -2^(b - 1), and be 0, as f16, where GPTQ and AWQ have them, is
+// too narrow for very small ones. Scales of floats are above 0.
 // Sources: Frantar et al., arXiv:2210.17323 (GPTQ); Lin et al., arXiv:2306.00978 (AWQ); DeepSeek-V3
 // Technical Report, arXiv:2412.19437, and the weight_dequant of its kernels (float8).
 //
