@@ -33,6 +33,7 @@ DENSE_FAMILIES = (
         PLAIN,
         bfloat16_grid=True,
         gguf=True,
+        input_squares=True,
     ),
     Family(
         "llama3_rope",

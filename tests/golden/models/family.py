@@ -39,6 +39,7 @@ class Family:
     bfloat16_grid: bool = False  # every weight is a bfloat16 value, so a bfloat16 copy is exact
     gguf: bool = False
     mxfp4_grid: bool = False  # the experts' weights are MXFP4 values, so a copy in MXFP4 is exact
+    input_squares: bool = False  # how large the inputs of linear layers are is written too
 
     def config(self, **changes):
         shared = {

@@ -221,6 +221,7 @@ def measure(family, state, tokens):
         "logit_margin": min(margin(logits), margin(rows)),
         "routing_margin": reference.routing_margin(tokens + chosen),
         "effects": feature_effects(family, state, tokens, logits),
+        "squares": {name: rounded(of) for name, of in reference.input_squares(tokens).items()},
     }
     require_decided(family.name, results)
     return results
@@ -266,6 +267,8 @@ def make(out, family):
     write_checkpoints(out, family, model)
     results = measure(family, model.state_dict(), tokens)
     write_json(out / family.name / "golden.json", golden(tokens, results), separators=(",", ":"))
+    if family.input_squares:
+        write_json(out / family.name / "input_squares.json", results["squares"], separators=(",", ":"))
     routing = results["routing_margin"]
     numbers = [
         f"{sum(p.numel() for p in model.parameters())}",

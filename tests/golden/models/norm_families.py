@@ -34,6 +34,7 @@ NORM_FAMILIES = (
         "Olmo2Config",
         {},
         (*PLAIN, Feature("Q and K norm weights", weights={r"[qk]_norm\.weight$": 1.0})),
+        input_squares=True,
     ),
     Family(
         "olmo3",
@@ -55,6 +56,7 @@ NORM_FAMILIES = (
                 {"rope_parameters": {"full_attention": OLMO3_YARN, "sliding_attention": OLMO3_YARN}},
             ),
         ),
+        input_squares=True,
     ),
     Family(
         "glm4",
@@ -71,6 +73,7 @@ NORM_FAMILIES = (
             Feature("attention_bias", weights={r"_proj\.bias$": 0.0}),
             Feature("partial_rotary_factor", {"rope_parameters": rope(partial_rotary_factor=1.0)}),
         ),
+        input_squares=True,
     ),
     Family(
         "gemma2",
@@ -88,6 +91,7 @@ NORM_FAMILIES = (
             Feature("final_logit_softcapping", {"final_logit_softcapping": None}),
             Feature("sliding window", {"layer_types": ["full_attention"] * 3}),
         ),
+        input_squares=True,
     ),
     Family(
         "gemma3",
@@ -105,5 +109,6 @@ NORM_FAMILIES = (
             Feature("rope_local_base_freq", {"rope_parameters": gemma3_rope(local=500.0)}),
             Feature("linear scaling", {"rope_parameters": gemma3_rope(factor=1.0)}),
         ),
+        input_squares=True,
     ),
 )

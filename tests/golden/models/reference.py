@@ -120,6 +120,24 @@ class Reference:
             hook.remove()
         return torch.stack(seen)
 
+    def input_squares(self, tokens):
+        """By name of every linear layer, the mean squares of its inputs over the tokens [inputs]."""
+        squares, hooks = {}, []
+
+        def watch(name, module):
+            def keep(_, args):
+                squares[name] = args[0].flatten(0, -2).to(torch.float64).square().mean(dim=0)
+
+            hooks.append(module.register_forward_pre_hook(keep))
+
+        for name, module in self.model.named_modules():
+            if isinstance(module, torch.nn.Linear):
+                watch(name, module)
+        self.logits(tokens)
+        for hook in hooks:
+            hook.remove()
+        return squares
+
     def routing_margin(self, tokens):
         """Smallest gap between the last score that torch.topk took and the first that it left.
 
