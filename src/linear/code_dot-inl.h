@@ -6,8 +6,8 @@
 //   Weights, Quad    words of w, and four bytes a, in the form that add() takes
 //   Sum              a vector of sums in progress
 //
-// and the operations weights(words), quad(bytes), begin(bias), add(sum, w, a), total(sum, bias). The
-// bias, a sum from before, is given twice: a version adds it where that costs less.
+// and the operations weights(words), quad(bytes), begin(bias), add(sum, w, a), total(sum, bias).
+// The bias, a sum from before, is given twice: a version adds it where that costs less.
 #include <cstdint>
 #include <cstring>
 #include <type_traits>
@@ -120,8 +120,8 @@ struct VnniDot {
 #endif
 
 #if HWY_TARGET == HWY_AVX2
-// pmaddubsw adds two products of bytes in 16 bits, where it saturates; two of magnitudes 128 and 127 fit.
-// So it takes codes of 7 bits as they are, and codes of 8 bits by their magnitudes.
+// pmaddubsw adds two products of bytes in 16 bits, where it saturates; two of magnitudes 128 and
+// 127 fit. So it takes codes of 7 bits as they are, and codes of 8 bits by their magnitudes.
 
 HWY_INLINE __m256i pairs_of(__m256i w, __m256i a) { return _mm256_maddubs_epi16(w, a); }
 HWY_INLINE hn::Vec<Ints> sums_of_pairs(__m256i pairs) {
@@ -160,8 +160,8 @@ struct Dot7 {
   static HWY_INLINE hn::Vec<Ints> total(Sum sum, hn::Vec<Ints>) { return sum; }
 };
 
-/// Codes of 8 bits from which 128 is to be taken, which this does, so that there is no bias: then w a
-/// is |w| times a with the sign of w.
+/// Codes of 8 bits from which 128 is to be taken, which this does, so that there is no bias: then
+/// w a is |w| times a with the sign of w.
 struct Dot8 {
   struct Weights {
     Weights() = default;

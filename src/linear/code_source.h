@@ -31,8 +31,8 @@ struct SourceGroup {
 };
 
 /// Groups `first` .. of an output, as many as `out` has, their inputs taken in `order` unless that
-/// is empty. Inputs past the last are zeros: c = o. Requires: the inputs of each group of 32 share a
-/// scale.
+/// is empty. Inputs past the last are zeros: c = o. Requires: the inputs of each group of 32 share
+/// a scale.
 void read_groups(const StoredLinear& linear, std::span<const std::int32_t> order, int output,
                  int first, std::span<SourceGroup> out);
 

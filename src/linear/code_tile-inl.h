@@ -8,8 +8,8 @@
 // results, 128 bytes each, wait in the L1 cache for the next group. A few rows wait for memory:
 // code_few-inl.h.
 //
-// The instruction takes unsigned weights: the sum of (c - o) a is that of c a, begun at -o times the
-// sum of a.
+// The instruction takes unsigned weights: the sum of (c - o) a is that of c a, begun at -o times
+// the sum of a.
 #include <algorithm>
 #include <bit>
 #include <cstring>
