@@ -87,6 +87,7 @@ ExpertsConfig read_qwen_shared(const json::Fields& fields, Reading& reading) {
   return experts;
 }
 
+/// And of gpt-oss, whose defaults are others.
 constexpr std::tuple kMixtral{
     Field{"num_local_experts", &ExpertsConfig::experts, model::kExpertCounts, Absent::usual},
     Field{"num_experts_per_tok", &ExpertsConfig::experts_per_token, model::kExpertCounts,
@@ -101,12 +102,6 @@ ExpertsConfig read_mixtral(const json::Fields& fields, Reading& reading) {
   return experts;
 }
 
-constexpr std::tuple kGptOss{
-    Field{"num_local_experts", &ExpertsConfig::experts, model::kExpertCounts, Absent::usual},
-    Field{"num_experts_per_tok", &ExpertsConfig::experts_per_token, model::kExpertCounts,
-          Absent::usual},
-    Field{"intermediate_size", &ExpertsConfig::expert_size, model::kSizes}};
-
 /// The softmax of the chosen, as above.
 ExpertsConfig read_gpt_oss(const json::Fields& fields, Reading& reading) {
   ExpertsConfig experts{.experts = 128,
@@ -114,7 +109,7 @@ ExpertsConfig read_gpt_oss(const json::Fields& fields, Reading& reading) {
                         .normalized = true,
                         .router_bias = true,
                         .expert_bias = true};
-  read_fields(fields, kGptOss, experts, reading.names);
+  read_fields(fields, kMixtral, experts, reading.names);
   experts.dense_layers.assign(static_cast<std::size_t>(reading.model.layers), false);
   return experts;
 }
@@ -216,9 +211,8 @@ void write_experts(const ExpertsConfig& experts, const Family& family, Sink& out
       write_qwen(experts, out);
       return write_fields(out, kQwenShared, experts);
     case Experts::mixtral:
-      return write_fields(out, kMixtral, experts);
     case Experts::gpt_oss:
-      return write_fields(out, kGptOss, experts);
+      return write_fields(out, kMixtral, experts);
     case Experts::deepseek_v2:
     case Experts::deepseek_v3:
       return write_deepseek(experts, family.experts == Experts::deepseek_v3, out);

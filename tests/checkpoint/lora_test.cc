@@ -13,12 +13,12 @@
 
 #include "checkpoint/adapter_edit.h"
 #include "checkpoint/checkpoint_edit.h"
+#include "checkpoint/golden_logits.h"
 #include "forge/checkpoint/checkpoint.h"
 #include "forge/model/weight_roles.h"
 #include "forge/model/weights_digest.h"
 #include "forge/quant/half.h"
 #include "lora_merge.h"
-#include "model/stored_weights.h"
 #include "model/transformer_runner.h"
 
 namespace forge::checkpoint {
@@ -31,7 +31,6 @@ using testing::EditableCheckpoint;
 using testing::golden;
 using testing::golden_lora;
 using testing::json_file;
-using testing::Logits;
 
 Checkpoint merged(const std::string& base, const std::vector<LoraSource>& adapters) {
   Checkpoint checkpoint = testing::opened(base);
@@ -83,27 +82,8 @@ TEST_P(GoldenLora, rows_are_those_of_the_other_implementation_bit_for_bit) {
 }
 
 TEST_P(GoldenLora, logits_are_those_of_the_other_implementation) {
-  testing::StoredWeights weights;  // as floats: then nothing rounds activations
-  linear::ThreadPool threads(1);
-  const model::Transformer transformer(
-      checkpoint_.config(),
-      pack(checkpoint_.config(), weights.converted(checkpoint_.model(), quant::WeightType::f32),
-           threads)
-          .value());
-  std::vector<TokenId> tokens;
-  for (const auto& token : json_["tokens"]) tokens.emplace_back(token.get<std::uint32_t>());
-  const std::vector<Logits> rows = testing::logits_alone(transformer, tokens);
-  const double tolerance = 4 * json_["float32_error"].get<double>();
-  ASSERT_GT(json_["effect"].get<double>(), 1000 * tolerance);
-  for (std::size_t i = 0; i < json_["positions"].size(); ++i) {
-    const Logits& row = rows[json_["positions"][i].get<std::size_t>()];
-    for (std::size_t v = 0; v < row.size(); ++v) {
-      ASSERT_NEAR(row[v], json_["logits"][i][v].get<double>(), tolerance) << i << ", " << v;
-    }
-  }
-  for (std::size_t i = 0; i < rows.size(); ++i) {
-    ASSERT_EQ(testing::argmax(rows[i]), json_["argmax"][i].get<std::uint32_t>()) << i;
-  }
+  ASSERT_GT(json_["effect"].get<double>(), 1000 * testing::golden_tolerance(json_));
+  testing::expect_golden_logits(checkpoint_, json_);
 }
 
 INSTANTIATE_TEST_SUITE_P(Of, GoldenLora,
@@ -189,7 +169,7 @@ TEST(Lora, goes_on_every_linear_layer_of_every_family) {
       expected[0] += up[2 * row % up.size()];
       expected[1] += up[(2 * row + 1) % up.size()];
       const std::vector<float> after = row_of(changed, name, static_cast<int>(row));
-      for (std::size_t k = 0; k < expected.size(); ++k) {
+      for (std::size_t k = 0; k < expected.size(); ++k) {  // within half an ulp of BF16
         EXPECT_NEAR(after[k], expected[k], std::abs(expected[k]) * 0x1p-8F) << name << ' ' << k;
       }
     }

@@ -7,15 +7,14 @@
 #include <variant>
 
 #include "checkpoint/checkpoint_edit.h"
+#include "checkpoint/golden_logits.h"
 #include "forge/checkpoint/file_tensors.h"
-#include "model/stored_weights.h"
 #include "model/transformer_runner.h"
 
 namespace forge::checkpoint {
 namespace {
 
 using linear::StoredLinear;
-using testing::Logits;
 
 std::string quantized(const std::string& name) { return FORGE_GOLDEN_QUANTIZED "/" + name; }
 
@@ -69,29 +68,7 @@ TEST_P(QuantizedGolden, every_weight_is_what_its_package_reads_bit_by_bit) {
 }
 
 TEST_P(QuantizedGolden, logits_are_those_of_transformers_in_double_precision) {
-  linear::ThreadPool threads(1);
-  testing::StoredWeights weights;  // as floats, so that nothing rounds activations to bf16
-  const model::Transformer transformer(
-      checkpoint_.config(),
-      pack(checkpoint_.config(), weights.converted(checkpoint_.model(), quant::WeightType::f32),
-           threads)
-          .value());
-  std::vector<TokenId> tokens;
-  for (const auto& token : golden_["tokens"]) tokens.emplace_back(token.get<std::uint32_t>());
-  const std::vector<Logits> rows = testing::logits_alone(transformer, tokens);
-  // A float32 pass in another order errs like the one that was measured (models/README.md).
-  const double tolerance = 4 * golden_["float32_error"].get<double>();
-  for (std::size_t i = 0; i < golden_["positions"].size(); ++i) {
-    const Logits& row = rows[golden_["positions"][i].get<std::size_t>()];
-    ASSERT_EQ(row.size(), golden_["logits"][i].size());
-    for (std::size_t v = 0; v < row.size(); ++v) {
-      ASSERT_NEAR(row[v], golden_["logits"][i][v].get<double>(), tolerance) << i << " " << v;
-    }
-  }
-  for (std::size_t position = 0; position < rows.size(); ++position) {
-    EXPECT_EQ(testing::argmax(rows[position]), golden_["argmax"][position].get<std::uint32_t>())
-        << position;
-  }
+  testing::expect_golden_logits(checkpoint_, golden_);
 }
 
 INSTANTIATE_TEST_SUITE_P(Forms, QuantizedGolden,
