@@ -75,7 +75,7 @@ void multiply_panels(const PanelProduct& p, const float* x, std::ptrdiff_t x_str
   const int strip = strip_panels(p.rows);
   const auto stride = static_cast<std::ptrdiff_t>(p.section->panel_bytes);
   const bool far = stride * p.section->panel_count() >= kFarBytes;
-  WidenedStrip strip_as_floats;
+  [[maybe_unused]] WidenedStrip strip_as_floats;
   for (int panel = p.first_panel; panel < p.end_panel; panel += strip) {
     const int first = panel * kPanelOutputs;
     const int end = std::min(panel + strip, p.end_panel);
@@ -91,11 +91,13 @@ void multiply_panels(const PanelProduct& p, const float* x, std::ptrdiff_t x_str
                          .outputs = std::min(end * kPanelOutputs, p.section->outputs) - first,
                          .first = step == 0,
                          .far = far};
-      if (Weights::kWidenFirst && p.rows > kManyRows) {
-        run_segment<F32Weights>(widened<Weights>(c, strip_as_floats), p.rows);
-      } else {
-        run_segment<Weights>(c, p.rows);
+      if constexpr (Weights::kWidenFirst) {
+        if (p.rows > kManyRows) {
+          run_segment<F32Weights>(widened<Weights>(c, strip_as_floats), p.rows);
+          continue;
+        }
       }
+      run_segment<Weights>(c, p.rows);
     }
   }
 }

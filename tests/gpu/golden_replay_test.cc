@@ -184,6 +184,25 @@ TEST(GoldenModels, what_has_no_kernel_is_refused_by_name) {
   EXPECT_EQ(refused("gemma2"), "the activation is gelu_tanh, accepted on a GPU: silu");
 }
 
+/// Takes away what is refused first, so that each is seen.
+TEST(GoldenModels, every_property_of_gpt_oss_that_has_no_kernel_is_refused) {
+  const checkpoint::Checkpoint file =
+      checkpoint::Checkpoint::open(FORGE_GOLDEN_MODELS "/gpt_oss").value();
+  model::ModelConfig config = file.config();
+  linear::ThreadPool threads(1);
+  const auto refused = [&] {
+    const model::Transformer transformer(config, pack(config, file.model(), threads).value());
+    const auto of_gpu = gpu::GpuModel::of(transformer);
+    return of_gpu ? "" : of_gpu.error();
+  };
+  config.activation = model::Activation::silu;
+  EXPECT_EQ(refused(), "the heads of attention have sinks, accepted on a GPU: none");
+  std::get<model::GroupedQueryConfig>(config.attention).sinks = false;
+  EXPECT_EQ(refused(), "the router has biases, accepted on a GPU: none");
+  config.experts->router_bias = false;
+  EXPECT_EQ(refused(), "the experts have biases, accepted on a GPU: none");
+}
+
 INSTANTIATE_TEST_SUITE_P(Of, GoldenReplay,
                          ::testing::Values("llama", "llama/model.gguf", "llama3_rope", "mistral",
                                            "mistral_sliding", "qwen2", "qwen2/model.gguf", "qwen3",
