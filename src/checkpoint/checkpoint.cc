@@ -47,7 +47,10 @@ tl::expected<void, FileError> Checkpoint::read(HfConfig config) {
   unused_ = source.unused();
   scales_ = source.take_scales();
   orders_ = source.take_orders();
-  copies_ = source.take_copies();
+  for (std::vector<std::byte>& copy : source.take_copies()) {
+    const std::byte* const first = copy.data();
+    copies_.emplace(first, std::move(copy));
+  }
   config_ = std::move(config.model);
   notes_ = std::move(config.notes);
   for (std::string& note : detail::notes_of(file_, config_, unused_)) {

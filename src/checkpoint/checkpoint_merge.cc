@@ -83,7 +83,7 @@ tl::expected<std::vector<LoraTerm>, FileError> terms_of(const std::vector<PairOf
 
 tl::expected<void, FileError> Checkpoint::merge(std::span<const LoraSource> adapters,
                                                 linear::ThreadPool& pool) {
-  FORGE_CHECK(merged_.empty(), "adapters are merged already");
+  FORGE_CHECK(!is_merged_, "adapters are merged already");
   if (adapters.empty()) return {};
   const std::vector<FileTensor> layers = file_tensors(config_, model_, ModelFormat::safetensors);
   std::vector<LoraAdapter> opened;
@@ -138,8 +138,9 @@ void Checkpoint::take(MergedMatrices merged, std::vector<std::string> notes) {
     auto& [type, rows] = found->second;
     const auto* const was = std::get_if<linear::StoredRows>(&matrix.form);
     if (was == nullptr || was->type != type) ++coded[std::visit(FormName(), matrix.form)];
+    forget(matrix);
     matrix.form = linear::StoredRows{type, rows.data()};
-    merged_.emplace(rows.data(), std::move(rows));
+    copies_.emplace(rows.data(), std::move(rows));
   };
   for_each_weight(model_, replace, [](const std::string&, const std::vector<float>&) {});
   for (const auto& [form, count] : coded) {
@@ -147,11 +148,11 @@ void Checkpoint::take(MergedMatrices merged, std::vector<std::string> notes) {
                     form + ", became BF16");
   }
   notes_.insert(notes_.end(), notes.begin(), notes.end());
+  is_merged_ = true;
 }
 
 void Checkpoint::forget(const StoredLinear& linear) {
-  const auto* const rows = std::get_if<linear::StoredRows>(&linear.form);
-  if (rows != nullptr) merged_.erase(rows->rows);
+  for (const linear::StoredArray& array : arrays_of(linear)) copies_.erase(array.bytes.data());
 }
 
 }  // namespace forge::checkpoint

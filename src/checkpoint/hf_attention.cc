@@ -62,11 +62,13 @@ int usual_head_size(const json::Fields& fields, int heads, const Reading& readin
   return std::max(1, hidden_size / heads);
 }
 
-GroupedQueryConfig read_grouped(const json::Fields& fields, Reading& reading) {
-  const char* const head_size =
+GroupedQueryConfig read_grouped(const json::Fields& fields, double rotary_factor,
+                                Reading& reading) {
+  const std::string head_size =
       fields.has("head_dim") ? "head_dim" : "hidden_size / num_attention_heads";
   reading.names.push_back({"head_size", head_size});
-  reading.names.push_back({"rope.size", head_size});
+  const char* const turning = rotary_factor == 1 ? "" : " * partial_rotary_factor";
+  reading.names.push_back({"rope.size", head_size + turning});
   GroupedQueryConfig attention;
   read_fields(fields, kGrouped, attention, reading.names);
   if (attention.kv_heads == 0) attention.kv_heads = attention.heads;
@@ -130,7 +132,7 @@ void read_attention(const json::Fields& fields, Reading& reading) {
     model.attention_scale = latent_scale(latent, rope.temperature);
     return;
   }
-  const GroupedQueryConfig grouped = read_grouped(fields, reading);
+  const GroupedQueryConfig grouped = read_grouped(fields, rope.rotary_factor, reading);
   if (fields.boolean("use_bidirectional_attention", false)) {
     fields.fail("use_bidirectional_attention", "false");
   }

@@ -22,7 +22,7 @@ Shape shape_of(std::initializer_list<int> sizes) { return {sizes.begin(), sizes.
 Shape shape_of(const TensorName& name, int outputs, int inputs) {
   if (name.place) return shape_of({name.place->count, outputs, inputs});
   if (name.flat) return shape_of({inputs});
-  return shape_of({name.rows ? name.rows->count : outputs, inputs});
+  return shape_of({outputs, inputs});
 }
 
 bool is_plain_float(ElementType type) {
@@ -41,6 +41,11 @@ std::string text_of(const Shape& shape) {
   std::string out;
   for (const std::uint64_t size : shape) out += (out.empty() ? "" : ", ") + std::to_string(size);
   return "[" + out + "]";
+}
+
+std::string layer_of(const std::string& name) {
+  constexpr std::string_view kWeight = ".weight";
+  return name.substr(0, name.size() - kWeight.size());
 }
 
 std::string not_finite(float value, const std::string& place, bool is_scale) {
@@ -117,27 +122,26 @@ std::vector<float> TensorSource::floats(const Tensor& tensor, std::size_t first,
 
 StoredLinear TensorSource::matrix(const std::string& role, int outputs, int inputs) {
   if (failed()) return {};
-  const TensorName place = name_of(role);
-  if (place.transposed) return stacked_columns(place, outputs, inputs);
+  const TensorName name = name_of(role);
+  if (name.transposed) return stacked_columns(name, outputs, inputs);
+  if (!name.rows) return whole(name, outputs, inputs);
+  const auto [known, is_new] = fused_.try_emplace(name.name);
+  if (is_new) known->second = whole(name, name.rows->count, inputs);
+  return part(known->second, name, outputs);
+}
+
+StoredLinear TensorSource::whole(const TensorName& place, int outputs, int inputs) {
   const std::string& name = place.name;
-  constexpr std::string_view kWeight = ".weight";
-  const std::string layer = name.substr(0, name.size() - kWeight.size());
+  const std::string layer = layer_of(name);
   const Method method = config_.quantization.method;
   const bool grouped = method == Method::gptq || method == Method::awq;
   const bool has_codes = file_.find(layer + ".qweight") != nullptr;
-  const bool is_packed =
-      method == Method::packed && file_.find(layer + ".weight_packed") != nullptr;
-  const bool is_whole = !place.rows;  // not some rows of a tensor
-  if (grouped && has_codes && is_whole) return groups(layer, outputs, inputs);
-  if (is_packed && is_whole) return packed(layer, outputs, inputs);
+  if (grouped && has_codes) return groups(layer, outputs, inputs);
+  if (method == Method::packed && file_.find(layer + ".weight_packed") != nullptr) {
+    return packed(layer, outputs, inputs);
+  }
   const Tensor* const tensor = file_.find(name);
   if (tensor == nullptr) {
-    if ((has_codes || is_packed) && !is_whole) {
-      const std::string codes = layer + (is_packed ? ".weight_packed" : ".qweight");
-      fail(codes, file_.find(codes),
-           "numbers that are not quantized, as it has the rows of several matrices");
-      return {};
-    }
     fail(name, nullptr,
          text_of(shape_of(place, outputs, inputs)) +
              (has_codes ? ", or a quantization_config in config.json that says how its qweight "
@@ -145,12 +149,8 @@ StoredLinear TensorSource::matrix(const std::string& role, int outputs, int inpu
                         : ""));
     return {};
   }
-  if (tensor->type == ElementType::i8 && is_whole) {
-    return int8_rows(layer, *tensor, outputs, inputs);
-  }
-  if (tensor->type == ElementType::f8_e4m3 && is_whole) {
-    return float8(layer, *tensor, outputs, inputs);
-  }
+  if (tensor->type == ElementType::i8) return int8_rows(layer, *tensor, outputs, inputs);
+  if (tensor->type == ElementType::f8_e4m3) return float8(layer, *tensor, outputs, inputs);
   return rows(*tensor, place, outputs, inputs);
 }
 
@@ -164,8 +164,7 @@ StoredLinear TensorSource::rows(const Tensor& tensor, const TensorName& name, in
   }
   used_.insert(&tensor);
   const std::size_t row_bytes = *quant::bytes_of(*type, static_cast<std::size_t>(inputs));
-  int first = name.rows ? name.rows->first : 0;
-  if (name.place) first = name.place->index * outputs;
+  const int first = name.place ? name.place->index * outputs : 0;
   const std::byte* const rows = tensor.bytes.data() + static_cast<std::size_t>(first) * row_bytes;
   return {outputs, inputs, linear::StoredRows{*type, rows}};
 }

@@ -9,6 +9,7 @@
 
 #include <cstddef>
 #include <cstdint>
+#include <map>
 #include <optional>
 #include <set>
 #include <span>
@@ -30,10 +31,21 @@ std::string not_finite(float value, const std::string& place, bool is_scale = fa
 /// "[5, 24]".
 std::string text_of(const std::vector<std::uint64_t>& shape);
 
+/// The name of the layer whose weight is the tensor `name`.
+std::string layer_of(const std::string& name);
+
 /// What scales have to be, besides finite.
 enum class ScaleRange : std::uint8_t {
   any_sign,  ///< of integers, and small enough that no product is infinite
   positive   ///< of floats of 8 bits
+};
+
+/// Outputs first .. first + count - 1 of a matrix [outputs][inputs].
+struct Part {
+  int outputs = 0;
+  int inputs = 0;
+  int first = 0;
+  int count = 0;
 };
 
 class TensorSource {
@@ -66,6 +78,12 @@ class TensorSource {
   TensorName name_of(const std::string& role) const;
   const formats::Tensor* quantized(const std::string& name, formats::ElementType type,
                                    std::span<const std::uint64_t> shape);
+  linear::StoredLinear whole(const TensorName& name, int outputs, int inputs);
+  linear::StoredLinear part(const linear::StoredLinear& whole, const TensorName& name, int outputs);
+  linear::StoredRows part_of(const linear::StoredRows& whole, const Part& part);
+  linear::StoredInt8 part_of(const linear::StoredInt8& whole, const Part& part);
+  linear::StoredFloat8 part_of(const linear::StoredFloat8& whole, const Part& part);
+  linear::StoredGroups part_of(const linear::StoredGroups& whole, const Part& part);
   linear::StoredLinear rows(const formats::Tensor& tensor, const TensorName& name, int outputs,
                             int inputs);
   linear::StoredLinear int8_rows(const std::string& name, const formats::Tensor& tensor,
@@ -92,8 +110,9 @@ class TensorSource {
   const HfConfig& config_;
   std::vector<std::vector<float>> scales_;
   std::vector<std::vector<std::int32_t>> orders_;
-  /// Of scales and zero points in another order, and of experts.
+  /// Of scales and zero points in another order, of experts, and of parts of matrices.
   std::vector<std::vector<std::byte>> copies_;
+  std::map<std::string, linear::StoredLinear> fused_;  ///< those that have several, by tensor
   std::set<const formats::Tensor*> used_;
   std::optional<formats::FileError> fault_;
 };

@@ -65,7 +65,7 @@ tl::expected<std::shared_ptr<checkpoint::Checkpoint>, std::string> open_checkpoi
   return std::make_shared<checkpoint::Checkpoint>(*std::move(opened));
 }
 
-/// A merged matrix is given back when it is packed, so that there are never two of all.
+/// A copy is given back when it is packed, so that there are never two of all.
 model::ReadAdvice advice_of(checkpoint::Checkpoint& checkpoint) {
   return {.will_read = [&](const linear::StoredLinear& matrix) { checkpoint.will_read(matrix); },
           .done_with =

@@ -142,6 +142,8 @@ TEST(HfConfigErrors, heads) {
   EXPECT_EQ(error_with("llama", R"({"head_dim": 258})"), "head_dim is 258; accepted is 1 .. 256");
   EXPECT_EQ(error_with("llama", R"({"head_dim": null, "hidden_size": 28})"),
             "hidden_size / num_attention_heads is 7; accepted is an even number");
+  EXPECT_EQ(error_with("phi3", R"({"head_dim": 12})"),
+            "head_dim * partial_rotary_factor is 9; accepted is an even number");
   EXPECT_EQ(error_with("deepseek_v3", R"({"qk_rope_head_dim": 5})"),
             "qk_rope_head_dim is 5; accepted is an even number");
   EXPECT_EQ(error_with("deepseek_v3", R"({"kv_lora_rank": 1024})"),

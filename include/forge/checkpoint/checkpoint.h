@@ -12,9 +12,11 @@
 // Paths are those of tensor_file.h; SafeTensors have their config.json beside them.
 //
 // Files are mapped, not read: opening a checkpoint looks at its descriptions and copies its norms
-// and biases, and of gpt-oss in SafeTensors the experts, which lie there column by column or with
-// others in between. The code that packs the matrices walks through them once, and says so with
-// will_read() and done_with(), so that a model twice the size of the memory can be converted.
+// and biases, and matrices that lie there column by column or with others in between: the experts
+// of gpt-oss in SafeTensors, and the parts of Phi-3's fused projections in GPTQ and AWQ. The code
+// that packs the matrices walks through them once, and says so with will_read() and done_with(), so
+// that a model twice the size of the memory can be converted, and with forget(), so that no copy
+// stays beside what is packed.
 //
 // LoRA adapters (lora.h) are merged after opening: then there are copies in memory of the matrices
 // that they change, and all others still lie in the file.
@@ -66,7 +68,7 @@ class Checkpoint {
   tl::expected<void, formats::FileError> merge(std::span<const LoraSource> adapters,
                                                linear::ThreadPool& pool);
 
-  /// Gives back the memory of `linear` if it is a merged matrix, which must not be read any more.
+  /// Gives back the memory of `linear` where it is a copy, which must not be read any more.
   void forget(const linear::StoredLinear& linear);
 
   /// The configuration; validate() accepts it.
@@ -116,11 +118,12 @@ class Checkpoint {
 
   TensorFile file_;
   model::ModelConfig config_;
-  std::vector<std::vector<float>> scales_;                     // of StoredInt8, as floats
-  std::vector<std::vector<std::int32_t>> orders_;              // of StoredGroups, aligned
-  std::vector<std::vector<std::byte>> copies_;                 // of StoredGroups, in another order
-  std::map<const std::byte*, std::vector<std::byte>> merged_;  // rows, by their first byte
-  model::StoredModel model_;                                   // borrows all of these
+  std::vector<std::vector<float>> scales_;         // of StoredInt8, as floats
+  std::vector<std::vector<std::int32_t>> orders_;  // of StoredGroups, aligned
+  std::map<const std::byte*, std::vector<std::byte>>
+      copies_;  // that matrices borrow, by first byte
+  bool is_merged_ = false;
+  model::StoredModel model_;  // borrows all of these
   std::vector<std::string> unused_;
   std::vector<std::string> notes_;
   std::map<const std::byte*, const formats::Tensor*> by_address_;  // of the first bytes

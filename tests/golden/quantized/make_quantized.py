@@ -45,6 +45,7 @@ SMALL = (32, 64, 2, 2)
 GROUPS = (64, 96, 4, 2)
 BLOCKS = (64, 256, 2, 1)
 RAGGED = (136, 136, 2, 1)
+FUSED = "_fused"  # of names: Q, K and V are one tensor, and gate and up, as Phi-3 has them
 
 
 def float8(scale_dtype, **weights_options):
@@ -73,6 +74,10 @@ FORMS = {
     "packed_4_zeros": (packed(4, False, torch.float16, **IN_GROUPS), GROUPS),
     "packed_8": (packed(8, True, **IN_GROUPS), SMALL),
     "packed_8_zeros": (packed(8, False, **ROWS), SMALL),
+    "fp8_blocks_fused": (float8(torch.float32, **BLOCK), RAGGED),
+    "fp8_rows_fused": (float8(torch.bfloat16, **ROWS), SMALL),
+    "gptq_4_fused": (Gptq(4, "gptq", ordered=True), GROUPS),
+    "packed_4_zeros_fused": (packed(4, False, torch.float16, **IN_GROUPS), GROUPS),
 }
 
 
@@ -93,6 +98,8 @@ def family_of(name, sizes):
         "head_dim": 16,
         "tie_word_embeddings": True,
     }
+    if name.endswith(FUSED):
+        return Family(name, "Phi3Config", arguments | {"pad_token_id": None}, ())
     return Family(name, "LlamaConfig", arguments, ())
 
 
@@ -125,7 +132,7 @@ def write(folder, form, family, stored):
     save_file(tensors, folder / "model.safetensors", {"format": "pt"})
     config = family.config()
     config.dtype = form.dtype
-    config.architectures = ["LlamaForCausalLM"]
+    config.architectures = [family.config_class.replace("Config", "ForCausalLM")]
     keys = config.to_dict() | {"quantization_config": form.config()}
     del keys["_name_or_path"]
     text = json.dumps(keys, indent=2, sort_keys=True, default=str)
@@ -209,7 +216,8 @@ def make_all(out):
         family = family_of(name, sizes)
         stored, plain = quantized(name, form, family)
         write(out / name, form, family, stored)
-        require_read_alike(out / name, form, plain)
+        if not (isinstance(form, Gptq) and name.endswith(FUSED)):  # which has gate and up apart
+            require_read_alike(out / name, form, plain)
         made[name] = golden(family, plain)
         print(name, made[name]["float32_error"])
     text = json.dumps(made, separators=(",", ":"))
