@@ -8,13 +8,7 @@ Usage: make_models.py            writes one folder per model, and measured.md
 Needs the packages of requirements.txt. Takes about a minute.
 """
 
-import argparse
-import filecmp
 import json
-import re
-import shutil
-import sys
-import tempfile
 from pathlib import Path
 
 import torch
@@ -23,6 +17,7 @@ from safetensors.torch import save_file
 from transformers import AutoConfig, AutoModelForCausalLM, Mxfp4Config
 
 import gguf_sibling
+import golden_files
 import weights
 from families import FAMILIES
 from family import TOKENS, VOCABULARY
@@ -325,35 +320,5 @@ def made_files(root):
     return found | ({Path("measured.md")} if (root / "measured.md").exists() else set())
 
 
-def same(a, b):
-    if a.name != "golden.json":
-        return a.name == "measured.md" or filecmp.cmp(a, b, shallow=False)
-    texts = (path.read_text(encoding="utf-8") for path in (a, b))
-    return len({re.sub(r'"float32_error":[^,]+', "", text) for text in texts}) == 1
-
-
-def main():
-    parser = argparse.ArgumentParser(description="Makes the small models and their golden logits.")
-    parser.add_argument("--check", action="store_true", help="compare, write nothing here")
-    check = parser.parse_args().check
-    transformers.logging.set_verbosity_error()
-    transformers.logging.disable_progress_bar()
-    torch.set_num_threads(1)  # one order of summation
-    with tempfile.TemporaryDirectory() as scratch:
-        out = Path(scratch)
-        make_all(out)
-        made, here = made_files(out), made_files(HERE)
-        if check:
-            changed = {path for path in made & here if not same(out / path, HERE / path)}
-            for path in sorted((made ^ here) | changed):
-                print(f"differs: {path}")
-            sys.exit(1 if changed or made != here else 0)
-        for path in here:
-            (HERE / path).unlink()
-        for path in made:
-            (HERE / path).parent.mkdir(exist_ok=True)
-            shutil.copyfile(out / path, HERE / path)
-
-
 if __name__ == "__main__":
-    main()
+    golden_files.run("Makes the small models and their golden logits.", HERE, make_all, made_files)

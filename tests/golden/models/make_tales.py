@@ -7,11 +7,7 @@ Usage: make_tales.py            trains the model and writes the folder
 Needs the packages of requirements.txt. Takes some minutes.
 """
 
-import argparse
 import json
-import shutil
-import sys
-import tempfile
 from pathlib import Path
 
 import safetensors.torch  # noqa: F401  before widened(), which it would keep for ever
@@ -22,11 +18,12 @@ from tokenizers import pre_tokenizers
 from transformers import AutoModelForCausalLM, AutoTokenizer
 
 import gguf_sibling
+import golden_files
 import tales_training
 import weights
 from family import TOKENS, Family, rope
 from make_models import HERE, golden, margin, measure, require, require_same_tensors
-from make_models import same, save, write_json
+from make_models import save, write_json
 from reference import Reference, build, widened
 from tales_text import tales
 
@@ -184,28 +181,5 @@ def files_of(root):
     return {path.relative_to(root) for path in (root / NAME).glob("*")}
 
 
-def main():
-    parser = argparse.ArgumentParser(description="Makes the small trained model and its tales.")
-    parser.add_argument("--check", action="store_true", help="compare, write nothing here")
-    check = parser.parse_args().check
-    transformers.logging.set_verbosity_error()
-    transformers.logging.disable_progress_bar()
-    torch.set_num_threads(1)  # one order of summation
-    with tempfile.TemporaryDirectory() as scratch:
-        out = Path(scratch)
-        make(out)
-        made, here = files_of(out), files_of(HERE)
-        if check:
-            changed = {path for path in made & here if not same(out / path, HERE / path)}
-            for path in sorted((made ^ here) | changed):
-                print(f"differs: {path}")
-            sys.exit(1 if changed or made != here else 0)
-        for path in here:
-            (HERE / path).unlink()
-        for path in made:
-            (HERE / path).parent.mkdir(exist_ok=True)
-            shutil.copyfile(out / path, HERE / path)
-
-
 if __name__ == "__main__":
-    main()
+    golden_files.run("Makes the small trained model and its tales.", HERE, make, files_of)

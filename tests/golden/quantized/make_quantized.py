@@ -7,14 +7,10 @@ Usage: make_quantized.py            writes one folder per form, and golden.json
 Needs the packages of requirements.txt. Takes half a minute.
 """
 
-import argparse
-import filecmp
 import json
 import os
-import re
 import shutil
 import sys
-import tempfile
 import zlib
 from pathlib import Path
 
@@ -30,6 +26,7 @@ import transformers  # noqa: E402
 from safetensors.torch import save_file  # noqa: E402
 from transformers import AutoModelForCausalLM, CompressedTensorsConfig  # noqa: E402
 
+import golden_files  # noqa: E402
 import weights  # noqa: E402
 from family import Family  # noqa: E402
 from forms import Compressed, FineGrained, Gptq  # noqa: E402
@@ -224,37 +221,10 @@ def make_all(out):
     (out / "golden.json").write_text(text + "\n", encoding="utf-8")
 
 
-def made_files():
-    names = ("config.json", "model.safetensors")
-    return [f"{form}/{name}" for form in FORMS for name in names] + ["golden.json"]
-
-
-def same(a, b):
-    if not b.exists() or a.name != "golden.json":
-        return b.exists() and filecmp.cmp(a, b, shallow=False)
-    texts = (path.read_text(encoding="utf-8") for path in (a, b))
-    return len({re.sub(r'"float32_error":[^,}]+', "", text) for text in texts}) == 1
-
-
-def main():
-    parser = argparse.ArgumentParser(description="Makes the quantized models and golden.json.")
-    parser.add_argument("--check", action="store_true", help="compare, write nothing here")
-    check = parser.parse_args().check
-    transformers.logging.set_verbosity_error()
-    transformers.logging.disable_progress_bar()
-    torch.set_num_threads(1)  # one order of summation
-    with tempfile.TemporaryDirectory() as scratch:
-        out = Path(scratch)
-        make_all(out)
-        if check:
-            changed = [path for path in made_files() if not same(out / path, HERE / path)]
-            for path in changed:
-                print(f"differs: {path}")
-            sys.exit(1 if changed else 0)
-        for path in made_files():
-            (HERE / path).parent.mkdir(exist_ok=True)
-            shutil.copyfile(out / path, HERE / path)
+def made_files(root):
+    files = [f"{form}/{name}" for form in FORMS for name in ("config.json", "model.safetensors")]
+    return {Path(file) for file in [*files, "golden.json"] if (root / file).exists()}
 
 
 if __name__ == "__main__":
-    main()
+    golden_files.run("Makes the quantized models and golden.json.", HERE, make_all, made_files)
