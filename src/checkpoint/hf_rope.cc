@@ -101,8 +101,8 @@ std::vector<float> read_divisors(const json::Fields& fields, const char* key) {
   std::vector<float> divisors;
   for (const nlohmann::json& item : fields.items(key)) {
     const double divisor = item.is_number() ? item.get<double>() : 0;
-    if (!model::kScales.contains(divisor))
-      fields.fail(key, "a list of numbers, " + to_string(model::kScales));
+    if (!model::kRopeDivisors.contains(divisor))
+      fields.fail(key, "a list of numbers, " + to_string(model::kRopeDivisors));
     divisors.push_back(static_cast<float>(divisor));
   }
   return divisors;

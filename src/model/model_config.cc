@@ -84,7 +84,7 @@ struct CheckScaling {
     checks.that(divisors.size() == pairs, field, "a table of " + std::to_string(divisors.size()),
                 "one for each pair, " + std::to_string(pairs));
     for (const float divisor : divisors) {
-      checks.number(field, static_cast<double>(divisor), kScales);
+      checks.number(field, static_cast<double>(divisor), kRopeDivisors);
     }
   }
 

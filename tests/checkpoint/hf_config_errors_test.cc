@@ -198,7 +198,11 @@ TEST(HfConfigErrors, scaling_of_rope) {
             "long_factor is a table of 3; accepted is one for each pair, 4");
   EXPECT_EQ(error_with("phi3_long", R"({"rope_scaling": {"type": "su", "short_factor": [1, "x"],
                                         "long_factor": [1, 2, 3]}})"),
-            "rope_scaling.short_factor is a list of 2; accepted is a list of numbers, 1e-06 .. "
+            "rope_scaling.short_factor is a list of 2; accepted is a list of numbers, 0.03125 .. "
+            "1e+06");
+  EXPECT_EQ(error_with("phi3_long", R"({"rope_scaling": {"type": "su", "short_factor": [0.01, 1],
+                                        "long_factor": [1, 2, 3]}})"),
+            "rope_scaling.short_factor is a list of 2; accepted is a list of numbers, 0.03125 .. "
             "1e+06");
   EXPECT_EQ(error_with("llama", R"({"rope_parameters": {"full_attention": {"rope_theta": 5}}})"),
             "rope_parameters.full_attention is an object; accepted is none: one rope for all "

@@ -36,7 +36,8 @@ bool read_config_in_every_way(std::string_view text) {
   FORGE_CHECK(checkpoint::parse_hf_config(*written, "fuzz")->model == config->model, *written);
   checkpoint::check_for_gguf(config->model);
   for (const double frequency : rope_frequencies(config->model.rope)) {
-    FORGE_CHECK(frequency > 0 && frequency <= 1, "frequency=", frequency);
+    const double largest_angle = frequency * model::kPositionsMax;
+    FORGE_CHECK(frequency > 0 && largest_angle < 0x1p30, "frequency=", frequency);
   }
   return true;
 }

@@ -99,7 +99,7 @@ TEST(ModelConfig, rope_fits_the_head) {
   EXPECT_EQ(fault(model),
             "rope.scaling.divisors is a table of 3; accepted is one for each pair, 4");
   model.rope.scaling = TabledRope{{1, 2, 0, 3}};
-  EXPECT_EQ(fault(model), "rope.scaling.divisors is 0; accepted is 1e-06 .. 1e+06");
+  EXPECT_EQ(fault(model), "rope.scaling.divisors is 0; accepted is 0.03125 .. 1e+06");
 }
 
 TEST(ModelConfig, lists_of_layers_have_one_for_each) {
