@@ -3,6 +3,7 @@
 #include <algorithm>
 
 #include "cuda_clock.h"
+#include "forge/quant/weight_type.h"
 #include "forge/sim/sim_device.h"
 #include "kernel_inputs.h"
 
@@ -50,12 +51,15 @@ class CaseList {
     }
   }
 
-  /// What other families of models do to rows: products with weights of 16 bits, norms of heads.
+  /// What other families of models do to rows: products with weights of 16 bits and of codes, norms
+  /// of heads.
   void add_family_rows(int rows) {
     apps::KernelSizes sizes = kModel;
     sizes.rows = rows;
-    for (const int weights : {1, 2}) {
-      sizes.weights = weights;
+    add("code_rows", sizes);
+    for (const quant::WeightType type : {quant::WeightType::f16, quant::WeightType::bf16,
+                                         quant::WeightType::q8_0, quant::WeightType::q4_k}) {
+      sizes.weights = static_cast<int>(type);
       add("embed", sizes);
       for (const Product& product : kProducts) {
         sizes.hidden = product.inputs;

@@ -6,6 +6,7 @@
 #include <cstdint>
 
 #include "forge/gpu/kernels.h"
+#include "forge/linear/linear_weights.h"
 #include "forge/numerics/attention.h"
 #include "forge/sim/kernel_work.h"
 
@@ -18,12 +19,15 @@ namespace forge::sim {
 FORGE_FOR_EACH_KERNEL(FORGE_ENTRY)
 #undef FORGE_ENTRY
 
-/// Bytes of one panel of weights: 32 outputs of `inputs` inputs, which bf16 has in pairs.
-std::uint64_t panel_bytes(int inputs, gpu::WeightKind kind);
+/// Bytes of a panel that products read, which is not all of every kind's.
+std::uint64_t panel_bytes_read(int inputs, linear::PanelKind kind);
+
+/// Bytes of a row of x that products with such weights read.
+std::uint64_t row_bytes(int inputs, linear::PanelKind kind);
 
 /// The chain of a block that multiplies `rows` rows, or a tile of them, by a panel.
-void add_product_chain(KernelWork& w, std::uint64_t rows, std::uint64_t inputs,
-                       gpu::WeightKind kind, std::uint64_t threads);
+void add_product_chain(KernelWork& w, std::uint64_t rows, int inputs, linear::PanelKind kind,
+                       std::uint64_t threads);
 
 /// The chain of a thread that merges that many segments of attention.
 void add_merge_chain(KernelWork& w, std::uint64_t segments);

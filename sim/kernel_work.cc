@@ -1,5 +1,5 @@
-// The formulas of all kernels but those of attention and of experts, each after its source in
-// cuda/kernels.
+// The formulas of all kernels but those of products, of attention and of experts, each after its
+// source in cuda/kernels.
 #include "forge/sim/kernel_work.h"
 
 #include <bit>
@@ -37,11 +37,23 @@ KernelWork work(const gpu::CopyBlocksArgs& args, const KernelLaunch& launch) {
   return w;
 }
 
+namespace {
+
+/// Of a row: floats as they are stored, or an output of a panel of codes.
+std::uint64_t embedding_bytes(int hidden_size, linear::PanelKind kind) {
+  if (linear::has_codes(kind)) {
+    return panel_bytes_read(hidden_size, kind) / size_of(linear::kPanelOutputs);
+  }
+  return size_of(hidden_size) * (kind == linear::PanelKind::f32 ? kFloat : kFloat / 2);
+}
+
+}  // namespace
+
 KernelWork work(const gpu::EmbedArgs& args, const KernelLaunch& launch) {
   const std::uint64_t rows = present(launch.shape.grid.x, args.counts->rows);
   const std::uint64_t pieces = size_of(launch.shape.grid.y);
   const std::uint64_t row_bytes = size_of(args.hidden_size) * kFloat;
-  const std::uint64_t stored_bytes = size_of(args.hidden_size) * gpu::bytes_of(args.kind);
+  const std::uint64_t stored_bytes = embedding_bytes(args.hidden_size, args.kind);
   std::uint64_t drafts = 0;
   for (std::uint64_t r = 0; r < rows; ++r) {
     drafts += args.rows[r].draft != gpu::RowInput::kNoDraft ? 1 : 0;
@@ -76,53 +88,6 @@ KernelWork work(const gpu::RmsNormArgs& args, const KernelLaunch& launch) {
   w.chain_loads =
       1 + (some ? 1 : 0) + each / kInFlight + chain::turns(each % kInFlight, kUnrolled) + weights;
   w.chain_operations = each + chain::kWarpTree + 2 * chain::kDivide + chain::kSquareRoot + each * 3;
-  return w;
-}
-
-std::uint64_t panel_bytes(int inputs, gpu::WeightKind kind) {
-  const int padding = kind == gpu::WeightKind::bf16 ? inputs % 2 : 0;
-  return size_of(inputs + padding) * size_of(linear::kPanelOutputs) * gpu::bytes_of(kind);
-}
-
-void add_product_chain(KernelWork& w, std::uint64_t rows, std::uint64_t inputs,
-                       gpu::WeightKind kind, std::uint64_t threads) {
-  constexpr std::uint64_t kStaged = 512;  // floats of x that a warp keeps
-  const std::uint64_t in_flight = kind == gpu::WeightKind::bf16 ? 16 : 8;  // inputs
-  const std::uint64_t tile = size_of(gpu::ProjectArgs::kTileRows);
-  const std::uint64_t together = std::min(tile, std::bit_ceil(std::max<std::uint64_t>(rows, 1)));
-  const std::uint64_t warps = threads / size_of(simt::kWarpSize);
-  const std::uint64_t segment = std::min(inputs, size_of(numerics::kProductSegment));
-  const std::uint64_t rounds = chain::turns(chain::turns(inputs, segment), warps);
-  const std::uint64_t stagings = chain::turns(segment * together, kStaged);
-  w.chain_loads += rounds * (stagings + chain::turns(segment, in_flight));
-  w.chain_operations +=
-      rounds * (stagings * chain::kSharedLoad + chain::side_by_side(segment, together) +
-                2 * chain::kBarrier + warps + chain::kSharedLoad);
-}
-
-KernelWork work(const gpu::ProjectArgs& args, const KernelLaunch& launch) {
-  const std::uint64_t tile = size_of(gpu::ProjectArgs::kTileRows);
-  const std::uint64_t rows =
-      std::min<std::uint64_t>(*args.row_count, size_of(launch.shape.grid.x) * tile);
-  const std::uint64_t tiles = chain::turns(rows, tile);
-  const std::uint64_t panels = size_of(gpu::ceil_div(args.outputs, linear::kPanelOutputs));
-  const std::uint64_t K = size_of(args.inputs);
-  const std::uint64_t weights = panels * size_of(linear::kPanelOutputs) * K;
-  const std::uint64_t weight_bytes = panels * panel_bytes(args.inputs, args.kind);
-  const std::uint64_t y = rows * size_of(args.outputs);
-  KernelWork w;
-  const std::uint64_t bias = args.bias != nullptr ? size_of(args.outputs) : 0;
-  w.bytes_read =
-      kWord +
-      (rows > 0 ? weight_bytes + (rows * K + bias + (args.accumulate ? y : 0)) * kFloat : 0);
-  w.bytes_written = y * kFloat;
-  w.block_bytes = blocks_of(launch) * kWord + tiles * weight_bytes +
-                  (tiles * bias + panels * rows * K + y * (args.accumulate ? 2 : 1)) * kFloat;
-  const std::uint64_t rest = rows % tile;  // its tile is of the next power of two
-  w.flops = 2 * weights * (rows - rest + (rest > 0 ? std::bit_ceil(rest) : 0));
-
-  w.chain_loads = 1 + (args.accumulate ? 1 : 0);
-  add_product_chain(w, rows, K, args.kind, threads_of(launch));
   return w;
 }
 

@@ -57,7 +57,9 @@ KernelWork work(const gpu::ProjectExpertsArgs& args, const KernelLaunch& launch)
   const std::uint64_t tiles = present(launch.shape.grid.x, *args.plan.tiles_count);
   const std::uint64_t panels = size_of(gpu::ceil_div(args.outputs, linear::kPanelOutputs));
   const std::uint64_t K = size_of(args.inputs);
-  const std::uint64_t weight_bytes = panels * panel_bytes(args.inputs, args.kind);  // of an expert
+  const std::uint64_t weight_bytes =
+      panels * panel_bytes_read(args.inputs, args.kind);  // of an expert
+  const std::uint64_t x_bytes = row_bytes(args.inputs, args.kind);
   std::set<std::uint32_t> experts;
   std::set<std::uint32_t> rows;  // of x
   std::uint64_t pairs = 0;
@@ -74,13 +76,13 @@ KernelWork work(const gpu::ProjectExpertsArgs& args, const KernelLaunch& launch)
   const std::uint64_t plan = tiles * kTile + pairs * kWord;
   const std::uint64_t y = pairs * size_of(args.outputs);
   KernelWork w;
-  w.bytes_read = kWord + plan + experts.size() * weight_bytes + rows.size() * K * kFloat;
+  w.bytes_read = kWord + plan + experts.size() * weight_bytes + rows.size() * x_bytes;
   w.bytes_written = y * kFloat;
   w.block_bytes = blocks_of(launch) * kWord + panels * plan + tiles * weight_bytes +
-                  (panels * pairs * K + y) * kFloat;
+                  panels * pairs * x_bytes + y * kFloat;
   w.flops = 2 * y * K;
   w.chain_loads = 3;
-  add_product_chain(w, most, K, args.kind, threads_of(launch));
+  add_product_chain(w, most, args.inputs, args.kind, threads_of(launch));
   return w;
 }
 

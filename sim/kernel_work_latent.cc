@@ -82,17 +82,17 @@ KernelWork work(const gpu::ProjectHeadsArgs& args, const KernelLaunch& launch) {
   const std::uint64_t panels = size_of(launch.shape.grid.y);
   const std::uint64_t heads = size_of(args.heads);
   const std::uint64_t K = size_of(args.inputs);
-  const std::uint64_t x = rows * heads * K;
+  const std::uint64_t x_bytes = rows * heads * row_bytes(args.inputs, args.kind);
   const std::uint64_t y = rows * heads * size_of(args.outputs);
-  const std::uint64_t weight_bytes = heads * panels * panel_bytes(args.inputs, args.kind);
+  const std::uint64_t weight_bytes = heads * panels * panel_bytes_read(args.inputs, args.kind);
   KernelWork w;
-  w.bytes_read = kWord + (rows > 0 ? weight_bytes + x * kFloat : 0);
+  w.bytes_read = kWord + (rows > 0 ? weight_bytes + x_bytes : 0);
   w.bytes_written = y * kFloat;
   w.block_bytes = blocks_of(launch) * kWord + chain::turns(rows, tile) * weight_bytes +
-                  (panels * x + y) * kFloat;
+                  panels * x_bytes + y * kFloat;
   w.flops = 2 * y * K;
   w.chain_loads = 1;
-  add_product_chain(w, rows, K, args.kind, threads_of(launch));
+  add_product_chain(w, rows, args.inputs, args.kind, threads_of(launch));
   return w;
 }
 

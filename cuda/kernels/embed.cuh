@@ -1,14 +1,18 @@
 // embed: the rows of hidden states begin as the embeddings of their tokens.
 //
-//   grid      x: rows; y: pieces of 4 floats a thread
+//   grid      x: rows; y: pieces of 4 floats a thread, or of a group of 32 where they are codes
 //   memory    a row of the embedding, 4 numbers a thread at once, and a row of `hidden`, 16 bytes a
 //             thread, consecutive in a warp. A hidden size that is no multiple of 4 leaves rows
-//             unaligned: number by number
-//   bits      one product; by 1, which changes no bit, where a model has no multiplier
+//             unaligned: number by number. Codes are read from panels, made for products, where an
+//             output's words are 128 bytes apart: 8 to 32 times as many bytes pass as are wanted,
+//             of few rows
+//   bits      those of stored_row (linear/stored_linear.h), and one product; by 1, which changes no
+//             bit, where a model has no multiplier
 //
 // A token that is a draft is not known to the host yet: `sample` has left it on the device.
 #pragma once
 
+#include "code_panel.cuh"
 #include "forge/gpu/kernels/embed.h"
 #include "forge/simt/dialect.h"
 #include "widen.cuh"
@@ -72,6 +76,30 @@ FORGE_DEVICE void embed_four(const gpu::EmbedArgs& a, std::uint32_t token, int f
   }
 }
 
+/// Numbers 32 group .. 32 group + 31 of a token's row, which is an output of a panel.
+FORGE_DEVICE void embed_group(const gpu::EmbedArgs& a, std::uint32_t token, int group,
+                              gptr<float> to) {
+  if (group >= linear::codes::group_count(a.hidden_size)) return;
+  constexpr std::uint32_t kOutputs = linear::kPanelOutputs;
+  const std::size_t panel_bytes = linear::codes::panel_bytes(a.kind, a.hidden_size);
+  const auto* const panel =
+      static_cast<const std::byte*>(a.embedding) + token / kOutputs * panel_bytes;
+  GroupCodes codes;
+  read_group(a.kind, panel, group, static_cast<int>(token % kOutputs), codes);
+  for (int q = 0; q < linear::codes::kQuads; ++q) {
+    const int half = q / 4;
+    const float step = codes.step * static_cast<float>(codes.half_scales[half]);
+    const float low = codes.minus_minimum * static_cast<float>(codes.half_mins[half]);
+    for (int i = 0; i < 4; ++i) {
+      const int k = linear::codes::kGroup * group + 4 * q + i;
+      const auto code = static_cast<std::int8_t>(codes.words[q] >> (8 * i));
+      const float number = step * static_cast<float>(code - codes.offset);
+      const float x = linear::has_minima(a.kind) ? number + low : number;
+      if (k < a.hidden_size) to[k] = x * a.multiplier;
+    }
+  }
+}
+
 FORGE_KERNEL(gpu::EmbedArgs::kThreads) embed(gpu::EmbedArgs a) {
   const auto row = static_cast<std::uint32_t>(block().x);
   const gpu::PassCounts counts = global(a.counts)[0];
@@ -81,14 +109,16 @@ FORGE_KERNEL(gpu::EmbedArgs::kThreads) embed(gpu::EmbedArgs a) {
       input.draft == gpu::RowInput::kNoDraft ? input.token : global(a.drafts)[input.draft];
 
   const gptr<float> to = global(a.hidden) + std::int64_t{row} * a.hidden_size;
-  const int first = 4 * (block().y * threads() + thread());
+  const int piece = block().y * threads() + thread();
   switch (a.kind) {
-    case gpu::WeightKind::f32:
-      return embed_four<F32Numbers>(a, token, first, to);
-    case gpu::WeightKind::f16:
-      return embed_four<F16Numbers>(a, token, first, to);
-    case gpu::WeightKind::bf16:
-      return embed_four<BF16Numbers>(a, token, first, to);
+    case linear::PanelKind::f32:
+      return embed_four<F32Numbers>(a, token, 4 * piece, to);
+    case linear::PanelKind::f16:
+      return embed_four<F16Numbers>(a, token, 4 * piece, to);
+    case linear::PanelKind::bf16:
+      return embed_four<BF16Numbers>(a, token, 4 * piece, to);
+    default:
+      return embed_group(a, token, piece, to);
   }
 }
 

@@ -10,6 +10,7 @@
 #include "attend_prompt.cuh"
 #include "attend_split.cuh"
 #include "choose_experts.cuh"
+#include "code_rows.cuh"
 #include "copy_blocks.cuh"
 #include "digest_logits.cuh"
 #include "embed.cuh"

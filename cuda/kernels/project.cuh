@@ -1,15 +1,18 @@
 // project: y = x W^T, every projection of the model and its output head.
 //
 //   grid      x: tiles of 8 rows, y: panels of 32 outputs, so that blocks that run at the same time
-//             share weights. A block has a warp for each segment of 256 inputs, up to 8
-//   memory    weights come in panels (weight_panel.cuh): one input of a panel is 128 consecutive
-//             bytes (f16: 64; bf16: 128 are two inputs), a lane an output. Each is read once and
-//             used for all rows of the tile; 8 loads are in flight a lane. A warp copies its part
-//             of x to shared memory first, where all lanes then read the same 16 bytes at once
-//   bits      an output is the sum of segments of 256 inputs, each an fma chain in ascending order;
-//             the segments are added in ascending order (product_reference). So the segments can be
-//             computed side by side, a warp each ("split-K"); only their addition must wait. Bias
-//             and multiplier follow in the CPU's order; by 1 a product keeps its bits
+//             share weights. A block has a warp for each segment of 256 inputs, or for each group
+//             of 32 of codes, up to 8
+//   memory    weights come in panels (weight_panel.cuh, code_panel.cuh): a word of each output of a
+//             panel is 128 consecutive bytes (f16: 64), a lane an output. Each is read once and
+//             used for all rows of the tile. Floats: 8 loads are in flight a lane; a warp copies
+//             its part of x to shared memory first, where all lanes then read the same 16 bytes at
+//             once. Codes: those of a group are in flight; all lanes read the same 48 bytes of x
+//   bits      those of linear/product.h. An output of floats is the sum of segments of 256 inputs,
+//             each an fma chain in ascending order; the segments are added in ascending order. So
+//             the segments can be computed side by side, a warp each ("split-K"); only their
+//             addition must wait. Codes: multiply_codes.cuh. Bias and multiplier follow in the
+//             CPU's order; by 1 a product keeps its bits
 //
 //   warp 0   segment 0 --+-- segment 8 ----+--
 //   warp 1   segment 1 --+-- segment 9 ----+--     + is a barrier: the sums of a round are in
@@ -20,31 +23,22 @@
 #include "forge/gpu/kernels/project.h"
 #include "forge/numerics/canonical.h"
 #include "forge/simt/dialect.h"
+#include "multiply_codes.cuh"
+#include "product.cuh"
 #include "weight_panel.cuh"
 
 namespace FORGE_KERNELS {
 using namespace simt;
 
-inline constexpr int kProjectWarps = gpu::ProjectArgs::kThreads / kWarpSize;
-
-/// Floats of x that a warp keeps in shared memory, for all rows of the tile together, and floats of
-/// the sums that it leaves there.
+/// Floats of x that a warp keeps in shared memory, for all rows of the tile together.
 inline constexpr int kStagedFloats = 512;
-inline constexpr int kPartialFloats = gpu::ProjectArgs::kTileRows * kWarpSize;
+static_assert(kStagedFloats <= kWorkFloats);
 
-/// What a block multiplies: x(0) .. x(rows - 1), of K inputs each, by one panel.
+/// What a block multiplies, by one panel.
 template <class Panel, class Rows>
-struct PanelProduct {
-  Rows x;  ///< x(r): row r
-  int rows;
+struct FloatProduct {
+  ProductInputs<Rows> in;
   gptr<const typename Panel::Word> weights;  ///< those of this lane's output: [K / kInputs][32]
-  int inputs;
-};
-
-/// The shared memory of a product.
-struct ProductMemory {
-  sptr<float> staged;   ///< [warps][kStagedFloats]
-  sptr<float> partial;  ///< [warps][kPartialFloats]
 };
 
 /// sums[r] is continued over `count` inputs: staged[r * kStride + k] * weights[k][0].
@@ -85,21 +79,23 @@ FORGE_DEVICE void multiply_staged(sptr<const float> staged,
 /// sums[r] = the chain of the segment [begin, end) of inputs. For rows that the product does not
 /// have it is one that no thread reads.
 template <int kRows, class Panel, class Rows>
-FORGE_DEVICE void multiply_segment(const PanelProduct<Panel, Rows>& product, int begin, int end,
+FORGE_DEVICE void multiply_segment(const FloatProduct<Panel, Rows>& product, int begin, int end,
                                    sptr<float> staged, float (&sums)[kRows]) {
   constexpr int kStride = kStagedFloats / kRows < numerics::kProductSegment
                               ? kStagedFloats / kRows
                               : numerics::kProductSegment;
+  const ProductInputs<Rows>& in = product.in;
   for (float& sum : sums) sum = 0.0f;
   for (int first = begin; first < end; first += kStride) {
     const int count = end - first < kStride ? end - first : kStride;
     const int words = gpu::ceil_div(count, Panel::kInputs);
     if (first > begin) sync_warp();
     for (int r = 0; r < kRows; ++r) {
-      const gptr<const float> row = product.x(r < product.rows ? r : 0) + first;
+      const std::int64_t vector = in.rows(r < in.row_count ? r : 0);
+      const gptr<const float> row = in.x + vector * in.stride + first;
       for (int k = lane(); k < words * Panel::kInputs; k += kWarpSize) {
         float x = 0.0f;
-        if (r < product.rows && k < count) x = row[k];
+        if (r < in.row_count && k < count) x = row[k];
         staged[r * kStride + k] = Panel::activation(x);
       }
     }
@@ -110,26 +106,21 @@ FORGE_DEVICE void multiply_segment(const PanelProduct<Panel, Rows>& product, int
   }
 }
 
-/// The panel of this block: along y, then along z.
-FORGE_DEVICE std::int64_t panel_of_block() {
-  return std::int64_t{block().z} * grid().y + block().y;
-}
-
 /// Calls write(r, y) with this lane's output of each row, in one warp for each row.
 template <int kRows, class Panel, class Rows, class Write>
-FORGE_DEVICE void multiply_rows(const PanelProduct<Panel, Rows>& product,
+FORGE_DEVICE void multiply_rows(const FloatProduct<Panel, Rows>& product,
                                 const ProductMemory& memory, const Write& write) {
   const int warps = threads() / kWarpSize;
-  const int segments = gpu::ceil_div(product.inputs, numerics::kProductSegment);
+  const int segments = gpu::ceil_div(product.in.inputs, numerics::kProductSegment);
   float totals[kRows] = {};  // of rows warp(), warp() + warps, ...
   for (int round = 0; round < segments; round += warps) {
     if (round > 0) sync_block();
     const int first = (round + warp()) * numerics::kProductSegment;
-    if (first < product.inputs) {
+    if (first < product.in.inputs) {
       const int end = first + numerics::kProductSegment;
       float sums[kRows];
-      multiply_segment<kRows>(product, first, end < product.inputs ? end : product.inputs,
-                              memory.staged + warp() * kStagedFloats, sums);
+      multiply_segment<kRows>(product, first, end < product.in.inputs ? end : product.in.inputs,
+                              memory.work + warp() * kWorkFloats, sums);
       for (int r = 0; r < kRows; ++r) {
         memory.partial[(warp() * kRows + r) * kWarpSize + lane()] = sums[r];
       }
@@ -145,17 +136,17 @@ FORGE_DEVICE void multiply_rows(const PanelProduct<Panel, Rows>& product,
   }
   for (int n = 0; n < kRows; ++n) {
     const int r = warp() + n * warps;
-    if (r >= product.rows) break;
+    if (r >= product.in.row_count) break;
     write(r, totals[n]);
   }
 }
 
 /// Calls multiply_rows with the smallest kRows of 1, 2, 4, 8 that holds the rows.
 template <int kRows = 1, class Panel, class Rows, class Write>
-FORGE_DEVICE void multiply_tile(const PanelProduct<Panel, Rows>& product,
+FORGE_DEVICE void multiply_tile(const FloatProduct<Panel, Rows>& product,
                                 const ProductMemory& memory, const Write& write) {
   if constexpr (kRows < gpu::ProjectArgs::kTileRows) {
-    if (product.rows > kRows) {
+    if (product.in.row_count > kRows) {
       multiply_tile<2 * kRows>(product, memory, write);
       return;
     }
@@ -163,49 +154,52 @@ FORGE_DEVICE void multiply_tile(const PanelProduct<Panel, Rows>& product,
   multiply_rows<kRows>(product, memory, write);
 }
 
-/// A panel of weights of some kind.
+/// Panel `index` of those that lie one after the other at `panels`.
 struct WeightPanel {
   const void* panels;
-  gpu::WeightKind kind;
-  std::int64_t index;  ///< number of the panel in `panels`
+  linear::PanelKind kind;
+  std::int64_t index;
   int inputs;
 
-  /// The weights of this lane's output in it.
+  /// The floats of this lane's output in it.
   template <class Panel>
   FORGE_DEVICE gptr<const typename Panel::Word> words() const {
     using Word = const typename Panel::Word;
     const std::int64_t panel_words = gpu::ceil_div(inputs, Panel::kInputs) * linear::kPanelOutputs;
     return global(static_cast<Word*>(panels)) + index * panel_words + lane();
   }
+
+  FORGE_DEVICE CodePanel codes() const {
+    const auto bytes = static_cast<std::int64_t>(linear::codes::panel_bytes(kind, inputs));
+    return {static_cast<const std::byte*>(panels) + index * bytes, kind};
+  }
 };
 
-/// Multiplies up to kTileRows rows x(0), ... by a panel. Calls write as multiply_rows does.
+/// Calls write(r, y) with this lane's output of each row, in one warp for each row.
 template <class Rows, class Write>
-FORGE_DEVICE void multiply_panel(const WeightPanel& panel, const Rows& x, int rows,
+FORGE_DEVICE void multiply_panel(const WeightPanel& panel, const ProductInputs<Rows>& in,
                                  const ProductMemory& memory, const Write& write) {
-  const int K = panel.inputs;
   switch (panel.kind) {
-    case gpu::WeightKind::f32: {
-      const PanelProduct<F32Panel, Rows> product{x, rows, panel.words<F32Panel>(), K};
-      return multiply_tile(product, memory, write);
-    }
-    case gpu::WeightKind::f16: {
-      const PanelProduct<F16Panel, Rows> product{x, rows, panel.words<F16Panel>(), K};
-      return multiply_tile(product, memory, write);
-    }
-    case gpu::WeightKind::bf16: {
-      const PanelProduct<BF16Panel, Rows> product{x, rows, panel.words<BF16Panel>(), K};
-      return multiply_tile(product, memory, write);
-    }
+    case linear::PanelKind::f32:
+      return multiply_tile(FloatProduct<F32Panel, Rows>{in, panel.words<F32Panel>()}, memory,
+                           write);
+    case linear::PanelKind::f16:
+      return multiply_tile(FloatProduct<F16Panel, Rows>{in, panel.words<F16Panel>()}, memory,
+                           write);
+    case linear::PanelKind::bf16:
+      return multiply_tile(FloatProduct<BF16Panel, Rows>{in, panel.words<BF16Panel>()}, memory,
+                           write);
+    default:
+      return multiply_codes(in, panel.codes(), memory, write);
   }
 }
 
-/// Rows that follow one another, `stride` floats apart.
+/// Vectors first, first + step, ...
 struct EvenRows {
-  gptr<const float> first;
-  std::int64_t stride;
+  std::int64_t first;
+  std::int64_t step;
 
-  FORGE_DEVICE gptr<const float> operator()(int r) const { return first + r * stride; }
+  FORGE_DEVICE std::int64_t operator()(int r) const { return first + r * step; }
 };
 
 /// This lane's output of rows first_row, first_row + 1, ... goes to y.
@@ -230,17 +224,21 @@ struct WriteProducts {
 };
 
 FORGE_KERNEL(gpu::ProjectArgs::kThreads) project(gpu::ProjectArgs a) {
-  SIMT_SHARED(float, staged, (kProjectWarps * kStagedFloats));
-  SIMT_SHARED(float, partial, (kProjectWarps * kPartialFloats));
+  SIMT_SHARED(float, work, (kWorkSize));
+  SIMT_SHARED(float, partial, (kPartialSize));
   constexpr int kTileRows = gpu::ProjectArgs::kTileRows;
   const std::int64_t first_row = std::int64_t{block().x} * kTileRows;
   const std::uint32_t row_count = global(a.row_count)[0];
   const std::int64_t panel = panel_of_block();
   if (first_row >= row_count || panel * linear::kPanelOutputs >= a.outputs) return;
   const auto rows = static_cast<int>(row_count - first_row);
-  multiply_panel({a.panels, a.kind, panel, a.inputs},
-                 EvenRows{global(a.x) + first_row * a.inputs, a.inputs},
-                 rows < kTileRows ? rows : kTileRows, {staged, partial},
+  const ProductInputs<EvenRows> in{.x = global(a.x),
+                                   .stride = a.inputs,
+                                   .coded = global(a.coded),
+                                   .rows = {first_row, 1},
+                                   .row_count = rows < kTileRows ? rows : kTileRows,
+                                   .inputs = a.inputs};
+  multiply_panel({a.panels, a.kind, panel, a.inputs}, in, {work, partial},
                  WriteProducts{a, first_row, panel * linear::kPanelOutputs + lane()});
 }
 

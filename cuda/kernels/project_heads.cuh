@@ -2,7 +2,7 @@
 //
 //   grid      x: tiles of 8 rows; y: panels of 32 outputs; z: heads
 //   memory    as project; a head's part of a row is consecutive, the next row's a stride away
-//   bits      product_reference, as project
+//   bits      as project
 #pragma once
 
 #include "forge/gpu/kernels/project_heads.h"
@@ -23,8 +23,8 @@ struct WriteHeadRows {
 };
 
 FORGE_KERNEL(gpu::ProjectHeadsArgs::kThreads) project_heads(gpu::ProjectHeadsArgs a) {
-  SIMT_SHARED(float, staged, (kProjectWarps * kStagedFloats));
-  SIMT_SHARED(float, partial, (kProjectWarps * kPartialFloats));
+  SIMT_SHARED(float, work, (kWorkSize));
+  SIMT_SHARED(float, partial, (kPartialSize));
   constexpr int kTileRows = gpu::ProjectArgs::kTileRows;
   const std::int64_t first_row = std::int64_t{block().x} * kTileRows;
   const std::uint32_t row_count = global(a.row_count)[0];
@@ -34,12 +34,15 @@ FORGE_KERNEL(gpu::ProjectHeadsArgs::kThreads) project_heads(gpu::ProjectHeadsArg
   const std::int64_t panel = std::int64_t{head} * grid().y + block().y;
   const std::int64_t first_head = first_row * a.heads + head;
   const int output = block().y * linear::kPanelOutputs + lane();
-  multiply_panel(
-      {a.panels, a.kind, panel, a.inputs},
-      EvenRows{global(a.x) + first_head * a.x_stride, std::int64_t{a.heads} * a.x_stride},
-      rows < kTileRows ? rows : kTileRows, {staged, partial},
-      WriteHeadRows{global(a.y) + first_head * a.y_stride + output,
-                    std::int64_t{a.heads} * a.y_stride, output < a.outputs});
+  const ProductInputs<EvenRows> in{.x = global(a.x),
+                                   .stride = a.x_stride,
+                                   .coded = global(a.coded),
+                                   .rows = {first_head, a.heads},
+                                   .row_count = rows < kTileRows ? rows : kTileRows,
+                                   .inputs = a.inputs};
+  multiply_panel({a.panels, a.kind, panel, a.inputs}, in, {work, partial},
+                 WriteHeadRows{global(a.y) + first_head * a.y_stride + output,
+                               std::int64_t{a.heads} * a.y_stride, output < a.outputs});
 }
 
 }  // namespace FORGE_KERNELS

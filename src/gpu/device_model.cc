@@ -51,7 +51,7 @@ DeviceModel::DeviceModel(const GpuModel& model, const executor::ExecutorOptions&
       host_rotary_(std::make_unique<model::RotaryTable>(model_.rope)),
       host_window_rotary_(
           model_.window_rope ? std::make_unique<model::RotaryTable>(*model_.window_rope) : nullptr),
-      weights_(model, allocator, &queue),
+      weights_(model, capacity.slab_rows, allocator, &queue),
       buffers_(model_, options, capacity, allocator) {
   if (!allocator.status()) return;
   upload(*host_rotary_, buffers_.rotary, capacity.positions, queue);
@@ -87,6 +87,7 @@ void DeviceModel::run(const Slab& slab, const SlabShape& shape, const DeviceStep
                         .pool = buffers_.pool.as<float>(),
                         .rotary = buffers_.rotary.as<float>(),
                         .window_rotary = buffers_.window_rotary.as<float>(),
+                        .coded_rows = weights_.coded_rows(),
                         .queue = queue};
   embed(pass);
   const int layers = slab.pass.layers.value_or(model_.layers);

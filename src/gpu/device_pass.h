@@ -50,11 +50,24 @@ struct DevicePass {
   float* pool;  ///< KV of all blocks: model/kv_pool.h
   const float* rotary;
   const float* window_rotary;  ///< of layers with a window, where their RoPE is another one
+  RowGroup* coded_rows;        ///< room for x of products with codes (device_weights.h)
   CommandQueue& queue;
 
   RowCount all_rows() const { return {&counts->rows, shape.counts.rows}; }
   RowCount rows_with_logits() const { return {&counts->logit_rows, shape.counts.logit_rows}; }
 };
+
+/// Vectors of rows: [rows][vectors][stride], of which products read the first K.
+struct Vectors {
+  const float* x = nullptr;
+  int vectors = 1;  ///< of a row
+  int stride = 0;   ///< 0: K
+};
+
+/// Has what `section` reads of x [K] made, in pass.coded_rows if its weights are codes. Returns:
+/// that place, or null.
+const RowGroup* code_rows(const DevicePass& pass, const RowCount& rows, const Vectors& x,
+                          int inputs, const DeviceSection& section);
 
 /// to = x [rows][K] times the matrix, plus its bias.
 void project(const DevicePass& pass, const RowCount& rows, const float* x,

@@ -1,5 +1,6 @@
 #include "device_weights.h"
 
+#include <algorithm>
 #include <functional>
 #include <span>
 
@@ -48,46 +49,87 @@ class Uploader {
 
   DeviceMatrix matrix(const char* name, const linear::LinearWeights& weights,
                       const std::vector<float>& bias = {}) {
-    DeviceMatrix matrix{.inputs = weights.inputs(), .outputs = weights.outputs()};
-    for (const linear::Section& section : weights.sections()) {
-      const auto panels = static_cast<std::uint64_t>(section.panel_count());
-      matrix.sections.push_back(
-          {.panels = bytes(name, section.panels, panels * section.panel_bytes),
-           .kind = *weight_kind(section.kind),
-           .first_output = section.first_output,
-           .outputs = section.outputs});
-    }
-    matrix.bias = vector(name, bias);
-    return matrix;
+    return {.sections = sections(name, std::span(&weights, 1), std::identity()),
+            .bias = vector(name, bias),
+            .inputs = weights.inputs(),
+            .outputs = weights.outputs()};
   }
 
-  /// Each is one section, and all are alike: GpuModel accepts no others.
+  /// All have the same sections: GpuModel accepts no others. A row has `vectors` inputs for them.
   template <class Owners, class Projection = std::identity>
-  DeviceMatrices matrices(const char* name, const Owners& owners, Projection matrix_of = {}) {
-    std::vector<Piece> panels;
-    panels.reserve(owners.size());
-    for (const auto& owner : owners) {
-      const linear::LinearWeights& weights = std::invoke(matrix_of, owner);
-      panels.push_back({weights.sections().front().panels, weights.bytes()});
-    }
+  DeviceMatrices matrices(const char* name, const Owners& owners, int vectors,
+                          Projection matrix_of = {}) {
     const linear::LinearWeights& first = std::invoke(matrix_of, owners.front());
-    return {.panels = pieces(name, panels),
-            .kind = *weight_kind(first.sections().front().kind),
+    return {.sections = sections(name, owners, matrix_of, vectors),
             .count = static_cast<int>(owners.size()),
             .inputs = first.inputs(),
             .outputs = first.outputs()};
   }
 
-  const void* rows(const char* name, const linear::StoredLinear& stored) {
-    const auto& form = std::get<linear::StoredRows>(stored.form);
-    const auto row = *quant::bytes_of(form.type, static_cast<std::size_t>(stored.inputs));
-    return bytes(name, form.rows, static_cast<std::uint64_t>(stored.outputs) * row);
+  /// Panels of codes. They are packed here, since the model has those of the head alone.
+  const void* panels(const char* name, const linear::StoredLinear& stored) {
+    if (queue_ == nullptr) return bytes(name, nullptr, packed_bytes(std::span(&stored, 1)));
+    linear::ThreadPool pool(1);
+    packed_.emplace(std::span(&stored, 1), pool);
+    return bytes(name, packed_->sections().front().panels, packed_->bytes());
   }
 
+  /// Rows of floats: as they are stored, or, of FP8 and others that are packed as floats, widened.
+  const void* rows(const char* name, const linear::StoredLinear& stored) {
+    const auto count = static_cast<std::size_t>(stored.outputs);
+    const auto width = static_cast<std::size_t>(stored.inputs);
+    if (const auto* form = std::get_if<linear::StoredRows>(&stored.form)) {
+      return bytes(name, form->rows, count * *quant::bytes_of(form->type, width));
+    }
+    if (queue_ != nullptr) widened_.resize(count * width);
+    for (std::size_t row = 0; row < widened_.size() / width; ++row) {
+      stored_row(stored, static_cast<int>(row), &widened_[row * width]);
+    }
+    return bytes(name, widened_.data(), count * width * sizeof(float));
+  }
+
+  /// Groups of the widest row that products with codes read.
+  int coded_groups() const { return coded_groups_; }
+
  private:
+  template <class Owners, class Projection>
+  std::vector<DeviceSection> sections(const char* name, const Owners& owners, Projection matrix_of,
+                                      int vectors = 1) {
+    std::vector<DeviceSection> out;
+    const linear::LinearWeights& first = std::invoke(matrix_of, owners.front());
+    for (std::size_t i = 0; i < first.sections().size(); ++i) {
+      const linear::Section& section = first.sections()[i];
+      const auto panels = static_cast<std::uint64_t>(section.panel_count());
+      std::vector<Piece> all;
+      all.reserve(owners.size());
+      for (const auto& owner : owners) {
+        all.push_back(
+            {std::invoke(matrix_of, owner).sections()[i].panels, panels * section.panel_bytes});
+      }
+      out.push_back({.panels = pieces(name, all),
+                     .kind = section.kind,
+                     .first_output = section.first_output,
+                     .outputs = section.outputs,
+                     .order = order(section.order)});
+      if (!linear::has_codes(section.kind)) continue;
+      coded_groups_ = std::max(coded_groups_, vectors * linear::codes::group_count(first.inputs()));
+    }
+    return out;
+  }
+
+  const std::int32_t* order(std::span<const std::int32_t> order) {
+    if (order.empty()) return nullptr;
+    return static_cast<const std::int32_t*>(
+        bytes("weights: order of inputs", order.data(), order.size_bytes()));
+  }
+
   Allocator& allocator_;
   CommandQueue* queue_;
   std::vector<Buffer>& buffers_;
+  int coded_groups_ = 0;
+  // What is uploaded of it must stay until it has arrived.
+  std::optional<linear::LinearWeights> packed_;
+  std::vector<float> widened_;
 };
 
 DeviceGroupedQuery attention_of(const model::PackedGroupedQuery& packed, Uploader& to) {
@@ -98,13 +140,14 @@ DeviceGroupedQuery attention_of(const model::PackedGroupedQuery& packed, Uploade
 }
 
 DeviceLatent attention_of(const model::PackedLatent& packed, Uploader& to) {
+  const auto heads = static_cast<int>(packed.key_up.size());
   return {.query_down = to.matrix("weights: query down", packed.query_down),
           .query_norm = to.vector("weights: query norm", packed.query_norm),
           .query_up = to.matrix("weights: query up", packed.query_up),
           .kv_down = to.matrix("weights: kv down", packed.kv_down),
           .kv_norm = to.vector("weights: kv norm", packed.kv_norm),
-          .key_up = to.matrices("weights: key up", packed.key_up),
-          .value_up = to.matrices("weights: value up", packed.value_up),
+          .key_up = to.matrices("weights: key up", packed.key_up, heads),
+          .value_up = to.matrices("weights: value up", packed.value_up, heads),
           .output = to.matrix("weights: output", packed.output)};
 }
 
@@ -115,12 +158,13 @@ DeviceMlp mlp_of(const model::PackedMlp& packed, Uploader& to) {
 
 DeviceExperts mlp_of(const model::PackedExperts& packed, Uploader& to) {
   using model::PackedMlp;
+  const int per_row = packed.config.experts_per_token;
   DeviceExperts experts{
       .router = to.matrix("weights: router", packed.router),
       .correction_bias = to.vector("weights: correction bias", packed.correction_bias),
       .gate_up =
-          to.matrices("weights: gate and up of experts", packed.experts, &PackedMlp::gate_up),
-      .down = to.matrices("weights: down of experts", packed.experts, &PackedMlp::down)};
+          to.matrices("weights: gate and up of experts", packed.experts, 1, &PackedMlp::gate_up),
+      .down = to.matrices("weights: down of experts", packed.experts, per_row, &PackedMlp::down)};
   if (packed.shared) experts.shared = mlp_of(*packed.shared, to);
   return experts;
 }
@@ -139,16 +183,25 @@ DeviceLayer layer_of(const model::PackedModelLayer& packed, Uploader& to) {
 
 }  // namespace
 
-DeviceWeights::DeviceWeights(const GpuModel& model, Allocator& allocator, CommandQueue* queue) {
+DeviceWeights::DeviceWeights(const GpuModel& model, std::uint32_t rows_max, Allocator& allocator,
+                             CommandQueue* queue) {
   const model::PackedModel& weights = model.weights();
   Uploader to(allocator, queue, buffers_);
-  embedding_ = to.rows("weights: embedding", weights.embedding);
-  embedding_kind_ = *weight_kind(linear::panel_kind(weights.embedding));
+  embedding_kind_ = panel_kind(weights.embedding);
+  const bool is_codes = linear::has_codes(embedding_kind_);
+  if (!is_codes) embedding_ = to.rows("weights: embedding", weights.embedding);
   for (const model::PackedModelLayer& layer : weights.layers) {
     layers_.push_back(layer_of(layer, to));
   }
   final_norm_ = to.vector("weights: final norm", weights.final_norm);
   head_ = to.matrix("weights: head", weights.head);
+  if (is_codes) {
+    embedding_ = model.config().tied_head ? head_.sections.front().panels
+                                          : to.panels("weights: embedding", weights.embedding);
+  }
+  coded_rows_ = allocator.take<RowGroup>(
+      MemoryKind::device, std::size_t{rows_max} * static_cast<std::size_t>(to.coded_groups()),
+      "rows in 8 bits");
   if (queue != nullptr) queue->synchronize();
 }
 

@@ -1,6 +1,7 @@
 // DeviceWeights: a model's weights on the device: panels (linear/linear_weights.h) and vectors.
 //
-// The fields are those of model/packed_model.h; what a model lacks (a bias, a norm) is null.
+// The fields are those of model/packed_model.h; what a model lacks (a bias, a norm) is null. With
+// weights in codes there is room for the rows in 8 bits that their products read.
 //
 // Owns the memory. Never changes after construction.
 #pragma once
@@ -13,16 +14,17 @@
 #include "allocator.h"
 #include "command_queue.h"
 #include "forge/gpu/gpu_model.h"
-#include "forge/gpu/kernels/weight_kind.h"
+#include "forge/gpu/kernels/code_rows.h"
 
 namespace forge::gpu {
 
 /// Outputs of a matrix that are packed alike (linear::Section), in panels.
 struct DeviceSection {
   const void* panels = nullptr;
-  WeightKind kind = WeightKind::f32;
+  linear::PanelKind kind = linear::PanelKind::f32;
   int first_output = 0;
   int outputs = 0;
+  const std::int32_t* order = nullptr;  ///< linear::Section::order, or null
 };
 
 /// A matrix and the bias of its products.
@@ -33,10 +35,10 @@ struct DeviceMatrix {
   int outputs = 0;
 };
 
-/// Matrices of one shape and kind, one after the other: those of heads, or of experts.
+/// Matrices of one shape with the same sections, those of heads, or of experts: in each section the
+/// panels of all matrices, one after the other.
 struct DeviceMatrices {
-  const void* panels = nullptr;
-  WeightKind kind = WeightKind::f32;
+  std::vector<DeviceSection> sections;
   int count = 0;
   int inputs = 0;
   int outputs = 0;
@@ -86,21 +88,27 @@ class DeviceWeights {
  public:
   /// Takes the memory and uploads the model's weights. Returns once all of it has arrived or
   /// something has failed. Without a queue it uploads nothing, for an allocator that only counts.
-  DeviceWeights(const GpuModel& model, Allocator& allocator, CommandQueue* queue);
+  /// Products are of up to rows_max rows.
+  DeviceWeights(const GpuModel& model, std::uint32_t rows_max, Allocator& allocator,
+                CommandQueue* queue);
 
   const void* embedding() const { return embedding_; }
-  WeightKind embedding_kind() const { return embedding_kind_; }
+  linear::PanelKind embedding_kind() const { return embedding_kind_; }
   const DeviceLayer& layer(int index) const { return layers_[static_cast<std::size_t>(index)]; }
   const float* final_norm() const { return final_norm_; }
   const DeviceMatrix& head() const { return head_; }
 
+  /// Room for the rows of any product with codes, in 8 bits.
+  RowGroup* coded_rows() const { return coded_rows_.as<RowGroup>(); }
+
  private:
   std::vector<Buffer> buffers_;
   const void* embedding_ = nullptr;
-  WeightKind embedding_kind_ = WeightKind::f32;
+  linear::PanelKind embedding_kind_ = linear::PanelKind::f32;
   std::vector<DeviceLayer> layers_;
   const float* final_norm_ = nullptr;
   DeviceMatrix head_;
+  Buffer coded_rows_;
 };
 
 }  // namespace forge::gpu

@@ -33,25 +33,31 @@ void ExpertsPass::run(const DevicePass& pass, const DeviceExperts& weights, cons
   const auto rows = static_cast<int>(pass.all_rows().most);
   const int per_row = config_.experts_per_token;
   const auto tiles = static_cast<std::uint32_t>(expert_tiles_max(rows, config_.experts, per_row));
-  const auto project = [&](const DeviceMatrices& matrices, const float* from, int pairs_per_row,
-                           float* y) {
-    pass.queue.launch(ProjectExpertsArgs{.plan = plan,
-                                         .x = from,
-                                         .panels = matrices.panels,
-                                         .y = y,
-                                         .inputs = matrices.inputs,
-                                         .outputs = matrices.outputs,
-                                         .pairs_per_row = pairs_per_row,
-                                         .kind = matrices.kind},
-                      tiles);
+  const auto project = [&](const DeviceMatrices& matrices, const float* from, RowCount from_rows,
+                           int pairs_per_row, float* y) {
+    for (const DeviceSection& section : matrices.sections) {
+      const RowGroup* const coded = code_rows(pass, from_rows, {from}, matrices.inputs, section);
+      pass.queue.launch(ProjectExpertsArgs{.plan = plan,
+                                           .x = from,
+                                           .panels = section.panels,
+                                           .y = y + section.first_output,
+                                           .inputs = matrices.inputs,
+                                           .outputs = section.outputs,
+                                           .y_stride = matrices.outputs,
+                                           .pairs_per_row = pairs_per_row,
+                                           .kind = section.kind,
+                                           .coded = coded},
+                        tiles);
+    }
   };
-  project(weights.gate_up, x, per_row, gate_up_.as<float>());
+  const RowCount pairs{&plan.counts->rows, static_cast<std::uint32_t>(rows * per_row)};
+  project(weights.gate_up, x, pass.all_rows(), per_row, gate_up_.as<float>());
   pass.queue.launch(SiluMultiplyArgs{.counts = plan.counts,
                                      .gate_up = gate_up_.as<float>(),
                                      .gated = gated_.as<float>(),
                                      .size = weights.down.inputs},
                     static_cast<std::uint32_t>(rows * per_row));
-  project(weights.down, gated_.as<float>(), 1, produced_.as<float>());
+  project(weights.down, gated_.as<float>(), pairs, 1, produced_.as<float>());
   auto* const shared = weights.shared ? shared_.as<float>() : nullptr;
   if (weights.shared) shared_mlp_.run(pass, *weights.shared, x, {.y = shared});
   pass.queue.launch(AddExpertsArgs{.counts = pass.counts,

@@ -159,9 +159,12 @@ GpuExecutor::~GpuExecutor() = default;
 
 MemoryBytes GpuExecutor::memory(const GpuModels& models, const executor::ExecutorOptions& options) {
   Allocator allocator;
-  const DeviceWeights weights(models.model, allocator, nullptr);
-  std::optional<DeviceWeights> of_draft;
-  if (models.draft) of_draft.emplace(*models.draft, allocator, nullptr);
+  const auto add_weights = [&](const GpuModel& model) {
+    const Capacity capacity(model.config(), options, models.draft.has_value());
+    const DeviceWeights weights(model, capacity.slab_rows, allocator, nullptr);
+  };
+  add_weights(models.model);
+  if (models.draft) add_weights(*models.draft);
   take_buffers(models.model.config(), models.draft ? &models.draft->config() : nullptr, options,
                allocator);
   return allocator.bytes();

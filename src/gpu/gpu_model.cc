@@ -1,5 +1,6 @@
 #include "forge/gpu/gpu_model.h"
 
+#include <algorithm>
 #include <functional>
 #include <string>
 #include <utility>
@@ -10,37 +11,28 @@
 namespace forge::gpu {
 namespace {
 
-constexpr const char* kAcceptedWeights = "f32, f16 or bf16";
-
 /// Holds the weights of a model against what the kernels read; keeps the first that they do not.
 class WeightsCheck {
  public:
-  void that(bool holds, const std::string& part, std::string_view value, const char* accepted) {
-    if (!holds && missing_.empty()) {
-      missing_ = "the weights' type of " + part + " is " + std::string(value) +
-                 ", accepted on a GPU: " + accepted;
-    }
-  }
-
-  void of(const std::string& part, const linear::LinearWeights& weights) {
-    for (const linear::Section& section : weights.sections()) {
-      that(weight_kind(section.kind).has_value(), part, name_of(section.kind), kAcceptedWeights);
-    }
-  }
-
-  /// Matrices that one launch goes through: heads, or a matrix of each expert.
+  /// Matrices that one launch goes through: heads, or a matrix of each expert. All need the same
+  /// sections, and inputs in one order, the usual one.
   template <class Matrices, class Projection = std::identity>
   void alike(const std::string& part, const Matrices& matrices, Projection matrix_of = {}) {
-    const linear::PanelKind kind = std::invoke(matrix_of, matrices[0]).sections().front().kind;
+    const auto& first = std::invoke(matrix_of, matrices[0]);
     for (const auto& one : matrices) {
-      const auto sections = std::invoke(matrix_of, one).sections();
-      that(sections.size() == 1 && sections.front().kind == kind, part, "mixed",
-           "one type for all");
+      const linear::LinearWeights& matrix = std::invoke(matrix_of, one);
+      const bool fits = std::ranges::equal(
+          matrix.sections(), first.sections(),
+          [](const auto& a, const auto& b) { return a.kind == b.kind && a.outputs == b.outputs; });
+      that(fits, "the weights' types of " + part + " differ", "the same for all");
+      const bool ordered =
+          std::ranges::any_of(matrix.sections(), [](const auto& s) { return !s.order.empty(); });
+      that(!ordered, part + " have inputs in an order of their own (act-order)", "the usual one");
     }
   }
   void alike(const model::PackedLatent& attention) {
-    alike("attention's heads", attention.key_up);
-    alike("attention's heads", attention.value_up);
+    alike("the heads of attention", attention.key_up);
+    alike("the heads of attention", attention.value_up);
   }
   void alike(const model::PackedExperts& mlp) {
     alike("the experts", mlp.experts, &model::PackedMlp::gate_up);
@@ -49,25 +41,22 @@ class WeightsCheck {
   void alike(const auto&) {}  // whose launches have one matrix each
 
   void of(const model::PackedModel& model) {
-    const linear::PanelKind kind = linear::panel_kind(model.embedding);
-    const bool is_rows = std::holds_alternative<linear::StoredRows>(model.embedding.form);
-    that(is_rows && weight_kind(kind), "the embedding", name_of(kind), kAcceptedWeights);
-    const auto part = [&](const char* name) {
-      return [this, name](const auto& alternative) {
-        for_each_matrix(alternative, [&](const auto& matrix) { of(name, matrix); });
-        alike(alternative);
-      };
-    };
+    const auto* const groups = std::get_if<linear::StoredGroups>(&model.embedding.form);
+    that(groups == nullptr || groups->order.empty(),
+         "the embedding has inputs in an order of its own (act-order)", "the usual one");
     for (const model::PackedModelLayer& layer : model.layers) {
-      std::visit(part("attention"), layer.attention);
-      std::visit(part("the MLP"), layer.mlp);
+      std::visit([&](const auto& attention) { alike(attention); }, layer.attention);
+      std::visit([&](const auto& mlp) { alike(mlp); }, layer.mlp);
     }
-    of("the head", model.head);
   }
 
   const std::string& missing() const { return missing_; }
 
  private:
+  void that(bool holds, const std::string& property, const char* accepted) {
+    if (!holds && missing_.empty()) missing_ = property + ", accepted on a GPU: " + accepted;
+  }
+
   std::string missing_;
 };
 
@@ -100,19 +89,6 @@ std::string missing_property(const model::ModelConfig& model) {
 }
 
 }  // namespace
-
-std::optional<WeightKind> weight_kind(linear::PanelKind kind) {
-  switch (kind) {
-    case linear::PanelKind::f32:
-      return WeightKind::f32;
-    case linear::PanelKind::f16:
-      return WeightKind::f16;
-    case linear::PanelKind::bf16:
-      return WeightKind::bf16;
-    default:
-      return {};
-  }
-}
 
 tl::expected<GpuModel, std::string> GpuModel::of(const model::Transformer& transformer) {
   if (std::string missing = missing_property(transformer.config()); !missing.empty()) {

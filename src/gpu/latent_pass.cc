@@ -16,17 +16,22 @@ struct HeadRows {
 void project_heads(const DevicePass& pass, const HeadRows& x, const DeviceMatrices& matrices,
                    const HeadRows& y) {
   const RowCount rows = pass.all_rows();
-  pass.queue.launch(ProjectHeadsArgs{.row_count = rows.on_device,
-                                     .x = x.data,
-                                     .panels = matrices.panels,
-                                     .y = y.data,
-                                     .heads = matrices.count,
-                                     .inputs = matrices.inputs,
-                                     .outputs = matrices.outputs,
-                                     .x_stride = x.stride,
-                                     .y_stride = y.stride,
-                                     .kind = matrices.kind},
-                    rows.most);
+  for (const DeviceSection& section : matrices.sections) {
+    const Vectors heads{x.data, matrices.count, x.stride};
+    const RowGroup* const coded = code_rows(pass, rows, heads, matrices.inputs, section);
+    pass.queue.launch(ProjectHeadsArgs{.row_count = rows.on_device,
+                                       .x = x.data,
+                                       .panels = section.panels,
+                                       .y = y.data + section.first_output,
+                                       .heads = matrices.count,
+                                       .inputs = matrices.inputs,
+                                       .outputs = section.outputs,
+                                       .x_stride = x.stride,
+                                       .y_stride = y.stride,
+                                       .kind = section.kind,
+                                       .coded = coded},
+                      rows.most);
+  }
 }
 
 }  // namespace

@@ -92,29 +92,31 @@ void code_row_impl(const float* x, int inputs, const std::int32_t* order, CodedG
 HWY_AFTER_NAMESPACE();
 
 #if HWY_ONCE
-namespace forge::linear::codes {
+namespace forge::linear {
 
-HWY_EXPORT(code_row_impl);
-
-CodedGroup code_group(std::span<const float, kGroup> x) {
+CodedGroup code_group(std::span<const float, codes::kGroup> x) {
   CodedGroup out;
   float largest = 0.0F;
   for (const float number : x) largest = std::max(largest, std::fabs(number));
-  out.scale = largest / kCodeMax;
+  out.scale = largest / codes::kCodeMax;
   int sums[2] = {};  // of halves
-  for (int i = 0; i < kGroup; ++i) {
+  for (int i = 0; i < codes::kGroup; ++i) {
     int a = 0;
     if (out.scale != 0.0F) {
       const float clamped =
-          std::clamp(x[static_cast<std::size_t>(i)] / out.scale, -kCodeMax, kCodeMax);
-      a = static_cast<int>(clamped + kRoundToCode - kRoundToCode);
+          std::clamp(x[static_cast<std::size_t>(i)] / out.scale, -codes::kCodeMax, codes::kCodeMax);
+      a = static_cast<int>(clamped + codes::kRoundToCode - codes::kRoundToCode);
     }
     out.codes[i] = static_cast<std::int8_t>(a);
     sums[i / 16] += a;
   }
-  set_sums(sums[0], sums[1], out);
+  codes::set_sums(sums[0], sums[1], out);
   return out;
 }
+
+namespace codes {
+
+HWY_EXPORT(code_row_impl);
 
 void prepare(const Activations& x, ProductScratch& scratch) {
   const std::size_t groups =
@@ -133,5 +135,6 @@ void convert(const Activations& x, int first_row, int end_row, ProductScratch& s
   }
 }
 
-}  // namespace forge::linear::codes
+}  // namespace codes
+}  // namespace forge::linear
 #endif  // HWY_ONCE

@@ -2,8 +2,8 @@
 #include <algorithm>
 #include <cmath>
 
-#include "code_layout.h"
 #include "forge/core/check.h"
+#include "forge/linear/code_layout.h"
 #include "panels.h"
 
 namespace forge::linear::codes {

@@ -4,9 +4,9 @@
 #include <cstring>
 #include <memory>
 
-#include "code_layout.h"
 #include "code_source.h"
 #include "forge/core/check.h"
+#include "forge/linear/code_layout.h"
 #include "panels.h"
 
 namespace forge::linear::codes {
@@ -186,39 +186,6 @@ void pack_table(const PanelSource& source, int inputs, std::byte* panel) {
 }
 
 }  // namespace
-
-std::size_t panel_bytes(PanelKind kind, int inputs) {
-  const auto groups = static_cast<std::size_t>(group_count(inputs));
-  switch (kind) {
-    case PanelKind::q8_0:
-      return groups * sizeof(Q80Group);
-    case PanelKind::int8:
-      return sizeof(Int8Head) + groups * sizeof(Int8Group);
-    case PanelKind::q4_0:
-      return groups * sizeof(Q40Group);
-    case PanelKind::int4:
-      return (groups * sizeof(Int4Group) + 63) / 64 * 64;
-    case PanelKind::q5_0:
-      return groups * sizeof(Q50Group);
-    case PanelKind::q5_1:
-      return groups * sizeof(Q51Group);
-    case PanelKind::q4_k:
-      return groups / kBlockGroups * sizeof(Q4KBlock);
-    case PanelKind::q5_k:
-      return groups / kBlockGroups * sizeof(Q5KBlock);
-    case PanelKind::q6_k:
-      return groups / kBlockGroups * sizeof(Q6KBlock);
-    case PanelKind::table4:
-      return sizeof(TableHead) + groups * sizeof(TableGroup);
-    case PanelKind::q2_k:
-      return groups / kBlockGroups * sizeof(Q2KBlock);
-    case PanelKind::q3_k:
-      return groups / kBlockGroups * sizeof(Q3KBlock);
-    default:
-      FORGE_CHECK(false, "kind=", static_cast<int>(kind), " has no codes");
-      return 0;
-  }
-}
 
 void pack(PanelKind kind, const PanelSource& source, int inputs, std::byte* panel) {
   if (inputs == 0) return;

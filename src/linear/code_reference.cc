@@ -10,12 +10,6 @@
 namespace forge::linear::codes {
 namespace {
 
-bool has_minimum(const StoredLinear& part) {
-  const PanelKind kind = panel_kind(part);
-  return kind == PanelKind::q5_1 || kind == PanelKind::q2_k || kind == PanelKind::q4_k ||
-         kind == PanelKind::q5_k;
-}
-
 /// Sum of (c - o) a h over the group.
 int dot(const SourceGroup& w, const CodedGroup& x) {
   int total = 0;
@@ -59,7 +53,7 @@ void multiply_reference(const float* x, int rows, const StoredLinear& part, floa
       for (const CodedGroup& a : groups) {
         const SourceGroup w = read_group(part, order, output, g++);
         acc = numerics::fma(static_cast<float>(dot(w, a)), w.step() * a.scale, acc);
-        if (!has_minimum(part)) continue;
+        if (!has_minima(panel_kind(part))) continue;
         const float sum = a.scale * static_cast<float>(sum_of_minima(w, a));
         acc = numerics::fma(-w.offset_below(), sum, acc);
       }

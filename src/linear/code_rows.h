@@ -1,4 +1,4 @@
-// Activations in 8 bits: the definition, and the order in which products read them.
+// The order in which products read activations in 8 bits.
 //
 // A CodedGroup holds 32 inputs of one row. Rows are taken in blocks of up to 64, whose partial
 // results stay in the L1 cache; within a block the groups of all its rows are neighbours:
@@ -11,9 +11,8 @@
 
 #include <algorithm>
 #include <cstddef>
-#include <span>
 
-#include "code_layout.h"
+#include "forge/linear/code_layout.h"
 #include "forge/linear/product.h"
 
 namespace forge::linear::codes {
@@ -27,11 +26,5 @@ constexpr int block_rows(int first_row, int rows) { return std::min(kRowBlock, r
 constexpr std::ptrdiff_t block_begin(int first_row, int groups) {
   return static_cast<std::ptrdiff_t>(first_row) * groups;
 }
-
-/// 32 inputs in 8 bits, the definition:
-///   dx = max |x| / 127; a = x / dx clamped to -127 .. 127, rounded to nearest, ties to even.
-/// dx = 0 (all x are 0, or so small that dx is) gives zeros. The clamp matters only where dx is
-/// subnormal, hence inaccurate.
-CodedGroup code_group(std::span<const float, kGroup> x);
 
 }  // namespace forge::linear::codes

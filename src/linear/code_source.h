@@ -5,7 +5,7 @@
 #include <span>
 #include <vector>
 
-#include "code_layout.h"
+#include "forge/linear/code_layout.h"
 #include "forge/linear/stored_linear.h"
 #include "forge/quant/half.h"
 

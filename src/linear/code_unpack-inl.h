@@ -1,7 +1,7 @@
 // Weights of a group from a panel to registers, for the lanes of one vector of outputs, step by
 // step.
 #include "code_dot-inl.h"
-#include "code_layout.h"
+#include "forge/linear/code_layout.h"
 #include "hwy/highway.h"
 
 #if defined(FORGE_LINEAR_CODE_UNPACK_INL_H) == defined(HWY_TARGET_TOGGLE)

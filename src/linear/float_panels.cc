@@ -113,7 +113,7 @@ std::size_t panel_bytes(PanelKind kind, int inputs) {
 }
 
 bool pack(PanelKind kind, const PanelSource& source, int inputs, std::byte* panel) {
-  std::memset(panel, 0, panel_bytes(kind, inputs));
+  std::memset(panel, 0, floats::panel_bytes(kind, inputs));
   constexpr int kAtOnce = 64;  // inputs: what they fill of the panel stays in the L1 cache
   const PanelRows rows(kind, source);
   bool finite = true;

@@ -7,14 +7,11 @@
 
 #include "code_source.h"
 #include "forge/core/check.h"
+#include "forge/linear/code_layout.h"
 #include "panels.h"
 
 namespace forge::linear {
 namespace {
-
-bool is_float(PanelKind kind) {
-  return kind == PanelKind::f32 || kind == PanelKind::f16 || kind == PanelKind::bf16;
-}
 
 PanelKind kind_of_rows(quant::WeightType type) {
   switch (type) {
@@ -60,10 +57,6 @@ PanelKind kind_of_groups(const StoredGroups& groups) {
   return groups.zeros == nullptr ? PanelKind::q8_0 : PanelKind::f32;
 }
 
-std::size_t panel_bytes(PanelKind kind, int inputs) {
-  return is_float(kind) ? floats::panel_bytes(kind, inputs) : codes::panel_bytes(kind, inputs);
-}
-
 /// Whether two parts can share panels, which are of one kind, one order of inputs and one table.
 bool share_panels(const StoredLinear& a, const StoredLinear& b) {
   return panel_kind(a) == panel_kind(b) && codes::table_of(a) == codes::table_of(b) &&
@@ -90,6 +83,10 @@ std::size_t bytes_of(const Section& section) {
 }
 
 }  // namespace
+
+std::size_t panel_bytes(PanelKind kind, int inputs) {
+  return has_codes(kind) ? codes::panel_bytes(kind, inputs) : floats::panel_bytes(kind, inputs);
+}
 
 PanelKind panel_kind(const StoredLinear& stored) {
   if (std::holds_alternative<StoredInt8>(stored.form)) return PanelKind::int8;
@@ -139,11 +136,11 @@ LargeMemory LinearWeights::pack(const Section& section, std::span<const StoredLi
                              .count = std::min(kPanelOutputs, section.outputs - first),
                              .order = section.order};
     std::byte* const packed = storage.get() + static_cast<std::size_t>(panel) * section.panel_bytes;
-    if (is_float(section.kind)) {
-      if (!floats::pack(section.kind, source, inputs_, packed)) finite = false;
-    } else {
+    if (has_codes(section.kind)) {
       codes::pack(section.kind, source, inputs_, packed);
       if (!codes::is_finite(section.kind, packed, inputs_)) finite = false;
+    } else {
+      if (!floats::pack(section.kind, source, inputs_, packed)) finite = false;
     }
   });
   finite_ = finite_ && finite;

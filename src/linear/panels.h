@@ -76,8 +76,7 @@ std::string_view instructions_used(PanelKind kind, Numerics numerics);
 bool takes_pairs(Numerics numerics);
 }  // namespace floats
 
-namespace codes {  // all other kinds
-std::size_t panel_bytes(PanelKind kind, int inputs);
+namespace codes {  // all other kinds; panel_bytes: forge/linear/code_layout.h
 void pack(PanelKind kind, const PanelSource& source, int inputs, std::byte* panel);
 /// Whether the scales of a packed panel are all finite.
 bool is_finite(PanelKind kind, const std::byte* panel, int inputs);

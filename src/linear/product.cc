@@ -19,10 +19,6 @@ constexpr int kPartsPerThread = 4;
 /// Activations that one thread converts faster than two agree on who does.
 constexpr std::ptrdiff_t kConvertedAlone = 16384;
 
-bool is_codes(PanelKind kind) {
-  return kind != PanelKind::f32 && kind != PanelKind::f16 && kind != PanelKind::bf16;
-}
-
 int divide_up(int number, int divisor) { return (number + divisor - 1) / divisor; }
 
 /// Panels [first, end) of a section.
@@ -59,8 +55,8 @@ class Runs {
 
   /// Panels of a run, a multiple of what the kernel takes together unless threads would be idle.
   int panels_of(const Section& section) const {
-    const int step =
-        is_codes(section.kind) ? codes::panel_step(section.kind, rows_) : floats::panel_step(rows_);
+    const int step = has_codes(section.kind) ? codes::panel_step(section.kind, rows_)
+                                             : floats::panel_step(rows_);
     const int fair = std::max(1, section.panel_count() / (kPartsPerThread * threads_));
     const int large = std::max(1, static_cast<int>(kPartBytes / section.panel_bytes));
     const int panels = std::min(fair, std::max(large, step));
@@ -107,7 +103,7 @@ Converted convert(std::span<const Section> sections, const Activations& x, Produ
   for (const Section& section : sections) {
     plain |= section.kind == PanelKind::f32 || section.kind == PanelKind::f16;
     rounded |= section.kind == PanelKind::bf16;
-    coded |= is_codes(section.kind);
+    coded |= has_codes(section.kind);
   }
   const bool in_place = x.rows == 1 || x.inputs <= numerics::kProductSegment;
   if (plain && !in_place) to_floats(PanelKind::f32);
@@ -148,7 +144,7 @@ void multiply(Rows x, const LinearWeights& w, float* y, ProductScratch& scratch,
                                  .converted = &converted,
                                  .y = y + run.section->first_output,
                                  .y_stride = w.outputs()};
-      is_codes(run.section->kind) ? codes::multiply(product) : floats::multiply(product);
+      has_codes(run.section->kind) ? codes::multiply(product) : floats::multiply(product);
     };
     if (pool.threads() == 1) {
       for (const Section& section : sections) multiply_run({&section, 0, section.panel_count()});
@@ -165,15 +161,15 @@ void multiply_reference(const float* x, int rows, std::span<const StoredLinear> 
   int first = 0;
   for (const StoredLinear& part : parts) {
     const auto reference =
-        is_codes(panel_kind(part)) ? codes::multiply_reference : floats::multiply_reference;
+        has_codes(panel_kind(part)) ? codes::multiply_reference : floats::multiply_reference;
     reference(x, rows, part, y + first, outputs);
     first += part.outputs;
   }
 }
 
 std::string_view instructions_used(PanelKind kind, Numerics numerics) {
-  return is_codes(kind) ? codes::instructions_used(kind)
-                        : floats::instructions_used(kind, numerics);
+  return has_codes(kind) ? codes::instructions_used(kind)
+                         : floats::instructions_used(kind, numerics);
 }
 
 std::string_view instructions_used(Numerics numerics) {

@@ -154,6 +154,31 @@ TEST_P(EveryKernel, moves_the_bytes_of_its_formula) {
   }
 }
 
+/// Of codes: all types of weights but I8, whose scales are elsewhere.
+TEST(KernelsWithWeights, have_the_bits_and_the_bytes_whatever_the_type) {
+  for (const KernelId kernel : {KernelId::project, KernelId::embed}) {
+    for (int weights = 4; weights <= 16; ++weights) {
+      const KernelSizes sizes{
+          .rows = 9, .hidden = 768, .outputs = 70, .vocabulary = 100, .weights = weights};
+      SCOPED_TRACE(to_string(kernel_entries()[static_cast<std::size_t>(kernel)], sizes));
+      ASSERT_TRUE(validate(kernel_entries()[static_cast<std::size_t>(kernel)], sizes));
+      Launched launched(kernel, sizes);
+      const sim::KernelWork work = sim::work_of(launched.launch());
+      const simt::Traffic traffic = launched.run();
+      for (const KernelComparison& comparison : launched.compare()) {
+        EXPECT_EQ(comparison.different, 0U) << comparison.buffer;
+      }
+      const auto type = static_cast<quant::WeightType>(weights);
+      const bool has_table = type == quant::WeightType::iq4_nl ||
+                             type == quant::WeightType::iq4_xs || type == quant::WeightType::mxfp4;
+      if (kernel == KernelId::embed && has_table) continue;  // tokens share the table of a panel
+      EXPECT_EQ(work.bytes_read, traffic.once.read);
+      EXPECT_EQ(work.bytes_written, traffic.once.written);
+      EXPECT_EQ(work.block_bytes, traffic.once_a_block.total());
+    }
+  }
+}
+
 TEST_P(EveryKernel, declares_the_shared_memory_that_occupancy_counts) {
   Launched launched(GetParam(), {});
   EXPECT_EQ(static_cast<std::size_t>(gpu::resources_of(launched.launch().kernel).shared_bytes),

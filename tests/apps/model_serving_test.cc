@@ -235,16 +235,19 @@ TEST_F(LoadedModelPrograms, extra_the_bench_of_stories_has_speeds_and_ratios_as_
   expect_bench(kStories);
 }
 
-TEST_F(LoadedModelPrograms, a_draft_whose_weights_no_kernel_reads_is_refused_on_a_gpu) {
+TEST_F(LoadedModelPrograms, a_model_and_a_draft_of_codes_have_one_digest_on_both_targets) {
   const std::string quantized = path("small.gguf");
   ASSERT_EQ(run(FORGE_MODEL " quantize --type Q8_0 " FORGE_TALES " " + quantized).status, 0);
-  const Outcome outcome = run(FORGE_BENCH " --target sim --model " FORGE_TALES " --draft " +
-                              quantized + " --mode speculative --speculative 2");
-  EXPECT_EQ(outcome.status, 2);
-  EXPECT_NE(outcome.output.find("--draft: small: the weights' type of the embedding is q8_0, "
-                                "accepted on a GPU: f32, f16 or bf16"),
-            std::string::npos)
-      << outcome.output;
+  const auto digest = [&](const std::string& target) {
+    const Outcome outcome = run(FORGE_BENCH " --target " + target + " --model " + quantized +
+                                " --draft " + quantized +
+                                " --mode speculative --speculative 2 --requests 4");
+    EXPECT_EQ(outcome.status, 0) << outcome.output;
+    const std::size_t at = outcome.output.find("speculative  digest ");
+    EXPECT_NE(at, std::string::npos) << outcome.output;
+    return outcome.output.substr(at, 36);
+  };
+  EXPECT_EQ(digest("sim"), digest("cpu"));
 }
 
 TEST_F(LoadedModelPrograms, flags_that_make_no_sense_together_are_refused) {

@@ -3,49 +3,13 @@
 // first layers or of another model, logits bit for bit.
 #include <gtest/gtest.h>
 
-#include <sstream>
-
 #include "forge/checkpoint/checkpoint.h"
-#include "forge/cpu/cpu_executor.h"
-#include "forge/engine/engine.h"
 #include "forge/gpu/gpu_executor.h"
 #include "forge/linear/thread_pool.h"
-#include "forge/sim/sim_device.h"
-#include "forge/trace/replay.h"
-#include "forge/trace/trace_header.h"
-#include "forge/trace/trace_writer.h"
-#include "sim/plan_events.h"
+#include "gpu/replay_world.h"
 
 namespace forge::testing {
 namespace {
-
-using trace::TraceReader;
-
-SchedulerConfig scheduler(PreemptionPolicy preemption) {
-  return {.cache = {.num_blocks = 22, .block_size = 4, .num_host_blocks = 12},
-          .batch = {.max_batch_size = 5, .max_batch_tokens = 24},
-          .prefill_chunk_size = 9,
-          .preemption = preemption};
-}
-
-/// Prompts that share beginnings, of several lengths and ways to sample, in too few blocks.
-std::vector<Request> crowded(int vocabulary) {
-  std::vector<Request> requests;
-  for (std::uint32_t i = 0; i < 9; ++i) {
-    Request request;
-    for (std::uint32_t k = 0; k < 11 + 7 * (i % 4); ++k) {
-      const std::uint32_t token = k < 10 ? 3 * k + 1 : 31 * i + 7 * k;
-      request.prompt.emplace_back(token % static_cast<std::uint32_t>(vocabulary));
-    }
-    request.max_new_tokens = 14 + 3 * (i % 5);
-    request.sampling = {.temperature = i % 3 == 2 ? 0.8F : 0.0F, .seed = i};
-    if (i % 2 == 1) request.sampling.repetition_penalty = 1.3F;
-    if (i % 4 == 0) request.sampling.top_p = 0.9F;
-    request.ignore_eos = true;
-    requests.push_back(request);
-  }
-  return requests;
-}
 
 /// A checkpoint with its weights packed for canonical numerics.
 struct CanonicalModel {
@@ -60,14 +24,10 @@ struct CanonicalModel {
   model::Transformer transformer;
 };
 
-executor::ExecutorOptions options_of(const model::ModelConfig& config) {
-  const SchedulerConfig s = scheduler(PreemptionPolicy::swap);
-  return {.cache = s.cache,
-          .batch = s.batch,
-          .drafts = 3,
-          .draft_layers = std::max(1, config.layers / 2),
-          .digest_logits = true,
-          .check_kv = true};
+/// One of no larger vocabulary, whose KV and attention are of another shape where there is one.
+std::string other_model(const std::string& name) {
+  if (name.find("/quantized/") != name.npos) return "../quantized/packed_8_zeros";
+  return name == "llama" ? "deepseek_v2_lite" : "llama";
 }
 
 class GoldenReplay : public ::testing::TestWithParam<const char*> {
@@ -80,56 +40,19 @@ class GoldenReplay : public ::testing::TestWithParam<const char*> {
   const model::ModelConfig& config() const { return model_.transformer.config(); }
 
   /// The trace of a run on the CPU, for which `draft` drafts or, if null, the first layers do.
-  std::string recorded(PreemptionPolicy preemption, CanonicalModel* draft = nullptr) {
-    const executor::ExecutorOptions options = options_of(config());
-    const auto with_cache = [&](CanonicalModel& model) {
-      return cpu::cpu_model(model.transformer, model.threads, options);
-    };
-    cpu::CpuExecutor cpu(options, with_cache(model_),
-                         draft != nullptr ? with_cache(*draft) : nullptr);
-    std::stringstream text;
-    trace::TraceStream out(text);
-    trace::TraceWriter writer(out, {.scheduler = scheduler(preemption)});
-    engine::Engine engine(scheduler(preemption), cpu, &writer);
-    for (const Request& request : crowded(config().vocabulary_size)) {
-      EXPECT_TRUE(engine.submit(request));
-      events_.count(engine.step().plan);
-    }
-    while (engine.has_work()) events_.count(engine.step().plan);
-    engine.flush_trace();
-    accepted_ += cpu.speculation().accepted;
-    return text.str();
+  std::string recorded(PreemptionPolicy preemption, const CanonicalModel* draft = nullptr) {
+    const CpuRun run =
+        run_on_cpu(model_.transformer, draft != nullptr ? &draft->transformer : nullptr, preemption,
+                   model_.threads);
+    events_.add(run.events);
+    accepted_ += run.accepted;
+    return run.trace;
   }
 
-  gpu::GpuModels gpu_models(const CanonicalModel* draft) const {
+  gpu::GpuModels gpu_models(const CanonicalModel* draft = nullptr) const {
     gpu::GpuModels models(gpu::GpuModel::of(model_.transformer).value());
     if (draft != nullptr) models.draft = gpu::GpuModel::of(draft->transformer).value();
     return models;
-  }
-
-  /// A device that has so many bytes less than are asked of it.
-  sim::SimDevice device_for(const gpu::GpuModels& models, std::uint64_t bytes_short) const {
-    sim::DeviceDescription description = sim::find_device("h200").value();
-    description.memory_bytes =
-        gpu::GpuExecutor::memory(models, options_of(config())).device - bytes_short;
-    return sim::SimDevice({.device = description});
-  }
-
-  void replay_on_sim(const std::string& recorded, const CanonicalModel* draft = nullptr) {
-    const gpu::GpuModels models = gpu_models(draft);
-    sim::SimDevice device = device_for(models, 0);
-    auto executor = gpu::GpuExecutor::create(device, models, options_of(config()));
-    ASSERT_TRUE(executor.has_value()) << to_string(executor.error());
-    std::istringstream text(recorded);
-    auto reader = TraceReader::open(text);
-    ASSERT_TRUE(reader.has_value());
-    const auto report =
-        replay(*reader, **executor, static_cast<std::uint32_t>(config().vocabulary_size));
-    ASSERT_TRUE(report.has_value()) << to_string(report.error());
-    ASSERT_FALSE(report->difference)
-        << "step " << report->difference->step.value << ": "
-        << to_string(report->difference->difference) << report->difference->target_error;
-    EXPECT_GT(report->steps, 20U);
   }
 
   CanonicalModel model_;
@@ -139,7 +62,7 @@ class GoldenReplay : public ::testing::TestWithParam<const char*> {
 
 TEST_P(GoldenReplay, what_the_cpu_recorded_the_simulated_gpu_answers) {
   for (const PreemptionPolicy preemption : {PreemptionPolicy::swap, PreemptionPolicy::recompute}) {
-    replay_on_sim(recorded(preemption));
+    expect_replayed(recorded(preemption), gpu_models());
   }
   EXPECT_GT(events_.chunks, 0);
   EXPECT_GT(events_.prefix_hits, 0);
@@ -151,10 +74,9 @@ TEST_P(GoldenReplay, what_the_cpu_recorded_the_simulated_gpu_answers) {
 }
 
 TEST_P(GoldenReplay, what_another_model_drafted_is_answered_too) {
-  // Its KV and attention are of another shape where there is one.
-  CanonicalModel other(golden(GetParam() == std::string("llama") ? "deepseek_v2_lite" : "llama"));
+  CanonicalModel other(golden(other_model(GetParam())));
   for (CanonicalModel* draft : {&model_, &other}) {
-    replay_on_sim(recorded(PreemptionPolicy::swap, draft), draft);
+    expect_replayed(recorded(PreemptionPolicy::swap, draft), gpu_models(draft));
   }
   EXPECT_GT(events_.prefix_hits, 0);
   EXPECT_GT(events_.swaps_in, 0);
@@ -167,7 +89,7 @@ TEST_P(GoldenReplay, a_byte_less_than_the_models_take_is_too_little) {
   for (const CanonicalModel* draft : drafts) {
     const gpu::GpuModels models = gpu_models(draft);
     sim::SimDevice device = device_for(models, 1);
-    const auto executor = gpu::GpuExecutor::create(device, models, options_of(config()));
+    const auto executor = gpu::GpuExecutor::create(device, models, replay_options(config()));
     ASSERT_FALSE(executor.has_value());
     EXPECT_NE(to_string(executor.error()).find("out of memory"), std::string::npos);
   }
@@ -203,6 +125,13 @@ TEST(GoldenModels, every_property_of_gpt_oss_that_has_no_kernel_is_refused) {
   EXPECT_EQ(refused(), "the experts have biases, accepted on a GPU: none");
 }
 
+std::string name_of_path(const ::testing::TestParamInfo<const char*>& instance) {
+  std::string name = instance.param;
+  std::ranges::replace_if(
+      name, [](char c) { return c == '/' || c == '.'; }, '_');
+  return name;
+}
+
 INSTANTIATE_TEST_SUITE_P(Of, GoldenReplay,
                          ::testing::Values("llama", "llama/model.gguf", "llama3_rope", "mistral",
                                            "mistral_sliding", "qwen2", "qwen2/model.gguf", "qwen3",
@@ -212,12 +141,17 @@ INSTANTIATE_TEST_SUITE_P(Of, GoldenReplay,
                                            "deepseek_v3", "deepseek_v3/model.gguf", "llama_biases",
                                            "qwen2_windows", "mixtral", "smollm3", "phi3",
                                            "phi3_long", "olmo3", "glm4"),
-                         [](const auto& instance) {
-                           std::string name = instance.param;
-                           std::ranges::replace_if(
-                               name, [](char c) { return c == '/' || c == '.'; }, '_');
-                           return name;
-                         });
+                         name_of_path);
+
+INSTANTIATE_TEST_SUITE_P(Quantized, GoldenReplay,
+                         ::testing::Values("../lora/llama_q8_0.gguf", "../quantized/fp8_blocks",
+                                           "../quantized/gptq_4", "../quantized/gptq_8",
+                                           "../quantized/gptq_v2_4_ordered",
+                                           "../quantized/gptq_v2_8", "../quantized/packed_4",
+                                           "../quantized/packed_4_zeros", "../quantized/packed_8",
+                                           "../quantized/fp8_rows_fused",
+                                           "../quantized/gptq_4_fused"),
+                         name_of_path);
 
 }  // namespace
 }  // namespace forge::testing

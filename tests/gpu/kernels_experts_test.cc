@@ -22,7 +22,7 @@ class ProjectExperts : public KernelTest {
     int experts = 5;
     int per_row = 2;
     bool rows_of_pairs = false;  ///< x has a row for each pair
-    WeightKind kind = WeightKind::f32;
+    linear::PanelKind kind = linear::PanelKind::f32;
   };
 
   void expect(const Case& c) const {
@@ -84,7 +84,7 @@ TEST_P(ProjectExperts, InputsAndOutputsOfEveryTail) {
 }
 
 TEST_P(ProjectExperts, WeightsOf16Bits) {
-  for (const WeightKind kind : {WeightKind::f16, WeightKind::bf16}) {
+  for (const linear::PanelKind kind : {linear::PanelKind::f16, linear::PanelKind::bf16}) {
     for (const int inputs : {1, 15, 257}) {
       expect({.rows = 10, .inputs = inputs, .outputs = 33, .kind = kind});
     }
@@ -153,7 +153,7 @@ TEST_P(AddExperts, OfAnyNumberWithAndWithoutSharedOnes) {
 
 class Experts : public KernelTest {
  protected:
-  static model::PackedMlp mlp(int d, int F, WeightKind kind, Random& random,
+  static model::PackedMlp mlp(int d, int F, linear::PanelKind kind, Random& random,
                               linear::ThreadPool& pool) {
     const std::vector<float> gate = random.reals(size_of(d, F), 0.3f);
     const std::vector<float> up = random.reals(size_of(d, F), 0.3f);
@@ -173,12 +173,12 @@ class Experts : public KernelTest {
     std::vector<float> x;
     std::vector<float> out;
   };
-  static OnCpu run_on_cpu(WeightKind kind);
+  static OnCpu run_on_cpu(linear::PanelKind kind);
 
   /// Kernels in their order, on memory of a rig.
   struct Queue {
     KernelRig& rig;
-    WeightKind kind;
+    linear::PanelKind kind;
     const PassCounts* counts;
     const float* x;
     std::vector<KernelLaunch> launches;
@@ -188,7 +188,7 @@ class Experts : public KernelTest {
       return rig.input(name, std::vector<T>(size_of(rows, width)));
     }
     float* project(const char* name, const linear::LinearWeights& w, const float* from, float* to,
-                   WeightKind of) {
+                   linear::PanelKind of) {
       const ProjectArgs args{.row_count = &counts->rows,
                              .x = from,
                              .panels = rig.input(name, panels_of(w)),
@@ -210,11 +210,11 @@ class Experts : public KernelTest {
   static const ExpertChoice* choose(const OnCpu& cpu, Queue& queue);
   static const float* run_chosen(const OnCpu& cpu, const ExpertChoice* choices, Queue& queue);
   static const float* run_shared(const OnCpu& cpu, Queue& queue);
-  void expect(WeightKind kind) const;
+  void expect(linear::PanelKind kind) const;
 };
 FORGE_KERNEL_TEST_TARGETS(Experts);
 
-Experts::OnCpu Experts::run_on_cpu(WeightKind kind) {
+Experts::OnCpu Experts::run_on_cpu(linear::PanelKind kind) {
   const model::ExpertsConfig config{.experts = 12,
                                     .experts_per_token = kPerRow,
                                     .expert_size = kSize,
@@ -226,8 +226,8 @@ Experts::OnCpu Experts::run_on_cpu(WeightKind kind) {
   Random random(1);
   linear::ThreadPool pool(1);
   const std::vector<float> router = random.reals(size_of(config.experts, kHidden));
-  OnCpu cpu{
-      .experts = {.config = config, .router = packed({&router}, kHidden, WeightKind::f32, pool)}};
+  OnCpu cpu{.experts = {.config = config,
+                        .router = packed({&router}, kHidden, linear::PanelKind::f32, pool)}};
   for (int e = 0; e < config.experts; ++e) {
     cpu.experts.experts.push_back(mlp(kHidden, kSize, kind, random, pool));
   }
@@ -244,9 +244,9 @@ const ExpertChoice* Experts::choose(const OnCpu& cpu, Queue& queue) {
   const model::ExpertsConfig& config = cpu.experts.config;
   const ChooseExpertsArgs args{
       .counts = queue.counts,
-      .products =
-          queue.project("router", cpu.experts.router, queue.x,
-                        queue.room<float>("products", kRows, config.experts), WeightKind::f32),
+      .products = queue.project("router", cpu.experts.router, queue.x,
+                                queue.room<float>("products", kRows, config.experts),
+                                linear::PanelKind::f32),
       .bias = nullptr,
       .choices = queue.room<ExpertChoice>("choices", kRows, kPerRow),
       .experts = config.experts,
@@ -316,7 +316,7 @@ const float* Experts::run_shared(const OnCpu& cpu, Queue& queue) {
                        queue.room<float>("shared", kRows, kHidden), queue.kind);
 }
 
-void Experts::expect(WeightKind kind) const {
+void Experts::expect(linear::PanelKind kind) const {
   const OnCpu cpu = run_on_cpu(kind);
   const auto rig = this->rig();
   Queue queue{
@@ -337,7 +337,9 @@ void Experts::expect(WeightKind kind) const {
 }
 
 TEST_P(Experts, HaveTheBitsOfRunExperts) {
-  for (const WeightKind kind : {WeightKind::f32, WeightKind::f16, WeightKind::bf16}) expect(kind);
+  for (const linear::PanelKind kind :
+       {linear::PanelKind::f32, linear::PanelKind::f16, linear::PanelKind::bf16})
+    expect(kind);
 }
 
 }  // namespace

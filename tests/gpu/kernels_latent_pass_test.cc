@@ -22,7 +22,7 @@ class ProjectHeads : public KernelTest {
     int outputs;
     int x_gap = 0;  ///< floats after the inputs of a head
     int y_gap = 0;  ///< likewise after the outputs, which stay as they are
-    WeightKind kind = WeightKind::f32;
+    linear::PanelKind kind = linear::PanelKind::f32;
   };
 
   void expect(const Case& c) const {
@@ -76,7 +76,7 @@ TEST_P(ProjectHeads, InputsAndOutputsOfEveryTail) {
 }
 
 TEST_P(ProjectHeads, WeightsOf16Bits) {
-  for (const WeightKind kind : {WeightKind::f16, WeightKind::bf16}) {
+  for (const linear::PanelKind kind : {linear::PanelKind::f16, linear::PanelKind::bf16}) {
     for (const int inputs : {1, 15, 257}) expect({9, 2, inputs, 33, 1, 2, kind});
   }
 }
@@ -102,7 +102,7 @@ class LatentPass : public KernelTest {
     config.rope = {.size = latent.rope_size, .pairing = pairing};
     return config;
   }
-  static model::PackedLatent weights_of(const model::LatentConfig& c, WeightKind kind,
+  static model::PackedLatent weights_of(const model::LatentConfig& c, linear::PanelKind kind,
                                         Random& random, linear::ThreadPool& pool) {
     const auto matrix = [&](int outputs, int inputs) {
       const std::vector<float> floats = random.reals(floats_in(outputs, inputs), 0.5f);
@@ -146,12 +146,12 @@ class LatentPass : public KernelTest {
     std::vector<float> pool_after;
   };
   static OnCpu run_on_cpu(const model::LatentConfig& c, model::RopePairing pairing,
-                          WeightKind kind);
+                          linear::PanelKind kind);
 
   /// Kernels in their order, on memory of a rig.
   struct Queue {
     KernelRig& rig;
-    WeightKind kind;
+    linear::PanelKind kind;
     const PassCounts* counts;
     std::vector<KernelLaunch> launches;
 
@@ -190,7 +190,8 @@ class LatentPass : public KernelTest {
 
   static float* make_queries(const OnCpu& cpu, const float* x, Queue& queue);
   static float* attend(const OnCpu& cpu, const float* x, float* queries, Queue& queue);
-  void expect(const model::LatentConfig& c, model::RopePairing pairing, WeightKind kind) const;
+  void expect(const model::LatentConfig& c, model::RopePairing pairing,
+              linear::PanelKind kind) const;
 
   static constexpr int kLayer = 1;
   static constexpr std::uint32_t kTables[] = {4, 2, 0xffffffff, 0, 3, 1};  // [2][3]
@@ -198,7 +199,7 @@ class LatentPass : public KernelTest {
 FORGE_KERNEL_TEST_TARGETS(LatentPass);
 
 LatentPass::OnCpu LatentPass::run_on_cpu(const model::LatentConfig& c, model::RopePairing pairing,
-                                         WeightKind kind) {
+                                         linear::PanelKind kind) {
   OnCpu cpu{.config = config_of(c, pairing)};
   const int width = c.kv_rank + c.rope_size;
   Random random(1);
@@ -294,7 +295,7 @@ float* LatentPass::attend(const OnCpu& cpu, const float* x, float* queries, Queu
 }
 
 void LatentPass::expect(const model::LatentConfig& c, model::RopePairing pairing,
-                        WeightKind kind) const {
+                        linear::PanelKind kind) const {
   const OnCpu cpu = run_on_cpu(c, pairing, kind);
   const auto rig = this->rig();
   Queue queue{*rig, kind, rig->input("counts", std::vector<PassCounts>{{.rows = kRows}}), {}};
@@ -314,12 +315,13 @@ TEST_P(LatentPass, HasTheBitsOfTheCpu) {
                                    .nope_size = 12,
                                    .rope_size = 8,
                                    .value_size = 10};
-  for (const WeightKind kind : {WeightKind::f32, WeightKind::f16, WeightKind::bf16}) {
+  for (const linear::PanelKind kind :
+       {linear::PanelKind::f32, linear::PanelKind::f16, linear::PanelKind::bf16}) {
     expect(latent, model::RopePairing::adjacent, kind);
   }
   model::LatentConfig without_query_latent = latent;
   without_query_latent.query_rank = 0;
-  expect(without_query_latent, model::RopePairing::halves, WeightKind::f32);
+  expect(without_query_latent, model::RopePairing::halves, linear::PanelKind::f32);
 }
 
 }  // namespace

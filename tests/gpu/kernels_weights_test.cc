@@ -13,18 +13,6 @@ namespace {
 using linear::StoredLinear;
 using quant::WeightType;
 
-WeightKind kind_of(linear::PanelKind kind) {
-  switch (kind) {
-    case linear::PanelKind::f16:
-      return WeightKind::f16;
-    case linear::PanelKind::bf16:
-      return WeightKind::bf16;
-    default:
-      EXPECT_EQ(kind, linear::PanelKind::f32);
-      return WeightKind::f32;
-  }
-}
-
 /// A matrix [outputs][inputs] as a checkpoint stores it.
 struct StoredMatrix {
   StoredMatrix(WeightType type_in, int outputs_in, int inputs_in, Random& random)
@@ -114,7 +102,7 @@ class WeightsOf16Bits : public KernelTest {
                              .outputs = section.outputs,
                              .accumulate = false,
                              .y_stride = weights.outputs(),
-                             .kind = kind_of(section.kind)};
+                             .kind = section.kind};
       launches.push_back(launch_of(args, args.shape(rows + 2)));
     }
     rig->expect(launches);
@@ -162,13 +150,14 @@ TEST_P(WeightsOf16Bits, EmbeddingsAreWidened) {
         linear::stored_row(matrix.stored(), static_cast<int>(rows[row].token), &after[row * width]);
       }
       const auto rig = this->rig();
-      const EmbedArgs args{.counts = rig->input("counts", std::vector<PassCounts>{{.rows = kRows}}),
-                           .rows = rig->input("rows", rows),
-                           .drafts = rig->input("drafts", std::vector<std::uint32_t>{0}),
-                           .embedding = rig->input("embedding", matrix.bytes),
-                           .hidden = rig->output("hidden", after),
-                           .hidden_size = d,
-                           .kind = type == WeightType::f16 ? WeightKind::f16 : WeightKind::bf16};
+      const EmbedArgs args{
+          .counts = rig->input("counts", std::vector<PassCounts>{{.rows = kRows}}),
+          .rows = rig->input("rows", rows),
+          .drafts = rig->input("drafts", std::vector<std::uint32_t>{0}),
+          .embedding = rig->input("embedding", matrix.bytes),
+          .hidden = rig->output("hidden", after),
+          .hidden_size = d,
+          .kind = type == WeightType::f16 ? linear::PanelKind::f16 : linear::PanelKind::bf16};
       rig->expect(launch_of(args, args.shape(kRows)));
     }
   }

@@ -6,31 +6,27 @@
 #include <span>
 #include <vector>
 
-#include "forge/gpu/kernels/weight_kind.h"
+#include "forge/core/check.h"
 #include "forge/linear/linear_weights.h"
 #include "forge/quant/quantize.h"
 
 namespace forge::gpu {
 
-inline quant::WeightType type_of(WeightKind kind) {
-  switch (kind) {
-    case WeightKind::f32:
-      return quant::WeightType::f32;
-    case WeightKind::f16:
-      return quant::WeightType::f16;
-    case WeightKind::bf16:
-      return quant::WeightType::bf16;
-  }
-  return {};
+/// A stored form that is packed so.
+inline quant::WeightType type_of(linear::PanelKind kind) {
+  const auto type =
+      quant::weight_type(kind == linear::PanelKind::table4 ? "iq4_nl" : name_of(kind));
+  FORGE_CHECK(type, "no rows are packed as ", name_of(kind));
+  return *type;
 }
 
 /// Matrices of floats [outputs][inputs] on top of one another, for canonical products.
 inline linear::LinearWeights packed(std::initializer_list<const std::vector<float>*> matrices,
-                                    int inputs, WeightKind kind, linear::ThreadPool& pool) {
+                                    int inputs, linear::PanelKind kind, linear::ThreadPool& pool) {
   std::vector<std::vector<std::byte>> bytes;
   std::vector<linear::StoredLinear> stored;
   for (const std::vector<float>* matrix : matrices) {
-    auto& rows = bytes.emplace_back(matrix->size() * bytes_of(kind));
+    auto& rows = bytes.emplace_back(*quant::bytes_of(type_of(kind), matrix->size()));
     quant::quantize(type_of(kind), *matrix, rows.data());
     stored.push_back({static_cast<int>(matrix->size()) / inputs, inputs,
                       linear::StoredRows{type_of(kind), rows.data()}});

@@ -113,6 +113,23 @@ class PlantedBarriers : public ::testing::Test {
     shape.threads = 64;  // two warps for five segments: three rounds
     return launch_of(args, shape);
   }
+  KernelLaunch project_codes() {
+    constexpr int kInputs = 5 * linear::codes::kGroup;
+    constexpr auto kKind = linear::PanelKind::q5_1;
+    const std::vector<std::byte> panels(linear::codes::panel_bytes(kKind, kInputs), std::byte{1});
+    const ProjectArgs args{.row_count = memory_.array("row_count", std::vector<std::uint32_t>{8}),
+                           .x = nullptr,
+                           .panels = memory_.array("panels", panels),
+                           .y = memory_.array("y", std::vector<float>(8 * 32)),
+                           .inputs = kInputs,
+                           .outputs = 32,
+                           .accumulate = false,
+                           .kind = kKind,
+                           .coded = memory_.array("coded", std::vector<RowGroup>(8 * 5))};
+    simt::LaunchShape shape = args.shape(8);
+    shape.threads = 64;  // two warps for five groups: three rounds
+    return launch_of(args, shape);
+  }
   KernelLaunch choose_experts() {
     const ChooseExpertsArgs args{
         .counts = memory_.array("counts", std::vector<PassCounts>{{.rows = 1}}),
@@ -217,7 +234,7 @@ TEST_F(PlantedBarriers, EachOneOfEachKernelIsMissed) {
   std::set<std::string> missed;
   for (const KernelLaunch& launch :
        {attend_decode(), attend_split(), attend_prompt(), attend_latent(), attend_latent_split(),
-        project(), choose_experts(), plan_experts(), process_logits(), sample()}) {
+        project(), project_codes(), choose_experts(), plan_experts(), process_logits(), sample()}) {
     const std::vector<Site> met = meetings(launch);
     for (const Site& barrier : barriers) {
       if (std::find(met.begin(), met.end(), barrier) == met.end()) continue;

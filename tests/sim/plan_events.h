@@ -15,6 +15,16 @@ struct Events {
   int recomputes = 0;
   int drafts = 0;
 
+  void add(const Events& more) {
+    chunks += more.chunks;
+    prefix_hits += more.prefix_hits;
+    copies_within += more.copies_within;
+    swaps_out += more.swaps_out;
+    swaps_in += more.swaps_in;
+    recomputes += more.recomputes;
+    drafts += more.drafts;
+  }
+
   void count(const StepPlan& plan) {
     for (const Slice& slice : plan.slices) {
       chunks += slice.samples ? 0 : 1;

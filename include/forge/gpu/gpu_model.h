@@ -2,8 +2,8 @@
 //
 // GpuExecutor uploads the panels as the CPU reads them (linear/linear_weights.h), so both compute
 // from the same numbers in the same order. Properties of a ModelConfig without a kernel (soft
-// caps, GELU, a gate of shared experts), and weights that kernels do not read, are refused here, by
-// name, before any memory is taken.
+// caps, GELU, a gate of shared experts), and weights that kernels do not read (experts of different
+// types, or in act-order), are refused here, by name, before any memory is taken.
 //
 // Borrows the Transformer. Thread contract: a value.
 #pragma once
@@ -12,20 +12,16 @@
 #include <string>
 #include <tl/expected.hpp>
 
-#include "forge/gpu/kernels/weight_kind.h"
 #include "forge/model/transformer.h"
 
 namespace forge::gpu {
-
-/// The way in which kernels read such panels, or rows of such weights; nullopt if no kernel does.
-std::optional<WeightKind> weight_kind(linear::PanelKind kind);
 
 class GpuModel {
  public:
   /// The transformer must live until GpuExecutor::create() has returned. Errors: the first
   /// property without a kernel, or the first weights that none reads:
   /// "the activation is gelu_tanh, accepted on a GPU: silu",
-  /// "the weights' type of attention is q4_k, accepted on a GPU: f32, f16 or bf16".
+  /// "the weights' types of the experts differ, accepted on a GPU: the same for all".
   static tl::expected<GpuModel, std::string> of(const model::Transformer& transformer);
 
   const model::ModelConfig& config() const { return *config_; }

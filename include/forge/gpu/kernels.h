@@ -31,6 +31,7 @@
 #include "forge/gpu/kernels/attend_prompt.h"
 #include "forge/gpu/kernels/attend_split.h"
 #include "forge/gpu/kernels/choose_experts.h"
+#include "forge/gpu/kernels/code_rows.h"
 #include "forge/gpu/kernels/copy_blocks.h"
 #include "forge/gpu/kernels/digest_logits.h"
 #include "forge/gpu/kernels/embed.h"
@@ -53,6 +54,7 @@
   ENTRY(copy_blocks, CopyBlocksArgs)                \
   ENTRY(embed, EmbedArgs)                           \
   ENTRY(rms_norm, RmsNormArgs)                      \
+  ENTRY(code_rows, CodeRowsArgs)                    \
   ENTRY(project, ProjectArgs)                       \
   ENTRY(rotate_and_store, RotateAndStoreArgs)       \
   ENTRY(attend_decode, AttendDecodeArgs)            \

@@ -1,4 +1,4 @@
-// How codes lie in panels: what pack() writes and the kernels read.
+// How codes lie in panels, on a CPU and on a GPU: what LinearWeights packs and products read.
 //
 // A quad is a word of four bytes, the codes of one output for four consecutive inputs, the first
 // in the lowest byte. A lane of a dot-product instruction takes a quad of weights and a quad of
@@ -12,7 +12,7 @@
 //   2 bits   lows[j]     likewise, the lower two
 //   3rd bit  third       as the fifth
 //
-// Codes of fewer than 8 bits are unsigned; the kernels take their offset off (4, 8, 16, 32, or the
+// Codes of fewer than 8 bits are unsigned; products take their offset off (4, 8, 16, 32, or the
 // zero point of the group), or look the number up that they stand for. A panel is the structs below
 // one after the other, as many as cover the inputs, after the head of its kind, if any. All structs
 // but Int4Group are multiples of 64 bytes.
@@ -21,7 +21,8 @@
 #include <cstddef>
 #include <cstdint>
 
-#include "forge/linear/linear_weights.h"
+#include "forge/linear/panels.h"
+#include "forge/numerics/host_device.h"
 #include "forge/quant/half.h"
 
 namespace forge::linear::codes {
@@ -143,6 +144,41 @@ static_assert(sizeof(Q80Group) == 32 * 34 && sizeof(Int8Group) == 32 * 32 &&
 constexpr std::uint32_t four(std::uint32_t byte) { return byte * 0x01010101u; }
 
 /// Groups that cover `inputs`; the last may be padded with zeros.
-constexpr int group_count(int inputs) { return (inputs + kGroup - 1) / kGroup; }
+FORGE_HOST_DEVICE constexpr int group_count(int inputs) { return (inputs + kGroup - 1) / kGroup; }
+
+/// Bytes of a panel of codes, a multiple of 64; 0 for kinds of floats. Requires: of kinds with
+/// blocks, inputs are whole ones.
+FORGE_HOST_DEVICE constexpr std::size_t panel_bytes(PanelKind kind, int inputs) {
+  const auto groups = static_cast<std::size_t>(group_count(inputs));
+  const std::size_t blocks = groups / kBlockGroups;
+  switch (kind) {
+    case PanelKind::q8_0:
+      return groups * sizeof(Q80Group);
+    case PanelKind::int8:
+      return sizeof(Int8Head) + groups * sizeof(Int8Group);
+    case PanelKind::q4_0:
+      return groups * sizeof(Q40Group);
+    case PanelKind::int4:
+      return (groups * sizeof(Int4Group) + 63) / 64 * 64;
+    case PanelKind::q5_0:
+      return groups * sizeof(Q50Group);
+    case PanelKind::q5_1:
+      return groups * sizeof(Q51Group);
+    case PanelKind::q4_k:
+      return blocks * sizeof(Q4KBlock);
+    case PanelKind::q5_k:
+      return blocks * sizeof(Q5KBlock);
+    case PanelKind::q6_k:
+      return blocks * sizeof(Q6KBlock);
+    case PanelKind::table4:
+      return sizeof(TableHead) + groups * sizeof(TableGroup);
+    case PanelKind::q2_k:
+      return blocks * sizeof(Q2KBlock);
+    case PanelKind::q3_k:
+      return blocks * sizeof(Q3KBlock);
+    default:
+      return 0;
+  }
+}
 
 }  // namespace forge::linear::codes

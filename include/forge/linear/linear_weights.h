@@ -49,7 +49,6 @@
 #include <string_view>
 #include <vector>
 
-#include "forge/core/names.h"
 #include "forge/linear/large_memory.h"
 #include "forge/linear/numerics.h"
 #include "forge/linear/panels.h"
@@ -57,28 +56,6 @@
 #include "forge/linear/thread_pool.h"
 
 namespace forge::linear {
-
-enum class PanelKind : std::uint8_t {
-  f32,
-  f16,
-  bf16,
-  q8_0,
-  int8,
-  q4_0,
-  int4,
-  q5_0,
-  q5_1,
-  q4_k,
-  q5_k,
-  q6_k,
-  table4,
-  q2_k,
-  q3_k
-};
-constexpr Names<PanelKind> names_of(PanelKind) {
-  return {"f32",  "f16",  "bf16", "q8_0", "int8",   "q4_0", "int4", "q5_0",
-          "q5_1", "q4_k", "q5_k", "q6_k", "table4", "q2_k", "q3_k"};
-}
 
 /// The kind of panel into which such weights are packed.
 PanelKind panel_kind(const StoredLinear& stored);
@@ -96,6 +73,9 @@ struct Section {
 
   int panel_count() const { return (outputs + kPanelOutputs - 1) / kPanelOutputs; }
 };
+
+/// Bytes of a panel of layers with so many inputs.
+std::size_t panel_bytes(PanelKind kind, int inputs);
 
 /// Bytes of the panels that `parts`, packed together, would take. Looks at no weights.
 std::size_t packed_bytes(std::span<const StoredLinear> parts);

@@ -6,11 +6,49 @@
 //   panel 0:  W[0][0] W[1][0] ... W[31][0] | W[0][1] W[1][1] ... W[31][1] | ... the last input
 //   panel 1:  W[32][0] ...
 //
-// linear_weights.h says how other numbers than floats lie in panels.
+// Other numbers lie in panels of other kinds (linear_weights.h), codes as code_layout.h has them.
 #pragma once
+
+#include <cstdint>
+
+#include "forge/core/names.h"
+#include "forge/numerics/host_device.h"
 
 namespace forge::linear {
 
 inline constexpr int kPanelOutputs = 32;
+
+enum class PanelKind : std::uint8_t {
+  f32,
+  f16,
+  bf16,
+  q8_0,
+  int8,
+  q4_0,
+  int4,
+  q5_0,
+  q5_1,
+  q4_k,
+  q5_k,
+  q6_k,
+  table4,
+  q2_k,
+  q3_k
+};
+constexpr Names<PanelKind> names_of(PanelKind) {
+  return {"f32",  "f16",  "bf16", "q8_0", "int8",   "q4_0", "int4", "q5_0",
+          "q5_1", "q4_k", "q5_k", "q6_k", "table4", "q2_k", "q3_k"};
+}
+
+/// Whether panels have codes, not floats.
+FORGE_HOST_DEVICE constexpr bool has_codes(PanelKind kind) {
+  return kind != PanelKind::f32 && kind != PanelKind::f16 && kind != PanelKind::bf16;
+}
+
+/// Whether a weight is a multiple of its code plus something else, the -m of product.h.
+FORGE_HOST_DEVICE constexpr bool has_minima(PanelKind kind) {
+  return kind == PanelKind::q5_1 || kind == PanelKind::q2_k || kind == PanelKind::q4_k ||
+         kind == PanelKind::q5_k;
+}
 
 }  // namespace forge::linear

@@ -49,6 +49,12 @@ struct CodedGroup {
   std::int32_t biases[2];  ///< the same for inputs 0 .. 15 and 16 .. 31
 };
 
+/// 32 inputs in 8 bits, the definition:
+///   dx = max |x| / 127; a = x / dx clamped to -127 .. 127, rounded to nearest, ties to even.
+/// dx = 0 (all x are 0, or so small that dx is) gives zeros. The clamp matters only where dx is
+/// subnormal, hence inaccurate.
+CodedGroup code_group(std::span<const float, 32> x);
+
 /// Activations in the forms that products read. Grows to the largest product seen, then
 /// allocates nothing.
 struct ProductScratch {

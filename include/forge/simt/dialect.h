@@ -20,6 +20,8 @@
 //                                        flight already, and more would only spill registers
 //   SIMT_SHARED(T, name, count)          an array in shared memory; name decays to sptr<T>
 //   load4(p), store4(p, v)               16 bytes at once; p is 16-byte aligned
+//   dot4(a, b, sum)                      sum + a0 b0 + a1 b1 + a2 b2 + a3 b3, of the four signed
+//                                        bytes of the words a and b
 //   sync_block(), sync_warp()            all threads of the block, of the warp
 //   shuffle(v, lane), shuffle_xor(v, m)  all lanes of the warp take part; v has up to 8 bytes
 //   warp_sum(v), warp_max(v)             v of all lanes, the same bits in each: the trees of

@@ -1,6 +1,7 @@
 // The words of dialect.h for nvcc: each one is its CUDA word.
 #pragma once
 
+#include <cstdint>
 #include <cstring>
 #include <type_traits>
 
@@ -38,6 +39,10 @@ FORGE_DEVICE Index3 grid() {
 
 FORGE_DEVICE Float4 load4(const float* p) { return *reinterpret_cast<const Float4*>(p); }
 FORGE_DEVICE void store4(float* p, Float4 v) { *reinterpret_cast<Float4*>(p) = v; }
+
+FORGE_DEVICE std::int32_t dot4(std::uint32_t a, std::uint32_t b, std::int32_t sum) {
+  return __dp4a(static_cast<int>(a), static_cast<int>(b), sum);
+}
 
 FORGE_DEVICE void sync_block() { __syncthreads(); }
 FORGE_DEVICE void sync_warp() { __syncwarp(); }

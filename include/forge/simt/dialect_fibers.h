@@ -68,6 +68,13 @@ inline int warp() { return detail::running.thread / kWarpSize; }
 inline Index3 block() { return detail::running.block; }
 inline Index3 grid() { return detail::running.grid; }
 
+inline std::int32_t dot4(std::uint32_t a, std::uint32_t b, std::int32_t sum) {
+  for (int shift = 0; shift < 32; shift += 8) {
+    sum += static_cast<std::int8_t>(a >> shift) * static_cast<std::int8_t>(b >> shift);
+  }
+  return sum;
+}
+
 inline void sync_block(Site site = Site::here()) { detail::go_on(detail::meet_block(site).next); }
 inline void sync_warp(Site site = Site::here()) { detail::go_on(detail::meet_warp(site).next); }
 

@@ -2,11 +2,8 @@
 #include <algorithm>
 
 #include "forge/executor/logits_digest.h"
-#include "forge/linear/linear_weights.h"
-#include "forge/linear/product.h"
 #include "forge/numerics/reference.h"
 #include "forge/numerics/vector_ops.h"
-#include "forge/quant/half.h"
 #include "forge/sampling/mask.h"
 #include "forge/sampling/pipeline.h"
 #include "forge/sampling/sampler.h"
@@ -23,22 +20,6 @@ std::uint32_t word_of(std::size_t size) { return static_cast<std::uint32_t>(size
 /// Every fourth row is a draft.
 constexpr std::size_t kDraftEvery = 4;
 
-/// Rows whose tokens are all different, as far as there are that many.
-std::vector<RowInput> rows_of_tokens(KernelCaseBuilder& b, std::vector<std::uint32_t>& drafts) {
-  const std::vector<std::uint32_t> tokens = b.permutation(b.size(&Sizes::vocabulary));
-  std::vector<RowInput> rows(b.size(&Sizes::rows));
-  for (std::size_t i = 0; i < rows.size(); ++i) {
-    rows[i].token = tokens[i % tokens.size()];
-    if (i % kDraftEvery == kDraftEvery - 1) {
-      rows[i].draft = static_cast<std::int32_t>(drafts.size());
-      drafts.push_back(rows[i].token);
-      rows[i].token = 0;
-    }
-  }
-  if (drafts.empty()) drafts.push_back(0);
-  return rows;
-}
-
 /// Rows of logits, and where their picks go: row i to a place that is not i.
 std::vector<gpu::LogitInput> logit_inputs(KernelCaseBuilder& b) {
   const std::vector<std::uint32_t> places = b.permutation(b.size(&Sizes::rows));
@@ -53,40 +34,6 @@ std::vector<gpu::LogitInput> logit_inputs(KernelCaseBuilder& b) {
                  .temperature = static_cast<float>(b.sizes().temperature_percent) / 100};
   }
   return inputs;
-}
-
-/// A matrix [outputs][inputs] as a checkpoint stores it.
-struct StoredMatrix {
-  gpu::WeightKind kind;
-  linear::StoredLinear stored;
-  std::shared_ptr<const std::vector<std::uint32_t>> words;  ///< that `stored` refers to
-};
-
-StoredMatrix stored_matrix(KernelCaseBuilder& b, int outputs, int inputs) {
-  const auto kind = static_cast<gpu::WeightKind>(b.sizes().weights);
-  const std::vector<float> numbers =
-      b.floats(static_cast<std::size_t>(outputs) * static_cast<std::size_t>(inputs));
-  const std::size_t bytes = numbers.size() * gpu::bytes_of(kind);
-  std::vector<std::uint32_t> words((bytes + sizeof(std::uint32_t) - 1) / sizeof(std::uint32_t));
-  auto type = quant::WeightType::f32;
-  if (kind == gpu::WeightKind::f32) {
-    std::memcpy(words.data(), numbers.data(), bytes);
-  } else {
-    const bool f16 = kind == gpu::WeightKind::f16;
-    type = f16 ? quant::WeightType::f16 : quant::WeightType::bf16;
-    for (std::size_t i = 0; i < numbers.size(); ++i) {
-      const std::uint16_t half =
-          f16 ? quant::to_f16(numbers[i]).bits : quant::to_bf16(numbers[i]).bits;
-      words[i / 2] |= std::uint32_t{half} << (16 * (i % 2));
-    }
-  }
-  auto kept = std::make_shared<const std::vector<std::uint32_t>>(std::move(words));
-  const auto* rows = reinterpret_cast<const std::byte*>(kept->data());
-  return {kind, {outputs, inputs, linear::StoredRows{type, rows}}, std::move(kept)};
-}
-
-ElementKind element_kind(gpu::WeightKind kind) {
-  return kind == gpu::WeightKind::f32 ? ElementKind::f32 : ElementKind::words;
 }
 
 }  // namespace
@@ -136,32 +83,6 @@ gpu::KernelLaunch build_copy_blocks(KernelCaseBuilder& b) {
   return gpu::launch_of(args, args.shape(b.sizes().pairs));
 }
 
-gpu::KernelLaunch build_embed(KernelCaseBuilder& b) {
-  const std::size_t d = b.size(&Sizes::hidden);
-  std::vector<std::uint32_t> draft_tokens;
-  const auto rows = b.upload("rows", rows_of_tokens(b, draft_tokens));
-  const auto drafts = b.upload("drafts", std::move(draft_tokens));
-  const StoredMatrix matrix = stored_matrix(b, b.sizes().vocabulary, b.sizes().hidden);
-  const auto embedding = b.upload("embedding", *matrix.words, element_kind(matrix.kind));
-  const auto hidden = b.output<float>("hidden", rows.size() * d);
-  b.expect<float>(hidden, [=](std::vector<float>& out) {
-    for (std::size_t i = 0; i < rows.size(); ++i) {
-      const auto draft = static_cast<std::size_t>(rows[i].draft);
-      const std::uint32_t token =
-          rows[i].draft == RowInput::kNoDraft ? rows[i].token : drafts[draft];
-      linear::stored_row(matrix.stored, static_cast<int>(token), out.data() + i * d);
-    }
-  });
-  const gpu::EmbedArgs args{.counts = b.row_counts(rows.size()),
-                            .rows = rows.device,
-                            .drafts = drafts.device,
-                            .embedding = embedding.device,
-                            .hidden = hidden.device,
-                            .hidden_size = b.sizes().hidden,
-                            .kind = matrix.kind};
-  return gpu::launch_of(args, args.shape(b.sizes().rows));
-}
-
 gpu::KernelLaunch build_rms_norm(KernelCaseBuilder& b) {
   constexpr float kEps = 1e-5f;
   const std::size_t vectors = b.size(&Sizes::rows) * b.size(&Sizes::groups);
@@ -193,49 +114,6 @@ gpu::KernelLaunch build_rms_norm(KernelCaseBuilder& b) {
                               .eps = kEps,
                               .groups = b.sizes().groups,
                               .accumulate = accumulate};
-  return gpu::launch_of(args, args.shape(b.sizes().rows));
-}
-
-gpu::KernelLaunch build_project(KernelCaseBuilder& b) {
-  const std::size_t rows = b.size(&Sizes::rows);
-  const std::size_t K = b.size(&Sizes::hidden);
-  const std::size_t N = b.size(&Sizes::outputs);
-  const bool accumulate = b.sizes().accumulate != 0;
-  const StoredMatrix matrix = stored_matrix(b, b.sizes().outputs, b.sizes().hidden);
-  linear::ThreadPool pool(1);
-  const auto weights = std::make_shared<const linear::LinearWeights>(
-      std::span(&matrix.stored, 1), pool, linear::Numerics::canonical);
-  const auto* packed = reinterpret_cast<const std::uint32_t*>(weights->sections().front().panels);
-  const auto panels = b.upload(
-      "panels",
-      std::vector<std::uint32_t>(packed, packed + weights->bytes() / sizeof(std::uint32_t)),
-      element_kind(matrix.kind));
-  const auto x = b.upload("x", b.floats(rows * K));
-  const auto bias = b.sizes().bias != 0 ? b.upload("bias", b.floats(N)) : Uploaded<float>{};
-  const auto y = accumulate ? b.upload("y", b.floats(rows * N)) : b.output<float>("y", rows * N);
-  b.expect<float>(y, [=](std::vector<float>& out) {
-    std::vector<float> product(rows * N);
-    linear::ThreadPool threads(1);
-    linear::ProductScratch scratch;
-    linear::multiply({x.data(), static_cast<int>(rows)}, *weights, product.data(), scratch,
-                     threads);
-    for (std::size_t row = 0; row < rows && bias.host != nullptr; ++row) {
-      numerics::add(product.data() + row * N, bias.data(), static_cast<int>(N));
-    }
-    for (std::size_t i = 0; i < out.size(); ++i) {
-      out[i] = accumulate ? out[i] + product[i] : product[i];
-    }
-  });
-  const gpu::ProjectArgs args{
-      .row_count = b.upload<std::uint32_t>("row_count", {word_of(rows)}).device,
-      .x = x.device,
-      .panels = panels.device,
-      .y = y.device,
-      .inputs = b.sizes().hidden,
-      .outputs = b.sizes().outputs,
-      .accumulate = accumulate,
-      .bias = bias.device,
-      .kind = matrix.kind};
   return gpu::launch_of(args, args.shape(b.sizes().rows));
 }
 

@@ -5,9 +5,14 @@
 #include "forge/core/check.h"
 #include "forge/linear/panels.h"
 #include "forge/numerics/latent_attention.h"
+#include "forge/quant/weight_type.h"
 
 namespace forge::apps {
 namespace {
+
+constexpr const char* kWeightsHelp =
+    "0: F32, 1: F16, 2: BF16, 4: Q8_0, 5: Q4_0, 6: Q5_0, 7: Q5_1, 8: Q4_K, 9: Q5_K, 10: Q6_K, "
+    "11: Q4_1, 12: Q2_K, 13: Q3_K, 14: IQ4_NL, 15: IQ4_XS, 16: MXFP4";
 
 using Sizes = KernelSizes;
 using Members = std::vector<int KernelSizes::*>;
@@ -117,7 +122,8 @@ const std::vector<SizeFlag>& size_flags() {
       {"--adjacent", "1: neighbours turn together, not halves", &Sizes::adjacent, 0, 1},
       {"--bias", "1: add a bias", &Sizes::bias, 0, 1},
       {"--groups", "Vectors of a row, each with its norm", &Sizes::groups, 1, 256},
-      {"--weights", "0: F32, 1: F16, 2: BF16", &Sizes::weights, 0, 2},
+      {"--weights", kWeightsHelp, &Sizes::weights, 0,
+       static_cast<int>(quant::kWeightTypes.size()) - 1},
   };
   return kFlags;
 }
@@ -138,6 +144,10 @@ const std::vector<KernelEntry>& kernel_entries() {
        {&S::pairs, &S::layers, &S::kv_heads, &S::head_size, &S::block_size}},
       {embed, "", "looks up embeddings", {&S::rows, &S::hidden, &S::vocabulary, &S::weights}},
       {rms_norm, "rmsnorm", "RMSNorm", {&S::rows, &S::hidden, &S::groups, &S::accumulate}},
+      {code_rows,
+       "quantize_rows",
+       "activations in 8 bits, in groups of 32",
+       {&S::rows, &S::hidden}},
       {project,
        "gemm",
        "matrix product, x W^T",
@@ -208,6 +218,17 @@ tl::expected<void, std::string> validate(const KernelEntry& kernel, const Kernel
     if (sizes.rotary_size > sizes.head_size) {
       return tl::unexpected(flag_and_value(&Sizes::rotary_size, sizes) + " is more than " +
                             flag_and_value(&Sizes::head_size, sizes));
+    }
+  }
+  if (uses(kernel, &Sizes::weights)) {
+    const auto type = static_cast<quant::WeightType>(sizes.weights);
+    if (type == quant::WeightType::i8) {
+      return tl::unexpected(flag_and_value(&Sizes::weights, sizes) + " has its scales elsewhere");
+    }
+    const auto block = static_cast<int>(quant::block_elements(type));
+    if (sizes.hidden % block != 0) {
+      return tl::unexpected(flag_and_value(&Sizes::hidden, sizes) + " is no multiple of " +
+                            std::to_string(block));
     }
   }
   if (uses(kernel, &Sizes::rope_size) && sizes.rope_size % 2 != 0) {

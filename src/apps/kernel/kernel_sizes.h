@@ -43,7 +43,7 @@ struct KernelSizes {
   int adjacent = 0;     ///< 1: neighbours turn together
   int bias = 0;         ///< 1: added to a product
   int groups = 1;       ///< vectors of a row that are normalized one by one
-  int weights = 0;      ///< gpu::WeightKind
+  int weights = 0;      ///< quant::WeightType
 };
 
 /// A size as a flag.

@@ -1,5 +1,5 @@
 // embed: hidden [T][d] = embedding rows of the tokens, times the multiplier. A thread makes 4
-// floats.
+// floats, or 32 where the embedding is codes.
 //
 // Example, with `#include "forge/gpu/kernels.h"`, given `const PassCounts* counts`,
 // `const RowInput* rows`, `const std::uint32_t* drafts`, `const float* embedding` and
@@ -16,25 +16,25 @@
 
 #include "forge/gpu/kernels/kernel_launch.h"
 #include "forge/gpu/kernels/step_data.h"
-#include "forge/gpu/kernels/weight_kind.h"
+#include "forge/linear/code_layout.h"
 
 namespace forge::gpu {
 
 struct EmbedArgs {
   static constexpr int kThreads = 128;
-  static constexpr BlockResources kResources{.registers = 18};
+  static constexpr BlockResources kResources{.registers = 31};
   const PassCounts* counts;
   const RowInput* rows;         ///< [T]
   const std::uint32_t* drafts;  ///< tokens that RowInput::draft refers to
-  const void* embedding;        ///< [V][d] of `kind`
+  const void* embedding;        ///< [V][d] of `kind`; of codes the panels, as ProjectArgs::panels
   float* hidden;                ///< [T][d]
   int hidden_size;              ///< d
   float multiplier = 1;
-  WeightKind kind = WeightKind::f32;
+  linear::PanelKind kind = linear::PanelKind::f32;
 
   simt::LaunchShape shape(int rows_max) const {
-    const int quads = ceil_div(hidden_size, 4);
-    return {{rows_max, ceil_div(quads, kThreads), 1}, threads_for(quads, kThreads)};
+    const int pieces = ceil_div(hidden_size, linear::has_codes(kind) ? linear::codes::kGroup : 4);
+    return {{rows_max, ceil_div(pieces, kThreads), 1}, threads_for(pieces, kThreads)};
   }
 };
 

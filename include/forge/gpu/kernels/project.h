@@ -1,6 +1,7 @@
 // project: y = m (x W^T + bias), or y += m (x W^T + bias): each product is that of linear/product.h
 // (multiply_reference), in canonical numerics. A thread block computes one panel, an output in each
-// lane, for kTileRows rows; its warps deal out the segments of K among themselves.
+// lane, for kTileRows rows; its warps deal out the segments of K among themselves, or its groups of
+// 32 where weights are codes, whose x comes from code_rows.
 //
 // Panels are those of a section of linear::LinearWeights, whose outputs may be part of a row of y.
 //
@@ -21,8 +22,8 @@
 //   return launch_of(args, args.shape(64));  // up to 64 rows with logits
 #pragma once
 
+#include "forge/gpu/kernels/code_rows.h"
 #include "forge/gpu/kernels/kernel_launch.h"
-#include "forge/gpu/kernels/weight_kind.h"
 #include "forge/linear/panels.h"
 #include "forge/numerics/canonical.h"
 
@@ -31,22 +32,25 @@ namespace forge::gpu {
 struct ProjectArgs {
   static constexpr int kThreads = 256;
   static constexpr int kTileRows = 8;
-  static constexpr BlockResources kResources{.shared_bytes = 24576, .registers = 80};
+  static constexpr BlockResources kResources{.shared_bytes = 26624, .registers = 80};
   const std::uint32_t* row_count;  ///< rows of x: &counts->rows or &counts->logit_rows
-  const float* x;                  ///< [rows][K]
-  const void* panels;              ///< [ceil(N / 32)][K][32]; bf16: [K / 2][32][2], K padded
-  float* y;                        ///< [rows][y_stride], of which [N] are written
-  int inputs;                      ///< K, at least 1
-  int outputs;                     ///< N
-  bool accumulate;                 ///< add to y, which is a residual stream
-  const float* bias = nullptr;     ///< [N] or null
-  float multiplier = 1;            ///< m
-  int y_stride = 0;                ///< floats from a row of y to the next; 0: N
-  WeightKind kind = WeightKind::f32;
+  const float* x;                  ///< [rows][K], where the weights are floats
+  const void* panels;           ///< [ceil(N / 32)] panels of `kind`: [K][32], [K / 2][32][2], ...
+  float* y;                     ///< [rows][y_stride], of which [N] are written
+  int inputs;                   ///< K, at least 1
+  int outputs;                  ///< N
+  bool accumulate;              ///< add to y, which is a residual stream
+  const float* bias = nullptr;  ///< [N] or null
+  float multiplier = 1;         ///< m
+  int y_stride = 0;             ///< floats from a row of y to the next; 0: N
+  linear::PanelKind kind = linear::PanelKind::f32;
+  const RowGroup* coded =
+      nullptr;  ///< [rows][ceil(K / 32)]: x in 8 bits, where the weights are codes
 
   simt::LaunchShape shape(int rows_max) const {
     constexpr int kPanelsY = 1 << 15;  // along y, which ends at 65535; further panels along z
-    const int segments = ceil_div(inputs, numerics::kProductSegment);
+    const int segment = linear::has_codes(kind) ? linear::codes::kGroup : numerics::kProductSegment;
+    const int segments = ceil_div(inputs, segment);
     const int blocks = ceil_div(outputs, linear::kPanelOutputs);  // for each tile of rows
     return {{ceil_div(rows_max, kTileRows), blocks < kPanelsY ? blocks : kPanelsY,
              ceil_div(blocks, kPanelsY)},

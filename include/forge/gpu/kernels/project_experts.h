@@ -22,18 +22,22 @@ namespace forge::gpu {
 
 struct ProjectExpertsArgs {
   static constexpr int kThreads = ProjectArgs::kThreads;
-  static constexpr BlockResources kResources{.shared_bytes = 24576, .registers = 80};
+  static constexpr BlockResources kResources{.shared_bytes = 26624, .registers = 80};
   ExpertPlan plan;
   const float* x;      ///< [rows][K]: the row of pair n is n / pairs_per_row
   const void* panels;  ///< [E] matrices like ProjectArgs::panels, one after the other
-  float* y;            ///< [T A][N], a row for each pair
+  float* y;            ///< [T A][y_stride], a row for each pair, of which [N] are written
   int inputs;          ///< K, at least 1
   int outputs;         ///< N
+  int y_stride = 0;    ///< floats from a row of y to the next; 0: N
   int pairs_per_row;   ///< A if x are the rows of the pass, 1 if they are those of pairs
-  WeightKind kind = WeightKind::f32;
+  linear::PanelKind kind = linear::PanelKind::f32;
+  const RowGroup* coded =
+      nullptr;  ///< x in 8 bits, where the weights are codes: [rows][ceil(K / 32)]
 
   simt::LaunchShape shape(int tiles_max) const {
-    simt::LaunchShape shape = ProjectArgs{.inputs = inputs, .outputs = outputs}.shape(1);
+    simt::LaunchShape shape =
+        ProjectArgs{.inputs = inputs, .outputs = outputs, .kind = kind}.shape(1);
     shape.grid.x = tiles_max;
     return shape;
   }

@@ -24,7 +24,7 @@ namespace forge::gpu {
 
 struct ProjectHeadsArgs {
   static constexpr int kThreads = ProjectArgs::kThreads;
-  static constexpr BlockResources kResources{.shared_bytes = 24576, .registers = 80};
+  static constexpr BlockResources kResources{.shared_bytes = 26624, .registers = 80};
   const std::uint32_t* row_count;
   const float* x;      ///< [rows][H][x_stride], of which the first K of each head are read
   const void* panels;  ///< [H] matrices like ProjectArgs::panels, one after the other
@@ -34,10 +34,13 @@ struct ProjectHeadsArgs {
   int outputs;         ///< N, at most 2^20
   int x_stride;
   int y_stride;
-  WeightKind kind = WeightKind::f32;
+  linear::PanelKind kind = linear::PanelKind::f32;
+  const RowGroup* coded =
+      nullptr;  ///< x in 8 bits, where the weights are codes: [rows][H][ceil(K / 32)]
 
   simt::LaunchShape shape(int rows_max) const {
-    simt::LaunchShape shape = ProjectArgs{.inputs = inputs, .outputs = outputs}.shape(rows_max);
+    simt::LaunchShape shape =
+        ProjectArgs{.inputs = inputs, .outputs = outputs, .kind = kind}.shape(rows_max);
     shape.grid.z = heads;
     return shape;
   }

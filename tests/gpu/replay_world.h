@@ -1,0 +1,38 @@
+// What the tests across targets run: requests in too few blocks, recorded on the CPU with canonical
+// numerics, and answered by a GPU.
+#pragma once
+
+#include <string>
+#include <vector>
+
+#include "forge/core/scheduler_config.h"
+#include "forge/executor/executor_options.h"
+#include "forge/gpu/gpu_model.h"
+#include "forge/linear/thread_pool.h"
+#include "forge/model/transformer.h"
+#include "forge/sim/sim_device.h"
+#include "sim/plan_events.h"
+
+namespace forge::testing {
+
+/// Options of all runs: drafts are three tokens, by half of the model's layers or another model.
+executor::ExecutorOptions replay_options(const model::ModelConfig& config);
+
+struct CpuRun {
+  std::string trace;
+  Events events;
+  std::uint64_t accepted = 0;  ///< drafts
+};
+
+/// Prompts that share beginnings, of several lengths and ways to sample, in chunks and with
+/// preemptions. `draft` drafts, or, if it is null, the model's first layers.
+CpuRun run_on_cpu(const model::Transformer& model, const model::Transformer* draft,
+                  PreemptionPolicy preemption, linear::ThreadPool& threads);
+
+/// A simulated device that has so many bytes less than the models take.
+sim::SimDevice device_for(const gpu::GpuModels& models, std::uint64_t bytes_short);
+
+/// Expects a simulated device to answer each step of the trace likewise, logits bit for bit.
+void expect_replayed(const std::string& trace, const gpu::GpuModels& models);
+
+}  // namespace forge::testing
