@@ -42,7 +42,7 @@ class CaseList {
     sizes.rows = rows;
     add("embed", sizes);
     add("rms_norm", sizes);
-    add("silu_multiply", sizes);
+    add("glu", sizes);
     for (const Product& product : kProducts) {
       sizes.hidden = product.inputs;
       sizes.outputs = product.outputs;
@@ -52,7 +52,7 @@ class CaseList {
   }
 
   /// What other families of models do to rows: products with weights of 16 bits and of codes, norms
-  /// of heads.
+  /// of heads, GeGLU.
   void add_family_rows(int rows) {
     apps::KernelSizes sizes = kModel;
     sizes.rows = rows;
@@ -73,6 +73,8 @@ class CaseList {
     sizes.groups = kModel.heads;
     sizes.accumulate = 0;
     add("rms_norm", sizes);
+    sizes.activation = 1;
+    add("glu", sizes);
   }
 
   /// And attention in a sliding window, a quarter of the context.

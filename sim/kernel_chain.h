@@ -59,6 +59,7 @@ inline constexpr std::uint64_t kExp = 12;
 inline constexpr std::uint64_t kLog = 16;
 inline constexpr std::uint64_t kDivide = 10;
 inline constexpr std::uint64_t kSquareRoot = 10;
+inline constexpr std::uint64_t kSoftCap = 2 * kDivide + kExp + 6;
 inline constexpr std::uint64_t kPhilox = 40;
 inline constexpr std::uint64_t kDigestStep = 8;
 inline constexpr std::uint64_t kShuffle = 6;  ///< 23 cycles (Jia et al., arXiv:1804.06826)
@@ -69,6 +70,7 @@ inline constexpr std::uint64_t kSharedLoad = 7;  ///< 29 cycles (Luo et al., arX
 /// fp32 operations of one call.
 inline constexpr std::uint64_t kExpFlops = 20;
 inline constexpr std::uint64_t kLogFlops = 26;
+inline constexpr std::uint64_t kSoftCapFlops = kExpFlops + 20;  // 8 of them are fused
 
 /// Turns of a loop in which `workers` share `count` things.
 constexpr std::uint64_t turns(std::uint64_t count, std::uint64_t workers) {

@@ -113,16 +113,23 @@ KernelWork work(const gpu::RotateAndStoreArgs& args, const KernelLaunch& launch)
   return w;
 }
 
-KernelWork work(const gpu::SiluMultiplyArgs& args, const KernelLaunch& launch) {
+/// fp32 operations of a gated linear unit beside its exponential; comparisons of a clamp are some.
+std::uint64_t operations_of(gpu::GluFunction::Kind kind) {
+  using Kind = gpu::GluFunction::Kind;
+  return kind == Kind::silu ? 3 : kind == Kind::gelu_tanh ? 6 : 8;
+}
+
+KernelWork work(const gpu::GluArgs& args, const KernelLaunch& launch) {
   const std::uint64_t rows = present(launch.shape.grid.x, args.counts->rows);
   const std::uint64_t values = rows * size_of(args.size);
   KernelWork w;
   w.bytes_read = 2 * values * kFloat;
   w.bytes_written = values * kFloat;
   w.block_bytes = 3 * values * kFloat;
-  w.flops = values * (chain::kExpFlops + 3);
+  const std::uint64_t others = operations_of(args.function.kind);
+  w.flops = values * (chain::kExpFlops + others);
   w.chain_loads = 2;
-  w.chain_operations = chain::side_by_side(chain::kExp + chain::kDivide + 3, 4);
+  w.chain_operations = chain::side_by_side(chain::kExp + chain::kDivide + others, 4);
   return w;
 }
 

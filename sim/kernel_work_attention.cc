@@ -15,7 +15,9 @@ struct Sizes {
       : head_size(size_of(in.kv.head_size)),
         block_size(size_of(in.kv.block_size)),
         kv_heads(size_of(in.kv.kv_heads)),
-        heads(size_of(in.kv.heads())) {}
+        heads(size_of(in.kv.heads())),
+        sinks(in.sinks != nullptr ? heads * kFloat : 0),
+        is_capped(in.score_cap > 0) {}
 
   std::uint64_t vector() const { return head_size * kFloat; }
   /// Keys and values of positions [first, end) of one KV head, and the table entries to them.
@@ -26,13 +28,15 @@ struct Sizes {
     return ((end - 1) / block_size - first / block_size + 1) * kWord;
   }
   std::uint64_t flops(std::uint64_t keys) const {
-    return keys * (4 * head_size + chain::kExpFlops + 2);
+    return keys * (4 * head_size + chain::kExpFlops + 2 + (is_capped ? chain::kSoftCapFlops : 0));
   }
 
   std::uint64_t head_size;
   std::uint64_t block_size;
   std::uint64_t kv_heads;
   std::uint64_t heads;
+  std::uint64_t sinks;  ///< bytes of all heads'
+  bool is_capped;
 };
 
 /// Positions that a row attends over.
@@ -59,16 +63,26 @@ void add_chain(KernelWork& w, const Sizes& s, const Context& context, std::uint6
   const std::uint64_t warps = kSegment / size_of(simt::kWarpSize);
   const std::uint64_t weights =
       chain::turns(queries, warps) * (2 * chain::kWarpTree + chain::kSharedLoad + chain::kExp + 16);
+  const std::uint64_t caps = s.is_capped ? queries * (chain::kSoftCap + chain::kSharedLoad) : 0;
   for (std::uint64_t c = context.first_segment(); c * kSegment < context.end; ++c) {
     const std::uint64_t seen =
         std::min(context.end, (c + 1) * kSegment) - std::max(context.first, c * kSegment);
     w.chain_loads += 1 + chain::turns(s.head_size, kInFlight) + chain::turns(seen, kInFlight);
-    w.chain_operations += chain::side_by_side(s.head_size, tile) + weights +
+    w.chain_operations += chain::side_by_side(s.head_size, tile) + caps + weights +
                           chain::side_by_side(seen, each) +
                           chain::turns(seen, kInFlight) * chain::kSharedLoad + 2 * chain::kExp +
                           3 * (chain::kBarrier + chain::kSharedLoad);
   }
   w.chain_operations += chain::kDivide;
+}
+
+/// Sinks, if there are any, of a launch that has `count` rows or tiles of rows. Each block reads
+/// those of its heads.
+void add_sinks(KernelWork& w, const Sizes& s, std::uint64_t count) {
+  if (s.sinks == 0 || count == 0) return;
+  w.bytes_read += s.sinks;
+  w.chain_loads += 1;
+  w.chain_operations += chain::kExp + 2;
 }
 
 }  // namespace
@@ -86,12 +100,13 @@ KernelWork work(const gpu::AttendDecodeArgs& args, const KernelLaunch& launch) {
     const std::uint64_t kv = s.kv(c.first, c.end);
     w.bytes_read += kRow + s.heads * s.vector() + table + s.kv_heads * kv;
     w.bytes_written += s.heads * s.vector();
-    w.block_bytes += 2 * s.heads * s.vector() + tiles * (kRow + table + kv);
+    w.block_bytes += 2 * s.heads * s.vector() + tiles * (kRow + table + kv) + s.sinks;
     w.flops += s.heads * s.flops(c.keys());
     longest = longer(longest, c);
   }
   w.chain_loads = 2;
   add_chain(w, s, longest, std::min<std::uint64_t>(s.heads / s.kv_heads, gpu::kTileHeads));
+  add_sinks(w, s, rows);
   return w;
 }
 
@@ -136,11 +151,12 @@ KernelWork work(const gpu::AttendMergeArgs& args, const KernelLaunch& launch) {
     const std::uint64_t partial = s.heads * segments * (s.vector() + 2 * kFloat);
     w.bytes_read += kRow + partial;
     w.bytes_written += s.heads * s.vector();
-    w.block_bytes += s.heads * (kRow + s.vector()) + partial;
+    w.block_bytes += s.heads * (kRow + s.vector()) + partial + s.sinks;
     w.flops += s.heads * segments * (3 * s.head_size + 2 * chain::kExpFlops + 3);
     longest = std::max(longest, segments);
   }
   add_merge_chain(w, longest);
+  add_sinks(w, s, rows);
   return w;
 }
 
@@ -172,13 +188,15 @@ KernelWork work(const gpu::AttendPromptArgs& args, const KernelLaunch& launch) {
     const std::uint64_t queries = tile.count * s.heads * s.vector();
     w.bytes_read += sizeof(gpu::PromptTile) + kRow + queries;
     w.bytes_written += queries;
-    w.block_bytes += 2 * queries + s.heads * (sizeof(gpu::PromptTile) + kRow +
-                                              s.table(c.first, c.end) + s.kv(c.first, c.end));
+    w.block_bytes +=
+        2 * queries + s.sinks +
+        s.heads * (sizeof(gpu::PromptTile) + kRow + s.table(c.first, c.end) + s.kv(c.first, c.end));
     longest = longer(longest, c);
     most_rows = std::max<std::uint64_t>(most_rows, tile.count);
   }
   w.chain_loads = 3;
   add_chain(w, s, longest, most_rows);
+  add_sinks(w, s, tiles);
   return w;
 }
 

@@ -76,12 +76,13 @@ KernelWork work(const gpu::ProjectExpertsArgs& args, const KernelLaunch& launch)
   const std::uint64_t plan = tiles * kTile + pairs * kWord;
   const std::uint64_t y = pairs * size_of(args.outputs);
   KernelWork w;
-  w.bytes_read = kWord + plan + experts.size() * weight_bytes + rows.size() * x_bytes;
+  const std::uint64_t bias = args.bias != nullptr ? size_of(args.outputs) * kFloat : 0;
+  w.bytes_read = kWord + plan + experts.size() * (weight_bytes + bias) + rows.size() * x_bytes;
   w.bytes_written = y * kFloat;
-  w.block_bytes = blocks_of(launch) * kWord + panels * plan + tiles * weight_bytes +
+  w.block_bytes = blocks_of(launch) * kWord + panels * plan + tiles * (weight_bytes + bias) +
                   panels * pairs * x_bytes + y * kFloat;
   w.flops = 2 * y * K;
-  w.chain_loads = 3;
+  w.chain_loads = 3 + (bias > 0 ? 1 : 0);
   add_product_chain(w, most, args.inputs, args.kind, threads_of(launch));
   return w;
 }
@@ -93,13 +94,15 @@ KernelWork work(const gpu::AddExpertsArgs& args, const KernelLaunch& launch) {
   const std::uint64_t row_bytes = size_of(args.size) * kFloat;
   const std::uint64_t addends = A + (args.shared != nullptr ? 1 : 0) + (args.accumulate ? 1 : 0);
   KernelWork w;
-  w.bytes_read = rows * (A * kChoice + addends * row_bytes);
+  const bool gated = args.shared != nullptr && args.shared_gates != nullptr;
+  const std::uint64_t gate_bytes = gated ? kFloat : 0;
+  w.bytes_read = rows * (A * kChoice + gate_bytes + addends * row_bytes);
   w.bytes_written = rows * row_bytes;
-  w.block_bytes = rows * (pieces * A * kChoice + (addends + 1) * row_bytes);
-  w.flops = rows * size_of(args.size) * 2 * addends;
+  w.block_bytes = rows * (pieces * (A * kChoice + gate_bytes) + (addends + 1) * row_bytes);
+  w.flops = rows * size_of(args.size) * (2 * addends + (gated ? chain::kExpFlops + 2 : 0));
   constexpr std::uint64_t kUnrolled = 4;  // by nvcc
   w.chain_loads = 1 + chain::turns(A, kUnrolled) + (args.accumulate ? 1 : 0);
-  w.chain_operations = addends;
+  w.chain_operations = addends + (gated ? chain::kExp + chain::kDivide + 1 : 0);
   return w;
 }
 

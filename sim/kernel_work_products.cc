@@ -81,6 +81,10 @@ KernelWork work(const gpu::ProjectArgs& args, const KernelLaunch& launch) {
 
   w.chain_loads = 1 + (args.accumulate ? 1 : 0);
   add_product_chain(w, rows, args.inputs, args.kind, threads_of(launch));
+  if (args.cap > 0) {
+    w.flops += y * chain::kSoftCapFlops;
+    w.chain_operations += chain::kSoftCap;
+  }
   return w;
 }
 

@@ -26,6 +26,19 @@ extern "C" __global__ void log_kernel(float x, float* out) { *out = numerics::lo
 
 extern "C" __global__ void silu_kernel(float x, float* out) { *out = numerics::silu(x); }
 
+extern "C" __global__ void tanh_kernel(float x, float* out) { *out = numerics::tanh(x); }
+
+extern "C" __global__ void gelu_tanh_kernel(float x, float* out) { *out = numerics::gelu_tanh(x); }
+
+extern "C" __global__ void clamped_swiglu_kernel(float gate, float up, numerics::SwigluClamp clamp,
+                                                 float* out) {
+  *out = numerics::clamped_swiglu(gate, up, clamp);
+}
+
+extern "C" __global__ void soft_cap_kernel(float x, float cap, float* out) {
+  *out = numerics::soft_cap(x, cap);
+}
+
 extern "C" __global__ void tree_sum_kernel(const float* lanes, float* out) {
   *out = numerics::tree_sum(lanes);
 }

@@ -4,7 +4,8 @@
 //   memory    keys: consecutive positions are consecutive floats within a block of KV, so a warp
 //             reads whole sectors if a block has 8 slots or more. Values: D consecutive floats a
 //             key. Each is read once for all heads of the tile
-//   bits      attend_segment.cuh, and the merge in ascending order. A row depends on no other row
+//   bits      attend_segment.cuh, and the merge in ascending order, a sink last. A row depends on
+//             no other row
 #pragma once
 
 #include "attend_tile.cuh"
@@ -16,11 +17,12 @@ using namespace simt;
 
 /// The result goes to out [heads of the tile][D].
 struct WriteHeads {
+  const gpu::AttentionInput& in;
   gptr<float> out;
-  int head_size;
+  int first;  ///< query head of the row
 
   FORGE_DEVICE void operator()(int query, int d, float sum, const OnlineSoftmax& softmax) const {
-    out[query * head_size + d] = numerics::divide(sum, softmax.l);
+    out[query * in.kv.head_size + d] = attended(in, first + query, sum, softmax);
   }
 };
 
@@ -36,7 +38,7 @@ FORGE_KERNEL(gpu::AttendDecodeArgs::kThreads, 3) attend_decode(gpu::AttendDecode
   const HeadTile heads = head_tile(a.in.kv, block().y);
   const QueryTile<0> tile = queries_of(a.in, heads, row);
   const std::int64_t head = std::int64_t{row} * a.in.kv.heads() + heads.first;
-  const WriteHeads write{global(a.in.out) + head * a.in.kv.head_size, a.in.kv.head_size};
+  const WriteHeads write{a.in, global(a.in.out) + head * a.in.kv.head_size, heads.first};
   attend_tile<gpu::kTileHeads>(a.in, tile, range_of(tile), {queries, weights, values, softmax},
                                write);
 }

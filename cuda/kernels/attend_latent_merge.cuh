@@ -24,7 +24,8 @@ attend_latent_merge(gpu::AttendLatentMergeArgs a) {
 
   const std::int64_t head = std::int64_t{row} * a.in.heads + block().y;
   const gptr<const float> partial = global(a.partial) + head * a.segments_max * (C + 2);
-  global(a.in.out)[head * C + d] = merged_segments(partial, segments, C, d);
+  const MergedSegments merged = merged_segments(partial, segments, C, d);
+  global(a.in.out)[head * C + d] = numerics::divide(merged.sum, merged.softmax.l);
 }
 
 }  // namespace FORGE_KERNELS

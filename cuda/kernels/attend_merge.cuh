@@ -1,4 +1,5 @@
-// attend_merge: puts together the segments that attend_split has left, in ascending order.
+// attend_merge: puts together the segments that attend_split has left, in ascending order, and the
+// sinks.
 //
 //   grid      x: rows; y: query heads; a thread a component
 //   memory    of each segment D consecutive floats a block, and two floats that all threads read
@@ -14,8 +15,15 @@
 namespace FORGE_KERNELS {
 using namespace simt;
 
+/// The sum of weight * value in one component, and the softmax that it belongs to.
+struct MergedSegments {
+  float sum;
+  OnlineSoftmax softmax;
+};
+
 /// Component d of a head, of the segments [segments][size + 2] that it has in `partial`.
-FORGE_DEVICE float merged_segments(gptr<const float> partial, int segments, int size, int d) {
+FORGE_DEVICE MergedSegments merged_segments(gptr<const float> partial, int segments, int size,
+                                            int d) {
   OnlineSoftmax softmax{partial[size], partial[size + 1], 0.0f, 1.0f};
   float sum = partial[d];
   for (int c = 1; c < segments; ++c) {
@@ -23,7 +31,7 @@ FORGE_DEVICE float merged_segments(gptr<const float> partial, int segments, int 
     softmax = softmax.merged(partial[size], partial[size + 1]);
     sum = softmax.merged_sum(sum, partial[d]);
   }
-  return numerics::divide(sum, softmax.l);
+  return {sum, softmax};
 }
 
 FORGE_KERNEL(gpu::AttendMergeArgs::kThreads) attend_merge(gpu::AttendMergeArgs a) {
@@ -40,7 +48,8 @@ FORGE_KERNEL(gpu::AttendMergeArgs::kThreads) attend_merge(gpu::AttendMergeArgs a
   const gptr<const float> partial =
       global(a.partial) + (head * a.segments_max + first_segment) * (D + 2);
   const int segments = gpu::ceil_div(length, numerics::kKeySegment) - first_segment;
-  global(a.in.out)[head * D + d] = merged_segments(partial, segments, D, d);
+  const MergedSegments merged = merged_segments(partial, segments, D, d);
+  global(a.in.out)[head * D + d] = attended(a.in, block().y, merged.sum, merged.softmax);
 }
 
 }  // namespace FORGE_KERNELS

@@ -5,7 +5,8 @@
 //   memory    as attend_decode, each key and value read once for all rows of the tile
 //   bits      attend_segment.cuh. A row leaves out the keys after its own: their weights are not
 //             zero, they are not there, so the chain ends where the definition ends it. Likewise
-//             it begins with the first key of the row's sliding window, if there is one
+//             it begins with the first key of the row's sliding window, if there is one, and ends
+//             with the sink of the head
 #pragma once
 
 #include "attend_tile.cuh"
@@ -16,15 +17,17 @@ using namespace simt;
 
 /// The result goes to one head of consecutive rows of out [T][H D].
 struct WriteRows {
+  const gpu::AttentionInput& in;
   gptr<float> out;
-  std::int64_t row_size;
+  int head;
 
   FORGE_DEVICE void operator()(int query, int d, float sum, const OnlineSoftmax& softmax) const {
-    out[query * row_size + d] = numerics::divide(sum, softmax.l);
+    const std::int64_t row_size = std::int64_t{in.kv.heads()} * in.kv.head_size;
+    out[query * row_size + d] = attended(in, head, sum, softmax);
   }
 };
 
-FORGE_KERNEL(gpu::AttendPromptArgs::kThreads) attend_prompt(gpu::AttendPromptArgs a) {
+FORGE_KERNEL(gpu::AttendPromptArgs::kThreads, 2) attend_prompt(gpu::AttendPromptArgs a) {
   constexpr int kRows = gpu::PromptTile::kMaxRows;
   SIMT_SHARED(float, queries, kQueryFloats<kRows>);
   SIMT_SHARED(float, weights, kWeightFloats<kRows>);
@@ -48,7 +51,7 @@ FORGE_KERNEL(gpu::AttendPromptArgs::kThreads) attend_prompt(gpu::AttendPromptArg
                           .table = input.table,
                           .kv_head = head / kv.group_size};
   const std::int64_t row_size = std::int64_t{kv.heads()} * D;
-  const WriteRows write{global(a.in.out) + rows.first * row_size + head * D, row_size};
+  const WriteRows write{a.in, global(a.in.out) + rows.first * row_size + head * D, head};
   attend_tile<kRows>(a.in, tile, range_of(tile), {queries, weights, values, softmax}, write);
 }
 

@@ -1,7 +1,7 @@
 // One segment of 256 keys for a tile of queries: the step that the three attention kernels share.
 //
-//   scores    a thread a key:        weights[q][j] = (q . k_j) * scale       | barrier
-//   weights   a warp a query:        weights[q][j] = exp(score - max)        | barrier
+//   scores    a thread a key:        weights[q][j] = (q . k_j) * scale, capped | barrier
+//   weights   a warp a query:        weights[q][j] = exp(score - max)          | barrier
 //   values    a thread a component:  sums[d] = chain over j of weights[q][j] * v_j[d]
 //
 // A key, once in a register, serves all queries of the tile; so does a value. Queries of a tile are
@@ -14,9 +14,10 @@
 //   query 2   . . . . x x x x x
 //
 // Bits: numerics/attention.h, and why they are the same here. A score is one thread's fma chain
-// over d. The maximum has no order. Lane i of a warp adds weights i, i + 32, ..., warp_sum adds the
-// lanes: the sum's definition. A component is one thread's fma chain over j. How many queries share
-// a tile, and which thread has which component, does not enter.
+// over d, and its cap an operation of that thread. The maximum has no order. Lane i of a warp adds
+// weights i, i + 32, ..., warp_sum adds the lanes: the sum's definition. A component is a thread's
+// fma chain over j. How many queries share a tile, and which thread has which component, does not
+// enter.
 #pragma once
 
 #include "forge/gpu/kernels/attention_input.h"
@@ -156,6 +157,11 @@ FORGE_DEVICE void compute_scores(const KeySegment<kMore>& segment, const TileMem
     add_products<kQueries>(memory.queries + d * kQueries, key[d * S], dots);
   }
   for (int n = 0; n < kQueries; ++n) memory.weights[n * kKeys + j] = dots[n] * in.scale;
+  if (in.score_cap == 0.0f) return;
+  FORGE_ROLLED for (int n = 0; n < segment.tile.count; ++n) {  // what this thread has just written
+    const float score = memory.weights[n * kKeys + j];
+    memory.weights[n * kKeys + j] = numerics::soft_cap(score, in.score_cap);
+  }
 }
 
 /// The largest score of a query in a segment and the sum of its weights.

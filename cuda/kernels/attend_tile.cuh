@@ -19,11 +19,12 @@ FORGE_DEVICE KeyRange range_of(const QueryTile<kMore>& tile) {
   return {first > 0 ? first / kKeys * kKeys : 0, tile.length_of(tile.count - 1)};
 }
 
-/// Calls sink(query, d, sum, softmax) for each component of each query. A thread has a component of
-/// up to kEach queries.
-template <int kQueries, int kEach, int kMore, class Sink>
+/// Calls write(query, d, sum, softmax) for each component of each query. A thread has a component
+/// of up to kEach queries.
+template <int kQueries, int kEach, int kMore, class Write>
 FORGE_DEVICE void attend_range(const gpu::AttentionInput& in, const QueryTile<kMore>& tile,
-                               const KeyRange& range, const TileMemory& memory, const Sink& sink) {
+                               const KeyRange& range, const TileMemory& memory,
+                               const Write& write) {
   const Components own = components_of_thread(in.kv.head_size);
   stage_queries<kQueries>(tile, in.kv.head_size, memory);
   float totals[kEach] = {};
@@ -47,35 +48,35 @@ FORGE_DEVICE void attend_range(const gpu::AttentionInput& in, const QueryTile<kM
   for (int n = 0; n < kEach; ++n) {
     const int query = own.first + n * own.step;
     if (query >= tile.count) break;
-    sink(query, own.d, totals[n], memory.softmax[query]);
+    write(query, own.d, totals[n], memory.softmax[query]);
   }
 }
 
 /// Takes as few queries a thread as will do: the least kEach of 1, 2, ... kQueries.
-template <int kQueries, int kEach, int kMore, class Sink>
+template <int kQueries, int kEach, int kMore, class Write>
 FORGE_DEVICE void attend_components(const gpu::AttentionInput& in, const QueryTile<kMore>& tile,
                                     const KeyRange& range, const TileMemory& memory,
-                                    const Sink& sink) {
+                                    const Write& write) {
   if constexpr (kEach < kQueries) {
     if (threads() / in.kv.head_size * kEach < kQueries) {
-      attend_components<kQueries, 2 * kEach>(in, tile, range, memory, sink);
+      attend_components<kQueries, 2 * kEach>(in, tile, range, memory, write);
       return;
     }
   }
-  attend_range<kQueries, kEach>(in, tile, range, memory, sink);
+  attend_range<kQueries, kEach>(in, tile, range, memory, write);
 }
 
 /// Takes the smallest tile that holds the queries: the least kQueries of 1, 2, ... kQueriesMax.
-template <int kQueriesMax, int kQueries = 1, int kMore, class Sink>
+template <int kQueriesMax, int kQueries = 1, int kMore, class Write>
 FORGE_DEVICE void attend_tile(const gpu::AttentionInput& in, const QueryTile<kMore>& tile,
-                              const KeyRange& range, const TileMemory& memory, const Sink& sink) {
+                              const KeyRange& range, const TileMemory& memory, const Write& write) {
   if constexpr (kQueries < kQueriesMax) {
     if (tile.count > kQueries) {
-      attend_tile<kQueriesMax, 2 * kQueries>(in, tile, range, memory, sink);
+      attend_tile<kQueriesMax, 2 * kQueries>(in, tile, range, memory, write);
       return;
     }
   }
-  attend_components<kQueries, 1>(in, tile, range, memory, sink);
+  attend_components<kQueries, 1>(in, tile, range, memory, write);
 }
 
 }  // namespace FORGE_KERNELS

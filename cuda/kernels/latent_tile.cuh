@@ -170,11 +170,11 @@ FORGE_DEVICE void sum_latents(gptr<const float> pool, const LatentSegment& segme
   }
 }
 
-/// Calls sink(d, sums, softmax, first) for each component, after each segment: a_c[d] and the
+/// Calls write(d, sums, softmax, first) for each component, after each segment: a_c[d] and the
 /// softmax of each head of the tile, and the segment's first position.
-template <int kHeads, class Sink>
+template <int kHeads, class Write>
 FORGE_DEVICE void attend_latents_by(const gpu::LatentAttentionInput& in, const LatentTile& tile,
-                                    const LatentMemory& memory, const Sink& sink) {
+                                    const LatentMemory& memory, const Write& write) {
   for (int first = tile.begin; first < tile.end; first += kKeys) {
     const LatentSegment segment{tile, first};
     if (first > tile.begin) sync_block();  // the segment before is done with
@@ -188,22 +188,22 @@ FORGE_DEVICE void attend_latents_by(const gpu::LatentAttentionInput& in, const L
     FORGE_ROLLED for (int d = thread(); d < in.latents.latent_size; d += threads()) {
       float sums[kHeads];
       sum_latents<kHeads>(global(in.latents.pool), segment, d, memory, sums);
-      sink(d, sums, memory.softmax, first);
+      write(d, sums, memory.softmax, first);
     }
   }
 }
 
 /// Calls attend_latents_by with the smallest of 1, 4 and 16 heads that holds those of the tile.
-template <int kHeads = 1, class Sink>
+template <int kHeads = 1, class Write>
 FORGE_DEVICE void attend_latents(const gpu::LatentAttentionInput& in, const LatentTile& tile,
-                                 const LatentMemory& memory, const Sink& sink) {
+                                 const LatentMemory& memory, const Write& write) {
   if constexpr (kHeads < gpu::kLatentTileHeads) {
     if (tile.count > kHeads) {
-      attend_latents<4 * kHeads>(in, tile, memory, sink);
+      attend_latents<4 * kHeads>(in, tile, memory, write);
       return;
     }
   }
-  attend_latents_by<kHeads>(in, tile, memory, sink);
+  attend_latents_by<kHeads>(in, tile, memory, write);
 }
 
 /// Tile `index` of a row's heads, over the row's whole context.

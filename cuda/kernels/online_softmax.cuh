@@ -2,6 +2,7 @@
 // query's scores so far, and how a further segment changes the sums of weight * value.
 #pragma once
 
+#include "forge/gpu/kernels/attention_input.h"
 #include "forge/numerics/canonical.h"
 #include "forge/simt/dialect.h"
 
@@ -25,5 +26,16 @@ struct alignas(16) OnlineSoftmax {
     return numerics::fma(sum, old_factor, segment_sum * new_factor);
   }
 };
+
+/// A component of what query head `head` attends to, once all segments are merged. A sink is one
+/// segment more, whose one key has no value; each thread merges it for itself, which is cheaper
+/// than telling one another.
+FORGE_DEVICE float attended(const gpu::AttentionInput& in, std::int64_t head, float sum,
+                            const OnlineSoftmax& softmax) {
+  if (in.sinks == nullptr) return numerics::divide(sum, softmax.l);
+  const float sink = simt::global(in.sinks)[head];
+  const OnlineSoftmax with_sink = softmax.merged(sink, 1.0f);
+  return numerics::divide(with_sink.merged_sum(sum, 0.0f), with_sink.l);
+}
 
 }  // namespace FORGE_KERNELS

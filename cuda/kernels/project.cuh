@@ -11,7 +11,7 @@
 //   bits      those of linear/product.h. An output of floats is the sum of segments of 256 inputs,
 //             each an fma chain in ascending order; the segments are added in ascending order. So
 //             the segments can be computed side by side, a warp each ("split-K"); only their
-//             addition must wait. Codes: multiply_codes.cuh. Bias and multiplier follow in the
+//             addition must wait. Codes: multiply_codes.cuh. Bias, multiplier and cap follow in the
 //             CPU's order; by 1 a product keeps its bits
 //
 //   warp 0   segment 0 --+-- segment 8 ----+--
@@ -218,12 +218,13 @@ struct WriteProducts {
       const float before = y[0];
       y[0] = numerics::fma(a.multiplier, product, before);
     } else {
-      y[0] = a.multiplier * product;
+      const float scaled = a.multiplier * product;
+      y[0] = a.cap > 0.0f ? numerics::soft_cap(scaled, a.cap) : scaled;
     }
   }
 };
 
-FORGE_KERNEL(gpu::ProjectArgs::kThreads) project(gpu::ProjectArgs a) {
+FORGE_KERNEL(gpu::ProjectArgs::kThreads, 3) project(gpu::ProjectArgs a) {
   SIMT_SHARED(float, work, (kWorkSize));
   SIMT_SHARED(float, partial, (kPartialSize));
   constexpr int kTileRows = gpu::ProjectArgs::kTileRows;

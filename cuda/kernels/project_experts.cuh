@@ -3,7 +3,7 @@
 //   grid      x: tiles of up to 8 pairs of one expert; y: panels of 32 outputs. An expert's tiles
 //             are neighbours and share its weights
 //   memory    as project, but that rows of x and y are where the pairs say
-//   bits      as project. Which pairs share a tile does not enter
+//   bits      the bias too, as project. Which pairs share a tile does not enter
 #pragma once
 
 #include "forge/gpu/kernels/project_experts.h"
@@ -25,15 +25,18 @@ struct RowsOfPairs {
 
 /// The outputs of the pairs of a tile.
 struct WritePairs {
-  gptr<float> y;  ///< y of this lane's output
+  const gpu::ProjectExpertsArgs& a;
   gptr<const std::uint32_t> pairs;
-  int stride;
-  bool wanted;  ///< the last panel is padded
+  std::uint32_t expert;
+  std::int64_t output;
 
   FORGE_DEVICE void operator()(int r, float sum) const {
-    if (!wanted) return;
+    if (output >= a.outputs) return;  // of the last panel, which is padded
     const std::uint32_t pair = pairs[r];
-    y[std::int64_t{pair} * stride] = sum;
+    const std::int64_t stride = a.y_stride > 0 ? a.y_stride : a.outputs;
+    float product = sum;
+    if (a.bias != nullptr) product = product + global(a.bias)[expert * stride + output];
+    global(a.y)[pair * stride + output] = product;
   }
 };
 
@@ -47,7 +50,6 @@ FORGE_KERNEL(gpu::ProjectExpertsArgs::kThreads) project_experts(gpu::ProjectExpe
   if (index >= tiles || panel >= panels) return;
   const gpu::ExpertTile tile = global(a.plan.tiles)[index];
   const gptr<const std::uint32_t> pairs = global(a.plan.pairs) + tile.first;
-  const std::int64_t output = panel * linear::kPanelOutputs + lane();
   const ProductInputs<RowsOfPairs> in{.x = global(a.x),
                                       .stride = a.inputs,
                                       .coded = global(a.coded),
@@ -56,8 +58,7 @@ FORGE_KERNEL(gpu::ProjectExpertsArgs::kThreads) project_experts(gpu::ProjectExpe
                                       .inputs = a.inputs};
   multiply_panel({a.panels, a.kind, std::int64_t{tile.expert} * panels + panel, a.inputs}, in,
                  {work, partial},
-                 WritePairs{global(a.y) + output, pairs, a.y_stride > 0 ? a.y_stride : a.outputs,
-                            output < a.outputs});
+                 WritePairs{a, pairs, tile.expert, panel * linear::kPanelOutputs + lane()});
 }
 
 }  // namespace FORGE_KERNELS

@@ -107,8 +107,8 @@ void DeviceModel::embed(const DevicePass& pass) const {
                     pass.all_rows().most);
 }
 
-/// Where norms are around, the body may write to what it has read: its first products read it, its
-/// last one writes (GpuModel::of refuses others).
+/// Where norms are around, the body writes to what it has read: only its last launch writes, and by
+/// then nothing reads it any more.
 template <class Body>
 void DeviceModel::run_sub_layer(const DevicePass& pass, const Norms& norms,
                                 const Body& body) const {
@@ -172,7 +172,7 @@ void DeviceModel::head(const DevicePass& pass, bool proposes) const {
                                 .eps = model_.norm_eps},
                     rows.most);
   project(pass, rows, buffers_.normed.as<float>(), weights_.head(),
-          {.y = logits, .multiplier = 1 / model_.logits_divisor});
+          {.y = logits, .multiplier = 1 / model_.logits_divisor, .cap = model_.logits_cap});
   const auto vocabulary = static_cast<std::size_t>(model_.vocabulary_size);
   for (std::size_t i = 0; i < pass.step.told.size(); ++i) {
     pass.queue.copy(pass.step.told_logits + i * vocabulary,

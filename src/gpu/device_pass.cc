@@ -39,7 +39,8 @@ void project(const DevicePass& pass, const RowCount& rows, const float* x,
                                   .multiplier = to.multiplier,
                                   .y_stride = matrix.outputs,
                                   .kind = section.kind,
-                                  .coded = coded},
+                                  .coded = coded,
+                                  .cap = to.cap},
                       rows.most);
   }
 }

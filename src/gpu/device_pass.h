@@ -36,6 +36,7 @@ struct Output {
   float* y = nullptr;
   bool accumulate = false;
   float multiplier = 1;
+  float cap = 0;  ///< soft cap of y, of logits; 0: none
 };
 
 struct DevicePass {

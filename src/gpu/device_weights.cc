@@ -66,6 +66,20 @@ class Uploader {
             .outputs = first.outputs()};
   }
 
+  /// Matrices of experts, and a vector of each; null if they have none.
+  DeviceMatrices of_experts(const char* name, const std::vector<model::PackedMlp>& experts,
+                            int vectors, linear::LinearWeights model::PackedMlp::*matrix,
+                            std::vector<float> model::PackedMlp::*bias) {
+    DeviceMatrices of_all = matrices(name, experts, vectors, matrix);
+    std::vector<Piece> biases;
+    for (const model::PackedMlp& expert : experts) {
+      const std::vector<float>& vector = expert.*bias;
+      if (!vector.empty()) biases.push_back({vector.data(), sizeof(float) * vector.size()});
+    }
+    if (!biases.empty()) of_all.bias = static_cast<const float*>(pieces(name, biases));
+    return of_all;
+  }
+
   /// Panels of codes. They are packed here, since the model has those of the head alone.
   const void* panels(const char* name, const linear::StoredLinear& stored) {
     if (queue_ == nullptr) return bytes(name, nullptr, packed_bytes(std::span(&stored, 1)));
@@ -136,6 +150,7 @@ DeviceGroupedQuery attention_of(const model::PackedGroupedQuery& packed, Uploade
   return {.qkv = to.matrix("weights: qkv", packed.qkv, packed.qkv_bias),
           .query_norm = to.vector("weights: query norm", packed.query_norm),
           .key_norm = to.vector("weights: key norm", packed.key_norm),
+          .sinks = to.vector("weights: sinks", packed.sinks),
           .output = to.matrix("weights: output", packed.output, packed.output_bias)};
 }
 
@@ -151,20 +166,38 @@ DeviceLatent attention_of(const model::PackedLatent& packed, Uploader& to) {
           .output = to.matrix("weights: output", packed.output)};
 }
 
+GluFunction::Kind kind_of(model::Activation activation) {
+  switch (activation) {
+    case model::Activation::silu:
+      break;
+    case model::Activation::gelu_tanh:
+      return GluFunction::Kind::gelu_tanh;
+    case model::Activation::clamped_swiglu:
+      return GluFunction::Kind::clamped_swiglu;
+  }
+  return GluFunction::Kind::silu;
+}
+
+GluFunction glu_of(const model::PackedMlp& mlp) { return {kind_of(mlp.activation), mlp.clamp}; }
+
 DeviceMlp mlp_of(const model::PackedMlp& packed, Uploader& to) {
   return {.gate_up = to.matrix("weights: gate and up", packed.gate_up, packed.gate_up_bias),
-          .down = to.matrix("weights: down", packed.down, packed.down_bias)};
+          .down = to.matrix("weights: down", packed.down, packed.down_bias),
+          .glu = glu_of(packed)};
 }
 
 DeviceExperts mlp_of(const model::PackedExperts& packed, Uploader& to) {
   using model::PackedMlp;
   const int per_row = packed.config.experts_per_token;
   DeviceExperts experts{
-      .router = to.matrix("weights: router", packed.router),
+      .router = to.matrix("weights: router", packed.router, packed.router_bias),
       .correction_bias = to.vector("weights: correction bias", packed.correction_bias),
-      .gate_up =
-          to.matrices("weights: gate and up of experts", packed.experts, 1, &PackedMlp::gate_up),
-      .down = to.matrices("weights: down of experts", packed.experts, per_row, &PackedMlp::down)};
+      .gate_up = to.of_experts("weights: gate and up of experts", packed.experts, 1,
+                               &PackedMlp::gate_up, &PackedMlp::gate_up_bias),
+      .down = to.of_experts("weights: down of experts", packed.experts, per_row, &PackedMlp::down,
+                            &PackedMlp::down_bias),
+      .glu = glu_of(packed.experts.front()),
+      .shared_gate = to.matrix("weights: gate of shared experts", packed.shared_gate)};
   if (packed.shared) experts.shared = mlp_of(*packed.shared, to);
   return experts;
 }

@@ -15,6 +15,7 @@
 #include "command_queue.h"
 #include "forge/gpu/gpu_model.h"
 #include "forge/gpu/kernels/code_rows.h"
+#include "forge/gpu/kernels/glu.h"
 
 namespace forge::gpu {
 
@@ -36,9 +37,10 @@ struct DeviceMatrix {
 };
 
 /// Matrices of one shape with the same sections, those of heads, or of experts: in each section the
-/// panels of all matrices, one after the other.
+/// panels of all matrices, one after the other; and the biases of their products.
 struct DeviceMatrices {
   std::vector<DeviceSection> sections;
+  const float* bias = nullptr;  ///< [count][outputs]
   int count = 0;
   int inputs = 0;
   int outputs = 0;
@@ -48,6 +50,7 @@ struct DeviceGroupedQuery {
   DeviceMatrix qkv;
   const float* query_norm = nullptr;
   const float* key_norm = nullptr;
+  const float* sinks = nullptr;
   DeviceMatrix output;
 };
 
@@ -65,6 +68,7 @@ struct DeviceLatent {
 struct DeviceMlp {
   DeviceMatrix gate_up;
   DeviceMatrix down;
+  GluFunction glu;
 };
 
 struct DeviceExperts {
@@ -72,7 +76,9 @@ struct DeviceExperts {
   const float* correction_bias = nullptr;
   DeviceMatrices gate_up;
   DeviceMatrices down;
+  GluFunction glu;
   std::optional<DeviceMlp> shared;
+  DeviceMatrix shared_gate;  ///< has no outputs where there is none
 };
 
 struct DeviceLayer {

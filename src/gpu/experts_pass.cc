@@ -22,6 +22,7 @@ ExpertsPass::ExpertsPass(const model::ModelConfig& model, const Capacity& capaci
   gated_ = allocator.rows(pairs, e.expert_size, "gated of experts");
   produced_ = allocator.rows(pairs, hidden_size_, "produced by experts");
   if (e.shared_size > 0) shared_ = allocator.rows(rows, hidden_size_, "produced by shared experts");
+  if (e.shared_gate) gates_ = allocator.rows(rows, 1, "gates of shared experts");
   tiles_ = allocator.take<ExpertTile>(kDevice, tiles, "tiles of experts");
   tiles_count_ = allocator.take<std::uint32_t>(kDevice, 1, "number of tiles");
   counts_ = allocator.take<PassCounts>(kDevice, 1, "rows of experts");
@@ -36,40 +37,53 @@ void ExpertsPass::run(const DevicePass& pass, const DeviceExperts& weights, cons
   const auto project = [&](const DeviceMatrices& matrices, const float* from, RowCount from_rows,
                            int pairs_per_row, float* y) {
     for (const DeviceSection& section : matrices.sections) {
+      const int first = section.first_output;
       const RowGroup* const coded = code_rows(pass, from_rows, {from}, matrices.inputs, section);
-      pass.queue.launch(ProjectExpertsArgs{.plan = plan,
-                                           .x = from,
-                                           .panels = section.panels,
-                                           .y = y + section.first_output,
-                                           .inputs = matrices.inputs,
-                                           .outputs = section.outputs,
-                                           .y_stride = matrices.outputs,
-                                           .pairs_per_row = pairs_per_row,
-                                           .kind = section.kind,
-                                           .coded = coded},
-                        tiles);
+      pass.queue.launch(
+          ProjectExpertsArgs{.plan = plan,
+                             .x = from,
+                             .panels = section.panels,
+                             .y = y + first,
+                             .inputs = matrices.inputs,
+                             .outputs = section.outputs,
+                             .y_stride = matrices.outputs,
+                             .pairs_per_row = pairs_per_row,
+                             .kind = section.kind,
+                             .coded = coded,
+                             .bias = matrices.bias == nullptr ? nullptr : matrices.bias + first},
+          tiles);
     }
   };
   const RowCount pairs{&plan.counts->rows, static_cast<std::uint32_t>(rows * per_row)};
   project(weights.gate_up, x, pass.all_rows(), per_row, gate_up_.as<float>());
-  pass.queue.launch(SiluMultiplyArgs{.counts = plan.counts,
-                                     .gate_up = gate_up_.as<float>(),
-                                     .gated = gated_.as<float>(),
-                                     .size = weights.down.inputs},
+  pass.queue.launch(GluArgs{.counts = plan.counts,
+                            .gate_up = gate_up_.as<float>(),
+                            .gated = gated_.as<float>(),
+                            .size = weights.down.inputs,
+                            .function = weights.glu},
                     static_cast<std::uint32_t>(rows * per_row));
   project(weights.down, gated_.as<float>(), pairs, 1, produced_.as<float>());
-  auto* const shared = weights.shared ? shared_.as<float>() : nullptr;
-  if (weights.shared) shared_mlp_.run(pass, *weights.shared, x, {.y = shared});
+  const Shared shared = run_shared(pass, weights, x);
   pass.queue.launch(AddExpertsArgs{.counts = pass.counts,
                                    .choices = choices_.as<ExpertChoice>(),
                                    .produced = produced_.as<float>(),
-                                   .shared = shared,
+                                   .shared = shared.produced,
                                    .y = to.y,
                                    .size = hidden_size_,
                                    .experts_per_token = per_row,
                                    .accumulate = to.accumulate,
-                                   .multiplier = to.multiplier},
+                                   .multiplier = to.multiplier,
+                                   .shared_gates = shared.gates},
                     pass.all_rows().most);
+}
+
+ExpertsPass::Shared ExpertsPass::run_shared(const DevicePass& pass, const DeviceExperts& weights,
+                                            const float* x) const {
+  if (!weights.shared) return {};
+  shared_mlp_.run(pass, *weights.shared, x, {.y = shared_.as<float>()});
+  if (!config_.shared_gate) return {.produced = shared_.as<float>()};
+  project(pass, pass.all_rows(), x, weights.shared_gate, {.y = gates_.as<float>()});
+  return {.produced = shared_.as<float>(), .gates = gates_.as<float>()};
 }
 
 ExpertPlan ExpertsPass::choose(const DevicePass& pass, const DeviceExperts& weights,

@@ -1,8 +1,8 @@
 // ExpertsPass: the mixture of experts of one layer on the device, and its intermediate results. The
 // same operations in the same order as model/experts.h:
 //
-//   project(router) -> choose_experts -> plan_experts -> project_experts(gate, up), silu_multiply,
-//   project_experts(down) -> [shared experts, mlp_pass.h] -> add_experts
+//   project(router) -> choose_experts -> plan_experts -> project_experts(gate, up) -> glu
+//   -> project_experts(down) -> [shared experts, mlp_pass.h; project(their gate)] -> add_experts
 //
 // Only the device knows how many rows an expert gets: launches cover the most that there can be.
 //
@@ -26,7 +26,14 @@ class ExpertsPass {
            const Output& to) const;
 
  private:
+  /// What is added to the experts of each row; null where a model has none.
+  struct Shared {
+    const float* produced = nullptr;  // [rows][d]
+    const float* gates = nullptr;     // [rows]
+  };
+
   ExpertPlan choose(const DevicePass& pass, const DeviceExperts& weights, const float* x) const;
+  Shared run_shared(const DevicePass& pass, const DeviceExperts& weights, const float* x) const;
 
   model::ExpertsConfig config_;
   int hidden_size_;
@@ -39,6 +46,7 @@ class ExpertsPass {
   Buffer gated_;     // [A][F]
   Buffer produced_;  // [A][d]
   Buffer shared_;    // [d] what the shared experts made
+  Buffer gates_;     // [1] products of their gate
   MlpPass shared_mlp_;
 
   Buffer tiles_;        // [expert_tiles_max(rows)] ExpertTile

@@ -3,9 +3,7 @@
 #include <algorithm>
 #include <functional>
 #include <string>
-#include <utility>
 
-#include "forge/core/range.h"
 #include "forge/linear/linear_weights.h"
 
 namespace forge::gpu {
@@ -60,40 +58,9 @@ class WeightsCheck {
   std::string missing_;
 };
 
-/// The first property of a model for which there is no kernel; empty: there are kernels for all.
-std::string missing_property(const model::ModelConfig& model) {
-  std::string missing;
-  const auto accept = [&](bool holds, const std::string& property, const std::string& accepted) {
-    if (!holds && missing.empty()) missing = property + ", accepted on a GPU: " + accepted;
-  };
-  const bool is_clamped = model.activation == model::Activation::clamped_swiglu;
-  accept(model.activation == model::Activation::silu,
-         std::string("the activation is ") + (is_clamped ? "clamped_swiglu" : "gelu_tanh"), "silu");
-  accept(model.logits_cap == 0,
-         "the logits have a soft cap, " + number_text(double{model.logits_cap}), "none");
-  if (const auto* grouped = std::get_if<model::GroupedQueryConfig>(&model.attention)) {
-    accept(grouped->score_cap == 0,
-           "the scores of attention have a soft cap, " + number_text(double{grouped->score_cap}),
-           "none");
-    accept(!grouped->sinks, "the heads of attention have sinks", "none");
-  }
-  const bool is_plain =
-      std::holds_alternative<model::GroupedQueryConfig>(model.attention) && !model.experts;
-  accept(model.norm != model::NormPlacement::around || is_plain,
-         "norms are around experts or attention over latents",
-         "around grouped-query attention and a dense MLP");
-  accept(!model.experts || !model.experts->shared_gate, "the shared experts have a gate", "none");
-  accept(!model.experts || !model.experts->router_bias, "the router has biases", "none");
-  accept(!model.experts || !model.experts->expert_bias, "the experts have biases", "none");
-  return missing;
-}
-
 }  // namespace
 
 tl::expected<GpuModel, std::string> GpuModel::of(const model::Transformer& transformer) {
-  if (std::string missing = missing_property(transformer.config()); !missing.empty()) {
-    return tl::unexpected(std::move(missing));
-  }
   WeightsCheck check;
   check.of(transformer.weights());
   if (!check.missing().empty()) return tl::unexpected(check.missing());

@@ -30,7 +30,7 @@ void GroupedQueryPass::run(const DevicePass& pass, const DeviceGroupedQuery& wei
                            const float* x, const Output& to) const {
   project(pass, pass.all_rows(), x, weights.qkv, {.y = qkv_.as<float>()});
   if (config_.query_key_norm != model::QueryKeyNorm::none) norm(pass, weights);
-  attend(pass, layer);
+  attend(pass, weights, layer);
   project(pass, pass.all_rows(), attended_.as<float>(), weights.output, to);
 }
 
@@ -56,7 +56,8 @@ void GroupedQueryPass::norm(const DevicePass& pass, const DeviceGroupedQuery& we
 }
 
 /// Writes keys and values of all rows, then attends: rows of one sequence see one another.
-void GroupedQueryPass::attend(const DevicePass& pass, int layer) const {
+void GroupedQueryPass::attend(const DevicePass& pass, const DeviceGroupedQuery& weights,
+                              int layer) const {
   const KvLayer kv{.pool = pass.pool + static_cast<std::uint64_t>(layer) * layer_floats_,
                    .block_stride = block_floats_,
                    .tables = pass.tables.device(),
@@ -82,7 +83,9 @@ void GroupedQueryPass::attend(const DevicePass& pass, int layer) const {
                           .out = attended_.as<float>(),
                           .kv = kv,
                           .scale = model_.attention_scale,
-                          .window = window_of(config_, layer)};
+                          .window = window_of(config_, layer),
+                          .score_cap = config_.score_cap,
+                          .sinks = weights.sinks};
   const PassCounts& covered = pass.shape.counts;
   if (covered.decode_rows > 0 &&
       decode_path(covered.decode_rows, pass.shape.key_segments, split_rows_) == DecodePath::split) {

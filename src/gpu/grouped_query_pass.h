@@ -24,7 +24,7 @@ class GroupedQueryPass {
 
  private:
   void norm(const DevicePass& pass, const DeviceGroupedQuery& weights) const;
-  void attend(const DevicePass& pass, int layer) const;
+  void attend(const DevicePass& pass, const DeviceGroupedQuery& weights, int layer) const;
 
   model::ModelConfig model_;
   model::GroupedQueryConfig config_;

@@ -12,10 +12,11 @@ MlpPass::MlpPass(int size, const Capacity& capacity, Allocator& allocator) {
 void MlpPass::run(const DevicePass& pass, const DeviceMlp& weights, const float* x,
                   const Output& to) const {
   project(pass, pass.all_rows(), x, weights.gate_up, {.y = gate_up_.as<float>()});
-  pass.queue.launch(SiluMultiplyArgs{.counts = pass.counts,
-                                     .gate_up = gate_up_.as<float>(),
-                                     .gated = gated_.as<float>(),
-                                     .size = weights.down.inputs},
+  pass.queue.launch(GluArgs{.counts = pass.counts,
+                            .gate_up = gate_up_.as<float>(),
+                            .gated = gated_.as<float>(),
+                            .size = weights.down.inputs,
+                            .function = weights.glu},
                     pass.all_rows().most);
   project(pass, pass.all_rows(), gated_.as<float>(), weights.down, to);
 }

@@ -1,5 +1,5 @@
 // MlpPass: the dense MLP of one layer on the device, and its intermediate results:
-// project(gate, up), silu_multiply, project(down), as model/mlp.h.
+// project(gate, up), glu, project(down), as model/mlp.h.
 //
 // Owns the buffers. Thread contract: none of its own.
 #pragma once

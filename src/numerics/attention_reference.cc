@@ -99,9 +99,8 @@ void attend_reference(const QueryGroup& group, const PagedLatent& latent, float*
   attend_all(group, latent, out);
 }
 
-AttentionSegment attend_segment_reference(const float* q, float scale, const PagedKV& kv,
-                                          int index) {
-  return segment_of({q, 1, scale}, q, kv, index);
+AttentionSegment attend_segment_reference(const QueryGroup& head, const PagedKV& kv, int index) {
+  return segment_of(head, head.q, kv, index);
 }
 AttentionSegment attend_segment_reference(const float* q, float scale, const PagedLatent& latent,
                                           int index) {

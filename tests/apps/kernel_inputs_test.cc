@@ -93,7 +93,10 @@ std::vector<KernelSizes> shapes() {
        .adjacent = 1,
        .bias = 1,
        .groups = 3,
-       .weights = 2},
+       .weights = 2,
+       .activation = 2,
+       .sinks = 1,
+       .shared_gate = 1},
       {.seqs = 2,
        .context = 600,
        .rows = 17,
@@ -114,7 +117,10 @@ std::vector<KernelSizes> shapes() {
        .writes = 129,
        .temperature_percent = 100,
        .window = 300,
-       .weights = 1},
+       .weights = 1,
+       .activation = 1,
+       .sinks = 1,
+       .cap = 3},
   };
 }
 

@@ -66,7 +66,7 @@ const std::vector<std::string> kKernels{"update_tables",
                                         "attend_latent",
                                         "attend_latent_split",
                                         "attend_latent_merge",
-                                        "silu_multiply",
+                                        "glu",
                                         "process_logits",
                                         "sample",
                                         "digest_logits"};
@@ -76,9 +76,9 @@ TEST(ForgeKernel, list_names_the_kernels_and_their_sizes) {
   EXPECT_EQ(list.status, 0);
   for (const std::string& kernel : kKernels) EXPECT_TRUE(has(list, kernel)) << kernel;
   EXPECT_TRUE(has(list, "attend_decode (paged_decode)")) << list.output;
-  EXPECT_TRUE(
-      has(list,
-          "--rows 8 --hidden 512 --outputs 512 --accumulate 0 --bias 0\n            --weights 0\n"))
+  EXPECT_TRUE(has(list,
+                  "--rows 8 --hidden 512 --outputs 512 --accumulate 0 --bias 0\n            "
+                  "--weights 0 --cap 0\n"))
       << list.output;
 }
 

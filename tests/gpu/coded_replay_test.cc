@@ -3,6 +3,7 @@
 #include <gtest/gtest.h>
 
 #include "gpu/replay_world.h"
+#include "linear/code_layers.h"
 #include "model/stored_weights.h"
 
 namespace forge::testing {
@@ -17,7 +18,7 @@ class CodedReplay : public ::testing::TestWithParam<WeightType> {
     const model::StoredModel stored = weights.random(config, GetParam());
     const model::Transformer model(
         config, pack(config, stored, threads_, {}, linear::Numerics::canonical).value());
-    const CpuRun run = run_on_cpu(model, nullptr, PreemptionPolicy::swap, threads_);
+    const CpuRun run = run_on_cpu(model, nullptr, PreemptionPolicy::swap, threads_, 5);
     EXPECT_GT(run.events.chunks, 0);
     EXPECT_GT(run.events.swaps_in, 0);
     EXPECT_GT(run.events.drafts, 0);
@@ -38,6 +39,40 @@ TEST_P(CodedReplay, dense_with_a_tied_head) {
 TEST_P(CodedReplay, experts) { expect(wide_experts()); }
 
 TEST_P(CodedReplay, latents_and_shared_experts) { expect(wide_latent()); }
+
+TEST_P(CodedReplay, experts_with_sinks_and_biases) { expect(wide_sinks()); }
+
+/// The experts of wide_experts(), of which one has another matrix that goes down.
+std::string refused(const linear::StoredLinear& down) {
+  StoredWeights weights;
+  const model::ModelConfig config = wide_experts();
+  model::StoredModel stored = weights.random(config, WeightType::q4_k);
+  std::get<model::StoredExperts>(stored.layers[1].mlp).experts[2].down = down;
+  linear::ThreadPool threads(1);
+  const model::Transformer model(config, pack(config, stored, threads).value());
+  const auto of_gpu = gpu::GpuModel::of(model);
+  return of_gpu ? "" : of_gpu.error();
+}
+
+TEST(GpuModel, refuses_experts_of_several_types_or_in_act_order_by_name) {
+  const linear::LayerSpec spec{.form = linear::Form::q8_0, .outputs = 256, .inputs = 256};
+  EXPECT_EQ(refused(code_layer(spec)->linear),
+            "the weights' types of the experts differ, accepted on a GPU: the same for all");
+  linear::LayerSpec ordered = spec;
+  ordered.form = linear::Form::gptq_act_order;
+  StoredWeights weights;
+  const model::ModelConfig config = wide_experts();
+  model::StoredModel stored = weights.random(config, WeightType::q4_k);
+  const auto layer = code_layer(ordered);
+  for (auto& expert : std::get<model::StoredExperts>(stored.layers[1].mlp).experts) {
+    expert.down = layer->linear;
+  }
+  linear::ThreadPool threads(1);
+  const model::Transformer model(config, pack(config, stored, threads).value());
+  EXPECT_EQ(gpu::GpuModel::of(model).error(),
+            "the experts have inputs in an order of their own (act-order), accepted on a GPU: the "
+            "usual one");
+}
 
 std::vector<WeightType> types_of_rows() {
   std::vector<WeightType> types(quant::kWeightTypes.begin(), quant::kWeightTypes.end());

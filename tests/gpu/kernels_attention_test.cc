@@ -10,13 +10,24 @@ namespace {
 
 constexpr float kUnwritten = -777.0f;
 
+/// What models differ in.
+struct Kind {
+  int window = 0;       ///< positions that a row sees; 0: all
+  float score_cap = 0;  ///< 0: none
+  bool sinks = false;
+};
+std::ostream& operator<<(std::ostream& out, const Kind& kind) {
+  return out << "window " << kind.window << " cap " << kind.score_cap << " sinks " << kind.sinks;
+}
+
 /// A pass over the sequences of a world: rows, what they ask for, and what they must get.
 struct Pass {
-  Pass(const KvWorld& world_in, int window_in, std::vector<RowInput> rows_in, Random& random)
-      : world(world_in), window(window_in), rows(std::move(rows_in)) {
+  Pass(const KvWorld& world_in, const Kind& kind_in, std::vector<RowInput> rows_in, Random& random)
+      : world(world_in), kind(kind_in), rows(std::move(rows_in)) {
     const KvShape& shape = world.shape();
     qkv = random.reals(rows.size() * static_cast<std::size_t>(shape.width()), 2.0f);
     scale = numerics::rsqrt(static_cast<float>(shape.head_size));
+    sinks = random.reals(static_cast<std::size_t>(shape.heads()), 3.0f);
     expected.resize(rows.size() * out_width());
     const int group_width = shape.group_size * shape.head_size;
     for (std::size_t row = 0; row < rows.size(); ++row) {
@@ -25,9 +36,14 @@ struct Pass {
       for (int head = 0; head < shape.kv_heads; ++head) {
         const int length = static_cast<int>(rows[row].position) + 1;
         numerics::PagedKV kv = world.view(rows[row].table, head, length);
-        if (window > 0) kv.first = std::max(0, length - window);
-        numerics::attend_reference({q + head * group_width, shape.group_size, scale}, kv,
-                                   out + head * group_width);
+        if (kind.window > 0) kv.first = std::max(0, length - kind.window);
+        const float* of_group = sinks.data() + head * shape.group_size;
+        numerics::attend_reference({.q = q + head * group_width,
+                                    .heads = shape.group_size,
+                                    .scale = scale,
+                                    .score_cap = kind.score_cap,
+                                    .sinks = kind.sinks ? of_group : nullptr},
+                                   kv, out + head * group_width);
       }
     }
   }
@@ -51,21 +67,24 @@ struct Pass {
             .out = rig.output("out", std::vector<float>(after.size(), kUnwritten), after),
             .kv = world.layer(pool, tables),
             .scale = scale,
-            .window = window};
+            .window = kind.window,
+            .score_cap = kind.score_cap,
+            .sinks = kind.sinks ? rig.input("sinks", sinks) : nullptr};
   }
 
   const KvWorld& world;
-  int window;  ///< positions that a row sees; 0: all
+  Kind kind;
   std::vector<RowInput> rows;
   std::vector<float> qkv;
   float scale;
+  std::vector<float> sinks;  ///< of each query head
   std::vector<float> expected;
 };
 
 class Attention : public KernelTest {
  protected:
   /// Each sequence decodes its last position. The launch is for more rows than there are.
-  static Pass decodes(const KvWorld& world, int window, const std::vector<int>& lengths,
+  static Pass decodes(const KvWorld& world, const Kind& kind, const std::vector<int>& lengths,
                       Random& random) {
     std::vector<RowInput> rows;
     for (std::uint32_t i = 0; i < lengths.size(); ++i) {
@@ -73,16 +92,17 @@ class Attention : public KernelTest {
     }
     std::reverse(rows.begin(), rows.end());
     rows.push_back({.position = 0, .table = 0});  // beyond the count
-    return {world, window, rows, random};
+    return {world, kind, rows, random};
   }
 
-  void expect_decode(const KvShape& shape, const std::vector<int>& lengths, int window = 0) const {
-    SCOPED_TRACE(testing::Message() << shape << " lengths " << testing::PrintToString(lengths)
-                                    << " window " << window);
+  void expect_decode(const KvShape& shape, const std::vector<int>& lengths,
+                     const Kind& kind = {}) const {
+    SCOPED_TRACE(testing::Message()
+                 << shape << " lengths " << testing::PrintToString(lengths) << " " << kind);
     Random random(lengths.size() + static_cast<std::size_t>(lengths[0]));
     KvWorld world(shape, lengths, random);
     world.fill(random);
-    const Pass pass = decodes(world, window, lengths, random);
+    const Pass pass = decodes(world, kind, lengths, random);
     const auto count = static_cast<std::uint32_t>(lengths.size());
     const PassCounts counts{.rows = count, .decode_rows = count};
     std::vector<bool> written(count, true);
@@ -108,9 +128,9 @@ class Attention : public KernelTest {
 
   /// Runs rows [first, length) of each sequence, in tiles of up to `tile_rows`.
   void expect_prompt(const KvShape& shape, const std::vector<std::pair<int, int>>& slices,
-                     int tile_rows, int window = 0) const {
+                     int tile_rows, const Kind& kind = {}) const {
     SCOPED_TRACE(testing::Message() << shape << " slices " << testing::PrintToString(slices)
-                                    << " tiles of " << tile_rows << " window " << window);
+                                    << " tiles of " << tile_rows << " " << kind);
     Random random(slices.size() + static_cast<std::size_t>(slices[0].second));
     std::vector<int> lengths;
     for (const auto& [first, length] : slices) lengths.push_back(length);
@@ -129,7 +149,7 @@ class Attention : public KernelTest {
         rows.push_back({.position = static_cast<std::uint32_t>(position), .table = i});
       }
     }
-    const Pass pass(world, window, rows, random);
+    const Pass pass(world, kind, rows, random);
     std::vector<bool> written(rows.size(), true);
     written[0] = false;
     const PassCounts counts{.rows = static_cast<std::uint32_t>(rows.size()),
@@ -180,17 +200,47 @@ TEST_P(Attention, PromptsWithHeadsOfEverySize) {
 
 TEST_P(Attention, DecodesInASlidingWindow) {
   for (const int window : {1, 2, 31, 255, 256, 257, 300, 600, 5000}) {
-    expect_decode({1, 2, 16, 16}, {1, 31, 255, 256, 257, 511, 512, 513, 769}, window);
+    expect_decode({1, 2, 16, 16}, {1, 31, 255, 256, 257, 511, 512, 513, 769}, {.window = window});
   }
-  for (const int D : {34, 64, 128, 256}) expect_decode({2, 5, D, 7}, {300, 9, 700}, 259);
+  for (const int D : {34, 64, 128, 256})
+    expect_decode({2, 5, D, 7}, {300, 9, 700}, {.window = 259});
 }
 
 TEST_P(Attention, PromptsInASlidingWindow) {
   for (const int window : {1, 2, 5, 8, 9, 255, 256, 257, 300}) {
-    expect_prompt({1, 2, 16, 16}, {{0, 21}, {250, 262}, {508, 521}}, 8, window);
-    expect_prompt({1, 1, 8, 5}, {{253, 258}, {765, 773}}, 5, window);
+    expect_prompt({1, 2, 16, 16}, {{0, 21}, {250, 262}, {508, 521}}, 8, {.window = window});
+    expect_prompt({1, 1, 8, 5}, {{253, 258}, {765, 773}}, 5, {.window = window});
   }
-  for (const int D : {10, 64, 128, 256}) expect_prompt({1, 2, D, 16}, {{511, 520}}, 8, 254);
+  for (const int D : {10, 64, 128, 256})
+    expect_prompt({1, 2, D, 16}, {{511, 520}}, 8, {.window = 254});
+}
+
+TEST_P(Attention, CapsOfScores) {
+  for (const float cap : {0.5f, 50.0f}) {
+    for (const int window : {0, 200}) {
+      const Kind kind{.window = window, .score_cap = cap};
+      expect_decode({1, 3, 34, 16}, {1, 31, 255, 256, 257, 513, 700}, kind);
+      expect_prompt({1, 2, 16, 5}, {{0, 9}, {250, 262}, {508, 521}}, 8, kind);
+    }
+  }
+}
+
+/// After one segment, after several, and after those that a window leaves.
+TEST_P(Attention, SinksOfHeads) {
+  for (const int window : {0, 1, 128, 256, 300}) {
+    for (const float cap : {0.0f, 2.0f}) {
+      const Kind kind{.window = window, .score_cap = cap, .sinks = true};
+      expect_decode({2, 5, 16, 16}, {1, 31, 256, 257, 513, 769}, kind);
+      expect_prompt({2, 2, 16, 16}, {{0, 21}, {250, 262}, {508, 521}}, 8, kind);
+    }
+  }
+}
+
+TEST_P(Attention, SinksOfHeadsOfEverySize) {
+  for (const int D : {1, 6, 33, 64, 80, 128, 130, 256}) {
+    expect_decode({1, 5, D, 16}, {300, 9}, {.sinks = true});
+    expect_prompt({1, 2, D, 16}, {{260, 267}, {3, 5}}, 8, {.sinks = true});
+  }
 }
 
 TEST_P(Attention, RandomShapes) {
@@ -201,10 +251,12 @@ TEST_P(Attention, RandomShapes) {
                         random.between(1, 40)};
     std::vector<int> lengths(static_cast<std::size_t>(random.between(1, 4)));
     for (int& length : lengths) length = random.between(1, 400);
-    const int window = random.between(0, 1) == 0 ? 0 : random.between(1, 300);
-    expect_decode(shape, lengths, window);
+    const Kind kind{.window = random.between(0, 1) == 0 ? 0 : random.between(1, 300),
+                    .score_cap = random.one_of({0.0f, 0.3f, 5.0f}),
+                    .sinks = random.between(0, 1) == 1};
+    expect_decode(shape, lengths, kind);
     const int first = random.between(0, 300);
-    expect_prompt(shape, {{first, first + random.between(1, 12)}}, random.between(1, 8), window);
+    expect_prompt(shape, {{first, first + random.between(1, 12)}}, random.between(1, 8), kind);
   }
 }
 

@@ -23,6 +23,7 @@ class ProjectExperts : public KernelTest {
     int per_row = 2;
     bool rows_of_pairs = false;  ///< x has a row for each pair
     linear::PanelKind kind = linear::PanelKind::f32;
+    bool bias = false;
   };
 
   void expect(const Case& c) const {
@@ -40,13 +41,16 @@ class ProjectExperts : public KernelTest {
     const int pairs_per_row = c.rows_of_pairs ? 1 : c.per_row;
     const std::vector<float> x =
         random.reals(size_of(c.rows * c.per_row / pairs_per_row, c.inputs));
+    const std::vector<float> bias = random.reals(size_of(c.experts, c.outputs));
     const std::vector<float> before = random.reals(size_of(c.rows * c.per_row, c.outputs));
     std::vector<float> after = before;
     linear::ProductScratch scratch;
     for (std::size_t pair = 0; pair < choices.size(); ++pair) {
       const std::size_t row = pair / size_of(pairs_per_row);
-      linear::multiply({x.data() + row * size_of(c.inputs), 1}, matrices[choices[pair].expert],
-                       after.data() + pair * size_of(c.outputs), scratch, pool);
+      const std::size_t expert = choices[pair].expert;
+      float* const y = after.data() + pair * size_of(c.outputs);
+      linear::multiply({x.data() + row * size_of(c.inputs), 1}, matrices[expert], y, scratch, pool);
+      if (c.bias) numerics::add(y, bias.data() + expert * size_of(c.outputs), c.outputs);
     }
     const auto tiles = static_cast<std::uint32_t>(plan.tiles.size());
     plan.tiles.push_back({77, 77, 77});  // beyond the count
@@ -62,7 +66,8 @@ class ProjectExperts : public KernelTest {
         .inputs = c.inputs,
         .outputs = c.outputs,
         .pairs_per_row = pairs_per_row,
-        .kind = c.kind};
+        .kind = c.kind,
+        .bias = c.bias ? rig->input("bias", bias) : nullptr};
     const int rows_max = c.rows + kRowsBeyond;
     rig->expect(launch_of(args, args.shape(expert_tiles_max(rows_max, c.experts, c.per_row))));
   }
@@ -91,6 +96,13 @@ TEST_P(ProjectExperts, WeightsOf16Bits) {
   }
 }
 
+TEST_P(ProjectExperts, BiasesOfEachExpert) {
+  for (const int outputs : {1, 32, 33, 70}) {
+    expect({.rows = 13, .inputs = 300, .outputs = outputs, .bias = true});
+    expect({.rows = 5, .inputs = 40, .outputs = outputs, .rows_of_pairs = true, .bias = true});
+  }
+}
+
 TEST_P(ProjectExperts, LongInputs) { expect({.rows = 9, .inputs = 9 * 256 + 17, .outputs = 32}); }
 
 TEST_P(ProjectExperts, NoRowIsNoWork) { expect({.rows = 0, .inputs = 8, .outputs = 8}); }
@@ -99,14 +111,21 @@ TEST_P(ProjectExperts, NoRowIsNoWork) { expect({.rows = 0, .inputs = 8, .outputs
 
 class AddExperts : public KernelTest {
  protected:
-  void expect(int rows, int size, int per_row, bool shared, bool accumulate) const {
-    SCOPED_TRACE(testing::Message() << "rows " << rows << " d " << size << " A " << per_row
-                                    << " shared " << shared << " accumulate " << accumulate);
+  /// Experts beside those that a row chose.
+  enum class SharedOnes { none, added, behind_a_gate };
+
+  void expect(int rows, int size, int per_row, SharedOnes kind, bool accumulate) const {
+    SCOPED_TRACE(testing::Message()
+                 << "rows " << rows << " d " << size << " A " << per_row << " shared "
+                 << static_cast<int>(kind) << " accumulate " << accumulate);
+    const bool shared = kind != SharedOnes::none;
+    const bool gated = kind == SharedOnes::behind_a_gate;
     constexpr float kMultiplier = 0.7f;
     Random random(size_of(rows, size, per_row));
     const std::vector<ExpertChoice> choices = random_choices(rows, per_row + 3, per_row, random);
     const std::vector<float> produced = random.reals(size_of(rows, per_row, size));
     const std::vector<float> from_shared = random.reals(size_of(rows, size));
+    const std::vector<float> gates = random.reals(size_of(rows), 4.0f);
     const std::vector<float> before = random.reals(size_of(rows + 1, size));
     std::vector<float> after = before;
     for (int row = 0; row < rows; ++row) {
@@ -116,7 +135,11 @@ class AddExperts : public KernelTest {
         numerics::add_scaled(sum.data(), produced.data() + pair * size_of(size),
                              choices[pair].weight, size);
       }
-      if (shared) numerics::add(sum.data(), from_shared.data() + size_of(row, size), size);
+      const float z = gated ? gates[size_of(row)] : 0;
+      const float gate = gated ? numerics::divide(1.0f, 1.0f + numerics::exp(-z)) : 1;
+      if (shared) {
+        numerics::add_scaled(sum.data(), from_shared.data() + size_of(row, size), gate, size);
+      }
       float* y = after.data() + size_of(row, size);
       if (accumulate) {
         numerics::add_scaled(y, sum.data(), kMultiplier, size);
@@ -133,7 +156,8 @@ class AddExperts : public KernelTest {
                               .size = size,
                               .experts_per_token = per_row,
                               .accumulate = accumulate,
-                              .multiplier = kMultiplier};
+                              .multiplier = kMultiplier,
+                              .shared_gates = gated ? rig->input("gates", gates) : nullptr};
     rig->expect(launch_of(args, args.shape(rows + kRowsBeyond)));
   }
 };
@@ -142,11 +166,12 @@ FORGE_KERNEL_TEST_TARGETS(AddExperts);
 TEST_P(AddExperts, OfAnyNumberWithAndWithoutSharedOnes) {
   for (const int size : {1, 31, 128, 129, 300}) {
     for (const int per_row : {1, 2, 8}) {
-      expect(4, size, per_row, false, false);
-      expect(4, size, per_row, true, true);
+      expect(4, size, per_row, SharedOnes::none, false);
+      expect(4, size, per_row, SharedOnes::added, true);
+      expect(4, size, per_row, SharedOnes::behind_a_gate, per_row == 2);
     }
   }
-  expect(0, 8, 2, true, true);
+  expect(0, 8, 2, SharedOnes::behind_a_gate, true);
 }
 
 // ---- All of them --------------------------------------------------------------------------------
@@ -201,7 +226,7 @@ class Experts : public KernelTest {
       return to;
     }
     float* gate(const PassCounts* rows, const float* gate_up, float* to, int size, int most) {
-      const SiluMultiplyArgs args{.counts = rows, .gate_up = gate_up, .gated = to, .size = size};
+      const GluArgs args{.counts = rows, .gate_up = gate_up, .gated = to, .size = size};
       launches.push_back(launch_of(args, args.shape(most)));
       return to;
     }

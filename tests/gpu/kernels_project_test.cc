@@ -20,6 +20,7 @@ class Project : public KernelTest {
     bool bias = false;
     float multiplier = 1;
     int beside = 0;  ///< floats of a row of y that are another's
+    float cap = 0;   ///< 0: none
   };
 
   /// y with what is made of a product, by the CPU's functions one after the other.
@@ -29,6 +30,7 @@ class Project : public KernelTest {
       numerics::add_scaled(y, product, c.multiplier, c.outputs);
     } else {
       numerics::scale(product, c.multiplier, c.outputs);
+      if (c.cap > 0) numerics::soft_cap(product, c.cap, c.outputs);
       std::copy_n(product, c.outputs, y);
     }
   }
@@ -65,7 +67,8 @@ class Project : public KernelTest {
                            .accumulate = c.accumulate,
                            .bias = c.bias ? rig->input("bias", bias) : nullptr,
                            .multiplier = c.multiplier,
-                           .y_stride = c.beside > 0 ? y_stride : 0};
+                           .y_stride = c.beside > 0 ? y_stride : 0,
+                           .cap = c.cap};
     simt::LaunchShape shape = args.shape(rows_max);
     if (c.warps > 0) shape.threads = c.warps * simt::kWarpSize;
     if (c.panels_along_y > 0) {
@@ -108,6 +111,12 @@ TEST_P(Project, BiasMultiplierAndResidualStreamInTheOrderOfTheCpu) {
     }
   }
   expect({.rows = 3, .inputs = 40, .outputs = 33, .accumulate = true, .multiplier = 0.3f});
+}
+
+TEST_P(Project, CapOfLogitsAfterTheirDivisor) {
+  for (const float cap : {0.5f, 30.0f}) {
+    expect({.rows = 5, .inputs = 300, .outputs = 70, .multiplier = 1.0f / 3, .cap = cap});
+  }
 }
 
 TEST_P(Project, PartOfTheOutputsOfARow) {

@@ -192,9 +192,23 @@ TEST_P(RowKernels, RmsNormIsAddedToAResidualStream) {
   }
 }
 
-TEST_P(RowKernels, SiluMultiplyGatesEachElement) {
-  for (const int size : {1, 3, 4, 30, 128, 516, 1111}) {
-    SCOPED_TRACE(size);
+/// One row of the CPU's.
+void gate(const GluFunction& function, const float* gate_up, int size, float* gated) {
+  switch (function.kind) {
+    case GluFunction::Kind::silu:
+      return numerics::silu_multiply(gate_up, gate_up + size, size, gated);
+    case GluFunction::Kind::gelu_tanh:
+      return numerics::gelu_tanh_multiply(gate_up, gate_up + size, size, gated);
+    case GluFunction::Kind::clamped_swiglu:
+      return numerics::clamped_swiglu(gate_up, gate_up + size, function.clamp, size, gated);
+  }
+}
+
+class GatedLinearUnits : public KernelTest {
+ protected:
+  void expect(const GluFunction& function, int size) const {
+    SCOPED_TRACE(testing::Message()
+                 << "function " << static_cast<int>(function.kind) << " F " << size);
     Random random(static_cast<std::uint64_t>(size));
     constexpr std::size_t kRows = 3;
     constexpr std::size_t kRowsMax = 4;
@@ -204,16 +218,25 @@ TEST_P(RowKernels, SiluMultiplyGatesEachElement) {
     std::vector<float> before(kRowsMax * width, kUnwritten);
     std::vector<float> after = before;
     for (std::size_t row = 0; row < kRows; ++row) {
-      const float* gate = &gate_up[row * 2 * width];
-      numerics::silu_multiply(gate, gate + width, size, &after[row * width]);
+      gate(function, &gate_up[row * 2 * width], size, &after[row * width]);
     }
     const auto rig = this->rig();
-    const SiluMultiplyArgs args{
-        .counts = rig->input("counts", std::vector<PassCounts>{{.rows = kRows}}),
-        .gate_up = rig->input("gate_up", gate_up),
-        .gated = rig->output("gated", before, after),
-        .size = size};
+    const GluArgs args{.counts = rig->input("counts", std::vector<PassCounts>{{.rows = kRows}}),
+                       .gate_up = rig->input("gate_up", gate_up),
+                       .gated = rig->output("gated", before, after),
+                       .size = size,
+                       .function = function};
     rig->expect(launch_of(args, args.shape(kRowsMax)));
+  }
+};
+FORGE_KERNEL_TEST_TARGETS(GatedLinearUnits);
+
+TEST_P(GatedLinearUnits, GateEachElement) {
+  using Kind = GluFunction::Kind;
+  for (const int size : {1, 3, 4, 30, 128, 516, 1111}) {
+    for (const Kind kind : {Kind::silu, Kind::gelu_tanh, Kind::clamped_swiglu}) {
+      expect({kind, {.alpha = 1.702f, .limit = 3.0f}}, size);
+    }
   }
 }
 

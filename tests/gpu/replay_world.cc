@@ -22,9 +22,9 @@ SchedulerConfig scheduler(PreemptionPolicy preemption) {
 }
 
 /// Prompts that share beginnings, of several lengths and ways to sample, in too few blocks.
-std::vector<Request> crowded(int vocabulary) {
+std::vector<Request> crowded(int vocabulary, std::uint32_t count) {
   std::vector<Request> requests;
-  for (std::uint32_t i = 0; i < 9; ++i) {
+  for (std::uint32_t i = 0; i < count; ++i) {
     Request request;
     for (std::uint32_t k = 0; k < 11 + 7 * (i % 4); ++k) {
       const std::uint32_t token = k < 10 ? 3 * k + 1 : 31 * i + 7 * k;
@@ -53,7 +53,8 @@ executor::ExecutorOptions replay_options(const model::ModelConfig& config) {
 }
 
 CpuRun run_on_cpu(const model::Transformer& model, const model::Transformer* draft,
-                  PreemptionPolicy preemption, linear::ThreadPool& threads) {
+                  PreemptionPolicy preemption, linear::ThreadPool& threads,
+                  std::uint32_t requests) {
   const executor::ExecutorOptions options = replay_options(model.config());
   const auto with_cache = [&](const model::Transformer& of) {
     return cpu::cpu_model(of, threads, options);
@@ -64,7 +65,7 @@ CpuRun run_on_cpu(const model::Transformer& model, const model::Transformer* dra
   trace::TraceWriter writer(out, {.scheduler = scheduler(preemption)});
   engine::Engine engine(scheduler(preemption), cpu, &writer);
   CpuRun run;
-  for (const Request& request : crowded(model.config().vocabulary_size)) {
+  for (const Request& request : crowded(model.config().vocabulary_size, requests)) {
     EXPECT_TRUE(engine.submit(request));
     run.events.count(engine.step().plan);
   }

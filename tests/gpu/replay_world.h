@@ -25,9 +25,11 @@ struct CpuRun {
 };
 
 /// Prompts that share beginnings, of several lengths and ways to sample, in chunks and with
-/// preemptions. `draft` drafts, or, if it is null, the model's first layers.
+/// preemptions where they are more than four. `draft` drafts, or, if it is null, the model's first
+/// layers.
 CpuRun run_on_cpu(const model::Transformer& model, const model::Transformer* draft,
-                  PreemptionPolicy preemption, linear::ThreadPool& threads);
+                  PreemptionPolicy preemption, linear::ThreadPool& threads,
+                  std::uint32_t requests = 9);
 
 /// A simulated device that has so many bytes less than the models take.
 sim::SimDevice device_for(const gpu::GpuModels& models, std::uint64_t bytes_short);

@@ -1,9 +1,9 @@
 // GpuModel: a model that a GPU can run: its architecture and its packed weights, on the host.
 //
 // GpuExecutor uploads the panels as the CPU reads them (linear/linear_weights.h), so both compute
-// from the same numbers in the same order. Properties of a ModelConfig without a kernel (soft
-// caps, GELU, a gate of shared experts), and weights that kernels do not read (experts of different
-// types, or in act-order), are refused here, by name, before any memory is taken.
+// from the same numbers in the same order. There are kernels for every ModelConfig; weights that
+// they do not read (experts of different types, or in act-order) are refused here, by name, before
+// any memory is taken.
 //
 // Borrows the Transformer. Thread contract: a value.
 #pragma once
@@ -18,9 +18,8 @@ namespace forge::gpu {
 
 class GpuModel {
  public:
-  /// The transformer must live until GpuExecutor::create() has returned. Errors: the first
-  /// property without a kernel, or the first weights that none reads:
-  /// "the activation is gelu_tanh, accepted on a GPU: silu",
+  /// The transformer must live until GpuExecutor::create() has returned. Errors: the first weights
+  /// that no kernel reads:
   /// "the weights' types of the experts differ, accepted on a GPU: the same for all".
   static tl::expected<GpuModel, std::string> of(const model::Transformer& transformer);
 

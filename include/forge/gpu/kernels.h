@@ -35,6 +35,7 @@
 #include "forge/gpu/kernels/copy_blocks.h"
 #include "forge/gpu/kernels/digest_logits.h"
 #include "forge/gpu/kernels/embed.h"
+#include "forge/gpu/kernels/glu.h"
 #include "forge/gpu/kernels/kernel_launch.h"
 #include "forge/gpu/kernels/plan_experts.h"
 #include "forge/gpu/kernels/process_logits.h"
@@ -44,7 +45,6 @@
 #include "forge/gpu/kernels/rms_norm.h"
 #include "forge/gpu/kernels/rotate_and_store.h"
 #include "forge/gpu/kernels/sample.h"
-#include "forge/gpu/kernels/silu_multiply.h"
 #include "forge/gpu/kernels/store_latent.h"
 #include "forge/gpu/kernels/update_tables.h"
 
@@ -70,7 +70,7 @@
   ENTRY(plan_experts, PlanExpertsArgs)              \
   ENTRY(project_experts, ProjectExpertsArgs)        \
   ENTRY(add_experts, AddExpertsArgs)                \
-  ENTRY(silu_multiply, SiluMultiplyArgs)            \
+  ENTRY(glu, GluArgs)                               \
   ENTRY(process_logits, ProcessLogitsArgs)          \
   ENTRY(sample, SampleArgs)                         \
   ENTRY(digest_logits, DigestLogitsArgs)

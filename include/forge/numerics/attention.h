@@ -83,15 +83,15 @@ void attend(const QueryGroup& group, const PagedKV& kv, float* out);
 /// The definition above, as plain loops: slow, with equal bits.
 void attend_reference(const QueryGroup& group, const PagedKV& kv, float* out);
 
-/// m_c, l_c and a_c of one query head without a cap or a sink.
+/// m_c, l_c and a_c of one query head.
 struct AttentionSegment {
   float m = 0;
   float l = 0;
   std::vector<float> a = {};  ///< [D]
 };
 
-/// Segment c = `index` of the definition. Requires: it has a position that is seen.
-AttentionSegment attend_segment_reference(const float* q, float scale, const PagedKV& kv,
-                                          int index);
+/// Segment c = `index` of the definition, of a group of one head. Its sink is none of them.
+/// Requires: the segment has a position that is seen.
+AttentionSegment attend_segment_reference(const QueryGroup& head, const PagedKV& kv, int index);
 
 }  // namespace forge::numerics

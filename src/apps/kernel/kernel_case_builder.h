@@ -94,11 +94,9 @@ class KernelCaseBuilder {
   std::optional<gpu::DeviceError> error_;
 };
 
-/// Writes a, m and l of segment c of one query head, as attend_split leaves them. Returns the end.
-template <class Paged>
-std::vector<float>::iterator put_segment(const float* q, float scale, const Paged& paged,
-                                         std::size_t c, std::vector<float>::iterator partial) {
-  const auto segment = attend_segment_reference(q, scale, paged, static_cast<int>(c));
+/// Writes a, m and l of a segment of one query head, as attend_split leaves them. Returns the end.
+inline std::vector<float>::iterator put_segment(const numerics::AttentionSegment& segment,
+                                                std::vector<float>::iterator partial) {
   partial = std::ranges::copy(segment.a, partial).out;
   *partial++ = segment.m;
   *partial++ = segment.l;

@@ -22,6 +22,8 @@ struct Cache {
   std::size_t blocks_each;  ///< blocks of a sequence, and entries of its table
   float scale;
   int window;  ///< positions that a row sees; 0: all
+  float score_cap;
+  Uploaded<float> sinks;  ///< of each query head; none where it is empty
   Uploaded<std::uint32_t> tables;
   Uploaded<float> pool;
   Uploaded<gpu::RowInput> rows;
@@ -48,6 +50,14 @@ struct Cache {
   }
   const float* query(std::size_t row, std::size_t head) const {
     return qkv.data() + row * row_floats() + head * head_size;
+  }
+  /// `count` query heads of a row from `head` on, which share a KV head.
+  numerics::QueryGroup group(std::size_t row, std::size_t head, std::size_t count) const {
+    return {.q = query(row, head),
+            .heads = static_cast<int>(count),
+            .scale = scale,
+            .score_cap = score_cap,
+            .sinks = sinks.host != nullptr ? sinks.data() + head : nullptr};
   }
   /// What a row sees of a KV head.
   numerics::PagedKV view(const gpu::RowInput& row, std::size_t head) const {
@@ -101,7 +111,8 @@ Cache make_cache(KernelCaseBuilder& b, std::size_t rows_each) {
               .heads = b.size(&Sizes::heads),
               .blocks_each = 0,
               .scale = 1 / std::sqrt(static_cast<float>(b.sizes().head_size)),
-              .window = b.sizes().window};
+              .window = b.sizes().window,
+              .score_cap = static_cast<float>(b.sizes().cap)};
   const std::size_t context = b.size(&Sizes::context);
   const std::size_t seqs = b.size(&Sizes::seqs);
   cache.blocks_each = (context + cache.block_size - 1) / cache.block_size;
@@ -117,6 +128,7 @@ Cache make_cache(KernelCaseBuilder& b, std::size_t rows_each) {
   }
   cache.rows = b.upload("rows", std::move(rows));
   cache.qkv = b.upload("qkv", b.floats(cache.rows.size() * cache.row_floats()));
+  if (b.sizes().sinks != 0) cache.sinks = b.upload("sinks", b.floats(cache.heads));
   return cache;
 }
 
@@ -132,7 +144,9 @@ gpu::AttentionInput input_of(KernelCaseBuilder& b, const Cache& cache, float* ou
           .out = out,
           .kv = cache.layer(),
           .scale = cache.scale,
-          .window = cache.window};
+          .window = cache.window,
+          .score_cap = cache.score_cap,
+          .sinks = cache.sinks.device};
 }
 
 /// out [rows][H][D], as the CPU computes it.
@@ -140,8 +154,7 @@ void attend_on_cpu(const Cache& cache, std::vector<float>& out) {
   const std::size_t G = cache.heads / cache.kv_heads;
   for (std::size_t r = 0; r < cache.rows.size(); ++r) {
     for (std::size_t head = 0; head < cache.kv_heads; ++head) {
-      numerics::attend({cache.query(r, head * G), static_cast<int>(G), cache.scale},
-                       cache.view(cache.rows[r], head),
+      numerics::attend(cache.group(r, head * G, G), cache.view(cache.rows[r], head),
                        out.data() + (r * cache.heads + head * G) * cache.head_size);
     }
   }
@@ -155,7 +168,10 @@ void attend_segments_on_cpu(const Cache& cache, std::size_t segments, std::vecto
     for (std::size_t head = 0; head < cache.heads; ++head) {
       const auto kv = cache.view(cache.rows[r], head / (cache.heads / cache.kv_heads));
       for (std::size_t c = 0; c < segments; ++c) {
-        if (c >= first) put_segment(cache.query(r, head), cache.scale, kv, c, next);
+        if (c >= first) {
+          put_segment(attend_segment_reference(cache.group(r, head, 1), kv, static_cast<int>(c)),
+                      next);
+        }
         next += static_cast<std::ptrdiff_t>(cache.head_size) + 2;
       }
     }

@@ -157,10 +157,15 @@ gpu::KernelLaunch build_project_experts(KernelCaseBuilder& b) {
   const auto tiles_count = static_cast<std::uint32_t>(plan.tiles.size());
   const Matrices matrices = make_matrices(b, b.sizes().experts, outputs, inputs);
   const auto x = b.upload("x", b.floats(b.size(&Sizes::rows) * K));
+  const auto bias = b.sizes().bias != 0 ? b.upload("bias", b.floats(b.size(&Sizes::experts) * N))
+                                        : Uploaded<float>{};
   const auto y = b.output<float>("y", choices.size() * N);
   b.expect<float>(y, [=](std::vector<float>& values) {
     for (std::size_t pair = 0; pair < choices.size(); ++pair) {
-      matrices.multiply(x.data() + pair / A * K, choices[pair].expert, values.data() + pair * N);
+      const std::size_t expert = choices[pair].expert;
+      float* const out = values.data() + pair * N;
+      matrices.multiply(x.data() + pair / A * K, expert, out);
+      if (bias.host != nullptr) numerics::add_reference(out, bias.data() + expert * N, outputs);
     }
   });
   const gpu::ProjectExpertsArgs args{
@@ -173,7 +178,8 @@ gpu::KernelLaunch build_project_experts(KernelCaseBuilder& b) {
       .y = y.device,
       .inputs = inputs,
       .outputs = outputs,
-      .pairs_per_row = b.sizes().experts_per_token};
+      .pairs_per_row = b.sizes().experts_per_token,
+      .bias = bias.device};
   return gpu::launch_of(args, args.shape(tiles_max(b)));
 }
 
@@ -184,6 +190,8 @@ gpu::KernelLaunch build_add_experts(KernelCaseBuilder& b) {
   const auto choices = b.upload("choices", make_choices(b));
   const auto produced = b.upload("produced", b.floats(rows * A * d));
   const auto shared = b.upload("shared", b.floats(rows * d));
+  const auto gates =
+      b.sizes().shared_gate != 0 ? b.upload("shared_gates", b.floats(rows)) : Uploaded<float>{};
   const bool accumulate = b.sizes().accumulate != 0;
   const auto y = accumulate ? b.upload("y", b.floats(rows * d)) : b.output<float>("y", rows * d);
   b.expect<float>(y, [=](std::vector<float>& values) {
@@ -194,7 +202,9 @@ gpu::KernelLaunch build_add_experts(KernelCaseBuilder& b) {
         numerics::add_scaled_reference(sum.data(), produced.data() + pair * d, choices[pair].weight,
                                        size);
       }
-      numerics::add_reference(sum.data(), shared.data() + row * d, size);
+      const float gate =
+          gates.host != nullptr ? numerics::divide(1.0F, 1.0F + numerics::exp(-gates[row])) : 1.0F;
+      numerics::add_scaled_reference(sum.data(), shared.data() + row * d, gate, size);
       float* const out = values.data() + row * d;
       if (accumulate) {
         numerics::add_reference(out, sum.data(), size);
@@ -211,7 +221,8 @@ gpu::KernelLaunch build_add_experts(KernelCaseBuilder& b) {
                                  .size = b.sizes().hidden,
                                  .experts_per_token = b.sizes().experts_per_token,
                                  .accumulate = accumulate,
-                                 .multiplier = 1};
+                                 .multiplier = 1,
+                                 .shared_gates = gates.device};
   return gpu::launch_of(args, args.shape(b.sizes().rows));
 }
 

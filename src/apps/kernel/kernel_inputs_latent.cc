@@ -122,7 +122,8 @@ struct LatentAttention {
       const numerics::PagedLatent latent = cache.view(cache.rows[r]);
       for (std::size_t head = 0; head < cache.heads; ++head) {
         for (std::size_t c = 0; c < segments; ++c) {
-          next = put_segment(query(r, head), scale, latent, c, next);
+          next = put_segment(
+              attend_segment_reference(query(r, head), scale, latent, static_cast<int>(c)), next);
         }
       }
     }

@@ -117,21 +117,33 @@ gpu::KernelLaunch build_rms_norm(KernelCaseBuilder& b) {
   return gpu::launch_of(args, args.shape(b.sizes().rows));
 }
 
-gpu::KernelLaunch build_silu_multiply(KernelCaseBuilder& b) {
+gpu::KernelLaunch build_glu(KernelCaseBuilder& b) {
   const std::size_t rows = b.size(&Sizes::rows);
   const std::size_t F = b.size(&Sizes::mlp);
   const auto gate_up = b.upload("gate_up", b.floats(rows * 2 * F));
   const auto gated = b.output<float>("gated", rows * F);
+  using Kind = gpu::GluFunction::Kind;
+  const gpu::GluFunction function{static_cast<Kind>(b.sizes().activation),
+                                  {.alpha = 1.5F, .limit = 0.5F}};
   b.expect<float>(gated, [=](std::vector<float>& out) {
+    const auto size = static_cast<int>(F);
     for (std::size_t i = 0; i < rows; ++i) {
       const float* const gate = gate_up.data() + i * 2 * F;
-      numerics::silu_multiply(gate, gate + F, static_cast<int>(F), out.data() + i * F);
+      float* const to = out.data() + i * F;
+      if (function.kind == Kind::silu) {
+        numerics::silu_multiply(gate, gate + F, size, to);
+      } else if (function.kind == Kind::gelu_tanh) {
+        numerics::gelu_tanh_multiply(gate, gate + F, size, to);
+      } else {
+        numerics::clamped_swiglu(gate, gate + F, function.clamp, size, to);
+      }
     }
   });
-  const gpu::SiluMultiplyArgs args{.counts = b.row_counts(rows),
-                                   .gate_up = gate_up.device,
-                                   .gated = gated.device,
-                                   .size = b.sizes().mlp};
+  const gpu::GluArgs args{.counts = b.row_counts(rows),
+                          .gate_up = gate_up.device,
+                          .gated = gated.device,
+                          .size = b.sizes().mlp,
+                          .function = function};
   return gpu::launch_of(args, args.shape(b.sizes().rows));
 }
 

@@ -143,6 +143,7 @@ gpu::KernelLaunch build_project(KernelCaseBuilder& b) {
   const std::size_t K = b.size(&Sizes::hidden);
   const std::size_t N = b.size(&Sizes::outputs);
   const bool accumulate = b.sizes().accumulate != 0;
+  const auto cap = static_cast<float>(b.sizes().cap);
   const StoredMatrix matrix = stored_matrix(b, b.sizes().outputs, b.sizes().hidden);
   const auto weights = packed(matrix);
   const auto panels = upload(b, "panels", *weights);
@@ -161,6 +162,7 @@ gpu::KernelLaunch build_project(KernelCaseBuilder& b) {
     for (std::size_t row = 0; row < rows && bias.host != nullptr; ++row) {
       numerics::add(product.data() + row * N, bias.data(), static_cast<int>(N));
     }
+    if (cap > 0) numerics::soft_cap(product.data(), cap, static_cast<int>(product.size()));
     for (std::size_t i = 0; i < out.size(); ++i) {
       out[i] = accumulate ? out[i] + product[i] : product[i];
     }
@@ -175,7 +177,8 @@ gpu::KernelLaunch build_project(KernelCaseBuilder& b) {
       .accumulate = accumulate,
       .bias = bias.device,
       .kind = matrix.kind,
-      .coded = reinterpret_cast<const gpu::RowGroup*>(coded.device)};
+      .coded = reinterpret_cast<const gpu::RowGroup*>(coded.device),
+      .cap = cap};
   return gpu::launch_of(args, args.shape(b.sizes().rows));
 }
 

@@ -122,6 +122,11 @@ const std::vector<SizeFlag>& size_flags() {
       {"--adjacent", "1: neighbours turn together, not halves", &Sizes::adjacent, 0, 1},
       {"--bias", "1: add a bias", &Sizes::bias, 0, 1},
       {"--groups", "Vectors of a row, each with its norm", &Sizes::groups, 1, 256},
+      {"--activation", "0: SwiGLU, 1: GeGLU, 2: SwiGLU of clamped inputs", &Sizes::activation, 0,
+       2},
+      {"--sinks", "1: heads of attention have sinks", &Sizes::sinks, 0, 1},
+      {"--shared-gate", "1: what shared experts made has a gate", &Sizes::shared_gate, 0, 1},
+      {"--cap", "Soft cap of logits, or of scores; 0: none", &Sizes::cap, 0, 1000},
       {"--weights", kWeightsHelp, &Sizes::weights, 0,
        static_cast<int>(quant::kWeightTypes.size()) - 1},
   };
@@ -133,6 +138,7 @@ const std::vector<KernelEntry>& kernel_entries() {
   using S = Sizes;
   static const Members kAttention{&S::seqs,     &S::context,   &S::heads,
                                   &S::kv_heads, &S::head_size, &S::block_size};
+  static const Members kSeen = joined(kAttention, {&S::window, &S::cap, &S::sinks});
   static const Members kLatents{&S::seqs,        &S::context,   &S::heads,
                                 &S::latent_size, &S::rope_size, &S::block_size};
   static const Members kChoice{&S::rows, &S::experts, &S::experts_per_token};
@@ -151,16 +157,14 @@ const std::vector<KernelEntry>& kernel_entries() {
       {project,
        "gemm",
        "matrix product, x W^T",
-       {&S::rows, &S::hidden, &S::outputs, &S::accumulate, &S::bias, &S::weights}},
+       {&S::rows, &S::hidden, &S::outputs, &S::accumulate, &S::bias, &S::weights, &S::cap}},
       {rotate_and_store, "rope", "RoPE, and KV into the cache",
        joined(kAttention, {&S::rotary_size, &S::adjacent})},
-      {attend_decode, "paged_decode", "paged attention, a batch of decodes",
-       joined(kAttention, {&S::window})},
-      {attend_split, "flash_decode", "the same, a block a segment of keys",
-       joined(kAttention, {&S::window})},
-      {attend_merge, "", "merges the segments of attend_split", joined(kAttention, {&S::window})},
+      {attend_decode, "paged_decode", "paged attention, a batch of decodes", kSeen},
+      {attend_split, "flash_decode", "the same, a block a segment of keys", kSeen},
+      {attend_merge, "", "merges the segments of attend_split", kSeen},
       {attend_prompt, "paged_prefill", "paged attention, chunks of prompts",
-       joined(kAttention, {&S::rows, &S::window})},
+       joined({&S::rows}, kSeen)},
       {project_heads,
        "",
        "matrix products of single heads",
@@ -173,10 +177,10 @@ const std::vector<KernelEntry>& kernel_entries() {
       {choose_experts, "router", "which experts rows go through", kChoice},
       {plan_experts, "", "sorts rows by expert", kChoice},
       {project_experts, "grouped_gemm", "matrix products of rows and their experts",
-       joined(kChoice, {&S::hidden, &S::outputs})},
+       joined(kChoice, {&S::hidden, &S::outputs, &S::bias})},
       {add_experts, "", "weighs and adds what experts made",
-       joined(kChoice, {&S::hidden, &S::accumulate})},
-      {silu_multiply, "swiglu", "the gate of SwiGLU", {&S::rows, &S::mlp}},
+       joined(kChoice, {&S::hidden, &S::accumulate, &S::shared_gate})},
+      {glu, "swiglu", "gated linear unit", {&S::rows, &S::mlp, &S::activation}},
       {process_logits,
        "top_k_top_p",
        "penalties, and tokens ruled out",
@@ -241,6 +245,11 @@ tl::expected<void, std::string> validate(const KernelEntry& kernel, const Kernel
   if (uses(kernel, &Sizes::context) && uses(kernel, &Sizes::rows) && sizes.rows > sizes.context) {
     return tl::unexpected(flag_and_value(&Sizes::rows, sizes) + " is more than " +
                           flag_and_value(&Sizes::context, sizes));
+  }
+  if (uses(kernel, &Sizes::accumulate) && uses(kernel, &Sizes::cap) && sizes.accumulate > 0 &&
+      sizes.cap > 0) {
+    return tl::unexpected(flag_and_value(&Sizes::cap, sizes) + " is not taken together with " +
+                          flag_and_value(&Sizes::accumulate, sizes));
   }
   const double bytes = bytes_about(kernel, sizes);
   if (bytes > static_cast<double>(kKernelBytesMax)) {

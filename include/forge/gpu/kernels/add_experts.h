@@ -1,5 +1,6 @@
-// add_experts: y [T][d] = ((0 + w_a y_a) + w_b y_b) + ... + shared, a < b < ... the experts of a
-// row (model/experts.h), or y += m times that. Each thread makes one component.
+// add_experts: y [T][d] = ((0 + w_a y_a) + w_b y_b) + ... + g shared, a < b < ... the experts of a
+// row, g the gate of its shared ones (model/experts.h), or y += m times that. Each thread makes one
+// component.
 //
 // Example, with `#include "forge/gpu/kernels.h"`, given `const ChooseExpertsArgs& choose`,
 // `const float* produced` and `float* hidden`:
@@ -33,6 +34,8 @@ struct AddExpertsArgs {
   int experts_per_token;        ///< A
   bool accumulate;              ///< add to y, which is a residual stream
   float multiplier;             ///< m, of what is added to it
+  /// [T] or null: z, of which the gate of the shared experts is g = 1 / (1 + exp(-z)); null: g = 1.
+  const float* shared_gates = nullptr;
 
   simt::LaunchShape shape(int rows_max) const {
     return {{rows_max, ceil_div(size, kThreads), 1}, threads_for(size, kThreads)};

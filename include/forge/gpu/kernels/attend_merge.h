@@ -1,5 +1,5 @@
-// attend_merge: merges the segments of attend_split in ascending order. Each thread makes one
-// component.
+// attend_merge: merges the segments of attend_split in ascending order, and each head's sink, if
+// there are sinks. Each thread makes one component.
 //
 // Example, with `#include "forge/gpu/kernels.h"`, given `const AttendSplitArgs& split`:
 //

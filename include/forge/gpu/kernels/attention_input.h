@@ -31,7 +31,9 @@ struct AttentionInput {
   float* out;        ///< [T][H D]
   KvLayer kv;
   float scale;
-  int window = 0;  ///< positions that a row sees, its own included; 0: all
+  int window = 0;                ///< positions that a row sees, its own included; 0: all
+  float score_cap = 0;           ///< soft cap of the scores; 0: none
+  const float* sinks = nullptr;  ///< [H] or null: a score more of each head, without a value
 
   /// The most positions that a row sees. Without a window it is more than any context has.
   FORGE_HOST_DEVICE int reach() const { return window > 0 ? window : 1 << 30; }

@@ -6,7 +6,7 @@
 //   choose_experts                 choices [T][A]
 //   plan_experts                   pairs [T A], tiles, counts
 //   project_experts                gate_up [T A][2 F] of x [T][d]
-//   silu_multiply                  gated [T A][F]: of counts->rows
+//   glu                            gated [T A][F]: of counts->rows
 //   project_experts                produced [T A][d] of gated
 //   add_experts                    y [T][d]
 //

@@ -1,13 +1,14 @@
-// project: y = m (x W^T + bias), or y += m (x W^T + bias): each product is that of linear/product.h
-// (multiply_reference), in canonical numerics. A thread block computes one panel, an output in each
-// lane, for kTileRows rows; its warps deal out the segments of K among themselves, or its groups of
-// 32 where weights are codes, whose x comes from code_rows.
+// project: y = m (x W^T + bias), or y += that, or y = soft_cap(that): each product is that of
+// linear/product.h (multiply_reference), in canonical numerics. A thread block computes one panel,
+// an output in each lane, for kTileRows rows; its warps deal out the segments of K among
+// themselves, or its groups of 32 where weights are codes, whose x comes from code_rows.
 //
 // Panels are those of a section of linear::LinearWeights, whose outputs may be part of a row of y.
 //
 // What the CPU does to a product in further passes is done to it here while it is in a register, in
 // the same order: the bias is added (numerics::add), the residual stream takes m times the sum
-// (numerics::add_scaled), logits are multiplied by 1 / divisor (numerics::scale).
+// (numerics::add_scaled), logits are multiplied by 1 / divisor (numerics::scale) and capped
+// (numerics::soft_cap).
 //
 // Example, with `#include "forge/gpu/kernels.h"`, given `const PassCounts* counts`,
 // `const float* normed`, `const float* panels` and `float* logits`:
@@ -44,8 +45,8 @@ struct ProjectArgs {
   float multiplier = 1;         ///< m
   int y_stride = 0;             ///< floats from a row of y to the next; 0: N
   linear::PanelKind kind = linear::PanelKind::f32;
-  const RowGroup* coded =
-      nullptr;  ///< [rows][ceil(K / 32)]: x in 8 bits, where the weights are codes
+  const RowGroup* coded = nullptr;  ///< x in 8 bits, of codes: [rows][ceil(K / 32)]
+  float cap = 0;                    ///< soft cap of y, which is not accumulated; 0: none
 
   simt::LaunchShape shape(int rows_max) const {
     constexpr int kPanelsY = 1 << 15;  // along y, which ends at 65535; further panels along z

@@ -1,6 +1,6 @@
-// project_experts: y = x W^T as in project, for pairs of a row and an expert: the row is multiplied
-// by the matrix of the expert. A thread block multiplies a tile of up to 8 pairs of one expert by
-// one panel.
+// project_experts: y = x W^T + bias as in project, for pairs of a row and an expert: the row is
+// multiplied by the matrix of the expert. A thread block multiplies a tile of up to 8 pairs of one
+// expert by one panel.
 //
 // Example, with `#include "forge/gpu/kernels.h"`, given `const ExpertPlan& plan`, `const float* x`,
 // `const float* panels` and `float* gate_up`:
@@ -32,8 +32,8 @@ struct ProjectExpertsArgs {
   int y_stride = 0;    ///< floats from a row of y to the next; 0: N
   int pairs_per_row;   ///< A if x are the rows of the pass, 1 if they are those of pairs
   linear::PanelKind kind = linear::PanelKind::f32;
-  const RowGroup* coded =
-      nullptr;  ///< x in 8 bits, where the weights are codes: [rows][ceil(K / 32)]
+  const RowGroup* coded = nullptr;  ///< x in 8 bits, of codes: [rows][ceil(K / 32)]
+  const float* bias = nullptr;      ///< [E][y_stride], as y, or null
 
   simt::LaunchShape shape(int tiles_max) const {
     simt::LaunchShape shape =
