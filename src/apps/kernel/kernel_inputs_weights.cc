@@ -70,12 +70,12 @@ Uploaded<std::uint32_t> upload(KernelCaseBuilder& b, const char* name,
 }
 
 /// Rows of x in 8 bits: the words of RowGroups.
-std::vector<std::uint32_t> coded_rows(std::span<const float> x, std::size_t K) {
+std::vector<std::uint32_t> coded_rows(std::span<const float> x, std::size_t inputs) {
   std::vector<std::uint32_t> words;
-  for (std::size_t row = 0; row < x.size(); row += K) {
-    for (std::size_t first = 0; first < K; first += linear::codes::kGroup) {
+  for (std::size_t row = 0; row < x.size(); row += inputs) {
+    for (std::size_t first = 0; first < inputs; first += linear::codes::kGroup) {
       std::array<float, linear::codes::kGroup> numbers{};
-      std::copy_n(&x[row + first], std::min(numbers.size(), K - first), numbers.begin());
+      std::copy_n(&x[row + first], std::min(numbers.size(), inputs - first), numbers.begin());
       const linear::CodedGroup coded = linear::code_group(numbers);
       gpu::RowGroup group{.sums = {coded.biases[0] / -128, coded.biases[1] / -128},
                           .scale = coded.scale,
