@@ -30,17 +30,33 @@ class CodedReplay : public ::testing::TestWithParam<WeightType> {
 
 TEST_P(CodedReplay, dense) { expect(wide_llama()); }
 
-TEST_P(CodedReplay, dense_with_a_tied_head) {
+std::vector<WeightType> types_of_rows() {
+  std::vector<WeightType> types(quant::kWeightTypes.begin(), quant::kWeightTypes.end());
+  std::erase(types, WeightType::i8);  // whose scales are elsewhere
+  return types;
+}
+std::string type_name(const ::testing::TestParamInfo<WeightType>& type) {
+  return std::string(name_of(type.param));
+}
+INSTANTIATE_TEST_SUITE_P(Of, CodedReplay, ::testing::ValuesIn(types_of_rows()), type_name);
+
+/// Codes with and without minima, with scales of halves, and of a table.
+class CodedArchitecture : public CodedReplay {};
+
+TEST_P(CodedArchitecture, tied_head) {
   model::ModelConfig config = wide_llama();
   config.tied_head = true;
   expect(config);
 }
 
-TEST_P(CodedReplay, experts) { expect(wide_experts()); }
+TEST_P(CodedArchitecture, experts) { expect(wide_experts()); }
+TEST_P(CodedArchitecture, experts_with_sinks_and_biases) { expect(wide_sinks()); }
+TEST_P(CodedArchitecture, latents_and_shared_experts) { expect(wide_latent()); }
 
-TEST_P(CodedReplay, latents_and_shared_experts) { expect(wide_latent()); }
-
-TEST_P(CodedReplay, experts_with_sinks_and_biases) { expect(wide_sinks()); }
+INSTANTIATE_TEST_SUITE_P(Of, CodedArchitecture,
+                         ::testing::Values(WeightType::q8_0, WeightType::q4_k, WeightType::q2_k,
+                                           WeightType::iq4_nl),
+                         type_name);
 
 /// The experts of wide_experts(), of which one has another matrix that goes down.
 std::string refused(const linear::StoredLinear& down) {
@@ -73,14 +89,6 @@ TEST(GpuModel, refuses_experts_of_several_types_or_in_act_order_by_name) {
             "the experts have inputs in an order of their own (act-order), accepted on a GPU: the "
             "usual one");
 }
-
-std::vector<WeightType> types_of_rows() {
-  std::vector<WeightType> types(quant::kWeightTypes.begin(), quant::kWeightTypes.end());
-  std::erase(types, WeightType::i8);  // whose scales are elsewhere
-  return types;
-}
-INSTANTIATE_TEST_SUITE_P(Of, CodedReplay, ::testing::ValuesIn(types_of_rows()),
-                         [](const auto& type) { return std::string(name_of(type.param)); });
 
 }  // namespace
 }  // namespace forge::testing
