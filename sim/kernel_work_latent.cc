@@ -103,14 +103,15 @@ KernelWork work(const gpu::StoreLatentArgs& args, const KernelLaunch& launch) {
   const std::uint64_t latent = size_of(args.latents.latent_size);
   std::set<std::uint32_t> positions;  // that share cosines and sines
   for (std::uint64_t r = 0; r < rows; ++r) positions.insert(args.rows[r].position);
-  const std::uint64_t moved = latent + turned + heads * turned;  // floats of a row
+  const std::uint64_t angles = args.rotary != nullptr ? turned : 0;  // floats of a position
+  const std::uint64_t moved = latent + turned + heads * turned;      // floats of a row
   KernelWork w;
-  w.bytes_read = rows * (kRow + kWord + moved * kFloat) + positions.size() * turned * kFloat +
+  w.bytes_read = rows * (kRow + kWord + moved * kFloat) + positions.size() * angles * kFloat +
                  (rows > 0 ? latent * kFloat : 0);
   w.bytes_written = rows * moved * kFloat;
   w.block_bytes =
-      rows * ((heads + 1) * (kRow + turned * kFloat) + kWord + (2 * moved + latent) * kFloat);
-  w.flops = rows * (4 * latent + (heads + 1) * 3 * turned);
+      rows * ((heads + 1) * (kRow + angles * kFloat) + kWord + (2 * moved + latent) * kFloat);
+  w.flops = rows * (4 * latent + (heads + 1) * 3 * angles);
   const std::uint64_t each = chain::turns(latent, threads_of(launch));
   w.chain_loads = 3 + chain::turns(each, 16) + chain::turns(each, 4) + 2;
   w.chain_operations = 3 * each + chain::kWarpTree + 2 * chain::kDivide + chain::kSquareRoot + 2;

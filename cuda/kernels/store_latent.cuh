@@ -16,16 +16,21 @@
 namespace FORGE_KERNELS {
 using namespace simt;
 
-/// to [R] = from [R], turned to `position`.
+/// to [R] = from [R], turned to `position` where the layer turns.
 FORGE_DEVICE void turn(const gpu::StoreLatentArgs& a, std::uint32_t position,
                        gptr<const float> from, gptr<float> to) {
   const int half = a.latents.rope_size / 2;
-  const gptr<const float> rotary = global(a.rotary) + std::int64_t{position} * 2 * half;
   for (int i = lane(); i < half; i += kWarpSize) {
     const int first = a.adjacent ? 2 * i : i;
     const int second = a.adjacent ? 2 * i + 1 : i + half;
     const float x = from[first];
     const float y = from[second];
+    if (a.rotary == nullptr) {
+      to[first] = x;
+      to[second] = y;
+      continue;
+    }
+    const gptr<const float> rotary = global(a.rotary) + std::int64_t{position} * 2 * half;
     const float cos = rotary[i];
     const float sin = rotary[half + i];
     to[first] = numerics::fma(x, cos, -(y * sin));

@@ -38,9 +38,8 @@ void project_heads(const DevicePass& pass, const HeadRows& x, const DeviceMatric
 
 LatentPass::LatentPass(const model::ModelConfig& model, const Capacity& capacity,
                        Allocator& allocator)
-    : config_(std::get<model::LatentConfig>(model.attention)),
-      adjacent_(model.rope.pairing == model::RopePairing::adjacent),
-      scale_(model.attention_scale),
+    : model_(model),
+      config_(std::get<model::LatentConfig>(model.attention)),
       block_size_(static_cast<int>(capacity.block_size)),
       block_floats_(capacity.block_floats),
       layer_floats_(capacity.layer_floats),
@@ -67,11 +66,13 @@ void LatentPass::run(const DevicePass& pass, const DeviceLatent& weights, int la
                             .block_size = block_size_,
                             .latent_size = config_.kv_rank,
                             .rope_size = config_.rope_size};
+  const model::RopeConfig* const rope = rope_of(model_, layer);
+  const bool adjacent = rope != nullptr && rope->pairing == model::RopePairing::adjacent;
   make_queries(pass, weights, x);
   project(pass, pass.all_rows(), x, weights.kv_down, {.y = products_.as<float>()});
   pass.queue.launch(StoreLatentArgs{.counts = pass.counts,
                                     .rows = pass.rows,
-                                    .rotary = pass.rotary,
+                                    .rotary = rope == nullptr ? nullptr : pass.rotary,
                                     .norm = weights.kv_norm,
                                     .products = products_.as<float>(),
                                     .queries = query_.as<float>(),
@@ -80,7 +81,7 @@ void LatentPass::run(const DevicePass& pass, const DeviceLatent& weights, int la
                                     .heads = config_.heads,
                                     .nope_size = config_.nope_size,
                                     .eps = config_.latent_norm_eps,
-                                    .adjacent = adjacent_},
+                                    .adjacent = adjacent},
                     pass.all_rows().most);
   attend(pass, {.counts = pass.counts,
                 .rows = pass.rows,
@@ -88,7 +89,7 @@ void LatentPass::run(const DevicePass& pass, const DeviceLatent& weights, int la
                 .out = sums_.as<float>(),
                 .latents = latents,
                 .heads = config_.heads,
-                .scale = scale_});
+                .scale = model_.attention_scale});
   project_heads(pass, {sums_.as<float>(), config_.kv_rank}, weights.value_up,
                 {values_.as<float>(), config_.value_size});
   project(pass, pass.all_rows(), values_.as<float>(), weights.output, to);

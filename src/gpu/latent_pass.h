@@ -28,9 +28,8 @@ class LatentPass {
   void make_queries(const DevicePass& pass, const DeviceLatent& weights, const float* x) const;
   void attend(const DevicePass& pass, const LatentAttentionInput& in) const;
 
+  model::ModelConfig model_;
   model::LatentConfig config_;
-  bool adjacent_;
-  float scale_;
   int block_size_;
   std::uint64_t block_floats_;
   std::uint64_t layer_floats_;  // of a block

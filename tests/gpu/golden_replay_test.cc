@@ -52,8 +52,9 @@ std::vector<std::string> golden_models() {
   return names;
 }
 
-/// Besides: random weights for the architecture of a golden model with norms around the sub-layers,
-/// as no published model has them with experts or with attention over latents.
+/// Besides: random weights for the architecture of a golden model with two changes that no published
+/// mixture of experts, and none with latents, has: norms are around the sub-layers, and the first
+/// layer is without RoPE.
 constexpr const char* kAround = " around";
 
 std::vector<std::string> all_models() {
@@ -70,6 +71,8 @@ std::unique_ptr<CanonicalModel> model_of(const std::string& name) {
   model::ModelConfig config =
       checkpoint::Checkpoint::open(golden(name.substr(0, end))).value().config();
   config.norm = model::NormPlacement::around;
+  config.unturned_layers.assign(static_cast<std::size_t>(config.layers), false);
+  config.unturned_layers.front() = true;
   return std::make_unique<CanonicalModel>(config);
 }
 

@@ -121,8 +121,13 @@ std::vector<RowInput> last_positions(const std::vector<int>& lengths) {
 
 class StoreLatent : public KernelTest {
  protected:
-  void expect(const LatentShape& shape, int nope_size, bool adjacent) const {
-    SCOPED_TRACE(testing::Message() << shape << " N " << nope_size << " adjacent " << adjacent);
+  enum class Turn { not_at_all, halves, adjacent };
+
+  void expect(const LatentShape& shape, int nope_size, Turn kind) const {
+    SCOPED_TRACE(testing::Message()
+                 << shape << " N " << nope_size << " turn " << static_cast<int>(kind));
+    const bool adjacent = kind == Turn::adjacent;
+    const bool turns = kind != Turn::not_at_all;
     constexpr float kEps = 1e-6f;
     const std::vector<int> lengths{9, 1, 30};
     Random random(static_cast<std::uint64_t>(shape.latent_size + nope_size));
@@ -139,6 +144,7 @@ class StoreLatent : public KernelTest {
     const std::vector<float> absorbed = random.reals(product(count, H, C + R));
 
     const auto turn = [&](float* head, std::uint32_t position) {
+      if (!turns) return;
       const float* cos = rotary.data() + product(static_cast<int>(position), R);
       const auto rotate = adjacent ? numerics::rotate_adjacent_pairs : numerics::rotate_pairs;
       rotate(head, cos, cos + R / 2, R / 2);
@@ -165,7 +171,7 @@ class StoreLatent : public KernelTest {
     const StoreLatentArgs args{
         .counts = rig->input("counts", std::vector{counts}),
         .rows = rig->input("rows", rows),
-        .rotary = rig->input("rotary", rotary),
+        .rotary = turns ? rig->input("rotary", rotary) : nullptr,
         .norm = rig->input("norm", norm),
         .products = rig->input("products", products),
         .queries = rig->input("queries", queries),
@@ -180,12 +186,12 @@ class StoreLatent : public KernelTest {
 };
 FORGE_KERNEL_TEST_TARGETS(StoreLatent);
 
-TEST_P(StoreLatent, SizesOfEveryTailInBothPairings) {
-  for (const bool adjacent : {false, true}) {
-    expect({.heads = 1, .latent_size = 1, .rope_size = 2}, 1, adjacent);
-    expect({.heads = 3, .latent_size = 33, .rope_size = 6, .block_size = 5}, 7, adjacent);
-    expect({.heads = 2, .latent_size = 600, .rope_size = 66, .block_size = 1}, 4, adjacent);
-    expect({.heads = 4, .latent_size = 512, .rope_size = 64}, 128, adjacent);
+TEST_P(StoreLatent, SizesOfEveryTailInBothPairingsAndUnturned) {
+  for (const Turn turn : {Turn::not_at_all, Turn::halves, Turn::adjacent}) {
+    expect({.heads = 1, .latent_size = 1, .rope_size = 2}, 1, turn);
+    expect({.heads = 3, .latent_size = 33, .rope_size = 6, .block_size = 5}, 7, turn);
+    expect({.heads = 2, .latent_size = 600, .rope_size = 66, .block_size = 1}, 4, turn);
+    expect({.heads = 4, .latent_size = 512, .rope_size = 64}, 128, turn);
   }
 }
 

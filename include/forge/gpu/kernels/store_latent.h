@@ -28,10 +28,10 @@ namespace forge::gpu {
 
 struct StoreLatentArgs {
   static constexpr int kThreads = 32;
-  static constexpr BlockResources kResources{.registers = 60};
+  static constexpr BlockResources kResources{.registers = 62};
   const PassCounts* counts;
   const RowInput* rows;
-  const float* rotary;    ///< [positions][2][R / 2]: cosines, sines
+  const float* rotary;    ///< [positions][2][R / 2]: cosines, sines; null: nothing turns
   const float* norm;      ///< [C]
   const float* products;  ///< [T][C + R]: those of the matrix down to latents
   const float* queries;   ///< [T][H][N + R]
