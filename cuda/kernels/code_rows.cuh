@@ -28,7 +28,7 @@ FORGE_DEVICE std::int32_t code_of(float x, float scale) {
   return static_cast<std::int32_t>(clamped + kRound - kRound);
 }
 
-/// The largest of the eight lanes of a group, or of their sums.
+/// The largest of the eight lanes of a group.
 FORGE_DEVICE float largest_of_group(float x) {
   for (int distance = 1; distance < gpu::CodeRowsArgs::kGroupThreads; distance *= 2) {
     const float other = shuffle_xor(x, distance);
@@ -37,7 +37,7 @@ FORGE_DEVICE float largest_of_group(float x) {
   return x;
 }
 
-/// Of the four lanes of a half.
+/// The sum of the four lanes of a half of a group.
 FORGE_DEVICE std::int32_t sum_of_half(std::int32_t sum) {
   sum += shuffle_xor(sum, 1);
   return sum + shuffle_xor(sum, 2);

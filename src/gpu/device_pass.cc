@@ -9,9 +9,8 @@ SlabShape SlabShape::of(const Slab& slab) {
           slab.processes};
 }
 
-const RowGroup* code_rows(const DevicePass& pass, const RowCount& rows, const Vectors& x,
-                          int inputs, const DeviceSection& section) {
-  if (!linear::has_codes(section.kind)) return nullptr;
+void code_rows(const DevicePass& pass, const RowCount& rows, const Vectors& x, int inputs,
+               const DeviceSection& section) {
   pass.queue.launch(CodeRowsArgs{.row_count = rows.on_device,
                                  .x = x.x,
                                  .coded = pass.coded_rows,
@@ -20,14 +19,12 @@ const RowGroup* code_rows(const DevicePass& pass, const RowCount& rows, const Ve
                                  .x_stride = x.stride,
                                  .order = section.order},
                     rows.most);
-  return pass.coded_rows;
 }
 
 void project(const DevicePass& pass, const RowCount& rows, const float* x,
              const DeviceMatrix& matrix, const Output& to) {
-  for (const DeviceSection& section : matrix.sections) {
+  const auto launch = [&](const DeviceSection& section, const RowGroup* coded) {
     const int first = section.first_output;
-    const RowGroup* const coded = code_rows(pass, rows, {x}, matrix.inputs, section);
     pass.queue.launch(ProjectArgs{.row_count = rows.on_device,
                                   .x = x,
                                   .panels = section.panels,
@@ -42,7 +39,8 @@ void project(const DevicePass& pass, const RowCount& rows, const float* x,
                                   .coded = coded,
                                   .cap = to.cap},
                       rows.most);
-  }
+  };
+  for_each_section(pass, rows, {x}, matrix, launch);
 }
 
 }  // namespace forge::gpu

@@ -65,10 +65,26 @@ struct Vectors {
   int stride = 0;   ///< 0: K
 };
 
-/// Has what `section` reads of x [K] made, in pass.coded_rows if its weights are codes. Returns:
-/// that place, or null.
-const RowGroup* code_rows(const DevicePass& pass, const RowCount& rows, const Vectors& x,
-                          int inputs, const DeviceSection& section);
+/// Queues the rounding of x [K] to 8 bits, in the order of `section`, into pass.coded_rows.
+void code_rows(const DevicePass& pass, const RowCount& rows, const Vectors& x, int inputs,
+               const DeviceSection& section);
+
+/// Calls body(section, coded) for each section of `matrix`, a DeviceMatrix or DeviceMatrices: coded
+/// is x in 8 bits where the section's weights are codes, otherwise null. Sections whose inputs are
+/// in one order share it.
+template <class Matrix, class Body>
+void for_each_section(const DevicePass& pass, const RowCount& rows, const Vectors& x,
+                      const Matrix& matrix, const Body& body) {
+  const DeviceSection* last = nullptr;  // for which x was coded
+  for (const DeviceSection& section : matrix.sections) {
+    const bool has_codes = linear::has_codes(section.kind);
+    if (has_codes && (last == nullptr || last->order != section.order)) {
+      code_rows(pass, rows, x, matrix.inputs, section);
+      last = &section;
+    }
+    body(section, has_codes ? pass.coded_rows : nullptr);
+  }
+}
 
 /// to = x [rows][K] times the matrix, plus its bias.
 void project(const DevicePass& pass, const RowCount& rows, const float* x,

@@ -36,9 +36,8 @@ void ExpertsPass::run(const DevicePass& pass, const DeviceExperts& weights, cons
   const auto tiles = static_cast<std::uint32_t>(expert_tiles_max(rows, config_.experts, per_row));
   const auto project = [&](const DeviceMatrices& matrices, const float* from, RowCount from_rows,
                            int pairs_per_row, float* y) {
-    for (const DeviceSection& section : matrices.sections) {
+    const auto launch = [&](const DeviceSection& section, const RowGroup* coded) {
       const int first = section.first_output;
-      const RowGroup* const coded = code_rows(pass, from_rows, {from}, matrices.inputs, section);
       pass.queue.launch(
           ProjectExpertsArgs{.plan = plan,
                              .x = from,
@@ -52,7 +51,8 @@ void ExpertsPass::run(const DevicePass& pass, const DeviceExperts& weights, cons
                              .coded = coded,
                              .bias = matrices.bias == nullptr ? nullptr : matrices.bias + first},
           tiles);
-    }
+    };
+    for_each_section(pass, from_rows, {from}, matrices, launch);
   };
   const RowCount pairs{&plan.counts->rows, static_cast<std::uint32_t>(rows * per_row)};
   project(weights.gate_up, x, pass.all_rows(), per_row, gate_up_.as<float>());

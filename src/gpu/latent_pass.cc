@@ -16,9 +16,7 @@ struct HeadRows {
 void project_heads(const DevicePass& pass, const HeadRows& x, const DeviceMatrices& matrices,
                    const HeadRows& y) {
   const RowCount rows = pass.all_rows();
-  for (const DeviceSection& section : matrices.sections) {
-    const Vectors heads{x.data, matrices.count, x.stride};
-    const RowGroup* const coded = code_rows(pass, rows, heads, matrices.inputs, section);
+  const auto launch = [&](const DeviceSection& section, const RowGroup* coded) {
     pass.queue.launch(ProjectHeadsArgs{.row_count = rows.on_device,
                                        .x = x.data,
                                        .panels = section.panels,
@@ -31,7 +29,8 @@ void project_heads(const DevicePass& pass, const HeadRows& x, const DeviceMatric
                                        .kind = section.kind,
                                        .coded = coded},
                       rows.most);
-  }
+  };
+  for_each_section(pass, rows, {x.data, matrices.count, x.stride}, matrices, launch);
 }
 
 }  // namespace

@@ -46,88 +46,88 @@ class Launched {
   std::unique_ptr<KernelCase> case_;
 };
 
-/// Shapes at which each kernel does something different: tails, several chunks, several tiles.
-std::vector<KernelSizes> shapes() {
-  return {
-      {},
-      {.seqs = 1,
-       .context = 1,
-       .rows = 1,
-       .heads = 1,
-       .kv_heads = 1,
-       .head_size = 2,
-       .latent_size = 1,
-       .rope_size = 2,
-       .block_size = 1,
-       .layers = 1,
-       .hidden = 1,
-       .outputs = 1,
-       .mlp = 1,
-       .experts = 1,
-       .experts_per_token = 1,
-       .vocabulary = 1,
-       .pairs = 1,
-       .writes = 1,
-       .temperature_percent = 0},
-      {.seqs = 3,
-       .context = 257,
-       .rows = 9,
-       .heads = 6,
-       .kv_heads = 1,
-       .head_size = 80,
-       .latent_size = 70,
-       .rope_size = 6,
-       .block_size = 5,
-       .layers = 1,
-       .hidden = 259,
-       .outputs = 33,
-       .mlp = 130,
-       .experts = 33,
-       .experts_per_token = 8,
-       .vocabulary = 1001,
-       .pairs = 3,
-       .writes = 200,
-       .accumulate = 1,
-       .window = 200,
-       .rotary_size = 66,
-       .adjacent = 1,
-       .bias = 1,
-       .groups = 3,
-       .weights = 2,
-       .activation = 2,
-       .sinks = 1,
-       .shared_gate = 1},
-      {.seqs = 2,
-       .context = 600,
-       .rows = 17,
-       .heads = 4,
-       .kv_heads = 4,
-       .head_size = 128,
-       .latent_size = 300,
-       .rope_size = 64,
-       .block_size = 32,
-       .layers = 2,
-       .hidden = 1024,
-       .outputs = 64,
-       .mlp = 512,
-       .experts = 5,
-       .experts_per_token = 3,
-       .vocabulary = 320,
-       .pairs = 2,
-       .writes = 129,
-       .temperature_percent = 100,
-       .window = 300,
-       .weights = 1,
-       .activation = 1,
-       .sinks = 1,
-       .cap = 3},
-  };
-}
+// Shapes at which each kernel does something different: tails, several chunks, several tiles.
+
+constexpr KernelSizes kSmallest{.seqs = 1,
+                                .context = 1,
+                                .rows = 1,
+                                .heads = 1,
+                                .kv_heads = 1,
+                                .head_size = 2,
+                                .latent_size = 1,
+                                .rope_size = 2,
+                                .block_size = 1,
+                                .layers = 1,
+                                .hidden = 1,
+                                .outputs = 1,
+                                .mlp = 1,
+                                .experts = 1,
+                                .experts_per_token = 1,
+                                .vocabulary = 1,
+                                .pairs = 1,
+                                .writes = 1,
+                                .temperature_percent = 0};
+
+constexpr KernelSizes kTails{.seqs = 3,
+                             .context = 257,
+                             .rows = 9,
+                             .heads = 6,
+                             .kv_heads = 1,
+                             .head_size = 80,
+                             .latent_size = 70,
+                             .rope_size = 6,
+                             .block_size = 5,
+                             .layers = 1,
+                             .hidden = 259,
+                             .outputs = 33,
+                             .mlp = 130,
+                             .experts = 33,
+                             .experts_per_token = 8,
+                             .vocabulary = 1001,
+                             .pairs = 3,
+                             .writes = 200,
+                             .accumulate = 1,
+                             .window = 200,
+                             .rotary_size = 66,
+                             .adjacent = 1,
+                             .bias = 1,
+                             .groups = 3,
+                             .weights = 2,
+                             .activation = 2,
+                             .sinks = 1,
+                             .shared_gate = 1};
+
+constexpr KernelSizes kSeveral{.seqs = 2,
+                               .context = 600,
+                               .rows = 17,
+                               .heads = 4,
+                               .kv_heads = 4,
+                               .head_size = 128,
+                               .latent_size = 300,
+                               .rope_size = 64,
+                               .block_size = 32,
+                               .layers = 2,
+                               .hidden = 1024,
+                               .outputs = 64,
+                               .mlp = 512,
+                               .experts = 5,
+                               .experts_per_token = 3,
+                               .vocabulary = 320,
+                               .pairs = 2,
+                               .writes = 129,
+                               .temperature_percent = 100,
+                               .window = 300,
+                               .weights = 1,
+                               .activation = 1,
+                               .sinks = 1,
+                               .cap = 3};
+
+constexpr KernelSizes kShapes[] = {{}, kSmallest, kTails, kSeveral};
 
 class EveryKernel : public ::testing::TestWithParam<KernelId> {};
 
 TEST_P(EveryKernel, has_the_bits_of_the_cpu) {
-  for (const KernelSizes& sizes : shapes()) {
+  for (const KernelSizes& sizes : kShapes) {
     Launched launched(GetParam(), sizes);
     launched.run();
     const auto comparisons = launched.compare();
@@ -149,7 +149,7 @@ TEST_P(EveryKernel, that_has_not_run_differs_from_the_cpu) {
 }
 
 TEST_P(EveryKernel, moves_the_bytes_of_its_formula) {
-  for (const KernelSizes& sizes : shapes()) {
+  for (const KernelSizes& sizes : kShapes) {
     SCOPED_TRACE(to_string(kernel_entries()[static_cast<std::size_t>(GetParam())], sizes));
     Launched launched(GetParam(), sizes);
     const sim::KernelWork work = sim::work_of(launched.launch());
@@ -160,12 +160,15 @@ TEST_P(EveryKernel, moves_the_bytes_of_its_formula) {
   }
 }
 
-/// Of codes: all types of weights but I8, whose scales are elsewhere.
 TEST(KernelsWithWeights, have_the_bits_and_the_bytes_whatever_the_type) {
   for (const KernelId kernel : {KernelId::project, KernelId::embed}) {
-    for (int weights = 4; weights <= 16; ++weights) {
-      const KernelSizes sizes{
-          .rows = 9, .hidden = 768, .outputs = 70, .vocabulary = 100, .weights = weights};
+    for (const quant::WeightType type : quant::kWeightTypes) {
+      if (type == quant::WeightType::i8) continue;  // its scales are elsewhere
+      const KernelSizes sizes{.rows = 9,
+                              .hidden = 768,
+                              .outputs = 70,
+                              .vocabulary = 100,
+                              .weights = static_cast<int>(type)};
       SCOPED_TRACE(to_string(kernel_entries()[static_cast<std::size_t>(kernel)], sizes));
       ASSERT_TRUE(validate(kernel_entries()[static_cast<std::size_t>(kernel)], sizes));
       Launched launched(kernel, sizes);
@@ -174,7 +177,6 @@ TEST(KernelsWithWeights, have_the_bits_and_the_bytes_whatever_the_type) {
       for (const KernelComparison& comparison : launched.compare()) {
         EXPECT_EQ(comparison.different, 0U) << comparison.buffer;
       }
-      const auto type = static_cast<quant::WeightType>(weights);
       const bool has_table = type == quant::WeightType::iq4_nl ||
                              type == quant::WeightType::iq4_xs || type == quant::WeightType::mxfp4;
       if (kernel == KernelId::embed && has_table) continue;  // tokens share the table of a panel
@@ -192,7 +194,7 @@ TEST_P(EveryKernel, declares_the_shared_memory_that_occupancy_counts) {
 }
 
 TEST_P(EveryKernel, has_the_same_traffic_whatever_the_number_of_host_threads) {
-  const KernelSizes sizes = shapes()[2];
+  const KernelSizes sizes = kShapes[2];
   const simt::Traffic one = Launched(GetParam(), sizes).run(1);
   const simt::Traffic four = Launched(GetParam(), sizes).run(4);
   ASSERT_EQ(one.lines.size(), four.lines.size());

@@ -11,21 +11,28 @@ namespace {
 
 using quant::WeightType;
 
+model::Transformer packed(const model::ModelConfig& config, const model::StoredModel& stored) {
+  linear::ThreadPool threads(1);
+  return {config, pack(config, stored, threads, {}, linear::Numerics::canonical).value()};
+}
+
+/// What the CPU runs of the model, the simulated GPU answers.
+void expect_equal_on_both(const model::ModelConfig& config, const model::StoredModel& stored) {
+  linear::ThreadPool threads(1);
+  const model::Transformer model = packed(config, stored);
+  const CpuRun run = run_on_cpu(model, nullptr, PreemptionPolicy::swap, threads, 5);
+  EXPECT_GT(run.events.chunks, 0);
+  EXPECT_GT(run.events.swaps_in, 0);
+  EXPECT_GT(run.events.drafts, 0);
+  expect_replayed(run.trace, gpu::GpuModel::of(model).value());
+}
+
 class CodedReplay : public ::testing::TestWithParam<WeightType> {
  protected:
-  void expect(const model::ModelConfig& config) {
+  static void expect(const model::ModelConfig& config) {
     StoredWeights weights;
-    const model::StoredModel stored = weights.random(config, GetParam());
-    const model::Transformer model(
-        config, pack(config, stored, threads_, {}, linear::Numerics::canonical).value());
-    const CpuRun run = run_on_cpu(model, nullptr, PreemptionPolicy::swap, threads_, 5);
-    EXPECT_GT(run.events.chunks, 0);
-    EXPECT_GT(run.events.swaps_in, 0);
-    EXPECT_GT(run.events.drafts, 0);
-    expect_replayed(run.trace, gpu::GpuModel::of(model).value());
+    expect_equal_on_both(config, weights.random(config, GetParam()));
   }
-
-  linear::ThreadPool threads_{1};
 };
 
 TEST_P(CodedReplay, dense) { expect(wide_llama()); }
@@ -58,35 +65,71 @@ INSTANTIATE_TEST_SUITE_P(Of, CodedArchitecture,
                                            WeightType::iq4_nl),
                          type_name);
 
-/// The experts of wide_experts(), of which one has another matrix that goes down.
-std::string refused(const linear::StoredLinear& down) {
-  StoredWeights weights;
-  const model::ModelConfig config = wide_experts();
-  model::StoredModel stored = weights.random(config, WeightType::q4_k);
-  std::get<model::StoredExperts>(stored.layers[1].mlp).experts[2].down = down;
-  linear::ThreadPool threads(1);
-  const model::Transformer model(config, pack(config, stored, threads).value());
-  const auto of_gpu = gpu::GpuModel::of(model);
-  return of_gpu ? "" : of_gpu.error();
+std::vector<model::StoredMlp>& experts_of(model::StoredModel& stored) {
+  return std::get<model::StoredExperts>(stored.layers[1].mlp).experts;
 }
 
-TEST(GpuModel, refuses_experts_of_several_types_or_in_act_order_by_name) {
-  const linear::LayerSpec spec{.form = linear::Form::q8_0, .outputs = 256, .inputs = 256};
-  EXPECT_EQ(refused(code_layer(spec)->linear),
-            "the weights' types of the experts differ, accepted on a GPU: the same for all");
-  linear::LayerSpec ordered = spec;
-  ordered.form = linear::Form::gptq_act_order;
+TEST(MixedReplay, gate_and_up_of_experts_may_be_of_two_types) {
+  const model::ModelConfig config = wide_sinks();  // with biases, of both
   StoredWeights weights;
-  const model::ModelConfig config = wide_experts();
   model::StoredModel stored = weights.random(config, WeightType::q4_k);
-  const auto layer = code_layer(ordered);
-  for (auto& expert : std::get<model::StoredExperts>(stored.layers[1].mlp).experts) {
-    expert.down = layer->linear;
+  model::StoredModel other = weights.random(config, WeightType::q6_k);
+  for (std::size_t e = 0; e < experts_of(stored).size(); ++e) {
+    experts_of(stored)[e].up = experts_of(other)[e].up;
   }
-  linear::ThreadPool threads(1);
-  const model::Transformer model(config, pack(config, stored, threads).value());
-  EXPECT_EQ(gpu::GpuModel::of(model).error(),
+  expect_equal_on_both(config, stored);
+}
+
+TEST(MixedReplay, an_embedding_of_floats_of_8_bits_is_widened) {
+  const model::ModelConfig config = wide_llama();
+  StoredWeights weights;
+  model::StoredModel stored = weights.random(config, WeightType::q8_0);
+  const auto rows = static_cast<std::size_t>(stored.embedding.outputs);
+  const auto width = static_cast<std::size_t>(stored.embedding.inputs);
+  std::vector<std::byte> codes(rows * width);
+  for (std::size_t i = 0; i < codes.size(); ++i) codes[i] = static_cast<std::byte>(i * 37 % 0x60);
+  std::vector<float> scales(rows);
+  for (std::size_t row = 0; row < rows; ++row) scales[row] = 0.3F + 0.01F * static_cast<float>(row);
+  stored.embedding.form = linear::StoredFloat8{codes.data(), scales, 1, static_cast<int>(width)};
+  expect_equal_on_both(config, stored);
+}
+
+class GpuModel : public ::testing::Test {
+ protected:
+  static std::string refused(const model::ModelConfig& config, const model::StoredModel& stored) {
+    const model::Transformer model = packed(config, stored);
+    const auto of_gpu = gpu::GpuModel::of(model);
+    return of_gpu ? "" : of_gpu.error();
+  }
+
+  std::unique_ptr<linear::CodeLayer> square(linear::Form form) const {
+    return linear::code_layer({.form = form, .outputs = 256, .inputs = 256});
+  }
+
+  StoredWeights weights_;
+  const model::ModelConfig config_ = wide_experts();
+  model::StoredModel stored_ = weights_.random(config_, WeightType::q4_k);
+};
+
+TEST_F(GpuModel, refuses_experts_of_several_types) {
+  const auto other = square(linear::Form::q8_0);
+  experts_of(stored_)[2].down = other->linear;
+  EXPECT_EQ(refused(config_, stored_),
+            "the weights' types of the experts differ, accepted on a GPU: the same for all");
+}
+
+TEST_F(GpuModel, refuses_experts_and_embeddings_in_act_order) {
+  const auto ordered = square(linear::Form::gptq_act_order);
+  for (model::StoredMlp& expert : experts_of(stored_)) expert.down = ordered->linear;
+  EXPECT_EQ(refused(config_, stored_),
             "the experts have inputs in an order of their own (act-order), accepted on a GPU: the "
+            "usual one");
+  const auto embedding = linear::code_layer({.form = linear::Form::gptq_act_order,
+                                             .outputs = config_.vocabulary_size,
+                                             .inputs = config_.hidden_size});
+  stored_.embedding = embedding->linear;
+  EXPECT_EQ(refused(config_, stored_),
+            "the embedding has inputs in an order of its own (act-order), accepted on a GPU: the "
             "usual one");
 }
 

@@ -52,9 +52,9 @@ std::vector<std::string> golden_models() {
   return names;
 }
 
-/// Besides: random weights for the architecture of a golden model with two changes that no published
-/// mixture of experts, and none with latents, has: norms are around the sub-layers, and the first
-/// layer is without RoPE.
+/// Besides: random weights for the architecture of a golden model with two changes that no
+/// published mixture of experts, and none with latents, has: norms are around the sub-layers, and
+/// the first layer is without RoPE.
 constexpr const char* kAround = " around";
 
 std::vector<std::string> all_models() {

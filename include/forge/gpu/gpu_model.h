@@ -2,8 +2,8 @@
 //
 // GpuExecutor uploads the panels as the CPU reads them (linear/linear_weights.h), so both compute
 // from the same numbers in the same order. There are kernels for every ModelConfig; weights that
-// they do not read (experts of different types, or in act-order) are refused here, by name, before
-// any memory is taken.
+// they do not read (experts, or heads of latents, of different types or in act-order, an embedding
+// in act-order) are refused here, by name, before any memory is taken.
 //
 // Borrows the Transformer. Thread contract: a value.
 #pragma once
