@@ -210,6 +210,9 @@ TEST(ForgeKernel, unusable_arguments_exit_with_2_and_say_why) {
   expect_unusable("run embed --rows 0", "--rows: Value 0 not in range 1 to 4096");
   expect_unusable("run paged_decode --heads 6 --kv-heads 4",
                   "--heads 6 is no multiple of --kv-heads 4");
+  expect_unusable("run gemm --weights 3",
+                  "--weights 3, I8, has its scales elsewhere; accepted are 0 .. 2 and");
+  expect_unusable("run embed --weights 8 --hidden 100", "--hidden 100 is no multiple of 256");
   expect_unusable("run rope --head-size 33", "--head-size 33 is not even");
   expect_unusable("run rope --rotary-size 66", "--rotary-size 66 is more than --head-size 64");
   expect_unusable("run paged_prefill --rows 9 --context 8", "--rows 9 is more than --context 8");

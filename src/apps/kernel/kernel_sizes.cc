@@ -227,7 +227,8 @@ tl::expected<void, std::string> validate(const KernelEntry& kernel, const Kernel
   if (uses(kernel, &Sizes::weights)) {
     const auto type = static_cast<quant::WeightType>(sizes.weights);
     if (type == quant::WeightType::i8) {
-      return tl::unexpected(flag_and_value(&Sizes::weights, sizes) + " has its scales elsewhere");
+      return tl::unexpected(flag_and_value(&Sizes::weights, sizes) +
+                            ", I8, has its scales elsewhere; accepted are 0 .. 2 and 4 .. 16");
     }
     const auto block = static_cast<int>(quant::block_elements(type));
     if (sizes.hidden % block != 0) {
