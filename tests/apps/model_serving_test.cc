@@ -239,9 +239,9 @@ TEST_F(LoadedModelPrograms, a_model_and_a_draft_of_codes_have_one_digest_on_both
   const std::string quantized = path("small.gguf");
   ASSERT_EQ(run(FORGE_MODEL " quantize --type Q8_0 " FORGE_TALES " " + quantized).status, 0);
   const auto digest = [&](const std::string& target) {
-    const Outcome outcome = run(FORGE_BENCH " --target " + target + " --model " + quantized +
-                                " --draft " + quantized +
-                                " --mode speculative --speculative 2 --requests 4");
+    const Outcome outcome =
+        run(FORGE_BENCH " --target " + target + " --model " + quantized + " --draft " + quantized +
+            " --mode speculative --speculative 2 --requests 4");
     EXPECT_EQ(outcome.status, 0) << outcome.output;
     const std::size_t at = outcome.output.find("speculative  digest ");
     EXPECT_NE(at, std::string::npos) << outcome.output;

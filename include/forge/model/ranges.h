@@ -17,9 +17,9 @@ inline constexpr IntegerRange kExpertCounts{1, kExpertsMax};
 inline constexpr IntegerRange kPositionCounts{1, kPositionsMax};
 inline constexpr IntegerRange kTokens{0, UINT32_MAX};
 inline constexpr NumberRange kEpsilons{0, 1};
-inline constexpr NumberRange kScales{1e-6, 1e6};   // scales of scores, and other factors
-inline constexpr NumberRange kCaps{0, 1e6};        // of scores and logits; 0: none
-inline constexpr NumberRange kClamps{1e-3, 1e6};   // the numbers of clamped_swiglu
+inline constexpr NumberRange kScales{1e-6, 1e6};  // scales of scores, and other factors
+inline constexpr NumberRange kCaps{0, 1e6};       // of scores and logits; 0: none
+inline constexpr NumberRange kClamps{1e-3, 1e6};  // the numbers of clamped_swiglu
 /// Divisors of frequencies: no angle, of kPositionsMax positions, reaches 2^30 (numerics/rotary.h).
 inline constexpr NumberRange kRopeDivisors{0x1p-5, 1e6};
 inline constexpr NumberRange kRopeBases{1, 1e12};  // at 1, all pairs turn by a radian a token
