@@ -69,7 +69,8 @@ class DecodingBatch {
   static std::unique_ptr<gpu::GpuExecutor> executor_of(gpu::Device& device, const StepCase& step) {
     linear::ThreadPool threads(1);
     const reference::SeededModel seeded(step.model, threads);
-    const gpu::GpuModel model = gpu::GpuModel::of(seeded.transformer()).value();
+    const gpu::GpuModel model =
+        gpu::GpuModel::of(seeded.config(), seeded.stored(), threads).value();
     return must(gpu::GpuExecutor::create(device, model, options_of(step), {.graphs = step.graphs}));
   }
 

@@ -154,6 +154,11 @@ FORGE_DEVICE void multiply_tile(const FloatProduct<Panel, Rows>& product,
   multiply_rows<kRows>(product, memory, write);
 }
 
+/// The panels of a matrix so many bytes behind those at `panels`.
+FORGE_DEVICE const void* matrix_at(const void* panels, std::uint64_t bytes) {
+  return static_cast<const std::byte*>(panels) + bytes;
+}
+
 /// Panel `index` of those that lie one after the other at `panels`.
 struct WeightPanel {
   const void* panels;

@@ -56,7 +56,7 @@ FORGE_KERNEL(gpu::ProjectExpertsArgs::kThreads) project_experts(gpu::ProjectExpe
                                       .rows = {pairs, static_cast<std::uint32_t>(a.pairs_per_row)},
                                       .row_count = static_cast<int>(tile.count),
                                       .inputs = a.inputs};
-  multiply_panel({a.panels, a.kind, std::int64_t{tile.expert} * panels + panel, a.inputs}, in,
+  multiply_panel({matrix_at(a.panels, tile.expert * a.matrix_bytes), a.kind, panel, a.inputs}, in,
                  {work, partial},
                  WritePairs{a, pairs, tile.expert, panel * linear::kPanelOutputs + lane()});
 }

@@ -31,7 +31,6 @@ FORGE_KERNEL(gpu::ProjectHeadsArgs::kThreads) project_heads(gpu::ProjectHeadsArg
   if (first_row >= row_count) return;
   const auto rows = static_cast<int>(row_count - first_row);
   const int head = block().z;
-  const std::int64_t panel = std::int64_t{head} * grid().y + block().y;
   const std::int64_t first_head = first_row * a.heads + head;
   const int output = block().y * linear::kPanelOutputs + lane();
   const ProductInputs<EvenRows> in{.x = global(a.x),
@@ -40,7 +39,9 @@ FORGE_KERNEL(gpu::ProjectHeadsArgs::kThreads) project_heads(gpu::ProjectHeadsArg
                                    .rows = {first_head, a.heads},
                                    .row_count = rows < kTileRows ? rows : kTileRows,
                                    .inputs = a.inputs};
-  multiply_panel({a.panels, a.kind, panel, a.inputs}, in, {work, partial},
+  multiply_panel({matrix_at(a.panels, static_cast<std::uint64_t>(head) * a.matrix_bytes), a.kind,
+                  block().y, a.inputs},
+                 in, {work, partial},
                  WriteHeadRows{global(a.y) + first_head * a.y_stride + output,
                                std::int64_t{a.heads} * a.y_stride, output < a.outputs});
 }

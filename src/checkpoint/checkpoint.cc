@@ -1,6 +1,7 @@
 #include "forge/checkpoint/checkpoint.h"
 
 #include <algorithm>
+#include <cstring>
 #include <functional>
 #include <iterator>
 #include <utility>
@@ -74,7 +75,22 @@ void Checkpoint::advise(const linear::StoredLinear& linear, Advice advice) const
   }
 }
 
-FileError Checkpoint::error_of(const model::WeightFault& fault) const {
+FileError Checkpoint::error_of(const model::PackFault& fault) const {
+  if (const auto* read = std::get_if<linear::ReadFault>(&fault)) return error_of_read(*read);
+  return error_of_number(std::get<model::WeightFault>(fault));
+}
+
+FileError Checkpoint::error_of_read(const linear::ReadFault& fault) const {
+  FORGE_CHECK(tensor_at(fault.at) != nullptr, "a matrix of another checkpoint");
+  const formats::Tensor& tensor = *tensor_at(fault.at);
+  const auto before = static_cast<std::uint64_t>(fault.at - tensor.bytes.data());
+  return {.file = file_.file_of(tensor).path(),
+          .message = fault.why,
+          .tensor = tensor.name,
+          .offset = tensor.offset + before};
+}
+
+FileError Checkpoint::error_of_number(const model::WeightFault& fault) const {
   FORGE_CHECK(tensor_at(fault.numbers) != nullptr, "a matrix of another checkpoint");
   const formats::Tensor& tensor = *tensor_at(fault.numbers);
   std::string place;
@@ -102,6 +118,34 @@ const formats::Tensor* Checkpoint::tensor_at(const std::byte* byte) const {
   const formats::Tensor* const tensor = std::prev(after)->second;
   const std::byte* const end = tensor->bytes.data() + tensor->bytes.size();
   return std::less<>()(byte, end) ? tensor : nullptr;
+}
+
+bool CheckpointReader::is_in_memory(const std::byte* from) const {
+  return checkpoint_.tensor_at(from) == nullptr;
+}
+
+tl::expected<void, linear::ReadFault> CheckpointReader::read(const std::byte* from,
+                                                             std::span<std::byte> to) const {
+  const formats::Tensor* const tensor = checkpoint_.tensor_at(from);
+  if (tensor == nullptr) {
+    std::memcpy(to.data(), from, to.size());
+    return {};
+  }
+  const auto read = checkpoint_.file_.file_of(*tensor).read({from, to.size()}, to);
+  if (read) return {};
+  const std::uint64_t first =
+      tensor->offset + static_cast<std::uint64_t>(from - tensor->bytes.data());
+  return tl::unexpected(
+      linear::ReadFault{from + (*read.error().offset - first), read.error().message});
+}
+
+void CheckpointReader::will_read(const linear::StoredLinear& matrix) {
+  checkpoint_.will_read(matrix);
+}
+
+void CheckpointReader::done_with(const linear::StoredLinear& matrix) {
+  checkpoint_.done_with(matrix);
+  if (forgets_ != nullptr) forgets_->forget(matrix);
 }
 
 }  // namespace forge::checkpoint

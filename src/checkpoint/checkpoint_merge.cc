@@ -116,10 +116,12 @@ tl::expected<void, FileError> Checkpoint::merge_layer(const FileTensor& layer,
                                                       const std::vector<LoraTerm>& terms,
                                                       linear::ThreadPool& pool,
                                                       MergedMatrices& all) const {
+  const CheckpointReader reader(*this);
   for (const WeightRows& part : layer.parts) {
     will_read(*part.matrix);
-    if (const auto fault = model::find_fault(*part.matrix, pool))
-      return tl::unexpected(error_of(*fault));
+    const auto fault = model::find_fault(*part.matrix, reader, pool);
+    if (!fault) return tl::unexpected(error_of(fault.error()));
+    if (*fault) return tl::unexpected(error_of(**fault));
   }
   auto matrices = detail::merged(layer, terms, pool);
   if (!matrices) {

@@ -17,21 +17,6 @@
 namespace forge::formats {
 namespace {
 
-/// Closes when it goes: a mapping outlives the descriptor that it was made with.
-class Descriptor {
- public:
-  explicit Descriptor(int number) : number_(number) {}
-  Descriptor(const Descriptor&) = delete;
-  Descriptor& operator=(const Descriptor&) = delete;
-  ~Descriptor() {
-    if (number_ >= 0) ::close(number_);
-  }
-  int number() const { return number_; }
-
- private:
-  int number_;
-};
-
 std::size_t page_bytes() {
   static const auto kBytes = static_cast<std::size_t>(::sysconf(_SC_PAGESIZE));
   return kBytes;
@@ -64,6 +49,11 @@ FileError cannot_open(const std::string& path, int code) {
           .message = "is a link to " + in_quotes(target.string()) + ", where there is no file"};
 }
 
+/// Of a file that had `size` bytes when it was opened.
+std::string ended(std::size_t size) {
+  return "ends here, and had " + std::to_string(size) + " bytes when it was opened";
+}
+
 /// Advice: the kernel may ignore it, so whatever it answers is fine.
 void advise(std::span<const std::byte> file, Range pages, int advice) {
   if (pages.begin >= pages.end) return;
@@ -77,19 +67,19 @@ tl::expected<MappedFile, FileError> MappedFile::open(const std::string& path) {
   const auto failed = [&](const std::string& action) {
     return tl::unexpected(detail::system_error(path, action, errno));
   };
+  MappedFile file;
+  file.path_ = path;
   // Non-blocking, because opening a pipe would otherwise wait for its writer.
-  const Descriptor descriptor(::open(path.c_str(), O_RDONLY | O_CLOEXEC | O_NONBLOCK));
-  if (descriptor.number() < 0) return tl::unexpected(cannot_open(path, errno));
+  file.descriptor_ = ::open(path.c_str(), O_RDONLY | O_CLOEXEC | O_NONBLOCK);
+  if (file.descriptor_ < 0) return tl::unexpected(cannot_open(path, errno));
   struct stat status {};
-  if (::fstat(descriptor.number(), &status) != 0) return failed("examined");
+  if (::fstat(file.descriptor_, &status) != 0) return failed("examined");
   if (!S_ISREG(status.st_mode)) {
     return tl::unexpected(FileError{.file = path, .message = "is not a regular file"});
   }
-  MappedFile file;
-  file.path_ = path;
   if (status.st_size == 0) return file;  // mmap refuses lengths of 0
   const auto size = static_cast<std::size_t>(status.st_size);
-  void* const data = ::mmap(nullptr, size, PROT_READ, MAP_PRIVATE, descriptor.number(), 0);
+  void* const data = ::mmap(nullptr, size, PROT_READ, MAP_PRIVATE, file.descriptor_, 0);
   if (data == MAP_FAILED) return failed("mapped");
   file.data_ = static_cast<const std::byte*>(data);
   file.size_ = size;
@@ -105,18 +95,40 @@ MappedFile MappedFile::unwritten(std::string path) {
 MappedFile::MappedFile(MappedFile&& other) noexcept
     : path_(std::move(other.path_)),
       data_(std::exchange(other.data_, nullptr)),
-      size_(std::exchange(other.size_, 0)) {}
+      size_(std::exchange(other.size_, 0)),
+      descriptor_(std::exchange(other.descriptor_, -1)) {}
 
 MappedFile& MappedFile::operator=(MappedFile&& other) noexcept {
   MappedFile moved(std::move(other));
   std::swap(path_, moved.path_);
   std::swap(data_, moved.data_);
   std::swap(size_, moved.size_);
+  std::swap(descriptor_, moved.descriptor_);
   return *this;
 }
 
 MappedFile::~MappedFile() {
   if (data_ != nullptr) ::munmap(const_cast<std::byte*>(data_), size_);
+  if (descriptor_ >= 0) ::close(descriptor_);
+}
+
+tl::expected<void, FileError> MappedFile::read(std::span<const std::byte> part,
+                                               std::span<std::byte> to) const {
+  FORGE_CHECK(part.size() == to.size(), "part of ", part.size(), " bytes, room for ", to.size());
+  auto [at, end] = range_of(part, bytes());
+  while (at < end) {
+    const ssize_t count = ::pread(descriptor_, to.data(), end - at, static_cast<off_t>(at));
+    if (count < 0 && errno == EINTR) continue;
+    if (count <= 0) {
+      FileError error = count < 0 ? detail::system_error(path_, "read", errno)
+                                  : FileError{.file = path_, .message = ended(size_)};
+      error.offset = at;
+      return tl::unexpected(std::move(error));
+    }
+    at += static_cast<std::size_t>(count);
+    to = to.subspan(static_cast<std::size_t>(count));
+  }
+  return {};
 }
 
 void MappedFile::will_read(std::span<const std::byte> part) const {

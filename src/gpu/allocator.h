@@ -6,6 +6,7 @@
 #pragma once
 
 #include <cstddef>
+#include <memory>
 #include <utility>
 
 #include "forge/gpu/device.h"
@@ -33,6 +34,15 @@ class Allocator {
   /// Takes room on the device for floats [count][width].
   Buffer rows(std::uint64_t count, int width, const char* name) {
     return take<float>(MemoryKind::device, count * static_cast<std::uint64_t>(width), name);
+  }
+
+  /// Null after a failure, or without a device.
+  std::unique_ptr<Event> event() {
+    if (device_ == nullptr || !status_) return nullptr;
+    auto event = device_->create_event();
+    if (event) return std::move(*event);
+    status_ = tl::unexpected(std::move(event.error()));
+    return nullptr;
   }
 
   const Status& status() const { return status_; }

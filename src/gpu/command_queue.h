@@ -6,6 +6,7 @@
 
 #include <cstddef>
 #include <cstdint>
+#include <utility>
 
 #include "forge/gpu/device.h"
 
@@ -35,8 +36,20 @@ class CommandQueue {
     if (status_) status_ = stream_.launch(graph);
   }
 
+  void record(Event& event) {
+    if (status_) status_ = stream_.record(event);
+  }
+
   void synchronize() {
     if (status_) status_ = stream_.synchronize();
+  }
+  void synchronize(Event& event) {
+    if (status_) status_ = event.synchronize();
+  }
+
+  /// Waits for whatever is under way, also after a failure, whose status stays.
+  void drain() {
+    if (Status done = stream_.synchronize(); status_) status_ = std::move(done);
   }
 
   const Status& status() const { return status_; }

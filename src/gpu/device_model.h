@@ -51,6 +51,10 @@ class DeviceModel {
   DeviceModel(const GpuModel& model, const executor::ExecutorOptions& options,
               const Capacity& capacity, Allocator& allocator, CommandQueue& queue);
 
+  /// As DeviceWeights has them.
+  const std::optional<model::PackFault>& fault() const { return weights_.fault(); }
+  const model::WeightsDigest& digest() const { return weights_.digest(); }
+
   /// Queues the copies of one run; their pairs are part of the step.
   void copy_blocks(const CopyRun& run, const DeviceStep& step, CommandQueue& queue) const;
 

@@ -2,54 +2,44 @@
 
 #include <algorithm>
 #include <functional>
+#include <list>
 #include <span>
+#include <utility>
 
+#include "embedding_upload.h"
 #include "forge/gpu/kernels.h"
+#include "weight_upload.h"
 
 namespace forge::gpu {
 namespace {
 
-/// Takes memory for weights, one after the other, and queues their upload; without a queue, it only
-/// lets the allocator count them.
+/// The most that is brought to the device at a time; a panel, if that is more.
+std::size_t room_bytes(const model::PackedModel& layout) {
+  constexpr std::size_t kEnough = std::size_t{16} << 20;
+  std::size_t panel = linear::panel_bytes(linear::PanelKind::f32, layout.embedding.inputs);
+  for_each_matrix(layout, [&](const linear::LinearWeights& matrix) {
+    for (const linear::Section& section : matrix.sections()) {
+      panel = std::max(panel, section.panel_bytes);
+    }
+  });
+  return std::max(panel, std::min(kEnough, layout.bytes()));
+}
+
+/// Finds matrices that have their places, and uploads vectors; without a queue, it only lets the
+/// allocator count these.
 class Uploader {
  public:
   Uploader(Allocator& allocator, CommandQueue* queue, std::vector<Buffer>& buffers)
       : allocator_(allocator), queue_(queue), buffers_(buffers) {}
 
-  struct Piece {
-    const void* data;
-    std::uint64_t bytes;
-  };
-
-  /// Puts the pieces one after the other. Returns: where they are on the device.
-  const void* pieces(const char* name, std::span<const Piece> pieces) {
-    std::uint64_t sum = 0;
-    for (const Piece& piece : pieces) sum += piece.bytes;
-    Buffer buffer = allocator_.take<std::byte>(MemoryKind::device, sum, name);
-    if (buffer.bytes() == 0) return nullptr;
-    auto* to = buffer.as<std::byte>();
-    for (const Piece& piece : pieces) {
-      queue_->copy(to, piece.data, piece.bytes, CopyDirection::to_device);
-      to += piece.bytes;
-    }
-    buffers_.push_back(std::move(buffer));
-    return buffers_.back().as<std::byte>();
-  }
-
-  const void* bytes(const char* name, const void* data, std::uint64_t bytes) {
-    const Piece piece{data, bytes};
-    return pieces(name, std::span(&piece, 1));
-  }
-
   /// Null if there are none.
   const float* vector(const char* name, const std::vector<float>& vector) {
-    if (vector.empty()) return nullptr;
-    return static_cast<const float*>(bytes(name, vector.data(), sizeof(float) * vector.size()));
+    return numbers(name, std::span(vector));
   }
 
   DeviceMatrix matrix(const char* name, const linear::LinearWeights& weights,
                       const std::vector<float>& bias = {}) {
-    return {.sections = sections(name, std::span(&weights, 1), std::identity()),
+    return {.sections = sections(weights, 1),
             .bias = vector(name, bias),
             .inputs = weights.inputs(),
             .outputs = weights.outputs()};
@@ -57,93 +47,67 @@ class Uploader {
 
   /// All have the same sections: GpuModel accepts no others. A row has `vectors` inputs for them.
   template <class Owners, class Projection = std::identity>
-  DeviceMatrices matrices(const char* name, const Owners& owners, int vectors,
-                          Projection matrix_of = {}) {
-    const linear::LinearWeights& first = std::invoke(matrix_of, owners.front());
-    return {.sections = sections(name, owners, matrix_of, vectors),
+  DeviceMatrices matrices(const Owners& owners, int vectors, Projection matrix_of = {}) {
+    const linear::LinearWeights& first = std::invoke(matrix_of, owners[0]);
+    const auto panels_of = [&](std::size_t i) {
+      return std::invoke(matrix_of, owners[i]).sections()[0].panels;
+    };
+    return {.sections = sections(first, vectors),
             .count = static_cast<int>(owners.size()),
             .inputs = first.inputs(),
-            .outputs = first.outputs()};
+            .outputs = first.outputs(),
+            .matrix_bytes =
+                owners.size() == 1 ? 0 : static_cast<std::uint64_t>(panels_of(1) - panels_of(0))};
   }
 
   /// Matrices of experts, and a vector of each; null if they have none.
   DeviceMatrices of_experts(const char* name, const std::vector<model::PackedMlp>& experts,
                             int vectors, linear::LinearWeights model::PackedMlp::*matrix,
                             std::vector<float> model::PackedMlp::*bias) {
-    DeviceMatrices of_all = matrices(name, experts, vectors, matrix);
-    std::vector<Piece> biases;
+    DeviceMatrices of_all = matrices(experts, vectors, matrix);
+    std::vector<float>& biases = joined_.emplace_back();
     for (const model::PackedMlp& expert : experts) {
-      const std::vector<float>& vector = expert.*bias;
-      if (!vector.empty()) biases.push_back({vector.data(), sizeof(float) * vector.size()});
+      biases.insert(biases.end(), (expert.*bias).begin(), (expert.*bias).end());
     }
-    if (!biases.empty()) of_all.bias = static_cast<const float*>(pieces(name, biases));
+    of_all.bias = vector(name, biases);
     return of_all;
-  }
-
-  /// Panels of codes. They are packed here, since the model has those of the head alone.
-  const void* panels(const char* name, const linear::StoredLinear& stored) {
-    if (queue_ == nullptr) return bytes(name, nullptr, packed_bytes(std::span(&stored, 1)));
-    linear::ThreadPool pool(1);
-    packed_.emplace(std::span(&stored, 1), pool);
-    return bytes(name, packed_->sections().front().panels, packed_->bytes());
-  }
-
-  /// Rows of floats: as they are stored, or, of FP8 and others that are packed as floats, widened.
-  const void* rows(const char* name, const linear::StoredLinear& stored) {
-    const auto count = static_cast<std::size_t>(stored.outputs);
-    const auto width = static_cast<std::size_t>(stored.inputs);
-    if (const auto* form = std::get_if<linear::StoredRows>(&stored.form)) {
-      return bytes(name, form->rows, count * *quant::bytes_of(form->type, width));
-    }
-    if (queue_ != nullptr) widened_.resize(count * width);
-    for (std::size_t row = 0; row < widened_.size() / width; ++row) {
-      stored_row(stored, static_cast<int>(row), &widened_[row * width]);
-    }
-    return bytes(name, widened_.data(), count * width * sizeof(float));
   }
 
   /// Groups of the widest row that products with codes read.
   int coded_groups() const { return coded_groups_; }
 
  private:
-  template <class Owners, class Projection>
-  std::vector<DeviceSection> sections(const char* name, const Owners& owners, Projection matrix_of,
-                                      int vectors = 1) {
+  /// Null if there are none.
+  template <class T>
+  const T* numbers(const char* name, std::span<const T> numbers) {
+    if (numbers.empty()) return nullptr;
+    Buffer buffer = allocator_.take<T>(MemoryKind::device, numbers.size(), name);
+    if (buffer.bytes() == 0) return nullptr;
+    queue_->copy(buffer.as<T>(), numbers.data(), numbers.size_bytes(), CopyDirection::to_device);
+    buffers_.push_back(std::move(buffer));
+    return buffers_.back().as<T>();
+  }
+
+  std::vector<DeviceSection> sections(const linear::LinearWeights& weights, int vectors) {
     std::vector<DeviceSection> out;
-    const linear::LinearWeights& first = std::invoke(matrix_of, owners.front());
-    for (std::size_t i = 0; i < first.sections().size(); ++i) {
-      const linear::Section& section = first.sections()[i];
-      const auto panels = static_cast<std::uint64_t>(section.panel_count());
-      std::vector<Piece> all;
-      all.reserve(owners.size());
-      for (const auto& owner : owners) {
-        all.push_back(
-            {std::invoke(matrix_of, owner).sections()[i].panels, panels * section.panel_bytes});
-      }
-      out.push_back({.panels = pieces(name, all),
+    for (const linear::Section& section : weights.sections()) {
+      out.push_back({.panels = section.panels,
                      .kind = section.kind,
                      .first_output = section.first_output,
                      .outputs = section.outputs,
-                     .order = order(section.order)});
+                     .order = numbers("weights: order of inputs", section.order)});
       if (!linear::has_codes(section.kind)) continue;
-      coded_groups_ = std::max(coded_groups_, vectors * linear::codes::group_count(first.inputs()));
+      coded_groups_ =
+          std::max(coded_groups_, vectors * linear::codes::group_count(weights.inputs()));
     }
     return out;
-  }
-
-  const std::int32_t* order(std::span<const std::int32_t> order) {
-    if (order.empty()) return nullptr;
-    return static_cast<const std::int32_t*>(
-        bytes("weights: order of inputs", order.data(), order.size_bytes()));
   }
 
   Allocator& allocator_;
   CommandQueue* queue_;
   std::vector<Buffer>& buffers_;
   int coded_groups_ = 0;
-  // What is uploaded of it must stay until it has arrived.
-  std::optional<linear::LinearWeights> packed_;
-  std::vector<float> widened_;
+  std::list<std::vector<float>> joined_;  // which must stay until they have arrived
 };
 
 DeviceGroupedQuery attention_of(const model::PackedGroupedQuery& packed, Uploader& to) {
@@ -161,8 +125,8 @@ DeviceLatent attention_of(const model::PackedLatent& packed, Uploader& to) {
           .query_up = to.matrix("weights: query up", packed.query_up),
           .kv_down = to.matrix("weights: kv down", packed.kv_down),
           .kv_norm = to.vector("weights: kv norm", packed.kv_norm),
-          .key_up = to.matrices("weights: key up", packed.key_up, heads),
-          .value_up = to.matrices("weights: value up", packed.value_up, heads),
+          .key_up = to.matrices(packed.key_up, heads),
+          .value_up = to.matrices(packed.value_up, heads),
           .output = to.matrix("weights: output", packed.output)};
 }
 
@@ -218,24 +182,48 @@ DeviceLayer layer_of(const model::PackedModelLayer& packed, Uploader& to) {
 
 DeviceWeights::DeviceWeights(const GpuModel& model, std::uint32_t rows_max, Allocator& allocator,
                              CommandQueue* queue) {
-  const model::PackedModel& weights = model.weights();
+  WeightUpload upload(room_bytes(model.layout()), allocator, queue, buffers_);
+  std::optional<model::PackedModel> packed;
+  if (queue != nullptr) {
+    packed = load(model, upload);
+    if (!packed) return;
+  } else {
+    upload.reserve(model.layout().bytes());
+    upload.reserve(embedding_bytes(model));
+  }
+  const model::PackedModel& weights = packed ? *packed : model.layout();
   Uploader to(allocator, queue, buffers_);
-  embedding_kind_ = panel_kind(weights.embedding);
-  const bool is_codes = linear::has_codes(embedding_kind_);
-  if (!is_codes) embedding_ = to.rows("weights: embedding", weights.embedding);
   for (const model::PackedModelLayer& layer : weights.layers) {
     layers_.push_back(layer_of(layer, to));
   }
   final_norm_ = to.vector("weights: final norm", weights.final_norm);
   head_ = to.matrix("weights: head", weights.head);
-  if (is_codes) {
-    embedding_ = model.config().tied_head ? head_.sections.front().panels
-                                          : to.panels("weights: embedding", weights.embedding);
-  }
+  embedding_kind_ = panel_kind(weights.embedding);
+  if (embedding_bytes(model) == 0) embedding_ = head_.sections.front().panels;
   coded_rows_ = allocator.take<RowGroup>(
       MemoryKind::device, std::size_t{rows_max} * static_cast<std::size_t>(to.coded_groups()),
       "rows in 8 bits");
   if (queue != nullptr) queue->synchronize();
+}
+
+/// The model, its matrices on the device. Nothing where they could not be read or brought there.
+std::optional<model::PackedModel> DeviceWeights::load(const GpuModel& model, WeightUpload& upload) {
+  auto packed = model.load(upload);
+  if (!packed) {
+    fault_ = std::move(packed.error());
+    return std::nullopt;
+  }
+  if (embedding_bytes(model) > 0) {
+    const auto embedding = upload_embedding(model, upload);
+    if (!embedding) {
+      fault_ = embedding.error();
+      return std::nullopt;
+    }
+    embedding_ = *embedding;
+  }
+  if (upload.has_failed()) return std::nullopt;
+  digest_ = packed->digest;
+  return *std::move(packed);
 }
 
 }  // namespace forge::gpu

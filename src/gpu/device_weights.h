@@ -1,7 +1,8 @@
 // DeviceWeights: a model's weights on the device: panels (linear/linear_weights.h) and vectors.
 //
 // The fields are those of model/packed_model.h; what a model lacks (a bias, a norm) is null. With
-// weights in codes there is room for the rows in 8 bits that their products read.
+// weights in codes there is room for the rows in 8 bits that their products read. Panels are packed
+// on the host, as the CPU's are, a few MiB at a time on their way (weight_upload.h).
 //
 // Owns the memory. Never changes after construction.
 #pragma once
@@ -36,14 +37,15 @@ struct DeviceMatrix {
   int outputs = 0;
 };
 
-/// Matrices of one shape with the same sections, those of heads, or of experts: in each section the
-/// panels of all matrices, one after the other; and the biases of their products.
+/// Matrices of one shape with the same sections, those of heads, or of experts, at equal distances;
+/// and the biases of their products.
 struct DeviceMatrices {
-  std::vector<DeviceSection> sections;
-  const float* bias = nullptr;  ///< [count][outputs]
+  std::vector<DeviceSection> sections;  ///< of the first matrix
+  const float* bias = nullptr;          ///< [count][outputs]
   int count = 0;
   int inputs = 0;
   int outputs = 0;
+  std::uint64_t matrix_bytes = 0;  ///< from the panels of a matrix to those of the next
 };
 
 struct DeviceGroupedQuery {
@@ -90,13 +92,19 @@ struct DeviceLayer {
   const float* mlp_post_norm = nullptr;
 };
 
+class WeightUpload;
+
 class DeviceWeights {
  public:
-  /// Takes the memory and uploads the model's weights. Returns once all of it has arrived or
-  /// something has failed. Without a queue it uploads nothing, for an allocator that only counts.
-  /// Products are of up to rows_max rows.
+  /// Takes the memory and loads the model's weights. Returns once all of it has arrived or
+  /// something has failed: fault(), allocator or queue say what. Without a queue it loads nothing,
+  /// for an allocator that only counts. Products are of up to rows_max rows.
   DeviceWeights(const GpuModel& model, std::uint32_t rows_max, Allocator& allocator,
                 CommandQueue* queue);
+
+  /// What could not be read, or is not finite.
+  const std::optional<model::PackFault>& fault() const { return fault_; }
+  const model::WeightsDigest& digest() const { return digest_; }
 
   const void* embedding() const { return embedding_; }
   linear::PanelKind embedding_kind() const { return embedding_kind_; }
@@ -108,7 +116,11 @@ class DeviceWeights {
   RowGroup* coded_rows() const { return coded_rows_.as<RowGroup>(); }
 
  private:
+  std::optional<model::PackedModel> load(const GpuModel& model, WeightUpload& upload);
+
   std::vector<Buffer> buffers_;
+  std::optional<model::PackFault> fault_;
+  model::WeightsDigest digest_;
   const void* embedding_ = nullptr;
   linear::PanelKind embedding_kind_ = linear::PanelKind::f32;
   std::vector<DeviceLayer> layers_;

@@ -42,6 +42,7 @@ void ExpertsPass::run(const DevicePass& pass, const DeviceExperts& weights, cons
           ProjectExpertsArgs{.plan = plan,
                              .x = from,
                              .panels = section.panels,
+                             .matrix_bytes = matrices.matrix_bytes,
                              .y = y + first,
                              .inputs = matrices.inputs,
                              .outputs = section.outputs,

@@ -134,7 +134,14 @@ GpuExecutor::State::State(Place place, const GpuModels& models,
 
 // ---- Creation -----------------------------------------------------------------------------------
 
-tl::expected<std::unique_ptr<GpuExecutor>, DeviceError> GpuExecutor::create(
+std::string to_string(const CreateError& error) {
+  if (const auto* device = std::get_if<DeviceError>(&error)) return to_string(*device);
+  const model::PackFault& fault = std::get<WeightsError>(error).fault;
+  if (const auto* read = std::get_if<linear::ReadFault>(&fault)) return "weights: " + read->why;
+  return "weights: a number is not finite";
+}
+
+tl::expected<std::unique_ptr<GpuExecutor>, CreateError> GpuExecutor::create(
     Device& device, const GpuModels& models, const executor::ExecutorOptions& options,
     const GpuOptions& gpu, std::unique_ptr<executor::Drafter> drafter) {
   const model::ModelConfig& target = models.model.config();
@@ -144,13 +151,17 @@ tl::expected<std::unique_ptr<GpuExecutor>, DeviceError> GpuExecutor::create(
               "vocabulary of the draft=", models.draft->config().vocabulary_size,
               " of the model=", target.vocabulary_size);
   auto stream = device.create_stream();
-  if (!stream) return tl::unexpected(stream.error());
+  if (!stream) return tl::unexpected(CreateError(stream.error()));
   CommandQueue queue(**stream);
   Allocator allocator(device);
   auto state = std::make_unique<State>(State::Place{device, std::move(*stream), allocator, queue},
                                        models, options, gpu, std::move(drafter));
-  if (!allocator.status()) return tl::unexpected(allocator.status().error());
-  if (!queue.status()) return tl::unexpected(queue.status().error());
+  if (!allocator.status()) return tl::unexpected(CreateError(allocator.status().error()));
+  if (!queue.status()) return tl::unexpected(CreateError(queue.status().error()));
+  if (state->model.fault()) return tl::unexpected(WeightsError{false, *state->model.fault()});
+  if (state->draft_model && state->draft_model->fault()) {
+    return tl::unexpected(WeightsError{true, *state->draft_model->fault()});
+  }
   return std::unique_ptr<GpuExecutor>(new GpuExecutor(std::move(state)));
 }
 
@@ -176,6 +187,10 @@ MemoryBytes GpuExecutor::buffer_memory(const model::ModelConfig& model,
   Allocator allocator;
   take_buffers(model, draft, options, allocator);
   return allocator.bytes();
+}
+
+const model::WeightsDigest& GpuExecutor::weights_digest(executor::PassModel which) const {
+  return state_->running(which).digest();
 }
 
 const SpeculationStatistics& GpuExecutor::speculation() const {

@@ -60,11 +60,25 @@ class WeightsCheck {
 
 }  // namespace
 
-tl::expected<GpuModel, std::string> GpuModel::of(const model::Transformer& transformer) {
+tl::expected<GpuModel, std::string> GpuModel::of(const model::ModelConfig& config,
+                                                 const model::StoredModel& stored,
+                                                 linear::ThreadPool& threads,
+                                                 linear::WeightReader* reader) {
+  static linear::MemoryReader memory;
+  GpuModel model;
+  model.config_ = &config;
+  model.stored_ = &stored;
+  model.threads_ = &threads;
+  model.reader_ = reader == nullptr ? &memory : reader;
+  model.layout_ = std::make_shared<const model::PackedModel>(packed_layout(config, stored));
   WeightsCheck check;
-  check.of(transformer.weights());
+  check.of(model.layout());
   if (!check.missing().empty()) return tl::unexpected(check.missing());
-  return GpuModel(transformer);
+  return model;
+}
+
+tl::expected<model::PackedModel, model::PackFault> GpuModel::load(linear::PanelStore& store) const {
+  return pack(*config_, *stored_, *threads_, {linear::Numerics::canonical, reader_, &store});
 }
 
 }  // namespace forge::gpu

@@ -20,6 +20,7 @@ void project_heads(const DevicePass& pass, const HeadRows& x, const DeviceMatric
     pass.queue.launch(ProjectHeadsArgs{.row_count = rows.on_device,
                                        .x = x.data,
                                        .panels = section.panels,
+                                       .matrix_bytes = matrices.matrix_bytes,
                                        .y = y.data + section.first_output,
                                        .heads = matrices.count,
                                        .inputs = matrices.inputs,

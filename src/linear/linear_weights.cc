@@ -3,15 +3,19 @@
 #include <algorithm>
 #include <array>
 #include <atomic>
+#include <optional>
 #include <utility>
 
 #include "code_source.h"
 #include "forge/core/check.h"
 #include "forge/linear/code_layout.h"
+#include "forge/linear/matrix_rows.h"
 #include "panels.h"
 
 namespace forge::linear {
 namespace {
+
+std::size_t size(int number) { return static_cast<std::size_t>(number); }
 
 PanelKind kind_of_rows(quant::WeightType type) {
   switch (type) {
@@ -50,36 +54,83 @@ PanelKind kind_of_rows(quant::WeightType type) {
 }
 
 /// Codes of 8 bits fit the dot products' where 128 is taken off; another zero point, or a scale
-/// that is no f16, leaves floats.
+/// that is no f16, leaves floats. So do groups of 16: products take codes of 32 inputs at a time,
+/// which must share a scale (product.h).
 PanelKind kind_of_groups(const StoredGroups& groups) {
+  constexpr int kAtOnce = 32;
+  if (groups.group_size % kAtOnce != 0) return PanelKind::f32;
   if (groups.scale_type != quant::WeightType::f16) return PanelKind::f32;
   if (groups.bits == 4) return PanelKind::int4;
   return groups.zeros == nullptr ? PanelKind::q8_0 : PanelKind::f32;
 }
 
-/// Whether two parts can share panels, which are of one kind, one order of inputs and one table.
-bool share_panels(const StoredLinear& a, const StoredLinear& b) {
-  return panel_kind(a) == panel_kind(b) && codes::table_of(a) == codes::table_of(b) &&
-         codes::packed_order(a) == codes::packed_order(b);
-}
+/// What of a part is the same for all that share its panels.
+struct Sharing {
+  PanelKind kind;
+  const std::int8_t* table;
+  std::vector<std::int32_t> order;
 
-/// The parts that share panels with the first: how many, and their section without its panels.
-std::pair<std::size_t, Section> first_section(std::span<const StoredLinear> parts) {
-  const PanelKind kind = panel_kind(parts.front());
-  const int inputs = parts.front().inputs;
-  Section section{.kind = kind, .panel_bytes = panel_bytes(kind, inputs)};
-  std::size_t count = 0;
-  for (; count < parts.size(); ++count) {
-    const StoredLinear& part = parts[count];
-    FORGE_CHECK(part.inputs == inputs, "inputs=", part.inputs, " beside inputs=", inputs);
-    if (!share_panels(part, parts.front())) break;
-    section.outputs += part.outputs;
-  }
-  return {count, section};
-}
+  Sharing(const StoredLinear& part, bool widen)
+      : kind(widen ? PanelKind::f32 : panel_kind(part)),
+        table(widen ? nullptr : codes::table_of(part)),
+        order(has_codes(kind) ? codes::packed_order(part) : std::vector<std::int32_t>()) {}
+
+  friend bool operator==(const Sharing&, const Sharing&) = default;
+};
 
 std::size_t bytes_of(const Section& section) {
   return static_cast<std::size_t>(section.panel_count()) * section.panel_bytes;
+}
+
+/// Returns: whether all numbers, or the scales of all codes, are finite.
+bool pack_panel(PanelKind kind, const PanelSource& source, int inputs, std::byte* panel) {
+  if (!has_codes(kind)) return floats::pack(kind, source, inputs, panel);
+  codes::pack(kind, source, inputs, panel);
+  return codes::is_finite(kind, panel, inputs);
+}
+
+/// Outputs first .. first + count - 1 of parts on top of one another, in memory.
+class SectionRows {
+ public:
+  explicit SectionRows(std::span<const StoredLinear> parts) : parts_(parts), rows_(parts.size()) {}
+
+  tl::expected<void, ReadFault> read(int first, int count, const WeightReader& reader,
+                                     ThreadPool& pool) {
+    in_memory_.clear();
+    int part_first = 0;
+    for (std::size_t i = 0; i < parts_.size(); ++i) {
+      const int begin = std::max(first, part_first);
+      const int end = std::min(first + count, part_first + parts_[i].outputs);
+      if (begin < end) {
+        auto done = rows_[i].read(parts_[i], begin - part_first, end - begin, reader, pool);
+        if (!done) return done;
+        in_memory_.push_back(rows_[i].matrix());
+      }
+      part_first += parts_[i].outputs;
+    }
+    return {};
+  }
+
+  std::span<const StoredLinear> parts() const { return in_memory_; }
+
+ private:
+  std::span<const StoredLinear> parts_;
+  std::vector<MatrixRows> rows_;
+  std::vector<StoredLinear> in_memory_;
+};
+
+/// The panels that are read and packed together: as many as are quick to share out to all threads
+/// and still in a cache when they are packed.
+int panels_at_once(const Section& section, std::span<const StoredLinear> parts,
+                   const ThreadPool& pool, const PackOptions& options) {
+  constexpr std::size_t kBytesOfThread = std::size_t{1} << 20;
+  const std::size_t threads = static_cast<std::size_t>(std::clamp(pool.threads(), 4, 32));
+  const std::size_t stored = kPanelOutputs * std::max<std::size_t>(1, row_bytes(parts.front()));
+  std::size_t panels = threads * kBytesOfThread / stored;
+  if (options.store != nullptr) {
+    panels = std::min(panels, options.store->room_bytes() / section.panel_bytes);
+  }
+  return static_cast<int>(std::clamp<std::size_t>(panels, 1, 1U << 20));
 }
 
 }  // namespace
@@ -95,56 +146,88 @@ PanelKind panel_kind(const StoredLinear& stored) {
   return kind_of_rows(std::get<StoredRows>(stored.form).type);
 }
 
-std::size_t packed_bytes(std::span<const StoredLinear> parts) {
-  std::size_t bytes = 0;
-  while (!parts.empty()) {
-    const auto [count, section] = first_section(parts);
-    bytes += bytes_of(section);
-    parts = parts.subspan(count);
-  }
-  return bytes;
-}
-
 LinearWeights::LinearWeights(std::span<const StoredLinear> parts, ThreadPool& pool,
                              Numerics numerics)
-    : numerics_(numerics) {
-  if (!parts.empty()) inputs_ = parts.front().inputs;
-  while (!parts.empty()) {
-    auto [count, section] = first_section(parts);
-    FORGE_CHECK(parts.front().inputs == inputs_, "inputs=", parts.front().inputs,
-                " beside inputs=", inputs_);
-    section.first_output = outputs_;
-    orders_.push_back(codes::packed_order(parts.front()));  // whose numbers stay where they are
-    section.order = orders_.back();
-    storage_.push_back(pack(section, parts.first(count), pool));
-    section.panels = storage_.back().get();
-    sections_.push_back(section);
-    outputs_ += section.outputs;
+    : LinearWeights(load(parts, pool, {.numerics = numerics}).value()) {}  // memory has no faults
+
+tl::expected<LinearWeights, ReadFault> LinearWeights::load(std::span<const StoredLinear> parts,
+                                                           ThreadPool& pool,
+                                                           const PackOptions& options) {
+  LinearWeights weights;
+  for (const std::size_t count : weights.add_sections(parts, options)) {
+    Section& section = weights.sections_[weights.storage_.size()];
+    if (auto packed = weights.pack(section, parts.first(count), pool, options); !packed) {
+      return tl::unexpected(std::move(packed.error()));
+    }
     parts = parts.subspan(count);
   }
+  return weights;
 }
 
-LargeMemory LinearWeights::pack(const Section& section, std::span<const StoredLinear> parts,
-                                ThreadPool& pool) {
-  const int panels = section.panel_count();
-  LargeMemory storage = make_large_memory(bytes_of(section));
-  std::atomic<bool> finite = true;
-  pool.run(panels, [&](int panel) {
-    const int first = panel * kPanelOutputs;
-    const PanelSource source{.parts = parts,
-                             .first = first,
-                             .count = std::min(kPanelOutputs, section.outputs - first),
-                             .order = section.order};
-    std::byte* const packed = storage.get() + static_cast<std::size_t>(panel) * section.panel_bytes;
-    if (has_codes(section.kind)) {
-      codes::pack(section.kind, source, inputs_, packed);
-      if (!codes::is_finite(section.kind, packed, inputs_)) finite = false;
-    } else {
-      if (!floats::pack(section.kind, source, inputs_, packed)) finite = false;
+LinearWeights LinearWeights::layout(std::span<const StoredLinear> parts,
+                                    const PackOptions& options) {
+  LinearWeights weights;
+  weights.add_sections(parts, options);
+  return weights;
+}
+
+/// Adds the sections of `parts` without their panels. Returns: the number of parts of each.
+std::vector<std::size_t> LinearWeights::add_sections(std::span<const StoredLinear> parts,
+                                                     const PackOptions& options) {
+  numerics_ = options.numerics;
+  if (!parts.empty()) inputs_ = parts.front().inputs;
+  std::vector<std::size_t> counts;
+  std::optional<Sharing> last;
+  for (const StoredLinear& part : parts) {
+    FORGE_CHECK(part.inputs == inputs_, "inputs=", part.inputs, " beside inputs=", inputs_);
+    Sharing sharing(part, options.widen);
+    if (sharing != last) {
+      orders_.push_back(sharing.order);  // whose numbers stay where they are
+      sections_.push_back({.kind = sharing.kind,
+                           .first_output = outputs_,
+                           .panel_bytes = panel_bytes(sharing.kind, inputs_),
+                           .order = orders_.back()});
+      counts.push_back(0);
+      last = std::move(sharing);
     }
-  });
+    sections_.back().outputs += part.outputs;
+    ++counts.back();
+    outputs_ += part.outputs;
+  }
+  return counts;
+}
+
+tl::expected<void, ReadFault> LinearWeights::pack(Section& section,
+                                                  std::span<const StoredLinear> parts,
+                                                  ThreadPool& pool, const PackOptions& options) {
+  PanelStore* const store = options.store;
+  LargeMemory& storage = storage_.emplace_back();
+  if (store == nullptr) storage = make_large_memory(bytes_of(section));
+  section.panels = store == nullptr ? storage.get() : store->place(bytes_of(section));
+  const MemoryReader memory;
+  const WeightReader& reader = options.reader == nullptr ? memory : *options.reader;
+  SectionRows rows(parts);
+  std::atomic<bool> finite = true;
+  const int step = panels_at_once(section, parts, pool, options);
+  for (int first = 0; first < section.panel_count(); first += step) {
+    const int panels = std::min(step, section.panel_count() - first);
+    const int outputs = std::min(panels * kPanelOutputs, section.outputs - first * kPanelOutputs);
+    if (auto done = rows.read(first * kPanelOutputs, outputs, reader, pool); !done) return done;
+    const auto of_panels = [&](int count) { return size(count) * section.panel_bytes; };
+    std::byte* const to =
+        store == nullptr ? storage.get() + of_panels(first) : store->room(of_panels(panels));
+    if (to == nullptr) return {};
+    pool.run(panels, [&](int panel) {
+      const PanelSource source{.parts = rows.parts(),
+                               .first = panel * kPanelOutputs,
+                               .count = std::min(kPanelOutputs, outputs - panel * kPanelOutputs),
+                               .order = section.order};
+      if (!pack_panel(section.kind, source, inputs_, to + of_panels(panel))) finite = false;
+    });
+    if (store != nullptr) store->put();
+  }
   finite_ = finite_ && finite;
-  return storage;
+  return {};
 }
 
 std::size_t LinearWeights::bytes() const {

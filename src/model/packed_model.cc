@@ -6,6 +6,7 @@
 #include <utility>
 
 #include "forge/core/check.h"
+#include "forge/linear/matrix_rows.h"
 #include "forge/linear/product.h"
 #include "forge/quant/quantize.h"
 
@@ -29,14 +30,6 @@ WeightType plain_type(const StoredLinear& stored) {
   }
 }
 
-/// Whether a matrix is packed as F32, which is exact: products take codes of 32 inputs at a time,
-/// which must share a scale (linear/product.h), and GPTQ and AWQ may have one for each 16.
-bool is_packed_as_floats(const StoredLinear& stored) {
-  constexpr int kAtOnce = 32;
-  const auto* const groups = std::get_if<linear::StoredGroups>(&stored.form);
-  return groups != nullptr && groups->group_size % kAtOnce != 0;
-}
-
 struct FirstByte {
   const std::byte* operator()(const linear::StoredRows& form) const { return form.rows; }
   const std::byte* operator()(const linear::StoredInt8& form) const { return form.codes; }
@@ -44,17 +37,66 @@ struct FirstByte {
   const std::byte* operator()(const linear::StoredFloat8& form) const { return form.codes; }
 };
 
+/// Keys, transposed, and values of one head, from its rows of kv_up.
+class HeadRows {
+ public:
+  explicit HeadRows(const LatentConfig& latent)
+      : C_(static_cast<std::size_t>(latent.kv_rank)),
+        N_(static_cast<std::size_t>(latent.nope_size)),
+        rows_((N_ + static_cast<std::size_t>(latent.value_size)) * C_),
+        keys_(C_ * N_) {}
+
+  int count() const { return static_cast<int>(rows_.size() / C_); }
+
+  /// Requires: count() rows of C inputs.
+  void take(const StoredLinear& stored) {
+    for (int row = 0; row < stored.outputs; ++row) {
+      stored_row(stored, row, rows_.data() + static_cast<std::size_t>(row) * C_);
+    }
+    for (std::size_t n = 0; n < N_; ++n) {
+      for (std::size_t c = 0; c < C_; ++c) keys_[c * N_ + n] = rows_[n * C_ + c];
+    }
+  }
+
+  /// The first number that is not finite.
+  std::optional<WeightFault> bad() const {
+    const auto found = std::ranges::find_if(rows_, [](float x) { return !std::isfinite(x); });
+    if (found == rows_.end()) return std::nullopt;
+    const auto index = static_cast<std::size_t>(found - rows_.begin());
+    return WeightFault{.row = index / C_, .column = index % C_, .value = *found};
+  }
+
+  std::span<const float> keys() const { return keys_; }
+  std::span<const float> values() const { return std::span(rows_).subspan(N_ * C_); }
+
+ private:
+  std::size_t C_;
+  std::size_t N_;
+  std::vector<float> rows_;  // [N + Dv][C]
+  std::vector<float> keys_;  // [C][N]
+};
+
+/// Makes the parts of a PackedModel; without threads, only their layout.
 class Packer {
  public:
-  Packer(const ModelConfig& config, linear::ThreadPool& pool, const ReadAdvice& advice,
-         linear::Numerics numerics)
-      : config_(config), pool_(pool), advice_(advice), numerics_(numerics), digester_(pool) {}
+  explicit Packer(const ModelConfig& config) : config_(config) {}
+  Packer(const ModelConfig& config, linear::ThreadPool& pool, const PackModelOptions& options)
+      : config_(config),
+        pool_(&pool),
+        reader_(options.reader == nullptr ? &memory_ : options.reader),
+        options_{options.numerics, reader_, options.store},
+        digester_(std::in_place, *reader_, pool) {}
 
-  /// The first number that is not finite, of the matrices so far.
-  const std::optional<WeightFault>& fault() const { return fault_; }
+  /// The first fault so far.
+  const std::optional<PackFault>& fault() const { return fault_; }
+
+  /// Whether the rest is of no use.
+  bool has_ended() const {
+    return fault_ || (options_.store != nullptr && options_.store->has_failed());
+  }
 
   /// Of what was packed or checked. Requires: all of `stored` was.
-  WeightsDigest digest(const StoredModel& stored) const { return digester_.digest(stored); }
+  WeightsDigest digest(const StoredModel& stored) const { return digester_->digest(stored); }
 
   /// Looks at a matrix that is read row by row as it lies, and not packed.
   void check(const StoredLinear& stored) {
@@ -63,18 +105,14 @@ class Packer {
     done_with(stored);
   }
 
-  /// Matrices on top of one another, of floats where that is asked for or cannot be helped.
+  /// Matrices on top of one another, of floats where that is asked for.
   LinearWeights stacked(std::initializer_list<const StoredLinear*> stored, bool widen = false) {
     std::vector<StoredLinear> parts;
-    std::vector<std::vector<float>> widened;  // of parts, which borrow them
     for (const StoredLinear* part : stored) {
       start_reading(*part);
       parts.push_back(*part);
-      if (!widen && !is_packed_as_floats(*part)) continue;
-      widened.push_back(floats_of(*part));
-      parts.back().form = rows_of(widened.back());
     }
-    LinearWeights weights(parts, pool_, numerics_);
+    LinearWeights weights = packed(parts, widen);
     for (const StoredLinear* part : stored) {
       if (!weights.is_finite()) find_fault_in(*part);
       done_with(*part);
@@ -95,45 +133,75 @@ class Packer {
   using Attention = std::variant<PackedGroupedQuery, PackedLatent>;
   using Mlp = std::variant<PackedMlp, PackedExperts>;
 
+  /// Matrices through which one kernel of a device goes are to follow one another.
+  void reserve_for(const std::vector<StoredMlp>& experts) {
+    if (options_.store == nullptr) return;
+    Packer layout(config_);
+    std::size_t bytes = 0;
+    const auto add = [&](const LinearWeights& matrix) { bytes += matrix.bytes(); };
+    for (const StoredMlp& expert : experts) for_each_matrix(layout.mlp(expert), add);
+    options_.store->reserve(bytes);
+  }
+  void reserve_for(const StoredLatent& s) {
+    if (options_.store == nullptr) return;
+    Packer layout(config_);
+    std::size_t bytes = 0;
+    PackedLatent heads;
+    layout.add_heads(s, heads);
+    for (const LinearWeights& head : heads.key_up) bytes += head.bytes();
+    for (const LinearWeights& head : heads.value_up) bytes += head.bytes();
+    options_.store->reserve(bytes);
+  }
+
+  bool lays_out() const { return pool_ == nullptr; }
+
   /// Before the first look at a matrix of the StoredModel, at the address that it has there.
   void start_reading(const StoredLinear& stored) {
-    if (advice_.will_read) advice_.will_read(stored);
-    digester_.read(stored);
+    if (lays_out() || fault_) return;
+    reader_->will_read(stored);
+    keep(digester_->read(stored));
   }
-  void done_with(const StoredLinear& stored) const {
-    if (advice_.done_with) advice_.done_with(stored);
+  void done_with(const StoredLinear& stored) {
+    if (!lays_out()) reader_->done_with(stored);
   }
   void find_fault_in(const StoredLinear& stored) {
-    if (!fault_) fault_ = find_fault(stored, pool_);
+    if (lays_out() || fault_) return;
+    const auto found = find_fault(stored, *reader_, *pool_);
+    keep(found);
+    if (found && *found) fault_ = **found;
   }
   /// A number of `stored` turned out to be `value`: by its scale, or by the product with that.
   void take_fault(const StoredLinear& stored, std::size_t row, std::size_t column, float value) {
     find_fault_in(stored);
-    if (!fault_) fault_ = {std::visit(FirstByte(), stored.form), row, column, value};
+    if (!fault_) fault_ = WeightFault{std::visit(FirstByte(), stored.form), row, column, value};
+  }
+  template <class Expected>
+  void keep(const Expected& read) {
+    if (!read && !fault_) fault_ = read.error();
   }
 
-  /// From rows [outputs][inputs] of floats.
-  LinearWeights plain(WeightType type, int outputs, int inputs, std::span<const float> rows) const {
+  LinearWeights packed(std::span<const StoredLinear> parts, bool widen) {
+    linear::PackOptions options = options_;
+    options.widen = widen;
+    if (lays_out() || fault_) return LinearWeights::layout(parts, options);
+    auto weights = LinearWeights::load(parts, *pool_, options);
+    keep(weights);
+    return weights ? *std::move(weights) : LinearWeights();
+  }
+
+  /// From rows [outputs][inputs] of floats; none of them in a layout.
+  LinearWeights plain(WeightType type, int outputs, int inputs, std::span<const float> rows) {
     const std::size_t row_bytes = *quant::bytes_of(type, static_cast<std::size_t>(inputs));
-    std::vector<std::byte> bytes(static_cast<std::size_t>(outputs) * row_bytes);
-    for (std::size_t row = 0; row < static_cast<std::size_t>(outputs); ++row) {
+    std::vector<std::byte> bytes(lays_out() ? 0 : static_cast<std::size_t>(outputs) * row_bytes);
+    for (std::size_t row = 0; row < bytes.size() / row_bytes; ++row) {
       const auto width = static_cast<std::size_t>(inputs);
       quant::quantize(type, rows.subspan(row * width, width), bytes.data() + row * row_bytes);
     }
     const StoredLinear stored{outputs, inputs, linear::StoredRows{type, bytes.data()}};
-    return LinearWeights(std::span(&stored, 1), pool_, numerics_);
-  }
-
-  static std::vector<float> floats_of(const StoredLinear& stored) {
-    const auto width = static_cast<std::size_t>(stored.inputs);
-    std::vector<float> rows(static_cast<std::size_t>(stored.outputs) * width);
-    for (int output = 0; output < stored.outputs; ++output) {
-      stored_row(stored, output, rows.data() + static_cast<std::size_t>(output) * width);
-    }
-    return rows;
-  }
-  static linear::StoredRows rows_of(const std::vector<float>& floats) {
-    return {WeightType::f32, std::as_bytes(std::span(floats)).data()};
+    linear::PackOptions options = options_;
+    options.reader = nullptr;
+    if (lays_out()) return LinearWeights::layout(std::span(&stored, 1), options);
+    return LinearWeights::load(std::span(&stored, 1), *pool_, options).value();
   }
 
   /// One after the other.
@@ -162,39 +230,36 @@ class Packer {
                         {},
                         {},
                         stacked({&s.output})};
-    if (s.key_up.empty()) {
-      add_heads(s.kv_up, packed);
-    } else {
-      for (const StoredLinear& head : s.key_up) packed.key_up.push_back(stacked({&head}));
-      for (const StoredLinear& head : s.value_up) packed.value_up.push_back(stacked({&head}));
-    }
+    reserve_for(s);
+    add_heads(s, packed);
     return packed;
   }
 
+  void add_heads(const StoredLatent& s, PackedLatent& packed) {
+    if (s.key_up.empty()) add_heads(s.kv_up, packed);
+    for (const StoredLinear& head : s.key_up) packed.key_up.push_back(stacked({&head}));
+    for (const StoredLinear& head : s.value_up) packed.value_up.push_back(stacked({&head}));
+  }
+
+  /// Takes keys and values of all heads apart.
   void add_heads(const StoredLinear& kv_up, PackedLatent& packed) {
     start_reading(kv_up);
     const auto& latent = std::get<LatentConfig>(config_.attention);
     const WeightType type = plain_type(kv_up);
-    const auto C = static_cast<std::size_t>(latent.kv_rank);
-    const auto N = static_cast<std::size_t>(latent.nope_size);
-    const auto V = static_cast<std::size_t>(latent.value_size);
-    std::vector<float> rows((N + V) * C), keys(C * N);
-    for (int head = 0; head < latent.heads; ++head) {
-      const int first = head * (latent.nope_size + latent.value_size);
-      for (std::size_t row = 0; row < N + V; ++row) {
-        stored_row(kv_up, first + static_cast<int>(row), rows.data() + row * C);
+    HeadRows rows(latent);
+    linear::MatrixRows stored;
+    for (int head = 0; head < latent.heads && !fault_; ++head) {
+      if (!lays_out()) {
+        keep(stored.read(kv_up, head * rows.count(), rows.count(), *reader_, *pool_));
+        if (fault_) break;
+        rows.take(stored.matrix());
+        if (const auto bad = rows.bad()) {
+          const auto first = static_cast<std::size_t>(head * rows.count());
+          return take_fault(kv_up, first + bad->row, bad->column, bad->value);
+        }
       }
-      const auto bad = std::ranges::find_if(rows, [](float x) { return !std::isfinite(x); });
-      if (bad != rows.end()) {
-        const auto index = static_cast<std::size_t>(bad - rows.begin());
-        return take_fault(kv_up, static_cast<std::size_t>(first) + index / C, index % C, *bad);
-      }
-      for (std::size_t n = 0; n < N; ++n) {
-        for (std::size_t c = 0; c < C; ++c) keys[c * N + n] = rows[n * C + c];
-      }
-      packed.key_up.push_back(plain(type, latent.kv_rank, latent.nope_size, keys));
-      packed.value_up.push_back(
-          plain(type, latent.value_size, latent.kv_rank, std::span(rows).subspan(N * C)));
+      packed.key_up.push_back(plain(type, latent.kv_rank, latent.nope_size, rows.keys()));
+      packed.value_up.push_back(plain(type, latent.value_size, latent.kv_rank, rows.values()));
     }
     done_with(kv_up);
   }
@@ -216,6 +281,7 @@ class Packer {
                          s.correction_bias, {},
                          std::nullopt,      {},
                          s.router_bias};
+    reserve_for(s.experts);
     for (const StoredMlp& expert : s.experts) packed.experts.push_back(mlp(expert));
     if (s.shared) packed.shared = mlp(*s.shared);
     if (s.shared_gate) packed.shared_gate = stacked({&*s.shared_gate}, /*widen=*/true);
@@ -223,67 +289,33 @@ class Packer {
   }
 
   const ModelConfig& config_;
-  linear::ThreadPool& pool_;
-  const ReadAdvice& advice_;
-  const linear::Numerics numerics_;
-  WeightsDigester digester_;
-  std::optional<WeightFault> fault_;
+  linear::MemoryReader memory_;
+  linear::ThreadPool* pool_ = nullptr;
+  linear::WeightReader* reader_ = nullptr;
+  linear::PackOptions options_;
+  std::optional<WeightsDigester> digester_;
+  std::optional<PackFault> fault_;
 };
 
-/// The bytes of what Packer makes of a part.
-struct PackedSize {
-  const ModelConfig& config;
-
-  std::uint64_t operator()(const StoredGroupedQuery& s) const {
-    return of({&s.query, &s.key, &s.value}) + of({&s.output});
+/// Everything but the digest. A fault ends it.
+PackedModel packed_by(Packer& packer, const StoredModel& stored) {
+  PackedModel model;
+  model.embedding = stored.embedding;
+  if (stored.head) packer.check(stored.embedding);  // otherwise the head is packed from it
+  for (const StoredLayer& layer : stored.layers) {
+    if (packer.has_ended()) return model;
+    model.layers.push_back(packer.layer(layer));
   }
-  std::uint64_t operator()(const StoredLatent& s) const {
-    const auto& latent = std::get<LatentConfig>(config.attention);
-    std::uint64_t bytes = of({&s.query_up}) + of({&s.kv_down}) + of({&s.output});
-    if (s.query_down) bytes += of({&*s.query_down});
-    for (const StoredLinear& head : s.key_up) bytes += of({&head});
-    for (const StoredLinear& head : s.value_up) bytes += of({&head});
-    if (!s.key_up.empty()) return bytes;
-    const linear::StoredRows rows{plain_type(s.kv_up), nullptr};
-    const StoredLinear key{latent.kv_rank, latent.nope_size, rows};
-    const StoredLinear value{latent.value_size, latent.kv_rank, rows};
-    return bytes + static_cast<std::uint64_t>(latent.heads) * (of({&key}) + of({&value}));
-  }
-  std::uint64_t operator()(const StoredMlp& s) const {
-    return of({&s.gate, &s.up}) + of({&s.down});
-  }
-  std::uint64_t operator()(const StoredExperts& s) const {
-    std::uint64_t bytes = widened(s.router) + (s.shared ? (*this)(*s.shared) : 0);
-    if (s.shared_gate) bytes += widened(*s.shared_gate);
-    for (const StoredMlp& expert : s.experts) bytes += (*this)(expert);
-    return bytes;
-  }
-
-  static std::uint64_t widened(const StoredLinear& stored) {
-    const StoredLinear floats{stored.outputs, stored.inputs, linear::StoredRows{}};
-    return of({&floats});
-  }
-
-  /// Of matrices on top of one another.
-  static std::uint64_t of(std::initializer_list<const StoredLinear*> stored) {
-    std::vector<StoredLinear> parts;
-    for (const StoredLinear* const part : stored) {
-      parts.push_back(*part);
-      if (is_packed_as_floats(*part)) parts.back().form = linear::StoredRows{};
-    }
-    return linear::packed_bytes(parts);
-  }
-};
+  model.final_norm = stored.final_norm;
+  model.head = packer.stacked({stored.head ? &*stored.head : &stored.embedding});
+  return model;
+}
 
 }  // namespace
 
-std::uint64_t packed_bytes(const ModelConfig& config, const StoredModel& stored) {
-  const PackedSize size{config};
-  std::uint64_t bytes = PackedSize::of({stored.head ? &*stored.head : &stored.embedding});
-  for (const StoredLayer& layer : stored.layers) {
-    bytes += std::visit(size, layer.attention) + std::visit(size, layer.mlp);
-  }
-  return bytes;
+PackedModel packed_layout(const ModelConfig& config, const StoredModel& stored) {
+  Packer packer(config);
+  return packed_by(packer, stored);
 }
 
 std::size_t PackedModel::bytes() const {
@@ -302,24 +334,16 @@ linear::Numerics numerics_of_results(const PackedModel& model) {
   return defined ? linear::Numerics::canonical : linear::Numerics::native;
 }
 
-tl::expected<PackedModel, WeightFault> pack(const ModelConfig& config, const StoredModel& stored,
-                                            linear::ThreadPool& pool, const ReadAdvice& advice,
-                                            linear::Numerics numerics) {
+tl::expected<PackedModel, PackFault> pack(const ModelConfig& config, const StoredModel& stored,
+                                          linear::ThreadPool& pool,
+                                          const PackModelOptions& options) {
   FORGE_CHECK(static_cast<int>(stored.layers.size()) == config.layers,
               "layers=", stored.layers.size(), " config=", config.layers);
-  Packer packer(config, pool, advice, numerics);
-  PackedModel model;
-  model.numerics = numerics;
-  model.embedding = stored.embedding;
-  if (stored.head) packer.check(stored.embedding);  // otherwise the head is packed from it
-  for (const StoredLayer& layer : stored.layers) {
-    if (packer.fault()) return tl::unexpected(*packer.fault());
-    model.layers.push_back(packer.layer(layer));
-  }
-  model.final_norm = stored.final_norm;
-  model.head = packer.stacked({stored.head ? &*stored.head : &stored.embedding});
+  Packer packer(config, pool, options);
+  PackedModel model = packed_by(packer, stored);
   if (packer.fault()) return tl::unexpected(*packer.fault());
-  model.digest = packer.digest(stored);
+  model.numerics = options.numerics;
+  if (!packer.has_ended()) model.digest = packer.digest(stored);
   return model;
 }
 

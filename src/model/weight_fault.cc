@@ -4,8 +4,10 @@
 #include <cmath>
 #include <cstdint>
 #include <cstring>
+#include <utility>
 #include <vector>
 
+#include "forge/linear/matrix_rows.h"
 #include "forge/quant/half.h"
 #include "forge/quant/scale_fault.h"
 
@@ -80,49 +82,44 @@ std::optional<WeightFault> fault_in(const StoredRows& form, std::size_t row, std
   }
 }
 
-/// What is looked at row by row, in which order of which numbers.
+/// Looks at rows in memory, one by one.
 struct Search {
-  const StoredLinear& stored;
+  const StoredLinear& rows;
   linear::ThreadPool& pool;
 
   std::optional<WeightFault> operator()(const StoredRows& form) const {
-    const auto inputs = static_cast<std::size_t>(stored.inputs);
-    return first_of(static_cast<std::size_t>(stored.outputs),
-                    [&](std::size_t row) { return fault_in(form, row, inputs); });
+    const auto inputs = static_cast<std::size_t>(rows.inputs);
+    return first_of([&](std::size_t row) { return fault_in(form, row, inputs); });
   }
   /// Scales were looked at when they became floats (tensor_source.cc).
   std::optional<WeightFault> operator()(const StoredInt8&) const { return std::nullopt; }
-  std::optional<WeightFault> operator()(const StoredGroups& form) const {
-    const auto outputs = static_cast<std::size_t>(stored.outputs);
-    const StoredRows scales{form.scale_type, form.scales};
-    return first_of(static_cast<std::size_t>(stored.inputs / form.group_size),
-                    [&](std::size_t group) { return fault_in(scales, group, outputs); });
-  }
+  /// Whose scales are rows of their own.
+  std::optional<WeightFault> operator()(const StoredGroups&) const { return std::nullopt; }
 
   /// A NaN among the codes, or a code that its scale takes beyond the largest float.
   std::optional<WeightFault> operator()(const linear::StoredFloat8& form) const {
-    return first_of(static_cast<std::size_t>(stored.outputs),
-                    [&](std::size_t row) -> std::optional<WeightFault> {
-                      std::vector<float> numbers(static_cast<std::size_t>(stored.inputs));
-                      stored_row(stored, static_cast<int>(row), numbers.data());
-                      const auto bad = std::ranges::find_if(
-                          numbers, [](float number) { return !std::isfinite(number); });
-                      if (bad == numbers.end()) return std::nullopt;
-                      const auto column = static_cast<std::size_t>(bad - numbers.begin());
-                      return WeightFault{form.codes, row, column, *bad, false};
-                    });
+    return first_of([&](std::size_t row) -> std::optional<WeightFault> {
+      std::vector<float> numbers(static_cast<std::size_t>(rows.inputs));
+      stored_row(rows, static_cast<int>(row), numbers.data());
+      const auto bad =
+          std::ranges::find_if(numbers, [](float number) { return !std::isfinite(number); });
+      if (bad == numbers.end()) return std::nullopt;
+      const auto column = static_cast<std::size_t>(bad - numbers.begin());
+      return WeightFault{form.codes, row, column, *bad, false};
+    });
   }
 
   /// fault(row) of the first row that has one.
   template <class Fault>
-  std::optional<WeightFault> first_of(std::size_t rows, const Fault& fault) const {
+  std::optional<WeightFault> first_of(const Fault& fault) const {
     constexpr std::size_t kRowsOfPart = 64;
-    const std::size_t parts = (rows + kRowsOfPart - 1) / kRowsOfPart;
+    const auto count = static_cast<std::size_t>(rows.outputs);
+    const std::size_t parts = (count + kRowsOfPart - 1) / kRowsOfPart;
     std::vector<std::optional<WeightFault>> found(parts);
     pool.run(static_cast<int>(parts), [&](int part) {
       const std::size_t first = static_cast<std::size_t>(part) * kRowsOfPart;
       auto& out = found[static_cast<std::size_t>(part)];
-      for (std::size_t row = first; row < std::min(rows, first + kRowsOfPart) && !out; ++row) {
+      for (std::size_t row = first; row < std::min(count, first + kRowsOfPart) && !out; ++row) {
         out = fault(row);
       }
     });
@@ -131,10 +128,43 @@ struct Search {
   }
 };
 
+/// The first byte of what is looked at.
+struct FirstNumber {
+  const std::byte* operator()(const StoredRows& form) const { return form.rows; }
+  const std::byte* operator()(const StoredInt8& form) const { return form.codes; }
+  const std::byte* operator()(const StoredGroups& form) const { return form.scales; }
+  const std::byte* operator()(const linear::StoredFloat8& form) const { return form.codes; }
+};
+
+/// The matrix whose rows are looked at: of groups, their scales [G][N].
+StoredLinear matrix_of_numbers(const StoredLinear& stored) {
+  const auto* const groups = std::get_if<StoredGroups>(&stored.form);
+  if (groups == nullptr) return stored;
+  return {stored.inputs / groups->group_size, stored.outputs,
+          StoredRows{groups->scale_type, groups->scales}};
+}
+
 }  // namespace
 
-std::optional<WeightFault> find_fault(const StoredLinear& stored, linear::ThreadPool& pool) {
-  return std::visit(Search{stored, pool}, stored.form);
+tl::expected<std::optional<WeightFault>, linear::ReadFault> find_fault(
+    const StoredLinear& stored, const linear::WeightReader& reader, linear::ThreadPool& pool) {
+  constexpr std::size_t kBytesAtOnce = std::size_t{4} << 20;
+  const StoredLinear numbers = matrix_of_numbers(stored);
+  const std::size_t of_row = std::max<std::size_t>(1, row_bytes(numbers));
+  const int step = static_cast<int>(std::clamp<std::size_t>(kBytesAtOnce / of_row, 1, 1U << 20));
+  linear::MatrixRows rows;
+  for (int first = 0; first < numbers.outputs; first += step) {
+    const int count = std::min(step, numbers.outputs - first);
+    if (auto done = rows.read(numbers, first, count, reader, pool); !done) {
+      return tl::unexpected(std::move(done.error()));
+    }
+    auto fault = std::visit(Search{rows.matrix(), pool}, rows.matrix().form);
+    if (!fault) continue;
+    fault->numbers = std::visit(FirstNumber(), stored.form);
+    fault->row += static_cast<std::size_t>(first);
+    return fault;
+  }
+  return std::nullopt;
 }
 
 }  // namespace forge::model

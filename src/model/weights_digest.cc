@@ -3,9 +3,10 @@
 #include <xxhash.h>
 
 #include <algorithm>
-#include <initializer_list>
+#include <optional>
 #include <span>
 #include <string_view>
+#include <utility>
 
 #include "forge/core/check.h"
 #include "forge/model/weight_roles.h"
@@ -38,17 +39,20 @@ class HashBytes {
   std::vector<std::byte> bytes_;
 };
 
-/// The hash of a tensor.
-WeightsDigest hash_in_pieces(Bytes bytes, linear::ThreadPool& pool) {
-  std::vector<WeightsDigest> pieces((bytes.size() + kPieceBytes - 1) / kPieceBytes);
-  pool.run(static_cast<int>(pieces.size()), [&](int piece) {
-    const auto index = static_cast<std::size_t>(piece);
-    const Bytes rest = bytes.subspan(index * kPieceBytes);
-    pieces[index] = hash_of(rest.first(std::min(kPieceBytes, rest.size())));
-  });
+/// The hash of a tensor whose pieces have these hashes.
+WeightsDigest hash_of(std::span<const WeightsDigest> pieces) {
   HashBytes hashes;
   for (const WeightsDigest& piece : pieces) hashes.add(piece);
   return hashes.hash();
+}
+
+/// The hash of a tensor in memory.
+WeightsDigest hash_in_pieces(Bytes bytes) {
+  std::vector<WeightsDigest> pieces;
+  for (std::size_t at = 0; at < bytes.size(); at += kPieceBytes) {
+    pieces.push_back(hash_of(bytes.subspan(at, std::min(kPieceBytes, bytes.size() - at))));
+  }
+  return hash_of(std::span<const WeightsDigest>(pieces));
 }
 
 /// A line of the list.
@@ -64,13 +68,14 @@ std::string line_of(const std::string& role, const StoredArray& array, const Wei
   return line + ' ' + to_string(hash) + '\n';
 }
 
-/// One that has read all of `model`.
-WeightsDigester digester_of(const StoredModel& model, linear::ThreadPool& pool) {
-  WeightsDigester digester(pool);
+/// Reads all of `model`, which is in memory.
+void read(const StoredModel& model, WeightsDigester& digester) {
   for_each_weight(
-      model, [&](const std::string&, const StoredLinear& matrix) { digester.read(matrix); },
+      model,
+      [&](const std::string&, const StoredLinear& matrix) {
+        FORGE_CHECK(digester.read(matrix).has_value(), "memory has no faults");
+      },
       [](const std::string&, const std::vector<float>&) {});
-  return digester;
 }
 
 }  // namespace
@@ -84,12 +89,43 @@ std::string to_string(const WeightsDigest& digest) {
   return text;
 }
 
-void WeightsDigester::read(const StoredLinear& matrix) {
+WeightsDigester::WeightsDigester(const linear::WeightReader& reader, linear::ThreadPool& pool)
+    : reader_(reader), pool_(pool), rooms_(static_cast<std::size_t>(pool.threads())) {}
+
+tl::expected<void, linear::ReadFault> WeightsDigester::read(const StoredLinear& matrix) {
   std::vector<WeightsDigest>& hashes = read_[&matrix];
   hashes.clear();
   for (const StoredArray& array : arrays_of(matrix)) {
-    hashes.push_back(hash_in_pieces(array.bytes, pool_));
+    auto hash = this->hash(array.bytes);
+    if (!hash) return tl::unexpected(std::move(hash.error()));
+    hashes.push_back(*hash);
   }
+  return {};
+}
+
+/// Pieces are hashed in the cache of the thread that has read them.
+tl::expected<WeightsDigest, linear::ReadFault> WeightsDigester::hash(Bytes array) {
+  const bool in_memory = reader_.is_in_memory(array.data());
+  std::vector<WeightsDigest> pieces((array.size() + kPieceBytes - 1) / kPieceBytes);
+  std::vector<std::optional<linear::ReadFault>> faults(pieces.size());
+  pool_.run(static_cast<int>(pieces.size()), [&](int piece, int thread) {
+    const auto index = static_cast<std::size_t>(piece);
+    const Bytes rest = array.subspan(index * kPieceBytes);
+    const Bytes bytes = rest.first(std::min(kPieceBytes, rest.size()));
+    if (in_memory) {
+      pieces[index] = hash_of(bytes);
+      return;
+    }
+    std::vector<std::byte>& room = rooms_[static_cast<std::size_t>(thread)];
+    room.resize(kPieceBytes);
+    const auto to = std::span(room).first(bytes.size());
+    auto done = reader_.read(bytes.data(), to);
+    if (!done) faults[index] = std::move(done.error());
+    pieces[index] = hash_of(to);
+  });
+  const auto bad = std::ranges::find_if(faults, [](const auto& one) { return one.has_value(); });
+  if (bad != faults.end()) return tl::unexpected(std::move(**bad));
+  return hash_of(std::span<const WeightsDigest>(pieces));
 }
 
 std::string WeightsDigester::list(const StoredModel& model) const {
@@ -102,7 +138,7 @@ std::string WeightsDigester::list(const StoredModel& model) const {
   };
   const auto add_vector = [&](const std::string& role, const std::vector<float>& numbers) {
     const Bytes bytes = std::as_bytes(std::span(numbers));
-    lines += line_of(role, {"", "F32", {numbers.size()}, bytes}, hash_in_pieces(bytes, pool_));
+    lines += line_of(role, {"", "F32", {numbers.size()}, bytes}, hash_in_pieces(bytes));
   };
   for_each_weight(model, add_matrix, add_vector);
   return lines;
@@ -114,11 +150,15 @@ WeightsDigest WeightsDigester::digest(const StoredModel& model) const {
 }
 
 std::string digest_list(const StoredModel& model, linear::ThreadPool& pool) {
-  return digester_of(model, pool).list(model);
+  const linear::MemoryReader memory;
+  WeightsDigester digester(memory, pool);
+  read(model, digester);
+  return digester.list(model);
 }
 
 WeightsDigest digest_of(const StoredModel& model, linear::ThreadPool& pool) {
-  return digester_of(model, pool).digest(model);
+  const std::string lines = digest_list(model, pool);
+  return hash_of(std::as_bytes(std::span(lines)));
 }
 
 }  // namespace forge::model

@@ -63,6 +63,7 @@ model::Transformer transformer_of(const TinyConfig& config, const Weights& weigh
 
 SeededModel::SeededModel(const TinyConfig& config, linear::ThreadPool& pool)
     : weights_(std::make_shared<Weights>(seeded_weights(config))),
+      stored_(stored_model(*weights_)),
       transformer_(transformer_of(config, *weights_, pool)) {}
 
 }  // namespace forge::reference

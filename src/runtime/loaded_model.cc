@@ -65,16 +65,6 @@ tl::expected<std::shared_ptr<checkpoint::Checkpoint>, std::string> open_checkpoi
   return std::make_shared<checkpoint::Checkpoint>(*std::move(opened));
 }
 
-/// A copy is given back when it is packed, so that there are never two of all.
-model::ReadAdvice advice_of(checkpoint::Checkpoint& checkpoint) {
-  return {.will_read = [&](const linear::StoredLinear& matrix) { checkpoint.will_read(matrix); },
-          .done_with =
-              [&](const linear::StoredLinear& matrix) {
-                checkpoint.done_with(matrix);
-                checkpoint.forget(matrix);
-              }};
-}
-
 tl::expected<std::uint32_t, std::string> blocks_in(std::uint64_t bytes, std::uint64_t block_bytes) {
   const std::uint64_t blocks = bytes / block_bytes;
   if (blocks > 0) {
@@ -94,15 +84,21 @@ std::uint64_t kv_bytes_of_token(const LoadedModel& model) {
 
 }  // namespace
 
-tl::expected<std::unique_ptr<LoadedModel>, std::string> LoadedModel::open(
-    const ModelSource& source) {
+tl::expected<std::unique_ptr<LoadedModel>, std::string> LoadedModel::open(const ModelSource& source,
+                                                                          TargetKind kind) {
   const auto threads = std::make_shared<linear::ThreadPool>(thread_count(source));
   auto parts = open_parts(source, *threads);
   if (!parts) return tl::unexpected(parts.error());
+  if (auto packed = pack_for(kind, source.numerics, *threads, *parts); !packed) {
+    return tl::unexpected("--model: " + packed.error());
+  }
   auto model = std::unique_ptr<LoadedModel>(new LoadedModel(*std::move(parts), threads));
   if (source.draft.empty()) return model;
-  auto draft = open_draft(source, *threads);
+  auto draft = open_draft(source);
   if (!draft) return tl::unexpected("--draft: " + draft.error());
+  if (auto packed = pack_for(kind, source.numerics, *threads, *draft); !packed) {
+    return tl::unexpected("--draft: " + packed.error());
+  }
   model->draft_ = std::unique_ptr<LoadedModel>(new LoadedModel(*std::move(draft), threads));
   const int vocabulary = model->config().vocabulary_size;
   const int drafts_vocabulary = model->draft_->config().vocabulary_size;
@@ -122,8 +118,8 @@ LoadedModel::OpenedParts LoadedModel::open_parts(const ModelSource& source,
     if (!given) return tl::unexpected("--chat-template: " + to_string(given.error()));
     chat = *std::move(given);
   }
-  auto parts = source.is_file() ? open_adapted(source, threads)
-                                : OpenedParts(open_builtin(source.builtin, threads));
+  auto parts =
+      source.is_file() ? open_adapted(source, threads) : OpenedParts(open_builtin(source.builtin));
   if (!parts) return parts;
   if (chat) {
     if (parts->chat) {
@@ -135,20 +131,18 @@ LoadedModel::OpenedParts LoadedModel::open_parts(const ModelSource& source,
   return parts;
 }
 
-LoadedModel::OpenedParts LoadedModel::open_draft(const ModelSource& source,
-                                                 linear::ThreadPool& threads) {
+LoadedModel::OpenedParts LoadedModel::open_draft(const ModelSource& source) {
   if (!is_builtin(source.draft)) {
     auto file = open_checkpoint(source.draft);
     if (!file) return tl::unexpected(file.error());
-    return open_file(*std::move(file), source.draft, source.numerics, threads);
+    return open_file(*std::move(file), source.draft);
   }
   const auto builtin = parse_builtin(source.draft);
   if (!builtin) return tl::unexpected(builtin.error());
-  return open_builtin(*builtin, threads);
+  return open_builtin(*builtin);
 }
 
-LoadedModel::Parts LoadedModel::open_builtin(const BuiltinModel& builtin,
-                                             linear::ThreadPool& threads) {
+LoadedModel::Parts LoadedModel::open_builtin(const BuiltinModel& builtin) {
   const reference::TinyConfig config = builtin.config();
   auto weights = std::make_shared<const reference::Weights>(
       builtin.random ? reference::seeded_weights(config) : builtin::trained_weights());
@@ -160,10 +154,15 @@ LoadedModel::Parts LoadedModel::open_builtin(const BuiltinModel& builtin,
     FORGE_CHECK(parsed.has_value(), to_string(parsed.error()));
     tokenizer = *std::move(parsed);
   }
-  auto transformer = reference::transformer_of(config, *weights, threads);
+  model::StoredModel stored = stored_model(*weights);
   return {.name = std::string(kBuiltinModel),
-          .weights = std::move(weights),
-          .transformer = std::move(transformer),
+          .file = nullptr,
+          .numbers = std::move(weights),
+          .config = model_config(config),
+          .stored = std::move(stored),
+          .reader = std::make_shared<linear::MemoryReader>(),
+          .layout = {},
+          .transformer = std::nullopt,
           .tokenizer = std::move(tokenizer),
           .chat = chat::default_chat_format()};
 }
@@ -175,14 +174,13 @@ LoadedModel::OpenedParts LoadedModel::open_adapted(const ModelSource& source,
   if (const auto merged = (*file)->merge(source.lora, threads); !merged) {
     return tl::unexpected("--lora: " + to_string(merged.error()));
   }
-  auto parts = open_file(*std::move(file), source.path, source.numerics, threads);
+  auto parts = open_file(*std::move(file), source.path);
   if (!parts) return tl::unexpected("--model: " + parts.error());
   return parts;
 }
 
 LoadedModel::OpenedParts LoadedModel::open_file(std::shared_ptr<checkpoint::Checkpoint> file,
-                                                const std::string& path, linear::Numerics numerics,
-                                                linear::ThreadPool& threads) {
+                                                const std::string& path) {
   auto tokenizer = tokenizer_of(*file, path);
   auto chat = chat_of(*file, path);
   if (!tokenizer) return tl::unexpected(to_string(tokenizer.error()));
@@ -193,16 +191,49 @@ LoadedModel::OpenedParts LoadedModel::open_file(std::shared_ptr<checkpoint::Chec
                           " tokens, its tokenizer " + (*tokenizer ? "" : "(none, so bytes) ") +
                           "needs " + std::to_string(needed));
   }
-  auto weights = pack(file->config(), file->model(), threads, advice_of(*file), numerics);
-  if (!weights) return tl::unexpected(to_string(file->error_of(weights.error())));
-  model::Transformer transformer(file->config(), *std::move(weights));
   std::vector<std::string> notes(file->notes().begin(), file->notes().end());
   return Parts{.name = name_of_path(path),
-               .weights = std::move(file),
-               .transformer = std::move(transformer),
+               .file = file,
+               .numbers = nullptr,
+               .config = file->config(),
+               .stored = file->model(),
+               .reader = std::make_shared<checkpoint::CheckpointReader>(*file),
+               .layout = {},
+               .transformer = std::nullopt,
                .tokenizer = *std::move(tokenizer),
                .chat = std::move(chat),
                .notes = std::move(notes)};
+}
+
+tl::expected<void, std::string> LoadedModel::pack_for(TargetKind kind, linear::Numerics numerics,
+                                                      linear::ThreadPool& threads, Parts& parts) {
+  if (is_gpu(kind)) {
+    parts.layout = packed_layout(parts.config, parts.stored);
+    return {};
+  }
+  // Copies are given back when they are packed, so that there are never two of all.
+  if (parts.file != nullptr) {
+    parts.reader = std::make_shared<checkpoint::CheckpointReader>(*parts.file, *parts.file);
+  }
+  auto weights = pack(parts.config, parts.stored, threads, {numerics, parts.reader.get()});
+  if (!weights) return tl::unexpected(to_string(parts.file->error_of(weights.error())));
+  parts.transformer.emplace(parts.config, *std::move(weights));
+  return {};
+}
+
+const model::Transformer& LoadedModel::transformer() const {
+  FORGE_CHECK(parts_.transformer.has_value(), "opened for a GPU");
+  return *parts_.transformer;
+}
+
+tl::expected<gpu::GpuModel, std::string> LoadedModel::gpu_model() const {
+  FORGE_CHECK(parts_.file == nullptr || !parts_.transformer, "opened for a CPU");
+  return gpu::GpuModel::of(parts_.config, parts_.stored, *threads_, parts_.reader.get());
+}
+
+std::string LoadedModel::error_of(const model::PackFault& fault) const {
+  FORGE_CHECK(parts_.file != nullptr, "the built-in model has no faults");
+  return to_string(parts_.file->error_of(fault));
 }
 
 LoadedModel::LoadedModel(Parts parts, Threads threads)

@@ -15,7 +15,7 @@ Runtime::Runtime(TargetOptions options, std::unique_ptr<const LoadedModel> model
       engine_(std::make_unique<engine::Engine>(options_.scheduler, target_->executor())) {}
 
 tl::expected<Runtime, std::string> Runtime::open(TargetOptions options) {
-  auto model = LoadedModel::open(options.source);
+  auto model = LoadedModel::open(options.source, options.kind);
   if (!model) return tl::unexpected(std::move(model.error()));
   if (auto fits = configure(options, **model); !fits) {
     return tl::unexpected(std::move(fits.error()));
@@ -27,9 +27,8 @@ tl::expected<Runtime, std::string> Runtime::open(TargetOptions options) {
 
 trace::TraceWriter& Runtime::record(trace::TraceOutput& out) {
   FORGE_CHECK(trace_ == nullptr, "the run is recorded already");
-  const RunRecord run = record_of(*model_, options_.kind);
   trace_ = std::make_unique<trace::TraceWriter>(
-      out, to_trace_header(options_, run, target_->device_name()));
+      out, to_trace_header(options_, target_->record(), target_->device_name()));
   engine_ = std::make_unique<engine::Engine>(options_.scheduler, target_->executor(), trace_.get());
   return *trace_;
 }

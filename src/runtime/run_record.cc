@@ -2,7 +2,6 @@
 
 #include "forge/linear/product.h"
 #include "forge/model/config_digest.h"
-#include "forge/model/weights_digest.h"
 #include "forge/runtime/loaded_model.h"
 #include "forge/trace/trace_json.h"
 
@@ -12,14 +11,13 @@ namespace {
 using linear::Numerics;
 
 Numerics numerics_of(const LoadedModel& model) {
-  const Numerics own = numerics_of_results(model.transformer().weights());
+  const Numerics own = numerics_of_results(model.weights());
   if (own == Numerics::native || model.draft() == nullptr) return own;
-  return numerics_of_results(model.draft()->transformer().weights());  // drafts are in the plans
+  return numerics_of_results(model.draft()->weights());  // drafts are in the plans
 }
 
-ModelRecord record_of(const LoadedModel& model) {
-  return {.config = trace::digest_text(digest_of(model.config())),
-          .weights = to_string(model.transformer().weights().digest)};
+ModelRecord record_of(const LoadedModel& model, const model::WeightsDigest& weights) {
+  return {.config = trace::digest_text(digest_of(model.config())), .weights = to_string(weights)};
 }
 
 /// `field` of the header is `recorded`, but `here` is so.
@@ -29,8 +27,7 @@ tl::unexpected<std::string> other(const std::string& field, const std::string& r
 }
 
 tl::expected<void, std::string> compare(const std::string& field, const ModelRecord& recorded,
-                                        const LoadedModel& model) {
-  const ModelRecord here = record_of(model);
+                                        const ModelRecord& here, const LoadedModel& model) {
   const std::string whose = "that of '" + model.name() + "' is \"";
   if (recorded.config != here.config) {
     return other(field + ".config", recorded.config, whose + here.config + '"');
@@ -43,9 +40,9 @@ tl::expected<void, std::string> compare(const std::string& field, const ModelRec
 
 }  // namespace
 
-RunRecord record_of(const LoadedModel& model, TargetKind kind) {
-  RunRecord record{.model = record_of(model)};
-  if (model.draft() != nullptr) record.draft = record_of(*model.draft());
+RunRecord record_of(const LoadedModel& model, TargetKind kind, const LoadedDigests& digests) {
+  RunRecord record{.model = record_of(model, digests.model)};
+  if (digests.draft) record.draft = record_of(*model.draft(), *digests.draft);
   if (!is_gpu(kind)) {
     record.numerics = numerics_of(model);
     record.instructions = linear::instructions_used(record.numerics);
@@ -53,13 +50,15 @@ RunRecord record_of(const LoadedModel& model, TargetKind kind) {
   return record;
 }
 
-tl::expected<void, std::string> validate_replay(const RunRecord& recorded, const LoadedModel& model,
-                                                TargetKind kind) {
+tl::expected<void, std::string> validate_replay(const RunRecord& recorded, const RunRecord& here,
+                                                const LoadedModel& model, TargetKind kind) {
   if (recorded.model) {
-    if (auto same = compare("model", *recorded.model, model); !same) return same;
+    if (auto same = compare("model", *recorded.model, *here.model, model); !same) return same;
   }
-  if (recorded.draft && model.draft() != nullptr) {
-    if (auto same = compare("draft", *recorded.draft, *model.draft()); !same) return same;
+  if (recorded.draft && here.draft) {
+    if (auto same = compare("draft", *recorded.draft, *here.draft, *model.draft()); !same) {
+      return same;
+    }
   }
   if (recorded.numerics == Numerics::canonical) return {};
   const bool is_known = !recorded.instructions.empty();
@@ -69,11 +68,11 @@ tl::expected<void, std::string> validate_replay(const RunRecord& recorded, const
                      ": \"canonical\", as forge-infer and forge-bench record with --numerics "
                      "canonical");
   }
-  const std::string_view here = linear::instructions_used(numerics_of(model));
-  if (is_known && recorded.instructions != here) {
+  const std::string_view used = linear::instructions_used(numerics_of(model));
+  if (is_known && recorded.instructions != used) {
     return other(
         "instructions", recorded.instructions,
-        "and numerics \"native\"; this machine computes with \"" + std::string(here) + '"');
+        "and numerics \"native\"; this machine computes with \"" + std::string(used) + '"');
   }
   return {};
 }

@@ -43,9 +43,42 @@ const LoadedModel* draft_of(const TargetOptions& options, const LoadedModel& mod
 }
 
 tl::expected<gpu::GpuModel, std::string> gpu_model(const LoadedModel& model) {
-  auto on_gpu = gpu::GpuModel::of(model.transformer());
+  auto on_gpu = model.gpu_model();
   if (!on_gpu) return tl::unexpected(model.name() + ": " + on_gpu.error());
   return on_gpu;
+}
+
+/// The model, and the one that drafts for it.
+tl::expected<gpu::GpuModels, std::string> gpu_models(const LoadedModel& model,
+                                                     const LoadedModel* draft) {
+  const auto on_gpu = gpu_model(model);
+  if (!on_gpu) return tl::unexpected(on_gpu.error());
+  if (draft == nullptr) return gpu::GpuModels(*on_gpu);
+  const auto drafts = gpu_model(*draft);
+  if (!drafts) return tl::unexpected("--draft: " + drafts.error());
+  return gpu::GpuModels(*on_gpu, *drafts);
+}
+
+/// Why a GPU has not been given a model, in the words of the model's file.
+std::string text_of(const gpu::CreateError& error, const LoadedModel& model) {
+  const auto* const weights = std::get_if<gpu::WeightsError>(&error);
+  if (weights == nullptr) return to_string(error);
+  if (weights->is_draft) return "--draft: " + model.draft()->error_of(weights->fault);
+  return "--model: " + model.error_of(weights->fault);
+}
+
+RunRecord record_on_cpu(const LoadedModel& model, TargetKind kind) {
+  LoadedDigests digests{model.weights().digest, std::nullopt};
+  if (model.draft() != nullptr) digests.draft = model.draft()->weights().digest;
+  return record_of(model, kind, digests);
+}
+
+RunRecord record_on_gpu(const LoadedModel& model, TargetKind kind, const gpu::GpuExecutor& executor,
+                        bool has_draft) {
+  using executor::PassModel;
+  LoadedDigests digests{executor.weights_digest(PassModel::model), std::nullopt};
+  if (has_draft) digests.draft = executor.weights_digest(PassModel::draft);
+  return record_of(model, kind, digests);
 }
 
 std::unique_ptr<executor::ModelExecutor> cpu_executor(const executor::ExecutorOptions& options,
@@ -95,23 +128,19 @@ tl::expected<Target, std::string> Target::open(const TargetOptions& options,
   const LoadedModel* const draft = draft_of(options, model);
   const executor::ExecutorOptions of_executor = options_with_grammars(options, model);
   if (!is_gpu(options.kind)) {
-    return Target(cpu_executor(of_executor, model, draft, options.profile), of_executor.grammars);
+    return Target(cpu_executor(of_executor, model, draft, options.profile), of_executor.grammars,
+                  record_on_cpu(model, options.kind));
   }
-  const auto on_gpu = gpu_model(model);
-  if (!on_gpu) return tl::unexpected(on_gpu.error());
-  gpu::GpuModels models(*on_gpu);
-  if (draft != nullptr) {
-    const auto drafts = gpu_model(*draft);
-    if (!drafts) return tl::unexpected("--draft: " + drafts.error());
-    models.draft = *drafts;
-  }
+  const auto models = gpu_models(model, draft);
+  if (!models) return tl::unexpected(models.error());
   auto device =
       options.kind == TargetKind::sim ? open_simulated(options.device) : open_cuda(options.device);
   if (!device) return tl::unexpected(std::move(device.error()));
   auto executor =
-      gpu::GpuExecutor::create(**device, models, of_executor, {.graphs = options.device.graphs});
-  if (!executor) return tl::unexpected(to_string(executor.error()));
-  Target target(*std::move(executor), of_executor.grammars);
+      gpu::GpuExecutor::create(**device, *models, of_executor, {.graphs = options.device.graphs});
+  if (!executor) return tl::unexpected(text_of(executor.error(), model));
+  RunRecord record = record_on_gpu(model, options.kind, **executor, draft != nullptr);
+  Target target(*std::move(executor), of_executor.grammars, std::move(record));
   target.device_ = *std::move(device);
   target.device_name_ = target.device_->info().name;
   return target;

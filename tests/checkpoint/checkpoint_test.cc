@@ -192,6 +192,29 @@ TEST(Checkpoint, pages_may_be_advised_and_weights_stay) {
   }
 }
 
+TEST(Checkpoint, a_file_that_becomes_shorter_while_it_is_packed_is_an_error_with_the_place) {
+  const formats::testing::ScratchFolder folder;
+  const std::string path = folder.file("model.gguf");
+  std::filesystem::copy(golden("llama") + "/model.gguf", path);
+  const auto size = std::filesystem::file_size(path);
+  const Checkpoint checkpoint = open(path);
+  std::uint64_t end = 0;  // in the middle of the file's last matrix
+  std::string name;
+  for (const formats::Tensor& tensor : checkpoint.gguf()->tensors()) {
+    if (tensor.shape.size() < 2 || tensor.offset < end) continue;
+    name = tensor.name;
+    end = tensor.offset + tensor.bytes.size() / 2;
+  }
+  ASSERT_EQ(truncate(path.c_str(), static_cast<off_t>(end)), 0);
+  linear::ThreadPool threads(2);
+  CheckpointReader reader(checkpoint);
+  const auto packed = pack(checkpoint.config(), checkpoint.model(), threads, {.reader = &reader});
+  ASSERT_FALSE(packed);
+  EXPECT_EQ(to_string(checkpoint.error_of(packed.error())),
+            path + ": tensor '" + name + "' at byte " + std::to_string(end) +
+                ": ends here, and had " + std::to_string(size) + " bytes when it was opened");
+}
+
 TEST(Checkpoint, weights_stay_where_they_are_when_it_is_moved) {
   for (const std::string& path : {golden("llama"), golden("llama") + "/model.gguf"}) {
     Checkpoint first = open(path);

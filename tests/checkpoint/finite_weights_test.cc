@@ -154,11 +154,12 @@ TEST(FiniteWeights, scales_of_every_kind_of_blocks) {
         std::memcpy(at, &bits, sizeof bits);
         const auto packed = pack(config, stored, threads);
         ASSERT_FALSE(packed.has_value());
-        EXPECT_EQ(packed.error().numbers, rows);
-        EXPECT_EQ(packed.error().row, row);
-        EXPECT_EQ(packed.error().column, block * elements);
-        EXPECT_TRUE(packed.error().is_scale);
-        EXPECT_FALSE(std::isfinite(packed.error().value));
+        const auto& fault = std::get<model::WeightFault>(packed.error());
+        EXPECT_EQ(fault.numbers, rows);
+        EXPECT_EQ(fault.row, row);
+        EXPECT_EQ(fault.column, block * elements);
+        EXPECT_TRUE(fault.is_scale);
+        EXPECT_FALSE(std::isfinite(fault.value));
         std::memcpy(at, &kept, sizeof kept);
       }
     }
@@ -176,8 +177,9 @@ TEST(FiniteWeights, scales_of_mxfp4_that_take_its_numbers_beyond_the_largest_flo
     rows[17] = static_cast<std::byte>(scale);
     const auto packed = pack(config, stored, threads);
     ASSERT_FALSE(packed.has_value()) << scale;
-    EXPECT_EQ(packed.error().column, 32U);
-    EXPECT_EQ(std::isnan(packed.error().value), scale == 255);
+    const auto& fault = std::get<model::WeightFault>(packed.error());
+    EXPECT_EQ(fault.column, 32U);
+    EXPECT_EQ(std::isnan(fault.value), scale == 255);
   }
   rows[17] = std::byte{252};
   EXPECT_TRUE(pack(config, stored, threads).has_value());

@@ -93,10 +93,8 @@ TEST(CopiesOfMatrices, are_given_back_one_by_one_while_they_are_packed) {
         testing::golden("gpt_oss_codes_mxfp4")}) {
     Checkpoint checkpoint = testing::opened(path);
     linear::ThreadPool threads(1);
-    const model::ReadAdvice forgets = {
-        .will_read = [](const StoredLinear&) {},
-        .done_with = [&](const StoredLinear& matrix) { checkpoint.forget(matrix); }};
-    auto packed = model::pack(checkpoint.config(), checkpoint.model(), threads, forgets);
+    CheckpointReader reader(checkpoint, checkpoint);
+    auto packed = pack(checkpoint.config(), checkpoint.model(), threads, {.reader = &reader});
     ASSERT_TRUE(packed) << path;
     const model::Transformer frugal(checkpoint.config(), *std::move(packed));
     const testing::LoadedModel usual(path);

@@ -21,10 +21,13 @@ inline gpu::GpuModel seeded_gpu_model(const reference::TinyConfig& config = {}) 
   static std::mutex mutex;
   static std::list<Made> all;
   const std::lock_guard lock(mutex);
-  for (const Made& made : all) {
-    if (made.config == config) return gpu::GpuModel::of(made.model.transformer()).value();
+  const auto model_of = [](Made& made) {
+    return gpu::GpuModel::of(made.model.config(), made.model.stored(), made.threads).value();
+  };
+  for (Made& made : all) {
+    if (made.config == config) return model_of(made);
   }
-  return gpu::GpuModel::of(all.emplace_back(config).model.transformer()).value();
+  return model_of(all.emplace_back(config));
 }
 
 }  // namespace forge::testing

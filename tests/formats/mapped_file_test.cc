@@ -126,6 +126,30 @@ TEST(MappedFile, what_will_be_read_is_as_it_was) {
   EXPECT_EQ(content_of(file), std::string(100000, 'x'));
 }
 
+TEST(MappedFile, a_part_can_be_read_without_touching_the_mapping) {
+  const ScratchFolder folder;
+  const std::string path = folder.write("some", "0123456789");
+  const auto file = MappedFile::open(path).value();
+  std::string text(4, ' ');
+  ASSERT_TRUE(file.read(file.bytes().subspan(3, 4), std::as_writable_bytes(std::span(text))));
+  EXPECT_EQ(text, "3456");
+  EXPECT_EQ(resident_bytes(path), 0U);
+  EXPECT_TRUE(file.read({}, {}));
+}
+
+TEST(MappedFile, reading_what_is_no_longer_there_is_an_error_with_the_place_of_the_end) {
+  const ScratchFolder folder;
+  const std::string path = folder.write("large", std::string(100000, 'x'));
+  const auto file = MappedFile::open(path).value();
+  ASSERT_EQ(truncate(path.c_str(), 70000), 0);
+  std::vector<std::byte> room(50000);
+  ASSERT_TRUE(file.read(file.bytes().first(50000), room));
+  const auto read = file.read(file.bytes().last(50000), room);
+  ASSERT_FALSE(read);
+  EXPECT_EQ(to_string(read.error()),
+            path + ": at byte 70000: ends here, and had 100000 bytes when it was opened");
+}
+
 TEST(MappedFileDeathTest, a_part_of_another_file_is_a_programmers_error) {
   const ScratchFolder folder;
   const auto file = MappedFile::open(folder.write("some", "text")).value();

@@ -13,7 +13,7 @@ using quant::WeightType;
 
 model::Transformer packed(const model::ModelConfig& config, const model::StoredModel& stored) {
   linear::ThreadPool threads(1);
-  return {config, pack(config, stored, threads, {}, linear::Numerics::canonical).value()};
+  return {config, pack(config, stored, threads, {linear::Numerics::canonical}).value()};
 }
 
 /// What the CPU runs of the model, the simulated GPU answers.
@@ -24,7 +24,7 @@ void expect_equal_on_both(const model::ModelConfig& config, const model::StoredM
   EXPECT_GT(run.events.chunks, 0);
   EXPECT_GT(run.events.swaps_in, 0);
   EXPECT_GT(run.events.drafts, 0);
-  expect_replayed(run.trace, gpu::GpuModel::of(model).value());
+  expect_replayed(run.trace, gpu::GpuModel::of(config, stored, threads).value());
 }
 
 class CodedReplay : public ::testing::TestWithParam<WeightType> {
@@ -97,8 +97,8 @@ TEST(MixedReplay, an_embedding_of_floats_of_8_bits_is_widened) {
 class GpuModel : public ::testing::Test {
  protected:
   static std::string refused(const model::ModelConfig& config, const model::StoredModel& stored) {
-    const model::Transformer model = packed(config, stored);
-    const auto of_gpu = gpu::GpuModel::of(model);
+    linear::ThreadPool threads(1);
+    const auto of_gpu = gpu::GpuModel::of(config, stored, threads);
     return of_gpu ? "" : of_gpu.error();
   }
 

@@ -205,6 +205,8 @@ TEST_F(ExecutorCalls, all_memory_is_taken_when_the_executor_is_created) {
       .cache = {.num_blocks = 32, .block_size = 4, .num_host_blocks = 8}, .drafts = 2};
   create(options);
   const std::uint64_t before = device_->statistics().bytes_allocated;
+  const std::uint64_t most =
+      device_->statistics().bytes_allocated_max;  // with weights on their way
   driver().begin(1, request_of("the cat sat"));
   driver().step({driver().chunk(1, 5)});
   driver().decode_to(1, 4, 2);
@@ -212,7 +214,7 @@ TEST_F(ExecutorCalls, all_memory_is_taken_when_the_executor_is_created) {
   driver().step({});
   driver().decode_to(1, 12);
   EXPECT_EQ(device_->statistics().bytes_allocated, before);
-  EXPECT_EQ(device_->statistics().bytes_allocated_max, before);
+  EXPECT_EQ(device_->statistics().bytes_allocated_max, most);
   driver_.reset();
   EXPECT_EQ(device_->statistics().bytes_allocated, 0U);
 }

@@ -22,17 +22,28 @@ namespace fs = std::filesystem;
 struct CanonicalModel {
   explicit CanonicalModel(const std::string& path)
       : checkpoint(checkpoint::Checkpoint::open(path).value()),
-        transformer(packed(checkpoint->config(), checkpoint->model())) {}
+        reader(std::make_unique<checkpoint::CheckpointReader>(*checkpoint)),
+        stored(checkpoint->model()),
+        transformer(packed(checkpoint->config())) {}
   explicit CanonicalModel(const model::ModelConfig& config)
-      : transformer(packed(config, weights.random(config, quant::WeightType::f32))) {}
+      : reader(std::make_unique<linear::MemoryReader>()),
+        stored(weights.random(config, quant::WeightType::f32)),
+        transformer(packed(config)) {}
 
-  model::Transformer packed(const model::ModelConfig& config, const model::StoredModel& stored) {
-    return {config, pack(config, stored, threads, {}, linear::Numerics::canonical).value()};
+  model::Transformer packed(const model::ModelConfig& config) {
+    return {config,
+            pack(config, stored, threads, {linear::Numerics::canonical, reader.get()}).value()};
+  }
+
+  gpu::GpuModel on_gpu() const {
+    return gpu::GpuModel::of(transformer.config(), stored, threads, reader.get()).value();
   }
 
   std::optional<checkpoint::Checkpoint> checkpoint;
   StoredWeights weights;
-  linear::ThreadPool threads{1};
+  std::unique_ptr<linear::WeightReader> reader;
+  model::StoredModel stored;
+  mutable linear::ThreadPool threads{2};
   model::Transformer transformer;
 };
 
@@ -99,8 +110,8 @@ class GoldenReplay : public ::testing::TestWithParam<std::string> {
   }
 
   gpu::GpuModels gpu_models(const CanonicalModel* draft = nullptr) const {
-    gpu::GpuModels models(gpu::GpuModel::of(model_.transformer).value());
-    if (draft != nullptr) models.draft = gpu::GpuModel::of(draft->transformer).value();
+    gpu::GpuModels models(model_.on_gpu());
+    if (draft != nullptr) models.draft = draft->on_gpu();
     return models;
   }
 

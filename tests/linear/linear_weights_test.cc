@@ -92,7 +92,7 @@ TEST(LinearWeights, parts_share_a_section_if_their_codes_have_one_table) {
   EXPECT_EQ(w.sections()[0].outputs, 6);
   for (const Section& section : w.sections()) EXPECT_EQ(section.kind, PanelKind::table4);
   EXPECT_EQ(w.bytes(), 3U * (64 + 8 * 32 * 20));
-  EXPECT_EQ(packed_bytes(parts), w.bytes());
+  EXPECT_EQ(LinearWeights::layout(parts).bytes(), w.bytes());
 }
 
 TEST(LinearWeights, moves_with_its_panels_and_orders_in_place) {

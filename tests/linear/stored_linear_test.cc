@@ -186,7 +186,10 @@ TEST(Gptq8, packs_codes_of_bytes_with_zero_points_less_one) {
   EXPECT_EQ(panel_kind({4, 8, form}), PanelKind::f32);
   form.zeros = nullptr;
   EXPECT_EQ(row_of({4, 8, form}, 0)[3], 3.0F - 128);
-  EXPECT_EQ(panel_kind({4, 8, form}), PanelKind::q8_0);
+  EXPECT_EQ(panel_kind({4, 8, form}), PanelKind::f32) << "of groups of 8";
+  form.group_size = 32;
+  EXPECT_EQ(panel_kind({4, 32, form}), PanelKind::q8_0);
+  form.group_size = 8;
   EXPECT_EQ(arrays_of({4, 8, form}).size(), 2U);
 }
 

@@ -8,6 +8,7 @@
 #include "forge/numerics/philox.h"
 #include "forge/quant/half.h"
 #include "model/stored_weights.h"
+#include "model/told_reader.h"
 #include "model/transformer_runner.h"
 #include "numerics/test_values.h"
 
@@ -120,15 +121,16 @@ TEST(PackedModel, every_matrix_is_announced_read_and_given_back_once_and_one_at_
     };
     std::map<const std::byte*, int> state;  // 1: announced, 2: given back
     int open = 0, most = 0;
-    pack(config, stored, threads,
-         {[&](const auto& matrix) {
-            EXPECT_EQ(state[start(matrix)]++, 0);
-            most = std::max(most, ++open);
-          },
-          [&](const auto& matrix) {
-            EXPECT_EQ(state[start(matrix)]++, 1);
-            --open;
-          }});
+    testing::ToldReader reader(
+        [&](const linear::StoredLinear& matrix) {
+          EXPECT_EQ(state[start(matrix)]++, 0);
+          most = std::max(most, ++open);
+        },
+        [&](const linear::StoredLinear& matrix) {
+          EXPECT_EQ(state[start(matrix)]++, 1);
+          --open;
+        });
+    ASSERT_TRUE(pack(config, stored, threads, {.reader = &reader}));
     testing::for_each_matrix(stored, [&](const linear::StoredLinear& matrix) {
       if (start(matrix) == start(stored.embedding)) return;
       EXPECT_EQ(state[start(matrix)], 2);

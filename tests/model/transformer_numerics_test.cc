@@ -18,7 +18,7 @@ TEST_P(TransformerNumerics, canonical_logits_are_the_same_on_every_target) {
   linear::ThreadPool threads(2);
   const StoredModel stored = weights.random(GetParam(), quant::WeightType::bf16);
   const Transformer transformer(
-      GetParam(), pack(GetParam(), stored, threads, {}, linear::Numerics::canonical).value());
+      GetParam(), pack(GetParam(), stored, threads, {linear::Numerics::canonical}).value());
   EXPECT_EQ(transformer.weights().numerics, linear::Numerics::canonical);
   const auto tokens = testing::some_tokens(20, 3, GetParam().vocabulary_size);
   const auto expected = testing::logits_alone(transformer, tokens);

@@ -12,13 +12,18 @@ checkpoint::Checkpoint opened(const std::string& path) {
   return std::move(*checkpoint);
 }
 
+namespace {
+
+model::PackedModel packed(const checkpoint::Checkpoint& checkpoint, linear::ThreadPool& threads) {
+  checkpoint::CheckpointReader reader(checkpoint);
+  return pack(checkpoint.config(), checkpoint.model(), threads, {.reader = &reader}).value();
+}
+
+}  // namespace
+
 LoadedModel::LoadedModel(const std::string& path)
     : checkpoint_(opened(path)),
-      transformer_(checkpoint_.config(),
-                   pack(checkpoint_.config(), checkpoint_.model(), threads_,
-                        {[this](const auto& matrix) { checkpoint_.will_read(matrix); },
-                         [this](const auto& matrix) { checkpoint_.done_with(matrix); }})
-                       .value()) {}
+      transformer_(checkpoint_.config(), packed(checkpoint_, threads_)) {}
 
 TransformerRunner::TransformerRunner(const model::Transformer& model, RunSetup setup)
     : model_(model),

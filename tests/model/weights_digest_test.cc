@@ -14,6 +14,7 @@
 #include "forge/model/packed_model.h"
 #include "forge/model/weight_roles.h"
 #include "model/stored_weights.h"
+#include "model/told_reader.h"
 #include "model/transformer_runner.h"
 #include "numerics/test_values.h"
 
@@ -192,8 +193,8 @@ TEST(WeightsDigest, visits_every_matrix_once) {
         [](const std::string&, const std::vector<float>&) {});
     std::set<const StoredLinear*> packed;
     linear::ThreadPool pool(1);
-    const auto add = [&](const StoredLinear& matrix) { packed.insert(&matrix); };
-    ASSERT_TRUE(pack(config, stored, pool, {.will_read = add, .done_with = {}}));
+    testing::ToldReader reader([&](const StoredLinear& matrix) { packed.insert(&matrix); });
+    ASSERT_TRUE(pack(config, stored, pool, {.reader = &reader}));
     EXPECT_EQ(visited, packed);
   }
 }
@@ -201,7 +202,8 @@ TEST(WeightsDigest, visits_every_matrix_once) {
 TEST(WeightsDigestDeathTest, is_of_matrices_that_were_read) {
   const std::vector<std::byte> memory(64);
   linear::ThreadPool pool(1);
-  EXPECT_DEATH(WeightsDigester(pool).digest(embedding_alone(4, 4, WeightType::f32, memory)),
+  const linear::MemoryReader reader;
+  EXPECT_DEATH(WeightsDigester(reader, pool).digest(embedding_alone(4, 4, WeightType::f32, memory)),
                "'embedding' has not been read");
 }
 

@@ -84,7 +84,7 @@ class FaultyRun {
       serve(**executor);
       executor->reset();
     } else {
-      report_.not_created = executor.error();
+      report_.not_created = std::get<gpu::DeviceError>(executor.error());
     }
     report_.bytes_left = device.statistics().bytes_allocated;
     return std::move(report_);

@@ -4,7 +4,8 @@
 //
 //   const auto checkpoint = Checkpoint::open("Qwen2.5-0.5B-Instruct/");
 //   if (!checkpoint) return to_string(checkpoint.error());
-//   auto weights = pack(checkpoint->config(), checkpoint->model(), threads);
+//   CheckpointReader reader(*checkpoint);
+//   auto weights = pack(checkpoint->config(), checkpoint->model(), threads, {.reader = &reader});
 //   if (!weights) return to_string(checkpoint->error_of(weights.error()));
 //   const model::Transformer transformer(checkpoint->config(), *std::move(weights));
 //   ...
@@ -14,9 +15,9 @@
 // Files are mapped, not read: opening a checkpoint looks at its descriptions and copies its norms
 // and biases, and matrices that lie there column by column or with others in between: the experts
 // of gpt-oss in SafeTensors, and the parts of Phi-3's fused projections in GPTQ and AWQ. The code
-// that packs the matrices walks through them once, and says so with will_read() and done_with(), so
-// that a model twice the size of the memory can be converted, and with forget(), so that no copy
-// stays beside what is packed.
+// that packs the matrices reads them once, through a CheckpointReader, which has an error where a
+// file has become shorter meanwhile. Others walk through the mapping, and say so with will_read()
+// and done_with(), so that a model twice the size of the memory can be converted.
 //
 // LoRA adapters (lora.h) are merged after opening: then there are copies in memory of the matrices
 // that they change, and all others still lie in the file.
@@ -40,6 +41,7 @@
 #include "forge/checkpoint/tensor_file.h"
 #include "forge/formats/file_error.h"
 #include "forge/linear/thread_pool.h"
+#include "forge/linear/weight_reader.h"
 #include "forge/model/model_config.h"
 #include "forge/model/stored_model.h"
 #include "forge/model/weight_fault.h"
@@ -95,7 +97,7 @@ class Checkpoint {
 
   /// The fault that packing model() has found, with the names of the file. Requires: it is a fault
   /// of one of its matrices.
-  formats::FileError error_of(const model::WeightFault& fault) const;
+  formats::FileError error_of(const model::PackFault& fault) const;
 
   /// The bytes of `linear` will be read soon, or not again soon (mapped_file.h). Requires: it is
   /// one of model().
@@ -106,6 +108,8 @@ class Checkpoint {
   using MergedMatrices = std::map<const linear::StoredLinear*, detail::MergedMatrix>;
   using Advice = void (formats::MappedFile::*)(std::span<const std::byte>) const;
 
+  friend class CheckpointReader;
+
   explicit Checkpoint(TensorFile file) : file_(std::move(file)) {}
   tl::expected<void, formats::FileError> read(HfConfig config);
   tl::expected<void, formats::FileError> merge_layer(const FileTensor& layer,
@@ -113,6 +117,8 @@ class Checkpoint {
                                                      linear::ThreadPool& pool,
                                                      MergedMatrices& all) const;
   void take(MergedMatrices merged, std::vector<std::string> notes);
+  formats::FileError error_of_number(const model::WeightFault& fault) const;
+  formats::FileError error_of_read(const linear::ReadFault& fault) const;
   void advise(const linear::StoredLinear& linear, Advice advice) const;
   const formats::Tensor* tensor_at(const std::byte* byte) const;
 
@@ -127,6 +133,28 @@ class Checkpoint {
   std::vector<std::string> unused_;
   std::vector<std::string> notes_;
   std::map<const std::byte*, const formats::Tensor*> by_address_;  // of the first bytes
+};
+
+/// Reads the matrices of model() from its files, and its copies where they are.
+class CheckpointReader final : public linear::WeightReader {
+ public:
+  /// Borrows the checkpoint.
+  explicit CheckpointReader(const Checkpoint& checkpoint) : checkpoint_(checkpoint) {}
+
+  /// The same for whoever packs once: copies of `forgets`, the same checkpoint, are given back when
+  /// their matrix is done with.
+  CheckpointReader(const Checkpoint& checkpoint, Checkpoint& forgets)
+      : checkpoint_(checkpoint), forgets_(&forgets) {}
+
+  bool is_in_memory(const std::byte* from) const override;
+  tl::expected<void, linear::ReadFault> read(const std::byte* from,
+                                             std::span<std::byte> to) const override;
+  void will_read(const linear::StoredLinear& matrix) override;
+  void done_with(const linear::StoredLinear& matrix) override;
+
+ private:
+  const Checkpoint& checkpoint_;
+  Checkpoint* forgets_ = nullptr;
 };
 
 }  // namespace forge::checkpoint

@@ -3,9 +3,9 @@
 // The kernel brings pages in as they are touched and may drop them again, so a model's file costs
 // no memory of its own beyond what is being looked at. A file that is shortened while it is mapped
 // ends the program with SIGBUS at the next touch of what is gone, as in every program that maps
-// files.
+// files. Whoever goes through all of a large file calls read() instead, which has errors.
 //
-// Owns the mapping. Thread contract: const after construction.
+// Owns the mapping and the open file. Thread contract: const after construction.
 #pragma once
 
 #include <cstddef>
@@ -37,6 +37,11 @@ class MappedFile {
   /// The whole file, page-aligned, valid as long as the MappedFile.
   std::span<const std::byte> bytes() const { return {data_, size_}; }
 
+  /// Copies `part` to `to`, by reading the file anew. Errors: the system's; the file ends before,
+  /// with the byte at which it does. Requires: `part` lies within bytes() and is as long as `to`.
+  tl::expected<void, FileError> read(std::span<const std::byte> part,
+                                     std::span<std::byte> to) const;
+
   /// `part` will be read from front to back soon. Requires: it lies within bytes().
   void will_read(std::span<const std::byte> part) const;
 
@@ -49,6 +54,7 @@ class MappedFile {
   std::string path_;
   const std::byte* data_ = nullptr;
   std::size_t size_ = 0;
+  int descriptor_ = -1;
 };
 
 }  // namespace forge::formats

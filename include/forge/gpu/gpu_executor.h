@@ -35,6 +35,7 @@
 #include <optional>
 #include <string>
 #include <tl/expected.hpp>
+#include <variant>
 
 #include "forge/executor/drafter.h"
 #include "forge/executor/executor_options.h"
@@ -58,12 +59,23 @@ struct GpuStatistics {
   double host_us = 0;          ///< the rest of execute()
 };
 
+/// Weights that could not be read, or are not finite.
+struct WeightsError {
+  bool is_draft = false;  ///< they are the draft model's
+  model::PackFault fault;
+};
+
+/// Why there is no executor.
+using CreateError = std::variant<DeviceError, WeightsError>;
+/// Of weights without their names, which a checkpoint knows (checkpoint.h).
+std::string to_string(const CreateError& error);
+
 class GpuExecutor : public executor::ModelExecutor {
  public:
-  /// Drafts come from the draft model if there is one, else from the first layers of the model;
-  /// a `drafter` of the caller's replaces both. Errors: the device's. Requires: options that are
-  /// valid for the model's layers; `device` outlives the executor.
-  static tl::expected<std::unique_ptr<GpuExecutor>, DeviceError> create(
+  /// Loads the models' weights. Drafts come from the draft model if there is one, else from the
+  /// first layers of the model; a `drafter` of the caller's replaces both. Requires: options that
+  /// are valid for the model's layers; `device` outlives the executor.
+  static tl::expected<std::unique_ptr<GpuExecutor>, CreateError> create(
       Device& device, const GpuModels& models, const executor::ExecutorOptions& options,
       const GpuOptions& gpu = {}, std::unique_ptr<executor::Drafter> drafter = nullptr);
   ~GpuExecutor() override;
@@ -75,7 +87,10 @@ class GpuExecutor : public executor::ModelExecutor {
   const SpeculationStatistics& speculation() const override;
   const GpuStatistics& statistics() const;
 
-  /// The memory that create() takes.
+  /// Of the weights that it has loaded. Requires for the draft model's: there is one.
+  const model::WeightsDigest& weights_digest(executor::PassModel which) const;
+
+  /// The memory that create() takes, with rooms for the weights on their way, which it gives back.
   static MemoryBytes memory(const GpuModels& models, const executor::ExecutorOptions& options);
   /// The part of it that is not weights. `draft`: the configuration of the draft model, or null.
   static MemoryBytes buffer_memory(const model::ModelConfig& model,

@@ -1,37 +1,68 @@
-// GpuModel: a model that a GPU can run: its architecture and its packed weights, on the host.
+// GpuModel: a model that a GPU can run: its architecture, and its weights as they are stored.
 //
-// GpuExecutor uploads the panels as the CPU reads them (linear/linear_weights.h), so both compute
-// from the same numbers in the same order. There are kernels for every ModelConfig; weights that
-// they do not read (experts, or heads of latents, of different types or in act-order, an embedding
-// in act-order) are refused here, by name, before any memory is taken.
+// GpuExecutor packs the weights into the panels that the CPU reads (linear/linear_weights.h), a few
+// MiB at a time, and brings them to the device: both compute from the same numbers in the same
+// order, and the host needs no memory for a model. There are kernels for every ModelConfig; weights
+// that they do not read (experts, or heads of latents, of different types or in act-order, an
+// embedding in act-order) are refused here, by name, before any memory is taken.
 //
-// Borrows the Transformer. Thread contract: a value.
+// Example, given `const model::ModelConfig& config`, `const model::StoredModel& stored`,
+// `linear::ThreadPool& threads`, `Device& device` and `const executor::ExecutorOptions& options`,
+// with `#include "forge/gpu/gpu_executor.h"`:
+//
+//   const auto model = GpuModel::of(config, stored, threads);
+//   if (!model) return model.error();
+//   auto executor = GpuExecutor::create(device, *model, options);
+//   if (!executor) return to_string(executor.error());
+//   ...
+//
+// Borrows everything. Thread contract: a value.
 #pragma once
 
+#include <memory>
 #include <optional>
 #include <string>
 #include <tl/expected.hpp>
 
-#include "forge/model/transformer.h"
+#include "forge/linear/panel_store.h"
+#include "forge/linear/thread_pool.h"
+#include "forge/linear/weight_reader.h"
+#include "forge/model/model_config.h"
+#include "forge/model/packed_model.h"
+#include "forge/model/stored_model.h"
 
 namespace forge::gpu {
 
 class GpuModel {
  public:
-  /// The transformer must live until GpuExecutor::create() has returned. Errors: the first weights
-  /// that no kernel reads:
+  /// `threads` pack the weights, `reader` reads them: null if all are in memory. All must live until
+  /// GpuExecutor::create() has returned. Errors: the first weights that no kernel reads:
   /// "the weights' types of the experts differ, accepted on a GPU: the same for all".
-  static tl::expected<GpuModel, std::string> of(const model::Transformer& transformer);
+  /// Requires: `stored` has the shapes of `config`, which is valid.
+  static tl::expected<GpuModel, std::string> of(const model::ModelConfig& config,
+                                                const model::StoredModel& stored,
+                                                linear::ThreadPool& threads,
+                                                linear::WeightReader* reader = nullptr);
 
   const model::ModelConfig& config() const { return *config_; }
-  const model::PackedModel& weights() const { return *weights_; }
+  const model::StoredModel& stored() const { return *stored_; }
+  linear::ThreadPool& threads() const { return *threads_; }
+  const linear::WeightReader& reader() const { return *reader_; }
+
+  /// The packed model without its panels (packed_model.h).
+  const model::PackedModel& layout() const { return *layout_; }
+
+  /// Packs the model's matrices into `store`.
+  tl::expected<model::PackedModel, model::PackFault> load(linear::PanelStore& store) const;
 
  private:
-  explicit GpuModel(const model::Transformer& transformer)
-      : config_(&transformer.config()), weights_(&transformer.weights()) {}
+  GpuModel() = default;
 
-  const model::ModelConfig* config_;
-  const model::PackedModel* weights_;
+  const model::ModelConfig* config_ = nullptr;
+  const model::StoredModel* stored_ = nullptr;
+  linear::ThreadPool* threads_ = nullptr;
+  linear::WeightReader* reader_ = nullptr;
+  std::shared_ptr<const model::PackedModel> layout_;
 };
 
 /// What an executor runs: a model, and perhaps a smaller one that drafts for it.

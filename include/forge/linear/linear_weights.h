@@ -47,13 +47,16 @@
 #include <cstdint>
 #include <span>
 #include <string_view>
+#include <tl/expected.hpp>
 #include <vector>
 
 #include "forge/linear/large_memory.h"
 #include "forge/linear/numerics.h"
+#include "forge/linear/panel_store.h"
 #include "forge/linear/panels.h"
 #include "forge/linear/stored_linear.h"
 #include "forge/linear/thread_pool.h"
+#include "forge/linear/weight_reader.h"
 
 namespace forge::linear {
 
@@ -63,10 +66,10 @@ PanelKind panel_kind(const StoredLinear& stored);
 /// Panels of one kind. Borrowed from the LinearWeights.
 struct Section {
   PanelKind kind = PanelKind::f32;
-  int first_output = 0;         ///< among the outputs of all sections
-  int outputs = 0;              ///< not padded
-  std::size_t panel_bytes = 0;  ///< a multiple of 64
-  const std::byte* panels = nullptr;
+  int first_output = 0;               ///< among the outputs of all sections
+  int outputs = 0;                    ///< not padded
+  std::size_t panel_bytes = 0;        ///< a multiple of 64
+  const std::byte* panels = nullptr;  ///< in this machine's memory, or where a PanelStore put them
   /// order[k] is the input that is k-th in the packed order, where act-order permuted them; or
   /// empty.
   std::span<const std::int32_t> order;
@@ -77,8 +80,13 @@ struct Section {
 /// Bytes of a panel of layers with so many inputs.
 std::size_t panel_bytes(PanelKind kind, int inputs);
 
-/// Bytes of the panels that `parts`, packed together, would take. Looks at no weights.
-std::size_t packed_bytes(std::span<const StoredLinear> parts);
+/// How matrices are packed.
+struct PackOptions {
+  Numerics numerics = Numerics::native;
+  const WeightReader* reader = nullptr;  ///< null: what is stored is in memory
+  PanelStore* store = nullptr;           ///< null: panels go to memory of the LinearWeights
+  bool widen = false;                    ///< to F32, whatever is stored
+};
 
 class LinearWeights {
  public:
@@ -90,6 +98,13 @@ class LinearWeights {
   /// Requires: all have the same inputs; stored sizes as stored_linear.h says.
   LinearWeights(std::span<const StoredLinear> parts, ThreadPool& pool,
                 Numerics numerics = Numerics::native);
+
+  /// The same for parts that have to be read, or panels that go elsewhere. Errors: the reader's.
+  static tl::expected<LinearWeights, ReadFault> load(std::span<const StoredLinear> parts,
+                                                     ThreadPool& pool, const PackOptions& options);
+
+  /// What packing would give, without the panels. Looks at no weights.
+  static LinearWeights layout(std::span<const StoredLinear> parts, const PackOptions& options = {});
 
   int outputs() const { return outputs_; }
   int inputs() const { return inputs_; }
@@ -107,7 +122,10 @@ class LinearWeights {
   std::span<const Section> sections() const { return sections_; }
 
  private:
-  LargeMemory pack(const Section& section, std::span<const StoredLinear> parts, ThreadPool& pool);
+  std::vector<std::size_t> add_sections(std::span<const StoredLinear> parts,
+                                        const PackOptions& options);
+  tl::expected<void, ReadFault> pack(Section& section, std::span<const StoredLinear> parts,
+                                     ThreadPool& pool, const PackOptions& options);
 
   int outputs_ = 0;
   int inputs_ = 0;

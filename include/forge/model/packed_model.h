@@ -15,20 +15,24 @@
 // Packing reads every byte of the weights, and takes their digest at the same time
 // (weights_digest.h).
 //
+// Weights are read a few MiB at a time, not mapped, and panels go to memory of the model, or to a
+// store of somebody else's, a device's, where their sections then point.
+//
 // Owns its matrices, borrows the rows of the embedding. Thread contract: const after construction.
 // Legend: model_config.h and stored_model.h.
 #pragma once
 
 #include <cstdint>
-#include <functional>
 #include <optional>
 #include <tl/expected.hpp>
 #include <variant>
 #include <vector>
 
 #include "forge/linear/linear_weights.h"
+#include "forge/linear/panel_store.h"
 #include "forge/linear/stored_linear.h"
 #include "forge/linear/thread_pool.h"
+#include "forge/linear/weight_reader.h"
 #include "forge/model/model_config.h"
 #include "forge/model/stored_model.h"
 #include "forge/model/weight_fault.h"
@@ -147,22 +151,22 @@ void for_each_matrix(const PackedModel& model, const Visit& visit) {
 /// instruction on this machine that rounds otherwise (linear/numerics.h).
 linear::Numerics numerics_of_results(const PackedModel& model);
 
-/// The PackedModel::bytes() that pack() would give for `stored`. Does not read its weights.
-std::uint64_t packed_bytes(const ModelConfig& config, const StoredModel& stored);
+/// What pack() would give, without panels and digest. Does not read the weights.
+PackedModel packed_layout(const ModelConfig& config, const StoredModel& stored);
 
-/// Called for each matrix before it is packed, and when it will not be read again, so that its
-/// pages can be given back (checkpoint.h): packing then needs little more memory than the result.
-/// Either may be empty.
-struct ReadAdvice {
-  std::function<void(const linear::StoredLinear&)> will_read;
-  std::function<void(const linear::StoredLinear&)> done_with;
+/// How a model is packed.
+struct PackModelOptions {
+  linear::Numerics numerics = linear::Numerics::native;
+  linear::WeightReader* reader = nullptr;  ///< null: all that is stored is in memory
+  linear::PanelStore* store = nullptr;     ///< null: panels are the PackedModel's own memory
 };
 
-/// Packs one matrix after the other with the threads of `pool`, for products of `numerics`.
-/// Errors: the first number of a matrix that is not finite. Requires: `stored` has the shapes of
-/// `config`, which is valid; its vectors are finite.
-tl::expected<PackedModel, WeightFault> pack(const ModelConfig& config, const StoredModel& stored,
-                                            linear::ThreadPool& pool, const ReadAdvice& advice = {},
-                                            linear::Numerics numerics = linear::Numerics::native);
+/// Packs one matrix after the other with the threads of `pool`, telling the reader of each when it
+/// will be read and when not again. So packing needs little more memory than the result.
+/// Errors: the first number of a matrix that is not finite; what could not be read. Requires:
+/// `stored` has the shapes of `config`, which is valid; its vectors are finite.
+tl::expected<PackedModel, PackFault> pack(const ModelConfig& config, const StoredModel& stored,
+                                          linear::ThreadPool& pool,
+                                          const PackModelOptions& options = {});
 
 }  // namespace forge::model

@@ -9,9 +9,12 @@
 
 #include <cstddef>
 #include <optional>
+#include <tl/expected.hpp>
+#include <variant>
 
 #include "forge/linear/stored_linear.h"
 #include "forge/linear/thread_pool.h"
+#include "forge/linear/weight_reader.h"
 
 namespace forge::model {
 
@@ -24,8 +27,13 @@ struct WeightFault {
   bool is_scale = false;  ///< it is the scale of the block of numbers at the place
 };
 
+/// Why weights cannot be packed.
+using PackFault = std::variant<WeightFault, linear::ReadFault>;
+
 /// The first number of `stored` that is not finite, among its floats or the scales of its codes;
-/// nullopt if all are finite. Reads all of them with the threads of `pool`.
-std::optional<WeightFault> find_fault(const linear::StoredLinear& stored, linear::ThreadPool& pool);
+/// nullopt if all are finite. Reads all of them with the threads of `pool`. Errors: the reader's.
+tl::expected<std::optional<WeightFault>, linear::ReadFault> find_fault(
+    const linear::StoredLinear& stored, const linear::WeightReader& reader,
+    linear::ThreadPool& pool);
 
 }  // namespace forge::model

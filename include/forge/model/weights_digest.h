@@ -43,10 +43,13 @@
 #include <cstddef>
 #include <cstdint>
 #include <map>
+#include <span>
 #include <string>
+#include <tl/expected.hpp>
 #include <vector>
 
 #include "forge/linear/thread_pool.h"
+#include "forge/linear/weight_reader.h"
 #include "forge/model/stored_model.h"
 
 namespace forge::model {
@@ -64,32 +67,38 @@ std::string to_string(const WeightsDigest& digest);
 ///
 /// Example, given `const StoredModel& model` and `linear::ThreadPool& pool`:
 ///
-///   WeightsDigester digester(pool);
-///   digester.read(model.embedding);  // and each other matrix once, in any order
+///   const linear::MemoryReader reader;
+///   WeightsDigester digester(reader, pool);
+///   if (auto read = digester.read(model.embedding); !read) return read.error().why;
+///   // and each other matrix once, in any order
 ///   ...
 ///   const WeightsDigest digest = digester.digest(model);
 ///
-/// Borrows the pool. Thread contract: one thread at a time.
+/// Borrows reader and pool. Thread contract: one thread at a time.
 class WeightsDigester {
  public:
   static constexpr std::size_t kPieceBytes = std::size_t{256} << 10;
 
-  explicit WeightsDigester(linear::ThreadPool& pool) : pool_(pool) {}
+  WeightsDigester(const linear::WeightReader& reader, linear::ThreadPool& pool);
 
-  /// Hashes all bytes of a matrix, in pieces shared out to the threads. Requires: it stays at its
-  /// address until the digest is taken.
-  void read(const linear::StoredLinear& matrix);
+  /// Hashes all bytes of a matrix, in pieces shared out to the threads. Errors: the reader's.
+  /// Requires: the StoredLinear stays at its address until the digest is taken.
+  tl::expected<void, linear::ReadFault> read(const linear::StoredLinear& matrix);
 
   /// The list and its hash. Requires: every matrix of `model` has been read, as it lies in `model`.
   std::string list(const StoredModel& model) const;
   WeightsDigest digest(const StoredModel& model) const;
 
  private:
+  tl::expected<WeightsDigest, linear::ReadFault> hash(std::span<const std::byte> array);
+
+  const linear::WeightReader& reader_;
   linear::ThreadPool& pool_;
+  std::vector<std::vector<std::byte>> rooms_;  // for a piece, of each thread
   std::map<const linear::StoredLinear*, std::vector<WeightsDigest>> read_;  // of their tensors
 };
 
-/// The list and the digest of `model`. Each call reads all of its weights.
+/// The list and the digest of `model`, which is in memory. Each call reads all of its weights.
 std::string digest_list(const StoredModel& model, linear::ThreadPool& pool);
 WeightsDigest digest_of(const StoredModel& model, linear::ThreadPool& pool);
 

@@ -35,10 +35,13 @@ class SeededModel {
 
   const model::ModelConfig& config() const { return transformer_.config(); }
   const model::Transformer& transformer() const { return transformer_; }
+  /// The weights before they are packed.
+  const model::StoredModel& stored() const { return stored_; }
 
  private:
   std::shared_ptr<const Weights>
       weights_;  // the transformer reads the embedding's rows where they are
+  model::StoredModel stored_;
   model::Transformer transformer_;
 };
 

@@ -1,8 +1,9 @@
-// LoadedModel: a model ready to run, from a file or built in: its tokenizer, its weights packed,
-// and the threads that compute with them on a CPU.
+// LoadedModel: a model ready to run, from a file or built in: its tokenizer, its weights, and the
+// threads that pack them and compute with them on a CPU.
 //
-// Packing reads the whole file once. Several targets may run the same LoadedModel one after the
-// other; it must outlive them.
+// For a CPU, weights are packed when it opens. For a GPU they stay where they are stored, until a
+// target reads them and brings them to its device. Several targets may run the same LoadedModel one
+// after the other; it must outlive them.
 //
 // Owns everything. Thread contract: const after open(), but for threads(), which one thread uses at
 // a time.
@@ -17,7 +18,10 @@
 
 #include "forge/chat/chat_format.h"
 #include "forge/core/ids.h"
+#include "forge/gpu/gpu_model.h"
 #include "forge/linear/thread_pool.h"
+#include "forge/linear/weight_reader.h"
+#include "forge/model/stored_model.h"
 #include "forge/model/transformer.h"
 #include "forge/runtime/target_options.h"
 #include "forge/text/tokenizer.h"
@@ -25,19 +29,38 @@
 namespace forge::checkpoint {
 class Checkpoint;
 }
+namespace forge::reference {
+struct Weights;
+}
 
 namespace forge::runtime {
 
 class LoadedModel {
  public:
-  /// Opens the model of `source`, with its adapters, and the draft model if there is one. Errors:
-  /// those of Checkpoint, load_tokenizer and pack, with the path; those of load_chat_template for
-  /// the one of `source`; the draft's vocabulary is larger than the model's.
-  static tl::expected<std::unique_ptr<LoadedModel>, std::string> open(const ModelSource& source);
+  /// Opens the model of `source`, with its adapters, and the draft model if there is one, for
+  /// targets of `kind`. Errors: those of Checkpoint, load_tokenizer and pack, with the path; those
+  /// of load_chat_template for the one of `source`; the draft's vocabulary is larger than the
+  /// model's.
+  static tl::expected<std::unique_ptr<LoadedModel>, std::string> open(
+      const ModelSource& source, TargetKind kind = TargetKind::cpu);
 
-  const model::ModelConfig& config() const { return parts_.transformer.config(); }
-  const model::Transformer& transformer() const { return parts_.transformer; }
+  const model::ModelConfig& config() const { return parts_.config; }
   linear::ThreadPool& threads() const { return *threads_; }
+
+  /// The weights as a CPU's products read them; of a GPU's, which are not packed here, their layout
+  /// (packed_model.h).
+  const model::PackedModel& weights() const {
+    return parts_.transformer ? parts_.transformer->weights() : parts_.layout;
+  }
+
+  /// Requires: opened for a CPU.
+  const model::Transformer& transformer() const;
+
+  /// Requires: opened for a GPU, or built in. Errors: those of GpuModel::of.
+  tl::expected<gpu::GpuModel, std::string> gpu_model() const;
+
+  /// What packing for a device has found, in the words of the model's file.
+  std::string error_of(const model::PackFault& fault) const;
 
   /// The draft model, or null. It computes with the same threads.
   const LoadedModel* draft() const { return draft_.get(); }
@@ -70,8 +93,13 @@ class LoadedModel {
 
   struct Parts {
     std::string name;
-    std::shared_ptr<const void> weights;  // the transformer borrows from it
-    model::Transformer transformer;
+    std::shared_ptr<checkpoint::Checkpoint> file;       // null: it is built in
+    std::shared_ptr<const reference::Weights> numbers;  // of the built-in model
+    model::ModelConfig config;
+    model::StoredModel stored;  // borrows from one of both
+    std::shared_ptr<linear::WeightReader> reader;
+    model::PackedModel layout;
+    std::optional<model::Transformer> transformer;
     std::unique_ptr<const text::Tokenizer> tokenizer;  // null: there is none
     chat::LoadedChatFormat chat;
     std::vector<std::string> notes = {};
@@ -82,10 +110,11 @@ class LoadedModel {
   static OpenedParts open_parts(const ModelSource& source, linear::ThreadPool& threads);
   static OpenedParts open_adapted(const ModelSource& source, linear::ThreadPool& threads);
   static OpenedParts open_file(std::shared_ptr<checkpoint::Checkpoint> file,
-                               const std::string& path, linear::Numerics numerics,
-                               linear::ThreadPool& threads);
-  static Parts open_builtin(const BuiltinModel& builtin, linear::ThreadPool& threads);
-  static OpenedParts open_draft(const ModelSource& source, linear::ThreadPool& threads);
+                               const std::string& path);
+  static Parts open_builtin(const BuiltinModel& builtin);
+  static OpenedParts open_draft(const ModelSource& source);
+  static tl::expected<void, std::string> pack_for(TargetKind kind, linear::Numerics numerics,
+                                                  linear::ThreadPool& threads, Parts& parts);
 
   struct AnswerEnd {
     std::string text;

@@ -12,6 +12,7 @@
 #include <tl/expected.hpp>
 
 #include "forge/linear/numerics.h"
+#include "forge/model/weights_digest.h"
 #include "forge/runtime/target_options.h"
 
 namespace forge::runtime {
@@ -36,12 +37,18 @@ struct RunRecord {
   friend bool operator==(const RunRecord&, const RunRecord&) = default;
 };
 
-/// The record of a run of `model` on a target of `kind`, on this machine.
-RunRecord record_of(const LoadedModel& model, TargetKind kind);
+/// Digests of the weights that a target has loaded.
+struct LoadedDigests {
+  model::WeightsDigest model;
+  std::optional<model::WeightsDigest> draft;  ///< of the draft model, if there is one
+};
 
-/// Whether `model`, on a target of `kind` and on this machine, gives the bits that were recorded.
-/// Errors: the first field of the header that differs, with its value and the value here.
-tl::expected<void, std::string> validate_replay(const RunRecord& recorded, const LoadedModel& model,
-                                                TargetKind kind);
+/// The record of a run of `model` on a target of `kind`, on this machine.
+RunRecord record_of(const LoadedModel& model, TargetKind kind, const LoadedDigests& digests);
+
+/// Whether `model`, whose record on a target of `kind` is `here`, gives the bits that were
+/// recorded. Errors: the first field of the header that differs, with its value and the value here.
+tl::expected<void, std::string> validate_replay(const RunRecord& recorded, const RunRecord& here,
+                                                const LoadedModel& model, TargetKind kind);
 
 }  // namespace forge::runtime

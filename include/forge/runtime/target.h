@@ -13,6 +13,7 @@
 #include "forge/gpu/gpu_executor.h"
 #include "forge/grammar/output_compiler.h"
 #include "forge/runtime/loaded_model.h"
+#include "forge/runtime/run_record.h"
 #include "forge/runtime/target_options.h"
 
 namespace forge::runtime {
@@ -20,10 +21,10 @@ namespace forge::runtime {
 /// A target with a model: cpu, sim or cuda.
 class Target {
  public:
-  /// Makes a target. `model` is that of options.source; the target borrows it. Errors: no such
-  /// device, no CUDA in this build, not enough memory, what of the model a GPU does not run, ... by
-  /// name.
-  /// Requires: valid options, not of a null target.
+  /// Makes a target. `model` is that of options.source, opened for such a target, which borrows it.
+  /// Errors: no such device, no CUDA in this build, not enough memory, what of the model a GPU does
+  /// not run, weights that cannot be read, ... by name. Requires: valid options, not of a null
+  /// target.
   static tl::expected<Target, std::string> open(const TargetOptions& options,
                                                 const LoadedModel& model);
 
@@ -35,6 +36,9 @@ class Target {
   /// Makes the grammars of its requests, over the model's vocabulary.
   const std::shared_ptr<grammar::OutputCompiler>& grammars() const { return grammars_; }
 
+  /// What a trace's header says of a run on it.
+  const RunRecord& record() const { return record_; }
+
   /// "simulated NVIDIA H200 SXM 141GB"; empty for a CPU.
   const std::string& device_name() const { return device_name_; }
 
@@ -45,12 +49,15 @@ class Target {
 
  private:
   Target(std::unique_ptr<executor::ModelExecutor> executor,
-         std::shared_ptr<grammar::OutputCompiler> grammars)
-      : executor_(std::move(executor)), grammars_(std::move(grammars)) {}
+         std::shared_ptr<grammar::OutputCompiler> grammars, RunRecord record)
+      : executor_(std::move(executor)),
+        grammars_(std::move(grammars)),
+        record_(std::move(record)) {}
 
   std::unique_ptr<gpu::Device> device_;  // outlives the executor
   std::unique_ptr<executor::ModelExecutor> executor_;
   std::shared_ptr<grammar::OutputCompiler> grammars_;
+  RunRecord record_;
   std::string device_name_;
 };
 

@@ -21,7 +21,7 @@ class Run {
       runtime::Target& target)
       : run_(run),
         target_(target),
-        trace_(make_trace(run, model, target)),
+        trace_(make_trace(run, target)),
         engine_(run.options.scheduler, target.executor(), trace_ ? &*trace_ : nullptr),
         arrivals_(run.workload, run.clock),
         digests_(run.workload.size()),
@@ -53,13 +53,11 @@ class Run {
 
  private:
   static std::optional<trace::TraceWriter> make_trace(const BenchRun& run,
-                                                      const runtime::LoadedModel& model,
                                                       const runtime::Target& target) {
     std::optional<trace::TraceWriter> trace;
     if (run.trace != nullptr) {
-      const runtime::RunRecord record = runtime::record_of(model, run.options.kind);
       trace.emplace(*run.trace,
-                    runtime::to_trace_header(run.options, record, target.device_name()));
+                    runtime::to_trace_header(run.options, target.record(), target.device_name()));
     }
     return trace;
   }

@@ -284,7 +284,7 @@ int bench(BenchOptions options) {
   std::signal(SIGTERM, [](int) { interrupted = 1; });
   if (options.target.kind == runtime::TargetKind::null) return bench_policy(options, *workload);
   const auto start = std::chrono::steady_clock::now();
-  const auto model = runtime::LoadedModel::open(options.target.source);
+  const auto model = runtime::LoadedModel::open(options.target.source, options.target.kind);
   if (!model) return fail(model.error());
   const std::chrono::duration<double> loading = std::chrono::steady_clock::now() - start;
   if (options.target.source.is_file() && !options.runs_given) {

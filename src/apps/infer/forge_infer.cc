@@ -103,7 +103,7 @@ void print_notes(const runtime::LoadedModel& model) {
 void print_model(const Runtime& runtime) {
   const runtime::LoadedModel& model = runtime.model();
   const CacheShape& cache = runtime.options().scheduler.cache;
-  std::cerr << model.name() << ": " << runtime::bytes_text(model.transformer().weights().bytes())
+  std::cerr << model.name() << ": " << runtime::bytes_text(model.weights().bytes())
             << " of weights, KV cache of " << std::uint64_t{cache.num_blocks} * cache.block_size
             << " tokens, " << model.threads().threads() << " threads"
             << (model.has_tokenizer() ? "" : ", no tokenizer: a token is a byte") << '\n';

@@ -14,7 +14,9 @@ using Sizes = KernelSizes;
 /// Matrices [outputs][inputs], and the panels of all of them one after the other.
 struct Matrices {
   std::shared_ptr<std::vector<linear::LinearWeights>> packed;
-  Uploaded<float> panels;
+  Uploaded<float> panels;  // one after the other
+
+  std::uint64_t bytes() const { return packed->front().bytes(); }
 
   /// y = x W^T, with one of them.
   void multiply(const float* x, std::size_t index, float* y) const {
@@ -175,6 +177,7 @@ gpu::KernelLaunch build_project_experts(KernelCaseBuilder& b) {
                .counts = nullptr},
       .x = x.device,
       .panels = matrices.panels.device,
+      .matrix_bytes = matrices.bytes(),
       .y = y.device,
       .inputs = inputs,
       .outputs = outputs,
@@ -247,6 +250,7 @@ gpu::KernelLaunch build_project_heads(KernelCaseBuilder& b) {
       .row_count = b.upload<std::uint32_t>("row_count", {row_count}).device,
       .x = x.device,
       .panels = matrices.panels.device,
+      .matrix_bytes = matrices.bytes(),
       .y = y.device,
       .heads = b.sizes().heads,
       .inputs = inputs,

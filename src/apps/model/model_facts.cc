@@ -219,7 +219,7 @@ ordered_json size_facts(const checkpoint::Checkpoint& checkpoint, const TensorFi
   if (count.active != count.total) out["active_parameters"] = count.active;
   out["bits_a_weight"] =
       8 * static_cast<double>(bytes_of_all(file)) / static_cast<double>(count.total);
-  out["packed_bytes"] = packed_bytes(config, checkpoint.model());
+  out["packed_bytes"] = packed_layout(config, checkpoint.model()).bytes();
   out["kv_token_bytes"] = kv_shape(config).token_floats() * sizeof(float);
   out["unused_tensors"] = checkpoint.unused();
   out["notes"] = checkpoint.notes();

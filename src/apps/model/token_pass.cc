@@ -50,10 +50,8 @@ TokenPass::~TokenPass() = default;
 tl::expected<TokenPass, std::string> TokenPass::open(const checkpoint::Checkpoint& checkpoint,
                                                      int threads) {
   auto state = std::make_unique<State>(checkpoint.config(), threads);
-  auto weights =
-      pack(checkpoint.config(), checkpoint.model(), state->threads,
-           {.will_read = [&](const linear::StoredLinear& m) { checkpoint.will_read(m); },
-            .done_with = [&](const linear::StoredLinear& m) { checkpoint.done_with(m); }});
+  checkpoint::CheckpointReader reader(checkpoint);
+  auto weights = pack(checkpoint.config(), checkpoint.model(), state->threads, {.reader = &reader});
   if (!weights) return tl::unexpected(to_string(checkpoint.error_of(weights.error())));
   state->model = std::make_unique<model::Transformer>(checkpoint.config(), *std::move(weights));
   return TokenPass(std::move(state));

@@ -68,7 +68,7 @@ int print(const trace::ReplayReport& report, const std::string& where) {
 /// the trace's draft.
 tl::expected<std::unique_ptr<runtime::LoadedModel>, std::string> open_model(
     const runtime::TargetOptions& options) {
-  auto model = runtime::LoadedModel::open(options.source);
+  auto model = runtime::LoadedModel::open(options.source, options.kind);
   if (!model) return model;
   const auto valid = validate(executor_options(options), (*model)->config().layers);
   if (!valid) return tl::unexpected(to_string(valid.error()));
@@ -116,12 +116,12 @@ int run_replay(const CLI::App& flags, const TraceArgument& file, const ReplayOpt
   } else {
     const auto model = open_model(run);
     if (!model) return unusable(model.error());
-    if (const auto same = runtime::validate_replay(recorded->record, **model, run.kind); !same) {
-      return unusable(file.path + ": line 1: " + same.error());
-    }
     const auto vocabulary = static_cast<std::uint32_t>((*model)->config().vocabulary_size);
     auto target = runtime::Target::open(run, **model);
     if (!target) return unusable(target.error());
+    const auto same =
+        runtime::validate_replay(recorded->record, target->record(), **model, run.kind);
+    if (!same) return unusable(file.path + ": line 1: " + same.error());
     replayed = replay(trace.reader(), target->executor(), vocabulary);
   }
   if (!replayed) return unusable(trace.error(replayed.error()));

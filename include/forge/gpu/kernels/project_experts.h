@@ -8,6 +8,7 @@
 //   const ProjectExpertsArgs args{.plan = plan,
 //                                 .x = x,
 //                                 .panels = panels,
+//                                 .matrix_bytes = 2048 * 1536 * sizeof(float),
 //                                 .y = gate_up,
 //                                 .inputs = 2048,
 //                                 .outputs = 2 * 768,
@@ -24,13 +25,14 @@ struct ProjectExpertsArgs {
   static constexpr int kThreads = ProjectArgs::kThreads;
   static constexpr BlockResources kResources{.shared_bytes = 26624, .registers = 80};
   ExpertPlan plan;
-  const float* x;      ///< [rows][K]: the row of pair n is n / pairs_per_row
-  const void* panels;  ///< [E] matrices like ProjectArgs::panels, one after the other
-  float* y;            ///< [T A][y_stride], a row for each pair, of which [N] are written
-  int inputs;          ///< K, at least 1
-  int outputs;         ///< N
-  int y_stride = 0;    ///< floats from a row of y to the next; 0: N
-  int pairs_per_row;   ///< A if x are the rows of the pass, 1 if they are those of pairs
+  const float* x;              ///< [rows][K]: the row of pair n is n / pairs_per_row
+  const void* panels;          ///< of expert 0, as ProjectArgs::panels
+  std::uint64_t matrix_bytes;  ///< from the panels of an expert to those of the next
+  float* y;                    ///< [T A][y_stride], a row for each pair, of which [N] are written
+  int inputs;                  ///< K, at least 1
+  int outputs;                 ///< N
+  int y_stride = 0;            ///< floats from a row of y to the next; 0: N
+  int pairs_per_row;           ///< A if x are the rows of the pass, 1 if they are those of pairs
   linear::PanelKind kind = linear::PanelKind::f32;
   const RowGroup* coded = nullptr;  ///< x in 8 bits, of codes: [rows][ceil(K / 32)]
   const float* bias = nullptr;      ///< [E][y_stride], as y, or null

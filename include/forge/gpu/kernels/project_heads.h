@@ -7,6 +7,7 @@
 //   const ProjectHeadsArgs args{.row_count = &counts->rows,
 //                               .x = queries,
 //                               .panels = panels,
+//                               .matrix_bytes = 128 * 512 * sizeof(float),
 //                               .y = absorbed,
 //                               .heads = 16,
 //                               .inputs = 128,
@@ -26,12 +27,13 @@ struct ProjectHeadsArgs {
   static constexpr int kThreads = ProjectArgs::kThreads;
   static constexpr BlockResources kResources{.shared_bytes = 26624, .registers = 80};
   const std::uint32_t* row_count;
-  const float* x;      ///< [rows][H][x_stride], of which the first K of each head are read
-  const void* panels;  ///< [H] matrices like ProjectArgs::panels, one after the other
-  float* y;            ///< [rows][H][y_stride], of which the first N of each head are written
-  int heads;           ///< H
-  int inputs;          ///< K, at least 1
-  int outputs;         ///< N, at most 2^20
+  const float* x;              ///< [rows][H][x_stride], of which the first K of each head are read
+  const void* panels;          ///< of head 0, as ProjectArgs::panels
+  std::uint64_t matrix_bytes;  ///< from the panels of a head to those of the next
+  float* y;     ///< [rows][H][y_stride], of which the first N of each head are written
+  int heads;    ///< H
+  int inputs;   ///< K, at least 1
+  int outputs;  ///< N, at most 2^20
   int x_stride;
   int y_stride;
   linear::PanelKind kind = linear::PanelKind::f32;
