@@ -23,6 +23,7 @@ class CudaDevice final : public gpu::Device {
 
   const CudaContext& context() const { return context_; }
   gpu::DeviceInfo info() const override { return info_; }
+  tl::expected<std::optional<std::uint64_t>, gpu::DeviceError> free_bytes() override;
   tl::expected<gpu::Buffer, gpu::DeviceError> allocate(gpu::MemoryKind kind, std::size_t bytes,
                                                        const char* name) override;
   tl::expected<std::unique_ptr<gpu::Stream>, gpu::DeviceError> create_stream() override {
@@ -39,6 +40,16 @@ class CudaDevice final : public gpu::Device {
   CudaContext context_;
   gpu::DeviceInfo info_;
 };
+
+tl::expected<std::optional<std::uint64_t>, gpu::DeviceError> CudaDevice::free_bytes() {
+  std::size_t free = 0;
+  std::size_t total = 0;
+  const auto status = context_.run(
+      "cudaMemGetInfo", [&] { return cudaMemGetInfo(&free, &total); },
+      [] { return std::string("free memory"); });
+  if (!status) return tl::unexpected(status.error());
+  return free;
+}
 
 tl::expected<gpu::Buffer, gpu::DeviceError> CudaDevice::allocate(gpu::MemoryKind kind,
                                                                  std::size_t bytes,

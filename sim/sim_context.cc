@@ -2,6 +2,7 @@
 
 #include <array>
 #include <cstring>
+#include <limits>
 
 #include "forge/core/check.h"
 #include "forge/sim/kernel_time.h"
@@ -26,7 +27,9 @@ std::uint64_t seed_of_launch(std::uint64_t seed, std::uint64_t launch) {
 }  // namespace
 
 SimContext::SimContext(const SimOptions& options)
-    : options_(options), memory_(options.device.memory_bytes), machine_(options.host_threads) {
+    : options_(options),
+      memory_(options.memory_bytes.value_or(std::numeric_limits<std::uint64_t>::max())),
+      machine_(options.host_threads) {
   statistics_.kernels.resize(gpu::kKernelNames.size());
 }
 

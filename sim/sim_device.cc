@@ -15,6 +15,13 @@ gpu::DeviceInfo SimDevice::info() const {
           .memory_bytes = device.memory_bytes};
 }
 
+/// Not given in options: this machine's.
+tl::expected<std::optional<std::uint64_t>, gpu::DeviceError> SimDevice::free_bytes() {
+  const std::optional<std::uint64_t> all = context_->options().memory_bytes;
+  if (!all) return std::nullopt;
+  return *all - context_->memory().device_bytes_used();
+}
+
 tl::expected<gpu::Buffer, gpu::DeviceError> SimDevice::allocate(gpu::MemoryKind kind,
                                                                 std::size_t bytes,
                                                                 const char* name) {

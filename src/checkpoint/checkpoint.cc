@@ -84,10 +84,9 @@ FileError Checkpoint::error_of_read(const linear::ReadFault& fault) const {
   FORGE_CHECK(tensor_at(fault.at) != nullptr, "a matrix of another checkpoint");
   const formats::Tensor& tensor = *tensor_at(fault.at);
   const auto before = static_cast<std::uint64_t>(fault.at - tensor.bytes.data());
-  return {.file = file_.file_of(tensor).path(),
-          .message = fault.why,
-          .tensor = tensor.name,
-          .offset = tensor.offset + before};
+  FileError error = file_.file_of(tensor).error_of({tensor.offset + before, fault.code});
+  error.tensor = tensor.name;
+  return error;
 }
 
 FileError Checkpoint::error_of_number(const model::WeightFault& fault) const {
@@ -135,8 +134,7 @@ tl::expected<void, linear::ReadFault> CheckpointReader::read(const std::byte* fr
   if (read) return {};
   const std::uint64_t first =
       tensor->offset + static_cast<std::uint64_t>(from - tensor->bytes.data());
-  return tl::unexpected(
-      linear::ReadFault{from + (*read.error().offset - first), read.error().message});
+  return tl::unexpected(linear::ReadFault{from + (read.error().offset - first), read.error().code});
 }
 
 void CheckpointReader::will_read(const linear::StoredLinear& matrix) {

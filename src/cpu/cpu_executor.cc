@@ -26,7 +26,8 @@ CpuExecutor::CpuExecutor(const executor::ExecutorOptions& options, std::unique_p
       drafter_(drafter ? std::move(drafter)
                        : make_drafter(options, draft ? std::optional(draft->vocabulary_size())
                                                      : std::nullopt)),
-      sequences_(options.cache.num_blocks, options.cache.block_size, options.grammars),
+      sequences_({options.cache.num_blocks, options.cache.block_size, model->positions()},
+                 options.grammars),
       guard_(options, model->layers(), draft ? std::optional(draft->layers()) : std::nullopt),
       answer_(options, *drafter_) {
   FORGE_CHECK(!draft || draft->vocabulary_size() <= model->vocabulary_size(),

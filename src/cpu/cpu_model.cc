@@ -40,6 +40,7 @@ class TransformerCpuModel : public CpuModel {
 
   int vocabulary_size() const override { return model_.config().vocabulary_size; }
   int layers() const override { return model_.config().layers; }
+  int positions() const override { return model_.config().positions; }
   void copy(const BlockCopy& copy) override { cache_.copy(copy); }
   void forward(const model::ForwardBatch& batch, int layers, std::span<float> logits) override {
     model_.forward(batch, cache_.device(), scratch_, logits, layers);

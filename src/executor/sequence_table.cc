@@ -84,11 +84,19 @@ void take_swap_in(CopyWalk& copies, SeqId seq, SequenceTable::Sequence& sequence
 
 }  // namespace
 
-SequenceTable::SequenceTable(std::uint32_t num_blocks, std::uint32_t block_size,
-                             std::shared_ptr<grammar::OutputCompiler> grammars)
-    : num_blocks_(num_blocks), block_size_(block_size), grammars_(std::move(grammars)) {}
+SequenceTable::SequenceTable(const Room& room, std::shared_ptr<grammar::OutputCompiler> grammars)
+    : num_blocks_(room.num_blocks),
+      block_size_(room.block_size),
+      positions_(static_cast<std::uint64_t>(room.positions)),
+      grammars_(std::move(grammars)) {}
 
 std::optional<std::string> SequenceTable::refuses(const Request& request) const {
+  const std::uint64_t length = request.prompt.size() + std::uint64_t{request.max_new_tokens};
+  if (length > positions_) {
+    return "prompt and max_new_tokens are " + std::to_string(length) +
+           " tokens together; accepted are up to " + std::to_string(positions_) +
+           ", the positions of the model";
+  }
   if (!request.sampling.grammar) return std::nullopt;
   if (grammars_ == nullptr) return Executor::kNoGrammars;
   if (request.ignore_eos) {

@@ -49,11 +49,6 @@ FileError cannot_open(const std::string& path, int code) {
           .message = "is a link to " + in_quotes(target.string()) + ", where there is no file"};
 }
 
-/// Of a file that had `size` bytes when it was opened.
-std::string ended(std::size_t size) {
-  return "ends here, and had " + std::to_string(size) + " bytes when it was opened";
-}
-
 /// Advice: the kernel may ignore it, so whatever it answers is fine.
 void advise(std::span<const std::byte> file, Range pages, int advice) {
   if (pages.begin >= pages.end) return;
@@ -112,23 +107,30 @@ MappedFile::~MappedFile() {
   if (descriptor_ >= 0) ::close(descriptor_);
 }
 
-tl::expected<void, FileError> MappedFile::read(std::span<const std::byte> part,
-                                               std::span<std::byte> to) const {
+tl::expected<void, ReadFailure> MappedFile::read(std::span<const std::byte> part,
+                                                 std::span<std::byte> to) const {
   FORGE_CHECK(part.size() == to.size(), "part of ", part.size(), " bytes, room for ", to.size());
   auto [at, end] = range_of(part, bytes());
   while (at < end) {
     const ssize_t count = ::pread(descriptor_, to.data(), end - at, static_cast<off_t>(at));
     if (count < 0 && errno == EINTR) continue;
-    if (count <= 0) {
-      FileError error = count < 0 ? detail::system_error(path_, "read", errno)
-                                  : FileError{.file = path_, .message = ended(size_)};
-      error.offset = at;
-      return tl::unexpected(std::move(error));
-    }
+    if (count <= 0) return tl::unexpected(ReadFailure{at, count < 0 ? errno : 0});
     at += static_cast<std::size_t>(count);
     to = to.subspan(static_cast<std::size_t>(count));
   }
   return {};
+}
+
+FileError MappedFile::error_of(const ReadFailure& failure) const {
+  FileError error;
+  if (failure.code != 0) {
+    error = detail::system_error(path_, "read", failure.code);
+  } else {
+    error.file = path_;
+    error.message = "ends here, and had " + std::to_string(size_) + " bytes when it was opened";
+  }
+  error.offset = failure.offset;
+  return error;
 }
 
 void MappedFile::will_read(std::span<const std::byte> part) const {

@@ -18,7 +18,7 @@ void BlockTables::collect(const executor::StepSlices& step, std::vector<TableWri
     const std::uint32_t row = slice.sequence->batch_row;
     const std::vector<std::uint32_t>& blocks = slice.sequence->blocks;
     FORGE_CHECK(row < rows_ && blocks.size() <= stride_, "batch row=", row,
-                " max_batch_size=", rows_, ", blocks=", blocks.size(), " num_blocks=", stride_);
+                " max_batch_size=", rows_, ", blocks=", blocks.size(), " of at most ", stride_);
     if (writes.size() + blocks.size() - slice.kept_blocks > writes_max_) distrust();
     if (upload_whole_) continue;
     for (std::uint32_t index = slice.kept_blocks; index < blocks.size(); ++index) {

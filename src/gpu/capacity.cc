@@ -4,7 +4,6 @@
 
 #include "attention_path.h"
 #include "forge/core/sampling_params.h"
-#include "forge/model/rotary_table.h"
 #include "forge/model/transformer.h"
 #include "forge/sampling/mask.h"
 
@@ -35,12 +34,11 @@ std::uint32_t head_tiles_of(const model::ModelConfig& model) {
   return static_cast<std::uint32_t>(grouped.kv_heads * of_group);
 }
 
-std::uint32_t slabs_of(std::uint32_t rows) { return (rows + kSlabRows - 1) / kSlabRows; }
-
 }  // namespace
 
 Capacity::Capacity(const model::ModelConfig& model, const executor::ExecutorOptions& options,
-                   bool has_draft_model) {
+                   const CapacityTerms& terms) {
+  const bool has_draft_model = terms.has_draft_model;
   const std::uint64_t slots = std::uint64_t{options.cache.num_blocks} * options.cache.block_size;
   const std::uint32_t k = options.drafts;
 
@@ -59,7 +57,10 @@ Capacity::Capacity(const model::ModelConfig& model, const executor::ExecutorOpti
   const auto tiles_of = [&](std::uint32_t its_slabs) {
     return slices + its_slabs + tokens / PromptTile::kMaxRows;
   };
-  slab_rows = std::min(std::max(tokens, first_rows), kSlabRows);
+  slab_rows = std::min(std::max(tokens, first_rows), terms.chunk_rows);
+  const auto slabs_of = [&](std::uint32_t of_rows) {
+    return (of_rows + slab_rows - 1) / slab_rows;
+  };
   slab_logits = std::min(slab_rows, std::max(picks, kToldTogether));
   const std::uint32_t told_slabs = (tokens + slab_logits - 1) / slab_logits;
   slabs = told_slabs + slabs_of(first_rows) + narrow_passes * slabs_of(slices);
@@ -70,8 +71,8 @@ Capacity::Capacity(const model::ModelConfig& model, const executor::ExecutorOpti
   pairs = slices + 3 * options.cache.num_host_blocks;
   writes = 2 * slices + tokens / options.cache.block_size + kSpareWrites;
 
-  positions = smallest(slots, model::RotaryTable::kPositionsMax);
-  table_stride = options.cache.num_blocks;
+  positions = smallest(slots, static_cast<std::uint64_t>(terms.positions));
+  table_stride = (positions + options.cache.block_size - 1) / options.cache.block_size;
   vocabulary = static_cast<std::uint32_t>(model.vocabulary_size);
   const std::uint64_t of_sequence =
       std::min<std::uint64_t>(vocabulary, positions + SamplingParams::kLogitBiasMax);

@@ -9,15 +9,24 @@
 #include <cstdint>
 
 #include "forge/executor/executor_options.h"
+#include "forge/gpu/gpu_options.h"
 #include "forge/gpu/kernels.h"
 #include "forge/model/model_config.h"
 
 namespace forge::gpu {
 
+/// What the capacity for a model depends on beside it and the options.
+struct CapacityTerms {
+  bool has_draft_model = false;
+  int positions = model::kPositionsMax;  ///< of the longest sequence: those of the model that is
+                                         ///< drafted for
+  std::uint32_t chunk_rows = GpuOptions().chunk_rows;
+};
+
 struct Capacity {
   /// The capacity for `model`, which runs or drafts for another model.
   Capacity(const model::ModelConfig& model, const executor::ExecutorOptions& options,
-           bool has_draft_model);
+           const CapacityTerms& terms);
 
   // The most in a plan.
   std::uint32_t batch_rows = 0;  ///< sequences in the batch
@@ -43,7 +52,7 @@ struct Capacity {
 
   std::uint32_t vocabulary = 0;
 
-  // The most in a sequence.
+  // The most in a sequence: neither longer than the model's positions nor than the pool.
   std::uint32_t positions = 0;
   std::uint32_t table_stride = 0;  ///< blocks
   std::uint32_t key_segments = 0;  ///< numerics::kKeySegment keys each
@@ -53,8 +62,5 @@ struct Capacity {
   std::uint64_t block_floats = 0;
   std::uint64_t layer_floats = 0;  ///< of a block; layers lie one after the other
 };
-
-/// Rows that go through the model together; the rest of a pass follows. This bounds scratch memory.
-inline constexpr std::uint32_t kSlabRows = 512;
 
 }  // namespace forge::gpu

@@ -43,6 +43,11 @@ ModelBuffers::ModelBuffers(const model::ModelConfig& model,
   }
 }
 
+MemoryBytes kv_bytes(const executor::ExecutorOptions& options, const Capacity& capacity) {
+  return {.device = sizeof(float) * options.cache.num_blocks * capacity.block_floats,
+          .pinned = sizeof(float) * options.cache.num_host_blocks * capacity.block_floats};
+}
+
 DeviceModel::DeviceModel(const GpuModel& model, const executor::ExecutorOptions& options,
                          const Capacity& capacity, Allocator& allocator, CommandQueue& queue)
     : model_(model.config()),

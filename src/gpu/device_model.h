@@ -46,6 +46,9 @@ struct ModelBuffers {
   Buffer window_rotary;  // likewise of ModelConfig::window_rope, where there is one
 };
 
+/// The bytes of the pools.
+MemoryBytes kv_bytes(const executor::ExecutorOptions& options, const Capacity& capacity);
+
 class DeviceModel {
  public:
   DeviceModel(const GpuModel& model, const executor::ExecutorOptions& options,

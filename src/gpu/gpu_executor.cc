@@ -31,15 +31,26 @@ double microseconds_since(Clock::time_point start) {
   return std::chrono::duration<double, std::micro>(Clock::now() - start).count();
 }
 
-/// Asks for what State takes beside the weights.
-void take_buffers(const model::ModelConfig& model, const model::ModelConfig* draft,
-                  const executor::ExecutorOptions& options, Allocator& allocator) {
-  const Capacity capacity(model, options, draft != nullptr);
-  const ModelBuffers of_model(model, options, capacity, allocator);
-  const BlockTables tables(capacity, allocator);
-  const StepMailbox mailbox(capacity, allocator);
-  if (draft == nullptr) return;
-  const ModelBuffers of_draft(*draft, options, Capacity(*draft, options, true), allocator);
+/// The terms of both models' capacities.
+CapacityTerms terms_of(const GpuModels& models, const GpuOptions& gpu) {
+  return {.has_draft_model = models.draft.has_value(),
+          .positions = models.model.config().positions,
+          .chunk_rows = gpu.chunk_rows};
+}
+
+/// The bytes that `take` asks an allocator for.
+template <class Take>
+MemoryBytes bytes_of(const Take& take) {
+  Allocator allocator;
+  take(allocator);
+  return allocator.bytes();
+}
+
+MemoryBytes operator+(const MemoryBytes& a, const MemoryBytes& b) {
+  return {a.device + b.device, a.pinned + b.pinned};
+}
+MemoryBytes operator-(const MemoryBytes& a, const MemoryBytes& b) {
+  return {a.device - b.device, a.pinned - b.pinned};
 }
 
 }  // namespace
@@ -110,13 +121,14 @@ GpuExecutor::State::State(Place place, const GpuModels& models,
     : device(place.device),
       options(with),
       gpu_options(gpu),
-      capacity(models.model.config(), with, models.draft.has_value()),
+      capacity(models.model.config(), with, terms_of(models, gpu)),
       drafter(drafts
                   ? std::move(drafts)
                   : make_drafter(with, models.draft
                                            ? std::optional(models.draft->config().vocabulary_size)
                                            : std::nullopt)),
-      sequences(with.cache.num_blocks, with.cache.block_size, with.grammars),
+      sequences({with.cache.num_blocks, with.cache.block_size, models.model.config().positions},
+                with.grammars),
       guard(with, models.model.config().layers,
             models.draft ? std::optional(models.draft->config().layers) : std::nullopt),
       answer(with, *drafter),
@@ -128,7 +140,7 @@ GpuExecutor::State::State(Place place, const GpuModels& models,
       input(capacity),
       copy_runs(with.cache.num_blocks, with.cache.num_host_blocks, capacity.pairs) {
   if (!models.draft) return;
-  const Capacity of_draft(models.draft->config(), with, true);
+  const Capacity of_draft(models.draft->config(), with, terms_of(models, gpu));
   draft_model.emplace(*models.draft, with, of_draft, place.allocator, place.queue);
 }
 
@@ -137,8 +149,8 @@ GpuExecutor::State::State(Place place, const GpuModels& models,
 std::string to_string(const CreateError& error) {
   if (const auto* device = std::get_if<DeviceError>(&error)) return to_string(*device);
   const model::PackFault& fault = std::get<WeightsError>(error).fault;
-  if (const auto* read = std::get_if<linear::ReadFault>(&fault)) return "weights: " + read->why;
-  return "weights: a number is not finite";
+  return std::holds_alternative<linear::ReadFault>(fault) ? "weights cannot be read"
+                                                          : "weights are not finite";
 }
 
 tl::expected<std::unique_ptr<GpuExecutor>, CreateError> GpuExecutor::create(
@@ -168,25 +180,30 @@ tl::expected<std::unique_ptr<GpuExecutor>, CreateError> GpuExecutor::create(
 GpuExecutor::GpuExecutor(std::unique_ptr<State> state) : state_(std::move(state)) {}
 GpuExecutor::~GpuExecutor() = default;
 
-MemoryBytes GpuExecutor::memory(const GpuModels& models, const executor::ExecutorOptions& options) {
-  Allocator allocator;
-  const auto add_weights = [&](const GpuModel& model) {
-    const Capacity capacity(model.config(), options, models.draft.has_value());
-    const DeviceWeights weights(model, capacity.slab_rows, allocator, nullptr);
-  };
-  add_weights(models.model);
-  if (models.draft) add_weights(*models.draft);
-  take_buffers(models.model.config(), models.draft ? &models.draft->config() : nullptr, options,
-               allocator);
-  return allocator.bytes();
-}
+MemoryBytes GpuMemory::all() const { return weights + scratch + kv; }
 
-MemoryBytes GpuExecutor::buffer_memory(const model::ModelConfig& model,
-                                       const executor::ExecutorOptions& options,
-                                       const model::ModelConfig* draft) {
-  Allocator allocator;
-  take_buffers(model, draft, options, allocator);
-  return allocator.bytes();
+GpuMemory GpuExecutor::memory(const GpuModels& models, const executor::ExecutorOptions& options,
+                              const GpuOptions& gpu) {
+  GpuMemory memory;
+  const auto add = [&](const GpuModel& model) {
+    const Capacity capacity(model.config(), options, terms_of(models, gpu));
+    memory.weights = memory.weights + bytes_of([&](Allocator& allocator) {
+                       DeviceWeights(model, capacity.slab_rows, allocator, nullptr);
+                     });
+    const MemoryBytes kv = kv_bytes(options, capacity);
+    const auto buffers = bytes_of(
+        [&](Allocator& allocator) { ModelBuffers(model.config(), options, capacity, allocator); });
+    memory.kv = memory.kv + kv;
+    memory.scratch = memory.scratch + (buffers - kv);
+  };
+  add(models.model);
+  if (models.draft) add(*models.draft);
+  memory.scratch = memory.scratch + bytes_of([&](Allocator& allocator) {
+                     const Capacity capacity(models.model.config(), options, terms_of(models, gpu));
+                     BlockTables(capacity, allocator);
+                     StepMailbox(capacity, allocator);
+                   });
+  return memory;
 }
 
 const model::WeightsDigest& GpuExecutor::weights_digest(executor::PassModel which) const {

@@ -8,13 +8,11 @@
 #include "forge/builtin/trained_model.h"
 #include "forge/checkpoint/checkpoint.h"
 #include "forge/core/check.h"
-#include "forge/core/scheduler_config.h"
 #include "forge/reference/seeded_model.h"
 #include "forge/reference/weights.h"
 #include "forge/runtime/builtin_model.h"
 #include "forge/text/byte_tokenizer.h"
 #include "forge/text/load_tokenizer.h"
-#include "free_memory.h"
 
 namespace forge::runtime {
 namespace {
@@ -63,23 +61,6 @@ tl::expected<std::shared_ptr<checkpoint::Checkpoint>, std::string> open_checkpoi
   auto opened = checkpoint::Checkpoint::open(path);
   if (!opened) return tl::unexpected(to_string(opened.error()));
   return std::make_shared<checkpoint::Checkpoint>(*std::move(opened));
-}
-
-tl::expected<std::uint32_t, std::string> blocks_in(std::uint64_t bytes, std::uint64_t block_bytes) {
-  const std::uint64_t blocks = bytes / block_bytes;
-  if (blocks > 0) {
-    return static_cast<std::uint32_t>(
-        std::min<std::uint64_t>(blocks, CacheShape::kNumBlocks.highest));
-  }
-  return tl::unexpected("--kv-memory: " + bytes_text(bytes) + " hold no block, which takes " +
-                        bytes_text(block_bytes));
-}
-
-/// Of the model and of the one that drafts for it.
-std::uint64_t kv_bytes_of_token(const LoadedModel& model) {
-  std::uint64_t floats = kv_shape(model.config()).token_floats();
-  if (model.draft() != nullptr) floats += kv_shape(model.draft()->config()).token_floats();
-  return sizeof(float) * floats;
 }
 
 }  // namespace
@@ -274,42 +255,6 @@ std::vector<TokenId> LoadedModel::eos() const {
   std::sort(eos.begin(), eos.end());
   eos.erase(std::unique(eos.begin(), eos.end()), eos.end());
   return eos;
-}
-
-tl::expected<void, std::string> configure(TargetOptions& options, const LoadedModel& model) {
-  SchedulerConfig& scheduler = options.scheduler;
-  const std::uint64_t block_bytes = kv_bytes_of_token(model) * scheduler.cache.block_size;
-  const std::uint64_t free = free_memory_bytes();
-  if (options.source.kv_memory.given()) {
-    const auto blocks = blocks_in(options.source.kv_memory.of(free), block_bytes);
-    if (!blocks) return tl::unexpected(blocks.error());
-    scheduler.cache.num_blocks = *blocks;
-  } else if (options.fit_blocks && options.source.is_file()) {
-    const std::uint64_t longest =
-        static_cast<std::uint64_t>(model.config().positions) + scheduler.cache.block_size - 1;
-    const std::uint64_t wanted =
-        longest / scheduler.cache.block_size * scheduler.batch.max_batch_size;
-    const auto blocks = blocks_in(std::min(wanted * block_bytes, free / 2), block_bytes);
-    if (!blocks) return tl::unexpected(blocks.error());
-    scheduler.cache.num_blocks = *blocks;
-  }
-  const std::uint64_t bytes =
-      block_bytes * (std::uint64_t{scheduler.cache.num_blocks} + scheduler.cache.num_host_blocks);
-  if (bytes > free) {
-    return tl::unexpected("the KV cache takes " + bytes_text(bytes) + ", accepted: up to " +
-                          bytes_text(free) + ", which are free (--kv-memory, --num-blocks)");
-  }
-  options.executor.eos = model.eos();
-  if (options.executor.draft_layers == 0 || options.executor.drafts == 0) {
-    options.executor.draft_layers = std::max(1, model.config().layers / 2);
-  }
-  if (const auto valid = validate(scheduler); !valid) {
-    return tl::unexpected(to_string(valid.error()));
-  }
-  if (const auto valid = validate(executor_options(options), model.config().layers); !valid) {
-    return tl::unexpected(to_string(valid.error()));
-  }
-  return {};
 }
 
 }  // namespace forge::runtime

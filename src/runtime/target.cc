@@ -1,63 +1,14 @@
 #include "forge/runtime/target.h"
 
-#include <charconv>
 #include <span>
 
 #include "forge/chat/answer_form.h"
 #include "forge/cpu/cpu_executor.h"
-#include "forge/cuda/cuda_device.h"
-#include "forge/sim/open_device.h"
 #include "forge/text/text_stream.h"
+#include "gpu_target.h"
 
 namespace forge::runtime {
 namespace {
-
-using OpenDevice = tl::expected<std::unique_ptr<gpu::Device>, std::string>;
-
-OpenDevice open_simulated(const DeviceOptions& options) {
-  sim::OpenOptions open{.checked = options.checked,
-                        .schedule_seed = options.schedule_seed,
-                        .host_threads = options.host_threads};
-  if (!options.device.empty()) open.device = options.device;
-  auto device = sim::open_device(open);
-  if (!device) return tl::unexpected("--device: " + device.error());
-  return device;
-}
-
-OpenDevice open_cuda(const DeviceOptions& options) {
-  int index = 0;
-  const std::string& text = options.device;
-  const char* const end = text.data() + text.size();
-  const auto [stopped, error] = std::from_chars(text.data(), end, index);
-  if (!text.empty() && (error != std::errc() || stopped != end || index < 0)) {
-    return tl::unexpected("--device is '" + text + "', accepted for --target cuda: 0, 1, ...");
-  }
-  auto device = cuda::open_device(index);
-  if (!device) return tl::unexpected(to_string(device.error()));
-  return *std::move(device);
-}
-
-/// The model that drafts, or null.
-const LoadedModel* draft_of(const TargetOptions& options, const LoadedModel& model) {
-  return options.executor.drafts > 0 ? model.draft() : nullptr;
-}
-
-tl::expected<gpu::GpuModel, std::string> gpu_model(const LoadedModel& model) {
-  auto on_gpu = model.gpu_model();
-  if (!on_gpu) return tl::unexpected(model.name() + ": " + on_gpu.error());
-  return on_gpu;
-}
-
-/// The model, and the one that drafts for it.
-tl::expected<gpu::GpuModels, std::string> gpu_models(const LoadedModel& model,
-                                                     const LoadedModel* draft) {
-  const auto on_gpu = gpu_model(model);
-  if (!on_gpu) return tl::unexpected(on_gpu.error());
-  if (draft == nullptr) return gpu::GpuModels(*on_gpu);
-  const auto drafts = gpu_model(*draft);
-  if (!drafts) return tl::unexpected("--draft: " + drafts.error());
-  return gpu::GpuModels(*on_gpu, *drafts);
-}
 
 /// Why a GPU has not been given a model, in the words of the model's file.
 std::string text_of(const gpu::CreateError& error, const LoadedModel& model) {
@@ -125,24 +76,40 @@ executor::ExecutorOptions options_with_grammars(const TargetOptions& options,
 
 tl::expected<Target, std::string> Target::open(const TargetOptions& options,
                                                const LoadedModel& model) {
-  const LoadedModel* const draft = draft_of(options, model);
-  const executor::ExecutorOptions of_executor = options_with_grammars(options, model);
-  if (!is_gpu(options.kind)) {
-    return Target(cpu_executor(of_executor, model, draft, options.profile), of_executor.grammars,
-                  record_on_cpu(model, options.kind));
-  }
-  const auto models = gpu_models(model, draft);
+  return is_gpu(options.kind) ? open_on_gpu(options, model) : open_on_cpu(options, model);
+}
+
+tl::expected<Target, std::string> Target::open_on_cpu(const TargetOptions& options,
+                                                      const LoadedModel& model) {
+  const MemoryPlan plan = memory_on_cpu(options, model);
+  const auto free = free_memory(nullptr);
+  if (!free) return tl::unexpected(free.error());
+  if (auto fits = check_fits(plan, *free); !fits) return tl::unexpected(std::move(fits.error()));
+  const executor::ExecutorOptions with = options_with_grammars(options, model);
+  Target target(cpu_executor(with, model, draft_of(options, model), options.profile), with.grammars,
+                record_on_cpu(model, options.kind));
+  target.memory_ = plan;
+  return target;
+}
+
+tl::expected<Target, std::string> Target::open_on_gpu(const TargetOptions& options,
+                                                      const LoadedModel& model) {
+  const auto models = gpu_models(options, model);
   if (!models) return tl::unexpected(models.error());
-  auto device =
-      options.kind == TargetKind::sim ? open_simulated(options.device) : open_cuda(options.device);
+  auto device = open_device(options);
   if (!device) return tl::unexpected(std::move(device.error()));
-  auto executor =
-      gpu::GpuExecutor::create(**device, *models, of_executor, {.graphs = options.device.graphs});
+  const MemoryPlan plan = memory_on_gpu(options, *models);
+  const auto free = free_memory(device->get());
+  if (!free) return tl::unexpected(free.error());
+  if (auto fits = check_fits(plan, *free); !fits) return tl::unexpected(std::move(fits.error()));
+  const executor::ExecutorOptions with = options_with_grammars(options, model);
+  auto executor = gpu::GpuExecutor::create(**device, *models, with, gpu_options(options));
   if (!executor) return tl::unexpected(text_of(executor.error(), model));
-  RunRecord record = record_on_gpu(model, options.kind, **executor, draft != nullptr);
-  Target target(*std::move(executor), of_executor.grammars, std::move(record));
+  RunRecord record = record_on_gpu(model, options.kind, **executor, models->draft.has_value());
+  Target target(*std::move(executor), with.grammars, std::move(record));
   target.device_ = *std::move(device);
   target.device_name_ = target.device_->info().name;
+  target.memory_ = plan;
   return target;
 }
 

@@ -70,15 +70,18 @@ TEST(TargetOptions, every_number_of_the_policy_has_a_flag) {
 }
 
 TEST(TargetOptions, flags_choose_the_device) {
-  const auto sim = parsed({"--target", "sim", "--device", "l4", "--schedule-seed", "7",
-                           "--sim-threads", "3", "--sim-checked", "--graphs", "off"})
-                       .value();
+  const auto sim =
+      parsed({"--target", "sim", "--device", "l4", "--schedule-seed", "7", "--sim-threads", "3",
+              "--sim-checked", "--graphs", "off", "--chunk-rows", "64", "--gpu-memory", "0.25"})
+          .value();
   EXPECT_EQ(sim.kind, runtime::TargetKind::sim);
   EXPECT_EQ(sim.device, (runtime::DeviceOptions{.device = "l4",
                                                 .graphs = false,
                                                 .schedule_seed = 7,
                                                 .host_threads = 3,
-                                                .checked = true}));
+                                                .checked = true,
+                                                .chunk_rows = 64,
+                                                .gpu_memory = 0.25}));
   const auto cuda = parsed({"--target", "cuda", "--device", "1"}).value();
   EXPECT_EQ(cuda.kind, runtime::TargetKind::cuda);
   EXPECT_EQ(cuda.device, runtime::DeviceOptions{.device = "1"});
@@ -91,6 +94,8 @@ TEST(TargetOptions, a_flag_without_a_use_is_refused_by_name) {
   };
   EXPECT_EQ(refused({"--device", "h100"}), "--device does not apply to --target cpu");
   EXPECT_EQ(refused({"--graphs", "off"}), "--graphs does not apply to --target cpu");
+  EXPECT_EQ(refused({"--chunk-rows", "9"}), "--chunk-rows does not apply to --target cpu");
+  EXPECT_EQ(refused({"--gpu-memory", "0.5"}), "--gpu-memory does not apply to --target cpu");
   EXPECT_EQ(refused({"--target", "cuda", "--schedule-seed", "1"}),
             "--schedule-seed does not apply to --target cuda");
   EXPECT_EQ(refused({"--target", "cuda", "--sim-threads", "2"}),
@@ -145,7 +150,8 @@ TEST(TargetOptions, bad_flags_name_flag_value_and_range) {
   contains(parsed({"--speculative", "2", "--draft-layers", "5"}),
            "draft_layers is 5, accepted: 1 .. 4");
   contains(parsed({"--num-blocks", "4194304", "--block-size", "16384"}),
-           "accepted: up to 4096 MiB");
+           "the run takes 275146342400 bytes of this machine's memory (256 GiB: 0 B of weights, "
+           "256 GiB of scratch, 0 B of KV cache), accepted: up to ");
 }
 
 TEST(TargetOptions, numerics_are_those_of_the_cpu) {

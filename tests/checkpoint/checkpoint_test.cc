@@ -7,6 +7,7 @@
 #include <set>
 
 #include "checkpoint/checkpoint_edit.h"
+#include "forge/model/packed_model.h"
 #include "trained_checkpoints.h"
 
 namespace forge::checkpoint {

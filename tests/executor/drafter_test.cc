@@ -72,7 +72,7 @@ class DrafterTest : public ::testing::Test {
       .cache = {.num_blocks = 64, .block_size = 4, .num_host_blocks = 4}};
   LayerSkipDrafter skips_{2};
   ModelDrafter model_{options_, 100};
-  SequenceTable sequences_{64, 4};
+  SequenceTable sequences_{{64, 4}};
   StepPlan plan_;
   StepSlices step_;
 };

@@ -48,7 +48,7 @@ class StepSlicesTest : public ::testing::Test {
   using Passes = std::vector<std::string>;
 
   LayerSkipDrafter drafter_{2};
-  SequenceTable sequences_{16, 4};
+  SequenceTable sequences_{{16, 4}};
   StepPlan plan_;
   StepSlices step_;
 };
@@ -141,7 +141,7 @@ TEST_F(StepAnswerTest, a_slice_that_does_not_sample_yields_nothing_but_valid_kv)
 }
 
 TEST(SequenceTableBatchRows, are_the_lowest_that_are_free) {
-  SequenceTable sequences(16, 4);
+  SequenceTable sequences({16, 4});
   for (std::uint64_t seq = 1; seq <= 4; ++seq) {
     sequences.begin(SeqId(seq), {.prompt = {TokenId(1), TokenId(2)}});
   }

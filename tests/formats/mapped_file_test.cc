@@ -146,8 +146,10 @@ TEST(MappedFile, reading_what_is_no_longer_there_is_an_error_with_the_place_of_t
   ASSERT_TRUE(file.read(file.bytes().first(50000), room));
   const auto read = file.read(file.bytes().last(50000), room);
   ASSERT_FALSE(read);
-  EXPECT_EQ(to_string(read.error()),
+  EXPECT_EQ(to_string(file.error_of(read.error())),
             path + ": at byte 70000: ends here, and had 100000 bytes when it was opened");
+  EXPECT_EQ(to_string(file.error_of({7, EIO})),
+            path + ": at byte 7: cannot be read: Input/output error");
 }
 
 TEST(MappedFileDeathTest, a_part_of_another_file_is_a_programmers_error) {

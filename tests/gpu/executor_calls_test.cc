@@ -228,7 +228,7 @@ TEST(GpuExecutorMemory, what_create_allocates_is_known_before) {
     testing::NullDevice device;
     const gpu::GpuModel model = seeded_gpu_model({.vocabulary_size = 333});
     ASSERT_TRUE(gpu::GpuExecutor::create(device, model, options).has_value());
-    const gpu::MemoryBytes memory = gpu::GpuExecutor::memory(model, options);
+    const gpu::MemoryBytes memory = gpu::GpuExecutor::memory(model, options).all();
     EXPECT_EQ(device.device_bytes, memory.device);
     EXPECT_EQ(device.pinned_bytes, memory.pinned);
 
@@ -236,7 +236,7 @@ TEST(GpuExecutorMemory, what_create_allocates_is_known_before) {
     const gpu::GpuModel draft = seeded_gpu_model({.vocabulary_size = 300, .layers = 1});
     const gpu::GpuModels both(model, draft);
     ASSERT_TRUE(gpu::GpuExecutor::create(of_both, both, options).has_value());
-    const gpu::MemoryBytes of_two = gpu::GpuExecutor::memory(both, options);
+    const gpu::MemoryBytes of_two = gpu::GpuExecutor::memory(both, options).all();
     EXPECT_EQ(of_both.device_bytes, of_two.device);
     EXPECT_EQ(of_both.pinned_bytes, of_two.pinned);
   }

@@ -1,6 +1,7 @@
 // A model on its way to the device: through two rooms, from files that may fail.
 #include <gtest/gtest.h>
 
+#include <cerrno>
 #include <cstring>
 #include <memory>
 #include <string>
@@ -93,22 +94,46 @@ TEST(Loading, has_the_digest_of_what_the_cpu_packs) {
   }
 }
 
-TEST(Loading, takes_two_rooms_of_the_host_whatever_the_size_of_the_model) {
-  // Llama-3-8B: nothing of it is looked at.
+/// The shapes of Llama-3-8B: nothing of its weights is looked at.
+struct LargeModel {
+  LargeModel() {
+    config.vocabulary_size = 128256;
+    config.hidden_size = 4096;
+    config.layers = 32;
+    config.ffn_size = 14336;
+    config.positions = 8192;
+    config.attention = model::GroupedQueryConfig{.heads = 32, .kv_heads = 8, .head_size = 128};
+    stored = model_shapes(config);
+  }
+  GpuMemory memory(const executor::ExecutorOptions& options, const GpuOptions& gpu = {}) {
+    return GpuExecutor::memory(GpuModel::of(config, stored, threads).value(), options, gpu);
+  }
+
   model::ModelConfig config = testing::wide_llama();
-  config.vocabulary_size = 128256;
-  config.hidden_size = 4096;
-  config.layers = 32;
-  config.ffn_size = 14336;
-  config.attention = model::GroupedQueryConfig{.heads = 32, .kv_heads = 8, .head_size = 128};
-  const model::StoredModel stored = model_shapes(config);
-  linear::ThreadPool threads(1);
-  const auto model = GpuModel::of(config, stored, threads).value();
-  const executor::ExecutorOptions options = small_options();
-  const MemoryBytes whole = GpuExecutor::memory(model, options);
-  const MemoryBytes rest = GpuExecutor::buffer_memory(config, options);
-  EXPECT_EQ(whole.pinned - rest.pinned, std::uint64_t{32} << 20);
-  EXPECT_EQ(whole.device - rest.device, 4 * 8030261248U) << "of all parameters, as floats";
+  model::StoredModel stored;
+  linear::ThreadPool threads{1};
+};
+
+TEST(Loading, takes_two_rooms_of_the_host_whatever_the_size_of_the_model) {
+  const GpuMemory memory = LargeModel().memory(small_options());
+  EXPECT_EQ(memory.weights.pinned, std::uint64_t{32} << 20);
+  EXPECT_EQ(memory.weights.device, 4 * 8030261248U) << "of all parameters, as floats";
+}
+
+TEST(GpuMemory, scratch_is_that_of_a_chunk_of_rows_and_of_the_longest_text) {
+  LargeModel model;
+  executor::ExecutorOptions options{.cache = {.num_blocks = 8192, .block_size = 16}};
+  options.batch.max_batch_tokens = 8192;
+  const std::uint64_t few = model.memory(options, {.chunk_rows = 512}).scratch.device;
+  const std::uint64_t many = model.memory(options, {.chunk_rows = 4096}).scratch.device;
+  const std::uint64_t row = 4 * (2 * 4096 + 3 * 14336 + 4096 + 6144);  // of what layers make
+  EXPECT_EQ(many - few, (4096 - 512) * row);
+
+  const GpuMemory small = model.memory(options);
+  options.cache.num_blocks *= 8;
+  const GpuMemory large = model.memory(options);
+  EXPECT_EQ(large.kv.device, 8 * small.kv.device);
+  EXPECT_EQ(large.scratch.device, small.scratch.device) << "whatever the size of the pool";
 }
 
 /// Everything is in a file of which byte `fails_at` cannot be read.
@@ -119,7 +144,7 @@ class FailingReader final : public linear::WeightReader {
   tl::expected<void, linear::ReadFault> read(const std::byte* from,
                                              std::span<std::byte> to) const override {
     if (fails_at_ >= from && fails_at_ < from + to.size()) {
-      return tl::unexpected(linear::ReadFault{fails_at_, "is gone"});
+      return tl::unexpected(linear::ReadFault{fails_at_, EIO});
     }
     return linear::MemoryReader().read(from, to);
   }

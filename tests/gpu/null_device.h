@@ -22,6 +22,9 @@ class NullDevice : public gpu::Device {
 
   gpu::DeviceInfo info() const override { return {.name = "none", .multiprocessors = 1}; }
 
+  tl::expected<std::optional<std::uint64_t>, gpu::DeviceError> free_bytes() override {
+    return std::nullopt;
+  }
   tl::expected<gpu::Buffer, gpu::DeviceError> allocate(gpu::MemoryKind kind, std::size_t bytes,
                                                        const char* /*name*/) override {
     (kind == gpu::MemoryKind::device ? device_bytes : pinned_bytes) += bytes;

@@ -77,10 +77,11 @@ CpuRun run_on_cpu(const model::Transformer& model, const model::Transformer* dra
 }
 
 sim::SimDevice device_for(const gpu::GpuModels& models, std::uint64_t bytes_short) {
-  sim::DeviceDescription description = sim::find_device("h200").value();
-  description.memory_bytes =
-      gpu::GpuExecutor::memory(models, replay_options(models.model.config())).device - bytes_short;
-  return sim::SimDevice({.device = description});
+  sim::SimOptions options{.device = sim::find_device("h200").value()};
+  options.memory_bytes =
+      gpu::GpuExecutor::memory(models, replay_options(models.model.config())).all().device -
+      bytes_short;
+  return sim::SimDevice(options);
 }
 
 void expect_replayed(const std::string& trace, const gpu::GpuModels& models) {

@@ -16,7 +16,7 @@ namespace {
 /// A step of new sequences 1, 2, ..., each with a prompt and a slice of it.
 struct Story {
   executor::ExecutorOptions options{.cache = {.num_blocks = 64, .block_size = 16}, .drafts = 3};
-  executor::SequenceTable sequences{64, 16};
+  executor::SequenceTable sequences{{64, 16}};
   StepPlan plan;
   executor::StepSlices step;
 
@@ -36,7 +36,7 @@ struct Story {
   }
 
   StepInput build(std::uint32_t slab_rows = 512) {
-    Capacity capacity(reference::model_config({}), options, false);
+    Capacity capacity(reference::model_config({}), options, {});
     capacity.slab_rows = slab_rows;
     StepInput input(capacity);
     sequences.apply(plan);

@@ -11,7 +11,7 @@ namespace forge::runtime {
 namespace {
 
 /// A /proc and a /sys of this test's own.
-class FreeMemory : public testing::ProgramTest {
+class FreeMemoryBytes : public testing::ProgramTest {
  protected:
   void SetUp() override {
     ProgramTest::SetUp();
@@ -25,13 +25,13 @@ class FreeMemory : public testing::ProgramTest {
   std::uint64_t free_bytes() const { return free_memory_bytes(path("")); }
 };
 
-TEST_F(FreeMemory, is_what_the_machine_can_give) { EXPECT_EQ(free_bytes(), 2000U * 1024); }
+TEST_F(FreeMemoryBytes, is_what_the_machine_can_give) { EXPECT_EQ(free_bytes(), 2000U * 1024); }
 
-TEST_F(FreeMemory, of_this_machine_is_more_than_nothing) {
+TEST_F(FreeMemoryBytes, of_this_machine_is_more_than_nothing) {
   EXPECT_GT(free_memory_bytes(), 1U << 20);
 }
 
-TEST_F(FreeMemory, is_bounded_by_the_control_group) {
+TEST_F(FreeMemoryBytes, is_bounded_by_the_control_group) {
   write("proc/self/cgroup", "0::/service\n");
   write("sys/fs/cgroup/service/memory.max", "1000000\n");
   write("sys/fs/cgroup/service/memory.current", "600000\n");
@@ -42,7 +42,7 @@ TEST_F(FreeMemory, is_bounded_by_the_control_group) {
   EXPECT_EQ(free_bytes(), 2000U * 1024);
 }
 
-TEST_F(FreeMemory, is_bounded_by_the_groups_around_it) {
+TEST_F(FreeMemoryBytes, is_bounded_by_the_groups_around_it) {
   write("proc/self/cgroup", "0::/outer/inner\n");
   write("sys/fs/cgroup/outer/inner/memory.max", "max\n");
   write("sys/fs/cgroup/outer/inner/memory.current", "1000\n");
@@ -51,14 +51,14 @@ TEST_F(FreeMemory, is_bounded_by_the_groups_around_it) {
   EXPECT_EQ(free_bytes(), 3000U);
 }
 
-TEST_F(FreeMemory, is_bounded_in_a_container_that_sees_its_group_as_the_top) {
+TEST_F(FreeMemoryBytes, is_bounded_in_a_container_that_sees_its_group_as_the_top) {
   write("proc/self/cgroup", "0::/docker/0123abcd\n");
   write("sys/fs/cgroup/memory.max", "9000\n");
   write("sys/fs/cgroup/memory.current", "10000\n");
   EXPECT_EQ(free_bytes(), 0U) << "more is used than the limit has";
 }
 
-TEST_F(FreeMemory, is_bounded_by_a_group_of_the_first_version) {
+TEST_F(FreeMemoryBytes, is_bounded_by_a_group_of_the_first_version) {
   write("proc/self/cgroup", "3:cpuset:/\n4:cpu,memory:/box\n0::/\n");
   write("sys/fs/cgroup/memory/box/memory.limit_in_bytes", "8000\n");
   write("sys/fs/cgroup/memory/box/memory.usage_in_bytes", "5000\n");
@@ -66,7 +66,7 @@ TEST_F(FreeMemory, is_bounded_by_a_group_of_the_first_version) {
   EXPECT_EQ(free_bytes(), 4000U);
 }
 
-TEST_F(FreeMemory, is_bounded_by_the_limits_of_the_process) {
+TEST_F(FreeMemoryBytes, is_bounded_by_the_limits_of_the_process) {
   write("proc/meminfo", "MemAvailable: 1000000000000 kB\n");
   rlimit before{};
   ASSERT_EQ(getrlimit(RLIMIT_AS, &before), 0);

@@ -212,15 +212,15 @@ TEST(Faults, many_in_one_run_concern_the_requests_of_the_steps_that_fail) {
 TEST(Faults, a_device_that_is_too_small_names_the_buffer_and_keeps_nothing) {
   const Scenario scenario = short_run();
   const gpu::GpuModel model = seeded_gpu_model(kFaultyModel);
-  sim::DeviceDescription tiny = sim::find_device("h200").value();
-  tiny.memory_bytes = gpu::GpuExecutor::memory(model, scenario.executor).device - 1;
-  sim::SimDevice device({.device = tiny});
+  sim::SimOptions tiny{.device = sim::find_device("h200").value()};
+  tiny.memory_bytes = gpu::GpuExecutor::memory(model, scenario.executor).all().device - 1;
+  sim::SimDevice device(tiny);
   const auto executor = gpu::GpuExecutor::create(device, model, scenario.executor);
   ASSERT_FALSE(executor);
   EXPECT_THAT(to_string(executor.error()), HasSubstr("out of memory: mailbox ("));
   EXPECT_EQ(device.statistics().bytes_allocated, 0u);
-  tiny.memory_bytes += 1;
-  sim::SimDevice enough({.device = tiny});
+  *tiny.memory_bytes += 1;
+  sim::SimDevice enough(tiny);
   EXPECT_TRUE(gpu::GpuExecutor::create(enough, model, scenario.executor));
 }
 

@@ -79,13 +79,25 @@ TEST_F(SimDeviceTest, memory_is_counted_while_it_lives) {
   EXPECT_EQ(device_.statistics().bytes_allocated_max, 150u);
 }
 
-TEST_F(SimDeviceTest, more_memory_than_the_device_has_is_an_error_that_names_the_buffer) {
-  const std::size_t bytes = device_.info().memory_bytes;
-  const auto denied = device_.allocate(MemoryKind::device, bytes + 1, "kv_pool");
+TEST_F(SimDeviceTest, more_memory_than_the_device_is_given_is_an_error_that_names_the_buffer) {
+  SimDevice device({.device = find_device("l4").value(), .memory_bytes = 1000});
+  const auto first = device.allocate(MemoryKind::device, 600, "weights");
+  ASSERT_TRUE(first);
+  EXPECT_EQ(device.free_bytes().value(), 400U);
+  const auto denied = device.allocate(MemoryKind::device, 401, "kv_pool");
   ASSERT_FALSE(denied);
-  EXPECT_THAT(to_string(denied.error()), HasSubstr("allocate: out of memory: kv_pool (" +
-                                                   std::to_string(bytes + 1) + " bytes)"));
+  EXPECT_THAT(
+      to_string(denied.error()),
+      HasSubstr("allocate: out of memory: kv_pool (401 bytes), 400 of 1000 bytes are free"));
   EXPECT_FALSE(denied.error().lost);
+}
+
+TEST_F(SimDeviceTest, the_memory_of_the_device_that_is_described_is_no_limit) {
+  DeviceDescription small = find_device("l4").value();
+  small.memory_bytes = 1 << 20;
+  SimDevice device({.device = small});
+  EXPECT_TRUE(device.allocate(MemoryKind::device, 1 << 21, "kv_pool"));
+  EXPECT_EQ(device.free_bytes().value(), std::nullopt) << "the host's";
 }
 
 // ---- Streams --------------------------------------------------------------------

@@ -14,6 +14,7 @@
 #include "forge/core/step_plan.h"
 #include "forge/executor/executor_options.h"
 #include "forge/model/forward_batch.h"
+#include "forge/model/model_config.h"
 #include "forge/reference/tiny_config.h"
 
 namespace forge::linear {
@@ -35,6 +36,8 @@ class CpuModel {
 
   virtual int vocabulary_size() const = 0;
   virtual int layers() const = 0;
+  /// The longest sequence.
+  virtual int positions() const { return model::kPositionsMax; }
 
   /// Copies a block within the cache, or between it and the host's blocks.
   virtual void copy(const BlockCopy& copy) = 0;

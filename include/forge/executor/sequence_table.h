@@ -54,12 +54,19 @@ class SequenceTable {
     std::uint32_t batch_row = 0;       ///< while it is in the batch
   };
 
-  /// Without `grammars` there is no sequence with one. Requires: num_blocks and block_size at least
-  /// 1.
-  SequenceTable(std::uint32_t num_blocks, std::uint32_t block_size,
-                std::shared_ptr<grammar::OutputCompiler> grammars = nullptr);
+  /// Where sequences are kept, and how long they may become.
+  struct Room {
+    std::uint32_t num_blocks = 1;  ///< at least 1
+    std::uint32_t block_size = 1;  ///< at least 1
+    int positions = 1 << 24;       ///< those of the model
+  };
 
-  /// Executor::refuses() of the grammar that a request has. Any thread may ask.
+  /// Without `grammars` there is no sequence with one.
+  explicit SequenceTable(const Room& room,
+                         std::shared_ptr<grammar::OutputCompiler> grammars = nullptr);
+
+  /// Executor::refuses() of what a request could become too long for, and of its grammar. Any
+  /// thread may ask.
   std::optional<std::string> refuses(const Request& request) const;
 
   /// Requires: `seq` is unknown, the prompt is not empty, the request is not refused.
@@ -100,6 +107,7 @@ class SequenceTable {
 
   std::uint32_t num_blocks_;
   std::uint32_t block_size_;
+  std::uint64_t positions_;
   std::shared_ptr<grammar::OutputCompiler> grammars_;
   std::optional<StepId> last_step_;
   SeqMap rows_of_;

@@ -9,6 +9,7 @@
 #pragma once
 
 #include <cstddef>
+#include <cstdint>
 #include <span>
 #include <string>
 #include <tl/expected.hpp>
@@ -16,6 +17,12 @@
 #include "forge/formats/file_error.h"
 
 namespace forge::formats {
+
+/// Why a part of a file cannot be read.
+struct ReadFailure {
+  std::uint64_t offset = 0;  ///< of the first byte that was not read
+  int code = 0;              ///< errno; 0: the file ends there
+};
 
 class MappedFile {
  public:
@@ -37,10 +44,13 @@ class MappedFile {
   /// The whole file, page-aligned, valid as long as the MappedFile.
   std::span<const std::byte> bytes() const { return {data_, size_}; }
 
-  /// Copies `part` to `to`, by reading the file anew. Errors: the system's; the file ends before,
-  /// with the byte at which it does. Requires: `part` lies within bytes() and is as long as `to`.
-  tl::expected<void, FileError> read(std::span<const std::byte> part,
-                                     std::span<std::byte> to) const;
+  /// Copies `part` to `to`, by reading the file anew. Requires: `part` lies within bytes() and is as
+  /// long as `to`.
+  tl::expected<void, ReadFailure> read(std::span<const std::byte> part,
+                                       std::span<std::byte> to) const;
+
+  /// "model.gguf: at byte 700: ends here, and had 1000 bytes when it was opened"
+  FileError error_of(const ReadFailure& failure) const;
 
   /// `part` will be read from front to back soon. Requires: it lies within bytes().
   void will_read(std::span<const std::byte> part) const;

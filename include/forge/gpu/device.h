@@ -145,6 +145,8 @@ class Device : public Buffer::Owner {
   virtual DeviceInfo info() const = 0;
   /// The estimate for all work so far; none for a real device, whose events measure.
   virtual std::optional<Estimate> estimate() const { return std::nullopt; }
+  /// The device's memory that is free now; nullopt where it is memory of this machine.
+  virtual tl::expected<std::optional<std::uint64_t>, DeviceError> free_bytes() = 0;
   /// `name` is for error messages and reports: "kv_pool". Requires: bytes > 0.
   virtual tl::expected<Buffer, DeviceError> allocate(MemoryKind kind, std::size_t bytes,
                                                      const char* name) = 0;

@@ -11,6 +11,7 @@
 // Its parts, in src/gpu, in the order of reading:
 //
 //   capacity      the most that a step can bring; all memory is sized by it
+//   device_weights, weight_upload  the weights, and their way to the device
 //   step_builder  slices become rows, tiles and slabs     step_mailbox  the upload, the download
 //   block_tables  kept on the device by deltas             copy_runs     copies that may be at once
 //   device_model  the launches of a slab of rows          decode_graphs buckets of batch sizes
@@ -42,12 +43,9 @@
 #include "forge/executor/model_executor.h"
 #include "forge/gpu/device.h"
 #include "forge/gpu/gpu_model.h"
+#include "forge/gpu/gpu_options.h"
 
 namespace forge::gpu {
-
-struct GpuOptions {
-  bool graphs = true;  ///< capture decode steps
-};
 
 /// How many steps have run so far, and where their time went.
 struct GpuStatistics {
@@ -57,6 +55,15 @@ struct GpuStatistics {
   std::uint64_t launches = 0;  ///< of kernels, those in graphs included
   double wait_us = 0;          ///< the part of execute() that waits for the device
   double host_us = 0;          ///< the rest of execute()
+};
+
+/// The memory of an executor, by what it is for.
+struct GpuMemory {
+  MemoryBytes weights;  ///< pinned: rooms for weights on their way, which create() gives back
+  MemoryBytes scratch;  ///< intermediate results, tables, what is sent to and fro
+  MemoryBytes kv;       ///< the KV cache; pinned: its host blocks
+
+  MemoryBytes all() const;
 };
 
 /// Weights that could not be read, or are not finite.
@@ -90,12 +97,9 @@ class GpuExecutor : public executor::ModelExecutor {
   /// Of the weights that it has loaded. Requires for the draft model's: there is one.
   const model::WeightsDigest& weights_digest(executor::PassModel which) const;
 
-  /// The memory that create() takes, with rooms for the weights on their way, which it gives back.
-  static MemoryBytes memory(const GpuModels& models, const executor::ExecutorOptions& options);
-  /// The part of it that is not weights. `draft`: the configuration of the draft model, or null.
-  static MemoryBytes buffer_memory(const model::ModelConfig& model,
-                                   const executor::ExecutorOptions& options,
-                                   const model::ModelConfig* draft = nullptr);
+  /// The memory that create() takes. Looks at no weights.
+  static GpuMemory memory(const GpuModels& models, const executor::ExecutorOptions& options,
+                          const GpuOptions& gpu = {});
 
  private:
   struct State;

@@ -10,7 +10,6 @@
 
 #include <cstddef>
 #include <span>
-#include <string>
 #include <tl/expected.hpp>
 
 #include "forge/linear/stored_linear.h"
@@ -20,7 +19,7 @@ namespace forge::linear {
 /// Bytes that could not be read.
 struct ReadFault {
   const std::byte* at = nullptr;  ///< where StoredLinear has the first of them
-  std::string why;                ///< "cannot be read: Input/output error"
+  int code = 0;                   ///< why, by errno; 0: the file ends there
 };
 
 class WeightReader {

@@ -69,7 +69,7 @@ std::string to_string(const WeightsDigest& digest);
 ///
 ///   const linear::MemoryReader reader;
 ///   WeightsDigester digester(reader, pool);
-///   if (auto read = digester.read(model.embedding); !read) return read.error().why;
+///   if (auto read = digester.read(model.embedding); !read) return read.error().code;
 ///   // and each other matrix once, in any order
 ///   ...
 ///   const WeightsDigest digest = digester.digest(model);

@@ -13,6 +13,7 @@
 #include "forge/gpu/gpu_executor.h"
 #include "forge/grammar/output_compiler.h"
 #include "forge/runtime/loaded_model.h"
+#include "forge/runtime/memory_plan.h"
 #include "forge/runtime/run_record.h"
 #include "forge/runtime/target_options.h"
 
@@ -22,7 +23,8 @@ namespace forge::runtime {
 class Target {
  public:
   /// Makes a target. `model` is that of options.source, opened for such a target, which borrows it.
-  /// Errors: no such device, no CUDA in this build, not enough memory, what of the model a GPU does
+  /// Errors: no such device, no CUDA in this build, more memory than is free, of which none is taken
+  /// then, what of the model a GPU does
   /// not run, weights that cannot be read, ... by name. Requires: valid options, not of a null
   /// target.
   static tl::expected<Target, std::string> open(const TargetOptions& options,
@@ -39,6 +41,9 @@ class Target {
   /// What a trace's header says of a run on it.
   const RunRecord& record() const { return record_; }
 
+  /// The memory that it took.
+  const MemoryPlan& memory() const { return memory_; }
+
   /// "simulated NVIDIA H200 SXM 141GB"; empty for a CPU.
   const std::string& device_name() const { return device_name_; }
 
@@ -48,6 +53,10 @@ class Target {
   }
 
  private:
+  static tl::expected<Target, std::string> open_on_cpu(const TargetOptions& options,
+                                                       const LoadedModel& model);
+  static tl::expected<Target, std::string> open_on_gpu(const TargetOptions& options,
+                                                       const LoadedModel& model);
   Target(std::unique_ptr<executor::ModelExecutor> executor,
          std::shared_ptr<grammar::OutputCompiler> grammars, RunRecord record)
       : executor_(std::move(executor)),
@@ -58,6 +67,7 @@ class Target {
   std::unique_ptr<executor::ModelExecutor> executor_;
   std::shared_ptr<grammar::OutputCompiler> grammars_;
   RunRecord record_;
+  MemoryPlan memory_;
   std::string device_name_;
 };
 

@@ -50,6 +50,10 @@ struct DeviceOptions {
   std::optional<std::uint64_t> schedule_seed;  ///< sim: seed of the order of threads
   int host_threads = 1;                        ///< sim: host threads that run thread blocks
   bool checked = false;                        ///< sim: look for races and other bugs of kernels
+  std::uint32_t chunk_rows = 0;                ///< gpu::GpuOptions; 0: 2048 for cuda, 512 for sim
+  /// The part of the free memory, above 0 and up to 1, that weights, scratch and KV may take: blocks
+  /// fill it. Not given: 0.9 where nothing else says how many.
+  std::optional<double> gpu_memory;
 
   friend bool operator==(const DeviceOptions&, const DeviceOptions&) = default;
 };
@@ -78,9 +82,9 @@ struct TargetOptions {
   DeviceOptions device;
   ModelSource source;
   SchedulerConfig scheduler;
-  /// configure() chooses scheduler.cache.num_blocks for a model from a file: a full batch of its
-  /// longest texts, in at most half of the free memory. Otherwise num_blocks stays, unless
-  /// source.kv_memory is given.
+  /// configure() chooses scheduler.cache.num_blocks for a model from a file: on a CPU a full batch
+  /// of its longest texts, in at most half of the free memory; on a GPU what device.gpu_memory
+  /// leaves. Otherwise num_blocks stays, unless source.kv_memory or device.gpu_memory is given.
   bool fit_blocks = true;
   /// All fields count but cache and batch, which are the scheduler's: see executor_options(). For a
   /// null target only `drafts` matters, and the vocabulary is that of the default model.
@@ -91,13 +95,9 @@ struct TargetOptions {
 /// The options from which the target's executor is made.
 executor::ExecutorOptions executor_options(const TargetOptions& options);
 
-/// The most memory of this machine that weights, KV (host blocks included), a simulated device's
-/// buffers and the prefix index together may take. It keeps a typing error, or a damaged trace,
-/// from taking the machine down. A null target has only the index.
-inline constexpr std::uint64_t kTargetBytesMax = std::uint64_t{4} << 30;
-
-/// Errors: a text that names the thing, its value and the accepted range. What depends on a model's
-/// file is left to configure() (loaded_model.h).
+/// Errors: a text that names the thing, its value and the accepted range; the index of the prefix
+/// cache takes more memory than is free. What depends on the model's file, and the rest of the
+/// memory, is left to configure() and Target::open().
 tl::expected<void, std::string> validate(const TargetOptions& options);
 
 }  // namespace forge::runtime

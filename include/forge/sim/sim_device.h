@@ -81,7 +81,8 @@ struct SimOptions {
   SimMode mode = SimMode::plain;
   std::optional<std::uint64_t> schedule_seed;
   int host_threads = 1;
-  FaultInjector faults;  ///< none: nothing fails
+  std::optional<std::uint64_t> memory_bytes;  ///< of the device; not given: what the host has
+  FaultInjector faults;                       ///< none: nothing fails
 };
 
 /// What has run so far.
@@ -101,6 +102,7 @@ class SimDevice : public gpu::Device {
   ~SimDevice() override;
 
   gpu::DeviceInfo info() const override;
+  tl::expected<std::optional<std::uint64_t>, gpu::DeviceError> free_bytes() override;
   std::optional<gpu::Estimate> estimate() const override;
   tl::expected<gpu::Buffer, gpu::DeviceError> allocate(gpu::MemoryKind kind, std::size_t bytes,
                                                        const char* name) override;

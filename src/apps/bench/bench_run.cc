@@ -17,8 +17,7 @@ using Clock = std::chrono::steady_clock;
 
 class Run {
  public:
-  Run(BenchMode mode, const BenchRun& run, const runtime::LoadedModel& model,
-      runtime::Target& target)
+  Run(BenchMode mode, const BenchRun& run, runtime::Target& target)
       : run_(run),
         target_(target),
         trace_(make_trace(run, target)),
@@ -176,7 +175,7 @@ tl::expected<ModeResult, std::string> run_mode(BenchMode mode, const runtime::Lo
                                                const BenchRun& run) {
   auto target = runtime::Target::open(run.options, model);
   if (!target) return tl::unexpected(std::move(target.error()));
-  return Run(mode, run, model, *target).go();
+  return Run(mode, run, *target).go();
 }
 
 }  // namespace forge::apps

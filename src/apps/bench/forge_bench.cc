@@ -276,6 +276,12 @@ int bench_speed(const BenchOptions& options, const runtime::LoadedModel& model,
   return result.interrupted ? 130 : 0;
 }
 
+/// Passes of a model from a file, in place of runs of requests.
+bool measures_speed(const BenchOptions& options) {
+  return options.target.source.is_file() && !options.runs_given &&
+         options.target.kind == runtime::TargetKind::cpu;
+}
+
 int bench(BenchOptions options) {
   auto workload = load_workload(options);
   if (!workload) return fail(workload.error());
@@ -287,7 +293,7 @@ int bench(BenchOptions options) {
   const auto model = runtime::LoadedModel::open(options.target.source, options.target.kind);
   if (!model) return fail(model.error());
   const std::chrono::duration<double> loading = std::chrono::steady_clock::now() - start;
-  if (options.target.source.is_file() && !options.runs_given) {
+  if (measures_speed(options)) {
     return bench_speed(options, **model, loading.count());
   }
   const auto fits = runtime::configure(options.target, **model);
@@ -320,7 +326,7 @@ int main(int argc, char** argv) {
   options.runs_given = app.count("--mode") + app.count("--workload") > 0;
   const std::string misplaced = forge::apps::misplaced_flag(app, kind, forge::apps::flag_uses());
   if (!misplaced.empty()) return forge::apps::fail(misplaced);
-  if (options.target.source.is_file() && !options.runs_given) {
+  if (forge::apps::measures_speed(options)) {
     const std::string useless = forge::apps::flag_without_requests(app);
     if (!useless.empty()) return forge::apps::fail(useless);
   }

@@ -99,14 +99,24 @@ void print_notes(const runtime::LoadedModel& model) {
   if (model.draft() != nullptr) print_notes(*model.draft());
 }
 
+/// The memory that a GPU target took.
+void print_memory(const runtime::Target& target) {
+  const runtime::MemoryPlan& plan = target.memory();
+  if (plan.device) {
+    std::cerr << "memory of " << target.device_name() << ": " << to_string(*plan.device) << '\n';
+  }
+  std::cerr << "memory of this machine: " << to_string(plan.host) << '\n';
+}
+
 /// Says what was read from a file.
-void print_model(const Runtime& runtime) {
+void print_model(Runtime& runtime) {
   const runtime::LoadedModel& model = runtime.model();
   const CacheShape& cache = runtime.options().scheduler.cache;
   std::cerr << model.name() << ": " << runtime::bytes_text(model.weights().bytes())
             << " of weights, KV cache of " << std::uint64_t{cache.num_blocks} * cache.block_size
             << " tokens, " << model.threads().threads() << " threads"
             << (model.has_tokenizer() ? "" : ", no tokenizer: a token is a byte") << '\n';
+  if (is_gpu(runtime.options().kind)) print_memory(runtime.target());
   print_notes(model);
 }
 

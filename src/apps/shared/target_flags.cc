@@ -8,6 +8,7 @@
 #include <type_traits>
 
 #include "flag_choice.h"
+#include "forge/gpu/gpu_options.h"
 #include "forge/linear/thread_pool.h"
 #include "forge/sim/open_device.h"
 
@@ -132,6 +133,17 @@ void add_model_flags(CLI::App& app, runtime::ModelSource& source) {
       ->group(group);
 }
 
+void add_gpu_memory(CLI::App& app, runtime::DeviceOptions& options) {
+  app.add_option("--gpu-memory", options.gpu_memory,
+                 "The part of the free memory of the GPU, of this machine where it is simulated, "
+                 "that weights, scratch and KV may take; blocks of KV fill it, but for a simulated "
+                 "GPU no more than a full batch of the longest texts [0.9 for a model from a file]")
+      ->check(CLI::Range(0.01, 1.0))
+      ->excludes(app.get_option("--num-blocks"))
+      ->excludes(app.get_option("--kv-memory"))
+      ->group(kDeviceFlags);
+}
+
 /// What a flag that was not given is to be depends on others.
 struct SpeculationFlags {
   const CLI::Option* drafts;
@@ -229,6 +241,8 @@ const std::vector<FlagUse>& flag_uses() {
   using enum runtime::TargetKind;
   static const std::vector<FlagUse> kUses{{"--device", {sim, cuda}},
                                           {"--graphs", {sim, cuda}},
+                                          {"--chunk-rows", {sim, cuda}},
+                                          {"--gpu-memory", {sim, cuda}},
                                           {"--profile", {cpu}},
                                           {"--schedule-seed", {sim}},
                                           {"--sim-threads", {sim}},
@@ -265,6 +279,7 @@ void add_target_options(CLI::App& app, runtime::TargetOptions& options) {
   add_preemption_flags(app, options.scheduler);
   add_prefix_flags(app, options.scheduler);
   add_model_flags(app, options.source);
+  add_gpu_memory(app, options.device);
   const SpeculationFlags speculation = add_speculation_flags(app, options);
   const CLI::Option* num_blocks = app.get_option("--num-blocks");
   app.parse_complete_callback([&app, &options, speculation, num_blocks] {
@@ -304,6 +319,12 @@ void add_device_options(CLI::App& app, runtime::DeviceOptions& options) {
   app.add_option("--device", options.device, device_help())->group(group);
   add_choice(app, "--graphs", options.graphs, "Record decode steps once and replay them",
              {{"on", true}, {"off", false}})
+      ->group(group);
+  app.add_option("--chunk-rows", options.chunk_rows,
+                 "Rows that go through the model together: more of them read weights more seldom "
+                 "and take more memory [cuda 2048, sim 512]")
+      ->check(CLI::Range(static_cast<std::uint32_t>(gpu::GpuOptions::kChunkRows.lowest),
+                         static_cast<std::uint32_t>(gpu::GpuOptions::kChunkRows.highest)))
       ->group(group);
   app.add_option("--schedule-seed", options.schedule_seed,
                  "sim: seed of the order in which threads run, which changes nothing [in order]")

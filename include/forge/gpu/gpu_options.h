@@ -1,0 +1,18 @@
+// GpuOptions: how a GPU runs a model. Tokens and logits do not depend on it.
+#pragma once
+
+#include <cstdint>
+
+#include "forge/core/range.h"
+
+namespace forge::gpu {
+
+struct GpuOptions {
+  bool graphs = true;  ///< capture decode steps
+  /// Rows that go through the model together; the rest of a pass follows. Intermediate results take
+  /// memory for so many. More of them read the weights more seldom.
+  std::uint32_t chunk_rows = 512;
+  static constexpr IntegerRange kChunkRows{1, 1 << 16};
+};
+
+}  // namespace forge::gpu
