@@ -1,5 +1,5 @@
-// WeightUpload: weights on their way to the device, through two rooms of pinned memory: while one is
-// copied, the other is filled. So a model needs no memory of the host but these.
+// WeightUpload: weights on their way to the device, through two rooms of pinned memory: while one
+// is copied, the other is filled. So a model needs no memory of the host but these.
 //
 // Borrows allocator and queue, keeps the device's memory in `buffers` of the caller's. Must not end
 // before the queue is idle. Thread contract: none of its own.

@@ -44,8 +44,8 @@ class MappedFile {
   /// The whole file, page-aligned, valid as long as the MappedFile.
   std::span<const std::byte> bytes() const { return {data_, size_}; }
 
-  /// Copies `part` to `to`, by reading the file anew. Requires: `part` lies within bytes() and is as
-  /// long as `to`.
+  /// Copies `part` to `to`, by reading the file anew. Requires: `part` lies within bytes() and is
+  /// as long as `to`.
   tl::expected<void, ReadFailure> read(std::span<const std::byte> part,
                                        std::span<std::byte> to) const;
 

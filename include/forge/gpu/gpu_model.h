@@ -35,8 +35,8 @@ namespace forge::gpu {
 
 class GpuModel {
  public:
-  /// `threads` pack the weights, `reader` reads them: null if all are in memory. All must live until
-  /// GpuExecutor::create() has returned. Errors: the first weights that no kernel reads:
+  /// `threads` pack the weights, `reader` reads them: null if all are in memory. All must live
+  /// until GpuExecutor::create() has returned. Errors: the first weights that no kernel reads:
   /// "the weights' types of the experts differ, accepted on a GPU: the same for all".
   /// Requires: `stored` has the shapes of `config`, which is valid.
   static tl::expected<GpuModel, std::string> of(const model::ModelConfig& config,

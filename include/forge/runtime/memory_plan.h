@@ -1,13 +1,13 @@
 // MemoryPlan: the memory of a target by what it is for, known before any of it is taken.
 //
-//   on          weights                scratch                            KV cache
-//   a CPU       packed by LoadedModel  the index of the prefix cache      blocks, and those for swaps
-//   a GPU       on the device; rooms   intermediate results of a chunk    blocks on the device, those
-//               of the host on their   of rows, tables, and what is sent  for swaps on the host
-//               way                    to and fro; the index on the host
+//   on       weights                scratch                         KV cache
+//   a CPU    packed by LoadedModel  index of the prefix cache       blocks, and those for swaps
+//   a GPU    on the device; rooms   what a chunk of rows makes,     blocks on the device, those
+//            of the host on their   tables, what is sent to and     for swaps on the host
+//            way                    fro; the index on the host
 //
-// A simulated GPU's memory is this machine's: the device that is described sets no limit. What this
-// machine has free is the least that it, the control groups of the process and its own limits leave.
+// A simulated GPU's memory is this machine's: the device that is described sets no limit. Free is
+// the least that the machine, the control groups of the process and its own limits leave.
 #pragma once
 
 #include <cstdint>

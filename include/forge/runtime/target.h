@@ -23,8 +23,8 @@ namespace forge::runtime {
 class Target {
  public:
   /// Makes a target. `model` is that of options.source, opened for such a target, which borrows it.
-  /// Errors: no such device, no CUDA in this build, more memory than is free, of which none is taken
-  /// then, what of the model a GPU does
+  /// Errors: no such device, no CUDA in this build, more memory than is free, of which then none is
+  /// taken, what of the model a GPU does
   /// not run, weights that cannot be read, ... by name. Requires: valid options, not of a null
   /// target.
   static tl::expected<Target, std::string> open(const TargetOptions& options,

@@ -51,8 +51,8 @@ struct DeviceOptions {
   int host_threads = 1;                        ///< sim: host threads that run thread blocks
   bool checked = false;                        ///< sim: look for races and other bugs of kernels
   std::uint32_t chunk_rows = 0;                ///< gpu::GpuOptions; 0: 2048 for cuda, 512 for sim
-  /// The part of the free memory, above 0 and up to 1, that weights, scratch and KV may take: blocks
-  /// fill it. Not given: 0.9 where nothing else says how many.
+  /// The part of the free memory, above 0 and up to 1, that weights, scratch and KV may take:
+  /// blocks fill it. Not given: 0.9 where nothing else says how many.
   std::optional<double> gpu_memory;
 
   friend bool operator==(const DeviceOptions&, const DeviceOptions&) = default;
