@@ -34,8 +34,8 @@ struct GroupCodes {
 /// Codes of 8 bits lie there plus 128.
 FORGE_DEVICE std::uint32_t without_128(std::uint32_t word) { return word ^ 0x80808080u; }
 
-FORGE_DEVICE float half_at(const quant::F16* numbers, int output) {
-  const quant::F16 number = global(numbers)[output];
+FORGE_DEVICE float half_at(const numerics::F16* numbers, int output) {
+  const numerics::F16 number = global(numbers)[output];
   return widened_f16(number.bits);
 }
 

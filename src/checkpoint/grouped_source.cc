@@ -3,8 +3,8 @@
 #include <cstring>
 #include <utility>
 
+#include "forge/numerics/half.h"
 #include "forge/quant/dequantize.h"
-#include "forge/quant/half.h"
 #include "tensor_source.h"
 
 namespace forge::checkpoint::detail {
@@ -50,10 +50,10 @@ std::vector<std::byte> bytes_of(const std::vector<T>& numbers) {
 }
 
 /// The numbers as f16; none if it does not hold all of them.
-std::optional<std::vector<quant::F16>> as_f16(const std::vector<float>& numbers) {
-  std::vector<quant::F16> halves;
+std::optional<std::vector<numerics::F16>> as_f16(const std::vector<float>& numbers) {
+  std::vector<numerics::F16> halves;
   for (const float number : numbers) {
-    halves.push_back(quant::to_f16(number));
+    halves.push_back(numerics::to_f16(number));
     if (to_float(halves.back()) != number) return std::nullopt;
   }
   return halves;

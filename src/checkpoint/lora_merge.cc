@@ -8,7 +8,7 @@
 #include <optional>
 #include <variant>
 
-#include "forge/quant/half.h"
+#include "forge/numerics/half.h"
 
 namespace forge::checkpoint::detail {
 namespace {
@@ -24,9 +24,9 @@ bool store(WeightType type, double value, std::byte* out) {
   }
   const float odd = rounded_to_odd(value);
   const bool is_f16 = type == WeightType::f16;
-  const std::uint16_t bits = is_f16 ? quant::to_f16(odd).bits : quant::to_bf16(odd).bits;
+  const std::uint16_t bits = is_f16 ? numerics::to_f16(odd).bits : numerics::to_bf16(odd).bits;
   std::memcpy(out, &bits, sizeof bits);
-  return std::isfinite(is_f16 ? to_float(quant::F16{bits}) : to_float(quant::BF16{bits}));
+  return std::isfinite(is_f16 ? to_float(numerics::F16{bits}) : to_float(numerics::BF16{bits}));
 }
 
 /// Computes rows, with memory of its own for one.

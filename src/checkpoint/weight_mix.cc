@@ -3,7 +3,7 @@
 #include <algorithm>
 #include <cctype>
 
-#include "forge/quant/half.h"
+#include "forge/numerics/half.h"
 
 namespace forge::checkpoint {
 namespace {
@@ -64,8 +64,8 @@ bool is_plain(WeightType type) {
 bool fits(std::span<const float> values, float offset, WeightType type) {
   return std::all_of(values.begin(), values.end(), [&](float value) {
     const float x = value + offset;
-    const float stored = type == WeightType::f16 ? quant::to_float(quant::to_f16(x))
-                                                 : quant::to_float(quant::to_bf16(x));
+    const float stored = type == WeightType::f16 ? numerics::to_float(numerics::to_f16(x))
+                                                 : numerics::to_float(numerics::to_bf16(x));
     return type == WeightType::f32 || stored == x;
   });
 }

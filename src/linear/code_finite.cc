@@ -10,9 +10,9 @@ namespace forge::linear::codes {
 namespace {
 
 /// A half whose exponent bits are all set is infinite or none.
-bool are_finite(const quant::F16 (&scales)[kPanelOutputs]) {
+bool are_finite(const numerics::F16 (&scales)[kPanelOutputs]) {
   return std::ranges::none_of(scales,
-                              [](quant::F16 scale) { return (scale.bits & 0x7c00) == 0x7c00; });
+                              [](numerics::F16 scale) { return (scale.bits & 0x7c00) == 0x7c00; });
 }
 
 bool are_finite(const float (&scales)[kPanelOutputs]) {

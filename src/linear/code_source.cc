@@ -275,7 +275,7 @@ SourceGroup read(const StoredGroups& form, const StoredLinear& linear,
   };
   const int g = group_of(input(0));
   SourceGroup out;
-  out.d = element<quant::F16>(form.scales, g * map.outputs + output);
+  out.d = element<numerics::F16>(form.scales, g * map.outputs + output);
   out.offset = map.zero(g);
   for (int i = 0; i < kGroup; ++i) {
     FORGE_CHECK(group_of(input(i)) == g, "groups ", g, " and ", group_of(input(i)),

@@ -7,7 +7,7 @@
 
 #include "forge/linear/code_layout.h"
 #include "forge/linear/stored_linear.h"
-#include "forge/quant/half.h"
+#include "forge/numerics/half.h"
 
 namespace forge::linear::codes {
 
@@ -17,9 +17,9 @@ struct SourceGroup {
   std::uint8_t codes[kGroup] = {};  ///< c
   int offset = 0;                   ///< o
   const std::int8_t* table = nullptr;
-  float row_scale = 1.0F;   ///< s = row_scale * d * scale, which is exact
-  quant::F16 d = {0x3c00};  ///< 1
-  quant::F16 m = {};        ///< m = this * min, which is exact
+  float row_scale = 1.0F;      ///< s = row_scale * d * scale, which is exact
+  numerics::F16 d = {0x3c00};  ///< 1
+  numerics::F16 m = {};        ///< m = this * min, which is exact
   int scale = 1;
   int min = 0;                  ///< -1 for the forms that add their m
   int half_scales[2] = {1, 1};  ///< h, of inputs 0 .. 15 and 16 .. 31

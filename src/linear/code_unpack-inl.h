@@ -28,7 +28,7 @@ struct Scales {
   hn::Vec<Floats> half_mins[2];
 };
 
-HWY_INLINE hn::Vec<Floats> load_floats(const quant::F16* from) {
+HWY_INLINE hn::Vec<Floats> load_floats(const numerics::F16* from) {
   const hn::Rebind<std::uint16_t, Floats> bits;
   const hn::Rebind<hwy::float16_t, Floats> halves;
   const auto stored = hn::LoadU(bits, reinterpret_cast<const std::uint16_t*>(from));

@@ -4,7 +4,7 @@
 
 #include "forge/core/check.h"
 #include "forge/numerics/canonical.h"
-#include "forge/quant/half.h"
+#include "forge/numerics/half.h"
 #include "panels.h"
 
 namespace forge::linear::floats {
@@ -151,7 +151,7 @@ void multiply_reference(const float* x, int rows, const StoredLinear& part, floa
   std::vector<float> weights(inputs);
   std::vector<float> activations(x, x + static_cast<std::size_t>(rows) * inputs);
   if (pairs) {
-    for (float& value : activations) value = to_float(quant::to_bf16(value));
+    for (float& value : activations) value = to_float(numerics::to_bf16(value));
   }
   for (int output = 0; output < part.outputs; ++output) {
     stored_row(part, output, weights.data());

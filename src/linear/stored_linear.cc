@@ -5,9 +5,9 @@
 #include <cstring>
 
 #include "forge/core/check.h"
+#include "forge/numerics/half.h"
 #include "forge/quant/dequantize.h"
 #include "forge/quant/float8.h"
-#include "forge/quant/half.h"
 
 namespace forge::linear {
 namespace {

@@ -8,7 +8,7 @@
 #include <vector>
 
 #include "forge/linear/matrix_rows.h"
-#include "forge/quant/half.h"
+#include "forge/numerics/half.h"
 #include "forge/quant/scale_fault.h"
 
 namespace forge::model {
@@ -72,9 +72,9 @@ std::optional<WeightFault> fault_in(const StoredRows& form, std::size_t row, std
     case WeightType::f32:
       return float_fault<float, std::uint32_t>(form, row, inputs, 0x00800000);
     case WeightType::f16:
-      return float_fault<quant::F16, std::uint16_t>(form, row, inputs, 0x0400);
+      return float_fault<numerics::F16, std::uint16_t>(form, row, inputs, 0x0400);
     case WeightType::bf16:
-      return float_fault<quant::BF16, std::uint16_t>(form, row, inputs, 0x0080);
+      return float_fault<numerics::BF16, std::uint16_t>(form, row, inputs, 0x0080);
     case WeightType::i8:  // whose scales are elsewhere
       return std::nullopt;
     default:

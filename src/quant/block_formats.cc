@@ -30,7 +30,7 @@ int five_bits(const Block& block, int i) {
   return short_code(block.codes, i) | (block.high[i / 8] >> (i % 8) & 1) << 4;
 }
 
-float affine(F16 d, F16 m, const GroupScales& groups, int g, int code) {
+float affine(numerics::F16 d, numerics::F16 m, const GroupScales& groups, int g, int code) {
   const float step = to_float(d) * static_cast<float>(groups.scale(g));
   const float offset = to_float(m) * static_cast<float>(groups.offset(g));
   return step * static_cast<float>(code) - offset;

@@ -5,8 +5,8 @@
 #include <cstring>
 
 #include "forge/core/check.h"
+#include "forge/numerics/half.h"
 #include "forge/quant/block_formats.h"
-#include "forge/quant/half.h"
 
 // Each inner loop does the same to 16, 32 or more consecutive numbers, without a branch, which is
 // the form that compilers turn into vector code. The operations on a number are those of decode().
@@ -206,9 +206,9 @@ void dequantize(WeightType type, const std::byte* stored, std::size_t count, flo
       if (count > 0) std::memcpy(out, stored, count * sizeof(float));
       return;
     case WeightType::f16:
-      return widen_row<F16>(stored, count, out);
+      return widen_row<numerics::F16>(stored, count, out);
     case WeightType::bf16:
-      return widen_row<BF16>(stored, count, out);
+      return widen_row<numerics::BF16>(stored, count, out);
     case WeightType::i8:
       for (std::size_t i = 0; i < count; ++i) {
         out[i] = static_cast<float>(std::to_integer<std::int8_t>(stored[i]));

@@ -30,8 +30,8 @@ struct Format {
 
 /// The scales of a block and the squared error that they lead to.
 struct Scales {
-  F16 d;
-  F16 m;
+  numerics::F16 d;
+  numerics::F16 m;
   Grid unit;  ///< d and m in units of the block
   int scales[16];
   int offsets[16];

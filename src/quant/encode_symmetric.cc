@@ -26,16 +26,16 @@ int nearest_scale(Group x, float step, float d, const Format& format) {
 }
 
 /// Chooses d, the scales, and the codes, which count from the lowest.
-F16 encode_groups(Numbers from, const Format& format, int (&scales)[16],
-                  std::uint8_t (&codes)[256]) {
+numerics::F16 encode_groups(Numbers from, const Format& format, int (&scales)[16],
+                            std::uint8_t (&codes)[256]) {
   const Scaled<256> scaled(from.x);
   const auto group = [&](int g) {
     return Group(scaled.x + 16 * g, 16, from.importance_from(16 * g));
   };
   float steps[16];
   for (int g = 0; g < 16; ++g) steps[g] = fit_symmetric(group(g), -format.codes.low).step;
-  const F16 stored = storable(largest_magnitude(Group(steps)) /
-                              static_cast<float>(format.scale_max) * scaled.unit);
+  const numerics::F16 stored = storable(largest_magnitude(Group(steps)) /
+                                        static_cast<float>(format.scale_max) * scaled.unit);
   const float d = scaled.in_units(stored);
   for (int g = 0; g < 16; ++g) {
     scales[g] = nearest_scale(group(g), steps[g], d, format);

@@ -122,10 +122,10 @@ float squared_error_of_fp4(Numbers from, int e, float unit) {
 void encode(Numbers from, BlockIQ4NL& block) {
   const Scaled<32> scaled(from.x);
   const Group group(scaled.x, from.importance);
-  const F16 fitted = storable(fit_iq4(group) * scaled.unit);
+  const numerics::F16 fitted = storable(fit_iq4(group) * scaled.unit);
   const float d = scaled.in_units(fitted);
   const float step = best_iq4(group, {d, -d, 0.0F});
-  block.d = to_f16(step * scaled.unit);
+  block.d = numerics::to_f16(step * scaled.unit);
   pack_iq4(scaled.x, step, block.codes);
 }
 

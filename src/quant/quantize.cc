@@ -7,24 +7,24 @@
 
 #include "encode.h"
 #include "forge/core/check.h"
+#include "forge/numerics/half.h"
 #include "forge/quant/dequantize.h"
-#include "forge/quant/half.h"
 
 namespace forge::quant {
 namespace {
 
 // The largest finite numbers, which stand for all beyond them.
-constexpr F16 kF16Max = {0x7bff};
-constexpr BF16 kBF16Max = {0x7f7f};
+constexpr numerics::F16 kF16Max = {0x7bff};
+constexpr numerics::BF16 kBF16Max = {0x7f7f};
 
-void narrow(const float* x, F16& half) {
+void narrow(const float* x, numerics::F16& half) {
   const float max = to_float(kF16Max);
-  half = to_f16(std::clamp(*x, -max, max));
+  half = numerics::to_f16(std::clamp(*x, -max, max));
 }
 
-void narrow(const float* x, BF16& half) {
+void narrow(const float* x, numerics::BF16& half) {
   const float max = to_float(kBF16Max);
-  half = to_bf16(std::clamp(*x, -max, max));
+  half = numerics::to_bf16(std::clamp(*x, -max, max));
 }
 
 /// Numbers of a row and their importance, if any.
@@ -66,9 +66,9 @@ void store(WeightType type, const Row& row, std::byte* stored) {
       if (!row.x.empty()) std::memcpy(stored, row.x.data(), row.x.size_bytes());
       return;
     case WeightType::f16:
-      return narrow_row<F16>(row, stored);
+      return narrow_row<numerics::F16>(row, stored);
     case WeightType::bf16:
-      return narrow_row<BF16>(row, stored);
+      return narrow_row<numerics::BF16>(row, stored);
     case WeightType::i8:
       FORGE_CHECK(type != WeightType::i8, "type=I8: its scale lies outside the row");
       return;

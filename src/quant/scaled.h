@@ -7,23 +7,23 @@
 #include <cmath>
 #include <cstdint>
 
-#include "forge/quant/half.h"
+#include "forge/numerics/half.h"
 #include "grid_fit.h"
 
 namespace forge::quant {
 
 /// The f16 next to x; beyond the largest f16, the largest.
-inline F16 nearest_f16(float x) {
+inline numerics::F16 nearest_f16(float x) {
   constexpr float kMax = 65504.0F;
-  return to_f16(std::clamp(x, -kMax, kMax));
+  return numerics::to_f16(std::clamp(x, -kMax, kMax));
 }
 
 /// A scale as a block can hold it: nearest_f16, but below the normal numbers, where few bits are
 /// left, it is rounded away from 0: a scale that is too large is made good by smaller codes, while
 /// one that is too small would cut off the largest numbers.
-inline F16 storable(float scale) {
+inline numerics::F16 storable(float scale) {
   constexpr float kSmallestNormal = 0x1p-14F;
-  F16 stored = nearest_f16(scale);
+  numerics::F16 stored = nearest_f16(scale);
   const bool subnormal = std::fabs(scale) < kSmallestNormal;
   if (subnormal && std::fabs(to_float(stored)) < std::fabs(scale)) ++stored.bits;
   return stored;
@@ -41,7 +41,7 @@ struct Scaled {
     for (int i = 0; i < kCount; ++i) x[i] = block[i] / unit;
   }
 
-  float in_units(F16 scale) const { return to_float(scale) / unit; }
+  float in_units(numerics::F16 scale) const { return to_float(scale) / unit; }
 
   float unit = 1;
   float x[kCount] = {};

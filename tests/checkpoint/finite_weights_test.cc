@@ -8,7 +8,7 @@
 #include "checkpoint/checkpoint_edit.h"
 #include "forge/checkpoint/checkpoint.h"
 #include "forge/model/packed_model.h"
-#include "forge/quant/half.h"
+#include "forge/numerics/half.h"
 #include "model/stored_weights.h"
 #include "numerics/test_values.h"
 
@@ -46,8 +46,8 @@ void put(EditableTensor& tensor, std::size_t index, float value) {
     std::memcpy(tensor.bytes.data() + index * sizeof number, &number, sizeof number);
   };
   if (tensor.type == ElementType::f32) return copy(value);
-  if (tensor.type == ElementType::f16) return copy(quant::to_f16(value));
-  copy(quant::to_bf16(value));
+  if (tensor.type == ElementType::f16) return copy(numerics::to_f16(value));
+  copy(numerics::to_bf16(value));
 }
 
 /// All tensors in another type of floats.

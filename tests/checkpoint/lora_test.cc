@@ -17,7 +17,7 @@
 #include "forge/checkpoint/checkpoint.h"
 #include "forge/model/weight_roles.h"
 #include "forge/model/weights_digest.h"
-#include "forge/quant/half.h"
+#include "forge/numerics/half.h"
 #include "lora_merge.h"
 #include "model/transformer_runner.h"
 
@@ -259,15 +259,15 @@ TEST(Lora, merged_weights_stay_when_the_checkpoint_is_moved_and_can_be_given_bac
 TEST(Lora, a_float_that_is_rounded_to_odd_rounds_on_as_the_double_does) {
   // Just above the middle of two neighbours in BF16, by less than a float can say.
   const double above = 1 + 0x1p-8 + 0x1p-40;
-  EXPECT_EQ(quant::to_bf16(static_cast<float>(above)).bits, 0x3f80) << "rounded twice";
-  EXPECT_EQ(quant::to_bf16(detail::rounded_to_odd(above)).bits, 0x3f81);
-  EXPECT_EQ(quant::to_bf16(detail::rounded_to_odd(-above)).bits, 0xbf81);
+  EXPECT_EQ(numerics::to_bf16(static_cast<float>(above)).bits, 0x3f80) << "rounded twice";
+  EXPECT_EQ(numerics::to_bf16(detail::rounded_to_odd(above)).bits, 0x3f81);
+  EXPECT_EQ(numerics::to_bf16(detail::rounded_to_odd(-above)).bits, 0xbf81);
   EXPECT_EQ(detail::rounded_to_odd(0.25), 0.25F);
   EXPECT_EQ(detail::rounded_to_odd(1e300), std::numeric_limits<float>::max());
   std::mt19937_64 random(7);
   for (int i = 0; i < 100000; ++i) {
     const double value = std::ldexp(static_cast<double>(random() >> 11), -53);
-    const float near = to_float(quant::to_bf16(detail::rounded_to_odd(value)));
+    const float near = to_float(numerics::to_bf16(detail::rounded_to_odd(value)));
     const double step = std::ldexp(1.0, std::ilogb(value) - 7);
     EXPECT_LE(std::abs(near - value), step / 2) << value;
   }

@@ -8,8 +8,8 @@
 
 #include "checkpoint/quantized_checkpoint.h"
 #include "forge/model/packed_model.h"
+#include "forge/numerics/half.h"
 #include "forge/quant/float8.h"
-#include "forge/quant/half.h"
 
 namespace forge::checkpoint {
 namespace {
@@ -26,7 +26,7 @@ TEST_F(QuantizedCheckpoint, pack_quantized_layers_of_compressed_tensors) {
       pack_quantize(symmetric);
       std::vector<std::uint16_t> scales(kOutputs * kGroups);
       for (std::size_t i = 0; i < scales.size(); ++i) {
-        scales[i] = quant::to_bf16(unit * static_cast<float>(i + 1)).bits;
+        scales[i] = numerics::to_bf16(unit * static_cast<float>(i + 1)).bits;
       }
       set(".weight_scale", numbers(ElementType::bf16, {kOutputs, kGroups}, scales));
       const linear::StoredLinear layer = down();

@@ -4,7 +4,7 @@
 
 #include "forge/linear/linear_weights.h"
 #include "forge/linear/product.h"
-#include "forge/quant/half.h"
+#include "forge/numerics/half.h"
 #include "gpu/kernel_rig.h"
 
 namespace forge::gpu {

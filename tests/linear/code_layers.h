@@ -12,8 +12,8 @@
 #include <vector>
 
 #include "forge/linear/stored_linear.h"
+#include "forge/numerics/half.h"
 #include "forge/numerics/philox.h"
-#include "forge/quant/half.h"
 #include "forge/quant/weight_type.h"
 #include "quant/random_blocks.h"
 
@@ -137,7 +137,7 @@ inline void make_int8(const LayerSpec& spec, CodeLayer& layer) {
   const auto outputs = static_cast<std::size_t>(spec.outputs);
   layer.codes = code_bytes(spec, outputs * static_cast<std::size_t>(spec.inputs), 0);
   for (std::uint32_t n = 0; n < outputs; ++n) {
-    layer.row_scales.push_back(to_float(quant::F16{scale_bits(spec, n)}) * 1.01F);
+    layer.row_scales.push_back(to_float(numerics::F16{scale_bits(spec, n)}) * 1.01F);
   }
   layer.linear.form = StoredInt8{layer.codes.data(), layer.row_scales};
 }

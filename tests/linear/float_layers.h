@@ -8,7 +8,7 @@
 #include <vector>
 
 #include "forge/linear/product.h"
-#include "forge/quant/half.h"
+#include "forge/numerics/half.h"
 #include "numerics/test_values.h"
 
 namespace forge::linear {
@@ -23,10 +23,10 @@ inline std::vector<std::byte> stored(quant::WeightType type, const std::vector<f
   for (const float value : values) {
     switch (type) {
       case quant::WeightType::f16:
-        append(quant::to_f16(value).bits);
+        append(numerics::to_f16(value).bits);
         break;
       case quant::WeightType::bf16:
-        append(quant::to_bf16(value).bits);
+        append(numerics::to_bf16(value).bits);
         break;
       default:
         append(value);

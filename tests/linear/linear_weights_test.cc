@@ -57,7 +57,7 @@ TEST(LinearWeights, packs_bf16_in_pairs_of_inputs) {
   for (int output = 0; output < 2; ++output) {
     for (int k = 0; k < 4; ++k) {
       const std::uint16_t expected =
-          k < 3 ? quant::to_bf16(values[static_cast<std::size_t>(output * 3 + k)]).bits : 0;
+          k < 3 ? numerics::to_bf16(values[static_cast<std::size_t>(output * 3 + k)]).bits : 0;
       EXPECT_EQ(number_at<std::uint16_t>(section, 0, (k / 2 * 32 + output) * 2 + k % 2), expected);
     }
   }

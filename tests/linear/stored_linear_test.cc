@@ -8,9 +8,9 @@
 
 #include "forge/linear/linear_weights.h"
 #include "forge/linear/product.h"
+#include "forge/numerics/half.h"
 #include "forge/numerics/philox.h"
 #include "forge/quant/dequantize.h"
-#include "forge/quant/half.h"
 #include "forge/quant/quantize.h"
 #include "linear/float_layers.h"
 #include "numerics/test_values.h"
@@ -76,10 +76,10 @@ struct GroupTables {
     }
   }
 
-  std::vector<quant::F16> scales() const {
-    std::vector<quant::F16> stored_scales;
+  std::vector<numerics::F16> scales() const {
+    std::vector<numerics::F16> stored_scales;
     for (int g = 0; g < kGroups; ++g) {
-      for (const auto& row : scale) stored_scales.push_back(quant::to_f16(row[g]));
+      for (const auto& row : scale) stored_scales.push_back(numerics::to_f16(row[g]));
     }
     return stored_scales;
   }
@@ -128,7 +128,7 @@ class Gptq : public ::testing::Test {
   GroupTables t;
   std::vector<std::uint32_t> codes;
   std::vector<std::uint32_t> zeros;
-  std::vector<quant::F16> scales = t.scales();
+  std::vector<numerics::F16> scales = t.scales();
 };
 
 TEST_F(Gptq, packs_codes_down_a_column_and_holds_zeros_less_one_in_4_bits) {
@@ -167,7 +167,7 @@ TEST(Gptq8, packs_codes_of_bytes_with_zero_points_less_one) {
     }
   }
   const std::vector<std::uint32_t> zeros = {0xff'7f'01'00U};  // zero points 1, 2, 128 and 0
-  const std::vector<quant::F16> scales = {{0x3c00}, {0x3c00}, {0x3800}, {0x4000}};
+  const std::vector<numerics::F16> scales = {{0x3c00}, {0x3c00}, {0x3800}, {0x4000}};
   StoredGroups form{.group_size = 8,
                     .codes = bytes_of(codes),
                     .zeros = bytes_of(zeros),

@@ -5,8 +5,8 @@
 #include <map>
 
 #include "forge/linear/product.h"
+#include "forge/numerics/half.h"
 #include "forge/numerics/philox.h"
-#include "forge/quant/half.h"
 #include "model/stored_weights.h"
 #include "model/told_reader.h"
 #include "model/transformer_runner.h"
@@ -153,7 +153,7 @@ struct FineGroups {
     codes = words(static_cast<std::size_t>(inputs / 8) * kOutputs, 1);
     zeros = words(groups * kOutputs / 8, 2);
     for (std::size_t i = 0; i < groups * kOutputs; ++i) {
-      scales.push_back(quant::to_f16(0.25F + 0.001F * static_cast<float>(i)));
+      scales.push_back(numerics::to_f16(0.25F + 0.001F * static_cast<float>(i)));
     }
     const auto bytes = [](const auto& numbers) { return std::as_bytes(std::span(numbers)).data(); };
     linear = {kOutputs, inputs,
@@ -166,7 +166,7 @@ struct FineGroups {
   }
   static constexpr int kOutputs = 256;
   std::vector<std::uint32_t> codes, zeros;
-  std::vector<quant::F16> scales;
+  std::vector<numerics::F16> scales;
   linear::StoredLinear linear;
 };
 

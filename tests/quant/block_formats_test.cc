@@ -8,8 +8,8 @@
 namespace forge::quant {
 namespace {
 
-constexpr F16 kOne = {0x3c00};
-constexpr F16 kHalf = {0x3800};
+constexpr numerics::F16 kOne = {0x3c00};
+constexpr numerics::F16 kHalf = {0x3800};
 
 // Blocks with one number set apart, each in a place that the format's packing makes special.
 
@@ -174,7 +174,7 @@ TEST(BlockFormats, mxfp4_is_a_power_of_two_and_floats_of_four_bits) {
 
 TEST(BlockFormats, a_product_is_rounded_before_the_subtraction) {
   // d s q = 2047 * 63 * 15 has 21 bits and is exact; with m o = 2^-24 the difference is not.
-  BlockQ4K block = {.d = to_f16(2047.0F), .m = F16{0x0001}};
+  BlockQ4K block = {.d = numerics::to_f16(2047.0F), .m = numerics::F16{0x0001}};
   block.groups.bytes[0] = 63;
   block.groups.bytes[4] = 1;
   block.codes[0] = 0x0f;

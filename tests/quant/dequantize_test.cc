@@ -7,8 +7,8 @@
 #include <cmath>
 #include <cstring>
 
+#include "forge/numerics/half.h"
 #include "forge/quant/block_formats.h"
-#include "forge/quant/half.h"
 #include "quant/random_blocks.h"
 
 namespace forge::quant {
@@ -21,7 +21,7 @@ float decode_stored(const std::byte* stored, std::size_t index) {
   return decode(block, static_cast<int>(index % Block::kElements));
 }
 
-/// Number `index` of a stored row, by the definitions of block_formats.h and half.h.
+/// Number `index` of a stored row, by the definitions of block_formats.h and numerics/half.h.
 float decode_stored(WeightType type, const std::byte* stored, std::size_t index) {
   switch (type) {
     case WeightType::q8_0:
@@ -142,8 +142,8 @@ TEST(Dequantize, plain_types_are_widened_exactly) {
   const auto bf16 = dequantized(WeightType::bf16, halves.data(), 65536);
   for (std::uint32_t i = 0; i < 65536; ++i) {
     const auto bits = static_cast<std::uint16_t>(i);
-    ASSERT_TRUE(same(f16[i], to_float(F16{bits}))) << i;
-    ASSERT_TRUE(same(bf16[i], to_float(BF16{bits}))) << i;
+    ASSERT_TRUE(same(f16[i], to_float(numerics::F16{bits}))) << i;
+    ASSERT_TRUE(same(bf16[i], to_float(numerics::BF16{bits}))) << i;
   }
 }
 

@@ -4,7 +4,7 @@
 
 #include <cmath>
 
-#include "forge/quant/half.h"
+#include "forge/numerics/half.h"
 
 namespace forge::quant {
 namespace {
@@ -27,8 +27,8 @@ TEST(Float8, e4m3_is_four_bits_of_exponent_and_three_of_fraction) {
     }
     EXPECT_EQ(static_cast<double>(x), value_of(bits)) << bits;
     EXPECT_EQ(std::signbit(x), bits >= 128) << bits;
-    EXPECT_EQ(to_float(to_f16(x)), x);
-    EXPECT_EQ(to_float(to_bf16(x)), x);
+    EXPECT_EQ(to_float(numerics::to_f16(x)), x);
+    EXPECT_EQ(to_float(numerics::to_bf16(x)), x);
   }
   EXPECT_EQ(to_float(E4M3{0x7e}), 448.0F);
   EXPECT_EQ(to_float(E4M3{0x01}), 0x1p-9F);

@@ -4,8 +4,8 @@
 #include <cmath>
 #include <limits>
 
+#include "forge/numerics/half.h"
 #include "forge/quant/dequantize.h"
-#include "forge/quant/half.h"
 #include "forge/quant/quantize.h"
 #include "quant/random_blocks.h"
 #include "quant/random_rows.h"
@@ -99,7 +99,7 @@ TEST(Quantize, small_weights_lose_no_more_than_others) {
 double least_error_of_q4_0(const std::vector<float>& block) {
   double least = std::numeric_limits<double>::infinity();
   for (std::uint32_t bits = 1; bits < 0x7c00; ++bits) {
-    const float d = to_float(F16{static_cast<std::uint16_t>(bits)});
+    const float d = to_float(numerics::F16{static_cast<std::uint16_t>(bits)});
     if (d < 0.05F || d > 1.0F) continue;  // normal numbers need a scale of about 0.3
     double as_is = 0;
     double negated = 0;

@@ -8,8 +8,8 @@
 #include <limits>
 #include <set>
 
+#include "forge/numerics/half.h"
 #include "forge/quant/dequantize.h"
-#include "forge/quant/half.h"
 #include "quant/random_blocks.h"
 #include "quant/random_rows.h"
 
@@ -144,10 +144,10 @@ TEST(Quantize, plain_halves_are_rounded_to_nearest_and_stay_finite) {
   const Row row = {0.1F, -3.0F, 65519.0F, 65520.0F, -1e30F, 3.4e38F, 1e-9F};
   const Row f16 = read_back(WeightType::f16, row);
   const Row bf16 = read_back(WeightType::bf16, row);
-  EXPECT_EQ(f16,
-            (Row{to_float(to_f16(0.1F)), -3.0F, 65504.0F, 65504.0F, -65504.0F, 65504.0F, 0.0F}));
-  EXPECT_EQ(bf16[0], to_float(to_bf16(0.1F)));
-  EXPECT_EQ(bf16[4], to_float(to_bf16(-1e30F)));
+  EXPECT_EQ(f16, (Row{to_float(numerics::to_f16(0.1F)), -3.0F, 65504.0F, 65504.0F, -65504.0F,
+                      65504.0F, 0.0F}));
+  EXPECT_EQ(bf16[0], to_float(numerics::to_bf16(0.1F)));
+  EXPECT_EQ(bf16[4], to_float(numerics::to_bf16(-1e30F)));
   EXPECT_EQ(bf16[5], 0x1.fep+127F);
   EXPECT_EQ(read_back(WeightType::f32, row), row);
 }

@@ -22,8 +22,8 @@
 #include <cstdint>
 
 #include "forge/linear/panels.h"
+#include "forge/numerics/half.h"
 #include "forge/numerics/host_device.h"
-#include "forge/quant/half.h"
 
 namespace forge::linear::codes {
 
@@ -33,7 +33,7 @@ inline constexpr int kBlockGroups = 8;  ///< groups of a block of 256 inputs
 
 struct Q80Group {
   std::uint32_t quads[kQuads][kPanelOutputs];
-  quant::F16 scales[kPanelOutputs];
+  numerics::F16 scales[kPanelOutputs];
 };
 
 /// The head of a panel; the groups follow.
@@ -47,26 +47,26 @@ struct Int8Group {
 
 struct Q40Group {
   std::uint32_t pairs[kQuads / 2][kPanelOutputs];
-  quant::F16 scales[kPanelOutputs];
+  numerics::F16 scales[kPanelOutputs];
 };
 
 struct Int4Group {
   std::uint32_t pairs[kQuads / 2][kPanelOutputs];
-  quant::F16 scales[kPanelOutputs];
+  numerics::F16 scales[kPanelOutputs];
   std::uint8_t zeros[kPanelOutputs];
 };
 
 struct Q50Group {
   std::uint32_t pairs[kQuads / 2][kPanelOutputs];
   std::uint32_t fifth[kPanelOutputs];
-  quant::F16 scales[kPanelOutputs];
+  numerics::F16 scales[kPanelOutputs];
 };
 
 struct Q51Group {
   std::uint32_t pairs[kQuads / 2][kPanelOutputs];
   std::uint32_t fifth[kPanelOutputs];
-  quant::F16 scales[kPanelOutputs];
-  quant::F16 smallest[kPanelOutputs];  ///< the -m of forge/linear/product.h
+  numerics::F16 scales[kPanelOutputs];
+  numerics::F16 smallest[kPanelOutputs];  ///< the -m of forge/linear/product.h
 };
 
 /// The head of a panel of codes of a table; the groups follow.
@@ -84,8 +84,8 @@ struct Q2KBlock {
     std::uint32_t lows[2][kPanelOutputs];
     std::uint8_t scales[2][kPanelOutputs];  ///< low nibble: scale, high nibble: offset; of halves
   };
-  quant::F16 d[kPanelOutputs];
-  quant::F16 m[kPanelOutputs];
+  numerics::F16 d[kPanelOutputs];
+  numerics::F16 m[kPanelOutputs];
   Group groups[kBlockGroups];
 };
 
@@ -95,7 +95,7 @@ struct Q3KBlock {
     std::uint32_t third[kPanelOutputs];
     std::int8_t scales[2][kPanelOutputs];  ///< of inputs 0 .. 15 and 16 .. 31
   };
-  quant::F16 d[kPanelOutputs];
+  numerics::F16 d[kPanelOutputs];
   Group groups[kBlockGroups];
 };
 
@@ -105,8 +105,8 @@ struct Q4KBlock {
     std::uint8_t scales[kPanelOutputs];
     std::uint8_t mins[kPanelOutputs];
   };
-  quant::F16 d[kPanelOutputs];
-  quant::F16 m[kPanelOutputs];
+  numerics::F16 d[kPanelOutputs];
+  numerics::F16 m[kPanelOutputs];
   Group groups[kBlockGroups];
 };
 
@@ -117,8 +117,8 @@ struct Q5KBlock {
     std::uint8_t scales[kPanelOutputs];
     std::uint8_t mins[kPanelOutputs];
   };
-  quant::F16 d[kPanelOutputs];
-  quant::F16 m[kPanelOutputs];
+  numerics::F16 d[kPanelOutputs];
+  numerics::F16 m[kPanelOutputs];
   Group groups[kBlockGroups];
 };
 
@@ -128,7 +128,7 @@ struct Q6KBlock {
     std::uint32_t uppers[2][kPanelOutputs];
     std::int8_t scales[2][kPanelOutputs];  ///< of inputs 0 .. 15 and 16 .. 31
   };
-  quant::F16 d[kPanelOutputs];
+  numerics::F16 d[kPanelOutputs];
   Group groups[kBlockGroups];
 };
 

@@ -1,6 +1,6 @@
 // The block formats of GGUF files, byte for byte, and what their numbers are.
 //
-// All are little-endian; d and m below are f16 (half.h). A number x of a block is
+// All are little-endian; d and m below are f16 (numerics/half.h). A number x of a block is
 //
 //          numbers   bytes   x =                       q             s, o
 //   Q8_0        32      34   d * q                     -128 .. 127
@@ -29,35 +29,35 @@
 
 #include <cstdint>
 
-#include "forge/quant/half.h"
+#include "forge/numerics/half.h"
 
 namespace forge::quant {
 
 struct BlockQ80 {
   static constexpr int kElements = 32;
-  F16 d;
+  numerics::F16 d;
   std::int8_t codes[32];
 };
 
 /// Code i is the low nibble of byte i, code 16 + i the high one.
 struct BlockQ40 {
   static constexpr int kElements = 32;
-  F16 d;
+  numerics::F16 d;
   std::uint8_t codes[16];
 };
 
 /// Codes as in Q4_0, with the smallest number m in place of an offset of the codes.
 struct BlockQ41 {
   static constexpr int kElements = 32;
-  F16 d;
-  F16 m;
+  numerics::F16 d;
+  numerics::F16 m;
   std::uint8_t codes[16];
 };
 
 /// Codes as in Q4_0; bit i % 8 of high[i / 8] is the fifth bit of number i.
 struct BlockQ50 {
   static constexpr int kElements = 32;
-  F16 d;
+  numerics::F16 d;
   std::uint8_t high[4];
   std::uint8_t codes[16];
 };
@@ -65,8 +65,8 @@ struct BlockQ50 {
 /// Codes as in Q5_0, with the smallest number m in place of an offset of the codes.
 struct BlockQ51 {
   static constexpr int kElements = 32;
-  F16 d;
-  F16 m;
+  numerics::F16 d;
+  numerics::F16 m;
   std::uint8_t high[4];
   std::uint8_t codes[16];
 };
@@ -87,8 +87,8 @@ struct GroupScales {
 /// 32 bytes for each 64 numbers: number i is the low nibble of byte i, number 32 + i the high one.
 struct BlockQ4K {
   static constexpr int kElements = 256;
-  F16 d;
-  F16 m;
+  numerics::F16 d;
+  numerics::F16 m;
   GroupScales groups;
   std::uint8_t codes[128];
 };
@@ -96,8 +96,8 @@ struct BlockQ4K {
 /// Codes as in Q4_K; bit g of high[i] is the fifth bit of number i of group g.
 struct BlockQ5K {
   static constexpr int kElements = 256;
-  F16 d;
-  F16 m;
+  numerics::F16 d;
+  numerics::F16 m;
   GroupScales groups;
   std::uint8_t high[32];
   std::uint8_t codes[128];
@@ -109,8 +109,8 @@ struct BlockQ2K {
   static constexpr int kElements = 256;
   std::uint8_t scales[16];
   std::uint8_t codes[64];
-  F16 d;
-  F16 m;
+  numerics::F16 d;
+  numerics::F16 m;
 };
 
 /// The lower two bits of codes as in Q2_K; bit g of high[i] is the third bit of number 32 g + i.
@@ -121,7 +121,7 @@ struct BlockQ3K {
   /// s + 32 of the 16 groups, 6 bits each: the low four of group g are nibble g / 8 of byte g % 8,
   /// the upper two bits 2 (g / 4), 2 (g / 4) + 1 of byte 8 + g % 4.
   std::uint8_t scales[12];
-  F16 d;
+  numerics::F16 d;
 
   int scale(int group) const;  ///< s
 };
@@ -134,7 +134,7 @@ struct BlockQ6K {
   std::uint8_t low[128];
   std::uint8_t high[64];
   std::int8_t scales[16];
-  F16 d;
+  numerics::F16 d;
 };
 
 /// t: what the codes of IQ4_NL and IQ4_XS stand for, closer together near 0, as weights are.
@@ -144,14 +144,14 @@ inline constexpr std::int8_t kIq4Values[16] = {-127, -104, -83, -65, -49, -35, -
 /// Codes as in Q4_0.
 struct BlockIQ4NL {
   static constexpr int kElements = 32;
-  F16 d;
+  numerics::F16 d;
   std::uint8_t codes[16];
 };
 
 /// 16 bytes of codes, as in Q4_0, for each group of 32 numbers.
 struct BlockIQ4XS {
   static constexpr int kElements = 256;
-  F16 d;
+  numerics::F16 d;
   std::uint8_t scales_high[2];  ///< bits 2 g, 2 g + 1 of the two: the upper bits of s + 32
   std::uint8_t scales_low[4];   ///< nibble g % 2 of byte g / 2: its low four bits
   std::uint8_t codes[128];

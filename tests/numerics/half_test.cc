@@ -1,4 +1,4 @@
-#include "forge/quant/half.h"
+#include "forge/numerics/half.h"
 
 #include <gtest/gtest.h>
 
@@ -7,13 +7,10 @@
 #include <cstdint>
 #include <limits>
 
-namespace forge::quant {
+namespace forge::numerics {
 namespace {
 
-constexpr float kInfinity = std::numeric_limits<float>::infinity();
-
-std::uint32_t bits_of(float x) { return std::bit_cast<std::uint32_t>(x); }
-float float_of(std::uint32_t bits) { return std::bit_cast<float>(bits); }
+constexpr float kInfiniteFloat = std::numeric_limits<float>::infinity();
 
 /// The finite numbers of a format, by the definition of IEEE 754, in doubles, which hold them all.
 struct Format {
@@ -85,9 +82,9 @@ TYPED_TEST(Half, every_number_widens_to_its_value_and_narrows_back_to_its_bits) 
 
 TYPED_TEST(Half, infinities_stay_and_nans_stay_quiet_with_their_sign) {
   const std::uint32_t infinity = TypeParam::kFormat.infinity();
-  EXPECT_EQ(TypeParam::widen(infinity), kInfinity);
-  EXPECT_EQ(TypeParam::narrow(kInfinity), infinity);
-  EXPECT_EQ(TypeParam::narrow(-kInfinity), infinity | 0x8000u);
+  EXPECT_EQ(TypeParam::widen(infinity), kInfiniteFloat);
+  EXPECT_EQ(TypeParam::narrow(kInfiniteFloat), infinity);
+  EXPECT_EQ(TypeParam::narrow(-kInfiniteFloat), infinity | 0x8000u);
   const std::uint32_t quiet = 1u << (TypeParam::kFormat.fraction_bits - 1);
   for (std::uint32_t bits = infinity + 1; bits < 0x8000u; ++bits) {
     for (const std::uint32_t nan : {bits, bits | 0x8000u}) {
@@ -107,7 +104,7 @@ TYPED_TEST(Half, ties_go_to_even_and_all_else_to_the_nearest) {
     const auto tie = static_cast<float>((format.value(bits) + format.value(bits + 1)) / 2);
     ASSERT_EQ(TypeParam::narrow(tie), bits + bits % 2) << bits;
     ASSERT_EQ(TypeParam::narrow(std::nextafter(tie, 0.0F)), bits);
-    ASSERT_EQ(TypeParam::narrow(std::nextafter(tie, kInfinity)), bits + 1);
+    ASSERT_EQ(TypeParam::narrow(std::nextafter(tie, kInfiniteFloat)), bits + 1);
     ASSERT_EQ(TypeParam::narrow(-tie), (bits + bits % 2) | 0x8000u);
   }
 }
@@ -133,4 +130,4 @@ TYPED_TEST(Half, narrowing_is_the_definition_on_floats_of_every_exponent) {
 }
 
 }  // namespace
-}  // namespace forge::quant
+}  // namespace forge::numerics
