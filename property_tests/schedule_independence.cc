@@ -52,6 +52,7 @@ TEST(ScheduleIndependence, a_request_comes_out_as_it_does_alone) {
   EXPECT_GT(ways.copies_on_write, 0U);
   EXPECT_GT(ways.blocks_out, 0U);
   EXPECT_GT(ways.blocks_in, 0U);
+  EXPECT_GT(ways.narrow_blocks_in, 0U);
   EXPECT_GT(ways.recomputes, 0U);
   EXPECT_GT(ways.accepted_drafts, 0U);
   EXPECT_GT(ways.session_hits, 0U);

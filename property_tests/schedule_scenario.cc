@@ -148,8 +148,8 @@ class Run {
   Ways ways_;
 };
 
-/// The request alone.
-Output alone(const MakeFallible& make, Request request) {
+/// The request alone, with KV of that type.
+Output alone(const MakeFallible& make, Request request, numerics::KvType kv_type) {
   request.prefix_cache = PrefixCacheUse::disable;
   request.session.reset();
   request.deadline_steps = 0;
@@ -157,7 +157,7 @@ Output alone(const MakeFallible& make, Request request) {
           {.cache = {.num_blocks = 7, .block_size = 16},
            .batch = {.max_batch_size = 1},
            .prefix_cache = PrefixCacheKind::none},
-          {.draft_layers = 1});
+          {.draft_layers = 1, .kv_type = kv_type});
   const SeqId seq = run.submit(request);
   while (run.engine().has_work()) run.step();
   return run.output(seq);
@@ -191,7 +191,11 @@ class Scenario {
  public:
   explicit Scenario(const MakeFallible& make)
       : config_(random_config()),
-        run_(make, config_, {.drafts = draw(0, 8), .draft_layers = static_cast<int>(draw(1, 3))}),
+        kv_type_(static_cast<numerics::KvType>(draw(0, 2))),
+        run_(make, config_,
+             {.drafts = draw(0, 8),
+              .draft_layers = static_cast<int>(draw(1, 3)),
+              .kv_type = kv_type_}),
         requests_max_(draw(2, 10)) {
     for (std::uint32_t i = 0; i < 2; ++i) stems_.push_back(random_tokens(draw(4, 40)));
   }
@@ -206,7 +210,7 @@ class Scenario {
   void compare_with_alone(const MakeFallible& make_alone) {
     for (const auto& [seq, request] : submitted_) {
       const Output& found = run_.output(seq);
-      Output expected = alone(make_alone, request);
+      Output expected = alone(make_alone, request, kv_type_);
       if (found.ended_early()) {
         RC_ASSERT(found.tokens.size() <= expected.tokens.size());
         expected.tokens.resize(found.tokens.size());
@@ -219,7 +223,11 @@ class Scenario {
     }
   }
 
-  Ways ways() const { return run_.ways(); }
+  Ways ways() const {
+    Ways ways = run_.ways();
+    if (kv_type_ != numerics::KvType::f32) ways.narrow_blocks_in = ways.blocks_in;
+    return ways;
+  }
 
  private:
   bool caches() const { return config_.prefix_cache != PrefixCacheKind::none; }
@@ -329,6 +337,7 @@ class Scenario {
   }
 
   SchedulerConfig config_;
+  numerics::KvType kv_type_;
   Run run_;
   std::size_t requests_max_;
   std::vector<std::vector<TokenId>> stems_;
@@ -357,9 +366,7 @@ void Ways::add(const StepPlan& plan, const StepResult& result) {
     recomputes += preemption.mode == PreemptionMode::recompute ? 1 : 0;
   }
   for (const Slice& slice : plan.slices) chunks += slice.samples ? 0 : 1;
-  for (const Finish& finish : plan.finished) {
-    deadlines += finish.reason == FinishReason::deadline ? 1 : 0;
-  }
+  for (const Finish& f : plan.finished) deadlines += f.reason == FinishReason::deadline ? 1 : 0;
   const bool failed = !result.slices.empty() && result.slices.front().signal == FinishSignal::error;
   failed_steps += failed ? 1 : 0;
 }
@@ -372,6 +379,7 @@ void Ways::add(const Ways& other) {
   copies_on_write += other.copies_on_write;
   blocks_out += other.blocks_out;
   blocks_in += other.blocks_in;
+  narrow_blocks_in += other.narrow_blocks_in;
   recomputes += other.recomputes;
   accepted_drafts += other.accepted_drafts;
   session_hits += other.session_hits;

@@ -2,10 +2,10 @@
 // what each of them yields alone on the CPU.
 //
 // Block and chunk sizes, token budgets, batch sizes, watermarks, priorities, ways to preempt, small
-// host memories, both prefix indexes and drafts are drawn. Prompts share random prefixes with those
-// before them, repeat them or go on where an earlier answer ended, in sessions or without; "hogs"
-// come and go, big requests that take blocks away and so force preemptions; the text of some is
-// bound by a grammar, from its beginning or from a mark on; the cache is cleared,
+// host memories, both prefix indexes, drafts and the type of KV are drawn. Prompts share random
+// prefixes with those before them, repeat them or go on where an earlier answer ended, in sessions
+// or without; "hogs" come and go, big requests that take blocks away and so force preemptions; the
+// text of some is bound by a grammar, from its beginning or from a mark on; the cache is cleared,
 // sessions are released, requests are cancelled or run out of steps, and now and then the target
 // fails.
 //
@@ -47,6 +47,7 @@ struct Ways {
   std::uint64_t copies_on_write = 0;
   std::uint64_t blocks_out = 0;
   std::uint64_t blocks_in = 0;
+  std::uint64_t narrow_blocks_in = 0;  // of KV of 16 bits
   std::uint64_t recomputes = 0;
   std::uint64_t accepted_drafts = 0;
   std::uint64_t session_hits = 0;  // turns that found something

@@ -27,13 +27,14 @@ KernelWork work(const gpu::UpdateTablesArgs& args, const KernelLaunch& launch) {
 
 KernelWork work(const gpu::CopyBlocksArgs& args, const KernelLaunch& launch) {
   const std::uint64_t pairs = size_of(launch.shape.grid.x);
-  const std::uint64_t bytes = pairs * args.block_floats * kFloat;
+  const std::uint64_t bytes = pairs * args.block_bytes;
   const std::uint64_t threads = size_of(launch.shape.grid.y) * threads_of(launch);
   KernelWork w;
   w.bytes_read = pairs * sizeof(gpu::BlockPair) + bytes;
   w.bytes_written = bytes;
   w.block_bytes = blocks_of(launch) * sizeof(gpu::BlockPair) + 2 * bytes;
-  w.chain_loads = 1 + chain::turns(chain::turns(args.block_floats, 4), threads);
+  const std::uint64_t at_once = args.block_bytes % 16 == 0 ? 16 : 2;
+  w.chain_loads = 1 + chain::turns(args.block_bytes / at_once, threads);
   return w;
 }
 
@@ -94,19 +95,22 @@ KernelWork work(const gpu::RmsNormArgs& args, const KernelLaunch& launch) {
 KernelWork work(const gpu::RotateAndStoreArgs& args, const KernelLaunch& launch) {
   const std::uint64_t rows = present(launch.shape.grid.x, args.counts->rows);
   const std::uint64_t head_bytes = size_of(args.kv.head_size) * kFloat;
+  const std::uint64_t stored_bytes = size_of(args.kv.head_size) * bytes_of(args.kv.type);
   const std::uint64_t turned_bytes = size_of(args.rotary_size) * kFloat;  // of a head
   const std::uint64_t query_heads = size_of(args.kv.heads());
   const std::uint64_t key_heads = size_of(args.kv.kv_heads);
   const std::uint64_t rotated = query_heads + key_heads;
   const std::uint64_t heads = rotated + key_heads;
-  const std::uint64_t moved = query_heads * turned_bytes + 2 * key_heads * head_bytes;  // of a row
+  const std::uint64_t turned = query_heads * turned_bytes;  // of a row
+  const std::uint64_t read = turned + 2 * key_heads * head_bytes;
+  const std::uint64_t written = turned + 2 * key_heads * stored_bytes;
   KernelWork w;
   std::set<std::uint32_t> positions;  // that share cosines and sines
   for (std::uint64_t r = 0; r < rows; ++r) positions.insert(args.rows[r].position);
-  w.bytes_read = rows * (kRow + moved + kWord) + positions.size() * turned_bytes;
-  w.bytes_written = rows * moved;
+  w.bytes_read = rows * (kRow + read + kWord) + positions.size() * turned_bytes;
+  w.bytes_written = rows * written;
   w.block_bytes =
-      rows * (heads * kRow + 2 * moved + rotated * turned_bytes + 2 * key_heads * kWord);
+      rows * (heads * kRow + read + written + rotated * turned_bytes + 2 * key_heads * kWord);
   w.flops = rows * rotated * size_of(args.rotary_size) * 3;
   w.chain_loads = 4;
   w.chain_operations = 2 * chain::turns(size_of(args.rotary_size) / 2, threads_of(launch));

@@ -16,13 +16,14 @@ struct Sizes {
         block_size(size_of(in.kv.block_size)),
         kv_heads(size_of(in.kv.kv_heads)),
         heads(size_of(in.kv.heads())),
+        number_bytes(bytes_of(in.kv.type)),
         sinks(in.sinks != nullptr ? heads * kFloat : 0),
         is_capped(in.score_cap > 0) {}
 
   std::uint64_t vector() const { return head_size * kFloat; }
   /// Keys and values of positions [first, end) of one KV head, and the table entries to them.
   std::uint64_t kv(std::uint64_t first, std::uint64_t end) const {
-    return (end - first) * 2 * vector();
+    return (end - first) * 2 * head_size * number_bytes;
   }
   std::uint64_t table(std::uint64_t first, std::uint64_t end) const {
     return ((end - 1) / block_size - first / block_size + 1) * kWord;
@@ -35,7 +36,8 @@ struct Sizes {
   std::uint64_t block_size;
   std::uint64_t kv_heads;
   std::uint64_t heads;
-  std::uint64_t sinks;  ///< bytes of all heads'
+  std::uint64_t number_bytes;  ///< of KV
+  std::uint64_t sinks;         ///< bytes of all heads'
   bool is_capped;
 };
 

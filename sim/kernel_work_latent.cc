@@ -16,6 +16,7 @@ struct Sizes {
         row(size_of(in.latents.row_size())),
         heads(size_of(in.heads)),
         block_size(size_of(in.latents.block_size)),
+        number_bytes(bytes_of(in.latents.type)),
         queries_bytes(heads * row * kFloat),
         sums_bytes(heads * latent * kFloat) {}
 
@@ -24,7 +25,7 @@ struct Sizes {
     return ((end - 1) / block_size - first / block_size + 1) * kWord;
   }
   /// Latents of positions [0, keys).
-  std::uint64_t cached_bytes(std::uint64_t keys) const { return keys * row * kFloat; }
+  std::uint64_t cached_bytes(std::uint64_t keys) const { return keys * row * number_bytes; }
   std::uint64_t flops(std::uint64_t keys) const {
     return heads * keys * (2 * (row + latent) + chain::kExpFlops + 2);
   }
@@ -36,6 +37,7 @@ struct Sizes {
   std::uint64_t row;
   std::uint64_t heads;
   std::uint64_t block_size;
+  std::uint64_t number_bytes;  ///< of latents
   std::uint64_t queries_bytes;
   std::uint64_t sums_bytes;
 };
@@ -104,13 +106,16 @@ KernelWork work(const gpu::StoreLatentArgs& args, const KernelLaunch& launch) {
   std::set<std::uint32_t> positions;  // that share cosines and sines
   for (std::uint64_t r = 0; r < rows; ++r) positions.insert(args.rows[r].position);
   const std::uint64_t angles = args.rotary != nullptr ? turned : 0;  // floats of a position
-  const std::uint64_t moved = latent + turned + heads * turned;      // floats of a row
+  const std::uint64_t queries = heads * turned;                      // floats of a row
+  const std::uint64_t row_bytes = (latent + turned + queries) * kFloat;
+  const std::uint64_t stored_bytes =
+      (latent + turned) * bytes_of(args.latents.type) + queries * kFloat;
   KernelWork w;
-  w.bytes_read = rows * (kRow + kWord + moved * kFloat) + positions.size() * angles * kFloat +
+  w.bytes_read = rows * (kRow + kWord + row_bytes) + positions.size() * angles * kFloat +
                  (rows > 0 ? latent * kFloat : 0);
-  w.bytes_written = rows * moved * kFloat;
-  w.block_bytes =
-      rows * ((heads + 1) * (kRow + angles * kFloat) + kWord + (2 * moved + latent) * kFloat);
+  w.bytes_written = rows * stored_bytes;
+  w.block_bytes = rows * ((heads + 1) * (kRow + angles * kFloat) + kWord + row_bytes +
+                          stored_bytes + latent * kFloat);
   w.flops = rows * (4 * latent + (heads + 1) * 3 * angles);
   const std::uint64_t each = chain::turns(latent, threads_of(launch));
   w.chain_loads = 3 + chain::turns(each, 16) + chain::turns(each, 4) + 2;

@@ -8,10 +8,10 @@ file(READ ${PTX} ptx)
 string(REPLACE ";" "\n" ptx "${ptx}")  # a semicolon would split lists
 set(errors "")
 
-# Each operation on floats that occurs, once. Cutting to an integer is exact, and what is cut to 32
-# bits is whole. max is no arithmetic, but takes either zero of two
+# Each operation on floats that occurs, once. Widening an f16 is exact, and so is cutting to an
+# integer; what is cut to 32 bits is whole. max is no arithmetic, but takes either zero of two
 # with different signs: canonical maxima add +0 to what comes out.
-set(exact "(fma|mul|add|sub|div|sqrt|cvt)\\.rn\\.f32|cvt\\.rn\\.f32\\.[su](16|32|64)|cvt\\.rzi\\.(u64|s32)\\.f32")
+set(exact "(fma|mul|add|sub|div|sqrt|cvt)\\.rn\\.f32|cvt\\.rn\\.f32\\.[su](16|32|64)|cvt\\.rzi\\.(u64|s32)\\.f32|cvt\\.f32\\.f16")
 set(moves "(ld|st|mov|selp|setp|neg|abs|max)\\..*f32")
 string(REGEX MATCHALL "[a-z]+[a-z0-9.:]*\\.(f32|f64|f16|bf16)[a-z0-9.]*" operations "${ptx}")
 list(REMOVE_DUPLICATES operations)

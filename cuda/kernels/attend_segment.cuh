@@ -131,31 +131,44 @@ FORGE_DEVICE void add_products(sptr<const float> queries, float key, float (&dot
   }
 }
 
-/// Computes for key thread() of the segment its score with each query, and where its value lies.
-template <int kQueries, int kMore>
-FORGE_DEVICE void compute_scores(const KeySegment<kMore>& segment, const TileMemory& memory) {
+/// dots[q] = q . the key in `slot`. Of 16 bits eight components are one load, if rows are aligned.
+template <class Stored, int kQueries>
+FORGE_DEVICE void multiply_key(const gpu::KvLayer& kv, const Slot& slot, sptr<const float> queries,
+                               float (&dots)[kQueries]) {
   constexpr int kInFlight = 8;
+  constexpr bool kIsNarrow = sizeof(Stored) < sizeof(float);
+  const int D = kv.head_size;
+  const int S = key_stride(kv);
+  const int whole = D % kInFlight == 0 || !kIsNarrow ? D - D % kInFlight : 0;
+  const gptr<const Stored> key = numbers_of<const Stored>(kv) + slot.key;
+  FORGE_ROLLED for (int d = 0; d < whole; d += kInFlight) {
+    float k[kInFlight];
+    if constexpr (kIsNarrow) {
+      load_eight<Stored>(numbers_of<const float>(kv) + (slot.key + d) / 2, k);
+    } else {
+      for (int n = 0; n < kInFlight; ++n) k[n] = key[(d + n) * S];
+    }
+    for (int n = 0; n < kInFlight; ++n) {
+      add_products<kQueries>(queries + (d + n) * kQueries, k[n], dots);
+    }
+  }
+  FORGE_ROLLED for (int d = whole; d < D; ++d) {
+    const Stored component = key[d * S];
+    add_products<kQueries>(queries + d * kQueries, numerics::widened(component), dots);
+  }
+}
+
+/// Computes for key thread() of the segment its score with each query, and where its value lies.
+template <class Stored, int kQueries, int kMore>
+FORGE_DEVICE void compute_scores(const KeySegment<kMore>& segment, const TileMemory& memory) {
   const gpu::AttentionInput& in = segment.in;
   const int j = thread();
   if (j < segment.begin_of(0) || j >= segment.end_of(segment.tile.count - 1)) return;
   const Slot slot = slot_of(in.kv, segment.tile.table, segment.tile.kv_head, segment.first + j);
   memory.values[j] = slot.value;
 
-  const int D = in.kv.head_size;
-  const int S = in.kv.block_size;
-  const gptr<const float> key = global(in.kv.pool) + slot.key;
   float dots[kQueries] = {};
-  int d = 0;
-  FORGE_ROLLED for (; d + kInFlight <= D; d += kInFlight) {
-    float k[kInFlight];
-    for (int n = 0; n < kInFlight; ++n) k[n] = key[(d + n) * S];
-    for (int n = 0; n < kInFlight; ++n) {
-      add_products<kQueries>(memory.queries + (d + n) * kQueries, k[n], dots);
-    }
-  }
-  FORGE_ROLLED for (; d < D; ++d) {
-    add_products<kQueries>(memory.queries + d * kQueries, key[d * S], dots);
-  }
+  multiply_key<Stored, kQueries>(in.kv, slot, memory.queries, dots);
   for (int n = 0; n < kQueries; ++n) memory.weights[n * kKeys + j] = dots[n] * in.scale;
   if (in.score_cap == 0.0f) return;
   FORGE_ROLLED for (int n = 0; n < segment.tile.count; ++n) {  // what this thread has just written
@@ -222,11 +235,12 @@ FORGE_DEVICE void compute_weights(const KeySegment<kMore>& segment, const TileMe
 }
 
 /// Adds key j to the sums of those queries that see it.
-template <int kEach, int kMore>
+template <class Stored, int kEach, int kMore>
 FORGE_DEVICE void accumulate_value(const KeySegment<kMore>& segment, const Components& own,
                                    const TileMemory& memory, int j, float (&sums)[kEach]) {
   const std::int64_t value = memory.values[j];
-  const float v = global(segment.in.kv.pool)[value + own.d];
+  const Stored component = numbers_of<const Stored>(segment.in.kv)[value + own.d];
+  const float v = numerics::widened(component);
   for (int n = 0; n < kEach; ++n) {
     const int query = own.first + n * own.step;
     if (query >= segment.tile.count || !segment.is_seen_by(query, j)) continue;
@@ -236,11 +250,11 @@ FORGE_DEVICE void accumulate_value(const KeySegment<kMore>& segment, const Compo
 }
 
 /// sums[n] = a_c[own.d] of query own.first + n * own.step, where the tile has one.
-template <int kEach, int kMore>
+template <class Stored, int kEach, int kMore>
 FORGE_DEVICE void accumulate_values(const KeySegment<kMore>& segment, const Components& own,
                                     const TileMemory& memory, float (&sums)[kEach]) {
   constexpr int kInFlight = kEach >= 4 ? 4 : 8;  // values: as many as registers are left for
-  const gptr<const float> pool = global(segment.in.kv.pool) + own.d;
+  const gptr<const Stored> pool = numbers_of<const Stored>(segment.in.kv) + own.d;
   int row[kEach];  // of weights; one that the tile has, though its sum may not be wanted
   for (int n = 0; n < kEach; ++n) {
     const int query = own.first + n * own.step;
@@ -256,14 +270,15 @@ FORGE_DEVICE void accumulate_values(const KeySegment<kMore>& segment, const Comp
         segment.begin_of(last) <= group && group + kInFlight <= segment.end_of(0);
     if (!seen_by_all) {
       FORGE_ROLLED for (int j = group; j < group + kInFlight; ++j) {
-        if (begin <= j && j < end) accumulate_value<kEach>(segment, own, memory, j, sums);
+        if (begin <= j && j < end) accumulate_value<Stored, kEach>(segment, own, memory, j, sums);
       }
       continue;
     }
     float v[kInFlight];
     for (int i = 0; i < kInFlight; ++i) {
       const std::int64_t value = memory.values[group + i];
-      v[i] = pool[value];
+      const Stored component = pool[value];
+      v[i] = numerics::widened(component);
     }
     for (int n = 0; n < kEach; ++n) {
       for (int i = 0; i < kInFlight; i += 4) {

@@ -31,13 +31,16 @@ FORGE_DEVICE void attend_range(const gpu::AttentionInput& in, const QueryTile<kM
   for (int first = range.first; first < range.end; first += kKeys) {
     const KeySegment<kMore> segment{in, tile, first};
     sync_block();  // the queries are there, and the segment before is done with
-    compute_scores<kQueries>(segment, memory);
+    with_stored(in.kv.type,
+                [&](auto stored) { compute_scores<decltype(stored), kQueries>(segment, memory); });
     sync_block();
     compute_weights(segment, memory);
     sync_block();
     if (own.first >= tile.count) continue;
     float sums[kEach];
-    accumulate_values<kEach>(segment, own, memory, sums);
+    with_stored(in.kv.type, [&](auto stored) {
+      accumulate_values<decltype(stored), kEach>(segment, own, memory, sums);
+    });
     for (int n = 0; n < kEach; ++n) {
       const int query = own.first + n * own.step;
       if (query >= tile.count || !segment.is_seen_by(query)) continue;

@@ -5,11 +5,12 @@
 
 #include "forge/gpu/kernels/latent_input.h"
 #include "forge/simt/dialect.h"
+#include "kv_numbers.cuh"
 
 namespace FORGE_KERNELS {
 using namespace simt;
 
-/// The row of `position`, in floats from the start of a layer's pool, for the sequence with row
+/// The row of `position`, in numbers from the start of a layer's pool, for the sequence with row
 /// `table` of block tables.
 FORGE_DEVICE std::int64_t row_of(const gpu::LatentLayer& latents, std::uint32_t table,
                                  int position) {

@@ -1,14 +1,14 @@
 // Heads of one row over a range of latents, segment after segment: the step that attend_latent and
-// attend_latent_split share. Keys and values are the same row of C + R floats.
+// attend_latent_split share. Keys and values are the same row of C + R numbers.
 //
 //   scores    a thread a position: weights[h][j] = (q_h . c_j) * scale     | barrier
 //   weights   a warp a head:       attend_segment.cuh                        | barrier
 //   sums      a thread a component, then further ones: chain over j of weights[h][j] * c_j[d]
 //
 // Scores want component after component of many rows, but a row lies in one piece. So a warp copies
-// 16 components of its 32 rows at a time to shared memory, 64 consecutive bytes of each, and each
-// lane reads its own row there. Queries are too large for shared memory (16 heads of 576 floats)
-// and come in strips of 64 components.
+// 16 components of its 32 rows at a time to shared memory, as floats, consecutive ones of each, and
+// each lane reads its own row there. Queries are too large for shared memory (16 heads of 576
+// floats) and come in strips of 64 components.
 //
 // Bits: numerics/latent_attention.h, for the reasons of attend_segment.cuh. Strips and copies
 // change where an operand is read, not the order of a chain.
@@ -70,7 +70,8 @@ FORGE_DEVICE void stage_strip(const LatentTile& tile, int first, int size, sptr<
 
 /// Copies components first .. first + size - 1 of the warp's rows; rows that the segment does not
 /// have become zeros.
-FORGE_DEVICE void copy_rows(gptr<const float> pool, const LatentSegment& segment, int first,
+template <class Stored>
+FORGE_DEVICE void copy_rows(gptr<const Stored> pool, const LatentSegment& segment, int first,
                             int size, const LatentMemory& memory) {
   constexpr int kRowsAtOnce = kWarpSize / kCopiedSize;
   constexpr int kInFlight = 8;
@@ -83,7 +84,8 @@ FORGE_DEVICE void copy_rows(gptr<const float> pool, const LatentSegment& segment
       loaded[n] = 0.0f;
       if (j + n * kRowsAtOnce >= segment.size() || d >= size) continue;
       const std::int64_t row = memory.rows[j + n * kRowsAtOnce];
-      loaded[n] = pool[row + first + d];
+      const Stored component = pool[row + first + d];
+      loaded[n] = numerics::widened(component);
     }
     for (int n = 0; n < kInFlight; ++n) {
       memory.copied[(j + n * kRowsAtOnce) * kCopiedStride + d] = loaded[n];
@@ -110,7 +112,7 @@ FORGE_DEVICE void add_components(sptr<const float> queries, sptr<const float> ro
 }
 
 /// Computes for position thread() of the segment its score with each head, and where its row lies.
-template <int kHeads>
+template <class Stored, int kHeads>
 FORGE_DEVICE void score_latents(const gpu::LatentAttentionInput& in, const LatentSegment& segment,
                                 const LatentMemory& memory) {
   const int j = thread();
@@ -126,7 +128,7 @@ FORGE_DEVICE void score_latents(const gpu::LatentAttentionInput& in, const Laten
     for (int d = strip; d < end; d += kCopiedSize) {
       const int size = end - d < kCopiedSize ? end - d : kCopiedSize;
       if (d > strip) sync_warp();
-      copy_rows(global(in.latents.pool), segment, d, size, memory);
+      copy_rows(numbers_of<const Stored>(in.latents), segment, d, size, memory);
       sync_warp();
       add_components<kHeads>(memory.queries + (d - strip) * kQueryStride,
                              memory.copied + j * kCopiedStride, size, dots);
@@ -137,8 +139,8 @@ FORGE_DEVICE void score_latents(const gpu::LatentAttentionInput& in, const Laten
 }
 
 /// sums[h] = a_c[d] of head h.
-template <int kHeads>
-FORGE_DEVICE void sum_latents(gptr<const float> pool, const LatentSegment& segment, int d,
+template <class Stored, int kHeads>
+FORGE_DEVICE void sum_latents(gptr<const Stored> pool, const LatentSegment& segment, int d,
                               const LatentMemory& memory, float (&sums)[kHeads]) {
   constexpr int kInFlight = 8;
   const int count = segment.size();
@@ -148,7 +150,8 @@ FORGE_DEVICE void sum_latents(gptr<const float> pool, const LatentSegment& segme
     float c[kInFlight];
     for (int i = 0; i < kInFlight; ++i) {
       const std::int64_t row = memory.rows[j + i];
-      c[i] = pool[row + d];
+      const Stored component = pool[row + d];
+      c[i] = numerics::widened(component);
     }
     for (int n = 0; n < kHeads; ++n) {
       for (int i = 0; i < kInFlight; i += 4) {
@@ -162,7 +165,8 @@ FORGE_DEVICE void sum_latents(gptr<const float> pool, const LatentSegment& segme
   }
   FORGE_ROLLED for (; j < count; ++j) {
     const std::int64_t row = memory.rows[j];
-    const float c = pool[row + d];
+    const Stored component = pool[row + d];
+    const float c = numerics::widened(component);
     for (int n = 0; n < kHeads; ++n) {
       const float w = memory.weights[n * kKeys + j];
       sums[n] = numerics::fma(w, c, sums[n]);
@@ -178,7 +182,8 @@ FORGE_DEVICE void attend_latents_by(const gpu::LatentAttentionInput& in, const L
   for (int first = tile.begin; first < tile.end; first += kKeys) {
     const LatentSegment segment{tile, first};
     if (first > tile.begin) sync_block();  // the segment before is done with
-    score_latents<kHeads>(in, segment, memory);
+    with_stored(in.latents.type,
+                [&](auto stored) { score_latents<decltype(stored), kHeads>(in, segment, memory); });
     sync_block();
     for (int head = warp(); head < tile.count; head += threads() / kWarpSize) {
       const SegmentSoftmax own = weigh_scores(memory.weights + head * kKeys, 0, segment.size());
@@ -187,7 +192,9 @@ FORGE_DEVICE void attend_latents_by(const gpu::LatentAttentionInput& in, const L
     sync_block();
     FORGE_ROLLED for (int d = thread(); d < in.latents.latent_size; d += threads()) {
       float sums[kHeads];
-      sum_latents<kHeads>(global(in.latents.pool), segment, d, memory, sums);
+      with_stored(in.latents.type, [&](auto stored) {
+        sum_latents(numbers_of<const decltype(stored)>(in.latents), segment, d, memory, sums);
+      });
       write(d, sums, memory.softmax, first);
     }
   }

@@ -3,11 +3,12 @@
 //
 //   grid      x: rows; y: heads, first those of queries, then of keys, then of values; a warp each
 //   memory    a lane a pair: consecutive floats of cosines, sines and, in pairs (i, i + half), of
-//             qkv; in pairs (2i, 2i + 1) every other float, twice. Keys are scattered to their
-//             slot, a sector each, since the cache has them transposed; that is paid once a token,
-//             and each later reading is coalesced
+//             qkv; in pairs (2i, 2i + 1) every other float, twice. Keys of f32 are scattered to
+//             their slot, a sector each, since the cache has them transposed; that is paid once a
+//             token, and each later reading is coalesced. Keys of 16 bits are consecutive
 //   bits      rotate_pairs or rotate_adjacent_pairs (numerics/vector_ops.h), pair by pair, by the
-//             host's tables. Components beyond those that turn are moved
+//             host's tables. Components beyond those that turn are moved. The cache has them
+//             rounded to its type (numerics/kv_type.h)
 #pragma once
 
 #include "forge/gpu/kernels/rotate_and_store.h"
@@ -40,22 +41,46 @@ FORGE_DEVICE Pair rotated(const gpu::RotateAndStoreArgs& a, gptr<const float> he
           numerics::fma(second, cos, first * sin)};
 }
 
+/// The head of a key, turned, goes to the pool.
+template <class Stored>
+FORGE_DEVICE void store_key(const gpu::RotateAndStoreArgs& a, gptr<const float> head,
+                            gptr<const float> rotary, const Slot& slot) {
+  const int stride = key_stride(a.kv);
+  const gptr<Stored> key = numbers_of<Stored>(a.kv) + slot.key;
+  for (int i = lane(); i < a.rotary_size / 2; i += kWarpSize) {
+    const Pair turned = rotated(a, head, rotary, i);
+    key[turned.first_at * stride] = numerics::stored<Stored>(turned.first);
+    key[turned.second_at * stride] = numerics::stored<Stored>(turned.second);
+  }
+  for (int d = a.rotary_size + lane(); d < a.kv.head_size; d += kWarpSize) {
+    const float component = head[d];
+    key[d * stride] = numerics::stored<Stored>(component);
+  }
+}
+
+template <class Stored>
+FORGE_DEVICE void store_value(const gpu::KvLayer& kv, gptr<const float> head, const Slot& slot) {
+  const gptr<Stored> value = numbers_of<Stored>(kv) + slot.value;
+  for (int d = lane(); d < kv.head_size; d += kWarpSize) {
+    const float component = head[d];
+    value[d] = numerics::stored<Stored>(component);
+  }
+}
+
 FORGE_KERNEL(gpu::RotateAndStoreArgs::kThreads) rotate_and_store(gpu::RotateAndStoreArgs a) {
   const auto row = static_cast<std::uint32_t>(block().x);
   const gpu::PassCounts counts = global(a.counts)[0];
   if (row >= counts.rows) return;
   const gpu::RowInput input = global(a.rows)[row];
   const gpu::KvLayer& kv = a.kv;
-  const int D = kv.head_size;
-  const int half = a.rotary_size / 2;
   const int key_head = block().y - kv.heads();    // negative: a head of queries
   const int value_head = key_head - kv.kv_heads;  // negative: one of keys
   const int heads = kv.heads() + 2 * kv.kv_heads;
-  const gptr<float> head = global(a.qkv) + (std::int64_t{row} * heads + block().y) * D;
+  const gptr<float> head = global(a.qkv) + (std::int64_t{row} * heads + block().y) * kv.head_size;
   const gptr<const float> rotary = global(a.rotary) + std::int64_t{input.position} * a.rotary_size;
 
   if (key_head < 0) {
-    for (int i = lane(); i < half; i += kWarpSize) {
+    for (int i = lane(); i < a.rotary_size / 2; i += kWarpSize) {
       const Pair turned = rotated(a, head, rotary, i);
       head[turned.first_at] = turned.first;
       head[turned.second_at] = turned.second;
@@ -64,18 +89,14 @@ FORGE_KERNEL(gpu::RotateAndStoreArgs::kThreads) rotate_and_store(gpu::RotateAndS
   }
   const int kv_head = value_head < 0 ? key_head : value_head;
   const Slot slot = slot_of(kv, input.table, kv_head, static_cast<int>(input.position));
-  if (value_head < 0) {
-    const gptr<float> key = global(kv.pool) + slot.key;
-    for (int i = lane(); i < half; i += kWarpSize) {
-      const Pair turned = rotated(a, head, rotary, i);
-      key[turned.first_at * kv.block_size] = turned.first;
-      key[turned.second_at * kv.block_size] = turned.second;
+  with_stored(kv.type, [&](auto stored) {
+    using Stored = decltype(stored);
+    if (value_head < 0) {
+      store_key<Stored>(a, head, rotary, slot);
+    } else {
+      store_value<Stored>(kv, head, slot);
     }
-    for (int d = a.rotary_size + lane(); d < D; d += kWarpSize) key[d * kv.block_size] = head[d];
-  } else {
-    const gptr<float> value = global(kv.pool) + slot.value;
-    for (int d = lane(); d < D; d += kWarpSize) value[d] = head[d];
-  }
+  });
 }
 
 }  // namespace FORGE_KERNELS

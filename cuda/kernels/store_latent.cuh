@@ -4,7 +4,8 @@
 //   grid      x: rows; y: heads of queries, then the latent; a warp each
 //   memory    a row of the cache is consecutive, so that reading and writing are coalesced. The
 //             pairs that turn are few: R / 2, 32 in all published models, a lane each
-//   bits      rms_norm.cuh and rotate_pairs (numerics/vector_ops.h), by the host's tables
+//   bits      rms_norm.cuh and rotate_pairs (numerics/vector_ops.h), by the host's tables. The
+//             cache has them rounded to its type (numerics/kv_type.h)
 #pragma once
 
 #include "forge/gpu/kernels/store_latent.h"
@@ -16,9 +17,10 @@
 namespace FORGE_KERNELS {
 using namespace simt;
 
-/// to [R] = from [R], turned to `position` where the layer turns.
+/// to [R] = from [R], turned to `position` where the layer turns, rounded to what `to` has.
+template <class Stored>
 FORGE_DEVICE void turn(const gpu::StoreLatentArgs& a, std::uint32_t position,
-                       gptr<const float> from, gptr<float> to) {
+                       gptr<const float> from, gptr<Stored> to) {
   const int half = a.latents.rope_size / 2;
   for (int i = lane(); i < half; i += kWarpSize) {
     const int first = a.adjacent ? 2 * i : i;
@@ -26,16 +28,30 @@ FORGE_DEVICE void turn(const gpu::StoreLatentArgs& a, std::uint32_t position,
     const float x = from[first];
     const float y = from[second];
     if (a.rotary == nullptr) {
-      to[first] = x;
-      to[second] = y;
+      to[first] = numerics::stored<Stored>(x);
+      to[second] = numerics::stored<Stored>(y);
       continue;
     }
     const gptr<const float> rotary = global(a.rotary) + std::int64_t{position} * 2 * half;
     const float cos = rotary[i];
     const float sin = rotary[half + i];
-    to[first] = numerics::fma(x, cos, -(y * sin));
-    to[second] = numerics::fma(y, cos, x * sin);
+    to[first] = numerics::stored<Stored>(numerics::fma(x, cos, -(y * sin)));
+    to[second] = numerics::stored<Stored>(numerics::fma(y, cos, x * sin));
   }
+}
+
+/// The row x of products becomes the row y of the cache.
+template <class Stored>
+FORGE_DEVICE void store_row(const gpu::StoreLatentArgs& a, std::uint32_t position,
+                            gptr<const float> x, gptr<Stored> y) {
+  const int C = a.latents.latent_size;
+  const float scale = norm_scale(x, C, a.eps);
+  for (int n = lane(); n < C; n += kWarpSize) {
+    const float scaled = x[n] * scale;
+    const float weight = global(a.norm)[n];
+    y[n] = numerics::stored<Stored>(scaled * weight);
+  }
+  turn(a, position, x + C, y + C);
 }
 
 FORGE_KERNEL(gpu::StoreLatentArgs::kThreads) store_latent(gpu::StoreLatentArgs a) {
@@ -54,14 +70,10 @@ FORGE_KERNEL(gpu::StoreLatentArgs::kThreads) store_latent(gpu::StoreLatentArgs a
     return;
   }
   const gptr<const float> x = global(a.products) + std::int64_t{row} * latents.row_size();
-  const gptr<float> y =
-      global(latents.pool) + row_of(latents, input.table, static_cast<int>(input.position));
-  const float scale = norm_scale(x, C, a.eps);
-  for (int n = lane(); n < C; n += kWarpSize) {
-    const float scaled = x[n] * scale;
-    y[n] = scaled * global(a.norm)[n];
-  }
-  turn(a, input.position, x + C, y + C);
+  const std::int64_t at = row_of(latents, input.table, static_cast<int>(input.position));
+  with_stored(latents.type, [&](auto stored) {
+    store_row(a, input.position, x, numbers_of<decltype(stored)>(latents) + at);
+  });
 }
 
 }  // namespace FORGE_KERNELS

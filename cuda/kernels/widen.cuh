@@ -1,4 +1,5 @@
-// Weights of 16 bits as floats, and a float rounded to 16 bits: what numerics/half.h does on the CPU.
+// Weights of 16 bits as floats, and a float rounded to 16 bits: as numerics/half.h, of numbers
+// alone.
 //
 //          sign  exponent  fraction
 //   f16       1         5        10    its exponent has another bias than a float's

@@ -11,8 +11,8 @@ namespace {
 class TieredCache {
  public:
   TieredCache(const model::KvShape& shape, const executor::ExecutorOptions& options)
-      : device_(shape, options.cache.num_blocks, options.cache.block_size),
-        host_(shape, options.cache.num_host_blocks, options.cache.block_size) {}
+      : device_(shape, options.cache.num_blocks, options.cache.block_size, options.kv_type),
+        host_(shape, options.cache.num_host_blocks, options.cache.block_size, options.kv_type) {}
 
   void copy(const BlockCopy& copy) {
     const model::KvPool& source = copy.kind == CopyKind::swap_in ? host_ : device_;

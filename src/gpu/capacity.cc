@@ -81,8 +81,9 @@ Capacity::Capacity(const model::ModelConfig& model, const executor::ExecutorOpti
   key_segments = (positions + numerics::kKeySegment - 1) / numerics::kKeySegment;
   split_rows = std::min(slab_rows, split_rows_max(head_tiles_of(model)));
   block_size = options.cache.block_size;
-  block_floats = options.cache.block_size * kv_shape(model).token_floats();
-  layer_floats = block_floats / static_cast<std::uint64_t>(model.layers);
+  kv_type = options.kv_type;
+  block_numbers = options.cache.block_size * kv_shape(model).token_numbers();
+  layer_numbers = block_numbers / static_cast<std::uint64_t>(model.layers);
 }
 
 }  // namespace forge::gpu

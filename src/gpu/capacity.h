@@ -59,8 +59,10 @@ struct Capacity {
 
   // The shape of the pools.
   std::uint32_t block_size = 0;  ///< slots
-  std::uint64_t block_floats = 0;
-  std::uint64_t layer_floats = 0;  ///< of a block; layers lie one after the other
+  numerics::KvType kv_type = numerics::KvType::f32;
+  std::uint64_t block_numbers = 0;
+  std::uint64_t layer_numbers = 0;  ///< of a block; layers lie one after the other
+  std::uint64_t block_bytes() const { return block_numbers * bytes_of(kv_type); }
 };
 
 }  // namespace forge::gpu

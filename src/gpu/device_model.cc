@@ -26,11 +26,11 @@ ModelBuffers::ModelBuffers(const model::ModelConfig& model,
                            const executor::ExecutorOptions& options, const Capacity& capacity,
                            Allocator& allocator)
     : rotary(allocator.rows(capacity.positions, model.rope.size, "rotary table")),
-      pool(allocator.take<float>(MemoryKind::device,
-                                 options.cache.num_blocks * capacity.block_floats, "KV pool")),
-      host_pool(allocator.take<float>(MemoryKind::pinned,
-                                      options.cache.num_host_blocks * capacity.block_floats,
-                                      "KV pool of the host")),
+      pool(allocator.take<std::byte>(MemoryKind::device,
+                                     options.cache.num_blocks * capacity.block_bytes(), "KV pool")),
+      host_pool(allocator.take<std::byte>(MemoryKind::pinned,
+                                          options.cache.num_host_blocks * capacity.block_bytes(),
+                                          "KV pool of the host")),
       hidden(allocator.rows(capacity.slab_rows, model.hidden_size, "hidden")),
       normed(allocator.rows(capacity.slab_rows, model.hidden_size, "normed")),
       attention(attention_of(model, capacity, allocator)),
@@ -44,15 +44,15 @@ ModelBuffers::ModelBuffers(const model::ModelConfig& model,
 }
 
 MemoryBytes kv_bytes(const executor::ExecutorOptions& options, const Capacity& capacity) {
-  return {.device = sizeof(float) * options.cache.num_blocks * capacity.block_floats,
-          .pinned = sizeof(float) * options.cache.num_host_blocks * capacity.block_floats};
+  return {.device = options.cache.num_blocks * capacity.block_bytes(),
+          .pinned = options.cache.num_host_blocks * capacity.block_bytes()};
 }
 
 DeviceModel::DeviceModel(const GpuModel& model, const executor::ExecutorOptions& options,
                          const Capacity& capacity, Allocator& allocator, CommandQueue& queue)
     : model_(model.config()),
       digest_logits_(options.digest_logits),
-      block_floats_(capacity.block_floats),
+      block_bytes_(capacity.block_bytes()),
       host_rotary_(std::make_unique<model::RotaryTable>(model_.rope)),
       host_window_rotary_(
           model_.window_rope ? std::make_unique<model::RotaryTable>(*model_.window_rope) : nullptr),
@@ -73,9 +73,11 @@ void DeviceModel::copy_blocks(const CopyRun& run, const DeviceStep& step,
                               CommandQueue& queue) const {
   const CopyBlocksArgs args{
       .pairs = step.pairs + run.first,
-      .source = (run.kind == CopyKind::swap_in ? buffers_.host_pool : buffers_.pool).as<float>(),
-      .target = (run.kind == CopyKind::swap_out ? buffers_.host_pool : buffers_.pool).as<float>(),
-      .block_floats = block_floats_};
+      .source =
+          (run.kind == CopyKind::swap_in ? buffers_.host_pool : buffers_.pool).as<std::byte>(),
+      .target =
+          (run.kind == CopyKind::swap_out ? buffers_.host_pool : buffers_.pool).as<std::byte>(),
+      .block_bytes = block_bytes_};
   queue.launch(args, run.count);
 }
 
@@ -89,7 +91,7 @@ void DeviceModel::run(const Slab& slab, const SlabShape& shape, const DeviceStep
                         .tiles = step.tiles + slab.first_tile,
                         .step = step,
                         .tables = tables,
-                        .pool = buffers_.pool.as<float>(),
+                        .pool = buffers_.pool.as<std::byte>(),
                         .rotary = buffers_.rotary.as<float>(),
                         .window_rotary = buffers_.window_rotary.as<float>(),
                         .coded_rows = weights_.coded_rows(),

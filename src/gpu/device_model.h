@@ -33,8 +33,8 @@ struct ModelBuffers {
                const Capacity& capacity, Allocator& allocator);
 
   Buffer rotary;     // [positions][rope size], model/rotary_table.h
-  Buffer pool;       // [num_blocks][block_floats], model/kv_pool.h
-  Buffer host_pool;  // [num_host_blocks][block_floats], pinned
+  Buffer pool;       // [num_blocks][block_bytes], model/kv_pool.h
+  Buffer host_pool;  // [num_host_blocks][block_bytes], pinned
 
   // The intermediate results of one slab: [rows][...], R of them with logits.
   Buffer hidden;  // [d] the residual stream
@@ -84,7 +84,7 @@ class DeviceModel {
 
   model::ModelConfig model_;
   bool digest_logits_;
-  std::uint64_t block_floats_;
+  std::uint64_t block_bytes_;
   // If the upload failed, the device may still read it: it goes after the device's memory.
   std::unique_ptr<model::RotaryTable> host_rotary_;
   std::unique_ptr<model::RotaryTable> host_window_rotary_;

@@ -48,7 +48,7 @@ struct DevicePass {
   const PromptTile* tiles;
   const DeviceStep& step;
   const BlockTables& tables;
-  float* pool;  ///< KV of all blocks: model/kv_pool.h
+  std::byte* pool;  ///< KV of all blocks: model/kv_pool.h
   const float* rotary;
   const float* window_rotary;  ///< of layers with a window, where their RoPE is another one
   RowGroup* coded_rows;        ///< room for x of products with codes (device_weights.h)

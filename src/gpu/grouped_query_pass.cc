@@ -17,8 +17,9 @@ GroupedQueryPass::GroupedQueryPass(const model::ModelConfig& model, const Capaci
     : model_(model),
       config_(std::get<model::GroupedQueryConfig>(model.attention)),
       block_size_(static_cast<int>(capacity.block_size)),
-      block_floats_(capacity.block_floats),
-      layer_floats_(capacity.layer_floats),
+      kv_type_(capacity.kv_type),
+      block_numbers_(capacity.block_numbers),
+      layer_bytes_(capacity.layer_numbers * bytes_of(capacity.kv_type)),
       split_rows_(capacity.split_rows) {
   qkv_ = allocator.rows(capacity.slab_rows, qkv_size(config_), "qkv");
   attended_ = allocator.rows(capacity.slab_rows, query_size(config_), "attended");
@@ -58,14 +59,15 @@ void GroupedQueryPass::norm(const DevicePass& pass, const DeviceGroupedQuery& we
 /// Writes keys and values of all rows, then attends: rows of one sequence see one another.
 void GroupedQueryPass::attend(const DevicePass& pass, const DeviceGroupedQuery& weights,
                               int layer) const {
-  const KvLayer kv{.pool = pass.pool + static_cast<std::uint64_t>(layer) * layer_floats_,
-                   .block_stride = block_floats_,
+  const KvLayer kv{.pool = pass.pool + static_cast<std::uint64_t>(layer) * layer_bytes_,
+                   .block_stride = block_numbers_,
                    .tables = pass.tables.device(),
                    .table_stride = pass.tables.stride(),
                    .block_size = block_size_,
                    .kv_heads = config_.kv_heads,
                    .group_size = config_.heads / config_.kv_heads,
-                   .head_size = config_.head_size};
+                   .head_size = config_.head_size,
+                   .type = kv_type_};
   const model::RopeConfig* const rope = rope_of(model_, layer);
   const bool adjacent = rope != nullptr && rope->pairing == model::RopePairing::adjacent;
   const bool is_of_window = rope != nullptr && rope != &model_.rope;

@@ -29,8 +29,9 @@ class GroupedQueryPass {
   model::ModelConfig model_;
   model::GroupedQueryConfig config_;
   int block_size_;
-  std::uint64_t block_floats_;
-  std::uint64_t layer_floats_;  // of a block
+  numerics::KvType kv_type_;
+  std::uint64_t block_numbers_;
+  std::uint64_t layer_bytes_;  // of a block
   std::uint32_t split_rows_;
 
   // [rows][...]

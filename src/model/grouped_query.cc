@@ -57,7 +57,7 @@ Work grouped_work(const AttentionPass& pass) {
   const auto& c = std::get<GroupedQueryConfig>(pass.config.attention);
   const double of_key = 2.0 * c.head_size;  // and as much of its value
   return pass.work(window_of(c, pass.layer), 2 * of_key * c.heads,
-                   2.0 * sizeof(float) * c.head_size * c.kv_heads);
+                   2.0 * bytes_of(pass.pool.type()) * c.head_size * c.kv_heads);
 }
 
 }  // namespace

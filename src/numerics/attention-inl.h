@@ -6,6 +6,7 @@
 
 #include "forge/numerics/attention.h"
 #include "hwy/highway.h"
+#include "kv_load-inl.h"
 #include "simd-inl.h"
 
 #if defined(FORGE_NUMERICS_ATTENTION_INL_H) == defined(HWY_TARGET_TOGGLE)
@@ -36,7 +37,7 @@ struct Pages {
 
 /// Consecutive positions that lie in one block.
 struct Run {
-  std::ptrdiff_t block;  ///< offset of the block, in floats
+  std::ptrdiff_t block;  ///< offset of the block, in numbers
   int slot;              ///< first slot
   int size;              ///< slots, >= 1
 };
@@ -81,9 +82,10 @@ HWY_INLINE Softmax scores_to_weights(const Segment& segment, float* weights) {
 }
 
 /// Values of the positions of a sequence, one row [size] a slot.
+template <class Stored>
 struct Values {
-  const float* rows;  ///< those of block 0
-  int stride;         ///< floats from a slot to the next
+  const Stored* rows;  ///< those of block 0
+  int stride;          ///< numbers from a slot to the next
   int size;
   Pages pages;
 
@@ -93,8 +95,8 @@ struct Values {
 
 /// out[h] = the chain over positions of weight * value, for kVectors vectors of components.
 /// weights: [kHeads][kKeySegment], out: [kHeads][size].
-template <int kHeads, int kVectors, class D>
-HWY_INLINE void accumulate_columns(D d, const Values& values, const Segment& segment,
+template <int kHeads, int kVectors, class D, class Stored>
+HWY_INLINE void accumulate_columns(D d, const Values<Stored>& values, const Segment& segment,
                                    const float* weights, float* out) {
   const int lanes = static_cast<int>(hn::Lanes(d));
   hn::Vec<D> sums[kHeads][kVectors];
@@ -104,11 +106,11 @@ HWY_INLINE void accumulate_columns(D d, const Values& values, const Segment& seg
   int column = segment.first_column();
   while (column < segment.columns()) {
     const Run run = run_at(values.pages, segment.start + column, segment.end);
-    const float* value =
+    const Stored* value =
         values.rows + run.block + static_cast<std::ptrdiff_t>(run.slot) * values.stride;
     for (int end = column + run.size; column < end; ++column, value += values.stride) {
       hn::Vec<D> v[kVectors];
-      for (int i = 0; i < kVectors; ++i) v[i] = hn::LoadU(d, value + i * lanes);
+      for (int i = 0; i < kVectors; ++i) v[i] = load(d, value + i * lanes);
       for (int h = 0; h < kHeads; ++h) {
         const auto weight = hn::Set(d, weights[h * kKeySegment + column]);
         for (int i = 0; i < kVectors; ++i) sums[h][i] = fused(weight, v[i], sums[h][i]);
@@ -124,8 +126,8 @@ HWY_INLINE void accumulate_columns(D d, const Values& values, const Segment& seg
 
 /// out [kHeads][size] = a_c: components in pieces of kVectors full vectors, then fewer, then the
 /// rest.
-template <int kHeads, int kVectors = value_vectors(kHeads)>
-HWY_INLINE void accumulate_values(const Values& values, const Segment& segment,
+template <int kHeads, class Stored, int kVectors = value_vectors(kHeads)>
+HWY_INLINE void accumulate_values(const Values<Stored>& values, const Segment& segment,
                                   const float* weights, float* out, int component = 0) {
   constexpr int kWidth = kVectors * kFullLanes;
   for (; component + kWidth <= values.size; component += kWidth) {
@@ -134,7 +136,7 @@ HWY_INLINE void accumulate_values(const Values& values, const Segment& segment,
   }
   if (component == values.size) return;
   if constexpr (kVectors > 1) {
-    accumulate_values<kHeads, kVectors / 2>(values, segment, weights, out, component);
+    accumulate_values<kHeads, Stored, kVectors / 2>(values, segment, weights, out, component);
   } else {
     for_each_vector(
         values.size,
@@ -157,6 +159,51 @@ HWY_INLINE void merge(Softmax& total, float* out, const Softmax& segment, const 
     const auto scaled = hn::Mul(hn::LoadU(d, part + i), hn::Set(d, new_factor));
     hn::StoreU(fused(hn::LoadU(d, out + i), hn::Set(d, old_factor), scaled), d, out + i);
   });
+}
+
+/// Heads that go through the context together, and what they have seen so far.
+struct SegmentHeads {
+  const QueryGroup& group;
+  float* weights;  ///< [heads][kKeySegment]: scores, then softmax weights
+  Softmax* total;  ///< [heads]
+  float* out;      ///< [heads][size]: sums of values
+  float* part;     ///< [4][size], for one segment's
+  bool is_first;   ///< no segment is in them yet
+};
+
+/// The scores of heads [head, head + kHeads) become weights, and their sums of values are merged
+/// into what these heads have seen.
+template <int kHeads, class Stored>
+HWY_INLINE void add_segment(const Values<Stored>& values, const Segment& segment,
+                            const SegmentHeads& heads, int head) {
+  float* const weights = heads.weights + head * kKeySegment;
+  float* const out = heads.out + head * values.size;
+  Softmax softmax[kHeads];
+  for (int h = 0; h < kHeads; ++h) {
+    if (heads.group.score_cap != 0) {
+      soft_cap_lanes(weights + h * kKeySegment + segment.first_column(), heads.group.score_cap,
+                     segment.columns() - segment.first_column());
+    }
+    softmax[h] = scores_to_weights(segment, weights + h * kKeySegment);
+  }
+  accumulate_values<kHeads>(values, segment, weights, heads.is_first ? out : heads.part);
+  for (int h = 0; h < kHeads; ++h) {
+    if (heads.is_first) {
+      heads.total[head + h] = softmax[h];
+    } else {
+      const int offset = h * values.size;
+      merge(heads.total[head + h], out + offset, softmax[h], heads.part + offset, values.size);
+    }
+  }
+}
+
+/// Calls body<kHeads>(head) for heads [0, count), four at a time, then two, then one.
+template <class Body>
+HWY_INLINE void for_each_heads(int count, const Body& body) {
+  int head = 0;
+  for (; head + 4 <= count; head += 4) body.template operator()<4>(head);
+  for (; head + 2 <= count; head += 2) body.template operator()<2>(head);
+  if (head < count) body.template operator()<1>(head);
 }
 
 /// out[i] = out[i] / sum.

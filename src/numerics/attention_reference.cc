@@ -9,18 +9,24 @@
 namespace forge::numerics {
 namespace {
 
-/// Where the block of a position begins, of a pool that has block 0 at `pool`.
+/// Number `index` of the block of a position, as it is stored; `pool` is where block 0 begins.
 template <class Paged>
-const float* block_at(const float* pool, const Paged& paged, int position) {
-  const auto index = static_cast<std::size_t>(position / paged.block_size);
-  return pool + static_cast<std::ptrdiff_t>(paged.blocks[index]) * paged.block_stride;
+float number_at(const void* pool, const Paged& paged, int position, int index) {
+  const std::uint32_t block = paged.blocks[static_cast<std::size_t>(position / paged.block_size)];
+  const std::ptrdiff_t at = static_cast<std::ptrdiff_t>(block) * paged.block_stride + index;
+  if (paged.type == KvType::bf16) return widened(static_cast<const BF16*>(pool)[at]);
+  if (paged.type == KvType::f16) return widened(static_cast<const F16*>(pool)[at]);
+  return static_cast<const float*>(pool)[at];
 }
 
 float key(const PagedKV& kv, int position, int d) {
-  return block_at(kv.keys, kv, position)[d * kv.block_size + position % kv.block_size];
+  const int slot = position % kv.block_size;
+  const int index =
+      has_transposed_keys(kv.type) ? d * kv.block_size + slot : slot * kv.head_size + d;
+  return number_at(kv.keys, kv, position, index);
 }
 float value(const PagedKV& kv, int position, int d) {
-  return block_at(kv.values, kv, position)[position % kv.block_size * kv.head_size + d];
+  return number_at(kv.values, kv, position, position % kv.block_size * kv.head_size + d);
 }
 int key_size(const PagedKV& kv) { return kv.head_size; }
 int value_size(const PagedKV& kv) { return kv.head_size; }
@@ -28,7 +34,7 @@ int first_of(const PagedKV& kv) { return kv.first; }
 
 float key(const PagedLatent& latent, int position, int d) {
   const int slot = position % latent.block_size;
-  return block_at(latent.rows, latent, position)[slot * latent.key_size + d];
+  return number_at(latent.rows, latent, position, slot * latent.key_size + d);
 }
 float value(const PagedLatent& latent, int position, int d) { return key(latent, position, d); }
 int key_size(const PagedLatent& latent) { return latent.key_size; }

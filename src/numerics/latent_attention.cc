@@ -9,7 +9,8 @@
 #include "attention-inl.h"
 #include "hwy/highway.h"
 
-// As many heads as a vector has lanes go through the context together.
+// As many heads as a vector has lanes go through the context together. Rows of 16 bits are widened
+// for all of them, a few at a time.
 HWY_BEFORE_NAMESPACE();
 namespace forge::numerics::HWY_NAMESPACE {
 
@@ -20,8 +21,10 @@ inline constexpr int kSideBySide = 8;
 struct LatentHeads {
   int count;
   Softmax total[kFullLanes];
+  HWY_ALIGN float widened[kSideBySide * kLatentSizeMax];  ///< [kSideBySide][R + S], of 16 bits
   HWY_ALIGN float q[kLatentSizeMax * kFullLanes];     ///< [R + S][kFullLanes], missing heads are 0
   HWY_ALIGN float weights[kFullLanes * kKeySegment];  ///< [heads][kKeySegment]
+  HWY_ALIGN float part[4 * kLatentSizeMax];           ///< SegmentHeads::part
 };
 
 HWY_INLINE Pages pages_of(const PagedLatent& latent) {
@@ -55,72 +58,76 @@ HWY_INLINE void score_rows(const float* rows, int key_size, float scale, LatentH
   }
 }
 
+/// `count` numbers as floats: in `room`, or where they are.
+HWY_INLINE const float* as_floats(const float* numbers, int /*count*/, float* /*room*/) {
+  return numbers;
+}
+template <class Stored>
+HWY_INLINE const float* as_floats(const Stored* numbers, int count, float* room) {
+  for_each_vector(count,
+                  [&](auto d, int i) HWY_ATTR { hn::StoreU(load(d, numbers + i), d, room + i); });
+  return room;
+}
+
+template <class Stored>
 HWY_INLINE void compute_scores(const PagedLatent& latent, float scale, const Segment& segment,
                                LatentHeads& heads) {
+  const int size = latent.key_size;
   for (int position = segment.first; position < segment.end;) {
     const Run run = run_at(pages_of(latent), position, segment.end);
-    const float* rows =
-        latent.rows + run.block + static_cast<std::ptrdiff_t>(run.slot) * latent.key_size;
+    const Stored* rows = static_cast<const Stored*>(latent.rows) + run.block +
+                         static_cast<std::ptrdiff_t>(run.slot) * size;
     const int column = position - segment.start;
     int i = 0;
     for (; i + kSideBySide <= run.size; i += kSideBySide) {
-      score_rows<kSideBySide>(rows + i * latent.key_size, latent.key_size, scale, heads,
-                              column + i);
+      const float* floats = as_floats(rows + i * size, kSideBySide * size, heads.widened);
+      score_rows<kSideBySide>(floats, size, scale, heads, column + i);
     }
     for (; i < run.size; ++i) {
-      score_rows<1>(rows + i * latent.key_size, latent.key_size, scale, heads, column + i);
+      const float* floats = as_floats(rows + i * size, size, heads.widened);
+      score_rows<1>(floats, size, scale, heads, column + i);
     }
     position += run.size;
   }
 }
 
-/// Sums of latents of heads [head, head + kHeads), merged into out [heads][R] unless the segment is
-/// the first.
-template <int kHeads>
-HWY_INLINE void add_segment(const PagedLatent& latent, const Segment& segment, LatentHeads& heads,
-                            int head, float* out) {
-  const Values values = {latent.rows, latent.key_size, latent.value_size, pages_of(latent)};
-  const bool is_first = segment.start == 0;
-  HWY_ALIGN float part[kHeads * kLatentSizeMax];
-  Softmax softmax[kHeads];
-  for (int h = 0; h < kHeads; ++h) {
-    softmax[h] = scores_to_weights(segment, heads.weights + (head + h) * kKeySegment);
-  }
-  float* target = out + head * latent.value_size;
-  accumulate_values<kHeads>(values, segment, heads.weights + head * kKeySegment,
-                            is_first ? target : part);
-  for (int h = 0; h < kHeads; ++h) {
-    if (is_first) {
-      heads.total[head + h] = softmax[h];
-    } else {
-      const int offset = h * latent.value_size;
-      merge(heads.total[head + h], target + offset, softmax[h], part + offset, latent.value_size);
-    }
-  }
-}
-
-/// q [count][R + S], out [count][R].
-void attend_latent_heads(const float* q, int count, float scale, const PagedLatent& latent,
-                         float* out) {
+/// group.q [count][R + S], out [count][R]. Up to kFullLanes heads.
+template <class Stored>
+void attend_latent_heads(const QueryGroup& group, const PagedLatent& latent, float* out) {
+  const int R = latent.value_size;
   LatentHeads heads;
-  heads.count = count;
-  transpose_queries(q, latent.key_size, heads);
+  heads.count = group.heads;
+  transpose_queries(group.q, latent.key_size, heads);
+  const Values<Stored> values{static_cast<const Stored*>(latent.rows), latent.key_size, R,
+                              pages_of(latent)};
+  SegmentHeads seen{group, heads.weights, heads.total, out, heads.part, true};
   for (int first = 0; first < latent.length; first += kKeySegment) {
     const Segment segment = segment_from(first, latent.length);
-    compute_scores(latent, scale, segment, heads);
-    int head = 0;
-    for (; head + 4 <= count; head += 4) add_segment<4>(latent, segment, heads, head, out);
-    for (; head < count; ++head) add_segment<1>(latent, segment, heads, head, out);
+    compute_scores<Stored>(latent, group.scale, segment, heads);
+    for_each_heads(group.heads, [&]<int kHeads>(int head)
+                                    HWY_ATTR { add_segment<kHeads>(values, segment, seen, head); });
+    seen.is_first = false;
   }
-  for (int h = 0; h < count; ++h) {
-    divide_all(out + h * latent.value_size, heads.total[h].sum, latent.value_size);
+  for (int h = 0; h < group.heads; ++h) divide_all(out + h * R, heads.total[h].sum, R);
+}
+
+template <class Stored>
+void attend_latent_stored(const QueryGroup& group, const PagedLatent& latent, float* out) {
+  for (int head = 0; head < group.heads; head += kFullLanes) {
+    const QueryGroup some{group.q + head * latent.key_size,
+                          std::min(kFullLanes, group.heads - head), group.scale};
+    attend_latent_heads<Stored>(some, latent, out + head * latent.value_size);
   }
 }
 
 void attend_latent_impl(const QueryGroup& group, const PagedLatent& latent, float* out) {
-  for (int head = 0; head < group.heads; head += kFullLanes) {
-    attend_latent_heads(group.q + head * latent.key_size, std::min(kFullLanes, group.heads - head),
-                        group.scale, latent, out + head * latent.value_size);
+  switch (latent.type) {
+    case KvType::f32:
+      return attend_latent_stored<float>(group, latent, out);
+    case KvType::bf16:
+      return attend_latent_stored<BF16>(group, latent, out);
+    case KvType::f16:
+      return attend_latent_stored<F16>(group, latent, out);
   }
 }
 

@@ -15,7 +15,7 @@ using Blocks = tl::expected<std::uint32_t, std::string>;
 constexpr double kGpuMemoryUsual = 0.9;
 
 std::uint64_t block_bytes(const TargetOptions& options, const LoadedModel& model) {
-  return kv_bytes_of_token(model) * options.scheduler.cache.block_size;
+  return kv_bytes_of_token(options, model) * options.scheduler.cache.block_size;
 }
 
 Blocks blocks_in(std::uint64_t bytes, std::uint64_t of_block) {

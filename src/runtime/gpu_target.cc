@@ -92,7 +92,7 @@ MemoryPlan memory_on_cpu(const TargetOptions& options, const LoadedModel& model)
       cache.block_size * (std::uint64_t{cache.num_blocks} + cache.num_host_blocks);
   return {.host = {.weights = 0,  // packed already
                    .scratch = prefix_index_bytes(options.scheduler),
-                   .kv = slots * kv_bytes_of_token(model)},
+                   .kv = slots * kv_bytes_of_token(options, model)},
           .device = std::nullopt};
 }
 
@@ -105,10 +105,10 @@ tl::expected<FreeMemory, std::string> free_memory(gpu::Device* device) {
   return free;
 }
 
-std::uint64_t kv_bytes_of_token(const LoadedModel& model) {
-  std::uint64_t floats = kv_shape(model.config()).token_floats();
-  if (model.draft() != nullptr) floats += kv_shape(model.draft()->config()).token_floats();
-  return sizeof(float) * floats;
+std::uint64_t kv_bytes_of_token(const TargetOptions& options, const LoadedModel& model) {
+  std::uint64_t numbers = kv_shape(model.config()).token_numbers();
+  if (model.draft() != nullptr) numbers += kv_shape(model.draft()->config()).token_numbers();
+  return bytes_of(options.executor.kv_type) * numbers;
 }
 
 }  // namespace forge::runtime

@@ -32,6 +32,6 @@ MemoryPlan memory_on_cpu(const TargetOptions& options, const LoadedModel& model)
 tl::expected<FreeMemory, std::string> free_memory(gpu::Device* device);
 
 /// KV of a token of the model, and of the one that drafts for it.
-std::uint64_t kv_bytes_of_token(const LoadedModel& model);
+std::uint64_t kv_bytes_of_token(const TargetOptions& options, const LoadedModel& model);
 
 }  // namespace forge::runtime

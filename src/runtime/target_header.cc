@@ -4,6 +4,7 @@
 #include <nlohmann/json.hpp>
 
 #include "forge/json/fields.h"
+#include "forge/numerics/kv_type.h"
 #include "forge/trace/trace_header.h"
 
 namespace forge::runtime {
@@ -140,6 +141,7 @@ void read_model_target(const Fields& fields, bool is_old, RecordedRun& run) {
   }
   e.draft_layers = fields.integer("draft_layers", kInts);
   if (is_old) fields.one_of("acceptance", {kAcceptance});
+  if (fields.has("kv")) e.kv_type = fields.choice<numerics::KvType>("kv");
   e.digest_logits = fields.boolean("digest_logits");
   e.eos = read_eos(fields);
   read_source(fields.required_object("model"), is_old, run);
@@ -175,6 +177,7 @@ trace::TraceHeader to_trace_header(const TargetOptions& options, const RunRecord
                  {"draft_layers", e.draft_layers},
                  {"digest_logits", e.digest_logits},
                  {"eos", eos_json(e.eos)}});
+  if (e.kv_type != numerics::KvType::f32) target["kv"] = name_of(e.kv_type);
   if (e.draft_source == executor::DraftSource::ngram) {
     target["draft_source"] = name_of(e.draft_source);
   }

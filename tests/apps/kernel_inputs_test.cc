@@ -160,6 +160,27 @@ TEST_P(EveryKernel, moves_the_bytes_of_its_formula) {
   }
 }
 
+TEST(KernelsOverKv, have_the_bits_and_the_bytes_whatever_its_type) {
+  using enum KernelId;
+  for (const KernelId kernel : {copy_blocks, rotate_and_store, attend_decode, attend_split,
+                                attend_prompt, store_latent, attend_latent, attend_latent_split}) {
+    for (KernelSizes sizes : {KernelSizes{}, kTails, kSeveral}) {
+      for (sizes.kv = 1; sizes.kv <= 2; ++sizes.kv) {
+        SCOPED_TRACE(to_string(kernel_entries()[static_cast<std::size_t>(kernel)], sizes));
+        Launched launched(kernel, sizes);
+        const sim::KernelWork work = sim::work_of(launched.launch());
+        const simt::Traffic traffic = launched.run();
+        for (const KernelComparison& comparison : launched.compare()) {
+          EXPECT_EQ(comparison.different, 0U) << comparison.buffer;
+        }
+        EXPECT_EQ(work.bytes_read, traffic.once.read);
+        EXPECT_EQ(work.bytes_written, traffic.once.written);
+        EXPECT_EQ(work.block_bytes, traffic.once_a_block.total());
+      }
+    }
+  }
+}
+
 TEST(KernelsWithWeights, have_the_bits_and_the_bytes_whatever_the_type) {
   for (const KernelId kernel : {KernelId::project, KernelId::embed}) {
     for (const quant::WeightType type : quant::kWeightTypes) {

@@ -164,6 +164,15 @@ TEST(TargetOptions, numerics_are_those_of_the_cpu) {
   EXPECT_EQ(parsed({"--numerics", "fast"}).error(), "--numerics: fast not in {canonical,native}");
 }
 
+TEST(TargetOptions, kv_has_a_type_on_every_target_that_has_kv) {
+  EXPECT_EQ(parsed({})->executor.kv_type, numerics::KvType::f32);
+  EXPECT_EQ(parsed({"--kv", "f16"})->executor.kv_type, numerics::KvType::f16);
+  EXPECT_EQ(parsed({"--target", "sim", "--kv", "bf16"})->executor.kv_type, numerics::KvType::bf16);
+  EXPECT_EQ(parsed({"--target", "null", "--kv", "bf16"}).error(),
+            "--kv does not apply to --target null");
+  EXPECT_EQ(parsed({"--kv", "fp8"}).error(), "--kv: fp8 not in {bf16,f16,f32}");
+}
+
 /// Of a CPU, with digests as long as they are.
 runtime::RunRecord some_record() {
   return {.numerics = linear::Numerics::native,
@@ -196,6 +205,19 @@ TEST(TargetOptions, a_trace_header_gives_options_and_record_back) {
   ASSERT_TRUE(of_files) << of_files.error();
   EXPECT_EQ(of_files->options.source, options.source);
   EXPECT_EQ(of_files->record, record);
+}
+
+TEST(TargetOptions, a_trace_header_names_the_type_of_kv_where_it_is_not_f32) {
+  const auto f32 = parsed({"--kv", "f32"}).value();
+  EXPECT_FALSE(runtime::to_trace_header(f32, some_record()).target.contains("kv"));
+  for (const char* const type : {"bf16", "f16"}) {
+    const auto options = parsed({"--kv", type}).value();
+    const trace::TraceHeader header = runtime::to_trace_header(options, some_record());
+    EXPECT_EQ(header.target["kv"], type);
+    const auto read = runtime::from_trace_header(header);
+    ASSERT_TRUE(read) << read.error();
+    EXPECT_EQ(executor_options(read->options), executor_options(options));
+  }
 }
 
 TEST(TargetOptions, a_header_of_version_2_is_read_without_digests) {
@@ -286,6 +308,14 @@ TEST(TargetOptions, memory_of_the_host_and_of_the_prefix_index_counts) {
   EXPECT_FALSE(validate(host));
 }
 
+TEST(TargetOptions, kv_of_16_bits_counts_half) {
+  runtime::TargetOptions options;
+  options.scheduler = {.cache = {.num_blocks = 1u << 17}, .prefix_cache = PrefixCacheKind::none};
+  EXPECT_FALSE(validate(options)) << "2 Mi slots of 3 KiB";
+  options.executor.kv_type = numerics::KvType::bf16;
+  EXPECT_TRUE(validate(options));
+}
+
 TEST(TargetOptions, damaged_headers_are_refused_by_field) {
   const auto error_after = [](auto&& change) {
     const auto random = parsed({"--model", "forge-tiny:seed=1"}).value();
@@ -309,6 +339,8 @@ TEST(TargetOptions, damaged_headers_are_refused_by_field) {
             "target.numerics is missing; accepted is \"canonical\", \"native\"");
   EXPECT_EQ(error_after([](json& t) { t["numerics"] = "bf16"; }),
             R"(target.numerics is "bf16"; accepted is "canonical", "native")");
+  EXPECT_EQ(error_after([](json& t) { t["kv"] = "fp8"; }),
+            R"(target.kv is "fp8"; accepted is "f32", "bf16", "f16")");
   EXPECT_EQ(error_after([](json& t) { t.erase("instructions"); }),
             "target.instructions is missing; accepted is a text");
   EXPECT_EQ(error_after([](json& t) { t["instructions"] = 512; }),

@@ -1,6 +1,7 @@
 // forge-bench, forge-trace and forge-infer on other targets than the CPU: what one recorded, the
 // others answer bit for bit, logits included.
 #include <nlohmann/json.hpp>
+#include <set>
 
 #include "apps/programs.h"
 #include "apps/server_process.h"
@@ -85,6 +86,20 @@ TEST_F(TargetPrograms, drafts_of_the_text_and_lengths_that_adapt_are_part_of_the
     expect_equal("", digest);
     expect_equal("--target sim", digest);
   }
+}
+
+TEST_F(TargetPrograms, the_type_of_kv_is_part_of_the_trace_and_means_the_same_on_both_targets) {
+  std::set<std::string> digests;
+  for (const std::string type : {"f32", "bf16", "f16"}) {
+    const std::string digest = record("cpu", crowded() + " --mode continuous --kv " + type);
+    const bool is_named = read_file(path("t.jsonl")).find("\"kv\":\"" + type) != std::string::npos;
+    EXPECT_EQ(is_named, type != "f32");
+    expect_everything_in_it();
+    expect_equal("", digest);
+    expect_equal("--target sim", digest);
+    digests.insert(digest);
+  }
+  EXPECT_EQ(digests.size(), 3U) << "of logits";
 }
 
 TEST_F(TargetPrograms, what_the_simulated_gpu_recorded_with_a_draft_model_the_cpu_answers) {

@@ -21,7 +21,7 @@ TEST(LostDevice, a_kernels_bad_address_comes_back_from_the_next_wait_and_from_ev
   const gpu::CopyBlocksArgs args{.pairs = pair.as<gpu::BlockPair>(),
                                  .source = reinterpret_cast<const float*>(16),
                                  .target = target.as<float>(),
-                                 .block_floats = 4};
+                                 .block_bytes = 16};
 
   ASSERT_TRUE(stream->launch(gpu::launch_of(args, args.shape(1)))) << "a launch only queues";
   ASSERT_TRUE(stream->record(*event));

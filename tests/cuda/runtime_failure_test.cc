@@ -84,7 +84,7 @@ TEST_F(RuntimeFailure, every_call_of_a_stream_names_itself_and_what_it_was_for) 
   const gpu::CopyBlocksArgs args{.pairs = pair.as<gpu::BlockPair>(),
                                  .source = pair.as<float>(),
                                  .target = pair.as<float>(),
-                                 .block_floats = 4};
+                                 .block_bytes = 16};
   const auto expect_failure = [&](const char* call, const char* purpose, const auto& body) {
     fail_next(call, cudaErrorInvalidValue);
     const gpu::Status status = body();

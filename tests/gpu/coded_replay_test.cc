@@ -20,7 +20,7 @@ model::Transformer packed(const model::ModelConfig& config, const model::StoredM
 void expect_equal_on_both(const model::ModelConfig& config, const model::StoredModel& stored) {
   linear::ThreadPool threads(1);
   const model::Transformer model = packed(config, stored);
-  const CpuRun run = run_on_cpu(model, nullptr, PreemptionPolicy::swap, threads, 5);
+  const CpuRun run = run_on_cpu(model, nullptr, threads, {.requests = 5});
   EXPECT_GT(run.events.chunks, 0);
   EXPECT_GT(run.events.swaps_in, 0);
   EXPECT_GT(run.events.drafts, 0);

@@ -65,7 +65,7 @@ class DeviceContract : public testing::DeviceTest {
     const CopyBlocksArgs args{.pairs = pair.as<BlockPair>(),
                               .source = from.as<float>(),
                               .target = to.as<float>(),
-                              .block_floats = kCount};
+                              .block_bytes = kCount * sizeof(float)};
     return launch_of(args, args.shape(1));
   }
 

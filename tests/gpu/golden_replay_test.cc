@@ -102,8 +102,8 @@ class GoldenReplay : public ::testing::TestWithParam<std::string> {
   /// The trace of a run on the CPU, for which `draft` drafts or, if null, the first layers do.
   std::string recorded(PreemptionPolicy preemption, const CanonicalModel* draft = nullptr) {
     const CpuRun run =
-        run_on_cpu(model_.transformer, draft != nullptr ? &draft->transformer : nullptr, preemption,
-                   model_.threads);
+        run_on_cpu(model_.transformer, draft != nullptr ? &draft->transformer : nullptr,
+                   model_.threads, {.preemption = preemption});
     events_.add(run.events);
     accepted_ += run.accepted;
     return run.trace;

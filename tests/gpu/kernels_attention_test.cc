@@ -59,7 +59,7 @@ struct Pass {
     for (std::size_t i = 0; i < after.size(); ++i) {
       if (written[i / out_width()]) after[i] = expected[i];
     }
-    float* pool = rig.input("kv_pool", world.floats());
+    std::byte* pool = rig.input("kv_pool", world.bytes());
     const std::uint32_t* tables = rig.input("tables", world.tables());
     return {.counts = rig.input("counts", std::vector{counts}),
             .rows = rig.input("rows", rows),
@@ -243,12 +243,28 @@ TEST_P(Attention, SinksOfHeadsOfEverySize) {
   }
 }
 
+/// Sizes of heads whose rows are aligned, so that eight components are read at once, and others.
+TEST_P(Attention, OverKvOf16Bits) {
+  for (const numerics::KvType type : {numerics::KvType::bf16, numerics::KvType::f16}) {
+    for (const int D : {1, 6, 8, 33, 64, 80, 256}) {
+      expect_decode({1, 3, D, 16, type}, {300, 9});
+      expect_prompt({1, 2, D, 16, type}, {{260, 267}, {3, 5}}, 8);
+    }
+    for (const int S : {1, 5, 257, 1000}) expect_decode({2, 2, 8, S, type}, {600, 3});
+    const Kind kind{.window = 200, .score_cap = 2.0f, .sinks = true};
+    expect_decode({2, 5, 16, 16, type}, {1, 31, 256, 257, 513, 769}, kind);
+    expect_prompt({2, 2, 12, 5, type}, {{0, 21}, {250, 262}, {508, 521}}, 8, kind);
+  }
+}
+
 TEST_P(Attention, RandomShapes) {
   for (std::uint64_t seed = 0; seed < 8; ++seed) {
     SCOPED_TRACE(seed);
     Random random(200 + seed);
-    const KvShape shape{random.between(1, 3), random.between(1, 6), 2 * random.between(1, 50),
-                        random.between(1, 40)};
+    const KvShape shape{
+        random.between(1, 3), random.between(1, 6), 2 * random.between(1, 50),
+        random.between(1, 40),
+        random.one_of({numerics::KvType::f32, numerics::KvType::bf16, numerics::KvType::f16})};
     std::vector<int> lengths(static_cast<std::size_t>(random.between(1, 4)));
     for (int& length : lengths) length = random.between(1, 400);
     const Kind kind{.window = random.between(0, 1) == 0 ? 0 : random.between(1, 300),

@@ -28,7 +28,7 @@ class RotateAndStore : public KernelTest {
     Random random(seed);
     const std::vector<int> lengths{random.between(1, 60), random.between(1, 300), 5};
     KvWorld world(shape, lengths, random);
-    const std::vector<float> pool_before = world.floats();
+    const std::vector<std::byte> pool_before = world.bytes();
 
     std::vector<RowInput> rows;
     for (const std::uint32_t sequence : {1u, 0u, 2u, 1u, 1u}) {
@@ -61,7 +61,7 @@ class RotateAndStore : public KernelTest {
     const auto count = static_cast<std::uint32_t>(rows.size());
     rows.resize(rows_max, {.position = 4'000'000'000u, .table = 4'000'000'000u});
     const std::vector<float> angles(rotary.cos(0), rotary.cos(300));
-    float* pool = rig->output("kv_pool", pool_before, world.floats());
+    std::byte* pool = rig->output("kv_pool", pool_before, world.bytes());
     const std::uint32_t* tables = rig->input("tables", world.tables());
     const RotateAndStoreArgs args{
         .counts = rig->input("counts", std::vector<PassCounts>{{.rows = count}}),
@@ -100,6 +100,14 @@ TEST_P(RotateAndStore, GroupsAndBlocksOfEverySize) {
   expect({3, 1, 16, 7}, 3);
   expect({2, 5, 8, 300}, 4);
   expect({1, 3, 2, 65536}, 5);
+}
+
+TEST_P(RotateAndStore, RoundsToTheTypeOfThePool) {
+  for (const numerics::KvType type : {numerics::KvType::bf16, numerics::KvType::f16}) {
+    for (const int D : {2, 6, 33, 64, 128}) expect({2, 1, D, 16, type}, {.size = D / 2 * 2}, 1);
+    expect({1, 2, 66, 7, type}, {.size = 32, .pairing = model::RopePairing::adjacent}, 8);
+    expect({3, 1, 5, 1, type}, {.size = 0}, 3);
+  }
 }
 
 TEST_P(RotateAndStore, RandomShapes) {

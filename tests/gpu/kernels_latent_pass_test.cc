@@ -133,7 +133,8 @@ class LatentPass : public KernelTest {
   static std::vector<float> floats_of(const model::KvPool& pool) {
     const std::uint32_t first = 0;
     const auto start = pool.latent_view(0, {&first, 1}, 1, 1);
-    return {start.rows, start.rows + pool.num_blocks() * start.block_stride};
+    const auto* rows = static_cast<const float*>(start.rows);
+    return {rows, rows + pool.num_blocks() * start.block_stride};
   }
 
   /// What the CPU reads and makes.

@@ -16,12 +16,13 @@ struct LatentShape {
   int latent_size = 16;
   int rope_size = 8;
   int block_size = 16;
+  numerics::KvType type = numerics::KvType::f32;
 
   int row_size() const { return latent_size + rope_size; }
 };
 std::ostream& operator<<(std::ostream& out, const LatentShape& s) {
   return out << "H " << s.heads << " C " << s.latent_size << " R " << s.rope_size << " S "
-             << s.block_size;
+             << s.block_size << " of " << name_of(s.type);
 }
 
 std::size_t product(int a, int b, int c = 1) {
@@ -42,7 +43,8 @@ class LatentWorld {
                .heads = 1,
                .head_size = shape.row_size(),
                .layout = model::KvLayout::latent},
-              count_blocks(shape, lengths), static_cast<std::uint32_t>(shape.block_size)) {
+              count_blocks(shape, lengths), static_cast<std::uint32_t>(shape.block_size),
+              shape.type) {
     const std::vector<std::uint32_t> shuffled = random.permutation(pool_.num_blocks());
     auto next = shuffled.begin();
     for (const int length : lengths) {
@@ -68,14 +70,12 @@ class LatentWorld {
   numerics::PagedLatent view(std::uint32_t sequence, std::uint32_t length) const {
     return pool_.latent_view(kLayer, blocks_[sequence], length, shape_.latent_size);
   }
-  std::vector<float> floats() const {
-    const numerics::PagedLatent start = pool_.latent_view(0, blocks_[0], 1, 1);
-    return {start.rows, start.rows + pool_.num_blocks() * start.block_stride};
-  }
+  std::vector<std::byte> bytes() const { return {pool_.bytes().begin(), pool_.bytes().end()}; }
 
-  /// The kernels' view of it, over memory that holds floats().
-  LatentLayer layer(KernelRig& rig, float* pool) const {
-    const std::ptrdiff_t first = view(0, 1).rows - pool_.latent_view(0, blocks_[0], 1, 1).rows;
+  /// The kernels' view of it, over memory that holds bytes().
+  LatentLayer layer(KernelRig& rig, std::byte* pool) const {
+    const std::ptrdiff_t first =
+        static_cast<const std::byte*>(view(0, 1).rows) - pool_.bytes().data();
     std::vector<std::uint32_t> tables(blocks_.size() * stride(), 0xffffffffu);
     for (std::size_t i = 0; i < blocks_.size(); ++i) {
       std::ranges::copy(blocks_[i], tables.begin() + static_cast<std::ptrdiff_t>(i * stride()));
@@ -86,7 +86,8 @@ class LatentWorld {
             .table_stride = static_cast<std::uint32_t>(stride()),
             .block_size = shape_.block_size,
             .latent_size = shape_.latent_size,
-            .rope_size = shape_.rope_size};
+            .rope_size = shape_.rope_size,
+            .type = shape_.type};
   }
 
  private:
@@ -149,7 +150,7 @@ class StoreLatent : public KernelTest {
       const auto rotate = adjacent ? numerics::rotate_adjacent_pairs : numerics::rotate_pairs;
       rotate(head, cos, cos + R / 2, R / 2);
     };
-    const std::vector<float> pool_before = world.floats();
+    const std::vector<std::byte> pool_before = world.bytes();
     std::vector<float> turned = absorbed;
     for (int i = 0; i + 1 < count; ++i) {
       const RowInput& row = rows[static_cast<std::size_t>(i)];
@@ -176,7 +177,7 @@ class StoreLatent : public KernelTest {
         .products = rig->input("products", products),
         .queries = rig->input("queries", queries),
         .absorbed = rig->output("absorbed", absorbed, turned),
-        .latents = world.layer(*rig, rig->output("pool", pool_before, world.floats())),
+        .latents = world.layer(*rig, rig->output("pool", pool_before, world.bytes())),
         .heads = H,
         .nope_size = nope_size,
         .eps = kEps,
@@ -192,6 +193,15 @@ TEST_P(StoreLatent, SizesOfEveryTailInBothPairingsAndUnturned) {
     expect({.heads = 3, .latent_size = 33, .rope_size = 6, .block_size = 5}, 7, turn);
     expect({.heads = 2, .latent_size = 600, .rope_size = 66, .block_size = 1}, 4, turn);
     expect({.heads = 4, .latent_size = 512, .rope_size = 64}, 128, turn);
+  }
+}
+
+TEST_P(StoreLatent, RoundsToTheTypeOfThePool) {
+  for (const auto type : {numerics::KvType::bf16, numerics::KvType::f16}) {
+    for (const Turn turn : {Turn::not_at_all, Turn::halves, Turn::adjacent}) {
+      expect({3, 33, 6, 5, type}, 7, turn);
+      expect({2, 512, 64, 16, type}, 128, turn);
+    }
   }
 }
 
@@ -224,7 +234,7 @@ class AttendLatent : public KernelTest {
               .rows = rig.input("rows", rows),
               .queries = rig.input("queries", queries),
               .out = rig.output("out", before, after),
-              .latents = world.layer(rig, rig.input("pool", world.floats())),
+              .latents = world.layer(rig, rig.input("pool", world.bytes())),
               .heads = shape.heads,
               .scale = kScale};
     };
@@ -265,6 +275,13 @@ TEST_P(AttendLatent, SizesOfEveryTail) {
 
 TEST_P(AttendLatent, BlocksOfEverySize) {
   for (const int S : {1, 2, 5, 31, 256, 257, 1000}) expect({.heads = 2, .block_size = S}, {600, 3});
+}
+
+TEST_P(AttendLatent, LatentsOf16Bits) {
+  for (const auto type : {numerics::KvType::bf16, numerics::KvType::f16}) {
+    for (const int heads : {1, 3, 17}) expect({heads, 31, 6, 7, type}, {1, 40, 257, 513});
+    expect({5, 128, 16, 16, type}, {300});
+  }
 }
 
 TEST_P(AttendLatent, LatentsOfThePublishedModels) {

@@ -53,7 +53,7 @@ TEST_P(RowKernels, CopyBlocksMovesWholeBlocks) {
     const CopyBlocksArgs args{.pairs = rig->input("pairs", pairs),
                               .source = rig->input("source", source),
                               .target = rig->output("target", before, after),
-                              .block_floats = floats};
+                              .block_bytes = floats * sizeof(float)};
     rig->expect(launch_of(args, args.shape(3)));
   }
 }

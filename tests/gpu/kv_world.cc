@@ -30,14 +30,15 @@ reference::TinyConfig KvShape::config() const {
 
 std::ostream& operator<<(std::ostream& out, const KvShape& shape) {
   return out << "Hkv " << shape.kv_heads << " G " << shape.group_size << " D " << shape.head_size
-             << " S " << shape.block_size;
+             << " S " << shape.block_size << " of " << name_of(shape.type);
 }
 
 KvWorld::KvWorld(const KvShape& shape, const std::vector<int>& lengths, Random& random)
     : shape_(shape),
       lengths_(lengths),
       pool_({.layers = kLayers, .heads = shape.kv_heads, .head_size = shape.head_size},
-            blocks_for(lengths, shape.block_size), static_cast<std::uint32_t>(shape.block_size)) {
+            blocks_for(lengths, shape.block_size), static_cast<std::uint32_t>(shape.block_size),
+            shape.type) {
   const std::vector<std::uint32_t> shuffled = random.permutation(pool_.num_blocks());
   auto next = shuffled.begin();
   for (const int length : lengths) {
@@ -69,13 +70,13 @@ numerics::PagedKV KvWorld::view(std::uint32_t sequence, int head, int length) co
   return pool_.view({kLayer, head}, blocks_[sequence], static_cast<std::uint32_t>(length));
 }
 
-std::vector<float> KvWorld::floats() const {
-  const numerics::PagedKV start = pool_.view({0, 0}, blocks_[0], 1);
-  return {start.keys, start.keys + pool_.num_blocks() * start.block_stride};
+std::vector<std::byte> KvWorld::bytes() const {
+  return {pool_.bytes().begin(), pool_.bytes().end()};
 }
 
-KvLayer KvWorld::layer(float* pool, const std::uint32_t* tables) const {
-  const std::ptrdiff_t first = view(0, 0, 1).keys - pool_.view({0, 0}, blocks_[0], 1).keys;
+KvLayer KvWorld::layer(std::byte* pool, const std::uint32_t* tables) const {
+  const std::ptrdiff_t first =
+      static_cast<const std::byte*>(view(0, 0, 1).keys) - pool_.bytes().data();
   return {.pool = pool + first,
           .block_stride = static_cast<std::uint64_t>(view(0, 0, 1).block_stride),
           .tables = tables,
@@ -83,7 +84,8 @@ KvLayer KvWorld::layer(float* pool, const std::uint32_t* tables) const {
           .block_size = shape_.block_size,
           .kv_heads = shape_.kv_heads,
           .group_size = shape_.group_size,
-          .head_size = shape_.head_size};
+          .head_size = shape_.head_size,
+          .type = shape_.type};
 }
 
 std::uint32_t KvWorld::stride() const {

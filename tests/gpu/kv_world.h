@@ -19,12 +19,16 @@ struct KvShape {
   int group_size = 1;
   int head_size = 16;
   int block_size = 16;
+  numerics::KvType type = numerics::KvType::f32;
 
   int heads() const { return kv_heads * group_size; }
   int width() const { return (heads() + 2 * kv_heads) * head_size; }  ///< of a row of qkv
   reference::TinyConfig config() const;  ///< with KvWorld::kLayers layers
 };
 std::ostream& operator<<(std::ostream& out, const KvShape& shape);
+
+inline constexpr numerics::KvType kKvTypes[] = {numerics::KvType::f32, numerics::KvType::bf16,
+                                                numerics::KvType::f16};
 
 class KvWorld {
  public:
@@ -43,10 +47,10 @@ class KvWorld {
   /// What the CPU reads of a KV head.
   numerics::PagedKV view(std::uint32_t sequence, int head, int length) const;
 
-  std::vector<float> floats() const;  ///< the whole pool
+  std::vector<std::byte> bytes() const;  ///< the whole pool
 
-  /// The kernels' view of it, over memory that holds floats().
-  KvLayer layer(float* pool, const std::uint32_t* tables) const;
+  /// The kernels' view of it, over memory that holds bytes().
+  KvLayer layer(std::byte* pool, const std::uint32_t* tables) const;
   std::vector<std::uint32_t> tables() const;  ///< [sequences][stride]
 
  private:

@@ -47,7 +47,7 @@ class PlantedBarriers : public ::testing::Test {
   PlantedBarriers() { world_.fill(random_); }
 
   AttentionInput attention(std::uint32_t decode_rows) {
-    float* pool = memory_.array("kv_pool", world_.floats());
+    std::byte* pool = memory_.array("kv_pool", world_.bytes());
     const std::uint32_t* tables = memory_.array("tables", world_.tables());
     const std::vector<RowInput> rows{{.position = 590}, {.position = 591}, {.position = 592}};
     return {

@@ -18,10 +18,9 @@ class PlantedBlocks : public ::testing::Test {
  protected:
   PlantedBlocks() {
     world_.fill(random_);
-    const std::vector<float> floats = world_.floats();
     std::vector<std::uint32_t> tables = world_.tables();
     tables[1] = kPoolBlocks;
-    float* pool = memory_.array("kv_pool", floats);
+    std::byte* pool = memory_.array("kv_pool", world_.bytes());
     kv_ = world_.layer(pool, memory_.array("block_tables", tables));
     counts_ = memory_.array(
         "counts", std::vector<PassCounts>{{.rows = 1, .decode_rows = 1, .prompt_tiles = 1}});
@@ -88,7 +87,7 @@ TEST_F(PlantedBlocks, InACopyAreNamed) {
       .pairs = memory_.array("pairs", std::vector<BlockPair>{{0, 1}, {1, kPoolBlocks}}),
       .source = kv_.pool,
       .target = kv_.pool,
-      .block_floats = kv_.block_stride};
+      .block_bytes = kv_.block_stride * sizeof(float)};
   EXPECT_THAT(fault(args, 2), AllOf(HasSubstr("copy_blocks.cuh"), HasSubstr("kv_pool")));
 }
 

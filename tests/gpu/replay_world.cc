@@ -42,30 +42,31 @@ std::vector<Request> crowded(int vocabulary, std::uint32_t count) {
 
 }  // namespace
 
-executor::ExecutorOptions replay_options(const model::ModelConfig& config) {
+executor::ExecutorOptions replay_options(const model::ModelConfig& config,
+                                         numerics::KvType kv_type) {
   const SchedulerConfig s = scheduler(PreemptionPolicy::swap);
   return {.cache = s.cache,
           .batch = s.batch,
           .drafts = 3,
           .draft_layers = std::max(1, config.layers / 2),
+          .kv_type = kv_type,
           .digest_logits = true,
           .check_kv = true};
 }
 
 CpuRun run_on_cpu(const model::Transformer& model, const model::Transformer* draft,
-                  PreemptionPolicy preemption, linear::ThreadPool& threads,
-                  std::uint32_t requests) {
-  const executor::ExecutorOptions options = replay_options(model.config());
+                  linear::ThreadPool& threads, const Crowd& crowd) {
+  const executor::ExecutorOptions options = replay_options(model.config(), crowd.kv_type);
   const auto with_cache = [&](const model::Transformer& of) {
     return cpu::cpu_model(of, threads, options);
   };
   cpu::CpuExecutor cpu(options, with_cache(model), draft != nullptr ? with_cache(*draft) : nullptr);
   std::stringstream text;
   trace::TraceStream out(text);
-  trace::TraceWriter writer(out, {.scheduler = scheduler(preemption)});
-  engine::Engine engine(scheduler(preemption), cpu, &writer);
+  trace::TraceWriter writer(out, {.scheduler = scheduler(crowd.preemption)});
+  engine::Engine engine(scheduler(crowd.preemption), cpu, &writer);
   CpuRun run;
-  for (const Request& request : crowded(model.config().vocabulary_size, requests)) {
+  for (const Request& request : crowded(model.config().vocabulary_size, crowd.requests)) {
     EXPECT_TRUE(engine.submit(request));
     run.events.count(engine.step().plan);
   }
@@ -84,10 +85,11 @@ sim::SimDevice device_for(const gpu::GpuModels& models, std::uint64_t bytes_shor
   return sim::SimDevice(options);
 }
 
-void expect_replayed(const std::string& trace, const gpu::GpuModels& models) {
+void expect_replayed(const std::string& trace, const gpu::GpuModels& models,
+                     numerics::KvType kv_type) {
   const model::ModelConfig& config = models.model.config();
   sim::SimDevice device = device_for(models, 0);
-  auto executor = gpu::GpuExecutor::create(device, models, replay_options(config));
+  auto executor = gpu::GpuExecutor::create(device, models, replay_options(config, kv_type));
   ASSERT_TRUE(executor.has_value()) << to_string(executor.error());
   std::istringstream text(trace);
   auto reader = trace::TraceReader::open(text);

@@ -16,7 +16,8 @@
 namespace forge::testing {
 
 /// Options of all runs: drafts are three tokens, by half of the model's layers or another model.
-executor::ExecutorOptions replay_options(const model::ModelConfig& config);
+executor::ExecutorOptions replay_options(const model::ModelConfig& config,
+                                         numerics::KvType kv_type = numerics::KvType::f32);
 
 struct CpuRun {
   std::string trace;
@@ -24,17 +25,24 @@ struct CpuRun {
   std::uint64_t accepted = 0;  ///< drafts
 };
 
+/// What is run.
+struct Crowd {
+  PreemptionPolicy preemption = PreemptionPolicy::swap;
+  std::uint32_t requests = 9;
+  numerics::KvType kv_type = numerics::KvType::f32;
+};
+
 /// Prompts that share beginnings, of several lengths and ways to sample, in chunks and with
 /// preemptions where they are more than four. `draft` drafts, or, if it is null, the model's first
 /// layers.
 CpuRun run_on_cpu(const model::Transformer& model, const model::Transformer* draft,
-                  PreemptionPolicy preemption, linear::ThreadPool& threads,
-                  std::uint32_t requests = 9);
+                  linear::ThreadPool& threads, const Crowd& crowd);
 
 /// A simulated device that has so many bytes less than the models take.
 sim::SimDevice device_for(const gpu::GpuModels& models, std::uint64_t bytes_short);
 
 /// Expects a simulated device to answer each step of the trace likewise, logits bit for bit.
-void expect_replayed(const std::string& trace, const gpu::GpuModels& models);
+void expect_replayed(const std::string& trace, const gpu::GpuModels& models,
+                     numerics::KvType kv_type = numerics::KvType::f32);
 
 }  // namespace forge::testing

@@ -118,8 +118,8 @@ TEST(Transformer, logits_follow_a_sequence_whose_blocks_are_copied) {
 
 TEST(Transformer, latents_take_less_of_the_pool_than_keys_and_values_of_their_heads) {
   const KvShape shape = kv_shape(loaded("deepseek_v3").config());
-  EXPECT_EQ(shape.token_floats(), 3U * (20 + 16));
-  EXPECT_EQ(kv_shape(loaded("llama").config()).token_floats(), 3U * 2 * 2 * 8);
+  EXPECT_EQ(shape.token_numbers(), 3U * (20 + 16));
+  EXPECT_EQ(kv_shape(loaded("llama").config()).token_numbers(), 3U * 2 * 2 * 8);
 }
 
 TEST(TransformerDeathTest, bad_batches_are_programmer_errors_with_values) {

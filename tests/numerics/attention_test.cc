@@ -8,6 +8,7 @@
 #include <numeric>
 #include <vector>
 
+#include "numerics/stored_numbers.h"
 #include "numerics/test_values.h"
 
 namespace forge::numerics {
@@ -27,70 +28,79 @@ struct Context {
   std::vector<float> values;  // [length][D]
 };
 
-/// A KV pool that holds one context in shuffled blocks; every other float is NaN, so that
+/// A KV pool that holds one context in shuffled blocks; every other number is NaN, so that
 /// whatever reads beyond the context is found out.
 class Pool {
  public:
-  Pool(const Context& context, int block_size, std::uint32_t seed = 1)
-      : context_(context), block_size_(block_size) {
-    const int used = (context.length + block_size - 1) / block_size;
-    blocks_.resize(static_cast<std::size_t>(2 * used));
+  Pool(const Context& context, int block_size, std::uint32_t seed = 1, KvType type = KvType::f32)
+      : context_(context),
+        block_size_(block_size),
+        type_(type),
+        blocks_(static_cast<std::size_t>(2 * ((context.length + block_size - 1) / block_size))),
+        numbers_(type, blocks_.size() * 2 * half()) {
     std::iota(blocks_.begin(), blocks_.end(), 0u);
     for (std::uint32_t i = static_cast<std::uint32_t>(blocks_.size()) - 1; i > 0; --i) {
       std::swap(blocks_[i], blocks_[philox({{i, 0, 0, 0}}, seed).x[0] % (i + 1)]);
     }
-    floats_.assign(blocks_.size() * 2 * half(), std::numeric_limits<float>::quiet_NaN());
-    for (int j = 0; j < context.length; ++j) write(j);
+    for (int j = 0; j < context.length; ++j) {
+      for (int d = 0; d < context.head_size; ++d) {
+        const auto source = static_cast<std::size_t>(j * context.head_size + d);
+        numbers_.set(key_at(j, d), context.keys[source]);
+        numbers_.set(value_at(j, d), context.values[source]);
+      }
+    }
   }
 
   /// Positions `first` .. length - 1.
   PagedKV view(int first = 0) const {
-    return {.keys = floats_.data(),
-            .values = floats_.data() + half(),
+    return {.keys = numbers_.data(),
+            .values = numbers_.at(half()),
             .block_stride = static_cast<std::ptrdiff_t>(2 * half()),
             .block_size = block_size_,
             .head_size = context_.head_size,
             .blocks = blocks_,
             .length = context_.length,
-            .first = first};
+            .first = first,
+            .type = type_};
   }
 
   /// Makes positions before `first` NaN: whoever reads one is found out.
   void forget_before(int first) {
     for (int j = 0; j < first; ++j) {
-      float* block = block_of(j);
-      const int slot = j % block_size_;
       for (int d = 0; d < context_.head_size; ++d) {
-        block[d * block_size_ + slot] = std::numeric_limits<float>::quiet_NaN();
-        block[half() + static_cast<std::size_t>(slot * context_.head_size + d)] =
-            std::numeric_limits<float>::quiet_NaN();
+        numbers_.forget(key_at(j, d));
+        numbers_.forget(value_at(j, d));
       }
     }
   }
 
  private:
-  float* block_of(int position) {
-    return floats_.data() + blocks_[static_cast<std::size_t>(position / block_size_)] * 2 * half();
-  }
-
   std::size_t half() const { return static_cast<std::size_t>(block_size_ * context_.head_size); }
 
-  void write(int position) {
-    float* block = block_of(position);
+  std::size_t block_at(int position) const {
+    return blocks_[static_cast<std::size_t>(position / block_size_)] * 2 * half();
+  }
+  std::size_t value_at(int position, int d) const {
     const int slot = position % block_size_;
-    for (int d = 0; d < context_.head_size; ++d) {
-      const auto source = static_cast<std::size_t>(position * context_.head_size + d);
-      block[d * block_size_ + slot] = context_.keys[source];
-      block[half() + static_cast<std::size_t>(slot * context_.head_size + d)] =
-          context_.values[source];
-    }
+    return block_at(position) + half() + static_cast<std::size_t>(slot * context_.head_size + d);
+  }
+  std::size_t key_at(int position, int d) const {
+    if (type_ != KvType::f32) return value_at(position, d) - half();
+    const int slot = position % block_size_;
+    return block_at(position) + static_cast<std::size_t>(d * block_size_ + slot);
   }
 
   const Context& context_;
   int block_size_;
+  KvType type_;
   std::vector<std::uint32_t> blocks_;
-  std::vector<float> floats_;
+  StoredNumbers numbers_;
 };
+
+constexpr KvType kKvTypes[] = {KvType::f32, KvType::bf16, KvType::f16};
+
+/// One of the types, each as often as the others.
+KvType type_of(std::uint32_t trial) { return kKvTypes[trial % 3]; }
 
 using Attend = void (*)(const QueryGroup&, const PagedKV&, float*);
 
@@ -107,14 +117,47 @@ TEST(Attention, has_the_bits_of_its_definition_for_random_shapes) {
     const int head_size = trial % 2 == 0 ? random_int(1, 70, 5, 4 * trial) : 16 << (trial % 5);
     const int length = random_int(1, trial % 3 == 0 ? 800 : 100, 5, 4 * trial + 1);
     const int block_size = random_int(1, 40, 5, 4 * trial + 2);
-    const int heads = random_int(1, 7, 5, 4 * trial + 3);
-    SCOPED_TRACE(testing::Message() << "D " << head_size << " T " << length << " block size "
-                                    << block_size << " heads " << heads);
+    const int heads = random_int(1, trial % 4 == 0 ? 20 : 7, 5, 4 * trial + 3);
     const Context context(head_size, length, trial);
-    const Pool pool(context, block_size);
     const auto q = random_values(heads * head_size, trial + 500, 3.0f);
-    const auto expected = bits_of(attended(attend_reference, q, pool.view()));
-    for_every_target([&] { EXPECT_EQ(bits_of(attended(attend, q, pool.view())), expected); });
+    for (const KvType type : kKvTypes) {
+      SCOPED_TRACE(testing::Message()
+                   << "D " << head_size << " T " << length << " block size " << block_size
+                   << " heads " << heads << " of " << name_of(type));
+      const Pool pool(context, block_size, 1, type);
+      const auto expected = bits_of(attended(attend_reference, q, pool.view()));
+      for_every_target([&] { EXPECT_EQ(bits_of(attended(attend, q, pool.view())), expected); });
+    }
+  }
+}
+
+/// Keys and values as a cache of the type has them, each of f32.
+template <class Stored>
+Context rounded(Context context) {
+  for (float& x : context.keys) x = widened(stored<Stored>(x));
+  for (float& x : context.values) x = widened(stored<Stored>(x));
+  return context;
+}
+
+/// From numbers that round to subnormals of f16 to numbers that are beyond its largest.
+TEST(Attention, of_16_bits_is_that_of_f32_over_the_rounded_numbers) {
+  for (const float size : {1e-6f, 1e-4f, 1.0f, 1e3f, 1e5f}) {
+    Context context(37, 300, 1);
+    for (float& x : context.keys) x *= size;
+    for (float& x : context.values) x *= size;
+    const auto q = random_values(5 * 37, 2, 2.0f / size);
+    const auto expect = [&]<class Stored>(Stored /*type*/) {
+      const Context as_stored = rounded<Stored>(context);
+      ASSERT_NE(as_stored.keys, context.keys);
+      const Pool of_f32(as_stored, 9);
+      const Pool pool(context, 9, 1, kKvTypeOf<Stored>);
+      const auto expected = bits_of(attended(attend, q, of_f32.view()));
+      EXPECT_EQ(bits_of(attended(attend_reference, q, pool.view())), expected) << size;
+      for_every_target(
+          [&] { EXPECT_EQ(bits_of(attended(attend, q, pool.view())), expected) << size; });
+    };
+    expect(BF16());
+    expect(F16());
   }
 }
 
@@ -125,7 +168,7 @@ TEST(Attention, of_capped_scores_has_the_bits_of_its_definition) {
     const int heads = random_int(1, 7, 7, 4 * trial + 2);
     const int first = random_int(0, length - 1, 7, 4 * trial + 3);
     const Context context(head_size, length, trial);
-    const Pool pool(context, 9);
+    const Pool pool(context, 9, 1, type_of(trial));
     const auto q = random_values(heads * head_size, trial + 600, 9.0f);
     const auto expected = bits_of(attended(attend_reference, q, pool.view(first), 2.5f));
     if (length - first > 2) {
@@ -143,7 +186,7 @@ TEST(Attention, with_sinks_has_the_bits_of_its_definition_and_takes_of_every_wei
     const int heads = random_int(1, 7, 8, 4 * trial + 2);
     const int first = random_int(0, length - 1, 8, 4 * trial + 3);
     const Context context(head_size, length, trial);
-    const Pool pool(context, 9);
+    const Pool pool(context, 9, 1, type_of(trial));
     const PagedKV kv = pool.view(first);
     const auto q = random_values(heads * head_size, trial + 700, 2.0f);
     const auto sinks = random_values(heads, trial + 800, 5.0f);
@@ -172,7 +215,7 @@ TEST(Attention, of_a_window_has_the_bits_of_its_definition_and_reads_nothing_bef
     SCOPED_TRACE(testing::Message() << "D " << head_size << " T " << length << " F " << first
                                     << " block size " << block_size << " heads " << heads);
     const Context context(head_size, length, trial);
-    Pool pool(context, block_size);
+    Pool pool(context, block_size, 1, type_of(trial));
     pool.forget_before(first);
     const auto q = random_values(heads * head_size, trial + 700, 3.0f);
     const auto expected = bits_of(attended(attend_reference, q, pool.view(first)));

@@ -63,7 +63,8 @@ TEST_F(GpuMemoryPlan, is_what_the_target_takes_in_all) {
   const MemoryPlan expected = plan(options_);
   EXPECT_EQ(target->memory().host, expected.host);
   EXPECT_EQ(expected.device, std::nullopt) << "the device's memory is this machine's";
-  const std::uint64_t of_block = kv_bytes_of_token(*model_) * options_.scheduler.cache.block_size;
+  const std::uint64_t of_block =
+      kv_bytes_of_token(options_, *model_) * options_.scheduler.cache.block_size;
   EXPECT_EQ(expected.host.kv, of_block * (options_.scheduler.cache.num_blocks + 3));
   TargetOptions on_cuda = options_;
   on_cuda.kind = TargetKind::cuda;

@@ -50,6 +50,15 @@ TEST(Open, the_cache_has_a_full_batch_of_a_files_longest_texts_unless_told_other
   EXPECT_EQ(forge::open(FORGE_TALES, few)->options().scheduler.cache.num_blocks, 7U);
 }
 
+TEST(Open, twice_as_many_blocks_of_16_bits_are_in_the_same_memory) {
+  TargetOptions options;
+  options.source.kv_memory = parse_kv_memory("3MiB").value();
+  const std::uint32_t blocks =
+      forge::open(FORGE_TALES, options)->options().scheduler.cache.num_blocks;
+  options.executor.kv_type = numerics::KvType::bf16;
+  EXPECT_EQ(forge::open(FORGE_TALES, options)->options().scheduler.cache.num_blocks / 2, blocks);
+}
+
 TEST(Open, what_cannot_be_opened_is_named) {
   EXPECT_EQ(forge::open("nowhere").error(),
             "--model: nowhere: is neither a directory nor a file named .safetensors or .gguf");

@@ -12,6 +12,7 @@
 #include "forge/core/ids.h"
 #include "forge/core/names.h"
 #include "forge/core/sizes.h"
+#include "forge/numerics/kv_type.h"
 
 namespace forge::grammar {
 class OutputCompiler;
@@ -40,8 +41,10 @@ struct ExecutorOptions {
   std::uint32_t drafts = 0;  ///< offered for each step, at most; 0: no speculation
   static constexpr IntegerRange kDrafts{0, 64};
   DraftSource draft_source =
-      DraftSource::layers;                  ///< as the executor is given a draft model, or not
-  int draft_layers = 2;                     ///< layers of the model that draft, 1 .. all
+      DraftSource::layers;  ///< as the executor is given a draft model, or not
+  int draft_layers = 2;     ///< layers of the model that draft, 1 .. all
+  numerics::KvType kv_type =
+      numerics::KvType::f32;                ///< what is kept in the cache of keys and values
   bool digest_logits = false;               ///< fill StepResult::logits (logits_digest.h)
   std::vector<TokenId> eos = {TokenId(0)};  ///< each ends a sequence, unless its request ignores it
   bool check_kv = kCheckedBuild;            ///< abort at a read of wrong KV; results are the same

@@ -1,6 +1,6 @@
-// AlignedFloats: a std::vector that begins at the start of a cache line, so that the vectors of an
-// instruction set, which are as long as a line or a fraction of it, lie in one line each: a load
-// from two lines costs as much as two loads.
+// AlignedFloats, AlignedBytes: a std::vector that begins at the start of a cache line, so that the
+// vectors of an instruction set, which are as long as a line or a fraction of it, lie in one line
+// each: a load from two lines costs as much as two loads.
 #pragma once
 
 #include <cstddef>
@@ -29,5 +29,6 @@ struct AlignedAllocator {
 };
 
 using AlignedFloats = std::vector<float, AlignedAllocator<float>>;
+using AlignedBytes = std::vector<std::byte, AlignedAllocator<std::byte>>;
 
 }  // namespace forge::numerics

@@ -7,8 +7,8 @@
 // alone, in a batch, in a chunk of the prompt or in a recompute gives the same bits.
 //
 // Legend: D head size, T context length (positions 0 .. T-1), F first position seen (0 but for
-// sliding windows), q [D] one query head, k_j, v_j [D] key and value of position j. Operations as
-// in canonical.h.
+// sliding windows), q [D] one query head, k_j, v_j [D] key and value of position j, as they are
+// stored (kv_type.h). Operations as in canonical.h.
 //
 //   score_j = (fma chain over d, ascending, from 0, of q[d] * k_j[d]) * scale
 //   score_j = soft_cap(score_j, score_cap), where there is a cap
@@ -36,6 +36,8 @@
 #include <span>
 #include <vector>
 
+#include "forge/numerics/kv_type.h"
+
 namespace forge::numerics {
 
 /// The number of keys in one segment of the softmax.
@@ -46,24 +48,27 @@ inline constexpr int kHeadSizeMax = 256;
 
 /// What one KV head of one layer has cached for one sequence. Borrows everything.
 ///
-/// A block keeps, for each (layer, KV head), block_size slots:
+/// A block keeps, for each (layer, KV head), block_size slots; begin is block * block_stride:
 ///
-///   from                           shape            component d of slot s is at
-///   keys + block * block_stride    [D][block_size]  d * block_size + s
-///   values + block * block_stride  [block_size][D]  s * D + d
+///   from                   shape            component d of slot s is at
+///   keys + begin, f32      [D][block_size]  d * block_size + s
+///   keys + begin, 16 bits  [block_size][D]  s * D + d
+///   values + begin         [block_size][D]  s * D + d
 ///
-/// Keys are transposed so that SIMD lanes run across slots and each score remains its own
-/// ascending chain; values are not, so that lanes run across components. Position j lives in
-/// slot j % block_size of block blocks[j / block_size].
+/// Keys of f32 are transposed so that SIMD lanes run across slots and each score remains its own
+/// ascending chain; values are not, so that lanes run across components. Keys of 16 bits lie as
+/// their values do, as matrix instructions want them, and are transposed while they are widened.
+/// Position j lives in slot j % block_size of block blocks[j / block_size].
 struct PagedKV {
-  const float* keys;                      ///< keys of block 0, at this layer and KV head
-  const float* values;                    ///< likewise
-  std::ptrdiff_t block_stride;            ///< floats from a block to the next
+  const void* keys;                       ///< keys of block 0, at this layer and KV head
+  const void* values;                     ///< likewise
+  std::ptrdiff_t block_stride;            ///< numbers from a block to the next
   int block_size;                         ///< slots in a block, >= 1
   int head_size;                          ///< D, 1 .. kHeadSizeMax
   std::span<const std::uint32_t> blocks;  ///< block table of the sequence
   int length;                             ///< T >= 1; blocks covers it
   int first = 0;                          ///< F, 0 .. T-1: earlier positions are not seen
+  KvType type = KvType::f32;              ///< of the numbers
 };
 
 /// The query heads of one token that share the KV head (grouped-query attention). Each head is

@@ -8,9 +8,10 @@
 // What is left is attention with one KV head of size R + S, whose values are the first R components
 // of its keys.
 //
-// Legend: R value size, R + S key size, H heads, c_j [R + S] the row of position j, q [R + S] one
-// query head. out = attention of attention.h with k_j = c_j, v_j = c_j[0 .. R), first position 0:
-// the same segments, the same chains, the same sums, and so bits that depend on nothing else.
+// Legend: R value size, R + S key size, H heads, c_j [R + S] the row of position j as it is stored
+// (kv_type.h), q [R + S] one query head. out = attention of attention.h with k_j = c_j, v_j =
+// c_j[0 .. R), first position 0: the same segments, the same chains, the same sums, and so bits
+// that depend on nothing else.
 #pragma once
 
 #include <cstddef>
@@ -31,13 +32,14 @@ inline constexpr int kLatentSizeMax = 1024;
 /// A row is stored once and read twice: lanes run across query heads, which all share it, for the
 /// scores, and across its components for the sums.
 struct PagedLatent {
-  const float* rows;                      ///< rows of block 0, at this layer
-  std::ptrdiff_t block_stride;            ///< floats from a block to the next
+  const void* rows;                       ///< rows of block 0, at this layer
+  std::ptrdiff_t block_stride;            ///< numbers from a block to the next
   int block_size;                         ///< slots in a block, >= 1
   int key_size;                           ///< R + S, 1 .. kLatentSizeMax
   int value_size;                         ///< R, 1 .. key_size
   std::span<const std::uint32_t> blocks;  ///< block table of the sequence
   int length;                             ///< T >= 1; blocks covers it
+  KvType type = KvType::f32;              ///< of the numbers
 };
 
 /// out [heads][R] = attention of each head of `group`, q [heads][R + S], over positions

@@ -14,6 +14,7 @@
 //   "model":{"path":"models/x.gguf","config":...,"weights":...}: a model from a file
 //     and in "model", after --lora, "lora":[{"path":"adapters/z","scale":0.5}]: its adapters, which
 //     are part of what "weights" is the digest of
+//   "kv":"bf16" or "f16": the type of KV; without it "f32" (numerics/kv_type.h)
 //   "draft_source":"ngram": the text drafts
 //   "draft":{"path":"models/y.gguf","config":...,"weights":...}: another model drafts
 //

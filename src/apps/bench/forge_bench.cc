@@ -263,10 +263,11 @@ int bench_speed(const BenchOptions& options, const runtime::LoadedModel& model,
   ModelBenchResult result;
   {
     ProgressBar bar("passes", model_bench_cases());
-    result = bench_model(model, options.profile.on, [&bar](std::size_t done) {
-      bar.update(done);
-      return interrupted == 0;
-    });
+    result = bench_model(model, options.target.executor.kv_type, options.profile.on,
+                         [&bar](std::size_t done) {
+                           bar.update(done);
+                           return interrupted == 0;
+                         });
   }
   result.load_seconds = load_seconds;
   print_table(result, std::cout);

@@ -77,11 +77,11 @@ linear::PanelKind main_kind(const model::PackedModel& model) {
 /// Sequences that share nothing, each with blocks for a prompt and what it decodes.
 class Passes {
  public:
-  Passes(const runtime::LoadedModel& model, int prompt, int sequences)
+  Passes(const runtime::LoadedModel& model, numerics::KvType kv_type, int prompt, int sequences)
       : model_(model),
         blocks_of_sequence_((prompt + kBlockSize) / kBlockSize + 1),
         pool_(kv_shape(model.config()), static_cast<std::uint32_t>(blocks_of_sequence_ * sequences),
-              kBlockSize),
+              kBlockSize, kv_type),
         scratch_(model.config(), model.threads()),
         logits_(static_cast<std::size_t>(model.config().vocabulary_size) *
                 static_cast<std::size_t>(sequences)) {
@@ -162,7 +162,7 @@ class Passes {
 
 class ModelBench {
  public:
-  ModelBench(const runtime::LoadedModel& model, bool profiled,
+  ModelBench(const runtime::LoadedModel& model, numerics::KvType kv_type, bool profiled,
              const std::function<bool(std::size_t)>& progress)
       : model_(model),
         profiled_(profiled),
@@ -175,17 +175,18 @@ class ModelBench {
     result_.threads = model.threads().threads();
     result_.prompt_tokens = std::min(kPromptTokens, model.config().positions);
     result_.context_tokens = std::min(kContextTokens, model.config().positions - 1);
+    result_.kv_type = kv_type;
     result_.weight_bytes = weights.bytes();
   }
 
   ModelBenchResult go() {
     raise_limits();
     {
-      Passes passes(model_, result_.prompt_tokens, 1);
+      Passes passes(model_, result_.kv_type, result_.prompt_tokens, 1);
       measure("prefill", result_.prompt_tokens, passes,
               [&] { passes.prefill(result_.prompt_tokens); });
     }
-    Passes passes(model_, result_.context_tokens, kBatchSizes.back());
+    Passes passes(model_, result_.kv_type, result_.context_tokens, kBatchSizes.back());
     if (!result_.interrupted) {
       passes.prefill(result_.context_tokens);
       passes.copy_to_all();
@@ -267,9 +268,9 @@ class ModelBench {
 
 std::size_t model_bench_cases() { return 1 + kBatchSizes.size(); }
 
-ModelBenchResult bench_model(const runtime::LoadedModel& model, bool profiled,
-                             const std::function<bool(std::size_t done)>& progress) {
-  return ModelBench(model, profiled, progress).go();
+ModelBenchResult bench_model(const runtime::LoadedModel& model, numerics::KvType kv_type,
+                             bool profiled, const std::function<bool(std::size_t done)>& progress) {
+  return ModelBench(model, kv_type, profiled, progress).go();
 }
 
 }  // namespace forge::apps

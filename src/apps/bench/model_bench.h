@@ -15,6 +15,7 @@
 #include <string>
 #include <vector>
 
+#include "forge/numerics/kv_type.h"
 #include "forge/runtime/loaded_model.h"
 #include "profile_report.h"
 
@@ -41,6 +42,7 @@ struct ModelBenchResult {
   int threads = 0;
   int prompt_tokens = 0;
   int context_tokens = 0;  ///< of each sequence that decodes
+  numerics::KvType kv_type = numerics::KvType::f32;
   std::size_t weight_bytes = 0;
   double load_seconds = 0;              ///< from opening the file until the weights are packed
   double read_bytes_per_s = 0;          ///< the machine's limit
@@ -50,10 +52,10 @@ struct ModelBenchResult {
   bool interrupted = false;
 };
 
-/// Runs prefill of up to 512 tokens and decode of 1, 2, 4, .. 32 sequences. `progress` is called
-/// with the cases done; false ends the run after the next pass.
-ModelBenchResult bench_model(const runtime::LoadedModel& model, bool profiled,
-                             const std::function<bool(std::size_t done)>& progress);
+/// Runs prefill of up to 512 tokens and decode of 1, 2, 4, .. 32 sequences, with KV of that type.
+/// `progress` is called with the cases done; false ends the run after the next pass.
+ModelBenchResult bench_model(const runtime::LoadedModel& model, numerics::KvType kv_type,
+                             bool profiled, const std::function<bool(std::size_t done)>& progress);
 
 /// Cases of a complete run.
 std::size_t model_bench_cases();

@@ -63,6 +63,7 @@ nlohmann::json to_json(const ModelBenchResult& r) {
           {"load_seconds", r.load_seconds},
           {"prompt_tokens", r.prompt_tokens},
           {"context_tokens", r.context_tokens},
+          {"kv", name_of(r.kv_type)},
           {"read_bytes_per_second", r.read_bytes_per_s},
           {"peak_op_per_second", or_null(r.peak_op_per_s)},
           {"cases", cases},

@@ -8,6 +8,7 @@
 #include <utility>
 
 #include "forge/core/check.h"
+#include "forge/model/kv_pool.h"
 #include "forge/numerics/attention.h"
 #include "forge/numerics/philox.h"
 #include "kernel_inputs.h"
@@ -24,6 +25,13 @@ struct Uploaded {
   const T* data() const { return host->data(); }
   std::size_t size() const { return host->size(); }
 };
+
+/// A pool's bytes; where they end within a word, the rest of it is zeros.
+inline std::vector<std::uint32_t> words_of(const model::KvPool& pool) {
+  std::vector<std::uint32_t> words((pool.bytes().size() + 3) / sizeof(std::uint32_t));
+  std::memcpy(words.data(), pool.bytes().data(), pool.bytes().size());
+  return words;
+}
 
 class KernelCaseBuilder {
  public:
@@ -52,6 +60,14 @@ class KernelCaseBuilder {
     static_assert(std::is_trivially_copyable_v<T> && sizeof(T) % sizeof(std::uint32_t) == 0);
     void* const device = put(name, values.data(), values.size() * sizeof(T), kind);
     return {std::make_shared<const std::vector<T>>(std::move(values)), static_cast<T*>(device)};
+  }
+
+  numerics::KvType kv_type() const { return static_cast<numerics::KvType>(sizes_.kv); }
+
+  /// The words of a pool of KV.
+  Uploaded<std::uint32_t> upload_kv(const char* name, const model::KvPool& pool) {
+    return upload(name, words_of(pool),
+                  pool.type() == numerics::KvType::f32 ? ElementKind::f32 : ElementKind::words);
   }
 
   /// A buffer that the kernel writes; until then it is NaN.

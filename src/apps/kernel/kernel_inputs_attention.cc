@@ -25,7 +25,8 @@ struct Cache {
   float score_cap;
   Uploaded<float> sinks;  ///< of each query head; none where it is empty
   Uploaded<std::uint32_t> tables;
-  Uploaded<float> pool;
+  std::shared_ptr<const model::KvPool> kv;
+  Uploaded<std::uint32_t> pool;  ///< the words of that
   Uploaded<gpu::RowInput> rows;
   Uploaded<float> qkv;
 
@@ -34,19 +35,11 @@ struct Cache {
     const auto reach = static_cast<std::uint32_t>(window);
     return window > 0 && row.position >= reach ? row.position + 1 - reach : 0;
   }
-  std::size_t block_floats() const { return 2 * kv_heads * head_size * block_size; }
   std::size_t row_floats() const { return (heads + 2 * kv_heads) * head_size; }
   std::size_t out_floats() const { return rows.size() * heads * head_size; }
 
-  /// Where component 0 of the key (the value) of a position lies; keys: component d, d * block_size
-  /// further.
-  std::size_t key_at(const gpu::RowInput& row, std::size_t position, std::size_t head) const {
-    return tables[row.table * blocks_each + position / block_size] * block_floats() +
-           head * 2 * head_size * block_size + position % block_size;
-  }
-  std::size_t value_at(const gpu::RowInput& row, std::size_t position, std::size_t head) const {
-    return tables[row.table * blocks_each + position / block_size] * block_floats() +
-           (head * 2 + 1) * head_size * block_size + position % block_size * head_size;
+  std::span<const std::uint32_t> table(const gpu::RowInput& row) const {
+    return {tables.data() + row.table * blocks_each, blocks_each};
   }
   const float* query(std::size_t row, std::size_t head) const {
     return qkv.data() + row * row_floats() + head * head_size;
@@ -61,42 +54,45 @@ struct Cache {
   }
   /// What a row sees of a KV head.
   numerics::PagedKV view(const gpu::RowInput& row, std::size_t head) const {
-    const float* const keys = pool.data() + head * 2 * head_size * block_size;
-    return {.keys = keys,
-            .values = keys + head_size * block_size,
-            .block_stride = static_cast<std::ptrdiff_t>(block_floats()),
-            .block_size = static_cast<int>(block_size),
-            .head_size = static_cast<int>(head_size),
-            .blocks = {tables.data() + row.table * blocks_each, blocks_each},
-            .length = static_cast<int>(row.position) + 1,
-            .first = static_cast<int>(first_seen(row))};
+    numerics::PagedKV seen =
+        kv->view({.head = static_cast<int>(head)}, table(row), row.position + 1);
+    seen.first = static_cast<int>(first_seen(row));
+    return seen;
   }
   gpu::KvLayer layer() const {
     return {.pool = pool.device,
-            .block_stride = block_floats(),
+            .block_stride = 2 * kv_heads * head_size * block_size,
             .tables = tables.device,
             .table_stride = static_cast<std::uint32_t>(blocks_each),
             .block_size = static_cast<int>(block_size),
             .kv_heads = static_cast<int>(kv_heads),
             .group_size = static_cast<int>(heads / kv_heads),
-            .head_size = static_cast<int>(head_size)};
+            .head_size = static_cast<int>(head_size),
+            .type = kv->type()};
   }
 };
 
-std::vector<float> pool_of(KernelCaseBuilder& b, const Cache& cache, std::size_t blocks) {
-  std::vector<float> pool(blocks * cache.block_floats(), std::nanf(""));
+/// Random keys and values of all positions.
+std::shared_ptr<const model::KvPool> kv_of(KernelCaseBuilder& b, const Cache& cache,
+                                           std::size_t blocks) {
+  auto pool = std::make_shared<model::KvPool>(
+      model::KvShape{.heads = b.sizes().kv_heads, .head_size = b.sizes().head_size},
+      static_cast<std::uint32_t>(blocks), static_cast<std::uint32_t>(cache.block_size),
+      b.kv_type());
+  const std::size_t D = cache.head_size;
   const std::size_t context = b.size(&Sizes::context);
-  std::vector<float> kv =
-      b.floats(b.size(&Sizes::seqs) * context * cache.kv_heads * 2 * cache.head_size);
+  const std::vector<float> kv = b.floats(b.size(&Sizes::seqs) * context * cache.kv_heads * 2 * D);
   auto next = kv.begin();
+  std::vector<float> key(D);
+  std::vector<float> value(D);
   for (std::uint32_t seq = 0; seq < b.size(&Sizes::seqs); ++seq) {
-    const gpu::RowInput row{.table = seq};
-    for (std::size_t j = 0; j < context; ++j) {
-      for (std::size_t head = 0; head < cache.kv_heads; ++head) {
-        for (std::size_t d = 0; d < cache.head_size; ++d) {
-          pool[cache.key_at(row, j, head) + d * cache.block_size] = *next++;
-          pool[cache.value_at(row, j, head) + d] = *next++;
+    for (std::uint32_t j = 0; j < context; ++j) {
+      for (int head = 0; head < b.sizes().kv_heads; ++head) {
+        for (std::size_t d = 0; d < D; ++d) {
+          key[d] = *next++;
+          value[d] = *next++;
         }
+        pool->store({.head = head}, cache.table({.table = seq}), j, key.data(), value.data());
       }
     }
   }
@@ -118,7 +114,8 @@ Cache make_cache(KernelCaseBuilder& b, std::size_t rows_each) {
   cache.blocks_each = (context + cache.block_size - 1) / cache.block_size;
   const std::size_t blocks = seqs * cache.blocks_each;
   cache.tables = b.upload("tables", b.permutation(blocks));
-  cache.pool = b.upload("kv_pool", pool_of(b, cache, blocks));
+  cache.kv = kv_of(b, cache, blocks);
+  cache.pool = b.upload_kv("kv_pool", *cache.kv);
   std::vector<gpu::RowInput> rows;
   for (std::size_t seq = 0; seq < seqs; ++seq) {
     for (std::size_t position = context - rows_each; position < context; ++position) {
@@ -217,7 +214,8 @@ gpu::KernelLaunch build_rotate_and_store(KernelCaseBuilder& b) {
       }
     }
   });
-  b.expect<float>(cache.pool, [=](std::vector<float>& pool) {
+  b.expect<std::uint32_t>(cache.pool, [=](std::vector<std::uint32_t>& words) {
+    model::KvPool pool = *cache.kv;
     for (std::size_t r = 0; r < cache.rows.size(); ++r) {
       const gpu::RowInput& row = cache.rows[r];
       for (std::size_t head = 0; head < cache.kv_heads; ++head) {
@@ -225,13 +223,11 @@ gpu::KernelLaunch build_rotate_and_store(KernelCaseBuilder& b) {
             cache.qkv.data() + r * cache.row_floats() + (cache.heads + head) * cache.head_size;
         std::vector<float> key(k, k + cache.head_size);
         rotate(key.data(), row.position);
-        const float* const value = k + cache.kv_heads * cache.head_size;
-        for (std::size_t d = 0; d < cache.head_size; ++d) {
-          pool[cache.key_at(row, row.position, head) + d * cache.block_size] = key[d];
-          pool[cache.value_at(row, row.position, head) + d] = value[d];
-        }
+        pool.store({.head = static_cast<int>(head)}, cache.table(row), row.position, key.data(),
+                   k + cache.kv_heads * cache.head_size);
       }
     }
+    words = words_of(pool);
   });
   const gpu::RotateAndStoreArgs args{.counts = b.row_counts(cache.rows.size()),
                                      .rows = cache.rows.device,

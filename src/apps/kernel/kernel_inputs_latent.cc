@@ -21,33 +21,27 @@ struct LatentCache {
   std::size_t heads;
   std::size_t blocks_each;  ///< blocks of a sequence, and entries of its table
   Uploaded<std::uint32_t> tables;
-  Uploaded<float> pool;
+  std::shared_ptr<const model::KvPool> latents;
+  Uploaded<std::uint32_t> pool;  ///< the words of that
   Uploaded<gpu::RowInput> rows;
 
   std::size_t row_size() const { return latent_size + rope_size; }
-  std::size_t block_floats() const { return row_size() * block_size; }
-  std::size_t row_at(const gpu::RowInput& row, std::size_t position) const {
-    return tables[row.table * blocks_each + position / block_size] * block_floats() +
-           position % block_size * row_size();
+  std::span<const std::uint32_t> table(const gpu::RowInput& row) const {
+    return {tables.data() + row.table * blocks_each, blocks_each};
   }
   /// What a row sees.
   numerics::PagedLatent view(const gpu::RowInput& row) const {
-    return {.rows = pool.data(),
-            .block_stride = static_cast<std::ptrdiff_t>(block_floats()),
-            .block_size = static_cast<int>(block_size),
-            .key_size = static_cast<int>(row_size()),
-            .value_size = static_cast<int>(latent_size),
-            .blocks = {tables.data() + row.table * blocks_each, blocks_each},
-            .length = static_cast<int>(row.position) + 1};
+    return latents->latent_view(0, table(row), row.position + 1, static_cast<int>(latent_size));
   }
   gpu::LatentLayer layer() const {
     return {.pool = pool.device,
-            .block_stride = block_floats(),
+            .block_stride = row_size() * block_size,
             .tables = tables.device,
             .table_stride = static_cast<std::uint32_t>(blocks_each),
             .block_size = static_cast<int>(block_size),
             .latent_size = static_cast<int>(latent_size),
-            .rope_size = static_cast<int>(rope_size)};
+            .rope_size = static_cast<int>(rope_size),
+            .type = latents->type()};
   }
 };
 
@@ -61,19 +55,22 @@ LatentCache make_latents(KernelCaseBuilder& b) {
   cache.blocks_each = (context + cache.block_size - 1) / cache.block_size;
   cache.tables = b.upload("tables", b.permutation(seqs * cache.blocks_each));
   std::vector<gpu::RowInput> rows(seqs);
-  std::vector<float> pool(seqs * cache.blocks_each * cache.block_floats(), std::nanf(""));
+  auto pool = std::make_shared<model::KvPool>(
+      model::KvShape{.head_size = static_cast<int>(cache.row_size()),
+                     .layout = model::KvLayout::latent},
+      static_cast<std::uint32_t>(seqs * cache.blocks_each),
+      static_cast<std::uint32_t>(cache.block_size), b.kv_type());
   const std::vector<float> latents = b.floats(seqs * context * cache.row_size());
-  auto next = latents.begin();
+  const float* next = latents.data();
   for (std::size_t seq = 0; seq < seqs; ++seq) {
     rows[seq] = {.position = static_cast<std::uint32_t>(context - 1),
                  .table = static_cast<std::uint32_t>(seq)};
-    for (std::size_t j = 0; j < context; ++j) {
-      std::copy_n(next, cache.row_size(),
-                  pool.begin() + static_cast<std::ptrdiff_t>(cache.row_at(rows[seq], j)));
-      next += static_cast<std::ptrdiff_t>(cache.row_size());
+    for (std::uint32_t j = 0; j < context; ++j, next += cache.row_size()) {
+      pool->store_latent(0, cache.table(rows[seq]), j, next);
     }
   }
-  cache.pool = b.upload("kv_pool", std::move(pool));
+  cache.pool = b.upload_kv("kv_pool", *pool);
+  cache.latents = std::move(pool);
   cache.rows = b.upload("rows", std::move(rows));
   return cache;
 }
@@ -162,13 +159,17 @@ gpu::KernelLaunch build_store_latent(KernelCaseBuilder& b) {
       turn(to, cache.rows[i / cache.heads]);
     }
   });
-  b.expect<float>(cache.pool, [=](std::vector<float>& pool) {
+  b.expect<std::uint32_t>(cache.pool, [=](std::vector<std::uint32_t>& words) {
+    model::KvPool pool = *cache.latents;
     for (std::size_t r = 0; r < rows; ++r) {
-      float* const to = pool.data() + cache.row_at(cache.rows[r], cache.rows[r].position);
-      std::copy_n(products.data() + r * width, width, to);
-      numerics::rms_norm_reference(to, norm.data(), static_cast<int>(C), kEps, to);
-      turn(to + C, cache.rows[r]);
+      const gpu::RowInput& row = cache.rows[r];
+      const float* const x = products.data() + r * width;
+      std::vector<float> latent(x, x + width);
+      numerics::rms_norm_reference(x, norm.data(), static_cast<int>(C), kEps, latent.data());
+      turn(latent.data() + C, row);
+      pool.store_latent(0, cache.table(row), row.position, latent.data());
     }
+    words = words_of(pool);
   });
   const gpu::StoreLatentArgs args{.counts = b.row_counts(rows),
                                   .rows = cache.rows.device,

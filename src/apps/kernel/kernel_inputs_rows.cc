@@ -62,8 +62,10 @@ gpu::KernelLaunch build_update_tables(KernelCaseBuilder& b) {
 
 gpu::KernelLaunch build_copy_blocks(KernelCaseBuilder& b) {
   const std::size_t pairs = b.size(&Sizes::pairs);
-  const std::size_t floats = 2 * b.size(&Sizes::layers) * b.size(&Sizes::kv_heads) *
-                             b.size(&Sizes::head_size) * b.size(&Sizes::block_size);
+  const std::size_t numbers = 2 * b.size(&Sizes::layers) * b.size(&Sizes::kv_heads) *
+                              b.size(&Sizes::head_size) * b.size(&Sizes::block_size);
+  const std::size_t bytes = numbers * bytes_of(b.kv_type());
+  const std::size_t floats = bytes / sizeof(float);  // any words will do
   const std::vector<std::uint32_t> from = b.permutation(pairs);
   const std::vector<std::uint32_t> to = b.permutation(pairs);
   std::vector<gpu::BlockPair> chosen(pairs);
@@ -79,7 +81,7 @@ gpu::KernelLaunch build_copy_blocks(KernelCaseBuilder& b) {
   const gpu::CopyBlocksArgs args{.pairs = copied.device,
                                  .source = source.device,
                                  .target = target.device,
-                                 .block_floats = floats};
+                                 .block_bytes = bytes};
   return gpu::launch_of(args, args.shape(b.sizes().pairs));
 }
 

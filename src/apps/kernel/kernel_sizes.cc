@@ -4,6 +4,7 @@
 
 #include "forge/core/check.h"
 #include "forge/linear/panels.h"
+#include "forge/numerics/kv_type.h"
 #include "forge/numerics/latent_attention.h"
 #include "forge/quant/weight_type.h"
 
@@ -129,6 +130,8 @@ const std::vector<SizeFlag>& size_flags() {
       {"--cap", "Soft cap of logits, or of scores; 0: none", &Sizes::cap, 0, 1000},
       {"--weights", kWeightsHelp, &Sizes::weights, 0,
        static_cast<int>(quant::kWeightTypes.size()) - 1},
+      {"--kv", "Type of KV, 0: f32, 1: bf16, 2: f16", &Sizes::kv, 0,
+       static_cast<int>(Names<numerics::KvType>::kCount) - 1},
   };
   return kFlags;
 }
@@ -136,18 +139,18 @@ const std::vector<SizeFlag>& size_flags() {
 const std::vector<KernelEntry>& kernel_entries() {
   using enum gpu::KernelId;
   using S = Sizes;
-  static const Members kAttention{&S::seqs,     &S::context,   &S::heads,
-                                  &S::kv_heads, &S::head_size, &S::block_size};
+  static const Members kAttention{&S::seqs,      &S::context,    &S::heads, &S::kv_heads,
+                                  &S::head_size, &S::block_size, &S::kv};
   static const Members kSeen = joined(kAttention, {&S::window, &S::cap, &S::sinks});
-  static const Members kLatents{&S::seqs,        &S::context,   &S::heads,
-                                &S::latent_size, &S::rope_size, &S::block_size};
+  static const Members kLatents{&S::seqs,      &S::context,    &S::heads, &S::latent_size,
+                                &S::rope_size, &S::block_size, &S::kv};
   static const Members kChoice{&S::rows, &S::experts, &S::experts_per_token};
   static const std::vector<KernelEntry> kEntries{
       {update_tables, "", "writes entries of block tables", {&S::writes}},
       {copy_blocks,
        "",
        "copies whole blocks of KV",
-       {&S::pairs, &S::layers, &S::kv_heads, &S::head_size, &S::block_size}},
+       {&S::pairs, &S::layers, &S::kv_heads, &S::head_size, &S::block_size, &S::kv}},
       {embed, "", "looks up embeddings", {&S::rows, &S::hidden, &S::vocabulary, &S::weights}},
       {rms_norm, "rmsnorm", "RMSNorm", {&S::rows, &S::hidden, &S::groups, &S::accumulate}},
       {code_rows,

@@ -44,6 +44,7 @@ struct KernelSizes {
   int bias = 0;         ///< 1: added to a product
   int groups = 1;       ///< vectors of a row that are normalized one by one
   int weights = 0;      ///< quant::WeightType
+  int kv = 0;           ///< numerics::KvType
   int activation = 0;   ///< gpu::GluFunction::Kind
   int sinks = 0;        ///< 1: heads of attention have sinks
   int shared_gate = 0;  ///< 1: what shared experts made has a gate

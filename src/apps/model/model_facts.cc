@@ -220,7 +220,7 @@ ordered_json size_facts(const checkpoint::Checkpoint& checkpoint, const TensorFi
   out["bits_a_weight"] =
       8 * static_cast<double>(bytes_of_all(file)) / static_cast<double>(count.total);
   out["packed_bytes"] = packed_layout(config, checkpoint.model()).bytes();
-  out["kv_token_bytes"] = kv_shape(config).token_floats() * sizeof(float);
+  out["kv_token_bytes"] = kv_shape(config).token_numbers() * sizeof(float);
   out["unused_tensors"] = checkpoint.unused();
   out["notes"] = checkpoint.notes();
   return out;

@@ -280,6 +280,11 @@ void add_target_options(CLI::App& app, runtime::TargetOptions& options) {
   add_prefix_flags(app, options.scheduler);
   add_model_flags(app, options.source);
   add_gpu_memory(app, options.device);
+  add_choice(
+      app, "--kv", options.executor.kv_type,
+      "How the KV cache keeps its numbers: f32, as they are computed; bf16 or f16, rounded to "
+      "nearest, in half the memory. The result depends on it, on every target alike")
+      ->group(kModelFlags);
   const SpeculationFlags speculation = add_speculation_flags(app, options);
   const CLI::Option* num_blocks = app.get_option("--num-blocks");
   app.parse_complete_callback([&app, &options, speculation, num_blocks] {

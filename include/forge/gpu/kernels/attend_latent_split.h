@@ -16,7 +16,7 @@ namespace forge::gpu {
 
 struct AttendLatentSplitArgs {
   static constexpr int kThreads = numerics::kKeySegment;
-  static constexpr BlockResources kResources{.shared_bytes = 44288, .registers = 116};
+  static constexpr BlockResources kResources{.shared_bytes = 44288, .registers = 128};
   LatentAttentionInput in;
   float* partial;    ///< [T][H][segments_max][C + 2]: a, m, l of each segment
   int segments_max;  ///< segments of the longest context

@@ -6,19 +6,22 @@
 
 #include "forge/gpu/kernels/kernel_launch.h"
 #include "forge/gpu/kernels/step_data.h"
+#include "forge/numerics/kv_type.h"
 
 namespace forge::gpu {
 
-/// Where the KV of a layer lies: at pool + block * block_stride + plane(head) (model/kv_pool.h).
+/// Where the KV of a layer lies: at pool + block * block_stride + plane(head) (model/kv_pool.h),
+/// all in numbers of the type.
 struct KvLayer {
-  float* pool;                 ///< start of this layer: that of the pool + layer * 2 Hkv D S
-  std::uint64_t block_stride;  ///< floats of a block, all layers
+  void* pool;                  ///< start of this layer: that of the pool + layer * 2 Hkv D S
+  std::uint64_t block_stride;  ///< numbers of a block, all layers
   const std::uint32_t* tables;
   std::uint32_t table_stride;
   int block_size;  ///< S
   int kv_heads;    ///< Hkv
   int group_size;  ///< G
   int head_size;   ///< D
+  numerics::KvType type = numerics::KvType::f32;
 
   FORGE_HOST_DEVICE int heads() const { return kv_heads * group_size; }
 };

@@ -10,19 +10,21 @@
 
 #include "forge/gpu/kernels/kernel_launch.h"
 #include "forge/gpu/kernels/step_data.h"
+#include "forge/numerics/kv_type.h"
 
 namespace forge::gpu {
 
 /// Where the latents of a layer lie, one row of C + R for all heads: the row of slot s of a block
-/// is at pool + block * block_stride + s * (C + R) (model/kv_pool.h).
+/// is at pool + block * block_stride + s * (C + R) (model/kv_pool.h), all in numbers of the type.
 struct LatentLayer {
-  float* pool;                 ///< start of this layer: that of the pool + layer * (C + R) S
-  std::uint64_t block_stride;  ///< floats of a block, all layers
+  void* pool;                  ///< start of this layer: that of the pool + layer * (C + R) S
+  std::uint64_t block_stride;  ///< numbers of a block, all layers
   const std::uint32_t* tables;
   std::uint32_t table_stride;
   int block_size;   ///< S
   int latent_size;  ///< C
   int rope_size;    ///< R, even
+  numerics::KvType type = numerics::KvType::f32;
 
   FORGE_HOST_DEVICE int row_size() const { return latent_size + rope_size; }
 };

@@ -1,7 +1,7 @@
-// rotate_and_store: rotates queries in place, and writes keys, rotated, and values to the pool. The
-// keys and values in qkv stay as they are. The first rotary_size components of a head turn, in
-// pairs i and i + rotary_size / 2 (rotate_pairs) or 2i and 2i + 1 (rotate_adjacent_pairs). Each
-// warp takes one head.
+// rotate_and_store: rotates queries in place, and writes keys, rotated, and values to the pool,
+// rounded to its type (numerics/kv_type.h). The keys and values in qkv stay as they are. The first
+// rotary_size components of a head turn, in pairs i and i + rotary_size / 2 (rotate_pairs) or 2i
+// and 2i + 1 (rotate_adjacent_pairs). Each warp takes one head.
 //
 // Example, with `#include "forge/gpu/kernels.h"`, given `const PassCounts* counts`,
 // `const RowInput* rows`, `const float* rotary`, `float* qkv` and `const KvLayer& kv`:
@@ -22,7 +22,7 @@ namespace forge::gpu {
 
 struct RotateAndStoreArgs {
   static constexpr int kThreads = 32;
-  static constexpr BlockResources kResources{.registers = 64};
+  static constexpr BlockResources kResources{.registers = 59};
   const PassCounts* counts;
   const RowInput* rows;
   const float* rotary;  ///< [positions][2][rotary_size / 2]: cosines, sines

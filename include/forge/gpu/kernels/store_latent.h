@@ -1,7 +1,7 @@
 // store_latent: what is left to do once the products of a row are there. Its latent is normed
-// (numerics/vector_ops.h) and goes to the pool with the key part, turned by its position; the parts
-// of its queries that turn are turned and go behind those that are in terms of latents. Each head
-// has a warp, and the latent has one.
+// (numerics/vector_ops.h) and goes to the pool with the key part, turned by its position, both
+// rounded to the pool's type (numerics/kv_type.h); the parts of its queries that turn are turned
+// and go behind those that are in terms of latents. Each head has a warp, and the latent has one.
 //
 // Example, with `#include "forge/gpu/kernels.h"`, given `const LatentAttentionInput& in`,
 // `const float* rotary`, `const float* norm`, `const float* products`, `const float* queries` and

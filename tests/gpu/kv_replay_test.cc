@@ -1,0 +1,91 @@
+// KV of 16 bits on both targets: whatever a model's attention is, what the CPU recorded with KV of
+// a type the simulated GPU answers with KV of that type, logits bit for bit, and only so.
+#include <gtest/gtest.h>
+
+#include "gpu/replay_world.h"
+#include "model/stored_weights.h"
+
+namespace forge::testing {
+namespace {
+
+using numerics::KvType;
+
+/// Every second layer sees all positions, the others a few; scores are capped.
+model::ModelConfig with_windows_and_caps() {
+  model::ModelConfig config = wide_llama();
+  auto& attention = std::get<model::GroupedQueryConfig>(config.attention);
+  attention.sliding_window = 11;
+  for (int layer = 0; layer < config.layers; ++layer) {
+    attention.full_layers.push_back(layer % 2 == 1);
+  }
+  attention.score_cap = 5;
+  return config;
+}
+
+struct Attention {
+  const char* name;
+  model::ModelConfig (*config)();
+};
+
+class KvReplay : public ::testing::TestWithParam<std::tuple<Attention, KvType>> {
+ protected:
+  KvReplay() : model_(packed(std::get<Attention>(GetParam()).config(), weights_)) {}
+
+  static model::Transformer packed(const model::ModelConfig& config, StoredWeights& weights) {
+    linear::ThreadPool threads(1);
+    const model::StoredModel stored = weights.random(config, quant::WeightType::bf16);
+    return {config, pack(config, stored, threads, {}, linear::Numerics::canonical).value()};
+  }
+
+  CpuRun recorded(const model::Transformer* draft, PreemptionPolicy preemption, KvType type) {
+    return run_on_cpu(model_, draft, threads_, {preemption, 9, type});
+  }
+
+  KvType type() const { return std::get<KvType>(GetParam()); }
+
+  StoredWeights weights_;
+  linear::ThreadPool threads_{1};
+  model::Transformer model_;
+};
+
+TEST_P(KvReplay, what_the_cpu_recorded_the_simulated_gpu_answers) {
+  Events events;
+  for (const PreemptionPolicy preemption : {PreemptionPolicy::swap, PreemptionPolicy::recompute}) {
+    const CpuRun run = recorded(nullptr, preemption, type());
+    events.add(run.events);
+    expect_replayed(run.trace, gpu::GpuModel::of(model_).value(), type());
+    EXPECT_NE(run.trace, recorded(nullptr, preemption, KvType::f32).trace) << "nothing is rounded";
+  }
+  EXPECT_GT(events.chunks, 0);
+  EXPECT_GT(events.prefix_hits, 0);
+  EXPECT_GT(events.swaps_in, 0);
+  EXPECT_GT(events.recomputes, 0);
+  EXPECT_GT(events.drafts, 0);
+}
+
+/// Its KV is of another layout: latents for keys and values, or keys and values for latents.
+TEST_P(KvReplay, the_draft_model_has_kv_of_the_type_as_well) {
+  StoredWeights weights;
+  const bool has_latents = std::holds_alternative<model::LatentConfig>(model_.config().attention);
+  const model::Transformer draft = packed(has_latents ? wide_llama() : wide_latent(), weights);
+  const CpuRun run = recorded(&draft, PreemptionPolicy::swap, type());
+  EXPECT_GT(run.events.drafts, 0);
+  gpu::GpuModels models(gpu::GpuModel::of(model_).value());
+  models.draft = gpu::GpuModel::of(draft).value();
+  expect_replayed(run.trace, models, type());
+}
+
+INSTANTIATE_TEST_SUITE_P(
+    Of, KvReplay,
+    ::testing::Combine(::testing::Values(Attention{"grouped_query", wide_llama},
+                                         Attention{"windows_and_caps", with_windows_and_caps},
+                                         Attention{"sinks", wide_sinks},
+                                         Attention{"latents", wide_latent}),
+                       ::testing::Values(KvType::bf16, KvType::f16)),
+    [](const auto& instance) {
+      return std::string(std::get<Attention>(instance.param).name) + "_" +
+             std::string(name_of(std::get<KvType>(instance.param)));
+    });
+
+}  // namespace
+}  // namespace forge::testing
