@@ -27,25 +27,33 @@ struct Attention {
   model::ModelConfig (*config)();
 };
 
+/// Random weights, for both targets.
+struct KvModel {
+  explicit KvModel(const model::ModelConfig& of)
+      : config(of),
+        stored(weights.random(of, quant::WeightType::bf16)),
+        on_cpu(of, pack(of, stored, threads, {linear::Numerics::canonical}).value()) {}
+
+  gpu::GpuModel on_gpu() { return gpu::GpuModel::of(config, stored, threads).value(); }
+
+  model::ModelConfig config;
+  StoredWeights weights;
+  linear::ThreadPool threads{1};
+  model::StoredModel stored;
+  model::Transformer on_cpu;
+};
+
 class KvReplay : public ::testing::TestWithParam<std::tuple<Attention, KvType>> {
  protected:
-  KvReplay() : model_(packed(std::get<Attention>(GetParam()).config(), weights_)) {}
-
-  static model::Transformer packed(const model::ModelConfig& config, StoredWeights& weights) {
-    linear::ThreadPool threads(1);
-    const model::StoredModel stored = weights.random(config, quant::WeightType::bf16);
-    return {config, pack(config, stored, threads, {}, linear::Numerics::canonical).value()};
-  }
+  KvReplay() : model_(std::get<Attention>(GetParam()).config()) {}
 
   CpuRun recorded(const model::Transformer* draft, PreemptionPolicy preemption, KvType type) {
-    return run_on_cpu(model_, draft, threads_, {preemption, 9, type});
+    return run_on_cpu(model_.on_cpu, draft, model_.threads, {preemption, 9, type});
   }
 
   KvType type() const { return std::get<KvType>(GetParam()); }
 
-  StoredWeights weights_;
-  linear::ThreadPool threads_{1};
-  model::Transformer model_;
+  KvModel model_;
 };
 
 TEST_P(KvReplay, what_the_cpu_recorded_the_simulated_gpu_answers) {
@@ -53,7 +61,7 @@ TEST_P(KvReplay, what_the_cpu_recorded_the_simulated_gpu_answers) {
   for (const PreemptionPolicy preemption : {PreemptionPolicy::swap, PreemptionPolicy::recompute}) {
     const CpuRun run = recorded(nullptr, preemption, type());
     events.add(run.events);
-    expect_replayed(run.trace, gpu::GpuModel::of(model_).value(), type());
+    expect_replayed(run.trace, model_.on_gpu(), type());
     EXPECT_NE(run.trace, recorded(nullptr, preemption, KvType::f32).trace) << "nothing is rounded";
   }
   EXPECT_GT(events.chunks, 0);
@@ -65,13 +73,12 @@ TEST_P(KvReplay, what_the_cpu_recorded_the_simulated_gpu_answers) {
 
 /// Its KV is of another layout: latents for keys and values, or keys and values for latents.
 TEST_P(KvReplay, the_draft_model_has_kv_of_the_type_as_well) {
-  StoredWeights weights;
-  const bool has_latents = std::holds_alternative<model::LatentConfig>(model_.config().attention);
-  const model::Transformer draft = packed(has_latents ? wide_llama() : wide_latent(), weights);
-  const CpuRun run = recorded(&draft, PreemptionPolicy::swap, type());
+  const bool has_latents = std::holds_alternative<model::LatentConfig>(model_.config.attention);
+  KvModel draft(has_latents ? wide_llama() : wide_latent());
+  const CpuRun run = recorded(&draft.on_cpu, PreemptionPolicy::swap, type());
   EXPECT_GT(run.events.drafts, 0);
-  gpu::GpuModels models(gpu::GpuModel::of(model_).value());
-  models.draft = gpu::GpuModel::of(draft).value();
+  gpu::GpuModels models(model_.on_gpu());
+  models.draft = draft.on_gpu();
   expect_replayed(run.trace, models, type());
 }
 
