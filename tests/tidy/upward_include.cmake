@@ -60,6 +60,6 @@ function(require_refused_table layer word rule)
   endif()
 endfunction()
 
-require_refused_table(quant numerics "layer 'quant' may include 'numerics', and no file of it does")
+require_refused_table(formats numerics "layer 'formats' may include 'numerics', and no file of it does")
 require_refused_table(sampling "| tl" "layer 'sampling' may include 'tl', and no file of it does")
 require_refused_table(core engine "'core' names 'engine', which is not above it in the table")
