@@ -73,7 +73,7 @@ def accepted(kind):
 
 def row(head, words):
     """A line of a table: flag, what it accepts, its default, what it means."""
-    head = re.sub(r" ?Excludes: \S+", "", head)
+    head = re.sub(r" ?Excludes: (\S+ ?)+", "", head)
     environment = re.search(r" \(Env:(\w+)\)", head)
     head = re.sub(r" \(Env:\w+\)| \.\.\.$", "", head)
     required = head.endswith(" REQUIRED")

@@ -1,9 +1,6 @@
 #include "forge/runtime/target_options.h"
 
 #include <gtest/gtest.h>
-#include <sys/resource.h>
-
-#include <fstream>
 
 #include "apps/parsed_options.h"
 #include "forge/runtime/target_header.h"
@@ -123,27 +120,6 @@ TEST(TargetOptions, the_help_says_every_default) {
   }
 }
 
-/// While it lives, this process may take so many bytes more.
-class MemoryLimit {
- public:
-  explicit MemoryLimit(std::uint64_t more) {
-    getrlimit(RLIMIT_AS, &before_);
-    std::ifstream status("/proc/self/status");
-    for (std::string line; std::getline(status, line);) {
-      if (!line.starts_with("VmSize:")) continue;
-      rlimit limit = before_;
-      limit.rlim_cur = std::stoull(line.substr(7)) * 1024 + more;
-      setrlimit(RLIMIT_AS, &limit);
-    }
-  }
-  MemoryLimit(const MemoryLimit&) = delete;
-  MemoryLimit& operator=(const MemoryLimit&) = delete;
-  ~MemoryLimit() { setrlimit(RLIMIT_AS, &before_); }
-
- private:
-  rlimit before_{};
-};
-
 TEST(TargetOptions, bad_flags_name_flag_value_and_range) {
   const auto contains = [](const tl::expected<runtime::TargetOptions, std::string>& result,
                            const std::string& part) {
@@ -173,10 +149,6 @@ TEST(TargetOptions, bad_flags_name_flag_value_and_range) {
   contains(parsed({"--watermark-blocks", "513"}), "watermark_blocks is 513, accepted: 0 .. 512");
   contains(parsed({"--speculative", "2", "--draft-layers", "5"}),
            "draft_layers is 5, accepted: 1 .. 4");
-  const MemoryLimit limit(std::uint64_t{4} << 30);
-  contains(parsed({"--num-blocks", "4194304", "--block-size", "16384", "--target", "null"}),
-           "the run takes 275146342400 bytes of this machine's memory (256 GiB: 0 B of weights, "
-           "256 GiB of scratch, 0 B of KV cache), accepted: up to ");
 }
 
 TEST(TargetOptions, numerics_are_those_of_the_cpu) {
@@ -307,40 +279,6 @@ TEST(TargetOptions, the_header_of_a_null_target_gives_it_back) {
   EXPECT_EQ(read->options.kind, runtime::TargetKind::null);
   EXPECT_EQ(read->options.scheduler, options.scheduler);
   EXPECT_EQ(executor_options(read->options), executor_options(options));
-}
-
-TEST(TargetOptions, memory_of_the_host_and_of_the_prefix_index_counts) {
-  const MemoryLimit limit(std::uint64_t{4} << 30);
-  runtime::TargetOptions options;
-  options.scheduler = {.cache = {.num_blocks = 1u << 20}, .prefix_cache = PrefixCacheKind::none};
-  EXPECT_FALSE(validate(options)) << "16 Mi slots of a KiB";
-  options.kind = runtime::TargetKind::null;
-  EXPECT_TRUE(validate(options)) << "holds no KV";
-  options.scheduler.cache.block_size = 1u << 12;
-  EXPECT_TRUE(validate(options));
-  options.scheduler.prefix_cache = PrefixCacheKind::radix;
-  EXPECT_FALSE(validate(options)) << "4 Gi token ids";
-
-  runtime::TargetOptions on_gpu;
-  on_gpu.source.builtin.random = {.layers = 1024};
-  on_gpu.scheduler.cache.num_blocks = 1u << 17;
-  on_gpu.kind = runtime::TargetKind::cuda;
-  EXPECT_TRUE(validate(on_gpu)) << "KV is in the GPU's memory";
-  on_gpu.kind = runtime::TargetKind::sim;
-  EXPECT_FALSE(validate(on_gpu)) << "which is this machine's if it is simulated";
-
-  runtime::TargetOptions host;
-  host.scheduler.cache.num_host_blocks = 1u << 20;
-  EXPECT_FALSE(validate(host));
-}
-
-TEST(TargetOptions, kv_of_16_bits_counts_half) {
-  const MemoryLimit limit(std::uint64_t{4} << 30);
-  runtime::TargetOptions options;
-  options.scheduler = {.cache = {.num_blocks = 1u << 17}, .prefix_cache = PrefixCacheKind::none};
-  EXPECT_FALSE(validate(options)) << "2 Mi slots of 3 KiB";
-  options.executor.kv_type = numerics::KvType::bf16;
-  EXPECT_TRUE(validate(options));
 }
 
 TEST(TargetOptions, damaged_headers_are_refused_by_field) {

@@ -95,9 +95,9 @@ struct TargetOptions {
 /// The options from which the target's executor is made.
 executor::ExecutorOptions executor_options(const TargetOptions& options);
 
-/// Errors: a text that names the thing, its value and the accepted range; the built-in model, its KV
-/// or the index of the prefix cache take more memory of this machine than is free. What depends on
-/// a model's file, and the rest of the memory, is left to configure() and Target::open().
+/// Errors: a text that names the thing, its value and the accepted range; the built-in model, its
+/// KV or the index of the prefix cache take more memory of this machine than is free. What depends
+/// on a model's file, and the rest of the memory, is left to configure() and Target::open().
 tl::expected<void, std::string> validate(const TargetOptions& options);
 
 }  // namespace forge::runtime
