@@ -210,7 +210,7 @@ DeviceWeights::DeviceWeights(const GpuModel& model, std::uint32_t rows_max, Allo
 std::optional<model::PackedModel> DeviceWeights::load(const GpuModel& model, WeightUpload& upload) {
   auto packed = model.load(upload);
   if (!packed) {
-    fault_ = std::move(packed.error());
+    fault_ = packed.error();
     return std::nullopt;
   }
   if (embedding_bytes(model) > 0) {

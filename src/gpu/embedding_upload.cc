@@ -62,7 +62,7 @@ tl::expected<const void*, linear::ReadFault> upload_embedding(const GpuModel& mo
   for (int first = 0; first < stored.outputs; first += panels * kPanelRows) {
     const int count = std::min(panels * kPanelRows, stored.outputs - first);
     if (auto read = rows.read(stored, first, count, model.reader(), model.threads()); !read) {
-      return tl::unexpected(std::move(read.error()));
+      return tl::unexpected(read.error());
     }
     std::byte* const room = upload.room(static_cast<std::size_t>(count) * bytes);
     if (room == nullptr) break;

@@ -188,20 +188,21 @@ GpuMemory GpuExecutor::memory(const GpuModels& models, const executor::ExecutorO
   const auto add = [&](const GpuModel& model) {
     const Capacity capacity(model.config(), options, terms_of(models, gpu));
     memory.weights = memory.weights + bytes_of([&](Allocator& allocator) {
-                       DeviceWeights(model, capacity.slab_rows, allocator, nullptr);
+                       const DeviceWeights weights(model, capacity.slab_rows, allocator, nullptr);
                      });
     const MemoryBytes kv = kv_bytes(options, capacity);
-    const auto buffers = bytes_of(
-        [&](Allocator& allocator) { ModelBuffers(model.config(), options, capacity, allocator); });
+    const MemoryBytes rest = bytes_of([&](Allocator& allocator) {
+      const ModelBuffers buffers(model.config(), options, capacity, allocator);
+    });
     memory.kv = memory.kv + kv;
-    memory.scratch = memory.scratch + (buffers - kv);
+    memory.scratch = memory.scratch + (rest - kv);
   };
   add(models.model);
   if (models.draft) add(*models.draft);
   memory.scratch = memory.scratch + bytes_of([&](Allocator& allocator) {
                      const Capacity capacity(models.model.config(), options, terms_of(models, gpu));
-                     BlockTables(capacity, allocator);
-                     StepMailbox(capacity, allocator);
+                     const BlockTables tables(capacity, allocator);
+                     const StepMailbox mailbox(capacity, allocator);
                    });
   return memory;
 }

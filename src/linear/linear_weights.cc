@@ -157,7 +157,7 @@ tl::expected<LinearWeights, ReadFault> LinearWeights::load(std::span<const Store
   for (const std::size_t count : weights.add_sections(parts, options)) {
     Section& section = weights.sections_[weights.storage_.size()];
     if (auto packed = weights.pack(section, parts.first(count), pool, options); !packed) {
-      return tl::unexpected(std::move(packed.error()));
+      return tl::unexpected(packed.error());
     }
     parts = parts.subspan(count);
   }

@@ -52,7 +52,7 @@ tl::expected<void, ReadFault> read_columns(const Columns& columns, const WeightR
   });
   const auto bad = std::ranges::find_if(faults, [](const auto& one) { return one.has_value(); });
   if (bad == faults.end()) return {};
-  return tl::unexpected(std::move(**bad));
+  return tl::unexpected(**bad);
 }
 
 }  // namespace
@@ -157,7 +157,7 @@ class MatrixRows::Reading {
     to.resize(columns.rows * columns.bytes);
     if (fault_) return to.data();
     auto done = read_columns(columns, reader_, to, pool_);
-    if (!done) fault_ = std::move(done.error());
+    if (!done) fault_ = done.error();
     return to.data();
   }
 

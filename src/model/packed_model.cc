@@ -254,7 +254,8 @@ class Packer {
         if (fault_) break;
         rows.take(stored.matrix());
         if (const auto bad = rows.bad()) {
-          const auto first = static_cast<std::size_t>(head * rows.count());
+          const auto first =
+              static_cast<std::size_t>(head) * static_cast<std::size_t>(rows.count());
           return take_fault(kv_up, first + bad->row, bad->column, bad->value);
         }
       }

@@ -156,7 +156,7 @@ tl::expected<std::optional<WeightFault>, linear::ReadFault> find_fault(
   for (int first = 0; first < numbers.outputs; first += step) {
     const int count = std::min(step, numbers.outputs - first);
     if (auto done = rows.read(numbers, first, count, reader, pool); !done) {
-      return tl::unexpected(std::move(done.error()));
+      return tl::unexpected(done.error());
     }
     auto fault = std::visit(Search{rows.matrix(), pool}, rows.matrix().form);
     if (!fault) continue;

@@ -97,7 +97,7 @@ tl::expected<void, linear::ReadFault> WeightsDigester::read(const StoredLinear& 
   hashes.clear();
   for (const StoredArray& array : arrays_of(matrix)) {
     auto hash = this->hash(array.bytes);
-    if (!hash) return tl::unexpected(std::move(hash.error()));
+    if (!hash) return tl::unexpected(hash.error());
     hashes.push_back(*hash);
   }
   return {};
@@ -120,11 +120,11 @@ tl::expected<WeightsDigest, linear::ReadFault> WeightsDigester::hash(Bytes array
     room.resize(kPieceBytes);
     const auto to = std::span(room).first(bytes.size());
     auto done = reader_.read(bytes.data(), to);
-    if (!done) faults[index] = std::move(done.error());
+    if (!done) faults[index] = done.error();
     pieces[index] = hash_of(to);
   });
   const auto bad = std::ranges::find_if(faults, [](const auto& one) { return one.has_value(); });
-  if (bad != faults.end()) return tl::unexpected(std::move(**bad));
+  if (bad != faults.end()) return tl::unexpected(**bad);
   return hash_of(std::span<const WeightsDigest>(pieces));
 }
 

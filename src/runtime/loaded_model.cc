@@ -116,7 +116,7 @@ LoadedModel::OpenedParts LoadedModel::open_draft(const ModelSource& source) {
   if (!is_builtin(source.draft)) {
     auto file = open_checkpoint(source.draft);
     if (!file) return tl::unexpected(file.error());
-    return open_file(*std::move(file), source.draft);
+    return open_file(*file, source.draft);
   }
   const auto builtin = parse_builtin(source.draft);
   if (!builtin) return tl::unexpected(builtin.error());
@@ -155,12 +155,12 @@ LoadedModel::OpenedParts LoadedModel::open_adapted(const ModelSource& source,
   if (const auto merged = (*file)->merge(source.lora, threads); !merged) {
     return tl::unexpected("--lora: " + to_string(merged.error()));
   }
-  auto parts = open_file(*std::move(file), source.path);
+  auto parts = open_file(*file, source.path);
   if (!parts) return tl::unexpected("--model: " + parts.error());
   return parts;
 }
 
-LoadedModel::OpenedParts LoadedModel::open_file(std::shared_ptr<checkpoint::Checkpoint> file,
+LoadedModel::OpenedParts LoadedModel::open_file(const std::shared_ptr<checkpoint::Checkpoint>& file,
                                                 const std::string& path) {
   auto tokenizer = tokenizer_of(*file, path);
   auto chat = chat_of(*file, path);

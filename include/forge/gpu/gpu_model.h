@@ -23,6 +23,7 @@
 #include <optional>
 #include <string>
 #include <tl/expected.hpp>
+#include <utility>
 
 #include "forge/linear/panel_store.h"
 #include "forge/linear/thread_pool.h"
@@ -69,7 +70,7 @@ class GpuModel {
 struct GpuModels {
   // NOLINTNEXTLINE(google-explicit-constructor): a model alone is the usual case
   GpuModels(GpuModel of_model, std::optional<GpuModel> of_draft = {})
-      : model(of_model), draft(of_draft) {}
+      : model(std::move(of_model)), draft(std::move(of_draft)) {}
 
   GpuModel model;
   std::optional<GpuModel> draft;  ///< its vocabulary is not larger than the model's

@@ -109,7 +109,7 @@ class LoadedModel {
   LoadedModel(Parts parts, Threads threads);
   static OpenedParts open_parts(const ModelSource& source, linear::ThreadPool& threads);
   static OpenedParts open_adapted(const ModelSource& source, linear::ThreadPool& threads);
-  static OpenedParts open_file(std::shared_ptr<checkpoint::Checkpoint> file,
+  static OpenedParts open_file(const std::shared_ptr<checkpoint::Checkpoint>& file,
                                const std::string& path);
   static Parts open_builtin(const BuiltinModel& builtin);
   static OpenedParts open_draft(const ModelSource& source);
