@@ -40,14 +40,6 @@ enum class ScaleRange : std::uint8_t {
   positive   ///< of floats of 8 bits
 };
 
-/// Outputs first .. first + count - 1 of a matrix [outputs][inputs].
-struct Part {
-  int outputs = 0;
-  int inputs = 0;
-  int first = 0;
-  int count = 0;
-};
-
 class TensorSource {
  public:
   /// The tensors of a model of `config`. Borrows both.
@@ -80,10 +72,6 @@ class TensorSource {
                                    std::span<const std::uint64_t> shape);
   linear::StoredLinear whole(const TensorName& name, int outputs, int inputs);
   linear::StoredLinear part(const linear::StoredLinear& whole, const TensorName& name, int outputs);
-  linear::StoredRows part_of(const linear::StoredRows& whole, const Part& part);
-  linear::StoredInt8 part_of(const linear::StoredInt8& whole, const Part& part);
-  linear::StoredFloat8 part_of(const linear::StoredFloat8& whole, const Part& part);
-  linear::StoredGroups part_of(const linear::StoredGroups& whole, const Part& part);
   linear::StoredLinear rows(const formats::Tensor& tensor, const TensorName& name, int outputs,
                             int inputs);
   linear::StoredLinear int8_rows(const std::string& name, const formats::Tensor& tensor,

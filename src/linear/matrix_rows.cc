@@ -170,6 +170,14 @@ class MatrixRows::Reading {
   std::optional<ReadFault> fault_;
 };
 
+void MatrixRows::give_up(std::vector<std::vector<std::byte>>& arrays,
+                         std::vector<std::vector<float>>& row_scales) {
+  for (std::vector<std::byte>* array : {&codes_, &zeros_, &scales_}) {
+    if (!array->empty()) arrays.push_back(std::exchange(*array, {}));
+  }
+  if (!row_scales_.empty()) row_scales.push_back(std::exchange(row_scales_, {}));
+}
+
 tl::expected<void, ReadFault> MatrixRows::read(const StoredLinear& whole, int first, int count,
                                                const WeightReader& reader, ThreadPool& pool) {
   FORGE_CHECK(first >= 0 && count >= 0 && first + count <= whole.outputs, "rows ", first, " + ",

@@ -30,6 +30,10 @@ class MatrixRows {
   /// The rows. Borrowed, valid until the next read().
   const StoredLinear& matrix() const { return matrix_; }
 
+  /// Hands what matrix() borrows from here to the caller, at the address that it has.
+  void give_up(std::vector<std::vector<std::byte>>& arrays,
+               std::vector<std::vector<float>>& row_scales);
+
  private:
   class Reading;
 
