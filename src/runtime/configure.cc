@@ -36,30 +36,6 @@ std::uint64_t blocks_of_full_batch(const TargetOptions& options, const LoadedMod
   return longest / scheduler.cache.block_size * scheduler.batch.max_batch_size;
 }
 
-/// The most blocks with which the models take no more than `budget` of the memory where KV is.
-Blocks blocks_beside(TargetOptions options, const gpu::GpuModels& models, std::uint64_t budget,
-                     std::uint32_t most) {
-  const auto plan_with = [&](std::uint32_t blocks) {
-    options.scheduler.cache.num_blocks = blocks;
-    const MemoryPlan plan = memory_on_gpu(options, models);
-    return plan.device.value_or(plan.host);
-  };
-  const MemoryUse least = plan_with(1);
-  if (least.all() > budget) {
-    return tl::unexpected("with one block of KV the model takes " + std::to_string(least.all()) +
-                          " bytes (" + to_string(least) + "), accepted: up to " +
-                          std::to_string(budget) + " (" + bytes_text(budget) +
-                          "), the part of the free memory that --gpu-memory gives it");
-  }
-  std::uint32_t fits = 1;
-  std::uint32_t too_many = most + 1;
-  while (too_many - fits > 1) {
-    const std::uint32_t middle = fits + (too_many - fits) / 2;
-    (plan_with(middle).all() <= budget ? fits : too_many) = middle;
-  }
-  return fits;
-}
-
 /// On a GPU blocks fill what the rest leaves. Those of a simulated one are in this machine's
 /// memory, of which nobody wants more than a full batch uses.
 Blocks blocks_on_gpu(const TargetOptions& options, const LoadedModel& model) {

@@ -1,6 +1,7 @@
 // What a GPU target is made from: its device, its models, its memory.
 #pragma once
 
+#include <cstdint>
 #include <memory>
 #include <string>
 #include <tl/expected.hpp>
@@ -27,6 +28,12 @@ gpu::GpuOptions gpu_options(const TargetOptions& options);
 
 MemoryPlan memory_on_gpu(const TargetOptions& options, const gpu::GpuModels& models);
 MemoryPlan memory_on_cpu(const TargetOptions& options, const LoadedModel& model);
+
+/// The most blocks, up to `most`, with which the models take no more than `budget` of the memory
+/// where KV is. Errors: they take more with one. Requires: most >= 1.
+tl::expected<std::uint32_t, std::string> blocks_beside(TargetOptions options,
+                                                       const gpu::GpuModels& models,
+                                                       std::uint64_t budget, std::uint32_t most);
 
 /// What is free for such a target; `device` is that of a GPU, or null. Errors: the device's.
 tl::expected<FreeMemory, std::string> free_memory(gpu::Device* device);

@@ -9,7 +9,6 @@
 #include "forge/runtime/open.h"
 #include "forge/sim/open_device.h"
 #include "formats/scratch_folder.h"
-#include "free_memory.h"
 #include "gpu_target.h"
 
 namespace forge::runtime {
@@ -75,22 +74,25 @@ TEST_F(GpuMemoryPlan, is_what_the_target_takes_in_all) {
 }
 
 TEST_F(GpuMemoryPlan, blocks_fill_what_the_rest_leaves) {
-  const std::uint64_t free = free_memory_bytes();
-  options_.scheduler.batch.max_batch_size = 200;  // more texts than there is room for
-  options_.scheduler.batch.max_batch_tokens = 200;
-  for (const double megabytes : {20.0, 40.0}) {
-    options_.device.gpu_memory = megabytes * kMiB / static_cast<double>(free);
-    ASSERT_TRUE(configure(options_, *model_));
-    TargetOptions more = options_;
-    more.scheduler.cache.num_blocks += 1;
-    const double budget = megabytes * kMiB;
-    const double slack = budget / 10;  // what is free changes all the time
-    EXPECT_LT(static_cast<double>(plan(options_).host.all()), budget + slack);
-    EXPECT_GT(static_cast<double>(plan(more).host.all()), budget - slack);
+  const auto models = gpu_models(options_, *model_).value();
+  const auto with = [&](std::uint32_t blocks) {
+    TargetOptions options = options_;
+    options.scheduler.cache.num_blocks = blocks;
+    return plan(options).host.all();
+  };
+  const std::uint64_t least = with(1);
+  for (const std::uint64_t budget : {least, least + 1, 20 * kMiB, 33 * kMiB + 7}) {
+    const std::uint32_t blocks = blocks_beside(options_, models, budget, 1U << 22).value();
+    EXPECT_LE(with(blocks), budget);
+    EXPECT_GT(with(blocks + 1), budget);
   }
-  options_.device.gpu_memory = 1e-6;
+  EXPECT_EQ(blocks_beside(options_, models, 33 * kMiB, 17).value(), 17U);
+  EXPECT_THAT(
+      blocks_beside(options_, models, least - 1, 17).error(),
+      HasSubstr("with one block of KV the model takes " + std::to_string(least) + " bytes ("));
+  options_.device.gpu_memory = 1e-6;  // of what this machine has free: some KiB
   EXPECT_THAT(configure(options_, *model_).error(),
-              HasSubstr("with one block of KV the model takes "));
+              HasSubstr("the part of the free memory that --gpu-memory gives it"));
 }
 
 TEST_F(GpuMemoryPlan, a_simulated_gpu_takes_no_more_than_a_full_batch_of_the_longest_texts) {
