@@ -5,6 +5,8 @@
 #include <span>
 #include <vector>
 
+#include "numerics/step_fragments.h"
+
 namespace forge::testing {
 
 enum class DeviceFunction : std::uint8_t { exp, log, silu, rsqrt };
@@ -14,5 +16,12 @@ std::vector<float> evaluate_on_device(DeviceFunction function, std::span<const f
 
 /// a * a + c on the device: a product and a sum that the source keeps apart.
 float square_plus_on_device(float a, float c);
+
+/// 9 for a GPU of compute capability 9.0.
+int compute_capability_major();
+
+/// What a tensor core makes of each fragment by one mma.m16n8k16: 16 x 8 outputs each.
+std::vector<float> steps_on_device(std::span<const StepFragment<numerics::BF16>> fragments);
+std::vector<float> steps_on_device(std::span<const StepFragment<numerics::F16>> fragments);
 
 }  // namespace forge::testing

@@ -1,0 +1,141 @@
+// matrix_step: what one step of a tensor core adds to an accumulator, to the bit.
+//
+//   d = c + a[0] b[0] + a[1] b[1] + ... + a[15] b[15]        a, b: bf16 or f16      c, d: f32
+//
+// This is one output of the instruction mma.m16n8k16. It is no chain of roundings: a tensor core
+// adds the products of a group and the accumulator at once, in fixed point.
+//
+//   1. Products are exact. The exponent of a product is the sum of its factors' exponents: its
+//      significand lies in [1, 4) and is not normalised.
+//   2. e is the largest exponent among those products, and the accumulator, that are not 0.
+//   3. Each of them is cut to a multiple of 2^(e - F), towards zero.
+//   4. Their sum is exact, and is cut to f32, towards zero.
+//
+//   model      generation                      groups of a step   F
+//   mma-sm80   sm_80, sm_86, sm_89             two of 8           24
+//   mma-sm90   sm_90, sm_100, sm_120           one of 16          25
+//
+// So the order of the products within a group changes nothing, the order of groups does: what is
+// defined by a fold of steps, K ascending, has the same bits in tiles of every size.
+//
+// Source: Xie et al., MMA-Sim: bit-accurate reference model of tensor cores and matrix cores, 2025
+// (arXiv:2511.10909), after Fasi et al., Numerical behavior of NVIDIA tensor cores, PeerJ CS 7:e330,
+// 2021. That a 0 has no exponent, whatever its factors have, was seen on an H200: tests/cuda compares
+// the model with the GPU that is there, bench/results says which have been.
+//
+// Pure, thread-safe.
+#pragma once
+
+#include <cstddef>
+#include <cstdint>
+#include <span>
+#include <string_view>
+
+#include "forge/numerics/half.h"
+
+namespace forge::numerics {
+
+/// Products of a step, K of mma.m16n8k16.
+inline constexpr std::size_t kStepProducts = 16;
+
+/// How a generation of tensor cores adds.
+struct StepModel {
+  std::string_view name;
+  std::size_t group;  ///< products that are added at once: divides kStepProducts
+  int fraction_bits;  ///< F
+  friend bool operator==(const StepModel&, const StepModel&) = default;
+};
+inline constexpr StepModel kMmaSm80{"mma-sm80", 8, 24};
+inline constexpr StepModel kMmaSm90{"mma-sm90", 16, 25};
+
+/// Of the compute capability `major`. Requires: major >= 8.
+constexpr const StepModel& step_model(int major) { return major < 9 ? kMmaSm80 : kMmaSm90; }
+
+namespace detail {
+
+/// value 2^unit. `exponent` is what it is aligned by: where the leading 1 of a normal number is.
+struct Term {
+  std::int64_t value;
+  int unit;
+  int exponent;
+};
+
+/// A number of which `bits` are the fraction and `exponent_bits` the exponent.
+constexpr Term term_of(std::uint32_t number, int bits, int exponent_bits) {
+  const int exponents = 1 << exponent_bits;
+  const int biased = static_cast<int>(number >> bits) & (exponents - 1);
+  const bool negative = (number >> (bits + exponent_bits)) != 0;
+  const std::int64_t fraction = number & ((1u << bits) - 1);
+  const std::int64_t magnitude = biased != 0 ? fraction | std::int64_t{1} << bits : fraction;
+  const int exponent = (biased != 0 ? biased : 1) - (exponents / 2 - 1);  // also of subnormals
+  return {negative ? -magnitude : magnitude, exponent - bits, exponent};
+}
+inline Term term_of(float x) { return term_of(bits_of(x), 23, 8); }
+constexpr Term term_of(BF16 x) { return term_of(x.bits, 7, 8); }
+constexpr Term term_of(F16 x) { return term_of(x.bits, 10, 5); }
+
+template <class Half>
+Term product_of(Half a, Half b) {
+  const Term x = term_of(a);
+  const Term y = term_of(b);
+  return {x.value * y.value, x.unit + y.unit, x.exponent + y.exponent};
+}
+
+/// x 2^shift, cut towards zero.
+inline std::int64_t scaled_towards_zero(std::int64_t x, int shift) {
+  if (shift >= 0) return x * (std::int64_t{1} << shift);
+  return shift > -63 ? x / (std::int64_t{1} << -shift) : 0;
+}
+
+/// sum 2^exponent as f32, cut towards zero; infinite from 2^128 on.
+inline float float_towards_zero(std::int64_t sum, int exponent) {
+  if (sum == 0) return 0.0F;
+  const std::uint32_t sign = sum < 0 ? 0x80000000u : 0;
+  const std::uint64_t magnitude = static_cast<std::uint64_t>(sum < 0 ? -sum : sum);
+  const int leading = 63 - __builtin_clzll(magnitude) + exponent;  // 2^leading is its highest bit
+  if (leading > 127) return float_of(sign | 0x7f800000u);
+  const int lowest = (leading < -126 ? -126 : leading) - 23;  // 2^lowest is f32's last bit
+  const std::int64_t cut =
+      scaled_towards_zero(static_cast<std::int64_t>(magnitude), exponent - lowest);
+  const std::uint32_t biased = leading < -126 ? 0 : static_cast<std::uint32_t>(leading + 127);
+  return float_of(sign | biased << 23 | (static_cast<std::uint32_t>(cut) & 0x7fffffu));
+}
+
+/// c and the products of a group, added at once.
+template <class Half>
+float add_group(int fraction_bits, std::span<const Half> a, std::span<const Half> b, float c) {
+  Term terms[kStepProducts + 1];
+  double plain = c;  // finite where all is finite: products are far from what a double can hold
+  for (std::size_t k = 0; k < a.size(); ++k) {
+    terms[k] = product_of(a[k], b[k]);
+    plain += static_cast<double>(to_float(a[k])) * static_cast<double>(to_float(b[k]));
+  }
+  if (plain != plain) return float_of(0x7fffffffu);
+  if (plain - plain != 0) return static_cast<float>(plain);  // an infinity
+
+  terms[a.size()] = term_of(c);
+  const std::span<const Term> all(terms, a.size() + 1);
+  int largest = -1000;  // below any
+  for (const Term& term : all) {
+    if (term.value != 0 && term.exponent > largest) largest = term.exponent;
+  }
+  const int unit = largest - fraction_bits;
+  std::int64_t sum = 0;
+  for (const Term& term : all) sum += scaled_towards_zero(term.value, term.unit - unit);
+  return float_towards_zero(sum, unit);
+}
+
+}  // namespace detail
+
+/// One output of a step: c + sum of a[k] b[k]. A sum of 0 is +0. With a NaN, an infinity times 0,
+/// or infinities of both signs it is the NaN 0x7fffffff, whatever NaN that was.
+template <class Half>
+float matrix_step(const StepModel& model, std::span<const Half, kStepProducts> a,
+                  std::span<const Half, kStepProducts> b, float c) {
+  for (std::size_t k = 0; k < kStepProducts; k += model.group)
+    c = detail::add_group<Half>(model.fraction_bits, a.subspan(k, model.group),
+                                b.subspan(k, model.group), c);
+  return c;
+}
+
+}  // namespace forge::numerics
