@@ -87,24 +87,26 @@ class KernelRig {
 /// A rig on the simulated machine. `seed` gives the orders of threads.
 std::unique_ptr<KernelRig> simulated_rig(std::uint64_t seed);
 
-/// A rig on the first GPU. Requires: there is one.
-std::unique_ptr<KernelRig> cuda_rig();
+/// Tests of kernels: one body, an instance for the simulated machine, which checks, and one for each
+/// device, whose memory and streams they go through as in a run.
+enum class Target : std::uint8_t { sim, sim_device, cuda };
 
-/// Tests of kernels: one body, an instance for the simulated machine and one for a GPU.
-enum class Target : std::uint8_t { sim, cuda };
+/// A rig on a device: simulated, or the first GPU. Requires: not sim; for cuda, a GPU.
+std::unique_ptr<KernelRig> device_rig(Target target);
 
 class KernelTest : public ::testing::TestWithParam<Target> {
  protected:
   void SetUp() override;  ///< skips where there is no GPU
   std::unique_ptr<KernelRig> rig(std::uint64_t seed = 1) const {
-    return GetParam() == Target::sim ? simulated_rig(seed) : cuda_rig();
+    return GetParam() == Target::sim ? simulated_rig(seed) : device_rig(GetParam());
   }
 };
 inline std::string target_name(const ::testing::TestParamInfo<Target>& test) {
-  return test.param == Target::sim ? "sim" : "cuda";
+  return test.param == Target::sim ? "sim" : test.param == Target::cuda ? "cuda" : "sim_device";
 }
-#define FORGE_KERNEL_TEST_TARGETS(suite)                                                 \
-  INSTANTIATE_TEST_SUITE_P(targets, suite, ::testing::Values(Target::sim, Target::cuda), \
+#define FORGE_KERNEL_TEST_TARGETS(suite)                                                     \
+  INSTANTIATE_TEST_SUITE_P(targets, suite,                                                   \
+                           ::testing::Values(Target::sim, Target::sim_device, Target::cuda), \
                            target_name)
 
 /// Numbers as a pure function of a seed, for the shapes and contents of a case.
