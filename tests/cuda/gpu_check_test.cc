@@ -83,6 +83,7 @@ TEST_F(GpuCheck, writes_one_result_of_everything) {
   EXPECT_EQ(json["commit"], "abc123");
   EXPECT_THAT(json["failures"], IsEmpty());
   EXPECT_EQ(json["tests_passed"], 4);
+  EXPECT_EQ(json["tests"], Json::parse(R"({"gpu_kernels_test": 1, "one_test": 3})"));
   ASSERT_EQ(json["replays"].size(), 4u);
   EXPECT_EQ(json["replays"][3], Json::parse(R"({
     "trace": "b", "graphs": "off", "equal": true,
@@ -113,8 +114,16 @@ TEST_F(GpuCheck, names_every_check_that_failed) {
   EXPECT_EQ(json["replays"][0]["equal"], false);
   EXPECT_EQ(json["replays"][0]["said"], "differs: \"a\", \\d");
   EXPECT_EQ(json["memcheck"], "no errors");
-  EXPECT_THAT(json["racecheck"], HasSubstr("gpu_kernels_test"));
+  EXPECT_EQ(json["racecheck"], "exit status 9. ");
   EXPECT_TRUE(json["bench"].is_null());
+}
+
+TEST_F(GpuCheck, has_written_its_result_before_the_sanitizers_start) {
+  program("tools/compute-sanitizer", "cp " + path("result.json") + " " + path("early.json"));
+  EXPECT_EQ(run_pack().status, 0);
+  const Json early = Json::parse(read_file(path("early.json")));
+  EXPECT_EQ(early["memcheck"], "not finished");
+  EXPECT_EQ(early["bench"], result()["bench"]);
 }
 
 TEST_F(GpuCheck, does_not_take_a_skipped_test_for_a_good_one) {

@@ -1,5 +1,5 @@
-// Models of codes on both targets: whatever type a model's weights have, what the CPU recorded with
-// canonical numerics the simulated GPU answers, logits bit for bit.
+// Models of codes on all targets: whatever type a model's weights have, what the CPU recorded with
+// canonical numerics a GPU answers, simulated or real, logits bit for bit.
 #include <gtest/gtest.h>
 
 #include "gpu/replay_world.h"
@@ -16,22 +16,28 @@ model::Transformer packed(const model::ModelConfig& config, const model::StoredM
   return {config, pack(config, stored, threads, {linear::Numerics::canonical}).value()};
 }
 
-/// What the CPU runs of the model, the simulated GPU answers.
-void expect_equal_on_both(const model::ModelConfig& config, const model::StoredModel& stored) {
+/// What the CPU runs of the model, the GPU answers.
+void expect_equal_on_both(Replayer replayer, const model::ModelConfig& config,
+                          const model::StoredModel& stored) {
   linear::ThreadPool threads(1);
   const model::Transformer model = packed(config, stored);
   const CpuRun run = run_on_cpu(model, nullptr, threads, {.requests = 5});
   EXPECT_GT(run.events.chunks, 0);
   EXPECT_GT(run.events.swaps_in, 0);
   EXPECT_GT(run.events.drafts, 0);
-  expect_replayed(run.trace, gpu::GpuModel::of(config, stored, threads).value());
+  expect_replayed(replayer, run.trace, gpu::GpuModel::of(config, stored, threads).value());
 }
 
-class CodedReplay : public ::testing::TestWithParam<WeightType> {
+class CodedReplay : public ::testing::TestWithParam<std::tuple<WeightType, Replayer>> {
  protected:
-  static void expect(const model::ModelConfig& config) {
+  void SetUp() override {
+    if (const std::string why = missing(replayer()); !why.empty()) GTEST_SKIP() << why;
+  }
+  Replayer replayer() const { return std::get<Replayer>(GetParam()); }
+  void expect(const model::ModelConfig& config) const {
     StoredWeights weights;
-    expect_equal_on_both(config, weights.random(config, GetParam()));
+    expect_equal_on_both(replayer(), config,
+                         weights.random(config, std::get<WeightType>(GetParam())));
   }
 };
 
@@ -42,10 +48,14 @@ std::vector<WeightType> types_of_rows() {
   std::erase(types, WeightType::i8);  // whose scales are elsewhere
   return types;
 }
-std::string type_name(const ::testing::TestParamInfo<WeightType>& type) {
-  return std::string(name_of(type.param));
+std::string coded_name(const ::testing::TestParamInfo<std::tuple<WeightType, Replayer>>& of) {
+  return std::string(name_of(std::get<Replayer>(of.param))) + "_" +
+         std::string(name_of(std::get<WeightType>(of.param)));
 }
-INSTANTIATE_TEST_SUITE_P(Of, CodedReplay, ::testing::ValuesIn(types_of_rows()), type_name);
+INSTANTIATE_TEST_SUITE_P(Of, CodedReplay,
+                         ::testing::Combine(::testing::ValuesIn(types_of_rows()),
+                                            ::testing::ValuesIn(kReplayers)),
+                         coded_name);
 
 /// Codes with and without minima, with scales of halves, and of a table.
 class CodedArchitecture : public CodedReplay {};
@@ -61,15 +71,25 @@ TEST_P(CodedArchitecture, experts_with_sinks_and_biases) { expect(wide_sinks());
 TEST_P(CodedArchitecture, latents_and_shared_experts) { expect(wide_latent()); }
 
 INSTANTIATE_TEST_SUITE_P(Of, CodedArchitecture,
-                         ::testing::Values(WeightType::q8_0, WeightType::q4_k, WeightType::q2_k,
-                                           WeightType::iq4_nl),
-                         type_name);
+                         ::testing::Combine(::testing::Values(WeightType::q8_0, WeightType::q4_k,
+                                                              WeightType::q2_k, WeightType::iq4_nl),
+                                            ::testing::ValuesIn(kReplayers)),
+                         coded_name);
 
 std::vector<model::StoredMlp>& experts_of(model::StoredModel& stored) {
   return std::get<model::StoredExperts>(stored.layers[1].mlp).experts;
 }
 
-TEST(MixedReplay, gate_and_up_of_experts_may_be_of_two_types) {
+class MixedReplay : public ::testing::TestWithParam<Replayer> {
+ protected:
+  void SetUp() override {
+    if (const std::string why = missing(GetParam()); !why.empty()) GTEST_SKIP() << why;
+  }
+};
+INSTANTIATE_TEST_SUITE_P(Of, MixedReplay, ::testing::ValuesIn(kReplayers),
+                         [](const auto& instance) { return std::string(name_of(instance.param)); });
+
+TEST_P(MixedReplay, gate_and_up_of_experts_may_be_of_two_types) {
   const model::ModelConfig config = wide_sinks();  // with biases, of both
   StoredWeights weights;
   model::StoredModel stored = weights.random(config, WeightType::q4_k);
@@ -77,10 +97,10 @@ TEST(MixedReplay, gate_and_up_of_experts_may_be_of_two_types) {
   for (std::size_t e = 0; e < experts_of(stored).size(); ++e) {
     experts_of(stored)[e].up = experts_of(other)[e].up;
   }
-  expect_equal_on_both(config, stored);
+  expect_equal_on_both(GetParam(), config, stored);
 }
 
-TEST(MixedReplay, an_embedding_of_floats_of_8_bits_is_widened) {
+TEST_P(MixedReplay, an_embedding_of_floats_of_8_bits_is_widened) {
   const model::ModelConfig config = wide_llama();
   StoredWeights weights;
   model::StoredModel stored = weights.random(config, WeightType::q8_0);
@@ -91,7 +111,7 @@ TEST(MixedReplay, an_embedding_of_floats_of_8_bits_is_widened) {
   std::vector<float> scales(rows);
   for (std::size_t row = 0; row < rows; ++row) scales[row] = 0.3F + 0.01F * static_cast<float>(row);
   stored.embedding.form = linear::StoredFloat8{codes.data(), scales, 1, static_cast<int>(width)};
-  expect_equal_on_both(config, stored);
+  expect_equal_on_both(GetParam(), config, stored);
 }
 
 class GpuModel : public ::testing::Test {

@@ -1,9 +1,12 @@
 // One stack for all targets: for each model of tests/golden, of every family and every stored form,
-// what the CPU recorded with canonical numerics the simulated GPU answers: chunks, prefix hits,
-// swaps, drafts of the model's first layers or of another model, logits bit for bit.
+// what the CPU recorded with canonical numerics a GPU answers, simulated or real: chunks, prefix
+// hits, swaps, drafts of the model's first layers or of another model, logits bit for bit.
+//
+// The models are where the tests were built, or in the folder FORGE_GOLDEN.
 #include <gtest/gtest.h>
 
 #include <algorithm>
+#include <cstdlib>
 #include <filesystem>
 #include <memory>
 #include <optional>
@@ -47,14 +50,19 @@ struct CanonicalModel {
   model::Transformer transformer;
 };
 
-std::string golden(const std::string& name) { return std::string(FORGE_GOLDEN "/") + name; }
+std::string golden_folder() {
+  const char* const folder = std::getenv("FORGE_GOLDEN");
+  return folder != nullptr ? folder : FORGE_GOLDEN;
+}
+
+std::string golden(const std::string& name) { return golden_folder() + "/" + name; }
 
 /// Paths below tests/golden: folders, and GGUF files in them.
 std::vector<std::string> golden_models() {
   std::vector<std::string> names;
   for (const std::string folder : {"models", "quantized", "lora"}) {
     for (const auto& entry : fs::recursive_directory_iterator(golden(folder))) {
-      const fs::path path = fs::relative(entry.path(), FORGE_GOLDEN);
+      const fs::path path = fs::relative(entry.path(), golden_folder());
       if (path.extension() == ".gguf") names.push_back(path.string());
       if (path.filename() == "config.json") names.push_back(path.parent_path().string());
     }
@@ -93,37 +101,44 @@ std::string other_model(const std::string& name) {
   return name == "models/llama" ? "models/deepseek_v2_lite" : "models/llama";
 }
 
-class GoldenReplay : public ::testing::TestWithParam<std::string> {
- protected:
-  GoldenReplay() : made_(model_of(GetParam())), model_(*made_) {}
+gpu::GpuModels gpu_models_of(const CanonicalModel& model, const CanonicalModel* draft) {
+  gpu::GpuModels models(model.on_gpu());
+  if (draft != nullptr) models.draft = draft->on_gpu();
+  return models;
+}
 
-  const model::ModelConfig& config() const { return model_.transformer.config(); }
+class GoldenReplay : public ::testing::TestWithParam<std::tuple<std::string, Replayer>> {
+ protected:
+  void SetUp() override {
+    if (const std::string why = missing(replayer()); !why.empty()) GTEST_SKIP() << why;
+    model_ = model_of(name());
+  }
+
+  const std::string& name() const { return std::get<std::string>(GetParam()); }
+  Replayer replayer() const { return std::get<Replayer>(GetParam()); }
 
   /// The trace of a run on the CPU, for which `draft` drafts or, if null, the first layers do.
   std::string recorded(PreemptionPolicy preemption, const CanonicalModel* draft = nullptr) {
     const CpuRun run =
-        run_on_cpu(model_.transformer, draft != nullptr ? &draft->transformer : nullptr,
-                   model_.threads, {.preemption = preemption});
+        run_on_cpu(model_->transformer, draft != nullptr ? &draft->transformer : nullptr,
+                   model_->threads, {.preemption = preemption});
     events_.add(run.events);
     accepted_ += run.accepted;
     return run.trace;
   }
 
   gpu::GpuModels gpu_models(const CanonicalModel* draft = nullptr) const {
-    gpu::GpuModels models(model_.on_gpu());
-    if (draft != nullptr) models.draft = draft->on_gpu();
-    return models;
+    return gpu_models_of(*model_, draft);
   }
 
-  std::unique_ptr<CanonicalModel> made_;
-  CanonicalModel& model_;
+  std::unique_ptr<CanonicalModel> model_;
   Events events_;
   std::uint64_t accepted_ = 0;
 };
 
-TEST_P(GoldenReplay, what_the_cpu_recorded_the_simulated_gpu_answers) {
+TEST_P(GoldenReplay, what_the_cpu_recorded_the_gpu_answers) {
   for (const PreemptionPolicy preemption : {PreemptionPolicy::swap, PreemptionPolicy::recompute}) {
-    expect_replayed(recorded(preemption), gpu_models());
+    expect_replayed(replayer(), recorded(preemption), gpu_models());
   }
   EXPECT_GT(events_.chunks, 0);
   EXPECT_GT(events_.prefix_hits, 0);
@@ -135,9 +150,9 @@ TEST_P(GoldenReplay, what_the_cpu_recorded_the_simulated_gpu_answers) {
 }
 
 TEST_P(GoldenReplay, what_another_model_drafted_is_answered_too) {
-  CanonicalModel other(golden(other_model(GetParam())));
-  for (CanonicalModel* draft : {&model_, &other}) {
-    expect_replayed(recorded(PreemptionPolicy::swap, draft), gpu_models(draft));
+  CanonicalModel other(golden(other_model(name())));
+  for (CanonicalModel* draft : {model_.get(), &other}) {
+    expect_replayed(replayer(), recorded(PreemptionPolicy::swap, draft), gpu_models(draft));
   }
   EXPECT_GT(events_.prefix_hits, 0);
   EXPECT_GT(events_.swaps_in, 0);
@@ -145,26 +160,37 @@ TEST_P(GoldenReplay, what_another_model_drafted_is_answered_too) {
   EXPECT_GT(accepted_, 0U);
 }
 
-TEST_P(GoldenReplay, a_byte_less_than_the_models_take_is_too_little) {
-  const CanonicalModel* const drafts[] = {nullptr, &model_};
+std::string identifier(std::string name) {
+  const auto is_other = [](char c) { return c == '/' || c == '.' || c == ' '; };
+  std::ranges::replace_if(name, is_other, '_');
+  return name;
+}
+
+INSTANTIATE_TEST_SUITE_P(Of, GoldenReplay,
+                         ::testing::Combine(::testing::ValuesIn(all_models()),
+                                            ::testing::ValuesIn(kReplayers)),
+                         [](const auto& instance) {
+                           return std::string(name_of(std::get<Replayer>(instance.param))) + "_" +
+                                  identifier(std::get<std::string>(instance.param));
+                         });
+
+class GoldenMemory : public ::testing::TestWithParam<std::string> {};
+
+TEST_P(GoldenMemory, a_byte_less_than_the_models_take_is_too_little) {
+  const auto model = model_of(GetParam());
+  const CanonicalModel* const drafts[] = {nullptr, model.get()};
   for (const CanonicalModel* draft : drafts) {
-    const gpu::GpuModels models = gpu_models(draft);
-    sim::SimDevice device = device_for(models, 1);
-    const auto executor = gpu::GpuExecutor::create(device, models, replay_options(config()));
+    const gpu::GpuModels models = gpu_models_of(*model, draft);
+    const auto device = device_for(models, 1);
+    const auto executor =
+        gpu::GpuExecutor::create(*device, models, replay_options(model->transformer.config()));
     ASSERT_FALSE(executor.has_value());
     EXPECT_NE(to_string(executor.error()).find("out of memory"), std::string::npos);
   }
 }
 
-INSTANTIATE_TEST_SUITE_P(Of, GoldenReplay, ::testing::ValuesIn(all_models()),
-                         [](const auto& instance) {
-                           std::string name = instance.param;
-                           const auto is_other = [](char c) {
-                             return c == '/' || c == '.' || c == ' ';
-                           };
-                           std::ranges::replace_if(name, is_other, '_');
-                           return name;
-                         });
+INSTANTIATE_TEST_SUITE_P(Of, GoldenMemory, ::testing::ValuesIn(all_models()),
+                         [](const auto& instance) { return "sim_" + identifier(instance.param); });
 
 }  // namespace
 }  // namespace forge::testing

@@ -1,5 +1,5 @@
-// KV of 16 bits on both targets: whatever a model's attention is, what the CPU recorded with KV of
-// a type the simulated GPU answers with KV of that type, logits bit for bit, and only so.
+// KV of 16 bits on all targets: whatever a model's attention is, what the CPU recorded with KV of a
+// type a GPU, simulated or real, answers with KV of that type, logits bit for bit, and only so.
 #include <gtest/gtest.h>
 
 #include "gpu/replay_world.h"
@@ -43,7 +43,7 @@ struct KvModel {
   model::Transformer on_cpu;
 };
 
-class KvReplay : public ::testing::TestWithParam<std::tuple<Attention, KvType>> {
+class KvReplay : public ::testing::TestWithParam<std::tuple<Attention, KvType, Replayer>> {
  protected:
   KvReplay() : model_(std::get<Attention>(GetParam()).config()) {}
 
@@ -51,17 +51,21 @@ class KvReplay : public ::testing::TestWithParam<std::tuple<Attention, KvType>> 
     return run_on_cpu(model_.on_cpu, draft, model_.threads, {preemption, 9, type});
   }
 
+  void SetUp() override {
+    if (const std::string why = missing(replayer()); !why.empty()) GTEST_SKIP() << why;
+  }
   KvType type() const { return std::get<KvType>(GetParam()); }
+  Replayer replayer() const { return std::get<Replayer>(GetParam()); }
 
   KvModel model_;
 };
 
-TEST_P(KvReplay, what_the_cpu_recorded_the_simulated_gpu_answers) {
+TEST_P(KvReplay, what_the_cpu_recorded_the_gpu_answers) {
   Events events;
   for (const PreemptionPolicy preemption : {PreemptionPolicy::swap, PreemptionPolicy::recompute}) {
     const CpuRun run = recorded(nullptr, preemption, type());
     events.add(run.events);
-    expect_replayed(run.trace, model_.on_gpu(), type());
+    expect_replayed(replayer(), run.trace, model_.on_gpu(), type());
     EXPECT_NE(run.trace, recorded(nullptr, preemption, KvType::f32).trace) << "nothing is rounded";
   }
   EXPECT_GT(events.chunks, 0);
@@ -79,7 +83,7 @@ TEST_P(KvReplay, the_draft_model_has_kv_of_the_type_as_well) {
   EXPECT_GT(run.events.drafts, 0);
   gpu::GpuModels models(model_.on_gpu());
   models.draft = draft.on_gpu();
-  expect_replayed(run.trace, models, type());
+  expect_replayed(replayer(), run.trace, models, type());
 }
 
 INSTANTIATE_TEST_SUITE_P(
@@ -88,9 +92,11 @@ INSTANTIATE_TEST_SUITE_P(
                                          Attention{"windows_and_caps", with_windows_and_caps},
                                          Attention{"sinks", wide_sinks},
                                          Attention{"latents", wide_latent}),
-                       ::testing::Values(KvType::bf16, KvType::f16)),
+                       ::testing::Values(KvType::bf16, KvType::f16),
+                       ::testing::ValuesIn(kReplayers)),
     [](const auto& instance) {
-      return std::string(std::get<Attention>(instance.param).name) + "_" +
+      return std::string(name_of(std::get<Replayer>(instance.param))) + "_" +
+             std::get<Attention>(instance.param).name + "_" +
              std::string(name_of(std::get<KvType>(instance.param)));
     });
 

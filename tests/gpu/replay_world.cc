@@ -5,6 +5,7 @@
 #include <sstream>
 
 #include "forge/cpu/cpu_executor.h"
+#include "forge/cuda/cuda_device.h"
 #include "forge/engine/engine.h"
 #include "forge/gpu/gpu_executor.h"
 #include "forge/trace/replay.h"
@@ -77,19 +78,26 @@ CpuRun run_on_cpu(const model::Transformer& model, const model::Transformer* dra
   return run;
 }
 
-sim::SimDevice device_for(const gpu::GpuModels& models, std::uint64_t bytes_short) {
+std::unique_ptr<gpu::Device> device_for(const gpu::GpuModels& models, std::uint64_t bytes_short) {
   sim::SimOptions options{.device = sim::find_device("h200").value()};
   options.memory_bytes =
       gpu::GpuExecutor::memory(models, replay_options(models.model.config())).all().device -
       bytes_short;
-  return sim::SimDevice(options);
+  return std::make_unique<sim::SimDevice>(options);
 }
 
-void expect_replayed(const std::string& trace, const gpu::GpuModels& models,
+std::string missing(Replayer replayer) {
+  if (replayer == Replayer::sim) return "";
+  if (!cuda::built_with_cuda()) return "this build has no CUDA";
+  return cuda::device_count() == 0 ? "there is no GPU here" : "";
+}
+
+void expect_replayed(Replayer replayer, const std::string& trace, const gpu::GpuModels& models,
                      numerics::KvType kv_type) {
   const model::ModelConfig& config = models.model.config();
-  sim::SimDevice device = device_for(models, 0);
-  auto executor = gpu::GpuExecutor::create(device, models, replay_options(config, kv_type));
+  const std::unique_ptr<gpu::Device> device =
+      replayer == Replayer::cuda ? cuda::open_device().value() : device_for(models, 0);
+  auto executor = gpu::GpuExecutor::create(*device, models, replay_options(config, kv_type));
   ASSERT_TRUE(executor.has_value()) << to_string(executor.error());
   std::istringstream text(trace);
   auto reader = trace::TraceReader::open(text);

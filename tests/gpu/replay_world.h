@@ -2,9 +2,11 @@
 // numerics, and answered by a GPU.
 #pragma once
 
+#include <memory>
 #include <string>
 #include <vector>
 
+#include "forge/core/names.h"
 #include "forge/core/scheduler_config.h"
 #include "forge/executor/executor_options.h"
 #include "forge/gpu/gpu_model.h"
@@ -39,10 +41,18 @@ CpuRun run_on_cpu(const model::Transformer& model, const model::Transformer* dra
                   linear::ThreadPool& threads, const Crowd& crowd);
 
 /// A simulated device that has so many bytes less than the models take.
-sim::SimDevice device_for(const gpu::GpuModels& models, std::uint64_t bytes_short);
+std::unique_ptr<gpu::Device> device_for(const gpu::GpuModels& models, std::uint64_t bytes_short);
 
-/// Expects a simulated device to answer each step of the trace likewise, logits bit for bit.
-void expect_replayed(const std::string& trace, const gpu::GpuModels& models,
+/// Which device answers.
+enum class Replayer : std::uint8_t { sim, cuda };
+constexpr Names<Replayer> names_of(Replayer) { return {"sim", "cuda"}; }
+inline constexpr Replayer kReplayers[] = {Replayer::sim, Replayer::cuda};
+
+/// Why it cannot answer here, or nothing.
+std::string missing(Replayer replayer);
+
+/// Expects the device to answer each step of the trace likewise, logits bit for bit.
+void expect_replayed(Replayer replayer, const std::string& trace, const gpu::GpuModels& models,
                      numerics::KvType kv_type = numerics::KvType::f32);
 
 }  // namespace forge::testing
