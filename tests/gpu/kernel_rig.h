@@ -38,11 +38,12 @@ class KernelRig {
     return static_cast<T*>(memory);
   }
 
-  /// Memory that holds `before` at each launch and must hold `after` then.
+  /// Memory that holds `before` at each launch and must hold `after` then: bit for bit, except that
+  /// a float that is to be NaN may be any NaN (canonical.h).
   template <class T>
   T* output(const char* name, const std::vector<T>& before, const std::vector<T>& after) {
     void* memory = allocate(before.size() * sizeof(T), name);
-    outputs_.push_back({name, memory, bytes_of(before), bytes_of(after)});
+    outputs_.push_back({name, memory, bytes_of(before), bytes_of(after), std::is_same_v<T, float>});
     return static_cast<T*>(memory);
   }
 
@@ -73,6 +74,11 @@ class KernelRig {
     void* memory;
     std::vector<std::byte> before;
     std::vector<std::byte> after;
+    bool floats;
+
+    /// "word 17 of 20: 0.25 (0x3e800000), expected 0.5 (0x3f000000)", the first difference, or
+    /// nothing.
+    std::string difference(const std::vector<std::byte>& found) const;
   };
 
   template <class T>
@@ -87,8 +93,8 @@ class KernelRig {
 /// A rig on the simulated machine. `seed` gives the orders of threads.
 std::unique_ptr<KernelRig> simulated_rig(std::uint64_t seed);
 
-/// Tests of kernels: one body, an instance for the simulated machine, which checks, and one for each
-/// device, whose memory and streams they go through as in a run.
+/// Tests of kernels: one body, an instance for the simulated machine, which checks, and one for
+/// each device, whose memory and streams they go through as in a run.
 enum class Target : std::uint8_t { sim, sim_device, cuda };
 
 /// A rig on a device: simulated, or the first GPU. Requires: not sim; for cuda, a GPU.

@@ -7,7 +7,8 @@
 //
 //   1. Products are exact. The exponent of a product is the sum of its factors' exponents: its
 //      significand lies in [1, 4) and is not normalised.
-//   2. e is the largest exponent among those products, and the accumulator, that are not 0.
+//   2. e is the largest exponent among those products, and the accumulator, that are not 0; it is
+//      at least -133.
 //   3. Each of them is cut to a multiple of 2^(e - F), towards zero.
 //   4. Their sum is exact, and is cut to f32, towards zero.
 //
@@ -19,9 +20,10 @@
 // defined by a fold of steps, K ascending, has the same bits in tiles of every size.
 //
 // Source: Xie et al., MMA-Sim: bit-accurate reference model of tensor cores and matrix cores, 2025
-// (arXiv:2511.10909), after Fasi et al., Numerical behavior of NVIDIA tensor cores, PeerJ CS 7:e330,
-// 2021. That a 0 has no exponent, whatever its factors have, was seen on an H200: tests/cuda compares
-// the model with the GPU that is there, bench/results says which have been.
+// (arXiv:2511.10909), after Fasi et al., Numerical behavior of NVIDIA tensor cores, PeerJ Computer
+// Science 7:e330, 2021. What 2. says of 0 and of the smallest exponent, and that a result of 0 is
+// +0, they do not have; an H200 has. tests/cuda compares the model with the GPU that is there;
+// bench/results says which have been compared.
 //
 // Pure, thread-safe.
 #pragma once
@@ -87,9 +89,9 @@ inline std::int64_t scaled_towards_zero(std::int64_t x, int shift) {
   return shift > -63 ? x / (std::int64_t{1} << -shift) : 0;
 }
 
-/// sum 2^exponent as f32, cut towards zero; infinite from 2^128 on.
+/// sum 2^exponent as f32, cut towards zero, +0 if nothing is left; infinite from 2^128 on.
 inline float float_towards_zero(std::int64_t sum, int exponent) {
-  if (sum == 0) return 0.0F;
+  if (sum == 0) return 0;
   const std::uint32_t sign = sum < 0 ? 0x80000000u : 0;
   const std::uint64_t magnitude = static_cast<std::uint64_t>(sum < 0 ? -sum : sum);
   const int leading = 63 - __builtin_clzll(magnitude) + exponent;  // 2^leading is its highest bit
@@ -97,9 +99,12 @@ inline float float_towards_zero(std::int64_t sum, int exponent) {
   const int lowest = (leading < -126 ? -126 : leading) - 23;  // 2^lowest is f32's last bit
   const std::int64_t cut =
       scaled_towards_zero(static_cast<std::int64_t>(magnitude), exponent - lowest);
+  if (cut == 0) return 0;
   const std::uint32_t biased = leading < -126 ? 0 : static_cast<std::uint32_t>(leading + 127);
   return float_of(sign | biased << 23 | (static_cast<std::uint32_t>(cut) & 0x7fffffu));
 }
+
+inline constexpr int kSmallestExponent = -133;
 
 /// c and the products of a group, added at once.
 template <class Half>
@@ -115,7 +120,7 @@ float add_group(int fraction_bits, std::span<const Half> a, std::span<const Half
 
   terms[a.size()] = term_of(c);
   const std::span<const Term> all(terms, a.size() + 1);
-  int largest = -1000;  // below any
+  int largest = kSmallestExponent;
   for (const Term& term : all) {
     if (term.value != 0 && term.exponent > largest) largest = term.exponent;
   }
