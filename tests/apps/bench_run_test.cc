@@ -107,7 +107,7 @@ TEST(BenchRun, a_simulated_device_says_what_the_run_would_take_there) {
   ASSERT_TRUE(sim.predicted);
   const Prediction& p = *sim.predicted;
   EXPECT_EQ(p.device, "simulated NVIDIA H200 SXM 141GB");
-  EXPECT_FALSE(p.calibrated);
+  EXPECT_TRUE(p.calibrated);
   EXPECT_GT(p.step_us.p50, 0);
   EXPECT_GE(p.step_us.p95, p.step_us.p50);
   EXPECT_GE(p.ttft_us.p50, p.step_us.p50) << "the first token takes a step at least";

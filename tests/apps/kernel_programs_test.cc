@@ -96,7 +96,7 @@ TEST(ForgeKernel, run_says_what_was_launched_and_how_long_it_would_take) {
   EXPECT_EQ(outcome.status, 0);
   for (const char* part :
        {"grid 4 x 2, 8 blocks of 256 threads", "out: all bits of 2048 values as on the CPU",
-        "us on h200 (uncalibrated)", "blocks on a multiprocessor", "barrier:1"}) {
+        " us on h200, most of it", "blocks on a multiprocessor", "barrier:1"}) {
     EXPECT_TRUE(has(outcome, part)) << part << "\n" << outcome.output;
   }
   EXPECT_FALSE(has(outcome, "sectors")) << "that is for --trace";
