@@ -56,8 +56,9 @@ void attend(const AttentionPass& pass, int row, int head, const numerics::QueryG
 Work grouped_work(const AttentionPass& pass) {
   const auto& c = std::get<GroupedQueryConfig>(pass.config.attention);
   const double of_key = 2.0 * c.head_size;  // and as much of its value
+  const auto bytes = static_cast<double>(bytes_of(pass.pool.type()));
   return pass.work(window_of(c, pass.layer), 2 * of_key * c.heads,
-                   2.0 * bytes_of(pass.pool.type()) * c.head_size * c.kv_heads);
+                   2 * bytes * c.head_size * c.kv_heads);
 }
 
 }  // namespace

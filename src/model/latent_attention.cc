@@ -137,7 +137,8 @@ const float* absorb(const PackedLatent& weights, const AttentionPass& pass, cons
 Work latent_work(const AttentionPass& pass) {
   const LatentConfig& c = config_of(pass);
   const double width = c.kv_rank + c.rope_size;
-  return pass.work(0, 2.0 * c.heads * (width + c.kv_rank), bytes_of(pass.pool.type()) * width);
+  const auto bytes = static_cast<double>(bytes_of(pass.pool.type()));
+  return pass.work(0, 2.0 * c.heads * (width + c.kv_rank), bytes * width);
 }
 
 /// sums [T][H][C] of latents. A part is some heads of one row.
