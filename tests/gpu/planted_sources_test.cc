@@ -3,6 +3,7 @@
 #include <gmock/gmock.h>
 
 #include <algorithm>
+#include <filesystem>
 #include <fstream>
 
 #include "forge/sim/sim_kernels.h"
@@ -89,7 +90,8 @@ struct Product {
     return 0;
   }
   static std::string source_line(const simt::Site& site) {
-    std::ifstream source(site.file);
+    const std::filesystem::path file(site.file);
+    std::ifstream source(FORGE_KERNELS_FOLDER / file.filename());
     std::string line;
     for (int number = 0; number < site.line; ++number) std::getline(source, line);
     return line;

@@ -16,7 +16,9 @@ Site line_with(const std::string& mark) {
   std::ifstream source(FORGE_TEST_KERNELS);
   std::string line;
   for (int number = 1; std::getline(source, line); ++number) {
-    if (line.ends_with("// " + mark)) return {FORGE_TEST_KERNELS, number};
+    if (line.ends_with("// " + mark)) {
+      return {kernels::instrumented::test_entries().file, number};
+    }
   }
   FORGE_CHECK(false, "no line of " FORGE_TEST_KERNELS " ends in // ", mark);
   return {};

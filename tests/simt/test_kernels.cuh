@@ -262,7 +262,8 @@ FORGE_KERNEL(forge::simt::MistakeArgs::kThreads) mistake(forge::simt::MistakeArg
 }
 
 forge::simt::TestEntries test_entries() {
-  return {.reduce = FORGE_KERNEL_ENTRY(reduce),
+  return {.file = __FILE__,
+          .reduce = FORGE_KERNEL_ENTRY(reduce),
           .axpy = FORGE_KERNEL_ENTRY(axpy),
           .scan = FORGE_KERNEL_ENTRY(scan),
           .transpose = FORGE_KERNEL_ENTRY(transpose),

@@ -97,8 +97,9 @@ struct MistakeArgs {
   const float* other;  ///< [kThreads]
 };
 
-/// The Entry of each kernel in one build.
+/// The Entry of each kernel in one build, and what the build calls their file.
 struct TestEntries {
+  const char* file;
   Entry reduce, axpy, scan, transpose, fresh, greedy, mistake;
 };
 
