@@ -19,8 +19,8 @@ struct StepFragment {
 
   /// D[i][j] by the model.
   float step(const numerics::StepModel& model, int i, int j) const {
-    return numerics::matrix_step<Half>(model, std::span<const Half, 16>(a[i]),
-                                       std::span<const Half, 16>(b[j]), c[i][j]);
+    return numerics::matrix_step(model, numerics::step_row<Half>(a[i]),
+                                 numerics::step_row<Half>(b[j]), c[i][j]);
   }
 };
 inline constexpr int kStepOutputs = 16 * 8;

@@ -76,70 +76,96 @@ inline Term term_of(float x) { return term_of(bits_of(x), 23, 8); }
 constexpr Term term_of(BF16 x) { return term_of(x.bits, 7, 8); }
 constexpr Term term_of(F16 x) { return term_of(x.bits, 10, 5); }
 
-template <class Half>
-Term product_of(Half a, Half b) {
-  const Term x = term_of(a);
-  const Term y = term_of(b);
-  return {x.value * y.value, x.unit + y.unit, x.exponent + y.exponent};
-}
-
 /// x 2^shift, cut towards zero.
-inline std::int64_t scaled_towards_zero(std::int64_t x, int shift) {
+constexpr std::int64_t scaled_towards_zero(std::int64_t x, int shift) {
   if (shift >= 0) return x * (std::int64_t{1} << shift);
-  return shift > -63 ? x / (std::int64_t{1} << -shift) : 0;
+  if (shift <= -63) return 0;
+  return x < 0 ? -(-x >> -shift) : x >> -shift;
 }
 
 /// sum 2^exponent as f32, cut towards zero, +0 if nothing is left; infinite from 2^128 on.
 inline float float_towards_zero(std::int64_t sum, int exponent) {
   if (sum == 0) return 0;
   const std::uint32_t sign = sum < 0 ? 0x80000000u : 0;
-  const std::uint64_t magnitude = static_cast<std::uint64_t>(sum < 0 ? -sum : sum);
-  const int leading = 63 - __builtin_clzll(magnitude) + exponent;  // 2^leading is its highest bit
+  const std::int64_t magnitude = sum < 0 ? -sum : sum;
+  const int leading = 63 - __builtin_clzll(static_cast<std::uint64_t>(magnitude)) + exponent;
   if (leading > 127) return float_of(sign | 0x7f800000u);
   const int lowest = (leading < -126 ? -126 : leading) - 23;  // 2^lowest is f32's last bit
-  const std::int64_t cut =
-      scaled_towards_zero(static_cast<std::int64_t>(magnitude), exponent - lowest);
+  const std::int64_t cut = scaled_towards_zero(magnitude, exponent - lowest);
   if (cut == 0) return 0;
   const std::uint32_t biased = leading < -126 ? 0 : static_cast<std::uint32_t>(leading + 127);
   return float_of(sign | biased << 23 | (static_cast<std::uint32_t>(cut) & 0x7fffffu));
 }
 
+inline bool is_finite(float x) { return (bits_of(x) & 0x7f800000u) != 0x7f800000u; }
+
 inline constexpr int kSmallestExponent = -133;
 
-/// c and the products of a group, added at once.
-template <class Half>
-float add_group(int fraction_bits, std::span<const Half> a, std::span<const Half> b, float c) {
-  Term terms[kStepProducts + 1];
-  double plain = c;  // finite where all is finite: products are far from what a double can hold
-  for (std::size_t k = 0; k < a.size(); ++k) {
-    terms[k] = product_of(a[k], b[k]);
-    plain += static_cast<double>(to_float(a[k])) * static_cast<double>(to_float(b[k]));
-  }
-  if (plain != plain) return float_of(0x7fffffffu);
-  if (plain - plain != 0) return static_cast<float>(plain);  // an infinity
+}  // namespace detail
 
-  terms[a.size()] = term_of(c);
-  const std::span<const Term> all(terms, a.size() + 1);
+/// Factors of a step, taken apart once for all outputs that they go into: a row of A or of B.
+struct StepRow {
+  detail::Term terms[kStepProducts];
+  float values[kStepProducts];
+  bool finite;
+};
+
+/// Half: BF16 or F16.
+template <class Half>
+StepRow step_row(std::span<const Half, kStepProducts> factors) {
+  StepRow row{};
+  row.finite = true;
+  for (std::size_t k = 0; k < kStepProducts; ++k) {
+    row.terms[k] = detail::term_of(factors[k]);
+    row.values[k] = to_float(factors[k]);
+    row.finite = row.finite && detail::is_finite(row.values[k]);
+  }
+  return row;
+}
+
+namespace detail {
+
+/// c and the products [first, first + count), added at once. Requires: all are finite.
+inline float add_group(int fraction_bits, const StepRow& a, const StepRow& b, std::size_t first,
+                       std::size_t count, float c) {
+  Term terms[kStepProducts + 1];
+  for (std::size_t k = 0; k < count; ++k) {
+    const Term& x = a.terms[first + k];
+    const Term& y = b.terms[first + k];
+    terms[k] = {x.value * y.value, x.unit + y.unit, x.exponent + y.exponent};
+  }
+  terms[count] = term_of(c);
   int largest = kSmallestExponent;
-  for (const Term& term : all) {
-    if (term.value != 0 && term.exponent > largest) largest = term.exponent;
+  for (std::size_t k = 0; k <= count; ++k) {
+    if (terms[k].value != 0 && terms[k].exponent > largest) largest = terms[k].exponent;
   }
   const int unit = largest - fraction_bits;
   std::int64_t sum = 0;
-  for (const Term& term : all) sum += scaled_towards_zero(term.value, term.unit - unit);
+  for (std::size_t k = 0; k <= count; ++k) {
+    sum += scaled_towards_zero(terms[k].value, terms[k].unit - unit);
+  }
   return float_towards_zero(sum, unit);
+}
+
+/// The infinity or the NaN that it becomes. Requires: not all are finite.
+inline float add_infinities(const StepRow& a, const StepRow& b, float c) {
+  double sum = c;  // products of finite factors are far from what a double can hold
+  for (std::size_t k = 0; k < kStepProducts; ++k) {
+    sum += static_cast<double>(a.values[k]) * static_cast<double>(b.values[k]);
+  }
+  return sum != sum ? float_of(0x7fffffffu) : static_cast<float>(sum);
 }
 
 }  // namespace detail
 
 /// One output of a step: c + sum of a[k] b[k]. A sum of 0 is +0. With a NaN, an infinity times 0,
 /// or infinities of both signs it is the NaN 0x7fffffff, whatever NaN that was.
-template <class Half>
-float matrix_step(const StepModel& model, std::span<const Half, kStepProducts> a,
-                  std::span<const Half, kStepProducts> b, float c) {
-  for (std::size_t k = 0; k < kStepProducts; k += model.group)
-    c = detail::add_group<Half>(model.fraction_bits, a.subspan(k, model.group),
-                                b.subspan(k, model.group), c);
+inline float matrix_step(const StepModel& model, const StepRow& a, const StepRow& b, float c) {
+  if (!a.finite || !b.finite || !detail::is_finite(c)) return detail::add_infinities(a, b, c);
+  for (std::size_t k = 0; k < kStepProducts; k += model.group) {
+    c = detail::add_group(model.fraction_bits, a, b, k, model.group, c);
+    if (!detail::is_finite(c)) break;  // the sum was too large, and stays it
+  }
   return c;
 }
 
