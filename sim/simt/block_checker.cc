@@ -54,7 +54,44 @@ void BlockChecker::access(const Access& access) {
          memory.describe(access.address, access.bytes) + ", not a multiple of " +
              std::to_string(access.alignment));
   }
+  if (copies_ && access.space == Space::shared) check_copies(access, memory);
   check_races(access, memory);
+}
+
+void BlockChecker::copy_started(const Access* from, const Access& to) {
+  if (from != nullptr) access(*from);
+  access(to);
+  copies_ = true;
+  const Event start = clock_.event(to.thread, sites_.number(to.site));
+  arriving_.for_each(to.address, to.bytes,
+                     [&](std::uintptr_t, std::size_t, Event& arriving) { arriving = start; });
+}
+
+/// From here on the copy is a write by its thread, which all others have to meet.
+void BlockChecker::copy_arrived(const Access& to) {
+  const Event arrival = clock_.event(to.thread, sites_.number(to.site));
+  arriving_.for_each(to.address, to.bytes,
+                     [](std::uintptr_t, std::size_t, Event& arriving) { arriving = Event(); });
+  shared_.for_each(to.address, to.bytes, [&](std::uintptr_t, std::size_t, AccessHistory& history) {
+    history = {.write = arrival, .reads = {}};
+  });
+}
+
+void BlockChecker::check_copies(const Access& access, const NamedMemory& memory) {
+  arriving_.for_each(access.address, access.bytes,
+                     [&](std::uintptr_t address, std::size_t bytes, const Event& arriving) {
+                       if (!arriving.happened()) return;
+                       KernelFault fault;
+                       fault.kind = FaultKind::pending_copy;
+                       fault.threads = {arriving.thread, access.thread};
+                       fault.sites = {sites_[arriving.site], access.site};
+                       fault.detail = "a copy is on its way, then " +
+                                      std::string(verb(access.kind)) + " of " +
+                                      memory.describe(address, bytes) + "; thread " +
+                                      std::to_string(arriving.thread) + " has not waited for it";
+                       uninitialised_.reset();
+                       throw fault;
+                     });
 }
 
 /// The memory that the pointer was made from.

@@ -53,6 +53,8 @@ class BlockChecker : public BlockObserver {
       : memory_(memory), shape_(shape) {}
 
   void access(const Access& access) override;
+  void copy_started(const Access* from, const Access& to) override;
+  void copy_arrived(const Access& to) override;
   void block_barrier(Site) override;
   void warp_barrier(int warp, Site) override { clock_.warp_barrier(warp); }
   void shared_array(const char* name, std::size_t offset, std::size_t bytes) override;
@@ -67,6 +69,7 @@ class BlockChecker : public BlockObserver {
   [[noreturn]] void stop(FaultKind kind, const Access& access, std::string detail);
   [[noreturn]] void out_of_bounds(const Access& access, const NamedMemory* memory);
   void check_races(const Access& access, const NamedMemory& memory);
+  void check_copies(const Access& access, const NamedMemory& memory);
 
   const MemoryMap& memory_;
   const LaunchShape shape_;
@@ -78,6 +81,8 @@ class BlockChecker : public BlockObserver {
   /// The first read of shared memory that no thread has written. It waits for the next barrier: if
   /// a thread writes there before, the fault is a race instead.
   std::optional<KernelFault> uninitialised_;
+  bool copies_ = false;           ///< has the block started a copy?
+  ShadowMemory<Event> arriving_;  ///< shared memory: the start of the copy on its way there
   ShadowMemory<AccessHistory> shared_;
   ShadowMemory<AccessHistory> global_;
 };

@@ -5,6 +5,7 @@
 #include <utility>
 
 #include "divergence.h"
+#include "matrix_unit.h"
 
 namespace forge::simt {
 
@@ -73,7 +74,8 @@ void BlockRunner::reset(const LaunchInput& launch, long long block) {
   broken_line_ = launch.broken_barrier.has_value() ? launch.broken_barrier->line : -1;
   live_ = launch.shape.threads;
   threads_.assign(static_cast<std::size_t>(live_), ThreadState{});
-  arena_.clear();
+  copies_.clear();
+  arena_.clear(launch.shape.shared_bytes);
   arrived_ = 0;
   mixed_ = false;
   const int warps = live_ / kWarpSize;
@@ -241,6 +243,23 @@ detail::Handover BlockRunner::reduce(float value, Collective kind, Site site) {
   return {.next = hand_over(), .exchange = &exchange};
 }
 
+detail::Handover BlockRunner::exchange_rows(const detail::MatrixRow& row, Site site) {
+  detail::Exchange& exchange = warp_->exchanges[warp_->meeting % 2];
+  exchange.rows[running_lane()] = row;
+  arrive_in_warp(Collective::load_matrix, site);
+  return {.next = hand_over(), .exchange = &exchange};
+}
+
+detail::Handover BlockRunner::multiply(const detail::MatrixShare& share, MatrixType type,
+                                       Site site) {
+  detail::Exchange& exchange = warp_->exchanges[warp_->meeting % 2];
+  exchange.shares[running_lane()] = share;
+  if (arrive_in_warp(Collective::matrix_step, site)) {
+    multiply_matrices(exchange.shares, type, launch_.step_model);
+  }
+  return {.next = hand_over(), .exchange = &exchange};
+}
+
 detail::Handover BlockRunner::meet_block(Site site) {
   if (broken(site)) return {};
   thread_->doing = ThreadState::Doing::in_barrier;
@@ -269,12 +288,37 @@ SharedMemory BlockRunner::declare_shared(const SharedArray& array) {
   const std::size_t known = arena_.count();
   const SharedMemory memory = arena_.declare(array);
   if (observer_ != nullptr && arena_.count() > known) {
-    observer_->shared_array(array.name, memory.offset, array.bytes);
+    observer_->shared_array(array.name, memory.offset, memory.bytes);
   }
   return memory;
 }
 
-// ---- meeting.h ----------------------------------------------------------------------------------
+// ---- Copies -------------------------------------------------------------------------------------
+
+CopyQueue& BlockRunner::copies_of_thread() {
+  if (copies_.empty()) copies_.resize(threads_.size());
+  return copies_[static_cast<std::size_t>(detail::running.thread)];
+}
+
+void BlockRunner::start_copy(const detail::AsyncCopy& copy) {
+  CopyQueue& copies = copies_of_thread();
+  copies.start(copy);
+  if (launch_.seed.has_value() && random_.below(3) == 0) copies.move_newest();
+}
+
+void BlockRunner::commit_copies() {
+  CopyQueue& copies = copies_of_thread();
+  copies.commit();
+  if (launch_.seed.has_value() && random_.below(3) == 0) copies.move_all();
+}
+
+void BlockRunner::wait_copies(int pending) {
+  copies_of_thread().wait(pending, [this](const detail::AsyncCopy& copy) {
+    if (observer_ != nullptr) observer_->copy_arrived(copy.write);
+  });
+}
+
+// ---- meeting.h and async_copy.h -----------------------------------------------------------------
 
 namespace detail {
 
@@ -284,9 +328,19 @@ Handover exchange(std::uint64_t value, Site site) { return active_runner->exchan
 Handover reduce(float value, Collective kind, Site site) {
   return active_runner->reduce(value, kind, site);
 }
+Handover exchange_rows(const MatrixRow& row, Site site) {
+  return active_runner->exchange_rows(row, site);
+}
+Handover multiply(const MatrixShare& share, MatrixType type, Site site) {
+  return active_runner->multiply(share, type, site);
+}
 SharedMemory declare_shared(const SharedArray& array) {
   return active_runner->declare_shared(array);
 }
+
+void start_copy(const AsyncCopy& copy) { active_runner->start_copy(copy); }
+void commit_copies() { active_runner->commit_copies(); }
+void wait_copies(int pending) { active_runner->wait_copies(pending); }
 
 }  // namespace detail
 }  // namespace forge::simt

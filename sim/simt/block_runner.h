@@ -18,7 +18,9 @@
 #include <optional>
 #include <vector>
 
+#include "copy_queue.h"
 #include "fiber.h"
+#include "forge/numerics/matrix_step.h"
 #include "forge/simt/machine.h"
 #include "forge/simt/meeting.h"
 #include "ready_set.h"
@@ -35,6 +37,7 @@ struct LaunchInput {
   const void* args = nullptr;
   std::optional<std::uint64_t> seed;
   std::optional<Site> broken_barrier;
+  numerics::StepModel step_model = numerics::kMmaSm90;
 };
 
 class BlockRunner {
@@ -53,7 +56,14 @@ class BlockRunner {
   detail::Handover meet_warp(Site site);
   detail::Handover exchange(std::uint64_t value, Site site);
   detail::Handover reduce(float value, Collective kind, Site site);
+  detail::Handover exchange_rows(const detail::MatrixRow& row, Site site);
+  detail::Handover multiply(const detail::MatrixShare& share, MatrixType type, Site site);
   SharedMemory declare_shared(const SharedArray& array);
+
+  // The words of async_copy.h.
+  void start_copy(const detail::AsyncCopy& copy);
+  void commit_copies();
+  void wait_copies(int pending);
 
  private:
   /// A lane can be one meeting ahead of others, which still read what the last one brought, but not
@@ -76,6 +86,7 @@ class BlockRunner {
   void finish_thread();
   void ready_all();
   bool broken(Site site) const;
+  CopyQueue& copies_of_thread();
   bool arrive_in_warp(Collective kind, Site site);
   detail::Context hand_over();
   void select();
@@ -102,6 +113,7 @@ class BlockRunner {
   Random random_;
   std::int64_t steps_to_change_ = 0;  ///< until priorities change; never without a seed
 
+  std::vector<CopyQueue> copies_;  ///< by thread, in a block that copies
   SharedArena arena_;
   Fiber main_;
   std::vector<std::unique_ptr<Fiber>> fibers_;

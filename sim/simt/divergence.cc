@@ -23,6 +23,10 @@ std::string name_of(const ThreadState& thread) {
       return "warp_sum";
     case Collective::warp_max:
       return "warp_max";
+    case Collective::load_matrix:
+      return "load_matrix4";
+    case Collective::matrix_step:
+      return "matrix_step";
   }
   return "";
 }

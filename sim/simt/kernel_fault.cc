@@ -16,6 +16,8 @@ std::string name_of(FaultKind kind) {
       return "misaligned access";
     case FaultKind::uninitialised:
       return "read of uninitialised memory";
+    case FaultKind::pending_copy:
+      return "copy that nobody has waited for";
     case FaultKind::divergent_barrier:
       return "divergent barrier";
     case FaultKind::missing_lane:

@@ -94,6 +94,8 @@ tl::expected<void, KernelFault> Machine::run(const KernelCode& kernel, const Lau
       kernel.name, ": threads=", shape.threads);
   FORGE_CHECK(shape.grid.x >= 1 && shape.grid.y >= 1 && shape.grid.z >= 1, kernel.name, ": grid ",
               shape.grid.x, " x ", shape.grid.y, " x ", shape.grid.z);
+  FORGE_CHECK(shape.shared_bytes >= 0 && shape.shared_bytes <= kSharedBytesMax, kernel.name,
+              ": shared_bytes=", shape.shared_bytes);
   const Entry entry = options.observer == nullptr ? kernel.plain : kernel.instrumented;
   FORGE_CHECK(entry != nullptr, kernel.name, ": this build of the kernel is missing");
   Launch launch({.kernel = kernel.name,
@@ -101,7 +103,8 @@ tl::expected<void, KernelFault> Machine::run(const KernelCode& kernel, const Lau
                  .shape = shape,
                  .args = args,
                  .seed = options.seed,
-                 .broken_barrier = options.broken_barrier},
+                 .broken_barrier = options.broken_barrier,
+                 .step_model = options.step_model},
                 options.observer);
   workers_->run(launch);
   if (std::optional<KernelFault> fault = launch.take_fault(); fault.has_value()) {

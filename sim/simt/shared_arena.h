@@ -14,7 +14,7 @@ namespace forge::simt {
 
 class SharedArena {
  public:
-  /// What CUDA gives to a block that asks for no more.
+  /// What CUDA gives to a block that asks for no more: its arrays of fixed size.
   static constexpr std::size_t kBytesMax = 48 * 1024;
 
   SharedArena();
@@ -22,12 +22,13 @@ class SharedArena {
   SharedArena(const SharedArena&) = delete;
   SharedArena& operator=(const SharedArena&) = delete;
 
-  /// Forgets all arrays, before a block begins.
-  void clear();
+  /// Forgets all arrays, before a block begins whose dynamic array has so many bytes.
+  void clear(int dynamic_bytes);
   std::size_t count() const { return arrays_.size(); }
 
   /// The array of this declaration. The first call in a block makes it.
-  /// Requires: all arrays of a block together have at most kBytesMax.
+  /// Requires: all arrays of fixed size of a block together have at most kBytesMax; at most one is
+  /// dynamic.
   SharedMemory declare(const SharedArray& array);
 
   const std::byte* data() const { return bytes_; }
@@ -41,6 +42,7 @@ class SharedArena {
   std::byte* bytes_ = nullptr;
   std::size_t used_ = 0;  ///< with gaps
   std::size_t array_bytes_ = 0;
+  std::size_t dynamic_bytes_ = 0;
   std::vector<Entry> arrays_;
 };
 

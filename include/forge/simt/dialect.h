@@ -20,12 +20,28 @@
 //                                        flight already, and more would only spill registers
 //   SIMT_SHARED(T, name, count)          an array in shared memory; name decays to sptr<T>
 //   load4(p), store4(p, v)               16 bytes at once; p is 16-byte aligned
+//   load16(p), store16(p, v)             the same of any type, as Words4
 //   dot4(a, b, sum)                      sum + a0 b0 + a1 b1 + a2 b2 + a3 b3, of the four signed
 //                                        bytes of the words a and b
 //   sync_block(), sync_warp()            all threads of the block, of the warp
 //   shuffle(v, lane), shuffle_xor(v, m)  all lanes of the warp take part; v has up to 8 bytes
 //   warp_sum(v), warp_max(v)             v of all lanes, the same bits in each: the trees of
 //                                        numerics/canonical.h (tree_sum, max_reference)
+//
+// Shared memory of a size that the launch says, copies that go on beside the thread, matrices:
+//
+//   SIMT_SHARED_DYNAMIC(T, name)         LaunchShape::shared_bytes of it, on a multiple of 128
+//   copy_async(to, from, there)          16 bytes from global to shared memory, both on multiples
+//                                        of 16, or as many zeros if not `there`: then `from` is not
+//                                        looked at. It belongs to the next commit_copies()
+//   wait_copies<n>()                     this thread's copies have arrived, but for its last n
+//                                        commits. What others copied needs a barrier after it
+//   load_matrix4(p)                      four matrices of 8 rows of 16 bytes: lane i says where row
+//                                        i % 8 of matrix i / 8 begins, and gets a word of each
+//                                        (matrix.h). load_matrix4_transposed(p): of 16-bit numbers,
+//                                        rows and columns exchanged
+//   matrix_step<T>(a, b, c)              c + a b^T (matrix.h): T is BF16 or F16, one step of
+//                                        numerics/matrix_step.h, or int8_t, exact
 //
 // Rules
 //   1. Blocks have a multiple of 32 threads. Shared arrays are declared at the top of a kernel,

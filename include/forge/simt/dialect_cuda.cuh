@@ -5,6 +5,8 @@
 #include <cstring>
 #include <type_traits>
 
+#include "forge/numerics/half.h"
+#include "forge/simt/matrix.h"
 #include "forge/simt/shape.h"
 
 #define FORGE_KERNELS forge::kernels::cuda
@@ -13,6 +15,9 @@
 #define FORGE_KERNEL_ENTRY(name) (reinterpret_cast<const void*>(&name))
 #define FORGE_ROLLED _Pragma("unroll 1")
 #define SIMT_SHARED(type, name, count) __shared__ __align__(16) type name[count]
+#define SIMT_SHARED_DYNAMIC(type, name)                                  \
+  extern __shared__ __align__(128) unsigned char forge_dynamic_shared[]; \
+  type* const name = reinterpret_cast<type*>(forge_dynamic_shared)
 
 namespace forge::simt {
 
@@ -39,6 +44,15 @@ FORGE_DEVICE Index3 grid() {
 
 FORGE_DEVICE Float4 load4(const float* p) { return *reinterpret_cast<const Float4*>(p); }
 FORGE_DEVICE void store4(float* p, Float4 v) { *reinterpret_cast<Float4*>(p) = v; }
+
+template <class T>
+FORGE_DEVICE Words4 load16(const T* p) {
+  return *reinterpret_cast<const Words4*>(p);
+}
+template <class T>
+FORGE_DEVICE void store16(T* p, Words4 v) {
+  *reinterpret_cast<Words4*>(p) = v;
+}
 
 FORGE_DEVICE std::int32_t dot4(std::uint32_t a, std::uint32_t b, std::int32_t sum) {
   return __dp4a(static_cast<int>(a), static_cast<int>(b), sum);
@@ -87,5 +101,67 @@ FORGE_DEVICE float warp_max(float v) {
   }
   return v + 0.0f;
 }
+
+// ---- Asynchronous copies ------------------------------------------------------------------------
+
+template <class T>
+FORGE_DEVICE unsigned shared_address(const T* p) {
+  return static_cast<unsigned>(__cvta_generic_to_shared(p));
+}
+
+template <class T, class U>
+FORGE_DEVICE void copy_async(T* to, const U* from, bool there) {
+  asm volatile("cp.async.cg.shared.global [%0], [%1], 16, %2;" ::"r"(shared_address(to)), "l"(from),
+               "r"(there ? 16 : 0)
+               : "memory");
+}
+FORGE_DEVICE void commit_copies() { asm volatile("cp.async.commit_group;" ::: "memory"); }
+template <int kPending>
+FORGE_DEVICE void wait_copies() {
+  asm volatile("cp.async.wait_group %0;" ::"n"(kPending) : "memory");
+}
+
+// ---- Tensor cores -------------------------------------------------------------------------------
+
+template <class T>
+FORGE_DEVICE MatrixA load_matrix4(const T* row) {
+  MatrixA a;
+  asm volatile("ldmatrix.sync.aligned.m8n8.x4.shared.b16 {%0,%1,%2,%3}, [%4];"
+               : "=r"(a.words[0]), "=r"(a.words[1]), "=r"(a.words[2]), "=r"(a.words[3])
+               : "r"(shared_address(row))
+               : "memory");
+  return a;
+}
+template <class T>
+FORGE_DEVICE MatrixA load_matrix4_transposed(const T* row) {
+  MatrixA a;
+  asm volatile("ldmatrix.sync.aligned.m8n8.x4.trans.shared.b16 {%0,%1,%2,%3}, [%4];"
+               : "=r"(a.words[0]), "=r"(a.words[1]), "=r"(a.words[2]), "=r"(a.words[3])
+               : "r"(shared_address(row))
+               : "memory");
+  return a;
+}
+
+#define FORGE_MATRIX_STEP(instruction, constraint)                                           \
+  asm(instruction " {%0,%1,%2,%3}, {%4,%5,%6,%7}, {%8,%9}, {%0,%1,%2,%3};"                   \
+      : "+" constraint(d.at[0]), "+" constraint(d.at[1]), "+" constraint(d.at[2]),           \
+        "+" constraint(d.at[3])                                                              \
+      : "r"(a.words[0]), "r"(a.words[1]), "r"(a.words[2]), "r"(a.words[3]), "r"(b.words[0]), \
+        "r"(b.words[1]))
+
+template <class T>
+FORGE_DEVICE MatrixSum<SumOf<T>> matrix_step(const MatrixA& a, const MatrixB& b,
+                                             MatrixSum<SumOf<T>> d) {
+  if constexpr (std::is_same_v<T, numerics::BF16>) {
+    FORGE_MATRIX_STEP("mma.sync.aligned.m16n8k16.row.col.f32.bf16.bf16.f32", "f");
+  } else if constexpr (std::is_same_v<T, numerics::F16>) {
+    FORGE_MATRIX_STEP("mma.sync.aligned.m16n8k16.row.col.f32.f16.f16.f32", "f");
+  } else {
+    static_assert(std::is_same_v<T, std::int8_t>);
+    FORGE_MATRIX_STEP("mma.sync.aligned.m16n8k32.row.col.s32.s8.s8.s32", "r");
+  }
+  return d;
+}
+#undef FORGE_MATRIX_STEP
 
 }  // namespace forge::simt

@@ -12,6 +12,8 @@
 #include <cstring>
 #include <type_traits>
 
+#include "forge/numerics/half.h"
+#include "forge/simt/async_copy.h"
 #include "forge/simt/meeting.h"
 #include "forge/simt/shape.h"
 
@@ -33,8 +35,23 @@
 #define SIMT_SHARED(type, name, count)                                                     \
   static constexpr ::forge::simt::SharedArray name##_array{#name, sizeof(type) * (count)}; \
   const auto name /* NOLINT */ = ::forge::simt::shared_array<type>(name##_array)
+#define SIMT_SHARED_DYNAMIC(type, name)                                     \
+  static constexpr ::forge::simt::SharedArray name##_array{#name, 0, true}; \
+  const auto name /* NOLINT */ = ::forge::simt::shared_array<type>(name##_array)
 
 namespace forge::simt {
+namespace detail {
+
+/// Of the matrices whose rows are of T.
+template <class T>
+inline constexpr MatrixType kMatrixType = MatrixType::bf16;
+template <>
+inline constexpr MatrixType kMatrixType<numerics::F16> = MatrixType::f16;
+template <>
+inline constexpr MatrixType kMatrixType<std::int8_t> = MatrixType::s8;
+
+}  // namespace detail
+
 inline namespace FORGE_SIMT_BUILD {
 
 #if !FORGE_SIMT_INSTRUMENTED
@@ -59,6 +76,22 @@ inline Float4 load4(const float* p) {
   return v;
 }
 inline void store4(float* p, Float4 v) { std::memcpy(p, &v, sizeof v); }
+
+template <class T>
+Words4 load16(const T* p, Site = Site::here()) {
+  Words4 v;
+  std::memcpy(&v, p, sizeof v);
+  return v;
+}
+template <class T>
+void store16(T* p, Words4 v) {
+  std::memcpy(p, &v, sizeof v);
+}
+
+template <class T, class U>
+void copy_async(T* to, const U* from, bool there) {
+  detail::start_copy({to, there ? from : nullptr, {}});
+}
 #endif
 
 inline int thread() { return detail::running.thread; }
@@ -99,6 +132,55 @@ inline float warp_sum(float v, Site site = Site::here()) {
 }
 inline float warp_max(float v, Site site = Site::here()) {
   return detail::reduced(v, Collective::warp_max, site);
+}
+
+inline void commit_copies() { detail::commit_copies(); }
+template <int kPending>
+void wait_copies() {
+  detail::wait_copies(kPending);
+}
+
+template <class T>
+MatrixA load_matrix4(sptr<T> row, Site site = Site::here()) {
+  const Words4 words = load16(row, site);
+  const detail::Handover handover =
+      detail::exchange_rows({words.x, words.y, words.z, words.w}, site);
+  detail::go_on(handover.next);
+  const auto g = static_cast<std::size_t>(lane() / 4);
+  const auto t = static_cast<std::size_t>(lane() % 4);
+  const auto& rows = handover.exchange->rows;
+  return {{rows[g][t], rows[8 + g][t], rows[16 + g][t], rows[24 + g][t]}};
+}
+
+template <class T>
+MatrixA load_matrix4_transposed(sptr<T> row, Site site = Site::here()) {
+  const Words4 words = load16(row, site);
+  const detail::Handover handover =
+      detail::exchange_rows({words.x, words.y, words.z, words.w}, site);
+  detail::go_on(handover.next);
+  const auto g = static_cast<std::size_t>(lane() / 4);
+  const auto t = static_cast<std::size_t>(lane() % 4);
+  const auto half = [&](std::size_t of) {
+    return handover.exchange->rows[of][g / 2] >> 16 * (g % 2) & 0xffffu;
+  };
+  MatrixA a;
+  for (std::size_t m = 0; m < 4; ++m)
+    a.words[m] = half(8 * m + 2 * t) | half(8 * m + 2 * t + 1) << 16;
+  return a;
+}
+
+template <class T, class Sum>
+MatrixSum<Sum> matrix_step(const MatrixA& a, const MatrixB& b, const MatrixSum<Sum>& c,
+                           Site site = Site::here()) {
+  static_assert(std::is_same_v<Sum, SumOf<T>>);
+  detail::MatrixShare share{.a = a, .b = b, .sum = {}};
+  std::memcpy(share.sum.data(), c.at, sizeof c.at);
+  const detail::Handover handover = detail::multiply(share, detail::kMatrixType<T>, site);
+  detail::go_on(handover.next);
+  MatrixSum<Sum> d;
+  std::memcpy(d.at, handover.exchange->shares[static_cast<std::size_t>(lane())].sum.data(),
+              sizeof d.at);
+  return d;
 }
 
 }  // namespace FORGE_SIMT_BUILD

@@ -14,6 +14,7 @@
 #include <cstring>
 #include <type_traits>
 
+#include "forge/simt/async_copy.h"
 #include "forge/simt/meeting.h"
 #include "forge/simt/observer.h"
 #include "forge/simt/shape.h"
@@ -38,19 +39,22 @@ struct Place {
   T* at = nullptr;
   const void* base = nullptr;
 
-  void report(AccessKind kind, std::size_t bytes, std::size_t alignment, Site site) const {
+  Access access(AccessKind kind, std::size_t bytes, std::size_t alignment, Site site) const {
     const detail::Running& running = detail::running;
     const std::uintptr_t origin =
         kSpace == Space::shared ? reinterpret_cast<std::uintptr_t>(running.shared) : 0;
-    running.observer->access({.space = kSpace,
-                              .kind = kind,
-                              .bytes = static_cast<std::uint16_t>(bytes),
-                              .alignment = static_cast<std::uint16_t>(alignment),
-                              .thread = running.thread,
-                              .data = reinterpret_cast<const std::byte*>(at),
-                              .address = reinterpret_cast<std::uintptr_t>(at) - origin,
-                              .base = reinterpret_cast<std::uintptr_t>(base) - origin,
-                              .site = site});
+    return {.space = kSpace,
+            .kind = kind,
+            .bytes = static_cast<std::uint16_t>(bytes),
+            .alignment = static_cast<std::uint16_t>(alignment),
+            .thread = running.thread,
+            .data = reinterpret_cast<const std::byte*>(at),
+            .address = reinterpret_cast<std::uintptr_t>(at) - origin,
+            .base = reinterpret_cast<std::uintptr_t>(base) - origin,
+            .site = site};
+  }
+  void report(AccessKind kind, std::size_t bytes, std::size_t alignment, Site site) const {
+    detail::running.observer->access(access(kind, bytes, alignment, site));
   }
 };
 
@@ -147,6 +151,28 @@ template <Space kSpace>
 void store4(Pointer<float, kSpace> p, Float4 v, Site site = Site::here()) {
   p.place().report(AccessKind::write, sizeof(Float4), alignof(Float4), site);
   std::memcpy(p.place().at, &v, sizeof v);
+}
+
+template <class T, Space kSpace>
+Words4 load16(Pointer<T, kSpace> p, Site site = Site::here()) {
+  p.place().report(AccessKind::read, sizeof(Words4), alignof(Words4), site);
+  Words4 v;
+  std::memcpy(&v, p.place().at, sizeof v);
+  return v;
+}
+template <class T, Space kSpace>
+void store16(Pointer<T, kSpace> p, Words4 v, Site site = Site::here()) {
+  p.place().report(AccessKind::write, sizeof(Words4), alignof(Words4), site);
+  std::memcpy(p.place().at, &v, sizeof v);
+}
+
+template <class T, class U>
+void copy_async(Pointer<T, Space::shared> to, Pointer<U, Space::global> from, bool there,
+                Site site = Site::here()) {
+  const Access write = to.place().access(AccessKind::write, kCopyBytes, kCopyBytes, site);
+  const Access read = from.place().access(AccessKind::read, kCopyBytes, kCopyBytes, site);
+  detail::running.observer->copy_started(there ? &read : nullptr, write);
+  detail::start_copy({to.place().at, there ? from.place().at : nullptr, write});
 }
 
 }  // namespace instrumented

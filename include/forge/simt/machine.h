@@ -24,6 +24,7 @@
 #include <tl/expected.hpp>
 #include <vector>
 
+#include "forge/numerics/matrix_step.h"
 #include "forge/simt/observer.h"
 #include "forge/simt/shape.h"
 
@@ -43,8 +44,9 @@ struct KernelCode {
 enum class FaultKind : std::uint8_t {
   race,               ///< two threads, one address, no barrier between, one of them writes
   out_of_bounds,      ///< not within one allocation, or of a shared array
-  misaligned,         ///< load4 / store4 of an address that is no multiple of 16
+  misaligned,         ///< 16 bytes moved at once from or to no multiple of 16
   uninitialised,      ///< shared memory that no thread of the block has written
+  pending_copy,       ///< shared memory that a copy is on its way to: its thread has not waited
   divergent_barrier,  ///< threads of a block wait at different barriers, or some have returned
   missing_lane,       ///< lanes of a warp at a collective, others elsewhere or returned
 };
@@ -70,6 +72,8 @@ struct LaunchOptions {
   Observer* observer = nullptr;
   /// A barrier that is skipped (sync_block or sync_warp), to see what it is good for.
   std::optional<Site> broken_barrier;
+  /// How the tensor cores of the device add.
+  numerics::StepModel step_model = numerics::kMmaSm90;
 };
 
 class Machine {
@@ -82,7 +86,8 @@ class Machine {
 
   /// Runs all blocks. `args` is the kernel's struct. Errors: the first fault, of the lowest block
   /// that has one; memory is then as the blocks that ran have left it.
-  /// Requires: shape.threads is a multiple of 32 up to 1024, the grid is not empty.
+  /// Requires: shape.threads is a multiple of 32 up to 1024, the grid is not empty, shared_bytes is
+  /// at most kSharedBytesMax.
   tl::expected<void, KernelFault> run(const KernelCode& kernel, const LaunchShape& shape,
                                       const void* args, const LaunchOptions& options = {});
 

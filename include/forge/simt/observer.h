@@ -61,6 +61,16 @@ class BlockObserver {
   /// Called before the access happens. Throws KernelFault (machine.h) to stop the launch.
   virtual void access(const Access& access) = 0;
 
+  /// Called when an asynchronous copy is started: `from` is read, unless it is null for zeros, and
+  /// `to` is written before the copy has arrived. By default two accesses.
+  virtual void copy_started(const Access* from, const Access& to) {
+    if (from != nullptr) access(*from);
+    access(to);
+  }
+
+  /// Called when its thread has waited for it.
+  virtual void copy_arrived(const Access& /*to*/) {}
+
   /// Called when all threads of the block have met, before any goes on.
   virtual void block_barrier(Site) {}
 

@@ -17,6 +17,7 @@ struct Index3 {
 struct LaunchShape {
   Index3 grid{1, 1, 1};
   int threads = kWarpSize;  ///< in a block; a multiple of kWarpSize, up to 1024
+  int shared_bytes = 0;     ///< of a block's array of SIMT_SHARED_DYNAMIC
 
   constexpr long long blocks() const { return static_cast<long long>(grid.x) * grid.y * grid.z; }
   /// The index of the block with this number; x runs fastest.
@@ -27,9 +28,16 @@ struct LaunchShape {
   friend constexpr bool operator==(const LaunchShape&, const LaunchShape&) = default;
 };
 
+/// The most of them: what sm_90 gives a block.
+inline constexpr int kSharedBytesMax = 227 * 1024;
+
 /// 16 bytes, moved at once by load4 and store4.
 struct alignas(16) Float4 {
   float x, y, z, w;
+};
+/// Moved at once by load16 and store16.
+struct alignas(16) Words4 {
+  unsigned x, y, z, w;
 };
 
 }  // namespace forge::simt

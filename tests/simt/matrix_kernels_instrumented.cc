@@ -1,0 +1,2 @@
+// The instrumented build of the kernels of matrices.
+#include "simt/matrix_kernels.cuh"
