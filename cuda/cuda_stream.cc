@@ -35,7 +35,10 @@ std::string words_of(const gpu::KernelLaunch& launch) {
   const simt::LaunchShape& shape = launch.shape;
   return std::string(gpu::name(launch.kernel)) + ", grid " + std::to_string(shape.grid.x) + "x" +
          std::to_string(shape.grid.y) + "x" + std::to_string(shape.grid.z) + ", " +
-         std::to_string(shape.threads) + " threads a block";
+         std::to_string(shape.threads) + " threads a block" +
+         (shape.shared_bytes > 0
+              ? ", " + std::to_string(shape.shared_bytes) + " bytes of shared memory"
+              : "");
 }
 
 dim3 dim3_of(const simt::Index3& index) {
@@ -69,15 +72,31 @@ gpu::Status CudaStream::copy(void* to, const void* from, std::size_t bytes,
       [&] { return std::to_string(bytes) + " bytes " + words_of(direction); });
 }
 
+/// More than any device gives without being asked.
+gpu::Status CudaStream::allow_shared_bytes(const gpu::KernelLaunch& launch) const {
+  constexpr int kWithoutAsking = 48 * 1024;
+  if (launch.shape.shared_bytes <= kWithoutAsking) return {};
+  return context_.run(
+      "cudaFuncSetAttribute",
+      [&] {
+        return cudaFuncSetAttribute(kernel_entry(launch.kernel),
+                                    cudaFuncAttributeMaxDynamicSharedMemorySize,
+                                    launch.shape.shared_bytes);
+      },
+      [&] { return words_of(launch); });
+}
+
 gpu::Status CudaStream::launch(const gpu::KernelLaunch& launch) {
   // The runtime copies the arguments, one struct, before it returns.
   void* args[] = {const_cast<std::byte*>(launch.args.data())};
   const simt::LaunchShape& shape = launch.shape;
+  const auto shared_bytes = static_cast<std::size_t>(shape.shared_bytes);
+  if (const auto allowed = allow_shared_bytes(launch); !allowed) return allowed;
   return context_.run(
       "cudaLaunchKernel",
       [&] {
         return cudaLaunchKernel(kernel_entry(launch.kernel), dim3_of(shape.grid),
-                                dim3_of({shape.threads, 1, 1}), args, 0, stream_);
+                                dim3_of({shape.threads, 1, 1}), args, shared_bytes, stream_);
       },
       [&] { return words_of(launch); });
 }

@@ -30,6 +30,8 @@ class CudaStream final : public gpu::Stream {
   gpu::Status synchronize() override;
 
  private:
+  gpu::Status allow_shared_bytes(const gpu::KernelLaunch& launch) const;
+
   const CudaContext& context_;
   cudaStream_t stream_;
 };

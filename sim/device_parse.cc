@@ -18,6 +18,7 @@ class Numbers {
 
   void read_all() {
     DeviceDescription& d = device_;
+    integer("compute_capability", {80, 999}, d.compute_capability);
     integer("multiprocessors", {1, 1024}, d.multiprocessors);
     real("clock_ghz", {0.1, 10}, d.clock_ghz);
     integer("fp32_lanes", {1, 1024}, d.fp32_lanes);

@@ -29,6 +29,10 @@ double ceil_divide(double a, double b) {
 
 }  // namespace
 
+std::uint64_t shared_bytes_of_block(const DeviceDescription& device) {
+  return device.shared_bytes - kSharedReserve;
+}
+
 Occupancy occupancy(const DeviceDescription& device, int threads,
                     const gpu::BlockResources& block) {
   FORGE_CHECK(threads >= 1, "threads=", threads);
@@ -60,7 +64,7 @@ KernelTime estimate(const DeviceDescription& device, const gpu::KernelLaunch& la
 
 KernelTime estimate(const DeviceDescription& device, const gpu::KernelLaunch& launch,
                     const KernelWork& work, const LaunchContext& context) {
-  const Occupancy fit = occupancy(device, launch.shape.threads, gpu::resources_of(launch.kernel));
+  const Occupancy fit = occupancy(device, launch.shape.threads, gpu::resources_of(launch));
   FORGE_CHECK(fit.blocks >= 1, "a block of ", name(launch.kernel), " does not fit on ", device.name,
               ": ", fit.limited_by);
   const auto blocks = static_cast<double>(launch.shape.blocks());

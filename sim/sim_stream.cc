@@ -3,6 +3,8 @@
 #include <type_traits>
 #include <utility>
 
+#include "forge/sim/kernel_time.h"
+
 namespace forge::sim {
 namespace {
 
@@ -223,15 +225,23 @@ std::optional<std::string> SimStream::error_of(const CopyOperation& copy) const 
          " bytes: " + *bad;
 }
 
-std::optional<std::string> SimStream::error_of(const gpu::KernelLaunch& launch) {
-  const auto& [grid, threads] = launch.shape;
+std::optional<std::string> SimStream::error_of(const gpu::KernelLaunch& launch) const {
+  const simt::Index3& grid = launch.shape.grid;
+  const int threads = launch.shape.threads;
   const bool possible = grid.x > 0 && grid.y > 0 && grid.y <= kGridMax && grid.z > 0 &&
                         grid.z <= kGridMax && threads > 0 && threads <= kThreadsMax &&
                         threads % simt::kWarpSize == 0;
-  if (possible) return std::nullopt;
-  return std::string(gpu::name(launch.kernel)) + ": no device launches a grid of " +
-         std::to_string(grid.x) + " x " + std::to_string(grid.y) + " x " + std::to_string(grid.z) +
-         " blocks of " + std::to_string(threads) + " threads";
+  const std::string kernel(gpu::name(launch.kernel));
+  if (possible) {
+    const int shared = gpu::resources_of(launch).shared_bytes;
+    const std::uint64_t most = shared_bytes_of_block(context_.options().device);
+    if (static_cast<std::uint64_t>(shared) <= most) return std::nullopt;
+    return kernel + ": a block has at most " + std::to_string(most) +
+           " bytes of shared memory here, not " + std::to_string(shared);
+  }
+  return kernel + ": no device launches a grid of " + std::to_string(grid.x) + " x " +
+         std::to_string(grid.y) + " x " + std::to_string(grid.z) + " blocks of " +
+         std::to_string(threads) + " threads";
 }
 
 }  // namespace forge::sim

@@ -106,7 +106,7 @@ class SimStream : public gpu::Stream {
   gpu::Status run(const Operation& operation);
   gpu::Status run(const std::vector<GraphOperation>& operations, bool late);
   std::optional<std::string> error_of(const CopyOperation& copy) const;
-  static std::optional<std::string> error_of(const gpu::KernelLaunch& launch);
+  std::optional<std::string> error_of(const gpu::KernelLaunch& launch) const;
   /// A call that failed ends a capture that is under way.
   gpu::Status refuse(gpu::DeviceError error);
 

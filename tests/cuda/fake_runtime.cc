@@ -212,8 +212,13 @@ cudaError_t cudaMemcpyAsync(void* to, const void* from, std::size_t bytes, cudaM
     return run_or_note(stream, [=] { return std::memcpy(to, from, bytes), cudaSuccess; });
   });
 }
-cudaError_t cudaLaunchKernel(const void* kernel, dim3 grid, dim3 block, void** args, std::size_t,
-                             cudaStream_t stream) {
+cudaError_t cudaFuncSetAttribute(const void*, cudaFuncAttribute, int value) {
+  return call("cudaFuncSetAttribute", [&] {
+    return value > forge::simt::kSharedBytesMax ? cudaErrorInvalidValue : cudaSuccess;
+  });
+}
+cudaError_t cudaLaunchKernel(const void* kernel, dim3 grid, dim3 block, void** args,
+                             std::size_t shared_bytes, cudaStream_t stream) {
   return call("cudaLaunchKernel", [&] {
     if (grid.y > 65535 || grid.z > 65535) return cudaErrorInvalidConfiguration;
     using forge::gpu::KernelLaunch;
@@ -223,7 +228,8 @@ cudaError_t cudaLaunchKernel(const void* kernel, dim3 grid, dim3 block, void** a
         .plain = reinterpret_cast<forge::simt::Entry>(const_cast<void*>(kernel))};
     const forge::simt::LaunchShape shape{
         {static_cast<int>(grid.x), static_cast<int>(grid.y), static_cast<int>(grid.z)},
-        static_cast<int>(block.x)};
+        static_cast<int>(block.x),
+        static_cast<int>(shared_bytes)};
     return run_or_note(stream, [=] {
       static forge::simt::Machine machine;
       return machine.run(code, shape, copy.data()) ? cudaSuccess : cudaErrorLaunchFailure;

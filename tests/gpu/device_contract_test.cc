@@ -205,6 +205,14 @@ TEST_P(DeviceContract, a_launch_that_no_device_can_do_is_an_error_that_names_the
   EXPECT_FALSE(refused.error().lost);
 
   launch.shape.grid.z = 1;
+  launch.shape.shared_bytes = 300'000;
+  const Status too_much = stream().launch(launch);
+  ASSERT_FALSE(too_much);
+  EXPECT_THAT(too_much.error().message, HasSubstr("copy_blocks"));
+  EXPECT_THAT(too_much.error().message, HasSubstr("300000"));
+  EXPECT_FALSE(too_much.error().lost);
+
+  launch.shape.shared_bytes = 64 * 1024;  // more than without asking
   ASSERT_TRUE(stream().launch(launch)) << "the stream goes on";
   ASSERT_TRUE(stream().synchronize());
   EXPECT_THAT(numbers(to), ElementsAre(1, 2, 3, 4));

@@ -129,7 +129,7 @@ TEST(DeviceDescription, zero_negative_and_absent_are_refused_for_every_number) {
     EXPECT_EQ(error_after([&](json& edited) { edited[field].erase("source"); }),
               name + ".source is missing; accepted is a text");
   }
-  EXPECT_EQ(numbers, 19);
+  EXPECT_EQ(numbers, 20);
 }
 
 TEST(DeviceDescription, json_that_means_no_number_is_not_json) {

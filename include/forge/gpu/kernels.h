@@ -92,7 +92,7 @@ constexpr std::string_view name(KernelId kernel) {
   return kKernelNames[static_cast<std::size_t>(kernel)];
 }
 
-/// What a thread block of `kernel` needs of a multiprocessor.
+/// What a thread block of `kernel` needs of a multiprocessor, without a dynamic array.
 constexpr BlockResources resources_of(KernelId kernel) {
   constexpr std::array kResources{
 #define FORGE_ENTRY(name, Args) Args::kResources,
@@ -115,6 +115,13 @@ KernelLaunch launch_of(const Args& args, const simt::LaunchShape& shape) {
   KernelLaunch launch{.kernel = kernel_of(args), .shape = shape};
   std::memcpy(launch.args.data(), &args, sizeof args);
   return launch;
+}
+
+/// What a thread block of the launch needs of a multiprocessor.
+constexpr BlockResources resources_of(const KernelLaunch& launch) {
+  BlockResources resources = resources_of(launch.kernel);
+  resources.shared_bytes += launch.shape.shared_bytes;
+  return resources;
 }
 
 /// What `visitor` returns for the arguments of the launch, by their type.

@@ -43,6 +43,7 @@ struct DeviceDescription {
   std::string name;                            ///< "h200"
   std::string full_name;                       ///< "NVIDIA H200 SXM 141GB"
   std::map<std::string, std::string> sources;  ///< where the numbers are from, by short name
+  int compute_capability = 0;                  ///< 90 for 9.0
   int multiprocessors = 0;
   double clock_ghz = 0;            ///< boost
   int fp32_lanes = 0;              ///< fused multiply-adds of a multiprocessor in a clock cycle
@@ -50,7 +51,7 @@ struct DeviceDescription {
   int max_blocks = 0;              ///< resident on a multiprocessor
   int registers = 0;               ///< of a multiprocessor
   std::uint64_t l1_bytes = 0;      ///< of a multiprocessor: L1 and shared memory together
-  std::uint64_t shared_bytes = 0;  ///< of these, the most that blocks can have
+  std::uint64_t shared_bytes = 0;  ///< of these, the most that blocks can have together
   std::uint64_t l2_bytes = 0;
   std::uint64_t memory_bytes = 0;
   double memory_gb_per_s = 0;  ///< of device memory; a GB is 10^9 bytes

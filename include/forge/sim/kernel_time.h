@@ -33,6 +33,9 @@ struct Occupancy {
   const char* limited_by = "";  ///< "threads", "blocks", "shared memory", "registers"
 };
 /// Requires: threads >= 1.
+/// The most shared memory of a block.
+std::uint64_t shared_bytes_of_block(const DeviceDescription& device);
+
 Occupancy occupancy(const DeviceDescription& device, int threads, const gpu::BlockResources& block);
 
 /// What the time of a launch depends on beside its arguments.

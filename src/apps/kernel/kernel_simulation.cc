@@ -46,7 +46,7 @@ tl::expected<std::unique_ptr<KernelSimulation>, std::string> KernelSimulation::c
 }
 
 sim::Occupancy KernelSimulation::occupancy() const {
-  return sim::occupancy(device(), launch().shape.threads, gpu::resources_of(launch().kernel));
+  return sim::occupancy(device(), launch().shape.threads, gpu::resources_of(launch()));
 }
 
 simt::CacheSizes KernelSimulation::caches() const {
