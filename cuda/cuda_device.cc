@@ -14,12 +14,15 @@ namespace {
 
 /// sm_80: the oldest architecture that there is machine code for.
 constexpr int kOldestMajor = 8;
+/// From here on launches can overlap.
+constexpr int kOverlappingMajor = 9;
 
 class CudaDevice final : public gpu::Device {
  public:
   CudaDevice(int index, const cudaDeviceProp& properties)
       : context_(index, properties.name),
-        info_{properties.name, properties.multiProcessorCount, properties.totalGlobalMem} {}
+        info_{properties.name, properties.multiProcessorCount, properties.totalGlobalMem},
+        overlaps_(properties.major >= kOverlappingMajor) {}
 
   const CudaContext& context() const { return context_; }
   gpu::DeviceInfo info() const override { return info_; }
@@ -27,7 +30,7 @@ class CudaDevice final : public gpu::Device {
   tl::expected<gpu::Buffer, gpu::DeviceError> allocate(gpu::MemoryKind kind, std::size_t bytes,
                                                        const char* name) override;
   tl::expected<std::unique_ptr<gpu::Stream>, gpu::DeviceError> create_stream() override {
-    return CudaStream::create(context_);
+    return CudaStream::create(context_, overlaps_);
   }
   tl::expected<std::unique_ptr<gpu::Event>, gpu::DeviceError> create_event() override {
     return CudaEvent::create(context_);
@@ -39,6 +42,7 @@ class CudaDevice final : public gpu::Device {
 
   CudaContext context_;
   gpu::DeviceInfo info_;
+  bool overlaps_;
 };
 
 tl::expected<std::optional<std::uint64_t>, gpu::DeviceError> CudaDevice::free_bytes() {

@@ -49,7 +49,7 @@ dim3 dim3_of(const simt::Index3& index) {
 }  // namespace
 
 tl::expected<std::unique_ptr<gpu::Stream>, gpu::DeviceError> CudaStream::create(
-    const CudaContext& context) {
+    const CudaContext& context, bool overlaps) {
   cudaStream_t stream = nullptr;
   // Non-blocking: without ties to the default stream, which nothing here uses.
   const auto created = context.run(
@@ -57,7 +57,7 @@ tl::expected<std::unique_ptr<gpu::Stream>, gpu::DeviceError> CudaStream::create(
       [&] { return cudaStreamCreateWithFlags(&stream, cudaStreamNonBlocking); },
       [] { return "a stream"; });
   if (!created) return tl::unexpected(created.error());
-  return std::make_unique<CudaStream>(context, stream);
+  return std::make_unique<CudaStream>(context, stream, overlaps);
 }
 
 CudaStream::~CudaStream() {
@@ -87,17 +87,22 @@ gpu::Status CudaStream::allow_shared_bytes(const gpu::KernelLaunch& launch) cons
 }
 
 gpu::Status CudaStream::launch(const gpu::KernelLaunch& launch) {
+  if (const auto allowed = allow_shared_bytes(launch); !allowed) return allowed;
   // The runtime copies the arguments, one struct, before it returns.
   void* args[] = {const_cast<std::byte*>(launch.args.data())};
-  const simt::LaunchShape& shape = launch.shape;
-  const auto shared_bytes = static_cast<std::size_t>(shape.shared_bytes);
-  if (const auto allowed = allow_shared_bytes(launch); !allowed) return allowed;
+  cudaLaunchAttribute overlaps{};
+  overlaps.id = cudaLaunchAttributeProgrammaticStreamSerialization;
+  overlaps.val.programmaticStreamSerializationAllowed = 1;
+  cudaLaunchConfig_t config{};
+  config.gridDim = dim3_of(launch.shape.grid);
+  config.blockDim = dim3_of({launch.shape.threads, 1, 1});
+  config.dynamicSmemBytes = static_cast<std::size_t>(launch.shape.shared_bytes);
+  config.stream = stream_;
+  config.attrs = &overlaps;
+  config.numAttrs = overlaps_ && launch.overlaps ? 1 : 0;
   return context_.run(
-      "cudaLaunchKernel",
-      [&] {
-        return cudaLaunchKernel(kernel_entry(launch.kernel), dim3_of(shape.grid),
-                                dim3_of({shape.threads, 1, 1}), args, shared_bytes, stream_);
-      },
+      "cudaLaunchKernelExC",
+      [&] { return cudaLaunchKernelExC(&config, kernel_entry(launch.kernel), args); },
       [&] { return words_of(launch); });
 }
 

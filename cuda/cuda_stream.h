@@ -9,10 +9,11 @@ namespace forge::cuda {
 
 class CudaStream final : public gpu::Stream {
  public:
+  /// `overlaps`: can launches of this device?
   static tl::expected<std::unique_ptr<gpu::Stream>, gpu::DeviceError> create(
-      const CudaContext& context);
-  CudaStream(const CudaContext& context, cudaStream_t stream)
-      : context_(context), stream_(stream) {}
+      const CudaContext& context, bool overlaps);
+  CudaStream(const CudaContext& context, cudaStream_t stream, bool overlaps)
+      : context_(context), stream_(stream), overlaps_(overlaps) {}
   ~CudaStream() override;
   CudaStream(const CudaStream&) = delete;
   CudaStream& operator=(const CudaStream&) = delete;
@@ -34,6 +35,7 @@ class CudaStream final : public gpu::Stream {
 
   const CudaContext& context_;
   cudaStream_t stream_;
+  bool overlaps_;
 };
 
 }  // namespace forge::cuda

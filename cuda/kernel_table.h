@@ -5,7 +5,7 @@
 
 namespace forge::cuda {
 
-/// What cudaLaunchKernel and cudaFuncGetAttributes take for `kernel`.
+/// What cudaLaunchKernelExC and cudaFuncGetAttributes take for `kernel`.
 const void* kernel_entry(gpu::KernelId kernel);
 
 }  // namespace forge::cuda

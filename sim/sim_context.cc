@@ -78,6 +78,7 @@ void SimContext::poison_destination(const CopyOperation& copy) {
 }
 
 gpu::Status SimContext::run(const CopyOperation& copy, const RunOptions& options) {
+  options.launches->end_all();
   ++statistics_.copies;
   statistics_.bytes_copied += copy.bytes;
   statistics_.device_us += copy_us(options_.device, copy.bytes);
@@ -106,7 +107,8 @@ gpu::Status SimContext::run(const gpu::KernelLaunch& launch, const RunOptions& o
   }
   std::optional<simt::Checker> checker;
   if (options_.mode == SimMode::checked) {
-    launch_options.observer = &checker.emplace(memory_.map());
+    options.launches->begin(std::string(gpu::name(launch.kernel)), launch.overlaps);
+    launch_options.observer = &checker.emplace(memory_.map(), options.launches);
   }
   const auto done =
       machine_.run(kernel_code(launch.kernel), launch.shape, launch.args.data(), launch_options);
@@ -114,6 +116,7 @@ gpu::Status SimContext::run(const gpu::KernelLaunch& launch, const RunOptions& o
     kernel_fault_ = done.error();
     return tl::unexpected(lose(DeviceCall::Kind::launch, to_string(done.error())));
   }
+  if (checker) checker->end_launch();
   const LaunchContext context{.in_graph = options.in_graph,
                               .working_set_bytes = memory_.device_bytes_used()};
   const double us = estimate(options_.device, launch, context).total_us;

@@ -15,6 +15,7 @@
 #include <vector>
 
 #include "forge/sim/sim_device.h"
+#include "forge/simt/launch_chain.h"
 #include "sim_memory.h"
 
 namespace forge::sim {
@@ -29,10 +30,12 @@ struct CopyOperation {
   gpu::CopyDirection direction = gpu::CopyDirection::within;
 };
 
-/// Whether an operation runs in a graph, and whether an injected fault makes it late.
+/// Whether an operation runs in a graph, whether an injected fault makes it late, and the launches
+/// of its stream.
 struct RunOptions {
   bool in_graph = false;
   bool late = false;
+  simt::LaunchChain* launches = nullptr;
 };
 
 class SimContext {

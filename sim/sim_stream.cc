@@ -190,7 +190,7 @@ gpu::Status SimStream::run_to(std::uint64_t position) {
 }
 
 gpu::Status SimStream::run(const Operation& operation) {
-  const RunOptions options{.late = operation.late};
+  const RunOptions options{.late = operation.late, .launches = &launches_};
   return std::visit(
       [&](const auto& what) -> gpu::Status {
         using What = std::decay_t<decltype(what)>;
@@ -209,7 +209,7 @@ gpu::Status SimStream::run(const Operation& operation) {
 }
 
 gpu::Status SimStream::run(const std::vector<GraphOperation>& operations, bool late) {
-  const RunOptions options{.in_graph = true, .late = late};
+  const RunOptions options{.in_graph = true, .late = late, .launches = &launches_};
   for (const GraphOperation& operation : operations) {
     auto done =
         std::visit([&](const auto& what) { return context_.run(what, options); }, operation);

@@ -115,6 +115,7 @@ class SimStream : public gpu::Stream {
   std::vector<Operation> operations_;  ///< queued; those before next_ have run
   std::size_t next_ = 0;
   std::optional<Capture> capture_;
+  simt::LaunchChain launches_;
 };
 
 }  // namespace forge::sim

@@ -8,14 +8,12 @@
 namespace forge::simt {
 namespace {
 
-const char* verb(AccessKind kind) { return kind == AccessKind::read ? "read" : "write"; }
-
 KernelFault fault_of(FaultKind kind, const Access& access, std::string detail) {
   KernelFault fault;
   fault.kind = kind;
   fault.threads = {access.thread};
   fault.sites = {access.site};
-  fault.detail = std::string(verb(access.kind)) + " of " + std::move(detail);
+  fault.detail = std::string(name_of(access.kind)) + " of " + std::move(detail);
   return fault;
 }
 
@@ -55,6 +53,7 @@ void BlockChecker::access(const Access& access) {
              std::to_string(access.alignment));
   }
   if (copies_ && access.space == Space::shared) check_copies(access, memory);
+  if (chain_ != nullptr && access.space == Space::global) check_launches(access, memory);
   check_races(access, memory);
 }
 
@@ -77,6 +76,23 @@ void BlockChecker::copy_arrived(const Access& to) {
   });
 }
 
+void BlockChecker::check_launches(const Access& access, const NamedMemory& memory) {
+  const bool waited = waited_[static_cast<std::size_t>(access.thread)];
+  const auto earlier = chain_->find(access.address, access.bytes, access.kind, waited);
+  if (!earlier) return;
+  KernelFault fault;
+  fault.kind = FaultKind::race;
+  fault.threads = {earlier->thread, access.thread};
+  fault.sites = {earlier->site, access.site};
+  fault.detail = std::string(name_of(earlier->kind)) + " by '" + earlier->kernel +
+                 "', launched before, then " + std::string(name_of(access.kind)) + " of " +
+                 memory.describe(access.address, access.bytes) + "; " +
+                 (waited ? "a launch between them has not waited for it"
+                         : "the thread has not waited for it (wait_for_previous)");
+  uninitialised_.reset();
+  throw fault;
+}
+
 void BlockChecker::check_copies(const Access& access, const NamedMemory& memory) {
   arriving_.for_each(access.address, access.bytes,
                      [&](std::uintptr_t address, std::size_t bytes, const Event& arriving) {
@@ -86,7 +102,7 @@ void BlockChecker::check_copies(const Access& access, const NamedMemory& memory)
                        fault.threads = {arriving.thread, access.thread};
                        fault.sites = {sites_[arriving.site], access.site};
                        fault.detail = "a copy is on its way, then " +
-                                      std::string(verb(access.kind)) + " of " +
+                                      std::string(name_of(access.kind)) + " of " +
                                       memory.describe(address, bytes) + "; thread " +
                                       std::to_string(arriving.thread) + " has not waited for it";
                        uninitialised_.reset();
@@ -138,20 +154,23 @@ void BlockChecker::check_races(const Access& access, const NamedMemory& memory) 
   const bool shared = access.space == Space::shared;
   const Event event = clock_.event(access.thread, sites_.number(access.site));
   const auto check = [&](std::uintptr_t address, std::size_t bytes, AccessHistory& history) {
-    const bool reads = access.kind == AccessKind::read;
-    if (reads && shared && !history.write.happened() && !uninitialised_.has_value()) {
+    const bool needs = access.kind != AccessKind::write;  // what is there before
+    if (needs && shared && !history.written() && !uninitialised_.has_value()) {
       uninitialised_ = fault_of(FaultKind::uninitialised, access,
                                 memory.describe(address, bytes) + "; nobody has written there");
     }
     const std::optional<Race> race =
-        reads ? clock_.note_read(history, event) : clock_.note_write(history, event);
+        access.kind == AccessKind::read  ? clock_.note_read(history, event)
+        : access.kind == AccessKind::add ? clock_.note_add(history, event)
+                                         : clock_.note_write(history, event);
     if (!race.has_value()) return;
     KernelFault fault;
     fault.kind = FaultKind::race;
     fault.threads = {race->earlier.thread, access.thread};
     fault.sites = {sites_[race->earlier.site], access.site};
-    fault.detail = std::string(verb(race->kind)) + ", then " + verb(access.kind) + " of " +
-                   memory.describe(address, bytes) + "; no barrier between them";
+    fault.detail = std::string(name_of(race->kind)) + ", then " +
+                   std::string(name_of(access.kind)) + " of " + memory.describe(address, bytes) +
+                   "; no barrier between them";
     uninitialised_.reset();
     throw fault;
   };

@@ -2,10 +2,12 @@
 // goes on to the Checker, which compares blocks.
 #pragma once
 
+#include <algorithm>
 #include <optional>
 #include <string>
 #include <vector>
 
+#include "forge/simt/launch_chain.h"
 #include "forge/simt/machine.h"
 #include "forge/simt/memory_map.h"
 #include "forge/simt/observer.h"
@@ -49,12 +51,19 @@ struct NamedMemory {
 
 class BlockChecker : public BlockObserver {
  public:
-  BlockChecker(const MemoryMap& memory, const LaunchShape& shape)
-      : memory_(memory), shape_(shape) {}
+  /// `chain` may be null; it is borrowed.
+  BlockChecker(const MemoryMap& memory, const LaunchShape& shape, const LaunchChain* chain)
+      : memory_(memory),
+        shape_(shape),
+        chain_(chain),
+        waited_(static_cast<std::size_t>(shape.threads)) {}
 
   void access(const Access& access) override;
   void copy_started(const Access* from, const Access& to) override;
   void copy_arrived(const Access& to) override;
+  void waited_for_previous(int thread) override {
+    waited_[static_cast<std::size_t>(thread)] = true;
+  }
   void block_barrier(Site) override;
   void warp_barrier(int warp, Site) override { clock_.warp_barrier(warp); }
   void shared_array(const char* name, std::size_t offset, std::size_t bytes) override;
@@ -63,6 +72,9 @@ class BlockChecker : public BlockObserver {
   ShadowMemory<AccessHistory>& global_memory() { return global_; }
   const Site& site(std::uint16_t number) const { return sites_[number]; }
   const LaunchShape& shape() const { return shape_; }
+  bool all_waited() const {
+    return std::ranges::all_of(waited_, [](bool waited) { return waited; });
+  }
 
  private:
   const NamedMemory& memory_of(const Access& access);
@@ -70,9 +82,12 @@ class BlockChecker : public BlockObserver {
   [[noreturn]] void out_of_bounds(const Access& access, const NamedMemory* memory);
   void check_races(const Access& access, const NamedMemory& memory);
   void check_copies(const Access& access, const NamedMemory& memory);
+  void check_launches(const Access& access, const NamedMemory& memory);
 
   const MemoryMap& memory_;
   const LaunchShape shape_;
+  const LaunchChain* const chain_;
+  std::vector<bool> waited_;  ///< by thread: for the launch before
   std::vector<NamedMemory> shared_arrays_;
   std::vector<NamedMemory> buffers_;  ///< ranges of memory_ that pointers were made from
   std::size_t last_buffer_ = 0;

@@ -21,7 +21,7 @@ struct BlockAccess {
   AccessKind kind = AccessKind::read;
 };
 
-const char* verb(AccessKind kind) { return kind == AccessKind::read ? "reads" : "writes"; }
+std::string verb(AccessKind kind) { return std::string(name_of(kind)) + "s"; }
 
 }  // namespace
 
@@ -44,8 +44,8 @@ struct Checker::Footprint {
 void Checker::Footprint::add(std::int32_t block, BlockChecker& checker) {
   checker.global_memory().for_all([&](std::uintptr_t begin, std::size_t bytes,
                                       const AccessHistory& history) {
-    const bool wrote = history.write.happened();
-    const Event& event = wrote ? history.write : history.reads[0];
+    const bool wrote = history.written();
+    const Event& event = history.write.happened() ? history.write : history.reads[0];
     if (!event.happened()) return;
     const BlockAccess access{.block = block,
                              .thread = event.thread,
@@ -75,18 +75,29 @@ void Checker::Footprint::stop(const BlockAccess& earlier, const BlockAccess& lat
   throw fault;
 }
 
-Checker::Checker(const MemoryMap& memory)
-    : memory_(memory), footprint_(std::make_unique<Footprint>(memory)) {}
+Checker::Checker(const MemoryMap& memory, LaunchChain* chain)
+    : memory_(memory), chain_(chain), footprint_(std::make_unique<Footprint>(memory)) {}
 
 Checker::~Checker() = default;
 
 std::unique_ptr<BlockObserver> Checker::begin_block(const LaunchShape& shape, long long) {
-  return std::make_unique<BlockChecker>(memory_, shape);
+  return std::make_unique<BlockChecker>(memory_, shape, chain_);
 }
 
 void Checker::end_block(long long block, std::unique_ptr<BlockObserver> observer) {
   FORGE_CHECK(block <= std::numeric_limits<std::int32_t>::max(), "block=", block);
-  footprint_->add(static_cast<std::int32_t>(block), static_cast<BlockChecker&>(*observer));
+  auto& checker = static_cast<BlockChecker&>(*observer);
+  all_waited_ = all_waited_ && checker.all_waited();
+  footprint_->add(static_cast<std::int32_t>(block), checker);
+}
+
+void Checker::end_launch() {
+  footprint_->memory.for_all(
+      [&](std::uintptr_t address, std::size_t bytes, const BlockAccess& access) {
+        if (access.block == BlockAccess::kNobody) return;
+        chain_->note(address, bytes, access.kind, access.thread, footprint_->sites[access.site]);
+      });
+  chain_->end(all_waited_);
 }
 
 }  // namespace forge::simt

@@ -9,7 +9,7 @@
 //
 // Two of the reads since the last write are enough. If they are by different warps, no thread can
 // write without racing with one of them. If they are by one warp, they are its latest ones, by two
-// different lanes if two lanes have read.
+// different lanes if two lanes have read. The same holds of adds.
 #pragma once
 
 #include <array>
@@ -34,10 +34,13 @@ struct Event {
 };
 
 /// What is remembered of one word. At the end of a block it says whether the block has written the
-/// word and, if not, whether it has read it.
+/// word, or added to it, and, if not, whether it has read it.
 struct AccessHistory {
   Event write;
   std::array<Event, 2> reads;
+  bool adds = false;  ///< the reads are adds, which need no order among them
+
+  bool written() const { return write.happened() || (adds && reads[0].happened()); }
 };
 
 /// An earlier access that another one is not ordered after.
@@ -65,8 +68,13 @@ class BlockClock {
   /// Returns: what the access races with, if anything. Notes the access.
   std::optional<Race> note_write(AccessHistory& history, const Event& write) const;
   std::optional<Race> note_read(AccessHistory& history, const Event& read) const;
+  std::optional<Race> note_add(AccessHistory& history, const Event& add) const;
 
  private:
+  void remember(std::array<Event, 2>& events, const Event& event) const;
+  /// Whichever of the reads, or adds, the event is not ordered after.
+  std::optional<Race> race_with_reads(const AccessHistory& history, const Event& event) const;
+
   static std::size_t index(int warp) { return static_cast<std::size_t>(warp); }
   /// Whether the event happened since the last barrier of the block.
   bool recent(const Event& event) const { return event.clock >= at_barrier_[index(event.warp())]; }
@@ -84,14 +92,41 @@ inline std::optional<Race> BlockClock::note_write(AccessHistory& history,
   const AccessHistory before = history;
   history = {.write = write, .reads = {}};
   if (races(before.write, write)) return Race{before.write, AccessKind::write};
-  for (const Event& read : before.reads) {
-    if (races(read, write)) return Race{read, AccessKind::read};
+  return race_with_reads(before, write);
+}
+
+inline std::optional<Race> BlockClock::note_read(AccessHistory& history, const Event& read) const {
+  std::optional<Race> race;
+  if (history.adds) {
+    race = race_with_reads(history, read);
+    history = {.write = history.reads[0], .reads = {}};
+  }
+  remember(history.reads, read);
+  if (!race && races(history.write, read)) race = Race{history.write, AccessKind::write};
+  return race;
+}
+
+inline std::optional<Race> BlockClock::note_add(AccessHistory& history, const Event& add) const {
+  std::optional<Race> race;
+  if (!history.adds) {
+    race = race_with_reads(history, add);
+    history = {.write = history.write, .reads = {}, .adds = true};
+  }
+  remember(history.reads, add);
+  if (!race && races(history.write, add)) race = Race{history.write, AccessKind::write};
+  return race;
+}
+
+inline std::optional<Race> BlockClock::race_with_reads(const AccessHistory& history,
+                                                       const Event& event) const {
+  for (const Event& read : history.reads) {
+    if (races(read, event)) return Race{read, history.adds ? AccessKind::add : AccessKind::read};
   }
   return std::nullopt;
 }
 
-inline std::optional<Race> BlockClock::note_read(AccessHistory& history, const Event& read) const {
-  auto& [a, b] = history.reads;
+inline void BlockClock::remember(std::array<Event, 2>& events, const Event& read) const {
+  auto& [a, b] = events;
   if (b.happened() && !recent(b)) b = Event();
   const bool only = !a.happened() || !recent(a);
   if (only || (a.warp() == read.warp() && a.clock < read.clock) || a.thread == read.thread) {
@@ -100,8 +135,6 @@ inline std::optional<Race> BlockClock::note_read(AccessHistory& history, const E
     // Another warp than a's, or another lane at the same time.
     if (a.warp() != read.warp() || !b.happened() || b.clock < read.clock) b = read;
   }
-  if (races(history.write, read)) return Race{history.write, AccessKind::write};
-  return std::nullopt;
 }
 
 }  // namespace forge::simt

@@ -33,6 +33,22 @@ class ShadowMemory {
     }
   }
 
+  /// Calls f(cell) for each cell of the range that a for_each has made. From several threads.
+  template <class F>
+  void for_each_known(std::uintptr_t address, std::size_t bytes, const F& f) const {
+    const std::uintptr_t end = address + bytes;
+    while (address < end) {
+      const std::uintptr_t page_end = std::min(end, (address / kPageBytes + 1) * kPageBytes);
+      if (const auto found = pages_.find(address / kPageBytes); found != pages_.end()) {
+        const Page& page = *found->second;
+        for (; address < page_end; address += page.granule - address % page.granule) {
+          f(page.cells[address % kPageBytes / page.granule]);
+        }
+      }
+      address = page_end;
+    }
+  }
+
   /// Does the same for all pages, in ascending order of addresses.
   template <class F>
   void for_all(const F& f) {

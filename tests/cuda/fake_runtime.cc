@@ -33,6 +33,7 @@ namespace {
 struct Runtime {
   int major = 9;
   int live = 0;
+  int overlapping_launches = 0;
   bool capturing = false;
   std::string failing;
   cudaError_t failure = cudaSuccess;
@@ -103,6 +104,8 @@ cudaError_t destroy(T* object) {
 }
 
 }  // namespace
+
+int overlapping_launches() { return runtime.overlapping_launches; }
 
 void reset_fake_runtime(int major) { runtime = {.major = major, .failing = ""}; }
 
@@ -217,10 +220,11 @@ cudaError_t cudaFuncSetAttribute(const void*, cudaFuncAttribute, int value) {
     return value > forge::simt::kSharedBytesMax ? cudaErrorInvalidValue : cudaSuccess;
   });
 }
-cudaError_t cudaLaunchKernel(const void* kernel, dim3 grid, dim3 block, void** args,
-                             std::size_t shared_bytes, cudaStream_t stream) {
-  return call("cudaLaunchKernel", [&] {
+cudaError_t cudaLaunchKernelExC(const cudaLaunchConfig_t* config, const void* kernel, void** args) {
+  return call("cudaLaunchKernelExC", [&] {
+    const dim3 grid = config->gridDim;
     if (grid.y > 65535 || grid.z > 65535) return cudaErrorInvalidConfiguration;
+    if (config->numAttrs > 0) ++runtime.overlapping_launches;
     using forge::gpu::KernelLaunch;
     std::array<std::byte, KernelLaunch::kArgsMax> copy;
     std::memcpy(copy.data(), args[0], copy.size());
@@ -228,9 +232,9 @@ cudaError_t cudaLaunchKernel(const void* kernel, dim3 grid, dim3 block, void** a
         .plain = reinterpret_cast<forge::simt::Entry>(const_cast<void*>(kernel))};
     const forge::simt::LaunchShape shape{
         {static_cast<int>(grid.x), static_cast<int>(grid.y), static_cast<int>(grid.z)},
-        static_cast<int>(block.x),
-        static_cast<int>(shared_bytes)};
-    return run_or_note(stream, [=] {
+        static_cast<int>(config->blockDim.x),
+        static_cast<int>(config->dynamicSmemBytes)};
+    return run_or_note(config->stream, [=] {
       static forge::simt::Machine machine;
       return machine.run(code, shape, copy.data()) ? cudaSuccess : cudaErrorLaunchFailure;
     });

@@ -22,4 +22,7 @@ void fail_next(const std::string& function, cudaError_t code);
 /// Streams, events, graphs and pieces of memory that have not been freed.
 int live_objects();
 
+/// Launches that were allowed to begin before the one before had ended.
+int overlapping_launches();
+
 }  // namespace forge::testing

@@ -2,6 +2,8 @@
 // left behind. The device contract runs over the same runtime (tests/gpu/device_contract_test.cc).
 #include <gmock/gmock.h>
 
+#include <cstring>
+
 #include "cuda/fake_runtime.h"
 #include "forge/cuda/cuda_device.h"
 
@@ -11,6 +13,7 @@ namespace {
 using testing::fail_next;
 using ::testing::HasSubstr;
 using testing::live_objects;
+using testing::overlapping_launches;
 using testing::reset_fake_runtime;
 
 class RuntimeFailure : public ::testing::Test {
@@ -98,14 +101,39 @@ TEST_F(RuntimeFailure, every_call_of_a_stream_names_itself_and_what_it_was_for) 
   expect_failure("cudaMemcpyAsync", "8 bytes to the host", [&] {
     return stream->copy(pair.as<void>(), pair.as<void>(), 8, gpu::CopyDirection::to_host);
   });
-  expect_failure("cudaLaunchKernel", "copy_blocks, grid 3x1x1, 256 threads a block",
+  expect_failure("cudaLaunchKernelExC", "copy_blocks, grid 3x1x1, 256 threads a block",
                  [&] { return stream->launch(gpu::launch_of(args, args.shape(3))); });
+  gpu::KernelLaunch large = gpu::launch_of(args, args.shape(3));
+  large.shape.shared_bytes = 100'000;
+  expect_failure("cudaFuncSetAttribute",
+                 "copy_blocks, grid 3x1x1, 256 threads a block, 100000 bytes of shared memory",
+                 [&] { return stream->launch(large); });
   expect_failure("cudaEventRecord", "an event", [&] { return stream->record(*event); });
   expect_failure("cudaStreamWaitEvent", "another stream", [&] { return stream->wait(*event); });
   expect_failure("cudaEventSynchronize", "before the event", [&] { return event->synchronize(); });
   expect_failure("cudaStreamBeginCapture", "a graph", [&] { return stream->begin_capture(); });
   expect_failure("cudaStreamSynchronize", "queued", [&] { return stream->synchronize(); });
   EXPECT_TRUE(stream->synchronize()) << "the stream goes on";
+}
+
+TEST(Launches, overlap_where_they_say_so_and_the_device_can) {
+  for (const int major : {8, 9}) {
+    reset_fake_runtime(major);
+    const auto device = open_device().value();
+    const auto stream = device->create_stream().value();
+    const gpu::Buffer pair = device->allocate(gpu::MemoryKind::pinned, 64, "pair").value();
+    std::memset(pair.as<void>(), 0, 64);
+    const gpu::CopyBlocksArgs args{.pairs = pair.as<const gpu::BlockPair>(),
+                                   .source = pair.as<const float>(),
+                                   .target = pair.as<float>(),
+                                   .block_bytes = 4};
+    gpu::KernelLaunch launch = gpu::launch_of(args, args.shape(1));
+    ASSERT_TRUE(stream->launch(launch));
+    EXPECT_EQ(overlapping_launches(), 0);
+    launch.overlaps = true;
+    ASSERT_TRUE(stream->launch(launch));
+    EXPECT_EQ(overlapping_launches(), major >= 9 ? 1 : 0);
+  }
 }
 
 TEST_F(RuntimeFailure, a_failure_while_a_graph_is_made_leaves_nothing_behind) {

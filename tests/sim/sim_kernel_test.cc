@@ -115,6 +115,58 @@ TEST(SimKernels, each_costs_what_is_estimated_and_less_in_a_graph) {
   EXPECT_EQ(total.us, s.device_us);
 }
 
+/// The kernel does not wait for the launch before, so it must not overlap with one like it.
+TEST(SimKernels, launches_that_overlap_and_touch_the_same_are_reported_in_streams_and_in_graphs) {
+  for (const bool in_graph : {false, true}) {
+    Tables t(options_of(SimMode::checked));
+    gpu::KernelLaunch update = t.update();
+    if (in_graph) {
+      ASSERT_TRUE(t.stream().begin_capture());
+    }
+    ASSERT_TRUE(t.stream().launch(update));
+    update.overlaps = true;
+    ASSERT_TRUE(t.stream().launch(update));
+    if (in_graph) {
+      const auto graph = t.stream().end_capture().value();
+      ASSERT_TRUE(t.stream().launch(*graph));
+      ASSERT_FALSE(t.stream().synchronize());
+    } else {
+      ASSERT_FALSE(t.stream().synchronize());
+    }
+    ASSERT_TRUE(t.device().kernel_fault());
+    EXPECT_EQ(t.device().kernel_fault()->kind, simt::FaultKind::race);
+    EXPECT_THAT(t.device().kernel_fault()->detail, HasSubstr("write by 'update_tables', launched"));
+  }
+}
+
+TEST(SimKernels, a_copy_waits_for_the_launches_before) {
+  Tables t(options_of(SimMode::checked));
+  gpu::KernelLaunch update = t.update();
+  ASSERT_TRUE(t.stream().launch(update));
+  const gpu::Buffer pinned = t.device().allocate(MemoryKind::pinned, 24, "pinned").value();
+  const gpu::Buffer there = t.device().allocate(MemoryKind::device, 24, "there").value();
+  ASSERT_TRUE(
+      t.stream().copy(there.as<void>(), pinned.as<void>(), 24, gpu::CopyDirection::to_device));
+  update.overlaps = true;
+  ASSERT_TRUE(t.stream().launch(update));
+  EXPECT_TRUE(t.stream().synchronize());
+}
+
+/// 228 KB of a multiprocessor, less one of the hardware's own.
+TEST(SimKernels, a_block_has_as_much_shared_memory_as_the_device_gives) {
+  Tables t(options_of(SimMode::plain));
+  gpu::KernelLaunch update = t.update();
+  update.shape.shared_bytes = 227 * 1024;
+  EXPECT_TRUE(t.stream().launch(update));
+  ++update.shape.shared_bytes;
+  const auto refused = t.stream().launch(update);
+  ASSERT_FALSE(refused);
+  EXPECT_THAT(
+      refused.error().message,
+      HasSubstr("update_tables: a block has at most 232448 bytes of shared memory here, not "
+                "232449"));
+}
+
 TEST(SimKernels, an_access_out_of_bounds_is_reported_in_full_and_loses_the_device) {
   Tables t(options_of(SimMode::checked));
   t.plant_bug();

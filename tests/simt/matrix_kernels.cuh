@@ -111,10 +111,39 @@ FORGE_KERNEL(forge::simt::MatrixWordsArgs::kThreads) words(forge::simt::MatrixWo
   }
 }
 
+FORGE_KERNEL(forge::simt::OverlapArgs::kThreads) overlap(forge::simt::OverlapArgs a) {
+  using Mistake = forge::simt::OverlapArgs::Mistake;
+  forge::simt::start_next();
+  const int i = forge::simt::thread();
+  const float w = forge::simt::global(a.w)[i];
+  float x = 0;
+  if (a.mistake == Mistake::early_read) x = forge::simt::global(a.x)[i];   // an early read
+  if (a.mistake == Mistake::early_write) forge::simt::global(a.y)[i] = 0;  // an early write
+  const bool waits = a.mistake != Mistake::no_wait && !(a.mistake == Mistake::some_wait && i == 7);
+  if (waits) forge::simt::wait_for_previous();
+  if (a.mistake != Mistake::early_read) x = forge::simt::global(a.x)[i];  // x
+  const float y = forge::simt::global(a.y)[i];
+  forge::simt::global(a.y)[i] = y + x * w;  // y
+}
+
+FORGE_KERNEL(forge::simt::CountArgs::kThreads) count(forge::simt::CountArgs a) {
+  SIMT_SHARED(std::uint32_t, counts, 8);
+  const int i = forge::simt::thread();
+  if (i >= 56) counts[i - 56] = 0;  // zeros
+  if (a.missing_barrier != 1) forge::simt::sync_block();
+  const std::uint32_t number = forge::simt::global(a.numbers)[i];
+  forge::simt::shared_add(counts + number, 1u);  // an add
+  if (a.missing_barrier != 2) forge::simt::sync_block();
+  if (i < 8) forge::simt::global(a.counts)[i] = counts[i];  // counts
+}
+
 #ifndef __CUDACC__  // a GPU launches them by name
 forge::simt::MatrixEntries matrix_entries() {
-  return {
-      .file = __FILE__, .product = FORGE_KERNEL_ENTRY(product), .words = FORGE_KERNEL_ENTRY(words)};
+  return {.file = __FILE__,
+          .product = FORGE_KERNEL_ENTRY(product),
+          .words = FORGE_KERNEL_ENTRY(words),
+          .overlap = FORGE_KERNEL_ENTRY(overlap),
+          .count = FORGE_KERNEL_ENTRY(count)};
 }
 #endif
 

@@ -53,9 +53,33 @@ struct MatrixWordsArgs {
   int absent_lane;            ///< does not come to the first step; -1: all come
 };
 
+/// y[i] += x[i] w[i], with w read before the launch before this one has ended; or with a mistake.
+struct OverlapArgs {
+  enum class Mistake : std::uint8_t {
+    none,
+    no_wait,      ///< at all
+    some_wait,    ///< all threads but one
+    early_read,   ///< of x, before the wait
+    early_write,  ///< of y
+  };
+  static constexpr int kThreads = 32;
+  const float* x;  ///< [kThreads]
+  const float* w;  ///< [kThreads]
+  float* y;        ///< [kThreads]
+  Mistake mistake;
+};
+
+/// How often each of 8 numbers is there; or with a barrier left out.
+struct CountArgs {
+  static constexpr int kThreads = 64;
+  const std::uint32_t* numbers;  ///< [kThreads], below 8
+  std::uint32_t* counts;         ///< [8]
+  int missing_barrier;           ///< 0: none; 1: after the zeros, 2: before the counts are read
+};
+
 struct MatrixEntries {
   const char* file;
-  Entry product, words;
+  Entry product, words, overlap, count;
 };
 
 /// Both builds of one.

@@ -42,14 +42,19 @@
 //                                        rows and columns exchanged
 //   matrix_step<T>(a, b, c)              c + a b^T (matrix.h): T is BF16 or F16, one step of
 //                                        numerics/matrix_step.h, or int8_t, exact
+//   shared_add(p, v)                     adds to an integer in shared memory, whoever else does;
+//                                        what was there is not told: that would depend on the order
+//   start_next()                         the launch after this one may begin, if it overlaps
+//   wait_for_previous()                  the launch before has ended; until then what that touches
+//                                        must not be touched (launch_chain.h)
 //
 // Rules
 //   1. Blocks have a multiple of 32 threads. Shared arrays are declared at the top of a kernel,
 //      where every thread of the block passes.
 //   2. All threads of a block reach each sync_block, all lanes of a warp each collective, or none
 //      does; a thread that has returned counts as absent. The machine names who is missing.
-//   3. Blocks of one launch do not communicate: there are no atomics and no grid-wide barrier. The
-//      result then cannot depend on the order in which blocks or warps run.
+//   3. Blocks of one launch do not communicate: there are no atomics in global memory and no
+//      grid-wide barrier. The result then cannot depend on the order in which blocks or warps run.
 //   4. A value that lies in shared or global memory is read through gptr / sptr, never through a
 //      raw pointer, or the instrumented build does not see it. Write p[0] for *p, which has no
 //      place for the line it is on.

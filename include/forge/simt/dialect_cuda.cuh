@@ -102,6 +102,26 @@ FORGE_DEVICE float warp_max(float v) {
   return v + 0.0f;
 }
 
+template <class T>
+FORGE_DEVICE void shared_add(T* p, T v) {
+  static_assert(std::is_same_v<T, unsigned> || std::is_same_v<T, int>);
+  atomicAdd(p, v);
+}
+
+// ---- Launches that overlap ----------------------------------------------------------------------
+
+// Before sm_90 no launch does.
+FORGE_DEVICE void start_next() {
+#if __CUDA_ARCH__ >= 900
+  asm volatile("griddepcontrol.launch_dependents;");
+#endif
+}
+FORGE_DEVICE void wait_for_previous() {
+#if __CUDA_ARCH__ >= 900
+  asm volatile("griddepcontrol.wait;" ::: "memory");
+#endif
+}
+
 // ---- Asynchronous copies ------------------------------------------------------------------------
 
 template <class T>

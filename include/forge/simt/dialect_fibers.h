@@ -88,6 +88,11 @@ void store16(T* p, Words4 v) {
   std::memcpy(p, &v, sizeof v);
 }
 
+template <class T>
+void shared_add(T* p, T v) {
+  *p = static_cast<T>(*p + v);
+}
+
 template <class T, class U>
 void copy_async(T* to, const U* from, bool there) {
   detail::start_copy({to, there ? from : nullptr, {}});
@@ -133,6 +138,9 @@ inline float warp_sum(float v, Site site = Site::here()) {
 inline float warp_max(float v, Site site = Site::here()) {
   return detail::reduced(v, Collective::warp_max, site);
 }
+
+inline void start_next() {}
+inline void wait_for_previous() { detail::wait_for_previous(); }
 
 inline void commit_copies() { detail::commit_copies(); }
 template <int kPending>

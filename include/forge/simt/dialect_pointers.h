@@ -166,6 +166,12 @@ void store16(Pointer<T, kSpace> p, Words4 v, Site site = Site::here()) {
   std::memcpy(p.place().at, &v, sizeof v);
 }
 
+template <class T>
+void shared_add(Pointer<T, Space::shared> p, T v, Site site = Site::here()) {
+  p.place().report(AccessKind::add, sizeof(T), alignof(T), site);
+  *p.place().at = static_cast<T>(*p.place().at + v);
+}
+
 template <class T, class U>
 void copy_async(Pointer<T, Space::shared> to, Pointer<U, Space::global> from, bool there,
                 Site site = Site::here()) {

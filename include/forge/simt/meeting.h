@@ -84,6 +84,11 @@ struct Handover {
   Context next = nullptr;  ///< none if it goes on itself
   const Exchange* exchange = nullptr;
 };
+/// Tells the observer that the running thread has waited for the launch before.
+inline void wait_for_previous() {
+  if (running.observer != nullptr) running.observer->waited_for_previous(running.thread);
+}
+
 Handover meet_block(Site site);
 Handover meet_warp(Site site);
 Handover exchange(std::uint64_t value, Site site);

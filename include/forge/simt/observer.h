@@ -15,6 +15,7 @@
 #include <string>
 #include <string_view>
 
+#include "forge/core/names.h"
 #include "forge/simt/shape.h"
 
 namespace forge::simt {
@@ -35,7 +36,9 @@ struct Site {
 std::string to_string(const Site& site);
 
 enum class Space : std::uint8_t { global, shared };
-enum class AccessKind : std::uint8_t { read, write };
+/// add: to an integer, at once (shared_add). Sums do not depend on the order of adds.
+enum class AccessKind : std::uint8_t { read, write, add };
+constexpr Names<AccessKind> names_of(AccessKind) { return {"read", "write", "add"}; }
 
 /// One lane's access of `bytes` bytes. Addresses of shared memory are offsets in the block's arena,
 /// of global memory host addresses in the simulator's memory.
@@ -70,6 +73,9 @@ class BlockObserver {
 
   /// Called when its thread has waited for it.
   virtual void copy_arrived(const Access& /*to*/) {}
+
+  /// Called when a thread has waited for the launch before (launch_chain.h).
+  virtual void waited_for_previous(int /*thread*/) {}
 
   /// Called when all threads of the block have met, before any goes on.
   virtual void block_barrier(Site) {}

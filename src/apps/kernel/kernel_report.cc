@@ -58,7 +58,7 @@ std::string time_text(const KernelReport& report) {
 }
 
 std::string kind_text(const simt::LineTraffic& line) {
-  return line.kind == simt::AccessKind::read ? "  read" : "  write";
+  return "  " + std::string(name_of(line.kind));
 }
 
 /// Rows of one space under a heading; two lines each: the source, then what was counted.
@@ -107,7 +107,7 @@ nlohmann::ordered_json to_json(const simt::Traffic& traffic) {
   for (const simt::LineTraffic& line : traffic.lines) {
     lines.push_back({{"line", to_string(line.site)},
                      {"space", line.space == simt::Space::shared ? "shared" : "global"},
-                     {"kind", line.kind == simt::AccessKind::read ? "read" : "write"},
+                     {"kind", name_of(line.kind)},
                      {"requests", line.requests},
                      {"lanes", line.lanes},
                      {"bytes", line.bytes},

@@ -97,7 +97,7 @@ class StepView {
     const std::vector<std::size_t> lanes = lanes_of(event);
     const Place place = place_of(event, lanes.front());
     std::string text =
-        paragraph(event.access == simt::AccessKind::read ? "reads" : "writes",
+        paragraph(std::string(name_of(event.access)) + "s",
                   std::to_string(event.bytes) + " bytes a lane of " +
                       (event.space == simt::Space::shared ? "the shared array " : "") + place.name +
                       ", " + std::to_string(lanes.size()) + " of 32 lanes, " + cost_text(event));

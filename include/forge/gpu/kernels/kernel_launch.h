@@ -19,6 +19,8 @@ struct KernelLaunch {
 
   KernelId kernel{};
   simt::LaunchShape shape;
+  /// May begin before the launch before has ended: the kernel waits itself (simt/launch_chain.h).
+  bool overlaps = false;
   alignas(16) std::array<std::byte, kArgsMax> args{};
 };
 
