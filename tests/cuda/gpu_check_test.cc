@@ -119,7 +119,8 @@ TEST_F(GpuCheck, names_every_check_that_failed) {
 }
 
 TEST_F(GpuCheck, has_written_its_result_before_the_sanitizers_start) {
-  program("tools/compute-sanitizer", "cp " + path("result.json") + " " + path("early.json"));
+  program("tools/compute-sanitizer", "case $* in *memcheck*) cp " + path("result.json") + " " +
+                                         path("early.json") + " ;; esac");
   EXPECT_EQ(run_pack().status, 0);
   const Json early = Json::parse(read_file(path("early.json")));
   EXPECT_EQ(early["memcheck"], "not finished");
