@@ -125,25 +125,24 @@ StepRow step_row(std::span<const Half, kStepProducts> factors) {
 
 namespace detail {
 
-/// c and the products [first, first + count), added at once. Requires: all are finite.
-inline float add_group(int fraction_bits, const StepRow& a, const StepRow& b, std::size_t first,
-                       std::size_t count, float c) {
+/// c and the products of the group that begins at `first`, added at once. Requires: all are finite.
+inline float add_group(const StepModel& model, const StepRow& a, const StepRow& b,
+                       std::size_t first, float c) {
   Term terms[kStepProducts + 1];
-  for (std::size_t k = 0; k < count; ++k) {
+  for (std::size_t k = 0; k < model.group; ++k) {
     const Term& x = a.terms[first + k];
     const Term& y = b.terms[first + k];
     terms[k] = {x.value * y.value, x.unit + y.unit, x.exponent + y.exponent};
   }
-  terms[count] = term_of(c);
+  terms[model.group] = term_of(c);
+  const std::span<const Term> all(terms, model.group + 1);
   int largest = kSmallestExponent;
-  for (std::size_t k = 0; k <= count; ++k) {
-    if (terms[k].value != 0 && terms[k].exponent > largest) largest = terms[k].exponent;
+  for (const Term& term : all) {
+    if (term.value != 0 && term.exponent > largest) largest = term.exponent;
   }
-  const int unit = largest - fraction_bits;
+  const int unit = largest - model.fraction_bits;
   std::int64_t sum = 0;
-  for (std::size_t k = 0; k <= count; ++k) {
-    sum += scaled_towards_zero(terms[k].value, terms[k].unit - unit);
-  }
+  for (const Term& term : all) sum += scaled_towards_zero(term.value, term.unit - unit);
   return float_towards_zero(sum, unit);
 }
 
@@ -163,7 +162,7 @@ inline float add_infinities(const StepRow& a, const StepRow& b, float c) {
 inline float matrix_step(const StepModel& model, const StepRow& a, const StepRow& b, float c) {
   if (!a.finite || !b.finite || !detail::is_finite(c)) return detail::add_infinities(a, b, c);
   for (std::size_t k = 0; k < kStepProducts; k += model.group) {
-    c = detail::add_group(model.fraction_bits, a, b, k, model.group, c);
+    c = detail::add_group(model, a, b, k, c);
     if (!detail::is_finite(c)) break;  // the sum was too large, and stays it
   }
   return c;
