@@ -87,7 +87,7 @@ gpu::Status CudaStream::allow_shared_bytes(const gpu::KernelLaunch& launch) cons
 }
 
 gpu::Status CudaStream::launch(const gpu::KernelLaunch& launch) {
-  if (const auto allowed = allow_shared_bytes(launch); !allowed) return allowed;
+  if (auto allowed = allow_shared_bytes(launch); !allowed) return allowed;
   // The runtime copies the arguments, one struct, before it returns.
   void* args[] = {const_cast<std::byte*>(launch.args.data())};
   cudaLaunchAttribute overlaps{};

@@ -35,6 +35,7 @@
 #define SIMT_SHARED(type, name, count)                                                     \
   static constexpr ::forge::simt::SharedArray name##_array{#name, sizeof(type) * (count)}; \
   const auto name /* NOLINT */ = ::forge::simt::shared_array<type>(name##_array)
+// NOLINTNEXTLINE(readability-identifier-naming): as SIMT_SHARED, which .clang-tidy knows
 #define SIMT_SHARED_DYNAMIC(type, name)                                     \
   static constexpr ::forge::simt::SharedArray name##_array{#name, 0, true}; \
   const auto name /* NOLINT */ = ::forge::simt::shared_array<type>(name##_array)
