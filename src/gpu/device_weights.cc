@@ -203,7 +203,7 @@ DeviceWeights::DeviceWeights(const GpuModel& model, std::uint32_t rows_max, Allo
   coded_rows_ = allocator.take<RowGroup>(
       MemoryKind::device, std::size_t{rows_max} * static_cast<std::size_t>(to.coded_groups()),
       "rows in 8 bits");
-  if (queue != nullptr) queue->synchronize();
+  if (queue != nullptr) queue->drain();  // copies read the vectors of `packed`, after a failure too
 }
 
 /// The model, its matrices on the device. Nothing where they could not be read or brought there.

@@ -7,6 +7,9 @@
 
 #include "gpu/test_devices.h"
 
+/// Under AddressSanitizer, too, memory that there is not is null, and not the end.
+extern "C" const char* __asan_default_options() { return "allocator_may_return_null=1"; }
+
 namespace forge::gpu {
 namespace {
 

@@ -78,6 +78,7 @@ constexpr Term term_of(F16 x) { return term_of(x.bits, 10, 5); }
 
 /// x 2^shift, cut towards zero.
 constexpr std::int64_t scaled_towards_zero(std::int64_t x, int shift) {
+  if (x == 0) return 0;  // which may be far below or above what it is added to
   if (shift >= 0) return x * (std::int64_t{1} << shift);
   if (shift <= -63) return 0;
   return x < 0 ? -(-x >> -shift) : x >> -shift;
