@@ -182,8 +182,10 @@ DeviceLayer layer_of(const model::PackedModelLayer& packed, Uploader& to) {
 
 DeviceWeights::DeviceWeights(const GpuModel& model, std::uint32_t rows_max, Allocator& allocator,
                              CommandQueue* queue) {
-  WeightUpload upload(room_bytes(model.layout()), allocator, queue, buffers_);
+  // Copies read them until the upload has come to rest, also when a call has failed.
   std::optional<model::PackedModel> packed;
+  Uploader to(allocator, queue, buffers_);
+  WeightUpload upload(room_bytes(model.layout()), allocator, queue, buffers_);
   if (queue != nullptr) {
     packed = load(model, upload);
     if (!packed) return;
@@ -192,7 +194,6 @@ DeviceWeights::DeviceWeights(const GpuModel& model, std::uint32_t rows_max, Allo
     upload.reserve(embedding_bytes(model));
   }
   const model::PackedModel& weights = packed ? *packed : model.layout();
-  Uploader to(allocator, queue, buffers_);
   for (const model::PackedModelLayer& layer : weights.layers) {
     layers_.push_back(layer_of(layer, to));
   }
@@ -203,7 +204,7 @@ DeviceWeights::DeviceWeights(const GpuModel& model, std::uint32_t rows_max, Allo
   coded_rows_ = allocator.take<RowGroup>(
       MemoryKind::device, std::size_t{rows_max} * static_cast<std::size_t>(to.coded_groups()),
       "rows in 8 bits");
-  if (queue != nullptr) queue->drain();  // copies read the vectors of `packed`, after a failure too
+  if (queue != nullptr) queue->synchronize();
 }
 
 /// The model, its matrices on the device. Nothing where they could not be read or brought there.
