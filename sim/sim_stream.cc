@@ -164,6 +164,7 @@ gpu::Status SimStream::synchronize() {
   auto begun = context_.begin_call_outside_capture(Kind::synchronize, "stream");
   if (!begun) return refuse(std::move(begun.error()));
   if (auto done = finish(); !done) return done;
+  launches_.end_all();
   return context_.check_guards();
 }
 

@@ -63,8 +63,7 @@ std::optional<LaunchChain::Touch> LaunchChain::find(std::uintptr_t address, std:
       found = {.kernel = touched.kernels[static_cast<std::size_t>(mark.launch)],
                .thread = mark.thread,
                .site = touched.sites[mark.site],
-               .kind = write ? AccessKind::write : AccessKind::read,
-               .waited = waited};
+               .kind = write ? AccessKind::write : AccessKind::read};
     }
   });
   return found;

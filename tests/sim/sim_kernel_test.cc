@@ -152,6 +152,16 @@ TEST(SimKernels, a_copy_waits_for_the_launches_before) {
   EXPECT_TRUE(t.stream().synchronize());
 }
 
+TEST(SimKernels, and_so_does_the_host) {
+  Tables t(options_of(SimMode::checked));
+  gpu::KernelLaunch update = t.update();
+  ASSERT_TRUE(t.stream().launch(update));
+  ASSERT_TRUE(t.stream().synchronize());
+  update.overlaps = true;
+  ASSERT_TRUE(t.stream().launch(update));
+  EXPECT_TRUE(t.stream().synchronize());
+}
+
 /// 228 KB of a multiprocessor, less one of the hardware's own.
 TEST(SimKernels, a_block_has_as_much_shared_memory_as_the_device_gives) {
   Tables t(options_of(SimMode::plain));

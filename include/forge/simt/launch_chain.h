@@ -47,9 +47,9 @@ class LaunchChain {
     int thread = 0;
     Site site;
     AccessKind kind = AccessKind::read;
-    bool waited = false;  ///< the thread that asks has, but a launch between has not
   };
   /// What an access of the running launch to [address, address + bytes) is not ordered after.
+  /// `waited`: its thread has; then that is of a launch for which one between has not.
   std::optional<Touch> find(std::uintptr_t address, std::size_t bytes, AccessKind kind,
                             bool waited) const;
 
