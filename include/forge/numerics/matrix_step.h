@@ -22,8 +22,8 @@
 // Source: Xie et al., MMA-Sim: bit-accurate reference model of tensor cores and matrix cores, 2025
 // (arXiv:2511.10909), after Fasi et al., Numerical behavior of NVIDIA tensor cores, PeerJ Computer
 // Science 7:e330, 2021. What 2. says of 0 and of the smallest exponent, and that a result of 0 is
-// +0, they do not have; an H200 has. tests/cuda compares the model with the GPU that is there;
-// bench/results says which have been compared.
+// +0, MMA-Sim's code does not have: an H200 has it, and mma-sm80, which no GPU here has been
+// compared with, is taken to have it too. tests/cuda compares, bench/results says with what.
 //
 // Pure, thread-safe.
 #pragma once

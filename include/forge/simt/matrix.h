@@ -12,7 +12,7 @@
 // load_matrix4 (dialect.h) brings these words from rows of 16 bytes, four words, in shared memory:
 // one of A, or two of B.
 //
-// Source: PTX ISA 9.0, 9.7.14.5.8 and .9, matrix fragments for mma.m16n8k16 and mma.m16n8k32.
+// Source: PTX ISA, "Matrix Fragments" for mma.m16n8k16 and mma.m16n8k32.
 #pragma once
 
 #include <cstdint>
