@@ -28,6 +28,7 @@ struct BF16 {
   std::uint16_t bits = 0;
   friend bool operator==(const BF16&, const BF16&) = default;
 };
+enum class HalfType : std::uint8_t { bf16, f16 };
 
 FORGE_HOST_DEVICE inline float to_float(BF16 x) { return float_of(std::uint32_t{x.bits} << 16); }
 

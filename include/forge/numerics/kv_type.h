@@ -32,6 +32,11 @@ FORGE_HOST_DEVICE constexpr std::size_t bytes_of(KvType type) {
   return type == KvType::f32 ? sizeof(float) : sizeof(F16);
 }
 
+/// Requires: type is bf16 or f16.
+FORGE_HOST_DEVICE constexpr HalfType half_type(KvType type) {
+  return type == KvType::f16 ? HalfType::f16 : HalfType::bf16;
+}
+
 /// The type of numbers that are kept as Stored: float, BF16 or F16.
 template <class Stored>
 inline constexpr KvType kKvTypeOf = KvType::f32;

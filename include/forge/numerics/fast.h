@@ -1,0 +1,41 @@
+// Fast numerics: what a model computes on the tensor cores of a GPU, to the bit.
+//
+//   what                                        is
+//   a product with weights of 16 bits           tensor_product.h; x rounded to the weights' type
+//   a norm before a product                     scaled_norm.h; the product is multiplied by s
+//   attention                                   span_attention.h, over a KV cache of 16 bits
+//   embedding, bias, RoPE, soft caps,           the canonical functions, of floats (canonical.h,
+//   norms of queries and keys, activations,     vector_ops.h), and the canonical pipeline of
+//   residual stream, sampling                   sampling
+//
+// So numbers are of 16 bits where a product reads them, and floats everywhere else: the residual
+// stream, queries and keys until they are turned, gates, logits.
+//
+//   x        h, q            h = half_of(x w), q groups of squares (scaled_norm.h)
+//   qkv      s W h + b       floats
+//   q, k, v  norm, RoPE      half_of, of the KV cache's type
+//   out      attention       half_of, of the weights' type
+//   x        += m (W out + b)
+//   g, u     s W h + b       h of the new x and the next norm
+//   gated    f(g, u)         half_of
+//   x        += m (W gated + b)
+//   logits   s W h           h of the last x and the final norm; then the canonical pipeline
+//
+// Where a model has a norm after a sub-layer, that is a canonical norm of floats; where it has none
+// before it, h is half_of(x) and there is no s.
+//
+// These bits depend on a request alone, as the canonical ones do. They are not the canonical ones,
+// and they depend on the generation of the tensor core by its step (matrix_step.h): a run says
+// which that was, and kFastVersion, which changes with anything on these pages.
+#pragma once
+
+#include "forge/numerics/exp2.h"
+#include "forge/numerics/scaled_norm.h"
+#include "forge/numerics/span_attention.h"
+#include "forge/numerics/tensor_product.h"
+
+namespace forge::numerics {
+
+inline constexpr int kFastVersion = 1;
+
+}  // namespace forge::numerics
