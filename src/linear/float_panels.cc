@@ -89,6 +89,19 @@ class PanelRows {
   std::vector<std::vector<float>> widened_;  // whose numbers stay where they are
 };
 
+/// Outputs one after the other.
+bool pack_rows(PanelKind kind, const PanelSource& source, int inputs, std::byte* panel) {
+  const std::uint16_t unit = kind == PanelKind::f16_rows ? 0x0400 : 0x0080;
+  const std::size_t row_bytes = number_bytes(kind) * static_cast<std::size_t>(inputs);
+  const PanelRows rows(kind, source);
+  bool finite = true;
+  for (int lane = 0; lane < source.count; ++lane) {
+    std::memcpy(panel + static_cast<std::size_t>(lane) * row_bytes, rows[lane], row_bytes);
+    finite &= are_finite<std::uint16_t>(rows[lane], inputs, unit);
+  }
+  return finite;
+}
+
 /// product_reference over pairs, of which the second comes first.
 float pairs_reference(const float* x, const float* w, int n) {
   float total = 0.0F;
@@ -114,6 +127,7 @@ std::size_t panel_bytes(PanelKind kind, int inputs) {
 
 bool pack(PanelKind kind, const PanelSource& source, int inputs, std::byte* panel) {
   std::memset(panel, 0, floats::panel_bytes(kind, inputs));
+  if (has_rows(kind)) return pack_rows(kind, source, inputs, panel);
   constexpr int kAtOnce = 64;  // inputs: what they fill of the panel stays in the L1 cache
   const PanelRows rows(kind, source);
   bool finite = true;

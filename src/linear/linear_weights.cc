@@ -64,15 +64,24 @@ PanelKind kind_of_groups(const StoredGroups& groups) {
   return groups.zeros == nullptr ? PanelKind::q8_0 : PanelKind::f32;
 }
 
+PanelKind kind_of(const StoredLinear& part, const PackOptions& options) {
+  if (options.widen) return PanelKind::f32;
+  const PanelKind kind = panel_kind(part);
+  if (!options.rows) return kind;
+  return kind == PanelKind::f16    ? PanelKind::f16_rows
+         : kind == PanelKind::bf16 ? PanelKind::bf16_rows
+                                   : kind;
+}
+
 /// What of a part is the same for all that share its panels.
 struct Sharing {
   PanelKind kind;
   const std::int8_t* table;
   std::vector<std::int32_t> order;
 
-  Sharing(const StoredLinear& part, bool widen)
-      : kind(widen ? PanelKind::f32 : panel_kind(part)),
-        table(widen ? nullptr : codes::table_of(part)),
+  Sharing(const StoredLinear& part, const PackOptions& options)
+      : kind(kind_of(part, options)),
+        table(options.widen ? nullptr : codes::table_of(part)),
         order(has_codes(kind) ? codes::packed_order(part) : std::vector<std::int32_t>()) {}
 
   friend bool operator==(const Sharing&, const Sharing&) = default;
@@ -180,7 +189,7 @@ std::vector<std::size_t> LinearWeights::add_sections(std::span<const StoredLinea
   std::optional<Sharing> last;
   for (const StoredLinear& part : parts) {
     FORGE_CHECK(part.inputs == inputs_, "inputs=", part.inputs, " beside inputs=", inputs_);
-    Sharing sharing(part, options.widen);
+    Sharing sharing(part, options);
     if (sharing != last) {
       orders_.push_back(sharing.order);  // whose numbers stay where they are
       sections_.push_back({.kind = sharing.kind,

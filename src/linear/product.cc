@@ -101,6 +101,7 @@ Converted convert(std::span<const Section> sections, const Activations& x, Produ
   bool rounded = false;
   bool coded = false;
   for (const Section& section : sections) {
+    FORGE_CHECK(!has_rows(section.kind), "kind=", name_of(section.kind), ", which a GPU reads");
     plain |= section.kind == PanelKind::f32 || section.kind == PanelKind::f16;
     rounded |= section.kind == PanelKind::bf16;
     coded |= has_codes(section.kind);

@@ -79,12 +79,15 @@ class HeadRows {
 /// Makes the parts of a PackedModel; without threads, only their layout.
 class Packer {
  public:
-  explicit Packer(const ModelConfig& config) : config_(config) {}
+  Packer(const ModelConfig& config, bool rows) : config_(config), options_{.rows = rows} {}
   Packer(const ModelConfig& config, linear::ThreadPool& pool, const PackModelOptions& options)
       : config_(config),
         pool_(&pool),
         reader_(options.reader == nullptr ? &memory_ : options.reader),
-        options_{options.numerics, reader_, options.store},
+        options_{.numerics = options.numerics,
+                 .reader = reader_,
+                 .store = options.store,
+                 .rows = options.rows},
         digester_(std::in_place, *reader_, pool) {}
 
   /// The first fault so far.
@@ -136,7 +139,7 @@ class Packer {
   /// Matrices through which one kernel of a device goes are to follow one another.
   void reserve_for(const std::vector<StoredMlp>& experts) {
     if (options_.store == nullptr) return;
-    Packer layout(config_);
+    Packer layout(config_, options_.rows);
     std::size_t bytes = 0;
     const auto add = [&](const LinearWeights& matrix) { bytes += matrix.bytes(); };
     for (const StoredMlp& expert : experts) for_each_matrix(layout.mlp(expert), add);
@@ -144,7 +147,7 @@ class Packer {
   }
   void reserve_for(const StoredLatent& s) {
     if (options_.store == nullptr) return;
-    Packer layout(config_);
+    Packer layout(config_, options_.rows);
     std::size_t bytes = 0;
     PackedLatent heads;
     layout.add_heads(s, heads);
@@ -314,8 +317,9 @@ PackedModel packed_by(Packer& packer, const StoredModel& stored) {
 
 }  // namespace
 
-PackedModel packed_layout(const ModelConfig& config, const StoredModel& stored) {
-  Packer packer(config);
+PackedModel packed_layout(const ModelConfig& config, const StoredModel& stored,
+                          const PackModelOptions& options) {
+  Packer packer(config, options.rows);
   return packed_by(packer, stored);
 }
 

@@ -63,6 +63,31 @@ TEST(LinearWeights, packs_bf16_in_pairs_of_inputs) {
   }
 }
 
+/// Parts on top of one another, then zeros up to a whole panel.
+TEST(LinearWeights, rows_lie_as_they_are_stored_where_that_is_asked_for) {
+  for (const WeightType type : {WeightType::f16, WeightType::bf16}) {
+    StoredParts layer(6);
+    layer.add(type, 3).add(type, 30).add(WeightType::f32, 2);
+    ThreadPool pool(2);
+    const PackOptions options{.rows = true};
+    const LinearWeights w = LinearWeights::load(layer.parts(), pool, options).value();
+    ASSERT_EQ(w.sections().size(), 2U);
+    EXPECT_EQ(w.sections()[1].kind, PanelKind::f32);
+    const Section& section = w.sections()[0];
+    EXPECT_EQ(section.kind, type == WeightType::f16 ? PanelKind::f16_rows : PanelKind::bf16_rows);
+    EXPECT_EQ(section.outputs, 33);
+    EXPECT_EQ(section.panel_bytes, 32U * 6 * 2);
+    EXPECT_EQ(LinearWeights::layout(layer.parts(), options).bytes(), w.bytes());
+    std::vector<std::byte> expected;
+    for (const StoredLinear& part : std::span(layer.parts()).first(2)) {
+      const std::byte* const rows = std::get<StoredRows>(part.form).rows;
+      expected.insert(expected.end(), rows, rows + std::ptrdiff_t{part.outputs} * 6 * 2);
+    }
+    expected.resize(2 * section.panel_bytes);
+    EXPECT_TRUE(std::equal(expected.begin(), expected.end(), section.panels));
+  }
+}
+
 TEST(LinearWeights, parts_of_a_kind_that_follow_each_other_share_a_section) {
   StoredParts layer(8);
   layer.add(WeightType::f32, 3).add(WeightType::f32, 40).add(WeightType::bf16, 5);
@@ -154,10 +179,12 @@ TEST(LinearWeights, knows_whether_every_float_is_finite) {
           StoredParts layer(inputs);
           layer.add(type, 33, values);
           EXPECT_FALSE(LinearWeights(layer.parts(), pool).is_finite()) << index;
+          EXPECT_FALSE(LinearWeights::load(layer.parts(), pool, {.rows = true})->is_finite());
           values[static_cast<std::size_t>(index)] = 1;
           StoredParts whole(inputs);
           whole.add(type, 33, values);
           EXPECT_TRUE(LinearWeights(whole.parts(), pool).is_finite()) << index;
+          EXPECT_TRUE(LinearWeights::load(whole.parts(), pool, {.rows = true})->is_finite());
         }
       }
     }

@@ -10,6 +10,7 @@
 //            other than 128
 //   f16      F16                  input: 32 halves
 //   bf16     BF16                 two inputs: 32 pairs
+//   *_rows   F16, BF16            output: its row, as it is stored; for GPUs (PackOptions::rows)
 //   q8_0     Q8_0, 8-bit GPTQ     32 inputs: 8 x 32 quads of codes, 32 scales
 //   int8     INT8                 32 inputs: 8 x 32 quads of codes; 32 scales of the panel
 //   q4_0     Q4_0                 32 inputs: 4 x 32 pairs of quads, 32 scales
@@ -86,6 +87,8 @@ struct PackOptions {
   const WeightReader* reader = nullptr;  ///< null: what is stored is in memory
   PanelStore* store = nullptr;           ///< null: panels go to memory of the LinearWeights
   bool widen = false;                    ///< to F32, whatever is stored
+  bool rows = false;                     ///< F16 and BF16 in panels of rows, which no product on
+                                         ///< the CPU reads
 };
 
 class LinearWeights {

@@ -7,6 +7,8 @@
 //   panel 1:  W[32][0] ...
 //
 // Other numbers lie in panels of other kinds (linear_weights.h), codes as code_layout.h has them.
+// In panels of rows, which the tensor cores of a GPU read, outputs lie as they are stored, one row
+// after the other: all panels together are the matrix, padded.
 #pragma once
 
 #include <cstdint>
@@ -33,16 +35,24 @@ enum class PanelKind : std::uint8_t {
   q6_k,
   table4,
   q2_k,
-  q3_k
+  q3_k,
+  f16_rows,
+  bf16_rows
 };
 constexpr Names<PanelKind> names_of(PanelKind) {
-  return {"f32",  "f16",  "bf16", "q8_0", "int8",   "q4_0", "int4", "q5_0",
-          "q5_1", "q4_k", "q5_k", "q6_k", "table4", "q2_k", "q3_k"};
+  return {"f32",  "f16",  "bf16", "q8_0",   "int8", "q4_0", "int4",     "q5_0",     "q5_1",
+          "q4_k", "q5_k", "q6_k", "table4", "q2_k", "q3_k", "f16_rows", "bf16_rows"};
+}
+
+/// Whether panels are rows of outputs as they are stored.
+FORGE_HOST_DEVICE constexpr bool has_rows(PanelKind kind) {
+  return kind == PanelKind::f16_rows || kind == PanelKind::bf16_rows;
 }
 
 /// Whether panels have codes, not floats.
 FORGE_HOST_DEVICE constexpr bool has_codes(PanelKind kind) {
-  return kind != PanelKind::f32 && kind != PanelKind::f16 && kind != PanelKind::bf16;
+  return kind != PanelKind::f32 && kind != PanelKind::f16 && kind != PanelKind::bf16 &&
+         !has_rows(kind);
 }
 
 /// Whether a weight is a multiple of its code plus something else, the -m of product.h.

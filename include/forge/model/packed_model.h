@@ -151,15 +151,18 @@ void for_each_matrix(const PackedModel& model, const Visit& visit) {
 /// instruction on this machine that rounds otherwise (linear/numerics.h).
 linear::Numerics numerics_of_results(const PackedModel& model);
 
-/// What pack() would give, without panels and digest. Does not read the weights.
-PackedModel packed_layout(const ModelConfig& config, const StoredModel& stored);
-
 /// How a model is packed.
 struct PackModelOptions {
   linear::Numerics numerics = linear::Numerics::native;
   linear::WeightReader* reader = nullptr;  ///< null: all that is stored is in memory
   linear::PanelStore* store = nullptr;     ///< null: panels are the PackedModel's own memory
+  bool rows = false;                       ///< weights of 16 bits as tensor cores read them
+                                           ///< (linear::PackOptions)
 };
+
+/// What pack() would give, without panels and digest. Does not read the weights.
+PackedModel packed_layout(const ModelConfig& config, const StoredModel& stored,
+                          const PackModelOptions& options = {});
 
 /// Packs one matrix after the other with the threads of `pool`, telling the reader of each when it
 /// will be read and when not again. So packing needs little more memory than the result.
