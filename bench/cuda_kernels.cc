@@ -3,6 +3,7 @@
 #include <algorithm>
 
 #include "cuda_clock.h"
+#include "forge/numerics/kv_type.h"
 #include "forge/quant/weight_type.h"
 #include "forge/sim/sim_device.h"
 #include "kernel_inputs.h"
@@ -75,6 +76,35 @@ class CaseList {
     add("rms_norm", sizes);
     sizes.activation = 1;
     add("glu", sizes);
+  }
+
+  /// What a model of fast numerics does to rows.
+  void add_fast_rows(int rows) {
+    apps::KernelSizes sizes = kModel;
+    sizes.seqs = rows;
+    sizes.rows = rows;
+    sizes.kv = static_cast<int>(numerics::KvType::bf16);
+    add("scale_rows", sizes);
+    for (const int norms : {0, 1}) {
+      sizes.norms = norms;
+      add("prepare_heads", sizes);
+    }
+    for (const Product& product : kProducts) {
+      sizes.hidden = product.inputs;
+      sizes.outputs = product.outputs;
+      sizes.accumulate = product.accumulate;
+      add(rows <= gpu::kNarrowRowsMax ? "project_narrow" : "project_wide", sizes);
+    }
+  }
+
+  /// Its attention of a batch of decodes.
+  void add_fast_decodes(int seqs, int context) {
+    apps::KernelSizes sizes = kModel;
+    sizes.seqs = seqs;
+    sizes.context = context;
+    sizes.kv = static_cast<int>(numerics::KvType::bf16);
+    add("attend_spans", sizes);
+    add("merge_spans", sizes);
   }
 
   /// And attention in a sliding window, a quarter of the context.
@@ -181,8 +211,10 @@ std::vector<KernelLaunchCase> kernel_launch_cases() {
     cases.add_rows(batch);
     cases.add_tokens(batch);
     cases.add_experts(batch);
+    cases.add_fast_rows(batch);
     for (const int context : {128, 1024}) {
       cases.add_decodes(batch, context);
+      cases.add_fast_decodes(batch, context);
       cases.add_latent_decodes(batch, context);
     }
     cases.add_copies(batch, batch);
@@ -191,7 +223,9 @@ std::vector<KernelLaunchCase> kernel_launch_cases() {
   cases.add_windows(1, 512, 16384);
   cases.add_windows(8, 8, 4096);
   cases.add_decodes(1, 16384);
+  cases.add_fast_decodes(1, 16384);
   cases.add_rows(512);
+  cases.add_fast_rows(512);
   cases.add_experts(512);
   cases.add_prompts(1, 512, 512);
   cases.add_prompts(1, 512, 4096);

@@ -21,7 +21,11 @@ class CudaDevice final : public gpu::Device {
  public:
   CudaDevice(int index, const cudaDeviceProp& properties)
       : context_(index, properties.name),
-        info_{properties.name, properties.multiProcessorCount, properties.totalGlobalMem},
+        info_{.name = properties.name,
+              .multiprocessors = properties.multiProcessorCount,
+              .compute_capability = 10 * properties.major + properties.minor,
+              .memory_bytes = properties.totalGlobalMem,
+              .shared_bytes = properties.sharedMemPerBlockOptin},
         overlaps_(properties.major >= kOverlappingMajor) {}
 
   const CudaContext& context() const { return context_; }

@@ -5,10 +5,9 @@
 
 #include <memory>
 #include <optional>
-#include <utility>
 
 #include "executor/seeded_gpu_model.h"
-#include "forge/core/check.h"
+#include "failing_sim.h"
 #include "forge/gpu/gpu_executor.h"
 #include "forge/sim/sim_device.h"
 #include "schedule_scenario.h"
@@ -27,52 +26,6 @@ gpu::GpuModels models_with(std::optional<std::uint64_t> drafting_seed) {
   return models;
 }
 
-executor::ExecutorOptions checked(executor::ExecutorOptions options) {
-  options.check_kv = true;
-  return options;
-}
-
-/// GpuExecutor on a simulated device of its own.
-class FailingSim : public testing::FallibleTarget {
- public:
-  FailingSim(const executor::ExecutorOptions& options, sim::SimOptions device,
-             const gpu::GpuOptions& gpu, const gpu::GpuModels& models)
-      : device_(with_faults(std::move(device))) {
-    auto created = gpu::GpuExecutor::create(device_, models, checked(options), gpu);
-    FORGE_CHECK(created.has_value(), to_string(created.error()));
-    executor_ = std::move(*created);
-  }
-
-  /// One of the next calls to the device fails, or its result arrives late.
-  void fail_soon() override {
-    calls_to_fault_ = testing::draw(1, 60);
-    fault_ = testing::one_in(3) ? sim::Fault::late : sim::Fault::fails;
-  }
-
-  void begin(SeqId seq, const Request& request) override { executor_->begin(seq, request); }
-  std::optional<std::string> refuses(const Request& request) const override {
-    return executor_->refuses(request);
-  }
-  tl::expected<void, ExecutionError> execute(const StepPlan& plan, StepResult& result) override {
-    return executor_->execute(plan, result);
-  }
-  const SpeculationStatistics& speculation() const override { return executor_->speculation(); }
-
- private:
-  sim::SimOptions with_faults(sim::SimOptions options) {
-    options.faults = [this](const sim::DeviceCall&) {
-      if (calls_to_fault_ == 0 || --calls_to_fault_ > 0) return sim::Fault::none;
-      return fault_;
-    };
-    return options;
-  }
-
-  std::uint32_t calls_to_fault_ = 0;  // 0: no call is to fail
-  sim::Fault fault_ = sim::Fault::none;
-  sim::SimDevice device_;
-  std::unique_ptr<gpu::GpuExecutor> executor_;
-};
-
 TEST(ScheduleIndependence, a_request_comes_out_of_the_simulated_gpu_as_alone_of_the_cpu) {
   testing::Ways ways;
   EXPECT_TRUE(rc::check("a request comes out of the simulated GPU as alone of the CPU", [&] {
@@ -84,7 +37,7 @@ TEST(ScheduleIndependence, a_request_comes_out_of_the_simulated_gpu_as_alone_of_
         testing::one_in(2) ? std::optional(testing::kScenarioModel.seed + testing::draw(0, 1))
                            : std::nullopt);
     ways.add(testing::play_scenario([&](const executor::ExecutorOptions& options) {
-      return std::make_unique<FailingSim>(options, device, gpu, models);
+      return std::make_unique<testing::FailingSim>(options, device, gpu, models);
     }));
   }));
   // Without these the runs would say little; the rest is too rare for so few.

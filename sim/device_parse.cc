@@ -22,6 +22,7 @@ class Numbers {
     integer("multiprocessors", {1, 1024}, d.multiprocessors);
     real("clock_ghz", {0.1, 10}, d.clock_ghz);
     integer("fp32_lanes", {1, 1024}, d.fp32_lanes);
+    integer("matrix_flops", {1, 1 << 20}, d.matrix_flops);
     integer("max_threads", {1024, 65536}, d.max_threads);
     integer("max_blocks", {1, 1024}, d.max_blocks);
     integer("registers", {1024, 1 << 24}, d.registers);

@@ -57,6 +57,11 @@ Occupancy occupancy(const DeviceDescription& device, int threads,
   return {blocks, static_cast<double>(blocks) * threads / device.max_threads, least->name};
 }
 
+bool is_calibrated(const DeviceDescription& device, gpu::KernelId kernel) {
+  return device.calibration &&
+         device.calibration->kernel_factors.contains(std::string(name(kernel)));
+}
+
 KernelTime estimate(const DeviceDescription& device, const gpu::KernelLaunch& launch,
                     const LaunchContext& context) {
   return estimate(device, launch, work_of(launch), context);
@@ -82,8 +87,9 @@ KernelTime estimate(const DeviceDescription& device, const gpu::KernelLaunch& la
 
   const double resident_threads = std::min<double>(busiest, fit.blocks) * launch.shape.threads;
   const double lanes = std::min<double>(device.fp32_lanes, resident_threads);
-  time.compute_us =
-      busiest * static_cast<double>(work.flops) / blocks / (2 * lanes) * ns_per_cycle / 1e3;
+  const double lane_cycles = static_cast<double>(work.flops) / (2 * lanes);
+  const double matrix_cycles = static_cast<double>(work.matrix_flops) / device.matrix_flops;
+  time.compute_us = busiest * std::max(lane_cycles, matrix_cycles) / blocks * ns_per_cycle / 1e3;
 
   const double waves =
       ceil_divide(blocks, static_cast<double>(device.multiprocessors) * fit.blocks);
@@ -97,10 +103,11 @@ KernelTime estimate(const DeviceDescription& device, const gpu::KernelLaunch& la
   time.launch_us = context.in_graph ? device.graph_launch_us : device.launch_us;
   if (device.calibration) {
     const Calibration& measured = *device.calibration;
-    time.calibrated = true;
     time.launch_us = context.in_graph ? measured.graph_launch_us : measured.launch_us;
-    const auto found = measured.kernel_factors.find(std::string(name(launch.kernel)));
-    if (found != measured.kernel_factors.end()) time.factor = found->second;
+    time.calibrated = is_calibrated(device, launch.kernel);
+    if (time.calibrated) {
+      time.factor = measured.kernel_factors.at(std::string(name(launch.kernel)));
+    }
   }
   const double running = std::max({time.memory_us, time.compute_us, time.latency_us});
   time.total_us = time.launch_us + time.factor * running;

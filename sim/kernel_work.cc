@@ -1,5 +1,5 @@
-// The formulas of all kernels but those of products, of attention and of experts, each after its
-// source in cuda/kernels.
+// The formulas of all kernels but those of products, of attention, of experts and of fast numerics,
+// each after its source in cuda/kernels.
 #include "forge/sim/kernel_work.h"
 
 #include <bit>

@@ -1,5 +1,6 @@
 #include "forge/sim/sim_device.h"
 
+#include "forge/sim/kernel_time.h"
 #include "sim_context.h"
 #include "sim_stream.h"
 
@@ -12,7 +13,9 @@ gpu::DeviceInfo SimDevice::info() const {
   const DeviceDescription& device = context_->options().device;
   return {.name = context_->device_name(),
           .multiprocessors = device.multiprocessors,
-          .memory_bytes = device.memory_bytes};
+          .compute_capability = device.compute_capability,
+          .memory_bytes = device.memory_bytes,
+          .shared_bytes = shared_bytes_of_block(device)};
 }
 
 /// Not given in options: this machine's.
@@ -43,9 +46,14 @@ tl::expected<std::unique_ptr<gpu::Event>, gpu::DeviceError> SimDevice::create_ev
 }
 
 std::optional<gpu::Estimate> SimDevice::estimate() const {
-  return gpu::Estimate{.us = statistics().device_us,
-                       .kernels = statistics().kernels,
-                       .calibrated = description().calibration.has_value()};
+  gpu::Estimate estimate{.us = statistics().device_us,
+                         .kernels = statistics().kernels,
+                         .calibrated = description().calibration.has_value()};
+  for (std::size_t i = 0; i < estimate.kernels.size(); ++i) {
+    if (estimate.kernels[i].launches == 0) continue;
+    estimate.calibrated &= is_calibrated(description(), static_cast<gpu::KernelId>(i));
+  }
+  return estimate;
 }
 
 const DeviceDescription& SimDevice::description() const { return context_->options().device; }

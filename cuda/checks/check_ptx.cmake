@@ -1,9 +1,12 @@
 # cmake -DPTX=FILE [-DCOUNTS=FILE] [-DKERNELS=FILE] -P check_ptx.cmake
 #
-# Fails unless all arithmetic of the PTX is exactly rounded, none of it flushes subnormals or
-# approximates, and no array is in local memory, where it would go if it could not live in registers.
+# Fails unless all arithmetic of the PTX is exactly rounded or a step of a tensor core
+# (numerics/matrix_step.h), none of it flushes subnormals or approximates, and no array is in local
+# memory, where it would go if it could not live in registers.
 #   COUNTS   a table of kernels and their operations, which must be those of the PTX
 #   KERNELS  forge/gpu/kernels.h: a kernel of each name in its FORGE_FOR_EACH_KERNEL must be there
+#   MATRIX   kernels, separated by commas, that multiply on tensor cores: in each there must be steps
+#            of both types, loads of matrices and asynchronous copies
 file(READ ${PTX} ptx)
 string(REPLACE ";" "\n" ptx "${ptx}")  # a semicolon would split lists
 set(errors "")
@@ -12,11 +15,12 @@ set(errors "")
 # integer; what is cut to 32 bits is whole. max is no arithmetic, but takes either zero of two
 # with different signs: canonical maxima add +0 to what comes out.
 set(exact "(fma|mul|add|sub|div|sqrt|cvt)\\.rn\\.f32|cvt\\.rn\\.f32\\.[su](16|32|64)|cvt\\.rzi\\.(u64|s32)\\.f32|cvt\\.f32\\.f16")
+set(steps "mma\\.sync\\.aligned\\.m16n8k16\\.row\\.col\\.f32\\.(bf16\\.bf16|f16\\.f16)\\.f32")
 set(moves "(ld|st|mov|selp|setp|neg|abs|max)\\..*f32")
 string(REGEX MATCHALL "[a-z]+[a-z0-9.:]*\\.(f32|f64|f16|bf16)[a-z0-9.]*" operations "${ptx}")
 list(REMOVE_DUPLICATES operations)
 foreach(operation IN LISTS operations)
-  if(NOT operation MATCHES "^(${exact}|${moves})$" OR operation MATCHES "\\.(ftz|approx|full|sat)")
+  if(NOT operation MATCHES "^(${exact}|${steps}|${moves})$" OR operation MATCHES "\\.(ftz|approx|full|sat)")
     string(APPEND errors "\n  not exactly rounded: ${operation}")
   endif()
 endforeach()
@@ -70,6 +74,23 @@ if(KERNELS)
     endif()
   endforeach()
 endif()
+
+string(REPLACE "," ";" matrix_kernels "${MATRIX}")
+foreach(kernel IN LISTS matrix_kernels)
+  string(REGEX MATCH "\\.entry _ZN5forge7kernels4cuda[0-9]+${kernel}E" entry "${ptx}")
+  string(FIND "${ptx}" "${entry}" begin)
+  string(SUBSTRING "${ptx}" ${begin} -1 body)
+  string(FIND "${body}" "\n}" end)
+  string(SUBSTRING "${body}" 0 ${end} body)
+  foreach(word mma.sync.aligned.m16n8k16.row.col.f32.bf16.bf16.f32
+               mma.sync.aligned.m16n8k16.row.col.f32.f16.f16.f32
+               ldmatrix.sync.aligned.m8n8.x4.shared.b16 cp.async.cg.shared.global)
+    string(FIND "${body}" "${word}" found)
+    if(NOT entry OR found EQUAL -1)
+      string(APPEND errors "\n  ${kernel} has no ${word}")
+    endif()
+  endforeach()
+endforeach()
 
 if(errors)
   message(FATAL_ERROR "${PTX} breaks the contract of canonical.h:${errors}")

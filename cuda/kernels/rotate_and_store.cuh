@@ -19,6 +19,19 @@
 namespace FORGE_KERNELS {
 using namespace simt;
 
+/// How the heads at one position turn.
+struct Rotation {
+  gptr<const float> angles;  ///< [2][size / 2]: cosines, sines
+  int size;                  ///< components of a head that turn
+  bool adjacent;             ///< pairs are 2i and 2i + 1
+};
+
+/// The rotation at `position`. Args: RotateAndStoreArgs or PrepareHeadsArgs.
+template <class Args>
+FORGE_DEVICE Rotation rotation_of(const Args& a, std::uint32_t position) {
+  return {global(a.rotary) + std::int64_t{position} * a.rotary_size, a.rotary_size, a.adjacent};
+}
+
 /// Two components of a head that turn together: where they are, and what becomes of them.
 struct Pair {
   int first_at;
@@ -27,34 +40,32 @@ struct Pair {
   float second;
 };
 
-/// Pair `i` of a head. rotary: of its position.
-FORGE_DEVICE Pair rotated(const gpu::RotateAndStoreArgs& a, gptr<const float> head,
-                          gptr<const float> rotary, int i) {
-  const int half = a.rotary_size / 2;
-  const int first_at = a.adjacent ? 2 * i : i;
-  const int second_at = a.adjacent ? 2 * i + 1 : i + half;
+/// Pair `i` of a head, of which head[d] is component d.
+template <class Head>
+FORGE_DEVICE Pair rotated(const Rotation& rotation, const Head& head, int i) {
+  const int half = rotation.size / 2;
+  const int first_at = rotation.adjacent ? 2 * i : i;
+  const int second_at = rotation.adjacent ? 2 * i + 1 : i + half;
   const float first = head[first_at];
   const float second = head[second_at];
-  const float cos = rotary[i];
-  const float sin = rotary[half + i];
+  const float cos = rotation.angles[i];
+  const float sin = rotation.angles[half + i];
   return {first_at, second_at, numerics::fma(first, cos, -(second * sin)),
           numerics::fma(second, cos, first * sin)};
 }
 
-/// The head of a key, turned, goes to the pool.
-template <class Stored>
-FORGE_DEVICE void store_key(const gpu::RotateAndStoreArgs& a, gptr<const float> head,
-                            gptr<const float> rotary, const Slot& slot) {
-  const int stride = key_stride(a.kv);
-  const gptr<Stored> key = numbers_of<Stored>(a.kv) + slot.key;
-  for (int i = lane(); i < a.rotary_size / 2; i += kWarpSize) {
-    const Pair turned = rotated(a, head, rotary, i);
-    key[turned.first_at * stride] = numerics::stored<Stored>(turned.first);
-    key[turned.second_at * stride] = numerics::stored<Stored>(turned.second);
+/// A head [D], turned, goes to `to`, where components are `stride` numbers apart.
+template <class Head, class Stored>
+FORGE_DEVICE void store_turned(const Rotation& rotation, const Head& head, int head_size,
+                               gptr<Stored> to, int stride) {
+  for (int i = lane(); i < rotation.size / 2; i += kWarpSize) {
+    const Pair turned = rotated(rotation, head, i);
+    to[turned.first_at * stride] = numerics::stored<Stored>(turned.first);
+    to[turned.second_at * stride] = numerics::stored<Stored>(turned.second);
   }
-  for (int d = a.rotary_size + lane(); d < a.kv.head_size; d += kWarpSize) {
+  for (int d = rotation.size + lane(); d < head_size; d += kWarpSize) {
     const float component = head[d];
-    key[d * stride] = numerics::stored<Stored>(component);
+    to[d * stride] = numerics::stored<Stored>(component);
   }
 }
 
@@ -77,11 +88,11 @@ FORGE_KERNEL(gpu::RotateAndStoreArgs::kThreads) rotate_and_store(gpu::RotateAndS
   const int value_head = key_head - kv.kv_heads;  // negative: one of keys
   const int heads = kv.heads() + 2 * kv.kv_heads;
   const gptr<float> head = global(a.qkv) + (std::int64_t{row} * heads + block().y) * kv.head_size;
-  const gptr<const float> rotary = global(a.rotary) + std::int64_t{input.position} * a.rotary_size;
+  const Rotation rotation = rotation_of(a, input.position);
 
   if (key_head < 0) {
     for (int i = lane(); i < a.rotary_size / 2; i += kWarpSize) {
-      const Pair turned = rotated(a, head, rotary, i);
+      const Pair turned = rotated(rotation, head, i);
       head[turned.first_at] = turned.first;
       head[turned.second_at] = turned.second;
     }
@@ -92,7 +103,7 @@ FORGE_KERNEL(gpu::RotateAndStoreArgs::kThreads) rotate_and_store(gpu::RotateAndS
   with_stored(kv.type, [&](auto stored) {
     using Stored = decltype(stored);
     if (value_head < 0) {
-      store_key<Stored>(a, head, rotary, slot);
+      store_turned(rotation, head, kv.head_size, numbers_of<Stored>(kv) + slot.key, key_stride(kv));
     } else {
       store_value<Stored>(kv, head, slot);
     }

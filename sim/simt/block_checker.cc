@@ -76,6 +76,13 @@ void BlockChecker::copy_arrived(const Access& to) {
   });
 }
 
+/// Where it lands may be the shared memory of another block by then.
+void BlockChecker::copy_abandoned(const Access& to) {
+  stop(FaultKind::pending_copy, to,
+       memory_of(to).describe(to.address, to.bytes) +
+           ", by a copy on its way; its thread has returned and not waited for it");
+}
+
 void BlockChecker::check_launches(const Access& access, const NamedMemory& memory) {
   const bool waited = waited_[static_cast<std::size_t>(access.thread)];
   const auto earlier = chain_->find(access.address, access.bytes, access.kind, waited);

@@ -61,6 +61,7 @@ class BlockChecker : public BlockObserver {
   void access(const Access& access) override;
   void copy_started(const Access* from, const Access& to) override;
   void copy_arrived(const Access& to) override;
+  void copy_abandoned(const Access& to) override;
   void waited_for_previous(int thread) override {
     waited_[static_cast<std::size_t>(thread)] = true;
   }

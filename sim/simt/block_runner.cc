@@ -71,7 +71,7 @@ void BlockRunner::reset(const LaunchInput& launch, long long block) {
                      .grid = launch.shape.grid,
                      .shared = arena_.data(),
                      .observer = observer_};
-  broken_line_ = launch.broken_barrier.has_value() ? launch.broken_barrier->line : -1;
+  left_out_line_ = launch.left_out.has_value() ? launch.left_out->line : -1;
   live_ = launch.shape.threads;
   threads_.assign(static_cast<std::size_t>(live_), ThreadState{});
   copies_.clear();
@@ -147,6 +147,7 @@ void BlockRunner::fiber_body() {
 void BlockRunner::run_thread() {
   try {
     launch_.entry(launch_.args);
+    if (observer_ != nullptr) check_copies_of_thread();
     return;
   } catch (KernelFault& fault) {
     fault_ = std::move(fault);
@@ -219,12 +220,8 @@ bool BlockRunner::arrive_in_warp(Collective kind, Site site) {
   return true;
 }
 
-bool BlockRunner::broken(Site site) const {
-  return site.line == broken_line_ && *launch_.broken_barrier == site;
-}
-
 detail::Handover BlockRunner::meet_warp(Site site) {
-  if (broken(site)) return {};
+  if (is_left_out(site)) return {};
   arrive_in_warp(Collective::sync_warp, site);
   return {.next = hand_over()};
 }
@@ -261,7 +258,7 @@ detail::Handover BlockRunner::multiply(const detail::MatrixShare& share, MatrixT
 }
 
 detail::Handover BlockRunner::meet_block(Site site) {
-  if (broken(site)) return {};
+  if (is_left_out(site)) return {};
   thread_->doing = ThreadState::Doing::in_barrier;
   thread_->site = site;
   if (arrived_ == 0) first_ = thread_;
@@ -318,9 +315,17 @@ void BlockRunner::wait_copies(int pending) {
   });
 }
 
+/// Of a thread that has returned: names a copy that it has left on its way.
+void BlockRunner::check_copies_of_thread() {
+  if (copies_.empty() || copies_of_thread().empty()) return;
+  observer_->copy_abandoned(copies_of_thread().oldest().write);
+}
+
 // ---- meeting.h and async_copy.h -----------------------------------------------------------------
 
 namespace detail {
+
+bool is_left_out(Site site) { return active_runner->is_left_out(site); }
 
 Handover meet_block(Site site) { return active_runner->meet_block(site); }
 Handover meet_warp(Site site) { return active_runner->meet_warp(site); }

@@ -36,7 +36,7 @@ struct LaunchInput {
   LaunchShape shape;
   const void* args = nullptr;
   std::optional<std::uint64_t> seed;
-  std::optional<Site> broken_barrier;
+  std::optional<Site> left_out;
   numerics::StepModel step_model = numerics::kMmaSm90;
 };
 
@@ -65,6 +65,10 @@ class BlockRunner {
   void commit_copies();
   void wait_copies(int pending);
 
+  bool is_left_out(Site site) const {
+    return site.line == left_out_line_ && *launch_.left_out == site;
+  }
+
  private:
   /// A lane can be one meeting ahead of others, which still read what the last one brought, but not
   /// two. So there are two exchanges, which are used in turns.
@@ -83,9 +87,9 @@ class BlockRunner {
   void finish_observer();
   void draw_priorities(long long block);
   void run_thread();
+  void check_copies_of_thread();
   void finish_thread();
   void ready_all();
-  bool broken(Site site) const;
   CopyQueue& copies_of_thread();
   bool arrive_in_warp(Collective kind, Site site);
   detail::Context hand_over();
@@ -96,7 +100,7 @@ class BlockRunner {
   [[noreturn]] void stop(KernelFault fault);
 
   LaunchInput launch_;
-  int broken_line_ = -1;
+  int left_out_line_ = -1;
   BlockObserver* observer_ = nullptr;
   std::optional<KernelFault> fault_;
 

@@ -13,6 +13,9 @@ class CopyQueue {
   void start(const detail::AsyncCopy& copy) { copies_.push_back({copy, commits_, false}); }
   void commit() { ++commits_; }
 
+  bool empty() const { return copies_.empty(); }
+  const detail::AsyncCopy& oldest() const { return copies_.front().copy; }
+
   /// Moves the bytes of the newest copy, or of all, before anybody waits for them.
   void move_newest() { copies_.back().move(); }
   void move_all() {

@@ -103,7 +103,7 @@ tl::expected<void, KernelFault> Machine::run(const KernelCode& kernel, const Lau
                  .shape = shape,
                  .args = args,
                  .seed = options.seed,
-                 .broken_barrier = options.broken_barrier,
+                 .left_out = options.left_out,
                  .step_model = options.step_model},
                 options.observer);
   workers_->run(launch);

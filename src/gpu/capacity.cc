@@ -36,6 +36,13 @@ std::uint32_t head_tiles_of(const model::ModelConfig& model) {
 
 }  // namespace
 
+CapacityTerms terms_of(const GpuModels& models, const GpuOptions& gpu, std::uint64_t shared_bytes) {
+  return {.has_draft_model = models.draft.has_value(),
+          .positions = models.model.config().positions,
+          .chunk_rows = gpu.chunk_rows,
+          .shared_bytes = shared_bytes};
+}
+
 Capacity::Capacity(const model::ModelConfig& model, const executor::ExecutorOptions& options,
                    const CapacityTerms& terms) {
   const bool has_draft_model = terms.has_draft_model;
@@ -80,6 +87,7 @@ Capacity::Capacity(const model::ModelConfig& model, const executor::ExecutorOpti
   mask_words = smallest(std::uint64_t{picks} * sampling::mask_words(vocabulary), kMost);
   key_segments = (positions + numerics::kKeySegment - 1) / numerics::kKeySegment;
   split_rows = std::min(slab_rows, split_rows_max(head_tiles_of(model)));
+  shared_bytes = terms.shared_bytes;
   block_size = options.cache.block_size;
   kv_type = options.kv_type;
   block_numbers = options.cache.block_size * kv_shape(model).token_numbers();

@@ -9,6 +9,7 @@
 #include <cstdint>
 
 #include "forge/executor/executor_options.h"
+#include "forge/gpu/gpu_model.h"
 #include "forge/gpu/gpu_options.h"
 #include "forge/gpu/kernels.h"
 #include "forge/model/model_config.h"
@@ -21,7 +22,12 @@ struct CapacityTerms {
   int positions = model::kPositionsMax;  ///< of the longest sequence: those of the model that is
                                          ///< drafted for
   std::uint32_t chunk_rows = GpuOptions().chunk_rows;
+  std::uint64_t shared_bytes = UINT64_MAX;  ///< DeviceInfo::shared_bytes
 };
+
+/// Those of both models' capacities. What memory is taken does not depend on the device.
+CapacityTerms terms_of(const GpuModels& models, const GpuOptions& gpu,
+                       std::uint64_t shared_bytes = UINT64_MAX);
 
 struct Capacity {
   /// The capacity for `model`, which runs or drafts for another model.
@@ -51,6 +57,7 @@ struct Capacity {
   std::uint32_t split_rows = 0;  ///< decode rows whose context can be split among thread blocks
 
   std::uint32_t vocabulary = 0;
+  std::uint64_t shared_bytes = 0;  ///< of a thread block, the most
 
   // The most in a sequence: neither longer than the model's positions nor than the pool.
   std::uint32_t positions = 0;

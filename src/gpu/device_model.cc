@@ -5,13 +5,12 @@
 namespace forge::gpu {
 namespace {
 
-std::variant<GroupedQueryPass, LatentPass> attention_of(const model::ModelConfig& model,
-                                                        const Capacity& capacity,
-                                                        Allocator& allocator) {
-  if (std::holds_alternative<model::LatentConfig>(model.attention)) {
-    return LatentPass(model, capacity, allocator);
+std::variant<CanonicalLayers, FastLayers> layers_of(const GpuModel& model, const Capacity& capacity,
+                                                    Allocator& allocator) {
+  if (model.numerics() == GpuNumerics::fast) {
+    return FastLayers(model.config(), capacity, allocator);
   }
-  return GroupedQueryPass(model, capacity, allocator);
+  return CanonicalLayers(model.config(), capacity, allocator);
 }
 
 void upload(model::RotaryTable& table, const Buffer& to, std::uint32_t positions,
@@ -22,24 +21,20 @@ void upload(model::RotaryTable& table, const Buffer& to, std::uint32_t positions
 
 }  // namespace
 
-ModelBuffers::ModelBuffers(const model::ModelConfig& model,
-                           const executor::ExecutorOptions& options, const Capacity& capacity,
-                           Allocator& allocator)
-    : rotary(allocator.rows(capacity.positions, model.rope.size, "rotary table")),
+ModelBuffers::ModelBuffers(const GpuModel& model, const executor::ExecutorOptions& options,
+                           const Capacity& capacity, Allocator& allocator)
+    : rotary(allocator.rows(capacity.positions, model.config().rope.size, "rotary table")),
       pool(allocator.take<std::byte>(MemoryKind::device,
                                      options.cache.num_blocks * capacity.block_bytes(), "KV pool")),
       host_pool(allocator.take<std::byte>(MemoryKind::pinned,
                                           options.cache.num_host_blocks * capacity.block_bytes(),
                                           "KV pool of the host")),
-      hidden(allocator.rows(capacity.slab_rows, model.hidden_size, "hidden")),
-      normed(allocator.rows(capacity.slab_rows, model.hidden_size, "normed")),
-      attention(attention_of(model, capacity, allocator)),
-      mlp(model.ffn_size, capacity, allocator),
-      logits(allocator.rows(capacity.slab_logits, model.vocabulary_size, "logits")) {
-  if (model.experts) experts.emplace(model, capacity, allocator);
-  if (model.window_rope) {
-    window_rotary =
-        allocator.rows(capacity.positions, model.rope.size, "rotary table of layers with a window");
+      hidden(allocator.rows(capacity.slab_rows, model.config().hidden_size, "hidden")),
+      layers(layers_of(model, capacity, allocator)),
+      logits(allocator.rows(capacity.slab_logits, model.config().vocabulary_size, "logits")) {
+  if (model.config().window_rope) {
+    window_rotary = allocator.rows(capacity.positions, model.config().rope.size,
+                                   "rotary table of layers with a window");
   }
 }
 
@@ -57,7 +52,7 @@ DeviceModel::DeviceModel(const GpuModel& model, const executor::ExecutorOptions&
       host_window_rotary_(
           model_.window_rope ? std::make_unique<model::RotaryTable>(*model_.window_rope) : nullptr),
       weights_(model, capacity.slab_rows, allocator, &queue),
-      buffers_(model_, options, capacity, allocator) {
+      buffers_(model, options, capacity, allocator) {
   if (!allocator.status()) return;
   upload(*host_rotary_, buffers_.rotary, capacity.positions, queue);
   if (host_window_rotary_) {
@@ -97,9 +92,16 @@ void DeviceModel::run(const Slab& slab, const SlabShape& shape, const DeviceStep
                         .coded_rows = weights_.coded_rows(),
                         .queue = queue};
   embed(pass);
-  const int layers = slab.pass.layers.value_or(model_.layers);
-  for (int layer = 0; layer < layers; ++layer) run_layer(pass, layer);
-  if (shape.counts.logit_rows > 0) head(pass, slab.pass.proposes);
+  auto* const hidden = buffers_.hidden.as<float>();
+  const int count = slab.pass.layers.value_or(model_.layers);
+  std::visit(
+      [&](const auto& layers) {
+        layers.run(pass, weights_, hidden, count);
+        if (shape.counts.logit_rows == 0) return;
+        layers.make_logits(pass, weights_, hidden, buffers_.logits.as<float>());
+      },
+      buffers_.layers);
+  if (shape.counts.logit_rows > 0) pick(pass, slab.pass.proposes);
 }
 
 void DeviceModel::embed(const DevicePass& pass) const {
@@ -114,72 +116,9 @@ void DeviceModel::embed(const DevicePass& pass) const {
                     pass.all_rows().most);
 }
 
-/// Where norms are around, the body writes to what it has read: only its last launch writes, and by
-/// then nothing reads it any more.
-template <class Body>
-void DeviceModel::run_sub_layer(const DevicePass& pass, const Norms& norms,
-                                const Body& body) const {
-  auto* const hidden = buffers_.hidden.as<float>();
-  auto* const normed = buffers_.normed.as<float>();
-  RmsNormArgs args{.counts = pass.counts,
-                   .logits = nullptr,
-                   .x = hidden,
-                   .weight = norms.first,
-                   .y = normed,
-                   .size = model_.hidden_size,
-                   .eps = model_.norm_eps};
-  if (model_.norm == model::NormPlacement::before) {
-    pass.queue.launch(args, pass.all_rows().most);
-    body(normed, {.y = hidden, .accumulate = true, .multiplier = model_.residual_multiplier});
-    return;
-  }
-  if (model_.norm == model::NormPlacement::around) {
-    pass.queue.launch(args, pass.all_rows().most);
-    body(normed, {.y = normed});
-    args.weight = norms.second;
-  } else {
-    body(hidden, {.y = normed});
-  }
-  args.x = normed;
-  args.y = hidden;
-  args.multiplier = model_.residual_multiplier;
-  args.accumulate = true;
-  pass.queue.launch(args, pass.all_rows().most);
-}
-
-void DeviceModel::run_layer(const DevicePass& pass, int layer) const {
-  const DeviceLayer& w = weights_.layer(layer);
-  run_sub_layer(pass, {w.attention_norm, w.attention_post_norm},
-                [&](const float* x, const Output& to) {
-                  if (const auto* latent = std::get_if<DeviceLatent>(&w.attention)) {
-                    std::get<LatentPass>(buffers_.attention).run(pass, *latent, layer, x, to);
-                  } else {
-                    std::get<GroupedQueryPass>(buffers_.attention)
-                        .run(pass, std::get<DeviceGroupedQuery>(w.attention), layer, x, to);
-                  }
-                });
-  run_sub_layer(pass, {w.mlp_norm, w.mlp_post_norm}, [&](const float* x, const Output& to) {
-    if (const auto* experts = std::get_if<DeviceExperts>(&w.mlp)) {
-      buffers_.experts->run(pass, *experts, x, to);
-    } else {
-      buffers_.mlp.run(pass, std::get<DeviceMlp>(w.mlp), x, to);
-    }
-  });
-}
-
-void DeviceModel::head(const DevicePass& pass, bool proposes) const {
+void DeviceModel::pick(const DevicePass& pass, bool proposes) const {
   const RowCount rows = pass.rows_with_logits();
   auto* const logits = buffers_.logits.as<float>();
-  pass.queue.launch(RmsNormArgs{.counts = pass.counts,
-                                .logits = pass.logits,
-                                .x = buffers_.hidden.as<float>(),
-                                .weight = weights_.final_norm(),
-                                .y = buffers_.normed.as<float>(),
-                                .size = model_.hidden_size,
-                                .eps = model_.norm_eps},
-                    rows.most);
-  project(pass, rows, buffers_.normed.as<float>(), weights_.head(),
-          {.y = logits, .multiplier = 1 / model_.logits_divisor, .cap = model_.logits_cap});
   const auto vocabulary = static_cast<std::size_t>(model_.vocabulary_size);
   for (std::size_t i = 0; i < pass.step.told.size(); ++i) {
     pass.queue.copy(pass.step.told_logits + i * vocabulary,

@@ -2,11 +2,8 @@
 // results of one slab of rows. run() queues the kernels that take a slab through it.
 //
 //   tokens:      embed
-//   each layer:  rms_norm, attention (grouped_query_pass.h or latent_pass.h) +=,
-//                rms_norm, MLP (mlp_pass.h or experts_pass.h) +=
-//   logits:      rms_norm, project(head), digest_logits, process_logits, sample
-//
-// The same operations in the same order as model/transformer.h.
+//   layers:      canonical_layers.h or fast_layers.h, by the model's numerics
+//   logits:      the same, digest_logits, process_logits, sample
 //
 // Owns the memory. Thread contract: none of its own.
 #pragma once
@@ -16,33 +13,28 @@
 #include <optional>
 #include <variant>
 
+#include "canonical_layers.h"
 #include "copy_runs.h"
 #include "device_pass.h"
-#include "experts_pass.h"
+#include "fast_layers.h"
 #include "forge/executor/executor_options.h"
 #include "forge/model/rotary_table.h"
-#include "grouped_query_pass.h"
-#include "latent_pass.h"
-#include "mlp_pass.h"
 
 namespace forge::gpu {
 
 /// What a model needs on the device beside its weights.
 struct ModelBuffers {
-  ModelBuffers(const model::ModelConfig& model, const executor::ExecutorOptions& options,
+  ModelBuffers(const GpuModel& model, const executor::ExecutorOptions& options,
                const Capacity& capacity, Allocator& allocator);
 
   Buffer rotary;     // [positions][rope size], model/rotary_table.h
   Buffer pool;       // [num_blocks][block_bytes], model/kv_pool.h
   Buffer host_pool;  // [num_host_blocks][block_bytes], pinned
 
-  // The intermediate results of one slab: [rows][...], R of them with logits.
-  Buffer hidden;  // [d] the residual stream
-  Buffer normed;  // [d] what a sub-layer reads; or what it adds, where norms come after
-  std::variant<GroupedQueryPass, LatentPass> attention;
-  MlpPass mlp;
-  Buffer logits;  // [R][V]
-  std::optional<ExpertsPass> experts;
+  // The intermediate results of one slab, R of its rows with logits.
+  Buffer hidden;  // [rows][d] the residual stream
+  std::variant<CanonicalLayers, FastLayers> layers;
+  Buffer logits;         // [R][V]
   Buffer window_rotary;  // likewise of ModelConfig::window_rope, where there is one
 };
 
@@ -67,20 +59,8 @@ class DeviceModel {
            const BlockTables& tables, CommandQueue& queue) const;
 
  private:
-  /// Of a sub-layer; the second one is there where norms are around.
-  struct Norms {
-    const float* first;
-    const float* second;
-  };
-
-  /// Runs one sub-layer on the residual stream: body(x, to), its norm before that, after it or
-  /// both, and the sum.
-  template <class Body>
-  void run_sub_layer(const DevicePass& pass, const Norms& norms, const Body& body) const;
-
   void embed(const DevicePass& pass) const;
-  void run_layer(const DevicePass& pass, int layer) const;
-  void head(const DevicePass& pass, bool proposes) const;
+  void pick(const DevicePass& pass, bool proposes) const;
 
   model::ModelConfig model_;
   bool digest_logits_;

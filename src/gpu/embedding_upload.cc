@@ -38,10 +38,11 @@ void embed_rows(const linear::StoredLinear& rows, std::byte* to) {
 
 std::size_t embedding_bytes(const GpuModel& model) {
   const linear::StoredLinear& stored = model.stored().embedding;
+  const linear::PanelKind of_head = model.layout().head.sections().front().kind;
+  if (model.config().tied_head && (is_of_codes(stored) || has_rows(of_head))) return 0;
   if (!is_of_codes(stored)) {
     return static_cast<std::size_t>(stored.outputs) * embedded_row_bytes(stored);
   }
-  if (model.config().tied_head) return 0;
   return linear::LinearWeights::layout(std::span(&stored, 1)).bytes();
 }
 

@@ -13,6 +13,7 @@
 #include "copy_runs.h"
 #include "decode_graphs.h"
 #include "device_model.h"
+#include "fast_shapes.h"
 #include "forge/core/check.h"
 #include "forge/executor/kv_guard.h"
 #include "forge/executor/sequence_table.h"
@@ -29,28 +30,6 @@ using Clock = std::chrono::steady_clock;
 
 double microseconds_since(Clock::time_point start) {
   return std::chrono::duration<double, std::micro>(Clock::now() - start).count();
-}
-
-/// The terms of both models' capacities.
-CapacityTerms terms_of(const GpuModels& models, const GpuOptions& gpu) {
-  return {.has_draft_model = models.draft.has_value(),
-          .positions = models.model.config().positions,
-          .chunk_rows = gpu.chunk_rows};
-}
-
-/// The bytes that `take` asks an allocator for.
-template <class Take>
-MemoryBytes bytes_of(const Take& take) {
-  Allocator allocator;
-  take(allocator);
-  return allocator.bytes();
-}
-
-MemoryBytes operator+(const MemoryBytes& a, const MemoryBytes& b) {
-  return {a.device + b.device, a.pinned + b.pinned};
-}
-MemoryBytes operator-(const MemoryBytes& a, const MemoryBytes& b) {
-  return {a.device - b.device, a.pinned - b.pinned};
 }
 
 }  // namespace
@@ -121,7 +100,8 @@ GpuExecutor::State::State(Place place, const GpuModels& models,
     : device(place.device),
       options(with),
       gpu_options(gpu),
-      capacity(models.model.config(), with, terms_of(models, gpu)),
+      capacity(models.model.config(), with,
+               terms_of(models, gpu, place.device.info().shared_bytes)),
       drafter(drafts
                   ? std::move(drafts)
                   : make_drafter(with, models.draft
@@ -140,7 +120,8 @@ GpuExecutor::State::State(Place place, const GpuModels& models,
       input(capacity),
       copy_runs(with.cache.num_blocks, with.cache.num_host_blocks, capacity.pairs) {
   if (!models.draft) return;
-  const Capacity of_draft(models.draft->config(), with, terms_of(models, gpu));
+  const Capacity of_draft(models.draft->config(), with,
+                          terms_of(models, gpu, capacity.shared_bytes));
   draft_model.emplace(*models.draft, with, of_draft, place.allocator, place.queue);
 }
 
@@ -162,6 +143,9 @@ tl::expected<std::unique_ptr<GpuExecutor>, CreateError> GpuExecutor::create(
   FORGE_CHECK(!models.draft || models.draft->config().vocabulary_size <= target.vocabulary_size,
               "vocabulary of the draft=", models.draft->config().vocabulary_size,
               " of the model=", target.vocabulary_size);
+  if (auto fits = fits_fast(models, options.kv_type, device.info()); !fits) {
+    return tl::unexpected(CreateError(fits.error()));
+  }
   auto stream = device.create_stream();
   if (!stream) return tl::unexpected(CreateError(stream.error()));
   CommandQueue queue(**stream);
@@ -179,33 +163,6 @@ tl::expected<std::unique_ptr<GpuExecutor>, CreateError> GpuExecutor::create(
 
 GpuExecutor::GpuExecutor(std::unique_ptr<State> state) : state_(std::move(state)) {}
 GpuExecutor::~GpuExecutor() = default;
-
-MemoryBytes GpuMemory::all() const { return weights + scratch + kv; }
-
-GpuMemory GpuExecutor::memory(const GpuModels& models, const executor::ExecutorOptions& options,
-                              const GpuOptions& gpu) {
-  GpuMemory memory;
-  const auto add = [&](const GpuModel& model) {
-    const Capacity capacity(model.config(), options, terms_of(models, gpu));
-    memory.weights = memory.weights + bytes_of([&](Allocator& allocator) {
-                       const DeviceWeights weights(model, capacity.slab_rows, allocator, nullptr);
-                     });
-    const MemoryBytes kv = kv_bytes(options, capacity);
-    const MemoryBytes rest = bytes_of([&](Allocator& allocator) {
-      const ModelBuffers buffers(model.config(), options, capacity, allocator);
-    });
-    memory.kv = memory.kv + kv;
-    memory.scratch = memory.scratch + (rest - kv);
-  };
-  add(models.model);
-  if (models.draft) add(*models.draft);
-  memory.scratch = memory.scratch + bytes_of([&](Allocator& allocator) {
-                     const Capacity capacity(models.model.config(), options, terms_of(models, gpu));
-                     const BlockTables tables(capacity, allocator);
-                     const StepMailbox mailbox(capacity, allocator);
-                   });
-  return memory;
-}
 
 const model::WeightsDigest& GpuExecutor::weights_digest(executor::PassModel which) const {
   return state_->running(which).digest();

@@ -4,6 +4,7 @@
 #include <functional>
 #include <string>
 
+#include "fast_shapes.h"
 #include "forge/linear/linear_weights.h"
 
 namespace forge::gpu {
@@ -63,22 +64,35 @@ class WeightsCheck {
 tl::expected<GpuModel, std::string> GpuModel::of(const model::ModelConfig& config,
                                                  const model::StoredModel& stored,
                                                  linear::ThreadPool& threads,
-                                                 linear::WeightReader* reader) {
+                                                 linear::WeightReader* reader,
+                                                 GpuNumerics numerics) {
   static linear::MemoryReader memory;
+  const bool is_fast = numerics == GpuNumerics::fast;
   GpuModel model;
+  model.numerics_ = numerics;
   model.config_ = &config;
   model.stored_ = &stored;
   model.threads_ = &threads;
   model.reader_ = reader == nullptr ? &memory : reader;
-  model.layout_ = std::make_shared<const model::PackedModel>(packed_layout(config, stored));
+  model.layout_ =
+      std::make_shared<const model::PackedModel>(packed_layout(config, stored, {.rows = is_fast}));
   WeightsCheck check;
   check.of(model.layout());
   if (!check.missing().empty()) return tl::unexpected(check.missing());
+  if (is_fast) {
+    if (auto taken = takes_fast(config, model.layout()); !taken) {
+      return tl::unexpected(taken.error());
+    }
+  }
   return model;
 }
 
 tl::expected<model::PackedModel, model::PackFault> GpuModel::load(linear::PanelStore& store) const {
-  return pack(*config_, *stored_, *threads_, {linear::Numerics::canonical, reader_, &store});
+  return pack(*config_, *stored_, *threads_,
+              {.numerics = linear::Numerics::canonical,
+               .reader = reader_,
+               .store = &store,
+               .rows = numerics_ == GpuNumerics::fast});
 }
 
 }  // namespace forge::gpu

@@ -16,10 +16,7 @@ GroupedQueryPass::GroupedQueryPass(const model::ModelConfig& model, const Capaci
                                    Allocator& allocator)
     : model_(model),
       config_(std::get<model::GroupedQueryConfig>(model.attention)),
-      block_size_(static_cast<int>(capacity.block_size)),
-      kv_type_(capacity.kv_type),
-      block_numbers_(capacity.block_numbers),
-      layer_bytes_(capacity.layer_numbers * bytes_of(capacity.kv_type)),
+      kv_layers_(capacity),
       split_rows_(capacity.split_rows) {
   qkv_ = allocator.rows(capacity.slab_rows, qkv_size(config_), "qkv");
   attended_ = allocator.rows(capacity.slab_rows, query_size(config_), "attended");
@@ -59,23 +56,13 @@ void GroupedQueryPass::norm(const DevicePass& pass, const DeviceGroupedQuery& we
 /// Writes keys and values of all rows, then attends: rows of one sequence see one another.
 void GroupedQueryPass::attend(const DevicePass& pass, const DeviceGroupedQuery& weights,
                               int layer) const {
-  const KvLayer kv{.pool = pass.pool + static_cast<std::uint64_t>(layer) * layer_bytes_,
-                   .block_stride = block_numbers_,
-                   .tables = pass.tables.device(),
-                   .table_stride = pass.tables.stride(),
-                   .block_size = block_size_,
-                   .kv_heads = config_.kv_heads,
-                   .group_size = config_.heads / config_.kv_heads,
-                   .head_size = config_.head_size,
-                   .type = kv_type_};
-  const model::RopeConfig* const rope = rope_of(model_, layer);
-  const bool adjacent = rope != nullptr && rope->pairing == model::RopePairing::adjacent;
-  const bool is_of_window = rope != nullptr && rope != &model_.rope;
+  const KvLayer kv = kv_layers_.of(pass, config_, layer);
+  const LayerRope rope = LayerRope::of(pass, model_, layer);
   pass.queue.launch(RotateAndStoreArgs{.counts = pass.counts,
                                        .rows = pass.rows,
-                                       .rotary = is_of_window ? pass.window_rotary : pass.rotary,
-                                       .rotary_size = rope == nullptr ? 0 : rope->size,
-                                       .adjacent = adjacent,
+                                       .rotary = rope.table,
+                                       .rotary_size = rope.size,
+                                       .adjacent = rope.adjacent,
                                        .qkv = qkv_.as<float>(),
                                        .kv = kv},
                     pass.all_rows().most);

@@ -11,6 +11,7 @@
 
 #include "capacity.h"
 #include "device_pass.h"
+#include "kv_layers.h"
 
 namespace forge::gpu {
 
@@ -28,10 +29,7 @@ class GroupedQueryPass {
 
   model::ModelConfig model_;
   model::GroupedQueryConfig config_;
-  int block_size_;
-  numerics::KvType kv_type_;
-  std::uint64_t block_numbers_;
-  std::uint64_t layer_bytes_;  // of a block
+  KvLayers kv_layers_;
   std::uint32_t split_rows_;
 
   // [rows][...]

@@ -3,6 +3,7 @@
 
 #include <gtest/gtest.h>
 
+#include "forge/quant/weight_type.h"
 #include "forge/sim/kernel_work.h"
 #include "forge/sim/sim_device.h"
 #include "forge/sim/sim_kernels.h"
@@ -14,12 +15,22 @@ namespace {
 using gpu::KernelId;
 using Sizes = KernelSizes;
 
+/// `sizes`, or the next larger ones of which the kernel has no tail.
+KernelSizes rounded_up(const KernelEntry& kernel, KernelSizes sizes) {
+  for (const SizeMultiple& multiple : kernel.multiples) {
+    int& size = sizes.*multiple.size;
+    size = (size + multiple.of - 1) / multiple.of * multiple.of;
+  }
+  return sizes;
+}
+
 /// One launch of a kernel, on the simulated machine.
 class Launched {
  public:
-  Launched(KernelId kernel, const KernelSizes& sizes, std::uint64_t seed = 1)
+  Launched(KernelId kernel, const KernelSizes& about, std::uint64_t seed = 1)
       : entry_(kernel_entries()[static_cast<std::size_t>(kernel)]),
         device_({.device = sim::find_device("h200").value()}) {
+    const KernelSizes sizes = rounded_up(entry_, about);
     const auto valid = validate(entry_, sizes);
     EXPECT_TRUE(valid) << valid.error();
     auto made = KernelCase::create(device_, entry_, sizes, seed);
@@ -93,6 +104,7 @@ constexpr KernelSizes kTails{.seqs = 3,
                              .bias = 1,
                              .groups = 3,
                              .weights = 2,
+                             .norms = 2,
                              .activation = 2,
                              .sinks = 1,
                              .shared_gate = 1};
@@ -118,6 +130,7 @@ constexpr KernelSizes kSeveral{.seqs = 2,
                                .temperature_percent = 100,
                                .window = 300,
                                .weights = 1,
+                               .norms = 1,
                                .activation = 1,
                                .sinks = 1,
                                .cap = 3};
@@ -162,8 +175,9 @@ TEST_P(EveryKernel, moves_the_bytes_of_its_formula) {
 
 TEST(KernelsOverKv, have_the_bits_and_the_bytes_whatever_its_type) {
   using enum KernelId;
-  for (const KernelId kernel : {copy_blocks, rotate_and_store, attend_decode, attend_split,
-                                attend_prompt, store_latent, attend_latent, attend_latent_split}) {
+  for (const KernelId kernel :
+       {copy_blocks, rotate_and_store, attend_decode, attend_split, attend_prompt, store_latent,
+        attend_latent, attend_latent_split, prepare_heads, attend_spans, merge_spans}) {
     for (KernelSizes sizes : {KernelSizes{}, kTails, kSeveral}) {
       for (sizes.kv = 1; sizes.kv <= 2; ++sizes.kv) {
         SCOPED_TRACE(to_string(kernel_entries()[static_cast<std::size_t>(kernel)], sizes));
@@ -178,6 +192,43 @@ TEST(KernelsOverKv, have_the_bits_and_the_bytes_whatever_its_type) {
         EXPECT_EQ(work.block_bytes, traffic.once_a_block.total());
       }
     }
+  }
+}
+
+/// Whose context is one span, which is merged, or several, each by a block of its own.
+TEST(AttendSpans, has_the_bits_and_the_bytes_of_rows_that_decode) {
+  for (const int context : {100, 256, 257, 600}) {
+    for (KernelSizes sizes : {KernelSizes{}, kTails, kSeveral}) {
+      sizes.context = context;
+      sizes.rows = 1;
+      SCOPED_TRACE(context);
+      Launched launched(KernelId::attend_spans, sizes);
+      const sim::KernelWork work = sim::work_of(launched.launch());
+      const simt::Traffic traffic = launched.run();
+      for (const KernelComparison& comparison : launched.compare()) {
+        EXPECT_EQ(comparison.different, 0U) << comparison.buffer;
+      }
+      EXPECT_EQ(work.bytes_read, traffic.once.read);
+      EXPECT_EQ(work.bytes_written, traffic.once.written);
+      EXPECT_EQ(work.block_bytes, traffic.once_a_block.total());
+    }
+  }
+}
+
+/// Several tiles of rows, and of outputs, of each kernel.
+TEST(ProductsOnTensorCores, have_the_bits_and_the_bytes_of_many_rows) {
+  for (const KernelId kernel : {KernelId::project_narrow, KernelId::project_wide}) {
+    const KernelSizes sizes{.rows = 130, .hidden = 200, .outputs = 133, .bias = 1};
+    SCOPED_TRACE(gpu::name(kernel));
+    Launched launched(kernel, sizes);
+    const sim::KernelWork work = sim::work_of(launched.launch());
+    const simt::Traffic traffic = launched.run();
+    for (const KernelComparison& comparison : launched.compare()) {
+      EXPECT_EQ(comparison.different, 0U) << comparison.buffer;
+    }
+    EXPECT_EQ(work.bytes_read, traffic.once.read);
+    EXPECT_EQ(work.bytes_written, traffic.once.written);
+    EXPECT_EQ(work.block_bytes, traffic.once_a_block.total());
   }
 }
 
@@ -210,7 +261,7 @@ TEST(KernelsWithWeights, have_the_bits_and_the_bytes_whatever_the_type) {
 
 TEST_P(EveryKernel, declares_the_shared_memory_that_occupancy_counts) {
   Launched launched(GetParam(), {});
-  EXPECT_EQ(static_cast<std::size_t>(gpu::resources_of(launched.launch().kernel).shared_bytes),
+  EXPECT_EQ(static_cast<std::size_t>(gpu::resources_of(launched.launch()).shared_bytes),
             launched.run().shared_bytes());
 }
 

@@ -67,6 +67,12 @@ const std::vector<std::string> kKernels{"update_tables",
                                         "attend_latent_split",
                                         "attend_latent_merge",
                                         "glu",
+                                        "scale_rows",
+                                        "project_narrow",
+                                        "project_wide",
+                                        "prepare_heads",
+                                        "attend_spans",
+                                        "merge_spans",
                                         "process_logits",
                                         "sample",
                                         "digest_logits"};
@@ -213,6 +219,8 @@ TEST(ForgeKernel, unusable_arguments_exit_with_2_and_say_why) {
   expect_unusable("run gemm --weights 3",
                   "--weights 3, I8, has its scales elsewhere; accepted are 0 .. 2 and");
   expect_unusable("run embed --weights 8 --hidden 100", "--hidden 100 is no multiple of 256");
+  expect_unusable("run scale_rows --hidden 12", "--hidden 12 is no multiple of 8");
+  expect_unusable("run attend_spans --head-size 72", "--head-size 72 is no multiple of 16");
   expect_unusable("run rope --head-size 33", "--head-size 33 is not even");
   expect_unusable("run rope --rotary-size 66", "--rotary-size 66 is more than --head-size 64");
   expect_unusable("run paged_prefill --rows 9 --context 8", "--rows 9 is more than --context 8");

@@ -58,6 +58,19 @@ TEST(DeviceDescription, the_datasheets_rates_of_fp32_follow_from_lanes_and_clock
   EXPECT_NEAR(teraflops("l4"), 30.3, 0.05);
 }
 
+TEST(DeviceDescription, and_those_of_bf16_from_tensor_cores) {
+  const auto teraflops = [](const char* name) {
+    const DeviceDescription d = find_device(name).value();
+    return 1e-3 * d.multiprocessors * d.matrix_flops * d.clock_ghz;
+  };
+  // The datasheets' 989 is at 1.83 GHz, the clock here is that of fp32.
+  EXPECT_NEAR(teraflops("h200"), 989 * 1.98 / 1.83, 1);
+  EXPECT_NEAR(teraflops("h100"), 989 * 1.98 / 1.83, 1);
+  EXPECT_NEAR(teraflops("a100"), 312, 0.5);
+  EXPECT_NEAR(teraflops("rtx4090"), 165.2, 0.1);
+  EXPECT_NEAR(teraflops("l4"), 121, 0.5);
+}
+
 TEST(DeviceDescription, none_that_is_built_in_claims_a_calibration_of_another_device) {
   for (const DeviceDescription& device : known_devices()) {
     if (!device.calibration) continue;
@@ -129,7 +142,7 @@ TEST(DeviceDescription, zero_negative_and_absent_are_refused_for_every_number) {
     EXPECT_EQ(error_after([&](json& edited) { edited[field].erase("source"); }),
               name + ".source is missing; accepted is a text");
   }
-  EXPECT_EQ(numbers, 20);
+  EXPECT_EQ(numbers, 21);
 }
 
 TEST(DeviceDescription, json_that_means_no_number_is_not_json) {

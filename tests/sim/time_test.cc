@@ -13,6 +13,7 @@ DeviceDescription round_device() {
   d.multiprocessors = 10;
   d.clock_ghz = 1;
   d.fp32_lanes = 128;
+  d.matrix_flops = 1000;
   d.max_threads = 2048;
   d.max_blocks = 32;
   d.registers = 65536;

@@ -26,11 +26,12 @@ class LaunchChainTest : public ::testing::Test {
     return memory_.array(name, std::vector<float>(OverlapArgs::kThreads, 1));
   }
 
-  std::optional<KernelFault> launch(const OverlapArgs& args, bool overlaps = true) {
+  std::optional<KernelFault> launch(const OverlapArgs& args, bool overlaps = true,
+                                    std::optional<Site> left_out = {}) {
     chain_.begin("overlap", overlaps);
     Checker checker(memory_.map(), &chain_);
-    const auto done =
-        machine_.run(code("overlap", &MatrixEntries::overlap), {}, &args, {.observer = &checker});
+    const auto done = machine_.run(code("overlap", &MatrixEntries::overlap), {}, &args,
+                                   {.observer = &checker, .left_out = left_out});
     if (!done) return done.error();
     checker.end_launch();
     return std::nullopt;
@@ -81,6 +82,12 @@ TEST_F(LaunchChainTest, so_is_a_write_of_what_the_launch_before_reads) {
 TEST_F(LaunchChainTest, and_a_launch_that_does_not_wait_at_all) {
   EXPECT_FALSE(launch({a_, w_, b_, Mistake::none}, false));
   expect(launch({b_, w_, c_, Mistake::no_wait}), "y", "x", kNotWaited);
+}
+
+TEST_F(LaunchChainTest, or_whose_wait_is_left_out) {
+  EXPECT_FALSE(launch({a_, w_, b_, Mistake::none}, false));
+  const Site wait = matrix_line("the wait for what was launched before");
+  expect(launch({b_, w_, c_, Mistake::none}, true, wait), "y", "x", kNotWaited);
 }
 
 TEST_F(LaunchChainTest, a_thread_that_does_not_wait_is_enough) {

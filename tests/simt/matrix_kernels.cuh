@@ -42,14 +42,14 @@ FORGE_KERNEL(ProductArgs::kThreads) product(ProductArgs a) {
       const bool copies = is_there || without == Omission::zero_fill;
       forge::simt::copy_async(to, from, copies);  // copy of a stage
     }
-    if (without != Omission::commit) forge::simt::commit_copies();
+    if (without != Omission::commit) forge::simt::commit_copies();  // a commit
   };
 
   fill(0, 0);
   fill(1, 1);
   MatrixSum<float> d{};
   for (int stage = 0; stage < stages; ++stage) {
-    if (without != Omission::wait) forge::simt::wait_copies<1>();
+    if (without != Omission::wait) forge::simt::wait_copies<1>();  // a wait
     if (without != Omission::barrier) forge::simt::sync_block();
     const int ahead = without == Omission::stage ? 3 : 2;
     fill(stage + 2, (stage + ahead) % ProductArgs::kStages);
@@ -59,12 +59,13 @@ FORGE_KERNEL(ProductArgs::kThreads) product(ProductArgs a) {
     const MatrixA outputs =
         forge::simt::load_matrix4(slot + place(output, lane / 8, read));  // rows of w
     for (int step = 0; step < 2; ++step) {
-      const MatrixA rows = forge::simt::load_matrix4(
-          slot + place(lane % 16, 2 * step + lane / 16, read));  // rows of x
+      const auto row = slot + place(lane % 16, 2 * step + lane / 16, read);
+      const MatrixA rows = forge::simt::load_matrix4(row);  // rows of x
       d = forge::simt::matrix_step<BF16>(
           rows, {{outputs.words[2 * step], outputs.words[2 * step + 1]}}, d);
     }
   }
+  if (without != Omission::last_wait) forge::simt::wait_copies<0>();
   const auto y = forge::simt::global(a.y);
   const int outputs = forge::simt::grid().x * ProductArgs::kOutputs;
   const int first = forge::simt::block().x * ProductArgs::kOutputs + forge::simt::warp() * 8 +
@@ -120,7 +121,7 @@ FORGE_KERNEL(forge::simt::OverlapArgs::kThreads) overlap(forge::simt::OverlapArg
   if (a.mistake == Mistake::early_read) x = forge::simt::global(a.x)[i];   // an early read
   if (a.mistake == Mistake::early_write) forge::simt::global(a.y)[i] = 0;  // an early write
   const bool waits = a.mistake != Mistake::no_wait && !(a.mistake == Mistake::some_wait && i == 7);
-  if (waits) forge::simt::wait_for_previous();
+  if (waits) forge::simt::wait_for_previous();  // the wait for what was launched before
   if (a.mistake != Mistake::early_read) x = forge::simt::global(a.x)[i];  // x
   const float y = forge::simt::global(a.y)[i];
   forge::simt::global(a.y)[i] = y + x * w;  // y

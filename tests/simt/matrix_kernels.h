@@ -16,6 +16,7 @@ enum class Omission : std::uint8_t {
   nothing,
   wait,              ///< before a stage is read
   barrier,           ///< before a stage is read, and the one before it filled again
+  last_wait,         ///< before the thread returns
   commit,            ///< of each stage's copies
   zero_fill,         ///< of numbers beyond the end of a row
   swizzle_of_write,  ///< the term that spreads rows over the banks, where rows are written,

@@ -121,7 +121,7 @@ int schedules_that_show(Scene& scene, const std::string& barrier) {
   for (std::uint64_t seed = 0; seed < 100; ++seed) {
     LaunchOptions options;
     options.seed = seed;
-    options.broken_barrier = line_with(barrier);
+    options.left_out = line_with(barrier);
     const auto done = scene.run(options);
     if (!done.has_value() || !scene.output_is_right()) ++shown;
   }
@@ -134,7 +134,7 @@ void expect_checker_to_miss(Scene& scene, const std::string& barrier) {
     LaunchOptions options;
     if (seed > 0) options.seed = seed;
     options.observer = &checker;
-    options.broken_barrier = line_with(barrier);
+    options.left_out = line_with(barrier);
     const auto done = scene.run(options);
     ASSERT_FALSE(done.has_value()) << barrier;
     EXPECT_EQ(done.error().kind, FaultKind::race) << to_string(done.error());

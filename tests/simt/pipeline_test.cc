@@ -50,9 +50,9 @@ class Product {
     return machine_.run(code("product", &MatrixEntries::product), shape, &args_, options);
   }
 
-  std::optional<KernelFault> checked() {
+  std::optional<KernelFault> checked(std::optional<Site> left_out = {}) {
     Checker checker(memory_.map());
-    const auto done = run({.observer = &checker});
+    const auto done = run({.observer = &checker, .left_out = left_out});
     if (done) return std::nullopt;
     return done.error();
   }
@@ -138,6 +138,7 @@ struct Catch {
 
 constexpr Catch kCatches[] = {
     {Omission::wait, "wait", FaultKind::pending_copy, "rows of w", true},
+    {Omission::last_wait, "last_wait", FaultKind::pending_copy, "copy of a stage"},
     {Omission::barrier, "barrier", FaultKind::race, "copy of a stage", true},
     {Omission::commit, "commit", FaultKind::pending_copy, "rows of w", true},
     {Omission::zero_fill, "zero_fill", FaultKind::out_of_bounds, "copy of a stage"},
@@ -170,6 +171,28 @@ TEST_P(PlantedPipeline, is_caught) {
 
 INSTANTIATE_TEST_SUITE_P(Without, PlantedPipeline, ::testing::ValuesIn(kCatches),
                          [](const auto& instance) { return instance.param.name; });
+
+/// By its line, in the kernel as it is. Zeros that are not written are no copy at all.
+TEST(Pipeline, a_word_can_also_be_left_out_of_a_launch) {
+  const auto fault_without = [](const char* line) {
+    const auto fault = Product(13, kInputs).checked(matrix_line(line));
+    EXPECT_TRUE(fault.has_value()) << line;
+    return fault.value_or(KernelFault());
+  };
+  EXPECT_EQ(fault_without("a wait").kind, FaultKind::pending_copy);
+  EXPECT_EQ(fault_without("a commit").kind, FaultKind::pending_copy);
+  const KernelFault fault = fault_without("copy of a stage");
+  EXPECT_EQ(fault.kind, FaultKind::uninitialised);
+  EXPECT_EQ(fault.sites[0], matrix_line("rows of x"));
+}
+
+TEST(Pipeline, a_copy_that_its_thread_leaves_on_its_way_is_named) {
+  const auto fault = Product(16, kInputs, Omission::last_wait).checked();
+  ASSERT_TRUE(fault.has_value());
+  EXPECT_EQ(fault->sites, std::vector{matrix_line("copy of a stage")});
+  EXPECT_THAT(fault->detail, testing::HasSubstr("of shared array 'ring'"));
+  EXPECT_THAT(fault->detail, testing::HasSubstr("has returned and not waited for it"));
+}
 
 TEST(Pipeline, a_copy_that_is_on_its_way_is_named_with_both_lines) {
   const auto fault = Product(16, kInputs, Omission::wait).checked();

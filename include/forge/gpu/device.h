@@ -44,7 +44,9 @@ using Status = tl::expected<void, DeviceError>;
 struct DeviceInfo {
   std::string name;
   int multiprocessors = 0;
+  int compute_capability = 0;  ///< 90: 9.0
   std::size_t memory_bytes = 0;
+  std::uint64_t shared_bytes = 0;  ///< of a multiprocessor, the most that a block can have
 };
 
 /// The time that work on a simulated device would take on the device that is simulated.
@@ -55,7 +57,7 @@ struct Estimate {
   };
   double us = 0;                ///< kernels and copies, one after the other
   std::vector<Kernel> kernels;  ///< by KernelId
-  bool calibrated = false;      ///< were the numbers compared with the real thing?
+  bool calibrated = false;      ///< were the device and all these kernels on it measured?
 };
 
 enum class MemoryKind : std::uint8_t {

@@ -25,6 +25,7 @@
 #include <tl/expected.hpp>
 #include <utility>
 
+#include "forge/core/names.h"
 #include "forge/linear/panel_store.h"
 #include "forge/linear/thread_pool.h"
 #include "forge/linear/weight_reader.h"
@@ -34,21 +35,31 @@
 
 namespace forge::gpu {
 
+/// Which bits a GPU computes.
+enum class GpuNumerics : std::uint8_t {
+  canonical,  ///< those of the CPU (linear/numerics.h), for every model
+  fast        ///< those of tensor cores (numerics/fast.h), for models that they take
+};
+constexpr Names<GpuNumerics> names_of(GpuNumerics) { return {"canonical", "fast"}; }
+
 class GpuModel {
  public:
   /// `threads` pack the weights, `reader` reads them: null if all are in memory. All must live
   /// until GpuExecutor::create() has returned. Errors: the first weights that no kernel reads:
-  /// "the weights' types of the experts differ, accepted on a GPU: the same for all".
-  /// Requires: `stored` has the shapes of `config`, which is valid.
+  /// "the weights' types of the experts differ, accepted on a GPU: the same for all"; or, with fast
+  /// numerics, what of the model tensor cores do not take: "head size 24, accepted with fast
+  /// numerics: a multiple of 16". Requires: `stored` has the shapes of `config`, which is valid.
   static tl::expected<GpuModel, std::string> of(const model::ModelConfig& config,
                                                 const model::StoredModel& stored,
                                                 linear::ThreadPool& threads,
-                                                linear::WeightReader* reader = nullptr);
+                                                linear::WeightReader* reader = nullptr,
+                                                GpuNumerics numerics = GpuNumerics::canonical);
 
   const model::ModelConfig& config() const { return *config_; }
   const model::StoredModel& stored() const { return *stored_; }
   linear::ThreadPool& threads() const { return *threads_; }
   const linear::WeightReader& reader() const { return *reader_; }
+  GpuNumerics numerics() const { return numerics_; }
 
   /// The packed model without its panels (packed_model.h).
   const model::PackedModel& layout() const { return *layout_; }
@@ -63,6 +74,7 @@ class GpuModel {
   const model::StoredModel* stored_ = nullptr;
   linear::ThreadPool* threads_ = nullptr;
   linear::WeightReader* reader_ = nullptr;
+  GpuNumerics numerics_ = GpuNumerics::canonical;
   std::shared_ptr<const model::PackedModel> layout_;
 };
 

@@ -8,8 +8,10 @@
 // read from device memory, so that a launch captured in a graph for a bucket of rows serves every
 // smaller number: blocks of rows beyond the count return at once.
 //
-// All arithmetic is the canonical fp32 tier (numerics/canonical.h, numerics/attention.h): each
-// output has the bits of the CPU's, whatever the launch shape.
+// Arithmetic is the canonical fp32 tier (numerics/canonical.h, numerics/attention.h): each output
+// has the bits of the CPU's, whatever the launch shape. The kernels from scale_rows to merge_spans
+// are those of fast numerics on tensor cores (numerics/fast.h): their outputs do not depend on the
+// launch shape either.
 //
 // Legend: T rows of a pass, R of them with logits, V vocabulary, d hidden size, H query heads, Hkv
 // KV heads, G = H / Hkv, D head size, F inner size of an MLP, S block size (slots), K and N inputs
@@ -29,6 +31,7 @@
 #include "forge/gpu/kernels/attend_latent_split.h"
 #include "forge/gpu/kernels/attend_merge.h"
 #include "forge/gpu/kernels/attend_prompt.h"
+#include "forge/gpu/kernels/attend_spans.h"
 #include "forge/gpu/kernels/attend_split.h"
 #include "forge/gpu/kernels/choose_experts.h"
 #include "forge/gpu/kernels/code_rows.h"
@@ -37,14 +40,19 @@
 #include "forge/gpu/kernels/embed.h"
 #include "forge/gpu/kernels/glu.h"
 #include "forge/gpu/kernels/kernel_launch.h"
+#include "forge/gpu/kernels/merge_spans.h"
 #include "forge/gpu/kernels/plan_experts.h"
+#include "forge/gpu/kernels/prepare_heads.h"
 #include "forge/gpu/kernels/process_logits.h"
 #include "forge/gpu/kernels/project.h"
 #include "forge/gpu/kernels/project_experts.h"
 #include "forge/gpu/kernels/project_heads.h"
+#include "forge/gpu/kernels/project_narrow.h"
+#include "forge/gpu/kernels/project_wide.h"
 #include "forge/gpu/kernels/rms_norm.h"
 #include "forge/gpu/kernels/rotate_and_store.h"
 #include "forge/gpu/kernels/sample.h"
+#include "forge/gpu/kernels/scale_rows.h"
 #include "forge/gpu/kernels/store_latent.h"
 #include "forge/gpu/kernels/update_tables.h"
 
@@ -71,6 +79,12 @@
   ENTRY(project_experts, ProjectExpertsArgs)        \
   ENTRY(add_experts, AddExpertsArgs)                \
   ENTRY(glu, GluArgs)                               \
+  ENTRY(scale_rows, ScaleRowsArgs)                  \
+  ENTRY(project_narrow, ProjectNarrowArgs)          \
+  ENTRY(project_wide, ProjectWideArgs)              \
+  ENTRY(prepare_heads, PrepareHeadsArgs)            \
+  ENTRY(attend_spans, AttendSpansArgs)              \
+  ENTRY(merge_spans, MergeSpansArgs)                \
   ENTRY(process_logits, ProcessLogitsArgs)          \
   ENTRY(sample, SampleArgs)                         \
   ENTRY(digest_logits, DigestLogitsArgs)
@@ -108,11 +122,18 @@ constexpr BlockResources resources_of(KernelId kernel) {
 FORGE_FOR_EACH_KERNEL(FORGE_ENTRY)
 #undef FORGE_ENTRY
 
+/// Whether the kernel that takes these arguments waits itself for the launch before
+/// (simt/launch_chain.h), because its page says so: kOverlaps.
+template <class Args>
+inline constexpr bool kLaunchOverlaps = requires {
+  requires Args::kOverlaps;
+};
+
 /// The launch of a kernel in a shape of Args::shape(). Requires: no dimension of the grid is 0.
 template <class Args>
 KernelLaunch launch_of(const Args& args, const simt::LaunchShape& shape) {
   static_assert(sizeof(Args) <= KernelLaunch::kArgsMax && std::is_trivially_copyable_v<Args>);
-  KernelLaunch launch{.kernel = kernel_of(args), .shape = shape};
+  KernelLaunch launch{.kernel = kernel_of(args), .shape = shape, .overlaps = kLaunchOverlaps<Args>};
   std::memcpy(launch.args.data(), &args, sizeof args);
   return launch;
 }

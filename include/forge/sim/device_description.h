@@ -47,6 +47,7 @@ struct DeviceDescription {
   int multiprocessors = 0;
   double clock_ghz = 0;            ///< boost
   int fp32_lanes = 0;              ///< fused multiply-adds of a multiprocessor in a clock cycle
+  int matrix_flops = 0;            ///< operations of its tensor cores in a clock cycle, of bf16
   int max_threads = 0;             ///< resident on a multiprocessor
   int max_blocks = 0;              ///< resident on a multiprocessor
   int registers = 0;               ///< of a multiprocessor

@@ -58,6 +58,9 @@ struct KernelTime {
   bool calibrated = false;
 };
 
+/// Whether the device was measured, and this kernel on it.
+bool is_calibrated(const DeviceDescription& device, gpu::KernelId kernel);
+
 /// Requires: the launch's block fits on a multiprocessor; its pointers are the simulator's memory.
 KernelTime estimate(const DeviceDescription& device, const gpu::KernelLaunch& launch,
                     const LaunchContext& context = {});

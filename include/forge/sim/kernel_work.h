@@ -18,7 +18,9 @@ struct KernelWork {
   std::uint64_t bytes_written = 0;  ///< likewise, by stores
   /// Bytes read or written, each counted once for each thread block: what L1 cannot keep from L2.
   std::uint64_t block_bytes = 0;
-  std::uint64_t flops = 0;  ///< a fused multiply-add is two
+  std::uint64_t flops = 0;         ///< a fused multiply-add is two
+  std::uint64_t matrix_flops = 0;  ///< of tensor cores, likewise; of rows and columns that are not
+                                   ///< there as well
   /// The longest chain of dependent operations of one thread: the least that a launch takes,
   /// however many threads it has.
   std::uint64_t chain_loads = 0;       ///< dependent loads of global memory

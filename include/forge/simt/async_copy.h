@@ -8,6 +8,9 @@
 // When a copy's bytes move is not said, except that they have at the wait. Without a seed they move
 // there, as late as they can; with one, some move when they start, and some at a commit. Called by
 // kernels that a Machine runs, and by nothing else.
+//
+// A thread waits for all of its copies before it returns: where a block has ended, another one may
+// have its shared memory by the time the bytes arrive.
 #pragma once
 
 #include <cstddef>

@@ -35,7 +35,8 @@
 //                                        of 16, or as many zeros if not `there`: then `from` is not
 //                                        looked at. It belongs to the next commit_copies()
 //   wait_copies<n>()                     this thread's copies have arrived, but for its last n
-//                                        commits. What others copied needs a barrier after it
+//                                        commits. What others copied needs a barrier after it. A
+//                                        thread that returns has waited for all of its own
 //   load_matrix4(p)                      four matrices of 8 rows of 16 bytes: lane i says where row
 //                                        i % 8 of matrix i / 8 begins, and gets a word of each
 //                                        (matrix.h). load_matrix4_transposed(p): of 16-bit numbers,

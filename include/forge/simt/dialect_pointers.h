@@ -22,6 +22,8 @@
 namespace forge::simt {
 inline namespace instrumented {
 
+inline bool is_left_out(Site site) { return detail::is_left_out(site); }
+
 /// A number of elements, and the source line where it was written.
 struct Index {
   template <std::integral Integer>
@@ -175,6 +177,7 @@ void shared_add(Pointer<T, Space::shared> p, T v, Site site = Site::here()) {
 template <class T, class U>
 void copy_async(Pointer<T, Space::shared> to, Pointer<U, Space::global> from, bool there,
                 Site site = Site::here()) {
+  if (!there && is_left_out(site)) return;
   const Access write = to.place().access(AccessKind::write, kCopyBytes, kCopyBytes, site);
   const Access read = from.place().access(AccessKind::read, kCopyBytes, kCopyBytes, site);
   detail::running.observer->copy_started(there ? &read : nullptr, write);

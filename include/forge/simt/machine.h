@@ -46,7 +46,7 @@ enum class FaultKind : std::uint8_t {
   out_of_bounds,      ///< not within one allocation, or of a shared array
   misaligned,         ///< 16 bytes moved at once from or to no multiple of 16
   uninitialised,      ///< shared memory that no thread of the block has written
-  pending_copy,       ///< shared memory that a copy is on its way to: its thread has not waited
+  pending_copy,       ///< touches what a copy is on its way to, or returns and leaves it on its way
   divergent_barrier,  ///< threads of a block wait at different barriers, or some have returned
   missing_lane,       ///< lanes of a warp at a collective, others elsewhere or returned
 };
@@ -70,8 +70,10 @@ struct LaunchOptions {
   std::optional<std::uint64_t> seed;  ///< decides in which order threads run; none: ascending
   /// If given, the instrumented build runs and reports to it. Borrowed.
   Observer* observer = nullptr;
-  /// A barrier that is skipped (sync_block or sync_warp), to see what it is good for.
-  std::optional<Site> broken_barrier;
+  /// The line of a word that is skipped, to see what it is good for: sync_block or sync_warp, and
+  /// in the instrumented build also wait_copies, commit_copies, wait_for_previous, and copy_async
+  /// where it would write zeros.
+  std::optional<Site> left_out;
   /// How the tensor cores of the device add.
   numerics::StepModel step_model = numerics::kMmaSm90;
 };

@@ -84,10 +84,14 @@ struct Handover {
   Context next = nullptr;  ///< none if it goes on itself
   const Exchange* exchange = nullptr;
 };
+
 /// Tells the observer that the running thread has waited for the launch before.
 inline void wait_for_previous() {
   if (running.observer != nullptr) running.observer->waited_for_previous(running.thread);
 }
+
+/// Whether the launch goes without the word of this line (LaunchOptions::left_out).
+bool is_left_out(Site site);
 
 Handover meet_block(Site site);
 Handover meet_warp(Site site);

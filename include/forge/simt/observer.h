@@ -74,6 +74,9 @@ class BlockObserver {
   /// Called when its thread has waited for it.
   virtual void copy_arrived(const Access& /*to*/) {}
 
+  /// Called when its thread has returned and not waited for it. Throws as access() does.
+  virtual void copy_abandoned(const Access& /*to*/) {}
+
   /// Called when a thread has waited for the launch before (launch_chain.h).
   virtual void waited_for_previous(int /*thread*/) {}
 

@@ -43,8 +43,9 @@ std::string occupancy_text(const KernelReport& report) {
 
 std::string work_text(const sim::KernelWork& work) {
   const std::uint64_t bytes = work.bytes_read + work.bytes_written;
-  return number(work.flops) + " on " + number(bytes) +
-         " bytes: " + rounded(static_cast<double>(work.flops) / static_cast<double>(bytes), 2) +
+  const std::uint64_t flops = work.flops + work.matrix_flops;
+  return number(flops) + " on " + number(bytes) +
+         " bytes: " + rounded(static_cast<double>(flops) / static_cast<double>(bytes), 2) +
          " a byte";
 }
 
@@ -199,6 +200,7 @@ nlohmann::ordered_json to_json(const KernelReport& report) {
             {"shared_bytes", report.resources.shared_bytes}}},
           {"results", results},
           {"flops", report.work.flops},
+          {"matrix_flops", report.work.matrix_flops},
           {"time",
            {{"device", report.device.name},
             {"calibrated", time.calibrated},

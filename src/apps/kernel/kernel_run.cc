@@ -24,7 +24,7 @@ tl::expected<KernelReport, std::string> counted_run(KernelSimulation& simulation
                       .sizes = options.sizes,
                       .seed = options.seed,
                       .occupancy = simulation.occupancy(),
-                      .resources = gpu::resources_of(launch.kernel),
+                      .resources = gpu::resources_of(launch),
                       .work = sim::work_of(launch),
                       .time = sim::estimate(simulation.device(), launch),
                       .traffic = counter.result(),

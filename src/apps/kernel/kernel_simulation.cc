@@ -54,7 +54,7 @@ simt::CacheSizes KernelSimulation::caches() const {
   const long long each = (launch().shape.blocks() + multiprocessors - 1) / multiprocessors;
   const auto resident = static_cast<std::uint64_t>(
       std::max<long long>(1, std::min<long long>(each, occupancy().blocks)));
-  const auto shared = static_cast<std::uint64_t>(gpu::resources_of(launch().kernel).shared_bytes);
+  const auto shared = static_cast<std::uint64_t>(gpu::resources_of(launch()).shared_bytes);
   return {.l1_bytes = device().l1_bytes / resident - shared, .l2_bytes = device().l2_bytes};
 }
 
@@ -62,7 +62,7 @@ tl::expected<void, simt::KernelFault> KernelSimulation::run(
     simt::Observer& observer, std::optional<simt::Site> broken_barrier) {
   simt::Machine machine;
   return machine.run(sim::kernel_code(kernel_.id), launch().shape, launch().args.data(),
-                     {.observer = &observer, .broken_barrier = broken_barrier});
+                     {.observer = &observer, .left_out = broken_barrier});
 }
 
 }  // namespace forge::apps

@@ -4,6 +4,7 @@
 
 #include "forge/core/check.h"
 #include "forge/linear/panels.h"
+#include "forge/numerics/fast.h"
 #include "forge/numerics/kv_type.h"
 #include "forge/numerics/latent_attention.h"
 #include "forge/quant/weight_type.h"
@@ -130,8 +131,10 @@ const std::vector<SizeFlag>& size_flags() {
       {"--cap", "Soft cap of logits, or of scores; 0: none", &Sizes::cap, 0, 1000},
       {"--weights", kWeightsHelp, &Sizes::weights, 0,
        static_cast<int>(quant::kWeightTypes.size()) - 1},
-      {"--kv", "Type of KV, 0: f32, 1: bf16, 2: f16", &Sizes::kv, 0,
-       static_cast<int>(Names<numerics::KvType>::kCount) - 1},
+      {"--kv", "Type of KV, 0: f32 (bf16 where it has to be 16 bits), 1: bf16, 2: f16", &Sizes::kv,
+       0, static_cast<int>(Names<numerics::KvType>::kCount) - 1},
+      {"--norms", "Norms of queries and keys, 0: none, 1: of each head, 2: of all heads",
+       &Sizes::norms, 0, 2},
   };
   return kFlags;
 }
@@ -144,6 +147,7 @@ const std::vector<KernelEntry>& kernel_entries() {
   static const Members kSeen = joined(kAttention, {&S::window, &S::cap, &S::sinks});
   static const Members kLatents{&S::seqs,      &S::context,    &S::heads, &S::latent_size,
                                 &S::rope_size, &S::block_size, &S::kv};
+  static const std::vector<SizeMultiple> kTileOfHead{{&S::head_size, numerics::kStepProducts}};
   static const Members kChoice{&S::rows, &S::experts, &S::experts_per_token};
   static const std::vector<KernelEntry> kEntries{
       {update_tables, "", "writes entries of block tables", {&S::writes}},
@@ -184,6 +188,25 @@ const std::vector<KernelEntry>& kernel_entries() {
       {add_experts, "", "weighs and adds what experts made",
        joined(kChoice, {&S::hidden, &S::accumulate, &S::shared_gate})},
       {glu, "swiglu", "gated linear unit", {&S::rows, &S::mlp, &S::activation}},
+      {scale_rows,
+       "",
+       "rows in 16 bits, and squares for their norms",
+       {&S::rows, &S::hidden},
+       {{&S::hidden, numerics::kSquaresGroup}}},
+      {project_narrow,
+       "skinny_gemm",
+       "the product of few rows on tensor cores",
+       {&S::rows, &S::hidden, &S::outputs, &S::accumulate, &S::bias, &S::cap},
+       {{&S::hidden, numerics::kSquaresGroup}}},
+      {project_wide,
+       "",
+       "the same of many rows",
+       {&S::rows, &S::hidden, &S::outputs, &S::accumulate, &S::bias, &S::cap},
+       {{&S::hidden, numerics::kSquaresGroup}}},
+      {prepare_heads, "", "norms of heads, RoPE, and KV into the cache",
+       joined(kAttention, {&S::rotary_size, &S::adjacent, &S::norms})},
+      {attend_spans, "", "paged attention of decodes on tensor cores", kSeen, kTileOfHead},
+      {merge_spans, "", "merges the spans of attend_spans", kSeen, kTileOfHead},
       {process_logits,
        "top_k_top_p",
        "penalties, and tokens ruled out",
@@ -213,6 +236,12 @@ const SizeFlag& flag_of(int KernelSizes::*size) {
 }
 
 tl::expected<void, std::string> validate(const KernelEntry& kernel, const KernelSizes& sizes) {
+  for (const SizeMultiple& multiple : kernel.multiples) {
+    if (sizes.*multiple.size % multiple.of != 0) {
+      return tl::unexpected(flag_and_value(multiple.size, sizes) + " is no multiple of " +
+                            std::to_string(multiple.of));
+    }
+  }
   if (uses(kernel, &Sizes::kv_heads) && sizes.heads % sizes.kv_heads != 0) {
     return tl::unexpected(flag_and_value(&Sizes::heads, sizes) + " is no multiple of " +
                           flag_and_value(&Sizes::kv_heads, sizes));

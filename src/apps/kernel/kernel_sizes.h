@@ -45,6 +45,7 @@ struct KernelSizes {
   int groups = 1;       ///< vectors of a row that are normalized one by one
   int weights = 0;      ///< quant::WeightType
   int kv = 0;           ///< numerics::KvType
+  int norms = 0;        ///< of queries and keys, 0: none, 1: of each head, 2: of all heads
   int activation = 0;   ///< gpu::GluFunction::Kind
   int sinks = 0;        ///< 1: heads of attention have sinks
   int shared_gate = 0;  ///< 1: what shared experts made has a gate
@@ -61,11 +62,18 @@ struct SizeFlag {
 };
 const std::vector<SizeFlag>& size_flags();
 
+/// A kernel that moves 16 bytes at once, or a tile of a matrix, has no tail in that direction.
+struct SizeMultiple {
+  int KernelSizes::*size;
+  int of;
+};
+
 struct KernelEntry {
   gpu::KernelId id;
   const char* alias;  ///< a name from the literature, or ""
   const char* what;
-  std::vector<int KernelSizes::*> sizes;  ///< the sizes that it has a use for
+  std::vector<int KernelSizes::*> sizes;     ///< the sizes that it has a use for
+  std::vector<SizeMultiple> multiples = {};  ///< those of them that are a multiple of something
   std::string_view name() const { return gpu::name(id); }
 };
 /// All kernels, in the order of gpu::KernelId.

@@ -1,0 +1,307 @@
+// project_wide: v = s x W^T + bias for 128 rows in a block, on tensor cores; what becomes of v is
+// tensor_results.cuh.
+//
+//   grid      x: tiles of 128 rows; y: tiles of 128 outputs, or 64 gates and their 64 ups. Tiles of
+//             rows run fastest: blocks that run side by side read the same weights, which come from
+//             memory once, and x is small enough to stay in the L2 cache. 256 threads: a warp has
+//
+//                 outputs   0 .. 31   32 .. 63   64 .. 95   96 .. 127
+//              rows  0 ..   warp 0    warp 1     warp 2     warp 3
+//                   64 ..   warp 4    warp 5     warp 6     warp 7
+//
+//             and keeps its 64 x 32 sums in registers, 64 in a thread. Of gates and ups the 32
+//             outputs of a warp are 16 gates and their 16 ups, so that it can gate them itself
+//   memory    a ring of 4 stages of 64 inputs, in rows of 128 bytes: 128 rows of x, then those of
+//             128 outputs. 16 bytes c of row r are at c ^ (r % 8), so that the eight rows which
+//             load_matrix4 takes together have all banks. Three stages, 96 KB, are under way while
+//             one is multiplied; those of weights are asked for before the launch before has ended
+//   bits      numerics/tensor_product.h: an output has one accumulator, and a step of the tensor
+//             core adds 16 inputs to it, ascending. Inputs beyond K are zeros in both factors. Rows
+//             and outputs that are not there are zeros, too, and nobody looks at their sums
+#pragma once
+
+#include "forge/gpu/kernels/project_wide.h"
+#include "forge/simt/dialect.h"
+#include "half_rows.cuh"
+#include "tensor_results.cuh"
+
+namespace FORGE_KERNELS {
+using namespace simt;
+
+/// Which row of a matrix a row of a stage is, and whether there is such a one.
+struct WideSource {
+  int row;
+  bool is_there;
+};
+
+/// What a block multiplies, and where it lies.
+struct WideTile {
+  sptr<std::uint16_t> ring;
+  gptr<const std::uint16_t> x;
+  gptr<const std::uint16_t> weights;
+  int inputs;        ///< K
+  int first_row;     ///< of the block
+  int rows;          ///< of it that are there, 1 .. 128; 0 before that is known
+  int first_column;  ///< of the block, in the result
+  int columns;       ///< of the result
+  int up_distance;   ///< rows of weights from a gate to its up; 0: outputs are not gated
+
+  using Args = gpu::ProjectWideArgs;
+  static constexpr int kRows = 64;  // of a warp
+  static constexpr int kOutputs = 32;
+  static constexpr int kWarpsAlongOutputs = Args::kTileOutputs / kOutputs;
+  static constexpr int kInputs = Args::kStageInputs;
+  static constexpr int kRowPieces = kInputs / 8;  // of 16 bytes
+
+  FORGE_DEVICE sptr<std::uint16_t> x_of(int stage) const {
+    return ring + stage % Args::kStages * (Args::kTileRows + Args::kTileOutputs) * kInputs;
+  }
+  FORGE_DEVICE sptr<std::uint16_t> weights_of(int stage) const {
+    return x_of(stage) + Args::kTileRows * kInputs;
+  }
+  /// Where 16 bytes of a row are in a stage.
+  FORGE_DEVICE static int place(int row, int piece) {
+    return row * kInputs + (piece ^ row % 8) * 8;
+  }
+
+  /// The row of x, and of weights, that is row `row` of a stage.
+  FORGE_DEVICE WideSource row_of(int row) const { return {first_row + row, row < rows}; }
+  FORGE_DEVICE WideSource output_of(int row) const {
+    if (up_distance == 0) return {first_column + row, first_column + row < columns};
+    const int gate = first_column + row / kOutputs * (kOutputs / 2) + row % (kOutputs / 2);
+    const bool is_up = row % kOutputs >= kOutputs / 2;
+    return {is_up ? up_distance + gate : gate, gate < columns};
+  }
+
+  /// The warp's first row, of the block's.
+  FORGE_DEVICE int warp_row() const { return warp() / kWarpsAlongOutputs * kRows; }
+  /// The warp's first row of weights in a stage, and its first column of the result.
+  FORGE_DEVICE int warp_output() const { return warp() % kWarpsAlongOutputs * kOutputs; }
+  FORGE_DEVICE int warp_column() const { return output_of(warp_output()).row; }
+  FORGE_DEVICE bool warp_has_results() const {
+    return warp_row() < rows && warp_column() < columns;
+  }
+};
+
+/// The sums of a warp, in tiles of 16 rows and 8 outputs. Where outputs are gated, the tiles of ups
+/// come after those of their gates.
+struct WideSums {
+  static constexpr int kRowTiles = WideTile::kRows / 16;
+  static constexpr int kOutputTiles = WideTile::kOutputs / 8;
+  MatrixSum<float> of[kRowTiles][kOutputTiles];
+};
+
+// ---- Copies -------------------------------------------------------------------------------------
+
+/// Asks for the inputs of a stage, of 128 rows of a matrix: eight threads a row, 16 bytes each.
+template <class SourceOf>
+FORGE_DEVICE void fill_wide(const WideTile& tile, int stage, sptr<std::uint16_t> to,
+                            gptr<const std::uint16_t> matrix, const SourceOf& source_of) {
+  constexpr int kRowsAtOnce = gpu::ProjectWideArgs::kThreads / WideTile::kRowPieces;
+  const int piece = thread() % WideTile::kRowPieces;
+  const int k = stage * WideTile::kInputs + piece * 8;
+  for (int i = 0; i < gpu::ProjectWideArgs::kTileRows; i += kRowsAtOnce) {
+    const int row = i + thread() / WideTile::kRowPieces;
+    const WideSource source = source_of(row);
+    copy_async(to + WideTile::place(row, piece),
+               matrix + std::int64_t{source.row} * tile.inputs + k,
+               source.is_there && k < tile.inputs);
+  }
+}
+
+FORGE_DEVICE void fill_wide_rows(const WideTile& tile, int stage) {
+  fill_wide(tile, stage, tile.x_of(stage), tile.x, [&](int row) { return tile.row_of(row); });
+}
+
+FORGE_DEVICE void fill_wide_weights(const WideTile& tile, int stage) {
+  static_assert(gpu::ProjectWideArgs::kTileRows == gpu::ProjectWideArgs::kTileOutputs);
+  fill_wide(tile, stage, tile.weights_of(stage), tile.weights,
+            [&](int row) { return tile.output_of(row); });
+}
+
+// ---- Products -----------------------------------------------------------------------------------
+
+/// Adds the products of a stage.
+template <class Half>
+FORGE_DEVICE void multiply_wide_stage(const WideTile& tile, int stage, WideSums& sums) {
+  const sptr<std::uint16_t> x = tile.x_of(stage);
+  const sptr<std::uint16_t> weights = tile.weights_of(stage);
+  const int row = tile.warp_row() + lane() % 16;
+  const int output = tile.warp_output() + lane() / 16 * 8 + lane() % 8;
+  for (int step = 0; step < WideTile::kInputs / 16; ++step) {
+    MatrixA outputs[WideSums::kOutputTiles / 2];  // of two tiles each
+    for (int i = 0; i < WideSums::kOutputTiles / 2; ++i) {
+      outputs[i] =
+          load_matrix4(weights + WideTile::place(output + 16 * i, 2 * step + lane() / 8 % 2));
+    }
+    for (int m = 0; m < WideSums::kRowTiles; ++m) {
+      const MatrixA rows = load_matrix4(x + WideTile::place(row + 16 * m, 2 * step + lane() / 16));
+      for (int n = 0; n < WideSums::kOutputTiles; ++n) {
+        const MatrixA& two = outputs[n / 2];
+        const MatrixB factors{{two.words[n % 2 * 2], two.words[n % 2 * 2 + 1]}};
+        sums.of[m][n] = matrix_step<Half>(rows, factors, sums.of[m][n]);
+      }
+    }
+  }
+}
+
+/// The products of the warp's rows and outputs. A warp that has none helps to fill the ring.
+template <class Half>
+FORGE_DEVICE void multiply_wide(const WideTile& tile, WideSums& sums) {
+  constexpr int kStages = gpu::ProjectWideArgs::kStages;
+  const int stages = (tile.inputs + WideTile::kInputs - 1) / WideTile::kInputs;
+  const bool has_results = tile.warp_has_results();
+  FORGE_ROLLED for (int stage = 0; stage < stages; ++stage) {
+    wait_copies<kStages - 2>();
+    sync_block();  // the stage has arrived, and nobody reads the one before it any more
+    fill_wide_weights(tile, stage + kStages - 1);
+    fill_wide_rows(tile, stage + kStages - 1);
+    commit_copies();
+    if (has_results) multiply_wide_stage<Half>(tile, stage, sums);
+  }
+}
+
+// ---- Results ------------------------------------------------------------------------------------
+
+/// s of the block's rows. A warp makes its share of them side by side: so many loads are under way.
+FORGE_DEVICE void find_wide_factors(const gpu::TensorProduct& a, const WideTile& tile,
+                                    sptr<float> factors) {
+  constexpr int kShare = WideTile::Args::kTileRows / (WideTile::Args::kThreads / kWarpSize);
+  const int first = warp() * kShare;
+  float factor = 1.0f;
+  if (a.norm.squares != nullptr) {
+    float of_lane = 0.0f;
+    for_each_square_sum<kShare>(a, tile.first_row + first, tile.rows - first,
+                                [&](int i, float sum) {
+                                  if (lane() == i) of_lane = sum;
+                                });
+    factor = row_factor(a, of_lane);
+  }
+  if (lane() < kShare) factors[first + lane()] = factor;
+}
+
+/// Tiles of sums of a warp in shared memory, where each lane finds its own again. Registers have no
+/// index that is known only when the kernel runs; from here one tile after the other goes through
+/// the same instructions, of which there would be sixteen times as many otherwise.
+struct ParkedTiles {
+  static constexpr int kCount = WideSums::kRowTiles * WideSums::kOutputTiles;
+  static constexpr int kLaneNumbers = 8;  // of 16 bits, for four floats
+
+  sptr<std::uint16_t> at;  ///< the lane's share of the first
+
+  FORGE_DEVICE sptr<std::uint16_t> place(int m, int n) const {
+    return at + (m * WideSums::kOutputTiles + n) * kWarpSize * kLaneNumbers;
+  }
+  FORGE_DEVICE void put(int m, int n, const MatrixSum<float>& sums) const {
+    store16(place(m, n), {numerics::bits_of(sums.at[0]), numerics::bits_of(sums.at[1]),
+                          numerics::bits_of(sums.at[2]), numerics::bits_of(sums.at[3])});
+  }
+  FORGE_DEVICE MatrixSum<float> get(int m, int n) const {
+    const Words4 words = load16(place(m, n));
+    return {{numerics::float_of(words.x), numerics::float_of(words.y), numerics::float_of(words.z),
+             numerics::float_of(words.w)}};
+  }
+};
+
+/// What a warp makes its results of.
+struct WideResults {
+  ParkedTiles sums;
+  ParkedTiles before;   ///< y, where they are added to it
+  sptr<float> factors;  ///< s of the block's rows
+};
+
+/// Requires: nobody reads the ring any more, and nothing arrives there.
+FORGE_DEVICE WideResults results_in(sptr<std::uint16_t> ring, sptr<float> factors) {
+  using Args = gpu::ProjectWideArgs;
+  constexpr int kNumbers = ParkedTiles::kCount * kWarpSize * ParkedTiles::kLaneNumbers;
+  static_assert(2 * kNumbers * Args::kThreads / kWarpSize <=
+                Args::kStages * (Args::kTileRows + Args::kTileOutputs) * Args::kStageInputs);
+  const ParkedTiles sums{ring + warp() * 2 * kNumbers + lane() * ParkedTiles::kLaneNumbers};
+  return {sums, {sums.at + kNumbers}, factors};
+}
+
+/// Tile m, n of the warp's, with its factors where they are known.
+FORGE_DEVICE TensorTile tensor_tile(const WideTile& tile, int m, int n,
+                                    const RowFactors& factors = {}) {
+  const int row = tile.warp_row() + 16 * m;
+  return {tile.first_row + row, tile.rows - row, tile.warp_column() + 8 * n, factors};
+}
+
+FORGE_DEVICE void park_tiles(const gpu::TensorProduct& a, const WideTile& tile,
+                             const WideResults& results, const WideSums& sums) {
+  for (int m = 0; m < WideSums::kRowTiles; ++m) {
+    for (int n = 0; n < WideSums::kOutputTiles; ++n) {
+      results.sums.put(m, n, sums.of[m][n]);
+      if (a.accumulate) results.before.put(m, n, read_residual(a, tensor_tile(tile, m, n)));
+    }
+  }
+}
+
+/// The results of the warp's row tile m.
+template <class Half>
+FORGE_DEVICE void store_wide(const gpu::TensorProduct& a, const WideTile& tile,
+                             const WideResults& results, int m) {
+  constexpr int kTiles = WideSums::kOutputTiles;
+  const int row = tile.warp_row() + 16 * m + lane() / 4;
+  const RowFactors factors{results.factors[row], results.factors[row + 8]};
+  if (a.is_gated()) {
+    FORGE_ROLLED for (int n = 0; n < kTiles / 2; ++n) {
+      store_gated<Half>(a, tensor_tile(tile, m, n, factors), results.sums.get(m, n),
+                        results.sums.get(m, n + kTiles / 2));
+    }
+    return;
+  }
+  FORGE_ROLLED for (int n = 0; n < kTiles; ++n) {
+    const MatrixSum<float> before = a.accumulate ? results.before.get(m, n) : MatrixSum<float>{};
+    store_results<Half>(a, tensor_tile(tile, m, n, factors), results.sums.get(m, n), before);
+  }
+}
+
+template <class Half>
+FORGE_DEVICE void project_wide_tile(const gpu::TensorProduct& a, WideTile tile,
+                                    sptr<float> factors) {
+  constexpr int kStages = gpu::ProjectWideArgs::kStages;
+  for (int stage = 0; stage < kStages - 1; ++stage) fill_wide_weights(tile, stage);
+  commit_copies();
+  wait_for_previous();
+  const int left = static_cast<int>(global(a.row_count)[0]) - tile.first_row;
+  tile.rows = left < WideTile::Args::kTileRows ? left : WideTile::Args::kTileRows;
+  if (tile.rows <= 0) {
+    wait_copies<0>();  // they must not arrive where another block is by then
+    return;
+  }
+  for (int stage = 0; stage < kStages - 1; ++stage) {
+    fill_wide_rows(tile, stage);
+    commit_copies();
+  }
+  find_wide_factors(a, tile, factors);
+  WideSums sums = {};
+  multiply_wide<Half>(tile, sums);
+  wait_copies<0>();
+  sync_block();  // nobody reads the ring any more, and nothing arrives there
+  if (!tile.warp_has_results()) return;
+  const WideResults results = results_in(tile.ring, factors);
+  park_tiles(a, tile, results, sums);
+  FORGE_ROLLED for (int m = 0; m < WideSums::kRowTiles; ++m) {
+    if (tile.warp_row() + 16 * m < tile.rows) store_wide<Half>(a, tile, results, m);
+  }
+}
+
+FORGE_KERNEL(gpu::ProjectWideArgs::kThreads) project_wide(gpu::ProjectWideArgs args) {
+  SIMT_SHARED_DYNAMIC(std::uint16_t, ring);
+  SIMT_SHARED(float, factors, gpu::ProjectWideArgs::kTileRows);
+  start_next();
+  const gpu::TensorProduct& a = args.product;
+  const WideTile tile{.ring = ring,
+                      .x = global(static_cast<const std::uint16_t*>(a.x)),
+                      .weights = global(static_cast<const std::uint16_t*>(a.weights)),
+                      .inputs = a.inputs,
+                      .first_row = block().x * gpu::ProjectWideArgs::kTileRows,
+                      .rows = 0,
+                      .first_column = block().y * args.tile_columns(),
+                      .columns = a.columns(),
+                      .up_distance = a.is_gated() ? a.columns() : 0};
+  with_half(a.type, [&](auto half) { project_wide_tile<decltype(half)>(a, tile, factors); });
+}
+
+}  // namespace FORGE_KERNELS

@@ -1,0 +1,173 @@
+// What becomes of the products of project_narrow and project_wide: the norm's factor, the bias, and
+// then one of
+//
+//   y                  m v, capped
+//   y += m v           the residual stream; and the same rows scaled for the next norm, with their
+//                      squares: eight neighbouring outputs, those of a tile, are a group of them
+//   f(gate, up)        rounded, what the next product reads
+//
+// A warp has tiles of 16 rows and 8 outputs, a lane two neighbouring outputs of two rows of
+// each, as matrix.h says.
+#pragma once
+
+#include "forge/gpu/kernels/tensor_product.h"
+#include "forge/numerics/canonical.h"
+#include "forge/numerics/scaled_norm.h"
+#include "forge/simt/dialect.h"
+#include "glu.cuh"
+#include "half_rows.cuh"
+
+namespace FORGE_KERNELS {
+using namespace simt;
+
+/// s of the two rows of this lane: lane / 4, and eight more.
+struct RowFactors {
+  float first = 1.0f;
+  float second = 1.0f;
+};
+
+/// Calls body(i, sum) with the squares of row i of kRows rows from `first_row`, of which `rows` are
+/// there; others have none. Each row's groups are added by the lanes of sum_reference
+/// (numerics/canonical.h), those of all rows side by side.
+template <int kRows, class Body>
+FORGE_DEVICE void for_each_square_sum(const gpu::TensorProduct& a, int first_row, int rows,
+                                      const Body& body) {
+  const int groups = a.inputs / numerics::kSquaresGroup;
+  const gptr<const float> squares = global(a.norm.squares) + std::int64_t{first_row} * groups;
+  float sums[kRows] = {};
+  for (int i = lane(); i < groups; i += kWarpSize) {
+    for (int row = 0; row < kRows; ++row) {
+      if (row >= rows) continue;
+      const float group = squares[row * groups + i];
+      sums[row] = sums[row] + group;
+    }
+  }
+  for (int row = 0; row < kRows; ++row) body(row, warp_sum(sums[row]));
+}
+
+/// s of a row with that sum of squares.
+FORGE_DEVICE float row_factor(const gpu::TensorProduct& a, float sum) {
+  return numerics::scaled_norm_factor(sum, a.inputs, a.norm.eps);
+}
+
+/// A tile of 16 rows and 8 outputs, or 8 gates, whose ups are another one.
+struct TensorTile {
+  int first_row;
+  int rows;  ///< of it that are there, if any
+  int first_output;
+  RowFactors factors;
+};
+
+/// Two neighbouring numbers of a row.
+struct Two {
+  float first;
+  float second;
+};
+
+/// s sum + bias of outputs n and n + 1. Those beyond N are 0.
+FORGE_DEVICE Two biased(const gpu::TensorProduct& a, int n, float factor, Two sums) {
+  Two v{factor * sums.first, factor * sums.second};
+  if (a.bias == nullptr) return v;
+  const gptr<const float> bias = global(a.bias);
+  if (n < a.outputs) v.first = v.first + bias[n];
+  if (n + 1 < a.outputs) v.second = v.second + bias[n + 1];
+  return v;
+}
+
+FORGE_DEVICE float capped(const gpu::TensorProduct& a, float v) {
+  const float scaled = a.multiplier * v;
+  return a.cap > 0 ? numerics::soft_cap(scaled, a.cap) : scaled;
+}
+
+/// y of outputs n and n + 1 of a row.
+FORGE_DEVICE void store_plain(const gpu::TensorProduct& a, int row, int n, Two v) {
+  const gptr<float> y = global(a.y) + std::int64_t{row} * a.outputs + n;
+  if (n < a.outputs) y[0] = capped(a, v.first);
+  if (n + 1 < a.outputs) y[1] = capped(a, v.second);
+}
+
+/// y where the sums of a tile are added to it, and zeros elsewhere. It is read on its own so that
+/// several tiles can ask for theirs before the first of them writes.
+FORGE_DEVICE MatrixSum<float> read_residual(const gpu::TensorProduct& a, const TensorTile& tile) {
+  MatrixSum<float> before = {};
+  if (!a.accumulate) return before;
+  const int n = tile.first_output + lane() % 4 * 2;
+  for (int half = 0; half < 2; ++half) {
+    const int row = lane() / 4 + 8 * half;
+    if (row >= tile.rows) continue;
+    const gptr<const float> y = global(a.y) + std::int64_t{tile.first_row + row} * a.outputs + n;
+    if (n < a.outputs) before.at[2 * half] = y[0];
+    if (n + 1 < a.outputs) before.at[2 * half + 1] = y[1];
+  }
+  return before;
+}
+
+/// y of outputs n and n + 1 of a row, if it is there, and the same for the next product to read.
+/// All lanes take part.
+template <class Half>
+FORGE_DEVICE void store_residual(const gpu::TensorProduct& a, bool is_there, int row, int n,
+                                 Two y) {
+  const std::int64_t first = std::int64_t{row} * a.outputs + n;
+  const bool has_second = is_there && n + 1 < a.outputs;
+  if (is_there && n < a.outputs) global(a.y)[first] = y.first;
+  if (has_second) global(a.y)[first + 1] = y.second;
+  if (a.next.h == nullptr) return;
+  float squares = y.first * y.first + y.second * y.second;
+  squares = squares + shuffle_xor(squares, 1);
+  squares = squares + shuffle_xor(squares, 2);
+  if (!has_second) return;
+  Two weight{1.0f, 1.0f};
+  if (a.next.weight != nullptr) {
+    const gptr<const float> weights = global(a.next.weight) + n;
+    weight.first = weights[0];
+    weight.second = weights[1];
+  }
+  global(static_cast<std::uint32_t*>(a.next.h))[first / 2] =
+      pack_pair<Half>(y.first * weight.first, y.second * weight.second);
+  if (a.next.squares != nullptr && lane() % 4 == 0) {
+    global(a.next.squares)[first / numerics::kSquaresGroup] = squares;
+  }
+}
+
+/// The outputs are n and n + 1.
+template <class Half>
+FORGE_DEVICE void store_results(const gpu::TensorProduct& a, const TensorTile& tile,
+                                const MatrixSum<float>& sums, const MatrixSum<float>& before) {
+  const int n = tile.first_output + lane() % 4 * 2;
+  for (int half = 0; half < 2; ++half) {
+    const int row = lane() / 4 + 8 * half;
+    const bool is_there = row < tile.rows;
+    const float factor = half == 0 ? tile.factors.first : tile.factors.second;
+    const Two v = biased(a, n, factor, {sums.at[2 * half], sums.at[2 * half + 1]});
+    if (a.accumulate) {
+      const Two y = {numerics::fma(a.multiplier, v.first, before.at[2 * half]),
+                     numerics::fma(a.multiplier, v.second, before.at[2 * half + 1])};
+      store_residual<Half>(a, is_there, tile.first_row + row, n, y);
+    } else if (is_there) {
+      store_plain(a, tile.first_row + row, n, v);
+    }
+  }
+}
+
+/// The outputs are gates n and n + 1, and their ups.
+template <class Half>
+FORGE_DEVICE void store_gated(const gpu::TensorProduct& a, const TensorTile& tile,
+                              const MatrixSum<float>& gates, const MatrixSum<float>& ups) {
+  const int size = a.outputs / 2;
+  const int n = tile.first_output + lane() % 4 * 2;
+  const gptr<Half> h = global(static_cast<Half*>(a.gated.h));
+  for (int half = 0; half < 2; ++half) {
+    const int row = lane() / 4 + 8 * half;
+    if (row >= tile.rows) continue;
+    const float factor = half == 0 ? tile.factors.first : tile.factors.second;
+    const Two gate = biased(a, n, factor, {gates.at[2 * half], gates.at[2 * half + 1]});
+    const Two up = biased(a, size + n, factor, {ups.at[2 * half], ups.at[2 * half + 1]});
+    const std::int64_t at = std::int64_t{tile.first_row + row} * size + n;
+    const float first = gated_unit(a.gated.function, gate.first, up.first);
+    const float second = gated_unit(a.gated.function, gate.second, up.second);
+    if (n < size) h[at] = numerics::half_of<Half>(first);
+    if (n + 1 < size) h[at + 1] = numerics::half_of<Half>(second);
+  }
+}
+
+}  // namespace FORGE_KERNELS

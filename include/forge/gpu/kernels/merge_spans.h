@@ -1,0 +1,29 @@
+// merge_spans: merges what attend_spans left of the spans of each decode row, in ascending order,
+// and each head's sink, if there are sinks. Each thread makes one component.
+//
+// Example, with `#include "forge/gpu/kernels.h"`, given `const AttendSpansArgs& spans`:
+//
+//   const MergeSpansArgs args{
+//       .in = spans.in, .partial = spans.partial, .spans_max = spans.spans_max};
+//   return launch_of(args, args.shape(2));  // as many rows as attend_spans has
+#pragma once
+
+#include "forge/gpu/kernels/span_input.h"
+#include "forge/numerics/span_attention.h"
+
+namespace forge::gpu {
+
+struct MergeSpansArgs {
+  static constexpr bool kOverlaps = true;
+  static constexpr int kThreads = numerics::kHeadSizeMax;
+  static constexpr BlockResources kResources{.registers = 32};
+  SpanInput in;
+  const float* partial;  ///< that of AttendSpansArgs
+  int spans_max;         ///< likewise
+
+  simt::LaunchShape shape(int rows_max) const {
+    return {{rows_max, in.kv.heads(), 1}, threads_for(in.kv.head_size, kThreads)};
+  }
+};
+
+}  // namespace forge::gpu

@@ -1,0 +1,233 @@
+// Inputs of the attention of fast numerics: sequences whose KV of 16 bits lies in a pool of blocks.
+//
+// Sizes that the kernels do not take become the next that they do: KV of f32 is bf16, and a head
+// has a multiple of 16 components. With one row of each sequence that row decodes, spans by blocks
+// of their own if there are several; more rows are a chunk of a prompt.
+#include <algorithm>
+#include <cmath>
+
+#include "forge/numerics/span_attention.h"
+#include "forge/numerics/tensor_product.h"
+#include "kernel_case_builder.h"
+
+namespace forge::apps {
+namespace {
+
+using Sizes = KernelSizes;
+
+/// The KV of all sequences, and the rows of a pass.
+struct SpanCase {
+  numerics::KvType type;
+  std::size_t head_size;
+  std::size_t blocks_each;  ///< blocks of a sequence, and entries of its table
+  std::size_t spans;        ///< of the context
+  KernelSizes sizes;
+  std::vector<float> sinks;  ///< of each query head; empty: none
+  std::vector<float> q;
+  Uploaded<std::uint32_t> tables;
+  std::shared_ptr<const model::KvPool> kv;
+  std::vector<gpu::RowInput> rows;
+  gpu::SpanInput input;
+
+  std::size_t heads() const { return static_cast<std::size_t>(sizes.heads); }
+  std::size_t group_size() const { return static_cast<std::size_t>(sizes.heads / sizes.kv_heads); }
+  std::size_t out_words() const { return rows.size() * heads() * head_size / 2; }
+  std::size_t partial_floats() const { return rows.size() * heads() * spans * (head_size + 2); }
+
+  std::span<const std::uint32_t> table(std::uint32_t sequence) const {
+    return {tables.data() + sequence * blocks_each, blocks_each};
+  }
+  /// `count` query heads of a row from `head` on, which share a KV head.
+  numerics::QueryGroup group(std::size_t row, std::size_t head, std::size_t count) const {
+    return {.q = q.data() + (row * heads() + head) * head_size,
+            .heads = static_cast<int>(count),
+            .scale = input.scale,
+            .score_cap = input.score_cap,
+            .sinks = sinks.empty() ? nullptr : sinks.data() + head};
+  }
+  /// What a row sees of the KV head of a query head.
+  numerics::PagedKV view(std::size_t row, std::size_t head) const {
+    numerics::PagedKV seen = kv->view({.head = static_cast<int>(head / group_size())},
+                                      table(rows[row].table), rows[row].position + 1);
+    seen.first = input.first_seen(seen.length);
+    return seen;
+  }
+};
+
+/// Two numbers of 16 bits a word, the first in the lower half.
+std::vector<std::uint32_t> words_of_halves(const std::vector<float>& values,
+                                           numerics::KvType type) {
+  const auto bits = [type](float x) {
+    return std::uint32_t{type == numerics::KvType::f16 ? numerics::half_of<numerics::F16>(x).bits
+                                                       : numerics::half_of<numerics::BF16>(x).bits};
+  };
+  std::vector<std::uint32_t> words;
+  for (std::size_t i = 0; i < values.size(); i += 2) {
+    words.push_back(bits(values[i]) | bits(values[i + 1]) << 16);
+  }
+  return words;
+}
+
+/// Random keys and values of all positions.
+std::shared_ptr<const model::KvPool> kv_of(KernelCaseBuilder& b, const SpanCase& c) {
+  const model::KvShape shape{.heads = c.sizes.kv_heads, .head_size = static_cast<int>(c.head_size)};
+  const auto blocks = static_cast<std::uint32_t>(c.tables.size());
+  auto pool = std::make_shared<model::KvPool>(
+      shape, blocks, static_cast<std::uint32_t>(c.sizes.block_size), c.type);
+  const std::size_t context = b.size(&Sizes::context);
+  const std::vector<float> numbers =
+      b.floats(b.size(&Sizes::seqs) * context * b.size(&Sizes::kv_heads) * 2 * c.head_size);
+  const float* next = numbers.data();
+  for (std::uint32_t seq = 0; seq < b.size(&Sizes::seqs); ++seq) {
+    for (std::uint32_t j = 0; j < context; ++j) {
+      for (int head = 0; head < c.sizes.kv_heads; ++head, next += 2 * c.head_size) {
+        pool->store({.head = head}, c.table(seq), j, next, next + c.head_size);
+      }
+    }
+  }
+  return pool;
+}
+
+/// The last `rows_each` positions of each sequence are rows of the pass.
+std::vector<gpu::RowInput> rows_of(const KernelCaseBuilder& b, std::size_t rows_each) {
+  const std::size_t context = b.size(&Sizes::context);
+  std::vector<gpu::RowInput> rows;
+  for (std::size_t seq = 0; seq < b.size(&Sizes::seqs); ++seq) {
+    for (std::size_t position = context - rows_each; position < context; ++position) {
+      rows.push_back({.position = static_cast<std::uint32_t>(position),
+                      .table = static_cast<std::uint32_t>(seq)});
+    }
+  }
+  return rows;
+}
+
+/// `out` and the counts are still missing.
+SpanCase make_case(KernelCaseBuilder& b, std::size_t rows_each) {
+  using numerics::KvType;
+  SpanCase c{.type = b.kv_type() == KvType::f32 ? KvType::bf16 : b.kv_type(),
+             .head_size = (b.size(&Sizes::head_size) + 15) / 16 * 16,
+             .blocks_each = (b.size(&Sizes::context) + b.size(&Sizes::block_size) - 1) /
+                            b.size(&Sizes::block_size),
+             .spans = (b.size(&Sizes::context) + numerics::kSpan - 1) / numerics::kSpan,
+             .sizes = b.sizes()};
+  c.tables = b.upload("tables", b.permutation(b.size(&Sizes::seqs) * c.blocks_each));
+  c.kv = kv_of(b, c);
+  c.rows = rows_of(b, rows_each);
+  c.q = b.floats(c.rows.size() * c.heads() * c.head_size);
+  if (c.sizes.sinks != 0) c.sinks = b.floats(c.heads());
+  const std::size_t head_block = 2 * c.head_size * b.size(&Sizes::block_size);
+  c.input = {.counts = nullptr,
+             .rows = b.upload("rows", c.rows).device,
+             .q = b.upload("q", words_of_halves(c.q, c.type)).device,
+             .out = nullptr,
+             .out_type = numerics::half_type(c.type),
+             .kv = {.pool = b.upload_kv("kv_pool", *c.kv).device,
+                    .block_stride = b.size(&Sizes::kv_heads) * head_block,
+                    .tables = c.tables.device,
+                    .table_stride = static_cast<std::uint32_t>(c.blocks_each),
+                    .block_size = c.sizes.block_size,
+                    .kv_heads = c.sizes.kv_heads,
+                    .group_size = static_cast<int>(c.group_size()),
+                    .head_size = static_cast<int>(c.head_size),
+                    .type = c.type},
+             .scale = 1 / std::sqrt(static_cast<float>(c.head_size)),
+             .window = c.sizes.window,
+             .score_cap = static_cast<float>(c.sizes.cap),
+             .sinks = c.sinks.empty() ? nullptr : b.upload("sinks", c.sinks).device};
+  return c;
+}
+
+/// The tiles of each sequence's rows.
+std::vector<gpu::PromptTile> tiles_of(const SpanCase& c) {
+  const auto rows_each = static_cast<std::uint32_t>(c.sizes.rows);
+  std::vector<gpu::PromptTile> tiles;
+  for (std::uint32_t first = 0; first < c.rows.size(); first += rows_each) {
+    for (std::uint32_t i = 0; i < rows_each; i += gpu::PromptTile::kMaxRows) {
+      tiles.push_back(
+          {first + i, std::min<std::uint32_t>(gpu::PromptTile::kMaxRows, rows_each - i)});
+    }
+  }
+  return tiles;
+}
+
+/// The counts of rows of which each attends by itself.
+const gpu::PassCounts* decode_counts(KernelCaseBuilder& b, const SpanCase& c) {
+  const auto rows = static_cast<std::uint32_t>(c.rows.size());
+  return b.counts({.rows = rows, .decode_rows = rows});
+}
+
+/// out, as the reference has it on the tensor cores of the simulated machine.
+std::uint32_t* expect_out(KernelCaseBuilder& b, const SpanCase& c) {
+  const auto out = b.output<std::uint32_t>("out", c.out_words());
+  b.expect<std::uint32_t>(out, [=](std::vector<std::uint32_t>& words) {
+    std::vector<float> values(2 * words.size());
+    float* next = values.data();
+    for (std::size_t row = 0; row < c.rows.size(); ++row) {
+      for (std::size_t head = 0; head < c.heads(); head += c.group_size()) {
+        numerics::span_attention_reference(numerics::kMmaSm90, c.group(row, head, c.group_size()),
+                                           c.view(row, head), next);
+        next += c.group_size() * c.head_size;
+      }
+    }
+    words = words_of_halves(values, c.type);
+  });
+  return out.device;
+}
+
+/// partial [rows][H][spans][D + 2]: a, m and l of each span that has a position that is seen.
+void find_spans(const SpanCase& c, std::vector<float>& partial) {
+  auto next = partial.begin();
+  for (std::size_t row = 0; row < c.rows.size(); ++row) {
+    for (std::size_t head = 0; head < c.heads(); ++head) {
+      const numerics::PagedKV kv = c.view(row, head);
+      for (int span = 0; span < static_cast<int>(c.spans); ++span) {
+        if (span >= kv.first / numerics::kSpan) {
+          const numerics::AttentionSpan found =
+              numerics::span_reference(numerics::kMmaSm90, c.group(row, head, 1), kv, span);
+          const auto end = std::ranges::copy(found.a, next).out;
+          end[0] = found.m;
+          end[1] = found.l;
+        }
+        next += static_cast<std::ptrdiff_t>(c.head_size) + 2;
+      }
+    }
+  }
+}
+
+}  // namespace
+
+gpu::KernelLaunch build_attend_spans(KernelCaseBuilder& b) {
+  SpanCase c = make_case(b, b.size(&Sizes::rows));
+  if (b.sizes().rows > 1) {
+    const auto tiles = b.upload("tiles", tiles_of(c));
+    c.input.counts = b.counts({.rows = static_cast<std::uint32_t>(c.rows.size()),
+                               .prompt_tiles = static_cast<std::uint32_t>(tiles.size())});
+    c.input.out = expect_out(b, c);
+    const gpu::AttendSpansArgs args{.in = c.input, .tiles = tiles.device};
+    return gpu::launch_of(args, args.shape(static_cast<int>(tiles.size())));
+  }
+  c.input.counts = decode_counts(b, c);
+  gpu::AttendSpansArgs args{.in = c.input, .spans_max = static_cast<int>(c.spans)};
+  if (c.spans == 1) {
+    args.in.out = expect_out(b, c);
+  } else {
+    const auto partial = b.output<float>("partial", c.partial_floats());
+    b.expect<float>(partial, [=](std::vector<float>& values) { find_spans(c, values); });
+    args.partial = partial.device;
+  }
+  return gpu::launch_of(args, args.shape(static_cast<int>(c.rows.size())));
+}
+
+gpu::KernelLaunch build_merge_spans(KernelCaseBuilder& b) {
+  SpanCase c = make_case(b, 1);
+  c.input.counts = decode_counts(b, c);
+  std::vector<float> partial(c.partial_floats());
+  find_spans(c, partial);
+  c.input.out = expect_out(b, c);
+  const gpu::MergeSpansArgs args{.in = c.input,
+                                 .partial = b.upload("partial", std::move(partial)).device,
+                                 .spans_max = static_cast<int>(c.spans)};
+  return gpu::launch_of(args, args.shape(static_cast<int>(c.rows.size())));
+}
+
+}  // namespace forge::apps

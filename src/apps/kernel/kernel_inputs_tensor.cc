@@ -1,0 +1,80 @@
+// Inputs of products on tensor cores.
+#include "forge/numerics/scaled_norm.h"
+#include "forge/numerics/tensor_product.h"
+#include "forge/numerics/vector_ops.h"
+#include "kernel_case_builder.h"
+
+namespace forge::apps {
+namespace {
+
+using numerics::BF16;
+using Sizes = KernelSizes;
+
+/// Numbers rounded to bf16, two to a word.
+std::vector<std::uint32_t> packed_pairs(const std::vector<float>& numbers) {
+  std::vector<std::uint32_t> words(numbers.size() / 2);
+  for (std::size_t i = 0; i < words.size(); ++i) {
+    const std::uint32_t low = numerics::half_of<BF16>(numbers[2 * i]).bits;
+    const std::uint32_t high = numerics::half_of<BF16>(numbers[2 * i + 1]).bits;
+    words[i] = low | high << 16;
+  }
+  return words;
+}
+
+/// Row `row` of a matrix of `inputs` columns.
+std::vector<BF16> row_of(const Uploaded<std::uint32_t>& matrix, std::size_t row,
+                         std::size_t inputs) {
+  std::vector<BF16> numbers;
+  for (std::size_t i = row * inputs; i < (row + 1) * inputs; ++i) {
+    numbers.push_back({static_cast<std::uint16_t>(matrix[i / 2] >> (i % 2 * 16))});
+  }
+  return numbers;
+}
+
+gpu::TensorProduct build_product(KernelCaseBuilder& b) {
+  const std::size_t rows = b.size(&Sizes::rows);
+  const std::size_t K = b.size(&Sizes::hidden);
+  const std::size_t N = b.size(&Sizes::outputs);
+  constexpr std::size_t kPadded = linear::kPanelOutputs;
+  const auto x = b.upload("x", packed_pairs(b.floats(rows * K)));
+  const auto weights =
+      b.upload("weights", packed_pairs(b.floats((N + kPadded - 1) / kPadded * kPadded * K)));
+  const bool accumulates = b.sizes().accumulate != 0;
+  const auto y = accumulates ? b.upload("y", b.floats(rows * N)) : b.output<float>("y", rows * N);
+  const auto bias = b.sizes().bias != 0 ? b.upload("bias", b.floats(N)) : Uploaded<float>();
+  const gpu::TensorProduct product{.row_count = &b.row_counts(rows)->rows,
+                                   .rows_max = b.sizes().rows,
+                                   .x = x.device,
+                                   .weights = weights.device,
+                                   .inputs = b.sizes().hidden,
+                                   .outputs = b.sizes().outputs,
+                                   .type = numerics::HalfType::bf16,
+                                   .bias = bias.device,
+                                   .cap = static_cast<float>(b.sizes().cap),
+                                   .y = y.device,
+                                   .accumulate = accumulates};
+  b.expect<float>(y, [=, cap = product.cap](std::vector<float>& out) {
+    for (std::size_t i = 0; i < out.size(); ++i) {
+      const std::vector<BF16> w = row_of(weights, i % N, K);
+      const std::vector<BF16> a = row_of(x, i / N, K);
+      float v = numerics::tensor_product<BF16>(numerics::kMmaSm90, w, a);
+      if (bias.device != nullptr) v = v + bias[i % N];
+      out[i] = accumulates ? out[i] + v : cap > 0 ? numerics::soft_cap(v, cap) : v;
+    }
+  });
+  return product;
+}
+
+}  // namespace
+
+gpu::KernelLaunch build_project_narrow(KernelCaseBuilder& b) {
+  const gpu::ProjectNarrowArgs args{build_product(b)};
+  return gpu::launch_of(args, args.shape());
+}
+
+gpu::KernelLaunch build_project_wide(KernelCaseBuilder& b) {
+  const gpu::ProjectWideArgs args{build_product(b)};
+  return gpu::launch_of(args, args.shape());
+}
+
+}  // namespace forge::apps

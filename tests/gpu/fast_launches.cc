@@ -1,0 +1,154 @@
+#include "gpu/fast_launches.h"
+
+#include "forge/numerics/tensor_product.h"
+
+namespace forge::gpu {
+namespace {
+
+using numerics::HalfType;
+using numerics::KvType;
+
+/// More than two turns of the ring of a product, and a tail.
+template <class Args>
+constexpr int kTurnsAndTail = 2 * Args::kStages* Args::kStageInputs + 24;
+
+}  // namespace
+
+FastLaunches::FastLaunches(SimulatedMemory& memory) : memory_(memory) {}
+
+template <class Args>
+OverlappingLaunch FastLaunches::overlapping(const Args& args, const simt::LaunchShape& shape,
+                                            const void* input) const {
+  return {launch_of(args, shape), *memory_.map().find(reinterpret_cast<std::uintptr_t>(input), 1)};
+}
+
+std::uint16_t* FastLaunches::halves(const char* name, int count) {
+  std::vector<std::uint16_t> numbers;
+  for (const float x : random_.reals(static_cast<std::size_t>(count))) {
+    numbers.push_back(numerics::half_of<numerics::BF16>(x).bits);
+  }
+  return memory_.array(name, numbers);
+}
+
+const PassCounts* FastLaunches::one_row() {
+  return memory_.array("counts", std::vector<PassCounts>{{.rows = 1, .decode_rows = 1}});
+}
+
+// ---- Rows and heads -----------------------------------------------------------------------------
+
+OverlappingLaunch FastLaunches::scale_rows() {
+  constexpr std::size_t kSize = 40;
+  const ScaleRowsArgs args{.counts = one_row(),
+                           .logits = nullptr,
+                           .x = memory_.array("x", random_.reals(kSize)),
+                           .weight = memory_.array("weight", random_.reals(kSize)),
+                           .h = halves("h", kSize),
+                           .squares = memory_.array("squares", std::vector<float>(kSize / 8)),
+                           .size = kSize,
+                           .type = HalfType::bf16};
+  return overlapping(args, args.shape(2), args.x);
+}
+
+OverlappingLaunch FastLaunches::prepare_heads() {
+  const KvShape shape{.head_size = 16, .type = KvType::bf16};
+  const SpanInput in = attention(shape, 20);
+  const PrepareHeadsArgs args{.counts = in.counts,
+                              .rows = in.rows,
+                              .rotary = memory_.array("rotary", random_.reals(20 * 16)),
+                              .rotary_size = 16,
+                              .adjacent = false,
+                              .qkv = memory_.array("qkv", random_.reals(3 * 16)),
+                              .q = in.out,
+                              .kv = in.kv};
+  return overlapping(args, args.shape(2), args.qkv);
+}
+
+// ---- Products -----------------------------------------------------------------------------------
+
+TensorProduct FastLaunches::product(const ProductSize& size) {
+  const int padded = ceil_div(size.outputs, linear::kPanelOutputs) * linear::kPanelOutputs;
+  const auto results = static_cast<std::size_t>(size.rows_max * size.outputs);
+  return {.row_count = memory_.array("row_count", std::vector<std::uint32_t>{size.rows}),
+          .rows_max = size.rows_max,
+          .x = halves("x", static_cast<int>(size.rows) * size.inputs),
+          .weights = halves("weights", padded * size.inputs),
+          .inputs = size.inputs,
+          .outputs = size.outputs,
+          .type = HalfType::bf16,
+          .y = memory_.array("y", std::vector<float>(results))};
+}
+
+/// Three tiles of outputs for blocks of two warps, and a block that has none.
+OverlappingLaunch FastLaunches::project_narrow() {
+  const ProjectNarrowArgs args{product(
+      {.rows = 5, .rows_max = 20, .inputs = kTurnsAndTail<ProjectNarrowArgs>, .outputs = 24})};
+  simt::LaunchShape shape = args.shape();
+  ++shape.grid.y;
+  return overlapping(args, shape, args.product.x);
+}
+
+OverlappingLaunch FastLaunches::project_narrow_short() {
+  const ProjectNarrowArgs args{product({.rows = 1, .rows_max = 1, .inputs = 40, .outputs = 8})};
+  return overlapping(args, args.shape(), args.product.x);
+}
+
+OverlappingLaunch FastLaunches::project_narrow_full() {
+  const ProjectNarrowArgs args{product(
+      {.rows = 16, .rows_max = 16, .inputs = 2 * ProjectNarrowArgs::kStageInputs, .outputs = 16})};
+  return overlapping(args, args.shape(), args.product.x);
+}
+
+OverlappingLaunch FastLaunches::project_wide() {
+  const ProjectWideArgs args{product(
+      {.rows = 70, .rows_max = 200, .inputs = kTurnsAndTail<ProjectWideArgs>, .outputs = 40})};
+  return overlapping(args, args.shape(), args.product.x);
+}
+
+OverlappingLaunch FastLaunches::project_wide_full() {
+  const ProjectWideArgs args{product(
+      {.rows = 128, .rows_max = 128, .inputs = 2 * ProjectWideArgs::kStageInputs, .outputs = 128})};
+  return overlapping(args, args.shape(), args.product.x);
+}
+
+// ---- Attention ----------------------------------------------------------------------------------
+
+SpanInput FastLaunches::attention(const KvShape& shape, int length) {
+  KvWorld world(shape, {length}, random_);
+  world.fill(random_);
+  const std::vector<RowInput> rows{{.position = static_cast<std::uint32_t>(length - 1)}};
+  const int width = shape.heads() * shape.head_size;
+  return {.counts = one_row(),
+          .rows = memory_.array("rows", rows),
+          .q = halves("q", width),
+          .out = halves("out", width),
+          .out_type = HalfType::bf16,
+          .kv = world.layer(memory_.array("kv_pool", world.bytes()),
+                            memory_.array("tables", world.tables())),
+          .scale = 0.125f};
+}
+
+/// Two pairs of sixteen, and keys from within a tile to within another.
+OverlappingLaunch FastLaunches::attend_spans() {
+  const KvShape shape{.group_size = 2, .head_size = 64, .type = KvType::bf16};
+  AttendSpansArgs args{attention(shape, 590)};
+  args.in.window = 580;
+  return overlapping(args, args.shape(2), args.in.q);
+}
+
+OverlappingLaunch FastLaunches::attend_spans_full() {
+  const KvShape shape{.group_size = 16, .head_size = 128, .type = KvType::bf16};
+  const AttendSpansArgs args{attention(shape, numerics::kSpan)};
+  return overlapping(args, args.shape(1), args.in.q);
+}
+
+OverlappingLaunch FastLaunches::merge_spans() {
+  constexpr std::size_t kSpans = 3;
+  const KvShape shape{.head_size = 64, .type = KvType::bf16};
+  const SpanInput in = attention(shape, 590);
+  const MergeSpansArgs args{.in = in,
+                            .partial = memory_.array("partial", random_.reals(kSpans * 66)),
+                            .spans_max = kSpans};
+  return overlapping(args, args.shape(2), args.partial);
+}
+
+}  // namespace forge::gpu

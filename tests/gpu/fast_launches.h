@@ -1,0 +1,58 @@
+// FastLaunches: a launch of each kernel of fast numerics, of a size at which each of its words
+// matters: rings that turn twice and a tail, three spans, and rows, outputs, pairs and keys that
+// are not there, some for a whole block.
+#pragma once
+
+#include <cstdint>
+
+#include "gpu/kv_world.h"
+#include "gpu/simulated_memory.h"
+
+namespace forge::gpu {
+
+/// A launch that may begin while the one before still writes its input.
+struct OverlappingLaunch {
+  KernelLaunch launch;
+  simt::MemoryRange input;
+};
+
+class FastLaunches {
+ public:
+  /// Borrows `memory`, for the arrays of all launches.
+  explicit FastLaunches(SimulatedMemory& memory);
+
+  OverlappingLaunch scale_rows();
+  OverlappingLaunch prepare_heads();
+  OverlappingLaunch project_narrow();
+  OverlappingLaunch project_narrow_short();  ///< of less inputs than a stage
+  OverlappingLaunch project_wide();
+  OverlappingLaunch attend_spans();
+  OverlappingLaunch merge_spans();
+
+  // Of a size at which nothing is missing, to count wavefronts.
+  OverlappingLaunch project_narrow_full();
+  OverlappingLaunch project_wide_full();
+  OverlappingLaunch attend_spans_full();
+
+ private:
+  struct ProductSize {
+    std::uint32_t rows;
+    int rows_max;
+    int inputs;
+    int outputs;
+  };
+
+  template <class Args>
+  OverlappingLaunch overlapping(const Args& args, const simt::LaunchShape& shape,
+                                const void* input) const;
+  std::uint16_t* halves(const char* name, int count);
+  const PassCounts* one_row();
+  TensorProduct product(const ProductSize& size);
+  /// Of the row at the last of `length` positions.
+  SpanInput attention(const KvShape& shape, int length);
+
+  SimulatedMemory& memory_;
+  Random random_{1};
+};
+
+}  // namespace forge::gpu

@@ -1,0 +1,329 @@
+// Models in fast numerics, from a token to logits: the bits are those of the definition
+// (fast_reference.h), alone; and a request's depend on the request alone, whatever is scheduled
+// beside it and however.
+#include <gtest/gtest.h>
+
+#include <map>
+#include <memory>
+#include <ostream>
+
+#include "forge/checkpoint/checkpoint.h"
+#include "forge/cuda/cuda_device.h"
+#include "forge/engine/engine.h"
+#include "forge/executor/logits_digest.h"
+#include "forge/gpu/gpu_executor.h"
+#include "forge/sim/sim_device.h"
+#include "gpu/fast_models.h"
+#include "gpu/fast_reference.h"
+#include "gpu/replay_world.h"
+
+namespace forge::testing {
+namespace {
+
+using numerics::KvType;
+using quant::WeightType;
+
+struct Output {
+  std::vector<TokenId> tokens;
+  std::vector<std::uint64_t> logits;
+  friend bool operator==(const Output&, const Output&) = default;
+  friend std::ostream& operator<<(std::ostream& out, const Output& output) {
+    for (std::size_t i = 0; i < output.tokens.size(); ++i) {
+      out << output.tokens[i].value << '/' << std::hex << output.logits[i] << std::dec << ' ';
+    }
+    return out;
+  }
+};
+
+/// Where and how requests run.
+struct Place {
+  Replayer device = Replayer::sim;
+  const char* simulated = "h200";
+  bool checked = false;  ///< simulated: look for races, threads in another order
+  KvType kv_type = KvType::bf16;
+  std::uint32_t drafts = 0;
+  gpu::GpuOptions gpu = {};
+  SchedulerConfig scheduler = {};
+};
+
+struct Outputs {
+  std::vector<Output> of;  ///< each request
+  Events events;
+  gpu::GpuStatistics statistics;
+  numerics::StepModel step;  ///< of the device's tensor cores
+};
+
+std::unique_ptr<gpu::Device> open(const Place& place) {
+  if (place.device == Replayer::cuda) return cuda::open_device().value();
+  sim::SimOptions options{.device = sim::find_device(place.simulated).value()};
+  options.mode = place.checked ? sim::SimMode::checked : sim::SimMode::plain;
+  if (place.checked) options.schedule_seed = 7;
+  return std::make_unique<sim::SimDevice>(options);
+}
+
+Outputs run(const gpu::GpuModels& models, const Place& place,
+            const std::vector<Request>& requests) {
+  const std::unique_ptr<gpu::Device> device = open(place);
+  const executor::ExecutorOptions options{.cache = place.scheduler.cache,
+                                          .batch = place.scheduler.batch,
+                                          .drafts = place.drafts,
+                                          .draft_layers = 1,
+                                          .kv_type = place.kv_type,
+                                          .digest_logits = true,
+                                          .check_kv = true};
+  const auto executor = gpu::GpuExecutor::create(*device, models, options, place.gpu).value();
+  engine::Engine engine(place.scheduler, *executor);
+  Outputs outputs{.of = std::vector<Output>(requests.size())};
+  std::map<SeqId, std::size_t> index;
+  const auto step = [&] {
+    const auto [plan, result] = engine.step();
+    EXPECT_TRUE(result.step == plan.step);
+    outputs.events.count(plan);
+    for (const SliceResult& slice : result.slices) {
+      Output& output = outputs.of[index.at(slice.seq)];
+      for (std::uint32_t i = slice.first_token; i < slice.first_token + slice.token_count; ++i) {
+        output.tokens.push_back(result.tokens[i]);
+        output.logits.push_back(result.logits[i]);
+      }
+    }
+  };
+  for (const Request& request : requests) {
+    index[engine.submit(request).value()] = index.size();
+    step();
+  }
+  while (engine.has_work()) step();
+  outputs.statistics = executor->statistics();
+  outputs.step = numerics::step_model(device->info().compute_capability / 10);
+  return outputs;
+}
+
+Request request_of(int vocabulary, std::uint32_t prompt, std::uint32_t seed,
+                   std::uint32_t new_tokens) {
+  Request request;
+  for (std::uint32_t k = 0; k < prompt; ++k) {
+    const std::uint32_t token = k < 10 ? 3 * k + 1 : 31 * seed + 7 * k + k * k;
+    request.prompt.emplace_back(token % static_cast<std::uint32_t>(vocabulary));
+  }
+  request.max_new_tokens = new_tokens;
+  request.sampling = {.temperature = seed % 3 == 2 ? 0.8F : 0.0F, .seed = seed};
+  request.ignore_eos = true;
+  return request;
+}
+
+/// Room for one request of any length, in blocks of that size.
+SchedulerConfig roomy(std::uint32_t block_size) {
+  return {.cache = {.num_blocks = 900 / block_size + 1, .block_size = block_size},
+          .batch = {.max_batch_size = 1, .max_batch_tokens = 1024},
+          .prefill_chunk_size = 1024,
+          .prefix_cache = PrefixCacheKind::none};
+}
+
+struct Param {
+  Replayer device;
+  std::string shape;
+};
+
+class FastModels : public ::testing::TestWithParam<Param> {
+ protected:
+  void SetUp() override {
+    if (const std::string why = missing(GetParam().device); !why.empty()) GTEST_SKIP() << why;
+  }
+
+  Place place(KvType kv_type, const SchedulerConfig& scheduler) const {
+    return {.device = GetParam().device, .kv_type = kv_type, .scheduler = scheduler};
+  }
+};
+
+/// Of a prompt of so many tokens, alone, in one chunk. Returns: what came out.
+Output expect_reference(FastModel& model, const Place& place, std::uint32_t prompt) {
+  constexpr std::uint32_t kNew = 4;
+  const Request request = request_of(model.config().vocabulary_size, prompt, 0, kNew);
+  const Outputs outputs = run(model.on_gpu(), place, {request});
+  Output output = outputs.of.front();
+  FastReference reference(
+      model.config(), model.stored(),
+      {.step = outputs.step, .kv_type = place.kv_type, .positions = prompt + kNew});
+  std::vector<float> logits;
+  for (const TokenId token : request.prompt) logits = reference.next(token.value);
+  EXPECT_EQ(output.tokens.size(), kNew);
+  for (std::size_t i = 0; i < output.tokens.size(); ++i) {
+    EXPECT_EQ(output.logits[i], executor::logits_digest(logits)) << "token " << i;
+    logits = reference.next(output.tokens[i].value);
+  }
+  return output;
+}
+
+TEST_P(FastModels, have_the_bits_of_the_definition) {
+  const FastShape shape = fast_shape(GetParam().shape);
+  FastModel bf16(shape.config, WeightType::bf16);
+  expect_reference(bf16, place(KvType::bf16, roomy(16)), 45);
+  FastModel f16(shape.config, WeightType::f16);
+  expect_reference(f16, place(KvType::f16, roomy(5)), 30);
+  expect_reference(f16, place(KvType::bf16, roomy(5)), 3);
+}
+
+/// Three spans and a ragged last tile, windows that begin within a later span; contexts that are
+/// split among thread blocks, in graphs, and such as go through one block; drafts verified, chunks
+/// that end within a tile.
+TEST_P(FastModels, have_them_over_several_spans) {
+  FastShape shape = fast_shape(GetParam().shape);
+  auto& attention = std::get<model::GroupedQueryConfig>(shape.config.attention);
+  if (attention.sliding_window > 0) attention.sliding_window = 300;
+  if (attention.heads > 8) GTEST_SKIP() << "takes long, and is like the others here";
+  shape.config.layers = 2;
+  FastModel model(shape.config, WeightType::bf16);
+  const Output output = expect_reference(model, place(KvType::bf16, roomy(16)), 590);
+  Place beside = place(KvType::bf16, {.cache = {.num_blocks = 150, .block_size = 8},
+                                      .batch = {.max_batch_size = 2, .max_batch_tokens = 150},
+                                      .prefill_chunk_size = 101});
+  beside.drafts = 2;
+  const int vocabulary = shape.config.vocabulary_size;
+  const std::vector<Request> both{request_of(vocabulary, 590, 0, 4),
+                                  request_of(vocabulary, 300, 4, 20)};
+  EXPECT_EQ(run(model.on_gpu(), beside, both).of.front(), output);
+}
+
+/// Chunks, prefix hits, swaps, recomputes, drafts, blocks of other sizes, with and without graphs,
+/// in slabs of few rows, threads in another order under the checker.
+TEST_P(FastModels, depend_on_the_request_alone) {
+  const FastShape shape = fast_shape(GetParam().shape);
+  FastModel model(shape.config, WeightType::bf16);
+  std::vector<Request> requests;
+  for (std::uint32_t i = 0; i < 7; ++i) {
+    requests.push_back(
+        request_of(shape.config.vocabulary_size, 11 + 7 * (i % 4), i, 10 + 3 * (i % 3)));
+  }
+  std::vector<Output> alone;
+  for (const Request& request : requests) {
+    alone.push_back(run(model.on_gpu(), place(KvType::bf16, roomy(16)), {request}).of.front());
+  }
+  SchedulerConfig crowded{.cache = {.num_blocks = 20, .block_size = 4, .num_host_blocks = 12},
+                          .batch = {.max_batch_size = 5, .max_batch_tokens = 24},
+                          .prefill_chunk_size = 9};
+  Events events;
+  for (const PreemptionPolicy preemption : {PreemptionPolicy::swap, PreemptionPolicy::recompute}) {
+    crowded.preemption = preemption;
+    Place together = place(KvType::bf16, crowded);
+    const bool swaps = preemption == PreemptionPolicy::swap;
+    together.drafts = swaps ? 3 : 0;
+    together.gpu = {.graphs = !swaps, .chunk_rows = swaps ? 7U : 512U};
+    together.checked = swaps && GetParam().shape == "qwen";
+    const Outputs outputs = run(model.on_gpu(), together, requests);
+    events.add(outputs.events);
+    EXPECT_EQ(outputs.statistics.graph_steps > 0, !swaps);
+    for (std::size_t i = 0; i < requests.size(); ++i) {
+      EXPECT_EQ(outputs.of[i], alone[i]) << "request " << i;
+    }
+  }
+  EXPECT_GT(events.chunks, 0);
+  EXPECT_GT(events.prefix_hits, 0);
+  EXPECT_GT(events.swaps_in, 0);
+  EXPECT_GT(events.recomputes, 0);
+  EXPECT_GT(events.drafts, 0);
+}
+
+INSTANTIATE_TEST_SUITE_P(Of, FastModels, ::testing::ValuesIn([] {
+                           std::vector<Param> params;
+                           for (const Replayer device : kReplayers) {
+                             for (const FastShape& shape : fast_shapes())
+                               params.push_back({device, shape.name});
+                           }
+                           return params;
+                         }()),
+                         [](const auto& instance) {
+                           return std::string(name_of(instance.param.device)) + "_" +
+                                  instance.param.shape;
+                         });
+
+/// Of a model whose norms come before: the steps' own launches (tables, embedding, the first rows,
+/// the rows with logits, the head, the digest, the pick) and 7 for each layer while contexts are
+/// split among blocks, 6 where one block goes through all of a context.
+TEST(FastDevices, take_seven_launches_for_a_layer_that_decodes) {
+  const auto launches = [](int layers, std::uint32_t prompt) {
+    model::ModelConfig config = fast_shape("llama").config;
+    config.layers = layers;
+    FastModel model(config, WeightType::bf16);
+    const auto with = [&](std::uint32_t tokens) {
+      const Request request = request_of(config.vocabulary_size, prompt, 0, tokens);
+      return run(model.on_gpu(), {.scheduler = roomy(16)}, {request}).statistics.launches;
+    };
+    return with(6) - with(5);  // of one step
+  };
+  EXPECT_EQ(launches(3, 300) - launches(2, 300), 7U);
+  EXPECT_EQ(launches(3, 30) - launches(2, 30), 6U);
+}
+
+/// Of another generation of tensor cores, and with less shared memory, in which blocks of
+/// project_wide find no room.
+TEST(FastDevices, have_the_bits_of_their_own_step) {
+  FastModel model(fast_shape("llama").config, WeightType::bf16);
+  const Output of_h200 = expect_reference(model, {.scheduler = roomy(16)}, 80);
+  Output of_ampere;
+  for (const char* const device : {"a100", "l4"}) {
+    const Output output =
+        expect_reference(model, {.simulated = device, .scheduler = roomy(16)}, 80);
+    EXPECT_NE(output, of_h200);
+    if (of_ampere.tokens.empty()) of_ampere = output;
+    EXPECT_EQ(output, of_ampere);
+  }
+}
+
+TEST(FastDevices, without_room_for_a_block_are_refused) {
+  model::ModelConfig config = fast_shape("llama").config;
+  std::get<model::GroupedQueryConfig>(config.attention).head_size = 256;
+  FastModel model(config, WeightType::bf16);
+  const auto device = open({.simulated = "l4"});
+  const auto made = gpu::GpuExecutor::create(*device, model.on_gpu(),
+                                             {.draft_layers = 1, .kv_type = KvType::bf16}, {});
+  ASSERT_FALSE(made);
+  EXPECT_EQ(to_string(made.error()),
+            "attend_spans: with heads of 256 a block takes 143616 bytes of shared memory, accepted "
+            "with fast numerics: up to 101376 (device simulated NVIDIA L4 24GB)");
+}
+
+/// The models of tests/golden whose shapes tensor cores take, their weights rounded to bf16.
+TEST(FastGoldens, have_the_bits_of_the_definition) {
+  for (const char* const name : {"llama3_rope", "mistral_sliding", "phi3_long", "qwen3"}) {
+    SCOPED_TRACE(name);
+    const auto checkpoint =
+        checkpoint::Checkpoint::open(std::string(FORGE_GOLDEN) + "/models/" + name).value();
+    FastModel model(checkpoint.config(), checkpoint.model(), WeightType::bf16);
+    expect_reference(model, {.scheduler = roomy(16)}, 33);
+  }
+}
+
+TEST(FastGoldens, models_of_other_shapes_are_refused_by_what_they_have) {
+  const auto refused = [](model::ModelConfig config, WeightType type) {
+    FastModel model(std::move(config), type);
+    linear::ThreadPool threads(1);
+    const auto made =
+        gpu::GpuModel::of(model.config(), model.stored(), threads, nullptr, gpu::GpuNumerics::fast);
+    return made ? std::string() : made.error();
+  };
+  const model::ModelConfig llama = fast_shape("llama").config;
+  EXPECT_EQ(refused(llama, WeightType::bf16), "");
+  EXPECT_EQ(refused(llama, WeightType::f32),
+            "weights in panels of f32, accepted with fast numerics: bf16, f16");
+  EXPECT_EQ(refused(wide_llama(), WeightType::q8_0),
+            "weights in panels of q8_0, accepted with fast numerics: bf16, f16");
+  EXPECT_EQ(refused(wide_latent(), WeightType::bf16),
+            "latent attention, accepted with fast numerics: grouped-query attention");
+  EXPECT_EQ(refused(wide_experts(), WeightType::bf16),
+            "a mixture of experts, accepted with fast numerics: dense layers");
+  model::ModelConfig odd = llama;
+  std::get<model::GroupedQueryConfig>(odd.attention).head_size = 24;
+  odd.rope.size = 24;
+  EXPECT_EQ(refused(odd, WeightType::bf16),
+            "head size 24, accepted with fast numerics: a multiple of 16");
+  odd = llama;
+  odd.hidden_size = 76;
+  EXPECT_EQ(refused(odd, WeightType::bf16),
+            "hidden size 76, accepted with fast numerics: a multiple of 8");
+  odd = llama;
+  odd.ffn_size = 100;
+  EXPECT_EQ(refused(odd, WeightType::bf16),
+            "inner size of the MLP 100, accepted with fast numerics: a multiple of 8");
+}
+
+}  // namespace
+}  // namespace forge::testing

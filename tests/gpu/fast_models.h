@@ -1,0 +1,46 @@
+// Models for tests of fast numerics: small, of every property that they take, with random weights.
+#pragma once
+
+#include <string>
+#include <vector>
+
+#include "forge/gpu/gpu_model.h"
+#include "forge/linear/thread_pool.h"
+#include "forge/model/model_config.h"
+#include "model/stored_weights.h"
+
+namespace forge::testing {
+
+struct FastShape {
+  std::string name;
+  model::ModelConfig config;
+};
+
+/// Each is for some of the properties, with heads of 16, 48 or 64 components; all have inputs that
+/// are no whole stage of a product.
+std::vector<FastShape> fast_shapes();
+/// By its name.
+FastShape fast_shape(const std::string& name);
+
+/// A model in memory, with weights of 16 bits: random ones, or those of another, rounded.
+class FastModel {
+ public:
+  FastModel(model::ModelConfig config, quant::WeightType type)
+      : config_(std::move(config)), stored_(weights_.random(config_, type)) {}
+  FastModel(model::ModelConfig config, const model::StoredModel& stored, quant::WeightType type)
+      : config_(std::move(config)), stored_(weights_.converted(stored, type)) {}
+
+  const model::ModelConfig& config() const { return config_; }
+  const model::StoredModel& stored() const { return stored_; }
+  gpu::GpuModel on_gpu(gpu::GpuNumerics numerics = gpu::GpuNumerics::fast) {
+    return gpu::GpuModel::of(config_, stored_, threads_, nullptr, numerics).value();
+  }
+
+ private:
+  model::ModelConfig config_;
+  StoredWeights weights_;
+  linear::ThreadPool threads_{1};
+  model::StoredModel stored_;
+};
+
+}  // namespace forge::testing

@@ -1,0 +1,220 @@
+#include "gpu/fast_reference.h"
+
+#include <algorithm>
+
+#include "forge/numerics/fast.h"
+#include "forge/numerics/vector_ops.h"
+
+namespace forge::testing {
+
+using numerics::BF16;
+using numerics::F16;
+using numerics::KvType;
+
+namespace {
+
+std::size_t size(int n) { return static_cast<std::size_t>(n); }
+
+const std::vector<float>* given(const std::vector<float>& norm) {
+  return norm.empty() ? nullptr : &norm;
+}
+
+bool is_f16(const linear::StoredLinear& weights) {
+  return std::get<linear::StoredRows>(weights.form).type == quant::WeightType::f16;
+}
+
+template <class Half>
+std::vector<Half> halves_of(std::span<const float> x) {
+  std::vector<Half> halves;
+  for (const float number : x) halves.push_back(numerics::half_of<Half>(number));
+  return halves;
+}
+
+template <class Half>
+float product_of(const numerics::StepModel& step, const linear::StoredLinear& weights, int output,
+                 std::span<const float> x) {
+  const auto* const rows =
+      reinterpret_cast<const Half*>(std::get<linear::StoredRows>(weights.form).rows);
+  const std::span<const Half> row(rows + size(output) * size(weights.inputs), size(weights.inputs));
+  return numerics::tensor_product<Half>(step, row, halves_of<Half>(x));
+}
+
+std::vector<float> normed(std::vector<float> x, const std::vector<float>& norm, float eps) {
+  for (std::size_t i = 0; i < x.size(); i += norm.size()) {
+    numerics::rms_norm(&x[i], norm.data(), static_cast<int>(norm.size()), eps, &x[i]);
+  }
+  return x;
+}
+
+}  // namespace
+
+FastReference::FastReference(const model::ModelConfig& config, const model::StoredModel& stored,
+                             const Options& options)
+    : config_(config),
+      attention_(std::get<model::GroupedQueryConfig>(config.attention)),
+      stored_(stored),
+      step_(options.step),
+      kv_type_(options.kv_type),
+      is_f16_(is_f16(stored.embedding)),
+      positions_(options.positions),
+      rotary_(config.rope),
+      window_rotary_(config.window_rope ? *config.window_rope : config.rope) {
+  rotary_.ensure(positions_);
+  window_rotary_.ensure(positions_);
+  keys_.resize(size(config.layers) * size(attention_.kv_heads) * positions_ *
+               size(attention_.head_size));
+  values_.resize(keys_.size());
+}
+
+std::vector<float> FastReference::next(std::uint32_t token) {
+  const auto placement = config_.norm;
+  const bool after = placement == model::NormPlacement::after;
+  Vector hidden(size(config_.hidden_size));
+  linear::stored_row(stored_.embedding, static_cast<int>(token), hidden.data());
+  numerics::scale(hidden.data(), config_.embedding_multiplier, config_.hidden_size);
+  for (int layer = 0; layer < config_.layers; ++layer) {
+    const model::StoredLayer& w = stored_.layers[size(layer)];
+    const auto& attention = std::get<model::StoredGroupedQuery>(w.attention);
+    const Vector sums = attended(attention, hidden, after ? nullptr : &w.attention_norm, layer);
+    add(hidden, product(attention.output, {sums}, attention.output_bias),
+        after ? &w.attention_norm : given(w.attention_post_norm));
+    const auto& mlp = std::get<model::StoredMlp>(w.mlp);
+    const Vector gates = gated(mlp, scaled(hidden, after ? nullptr : &w.mlp_norm));
+    add(hidden, product(mlp.down, {gates}, mlp.down_bias),
+        after ? &w.mlp_norm : given(w.mlp_post_norm));
+  }
+  const linear::StoredLinear& head = stored_.head ? *stored_.head : stored_.embedding;
+  Vector logits = product(head, scaled(hidden, &stored_.final_norm), {});
+  numerics::scale(logits.data(), 1 / config_.logits_divisor, config_.vocabulary_size);
+  if (config_.logits_cap > 0) {
+    numerics::soft_cap(logits.data(), config_.logits_cap, config_.vocabulary_size);
+  }
+  ++position_;
+  return logits;
+}
+
+FastReference::Rows FastReference::scaled(const Vector& x, const Vector* norm) const {
+  Rows rows{x};
+  if (norm == nullptr) return rows;
+  Vector squares;
+  for (std::size_t i = 0; i < x.size(); i += numerics::kSquaresGroup) {
+    squares.push_back(numerics::group_of_squares(&x[i]));
+  }
+  for (std::size_t i = 0; i < x.size(); ++i) rows.h[i] = x[i] * (*norm)[i];
+  const float sum = numerics::sum_reference(squares.data(), static_cast<int>(squares.size()));
+  rows.factor = numerics::scaled_norm_factor(sum, static_cast<int>(x.size()), config_.norm_eps);
+  return rows;
+}
+
+std::vector<float> FastReference::product(const linear::StoredLinear& weights, const Rows& x,
+                                          const Vector& bias) const {
+  Vector y;
+  for (int output = 0; output < weights.outputs; ++output) {
+    const float sum = is_f16_ ? product_of<F16>(step_, weights, output, x.h)
+                              : product_of<BF16>(step_, weights, output, x.h);
+    y.push_back(x.factor * sum);
+  }
+  if (!bias.empty()) numerics::add(y.data(), bias.data(), weights.outputs);
+  return y;
+}
+
+/// What the output's product reads.
+std::vector<float> FastReference::attended(const model::StoredGroupedQuery& w, const Vector& hidden,
+                                           const Vector* norm, int layer) {
+  const Rows x = scaled(hidden, norm);
+  Vector queries = product(w.query, x, w.query_bias);
+  Vector keys = product(w.key, x, w.key_bias);
+  const Vector values = product(w.value, x, w.value_bias);
+  if (!w.query_norm.empty()) {
+    queries = normed(std::move(queries), w.query_norm, config_.norm_eps);
+    keys = normed(std::move(keys), w.key_norm, config_.norm_eps);
+  }
+  turn(queries, layer);
+  turn(keys, layer);
+  store(keys, values, layer);
+  return attend(w, queries, layer);
+}
+
+void FastReference::turn(Vector& heads, int layer) const {
+  const model::RopeConfig* const rope = rope_of(config_, layer);
+  if (rope == nullptr) return;
+  const model::RotaryTable& table = rope == &config_.rope ? rotary_ : window_rotary_;
+  const auto rotate = rope->pairing == model::RopePairing::adjacent
+                          ? numerics::rotate_adjacent_pairs
+                          : numerics::rotate_pairs;
+  for (std::size_t i = 0; i < heads.size(); i += size(attention_.head_size)) {
+    rotate(&heads[i], table.cos(position_), table.sin(position_), rope->size / 2);
+  }
+}
+
+void FastReference::store(const Vector& keys, const Vector& values, int layer) {
+  const std::size_t D = size(attention_.head_size);
+  const auto bits_of = [&](float x) {
+    return kv_type_ == KvType::f16 ? numerics::stored<F16>(x).bits : numerics::stored<BF16>(x).bits;
+  };
+  for (std::size_t i = 0; i < keys.size(); ++i) {
+    const std::size_t plane = size(layer * attention_.kv_heads) + i / D;
+    const std::size_t at = (plane * positions_ + position_) * D + i % D;
+    keys_[at] = bits_of(keys[i]);
+    values_[at] = bits_of(values[i]);
+  }
+}
+
+std::vector<float> FastReference::attend(const model::StoredGroupedQuery& w, const Vector& queries,
+                                         int layer) const {
+  const int group = attention_.heads / attention_.kv_heads;
+  const std::size_t D = size(attention_.head_size);
+  const std::uint32_t block = 0;
+  const int length = static_cast<int>(position_) + 1;
+  const int window = window_of(attention_, layer);
+  Vector out(queries.size());
+  for (int head = 0; head < attention_.kv_heads; ++head) {
+    const std::size_t plane = size(layer * attention_.kv_heads + head) * positions_ * D;
+    const std::size_t first = size(head * group) * D;
+    const numerics::QueryGroup queries_of_head{
+        .q = &queries[first],
+        .heads = group,
+        .scale = config_.attention_scale,
+        .score_cap = attention_.score_cap,
+        .sinks = w.sinks.empty() ? nullptr : &w.sinks[size(head * group)]};
+    const numerics::PagedKV kv{.keys = &keys_[plane],
+                               .values = &values_[plane],
+                               .block_stride = 0,
+                               .block_size = static_cast<int>(positions_),
+                               .head_size = attention_.head_size,
+                               .blocks = {&block, 1},
+                               .length = length,
+                               .first = window > 0 ? std::max(0, length - window) : 0,
+                               .type = kv_type_};
+    span_attention_reference(step_, queries_of_head, kv, &out[first]);
+  }
+  return out;
+}
+
+std::vector<float> FastReference::gated(const model::StoredMlp& w, const Rows& x) const {
+  const Vector gate = product(w.gate, x, w.gate_bias);
+  const Vector up = product(w.up, x, w.up_bias);
+  Vector out(gate.size());
+  const auto F = static_cast<int>(out.size());
+  switch (config_.activation) {
+    case model::Activation::silu:
+      numerics::silu_multiply(gate.data(), up.data(), F, out.data());
+      break;
+    case model::Activation::gelu_tanh:
+      numerics::gelu_tanh_multiply(gate.data(), up.data(), F, out.data());
+      break;
+    case model::Activation::clamped_swiglu:
+      numerics::clamped_swiglu(gate.data(), up.data(),
+                               {.alpha = config_.swiglu_alpha, .limit = config_.swiglu_limit}, F,
+                               out.data());
+  }
+  return out;
+}
+
+void FastReference::add(Vector& hidden, Vector added, const Vector* post_norm) const {
+  if (post_norm != nullptr) added = normed(std::move(added), *post_norm, config_.norm_eps);
+  numerics::add_scaled(hidden.data(), added.data(), config_.residual_multiplier,
+                       config_.hidden_size);
+}
+
+}  // namespace forge::testing

@@ -1,0 +1,268 @@
+// project_narrow and project_wide: every output is the chain of steps of numerics/tensor_product.h,
+// whatever the kernel, the rows, the tile and the warps; and what becomes of it are the CPU's
+// functions, one after the other. So both have the same bits, and each case is run with both.
+#include <algorithm>
+#include <span>
+
+#include "forge/numerics/scaled_norm.h"
+#include "forge/numerics/tensor_product.h"
+#include "forge/numerics/vector_ops.h"
+#include "gpu/kernel_rig.h"
+#include "gpu/step_of.h"
+
+namespace forge::gpu {
+namespace {
+
+using numerics::HalfType;
+
+std::size_t size(int a, int b = 1) {
+  return static_cast<std::size_t>(a) * static_cast<std::size_t>(b);
+}
+
+template <class Half>
+std::vector<Half> halves_of(const std::vector<float>& numbers) {
+  std::vector<Half> halves;
+  halves.reserve(numbers.size());
+  for (const float number : numbers) halves.push_back(numerics::half_of<Half>(number));
+  return halves;
+}
+
+struct Case {
+  int rows;
+  int inputs;
+  int outputs;
+  int rows_more = 0;  ///< that the launch covers
+  bool norm = false;
+  bool bias = false;
+  float multiplier = 1;
+  float cap = 0;
+  int tiles_along_y = 0;  ///< of the grid of project_narrow; 0: as the shape says
+};
+
+class TensorProducts : public KernelTest {
+ protected:
+  /// The arrays of a case, its arguments, and v of each output by definition.
+  template <class Half>
+  struct Made {
+    Random random;
+    std::unique_ptr<KernelRig> rig;
+    TensorProduct product;
+    std::vector<float> v;  ///< [rows][N]
+  };
+
+  template <class Half>
+  Made<Half> make(const Case& c) const {
+    Random random(size(c.rows) + 100 * size(c.inputs) + 10'000 * size(c.outputs));
+    Made<Half> made{random, rig(random.word()), {}, {}};
+    KernelRig& rig = *made.rig;
+    const int padded = ceil_div(c.outputs, 32) * 32;
+    std::vector<Half> weights = halves_of<Half>(random.reals(size(c.outputs, c.inputs)));
+    weights.resize(size(padded, c.inputs));
+    const auto x = halves_of<Half>(random.reals(size(std::max(c.rows, 1), c.inputs), 3));
+    const int groups = c.inputs / numerics::kSquaresGroup;
+    std::vector<float> squares = random.reals(size(std::max(c.rows, 1), groups));
+    for (float& square : squares) square = square * square * 9;
+    const std::vector<float> bias = random.reals(size(c.outputs));
+    made.product = {
+        .row_count =
+            rig.input("row_count", std::vector<std::uint32_t>{static_cast<std::uint32_t>(c.rows)}),
+        .rows_max = c.rows + c.rows_more,
+        .x = rig.input("x", x),
+        .weights = rig.input("weights", weights),
+        .inputs = c.inputs,
+        .outputs = c.outputs,
+        .type = std::is_same_v<Half, numerics::F16> ? HalfType::f16 : HalfType::bf16,
+        .norm = {.squares = c.norm ? rig.input("squares", squares) : nullptr, .eps = 1e-5f},
+        .bias = c.bias ? rig.input("bias", bias) : nullptr,
+        .multiplier = c.multiplier,
+        .cap = c.cap};
+    const auto row_of = [&](const std::vector<Half>& matrix, int row) {
+      return std::span(matrix).subspan(size(row, c.inputs), size(c.inputs));
+    };
+    for (int row = 0; row < c.rows; ++row) {
+      const float sum = numerics::sum_reference(&squares[size(row, groups)], groups);
+      const float factor =
+          c.norm ? numerics::scaled_norm_factor(sum, c.inputs, made.product.norm.eps) : 1.0f;
+      for (int n = 0; n < c.outputs; ++n) {
+        float v = factor * numerics::tensor_product<Half>(step_of(GetParam()), row_of(weights, n),
+                                                          row_of(x, row));
+        if (c.bias) v = v + bias[size(n)];
+        made.v.push_back(v);
+      }
+    }
+    return made;
+  }
+
+  static void launch(KernelRig& rig, const Case& c, const TensorProduct& product) {
+    const ProjectWideArgs wide{product};
+    rig.expect(launch_of(wide, wide.shape()));
+    const ProjectNarrowArgs narrow{product};
+    simt::LaunchShape shape = narrow.shape();
+    if (c.tiles_along_y > 0) {
+      shape.grid.z = ceil_div(shape.grid.y, c.tiles_along_y);
+      shape.grid.y = c.tiles_along_y;
+    }
+    rig.expect(launch_of(narrow, shape));
+  }
+
+  static testing::Message text_of(const Case& c) {
+    return testing::Message() << "rows " << c.rows << " of " << c.rows + c.rows_more << " K "
+                              << c.inputs << " N " << c.outputs;
+  }
+
+  template <class Half>
+  void expect_plain(const Case& c) const {
+    SCOPED_TRACE(text_of(c));
+    auto made = make<Half>(c);
+    const std::vector<float> before = made.random.reals(size(c.rows + c.rows_more, c.outputs));
+    std::vector<float> after = before;
+    for (std::size_t i = 0; i < made.v.size(); ++i) {
+      const float y = c.multiplier * made.v[i];
+      after[i] = c.cap > 0 ? numerics::soft_cap(y, c.cap) : y;
+    }
+    made.product.y = made.rig->output("y", before, after);
+    launch(*made.rig, c, made.product);
+  }
+
+  /// next: whether the rows of the next norm are wanted; weight: whether it has weights.
+  template <class Half>
+  void expect_added(const Case& c, bool next, bool weight) const {
+    SCOPED_TRACE(text_of(c) << " added" << (next ? ", next" : "") << (weight ? ", weight" : ""));
+    auto made = make<Half>(c);
+    KernelRig& rig = *made.rig;
+    const int rows_max = c.rows + c.rows_more;
+    const std::vector<float> before = made.random.reals(size(rows_max, c.outputs), 2);
+    std::vector<float> after = before;
+    numerics::add_scaled(after.data(), made.v.data(), c.multiplier,
+                         static_cast<int>(made.v.size()));
+    made.product.y = rig.output("y", before, after);
+    made.product.accumulate = true;
+    if (next) {
+      const std::vector<float> weights = made.random.reals(size(c.outputs));
+      std::vector<Half> h(size(rows_max, c.outputs), Half{0xffff});
+      std::vector<float> squares(size(rows_max, c.outputs / 8), 7.0f);
+      const std::vector<Half> h_before = h;
+      const std::vector<float> squares_before = squares;
+      for (std::size_t i = 0; i < made.v.size(); ++i) {
+        h[i] = numerics::half_of<Half>(weight ? after[i] * weights[i % size(c.outputs)] : after[i]);
+        if (i % 8 == 0) squares[i / 8] = numerics::group_of_squares(&after[i]);
+      }
+      made.product.next = {
+          .h = rig.output("h", h_before, h),
+          .weight = weight ? rig.input("weight", weights) : nullptr,
+          .squares = weight ? rig.output("squares", squares_before, squares) : nullptr};
+    }
+    launch(rig, c, made.product);
+  }
+
+  template <class Half>
+  void expect_gated(const Case& c, const GluFunction& function) const {
+    SCOPED_TRACE(text_of(c) << " gated");
+    auto made = make<Half>(c);
+    const int half = c.outputs / 2;
+    std::vector<Half> h(size(c.rows + c.rows_more, half), Half{0xffff});
+    const std::vector<Half> before = h;
+    for (int row = 0; row < c.rows; ++row) {
+      const float* const gate = &made.v[size(row, c.outputs)];
+      std::vector<float> gated(size(half));
+      if (function.kind == GluFunction::Kind::silu) {
+        numerics::silu_multiply(gate, gate + half, half, gated.data());
+      } else {
+        numerics::clamped_swiglu(gate, gate + half, function.clamp, half, gated.data());
+      }
+      std::ranges::copy(halves_of<Half>(gated), h.begin() + row * half);
+    }
+    made.product.gated = {.h = made.rig->output("gated", before, h), .function = function};
+    launch(*made.rig, c, made.product);
+  }
+};
+
+/// K: less than a step, a step, less than a stage, a stage and a tail, more than the ring and a
+/// tail.
+TEST_P(TensorProducts, has_the_steps_of_every_number_of_inputs) {
+  for (const int inputs : {8, 16, 40, 128, 136, 1024, 2184}) {
+    expect_plain<numerics::BF16>({.rows = 1, .inputs = inputs, .outputs = 16});
+    expect_plain<numerics::F16>({.rows = 3, .inputs = inputs, .outputs = 8});
+  }
+}
+
+/// Rows on both sides of each change of a block of project_narrow and of a tile of the tensor core.
+TEST_P(TensorProducts, serves_any_number_of_rows_and_outputs) {
+  for (const int rows : {1, 4, 5, 7, 8, 9, 15, 16, 17, 33}) {
+    expect_plain<numerics::BF16>({.rows = rows, .inputs = 72, .outputs = 24});
+  }
+  for (const int outputs : {1, 7, 8, 9, 31, 41}) {
+    expect_plain<numerics::BF16>({.rows = 2, .inputs = 24, .outputs = outputs});
+    expect_plain<numerics::F16>({.rows = 6, .inputs = 24, .outputs = outputs});
+  }
+}
+
+/// Rows and outputs on both sides of the tiles of a warp and of a block of project_wide.
+TEST_P(TensorProducts, serves_many_rows_and_outputs) {
+  for (const int rows : {64, 65, 128, 129}) {
+    expect_plain<numerics::BF16>({.rows = rows, .inputs = 24, .outputs = 17});
+  }
+  for (const int outputs : {127, 128, 129, 161}) {
+    expect_plain<numerics::F16>({.rows = 3, .inputs = 24, .outputs = outputs});
+  }
+  expect_plain<numerics::BF16>(
+      {.rows = 200, .inputs = 72, .outputs = 268, .norm = true, .bias = true});
+}
+
+TEST_P(TensorProducts, leaves_rows_alone_that_are_not_there) {
+  expect_plain<numerics::BF16>({.rows = 0, .inputs = 136, .outputs = 16, .rows_more = 1});
+  expect_plain<numerics::BF16>({.rows = 3, .inputs = 136, .outputs = 16, .rows_more = 30});
+  expect_plain<numerics::BF16>({.rows = 0, .inputs = 264, .outputs = 130, .rows_more = 129});
+  expect_plain<numerics::BF16>({.rows = 70, .inputs = 264, .outputs = 16, .rows_more = 130});
+  expect_added<numerics::BF16>({.rows = 3, .inputs = 40, .outputs = 16, .rows_more = 6}, true,
+                               true);
+}
+
+TEST_P(TensorProducts, multiplies_by_the_factor_of_the_norm_adds_the_bias_and_caps) {
+  for (const int rows : {1, 11}) {
+    expect_plain<numerics::BF16>(
+        {.rows = rows, .inputs = 328, .outputs = 24, .norm = true, .bias = true});
+    expect_plain<numerics::F16>({.rows = rows,
+                                 .inputs = 72,
+                                 .outputs = 21,
+                                 .norm = true,
+                                 .bias = true,
+                                 .multiplier = 0.125f,
+                                 .cap = 1.5f});
+  }
+}
+
+TEST_P(TensorProducts, adds_to_the_residual_stream_and_leaves_what_the_next_norm_needs) {
+  for (const int rows : {1, 5, 18}) {
+    const Case c{.rows = rows, .inputs = 72, .outputs = 40, .bias = true, .multiplier = 0.5f};
+    expect_added<numerics::BF16>(c, true, true);
+    expect_added<numerics::F16>(c, true, false);
+  }
+  expect_added<numerics::F16>({.rows = 2, .inputs = 72, .outputs = 13}, false, false);
+  expect_added<numerics::BF16>({.rows = 130, .inputs = 40, .outputs = 136, .multiplier = 0.5f},
+                               true, true);
+}
+
+TEST_P(TensorProducts, gates_its_outputs) {
+  for (const int outputs : {2, 16, 24, 56, 104}) {
+    expect_gated<numerics::BF16>({.rows = 1, .inputs = 136, .outputs = outputs, .norm = true}, {});
+    expect_gated<numerics::F16>(
+        {.rows = 6, .inputs = 40, .outputs = outputs, .bias = true},
+        {GluFunction::Kind::clamped_swiglu, {.alpha = 1.7f, .limit = 0.5f}});
+  }
+  for (const int outputs : {128, 130, 2 * 108}) {
+    const Case c{.rows = 67, .inputs = 40, .outputs = outputs, .norm = true, .bias = true};
+    expect_gated<numerics::BF16>(c, {});
+  }
+}
+
+/// A grid ends at 65535 along y.
+TEST_P(TensorProducts, goes_on_along_z) {
+  expect_plain<numerics::BF16>({.rows = 1, .inputs = 24, .outputs = 40, .tiles_along_y = 2});
+  expect_plain<numerics::BF16>({.rows = 6, .inputs = 24, .outputs = 56, .tiles_along_y = 3});
+}
+
+FORGE_KERNEL_TEST_TARGETS(TensorProducts);
+
+}  // namespace
+}  // namespace forge::gpu
