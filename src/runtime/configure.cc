@@ -2,6 +2,7 @@
 #include <algorithm>
 #include <utility>
 
+#include "choose_numerics.h"
 #include "forge/core/scheduler_config.h"
 #include "forge/runtime/loaded_model.h"
 #include "free_memory.h"
@@ -68,6 +69,7 @@ Blocks blocks_on_cpu(const TargetOptions& options, const LoadedModel& model) {
 }  // namespace
 
 tl::expected<void, std::string> configure(TargetOptions& options, const LoadedModel& model) {
+  if (auto chosen = choose_numerics(options, model); !chosen) return chosen;
   const bool fits_blocks = options.source.kv_memory.given() || options.device.gpu_memory ||
                            (options.fit_blocks && options.source.is_file());
   if (fits_blocks) {

@@ -38,8 +38,9 @@ OpenDevice open_cuda(const DeviceOptions& options) {
   return *std::move(device);
 }
 
-tl::expected<gpu::GpuModel, std::string> gpu_model(const LoadedModel& model) {
-  auto on_gpu = model.gpu_model();
+tl::expected<gpu::GpuModel, std::string> gpu_model(const LoadedModel& model,
+                                                   gpu::GpuNumerics numerics) {
+  auto on_gpu = model.gpu_model(numerics);
   if (!on_gpu) return tl::unexpected(model.name() + ": " + on_gpu.error());
   return on_gpu;
 }
@@ -57,11 +58,13 @@ const LoadedModel* draft_of(const TargetOptions& options, const LoadedModel& mod
 
 tl::expected<gpu::GpuModels, std::string> gpu_models(const TargetOptions& options,
                                                      const LoadedModel& model) {
-  const auto on_gpu = gpu_model(model);
+  const auto numerics = options.source.numerics == RunNumerics::fast ? gpu::GpuNumerics::fast
+                                                                     : gpu::GpuNumerics::canonical;
+  const auto on_gpu = gpu_model(model, numerics);
   if (!on_gpu) return tl::unexpected(on_gpu.error());
   const LoadedModel* const draft = draft_of(options, model);
   if (draft == nullptr) return gpu::GpuModels(*on_gpu);
-  const auto drafts = gpu_model(*draft);
+  const auto drafts = gpu_model(*draft, numerics);
   if (!drafts) return tl::unexpected("--draft: " + drafts.error());
   return gpu::GpuModels(*on_gpu, *drafts);
 }

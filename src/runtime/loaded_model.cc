@@ -186,7 +186,7 @@ LoadedModel::OpenedParts LoadedModel::open_file(const std::shared_ptr<checkpoint
                .notes = std::move(notes)};
 }
 
-tl::expected<void, std::string> LoadedModel::pack_for(TargetKind kind, linear::Numerics numerics,
+tl::expected<void, std::string> LoadedModel::pack_for(TargetKind kind, RunNumerics numerics,
                                                       linear::ThreadPool& threads, Parts& parts) {
   if (is_gpu(kind)) {
     parts.layout = packed_layout(parts.config, parts.stored);
@@ -196,7 +196,9 @@ tl::expected<void, std::string> LoadedModel::pack_for(TargetKind kind, linear::N
   if (parts.file != nullptr) {
     parts.reader = std::make_shared<checkpoint::CheckpointReader>(*parts.file, *parts.file);
   }
-  auto weights = pack(parts.config, parts.stored, threads, {numerics, parts.reader.get()});
+  const auto of_products =
+      numerics == RunNumerics::canonical ? linear::Numerics::canonical : linear::Numerics::native;
+  auto weights = pack(parts.config, parts.stored, threads, {of_products, parts.reader.get()});
   if (!weights) return tl::unexpected(to_string(parts.file->error_of(weights.error())));
   parts.transformer.emplace(parts.config, *std::move(weights));
   return {};
@@ -207,9 +209,9 @@ const model::Transformer& LoadedModel::transformer() const {
   return *parts_.transformer;
 }
 
-tl::expected<gpu::GpuModel, std::string> LoadedModel::gpu_model() const {
+tl::expected<gpu::GpuModel, std::string> LoadedModel::gpu_model(gpu::GpuNumerics numerics) const {
   FORGE_CHECK(parts_.file == nullptr || !parts_.transformer, "opened for a CPU");
-  return gpu::GpuModel::of(parts_.config, parts_.stored, *threads_, parts_.reader.get());
+  return gpu::GpuModel::of(parts_.config, parts_.stored, *threads_, parts_.reader.get(), numerics);
 }
 
 std::string LoadedModel::error_of(const model::PackFault& fault) const {

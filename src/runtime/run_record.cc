@@ -10,6 +10,7 @@ namespace {
 
 using linear::Numerics;
 
+/// On a CPU.
 Numerics numerics_of(const LoadedModel& model) {
   const Numerics own = numerics_of_results(model.weights());
   if (own == Numerics::native || model.draft() == nullptr) return own;
@@ -38,14 +39,35 @@ tl::expected<void, std::string> compare(const std::string& field, const ModelRec
   return {};
 }
 
+/// A fast run needs a GPU, and the step that it was recorded with.
+tl::expected<void, std::string> compare_fast(const RunRecord& recorded, const RunRecord& here,
+                                             TargetKind kind) {
+  if (!here.fast) {
+    return other("numerics", "fast",
+                 "accepted for --target " + std::string(name_of(kind)) +
+                     (is_gpu(kind) ? ": \"canonical\"" : ": \"canonical\", \"native\""));
+  }
+  const FastRecord fast = recorded.fast.value_or(FastRecord());
+  if (fast.version != here.fast->version) {
+    return other("fast.version", std::to_string(fast.version),
+                 "here it is \"" + std::to_string(here.fast->version) + '"');
+  }
+  if (fast.step != here.fast->step) {
+    return other("fast.step", fast.step,
+                 "the tensor cores of this device have \"" + here.fast->step + '"');
+  }
+  return {};
+}
+
 }  // namespace
 
 RunRecord record_of(const LoadedModel& model, TargetKind kind, const LoadedDigests& digests) {
   RunRecord record{.model = record_of(model, digests.model)};
   if (digests.draft) record.draft = record_of(*model.draft(), *digests.draft);
   if (!is_gpu(kind)) {
-    record.numerics = numerics_of(model);
-    record.instructions = linear::instructions_used(record.numerics);
+    const Numerics numerics = numerics_of(model);
+    record.numerics = numerics == Numerics::native ? RunNumerics::native : RunNumerics::canonical;
+    record.instructions = linear::instructions_used(numerics);
   }
   return record;
 }
@@ -60,7 +82,8 @@ tl::expected<void, std::string> validate_replay(const RunRecord& recorded, const
       return same;
     }
   }
-  if (recorded.numerics == Numerics::canonical) return {};
+  if (recorded.numerics == RunNumerics::canonical) return {};
+  if (recorded.numerics == RunNumerics::fast) return compare_fast(recorded, here, kind);
   const bool is_known = !recorded.instructions.empty();
   if (is_gpu(kind) && (is_known || numerics_of(model) == Numerics::native)) {
     return other("numerics", "native",

@@ -4,6 +4,7 @@
 
 #include "forge/chat/answer_form.h"
 #include "forge/cpu/cpu_executor.h"
+#include "forge/numerics/fast.h"
 #include "forge/text/text_stream.h"
 #include "gpu_target.h"
 
@@ -106,6 +107,12 @@ tl::expected<Target, std::string> Target::open_on_gpu(const TargetOptions& optio
   auto executor = gpu::GpuExecutor::create(**device, *models, with, gpu_options(options));
   if (!executor) return tl::unexpected(text_of(executor.error(), model));
   RunRecord record = record_on_gpu(model, options.kind, **executor, models->draft.has_value());
+  if (models->model.numerics() == gpu::GpuNumerics::fast) {
+    const int major = (*device)->info().compute_capability / 10;
+    record.numerics = RunNumerics::fast;
+    record.fast = {.version = numerics::kFastVersion,
+                   .step = std::string(numerics::step_model(major).name)};
+  }
   Target target(*std::move(executor), with.grammars, std::move(record));
   target.device_ = *std::move(device);
   target.device_name_ = target.device_->info().name;

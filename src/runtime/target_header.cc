@@ -11,7 +11,6 @@ namespace forge::runtime {
 namespace {
 
 using json::Fields;
-using linear::Numerics;
 
 // What version 2 has.
 constexpr const char* kAcceptance = "shared_noise";  // the rule of all executors
@@ -121,11 +120,21 @@ nlohmann::json eos_json(const std::vector<TokenId>& eos) {
 }
 
 /// The names of version 2 are others.
-Numerics read_numerics(const Fields& fields, bool is_old) {
-  if (!is_old) return fields.choice<Numerics>("numerics");
-  const std::string_view native = name_of(Numerics::native);
-  return fields.one_of("numerics", {kCanonicalFp32, native}) == native ? Numerics::native
-                                                                       : Numerics::canonical;
+RunNumerics read_numerics(const Fields& fields, bool is_old) {
+  const std::string_view canonical = is_old ? kCanonicalFp32 : name_of(RunNumerics::canonical);
+  const std::string_view native = name_of(RunNumerics::native);
+  const std::string_view fast = name_of(RunNumerics::fast);
+  const std::string_view numerics = is_old ? fields.one_of("numerics", {canonical, native})
+                                           : fields.one_of("numerics", {canonical, native, fast});
+  return numerics == native ? RunNumerics::native
+         : numerics == fast ? RunNumerics::fast
+                            : RunNumerics::canonical;
+}
+
+FastRecord read_fast(const Fields& fields) {
+  FastRecord fast{.version = fields.integer("version", kInts), .step = fields.text("step")};
+  fields.finish();
+  return fast;
 }
 
 void read_model_target(const Fields& fields, bool is_old, RecordedRun& run) {
@@ -133,6 +142,9 @@ void read_model_target(const Fields& fields, bool is_old, RecordedRun& run) {
   executor::ExecutorOptions& e = options.executor;
   run.record.numerics = read_numerics(fields, is_old);
   options.source.numerics = run.record.numerics;
+  if (run.record.numerics == RunNumerics::fast) {
+    run.record.fast = read_fast(fields.required_object("fast"));
+  }
   if (is_gpu(options.kind)) fields.text("device");
   if (!is_gpu(options.kind) && !is_old) run.record.instructions = fields.text("instructions");
   e.drafts = fields.integer<std::uint32_t>("drafts", kWords);
@@ -142,6 +154,7 @@ void read_model_target(const Fields& fields, bool is_old, RecordedRun& run) {
   e.draft_layers = fields.integer("draft_layers", kInts);
   if (is_old) fields.one_of("acceptance", {kAcceptance});
   if (fields.has("kv")) e.kv_type = fields.choice<numerics::KvType>("kv");
+  options.kv = e.kv_type;
   e.digest_logits = fields.boolean("digest_logits");
   e.eos = read_eos(fields);
   read_source(fields.required_object("model"), is_old, run);
@@ -177,6 +190,9 @@ trace::TraceHeader to_trace_header(const TargetOptions& options, const RunRecord
                  {"draft_layers", e.draft_layers},
                  {"digest_logits", e.digest_logits},
                  {"eos", eos_json(e.eos)}});
+  if (record.fast) {
+    target["fast"] = {{"version", record.fast->version}, {"step", record.fast->step}};
+  }
   if (e.kv_type != numerics::KvType::f32) target["kv"] = name_of(e.kv_type);
   if (e.draft_source == executor::DraftSource::ngram) {
     target["draft_source"] = name_of(e.draft_source);

@@ -151,14 +151,49 @@ TEST(TargetOptions, bad_flags_name_flag_value_and_range) {
            "draft_layers is 5, accepted: 1 .. 4");
 }
 
-TEST(TargetOptions, numerics_are_those_of_the_cpu) {
-  EXPECT_EQ(parsed({})->source.numerics, linear::Numerics::native);
-  EXPECT_EQ(parsed({"--numerics", "canonical"})->source.numerics, linear::Numerics::canonical);
-  EXPECT_EQ(parsed({"--target", "sim", "--numerics", "canonical"}).error(),
-            "--numerics does not apply to --target sim");
+/// Of a CPU, with digests as long as they are.
+runtime::RunRecord some_record() {
+  return {.numerics = runtime::RunNumerics::native,
+          .instructions = "AVX-512 BF16",
+          .model = runtime::ModelRecord{std::string(16, 'c'), std::string(32, 'd')}};
+}
+
+TEST(TargetOptions, numerics_are_those_that_the_target_has) {
+  using enum runtime::RunNumerics;
+  EXPECT_EQ(parsed({})->source.numerics, automatic);
+  EXPECT_EQ(parsed({"--numerics", "canonical"})->source.numerics, canonical);
+  EXPECT_EQ(parsed({"--target", "sim", "--numerics", "canonical"})->source.numerics, canonical);
+  EXPECT_EQ(parsed({"--target", "sim", "--numerics", "fast"})->source.numerics, fast);
   EXPECT_EQ(parsed({"--target", "null", "--numerics", "canonical"}).error(),
             "--numerics does not apply to --target null");
-  EXPECT_EQ(parsed({"--numerics", "fast"}).error(), "--numerics: fast not in {canonical,native}");
+  EXPECT_EQ(parsed({"--numerics", "fast"}).error(),
+            "--numerics fast: accepted with --target cpu: auto, canonical, native");
+  EXPECT_EQ(parsed({"--target", "cuda", "--numerics", "native"}).error(),
+            "--numerics native: accepted with --target cuda: auto, canonical, fast");
+  EXPECT_EQ(parsed({"--numerics", "exact"}).error(),
+            "--numerics: exact not in {auto,canonical,fast,native}");
+}
+
+TEST(TargetOptions, kv_is_that_of_the_numerics_unless_it_is_given) {
+  EXPECT_FALSE(parsed({})->kv);
+  EXPECT_EQ(parsed({"--kv", "f32"})->kv, numerics::KvType::f32);
+}
+
+TEST(TargetOptions, the_header_of_a_fast_run_says_which_step_it_was) {
+  const auto options = parsed({"--target", "sim", "--numerics", "fast", "--kv", "bf16"}).value();
+  runtime::RunRecord record{.numerics = runtime::RunNumerics::fast,
+                            .fast = runtime::FastRecord{.version = 3, .step = "mma-sm80"},
+                            .model = some_record().model};
+  trace::TraceHeader header = runtime::to_trace_header(options, record, "simulated A100");
+  EXPECT_EQ(header.target["numerics"], "fast");
+  EXPECT_EQ(header.target["fast"], nlohmann::json({{"version", 3}, {"step", "mma-sm80"}}));
+  const auto read = runtime::from_trace_header(header);
+  ASSERT_TRUE(read) << read.error();
+  EXPECT_EQ(read->record, record);
+  EXPECT_EQ(read->options.source.numerics, runtime::RunNumerics::fast);
+  header.target.erase("fast");
+  EXPECT_EQ(runtime::from_trace_header(header).error(),
+            "target.fast is missing; accepted is an object");
 }
 
 TEST(TargetOptions, kv_has_a_type_on_every_target_that_has_kv) {
@@ -170,16 +205,9 @@ TEST(TargetOptions, kv_has_a_type_on_every_target_that_has_kv) {
   EXPECT_EQ(parsed({"--kv", "fp8"}).error(), "--kv: fp8 not in {bf16,f16,f32}");
 }
 
-/// Of a CPU, with digests as long as they are.
-runtime::RunRecord some_record() {
-  return {.numerics = linear::Numerics::native,
-          .instructions = "AVX-512 BF16",
-          .model = runtime::ModelRecord{std::string(16, 'c'), std::string(32, 'd')}};
-}
-
 TEST(TargetOptions, a_trace_header_gives_options_and_record_back) {
   auto options = parsed({"--num-blocks", "9", "--model", "forge-tiny:seed=18446744073709551615",
-                         "--speculative", "2"})
+                         "--speculative", "2", "--numerics", "native"})
                      .value();
   const auto read = runtime::from_trace_header(runtime::to_trace_header(options, some_record()));
   ASSERT_TRUE(read) << read.error();
@@ -188,13 +216,15 @@ TEST(TargetOptions, a_trace_header_gives_options_and_record_back) {
   EXPECT_EQ(read->options.source, options.source);
   EXPECT_EQ(read->record, some_record());
 
-  const auto trained = parsed({"--model", "forge-tiny"}).value();
+  const auto trained = parsed({"--model", "forge-tiny", "--numerics", "native"}).value();
   EXPECT_EQ(trained.source.builtin, runtime::BuiltinModel());
   const auto header = runtime::to_trace_header(trained, some_record());
   EXPECT_EQ(header.target["model"]["trained"], "forge-tiny");
   EXPECT_EQ(runtime::from_trace_header(header)->options.source, trained.source);
 
-  options = parsed({"--model", "x.gguf", "--draft", "y.gguf", "--speculative", "2"}).value();
+  options = parsed({"--model", "x.gguf", "--draft", "y.gguf", "--speculative", "2", "--numerics",
+                    "native"})
+                .value();
   options.executor.draft_layers = 1;
   runtime::RunRecord record = some_record();
   record.draft = runtime::ModelRecord{std::string(16, 'e'), std::string(32, 'f')};
@@ -240,8 +270,8 @@ TEST(TargetOptions, a_header_of_version_2_is_read_without_digests) {
   ASSERT_TRUE(of_files) << of_files.error();
   EXPECT_EQ(of_files->options.source.path, "x.gguf");
   EXPECT_EQ(of_files->options.source.draft, "y.gguf");
-  EXPECT_EQ(of_files->options.source.numerics, linear::Numerics::native);
-  EXPECT_EQ(of_files->record, runtime::RunRecord{.numerics = linear::Numerics::native});
+  EXPECT_EQ(of_files->options.source.numerics, runtime::RunNumerics::native);
+  EXPECT_EQ(of_files->record, runtime::RunRecord{.numerics = runtime::RunNumerics::native});
 
   header.target["acceptance"] = "never";
   EXPECT_EQ(runtime::from_trace_header(header).error(),
@@ -301,9 +331,9 @@ TEST(TargetOptions, damaged_headers_are_refused_by_field) {
             }),
             "target.device is 0; accepted is a text");
   EXPECT_EQ(error_after([](json& t) { t.erase("numerics"); }),
-            "target.numerics is missing; accepted is \"canonical\", \"native\"");
+            "target.numerics is missing; accepted is \"canonical\", \"native\", \"fast\"");
   EXPECT_EQ(error_after([](json& t) { t["numerics"] = "bf16"; }),
-            R"(target.numerics is "bf16"; accepted is "canonical", "native")");
+            R"(target.numerics is "bf16"; accepted is "canonical", "native", "fast")");
   EXPECT_EQ(error_after([](json& t) { t["kv"] = "fp8"; }),
             R"(target.kv is "fp8"; accepted is "f32", "bf16", "f16")");
   EXPECT_EQ(error_after([](json& t) { t.erase("instructions"); }),

@@ -153,7 +153,7 @@ TEST_F(TargetPrograms, a_run_of_other_bits_is_refused_by_what_differs) {
         << other.output;
   };
   expect_refused({{"numerics", "fast-bf16"}}, "--target sim",
-                 R"(numerics is "fast-bf16"; accepted is "canonical", "native")");
+                 R"(numerics is "fast-bf16"; accepted is "canonical", "native", "fast")");
   const json of_another_machine = {{"numerics", "native"}, {"instructions", "VNNI-1024"}};
   expect_refused(
       of_another_machine, "",
@@ -166,6 +166,61 @@ TEST_F(TargetPrograms, a_run_of_other_bits_is_refused_by_what_differs) {
   const std::string config = header["target"]["model"]["config"];
   expect_refused({{"model", {{"rope_base", 9999.0}}}}, "--target sim",
                  "model.config is \"" + config + "\", that of 'forge-tiny' is \"");
+}
+
+/// A model of bf16 that tensor cores take, and its run on the simulated ones.
+TEST_F(TargetPrograms, a_fast_run_replays_on_the_tensor_cores_of_its_generation_and_nowhere_else) {
+  std::ofstream(path("config.json")) << json{{"architectures", {"LlamaForCausalLM"}},
+                                             {"model_type", "llama"},
+                                             {"hidden_size", 64},
+                                             {"intermediate_size", 96},
+                                             {"num_attention_heads", 4},
+                                             {"num_key_value_heads", 2},
+                                             {"head_dim", 16},
+                                             {"num_hidden_layers", 2},
+                                             {"vocab_size", 320},
+                                             {"max_position_embeddings", 512},
+                                             {"rms_norm_eps", 1e-5},
+                                             {"rope_theta", 10000.0},
+                                             {"hidden_act", "silu"}};
+  const std::string model = path("m.gguf");
+  ASSERT_EQ(
+      run(FORGE_MODEL " random --type BF16 --config " + path("config.json") + " " + model).status,
+      0);
+  const std::string flags = "--requests 3 --mode continuous --model " + model;
+  const std::string digest = record("sim", flags + " --numerics fast --device h100");
+  const json header = json::parse(
+      read_file(path("t.jsonl")).substr(0, read_file(path("t.jsonl")).find('\n')))["target"];
+  EXPECT_EQ(header["numerics"], "fast");
+  EXPECT_EQ(header["fast"], json({{"version", 1}, {"step", "mma-sm90"}}));
+  EXPECT_EQ(header["kv"], "bf16");
+  expect_equal("--target sim", digest);
+  expect_equal("--target sim --schedule-seed 5 --graphs off --chunk-rows 3", digest);
+  const auto expect_refused = [&](const std::string& where, const std::string& message) {
+    const Outcome outcome = replay(where);
+    EXPECT_EQ(outcome.status, 2);
+    EXPECT_NE(outcome.output.find(message), std::string::npos) << outcome.output;
+  };
+  expect_refused("--target sim --device a100",
+                 "line 1: target.fast.step is \"mma-sm90\", the tensor cores of this device have "
+                 "\"mma-sm80\"");
+  expect_refused("--target cpu",
+                 "line 1: target.numerics is \"fast\", accepted for --target cpu: \"canonical\", "
+                 "\"native\"");
+
+  EXPECT_NE(record("sim", flags), digest) << "canonical, unless it is asked for";
+  expect_equal("--target cpu", record("sim", flags + " --numerics canonical"));
+  const Outcome f32 = run(FORGE_BENCH " --target sim --numerics fast --kv f32 " + flags);
+  EXPECT_EQ(f32.status, 2);
+  EXPECT_NE(f32.output.find("--kv f32, accepted with --numerics fast: bf16, f16"),
+            std::string::npos)
+      << f32.output;
+  const Outcome shape = run(FORGE_BENCH " --target sim --numerics fast");
+  EXPECT_EQ(shape.status, 2);
+  EXPECT_NE(shape.output.find("--numerics fast: forge-tiny: weights in panels of f32, accepted "
+                              "with fast numerics: bf16, f16"),
+            std::string::npos)
+      << shape.output;
 }
 
 TEST_F(TargetPrograms, a_trace_of_version_2_replays) {

@@ -3,6 +3,7 @@
 // beside it and however.
 #include <gtest/gtest.h>
 
+#include <algorithm>
 #include <map>
 #include <memory>
 #include <ostream>
@@ -15,6 +16,7 @@
 #include "forge/sim/sim_device.h"
 #include "gpu/fast_models.h"
 #include "gpu/fast_reference.h"
+#include "gpu/golden_folder.h"
 #include "gpu/replay_world.h"
 
 namespace forge::testing {
@@ -121,6 +123,9 @@ SchedulerConfig roomy(std::uint32_t block_size) {
 struct Param {
   Replayer device;
   std::string shape;
+  friend std::ostream& operator<<(std::ostream& out, const Param& param) {
+    return out << name_of(param.device) << ' ' << param.shape;
+  }
 };
 
 class FastModels : public ::testing::TestWithParam<Param> {
@@ -169,7 +174,7 @@ TEST_P(FastModels, have_them_over_several_spans) {
   FastShape shape = fast_shape(GetParam().shape);
   auto& attention = std::get<model::GroupedQueryConfig>(shape.config.attention);
   if (attention.sliding_window > 0) attention.sliding_window = 300;
-  if (attention.heads > 8) GTEST_SKIP() << "takes long, and is like the others here";
+  attention.heads = std::min(attention.heads, 4 * attention.kv_heads);  // more take long
   shape.config.layers = 2;
   FastModel model(shape.config, WeightType::bf16);
   const Output output = expect_reference(model, place(KvType::bf16, roomy(16)), 590);
@@ -286,7 +291,7 @@ TEST(FastGoldens, have_the_bits_of_the_definition) {
   for (const char* const name : {"llama3_rope", "mistral_sliding", "phi3_long", "qwen3"}) {
     SCOPED_TRACE(name);
     const auto checkpoint =
-        checkpoint::Checkpoint::open(std::string(FORGE_GOLDEN) + "/models/" + name).value();
+        checkpoint::Checkpoint::open(golden("models/" + std::string(name))).value();
     FastModel model(checkpoint.config(), checkpoint.model(), WeightType::bf16);
     expect_reference(model, {.scheduler = roomy(16)}, 33);
   }

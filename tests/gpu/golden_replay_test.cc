@@ -1,18 +1,16 @@
 // One stack for all targets: for each model of tests/golden, of every family and every stored form,
 // what the CPU recorded with canonical numerics a GPU answers, simulated or real: chunks, prefix
 // hits, swaps, drafts of the model's first layers or of another model, logits bit for bit.
-//
-// The models are where the tests were built, or in the folder FORGE_GOLDEN.
 #include <gtest/gtest.h>
 
 #include <algorithm>
-#include <cstdlib>
 #include <filesystem>
 #include <memory>
 #include <optional>
 
 #include "forge/checkpoint/checkpoint.h"
 #include "forge/gpu/gpu_executor.h"
+#include "gpu/golden_folder.h"
 #include "gpu/replay_world.h"
 #include "model/stored_weights.h"
 
@@ -49,13 +47,6 @@ struct CanonicalModel {
   mutable linear::ThreadPool threads{2};
   model::Transformer transformer;
 };
-
-std::string golden_folder() {
-  const char* const folder = std::getenv("FORGE_GOLDEN");
-  return folder != nullptr ? folder : FORGE_GOLDEN;
-}
-
-std::string golden(const std::string& name) { return golden_folder() + "/" + name; }
 
 /// Paths below tests/golden: folders, and GGUF files in them.
 std::vector<std::string> golden_models() {

@@ -57,7 +57,8 @@ class LoadedModel {
   const model::Transformer& transformer() const;
 
   /// Requires: opened for a GPU, or built in. Errors: those of GpuModel::of.
-  tl::expected<gpu::GpuModel, std::string> gpu_model() const;
+  tl::expected<gpu::GpuModel, std::string> gpu_model(
+      gpu::GpuNumerics numerics = gpu::GpuNumerics::canonical) const;
 
   /// What packing for a device has found, in the words of the model's file.
   std::string error_of(const model::PackFault& fault) const;
@@ -113,7 +114,7 @@ class LoadedModel {
                                const std::string& path);
   static Parts open_builtin(const BuiltinModel& builtin);
   static OpenedParts open_draft(const ModelSource& source);
-  static tl::expected<void, std::string> pack_for(TargetKind kind, linear::Numerics numerics,
+  static tl::expected<void, std::string> pack_for(TargetKind kind, RunNumerics numerics,
                                                   linear::ThreadPool& threads, Parts& parts);
 
   struct AnswerEnd {
@@ -128,7 +129,8 @@ class LoadedModel {
   std::unique_ptr<const LoadedModel> draft_;
 };
 
-/// Sets what `options` take from the model and the memory that is free: the number of blocks
+/// Sets what `options` take from the model and the memory that is free: numerics and the type of KV
+/// that go with them, the number of blocks
 /// (source.kv_memory, device.gpu_memory, fit_blocks), eos, and a draft of half the layers where
 /// draft_layers is 0 or nothing is drafted. Takes no memory. Errors: what does not fit the model or
 /// the memory, by name, value and accepted range; no such device.

@@ -2,7 +2,9 @@
 //
 // A trace's header has it, beside the options (target_options.h). A run whose results are canonical
 // (linear/numerics.h) replays equal on every target and machine that has its model; one whose
-// results are native replays equal on a CPU with the instructions that it was recorded with.
+// results are native replays equal on a CPU with the instructions that it was recorded with; one
+// whose results are fast, on a GPU, simulated or real, whose tensor cores have the same step
+// (numerics/fast.h).
 //
 // Thread contract: values and pure functions.
 #pragma once
@@ -11,7 +13,6 @@
 #include <string>
 #include <tl/expected.hpp>
 
-#include "forge/linear/numerics.h"
 #include "forge/model/weights_digest.h"
 #include "forge/runtime/target_options.h"
 
@@ -27,9 +28,18 @@ struct ModelRecord {
   friend bool operator==(const ModelRecord&, const ModelRecord&) = default;
 };
 
+/// What fast numerics were.
+struct FastRecord {
+  int version = 0;   ///< numerics::kFastVersion
+  std::string step;  ///< numerics::StepModel::name
+
+  friend bool operator==(const FastRecord&, const FastRecord&) = default;
+};
+
 /// Traces of version 2 have numerics alone.
 struct RunRecord {
-  linear::Numerics numerics = linear::Numerics::canonical;  ///< numerics of the results
+  RunNumerics numerics = RunNumerics::canonical;  ///< numerics of the results, never automatic
+  std::optional<FastRecord> fast = {};            ///< if those are fast
   std::string instructions;  ///< of products on a CPU, "AVX-512 BF16"; empty for a GPU
   std::optional<ModelRecord> model;
   std::optional<ModelRecord> draft;  ///< the draft model, if there is one

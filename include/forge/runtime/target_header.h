@@ -6,7 +6,8 @@
 //             "config":"0c1b...","weights":"93a0..."},
 //    "drafts":0,"draft_layers":2,"digest_logits":true,"eos":0}
 //
-// Numerics are those of the results, instructions the CPU's (run_record.h); config and weights are
+// Numerics are those of the results, with "fast":{"version":1,"step":"mma-sm90"} beside "fast"
+// (numerics/fast.h); instructions the CPU's (run_record.h); config and weights are
 // digests of what the model was; eos is a token or a list of them. Other runs have, instead,
 //
 //   "kind":"sim","device":"simulated NVIDIA H200 ...": a GPU, or "cuda"; without instructions

@@ -22,7 +22,6 @@
 #include "forge/core/names.h"
 #include "forge/core/scheduler_config.h"
 #include "forge/executor/executor_options.h"
-#include "forge/linear/numerics.h"
 #include "forge/runtime/builtin_model.h"
 #include "forge/runtime/kv_memory.h"
 
@@ -42,6 +41,21 @@ constexpr Names<TargetKind> names_of(TargetKind) { return {"cpu", "sim", "cuda",
 constexpr bool is_gpu(TargetKind kind) {
   return kind == TargetKind::sim || kind == TargetKind::cuda;
 }
+
+/// Which bits a run has (linear/numerics.h on a CPU, gpu::GpuNumerics on a GPU).
+enum class RunNumerics : std::uint8_t {
+  automatic,  ///< native on a CPU; fast with cuda where the model has the shapes and the KV is not
+              ///< said to be f32; otherwise canonical
+  canonical,
+  native,  ///< of a CPU
+  fast,    ///< of a GPU
+};
+constexpr Names<RunNumerics> names_of(RunNumerics) {
+  return {"auto", "canonical", "native", "fast"};
+}
+
+/// Errors: no target of the kind has such numerics, with those that it has.
+tl::expected<void, std::string> validate_numerics(TargetKind kind, RunNumerics numerics);
 
 /// The device of a sim or cuda target. Tokens and logits do not depend on it.
 struct DeviceOptions {
@@ -66,7 +80,7 @@ struct ModelSource {
   std::string chat_template;  ///< a file in place of the model's own; empty: that
   std::string draft;          ///< path of the draft model; empty: there is none (DraftSource)
   int threads = 0;            ///< compute threads; 0: one for each core, one for the built-in model
-  linear::Numerics numerics = linear::Numerics::native;  ///< on a CPU; GPUs are canonical
+  RunNumerics numerics = RunNumerics::automatic;  ///< configure() says which it becomes
   KvMemory kv_memory;  ///< gives SchedulerConfig::num_blocks where it says anything
   bool is_file() const { return !path.empty(); }
 
@@ -89,6 +103,9 @@ struct TargetOptions {
   /// All fields count but cache and batch, which are the scheduler's: see executor_options(). For a
   /// null target only `drafts` matters, and the vocabulary is that of the default model.
   executor::ExecutorOptions executor;
+  /// executor.kv_type as it was asked for; nullopt: that of the weights with fast numerics, f32
+  /// otherwise.
+  std::optional<numerics::KvType> kv;
   model::PassProfile* profile = nullptr;  ///< of a cpu target: what its model's passes tell it
 };
 

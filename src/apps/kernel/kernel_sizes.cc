@@ -139,16 +139,28 @@ const std::vector<SizeFlag>& size_flags() {
   return kFlags;
 }
 
+namespace {
+
+/// What several kernels have.
+struct SharedSizes {
+  Members attention{&Sizes::seqs,      &Sizes::context,    &Sizes::heads, &Sizes::kv_heads,
+                    &Sizes::head_size, &Sizes::block_size, &Sizes::kv};
+  Members seen = joined(attention, {&Sizes::window, &Sizes::cap, &Sizes::sinks});
+  Members latents{&Sizes::seqs,      &Sizes::context,    &Sizes::heads, &Sizes::latent_size,
+                  &Sizes::rope_size, &Sizes::block_size, &Sizes::kv};
+  Members choice{&Sizes::rows, &Sizes::experts, &Sizes::experts_per_token};
+  Members product{&Sizes::rows,       &Sizes::hidden, &Sizes::outputs,
+                  &Sizes::accumulate, &Sizes::bias,   &Sizes::cap};
+  std::vector<SizeMultiple> row{{&Sizes::hidden, numerics::kSquaresGroup}};
+  std::vector<SizeMultiple> head{{&Sizes::head_size, numerics::kStepProducts}};
+};
+
+}  // namespace
+
 const std::vector<KernelEntry>& kernel_entries() {
   using enum gpu::KernelId;
   using S = Sizes;
-  static const Members kAttention{&S::seqs,      &S::context,    &S::heads, &S::kv_heads,
-                                  &S::head_size, &S::block_size, &S::kv};
-  static const Members kSeen = joined(kAttention, {&S::window, &S::cap, &S::sinks});
-  static const Members kLatents{&S::seqs,      &S::context,    &S::heads, &S::latent_size,
-                                &S::rope_size, &S::block_size, &S::kv};
-  static const std::vector<SizeMultiple> kTileOfHead{{&S::head_size, numerics::kStepProducts}};
-  static const Members kChoice{&S::rows, &S::experts, &S::experts_per_token};
+  static const SharedSizes kShared;
   static const std::vector<KernelEntry> kEntries{
       {update_tables, "", "writes entries of block tables", {&S::writes}},
       {copy_blocks,
@@ -166,47 +178,37 @@ const std::vector<KernelEntry>& kernel_entries() {
        "matrix product, x W^T",
        {&S::rows, &S::hidden, &S::outputs, &S::accumulate, &S::bias, &S::weights, &S::cap}},
       {rotate_and_store, "rope", "RoPE, and KV into the cache",
-       joined(kAttention, {&S::rotary_size, &S::adjacent})},
-      {attend_decode, "paged_decode", "paged attention, a batch of decodes", kSeen},
-      {attend_split, "flash_decode", "the same, a block a segment of keys", kSeen},
-      {attend_merge, "", "merges the segments of attend_split", kSeen},
+       joined(kShared.attention, {&S::rotary_size, &S::adjacent})},
+      {attend_decode, "paged_decode", "paged attention, a batch of decodes", kShared.seen},
+      {attend_split, "flash_decode", "the same, a block a segment of keys", kShared.seen},
+      {attend_merge, "", "merges the segments of attend_split", kShared.seen},
       {attend_prompt, "paged_prefill", "paged attention, chunks of prompts",
-       joined({&S::rows}, kSeen)},
+       joined({&S::rows}, kShared.seen)},
       {project_heads,
        "",
        "matrix products of single heads",
        {&S::rows, &S::heads, &S::head_size, &S::latent_size, &S::rope_size}},
       {store_latent, "", "norm and RoPE of latents, and they into the cache",
-       joined(kLatents, {&S::head_size})},
-      {attend_latent, "mla", "latent attention, all rows of a pass", kLatents},
-      {attend_latent_split, "flash_mla", "the same, a block a segment of latents", kLatents},
-      {attend_latent_merge, "", "merges the segments of attend_latent_split", kLatents},
-      {choose_experts, "router", "which experts rows go through", kChoice},
-      {plan_experts, "", "sorts rows by expert", kChoice},
+       joined(kShared.latents, {&S::head_size})},
+      {attend_latent, "mla", "latent attention, all rows of a pass", kShared.latents},
+      {attend_latent_split, "flash_mla", "the same, a block a segment of latents", kShared.latents},
+      {attend_latent_merge, "", "merges the segments of attend_latent_split", kShared.latents},
+      {choose_experts, "router", "which experts rows go through", kShared.choice},
+      {plan_experts, "", "sorts rows by expert", kShared.choice},
       {project_experts, "grouped_gemm", "matrix products of rows and their experts",
-       joined(kChoice, {&S::hidden, &S::outputs, &S::bias})},
+       joined(kShared.choice, {&S::hidden, &S::outputs, &S::bias})},
       {add_experts, "", "weighs and adds what experts made",
-       joined(kChoice, {&S::hidden, &S::accumulate, &S::shared_gate})},
+       joined(kShared.choice, {&S::hidden, &S::accumulate, &S::shared_gate})},
       {glu, "swiglu", "gated linear unit", {&S::rows, &S::mlp, &S::activation}},
-      {scale_rows,
-       "",
-       "rows in 16 bits, and squares for their norms",
-       {&S::rows, &S::hidden},
-       {{&S::hidden, numerics::kSquaresGroup}}},
-      {project_narrow,
-       "skinny_gemm",
-       "the product of few rows on tensor cores",
-       {&S::rows, &S::hidden, &S::outputs, &S::accumulate, &S::bias, &S::cap},
-       {{&S::hidden, numerics::kSquaresGroup}}},
-      {project_wide,
-       "",
-       "the same of many rows",
-       {&S::rows, &S::hidden, &S::outputs, &S::accumulate, &S::bias, &S::cap},
-       {{&S::hidden, numerics::kSquaresGroup}}},
+      {scale_rows, "", "rows in 16 bits, and squares for their norms",
+       Members{&S::rows, &S::hidden}, kShared.row},
+      {project_narrow, "skinny_gemm", "the product of few rows on tensor cores", kShared.product,
+       kShared.row},
+      {project_wide, "", "the same of many rows", kShared.product, kShared.row},
       {prepare_heads, "", "norms of heads, RoPE, and KV into the cache",
-       joined(kAttention, {&S::rotary_size, &S::adjacent, &S::norms})},
-      {attend_spans, "", "paged attention of decodes on tensor cores", kSeen, kTileOfHead},
-      {merge_spans, "", "merges the spans of attend_spans", kSeen, kTileOfHead},
+       joined(kShared.attention, {&S::rotary_size, &S::adjacent, &S::norms})},
+      {attend_spans, "", "paged attention of decodes on tensor cores", kShared.seen, kShared.head},
+      {merge_spans, "", "merges the spans of attend_spans", kShared.seen, kShared.head},
       {process_logits,
        "top_k_top_p",
        "penalties, and tokens ruled out",

@@ -116,9 +116,11 @@ void add_model_flags(CLI::App& app, runtime::ModelSource& source) {
       ->check(CLI::Range(1, linear::ThreadPool::kThreadsMax))
       ->group(group);
   add_choice(app, "--numerics", source.numerics,
-             "native: products of bf16 by the instruction of this CPU for them, where it has one; "
-             "canonical: as they are defined, so that a trace replays equal on every machine and "
-             "on a GPU. All other products are canonical")
+             "canonical: as defined, so that a trace replays equal on every machine and every "
+             "target; native (cpu): products of bf16 by the instruction of this CPU for them, "
+             "where it has one; fast (sim, cuda): tensor cores, for dense models with weights of "
+             "16 bits; auto: native on cpu, on cuda fast where the model has the shapes, "
+             "otherwise canonical")
       ->group(group);
   const auto set = [&source](const std::string& text) {
     const auto memory = runtime::parse_kv_memory(text);
@@ -248,8 +250,7 @@ const std::vector<FlagUse>& flag_uses() {
                                           {"--sim-threads", {sim}},
                                           {"--sim-checked", {sim}},
                                           {"--draft-layers", {cpu, sim, cuda}},
-                                          {"--draft", {cpu, sim, cuda}},
-                                          {"--numerics", {cpu}}};
+                                          {"--draft", {cpu, sim, cuda}}};
   return kUses;
 }
 
@@ -280,16 +281,24 @@ void add_target_options(CLI::App& app, runtime::TargetOptions& options) {
   add_prefix_flags(app, options.scheduler);
   add_model_flags(app, options.source);
   add_gpu_memory(app, options.device);
-  add_choice(
-      app, "--kv", options.executor.kv_type,
-      "How the KV cache keeps its numbers: f32, as they are computed; bf16 or f16, rounded to "
-      "nearest, in half the memory. The result depends on it, on every target alike")
+  const auto set_kv = [&options](const std::string& name) {
+    options.kv = from_name<numerics::KvType>(name);
+    options.executor.kv_type = *options.kv;
+  };
+  app.add_option_function<std::string>(
+         "--kv", set_kv,
+         "How the KV cache keeps its numbers: f32, as they are computed; bf16 or f16, rounded to "
+         "nearest, in half the memory. The result depends on it, on every target alike [f32; with "
+         "fast numerics that of the weights]")
+      ->check(CLI::IsMember(std::vector<std::string>{"bf16", "f16", "f32"}))
       ->group(kModelFlags);
   const SpeculationFlags speculation = add_speculation_flags(app, options);
   const CLI::Option* num_blocks = app.get_option("--num-blocks");
   app.parse_complete_callback([&app, &options, speculation, num_blocks] {
     options.fit_blocks = num_blocks->count() == 0;
     complete(app, options, speculation);
+    const auto has = runtime::validate_numerics(options.kind, options.source.numerics);
+    if (!has) throw CLI::ValidationError(has.error());
     if (const auto valid = validate(options); !valid) throw CLI::ValidationError(valid.error());
   });
 }
