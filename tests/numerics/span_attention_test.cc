@@ -170,7 +170,7 @@ class ExactAttention {
     for (const double score : scores_) sum += std::exp(score - most);
     for (const double score : scores_) weights_.push_back(std::exp(score - most) / sum);
     const double tiles = (kv_.length + kSpanTile - 1) / kSpanTile;
-    weight_error_ = (f16 ? 0x1p-12 : 0x1p-9) + score_error_ + (1 + 2 * tiles) * 5e-7;
+    weight_error_ = (f16 ? 0x1p-11 : 0x1p-8) + score_error_ + (1 + 2 * tiles) * 5e-7;
     // p below 2^-14 are multiples of 2^-24 in f16. The sum is 1 at least, and values are below 2.
     smallest_error_ = f16 ? kv_.length * 0x1p-25 : 0;
     sum_error_ = 2 * tensor_product_error(model, static_cast<std::size_t>(tiles) * kSpanTile);

@@ -30,7 +30,7 @@
 // and keys that are not there can be zeros.
 //
 // The denominator adds the same rounded p as the numerator, so that equal values come out as they
-// are. Error against the exact softmax of the same q, k, v: of a weight 2^-9 (bf16) or 2^-12 (f16)
+// are. Error against the exact softmax of the same q, k, v: of a weight 2^-8 (bf16) or 2^-11 (f16)
 // for the rounding of p, and that of its score, absolute, times ln 2.
 //
 // Sources: as attention.h; exp2 by polynomial: Shah et al., FlashAttention-3, arXiv:2407.08608, and
