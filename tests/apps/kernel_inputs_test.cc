@@ -173,6 +173,19 @@ TEST_P(EveryKernel, moves_the_bytes_of_its_formula) {
   }
 }
 
+/// The kernel has the bits of the CPU, and moves the bytes of its formula.
+void expect_bits_and_bytes(KernelId kernel, const KernelSizes& sizes) {
+  Launched launched(kernel, sizes);
+  const sim::KernelWork work = sim::work_of(launched.launch());
+  const simt::Traffic traffic = launched.run();
+  for (const KernelComparison& comparison : launched.compare()) {
+    EXPECT_EQ(comparison.different, 0U) << comparison.buffer;
+  }
+  EXPECT_EQ(work.bytes_read, traffic.once.read);
+  EXPECT_EQ(work.bytes_written, traffic.once.written);
+  EXPECT_EQ(work.block_bytes, traffic.once_a_block.total());
+}
+
 TEST(KernelsOverKv, have_the_bits_and_the_bytes_whatever_its_type) {
   using enum KernelId;
   for (const KernelId kernel :
@@ -181,15 +194,7 @@ TEST(KernelsOverKv, have_the_bits_and_the_bytes_whatever_its_type) {
     for (KernelSizes sizes : {KernelSizes{}, kTails, kSeveral}) {
       for (sizes.kv = 1; sizes.kv <= 2; ++sizes.kv) {
         SCOPED_TRACE(to_string(kernel_entries()[static_cast<std::size_t>(kernel)], sizes));
-        Launched launched(kernel, sizes);
-        const sim::KernelWork work = sim::work_of(launched.launch());
-        const simt::Traffic traffic = launched.run();
-        for (const KernelComparison& comparison : launched.compare()) {
-          EXPECT_EQ(comparison.different, 0U) << comparison.buffer;
-        }
-        EXPECT_EQ(work.bytes_read, traffic.once.read);
-        EXPECT_EQ(work.bytes_written, traffic.once.written);
-        EXPECT_EQ(work.block_bytes, traffic.once_a_block.total());
+        expect_bits_and_bytes(kernel, sizes);
       }
     }
   }
@@ -202,15 +207,7 @@ TEST(AttendSpans, has_the_bits_and_the_bytes_of_rows_that_decode) {
       sizes.context = context;
       sizes.rows = 1;
       SCOPED_TRACE(context);
-      Launched launched(KernelId::attend_spans, sizes);
-      const sim::KernelWork work = sim::work_of(launched.launch());
-      const simt::Traffic traffic = launched.run();
-      for (const KernelComparison& comparison : launched.compare()) {
-        EXPECT_EQ(comparison.different, 0U) << comparison.buffer;
-      }
-      EXPECT_EQ(work.bytes_read, traffic.once.read);
-      EXPECT_EQ(work.bytes_written, traffic.once.written);
-      EXPECT_EQ(work.block_bytes, traffic.once_a_block.total());
+      expect_bits_and_bytes(KernelId::attend_spans, sizes);
     }
   }
 }
@@ -220,15 +217,7 @@ TEST(ProductsOnTensorCores, have_the_bits_and_the_bytes_of_many_rows) {
   for (const KernelId kernel : {KernelId::project_narrow, KernelId::project_wide}) {
     const KernelSizes sizes{.rows = 130, .hidden = 200, .outputs = 133, .bias = 1};
     SCOPED_TRACE(gpu::name(kernel));
-    Launched launched(kernel, sizes);
-    const sim::KernelWork work = sim::work_of(launched.launch());
-    const simt::Traffic traffic = launched.run();
-    for (const KernelComparison& comparison : launched.compare()) {
-      EXPECT_EQ(comparison.different, 0U) << comparison.buffer;
-    }
-    EXPECT_EQ(work.bytes_read, traffic.once.read);
-    EXPECT_EQ(work.bytes_written, traffic.once.written);
-    EXPECT_EQ(work.block_bytes, traffic.once_a_block.total());
+    expect_bits_and_bytes(kernel, sizes);
   }
 }
 

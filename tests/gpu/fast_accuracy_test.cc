@@ -75,8 +75,10 @@ double error_of(const FastModel& model, numerics::KvType kv_type,
   return error;
 }
 
-/// The CPU's products round the same rows to bf16; queries, keys, values and weights of the softmax
-/// are rounded here besides. Three more bits are an eighth of the error.
+/// The CPU's products round four rows of a layer to bf16. Here they are rounded, too, and queries,
+/// keys, values and weights of the softmax besides: twice as many roundings, of which independent
+/// ones would add up to 1.4 times the error, and equal ones to twice. Three more bits, of f16, are
+/// an eighth of it; a quarter leaves room for what does not depend on the type.
 TEST(FastAccuracy, is_that_of_numbers_of_16_bits) {
   for (const FastShape& shape : fast_shapes()) {
     SCOPED_TRACE(shape.name);

@@ -129,11 +129,11 @@ class LoadedModel {
   std::unique_ptr<const LoadedModel> draft_;
 };
 
-/// Sets what `options` take from the model and the memory that is free: numerics and the type of KV
-/// that go with them, the number of blocks
-/// (source.kv_memory, device.gpu_memory, fit_blocks), eos, and a draft of half the layers where
-/// draft_layers is 0 or nothing is drafted. Takes no memory. Errors: what does not fit the model or
-/// the memory, by name, value and accepted range; no such device.
+/// Sets what `options` take from the model and the memory that is free: numerics, and the type of
+/// KV that goes with them; the number of blocks (source.kv_memory, device.gpu_memory, fit_blocks);
+/// eos; and a draft of half the layers where draft_layers is 0 or nothing is drafted. Takes no
+/// memory. Errors: what does not fit the model or the memory, by name, value and accepted range; no
+/// such device.
 tl::expected<void, std::string> configure(TargetOptions& options, const LoadedModel& model);
 
 }  // namespace forge::runtime

@@ -8,9 +8,8 @@ namespace forge::apps {
 namespace {
 
 using Sizes = KernelSizes;
-using Cache = AttentionCache;
 
-gpu::AttentionInput input_of(KernelCaseBuilder& b, const Cache& cache, float* out,
+gpu::AttentionInput input_of(KernelCaseBuilder& b, const AttentionCache& cache, float* out,
                              std::size_t prompt_tiles) {
   const auto rows = static_cast<std::uint32_t>(cache.rows.size());
   const gpu::PassCounts counts{.rows = rows,
@@ -28,7 +27,7 @@ gpu::AttentionInput input_of(KernelCaseBuilder& b, const Cache& cache, float* ou
 }
 
 /// out [rows][H][D], as the CPU computes it.
-void attend_on_cpu(const Cache& cache, std::vector<float>& out) {
+void attend_on_cpu(const AttentionCache& cache, std::vector<float>& out) {
   const std::size_t G = cache.heads / cache.kv_heads;
   for (std::size_t r = 0; r < cache.rows.size(); ++r) {
     for (std::size_t head = 0; head < cache.kv_heads; ++head) {
@@ -39,7 +38,8 @@ void attend_on_cpu(const Cache& cache, std::vector<float>& out) {
 }
 
 /// partial [rows][H][segments][D + 2]: a, m and l of each segment that has a position that is seen.
-void attend_segments_on_cpu(const Cache& cache, std::size_t segments, std::vector<float>& partial) {
+void attend_segments_on_cpu(const AttentionCache& cache, std::size_t segments,
+                            std::vector<float>& partial) {
   auto next = partial.begin();
   for (std::size_t r = 0; r < cache.rows.size(); ++r) {
     const std::size_t first = cache.first_seen(cache.rows[r]) / numerics::kKeySegment;
@@ -63,7 +63,7 @@ std::size_t segments_of(const KernelCaseBuilder& b) {
 }  // namespace
 
 gpu::KernelLaunch build_rotate_and_store(KernelCaseBuilder& b) {
-  const Cache cache = make_cache(b, 1, b.kv_type());
+  const AttentionCache cache = make_cache(b, 1, b.kv_type());
   const Rotary rotary = make_rotary(b);
   b.expect<float>(cache.qkv, [=](std::vector<float>& qkv) {
     for (std::size_t r = 0; r < cache.rows.size(); ++r) {
@@ -98,7 +98,7 @@ gpu::KernelLaunch build_rotate_and_store(KernelCaseBuilder& b) {
 }
 
 gpu::KernelLaunch build_attend_decode(KernelCaseBuilder& b) {
-  const Cache cache = make_cache(b, 1, b.kv_type());
+  const AttentionCache cache = make_cache(b, 1, b.kv_type());
   const auto out = b.output<float>("out", cache.out_floats());
   b.expect<float>(out, [=](std::vector<float>& values) { attend_on_cpu(cache, values); });
   const gpu::AttendDecodeArgs args{input_of(b, cache, out.device, 0)};
@@ -106,7 +106,7 @@ gpu::KernelLaunch build_attend_decode(KernelCaseBuilder& b) {
 }
 
 gpu::KernelLaunch build_attend_split(KernelCaseBuilder& b) {
-  const Cache cache = make_cache(b, 1, b.kv_type());
+  const AttentionCache cache = make_cache(b, 1, b.kv_type());
   const std::size_t segments = segments_of(b);
   const auto partial = b.output<float>(
       "partial", cache.rows.size() * cache.heads * segments * (cache.head_size + 2));
@@ -119,7 +119,7 @@ gpu::KernelLaunch build_attend_split(KernelCaseBuilder& b) {
 }
 
 gpu::KernelLaunch build_attend_merge(KernelCaseBuilder& b) {
-  const Cache cache = make_cache(b, 1, b.kv_type());
+  const AttentionCache cache = make_cache(b, 1, b.kv_type());
   const std::size_t segments = segments_of(b);
   std::vector<float> values(cache.rows.size() * cache.heads * segments * (cache.head_size + 2));
   attend_segments_on_cpu(cache, segments, values);
@@ -133,7 +133,7 @@ gpu::KernelLaunch build_attend_merge(KernelCaseBuilder& b) {
 
 gpu::KernelLaunch build_attend_prompt(KernelCaseBuilder& b) {
   const std::uint32_t rows = static_cast<std::uint32_t>(b.sizes().rows);
-  const Cache cache = make_cache(b, rows, b.kv_type());
+  const AttentionCache cache = make_cache(b, rows, b.kv_type());
   std::vector<gpu::PromptTile> tiles;
   for (std::uint32_t seq = 0; seq < b.size(&Sizes::seqs); ++seq) {
     for (std::uint32_t first = 0; first < rows; first += gpu::PromptTile::kMaxRows) {

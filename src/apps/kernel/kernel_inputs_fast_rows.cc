@@ -10,7 +10,6 @@ namespace forge::apps {
 namespace {
 
 using Sizes = KernelSizes;
-using Cache = AttentionCache;
 
 /// The words of numbers of 16 bits; if their number is odd, the last word keeps its upper half.
 void put_halves(std::span<const std::uint16_t> halves, std::vector<std::uint32_t>& words) {
@@ -41,7 +40,7 @@ struct Norms {
   }
 };
 
-Norms make_norms(KernelCaseBuilder& b, const Cache& cache) {
+Norms make_norms(KernelCaseBuilder& b, const AttentionCache& cache) {
   const bool of_all_heads = b.sizes().norms == 2;
   Norms norms{.of_all_heads = of_all_heads, .query = {}, .key = {}};
   if (b.sizes().norms == 0) return norms;
@@ -66,8 +65,8 @@ void prepare_on_cpu(std::span<float> heads, const Uploaded<float>& weight, const
 }
 
 /// What the product made for one row, prepared.
-std::vector<float> prepared_row(const Cache& cache, const Norms& norms, const Rotary& rotary,
-                                std::size_t r) {
+std::vector<float> prepared_row(const AttentionCache& cache, const Norms& norms,
+                                const Rotary& rotary, std::size_t r) {
   const float* const first = cache.qkv.data() + r * cache.row_floats();
   std::vector<float> row(first, first + cache.row_floats());
   const std::size_t D = cache.head_size;
@@ -114,7 +113,8 @@ gpu::KernelLaunch build_scale_rows(KernelCaseBuilder& b) {
 
 gpu::KernelLaunch build_prepare_heads(KernelCaseBuilder& b) {
   const bool f16 = b.kv_type() == numerics::KvType::f16;
-  const Cache cache = make_cache(b, 1, f16 ? numerics::KvType::f16 : numerics::KvType::bf16);
+  const AttentionCache cache =
+      make_cache(b, 1, f16 ? numerics::KvType::f16 : numerics::KvType::bf16);
   const Norms norms = make_norms(b, cache);
   const Rotary rotary = make_rotary(b);
   const std::size_t D = cache.head_size;
