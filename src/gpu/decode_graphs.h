@@ -1,9 +1,15 @@
-// DecodeGraphs: the graphs of decode steps, one for each bucket of batch sizes (1, 2, 4, 8, ...),
-// with and without the processing of logits, and, where contexts are split among thread blocks, of
-// their lengths.
+// DecodeGraphs: the graphs of decode steps, one for each bucket of batch sizes, with and without
+// the processing of logits, and, where contexts are split among thread blocks, of their lengths.
 //
 // A graph's launches cover the whole bucket; its kernels read from the step how many rows there
 // really are. So all steps of a bucket have the same commands, addresses and sizes included.
+// Buckets are close enough that a step does little for rows that are not there, and few enough to
+// be captured in the first seconds of a run:
+//
+//   rows      1  2  4  8  16  24  32  48  64  96  128  192  256
+//   segments  1  2  4  8  16  ...      of the longest context, if split
+//
+// There are none for more rows, whose kernels take longer than their launches.
 //
 // Owns the graphs. Thread contract: none of its own.
 #pragma once
@@ -40,7 +46,7 @@ class DecodeGraphs {
   /// The bucket of a step; none if a graph does not serve it. That is a step with more than one row
   /// in a slice, with passes that propose drafts or run a draft model, with copies of blocks, with
   /// logits of single tokens that change, with masks, with logits that the host wants, with more
-  /// table writes than rows, or one that is too large.
+  /// table writes than rows, or with more rows than any bucket has.
   std::optional<Bucket> bucket_of(const StepInput& input) const;
 
   Entry& entry(const Bucket& bucket) { return entries_[bucket.entry]; }
