@@ -43,8 +43,10 @@ void Engine::clear_prefix_cache() {
   if (trace_ != nullptr) trace_->clear_prefix_cache();
 }
 
-Engine::Step Engine::step() {
+Engine::Step Engine::step(const std::function<void()>& meanwhile) {
   const StepPlan& plan = scheduler_.schedule();
+  executor_.start(plan);
+  if (meanwhile) meanwhile();
   if (const auto done = executor_.execute(plan, result_); !done) {
     last_error_ = done.error().message;
     target_lost_ = target_lost_ || done.error().target_lost;

@@ -177,19 +177,30 @@ void EngineLoop::run() {
     tasks.clear();
     if (!goes_on) break;
     expire(Clock::now());
-    if (!engine_.has_work()) {
-      engine_.flush_trace();
+    if (engine_.has_work()) {
+      const Engine::Step step = engine_.step([this] { send(); });
+      count(step);
       publish_status();
-      continue;
+      take(step);
+      if (engine_.target_lost()) abandon();
+    } else {
+      publish_status();
     }
-    const Engine::Step step = engine_.step();
-    engine_.flush_trace();
-    count(step);
-    publish_status();
-    deliver(step);
-    if (engine_.target_lost()) abandon();
+    if (!engine_.has_work()) send();
   }
   while (!streams_.empty()) close(streams_.begin(), FinishReason::cancelled);
+  if (!outbox_.empty()) send();
+}
+
+/// Hands the trace to the system and the events that wait to their sinks.
+void EngineLoop::send() {
+  engine_.flush_trace();
+  {
+    const std::lock_guard lock(mutex_);
+    status_.trace = engine_.trace_status();
+  }
+  for (const Outgoing& each : outbox_) (*each.sink)(each.event);
+  outbox_.clear();
 }
 
 /// Swaps the inbox for an empty one; waits for it while there is nothing else to do. False
@@ -223,7 +234,7 @@ void EngineLoop::begin(Submission& submission) {
   streams_.emplace(seq, Stream{.ticket = submission.ticket,
                                .text = text::TextStream(tokenizer_, submission.stop_strings,
                                                         std::move(submission.spelt)),
-                               .sink = std::move(submission.sink),
+                               .sink = std::make_shared<TokenSink>(std::move(submission.sink)),
                                .deadline = submission.deadline,
                                .prompt_tokens = prompt_tokens});
 }
@@ -243,7 +254,8 @@ void EngineLoop::expire(Clock::time_point now) {
   }
 }
 
-void EngineLoop::deliver(const Engine::Step& step) {
+/// Makes the events of a step.
+void EngineLoop::take(const Engine::Step& step) {
   for (const Finish& finish : step.plan.finished) {
     // Without a token of its own: the deadline in steps.
     if (const auto found = streams_.find(finish.seq); found != streams_.end()) {
@@ -270,16 +282,16 @@ void EngineLoop::deliver(const Engine::Step& step) {
       close(found, FinishReason::error, not_finite_text(step.plan.slices[i]));
     } else if (has_failed(slice.signal)) {
       close(found, FinishReason::error, no_token_text(step.plan.slices[i], slice.signal));
-    } else if (deliver_tokens(found->second, step.result, slice, own)) {
+    } else if (take_tokens(found->second, step.result, slice, own)) {
       forget(found);
     }
   }
 }
 
-/// Sends one event a token, with what was asked of it; true when the last one has ended the
+/// Makes one event a token, with what was asked of it; true when the last one has ended the
 /// request.
-bool EngineLoop::deliver_tokens(Stream& stream, const StepResult& result, const SliceResult& slice,
-                                std::span<const TokenReport> reports) {
+bool EngineLoop::take_tokens(Stream& stream, const StepResult& result, const SliceResult& slice,
+                             std::span<const TokenReport> reports) {
   for (; !reports.empty() && reports.front().position < stream.prompt_tokens;
        reports = reports.subspan(1)) {
     stream.told_of_prompt.push_back(told(reports.front(), result));
@@ -300,8 +312,9 @@ bool EngineLoop::deliver_tokens(Stream& stream, const StepResult& result, const 
       event.text += stream.text.finish();
       event.finish = end;
     }
-    stream.sink(event);
-    if (event.finish != FinishReason::none) return true;
+    const bool ends = event.finish != FinishReason::none;
+    outbox_.push_back({stream.sink, std::move(event)});
+    if (ends) return true;
   }
   return false;
 }
@@ -314,19 +327,19 @@ void EngineLoop::abandon() {
     close(streams_.begin(), FinishReason::error, reason);
   }
   engine_.clear_prefix_cache();
-  engine_.flush_trace();
   publish_status();
 }
 
 /// Ends a request without a token of its own.
 void EngineLoop::close(Streams::iterator found, FinishReason reason, std::string error) {
   Stream stream = forget(found);
-  stream.sink({.text = stream.text.finish(),
-               .completion_tokens = stream.completion_tokens,
-               .cached_tokens = stream.cached_tokens,
-               .drafts = stream.drafts,
-               .finish = reason,
-               .error = std::move(error)});
+  outbox_.push_back({std::move(stream.sink),
+                     {.text = stream.text.finish(),
+                      .completion_tokens = stream.completion_tokens,
+                      .cached_tokens = stream.cached_tokens,
+                      .drafts = stream.drafts,
+                      .finish = reason,
+                      .error = std::move(error)}});
 }
 
 EngineLoop::Stream EngineLoop::forget(Streams::iterator found) {

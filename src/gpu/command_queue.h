@@ -14,7 +14,8 @@ namespace forge::gpu {
 
 class CommandQueue {
  public:
-  explicit CommandQueue(Stream& stream) : stream_(stream) {}
+  /// Without `overlap`, every launch begins when the one before has ended.
+  explicit CommandQueue(Stream& stream, bool overlap = true) : stream_(stream), overlap_(overlap) {}
 
   void copy(void* to, const void* from, std::size_t bytes, CopyDirection direction) {
     if (status_) status_ = stream_.copy(to, from, bytes, direction);
@@ -59,11 +60,14 @@ class CommandQueue {
   template <class Args>
   void launch_in(const Args& args, const simt::LaunchShape& shape) {
     if (!status_) return;
-    status_ = stream_.launch(launch_of(args, shape));
+    KernelLaunch launch = launch_of(args, shape);
+    launch.overlaps = launch.overlaps && overlap_;
+    status_ = stream_.launch(launch);
     ++launches_;
   }
 
   Stream& stream_;
+  bool overlap_;
   Status status_;
   std::uint64_t launches_ = 0;  // kernels launched one by one
 };

@@ -32,6 +32,24 @@ double microseconds_since(Clock::time_point start) {
   return std::chrono::duration<double, std::micro>(Clock::now() - start).count();
 }
 
+/// Adds its lifetime to the host's time, less what the host waits in it.
+class HostTime {
+ public:
+  explicit HostTime(GpuStatistics& statistics)
+      : statistics_(statistics), waited_before_(statistics.wait_us) {}
+  ~HostTime() {
+    const double waited = statistics_.wait_us - waited_before_;
+    statistics_.host_us += microseconds_since(start_) - waited;
+  }
+  HostTime(const HostTime&) = delete;
+  HostTime& operator=(const HostTime&) = delete;
+
+ private:
+  GpuStatistics& statistics_;
+  double waited_before_;
+  Clock::time_point start_ = Clock::now();
+};
+
 }  // namespace
 
 struct GpuExecutor::State {
@@ -46,7 +64,7 @@ struct GpuExecutor::State {
         const GpuOptions& gpu, std::unique_ptr<executor::Drafter> drafts);
 
   void keep_books(const StepPlan& plan);
-  Status run(const StepPlan& plan);
+  Status queue(const StepPlan& plan);
   void make_room_for_told();
   void queue_step(const SlabShape* bucket, CommandQueue& queue);
   Status queue_by_graph(const DecodeGraphs::Bucket& bucket);
@@ -55,6 +73,9 @@ struct GpuExecutor::State {
   Status drain();
   tl::expected<void, ExecutionError> fail(const StepPlan& plan, DeviceError error);
   void answer_slices(const StepPlan& plan, StepResult& result);
+
+  /// The device has nothing to do for it.
+  static bool is_empty(const StepPlan& plan) { return plan.slices.empty() && plan.copies.empty(); }
 
   const DeviceModel& running(executor::PassModel which) const {
     return which == executor::PassModel::draft ? *draft_model : model;
@@ -88,10 +109,10 @@ struct GpuExecutor::State {
   std::vector<float> told_logits;         // [StepInput::told][V]
   std::vector<std::uint32_t> told_place;  // [logits of the step] where those told are among these
 
+  std::optional<Status> started;    // the step at hand is queued, or could not be
   bool idle = true;                 // nothing is queued
   std::optional<DeviceError> lost;  // no step can succeed any more
   GpuStatistics statistics;
-  double waited_us = 0;  // in the step at hand
 };
 
 GpuExecutor::State::State(Place place, const GpuModels& models,
@@ -183,17 +204,23 @@ std::optional<std::string> GpuExecutor::refuses(const Request& request) const {
   return state_->sequences.refuses(request);
 }
 
+void GpuExecutor::start(const StepPlan& plan) {
+  State& state = *state_;
+  const HostTime time(state.statistics);
+  state.keep_books(plan);
+  state.started = state.queue(plan);
+  if (*state.started && !state.gpu_options.overlap) state.started = state.drain();
+}
+
 tl::expected<void, ExecutionError> GpuExecutor::execute(const StepPlan& plan, StepResult& result) {
   State& state = *state_;
-  const Clock::time_point start = Clock::now();
-  state.waited_us = 0;
-  state.keep_books(plan);
-  const Status ran = state.run(plan);
+  if (!state.started) start(plan);
+  const HostTime time(state.statistics);
+  Status ran = *std::exchange(state.started, std::nullopt);
+  if (ran && !state.is_empty(plan)) ran = state.wait_for(plan.step);
   if (!ran) return state.fail(plan, ran.error());
   state.answer_slices(plan, result);
-  state.statistics.steps += 1;
-  state.statistics.wait_us += state.waited_us;
-  state.statistics.host_us += microseconds_since(start) - state.waited_us;
+  ++state.statistics.steps;
   return {};
 }
 
@@ -208,17 +235,17 @@ void GpuExecutor::State::keep_books(const StepPlan& plan) {
   build_passes(step, capacity, input);
 }
 
-Status GpuExecutor::State::run(const StepPlan& plan) {
+/// Queues the step.
+Status GpuExecutor::State::queue(const StepPlan& plan) {
   if (lost) return tl::unexpected(*lost);
   if (auto drained = drain(); !drained) return drained;
-  if (plan.slices.empty() && plan.copies.empty()) return {};
+  if (is_empty(plan)) return {};
   idle = false;
   make_room_for_told();
   std::optional<DecodeGraphs::Bucket> bucket;
   if (gpu_options.graphs && !tables.upload_whole()) bucket = graphs.bucket_of(input);
   mailbox.pack(plan.step, input, bucket ? bucket->sizes : StepSizes::of(input));
-  if (auto queued = bucket ? queue_by_graph(*bucket) : queue_directly(); !queued) return queued;
-  return wait_for(plan.step);
+  return bucket ? queue_by_graph(*bucket) : queue_directly();
 }
 
 /// For the logits that requests want to be told of. Requires: nothing is queued.
@@ -254,7 +281,7 @@ void GpuExecutor::State::queue_step(const SlabShape* bucket, CommandQueue& queue
 }
 
 Status GpuExecutor::State::queue_directly() {
-  CommandQueue queue(*stream);
+  CommandQueue queue(*stream, gpu_options.overlap);
   queue_step(nullptr, queue);
   statistics.launches += queue.launches();
   return queue.status();
@@ -264,7 +291,7 @@ Status GpuExecutor::State::queue_by_graph(const DecodeGraphs::Bucket& bucket) {
   DecodeGraphs::Entry& entry = graphs.entry(bucket);
   if (entry.graph == nullptr) {
     if (auto begun = stream->begin_capture(); !begun) return begun;
-    CommandQueue queue(*stream);
+    CommandQueue queue(*stream, gpu_options.overlap);
     queue_step(&bucket.shape, queue);
     auto captured = stream->end_capture();  // also when the capture is of no use
     if (!queue.status()) return queue.status();
@@ -294,7 +321,7 @@ Status GpuExecutor::State::drain() {
   if (idle) return {};
   const Clock::time_point start = Clock::now();
   Status done = stream->synchronize();
-  waited_us += microseconds_since(start);
+  statistics.wait_us += microseconds_since(start);
   idle = done.has_value();
   return done;
 }

@@ -70,7 +70,7 @@ tl::expected<gpu::GpuModels, std::string> gpu_models(const TargetOptions& option
 }
 
 gpu::GpuOptions gpu_options(const TargetOptions& options) {
-  gpu::GpuOptions gpu{.graphs = options.device.graphs};
+  gpu::GpuOptions gpu{.graphs = options.device.graphs, .overlap = options.device.overlap};
   if (options.kind == TargetKind::cuda) gpu.chunk_rows = kChunkRowsOfCuda;
   if (options.device.chunk_rows > 0) gpu.chunk_rows = options.device.chunk_rows;
   return gpu;

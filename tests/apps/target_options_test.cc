@@ -70,13 +70,14 @@ TEST(TargetOptions, every_number_of_the_policy_has_a_flag) {
 }
 
 TEST(TargetOptions, flags_choose_the_device) {
-  const auto sim =
-      parsed({"--target", "sim", "--device", "l4", "--schedule-seed", "7", "--sim-threads", "3",
-              "--sim-checked", "--graphs", "off", "--chunk-rows", "64", "--gpu-memory", "0.25"})
-          .value();
+  const auto sim = parsed({"--target", "sim", "--device", "l4", "--schedule-seed", "7",
+                           "--sim-threads", "3", "--sim-checked", "--graphs", "off", "--overlap",
+                           "off", "--chunk-rows", "64", "--gpu-memory", "0.25"})
+                       .value();
   EXPECT_EQ(sim.kind, runtime::TargetKind::sim);
   EXPECT_EQ(sim.device, (runtime::DeviceOptions{.device = "l4",
                                                 .graphs = false,
+                                                .overlap = false,
                                                 .schedule_seed = 7,
                                                 .host_threads = 3,
                                                 .checked = true,
@@ -94,6 +95,7 @@ TEST(TargetOptions, a_flag_without_a_use_is_refused_by_name) {
   };
   EXPECT_EQ(refused({"--device", "h100"}), "--device does not apply to --target cpu");
   EXPECT_EQ(refused({"--graphs", "off"}), "--graphs does not apply to --target cpu");
+  EXPECT_EQ(refused({"--overlap", "on"}), "--overlap does not apply to --target cpu");
   EXPECT_EQ(refused({"--chunk-rows", "9"}), "--chunk-rows does not apply to --target cpu");
   EXPECT_EQ(refused({"--gpu-memory", "0.5"}), "--gpu-memory does not apply to --target cpu");
   EXPECT_EQ(refused({"--target", "cuda", "--schedule-seed", "1"}),

@@ -42,6 +42,32 @@ TEST(Engine, runs_requests_to_their_end) {
   EXPECT_EQ(executor.known_sequences(), 0u) << "the target forgets what has finished";
 }
 
+TEST(Engine, gives_the_time_in_which_the_target_works_to_others) {
+  std::vector<std::string> order;
+  class Target : public FakeExecutor {
+   public:
+    explicit Target(std::vector<std::string>& order) : order_(order) {}
+    void start(const StepPlan& plan) override {
+      started_ = plan.step;
+      order_.emplace_back("start");
+    }
+    tl::expected<void, ExecutionError> execute(const StepPlan& plan, StepResult& result) override {
+      EXPECT_EQ(plan.step, started_);
+      order_.emplace_back("execute");
+      return FakeExecutor::execute(plan, result);
+    }
+
+   private:
+    std::vector<std::string>& order_;
+    StepId started_;
+  };
+  Target target(order);
+  Engine engine(kConfig, target);
+  ASSERT_TRUE(engine.submit(ask("a", 3)));
+  engine.step([&] { order.emplace_back("meanwhile"); });
+  EXPECT_EQ(order, (std::vector<std::string>{"start", "meanwhile", "execute"}));
+}
+
 TEST(Engine, a_refused_request_reaches_neither_target_nor_trace) {
   FakeExecutor executor(says("hello"));
   std::ostringstream out;

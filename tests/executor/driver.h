@@ -10,6 +10,7 @@
 #pragma once
 
 #include <algorithm>
+#include <functional>
 #include <map>
 #include <memory>
 #include <string_view>
@@ -81,12 +82,18 @@ class Driver {
     return {SeqId(seq), s.valid, s.known - s.valid + drafts, drafts, true};
   }
 
-  /// Runs one step of these slices, allotting blocks; keeps books of what came out.
-  const StepResult& step(const std::vector<Slice>& slices) {
+  /// Runs one step of these slices, allotting blocks; keeps books of what came out. With a
+  /// `meanwhile` the step is started before, and executed after it.
+  const StepResult& step(const std::vector<Slice>& slices,
+                         const std::function<void()>& meanwhile = {}) {
     plan_.step = StepId(step_++);
     plan_.slices = slices;
     for (const Slice& slice : slices) reserve(slice);
     for (const Slice& slice : slices) enter(slice.seq);
+    if (meanwhile) {
+      executor_->start(plan_);
+      meanwhile();
+    }
     run();
     for (std::size_t i = 0; i < slices.size(); ++i) take(slices[i], result_.slices[i]);
     return result_;

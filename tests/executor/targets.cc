@@ -35,6 +35,7 @@ class OnDevice : public executor::ModelExecutor {
   std::optional<std::string> refuses(const Request& request) const override {
     return executor_->refuses(request);
   }
+  void start(const StepPlan& plan) override { executor_->start(plan); }
   tl::expected<void, ExecutionError> execute(const StepPlan& plan, StepResult& result) override {
     return executor_->execute(plan, result);
   }

@@ -114,19 +114,45 @@ TEST_F(ExecutorCalls, without_a_graph_a_step_is_one_upload_its_kernels_and_one_d
   EXPECT_EQ(count(calls, "rms_norm"), 2 * 4 + 1);
 }
 
-TEST_F(ExecutorCalls, a_graph_is_captured_once_for_each_bucket_of_batch_sizes) {
+TEST_F(ExecutorCalls, a_step_that_was_started_is_only_waited_for) {
   create();
-  std::vector<std::uint64_t> graphs;
+  driver().begin(1, request_of("abc"));
+  driver().step({driver().decode(1)});
+  driver().step({driver().decode(1)});
+  std::vector<std::string> started;
+  calls_.clear();
+  driver().step({driver().decode(1)}, [&] { started = calls_; });
+  EXPECT_THAT(started, ElementsAre("graph"));
+  EXPECT_THAT(calls_, ElementsAre("graph", "synchronize"));
+}
+
+TEST_F(ExecutorCalls, without_overlap_the_host_waits_for_what_it_starts) {
+  create({.cache = {.num_blocks = 64, .block_size = 16}}, {.overlap = false});
+  driver().begin(1, request_of("abc"));
+  driver().step({driver().decode(1)});
+  driver().step({driver().decode(1)});
+  std::vector<std::string> started;
+  calls_.clear();
+  driver().step({driver().decode(1)}, [&] { started = calls_; });
+  EXPECT_THAT(started, ElementsAre("graph", "synchronize"));
+  EXPECT_THAT(calls_, ElementsAre("graph", "synchronize"));
+}
+
+TEST_F(ExecutorCalls, a_graph_is_captured_once_for_each_bucket_of_batch_sizes) {
+  create({.cache = {.num_blocks = 64, .block_size = 16}, .batch = {.max_batch_size = 40}});
+  std::vector<std::uint64_t> rows_of_new_graphs;
   std::vector<Slice> slices;
-  for (std::uint64_t seq = 1; seq <= 9; ++seq) {
+  for (std::uint64_t seq = 1; seq <= 34; ++seq) {
     driver().begin(seq, request_of("a"));
     slices.clear();
     for (std::uint64_t s = 1; s <= seq; ++s) slices.push_back(driver().decode(s));
+    const std::uint64_t before = statistics().graphs_captured;
     driver().step(slices);
-    graphs.push_back(statistics().graphs_captured);
+    if (statistics().graphs_captured > before) rows_of_new_graphs.push_back(seq);
   }
-  EXPECT_THAT(graphs, ElementsAre(1, 2, 3, 3, 4, 4, 4, 4, 5)) << "buckets of 1, 2, 4, 8 and 16";
-  EXPECT_EQ(statistics().graph_steps, 9U);
+  EXPECT_THAT(rows_of_new_graphs, ElementsAre(1, 2, 3, 5, 9, 17, 25, 33))
+      << "buckets of 1, 2, 4, 8, 16, 24, 32 and 48";
+  EXPECT_EQ(statistics().graph_steps, 34U);
 }
 
 TEST_F(ExecutorCalls, a_prompt_or_a_draft_or_a_copied_block_takes_no_graph) {

@@ -17,6 +17,7 @@
 #include "gpu/fast_models.h"
 #include "gpu/fast_reference.h"
 #include "gpu/golden_folder.h"
+#include "gpu/null_device.h"
 #include "gpu/replay_world.h"
 
 namespace forge::testing {
@@ -188,8 +189,8 @@ TEST_P(FastModels, have_them_over_several_spans) {
   EXPECT_EQ(run(model.on_gpu(), beside, both).of.front(), output);
 }
 
-/// Chunks, prefix hits, swaps, recomputes, drafts, blocks of other sizes, with and without graphs,
-/// in slabs of few rows, threads in another order under the checker.
+/// Chunks, prefix hits, swaps, recomputes, drafts, blocks of other sizes, with and without graphs
+/// and overlap, in slabs of few rows, threads in another order under the checker.
 TEST_P(FastModels, depend_on_the_request_alone) {
   const FastShape shape = fast_shape(GetParam().shape);
   FastModel model(shape.config, WeightType::bf16);
@@ -211,7 +212,7 @@ TEST_P(FastModels, depend_on_the_request_alone) {
     Place together = place(KvType::bf16, crowded);
     const bool swaps = preemption == PreemptionPolicy::swap;
     together.drafts = swaps ? 3 : 0;
-    together.gpu = {.graphs = !swaps, .chunk_rows = swaps ? 7U : 512U};
+    together.gpu = {.graphs = !swaps, .overlap = !swaps, .chunk_rows = swaps ? 7U : 512U};
     together.checked = swaps && GetParam().shape == "qwen";
     const Outputs outputs = run(model.on_gpu(), together, requests);
     events.add(outputs.events);
@@ -256,6 +257,28 @@ TEST(FastDevices, take_seven_launches_for_a_layer_that_decodes) {
   };
   EXPECT_EQ(launches(3, 300) - launches(2, 300), 7U);
   EXPECT_EQ(launches(3, 30) - launches(2, 30), 6U);
+}
+
+TEST(FastDevices, overlap_launches_unless_told_not_to) {
+  FastModel model(fast_shape("llama").config, WeightType::bf16);
+  const auto overlapping = [&](bool overlap) {
+    NullDevice device;
+    executor::ExecutorOptions options{.draft_layers = 1, .kv_type = KvType::bf16};
+    const auto executor = gpu::GpuExecutor::create(device, model.on_gpu(), options,
+                                                   {.graphs = false, .overlap = overlap})
+                              .value();
+    executor->begin(SeqId(1), {.prompt = {TokenId(1)}, .max_new_tokens = 1});
+    StepPlan plan{.appended_blocks = {BlockId(0)}};
+    plan.admitted.push_back({SeqId(1), 0});
+    plan.tables.push_back({SeqId(1), 0, 0, 1});
+    plan.slices.push_back({SeqId(1), 0, 1, 0, true});
+    StepResult result;
+    EXPECT_TRUE(executor->execute(plan, result));
+    return device.overlapping;
+  };
+  const std::uint64_t layers = static_cast<std::uint64_t>(model.config().layers);
+  EXPECT_EQ(overlapping(true), 6 * layers + 3) << "first rows, rows with logits, head";
+  EXPECT_EQ(overlapping(false), 0U);
 }
 
 /// Of another generation of tensor cores, and with less shared memory, in which blocks of

@@ -15,12 +15,15 @@ namespace forge::testing {
 class NullDevice : public gpu::Device {
  public:
   std::uint64_t launches = 0;        ///< of kernels, outside graphs
+  std::uint64_t overlapping = 0;     ///< of them, those that may begin early
   std::uint64_t graph_launches = 0;  ///< of graphs
   std::uint64_t copies = 0;          ///< in graphs too
   std::uint64_t device_bytes = 0;    ///< allocated
   std::uint64_t pinned_bytes = 0;    ///< allocated
 
-  gpu::DeviceInfo info() const override { return {.name = "none", .multiprocessors = 1}; }
+  gpu::DeviceInfo info() const override {
+    return {.name = "none", .multiprocessors = 1, .shared_bytes = std::uint64_t{227} * 1024};
+  }
 
   tl::expected<std::optional<std::uint64_t>, gpu::DeviceError> free_bytes() override {
     return std::nullopt;
@@ -72,8 +75,10 @@ class NullDevice : public gpu::Device {
       }
       return {};
     }
-    gpu::Status launch(const gpu::KernelLaunch& /*launch*/) override {
-      if (!captured_) ++device_.launches;
+    gpu::Status launch(const gpu::KernelLaunch& launch) override {
+      if (captured_) return {};
+      ++device_.launches;
+      device_.overlapping += launch.overlaps ? 1 : 0;
       return {};
     }
     gpu::Status record(gpu::Event& /*event*/) override { return {}; }

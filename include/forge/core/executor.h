@@ -42,7 +42,15 @@ class Executor {
   /// finished makes it unknown again. Requires: !refuses(request).
   virtual void begin(SeqId seq, const Request& request) = 0;
 
-  /// Runs `plan` and writes its answer over `result`, whose memory is reused.
+  /// Begins `plan`, if the target works by itself: then it does so between this call and
+  /// execute(plan, ...), while the caller has time for other things. Errors are those of
+  /// execute(). Other targets do nothing yet.
+  ///
+  /// Requires: `plan` stays as it is until it is executed, which is next.
+  virtual void start(const StepPlan& /*plan*/) {}
+
+  /// Runs `plan`, or waits for it if it was started, and writes its answer over `result`, whose
+  /// memory is reused.
   ///
   /// Bookkeeping cannot fail. Even when it returns an error, the target has recorded which
   /// sequences finished, left and entered the batch and how the tables changed, because later plans

@@ -1,5 +1,10 @@
 // Engine: plan -> execute -> commit, boring on purpose.
 //
+// A step cannot be planned before the one before it is committed: a token may end its sequence, and
+// every plan is a function of what has happened. So what can be done while a target works is what
+// no plan depends on, such as sending the tokens of the step before: that is what `meanwhile` is
+// for.
+//
 // Joins a Scheduler, which decides, with an Executor, which does. It decides nothing itself
 // and knows neither text nor threads; its caller (a test, the benchmark, the server's loop) sees
 // each plan and result as a value.
@@ -19,6 +24,7 @@
 #pragma once
 
 #include <cstdint>
+#include <functional>
 #include <optional>
 #include <string>
 #include <tl/expected.hpp>
@@ -69,9 +75,11 @@ class Engine {
     const StepResult& result;
   };
 
-  /// Runs one step. If the target fails, every sequence of the plan ends with FinishReason::error:
-  /// the result says so slice by slice, last_error() says why.
-  Step step();
+  /// Runs one step, and `meanwhile` when the target has begun to work on it: if the target works by
+  /// itself, at the same time. If it fails, every sequence of the plan ends with
+  /// FinishReason::error: the result says so slice by slice, last_error() says why.
+  /// Requires: `meanwhile` uses neither the engine, but for its trace, nor an earlier Step.
+  Step step(const std::function<void()>& meanwhile = {});
 
   /// Hands the events so far to the system, if they are recorded: a crash of the program
   /// then leaves them in the trace, and a full disk shows in trace_status().

@@ -5,10 +5,16 @@
 //                               loop thread: take the inbox, end what is out of time,
 //                                            step the engine, detokenize, look for stop strings
 //                                               |
+//                                            outbox
+//                                               |
 //   sink of the request <-------TokenEvent------+
 //
 // All requests share the engine's batch. Calls take effect in their order, between two steps. The
 // thread sleeps while there is no work.
+//
+// What ends a request is looked for before the next plan is made. The events of a step are then
+// sent while the target already works on the next step (Engine::step), or at once if there is none:
+// sinks take the time of the device, not that of the next token.
 //
 // Text lives here and not in the engine because a stop string ends a sequence: when one is
 // met, the loop cancels the sequence with FinishReason::stop before the next plan is made, so
@@ -17,10 +23,10 @@
 // before every step, so a request ends at most one step late, because there are steps while there
 // is any request.
 //
-// If the run is recorded, the trace is handed to the system as the run happens: each step before
-// its tokens are sent, everything else before the thread sleeps. So a crash leaves a trace that
-// goes at least as far as the tokens that any client has seen, and a disk that is full shows in
-// status() at once.
+// If the run is recorded, the trace is handed to the system as the run happens: each step just
+// before its tokens are sent, everything else before the thread sleeps. So a crash leaves a trace
+// that goes at least as far as the tokens that any client has seen, and a disk that is full shows
+// in status() at once.
 //
 // A target that is lost (executor.h) ends every request with an error and every later submission is
 // refused; all KV is given up. The loop itself goes on, so that it can say so and be drained.
@@ -34,6 +40,7 @@
 #include <cstdint>
 #include <functional>
 #include <map>
+#include <memory>
 #include <mutex>
 #include <optional>
 #include <set>
@@ -197,7 +204,7 @@ class EngineLoop {
   struct Stream {
     TicketId ticket;
     text::TextStream text;
-    TokenSink sink;
+    std::shared_ptr<const TokenSink> sink;
     std::optional<Clock::time_point> deadline;
     std::uint32_t prompt_tokens = 0;
     std::uint32_t completion_tokens = 0;
@@ -206,6 +213,11 @@ class EngineLoop {
     std::vector<ToldToken> told_of_prompt;  // that no event has told yet
   };
   using Streams = std::map<SeqId, Stream>;
+  /// An event that is still to be sent.
+  struct Outgoing {
+    std::shared_ptr<const TokenSink> sink;
+    TokenEvent event;
+  };
 
   /// The reason why `count` more requests have no place now; nullopt if they have one. Requires:
   /// the lock.
@@ -216,12 +228,13 @@ class EngineLoop {
   void begin(Submission& submission);
   void cancel_on_loop(TicketId ticket, FinishReason reason);
   void expire(Clock::time_point now);
-  void deliver(const Engine::Step& step);
-  bool deliver_tokens(Stream& stream, const StepResult& result, const SliceResult& slice,
-                      std::span<const TokenReport> reports);
+  void take(const Engine::Step& step);
+  bool take_tokens(Stream& stream, const StepResult& result, const SliceResult& slice,
+                   std::span<const TokenReport> reports);
   void abandon();
   void close(Streams::iterator stream, FinishReason reason, std::string error = {});
   Stream forget(Streams::iterator stream);
+  void send();
   void count(const Engine::Step& step);
   void publish_status();
 
@@ -244,6 +257,7 @@ class EngineLoop {
 
   // Only the loop thread uses these.
   Streams streams_;
+  std::vector<Outgoing> outbox_;
   DraftWatch drafts_;
   std::map<TicketId, SeqId> seq_of_;
   std::set<std::pair<Clock::time_point, TicketId>> deadlines_;

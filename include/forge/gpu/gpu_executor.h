@@ -1,12 +1,13 @@
 // GpuExecutor: runs plans with a GPU, real or simulated: one class over the Device of either.
 //
-// One execute():
+// One step, the first four parts in start(), if that is called, the others in execute():
 //   1. apply     the plan's changes to what the host knows of each sequence (sequence_table.h)
 //   2. upload    one copy: block-table writes, block copies, rows, sampling inputs
 //   3. launch    table writes; block copies; per pass (executor/drafter.h) and slab of rows:
 //                embedding, layers, head, sampling. Drafts that a pass proposes stay on the device
 //   4. download  one copy: picks, drafts, digests, and the step's number, which says whose they are
-//   5. accept    the acceptance rule on the picks, on the host, as the CPU does
+//   5. wait      for the device, which works by itself from the upload on
+//   6. accept    the acceptance rule on the picks, on the host, as the CPU does
 //
 // Its parts, in src/gpu, in the order of reading:
 //
@@ -16,19 +17,19 @@
 //   block_tables  kept on the device by deltas             copy_runs     copies that may be at once
 //   device_model  the launches of a slab of rows          decode_graphs buckets of batch sizes
 //
-// A step of plain decodes is captured as a graph, once per bucket of batch sizes (1, 2, 4, 8, ...),
-// and replayed: one call instead of nine or more a layer. Bits are the same with and without.
+// A step of plain decodes is captured as a graph, once per bucket of batch sizes, up to 256, and
+// replayed: one call instead of seven or more a layer. Bits are the same with and without.
 //
 // Every failure is an ExecutionError that names call, step and device. Bookkeeping has then been
 // done (executor.h). The next step first waits for whatever is still under way, then uploads whole
 // block tables, so that a failed upload cannot leave an old one behind. A lost device says so
 // (ExecutionError::target_lost).
 //
-// All memory, of host and device, is taken by create(). execute() allocates nothing, but for the
+// All memory, of host and device, is taken by create(). A step allocates nothing, but for the
 // graph in the first step of its bucket. Everything is on one stream: a step is one chain of
 // dependent kernels, so a second stream would only wait.
 //
-// Numerics are the canonical tier: tokens and logits have the bits of CpuExecutor.
+// Numerics are those of the model (gpu_model.h); canonical ones have the bits of CpuExecutor.
 #pragma once
 
 #include <cstdint>
@@ -53,8 +54,8 @@ struct GpuStatistics {
   std::uint64_t graph_steps = 0;  ///< run by a graph
   std::uint64_t graphs_captured = 0;
   std::uint64_t launches = 0;  ///< of kernels, those in graphs included
-  double wait_us = 0;          ///< the part of execute() that waits for the device
-  double host_us = 0;          ///< the rest of execute()
+  double wait_us = 0;          ///< the part of start() and execute() that waits for the device
+  double host_us = 0;          ///< the rest of them
 };
 
 /// The memory of an executor, by what it is for.
@@ -89,6 +90,7 @@ class GpuExecutor : public executor::ModelExecutor {
 
   void begin(SeqId seq, const Request& request) override;
   std::optional<std::string> refuses(const Request& request) const override;
+  void start(const StepPlan& plan) override;
   tl::expected<void, ExecutionError> execute(const StepPlan& plan, StepResult& result) override;
 
   const SpeculationStatistics& speculation() const override;

@@ -9,6 +9,10 @@ namespace forge::gpu {
 
 struct GpuOptions {
   bool graphs = true;  ///< capture decode steps
+  /// Let a kernel begin before the one before it has ended, if its page allows it and the device
+  /// can; and the caller go on between start() and execute() while the device works. Otherwise one
+  /// thing happens after the other.
+  bool overlap = true;
   /// Rows that go through the model together; the rest of a pass follows. Intermediate results take
   /// memory for so many. More of them read the weights more seldom.
   std::uint32_t chunk_rows = 512;

@@ -241,16 +241,13 @@ void complete(const CLI::App& app, runtime::TargetOptions& options, const Specul
 
 const std::vector<FlagUse>& flag_uses() {
   using enum runtime::TargetKind;
-  static const std::vector<FlagUse> kUses{{"--device", {sim, cuda}},
-                                          {"--graphs", {sim, cuda}},
-                                          {"--chunk-rows", {sim, cuda}},
-                                          {"--gpu-memory", {sim, cuda}},
-                                          {"--profile", {cpu}},
-                                          {"--schedule-seed", {sim}},
-                                          {"--sim-threads", {sim}},
-                                          {"--sim-checked", {sim}},
-                                          {"--draft-layers", {cpu, sim, cuda}},
-                                          {"--draft", {cpu, sim, cuda}}};
+  static const std::vector<FlagUse> kUses{
+      {"--device", {sim, cuda}},     {"--graphs", {sim, cuda}},
+      {"--overlap", {sim, cuda}},    {"--chunk-rows", {sim, cuda}},
+      {"--gpu-memory", {sim, cuda}}, {"--profile", {cpu}},
+      {"--schedule-seed", {sim}},    {"--sim-threads", {sim}},
+      {"--sim-checked", {sim}},      {"--draft-layers", {cpu, sim, cuda}},
+      {"--draft", {cpu, sim, cuda}}};
   return kUses;
 }
 
@@ -332,6 +329,11 @@ void add_device_options(CLI::App& app, runtime::DeviceOptions& options) {
   const char* group = kDeviceFlags;
   app.add_option("--device", options.device, device_help())->group(group);
   add_choice(app, "--graphs", options.graphs, "Record decode steps once and replay them",
+             {{"on", true}, {"off", false}})
+      ->group(group);
+  add_choice(app, "--overlap", options.overlap,
+             "Begin kernels before the ones before them have ended, where these allow it, and send "
+             "tokens on their way while the device works on the next step",
              {{"on", true}, {"off", false}})
       ->group(group);
   app.add_option("--chunk-rows", options.chunk_rows,
