@@ -1,0 +1,75 @@
+// What keeps memory busy: bytes that a multiprocessor has asked for and not yet received. By
+// Little's law they are at least its share of the bandwidth times the latency of memory; these
+// tests ask for 32 KB, which is more. A kernel that reads weights or keys once, in a ring, asks for
+// all stages but the one that it works on.
+#include <gtest/gtest.h>
+
+#include <algorithm>
+
+#include "forge/gpu/kernels.h"
+#include "forge/sim/kernel_time.h"
+
+namespace forge::sim {
+namespace {
+
+constexpr double kNeeded = 32 << 10;
+
+TEST(BytesUnderWay, needed_are_more_than_the_latency_alone_asks_for) {
+  const DeviceDescription device = find_device("h200").value();
+  EXPECT_GE(kNeeded, device.memory_gb_per_s * device.memory_latency_ns / device.multiprocessors);
+}
+
+/// Blocks that run on a multiprocessor at once, on average: as many as fit, or as there are.
+double blocks_at_once(const DeviceDescription& device, const gpu::KernelLaunch& launch) {
+  const int fit = occupancy(device, launch.shape.threads, gpu::resources_of(launch)).blocks;
+  return std::min<double>(fit, static_cast<double>(launch.shape.blocks()) / device.multiprocessors);
+}
+
+struct Layer {
+  const char* name;
+  int inputs;
+  int outputs;
+  bool gated = false;
+};
+
+/// Those of Llama-3-8B.
+constexpr Layer kLayers[] = {{"qkv", 4096, 6144},
+                             {"output", 4096, 4096},
+                             {"gate and up", 4096, 28672, true},
+                             {"down", 14336, 4096},
+                             {"head", 4096, 128256}};
+
+TEST(BytesUnderWay, of_weights_keep_an_h200_busy_whatever_the_rows) {
+  const DeviceDescription device = find_device("h200").value();
+  std::uint16_t gated = 0;
+  for (const Layer& layer : kLayers) {
+    for (const int rows : {1, 4, 5, 16}) {
+      const gpu::ProjectNarrowArgs args{{.rows_max = rows,
+                                         .inputs = layer.inputs,
+                                         .outputs = layer.outputs,
+                                         .gated = {.h = layer.gated ? &gated : nullptr}}};
+      const gpu::KernelLaunch launch = gpu::launch_of(args, args.shape());
+      const int weight_rows =
+          launch.shape.threads / simt::kWarpSize * args.kTileOutputs * (layer.gated ? 2 : 1);
+      const double of_block =
+          (args.kStages - 1) * weight_rows * args.kStageInputs * sizeof(std::uint16_t);
+      EXPECT_GE(blocks_at_once(device, launch) * of_block, kNeeded) << layer.name << ", " << rows;
+    }
+  }
+}
+
+TEST(BytesUnderWay, of_keys_and_values_keep_an_h200_busy) {
+  const DeviceDescription device = find_device("h200").value();
+  for (const int rows : {1, 4, 16, 64}) {
+    gpu::AttendSpansArgs args{.in = {.kv = {.kv_heads = 8, .group_size = 4, .head_size = 128}}};
+    float partial = 0;
+    args.partial = rows <= 16 ? &partial : nullptr;  // contexts are split, as the executor does
+    args.spans_max = 32;                             // of 8192 tokens
+    const gpu::KernelLaunch launch = gpu::launch_of(args, args.shape(rows));
+    const double of_block = 2 * numerics::kSpanTile * 128 * sizeof(std::uint16_t);
+    EXPECT_GE(blocks_at_once(device, launch) * of_block, kNeeded) << rows << " rows";
+  }
+}
+
+}  // namespace
+}  // namespace forge::sim
