@@ -101,6 +101,7 @@ class CaseList {
   void add_fast_decodes(int seqs, int context) {
     apps::KernelSizes sizes = kModel;
     sizes.seqs = seqs;
+    sizes.rows = 1;
     sizes.context = context;
     sizes.kv = static_cast<int>(numerics::KvType::bf16);
     add("attend_spans", sizes);
