@@ -1,6 +1,7 @@
 #include "cuda_kernels.h"
 
 #include <algorithm>
+#include <array>
 
 #include "cuda_clock.h"
 #include "forge/numerics/kv_type.h"
@@ -106,6 +107,16 @@ class CaseList {
     sizes.kv = static_cast<int>(numerics::KvType::bf16);
     add("attend_spans", sizes);
     add("merge_spans", sizes);
+  }
+
+  /// And of `rows` new tokens of each sequence, by the kernel for so many.
+  void add_fast_prompts(int seqs, int rows, int context) {
+    apps::KernelSizes sizes = kModel;
+    sizes.seqs = seqs;
+    sizes.rows = rows;
+    sizes.context = context;
+    sizes.kv = static_cast<int>(numerics::KvType::bf16);
+    add(rows >= gpu::SpanTiles::kRowsMax ? "attend_wide" : "attend_spans", sizes);
   }
 
   /// And attention in a sliding window, a quarter of the context.
@@ -228,9 +239,11 @@ std::vector<KernelLaunchCase> kernel_launch_cases() {
   cases.add_rows(512);
   cases.add_fast_rows(512);
   cases.add_experts(512);
-  cases.add_prompts(1, 512, 512);
-  cases.add_prompts(1, 512, 4096);
-  cases.add_prompts(8, 5, 1024);  // drafts to verify
+  for (const auto& [seqs, rows, context] :
+       {std::array{1, 512, 512}, {1, 512, 4096}, {8, 5, 1024}}) {  // the last: drafts to verify
+    cases.add_prompts(seqs, rows, context);
+    cases.add_fast_prompts(seqs, rows, context);
+  }
   return cases.take();
 }
 

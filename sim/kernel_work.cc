@@ -221,8 +221,9 @@ KernelWork work_of(const KernelLaunch& launch) {
   return gpu::visit_args(launch, [&](const auto& args) {
     KernelWork w = work(args, launch);
     constexpr bool kHasCounts = requires { args.counts; };
-    constexpr bool kHasInput = requires { args.in.counts; };  // in which they are
-    if (kHasCounts || kHasInput) {
+    constexpr bool kHasInput = requires { args.in.counts; };     // in which they are
+    constexpr bool kHasRowCount = requires { args.row_count; };  // which is read instead
+    if ((kHasCounts || kHasInput) && !kHasRowCount) {
       w.bytes_read += sizeof(gpu::PassCounts);
       w.block_bytes += blocks_of(launch) * sizeof(gpu::PassCounts);
     }

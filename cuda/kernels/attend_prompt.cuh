@@ -28,7 +28,7 @@ struct WriteRows {
 };
 
 FORGE_KERNEL(gpu::AttendPromptArgs::kThreads, 2) attend_prompt(gpu::AttendPromptArgs a) {
-  constexpr int kRows = gpu::PromptTile::kMaxRows;
+  constexpr int kRows = gpu::AttendPromptArgs::kTileRows;
   SIMT_SHARED(float, queries, kQueryFloats<kRows>);
   SIMT_SHARED(float, weights, kWeightFloats<kRows>);
   SIMT_SHARED(std::int64_t, values, kKeys);

@@ -5,80 +5,104 @@
 //   grid      x: tiles of rows, and within a tile 16 pairs of a row and a query head each; y: KV
 //             heads; z: spans, where each is a block of its own ("split-K", flash decoding) and
 //             merge_spans puts them together; 128 threads
+//
+//   scores    S[16][64] = Q[16][D] K[64][D]^T       warp w has keys 16 w .. 16 w + 15
+//   weights   P[16][64] = half_of(exp2(S - m'))     through shared memory: all warps need all
+//   sums      A[16][D] += P[16][64] V[64][D]        each warp has a quarter of the columns
+//             l[16] += P[16][64] 1[64]              every warp
+//
 //   memory    tiles of 64 keys and their values come by asynchronous copies, each while the tile
-//             before is worked on (span_tile.cuh), once for all pairs of a block. Where they are is
-//             looked up once a span
+//             before is worked on (span_block.cuh), once for all pairs of a block
 //   bits      those of numerics/span_attention.h: tiles and spans begin at its positions, and what
 //             others of the block see beyond a row's own keys changes nothing
 #pragma once
 
 #include "forge/gpu/kernels/attend_spans.h"
-#include "span_tile.cuh"
+#include "span_sums.cuh"
 
 namespace FORGE_KERNELS {
 using namespace simt;
 
-/// M, L and A, as the lane has m, l and a of a span.
-template <int kTiles>
-FORGE_DEVICE void merge_span(SpanSums<kTiles>& total, const SpanSums<kTiles>& span) {
-  const numerics::SpanFactors factors[2] = {numerics::span_factors(total.m[0], span.m[0]),
-                                            numerics::span_factors(total.m[1], span.m[1])};
-  for (int r = 0; r < 2; ++r) total.m[r] = factors[r].m;
-  for (int i = 0; i < 4; ++i) {
-    total.l.at[i] = factors[i / 2].merged(total.l.at[i], span.l.at[i]);
-    for (int n = 0; n < kTiles; ++n) {
-      total.a[n].at[i] = factors[i / 2].merged(total.a[n].at[i], span.a[n].at[i]);
+/// Warps of a block, and words of a row of weights, of two numbers each.
+inline constexpr int kSpanWarps = gpu::AttendSpansArgs::kThreads / kWarpSize;
+inline constexpr int kWeightWords = numerics::kSpanTile / 2;
+
+/// Where the warps of a block meet.
+struct SharedScores {
+  sptr<std::uint32_t> weights;  ///< [16][64] numbers
+  sptr<float> maxima;           ///< [warps][16]
+
+  /// Where 16 bytes of the weights of a pair are.
+  FORGE_DEVICE static int place(int pair, int chunk) {
+    return pair * kWeightWords + (chunk ^ pair % 8) * 4;
+  }
+};
+
+/// m' of all keys of the tile, from those of the warps.
+FORGE_DEVICE void share_maxima(const SharedScores& shared, const SpanWarp& w,
+                               SpanScores<2>& scores) {
+  for (int r = 0; r < 2; ++r) {
+    if (lane() % 4 == 0) {
+      shared.maxima[warp() * gpu::kSpanPairs + w.pair_of_lane(r)] = scores.m[r];
+    }
+  }
+  sync_block();
+  for (int r = 0; r < 2; ++r) {
+    for (int i = 0; i < kSpanWarps; ++i) {
+      const float other = shared.maxima[i * gpu::kSpanPairs + w.pair_of_lane(r)];
+      scores.m[r] = other > scores.m[r] ? other : scores.m[r];
     }
   }
 }
 
-/// The sinks of the lane's two heads, each a span of one key whose value is 0.
-template <int kTiles>
-FORGE_DEVICE void merge_sinks(const SpanBlock& b, SpanSums<kTiles>& total) {
-  SpanSums<kTiles> sinks{.l = {{1, 1, 1, 1}}};
+/// The weights of all keys go to shared memory.
+template <class Half>
+FORGE_DEVICE void share_weights(const SharedScores& shared, const SpanWarp& w,
+                                const SpanScores<2>& scores) {
   for (int r = 0; r < 2; ++r) {
-    const int pair = pair_of_lane(r);
-    if (pair >= b.pairs.count) continue;
-    const float sink = global(b.in.sinks)[b.pairs.head_of(pair, b.in.kv.group_size)];
-    sinks.m[r] = sink * numerics::kLog2E;
-  }
-  merge_span(total, sinks);
-}
-
-/// The result goes to out [T][H D], of numbers of type Out.
-template <class Out, int kTiles>
-FORGE_DEVICE void write_attended(const SpanBlock& b, const SpanSums<kTiles>& total) {
-  const int D = b.in.kv.head_size;
-  const gptr<std::uint32_t> out = global(static_cast<std::uint32_t*>(b.in.out));
-  for (int r = 0; r < 2; ++r) {
-    const int pair = pair_of_lane(r);
-    if (pair >= b.pairs.count) continue;
-    const gptr<std::uint32_t> head = out + b.pairs.index_of(pair, b.in.kv) * (D / 2);
-    for (int n = 0; n < kTiles; ++n) {
-      const int column = total.column_of(n);
-      if (column >= D / 8) continue;
-      const float first = numerics::span_result(total.a[n].at[2 * r], total.l.at[2 * r]);
-      const float second = numerics::span_result(total.a[n].at[2 * r + 1], total.l.at[2 * r]);
-      head[column * 4 + lane() % 4] = pack_pair<Out>(first, second);
+    for (int n = 0; n < 2; ++n) {
+      const int at = SharedScores::place(w.pair_of_lane(r), 2 * warp() + n) + lane() % 4;
+      shared.weights[at] = weights_of<Half>(scores, n, r);
     }
   }
+  sync_block();
 }
 
-/// a, m and l of the block's span go to `partial`.
-template <int kTiles>
-FORGE_DEVICE void write_partial(const gpu::AttendSpansArgs& a, const SpanPairs& pairs,
-                                const SpanSums<kTiles>& sums) {
+/// Adds a tile to the sums. `seen`: by the lane's two pairs.
+template <class Half, int kColumns>
+FORGE_DEVICE void add_span_tile(const SpanBlock& b, const SharedScores& shared, const SpanWarp& w,
+                                int tile, const SeenKeys (&seen)[2], SpanSums<kColumns>& sums) {
+  const int first = warp() * 16;  // of the tile's keys
+  SpanScores<2> scores;
+  multiply_keys<Half>(b, w, tile, first, scores);
+  const int position = keys_of_tile(tile).first + first;
+  find_scores(b.in, seen[0], position, sums.m[0], scores, 0);
+  find_scores(b.in, seen[1], position, sums.m[1], scores, 1);
+  share_maxima(shared, w, scores);
+  find_factors(sums.m, scores);
+  share_weights<Half>(shared, w, scores);
+  for (int r = 0; r < 2; ++r) sums.m[r] = scores.m[r];
+  sums.multiply(scores.factor);
+  multiply_values<Half>(b, w, tile, sums, [&](int i) {
+    return load_matrix4(shared.weights + SharedScores::place(lane() % 16, 2 * i + lane() / 16));
+  });
+}
+
+/// a, m and l of the block's span go to `partial`, of pairs that see some of it.
+template <int kColumns>
+FORGE_DEVICE void write_partial(const gpu::AttendSpansArgs& a, const SpanBlock& b,
+                                const SpanWarp& w, const SeenKeys (&seen)[2],
+                                const SpanSums<kColumns>& sums) {
   const int D = a.in.kv.head_size;
   for (int r = 0; r < 2; ++r) {
-    const int pair = pair_of_lane(r);
-    if (pair >= pairs.count) continue;
-    const std::int64_t index = pairs.index_of(pair, a.in.kv) * a.spans_max + block().z;
-    const gptr<float> span = global(a.partial) + index * (D + 2);
-    for (int n = 0; n < kTiles; ++n) {
-      const int column = sums.column_of(n);
-      if (column >= D / 8) continue;
-      span[column * 8 + lane() % 4 * 2] = sums.a[n].at[2 * r];
-      span[column * 8 + lane() % 4 * 2 + 1] = sums.a[n].at[2 * r + 1];
+    if (!seen[r].meets(b.keys)) continue;
+    const std::int64_t pair = b.pairs.index_of(w.pair_of_lane(r), a.in.kv);
+    const gptr<float> span = global(a.partial) + (pair * a.spans_max + block().z) * (D + 2);
+    for (int n = 0; n < kColumns; ++n) {
+      if (n >= w.columns) continue;
+      const int d = (w.first_column + n) * 8 + lane() % 4 * 2;
+      span[d] = sums.a[n].at[2 * r];
+      span[d + 1] = sums.a[n].at[2 * r + 1];
     }
     if (warp() != 0 || lane() % 4 != 0) continue;
     span[D] = sums.m[r];
@@ -86,72 +110,62 @@ FORGE_DEVICE void write_partial(const gpu::AttendSpansArgs& a, const SpanPairs& 
   }
 }
 
-/// All spans of the block, in ascending order. kTiles: column tiles of a warp.
-template <class Half, int kTiles>
-FORGE_DEVICE void attend_tiles(const gpu::AttendSpansArgs& a, const SpanBlock& b) {
-  const SeenKeys seen[2] = {b.pairs.seen_by(pair_of_lane(0), a.in),
-                            b.pairs.seen_by(pair_of_lane(1), a.in)};
-  SpanSums<kTiles> sums;
-  SpanSums<kTiles> total;
-  for (int tile = b.keys.first / numerics::kSpanTile; tile * numerics::kSpanTile < b.keys.end;
-       ++tile) {
-    wait_copies<0>();
-    sync_block();  // the tile is there, and the tile before is done with
-    start_tile(b, tile + 1);
-    add_span_tile<Half>(b, tile, seen, sums);
-    const int end = (tile + 1) * numerics::kSpanTile;
-    if (a.partial != nullptr || (end < b.keys.end && end % numerics::kSpan != 0)) continue;
-    merge_span(total, sums);
-    sums = {};
-  }
-  if (a.partial != nullptr) {
-    write_partial(a, b.pairs, sums);
-    return;
-  }
-  if (a.in.sinks != nullptr) merge_sinks(b, total);
-  if (a.in.out_type == numerics::HalfType::f16) {
-    write_attended<numerics::F16>(b, total);
-  } else {
-    write_attended<numerics::BF16>(b, total);
-  }
+/// All spans of the block, in ascending order. kColumns: of a warp.
+template <class Half, int kColumns>
+FORGE_DEVICE void attend_tiles(const gpu::AttendSpansArgs& a, const SpanBlock& b,
+                               const SharedScores& shared) {
+  const SpanWarp w = span_warp(a.in.kv.head_size, kSpanWarps);
+  const SeenKeys seen[2] = {b.pairs.seen_by(w.pair_of_lane(0), a.in),
+                            b.pairs.seen_by(w.pair_of_lane(1), a.in)};
+  SpanSums<kColumns> sums;
+  SpanSums<kColumns> total;
+  for_each_tile(
+      b, gpu::kSpanPairs, [&](int tile) { add_span_tile<Half>(b, shared, w, tile, seen, sums); },
+      [&] {
+        if (a.partial != nullptr) return;
+        total.merge(sums);
+        sums = {};
+      });
+  if (a.partial != nullptr) return write_partial(a, b, w, seen, sums);
+  finish_spans(b, w, total);
 }
 
-/// Takes as few column tiles a warp as will do: the least kTiles of 1, 2, 4, 8.
-template <class Half, int kTiles = 1>
-FORGE_DEVICE void attend_heads(const gpu::AttendSpansArgs& a, const SpanBlock& b) {
-  constexpr int kColumns = kTiles * kSpanWarps * 8;
-  if constexpr (kColumns < numerics::kHeadSizeMax) {
-    if (a.in.kv.head_size > kColumns) {
-      attend_heads<Half, 2 * kTiles>(a, b);
-      return;
-    }
+/// Takes as few columns a warp as will do: the least kColumns of 1, 2, 4, 8.
+template <class Half, int kColumns = 1>
+FORGE_DEVICE void attend_heads(const gpu::AttendSpansArgs& a, const SpanBlock& b,
+                               const SharedScores& shared) {
+  constexpr int kHeadSize = kColumns * kSpanWarps * 8;
+  if constexpr (kHeadSize < numerics::kHeadSizeMax) {
+    if (a.in.kv.head_size > kHeadSize) return attend_heads<Half, 2 * kColumns>(a, b, shared);
   }
-  attend_tiles<Half, kTiles>(a, b);
+  attend_tiles<Half, kColumns>(a, b, shared);
+}
+
+/// What the block goes through: all that its pairs see, or of that its span.
+FORGE_DEVICE SeenKeys keys_of_block(const gpu::AttendSpansArgs& a, const SpanPairs& pairs) {
+  SeenKeys keys = pairs.seen_from(0, gpu::kSpanPairs, a.in);
+  if (a.partial == nullptr) return keys;
+  const int start = block().z * numerics::kSpan;
+  if (keys.first < start) keys.first = start;
+  if (keys.end > start + numerics::kSpan) keys.end = start + numerics::kSpan;
+  return keys;
 }
 
 FORGE_KERNEL(gpu::AttendSpansArgs::kThreads, 3) attend_spans(gpu::AttendSpansArgs a) {
   SIMT_SHARED_DYNAMIC(std::uint16_t, numbers);
   SIMT_SHARED(std::int64_t, slots, numerics::kSpan);
-  SIMT_SHARED(std::uint32_t, weights, kSpanPairs * kWeightWords);
-  SIMT_SHARED(float, maxima, kSpanWarps* kSpanPairs);
+  SIMT_SHARED(std::uint32_t, weights, gpu::kSpanPairs * kWeightWords);
+  SIMT_SHARED(float, maxima, kSpanWarps* gpu::kSpanPairs);
   start_next();
   wait_for_previous();
-  const SpanPairs pairs = pairs_of_block(a);
+  const SpanPairs pairs = pairs_of_block(a.in, a.tiles, gpu::kSpanPairs);
   const SeenKeys keys = keys_of_block(a, pairs);
   if (keys.first >= keys.end) return;
-
-  const SpanBlock b{a.in, pairs, keys, {numbers, slots, weights, maxima}};
-  const int tile = keys.first / numerics::kSpanTile;
-  copy_queries(b);
-  find_slots(b, keys.first / numerics::kSpan);
-  sync_block();
-  copy_keys(b, tile);
-  commit_copies();
-  if (a.in.kv.type == numerics::KvType::f16) {
-    attend_heads<numerics::F16>(a, b);
-  } else {
-    attend_heads<numerics::BF16>(a, b);
-  }
+  const int row_numbers = gpu::span_row_numbers(a.in.kv.head_size);
+  const SpanBlock b{a.in, pairs, keys, numbers, numbers + gpu::kSpanPairs * row_numbers, slots};
+  const SharedScores shared{weights, maxima};
+  with_half(numerics::half_type(a.in.kv.type),
+            [&](auto half) { attend_heads<decltype(half)>(a, b, shared); });
 }
 
 }  // namespace FORGE_KERNELS

@@ -10,6 +10,7 @@
 #include "attend_prompt.cuh"
 #include "attend_spans.cuh"
 #include "attend_split.cuh"
+#include "attend_wide.cuh"
 #include "choose_experts.cuh"
 #include "code_rows.cuh"
 #include "copy_blocks.cuh"

@@ -28,10 +28,10 @@ FORGE_KERNEL(gpu::MergeSpansArgs::kThreads) merge_spans(gpu::MergeSpansArgs a) {
   start_next();
   wait_for_previous();
   const auto row = static_cast<std::uint32_t>(block().x);
-  const gpu::PassCounts counts = global(a.in.counts)[0];
+  const std::uint32_t rows = global(a.row_count)[0];
   const int D = a.in.kv.head_size;
   const int d = thread();
-  if (row >= counts.decode_rows || d >= D) return;
+  if (row >= rows || d >= D) return;
   const gpu::RowInput input = global(a.in.rows)[row];
   const int length = static_cast<int>(input.position) + 1;
   const int first = a.in.first_seen(length) / numerics::kSpan;

@@ -1,5 +1,5 @@
-// What a thread block of attend_spans attends with, and over what: up to 16 pairs of a row and a
-// query head, which share a KV head, and the positions that any of their rows sees.
+// What a thread block of attend_spans or attend_wide attends with, and over what: pairs of a row
+// and a query head, which share a KV head, and the positions that any of their rows sees.
 //
 // The pairs of a tile of rows are numbered row after row: with G query heads of a KV head,
 //
@@ -7,11 +7,11 @@
 //   row        0   0         0    1          1    2          of the tile
 //   head       0   1       G-1    0        G-1    0          of the group
 //
-// and blocks take 16 of them each, whatever G is: they are the rows of a matrix for the tensor
-// cores, and those of it that are not there are zeros.
+// and blocks take 16, 64 or 128 of them each, whatever G is: they are the rows of a matrix for the
+// tensor cores, and those of it that are not there are zeros.
 #pragma once
 
-#include "forge/gpu/kernels/attend_spans.h"
+#include "forge/gpu/kernels/span_input.h"
 #include "forge/simt/dialect.h"
 
 namespace FORGE_KERNELS {
@@ -23,6 +23,12 @@ struct SeenKeys {
   int end = 0;
 
   FORGE_DEVICE bool has(int position) const { return position >= first && position < end; }
+  FORGE_DEVICE bool has_all(const SeenKeys& keys) const {
+    return keys.first >= first && keys.end <= end;
+  }
+  FORGE_DEVICE bool meets(const SeenKeys& keys) const {
+    return (keys.first > first ? keys.first : first) < (keys.end < end ? keys.end : end);
+  }
 };
 
 /// The pairs of a block, numbered from 0. If count is 0, there is nothing else.
@@ -48,37 +54,33 @@ struct SpanPairs {
     const int own = length + row_of(pair, in.kv.group_size);
     return {in.first_seen(own), own};
   }
+  /// What any row of the pairs from `pair` on sees, `most` of them. Rows are consecutive, and so is
+  /// what they see.
+  FORGE_DEVICE SeenKeys seen_from(int pair, int most, const gpu::SpanInput& in) const {
+    if (pair >= count) return {};
+    const int last = pair + most < count ? pair + most - 1 : count - 1;
+    return {seen_by(pair, in).first, seen_by(last, in).end};
+  }
 };
 
-/// Those of this block. A launch has blocks for more rows than there are.
-FORGE_DEVICE SpanPairs pairs_of_block(const gpu::AttendSpansArgs& a) {
-  constexpr int kPairs = gpu::AttendSpansArgs::kPairs;
-  const auto tile = static_cast<std::uint32_t>(block().x / a.pair_tiles());
-  const gpu::PassCounts counts = global(a.in.counts)[0];
-  if (tile >= (a.tiles == nullptr ? counts.decode_rows : counts.prompt_tiles)) return {};
+/// Those of this block, which takes `most`. A launch has blocks for more rows than there are.
+FORGE_DEVICE SpanPairs pairs_of_block(const gpu::SpanInput& in, const gpu::SpanTiles& tiles,
+                                      int most) {
+  const int blocks = tiles.blocks(most, in.kv.group_size);
+  const auto tile = static_cast<std::uint32_t>(block().x / blocks);
+  const gpu::PassCounts counts = global(in.counts)[0];
+  if (tile >= (tiles.of == nullptr ? counts.decode_rows : counts.prompt_tiles)) return {};
   gpu::PromptTile rows{.first = tile, .count = 1};
-  if (a.tiles != nullptr) rows = global(a.tiles)[tile];
-  const int first = block().x % a.pair_tiles() * kPairs;
-  const int count = static_cast<int>(rows.count) * a.in.kv.group_size - first;
+  if (tiles.of != nullptr) rows = global(tiles.of)[tile];
+  const int first = block().x % blocks * most;
+  const int count = static_cast<int>(rows.count) * in.kv.group_size - first;
   if (count <= 0) return {};
-  const gpu::RowInput input = global(a.in.rows)[rows.first];
-  return {.count = count < kPairs ? count : kPairs,
+  const gpu::RowInput input = global(in.rows)[rows.first];
+  return {.count = count < most ? count : most,
           .first = first,
           .row = rows.first,
           .length = static_cast<int>(input.position) + 1,
           .table = input.table};
-}
-
-/// What any row of the pairs sees, of the block's span if it has one. Rows are consecutive, and so
-/// is what they see.
-FORGE_DEVICE SeenKeys keys_of_block(const gpu::AttendSpansArgs& a, const SpanPairs& pairs) {
-  if (pairs.count == 0) return {};
-  SeenKeys keys{pairs.seen_by(0, a.in).first, pairs.seen_by(pairs.count - 1, a.in).end};
-  if (a.partial == nullptr) return keys;
-  const int start = block().z * numerics::kSpan;
-  if (keys.first < start) keys.first = start;
-  if (keys.end > start + numerics::kSpan) keys.end = start + numerics::kSpan;
-  return keys;
 }
 
 }  // namespace FORGE_KERNELS

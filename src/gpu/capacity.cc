@@ -34,12 +34,20 @@ std::uint32_t head_tiles_of(const model::ModelConfig& model) {
   return static_cast<std::uint32_t>(grouped.kv_heads * of_group);
 }
 
+/// Rows of a tile that the kernels of all models take: a step has tiles of one kind.
+std::uint32_t tile_rows_of(const GpuModels& models) {
+  const bool all_fast = models.model.numerics() == GpuNumerics::fast &&
+                        (!models.draft || models.draft->numerics() == GpuNumerics::fast);
+  return all_fast ? SpanTiles::kRowsMax : AttendPromptArgs::kTileRows;
+}
+
 }  // namespace
 
 CapacityTerms terms_of(const GpuModels& models, const GpuOptions& gpu, std::uint64_t shared_bytes) {
   return {.has_draft_model = models.draft.has_value(),
           .positions = models.model.config().positions,
           .chunk_rows = gpu.chunk_rows,
+          .tile_rows = tile_rows_of(models),
           .shared_bytes = shared_bytes};
 }
 
@@ -61,8 +69,9 @@ Capacity::Capacity(const model::ModelConfig& model, const executor::ExecutorOpti
   const std::uint32_t first_rows =
       proposes ? tokens + (has_draft_model ? options.cache.num_blocks : 0) : 0;
   const std::uint32_t narrow_passes = k > 0 ? k - 1 : 0;
+  tile_rows = terms.tile_rows;
   const auto tiles_of = [&](std::uint32_t its_slabs) {
-    return slices + its_slabs + tokens / PromptTile::kMaxRows;
+    return slices + its_slabs + tokens / tile_rows;
   };
   slab_rows = std::min(std::max(tokens, first_rows), terms.chunk_rows);
   const auto slabs_of = [&](std::uint32_t of_rows) {

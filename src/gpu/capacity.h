@@ -22,7 +22,8 @@ struct CapacityTerms {
   int positions = model::kPositionsMax;  ///< of the longest sequence: those of the model that is
                                          ///< drafted for
   std::uint32_t chunk_rows = GpuOptions().chunk_rows;
-  std::uint64_t shared_bytes = UINT64_MAX;  ///< DeviceInfo::shared_bytes
+  std::uint32_t tile_rows = AttendPromptArgs::kTileRows;  ///< what kernels of all models take
+  std::uint64_t shared_bytes = UINT64_MAX;                ///< DeviceInfo::shared_bytes
 };
 
 /// Those of both models' capacities. What memory is taken does not depend on the device.
@@ -47,14 +48,16 @@ struct Capacity {
   std::uint32_t logits = 0;
   std::uint32_t adjustments = 0;  ///< of single tokens' logits (sampling/adjustment.h)
   std::uint32_t mask_words = 0;   ///< a mask for each pick (sampling/mask.h)
-  std::uint32_t tiles = 0;
-  std::uint32_t pairs = 0;   ///< copies of blocks
-  std::uint32_t writes = 0;  ///< to block tables; if there are more, whole tables are uploaded
+  std::uint32_t tiles = 0;        ///< of rows of a sequence
+  std::uint32_t pairs = 0;        ///< copies of blocks
+  std::uint32_t writes = 0;       ///< to block tables; if there are more, whole tables are uploaded
+
+  std::uint32_t tile_rows = 0;  ///< the most in a tile
 
   // The most in one slab of rows.
   std::uint32_t slab_rows = 0;
   std::uint32_t slab_logits = 0;
-  std::uint32_t split_rows = 0;  ///< decode rows whose context can be split among thread blocks
+  std::uint32_t split_rows = 0;  ///< rows whose context can be split among thread blocks
 
   std::uint32_t vocabulary = 0;
   std::uint64_t shared_bytes = 0;  ///< of a thread block, the most

@@ -5,8 +5,14 @@
 namespace forge::gpu {
 
 SlabShape SlabShape::of(const Slab& slab) {
-  return {slab.counts, (slab.longest_decode + numerics::kKeySegment - 1) / numerics::kKeySegment,
-          slab.processes};
+  const auto segments_of = [](std::uint32_t tokens) {
+    return (tokens + numerics::kKeySegment - 1) / numerics::kKeySegment;
+  };
+  return {.counts = slab.counts,
+          .key_segments = segments_of(slab.longest_decode),
+          .tile_segments = segments_of(slab.longest_in_tile),
+          .tile_rows = slab.tile_rows,
+          .processes = slab.processes};
 }
 
 void code_rows(const DevicePass& pass, const RowCount& rows, const Vectors& x, int inputs,

@@ -19,8 +19,10 @@ namespace forge::gpu {
 /// How much the launches for a slab cover: what it has, or more; then the kernels find less.
 struct SlabShape {
   PassCounts counts;
-  std::uint32_t key_segments = 0;  ///< those of the longest context of a decode row
-  bool processes = false;          ///< logits change before the pick
+  std::uint32_t key_segments = 0;   ///< those of the longest context of a decode row
+  std::uint32_t tile_segments = 0;  ///< likewise of a row in a tile
+  std::uint32_t tile_rows = 0;      ///< rows of the longest tile
+  bool processes = false;           ///< logits change before the pick
 
   static SlabShape of(const Slab& slab);
 };
@@ -54,6 +56,7 @@ struct DevicePass {
   RowGroup* coded_rows;        ///< room for x of products with codes (device_weights.h)
   CommandQueue& queue;
 
+  RowCount decode_rows() const { return {&counts->decode_rows, shape.counts.decode_rows}; }
   RowCount all_rows() const { return {&counts->rows, shape.counts.rows}; }
   RowCount rows_with_logits() const { return {&counts->logit_rows, shape.counts.logit_rows}; }
 };

@@ -45,9 +45,16 @@ SubLayerNorms norms_of(model::NormPlacement placement, const float* first, const
   return {first, second};
 }
 
-/// Shared memory of a thread block.
-std::uint64_t block_bytes(const ProjectWideArgs& args) {
-  return static_cast<std::uint64_t>(args.shape().shared_bytes + args.kResources.shared_bytes);
+/// Whether a thread block finds room, beside what its kernel declares.
+bool has_room(const Capacity& capacity, const BlockResources& resources, int dynamic_bytes) {
+  return static_cast<std::uint64_t>(resources.shared_bytes + dynamic_bytes) <=
+         capacity.shared_bytes;
+}
+
+int wide_span_bytes(int head_size) {
+  AttendWideArgs args{};
+  args.in.kv.head_size = head_size;
+  return span_bytes(args.pairs(), head_size);
 }
 
 HeadNorms head_norms(const model::ModelConfig& model, const model::GroupedQueryConfig& attention,
@@ -67,7 +74,10 @@ FastLayers::FastLayers(const model::ModelConfig& model, const Capacity& capacity
       attention_(std::get<model::GroupedQueryConfig>(model.attention)),
       kv_layers_(capacity),
       split_rows_(capacity.split_rows),
-      has_wide_(block_bytes(ProjectWideArgs{}) <= capacity.shared_bytes) {
+      has_wide_products_(
+          has_room(capacity, ProjectWideArgs::kResources, ProjectWideArgs{}.shape().shared_bytes)),
+      has_wide_attention_(
+          has_room(capacity, AttendWideArgs::kResources, wide_span_bytes(attention_.head_size))) {
   const std::uint64_t rows = capacity.slab_rows;
   const int d = model.hidden_size;
   const int kv_size = attention_.kv_heads * attention_.head_size;
@@ -130,7 +140,7 @@ void FastLayers::make_logits(const DevicePass& pass, const DeviceWeights& weight
 
 /// By the kernel that is made for so many rows, where its blocks find room. The bits are the same.
 void FastLayers::multiply(const DevicePass& pass, const TensorProduct& product) const {
-  if (product.rows_max <= kNarrowRowsMax || !has_wide_) {
+  if (product.rows_max <= kNarrowRowsMax || !has_wide_products_) {
     pass.queue.launch(ProjectNarrowArgs{product});
   } else {
     pass.queue.launch(ProjectWideArgs{product});
@@ -188,20 +198,31 @@ void FastLayers::attend(const DevicePass& pass, const DeviceGroupedQuery& weight
 
 void FastLayers::launch_attention(const DevicePass& pass, const SpanInput& in) const {
   const PassCounts& covered = pass.shape.counts;
-  if (covered.decode_rows > 0 &&
-      decode_path(covered.decode_rows, pass.shape.key_segments, split_rows_) == DecodePath::split) {
-    const auto spans = static_cast<int>(pass.shape.key_segments);
-    auto* const partial = partial_.as<float>();
-    pass.queue.launch(AttendSpansArgs{.in = in, .partial = partial, .spans_max = spans},
-                      covered.decode_rows);
-    pass.queue.launch(MergeSpansArgs{.in = in, .partial = partial, .spans_max = spans},
-                      covered.decode_rows);
-  } else if (covered.decode_rows > 0) {
-    pass.queue.launch(AttendSpansArgs{.in = in}, covered.decode_rows);
+  const SpanPaths paths = span_paths(
+      pass.shape, split_rows_, static_cast<std::uint32_t>(in.kv.group_size), has_wide_attention_);
+  const AttendSpansArgs whole{.in = in};
+  const AttendSpansArgs split{
+      .in = in, .partial = partial_.as<float>(), .spans_max = static_cast<int>(paths.spans)};
+  if (covered.decode_rows > 0) {
+    pass.queue.launch(paths.decodes == DecodePath::split ? split : whole, covered.decode_rows);
   }
   if (covered.prompt_tiles > 0) {
-    pass.queue.launch(AttendSpansArgs{.in = in, .tiles = pass.tiles}, covered.prompt_tiles);
+    const SpanTiles tiles{pass.tiles, static_cast<int>(pass.shape.tile_rows)};
+    if (paths.tiles == TilePath::wide) {
+      pass.queue.launch(AttendWideArgs{.in = in, .tiles = tiles}, covered.prompt_tiles);
+    } else {
+      AttendSpansArgs args = paths.tiles == TilePath::split ? split : whole;
+      args.tiles = tiles;
+      pass.queue.launch(args, covered.prompt_tiles);
+    }
   }
+  if (paths.decodes == DecodePath::whole) return;
+  const RowCount rows = paths.tiles == TilePath::split ? pass.all_rows() : pass.decode_rows();
+  pass.queue.launch(MergeSpansArgs{.in = in,
+                                   .row_count = rows.on_device,
+                                   .partial = split.partial,
+                                   .spans_max = split.spans_max},
+                    rows.most);
 }
 
 /// hidden += m h W^T, and what the next sub-layer reads of it.

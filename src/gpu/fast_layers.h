@@ -4,7 +4,8 @@
 //
 //   product          qkv, with the factor of the norm
 //   prepare_heads    norms of heads, RoPE, KV to the pool
-//   attend_spans     and, where contexts are split among thread blocks, merge_spans
+//   attend_spans     and, where contexts are split among thread blocks, merge_spans; prompts by
+//                    attend_wide (attention_path.h)
 //   product          output: +=, and the rows of the next norm
 //   product          gate and up, with the factor of the norm, gated
 //   product          down: +=, and the rows of the next norm
@@ -69,7 +70,8 @@ class FastLayers {
   model::GroupedQueryConfig attention_;
   KvLayers kv_layers_;
   std::uint32_t split_rows_;
-  bool has_wide_;  // devices of less shared memory do without project_wide
+  bool has_wide_products_;   // devices of less shared memory do without project_wide,
+  bool has_wide_attention_;  // and without attend_wide
 
   // [rows][...], h: of the weights' type
   Buffer rows_;      // [d] h: what a sub-layer reads

@@ -66,11 +66,8 @@ namespace {
 /// The ring of products is the same for all models, and smaller.
 Status fits(const model::ModelConfig& config, const DeviceInfo& device) {
   const auto& attention = std::get<model::GroupedQueryConfig>(config.attention);
-  AttendSpansArgs args{};
-  args.in.kv.group_size = 1;
-  args.in.kv.kv_heads = 1;
-  args.in.kv.head_size = attention.head_size;
-  const int needed = AttendSpansArgs::kResources.shared_bytes + args.shape(1).shared_bytes;
+  const int needed =
+      AttendSpansArgs::kResources.shared_bytes + span_bytes(kSpanPairs, attention.head_size);
   if (static_cast<std::uint64_t>(needed) <= device.shared_bytes) return {};
   return tl::unexpected(
       DeviceError{.call = "attend_spans",

@@ -15,14 +15,6 @@ std::uint32_t count_of(const std::vector<T>& list) {
   return static_cast<std::uint32_t>(list.size());
 }
 
-/// Is the row that is added next the one after the last of this slab's last tile, and has that
-/// tile room?
-bool continues_tile(const StepInput& input, const executor::RowRun& run, std::uint32_t position) {
-  const Slab& slab = input.slabs.back();
-  return position > run.first && slab.counts.prompt_tiles > 0 &&
-         input.tiles.back().count < PromptTile::kMaxRows;
-}
-
 class Builder {
  public:
   Builder(const executor::StepSlices& step, const Capacity& capacity, StepInput& input)
@@ -33,6 +25,7 @@ class Builder {
 
  private:
   void add_row(const executor::RowRun& run, std::uint32_t position);
+  void add_to_tile(const executor::RowRun& run, std::uint32_t position);
   void add_logits(const executor::RowRun& run, std::uint32_t position);
   void add_told(const executor::RowRun& run, std::uint32_t position);
   void add_processing(const executor::RowRun& run, std::optional<std::uint32_t> earlier);
@@ -89,11 +82,8 @@ void Builder::add_row(const executor::RowRun& run, std::uint32_t position) {
   if (run.count() == 1) {
     ++slab.counts.decode_rows;
     slab.longest_decode = std::max(slab.longest_decode, position + 1);
-  } else if (continues_tile(input_, run, position)) {
-    ++input_.tiles.back().count;
   } else {
-    input_.tiles.push_back({.first = slab.counts.rows, .count = 1});
-    ++slab.counts.prompt_tiles;
+    add_to_tile(run, position);
   }
   const executor::StepSlice& slice = *run.slice;
   if (position >= run.first_logits) add_logits(run, position);
@@ -106,6 +96,19 @@ void Builder::add_row(const executor::RowRun& run, std::uint32_t position) {
   }
   input_.rows.push_back(row);
   ++slab.counts.rows;
+}
+
+/// To this slab's last tile, if the row is the one after its last and it has room, or a new one.
+void Builder::add_to_tile(const executor::RowRun& run, std::uint32_t position) {
+  Slab& slab = input_.slabs.back();
+  if (position == run.first || slab.counts.prompt_tiles == 0 ||
+      input_.tiles.back().count == capacity_.tile_rows) {
+    input_.tiles.push_back({.first = slab.counts.rows, .count = 0});
+    ++slab.counts.prompt_tiles;
+  }
+  const std::uint32_t rows = ++input_.tiles.back().count;
+  slab.tile_rows = std::max(slab.tile_rows, rows);
+  slab.longest_in_tile = std::max(slab.longest_in_tile, position + 1);
 }
 
 /// The token after `position` is picked: a draft, or the model's own. A draft's pick goes to where

@@ -1,6 +1,7 @@
 // build_passes: turns the slices of a step into rows on the device, pass by pass.
 //
-//   pass     decode rows first: those that are alone in their run, then the rest in tiles
+//   pass     decode rows first: those that are alone in their run, then the rest in tiles, of up to
+//            Capacity::tile_rows, here 8
 //            | s1 | s4 | s5 | s2 s2 s2 s2 s2 s2 s2 s2 | s2 s2 | s3 s3 s3 |
 //   slabs    every Capacity::slab_rows rows; a slab goes through all layers before the next
 //

@@ -23,8 +23,10 @@ struct Slab {
   std::uint32_t first_row = 0;
   std::uint32_t first_logits = 0;
   std::uint32_t first_tile = 0;
-  bool processes = false;            ///< something happens to some row of logits before the pick
-  std::uint32_t longest_decode = 0;  ///< tokens of the longest context of a decode row
+  bool processes = false;             ///< something happens to some row of logits before the pick
+  std::uint32_t longest_decode = 0;   ///< tokens of the longest context of a decode row
+  std::uint32_t longest_in_tile = 0;  ///< likewise of a row in a tile
+  std::uint32_t tile_rows = 0;        ///< rows of the longest tile
 };
 
 /// Elements first .. first + count - 1 of a list.

@@ -188,9 +188,9 @@ void expect_bits_and_bytes(KernelId kernel, const KernelSizes& sizes) {
 
 TEST(KernelsOverKv, have_the_bits_and_the_bytes_whatever_its_type) {
   using enum KernelId;
-  for (const KernelId kernel :
-       {copy_blocks, rotate_and_store, attend_decode, attend_split, attend_prompt, store_latent,
-        attend_latent, attend_latent_split, prepare_heads, attend_spans, merge_spans}) {
+  for (const KernelId kernel : {copy_blocks, rotate_and_store, attend_decode, attend_split,
+                                attend_prompt, store_latent, attend_latent, attend_latent_split,
+                                prepare_heads, attend_spans, merge_spans, attend_wide}) {
     for (KernelSizes sizes : {KernelSizes{}, kTails, kSeveral}) {
       for (sizes.kv = 1; sizes.kv <= 2; ++sizes.kv) {
         SCOPED_TRACE(to_string(kernel_entries()[static_cast<std::size_t>(kernel)], sizes));
@@ -207,6 +207,25 @@ TEST(AttendSpans, has_the_bits_and_the_bytes_of_rows_that_decode) {
       sizes.context = context;
       sizes.rows = 1;
       SCOPED_TRACE(context);
+      expect_bits_and_bytes(KernelId::attend_spans, sizes);
+    }
+  }
+}
+
+/// Tiles of few rows and of many, in several spans, of which attend_wide merges all.
+TEST(AttentionInTiles, has_the_bits_and_the_bytes_of_many_rows) {
+  for (const int head_size : {64, 144}) {
+    for (const int window : {0, 70}) {
+      const KernelSizes sizes{.seqs = 1,
+                              .context = 540,
+                              .rows = 150,
+                              .heads = 3,
+                              .kv_heads = 1,
+                              .head_size = head_size,
+                              .window = window,
+                              .sinks = 1};
+      SCOPED_TRACE(head_size);
+      expect_bits_and_bytes(KernelId::attend_wide, sizes);
       expect_bits_and_bytes(KernelId::attend_spans, sizes);
     }
   }

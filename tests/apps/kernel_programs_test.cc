@@ -73,6 +73,7 @@ const std::vector<std::string> kKernels{"update_tables",
                                         "prepare_heads",
                                         "attend_spans",
                                         "merge_spans",
+                                        "attend_wide",
                                         "process_logits",
                                         "sample",
                                         "digest_logits"};

@@ -28,11 +28,13 @@ class FastLaunches {
   OverlappingLaunch project_wide();
   OverlappingLaunch attend_spans();
   OverlappingLaunch merge_spans();
+  OverlappingLaunch attend_wide();
 
   // Of a size at which nothing is missing, to count wavefronts.
   OverlappingLaunch project_narrow_full();
   OverlappingLaunch project_wide_full();
   OverlappingLaunch attend_spans_full();
+  OverlappingLaunch attend_wide_full();
 
  private:
   struct ProductSize {
@@ -48,8 +50,10 @@ class FastLaunches {
   std::uint16_t* halves(const char* name, int count);
   const PassCounts* one_row();
   TensorProduct product(const ProductSize& size);
-  /// Of the row at the last of `length` positions.
-  SpanInput attention(const KvShape& shape, int length);
+  /// Of the rows at the last of `length` positions, one of which decodes.
+  SpanInput attention(const KvShape& shape, int length, int rows = 1);
+  /// Of the same in a tile.
+  AttendWideArgs wide_attention(const KvShape& shape, int length, int rows);
 
   SimulatedMemory& memory_;
   Random random_{1};

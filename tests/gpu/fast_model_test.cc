@@ -42,6 +42,8 @@ struct Output {
 struct Place {
   Replayer device = Replayer::sim;
   const char* simulated = "h200";
+  std::optional<std::uint64_t> shared_bytes =
+      {};                ///< of a simulated multiprocessor, if not its own
   bool checked = false;  ///< simulated: look for races, threads in another order
   KvType kv_type = KvType::bf16;
   std::uint32_t drafts = 0;
@@ -53,7 +55,13 @@ struct Outputs {
   std::vector<Output> of;  ///< each request
   Events events;
   gpu::GpuStatistics statistics;
-  numerics::StepModel step;  ///< of the device's tensor cores
+  numerics::StepModel step;               ///< of the device's tensor cores
+  std::optional<gpu::Estimate> estimate;  ///< of a simulated device: with launches by kernel
+
+  /// Launches of a kernel. Requires: the device is simulated.
+  std::uint64_t launches(gpu::KernelId kernel) const {
+    return estimate.value().kernels[static_cast<std::size_t>(kernel)].launches;
+  }
 };
 
 std::unique_ptr<gpu::Device> open(const Place& place) {
@@ -61,6 +69,7 @@ std::unique_ptr<gpu::Device> open(const Place& place) {
   sim::SimOptions options{.device = sim::find_device(place.simulated).value()};
   options.mode = place.checked ? sim::SimMode::checked : sim::SimMode::plain;
   if (place.checked) options.schedule_seed = 7;
+  if (place.shared_bytes) options.device.shared_bytes = *place.shared_bytes;
   return std::make_unique<sim::SimDevice>(options);
 }
 
@@ -97,6 +106,7 @@ Outputs run(const gpu::GpuModels& models, const Place& place,
   while (engine.has_work()) step();
   outputs.statistics = executor->statistics();
   outputs.step = numerics::step_model(device->info().compute_capability / 10);
+  outputs.estimate = device->estimate();
   return outputs;
 }
 
@@ -140,12 +150,16 @@ class FastModels : public ::testing::TestWithParam<Param> {
   }
 };
 
-/// Of a prompt of so many tokens, alone, in one chunk. Returns: what came out.
+/// Of a prompt of so many tokens, alone, in one chunk. Returns: what came out. Where there are many
+/// rows, attend_wide had them.
 Output expect_reference(FastModel& model, const Place& place, std::uint32_t prompt) {
   constexpr std::uint32_t kNew = 4;
   const Request request = request_of(model.config().vocabulary_size, prompt, 0, kNew);
   const Outputs outputs = run(model.on_gpu(), place, {request});
   Output output = outputs.of.front();
+  if (outputs.estimate && prompt > 64 && !place.shared_bytes) {
+    EXPECT_GT(outputs.launches(gpu::KernelId::attend_wide), 0U);
+  }
   FastReference reference(
       model.config(), model.stored(),
       {.step = outputs.step, .kv_type = place.kv_type, .positions = prompt + kNew});
@@ -186,7 +200,31 @@ TEST_P(FastModels, have_them_over_several_spans) {
   const int vocabulary = shape.config.vocabulary_size;
   const std::vector<Request> both{request_of(vocabulary, 590, 0, 4),
                                   request_of(vocabulary, 300, 4, 20)};
-  EXPECT_EQ(run(model.on_gpu(), beside, both).of.front(), output);
+  const Outputs outputs = run(model.on_gpu(), beside, both);
+  EXPECT_EQ(outputs.of.front(), output);
+  EXPECT_GT(outputs.events.drafts, 0);
+  if (outputs.estimate) {
+    EXPECT_GT(outputs.launches(gpu::KernelId::attend_wide), 0U);
+  }
+}
+
+/// Three spans and a ragged last tile. Drafts are verified in tiles, spans by blocks of their own
+/// as those of decode rows: whatever attend_spans begins, merge_spans ends.
+TEST_P(FastModels, have_them_where_drafts_are_verified_over_several_spans) {
+  FastShape shape = fast_shape(GetParam().shape);
+  shape.config.layers = 2;
+  FastModel model(shape.config, WeightType::bf16);
+  const Request request = request_of(shape.config.vocabulary_size, 560, 0, 12);
+  const Output alone = run(model.on_gpu(), place(KvType::bf16, roomy(16)), {request}).of.front();
+  Place drafting = place(KvType::bf16, roomy(16));
+  drafting.drafts = 3;
+  const Outputs outputs = run(model.on_gpu(), drafting, {request});
+  EXPECT_EQ(outputs.of.front(), alone);
+  EXPECT_GT(outputs.events.drafts, 0);
+  if (!outputs.estimate) return;
+  EXPECT_GT(outputs.launches(gpu::KernelId::merge_spans), 0U);
+  EXPECT_EQ(outputs.launches(gpu::KernelId::attend_spans),
+            outputs.launches(gpu::KernelId::merge_spans));
 }
 
 /// Chunks, prefix hits, swaps, recomputes, drafts, blocks of other sizes, with and without graphs
@@ -294,6 +332,19 @@ TEST(FastDevices, have_the_bits_of_their_own_step) {
     if (of_ampere.tokens.empty()) of_ampere = output;
     EXPECT_EQ(output, of_ampere);
   }
+}
+
+/// Where blocks of attend_wide find none, attend_spans takes prompts as well.
+TEST(FastDevices, with_room_for_few_rows_have_the_same_bits) {
+  model::ModelConfig config = fast_shape("llama").config;
+  std::get<model::GroupedQueryConfig>(config.attention).head_size = 128;
+  FastModel model(config, WeightType::bf16);
+  const Place small{.shared_bytes = 98 << 10, .scheduler = roomy(16)};
+  const Request request = request_of(config.vocabulary_size, 80, 0, 4);
+  const Outputs outputs = run(model.on_gpu(), small, {request});
+  EXPECT_EQ(outputs.launches(gpu::KernelId::attend_wide), 0U);
+  EXPECT_EQ(outputs.of.front(),
+            run(model.on_gpu(), {.scheduler = roomy(16)}, {request}).of.front());
 }
 
 TEST(FastDevices, without_room_for_a_block_are_refused) {

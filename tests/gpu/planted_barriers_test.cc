@@ -223,7 +223,8 @@ TEST_F(PlantedBarriers, EachOneOfEachKernelIsMissed) {
   for (const KernelLaunch& launch :
        {attend_decode(), attend_split(), attend_prompt(), attend_latent(), attend_latent_split(),
         project(), project_codes(), choose_experts(), plan_experts(), process_logits(), sample(),
-        fast_.project_narrow().launch, fast_.project_wide().launch, fast_.attend_spans().launch}) {
+        fast_.project_narrow().launch, fast_.project_wide().launch, fast_.attend_spans().launch,
+        fast_.attend_wide().launch}) {
     for (const Site& barrier : meetings(launch)) {
       if (!barriers.contains(to_string(barrier))) continue;  // a shuffle or a reduction
       SCOPED_TRACE(std::string(name(launch.kernel)) + " without " + to_string(barrier));

@@ -35,8 +35,8 @@ struct Story {
     plan.slices.push_back({seq, 0, prompt - left + drafts, drafts, left == 0});
   }
 
-  StepInput build(std::uint32_t slab_rows = 512) {
-    Capacity capacity(reference::model_config({}), options, {});
+  StepInput build(std::uint32_t slab_rows = 512, const CapacityTerms& terms = {}) {
+    Capacity capacity(reference::model_config({}), options, terms);
     capacity.slab_rows = slab_rows;
     StepInput input(capacity);
     sequences.apply(plan);
@@ -79,6 +79,29 @@ TEST(BuildPasses, tiles_have_at_most_eight_rows_of_one_sequence) {
   story.add(17);
   story.add(10, /*left=*/1);
   EXPECT_EQ(text_of(story.build()), "0+5 of 26 0:8 8:8 16:1 17:8 25:1 L 16");
+}
+
+TEST(BuildPasses, tiles_have_as_many_rows_as_the_capacity_says) {
+  Story story;
+  story.add(1);
+  story.add(300);
+  story.add(10, /*left=*/1);
+  const StepInput input = story.build(512, {.tile_rows = SpanTiles::kRowsMax});
+  EXPECT_EQ(text_of(input), "1+4 of 310 1:128 129:128 257:44 301:9 L 0 300");
+  EXPECT_EQ(input.slabs[0].tile_rows, 128U);
+  EXPECT_EQ(input.slabs[0].longest_in_tile, 300U);
+}
+
+/// Each slab knows its own longest tile, and context.
+TEST(BuildPasses, the_longest_tile_of_a_slab_is_known) {
+  Story story;
+  story.add(19, /*left=*/0);
+  const StepInput input = story.build(12);
+  EXPECT_EQ(text_of(input), "0+2 of 12 0:8 8:4 | 0+1 of 7 0:7 L 6");
+  EXPECT_EQ(input.slabs[0].tile_rows, 8U);
+  EXPECT_EQ(input.slabs[0].longest_in_tile, 12U);
+  EXPECT_EQ(input.slabs[1].tile_rows, 7U);
+  EXPECT_EQ(input.slabs[1].longest_in_tile, 19U);
 }
 
 TEST(BuildPasses, a_pass_with_more_rows_than_a_slab_is_cut_and_tiles_with_it) {

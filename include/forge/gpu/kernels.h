@@ -9,7 +9,7 @@
 // smaller number: blocks of rows beyond the count return at once.
 //
 // Arithmetic is the canonical fp32 tier (numerics/canonical.h, numerics/attention.h): each output
-// has the bits of the CPU's, whatever the launch shape. The kernels from scale_rows to merge_spans
+// has the bits of the CPU's, whatever the launch shape. The kernels from scale_rows to attend_wide
 // are those of fast numerics on tensor cores (numerics/fast.h): their outputs do not depend on the
 // launch shape either.
 //
@@ -33,6 +33,7 @@
 #include "forge/gpu/kernels/attend_prompt.h"
 #include "forge/gpu/kernels/attend_spans.h"
 #include "forge/gpu/kernels/attend_split.h"
+#include "forge/gpu/kernels/attend_wide.h"
 #include "forge/gpu/kernels/choose_experts.h"
 #include "forge/gpu/kernels/code_rows.h"
 #include "forge/gpu/kernels/copy_blocks.h"
@@ -85,6 +86,7 @@
   ENTRY(prepare_heads, PrepareHeadsArgs)            \
   ENTRY(attend_spans, AttendSpansArgs)              \
   ENTRY(merge_spans, MergeSpansArgs)                \
+  ENTRY(attend_wide, AttendWideArgs)                \
   ENTRY(process_logits, ProcessLogitsArgs)          \
   ENTRY(sample, SampleArgs)                         \
   ENTRY(digest_logits, DigestLogitsArgs)

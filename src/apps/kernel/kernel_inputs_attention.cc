@@ -136,9 +136,9 @@ gpu::KernelLaunch build_attend_prompt(KernelCaseBuilder& b) {
   const AttentionCache cache = make_cache(b, rows, b.kv_type());
   std::vector<gpu::PromptTile> tiles;
   for (std::uint32_t seq = 0; seq < b.size(&Sizes::seqs); ++seq) {
-    for (std::uint32_t first = 0; first < rows; first += gpu::PromptTile::kMaxRows) {
-      tiles.push_back(
-          {seq * rows + first, std::min<std::uint32_t>(gpu::PromptTile::kMaxRows, rows - first)});
+    for (std::uint32_t first = 0; first < rows; first += gpu::AttendPromptArgs::kTileRows) {
+      tiles.push_back({seq * rows + first,
+                       std::min<std::uint32_t>(gpu::AttendPromptArgs::kTileRows, rows - first)});
     }
   }
   const auto uploaded = b.upload("tiles", std::move(tiles));

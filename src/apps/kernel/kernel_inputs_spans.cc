@@ -1,10 +1,13 @@
 // Inputs of the attention of fast numerics: sequences whose KV of 16 bits lies in a pool of blocks.
 //
 // Sizes that the kernels do not take become the next that they do: KV of f32 is bf16, and a head
-// has a multiple of 16 components. With one row of each sequence that row decodes, spans by blocks
-// of their own if there are several; more rows are a chunk of a prompt.
+// has a multiple of 16 components. With one row of each sequence that row decodes, more rows are
+// drafts to verify, or a chunk of a prompt; attend_spans has spans by blocks of their own if there
+// are several.
 #include <algorithm>
 #include <cmath>
+#include <tuple>
+#include <utility>
 
 #include "forge/numerics/span_attention.h"
 #include "forge/numerics/tensor_product.h"
@@ -137,17 +140,27 @@ SpanCase make_case(KernelCaseBuilder& b, std::size_t rows_each) {
   return c;
 }
 
-/// The tiles of each sequence's rows.
+/// The tiles of each sequence's rows, of up to as many as the host makes.
 std::vector<gpu::PromptTile> tiles_of(const SpanCase& c) {
+  constexpr std::uint32_t kMost = gpu::SpanTiles::kRowsMax;
   const auto rows_each = static_cast<std::uint32_t>(c.sizes.rows);
   std::vector<gpu::PromptTile> tiles;
   for (std::uint32_t first = 0; first < c.rows.size(); first += rows_each) {
-    for (std::uint32_t i = 0; i < rows_each; i += gpu::PromptTile::kMaxRows) {
-      tiles.push_back(
-          {first + i, std::min<std::uint32_t>(gpu::PromptTile::kMaxRows, rows_each - i)});
+    for (std::uint32_t i = 0; i < rows_each; i += kMost) {
+      tiles.push_back({first + i, std::min(kMost, rows_each - i)});
     }
   }
   return tiles;
+}
+
+/// Puts all rows in tiles, which c.input.counts then counts. Returns: the tiles, and how many.
+std::pair<gpu::SpanTiles, int> upload_tiles(KernelCaseBuilder& b, SpanCase& c) {
+  const auto tiles = b.upload("tiles", tiles_of(c));
+  const auto count = static_cast<std::uint32_t>(tiles.size());
+  c.input.counts =
+      b.counts({.rows = static_cast<std::uint32_t>(c.rows.size()), .prompt_tiles = count});
+  const int most = std::min(c.sizes.rows, gpu::SpanTiles::kRowsMax);
+  return {{tiles.device, most}, static_cast<int>(count)};
 }
 
 /// The counts of rows of which each attends by itself.
@@ -181,7 +194,7 @@ void find_spans(const SpanCase& c, std::vector<float>& partial) {
     for (std::size_t head = 0; head < c.heads(); ++head) {
       const numerics::PagedKV kv = c.view(row, head);
       for (int span = 0; span < static_cast<int>(c.spans); ++span) {
-        if (span >= kv.first / numerics::kSpan) {
+        if (span >= kv.first / numerics::kSpan && span * numerics::kSpan < kv.length) {
           const numerics::AttentionSpan found =
               numerics::span_reference(numerics::kMmaSm90, c.group(row, head, 1), kv, span);
           const auto end = std::ranges::copy(found.a, next).out;
@@ -198,16 +211,14 @@ void find_spans(const SpanCase& c, std::vector<float>& partial) {
 
 gpu::KernelLaunch build_attend_spans(KernelCaseBuilder& b) {
   SpanCase c = make_case(b, b.size(&Sizes::rows));
+  gpu::AttendSpansArgs args{.spans_max = static_cast<int>(c.spans)};
+  auto count = static_cast<int>(c.rows.size());
   if (b.sizes().rows > 1) {
-    const auto tiles = b.upload("tiles", tiles_of(c));
-    c.input.counts = b.counts({.rows = static_cast<std::uint32_t>(c.rows.size()),
-                               .prompt_tiles = static_cast<std::uint32_t>(tiles.size())});
-    c.input.out = expect_out(b, c);
-    const gpu::AttendSpansArgs args{.in = c.input, .tiles = tiles.device};
-    return gpu::launch_of(args, args.shape(static_cast<int>(tiles.size())));
+    std::tie(args.tiles, count) = upload_tiles(b, c);
+  } else {
+    c.input.counts = decode_counts(b, c);
   }
-  c.input.counts = decode_counts(b, c);
-  gpu::AttendSpansArgs args{.in = c.input, .spans_max = static_cast<int>(c.spans)};
+  args.in = c.input;
   if (c.spans == 1) {
     args.in.out = expect_out(b, c);
   } else {
@@ -215,7 +226,15 @@ gpu::KernelLaunch build_attend_spans(KernelCaseBuilder& b) {
     b.expect<float>(partial, [=](std::vector<float>& values) { find_spans(c, values); });
     args.partial = partial.device;
   }
-  return gpu::launch_of(args, args.shape(static_cast<int>(c.rows.size())));
+  return gpu::launch_of(args, args.shape(count));
+}
+
+gpu::KernelLaunch build_attend_wide(KernelCaseBuilder& b) {
+  SpanCase c = make_case(b, b.size(&Sizes::rows));
+  const auto [tiles, count] = upload_tiles(b, c);
+  c.input.out = expect_out(b, c);
+  const gpu::AttendWideArgs args{.in = c.input, .tiles = tiles};
+  return gpu::launch_of(args, args.shape(count));
 }
 
 gpu::KernelLaunch build_merge_spans(KernelCaseBuilder& b) {
@@ -225,6 +244,7 @@ gpu::KernelLaunch build_merge_spans(KernelCaseBuilder& b) {
   find_spans(c, partial);
   c.input.out = expect_out(b, c);
   const gpu::MergeSpansArgs args{.in = c.input,
+                                 .row_count = &c.input.counts->decode_rows,
                                  .partial = b.upload("partial", std::move(partial)).device,
                                  .spans_max = static_cast<int>(c.spans)};
   return gpu::launch_of(args, args.shape(static_cast<int>(c.rows.size())));

@@ -15,6 +15,7 @@ namespace forge::gpu {
 
 struct AttendPromptArgs {
   static constexpr int kThreads = numerics::kKeySegment;
+  static constexpr int kTileRows = 8;  ///< of a tile, the most
   static constexpr BlockResources kResources{.shared_bytes = 18560, .registers = 128};
   AttentionInput in;
   const PromptTile* tiles;

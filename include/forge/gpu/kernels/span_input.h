@@ -1,11 +1,13 @@
 // What the kernels of fast attention share (numerics/span_attention.h): rows, queries of 16 bits,
-// where the KV of a layer lies, and what rows attend over. Legend: kernels.h.
+// where the KV of a layer lies, what rows attend over, and what a thread block has in shared
+// memory. Legend: kernels.h.
 #pragma once
 
 #include <cstdint>
 
 #include "forge/gpu/kernels/attention_input.h"
 #include "forge/numerics/half.h"
+#include "forge/numerics/span_attention.h"
 
 namespace forge::gpu {
 
@@ -28,5 +30,37 @@ struct SpanInput {
     return window > 0 && length > window ? length - window : 0;
   }
 };
+
+/// The rows of a launch. Each row makes G pairs with the query heads that share a KV head, of which
+/// a thread block takes some.
+struct SpanTiles {
+  /// Rows of a tile, the most: where heads share nothing (G = 1), it fills a block of attend_wide.
+  static constexpr int kRowsMax = 128;
+
+  const PromptTile* of = nullptr;  ///< null: each decode row is a tile
+  int rows_max = 1;                ///< of a tile of this launch
+
+  /// Blocks of `pairs` that go through a KV head for a tile.
+  FORGE_HOST_DEVICE int blocks(int pairs, int group_size) const {
+    return ceil_div(rows_max * group_size, pairs);
+  }
+};
+
+/// Pairs of a warp: rows of a matrix for tensor cores (simt/matrix.h).
+inline constexpr int kSpanPairs = 16;
+
+/// Tiles of keys and their values that a block has in shared memory: one is multiplied, one comes.
+inline constexpr int kSpanStages = 2;
+
+/// Numbers from a row of q, keys or values in shared memory to the next: whole pieces of 128 bytes,
+/// in which 16 bytes change places (swizzle).
+FORGE_HOST_DEVICE constexpr int span_row_numbers(int head_size) {
+  return ceil_div(head_size, 64) * 64;
+}
+
+/// Bytes of shared memory that a block has of q of `pairs`, and of tiles.
+constexpr int span_bytes(int pairs, int head_size) {
+  return (pairs + kSpanStages * 2 * numerics::kSpanTile) * span_row_numbers(head_size) * 2;
+}
 
 }  // namespace forge::gpu

@@ -45,9 +45,8 @@ struct alignas(16) ProcessInput {
 };
 
 /// Consecutive rows of one sequence that attend together: rows first .. first + count - 1 of the
-/// pass, at consecutive positions. At most kMaxRows.
+/// pass, at consecutive positions. How many at most, the kernels' pages say that take tiles.
 struct PromptTile {
-  static constexpr int kMaxRows = 8;
   std::uint32_t first = 0;
   std::uint32_t count = 0;
 };
