@@ -141,6 +141,8 @@ class CaseList {
     add("rotate_and_store", sizes);
     add("process_logits", sizes);
     add("sample", sizes);
+    sizes.candidates = 1;
+    add("sample", sizes);
     add("digest_logits", sizes);
   }
 

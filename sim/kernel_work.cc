@@ -4,6 +4,7 @@
 
 #include <bit>
 #include <set>
+#include <span>
 
 #include "forge/numerics/canonical.h"
 #include "forge/sampling/mask.h"
@@ -175,29 +176,66 @@ KernelWork work(const gpu::ProcessLogitsArgs& args, const KernelLaunch& launch) 
   return w;
 }
 
+namespace {
+
+/// The logits of a row at a temperature above 0 of which candidates say that one of them could win.
+std::uint64_t logits_in_reach(const gpu::SampleArgs& args, std::uint64_t row) {
+  const gpu::LogitInput& input = args.inputs[row];
+  const int count = gpu::candidate_count(args.vocabulary);
+  const std::span candidates(args.candidates + row * size_of(count), size_of(count));
+  sampling::BestToken top = candidates[0];
+  for (const sampling::BestToken& each : candidates) top.offer(each.score, each.token);
+  if (top.token == gpu::SampleArgs::kNoPick) return 0;
+  const sampling::GumbelDraw draw{input.seed, input.position, input.temperature, top.score};
+  const float least = draw.top_score(top.token);
+  int logits = 0;
+  for (int first = 0; first < args.vocabulary; first += sampling::kNoiseGroup) {
+    const sampling::BestToken& candidate = candidates[size_of(first / gpu::kCandidateLogits)];
+    if (!draw.could_reach(least, candidate.score, static_cast<std::uint32_t>(first))) continue;
+    logits += std::min(sampling::kNoiseGroup, args.vocabulary - first);
+  }
+  return size_of(logits);
+}
+
+}  // namespace
+
 KernelWork work(const gpu::SampleArgs& args, const KernelLaunch& launch) {
-  constexpr std::uint64_t kGroup = 4;  // logits of a thread at a time
   const std::uint64_t rows = present(launch.shape.grid.x, args.counts->logit_rows);
   const std::uint64_t V = size_of(args.vocabulary);
-  std::uint64_t drawn = 0;
-  std::uint64_t drafts = 0;
-  for (std::uint64_t i = 0; i < rows; ++i) {
-    drawn += args.inputs[i].temperature > 0 ? 1 : 0;
-    drafts += args.inputs[i].draft != gpu::RowInput::kNoDraft ? 1 : 0;
-  }
-  const std::uint64_t read = rows * (sizeof(gpu::LogitInput) + V * kFloat);
+  const std::uint64_t candidates = size_of(gpu::candidate_count(args.vocabulary));
+  const bool has_candidates = args.candidates != nullptr;
+  std::uint64_t scored = 0;       // logits of all rows
+  std::uint64_t scored_most = 0;  // of one row
   KernelWork w;
-  w.bytes_read = read;
-  w.bytes_written = (rows + drafts) * kWord;
-  w.block_bytes = read + w.bytes_written;
-  w.flops = rows * V + drawn * V * 2 * chain::kLogFlops;
+  for (std::uint64_t i = 0; i < rows; ++i) {
+    const gpu::LogitInput& input = args.inputs[i];
+    w.bytes_written += (input.draft != gpu::RowInput::kNoDraft ? 2 : 1) * kWord;
+    if (!(input.temperature > 0)) continue;
+    const std::uint64_t of_row = has_candidates ? logits_in_reach(args, i) : V;
+    scored += of_row;
+    scored_most = std::max(scored_most, of_row);
+  }
+  w.bytes_read = rows * sizeof(gpu::LogitInput);
+  w.bytes_read += has_candidates ? rows * candidates * sizeof(sampling::BestToken) + scored * kFloat
+                                 : rows * V * kFloat;
+  w.block_bytes = w.bytes_read + w.bytes_written;
+  w.flops = rows * (has_candidates ? candidates : V) + scored * 2 * chain::kLogFlops;
 
-  const std::uint64_t turns = chain::turns(V, kGroup * threads_of(launch));
-  const std::uint64_t warps = threads_of(launch) / size_of(simt::kWarpSize);
+  constexpr std::uint64_t kGroup = sampling::kNoiseGroup;  // logits of a thread at a time
+  const std::uint64_t threads = threads_of(launch);
+  const std::uint64_t groups = chain::turns(V, kGroup * threads);
+  const std::uint64_t warps = threads / size_of(simt::kWarpSize);
   const std::uint64_t gather = 2 * chain::kWarpTree + chain::kBarrier + chain::kSharedLoad + warps;
+  const std::uint64_t bound = has_candidates ? chain::kPhilox + chain::kDivide : 0;
   const std::uint64_t draw = chain::kPhilox + 2 * chain::kLog + chain::kDivide;
-  w.chain_loads = 2 + turns * (drawn > 0 ? 2 : 1);
-  w.chain_operations = turns * kGroup + gather + (drawn > 0 ? turns * draw + gather : 0);
+  const std::uint64_t compared = has_candidates ? chain::turns(candidates, threads) : groups;
+  w.chain_loads = 2 + compared;
+  w.chain_operations = compared * (has_candidates ? 1 : kGroup) + gather;
+  if (scored > 0) {
+    const std::uint64_t drawn = chain::turns(scored_most, kGroup * threads);
+    w.chain_loads += drawn + (has_candidates ? groups : 0);
+    w.chain_operations += groups * bound + drawn * draw + gather;
+  }
   return w;
 }
 

@@ -90,8 +90,13 @@ void add_results(KernelWork& w, const TensorProduct& p, const Blocking& b) {
   if (p.is_gated()) {
     w.bytes_written = results / 2 * kHalf;
     w.flops += results / 2 * (chain::kExpFlops + 12);
-  } else {
+  } else if (p.y != nullptr) {
     w.bytes_written = results * kFloat;
+  }
+  if (p.candidates != nullptr) {
+    w.bytes_written +=
+        b.rows * size_of(gpu::candidate_count(p.outputs)) * sizeof(sampling::BestToken);
+    w.flops += results;
   }
   if (p.next.h != nullptr) w.bytes_written += results * kHalf;
   if (p.next.squares != nullptr) {

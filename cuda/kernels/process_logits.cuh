@@ -172,7 +172,7 @@ FORGE_KERNEL(gpu::ProcessLogitsArgs::kThreads) process_logits(gpu::ProcessLogits
   if (is_masked) mask_tokens(a, input.mask, row);
   if (!filter.any()) return;
 
-  sampling::BestToken best{numerics::float_of(0xff800000u), kNoPick};
+  sampling::BestToken best = no_token();
   for (int token = thread(); token < a.vocabulary; token += threads()) {
     const float logit = row[token];
     offer_logit(best, logit, static_cast<std::uint32_t>(token));

@@ -1,7 +1,7 @@
 // What becomes of the products of project_narrow and project_wide: the norm's factor, the bias, and
 // then one of
 //
-//   y                  m v, capped
+//   y                  m v, capped; and of each tile of eight outputs the largest (candidates.h)
 //   y += m v           the residual stream; and the same rows scaled for the next norm, with their
 //                      squares: eight neighbouring outputs, those of a tile, are a group of them
 //   f(gate, up)        rounded, what the next product reads
@@ -10,6 +10,7 @@
 // each, as matrix.h says.
 #pragma once
 
+#include "best_token.cuh"
 #include "forge/gpu/kernels/tensor_product.h"
 #include "forge/numerics/canonical.h"
 #include "forge/numerics/scaled_norm.h"
@@ -79,11 +80,29 @@ FORGE_DEVICE float capped(const gpu::TensorProduct& a, float v) {
   return a.cap > 0 ? numerics::soft_cap(scaled, a.cap) : scaled;
 }
 
-/// y of outputs n and n + 1 of a row.
-FORGE_DEVICE void store_plain(const gpu::TensorProduct& a, int row, int n, Two v) {
-  const gptr<float> y = global(a.y) + std::int64_t{row} * a.outputs + n;
-  if (n < a.outputs) y[0] = capped(a, v.first);
-  if (n + 1 < a.outputs) y[1] = capped(a, v.second);
+/// Stores the candidate of the eight outputs of a tile, of a row if it is there. Four neighbouring
+/// lanes have the outputs, this one n and n + 1. All lanes take part.
+FORGE_DEVICE void store_candidate(const gpu::TensorProduct& a, bool is_there, int row, int n,
+                                  Two y) {
+  sampling::BestToken best = no_token();
+  if (n < a.outputs) offer_logit(best, y.first, static_cast<std::uint32_t>(n));
+  if (n + 1 < a.outputs) offer_logit(best, y.second, static_cast<std::uint32_t>(n + 1));
+  best = best_of_lanes<4>(best);
+  if (!is_there || n >= a.outputs || lane() % 4 != 0) return;
+  const std::int64_t candidates = gpu::candidate_count(a.outputs);  // of a row
+  global(a.candidates)[row * candidates + n / gpu::kCandidateLogits] = best;
+}
+
+/// y of outputs n and n + 1 of a row, if it is there, and the candidate of its tile, as far as they
+/// are wanted. All lanes take part.
+FORGE_DEVICE void store_plain(const gpu::TensorProduct& a, bool is_there, int row, int n, Two v) {
+  const Two y{capped(a, v.first), capped(a, v.second)};
+  if (a.y != nullptr && is_there) {
+    const gptr<float> to = global(a.y) + std::int64_t{row} * a.outputs + n;
+    if (n < a.outputs) to[0] = y.first;
+    if (n + 1 < a.outputs) to[1] = y.second;
+  }
+  if (a.candidates != nullptr) store_candidate(a, is_there, row, n, y);
 }
 
 /// y where the sums of a tile are added to it, and zeros elsewhere. It is read on its own so that
@@ -143,8 +162,8 @@ FORGE_DEVICE void store_results(const gpu::TensorProduct& a, const TensorTile& t
       const Two y = {numerics::fma(a.multiplier, v.first, before.at[2 * half]),
                      numerics::fma(a.multiplier, v.second, before.at[2 * half + 1])};
       store_residual<Half>(a, is_there, tile.first_row + row, n, y);
-    } else if (is_there) {
-      store_plain(a, tile.first_row + row, n, v);
+    } else {
+      store_plain(a, is_there, tile.first_row + row, n, v);
     }
   }
 }

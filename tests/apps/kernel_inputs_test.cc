@@ -240,6 +240,23 @@ TEST(ProductsOnTensorCores, have_the_bits_and_the_bytes_of_many_rows) {
   }
 }
 
+/// Products that leave candidates alone; picks that begin with them.
+TEST(Candidates, have_the_bits_and_the_bytes) {
+  using enum KernelId;
+  for (const KernelId kernel : {project_narrow, project_wide, sample}) {
+    for (KernelSizes sizes : {KernelSizes{}, kSmallest, kTails, kSeveral}) {
+      sizes.accumulate = 0;
+      sizes.candidates = 1;
+      for (sizes.temperature_percent = 0; sizes.temperature_percent <= 200;
+           sizes.temperature_percent += 50) {
+        SCOPED_TRACE(to_string(kernel_entries()[static_cast<std::size_t>(kernel)], sizes));
+        expect_bits_and_bytes(kernel, sizes);
+        if (kernel != sample) break;  // has no temperature
+      }
+    }
+  }
+}
+
 TEST(KernelsWithWeights, have_the_bits_and_the_bytes_whatever_the_type) {
   for (const KernelId kernel : {KernelId::project, KernelId::embed}) {
     for (const quant::WeightType type : quant::kWeightTypes) {

@@ -68,6 +68,7 @@ OverlappingLaunch FastLaunches::prepare_heads() {
 TensorProduct FastLaunches::product(const ProductSize& size) {
   const int padded = ceil_div(size.outputs, linear::kPanelOutputs) * linear::kPanelOutputs;
   const auto results = static_cast<std::size_t>(size.rows_max * size.outputs);
+  const std::vector<sampling::BestToken> candidates(results);  // more than there are
   return {.row_count = memory_.array("row_count", std::vector<std::uint32_t>{size.rows}),
           .rows_max = size.rows_max,
           .x = halves("x", static_cast<int>(size.rows) * size.inputs),
@@ -75,7 +76,8 @@ TensorProduct FastLaunches::product(const ProductSize& size) {
           .inputs = size.inputs,
           .outputs = size.outputs,
           .type = HalfType::bf16,
-          .y = memory_.array("y", std::vector<float>(results))};
+          .y = memory_.array("y", std::vector<float>(results)),
+          .candidates = memory_.array("candidates", candidates)};
 }
 
 /// Three tiles of outputs for blocks of two warps, and a block that has none.

@@ -1,12 +1,14 @@
-// sample picks the token that the CPU picks, process_logits leaves what its pipeline leaves;
-// digest_logits has the CPU's digest.
+// sample picks the token that the CPU picks, with and without candidates; process_logits leaves
+// what its pipeline leaves; digest_logits has the CPU's digest.
 #include <algorithm>
 #include <cmath>
+#include <span>
 
 #include "forge/executor/logits_digest.h"
 #include "forge/sampling/mask.h"
 #include "forge/sampling/pipeline.h"
 #include "forge/sampling/sampler.h"
+#include "gpu/candidates_of.h"
 #include "gpu/kernel_rig.h"
 
 namespace forge::gpu {
@@ -23,58 +25,94 @@ class Sampling : public KernelTest {
     std::uint64_t position;
   };
 
-  /// Picks go to places in another order than the rows', every other one also to the drafts.
-  void expect(const std::vector<Row>& rows) const {
-    const std::size_t vocabulary = rows[0].logits.size();
-    const std::size_t places = rows.size() + 2;
+  /// What sample and digest_logits read, and what they leave.
+  struct Step {
     std::vector<float> logits;
     std::vector<LogitInput> inputs;
-    std::vector<std::uint32_t> picks(places, kUnwritten);
-    std::vector<std::uint32_t> drafts(places, kUnwritten);
-    std::vector<std::uint64_t> digests(places, kUnwritten);
+    PassCounts counts;
+    std::vector<std::uint32_t> picks;
+    std::vector<std::uint32_t> drafts;
+    std::vector<std::uint64_t> digests;
+  };
+
+  /// Picks go to places in another order than the rows', every other one also to the drafts. The
+  /// last row picks nothing.
+  static Step step_of(const std::vector<Row>& rows) {
+    const std::size_t places = rows.size() + 2;
+    Step step{.picks = std::vector<std::uint32_t>(places, kUnwritten),
+              .drafts = std::vector<std::uint32_t>(places, kUnwritten),
+              .digests = std::vector<std::uint64_t>(places, kUnwritten)};
     for (std::size_t i = 0; i < rows.size(); ++i) {
       const Row& row = rows[i];
-      logits.insert(logits.end(), row.logits.begin(), row.logits.end());
+      step.logits.insert(step.logits.end(), row.logits.begin(), row.logits.end());
       const std::size_t place = places - 1 - i;
       const bool draft = i % 2 == 0;
-      inputs.push_back({.seed = row.seed,
-                        .position = row.position,
-                        .draft = draft ? static_cast<std::int32_t>(i) : RowInput::kNoDraft,
-                        .pick = static_cast<std::uint32_t>(place),
-                        .temperature = row.temperature});
+      step.inputs.push_back({.seed = row.seed,
+                             .position = row.position,
+                             .draft = draft ? static_cast<std::int32_t>(i) : RowInput::kNoDraft,
+                             .pick = static_cast<std::uint32_t>(place),
+                             .temperature = row.temperature});
       const bool can = sampling::can_pick(row.logits);
-      picks[place] =
+      step.picks[place] =
           can ? sampling::pick(row.logits, {row.temperature, row.seed}, row.position).value
               : SampleArgs::kNoPick;
-      if (draft) drafts[i] = can ? picks[place] : 0;
-      digests[place] = executor::logits_digest(row.logits);
+      if (draft) step.drafts[i] = can ? step.picks[place] : 0;
+      step.digests[place] = executor::logits_digest(row.logits);
     }
-    inputs.push_back({.pick = LogitInput::kPicksNothing, .temperature = 1.0f});
-    logits.insert(logits.end(), vocabulary, 0.5f);
-    const PassCounts counts{.logit_rows = static_cast<std::uint32_t>(inputs.size())};
-    inputs.push_back({.draft = 1'000'000'000, .pick = 4'000'000'000u});  // beyond the count
-    const int rows_max = static_cast<int>(rows.size()) + 3;
-    const int V = static_cast<int>(vocabulary);
+    step.inputs.push_back({.pick = LogitInput::kPicksNothing, .temperature = 1.0f});
+    step.logits.insert(step.logits.end(), rows[0].logits.size(), 0.5f);
+    step.counts.logit_rows = static_cast<std::uint32_t>(step.inputs.size());
+    step.inputs.push_back({.draft = 1'000'000'000, .pick = 4'000'000'000u});  // beyond the count
+    return step;
+  }
 
+  static SampleArgs sample_args(KernelRig& rig, const Step& step, std::size_t vocabulary) {
+    const std::vector<std::uint32_t> before(step.picks.size(), kUnwritten);
+    return {.counts = rig.input("counts", std::vector{step.counts}),
+            .inputs = rig.input("inputs", step.inputs),
+            .logits = rig.input("logits", step.logits),
+            .picks = rig.output("picks", before, step.picks),
+            .drafts = rig.output("drafts", before, step.drafts),
+            .vocabulary = static_cast<int>(vocabulary)};
+  }
+
+  void expect(const std::vector<Row>& rows) const {
+    const std::size_t vocabulary = rows[0].logits.size();
+    const int rows_max = static_cast<int>(rows.size()) + 3;
+    const Step step = step_of(rows);
     const auto rig = this->rig(vocabulary);
-    const PassCounts* counts_there = rig->input("counts", std::vector{counts});
-    const LogitInput* inputs_there = rig->input("inputs", inputs);
-    const float* logits_there = rig->input("logits", logits);
-    const std::vector<std::uint32_t> before(places, kUnwritten);
-    const SampleArgs sample{.counts = counts_there,
-                            .inputs = inputs_there,
-                            .logits = logits_there,
-                            .picks = rig->output("picks", before, picks),
-                            .drafts = rig->output("drafts", before, drafts),
-                            .vocabulary = V};
+    const SampleArgs sample = sample_args(*rig, step, vocabulary);
     const DigestLogitsArgs digest{
-        .counts = counts_there,
-        .inputs = inputs_there,
-        .logits = logits_there,
-        .digests = rig->output("digests", std::vector<std::uint64_t>(places, kUnwritten), digests),
-        .vocabulary = V};
+        .counts = sample.counts,
+        .inputs = sample.inputs,
+        .logits = sample.logits,
+        .digests = rig->output(
+            "digests", std::vector<std::uint64_t>(step.digests.size(), kUnwritten), step.digests),
+        .vocabulary = sample.vocabulary};
     rig->expect(
         {launch_of(sample, sample.shape(rows_max)), launch_of(digest, digest.shape(rows_max))});
+    expect_by_candidates(rows, step);
+  }
+
+  /// The same picks. The logits of rows at temperature 0 are NaN, with which nothing is picked:
+  /// they must not be read. If no row is above, there are none, and a read is beyond the array.
+  void expect_by_candidates(const std::vector<Row>& rows, Step step) const {
+    const std::size_t vocabulary = rows[0].logits.size();
+    std::vector<sampling::BestToken> candidates;
+    bool is_read = false;
+    for (std::size_t i = 0; i < rows.size(); ++i) {
+      append_candidates(rows[i].logits, candidates);
+      is_read |= rows[i].temperature > 0;
+      const auto logits = std::span(step.logits).subspan(i * vocabulary, vocabulary);
+      if (rows[i].temperature == 0) std::ranges::fill(logits, NAN);
+    }
+    candidates.resize(candidates.size() + static_cast<std::size_t>(candidate_count(
+                                              static_cast<int>(vocabulary))));  // of the last row
+    if (!is_read) step.logits.resize(1);
+    const auto rig = this->rig(vocabulary + 1);
+    SampleArgs sample = sample_args(*rig, step, vocabulary);
+    sample.candidates = rig->input("candidates", candidates);
+    rig->expect(launch_of(sample, sample.shape(static_cast<int>(rows.size()) + 3)));
   }
 };
 FORGE_KERNEL_TEST_TARGETS(Sampling);
@@ -270,6 +308,7 @@ TEST_P(Sampling, OfEqualLogitsTheLowestTokenWins) {
   zeros[200] = 0.0f;
   zeros[30] = -0.0f;  // equal to +0
   expect({{flat, 0.0f, 1, 1}, {twice, 0.0f, 1, 1}, {zeros, 0.0f, 1, 1}, {flat, 1.0f, 1, 1}});
+  expect({{flat, 0.0f, 1, 1}, {twice, 0.0f, 1, 1}, {zeros, 0.0f, 1, 1}});
 }
 
 TEST_P(Sampling, TokensThatAreRuledOutAreNeverPicked) {

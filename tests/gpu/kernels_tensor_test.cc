@@ -7,6 +7,7 @@
 #include "forge/numerics/scaled_norm.h"
 #include "forge/numerics/tensor_product.h"
 #include "forge/numerics/vector_ops.h"
+#include "gpu/candidates_of.h"
 #include "gpu/kernel_rig.h"
 #include "gpu/step_of.h"
 
@@ -36,7 +37,9 @@ struct Case {
   bool bias = false;
   float multiplier = 1;
   float cap = 0;
-  int tiles_along_y = 0;  ///< of the grid of project_narrow; 0: as the shape says
+  int tiles_along_y = 0;           ///< of the grid of project_narrow; 0: as the shape says
+  bool flat = false;               ///< all outputs have the weights of the first
+  std::vector<float> biases = {};  ///< [N] in place of random ones
 };
 
 class TensorProducts : public KernelTest {
@@ -58,11 +61,14 @@ class TensorProducts : public KernelTest {
     const int padded = ceil_div(c.outputs, 32) * 32;
     std::vector<Half> weights = halves_of<Half>(random.reals(size(c.outputs, c.inputs)));
     weights.resize(size(padded, c.inputs));
+    for (std::size_t i = size(c.inputs); c.flat && i < weights.size(); ++i) {
+      weights[i] = weights[i - size(c.inputs)];
+    }
     const auto x = halves_of<Half>(random.reals(size(std::max(c.rows, 1), c.inputs), 3));
     const int groups = c.inputs / numerics::kSquaresGroup;
     std::vector<float> squares = random.reals(size(std::max(c.rows, 1), groups));
     for (float& square : squares) square = square * square * 9;
-    const std::vector<float> bias = random.reals(size(c.outputs));
+    const std::vector<float> bias = c.biases.empty() ? random.reals(size(c.outputs)) : c.biases;
     made.product = {
         .row_count =
             rig.input("row_count", std::vector<std::uint32_t>{static_cast<std::uint32_t>(c.rows)}),
@@ -116,11 +122,37 @@ class TensorProducts : public KernelTest {
     auto made = make<Half>(c);
     const std::vector<float> before = made.random.reals(size(c.rows + c.rows_more, c.outputs));
     std::vector<float> after = before;
-    for (std::size_t i = 0; i < made.v.size(); ++i) {
-      const float y = c.multiplier * made.v[i];
-      after[i] = c.cap > 0 ? numerics::soft_cap(y, c.cap) : y;
-    }
+    std::ranges::copy(plain(c, made.v), after.begin());
     made.product.y = made.rig->output("y", before, after);
+    launch(*made.rig, c, made.product);
+  }
+
+  /// y of a case, [rows][N].
+  static std::vector<float> plain(const Case& c, const std::vector<float>& v) {
+    std::vector<float> y;
+    for (const float each : v) {
+      const float scaled = c.multiplier * each;
+      y.push_back(c.cap > 0 ? numerics::soft_cap(scaled, c.cap) : scaled);
+    }
+    return y;
+  }
+
+  /// Candidates alone, and beside y.
+  template <class Half>
+  void expect_candidates(const Case& c) const {
+    SCOPED_TRACE(text_of(c) << " candidates");
+    auto made = make<Half>(c);
+    const std::vector<float> y = plain(c, made.v);
+    const auto of_row = size(candidate_count(c.outputs));
+    const std::vector<sampling::BestToken> before(size(c.rows + c.rows_more) * of_row, {7.0f, 7});
+    std::vector<sampling::BestToken> after;
+    for (int row = 0; row < c.rows; ++row) {
+      append_candidates(std::span(y).subspan(size(row, c.outputs), size(c.outputs)), after);
+    }
+    after.resize(before.size(), before[0]);
+    made.product.candidates = made.rig->output("candidates", before, after);
+    launch(*made.rig, c, made.product);
+    made.product.y = made.rig->output("y", y);
     launch(*made.rig, c, made.product);
   }
 
@@ -253,6 +285,55 @@ TEST_P(TensorProducts, gates_its_outputs) {
   for (const int outputs : {128, 130, 2 * 108}) {
     const Case c{.rows = 67, .inputs = 40, .outputs = outputs, .norm = true, .bias = true};
     expect_gated<numerics::BF16>(c, {});
+  }
+}
+
+/// Rows on both sides of each tile and of the switch from one kernel to the other.
+TEST_P(TensorProducts, leave_the_largest_of_eight_outputs_of_every_row) {
+  for (const int rows : {1, 4, 5, 8, 9, 16, 17, kNarrowRowsMax, kNarrowRowsMax + 1, 128, 129}) {
+    expect_candidates<numerics::BF16>({.rows = rows, .inputs = 24, .outputs = 20});
+  }
+  expect_candidates<numerics::F16>({.rows = 3, .inputs = 136, .outputs = 16, .rows_more = 30});
+  expect_candidates<numerics::F16>({.rows = 70, .inputs = 72, .outputs = 9, .rows_more = 130});
+}
+
+/// Outputs that fill no tile of a warp, and no block.
+TEST_P(TensorProducts, leave_the_largest_of_what_there_is_of_eight_outputs) {
+  for (const int outputs : {1, 7, 8, 9, 15, 63, 64, 65, 127, 129, 266}) {
+    expect_candidates<numerics::BF16>({.rows = 2, .inputs = 24, .outputs = outputs});
+    expect_candidates<numerics::F16>({.rows = 6,
+                                      .inputs = 40,
+                                      .outputs = outputs,
+                                      .norm = true,
+                                      .bias = true,
+                                      .multiplier = 0.125f,
+                                      .cap = 1.5f});
+  }
+  expect_candidates<numerics::BF16>({.rows = 6, .inputs = 24, .outputs = 56, .tiles_along_y = 3});
+}
+
+/// Equal outputs, within eight and in all of them; -inf, +inf and NaN, alone among others and all.
+TEST_P(TensorProducts, leave_the_lower_of_equals_and_no_token_of_what_is_not_finite) {
+  std::vector<float> biases(90, 0.0f);
+  for (int n = 8; n < 16; ++n) biases[size(n)] = -INFINITY;
+  biases[19] = biases[22] = 1.0f;
+  biases[24] = -INFINITY;
+  biases[37] = INFINITY;
+  biases[41] = -NAN;
+  biases[42] = INFINITY;
+  for (int n = 48; n < 56; ++n) biases[size(n)] = NAN;
+  biases[63] = -1.0f;
+  biases[89] = NAN;
+  for (const int rows : {1, 6, 66}) {
+    const Case c{
+        .rows = rows, .inputs = 40, .outputs = 90, .bias = true, .flat = true, .biases = biases};
+    expect_candidates<numerics::BF16>(c);
+    Case none = c;
+    none.biases.assign(90, -INFINITY);
+    expect_candidates<numerics::BF16>(none);
+    none.biases.assign(90, NAN);
+    none.cap = 2;
+    expect_candidates<numerics::F16>(none);
   }
 }
 

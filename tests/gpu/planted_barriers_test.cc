@@ -8,6 +8,7 @@
 #include "forge/sim/sim_kernels.h"
 #include "forge/simt/checker.h"
 #include "forge/simt/traffic.h"
+#include "gpu/candidates_of.h"
 #include "gpu/fast_launches.h"
 #include "gpu/kernel_lines.h"
 
@@ -161,15 +162,19 @@ class PlantedBarriers : public ::testing::Test {
         .vocabulary = 320};
     return launch_of(args, args.shape(1));
   }
-  KernelLaunch sample() {
+  KernelLaunch sample(bool by_candidates) {
     const std::vector<LogitInput> inputs{{.temperature = 1.0f}};
+    const std::vector<float> logits = random_.reals(320);
+    std::vector<sampling::BestToken> candidates;
+    append_candidates(logits, candidates);
     const SampleArgs args{
         .counts = memory_.array("counts", std::vector<PassCounts>{{.logit_rows = 1}}),
         .inputs = memory_.array("inputs", inputs),
-        .logits = memory_.array("logits", random_.reals(320)),
+        .logits = memory_.array("logits", logits),
         .picks = memory_.array("picks", std::vector<std::uint32_t>(1)),
         .drafts = memory_.array("drafts", std::vector<std::uint32_t>(1)),
-        .vocabulary = 320};
+        .vocabulary = 320,
+        .candidates = by_candidates ? memory_.array("candidates", candidates) : nullptr};
     return launch_of(args, args.shape(1));
   }
 
@@ -222,9 +227,9 @@ TEST_F(PlantedBarriers, EachOneOfEachKernelIsMissed) {
   std::set<std::string> missed;
   for (const KernelLaunch& launch :
        {attend_decode(), attend_split(), attend_prompt(), attend_latent(), attend_latent_split(),
-        project(), project_codes(), choose_experts(), plan_experts(), process_logits(), sample(),
-        fast_.project_narrow().launch, fast_.project_wide().launch, fast_.attend_spans().launch,
-        fast_.attend_wide().launch}) {
+        project(), project_codes(), choose_experts(), plan_experts(), process_logits(),
+        sample(false), sample(true), fast_.project_narrow().launch, fast_.project_wide().launch,
+        fast_.attend_spans().launch, fast_.attend_wide().launch}) {
     for (const Site& barrier : meetings(launch)) {
       if (!barriers.contains(to_string(barrier))) continue;  // a shuffle or a reduction
       SCOPED_TRACE(std::string(name(launch.kernel)) + " without " + to_string(barrier));

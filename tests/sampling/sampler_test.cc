@@ -243,6 +243,31 @@ TEST(Margin, is_what_the_picked_token_has_over_the_next) {
   }
 }
 
+/// Of all scores of four tokens, and such as lie just above and below them.
+TEST(GumbelDraws, of_tokens_that_could_not_reach_a_score_none_does) {
+  int ruled_out = 0;
+  for (const float temperature : {0.01F, 0.7F, 1.0F, 50.0F}) {
+    for (std::uint64_t position = 0; position < 200; ++position) {
+      const GumbelDraw draw{position % 7, position, temperature, 2.0F};
+      const auto first = static_cast<std::uint32_t>(position * 4);
+      for (const float logit : {2.0F, 1.999F, 1.0F, -3.0F, -kInfinity}) {
+        for (std::uint32_t token = first; token < first + 4; ++token) {
+          EXPECT_TRUE(draw.could_reach(draw.score(logit, token), logit, first));
+          EXPECT_TRUE(draw.could_reach(draw.score(logit - 0.5F, token), logit, first));
+        }
+        for (const float least : {-1.0F, 0.0F, 2.0F, 20.0F}) {
+          if (draw.could_reach(least, logit, first)) continue;
+          ++ruled_out;
+          for (std::uint32_t token = first; token < first + 4; ++token) {
+            EXPECT_LT(draw.score(logit, token), least);
+          }
+        }
+      }
+    }
+  }
+  EXPECT_GT(ruled_out, 1000);
+}
+
 TEST(Margin, over_nobody_is_the_largest_float) {
   const std::vector<float> logits{-kInfinity, 2.0F, -kInfinity};
   for (const float temperature : {0.0F, 1.0F}) {

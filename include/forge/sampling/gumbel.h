@@ -51,7 +51,7 @@ FORGE_HOST_DEVICE inline float gumbel_bound(float u) {
 inline constexpr float kGumbelMax = 16.7F;
 
 /// The best token so far.
-struct BestToken {
+struct alignas(8) BestToken {
   float score;
   std::uint32_t token;
 
@@ -89,6 +89,19 @@ struct GumbelDraw {
                                ? logit - second.score
                                : (score(logit, picked) - second.score) * temperature;
     return distance < largest ? distance : largest;
+  }
+
+  /// Whether one of the tokens first .. first + 3, none of whose logits is above `logit`, could
+  /// have a score of `least` or more.
+  FORGE_HOST_DEVICE bool could_reach(float least, float logit, std::uint32_t first) const {
+    const float scaled = numerics::divide(logit - max, temperature);
+    if (scaled + kGumbelMax < least) return false;
+    const numerics::Words4 words = random_words(seed, position, first / kNoiseGroup, kGumbelStream);
+    bool could = false;
+    for (const std::uint32_t word : words.x) {
+      could |= scaled + gumbel_bound(numerics::uniform_open(word)) >= least;
+    }
+    return could;
   }
 
   /// Offers the tokens first .. first + 3. `first` is a multiple of kNoiseGroup; places beyond the

@@ -27,8 +27,9 @@ struct KernelWork {
   std::uint64_t chain_operations = 0;  ///< dependent arithmetic operations and meeting points
 };
 
-/// The work of one launch. Reads counts and rows through the pointers in its arguments, so it works
-/// only where these are the simulator's memory, and only when the launch itself could run.
+/// The work of one launch. Reads counts, rows and candidates through the pointers in its arguments,
+/// so it works only where these are the simulator's memory, and only when the launch itself could
+/// run.
 KernelWork work_of(const gpu::KernelLaunch& launch);
 
 }  // namespace forge::sim

@@ -5,6 +5,7 @@
 #include <bit>
 #include <cstring>
 #include <optional>
+#include <span>
 #include <utility>
 
 #include "forge/core/check.h"
@@ -117,6 +118,17 @@ inline std::vector<float>::iterator put_segment(const numerics::AttentionSegment
   *partial++ = segment.m;
   *partial++ = segment.l;
   return partial;
+}
+
+/// The candidates of a row of finite logits (gpu/kernels/candidates.h).
+inline std::vector<sampling::BestToken> candidates_of(std::span<const float> row) {
+  constexpr auto kLogits = static_cast<std::uint32_t>(gpu::kCandidateLogits);
+  std::vector<sampling::BestToken> candidates;
+  for (std::uint32_t token = 0; token < row.size(); ++token) {
+    if (token % kLogits == 0) candidates.push_back({row[token], token});
+    candidates.back().offer(row[token], token);
+  }
+  return candidates;
 }
 
 // build_NAME makes the launch of the kernel NAME and says what is expected of it.

@@ -204,6 +204,10 @@ gpu::KernelLaunch build_sample(KernelCaseBuilder& b) {
   const std::size_t V = b.size(&Sizes::vocabulary);
   const auto inputs = b.upload("inputs", logit_inputs(b));
   const auto logits = b.upload("logits", b.floats(inputs.size() * V));
+  std::vector<sampling::BestToken> candidates;
+  for (std::size_t i = 0; b.sizes().candidates != 0 && i < inputs.size(); ++i) {
+    std::ranges::copy(candidates_of({logits.data() + i * V, V}), std::back_inserter(candidates));
+  }
   const auto picks = b.output<std::uint32_t>("picks", inputs.size());
   const auto drafts = b.output<std::uint32_t>("drafts", inputs.size());
   const auto picked = [=](std::size_t i) {
@@ -220,12 +224,14 @@ gpu::KernelLaunch build_sample(KernelCaseBuilder& b) {
       if (draft != RowInput::kNoDraft) out[static_cast<std::size_t>(draft)] = picked(i);
     }
   });
-  const gpu::SampleArgs args{.counts = b.counts({.logit_rows = word_of(inputs.size())}),
-                             .inputs = inputs.device,
-                             .logits = logits.device,
-                             .picks = picks.device,
-                             .drafts = drafts.device,
-                             .vocabulary = b.sizes().vocabulary};
+  const gpu::SampleArgs args{
+      .counts = b.counts({.logit_rows = word_of(inputs.size())}),
+      .inputs = inputs.device,
+      .logits = logits.device,
+      .picks = picks.device,
+      .drafts = drafts.device,
+      .vocabulary = b.sizes().vocabulary,
+      .candidates = candidates.empty() ? nullptr : b.upload("candidates", candidates).device};
   return gpu::launch_of(args, args.shape(b.sizes().rows));
 }
 

@@ -39,29 +39,45 @@ gpu::TensorProduct build_product(KernelCaseBuilder& b) {
   const auto x = b.upload("x", packed_pairs(b.floats(rows * K)));
   const auto weights =
       b.upload("weights", packed_pairs(b.floats((N + kPadded - 1) / kPadded * kPadded * K)));
-  const bool accumulates = b.sizes().accumulate != 0;
-  const auto y = accumulates ? b.upload("y", b.floats(rows * N)) : b.output<float>("y", rows * N);
   const auto bias = b.sizes().bias != 0 ? b.upload("bias", b.floats(N)) : Uploaded<float>();
-  const gpu::TensorProduct product{.row_count = &b.row_counts(rows)->rows,
-                                   .rows_max = b.sizes().rows,
-                                   .x = x.device,
-                                   .weights = weights.device,
-                                   .inputs = b.sizes().hidden,
-                                   .outputs = b.sizes().outputs,
-                                   .type = numerics::HalfType::bf16,
-                                   .bias = bias.device,
-                                   .cap = static_cast<float>(b.sizes().cap),
-                                   .y = y.device,
-                                   .accumulate = accumulates};
-  b.expect<float>(y, [=, cap = product.cap](std::vector<float>& out) {
-    for (std::size_t i = 0; i < out.size(); ++i) {
-      const std::vector<BF16> w = row_of(weights, i % N, K);
-      const std::vector<BF16> a = row_of(x, i / N, K);
-      float v = numerics::tensor_product<BF16>(numerics::kMmaSm90, w, a);
-      if (bias.device != nullptr) v = v + bias[i % N];
-      out[i] = accumulates ? out[i] + v : cap > 0 ? numerics::soft_cap(v, cap) : v;
-    }
+  gpu::TensorProduct product{.row_count = &b.row_counts(rows)->rows,
+                             .rows_max = b.sizes().rows,
+                             .x = x.device,
+                             .weights = weights.device,
+                             .inputs = b.sizes().hidden,
+                             .outputs = b.sizes().outputs,
+                             .type = numerics::HalfType::bf16,
+                             .bias = bias.device,
+                             .cap = static_cast<float>(b.sizes().cap),
+                             .accumulate = b.sizes().accumulate != 0};
+  const auto result = [=, accumulates = product.accumulate, cap = product.cap](std::size_t i,
+                                                                               float before) {
+    const std::vector<BF16> w = row_of(weights, i % N, K);
+    const std::vector<BF16> a = row_of(x, i / N, K);
+    float v = numerics::tensor_product<BF16>(numerics::kMmaSm90, w, a);
+    if (bias.device != nullptr) v = v + bias[i % N];
+    return accumulates ? before + v : cap > 0 ? numerics::soft_cap(v, cap) : v;
+  };
+  if (b.sizes().candidates != 0) {
+    const std::size_t of_row = static_cast<std::size_t>(gpu::candidate_count(product.outputs));
+    const auto candidates = b.output<sampling::BestToken>("candidates", rows * of_row);
+    b.expect<sampling::BestToken>(candidates, [=](std::vector<sampling::BestToken>& out) {
+      out.clear();
+      for (std::size_t row = 0; row < rows; ++row) {
+        std::vector<float> logits;
+        for (std::size_t n = 0; n < N; ++n) logits.push_back(result(row * N + n, 0));
+        std::ranges::copy(candidates_of(logits), std::back_inserter(out));
+      }
+    });
+    product.candidates = candidates.device;
+    return product;
+  }
+  const auto y =
+      product.accumulate ? b.upload("y", b.floats(rows * N)) : b.output<float>("y", rows * N);
+  b.expect<float>(y, [=](std::vector<float>& out) {
+    for (std::size_t i = 0; i < out.size(); ++i) out[i] = result(i, out[i]);
   });
+  product.y = y.device;
   return product;
 }
 

@@ -128,6 +128,8 @@ const std::vector<SizeFlag>& size_flags() {
       {"--sinks", "1: heads of attention have sinks", &Sizes::sinks, 0, 1},
       {"--shared-gate", "1: what shared experts made has a gate", &Sizes::shared_gate, 0, 1},
       {"--cap", "Soft cap of logits, or of scores; 0: none", &Sizes::cap, 0, 1000},
+      {"--candidates", "1: of each 8 outputs only the largest is written; a pick begins with these",
+       &Sizes::candidates, 0, 1},
       {"--weights", kWeightsHelp, &Sizes::weights, 0,
        static_cast<int>(quant::kWeightTypes.size()) - 1},
       {"--kv", "Type of KV, 0: f32 (bf16 where it has to be 16 bits), 1: bf16, 2: f16", &Sizes::kv,
@@ -148,8 +150,8 @@ struct SharedSizes {
   Members latents{&Sizes::seqs,      &Sizes::context,    &Sizes::heads, &Sizes::latent_size,
                   &Sizes::rope_size, &Sizes::block_size, &Sizes::kv};
   Members choice{&Sizes::rows, &Sizes::experts, &Sizes::experts_per_token};
-  Members product{&Sizes::rows,       &Sizes::hidden, &Sizes::outputs,
-                  &Sizes::accumulate, &Sizes::bias,   &Sizes::cap};
+  Members product{&Sizes::rows, &Sizes::hidden, &Sizes::outputs,   &Sizes::accumulate,
+                  &Sizes::bias, &Sizes::cap,    &Sizes::candidates};
   std::vector<SizeMultiple> row{{&Sizes::hidden, numerics::kSquaresGroup}};
   std::vector<SizeMultiple> head{{&Sizes::head_size, numerics::kStepProducts}};
 };
@@ -215,7 +217,10 @@ const std::vector<KernelEntry>& kernel_entries() {
        "top_k_top_p",
        "penalties, and tokens ruled out",
        {&S::rows, &S::vocabulary, &S::temperature_percent, &S::top_k, &S::top_p_percent}},
-      {sample, "gumbel", "picks tokens", {&S::rows, &S::vocabulary, &S::temperature_percent}},
+      {sample,
+       "gumbel",
+       "picks tokens",
+       {&S::rows, &S::vocabulary, &S::temperature_percent, &S::candidates}},
       {digest_logits, "", "64-bit digests of logits", {&S::rows, &S::vocabulary}},
   };
   return kEntries;
@@ -283,10 +288,12 @@ tl::expected<void, std::string> validate(const KernelEntry& kernel, const Kernel
     return tl::unexpected(flag_and_value(&Sizes::rows, sizes) + " is more than " +
                           flag_and_value(&Sizes::context, sizes));
   }
-  if (uses(kernel, &Sizes::accumulate) && uses(kernel, &Sizes::cap) && sizes.accumulate > 0 &&
-      sizes.cap > 0) {
-    return tl::unexpected(flag_and_value(&Sizes::cap, sizes) + " is not taken together with " +
-                          flag_and_value(&Sizes::accumulate, sizes));
+  for (const auto of_plain : {&Sizes::cap, &Sizes::candidates}) {
+    if (uses(kernel, &Sizes::accumulate) && uses(kernel, of_plain) && sizes.accumulate > 0 &&
+        sizes.*of_plain > 0) {
+      return tl::unexpected(flag_and_value(of_plain, sizes) + " is not taken together with " +
+                            flag_and_value(&Sizes::accumulate, sizes));
+    }
   }
   const double bytes = bytes_about(kernel, sizes);
   if (bytes > static_cast<double>(kKernelBytesMax)) {

@@ -50,6 +50,7 @@ struct KernelSizes {
   int sinks = 0;        ///< 1: heads of attention have sinks
   int shared_gate = 0;  ///< 1: what shared experts made has a gate
   int cap = 0;          ///< soft cap of results, or of scores; 0: none
+  int candidates = 0;   ///< 1: of each 8 logits the largest (gpu/kernels/candidates.h)
 };
 
 /// A size as a flag.

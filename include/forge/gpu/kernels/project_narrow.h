@@ -31,7 +31,7 @@ struct ProjectNarrowArgs {
   static constexpr int kTileOutputs = 8;  ///< of a warp
   static constexpr int kStageInputs = 128;
   static constexpr int kStages = 8;
-  static constexpr BlockResources kResources{.registers = 92};
+  static constexpr BlockResources kResources{.registers = 80};
   TensorProduct product;
 
   FORGE_HOST_DEVICE int output_tiles() const { return ceil_div(product.columns(), kTileOutputs); }

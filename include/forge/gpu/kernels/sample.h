@@ -3,6 +3,9 @@
 // row for which can_pick() is false gets kNoPick; its draft, which runs like any other, is token 0.
 // Rows whose pick is LogitInput::kPicksNothing are left alone. Each thread block takes one row.
 //
+// If there are candidates, the picks are the same, and most logits are not read: at temperature 0
+// none; above, those of which a candidate says that one of them could win.
+//
 // Example, with `#include "forge/gpu/kernels.h"`, given `const PassCounts* counts`,
 // `const LogitInput* inputs`, `const float* logits`, `std::uint32_t* picks` and
 // `std::uint32_t* drafts`:
@@ -16,6 +19,7 @@
 //   return launch_of(args, args.shape(64));  // up to 64 rows with logits
 #pragma once
 
+#include "forge/gpu/kernels/candidates.h"
 #include "forge/gpu/kernels/kernel_launch.h"
 #include "forge/gpu/kernels/step_data.h"
 
@@ -24,13 +28,14 @@ namespace forge::gpu {
 struct SampleArgs {
   static constexpr int kThreads = 1024;
   static constexpr std::uint32_t kNoPick = 0xffffffff;
-  static constexpr BlockResources kResources{.shared_bytes = 512, .registers = 51};
+  static constexpr BlockResources kResources{.shared_bytes = 512, .registers = 56};
   const PassCounts* counts;
   const LogitInput* inputs;  ///< [R]
   const float* logits;       ///< [R][V]
   std::uint32_t* picks;
   std::uint32_t* drafts;
-  int vocabulary;  ///< V
+  int vocabulary;                                   ///< V
+  const sampling::BestToken* candidates = nullptr;  ///< [R][candidate_count(V)] of them, or null
 
   simt::LaunchShape shape(int rows_max) const {
     return {{rows_max, 1, 1}, threads_for(ceil_div(vocabulary, 4), kThreads)};

@@ -2,7 +2,9 @@
 // it (numerics/tensor_product.h): v = s x W^T + bias, and what becomes of v:
 //
 //   what is given         result
-//   y                     y = v, or soft_cap(m v)             qkv, logits
+//   y                     y = m v, or soft_cap(m v)           qkv, logits
+//     or candidates,        of each 8 neighbours of y the       logits from which a token is picked
+//     or both               largest (candidates.h)
 //   y, accumulate         y = fma(m, v, y)                    the residual stream
 //     and next            and its rows scaled for the next    (scale_rows.h)
 //                         norm, and their squares
@@ -13,6 +15,7 @@
 // often a number that has come is multiplied.
 #pragma once
 
+#include "forge/gpu/kernels/candidates.h"
 #include "forge/gpu/kernels/glu.h"
 #include "forge/gpu/kernels/kernel_launch.h"
 #include "forge/numerics/half.h"
@@ -54,8 +57,10 @@ struct TensorProduct {
   const float* bias = nullptr;  ///< [N] or null
   float multiplier = 1;         ///< m
   float cap = 0;                ///< soft cap of y, which is not accumulated; 0: none
-  float* y = nullptr;           ///< [rows][N]
+  float* y = nullptr;           ///< [rows][N], or null: nobody wants it
   bool accumulate = false;      ///< add to y
+  /// [rows][candidate_count(N)] of y, which is not accumulated, or null: nobody wants them.
+  sampling::BestToken* candidates = nullptr;
   NextRows next = {};
   Gated gated = {};
 
