@@ -83,7 +83,7 @@ void CanonicalLayers::run_layer(const DevicePass& pass, const DeviceLayer& w, fl
 }
 
 void CanonicalLayers::make_logits(const DevicePass& pass, const DeviceWeights& weights,
-                                  const float* hidden, float* logits) const {
+                                  const float* hidden, const HeadResults& to) const {
   const RowCount rows = pass.rows_with_logits();
   pass.queue.launch(RmsNormArgs{.counts = pass.counts,
                                 .logits = pass.logits,
@@ -94,7 +94,7 @@ void CanonicalLayers::make_logits(const DevicePass& pass, const DeviceWeights& w
                                 .eps = model_.norm_eps},
                     rows.most);
   project(pass, rows, normed_.as<float>(), weights.head(),
-          {.y = logits, .multiplier = 1 / model_.logits_divisor, .cap = model_.logits_cap});
+          {.y = to.logits, .multiplier = 1 / model_.logits_divisor, .cap = model_.logits_cap});
 }
 
 }  // namespace forge::gpu

@@ -27,9 +27,9 @@ class CanonicalLayers {
   /// Takes the residual stream hidden [rows][d] through the first `count` layers.
   void run(const DevicePass& pass, const DeviceWeights& weights, float* hidden, int count) const;
 
-  /// logits [R][V] of the rows that want them.
+  /// Makes the logits of the rows with logits. Requires: no candidates are wanted.
   void make_logits(const DevicePass& pass, const DeviceWeights& weights, const float* hidden,
-                   float* logits) const;
+                   const HeadResults& to) const;
 
  private:
   /// Of a sub-layer; the second one is there where norms are around.

@@ -34,20 +34,19 @@ std::uint32_t head_tiles_of(const model::ModelConfig& model) {
   return static_cast<std::uint32_t>(grouped.kv_heads * of_group);
 }
 
-/// Rows of a tile that the kernels of all models take: a step has tiles of one kind.
-std::uint32_t tile_rows_of(const GpuModels& models) {
+GpuNumerics numerics_of(const GpuModels& models) {
   const bool all_fast = models.model.numerics() == GpuNumerics::fast &&
                         (!models.draft || models.draft->numerics() == GpuNumerics::fast);
-  return all_fast ? SpanTiles::kRowsMax : AttendPromptArgs::kTileRows;
+  return all_fast ? GpuNumerics::fast : GpuNumerics::canonical;
 }
 
 }  // namespace
 
 CapacityTerms terms_of(const GpuModels& models, const GpuOptions& gpu, std::uint64_t shared_bytes) {
-  return {.has_draft_model = models.draft.has_value(),
+  return {.numerics = numerics_of(models),
+          .has_draft_model = models.draft.has_value(),
           .positions = models.model.config().positions,
           .chunk_rows = gpu.chunk_rows,
-          .tile_rows = tile_rows_of(models),
           .shared_bytes = shared_bytes};
 }
 
@@ -69,7 +68,8 @@ Capacity::Capacity(const model::ModelConfig& model, const executor::ExecutorOpti
   const std::uint32_t first_rows =
       proposes ? tokens + (has_draft_model ? options.cache.num_blocks : 0) : 0;
   const std::uint32_t narrow_passes = k > 0 ? k - 1 : 0;
-  tile_rows = terms.tile_rows;
+  const bool is_fast = terms.numerics == GpuNumerics::fast;
+  tile_rows = is_fast ? SpanTiles::kRowsMax : AttendPromptArgs::kTileRows;
   const auto tiles_of = [&](std::uint32_t its_slabs) {
     return slices + its_slabs + tokens / tile_rows;
   };
@@ -89,6 +89,7 @@ Capacity::Capacity(const model::ModelConfig& model, const executor::ExecutorOpti
 
   positions = smallest(slots, static_cast<std::uint64_t>(terms.positions));
   table_stride = (positions + options.cache.block_size - 1) / options.cache.block_size;
+  reads_logits = options.digest_logits || !is_fast;
   vocabulary = static_cast<std::uint32_t>(model.vocabulary_size);
   const std::uint64_t of_sequence =
       std::min<std::uint64_t>(vocabulary, positions + SamplingParams::kLogitBiasMax);

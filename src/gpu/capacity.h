@@ -18,12 +18,12 @@ namespace forge::gpu {
 
 /// What the capacity for a model depends on beside it and the options.
 struct CapacityTerms {
+  GpuNumerics numerics = GpuNumerics::canonical;  ///< fast if that of all models
   bool has_draft_model = false;
   int positions = model::kPositionsMax;  ///< of the longest sequence: those of the model that is
                                          ///< drafted for
   std::uint32_t chunk_rows = GpuOptions().chunk_rows;
-  std::uint32_t tile_rows = AttendPromptArgs::kTileRows;  ///< what kernels of all models take
-  std::uint64_t shared_bytes = UINT64_MAX;                ///< DeviceInfo::shared_bytes
+  std::uint64_t shared_bytes = UINT64_MAX;  ///< DeviceInfo::shared_bytes
 };
 
 /// Those of both models' capacities. What memory is taken does not depend on the device.
@@ -59,6 +59,8 @@ struct Capacity {
   std::uint32_t slab_logits = 0;
   std::uint32_t split_rows = 0;  ///< rows whose context can be split among thread blocks
 
+  /// Whether logits are read whatever is picked: for digests, or since there are no candidates.
+  bool reads_logits = false;
   std::uint32_t vocabulary = 0;
   std::uint64_t shared_bytes = 0;  ///< of a thread block, the most
 

@@ -26,7 +26,7 @@ std::uint32_t length_bucket(std::uint32_t segments) {
 
 DecodeGraphs::DecodeGraphs(const Capacity& capacity)
     : capacity_(capacity), length_buckets_(length_bucket(capacity.key_segments) + 1) {
-  entries_.resize(2 * kRows.size() * length_buckets_);
+  entries_.resize(kLogitsUses * kRows.size() * length_buckets_);
 }
 
 std::optional<DecodeGraphs::Bucket> DecodeGraphs::bucket_of(const StepInput& input) const {
@@ -47,13 +47,13 @@ std::optional<DecodeGraphs::Bucket> DecodeGraphs::bucket_of(const StepInput& inp
   bucket.shape.key_segments = split ? key_segments : 1;
   const std::uint32_t logits = std::min(rows, capacity_.slab_logits);
   bucket.shape.counts = {.rows = rows, .logit_rows = logits, .decode_rows = rows};
-  const bool processes = bucket.shape.processes;
+  const LogitsUse use = bucket.shape.logits_use;
   bucket.sizes = {.slabs = 1,
                   .rows = rows,
                   .logits = logits,
-                  .processing = processes ? logits : 0,
+                  .processing = use == LogitsUse::processed ? logits : 0,
                   .writes = rows};
-  const std::size_t of_rows = 2 * rows_index + (processes ? 1 : 0);
+  const std::size_t of_rows = kLogitsUses * rows_index + static_cast<std::size_t>(use);
   bucket.entry = of_rows * length_buckets_ + (split ? length_index : 0);
   return bucket;
 }

@@ -1,5 +1,5 @@
-// DecodeGraphs: the graphs of decode steps, one for each bucket of batch sizes, with and without
-// the processing of logits, and, where contexts are split among thread blocks, of their lengths.
+// DecodeGraphs: the graphs of decode steps, one for each bucket of batch sizes, for each use of
+// their logits (step_input.h), and, where contexts are split among thread blocks, of their lengths.
 //
 // A graph's launches cover the whole bucket; its kernels read from the step how many rows there
 // really are. So all steps of a bucket have the same commands, addresses and sizes included.
@@ -54,7 +54,7 @@ class DecodeGraphs {
  private:
   const Capacity& capacity_;
   std::size_t length_buckets_;
-  std::vector<Entry> entries_;  // [buckets of rows][processes][buckets of lengths]
+  std::vector<Entry> entries_;  // [buckets of rows][uses of logits][buckets of lengths]
 };
 
 }  // namespace forge::gpu

@@ -32,6 +32,11 @@ ModelBuffers::ModelBuffers(const GpuModel& model, const executor::ExecutorOption
       hidden(allocator.rows(capacity.slab_rows, model.config().hidden_size, "hidden")),
       layers(layers_of(model, capacity, allocator)),
       logits(allocator.rows(capacity.slab_logits, model.config().vocabulary_size, "logits")) {
+  if (model.numerics() == GpuNumerics::fast) {
+    const int of_row = candidate_count(model.config().vocabulary_size);
+    candidates = allocator.take<sampling::BestToken>(
+        MemoryKind::device, capacity.slab_logits * static_cast<std::size_t>(of_row), "candidates");
+  }
   if (model.config().window_rope) {
     window_rotary = allocator.rows(capacity.positions, model.config().rope.size,
                                    "rotary table of layers with a window");
@@ -98,7 +103,7 @@ void DeviceModel::run(const Slab& slab, const SlabShape& shape, const DeviceStep
       [&](const auto& layers) {
         layers.run(pass, weights_, hidden, count);
         if (shape.counts.logit_rows == 0) return;
-        layers.make_logits(pass, weights_, hidden, buffers_.logits.as<float>());
+        layers.make_logits(pass, weights_, hidden, head_results(shape.logits_use));
       },
       buffers_.layers);
   if (shape.counts.logit_rows > 0) pick(pass, slab.pass.proposes);
@@ -114,6 +119,15 @@ void DeviceModel::embed(const DevicePass& pass) const {
                               .multiplier = model_.embedding_multiplier,
                               .kind = weights_.embedding_kind()},
                     pass.all_rows().most);
+}
+
+/// What the head makes, and what is picked from. There are no candidates of logits that change.
+HeadResults DeviceModel::head_results(LogitsUse use) const {
+  auto* const logits = buffers_.logits.as<float>();
+  auto* const candidates = buffers_.candidates.as<sampling::BestToken>();
+  if (candidates == nullptr || use == LogitsUse::processed) return {.logits = logits};
+  if (use == LogitsUse::largest) return {.candidates = candidates};
+  return {logits, candidates};
 }
 
 void DeviceModel::pick(const DevicePass& pass, bool proposes) const {
@@ -133,7 +147,7 @@ void DeviceModel::pick(const DevicePass& pass, bool proposes) const {
                                        .vocabulary = model_.vocabulary_size},
                       rows.most);
   }
-  if (pass.shape.processes) {
+  if (pass.shape.logits_use == LogitsUse::processed) {
     pass.queue.launch(ProcessLogitsArgs{.counts = pass.counts,
                                         .inputs = pass.processing,
                                         .adjustments = pass.step.adjustments,
@@ -148,7 +162,8 @@ void DeviceModel::pick(const DevicePass& pass, bool proposes) const {
                                .logits = logits,
                                .picks = pass.step.picks,
                                .drafts = pass.step.drafts,
-                               .vocabulary = model_.vocabulary_size},
+                               .vocabulary = model_.vocabulary_size,
+                               .candidates = head_results(pass.shape.logits_use).candidates},
                     rows.most);
 }
 

@@ -5,6 +5,9 @@
 //   layers:      canonical_layers.h or fast_layers.h, by the model's numerics
 //   logits:      the same, digest_logits, process_logits, sample
 //
+// Fast numerics write logits only where somebody reads them (LogitsUse): candidates
+// (gpu/kernels/candidates.h) say which is the largest.
+//
 // Owns the memory. Thread contract: none of its own.
 #pragma once
 
@@ -35,6 +38,7 @@ struct ModelBuffers {
   Buffer hidden;  // [rows][d] the residual stream
   std::variant<CanonicalLayers, FastLayers> layers;
   Buffer logits;         // [R][V]
+  Buffer candidates;     // [R][candidate_count(V)] of fast numerics
   Buffer window_rotary;  // likewise of ModelConfig::window_rope, where there is one
 };
 
@@ -60,6 +64,7 @@ class DeviceModel {
 
  private:
   void embed(const DevicePass& pass) const;
+  HeadResults head_results(LogitsUse use) const;
   void pick(const DevicePass& pass, bool proposes) const;
 
   model::ModelConfig model_;

@@ -12,7 +12,7 @@ SlabShape SlabShape::of(const Slab& slab) {
           .key_segments = segments_of(slab.longest_decode),
           .tile_segments = segments_of(slab.longest_in_tile),
           .tile_rows = slab.tile_rows,
-          .processes = slab.processes};
+          .logits_use = slab.logits_use};
 }
 
 void code_rows(const DevicePass& pass, const RowCount& rows, const Vectors& x, int inputs,

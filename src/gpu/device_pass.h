@@ -22,7 +22,7 @@ struct SlabShape {
   std::uint32_t key_segments = 0;   ///< those of the longest context of a decode row
   std::uint32_t tile_segments = 0;  ///< likewise of a row in a tile
   std::uint32_t tile_rows = 0;      ///< rows of the longest tile
-  bool processes = false;           ///< logits change before the pick
+  LogitsUse logits_use = LogitsUse::largest;
 
   static SlabShape of(const Slab& slab);
 };
@@ -39,6 +39,12 @@ struct Output {
   bool accumulate = false;
   float multiplier = 1;
   float cap = 0;  ///< soft cap of y, of logits; 0: none
+};
+
+/// Where what is made of the rows with logits goes.
+struct HeadResults {
+  float* logits = nullptr;                    ///< [R][V], or null: nobody reads them
+  sampling::BestToken* candidates = nullptr;  ///< [R][candidate_count(V)], or null
 };
 
 struct DevicePass {

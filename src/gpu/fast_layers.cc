@@ -119,7 +119,7 @@ void FastLayers::run(const DevicePass& pass, const DeviceWeights& weights, float
 }
 
 void FastLayers::make_logits(const DevicePass& pass, const DeviceWeights& weights,
-                             const float* hidden, float* logits) const {
+                             const float* hidden, const HeadResults& to) const {
   const RowCount rows = pass.rows_with_logits();
   pass.queue.launch(ScaleRowsArgs{.counts = pass.counts,
                                   .logits = pass.logits,
@@ -134,7 +134,8 @@ void FastLayers::make_logits(const DevicePass& pass, const DeviceWeights& weight
   TensorProduct head = product(rows, input, weights.head());
   head.multiplier = 1 / model_.logits_divisor;
   head.cap = model_.logits_cap;
-  head.y = logits;
+  head.y = to.logits;
+  head.candidates = to.candidates;
   multiply(pass, head);
 }
 

@@ -36,9 +36,9 @@ class FastLayers {
   /// Takes the residual stream hidden [rows][d] through the first `count` layers.
   void run(const DevicePass& pass, const DeviceWeights& weights, float* hidden, int count) const;
 
-  /// logits [R][V] of the rows that want them.
+  /// Makes what is wanted of the rows with logits.
   void make_logits(const DevicePass& pass, const DeviceWeights& weights, const float* hidden,
-                   float* logits) const;
+                   const HeadResults& to) const;
 
  private:
   /// What a sub-layer adds to, and who comes after it.

@@ -116,6 +116,7 @@ void Builder::add_to_tile(const executor::RowRun& run, std::uint32_t position) {
 void Builder::add_logits(const executor::RowRun& run, std::uint32_t position) {
   const executor::StepSlice& slice = *run.slice;
   Slab& slab = input_.slabs.back();
+  if (!slab.pass.proposes && capacity_.reads_logits) slab.use_logits(LogitsUse::read);
   if (!slab.pass.proposes && is_told(slice)) add_told(run, position);
   const bool picks =
       slab.pass.proposes || (slice.slice.samples && position + 1 >= slice.known_end());
@@ -126,6 +127,7 @@ void Builder::add_logits(const executor::RowRun& run, std::uint32_t position) {
     logits.seed = sampling.seed;
     logits.position = position + std::uint64_t{1};
     logits.temperature = sampling.temperature;
+    if (sampling.temperature > 0) slab.use_logits(LogitsUse::read);
     logits.pick = slice.first_pick + i;
     if (slab.pass.proposes) logits.draft = static_cast<std::int32_t>(slice.first_draft + i);
   }
@@ -135,7 +137,8 @@ void Builder::add_logits(const executor::RowRun& run, std::uint32_t position) {
 }
 
 void Builder::add_told(const executor::RowRun& run, std::uint32_t position) {
-  const Slab& slab = input_.slabs.back();
+  Slab& slab = input_.slabs.back();
+  slab.use_logits(LogitsUse::read);
   input_.told.push_back({.slab = slab.index,
                          .row = slab.counts.logit_rows,
                          .number = run.slice->first_logits + position - run.first_logits});
@@ -154,7 +157,7 @@ void Builder::add_processing(const executor::RowRun& run, std::optional<std::uin
     if (!input_.processing.empty()) input_.processing.emplace_back();
     return;
   }
-  input_.slabs.back().processes = true;
+  input_.slabs.back().use_logits(LogitsUse::processed);
   input_.processing.resize(input_.logits.size() - 1);  // nothing happened to those before
   const sampling::Penalties penalties = sampling::penalties_of(sampling);
   const ListRange said = input_.said[static_cast<std::size_t>(&slice - step_.all().data())];

@@ -5,6 +5,7 @@
 // first ones.
 #pragma once
 
+#include <algorithm>
 #include <cstdint>
 #include <span>
 #include <vector>
@@ -15,6 +16,14 @@
 
 namespace forge::gpu {
 
+/// What the logits of a slab are for. Each needs what those before it need, and more.
+enum class LogitsUse : std::uint8_t {
+  largest,    ///< the pick of the largest, at temperature 0
+  read,       ///< picks above it as well, a digest, or to be told
+  processed,  ///< picks after they have changed (process_logits.h)
+};
+inline constexpr std::size_t kLogitsUses = 3;
+
 /// Up to Capacity::slab_rows rows of one pass. They go through all layers of the pass together.
 struct Slab {
   executor::Pass pass;
@@ -23,10 +32,12 @@ struct Slab {
   std::uint32_t first_row = 0;
   std::uint32_t first_logits = 0;
   std::uint32_t first_tile = 0;
-  bool processes = false;             ///< something happens to some row of logits before the pick
-  std::uint32_t longest_decode = 0;   ///< tokens of the longest context of a decode row
-  std::uint32_t longest_in_tile = 0;  ///< likewise of a row in a tile
-  std::uint32_t tile_rows = 0;        ///< rows of the longest tile
+  LogitsUse logits_use = LogitsUse::largest;  ///< of the row that needs most
+  std::uint32_t longest_decode = 0;           ///< tokens of the longest context of a decode row
+  std::uint32_t longest_in_tile = 0;          ///< likewise of a row in a tile
+  std::uint32_t tile_rows = 0;                ///< rows of the longest tile
+
+  void use_logits(LogitsUse use) { logits_use = std::max(logits_use, use); }
 };
 
 /// Elements first .. first + count - 1 of a list.

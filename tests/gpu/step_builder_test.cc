@@ -19,13 +19,16 @@ struct Story {
   executor::SequenceTable sequences{{64, 16}};
   StepPlan plan;
   executor::StepSlices step;
+  SamplingParams sampling{.temperature = 0.5F};  ///< of the sequences that are added
+  GpuNumerics numerics = GpuNumerics::canonical;
 
   /// The sequence runs all of its prompt but `left` tokens, and `drafts`.
   void add(std::uint32_t prompt, std::uint32_t left = 0, std::uint32_t drafts = 0) {
     const SeqId seq(plan.slices.size() + 1);
     Request request;
     for (std::uint32_t i = 0; i < prompt; ++i) request.prompt.emplace_back(100 * seq.value + i);
-    request.sampling = {.temperature = 0.5F, .seed = seq.value};
+    request.sampling = sampling;
+    request.sampling.seed = seq.value;
     sequences.begin(seq, request);
     plan.admitted.push_back({seq, 0});
     const auto first = static_cast<std::uint32_t>(plan.appended_blocks.size());
@@ -35,8 +38,8 @@ struct Story {
     plan.slices.push_back({seq, 0, prompt - left + drafts, drafts, left == 0});
   }
 
-  StepInput build(std::uint32_t slab_rows = 512, const CapacityTerms& terms = {}) {
-    Capacity capacity(reference::model_config({}), options, terms);
+  StepInput build(std::uint32_t slab_rows = 512) {
+    Capacity capacity(reference::model_config({}), options, {.numerics = numerics});
     capacity.slab_rows = slab_rows;
     StepInput input(capacity);
     sequences.apply(plan);
@@ -86,7 +89,8 @@ TEST(BuildPasses, tiles_have_as_many_rows_as_the_capacity_says) {
   story.add(1);
   story.add(300);
   story.add(10, /*left=*/1);
-  const StepInput input = story.build(512, {.tile_rows = SpanTiles::kRowsMax});
+  story.numerics = GpuNumerics::fast;
+  const StepInput input = story.build();
   EXPECT_EQ(text_of(input), "1+4 of 310 1:128 129:128 257:44 301:9 L 0 300");
   EXPECT_EQ(input.slabs[0].tile_rows, 128U);
   EXPECT_EQ(input.slabs[0].longest_in_tile, 300U);
@@ -168,6 +172,56 @@ TEST(BuildPasses, the_longest_context_of_the_decode_rows_is_known) {
   story.add(5, /*left=*/4);
   story.add(40);
   EXPECT_EQ(story.build().slabs[0].longest_decode, 1U);
+}
+
+/// What the logits of each slab are for.
+std::vector<LogitsUse> uses_of(const StepInput& input) {
+  std::vector<LogitsUse> uses;
+  for (const Slab& slab : input.slabs) uses.push_back(slab.logits_use);
+  return uses;
+}
+
+TEST(BuildPasses, logits_are_for_what_the_row_needs_that_needs_most) {
+  using enum LogitsUse;
+  using Uses = std::vector<LogitsUse>;
+  const auto uses_with = [](std::initializer_list<SamplingParams> all) {
+    Story story;
+    story.numerics = GpuNumerics::fast;
+    for (const SamplingParams& each : all) {
+      story.sampling = each;
+      story.add(3);
+    }
+    return uses_of(story.build());
+  };
+  const SamplingParams greedy;
+  const SamplingParams warm{.temperature = 1};
+  const SamplingParams changed{.presence_penalty = 1};
+  EXPECT_EQ(uses_with({greedy, greedy}), Uses{largest});
+  EXPECT_EQ(uses_with({greedy, warm, greedy}), Uses{read});
+  EXPECT_EQ(uses_with({greedy, changed, warm}), Uses{processed});
+  EXPECT_EQ(uses_with({greedy, {.logprobs = 0}}), Uses{read});
+  EXPECT_EQ(uses_with({{.margins = true}, greedy}), Uses{read});
+  EXPECT_EQ(uses_with({{.prompt_logprobs = true}}), Uses{read});
+}
+
+/// Digests are of the pass that verifies. A prompt that goes on has no logits.
+TEST(BuildPasses, logits_are_read_for_digests_and_where_there_are_no_candidates) {
+  using enum LogitsUse;
+  for (const bool digests : {false, true}) {
+    for (const GpuNumerics numerics : {GpuNumerics::fast, GpuNumerics::canonical}) {
+      Story story;
+      story.sampling = {};
+      story.numerics = numerics;
+      story.options.digest_logits = digests;
+      story.add(1, 0, /*drafts=*/1);
+      const LogitsUse verifies = digests || numerics == GpuNumerics::canonical ? read : largest;
+      EXPECT_EQ(uses_of(story.build()), (std::vector{largest, verifies}));
+      Story prompt;
+      prompt.options = story.options;
+      prompt.add(9, /*left=*/8);
+      EXPECT_EQ(uses_of(prompt.build()), std::vector{largest});
+    }
+  }
 }
 
 using BuildPassesDeathTest = ::testing::Test;
