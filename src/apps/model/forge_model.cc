@@ -83,9 +83,9 @@ class Commands : public Subcommands {
     CLI::App* const random = add("random", "Make a model of random weights, of any shape",
                                  [this] { return run_random(random_); });
     random
-        ->add_option(
-            "--config", random_.config,
-            "Shape of the model: a config.json, or tinyllama-1.1b, llama-3.2-1b, qwen2.5-0.5b")
+        ->add_option("--config", random_.config,
+                     "Shape of the model: a config.json, or tinyllama-1.1b, llama-3.2-1b, "
+                     "llama-3-8b, qwen2.5-0.5b")
         ->required();
     random->add_option("OUT", random_.out, kNewModel)->required();
     random->add_option(
