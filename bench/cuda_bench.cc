@@ -69,8 +69,9 @@ bool write_file(const std::string& path, const std::string& text) {
 Json measure_all_limits(gpu::Device& device, DeviceLimits& limits) {
   limits = measure_limits(device);
   Json json = to_json(limits);
-  const auto tflops = cublas_sgemm_tflops(kMatrixSize);
-  json["cublas_sgemm_tflops"] = tflops ? Json(*tflops) : Json(nullptr);
+  const auto tflops = cublas_tflops(kMatrixSize);
+  json["cublas_sgemm_tflops"] = tflops ? Json(tflops->f32) : Json(nullptr);
+  json["cublas_bf16_tflops"] = tflops ? Json(tflops->bf16) : Json(nullptr);
   if (!tflops) json["cublas_missing"] = tflops.error();
   for (const auto& [name, value] : json.items()) std::cout << name << " " << value << "\n";
   return json;

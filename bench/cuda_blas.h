@@ -6,8 +6,14 @@
 
 namespace forge {
 
-/// TFLOP/s of cuBLAS's single-precision product of two n x n matrices, without tensor cores.
-/// cuBLAS is looked up when the program runs. Errors: it is not there, or fails.
-tl::expected<double, std::string> cublas_sgemm_tflops(int n);
+/// Of products of two n x n matrices of random numbers, with sums of floats.
+struct BlasTflops {
+  double f32 = 0;   ///< of floats, without tensor cores
+  double bf16 = 0;  ///< of bf16, with them
+};
+
+/// The fastest of a few products each. cuBLAS is looked up when the program runs. Errors: it is not
+/// there, or fails.
+tl::expected<BlasTflops, std::string> cublas_tflops(int n);
 
 }  // namespace forge
