@@ -2,21 +2,29 @@
 //
 //   limits    bandwidth of copies, cost of a launch, cuBLAS's matrix product
 //   steps     decode steps at batches of 1, 8 and 64, with graphs and without; what the host does
+//   models    decode steps and prefills of published models, beside what the device could do at
+//             best by its copies and its products
 //   kernels   each kernel beside the estimate from a device description, and the factors between
 //             them, which calibrate the description
 //
-// scripts/gpu-check runs it. Exit status: 0; 2 for bad input, no GPU, or a file that cannot be
-// written.
+// scripts/gpu-check runs it. With --count there is no GPU: the same steps of the same models are
+// counted launch by launch, and their times predicted from a description.
+//
+// Exit status: 0; 2 for bad input, no GPU, or a file that cannot be written.
 #include <CLI/CLI.hpp>
+#include <algorithm>
 #include <fstream>
 #include <iostream>
 #include <sstream>
+#include <thread>
 
 #include "cuda_blas.h"
 #include "cuda_kernels.h"
 #include "cuda_limits.h"
+#include "cuda_models.h"
 #include "cuda_steps.h"
 #include "forge/cuda/cuda_device.h"
+#include "model_count.h"
 
 namespace forge {
 namespace {
@@ -27,6 +35,7 @@ constexpr int kMatrixSize = 8192;
 constexpr int kSteps = 64;
 
 struct Options {
+  bool count = false;
   std::string description_file;
   std::string calibrated_file;
   std::string json_file;
@@ -37,9 +46,14 @@ void add_options(CLI::App& app, Options& options) {
   auto* const device = app.add_option("--device", options.description_file,
                                       "Description of this GPU (sim/devices/*.json), to compare "
                                       "kernels with; without it they are not measured");
-  app.add_option("--calibrated", options.calibrated_file,
-                 "Write the description with what was measured")
-      ->needs(device);
+  auto* const calibrated = app.add_option("--calibrated", options.calibrated_file,
+                                          "Write the description with what was measured");
+  calibrated->needs(device);
+  app.add_flag(
+         "--count", options.count,
+         "Use no GPU: count what steps of models cost, and predict their times on --device, a "
+         "description or its name [h200]")
+      ->excludes(calibrated);
   app.add_option("--json", options.json_file, "Write the results as JSON");
   app.add_option("--driver", options.calibration.driver, "Version of the driver, for the results");
   app.add_option("--date", options.calibration.date, "Today, for the results");
@@ -86,6 +100,46 @@ Json measure_all_steps(gpu::Device& device) {
   return json;
 }
 
+/// Makes the weights of models, and packs them.
+int thread_count() {
+  return std::clamp(static_cast<int>(std::thread::hardware_concurrency()), 1,
+                    linear::ThreadPool::kThreadsMax);
+}
+
+Json measure_all_models(gpu::Device& device, const BestRates& rates) {
+  linear::ThreadPool threads(thread_count());
+  Json json = Json::array();
+  for (const std::string& name : benchmarked_models()) {
+    std::cout << "loading " << name << std::endl;
+    const BenchModel model(name, published_config(name), threads);
+    measure_model(device, model, {}, [&](const ModelTime& time) {
+      json.push_back(to_json(name, time, rates));
+      std::cout << json.back() << std::endl;
+    });
+  }
+  return json;
+}
+
+int count(const Options& options) {
+  const auto description =
+      sim::find_device(options.description_file.empty() ? "h200" : options.description_file);
+  if (!description) return fail("--device: " + description.error());
+  linear::ThreadPool threads(thread_count());
+  Json json{{"device", description->full_name}};
+  for (const std::string& name : benchmarked_models()) {
+    const BenchModel model(name, published_config(name), threads);
+    const std::vector<ModelCount> counts = count_model(*description, model, {});
+    std::cout << to_text(name, *description, counts);
+    for (const ModelCount& each : counts) {
+      json["predictions"].push_back(to_json(name, each, rates_of(*description)));
+    }
+  }
+  if (!options.json_file.empty() && !write_file(options.json_file, json.dump(2) + "\n")) {
+    return fail("--json: cannot write '" + options.json_file + "'");
+  }
+  return 0;
+}
+
 int bench(Options options) {
   sim::DeviceDescription description;
   std::string description_text;
@@ -106,6 +160,10 @@ int bench(Options options) {
   Json json{{"device", calibration.device}};
   json["limits"] = measure_all_limits(**device, limits);
   json["steps"] = measure_all_steps(**device);
+  const Json& product = json["limits"]["cublas_bf16_tflops"];
+  BestRates rates{.copy_gb_per_s = limits.copy_within_gb_per_s};
+  if (product.is_number()) rates.product_tflops = product.get<double>();
+  json["models"] = measure_all_models(**device, rates);
   if (!description_text.empty()) {
     const auto kernels = measure_kernels(**device, description);
     for (const KernelMeasurement& kernel : kernels) json["kernels"].push_back(to_json(kernel));
@@ -138,5 +196,5 @@ int main(int argc, char** argv) {
   } catch (const CLI::ParseError& error) {
     return app.exit(error) == 0 ? 0 : 2;
   }
-  return forge::bench(options);
+  return options.count ? forge::count(options) : forge::bench(options);
 }

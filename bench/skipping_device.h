@@ -1,0 +1,46 @@
+// SkippingDevice: another device, whose kernels can be left out for a while.
+//
+// To measure a decode of 256 sequences that have 2,048 tokens each, their KV has to be there, but
+// not to be right: to compute it takes half a minute, to be done with it a copy. So memory named
+// "KV pool" begins as random finite numbers, and while skip(true) holds, launches do nothing, but
+// for those that keep the block tables. A plan that runs meanwhile must sample nothing.
+//
+// Borrows the device. Thread contract: as gpu::Device.
+#pragma once
+
+#include <cstddef>
+#include <memory>
+#include <optional>
+
+#include "forge/gpu/device.h"
+
+namespace forge {
+
+class SkippingDevice : public gpu::Device {
+ public:
+  explicit SkippingDevice(gpu::Device& device) : device_(device) {}
+
+  void skip(bool skips) { skips_ = skips; }
+
+  gpu::DeviceInfo info() const override { return device_.info(); }
+  tl::expected<std::optional<std::uint64_t>, gpu::DeviceError> free_bytes() override {
+    return device_.free_bytes();
+  }
+  tl::expected<gpu::Buffer, gpu::DeviceError> allocate(gpu::MemoryKind kind, std::size_t bytes,
+                                                       const char* name) override;
+  void release(void* data, gpu::MemoryKind kind) override { device_.release(data, kind); }
+  tl::expected<std::unique_ptr<gpu::Stream>, gpu::DeviceError> create_stream() override;
+  tl::expected<std::unique_ptr<gpu::Event>, gpu::DeviceError> create_event() override {
+    return device_.create_event();
+  }
+
+ private:
+  class Stream;
+
+  gpu::Status fill(const gpu::Buffer& memory);
+
+  gpu::Device& device_;
+  bool skips_ = false;
+};
+
+}  // namespace forge

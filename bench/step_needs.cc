@@ -1,0 +1,88 @@
+#include "step_needs.h"
+
+#include <algorithm>
+
+#include "forge/core/check.h"
+#include "forge/model/transformer.h"
+#include "forge/model/weight_roles.h"
+
+namespace forge {
+namespace {
+
+constexpr std::uint64_t kHalf = 2;  // bytes
+
+std::uint64_t weights_of(const linear::LinearWeights& matrix) {
+  return static_cast<std::uint64_t>(matrix.outputs()) * static_cast<std::uint64_t>(matrix.inputs());
+}
+
+/// The weights of all layers' matrices, which each row meets.
+std::uint64_t layer_weights(const model::PackedModel& layout) {
+  std::uint64_t weights = 0;
+  model::for_each_matrix(
+      layout, [&](const linear::LinearWeights& matrix) { weights += weights_of(matrix); });
+  return weights - weights_of(layout.head);
+}
+
+/// The numbers of all vectors but the final norm's.
+std::uint64_t layer_norms(const model::StoredModel& stored) {
+  std::uint64_t numbers = 0;
+  model::for_each_weight(
+      stored, [](const std::string&, const linear::StoredLinear&) {},
+      [&](const std::string&, const std::vector<float>& vector) { numbers += vector.size(); });
+  return numbers - stored.final_norm.size();
+}
+
+}  // namespace
+
+StepNeeds& StepNeeds::operator+=(const StepNeeds& other) {
+  weights += other.weights;
+  norms += other.norms;
+  embedding += other.embedding;
+  kv_read += other.kv_read;
+  kv_written += other.kv_written;
+  operations += other.operations;
+  return *this;
+}
+
+StepNeeds needs_of(const gpu::GpuModel& model, numerics::KvType kv_type, const StepPlan& plan) {
+  const model::ModelConfig& config = model.config();
+  const auto& attention = std::get<model::GroupedQueryConfig>(config.attention);
+  FORGE_CHECK(!config.experts && attention.sliding_window == 0, "model ", config.family);
+  std::uint64_t rows = 0;
+  std::uint64_t rows_with_logits = 0;
+  std::uint64_t keys = 0;   // of all sequences
+  std::uint64_t pairs = 0;  // of a row and a key that it sees
+  for (const Slice& slice : plan.slices) {
+    const std::uint64_t first = slice.first;
+    const std::uint64_t count = slice.count;
+    rows += count;
+    rows_with_logits += slice.samples ? 1 : 0;
+    keys += first + count;
+    pairs += count * first + count * (count + 1) / 2;
+  }
+  const std::uint64_t of_layers = layer_weights(model.layout());
+  const std::uint64_t of_head = weights_of(model.layout().head);
+  const bool has_logits = rows_with_logits > 0;
+  const std::uint64_t norms =
+      layer_norms(model.stored()) + (has_logits ? model.stored().final_norm.size() : 0);
+  const std::uint64_t token_bytes =
+      model::kv_shape(config).token_numbers() * numerics::bytes_of(kv_type);
+  const auto layers = static_cast<std::uint64_t>(config.layers);
+  const auto query_size = static_cast<std::uint64_t>(attention.heads * attention.head_size);
+  return {.weights = (of_layers + (has_logits ? of_head : 0)) * kHalf,
+          .norms = norms * sizeof(float),
+          .embedding = rows * static_cast<std::uint64_t>(config.hidden_size) * kHalf,
+          .kv_read = keys * token_bytes,
+          .kv_written = rows * token_bytes,
+          .operations = 2 * (rows * of_layers + rows_with_logits * of_head +
+                             2 * pairs * layers * query_size)};
+}
+
+std::optional<double> light_us(const StepNeeds& needs, const BestRates& rates) {
+  if (!rates.product_tflops) return std::nullopt;
+  const double moving_us = static_cast<double>(needs.bytes()) / rates.copy_gb_per_s / 1e3;
+  const double computing_us = static_cast<double>(needs.operations) / *rates.product_tflops / 1e6;
+  return std::max(moving_us, computing_us);
+}
+
+}  // namespace forge

@@ -1,0 +1,285 @@
+// Whole models in forge-cuda-bench: what a step needs, what its launches move, and what is said of
+// cases that a device runs, or has no memory for. The model is tiny, the device simulated.
+#include <gmock/gmock.h>
+
+#include <unordered_set>
+
+#include "counting_device.h"
+#include "cuda_models.h"
+#include "forge/model/stored_shapes.h"
+#include "forge/sim/sim_device.h"
+#include "forge/sim/sim_kernels.h"
+#include "model_count.h"
+
+namespace forge {
+namespace {
+
+using ::testing::ElementsAre;
+using ::testing::HasSubstr;
+using ::testing::IsEmpty;
+using Json = nlohmann::ordered_json;
+using Phase = ModelCase::Phase;
+
+model::ModelConfig tiny_config() {
+  model::ModelConfig config;
+  config.family = "llama";
+  config.vocabulary_size = 320;
+  config.hidden_size = 64;
+  config.layers = 2;
+  config.ffn_size = 128;
+  config.positions = 512;
+  config.attention = model::GroupedQueryConfig{.heads = 4, .kv_heads = 2, .head_size = 16};
+  config.attention_scale = 0.25F;
+  config.rope.size = 16;
+  return config;
+}
+
+ModelSizes tiny_sizes() { return {.batches = {1, 3}, .context = 32, .prompt = 70, .steps = 4}; }
+
+class TinyModel : public ::testing::Test {
+ protected:
+  sim::DeviceDescription description_ = sim::find_device("h200").value();
+  linear::ThreadPool threads_{1};
+  BenchModel model_{"tiny", tiny_config(), threads_};
+};
+
+StepPlan plan_of(const std::vector<Slice>& slices) {
+  StepPlan plan;
+  plan.slices = slices;
+  return plan;
+}
+
+// ---- What a step needs --------------------------------------------------------------------------
+
+TEST(StepNeeds, of_llama_3_8b_are_those_of_its_published_size) {
+  const model::ModelConfig config = published_config("llama-3-8b");
+  const model::StoredModel shapes = model::model_shapes(config);
+  linear::ThreadPool threads(1);
+  const auto model = gpu::GpuModel::of(config, shapes, threads).value();
+  constexpr std::uint64_t kParameters = 8030261248;
+  constexpr std::uint64_t kEmbedding = 128256 * 4096;  // as large as the head
+  constexpr std::uint64_t kNorms = 65 * 4096;
+  constexpr std::uint64_t kTokenBytes = 131072;
+
+  const StepPlan decode = plan_of(
+      {{.first = 2047, .count = 1, .samples = true}, {.first = 99, .count = 1, .samples = true}});
+  const StepNeeds needs = needs_of(model, numerics::KvType::bf16, decode);
+  EXPECT_EQ(needs.weights, 2 * (kParameters - kEmbedding - kNorms));
+  EXPECT_EQ(needs.norms, 4 * kNorms);
+  EXPECT_EQ(needs.embedding, 2 * 4096 * 2);
+  EXPECT_EQ(needs.kv_read, (2048 + 100) * kTokenBytes);
+  EXPECT_EQ(needs.kv_written, 2 * kTokenBytes);
+  const std::uint64_t attention = 4 * 32 * 4096;  // of a row with a key and its value
+  EXPECT_EQ(needs.operations,
+            2 * 2 * (kParameters - kEmbedding - kNorms) + (2048 + 100) * attention);
+
+  // A chunk that does not end its prompt has nothing to do with the head.
+  const StepNeeds chunk =
+      needs_of(model, numerics::KvType::bf16, plan_of({{.first = 10, .count = 3}}));
+  EXPECT_EQ(chunk.weights, needs.weights - 2 * kEmbedding);
+  EXPECT_EQ(chunk.norms, needs.norms - 4 * 4096);
+  EXPECT_EQ(chunk.kv_read, 13 * kTokenBytes);
+  EXPECT_EQ(chunk.operations, 3 * chunk.weights + (11 + 12 + 13) * attention);
+}
+
+TEST(LightUs, is_the_time_of_bytes_or_of_operations) {
+  const BestRates rates{.copy_gb_per_s = 4000, .product_tflops = 800};
+  EXPECT_DOUBLE_EQ(light_us({.weights = 8000000, .operations = 1600000}, rates).value(), 2);
+  EXPECT_DOUBLE_EQ(light_us({.weights = 8000, .operations = 4000000000}, rates).value(), 5);
+  EXPECT_EQ(light_us({.weights = 8000}, {.copy_gb_per_s = 4000}), std::nullopt);
+}
+
+// ---- What launches move -------------------------------------------------------------------------
+
+/// Notes each byte of global memory that a launch touches, once.
+class TouchedBytes : public simt::Observer {
+ public:
+  std::unordered_set<std::uintptr_t> read;
+  std::unordered_set<std::uintptr_t> written;
+
+  std::unique_ptr<simt::BlockObserver> begin_block(const simt::LaunchShape& /*shape*/,
+                                                   long long /*block*/) override {
+    return std::make_unique<Block>(*this);
+  }
+  void end_block(long long /*block*/, std::unique_ptr<simt::BlockObserver> /*observer*/) override {}
+
+ private:
+  struct Block : simt::BlockObserver {
+    explicit Block(TouchedBytes& all) : touched(all) {}
+    void access(const simt::Access& access) override {
+      if (access.space != simt::Space::global) return;
+      auto& bytes = access.kind == simt::AccessKind::read ? touched.read : touched.written;
+      for (std::uint16_t i = 0; i < access.bytes; ++i) bytes.insert(access.address + i);
+    }
+    TouchedBytes& touched;
+  };
+};
+
+/// Bytes that launches moved, each once a launch.
+struct Moved {
+  std::uint64_t weights = 0;    ///< matrices and norms
+  std::uint64_t embedding = 0;  ///< rows of tokens; sequences may share one
+  std::uint64_t kv_read = 0;
+  std::uint64_t kv_written = 0;
+  std::uint64_t all = 0;
+  std::uint64_t by_formula = 0;  ///< sim::work_of
+};
+
+/// Runs the kernels of whatever is launched on it, and counts.
+class TracingDevice {
+ public:
+  explicit TracingDevice(const sim::DeviceDescription& description)
+      : device_({.description = description,
+                 .run = [this](const gpu::KernelLaunch& launch, bool) { run(launch); },
+                 .keeps_all = true}) {}
+
+  CountingDevice& device() { return device_; }
+  Moved take() { return std::exchange(moved_, {}); }
+
+ private:
+  void run(const gpu::KernelLaunch& launch) {
+    const sim::KernelWork work = sim::work_of(launch);
+    moved_.by_formula += work.bytes_read + work.bytes_written;
+    TouchedBytes touched;
+    const auto ran = machine_.run(sim::kernel_code(launch.kernel), launch.shape, launch.args.data(),
+                                  {.observer = &touched});
+    ASSERT_TRUE(ran) << to_string(ran.error());
+    moved_.all += touched.read.size() + touched.written.size();
+    const bool embeds = launch.kernel == gpu::KernelId::embed;
+    (embeds ? moved_.embedding : moved_.weights) += count_of(touched.read, "weights");
+    moved_.kv_read += count_of(touched.read, "KV pool");
+    moved_.kv_written += count_of(touched.written, "KV pool");
+  }
+
+  /// Those in memory whose name begins like that.
+  std::uint64_t count_of(const std::unordered_set<std::uintptr_t>& bytes,
+                         std::string_view name) const {
+    return static_cast<std::uint64_t>(std::ranges::count_if(bytes, [&](std::uintptr_t byte) {
+      return device_.name_at(reinterpret_cast<const void*>(byte)).starts_with(name);
+    }));
+  }
+
+  simt::Machine machine_;
+  Moved moved_;
+  CountingDevice device_;
+};
+
+/// Of weights and KV, kernels move what the step needs and nothing else. Beside it is only what
+/// they hand to one another, all of it in the formulas of the kernels.
+void expect_needed_bytes(const Moved& moved, const StepNeeds& needs, Phase phase) {
+  EXPECT_EQ(moved.weights, needs.weights + needs.norms);
+  EXPECT_LE(moved.embedding, needs.embedding);
+  EXPECT_EQ(moved.kv_read, needs.kv_read);
+  EXPECT_EQ(moved.kv_written, needs.kv_written);
+  const std::uint64_t counted = moved.all + needs.embedding - moved.embedding;
+  if (phase == Phase::decode) {
+    EXPECT_EQ(moved.by_formula, counted);
+  } else {  // formulas count a block table for each row, which those of a sequence share
+    EXPECT_GE(moved.by_formula, counted);
+  }
+  EXPECT_GT(moved.by_formula, needs.bytes());
+}
+
+TEST_F(TinyModel, moves_the_bytes_that_its_steps_need_and_is_counted_so) {
+  TracingDevice tracing(description_);
+  const CaseGroup group = model_cases(tiny_sizes()).front();
+  const FittingCases fitting = fitting_cases(tracing.device(), model_, group, tiny_sizes());
+  ModelRun run(tracing.device(), model_, fitting.room, group.gpu, tiny_sizes());
+  for (const ModelCount& count : count_model(description_, model_, tiny_sizes())) {
+    SCOPED_TRACE(::testing::Message() << name_of(count.of.phase) << ", batch " << count.of.batch);
+    const bool is_prefill = count.of.phase == Phase::prefill;
+    run.begin(count.of);
+    tracing.take();
+    StepNeeds needs;
+    std::uint64_t by_formula = 0;
+    for (std::uint32_t i = 0; !run.is_done(); ++i) {
+      run.step();
+      const Moved moved = tracing.take();
+      const StepNeeds of_step = needs_of(model_.on_gpu(), kModelKv, run.plan());
+      expect_needed_bytes(moved, of_step, count.of.phase);
+      if (!is_prefill && i != tiny_sizes().steps / 2) continue;
+      needs += of_step;
+      by_formula += moved.by_formula;
+    }
+    EXPECT_EQ(count.needs, needs);
+    EXPECT_EQ(count.work.bytes_read + count.work.bytes_written, by_formula);
+    EXPECT_GE(count.work.matrix_flops, needs.operations);
+    EXPECT_GT(count.layer_launches, 0U);
+    EXPECT_GT(count.launches, 2 * count.layer_launches);
+    EXPECT_GT(count.predicted_us, light_us(needs, rates_of(description_)).value());
+  }
+}
+
+TEST_F(TinyModel, counts_are_told_as_a_table_and_as_json) {
+  const std::vector<ModelCount> counts = count_model(description_, model_, tiny_sizes());
+  const std::string table = to_text("tiny", description_, counts);
+  EXPECT_THAT(table, HasSubstr("tiny on a described NVIDIA H200 SXM 141GB: counted and predicted"));
+  EXPECT_THAT(table, HasSubstr("prefill     1     70"));
+  const ModelCount& count = counts.front();
+  const Json json = to_json("tiny", count, rates_of(description_));
+  EXPECT_EQ(json["bytes"], count.needs.bytes());
+  EXPECT_EQ(json["bytes_counted"], count.work.bytes_read + count.work.bytes_written);
+  EXPECT_EQ(json["operations_counted"], count.work.flops + count.work.matrix_flops);
+  EXPECT_DOUBLE_EQ(json["predicted_share"].get<double>() * json["predicted_us"].get<double>(),
+                   json["light_us"].get<double>());
+}
+
+// ---- What is measured ---------------------------------------------------------------------------
+
+std::vector<ModelTime> measured(gpu::Device& device, const BenchModel& model,
+                                const ModelSizes& sizes) {
+  std::vector<ModelTime> times;
+  measure_model(device, model, sizes, [&](const ModelTime& time) { times.push_back(time); });
+  return times;
+}
+
+/// "decode 3", and what was off.
+std::string title(const ModelTime& time) {
+  return std::string(name_of(time.of.phase)) + " " + std::to_string(time.of.batch) +
+         (time.gpu.graphs ? "" : ", no graphs") + (time.gpu.overlap ? "" : ", no overlap");
+}
+
+TEST_F(TinyModel, is_measured_in_all_cases) {
+  sim::SimDevice device({.device = description_});
+  std::vector<std::string> titles;
+  for (const ModelTime& time : measured(device, model_, tiny_sizes())) {
+    titles.push_back(title(time));
+    EXPECT_THAT(time.not_run, IsEmpty());
+    EXPECT_GT(time.host_us, 0.0);
+    EXPECT_GT(time.step_us, 0.0);
+    const Json json = to_json("tiny", time, {.copy_gb_per_s = 1, .product_tflops = 1});
+    EXPECT_EQ(json["model"], "tiny");
+    EXPECT_EQ(json["tokens"], time.of.phase == Phase::prefill ? 70 : 32);
+    EXPECT_EQ(json["bytes"], time.needs.bytes());
+    EXPECT_EQ(json["operations"], time.needs.operations);
+    EXPECT_DOUBLE_EQ(json["share"].get<double>() * time.step_us, json["light_us"].get<double>());
+    const Json unknown = to_json("tiny", time, {.copy_gb_per_s = 1});
+    EXPECT_TRUE(unknown["light_us"].is_null() && unknown["share"].is_null());
+  }
+  EXPECT_THAT(titles,
+              ElementsAre("decode 1", "prefill 1", "decode 3", "decode 1, no graphs",
+                          "decode 3, no graphs", "decode 1, no overlap", "decode 3, no overlap"));
+}
+
+TEST_F(TinyModel, of_which_a_step_finds_no_memory_is_not_run_and_says_so) {
+  const ModelSizes sizes{.batches = {1, 4096}, .context = 32, .prompt = 40, .steps = 2};
+  constexpr std::uint64_t kFree = std::uint64_t{64} << 20;
+  sim::SimDevice device({.device = description_, .memory_bytes = kFree});
+  std::vector<std::string> not_run;
+  for (const ModelTime& time : measured(device, model_, sizes)) {
+    const Json json = to_json("tiny", time, {});
+    EXPECT_EQ(json.contains("not_run"), time.of.batch == 4096) << json;
+    EXPECT_EQ(json.contains("step_us"), time.of.batch == 1) << json;
+    if (!time.not_run.empty()) not_run.push_back(time.not_run);
+  }
+  ASSERT_EQ(not_run.size(), 3U);
+  EXPECT_THAT(not_run[0], ::testing::MatchesRegex("needs [0-9]+ bytes, 67108864 free"));
+
+  sim::SimDevice full({.device = description_, .memory_bytes = 1});
+  for (const ModelTime& time : measured(full, model_, sizes)) {
+    EXPECT_THAT(time.not_run, HasSubstr(" bytes, 1 free"));
+  }
+}
+
+}  // namespace
+}  // namespace forge
