@@ -1,6 +1,5 @@
 #include "model_count.h"
 
-#include <array>
 #include <iomanip>
 #include <optional>
 #include <sstream>
@@ -16,9 +15,8 @@ using Phase = ModelCase::Phase;
 /// What some launches cost together.
 struct LaunchSums {
   sim::KernelWork work;
-  double us = 0;
+  std::vector<gpu::Estimate::Kernel> kernels{gpu::kKernelNames.size()};
   bool calibrated = true;
-  std::array<std::uint64_t, gpu::kKernelNames.size()> launches{};
 
   void add(const gpu::KernelLaunch& launch, const sim::KernelWork& of,
            const sim::KernelTime& time) {
@@ -26,9 +24,10 @@ struct LaunchSums {
     work.bytes_written += of.bytes_written;
     work.flops += of.flops;
     work.matrix_flops += of.matrix_flops;
-    us += time.total_us;
     calibrated = calibrated && time.calibrated;
-    ++launches[static_cast<std::size_t>(launch.kernel)];
+    gpu::Estimate::Kernel& kernel = kernels[static_cast<std::size_t>(launch.kernel)];
+    ++kernel.launches;
+    kernel.us += time.total_us;
   }
 };
 
@@ -46,8 +45,7 @@ class Counter {
     copies_us_ = device_.copies_us();
   }
   const LaunchSums& sums() const { return sums_; }
-  /// Of launches and copies.
-  double us() const { return sums_.us + device_.copies_us() - copies_us_; }
+  double copies_us() const { return device_.copies_us() - copies_us_; }
 
  private:
   void count(const gpu::KernelLaunch& launch, bool in_graph) {
@@ -79,11 +77,13 @@ void count_case(Counter& counter, ModelRun& run, const BenchModel& model, const 
   const LaunchSums& sums = counter.sums();
   count.work = sums.work;
   count.calibrated = sums.calibrated;
-  count.predicted_us = counter.us();
+  count.kernels = sums.kernels;
+  count.predicted_us = counter.copies_us();
   const auto layers = static_cast<std::uint64_t>(model.on_gpu().config().layers);
-  for (const std::uint64_t launches : sums.launches) {
-    count.launches += launches;
-    count.layer_launches += launches / (layers * steps);
+  for (const gpu::Estimate::Kernel& kernel : sums.kernels) {
+    count.launches += kernel.launches;
+    count.layer_launches += kernel.launches / (layers * steps);
+    count.predicted_us += kernel.us;
   }
   while (!run.is_done()) run.step();
 }
@@ -138,6 +138,12 @@ nlohmann::ordered_json to_json(const std::string& model, const ModelCount& count
   json["predicted_us"] = count.predicted_us;
   json["predicted_share"] = light / count.predicted_us;
   json["calibrated"] = count.calibrated;
+  for (std::size_t i = 0; i < count.kernels.size(); ++i) {
+    const gpu::Estimate::Kernel& kernel = count.kernels[i];
+    if (kernel.launches == 0) continue;
+    json["kernels"][std::string(gpu::kKernelNames[i])] = {{"launches", kernel.launches},
+                                                          {"predicted_us", kernel.us}};
+  }
   return json;
 }
 

@@ -28,6 +28,7 @@ struct ModelCount {
   std::uint64_t layer_launches = 0;  ///< of each layer, in each of the steps
   sim::KernelWork work;              ///< of all launches: bytes and operations
   StepNeeds needs;
+  std::vector<gpu::Estimate::Kernel> kernels;  ///< by KernelId: launches, and their time
   double predicted_us = 0;  ///< of launches and copies, one after the other, without the host
   bool calibrated = false;  ///< the device was measured, and all these kernels on it
 };

@@ -222,6 +222,15 @@ TEST_F(TinyModel, counts_are_told_as_a_table_and_as_json) {
   EXPECT_EQ(json["operations_counted"], count.work.flops + count.work.matrix_flops);
   EXPECT_DOUBLE_EQ(json["predicted_share"].get<double>() * json["predicted_us"].get<double>(),
                    json["light_us"].get<double>());
+  std::uint64_t launches = 0;
+  double us = 0;
+  for (const Json& kernel : json["kernels"]) {
+    launches += kernel["launches"].get<std::uint64_t>();
+    us += kernel["predicted_us"].get<double>();
+  }
+  EXPECT_EQ(launches, count.launches);
+  EXPECT_GT(us, 0.0);
+  EXPECT_LT(us, count.predicted_us);  // in which copies are, too
 }
 
 // ---- What is measured ---------------------------------------------------------------------------
