@@ -77,6 +77,12 @@ Keys seen(const SpanInput& in, std::uint64_t first, std::uint64_t last) {
   return {size_of(in.first_seen(length)), std::uint64_t{in.rows[last].position} + 1};
 }
 
+/// Pairs first .. first + count - 1 of a tile.
+struct PairRange {
+  std::uint64_t first;
+  std::uint64_t count;
+};
+
 /// What a launch of attend_spans or attend_wide does.
 struct SpanLaunch {
   const SpanInput& in;
@@ -101,8 +107,9 @@ struct SpanLaunch {
 
 /// What a thread waits for: the first tile, where each span is, and the work on tiles, of whose
 /// scores it has `scores`; the copy of a tile runs beside the work on the one before.
-void add_span_chain(KernelWork& w, const SpanSizes& s, const Keys& keys, std::uint64_t spans,
-                    std::uint64_t scores, std::uint64_t barriers) {
+void add_span_chain(KernelWork& w, const SpanSizes& s, const Keys& keys, std::uint64_t scores,
+                    std::uint64_t barriers) {
+  const std::uint64_t spans = keys.spans();
   const std::uint64_t score = chain::side_by_side(kExp2 + 3, scores) + 2 * (chain::kShuffle + 1) +
                               (s.is_capped ? chain::side_by_side(chain::kSoftCap, scores) : 0);
   const std::uint64_t tile = s.head_size / numerics::kStepProducts * kStep + score + kExp2 +
@@ -114,7 +121,8 @@ void add_span_chain(KernelWork& w, const SpanSizes& s, const Keys& keys, std::ui
 
 /// The operations of a block with the pairs [first, first + count) of a tile.
 void add_flops(KernelWork& w, const SpanSizes& s, const SpanLaunch& launch,
-               const gpu::PromptTile& tile, std::uint64_t first, std::uint64_t count) {
+               const gpu::PromptTile& tile, const PairRange& pairs) {
+  const auto [first, count] = pairs;
   const Keys of_block = launch.keys_of(tile, first, count);
   if (launch.merged) w.flops += s.kv_heads * of_block.spans() * count * s.flops_of_merge();
   for (std::uint64_t i = 0; i < count; i += kPairs) {
@@ -157,7 +165,7 @@ void add_blocks(KernelWork& w, const SpanSizes& s, const SpanLaunch& launch,
       }
     }
     w.block_bytes += s.kv_heads * bytes;
-    add_flops(w, s, launch, tile, first, count);
+    add_flops(w, s, launch, tile, {first, count});
   }
 }
 
@@ -215,9 +223,9 @@ KernelWork work(const gpu::AttendSpansArgs& args, const KernelLaunch& launch) {
       add_tiles(w, s, spans, tiles_present(spans, launch.shape.grid.x / args.pair_tiles()));
   constexpr std::uint64_t kScores = kPairs * kTile / gpu::AttendSpansArgs::kThreads;
   if (spans.merged) {
-    add_span_chain(w, s, longest, longest.spans(), kScores, 3);
+    add_span_chain(w, s, longest, kScores, 3);
   } else {
-    add_span_chain(w, s, {0, std::min(longest.end, kSpan)}, 1, kScores, 3);
+    add_span_chain(w, s, {0, std::min(longest.end, kSpan)}, kScores, 3);
   }
   return w;
 }
@@ -236,7 +244,7 @@ KernelWork work(const gpu::AttendWideArgs& args, const KernelLaunch& launch) {
   KernelWork w;
   const Keys longest =
       add_tiles(w, s, wide, tiles_present(wide, launch.shape.grid.x / args.pair_tiles()));
-  add_span_chain(w, s, longest, longest.spans(), kPairs * kTile / simt::kWarpSize, 1);
+  add_span_chain(w, s, longest, kPairs * kTile / simt::kWarpSize, 1);
   return w;
 }
 

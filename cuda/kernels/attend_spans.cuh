@@ -68,16 +68,14 @@ FORGE_DEVICE void share_weights(const SharedScores& shared, const SpanWarp& w,
   sync_block();
 }
 
-/// Adds a tile to the sums. `seen`: by the lane's two pairs.
+/// Adds a tile to the sums.
 template <class Half, int kColumns>
 FORGE_DEVICE void add_span_tile(const SpanBlock& b, const SharedScores& shared, const SpanWarp& w,
-                                int tile, const SeenKeys (&seen)[2], SpanSums<kColumns>& sums) {
+                                int tile, SpanSums<kColumns>& sums) {
   const int first = warp() * 16;  // of the tile's keys
   SpanScores<2> scores;
   multiply_keys<Half>(b, w, tile, first, scores);
-  const int position = keys_of_tile(tile).first + first;
-  find_scores(b.in, seen[0], position, sums.m[0], scores, 0);
-  find_scores(b.in, seen[1], position, sums.m[1], scores, 1);
+  find_scores(b.in, w, keys_of_tile(tile).first + first, sums.m, scores);
   share_maxima(shared, w, scores);
   find_factors(sums.m, scores);
   share_weights<Half>(shared, w, scores);
@@ -91,11 +89,10 @@ FORGE_DEVICE void add_span_tile(const SpanBlock& b, const SharedScores& shared, 
 /// a, m and l of the block's span go to `partial`, of pairs that see some of it.
 template <int kColumns>
 FORGE_DEVICE void write_partial(const gpu::AttendSpansArgs& a, const SpanBlock& b,
-                                const SpanWarp& w, const SeenKeys (&seen)[2],
-                                const SpanSums<kColumns>& sums) {
+                                const SpanWarp& w, const SpanSums<kColumns>& sums) {
   const int D = a.in.kv.head_size;
   for (int r = 0; r < 2; ++r) {
-    if (!seen[r].meets(b.keys)) continue;
+    if (!w.seen[r].meets(b.keys)) continue;
     const std::int64_t pair = b.pairs.index_of(w.pair_of_lane(r), a.in.kv);
     const gptr<float> span = global(a.partial) + (pair * a.spans_max + block().z) * (D + 2);
     for (int n = 0; n < kColumns; ++n) {
@@ -114,19 +111,17 @@ FORGE_DEVICE void write_partial(const gpu::AttendSpansArgs& a, const SpanBlock& 
 template <class Half, int kColumns>
 FORGE_DEVICE void attend_tiles(const gpu::AttendSpansArgs& a, const SpanBlock& b,
                                const SharedScores& shared) {
-  const SpanWarp w = span_warp(a.in.kv.head_size, kSpanWarps);
-  const SeenKeys seen[2] = {b.pairs.seen_by(w.pair_of_lane(0), a.in),
-                            b.pairs.seen_by(w.pair_of_lane(1), a.in)};
+  const SpanWarp w = span_warp(b, kSpanWarps);
   SpanSums<kColumns> sums;
   SpanSums<kColumns> total;
   for_each_tile(
-      b, gpu::kSpanPairs, [&](int tile) { add_span_tile<Half>(b, shared, w, tile, seen, sums); },
+      b, gpu::kSpanPairs, [&](int tile) { add_span_tile<Half>(b, shared, w, tile, sums); },
       [&] {
         if (a.partial != nullptr) return;
         total.merge(sums);
         sums = {};
       });
-  if (a.partial != nullptr) return write_partial(a, b, w, seen, sums);
+  if (a.partial != nullptr) return write_partial(a, b, w, sums);
   finish_spans(b, w, total);
 }
 

@@ -30,15 +30,13 @@
 namespace FORGE_KERNELS {
 using namespace simt;
 
-/// Adds a tile to the sums. `seen`: by the lane's two pairs.
+/// Adds a tile to the sums.
 template <class Half, int kColumns>
 FORGE_DEVICE void add_wide_tile(const SpanBlock& b, const SpanWarp& w, int tile,
-                                const SeenKeys (&seen)[2], SpanSums<kColumns>& sums) {
+                                SpanSums<kColumns>& sums) {
   SpanScores<numerics::kSpanTile / 8> scores;
   multiply_keys<Half>(b, w, tile, 0, scores);
-  const int first = keys_of_tile(tile).first;
-  find_scores(b.in, seen[0], first, sums.m[0], scores, 0);
-  find_scores(b.in, seen[1], first, sums.m[1], scores, 1);
+  find_scores(b.in, w, keys_of_tile(tile).first, sums.m, scores);
   find_factors(sums.m, scores);
   for (int r = 0; r < 2; ++r) sums.m[r] = scores.m[r];
   sums.multiply(scores.factor);
@@ -53,9 +51,7 @@ FORGE_DEVICE void add_wide_tile(const SpanBlock& b, const SpanWarp& w, int tile,
 /// same pairs.
 template <class Half, int kColumnWarps, int kColumns>
 FORGE_DEVICE void attend_wide_tiles(const gpu::AttendWideArgs& a, const SpanBlock& b) {
-  const SpanWarp w = span_warp(a.in.kv.head_size, kColumnWarps);
-  const SeenKeys seen[2] = {b.pairs.seen_by(w.pair_of_lane(0), a.in),
-                            b.pairs.seen_by(w.pair_of_lane(1), a.in)};
+  const SpanWarp w = span_warp(b, kColumnWarps);
   const SeenKeys seen_by_warp = b.pairs.seen_from(w.first_pair, gpu::kSpanPairs, a.in);
   SpanSums<kColumns> sums;
   SpanSums<kColumns> total;
@@ -63,7 +59,7 @@ FORGE_DEVICE void attend_wide_tiles(const gpu::AttendWideArgs& a, const SpanBloc
       b, a.pairs(),
       [&](int tile) {
         if (!seen_by_warp.meets(keys_of_tile(tile))) return;
-        add_wide_tile<Half>(b, w, tile, seen, sums);
+        add_wide_tile<Half>(b, w, tile, sums);
       },
       [&] {
         total.merge(sums);

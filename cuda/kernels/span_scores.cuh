@@ -16,17 +16,20 @@ struct SpanWarp {
   int first_pair;
   int first_column;
   int columns;
+  SeenKeys seen[2] = {};  ///< by the lane's pairs
 
   FORGE_DEVICE int pair_of_lane(int r) const { return first_pair + lane() / 4 + 8 * r; }
 };
 
 /// This warp's, where so many neighbours have the same pairs, and each a part of the columns.
-FORGE_DEVICE SpanWarp span_warp(int head_size, int column_warps) {
-  const int columns = head_size / 8;
+FORGE_DEVICE SpanWarp span_warp(const SpanBlock& b, int column_warps) {
+  const int columns = b.in.kv.head_size / 8;
   const int each = gpu::ceil_div(columns, column_warps);
   const int first = warp() % column_warps * each;
   const int left = columns - first;
-  return {warp() / column_warps * gpu::kSpanPairs, first, left < each ? left : each};
+  SpanWarp w{warp() / column_warps * gpu::kSpanPairs, first, left < each ? left : each};
+  for (int r = 0; r < 2; ++r) w.seen[r] = b.pairs.seen_by(w.pair_of_lane(r), b.in);
+  return w;
 }
 
 inline constexpr std::uint32_t kUnseen = 0xff800000u;  ///< bits of a score: -inf
@@ -59,11 +62,10 @@ FORGE_DEVICE void multiply_keys(const SpanBlock& b, const SpanWarp& w, int tile,
 }
 
 /// Makes scores of the products of the lane's pair r with keys from position `first` on: -inf where
-/// its row does not see the key; and scores.m of `m`, that of the sums before: m' as far as these
-/// keys go.
+/// its row does not see the key. Returns the largest of them.
 template <int kKeyTiles>
-FORGE_DEVICE void find_scores(const gpu::SpanInput& in, const SeenKeys& seen, int first, float m,
-                              SpanScores<kKeyTiles>& scores, int r) {
+FORGE_DEVICE float find_scores_of(const gpu::SpanInput& in, const SeenKeys& seen, int first, int r,
+                                  SpanScores<kKeyTiles>& scores) {
   const float scale_log2 = in.scale * numerics::kLog2E;
   for (int i = 0; i < 2 * kKeyTiles; ++i) {
     float& score = scores.of[i / 2].at[2 * r + i % 2];
@@ -75,15 +77,30 @@ FORGE_DEVICE void find_scores(const gpu::SpanInput& in, const SeenKeys& seen, in
       if (!seen.has(position)) scores.of[i / 2].at[2 * r + i % 2] = numerics::float_of(kUnseen);
     }
   }
-  for (int i = 0; i < 2 * kKeyTiles; ++i) {
+  float most = scores.of[0].at[2 * r];
+  for (int i = 1; i < 2 * kKeyTiles; ++i) {
     const float score = scores.of[i / 2].at[2 * r + i % 2];
-    m = score > m ? score : m;
+    most = score > most ? score : most;
   }
-  for (int distance = 1; distance <= 2; distance *= 2) {
-    const float other = shuffle_xor(m, distance);
-    m = other > m ? other : m;
+  return most;
+}
+
+/// The scores of both pairs, and scores.m of `m`, those of the sums before: m' as far as these keys
+/// go.
+template <int kKeyTiles>
+FORGE_DEVICE void find_scores(const gpu::SpanInput& in, const SpanWarp& w, int first,
+                              const float (&m)[2], SpanScores<kKeyTiles>& scores) {
+  // Written out, since a loop of this size would not be unrolled, and index registers.
+  const float largest[2] = {find_scores_of(in, w.seen[0], first, 0, scores),
+                            find_scores_of(in, w.seen[1], first, 1, scores)};
+  for (int r = 0; r < 2; ++r) {
+    float most = largest[r] > m[r] ? largest[r] : m[r];
+    for (int distance = 1; distance <= 2; distance *= 2) {
+      const float other = shuffle_xor(most, distance);
+      most = other > most ? other : most;
+    }
+    scores.m[r] = most;
   }
-  scores.m[r] = m;
 }
 
 /// Once scores.m is that of all keys of the tile.
