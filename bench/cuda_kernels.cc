@@ -192,6 +192,10 @@ class CaseList {
          {"choose_experts", "plan_experts", "project_experts", "add_experts"}) {
       add(kernel, sizes);
     }
+    const int pairs = rows * sizes.experts_per_token;
+    add(pairs <= gpu::kNarrowRowsMax * sizes.experts ? "project_experts_narrow"
+                                                     : "project_experts_wide",
+        sizes);
   }
 
   void add_copies(int pairs, int writes) {

@@ -6,6 +6,7 @@
 #include <rapidcheck.h>
 
 #include <memory>
+#include <string>
 
 #include "failing_sim.h"
 #include "gpu/fast_models.h"
@@ -14,12 +15,24 @@
 namespace forge {
 namespace {
 
-/// Norms around, windows, caps, a RoPE for each kind of layer, and KV heads of two queries.
-model::ModelConfig in_scenario() {
-  model::ModelConfig config = testing::fast_shape("gemma").config;
+model::ModelConfig in_scenario(const std::string& shape) {
+  model::ModelConfig config = testing::fast_shape(shape).config;
   config.vocabulary_size = 320;
   config.layers = testing::kScenarioLayers;
+  return config;
+}
+
+/// Norms around, windows, caps, a RoPE for each kind of layer, and KV heads of two queries.
+model::ModelConfig dense() {
+  model::ModelConfig config = in_scenario("gemma");
   std::get<model::GroupedQueryConfig>(config.attention).full_layers = {false, true, false};
+  return config;
+}
+
+/// A dense layer, then experts from the best groups, and shared ones.
+model::ModelConfig of_experts() {
+  model::ModelConfig config = in_scenario("shared_moe");
+  config.experts->dense_layers = {true, false, false};
   return config;
 }
 
@@ -34,8 +47,10 @@ std::unique_ptr<testing::FailingSim> target_of(executor::ExecutorOptions options
 }
 
 TEST(ScheduleIndependence, a_request_comes_out_of_tensor_cores_as_it_does_alone) {
-  testing::FastModel model(in_scenario(), quant::WeightType::bf16);
+  testing::FastModel of_layers(dense(), quant::WeightType::bf16);
+  testing::FastModel with_experts(of_experts(), quant::WeightType::bf16);
   EXPECT_TRUE(rc::check("a request comes out of tensor cores as it does alone", [&] {
+    testing::FastModel& model = testing::one_in(2) ? with_experts : of_layers;
     const sim::SimOptions device{.device = sim::find_device("h200").value()};
     sim::SimOptions shuffled = device;
     shuffled.schedule_seed = *rc::gen::arbitrary<std::uint64_t>();

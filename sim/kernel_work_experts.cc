@@ -12,6 +12,12 @@ using gpu::KernelLaunch;
 constexpr std::uint64_t kChoice = sizeof(gpu::ExpertChoice);
 constexpr std::uint64_t kTile = sizeof(gpu::ExpertTile);
 
+/// Of a row of that size.
+std::uint64_t bytes_of(const gpu::NextRows& next, std::uint64_t size) {
+  const std::uint64_t h = next.h != nullptr ? size * sizeof(std::uint16_t) : 0;
+  return h + (next.squares != nullptr ? size / numerics::kSquaresGroup * kFloat : 0);
+}
+
 }  // namespace
 
 KernelWork work(const gpu::ChooseExpertsArgs& args, const KernelLaunch& launch) {
@@ -35,7 +41,7 @@ KernelWork work(const gpu::ChooseExpertsArgs& args, const KernelLaunch& launch) 
 }
 
 KernelWork work(const gpu::PlanExpertsArgs& args, const KernelLaunch& launch) {
-  const std::uint64_t tile = size_of(gpu::ExpertPlan::kTileRows);
+  const std::uint64_t tile = size_of(args.tile_rows);
   const std::uint64_t pairs = args.counts->rows * size_of(args.experts_per_token);
   std::vector<std::uint64_t> chosen(size_of(args.experts));
   for (std::uint64_t i = 0; i < pairs; ++i) ++chosen[args.choices[i].expert];
@@ -46,10 +52,12 @@ KernelWork work(const gpu::PlanExpertsArgs& args, const KernelLaunch& launch) {
   w.bytes_written = pairs * kWord + tiles * kTile + kWord + sizeof(gpu::PassCounts);
   w.block_bytes = w.bytes_read + w.bytes_written;
   const std::uint64_t warps = threads_of(launch) / size_of(simt::kWarpSize);
+  const std::uint64_t segments = threads_of(launch) / size_of(args.experts);
+  const std::uint64_t segment = chain::turns(pairs, segments);
   constexpr std::uint64_t kUnrolled = 4;  // by nvcc
-  w.chain_loads = 1 + chain::turns(pairs, kUnrolled) + pairs;
-  w.chain_operations =
-      pairs + 2 * (chain::kWarpTree + chain::kBarrier + warps * chain::kSharedLoad);
+  w.chain_loads = 1 + chain::turns(segment, kUnrolled) + segment;
+  w.chain_operations = segment + chain::kBarrier + chain::kSharedLoad +
+                       2 * (chain::kWarpTree + chain::kBarrier + warps * chain::kSharedLoad);
   return w;
 }
 
@@ -96,13 +104,20 @@ KernelWork work(const gpu::AddExpertsArgs& args, const KernelLaunch& launch) {
   KernelWork w;
   const bool gated = args.shared != nullptr && args.shared_gates != nullptr;
   const std::uint64_t gate_bytes = gated ? kFloat : 0;
-  w.bytes_read = rows * (A * kChoice + gate_bytes + addends * row_bytes);
-  w.bytes_written = rows * row_bytes;
-  w.block_bytes = rows * (pieces * (A * kChoice + gate_bytes) + (addends + 1) * row_bytes);
-  w.flops = rows * size_of(args.size) * (2 * addends + (gated ? chain::kExpFlops + 2 : 0));
+  // Blocks without rows have read the weights of the next norm when they learn of it.
+  const std::uint64_t weight = args.next.weight != nullptr ? row_bytes : 0;
+  const std::uint64_t next = bytes_of(args.next, size_of(args.size));
+  w.bytes_read = rows * (A * kChoice + gate_bytes + addends * row_bytes) + weight;
+  w.bytes_written = rows * (row_bytes + next);
+  w.block_bytes = rows * (pieces * (A * kChoice + gate_bytes) + (addends + 1) * row_bytes + next) +
+                  size_of(launch.shape.grid.x) * weight;
+  const std::uint64_t of_next = (weight > 0 ? 1 : 0) + (args.next.squares != nullptr ? 2 : 0);
+  w.flops =
+      rows * size_of(args.size) * (2 * addends + of_next + (gated ? chain::kExpFlops + 2 : 0));
   constexpr std::uint64_t kUnrolled = 4;  // by nvcc
   w.chain_loads = 1 + chain::turns(A, kUnrolled) + (args.accumulate ? 1 : 0);
-  w.chain_operations = addends + (gated ? chain::kExp + chain::kDivide + 1 : 0);
+  w.chain_operations = addends + (gated ? chain::kExp + chain::kDivide + 1 : 0) +
+                       (next > 0 ? 3 * (chain::kShuffle + 1) : 0);
   return w;
 }
 

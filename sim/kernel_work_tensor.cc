@@ -1,11 +1,16 @@
 // The formulas of products on tensor cores.
+#include <set>
+
 #include "forge/numerics/matrix_step.h"
 #include "forge/numerics/scaled_norm.h"
 #include "kernel_chain.h"
 
 namespace forge::sim {
 
+using gpu::ExpertProduct;
 using gpu::KernelLaunch;
+using gpu::ProjectExpertsNarrowArgs;
+using gpu::ProjectExpertsWideArgs;
 using gpu::ProjectNarrowArgs;
 using gpu::ProjectWideArgs;
 using gpu::TensorProduct;
@@ -14,9 +19,18 @@ namespace {
 
 constexpr std::uint64_t kHalf = 2;
 
+/// The rows of a launch.
+struct RowsOfLaunch {
+  std::uint64_t count;     ///< of the result
+  std::uint64_t sources;   ///< rows of x, some of which are multiplied by several matrices
+  std::uint64_t most;      ///< in a tile
+  std::uint64_t tiles;     ///< of rows
+  std::uint64_t matrices;  ///< that they are multiplied by
+};
+
 /// How a kernel cuts a product into blocks.
 struct Blocking {
-  std::uint64_t rows;           ///< of x, in the launch
+  RowsOfLaunch rows;
   std::uint64_t tile_rows;      ///< of x, in a block
   std::uint64_t row_blocks;     ///< that are launched, with and without rows
   std::uint64_t output_blocks;  ///< along the outputs
@@ -25,22 +39,46 @@ struct Blocking {
   std::uint64_t weight_rows;
   std::uint64_t block_weight_rows;
   std::uint64_t stage_inputs;
-  std::uint64_t stages_ahead;  ///< that a block asks for before it knows its rows
-
-  std::uint64_t row_tiles() const { return chain::turns(rows, tile_rows); }
+  std::uint64_t stages_ahead;  ///< under way, while one is multiplied
 };
 
-std::uint64_t rows_of(const TensorProduct& p) {
-  return std::min<std::uint64_t>(*p.row_count, size_of(p.rows_max));
+RowsOfLaunch rows_of(const TensorProduct& p, int tile_rows) {
+  const std::uint64_t count = std::min<std::uint64_t>(*p.row_count, size_of(p.rows_max));
+  const std::uint64_t tile = size_of(tile_rows);
+  return {.count = count,
+          .sources = count,
+          .most = std::min(count, tile),
+          .tiles = chain::turns(count, tile),
+          .matrices = count > 0 ? std::uint64_t{1} : 0};
+}
+
+RowsOfLaunch rows_of(const ExpertProduct& p) {
+  RowsOfLaunch rows{};
+  rows.tiles = present(p.tiles_max, *p.plan.tiles_count);
+  std::set<std::uint32_t> experts;
+  std::set<std::uint32_t> sources;
+  for (std::uint64_t t = 0; t < rows.tiles; ++t) {
+    const gpu::ExpertTile& tile = p.plan.tiles[t];
+    experts.insert(tile.expert);
+    for (std::uint32_t i = 0; i < tile.count; ++i) {
+      sources.insert(p.plan.pairs[tile.first + i] / static_cast<std::uint32_t>(p.pairs_per_row));
+    }
+    rows.count += tile.count;
+    rows.most = std::max<std::uint64_t>(rows.most, tile.count);
+  }
+  rows.sources = sources.size();
+  rows.matrices = experts.size();
+  return rows;
 }
 
 /// A last tile of fewer than 8 outputs reads 8 rows of weights. Those after the last gate are ups.
-Blocking blocking_of(const ProjectNarrowArgs& args, const KernelLaunch& launch) {
+Blocking blocking_of(const ProjectNarrowArgs& args, const KernelLaunch& launch,
+                     const RowsOfLaunch& rows) {
   using Args = ProjectNarrowArgs;
   const TensorProduct& p = args.product;
   const std::uint64_t tiles = size_of(args.output_tiles());
   const std::uint64_t outputs = tiles * size_of(Args::kTileOutputs);
-  return {.rows = rows_of(p),
+  return {.rows = rows,
           .tile_rows = size_of(Args::kTileRows),
           .row_blocks = size_of(launch.shape.grid.x),
           .output_blocks = chain::turns(tiles, threads_of(launch) / size_of(simt::kWarpSize)),
@@ -50,10 +88,11 @@ Blocking blocking_of(const ProjectNarrowArgs& args, const KernelLaunch& launch) 
           .stages_ahead = size_of(Args::kStages - 1)};
 }
 
-Blocking blocking_of(const ProjectWideArgs& args, const KernelLaunch& launch) {
+Blocking blocking_of(const ProjectWideArgs& args, const KernelLaunch& launch,
+                     const RowsOfLaunch& rows) {
   using Args = ProjectWideArgs;
   const TensorProduct& p = args.product;
-  return {.rows = rows_of(p),
+  return {.rows = rows,
           .tile_rows = size_of(Args::kTileRows),
           .row_blocks = size_of(launch.shape.grid.x),
           .output_blocks = size_of(launch.shape.grid.y),
@@ -63,30 +102,42 @@ Blocking blocking_of(const ProjectWideArgs& args, const KernelLaunch& launch) {
           .stages_ahead = size_of(Args::kStages - 1)};
 }
 
-/// What is read of x and weights.
+/// What is read of x and weights, and the word that says how many rows, or tiles, there are.
 void add_factors(KernelWork& w, const TensorProduct& p, const Blocking& b) {
-  const std::uint64_t weight_bytes = size_of(p.inputs) * kHalf;  // of a row
-  // Blocks without rows have asked for the first stages when they learn of it.
-  const std::uint64_t asked = std::min(weight_bytes, b.stages_ahead * b.stage_inputs * kHalf);
+  const std::uint64_t row = size_of(p.inputs) * kHalf;
   const std::uint64_t squares =
       p.norm.squares != nullptr ? size_of(p.inputs / numerics::kSquaresGroup) * kFloat : 0;
-  const std::uint64_t x = b.rows * (weight_bytes + squares);
-  const std::uint64_t tiles = b.row_tiles();
-  w.bytes_read += kWord + b.weight_rows * (b.rows > 0 ? weight_bytes : asked) + x;
+  w.bytes_read += kWord + b.rows.matrices * b.weight_rows * row + b.rows.sources * (row + squares);
   w.block_bytes += b.row_blocks * b.output_blocks * kWord +
-                   b.block_weight_rows * (tiles * weight_bytes + (b.row_blocks - tiles) * asked) +
-                   b.output_blocks * x;
+                   b.rows.tiles * b.block_weight_rows * row +
+                   b.output_blocks * b.rows.count * (row + squares);
+}
+
+/// Blocks without rows have asked for the first stages of weights when they learn of it.
+void add_asked_in_vain(KernelWork& w, const TensorProduct& p, const Blocking& b) {
+  const std::uint64_t asked = std::min(size_of(p.inputs), b.stages_ahead * b.stage_inputs) * kHalf;
+  if (b.rows.count == 0) w.bytes_read += b.weight_rows * asked;
+  w.block_bytes += b.block_weight_rows * (b.row_blocks - b.rows.tiles) * asked;
+}
+
+/// The tiles of experts, and their pairs.
+void add_plan(KernelWork& w, const Blocking& b) {
+  const std::uint64_t plan =
+      b.rows.tiles * sizeof(gpu::ExpertTile) + b.rows.count * sizeof(std::uint32_t);
+  w.bytes_read += plan;
+  w.block_bytes += b.output_blocks * plan;
+  w.chain_loads += 2;
 }
 
 /// What becomes of the products of all rows, beside y and gates.
 void add_results(KernelWork& w, const TensorProduct& p, const Blocking& b) {
-  if (b.rows == 0) return;
-  const std::uint64_t results = b.rows * size_of(p.outputs);
+  if (b.rows.count == 0) return;
+  const std::uint64_t results = b.rows.count * size_of(p.outputs);
   const std::uint64_t bias = p.bias != nullptr ? size_of(p.outputs) * kFloat : 0;
   const std::uint64_t weight = p.next.weight != nullptr ? size_of(p.outputs) * kFloat : 0;
   const std::uint64_t before = p.accumulate ? results * kFloat : 0;
-  w.bytes_read += bias + weight + before;
-  w.block_bytes += b.row_tiles() * (bias + weight) + before;
+  w.bytes_read += b.rows.matrices * bias + weight + before;
+  w.block_bytes += b.rows.tiles * (bias + weight) + before;
   if (p.is_gated()) {
     w.bytes_written = results / 2 * kHalf;
     w.flops += results / 2 * (chain::kExpFlops + 12);
@@ -95,7 +146,7 @@ void add_results(KernelWork& w, const TensorProduct& p, const Blocking& b) {
   }
   if (p.candidates != nullptr) {
     w.bytes_written +=
-        b.rows * size_of(gpu::candidate_count(p.outputs)) * sizeof(sampling::BestToken);
+        b.rows.count * size_of(gpu::candidate_count(p.outputs)) * sizeof(sampling::BestToken);
     w.flops += results;
   }
   if (p.next.h != nullptr) w.bytes_written += results * kHalf;
@@ -110,7 +161,7 @@ void add_results(KernelWork& w, const TensorProduct& p, const Blocking& b) {
 void add_steps(KernelWork& w, const TensorProduct& p, const Blocking& b) {
   const std::uint64_t steps = chain::turns(size_of(p.inputs), numerics::kStepProducts);
   const std::uint64_t inputs = steps * numerics::kStepProducts;
-  w.matrix_flops = 2 * b.row_tiles() * b.tile_rows * b.block_weight_rows * inputs;
+  w.matrix_flops = 2 * b.rows.tiles * b.tile_rows * b.block_weight_rows * inputs;
 }
 
 /// A block multiplies a stage while the next ones are under way. `step`: of the tensor core, until
@@ -137,32 +188,58 @@ void add_norm_chain(KernelWork& w, const TensorProduct& p, std::uint64_t rows,
 // 33 to 36 cycles until a step has its sums (Luo et al., arXiv:2402.13499).
 constexpr std::uint64_t kStepLatency = 9;
 
-}  // namespace
-
-KernelWork work(const ProjectNarrowArgs& args, const KernelLaunch& launch) {
-  const TensorProduct& p = args.product;
-  const Blocking b = blocking_of(args, launch);
+KernelWork narrow_work(const TensorProduct& p, const Blocking& b) {
   KernelWork w;
   add_factors(w, p, b);
   add_results(w, p, b);
   add_steps(w, p, b);
   add_chain(w, p, b, kStepLatency);
-  add_norm_chain(w, p, std::min(b.rows, b.tile_rows), 1);
+  add_norm_chain(w, p, b.rows.most, 1);
   return w;
 }
 
-KernelWork work(const ProjectWideArgs& args, const KernelLaunch& launch) {
+KernelWork wide_work(const TensorProduct& p, const Blocking& b) {
   constexpr std::uint64_t kStepsOfWarp = 16;  // beside one another, for its 64 rows and 32 outputs
   constexpr std::uint64_t kStepInterval = 2;  // 8 cycles from one to the next
   constexpr std::uint64_t kFactorsOfWarp = 16;
-  const TensorProduct& p = args.product;
-  const Blocking b = blocking_of(args, launch);
   KernelWork w;
   add_factors(w, p, b);
   add_results(w, p, b);
   add_steps(w, p, b);
   add_chain(w, p, b, std::max(kStepLatency, kStepsOfWarp * kStepInterval));
-  add_norm_chain(w, p, std::min(b.rows, kFactorsOfWarp), kFactorsOfWarp);
+  add_norm_chain(w, p, std::min(b.rows.most, kFactorsOfWarp), kFactorsOfWarp);
+  return w;
+}
+
+}  // namespace
+
+KernelWork work(const ProjectNarrowArgs& args, const KernelLaunch& launch) {
+  const Blocking b = blocking_of(args, launch, rows_of(args.product, args.kTileRows));
+  KernelWork w = narrow_work(args.product, b);
+  add_asked_in_vain(w, args.product, b);
+  return w;
+}
+
+KernelWork work(const ProjectWideArgs& args, const KernelLaunch& launch) {
+  const Blocking b = blocking_of(args, launch, rows_of(args.product, args.kTileRows));
+  KernelWork w = wide_work(args.product, b);
+  add_asked_in_vain(w, args.product, b);
+  return w;
+}
+
+KernelWork work(const ProjectExpertsNarrowArgs& args, const KernelLaunch& launch) {
+  const ProjectNarrowArgs of_expert = args.of(0);
+  const Blocking b = blocking_of(of_expert, launch, rows_of(args.product));
+  KernelWork w = narrow_work(of_expert.product, b);
+  add_plan(w, b);
+  return w;
+}
+
+KernelWork work(const ProjectExpertsWideArgs& args, const KernelLaunch& launch) {
+  const ProjectWideArgs of_expert = args.of(0);
+  const Blocking b = blocking_of(of_expert, launch, rows_of(args.product));
+  KernelWork w = wide_work(of_expert.product, b);
+  add_plan(w, b);
   return w;
 }
 

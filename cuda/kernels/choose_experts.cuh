@@ -147,6 +147,8 @@ FORGE_KERNEL(gpu::ChooseExpertsArgs::kThreads) choose_experts(gpu::ChooseExperts
   SIMT_SHARED(float, group_scores, kExpertsMax);
   SIMT_SHARED(int, picked, kExpertsMax);
   SIMT_SHARED(int, chosen, kExpertsMax);
+  start_next();
+  wait_for_previous();
   const auto row = static_cast<std::uint32_t>(block().x);
   const gpu::PassCounts counts = global(a.counts)[0];
   if (row >= counts.rows) return;

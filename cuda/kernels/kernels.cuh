@@ -23,6 +23,8 @@
 #include "process_logits.cuh"
 #include "project.cuh"
 #include "project_experts.cuh"
+#include "project_experts_narrow.cuh"
+#include "project_experts_wide.cuh"
 #include "project_heads.cuh"
 #include "project_narrow.cuh"
 #include "project_wide.cuh"

@@ -11,6 +11,8 @@
 //   bits      numerics/tensor_product.h: an output has one accumulator, and a step of the tensor
 //             core adds 16 inputs to it, ascending. Inputs beyond K are zeros in both factors. Rows
 //             that are not there repeat the first, and nobody looks at their outputs
+//
+// project_experts_narrow.cuh is the same with rows and weights from elsewhere.
 #pragma once
 
 #include "forge/gpu/kernels/project_narrow.h"
@@ -21,10 +23,15 @@
 namespace FORGE_KERNELS {
 using namespace simt;
 
+/// The tile of outputs of the block's first warp.
+FORGE_DEVICE int first_output_tile() {
+  return (block().z * grid().y + block().y) * (threads() / kWarpSize);
+}
+
 /// What a warp multiplies, and where it lies.
 struct NarrowTile {
   sptr<std::uint16_t> ring;
-  gptr<const std::uint16_t> x;        ///< the block's first row
+  gptr<const std::uint16_t> x;
   gptr<const std::uint16_t> weights;  ///< the first of the warp's outputs
   int inputs;                         ///< K
   int rows;                           ///< of x that are there, 1 .. 16; 0 before that is known
@@ -50,6 +57,23 @@ struct NarrowTile {
   }
 };
 
+FORGE_DEVICE NarrowTile narrow_tile(const gpu::ProjectNarrowArgs& args, sptr<std::uint16_t> ring) {
+  constexpr int kTile = gpu::ProjectNarrowArgs::kTileOutputs;
+  const gpu::TensorProduct& a = args.product;
+  const int output_tile = first_output_tile() + warp();
+  const gptr<const std::uint16_t> weights = global(static_cast<const std::uint16_t*>(a.weights));
+  return {.ring = ring,
+          .x = global(static_cast<const std::uint16_t*>(a.x)),
+          .weights = weights + std::int64_t{output_tile} * kTile * a.inputs,
+          .inputs = a.inputs,
+          .rows = 0,
+          .stage_rows = args.stage_rows(),
+          .weight_rows = a.is_gated() ? 2 * kTile : kTile,
+          .up_distance = a.outputs / 2,
+          .first_output = output_tile * kTile,
+          .is_there = output_tile < args.output_tiles()};
+}
+
 /// Asks for the weights of a stage.
 FORGE_DEVICE void fill_weights(const NarrowTile& tile, int stage, int slot) {
   constexpr int kPieces = NarrowTile::kRowPieces;
@@ -66,14 +90,15 @@ FORGE_DEVICE void fill_weights(const NarrowTile& tile, int stage, int slot) {
 }
 
 /// Asks for the rows of a stage.
-FORGE_DEVICE void fill_rows(const NarrowTile& tile, int stage, int slot) {
+template <class Rows>
+FORGE_DEVICE void fill_rows(const NarrowTile& tile, const Rows& row_of, int stage, int slot) {
   constexpr int kPieces = NarrowTile::kRowPieces;
   const sptr<std::uint16_t> to = tile.x_of(slot);
   for (int i = thread(); i < tile.rows * kPieces; i += threads()) {
     const int row = i / kPieces;
     const int k = stage * NarrowTile::kInputs + i % kPieces * 8;
     copy_async(to + NarrowTile::place(row, i % kPieces),
-               tile.x + std::int64_t{row} * tile.inputs + k, k < tile.inputs);
+               tile.x + row_of.source(row) * tile.inputs + k, k < tile.inputs);
   }
 }
 
@@ -107,8 +132,9 @@ FORGE_DEVICE void multiply_stage(const NarrowTile& tile, int slot,
 }
 
 /// The products of the block's rows and the warp's outputs.
-template <class Half, int kTiles>
-FORGE_DEVICE void multiply_narrow(const NarrowTile& tile, MatrixSum<float> (&sums)[kTiles]) {
+template <class Half, int kTiles, class Rows>
+FORGE_DEVICE void multiply_narrow(const NarrowTile& tile, const Rows& row_of,
+                                  MatrixSum<float> (&sums)[kTiles]) {
   constexpr int kStages = gpu::ProjectNarrowArgs::kStages;
   const int stages = (tile.inputs + NarrowTile::kInputs - 1) / NarrowTile::kInputs;
   FORGE_ROLLED for (int stage = 0; stage < stages; ++stage) {
@@ -116,82 +142,94 @@ FORGE_DEVICE void multiply_narrow(const NarrowTile& tile, MatrixSum<float> (&sum
     sync_block();  // the stage has arrived, and nobody reads the one before it any more
     const int ahead = stage + kStages - 1;
     fill_weights(tile, ahead, ahead % kStages);
-    fill_rows(tile, ahead, ahead % kStages);
+    fill_rows(tile, row_of, ahead, ahead % kStages);
     commit_copies();
     multiply_stage<Half>(tile, stage % kStages, sums);
   }
 }
 
 /// Each row after the other: where there is one alone, more of its loads are under way at once.
-FORGE_DEVICE RowFactors narrow_factors(const gpu::TensorProduct& a, int first_row, int rows) {
+template <class Rows>
+FORGE_DEVICE RowFactors narrow_factors(const gpu::TensorProduct& a, const Rows& row_of, int rows) {
   if (a.norm.squares == nullptr) return {};
   float first = 0.0f;
   float second = 0.0f;
   for (int row = 0; row < rows; ++row) {
-    for_each_square_sum<1>(a, first_row + row, 1, [&](int, float sum) {
-      if (row == lane() / 4) first = sum;
-      if (row == lane() / 4 + 8) second = sum;
-    });
+    const std::int64_t source = row_of.source(row);
+    for_each_square_sum<1>(
+        a, 1, [&](int) { return source; },
+        [&](int, float sum) {
+          if (row == lane() / 4) first = sum;
+          if (row == lane() / 4 + 8) second = sum;
+        });
   }
   return {row_factor(a, first), row_factor(a, second)};
 }
 
-template <class Half, int kTiles>
-FORGE_DEVICE void project_narrow_tile(const gpu::TensorProduct& a, NarrowTile tile) {
+/// Asks for the weights of all stages but the last.
+FORGE_DEVICE void fill_first_weights(const NarrowTile& tile) {
   constexpr int kStages = gpu::ProjectNarrowArgs::kStages;
   for (int stage = 0; stage < kStages - 1; ++stage) fill_weights(tile, stage, stage);
   commit_copies();
+}
+
+/// The results of a block that has rows, whose first weights are on their way.
+template <class Half, int kTiles, class Rows>
+FORGE_DEVICE void make_narrow_results(const gpu::TensorProduct& a, const NarrowTile& tile,
+                                      const Rows& row_of) {
+  for (int stage = 0; stage < gpu::ProjectNarrowArgs::kStages - 1; ++stage) {
+    fill_rows(tile, row_of, stage, stage);
+    commit_copies();
+  }
+  const RowFactors factors = narrow_factors(a, row_of, tile.rows);
+  MatrixSum<float> sums[kTiles] = {};
+  multiply_narrow<Half>(tile, row_of, sums);
+  wait_copies<0>();
+  if (!tile.is_there) return;
+  const TensorTile results{0, tile.rows, tile.first_output, factors};
+  if constexpr (kTiles == 2) {
+    store_gated<Half>(a, row_of, results, sums[0], sums[1]);
+  } else {
+    store_results<Half>(a, row_of, results, sums[0], read_residual(a, row_of, results));
+  }
+}
+
+/// How many tiles of outputs a warp has: one, or that of its gates and that of their ups.
+template <int kTiles>
+struct NarrowTiles {
+  static constexpr int kCount = kTiles;
+};
+
+/// Calls body with a number of the product's type and the tiles of a warp.
+template <class Body>
+FORGE_DEVICE void with_narrow(const gpu::TensorProduct& a, const Body& body) {
+  with_half(a.type, [&](auto half) {
+    if (a.is_gated()) return body(half, NarrowTiles<2>());
+    return body(half, NarrowTiles<1>());
+  });
+}
+
+template <class Half, int kTiles>
+FORGE_DEVICE void project_narrow_tile(const gpu::TensorProduct& a, NarrowTile tile) {
+  fill_first_weights(tile);
   wait_for_previous();
-  const int first_row = block().x * gpu::ProjectNarrowArgs::kTileRows;
-  const int left = static_cast<int>(global(a.row_count)[0]) - first_row;
+  const RowsInOrder row_of{block().x * gpu::ProjectNarrowArgs::kTileRows};
+  const int left = static_cast<int>(global(a.row_count)[0]) - row_of.first;
   tile.rows = left < tile.stage_rows ? left : tile.stage_rows;
   if (tile.rows <= 0) {
     wait_copies<0>();  // they must not arrive where another block is by then
     return;
   }
-  for (int stage = 0; stage < kStages - 1; ++stage) {
-    fill_rows(tile, stage, stage);
-    commit_copies();
-  }
-  const RowFactors factors = narrow_factors(a, first_row, tile.rows);
-  MatrixSum<float> sums[kTiles] = {};
-  multiply_narrow<Half>(tile, sums);
-  wait_copies<0>();
-  if (!tile.is_there) return;
-  const TensorTile results{first_row, tile.rows, tile.first_output, factors};
-  if constexpr (kTiles == 2) {
-    store_gated<Half>(a, results, sums[0], sums[1]);
-  } else {
-    store_results<Half>(a, results, sums[0], read_residual(a, results));
-  }
+  make_narrow_results<Half, kTiles>(a, tile, row_of);
 }
 
 FORGE_KERNEL(gpu::ProjectNarrowArgs::kThreads) project_narrow(gpu::ProjectNarrowArgs args) {
   SIMT_SHARED_DYNAMIC(std::uint16_t, ring);
-  using Args = gpu::ProjectNarrowArgs;
   start_next();
-  const gpu::TensorProduct& a = args.product;
-  const int first_tile = (block().z * grid().y + block().y) * (threads() / kWarpSize);
-  if (first_tile >= args.output_tiles()) return wait_for_previous();
-  const int output_tile = first_tile + warp();
-  const std::int64_t first_row = std::int64_t{block().x} * Args::kTileRows;
-  const gptr<const std::uint16_t> x = global(static_cast<const std::uint16_t*>(a.x));
-  const gptr<const std::uint16_t> weights = global(static_cast<const std::uint16_t*>(a.weights));
-  const NarrowTile tile{
-      .ring = ring,
-      .x = x + first_row * a.inputs,
-      .weights = weights + std::int64_t{output_tile} * Args::kTileOutputs * a.inputs,
-      .inputs = a.inputs,
-      .rows = 0,
-      .stage_rows = args.stage_rows(),
-      .weight_rows = a.is_gated() ? 2 * Args::kTileOutputs : Args::kTileOutputs,
-      .up_distance = a.outputs / 2,
-      .first_output = output_tile * Args::kTileOutputs,
-      .is_there = output_tile < args.output_tiles()};
-  with_half(a.type, [&](auto half) {
-    using Half = decltype(half);
-    if (a.is_gated()) return project_narrow_tile<Half, 2>(a, tile);
-    return project_narrow_tile<Half, 1>(a, tile);
+  if (first_output_tile() >= args.output_tiles()) return wait_for_previous();
+  const NarrowTile tile = narrow_tile(args, ring);
+  with_narrow(args.product, [&](auto half, auto tiles) {
+    project_narrow_tile<decltype(half), decltype(tiles)::kCount>(args.product, tile);
   });
 }
 

@@ -18,6 +18,8 @@
 //   bits      numerics/tensor_product.h: an output has one accumulator, and a step of the tensor
 //             core adds 16 inputs to it, ascending. Inputs beyond K are zeros in both factors. Rows
 //             and outputs that are not there are zeros, too, and nobody looks at their sums
+//
+// project_experts_wide.cuh is the same with rows and weights from elsewhere.
 #pragma once
 
 #include "forge/gpu/kernels/project_wide.h"
@@ -30,7 +32,7 @@ using namespace simt;
 
 /// Which row of a matrix a row of a stage is, and whether there is such a one.
 struct WideSource {
-  int row;
+  std::int64_t row;
   bool is_there;
 };
 
@@ -40,8 +42,7 @@ struct WideTile {
   gptr<const std::uint16_t> x;
   gptr<const std::uint16_t> weights;
   int inputs;        ///< K
-  int first_row;     ///< of the block
-  int rows;          ///< of it that are there, 1 .. 128; 0 before that is known
+  int rows;          ///< of x that are there, 1 .. 128; 0 before that is known
   int first_column;  ///< of the block, in the result
   int columns;       ///< of the result
   int up_distance;   ///< rows of weights from a gate to its up; 0: outputs are not gated
@@ -64,8 +65,7 @@ struct WideTile {
     return row * kInputs + (piece ^ row % 8) * 8;
   }
 
-  /// The row of x, and of weights, that is row `row` of a stage.
-  FORGE_DEVICE WideSource row_of(int row) const { return {first_row + row, row < rows}; }
+  /// The row of weights that is row `row` of a stage.
   FORGE_DEVICE WideSource output_of(int row) const {
     if (up_distance == 0) return {first_column + row, first_column + row < columns};
     const int gate = first_column + row / kOutputs * (kOutputs / 2) + row % (kOutputs / 2);
@@ -77,7 +77,7 @@ struct WideTile {
   FORGE_DEVICE int warp_row() const { return warp() / kWarpsAlongOutputs * kRows; }
   /// The warp's first row of weights in a stage, and its first column of the result.
   FORGE_DEVICE int warp_output() const { return warp() % kWarpsAlongOutputs * kOutputs; }
-  FORGE_DEVICE int warp_column() const { return output_of(warp_output()).row; }
+  FORGE_DEVICE int warp_column() const { return static_cast<int>(output_of(warp_output()).row); }
   FORGE_DEVICE bool warp_has_results() const {
     return warp_row() < rows && warp_column() < columns;
   }
@@ -103,14 +103,16 @@ FORGE_DEVICE void fill_wide(const WideTile& tile, int stage, sptr<std::uint16_t>
   for (int i = 0; i < gpu::ProjectWideArgs::kTileRows; i += kRowsAtOnce) {
     const int row = i + thread() / WideTile::kRowPieces;
     const WideSource source = source_of(row);
-    copy_async(to + WideTile::place(row, piece),
-               matrix + std::int64_t{source.row} * tile.inputs + k,
+    copy_async(to + WideTile::place(row, piece), matrix + source.row * tile.inputs + k,
                source.is_there && k < tile.inputs);
   }
 }
 
-FORGE_DEVICE void fill_wide_rows(const WideTile& tile, int stage) {
-  fill_wide(tile, stage, tile.x_of(stage), tile.x, [&](int row) { return tile.row_of(row); });
+template <class Rows>
+FORGE_DEVICE void fill_wide_rows(const WideTile& tile, const Rows& row_of, int stage) {
+  fill_wide(tile, stage, tile.x_of(stage), tile.x, [&](int row) {
+    return WideSource{row_of.source(row), row < tile.rows};
+  });
 }
 
 FORGE_DEVICE void fill_wide_weights(const WideTile& tile, int stage) {
@@ -146,8 +148,8 @@ FORGE_DEVICE void multiply_wide_stage(const WideTile& tile, int stage, WideSums&
 }
 
 /// The products of the warp's rows and outputs. A warp that has none helps to fill the ring.
-template <class Half>
-FORGE_DEVICE void multiply_wide(const WideTile& tile, WideSums& sums) {
+template <class Half, class Rows>
+FORGE_DEVICE void multiply_wide(const WideTile& tile, const Rows& row_of, WideSums& sums) {
   constexpr int kStages = gpu::ProjectWideArgs::kStages;
   const int stages = (tile.inputs + WideTile::kInputs - 1) / WideTile::kInputs;
   const bool has_results = tile.warp_has_results();
@@ -155,7 +157,7 @@ FORGE_DEVICE void multiply_wide(const WideTile& tile, WideSums& sums) {
     wait_copies<kStages - 2>();
     sync_block();  // the stage has arrived, and nobody reads the one before it any more
     fill_wide_weights(tile, stage + kStages - 1);
-    fill_wide_rows(tile, stage + kStages - 1);
+    fill_wide_rows(tile, row_of, stage + kStages - 1);
     commit_copies();
     if (has_results) multiply_wide_stage<Half>(tile, stage, sums);
   }
@@ -164,17 +166,19 @@ FORGE_DEVICE void multiply_wide(const WideTile& tile, WideSums& sums) {
 // ---- Results ------------------------------------------------------------------------------------
 
 /// s of the block's rows. A warp makes its share of them side by side: so many loads are under way.
+template <class Rows>
 FORGE_DEVICE void find_wide_factors(const gpu::TensorProduct& a, const WideTile& tile,
-                                    sptr<float> factors) {
+                                    const Rows& row_of, sptr<float> factors) {
   constexpr int kShare = WideTile::Args::kTileRows / (WideTile::Args::kThreads / kWarpSize);
   const int first = warp() * kShare;
   float factor = 1.0f;
   if (a.norm.squares != nullptr) {
     float of_lane = 0.0f;
-    for_each_square_sum<kShare>(a, tile.first_row + first, tile.rows - first,
-                                [&](int i, float sum) {
-                                  if (lane() == i) of_lane = sum;
-                                });
+    for_each_square_sum<kShare>(
+        a, tile.rows - first, [&](int i) { return row_of.source(first + i); },
+        [&](int i, float sum) {
+          if (lane() == i) of_lane = sum;
+        });
     factor = row_factor(a, of_lane);
   }
   if (lane() < kShare) factors[first + lane()] = factor;
@@ -224,84 +228,104 @@ FORGE_DEVICE WideResults results_in(sptr<std::uint16_t> ring, sptr<float> factor
 FORGE_DEVICE TensorTile tensor_tile(const WideTile& tile, int m, int n,
                                     const RowFactors& factors = {}) {
   const int row = tile.warp_row() + 16 * m;
-  return {tile.first_row + row, tile.rows - row, tile.warp_column() + 8 * n, factors};
+  return {row, tile.rows - row, tile.warp_column() + 8 * n, factors};
 }
 
-FORGE_DEVICE void park_tiles(const gpu::TensorProduct& a, const WideTile& tile,
+template <class Rows>
+FORGE_DEVICE void park_tiles(const gpu::TensorProduct& a, const WideTile& tile, const Rows& row_of,
                              const WideResults& results, const WideSums& sums) {
   for (int m = 0; m < WideSums::kRowTiles; ++m) {
     for (int n = 0; n < WideSums::kOutputTiles; ++n) {
       results.sums.put(m, n, sums.of[m][n]);
-      if (a.accumulate) results.before.put(m, n, read_residual(a, tensor_tile(tile, m, n)));
+      if (a.accumulate) results.before.put(m, n, read_residual(a, row_of, tensor_tile(tile, m, n)));
     }
   }
 }
 
 /// The results of the warp's row tile m.
-template <class Half>
-FORGE_DEVICE void store_wide(const gpu::TensorProduct& a, const WideTile& tile,
+template <class Half, class Rows>
+FORGE_DEVICE void store_wide(const gpu::TensorProduct& a, const WideTile& tile, const Rows& row_of,
                              const WideResults& results, int m) {
   constexpr int kTiles = WideSums::kOutputTiles;
   const int row = tile.warp_row() + 16 * m + lane() / 4;
   const RowFactors factors{results.factors[row], results.factors[row + 8]};
   if (a.is_gated()) {
     FORGE_ROLLED for (int n = 0; n < kTiles / 2; ++n) {
-      store_gated<Half>(a, tensor_tile(tile, m, n, factors), results.sums.get(m, n),
+      store_gated<Half>(a, row_of, tensor_tile(tile, m, n, factors), results.sums.get(m, n),
                         results.sums.get(m, n + kTiles / 2));
     }
     return;
   }
   FORGE_ROLLED for (int n = 0; n < kTiles; ++n) {
     const MatrixSum<float> before = a.accumulate ? results.before.get(m, n) : MatrixSum<float>{};
-    store_results<Half>(a, tensor_tile(tile, m, n, factors), results.sums.get(m, n), before);
+    store_results<Half>(a, row_of, tensor_tile(tile, m, n, factors), results.sums.get(m, n),
+                        before);
   }
+}
+
+/// Asks for the weights of all stages but the last.
+FORGE_DEVICE void fill_first_weights(const WideTile& tile) {
+  constexpr int kStages = gpu::ProjectWideArgs::kStages;
+  for (int stage = 0; stage < kStages - 1; ++stage) fill_wide_weights(tile, stage);
+  commit_copies();
+}
+
+/// The results of a block that has rows, whose first weights are on their way. factors:
+/// [kTileRows].
+template <class Half, class Rows>
+FORGE_DEVICE void make_wide_results(const gpu::TensorProduct& a, const WideTile& tile,
+                                    const Rows& row_of, sptr<float> factors) {
+  for (int stage = 0; stage < gpu::ProjectWideArgs::kStages - 1; ++stage) {
+    fill_wide_rows(tile, row_of, stage);
+    commit_copies();
+  }
+  find_wide_factors(a, tile, row_of, factors);
+  WideSums sums = {};
+  multiply_wide<Half>(tile, row_of, sums);
+  wait_copies<0>();
+  sync_block();  // nobody reads the ring any more, and nothing arrives there
+  if (!tile.warp_has_results()) return;
+  const WideResults results = results_in(tile.ring, factors);
+  park_tiles(a, tile, row_of, results, sums);
+  FORGE_ROLLED for (int m = 0; m < WideSums::kRowTiles; ++m) {
+    if (tile.warp_row() + 16 * m < tile.rows) store_wide<Half>(a, tile, row_of, results, m);
+  }
+}
+
+FORGE_DEVICE WideTile wide_tile(const gpu::ProjectWideArgs& args, sptr<std::uint16_t> ring) {
+  const gpu::TensorProduct& a = args.product;
+  return {.ring = ring,
+          .x = global(static_cast<const std::uint16_t*>(a.x)),
+          .weights = global(static_cast<const std::uint16_t*>(a.weights)),
+          .inputs = a.inputs,
+          .rows = 0,
+          .first_column = block().y * args.tile_columns(),
+          .columns = a.columns(),
+          .up_distance = a.is_gated() ? a.columns() : 0};
 }
 
 template <class Half>
 FORGE_DEVICE void project_wide_tile(const gpu::TensorProduct& a, WideTile tile,
                                     sptr<float> factors) {
-  constexpr int kStages = gpu::ProjectWideArgs::kStages;
-  for (int stage = 0; stage < kStages - 1; ++stage) fill_wide_weights(tile, stage);
-  commit_copies();
+  fill_first_weights(tile);
   wait_for_previous();
-  const int left = static_cast<int>(global(a.row_count)[0]) - tile.first_row;
+  const RowsInOrder row_of{block().x * gpu::ProjectWideArgs::kTileRows};
+  const int left = static_cast<int>(global(a.row_count)[0]) - row_of.first;
   tile.rows = left < WideTile::Args::kTileRows ? left : WideTile::Args::kTileRows;
   if (tile.rows <= 0) {
     wait_copies<0>();  // they must not arrive where another block is by then
     return;
   }
-  for (int stage = 0; stage < kStages - 1; ++stage) {
-    fill_wide_rows(tile, stage);
-    commit_copies();
-  }
-  find_wide_factors(a, tile, factors);
-  WideSums sums = {};
-  multiply_wide<Half>(tile, sums);
-  wait_copies<0>();
-  sync_block();  // nobody reads the ring any more, and nothing arrives there
-  if (!tile.warp_has_results()) return;
-  const WideResults results = results_in(tile.ring, factors);
-  park_tiles(a, tile, results, sums);
-  FORGE_ROLLED for (int m = 0; m < WideSums::kRowTiles; ++m) {
-    if (tile.warp_row() + 16 * m < tile.rows) store_wide<Half>(a, tile, results, m);
-  }
+  make_wide_results<Half>(a, tile, row_of, factors);
 }
 
 FORGE_KERNEL(gpu::ProjectWideArgs::kThreads) project_wide(gpu::ProjectWideArgs args) {
   SIMT_SHARED_DYNAMIC(std::uint16_t, ring);
   SIMT_SHARED(float, factors, gpu::ProjectWideArgs::kTileRows);
   start_next();
-  const gpu::TensorProduct& a = args.product;
-  const WideTile tile{.ring = ring,
-                      .x = global(static_cast<const std::uint16_t*>(a.x)),
-                      .weights = global(static_cast<const std::uint16_t*>(a.weights)),
-                      .inputs = a.inputs,
-                      .first_row = block().x * gpu::ProjectWideArgs::kTileRows,
-                      .rows = 0,
-                      .first_column = block().y * args.tile_columns(),
-                      .columns = a.columns(),
-                      .up_distance = a.is_gated() ? a.columns() : 0};
-  with_half(a.type, [&](auto half) { project_wide_tile<decltype(half)>(a, tile, factors); });
+  const WideTile tile = wide_tile(args, ring);
+  with_half(args.product.type,
+            [&](auto half) { project_wide_tile<decltype(half)>(args.product, tile, factors); });
 }
 
 }  // namespace FORGE_KERNELS

@@ -21,25 +21,34 @@
 namespace FORGE_KERNELS {
 using namespace simt;
 
+/// Where the rows of a block lie, in x and in the result: one after the other. Rows that lie
+/// elsewhere have a type of their own with the same members (expert_rows.cuh).
+struct RowsInOrder {
+  int first;
+
+  FORGE_DEVICE std::int64_t source(int r) const { return first + r; }
+  FORGE_DEVICE std::int64_t result(int r) const { return first + r; }
+};
+
 /// s of the two rows of this lane: lane / 4, and eight more.
 struct RowFactors {
   float first = 1.0f;
   float second = 1.0f;
 };
 
-/// Calls body(i, sum) with the squares of row i of kRows rows from `first_row`, of which `rows` are
-/// there; others have none. Each row's groups are added by the lanes of sum_reference
+/// Calls body(i, sum) with the squares of row i of kRows rows, of which `rows` are there; others
+/// have none. Row i of x is source_of(i). Each row's groups are added by the lanes of sum_reference
 /// (numerics/canonical.h), those of all rows side by side.
-template <int kRows, class Body>
-FORGE_DEVICE void for_each_square_sum(const gpu::TensorProduct& a, int first_row, int rows,
-                                      const Body& body) {
+template <int kRows, class SourceOf, class Body>
+FORGE_DEVICE void for_each_square_sum(const gpu::TensorProduct& a, int rows,
+                                      const SourceOf& source_of, const Body& body) {
   const int groups = a.inputs / numerics::kSquaresGroup;
-  const gptr<const float> squares = global(a.norm.squares) + std::int64_t{first_row} * groups;
+  const gptr<const float> squares = global(a.norm.squares);
   float sums[kRows] = {};
   for (int i = lane(); i < groups; i += kWarpSize) {
     for (int row = 0; row < kRows; ++row) {
       if (row >= rows) continue;
-      const float group = squares[row * groups + i];
+      const float group = squares[source_of(row) * groups + i];
       sums[row] = sums[row] + group;
     }
   }
@@ -53,8 +62,8 @@ FORGE_DEVICE float row_factor(const gpu::TensorProduct& a, float sum) {
 
 /// A tile of 16 rows and 8 outputs, or 8 gates, whose ups are another one.
 struct TensorTile {
-  int first_row;
-  int rows;  ///< of it that are there, if any
+  int first_row;  ///< of the block's
+  int rows;       ///< of it that are there, if any
   int first_output;
   RowFactors factors;
 };
@@ -82,8 +91,8 @@ FORGE_DEVICE float capped(const gpu::TensorProduct& a, float v) {
 
 /// Stores the candidate of the eight outputs of a tile, of a row if it is there. Four neighbouring
 /// lanes have the outputs, this one n and n + 1. All lanes take part.
-FORGE_DEVICE void store_candidate(const gpu::TensorProduct& a, bool is_there, int row, int n,
-                                  Two y) {
+FORGE_DEVICE void store_candidate(const gpu::TensorProduct& a, bool is_there, std::int64_t row,
+                                  int n, Two y) {
   sampling::BestToken best = no_token();
   if (n < a.outputs) offer_logit(best, y.first, static_cast<std::uint32_t>(n));
   if (n + 1 < a.outputs) offer_logit(best, y.second, static_cast<std::uint32_t>(n + 1));
@@ -95,10 +104,11 @@ FORGE_DEVICE void store_candidate(const gpu::TensorProduct& a, bool is_there, in
 
 /// y of outputs n and n + 1 of a row, if it is there, and the candidate of its tile, as far as they
 /// are wanted. All lanes take part.
-FORGE_DEVICE void store_plain(const gpu::TensorProduct& a, bool is_there, int row, int n, Two v) {
+FORGE_DEVICE void store_plain(const gpu::TensorProduct& a, bool is_there, std::int64_t row, int n,
+                              Two v) {
   const Two y{capped(a, v.first), capped(a, v.second)};
   if (a.y != nullptr && is_there) {
-    const gptr<float> to = global(a.y) + std::int64_t{row} * a.outputs + n;
+    const gptr<float> to = global(a.y) + row * a.outputs + n;
     if (n < a.outputs) to[0] = y.first;
     if (n + 1 < a.outputs) to[1] = y.second;
   }
@@ -107,14 +117,16 @@ FORGE_DEVICE void store_plain(const gpu::TensorProduct& a, bool is_there, int ro
 
 /// y where the sums of a tile are added to it, and zeros elsewhere. It is read on its own so that
 /// several tiles can ask for theirs before the first of them writes.
-FORGE_DEVICE MatrixSum<float> read_residual(const gpu::TensorProduct& a, const TensorTile& tile) {
+template <class Rows>
+FORGE_DEVICE MatrixSum<float> read_residual(const gpu::TensorProduct& a, const Rows& row_of,
+                                            const TensorTile& tile) {
   MatrixSum<float> before = {};
   if (!a.accumulate) return before;
   const int n = tile.first_output + lane() % 4 * 2;
   for (int half = 0; half < 2; ++half) {
     const int row = lane() / 4 + 8 * half;
     if (row >= tile.rows) continue;
-    const gptr<const float> y = global(a.y) + std::int64_t{tile.first_row + row} * a.outputs + n;
+    const gptr<const float> y = global(a.y) + row_of.result(tile.first_row + row) * a.outputs + n;
     if (n < a.outputs) before.at[2 * half] = y[0];
     if (n + 1 < a.outputs) before.at[2 * half + 1] = y[1];
   }
@@ -124,9 +136,9 @@ FORGE_DEVICE MatrixSum<float> read_residual(const gpu::TensorProduct& a, const T
 /// y of outputs n and n + 1 of a row, if it is there, and the same for the next product to read.
 /// All lanes take part.
 template <class Half>
-FORGE_DEVICE void store_residual(const gpu::TensorProduct& a, bool is_there, int row, int n,
-                                 Two y) {
-  const std::int64_t first = std::int64_t{row} * a.outputs + n;
+FORGE_DEVICE void store_residual(const gpu::TensorProduct& a, bool is_there, std::int64_t row,
+                                 int n, Two y) {
+  const std::int64_t first = row * a.outputs + n;
   const bool has_second = is_there && n + 1 < a.outputs;
   if (is_there && n < a.outputs) global(a.y)[first] = y.first;
   if (has_second) global(a.y)[first + 1] = y.second;
@@ -149,29 +161,32 @@ FORGE_DEVICE void store_residual(const gpu::TensorProduct& a, bool is_there, int
 }
 
 /// The outputs are n and n + 1.
-template <class Half>
-FORGE_DEVICE void store_results(const gpu::TensorProduct& a, const TensorTile& tile,
-                                const MatrixSum<float>& sums, const MatrixSum<float>& before) {
+template <class Half, class Rows>
+FORGE_DEVICE void store_results(const gpu::TensorProduct& a, const Rows& row_of,
+                                const TensorTile& tile, const MatrixSum<float>& sums,
+                                const MatrixSum<float>& before) {
   const int n = tile.first_output + lane() % 4 * 2;
   for (int half = 0; half < 2; ++half) {
     const int row = lane() / 4 + 8 * half;
     const bool is_there = row < tile.rows;
+    const std::int64_t result = is_there ? row_of.result(tile.first_row + row) : 0;
     const float factor = half == 0 ? tile.factors.first : tile.factors.second;
     const Two v = biased(a, n, factor, {sums.at[2 * half], sums.at[2 * half + 1]});
     if (a.accumulate) {
       const Two y = {numerics::fma(a.multiplier, v.first, before.at[2 * half]),
                      numerics::fma(a.multiplier, v.second, before.at[2 * half + 1])};
-      store_residual<Half>(a, is_there, tile.first_row + row, n, y);
+      store_residual<Half>(a, is_there, result, n, y);
     } else {
-      store_plain(a, is_there, tile.first_row + row, n, v);
+      store_plain(a, is_there, result, n, v);
     }
   }
 }
 
 /// The outputs are gates n and n + 1, and their ups.
-template <class Half>
-FORGE_DEVICE void store_gated(const gpu::TensorProduct& a, const TensorTile& tile,
-                              const MatrixSum<float>& gates, const MatrixSum<float>& ups) {
+template <class Half, class Rows>
+FORGE_DEVICE void store_gated(const gpu::TensorProduct& a, const Rows& row_of,
+                              const TensorTile& tile, const MatrixSum<float>& gates,
+                              const MatrixSum<float>& ups) {
   const int size = a.outputs / 2;
   const int n = tile.first_output + lane() % 4 * 2;
   const gptr<Half> h = global(static_cast<Half*>(a.gated.h));
@@ -181,7 +196,7 @@ FORGE_DEVICE void store_gated(const gpu::TensorProduct& a, const TensorTile& til
     const float factor = half == 0 ? tile.factors.first : tile.factors.second;
     const Two gate = biased(a, n, factor, {gates.at[2 * half], gates.at[2 * half + 1]});
     const Two up = biased(a, size + n, factor, {ups.at[2 * half], ups.at[2 * half + 1]});
-    const std::int64_t at = std::int64_t{tile.first_row + row} * size + n;
+    const std::int64_t at = row_of.result(tile.first_row + row) * size + n;
     const float first = gated_unit(a.gated.function, gate.first, up.first);
     const float second = gated_unit(a.gated.function, gate.second, up.second);
     if (n < size) h[at] = numerics::half_of<Half>(first);

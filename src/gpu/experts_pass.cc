@@ -3,37 +3,35 @@
 #include "forge/gpu/kernels.h"
 
 namespace forge::gpu {
+namespace {
+
+constexpr int kTileRows = ProjectExpertsArgs::kTileRows;
+
+}  // namespace
 
 ExpertsPass::ExpertsPass(const model::ModelConfig& model, const Capacity& capacity,
                          Allocator& allocator)
     : config_(*model.experts),
       hidden_size_(model.hidden_size),
+      routing_(config_, kTileRows, capacity, allocator),
       shared_mlp_(config_.shared_size, capacity, allocator) {
   const model::ExpertsConfig& e = config_;
   const std::size_t rows = capacity.slab_rows;
   const std::size_t pairs = rows * static_cast<std::size_t>(e.experts_per_token);
-  const auto tiles = static_cast<std::size_t>(
-      expert_tiles_max(static_cast<int>(rows), e.experts, e.experts_per_token));
-  constexpr auto kDevice = MemoryKind::device;
-  scores_ = allocator.rows(rows, e.experts, "scores of experts");
-  choices_ = allocator.take<ExpertChoice>(kDevice, pairs, "choices of experts");
-  pairs_ = allocator.take<std::uint32_t>(kDevice, pairs, "rows by expert");
   gate_up_ = allocator.rows(pairs, 2 * e.expert_size, "gate and up of experts");
   gated_ = allocator.rows(pairs, e.expert_size, "gated of experts");
   produced_ = allocator.rows(pairs, hidden_size_, "produced by experts");
   if (e.shared_size > 0) shared_ = allocator.rows(rows, hidden_size_, "produced by shared experts");
   if (e.shared_gate) gates_ = allocator.rows(rows, 1, "gates of shared experts");
-  tiles_ = allocator.take<ExpertTile>(kDevice, tiles, "tiles of experts");
-  tiles_count_ = allocator.take<std::uint32_t>(kDevice, 1, "number of tiles");
-  counts_ = allocator.take<PassCounts>(kDevice, 1, "rows of experts");
 }
 
 void ExpertsPass::run(const DevicePass& pass, const DeviceExperts& weights, const float* x,
                       const Output& to) const {
-  const ExpertPlan plan = choose(pass, weights, x);
-  const auto rows = static_cast<int>(pass.all_rows().most);
+  gpu::project(pass, pass.all_rows(), x, weights.router, {.y = routing_.products()});
+  routing_.run(pass, weights.correction_bias, kTileRows);
+  const ExpertPlan plan = routing_.plan();
   const int per_row = config_.experts_per_token;
-  const auto tiles = static_cast<std::uint32_t>(expert_tiles_max(rows, config_.experts, per_row));
+  const auto tiles = static_cast<std::uint32_t>(routing_.tiles_max(pass, kTileRows));
   const auto project = [&](const DeviceMatrices& matrices, const float* from, RowCount from_rows,
                            int pairs_per_row, float* y) {
     const auto launch = [&](const DeviceSection& section, const RowGroup* coded) {
@@ -55,18 +53,18 @@ void ExpertsPass::run(const DevicePass& pass, const DeviceExperts& weights, cons
     };
     for_each_section(pass, from_rows, {from}, matrices, launch);
   };
-  const RowCount pairs{&plan.counts->rows, static_cast<std::uint32_t>(rows * per_row)};
+  const RowCount pairs = routing_.pairs(pass);
   project(weights.gate_up, x, pass.all_rows(), per_row, gate_up_.as<float>());
   pass.queue.launch(GluArgs{.counts = plan.counts,
                             .gate_up = gate_up_.as<float>(),
                             .gated = gated_.as<float>(),
                             .size = weights.down.inputs,
                             .function = weights.glu},
-                    static_cast<std::uint32_t>(rows * per_row));
+                    pairs.most);
   project(weights.down, gated_.as<float>(), pairs, 1, produced_.as<float>());
   const Shared shared = run_shared(pass, weights, x);
   pass.queue.launch(AddExpertsArgs{.counts = pass.counts,
-                                   .choices = choices_.as<ExpertChoice>(),
+                                   .choices = routing_.choices(),
                                    .produced = produced_.as<float>(),
                                    .shared = shared.produced,
                                    .y = to.y,
@@ -85,35 +83,6 @@ ExpertsPass::Shared ExpertsPass::run_shared(const DevicePass& pass, const Device
   if (!config_.shared_gate) return {.produced = shared_.as<float>()};
   project(pass, pass.all_rows(), x, weights.shared_gate, {.y = gates_.as<float>()});
   return {.produced = shared_.as<float>(), .gates = gates_.as<float>()};
-}
-
-ExpertPlan ExpertsPass::choose(const DevicePass& pass, const DeviceExperts& weights,
-                               const float* x) const {
-  const ExpertPlan plan{.pairs = pairs_.as<std::uint32_t>(),
-                        .tiles = tiles_.as<ExpertTile>(),
-                        .tiles_count = tiles_count_.as<std::uint32_t>(),
-                        .counts = counts_.as<PassCounts>()};
-  auto* const choices = choices_.as<ExpertChoice>();
-  project(pass, pass.all_rows(), x, weights.router, {.y = scores_.as<float>()});
-  pass.queue.launch(ChooseExpertsArgs{.counts = pass.counts,
-                                      .products = scores_.as<float>(),
-                                      .bias = weights.correction_bias,
-                                      .choices = choices,
-                                      .experts = config_.experts,
-                                      .experts_per_token = config_.experts_per_token,
-                                      .groups = config_.groups,
-                                      .groups_per_token = config_.groups_per_token,
-                                      .group_best = config_.group_best,
-                                      .sigmoid = config_.score == model::ExpertScore::sigmoid,
-                                      .normalized = config_.normalized,
-                                      .routed_scale = config_.routed_scale},
-                    pass.all_rows().most);
-  pass.queue.launch(PlanExpertsArgs{.counts = pass.counts,
-                                    .choices = choices,
-                                    .plan = plan,
-                                    .experts = config_.experts,
-                                    .experts_per_token = config_.experts_per_token});
-  return plan;
 }
 
 }  // namespace forge::gpu

@@ -1,8 +1,9 @@
 // ExpertsPass: the mixture of experts of one layer on the device, and its intermediate results. The
 // same operations in the same order as model/experts.h:
 //
-//   project(router) -> choose_experts -> plan_experts -> project_experts(gate, up) -> glu
-//   -> project_experts(down) -> [shared experts, mlp_pass.h; project(their gate)] -> add_experts
+//   project(router) -> choose_experts -> plan_experts (expert_routing.h)
+//   -> project_experts(gate, up) -> glu -> project_experts(down)
+//   -> [shared experts, mlp_pass.h; project(their gate)] -> add_experts
 //
 // Only the device knows how many rows an expert gets: launches cover the most that there can be.
 //
@@ -11,7 +12,7 @@
 
 #include <cstdint>
 
-#include "forge/gpu/kernels/expert_data.h"
+#include "expert_routing.h"
 #include "mlp_pass.h"
 
 namespace forge::gpu {
@@ -32,26 +33,19 @@ class ExpertsPass {
     const float* gates = nullptr;     // [rows]
   };
 
-  ExpertPlan choose(const DevicePass& pass, const DeviceExperts& weights, const float* x) const;
   Shared run_shared(const DevicePass& pass, const DeviceExperts& weights, const float* x) const;
 
   model::ExpertsConfig config_;
   int hidden_size_;
 
-  // [rows][...]. There are E experts, A of them for each row.
-  Buffer scores_;    // [E]
-  Buffer choices_;   // [A] ExpertChoice
-  Buffer pairs_;     // [A] ExpertPlan::pairs
+  ExpertRouting routing_;
+  // [rows][...]. There are A experts for each row.
   Buffer gate_up_;   // [A][2 F]
   Buffer gated_;     // [A][F]
   Buffer produced_;  // [A][d]
   Buffer shared_;    // [d] what the shared experts made
   Buffer gates_;     // [1] products of their gate
   MlpPass shared_mlp_;
-
-  Buffer tiles_;        // [expert_tiles_max(rows)] ExpertTile
-  Buffer tiles_count_;  // one
-  Buffer counts_;       // one PassCounts
 };
 
 }  // namespace forge::gpu

@@ -8,32 +8,7 @@ namespace {
 
 using numerics::HalfType;
 
-Buffer halves(Allocator& allocator, std::uint64_t rows, int width, const char* name) {
-  return allocator.take<std::uint16_t>(MemoryKind::device, rows * static_cast<std::uint64_t>(width),
-                                       name);
-}
-
 int query_size(const model::GroupedQueryConfig& a) { return a.heads * a.head_size; }
-
-/// Of a matrix in rows, which is one section.
-HalfType type_of(const DeviceMatrix& matrix) {
-  return matrix.sections.front().kind == linear::PanelKind::f16_rows ? HalfType::f16
-                                                                     : HalfType::bf16;
-}
-
-/// The product of rows with a matrix. What becomes of it is the caller's.
-template <class Input>
-TensorProduct product(const RowCount& rows, const Input& input, const DeviceMatrix& matrix) {
-  return {.row_count = rows.on_device,
-          .rows_max = static_cast<int>(rows.most),
-          .x = input.h,
-          .weights = matrix.sections.front().panels,
-          .inputs = matrix.inputs,
-          .outputs = matrix.outputs,
-          .type = type_of(matrix),
-          .norm = input.norm,
-          .bias = matrix.bias};
-}
 
 /// Of a sub-layer: of what it reads, and of what it adds; null where there is none.
 struct SubLayerNorms {
@@ -43,12 +18,6 @@ struct SubLayerNorms {
 SubLayerNorms norms_of(model::NormPlacement placement, const float* first, const float* second) {
   if (placement == model::NormPlacement::after) return {nullptr, first};
   return {first, second};
-}
-
-/// Whether a thread block finds room, beside what its kernel declares.
-bool has_room(const Capacity& capacity, const BlockResources& resources, int dynamic_bytes) {
-  return static_cast<std::uint64_t>(resources.shared_bytes + dynamic_bytes) <=
-         capacity.shared_bytes;
 }
 
 int wide_span_bytes(int head_size) {
@@ -74,10 +43,9 @@ FastLayers::FastLayers(const model::ModelConfig& model, const Capacity& capacity
       attention_(std::get<model::GroupedQueryConfig>(model.attention)),
       kv_layers_(capacity),
       split_rows_(capacity.split_rows),
-      has_wide_products_(
-          has_room(capacity, ProjectWideArgs::kResources, ProjectWideArgs{}.shape().shared_bytes)),
       has_wide_attention_(
-          has_room(capacity, AttendWideArgs::kResources, wide_span_bytes(attention_.head_size))) {
+          has_room(AttendWideArgs::kResources, wide_span_bytes(attention_.head_size), capacity)),
+      products_(capacity) {
   const std::uint64_t rows = capacity.slab_rows;
   const int d = model.hidden_size;
   const int kv_size = attention_.kv_heads * attention_.head_size;
@@ -87,6 +55,7 @@ FastLayers::FastLayers(const model::ModelConfig& model, const Capacity& capacity
   queries_ = halves(allocator, rows, query_size(attention_), "queries");
   attended_ = halves(allocator, rows, query_size(attention_), "attended");
   gated_ = halves(allocator, rows, model.ffn_size, "gated");
+  if (model.experts) experts_.emplace(model, capacity, allocator);
   if (model.norm != model::NormPlacement::before) added_ = allocator.rows(rows, d, "added");
   partial_ = allocator.rows(std::uint64_t{capacity.split_rows} * capacity.key_segments,
                             attention_.heads * (attention_.head_size + 2), "partial attention");
@@ -107,14 +76,11 @@ void FastLayers::run(const DevicePass& pass, const DeviceWeights& weights, float
     attend(pass, attention, layer);
     add(pass, attended_.as<void>(), attention.output,
         {hidden, norms_of_attention(layer).after, of_mlp.before, true, type});
-    const auto& mlp = std::get<DeviceMlp>(w.mlp);
-    TensorProduct gate_up = product(pass.all_rows(), scaled_rows(), mlp.gate_up);
-    gate_up.gated = {.h = gated_.as<void>(), .function = mlp.glu};
-    multiply(pass, gate_up);
     const bool is_read = layer + 1 < count;
-    add(pass, gated_.as<void>(), mlp.down,
-        {hidden, of_mlp.after, is_read ? norms_of_attention(layer + 1).before : nullptr, is_read,
-         type});
+    const Residual of_layer{hidden, of_mlp.after,
+                            is_read ? norms_of_attention(layer + 1).before : nullptr, is_read,
+                            type};
+    std::visit([&](const auto& mlp) { run_mlp(pass, mlp, of_layer); }, w.mlp);
   }
 }
 
@@ -130,22 +96,13 @@ void FastLayers::make_logits(const DevicePass& pass, const DeviceWeights& weight
                                   .size = model_.hidden_size,
                                   .type = type_of(weights.head())},
                     rows.most);
-  const Input input{rows_.as<void>(), {squares_.as<float>(), model_.norm_eps}};
+  const FastRows input{rows_.as<void>(), {squares_.as<float>(), model_.norm_eps}};
   TensorProduct head = product(rows, input, weights.head());
   head.multiplier = 1 / model_.logits_divisor;
   head.cap = model_.logits_cap;
   head.y = to.logits;
   head.candidates = to.candidates;
-  multiply(pass, head);
-}
-
-/// By the kernel that is made for so many rows, where its blocks find room. The bits are the same.
-void FastLayers::multiply(const DevicePass& pass, const TensorProduct& product) const {
-  if (product.rows_max <= kNarrowRowsMax || !has_wide_products_) {
-    pass.queue.launch(ProjectNarrowArgs{product});
-  } else {
-    pass.queue.launch(ProjectWideArgs{product});
-  }
+  products_.multiply(pass, head);
 }
 
 /// For the first sub-layer, and for all of them where norms do not come before alone.
@@ -162,7 +119,7 @@ void FastLayers::scale_rows(const DevicePass& pass, const Residual& residual) co
                     pass.all_rows().most);
 }
 
-FastLayers::Input FastLayers::scaled_rows() const {
+FastRows FastLayers::scaled_rows() const {
   const bool has_norm = model_.norm != model::NormPlacement::after;
   return {rows_.as<void>(), {has_norm ? squares_.as<float>() : nullptr, model_.norm_eps}};
 }
@@ -172,7 +129,7 @@ void FastLayers::attend(const DevicePass& pass, const DeviceGroupedQuery& weight
                         int layer) const {
   TensorProduct qkv = product(pass.all_rows(), scaled_rows(), weights.qkv);
   qkv.y = qkv_.as<float>();
-  multiply(pass, qkv);
+  products_.multiply(pass, qkv);
   const KvLayer kv = kv_layers_.of(pass, attention_, layer);
   const LayerRope rope = LayerRope::of(pass, model_, layer);
   pass.queue.launch(PrepareHeadsArgs{.counts = pass.counts,
@@ -226,24 +183,48 @@ void FastLayers::launch_attention(const DevicePass& pass, const SpanInput& in) c
                     rows.most);
 }
 
+void FastLayers::run_mlp(const DevicePass& pass, const DeviceMlp& weights,
+                         const Residual& residual) const {
+  TensorProduct gate_up = product(pass.all_rows(), scaled_rows(), weights.gate_up);
+  gate_up.gated = {.h = gated_.as<void>(), .function = weights.glu};
+  products_.multiply(pass, gate_up);
+  add(pass, gated_.as<void>(), weights.down, residual);
+}
+
+void FastLayers::run_mlp(const DevicePass& pass, const DeviceExperts& weights,
+                         const Residual& residual) const {
+  experts_->run(pass, weights, scaled_rows(), sum_of(residual), next_rows(residual));
+  add_normed(pass, residual);
+}
+
 /// hidden += m h W^T, and what the next sub-layer reads of it.
 void FastLayers::add(const DevicePass& pass, const void* h, const DeviceMatrix& matrix,
                      const Residual& residual) const {
-  const RowCount rows = pass.all_rows();
-  TensorProduct sum = product(rows, Input{h}, matrix);
-  if (model_.norm == model::NormPlacement::before) {
-    sum.y = residual.hidden;
-    sum.accumulate = true;
-    sum.multiplier = model_.residual_multiplier;
-    if (residual.is_read) {
-      sum.next = {
-          .h = rows_.as<void>(), .weight = residual.next_norm, .squares = squares_.as<float>()};
-    }
-    multiply(pass, sum);
-    return;
-  }
-  sum.y = added_.as<float>();
-  multiply(pass, sum);
+  const Output to = sum_of(residual);
+  TensorProduct sum = product(pass.all_rows(), FastRows{h}, matrix);
+  sum.y = to.y;
+  sum.accumulate = to.accumulate;
+  sum.multiplier = to.multiplier;
+  sum.next = next_rows(residual);
+  products_.multiply(pass, sum);
+  add_normed(pass, residual);
+}
+
+/// Where a sub-layer adds, or leaves what add_normed adds.
+Output FastLayers::sum_of(const Residual& residual) const {
+  if (model_.norm != model::NormPlacement::before) return {.y = added_.as<float>()};
+  return {.y = residual.hidden, .accumulate = true, .multiplier = model_.residual_multiplier};
+}
+
+/// What whoever adds leaves for the next sub-layer. Where a norm comes after, nothing.
+NextRows FastLayers::next_rows(const Residual& residual) const {
+  if (model_.norm != model::NormPlacement::before || !residual.is_read) return {};
+  return {.h = rows_.as<void>(), .weight = residual.next_norm, .squares = squares_.as<float>()};
+}
+
+/// Where a norm comes after a sub-layer: the sum, and what the next one reads of it.
+void FastLayers::add_normed(const DevicePass& pass, const Residual& residual) const {
+  if (model_.norm == model::NormPlacement::before) return;
   pass.queue.launch(RmsNormArgs{.counts = pass.counts,
                                 .logits = nullptr,
                                 .x = added_.as<float>(),
@@ -253,7 +234,7 @@ void FastLayers::add(const DevicePass& pass, const void* h, const DeviceMatrix& 
                                 .eps = model_.norm_eps,
                                 .multiplier = model_.residual_multiplier,
                                 .accumulate = true},
-                    rows.most);
+                    pass.all_rows().most);
   if (residual.is_read) scale_rows(pass, residual);
 }
 

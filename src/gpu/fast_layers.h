@@ -10,7 +10,8 @@
 //   product          gate and up, with the factor of the norm, gated
 //   product          down: +=, and the rows of the next norm
 //
-// A product is project_narrow or, of many rows, project_wide (tensor_product.h).
+// A product is project_narrow or, of many rows, project_wide (tensor_product.h). Where a layer has
+// experts, the last two are those of fast_experts.h.
 //
 // Where norms come after, or around, rms_norm adds to the residual stream and scale_rows makes the
 // next rows.
@@ -19,9 +20,12 @@
 #pragma once
 
 #include <cstdint>
+#include <optional>
 
 #include "capacity.h"
 #include "device_pass.h"
+#include "fast_experts.h"
+#include "fast_products.h"
 #include "forge/gpu/kernels/span_input.h"
 #include "forge/gpu/kernels/tensor_product.h"
 #include "kv_layers.h"
@@ -50,28 +54,28 @@ class FastLayers {
     numerics::HalfType type;  ///< of the rows that it reads
   };
 
-  /// The rows that a product reads, and their norm.
-  struct Input {
-    const void* h;
-    RowNorm norm = {};
-  };
-
-  void multiply(const DevicePass& pass, const TensorProduct& product) const;
   /// Makes what the next sub-layer reads.
   void scale_rows(const DevicePass& pass, const Residual& residual) const;
   /// That.
-  Input scaled_rows() const;
+  FastRows scaled_rows() const;
   void attend(const DevicePass& pass, const DeviceGroupedQuery& weights, int layer) const;
   void launch_attention(const DevicePass& pass, const SpanInput& in) const;
+  void run_mlp(const DevicePass& pass, const DeviceMlp& weights, const Residual& residual) const;
+  void run_mlp(const DevicePass& pass, const DeviceExperts& weights,
+               const Residual& residual) const;
   void add(const DevicePass& pass, const void* h, const DeviceMatrix& matrix,
            const Residual& residual) const;
+  Output sum_of(const Residual& residual) const;
+  NextRows next_rows(const Residual& residual) const;
+  void add_normed(const DevicePass& pass, const Residual& residual) const;
 
   model::ModelConfig model_;
   model::GroupedQueryConfig attention_;
   KvLayers kv_layers_;
   std::uint32_t split_rows_;
-  bool has_wide_products_;   // devices of less shared memory do without project_wide,
-  bool has_wide_attention_;  // and without attend_wide
+  bool has_wide_attention_;  // devices of less shared memory do without attend_wide
+  FastProducts products_;
+  std::optional<FastExperts> experts_;
 
   // [rows][...], h: of the weights' type
   Buffer rows_;      // [d] h: what a sub-layer reads
@@ -79,7 +83,7 @@ class FastLayers {
   Buffer qkv_;       // [(H + 2 Hkv) D]
   Buffer queries_;   // [H D] of the KV's type
   Buffer attended_;  // [H D] h
-  Buffer gated_;     // [F] h
+  Buffer gated_;     // [F] h, of a dense MLP
   Buffer added_;     // [d] what a sub-layer adds, where a norm comes after
   Buffer partial_;   // [split rows][H][spans][D + 2]
 };

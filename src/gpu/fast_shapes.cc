@@ -1,6 +1,7 @@
 #include "fast_shapes.h"
 
 #include <optional>
+#include <utility>
 #include <variant>
 
 #include "forge/core/check.h"
@@ -37,7 +38,6 @@ tl::expected<void, std::string> takes_fast(const model::ModelConfig& config,
                                            const model::PackedModel& layout) {
   const auto* const attention = std::get_if<model::GroupedQueryConfig>(&config.attention);
   if (attention == nullptr) return refused("latent attention", "grouped-query attention");
-  if (config.experts) return refused("a mixture of experts", "dense layers");
   if (attention->head_size % kHeadMultiple != 0) {
     return refused("head size " + std::to_string(attention->head_size),
                    "a multiple of " + std::to_string(kHeadMultiple));
@@ -46,8 +46,12 @@ tl::expected<void, std::string> takes_fast(const model::ModelConfig& config,
   if (config.hidden_size % kRowMultiple != 0) {
     return refused("hidden size " + std::to_string(config.hidden_size), multiple);
   }
-  if (config.ffn_size % kRowMultiple != 0) {
-    return refused("inner size of the MLP " + std::to_string(config.ffn_size), multiple);
+  const model::ExpertsConfig experts = config.experts.value_or(model::ExpertsConfig());
+  for (const auto& [part, size] :
+       {std::pair("the MLP", config.ffn_size), std::pair("an expert", experts.expert_size),
+        std::pair("the shared experts", experts.shared_size)}) {
+    if (size % kRowMultiple == 0) continue;
+    return refused("inner size of " + std::string(part) + " " + std::to_string(size), multiple);
   }
   const linear::PanelKind kind = layout.head.sections().front().kind;
   if (!has_rows(kind)) {

@@ -281,14 +281,14 @@ class Packer {
 
   Mlp of(const StoredExperts& s) {
     FORGE_CHECK(config_.experts.has_value(), "a model without experts has a layer of them");
-    PackedExperts packed{*config_.experts,  stacked({&s.router}, /*widen=*/true),
-                         s.correction_bias, {},
-                         std::nullopt,      {},
-                         s.router_bias};
+    const bool widen = !options_.rows;
+    PackedExperts packed{
+        *config_.experts, stacked({&s.router}, widen), s.correction_bias, {}, std::nullopt, {},
+        s.router_bias};
     reserve_for(s.experts);
     for (const StoredMlp& expert : s.experts) packed.experts.push_back(mlp(expert));
     if (s.shared) packed.shared = mlp(*s.shared);
-    if (s.shared_gate) packed.shared_gate = stacked({&*s.shared_gate}, /*widen=*/true);
+    if (s.shared_gate) packed.shared_gate = stacked({&*s.shared_gate}, widen);
     return packed;
   }
 

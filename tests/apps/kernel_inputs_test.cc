@@ -231,6 +231,16 @@ TEST(AttentionInTiles, has_the_bits_and_the_bytes_of_many_rows) {
   }
 }
 
+/// Several tiles of an expert's rows, and of outputs.
+TEST(ProductsOnTensorCores, have_the_bits_and_the_bytes_of_many_rows_of_an_expert) {
+  const KernelSizes sizes{
+      .rows = 300, .hidden = 72, .outputs = 133, .experts = 2, .experts_per_token = 1, .bias = 1};
+  for (const KernelId kernel : {KernelId::project_experts_narrow, KernelId::project_experts_wide}) {
+    SCOPED_TRACE(gpu::name(kernel));
+    expect_bits_and_bytes(kernel, sizes);
+  }
+}
+
 /// Several tiles of rows, and of outputs, of each kernel.
 TEST(ProductsOnTensorCores, have_the_bits_and_the_bytes_of_many_rows) {
   for (const KernelId kernel : {KernelId::project_narrow, KernelId::project_wide}) {

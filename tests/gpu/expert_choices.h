@@ -33,12 +33,13 @@ inline std::vector<ExpertChoice> random_choices(int rows, int experts, int per_r
 
 /// The definition of the plan.
 struct PlanOnHost {
-  PlanOnHost(const std::vector<ExpertChoice>& choices, int experts) {
+  PlanOnHost(const std::vector<ExpertChoice>& choices, int experts, int tile_rows) {
     for (std::uint32_t expert = 0; expert < static_cast<std::uint32_t>(experts); ++expert) {
-      std::uint32_t in_tile = ExpertPlan::kTileRows;
+      const auto full = static_cast<std::uint32_t>(tile_rows);
+      std::uint32_t in_tile = full;
       for (std::uint32_t i = 0; i < choices.size(); ++i) {
         if (choices[i].expert != expert) continue;
-        if (in_tile == ExpertPlan::kTileRows) {
+        if (in_tile == full) {
           tiles.push_back({expert, static_cast<std::uint32_t>(pairs.size()), 0});
           in_tile = 0;
         }

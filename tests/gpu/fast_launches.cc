@@ -112,6 +112,106 @@ OverlappingLaunch FastLaunches::project_wide_full() {
   return overlapping(args, args.shape(), args.product.x);
 }
 
+// ---- Experts ------------------------------------------------------------------------------------
+
+OverlappingLaunch FastLaunches::choose_experts() {
+  constexpr int kExperts = 40;
+  const ChooseExpertsArgs args{.counts = one_row(),
+                               .products = memory_.array("products", random_.reals(kExperts)),
+                               .bias = nullptr,
+                               .choices = memory_.array("choices", std::vector<ExpertChoice>(2)),
+                               .experts = kExperts,
+                               .experts_per_token = 2,
+                               .groups = 1,
+                               .groups_per_token = 1,
+                               .group_best = 1,
+                               .sigmoid = false,
+                               .normalized = true,
+                               .routed_scale = 1};
+  return overlapping(args, args.shape(2), args.products);
+}
+
+OverlappingLaunch FastLaunches::plan_experts() {
+  const std::vector<ExpertChoice> choices{{3, 1}, {40, 1}};
+  const PlanExpertsArgs args{
+      .counts = one_row(),
+      .choices = memory_.array("choices", choices),
+      .plan = {.pairs = memory_.array("pairs", std::vector<std::uint32_t>(2)),
+               .tiles = memory_.array("tiles", std::vector<ExpertTile>(2)),
+               .tiles_count = memory_.array("tiles_count", std::vector<std::uint32_t>(1)),
+               .counts = memory_.array("pair_counts", std::vector<PassCounts>(1))},
+      .experts = 64,
+      .experts_per_token = 2,
+      .tile_rows = ProjectExpertsNarrowArgs::kTileRows};
+  return overlapping(args, args.shape(20), args.choices);
+}
+
+ExpertProduct FastLaunches::expert_product(const ProductSize& size) {
+  constexpr int kExperts = 2;
+  const TensorProduct one = product(size);
+  const int padded = ceil_div(size.outputs, linear::kPanelOutputs) * linear::kPanelOutputs;
+  std::vector<std::uint32_t> pairs;
+  for (std::uint32_t pair = size.rows; pair-- > 0;) pairs.push_back(pair);
+  return {.plan = {.pairs = memory_.array("pairs", pairs),
+                   .tiles = memory_.array("tiles", std::vector<ExpertTile>{{1, 0, size.rows}}),
+                   .tiles_count = memory_.array("tiles_count", std::vector<std::uint32_t>{1}),
+                   .counts = nullptr},
+          .rows_max = size.rows_max,
+          .tiles_max = 2,
+          .x = one.x,
+          .pairs_per_row = 1,
+          .inputs = size.inputs,
+          .outputs = size.outputs,
+          .type = one.type,
+          .weights = halves("weights", kExperts * padded * size.inputs),
+          .matrix_bytes = static_cast<std::uint64_t>(padded * size.inputs) * 2,
+          .y = one.y};
+}
+
+OverlappingLaunch FastLaunches::project_experts_narrow() {
+  const ProjectExpertsNarrowArgs args{expert_product(
+      {.rows = 5, .rows_max = 20, .inputs = kTurnsAndTail<ProjectNarrowArgs>, .outputs = 24})};
+  return overlapping(args, args.shape(), args.product.plan.tiles_count);
+}
+
+OverlappingLaunch FastLaunches::project_experts_narrow_full() {
+  const ProjectExpertsNarrowArgs args{expert_product(
+      {.rows = 16, .rows_max = 16, .inputs = 2 * ProjectNarrowArgs::kStageInputs, .outputs = 16})};
+  return overlapping(args, args.shape(), args.product.x);
+}
+
+OverlappingLaunch FastLaunches::project_experts_wide() {
+  const ProjectExpertsWideArgs args{expert_product(
+      {.rows = 70, .rows_max = 200, .inputs = kTurnsAndTail<ProjectWideArgs>, .outputs = 40})};
+  return overlapping(args, args.shape(), args.product.x);
+}
+
+OverlappingLaunch FastLaunches::project_experts_wide_full() {
+  const ProjectExpertsWideArgs args{expert_product(
+      {.rows = 128, .rows_max = 128, .inputs = 2 * ProjectWideArgs::kStageInputs, .outputs = 128})};
+  return overlapping(args, args.shape(), args.product.x);
+}
+
+OverlappingLaunch FastLaunches::add_experts() {
+  constexpr std::size_t kSize = 40;
+  const std::vector<ExpertChoice> choices{{3, 1}, {40, 1}};
+  const AddExpertsArgs args{
+      .counts = one_row(),
+      .choices = memory_.array("choices", choices),
+      .produced = memory_.array("produced", random_.reals(2 * kSize)),
+      .shared = nullptr,
+      .y = memory_.array("y", random_.reals(kSize)),
+      .size = kSize,
+      .experts_per_token = 2,
+      .accumulate = true,
+      .multiplier = 1,
+      .next = {.h = halves("h", kSize),
+               .weight = memory_.array("weight", random_.reals(kSize)),
+               .squares = memory_.array("squares", std::vector<float>(kSize / 8))},
+      .type = HalfType::bf16};
+  return overlapping(args, args.shape(2), args.produced);
+}
+
 // ---- Attention ----------------------------------------------------------------------------------
 
 SpanInput FastLaunches::attention(const KvShape& shape, int length, int rows) {

@@ -26,6 +26,11 @@ class FastLaunches {
   OverlappingLaunch project_narrow();
   OverlappingLaunch project_narrow_short();  ///< of less inputs than a stage
   OverlappingLaunch project_wide();
+  OverlappingLaunch choose_experts();
+  OverlappingLaunch plan_experts();
+  OverlappingLaunch project_experts_narrow();  ///< after plan_experts
+  OverlappingLaunch project_experts_wide();    ///< after another product of experts
+  OverlappingLaunch add_experts();
   OverlappingLaunch attend_spans();
   OverlappingLaunch merge_spans();
   OverlappingLaunch attend_wide();
@@ -33,6 +38,8 @@ class FastLaunches {
   // Of a size at which nothing is missing, to count wavefronts.
   OverlappingLaunch project_narrow_full();
   OverlappingLaunch project_wide_full();
+  OverlappingLaunch project_experts_narrow_full();
+  OverlappingLaunch project_experts_wide_full();
   OverlappingLaunch attend_spans_full();
   OverlappingLaunch attend_wide_full();
 
@@ -50,6 +57,8 @@ class FastLaunches {
   std::uint16_t* halves(const char* name, int count);
   const PassCounts* one_row();
   TensorProduct product(const ProductSize& size);
+  /// Of a tile of all rows with the second of two experts, in tiles of which there may be more.
+  ExpertProduct expert_product(const ProductSize& size);
   /// Of the rows at the last of `length` positions, one of which decodes.
   SpanInput attention(const KvShape& shape, int length, int rows = 1);
   /// Of the same in a tile.

@@ -90,11 +90,73 @@ model::ModelConfig sinks() {
   return config;
 }
 
+/// Experts in every layer, their weights normalized, as many as make an odd number of outputs.
+model::ModelConfig qwen_moe() {
+  model::ModelConfig config = qwen();
+  config.ffn_size = 0;
+  config.experts = model::ExpertsConfig{.experts = 7,
+                                        .experts_per_token = 3,
+                                        .expert_size = 40,
+                                        .normalized = true,
+                                        .dense_layers = {false, false}};
+  return config;
+}
+
+/// Biases of the router and of experts, clamped SwiGLU, sinks; experts of more than a stage.
+model::ModelConfig sinks_moe() {
+  model::ModelConfig config = sinks();
+  config.ffn_size = 0;
+  config.mlp_bias = false;
+  config.experts = model::ExpertsConfig{.experts = 6,
+                                        .experts_per_token = 2,
+                                        .expert_size = 136,
+                                        .normalized = true,
+                                        .dense_layers = {false, false},
+                                        .router_bias = true,
+                                        .expert_bias = true};
+  return config;
+}
+
+/// A dense layer, then experts from the best groups, by sigmoid and correction bias, and shared
+/// ones.
+model::ModelConfig shared_moe() {
+  model::ModelConfig config = llama();
+  config.residual_multiplier = 0.5F;
+  config.experts = model::ExpertsConfig{.experts = 8,
+                                        .experts_per_token = 2,
+                                        .expert_size = 24,
+                                        .shared_size = 56,
+                                        .score = model::ExpertScore::sigmoid,
+                                        .correction_bias = true,
+                                        .groups = 4,
+                                        .groups_per_token = 2,
+                                        .group_best = 2,
+                                        .normalized = true,
+                                        .routed_scale = 2.5F,
+                                        .dense_layers = {true, false}};
+  return config;
+}
+
+/// Norms after sub-layers, one expert of a token, shared ones behind a gate.
+model::ModelConfig gated_moe() {
+  model::ModelConfig config = olmo();
+  config.ffn_size = 0;
+  config.experts = model::ExpertsConfig{.experts = 5,
+                                        .experts_per_token = 1,
+                                        .expert_size = 32,
+                                        .shared_size = 48,
+                                        .dense_layers = {false, false},
+                                        .shared_gate = true};
+  return config;
+}
+
 }  // namespace
 
 std::vector<FastShape> fast_shapes() {
-  return {{"llama", llama()}, {"qwen", qwen()},       {"olmo", olmo()},
-          {"gemma", gemma()}, {"granite", granite()}, {"sinks", sinks()}};
+  return {{"llama", llama()},        {"qwen", qwen()},           {"olmo", olmo()},
+          {"gemma", gemma()},        {"granite", granite()},     {"sinks", sinks()},
+          {"qwen_moe", qwen_moe()},  {"sinks_moe", sinks_moe()}, {"shared_moe", shared_moe()},
+          {"gated_moe", gated_moe()}};
 }
 
 FastShape fast_shape(const std::string& name) {

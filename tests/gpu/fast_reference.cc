@@ -2,6 +2,7 @@
 
 #include <algorithm>
 
+#include "forge/model/experts.h"
 #include "forge/numerics/fast.h"
 #include "forge/numerics/vector_ops.h"
 
@@ -38,6 +39,8 @@ float product_of(const numerics::StepModel& step, const linear::StoredLinear& we
   const std::span<const Half> row(rows + size(output) * size(weights.inputs), size(weights.inputs));
   return numerics::tensor_product<Half>(step, row, halves_of<Half>(x));
 }
+
+float sigmoid(float x) { return numerics::divide(1.0F, 1.0F + numerics::exp(-x)); }
 
 std::vector<float> normed(std::vector<float> x, const std::vector<float>& norm, float eps) {
   for (std::size_t i = 0; i < x.size(); i += norm.size()) {
@@ -78,9 +81,8 @@ std::vector<float> FastReference::next(std::uint32_t token) {
     const Vector sums = attended(attention, hidden, after ? nullptr : &w.attention_norm, layer);
     add(hidden, product(attention.output, {sums}, attention.output_bias),
         after ? &w.attention_norm : given(w.attention_post_norm));
-    const auto& mlp = std::get<model::StoredMlp>(w.mlp);
-    const Vector gates = gated(mlp, scaled(hidden, after ? nullptr : &w.mlp_norm));
-    add(hidden, product(mlp.down, {gates}, mlp.down_bias),
+    const Rows x = scaled(hidden, after ? nullptr : &w.mlp_norm);
+    add(hidden, std::visit([&](const auto& mlp) { return made_by(mlp, x); }, w.mlp),
         after ? &w.mlp_norm : given(w.mlp_post_norm));
   }
   const linear::StoredLinear& head = stored_.head ? *stored_.head : stored_.embedding;
@@ -209,6 +211,28 @@ std::vector<float> FastReference::gated(const model::StoredMlp& w, const Rows& x
                                out.data());
   }
   return out;
+}
+
+std::vector<float> FastReference::made_by(const model::StoredMlp& w, const Rows& x) const {
+  return product(w.down, {gated(w, x)}, w.down_bias);
+}
+
+std::vector<float> FastReference::made_by(const model::StoredExperts& w, const Rows& x) const {
+  const model::ExpertsConfig& config = *config_.experts;
+  Vector products = product(w.router, x, w.router_bias);
+  Vector scratch(size(model::router_scratch_size(config)));
+  std::vector<model::ExpertChoice> chosen(size(config.experts_per_token));
+  model::choose_experts(config, products, w.correction_bias, scratch, chosen);
+  Vector sum(size(config_.hidden_size));
+  for (const auto& [expert, weight] : chosen) {
+    const Vector made = made_by(w.experts[size(expert)], x);
+    numerics::add_scaled(sum.data(), made.data(), weight, config_.hidden_size);
+  }
+  if (!w.shared) return sum;
+  const float gate = w.shared_gate ? sigmoid(product(*w.shared_gate, x, {}).front()) : 1;
+  const Vector made = made_by(*w.shared, x);
+  numerics::add_scaled(sum.data(), made.data(), gate, config_.hidden_size);
+  return sum;
 }
 
 void FastReference::add(Vector& hidden, Vector added, const Vector* post_norm) const {

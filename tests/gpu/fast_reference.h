@@ -46,6 +46,8 @@ class FastReference {
   Vector attend(const model::StoredGroupedQuery& weights, const Vector& queries, int layer) const;
   void store(const Vector& keys, const Vector& values, int layer);
   Vector gated(const model::StoredMlp& weights, const Rows& x) const;
+  Vector made_by(const model::StoredMlp& weights, const Rows& x) const;
+  Vector made_by(const model::StoredExperts& weights, const Rows& x) const;
   void add(Vector& hidden, Vector added, const Vector* post_norm) const;
 
   const model::ModelConfig& config_;

@@ -1,5 +1,5 @@
-// Products of rows and their experts, and their sums; and all kernels of a mixture of experts
-// together against run_experts (model/experts.h).
+// Products of rows and their experts; and all kernels of a mixture of experts together against
+// run_experts (model/experts.h).
 #include <algorithm>
 
 #include "forge/model/experts.h"
@@ -37,7 +37,7 @@ class ProjectExperts : public KernelTest {
       matrices.push_back(packed({&weights}, c.inputs, c.kind, pool));
     }
     const std::vector<ExpertChoice> choices = random_choices(c.rows, c.experts, c.per_row, random);
-    PlanOnHost plan(choices, c.experts);
+    PlanOnHost plan(choices, c.experts, ProjectExpertsArgs::kTileRows);
     const int pairs_per_row = c.rows_of_pairs ? 1 : c.per_row;
     const std::vector<float> x =
         random.reals(size_of(c.rows * c.per_row / pairs_per_row, c.inputs));
@@ -70,7 +70,8 @@ class ProjectExperts : public KernelTest {
         .kind = c.kind,
         .bias = c.bias ? rig->input("bias", bias) : nullptr};
     const int rows_max = c.rows + kRowsBeyond;
-    rig->expect(launch_of(args, args.shape(expert_tiles_max(rows_max, c.experts, c.per_row))));
+    rig->expect(launch_of(args, args.shape(expert_tiles_max(rows_max, c.experts, c.per_row,
+                                                            ProjectExpertsArgs::kTileRows))));
   }
 };
 FORGE_KERNEL_TEST_TARGETS(ProjectExperts);
@@ -107,73 +108,6 @@ TEST_P(ProjectExperts, BiasesOfEachExpert) {
 TEST_P(ProjectExperts, LongInputs) { expect({.rows = 9, .inputs = 9 * 256 + 17, .outputs = 32}); }
 
 TEST_P(ProjectExperts, NoRowIsNoWork) { expect({.rows = 0, .inputs = 8, .outputs = 8}); }
-
-// ---- add_experts --------------------------------------------------------------------------------
-
-class AddExperts : public KernelTest {
- protected:
-  /// Experts beside those that a row chose.
-  enum class SharedOnes { none, added, behind_a_gate };
-
-  void expect(int rows, int size, int per_row, SharedOnes kind, bool accumulate) const {
-    SCOPED_TRACE(testing::Message()
-                 << "rows " << rows << " d " << size << " A " << per_row << " shared "
-                 << static_cast<int>(kind) << " accumulate " << accumulate);
-    const bool shared = kind != SharedOnes::none;
-    const bool gated = kind == SharedOnes::behind_a_gate;
-    constexpr float kMultiplier = 0.7f;
-    Random random(size_of(rows, size, per_row));
-    const std::vector<ExpertChoice> choices = random_choices(rows, per_row + 3, per_row, random);
-    const std::vector<float> produced = random.reals(size_of(rows, per_row, size));
-    const std::vector<float> from_shared = random.reals(size_of(rows, size));
-    const std::vector<float> gates = random.reals(size_of(rows), 4.0f);
-    const std::vector<float> before = random.reals(size_of(rows + 1, size));
-    std::vector<float> after = before;
-    for (int row = 0; row < rows; ++row) {
-      std::vector<float> sum(size_of(size), 0.0f);
-      for (int i = 0; i < per_row; ++i) {
-        const std::size_t pair = size_of(row, per_row) + size_of(i);
-        numerics::add_scaled(sum.data(), produced.data() + pair * size_of(size),
-                             choices[pair].weight, size);
-      }
-      const float z = gated ? gates[size_of(row)] : 0;
-      const float gate = gated ? numerics::divide(1.0f, 1.0f + numerics::exp(-z)) : 1;
-      if (shared) {
-        numerics::add_scaled(sum.data(), from_shared.data() + size_of(row, size), gate, size);
-      }
-      float* y = after.data() + size_of(row, size);
-      if (accumulate) {
-        numerics::add_scaled(y, sum.data(), kMultiplier, size);
-      } else {
-        std::ranges::copy(sum, y);
-      }
-    }
-    const auto rig = this->rig(random.word());
-    const AddExpertsArgs args{.counts = rig->input("counts", std::vector{counts_of(rows)}),
-                              .choices = rig->input("choices", choices),
-                              .produced = rig->input("produced", produced),
-                              .shared = shared ? rig->input("shared", from_shared) : nullptr,
-                              .y = rig->output("y", before, after),
-                              .size = size,
-                              .experts_per_token = per_row,
-                              .accumulate = accumulate,
-                              .multiplier = kMultiplier,
-                              .shared_gates = gated ? rig->input("gates", gates) : nullptr};
-    rig->expect(launch_of(args, args.shape(rows + kRowsBeyond)));
-  }
-};
-FORGE_KERNEL_TEST_TARGETS(AddExperts);
-
-TEST_P(AddExperts, OfAnyNumberWithAndWithoutSharedOnes) {
-  for (const int size : {1, 31, 128, 129, 300}) {
-    for (const int per_row : {1, 2, 8}) {
-      expect(4, size, per_row, SharedOnes::none, false);
-      expect(4, size, per_row, SharedOnes::added, true);
-      expect(4, size, per_row, SharedOnes::behind_a_gate, per_row == 2);
-    }
-  }
-  expect(0, 8, 2, SharedOnes::behind_a_gate, true);
-}
 
 // ---- All of them --------------------------------------------------------------------------------
 
@@ -290,7 +224,7 @@ const ExpertChoice* Experts::choose(const OnCpu& cpu, Queue& queue) {
 /// Returns what the chosen experts make, [rows][A][d].
 const float* Experts::run_chosen(const OnCpu& cpu, const ExpertChoice* choices, Queue& queue) {
   const int experts = cpu.experts.config.experts;
-  const int tiles_max = expert_tiles_max(kRows, experts, kPerRow);
+  const int tiles_max = expert_tiles_max(kRows, experts, kPerRow, ProjectExpertsArgs::kTileRows);
   const PlanExpertsArgs plan{.counts = queue.counts,
                              .choices = choices,
                              .plan = {.pairs = queue.room<std::uint32_t>("pairs", kRows, kPerRow),
@@ -298,8 +232,9 @@ const float* Experts::run_chosen(const OnCpu& cpu, const ExpertChoice* choices, 
                                       .tiles_count = queue.room<std::uint32_t>("tiles_count", 1, 1),
                                       .counts = queue.room<PassCounts>("pair_counts", 1, 1)},
                              .experts = experts,
-                             .experts_per_token = kPerRow};
-  queue.launches.push_back(launch_of(plan, plan.shape()));
+                             .experts_per_token = kPerRow,
+                             .tile_rows = ProjectExpertsArgs::kTileRows};
+  queue.launches.push_back(launch_of(plan, plan.shape(kRows)));
   std::vector<std::byte> gate_up;
   std::vector<std::byte> down;
   for (const model::PackedMlp& expert : cpu.experts.experts) {

@@ -116,11 +116,13 @@ TEST_P(ChooseExperts, NoRowIsNoWork) { expect({.experts = 8, .experts_per_token 
 
 class PlanExperts : public KernelTest {
  protected:
-  void expect(const std::vector<ExpertChoice>& choices, int experts, int per_row) const {
+  void expect(const std::vector<ExpertChoice>& choices, int experts, int per_row,
+              int tile_rows = 8) const {
     const auto rows = static_cast<int>(choices.size()) / per_row;
-    SCOPED_TRACE(testing::Message() << "T " << rows << " E " << experts << " A " << per_row);
-    const PlanOnHost plan(choices, experts);
-    const std::size_t tiles_max = size_of(expert_tiles_max(rows, experts, per_row));
+    SCOPED_TRACE(testing::Message() << "T " << rows << " E " << experts << " A " << per_row
+                                    << " tiles of " << tile_rows);
+    const PlanOnHost plan(choices, experts, tile_rows);
+    const std::size_t tiles_max = size_of(expert_tiles_max(rows, experts, per_row, tile_rows));
     ASSERT_LE(plan.tiles.size(), tiles_max);
     const std::vector<ExpertTile> before(tiles_max + 1, {77, 77, 77});
     std::vector<ExpertTile> tiles = before;
@@ -136,8 +138,11 @@ class PlanExperts : public KernelTest {
                      std::vector<std::uint32_t>{static_cast<std::uint32_t>(plan.tiles.size())}),
                  .counts = rig->output("pair_counts", std::vector{counts_of(rows * per_row)})},
         .experts = experts,
-        .experts_per_token = per_row};
-    rig->expect(launch_of(args, args.shape()));
+        .experts_per_token = per_row,
+        .tile_rows = tile_rows};
+    for (const int rows_max : {std::max(rows, 1), rows + kRowsBeyond, 40 * rows + kRowsBeyond}) {
+      rig->expect(launch_of(args, args.shape(rows_max)));  // more segments, the same plan
+    }
   }
 };
 FORGE_KERNEL_TEST_TARGETS(PlanExperts);
@@ -155,6 +160,20 @@ TEST_P(PlanExperts, AnyNumberOfRowsAndExperts) {
 TEST_P(PlanExperts, RowsThatAllChooseTheSame) {
   for (const std::uint32_t expert : {0u, 31u, 32u, 63u}) {
     expect(std::vector<ExpertChoice>(25, {expert, 1.0f}), 64, 1);
+    expect(std::vector<ExpertChoice>(129, {expert, 1.0f}), 64, 1, 128);
+  }
+}
+
+/// Experts with fewer pairs than a tile, exactly as many, and one more, in several segments.
+TEST_P(PlanExperts, TilesOfAnySize) {
+  for (const int tile_rows : {8, 16, 128}) {
+    std::vector<ExpertChoice> choices;
+    for (std::uint32_t expert = 0; expert < 3; ++expert) {
+      const std::size_t pairs = static_cast<std::size_t>(tile_rows) + expert - 1;
+      choices.insert(choices.end(), pairs, {2 * expert, 1.0f});
+    }
+    ASSERT_EQ(PlanOnHost(choices, 6, tile_rows).tiles.size(), 4u);
+    expect(choices, 6, 1, tile_rows);
   }
 }
 
@@ -166,10 +185,12 @@ TEST(ExpertTilesMax, IsReachedByPairsThatOpenAsManyTilesAsTheyCan) {
   for (std::uint32_t expert = 0; expert < 8; ++expert) choices.push_back({expert, 1});
   for (std::uint32_t expert = 0; expert < 2; ++expert)
     choices.insert(choices.end(), 8, {expert, 1});
-  EXPECT_EQ(PlanOnHost(choices, 8).tiles.size(), 10u);
-  EXPECT_EQ(expert_tiles_max(24, 8, 1), 10);
-  EXPECT_EQ(expert_tiles_max(1, 256, 8), 8);
-  EXPECT_EQ(expert_tiles_max(512, 64, 6), 64 + (3072 - 64) / 8);
+  EXPECT_EQ(PlanOnHost(choices, 8, 8).tiles.size(), 10u);
+  EXPECT_EQ(expert_tiles_max(24, 8, 1, 8), 10);
+  EXPECT_EQ(PlanOnHost(choices, 8, 16).tiles.size(), 8u);
+  EXPECT_EQ(expert_tiles_max(24, 8, 1, 16), 9);
+  EXPECT_EQ(expert_tiles_max(1, 256, 8, 8), 8);
+  EXPECT_EQ(expert_tiles_max(512, 64, 6, 128), 64 + (3072 - 64) / 128);
 }
 
 }  // namespace

@@ -2,6 +2,7 @@
 // and graphs do nothing. What remains of an executor's step is the executor itself.
 #pragma once
 
+#include <array>
 #include <cstdlib>
 #include <cstring>
 #include <memory>
@@ -14,12 +15,13 @@ namespace forge::testing {
 
 class NullDevice : public gpu::Device {
  public:
-  std::uint64_t launches = 0;        ///< of kernels, outside graphs
-  std::uint64_t overlapping = 0;     ///< of them, those that may begin early
-  std::uint64_t graph_launches = 0;  ///< of graphs
-  std::uint64_t copies = 0;          ///< in graphs too
-  std::uint64_t device_bytes = 0;    ///< allocated
-  std::uint64_t pinned_bytes = 0;    ///< allocated
+  std::uint64_t launches = 0;                    ///< of kernels, outside graphs
+  std::uint64_t overlapping = 0;                 ///< of them, those that may begin early
+  std::array<std::uint64_t, 256> launches_of{};  ///< of them, those of each KernelId
+  std::uint64_t graph_launches = 0;              ///< of graphs
+  std::uint64_t copies = 0;                      ///< in graphs too
+  std::uint64_t device_bytes = 0;                ///< allocated
+  std::uint64_t pinned_bytes = 0;                ///< allocated
 
   gpu::DeviceInfo info() const override {
     return {.name = "none", .multiprocessors = 1, .shared_bytes = std::uint64_t{227} * 1024};
@@ -79,6 +81,7 @@ class NullDevice : public gpu::Device {
       if (captured_) return {};
       ++device_.launches;
       device_.overlapping += launch.overlaps ? 1 : 0;
+      ++device_.launches_of[static_cast<std::size_t>(launch.kernel)];
       return {};
     }
     gpu::Status record(gpu::Event& /*event*/) override { return {}; }

@@ -143,8 +143,9 @@ class PlantedBarriers : public ::testing::Test {
                  .tiles_count = memory_.array("tiles_count", std::vector<std::uint32_t>(1)),
                  .counts = memory_.array("pair_counts", std::vector<PassCounts>(1))},
         .experts = 64,
-        .experts_per_token = 1};
-    return launch_of(args, args.shape());
+        .experts_per_token = 1,
+        .tile_rows = ProjectExpertsArgs::kTileRows};
+    return launch_of(args, args.shape(3));
   }
   KernelLaunch process_logits() {
     const std::vector<sampling::Adjustment> said{{.token = 300, .bias = 1.0f}};
@@ -229,7 +230,8 @@ TEST_F(PlantedBarriers, EachOneOfEachKernelIsMissed) {
        {attend_decode(), attend_split(), attend_prompt(), attend_latent(), attend_latent_split(),
         project(), project_codes(), choose_experts(), plan_experts(), process_logits(),
         sample(false), sample(true), fast_.project_narrow().launch, fast_.project_wide().launch,
-        fast_.attend_spans().launch, fast_.attend_wide().launch}) {
+        fast_.project_experts_narrow().launch, fast_.attend_spans().launch,
+        fast_.attend_wide().launch}) {
     for (const Site& barrier : meetings(launch)) {
       if (!barriers.contains(to_string(barrier))) continue;  // a shuffle or a reduction
       SCOPED_TRACE(std::string(name(launch.kernel)) + " without " + to_string(barrier));

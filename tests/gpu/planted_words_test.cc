@@ -73,10 +73,17 @@ struct Catch {
 /// arrived, or where a thread returns and leaves a copy on its way; zeros, where their place is
 /// read; a wait for the launch before, where its results are.
 constexpr Catch kCatches[] = {
+    {"add_experts.cuh", "wait_for_previous", &Fast::add_experts, race, "global(a.produced)"},
     {"attend_spans.cuh", "wait_for_previous", &Fast::attend_spans, race, "copy_async(b.q"},
     {"attend_wide.cuh", "wait_for_previous", &Fast::attend_wide, race, "copy_async(b.q"},
+    {"choose_experts.cuh", "wait_for_previous", &Fast::choose_experts, race, "= z[e]"},
     {"merge_spans.cuh", "wait_for_previous", &Fast::merge_spans, race, "partial[size]"},
+    {"plan_experts.cuh", "wait_for_previous", &Fast::plan_experts, race, "= choices[i]"},
     {"prepare_heads.cuh", "wait_for_previous", &Fast::prepare_heads, race, "x[d]"},
+    {"project_experts_narrow.cuh", "wait_for_previous", &Fast::project_experts_narrow, race,
+     "a.plan.tiles_count"},
+    {"project_experts_wide.cuh", "wait_for_previous", &Fast::project_experts_wide, race,
+     "copy_async(to"},
     {"project_narrow.cuh", "copy_async", &Fast::project_narrow_short, uninitialised,
      "load_matrix4(weights"},
     {"project_narrow.cuh", "copy_async", &Fast::project_narrow_short, uninitialised,
@@ -85,10 +92,10 @@ constexpr Catch kCatches[] = {
      "load_matrix4(weights"},
     {"project_narrow.cuh", "commit_copies", &Fast::project_narrow, pending_copy, "load_matrix4(x"},
     {"project_narrow.cuh", "commit_copies", &Fast::project_narrow, pending_copy, "copy_async(to"},
-    {"project_narrow.cuh", "wait_for_previous", &Fast::project_narrow, race, "copy_async(to"},
-    {"project_narrow.cuh", "wait_copies<0>", &Fast::project_narrow, pending_copy, "copy_async(to"},
     {"project_narrow.cuh", "commit_copies", &Fast::project_narrow, pending_copy,
      "load_matrix4(weights"},
+    {"project_narrow.cuh", "wait_copies<0>", &Fast::project_narrow, pending_copy, "copy_async(to"},
+    {"project_narrow.cuh", "wait_for_previous", &Fast::project_narrow, race, "copy_async(to"},
     {"project_narrow.cuh", "wait_copies<0>", &Fast::project_narrow, pending_copy, "copy_async(to"},
     {"project_narrow.cuh", "wait_for_previous", &Fast::project_narrow, race, "copy_async(to"},
     {"project_wide.cuh", "copy_async", &Fast::project_wide, uninitialised, "load_matrix4(weights"},
@@ -96,10 +103,10 @@ constexpr Catch kCatches[] = {
      "load_matrix4(weights"},
     {"project_wide.cuh", "commit_copies", &Fast::project_wide, pending_copy, "load_matrix4(x"},
     {"project_wide.cuh", "commit_copies", &Fast::project_wide, pending_copy, "copy_async(to"},
-    {"project_wide.cuh", "wait_for_previous", &Fast::project_wide, race, "copy_async(to"},
-    {"project_wide.cuh", "wait_copies<0>", &Fast::project_wide, pending_copy, "copy_async(to"},
     {"project_wide.cuh", "commit_copies", &Fast::project_wide, pending_copy,
      "load_matrix4(weights"},
+    {"project_wide.cuh", "wait_copies<0>", &Fast::project_wide, pending_copy, "copy_async(to"},
+    {"project_wide.cuh", "wait_for_previous", &Fast::project_wide, race, "copy_async(to"},
     {"project_wide.cuh", "wait_copies<0>", &Fast::project_wide, pending_copy, "copy_async(to"},
     {"scale_rows.cuh", "wait_for_previous", &Fast::scale_rows, race, "load4(from)"},
     {"span_block.cuh", "copy_async(b.q", &Fast::attend_spans, uninitialised, "load_matrix4(b.q",
@@ -139,7 +146,9 @@ TEST_F(PlantedWords, EachOneOfEachKernelIsMissed) {
 TEST_F(PlantedWords, NoneIsMissedWhereAllAreThere) {
   for (const auto launch :
        {&Fast::scale_rows, &Fast::prepare_heads, &Fast::project_narrow, &Fast::project_narrow_short,
-        &Fast::project_wide, &Fast::attend_spans, &Fast::merge_spans, &Fast::attend_wide}) {
+        &Fast::project_wide, &Fast::choose_experts, &Fast::plan_experts,
+        &Fast::project_experts_narrow, &Fast::project_experts_wide, &Fast::add_experts,
+        &Fast::attend_spans, &Fast::merge_spans, &Fast::attend_wide}) {
     const auto done = run_in_chain((launches_.*launch)());
     EXPECT_TRUE(done) << to_string(done.error());
   }
@@ -148,8 +157,9 @@ TEST_F(PlantedWords, NoneIsMissedWhereAllAreThere) {
 /// What is moved 16 bytes at once, copies and rows of matrices, finds its eight rows in different
 /// banks. Without the term that spreads them, on both sides, no bit would tell.
 TEST_F(PlantedWords, RowsAreSpreadOverTheBanks) {
-  for (const auto launch : {&Fast::project_narrow_full, &Fast::project_wide_full,
-                            &Fast::attend_spans_full, &Fast::attend_wide_full}) {
+  for (const auto launch :
+       {&Fast::project_narrow_full, &Fast::project_wide_full, &Fast::project_experts_narrow_full,
+        &Fast::project_experts_wide_full, &Fast::attend_spans_full, &Fast::attend_wide_full}) {
     const KernelLaunch full = (launches_.*launch)().launch;
     std::uint64_t needed = 0;
     std::uint64_t least = 0;

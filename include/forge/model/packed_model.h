@@ -6,7 +6,8 @@
 //     model takes the memory of its products, even where the head is tied and the embedding is
 //     wanted twice.
 //   - the router, and the gate of shared experts, are widened to float: the experts of a token
-//     should not depend on how its activations are rounded.
+//     should not depend on how its activations are rounded. In panels of rows they stay as they
+//     are: products of fast numerics have their numbers from there (numerics/fast.h).
 //   - kv_up of latent attention is taken apart by heads, its key halves transposed, for attention
 //     over latents (numerics/latent_attention.h). Transposed rows are no longer blocks of a format,
 //     so it becomes F32, F16 or BF16 where it is one, and F16 where it is quantized. A file that
@@ -54,11 +55,11 @@ struct PackedMlp {
 
 struct PackedExperts {
   ExpertsConfig config;
-  linear::LinearWeights router;        ///< d -> E, of floats
+  linear::LinearWeights router;        ///< d -> E, of floats, or of rows
   std::vector<float> correction_bias;  ///< [E], or empty
   std::vector<PackedMlp> experts;
   std::optional<PackedMlp> shared;
-  linear::LinearWeights shared_gate = {};  ///< d -> 1, of floats; no outputs where there is none
+  linear::LinearWeights shared_gate = {};  ///< d -> 1, as router; no outputs where there is none
   std::vector<float> router_bias = {};     ///< [E], or empty
 };
 

@@ -5,8 +5,9 @@
 //   a norm before a product                     scaled_norm.h; the product is multiplied by s
 //   attention                                   span_attention.h, over a KV cache of 16 bits
 //   embedding, bias, RoPE, soft caps,           the canonical functions, of floats (canonical.h,
-//   norms of queries and keys, activations,     vector_ops.h), and the canonical pipeline of
-//   residual stream, sampling                   sampling
+//   norms of queries and keys, activations,     vector_ops.h; model/experts.h chooses experts),
+//   choices of experts, residual stream,        and the canonical pipeline of
+//   sampling                                    sampling
 //
 // So numbers are of 16 bits where a product reads them, and floats everywhere else: the residual
 // stream, queries and keys until they are turned, gates, logits.
@@ -21,12 +22,25 @@
 //   x        += m (W gated + b)
 //   logits   s W h           h of the last x and the final norm; then the canonical pipeline
 //
+// Where a layer has a mixture of experts (model/experts.h), the lines from g, u to the last x are
+// these. Router and gate of the shared experts are products like any other, with weights of 16
+// bits; what is made of them is canonical:
+//
+//   z        s W h + b           of the router, floats; then choose_experts: experts e, weights w_e
+//   g, u     s W_e h + b_e       of each expert that the row chose
+//   gated_e  f(g, u)             half_of
+//   y_e      W_e gated_e + b_e   floats
+//   y        W gated + b         of the shared experts, whose MLP is like any other; floats
+//   sum      ((0 + w_a y_a) + w_b y_b) + ... + t y, each by fma; a < b < ... the chosen experts;
+//            t = 1 / (1 + exp(-s w h)) where the shared experts have a gate, otherwise 1
+//   x        += m sum
+//
 // Where a model has a norm after a sub-layer, that is a canonical norm of floats; where it has none
 // before it, h is half_of(x) and there is no s.
 //
 // These bits depend on a request alone, as the canonical ones do. They are not the canonical ones,
 // and they depend on the generation of the tensor core by its step (matrix_step.h): a run says
-// which that was, and kFastVersion, which changes with anything on these pages.
+// which that was, and kFastVersion, which changes when the bits of a model do.
 #pragma once
 
 #include "forge/numerics/exp2.h"

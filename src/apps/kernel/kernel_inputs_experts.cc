@@ -4,7 +4,7 @@
 #include "forge/linear/product.h"
 #include "forge/model/experts.h"
 #include "forge/numerics/reference.h"
-#include "kernel_case_builder.h"
+#include "product_inputs.h"
 
 namespace forge::apps {
 namespace {
@@ -42,7 +42,12 @@ Matrices make_matrices(KernelCaseBuilder& b, int count, int outputs, int inputs)
   return {std::move(packed), b.upload("panels", std::move(panels))};
 }
 
-/// Experts of each row of the pass, ascending, all different.
+gpu::PassCounts counts_of(std::size_t rows) { return {.rows = static_cast<std::uint32_t>(rows)}; }
+
+constexpr int kTileRows = gpu::ProjectExpertsArgs::kTileRows;
+
+}  // namespace
+
 std::vector<gpu::ExpertChoice> make_choices(KernelCaseBuilder& b) {
   std::vector<gpu::ExpertChoice> choices;
   for (std::size_t row = 0; row < b.size(&Sizes::rows); ++row) {
@@ -55,33 +60,32 @@ std::vector<gpu::ExpertChoice> make_choices(KernelCaseBuilder& b) {
   return choices;
 }
 
-struct Plan {
-  std::vector<std::uint32_t> pairs;
-  std::vector<gpu::ExpertTile> tiles;
-};
-Plan plan_of(const std::vector<gpu::ExpertChoice>& choices, std::size_t experts) {
-  Plan plan;
+PlanOfChoices::PlanOfChoices(const std::vector<gpu::ExpertChoice>& choices, std::size_t experts,
+                             std::uint32_t tile_rows) {
   for (std::uint32_t expert = 0; expert < experts; ++expert) {
-    const auto first = static_cast<std::uint32_t>(plan.pairs.size());
+    const auto first = static_cast<std::uint32_t>(pairs.size());
     for (std::uint32_t i = 0; i < choices.size(); ++i) {
-      if (choices[i].expert == expert) plan.pairs.push_back(i);
+      if (choices[i].expert == expert) pairs.push_back(i);
     }
-    const auto end = static_cast<std::uint32_t>(plan.pairs.size());
-    for (std::uint32_t i = first; i < end; i += gpu::ExpertPlan::kTileRows) {
-      plan.tiles.push_back(
-          {expert, i, std::min<std::uint32_t>(end - i, gpu::ExpertPlan::kTileRows)});
+    const auto end = static_cast<std::uint32_t>(pairs.size());
+    for (std::uint32_t i = first; i < end; i += tile_rows) {
+      tiles.push_back({expert, i, std::min(end - i, tile_rows)});
     }
   }
-  return plan;
 }
 
-int tiles_max(const KernelCaseBuilder& b) {
-  return gpu::expert_tiles_max(b.sizes().rows, b.sizes().experts, b.sizes().experts_per_token);
+gpu::ExpertPlan PlanOfChoices::upload(KernelCaseBuilder& b) const {
+  const auto count = static_cast<std::uint32_t>(tiles.size());
+  return {.pairs = b.upload("pairs", pairs).device,
+          .tiles = b.upload("tiles", tiles).device,
+          .tiles_count = b.upload<std::uint32_t>("tiles_count", {count}).device,
+          .counts = nullptr};
 }
 
-gpu::PassCounts counts_of(std::size_t rows) { return {.rows = static_cast<std::uint32_t>(rows)}; }
-
-}  // namespace
+int tiles_max(const KernelCaseBuilder& b, int tile_rows) {
+  return gpu::expert_tiles_max(b.sizes().rows, b.sizes().experts, b.sizes().experts_per_token,
+                               tile_rows);
+}
 
 gpu::KernelLaunch build_choose_experts(KernelCaseBuilder& b) {
   const model::ExpertsConfig config{.experts = b.sizes().experts,
@@ -122,10 +126,11 @@ gpu::KernelLaunch build_choose_experts(KernelCaseBuilder& b) {
 
 gpu::KernelLaunch build_plan_experts(KernelCaseBuilder& b) {
   const auto choices = b.upload("choices", make_choices(b));
-  const Plan plan = plan_of(*choices.host, b.size(&Sizes::experts));
+  const PlanOfChoices plan(*choices.host, b.size(&Sizes::experts), kTileRows);
   const std::size_t pairs = choices.size();
   const auto sorted = b.output<std::uint32_t>("pairs", pairs);
-  const auto tiles = b.output<gpu::ExpertTile>("tiles", static_cast<std::size_t>(tiles_max(b)));
+  const auto tiles =
+      b.output<gpu::ExpertTile>("tiles", static_cast<std::size_t>(tiles_max(b, kTileRows)));
   const auto tiles_count = b.output<std::uint32_t>("tiles_count", 1);
   const auto pair_counts = b.output<gpu::PassCounts>("pair_counts", 1);
   b.expect<std::uint32_t>(sorted, [=](std::vector<std::uint32_t>& all) { all = plan.pairs; });
@@ -144,8 +149,9 @@ gpu::KernelLaunch build_plan_experts(KernelCaseBuilder& b) {
                                            .tiles_count = tiles_count.device,
                                            .counts = pair_counts.device},
                                   .experts = b.sizes().experts,
-                                  .experts_per_token = b.sizes().experts_per_token};
-  return gpu::launch_of(args, args.shape());
+                                  .experts_per_token = b.sizes().experts_per_token,
+                                  .tile_rows = kTileRows};
+  return gpu::launch_of(args, args.shape(b.sizes().rows));
 }
 
 gpu::KernelLaunch build_project_experts(KernelCaseBuilder& b) {
@@ -155,8 +161,7 @@ gpu::KernelLaunch build_project_experts(KernelCaseBuilder& b) {
   const std::size_t N = b.size(&Sizes::outputs);
   const std::size_t A = b.size(&Sizes::experts_per_token);
   const std::vector<gpu::ExpertChoice> choices = make_choices(b);
-  Plan plan = plan_of(choices, b.size(&Sizes::experts));
-  const auto tiles_count = static_cast<std::uint32_t>(plan.tiles.size());
+  const PlanOfChoices plan(choices, b.size(&Sizes::experts), kTileRows);
   const Matrices matrices = make_matrices(b, b.sizes().experts, outputs, inputs);
   const auto x = b.upload("x", b.floats(b.size(&Sizes::rows) * K));
   const auto bias = b.sizes().bias != 0 ? b.upload("bias", b.floats(b.size(&Sizes::experts) * N))
@@ -170,20 +175,16 @@ gpu::KernelLaunch build_project_experts(KernelCaseBuilder& b) {
       if (bias.host != nullptr) numerics::add_reference(out, bias.data() + expert * N, outputs);
     }
   });
-  const gpu::ProjectExpertsArgs args{
-      .plan = {.pairs = b.upload("pairs", std::move(plan.pairs)).device,
-               .tiles = b.upload("tiles", std::move(plan.tiles)).device,
-               .tiles_count = b.upload<std::uint32_t>("tiles_count", {tiles_count}).device,
-               .counts = nullptr},
-      .x = x.device,
-      .panels = matrices.panels.device,
-      .matrix_bytes = matrices.bytes(),
-      .y = y.device,
-      .inputs = inputs,
-      .outputs = outputs,
-      .pairs_per_row = b.sizes().experts_per_token,
-      .bias = bias.device};
-  return gpu::launch_of(args, args.shape(tiles_max(b)));
+  const gpu::ProjectExpertsArgs args{.plan = plan.upload(b),
+                                     .x = x.device,
+                                     .panels = matrices.panels.device,
+                                     .matrix_bytes = matrices.bytes(),
+                                     .y = y.device,
+                                     .inputs = inputs,
+                                     .outputs = outputs,
+                                     .pairs_per_row = b.sizes().experts_per_token,
+                                     .bias = bias.device};
+  return gpu::launch_of(args, args.shape(tiles_max(b, kTileRows)));
 }
 
 gpu::KernelLaunch build_add_experts(KernelCaseBuilder& b) {

@@ -1,16 +1,13 @@
 // Inputs of products on tensor cores.
 #include "forge/numerics/scaled_norm.h"
-#include "forge/numerics/tensor_product.h"
 #include "forge/numerics/vector_ops.h"
-#include "kernel_case_builder.h"
+#include "product_inputs.h"
 
 namespace forge::apps {
-namespace {
 
 using numerics::BF16;
 using Sizes = KernelSizes;
 
-/// Numbers rounded to bf16, two to a word.
 std::vector<std::uint32_t> packed_pairs(const std::vector<float>& numbers) {
   std::vector<std::uint32_t> words(numbers.size() / 2);
   for (std::size_t i = 0; i < words.size(); ++i) {
@@ -21,7 +18,6 @@ std::vector<std::uint32_t> packed_pairs(const std::vector<float>& numbers) {
   return words;
 }
 
-/// Row `row` of a matrix of `inputs` columns.
 std::vector<BF16> row_of(const Uploaded<std::uint32_t>& matrix, std::size_t row,
                          std::size_t inputs) {
   std::vector<BF16> numbers;
@@ -30,6 +26,8 @@ std::vector<BF16> row_of(const Uploaded<std::uint32_t>& matrix, std::size_t row,
   }
   return numbers;
 }
+
+namespace {
 
 gpu::TensorProduct build_product(KernelCaseBuilder& b) {
   const std::size_t rows = b.size(&Sizes::rows);

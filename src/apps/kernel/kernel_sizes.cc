@@ -152,6 +152,7 @@ struct SharedSizes {
   Members choice{&Sizes::rows, &Sizes::experts, &Sizes::experts_per_token};
   Members product{&Sizes::rows, &Sizes::hidden, &Sizes::outputs,   &Sizes::accumulate,
                   &Sizes::bias, &Sizes::cap,    &Sizes::candidates};
+  Members expert_product = joined(choice, {&Sizes::hidden, &Sizes::outputs, &Sizes::bias});
   std::vector<SizeMultiple> row{{&Sizes::hidden, numerics::kSquaresGroup}};
   std::vector<SizeMultiple> head{{&Sizes::head_size, numerics::kStepProducts}};
 };
@@ -197,7 +198,7 @@ const std::vector<KernelEntry>& kernel_entries() {
       {choose_experts, "router", "which experts rows go through", kShared.choice},
       {plan_experts, "", "sorts rows by expert", kShared.choice},
       {project_experts, "grouped_gemm", "matrix products of rows and their experts",
-       joined(kShared.choice, {&S::hidden, &S::outputs, &S::bias})},
+       kShared.expert_product},
       {add_experts, "", "weighs and adds what experts made",
        joined(kShared.choice, {&S::hidden, &S::accumulate, &S::shared_gate})},
       {glu, "swiglu", "gated linear unit", {&S::rows, &S::mlp, &S::activation}},
@@ -206,6 +207,9 @@ const std::vector<KernelEntry>& kernel_entries() {
       {project_narrow, "skinny_gemm", "the product of few rows on tensor cores", kShared.product,
        kShared.row},
       {project_wide, "", "the same of many rows", kShared.product, kShared.row},
+      {project_experts_narrow, "", "products of rows and their experts on tensor cores, few rows",
+       kShared.expert_product, kShared.row},
+      {project_experts_wide, "", "the same of many rows", kShared.expert_product, kShared.row},
       {prepare_heads, "", "norms of heads, RoPE, and KV into the cache",
        joined(kShared.attention, {&S::rotary_size, &S::adjacent, &S::norms})},
       {attend_spans, "", "paged attention of few rows on tensor cores",

@@ -118,9 +118,9 @@ void add_model_flags(CLI::App& app, runtime::ModelSource& source) {
   add_choice(app, "--numerics", source.numerics,
              "canonical: as defined, so that a trace replays equal on every machine and every "
              "target; native (cpu): products of bf16 by the instruction of this CPU for them, "
-             "where it has one; fast (sim, cuda): tensor cores, for dense models with weights of "
-             "16 bits; auto: native on cpu, on cuda fast where the model has the shapes, "
-             "otherwise canonical")
+             "where it has one; fast (sim, cuda): tensor cores, for models with weights of 16 "
+             "bits; auto: native on cpu, on cuda fast where the model has the shapes, otherwise "
+             "canonical")
       ->group(group);
   const auto set = [&source](const std::string& text) {
     const auto memory = runtime::parse_kv_memory(text);

@@ -25,6 +25,7 @@
 namespace forge::gpu {
 
 struct ChooseExpertsArgs {
+  static constexpr bool kOverlaps = true;
   static constexpr int kThreads = 32;
   static constexpr int kExpertsMax = 1024;  ///< model::kExpertsMax
   static constexpr BlockResources kResources{.shared_bytes = 20480, .registers = 68};

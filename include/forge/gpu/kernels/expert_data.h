@@ -10,6 +10,9 @@
 //   project_experts                produced [T A][d] of gated
 //   add_experts                    y [T][d]
 //
+// With fast numerics products are those of tensor_product.h and expert_product.h, which gate their
+// outputs themselves.
+//
 // Legend, beyond that of kernels.h: E experts, A of them for each row; F inner size of one expert.
 // Pair n is choice n % A of row n / A: results lie in the order of rows, whatever expert made them.
 #pragma once
@@ -36,20 +39,18 @@ struct ExpertTile {
 
 /// The pairs of a pass by expert, in device memory. An expert's pairs are in ascending order.
 struct ExpertPlan {
-  static constexpr int kTileRows = 8;
-
   std::uint32_t* pairs;  ///< [T A]: numbers of pairs
   ExpertTile* tiles;     ///< [tiles_max]
   std::uint32_t* tiles_count;
   PassCounts* counts;  ///< their rows are the pairs, for kernels that take rows one by one
 };
 
-/// Most tiles that `rows` rows can make: the first pair of each expert opens a tile, and then each
-/// 8th.
-constexpr int expert_tiles_max(int rows, int experts, int experts_per_token) {
+/// Most tiles of `tile_rows` pairs that `rows` rows can make: the first pair of each expert opens a
+/// tile, and `tile_rows` further ones another.
+constexpr int expert_tiles_max(int rows, int experts, int experts_per_token, int tile_rows) {
   const int pairs = rows * experts_per_token;
   const int opened = pairs < experts ? pairs : experts;
-  return opened + (pairs - opened) / ExpertPlan::kTileRows;
+  return opened + (pairs - opened) / tile_rows;
 }
 
 }  // namespace forge::gpu

@@ -13,7 +13,8 @@
 //                                 .inputs = 2048,
 //                                 .outputs = 2 * 768,
 //                                 .pairs_per_row = 8};
-//   return launch_of(args, args.shape(expert_tiles_max(64, 128, 8)));  // up to 64 rows
+//   constexpr int kTileRows = ProjectExpertsArgs::kTileRows;
+//   return launch_of(args, args.shape(expert_tiles_max(64, 128, 8, kTileRows)));  // up to 64 rows
 #pragma once
 
 #include "forge/gpu/kernels/expert_data.h"
@@ -23,6 +24,7 @@ namespace forge::gpu {
 
 struct ProjectExpertsArgs {
   static constexpr int kThreads = ProjectArgs::kThreads;
+  static constexpr int kTileRows = ProjectArgs::kTileRows;
   static constexpr BlockResources kResources{.shared_bytes = 26624, .registers = 80};
   ExpertPlan plan;
   const float* x;              ///< [rows][K]: the row of pair n is n / pairs_per_row

@@ -30,7 +30,7 @@ struct ProjectWideArgs {
   static constexpr int kTileOutputs = 128;  ///< rows of weights
   static constexpr int kStageInputs = 64;
   static constexpr int kStages = 4;
-  static constexpr BlockResources kResources{.shared_bytes = kTileRows * 4, .registers = 166};
+  static constexpr BlockResources kResources{.shared_bytes = kTileRows * 4, .registers = 170};
   TensorProduct product;
 
   /// Of the result, those that a block makes.

@@ -1,0 +1,33 @@
+// What inputs of products are made of: rows of 16 bits, and experts that rows choose.
+#pragma once
+
+#include "forge/numerics/tensor_product.h"
+#include "kernel_case_builder.h"
+
+namespace forge::apps {
+
+/// Numbers rounded to bf16, two to a word.
+std::vector<std::uint32_t> packed_pairs(const std::vector<float>& numbers);
+
+/// Row `row` of a matrix of `inputs` columns.
+std::vector<numerics::BF16> row_of(const Uploaded<std::uint32_t>& matrix, std::size_t row,
+                                   std::size_t inputs);
+
+/// Experts of each row of the pass, ascending, all different.
+std::vector<gpu::ExpertChoice> make_choices(KernelCaseBuilder& b);
+
+/// The definition of a plan.
+struct PlanOfChoices {
+  std::vector<std::uint32_t> pairs;
+  std::vector<gpu::ExpertTile> tiles;
+
+  PlanOfChoices(const std::vector<gpu::ExpertChoice>& choices, std::size_t experts,
+                std::uint32_t tile_rows);
+  /// In the memory of a launch; `counts` are not there.
+  gpu::ExpertPlan upload(KernelCaseBuilder& b) const;
+};
+
+/// Tiles that a launch covers.
+int tiles_max(const KernelCaseBuilder& b, int tile_rows);
+
+}  // namespace forge::apps

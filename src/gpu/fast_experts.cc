@@ -1,0 +1,108 @@
+#include "fast_experts.h"
+
+#include "forge/gpu/kernels.h"
+
+namespace forge::gpu {
+
+FastExperts::FastExperts(const model::ModelConfig& model, const Capacity& capacity,
+                         Allocator& allocator)
+    : config_(*model.experts),
+      hidden_size_(model.hidden_size),
+      products_(capacity),
+      has_wide_(has_room(ProjectExpertsWideArgs::kResources,
+                         ProjectExpertsWideArgs{}.shape().shared_bytes, capacity)),
+      routing_(config_, ProjectExpertsNarrowArgs::kTileRows, capacity, allocator) {
+  const std::uint64_t rows = capacity.slab_rows;
+  const std::uint64_t pairs = rows * static_cast<std::uint64_t>(config_.experts_per_token);
+  gated_ = halves(allocator, pairs, config_.expert_size, "gated of experts");
+  produced_ = allocator.rows(pairs, hidden_size_, "produced by experts");
+  if (config_.shared_size > 0) {
+    shared_gated_ = halves(allocator, rows, config_.shared_size, "gated of shared experts");
+    shared_ = allocator.rows(rows, hidden_size_, "produced by shared experts");
+  }
+  if (config_.shared_gate) gates_ = allocator.rows(rows, 1, "gates of shared experts");
+}
+
+void FastExperts::run(const DevicePass& pass, const DeviceExperts& weights, const FastRows& x,
+                      const Output& to, const NextRows& next) const {
+  TensorProduct router = product(pass.all_rows(), x, weights.router);
+  router.y = routing_.products();
+  products_.multiply(pass, router);
+  routing_.run(
+      pass, weights.correction_bias,
+      is_wide(pass) ? ProjectExpertsWideArgs::kTileRows : ProjectExpertsNarrowArgs::kTileRows);
+  ExpertProduct gate_up = product_of_experts(pass, x, weights.gate_up);
+  gate_up.pairs_per_row = config_.experts_per_token;
+  gate_up.gated = {.h = gated_.as<void>(), .function = weights.glu};
+  multiply(pass, gate_up);
+  ExpertProduct down = product_of_experts(pass, {gated_.as<void>()}, weights.down);
+  down.y = produced_.as<float>();
+  multiply(pass, down);
+  if (weights.shared) run_shared(pass, weights, x);
+  pass.queue.launch(AddExpertsArgs{.counts = pass.counts,
+                                   .choices = routing_.choices(),
+                                   .produced = produced_.as<float>(),
+                                   .shared = shared_.as<float>(),
+                                   .y = to.y,
+                                   .size = hidden_size_,
+                                   .experts_per_token = config_.experts_per_token,
+                                   .accumulate = to.accumulate,
+                                   .multiplier = to.multiplier,
+                                   .shared_gates = gates_.as<float>(),
+                                   .next = next,
+                                   .type = type_of(weights.router)},
+                    pass.all_rows().most);
+}
+
+/// To shared_ and gates_.
+void FastExperts::run_shared(const DevicePass& pass, const DeviceExperts& weights,
+                             const FastRows& x) const {
+  const RowCount rows = pass.all_rows();
+  TensorProduct gate_up = product(rows, x, weights.shared->gate_up);
+  gate_up.gated = {.h = shared_gated_.as<void>(), .function = weights.shared->glu};
+  products_.multiply(pass, gate_up);
+  TensorProduct down = product(rows, {shared_gated_.as<void>()}, weights.shared->down);
+  down.y = shared_.as<float>();
+  products_.multiply(pass, down);
+  if (!config_.shared_gate) return;
+  TensorProduct gate = product(rows, x, weights.shared_gate);
+  gate.y = gates_.as<float>();
+  products_.multiply(pass, gate);
+}
+
+/// Whether experts get more rows in the mean than project_experts_narrow is made for.
+bool FastExperts::is_wide(const DevicePass& pass) const {
+  const std::uint32_t narrow = kNarrowRowsMax * static_cast<std::uint32_t>(config_.experts);
+  return has_wide_ && routing_.pairs(pass).most > narrow;
+}
+
+/// Of rows that are those of pairs. What becomes of it is the caller's.
+ExpertProduct FastExperts::product_of_experts(const DevicePass& pass, const FastRows& x,
+                                              const DeviceMatrices& matrices) const {
+  return {.plan = routing_.plan(),
+          .rows_max = static_cast<int>(pass.all_rows().most),
+          .tiles_max = 0,
+          .x = x.h,
+          .pairs_per_row = 1,
+          .inputs = matrices.inputs,
+          .outputs = matrices.outputs,
+          .type = type_of(matrices),
+          .weights = matrices.sections.front().panels,
+          .matrix_bytes = matrices.matrix_bytes,
+          .norm = x.norm,
+          .bias = matrices.bias};
+}
+
+void FastExperts::multiply(const DevicePass& pass, const ExpertProduct& product) const {
+  const auto launch = [&](auto args) {
+    args.product.tiles_max = routing_.tiles_max(pass, args.kTileRows);
+    pass.queue.launch(args);
+  };
+  if (is_wide(pass)) {
+    launch(ProjectExpertsWideArgs{product});
+  } else {
+    launch(ProjectExpertsNarrowArgs{product});
+  }
+}
+
+}  // namespace forge::gpu

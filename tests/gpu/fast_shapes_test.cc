@@ -1,0 +1,137 @@
+// Which models fast numerics take, and what is queued for them, on a device that runs nothing.
+#include <gtest/gtest.h>
+
+#include "forge/gpu/gpu_executor.h"
+#include "forge/gpu/kernels.h"
+#include "gpu/fast_models.h"
+#include "gpu/null_device.h"
+#include "model/stored_weights.h"
+
+namespace forge::testing {
+namespace {
+
+using numerics::KvType;
+using quant::WeightType;
+
+// ---- Shapes -------------------------------------------------------------------------------------
+
+TEST(FastShapes, models_of_other_shapes_are_refused_by_what_they_have) {
+  const auto refused = [](model::ModelConfig config, WeightType type) {
+    FastModel model(std::move(config), type);
+    linear::ThreadPool threads(1);
+    const auto made =
+        gpu::GpuModel::of(model.config(), model.stored(), threads, nullptr, gpu::GpuNumerics::fast);
+    return made ? std::string() : made.error();
+  };
+  const model::ModelConfig llama = fast_shape("llama").config;
+  EXPECT_EQ(refused(llama, WeightType::bf16), "");
+  EXPECT_EQ(refused(llama, WeightType::f32),
+            "weights in panels of f32, accepted with fast numerics: bf16, f16");
+  EXPECT_EQ(refused(wide_llama(), WeightType::q8_0),
+            "weights in panels of q8_0, accepted with fast numerics: bf16, f16");
+  EXPECT_EQ(refused(wide_latent(), WeightType::bf16),
+            "latent attention, accepted with fast numerics: grouped-query attention");
+  EXPECT_EQ(refused(wide_experts(), WeightType::bf16), "");
+  model::ModelConfig odd = llama;
+  std::get<model::GroupedQueryConfig>(odd.attention).head_size = 24;
+  odd.rope.size = 24;
+  EXPECT_EQ(refused(odd, WeightType::bf16),
+            "head size 24, accepted with fast numerics: a multiple of 16");
+  odd = llama;
+  odd.hidden_size = 76;
+  EXPECT_EQ(refused(odd, WeightType::bf16),
+            "hidden size 76, accepted with fast numerics: a multiple of 8");
+  odd = llama;
+  odd.ffn_size = 100;
+  EXPECT_EQ(refused(odd, WeightType::bf16),
+            "inner size of the MLP 100, accepted with fast numerics: a multiple of 8");
+  odd = fast_shape("shared_moe").config;
+  odd.experts->expert_size = 20;
+  EXPECT_EQ(refused(odd, WeightType::bf16),
+            "inner size of an expert 20, accepted with fast numerics: a multiple of 8");
+  odd.experts->expert_size = 24;
+  odd.experts->shared_size = 12;
+  EXPECT_EQ(refused(odd, WeightType::bf16),
+            "inner size of the shared experts 12, accepted with fast numerics: a multiple of 8");
+}
+
+/// As GGUF has routers, beside experts of 16 bits.
+TEST(FastShapes, a_router_of_floats_is_refused) {
+  const model::ModelConfig config = fast_shape("qwen_moe").config;
+  StoredWeights weights;
+  model::StoredModel stored = weights.random(config, WeightType::bf16);
+  auto& router = std::get<model::StoredExperts>(stored.layers[1].mlp).router;
+  const std::vector<float> rows(
+      static_cast<std::size_t>(router.outputs) * static_cast<std::size_t>(router.inputs), 0.5F);
+  router = weights.matrix(router.outputs, router.inputs, rows, WeightType::f32);
+  linear::ThreadPool threads(1);
+  const auto made = gpu::GpuModel::of(config, stored, threads, nullptr, gpu::GpuNumerics::fast);
+  ASSERT_FALSE(made);
+  EXPECT_EQ(made.error(),
+            "weights of bf16_rows and of f32, accepted with fast numerics: one type of 16 bits for "
+            "all");
+}
+
+// ---- Launches -----------------------------------------------------------------------------------
+
+/// Has a device without kernels asked for one step, of a prompt of so many tokens.
+void ask(NullDevice& device, FastModel& model, std::uint32_t prompt, bool overlap = true) {
+  executor::ExecutorOptions options{.cache = {.num_blocks = 1, .block_size = prompt},
+                                    .batch = {.max_batch_size = 1, .max_batch_tokens = prompt},
+                                    .draft_layers = 1,
+                                    .kv_type = KvType::bf16};
+  const auto executor = gpu::GpuExecutor::create(device, model.on_gpu(), options,
+                                                 {.graphs = false, .overlap = overlap})
+                            .value();
+  executor->begin(SeqId(1), {.prompt = std::vector(prompt, TokenId(1)), .max_new_tokens = 1});
+  StepPlan plan{.appended_blocks = {BlockId(0)}};
+  plan.admitted.push_back({SeqId(1), 0});
+  plan.tables.push_back({SeqId(1), 0, 0, 1});
+  plan.slices.push_back({SeqId(1), 0, prompt, 0, true});
+  StepResult result;
+  EXPECT_TRUE(executor->execute(plan, result));
+}
+
+TEST(FastShapes, overlap_launches_unless_told_not_to) {
+  FastModel model(fast_shape("llama").config, WeightType::bf16);
+  const auto overlapping = [&](bool overlap) {
+    NullDevice device;
+    ask(device, model, 1, overlap);
+    return device.overlapping;
+  };
+  const std::uint64_t layers = static_cast<std::uint64_t>(model.config().layers);
+  EXPECT_EQ(overlapping(true), 6 * layers + 3) << "first rows, rows with logits, head";
+  EXPECT_EQ(overlapping(false), 0U);
+}
+
+/// Of all layers: a dense one, and one of experts. In place of the two products of an MLP that has
+/// the router, its choices, their plan, two products of experts and two of the shared ones, and the
+/// sum.
+TEST(FastShapes, take_six_launches_for_experts_and_two_for_shared_ones) {
+  FastModel model(fast_shape("shared_moe").config, WeightType::bf16);
+  NullDevice device;
+  ask(device, model, 1);
+  EXPECT_EQ(device.overlapping, 6U + (4U + 6U + 2U) + 3U);
+}
+
+/// By the mean of rows that an expert gets: 64 are few, more are many.
+TEST(FastShapes, multiply_experts_by_the_kernel_for_the_rows_that_they_get) {
+  FastModel model(fast_shape("qwen_moe").config, WeightType::bf16);
+  const auto launches = [&](std::uint32_t prompt) {
+    NullDevice device;
+    ask(device, model, prompt);
+    using enum gpu::KernelId;
+    const auto of = [&](gpu::KernelId kernel) {
+      return device.launches_of[static_cast<std::size_t>(kernel)];
+    };
+    return std::pair(of(project_experts_narrow), of(project_experts_wide));
+  };
+  const auto layers = static_cast<std::uint64_t>(model.config().layers);
+  constexpr std::uint32_t kNarrow = 64 * 7 / 3;  // rows, each with 3 of 7 experts
+  EXPECT_EQ(launches(1), std::pair(2 * layers, std::uint64_t{0}));
+  EXPECT_EQ(launches(kNarrow), std::pair(2 * layers, std::uint64_t{0}));
+  EXPECT_EQ(launches(kNarrow + 1), std::pair(std::uint64_t{0}, 2 * layers));
+}
+
+}  // namespace
+}  // namespace forge::testing
