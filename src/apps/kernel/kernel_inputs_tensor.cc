@@ -4,30 +4,10 @@
 #include "product_inputs.h"
 
 namespace forge::apps {
+namespace {
 
 using numerics::BF16;
 using Sizes = KernelSizes;
-
-std::vector<std::uint32_t> packed_pairs(const std::vector<float>& numbers) {
-  std::vector<std::uint32_t> words(numbers.size() / 2);
-  for (std::size_t i = 0; i < words.size(); ++i) {
-    const std::uint32_t low = numerics::half_of<BF16>(numbers[2 * i]).bits;
-    const std::uint32_t high = numerics::half_of<BF16>(numbers[2 * i + 1]).bits;
-    words[i] = low | high << 16;
-  }
-  return words;
-}
-
-std::vector<BF16> row_of(const Uploaded<std::uint32_t>& matrix, std::size_t row,
-                         std::size_t inputs) {
-  std::vector<BF16> numbers;
-  for (std::size_t i = row * inputs; i < (row + 1) * inputs; ++i) {
-    numbers.push_back({static_cast<std::uint16_t>(matrix[i / 2] >> (i % 2 * 16))});
-  }
-  return numbers;
-}
-
-namespace {
 
 gpu::TensorProduct build_product(KernelCaseBuilder& b) {
   const std::size_t rows = b.size(&Sizes::rows);
@@ -80,6 +60,25 @@ gpu::TensorProduct build_product(KernelCaseBuilder& b) {
 }
 
 }  // namespace
+
+std::vector<std::uint32_t> packed_pairs(const std::vector<float>& numbers) {
+  std::vector<std::uint32_t> words(numbers.size() / 2);
+  for (std::size_t i = 0; i < words.size(); ++i) {
+    const std::uint32_t low = numerics::half_of<BF16>(numbers[2 * i]).bits;
+    const std::uint32_t high = numerics::half_of<BF16>(numbers[2 * i + 1]).bits;
+    words[i] = low | high << 16;
+  }
+  return words;
+}
+
+std::vector<BF16> row_of(const Uploaded<std::uint32_t>& matrix, std::size_t row,
+                         std::size_t inputs) {
+  std::vector<BF16> numbers;
+  for (std::size_t i = row * inputs; i < (row + 1) * inputs; ++i) {
+    numbers.push_back({static_cast<std::uint16_t>(matrix[i / 2] >> (i % 2 * 16))});
+  }
+  return numbers;
+}
 
 gpu::KernelLaunch build_project_narrow(KernelCaseBuilder& b) {
   const gpu::ProjectNarrowArgs args{build_product(b)};
