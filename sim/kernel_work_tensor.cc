@@ -90,16 +90,15 @@ Blocking blocking_of(const ProjectNarrowArgs& args, const KernelLaunch& launch,
 
 Blocking blocking_of(const ProjectWideArgs& args, const KernelLaunch& launch,
                      const RowsOfLaunch& rows) {
-  using Args = ProjectWideArgs;
   const TensorProduct& p = args.product;
   return {.rows = rows,
-          .tile_rows = size_of(Args::kTileRows),
+          .tile_rows = size_of(args.tile_rows()),
           .row_blocks = size_of(launch.shape.grid.x),
           .output_blocks = size_of(launch.shape.grid.y),
           .weight_rows = size_of(p.outputs),
           .block_weight_rows = size_of(p.outputs),
-          .stage_inputs = size_of(Args::kStageInputs),
-          .stages_ahead = size_of(Args::kStages - 1)};
+          .stage_inputs = size_of(args.kStageInputs),
+          .stages_ahead = size_of(args.block().stages - 1)};
 }
 
 /// What is read of x and weights, and the word that says how many rows, or tiles, there are.
@@ -198,15 +197,17 @@ KernelWork narrow_work(const TensorProduct& p, const Blocking& b) {
   return w;
 }
 
-KernelWork wide_work(const TensorProduct& p, const Blocking& b) {
-  constexpr std::uint64_t kStepsOfWarp = 16;  // beside one another, for its 64 rows and 32 outputs
+KernelWork wide_work(const ProjectWideArgs& args, const Blocking& b) {
+  const TensorProduct& p = args.product;
   constexpr std::uint64_t kStepInterval = 2;  // 8 cycles from one to the next
   constexpr std::uint64_t kFactorsOfWarp = 16;
+  // Beside one another, of 16 rows and 8 outputs.
+  const std::uint64_t steps_of_warp = size_of(args.block().warp_rows) / 16 * (32 / 8);
   KernelWork w;
   add_factors(w, p, b);
   add_results(w, p, b);
   add_steps(w, p, b);
-  add_chain(w, p, b, std::max(kStepLatency, kStepsOfWarp * kStepInterval));
+  add_chain(w, p, b, std::max(kStepLatency, steps_of_warp * kStepInterval));
   add_norm_chain(w, p, std::min(b.rows.most, kFactorsOfWarp), kFactorsOfWarp);
   return w;
 }
@@ -214,15 +215,15 @@ KernelWork wide_work(const TensorProduct& p, const Blocking& b) {
 }  // namespace
 
 KernelWork work(const ProjectNarrowArgs& args, const KernelLaunch& launch) {
-  const Blocking b = blocking_of(args, launch, rows_of(args.product, args.kTileRows));
+  const Blocking b = blocking_of(args, launch, rows_of(args.product, args.tile_rows()));
   KernelWork w = narrow_work(args.product, b);
   add_asked_in_vain(w, args.product, b);
   return w;
 }
 
 KernelWork work(const ProjectWideArgs& args, const KernelLaunch& launch) {
-  const Blocking b = blocking_of(args, launch, rows_of(args.product, args.kTileRows));
-  KernelWork w = wide_work(args.product, b);
+  const Blocking b = blocking_of(args, launch, rows_of(args.product, args.tile_rows()));
+  KernelWork w = wide_work(args, b);
   add_asked_in_vain(w, args.product, b);
   return w;
 }
@@ -238,7 +239,7 @@ KernelWork work(const ProjectExpertsNarrowArgs& args, const KernelLaunch& launch
 KernelWork work(const ProjectExpertsWideArgs& args, const KernelLaunch& launch) {
   const ProjectWideArgs of_expert = args.of(0);
   const Blocking b = blocking_of(of_expert, launch, rows_of(args.product));
-  KernelWork w = wide_work(of_expert.product, b);
+  KernelWork w = wide_work(of_expert, b);
   add_plan(w, b);
   return w;
 }

@@ -9,8 +9,9 @@ FastExperts::FastExperts(const model::ModelConfig& model, const Capacity& capaci
     : config_(*model.experts),
       hidden_size_(model.hidden_size),
       products_(capacity),
-      has_wide_(has_room(ProjectExpertsWideArgs::kResources,
-                         ProjectExpertsWideArgs{}.shape().shared_bytes, capacity)),
+      has_large_(has_room(ProjectExpertsWideArgs::kResources,
+                          ProjectExpertsWideArgs{.kind = WideKind::large}.shape().shared_bytes,
+                          capacity)),
       routing_(config_, ProjectExpertsNarrowArgs::kTileRows, capacity, allocator) {
   const std::uint64_t rows = capacity.slab_rows;
   const std::uint64_t pairs = rows * static_cast<std::uint64_t>(config_.experts_per_token);
@@ -28,9 +29,9 @@ void FastExperts::run(const DevicePass& pass, const DeviceExperts& weights, cons
   TensorProduct router = product(pass.all_rows(), x, weights.router);
   router.y = routing_.products();
   products_.multiply(pass, router);
-  routing_.run(
-      pass, weights.correction_bias,
-      is_wide(pass) ? ProjectExpertsWideArgs::kTileRows : ProjectExpertsNarrowArgs::kTileRows);
+  const std::optional<WideKind> wide = wide_kind_of(pass);
+  routing_.run(pass, weights.correction_bias,
+               wide ? block_of(*wide).rows : ProjectExpertsNarrowArgs::kTileRows);
   ExpertProduct gate_up = product_of_experts(pass, x, weights.gate_up);
   gate_up.pairs_per_row = config_.experts_per_token;
   gate_up.gated = {.h = gated_.as<void>(), .function = weights.glu};
@@ -70,10 +71,13 @@ void FastExperts::run_shared(const DevicePass& pass, const DeviceExperts& weight
   products_.multiply(pass, gate);
 }
 
-/// Whether experts get more rows in the mean than project_experts_narrow is made for.
-bool FastExperts::is_wide(const DevicePass& pass) const {
-  const std::uint32_t narrow = kNarrowRowsMax * static_cast<std::uint32_t>(config_.experts);
-  return has_wide_ && routing_.pairs(pass).most > narrow;
+/// The blocks of project_experts_wide if experts get more rows, in the mean, than
+/// project_experts_narrow is made for.
+std::optional<WideKind> FastExperts::wide_kind_of(const DevicePass& pass) const {
+  const auto experts = static_cast<std::uint32_t>(config_.experts);
+  const int mean = static_cast<int>((routing_.pairs(pass).most + experts - 1) / experts);
+  if (mean <= kNarrowRowsMax) return std::nullopt;
+  return has_large_ ? wide_kind(mean) : WideKind::small;
 }
 
 /// Of rows that are those of pairs. What becomes of it is the caller's.
@@ -95,11 +99,11 @@ ExpertProduct FastExperts::product_of_experts(const DevicePass& pass, const Fast
 
 void FastExperts::multiply(const DevicePass& pass, const ExpertProduct& product) const {
   const auto launch = [&](auto args) {
-    args.product.tiles_max = routing_.tiles_max(pass, args.kTileRows);
+    args.product.tiles_max = routing_.tiles_max(pass, args.tile_rows());
     pass.queue.launch(args);
   };
-  if (is_wide(pass)) {
-    launch(ProjectExpertsWideArgs{product});
+  if (const std::optional<WideKind> wide = wide_kind_of(pass)) {
+    launch(ProjectExpertsWideArgs{product, *wide});
   } else {
     launch(ProjectExpertsNarrowArgs{product});
   }

@@ -18,10 +18,11 @@
 #pragma once
 
 #include <cstdint>
+#include <optional>
 
 #include "expert_routing.h"
 #include "fast_products.h"
-#include "forge/gpu/kernels/expert_product.h"
+#include "forge/gpu/kernels/project_experts_wide.h"
 
 namespace forge::gpu {
 
@@ -35,7 +36,7 @@ class FastExperts {
            const Output& to, const NextRows& next) const;
 
  private:
-  bool is_wide(const DevicePass& pass) const;
+  std::optional<WideKind> wide_kind_of(const DevicePass& pass) const;
   ExpertProduct product_of_experts(const DevicePass& pass, const FastRows& x,
                                    const DeviceMatrices& matrices) const;
   void multiply(const DevicePass& pass, const ExpertProduct& product) const;
@@ -44,7 +45,7 @@ class FastExperts {
   model::ExpertsConfig config_;
   int hidden_size_;
   FastProducts products_;
-  bool has_wide_;  // devices of less shared memory do without project_experts_wide
+  bool has_large_;  // whether there is room for large blocks of project_experts_wide
   ExpertRouting routing_;
 
   // [rows][...], h: of the weights' type. There are A experts for each row.

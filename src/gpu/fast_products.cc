@@ -27,15 +27,18 @@ bool has_room(const BlockResources& block, int dynamic_bytes, const Capacity& ca
 }
 
 FastProducts::FastProducts(const Capacity& capacity)
-    : has_wide_(has_room(ProjectWideArgs::kResources, ProjectWideArgs{}.shape().shared_bytes,
-                         capacity)) {}
+    : has_large_(has_room(ProjectWideArgs::kResources,
+                          ProjectWideArgs{.kind = WideKind::large}.shape().shared_bytes,
+                          capacity)) {}
 
 void FastProducts::multiply(const DevicePass& pass, const TensorProduct& product) const {
-  if (product.rows_max <= kNarrowRowsMax || !has_wide_) {
+  if (product.rows_max <= kNarrowRowsMax) {
     pass.queue.launch(ProjectNarrowArgs{product});
-  } else {
-    pass.queue.launch(ProjectWideArgs{product});
+    return;
   }
+  ProjectWideArgs wide{product};
+  if (wide.kind == WideKind::large && !has_large_) wide.kind = WideKind::small;
+  pass.queue.launch(wide);
 }
 
 }  // namespace forge::gpu

@@ -39,12 +39,12 @@ class FastProducts {
  public:
   explicit FastProducts(const Capacity& capacity);
 
-  /// By the kernel that is made for so many rows, where its blocks find room. The bits are the
+  /// By the kernel that is made for so many rows, with blocks that find room. The bits are the
   /// same.
   void multiply(const DevicePass& pass, const TensorProduct& product) const;
 
  private:
-  bool has_wide_;  // devices of less shared memory do without project_wide
+  bool has_large_;  // whether there is room for large blocks of project_wide
 };
 
 }  // namespace forge::gpu

@@ -250,6 +250,16 @@ TEST(ProductsOnTensorCores, have_the_bits_and_the_bytes_of_many_rows) {
   }
 }
 
+/// A tail of rows and of outputs for each kind of block of project_wide.
+TEST(ProductsOnTensorCores, have_the_bits_and_the_bytes_of_every_block) {
+  for (const auto& [rows, outputs] :
+       {std::pair(20, 133), std::pair(20, 4136), std::pair(70, 133)}) {
+    const KernelSizes sizes{.rows = rows, .hidden = 72, .outputs = outputs, .bias = 1};
+    SCOPED_TRACE(testing::Message() << rows << " rows, " << outputs << " outputs");
+    expect_bits_and_bytes(KernelId::project_wide, sizes);
+  }
+}
+
 /// Products that leave candidates alone; picks that begin with them.
 TEST(Candidates, have_the_bits_and_the_bytes) {
   using enum KernelId;

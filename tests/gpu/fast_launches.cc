@@ -9,8 +9,15 @@ using numerics::HalfType;
 using numerics::KvType;
 
 /// More than two turns of the ring of a product, and a tail.
-template <class Args>
-constexpr int kTurnsAndTail = 2 * Args::kStages* Args::kStageInputs + 24;
+constexpr int turns_and_tail(int stages, int stage_inputs) {
+  return 2 * stages * stage_inputs + 24;
+}
+constexpr int kNarrowInputs =
+    turns_and_tail(ProjectNarrowArgs::kStages, ProjectNarrowArgs::kStageInputs);
+constexpr int wide_inputs(WideKind kind) {
+  return turns_and_tail(block_of(kind).stages, ProjectWideArgs::kStageInputs);
+}
+constexpr int kFullInputs = 2 * ProjectWideArgs::kStageInputs;
 
 }  // namespace
 
@@ -82,8 +89,8 @@ TensorProduct FastLaunches::product(const ProductSize& size) {
 
 /// Three tiles of outputs for blocks of two warps, and a block that has none.
 OverlappingLaunch FastLaunches::project_narrow() {
-  const ProjectNarrowArgs args{product(
-      {.rows = 5, .rows_max = 20, .inputs = kTurnsAndTail<ProjectNarrowArgs>, .outputs = 24})};
+  const ProjectNarrowArgs args{
+      product({.rows = 5, .rows_max = 20, .inputs = kNarrowInputs, .outputs = 24})};
   simt::LaunchShape shape = args.shape();
   ++shape.grid.y;
   return overlapping(args, shape, args.product.x);
@@ -100,17 +107,29 @@ OverlappingLaunch FastLaunches::project_narrow_full() {
   return overlapping(args, args.shape(), args.product.x);
 }
 
-OverlappingLaunch FastLaunches::project_wide() {
-  const ProjectWideArgs args{product(
-      {.rows = 70, .rows_max = 200, .inputs = kTurnsAndTail<ProjectWideArgs>, .outputs = 40})};
+OverlappingLaunch FastLaunches::wide(WideKind kind) {
+  const std::uint32_t rows = kind == WideKind::large ? 70 : 64;  // of the last block none
+  const ProjectWideArgs args{
+      product({.rows = rows, .rows_max = 200, .inputs = wide_inputs(kind), .outputs = 40}), kind};
   return overlapping(args, args.shape(), args.product.x);
 }
 
-OverlappingLaunch FastLaunches::project_wide_full() {
-  const ProjectWideArgs args{product(
-      {.rows = 128, .rows_max = 128, .inputs = 2 * ProjectWideArgs::kStageInputs, .outputs = 128})};
+OverlappingLaunch FastLaunches::wide_full(WideKind kind) {
+  const WideBlock b = block_of(kind);
+  const ProjectWideArgs args{product({.rows = static_cast<std::uint32_t>(b.rows),
+                                      .rows_max = b.rows,
+                                      .inputs = kFullInputs,
+                                      .outputs = b.outputs}),
+                             kind};
   return overlapping(args, args.shape(), args.product.x);
 }
+
+OverlappingLaunch FastLaunches::project_wide() { return wide(WideKind::large); }
+OverlappingLaunch FastLaunches::project_wide_small() { return wide(WideKind::small); }
+OverlappingLaunch FastLaunches::project_wide_slim() { return wide(WideKind::slim); }
+OverlappingLaunch FastLaunches::project_wide_full() { return wide_full(WideKind::large); }
+OverlappingLaunch FastLaunches::project_wide_small_full() { return wide_full(WideKind::small); }
+OverlappingLaunch FastLaunches::project_wide_slim_full() { return wide_full(WideKind::slim); }
 
 // ---- Experts ------------------------------------------------------------------------------------
 
@@ -169,8 +188,8 @@ ExpertProduct FastLaunches::expert_product(const ProductSize& size) {
 }
 
 OverlappingLaunch FastLaunches::project_experts_narrow() {
-  const ProjectExpertsNarrowArgs args{expert_product(
-      {.rows = 5, .rows_max = 20, .inputs = kTurnsAndTail<ProjectNarrowArgs>, .outputs = 24})};
+  const ProjectExpertsNarrowArgs args{
+      expert_product({.rows = 5, .rows_max = 20, .inputs = kNarrowInputs, .outputs = 24})};
   return overlapping(args, args.shape(), args.product.plan.tiles_count);
 }
 
@@ -182,13 +201,13 @@ OverlappingLaunch FastLaunches::project_experts_narrow_full() {
 
 OverlappingLaunch FastLaunches::project_experts_wide() {
   const ProjectExpertsWideArgs args{expert_product(
-      {.rows = 70, .rows_max = 200, .inputs = kTurnsAndTail<ProjectWideArgs>, .outputs = 40})};
+      {.rows = 70, .rows_max = 200, .inputs = wide_inputs(WideKind::large), .outputs = 40})};
   return overlapping(args, args.shape(), args.product.x);
 }
 
 OverlappingLaunch FastLaunches::project_experts_wide_full() {
-  const ProjectExpertsWideArgs args{expert_product(
-      {.rows = 128, .rows_max = 128, .inputs = 2 * ProjectWideArgs::kStageInputs, .outputs = 128})};
+  const ProjectExpertsWideArgs args{
+      expert_product({.rows = 128, .rows_max = 128, .inputs = kFullInputs, .outputs = 128})};
   return overlapping(args, args.shape(), args.product.x);
 }
 

@@ -26,6 +26,8 @@ class FastLaunches {
   OverlappingLaunch project_narrow();
   OverlappingLaunch project_narrow_short();  ///< of less inputs than a stage
   OverlappingLaunch project_wide();
+  OverlappingLaunch project_wide_small();  ///< with its small blocks
+  OverlappingLaunch project_wide_slim();
   OverlappingLaunch choose_experts();
   OverlappingLaunch plan_experts();
   OverlappingLaunch project_experts_narrow();  ///< after plan_experts
@@ -38,6 +40,8 @@ class FastLaunches {
   // Of a size at which nothing is missing, to count wavefronts.
   OverlappingLaunch project_narrow_full();
   OverlappingLaunch project_wide_full();
+  OverlappingLaunch project_wide_small_full();
+  OverlappingLaunch project_wide_slim_full();
   OverlappingLaunch project_experts_narrow_full();
   OverlappingLaunch project_experts_wide_full();
   OverlappingLaunch attend_spans_full();
@@ -57,6 +61,8 @@ class FastLaunches {
   std::uint16_t* halves(const char* name, int count);
   const PassCounts* one_row();
   TensorProduct product(const ProductSize& size);
+  OverlappingLaunch wide(WideKind kind);
+  OverlappingLaunch wide_full(WideKind kind);
   /// Of a tile of all rows with the second of two experts, in tiles of which there may be more.
   ExpertProduct expert_product(const ProductSize& size);
   /// Of the rows at the last of `length` positions, one of which decodes.

@@ -296,8 +296,8 @@ TEST(FastDevices, take_seven_launches_for_a_layer_that_decodes) {
   EXPECT_EQ(launches(3, 30) - launches(2, 30), 6U);
 }
 
-/// Of another generation of tensor cores, and with less shared memory, in which blocks of
-/// project_wide and project_experts_wide find no room.
+/// Of another generation of tensor cores, and with less shared memory, in which large blocks
+/// of project_wide and project_experts_wide find no room.
 TEST(FastDevices, have_the_bits_of_their_own_step) {
   // With more than 64 rows, in the mean, for a matrix.
   for (const auto& [shape, prompt] : {std::pair("llama", 80U), std::pair("qwen_moe", 152U)}) {

@@ -107,11 +107,11 @@ class ExpertProducts : public KernelTest {
     return made;
   }
 
-  /// With both kernels.
+  /// With both kernels, and all blocks of project_experts_wide.
   static void launch(KernelRig& rig, const Case& c, const std::vector<ExpertChoice>& choices,
                      const ExpertProduct& product) {
     const auto with = [&](auto args) {
-      PlanOnHost plan(choices, c.experts, args.kTileRows);
+      PlanOnHost plan(choices, c.experts, args.tile_rows());
       const auto tiles = static_cast<std::uint32_t>(plan.tiles.size());
       plan.tiles.push_back({77, 77, 77});  // beyond the count
       args.product.plan = {.pairs = rig.input("pairs", plan.pairs),
@@ -119,10 +119,12 @@ class ExpertProducts : public KernelTest {
                            .tiles_count = rig.input("tiles_count", std::vector{tiles}),
                            .counts = nullptr};
       args.product.tiles_max =
-          expert_tiles_max(product.rows_max, c.experts, c.per_row, args.kTileRows);
+          expert_tiles_max(product.rows_max, c.experts, c.per_row, args.tile_rows());
       rig.expect(launch_of(args, args.shape()));
     };
-    with(ProjectExpertsWideArgs{product});
+    for (const WideKind kind : {WideKind::large, WideKind::small, WideKind::slim}) {
+      with(ProjectExpertsWideArgs{product, kind});
+    }
     with(ProjectExpertsNarrowArgs{product});
   }
 
@@ -173,7 +175,7 @@ TEST_P(ExpertProducts, serves_any_number_of_rows_of_an_expert) {
   for (const int of_first : {0, 1, 15, 16, 17, 20}) {
     expect_plain<BF16>({.rows = 20, .of_first = of_first, .inputs = 24, .outputs = 17});
   }
-  for (const int of_first : {127, 128, 129}) {
+  for (const int of_first : {63, 64, 65, 127, 128, 129}) {
     expect_plain<BF16>({.rows = 130, .of_first = of_first, .inputs = 24, .outputs = 8});
   }
   expect_plain<BF16>({.rows = 0, .of_first = 0, .inputs = 24, .outputs = 8});
@@ -201,7 +203,7 @@ TEST_P(ExpertProducts, has_the_steps_of_every_number_of_inputs) {
 
 /// Outputs on both sides of the tiles of a warp and of a block.
 TEST_P(ExpertProducts, serves_any_number_of_outputs) {
-  for (const int outputs : {1, 8, 31, 127, 129}) {
+  for (const int outputs : {1, 8, 31, 63, 65, 127, 129}) {
     expect_plain<numerics::BF16>({.rows = 3,
                                   .of_first = 2,
                                   .inputs = 24,

@@ -1,6 +1,7 @@
 // project_narrow and project_wide: every output is the chain of steps of numerics/tensor_product.h,
 // whatever the kernel, the rows, the tile and the warps; and what becomes of it are the CPU's
-// functions, one after the other. So both have the same bits, and each case is run with both.
+// functions, one after the other. So all have the same bits, and each case is run with the one, and
+// with all blocks of the other.
 #include <algorithm>
 #include <span>
 
@@ -100,8 +101,10 @@ class TensorProducts : public KernelTest {
   }
 
   static void launch(KernelRig& rig, const Case& c, const TensorProduct& product) {
-    const ProjectWideArgs wide{product};
-    rig.expect(launch_of(wide, wide.shape()));
+    for (const WideKind kind : {WideKind::large, WideKind::small, WideKind::slim}) {
+      const ProjectWideArgs wide{product, kind};
+      rig.expect(launch_of(wide, wide.shape()));
+    }
     const ProjectNarrowArgs narrow{product};
     simt::LaunchShape shape = narrow.shape();
     if (c.tiles_along_y > 0) {
@@ -229,12 +232,12 @@ TEST_P(TensorProducts, serves_any_number_of_rows_and_outputs) {
   }
 }
 
-/// Rows and outputs on both sides of the tiles of a warp and of a block of project_wide.
+/// Rows and outputs on both sides of the tiles of a warp and of the blocks of project_wide.
 TEST_P(TensorProducts, serves_many_rows_and_outputs) {
-  for (const int rows : {64, 65, 128, 129}) {
+  for (const int rows : {32, 63, 64, 65, 128, 129}) {
     expect_plain<numerics::BF16>({.rows = rows, .inputs = 24, .outputs = 17});
   }
-  for (const int outputs : {127, 128, 129, 161}) {
+  for (const int outputs : {63, 64, 65, 97, 127, 128, 129, 161}) {
     expect_plain<numerics::F16>({.rows = 3, .inputs = 24, .outputs = outputs});
   }
   expect_plain<numerics::BF16>(
@@ -282,15 +285,15 @@ TEST_P(TensorProducts, gates_its_outputs) {
         {.rows = 6, .inputs = 40, .outputs = outputs, .bias = true},
         {GluFunction::Kind::clamped_swiglu, {.alpha = 1.7f, .limit = 0.5f}});
   }
-  for (const int outputs : {128, 130, 2 * 108}) {
+  for (const int outputs : {64, 66, 128, 130, 2 * 108}) {
     const Case c{.rows = 67, .inputs = 40, .outputs = outputs, .norm = true, .bias = true};
     expect_gated<numerics::BF16>(c, {});
   }
 }
 
-/// Rows on both sides of each tile and of the switch from one kernel to the other.
+/// Rows on both sides of each tile and of the switches from one kernel, or block, to another.
 TEST_P(TensorProducts, leave_the_largest_of_eight_outputs_of_every_row) {
-  for (const int rows : {1, 4, 5, 8, 9, 16, 17, kNarrowRowsMax, kNarrowRowsMax + 1, 128, 129}) {
+  for (const int rows : {1, 4, 5, 7, 8, 9, kNarrowRowsMax, kNarrowRowsMax + 1, 64, 65, 128, 129}) {
     expect_candidates<numerics::BF16>({.rows = rows, .inputs = 24, .outputs = 20});
   }
   expect_candidates<numerics::F16>({.rows = 3, .inputs = 136, .outputs = 16, .rows_more = 30});
@@ -341,6 +344,14 @@ TEST_P(TensorProducts, leave_the_lower_of_equals_and_no_token_of_what_is_not_fin
 TEST_P(TensorProducts, goes_on_along_z) {
   expect_plain<numerics::BF16>({.rows = 1, .inputs = 24, .outputs = 40, .tiles_along_y = 2});
   expect_plain<numerics::BF16>({.rows = 6, .inputs = 24, .outputs = 56, .tiles_along_y = 3});
+}
+
+TEST(WideKinds, are_chosen_by_rows_and_for_few_of_them_by_outputs) {
+  EXPECT_EQ(wide_kind(64, 4096), WideKind::slim);
+  EXPECT_EQ(wide_kind(64, 4097), WideKind::small);
+  EXPECT_EQ(wide_kind(65, 4096), WideKind::large);
+  EXPECT_EQ(wide_kind(64), WideKind::small);
+  EXPECT_EQ(wide_kind(65), WideKind::large);
 }
 
 FORGE_KERNEL_TEST_TARGETS(TensorProducts);

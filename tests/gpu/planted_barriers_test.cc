@@ -230,6 +230,7 @@ TEST_F(PlantedBarriers, EachOneOfEachKernelIsMissed) {
        {attend_decode(), attend_split(), attend_prompt(), attend_latent(), attend_latent_split(),
         project(), project_codes(), choose_experts(), plan_experts(), process_logits(),
         sample(false), sample(true), fast_.project_narrow().launch, fast_.project_wide().launch,
+        fast_.project_wide_small().launch, fast_.project_wide_slim().launch,
         fast_.project_experts_narrow().launch, fast_.attend_spans().launch,
         fast_.attend_wide().launch}) {
     for (const Site& barrier : meetings(launch)) {

@@ -65,8 +65,10 @@ struct Catch {
   const char* line;  ///< has this in it
   Launch launch;
   simt::FaultKind fault;
-  const char* at;         ///< is in the line of the access that the checker stops at
-  Launch also = nullptr;  ///< of another kernel that has the line, which is stopped alike
+  const char* at;  ///< is in the line of the access that the checker stops at
+  /// Of another kernel, or of other blocks, that have the line. They are stopped alike.
+  Launch also = nullptr;
+  Launch also_last = nullptr;
 };
 
 /// In the order of the sources. A wait or a commit is missed where a row is read that may not have
@@ -98,16 +100,22 @@ constexpr Catch kCatches[] = {
     {"project_narrow.cuh", "wait_for_previous", &Fast::project_narrow, race, "copy_async(to"},
     {"project_narrow.cuh", "wait_copies<0>", &Fast::project_narrow, pending_copy, "copy_async(to"},
     {"project_narrow.cuh", "wait_for_previous", &Fast::project_narrow, race, "copy_async(to"},
-    {"project_wide.cuh", "copy_async", &Fast::project_wide, uninitialised, "load_matrix4(weights"},
+    {"project_wide.cuh", "copy_async", &Fast::project_wide, uninitialised, "load_matrix4(weights",
+     &Fast::project_wide_small, &Fast::project_wide_slim},
     {"project_wide.cuh", "wait_copies<kStages - 2>", &Fast::project_wide, pending_copy,
-     "load_matrix4(weights"},
-    {"project_wide.cuh", "commit_copies", &Fast::project_wide, pending_copy, "load_matrix4(x"},
-    {"project_wide.cuh", "commit_copies", &Fast::project_wide, pending_copy, "copy_async(to"},
-    {"project_wide.cuh", "commit_copies", &Fast::project_wide, pending_copy,
-     "load_matrix4(weights"},
-    {"project_wide.cuh", "wait_copies<0>", &Fast::project_wide, pending_copy, "copy_async(to"},
-    {"project_wide.cuh", "wait_for_previous", &Fast::project_wide, race, "copy_async(to"},
-    {"project_wide.cuh", "wait_copies<0>", &Fast::project_wide, pending_copy, "copy_async(to"},
+     "load_matrix4(weights", &Fast::project_wide_small, &Fast::project_wide_slim},
+    {"project_wide.cuh", "commit_copies", &Fast::project_wide, pending_copy, "load_matrix4(x",
+     &Fast::project_wide_small, &Fast::project_wide_slim},
+    {"project_wide.cuh", "commit_copies", &Fast::project_wide, pending_copy, "copy_async(to",
+     &Fast::project_wide_small, &Fast::project_wide_slim},
+    {"project_wide.cuh", "commit_copies", &Fast::project_wide, pending_copy, "load_matrix4(weights",
+     &Fast::project_wide_small, &Fast::project_wide_slim},
+    {"project_wide.cuh", "wait_copies<0>", &Fast::project_wide, pending_copy, "copy_async(to",
+     &Fast::project_wide_small, &Fast::project_wide_slim},
+    {"project_wide.cuh", "wait_for_previous", &Fast::project_wide, race, "copy_async(to",
+     &Fast::project_wide_small, &Fast::project_wide_slim},
+    {"project_wide.cuh", "wait_copies<0>", &Fast::project_wide, pending_copy, "copy_async(to",
+     &Fast::project_wide_small, &Fast::project_wide_slim},
     {"scale_rows.cuh", "wait_for_previous", &Fast::scale_rows, race, "load4(from)"},
     {"span_block.cuh", "copy_async(b.q", &Fast::attend_spans, uninitialised, "load_matrix4(b.q",
      &Fast::attend_wide},
@@ -132,7 +140,7 @@ TEST_F(PlantedWords, EachOneOfEachKernelIsMissed) {
     ASSERT_EQ(word.file, by.file);
     ASSERT_NE(word.text.find(by.line), std::string::npos) << "expected: " << by.line;
     const std::string file = file_named(word.file);
-    for (const Launch launch : {by.launch, by.also}) {
+    for (const Launch launch : {by.launch, by.also, by.also_last}) {
       if (launch == nullptr) continue;
       const auto done = run_in_chain((launches_.*launch)(), simt::Site{file.c_str(), word.number});
       ASSERT_FALSE(done) << "nothing was reported";
@@ -146,9 +154,10 @@ TEST_F(PlantedWords, EachOneOfEachKernelIsMissed) {
 TEST_F(PlantedWords, NoneIsMissedWhereAllAreThere) {
   for (const auto launch :
        {&Fast::scale_rows, &Fast::prepare_heads, &Fast::project_narrow, &Fast::project_narrow_short,
-        &Fast::project_wide, &Fast::choose_experts, &Fast::plan_experts,
-        &Fast::project_experts_narrow, &Fast::project_experts_wide, &Fast::add_experts,
-        &Fast::attend_spans, &Fast::merge_spans, &Fast::attend_wide}) {
+        &Fast::project_wide, &Fast::project_wide_small, &Fast::project_wide_slim,
+        &Fast::choose_experts, &Fast::plan_experts, &Fast::project_experts_narrow,
+        &Fast::project_experts_wide, &Fast::add_experts, &Fast::attend_spans, &Fast::merge_spans,
+        &Fast::attend_wide}) {
     const auto done = run_in_chain((launches_.*launch)());
     EXPECT_TRUE(done) << to_string(done.error());
   }
@@ -158,7 +167,8 @@ TEST_F(PlantedWords, NoneIsMissedWhereAllAreThere) {
 /// banks. Without the term that spreads them, on both sides, no bit would tell.
 TEST_F(PlantedWords, RowsAreSpreadOverTheBanks) {
   for (const auto launch :
-       {&Fast::project_narrow_full, &Fast::project_wide_full, &Fast::project_experts_narrow_full,
+       {&Fast::project_narrow_full, &Fast::project_wide_full, &Fast::project_wide_small_full,
+        &Fast::project_wide_slim_full, &Fast::project_experts_narrow_full,
         &Fast::project_experts_wide_full, &Fast::attend_spans_full, &Fast::attend_wide_full}) {
     const KernelLaunch full = (launches_.*launch)().launch;
     std::uint64_t needed = 0;

@@ -58,6 +58,24 @@ TEST(BytesUnderWay, of_weights_keep_an_h200_busy_whatever_the_rows) {
   }
 }
 
+/// Of weights and rows, which come from L2 where other blocks have them.
+TEST(BytesUnderWay, of_weights_and_more_rows_keep_an_h200_busy) {
+  const DeviceDescription device = find_device("h200").value();
+  std::uint16_t gated = 0;
+  for (const Layer& layer : kLayers) {
+    for (const int rows : {17, 32, 64}) {
+      const gpu::ProjectWideArgs args{{.rows_max = rows,
+                                       .inputs = layer.inputs,
+                                       .outputs = layer.outputs,
+                                       .gated = {.h = layer.gated ? &gated : nullptr}}};
+      const gpu::KernelLaunch launch = gpu::launch_of(args, args.shape());
+      const double of_block = (args.block().stages - 1) * (rows + args.block().outputs) *
+                              args.kStageInputs * sizeof(std::uint16_t);
+      EXPECT_GE(blocks_at_once(device, launch) * of_block, kNeeded) << layer.name << ", " << rows;
+    }
+  }
+}
+
 TEST(BytesUnderWay, of_keys_and_values_keep_an_h200_busy) {
   const DeviceDescription device = find_device("h200").value();
   for (const int rows : {1, 4, 16, 64}) {

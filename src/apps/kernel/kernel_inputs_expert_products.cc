@@ -52,9 +52,12 @@ gpu::KernelLaunch build_project_experts_narrow(KernelCaseBuilder& b) {
   return gpu::launch_of(args, args.shape());
 }
 
+/// By the rows that an expert gets in the mean, as the executor does.
 gpu::KernelLaunch build_project_experts_wide(KernelCaseBuilder& b) {
-  using Args = gpu::ProjectExpertsWideArgs;
-  const Args args{build_product(b, Args::kTileRows)};
+  const KernelSizes& sizes = b.sizes();
+  const int mean = gpu::ceil_div(sizes.rows * sizes.experts_per_token, sizes.experts);
+  const gpu::WideKind kind = gpu::wide_kind(mean);
+  const gpu::ProjectExpertsWideArgs args{build_product(b, gpu::block_of(kind).rows), kind};
   return gpu::launch_of(args, args.shape());
 }
 

@@ -5,9 +5,9 @@
 // matrix. A block multiplies a tile of pairs of one expert.
 //
 // Two kernels compute it, with the same bits, as two compute TensorProduct: project_experts_narrow
-// takes tiles of up to 16 pairs, project_experts_wide of up to 128. How many rows an expert gets,
-// only the device knows. So whoever launches goes by the mean, A rows / E: up to kNarrowRowsMax it
-// is project_experts_narrow.
+// takes tiles of up to 16 pairs, project_experts_wide of up to 64 or 128. How many rows an expert
+// gets, only the device knows. So whoever launches goes by the mean, A rows / E: up to
+// kNarrowRowsMax it is project_experts_narrow, and then wide_kind (project_wide.h) of the mean.
 #pragma once
 
 #include "forge/gpu/kernels/expert_data.h"

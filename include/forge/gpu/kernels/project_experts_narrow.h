@@ -34,6 +34,8 @@ struct ProjectExpertsNarrowArgs {
   static constexpr BlockResources kResources{.shared_bytes = kTileRows * 4, .registers = 80};
   ExpertProduct product;
 
+  FORGE_HOST_DEVICE int tile_rows() const { return kTileRows; }
+
   /// The block of an expert's rows is one of project_narrow.
   FORGE_HOST_DEVICE ProjectNarrowArgs of(std::uint32_t expert) const {
     return {product.of(expert)};

@@ -34,6 +34,7 @@ struct ProjectNarrowArgs {
   static constexpr BlockResources kResources{.registers = 80};
   TensorProduct product;
 
+  FORGE_HOST_DEVICE int tile_rows() const { return kTileRows; }
   FORGE_HOST_DEVICE int output_tiles() const { return ceil_div(product.columns(), kTileOutputs); }
 
   /// Rows of x in a stage of the ring, which has no room for rows that are never there.

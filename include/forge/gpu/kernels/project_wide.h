@@ -1,8 +1,18 @@
-// project_wide: products of many rows on tensor cores (tensor_product.h), such as those of prompts.
+// project_wide: products of many rows on tensor cores (tensor_product.h): those of batches, and of
+// prompts.
 //
-// A block has 128 rows of x and 128 outputs, or 64 gates and their 64 ups: what it reads is all
-// multiplied 128 times. x and weights come through a ring in shared memory, stages of 64 inputs;
-// the first ones of weights are asked for before the launch before this one has ended.
+// x and weights come through a ring in shared memory, stages of 64 inputs; the first ones of
+// weights are asked for before the launch before this one has ended. A number that a block reads is
+// multiplied as often as the block has rows, or outputs, where gates and ups count, too. There are
+// three kinds of blocks; W is the size of all weights:
+//
+//   kind    rows x outputs   ring     reads of L2, with all rows   for
+//   large   128 x 128        128 KB   2 W for each 128 rows        more than 64 rows
+//   small    64 x 64          96 KB   2 W                          up to 64 rows
+//   slim     64 x 32          96 KB   3 W                          the same, if outputs are few
+//
+// A slim block reads more for each output, but 4096 outputs are 128 slim blocks and only 64 small
+// ones, which leave half of an H200's 132 multiprocessors without work.
 //
 // Example, with `#include "forge/gpu/kernels.h"`, given `const PassCounts* counts`,
 // `const void* rows`, `const float* squares`, `const void* weights` and `void* gated`:
@@ -23,26 +33,62 @@
 
 namespace forge::gpu {
 
+/// What a block multiplies.
+struct WideBlock {
+  int rows;       ///< of x
+  int outputs;    ///< rows of weights
+  int warp_rows;  ///< of a warp, which has 32 outputs
+  int stages;     ///< of the ring
+
+  FORGE_HOST_DEVICE constexpr int threads() const {
+    return rows / warp_rows * (outputs / 32) * simt::kWarpSize;
+  }
+};
+
+enum class WideKind : std::uint8_t { large, small, slim };
+
+FORGE_HOST_DEVICE constexpr WideBlock block_of(WideKind kind) {
+  if (kind == WideKind::large) return {128, 128, 64, 4};
+  if (kind == WideKind::small) return {64, 64, 32, 6};
+  return {64, 32, 16, 8};
+}
+
+/// For so many rows.
+constexpr WideKind wide_kind(int rows) {
+  return rows <= block_of(WideKind::small).rows ? WideKind::small : WideKind::large;
+}
+/// The same, if all its blocks are those of one product. Slim ones are worth their bytes as long as
+/// each has a multiprocessor of its own.
+constexpr WideKind wide_kind(int rows, int outputs) {
+  constexpr int kMultiprocessors = 128;  // those of large devices are a few more
+  const WideKind kind = wide_kind(rows);
+  const bool are_few = ceil_div(outputs, block_of(WideKind::slim).outputs) <= kMultiprocessors;
+  return kind == WideKind::small && are_few ? WideKind::slim : kind;
+}
+
 struct ProjectWideArgs {
   static constexpr bool kOverlaps = true;
-  static constexpr int kThreads = 256;
-  static constexpr int kTileRows = 128;
-  static constexpr int kTileOutputs = 128;  ///< rows of weights
+  static constexpr int kThreads = block_of(WideKind::large).threads();
+  static constexpr int kRowsMax = block_of(WideKind::large).rows;  ///< of a block
   static constexpr int kStageInputs = 64;
-  static constexpr int kStages = 4;
-  static constexpr BlockResources kResources{.shared_bytes = kTileRows * 4, .registers = 170};
+  static constexpr BlockResources kResources{.shared_bytes = kRowsMax * 4, .registers = 168};
   TensorProduct product;
+  /// All but the large one find room on every device of sm_80 and later.
+  WideKind kind = wide_kind(product.rows_max, product.outputs);
 
+  FORGE_HOST_DEVICE WideBlock block() const { return block_of(kind); }
+  FORGE_HOST_DEVICE int tile_rows() const { return block().rows; }
   /// Of the result, those that a block makes.
   FORGE_HOST_DEVICE int tile_columns() const {
-    return product.is_gated() ? kTileOutputs / 2 : kTileOutputs;
+    return product.is_gated() ? block().outputs / 2 : block().outputs;
   }
 
   simt::LaunchShape shape() const {
     constexpr int kRowBytes = kStageInputs * 2;
-    return {{ceil_div(product.rows_max, kTileRows), ceil_div(product.columns(), tile_columns()), 1},
-            kThreads,
-            kStages * (kTileRows + kTileOutputs) * kRowBytes};
+    const WideBlock b = block();
+    return {{ceil_div(product.rows_max, b.rows), ceil_div(product.columns(), tile_columns()), 1},
+            b.threads(),
+            b.stages * (b.rows + b.outputs) * kRowBytes};
   }
 };
 

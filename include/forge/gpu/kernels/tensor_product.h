@@ -11,7 +11,7 @@
 //   gated                 gated = half_of(f(v_gate, v_up))    gate and up, F outputs each
 //
 // Two kernels compute it, with the same bits: project_narrow, made for few rows, where what counts
-// is how fast weights come from memory, and project_wide, made for many, where what counts is how
+// is how fast weights come from memory, and project_wide, made for more, where what counts is how
 // often a number that has come is multiplied.
 #pragma once
 
@@ -24,7 +24,7 @@
 namespace forge::gpu {
 
 /// Rows of a launch up to which project_narrow takes it, and above which project_wide does.
-inline constexpr int kNarrowRowsMax = 64;
+inline constexpr int kNarrowRowsMax = 16;
 
 /// The factor s of rows whose norm was taken apart (numerics/scaled_norm.h).
 struct RowNorm {
