@@ -32,6 +32,9 @@ struct Product {
 constexpr Product kProducts[] = {
     {1024, 1536, 0}, {1024, 1024, 1}, {1024, 8192, 0}, {4096, 1024, 1}, {1024, 16384, 0}};
 
+/// Types of codes whose products are measured: one symmetric, one with minima.
+constexpr quant::WeightType kCodes[] = {quant::WeightType::q8_0, quant::WeightType::q4_k};
+
 class CaseList {
  public:
   void add(const char* kernel, const apps::KernelSizes& sizes) {
@@ -95,6 +98,42 @@ class CaseList {
       sizes.outputs = product.outputs;
       sizes.accumulate = product.accumulate;
       add(rows <= gpu::kNarrowRowsMax ? "project_narrow" : "project_wide", sizes);
+    }
+  }
+
+  /// Its products with weights of codes.
+  void add_code_products(int rows) {
+    for (const quant::WeightType type : kCodes) {
+      for (const Product& product : kProducts) add_code_product(rows, product, type);
+    }
+  }
+
+  void add_code_product(int rows, const Product& product, quant::WeightType type) {
+    apps::KernelSizes sizes = kModel;
+    sizes.rows = rows;
+    sizes.weights = static_cast<int>(type);
+    sizes.hidden = product.inputs;
+    sizes.outputs = product.outputs;
+    sizes.accumulate = product.accumulate;
+    const bool is_narrow = rows <= gpu::ProjectCodesNarrowArgs::kTileRows;
+    add(is_narrow ? "project_codes_narrow" : "project_codes_wide", sizes);
+  }
+
+  /// Those of the MLP of Llama-3-8B, whose gates and ups no L2 holds, and what they read.
+  void add_large_code_products() {
+    constexpr Product kGateUp{4096, 28672, 0};
+    constexpr Product kDown{14336, 4096, 1};
+    constexpr Product kGate{4096, 14336, 0};  // for results of many rows there is room for half
+    for (const int rows : {1, 16}) {
+      for (const quant::WeightType type : kCodes) add_code_product(rows, kGateUp, type);
+    }
+    for (const quant::WeightType type : kCodes) add_code_product(1, kDown, type);
+    add_code_product(2048, kGate, quant::WeightType::q8_0);
+    for (const int rows : {1, 16, 2048}) {
+      apps::KernelSizes sizes = kModel;
+      sizes.rows = rows;
+      sizes.hidden = kGateUp.inputs;
+      add("code_rows", sizes);
     }
   }
 
@@ -237,7 +276,11 @@ std::vector<KernelLaunchCase> kernel_launch_cases() {
     }
     cases.add_copies(batch, batch);
   }
-  for (const int rows : {1, 8, 64, 512}) cases.add_family_rows(rows);
+  for (const int rows : {1, 8, 64, 512}) {
+    cases.add_family_rows(rows);
+    cases.add_code_products(rows);
+  }
+  cases.add_large_code_products();
   cases.add_windows(1, 512, 16384);
   cases.add_windows(8, 8, 4096);
   cases.add_decodes(1, 16384);

@@ -94,10 +94,11 @@ KernelWork work(const gpu::CodeRowsArgs& args, const KernelLaunch& launch) {
   const std::uint64_t K = size_of(args.inputs);
   const std::uint64_t groups = size_of(linear::codes::group_count(args.inputs));
   const std::uint64_t order = args.order != nullptr ? K * kWord : 0;
+  const std::uint64_t x = K * (args.halves != nullptr ? sizeof(std::uint16_t) : kFloat);
   KernelWork w;
-  w.bytes_read = kWord + vectors * K * kFloat + (vectors > 0 ? order : 0);
+  w.bytes_read = kWord + vectors * x + (vectors > 0 ? order : 0);
   w.bytes_written = vectors * groups * sizeof(gpu::RowGroup);
-  w.block_bytes = blocks_of(launch) * kWord + vectors * (K * kFloat + order) + w.bytes_written;
+  w.block_bytes = blocks_of(launch) * kWord + vectors * (x + order) + w.bytes_written;
   w.flops = vectors * K * 3;
   w.chain_loads = 2 + (args.order != nullptr ? 1 : 0);
   w.chain_operations = 2 * chain::kDivide + 6 * chain::kShuffle;

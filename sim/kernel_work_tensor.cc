@@ -3,7 +3,7 @@
 
 #include "forge/numerics/matrix_step.h"
 #include "forge/numerics/scaled_norm.h"
-#include "kernel_chain.h"
+#include "product_work.h"
 
 namespace forge::sim {
 
@@ -15,18 +15,55 @@ using gpu::ProjectNarrowArgs;
 using gpu::ProjectWideArgs;
 using gpu::TensorProduct;
 
+RowsOfLaunch rows_of(const TensorProduct& p, int tile_rows) {
+  const std::uint64_t count = std::min<std::uint64_t>(*p.row_count, size_of(p.rows_max));
+  const std::uint64_t tile = size_of(tile_rows);
+  return {.count = count,
+          .sources = count,
+          .most = std::min(count, tile),
+          .tiles = chain::turns(count, tile),
+          .matrices = count > 0 ? std::uint64_t{1} : 0};
+}
+
+void add_results(KernelWork& w, const TensorProduct& p, const RowsOfLaunch& rows) {
+  if (rows.count == 0) return;
+  const std::uint64_t results = rows.count * size_of(p.outputs);
+  const std::uint64_t bias = p.bias != nullptr ? size_of(p.outputs) * kFloat : 0;
+  const std::uint64_t weight = p.next.weight != nullptr ? size_of(p.outputs) * kFloat : 0;
+  const std::uint64_t before = p.accumulate ? results * kFloat : 0;
+  w.bytes_read += rows.matrices * bias + weight + before;
+  w.block_bytes += rows.tiles * (bias + weight) + before;
+  if (p.is_gated()) {
+    w.bytes_written = results / 2 * kHalf;
+    w.flops += results / 2 * (chain::kExpFlops + 12);
+  } else if (p.y != nullptr) {
+    w.bytes_written = results * kFloat;
+  }
+  if (p.candidates != nullptr) {
+    w.bytes_written +=
+        rows.count * size_of(gpu::candidate_count(p.outputs)) * sizeof(sampling::BestToken);
+    w.flops += results;
+  }
+  if (p.next.h != nullptr) w.bytes_written += results * kHalf;
+  if (p.next.squares != nullptr) {
+    w.bytes_written += results / size_of(numerics::kSquaresGroup) * kFloat;
+  }
+  if (p.cap > 0) w.flops += results * chain::kSoftCapFlops;
+  w.block_bytes += w.bytes_written;
+}
+
+void add_norm_chain(KernelWork& w, const TensorProduct& p, std::uint64_t rows,
+                    std::uint64_t at_once) {
+  if (p.norm.squares == nullptr) return;
+  const std::uint64_t of_lane =
+      chain::turns(size_of(p.inputs / numerics::kSquaresGroup), size_of(simt::kWarpSize));
+  w.chain_loads += 1;
+  w.chain_operations +=
+      chain::turns(rows, at_once) * chain::side_by_side(of_lane + chain::kWarpTree, at_once) +
+      2 * chain::kDivide + chain::kSquareRoot;
+}
+
 namespace {
-
-constexpr std::uint64_t kHalf = 2;
-
-/// The rows of a launch.
-struct RowsOfLaunch {
-  std::uint64_t count;     ///< of the result
-  std::uint64_t sources;   ///< rows of x, some of which are multiplied by several matrices
-  std::uint64_t most;      ///< in a tile
-  std::uint64_t tiles;     ///< of rows
-  std::uint64_t matrices;  ///< that they are multiplied by
-};
 
 /// How a kernel cuts a product into blocks.
 struct Blocking {
@@ -41,16 +78,6 @@ struct Blocking {
   std::uint64_t stage_inputs;
   std::uint64_t stages_ahead;  ///< under way, while one is multiplied
 };
-
-RowsOfLaunch rows_of(const TensorProduct& p, int tile_rows) {
-  const std::uint64_t count = std::min<std::uint64_t>(*p.row_count, size_of(p.rows_max));
-  const std::uint64_t tile = size_of(tile_rows);
-  return {.count = count,
-          .sources = count,
-          .most = std::min(count, tile),
-          .tiles = chain::turns(count, tile),
-          .matrices = count > 0 ? std::uint64_t{1} : 0};
-}
 
 RowsOfLaunch rows_of(const ExpertProduct& p) {
   RowsOfLaunch rows{};
@@ -128,34 +155,6 @@ void add_plan(KernelWork& w, const Blocking& b) {
   w.chain_loads += 2;
 }
 
-/// What becomes of the products of all rows, beside y and gates.
-void add_results(KernelWork& w, const TensorProduct& p, const Blocking& b) {
-  if (b.rows.count == 0) return;
-  const std::uint64_t results = b.rows.count * size_of(p.outputs);
-  const std::uint64_t bias = p.bias != nullptr ? size_of(p.outputs) * kFloat : 0;
-  const std::uint64_t weight = p.next.weight != nullptr ? size_of(p.outputs) * kFloat : 0;
-  const std::uint64_t before = p.accumulate ? results * kFloat : 0;
-  w.bytes_read += b.rows.matrices * bias + weight + before;
-  w.block_bytes += b.rows.tiles * (bias + weight) + before;
-  if (p.is_gated()) {
-    w.bytes_written = results / 2 * kHalf;
-    w.flops += results / 2 * (chain::kExpFlops + 12);
-  } else if (p.y != nullptr) {
-    w.bytes_written = results * kFloat;
-  }
-  if (p.candidates != nullptr) {
-    w.bytes_written +=
-        b.rows.count * size_of(gpu::candidate_count(p.outputs)) * sizeof(sampling::BestToken);
-    w.flops += results;
-  }
-  if (p.next.h != nullptr) w.bytes_written += results * kHalf;
-  if (p.next.squares != nullptr) {
-    w.bytes_written += results / size_of(numerics::kSquaresGroup) * kFloat;
-  }
-  if (p.cap > 0) w.flops += results * chain::kSoftCapFlops;
-  w.block_bytes += w.bytes_written;
-}
-
 /// Whole tiles of rows and outputs.
 void add_steps(KernelWork& w, const TensorProduct& p, const Blocking& b) {
   const std::uint64_t steps = chain::turns(size_of(p.inputs), numerics::kStepProducts);
@@ -172,25 +171,10 @@ void add_chain(KernelWork& w, const TensorProduct& p, const Blocking& b, std::ui
   w.chain_operations = stages * (chain::kBarrier + chain::kSharedLoad) + steps * step;
 }
 
-/// The sums of squares of `rows` rows, which a warp makes, those of `at_once` side by side.
-void add_norm_chain(KernelWork& w, const TensorProduct& p, std::uint64_t rows,
-                    std::uint64_t at_once) {
-  if (p.norm.squares == nullptr) return;
-  const std::uint64_t of_lane =
-      chain::turns(size_of(p.inputs / numerics::kSquaresGroup), size_of(simt::kWarpSize));
-  w.chain_loads += 1;
-  w.chain_operations +=
-      chain::turns(rows, at_once) * chain::side_by_side(of_lane + chain::kWarpTree, at_once) +
-      2 * chain::kDivide + chain::kSquareRoot;
-}
-
-// 33 to 36 cycles until a step has its sums (Luo et al., arXiv:2402.13499).
-constexpr std::uint64_t kStepLatency = 9;
-
 KernelWork narrow_work(const TensorProduct& p, const Blocking& b) {
   KernelWork w;
   add_factors(w, p, b);
-  add_results(w, p, b);
+  add_results(w, p, b.rows);
   add_steps(w, p, b);
   add_chain(w, p, b, kStepLatency);
   add_norm_chain(w, p, b.rows.most, 1);
@@ -205,7 +189,7 @@ KernelWork wide_work(const ProjectWideArgs& args, const Blocking& b) {
   const std::uint64_t steps_of_warp = size_of(args.block().warp_rows) / 16 * (32 / 8);
   KernelWork w;
   add_factors(w, p, b);
-  add_results(w, p, b);
+  add_results(w, p, b.rows);
   add_steps(w, p, b);
   add_chain(w, p, b, std::max(kStepLatency, steps_of_warp * kStepInterval));
   add_norm_chain(w, p, std::min(b.rows.most, kFactorsOfWarp), kFactorsOfWarp);

@@ -7,6 +7,7 @@
 #   KERNELS  forge/gpu/kernels.h: a kernel of each name in its FORGE_FOR_EACH_KERNEL must be there
 #   MATRIX   kernels, separated by commas, that multiply on tensor cores: in each there must be steps
 #            of both types, loads of matrices and asynchronous copies
+#   CODES    those that multiply codes: likewise, with steps of bytes
 file(READ ${PTX} ptx)
 string(REPLACE ";" "\n" ptx "${ptx}")  # a semicolon would split lists
 set(errors "")
@@ -75,22 +76,29 @@ if(KERNELS)
   endforeach()
 endif()
 
-string(REPLACE "," ";" matrix_kernels "${MATRIX}")
-foreach(kernel IN LISTS matrix_kernels)
-  string(REGEX MATCH "\\.entry _ZN5forge7kernels4cuda[0-9]+${kernel}E" entry "${ptx}")
-  string(FIND "${ptx}" "${entry}" begin)
-  string(SUBSTRING "${ptx}" ${begin} -1 body)
-  string(FIND "${body}" "\n}" end)
-  string(SUBSTRING "${body}" 0 ${end} body)
-  foreach(word mma.sync.aligned.m16n8k16.row.col.f32.bf16.bf16.f32
-               mma.sync.aligned.m16n8k16.row.col.f32.f16.f16.f32
-               ldmatrix.sync.aligned.m8n8.x4.shared.b16 cp.async.cg.shared.global)
-    string(FIND "${body}" "${word}" found)
-    if(NOT entry OR found EQUAL -1)
-      string(APPEND errors "\n  ${kernel} has no ${word}")
-    endif()
+# forge_check_words(KERNELS WORDS ...): kernels, separated by commas, have each of the words.
+function(forge_check_words kernels)
+  string(REPLACE "," ";" kernels "${kernels}")
+  foreach(kernel IN LISTS kernels)
+    string(REGEX MATCH "\\.entry _ZN5forge7kernels4cuda[0-9]+${kernel}E" entry "${ptx}")
+    string(FIND "${ptx}" "${entry}" begin)
+    string(SUBSTRING "${ptx}" ${begin} -1 body)
+    string(FIND "${body}" "\n}" end)
+    string(SUBSTRING "${body}" 0 ${end} body)
+    foreach(word IN LISTS ARGN)
+      string(FIND "${body}" "${word}" found)
+      if(NOT entry OR found EQUAL -1)
+        string(APPEND errors "\n  ${kernel} has no ${word}")
+      endif()
+    endforeach()
   endforeach()
-endforeach()
+  set(errors "${errors}" PARENT_SCOPE)
+endfunction()
+
+set(moves ldmatrix.sync.aligned.m8n8.x4.shared.b16 cp.async.cg.shared.global)
+forge_check_words("${MATRIX}" mma.sync.aligned.m16n8k16.row.col.f32.bf16.bf16.f32
+  mma.sync.aligned.m16n8k16.row.col.f32.f16.f16.f32 ${moves})
+forge_check_words("${CODES}" mma.sync.aligned.m16n8k32.row.col.s32.s8.s8.s32 ${moves})
 
 if(errors)
   message(FATAL_ERROR "${PTX} breaks the contract of canonical.h:${errors}")

@@ -2,9 +2,9 @@
 //
 //   grid      x: vectors of the rows; y: pieces of 16 groups. A group has eight lanes of a warp,
 //             each four inputs, a quad
-//   memory    x: 512 consecutive bytes a warp, number by number, since rows need not be aligned;
-//             with an order, from anywhere. A group is 48 bytes: its lanes write a word of codes
-//             each, four of them a word more
+//   memory    x: 512 consecutive bytes a warp, or 256 of 16-bit numbers, number by number, since
+//             rows need not be aligned; with an order, from anywhere. A group is 48 bytes: its
+//             lanes write a word of codes each, four of them a word more
 //   bits      linear::code_group: the largest of 32 magnitudes and sums of integers are the same in
 //             any order, the rest is done number by number
 #pragma once
@@ -12,6 +12,7 @@
 #include "forge/gpu/kernels/code_rows.h"
 #include "forge/numerics/canonical.h"
 #include "forge/simt/dialect.h"
+#include "widen.cuh"
 
 namespace FORGE_KERNELS {
 using namespace simt;
@@ -43,15 +44,23 @@ FORGE_DEVICE std::int32_t sum_of_half(std::int32_t sum) {
   return sum + shuffle_xor(sum, 2);
 }
 
+/// Number k of all vectors.
+FORGE_DEVICE float number_of(const gpu::CodeRowsArgs& a, std::int64_t k) {
+  if (a.halves == nullptr) return global(a.x)[k];
+  const std::uint16_t half = global(static_cast<const std::uint16_t*>(a.halves))[k];
+  return a.type == numerics::HalfType::f16 ? widened_f16(half) : widened_bf16(half);
+}
+
 FORGE_KERNEL(gpu::CodeRowsArgs::kThreads) code_rows(gpu::CodeRowsArgs a) {
   constexpr int kLanes = gpu::CodeRowsArgs::kGroupThreads;
   constexpr int kWords = sizeof(gpu::RowGroup) / sizeof(std::uint32_t);
   const std::int64_t vector = block().x;
+  start_next();
+  wait_for_previous();
   const std::uint32_t rows = global(a.row_count)[0];
   if (vector >= std::int64_t{rows} * a.vectors) return;
   const int quad = block().y * threads() + thread();  // of the vector
   const std::int64_t stride = a.x_stride > 0 ? a.x_stride : a.inputs;
-  const gptr<const float> x = global(a.x) + vector * stride;
 
   float numbers[4] = {};
   float largest = 0.0f;
@@ -60,7 +69,7 @@ FORGE_KERNEL(gpu::CodeRowsArgs::kThreads) code_rows(gpu::CodeRowsArgs a) {
     if (k >= a.inputs) continue;
     std::int32_t from = k;
     if (a.order != nullptr) from = global(a.order)[k];
-    numbers[i] = x[from];
+    numbers[i] = number_of(a, vector * stride + from);
     const float magnitude = numerics::float_of(numerics::bits_of(numbers[i]) & 0x7fffffffu);
     largest = magnitude > largest ? magnitude : largest;
   }

@@ -88,12 +88,12 @@ FORGE_DEVICE void embed_group(const gpu::EmbedArgs& a, std::uint32_t token, int 
   read_group(a.kind, panel, group, static_cast<int>(token % kOutputs), codes);
   for (int q = 0; q < linear::codes::kQuads; ++q) {
     const int half = q / 4;
-    const float step = codes.step * static_cast<float>(codes.half_scales[half]);
-    const float low = codes.minus_minimum * static_cast<float>(codes.half_mins[half]);
+    const float step = codes.scales.step * static_cast<float>(codes.scales.half_scales[half]);
+    const float low = codes.scales.minus_minimum * static_cast<float>(codes.scales.half_mins[half]);
     for (int i = 0; i < 4; ++i) {
       const int k = linear::codes::kGroup * group + 4 * q + i;
       const auto code = static_cast<std::int8_t>(codes.words[q] >> (8 * i));
-      const float number = step * static_cast<float>(code - codes.offset);
+      const float number = step * static_cast<float>(code - codes.scales.offset);
       const float x = linear::has_minima(a.kind) ? number + low : number;
       if (k < a.hidden_size) to[k] = x * a.multiplier;
     }

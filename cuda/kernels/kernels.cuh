@@ -22,6 +22,8 @@
 #include "prepare_heads.cuh"
 #include "process_logits.cuh"
 #include "project.cuh"
+#include "project_codes_narrow.cuh"
+#include "project_codes_wide.cuh"
 #include "project_experts.cuh"
 #include "project_experts_narrow.cuh"
 #include "project_experts_wide.cuh"

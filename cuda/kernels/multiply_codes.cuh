@@ -44,6 +44,7 @@ FORGE_DEVICE void multiply_group(const ProductInputs<Rows>& in, const CodePanel&
                                  const GroupTerms& terms) {
   GroupCodes codes;
   read_group(w.kind, w.panel, group, lane(), codes);
+  const GroupScales& scales = codes.scales;
   const int groups = linear::codes::group_count(in.inputs);
   for (int r = 0; r < in.row_count; ++r) {
     const gpu::RowGroup x = in.coded[in.rows(r) * groups + group];
@@ -54,15 +55,15 @@ FORGE_DEVICE void multiply_group(const ProductInputs<Rows>& in, const CodePanel&
     std::int32_t sum = 0;
     std::int32_t low_sum = 0;
     for (int half = 0; half < 2; ++half) {
-      sum += codes.half_scales[half] * (sums[half] - codes.offset * x.sums[half]);
-      low_sum += codes.half_mins[half] * x.sums[half];
+      sum += scales.half_scales[half] * (sums[half] - scales.offset * x.sums[half]);
+      low_sum += scales.half_mins[half] * x.sums[half];
     }
     const int at = r * kWarpSize + lane();
     terms.sum[at] = static_cast<float>(sum);
-    terms.step[at] = codes.step * x.scale;
+    terms.step[at] = scales.step * x.scale;
     if (linear::has_minima(w.kind)) terms.low_sum[at] = x.scale * static_cast<float>(low_sum);
   }
-  if (linear::has_minima(w.kind)) terms.minus_minimum[lane()] = codes.minus_minimum;
+  if (linear::has_minima(w.kind)) terms.minus_minimum[lane()] = scales.minus_minimum;
 }
 
 /// The chain of row r and this lane's output, continued by the groups of a round.

@@ -40,7 +40,7 @@ struct WritePairs {
   }
 };
 
-FORGE_KERNEL(gpu::ProjectExpertsArgs::kThreads) project_experts(gpu::ProjectExpertsArgs a) {
+FORGE_KERNEL(gpu::ProjectExpertsArgs::kThreads, 3) project_experts(gpu::ProjectExpertsArgs a) {
   SIMT_SHARED(float, work, (kWorkSize));
   SIMT_SHARED(float, partial, (kPartialSize));
   const auto index = static_cast<std::uint32_t>(block().x);

@@ -22,7 +22,7 @@ struct WriteHeadRows {
   }
 };
 
-FORGE_KERNEL(gpu::ProjectHeadsArgs::kThreads) project_heads(gpu::ProjectHeadsArgs a) {
+FORGE_KERNEL(gpu::ProjectHeadsArgs::kThreads, 3) project_heads(gpu::ProjectHeadsArgs a) {
   SIMT_SHARED(float, work, (kWorkSize));
   SIMT_SHARED(float, partial, (kPartialSize));
   constexpr int kTileRows = gpu::ProjectArgs::kTileRows;

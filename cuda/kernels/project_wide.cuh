@@ -39,7 +39,7 @@ struct WideSource {
 };
 
 /// What a block multiplies, and where it lies.
-template <gpu::WideKind kind>
+template <gpu::WideKind kKind>
 struct WideTile {
   sptr<std::uint16_t> ring;
   gptr<const std::uint16_t> x;
@@ -50,7 +50,7 @@ struct WideTile {
   int columns;       ///< of the result
   int up_distance;   ///< rows of weights from a gate to its up; 0: outputs are not gated
 
-  static constexpr gpu::WideBlock kBlock = gpu::block_of(kind);
+  static constexpr gpu::WideBlock kBlock = gpu::block_of(kKind);
   static constexpr int kTileRows = kBlock.rows;
   static constexpr int kTileOutputs = kBlock.outputs;
   static constexpr int kThreads = kBlock.threads();
@@ -278,8 +278,8 @@ FORGE_DEVICE void store_wide(const gpu::TensorProduct& a, const Tile& tile, cons
 }
 
 /// Asks for the weights of all stages but the last.
-template <gpu::WideKind kind>
-FORGE_DEVICE void fill_first_weights(const WideTile<kind>& tile) {
+template <gpu::WideKind kKind>
+FORGE_DEVICE void fill_first_weights(const WideTile<kKind>& tile) {
   for (int stage = 0; stage < tile.kStages - 1; ++stage) fill_wide_weights(tile, stage);
   commit_copies();
 }
@@ -306,8 +306,8 @@ FORGE_DEVICE void make_wide_results(const gpu::TensorProduct& a, const Tile& til
   }
 }
 
-template <gpu::WideKind kind>
-FORGE_DEVICE WideTile<kind> wide_tile(const gpu::ProjectWideArgs& args, sptr<std::uint16_t> ring) {
+template <gpu::WideKind kKind>
+FORGE_DEVICE WideTile<kKind> wide_tile(const gpu::ProjectWideArgs& args, sptr<std::uint16_t> ring) {
   const gpu::TensorProduct& a = args.product;
   return {.ring = ring,
           .x = global(static_cast<const std::uint16_t*>(a.x)),

@@ -108,7 +108,7 @@ FORGE_DEVICE void store_plain(const gpu::TensorProduct& a, bool is_there, std::i
                               Two v) {
   const Two y{capped(a, v.first), capped(a, v.second)};
   if (a.y != nullptr && is_there) {
-    const gptr<float> to = global(a.y) + row * a.outputs + n;
+    const gptr<float> to = global(a.y) + row * a.stride() + n;
     if (n < a.outputs) to[0] = y.first;
     if (n + 1 < a.outputs) to[1] = y.second;
   }

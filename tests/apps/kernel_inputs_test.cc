@@ -278,10 +278,11 @@ TEST(Candidates, have_the_bits_and_the_bytes) {
 }
 
 TEST(KernelsWithWeights, have_the_bits_and_the_bytes_whatever_the_type) {
-  for (const KernelId kernel : {KernelId::project, KernelId::embed}) {
+  for (const KernelId kernel : {KernelId::project, KernelId::project_codes_narrow,
+                                KernelId::project_codes_wide, KernelId::embed}) {
     for (const quant::WeightType type : quant::kWeightTypes) {
       if (type == quant::WeightType::i8) continue;  // its scales are elsewhere
-      const KernelSizes sizes{.rows = 9,
+      const KernelSizes sizes{.rows = 21,
                               .hidden = 768,
                               .outputs = 70,
                               .vocabulary = 100,

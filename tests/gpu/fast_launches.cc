@@ -56,6 +56,15 @@ OverlappingLaunch FastLaunches::scale_rows() {
   return overlapping(args, args.shape(2), args.x);
 }
 
+OverlappingLaunch FastLaunches::code_rows() {
+  constexpr std::size_t kSize = 40;
+  const CodeRowsArgs args{.row_count = memory_.array("row_count", std::vector<std::uint32_t>{1}),
+                          .x = memory_.array("x", random_.reals(kSize)),
+                          .coded = memory_.array("coded", std::vector<RowGroup>(2)),
+                          .inputs = kSize};
+  return overlapping(args, args.shape(2), args.x);
+}
+
 OverlappingLaunch FastLaunches::prepare_heads() {
   const KvShape shape{.head_size = 16, .type = KvType::bf16};
   const SpanInput in = attention(shape, 20);
@@ -130,6 +139,51 @@ OverlappingLaunch FastLaunches::project_wide_slim() { return wide(WideKind::slim
 OverlappingLaunch FastLaunches::project_wide_full() { return wide_full(WideKind::large); }
 OverlappingLaunch FastLaunches::project_wide_small_full() { return wide_full(WideKind::small); }
 OverlappingLaunch FastLaunches::project_wide_slim_full() { return wide_full(WideKind::slim); }
+
+CodeProduct FastLaunches::codes(const ProductSize& size, linear::PanelKind kind) {
+  TensorProduct of_halves = product({size.rows, size.rows_max, 8, size.outputs});
+  const auto panels = static_cast<std::size_t>(ceil_div(size.outputs, linear::kPanelOutputs));
+  const std::size_t bytes = panels * linear::codes::panel_bytes(kind, size.inputs);
+  const std::size_t groups =
+      size.rows * static_cast<std::size_t>(linear::codes::group_count(size.inputs));
+  of_halves.x = memory_.array("coded", std::vector<RowGroup>(groups));
+  of_halves.weights = memory_.array("panels", std::vector<std::uint32_t>(bytes / 4));
+  of_halves.inputs = size.inputs;
+  return {of_halves, kind};
+}
+
+/// Two panels, and a block that has none.
+OverlappingLaunch FastLaunches::project_codes_narrow() {
+  ProjectCodesNarrowArgs args{codes({.rows = 5, .rows_max = 20, .inputs = 32, .outputs = 40})};
+  args.codes = codes({.rows = 5,
+                      .rows_max = 20,
+                      .inputs = turns_and_tail(args.stages(), args.kStageGroups * 32),
+                      .outputs = 40});
+  simt::LaunchShape shape = args.shape();
+  ++shape.grid.y;
+  return overlapping(args, shape, args.codes.product.x);
+}
+
+OverlappingLaunch FastLaunches::project_codes_wide() {
+  using Args = ProjectCodesWideArgs;
+  const Args args{codes({.rows = 40,
+                         .rows_max = 200,
+                         .inputs = turns_and_tail(Args::kStages, Args::kStageGroups * 32),
+                         .outputs = 24})};
+  return overlapping(args, args.shape(), args.codes.product.x);
+}
+
+OverlappingLaunch FastLaunches::project_codes_narrow_full() {
+  const ProjectCodesNarrowArgs args{
+      codes({.rows = 16, .rows_max = 16, .inputs = 512, .outputs = 32}, linear::PanelKind::q4_k)};
+  return overlapping(args, args.shape(), args.codes.product.x);
+}
+
+OverlappingLaunch FastLaunches::project_codes_wide_full() {
+  const ProjectCodesWideArgs args{
+      codes({.rows = 64, .rows_max = 64, .inputs = 512, .outputs = 64}, linear::PanelKind::q8_0)};
+  return overlapping(args, args.shape(), args.codes.product.x);
+}
 
 // ---- Experts ------------------------------------------------------------------------------------
 

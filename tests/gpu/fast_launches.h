@@ -22,12 +22,15 @@ class FastLaunches {
   explicit FastLaunches(SimulatedMemory& memory);
 
   OverlappingLaunch scale_rows();
+  OverlappingLaunch code_rows();
   OverlappingLaunch prepare_heads();
   OverlappingLaunch project_narrow();
   OverlappingLaunch project_narrow_short();  ///< of less inputs than a stage
   OverlappingLaunch project_wide();
   OverlappingLaunch project_wide_small();  ///< with its small blocks
   OverlappingLaunch project_wide_slim();
+  OverlappingLaunch project_codes_narrow();
+  OverlappingLaunch project_codes_wide();  ///< of an odd number of panels
   OverlappingLaunch choose_experts();
   OverlappingLaunch plan_experts();
   OverlappingLaunch project_experts_narrow();  ///< after plan_experts
@@ -42,6 +45,8 @@ class FastLaunches {
   OverlappingLaunch project_wide_full();
   OverlappingLaunch project_wide_small_full();
   OverlappingLaunch project_wide_slim_full();
+  OverlappingLaunch project_codes_narrow_full();
+  OverlappingLaunch project_codes_wide_full();
   OverlappingLaunch project_experts_narrow_full();
   OverlappingLaunch project_experts_wide_full();
   OverlappingLaunch attend_spans_full();
@@ -61,6 +66,8 @@ class FastLaunches {
   std::uint16_t* halves(const char* name, int count);
   const PassCounts* one_row();
   TensorProduct product(const ProductSize& size);
+  /// Of a kind that has a head, in any number of groups.
+  CodeProduct codes(const ProductSize& size, linear::PanelKind kind = linear::PanelKind::int8);
   OverlappingLaunch wide(WideKind kind);
   OverlappingLaunch wide_full(WideKind kind);
   /// Of a tile of all rows with the second of two experts, in tiles of which there may be more.

@@ -1,11 +1,10 @@
 // Weights of codes: code_rows, project and embed have the bits of linear/product.h and of
 // stored_row, for every stored form of codes.
 #include <algorithm>
-#include <array>
-#include <cstring>
 
 #include "forge/linear/linear_weights.h"
 #include "forge/linear/product.h"
+#include "gpu/coded_rows.h"
 #include "gpu/kernel_rig.h"
 #include "linear/code_layers.h"
 
@@ -14,29 +13,6 @@ namespace {
 
 using linear::Form;
 using linear::kForms;
-
-/// Rows of x in 8 bits, as the CPU codes them, inputs in `order`.
-std::vector<RowGroup> coded(const std::vector<float>& x, int inputs,
-                            std::span<const std::int32_t> order = {}) {
-  std::vector<RowGroup> groups;
-  const auto K = static_cast<std::size_t>(inputs);
-  for (std::size_t row = 0; row < x.size(); row += K) {
-    for (std::size_t first = 0; first < K; first += linear::codes::kGroup) {
-      std::array<float, linear::codes::kGroup> numbers{};
-      for (std::size_t i = 0; i < numbers.size() && first + i < K; ++i) {
-        const std::size_t k = first + i;
-        numbers[i] = x[row + (order.empty() ? k : static_cast<std::size_t>(order[k]))];
-      }
-      const linear::CodedGroup group = linear::code_group(numbers);
-      RowGroup out{.sums = {group.biases[0] / -128, group.biases[1] / -128},
-                   .scale = group.scale,
-                   .scaled_sum = group.scaled_sum};
-      std::memcpy(out.quads, group.codes, sizeof group.codes);
-      groups.push_back(out);
-    }
-  }
-  return groups;
-}
 
 std::size_t size(int a, int b) { return static_cast<std::size_t>(a) * static_cast<std::size_t>(b); }
 

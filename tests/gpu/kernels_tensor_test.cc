@@ -2,14 +2,9 @@
 // whatever the kernel, the rows, the tile and the warps; and what becomes of it are the CPU's
 // functions, one after the other. So all have the same bits, and each case is run with the one, and
 // with all blocks of the other.
-#include <algorithm>
 #include <span>
 
-#include "forge/numerics/scaled_norm.h"
-#include "forge/numerics/tensor_product.h"
-#include "forge/numerics/vector_ops.h"
-#include "gpu/candidates_of.h"
-#include "gpu/kernel_rig.h"
+#include "gpu/product_test.h"
 #include "gpu/step_of.h"
 
 namespace forge::gpu {
@@ -17,47 +12,16 @@ namespace {
 
 using numerics::HalfType;
 
-std::size_t size(int a, int b = 1) {
-  return static_cast<std::size_t>(a) * static_cast<std::size_t>(b);
-}
-
-template <class Half>
-std::vector<Half> halves_of(const std::vector<float>& numbers) {
-  std::vector<Half> halves;
-  halves.reserve(numbers.size());
-  for (const float number : numbers) halves.push_back(numerics::half_of<Half>(number));
-  return halves;
-}
-
-struct Case {
-  int rows;
-  int inputs;
-  int outputs;
-  int rows_more = 0;  ///< that the launch covers
-  bool norm = false;
-  bool bias = false;
-  float multiplier = 1;
-  float cap = 0;
-  int tiles_along_y = 0;           ///< of the grid of project_narrow; 0: as the shape says
-  bool flat = false;               ///< all outputs have the weights of the first
-  std::vector<float> biases = {};  ///< [N] in place of random ones
-};
-
-class TensorProducts : public KernelTest {
+class TensorProducts : public ProductTest {
  protected:
-  /// The arrays of a case, its arguments, and v of each output by definition.
-  template <class Half>
-  struct Made {
-    Random random;
-    std::unique_ptr<KernelRig> rig;
-    TensorProduct product;
-    std::vector<float> v;  ///< [rows][N]
-  };
+  Made make(const Case& c, HalfType type) const override {
+    return type == HalfType::f16 ? make_of<numerics::F16>(c) : make_of<numerics::BF16>(c);
+  }
 
   template <class Half>
-  Made<Half> make(const Case& c) const {
+  Made make_of(const Case& c) const {
     Random random(size(c.rows) + 100 * size(c.inputs) + 10'000 * size(c.outputs));
-    Made<Half> made{random, rig(random.word()), {}, {}};
+    Made made{random, rig(random.word()), {}, {}};
     KernelRig& rig = *made.rig;
     const int padded = ceil_div(c.outputs, 32) * 32;
     std::vector<Half> weights = halves_of<Half>(random.reals(size(c.outputs, c.inputs)));
@@ -78,7 +42,7 @@ class TensorProducts : public KernelTest {
         .weights = rig.input("weights", weights),
         .inputs = c.inputs,
         .outputs = c.outputs,
-        .type = std::is_same_v<Half, numerics::F16> ? HalfType::f16 : HalfType::bf16,
+        .type = half_type<Half>(),
         .norm = {.squares = c.norm ? rig.input("squares", squares) : nullptr, .eps = 1e-5f},
         .bias = c.bias ? rig.input("bias", bias) : nullptr,
         .multiplier = c.multiplier,
@@ -100,7 +64,7 @@ class TensorProducts : public KernelTest {
     return made;
   }
 
-  static void launch(KernelRig& rig, const Case& c, const TensorProduct& product) {
+  void launch(KernelRig& rig, const Case& c, const TensorProduct& product) const override {
     for (const WideKind kind : {WideKind::large, WideKind::small, WideKind::slim}) {
       const ProjectWideArgs wide{product, kind};
       rig.expect(launch_of(wide, wide.shape()));
@@ -112,103 +76,6 @@ class TensorProducts : public KernelTest {
       shape.grid.y = c.tiles_along_y;
     }
     rig.expect(launch_of(narrow, shape));
-  }
-
-  static testing::Message text_of(const Case& c) {
-    return testing::Message() << "rows " << c.rows << " of " << c.rows + c.rows_more << " K "
-                              << c.inputs << " N " << c.outputs;
-  }
-
-  template <class Half>
-  void expect_plain(const Case& c) const {
-    SCOPED_TRACE(text_of(c));
-    auto made = make<Half>(c);
-    const std::vector<float> before = made.random.reals(size(c.rows + c.rows_more, c.outputs));
-    std::vector<float> after = before;
-    std::ranges::copy(plain(c, made.v), after.begin());
-    made.product.y = made.rig->output("y", before, after);
-    launch(*made.rig, c, made.product);
-  }
-
-  /// y of a case, [rows][N].
-  static std::vector<float> plain(const Case& c, const std::vector<float>& v) {
-    std::vector<float> y;
-    for (const float each : v) {
-      const float scaled = c.multiplier * each;
-      y.push_back(c.cap > 0 ? numerics::soft_cap(scaled, c.cap) : scaled);
-    }
-    return y;
-  }
-
-  /// Candidates alone, and beside y.
-  template <class Half>
-  void expect_candidates(const Case& c) const {
-    SCOPED_TRACE(text_of(c) << " candidates");
-    auto made = make<Half>(c);
-    const std::vector<float> y = plain(c, made.v);
-    const auto of_row = size(candidate_count(c.outputs));
-    const std::vector<sampling::BestToken> before(size(c.rows + c.rows_more) * of_row, {7.0f, 7});
-    std::vector<sampling::BestToken> after;
-    for (int row = 0; row < c.rows; ++row) {
-      append_candidates(std::span(y).subspan(size(row, c.outputs), size(c.outputs)), after);
-    }
-    after.resize(before.size(), before[0]);
-    made.product.candidates = made.rig->output("candidates", before, after);
-    launch(*made.rig, c, made.product);
-    made.product.y = made.rig->output("y", y);
-    launch(*made.rig, c, made.product);
-  }
-
-  /// next: whether the rows of the next norm are wanted; weight: whether it has weights.
-  template <class Half>
-  void expect_added(const Case& c, bool next, bool weight) const {
-    SCOPED_TRACE(text_of(c) << " added" << (next ? ", next" : "") << (weight ? ", weight" : ""));
-    auto made = make<Half>(c);
-    KernelRig& rig = *made.rig;
-    const int rows_max = c.rows + c.rows_more;
-    const std::vector<float> before = made.random.reals(size(rows_max, c.outputs), 2);
-    std::vector<float> after = before;
-    numerics::add_scaled(after.data(), made.v.data(), c.multiplier,
-                         static_cast<int>(made.v.size()));
-    made.product.y = rig.output("y", before, after);
-    made.product.accumulate = true;
-    if (next) {
-      const std::vector<float> weights = made.random.reals(size(c.outputs));
-      std::vector<Half> h(size(rows_max, c.outputs), Half{0xffff});
-      std::vector<float> squares(size(rows_max, c.outputs / 8), 7.0f);
-      const std::vector<Half> h_before = h;
-      const std::vector<float> squares_before = squares;
-      for (std::size_t i = 0; i < made.v.size(); ++i) {
-        h[i] = numerics::half_of<Half>(weight ? after[i] * weights[i % size(c.outputs)] : after[i]);
-        if (i % 8 == 0) squares[i / 8] = numerics::group_of_squares(&after[i]);
-      }
-      made.product.next = {
-          .h = rig.output("h", h_before, h),
-          .weight = weight ? rig.input("weight", weights) : nullptr,
-          .squares = weight ? rig.output("squares", squares_before, squares) : nullptr};
-    }
-    launch(rig, c, made.product);
-  }
-
-  template <class Half>
-  void expect_gated(const Case& c, const GluFunction& function) const {
-    SCOPED_TRACE(text_of(c) << " gated");
-    auto made = make<Half>(c);
-    const int half = c.outputs / 2;
-    std::vector<Half> h(size(c.rows + c.rows_more, half), Half{0xffff});
-    const std::vector<Half> before = h;
-    for (int row = 0; row < c.rows; ++row) {
-      const float* const gate = &made.v[size(row, c.outputs)];
-      std::vector<float> gated(size(half));
-      if (function.kind == GluFunction::Kind::silu) {
-        numerics::silu_multiply(gate, gate + half, half, gated.data());
-      } else {
-        numerics::clamped_swiglu(gate, gate + half, function.clamp, half, gated.data());
-      }
-      std::ranges::copy(halves_of<Half>(gated), h.begin() + row * half);
-    }
-    made.product.gated = {.h = made.rig->output("gated", before, h), .function = function};
-    launch(*made.rig, c, made.product);
   }
 };
 

@@ -226,13 +226,27 @@ TEST_F(PlantedBarriers, EachOneOfEachKernelIsMissed) {
   const std::set<std::string> barriers = barriers_of_sources();
   ASSERT_FALSE(barriers.empty());
   std::set<std::string> missed;
-  for (const KernelLaunch& launch :
-       {attend_decode(), attend_split(), attend_prompt(), attend_latent(), attend_latent_split(),
-        project(), project_codes(), choose_experts(), plan_experts(), process_logits(),
-        sample(false), sample(true), fast_.project_narrow().launch, fast_.project_wide().launch,
-        fast_.project_wide_small().launch, fast_.project_wide_slim().launch,
-        fast_.project_experts_narrow().launch, fast_.attend_spans().launch,
-        fast_.attend_wide().launch}) {
+  for (const KernelLaunch& launch : {attend_decode(),
+                                     attend_split(),
+                                     attend_prompt(),
+                                     attend_latent(),
+                                     attend_latent_split(),
+                                     project(),
+                                     project_codes(),
+                                     choose_experts(),
+                                     plan_experts(),
+                                     process_logits(),
+                                     sample(false),
+                                     sample(true),
+                                     fast_.project_narrow().launch,
+                                     fast_.project_wide().launch,
+                                     fast_.project_wide_small().launch,
+                                     fast_.project_wide_slim().launch,
+                                     fast_.project_codes_narrow().launch,
+                                     fast_.project_codes_wide().launch,
+                                     fast_.project_experts_narrow().launch,
+                                     fast_.attend_spans().launch,
+                                     fast_.attend_wide().launch}) {
     for (const Site& barrier : meetings(launch)) {
       if (!barriers.contains(to_string(barrier))) continue;  // a shuffle or a reduction
       SCOPED_TRACE(std::string(name(launch.kernel)) + " without " + to_string(barrier));

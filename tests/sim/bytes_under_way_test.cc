@@ -76,6 +76,51 @@ TEST(BytesUnderWay, of_weights_and_more_rows_keep_an_h200_busy) {
   }
 }
 
+/// Of codes of four bits and more; those of fewer come near.
+TEST(BytesUnderWay, of_codes_keep_an_h200_busy_whatever_the_rows) {
+  const DeviceDescription device = find_device("h200").value();
+  std::uint16_t gated = 0;
+  for (const Layer& layer : kLayers) {
+    for (const linear::PanelKind kind :
+         {linear::PanelKind::q8_0, linear::PanelKind::int8, linear::PanelKind::q4_0,
+          linear::PanelKind::int4, linear::PanelKind::q5_0, linear::PanelKind::q4_k,
+          linear::PanelKind::q5_k, linear::PanelKind::q6_k, linear::PanelKind::table4}) {
+      for (const int rows : {1, 16}) {
+        const gpu::ProjectCodesNarrowArgs args{
+            {.product = {.rows_max = rows,
+                         .inputs = layer.inputs,
+                         .outputs = layer.outputs,
+                         .gated = {.h = layer.gated ? &gated : nullptr}},
+             .kind = kind}};
+        const double of_block = (args.stages() - 1) * args.stage_bytes();
+        EXPECT_GE(blocks_at_once(device, gpu::launch_of(args, args.shape())) * of_block, kNeeded)
+            << layer.name << ", " << name_of(kind) << ", " << rows;
+      }
+    }
+  }
+}
+
+/// A block of either kernel finds room on every device, whatever the kind: on the smallest, 99 KB.
+TEST(BytesUnderWay, of_codes_leave_room_on_every_device) {
+  constexpr int kRoom = 99 << 10;
+  std::uint16_t gated = 0;
+  for (std::size_t i = 0; i < Names<linear::PanelKind>::kCount; ++i) {
+    const auto kind = static_cast<linear::PanelKind>(i);
+    if (!linear::has_codes(kind)) continue;
+    for (std::uint16_t* const h : {static_cast<std::uint16_t*>(nullptr), &gated}) {
+      const gpu::CodeProduct codes{
+          .product = {.rows_max = 64, .inputs = 4096, .outputs = 4096, .gated = {.h = h}},
+          .kind = kind};
+      const gpu::ProjectCodesNarrowArgs narrow{codes};
+      const gpu::ProjectCodesWideArgs wide{codes};
+      EXPECT_LE(gpu::resources_of(gpu::launch_of(narrow, narrow.shape())).shared_bytes, kRoom)
+          << name_of(kind);
+      EXPECT_LE(gpu::resources_of(gpu::launch_of(wide, wide.shape())).shared_bytes, kRoom)
+          << name_of(kind);
+    }
+  }
+}
+
 TEST(BytesUnderWay, of_keys_and_values_keep_an_h200_busy) {
   const DeviceDescription device = find_device("h200").value();
   for (const int rows : {1, 4, 16, 64}) {

@@ -46,6 +46,8 @@
 #include "forge/gpu/kernels/prepare_heads.h"
 #include "forge/gpu/kernels/process_logits.h"
 #include "forge/gpu/kernels/project.h"
+#include "forge/gpu/kernels/project_codes_narrow.h"
+#include "forge/gpu/kernels/project_codes_wide.h"
 #include "forge/gpu/kernels/project_experts.h"
 #include "forge/gpu/kernels/project_experts_narrow.h"
 #include "forge/gpu/kernels/project_experts_wide.h"
@@ -85,6 +87,8 @@
   ENTRY(scale_rows, ScaleRowsArgs)                        \
   ENTRY(project_narrow, ProjectNarrowArgs)                \
   ENTRY(project_wide, ProjectWideArgs)                    \
+  ENTRY(project_codes_narrow, ProjectCodesNarrowArgs)     \
+  ENTRY(project_codes_wide, ProjectCodesWideArgs)         \
   ENTRY(project_experts_narrow, ProjectExpertsNarrowArgs) \
   ENTRY(project_experts_wide, ProjectExpertsWideArgs)     \
   ENTRY(prepare_heads, PrepareHeadsArgs)                  \

@@ -146,39 +146,106 @@ constexpr std::uint32_t four(std::uint32_t byte) { return byte * 0x01010101u; }
 /// Groups that cover `inputs`; the last may be padded with zeros.
 FORGE_HOST_DEVICE constexpr int group_count(int inputs) { return (inputs + kGroup - 1) / kGroup; }
 
-/// Bytes of a panel of codes, a multiple of 64; 0 for kinds of floats. Requires: of kinds with
-/// blocks, inputs are whole ones.
-FORGE_HOST_DEVICE constexpr std::size_t panel_bytes(PanelKind kind, int inputs) {
-  const auto groups = static_cast<std::size_t>(group_count(inputs));
-  const std::size_t blocks = groups / kBlockGroups;
+/// Whether eight groups at a time are a block with a head.
+FORGE_HOST_DEVICE constexpr bool has_blocks(PanelKind kind) {
+  return kind == PanelKind::q2_k || kind == PanelKind::q3_k || kind == PanelKind::q4_k ||
+         kind == PanelKind::q5_k || kind == PanelKind::q6_k;
+}
+
+/// Bytes before the groups: of the panel, or of each of its blocks.
+FORGE_HOST_DEVICE constexpr std::size_t head_bytes(PanelKind kind) {
   switch (kind) {
-    case PanelKind::q8_0:
-      return groups * sizeof(Q80Group);
     case PanelKind::int8:
-      return sizeof(Int8Head) + groups * sizeof(Int8Group);
-    case PanelKind::q4_0:
-      return groups * sizeof(Q40Group);
-    case PanelKind::int4:
-      return (groups * sizeof(Int4Group) + 63) / 64 * 64;
-    case PanelKind::q5_0:
-      return groups * sizeof(Q50Group);
-    case PanelKind::q5_1:
-      return groups * sizeof(Q51Group);
-    case PanelKind::q4_k:
-      return blocks * sizeof(Q4KBlock);
-    case PanelKind::q5_k:
-      return blocks * sizeof(Q5KBlock);
-    case PanelKind::q6_k:
-      return blocks * sizeof(Q6KBlock);
+      return sizeof(Int8Head);
     case PanelKind::table4:
-      return sizeof(TableHead) + groups * sizeof(TableGroup);
+      return sizeof(TableHead);
     case PanelKind::q2_k:
-      return blocks * sizeof(Q2KBlock);
+      return offsetof(Q2KBlock, groups);
     case PanelKind::q3_k:
-      return blocks * sizeof(Q3KBlock);
+      return offsetof(Q3KBlock, groups);
+    case PanelKind::q4_k:
+      return offsetof(Q4KBlock, groups);
+    case PanelKind::q5_k:
+      return offsetof(Q5KBlock, groups);
+    case PanelKind::q6_k:
+      return offsetof(Q6KBlock, groups);
     default:
       return 0;
   }
+}
+
+/// Bytes of a group; 0 for kinds of floats.
+FORGE_HOST_DEVICE constexpr std::size_t group_bytes(PanelKind kind) {
+  switch (kind) {
+    case PanelKind::q8_0:
+      return sizeof(Q80Group);
+    case PanelKind::int8:
+      return sizeof(Int8Group);
+    case PanelKind::q4_0:
+      return sizeof(Q40Group);
+    case PanelKind::int4:
+      return sizeof(Int4Group);
+    case PanelKind::q5_0:
+      return sizeof(Q50Group);
+    case PanelKind::q5_1:
+      return sizeof(Q51Group);
+    case PanelKind::table4:
+      return sizeof(TableGroup);
+    case PanelKind::q2_k:
+      return sizeof(Q2KBlock::Group);
+    case PanelKind::q3_k:
+      return sizeof(Q3KBlock::Group);
+    case PanelKind::q4_k:
+      return sizeof(Q4KBlock::Group);
+    case PanelKind::q5_k:
+      return sizeof(Q5KBlock::Group);
+    case PanelKind::q6_k:
+      return sizeof(Q6KBlock::Group);
+    default:
+      return 0;
+  }
+}
+
+/// Lines of a group: words of each output, with the codes. They come first, and whatever scales
+/// them after them. 0 for kinds of floats.
+FORGE_HOST_DEVICE constexpr int line_count(PanelKind kind) {
+  switch (kind) {
+    case PanelKind::q8_0:
+    case PanelKind::int8:
+      return kQuads;
+    case PanelKind::q4_0:
+    case PanelKind::int4:
+    case PanelKind::q4_k:
+    case PanelKind::table4:
+      return kQuads / 2;
+    case PanelKind::q5_0:
+    case PanelKind::q5_1:
+    case PanelKind::q5_k:
+      return kQuads / 2 + 1;
+    case PanelKind::q6_k:
+      return kQuads / 2 + 2;
+    case PanelKind::q3_k:
+      return 3;
+    case PanelKind::q2_k:
+      return 2;
+    default:
+      return 0;
+  }
+}
+
+/// Bytes from the start of a panel to a group.
+FORGE_HOST_DEVICE constexpr std::size_t group_offset(PanelKind kind, int group) {
+  const auto before = static_cast<std::size_t>(group);
+  const std::size_t heads = has_blocks(kind) ? before / kBlockGroups + 1 : 1;
+  return heads * head_bytes(kind) + before * group_bytes(kind);
+}
+
+/// Bytes of a panel of codes, a multiple of 64; 0 for kinds of floats. Requires: of kinds with
+/// blocks, inputs are whole ones.
+FORGE_HOST_DEVICE constexpr std::size_t panel_bytes(PanelKind kind, int inputs) {
+  const int groups = group_count(inputs);
+  if (group_bytes(kind) == 0 || groups == 0) return 0;
+  return (group_offset(kind, groups - 1) + group_bytes(kind) + 63) / 64 * 64;
 }
 
 }  // namespace forge::linear::codes

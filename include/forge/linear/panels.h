@@ -61,4 +61,9 @@ FORGE_HOST_DEVICE constexpr bool has_minima(PanelKind kind) {
          kind == PanelKind::q5_k;
 }
 
+/// Whether the two halves of a group of 32 inputs have scales of their own.
+FORGE_HOST_DEVICE constexpr bool has_half_scales(PanelKind kind) {
+  return kind == PanelKind::q2_k || kind == PanelKind::q3_k || kind == PanelKind::q6_k;
+}
+
 }  // namespace forge::linear

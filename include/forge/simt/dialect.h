@@ -18,6 +18,8 @@
 //                                        which is then read and written whole
 //   FORGE_ROLLED for (...)               nvcc leaves the loop as it is: its body has its loads in
 //                                        flight already, and more would only spill registers
+//   FORGE_UNROLLED for (...)             nvcc repeats the body, however large: arrays that it
+//                                        indexes then are registers
 //   SIMT_SHARED(T, name, count)          an array in shared memory; name decays to sptr<T>
 //   load4(p), store4(p, v)               16 bytes at once; p is 16-byte aligned
 //   load16(p), store16(p, v)             the same of any type, as Words4

@@ -14,6 +14,7 @@
 #define FORGE_DEVICE __device__ __forceinline__
 #define FORGE_KERNEL_ENTRY(name) (reinterpret_cast<const void*>(&name))
 #define FORGE_ROLLED _Pragma("unroll 1")
+#define FORGE_UNROLLED _Pragma("unroll")
 #define SIMT_SHARED(type, name, count) __shared__ __align__(16) type name[count]
 #define SIMT_SHARED_DYNAMIC(type, name)                                  \
   extern __shared__ __align__(128) unsigned char forge_dynamic_shared[]; \

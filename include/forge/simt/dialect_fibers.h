@@ -29,6 +29,7 @@
 #define FORGE_KERNEL(...) inline void
 #define FORGE_DEVICE inline
 #define FORGE_ROLLED
+#define FORGE_UNROLLED
 #define FORGE_KERNEL_ENTRY(name) (&::forge::simt::entry<&(name)>)
 
 // As in CUDA, a declaration is one array of the block, however many threads pass it and how often.

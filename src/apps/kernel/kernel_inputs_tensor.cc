@@ -36,26 +36,10 @@ gpu::TensorProduct build_product(KernelCaseBuilder& b) {
     if (bias.device != nullptr) v = v + bias[i % N];
     return accumulates ? before + v : cap > 0 ? numerics::soft_cap(v, cap) : v;
   };
-  if (b.sizes().candidates != 0) {
-    const std::size_t of_row = static_cast<std::size_t>(gpu::candidate_count(product.outputs));
-    const auto candidates = b.output<sampling::BestToken>("candidates", rows * of_row);
-    b.expect<sampling::BestToken>(candidates, [=](std::vector<sampling::BestToken>& out) {
-      out.clear();
-      for (std::size_t row = 0; row < rows; ++row) {
-        std::vector<float> logits;
-        for (std::size_t n = 0; n < N; ++n) logits.push_back(result(row * N + n, 0));
-        std::ranges::copy(candidates_of(logits), std::back_inserter(out));
-      }
-    });
-    product.candidates = candidates.device;
-    return product;
-  }
-  const auto y =
-      product.accumulate ? b.upload("y", b.floats(rows * N)) : b.output<float>("y", rows * N);
-  b.expect<float>(y, [=](std::vector<float>& out) {
-    for (std::size_t i = 0; i < out.size(); ++i) out[i] = result(i, out[i]);
+  expect_results(b, product, [=](std::vector<float> y) {
+    for (std::size_t i = 0; i < y.size(); ++i) y[i] = result(i, y[i]);
+    return y;
   });
-  product.y = y.device;
   return product;
 }
 
@@ -78,6 +62,30 @@ std::vector<BF16> row_of(const Uploaded<std::uint32_t>& matrix, std::size_t row,
     numbers.push_back({static_cast<std::uint16_t>(matrix[i / 2] >> (i % 2 * 16))});
   }
   return numbers;
+}
+
+void expect_results(KernelCaseBuilder& b, gpu::TensorProduct& product,
+                    const ProductResults& results) {
+  const std::size_t rows = b.size(&Sizes::rows);
+  const std::size_t N = b.size(&Sizes::outputs);
+  if (b.sizes().candidates != 0) {
+    const auto of_row = static_cast<std::size_t>(gpu::candidate_count(product.outputs));
+    const auto candidates = b.output<sampling::BestToken>("candidates", rows * of_row);
+    b.expect<sampling::BestToken>(candidates, [=](std::vector<sampling::BestToken>& out) {
+      const std::vector<float> logits = results(std::vector<float>(rows * N));
+      out.clear();
+      for (std::size_t row = 0; row < rows; ++row) {
+        std::ranges::copy(candidates_of(std::span(logits).subspan(row * N, N)),
+                          std::back_inserter(out));
+      }
+    });
+    product.candidates = candidates.device;
+    return;
+  }
+  const auto y =
+      product.accumulate ? b.upload("y", b.floats(rows * N)) : b.output<float>("y", rows * N);
+  b.expect<float>(y, [=](std::vector<float>& out) { out = results(out); });
+  product.y = y.device;
 }
 
 gpu::KernelLaunch build_project_narrow(KernelCaseBuilder& b) {

@@ -7,7 +7,7 @@
 #include "forge/linear/product.h"
 #include "forge/numerics/vector_ops.h"
 #include "forge/quant/quantize.h"
-#include "kernel_case_builder.h"
+#include "product_inputs.h"
 
 namespace forge::apps {
 namespace {
@@ -41,8 +41,7 @@ struct StoredMatrix {
   std::shared_ptr<const std::vector<std::uint32_t>> words;  ///< that `stored` refers to
 };
 
-StoredMatrix stored_matrix(KernelCaseBuilder& b, int outputs, int inputs) {
-  const auto type = static_cast<quant::WeightType>(b.sizes().weights);
+StoredMatrix stored_matrix(KernelCaseBuilder& b, int outputs, int inputs, quant::WeightType type) {
   const std::vector<float> numbers =
       b.floats(static_cast<std::size_t>(outputs) * static_cast<std::size_t>(inputs));
   const std::size_t bytes = *quant::bytes_of(type, numbers.size());
@@ -52,6 +51,10 @@ StoredMatrix stored_matrix(KernelCaseBuilder& b, int outputs, int inputs) {
   const auto* rows = reinterpret_cast<const std::byte*>(kept->data());
   const linear::StoredLinear stored{outputs, inputs, linear::StoredRows{type, rows}};
   return {panel_kind(stored), stored, std::move(kept)};
+}
+
+quant::WeightType weight_type(const KernelCaseBuilder& b) {
+  return static_cast<quant::WeightType>(b.sizes().weights);
 }
 
 /// The panels of a matrix.
@@ -95,7 +98,8 @@ gpu::KernelLaunch build_embed(KernelCaseBuilder& b) {
   std::vector<std::uint32_t> draft_tokens;
   const auto rows = b.upload("rows", rows_of_tokens(b, draft_tokens));
   const auto drafts = b.upload("drafts", std::move(draft_tokens));
-  const StoredMatrix matrix = stored_matrix(b, b.sizes().vocabulary, b.sizes().hidden);
+  const StoredMatrix matrix =
+      stored_matrix(b, b.sizes().vocabulary, b.sizes().hidden, weight_type(b));
   const bool is_codes = linear::has_codes(matrix.kind);
   const auto embedding =
       is_codes
@@ -144,7 +148,7 @@ gpu::KernelLaunch build_project(KernelCaseBuilder& b) {
   const std::size_t N = b.size(&Sizes::outputs);
   const bool accumulate = b.sizes().accumulate != 0;
   const auto cap = static_cast<float>(b.sizes().cap);
-  const StoredMatrix matrix = stored_matrix(b, b.sizes().outputs, b.sizes().hidden);
+  const StoredMatrix matrix = stored_matrix(b, b.sizes().outputs, b.sizes().hidden, weight_type(b));
   const auto weights = packed(matrix);
   const auto panels = upload(b, "panels", *weights);
   const auto x = b.upload("x", b.floats(rows * K));
@@ -180,6 +184,61 @@ gpu::KernelLaunch build_project(KernelCaseBuilder& b) {
       .coded = reinterpret_cast<const gpu::RowGroup*>(coded.device),
       .cap = cap};
   return gpu::launch_of(args, args.shape(b.sizes().rows));
+}
+
+namespace {
+
+gpu::CodeProduct build_code_product(KernelCaseBuilder& b) {
+  const std::size_t rows = b.size(&Sizes::rows);
+  const std::size_t K = b.size(&Sizes::hidden);
+  const int outputs = b.sizes().outputs;
+  const StoredMatrix matrix =
+      stored_matrix(b, outputs, b.sizes().hidden, code_type(b.sizes().weights));
+  const std::vector<float> x = b.floats(rows * K);
+  const auto bias =
+      b.sizes().bias != 0 ? b.upload("bias", b.floats(b.size(&Sizes::outputs))) : Uploaded<float>{};
+  gpu::CodeProduct codes{
+      .product =
+          {.row_count =
+               b.upload<std::uint32_t>("row_count", {static_cast<std::uint32_t>(rows)}).device,
+           .rows_max = b.sizes().rows,
+           .x = b.upload("x", coded_rows(x, K), ElementKind::words).device,
+           .weights = upload(b, "panels", *packed(matrix)).device,
+           .inputs = b.sizes().hidden,
+           .outputs = outputs,
+           .type = numerics::HalfType::bf16,
+           .bias = bias.device,
+           .cap = static_cast<float>(b.sizes().cap),
+           .accumulate = b.sizes().accumulate != 0},
+      .kind = matrix.kind};
+  expect_results(b, codes.product,
+                 [=, cap = codes.product.cap,
+                  accumulate = codes.product.accumulate](const std::vector<float>& before) {
+                   std::vector<float> v(before.size());
+                   linear::multiply_reference(x.data(), static_cast<int>(rows),
+                                              std::span(&matrix.stored, 1), v.data());
+                   for (std::size_t row = 0; row < rows && bias.host != nullptr; ++row) {
+                     numerics::add(&v[row * bias.size()], bias.data(), outputs);
+                   }
+                   if (cap > 0) numerics::soft_cap(v.data(), cap, static_cast<int>(v.size()));
+                   if (accumulate) {
+                     numerics::add(v.data(), before.data(), static_cast<int>(v.size()));
+                   }
+                   return v;
+                 });
+  return codes;
+}
+
+}  // namespace
+
+gpu::KernelLaunch build_project_codes_narrow(KernelCaseBuilder& b) {
+  const gpu::ProjectCodesNarrowArgs args{build_code_product(b)};
+  return gpu::launch_of(args, args.shape());
+}
+
+gpu::KernelLaunch build_project_codes_wide(KernelCaseBuilder& b) {
+  const gpu::ProjectCodesWideArgs args{build_code_product(b)};
+  return gpu::launch_of(args, args.shape());
 }
 
 }  // namespace forge::apps

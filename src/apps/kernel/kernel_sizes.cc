@@ -3,6 +3,7 @@
 #include <algorithm>
 
 #include "forge/core/check.h"
+#include "forge/linear/code_layout.h"
 #include "forge/linear/panels.h"
 #include "forge/numerics/fast.h"
 #include "forge/numerics/kv_type.h"
@@ -13,7 +14,8 @@ namespace forge::apps {
 namespace {
 
 constexpr const char* kWeightsHelp =
-    "0: F32, 1: F16, 2: BF16, 4: Q8_0, 5: Q4_0, 6: Q5_0, 7: Q5_1, 8: Q4_K, 9: Q5_K, 10: Q6_K, "
+    "0: F32, 1: F16, 2: BF16 (Q8_0 where they have to be codes), 4: Q8_0, 5: Q4_0, 6: Q5_0, 7: "
+    "Q5_1, 8: Q4_K, 9: Q5_K, 10: Q6_K, "
     "11: Q4_1, 12: Q2_K, 13: Q3_K, 14: IQ4_NL, 15: IQ4_XS, 16: MXFP4";
 
 using Sizes = KernelSizes;
@@ -152,8 +154,10 @@ struct SharedSizes {
   Members choice{&Sizes::rows, &Sizes::experts, &Sizes::experts_per_token};
   Members product{&Sizes::rows, &Sizes::hidden, &Sizes::outputs,   &Sizes::accumulate,
                   &Sizes::bias, &Sizes::cap,    &Sizes::candidates};
+  Members code_product = joined(product, {&Sizes::weights});
   Members expert_product = joined(choice, {&Sizes::hidden, &Sizes::outputs, &Sizes::bias});
   std::vector<SizeMultiple> row{{&Sizes::hidden, numerics::kSquaresGroup}};
+  std::vector<SizeMultiple> group{{&Sizes::hidden, linear::codes::kGroup}};
   std::vector<SizeMultiple> head{{&Sizes::head_size, numerics::kStepProducts}};
 };
 
@@ -171,10 +175,7 @@ const std::vector<KernelEntry>& kernel_entries() {
        {&S::pairs, &S::layers, &S::kv_heads, &S::head_size, &S::block_size, &S::kv}},
       {embed, "", "looks up embeddings", {&S::rows, &S::hidden, &S::vocabulary, &S::weights}},
       {rms_norm, "rmsnorm", "RMSNorm", {&S::rows, &S::hidden, &S::groups, &S::accumulate}},
-      {code_rows,
-       "quantize_rows",
-       "activations in 8 bits, in groups of 32",
-       {&S::rows, &S::hidden}},
+      {code_rows, "quantize_rows", "rows in 8 bits, in groups of 32", {&S::rows, &S::hidden}},
       {project,
        "gemm",
        "matrix product, x W^T",
@@ -207,6 +208,9 @@ const std::vector<KernelEntry>& kernel_entries() {
       {project_narrow, "skinny_gemm", "the product of few rows on tensor cores", kShared.product,
        kShared.row},
       {project_wide, "", "the same of many rows", kShared.product, kShared.row},
+      {project_codes_narrow, "q_gemv", "the product of few rows in 8 bits and weights of codes",
+       kShared.code_product, kShared.group},
+      {project_codes_wide, "q_gemm", "the same of many rows", kShared.code_product, kShared.group},
       {project_experts_narrow, "", "products of rows and their experts on tensor cores, few rows",
        kShared.expert_product, kShared.row},
       {project_experts_wide, "", "the same of many rows", kShared.expert_product, kShared.row},
@@ -240,6 +244,13 @@ tl::expected<const KernelEntry*, std::string> find_kernel(const std::string& nam
   return tl::unexpected("there is no kernel '" + name + "', but " + names);
 }
 
+quant::WeightType code_type(int weights) {
+  const auto type = static_cast<quant::WeightType>(weights);
+  const bool is_of_floats = type == quant::WeightType::f32 || type == quant::WeightType::f16 ||
+                            type == quant::WeightType::bf16;
+  return is_of_floats ? quant::WeightType::q8_0 : type;
+}
+
 const SizeFlag& flag_of(int KernelSizes::*size) {
   for (const SizeFlag& flag : size_flags()) {
     if (flag.member == size) return flag;
@@ -270,7 +281,10 @@ tl::expected<void, std::string> validate(const KernelEntry& kernel, const Kernel
     }
   }
   if (uses(kernel, &Sizes::weights)) {
-    const auto type = static_cast<quant::WeightType>(sizes.weights);
+    const bool is_of_codes = kernel.id == gpu::KernelId::project_codes_narrow ||
+                             kernel.id == gpu::KernelId::project_codes_wide;
+    const auto type =
+        is_of_codes ? code_type(sizes.weights) : static_cast<quant::WeightType>(sizes.weights);
     if (type == quant::WeightType::i8) {
       return tl::unexpected(flag_and_value(&Sizes::weights, sizes) +
                             ", I8, has its scales elsewhere; accepted are 0 .. 2 and 4 .. 16");

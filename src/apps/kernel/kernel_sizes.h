@@ -11,6 +11,7 @@
 #include <vector>
 
 #include "forge/gpu/kernels.h"
+#include "forge/quant/weight_type.h"
 
 namespace forge::apps {
 
@@ -82,6 +83,9 @@ const std::vector<KernelEntry>& kernel_entries();
 
 /// The kernel with this name or alias. Errors: name it and all kernels that there are.
 tl::expected<const KernelEntry*, std::string> find_kernel(const std::string& name);
+
+/// The type of codes that KernelSizes::weights means; where it means floats, Q8_0.
+quant::WeightType code_type(int weights);
 
 /// The flag of a size. Requires: it is one of size_flags().
 const SizeFlag& flag_of(int KernelSizes::*size);

@@ -1,6 +1,8 @@
 // What inputs of products are made of: rows of 16 bits, and experts that rows choose.
 #pragma once
 
+#include <functional>
+
 #include "forge/numerics/tensor_product.h"
 #include "kernel_case_builder.h"
 
@@ -12,6 +14,13 @@ std::vector<std::uint32_t> packed_pairs(const std::vector<float>& numbers);
 /// Row `row` of a matrix of `inputs` columns.
 std::vector<numerics::BF16> row_of(const Uploaded<std::uint32_t>& matrix, std::size_t row,
                                    std::size_t inputs);
+
+/// What becomes of y, [rows][outputs], where it is added to it of what was there.
+using ProductResults = std::function<std::vector<float>(std::vector<float> y)>;
+
+/// y of a product, or of each eight outputs the largest.
+void expect_results(KernelCaseBuilder& b, gpu::TensorProduct& product,
+                    const ProductResults& results);
 
 /// Experts of each row of the pass, ascending, all different.
 std::vector<gpu::ExpertChoice> make_choices(KernelCaseBuilder& b);

@@ -16,6 +16,7 @@
 
 #include "forge/gpu/kernels/kernel_launch.h"
 #include "forge/linear/code_layout.h"
+#include "forge/numerics/half.h"
 
 namespace forge::gpu {
 
@@ -28,17 +29,20 @@ struct alignas(16) RowGroup {
 };
 
 struct CodeRowsArgs {
+  static constexpr bool kOverlaps = true;
   static constexpr int kThreads = 128;
   static constexpr int kGroupThreads = linear::codes::kQuads;  ///< of a group
-  static constexpr BlockResources kResources{.registers = 22};
+  static constexpr BlockResources kResources{.registers = 23};
   const std::uint32_t* row_count;  ///< &counts->rows, or that of another pass
-  const float* x;                  ///< [rows][vectors][x_stride], of which [K] are read
-  RowGroup* coded;                 ///< [rows][vectors][ceil(K / 32)], the last padded with zeros
-  int inputs;                      ///< K, at least 1
-  int vectors = 1;                 ///< of a row
-  int x_stride = 0;                ///< floats from a vector to the next; 0: K
+  const float* x;    ///< [rows][vectors][x_stride], of which [K] are read, or null: `halves` are
+  RowGroup* coded;   ///< [rows][vectors][ceil(K / 32)], the last padded with zeros
+  int inputs;        ///< K, at least 1
+  int vectors = 1;   ///< of a row
+  int x_stride = 0;  ///< floats from a vector to the next; 0: K
   /// [K] or null: order[k] is the input that becomes the k-th (linear::Section::order).
   const std::int32_t* order = nullptr;
+  const void* halves = nullptr;  ///< x of `type`
+  numerics::HalfType type = {};
 
   simt::LaunchShape shape(int rows_max) const {
     const int threads = linear::codes::group_count(inputs) * kGroupThreads;

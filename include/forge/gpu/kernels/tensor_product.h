@@ -59,6 +59,7 @@ struct TensorProduct {
   float cap = 0;                ///< soft cap of y, which is not accumulated; 0: none
   float* y = nullptr;           ///< [rows][N], or null: nobody wants it
   bool accumulate = false;      ///< add to y
+  int y_stride = 0;             ///< numbers from a row of y to the next; 0: N
   /// [rows][candidate_count(N)] of y, which is not accumulated, or null: nobody wants them.
   sampling::BestToken* candidates = nullptr;
   NextRows next = {};
@@ -67,6 +68,7 @@ struct TensorProduct {
   FORGE_HOST_DEVICE bool is_gated() const { return gated.h != nullptr; }
   /// Numbers of a row of the result: N, or F.
   FORGE_HOST_DEVICE int columns() const { return is_gated() ? outputs / 2 : outputs; }
+  FORGE_HOST_DEVICE int stride() const { return y_stride > 0 ? y_stride : outputs; }
 };
 
 }  // namespace forge::gpu

@@ -1,0 +1,120 @@
+// The formulas of products with weights of codes on tensor cores.
+#include "product_work.h"
+
+namespace forge::sim {
+
+using gpu::CodeProduct;
+using gpu::KernelLaunch;
+using gpu::ProjectCodesNarrowArgs;
+using gpu::ProjectCodesWideArgs;
+
+namespace {
+
+/// How a kernel cuts a product into blocks.
+struct CodeBlocking {
+  RowsOfLaunch rows;
+  std::uint64_t tile_rows;      ///< of x, in a block
+  std::uint64_t row_blocks;     ///< that are launched, with and without rows
+  std::uint64_t output_blocks;  ///< along the outputs
+  std::uint64_t groups_ahead;   ///< under way, while a stage is multiplied
+  std::uint64_t stages;         ///< that a block goes through
+};
+
+/// Panels of a matrix, gates and ups.
+std::uint64_t all_panels(const CodeProduct& codes) {
+  return size_of(codes.panels()) * (codes.product.is_gated() ? 2 : 1);
+}
+
+/// Bytes of the first groups of a panel, and of the heads before them.
+std::uint64_t bytes_of_groups(const CodeProduct& codes, std::uint64_t groups) {
+  constexpr std::uint64_t kBlock = linear::codes::kBlockGroups;
+  const std::uint64_t heads =
+      linear::codes::has_blocks(codes.kind) ? chain::turns(groups, kBlock) : 1;
+  return heads * linear::codes::head_bytes(codes.kind) +
+         groups * linear::codes::group_bytes(codes.kind);
+}
+
+std::uint64_t groups_of(const CodeProduct& codes) {
+  return size_of(linear::codes::group_count(codes.product.inputs));
+}
+
+/// What is read of rows and weights, and the word that says how many rows there are. Blocks without
+/// rows have asked for the first stages of weights when they learn of it.
+void add_factors(KernelWork& w, const CodeProduct& codes, const CodeBlocking& b) {
+  const gpu::TensorProduct& p = codes.product;
+  const std::uint64_t groups = groups_of(codes);
+  const std::uint64_t weights = all_panels(codes) * bytes_of_groups(codes, groups);
+  const std::uint64_t asked =
+      all_panels(codes) * bytes_of_groups(codes, std::min(groups, b.groups_ahead));
+  const std::uint64_t squares =
+      p.norm.squares != nullptr ? size_of(p.inputs / numerics::kSquaresGroup) * kFloat : 0;
+  const std::uint64_t rows = b.rows.count * (groups * sizeof(gpu::RowGroup) + squares);
+  w.bytes_read += kWord + (b.rows.count > 0 ? weights : asked) + rows;
+  w.block_bytes += b.row_blocks * b.output_blocks * kWord + b.rows.tiles * weights +
+                   (b.row_blocks - b.rows.tiles) * asked + b.output_blocks * rows;
+}
+
+/// Sums of integers on tensor cores, and of each group four operations an output, two of them
+/// fused, and as many more where there are minima.
+void add_operations(KernelWork& w, const CodeProduct& codes, const CodeBlocking& b) {
+  const std::uint64_t steps = linear::has_half_scales(codes.kind) ? 2 : 1;
+  const std::uint64_t sums = b.rows.tiles * b.tile_rows * all_panels(codes) *
+                             size_of(linear::kPanelOutputs) * groups_of(codes);
+  w.matrix_flops += 2 * size_of(linear::codes::kGroup) * steps * sums;
+  w.flops += (linear::has_minima(codes.kind) ? 6 : 4) * sums;
+}
+
+/// A block multiplies a stage while the next ones are under way. Groups go side by side but for the
+/// chain of an output, which is shorter than what a warp does for a group: unpacking, and for each
+/// sum of a lane some operations. `sums`: of a lane, four for each tile of 16 rows, two of 8.
+void add_chain(KernelWork& w, const CodeProduct& codes, const CodeBlocking& b, std::uint64_t sums) {
+  constexpr std::uint64_t kUnpacking = 6;
+  const std::uint64_t groups = groups_of(codes);
+  const std::uint64_t of_sum = linear::has_minima(codes.kind) ? 5 : 4;
+  w.chain_loads = 2 + chain::turns(groups, b.groups_ahead);
+  w.chain_operations = b.stages * (chain::kBarrier + chain::kSharedLoad + kStepLatency) +
+                       groups * (kUnpacking + chain::side_by_side(of_sum, sums));
+}
+
+KernelWork code_work(const CodeProduct& codes, const CodeBlocking& b, std::uint64_t sums,
+                     std::uint64_t factors) {
+  KernelWork w;
+  add_factors(w, codes, b);
+  add_operations(w, codes, b);
+  add_results(w, codes.product, b.rows);
+  add_chain(w, codes, b, sums);
+  add_norm_chain(w, codes.product, std::min(b.rows.most, factors), factors);
+  return w;
+}
+
+}  // namespace
+
+KernelWork work(const ProjectCodesNarrowArgs& args, const KernelLaunch& launch) {
+  using Args = ProjectCodesNarrowArgs;
+  const CodeProduct& codes = args.codes;
+  const CodeBlocking b{.rows = rows_of(codes.product, Args::kTileRows),
+                       .tile_rows = size_of(Args::kTileRows),
+                       .row_blocks = size_of(launch.shape.grid.x),
+                       .output_blocks = size_of(codes.panels()),
+                       .groups_ahead = size_of((args.stages() - 1) * Args::kStageGroups),
+                       .stages = chain::turns(groups_of(codes), size_of(Args::kStageGroups))};
+  constexpr std::uint64_t kFactorsOfWarp = 4;
+  const std::uint64_t sums = (b.rows.most > 8 ? 4 : 2) * (codes.product.is_gated() ? 2 : 1);
+  return code_work(codes, b, sums, kFactorsOfWarp);
+}
+
+KernelWork work(const ProjectCodesWideArgs& args, const KernelLaunch& launch) {
+  using Args = ProjectCodesWideArgs;
+  const CodeProduct& codes = args.codes;
+  const CodeBlocking b{.rows = rows_of(codes.product, Args::kTileRows),
+                       .tile_rows = size_of(Args::kTileRows),
+                       .row_blocks = size_of(launch.shape.grid.x),
+                       .output_blocks = size_of(launch.shape.grid.y),
+                       .groups_ahead = size_of((Args::kStages - 1) * Args::kStageGroups),
+                       .stages = chain::turns(groups_of(codes), size_of(Args::kStageGroups))};
+  constexpr std::uint64_t kSumsOfLane = 32;
+  constexpr std::uint64_t kFactorsOfWarp = 16;
+  return code_work(codes, b, kSumsOfLane, kFactorsOfWarp);
+}
+
+}  // namespace forge::sim
