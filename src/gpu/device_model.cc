@@ -8,7 +8,7 @@ namespace {
 std::variant<CanonicalLayers, FastLayers> layers_of(const GpuModel& model, const Capacity& capacity,
                                                     Allocator& allocator) {
   if (model.numerics() == GpuNumerics::fast) {
-    return FastLayers(model.config(), capacity, allocator);
+    return FastLayers(model.config(), model.half_type(), capacity, allocator);
   }
   return CanonicalLayers(model.config(), capacity, allocator);
 }

@@ -23,7 +23,9 @@ void code_rows(const DevicePass& pass, const RowCount& rows, const Vectors& x, i
                                  .inputs = inputs,
                                  .vectors = x.vectors,
                                  .x_stride = x.stride,
-                                 .order = section.order},
+                                 .order = section.order,
+                                 .halves = x.halves,
+                                 .type = x.type},
                     rows.most);
 }
 

@@ -69,9 +69,11 @@ struct DevicePass {
 
 /// Vectors of rows: [rows][vectors][stride], of which products read the first K.
 struct Vectors {
-  const float* x = nullptr;
-  int vectors = 1;  ///< of a row
-  int stride = 0;   ///< 0: K
+  const float* x = nullptr;  ///< or null: `halves` are
+  int vectors = 1;           ///< of a row
+  int stride = 0;            ///< 0: K
+  const void* halves = nullptr;
+  numerics::HalfType type = {};  ///< of halves
 };
 
 /// Queues the rounding of x [K] to 8 bits, in the order of `section`, into pass.coded_rows.

@@ -4,11 +4,11 @@
 
 namespace forge::gpu {
 
-FastExperts::FastExperts(const model::ModelConfig& model, const Capacity& capacity,
-                         Allocator& allocator)
+FastExperts::FastExperts(const model::ModelConfig& model, numerics::HalfType type,
+                         const Capacity& capacity, Allocator& allocator)
     : config_(*model.experts),
       hidden_size_(model.hidden_size),
-      products_(capacity),
+      products_(type, capacity),
       has_large_(has_room(ProjectExpertsWideArgs::kResources,
                           ProjectExpertsWideArgs{.kind = WideKind::large}.shape().shared_bytes,
                           capacity)),
@@ -26,9 +26,9 @@ FastExperts::FastExperts(const model::ModelConfig& model, const Capacity& capaci
 
 void FastExperts::run(const DevicePass& pass, const DeviceExperts& weights, const FastRows& x,
                       const Output& to, const NextRows& next) const {
-  TensorProduct router = product(pass.all_rows(), x, weights.router);
+  TensorProduct router = products_.of(pass.all_rows(), x, weights.router);
   router.y = routing_.products();
-  products_.multiply(pass, router);
+  products_.multiply(pass, router, weights.router);
   const std::optional<WideKind> wide = wide_kind_of(pass);
   routing_.run(pass, weights.correction_bias,
                wide ? block_of(*wide).rows : ProjectExpertsNarrowArgs::kTileRows);
@@ -51,7 +51,7 @@ void FastExperts::run(const DevicePass& pass, const DeviceExperts& weights, cons
                                    .multiplier = to.multiplier,
                                    .shared_gates = gates_.as<float>(),
                                    .next = next,
-                                   .type = type_of(weights.router)},
+                                   .type = products_.type()},
                     pass.all_rows().most);
 }
 
@@ -59,16 +59,16 @@ void FastExperts::run(const DevicePass& pass, const DeviceExperts& weights, cons
 void FastExperts::run_shared(const DevicePass& pass, const DeviceExperts& weights,
                              const FastRows& x) const {
   const RowCount rows = pass.all_rows();
-  TensorProduct gate_up = product(rows, x, weights.shared->gate_up);
+  TensorProduct gate_up = products_.of(rows, x, weights.shared->gate_up);
   gate_up.gated = {.h = shared_gated_.as<void>(), .function = weights.shared->glu};
-  products_.multiply(pass, gate_up);
-  TensorProduct down = product(rows, {shared_gated_.as<void>()}, weights.shared->down);
+  products_.multiply(pass, gate_up, weights.shared->gate_up);
+  TensorProduct down = products_.of(rows, {shared_gated_.as<void>()}, weights.shared->down);
   down.y = shared_.as<float>();
-  products_.multiply(pass, down);
+  products_.multiply(pass, down, weights.shared->down);
   if (!config_.shared_gate) return;
-  TensorProduct gate = product(rows, x, weights.shared_gate);
+  TensorProduct gate = products_.of(rows, x, weights.shared_gate);
   gate.y = gates_.as<float>();
-  products_.multiply(pass, gate);
+  products_.multiply(pass, gate, weights.shared_gate);
 }
 
 /// The blocks of project_experts_wide if experts get more rows, in the mean, than
@@ -90,7 +90,7 @@ ExpertProduct FastExperts::product_of_experts(const DevicePass& pass, const Fast
           .pairs_per_row = 1,
           .inputs = matrices.inputs,
           .outputs = matrices.outputs,
-          .type = type_of(matrices),
+          .type = products_.type(),
           .weights = matrices.sections.front().panels,
           .matrix_bytes = matrices.matrix_bytes,
           .norm = x.norm,

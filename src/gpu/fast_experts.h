@@ -29,7 +29,8 @@ namespace forge::gpu {
 class FastExperts {
  public:
   /// Requires: the model has experts, and takes_fast (fast_shapes.h) it.
-  FastExperts(const model::ModelConfig& model, const Capacity& capacity, Allocator& allocator);
+  FastExperts(const model::ModelConfig& model, numerics::HalfType type, const Capacity& capacity,
+              Allocator& allocator);
 
   /// to = experts of x [rows][d], and `next` what the next sub-layer reads of it.
   void run(const DevicePass& pass, const DeviceExperts& weights, const FastRows& x,
@@ -48,7 +49,7 @@ class FastExperts {
   bool has_large_;  // whether there is room for large blocks of project_experts_wide
   ExpertRouting routing_;
 
-  // [rows][...], h: of the weights' type. There are A experts for each row.
+  // [rows][...], h: of products_.type(). There are A experts for each row.
   Buffer gated_;         // [A][F] h
   Buffer produced_;      // [A][d]
   Buffer shared_gated_;  // [F of the shared experts] h

@@ -6,8 +6,6 @@
 namespace forge::gpu {
 namespace {
 
-using numerics::HalfType;
-
 int query_size(const model::GroupedQueryConfig& a) { return a.heads * a.head_size; }
 
 /// Of a sub-layer: of what it reads, and of what it adds; null where there is none.
@@ -37,15 +35,15 @@ HeadNorms head_norms(const model::ModelConfig& model, const model::GroupedQueryC
 
 }  // namespace
 
-FastLayers::FastLayers(const model::ModelConfig& model, const Capacity& capacity,
-                       Allocator& allocator)
+FastLayers::FastLayers(const model::ModelConfig& model, numerics::HalfType type,
+                       const Capacity& capacity, Allocator& allocator)
     : model_(model),
       attention_(std::get<model::GroupedQueryConfig>(model.attention)),
       kv_layers_(capacity),
       split_rows_(capacity.split_rows),
       has_wide_attention_(
           has_room(AttendWideArgs::kResources, wide_span_bytes(attention_.head_size), capacity)),
-      products_(capacity) {
+      products_(type, capacity) {
   const std::uint64_t rows = capacity.slab_rows;
   const int d = model.hidden_size;
   const int kv_size = attention_.kv_heads * attention_.head_size;
@@ -55,7 +53,7 @@ FastLayers::FastLayers(const model::ModelConfig& model, const Capacity& capacity
   queries_ = halves(allocator, rows, query_size(attention_), "queries");
   attended_ = halves(allocator, rows, query_size(attention_), "attended");
   gated_ = halves(allocator, rows, model.ffn_size, "gated");
-  if (model.experts) experts_.emplace(model, capacity, allocator);
+  if (model.experts) experts_.emplace(model, type, capacity, allocator);
   if (model.norm != model::NormPlacement::before) added_ = allocator.rows(rows, d, "added");
   partial_ = allocator.rows(std::uint64_t{capacity.split_rows} * capacity.key_segments,
                             attention_.heads * (attention_.head_size + 2), "partial attention");
@@ -63,23 +61,21 @@ FastLayers::FastLayers(const model::ModelConfig& model, const Capacity& capacity
 
 void FastLayers::run(const DevicePass& pass, const DeviceWeights& weights, float* hidden,
                      int count) const {
-  const HalfType type = type_of(weights.head());
   const auto norms_of_attention = [&](int layer) {
     const DeviceLayer& w = weights.layer(layer);
     return norms_of(model_.norm, w.attention_norm, w.attention_post_norm);
   };
-  scale_rows(pass, {hidden, nullptr, norms_of_attention(0).before, true, type});
+  scale_rows(pass, {hidden, nullptr, norms_of_attention(0).before, true});
   for (int layer = 0; layer < count; ++layer) {
     const DeviceLayer& w = weights.layer(layer);
     const auto& attention = std::get<DeviceGroupedQuery>(w.attention);
     const SubLayerNorms of_mlp = norms_of(model_.norm, w.mlp_norm, w.mlp_post_norm);
     attend(pass, attention, layer);
     add(pass, attended_.as<void>(), attention.output,
-        {hidden, norms_of_attention(layer).after, of_mlp.before, true, type});
+        {hidden, norms_of_attention(layer).after, of_mlp.before, true});
     const bool is_read = layer + 1 < count;
     const Residual of_layer{hidden, of_mlp.after,
-                            is_read ? norms_of_attention(layer + 1).before : nullptr, is_read,
-                            type};
+                            is_read ? norms_of_attention(layer + 1).before : nullptr, is_read};
     std::visit([&](const auto& mlp) { run_mlp(pass, mlp, of_layer); }, w.mlp);
   }
 }
@@ -94,15 +90,15 @@ void FastLayers::make_logits(const DevicePass& pass, const DeviceWeights& weight
                                   .h = rows_.as<void>(),
                                   .squares = squares_.as<float>(),
                                   .size = model_.hidden_size,
-                                  .type = type_of(weights.head())},
+                                  .type = products_.type()},
                     rows.most);
   const FastRows input{rows_.as<void>(), {squares_.as<float>(), model_.norm_eps}};
-  TensorProduct head = product(rows, input, weights.head());
+  TensorProduct head = products_.of(rows, input, weights.head());
   head.multiplier = 1 / model_.logits_divisor;
   head.cap = model_.logits_cap;
   head.y = to.logits;
   head.candidates = to.candidates;
-  products_.multiply(pass, head);
+  products_.multiply(pass, head, weights.head());
 }
 
 /// For the first sub-layer, and for all of them where norms do not come before alone.
@@ -115,7 +111,7 @@ void FastLayers::scale_rows(const DevicePass& pass, const Residual& residual) co
                                   .h = rows_.as<void>(),
                                   .squares = weight == nullptr ? nullptr : squares_.as<float>(),
                                   .size = model_.hidden_size,
-                                  .type = residual.type},
+                                  .type = products_.type()},
                     pass.all_rows().most);
 }
 
@@ -127,9 +123,9 @@ FastRows FastLayers::scaled_rows() const {
 /// To attended_.
 void FastLayers::attend(const DevicePass& pass, const DeviceGroupedQuery& weights,
                         int layer) const {
-  TensorProduct qkv = product(pass.all_rows(), scaled_rows(), weights.qkv);
+  TensorProduct qkv = products_.of(pass.all_rows(), scaled_rows(), weights.qkv);
   qkv.y = qkv_.as<float>();
-  products_.multiply(pass, qkv);
+  products_.multiply(pass, qkv, weights.qkv);
   const KvLayer kv = kv_layers_.of(pass, attention_, layer);
   const LayerRope rope = LayerRope::of(pass, model_, layer);
   pass.queue.launch(PrepareHeadsArgs{.counts = pass.counts,
@@ -146,7 +142,7 @@ void FastLayers::attend(const DevicePass& pass, const DeviceGroupedQuery& weight
                           .rows = pass.rows,
                           .q = queries_.as<void>(),
                           .out = attended_.as<void>(),
-                          .out_type = type_of(weights.output),
+                          .out_type = products_.type(),
                           .kv = kv,
                           .scale = model_.attention_scale,
                           .window = window_of(attention_, layer),
@@ -185,9 +181,9 @@ void FastLayers::launch_attention(const DevicePass& pass, const SpanInput& in) c
 
 void FastLayers::run_mlp(const DevicePass& pass, const DeviceMlp& weights,
                          const Residual& residual) const {
-  TensorProduct gate_up = product(pass.all_rows(), scaled_rows(), weights.gate_up);
+  TensorProduct gate_up = products_.of(pass.all_rows(), scaled_rows(), weights.gate_up);
   gate_up.gated = {.h = gated_.as<void>(), .function = weights.glu};
-  products_.multiply(pass, gate_up);
+  products_.multiply(pass, gate_up, weights.gate_up);
   add(pass, gated_.as<void>(), weights.down, residual);
 }
 
@@ -201,12 +197,12 @@ void FastLayers::run_mlp(const DevicePass& pass, const DeviceExperts& weights,
 void FastLayers::add(const DevicePass& pass, const void* h, const DeviceMatrix& matrix,
                      const Residual& residual) const {
   const Output to = sum_of(residual);
-  TensorProduct sum = product(pass.all_rows(), FastRows{h}, matrix);
+  TensorProduct sum = products_.of(pass.all_rows(), FastRows{h}, matrix);
   sum.y = to.y;
   sum.accumulate = to.accumulate;
   sum.multiplier = to.multiplier;
   sum.next = next_rows(residual);
-  products_.multiply(pass, sum);
+  products_.multiply(pass, sum, matrix);
   add_normed(pass, residual);
 }
 

@@ -10,8 +10,9 @@
 //   product          gate and up, with the factor of the norm, gated
 //   product          down: +=, and the rows of the next norm
 //
-// A product is project_narrow or, of many rows, project_wide (tensor_product.h). Where a layer has
-// experts, the last two are those of fast_experts.h.
+// A product is project_narrow or, of many rows, project_wide (tensor_product.h); with weights of
+// codes project_codes_narrow or project_codes_wide (code_product.h), after a launch that rounds the
+// rows to 8 bits. Where a layer has experts, the last two are those of fast_experts.h.
 //
 // Where norms come after, or around, rms_norm adds to the residual stream and scale_rows makes the
 // next rows.
@@ -34,8 +35,10 @@ namespace forge::gpu {
 
 class FastLayers {
  public:
-  /// Requires: takes_fast (fast_shapes.h) the model; the KV is of 16 bits.
-  FastLayers(const model::ModelConfig& model, const Capacity& capacity, Allocator& allocator);
+  /// type: of the rows between its kernels. Requires: takes_fast (fast_shapes.h) the model; the KV
+  /// is of 16 bits.
+  FastLayers(const model::ModelConfig& model, numerics::HalfType type, const Capacity& capacity,
+             Allocator& allocator);
 
   /// Takes the residual stream hidden [rows][d] through the first `count` layers.
   void run(const DevicePass& pass, const DeviceWeights& weights, float* hidden, int count) const;
@@ -48,10 +51,9 @@ class FastLayers {
   /// What a sub-layer adds to, and who comes after it.
   struct Residual {
     float* hidden;
-    const float* post_norm;   ///< of what is added; null: it has none
-    const float* next_norm;   ///< of the sub-layer that reads the sum; null: it has none
-    bool is_read;             ///< by a sub-layer
-    numerics::HalfType type;  ///< of the rows that it reads
+    const float* post_norm;  ///< of what is added; null: it has none
+    const float* next_norm;  ///< of the sub-layer that reads the sum; null: it has none
+    bool is_read;            ///< by a sub-layer
   };
 
   /// Makes what the next sub-layer reads.
@@ -77,7 +79,7 @@ class FastLayers {
   FastProducts products_;
   std::optional<FastExperts> experts_;
 
-  // [rows][...], h: of the weights' type
+  // [rows][...], h: of products_.type()
   Buffer rows_;      // [d] h: what a sub-layer reads
   Buffer squares_;   // [d / 8] of rows_
   Buffer qkv_;       // [(H + 2 Hkv) D]

@@ -9,29 +9,50 @@ Buffer halves(Allocator& allocator, std::uint64_t rows, int width, const char* n
                                        name);
 }
 
-TensorProduct product(const RowCount& rows, const FastRows& x, const DeviceMatrix& matrix) {
+bool has_room(const BlockResources& block, int dynamic_bytes, const Capacity& capacity) {
+  const int bytes = block.shared_bytes + dynamic_bytes;
+  return static_cast<std::uint64_t>(bytes) <= capacity.shared_bytes;
+}
+
+FastProducts::FastProducts(numerics::HalfType type, const Capacity& capacity)
+    : type_(type),
+      has_large_(has_room(ProjectWideArgs::kResources,
+                          ProjectWideArgs{.kind = WideKind::large}.shape().shared_bytes,
+                          capacity)) {}
+
+TensorProduct FastProducts::of(const RowCount& rows, const FastRows& x,
+                               const DeviceMatrix& matrix) const {
   return {.row_count = rows.on_device,
           .rows_max = static_cast<int>(rows.most),
           .x = x.h,
           .weights = matrix.sections.front().panels,
           .inputs = matrix.inputs,
           .outputs = matrix.outputs,
-          .type = type_of(matrix),
+          .type = type_,
           .norm = x.norm,
           .bias = matrix.bias};
 }
 
-bool has_room(const BlockResources& block, int dynamic_bytes, const Capacity& capacity) {
-  const int bytes = block.shared_bytes + dynamic_bytes;
-  return static_cast<std::uint64_t>(bytes) <= capacity.shared_bytes;
+void FastProducts::multiply(const DevicePass& pass, const TensorProduct& product,
+                            const DeviceMatrix& matrix) const {
+  const RowCount rows{product.row_count, static_cast<std::uint32_t>(product.rows_max)};
+  const Vectors x{.halves = product.x, .type = type_};
+  for_each_section(pass, rows, x, matrix, [&](const DeviceSection& section, const RowGroup* coded) {
+    TensorProduct of_section = product;
+    of_section.weights = section.panels;
+    if (matrix.sections.size() > 1) {
+      of_section.outputs = section.outputs;
+      of_section.y += section.first_output;
+      of_section.y_stride = matrix.outputs;
+      if (matrix.bias != nullptr) of_section.bias += section.first_output;
+    }
+    if (coded == nullptr) return multiply_section(pass, of_section);
+    of_section.x = coded;
+    multiply_section(pass, CodeProduct{of_section, section.kind});
+  });
 }
 
-FastProducts::FastProducts(const Capacity& capacity)
-    : has_large_(has_room(ProjectWideArgs::kResources,
-                          ProjectWideArgs{.kind = WideKind::large}.shape().shared_bytes,
-                          capacity)) {}
-
-void FastProducts::multiply(const DevicePass& pass, const TensorProduct& product) const {
+void FastProducts::multiply_section(const DevicePass& pass, const TensorProduct& product) const {
   if (product.rows_max <= kNarrowRowsMax) {
     pass.queue.launch(ProjectNarrowArgs{product});
     return;
@@ -39,6 +60,14 @@ void FastProducts::multiply(const DevicePass& pass, const TensorProduct& product
   ProjectWideArgs wide{product};
   if (wide.kind == WideKind::large && !has_large_) wide.kind = WideKind::small;
   pass.queue.launch(wide);
+}
+
+void FastProducts::multiply_section(const DevicePass& pass, const CodeProduct& codes) const {
+  if (codes.product.rows_max <= ProjectCodesNarrowArgs::kTileRows) {
+    pass.queue.launch(ProjectCodesNarrowArgs{codes});
+  } else {
+    pass.queue.launch(ProjectCodesWideArgs{codes});
+  }
 }
 
 }  // namespace forge::gpu

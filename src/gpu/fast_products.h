@@ -8,6 +8,7 @@
 
 #include "capacity.h"
 #include "device_pass.h"
+#include "forge/gpu/kernels/code_product.h"
 #include "forge/gpu/kernels/tensor_product.h"
 
 namespace forge::gpu {
@@ -21,29 +22,31 @@ struct FastRows {
 /// Rows of numbers of 16 bits.
 Buffer halves(Allocator& allocator, std::uint64_t rows, int width, const char* name);
 
-/// Of a matrix in rows, or matrices, which are one section.
-template <class Matrix>
-numerics::HalfType type_of(const Matrix& matrix) {
-  return matrix.sections.front().kind == linear::PanelKind::f16_rows ? numerics::HalfType::f16
-                                                                     : numerics::HalfType::bf16;
-}
-
-/// The product of rows with a matrix. What becomes of it is the caller's.
-TensorProduct product(const RowCount& rows, const FastRows& x, const DeviceMatrix& matrix);
-
 /// Whether a thread block finds room on the device, with dynamic shared memory beside what its
 /// kernel declares.
 bool has_room(const BlockResources& block, int dynamic_bytes, const Capacity& capacity);
 
 class FastProducts {
  public:
-  explicit FastProducts(const Capacity& capacity);
+  /// type: of the rows that products read and write.
+  FastProducts(numerics::HalfType type, const Capacity& capacity);
 
-  /// By the kernel that is made for so many rows, with blocks that find room. The bits are the
-  /// same.
-  void multiply(const DevicePass& pass, const TensorProduct& product) const;
+  numerics::HalfType type() const { return type_; }
+
+  /// The product of rows with a matrix. What becomes of it is the caller's; of a matrix of several
+  /// sections (device_weights.h) it is y.
+  TensorProduct of(const RowCount& rows, const FastRows& x, const DeviceMatrix& matrix) const;
+
+  /// By the kernels that are made for so many rows, with blocks that find room. The bits are the
+  /// same. With codes, the rows are rounded to 8 bits before.
+  void multiply(const DevicePass& pass, const TensorProduct& product,
+                const DeviceMatrix& matrix) const;
 
  private:
+  void multiply_section(const DevicePass& pass, const TensorProduct& product) const;
+  void multiply_section(const DevicePass& pass, const CodeProduct& codes) const;
+
+  numerics::HalfType type_;
   bool has_large_;  // whether there is room for large blocks of project_wide
 };
 

@@ -20,16 +20,60 @@ tl::unexpected<std::string> refused(const std::string& property, const std::stri
   return tl::unexpected(property + ", accepted with fast numerics: " + accepted);
 }
 
-/// The type of a matrix, or its first section that is of another kind than `expected` or no rows.
-std::optional<linear::PanelKind> other_kind(const model::PackedModel& layout,
-                                            linear::PanelKind expected) {
-  std::optional<linear::PanelKind> other;
+/// Calls visit(section) for each section of each matrix.
+template <class Visit>
+void for_each_section(const model::PackedModel& layout, const Visit& visit) {
   for_each_matrix(layout, [&](const linear::LinearWeights& matrix) {
-    for (const linear::Section& section : matrix.sections()) {
-      if (section.kind != expected && !other) other = section.kind;
+    for (const linear::Section& section : matrix.sections()) visit(section);
+  });
+}
+
+std::string of_kind(linear::PanelKind kind) { return "weights of " + std::string(name_of(kind)); }
+
+/// The kind of the first weights of 16 bits.
+std::optional<linear::PanelKind> rows_kind(const model::PackedModel& layout) {
+  std::optional<linear::PanelKind> rows;
+  for_each_section(layout, [&](const linear::Section& section) {
+    if (!rows && has_rows(section.kind)) rows = section.kind;
+  });
+  return rows;
+}
+
+/// Numbers of one type of 16 bits, and codes beside them or alone, but not in experts.
+tl::expected<void, std::string> takes_weights(const model::ModelConfig& config,
+                                              const model::PackedModel& layout) {
+  const std::optional<linear::PanelKind> rows = rows_kind(layout);
+  tl::expected<void, std::string> taken;
+  for_each_section(layout, [&](const linear::Section& section) {
+    if (!taken) return;
+    const linear::PanelKind kind = section.kind;
+    if (has_codes(kind) && config.experts) {
+      taken = refused(of_kind(kind) + " in a model with experts", "bf16, f16");
+    } else if (!has_codes(kind) && !has_rows(kind)) {
+      taken = refused(of_kind(kind), config.experts ? "bf16, f16" : "bf16, f16, codes");
+    } else if (has_rows(kind) && kind != *rows) {
+      taken = refused(of_kind(*rows) + " and of " + std::string(name_of(kind)),
+                      "one type of 16 bits for all");
     }
   });
-  return other;
+  return taken;
+}
+
+/// Gates and ups of codes go side by side through a block, a panel each.
+tl::expected<void, std::string> takes_gates(const model::ModelConfig& config,
+                                            const model::PackedModel& layout) {
+  for (const model::PackedModelLayer& layer : layout.layers) {
+    const auto* const mlp = std::get_if<model::PackedMlp>(&layer.mlp);
+    if (mlp == nullptr || !has_codes(mlp->gate_up.sections().front().kind)) continue;
+    if (mlp->gate_up.sections().size() > 1) {
+      return refused("gates and ups of several kinds of codes", "one kind for both");
+    }
+    if (config.ffn_size % linear::kPanelOutputs != 0) {
+      return refused("inner size of the MLP " + std::to_string(config.ffn_size),
+                     "with codes a multiple of " + std::to_string(linear::kPanelOutputs));
+    }
+  }
+  return {};
 }
 
 }  // namespace
@@ -53,16 +97,13 @@ tl::expected<void, std::string> takes_fast(const model::ModelConfig& config,
     if (size % kRowMultiple == 0) continue;
     return refused("inner size of " + std::string(part) + " " + std::to_string(size), multiple);
   }
-  const linear::PanelKind kind = layout.head.sections().front().kind;
-  if (!has_rows(kind)) {
-    return refused("weights in panels of " + std::string(name_of(kind)), "bf16, f16");
-  }
-  if (const auto other = other_kind(layout, kind)) {
-    return refused(
-        "weights of " + std::string(name_of(kind)) + " and of " + std::string(name_of(*other)),
-        "one type of 16 bits for all");
-  }
-  return {};
+  if (auto taken = takes_weights(config, layout); !taken) return taken;
+  return takes_gates(config, layout);
+}
+
+numerics::HalfType half_type(const model::PackedModel& layout) {
+  const bool is_f16 = rows_kind(layout) == linear::PanelKind::f16_rows;
+  return is_f16 ? numerics::HalfType::f16 : numerics::HalfType::bf16;
 }
 
 namespace {

@@ -11,11 +11,16 @@
 
 namespace forge::gpu {
 
-/// Grouped-query attention, dense layers or experts, weights of one type of 16 bits, the router's
-/// among them, sizes that fill rows of tensor cores. Errors: the first property that is otherwise,
-/// its value and what is accepted. `layout` is that of weights in rows (linear::PackOptions).
+/// Grouped-query attention; dense layers of codes of any kind and numbers of one type of 16 bits,
+/// or experts of the latter alone, their router among them; sizes that fill rows of tensor cores.
+/// Errors: the first property that is otherwise, its value and what is accepted. `layout` is that
+/// of weights in rows (linear::PackOptions).
 tl::expected<void, std::string> takes_fast(const model::ModelConfig& config,
                                            const model::PackedModel& layout);
+
+/// The type of the rows between the kernels: that of weights of 16 bits, or bf16. Requires: as
+/// takes_fast.
+numerics::HalfType half_type(const model::PackedModel& layout);
 
 /// Whether the blocks of the kernels of fast models find room on the device. Errors: what they need
 /// and what it has. Requires: the KV of fast models is of 16 bits.

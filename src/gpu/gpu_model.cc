@@ -87,6 +87,8 @@ tl::expected<GpuModel, std::string> GpuModel::of(const model::ModelConfig& confi
   return model;
 }
 
+numerics::HalfType GpuModel::half_type() const { return gpu::half_type(layout()); }
+
 tl::expected<model::PackedModel, model::PackFault> GpuModel::load(linear::PanelStore& store) const {
   return pack(*config_, *stored_, *threads_,
               {.numerics = linear::Numerics::canonical,

@@ -21,10 +21,9 @@ tl::expected<gpu::GpuModels, std::string> fast_models(const TargetOptions& optio
   return gpu_models(fast, model);
 }
 
-/// Of weights of 16 bits.
+/// That of the rows between the kernels.
 KvType kv_type_of(const gpu::GpuModel& model) {
-  const linear::PanelKind kind = model.layout().head.sections().front().kind;
-  return kind == linear::PanelKind::f16_rows ? KvType::f16 : KvType::bf16;
+  return model.half_type() == numerics::HalfType::f16 ? KvType::f16 : KvType::bf16;
 }
 
 }  // namespace

@@ -217,8 +217,8 @@ TEST_F(TargetPrograms, a_fast_run_replays_on_the_tensor_cores_of_its_generation_
       << f32.output;
   const Outcome shape = run(FORGE_BENCH " --target sim --numerics fast");
   EXPECT_EQ(shape.status, 2);
-  EXPECT_NE(shape.output.find("--numerics fast: forge-tiny: weights in panels of f32, accepted "
-                              "with fast numerics: bf16, f16"),
+  EXPECT_NE(shape.output.find("--numerics fast: forge-tiny: weights of f32, accepted with fast "
+                              "numerics: bf16, f16, codes"),
             std::string::npos)
       << shape.output;
 }

@@ -22,13 +22,16 @@ std::vector<FastShape> fast_shapes();
 /// By its name.
 FastShape fast_shape(const std::string& name);
 
-/// A model in memory, with weights of 16 bits: random ones, or those of another, rounded.
+/// A model in memory, with random weights, or those of another, rounded or as they are.
 class FastModel {
  public:
   FastModel(model::ModelConfig config, quant::WeightType type)
       : config_(std::move(config)), stored_(weights_.random(config_, type)) {}
   FastModel(model::ModelConfig config, const model::StoredModel& stored, quant::WeightType type)
       : config_(std::move(config)), stored_(weights_.converted(stored, type)) {}
+  /// Borrows the weights.
+  FastModel(model::ModelConfig config, model::StoredModel stored)
+      : config_(std::move(config)), stored_(std::move(stored)) {}
 
   const model::ModelConfig& config() const { return config_; }
   const model::StoredModel& stored() const { return stored_; }

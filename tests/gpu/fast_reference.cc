@@ -2,6 +2,8 @@
 
 #include <algorithm>
 
+#include "forge/linear/linear_weights.h"
+#include "forge/linear/product.h"
 #include "forge/model/experts.h"
 #include "forge/numerics/fast.h"
 #include "forge/numerics/vector_ops.h"
@@ -21,7 +23,8 @@ const std::vector<float>* given(const std::vector<float>& norm) {
 }
 
 bool is_f16(const linear::StoredLinear& weights) {
-  return std::get<linear::StoredRows>(weights.form).type == quant::WeightType::f16;
+  const auto* const rows = std::get_if<linear::StoredRows>(&weights.form);
+  return rows != nullptr && rows->type == quant::WeightType::f16;
 }
 
 template <class Half>
@@ -38,6 +41,15 @@ float product_of(const numerics::StepModel& step, const linear::StoredLinear& we
       reinterpret_cast<const Half*>(std::get<linear::StoredRows>(weights.form).rows);
   const std::span<const Half> row(rows + size(output) * size(weights.inputs), size(weights.inputs));
   return numerics::tensor_product<Half>(step, row, halves_of<Half>(x));
+}
+
+/// That of codes, with each number rounded.
+template <class Half>
+std::vector<float> product_of_codes(const linear::StoredLinear& weights, std::vector<float> x) {
+  for (float& number : x) number = numerics::to_float(numerics::half_of<Half>(number));
+  std::vector<float> y(size(weights.outputs));
+  linear::multiply_reference(x.data(), 1, std::span(&weights, 1), y.data());
+  return y;
 }
 
 float sigmoid(float x) { return numerics::divide(1.0F, 1.0F + numerics::exp(-x)); }
@@ -111,11 +123,15 @@ FastReference::Rows FastReference::scaled(const Vector& x, const Vector* norm) c
 std::vector<float> FastReference::product(const linear::StoredLinear& weights, const Rows& x,
                                           const Vector& bias) const {
   Vector y;
-  for (int output = 0; output < weights.outputs; ++output) {
-    const float sum = is_f16_ ? product_of<F16>(step_, weights, output, x.h)
-                              : product_of<BF16>(step_, weights, output, x.h);
-    y.push_back(x.factor * sum);
+  if (linear::has_codes(linear::panel_kind(weights))) {
+    y = is_f16_ ? product_of_codes<F16>(weights, x.h) : product_of_codes<BF16>(weights, x.h);
+  } else {
+    for (int output = 0; output < weights.outputs; ++output) {
+      y.push_back(is_f16_ ? product_of<F16>(step_, weights, output, x.h)
+                          : product_of<BF16>(step_, weights, output, x.h));
+    }
   }
+  for (float& v : y) v = x.factor * v;
   if (!bias.empty()) numerics::add(y.data(), bias.data(), weights.outputs);
   return y;
 }

@@ -22,7 +22,8 @@ class FastReference {
     numerics::KvType kv_type = numerics::KvType::bf16;
     std::uint32_t positions = 0;  ///< tokens, at most
   };
-  /// Borrows config and stored, whose weights are of one type of 16 bits.
+  /// Borrows config and stored, whose weights are of one type of 16 bits, or codes; then the
+  /// embedding says whether rows are of F16.
   FastReference(const model::ModelConfig& config, const model::StoredModel& stored,
                 const Options& options);
 

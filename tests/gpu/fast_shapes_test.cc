@@ -5,6 +5,7 @@
 #include "forge/gpu/kernels.h"
 #include "gpu/fast_models.h"
 #include "gpu/null_device.h"
+#include "linear/code_layers.h"
 #include "model/stored_weights.h"
 
 namespace forge::testing {
@@ -26,9 +27,10 @@ TEST(FastShapes, models_of_other_shapes_are_refused_by_what_they_have) {
   const model::ModelConfig llama = fast_shape("llama").config;
   EXPECT_EQ(refused(llama, WeightType::bf16), "");
   EXPECT_EQ(refused(llama, WeightType::f32),
-            "weights in panels of f32, accepted with fast numerics: bf16, f16");
-  EXPECT_EQ(refused(wide_llama(), WeightType::q8_0),
-            "weights in panels of q8_0, accepted with fast numerics: bf16, f16");
+            "weights of f32, accepted with fast numerics: bf16, f16, codes");
+  EXPECT_EQ(refused(wide_llama(), WeightType::q8_0), "");
+  EXPECT_EQ(refused(wide_experts(), WeightType::q8_0),
+            "weights of q8_0 in a model with experts, accepted with fast numerics: bf16, f16");
   EXPECT_EQ(refused(wide_latent(), WeightType::bf16),
             "latent attention, accepted with fast numerics: grouped-query attention");
   EXPECT_EQ(refused(wide_experts(), WeightType::bf16), "");
@@ -55,6 +57,35 @@ TEST(FastShapes, models_of_other_shapes_are_refused_by_what_they_have) {
             "inner size of the shared experts 12, accepted with fast numerics: a multiple of 8");
 }
 
+/// Whose gates and ups are panels of their own, and of one kind.
+TEST(FastShapes, codes_are_refused_whose_gates_and_ups_share_panels) {
+  model::ModelConfig config = wide_llama();
+  StoredWeights weights;
+  model::StoredModel stored = weights.random(config, WeightType::q8_0);
+  linear::ThreadPool threads(1);
+  const auto error = [&] {
+    return gpu::GpuModel::of(config, stored, threads, nullptr, gpu::GpuNumerics::fast).error();
+  };
+  const auto wide = linear::code_layer({.form = linear::Form::int8, .outputs = 264, .inputs = 256});
+  const auto down = linear::code_layer({.form = linear::Form::int8, .outputs = 256, .inputs = 264});
+  config.ffn_size = 264;
+  for (model::StoredLayer& layer : stored.layers) {
+    auto& mlp = std::get<model::StoredMlp>(layer.mlp);
+    mlp.gate = mlp.up = wide->linear;
+    mlp.down = down->linear;
+  }
+  EXPECT_EQ(error(),
+            "inner size of the MLP 264, accepted with fast numerics: with codes a multiple of 32");
+  config = wide_llama();
+  stored = weights.random(config, WeightType::q8_0);
+  const model::StoredModel other = weights.random(config, WeightType::q4_k);
+  std::get<model::StoredMlp>(stored.layers[0].mlp).up =
+      std::get<model::StoredMlp>(other.layers[0].mlp).up;
+  EXPECT_EQ(
+      error(),
+      "gates and ups of several kinds of codes, accepted with fast numerics: one kind for both");
+}
+
 /// As GGUF has routers, beside experts of 16 bits.
 TEST(FastShapes, a_router_of_floats_is_refused) {
   const model::ModelConfig config = fast_shape("qwen_moe").config;
@@ -67,9 +98,7 @@ TEST(FastShapes, a_router_of_floats_is_refused) {
   linear::ThreadPool threads(1);
   const auto made = gpu::GpuModel::of(config, stored, threads, nullptr, gpu::GpuNumerics::fast);
   ASSERT_FALSE(made);
-  EXPECT_EQ(made.error(),
-            "weights of bf16_rows and of f32, accepted with fast numerics: one type of 16 bits for "
-            "all");
+  EXPECT_EQ(made.error(), "weights of f32, accepted with fast numerics: bf16, f16");
 }
 
 // ---- Launches -----------------------------------------------------------------------------------

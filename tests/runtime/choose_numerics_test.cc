@@ -101,8 +101,7 @@ TEST_F(ChooseNumerics, what_was_asked_for_is_kept_or_refused) {
   EXPECT_EQ(chosen({.kind = TargetKind::sim, .numerics = fast}), (Chosen{fast, KvType::bf16}));
   EXPECT_EQ(chosen({.numerics = canonical}), (Chosen{canonical, KvType::f32}));
   EXPECT_EQ(chosen({.is_bf16 = false, .numerics = fast}).error(),
-            "--numerics fast: f32: weights in panels of f32, accepted with fast numerics: bf16, "
-            "f16");
+            "--numerics fast: f32: weights of f32, accepted with fast numerics: bf16, f16, codes");
   EXPECT_EQ(chosen({.numerics = fast, .kv = KvType::f32}).error(),
             "--kv f32, accepted with --numerics fast: bf16, f16");
   EXPECT_EQ(chosen({.numerics = native}).error(),

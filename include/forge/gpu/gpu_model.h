@@ -32,6 +32,7 @@
 #include "forge/model/model_config.h"
 #include "forge/model/packed_model.h"
 #include "forge/model/stored_model.h"
+#include "forge/numerics/half.h"
 
 namespace forge::gpu {
 
@@ -60,6 +61,10 @@ class GpuModel {
   linear::ThreadPool& threads() const { return *threads_; }
   const linear::WeightReader& reader() const { return *reader_; }
   GpuNumerics numerics() const { return numerics_; }
+
+  /// The type of the rows between the kernels of fast numerics: that of weights of 16 bits; of
+  /// codes alone bf16.
+  numerics::HalfType half_type() const;
 
   /// The packed model without its panels (packed_model.h).
   const model::PackedModel& layout() const { return *layout_; }

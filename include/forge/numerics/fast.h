@@ -2,6 +2,8 @@
 //
 //   what                                        is
 //   a product with weights of 16 bits           tensor_product.h; x rounded to the weights' type
+//   a product with weights of codes             linear/product.h, of x rounded to 16 bits, and
+//                                               then, as there, to 8 bits in groups
 //   a norm before a product                     scaled_norm.h; the product is multiplied by s
 //   attention                                   span_attention.h, over a KV cache of 16 bits
 //   embedding, bias, RoPE, soft caps,           the canonical functions, of floats (canonical.h,
@@ -15,7 +17,7 @@
 //   x        h, q            h = half_of(x w), q groups of squares (scaled_norm.h)
 //   qkv      s W h + b       floats
 //   q, k, v  norm, RoPE      half_of, of the KV cache's type
-//   out      attention       half_of, of the weights' type
+//   out      attention       half_of, of the weights' type; of codes alone it is bf16
 //   x        += m (W out + b)
 //   g, u     s W h + b       h of the new x and the next norm
 //   gated    f(g, u)         half_of

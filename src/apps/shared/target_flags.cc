@@ -119,7 +119,8 @@ void add_model_flags(CLI::App& app, runtime::ModelSource& source) {
              "canonical: as defined, so that a trace replays equal on every machine and every "
              "target; native (cpu): products of bf16 by the instruction of this CPU for them, "
              "where it has one; fast (sim, cuda): tensor cores, for models with weights of 16 "
-             "bits; auto: native on cpu, on cuda fast where the model has the shapes, otherwise "
+             "bits or of codes; auto: native on cpu, on cuda fast where the model has the shapes, "
+             "otherwise "
              "canonical")
       ->group(group);
   const auto set = [&source](const std::string& text) {

@@ -1,0 +1,102 @@
+#include "gpu/fast_runs.h"
+
+#include <gtest/gtest.h>
+
+#include <map>
+
+#include "forge/cuda/cuda_device.h"
+#include "forge/engine/engine.h"
+#include "forge/executor/logits_digest.h"
+#include "forge/sim/sim_device.h"
+#include "gpu/fast_reference.h"
+
+namespace forge::testing {
+
+std::unique_ptr<gpu::Device> open(const Place& place) {
+  if (place.device == Replayer::cuda) return cuda::open_device().value();
+  sim::SimOptions options{.device = sim::find_device(place.simulated).value()};
+  options.mode = place.checked ? sim::SimMode::checked : sim::SimMode::plain;
+  if (place.checked) options.schedule_seed = 7;
+  if (place.shared_bytes) options.device.shared_bytes = *place.shared_bytes;
+  return std::make_unique<sim::SimDevice>(options);
+}
+
+Outputs run(const gpu::GpuModels& models, const Place& place,
+            const std::vector<Request>& requests) {
+  const std::unique_ptr<gpu::Device> device = open(place);
+  const executor::ExecutorOptions options{.cache = place.scheduler.cache,
+                                          .batch = place.scheduler.batch,
+                                          .drafts = place.drafts,
+                                          .draft_layers = 1,
+                                          .kv_type = place.kv_type,
+                                          .digest_logits = true,
+                                          .check_kv = true};
+  const auto executor = gpu::GpuExecutor::create(*device, models, options, place.gpu).value();
+  engine::Engine engine(place.scheduler, *executor);
+  Outputs outputs{.of = std::vector<Output>(requests.size())};
+  std::map<SeqId, std::size_t> index;
+  const auto step = [&] {
+    const auto [plan, result] = engine.step();
+    EXPECT_TRUE(result.step == plan.step);
+    outputs.events.count(plan);
+    for (const SliceResult& slice : result.slices) {
+      Output& output = outputs.of[index.at(slice.seq)];
+      for (std::uint32_t i = slice.first_token; i < slice.first_token + slice.token_count; ++i) {
+        output.tokens.push_back(result.tokens[i]);
+        output.logits.push_back(result.logits[i]);
+      }
+    }
+  };
+  for (const Request& request : requests) {
+    index[engine.submit(request).value()] = index.size();
+    step();
+  }
+  while (engine.has_work()) step();
+  outputs.statistics = executor->statistics();
+  outputs.step = numerics::step_model(device->info().compute_capability / 10);
+  outputs.estimate = device->estimate();
+  return outputs;
+}
+
+Request request_of(int vocabulary, std::uint32_t prompt, std::uint32_t seed,
+                   std::uint32_t new_tokens) {
+  Request request;
+  for (std::uint32_t k = 0; k < prompt; ++k) {
+    const std::uint32_t token = k < 10 ? 3 * k + 1 : 31 * seed + 7 * k + k * k;
+    request.prompt.emplace_back(token % static_cast<std::uint32_t>(vocabulary));
+  }
+  request.max_new_tokens = new_tokens;
+  request.sampling = {.temperature = seed % 3 == 2 ? 0.8F : 0.0F, .seed = seed};
+  request.ignore_eos = true;
+  return request;
+}
+
+SchedulerConfig roomy(std::uint32_t block_size) {
+  return {.cache = {.num_blocks = 900 / block_size + 1, .block_size = block_size},
+          .batch = {.max_batch_size = 1, .max_batch_tokens = 1024},
+          .prefill_chunk_size = 1024,
+          .prefix_cache = PrefixCacheKind::none};
+}
+
+Output expect_reference(FastModel& model, const Place& place, std::uint32_t prompt) {
+  constexpr std::uint32_t kNew = 4;
+  const Request request = request_of(model.config().vocabulary_size, prompt, 0, kNew);
+  const Outputs outputs = run(model.on_gpu(), place, {request});
+  Output output = outputs.of.front();
+  if (outputs.estimate && prompt > 64 && !place.shared_bytes) {
+    EXPECT_GT(outputs.launches(gpu::KernelId::attend_wide), 0U);
+  }
+  FastReference reference(
+      model.config(), model.stored(),
+      {.step = outputs.step, .kv_type = place.kv_type, .positions = prompt + kNew});
+  std::vector<float> logits;
+  for (const TokenId token : request.prompt) logits = reference.next(token.value);
+  EXPECT_EQ(output.tokens.size(), kNew);
+  for (std::size_t i = 0; i < output.tokens.size(); ++i) {
+    EXPECT_EQ(output.logits[i], executor::logits_digest(logits)) << "token " << i;
+    logits = reference.next(output.tokens[i].value);
+  }
+  return output;
+}
+
+}  // namespace forge::testing
