@@ -2,14 +2,15 @@
 
 #include <algorithm>
 #include <cmath>
+#include <cstring>
 #include <utility>
 
 #include "forge/checkpoint/hf_config.h"
 #include "forge/core/must.h"
 #include "forge/model/stored_shapes.h"
 #include "forge/model/weight_roles.h"
-#include "forge/numerics/half.h"
 #include "forge/numerics/philox.h"
+#include "forge/quant/quantize.h"
 #include "shapes.h"
 
 namespace forge {
@@ -27,31 +28,40 @@ void for_each_matrix(model::StoredModel& model, const auto& visit) {
       [](const std::string&, std::vector<float>&) {});
 }
 
-/// At least `count` numbers in [-range, range], a part of them by each thread.
-std::unique_ptr<std::uint16_t[]> random_numbers(std::size_t count, float range,
-                                                linear::ThreadPool& threads) {
-  constexpr std::size_t kWords = std::size(numerics::Words4{}.x);
-  constexpr std::size_t kPart = kWords << 18;
-  const std::size_t parts = (count + kPart - 1) / kPart;
-  auto numbers = std::make_unique_for_overwrite<std::uint16_t[]>(parts * kPart);
-  threads.run(static_cast<int>(parts), [&](int part) {
-    const std::size_t first = static_cast<std::size_t>(part) * kPart;
-    for (std::size_t i = first; i < first + kPart; i += kWords) {
-      const numerics::Words4 words =
-          numerics::philox({{static_cast<std::uint32_t>(i / kWords), 0, 0, 0}}, kWeightsSeed);
-      for (std::size_t k = 0; k < kWords; ++k) {
-        const float number = range * (2 * numerics::uniform_open(words.x[k]) - 1);
-        numbers[i + k] = numerics::to_bf16(number).bits;
-      }
-    }
-  });
+/// Numbers in [-range, range].
+std::vector<float> random_numbers(std::size_t count, float range) {
+  std::vector<float> numbers(count);
+  for (std::size_t i = 0; i < count; ++i) {
+    constexpr std::size_t kWords = std::size(numerics::Words4{}.x);
+    const numerics::Words4 words =
+        numerics::philox({{static_cast<std::uint32_t>(i / kWords), 0, 0, 0}}, kWeightsSeed);
+    numbers[i] = range * (2 * numerics::uniform_open(words.x[i % kWords]) - 1);
+  }
   return numbers;
+}
+
+/// `count` numbers as `type` stores them: some random ones, again and again.
+std::unique_ptr<std::byte[]> stored_numbers(quant::WeightType type, std::size_t count,
+                                            float range) {
+  constexpr std::size_t kRandom = std::size_t{1} << 20;  // whole blocks of every type
+  const std::vector<float> numbers = random_numbers(std::min(count, kRandom), range);
+  const std::size_t random_bytes = quant::bytes_of(type, numbers.size()).value();
+  const std::size_t bytes = quant::bytes_of(type, count).value();
+  auto stored = std::make_unique_for_overwrite<std::byte[]>(bytes);
+  quant::quantize(type, numbers, stored.get());
+  for (std::size_t done = random_bytes; done < bytes; done += random_bytes) {
+    std::memcpy(&stored[done], stored.get(), std::min(random_bytes, bytes - done));
+  }
+  return stored;
 }
 
 }  // namespace
 
-const std::vector<std::string>& benchmarked_models() {
-  static const std::vector<std::string> models{"llama-3-8b"};
+const std::vector<BenchmarkedModel>& benchmarked_models() {
+  using enum quant::WeightType;
+  static const std::vector<BenchmarkedModel> models{{"llama-3-8b", bf16, {1, 16, 64, 256}},
+                                                    {"llama-3-8b", q8_0, {1, 16}},
+                                                    {"llama-3-8b", q4_k, {1, 16}}};
   return models;
 }
 
@@ -60,17 +70,20 @@ model::ModelConfig published_config(const std::string& name) {
   return checkpoint::parse_hf_config(text, name).value().model;
 }
 
-BenchModel::BenchModel(std::string name, model::ModelConfig config, linear::ThreadPool& threads)
-    : name_(std::move(name)), config_(std::move(config)), stored_(model::model_shapes(config_)) {
+BenchModel::BenchModel(std::string name, quant::WeightType weights, model::ModelConfig config,
+                       linear::ThreadPool& threads)
+    : name_(std::move(name)),
+      weights_(weights),
+      config_(std::move(config)),
+      stored_(model::model_shapes(config_)) {
   std::size_t largest = 0;
   for_each_matrix(stored_, [&](const linear::StoredLinear& matrix) {
     largest = std::max(largest, size_of(matrix));
   });
   const float range = std::sqrt(3.0F / static_cast<float>(config_.hidden_size));
-  numbers_ = random_numbers(largest, range, threads);
-  const auto* const bytes = reinterpret_cast<const std::byte*>(numbers_.get());
+  numbers_ = stored_numbers(weights_, largest, range);
   for_each_matrix(stored_, [&](linear::StoredLinear& matrix) {
-    matrix.form = linear::StoredRows{quant::WeightType::bf16, bytes};
+    matrix.form = linear::StoredRows{weights_, numbers_.get()};
   });
   const auto fast = gpu::GpuModel::of(config_, stored_, threads, nullptr, gpu::GpuNumerics::fast);
   on_gpu_ = fast ? *fast : gpu::GpuModel::of(config_, stored_, threads).value();

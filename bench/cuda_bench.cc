@@ -100,7 +100,7 @@ Json measure_all_steps(gpu::Device& device) {
   return json;
 }
 
-/// Makes the weights of models, and packs them.
+/// Packs the weights of models.
 int thread_count() {
   return std::clamp(static_cast<int>(std::thread::hardware_concurrency()), 1,
                     linear::ThreadPool::kThreadsMax);
@@ -109,11 +109,11 @@ int thread_count() {
 Json measure_all_models(gpu::Device& device, const BestRates& rates) {
   linear::ThreadPool threads(thread_count());
   Json json = Json::array();
-  for (const std::string& name : benchmarked_models()) {
-    std::cout << "loading " << name << std::endl;
-    const BenchModel model(name, published_config(name), threads);
-    measure_model(device, model, {}, [&](const ModelTime& time) {
-      json.push_back(to_json(name, time, rates));
+  for (const BenchmarkedModel& each : benchmarked_models()) {
+    std::cout << "loading " << each.name << " " << name_of(each.weights) << std::endl;
+    const BenchModel model(each.name, each.weights, published_config(each.name), threads);
+    measure_model(device, model, {.batches = each.batches}, [&](const ModelTime& time) {
+      json.push_back(to_json(model, time, rates));
       std::cout << json.back() << std::endl;
     });
   }
@@ -126,12 +126,13 @@ int count(const Options& options) {
   if (!description) return fail("--device: " + description.error());
   linear::ThreadPool threads(thread_count());
   Json json{{"device", description->full_name}};
-  for (const std::string& name : benchmarked_models()) {
-    const BenchModel model(name, published_config(name), threads);
-    const std::vector<ModelCount> counts = count_model(*description, model, {});
-    std::cout << to_text(name, *description, counts);
-    for (const ModelCount& each : counts) {
-      json["predictions"].push_back(to_json(name, each, rates_of(*description)));
+  for (const BenchmarkedModel& each : benchmarked_models()) {
+    const BenchModel model(each.name, each.weights, published_config(each.name), threads);
+    const std::vector<ModelCount> counts =
+        count_model(*description, model, {.batches = each.batches});
+    std::cout << to_text(model, *description, counts);
+    for (const ModelCount& count : counts) {
+      json["predictions"].push_back(to_json(model, count, rates_of(*description)));
     }
   }
   if (!options.json_file.empty() && !write_file(options.json_file, json.dump(2) + "\n")) {

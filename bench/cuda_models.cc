@@ -83,7 +83,7 @@ void measure_model(gpu::Device& device, const BenchModel& model, const ModelSize
   }
 }
 
-nlohmann::ordered_json to_json(const std::string& model, const ModelTime& time,
+nlohmann::ordered_json to_json(const BenchModel& model, const ModelTime& time,
                                const BestRates& rates) {
   nlohmann::ordered_json json = to_json(model, time.of);
   json["graphs"] = time.gpu.graphs;

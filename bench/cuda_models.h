@@ -25,7 +25,7 @@ struct ModelTime {
 void measure_model(gpu::Device& device, const BenchModel& model, const ModelSizes& sizes,
                    const std::function<void(const ModelTime&)>& tell);
 
-nlohmann::ordered_json to_json(const std::string& model, const ModelTime& time,
+nlohmann::ordered_json to_json(const BenchModel& model, const ModelTime& time,
                                const BestRates& rates);
 
 }  // namespace forge

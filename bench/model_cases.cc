@@ -78,9 +78,12 @@ FittingCases fitting_cases(gpu::Device& device, const BenchModel& model, const C
   return fitting;
 }
 
-nlohmann::ordered_json to_json(const std::string& model, const ModelCase& of) {
-  return {
-      {"model", model}, {"phase", name_of(of.phase)}, {"batch", of.batch}, {"tokens", of.tokens}};
+nlohmann::ordered_json to_json(const BenchModel& model, const ModelCase& of) {
+  return {{"model", model.name()},
+          {"weights", name_of(model.weights())},
+          {"phase", name_of(of.phase)},
+          {"batch", of.batch},
+          {"tokens", of.tokens}};
 }
 
 ModelRun::ModelRun(gpu::Device& device, const BenchModel& model, const ModelRoom& room,

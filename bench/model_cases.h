@@ -67,8 +67,8 @@ struct FittingCases {
 FittingCases fitting_cases(gpu::Device& device, const BenchModel& model, const CaseGroup& group,
                            const ModelSizes& sizes);
 
-/// "model", "phase", "batch" and "tokens".
-nlohmann::ordered_json to_json(const std::string& model, const ModelCase& of);
+/// "model", "weights", "phase", "batch" and "tokens".
+nlohmann::ordered_json to_json(const BenchModel& model, const ModelCase& of);
 
 /// An executor for the cases of a group. They run one after the other.
 class ModelRun {

@@ -15,7 +15,7 @@ using Phase = ModelCase::Phase;
 /// What some launches cost together.
 struct LaunchSums {
   sim::KernelWork work;
-  std::vector<gpu::Estimate::Kernel> kernels{gpu::kKernelNames.size()};
+  std::vector<KernelCount> kernels{gpu::kKernelNames.size()};
   bool calibrated = true;
 
   void add(const gpu::KernelLaunch& launch, const sim::KernelWork& of,
@@ -25,9 +25,12 @@ struct LaunchSums {
     work.flops += of.flops;
     work.matrix_flops += of.matrix_flops;
     calibrated = calibrated && time.calibrated;
-    gpu::Estimate::Kernel& kernel = kernels[static_cast<std::size_t>(launch.kernel)];
+    KernelCount& kernel = kernels[static_cast<std::size_t>(launch.kernel)];
     ++kernel.launches;
-    kernel.us += time.total_us;
+    kernel.predicted_us += time.total_us;
+    kernel.memory_us += time.memory_us;
+    kernel.compute_us += time.compute_us;
+    kernel.latency_us += time.latency_us;
   }
 };
 
@@ -80,10 +83,10 @@ void count_case(Counter& counter, ModelRun& run, const BenchModel& model, const 
   count.kernels = sums.kernels;
   count.predicted_us = counter.copies_us();
   const auto layers = static_cast<std::uint64_t>(model.on_gpu().config().layers);
-  for (const gpu::Estimate::Kernel& kernel : sums.kernels) {
+  for (const KernelCount& kernel : sums.kernels) {
     count.launches += kernel.launches;
     count.layer_launches += kernel.launches / (layers * steps);
-    count.predicted_us += kernel.us;
+    count.predicted_us += kernel.predicted_us;
   }
   while (!run.is_done()) run.step();
 }
@@ -115,7 +118,7 @@ BestRates rates_of(const sim::DeviceDescription& description) {
               description.multiprocessors * description.matrix_flops * description.clock_ghz / 1e3};
 }
 
-nlohmann::ordered_json to_json(const std::string& model, const ModelCount& count,
+nlohmann::ordered_json to_json(const BenchModel& model, const ModelCount& count,
                                const BestRates& rates) {
   nlohmann::ordered_json json = to_json(model, count.of);
   if (!count.not_run.empty()) {
@@ -139,20 +142,23 @@ nlohmann::ordered_json to_json(const std::string& model, const ModelCount& count
   json["predicted_share"] = light / count.predicted_us;
   json["calibrated"] = count.calibrated;
   for (std::size_t i = 0; i < count.kernels.size(); ++i) {
-    const gpu::Estimate::Kernel& kernel = count.kernels[i];
+    const KernelCount& kernel = count.kernels[i];
     if (kernel.launches == 0) continue;
     json["kernels"][std::string(gpu::kKernelNames[i])] = {{"launches", kernel.launches},
-                                                          {"predicted_us", kernel.us}};
+                                                          {"predicted_us", kernel.predicted_us},
+                                                          {"memory_us", kernel.memory_us},
+                                                          {"compute_us", kernel.compute_us},
+                                                          {"latency_us", kernel.latency_us}};
   }
   return json;
 }
 
-std::string to_text(const std::string& model, const sim::DeviceDescription& description,
+std::string to_text(const BenchModel& model, const sim::DeviceDescription& description,
                     const std::vector<ModelCount>& counts) {
   const BestRates rates = rates_of(description);
   std::ostringstream out;
-  out << model << " on a described " << description.full_name
-      << ": counted and predicted, not measured\n"
+  out << model.name() << " " << name_of(model.weights()) << " on a described "
+      << description.full_name << ": counted and predicted, not measured\n"
       << "phase   batch tokens launches layer   GB counted   needed    other  TFLOP counted   "
          "needed"
          "  light ms  predicted  share\n"

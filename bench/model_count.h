@@ -20,6 +20,15 @@
 
 namespace forge {
 
+/// Launches of a kernel, and what the estimate says of all of them together.
+struct KernelCount {
+  std::uint64_t launches = 0;
+  double predicted_us = 0;  ///< launches, and of each the largest of the three, times its factor
+  double memory_us = 0;
+  double compute_us = 0;
+  double latency_us = 0;
+};
+
 /// A decode step, or all steps of a prefill.
 struct ModelCount {
   ModelCase of;
@@ -28,7 +37,7 @@ struct ModelCount {
   std::uint64_t layer_launches = 0;  ///< of each layer, in each of the steps
   sim::KernelWork work;              ///< of all launches: bytes and operations
   StepNeeds needs;
-  std::vector<gpu::Estimate::Kernel> kernels;  ///< by KernelId: launches, and their time
+  std::vector<KernelCount> kernels;  ///< by KernelId
   double predicted_us = 0;  ///< of launches and copies, one after the other, without the host
   bool calibrated = false;  ///< the device was measured, and all these kernels on it
 };
@@ -40,11 +49,11 @@ std::vector<ModelCount> count_model(const sim::DeviceDescription& description,
 /// The rates that the description has.
 BestRates rates_of(const sim::DeviceDescription& description);
 
-nlohmann::ordered_json to_json(const std::string& model, const ModelCount& count,
+nlohmann::ordered_json to_json(const BenchModel& model, const ModelCount& count,
                                const BestRates& rates);
 
 /// A table of them, with a heading.
-std::string to_text(const std::string& model, const sim::DeviceDescription& description,
+std::string to_text(const BenchModel& model, const sim::DeviceDescription& description,
                     const std::vector<ModelCount>& counts);
 
 }  // namespace forge

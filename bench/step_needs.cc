@@ -3,24 +3,37 @@
 #include <algorithm>
 
 #include "forge/core/check.h"
+#include "forge/linear/matrix_rows.h"
 #include "forge/model/transformer.h"
 #include "forge/model/weight_roles.h"
 
 namespace forge {
 namespace {
 
-constexpr std::uint64_t kHalf = 2;  // bytes
-
 std::uint64_t weights_of(const linear::LinearWeights& matrix) {
   return static_cast<std::uint64_t>(matrix.outputs()) * static_cast<std::uint64_t>(matrix.inputs());
 }
 
-/// The weights of all layers' matrices, which each row meets.
-std::uint64_t layer_weights(const model::PackedModel& layout) {
+/// Of the matrices of all layers, which each row meets.
+struct LayerMatrices {
   std::uint64_t weights = 0;
-  model::for_each_matrix(
-      layout, [&](const linear::LinearWeights& matrix) { weights += weights_of(matrix); });
-  return weights - weights_of(layout.head);
+  std::uint64_t bytes = 0;
+
+  explicit LayerMatrices(const model::PackedModel& layout) {
+    model::for_each_matrix(layout, [&](const linear::LinearWeights& matrix) {
+      weights += weights_of(matrix);
+      bytes += matrix.bytes();
+    });
+    weights -= weights_of(layout.head);
+    bytes -= layout.head.bytes();
+  }
+};
+
+/// Bytes of an embedding, which lies among others in a panel where it is of codes.
+std::uint64_t embedding_bytes(const linear::StoredLinear& embedding) {
+  const linear::PanelKind kind = linear::panel_kind(embedding);
+  if (!linear::has_codes(kind)) return linear::row_bytes(embedding);
+  return linear::panel_bytes(kind, embedding.inputs) / linear::kPanelOutputs;
 }
 
 /// The numbers of all vectors but the final norm's.
@@ -60,8 +73,8 @@ StepNeeds needs_of(const gpu::GpuModel& model, numerics::KvType kv_type, const S
     keys += first + count;
     pairs += count * first + count * (count + 1) / 2;
   }
-  const std::uint64_t of_layers = layer_weights(model.layout());
-  const std::uint64_t of_head = weights_of(model.layout().head);
+  const LayerMatrices of_layers(model.layout());
+  const linear::LinearWeights& head = model.layout().head;
   const bool has_logits = rows_with_logits > 0;
   const std::uint64_t norms =
       layer_norms(model.stored()) + (has_logits ? model.stored().final_norm.size() : 0);
@@ -69,12 +82,12 @@ StepNeeds needs_of(const gpu::GpuModel& model, numerics::KvType kv_type, const S
       model::kv_shape(config).token_numbers() * numerics::bytes_of(kv_type);
   const auto layers = static_cast<std::uint64_t>(config.layers);
   const auto query_size = static_cast<std::uint64_t>(attention.heads * attention.head_size);
-  return {.weights = (of_layers + (has_logits ? of_head : 0)) * kHalf,
+  return {.weights = of_layers.bytes + (has_logits ? head.bytes() : 0),
           .norms = norms * sizeof(float),
-          .embedding = rows * static_cast<std::uint64_t>(config.hidden_size) * kHalf,
+          .embedding = rows * embedding_bytes(model.stored().embedding),
           .kv_read = keys * token_bytes,
           .kv_written = rows * token_bytes,
-          .operations = 2 * (rows * of_layers + rows_with_logits * of_head +
+          .operations = 2 * (rows * of_layers.weights + rows_with_logits * weights_of(head) +
                              2 * pairs * layers * query_size)};
 }
 

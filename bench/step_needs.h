@@ -1,17 +1,18 @@
 // StepNeeds: the bytes that a step cannot but move and the operations that it cannot but do,
 // whatever the kernels are, and the time that a device needs for these at the least.
 //
-//   bytes       each matrix once, that of the head if a token is sampled; the vectors of norms;
-//               of the embedding a row for each row; the keys and values of all that the sequences
-//               have, read once, and those of the new tokens, written once
+//   bytes       each matrix once, in the panels in which it is read (linear/linear_weights.h), that
+//               of the head if a token is sampled; the vectors of norms; of the embedding a row for
+//               each row; the keys and values of all that the sequences have, read once, and those
+//               of the new tokens, written once
 //   operations  two for each multiply-add: of each row with every matrix, of rows with logits with
 //               the head, and of each query head with each key that its row sees, and its value
-//   light       the larger of bytes / copy rate and operations / rate of a large product: how fast
-//               the step would be if light were the only limit
+//   light       the larger of bytes / copy rate and operations / rate of a large product in bf16:
+//               how fast the step would be if light were the only limit
 //
 // What kernels hand to one another (hidden states, queries, gates, logits) is in neither: it need
-// not leave the chip. In decodes of Llama-3-8B it is 0.1 to 2.5% beside these bytes; in prefills
-// about as many again, but there operations take longer.
+// not leave the chip. In decodes of Llama-3-8B it is 0.1 to 3.7% beside these bytes; in prefills
+// one to four times as many again, but there operations take longer.
 //
 // Thread contract: pure functions.
 #pragma once
@@ -40,8 +41,8 @@ struct StepNeeds {
   friend bool operator==(const StepNeeds&, const StepNeeds&) = default;
 };
 
-/// Requires: the model is dense, with grouped-query attention without windows and weights of 16
-/// bits; the plan has no drafts.
+/// Requires: the model is dense, with grouped-query attention without windows, its weights in
+/// panels that its kernels read; the plan has no drafts.
 StepNeeds needs_of(const gpu::GpuModel& model, numerics::KvType kv_type, const StepPlan& plan);
 
 /// What a device does at best.

@@ -1,12 +1,14 @@
 // Whole models in forge-cuda-bench: what a step needs, what its launches move, and what is said of
-// cases that a device runs, or has no memory for. The model is tiny, the device simulated.
+// cases that a device runs, or has no memory for. Models are tiny, the device simulated.
 #include <gmock/gmock.h>
 
+#include <algorithm>
 #include <unordered_set>
 
 #include "counting_device.h"
 #include "cuda_models.h"
 #include "forge/model/stored_shapes.h"
+#include "forge/model/weight_roles.h"
 #include "forge/sim/sim_device.h"
 #include "forge/sim/sim_kernels.h"
 #include "model_count.h"
@@ -18,30 +20,50 @@ using ::testing::ElementsAre;
 using ::testing::HasSubstr;
 using ::testing::IsEmpty;
 using Json = nlohmann::ordered_json;
+using quant::WeightType;
 using Phase = ModelCase::Phase;
 
-model::ModelConfig tiny_config() {
+/// With rows of whole blocks.
+model::ModelConfig tiny_config(WeightType weights) {
+  const int size = std::max(64, static_cast<int>(quant::block_elements(weights)));
   model::ModelConfig config;
   config.family = "llama";
   config.vocabulary_size = 320;
-  config.hidden_size = 64;
+  config.hidden_size = size;
   config.layers = 2;
-  config.ffn_size = 128;
+  config.ffn_size = 2 * size;
   config.positions = 512;
-  config.attention = model::GroupedQueryConfig{.heads = 4, .kv_heads = 2, .head_size = 16};
+  config.attention = model::GroupedQueryConfig{.heads = 4, .kv_heads = 2, .head_size = size / 4};
   config.attention_scale = 0.25F;
-  config.rope.size = 16;
+  config.rope.size = size / 4;
   return config;
 }
 
 ModelSizes tiny_sizes() { return {.batches = {1, 3}, .context = 32, .prompt = 70, .steps = 4}; }
 
-class TinyModel : public ::testing::Test {
+template <class Test>
+class WithTinyModel : public Test {
  protected:
+  explicit WithTinyModel(WeightType weights)
+      : model_("tiny", weights, tiny_config(weights), threads_) {}
+
   sim::DeviceDescription description_ = sim::find_device("h200").value();
   linear::ThreadPool threads_{1};
-  BenchModel model_{"tiny", tiny_config(), threads_};
+  BenchModel model_;
 };
+
+class TinyModel : public WithTinyModel<::testing::Test> {
+ protected:
+  TinyModel() : WithTinyModel(WeightType::bf16) {}
+};
+
+class TinyModelOf : public WithTinyModel<::testing::TestWithParam<WeightType>> {
+ protected:
+  TinyModelOf() : WithTinyModel(GetParam()) {}
+};
+INSTANTIATE_TEST_SUITE_P(, TinyModelOf,
+                         ::testing::Values(WeightType::bf16, WeightType::q8_0, WeightType::q4_k),
+                         [](const auto& of) { return std::string(name_of(of.param)); });
 
 StepPlan plan_of(const std::vector<Slice>& slices) {
   StepPlan plan;
@@ -51,19 +73,35 @@ StepPlan plan_of(const std::vector<Slice>& slices) {
 
 // ---- What a step needs --------------------------------------------------------------------------
 
-TEST(StepNeeds, of_llama_3_8b_are_those_of_its_published_size) {
-  const model::ModelConfig config = published_config("llama-3-8b");
-  const model::StoredModel shapes = model::model_shapes(config);
-  linear::ThreadPool threads(1);
-  const auto model = gpu::GpuModel::of(config, shapes, threads).value();
-  constexpr std::uint64_t kParameters = 8030261248;
-  constexpr std::uint64_t kEmbedding = 128256 * 4096;  // as large as the head
-  constexpr std::uint64_t kNorms = 65 * 4096;
-  constexpr std::uint64_t kTokenBytes = 131072;
+constexpr std::uint64_t kParameters = 8030261248;
+constexpr std::uint64_t kEmbedding = 128256 * 4096;  // as large as the head
+constexpr std::uint64_t kNorms = 65 * 4096;
 
-  const StepPlan decode = plan_of(
+/// What a step of Llama-3-8B needs.
+StepNeeds llama_needs(WeightType weights, const StepPlan& plan) {
+  const model::ModelConfig config = published_config("llama-3-8b");
+  model::StoredModel shapes = model::model_shapes(config);
+  model::for_each_weight(
+      shapes,
+      [&](const std::string&, linear::StoredLinear& matrix) {
+        matrix.form = linear::StoredRows{weights, nullptr};
+      },
+      [](const std::string&, const std::vector<float>&) {});
+  linear::ThreadPool threads(1);
+  const auto model =
+      gpu::GpuModel::of(config, shapes, threads, nullptr, gpu::GpuNumerics::fast).value();
+  return needs_of(model, numerics::KvType::bf16, plan);
+}
+
+/// Of two sequences.
+StepPlan decode_plan() {
+  return plan_of(
       {{.first = 2047, .count = 1, .samples = true}, {.first = 99, .count = 1, .samples = true}});
-  const StepNeeds needs = needs_of(model, numerics::KvType::bf16, decode);
+}
+
+TEST(StepNeeds, of_llama_3_8b_are_those_of_its_published_size) {
+  constexpr std::uint64_t kTokenBytes = 131072;
+  const StepNeeds needs = llama_needs(WeightType::bf16, decode_plan());
   EXPECT_EQ(needs.weights, 2 * (kParameters - kEmbedding - kNorms));
   EXPECT_EQ(needs.norms, 4 * kNorms);
   EXPECT_EQ(needs.embedding, 2 * 4096 * 2);
@@ -74,12 +112,23 @@ TEST(StepNeeds, of_llama_3_8b_are_those_of_its_published_size) {
             2 * 2 * (kParameters - kEmbedding - kNorms) + (2048 + 100) * attention);
 
   // A chunk that does not end its prompt has nothing to do with the head.
-  const StepNeeds chunk =
-      needs_of(model, numerics::KvType::bf16, plan_of({{.first = 10, .count = 3}}));
+  const StepNeeds chunk = llama_needs(WeightType::bf16, plan_of({{.first = 10, .count = 3}}));
   EXPECT_EQ(chunk.weights, needs.weights - 2 * kEmbedding);
   EXPECT_EQ(chunk.norms, needs.norms - 4 * 4096);
   EXPECT_EQ(chunk.kv_read, 13 * kTokenBytes);
   EXPECT_EQ(chunk.operations, 3 * chunk.weights + (11 + 12 + 13) * attention);
+}
+
+/// Q8_0 as in a file, Q4_K with scales and minima of 8 bits (linear/linear_weights.h).
+TEST(StepNeeds, of_codes_are_their_panels_and_the_same_operations) {
+  const StepNeeds of_bf16 = llama_needs(WeightType::bf16, decode_plan());
+  for (const auto& [type, block, block_bytes] :
+       {std::tuple(WeightType::q8_0, 32U, 34U), {WeightType::q4_k, 256U, 148U}}) {
+    StepNeeds expected = of_bf16;
+    expected.weights = (kParameters - kEmbedding - kNorms) / block * block_bytes;
+    expected.embedding = std::uint64_t{2} * 4096 / block * block_bytes;
+    EXPECT_EQ(llama_needs(type, decode_plan()), expected) << name_of(type);
+  }
 }
 
 TEST(LightUs, is_the_time_of_bytes_or_of_operations) {
@@ -180,7 +229,28 @@ void expect_needed_bytes(const Moved& moved, const StepNeeds& needs, Phase phase
   EXPECT_GT(moved.by_formula, needs.bytes());
 }
 
-TEST_F(TinyModel, moves_the_bytes_that_its_steps_need_and_is_counted_so) {
+TEST_P(TinyModelOf, has_weights_spread_as_trained_ones_are_and_runs_in_fast_numerics) {
+  EXPECT_EQ(model_.weights(), GetParam());
+  EXPECT_EQ(model_.on_gpu().numerics(), gpu::GpuNumerics::fast);
+  const linear::StoredLinear& embedding = model_.on_gpu().stored().embedding;
+  const auto size = static_cast<std::size_t>(embedding.inputs);
+  std::vector<float> row(size);
+  double sum = 0;
+  double squares = 0;
+  for (int i = 0; i < embedding.outputs; ++i) {
+    stored_row(embedding, i, row.data());
+    for (const float number : row) {
+      sum += number;
+      squares += double{number} * double{number};
+    }
+  }
+  const double count = static_cast<double>(size) * embedding.outputs;
+  const double deviation = std::sqrt(1.0 / static_cast<double>(size));
+  EXPECT_NEAR(sum / count, 0.0, 0.03 * deviation);
+  EXPECT_NEAR(std::sqrt(squares / count), deviation, 0.03 * deviation);
+}
+
+TEST_P(TinyModelOf, moves_the_bytes_that_its_steps_need_and_is_counted_so) {
   TracingDevice tracing(description_);
   const CaseGroup group = model_cases(tiny_sizes()).front();
   const FittingCases fitting = fitting_cases(tracing.device(), model_, group, tiny_sizes());
@@ -212,11 +282,12 @@ TEST_F(TinyModel, moves_the_bytes_that_its_steps_need_and_is_counted_so) {
 
 TEST_F(TinyModel, counts_are_told_as_a_table_and_as_json) {
   const std::vector<ModelCount> counts = count_model(description_, model_, tiny_sizes());
-  const std::string table = to_text("tiny", description_, counts);
-  EXPECT_THAT(table, HasSubstr("tiny on a described NVIDIA H200 SXM 141GB: counted and predicted"));
+  const std::string table = to_text(model_, description_, counts);
+  EXPECT_THAT(table,
+              HasSubstr("tiny BF16 on a described NVIDIA H200 SXM 141GB: counted and predicted"));
   EXPECT_THAT(table, HasSubstr("prefill     1     70"));
   const ModelCount& count = counts.front();
-  const Json json = to_json("tiny", count, rates_of(description_));
+  const Json json = to_json(model_, count, rates_of(description_));
   EXPECT_EQ(json["bytes"], count.needs.bytes());
   EXPECT_EQ(json["bytes_counted"], count.work.bytes_read + count.work.bytes_written);
   EXPECT_EQ(json["operations_counted"], count.work.flops + count.work.matrix_flops);
@@ -227,6 +298,10 @@ TEST_F(TinyModel, counts_are_told_as_a_table_and_as_json) {
   for (const Json& kernel : json["kernels"]) {
     launches += kernel["launches"].get<std::uint64_t>();
     us += kernel["predicted_us"].get<double>();
+    for (const char* const part : {"memory_us", "compute_us", "latency_us"}) {
+      EXPECT_GE(kernel[part].get<double>(), 0.0);
+      EXPECT_LE(kernel[part].get<double>(), kernel["predicted_us"].get<double>());
+    }
   }
   EXPECT_EQ(launches, count.launches);
   EXPECT_GT(us, 0.0);
@@ -256,18 +331,28 @@ TEST_F(TinyModel, is_measured_in_all_cases) {
     EXPECT_THAT(time.not_run, IsEmpty());
     EXPECT_GT(time.host_us, 0.0);
     EXPECT_GT(time.step_us, 0.0);
-    const Json json = to_json("tiny", time, {.copy_gb_per_s = 1, .product_tflops = 1});
+    const Json json = to_json(model_, time, {.copy_gb_per_s = 1, .product_tflops = 1});
     EXPECT_EQ(json["model"], "tiny");
+    EXPECT_EQ(json["weights"], "BF16");
     EXPECT_EQ(json["tokens"], time.of.phase == Phase::prefill ? 70 : 32);
     EXPECT_EQ(json["bytes"], time.needs.bytes());
     EXPECT_EQ(json["operations"], time.needs.operations);
     EXPECT_DOUBLE_EQ(json["share"].get<double>() * time.step_us, json["light_us"].get<double>());
-    const Json unknown = to_json("tiny", time, {.copy_gb_per_s = 1});
+    const Json unknown = to_json(model_, time, {.copy_gb_per_s = 1});
     EXPECT_TRUE(unknown["light_us"].is_null() && unknown["share"].is_null());
   }
   EXPECT_THAT(titles,
               ElementsAre("decode 1", "prefill 1", "decode 3", "decode 1, no graphs",
                           "decode 3, no graphs", "decode 1, no overlap", "decode 3, no overlap"));
+}
+
+TEST_P(TinyModelOf, is_measured_whatever_its_weights_are) {
+  sim::SimDevice device({.device = description_});
+  const ModelSizes sizes{.batches = {1}, .context = 20, .prompt = 24, .steps = 1};
+  for (const ModelTime& time : measured(device, model_, sizes)) {
+    EXPECT_GT(time.step_us, 0.0);
+    EXPECT_EQ(to_json(model_, time, {})["weights"], name_of(GetParam()));
+  }
 }
 
 TEST_F(TinyModel, of_which_a_step_finds_no_memory_is_not_run_and_says_so) {
@@ -276,7 +361,7 @@ TEST_F(TinyModel, of_which_a_step_finds_no_memory_is_not_run_and_says_so) {
   sim::SimDevice device({.device = description_, .memory_bytes = kFree});
   std::vector<std::string> not_run;
   for (const ModelTime& time : measured(device, model_, sizes)) {
-    const Json json = to_json("tiny", time, {});
+    const Json json = to_json(model_, time, {});
     EXPECT_EQ(json.contains("not_run"), time.of.batch == 4096) << json;
     EXPECT_EQ(json.contains("step_us"), time.of.batch == 1) << json;
     if (!time.not_run.empty()) not_run.push_back(time.not_run);
