@@ -8,25 +8,6 @@
 namespace FORGE_KERNELS {
 using namespace simt;
 
-/// s of the block's rows. A warp makes its share of them side by side: so many loads are under way.
-template <class Shape, class Rows>
-FORGE_DEVICE void find_code_factors(const gpu::TensorProduct& a, int rows, const Rows& row_of,
-                                    sptr<float> factors) {
-  constexpr int kShare = Shape::kTileRows / Shape::kWarps;
-  const int first = warp() * kShare;
-  float factor = 1.0f;
-  if (a.norm.squares != nullptr) {
-    float of_lane = 0.0f;
-    for_each_square_sum<kShare>(
-        a, rows - first, [&](int i) { return row_of.source(first + i); },
-        [&](int i, float sum) {
-          if (lane() == i) of_lane = sum;
-        });
-    factor = row_factor(a, of_lane);
-  }
-  if (lane() < kShare) factors[first + lane()] = factor;
-}
-
 /// Sums of a warp in shared memory, where each lane finds its own again. Registers have no index
 /// that is known only when the kernel runs; from here one tile after the other goes through the
 /// same instructions.
@@ -48,17 +29,13 @@ struct ParkedSums {
     FORGE_UNROLLED for (int p = 0; p < Shape::kPanels; ++p) {
       FORGE_UNROLLED for (int t = 0; t < Shape::kTiles; ++t) {
         FORGE_UNROLLED for (int m = 0; m < Shape::kRowTiles; ++m) {
-          const MatrixSum<float>& of = sums.of[p][t][m];
-          store16(place(p, t, m), {numerics::bits_of(of.at[0]), numerics::bits_of(of.at[1]),
-                                   numerics::bits_of(of.at[2]), numerics::bits_of(of.at[3])});
+          park_sums(place(p, t, m), sums.of[p][t][m]);
         }
       }
     }
   }
   FORGE_DEVICE MatrixSum<float> get(int p, int t, int m) const {
-    const Words4 words = load16(place(p, t, m));
-    return {{numerics::float_of(words.x), numerics::float_of(words.y), numerics::float_of(words.z),
-             numerics::float_of(words.w)}};
+    return parked_sums(place(p, t, m));
   }
 };
 
@@ -102,7 +79,7 @@ FORGE_DEVICE void store_codes(const gpu::TensorProduct& a, const CodeTile& tile,
 template <class Shape, class Rows>
 FORGE_DEVICE void make_code_results(const gpu::TensorProduct& a, const CodeTile& tile,
                                     const Rows& row_of, int first_panel, sptr<float> factors) {
-  find_code_factors<Shape>(a, tile.rows, row_of, factors);
+  find_factors<Shape::kTileRows / Shape::kWarps>(a, tile.rows, row_of, factors);
   CodeSums<Shape> sums = {};
   multiply_code_rows(tile, row_of, sums);
   sync_block();  // nobody reads the ring any more, and nothing arrives there

@@ -173,25 +173,6 @@ FORGE_DEVICE void multiply_wide(const Tile& tile, const Rows& row_of, WideSums<T
 
 // ---- Results ------------------------------------------------------------------------------------
 
-/// s of the block's rows. A warp makes its share of them side by side: so many loads are under way.
-template <class Tile, class Rows>
-FORGE_DEVICE void find_wide_factors(const gpu::TensorProduct& a, const Tile& tile,
-                                    const Rows& row_of, sptr<float> factors) {
-  constexpr int kShare = Tile::kTileRows / (Tile::kThreads / kWarpSize);
-  const int first = warp() * kShare;
-  float factor = 1.0f;
-  if (a.norm.squares != nullptr) {
-    float of_lane = 0.0f;
-    for_each_square_sum<kShare>(
-        a, tile.rows - first, [&](int i) { return row_of.source(first + i); },
-        [&](int i, float sum) {
-          if (lane() == i) of_lane = sum;
-        });
-    factor = row_factor(a, of_lane);
-  }
-  if (lane() < kShare) factors[first + lane()] = factor;
-}
-
 /// Tiles of sums of a warp in shared memory, where each lane finds its own again. Registers have no
 /// index that is known only when the kernel runs; from here one tile after the other goes through
 /// the same instructions, of which there would be sixteen times as many otherwise.
@@ -207,14 +188,9 @@ struct ParkedTiles {
     return at + (m * Sums::kOutputTiles + n) * kWarpSize * kLaneNumbers;
   }
   FORGE_DEVICE void put(int m, int n, const MatrixSum<float>& sums) const {
-    store16(place(m, n), {numerics::bits_of(sums.at[0]), numerics::bits_of(sums.at[1]),
-                          numerics::bits_of(sums.at[2]), numerics::bits_of(sums.at[3])});
+    park_sums(place(m, n), sums);
   }
-  FORGE_DEVICE MatrixSum<float> get(int m, int n) const {
-    const Words4 words = load16(place(m, n));
-    return {{numerics::float_of(words.x), numerics::float_of(words.y), numerics::float_of(words.z),
-             numerics::float_of(words.w)}};
-  }
+  FORGE_DEVICE MatrixSum<float> get(int m, int n) const { return parked_sums(place(m, n)); }
 };
 
 /// What a warp makes its results of.
@@ -293,7 +269,7 @@ FORGE_DEVICE void make_wide_results(const gpu::TensorProduct& a, const Tile& til
     fill_wide_rows(tile, row_of, stage);
     commit_copies();
   }
-  find_wide_factors(a, tile, row_of, factors);
+  find_factors<Tile::kTileRows / (Tile::kThreads / kWarpSize)>(a, tile.rows, row_of, factors);
   WideSums<Tile> sums = {};
   multiply_wide<Half>(tile, row_of, sums);
   wait_copies<0>();

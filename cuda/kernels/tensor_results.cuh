@@ -60,6 +60,37 @@ FORGE_DEVICE float row_factor(const gpu::TensorProduct& a, float sum) {
   return numerics::scaled_norm_factor(sum, a.inputs, a.norm.eps);
 }
 
+/// s of the block's rows. A warp makes kShare of them side by side: so many loads are under way.
+template <int kShare, class Rows>
+FORGE_DEVICE void find_factors(const gpu::TensorProduct& a, int rows, const Rows& row_of,
+                               sptr<float> factors) {
+  const int first = warp() * kShare;
+  float factor = 1.0f;
+  if (a.norm.squares != nullptr) {
+    float of_lane = 0.0f;
+    for_each_square_sum<kShare>(
+        a, rows - first, [&](int i) { return row_of.source(first + i); },
+        [&](int i, float sum) {
+          if (lane() == i) of_lane = sum;
+        });
+    factor = row_factor(a, of_lane);
+  }
+  if (lane() < kShare) factors[first + lane()] = factor;
+}
+
+/// A lane's sums of a tile in shared memory, 16 bytes at `to`, and back.
+template <class T>
+FORGE_DEVICE void park_sums(sptr<T> to, const MatrixSum<float>& sums) {
+  store16(to, {numerics::bits_of(sums.at[0]), numerics::bits_of(sums.at[1]),
+               numerics::bits_of(sums.at[2]), numerics::bits_of(sums.at[3])});
+}
+template <class T>
+FORGE_DEVICE MatrixSum<float> parked_sums(sptr<T> from) {
+  const Words4 words = load16(from);
+  return {{numerics::float_of(words.x), numerics::float_of(words.y), numerics::float_of(words.z),
+           numerics::float_of(words.w)}};
+}
+
 /// A tile of 16 rows and 8 outputs, or 8 gates, whose ups are another one.
 struct TensorTile {
   int first_row;  ///< of the block's

@@ -101,6 +101,20 @@ TEST(FastShapes, a_router_of_floats_is_refused) {
   EXPECT_EQ(made.error(), "weights of f32, accepted with fast numerics: bf16, f16");
 }
 
+TEST(FastShapes, two_types_of_16_bits_are_refused) {
+  const model::ModelConfig config = fast_shape("llama").config;
+  StoredWeights weights;
+  model::StoredModel stored = weights.random(config, WeightType::bf16);
+  stored.head = weights.random(config, WeightType::f16).head;
+  linear::ThreadPool threads(1);
+  const auto made = gpu::GpuModel::of(config, stored, threads, nullptr, gpu::GpuNumerics::fast);
+  ASSERT_FALSE(made);
+  EXPECT_EQ(
+      made.error(),
+      "weights of bf16_rows and of f16_rows, accepted with fast numerics: one type of 16 bits "
+      "for all");
+}
+
 // ---- Launches -----------------------------------------------------------------------------------
 
 /// Has a device without kernels asked for one step, of a prompt of so many tokens.
