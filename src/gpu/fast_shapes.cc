@@ -59,15 +59,16 @@ tl::expected<void, std::string> takes_weights(const model::ModelConfig& config,
   return taken;
 }
 
-/// Gates and ups of codes go side by side through a block, a panel each.
+/// Gates and ups are one section, and of codes they go side by side through a block, a panel each.
 tl::expected<void, std::string> takes_gates(const model::ModelConfig& config,
                                             const model::PackedModel& layout) {
   for (const model::PackedModelLayer& layer : layout.layers) {
     const auto* const mlp = std::get_if<model::PackedMlp>(&layer.mlp);
-    if (mlp == nullptr || !has_codes(mlp->gate_up.sections().front().kind)) continue;
+    if (mlp == nullptr) continue;
     if (mlp->gate_up.sections().size() > 1) {
-      return refused("gates and ups of several kinds of codes", "one kind for both");
+      return refused("gates and ups of different kinds, or orders of inputs", "the same for both");
     }
+    if (!has_codes(mlp->gate_up.sections().front().kind)) continue;
     if (config.ffn_size % linear::kPanelOutputs != 0) {
       return refused("inner size of the MLP " + std::to_string(config.ffn_size),
                      "with codes a multiple of " + std::to_string(linear::kPanelOutputs));

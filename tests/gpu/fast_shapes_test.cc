@@ -78,12 +78,19 @@ TEST(FastShapes, codes_are_refused_whose_gates_and_ups_share_panels) {
             "inner size of the MLP 264, accepted with fast numerics: with codes a multiple of 32");
   config = wide_llama();
   stored = weights.random(config, WeightType::q8_0);
-  const model::StoredModel other = weights.random(config, WeightType::q4_k);
-  std::get<model::StoredMlp>(stored.layers[0].mlp).up =
-      std::get<model::StoredMlp>(other.layers[0].mlp).up;
-  EXPECT_EQ(
-      error(),
-      "gates and ups of several kinds of codes, accepted with fast numerics: one kind for both");
+  for (const WeightType type : {WeightType::q4_k, WeightType::bf16}) {
+    const model::StoredModel other = weights.random(config, type);
+    const char* const refusal =
+        "gates and ups of different kinds, or orders of inputs, accepted with fast numerics: the "
+        "same for both";
+    auto& mlp = std::get<model::StoredMlp>(stored.layers[0].mlp);
+    const linear::StoredLinear gate = mlp.gate;
+    mlp.gate = std::get<model::StoredMlp>(other.layers[0].mlp).gate;
+    EXPECT_EQ(error(), refusal) << "the gate is of " << name_of(type);
+    std::swap(mlp.gate, mlp.up);
+    EXPECT_EQ(error(), refusal) << "the up is of " << name_of(type);
+    mlp.gate = mlp.up = gate;
+  }
 }
 
 /// As GGUF has routers, beside experts of 16 bits.
