@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <cmath>
+#include <sstream>
 #include <utility>
 
 #include "forge/core/check.h"
@@ -49,6 +50,11 @@ std::string layer_of(const std::string& name) {
 }
 
 std::string not_finite(float value, const std::string& place, bool is_scale) {
+  if (std::isfinite(value)) {
+    std::ostringstream text;
+    text << "has " << value << " at [" << place << "]; accepted are numbers that 16 bits hold";
+    return text.str();
+  }
   const char* const shown = std::isnan(value) ? "nan" : value > 0 ? "inf" : "-inf";
   return std::string("has ") + (is_scale ? "the scale " : "") + shown +
          (is_scale ? " of the block at [" : " at [") + place + "]; accepted are finite numbers";

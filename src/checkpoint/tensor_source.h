@@ -25,7 +25,7 @@
 namespace forge::checkpoint::detail {
 
 /// Says what is wrong with a tensor that has `value` at `place`, "3, 17", or, with is_scale, as the
-/// scale of a block there.
+/// scale of a block there. A number that is finite is not when it is rounded to 16 bits.
 std::string not_finite(float value, const std::string& place, bool is_scale = false);
 
 /// "[5, 24]".

@@ -38,8 +38,10 @@ void embed_rows(const linear::StoredLinear& rows, std::byte* to) {
 
 std::size_t embedding_bytes(const GpuModel& model) {
   const linear::StoredLinear& stored = model.stored().embedding;
-  const linear::PanelKind of_head = model.layout().head.sections().front().kind;
-  if (model.config().tied_head && (is_of_codes(stored) || has_rows(of_head))) return 0;
+  // The head's panels have the embedding as it is stored, unless floats were rounded.
+  const bool is_fast = model.numerics() == GpuNumerics::fast;
+  const bool is_f32 = linear::panel_kind(stored) == linear::PanelKind::f32;
+  if (model.config().tied_head && (is_of_codes(stored) || (is_fast && !is_f32))) return 0;
   if (!is_of_codes(stored)) {
     return static_cast<std::size_t>(stored.outputs) * embedded_row_bytes(stored);
   }

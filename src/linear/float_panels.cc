@@ -47,16 +47,30 @@ bool are_finite(const std::byte* numbers, int count, Word unit) {
   return (carried & kSign) == 0;
 }
 
-/// Whether the rows of `part`, which is of `kind`, are stored as panels hold them.
+/// The type of the numbers in panels of a kind.
+quant::WeightType type_of(PanelKind kind) {
+  switch (kind) {
+    case PanelKind::f16:
+    case PanelKind::f16_rows:
+      return quant::WeightType::f16;
+    case PanelKind::bf16:
+    case PanelKind::bf16_rows:
+      return quant::WeightType::bf16;
+    default:
+      return quant::WeightType::f32;
+  }
+}
+
+/// Whether the rows of `part` are stored as panels of `kind` hold them.
 bool lie_as_packed(PanelKind kind, const StoredLinear& part) {
   const auto* const rows = std::get_if<StoredRows>(&part.form);
-  return rows != nullptr && (kind != PanelKind::f32 || rows->type == quant::WeightType::f32);
+  return rows != nullptr && rows->type == type_of(kind);
 }
 
 std::size_t number_bytes(PanelKind kind) { return kind == PanelKind::f32 ? 4 : 2; }
 
 /// The rows behind the outputs of a panel as bytes of its kind: where they are stored, or, of forms
-/// that are packed as floats, a copy.
+/// that are packed as floats, a copy, which panels of rows have rounded.
 class PanelRows {
  public:
   PanelRows(PanelKind kind, const PanelSource& source) : kind_(kind) {
@@ -81,12 +95,23 @@ class PanelRows {
     }
     std::vector<float>& floats = widened_.emplace_back(inputs);
     stored_row(part, output, floats.data());
+    if (has_rows(kind_)) return add_rounded(floats);
     rows_.push_back(reinterpret_cast<const std::byte*>(floats.data()));
+  }
+
+  void add_rounded(const std::vector<float>& floats) {
+    const bool is_f16 = kind_ == PanelKind::f16_rows;
+    std::vector<std::uint16_t>& halves = rounded_.emplace_back();
+    for (const float x : floats) {
+      halves.push_back(is_f16 ? numerics::to_f16(x).bits : numerics::to_bf16(x).bits);
+    }
+    rows_.push_back(reinterpret_cast<const std::byte*>(halves.data()));
   }
 
   PanelKind kind_;
   std::vector<const std::byte*> rows_;
   std::vector<std::vector<float>> widened_;  // whose numbers stay where they are
+  std::vector<std::vector<std::uint16_t>> rounded_;
 };
 
 /// Outputs one after the other.

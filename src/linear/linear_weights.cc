@@ -64,13 +64,19 @@ PanelKind kind_of_groups(const StoredGroups& groups) {
   return groups.zeros == nullptr ? PanelKind::q8_0 : PanelKind::f32;
 }
 
+bool is_f32(const StoredLinear& part) {
+  const auto* const rows = std::get_if<StoredRows>(&part.form);
+  return rows != nullptr && rows->type == quant::WeightType::f32;
+}
+
 PanelKind kind_of(const StoredLinear& part, const PackOptions& options) {
-  if (options.widen) return PanelKind::f32;
   const PanelKind kind = panel_kind(part);
-  if (!options.rows) return kind;
-  return kind == PanelKind::f16    ? PanelKind::f16_rows
-         : kind == PanelKind::bf16 ? PanelKind::bf16_rows
-                                   : kind;
+  if (!options.rows) return options.widen ? PanelKind::f32 : kind;
+  if (kind == PanelKind::f16) return PanelKind::f16_rows;
+  if (kind == PanelKind::bf16) return PanelKind::bf16_rows;
+  const bool rounded = options.widen || (kind == PanelKind::f32 && !is_f32(part));
+  if (!rounded) return kind;
+  return *options.rows == numerics::HalfType::f16 ? PanelKind::f16_rows : PanelKind::bf16_rows;
 }
 
 /// What of a part is the same for all that share its panels.
@@ -81,7 +87,7 @@ struct Sharing {
 
   Sharing(const StoredLinear& part, const PackOptions& options)
       : kind(kind_of(part, options)),
-        table(options.widen ? nullptr : codes::table_of(part)),
+        table(has_codes(kind) ? codes::table_of(part) : nullptr),
         order(has_codes(kind) ? codes::packed_order(part) : std::vector<std::int32_t>()) {}
 
   friend bool operator==(const Sharing&, const Sharing&) = default;

@@ -8,6 +8,7 @@
 #include "forge/core/check.h"
 #include "forge/linear/matrix_rows.h"
 #include "forge/linear/product.h"
+#include "forge/model/weight_roles.h"
 #include "forge/quant/quantize.h"
 
 namespace forge::model {
@@ -17,17 +18,34 @@ using linear::LinearWeights;
 using linear::StoredLinear;
 using quant::WeightType;
 
+bool is_plain(const StoredLinear& stored) {
+  const auto* const rows = std::get_if<linear::StoredRows>(&stored.form);
+  return rows != nullptr && (rows->type == WeightType::f32 || rows->type == WeightType::f16 ||
+                             rows->type == WeightType::bf16);
+}
+
+/// The type to which numbers are rounded beside those of 16 bits that a model has: theirs.
+numerics::HalfType type_of_rows(const StoredModel& stored) {
+  std::optional<numerics::HalfType> type;
+  const auto look = [&](const std::string&, const StoredLinear& matrix) {
+    if (type || (&matrix == &stored.embedding && stored.head)) return;  // which no product reads
+    const linear::PanelKind kind = linear::panel_kind(matrix);
+    if (kind == linear::PanelKind::f16) type = numerics::HalfType::f16;
+    if (kind == linear::PanelKind::bf16) type = numerics::HalfType::bf16;
+  };
+  for_each_weight(stored, look, [](const std::string&, const std::vector<float>&) {});
+  return type.value_or(numerics::HalfType::bf16);
+}
+
+std::optional<numerics::HalfType> rows_of(const StoredModel& stored,
+                                          const PackModelOptions& options) {
+  if (!options.rows) return std::nullopt;
+  return type_of_rows(stored);
+}
+
 /// The plain type that holds the numbers of `stored` once their places change.
 WeightType plain_type(const StoredLinear& stored) {
-  const auto* rows = std::get_if<linear::StoredRows>(&stored.form);
-  if (rows == nullptr) return WeightType::f16;
-  switch (rows->type) {
-    case WeightType::f32:
-    case WeightType::bf16:
-      return rows->type;
-    default:
-      return WeightType::f16;
-  }
+  return is_plain(stored) ? std::get<linear::StoredRows>(stored.form).type : WeightType::f16;
 }
 
 struct FirstByte {
@@ -79,15 +97,17 @@ class HeadRows {
 /// Makes the parts of a PackedModel; without threads, only their layout.
 class Packer {
  public:
-  Packer(const ModelConfig& config, bool rows) : config_(config), options_{.rows = rows} {}
-  Packer(const ModelConfig& config, linear::ThreadPool& pool, const PackModelOptions& options)
+  /// rows: linear::PackOptions::rows.
+  using Rows = std::optional<numerics::HalfType>;
+
+  Packer(const ModelConfig& config, Rows rows) : config_(config), options_{.rows = rows} {}
+  Packer(const ModelConfig& config, linear::ThreadPool& pool, const PackModelOptions& options,
+         Rows rows)
       : config_(config),
         pool_(&pool),
         reader_(options.reader == nullptr ? &memory_ : options.reader),
-        options_{.numerics = options.numerics,
-                 .reader = reader_,
-                 .store = options.store,
-                 .rows = options.rows},
+        options_{
+            .numerics = options.numerics, .reader = reader_, .store = options.store, .rows = rows},
         digester_(std::in_place, *reader_, pool) {}
 
   /// The first fault so far.
@@ -108,7 +128,7 @@ class Packer {
     done_with(stored);
   }
 
-  /// Matrices on top of one another, of floats where that is asked for.
+  /// Matrices on top of one another, widened where that is asked for (linear::PackOptions).
   LinearWeights stacked(std::initializer_list<const StoredLinear*> stored, bool widen = false) {
     std::vector<StoredLinear> parts;
     for (const StoredLinear* part : stored) {
@@ -117,7 +137,10 @@ class Packer {
     }
     LinearWeights weights = packed(parts, widen);
     for (const StoredLinear* part : stored) {
-      if (!weights.is_finite()) find_fault_in(*part);
+      if (!weights.is_finite()) {
+        find_fault_in(*part);
+        if (widen || linear::panel_kind(*part) == linear::PanelKind::f32) find_overflow_in(*part);
+      }
       done_with(*part);
     }
     return weights;
@@ -173,6 +196,13 @@ class Packer {
     keep(found);
     if (found && *found) fault_ = **found;
   }
+  /// Where panels of rows have numbers rounded.
+  void find_overflow_in(const StoredLinear& stored) {
+    if (lays_out() || fault_ || !options_.rows) return;
+    const auto found = find_overflow(stored, *options_.rows, *reader_, *pool_);
+    keep(found);
+    if (found && *found) fault_ = **found;
+  }
   /// A number of `stored` turned out to be `value`: by its scale, or by the product with that.
   void take_fault(const StoredLinear& stored, std::size_t row, std::size_t column, float value) {
     find_fault_in(stored);
@@ -192,8 +222,12 @@ class Packer {
     return weights ? *std::move(weights) : LinearWeights();
   }
 
-  /// From rows [outputs][inputs] of floats; none of them in a layout.
-  LinearWeights plain(WeightType type, int outputs, int inputs, std::span<const float> rows) {
+  /// From rows [outputs][inputs] of floats, of the type that their matrix becomes; none of them
+  /// in a layout.
+  LinearWeights plain(const StoredLinear& from, int outputs, int inputs,
+                      std::span<const float> rows) {
+    const bool rounded = options_.rows && !is_plain(from);
+    const WeightType type = rounded ? WeightType::f32 : plain_type(from);
     const std::size_t row_bytes = *quant::bytes_of(type, static_cast<std::size_t>(inputs));
     std::vector<std::byte> bytes(lays_out() ? 0 : static_cast<std::size_t>(outputs) * row_bytes);
     for (std::size_t row = 0; row < bytes.size() / row_bytes; ++row) {
@@ -203,8 +237,11 @@ class Packer {
     const StoredLinear stored{outputs, inputs, linear::StoredRows{type, bytes.data()}};
     linear::PackOptions options = options_;
     options.reader = nullptr;
+    options.widen = rounded;
     if (lays_out()) return LinearWeights::layout(std::span(&stored, 1), options);
-    return LinearWeights::load(std::span(&stored, 1), *pool_, options).value();
+    LinearWeights weights = LinearWeights::load(std::span(&stored, 1), *pool_, options).value();
+    if (!weights.is_finite()) find_overflow_in(from);
+    return weights;
   }
 
   /// One after the other.
@@ -240,15 +277,19 @@ class Packer {
 
   void add_heads(const StoredLatent& s, PackedLatent& packed) {
     if (s.key_up.empty()) add_heads(s.kv_up, packed);
-    for (const StoredLinear& head : s.key_up) packed.key_up.push_back(stacked({&head}));
-    for (const StoredLinear& head : s.value_up) packed.value_up.push_back(stacked({&head}));
+    for (const StoredLinear& head : s.key_up) packed.key_up.push_back(stacked_head(head));
+    for (const StoredLinear& head : s.value_up) packed.value_up.push_back(stacked_head(head));
+  }
+
+  /// Panels of rows have no codes there.
+  LinearWeights stacked_head(const StoredLinear& head) {
+    return stacked({&head}, options_.rows && linear::has_codes(linear::panel_kind(head)));
   }
 
   /// Takes keys and values of all heads apart.
   void add_heads(const StoredLinear& kv_up, PackedLatent& packed) {
     start_reading(kv_up);
     const auto& latent = std::get<LatentConfig>(config_.attention);
-    const WeightType type = plain_type(kv_up);
     HeadRows rows(latent);
     linear::MatrixRows stored;
     for (int head = 0; head < latent.heads && !fault_; ++head) {
@@ -262,8 +303,8 @@ class Packer {
           return take_fault(kv_up, first + bad->row, bad->column, bad->value);
         }
       }
-      packed.key_up.push_back(plain(type, latent.kv_rank, latent.nope_size, rows.keys()));
-      packed.value_up.push_back(plain(type, latent.value_size, latent.kv_rank, rows.values()));
+      packed.key_up.push_back(plain(kv_up, latent.kv_rank, latent.nope_size, rows.keys()));
+      packed.value_up.push_back(plain(kv_up, latent.value_size, latent.kv_rank, rows.values()));
     }
     done_with(kv_up);
   }
@@ -281,14 +322,13 @@ class Packer {
 
   Mlp of(const StoredExperts& s) {
     FORGE_CHECK(config_.experts.has_value(), "a model without experts has a layer of them");
-    const bool widen = !options_.rows;
     PackedExperts packed{
-        *config_.experts, stacked({&s.router}, widen), s.correction_bias, {}, std::nullopt, {},
+        *config_.experts, stacked({&s.router}, true), s.correction_bias, {}, std::nullopt, {},
         s.router_bias};
     reserve_for(s.experts);
     for (const StoredMlp& expert : s.experts) packed.experts.push_back(mlp(expert));
     if (s.shared) packed.shared = mlp(*s.shared);
-    if (s.shared_gate) packed.shared_gate = stacked({&*s.shared_gate}, widen);
+    if (s.shared_gate) packed.shared_gate = stacked({&*s.shared_gate}, true);
     return packed;
   }
 
@@ -319,7 +359,7 @@ PackedModel packed_by(Packer& packer, const StoredModel& stored) {
 
 PackedModel packed_layout(const ModelConfig& config, const StoredModel& stored,
                           const PackModelOptions& options) {
-  Packer packer(config, options.rows);
+  Packer packer(config, rows_of(stored, options));
   return packed_by(packer, stored);
 }
 
@@ -344,7 +384,7 @@ tl::expected<PackedModel, PackFault> pack(const ModelConfig& config, const Store
                                           const PackModelOptions& options) {
   FORGE_CHECK(static_cast<int>(stored.layers.size()) == config.layers,
               "layers=", stored.layers.size(), " config=", config.layers);
-  Packer packer(config, pool, options);
+  Packer packer(config, pool, options, rows_of(stored, options));
   PackedModel model = packed_by(packer, stored);
   if (packer.fault()) return tl::unexpected(*packer.fault());
   model.numerics = options.numerics;

@@ -82,6 +82,38 @@ std::optional<WeightFault> fault_in(const StoredRows& form, std::size_t row, std
   }
 }
 
+/// fault(row) of the first of so many rows in memory that has one.
+template <class Fault>
+std::optional<WeightFault> first_of(int rows, linear::ThreadPool& pool, const Fault& fault) {
+  constexpr std::size_t kRowsOfPart = 64;
+  const auto count = static_cast<std::size_t>(rows);
+  const std::size_t parts = (count + kRowsOfPart - 1) / kRowsOfPart;
+  std::vector<std::optional<WeightFault>> found(parts);
+  pool.run(static_cast<int>(parts), [&](int part) {
+    const std::size_t first = static_cast<std::size_t>(part) * kRowsOfPart;
+    auto& out = found[static_cast<std::size_t>(part)];
+    for (std::size_t row = first; row < std::min(count, first + kRowsOfPart) && !out; ++row) {
+      out = fault(row);
+    }
+  });
+  const auto bad = std::ranges::find_if(found, [](const auto& one) { return one.has_value(); });
+  return bad == found.end() ? std::nullopt : *bad;
+}
+
+/// The place of the first number, widened to a float, of which is_bad.
+template <class IsBad>
+std::optional<WeightFault> first_number(const StoredLinear& matrix, linear::ThreadPool& pool,
+                                        const IsBad& is_bad) {
+  return first_of(matrix.outputs, pool, [&](std::size_t row) -> std::optional<WeightFault> {
+    std::vector<float> numbers(static_cast<std::size_t>(matrix.inputs));
+    stored_row(matrix, static_cast<int>(row), numbers.data());
+    const auto bad = std::ranges::find_if(numbers, is_bad);
+    if (bad == numbers.end()) return std::nullopt;
+    const auto column = static_cast<std::size_t>(bad - numbers.begin());
+    return WeightFault{nullptr, row, column, *bad, false};
+  });
+}
+
 /// Looks at rows in memory, one by one.
 struct Search {
   const StoredLinear& rows;
@@ -89,7 +121,8 @@ struct Search {
 
   std::optional<WeightFault> operator()(const StoredRows& form) const {
     const auto inputs = static_cast<std::size_t>(rows.inputs);
-    return first_of([&](std::size_t row) { return fault_in(form, row, inputs); });
+    return first_of(rows.outputs, pool,
+                    [&](std::size_t row) { return fault_in(form, row, inputs); });
   }
   /// Scales were looked at when they became floats (tensor_source.cc).
   std::optional<WeightFault> operator()(const StoredInt8&) const { return std::nullopt; }
@@ -97,34 +130,8 @@ struct Search {
   std::optional<WeightFault> operator()(const StoredGroups&) const { return std::nullopt; }
 
   /// A NaN among the codes, or a code that its scale takes beyond the largest float.
-  std::optional<WeightFault> operator()(const linear::StoredFloat8& form) const {
-    return first_of([&](std::size_t row) -> std::optional<WeightFault> {
-      std::vector<float> numbers(static_cast<std::size_t>(rows.inputs));
-      stored_row(rows, static_cast<int>(row), numbers.data());
-      const auto bad =
-          std::ranges::find_if(numbers, [](float number) { return !std::isfinite(number); });
-      if (bad == numbers.end()) return std::nullopt;
-      const auto column = static_cast<std::size_t>(bad - numbers.begin());
-      return WeightFault{form.codes, row, column, *bad, false};
-    });
-  }
-
-  /// fault(row) of the first row that has one.
-  template <class Fault>
-  std::optional<WeightFault> first_of(const Fault& fault) const {
-    constexpr std::size_t kRowsOfPart = 64;
-    const auto count = static_cast<std::size_t>(rows.outputs);
-    const std::size_t parts = (count + kRowsOfPart - 1) / kRowsOfPart;
-    std::vector<std::optional<WeightFault>> found(parts);
-    pool.run(static_cast<int>(parts), [&](int part) {
-      const std::size_t first = static_cast<std::size_t>(part) * kRowsOfPart;
-      auto& out = found[static_cast<std::size_t>(part)];
-      for (std::size_t row = first; row < std::min(count, first + kRowsOfPart) && !out; ++row) {
-        out = fault(row);
-      }
-    });
-    const auto bad = std::ranges::find_if(found, [](const auto& one) { return one.has_value(); });
-    return bad == found.end() ? std::nullopt : *bad;
+  std::optional<WeightFault> operator()(const linear::StoredFloat8&) const {
+    return first_number(rows, pool, [](float number) { return !std::isfinite(number); });
   }
 };
 
@@ -144,27 +151,55 @@ StoredLinear matrix_of_numbers(const StoredLinear& stored) {
           StoredRows{groups->scale_type, groups->scales}};
 }
 
-}  // namespace
-
-tl::expected<std::optional<WeightFault>, linear::ReadFault> find_fault(
-    const StoredLinear& stored, const linear::WeightReader& reader, linear::ThreadPool& pool) {
+/// look(rows) of the first rows of `numbers`, in memory a few MiB at a time, that has a fault.
+/// at: WeightFault::numbers.
+template <class Look>
+tl::expected<std::optional<WeightFault>, linear::ReadFault> first_in(
+    const StoredLinear& numbers, const std::byte* at, const linear::WeightReader& reader,
+    linear::ThreadPool& pool, const Look& look) {
   constexpr std::size_t kBytesAtOnce = std::size_t{4} << 20;
-  const StoredLinear numbers = matrix_of_numbers(stored);
+  constexpr std::size_t kRowsMultiple = 8;  // whole words, where words have several rows
   const std::size_t of_row = std::max<std::size_t>(1, row_bytes(numbers));
-  const int step = static_cast<int>(std::clamp<std::size_t>(kBytesAtOnce / of_row, 1, 1U << 20));
+  const std::size_t most = std::clamp<std::size_t>(kBytesAtOnce / of_row, kRowsMultiple, 1U << 20);
+  const int step = static_cast<int>(most / kRowsMultiple * kRowsMultiple);
   linear::MatrixRows rows;
   for (int first = 0; first < numbers.outputs; first += step) {
     const int count = std::min(step, numbers.outputs - first);
     if (auto done = rows.read(numbers, first, count, reader, pool); !done) {
       return tl::unexpected(done.error());
     }
-    auto fault = std::visit(Search{rows.matrix(), pool}, rows.matrix().form);
+    std::optional<WeightFault> fault = look(rows.matrix());
     if (!fault) continue;
-    fault->numbers = std::visit(FirstNumber(), stored.form);
+    fault->numbers = at;
     fault->row += static_cast<std::size_t>(first);
     return fault;
   }
   return std::nullopt;
+}
+
+}  // namespace
+
+tl::expected<std::optional<WeightFault>, linear::ReadFault> find_fault(
+    const StoredLinear& stored, const linear::WeightReader& reader, linear::ThreadPool& pool) {
+  const std::byte* const at = std::visit(FirstNumber(), stored.form);
+  return first_in(matrix_of_numbers(stored), at, reader, pool, [&](const StoredLinear& rows) {
+    return std::visit(Search{rows, pool}, rows.form);
+  });
+}
+
+tl::expected<std::optional<WeightFault>, linear::ReadFault> find_overflow(
+    const StoredLinear& stored, numerics::HalfType type, const linear::WeightReader& reader,
+    linear::ThreadPool& pool) {
+  const auto overflows = [&](float number) {
+    const bool is_f16 = type == numerics::HalfType::f16;
+    return !std::isfinite(is_f16 ? to_float(numerics::to_f16(number))
+                                 : to_float(numerics::to_bf16(number)));
+  };
+  const auto* const groups = std::get_if<StoredGroups>(&stored.form);
+  const std::byte* const at =
+      groups == nullptr ? std::visit(FirstNumber(), stored.form) : groups->codes;
+  return first_in(stored, at, reader, pool,
+                  [&](const StoredLinear& rows) { return first_number(rows, pool, overflows); });
 }
 
 }  // namespace forge::model

@@ -2,10 +2,15 @@
 // (fast_reference.h), and a request's depend on the request alone.
 #include <gtest/gtest.h>
 
+#include <cmath>
+#include <cstddef>
+#include <deque>
 #include <ostream>
+#include <span>
 
 #include "gpu/fast_runs.h"
 #include "linear/code_layers.h"
+#include "numerics/test_values.h"
 
 namespace forge::testing {
 namespace {
@@ -141,6 +146,71 @@ TEST_P(FastMixed, have_the_bits_of_the_definition) {
   const Place place{.device = GetParam(), .kv_type = KvType::f16, .scheduler = roomy(16)};
   expect_reference(model, place, 3);
   expect_reference(model, place, 21);
+}
+
+/// A matrix of random floats of 8 bits.
+class Float8Matrix {
+ public:
+  Float8Matrix(int outputs, int inputs, std::uint64_t seed) {
+    const std::size_t count = static_cast<std::size_t>(outputs) * static_cast<std::size_t>(inputs);
+    for (const float x : numerics::random_values(static_cast<int>(count), seed, 63)) {
+      codes_.push_back(static_cast<std::byte>(static_cast<int>(std::abs(x)) | (x < 0 ? 0x80 : 0)));
+    }
+    const int blocks = (outputs + kBlock - 1) / kBlock * ((inputs + kBlock - 1) / kBlock);
+    for (int i = 0; i < blocks; ++i) {
+      scales_.push_back(0.05F + 0.01F * static_cast<float>(i));
+    }
+    linear_ = {outputs, inputs, linear::StoredFloat8{codes_.data(), scales_, kBlock, kBlock}};
+  }
+  const linear::StoredLinear& linear() const { return linear_; }
+
+ private:
+  static constexpr int kBlock = 128;
+
+  std::vector<std::byte> codes_;
+  std::vector<float> scales_;
+  linear::StoredLinear linear_;
+};
+
+/// Which are rounded to 16 bits, once with their scales: all matrices but the head, or a head that
+/// is the embedding as well, which is read as it is.
+TEST_P(FastMixed, have_the_bits_of_the_definition_with_floats_of_8_bits) {
+  for (const bool tied : {false, true}) {
+    model::ModelConfig config = wide_llama();
+    config.tied_head = tied;
+    StoredWeights weights;
+    model::StoredModel stored = weights.random(config, WeightType::bf16);
+    std::deque<Float8Matrix> matrices;
+    for_each_matrix(stored, [&](linear::StoredLinear& matrix) {
+      if (!tied && matrix.outputs == config.vocabulary_size) return;
+      matrix = matrices.emplace_back(matrix.outputs, matrix.inputs, 40 + matrices.size()).linear();
+    });
+    FastModel model(config, stored);
+    const Place place{.device = GetParam(), .scheduler = roomy(16)};
+    expect_reference(model, place, 3);
+    expect_reference(model, place, 21);
+  }
+}
+
+/// As GGUF has routers, in floats, and in codes; beside experts of 16 bits.
+TEST_P(FastMixed, have_the_bits_of_the_definition_with_routers_of_other_types) {
+  for (const WeightType type : {WeightType::f16, WeightType::bf16}) {
+    model::ModelConfig config = wide_latent();
+    config.attention = std::get<model::GroupedQueryConfig>(wide_llama().attention);
+    config.rope = wide_llama().rope;
+    config.experts->shared_gate = true;
+    StoredWeights weights;
+    model::StoredModel stored = weights.random(config, type);
+    auto& experts = std::get<model::StoredExperts>(stored.layers[1].mlp);
+    const auto numbers = numerics::random_values(8 * 256, 7, 0.1F);
+    experts.router = weights.matrix(8, 256, numbers, WeightType::f32);
+    experts.shared_gate =
+        weights.matrix(1, 256, std::span(numbers).subspan(300, 256), WeightType::q8_0);
+    FastModel model(config, stored);
+    const Place place{.device = GetParam(), .scheduler = roomy(16)};
+    expect_reference(model, place, 3);
+    expect_reference(model, place, 21);
+  }
 }
 
 INSTANTIATE_TEST_SUITE_P(Of, FastMixed, ::testing::ValuesIn(kReplayers),

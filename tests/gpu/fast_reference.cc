@@ -35,12 +35,17 @@ std::vector<Half> halves_of(std::span<const float> x) {
 }
 
 template <class Half>
-float product_of(const numerics::StepModel& step, const linear::StoredLinear& weights, int output,
-                 std::span<const float> x) {
-  const auto* const rows =
-      reinterpret_cast<const Half*>(std::get<linear::StoredRows>(weights.form).rows);
-  const std::span<const Half> row(rows + size(output) * size(weights.inputs), size(weights.inputs));
-  return numerics::tensor_product<Half>(step, row, halves_of<Half>(x));
+std::vector<float> product_of_numbers(const numerics::StepModel& step,
+                                      const linear::StoredLinear& weights,
+                                      std::span<const float> x) {
+  const std::vector<Half> halves = halves_of<Half>(x);
+  std::vector<float> row(size(weights.inputs));
+  std::vector<float> y;
+  for (int output = 0; output < weights.outputs; ++output) {
+    stored_row(weights, output, row.data());
+    y.push_back(numerics::tensor_product<Half>(step, halves_of<Half>(row), halves));
+  }
+  return y;
 }
 
 /// That of codes, with each number rounded.
@@ -122,17 +127,21 @@ FastReference::Rows FastReference::scaled(const Vector& x, const Vector* norm) c
 
 std::vector<float> FastReference::product(const linear::StoredLinear& weights, const Rows& x,
                                           const Vector& bias) const {
-  Vector y;
-  if (linear::has_codes(linear::panel_kind(weights))) {
-    y = is_f16_ ? product_of_codes<F16>(weights, x.h) : product_of_codes<BF16>(weights, x.h);
-  } else {
-    for (int output = 0; output < weights.outputs; ++output) {
-      y.push_back(is_f16_ ? product_of<F16>(step_, weights, output, x.h)
-                          : product_of<BF16>(step_, weights, output, x.h));
-    }
-  }
+  if (!linear::has_codes(linear::panel_kind(weights))) return routed(weights, x, bias);
+  Vector y = is_f16_ ? product_of_codes<F16>(weights, x.h) : product_of_codes<BF16>(weights, x.h);
+  return finished(std::move(y), x, bias);
+}
+
+std::vector<float> FastReference::routed(const linear::StoredLinear& weights, const Rows& x,
+                                         const Vector& bias) const {
+  return finished(is_f16_ ? product_of_numbers<F16>(step_, weights, x.h)
+                          : product_of_numbers<BF16>(step_, weights, x.h),
+                  x, bias);
+}
+
+std::vector<float> FastReference::finished(Vector y, const Rows& x, const Vector& bias) {
   for (float& v : y) v = x.factor * v;
-  if (!bias.empty()) numerics::add(y.data(), bias.data(), weights.outputs);
+  if (!bias.empty()) numerics::add(y.data(), bias.data(), static_cast<int>(y.size()));
   return y;
 }
 
@@ -235,7 +244,7 @@ std::vector<float> FastReference::made_by(const model::StoredMlp& w, const Rows&
 
 std::vector<float> FastReference::made_by(const model::StoredExperts& w, const Rows& x) const {
   const model::ExpertsConfig& config = *config_.experts;
-  Vector products = product(w.router, x, w.router_bias);
+  Vector products = routed(w.router, x, w.router_bias);
   Vector scratch(size(model::router_scratch_size(config)));
   std::vector<model::ExpertChoice> chosen(size(config.experts_per_token));
   model::choose_experts(config, products, w.correction_bias, scratch, chosen);
@@ -245,7 +254,7 @@ std::vector<float> FastReference::made_by(const model::StoredExperts& w, const R
     numerics::add_scaled(sum.data(), made.data(), weight, config_.hidden_size);
   }
   if (!w.shared) return sum;
-  const float gate = w.shared_gate ? sigmoid(product(*w.shared_gate, x, {}).front()) : 1;
+  const float gate = w.shared_gate ? sigmoid(routed(*w.shared_gate, x, {}).front()) : 1;
   const Vector made = made_by(*w.shared, x);
   numerics::add_scaled(sum.data(), made.data(), gate, config_.hidden_size);
   return sum;

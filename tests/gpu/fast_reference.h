@@ -22,8 +22,8 @@ class FastReference {
     numerics::KvType kv_type = numerics::KvType::bf16;
     std::uint32_t positions = 0;  ///< tokens, at most
   };
-  /// Borrows config and stored, whose weights are of one type of 16 bits, or codes; then the
-  /// embedding says whether rows are of F16.
+  /// Borrows config and stored. The embedding says whether rows are of F16: those of 16 bits are,
+  /// or none is and rows are of BF16.
   FastReference(const model::ModelConfig& config, const model::StoredModel& stored,
                 const Options& options);
 
@@ -41,6 +41,9 @@ class FastReference {
 
   Rows scaled(const Vector& x, const Vector* norm) const;
   Vector product(const linear::StoredLinear& weights, const Rows& x, const Vector& bias) const;
+  /// With each weight rounded to 16 bits, whatever it is.
+  Vector routed(const linear::StoredLinear& weights, const Rows& x, const Vector& bias) const;
+  static Vector finished(Vector y, const Rows& x, const Vector& bias);
   Vector attended(const model::StoredGroupedQuery& weights, const Vector& hidden,
                   const Vector* norm, int layer);
   void turn(Vector& heads, int layer) const;

@@ -93,8 +93,8 @@ TEST(FastShapes, codes_are_refused_whose_gates_and_ups_share_panels) {
   }
 }
 
-/// As GGUF has routers, beside experts of 16 bits.
-TEST(FastShapes, a_router_of_floats_is_refused) {
+/// As GGUF has routers, beside experts of 16 bits: it is rounded to them. Other floats are not.
+TEST(FastShapes, a_router_of_floats_is_taken_and_no_other_matrix_of_them) {
   const model::ModelConfig config = fast_shape("qwen_moe").config;
   StoredWeights weights;
   model::StoredModel stored = weights.random(config, WeightType::bf16);
@@ -103,6 +103,11 @@ TEST(FastShapes, a_router_of_floats_is_refused) {
       static_cast<std::size_t>(router.outputs) * static_cast<std::size_t>(router.inputs), 0.5F);
   router = weights.matrix(router.outputs, router.inputs, rows, WeightType::f32);
   linear::ThreadPool threads(1);
+  EXPECT_TRUE(gpu::GpuModel::of(config, stored, threads, nullptr, gpu::GpuNumerics::fast));
+  auto& output = std::get<model::StoredGroupedQuery>(stored.layers[1].attention).output;
+  const std::vector<float> floats(
+      static_cast<std::size_t>(output.outputs) * static_cast<std::size_t>(output.inputs), 0.5F);
+  output = weights.matrix(output.outputs, output.inputs, floats, WeightType::f32);
   const auto made = gpu::GpuModel::of(config, stored, threads, nullptr, gpu::GpuNumerics::fast);
   ASSERT_FALSE(made);
   EXPECT_EQ(made.error(), "weights of f32, accepted with fast numerics: bf16, f16");

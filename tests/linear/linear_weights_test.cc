@@ -7,6 +7,8 @@
 #include <cstring>
 #include <vector>
 
+#include "forge/numerics/tensor_product.h"
+#include "linear/code_layers.h"
 #include "linear/float_layers.h"
 
 namespace forge::linear {
@@ -69,7 +71,7 @@ TEST(LinearWeights, rows_lie_as_they_are_stored_where_that_is_asked_for) {
     StoredParts layer(6);
     layer.add(type, 3).add(type, 30).add(WeightType::f32, 2);
     ThreadPool pool(2);
-    const PackOptions options{.rows = true};
+    const PackOptions options{.rows = numerics::HalfType::bf16};
     const LinearWeights w = LinearWeights::load(layer.parts(), pool, options).value();
     ASSERT_EQ(w.sections().size(), 2U);
     EXPECT_EQ(w.sections()[1].kind, PanelKind::f32);
@@ -85,6 +87,86 @@ TEST(LinearWeights, rows_lie_as_they_are_stored_where_that_is_asked_for) {
     }
     expected.resize(2 * section.panel_bytes);
     EXPECT_TRUE(std::equal(expected.begin(), expected.end(), section.panels));
+  }
+}
+
+/// w is rows of `type`, each number of which is rounded once.
+void expect_rounded(const LinearWeights& w, std::span<const StoredLinear> parts,
+                    numerics::HalfType type) {
+  const bool is_f16 = type == numerics::HalfType::f16;
+  ASSERT_EQ(w.sections().size(), 1U);
+  const Section& section = w.sections()[0];
+  EXPECT_EQ(section.kind, is_f16 ? PanelKind::f16_rows : PanelKind::bf16_rows);
+  std::vector<float> row(static_cast<std::size_t>(w.inputs()));
+  int lane = 0;
+  for (const StoredLinear& part : parts) {
+    for (int output = 0; output < part.outputs; ++output, ++lane) {
+      stored_row(part, output, row.data());
+      for (int k = 0; k < w.inputs(); ++k) {
+        const float x = row[static_cast<std::size_t>(k)];
+        const std::uint16_t bits = is_f16 ? numerics::half_of<numerics::F16>(x).bits
+                                          : numerics::half_of<numerics::BF16>(x).bits;
+        ASSERT_EQ(number_at<std::uint16_t>(section, lane / 32, lane % 32 * w.inputs() + k), bits)
+            << lane << ' ' << k;
+      }
+    }
+  }
+}
+
+TEST(LinearWeights, floats_of_8_bits_become_rows_beside_those_of_16) {
+  const std::vector<std::uint8_t> codes = [] {
+    std::vector<std::uint8_t> bytes;
+    for (int i = 0; i < 40 * 24; ++i) bytes.push_back(static_cast<std::uint8_t>(i * 37 % 126));
+    return bytes;
+  }();
+  const std::vector<float> scales{0.3F, 0.7F, 1.1F, 0.9F};
+  StoredParts halves(24);
+  for (const auto type : {numerics::HalfType::f16, numerics::HalfType::bf16}) {
+    halves.add(type == numerics::HalfType::f16 ? WeightType::f16 : WeightType::bf16, 5);
+    const StoredLinear parts[] = {
+        {40, 24, StoredFloat8{std::as_bytes(std::span(codes)).data(), scales, 20, 12}},
+        halves.parts().back()};
+    ThreadPool pool(2);
+    const PackOptions options{.rows = type};
+    expect_rounded(LinearWeights::load(parts, pool, options).value(), parts, type);
+    EXPECT_EQ(LinearWeights::layout(parts, options).sections().size(), 1U);
+  }
+}
+
+/// Routers, whatever they are stored as; otherwise codes stay codes, and floats floats.
+TEST(LinearWeights, all_become_rows_where_that_is_asked_for) {
+  ThreadPool pool(2);
+  for (const Form form : {Form::q8_0, Form::q4_k, Form::gptq_act_order}) {
+    const auto codes = code_layer({.form = form, .outputs = 40, .inputs = 256});
+    const std::span<const StoredLinear> parts(&codes->linear, 1);
+    for (const auto type : {numerics::HalfType::f16, numerics::HalfType::bf16}) {
+      const PackOptions widened{.rows = type, .widen = true};
+      expect_rounded(LinearWeights::load(parts, pool, widened).value(), parts, type);
+      const LinearWeights kept = LinearWeights::layout(parts, {.rows = type});
+      EXPECT_TRUE(has_codes(kept.sections()[0].kind));
+    }
+  }
+  StoredParts floats(24);
+  floats.add(WeightType::f32, 40);
+  const PackOptions widened{.rows = numerics::HalfType::bf16, .widen = true};
+  expect_rounded(LinearWeights::load(floats.parts(), pool, widened).value(), floats.parts(),
+                 numerics::HalfType::bf16);
+  StoredParts other(24);
+  other.add(WeightType::f16, 40);
+  EXPECT_EQ(LinearWeights::layout(other.parts(), widened).sections()[0].kind, PanelKind::f16_rows);
+}
+
+TEST(LinearWeights, a_number_beyond_f16_is_not_finite_in_it) {
+  ThreadPool pool(1);
+  for (const float number : {65519.0F, 65520.0F, -1e30F}) {
+    StoredParts layer(3);
+    layer.add(WeightType::f32, 1, {1, number, 2});
+    const bool fits = number == 65519.0F;
+    const auto packed = [&](numerics::HalfType type) {
+      return LinearWeights::load(layer.parts(), pool, {.rows = type, .widen = true})->is_finite();
+    };
+    EXPECT_EQ(packed(numerics::HalfType::f16), fits) << number;
+    EXPECT_TRUE(packed(numerics::HalfType::bf16)) << number;
   }
 }
 
@@ -169,6 +251,7 @@ TEST(LinearWeightsDeathTest, parts_read_the_same_input) {
 }
 
 TEST(LinearWeights, knows_whether_every_float_is_finite) {
+  const PackOptions of_rows{.rows = numerics::HalfType::bf16};
   ThreadPool pool(2);
   for (const WeightType type : {WeightType::f32, WeightType::f16, WeightType::bf16}) {
     for (const int inputs : {1, 5, 64, 70}) {
@@ -179,12 +262,12 @@ TEST(LinearWeights, knows_whether_every_float_is_finite) {
           StoredParts layer(inputs);
           layer.add(type, 33, values);
           EXPECT_FALSE(LinearWeights(layer.parts(), pool).is_finite()) << index;
-          EXPECT_FALSE(LinearWeights::load(layer.parts(), pool, {.rows = true})->is_finite());
+          EXPECT_FALSE(LinearWeights::load(layer.parts(), pool, of_rows)->is_finite());
           values[static_cast<std::size_t>(index)] = 1;
           StoredParts whole(inputs);
           whole.add(type, 33, values);
           EXPECT_TRUE(LinearWeights(whole.parts(), pool).is_finite()) << index;
-          EXPECT_TRUE(LinearWeights::load(whole.parts(), pool, {.rows = true})->is_finite());
+          EXPECT_TRUE(LinearWeights::load(whole.parts(), pool, of_rows)->is_finite());
         }
       }
     }

@@ -2,7 +2,9 @@
 
 #include <gtest/gtest.h>
 
+#include <cstring>
 #include <map>
+#include <utility>
 
 #include "forge/linear/product.h"
 #include "forge/numerics/half.h"
@@ -101,6 +103,81 @@ TEST(PackedModel, a_router_is_of_floats_whatever_the_file_has) {
   const auto& experts = std::get<PackedExperts>(packed.model.layers[1].mlp);
   EXPECT_EQ(experts.router.sections()[0].kind, linear::PanelKind::f32);
   EXPECT_EQ(experts.experts[0].down.sections()[0].kind, linear::PanelKind::bf16);
+}
+
+/// In panels of rows.
+linear::PanelKind kind_of(const linear::LinearWeights& matrix) {
+  return matrix.sections().front().kind;
+}
+
+/// Beside numbers of 16 bits to their type, of codes alone to BF16.
+TEST(PackedModel, a_router_is_rounded_to_rows_of_the_models_type) {
+  using linear::PanelKind;
+  const ModelConfig config = testing::wide_latent();
+  linear::ThreadPool threads(1);
+  for (const auto& [type, kind] : {std::pair(WeightType::f16, PanelKind::f16_rows),
+                                   std::pair(WeightType::bf16, PanelKind::bf16_rows),
+                                   std::pair(WeightType::q8_0, PanelKind::bf16_rows)}) {
+    StoredWeights weights;
+    StoredModel stored = weights.random(config, type);
+    auto& mlp = std::get<StoredExperts>(stored.layers[1].mlp);
+    const auto numbers = numerics::random_values(8 * 256, 7);
+    mlp.router = weights.matrix(8, 256, numbers, WeightType::f32);
+    const PackedModel model = pack(config, stored, threads, {.rows = true}).value();
+    const auto& router = std::get<PackedExperts>(model.layers[1].mlp).router;
+    ASSERT_EQ(kind_of(router), kind);
+    for (std::size_t i = 0; i < numbers.size(); ++i) {
+      std::uint16_t bits = 0;
+      std::memcpy(&bits, router.sections().front().panels + 2 * i, sizeof bits);
+      ASSERT_EQ(bits, kind == PanelKind::f16_rows ? numerics::to_f16(numbers[i]).bits
+                                                  : numerics::to_bf16(numbers[i]).bits);
+    }
+    EXPECT_EQ(packed_layout(config, stored, {.rows = true}).bytes(), model.bytes());
+  }
+}
+
+/// Which products of heads have no codes of, whether they were in one matrix or by heads.
+TEST(PackedModel, heads_of_latents_in_codes_become_rows_of_the_models_type) {
+  using linear::PanelKind;
+  for (const auto& [of_head, kind] : {std::pair(WeightType::q8_0, PanelKind::bf16_rows),
+                                      std::pair(WeightType::f16, PanelKind::f16_rows)}) {
+    Packed packed(WeightType::q8_0);
+    packed.stored.head = packed.weights.random(packed.config, of_head).head;
+    auto& first = std::get<StoredLatent>(packed.stored.layers[0].attention);
+    first.kv_up = {};
+    const auto values = numerics::random_values(64 * 256, 5, 1.0F);
+    for (int head = 0; head < 4; ++head) {
+      first.key_up.push_back(packed.weights.matrix(256, 64, values, WeightType::q4_0));
+      first.value_up.push_back(packed.weights.matrix(64, 256, values, WeightType::q8_0));
+    }
+    const PackedModel model =
+        pack(packed.config, packed.stored, packed.threads, {.rows = true}).value();
+    for (const PackedModelLayer& layer : model.layers) {
+      const auto& latent = std::get<PackedLatent>(layer.attention);
+      EXPECT_EQ(kind_of(latent.key_up[3]), kind);
+      EXPECT_EQ(kind_of(latent.value_up[3]), kind);
+      EXPECT_EQ(kind_of(latent.kv_down), PanelKind::q8_0);
+    }
+  }
+}
+
+TEST(PackedModel, a_router_that_f16_does_not_hold_is_refused_with_its_place) {
+  const ModelConfig config = testing::wide_experts();
+  linear::ThreadPool threads(1);
+  StoredWeights weights;
+  StoredModel stored = weights.random(config, WeightType::f16);
+  auto& router = std::get<StoredExperts>(stored.layers[1].mlp).router;
+  auto numbers = numerics::random_values(6 * 256, 7);
+  numbers[3 * 256 + 17] = 70000;
+  router = weights.matrix(6, 256, numbers, WeightType::f32);
+  EXPECT_TRUE(pack(config, stored, threads));
+  const auto packed = pack(config, stored, threads, {.rows = true});
+  ASSERT_FALSE(packed);
+  const auto& fault = std::get<WeightFault>(packed.error());
+  EXPECT_EQ(fault.numbers, std::get<linear::StoredRows>(router.form).rows);
+  EXPECT_EQ(fault.row, 3U);
+  EXPECT_EQ(fault.column, 17U);
+  EXPECT_EQ(fault.value, 70000);
 }
 
 TEST(PackedModel, the_head_of_a_tied_model_is_its_embedding) {

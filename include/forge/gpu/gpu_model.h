@@ -39,7 +39,8 @@ namespace forge::gpu {
 /// Which bits a GPU computes.
 enum class GpuNumerics : std::uint8_t {
   canonical,  ///< those of the CPU (linear/numerics.h), for every model
-  fast        ///< those of tensor cores (numerics/fast.h), for models that they take
+  fast        ///< those of tensor cores (numerics/fast.h), for models that they take; some weights
+              ///< are rounded to 16 bits for them (PackOptions::rows)
 };
 constexpr Names<GpuNumerics> names_of(GpuNumerics) { return {"canonical", "fast"}; }
 

@@ -10,7 +10,8 @@
 //            other than 128
 //   f16      F16                  input: 32 halves
 //   bf16     BF16                 two inputs: 32 pairs
-//   *_rows   F16, BF16            output: its row, as it is stored; for GPUs (PackOptions::rows)
+//   *_rows   F16, BF16; what      output: its row, as it is stored, or rounded; for GPUs
+//            is f32, but F32      (PackOptions::rows)
 //   q8_0     Q8_0, 8-bit GPTQ     32 inputs: 8 x 32 quads of codes, 32 scales
 //   int8     INT8                 32 inputs: 8 x 32 quads of codes; 32 scales of the panel
 //   q4_0     Q4_0                 32 inputs: 4 x 32 pairs of quads, 32 scales
@@ -46,6 +47,7 @@
 
 #include <cstddef>
 #include <cstdint>
+#include <optional>
 #include <span>
 #include <string_view>
 #include <tl/expected.hpp>
@@ -58,6 +60,7 @@
 #include "forge/linear/stored_linear.h"
 #include "forge/linear/thread_pool.h"
 #include "forge/linear/weight_reader.h"
+#include "forge/numerics/half.h"
 
 namespace forge::linear {
 
@@ -86,9 +89,11 @@ struct PackOptions {
   Numerics numerics = Numerics::native;
   const WeightReader* reader = nullptr;  ///< null: what is stored is in memory
   PanelStore* store = nullptr;           ///< null: panels go to memory of the LinearWeights
-  bool widen = false;                    ///< to F32, whatever is stored
-  bool rows = false;                     ///< F16 and BF16 in panels of rows, which no product on
-                                         ///< the CPU reads
+  /// F16 and BF16 in panels of rows, which no product on the CPU reads. Rows of this type become
+  /// what would be packed as f32 without being F32: each number is rounded once, to nearest even.
+  std::optional<numerics::HalfType> rows = {};
+  /// To F32, whatever is stored. In panels of rows likewise to their type, if not of 16 bits.
+  bool widen = false;
 };
 
 class LinearWeights {
@@ -115,8 +120,8 @@ class LinearWeights {
   /// The numerics of all products with these weights.
   Numerics numerics() const { return numerics_; }
 
-  /// Whether all weights are finite numbers: all floats, and the scales of all codes. Products with
-  /// others are not defined (product.h).
+  /// Whether all weights are finite numbers: all floats, as they are packed, and the scales of all
+  /// codes. Products with others are not defined (product.h).
   bool is_finite() const { return finite_; }
 
   /// Bytes of all panels: what a product of one row reads.

@@ -6,12 +6,14 @@
 //     model takes the memory of its products, even where the head is tied and the embedding is
 //     wanted twice.
 //   - the router, and the gate of shared experts, are widened to float: the experts of a token
-//     should not depend on how its activations are rounded. In panels of rows they stay as they
-//     are: products of fast numerics have their numbers from there (numerics/fast.h).
+//     should not depend on how its activations are rounded. In panels of rows they are of 16 bits:
+//     products of fast numerics have their numbers from there (numerics/fast.h).
 //   - kv_up of latent attention is taken apart by heads, its key halves transposed, for attention
 //     over latents (numerics/latent_attention.h). Transposed rows are no longer blocks of a format,
 //     so it becomes F32, F16 or BF16 where it is one, and F16 where it is quantized. A file that
-//     has it by heads is packed as it is.
+//     has it by heads is packed as it is. In panels of rows, what is quantized is of 16 bits, too.
+//
+// In panels of rows, 16 bits are those of the model: F16 if its first matrix of 16 bits is, or BF16.
 //
 // Packing reads every byte of the weights, and takes their digest at the same time
 // (weights_digest.h).
@@ -55,7 +57,7 @@ struct PackedMlp {
 
 struct PackedExperts {
   ExpertsConfig config;
-  linear::LinearWeights router;        ///< d -> E, of floats, or of rows
+  linear::LinearWeights router;        ///< d -> E, of floats, or of rows of 16 bits
   std::vector<float> correction_bias;  ///< [E], or empty
   std::vector<PackedMlp> experts;
   std::optional<PackedMlp> shared;
@@ -167,7 +169,8 @@ PackedModel packed_layout(const ModelConfig& config, const StoredModel& stored,
 
 /// Packs one matrix after the other with the threads of `pool`, telling the reader of each when it
 /// will be read and when not again. So packing needs little more memory than the result.
-/// Errors: the first number of a matrix that is not finite; what could not be read. Requires:
+/// Errors: the first number of a matrix that is not finite, or not in 16 bits; what could not be
+/// read. Requires:
 /// `stored` has the shapes of `config`, which is valid; its vectors are finite.
 tl::expected<PackedModel, PackFault> pack(const ModelConfig& config, const StoredModel& stored,
                                           linear::ThreadPool& pool,

@@ -2,6 +2,9 @@
 //
 //   what                                        is
 //   a product with weights of 16 bits           tensor_product.h; x rounded to the weights' type
+//   a product with floats of 8 bits, codes      the same, with each weight (a code times its scale)
+//   that no kernel multiplies, or of a          rounded once, to nearest even, to the type of the
+//   router that is not of 16 bits               model's weights of 16 bits, or to bf16
 //   a product with weights of codes             linear/product.h, of x rounded to 16 bits, and
 //                                               then, as there, to 8 bits in groups
 //   a norm before a product                     scaled_norm.h; the product is multiplied by s
@@ -25,8 +28,8 @@
 //   logits   s W h           h of the last x and the final norm; then the canonical pipeline
 //
 // Where a layer has a mixture of experts (model/experts.h), the lines from g, u to the last x are
-// these. Router and gate of the shared experts are products like any other, with weights of 16
-// bits; what is made of them is canonical:
+// these. Router and gate of the shared experts are products with weights of 16 bits, whatever the
+// file has; what is made of them is canonical:
 //
 //   z        s W h + b           of the router, floats; then choose_experts: experts e, weights w_e
 //   g, u     s W_e h + b_e       of each expert that the row chose
