@@ -232,9 +232,12 @@ class CaseList {
       add(kernel, sizes);
     }
     const int pairs = rows * sizes.experts_per_token;
-    add(pairs <= gpu::kNarrowRowsMax * sizes.experts ? "project_experts_narrow"
-                                                     : "project_experts_wide",
-        sizes);
+    const bool is_narrow = pairs <= gpu::kNarrowRowsMax * sizes.experts;
+    add(is_narrow ? "project_experts_narrow" : "project_experts_wide", sizes);
+    for (const quant::WeightType type : kCodes) {
+      sizes.weights = static_cast<int>(type);
+      add(is_narrow ? "project_experts_codes_narrow" : "project_experts_codes_wide", sizes);
+    }
   }
 
   void add_copies(int pairs, int writes) {

@@ -38,20 +38,25 @@ std::uint64_t groups_of(const CodeProduct& codes) {
   return size_of(linear::codes::group_count(codes.product.inputs));
 }
 
-/// What is read of rows and weights, and the word that says how many rows there are. Blocks without
-/// rows have asked for the first stages of weights when they learn of it.
+/// What is read of rows and weights, and the word that says how many rows, or tiles, there are.
 void add_factors(KernelWork& w, const CodeProduct& codes, const CodeBlocking& b) {
   const gpu::TensorProduct& p = codes.product;
   const std::uint64_t groups = groups_of(codes);
   const std::uint64_t weights = all_panels(codes) * bytes_of_groups(codes, groups);
-  const std::uint64_t asked =
-      all_panels(codes) * bytes_of_groups(codes, std::min(groups, b.groups_ahead));
   const std::uint64_t squares =
       p.norm.squares != nullptr ? size_of(p.inputs / numerics::kSquaresGroup) * kFloat : 0;
-  const std::uint64_t rows = b.rows.count * (groups * sizeof(gpu::RowGroup) + squares);
-  w.bytes_read += kWord + (b.rows.count > 0 ? weights : asked) + rows;
+  const std::uint64_t row = groups * sizeof(gpu::RowGroup) + squares;
+  w.bytes_read += kWord + b.rows.matrices * weights + b.rows.sources * row;
   w.block_bytes += b.row_blocks * b.output_blocks * kWord + b.rows.tiles * weights +
-                   (b.row_blocks - b.rows.tiles) * asked + b.output_blocks * rows;
+                   b.output_blocks * b.rows.count * row;
+}
+
+/// Blocks without rows have asked for the first stages of weights when they learn of it.
+void add_asked_in_vain(KernelWork& w, const CodeProduct& codes, const CodeBlocking& b) {
+  const std::uint64_t asked =
+      all_panels(codes) * bytes_of_groups(codes, std::min(groups_of(codes), b.groups_ahead));
+  if (b.rows.count == 0) w.bytes_read += asked;
+  w.block_bytes += (b.row_blocks - b.rows.tiles) * asked;
 }
 
 /// Sums of integers on tensor cores, and of each group four operations an output, two of them
@@ -87,34 +92,73 @@ KernelWork code_work(const CodeProduct& codes, const CodeBlocking& b, std::uint6
   return w;
 }
 
+CodeBlocking blocking_of(const ProjectCodesNarrowArgs& args, const KernelLaunch& launch,
+                         const RowsOfLaunch& rows) {
+  using Args = ProjectCodesNarrowArgs;
+  return {.rows = rows,
+          .tile_rows = size_of(Args::kTileRows),
+          .row_blocks = size_of(launch.shape.grid.x),
+          .output_blocks = size_of(args.codes.panels()),
+          .groups_ahead = size_of((args.stages() - 1) * Args::kStageGroups),
+          .stages = chain::turns(groups_of(args.codes), size_of(Args::kStageGroups))};
+}
+
+CodeBlocking blocking_of(const ProjectCodesWideArgs& args, const KernelLaunch& launch,
+                         const RowsOfLaunch& rows) {
+  using Args = ProjectCodesWideArgs;
+  return {.rows = rows,
+          .tile_rows = size_of(Args::kTileRows),
+          .row_blocks = size_of(launch.shape.grid.x),
+          .output_blocks = size_of(launch.shape.grid.y),
+          .groups_ahead = size_of((Args::kStages - 1) * Args::kStageGroups),
+          .stages = chain::turns(groups_of(args.codes), size_of(Args::kStageGroups))};
+}
+
+KernelWork work_of(const ProjectCodesNarrowArgs& args, const CodeBlocking& b) {
+  constexpr std::uint64_t kFactorsOfWarp = 4;
+  const std::uint64_t sums = (b.rows.most > 8 ? 4 : 2) * (args.codes.product.is_gated() ? 2 : 1);
+  return code_work(args.codes, b, sums, kFactorsOfWarp);
+}
+
+KernelWork work_of(const ProjectCodesWideArgs& args, const CodeBlocking& b) {
+  constexpr std::uint64_t kSumsOfLane = 32;
+  constexpr std::uint64_t kFactorsOfWarp = 16;
+  return code_work(args.codes, b, kSumsOfLane, kFactorsOfWarp);
+}
+
+/// Of rows that are one matrix's.
+template <class Args>
+KernelWork work_in_order(const Args& args, const KernelLaunch& launch) {
+  const CodeBlocking b = blocking_of(args, launch, rows_of(args.codes.product, Args::kTileRows));
+  KernelWork w = work_of(args, b);
+  add_asked_in_vain(w, args.codes, b);
+  return w;
+}
+
+template <class Args>
+KernelWork work_of_experts(const Args& args, const KernelLaunch& launch) {
+  const CodeBlocking b = blocking_of(args.of(0), launch, rows_of(args.product));
+  KernelWork w = work_of(args.of(0), b);
+  add_plan(w, b.rows, b.output_blocks);
+  return w;
+}
+
 }  // namespace
 
 KernelWork work(const ProjectCodesNarrowArgs& args, const KernelLaunch& launch) {
-  using Args = ProjectCodesNarrowArgs;
-  const CodeProduct& codes = args.codes;
-  const CodeBlocking b{.rows = rows_of(codes.product, Args::kTileRows),
-                       .tile_rows = size_of(Args::kTileRows),
-                       .row_blocks = size_of(launch.shape.grid.x),
-                       .output_blocks = size_of(codes.panels()),
-                       .groups_ahead = size_of((args.stages() - 1) * Args::kStageGroups),
-                       .stages = chain::turns(groups_of(codes), size_of(Args::kStageGroups))};
-  constexpr std::uint64_t kFactorsOfWarp = 4;
-  const std::uint64_t sums = (b.rows.most > 8 ? 4 : 2) * (codes.product.is_gated() ? 2 : 1);
-  return code_work(codes, b, sums, kFactorsOfWarp);
+  return work_in_order(args, launch);
 }
 
 KernelWork work(const ProjectCodesWideArgs& args, const KernelLaunch& launch) {
-  using Args = ProjectCodesWideArgs;
-  const CodeProduct& codes = args.codes;
-  const CodeBlocking b{.rows = rows_of(codes.product, Args::kTileRows),
-                       .tile_rows = size_of(Args::kTileRows),
-                       .row_blocks = size_of(launch.shape.grid.x),
-                       .output_blocks = size_of(launch.shape.grid.y),
-                       .groups_ahead = size_of((Args::kStages - 1) * Args::kStageGroups),
-                       .stages = chain::turns(groups_of(codes), size_of(Args::kStageGroups))};
-  constexpr std::uint64_t kSumsOfLane = 32;
-  constexpr std::uint64_t kFactorsOfWarp = 16;
-  return code_work(codes, b, kSumsOfLane, kFactorsOfWarp);
+  return work_in_order(args, launch);
+}
+
+KernelWork work(const gpu::ProjectExpertsCodesNarrowArgs& args, const KernelLaunch& launch) {
+  return work_of_experts(args, launch);
+}
+
+KernelWork work(const gpu::ProjectExpertsCodesWideArgs& args, const KernelLaunch& launch) {
+  return work_of_experts(args, launch);
 }
 
 }  // namespace forge::sim

@@ -25,6 +25,33 @@ RowsOfLaunch rows_of(const TensorProduct& p, int tile_rows) {
           .matrices = count > 0 ? std::uint64_t{1} : 0};
 }
 
+RowsOfLaunch rows_of(const ExpertProduct& p) {
+  RowsOfLaunch rows{};
+  rows.tiles = present(p.tiles_max, *p.plan.tiles_count);
+  std::set<std::uint32_t> experts;
+  std::set<std::uint32_t> sources;
+  for (std::uint64_t t = 0; t < rows.tiles; ++t) {
+    const gpu::ExpertTile& tile = p.plan.tiles[t];
+    experts.insert(tile.expert);
+    for (std::uint32_t i = 0; i < tile.count; ++i) {
+      sources.insert(p.plan.pairs[tile.first + i] / static_cast<std::uint32_t>(p.pairs_per_row));
+    }
+    rows.count += tile.count;
+    rows.most = std::max<std::uint64_t>(rows.most, tile.count);
+  }
+  rows.sources = sources.size();
+  rows.matrices = experts.size();
+  return rows;
+}
+
+void add_plan(KernelWork& w, const RowsOfLaunch& rows, std::uint64_t output_blocks) {
+  const std::uint64_t plan =
+      rows.tiles * sizeof(gpu::ExpertTile) + rows.count * sizeof(std::uint32_t);
+  w.bytes_read += plan;
+  w.block_bytes += output_blocks * plan;
+  w.chain_loads += 2;
+}
+
 void add_results(KernelWork& w, const TensorProduct& p, const RowsOfLaunch& rows) {
   if (rows.count == 0) return;
   const std::uint64_t results = rows.count * size_of(p.outputs);
@@ -79,25 +106,6 @@ struct Blocking {
   std::uint64_t stages_ahead;  ///< under way, while one is multiplied
 };
 
-RowsOfLaunch rows_of(const ExpertProduct& p) {
-  RowsOfLaunch rows{};
-  rows.tiles = present(p.tiles_max, *p.plan.tiles_count);
-  std::set<std::uint32_t> experts;
-  std::set<std::uint32_t> sources;
-  for (std::uint64_t t = 0; t < rows.tiles; ++t) {
-    const gpu::ExpertTile& tile = p.plan.tiles[t];
-    experts.insert(tile.expert);
-    for (std::uint32_t i = 0; i < tile.count; ++i) {
-      sources.insert(p.plan.pairs[tile.first + i] / static_cast<std::uint32_t>(p.pairs_per_row));
-    }
-    rows.count += tile.count;
-    rows.most = std::max<std::uint64_t>(rows.most, tile.count);
-  }
-  rows.sources = sources.size();
-  rows.matrices = experts.size();
-  return rows;
-}
-
 /// A last tile of fewer than 8 outputs reads 8 rows of weights. Those after the last gate are ups.
 Blocking blocking_of(const ProjectNarrowArgs& args, const KernelLaunch& launch,
                      const RowsOfLaunch& rows) {
@@ -144,15 +152,6 @@ void add_asked_in_vain(KernelWork& w, const TensorProduct& p, const Blocking& b)
   const std::uint64_t asked = std::min(size_of(p.inputs), b.stages_ahead * b.stage_inputs) * kHalf;
   if (b.rows.count == 0) w.bytes_read += b.weight_rows * asked;
   w.block_bytes += b.block_weight_rows * (b.row_blocks - b.rows.tiles) * asked;
-}
-
-/// The tiles of experts, and their pairs.
-void add_plan(KernelWork& w, const Blocking& b) {
-  const std::uint64_t plan =
-      b.rows.tiles * sizeof(gpu::ExpertTile) + b.rows.count * sizeof(std::uint32_t);
-  w.bytes_read += plan;
-  w.block_bytes += b.output_blocks * plan;
-  w.chain_loads += 2;
 }
 
 /// Whole tiles of rows and outputs.
@@ -216,7 +215,7 @@ KernelWork work(const ProjectExpertsNarrowArgs& args, const KernelLaunch& launch
   const ProjectNarrowArgs of_expert = args.of(0);
   const Blocking b = blocking_of(of_expert, launch, rows_of(args.product));
   KernelWork w = narrow_work(of_expert.product, b);
-  add_plan(w, b);
+  add_plan(w, b.rows, b.output_blocks);
   return w;
 }
 
@@ -224,7 +223,7 @@ KernelWork work(const ProjectExpertsWideArgs& args, const KernelLaunch& launch) 
   const ProjectWideArgs of_expert = args.of(0);
   const Blocking b = blocking_of(of_expert, launch, rows_of(args.product));
   KernelWork w = wide_work(of_expert, b);
-  add_plan(w, b);
+  add_plan(w, b.rows, b.output_blocks);
   return w;
 }
 

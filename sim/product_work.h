@@ -2,6 +2,7 @@
 // kernel_work_codes.cc).
 #pragma once
 
+#include "forge/gpu/kernels/expert_product.h"
 #include "forge/gpu/kernels/tensor_product.h"
 #include "kernel_chain.h"
 
@@ -20,6 +21,12 @@ struct RowsOfLaunch {
 
 /// Those of a product with one matrix.
 RowsOfLaunch rows_of(const gpu::TensorProduct& p, int tile_rows);
+
+/// The pairs of a product of experts, in its tiles.
+RowsOfLaunch rows_of(const gpu::ExpertProduct& p);
+
+/// What a product of experts reads of its plan, so many blocks each tile of it.
+void add_plan(KernelWork& w, const RowsOfLaunch& rows, std::uint64_t output_blocks);
 
 /// What becomes of the products of all rows, beside y and gates.
 void add_results(KernelWork& w, const gpu::TensorProduct& p, const RowsOfLaunch& rows);

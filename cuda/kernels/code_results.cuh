@@ -1,4 +1,4 @@
-// What becomes of the sums of project_codes_narrow and project_codes_wide (tensor_results.cuh).
+// What becomes of the sums of project_codes_* and project_experts_codes_* (tensor_results.cuh).
 #pragma once
 
 #include "code_chains.cuh"
@@ -44,7 +44,6 @@ template <class Shape>
 struct CodeResults {
   ParkedSums<Shape> sums;
   sptr<float> factors;  ///< s of the block's rows
-  int first_panel;      ///< of the block; the next one, if outputs are not gated, is that after it
 };
 
 /// Stores what a warp has made.
@@ -58,7 +57,7 @@ FORGE_DEVICE void store_codes(const gpu::TensorProduct& a, const CodeTile& tile,
     const int row = CodeWarp<Shape>::row() + 16 * m;
     if (row >= tile.rows) continue;
     const RowFactors factors{of.factors[row + lane() / 4], of.factors[row + lane() / 4 + 8]};
-    const int output = of.first_panel * linear::kPanelOutputs + CodeWarp<Shape>::output() + 8 * t;
+    const int output = tile.first_panel * linear::kPanelOutputs + CodeWarp<Shape>::output() + 8 * t;
     TensorTile results{row, tile.rows - row, output, factors};
     if (a.is_gated()) {
       if constexpr (Shape::kPanels == 2) {
@@ -74,17 +73,17 @@ FORGE_DEVICE void store_codes(const gpu::TensorProduct& a, const CodeTile& tile,
   }
 }
 
-/// The results of a block that has rows, whose first weights are on their way. factors:
-/// [kTileRows].
+/// The results of a block that has rows, whose first weights are on their way. If outputs are not
+/// gated, the block's panels are neighbours. factors: [kTileRows].
 template <class Shape, class Rows>
 FORGE_DEVICE void make_code_results(const gpu::TensorProduct& a, const CodeTile& tile,
-                                    const Rows& row_of, int first_panel, sptr<float> factors) {
+                                    const Rows& row_of, sptr<float> factors) {
   find_factors<Shape::kTileRows / Shape::kWarps>(a, tile.rows, row_of, factors);
   CodeSums<Shape> sums = {};
   multiply_code_rows(tile, row_of, sums);
   sync_block();  // nobody reads the ring any more, and nothing arrives there
   if (CodeWarp<Shape>::row() >= tile.rows) return;
-  const CodeResults<Shape> results{ParkedSums<Shape>::in(tile.ring), factors, first_panel};
+  const CodeResults<Shape> results{ParkedSums<Shape>::in(tile.ring), factors};
   results.sums.put(sums);
   with_half(a.type, [&](auto half) { store_codes<decltype(half)>(a, tile, row_of, results); });
 }
@@ -100,6 +99,7 @@ FORGE_DEVICE CodeTile code_tile(const gpu::CodeProduct& codes, sptr<std::uint32_
           .x = global(static_cast<const std::uint32_t*>(a.x)),
           .weights = weights + panel * words,
           .panel_distance = (next - panel) * words,
+          .first_panel = static_cast<int>(panel),
           .layout = CodeLayout::of(codes.kind),
           .kind = codes.kind,
           .panels = panels,

@@ -1,4 +1,4 @@
-// The ring of project_codes_narrow and project_codes_wide: stages of some groups of a block's
+// The ring of project_codes_* and project_experts_codes_*: stages of some groups of a block's
 // panels and rows (code_product.h).
 //
 // A lane takes quads lane % 4 and lane % 4 + 4 of output lane / 4 of a tile of eight: words of
@@ -55,6 +55,7 @@ struct CodeTile {
   gptr<const std::uint32_t> x;        ///< [rows][groups] of RowGroup
   gptr<const std::uint32_t> weights;  ///< the first panel
   std::int64_t panel_distance;        ///< words from a panel of the block to its next
+  int first_panel;                    ///< of the block
   CodeLayout layout;
   linear::PanelKind kind;
   int panels;      ///< of the block that are there

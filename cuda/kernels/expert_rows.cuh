@@ -1,5 +1,5 @@
-// The rows of a tile of pairs (expert_data.h) for project_experts_narrow and project_experts_wide:
-// gathered from where x has them, and written where the pairs say.
+// The rows of a tile of pairs (expert_data.h) for the products of experts on tensor cores: gathered
+// from where x has them, and written where the pairs say.
 #pragma once
 
 #include "forge/gpu/kernels/expert_product.h"

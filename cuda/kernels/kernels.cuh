@@ -25,6 +25,8 @@
 #include "project_codes_narrow.cuh"
 #include "project_codes_wide.cuh"
 #include "project_experts.cuh"
+#include "project_experts_codes_narrow.cuh"
+#include "project_experts_codes_wide.cuh"
 #include "project_experts_narrow.cuh"
 #include "project_experts_wide.cuh"
 #include "project_heads.cuh"

@@ -20,16 +20,29 @@ namespace FORGE_KERNELS {
 using namespace simt;
 
 template <int kPanels>
-FORGE_DEVICE void project_codes_narrow_tile(const gpu::TensorProduct& a, CodeTile tile, int panel,
+using NarrowCodes = CodeShape<kPanels, 1, 1, gpu::ProjectCodesNarrowArgs::kStageGroups>;
+static_assert(NarrowCodes<1>::kTileRows == gpu::ProjectCodesNarrowArgs::kTileRows);
+
+/// A block's tile, but for its rows.
+FORGE_DEVICE CodeTile narrow_code_tile(const gpu::ProjectCodesNarrowArgs& args,
+                                       sptr<std::uint32_t> ring, std::int64_t panel) {
+  const gpu::CodeProduct& codes = args.codes;
+  const int panels = codes.product.is_gated() ? 2 : 1;
+  CodeTile tile = code_tile(codes, ring, panel, panel + codes.panels(), panels);
+  tile.stage_rows = args.stage_rows();
+  tile.stages = args.stages();
+  return tile;
+}
+
+template <int kPanels>
+FORGE_DEVICE void project_codes_narrow_tile(const gpu::TensorProduct& a, CodeTile tile,
                                             sptr<float> factors) {
-  using Args = gpu::ProjectCodesNarrowArgs;
-  using Shape = CodeShape<kPanels, 1, 1, Args::kStageGroups>;
-  static_assert(Shape::kTileRows == Args::kTileRows);
+  using Shape = NarrowCodes<kPanels>;
   fill_first_codes<Shape>(tile);
-  const RowsInOrder row_of{block().x * Args::kTileRows};
+  const RowsInOrder row_of{block().x * Shape::kTileRows};
   tile.rows = rows_of_block(a, row_of.first, tile.stage_rows);
   if (tile.rows <= 0) return;
-  make_code_results<Shape>(a, tile, row_of, panel, factors);
+  make_code_results<Shape>(a, tile, row_of, factors);
 }
 
 FORGE_KERNEL(gpu::ProjectCodesNarrowArgs::kThreads)
@@ -40,15 +53,11 @@ project_codes_narrow(gpu::ProjectCodesNarrowArgs args) {
   const gpu::CodeProduct& codes = args.codes;
   const std::int64_t panel = panel_of_block();
   if (panel >= codes.panels()) return wait_for_previous();
-  const bool gated = codes.product.is_gated();
-  CodeTile tile = code_tile(codes, ring, panel, panel + codes.panels(), gated ? 2 : 1);
-  tile.stage_rows = args.stage_rows();
-  tile.stages = args.stages();
-  const auto first = static_cast<int>(panel);
-  if (gated) {
-    project_codes_narrow_tile<2>(codes.product, tile, first, factors);
+  const CodeTile tile = narrow_code_tile(args, ring, panel);
+  if (codes.product.is_gated()) {
+    project_codes_narrow_tile<2>(codes.product, tile, factors);
   } else {
-    project_codes_narrow_tile<1>(codes.product, tile, first, factors);
+    project_codes_narrow_tile<1>(codes.product, tile, factors);
   }
 }
 

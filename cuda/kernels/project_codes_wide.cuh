@@ -19,15 +19,13 @@
 namespace FORGE_KERNELS {
 using namespace simt;
 
-FORGE_KERNEL(gpu::ProjectCodesWideArgs::kThreads)
-project_codes_wide(gpu::ProjectCodesWideArgs args) {
+using WideCodes =
+    CodeShape<gpu::ProjectCodesWideArgs::kPanels, 2, 2, gpu::ProjectCodesWideArgs::kStageGroups>;
+static_assert(WideCodes::kTileRows == gpu::ProjectCodesWideArgs::kTileRows);
+
+/// A block's tile, but for its rows.
+FORGE_DEVICE CodeTile wide_code_tile(const gpu::CodeProduct& codes, sptr<std::uint32_t> ring) {
   using Args = gpu::ProjectCodesWideArgs;
-  using Shape = CodeShape<Args::kPanels, 2, 2, Args::kStageGroups>;
-  static_assert(Shape::kTileRows == Args::kTileRows);
-  SIMT_SHARED_DYNAMIC(std::uint32_t, ring);
-  SIMT_SHARED(float, factors, Args::kTileRows);
-  start_next();
-  const gpu::CodeProduct& codes = args.codes;
   const bool gated = codes.product.is_gated();
   const int panel = gated ? block().y : block().y * Args::kPanels;
   const int next = gated ? panel + codes.panels() : panel + 1;
@@ -35,11 +33,21 @@ project_codes_wide(gpu::ProjectCodesWideArgs args) {
   CodeTile tile = code_tile(codes, ring, panel, next, panels);
   tile.stage_rows = Args::kTileRows;
   tile.stages = Args::kStages;
-  fill_first_codes<Shape>(tile);
-  const RowsInOrder row_of{block().x * Args::kTileRows};
-  tile.rows = rows_of_block(codes.product, row_of.first, Args::kTileRows);
+  return tile;
+}
+
+FORGE_KERNEL(gpu::ProjectCodesWideArgs::kThreads)
+project_codes_wide(gpu::ProjectCodesWideArgs args) {
+  SIMT_SHARED_DYNAMIC(std::uint32_t, ring);
+  SIMT_SHARED(float, factors, WideCodes::kTileRows);
+  start_next();
+  const gpu::TensorProduct& product = args.codes.product;
+  CodeTile tile = wide_code_tile(args.codes, ring);
+  fill_first_codes<WideCodes>(tile);
+  const RowsInOrder row_of{block().x * WideCodes::kTileRows};
+  tile.rows = rows_of_block(product, row_of.first, WideCodes::kTileRows);
   if (tile.rows <= 0) return;
-  make_code_results<Shape>(codes.product, tile, row_of, panel, factors);
+  make_code_results<WideCodes>(product, tile, row_of, factors);
 }
 
 }  // namespace FORGE_KERNELS

@@ -154,7 +154,7 @@ FORGE_DEVICE MatrixSum<float> read_residual(const gpu::TensorProduct& a, const R
   MatrixSum<float> before = {};
   if (!a.accumulate) return before;
   const int n = tile.first_output + lane() % 4 * 2;
-  for (int half = 0; half < 2; ++half) {
+  FORGE_UNROLLED for (int half = 0; half < 2; ++half) {
     const int row = lane() / 4 + 8 * half;
     if (row >= tile.rows) continue;
     const gptr<const float> y = global(a.y) + row_of.result(tile.first_row + row) * a.outputs + n;
@@ -197,7 +197,7 @@ FORGE_DEVICE void store_results(const gpu::TensorProduct& a, const Rows& row_of,
                                 const TensorTile& tile, const MatrixSum<float>& sums,
                                 const MatrixSum<float>& before) {
   const int n = tile.first_output + lane() % 4 * 2;
-  for (int half = 0; half < 2; ++half) {
+  FORGE_UNROLLED for (int half = 0; half < 2; ++half) {
     const int row = lane() / 4 + 8 * half;
     const bool is_there = row < tile.rows;
     const std::int64_t result = is_there ? row_of.result(tile.first_row + row) : 0;
@@ -221,7 +221,7 @@ FORGE_DEVICE void store_gated(const gpu::TensorProduct& a, const Rows& row_of,
   const int size = a.outputs / 2;
   const int n = tile.first_output + lane() % 4 * 2;
   const gptr<Half> h = global(static_cast<Half*>(a.gated.h));
-  for (int half = 0; half < 2; ++half) {
+  FORGE_UNROLLED for (int half = 0; half < 2; ++half) {
     const int row = lane() / 4 + 8 * half;
     if (row >= tile.rows) continue;
     const float factor = half == 0 ? tile.factors.first : tile.factors.second;

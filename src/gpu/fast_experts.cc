@@ -3,6 +3,13 @@
 #include "forge/gpu/kernels.h"
 
 namespace forge::gpu {
+namespace {
+
+bool has_codes(const DeviceMatrices& matrices) {
+  return linear::has_codes(matrices.sections.front().kind);
+}
+
+}  // namespace
 
 FastExperts::FastExperts(const model::ModelConfig& model, numerics::HalfType type,
                          const Capacity& capacity, Allocator& allocator)
@@ -29,16 +36,16 @@ void FastExperts::run(const DevicePass& pass, const DeviceExperts& weights, cons
   TensorProduct router = products_.of(pass.all_rows(), x, weights.router);
   router.y = routing_.products();
   products_.multiply(pass, router, weights.router);
-  const std::optional<WideKind> wide = wide_kind_of(pass);
+  const std::optional<WideKind> wide = wide_kind_of(pass, weights);
   routing_.run(pass, weights.correction_bias,
                wide ? block_of(*wide).rows : ProjectExpertsNarrowArgs::kTileRows);
   ExpertProduct gate_up = product_of_experts(pass, x, weights.gate_up);
   gate_up.pairs_per_row = config_.experts_per_token;
   gate_up.gated = {.h = gated_.as<void>(), .function = weights.glu};
-  multiply(pass, gate_up);
+  multiply(pass, gate_up, weights.gate_up, {pass.all_rows(), wide});
   ExpertProduct down = product_of_experts(pass, {gated_.as<void>()}, weights.down);
   down.y = produced_.as<float>();
-  multiply(pass, down);
+  multiply(pass, down, weights.down, {routing_.pairs(pass), wide});
   if (weights.shared) run_shared(pass, weights, x);
   pass.queue.launch(AddExpertsArgs{.counts = pass.counts,
                                    .choices = routing_.choices(),
@@ -72,12 +79,16 @@ void FastExperts::run_shared(const DevicePass& pass, const DeviceExperts& weight
 }
 
 /// The blocks of project_experts_wide if experts get more rows, in the mean, than
-/// project_experts_narrow is made for.
-std::optional<WideKind> FastExperts::wide_kind_of(const DevicePass& pass) const {
+/// project_experts_narrow is made for. Beside codes they have as many rows as those of codes.
+std::optional<WideKind> FastExperts::wide_kind_of(const DevicePass& pass,
+                                                  const DeviceExperts& weights) const {
+  static_assert(block_of(WideKind::small).rows == ProjectExpertsCodesWideArgs::kTileRows);
+  static_assert(ProjectExpertsNarrowArgs::kTileRows == ProjectExpertsCodesNarrowArgs::kTileRows);
   const auto experts = static_cast<std::uint32_t>(config_.experts);
   const int mean = static_cast<int>((routing_.pairs(pass).most + experts - 1) / experts);
   if (mean <= kNarrowRowsMax) return std::nullopt;
-  return has_large_ ? wide_kind(mean) : WideKind::small;
+  const bool may_be_large = has_large_ && !has_codes(weights.gate_up) && !has_codes(weights.down);
+  return may_be_large ? wide_kind(mean) : WideKind::small;
 }
 
 /// Of rows that are those of pairs. What becomes of it is the caller's.
@@ -97,16 +108,29 @@ ExpertProduct FastExperts::product_of_experts(const DevicePass& pass, const Fast
           .bias = matrices.bias};
 }
 
-void FastExperts::multiply(const DevicePass& pass, const ExpertProduct& product) const {
-  const auto launch = [&](auto args) {
-    args.product.tiles_max = routing_.tiles_max(pass, args.tile_rows());
-    pass.queue.launch(args);
-  };
-  if (const std::optional<WideKind> wide = wide_kind_of(pass)) {
-    launch(ProjectExpertsWideArgs{product, *wide});
-  } else {
-    launch(ProjectExpertsNarrowArgs{product});
-  }
+/// Of a matrix of one section (fast_shapes.h).
+void FastExperts::multiply(const DevicePass& pass, const ExpertProduct& product,
+                           const DeviceMatrices& matrices, const Tiles& tiles) const {
+  const Vectors x{.halves = product.x, .type = products_.type()};
+  for_each_section(pass, tiles.rows, x, matrices,
+                   [&](const DeviceSection& section, const RowGroup* coded) {
+                     if (coded == nullptr) {
+                       if (tiles.wide)
+                         return launch(pass, ProjectExpertsWideArgs{product, *tiles.wide});
+                       return launch(pass, ProjectExpertsNarrowArgs{product});
+                     }
+                     ExpertProduct of_codes = product;
+                     of_codes.x = coded;
+                     if (tiles.wide)
+                       return launch(pass, ProjectExpertsCodesWideArgs{of_codes, section.kind});
+                     launch(pass, ProjectExpertsCodesNarrowArgs{of_codes, section.kind});
+                   });
+}
+
+template <class Args>
+void FastExperts::launch(const DevicePass& pass, Args args) const {
+  args.product.tiles_max = routing_.tiles_max(pass, args.tile_rows());
+  pass.queue.launch(args);
 }
 
 }  // namespace forge::gpu

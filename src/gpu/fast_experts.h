@@ -1,5 +1,6 @@
 // FastExperts: the mixture of experts of one layer in fast numerics (numerics/fast.h), and its
-// intermediate results. It is six launches, up to nine with shared experts:
+// intermediate results. It is six launches, up to nine with shared experts, and one more for each
+// product with codes:
 //
 //   product             z of the router
 //   choose_experts      (expert_routing.h)
@@ -10,9 +11,10 @@
 //   product             z of their gate
 //   add_experts         +=, and the rows of the next norm
 //
-// A product of experts is project_experts_narrow or project_experts_wide (expert_product.h), by how
-// many rows an expert gets if all get equally many. Only the device knows how many it does get:
-// launches cover the most that there can be.
+// A product of experts is project_experts_narrow or project_experts_wide, or those of codes, after a
+// launch that rounds the rows to 8 bits (expert_product.h); which, by how many rows an expert gets
+// if all get equally many. Only the device knows how many it does get: launches cover the most that
+// there can be. Both products of a layer have the tiles of one plan.
 //
 // Owns the buffers. Thread contract: none of its own.
 #pragma once
@@ -37,10 +39,20 @@ class FastExperts {
            const Output& to, const NextRows& next) const;
 
  private:
-  std::optional<WideKind> wide_kind_of(const DevicePass& pass) const;
+  /// The rows of a product, and the blocks that multiply them: those of project_experts_wide, or
+  /// of codes as many rows, or for few rows.
+  struct Tiles {
+    RowCount rows;
+    std::optional<WideKind> wide;
+  };
+
+  std::optional<WideKind> wide_kind_of(const DevicePass& pass, const DeviceExperts& weights) const;
   ExpertProduct product_of_experts(const DevicePass& pass, const FastRows& x,
                                    const DeviceMatrices& matrices) const;
-  void multiply(const DevicePass& pass, const ExpertProduct& product) const;
+  void multiply(const DevicePass& pass, const ExpertProduct& product,
+                const DeviceMatrices& matrices, const Tiles& tiles) const;
+  template <class Args>
+  void launch(const DevicePass& pass, Args args) const;
   void run_shared(const DevicePass& pass, const DeviceExperts& weights, const FastRows& x) const;
 
   model::ExpertsConfig config_;

@@ -39,18 +39,15 @@ std::optional<linear::PanelKind> rows_kind(const model::PackedModel& layout) {
   return rows;
 }
 
-/// Numbers of one type of 16 bits, and codes beside them or alone, but not in experts.
-tl::expected<void, std::string> takes_weights(const model::ModelConfig& config,
-                                              const model::PackedModel& layout) {
+/// Numbers of one type of 16 bits, and codes beside them or alone.
+tl::expected<void, std::string> takes_weights(const model::PackedModel& layout) {
   const std::optional<linear::PanelKind> rows = rows_kind(layout);
   tl::expected<void, std::string> taken;
   for_each_section(layout, [&](const linear::Section& section) {
     if (!taken) return;
     const linear::PanelKind kind = section.kind;
-    if (has_codes(kind) && config.experts) {
-      taken = refused(of_kind(kind) + " in a model with experts", "bf16, f16");
-    } else if (!has_codes(kind) && !has_rows(kind)) {
-      taken = refused(of_kind(kind), config.experts ? "bf16, f16" : "bf16, f16, codes");
+    if (!has_codes(kind) && !has_rows(kind)) {
+      taken = refused(of_kind(kind), "bf16, f16, codes");
     } else if (has_rows(kind) && kind != *rows) {
       taken = refused(of_kind(*rows) + " and of " + std::string(name_of(kind)),
                       "one type of 16 bits for all");
@@ -60,21 +57,26 @@ tl::expected<void, std::string> takes_weights(const model::ModelConfig& config,
 }
 
 /// Gates and ups are one section, and of codes they go side by side through a block, a panel each.
-tl::expected<void, std::string> takes_gates(const model::ModelConfig& config,
-                                            const model::PackedModel& layout) {
-  for (const model::PackedModelLayer& layer : layout.layers) {
-    const auto* const mlp = std::get_if<model::PackedMlp>(&layer.mlp);
-    if (mlp == nullptr) continue;
-    if (mlp->gate_up.sections().size() > 1) {
-      return refused("gates and ups of different kinds, or orders of inputs", "the same for both");
-    }
-    if (!has_codes(mlp->gate_up.sections().front().kind)) continue;
-    if (config.ffn_size % linear::kPanelOutputs != 0) {
-      return refused("inner size of the MLP " + std::to_string(config.ffn_size),
-                     "with codes a multiple of " + std::to_string(linear::kPanelOutputs));
-    }
+/// part: "the MLP".
+tl::expected<void, std::string> takes_gates(const model::PackedMlp& mlp, const std::string& part) {
+  if (mlp.gate_up.sections().size() > 1) {
+    return refused("gates and ups of different kinds, or orders of inputs", "the same for both");
   }
-  return {};
+  const bool of_codes = has_codes(mlp.gate_up.sections().front().kind);
+  if (!of_codes || mlp.size() % linear::kPanelOutputs == 0) return {};
+  return refused("inner size of " + part + " " + std::to_string(mlp.size()),
+                 "with codes a multiple of " + std::to_string(linear::kPanelOutputs));
+}
+
+/// Experts have all the same (gpu_model.cc).
+tl::expected<void, std::string> takes_gates(const model::PackedModelLayer& layer) {
+  if (const auto* const mlp = std::get_if<model::PackedMlp>(&layer.mlp)) {
+    return takes_gates(*mlp, "the MLP");
+  }
+  const auto& experts = std::get<model::PackedExperts>(layer.mlp);
+  auto taken = takes_gates(experts.experts.front(), "an expert");
+  if (!taken || !experts.shared) return taken;
+  return takes_gates(*experts.shared, "the shared experts");
 }
 
 }  // namespace
@@ -98,8 +100,11 @@ tl::expected<void, std::string> takes_fast(const model::ModelConfig& config,
     if (size % kRowMultiple == 0) continue;
     return refused("inner size of " + std::string(part) + " " + std::to_string(size), multiple);
   }
-  if (auto taken = takes_weights(config, layout); !taken) return taken;
-  return takes_gates(config, layout);
+  if (auto taken = takes_weights(layout); !taken) return taken;
+  for (const model::PackedModelLayer& layer : layout.layers) {
+    if (auto taken = takes_gates(layer); !taken) return taken;
+  }
+  return {};
 }
 
 numerics::HalfType half_type(const model::PackedModel& layout) {

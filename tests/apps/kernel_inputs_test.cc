@@ -235,7 +235,19 @@ TEST(AttentionInTiles, has_the_bits_and_the_bytes_of_many_rows) {
 TEST(ProductsOnTensorCores, have_the_bits_and_the_bytes_of_many_rows_of_an_expert) {
   const KernelSizes sizes{
       .rows = 300, .hidden = 72, .outputs = 133, .experts = 2, .experts_per_token = 1, .bias = 1};
-  for (const KernelId kernel : {KernelId::project_experts_narrow, KernelId::project_experts_wide}) {
+  using enum KernelId;
+  for (const KernelId kernel : {project_experts_narrow, project_experts_wide}) {
+    SCOPED_TRACE(gpu::name(kernel));
+    expect_bits_and_bytes(kernel, sizes);
+  }
+}
+
+/// The same of codes, whose rows are whole groups.
+TEST(ProductsOnTensorCores, have_the_bits_and_the_bytes_of_many_rows_of_an_expert_of_codes) {
+  using enum KernelId;
+  const KernelSizes sizes{
+      .rows = 150, .hidden = 96, .outputs = 133, .experts = 2, .experts_per_token = 1, .bias = 1};
+  for (const KernelId kernel : {project_experts_codes_narrow, project_experts_codes_wide}) {
     SCOPED_TRACE(gpu::name(kernel));
     expect_bits_and_bytes(kernel, sizes);
   }
@@ -278,13 +290,16 @@ TEST(Candidates, have_the_bits_and_the_bytes) {
 }
 
 TEST(KernelsWithWeights, have_the_bits_and_the_bytes_whatever_the_type) {
-  for (const KernelId kernel : {KernelId::project, KernelId::project_codes_narrow,
-                                KernelId::project_codes_wide, KernelId::embed}) {
+  using enum KernelId;
+  for (const KernelId kernel : {project, project_codes_narrow, project_codes_wide,
+                                project_experts_codes_narrow, project_experts_codes_wide, embed}) {
     for (const quant::WeightType type : quant::kWeightTypes) {
       if (type == quant::WeightType::i8) continue;  // its scales are elsewhere
       const KernelSizes sizes{.rows = 21,
                               .hidden = 768,
                               .outputs = 70,
+                              .experts = 3,
+                              .experts_per_token = 2,
                               .vocabulary = 100,
                               .weights = static_cast<int>(type)};
       SCOPED_TRACE(to_string(kernel_entries()[static_cast<std::size_t>(kernel)], sizes));
@@ -297,7 +312,7 @@ TEST(KernelsWithWeights, have_the_bits_and_the_bytes_whatever_the_type) {
       }
       const bool has_table = type == quant::WeightType::iq4_nl ||
                              type == quant::WeightType::iq4_xs || type == quant::WeightType::mxfp4;
-      if (kernel == KernelId::embed && has_table) continue;  // tokens share the table of a panel
+      if (kernel == embed && has_table) continue;  // tokens share the table of a panel
       EXPECT_EQ(work.bytes_read, traffic.once.read);
       EXPECT_EQ(work.bytes_written, traffic.once.written);
       EXPECT_EQ(work.block_bytes, traffic.once_a_block.total());

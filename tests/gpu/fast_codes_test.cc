@@ -69,45 +69,12 @@ INSTANTIATE_TEST_SUITE_P(Of, FastCodes, ::testing::ValuesIn(coded_params(types_o
 /// Codes without minima and with them.
 class FastCodesBeside : public FastCodes {};
 
-/// Chunks, prefix hits, swaps, recomputes, drafts, with and without graphs and overlap, in slabs of
-/// few rows: products of a request's rows are of few rows here and of many there.
 TEST_P(FastCodesBeside, depend_on_the_request_alone) {
   model::ModelConfig config = wide_llama();
   config.tied_head = true;
   FastModel model(config, GetParam().type);
-  std::vector<Request> requests;
-  for (std::uint32_t i = 0; i < 6; ++i) {
-    requests.push_back(request_of(config.vocabulary_size, 11 + 7 * (i % 4), i, 9 + 3 * (i % 3)));
-  }
-  std::vector<Output> alone;
-  for (const Request& request : requests) {
-    alone.push_back(run(model.on_gpu(), place(roomy(16)), {request}).of.front());
-  }
-  SchedulerConfig crowded{.cache = {.num_blocks = 20, .block_size = 4, .num_host_blocks = 12},
-                          .batch = {.max_batch_size = 5, .max_batch_tokens = 24},
-                          .prefill_chunk_size = 19};
-  Events events;
-  for (const PreemptionPolicy preemption : {PreemptionPolicy::swap, PreemptionPolicy::recompute}) {
-    const bool swaps = preemption == PreemptionPolicy::swap;
-    crowded.preemption = preemption;
-    Place together = place(crowded);
-    together.drafts = swaps ? 3 : 0;
-    together.gpu = {.graphs = !swaps, .overlap = !swaps, .chunk_rows = swaps ? 7U : 512U};
-    together.checked = swaps;
-    const Outputs outputs = run(model.on_gpu(), together, requests);
-    events.add(outputs.events);
-    for (std::size_t i = 0; i < requests.size(); ++i) {
-      EXPECT_EQ(outputs.of[i], alone[i]) << "request " << i;
-    }
-    if (!swaps && outputs.estimate) {
-      EXPECT_GT(outputs.launches(gpu::KernelId::project_codes_narrow), 0U);
-      EXPECT_GT(outputs.launches(gpu::KernelId::project_codes_wide), 0U);
-    }
-  }
-  EXPECT_GT(events.chunks, 0);
-  EXPECT_GT(events.swaps_in, 0);
-  EXPECT_GT(events.recomputes, 0);
-  EXPECT_GT(events.drafts, 0);
+  using enum gpu::KernelId;
+  expect_alone_as_beside(model, GetParam().device, {project_codes_narrow, project_codes_wide});
 }
 INSTANTIATE_TEST_SUITE_P(Of, FastCodesBeside,
                          ::testing::ValuesIn(coded_params({WeightType::q8_0, WeightType::q4_k})),

@@ -265,6 +265,50 @@ OverlappingLaunch FastLaunches::project_experts_wide_full() {
   return overlapping(args, args.shape(), args.product.x);
 }
 
+ExpertProduct FastLaunches::expert_codes(const ProductSize& size, linear::PanelKind kind) {
+  ExpertProduct product = expert_product({size.rows, size.rows_max, 8, size.outputs});
+  const auto panels = static_cast<std::size_t>(ceil_div(size.outputs, linear::kPanelOutputs));
+  product.x = codes(size, kind).product.x;
+  product.inputs = size.inputs;
+  product.matrix_bytes = panels * linear::codes::panel_bytes(kind, size.inputs);
+  product.weights =
+      memory_.array("panels", std::vector<std::uint32_t>(2 * product.matrix_bytes / 4));
+  return product;
+}
+
+/// Two panels, and a block that has none; a tile that is not there.
+OverlappingLaunch FastLaunches::project_experts_codes_narrow() {
+  ProjectExpertsCodesNarrowArgs args{.kind = linear::PanelKind::int8};
+  constexpr int kStageInputs = ProjectCodesNarrowArgs::kStageGroups * 32;
+  const int inputs = turns_and_tail(args.of(0).stages(), kStageInputs);
+  args.product =
+      expert_codes({.rows = 5, .rows_max = 20, .inputs = inputs, .outputs = 40}, args.kind);
+  simt::LaunchShape shape = args.shape();
+  ++shape.grid.y;
+  return overlapping(args, shape, args.product.plan.tiles_count);
+}
+
+template <class Args>
+OverlappingLaunch FastLaunches::of_expert_codes(const ProductSize& size, linear::PanelKind kind) {
+  const Args args{expert_codes(size, kind), kind};
+  return overlapping(args, args.shape(), args.product.x);
+}
+
+OverlappingLaunch FastLaunches::project_experts_codes_wide() {
+  using Args = ProjectCodesWideArgs;
+  return of_expert_codes<ProjectExpertsCodesWideArgs>(
+      {40, 200, turns_and_tail(Args::kStages, Args::kStageGroups * 32), 24},
+      linear::PanelKind::int8);
+}
+
+OverlappingLaunch FastLaunches::project_experts_codes_narrow_full() {
+  return of_expert_codes<ProjectExpertsCodesNarrowArgs>({16, 16, 512, 32}, linear::PanelKind::q4_k);
+}
+
+OverlappingLaunch FastLaunches::project_experts_codes_wide_full() {
+  return of_expert_codes<ProjectExpertsCodesWideArgs>({64, 64, 512, 64}, linear::PanelKind::q8_0);
+}
+
 OverlappingLaunch FastLaunches::add_experts() {
   constexpr std::size_t kSize = 40;
   const std::vector<ExpertChoice> choices{{3, 1}, {40, 1}};

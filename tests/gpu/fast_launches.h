@@ -33,8 +33,10 @@ class FastLaunches {
   OverlappingLaunch project_codes_wide();  ///< of an odd number of panels
   OverlappingLaunch choose_experts();
   OverlappingLaunch plan_experts();
-  OverlappingLaunch project_experts_narrow();  ///< after plan_experts
-  OverlappingLaunch project_experts_wide();    ///< after another product of experts
+  OverlappingLaunch project_experts_narrow();        ///< after plan_experts
+  OverlappingLaunch project_experts_wide();          ///< after another product of experts
+  OverlappingLaunch project_experts_codes_narrow();  ///< after plan_experts
+  OverlappingLaunch project_experts_codes_wide();    ///< after code_rows
   OverlappingLaunch add_experts();
   OverlappingLaunch attend_spans();
   OverlappingLaunch merge_spans();
@@ -49,6 +51,8 @@ class FastLaunches {
   OverlappingLaunch project_codes_wide_full();
   OverlappingLaunch project_experts_narrow_full();
   OverlappingLaunch project_experts_wide_full();
+  OverlappingLaunch project_experts_codes_narrow_full();
+  OverlappingLaunch project_experts_codes_wide_full();
   OverlappingLaunch attend_spans_full();
   OverlappingLaunch attend_wide_full();
 
@@ -72,6 +76,10 @@ class FastLaunches {
   OverlappingLaunch wide_full(WideKind kind);
   /// Of a tile of all rows with the second of two experts, in tiles of which there may be more.
   ExpertProduct expert_product(const ProductSize& size);
+  /// The same, with panels of codes and rows in 8 bits.
+  ExpertProduct expert_codes(const ProductSize& size, linear::PanelKind kind);
+  template <class Args>
+  OverlappingLaunch of_expert_codes(const ProductSize& size, linear::PanelKind kind);
   /// Of the rows at the last of `length` positions, one of which decodes.
   SpanInput attention(const KvShape& shape, int length, int rows = 1);
   /// Of the same in a tile.

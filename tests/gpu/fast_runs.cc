@@ -99,4 +99,45 @@ Output expect_reference(FastModel& model, const Place& place, std::uint32_t prom
   return output;
 }
 
+void expect_alone_as_beside(FastModel& model, Replayer device,
+                            std::initializer_list<gpu::KernelId> kernels) {
+  const auto place = [&](const SchedulerConfig& scheduler) {
+    return Place{.device = device, .scheduler = scheduler};
+  };
+  std::vector<Request> requests;
+  for (std::uint32_t i = 0; i < 6; ++i) {
+    requests.push_back(
+        request_of(model.config().vocabulary_size, 11 + 7 * (i % 4), i, 9 + 3 * (i % 3)));
+  }
+  std::vector<Output> alone;
+  for (const Request& request : requests) {
+    alone.push_back(run(model.on_gpu(), place(roomy(16)), {request}).of.front());
+  }
+  SchedulerConfig crowded{.cache = {.num_blocks = 20, .block_size = 4, .num_host_blocks = 12},
+                          .batch = {.max_batch_size = 5, .max_batch_tokens = 24},
+                          .prefill_chunk_size = 19};
+  Events events;
+  for (const PreemptionPolicy preemption : {PreemptionPolicy::swap, PreemptionPolicy::recompute}) {
+    const bool swaps = preemption == PreemptionPolicy::swap;
+    crowded.preemption = preemption;
+    Place together = place(crowded);
+    together.drafts = swaps ? 3 : 0;
+    together.gpu = {.graphs = !swaps, .overlap = !swaps, .chunk_rows = swaps ? 7U : 512U};
+    together.checked = swaps;
+    const Outputs outputs = run(model.on_gpu(), together, requests);
+    events.add(outputs.events);
+    for (std::size_t i = 0; i < requests.size(); ++i) {
+      EXPECT_EQ(outputs.of[i], alone[i]) << "request " << i;
+    }
+    if (swaps || !outputs.estimate) continue;
+    for (const gpu::KernelId kernel : kernels) {
+      EXPECT_GT(outputs.launches(kernel), 0U) << gpu::name(kernel);
+    }
+  }
+  EXPECT_GT(events.chunks, 0);
+  EXPECT_GT(events.swaps_in, 0);
+  EXPECT_GT(events.recomputes, 0);
+  EXPECT_GT(events.drafts, 0);
+}
+
 }  // namespace forge::testing

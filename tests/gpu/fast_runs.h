@@ -2,6 +2,7 @@
 #pragma once
 
 #include <cstdint>
+#include <initializer_list>
 #include <memory>
 #include <optional>
 #include <ostream>
@@ -72,5 +73,11 @@ SchedulerConfig roomy(std::uint32_t block_size);
 /// Of a prompt of so many tokens, alone, in one chunk. Returns: what came out. Where there are many
 /// rows, attend_wide had them.
 Output expect_reference(FastModel& model, const Place& place, std::uint32_t prompt);
+
+/// The same comes out of requests in a crowd as of each alone: chunks, swaps, recomputes, drafts,
+/// with and without graphs and overlap, in slabs of few rows: products of a request's rows are of
+/// few rows here and of many there, where `kernels` have their launches.
+void expect_alone_as_beside(FastModel& model, Replayer device,
+                            std::initializer_list<gpu::KernelId> kernels);
 
 }  // namespace forge::testing

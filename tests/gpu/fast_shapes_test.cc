@@ -29,8 +29,7 @@ TEST(FastShapes, models_of_other_shapes_are_refused_by_what_they_have) {
   EXPECT_EQ(refused(llama, WeightType::f32),
             "weights of f32, accepted with fast numerics: bf16, f16, codes");
   EXPECT_EQ(refused(wide_llama(), WeightType::q8_0), "");
-  EXPECT_EQ(refused(wide_experts(), WeightType::q8_0),
-            "weights of q8_0 in a model with experts, accepted with fast numerics: bf16, f16");
+  EXPECT_EQ(refused(wide_experts(), WeightType::q8_0), "");
   EXPECT_EQ(refused(wide_latent(), WeightType::bf16),
             "latent attention, accepted with fast numerics: grouped-query attention");
   EXPECT_EQ(refused(wide_experts(), WeightType::bf16), "");
@@ -93,6 +92,35 @@ TEST(FastShapes, codes_are_refused_whose_gates_and_ups_share_panels) {
   }
 }
 
+/// As those of dense layers.
+TEST(FastShapes, codes_of_experts_are_refused_whose_gates_and_ups_share_panels) {
+  model::ModelConfig config = wide_experts();
+  StoredWeights weights;
+  model::StoredModel stored = weights.random(config, WeightType::q8_0);
+  linear::ThreadPool threads(1);
+  const auto error = [&] {
+    return gpu::GpuModel::of(config, stored, threads, nullptr, gpu::GpuNumerics::fast).error();
+  };
+  const model::StoredModel other = weights.random(config, WeightType::q4_k);
+  auto& experts = std::get<model::StoredExperts>(stored.layers[1].mlp).experts;
+  for (model::StoredMlp& expert : experts) {
+    expert.up = std::get<model::StoredExperts>(other.layers[1].mlp).experts.front().up;
+  }
+  EXPECT_EQ(error(),
+            "gates and ups of different kinds, or orders of inputs, accepted with fast numerics: "
+            "the same for both");
+  const auto wide = linear::code_layer({.form = linear::Form::int8, .outputs = 264, .inputs = 256});
+  const auto down = linear::code_layer({.form = linear::Form::int8, .outputs = 256, .inputs = 264});
+  config.experts->expert_size = 264;
+  for (model::StoredMlp& expert : experts) {
+    expert.gate = expert.up = wide->linear;
+    expert.down = down->linear;
+  }
+  EXPECT_EQ(
+      error(),
+      "inner size of an expert 264, accepted with fast numerics: with codes a multiple of 32");
+}
+
 /// As GGUF has routers, beside experts of 16 bits: it is rounded to them. Other floats are not.
 TEST(FastShapes, a_router_of_floats_is_taken_and_no_other_matrix_of_them) {
   const model::ModelConfig config = fast_shape("qwen_moe").config;
@@ -110,7 +138,7 @@ TEST(FastShapes, a_router_of_floats_is_taken_and_no_other_matrix_of_them) {
   output = weights.matrix(output.outputs, output.inputs, floats, WeightType::f32);
   const auto made = gpu::GpuModel::of(config, stored, threads, nullptr, gpu::GpuNumerics::fast);
   ASSERT_FALSE(made);
-  EXPECT_EQ(made.error(), "weights of f32, accepted with fast numerics: bf16, f16");
+  EXPECT_EQ(made.error(), "weights of f32, accepted with fast numerics: bf16, f16, codes");
 }
 
 TEST(FastShapes, two_types_of_16_bits_are_refused) {

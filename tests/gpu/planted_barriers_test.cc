@@ -245,6 +245,8 @@ TEST_F(PlantedBarriers, EachOneOfEachKernelIsMissed) {
                                      fast_.project_codes_narrow().launch,
                                      fast_.project_codes_wide().launch,
                                      fast_.project_experts_narrow().launch,
+                                     fast_.project_experts_codes_narrow().launch,
+                                     fast_.project_experts_codes_wide().launch,
                                      fast_.attend_spans().launch,
                                      fast_.attend_wide().launch}) {
     for (const Site& barrier : meetings(launch)) {

@@ -98,6 +98,10 @@ constexpr Catch kCatches[] = {
     {"prepare_heads.cuh", "wait_for_previous", &Fast::prepare_heads, race, "x[d]"},
     {"project_codes_narrow.cuh", "wait_for_previous", &Fast::project_codes_narrow, race,
      "copy_async(to"},
+    {"project_experts_codes_narrow.cuh", "wait_for_previous", &Fast::project_experts_codes_narrow,
+     race, "a.plan.tiles_count"},
+    {"project_experts_codes_wide.cuh", "wait_for_previous", &Fast::project_experts_codes_wide, race,
+     "copy_async(to"},
     {"project_experts_narrow.cuh", "wait_for_previous", &Fast::project_experts_narrow, race,
      "a.plan.tiles_count"},
     {"project_experts_wide.cuh", "wait_for_previous", &Fast::project_experts_wide, race,
@@ -171,13 +175,26 @@ TEST_F(PlantedWords, EachOneOfEachKernelIsMissed) {
 }
 
 TEST_F(PlantedWords, NoneIsMissedWhereAllAreThere) {
-  for (const auto launch :
-       {&Fast::scale_rows, &Fast::code_rows, &Fast::prepare_heads, &Fast::project_narrow,
-        &Fast::project_narrow_short, &Fast::project_wide, &Fast::project_wide_small,
-        &Fast::project_wide_slim, &Fast::project_codes_narrow, &Fast::project_codes_wide,
-        &Fast::choose_experts, &Fast::plan_experts, &Fast::project_experts_narrow,
-        &Fast::project_experts_wide, &Fast::add_experts, &Fast::attend_spans, &Fast::merge_spans,
-        &Fast::attend_wide}) {
+  for (const auto launch : {&Fast::scale_rows,
+                            &Fast::code_rows,
+                            &Fast::prepare_heads,
+                            &Fast::project_narrow,
+                            &Fast::project_narrow_short,
+                            &Fast::project_wide,
+                            &Fast::project_wide_small,
+                            &Fast::project_wide_slim,
+                            &Fast::project_codes_narrow,
+                            &Fast::project_codes_wide,
+                            &Fast::choose_experts,
+                            &Fast::plan_experts,
+                            &Fast::project_experts_narrow,
+                            &Fast::project_experts_wide,
+                            &Fast::project_experts_codes_narrow,
+                            &Fast::project_experts_codes_wide,
+                            &Fast::add_experts,
+                            &Fast::attend_spans,
+                            &Fast::merge_spans,
+                            &Fast::attend_wide}) {
     const auto done = run_in_chain((launches_.*launch)());
     EXPECT_TRUE(done) << to_string(done.error());
   }
@@ -191,7 +208,9 @@ TEST_F(PlantedWords, RowsAreSpreadOverTheBanks) {
        {&Fast::project_narrow_full, &Fast::project_wide_full, &Fast::project_wide_small_full,
         &Fast::project_wide_slim_full, &Fast::project_codes_narrow_full,
         &Fast::project_codes_wide_full, &Fast::project_experts_narrow_full,
-        &Fast::project_experts_wide_full, &Fast::attend_spans_full, &Fast::attend_wide_full}) {
+        &Fast::project_experts_wide_full, &Fast::project_experts_codes_narrow_full,
+        &Fast::project_experts_codes_wide_full, &Fast::attend_spans_full,
+        &Fast::attend_wide_full}) {
     const KernelLaunch full = (launches_.*launch)().launch;
     std::uint64_t needed = 0;
     std::uint64_t least = 0;

@@ -121,6 +121,26 @@ TEST(BytesUnderWay, of_codes_leave_room_on_every_device) {
   }
 }
 
+/// Those of experts have a word for each row of a block more.
+TEST(BytesUnderWay, of_codes_of_experts_leave_room_on_every_device) {
+  constexpr int kRoom = 99 << 10;
+  std::uint16_t gated = 0;
+  for (std::size_t i = 0; i < Names<linear::PanelKind>::kCount; ++i) {
+    const auto kind = static_cast<linear::PanelKind>(i);
+    if (!linear::has_codes(kind)) continue;
+    for (std::uint16_t* const h : {static_cast<std::uint16_t*>(nullptr), &gated}) {
+      const gpu::ExpertProduct product{
+          .rows_max = 64, .tiles_max = 64, .inputs = 4096, .outputs = 4096, .gated = {.h = h}};
+      const auto expect_room = [&](const auto& args) {
+        EXPECT_LE(gpu::resources_of(gpu::launch_of(args, args.shape())).shared_bytes, kRoom)
+            << name_of(kind);
+      };
+      expect_room(gpu::ProjectExpertsCodesNarrowArgs{product, kind});
+      expect_room(gpu::ProjectExpertsCodesWideArgs{product, kind});
+    }
+  }
+}
+
 TEST(BytesUnderWay, of_keys_and_values_keep_an_h200_busy) {
   const DeviceDescription device = find_device("h200").value();
   for (const int rows : {1, 4, 16, 64}) {

@@ -49,6 +49,8 @@
 #include "forge/gpu/kernels/project_codes_narrow.h"
 #include "forge/gpu/kernels/project_codes_wide.h"
 #include "forge/gpu/kernels/project_experts.h"
+#include "forge/gpu/kernels/project_experts_codes_narrow.h"
+#include "forge/gpu/kernels/project_experts_codes_wide.h"
 #include "forge/gpu/kernels/project_experts_narrow.h"
 #include "forge/gpu/kernels/project_experts_wide.h"
 #include "forge/gpu/kernels/project_heads.h"
@@ -62,41 +64,43 @@
 #include "forge/gpu/kernels/update_tables.h"
 
 /// ENTRY(name of the kernel, its arguments) for each kernel.
-#define FORGE_FOR_EACH_KERNEL(ENTRY)                      \
-  ENTRY(update_tables, UpdateTablesArgs)                  \
-  ENTRY(copy_blocks, CopyBlocksArgs)                      \
-  ENTRY(embed, EmbedArgs)                                 \
-  ENTRY(rms_norm, RmsNormArgs)                            \
-  ENTRY(code_rows, CodeRowsArgs)                          \
-  ENTRY(project, ProjectArgs)                             \
-  ENTRY(rotate_and_store, RotateAndStoreArgs)             \
-  ENTRY(attend_decode, AttendDecodeArgs)                  \
-  ENTRY(attend_split, AttendSplitArgs)                    \
-  ENTRY(attend_merge, AttendMergeArgs)                    \
-  ENTRY(attend_prompt, AttendPromptArgs)                  \
-  ENTRY(project_heads, ProjectHeadsArgs)                  \
-  ENTRY(store_latent, StoreLatentArgs)                    \
-  ENTRY(attend_latent, AttendLatentArgs)                  \
-  ENTRY(attend_latent_split, AttendLatentSplitArgs)       \
-  ENTRY(attend_latent_merge, AttendLatentMergeArgs)       \
-  ENTRY(choose_experts, ChooseExpertsArgs)                \
-  ENTRY(plan_experts, PlanExpertsArgs)                    \
-  ENTRY(project_experts, ProjectExpertsArgs)              \
-  ENTRY(add_experts, AddExpertsArgs)                      \
-  ENTRY(glu, GluArgs)                                     \
-  ENTRY(scale_rows, ScaleRowsArgs)                        \
-  ENTRY(project_narrow, ProjectNarrowArgs)                \
-  ENTRY(project_wide, ProjectWideArgs)                    \
-  ENTRY(project_codes_narrow, ProjectCodesNarrowArgs)     \
-  ENTRY(project_codes_wide, ProjectCodesWideArgs)         \
-  ENTRY(project_experts_narrow, ProjectExpertsNarrowArgs) \
-  ENTRY(project_experts_wide, ProjectExpertsWideArgs)     \
-  ENTRY(prepare_heads, PrepareHeadsArgs)                  \
-  ENTRY(attend_spans, AttendSpansArgs)                    \
-  ENTRY(merge_spans, MergeSpansArgs)                      \
-  ENTRY(attend_wide, AttendWideArgs)                      \
-  ENTRY(process_logits, ProcessLogitsArgs)                \
-  ENTRY(sample, SampleArgs)                               \
+#define FORGE_FOR_EACH_KERNEL(ENTRY)                                 \
+  ENTRY(update_tables, UpdateTablesArgs)                             \
+  ENTRY(copy_blocks, CopyBlocksArgs)                                 \
+  ENTRY(embed, EmbedArgs)                                            \
+  ENTRY(rms_norm, RmsNormArgs)                                       \
+  ENTRY(code_rows, CodeRowsArgs)                                     \
+  ENTRY(project, ProjectArgs)                                        \
+  ENTRY(rotate_and_store, RotateAndStoreArgs)                        \
+  ENTRY(attend_decode, AttendDecodeArgs)                             \
+  ENTRY(attend_split, AttendSplitArgs)                               \
+  ENTRY(attend_merge, AttendMergeArgs)                               \
+  ENTRY(attend_prompt, AttendPromptArgs)                             \
+  ENTRY(project_heads, ProjectHeadsArgs)                             \
+  ENTRY(store_latent, StoreLatentArgs)                               \
+  ENTRY(attend_latent, AttendLatentArgs)                             \
+  ENTRY(attend_latent_split, AttendLatentSplitArgs)                  \
+  ENTRY(attend_latent_merge, AttendLatentMergeArgs)                  \
+  ENTRY(choose_experts, ChooseExpertsArgs)                           \
+  ENTRY(plan_experts, PlanExpertsArgs)                               \
+  ENTRY(project_experts, ProjectExpertsArgs)                         \
+  ENTRY(add_experts, AddExpertsArgs)                                 \
+  ENTRY(glu, GluArgs)                                                \
+  ENTRY(scale_rows, ScaleRowsArgs)                                   \
+  ENTRY(project_narrow, ProjectNarrowArgs)                           \
+  ENTRY(project_wide, ProjectWideArgs)                               \
+  ENTRY(project_codes_narrow, ProjectCodesNarrowArgs)                \
+  ENTRY(project_codes_wide, ProjectCodesWideArgs)                    \
+  ENTRY(project_experts_narrow, ProjectExpertsNarrowArgs)            \
+  ENTRY(project_experts_wide, ProjectExpertsWideArgs)                \
+  ENTRY(project_experts_codes_narrow, ProjectExpertsCodesNarrowArgs) \
+  ENTRY(project_experts_codes_wide, ProjectExpertsCodesWideArgs)     \
+  ENTRY(prepare_heads, PrepareHeadsArgs)                             \
+  ENTRY(attend_spans, AttendSpansArgs)                               \
+  ENTRY(merge_spans, MergeSpansArgs)                                 \
+  ENTRY(attend_wide, AttendWideArgs)                                 \
+  ENTRY(process_logits, ProcessLogitsArgs)                           \
+  ENTRY(sample, SampleArgs)                                          \
   ENTRY(digest_logits, DigestLogitsArgs)
 
 namespace forge::gpu {

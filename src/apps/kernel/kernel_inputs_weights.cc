@@ -34,12 +34,19 @@ std::vector<RowInput> rows_of_tokens(KernelCaseBuilder& b, std::vector<std::uint
   return rows;
 }
 
-/// A matrix [outputs][inputs] as a checkpoint stores it.
-struct StoredMatrix {
-  linear::PanelKind kind;
-  linear::StoredLinear stored;
-  std::shared_ptr<const std::vector<std::uint32_t>> words;  ///< that `stored` refers to
-};
+quant::WeightType weight_type(const KernelCaseBuilder& b) {
+  return static_cast<quant::WeightType>(b.sizes().weights);
+}
+
+Uploaded<std::uint32_t> upload(KernelCaseBuilder& b, const char* name,
+                               const linear::LinearWeights& weights) {
+  const std::span<const std::uint32_t> panels = panels_of(weights);
+  const bool is_f32 = weights.sections().front().kind == linear::PanelKind::f32;
+  return b.upload(name, std::vector(panels.begin(), panels.end()),
+                  is_f32 ? ElementKind::f32 : ElementKind::words);
+}
+
+}  // namespace
 
 StoredMatrix stored_matrix(KernelCaseBuilder& b, int outputs, int inputs, quant::WeightType type) {
   const std::vector<float> numbers =
@@ -53,26 +60,17 @@ StoredMatrix stored_matrix(KernelCaseBuilder& b, int outputs, int inputs, quant:
   return {panel_kind(stored), stored, std::move(kept)};
 }
 
-quant::WeightType weight_type(const KernelCaseBuilder& b) {
-  return static_cast<quant::WeightType>(b.sizes().weights);
-}
-
-/// The panels of a matrix.
 std::shared_ptr<const linear::LinearWeights> packed(const StoredMatrix& matrix) {
   linear::ThreadPool pool(1);
   return std::make_shared<const linear::LinearWeights>(std::span(&matrix.stored, 1), pool,
                                                        linear::Numerics::canonical);
 }
 
-Uploaded<std::uint32_t> upload(KernelCaseBuilder& b, const char* name,
-                               const linear::LinearWeights& weights) {
-  const linear::Section& section = weights.sections().front();
-  const auto* words = reinterpret_cast<const std::uint32_t*>(section.panels);
-  return b.upload(name, std::vector(words, words + weights.bytes() / sizeof(std::uint32_t)),
-                  section.kind == linear::PanelKind::f32 ? ElementKind::f32 : ElementKind::words);
+std::span<const std::uint32_t> panels_of(const linear::LinearWeights& weights) {
+  const auto* words = reinterpret_cast<const std::uint32_t*>(weights.sections().front().panels);
+  return {words, weights.bytes() / sizeof(std::uint32_t)};
 }
 
-/// Rows of x in 8 bits: the words of RowGroups.
 std::vector<std::uint32_t> coded_rows(std::span<const float> x, std::size_t inputs) {
   std::vector<std::uint32_t> words;
   for (std::size_t row = 0; row < x.size(); row += inputs) {
@@ -90,8 +88,6 @@ std::vector<std::uint32_t> coded_rows(std::span<const float> x, std::size_t inpu
   }
   return words;
 }
-
-}  // namespace
 
 gpu::KernelLaunch build_embed(KernelCaseBuilder& b) {
   const std::size_t d = b.size(&Sizes::hidden);

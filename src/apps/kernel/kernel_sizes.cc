@@ -30,6 +30,12 @@ bool uses(const KernelEntry& kernel, int KernelSizes::*size) {
   return std::find(kernel.sizes.begin(), kernel.sizes.end(), size) != kernel.sizes.end();
 }
 
+bool takes_codes_alone(gpu::KernelId kernel) {
+  using enum gpu::KernelId;
+  return kernel == project_codes_narrow || kernel == project_codes_wide ||
+         kernel == project_experts_codes_narrow || kernel == project_experts_codes_wide;
+}
+
 /// Buffers have about so many floats for each product of these sizes.
 struct Term {
   double floats;
@@ -156,6 +162,7 @@ struct SharedSizes {
                   &Sizes::bias, &Sizes::cap,    &Sizes::candidates};
   Members code_product = joined(product, {&Sizes::weights});
   Members expert_product = joined(choice, {&Sizes::hidden, &Sizes::outputs, &Sizes::bias});
+  Members expert_code_product = joined(expert_product, {&Sizes::weights});
   std::vector<SizeMultiple> row{{&Sizes::hidden, numerics::kSquaresGroup}};
   std::vector<SizeMultiple> group{{&Sizes::hidden, linear::codes::kGroup}};
   std::vector<SizeMultiple> head{{&Sizes::head_size, numerics::kStepProducts}};
@@ -214,6 +221,11 @@ const std::vector<KernelEntry>& kernel_entries() {
       {project_experts_narrow, "", "products of rows and their experts on tensor cores, few rows",
        kShared.expert_product, kShared.row},
       {project_experts_wide, "", "the same of many rows", kShared.expert_product, kShared.row},
+      {project_experts_codes_narrow, "q_grouped_gemv",
+       "products of few rows in 8 bits and their experts, of codes", kShared.expert_code_product,
+       kShared.group},
+      {project_experts_codes_wide, "q_grouped_gemm", "the same of many rows",
+       kShared.expert_code_product, kShared.group},
       {prepare_heads, "", "norms of heads, RoPE, and KV into the cache",
        joined(kShared.attention, {&S::rotary_size, &S::adjacent, &S::norms})},
       {attend_spans, "", "paged attention of few rows on tensor cores",
@@ -281,10 +293,8 @@ tl::expected<void, std::string> validate(const KernelEntry& kernel, const Kernel
     }
   }
   if (uses(kernel, &Sizes::weights)) {
-    const bool is_of_codes = kernel.id == gpu::KernelId::project_codes_narrow ||
-                             kernel.id == gpu::KernelId::project_codes_wide;
-    const auto type =
-        is_of_codes ? code_type(sizes.weights) : static_cast<quant::WeightType>(sizes.weights);
+    const auto type = takes_codes_alone(kernel.id) ? code_type(sizes.weights)
+                                                   : static_cast<quant::WeightType>(sizes.weights);
     if (type == quant::WeightType::i8) {
       return tl::unexpected(flag_and_value(&Sizes::weights, sizes) +
                             ", I8, has its scales elsewhere; accepted are 0 .. 2 and 4 .. 16");

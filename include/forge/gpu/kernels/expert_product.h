@@ -5,9 +5,11 @@
 // matrix. A block multiplies a tile of pairs of one expert.
 //
 // Two kernels compute it, with the same bits, as two compute TensorProduct: project_experts_narrow
-// takes tiles of up to 16 pairs, project_experts_wide of up to 64 or 128. How many rows an expert
-// gets, only the device knows. So whoever launches goes by the mean, A rows / E: up to
-// kNarrowRowsMax it is project_experts_narrow, and then wide_kind (project_wide.h) of the mean.
+// takes tiles of up to 16 pairs, project_experts_wide of up to 64 or 128. With weights of codes and
+// rows in 8 bits (code_product.h) it is project_experts_codes_narrow and project_experts_codes_wide,
+// of up to 64. How many rows an expert gets, only the device knows. So whoever launches goes by the
+// mean, A rows / E: up to kNarrowRowsMax it is the narrow one, and then wide_kind (project_wide.h)
+// of the mean.
 #pragma once
 
 #include "forge/gpu/kernels/expert_data.h"
@@ -19,12 +21,13 @@ struct ExpertProduct {
   ExpertPlan plan;    ///< of tiles that the kernel takes
   int rows_max;       ///< rows that the launch covers; no expert has more pairs
   int tiles_max;      ///< tiles that it covers: expert_tiles_max
-  const void* x;      ///< [rows][K] of `type`: the row of pair n is n / pairs_per_row
+  const void* x;      ///< [rows][K] of `type`, or RowGroup [rows][ceil(K / 32)] for codes: the
+                      ///< row of pair n is n / pairs_per_row
   int pairs_per_row;  ///< A if x are the rows of the pass, 1 if they are those of pairs
-  int inputs;         ///< K, a multiple of 8
-  int outputs;        ///< N
+  int inputs;         ///< K, a multiple of 8; with codes any
+  int outputs;        ///< N; with codes that are gated a multiple of 64, as CodeProduct says
   numerics::HalfType type;
-  const void* weights;          ///< of expert 0, as TensorProduct::weights
+  const void* weights;          ///< of expert 0, as TensorProduct::weights, or panels of codes
   std::uint64_t matrix_bytes;   ///< from the weights of an expert to those of the next
   RowNorm norm = {};            ///< of x
   const float* bias = nullptr;  ///< [E][N] or null

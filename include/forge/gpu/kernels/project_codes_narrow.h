@@ -31,7 +31,7 @@ struct ProjectCodesNarrowArgs {
   static constexpr int kThreads = 128;
   static constexpr int kTileRows = 16;
   static constexpr int kStageGroups = 8;
-  static constexpr BlockResources kResources{.shared_bytes = kTileRows * 4, .registers = 124};
+  static constexpr BlockResources kResources{.shared_bytes = kTileRows * 4, .registers = 96};
   CodeProduct codes;
 
   /// Of the weights of a block, in a stage.
