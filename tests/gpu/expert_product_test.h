@@ -1,6 +1,6 @@
 // ExpertProductTest: what becomes of the products of pairs of a row and an expert on tensor cores
-// (expert_product.h). A suite says how it makes a case, with v of each pair by definition, and which
-// kernels it launches.
+// (expert_product.h). A suite says how it makes a case, with v of each pair by definition, and
+// which kernels it launches.
 #pragma once
 
 #include <algorithm>

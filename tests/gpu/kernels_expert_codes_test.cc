@@ -1,7 +1,7 @@
 // project_experts_codes_narrow and project_experts_codes_wide: the row of each pair has the bits of
-// its row with its expert's codes alone (linear/product.h), whatever the kernel, the stored form and
-// whichever pairs share a tile; and what becomes of it are the CPU's functions. Both kernels have
-// the same bits, and each case is run with both.
+// its row with its expert's codes alone (linear/product.h), whatever the kernel and the stored form
+// and whichever pairs share a tile; and what becomes of it are the CPU's functions. Both kernels
+// have the same bits, and each case is run with both.
 #include <span>
 
 #include "forge/linear/linear_weights.h"

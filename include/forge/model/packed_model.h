@@ -13,7 +13,7 @@
 //     so it becomes F32, F16 or BF16 where it is one, and F16 where it is quantized. A file that
 //     has it by heads is packed as it is. In panels of rows, what is quantized is of 16 bits, too.
 //
-// In panels of rows, 16 bits are those of the model: F16 if its first matrix of 16 bits is, or BF16.
+// In panels of rows, 16 bits are the model's: F16 if its first matrix of 16 bits is, or BF16.
 //
 // Packing reads every byte of the weights, and takes their digest at the same time
 // (weights_digest.h).

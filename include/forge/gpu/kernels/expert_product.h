@@ -6,10 +6,10 @@
 //
 // Two kernels compute it, with the same bits, as two compute TensorProduct: project_experts_narrow
 // takes tiles of up to 16 pairs, project_experts_wide of up to 64 or 128. With weights of codes and
-// rows in 8 bits (code_product.h) it is project_experts_codes_narrow and project_experts_codes_wide,
-// of up to 64. How many rows an expert gets, only the device knows. So whoever launches goes by the
-// mean, A rows / E: up to kNarrowRowsMax it is the narrow one, and then wide_kind (project_wide.h)
-// of the mean.
+// rows in 8 bits (code_product.h) these are project_experts_codes_narrow, of up to 16 pairs, and
+// project_experts_codes_wide, of up to 64. How many rows an expert gets, only the device knows. So
+// whoever launches goes by the mean, A rows / E: up to kNarrowRowsMax it is the narrow one, and
+// then wide_kind (project_wide.h) of the mean.
 #pragma once
 
 #include "forge/gpu/kernels/expert_data.h"
