@@ -52,11 +52,14 @@ KernelWork work(const gpu::PlanExpertsArgs& args, const KernelLaunch& launch) {
   w.bytes_written = pairs * kWord + tiles * kTile + kWord + sizeof(gpu::PassCounts);
   w.block_bytes = w.bytes_read + w.bytes_written;
   const std::uint64_t warps = threads_of(launch) / size_of(simt::kWarpSize);
-  const std::uint64_t segments = threads_of(launch) / size_of(args.experts);
-  const std::uint64_t segment = chain::turns(pairs, segments);
-  constexpr std::uint64_t kUnrolled = 4;  // by nvcc
-  w.chain_loads = 1 + chain::turns(segment, kUnrolled) + segment;
-  w.chain_operations = segment + chain::kBarrier + chain::kSharedLoad +
+  const std::uint64_t lanes = size_of(simt::kWarpSize);
+  const std::uint64_t segments = size_of(args.segments(launch.shape.threads));
+  const std::uint64_t turns = chain::turns(chain::turns(pairs, segments), lanes);
+  constexpr std::uint64_t kUnrolled = 4;                           // by nvcc
+  const std::uint64_t place = 2 * lanes + 2 * chain::kSharedLoad;  // two operations a neighbour
+  w.chain_loads = 1 + chain::turns(turns, kUnrolled) + turns;
+  w.chain_operations = turns * (place + 3 * chain::kSharedLoad) +
+                       2 * segments * chain::kSharedLoad + 2 * chain::kBarrier +
                        2 * (chain::kWarpTree + chain::kBarrier + warps * chain::kSharedLoad);
   return w;
 }

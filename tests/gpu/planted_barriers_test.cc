@@ -133,19 +133,22 @@ class PlantedBarriers : public ::testing::Test {
         .routed_scale = 1};
     return launch_of(args, args.shape(1));
   }
+  /// Of so many experts that a segment has more pairs than a warp has lanes.
   KernelLaunch plan_experts() {
-    const std::vector<ExpertChoice> choices{{40, 1}, {3, 1}, {40, 1}};
+    constexpr std::uint32_t kRows = 300;
+    std::vector<ExpertChoice> choices;
+    for (std::uint32_t i = 0; i < kRows; ++i) choices.push_back({i % 7, 1});
     const PlanExpertsArgs args{
-        .counts = memory_.array("counts", std::vector<PassCounts>{{.rows = 3}}),
+        .counts = memory_.array("counts", std::vector<PassCounts>{{.rows = kRows}}),
         .choices = memory_.array("choices", choices),
-        .plan = {.pairs = memory_.array("pairs", std::vector<std::uint32_t>(3)),
-                 .tiles = memory_.array("tiles", std::vector<ExpertTile>(3)),
+        .plan = {.pairs = memory_.array("pairs", std::vector<std::uint32_t>(kRows)),
+                 .tiles = memory_.array("tiles", std::vector<ExpertTile>(kRows)),
                  .tiles_count = memory_.array("tiles_count", std::vector<std::uint32_t>(1)),
                  .counts = memory_.array("pair_counts", std::vector<PassCounts>(1))},
-        .experts = 64,
+        .experts = 1024,
         .experts_per_token = 1,
         .tile_rows = ProjectExpertsArgs::kTileRows};
-    return launch_of(args, args.shape(3));
+    return launch_of(args, args.shape(kRows));
   }
   KernelLaunch process_logits() {
     const std::vector<sampling::Adjustment> said{{.token = 300, .bias = 1.0f}};

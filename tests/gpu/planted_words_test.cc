@@ -94,7 +94,7 @@ constexpr Catch kCatches[] = {
      "load_matrix4(", &Fast::project_codes_wide},
     {"code_rows.cuh", "wait_for_previous", &Fast::code_rows, race, "global(a.x)"},
     {"merge_spans.cuh", "wait_for_previous", &Fast::merge_spans, race, "partial[size]"},
-    {"plan_experts.cuh", "wait_for_previous", &Fast::plan_experts, race, "= choices[i]"},
+    {"plan_experts.cuh", "wait_for_previous", &Fast::plan_experts, race, "= choices[pair]"},
     {"prepare_heads.cuh", "wait_for_previous", &Fast::prepare_heads, race, "x[d]"},
     {"project_codes_narrow.cuh", "wait_for_previous", &Fast::project_codes_narrow, race,
      "copy_async(to"},

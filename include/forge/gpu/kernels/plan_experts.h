@@ -1,5 +1,5 @@
 // plan_experts: sorts the pairs of rows and experts by expert and deals them out to tiles. There is
-// one thread block; each thread takes one expert and a segment of the pairs.
+// one thread block, whose warps have a segment of the pairs each.
 //
 // Example, with `#include "forge/gpu/kernels.h"`, given `const ChooseExpertsArgs& choose` and
 // `const ExpertPlan& plan`:
@@ -21,7 +21,9 @@ namespace forge::gpu {
 struct PlanExpertsArgs {
   static constexpr bool kOverlaps = true;
   static constexpr int kThreads = 1024;
-  static constexpr BlockResources kResources{.shared_bytes = 4352, .registers = 32};
+  static constexpr int kCounters = 8192;  ///< one for each expert in each segment
+  static constexpr BlockResources kResources{.shared_bytes = (kCounters + kThreads) * 4 + 256,
+                                             .registers = 40};
   const PassCounts* counts;
   const ExpertChoice* choices;  ///< [T][A]
   ExpertPlan plan;
@@ -29,12 +31,17 @@ struct PlanExpertsArgs {
   int experts_per_token;  ///< A
   int tile_rows;          ///< pairs of a tile, those that the product takes
 
-  /// As many segments as there are threads for; a shorter one than 16 pairs is not worth a thread.
+  /// Segments of the pairs: one for each warp, as far as there are counters.
+  FORGE_HOST_DEVICE int segments(int threads) const {
+    const int warps = threads / simt::kWarpSize;
+    const int most = kCounters / experts;
+    return warps < most ? warps : most;
+  }
+
+  /// A thread for each expert, and for each pair.
   simt::LaunchShape shape(int rows_max) const {
-    constexpr int kSegmentPairs = 16;
-    const int segments = ceil_div(rows_max * experts_per_token, kSegmentPairs);
-    const int most = kThreads / experts;
-    return {{1, 1, 1}, threads_for(experts * (segments < most ? segments : most), kThreads)};
+    const int pairs = rows_max * experts_per_token;
+    return {{1, 1, 1}, threads_for(pairs > experts ? pairs : experts, kThreads)};
   }
 };
 
