@@ -204,10 +204,19 @@ class CaseList {
                                   .head_size = 128,
                                   .latent_size = 512,
                                   .rope_size = 64};
-    for (const char* kernel : {"project_heads", "store_latent", "attend_latent",
-                               "attend_latent_split", "attend_latent_merge"}) {
+    for (const char* kernel :
+         {"project_heads", "store_latent", "attend_latent", "attend_latent_split",
+          "attend_latent_merge", "project_heads_wide", "prepare_latents"}) {
       add(kernel, sizes);
     }
+    add_latent_spans(sizes, 1);
+  }
+
+  /// Of the last `rows` positions of each sequence.
+  void add_latent_spans(apps::KernelSizes sizes, int rows) {
+    sizes.rows = rows;
+    sizes.kv = static_cast<int>(numerics::KvType::bf16);
+    add("attend_latent_spans", sizes);
   }
 
   /// `rows` new tokens of each of `seqs` sequences.
@@ -233,7 +242,8 @@ class CaseList {
     }
     const int pairs = rows * sizes.experts_per_token;
     const bool is_narrow = pairs <= gpu::kNarrowRowsMax * sizes.experts;
-    add(is_narrow ? "project_experts_narrow" : "project_experts_wide", sizes);
+    add("project_experts_narrow", sizes);
+    add("project_experts_wide", sizes);
     for (const quant::WeightType type : kCodes) {
       sizes.weights = static_cast<int>(type);
       add(is_narrow ? "project_experts_codes_narrow" : "project_experts_codes_wide", sizes);

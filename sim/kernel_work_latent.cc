@@ -98,7 +98,13 @@ KernelWork work(const gpu::ProjectHeadsArgs& args, const KernelLaunch& launch) {
   return w;
 }
 
-KernelWork work(const gpu::StoreLatentArgs& args, const KernelLaunch& launch) {
+namespace {
+
+/// Of store_latent or prepare_latents, which write `query_bytes` of the queries of a row, of which
+/// they read `query_numbers`.
+template <class Args>
+KernelWork store_work(const Args& args, const KernelLaunch& launch, std::uint64_t query_numbers,
+                      std::uint64_t query_bytes) {
   const std::uint64_t rows = present(launch.shape.grid.x, args.counts->rows);
   const std::uint64_t heads = size_of(args.heads);
   const std::uint64_t turned = size_of(args.latents.rope_size);
@@ -106,10 +112,8 @@ KernelWork work(const gpu::StoreLatentArgs& args, const KernelLaunch& launch) {
   std::set<std::uint32_t> positions;  // that share cosines and sines
   for (std::uint64_t r = 0; r < rows; ++r) positions.insert(args.rows[r].position);
   const std::uint64_t angles = args.rotary != nullptr ? turned : 0;  // floats of a position
-  const std::uint64_t queries = heads * turned;                      // floats of a row
-  const std::uint64_t row_bytes = (latent + turned + queries) * kFloat;
-  const std::uint64_t stored_bytes =
-      (latent + turned) * bytes_of(args.latents.type) + queries * kFloat;
+  const std::uint64_t row_bytes = (latent + turned + query_numbers) * kFloat;
+  const std::uint64_t stored_bytes = (latent + turned) * bytes_of(args.latents.type) + query_bytes;
   KernelWork w;
   w.bytes_read = rows * (kRow + kWord + row_bytes) + positions.size() * angles * kFloat +
                  (rows > 0 ? latent * kFloat : 0);
@@ -121,6 +125,19 @@ KernelWork work(const gpu::StoreLatentArgs& args, const KernelLaunch& launch) {
   w.chain_loads = 3 + chain::turns(each, 16) + chain::turns(each, 4) + 2;
   w.chain_operations = 3 * each + chain::kWarpTree + 2 * chain::kDivide + chain::kSquareRoot + 2;
   return w;
+}
+
+}  // namespace
+
+KernelWork work(const gpu::StoreLatentArgs& args, const KernelLaunch& launch) {
+  const std::uint64_t queries = size_of(args.heads * args.latents.rope_size);
+  return store_work(args, launch, queries, queries * kFloat);
+}
+
+KernelWork work(const gpu::PrepareLatentsArgs& args, const KernelLaunch& launch) {
+  constexpr std::uint64_t kHalf = 2;  // bytes
+  const std::uint64_t queries = size_of(args.heads * (args.nope_size + args.latents.rope_size));
+  return store_work(args, launch, queries, queries * kHalf);
 }
 
 KernelWork work(const gpu::AttendLatentArgs& args, const KernelLaunch& launch) {

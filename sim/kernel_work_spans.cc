@@ -1,5 +1,5 @@
-// The formulas of attend_spans, merge_spans and attend_wide, after cuda/kernels/attend_spans.cuh
-// and attend_wide.cuh.
+// The formulas of attend_spans, merge_spans, attend_wide and attend_latent_spans, after
+// cuda/kernels/attend_spans.cuh, attend_wide.cuh and attend_latent_spans.cuh.
 #include "forge/numerics/span_attention.h"
 #include "kernel_chain.h"
 
@@ -34,18 +34,23 @@ struct Keys {
 /// The sizes of one layer's attention. Legend: gpu/kernels.h.
 struct SpanSizes {
   explicit SpanSizes(const SpanInput& in)
-      : head_size(size_of(in.kv.head_size)),
+      : key_size(size_of(in.kv.head_size)),
+        value_size(size_of(in.value_size())),
+        has_latents(in.latent_size > 0),
         block_size(size_of(in.kv.block_size)),
         kv_heads(size_of(in.kv.kv_heads)),
         group_size(size_of(in.kv.group_size)),
         heads(size_of(in.kv.heads())),
         is_capped(in.score_cap > 0) {}
 
-  /// Bytes of a head of q, or of out; and of what is left of a span.
-  std::uint64_t vector() const { return head_size * kHalf; }
-  std::uint64_t partial() const { return (head_size + 2) * kFloat; }
+  /// Bytes of a head of q, of one of out, and of what is left of a span.
+  std::uint64_t query() const { return key_size * kHalf; }
+  std::uint64_t result() const { return value_size * kHalf; }
+  std::uint64_t partial() const { return (value_size + 2) * kFloat; }
   /// Keys and values of one KV head, and the table entries to them.
-  std::uint64_t kv(const Keys& keys) const { return (keys.end - keys.first) * 2 * vector(); }
+  std::uint64_t kv(const Keys& keys) const {
+    return (keys.end - keys.first) * (has_latents ? key_size : key_size + value_size) * kHalf;
+  }
   std::uint64_t table(const Keys& keys) const {
     return ((keys.end - 1) / block_size - keys.first / block_size + 1) * kWord;
   }
@@ -53,17 +58,19 @@ struct SpanSizes {
   /// `copies` warps each make the scores.
   std::uint64_t flops_of_tile(std::uint64_t copies) const {
     const std::uint64_t score = 3 + kExp2Flops + (is_capped ? chain::kSoftCapFlops : 0);
-    return kPairs * (copies * kTile * score + head_size + 1);
+    return kPairs * (copies * kTile * score + value_size + 1);
   }
   /// Of the same on tensor cores: scores, sums, and in each of `warps` the denominator.
   std::uint64_t matrix_flops_of_tile(std::uint64_t copies, std::uint64_t warps) const {
     constexpr std::uint64_t kOnes = 8;  // columns
-    return 2 * kPairs * kTile * ((copies + 1) * head_size + warps * kOnes);
+    return 2 * kPairs * kTile * (copies * key_size + value_size + warps * kOnes);
   }
   /// Of a merge of one span into one head.
-  std::uint64_t flops_of_merge() const { return 3 * head_size + 2 * kExp2Flops + 3; }
+  std::uint64_t flops_of_merge() const { return 3 * value_size + 2 * kExp2Flops + 3; }
 
-  std::uint64_t head_size;
+  std::uint64_t key_size;
+  std::uint64_t value_size;
+  bool has_latents;
   std::uint64_t block_size;
   std::uint64_t kv_heads;
   std::uint64_t group_size;
@@ -83,7 +90,7 @@ struct PairRange {
   std::uint64_t count;
 };
 
-/// What a launch of attend_spans or attend_wide does.
+/// What a launch of attend_spans, attend_wide or attend_latent_spans does.
 struct SpanLaunch {
   const SpanInput& in;
   gpu::SpanTiles tiles;
@@ -112,7 +119,7 @@ void add_span_chain(KernelWork& w, const SpanSizes& s, const Keys& keys, std::ui
   const std::uint64_t spans = keys.spans();
   const std::uint64_t score = chain::side_by_side(kExp2 + 3, scores) + 2 * (chain::kShuffle + 1) +
                               (s.is_capped ? chain::side_by_side(chain::kSoftCap, scores) : 0);
-  const std::uint64_t tile = s.head_size / numerics::kStepProducts * kStep + score + kExp2 +
+  const std::uint64_t tile = s.key_size / numerics::kStepProducts * kStep + score + kExp2 +
                              kTile / numerics::kStepProducts * kStep +
                              barriers * (chain::kBarrier + chain::kSharedLoad);
   w.chain_loads += 1 + spans;
@@ -125,9 +132,10 @@ void add_flops(KernelWork& w, const SpanSizes& s, const SpanLaunch& launch,
   const auto [first, count] = pairs;
   const Keys of_block = launch.keys_of(tile, first, count);
   if (launch.merged) w.flops += s.kv_heads * of_block.spans() * count * s.flops_of_merge();
-  for (std::uint64_t i = 0; i < count; i += kPairs) {
-    const Keys of_warp = launch.keys_of(tile, first + i, std::min(kPairs, count - i));
-    const std::uint64_t tiles = (launch.leaves_out ? of_warp : of_block).tiles();
+  for (std::uint64_t i = 0; i < (launch.leaves_out ? count : launch.pairs); i += kPairs) {
+    const std::uint64_t tiles =
+        launch.leaves_out ? launch.keys_of(tile, first + i, std::min(kPairs, count - i)).tiles()
+                          : of_block.tiles();
     w.flops += s.kv_heads * tiles * s.flops_of_tile(launch.score_copies);
     w.matrix_flops +=
         s.kv_heads * tiles * s.matrix_flops_of_tile(launch.score_copies, launch.warps);
@@ -155,10 +163,10 @@ void add_blocks(KernelWork& w, const SpanSizes& s, const SpanLaunch& launch,
     const Keys keys = launch.keys_of(tile, first, count);
     std::uint64_t bytes = launch.blocks_z * kRow + s.kv(keys);
     if (launch.merged) {
-      bytes += 2 * count * s.vector() + s.table(keys);
+      bytes += count * (s.query() + s.result()) + s.table(keys);
       if (launch.in.sinks != nullptr) bytes += std::min(count, s.group_size) * kFloat;
     } else {
-      bytes += keys.spans() * count * s.vector() +
+      bytes += keys.spans() * count * s.query() +
                spans_of_pairs(launch, tile, first, count) * s.partial();
       for (std::uint64_t span = keys.first_span(); span * kSpan < keys.end; ++span) {
         bytes += s.table(keys.of_span(span));
@@ -185,9 +193,9 @@ Keys add_tiles(KernelWork& w, const SpanSizes& s, const SpanLaunch& launch, std:
       of_sequence = {};
     }
     const std::uint64_t vectors = tile.count * s.heads;
-    w.bytes_read += (launch.in_tiles() ? sizeof(gpu::PromptTile) : 0) + kRow + vectors * s.vector();
+    w.bytes_read += (launch.in_tiles() ? sizeof(gpu::PromptTile) : 0) + kRow + vectors * s.query();
     w.bytes_written += launch.merged
-                           ? vectors * s.vector()
+                           ? vectors * s.result()
                            : s.kv_heads * spans_of_pairs(launch, tile, 0, pairs) * s.partial();
     add_blocks(w, s, launch, tile);
     if (keys.tiles() > longest.tiles()) longest = keys;
@@ -205,14 +213,14 @@ std::uint64_t tiles_present(const SpanLaunch& launch, int launched) {
   return present(launched, launch.in_tiles() ? counts.prompt_tiles : counts.decode_rows);
 }
 
-}  // namespace
-
-KernelWork work(const gpu::AttendSpansArgs& args, const KernelLaunch& launch) {
-  constexpr std::uint64_t kWarps = gpu::AttendSpansArgs::kThreads / simt::kWarpSize;
+/// Of attend_spans or attend_latent_spans: four warps share 16 pairs.
+template <class Args>
+KernelWork spans_work(const Args& args, const KernelLaunch& launch) {
+  constexpr std::uint64_t kWarps = 4;
   const SpanSizes s(args.in);
   const SpanLaunch spans{.in = args.in,
                          .tiles = args.tiles,
-                         .pairs = kPairs,
+                         .pairs = size_of(args.pairs()),
                          .score_copies = 1,
                          .warps = kWarps,
                          .leaves_out = false,
@@ -221,13 +229,23 @@ KernelWork work(const gpu::AttendSpansArgs& args, const KernelLaunch& launch) {
   KernelWork w;
   const Keys longest =
       add_tiles(w, s, spans, tiles_present(spans, launch.shape.grid.x / args.pair_tiles()));
-  constexpr std::uint64_t kScores = kPairs * kTile / gpu::AttendSpansArgs::kThreads;
+  constexpr std::uint64_t kScores = kPairs * kTile / kWarps / simt::kWarpSize;
   if (spans.merged) {
     add_span_chain(w, s, longest, kScores, 3);
   } else {
     add_span_chain(w, s, {0, std::min(longest.end, kSpan)}, kScores, 3);
   }
   return w;
+}
+
+}  // namespace
+
+KernelWork work(const gpu::AttendSpansArgs& args, const KernelLaunch& launch) {
+  return spans_work(args, launch);
+}
+
+KernelWork work(const gpu::AttendLatentSpansArgs& args, const KernelLaunch& launch) {
+  return spans_work(args, launch);
 }
 
 KernelWork work(const gpu::AttendWideArgs& args, const KernelLaunch& launch) {
@@ -253,6 +271,7 @@ KernelWork work(const gpu::MergeSpansArgs& args, const KernelLaunch& launch) {
   const SpanSizes s(in);
   const std::uint64_t rows = present(launch.shape.grid.x, *args.row_count);
   const std::uint64_t sinks = in.sinks != nullptr && rows > 0 ? s.heads * kFloat : 0;
+  const std::uint64_t pieces = size_of(launch.shape.grid.z);  // of a head
   KernelWork w;
   w.bytes_read = kWord + sinks;
   w.block_bytes = blocks_of(launch) * kWord;
@@ -261,8 +280,9 @@ KernelWork work(const gpu::MergeSpansArgs& args, const KernelLaunch& launch) {
     const std::uint64_t spans = seen(in, r, r).spans();
     const std::uint64_t partial = s.heads * spans * s.partial();
     w.bytes_read += kRow + partial;
-    w.bytes_written += s.heads * s.vector();
-    w.block_bytes += s.heads * (kRow + s.vector()) + partial + sinks;
+    w.bytes_written += s.heads * s.result();
+    const std::uint64_t read = (s.value_size + 2 * pieces) * kFloat;  // of a span, by all blocks
+    w.block_bytes += s.heads * (pieces * kRow + spans * read + s.result()) + pieces * sinks;
     w.flops += s.heads * spans * s.flops_of_merge();
     longest = std::max(longest, spans);
   }

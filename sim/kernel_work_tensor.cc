@@ -11,6 +11,7 @@ using gpu::ExpertProduct;
 using gpu::KernelLaunch;
 using gpu::ProjectExpertsNarrowArgs;
 using gpu::ProjectExpertsWideArgs;
+using gpu::ProjectHeadsWideArgs;
 using gpu::ProjectNarrowArgs;
 using gpu::ProjectWideArgs;
 using gpu::TensorProduct;
@@ -208,6 +209,23 @@ KernelWork work(const ProjectWideArgs& args, const KernelLaunch& launch) {
   const Blocking b = blocking_of(args, launch, rows_of(args.product, args.tile_rows()));
   KernelWork w = wide_work(args, b);
   add_asked_in_vain(w, args.product, b);
+  return w;
+}
+
+/// As many products side by side as there are heads, which share the word with the count of rows,
+/// and whose results are of 16 bits.
+KernelWork work(const ProjectHeadsWideArgs& args, const KernelLaunch& launch) {
+  const ProjectWideArgs of_head = args.of(0);
+  const Blocking b = blocking_of(of_head, launch, rows_of(of_head.product, of_head.tile_rows()));
+  KernelWork w = wide_work(of_head, b);
+  add_asked_in_vain(w, of_head.product, b);
+  const std::uint64_t heads = size_of(args.heads);
+  const std::uint64_t results = b.rows.count * size_of(args.outputs) * kHalf;
+  w.bytes_read = heads * (w.bytes_read - kWord) + kWord;
+  w.bytes_written = heads * results;
+  w.block_bytes = heads * (w.block_bytes + results);
+  w.flops *= heads;
+  w.matrix_flops *= heads;
   return w;
 }
 

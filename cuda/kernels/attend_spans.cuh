@@ -23,13 +23,16 @@
 namespace FORGE_KERNELS {
 using namespace simt;
 
-/// Warps of a block, and words of a row of weights, of two numbers each.
+/// Warps that have the same 16 pairs, and words of a row of weights, of two numbers each.
 inline constexpr int kSpanWarps = gpu::AttendSpansArgs::kThreads / kWarpSize;
 inline constexpr int kWeightWords = numerics::kSpanTile / 2;
 
+/// Which of the warps that have the same pairs this one is.
+FORGE_DEVICE int warp_of_pairs() { return warp() % kSpanWarps; }
+
 /// Where the warps of a block meet.
 struct SharedScores {
-  sptr<std::uint32_t> weights;  ///< [16][64] numbers
+  sptr<std::uint32_t> weights;  ///< [pairs][64] numbers
   sptr<float> maxima;           ///< [warps][16]
 
   /// Where 16 bytes of the weights of a pair are.
@@ -39,17 +42,16 @@ struct SharedScores {
 };
 
 /// m' of all keys of the tile, from those of the warps.
-FORGE_DEVICE void share_maxima(const SharedScores& shared, const SpanWarp& w,
-                               SpanScores<2>& scores) {
+FORGE_DEVICE void share_maxima(const SharedScores& shared, SpanScores<2>& scores) {
+  const sptr<float> of_lane = shared.maxima + lane() / 4;
   for (int r = 0; r < 2; ++r) {
-    if (lane() % 4 == 0) {
-      shared.maxima[warp() * gpu::kSpanPairs + w.pair_of_lane(r)] = scores.m[r];
-    }
+    if (lane() % 4 == 0) of_lane[warp() * gpu::kSpanPairs + 8 * r] = scores.m[r];
   }
   sync_block();
+  const int first = warp() - warp_of_pairs();
   for (int r = 0; r < 2; ++r) {
     for (int i = 0; i < kSpanWarps; ++i) {
-      const float other = shared.maxima[i * gpu::kSpanPairs + w.pair_of_lane(r)];
+      const float other = of_lane[(first + i) * gpu::kSpanPairs + 8 * r];
       scores.m[r] = other > scores.m[r] ? other : scores.m[r];
     }
   }
@@ -61,7 +63,7 @@ FORGE_DEVICE void share_weights(const SharedScores& shared, const SpanWarp& w,
                                 const SpanScores<2>& scores) {
   for (int r = 0; r < 2; ++r) {
     for (int n = 0; n < 2; ++n) {
-      const int at = SharedScores::place(w.pair_of_lane(r), 2 * warp() + n) + lane() % 4;
+      const int at = SharedScores::place(w.pair_of_lane(r), 2 * warp_of_pairs() + n) + lane() % 4;
       shared.weights[at] = weights_of<Half>(scores, n, r);
     }
   }
@@ -69,28 +71,29 @@ FORGE_DEVICE void share_weights(const SharedScores& shared, const SpanWarp& w,
 }
 
 /// Adds a tile to the sums.
-template <class Half, int kColumns>
-FORGE_DEVICE void add_span_tile(const SpanBlock& b, const SharedScores& shared, const SpanWarp& w,
+template <class Half, int kColumns, class Block>
+FORGE_DEVICE void add_span_tile(const Block& b, const SharedScores& shared, const SpanWarp& w,
                                 int tile, SpanSums<kColumns>& sums) {
-  const int first = warp() * 16;  // of the tile's keys
+  const int first = warp_of_pairs() * 16;  // of the tile's keys
   SpanScores<2> scores;
   multiply_keys<Half>(b, w, tile, first, scores);
   find_scores(b.in, w, keys_of_tile(tile).first + first, sums.m, scores);
-  share_maxima(shared, w, scores);
+  share_maxima(shared, scores);
   find_factors(sums.m, scores);
   share_weights<Half>(shared, w, scores);
   for (int r = 0; r < 2; ++r) sums.m[r] = scores.m[r];
   sums.multiply(scores.factor);
   multiply_values<Half>(b, w, tile, sums, [&](int i) {
-    return load_matrix4(shared.weights + SharedScores::place(lane() % 16, 2 * i + lane() / 16));
+    return load_matrix4(shared.weights +
+                        SharedScores::place(w.first_pair + lane() % 16, 2 * i + lane() / 16));
   });
 }
 
 /// a, m and l of the block's span go to `partial`, of pairs that see some of it.
-template <int kColumns>
-FORGE_DEVICE void write_partial(const gpu::AttendSpansArgs& a, const SpanBlock& b,
-                                const SpanWarp& w, const SpanSums<kColumns>& sums) {
-  const int D = a.in.kv.head_size;
+template <int kColumns, class Args, class Block>
+FORGE_DEVICE void write_partial(const Args& a, const Block& b, const SpanWarp& w,
+                                const SpanSums<kColumns>& sums) {
+  const int D = b.value_size();
   for (int r = 0; r < 2; ++r) {
     if (!w.seen[r].meets(b.keys)) continue;
     const std::int64_t pair = b.pairs.index_of(w.pair_of_lane(r), a.in.kv);
@@ -101,21 +104,20 @@ FORGE_DEVICE void write_partial(const gpu::AttendSpansArgs& a, const SpanBlock& 
       span[d] = sums.a[n].at[2 * r];
       span[d + 1] = sums.a[n].at[2 * r + 1];
     }
-    if (warp() != 0 || lane() % 4 != 0) continue;
+    if (warp_of_pairs() != 0 || lane() % 4 != 0) continue;
     span[D] = sums.m[r];
     span[D + 1] = sums.l.at[2 * r];
   }
 }
 
 /// All spans of the block, in ascending order. kColumns: of a warp.
-template <class Half, int kColumns>
-FORGE_DEVICE void attend_tiles(const gpu::AttendSpansArgs& a, const SpanBlock& b,
-                               const SharedScores& shared) {
+template <class Half, int kColumns, class Args, class Block>
+FORGE_DEVICE void attend_tiles(const Args& a, const Block& b, const SharedScores& shared) {
   const SpanWarp w = span_warp(b, kSpanWarps);
   SpanSums<kColumns> sums;
   SpanSums<kColumns> total;
   for_each_tile(
-      b, gpu::kSpanPairs, [&](int tile) { add_span_tile<Half>(b, shared, w, tile, sums); },
+      b, a.pairs(), [&](int tile) { add_span_tile<Half>(b, shared, w, tile, sums); },
       [&] {
         if (a.partial != nullptr) return;
         total.merge(sums);
@@ -126,8 +128,8 @@ FORGE_DEVICE void attend_tiles(const gpu::AttendSpansArgs& a, const SpanBlock& b
 }
 
 /// Takes as few columns a warp as will do: the least kColumns of 1, 2, 4, 8.
-template <class Half, int kColumns = 1>
-FORGE_DEVICE void attend_heads(const gpu::AttendSpansArgs& a, const SpanBlock& b,
+template <class Half, int kColumns = 1, class Block>
+FORGE_DEVICE void attend_heads(const gpu::AttendSpansArgs& a, const Block& b,
                                const SharedScores& shared) {
   constexpr int kHeadSize = kColumns * kSpanWarps * 8;
   if constexpr (kHeadSize < numerics::kHeadSizeMax) {
@@ -137,8 +139,9 @@ FORGE_DEVICE void attend_heads(const gpu::AttendSpansArgs& a, const SpanBlock& b
 }
 
 /// What the block goes through: all that its pairs see, or of that its span.
-FORGE_DEVICE SeenKeys keys_of_block(const gpu::AttendSpansArgs& a, const SpanPairs& pairs) {
-  SeenKeys keys = pairs.seen_from(0, gpu::kSpanPairs, a.in);
+template <class Args>
+FORGE_DEVICE SeenKeys keys_of_block(const Args& a, const SpanPairs& pairs) {
+  SeenKeys keys = pairs.seen_from(0, a.pairs(), a.in);
   if (a.partial == nullptr) return keys;
   const int start = block().z * numerics::kSpan;
   if (keys.first < start) keys.first = start;
@@ -157,7 +160,8 @@ FORGE_KERNEL(gpu::AttendSpansArgs::kThreads, 3) attend_spans(gpu::AttendSpansArg
   const SeenKeys keys = keys_of_block(a, pairs);
   if (keys.first >= keys.end) return;
   const int row_numbers = gpu::span_row_numbers(a.in.kv.head_size);
-  const SpanBlock b{a.in, pairs, keys, numbers, numbers + gpu::kSpanPairs * row_numbers, slots};
+  const SpanBlock<false> b{a.in, pairs, keys, numbers, numbers + gpu::kSpanPairs * row_numbers,
+                           slots};
   const SharedScores shared{weights, maxima};
   with_half(numerics::half_type(a.in.kv.type),
             [&](auto half) { attend_heads<decltype(half)>(a, b, shared); });

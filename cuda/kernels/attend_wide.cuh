@@ -31,8 +31,8 @@ namespace FORGE_KERNELS {
 using namespace simt;
 
 /// Adds a tile to the sums.
-template <class Half, int kColumns>
-FORGE_DEVICE void add_wide_tile(const SpanBlock& b, const SpanWarp& w, int tile,
+template <class Half, int kColumns, class Block>
+FORGE_DEVICE void add_wide_tile(const Block& b, const SpanWarp& w, int tile,
                                 SpanSums<kColumns>& sums) {
   SpanScores<numerics::kSpanTile / 8> scores;
   multiply_keys<Half>(b, w, tile, 0, scores);
@@ -49,8 +49,8 @@ FORGE_DEVICE void add_wide_tile(const SpanBlock& b, const SpanWarp& w, int tile,
 
 /// All spans of the block, in ascending order. kColumns: of a warp, of which kColumnWarps have the
 /// same pairs.
-template <class Half, int kColumnWarps, int kColumns>
-FORGE_DEVICE void attend_wide_tiles(const gpu::AttendWideArgs& a, const SpanBlock& b) {
+template <class Half, int kColumnWarps, int kColumns, class Block>
+FORGE_DEVICE void attend_wide_tiles(const gpu::AttendWideArgs& a, const Block& b) {
   const SpanWarp w = span_warp(b, kColumnWarps);
   const SeenKeys seen_by_warp = b.pairs.seen_from(w.first_pair, gpu::kSpanPairs, a.in);
   SpanSums<kColumns> sums;
@@ -77,7 +77,7 @@ FORGE_KERNEL(gpu::AttendWideArgs::kThreads, 1) attend_wide(gpu::AttendWideArgs a
   if (pairs.count == 0) return;
   const SeenKeys keys = pairs.seen_from(0, pairs.count, a.in);
   const int row_numbers = gpu::span_row_numbers(a.in.kv.head_size);
-  const SpanBlock b{a.in, pairs, keys, numbers, numbers + a.pairs() * row_numbers, slots};
+  const SpanBlock<false> b{a.in, pairs, keys, numbers, numbers + a.pairs() * row_numbers, slots};
   with_half(numerics::half_type(a.in.kv.type), [&](auto half) {
     if (a.column_warps() == 2) return attend_wide_tiles<decltype(half), 2, 16>(a, b);
     if (a.in.kv.head_size > 64) return attend_wide_tiles<decltype(half), 1, 16>(a, b);

@@ -1,8 +1,8 @@
-// merge_spans: puts together the spans that attend_spans has left, in ascending order, and the
-// sinks.
+// merge_spans: puts together the spans that attend_spans or attend_latent_spans has left, in
+// ascending order, and the sinks.
 //
-//   grid      x: rows; y: query heads; a thread a component
-//   memory    of each span D consecutive floats a block, and two floats that all threads read
+//   grid      x: rows; y: query heads; z: 256 components each, a thread a component
+//   memory    of each span Dv consecutive floats a block, and two floats that all threads read
 //   bits      the merge of numerics/span_attention.h. Each thread works out the same factors for
 //             itself: cheaper than telling one another
 #pragma once
@@ -29,8 +29,8 @@ FORGE_KERNEL(gpu::MergeSpansArgs::kThreads) merge_spans(gpu::MergeSpansArgs a) {
   wait_for_previous();
   const auto row = static_cast<std::uint32_t>(block().x);
   const std::uint32_t rows = global(a.row_count)[0];
-  const int D = a.in.kv.head_size;
-  const int d = thread();
+  const int D = a.in.value_size();
+  const int d = block().z * threads() + thread();
   if (row >= rows || d >= D) return;
   const gpu::RowInput input = global(a.in.rows)[row];
   const int length = static_cast<int>(input.position) + 1;

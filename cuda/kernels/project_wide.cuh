@@ -21,7 +21,8 @@
 //             core adds 16 inputs to it, ascending. Inputs beyond K are zeros in both factors. Rows
 //             and outputs that are not there are zeros, too, and nobody looks at their sums
 //
-// project_experts_wide.cuh is the same with rows and weights from elsewhere.
+// project_experts_wide.cuh and project_heads_wide.cuh are the same with rows and weights from
+// elsewhere.
 #pragma once
 
 #include "forge/gpu/kernels/project_wide.h"
@@ -307,11 +308,12 @@ FORGE_DEVICE void with_wide_tile(const gpu::ProjectWideArgs& args, sptr<std::uin
   });
 }
 
-template <class Half, class Tile>
-FORGE_DEVICE void project_wide_tile(const gpu::TensorProduct& a, Tile tile, sptr<float> factors) {
+/// The block's rows, from row_of.first on as far as there are any.
+template <class Half, class Tile, class Rows>
+FORGE_DEVICE void project_wide_tile(const gpu::TensorProduct& a, Tile tile, const Rows& row_of,
+                                    sptr<float> factors) {
   fill_first_weights(tile);
   wait_for_previous();
-  const RowsInOrder row_of{block().x * Tile::kTileRows};
   const int left = static_cast<int>(global(a.row_count)[0]) - row_of.first;
   tile.rows = left < Tile::kTileRows ? left : Tile::kTileRows;
   if (tile.rows <= 0) {
@@ -326,7 +328,8 @@ FORGE_KERNEL(gpu::ProjectWideArgs::kThreads) project_wide(gpu::ProjectWideArgs a
   SIMT_SHARED(float, factors, gpu::ProjectWideArgs::kRowsMax);
   start_next();
   with_wide_tile(args, ring, [&](auto tile, auto half) {
-    project_wide_tile<decltype(half)>(args.product, tile, factors);
+    const RowsInOrder row_of{block().x * tile.kTileRows};
+    project_wide_tile<decltype(half)>(args.product, tile, row_of, factors);
   });
 }
 

@@ -1,9 +1,9 @@
-// What a thread block of attend_spans or attend_wide has in shared memory: q of its pairs, and
-// tiles of 64 keys and their values, which come one after the other, each while the one before is
-// worked on.
+// What a thread block of attend_spans, attend_wide or attend_latent_spans has in shared memory: q
+// of its pairs, and tiles of 64 keys and their values, which come one after the other, each while
+// the one before is worked on.
 //
 //   q         [pairs][D]
-//   ring      keys [64][D], values [64][D], and once more
+//   ring      keys [64][D], values [64][D], and once more; of latents, which are both, keys alone
 //   slots     [256]: where the keys of a span are. They are looked up once a span
 //
 //   copies    8 lanes copy 128 consecutive bytes of a row, 16 each. In shared memory a row takes a
@@ -17,7 +17,8 @@
 namespace FORGE_KERNELS {
 using namespace simt;
 
-/// What a block works on.
+/// What a block works on. kLatents: its keys are latents.
+template <bool kLatents>
 struct SpanBlock {
   const gpu::SpanInput& in;
   SpanPairs pairs;
@@ -26,16 +27,19 @@ struct SpanBlock {
   sptr<std::uint16_t> ring;
   sptr<std::int64_t> slots;  ///< in numbers from the pool
 
+  static constexpr bool kHasLatents = kLatents;
+
+  FORGE_DEVICE int value_size() const { return kLatents ? in.latent_size : in.kv.head_size; }
   FORGE_DEVICE int row_numbers() const { return gpu::span_row_numbers(in.kv.head_size); }
   /// Where 16 bytes of a row of numbers are.
   FORGE_DEVICE int place(int row, int chunk) const {
     return row * row_numbers() + (chunk ^ row % 8) * 8;
   }
   FORGE_DEVICE sptr<std::uint16_t> keys_of(int tile) const {
-    return ring + tile % gpu::kSpanStages * 2 * numerics::kSpanTile * row_numbers();
+    return ring + tile % gpu::kSpanStages * gpu::span_tile_rows(kLatents) * row_numbers();
   }
   FORGE_DEVICE sptr<std::uint16_t> values_of(int tile) const {
-    return keys_of(tile) + numerics::kSpanTile * row_numbers();
+    return keys_of(tile) + (kLatents ? 0 : numerics::kSpanTile * row_numbers());
   }
 };
 
@@ -46,7 +50,8 @@ FORGE_DEVICE SeenKeys keys_of_tile(int tile) {
 
 /// Starts to copy q of the pairs, of which there is room for a multiple of 16, and zeros for those
 /// that are not there: 8 threads a pair.
-FORGE_DEVICE void copy_queries(const SpanBlock& b, int room) {
+template <class Block>
+FORGE_DEVICE void copy_queries(const Block& b, int room) {
   const int D = b.in.kv.head_size;
   for (int pair = thread() / 8; pair < room; pair += threads() / 8) {
     const bool there = pair < b.pairs.count;
@@ -59,7 +64,8 @@ FORGE_DEVICE void copy_queries(const SpanBlock& b, int room) {
 }
 
 /// Looks up where the keys of a span are, those that are seen.
-FORGE_DEVICE void find_slots(const SpanBlock& b, int span) {
+template <class Block>
+FORGE_DEVICE void find_slots(const Block& b, int span) {
   FORGE_ROLLED for (int i = thread(); i < numerics::kSpan; i += threads()) {
     const int position = span * numerics::kSpan + i;
     if (!b.keys.has(position)) continue;
@@ -68,7 +74,8 @@ FORGE_DEVICE void find_slots(const SpanBlock& b, int span) {
 }
 
 /// Starts to copy keys and values of a tile, zeros for those that no row sees.
-FORGE_DEVICE void copy_keys(const SpanBlock& b, int tile) {
+template <class Block>
+FORGE_DEVICE void copy_keys(const Block& b, int tile) {
   const gpu::KvLayer& kv = b.in.kv;
   const gptr<const std::uint16_t> pool = global(static_cast<const std::uint16_t*>(kv.pool));
   const std::int64_t plane = std::int64_t{kv.head_size} * kv.block_size;  // keys; values likewise
@@ -80,13 +87,16 @@ FORGE_DEVICE void copy_keys(const SpanBlock& b, int tile) {
     FORGE_ROLLED for (int chunk = thread() % 8; chunk < kv.head_size / 8; chunk += 8) {
       const int place = b.place(row, chunk);
       copy_async(b.keys_of(tile) + place, pool + slot + chunk * 8, there);
-      copy_async(b.values_of(tile) + place, pool + slot + plane + chunk * 8, there);
+      if constexpr (!Block::kHasLatents) {
+        copy_async(b.values_of(tile) + place, pool + slot + plane + chunk * 8, there);
+      }
     }
   }
 }
 
 /// Begins a tile, if there is one: after a barrier where it is the first of a span.
-FORGE_DEVICE void start_tile(const SpanBlock& b, int tile, bool is_first) {
+template <class Block>
+FORGE_DEVICE void start_tile(const Block& b, int tile, bool is_first) {
   constexpr int kTilesOfSpan = numerics::kSpan / numerics::kSpanTile;
   if (keys_of_tile(tile).first >= b.keys.end) return;
   if (is_first || tile % kTilesOfSpan == 0) {
@@ -99,9 +109,8 @@ FORGE_DEVICE void start_tile(const SpanBlock& b, int tile, bool is_first) {
 
 /// Goes through the tiles of the block's keys: add(tile) for each, and end_span() after the last of
 /// each span. `room`: pairs, for q. All threads take part.
-template <class Add, class EndSpan>
-FORGE_DEVICE void for_each_tile(const SpanBlock& b, int room, const Add& add,
-                                const EndSpan& end_span) {
+template <class Add, class EndSpan, class Block>
+FORGE_DEVICE void for_each_tile(const Block& b, int room, const Add& add, const EndSpan& end_span) {
   const int first = b.keys.first / numerics::kSpanTile;
   copy_queries(b, room);
   start_tile(b, first, true);

@@ -1,5 +1,6 @@
-// What a thread block of attend_spans or attend_wide attends with, and over what: pairs of a row
-// and a query head, which share a KV head, and the positions that any of their rows sees.
+// What a thread block of attend_spans, attend_wide or attend_latent_spans attends with, and over
+// what: pairs of a row and a query head, which share a KV head, and the positions that any of their
+// rows sees.
 //
 // The pairs of a tile of rows are numbered row after row: with G query heads of a KV head,
 //
@@ -7,8 +8,8 @@
 //   row        0   0         0    1          1    2          of the tile
 //   head       0   1       G-1    0        G-1    0          of the group
 //
-// and blocks take 16, 64 or 128 of them each, whatever G is: they are the rows of a matrix for the
-// tensor cores, and those of it that are not there are zeros.
+// and blocks take 16, 32, 64 or 128 of them each, whatever G is: they are the rows of a matrix for
+// the tensor cores, and those of it that are not there are zeros.
 #pragma once
 
 #include "forge/gpu/kernels/span_input.h"

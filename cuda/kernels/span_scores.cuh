@@ -22,8 +22,9 @@ struct SpanWarp {
 };
 
 /// This warp's, where so many neighbours have the same pairs, and each a part of the columns.
-FORGE_DEVICE SpanWarp span_warp(const SpanBlock& b, int column_warps) {
-  const int columns = b.in.kv.head_size / 8;
+template <class Block>
+FORGE_DEVICE SpanWarp span_warp(const Block& b, int column_warps) {
+  const int columns = b.value_size() / 8;
   const int each = gpu::ceil_div(columns, column_warps);
   const int first = warp() % column_warps * each;
   const int left = columns - first;
@@ -44,8 +45,8 @@ struct SpanScores {
 };
 
 /// q of the warp's pairs times keys, from row `first` of the tile on.
-template <class Half, int kKeyTiles>
-FORGE_DEVICE void multiply_keys(const SpanBlock& b, const SpanWarp& w, int tile, int first,
+template <class Half, int kKeyTiles, class Block>
+FORGE_DEVICE void multiply_keys(const Block& b, const SpanWarp& w, int tile, int first,
                                 SpanScores<kKeyTiles>& scores) {
   const int row = first + lane() / 16 * 8 + lane() % 8;
   for (int n = 0; n < kKeyTiles; ++n) scores.of[n] = {};

@@ -1,5 +1,5 @@
 // Sums of 16 pairs over a span, and what becomes of them (numerics/span_attention.h):
-// A[16][D] += P[16][64] V[64][D] and l[16] += P[16][64] 1[64] on tensor cores, spans and sinks
+// A[16][Dv] += P[16][64] V[64][Dv] and l[16] += P[16][64] 1[64] on tensor cores, spans and sinks
 // merged, and the result.
 //
 // Bits: of an output the steps of 16 products come in the order of the definition, in one
@@ -43,8 +43,8 @@ struct SpanSums {
 
 /// Adds weights times values of a tile. weights(i): of its 16 keys from 16 i on. Of 32 keys at a
 /// time a load brings what two steps need of a column.
-template <class Half, int kColumns, class Weights>
-FORGE_DEVICE void multiply_values(const SpanBlock& b, const SpanWarp& w, int tile,
+template <class Half, int kColumns, class Weights, class Block>
+FORGE_DEVICE void multiply_values(const Block& b, const SpanWarp& w, int tile,
                                   SpanSums<kColumns>& sums, const Weights& weights) {
   const std::uint32_t one = pack_pair<Half>(1, 1);
   for (int keys = 0; keys < numerics::kSpanTile; keys += 32) {
@@ -63,8 +63,8 @@ FORGE_DEVICE void multiply_values(const SpanBlock& b, const SpanWarp& w, int til
 }
 
 /// Merges the sinks of the lane's two heads, each a span of one key whose value is 0.
-template <int kColumns>
-FORGE_DEVICE void merge_sinks(const SpanBlock& b, const SpanWarp& w, SpanSums<kColumns>& total) {
+template <int kColumns, class Block>
+FORGE_DEVICE void merge_sinks(const Block& b, const SpanWarp& w, SpanSums<kColumns>& total) {
   SpanSums<kColumns> sinks{.l = {{1, 1, 1, 1}}};
   for (int r = 0; r < 2; ++r) {
     const int pair = w.pair_of_lane(r);
@@ -75,14 +75,14 @@ FORGE_DEVICE void merge_sinks(const SpanBlock& b, const SpanWarp& w, SpanSums<kC
   total.merge(sinks);
 }
 
-/// The result of the lane's pair r goes to out [T][H D], of numbers of type Out.
-template <class Out, int kColumns>
-FORGE_DEVICE void write_attended(const SpanBlock& b, const SpanWarp& w,
-                                 const SpanSums<kColumns>& total, int r) {
+/// The result of the lane's pair r goes to out [T][H Dv], of numbers of type Out.
+template <class Out, int kColumns, class Block>
+FORGE_DEVICE void write_attended(const Block& b, const SpanWarp& w, const SpanSums<kColumns>& total,
+                                 int r) {
   const int pair = w.pair_of_lane(r);
   if (pair >= b.pairs.count) return;
   const gptr<std::uint32_t> head = global(static_cast<std::uint32_t*>(b.in.out)) +
-                                   b.pairs.index_of(pair, b.in.kv) * (b.in.kv.head_size / 2);
+                                   b.pairs.index_of(pair, b.in.kv) * (b.value_size() / 2);
   const float l = total.l.at[2 * r];
   for (int n = 0; n < kColumns; ++n) {
     if (n >= w.columns) continue;
@@ -93,8 +93,8 @@ FORGE_DEVICE void write_attended(const SpanBlock& b, const SpanWarp& w,
 }
 
 /// Merges the sinks, if there are any, and writes the result.
-template <int kColumns>
-FORGE_DEVICE void finish_spans(const SpanBlock& b, const SpanWarp& w, SpanSums<kColumns>& total) {
+template <int kColumns, class Block>
+FORGE_DEVICE void finish_spans(const Block& b, const SpanWarp& w, SpanSums<kColumns>& total) {
   if (b.in.sinks != nullptr) merge_sinks(b, w, total);
   with_half(b.in.out_type, [&](auto half) {
     write_attended<decltype(half)>(b, w, total, 0);

@@ -18,9 +18,9 @@ namespace FORGE_KERNELS {
 using namespace simt;
 
 /// to [R] = from [R], turned to `position` where the layer turns, rounded to what `to` has.
-template <class Stored>
-FORGE_DEVICE void turn(const gpu::StoreLatentArgs& a, std::uint32_t position,
-                       gptr<const float> from, gptr<Stored> to) {
+template <class Args, class Stored>
+FORGE_DEVICE void turn(const Args& a, std::uint32_t position, gptr<const float> from,
+                       gptr<Stored> to) {
   const int half = a.latents.rope_size / 2;
   for (int i = lane(); i < half; i += kWarpSize) {
     const int first = a.adjacent ? 2 * i : i;
@@ -41,9 +41,9 @@ FORGE_DEVICE void turn(const gpu::StoreLatentArgs& a, std::uint32_t position,
 }
 
 /// The row x of products becomes the row y of the cache.
-template <class Stored>
-FORGE_DEVICE void store_row(const gpu::StoreLatentArgs& a, std::uint32_t position,
-                            gptr<const float> x, gptr<Stored> y) {
+template <class Args, class Stored>
+FORGE_DEVICE void store_row(const Args& a, std::uint32_t position, gptr<const float> x,
+                            gptr<Stored> y) {
   const int C = a.latents.latent_size;
   const float scale = norm_scale(x, C, a.eps);
   for (int n = lane(); n < C; n += kWarpSize) {

@@ -22,7 +22,8 @@ namespace FORGE_KERNELS {
 using namespace simt;
 
 /// Where the rows of a block lie, in x and in the result: one after the other. Rows that lie
-/// elsewhere have a type of their own with the same members (expert_rows.cuh).
+/// elsewhere have a type of their own with the same members (expert_rows.cuh); and rows whose
+/// results are none of the above store them (project_heads_wide.cuh).
 struct RowsInOrder {
   int first;
 
@@ -191,6 +192,11 @@ FORGE_DEVICE void store_residual(const gpu::TensorProduct& a, bool is_there, std
   }
 }
 
+template <class Rows>
+concept StoresResults = requires(const Rows& row_of, Two v) {
+  row_of.store(std::int64_t{}, 0, v);
+};
+
 /// The outputs are n and n + 1.
 template <class Half, class Rows>
 FORGE_DEVICE void store_results(const gpu::TensorProduct& a, const Rows& row_of,
@@ -203,7 +209,9 @@ FORGE_DEVICE void store_results(const gpu::TensorProduct& a, const Rows& row_of,
     const std::int64_t result = is_there ? row_of.result(tile.first_row + row) : 0;
     const float factor = half == 0 ? tile.factors.first : tile.factors.second;
     const Two v = biased(a, n, factor, {sums.at[2 * half], sums.at[2 * half + 1]});
-    if (a.accumulate) {
+    if constexpr (StoresResults<Rows>) {
+      if (is_there) row_of.store(result, n, v);
+    } else if (a.accumulate) {
       const Two y = {numerics::fma(a.multiplier, v.first, before.at[2 * half]),
                      numerics::fma(a.multiplier, v.second, before.at[2 * half + 1])};
       store_residual<Half>(a, is_there, result, n, y);

@@ -1,12 +1,9 @@
 #include "fast_layers.h"
 
-#include "attention_path.h"
 #include "forge/gpu/kernels.h"
 
 namespace forge::gpu {
 namespace {
-
-int query_size(const model::GroupedQueryConfig& a) { return a.heads * a.head_size; }
 
 /// Of a sub-layer: of what it reads, and of what it adds; null where there is none.
 struct SubLayerNorms {
@@ -18,19 +15,14 @@ SubLayerNorms norms_of(model::NormPlacement placement, const float* first, const
   return {first, second};
 }
 
-int wide_span_bytes(int head_size) {
-  AttendWideArgs args{};
-  args.in.kv.head_size = head_size;
-  return span_bytes(args.pairs(), head_size);
-}
-
-HeadNorms head_norms(const model::ModelConfig& model, const model::GroupedQueryConfig& attention,
-                     const DeviceGroupedQuery& weights) {
-  if (attention.query_key_norm == model::QueryKeyNorm::none) return {};
-  return {.query = weights.query_norm,
-          .key = weights.key_norm,
-          .of_all_heads = attention.query_key_norm == model::QueryKeyNorm::row,
-          .eps = model.norm_eps};
+std::variant<FastGroupedQuery, FastLatent> attention_of(const model::ModelConfig& model,
+                                                        numerics::HalfType type,
+                                                        const Capacity& capacity,
+                                                        Allocator& allocator) {
+  if (std::holds_alternative<model::LatentConfig>(model.attention)) {
+    return FastLatent(model, type, capacity, allocator);
+  }
+  return FastGroupedQuery(model, type, capacity, allocator);
 }
 
 }  // namespace
@@ -38,25 +30,15 @@ HeadNorms head_norms(const model::ModelConfig& model, const model::GroupedQueryC
 FastLayers::FastLayers(const model::ModelConfig& model, numerics::HalfType type,
                        const Capacity& capacity, Allocator& allocator)
     : model_(model),
-      attention_(std::get<model::GroupedQueryConfig>(model.attention)),
-      kv_layers_(capacity),
-      split_rows_(capacity.split_rows),
-      has_wide_attention_(
-          has_room(AttendWideArgs::kResources, wide_span_bytes(attention_.head_size), capacity)),
-      products_(type, capacity) {
+      products_(type, capacity),
+      attention_(attention_of(model, type, capacity, allocator)) {
   const std::uint64_t rows = capacity.slab_rows;
   const int d = model.hidden_size;
-  const int kv_size = attention_.kv_heads * attention_.head_size;
   rows_ = halves(allocator, rows, d, "rows that products read");
   squares_ = allocator.rows(rows, d / numerics::kSquaresGroup, "squares of rows");
-  qkv_ = allocator.rows(rows, query_size(attention_) + 2 * kv_size, "qkv");
-  queries_ = halves(allocator, rows, query_size(attention_), "queries");
-  attended_ = halves(allocator, rows, query_size(attention_), "attended");
   gated_ = halves(allocator, rows, model.ffn_size, "gated");
   if (model.experts) experts_.emplace(model, type, capacity, allocator);
   if (model.norm != model::NormPlacement::before) added_ = allocator.rows(rows, d, "added");
-  partial_ = allocator.rows(std::uint64_t{capacity.split_rows} * capacity.key_segments,
-                            attention_.heads * (attention_.head_size + 2), "partial attention");
 }
 
 void FastLayers::run(const DevicePass& pass, const DeviceWeights& weights, float* hidden,
@@ -68,11 +50,8 @@ void FastLayers::run(const DevicePass& pass, const DeviceWeights& weights, float
   scale_rows(pass, {hidden, nullptr, norms_of_attention(0).before, true});
   for (int layer = 0; layer < count; ++layer) {
     const DeviceLayer& w = weights.layer(layer);
-    const auto& attention = std::get<DeviceGroupedQuery>(w.attention);
     const SubLayerNorms of_mlp = norms_of(model_.norm, w.mlp_norm, w.mlp_post_norm);
-    attend(pass, attention, layer);
-    add(pass, attended_.as<void>(), attention.output,
-        {hidden, norms_of_attention(layer).after, of_mlp.before, true});
+    run_attention(pass, w, layer, {hidden, norms_of_attention(layer).after, of_mlp.before, true});
     const bool is_read = layer + 1 < count;
     const Residual of_layer{hidden, of_mlp.after,
                             is_read ? norms_of_attention(layer + 1).before : nullptr, is_read};
@@ -120,63 +99,14 @@ FastRows FastLayers::scaled_rows() const {
   return {rows_.as<void>(), {has_norm ? squares_.as<float>() : nullptr, model_.norm_eps}};
 }
 
-/// To attended_.
-void FastLayers::attend(const DevicePass& pass, const DeviceGroupedQuery& weights,
-                        int layer) const {
-  TensorProduct qkv = products_.of(pass.all_rows(), scaled_rows(), weights.qkv);
-  qkv.y = qkv_.as<float>();
-  products_.multiply(pass, qkv, weights.qkv);
-  const KvLayer kv = kv_layers_.of(pass, attention_, layer);
-  const LayerRope rope = LayerRope::of(pass, model_, layer);
-  pass.queue.launch(PrepareHeadsArgs{.counts = pass.counts,
-                                     .rows = pass.rows,
-                                     .rotary = rope.table,
-                                     .rotary_size = rope.size,
-                                     .adjacent = rope.adjacent,
-                                     .qkv = qkv_.as<float>(),
-                                     .q = queries_.as<void>(),
-                                     .kv = kv,
-                                     .norms = head_norms(model_, attention_, weights)},
-                    pass.all_rows().most);
-  launch_attention(pass, {.counts = pass.counts,
-                          .rows = pass.rows,
-                          .q = queries_.as<void>(),
-                          .out = attended_.as<void>(),
-                          .out_type = products_.type(),
-                          .kv = kv,
-                          .scale = model_.attention_scale,
-                          .window = window_of(attention_, layer),
-                          .score_cap = attention_.score_cap,
-                          .sinks = weights.sinks});
-}
-
-void FastLayers::launch_attention(const DevicePass& pass, const SpanInput& in) const {
-  const PassCounts& covered = pass.shape.counts;
-  const SpanPaths paths = span_paths(
-      pass.shape, split_rows_, static_cast<std::uint32_t>(in.kv.group_size), has_wide_attention_);
-  const AttendSpansArgs whole{.in = in};
-  const AttendSpansArgs split{
-      .in = in, .partial = partial_.as<float>(), .spans_max = static_cast<int>(paths.spans)};
-  if (covered.decode_rows > 0) {
-    pass.queue.launch(paths.decodes == DecodePath::split ? split : whole, covered.decode_rows);
-  }
-  if (covered.prompt_tiles > 0) {
-    const SpanTiles tiles{pass.tiles, static_cast<int>(pass.shape.tile_rows)};
-    if (paths.tiles == TilePath::wide) {
-      pass.queue.launch(AttendWideArgs{.in = in, .tiles = tiles}, covered.prompt_tiles);
-    } else {
-      AttendSpansArgs args = paths.tiles == TilePath::split ? split : whole;
-      args.tiles = tiles;
-      pass.queue.launch(args, covered.prompt_tiles);
-    }
-  }
-  if (paths.decodes == DecodePath::whole) return;
-  const RowCount rows = paths.tiles == TilePath::split ? pass.all_rows() : pass.decode_rows();
-  pass.queue.launch(MergeSpansArgs{.in = in,
-                                   .row_count = rows.on_device,
-                                   .partial = split.partial,
-                                   .spans_max = split.spans_max},
-                    rows.most);
+void FastLayers::run_attention(const DevicePass& pass, const DeviceLayer& weights, int layer,
+                               const Residual& residual) const {
+  std::visit(
+      [&]<class Attention>(const Attention& attention) {
+        const auto& its_own = std::get<typename Attention::Weights>(weights.attention);
+        add(pass, attention.run(pass, its_own, layer, scaled_rows()), its_own.output, residual);
+      },
+      attention_);
 }
 
 void FastLayers::run_mlp(const DevicePass& pass, const DeviceMlp& weights,
@@ -184,7 +114,7 @@ void FastLayers::run_mlp(const DevicePass& pass, const DeviceMlp& weights,
   TensorProduct gate_up = products_.of(pass.all_rows(), scaled_rows(), weights.gate_up);
   gate_up.gated = {.h = gated_.as<void>(), .function = weights.glu};
   products_.multiply(pass, gate_up, weights.gate_up);
-  add(pass, gated_.as<void>(), weights.down, residual);
+  add(pass, {gated_.as<void>()}, weights.down, residual);
 }
 
 void FastLayers::run_mlp(const DevicePass& pass, const DeviceExperts& weights,
@@ -193,11 +123,11 @@ void FastLayers::run_mlp(const DevicePass& pass, const DeviceExperts& weights,
   add_normed(pass, residual);
 }
 
-/// hidden += m h W^T, and what the next sub-layer reads of it.
-void FastLayers::add(const DevicePass& pass, const void* h, const DeviceMatrix& matrix,
+/// hidden += m x W^T, and what the next sub-layer reads of it.
+void FastLayers::add(const DevicePass& pass, const FastRows& x, const DeviceMatrix& matrix,
                      const Residual& residual) const {
   const Output to = sum_of(residual);
-  TensorProduct sum = products_.of(pass.all_rows(), FastRows{h}, matrix);
+  TensorProduct sum = products_.of(pass.all_rows(), x, matrix);
   sum.y = to.y;
   sum.accumulate = to.accumulate;
   sum.multiplier = to.multiplier;

@@ -2,10 +2,8 @@
 // intermediate results of one slab of rows. A layer is at most seven launches where its norms come
 // before its sub-layers, as long as few rows decode:
 //
-//   product          qkv, with the factor of the norm
-//   prepare_heads    norms of heads, RoPE, KV to the pool
-//   attend_spans     and, where contexts are split among thread blocks, merge_spans; prompts by
-//                    attend_wide (attention_path.h)
+//   attention        up to the product of the output: three or four launches
+//                    (fast_grouped_query.h); over latents six to nine (fast_latent.h)
 //   product          output: +=, and the rows of the next norm
 //   product          gate and up, with the factor of the norm, gated
 //   product          down: +=, and the rows of the next norm
@@ -22,14 +20,15 @@
 
 #include <cstdint>
 #include <optional>
+#include <variant>
 
 #include "capacity.h"
 #include "device_pass.h"
 #include "fast_experts.h"
+#include "fast_grouped_query.h"
+#include "fast_latent.h"
 #include "fast_products.h"
-#include "forge/gpu/kernels/span_input.h"
 #include "forge/gpu/kernels/tensor_product.h"
-#include "kv_layers.h"
 
 namespace forge::gpu {
 
@@ -60,34 +59,27 @@ class FastLayers {
   void scale_rows(const DevicePass& pass, const Residual& residual) const;
   /// That.
   FastRows scaled_rows() const;
-  void attend(const DevicePass& pass, const DeviceGroupedQuery& weights, int layer) const;
-  void launch_attention(const DevicePass& pass, const SpanInput& in) const;
+  void run_attention(const DevicePass& pass, const DeviceLayer& weights, int layer,
+                     const Residual& residual) const;
   void run_mlp(const DevicePass& pass, const DeviceMlp& weights, const Residual& residual) const;
   void run_mlp(const DevicePass& pass, const DeviceExperts& weights,
                const Residual& residual) const;
-  void add(const DevicePass& pass, const void* h, const DeviceMatrix& matrix,
+  void add(const DevicePass& pass, const FastRows& x, const DeviceMatrix& matrix,
            const Residual& residual) const;
   Output sum_of(const Residual& residual) const;
   NextRows next_rows(const Residual& residual) const;
   void add_normed(const DevicePass& pass, const Residual& residual) const;
 
   model::ModelConfig model_;
-  model::GroupedQueryConfig attention_;
-  KvLayers kv_layers_;
-  std::uint32_t split_rows_;
-  bool has_wide_attention_;  // devices of less shared memory do without attend_wide
   FastProducts products_;
+  std::variant<FastGroupedQuery, FastLatent> attention_;
   std::optional<FastExperts> experts_;
 
   // [rows][...], h: of products_.type()
-  Buffer rows_;      // [d] h: what a sub-layer reads
-  Buffer squares_;   // [d / 8] of rows_
-  Buffer qkv_;       // [(H + 2 Hkv) D]
-  Buffer queries_;   // [H D] of the KV's type
-  Buffer attended_;  // [H D] h
-  Buffer gated_;     // [F] h, of a dense MLP
-  Buffer added_;     // [d] what a sub-layer adds, where a norm comes after
-  Buffer partial_;   // [split rows][H][spans][D + 2]
+  Buffer rows_;     // [d] h: what a sub-layer reads
+  Buffer squares_;  // [d / 8] of rows_
+  Buffer gated_;    // [F] h, of a dense MLP
+  Buffer added_;    // [d] what a sub-layer adds, where a norm comes after
 };
 
 }  // namespace forge::gpu

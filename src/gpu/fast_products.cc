@@ -58,7 +58,7 @@ void FastProducts::multiply_section(const DevicePass& pass, const TensorProduct&
     return;
   }
   ProjectWideArgs wide{product};
-  if (wide.kind == WideKind::large && !has_large_) wide.kind = WideKind::small;
+  wide.kind = with_room(wide.kind);
   pass.queue.launch(wide);
 }
 

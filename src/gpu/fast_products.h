@@ -9,6 +9,7 @@
 #include "capacity.h"
 #include "device_pass.h"
 #include "forge/gpu/kernels/code_product.h"
+#include "forge/gpu/kernels/project_wide.h"
 #include "forge/gpu/kernels/tensor_product.h"
 
 namespace forge::gpu {
@@ -32,6 +33,11 @@ class FastProducts {
   FastProducts(numerics::HalfType type, const Capacity& capacity);
 
   numerics::HalfType type() const { return type_; }
+
+  /// The kind, or small blocks where large ones of project_wide find no room.
+  WideKind with_room(WideKind kind) const {
+    return kind == WideKind::large && !has_large_ ? WideKind::small : kind;
+  }
 
   /// The product of rows with a matrix. What becomes of it is the caller's; of a matrix of several
   /// sections (device_weights.h) it is y.

@@ -1,8 +1,9 @@
 #include "fast_shapes.h"
 
 #include <optional>
-#include <utility>
+#include <string>
 #include <variant>
+#include <vector>
 
 #include "forge/core/check.h"
 #include "forge/gpu/kernels.h"
@@ -13,8 +14,8 @@ namespace {
 
 /// A row of 16-bit numbers is whole pieces of 16 bytes.
 constexpr int kRowMultiple = 8;
-/// A head is whole steps of the tensor core.
-constexpr int kHeadMultiple = 16;
+/// A key is whole steps of the tensor core.
+constexpr int kKeyMultiple = 16;
 
 tl::unexpected<std::string> refused(const std::string& property, const std::string& accepted) {
   return tl::unexpected(property + ", accepted with fast numerics: " + accepted);
@@ -79,27 +80,48 @@ tl::expected<void, std::string> takes_gates(const model::PackedModelLayer& layer
   return takes_gates(*experts.shared, "the shared experts");
 }
 
+struct Size {
+  std::string part;
+  int size;
+  int divisor;
+};
+
+/// Those of which rows, keys and values are made.
+std::vector<Size> sizes_of(const model::GroupedQueryConfig& attention) {
+  return {{"head size", attention.head_size, kKeyMultiple}};
+}
+std::vector<Size> sizes_of(const model::LatentConfig& attention) {
+  return {{"latent and RoPE size", attention.kv_rank + attention.rope_size, kKeyMultiple},
+          {"latent size", attention.kv_rank, kRowMultiple},
+          {"latent size of queries", attention.query_rank, kRowMultiple},
+          {"key size without RoPE", attention.nope_size, kRowMultiple},
+          {"value size of all heads", attention.heads * attention.value_size, kRowMultiple}};
+}
+
+tl::expected<void, std::string> takes_sizes(const model::ModelConfig& config) {
+  std::vector<Size> sizes =
+      std::visit([](const auto& attention) { return sizes_of(attention); }, config.attention);
+  const model::ExpertsConfig experts = config.experts.value_or(model::ExpertsConfig());
+  sizes.insert(sizes.end(),
+               {{"hidden size", config.hidden_size, kRowMultiple},
+                {"inner size of the MLP", config.ffn_size, kRowMultiple},
+                {"inner size of an expert", experts.expert_size, kRowMultiple},
+                {"inner size of the shared experts", experts.shared_size, kRowMultiple}});
+  for (const auto& [part, size, divisor] : sizes) {
+    if (size % divisor == 0) continue;
+    return refused(part + " " + std::to_string(size), "a multiple of " + std::to_string(divisor));
+  }
+  const auto* const latent = std::get_if<model::LatentConfig>(&config.attention);
+  if (latent == nullptr || latent->kv_rank <= kLatentValueMax) return {};
+  return refused("latent size " + std::to_string(latent->kv_rank),
+                 "up to " + std::to_string(kLatentValueMax));
+}
+
 }  // namespace
 
 tl::expected<void, std::string> takes_fast(const model::ModelConfig& config,
                                            const model::PackedModel& layout) {
-  const auto* const attention = std::get_if<model::GroupedQueryConfig>(&config.attention);
-  if (attention == nullptr) return refused("latent attention", "grouped-query attention");
-  if (attention->head_size % kHeadMultiple != 0) {
-    return refused("head size " + std::to_string(attention->head_size),
-                   "a multiple of " + std::to_string(kHeadMultiple));
-  }
-  const std::string multiple = "a multiple of " + std::to_string(kRowMultiple);
-  if (config.hidden_size % kRowMultiple != 0) {
-    return refused("hidden size " + std::to_string(config.hidden_size), multiple);
-  }
-  const model::ExpertsConfig experts = config.experts.value_or(model::ExpertsConfig());
-  for (const auto& [part, size] :
-       {std::pair("the MLP", config.ffn_size), std::pair("an expert", experts.expert_size),
-        std::pair("the shared experts", experts.shared_size)}) {
-    if (size % kRowMultiple == 0) continue;
-    return refused("inner size of " + std::string(part) + " " + std::to_string(size), multiple);
-  }
+  if (auto taken = takes_sizes(config); !taken) return taken;
   if (auto taken = takes_weights(layout); !taken) return taken;
   for (const model::PackedModelLayer& layer : layout.layers) {
     if (auto taken = takes_gates(layer); !taken) return taken;
@@ -114,16 +136,33 @@ numerics::HalfType half_type(const model::PackedModel& layout) {
 
 namespace {
 
+/// The attention of a model, and what a block of it takes of shared memory.
+struct Attention {
+  const char* kernel;
+  int key_size;
+  int bytes;
+};
+
+Attention attention_of(const model::ModelConfig& config) {
+  if (const auto* const latent = std::get_if<model::LatentConfig>(&config.attention)) {
+    const int key_size = latent->kv_rank + latent->rope_size;
+    return {"attend_latent_spans", key_size,
+            AttendLatentSpansArgs::kResources.shared_bytes +
+                span_bytes(AttendLatentSpansArgs::kPairsMax, key_size, true)};
+  }
+  const int key_size = std::get<model::GroupedQueryConfig>(config.attention).head_size;
+  return {"attend_spans", key_size,
+          AttendSpansArgs::kResources.shared_bytes + span_bytes(kSpanPairs, key_size)};
+}
+
 /// The ring of products is the same for all models, and smaller.
 Status fits(const model::ModelConfig& config, const DeviceInfo& device) {
-  const auto& attention = std::get<model::GroupedQueryConfig>(config.attention);
-  const int needed =
-      AttendSpansArgs::kResources.shared_bytes + span_bytes(kSpanPairs, attention.head_size);
+  const auto [kernel, key_size, needed] = attention_of(config);
   if (static_cast<std::uint64_t>(needed) <= device.shared_bytes) return {};
   return tl::unexpected(
-      DeviceError{.call = "attend_spans",
-                  .message = "with heads of " + std::to_string(attention.head_size) +
-                             " a block takes " + std::to_string(needed) +
+      DeviceError{.call = kernel,
+                  .message = "with keys of " + std::to_string(key_size) +
+                             " numbers a block takes " + std::to_string(needed) +
                              " bytes of shared memory, accepted with fast numerics: up to " +
                              std::to_string(device.shared_bytes),
                   .device = device.name});

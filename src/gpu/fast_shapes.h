@@ -11,9 +11,9 @@
 
 namespace forge::gpu {
 
-/// Grouped-query attention; weights of codes of any kind and numbers of one type of 16 bits; sizes
-/// that fill rows of tensor cores. Errors: the first property that is otherwise, its value and what
-/// is accepted. `layout` is that of weights in rows (linear::PackOptions).
+/// Weights of codes of any kind and numbers of one type of 16 bits; sizes that fill rows of tensor
+/// cores. Errors: the first property that is otherwise, its value and what is accepted. `layout` is
+/// that of weights in rows (linear::PackOptions).
 tl::expected<void, std::string> takes_fast(const model::ModelConfig& config,
                                            const model::PackedModel& layout);
 

@@ -1,4 +1,4 @@
-// KvLayers: where grouped-query attention finds the KV of a layer, and how the layer turns its
+// KvLayers: where attention finds the KV of a layer, or its latents, and how the layer turns its
 // heads.
 #pragma once
 
@@ -7,6 +7,7 @@
 #include "capacity.h"
 #include "device_pass.h"
 #include "forge/gpu/kernels/attention_input.h"
+#include "forge/gpu/kernels/latent_input.h"
 #include "forge/model/model_config.h"
 
 namespace forge::gpu {
@@ -21,7 +22,7 @@ class KvLayers {
         layer_bytes_(capacity.layer_numbers * bytes_of(capacity.kv_type)) {}
 
   KvLayer of(const DevicePass& pass, const model::GroupedQueryConfig& attention, int layer) const {
-    return {.pool = pass.pool + static_cast<std::uint64_t>(layer) * layer_bytes_,
+    return {.pool = pool_of(pass, layer),
             .block_stride = block_numbers_,
             .tables = pass.tables.device(),
             .table_stride = pass.tables.stride(),
@@ -32,7 +33,22 @@ class KvLayers {
             .type = type_};
   }
 
+  LatentLayer of(const DevicePass& pass, const model::LatentConfig& attention, int layer) const {
+    return {.pool = pool_of(pass, layer),
+            .block_stride = block_numbers_,
+            .tables = pass.tables.device(),
+            .table_stride = pass.tables.stride(),
+            .block_size = block_size_,
+            .latent_size = attention.kv_rank,
+            .rope_size = attention.rope_size,
+            .type = type_};
+  }
+
  private:
+  std::byte* pool_of(const DevicePass& pass, int layer) const {
+    return pass.pool + static_cast<std::uint64_t>(layer) * layer_bytes_;
+  }
+
   int block_size_;
   numerics::KvType type_;
   std::uint64_t block_numbers_;

@@ -40,10 +40,7 @@ LatentPass::LatentPass(const model::ModelConfig& model, const Capacity& capacity
                        Allocator& allocator)
     : model_(model),
       config_(std::get<model::LatentConfig>(model.attention)),
-      block_size_(static_cast<int>(capacity.block_size)),
-      kv_type_(capacity.kv_type),
-      block_numbers_(capacity.block_numbers),
-      layer_bytes_(capacity.layer_numbers * bytes_of(capacity.kv_type)),
+      kv_layers_(capacity),
       split_rows_(capacity.split_rows) {
   const std::uint64_t rows = capacity.slab_rows;
   const int heads = config_.heads;
@@ -60,14 +57,7 @@ LatentPass::LatentPass(const model::ModelConfig& model, const Capacity& capacity
 
 void LatentPass::run(const DevicePass& pass, const DeviceLatent& weights, int layer, const float* x,
                      const Output& to) const {
-  const LatentLayer latents{.pool = pass.pool + static_cast<std::uint64_t>(layer) * layer_bytes_,
-                            .block_stride = block_numbers_,
-                            .tables = pass.tables.device(),
-                            .table_stride = pass.tables.stride(),
-                            .block_size = block_size_,
-                            .latent_size = config_.kv_rank,
-                            .rope_size = config_.rope_size,
-                            .type = kv_type_};
+  const LatentLayer latents = kv_layers_.of(pass, config_, layer);
   const model::RopeConfig* const rope = rope_of(model_, layer);
   const bool adjacent = rope != nullptr && rope->pairing == model::RopePairing::adjacent;
   make_queries(pass, weights, x);

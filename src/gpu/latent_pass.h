@@ -13,6 +13,7 @@
 #include "capacity.h"
 #include "device_pass.h"
 #include "forge/gpu/kernels/latent_input.h"
+#include "kv_layers.h"
 
 namespace forge::gpu {
 
@@ -30,10 +31,7 @@ class LatentPass {
 
   model::ModelConfig model_;
   model::LatentConfig config_;
-  int block_size_;
-  numerics::KvType kv_type_;
-  std::uint64_t block_numbers_;
-  std::uint64_t layer_bytes_;  // of a block
+  KvLayers kv_layers_;
   std::uint32_t split_rows_;
 
   // [rows][...]. C is the size of a latent, V that of a value; R components turn, N do not.

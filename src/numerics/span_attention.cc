@@ -106,6 +106,19 @@ struct Total {
   }
 };
 
+/// Whose values are as long as the keys: sums of the components that are none are not looked at.
+PagedKV keys_of(const PagedLatent& latent) {
+  return {.keys = latent.rows,
+          .values = latent.rows,
+          .block_stride = latent.block_stride,
+          .block_size = latent.block_size,
+          .head_size = latent.key_size,
+          .blocks = latent.blocks,
+          .length = latent.length,
+          .first = 0,
+          .type = latent.type};
+}
+
 }  // namespace
 
 AttentionSpan span_reference(const StepModel& model, const QueryGroup& head, const PagedKV& kv,
@@ -129,6 +142,23 @@ void span_attention_reference(const StepModel& model, const QueryGroup& group, c
     }
     if (group.sinks != nullptr) total.merge(group.sinks[head] * kLog2E, 1, no_value);
     for (const float a : total.a) *out++ = span_result(a, total.l);
+  }
+}
+
+AttentionSpan span_reference(const StepModel& model, const QueryGroup& head,
+                             const PagedLatent& latent, int index) {
+  AttentionSpan span = span_reference(model, head, keys_of(latent), index);
+  span.a.resize(static_cast<std::size_t>(latent.value_size));
+  return span;
+}
+
+void span_attention_reference(const StepModel& model, const QueryGroup& group,
+                              const PagedLatent& latent, float* out) {
+  const auto key_size = static_cast<std::size_t>(latent.key_size);
+  std::vector<float> of_keys(static_cast<std::size_t>(group.heads) * key_size);
+  span_attention_reference(model, group, keys_of(latent), of_keys.data());
+  for (std::size_t at = 0; at < of_keys.size(); at += key_size) {
+    out = std::copy_n(&of_keys[at], latent.value_size, out);
   }
 }
 

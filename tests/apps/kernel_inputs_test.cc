@@ -188,9 +188,10 @@ void expect_bits_and_bytes(KernelId kernel, const KernelSizes& sizes) {
 
 TEST(KernelsOverKv, have_the_bits_and_the_bytes_whatever_its_type) {
   using enum KernelId;
-  for (const KernelId kernel : {copy_blocks, rotate_and_store, attend_decode, attend_split,
-                                attend_prompt, store_latent, attend_latent, attend_latent_split,
-                                prepare_heads, attend_spans, merge_spans, attend_wide}) {
+  for (const KernelId kernel :
+       {copy_blocks, rotate_and_store, attend_decode, attend_split, attend_prompt, store_latent,
+        attend_latent, attend_latent_split, prepare_heads, attend_spans, merge_spans, attend_wide,
+        prepare_latents, attend_latent_spans}) {
     for (KernelSizes sizes : {KernelSizes{}, kTails, kSeveral}) {
       for (sizes.kv = 1; sizes.kv <= 2; ++sizes.kv) {
         SCOPED_TRACE(to_string(kernel_entries()[static_cast<std::size_t>(kernel)], sizes));
@@ -227,6 +228,19 @@ TEST(AttentionInTiles, has_the_bits_and_the_bytes_of_many_rows) {
       SCOPED_TRACE(head_size);
       expect_bits_and_bytes(KernelId::attend_wide, sizes);
       expect_bits_and_bytes(KernelId::attend_spans, sizes);
+    }
+  }
+}
+
+/// Rows that decode and tiles of them, in one span and in several.
+TEST(AttentionOverLatents, has_the_bits_and_the_bytes_of_few_heads_and_many) {
+  for (const int rows : {1, 5}) {
+    for (const int heads : {1, 16, 20, 40}) {
+      for (const int context : {100, 540}) {
+        const KernelSizes sizes{.seqs = 2, .context = context, .rows = rows, .heads = heads};
+        SCOPED_TRACE(testing::Message() << rows << " rows, " << heads << " heads");
+        expect_bits_and_bytes(KernelId::attend_latent_spans, sizes);
+      }
     }
   }
 }

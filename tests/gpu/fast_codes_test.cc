@@ -80,6 +80,12 @@ INSTANTIATE_TEST_SUITE_P(Of, FastCodesBeside,
                          ::testing::ValuesIn(coded_params({WeightType::q8_0, WeightType::q4_k})),
                          coded_name);
 
+/// Latents of codes, whose heads are widened to 16 bits, and experts.
+TEST(FastLatents, of_codes_have_the_bits_of_the_definition) {
+  FastModel model(wide_latent(), WeightType::q8_0);
+  expect_reference(model, {.scheduler = roomy(16)}, 9);
+}
+
 /// A model of several kinds, as files have them: values of other codes than queries and keys, or of
 /// 16 bits, and inputs in an order of their own.
 class FastMixed : public ::testing::TestWithParam<Replayer> {

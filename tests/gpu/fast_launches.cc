@@ -23,12 +23,6 @@ constexpr int kFullInputs = 2 * ProjectWideArgs::kStageInputs;
 
 FastLaunches::FastLaunches(SimulatedMemory& memory) : memory_(memory) {}
 
-template <class Args>
-OverlappingLaunch FastLaunches::overlapping(const Args& args, const simt::LaunchShape& shape,
-                                            const void* input) const {
-  return {launch_of(args, shape), *memory_.map().find(reinterpret_cast<std::uintptr_t>(input), 1)};
-}
-
 std::uint16_t* FastLaunches::halves(const char* name, int count) {
   std::vector<std::uint16_t> numbers;
   for (const float x : random_.reals(static_cast<std::size_t>(count))) {

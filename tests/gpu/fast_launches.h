@@ -41,6 +41,9 @@ class FastLaunches {
   OverlappingLaunch attend_spans();
   OverlappingLaunch merge_spans();
   OverlappingLaunch attend_wide();
+  OverlappingLaunch prepare_latents();
+  OverlappingLaunch project_heads_wide();  ///< in small blocks
+  OverlappingLaunch attend_latent_spans();
 
   // Of a size at which nothing is missing, to count wavefronts.
   OverlappingLaunch project_narrow_full();
@@ -55,6 +58,8 @@ class FastLaunches {
   OverlappingLaunch project_experts_codes_wide_full();
   OverlappingLaunch attend_spans_full();
   OverlappingLaunch attend_wide_full();
+  OverlappingLaunch project_heads_wide_full();
+  OverlappingLaunch attend_latent_spans_full();
 
  private:
   struct ProductSize {
@@ -66,7 +71,10 @@ class FastLaunches {
 
   template <class Args>
   OverlappingLaunch overlapping(const Args& args, const simt::LaunchShape& shape,
-                                const void* input) const;
+                                const void* input) const {
+    return {launch_of(args, shape),
+            *memory_.map().find(reinterpret_cast<std::uintptr_t>(input), 1)};
+  }
   std::uint16_t* halves(const char* name, int count);
   const PassCounts* one_row();
   TensorProduct product(const ProductSize& size);
@@ -84,6 +92,11 @@ class FastLaunches {
   SpanInput attention(const KvShape& shape, int length, int rows = 1);
   /// Of the same in a tile.
   AttendWideArgs wide_attention(const KvShape& shape, int length, int rows);
+  LatentLayer latents(int latent_size, int rope_size, int length);
+  /// Of a row at the last of `length` positions, which decodes.
+  AttendLatentSpansArgs latent_attention(const LatentLayer& latents, int heads, int length);
+  /// Of two heads, in small blocks.
+  ProjectHeadsWideArgs heads(int rows, int inputs, int outputs);
 
   SimulatedMemory& memory_;
   Random random_{1};

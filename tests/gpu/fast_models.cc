@@ -150,13 +150,47 @@ model::ModelConfig gated_moe() {
   return config;
 }
 
+/// Latents, of queries as well, heads that turn in adjacent pairs.
+model::ModelConfig latent() {
+  model::ModelConfig config = llama();
+  config.attention = model::LatentConfig{.heads = 3,
+                                         .query_rank = 40,
+                                         .kv_rank = 40,
+                                         .nope_size = 24,
+                                         .rope_size = 8,
+                                         .value_size = 16};
+  config.rope = {.size = 8, .pairing = model::RopePairing::adjacent};
+  return config;
+}
+
+/// Latents of keys and values alone, for more heads than 16; a dense layer, then shared experts.
+model::ModelConfig latent_moe() {
+  model::ModelConfig config = shared_moe();
+  config.attention = model::LatentConfig{.heads = 18,
+                                         .query_rank = 0,
+                                         .kv_rank = 24,
+                                         .nope_size = 16,
+                                         .rope_size = 8,
+                                         .value_size = 12};
+  config.rope = {.size = 8};
+  return config;
+}
+
 }  // namespace
 
 std::vector<FastShape> fast_shapes() {
-  return {{"llama", llama()},        {"qwen", qwen()},           {"olmo", olmo()},
-          {"gemma", gemma()},        {"granite", granite()},     {"sinks", sinks()},
-          {"qwen_moe", qwen_moe()},  {"sinks_moe", sinks_moe()}, {"shared_moe", shared_moe()},
-          {"gated_moe", gated_moe()}};
+  return {{"llama", llama()},         {"qwen", qwen()},           {"olmo", olmo()},
+          {"gemma", gemma()},         {"granite", granite()},     {"sinks", sinks()},
+          {"qwen_moe", qwen_moe()},   {"sinks_moe", sinks_moe()}, {"shared_moe", shared_moe()},
+          {"gated_moe", gated_moe()}, {"latent", latent()},       {"latent_moe", latent_moe()}};
+}
+
+AttentionKernels attention_kernels(const model::ModelConfig& config) {
+  using enum gpu::KernelId;
+  if (std::holds_alternative<model::LatentConfig>(config.attention)) {
+    return {attend_latent_spans, attend_latent_spans};
+  }
+  return {attend_spans, attend_wide};
 }
 
 FastShape fast_shape(const std::string& name) {

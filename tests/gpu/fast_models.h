@@ -5,6 +5,7 @@
 #include <vector>
 
 #include "forge/gpu/gpu_model.h"
+#include "forge/gpu/kernels.h"
 #include "forge/linear/thread_pool.h"
 #include "forge/model/model_config.h"
 #include "model/stored_weights.h"
@@ -16,8 +17,15 @@ struct FastShape {
   model::ModelConfig config;
 };
 
-/// Each is for some of the properties, with heads of 16, 48 or 64 components; all have inputs that
-/// are no whole stage of a product.
+/// The kernels of a model's attention: for rows that decode, and for many rows of a sequence.
+struct AttentionKernels {
+  gpu::KernelId decodes;
+  gpu::KernelId prompts;
+};
+AttentionKernels attention_kernels(const model::ModelConfig& config);
+
+/// Each is for some of the properties, with keys of 16 to 64 components; all have inputs that are
+/// no whole stage of a product.
 std::vector<FastShape> fast_shapes();
 /// By its name.
 FastShape fast_shape(const std::string& name);

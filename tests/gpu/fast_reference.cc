@@ -71,7 +71,6 @@ std::vector<float> normed(std::vector<float> x, const std::vector<float>& norm, 
 FastReference::FastReference(const model::ModelConfig& config, const model::StoredModel& stored,
                              const Options& options)
     : config_(config),
-      attention_(std::get<model::GroupedQueryConfig>(config.attention)),
       stored_(stored),
       step_(options.step),
       kv_type_(options.kv_type),
@@ -81,8 +80,15 @@ FastReference::FastReference(const model::ModelConfig& config, const model::Stor
       window_rotary_(config.window_rope ? *config.window_rope : config.rope) {
   rotary_.ensure(positions_);
   window_rotary_.ensure(positions_);
-  keys_.resize(size(config.layers) * size(attention_.kv_heads) * positions_ *
-               size(attention_.head_size));
+  if (const auto* const latent = std::get_if<model::LatentConfig>(&config.attention)) {
+    kv_heads_ = 1;
+    key_size_ = latent->kv_rank + latent->rope_size;
+  } else {
+    const auto& grouped = std::get<model::GroupedQueryConfig>(config.attention);
+    kv_heads_ = grouped.kv_heads;
+    key_size_ = grouped.head_size;
+  }
+  keys_.resize(size(config.layers) * size(kv_heads_) * positions_ * size(key_size_));
   values_.resize(keys_.size());
 }
 
@@ -94,16 +100,16 @@ std::vector<float> FastReference::next(std::uint32_t token) {
   numerics::scale(hidden.data(), config_.embedding_multiplier, config_.hidden_size);
   for (int layer = 0; layer < config_.layers; ++layer) {
     const model::StoredLayer& w = stored_.layers[size(layer)];
-    const auto& attention = std::get<model::StoredGroupedQuery>(w.attention);
-    const Vector sums = attended(attention, hidden, after ? nullptr : &w.attention_norm, layer);
-    add(hidden, product(attention.output, {sums}, attention.output_bias),
+    const Rows seen = scaled(hidden, after ? nullptr : &w.attention_norm, config_.norm_eps);
+    add(hidden,
+        std::visit([&](const auto& own) { return attended(own, seen, layer); }, w.attention),
         after ? &w.attention_norm : given(w.attention_post_norm));
-    const Rows x = scaled(hidden, after ? nullptr : &w.mlp_norm);
+    const Rows x = scaled(hidden, after ? nullptr : &w.mlp_norm, config_.norm_eps);
     add(hidden, std::visit([&](const auto& mlp) { return made_by(mlp, x); }, w.mlp),
         after ? &w.mlp_norm : given(w.mlp_post_norm));
   }
   const linear::StoredLinear& head = stored_.head ? *stored_.head : stored_.embedding;
-  Vector logits = product(head, scaled(hidden, &stored_.final_norm), {});
+  Vector logits = product(head, scaled(hidden, &stored_.final_norm, config_.norm_eps), {});
   numerics::scale(logits.data(), 1 / config_.logits_divisor, config_.vocabulary_size);
   if (config_.logits_cap > 0) {
     numerics::soft_cap(logits.data(), config_.logits_cap, config_.vocabulary_size);
@@ -112,7 +118,7 @@ std::vector<float> FastReference::next(std::uint32_t token) {
   return logits;
 }
 
-FastReference::Rows FastReference::scaled(const Vector& x, const Vector* norm) const {
+FastReference::Rows FastReference::scaled(const Vector& x, const Vector* norm, float eps) const {
   Rows rows{x};
   if (norm == nullptr) return rows;
   Vector squares;
@@ -121,7 +127,7 @@ FastReference::Rows FastReference::scaled(const Vector& x, const Vector* norm) c
   }
   for (std::size_t i = 0; i < x.size(); ++i) rows.h[i] = x[i] * (*norm)[i];
   const float sum = numerics::sum_reference(squares.data(), static_cast<int>(squares.size()));
-  rows.factor = numerics::scaled_norm_factor(sum, static_cast<int>(x.size()), config_.norm_eps);
+  rows.factor = numerics::scaled_norm_factor(sum, static_cast<int>(x.size()), eps);
   return rows;
 }
 
@@ -145,10 +151,26 @@ std::vector<float> FastReference::finished(Vector y, const Rows& x, const Vector
   return y;
 }
 
-/// What the output's product reads.
-std::vector<float> FastReference::attended(const model::StoredGroupedQuery& w, const Vector& hidden,
-                                           const Vector* norm, int layer) {
-  const Rows x = scaled(hidden, norm);
+/// Rows first .. of the weights, rounded to 16 bits, times x.
+std::vector<float> FastReference::head_product(const linear::StoredLinear& weights, int first,
+                                               int outputs, std::span<const float> x) const {
+  Vector y;
+  Vector row(x.size());
+  for (int output = first; output < first + outputs; ++output) {
+    linear::stored_row(weights, output, row.data());
+    y.push_back(chain(row, x));
+  }
+  return y;
+}
+
+float FastReference::chain(std::span<const float> w, std::span<const float> x) const {
+  return is_f16_ ? numerics::tensor_product<F16>(step_, halves_of<F16>(w), halves_of<F16>(x))
+                 : numerics::tensor_product<BF16>(step_, halves_of<BF16>(w), halves_of<BF16>(x));
+}
+
+/// What attention adds to the residual stream.
+std::vector<float> FastReference::attended(const model::StoredGroupedQuery& w, const Rows& x,
+                                           int layer) {
   Vector queries = product(w.query, x, w.query_bias);
   Vector keys = product(w.key, x, w.key_bias);
   const Vector values = product(w.value, x, w.value_bias);
@@ -156,59 +178,135 @@ std::vector<float> FastReference::attended(const model::StoredGroupedQuery& w, c
     queries = normed(std::move(queries), w.query_norm, config_.norm_eps);
     keys = normed(std::move(keys), w.key_norm, config_.norm_eps);
   }
-  turn(queries, layer);
-  turn(keys, layer);
-  store(keys, values, layer);
-  return attend(w, queries, layer);
+  for (Vector* const heads : {&queries, &keys}) {
+    for (std::size_t i = 0; i < heads->size(); i += size(key_size_)) {
+      turn(std::span(*heads).subspan(i, size(key_size_)), layer);
+    }
+  }
+  store(keys, layer, keys_);
+  store(values, layer, values_);
+  return product(w.output, {attend(w, queries, layer)}, w.output_bias);
 }
 
-void FastReference::turn(Vector& heads, int layer) const {
+/// The components of a head that turn are the first.
+void FastReference::turn(std::span<float> head, int layer) const {
   const model::RopeConfig* const rope = rope_of(config_, layer);
   if (rope == nullptr) return;
   const model::RotaryTable& table = rope == &config_.rope ? rotary_ : window_rotary_;
   const auto rotate = rope->pairing == model::RopePairing::adjacent
                           ? numerics::rotate_adjacent_pairs
                           : numerics::rotate_pairs;
-  for (std::size_t i = 0; i < heads.size(); i += size(attention_.head_size)) {
-    rotate(&heads[i], table.cos(position_), table.sin(position_), rope->size / 2);
+  rotate(head.data(), table.cos(position_), table.sin(position_), rope->size / 2);
+}
+
+/// numbers [Hkv][D] of the position.
+void FastReference::store(const Vector& numbers, int layer, std::vector<std::uint16_t>& to) const {
+  const std::size_t D = size(key_size_);
+  for (std::size_t i = 0; i < numbers.size(); ++i) {
+    const std::size_t plane = size(layer * kv_heads_) + i / D;
+    to[(plane * positions_ + position_) * D + i % D] =
+        kv_type_ == KvType::f16 ? numerics::stored<F16>(numbers[i]).bits
+                                : numerics::stored<BF16>(numbers[i]).bits;
   }
 }
 
-void FastReference::store(const Vector& keys, const Vector& values, int layer) {
-  const std::size_t D = size(attention_.head_size);
-  const auto bits_of = [&](float x) {
-    return kv_type_ == KvType::f16 ? numerics::stored<F16>(x).bits : numerics::stored<BF16>(x).bits;
-  };
-  for (std::size_t i = 0; i < keys.size(); ++i) {
-    const std::size_t plane = size(layer * attention_.kv_heads) + i / D;
-    const std::size_t at = (plane * positions_ + position_) * D + i % D;
-    keys_[at] = bits_of(keys[i]);
-    values_[at] = bits_of(values[i]);
+std::vector<float> FastReference::attended(const model::StoredLatent& w, const Rows& x, int layer) {
+  const auto& c = std::get<model::LatentConfig>(config_.attention);
+  const Vector queries = latent_queries(w, x, layer);
+  Vector latent = product(w.kv_down, x, {});
+  numerics::rms_norm(latent.data(), w.kv_norm.data(), c.kv_rank, c.latent_norm_eps, latent.data());
+  turn(std::span(latent).subspan(size(c.kv_rank)), layer);
+  store(latent, layer, keys_);
+  const std::uint32_t block = 0;
+  const numerics::PagedLatent latents{.rows = &keys_[size(layer) * positions_ * size(key_size_)],
+                                      .block_stride = 0,
+                                      .block_size = static_cast<int>(positions_),
+                                      .key_size = key_size_,
+                                      .value_size = c.kv_rank,
+                                      .blocks = {&block, 1},
+                                      .length = static_cast<int>(position_) + 1,
+                                      .type = kv_type_};
+  Vector values;
+  for (int head = 0; head < c.heads; ++head) {
+    Vector sums(size(c.kv_rank));
+    span_attention_reference(
+        step_,
+        {.q = &queries[size(head * key_size_)], .heads = 1, .scale = config_.attention_scale},
+        latents, sums.data());
+    const Vector made =
+        w.value_up.empty()
+            ? head_product(w.kv_up, head * (c.nope_size + c.value_size) + c.nope_size, c.value_size,
+                           sums)
+            : head_product(w.value_up[size(head)], 0, c.value_size, sums);
+    values.insert(values.end(), made.begin(), made.end());
   }
+  return product(w.output, {values}, {});
+}
+
+/// Of all heads, in terms of latents, and then what turns.
+std::vector<float> FastReference::latent_queries(const model::StoredLatent& w, const Rows& x,
+                                                 int layer) const {
+  const auto& c = std::get<model::LatentConfig>(config_.attention);
+  Rows from = x;
+  if (w.query_down) {
+    from = scaled(product(*w.query_down, x, {}), &w.query_norm, c.latent_norm_eps);
+  }
+  Vector plain = product(w.query_up, from, {});
+  const std::size_t N = size(c.nope_size);
+  const std::size_t head_size = N + size(c.rope_size);
+  Vector queries;
+  for (int head = 0; head < c.heads; ++head) {
+    const std::span query = std::span(plain).subspan(size(head) * head_size, head_size);
+    const Vector in_latents = absorbed(w, head, query.first(N));
+    queries.insert(queries.end(), in_latents.begin(), in_latents.end());
+    turn(query.subspan(N), layer);
+    queries.insert(queries.end(), query.begin() + c.nope_size, query.end());
+  }
+  return queries;
+}
+
+/// x [N] of a head in terms of latents [C].
+std::vector<float> FastReference::absorbed(const model::StoredLatent& w, int head,
+                                           std::span<const float> x) const {
+  const auto& c = std::get<model::LatentConfig>(config_.attention);
+  if (!w.key_up.empty()) return head_product(w.key_up[size(head)], 0, c.kv_rank, x);
+  std::vector<Vector> keys(x.size(), Vector(size(c.kv_rank)));
+  for (std::size_t n = 0; n < x.size(); ++n) {
+    const int row = head * (c.nope_size + c.value_size) + static_cast<int>(n);
+    linear::stored_row(w.kv_up, row, keys[n].data());
+  }
+  Vector y;
+  for (std::size_t i = 0; i < size(c.kv_rank); ++i) {
+    Vector column;
+    for (const Vector& key : keys) column.push_back(key[i]);
+    y.push_back(chain(column, x));
+  }
+  return y;
 }
 
 std::vector<float> FastReference::attend(const model::StoredGroupedQuery& w, const Vector& queries,
                                          int layer) const {
-  const int group = attention_.heads / attention_.kv_heads;
-  const std::size_t D = size(attention_.head_size);
+  const auto& attention = std::get<model::GroupedQueryConfig>(config_.attention);
+  const int group = attention.heads / attention.kv_heads;
+  const std::size_t D = size(attention.head_size);
   const std::uint32_t block = 0;
   const int length = static_cast<int>(position_) + 1;
-  const int window = window_of(attention_, layer);
+  const int window = window_of(attention, layer);
   Vector out(queries.size());
-  for (int head = 0; head < attention_.kv_heads; ++head) {
-    const std::size_t plane = size(layer * attention_.kv_heads + head) * positions_ * D;
+  for (int head = 0; head < attention.kv_heads; ++head) {
+    const std::size_t plane = size(layer * attention.kv_heads + head) * positions_ * D;
     const std::size_t first = size(head * group) * D;
     const numerics::QueryGroup queries_of_head{
         .q = &queries[first],
         .heads = group,
         .scale = config_.attention_scale,
-        .score_cap = attention_.score_cap,
+        .score_cap = attention.score_cap,
         .sinks = w.sinks.empty() ? nullptr : &w.sinks[size(head * group)]};
     const numerics::PagedKV kv{.keys = &keys_[plane],
                                .values = &values_[plane],
                                .block_stride = 0,
                                .block_size = static_cast<int>(positions_),
-                               .head_size = attention_.head_size,
+                               .head_size = attention.head_size,
                                .blocks = {&block, 1},
                                .length = length,
                                .first = window > 0 ? std::max(0, length - window) : 0,

@@ -39,23 +39,27 @@ class FastReference {
     float factor = 1;
   };
 
-  Rows scaled(const Vector& x, const Vector* norm) const;
+  Rows scaled(const Vector& x, const Vector* norm, float eps) const;
   Vector product(const linear::StoredLinear& weights, const Rows& x, const Vector& bias) const;
   /// With each weight rounded to 16 bits, whatever it is.
   Vector routed(const linear::StoredLinear& weights, const Rows& x, const Vector& bias) const;
   static Vector finished(Vector y, const Rows& x, const Vector& bias);
-  Vector attended(const model::StoredGroupedQuery& weights, const Vector& hidden,
-                  const Vector* norm, int layer);
-  void turn(Vector& heads, int layer) const;
+  float chain(std::span<const float> w, std::span<const float> x) const;
+  Vector head_product(const linear::StoredLinear& weights, int first, int outputs,
+                      std::span<const float> x) const;
+  Vector absorbed(const model::StoredLatent& weights, int head, std::span<const float> x) const;
+  Vector attended(const model::StoredGroupedQuery& weights, const Rows& x, int layer);
+  Vector attended(const model::StoredLatent& weights, const Rows& x, int layer);
+  Vector latent_queries(const model::StoredLatent& weights, const Rows& x, int layer) const;
+  void turn(std::span<float> head, int layer) const;
   Vector attend(const model::StoredGroupedQuery& weights, const Vector& queries, int layer) const;
-  void store(const Vector& keys, const Vector& values, int layer);
+  void store(const Vector& numbers, int layer, std::vector<std::uint16_t>& to) const;
   Vector gated(const model::StoredMlp& weights, const Rows& x) const;
   Vector made_by(const model::StoredMlp& weights, const Rows& x) const;
   Vector made_by(const model::StoredExperts& weights, const Rows& x) const;
   void add(Vector& hidden, Vector added, const Vector* post_norm) const;
 
   const model::ModelConfig& config_;
-  const model::GroupedQueryConfig& attention_;
   const model::StoredModel& stored_;
   numerics::StepModel step_;
   numerics::KvType kv_type_;
@@ -64,6 +68,8 @@ class FastReference {
   std::uint32_t position_ = 0;
   model::RotaryTable rotary_;
   model::RotaryTable window_rotary_;
+  int kv_heads_;
+  int key_size_;                     // D, or C + R
   std::vector<std::uint16_t> keys_;  // [layers][Hkv][positions][D]
   std::vector<std::uint16_t> values_;
 };

@@ -84,7 +84,7 @@ Output expect_reference(FastModel& model, const Place& place, std::uint32_t prom
   const Outputs outputs = run(model.on_gpu(), place, {request});
   Output output = outputs.of.front();
   if (outputs.estimate && prompt > 64 && !place.shared_bytes) {
-    EXPECT_GT(outputs.launches(gpu::KernelId::attend_wide), 0U);
+    EXPECT_GT(outputs.launches(attention_kernels(model.config()).prompts), 0U);
   }
   FastReference reference(
       model.config(), model.stored(),

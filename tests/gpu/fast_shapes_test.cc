@@ -30,14 +30,29 @@ TEST(FastShapes, models_of_other_shapes_are_refused_by_what_they_have) {
             "weights of f32, accepted with fast numerics: bf16, f16, codes");
   EXPECT_EQ(refused(wide_llama(), WeightType::q8_0), "");
   EXPECT_EQ(refused(wide_experts(), WeightType::q8_0), "");
-  EXPECT_EQ(refused(wide_latent(), WeightType::bf16),
-            "latent attention, accepted with fast numerics: grouped-query attention");
+  EXPECT_EQ(refused(wide_latent(), WeightType::bf16), "");
   EXPECT_EQ(refused(wide_experts(), WeightType::bf16), "");
   model::ModelConfig odd = llama;
   std::get<model::GroupedQueryConfig>(odd.attention).head_size = 24;
   odd.rope.size = 24;
   EXPECT_EQ(refused(odd, WeightType::bf16),
             "head size 24, accepted with fast numerics: a multiple of 16");
+  odd = fast_shape("latent").config;
+  auto& latent = std::get<model::LatentConfig>(odd.attention);
+  latent.kv_rank = 48;
+  EXPECT_EQ(refused(odd, WeightType::bf16),
+            "latent and RoPE size 56, accepted with fast numerics: a multiple of 16");
+  latent.kv_rank = 520;
+  EXPECT_EQ(refused(odd, WeightType::bf16),
+            "latent size 520, accepted with fast numerics: up to 512");
+  latent.kv_rank = 40;
+  latent.nope_size = 20;
+  EXPECT_EQ(refused(odd, WeightType::bf16),
+            "key size without RoPE 20, accepted with fast numerics: a multiple of 8");
+  latent.nope_size = 24;
+  latent.value_size = 12;
+  EXPECT_EQ(refused(odd, WeightType::bf16),
+            "value size of all heads 36, accepted with fast numerics: a multiple of 8");
   odd = llama;
   odd.hidden_size = 76;
   EXPECT_EQ(refused(odd, WeightType::bf16),
@@ -210,8 +225,8 @@ TEST(FastShapes, multiply_experts_by_the_kernel_for_the_rows_that_they_get) {
     return std::pair(of(project_experts_narrow), of(project_experts_wide));
   };
   const auto layers = static_cast<std::uint64_t>(model.config().layers);
-  constexpr std::uint32_t kNarrow = 16 * 7 / 3;  // rows, each with 3 of 7 experts
   EXPECT_EQ(launches(1), std::pair(2 * layers, std::uint64_t{0}));
+  constexpr std::uint32_t kNarrow = 16 * 7 / 3;  // rows, each with 3 of 7 experts
   EXPECT_EQ(launches(kNarrow), std::pair(2 * layers, std::uint64_t{0}));
   EXPECT_EQ(launches(kNarrow + 1), std::pair(std::uint64_t{0}, 2 * layers));
 }

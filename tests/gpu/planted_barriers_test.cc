@@ -251,7 +251,9 @@ TEST_F(PlantedBarriers, EachOneOfEachKernelIsMissed) {
                                      fast_.project_experts_codes_narrow().launch,
                                      fast_.project_experts_codes_wide().launch,
                                      fast_.attend_spans().launch,
-                                     fast_.attend_wide().launch}) {
+                                     fast_.attend_wide().launch,
+                                     fast_.attend_latent_spans().launch,
+                                     fast_.project_heads_wide_full().launch}) {
     for (const Site& barrier : meetings(launch)) {
       if (!barriers.contains(to_string(barrier))) continue;  // a shuffle or a reduction
       SCOPED_TRACE(std::string(name(launch.kernel)) + " without " + to_string(barrier));

@@ -69,6 +69,7 @@ struct Catch {
   /// Of another kernel, or of other blocks, that have the line. They are stopped alike.
   Launch also = nullptr;
   Launch also_last = nullptr;
+  Launch also_heads = nullptr;
 };
 
 /// In the order of the sources. A wait or a commit is missed where a row is read that may not have
@@ -76,6 +77,8 @@ struct Catch {
 /// read; a wait for the launch before, where its results are.
 constexpr Catch kCatches[] = {
     {"add_experts.cuh", "wait_for_previous", &Fast::add_experts, race, "global(a.produced)"},
+    {"attend_latent_spans.cuh", "wait_for_previous", &Fast::attend_latent_spans, race,
+     "copy_async(b.q"},
     {"attend_spans.cuh", "wait_for_previous", &Fast::attend_spans, race, "copy_async(b.q"},
     {"attend_wide.cuh", "wait_for_previous", &Fast::attend_wide, race, "copy_async(b.q"},
     {"choose_experts.cuh", "wait_for_previous", &Fast::choose_experts, race, "= z[e]"},
@@ -96,6 +99,7 @@ constexpr Catch kCatches[] = {
     {"merge_spans.cuh", "wait_for_previous", &Fast::merge_spans, race, "partial[size]"},
     {"plan_experts.cuh", "wait_for_previous", &Fast::plan_experts, race, "= choices[pair]"},
     {"prepare_heads.cuh", "wait_for_previous", &Fast::prepare_heads, race, "x[d]"},
+    {"prepare_latents.cuh", "wait_for_previous", &Fast::prepare_latents, race, "from["},
     {"project_codes_narrow.cuh", "wait_for_previous", &Fast::project_codes_narrow, race,
      "copy_async(to"},
     {"project_experts_codes_narrow.cuh", "wait_for_previous", &Fast::project_experts_codes_narrow,
@@ -121,32 +125,33 @@ constexpr Catch kCatches[] = {
     {"project_narrow.cuh", "wait_copies<0>", &Fast::project_narrow, pending_copy, "copy_async(to"},
     {"project_narrow.cuh", "wait_for_previous", &Fast::project_narrow, race, "copy_async(to"},
     {"project_wide.cuh", "copy_async", &Fast::project_wide, uninitialised, "load_matrix4(weights",
-     &Fast::project_wide_small, &Fast::project_wide_slim},
+     &Fast::project_wide_small, &Fast::project_wide_slim, &Fast::project_heads_wide},
     {"project_wide.cuh", "wait_copies<kStages - 2>", &Fast::project_wide, pending_copy,
-     "load_matrix4(weights", &Fast::project_wide_small, &Fast::project_wide_slim},
+     "load_matrix4(weights", &Fast::project_wide_small, &Fast::project_wide_slim,
+     &Fast::project_heads_wide},
     {"project_wide.cuh", "commit_copies", &Fast::project_wide, pending_copy, "load_matrix4(x",
-     &Fast::project_wide_small, &Fast::project_wide_slim},
+     &Fast::project_wide_small, &Fast::project_wide_slim, &Fast::project_heads_wide},
     {"project_wide.cuh", "commit_copies", &Fast::project_wide, pending_copy, "copy_async(to",
-     &Fast::project_wide_small, &Fast::project_wide_slim},
+     &Fast::project_wide_small, &Fast::project_wide_slim, &Fast::project_heads_wide},
     {"project_wide.cuh", "commit_copies", &Fast::project_wide, pending_copy, "load_matrix4(weights",
-     &Fast::project_wide_small, &Fast::project_wide_slim},
+     &Fast::project_wide_small, &Fast::project_wide_slim, &Fast::project_heads_wide},
     {"project_wide.cuh", "wait_copies<0>", &Fast::project_wide, pending_copy, "copy_async(to",
-     &Fast::project_wide_small, &Fast::project_wide_slim},
+     &Fast::project_wide_small, &Fast::project_wide_slim, &Fast::project_heads_wide},
     {"project_wide.cuh", "wait_for_previous", &Fast::project_wide, race, "copy_async(to",
-     &Fast::project_wide_small, &Fast::project_wide_slim},
+     &Fast::project_wide_small, &Fast::project_wide_slim, &Fast::project_heads_wide},
     {"project_wide.cuh", "wait_copies<0>", &Fast::project_wide, pending_copy, "copy_async(to",
-     &Fast::project_wide_small, &Fast::project_wide_slim},
+     &Fast::project_wide_small, &Fast::project_wide_slim, &Fast::project_heads_wide},
     {"scale_rows.cuh", "wait_for_previous", &Fast::scale_rows, race, "load4(from)"},
     {"span_block.cuh", "copy_async(b.q", &Fast::attend_spans, uninitialised, "load_matrix4(b.q",
-     &Fast::attend_wide},
+     &Fast::attend_wide, &Fast::attend_latent_spans},
     {"span_block.cuh", "copy_async(b.keys_of", &Fast::attend_spans, uninitialised,
-     "load_matrix4(b.keys_of", &Fast::attend_wide},
+     "load_matrix4(b.keys_of", &Fast::attend_wide, &Fast::attend_latent_spans},
     {"span_block.cuh", "copy_async(b.values_of", &Fast::attend_spans, uninitialised,
      "load_matrix4_transposed(b.values_of", &Fast::attend_wide},
     {"span_block.cuh", "commit_copies", &Fast::attend_spans, pending_copy, "load_matrix4(b.q",
-     &Fast::attend_wide},
+     &Fast::attend_wide, &Fast::attend_latent_spans},
     {"span_block.cuh", "wait_copies<0>", &Fast::attend_spans, pending_copy, "load_matrix4(b.q",
-     &Fast::attend_wide},
+     &Fast::attend_wide, &Fast::attend_latent_spans},
 };
 
 TEST_F(PlantedWords, EachOneOfEachKernelIsMissed) {
@@ -163,7 +168,7 @@ TEST_F(PlantedWords, EachOneOfEachKernelIsMissed) {
     ASSERT_EQ(word.file, by.file);
     ASSERT_NE(word.text.find(by.line), std::string::npos) << "expected: " << by.line;
     const std::string file = file_named(word.file);
-    for (const Launch launch : {by.launch, by.also, by.also_last}) {
+    for (const Launch launch : {by.launch, by.also, by.also_last, by.also_heads}) {
       if (launch == nullptr) continue;
       const auto done = run_in_chain((launches_.*launch)(), simt::Site{file.c_str(), word.number});
       ASSERT_FALSE(done) << "nothing was reported";
@@ -194,7 +199,10 @@ TEST_F(PlantedWords, NoneIsMissedWhereAllAreThere) {
                             &Fast::add_experts,
                             &Fast::attend_spans,
                             &Fast::merge_spans,
-                            &Fast::attend_wide}) {
+                            &Fast::attend_wide,
+                            &Fast::prepare_latents,
+                            &Fast::project_heads_wide,
+                            &Fast::attend_latent_spans}) {
     const auto done = run_in_chain((launches_.*launch)());
     EXPECT_TRUE(done) << to_string(done.error());
   }
@@ -209,8 +217,8 @@ TEST_F(PlantedWords, RowsAreSpreadOverTheBanks) {
         &Fast::project_wide_slim_full, &Fast::project_codes_narrow_full,
         &Fast::project_codes_wide_full, &Fast::project_experts_narrow_full,
         &Fast::project_experts_wide_full, &Fast::project_experts_codes_narrow_full,
-        &Fast::project_experts_codes_wide_full, &Fast::attend_spans_full,
-        &Fast::attend_wide_full}) {
+        &Fast::project_experts_codes_wide_full, &Fast::attend_spans_full, &Fast::attend_wide_full,
+        &Fast::project_heads_wide_full, &Fast::attend_latent_spans_full}) {
     const KernelLaunch full = (launches_.*launch)().launch;
     std::uint64_t needed = 0;
     std::uint64_t least = 0;

@@ -154,5 +154,20 @@ TEST(BytesUnderWay, of_keys_and_values_keep_an_h200_busy) {
   }
 }
 
+/// Of DeepSeek-V2-Lite, at 8192 tokens; from two rows on, with one there are 32 blocks.
+TEST(BytesUnderWay, of_latents_keep_an_h200_busy) {
+  const DeviceDescription device = find_device("h200").value();
+  for (const int rows : {2, 16, 64}) {
+    float partial = 0;
+    const gpu::AttendLatentSpansArgs args{
+        .in = {.latent_size = 512, .kv = {.kv_heads = 1, .group_size = 16, .head_size = 576}},
+        .partial = &partial,
+        .spans_max = 32};
+    const gpu::KernelLaunch launch = gpu::launch_of(args, args.shape(rows));
+    const double of_block = numerics::kSpanTile * 576 * sizeof(std::uint16_t);
+    EXPECT_GE(blocks_at_once(device, launch) * of_block, kNeeded) << rows << " rows";
+  }
+}
+
 }  // namespace
 }  // namespace forge::sim

@@ -9,9 +9,9 @@
 // smaller number: blocks of rows beyond the count return at once.
 //
 // Arithmetic is the canonical fp32 tier (numerics/canonical.h, numerics/attention.h): each output
-// has the bits of the CPU's, whatever the launch shape. The kernels from scale_rows to attend_wide
-// are those of fast numerics on tensor cores (numerics/fast.h): their outputs do not depend on the
-// launch shape either.
+// has the bits of the CPU's, whatever the launch shape. The kernels from scale_rows to
+// attend_latent_spans are those of fast numerics on tensor cores (numerics/fast.h): their outputs
+// do not depend on the launch shape either.
 //
 // Legend: T rows of a pass, R of them with logits, V vocabulary, d hidden size, H query heads, Hkv
 // KV heads, G = H / Hkv, D head size, F inner size of an MLP, S block size (slots), K and N inputs
@@ -28,6 +28,7 @@
 #include "forge/gpu/kernels/attend_decode.h"
 #include "forge/gpu/kernels/attend_latent.h"
 #include "forge/gpu/kernels/attend_latent_merge.h"
+#include "forge/gpu/kernels/attend_latent_spans.h"
 #include "forge/gpu/kernels/attend_latent_split.h"
 #include "forge/gpu/kernels/attend_merge.h"
 #include "forge/gpu/kernels/attend_prompt.h"
@@ -44,6 +45,7 @@
 #include "forge/gpu/kernels/merge_spans.h"
 #include "forge/gpu/kernels/plan_experts.h"
 #include "forge/gpu/kernels/prepare_heads.h"
+#include "forge/gpu/kernels/prepare_latents.h"
 #include "forge/gpu/kernels/process_logits.h"
 #include "forge/gpu/kernels/project.h"
 #include "forge/gpu/kernels/project_codes_narrow.h"
@@ -54,6 +56,7 @@
 #include "forge/gpu/kernels/project_experts_narrow.h"
 #include "forge/gpu/kernels/project_experts_wide.h"
 #include "forge/gpu/kernels/project_heads.h"
+#include "forge/gpu/kernels/project_heads_wide.h"
 #include "forge/gpu/kernels/project_narrow.h"
 #include "forge/gpu/kernels/project_wide.h"
 #include "forge/gpu/kernels/rms_norm.h"
@@ -99,6 +102,9 @@
   ENTRY(attend_spans, AttendSpansArgs)                               \
   ENTRY(merge_spans, MergeSpansArgs)                                 \
   ENTRY(attend_wide, AttendWideArgs)                                 \
+  ENTRY(project_heads_wide, ProjectHeadsWideArgs)                    \
+  ENTRY(prepare_latents, PrepareLatentsArgs)                         \
+  ENTRY(attend_latent_spans, AttendLatentSpansArgs)                  \
   ENTRY(process_logits, ProcessLogitsArgs)                           \
   ENTRY(sample, SampleArgs)                                          \
   ENTRY(digest_logits, DigestLogitsArgs)

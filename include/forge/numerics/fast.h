@@ -27,6 +27,21 @@
 //   x        += m (W gated + b)
 //   logits   s W h           h of the last x and the final norm; then the canonical pipeline
 //
+// Where attention is over latents (model/latent_attention.h), keys and values of heads are never
+// made, neither for prompts nor for decodes ("absorbed"), and the lines from qkv to out are these;
+// C is the size of a latent, N that of the part of a head's query that does not turn:
+//
+//   a        s W h                   floats, of the queries' latent, where there is one; its norm
+//                                    is one before a product: h and s of a, for q
+//   q        s W h                   floats, [H][N + R]
+//   c        s W h                   floats, [C + R]
+//   c        norm of C, RoPE of R    half_of, of the KV cache's type
+//   q_h      RoPE of R               the same
+//   q_h      K_h half_of(q_h of N)   the same: N becomes C, in terms of latents
+//   a_h      attention, c for keys,  half_of, of the weights' type
+//            C of each for values
+//   out      V_h a_h                 half_of, of the weights' type
+//
 // Where a layer has a mixture of experts (model/experts.h), the lines from g, u to the last x are
 // these. Router and gate of the shared experts are products with weights of 16 bits, whatever the
 // file has; what is made of them is canonical:

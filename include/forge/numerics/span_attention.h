@@ -44,6 +44,7 @@
 
 #include "forge/numerics/attention.h"
 #include "forge/numerics/exp2.h"
+#include "forge/numerics/latent_attention.h"
 #include "forge/numerics/matrix_step.h"
 
 namespace forge::numerics {
@@ -111,5 +112,12 @@ AttentionSpan span_reference(const StepModel& model, const QueryGroup& head, con
 /// f16.
 void span_attention_reference(const StepModel& model, const QueryGroup& group, const PagedKV& kv,
                               float* out);
+
+// Over latents (latent_attention.h), which are keys, and whose first components are values.
+
+AttentionSpan span_reference(const StepModel& model, const QueryGroup& head,
+                             const PagedLatent& latent, int index);
+void span_attention_reference(const StepModel& model, const QueryGroup& group,
+                              const PagedLatent& latent, float* out);
 
 }  // namespace forge::numerics

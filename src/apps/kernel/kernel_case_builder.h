@@ -12,6 +12,7 @@
 #include "forge/model/kv_pool.h"
 #include "forge/numerics/attention.h"
 #include "forge/numerics/philox.h"
+#include "forge/numerics/tensor_product.h"
 #include "kernel_inputs.h"
 
 namespace forge::apps {
@@ -31,6 +32,24 @@ struct Uploaded {
 inline std::vector<std::uint32_t> words_of(const model::KvPool& pool) {
   std::vector<std::uint32_t> words((pool.bytes().size() + 3) / sizeof(std::uint32_t));
   std::memcpy(words.data(), pool.bytes().data(), pool.bytes().size());
+  return words;
+}
+
+/// A number rounded to 16 bits.
+inline std::uint32_t half_bits(numerics::HalfType type, float x) {
+  return type == numerics::HalfType::f16 ? numerics::half_of<numerics::F16>(x).bits
+                                         : numerics::half_of<numerics::BF16>(x).bits;
+}
+
+/// Numbers rounded to 16 bits, two a word, the first in the lower half. Requires: their number is
+/// even; the type is of 16 bits.
+inline std::vector<std::uint32_t> words_of_halves(const std::vector<float>& values,
+                                                  numerics::KvType type) {
+  const numerics::HalfType half = numerics::half_type(type);
+  std::vector<std::uint32_t> words;
+  for (std::size_t i = 0; i < values.size(); i += 2) {
+    words.push_back(half_bits(half, values[i]) | half_bits(half, values[i + 1]) << 16);
+  }
   return words;
 }
 
@@ -64,6 +83,10 @@ class KernelCaseBuilder {
   }
 
   numerics::KvType kv_type() const { return static_cast<numerics::KvType>(sizes_.kv); }
+  /// The same, or bf16 where it has to be 16 bits.
+  numerics::KvType half_kv_type() const {
+    return kv_type() == numerics::KvType::f32 ? numerics::KvType::bf16 : kv_type();
+  }
 
   /// The words of a pool of KV.
   Uploaded<std::uint32_t> upload_kv(const char* name, const model::KvPool& pool) {

@@ -57,20 +57,6 @@ struct SpanCase {
   }
 };
 
-/// Two numbers of 16 bits a word, the first in the lower half.
-std::vector<std::uint32_t> words_of_halves(const std::vector<float>& values,
-                                           numerics::KvType type) {
-  const auto bits = [type](float x) {
-    return std::uint32_t{type == numerics::KvType::f16 ? numerics::half_of<numerics::F16>(x).bits
-                                                       : numerics::half_of<numerics::BF16>(x).bits};
-  };
-  std::vector<std::uint32_t> words;
-  for (std::size_t i = 0; i < values.size(); i += 2) {
-    words.push_back(bits(values[i]) | bits(values[i + 1]) << 16);
-  }
-  return words;
-}
-
 /// Random keys and values of all positions.
 std::shared_ptr<const model::KvPool> kv_of(KernelCaseBuilder& b, const SpanCase& c) {
   const model::KvShape shape{.heads = c.sizes.kv_heads, .head_size = static_cast<int>(c.head_size)};
@@ -106,8 +92,7 @@ std::vector<gpu::RowInput> rows_of(const KernelCaseBuilder& b, std::size_t rows_
 
 /// `out` and the counts are still missing.
 SpanCase make_case(KernelCaseBuilder& b, std::size_t rows_each) {
-  using numerics::KvType;
-  SpanCase c{.type = b.kv_type() == KvType::f32 ? KvType::bf16 : b.kv_type(),
+  SpanCase c{.type = b.half_kv_type(),
              .head_size = (b.size(&Sizes::head_size) + 15) / 16 * 16,
              .blocks_each = (b.size(&Sizes::context) + b.size(&Sizes::block_size) - 1) /
                             b.size(&Sizes::block_size),

@@ -166,15 +166,14 @@ struct SharedSizes {
   std::vector<SizeMultiple> row{{&Sizes::hidden, numerics::kSquaresGroup}};
   std::vector<SizeMultiple> group{{&Sizes::hidden, linear::codes::kGroup}};
   std::vector<SizeMultiple> head{{&Sizes::head_size, numerics::kStepProducts}};
+  std::vector<SizeMultiple> key{{&Sizes::latent_size, numerics::kStepProducts},
+                                {&Sizes::rope_size, numerics::kStepProducts}};
 };
 
-}  // namespace
-
-const std::vector<KernelEntry>& kernel_entries() {
+std::vector<KernelEntry> canonical_kernels(const SharedSizes& shared) {
   using enum gpu::KernelId;
   using S = Sizes;
-  static const SharedSizes kShared;
-  static const std::vector<KernelEntry> kEntries{
+  return {
       {update_tables, "", "writes entries of block tables", {&S::writes}},
       {copy_blocks,
        "",
@@ -188,50 +187,74 @@ const std::vector<KernelEntry>& kernel_entries() {
        "matrix product, x W^T",
        {&S::rows, &S::hidden, &S::outputs, &S::accumulate, &S::bias, &S::weights, &S::cap}},
       {rotate_and_store, "rope", "RoPE, and KV into the cache",
-       joined(kShared.attention, {&S::rotary_size, &S::adjacent})},
-      {attend_decode, "paged_decode", "paged attention, a batch of decodes", kShared.seen},
-      {attend_split, "flash_decode", "the same, a block a segment of keys", kShared.seen},
-      {attend_merge, "", "merges the segments of attend_split", kShared.seen},
+       joined(shared.attention, {&S::rotary_size, &S::adjacent})},
+      {attend_decode, "paged_decode", "paged attention, a batch of decodes", shared.seen},
+      {attend_split, "flash_decode", "the same, a block a segment of keys", shared.seen},
+      {attend_merge, "", "merges the segments of attend_split", shared.seen},
       {attend_prompt, "paged_prefill", "paged attention, chunks of prompts",
-       joined({&S::rows}, kShared.seen)},
+       joined({&S::rows}, shared.seen)},
       {project_heads,
        "",
        "matrix products of single heads",
        {&S::rows, &S::heads, &S::head_size, &S::latent_size, &S::rope_size}},
       {store_latent, "", "norm and RoPE of latents, and they into the cache",
-       joined(kShared.latents, {&S::head_size})},
-      {attend_latent, "mla", "latent attention, all rows of a pass", kShared.latents},
-      {attend_latent_split, "flash_mla", "the same, a block a segment of latents", kShared.latents},
-      {attend_latent_merge, "", "merges the segments of attend_latent_split", kShared.latents},
-      {choose_experts, "router", "which experts rows go through", kShared.choice},
-      {plan_experts, "", "sorts rows by expert", kShared.choice},
+       joined(shared.latents, {&S::head_size})},
+      {attend_latent, "mla", "latent attention, all rows of a pass", shared.latents},
+      {attend_latent_split, "flash_mla", "the same, a block a segment of latents", shared.latents},
+      {attend_latent_merge, "", "merges the segments of attend_latent_split", shared.latents},
+      {choose_experts, "router", "which experts rows go through", shared.choice},
+      {plan_experts, "", "sorts rows by expert", shared.choice},
       {project_experts, "grouped_gemm", "matrix products of rows and their experts",
-       kShared.expert_product},
+       shared.expert_product},
       {add_experts, "", "weighs and adds what experts made",
-       joined(kShared.choice, {&S::hidden, &S::accumulate, &S::shared_gate})},
+       joined(shared.choice, {&S::hidden, &S::accumulate, &S::shared_gate})},
       {glu, "swiglu", "gated linear unit", {&S::rows, &S::mlp, &S::activation}},
+  };
+}
+
+std::vector<KernelEntry> fast_kernels(const SharedSizes& shared) {
+  using enum gpu::KernelId;
+  using S = Sizes;
+  return {
       {scale_rows, "", "rows in 16 bits, and squares for their norms",
-       Members{&S::rows, &S::hidden}, kShared.row},
-      {project_narrow, "skinny_gemm", "the product of few rows on tensor cores", kShared.product,
-       kShared.row},
-      {project_wide, "", "the same of many rows", kShared.product, kShared.row},
+       Members{&S::rows, &S::hidden}, shared.row},
+      {project_narrow, "skinny_gemm", "the product of few rows on tensor cores", shared.product,
+       shared.row},
+      {project_wide, "", "the same of many rows", shared.product, shared.row},
       {project_codes_narrow, "q_gemv", "the product of few rows in 8 bits and weights of codes",
-       kShared.code_product, kShared.group},
-      {project_codes_wide, "q_gemm", "the same of many rows", kShared.code_product, kShared.group},
+       shared.code_product, shared.group},
+      {project_codes_wide, "q_gemm", "the same of many rows", shared.code_product, shared.group},
       {project_experts_narrow, "", "products of rows and their experts on tensor cores, few rows",
-       kShared.expert_product, kShared.row},
-      {project_experts_wide, "", "the same of many rows", kShared.expert_product, kShared.row},
+       shared.expert_product, shared.row},
+      {project_experts_wide, "", "the same of many rows", shared.expert_product, shared.row},
       {project_experts_codes_narrow, "", "products of few rows and experts of codes",
-       kShared.expert_code_product, kShared.group},
-      {project_experts_codes_wide, "", "the same of many rows", kShared.expert_code_product,
-       kShared.group},
+       shared.expert_code_product, shared.group},
+      {project_experts_codes_wide, "", "the same of many rows", shared.expert_code_product,
+       shared.group},
       {prepare_heads, "", "norms of heads, RoPE, and KV into the cache",
-       joined(kShared.attention, {&S::rotary_size, &S::adjacent, &S::norms})},
+       joined(shared.attention, {&S::rotary_size, &S::adjacent, &S::norms})},
       {attend_spans, "", "paged attention of few rows on tensor cores",
-       joined({&S::rows}, kShared.seen), kShared.head},
-      {merge_spans, "", "merges the spans of attend_spans", kShared.seen, kShared.head},
+       joined({&S::rows}, shared.seen), shared.head},
+      {merge_spans, "", "merges the spans of attend_spans", shared.seen, shared.head},
       {attend_wide, "", "paged attention of many rows on tensor cores",
-       joined({&S::rows}, kShared.seen), kShared.head},
+       joined({&S::rows}, shared.seen), shared.head},
+      {project_heads_wide,
+       "",
+       "products of single heads on tensor cores",
+       {&S::rows, &S::heads, &S::head_size, &S::latent_size, &S::rope_size},
+       {{&S::head_size, numerics::kSquaresGroup}}},
+      {prepare_latents, "", "norm and RoPE of latents, and they into the cache, in 16 bits",
+       joined(shared.latents, {&S::head_size})},
+      {attend_latent_spans, "", "latent attention on tensor cores",
+       joined({&S::rows}, shared.latents), shared.key},
+  };
+}
+
+/// Of what is made of logits.
+std::vector<KernelEntry> kernels_of_logits() {
+  using enum gpu::KernelId;
+  using S = Sizes;
+  return {
       {process_logits,
        "top_k_top_p",
        "penalties, and tokens ruled out",
@@ -242,6 +265,21 @@ const std::vector<KernelEntry>& kernel_entries() {
        {&S::rows, &S::vocabulary, &S::temperature_percent, &S::candidates}},
       {digest_logits, "", "64-bit digests of logits", {&S::rows, &S::vocabulary}},
   };
+}
+
+std::vector<KernelEntry> all_kernels() {
+  const SharedSizes shared;
+  std::vector<KernelEntry> all = canonical_kernels(shared);
+  for (const auto& more : {fast_kernels(shared), kernels_of_logits()}) {
+    all.insert(all.end(), more.begin(), more.end());
+  }
+  return all;
+}
+
+}  // namespace
+
+const std::vector<KernelEntry>& kernel_entries() {
+  static const std::vector<KernelEntry> kEntries = all_kernels();
   return kEntries;
 }
 
@@ -306,6 +344,10 @@ tl::expected<void, std::string> validate(const KernelEntry& kernel, const Kernel
   }
   if (uses(kernel, &Sizes::rope_size) && sizes.rope_size % 2 != 0) {
     return tl::unexpected(flag_and_value(&Sizes::rope_size, sizes) + " is not even");
+  }
+  if (kernel.id == gpu::KernelId::attend_latent_spans && sizes.latent_size > gpu::kLatentValueMax) {
+    return tl::unexpected(flag_and_value(&Sizes::latent_size, sizes) + " is more than " +
+                          std::to_string(gpu::kLatentValueMax));
   }
   if (uses(kernel, &Sizes::experts) && sizes.experts_per_token > sizes.experts) {
     return tl::unexpected(flag_and_value(&Sizes::experts_per_token, sizes) + " is more than " +

@@ -20,21 +20,23 @@ namespace forge::gpu {
 struct AttendSpansArgs {
   static constexpr bool kOverlaps = true;
   static constexpr int kThreads = 128;
-  static constexpr BlockResources kResources{.shared_bytes = 4352, .registers = 165};
+  static constexpr BlockResources kResources{.shared_bytes = 4352, .registers = 163};
   SpanInput in;
   SpanTiles tiles = {};
   float* partial = nullptr;  ///< [T][H][spans_max][D + 2]: a, m and l of each span that a row sees;
                              ///< null: spans are merged, into out
   int spans_max = 1;         ///< spans of the longest context, if `partial` is given
 
+  /// Pairs of a block.
+  FORGE_HOST_DEVICE static constexpr int pairs() { return kSpanPairs; }
   /// Blocks of a tile and KV head.
-  FORGE_HOST_DEVICE int pair_tiles() const { return tiles.blocks(kSpanPairs, in.kv.group_size); }
+  FORGE_HOST_DEVICE int pair_tiles() const { return tiles.blocks(pairs(), in.kv.group_size); }
 
   /// `count`: of rows, or of tiles.
   simt::LaunchShape shape(int count) const {
     return {{count * pair_tiles(), in.kv.kv_heads, partial == nullptr ? 1 : spans_max},
             kThreads,
-            span_bytes(kSpanPairs, in.kv.head_size)};
+            span_bytes(pairs(), in.kv.head_size)};
   }
 };
 

@@ -1,5 +1,6 @@
-// merge_spans: merges what attend_spans left of the spans of each of the first rows of the pass, in
-// ascending order, and each head's sink, if there are sinks. Each thread makes one component.
+// merge_spans: merges what attend_spans or attend_latent_spans left of the spans of each of the
+// first rows of the pass, in ascending order, and each head's sink, if there are sinks. Each thread
+// makes one component.
 //
 // Example, with `#include "forge/gpu/kernels.h"`, given `const AttendSpansArgs& spans`, of decode
 // rows:
@@ -26,7 +27,8 @@ struct MergeSpansArgs {
   int spans_max;                   ///< likewise
 
   simt::LaunchShape shape(int rows_max) const {
-    return {{rows_max, in.kv.heads(), 1}, threads_for(in.kv.head_size, kThreads)};
+    const int threads = threads_for(in.value_size(), kThreads);
+    return {{rows_max, in.kv.heads(), ceil_div(in.value_size(), threads)}, threads};
   }
 };
 

@@ -1,6 +1,9 @@
 // What the kernels of fast attention share (numerics/span_attention.h): rows, queries of 16 bits,
 // where the KV of a layer lies, what rows attend over, and what a thread block has in shared
 // memory. Legend: kernels.h.
+//
+// Latents (numerics/latent_attention.h) are keys of one KV head that all heads share, of D = C + R
+// components, and the first C of them are their values.
 #pragma once
 
 #include <cstdint>
@@ -12,19 +15,22 @@
 namespace forge::gpu {
 
 /// A row at position p attends over positions 0 .. p, or the last `window` of these. kv.type is
-/// bf16 or f16, D a multiple of 16.
+/// bf16 or f16, D a multiple of 16. Dv is the size of a value.
 struct SpanInput {
   const PassCounts* counts;
   const RowInput* rows;
   const void* q;  ///< [T][H D] of kv.type, turned
-  void* out;      ///< [T][H D] of out_type
+  void* out;      ///< [T][H Dv] of out_type
   numerics::HalfType out_type;
+  int latent_size = 0;  ///< C, a multiple of 8, if keys are latents; 0: they are not
   KvLayer kv;
   float scale;
   int window = 0;                ///< positions that a row sees, its own included; 0: all
   float score_cap = 0;           ///< soft cap of the scores; 0: none
   const float* sinks = nullptr;  ///< [H] or null: a score more of each head, without a value
 
+  /// Dv
+  FORGE_HOST_DEVICE int value_size() const { return latent_size > 0 ? latent_size : kv.head_size; }
   /// First position that a row sees, of the `length` positions up to its own.
   FORGE_HOST_DEVICE int first_seen(int length) const {
     return window > 0 && length > window ? length - window : 0;
@@ -58,9 +64,14 @@ FORGE_HOST_DEVICE constexpr int span_row_numbers(int head_size) {
   return ceil_div(head_size, 64) * 64;
 }
 
+/// Rows of shared memory that a tile takes: keys, and values where they are not of the keys.
+FORGE_HOST_DEVICE constexpr int span_tile_rows(bool is_latent) {
+  return is_latent ? numerics::kSpanTile : 2 * numerics::kSpanTile;
+}
+
 /// Bytes of shared memory that a block has of q of `pairs`, and of tiles.
-constexpr int span_bytes(int pairs, int head_size) {
-  return (pairs + kSpanStages * 2 * numerics::kSpanTile) * span_row_numbers(head_size) * 2;
+constexpr int span_bytes(int pairs, int head_size, bool is_latent = false) {
+  return (pairs + kSpanStages * span_tile_rows(is_latent)) * span_row_numbers(head_size) * 2;
 }
 
 }  // namespace forge::gpu
