@@ -78,17 +78,18 @@ void FastExperts::run_shared(const DevicePass& pass, const DeviceExperts& weight
   products_.multiply(pass, gate, weights.shared_gate);
 }
 
-/// The blocks of project_experts_wide if experts get more rows, in the mean, than
-/// project_experts_narrow is made for. Beside codes they have as many rows as those of codes.
+/// The blocks of project_experts_wide if there are more rows than project_experts_narrow is worth
+/// taking (expert_product.h). Beside codes they have as many rows as those of codes.
 std::optional<WideKind> FastExperts::wide_kind_of(const DevicePass& pass,
                                                   const DeviceExperts& weights) const {
   static_assert(block_of(WideKind::small).rows == ProjectExpertsCodesWideArgs::kTileRows);
   static_assert(ProjectExpertsNarrowArgs::kTileRows == ProjectExpertsCodesNarrowArgs::kTileRows);
-  const auto experts = static_cast<std::uint32_t>(config_.experts);
-  const int mean = static_cast<int>((routing_.pairs(pass).most + experts - 1) / experts);
-  if (mean <= kNarrowRowsMax) return std::nullopt;
-  const bool may_be_large = has_large_ && !has_codes(weights.gate_up) && !has_codes(weights.down);
-  return may_be_large ? wide_kind(mean) : WideKind::small;
+  const bool of_codes = has_codes(weights.gate_up) || has_codes(weights.down);
+  const int rows = static_cast<int>(pass.all_rows().most);
+  const int mean = ceil_div(static_cast<int>(routing_.pairs(pass).most), config_.experts);
+  const bool is_narrow = of_codes ? mean <= kNarrowRowsMax : rows <= kNarrowExpertRowsMax;
+  if (is_narrow) return std::nullopt;
+  return has_large_ && !of_codes ? wide_kind(mean) : WideKind::small;
 }
 
 /// Of rows that are those of pairs. What becomes of it is the caller's.

@@ -12,9 +12,9 @@
 //   add_experts         +=, and the rows of the next norm
 //
 // A product of experts is project_experts_narrow or project_experts_wide, or those of codes after
-// a launch that rounds the rows to 8 bits (expert_product.h); which, by how many rows an expert
-// gets if all get equally many. Only the device knows how many it does get: launches cover the most
-// that there can be. Both products of a layer have the tiles of one plan.
+// a launch that rounds the rows to 8 bits (expert_product.h). Only the device knows how many rows
+// an expert gets: launches cover the most that there can be. Both products of a layer have the
+// tiles of one plan.
 //
 // Owns the buffers. Thread contract: none of its own.
 #pragma once

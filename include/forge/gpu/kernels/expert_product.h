@@ -7,15 +7,21 @@
 // Two kernels compute it, with the same bits, as two compute TensorProduct: project_experts_narrow
 // takes tiles of up to 16 pairs, project_experts_wide of up to 64 or 128. With weights of codes and
 // rows in 8 bits (code_product.h) these are project_experts_codes_narrow, of up to 16 pairs, and
-// project_experts_codes_wide, of up to 64. How many rows an expert gets, only the device knows. So
-// whoever launches goes by the mean, A rows / E: up to kNarrowRowsMax it is the narrow one, and
-// then wide_kind (project_wide.h) of the mean.
+// project_experts_codes_wide, of up to 64.
+//
+// How many rows an expert gets, only the device knows, so whoever launches goes by how many rows
+// there are. Those of codes go by the mean, A rows / E: up to kNarrowRowsMax it is the narrow one.
+// Of 16 bits it is the narrow one for up to kNarrowExpertRowsMax rows, and then wide_kind
+// (project_wide.h) of the mean: its blocks are few for each expert, and read as much.
 #pragma once
 
 #include "forge/gpu/kernels/expert_data.h"
 #include "forge/gpu/kernels/tensor_product.h"
 
 namespace forge::gpu {
+
+/// Rows of a pass up to which project_experts_narrow takes them.
+inline constexpr int kNarrowExpertRowsMax = 4;
 
 struct ExpertProduct {
   ExpertPlan plan;    ///< of tiles that the kernel takes
