@@ -61,7 +61,9 @@ const std::vector<BenchmarkedModel>& benchmarked_models() {
   using enum quant::WeightType;
   static const std::vector<BenchmarkedModel> models{{"llama-3-8b", bf16, {1, 16, 64, 256}},
                                                     {"llama-3-8b", q8_0, {1, 16}},
-                                                    {"llama-3-8b", q4_k, {1, 16}}};
+                                                    {"llama-3-8b", q4_k, {1, 16}},
+                                                    {"qwen3-30b-a3b", bf16, {1, 16, 64, 256}},
+                                                    {"deepseek-v2-lite", bf16, {1, 16, 64, 256}}};
   return models;
 }
 

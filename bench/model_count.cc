@@ -5,6 +5,7 @@
 #include <sstream>
 
 #include "counting_device.h"
+#include "even_routing.h"
 #include "forge/sim/kernel_time.h"
 
 namespace forge {
@@ -52,6 +53,7 @@ class Counter {
 
  private:
   void count(const gpu::KernelLaunch& launch, bool in_graph) {
+    routing_.run(launch);
     const sim::KernelWork work = sim::work_of(launch);
     const sim::LaunchContext context{.in_graph = in_graph,
                                      .working_set_bytes = device_.bytes_allocated()};
@@ -59,6 +61,7 @@ class Counter {
   }
 
   const sim::DeviceDescription& description_;
+  EvenRouting routing_;
   LaunchSums sums_;
   double copies_us_ = 0;  // before the last clear()
   CountingDevice device_;

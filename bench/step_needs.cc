@@ -1,6 +1,7 @@
 #include "step_needs.h"
 
 #include <algorithm>
+#include <cmath>
 
 #include "forge/core/check.h"
 #include "forge/linear/matrix_rows.h"
@@ -14,20 +15,45 @@ std::uint64_t weights_of(const linear::LinearWeights& matrix) {
   return static_cast<std::uint64_t>(matrix.outputs()) * static_cast<std::uint64_t>(matrix.inputs());
 }
 
-/// Of the matrices of all layers, which each row meets.
-struct LayerMatrices {
-  std::uint64_t weights = 0;
-  std::uint64_t bytes = 0;
+std::uint64_t rounded(double number) { return static_cast<std::uint64_t>(std::llround(number)); }
 
-  explicit LayerMatrices(const model::PackedModel& layout) {
-    model::for_each_matrix(layout, [&](const linear::LinearWeights& matrix) {
-      weights += weights_of(matrix);
-      bytes += matrix.bytes();
+/// Of the matrices of all layers.
+struct LayerMatrices {
+  double weights = 0;  ///< that each row meets
+  double bytes = 0;    ///< of those that any of the rows meets
+
+  LayerMatrices(const model::PackedModel& layout, std::uint64_t rows) {
+    for (const model::PackedModelLayer& layer : layout.layers) {
+      const auto add_all = [&](const auto& part) { add(part, 1, 1); };
+      std::visit(add_all, layer.attention);
+      std::visit(add_all, layer.mlp);
+      if (const auto* const mlp = std::get_if<model::PackedExperts>(&layer.mlp)) {
+        const double met = static_cast<double>(mlp->config.experts_per_token) / mlp->config.experts;
+        const double missed = std::pow(1 - met, static_cast<double>(rows));
+        for (const model::PackedMlp& expert : mlp->experts) add(expert, met - 1, -missed);
+      }
+    }
+  }
+
+ private:
+  /// A part of a layer, of whose weights a row meets `met`, and all rows together `read`.
+  void add(const auto& part, double met, double read) {
+    model::for_each_matrix(part, [&](const linear::LinearWeights& matrix) {
+      weights += met * static_cast<double>(weights_of(matrix));
+      bytes += read * static_cast<double>(matrix.bytes());
     });
-    weights -= weights_of(layout.head);
-    bytes -= layout.head.bytes();
   }
 };
+
+/// Numbers that a row with a key and its value is multiplied with, in all heads of a layer.
+std::uint64_t numbers_of_pair(const model::GroupedQueryConfig& attention) {
+  FORGE_CHECK(attention.sliding_window == 0, "window ", attention.sliding_window);
+  return 2 * static_cast<std::uint64_t>(attention.heads * attention.head_size);
+}
+std::uint64_t numbers_of_pair(const model::LatentConfig& attention) {
+  const int of_head = 2 * attention.kv_rank + attention.rope_size;
+  return static_cast<std::uint64_t>(attention.heads * of_head);
+}
 
 /// Bytes of an embedding, which lies among others in a panel where it is of codes.
 std::uint64_t embedding_bytes(const linear::StoredLinear& embedding) {
@@ -59,8 +85,6 @@ StepNeeds& StepNeeds::operator+=(const StepNeeds& other) {
 
 StepNeeds needs_of(const gpu::GpuModel& model, numerics::KvType kv_type, const StepPlan& plan) {
   const model::ModelConfig& config = model.config();
-  const auto& attention = std::get<model::GroupedQueryConfig>(config.attention);
-  FORGE_CHECK(!config.experts && attention.sliding_window == 0, "model ", config.family);
   std::uint64_t rows = 0;
   std::uint64_t rows_with_logits = 0;
   std::uint64_t keys = 0;   // of all sequences
@@ -73,7 +97,7 @@ StepNeeds needs_of(const gpu::GpuModel& model, numerics::KvType kv_type, const S
     keys += first + count;
     pairs += count * first + count * (count + 1) / 2;
   }
-  const LayerMatrices of_layers(model.layout());
+  const LayerMatrices of_layers(model.layout(), rows);
   const linear::LinearWeights& head = model.layout().head;
   const bool has_logits = rows_with_logits > 0;
   const std::uint64_t norms =
@@ -81,14 +105,15 @@ StepNeeds needs_of(const gpu::GpuModel& model, numerics::KvType kv_type, const S
   const std::uint64_t token_bytes =
       model::kv_shape(config).token_numbers() * numerics::bytes_of(kv_type);
   const auto layers = static_cast<std::uint64_t>(config.layers);
-  const auto query_size = static_cast<std::uint64_t>(attention.heads * attention.head_size);
-  return {.weights = of_layers.bytes + (has_logits ? head.bytes() : 0),
+  const std::uint64_t of_pair = std::visit(
+      [](const auto& attention) { return numbers_of_pair(attention); }, config.attention);
+  return {.weights = rounded(of_layers.bytes) + (has_logits ? head.bytes() : 0),
           .norms = norms * sizeof(float),
           .embedding = rows * embedding_bytes(model.stored().embedding),
           .kv_read = keys * token_bytes,
           .kv_written = rows * token_bytes,
-          .operations = 2 * (rows * of_layers.weights + rows_with_logits * weights_of(head) +
-                             2 * pairs * layers * query_size)};
+          .operations = 2 * (rows * rounded(of_layers.weights) +
+                             rows_with_logits * weights_of(head) + pairs * layers * of_pair)};
 }
 
 std::optional<double> light_us(const StepNeeds& needs, const BestRates& rates) {

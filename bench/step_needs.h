@@ -2,11 +2,13 @@
 // whatever the kernels are, and the time that a device needs for these at the least.
 //
 //   bytes       each matrix once, in the panels in which it is read (linear/linear_weights.h), that
-//               of the head if a token is sampled; the vectors of norms; of the embedding a row for
-//               each row; the keys and values of all that the sequences have, read once, and those
-//               of the new tokens, written once
-//   operations  two for each multiply-add: of each row with every matrix, of rows with logits with
-//               the head, and of each query head with each key that its row sees, and its value
+//               of the head if a token is sampled; of experts as many as rows meet, on average, if
+//               they choose evenly: E (1 - (1 - A / E)^rows); the vectors of norms; of the
+//               embedding a row for each row; the keys and values of all that the sequences have,
+//               read once, and those of the new tokens, written once
+//   operations  two for each multiply-add: of each row with every matrix, or those of the experts
+//               that it chooses, of rows with logits with the head, and of each query head with
+//               each key that its row sees, and its value; over latents those are the latent
 //   light       the larger of bytes / copy rate and operations / rate of a large product in bf16:
 //               how fast the step would be if light were the only limit
 //
@@ -41,8 +43,8 @@ struct StepNeeds {
   friend bool operator==(const StepNeeds&, const StepNeeds&) = default;
 };
 
-/// Requires: the model is dense, with grouped-query attention without windows, its weights in
-/// panels that its kernels read; the plan has no drafts.
+/// Requires: the model has attention without windows, its weights in panels that its kernels read;
+/// the plan has no drafts.
 StepNeeds needs_of(const gpu::GpuModel& model, numerics::KvType kv_type, const StepPlan& plan);
 
 /// What a device does at best.

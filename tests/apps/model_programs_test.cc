@@ -346,7 +346,8 @@ TEST_F(ModelPrograms, unusable_arguments_exit_with_2_and_say_why) {
                   "experts.dense_layers is [ 1 0 0 ] and would be read as [ 0 0 0 ]");
   expect_unusable(
       "random --config gpt-5 " + path("x.gguf"),
-      "neither a file nor one of llama-3-8b, llama-3.2-1b, qwen2.5-0.5b, tinyllama-1.1b");
+      "neither a file nor one of deepseek-v2-lite, llama-3-8b, llama-3.2-1b, qwen2.5-0.5b, "
+      "qwen3-30b-a3b, tinyllama-1.1b");
   expect_unusable("random --config " + llama + "/config.json --type Q4_K " + path("x"),
                   "'Q4_K' is none of F32, F16, BF16");
   expect_unusable("dump " + llama, "--prompt or --tokens is needed");

@@ -266,6 +266,8 @@ TEST_F(RandomModels, built_in_shapes_have_the_published_numbers_of_parameters) {
   for (const auto& [name, parameters] : {std::pair{"tinyllama-1.1b", std::uint64_t{1100048384}},
                                          {"llama-3.2-1b", 1235814400},
                                          {"llama-3-8b", 8030261248},
+                                         {"qwen3-30b-a3b", 30532122624},
+                                         {"deepseek-v2-lite", 15706484224},
                                          {"qwen2.5-0.5b", 494032768}}) {
     const std::string file =
         FORGE_SOURCE_DIR "/src/apps/model/shapes/" + std::string(name) + ".json";

@@ -1,5 +1,5 @@
-// Whole models in forge-cuda-bench: what a step needs, what its launches move, and what is said of
-// cases that a device runs, or has no memory for. Models are tiny, the device simulated.
+// Whole models in forge-cuda-bench: what their launches move, and what is said of cases that a
+// device runs, or has no memory for. Models are tiny, the device simulated.
 #include <gmock/gmock.h>
 
 #include <algorithm>
@@ -7,8 +7,6 @@
 
 #include "counting_device.h"
 #include "cuda_models.h"
-#include "forge/model/stored_shapes.h"
-#include "forge/model/weight_roles.h"
 #include "forge/sim/sim_device.h"
 #include "forge/sim/sim_kernels.h"
 #include "model_count.h"
@@ -64,79 +62,6 @@ class TinyModelOf : public WithTinyModel<::testing::TestWithParam<WeightType>> {
 INSTANTIATE_TEST_SUITE_P(, TinyModelOf,
                          ::testing::Values(WeightType::bf16, WeightType::q8_0, WeightType::q4_k),
                          [](const auto& of) { return std::string(name_of(of.param)); });
-
-StepPlan plan_of(const std::vector<Slice>& slices) {
-  StepPlan plan;
-  plan.slices = slices;
-  return plan;
-}
-
-// ---- What a step needs --------------------------------------------------------------------------
-
-constexpr std::uint64_t kParameters = 8030261248;
-constexpr std::uint64_t kEmbedding = 128256 * 4096;  // as large as the head
-constexpr std::uint64_t kNorms = 65 * 4096;
-
-/// What a step of Llama-3-8B needs.
-StepNeeds llama_needs(WeightType weights, const StepPlan& plan) {
-  const model::ModelConfig config = published_config("llama-3-8b");
-  model::StoredModel shapes = model::model_shapes(config);
-  model::for_each_weight(
-      shapes,
-      [&](const std::string&, linear::StoredLinear& matrix) {
-        matrix.form = linear::StoredRows{weights, nullptr};
-      },
-      [](const std::string&, const std::vector<float>&) {});
-  linear::ThreadPool threads(1);
-  const auto model =
-      gpu::GpuModel::of(config, shapes, threads, nullptr, gpu::GpuNumerics::fast).value();
-  return needs_of(model, numerics::KvType::bf16, plan);
-}
-
-/// Of two sequences.
-StepPlan decode_plan() {
-  return plan_of(
-      {{.first = 2047, .count = 1, .samples = true}, {.first = 99, .count = 1, .samples = true}});
-}
-
-TEST(StepNeeds, of_llama_3_8b_are_those_of_its_published_size) {
-  constexpr std::uint64_t kTokenBytes = 131072;
-  const StepNeeds needs = llama_needs(WeightType::bf16, decode_plan());
-  EXPECT_EQ(needs.weights, 2 * (kParameters - kEmbedding - kNorms));
-  EXPECT_EQ(needs.norms, 4 * kNorms);
-  EXPECT_EQ(needs.embedding, 2 * 4096 * 2);
-  EXPECT_EQ(needs.kv_read, (2048 + 100) * kTokenBytes);
-  EXPECT_EQ(needs.kv_written, 2 * kTokenBytes);
-  const std::uint64_t attention = 4 * 32 * 4096;  // of a row with a key and its value
-  EXPECT_EQ(needs.operations,
-            2 * 2 * (kParameters - kEmbedding - kNorms) + (2048 + 100) * attention);
-
-  // A chunk that does not end its prompt has nothing to do with the head.
-  const StepNeeds chunk = llama_needs(WeightType::bf16, plan_of({{.first = 10, .count = 3}}));
-  EXPECT_EQ(chunk.weights, needs.weights - 2 * kEmbedding);
-  EXPECT_EQ(chunk.norms, needs.norms - 4 * 4096);
-  EXPECT_EQ(chunk.kv_read, 13 * kTokenBytes);
-  EXPECT_EQ(chunk.operations, 3 * chunk.weights + (11 + 12 + 13) * attention);
-}
-
-/// Q8_0 as in a file, Q4_K with scales and minima of 8 bits (linear/linear_weights.h).
-TEST(StepNeeds, of_codes_are_their_panels_and_the_same_operations) {
-  const StepNeeds of_bf16 = llama_needs(WeightType::bf16, decode_plan());
-  for (const auto& [type, block, block_bytes] :
-       {std::tuple(WeightType::q8_0, 32U, 34U), {WeightType::q4_k, 256U, 148U}}) {
-    StepNeeds expected = of_bf16;
-    expected.weights = (kParameters - kEmbedding - kNorms) / block * block_bytes;
-    expected.embedding = std::uint64_t{2} * 4096 / block * block_bytes;
-    EXPECT_EQ(llama_needs(type, decode_plan()), expected) << name_of(type);
-  }
-}
-
-TEST(LightUs, is_the_time_of_bytes_or_of_operations) {
-  const BestRates rates{.copy_gb_per_s = 4000, .product_tflops = 800};
-  EXPECT_DOUBLE_EQ(light_us({.weights = 8000000, .operations = 1600000}, rates).value(), 2);
-  EXPECT_DOUBLE_EQ(light_us({.weights = 8000, .operations = 4000000000}, rates).value(), 5);
-  EXPECT_EQ(light_us({.weights = 8000}, {.copy_gb_per_s = 4000}), std::nullopt);
-}
 
 // ---- What launches move -------------------------------------------------------------------------
 
@@ -277,6 +202,44 @@ TEST_P(TinyModelOf, moves_the_bytes_that_its_steps_need_and_is_counted_so) {
     EXPECT_GT(count.layer_launches, 0U);
     EXPECT_GT(count.launches, 2 * count.layer_launches);
     EXPECT_GT(count.predicted_us, light_us(needs, rates_of(description_)).value());
+  }
+}
+
+/// Latents and experts, which rows choose evenly where none of them is computed. All matrices have
+/// whole panels of outputs.
+TEST(TinyExperts, of_one_sequence_move_the_bytes_that_its_steps_need_and_are_counted_so) {
+  const sim::DeviceDescription description = sim::find_device("h200").value();
+  model::ModelConfig config = tiny_config(WeightType::bf16);
+  config.attention = model::LatentConfig{.heads = 2,
+                                         .query_rank = 32,
+                                         .kv_rank = 32,
+                                         .nope_size = 16,
+                                         .rope_size = 32,
+                                         .value_size = 32};
+  config.rope.size = 32;
+  config.experts = model::ExpertsConfig{.experts = 32,
+                                        .experts_per_token = 2,
+                                        .expert_size = 32,
+                                        .shared_size = 64,
+                                        .dense_layers = {true, false}};
+  linear::ThreadPool threads(1);
+  const BenchModel model("tiny", WeightType::bf16, config, threads);
+  ASSERT_EQ(model.on_gpu().numerics(), gpu::GpuNumerics::fast);
+  const ModelSizes sizes{.batches = {1}, .context = 32, .prompt = 70, .steps = 4};
+  TracingDevice tracing(description);
+  const CaseGroup group = model_cases(sizes).front();
+  const FittingCases fitting = fitting_cases(tracing.device(), model, group, sizes);
+  ModelRun run(tracing.device(), model, fitting.room, group.gpu, sizes);
+  const ModelCount count = count_model(description, model, sizes).front();
+  ASSERT_EQ(count.of.phase, Phase::decode);
+  run.begin(count.of);
+  tracing.take();
+  for (std::uint32_t i = 0; !run.is_done(); ++i) {
+    run.step();
+    const Moved moved = tracing.take();
+    expect_needed_bytes(moved, needs_of(model.on_gpu(), kModelKv, run.plan()), Phase::decode);
+    if (i != sizes.steps / 2) continue;
+    EXPECT_EQ(count.work.bytes_read + count.work.bytes_written, moved.by_formula);
   }
 }
 

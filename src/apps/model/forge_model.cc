@@ -85,7 +85,7 @@ class Commands : public Subcommands {
     random
         ->add_option("--config", random_.config,
                      "Shape of the model: a config.json, or tinyllama-1.1b, llama-3.2-1b, "
-                     "llama-3-8b, qwen2.5-0.5b")
+                     "llama-3-8b, qwen2.5-0.5b, qwen3-30b-a3b, deepseek-v2-lite")
         ->required();
     random->add_option("OUT", random_.out, kNewModel)->required();
     random->add_option(
