@@ -6,7 +6,7 @@
 //             16 of a tile's keys for the scores, and then a quarter of the columns, up to 128, for
 //             the sums. With those of the spans before, that is what registers hold
 //   memory    tiles of 64 latents, each once, for all pairs of a block: for D = 576 73,728 bytes,
-//             and while one is worked on the next one is under way. 166 KB of shared memory, 184 KB
+//             and while one is worked on the next one is under way. 173 KB of shared memory, 191 KB
 //             with 32 pairs: a block on a multiprocessor, which the devices of sm_90 have room for
 //   bits      those of numerics/span_attention.h, as attend_spans
 #pragma once

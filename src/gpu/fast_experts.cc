@@ -33,9 +33,7 @@ FastExperts::FastExperts(const model::ModelConfig& model, numerics::HalfType typ
 
 void FastExperts::run(const DevicePass& pass, const DeviceExperts& weights, const FastRows& x,
                       const Output& to, const NextRows& next) const {
-  TensorProduct router = products_.of(pass.all_rows(), x, weights.router);
-  router.y = routing_.products();
-  products_.multiply(pass, router, weights.router);
+  products_.project(pass, x, weights.router, routing_.products());
   const std::optional<WideKind> wide = wide_kind_of(pass, weights);
   routing_.run(pass, weights.correction_bias,
                wide ? block_of(*wide).rows : ProjectExpertsNarrowArgs::kTileRows);
@@ -65,17 +63,13 @@ void FastExperts::run(const DevicePass& pass, const DeviceExperts& weights, cons
 /// To shared_ and gates_.
 void FastExperts::run_shared(const DevicePass& pass, const DeviceExperts& weights,
                              const FastRows& x) const {
-  const RowCount rows = pass.all_rows();
-  TensorProduct gate_up = products_.of(rows, x, weights.shared->gate_up);
+  TensorProduct gate_up = products_.of(pass.all_rows(), x, weights.shared->gate_up);
   gate_up.gated = {.h = shared_gated_.as<void>(), .function = weights.shared->glu};
   products_.multiply(pass, gate_up, weights.shared->gate_up);
-  TensorProduct down = products_.of(rows, {shared_gated_.as<void>()}, weights.shared->down);
-  down.y = shared_.as<float>();
-  products_.multiply(pass, down, weights.shared->down);
-  if (!config_.shared_gate) return;
-  TensorProduct gate = products_.of(rows, x, weights.shared_gate);
-  gate.y = gates_.as<float>();
-  products_.multiply(pass, gate, weights.shared_gate);
+  products_.project(pass, {shared_gated_.as<void>()}, weights.shared->down, shared_.as<float>());
+  if (config_.shared_gate) {
+    products_.project(pass, x, weights.shared_gate, gates_.as<float>());
+  }
 }
 
 /// The blocks of project_experts_wide if there are more rows than project_experts_narrow is worth

@@ -45,9 +45,7 @@ FastGroupedQuery::FastGroupedQuery(const model::ModelConfig& model, numerics::Ha
 
 FastRows FastGroupedQuery::run(const DevicePass& pass, const Weights& weights, int layer,
                                const FastRows& x) const {
-  TensorProduct qkv = products_.of(pass.all_rows(), x, weights.qkv);
-  qkv.y = qkv_.as<float>();
-  products_.multiply(pass, qkv, weights.qkv);
+  products_.project(pass, x, weights.qkv, qkv_.as<float>());
   const KvLayer kv = kv_layers_.of(pass, config_, layer);
   const LayerRope rope = LayerRope::of(pass, model_, layer);
   pass.queue.launch(PrepareHeadsArgs{.counts = pass.counts,

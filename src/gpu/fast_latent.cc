@@ -35,9 +35,7 @@ FastLatent::FastLatent(const model::ModelConfig& model, numerics::HalfType type,
 FastRows FastLatent::run(const DevicePass& pass, const Weights& weights, int layer,
                          const FastRows& x) const {
   make_queries(pass, weights, x);
-  TensorProduct down = products_.of(pass.all_rows(), x, weights.kv_down);
-  down.y = latents_.as<float>();
-  products_.multiply(pass, down, weights.kv_down);
+  products_.project(pass, x, weights.kv_down, latents_.as<float>());
   const LatentLayer latents = kv_layers_.of(pass, config_, layer);
   const LayerRope rope = LayerRope::of(pass, model_, layer);
   pass.queue.launch(PrepareLatentsArgs{.counts = pass.counts,
@@ -69,12 +67,9 @@ FastRows FastLatent::run(const DevicePass& pass, const Weights& weights, int lay
 /// To query_.
 void FastLatent::make_queries(const DevicePass& pass, const Weights& weights,
                               const FastRows& x) const {
-  const RowCount rows = pass.all_rows();
   FastRows from = x;
   if (config_.query_rank > 0) {
-    TensorProduct down = products_.of(rows, x, weights.query_down);
-    down.y = query_latent_.as<float>();
-    products_.multiply(pass, down, weights.query_down);
+    products_.project(pass, x, weights.query_down, query_latent_.as<float>());
     from = {latent_rows_.as<void>(), {latent_squares_.as<float>(), config_.latent_norm_eps}};
     pass.queue.launch(ScaleRowsArgs{.counts = pass.counts,
                                     .logits = nullptr,
@@ -84,11 +79,9 @@ void FastLatent::make_queries(const DevicePass& pass, const Weights& weights,
                                     .squares = latent_squares_.as<float>(),
                                     .size = config_.query_rank,
                                     .type = products_.type()},
-                      rows.most);
+                      pass.all_rows().most);
   }
-  TensorProduct up = products_.of(rows, from, weights.query_up);
-  up.y = query_.as<float>();
-  products_.multiply(pass, up, weights.query_up);
+  products_.project(pass, from, weights.query_up, query_.as<float>());
 }
 
 void FastLatent::multiply_heads(const DevicePass& pass, const void* x,

@@ -43,6 +43,14 @@ class FastProducts {
   /// sections (device_weights.h) it is y.
   TensorProduct of(const RowCount& rows, const FastRows& x, const DeviceMatrix& matrix) const;
 
+  /// y [rows][N] = the product of all rows of the pass, in floats.
+  void project(const DevicePass& pass, const FastRows& x, const DeviceMatrix& matrix,
+               float* y) const {
+    TensorProduct product = of(pass.all_rows(), x, matrix);
+    product.y = y;
+    multiply(pass, product, matrix);
+  }
+
   /// By the kernels that are made for so many rows, with blocks that find room. The bits are the
   /// same. With codes, the rows are rounded to 8 bits before.
   void multiply(const DevicePass& pass, const TensorProduct& product,
