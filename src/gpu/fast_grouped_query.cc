@@ -74,10 +74,7 @@ FastRows FastGroupedQuery::run(const DevicePass& pass, const Weights& weights, i
 void FastGroupedQuery::attend(const DevicePass& pass, const SpanInput& in) const {
   const SpanPaths paths =
       span_paths(pass.shape, split_rows_, static_cast<std::uint32_t>(in.kv.group_size), has_wide_);
-  launch_spans(pass, paths, AttendSpansArgs{.in = in}, partial_.as<float>());
-  if (pass.shape.counts.prompt_tiles == 0 || paths.tiles != TilePath::wide) return;
-  const SpanTiles tiles{pass.tiles, static_cast<int>(pass.shape.tile_rows)};
-  pass.queue.launch(AttendWideArgs{.in = in, .tiles = tiles}, pass.shape.counts.prompt_tiles);
+  launch_grouped_spans(SpanPass::of(pass), paths, in, partial_.as<float>());
 }
 
 }  // namespace forge::gpu

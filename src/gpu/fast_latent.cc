@@ -58,7 +58,7 @@ FastRows FastLatent::run(const DevicePass& pass, const Weights& weights, int lay
   const SpanInput in = input_of(pass, latents);
   const SpanPaths paths =
       span_paths(pass.shape, split_rows_, static_cast<std::uint32_t>(in.kv.group_size), false);
-  launch_spans(pass, paths, AttendLatentSpansArgs{.in = in}, partial_.as<float>());
+  launch_spans(SpanPass::of(pass), paths, AttendLatentSpansArgs{.in = in}, partial_.as<float>());
   multiply_heads(pass, sums_.as<void>(), weights.value_up,
                  {values_.as<void>(), config_.value_size, products_.type()});
   return {values_.as<void>()};
