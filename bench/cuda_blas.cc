@@ -2,13 +2,13 @@
 
 #include <cublas_v2.h>
 #include <cuda_runtime_api.h>
-#include <dlfcn.h>
 
 #include <algorithm>
 #include <memory>
 #include <type_traits>
 #include <vector>
 
+#include "dynamic_library.h"
 #include "forge/numerics/kv_type.h"
 #include "forge/numerics/philox.h"
 
@@ -31,20 +31,13 @@ struct Blas {
 };
 
 tl::expected<Blas, std::string> load_blas() {
-  const std::string name = "libcublas.so." + std::to_string(CUBLAS_VER_MAJOR);
-  void* const library = dlopen(name.c_str(), RTLD_NOW);
-  if (library == nullptr) return tl::unexpected(std::string(dlerror()));
+  auto library = DynamicLibrary::open("libcublas.so." + std::to_string(CUBLAS_VER_MAJOR));
+  if (!library) return tl::unexpected(library.error());
   Blas blas{};
-  const auto find = [&](auto& function, const char* symbol) {
-    function = reinterpret_cast<std::decay_t<decltype(function)>>(dlsym(library, symbol));
-  };
-  find(blas.create, "cublasCreate_v2");
-  find(blas.destroy, "cublasDestroy_v2");
-  find(blas.multiply, "cublasGemmEx");
-  if (blas.create == nullptr || blas.destroy == nullptr || blas.multiply == nullptr) {
-    return tl::unexpected(name + " lacks a function");
-  }
-  return blas;
+  library->find(blas.create, "cublasCreate_v2");
+  library->find(blas.destroy, "cublasDestroy_v2");
+  library->find(blas.multiply, "cublasGemmEx");
+  return library->complete().map([&] { return blas; });
 }
 
 struct FreeDevice {

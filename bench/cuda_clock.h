@@ -20,6 +20,9 @@ inline double median(std::vector<double> values) {
 
 class DeviceClock {
  public:
+  static constexpr int kRounds = 11;
+  static constexpr int kWarmups = 2;  ///< rounds before them
+
   explicit DeviceClock(gpu::Device& device)
       : stream_(must(device.create_stream())),
         begin_(must(device.create_event())),
@@ -28,11 +31,11 @@ class DeviceClock {
   gpu::Stream& stream() { return *stream_; }
 
   /// Microseconds that the device needs for what `body(stream)` queues: the median of `rounds`,
-  /// after two rounds that do not count.
+  /// after kWarmups that do not count.
   template <class Body>
   double median_us(int rounds, const Body& body) {
     std::vector<double> times;
-    for (int round = -2; round < rounds; ++round) {
+    for (int round = -kWarmups; round < rounds; ++round) {
       must(stream_->record(*begin_));
       body(*stream_);
       must(stream_->record(*end_));
@@ -49,15 +52,19 @@ class DeviceClock {
 
   /// The same in a graph.
   double launch_in_graph_us(const gpu::KernelLaunch& launch) {
+    return in_graph_us(kLaunches, [&](gpu::Stream& stream, int) { must(stream.launch(launch)); });
+  }
+
+  /// Microseconds of one of `count` that `queue(stream, i)` queues, in a graph.
+  template <class Queue>
+  double in_graph_us(int count, const Queue& queue) {
     must(stream_->begin_capture());
-    repeat(*stream_, launch);
+    for (int i = 0; i < count; ++i) queue(*stream_, i);
     const std::unique_ptr<gpu::Graph> graph = must(stream_->end_capture());
-    return median_us(kRounds, [&](gpu::Stream& stream) { must(stream.launch(*graph)); }) /
-           kLaunches;
+    return median_us(kRounds, [&](gpu::Stream& stream) { must(stream.launch(*graph)); }) / count;
   }
 
  private:
-  static constexpr int kRounds = 11;
   static constexpr int kLaunches = 32;
 
   static void repeat(gpu::Stream& stream, const gpu::KernelLaunch& launch) {
