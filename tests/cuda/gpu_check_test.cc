@@ -118,6 +118,15 @@ TEST_F(GpuCheck, names_every_check_that_failed) {
   EXPECT_TRUE(json["bench"].is_null());
 }
 
+TEST_F(GpuCheck, keeps_what_benchmarks_had_measured_before_they_failed) {
+  program("pack/bin/forge-cuda-bench",
+          "while [ $# -gt 1 ]; do [ $1 != --json ] || echo '{\"steps\": []}' > $2; shift; done; "
+          "exit 134");
+  EXPECT_EQ(run_pack().status, 1);
+  EXPECT_THAT(result()["failures"].get<std::vector<std::string>>(), ElementsAre("benchmarks"));
+  EXPECT_EQ(result()["bench"], Json::parse(R"({"steps": []})"));
+}
+
 TEST_F(GpuCheck, has_written_its_result_before_the_sanitizers_start) {
   program("tools/compute-sanitizer", "case $* in *memcheck*) cp " + path("result.json") + " " +
                                          path("early.json") + " ;; esac");
