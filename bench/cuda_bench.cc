@@ -6,6 +6,7 @@
 //             best by its copies and its products
 //   kernels   each kernel beside the estimate from a device description, and the factors between
 //             them, which calibrate the description
+//   peers     attention and products beside FlashInfer's and cuBLASLt's (peers.h)
 //
 // scripts/gpu-check runs it. With --count there is no GPU: the same steps of the same models are
 // counted launch by launch, and their times predicted from a description.
@@ -25,6 +26,7 @@
 #include "cuda_steps.h"
 #include "forge/cuda/cuda_device.h"
 #include "model_count.h"
+#include "peers.h"
 
 namespace forge {
 namespace {
@@ -78,6 +80,12 @@ bool write_file(const std::string& path, const std::string& text) {
   out << text;
   out.close();
   return out.good();
+}
+
+/// Exit status.
+int write_json(const Options& options, const Json& json) {
+  if (options.json_file.empty() || write_file(options.json_file, json.dump(2) + "\n")) return 0;
+  return fail("--json: cannot write '" + options.json_file + "'");
 }
 
 Json measure_all_limits(gpu::Device& device, DeviceLimits& limits) {
@@ -135,10 +143,7 @@ int count(const Options& options) {
       json["predictions"].push_back(to_json(model, count, rates_of(*description)));
     }
   }
-  if (!options.json_file.empty() && !write_file(options.json_file, json.dump(2) + "\n")) {
-    return fail("--json: cannot write '" + options.json_file + "'");
-  }
-  return 0;
+  return write_json(options, json);
 }
 
 int bench(Options options) {
@@ -179,10 +184,10 @@ int bench(Options options) {
       return fail("--calibrated: cannot write '" + options.calibrated_file + "'");
     }
   }
-  if (!options.json_file.empty() && !write_file(options.json_file, json.dump(2) + "\n")) {
-    return fail("--json: cannot write '" + options.json_file + "'");
-  }
-  return 0;
+  // Before code of others runs: if it takes the device down, what was measured is there.
+  if (const int status = write_json(options, json); status != 0) return status;
+  json["peers"] = measure_peers(**device);
+  return write_json(options, json);
 }
 
 }  // namespace
