@@ -1,5 +1,5 @@
-// DynamicLibrary: a shared library that is looked up when the program runs, so that the program starts
-// without it. It stays loaded.
+// DynamicLibrary: a shared library that is looked up when the program runs, so that the program
+// starts without it. It stays loaded.
 //
 // Example:
 //

@@ -1,9 +1,9 @@
-# The headers of FlashInfer, for the benchmark that measures ours beside it (peers_flashinfer.h). Nothing
-# is downloaded; README.md has the command. Sets FORGE_WITH_FLASHINFER.
+# The headers of FlashInfer, for the benchmark that measures ours beside it (peers_flashinfer.h).
+# Nothing is downloaded; README.md has the command. Sets FORGE_WITH_FLASHINFER.
 #
 # FORGE_FLASHINFER_INCLUDE is the folder `include` of its Python package: found in a virtual
 # environment, build/flashinfer or the one that is active, or given.
-set(FORGE_FLASHINFER_VERSION 0.6.8)  # its headers change with each; peers_flashinfer.cu is for this one
+set(FORGE_FLASHINFER_VERSION 0.6.8)  # for which peers_flashinfer.cu is written
 file(GLOB found LIST_DIRECTORIES true
   ${PROJECT_SOURCE_DIR}/build/flashinfer/lib/python3*/site-packages/flashinfer/data/include
   $ENV{VIRTUAL_ENV}/lib/python3*/site-packages/flashinfer/data/include)
@@ -25,6 +25,6 @@ endif()
 if(version STREQUAL FORGE_FLASHINFER_VERSION)
   set(FORGE_WITH_FLASHINFER ON)
 else()
-  message(WARNING "FlashInfer ${version} in ${package} is not used: forge-cuda-bench is written for "
-    "${FORGE_FLASHINFER_VERSION}. It is built without FlashInfer.")
+  message(WARNING "FlashInfer ${version} in ${package} is not used: forge-cuda-bench is written "
+    "for ${FORGE_FLASHINFER_VERSION}. It is built without FlashInfer.")
 endif()

@@ -1,5 +1,6 @@
 #include "peers_attention.h"
 
+#include <algorithm>
 #include <iomanip>
 #include <map>
 #include <sstream>
@@ -16,14 +17,18 @@ constexpr std::uint32_t kShortChunk = 5;
 /// The device's memory beside keys and values: queries, results and a library's workspace, twice.
 constexpr std::uint64_t kAttentionSpareBytes = std::uint64_t{1} << 30;
 
+int launches_of(const AttentionCase& of, const AttentionSizes& sizes) {
+  return of.phase == AttentionCase::Phase::decode ? sizes.decode_launches : sizes.prefill_launches;
+}
+
 CacheSize cache_size(const AttentionCase& of, const AttentionSizes& sizes) {
-  CacheSize size{.sequences = of.batch + kNeighbours, .context = of.context};
-  const std::uint64_t launches = of.phase == AttentionCase::Phase::decode
-                                     ? static_cast<std::uint64_t>(sizes.decode_launches)
-                                     : static_cast<std::uint64_t>(sizes.prefill_launches);
-  const std::uint64_t layers = (sizes.cached_bytes - 1) / size.bytes(sizes.shape) + 1;
-  size.layers = static_cast<std::uint32_t>(std::min(layers, launches));
-  return size;
+  const std::uint64_t read =
+      CacheSize{.sequences = of.batch, .context = of.context}.bytes(sizes.shape);
+  const std::uint64_t layers = (sizes.read_bytes - 1) / read + 1;
+  return {.sequences = of.batch + kNeighbours,
+          .context = of.context,
+          .layers = static_cast<std::uint32_t>(
+              std::min(layers, static_cast<std::uint64_t>(launches_of(of, sizes))))};
 }
 
 std::vector<Company> companies_of_decode(const AttentionCase& of) {
@@ -89,9 +94,7 @@ class CaseRun {
     if (!level) return tl::unexpected(level.error());
     const auto outputs = attend(**level, of_.requests());
     if (!outputs) return outputs;
-    const auto us =
-        (*level)->time_us(of_.phase == AttentionCase::Phase::decode ? sizes_.decode_launches
-                                                                    : sizes_.prefill_launches);
+    const auto us = (*level)->time_us(launches_of(of_, sizes_));
     if (!us) return tl::unexpected(us.error());
     result.us = *us;
     const std::size_t of_row = sizes_.shape.row_numbers();

@@ -1,5 +1,5 @@
-// Attention in the section "peers" (peers.h): which batches are measured, what each level (peers_levels.h)
-// takes for them, and whether the bits of a request survive a change of batch.
+// Attention in the section "peers" (peers.h): which batches are measured, what each level
+// (peers_levels.h) takes for them, and whether the bits of a request survive a change of batch.
 //
 //   decode    B sequences of a context, a row each
 //   prefill   the last `rows` positions of one sequence: a whole prompt, or a chunk of one
@@ -9,8 +9,8 @@
 //   decode    alone; between neighbours of other lengths, in a batch of four
 //   prefill   in three chunks, of which one has five rows; after another request's chunk
 //
-// What a level cannot do is said in place of its numbers. Differences between levels are those of all
-// results on the same data.
+// What a level cannot do is said in place of its numbers. Differences between levels are those of
+// all results on the same data.
 //
 // Thread contract: as the device.
 #pragma once
@@ -35,9 +35,9 @@ struct AttentionSizes {
   std::uint32_t chunk = 512;  ///< rows, the last ones of such a prompt
   int decode_launches = 32;   ///< in a graph
   int prefill_launches = 2;
-  std::uint64_t cached_bytes = std::uint64_t{1}
-                               << 28;  ///< layers have this together: more than any
-                                       ///< cache of a device; up to one a launch
+  /// Launches go through this much of keys and values, more than any cache of a device has, before
+  /// they meet the same again; each has a layer of its own at most.
+  std::uint64_t read_bytes = std::uint64_t{1} << 28;
 };
 
 struct AttentionCase {

@@ -1,5 +1,5 @@
-// cuBLASLt beside our products: for each number of rows the first algorithm that its heuristic names,
-// with 32 MiB of workspace, which is what a framework runs. Factors are bf16, sums and results floats.
+// cuBLASLt beside our products: for each number of rows the first algorithm that its heuristic
+// names, with 32 MiB of workspace. Factors are bf16, sums and results floats.
 //
 // It is looked up when the program runs, as cuBLAS is (cuda_blas.h).
 #pragma once

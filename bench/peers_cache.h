@@ -2,11 +2,11 @@
 // the rows of a batch, as our kernels are given them and as lists of pages.
 //
 // The pool is random numbers from end to end, so any block can be any sequence's. Those of a
-// sequence are scattered. Where all sequences together would find room in a device's caches, the
-// pool has several layers, as a model has: launches take one after the other.
+// sequence are scattered. Where what a launch reads would find room in a device's caches, the pool
+// has several layers, as a model has: launches take one after the other.
 //
-// The query of a row depends on its sequence and position alone, so that a batch, a chunk and a row by
-// itself ask the same.
+// The query of a row depends on its sequence and position alone, so that a batch, a chunk and a row
+// by itself ask the same.
 //
 // Thread contract: as the device.
 #pragma once

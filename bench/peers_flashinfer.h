@@ -4,23 +4,23 @@
 //
 //   way             as in Python
 //   decode          BatchDecodeWithPagedKVCacheWrapper: on CUDA cores, its default
-//   tensor cores    the same with use_tensor_cores, meant for many query heads that share one of keys
-//   fixed split     that with fixed_split_size, of which its documentation promises results that the
-//                   batch size does not change
+//   tensor cores    the same with use_tensor_cores, meant for query heads that share keys
+//   fixed split     that with fixed_split_size, of which its documentation promises results that
+//                   the batch size does not change
 //   prefill         BatchPrefillWithPagedKVCacheWrapper, backend "fa2", causal
 //   no split        the same with disable_split_kv, meant for determinism
 //
-// On Hopper its default for prefills is another backend, "fa3", whose headers need those of CUTLASS.
-// It is not measured: fa2 is what FlashInfer runs on every other GPU.
+// On Hopper its default for prefills is another backend, "fa3", whose headers need those of
+// CUTLASS. It is not measured; on other GPUs "auto" is fa2.
 //
 // What is odd about its plans: they are made for the batch and for the number of the device's
 // multiprocessors. The planner splits contexts until these are busy, writes how into the pinned
 // workspace, and queues a copy to the device, so the workspace may change only when that is done.
-// Launches of one plan can be captured: enable_cuda_graph, which stays off, is for graphs whose plan
-// changes afterwards.
+// Launches of one plan can be captured: enable_cuda_graph, which stays off, is for graphs whose
+// plan changes afterwards.
 //
-// Apache-2.0; nothing of it is in this repository. peers_no_flashinfer.cc stands in where its headers
-// are not. README.md says how to get them.
+// Apache-2.0; nothing of it is in this repository. peers_no_flashinfer.cc stands in where its
+// headers are not. README.md says how to get them.
 //
 // Thread contract: as PagedAttention.
 #pragma once

@@ -1,9 +1,10 @@
-// AttentionLevel: one way to compute the attention of a batch over a cache. Three of them are compared:
+// AttentionLevel: one way to compute the attention of a batch over a cache. Three of them are
+// compared:
 //
 //   definition   canonical kernels: attend_split and attend_merge, or attend_prompt. Floats, in the
 //                order of numerics/attention.h, from keys and values in bf16
-//   ours         fast numerics: attend_spans, attend_wide and merge_spans, by the executor's own rules
-//                (src/gpu/attention_path.h)
+//   ours         fast numerics: attend_spans, attend_wide and merge_spans, by the executor's own
+//                rules (src/gpu/attention_path.h)
 //   theirs       a library, through PagedAttention
 //
 // Queries are bf16, which the definition widens. Its results are floats, those of the others bf16.

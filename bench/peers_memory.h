@@ -1,5 +1,5 @@
-// PeerMemory: device memory that begins with values of the host, and values that come back. Waits for
-// every copy; aborts with the name of the call where the device fails, as all benchmarks do.
+// PeerMemory: device memory that begins with values of the host, and values that come back. Waits
+// for every copy; aborts with the name of the call where the device fails, as all benchmarks do.
 //
 // Thread contract: as the device.
 #pragma once

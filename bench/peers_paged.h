@@ -1,6 +1,6 @@
-// PagedAttention: attention as libraries offer it, over pages of keys and values that lists name. What
-// FlashInfer (peers_flashinfer.h) is called through, so that all but its own calls can be tested
-// without it.
+// PagedAttention: attention as libraries offer it, over pages of keys and values that lists name.
+// What FlashInfer (peers_flashinfer.h) is called through, so that all but its own calls can be
+// tested without it.
 //
 //   query_begins    [requests + 1]  rows of request i: query_begins[i] .. query_begins[i + 1] - 1
 //   page_begins     [requests + 1]  its pages: pages[page_begins[i]], ...
@@ -9,8 +9,8 @@
 //
 // The rows of a request are its last positions, and each attends over all up to its own.
 //
-// A page is a block of ours: position j of a request is entry j % S of its page j / S, and component d
-// of its key in KV head h is keys[page page_stride + h head_stride + entry D + d].
+// A page is a block of ours: position j of a request is entry j % S of its page j / S, and
+// component d of its key in KV head h is keys[page page_stride + h head_stride + entry D + d].
 //
 // This header includes nothing of the project: FlashInfer is compiled with flags that would change
 // the bits of what is inline there.

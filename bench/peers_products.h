@@ -1,5 +1,5 @@
-// Products in the section "peers" (peers.h): rows of bf16 with matrices of the sizes of Llama-3-8B, by
-// project_narrow and project_wide and by a library.
+// Products in the section "peers" (peers.h): rows of bf16 with matrices of the sizes of Llama-3-8B,
+// by project_narrow and project_wide and by a library.
 //
 // Results are floats for both, so that bits can be compared: those of the first row, with every
 // number of rows. Launches in a row take one matrix after the other, where several are needed so
@@ -31,9 +31,10 @@ struct ProductSizes {
   std::vector<ProductShape> shapes{
       {"qkv", 6144, 4096}, {"out", 4096, 4096}, {"gate_up", 28672, 4096}, {"down", 4096, 14336}};
   std::vector<int> rows{1, 16, 64, 512, 2048};
-  int launches = 8;                                     ///< in a graph
-  std::uint64_t weight_bytes = std::uint64_t{1} << 28;  ///< of all matrices of a shape; up to one
-                                                        ///< a launch
+  int launches = 8;  ///< in a graph
+  /// Launches go through this much of weights, more than any cache of a device has, before they
+  /// meet the same again; each has a matrix of its own at most.
+  std::uint64_t weight_bytes = std::uint64_t{1} << 28;
 };
 
 /// Where a shape's numbers lie, in device memory; x and weights are bf16.

@@ -1,5 +1,6 @@
-// LibraryStream: a stream of the CUDA runtime for a library, which wants one as cudaStream_t, and its
-// clock. It measures as DeviceClock does: launches in a row in a graph, the median of as many rounds.
+// LibraryStream: a stream of the CUDA runtime for a library, which wants one as cudaStream_t, and
+// its clock. It measures as DeviceClock does: launches in a row in a graph, the median of as many
+// rounds.
 //
 // Thread contract: one thread at a time.
 #pragma once

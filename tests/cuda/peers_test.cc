@@ -61,7 +61,7 @@ AttentionSizes small_sizes() {
           .chunk = 24,
           .decode_launches = 2,
           .prefill_launches = 1,
-          .cached_bytes = std::uint64_t{1} << 18};
+          .read_bytes = std::uint64_t{1} << 16};
 }
 
 class Peers : public ::testing::Test {
