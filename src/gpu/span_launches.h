@@ -1,6 +1,6 @@
 // How attention of fast numerics is launched (attention_path.h): decode rows, then tiles, whole or
-// with their contexts split; then what was split is merged. FastGroupedQuery and FastLatent do this,
-// and so does the benchmark that measures attention by itself.
+// with their contexts split; then what was split is merged. What FastGroupedQuery and FastLatent
+// share with the benchmark that measures attention by itself.
 #pragma once
 
 #include "attention_path.h"
