@@ -92,7 +92,7 @@ class CaseRun {
   tl::expected<Outputs, std::string> run(const LevelMaker& maker, AttentionResult& result) {
     const auto level = maker.make(device_, cache_);
     if (!level) return tl::unexpected(level.error());
-    const auto outputs = attend(**level, of_.requests());
+    auto outputs = attend(**level, of_.requests());
     if (!outputs) return outputs;
     const auto us = (*level)->time_us(launches_of(of_, sizes_));
     if (!us) return tl::unexpected(us.error());
@@ -100,7 +100,7 @@ class CaseRun {
     const std::size_t of_row = sizes_.shape.row_numbers();
     for (const Company& company : companies_) {
       const auto there = attend(**level, company.batch);
-      if (!there) return there;
+      if (!there) return tl::unexpected(there.error());
       const std::size_t count = company.count * of_row;
       result.company += compare_bits(std::span(*there).subspan(company.first * of_row, count),
                                      std::span(*outputs).subspan(company.of_case * of_row, count));

@@ -19,7 +19,8 @@ BitComparison compare_bits(std::span<const float> a, std::span<const float> b) {
   FORGE_CHECK(a.size() == b.size(), a.size(), " results and ", b.size());
   BitComparison comparison{.compared = a.size()};
   for (std::size_t i = 0; i < a.size(); ++i) {
-    if (std::bit_cast<std::uint32_t>(a[i]) != std::bit_cast<std::uint32_t>(b[i])) {
+    if (std::isnan(a[i]) ||
+        std::bit_cast<std::uint32_t>(a[i]) != std::bit_cast<std::uint32_t>(b[i])) {
       ++comparison.different;
     }
   }

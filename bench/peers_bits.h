@@ -1,4 +1,5 @@
-// Whether results are the same to the bit, and how far apart they are if not.
+// Whether results are the same to the bit, and how far apart they are if not. Memory for results
+// begins as NaN, and what is NaN is no result: it is the same as nothing.
 //
 // Thread contract: pure functions.
 #pragma once
@@ -11,7 +12,7 @@ namespace forge {
 
 struct BitComparison {
   std::uint64_t compared = 0;
-  std::uint64_t different = 0;  ///< in any bit
+  std::uint64_t different = 0;  ///< in any bit, or NaN
 
   bool survived() const { return different == 0; }
   BitComparison& operator+=(const BitComparison& other);

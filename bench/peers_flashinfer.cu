@@ -170,17 +170,18 @@ class FlashInfer final : public PagedAttention {
     if (plan.split_kv) params.merge_indptr = planned<std::int32_t>(plan.merge_indptr_offset);
     params.padded_batch_size = static_cast<std::uint32_t>(plan.padded_batch_size);
     params.max_total_num_rows = static_cast<std::uint32_t>(plan.total_num_rows);
-    if (!is_causal()) return launch<16, MaskMode::kNone>(params);  // a row and its heads: 4 pairs
-    if (plan.cta_tile_q == 16) return launch<16, MaskMode::kCausal>(params);
-    if (plan.cta_tile_q == 64) return launch<64, MaskMode::kCausal>(params);
-    return launch<128, MaskMode::kCausal>(params);
+    const std::int64_t tile = plan.cta_tile_q;  // pairs of a row and a query head
+    if (!is_causal() && tile == 16) return launch<16, MaskMode::kNone>(params);
+    if (is_causal() && tile == 64) return launch<64, MaskMode::kCausal>(params);
+    if (is_causal() && tile == 128) return launch<128, MaskMode::kCausal>(params);
+    return cudaErrorNotSupported;  // a tile of other batches than those that are measured
   }
 
-  template <std::uint32_t kTileRows, MaskMode kMask>
+  template <std::uint32_t kTilePairs, MaskMode kMask>
   cudaError_t launch(const Prefill& params) {
     const flashinfer::PrefillPlanInfo& plan = prefill_plan_;
     return flashinfer::BatchPrefillWithPagedKVCacheDispatched<
-        kTileRows, kHeadSize, kHeadSize, kNoPositions, /*USE_FP16_QK_REDUCTION=*/false, kMask,
+        kTilePairs, kHeadSize, kHeadSize, kNoPositions, /*USE_FP16_QK_REDUCTION=*/false, kMask,
         Variant>(params, plan.split_kv ? split<Half>(plan.v_offset) : nullptr,
                  plan.split_kv ? split<float>(plan.s_offset) : nullptr, overlap_, stream_->get());
   }

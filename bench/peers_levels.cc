@@ -94,7 +94,7 @@ class Definition final : public OwnLevel<float> {
   void upload_queries(const std::vector<BF16>& queries) override {
     const AttentionShape& shape = cache_.shape();
     const std::size_t of_row = shape.row_numbers();
-    const auto kv = static_cast<std::size_t>(2 * shape.kv_heads * shape.head_size);
+    const std::size_t kv = 2 * of_row / static_cast<std::size_t>(shape.heads / shape.kv_heads);
     std::vector<float> qkv(batch_.rows.size() * (of_row + kv));
     for (std::size_t row = 0; row < batch_.rows.size(); ++row) {
       for (std::size_t i = 0; i < of_row; ++i) {

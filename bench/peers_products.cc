@@ -153,6 +153,7 @@ void measure_shape(gpu::Device& device, const ProductSizes& sizes, const Product
                    const std::function<void(const ProductResult&)>& tell) {
   ShapeRun shape_run(device, sizes, shape);
   std::vector<LevelRun> runs;
+  runs.reserve(makers.size());
   for (const ProductMaker& maker : makers) {
     runs.push_back({maker.name, maker.make(device, shape_run.operands()), {}});
   }

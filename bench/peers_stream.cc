@@ -59,7 +59,7 @@ tl::expected<double, std::string> LibraryStream::in_graph_us(
   std::vector<double> times;
   for (int round = -DeviceClock::kWarmups; round < DeviceClock::kRounds; ++round) {
     const auto us = round_us(instance);
-    if (!us) return us;
+    if (!us) return tl::unexpected(us.error());
     if (round >= 0) times.push_back(*us);
   }
   return median(std::move(times)) / count;

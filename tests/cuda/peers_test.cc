@@ -16,12 +16,10 @@ namespace forge {
 namespace {
 
 using ::testing::AllOf;
-using ::testing::Each;
 using ::testing::ElementsAre;
 using ::testing::Field;
 using ::testing::HasSubstr;
 using ::testing::MatchesRegex;
-using ::testing::Not;
 using ::testing::SizeIs;
 using Json = nlohmann::ordered_json;
 using numerics::BF16;
@@ -38,10 +36,10 @@ TEST(CompareBits, finds_a_single_planted_difference) {
   }
 }
 
-TEST(CompareBits, tells_zeros_apart_and_takes_a_nan_for_itself) {
+TEST(CompareBits, tells_zeros_apart_and_takes_no_nan_for_a_result) {
   const float nan = std::numeric_limits<float>::quiet_NaN();
-  EXPECT_EQ(compare_bits(std::vector{0.0F, nan}, std::vector{-0.0F, nan}),
-            (BitComparison{.compared = 2, .different = 1}));
+  EXPECT_EQ(compare_bits(std::vector{0.0F, nan, 1.0F}, std::vector{-0.0F, nan, 1.0F}),
+            (BitComparison{.compared = 3, .different = 2}));
 }
 
 TEST(LargestDifference, is_infinite_where_there_is_no_number) {
