@@ -194,6 +194,8 @@ constexpr Family kFamilies[] = {
 
 }  // namespace
 
+std::span<const Family> families() { return kFamilies; }
+
 const Family* family_with(std::string_view Family::*name, std::string_view value) {
   const auto* const found = std::ranges::find(kFamilies, value, name);
   return found == std::end(kFamilies) ? nullptr : found;

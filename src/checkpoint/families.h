@@ -6,6 +6,7 @@
 #pragma once
 
 #include <cstdint>
+#include <span>
 #include <string>
 #include <string_view>
 #include <vector>
@@ -104,6 +105,9 @@ struct Reading {
   std::vector<KeyName> names;  ///< the file's names for its fields; the first of a field counts
   std::vector<std::string> notes = {};  ///< what was assumed, a line each
 };
+
+/// All there are: the table.
+std::span<const Family> families();
 
 /// The first family whose `name` (model_type or architecture) is `value`; null if there is none.
 const Family* family_with(std::string_view Family::*name, std::string_view value);

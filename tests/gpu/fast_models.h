@@ -1,6 +1,7 @@
 // Models for tests of fast numerics: small, of every property that they take, with random weights.
 #pragma once
 
+#include <ostream>
 #include <string>
 #include <vector>
 
@@ -15,6 +16,9 @@ namespace forge::testing {
 struct FastShape {
   std::string name;
   model::ModelConfig config;
+  friend std::ostream& operator<<(std::ostream& out, const FastShape& shape) {
+    return out << shape.name;
+  }
 };
 
 /// The kernels of a model's attention: for rows that decode, and for many rows of a sequence.

@@ -18,7 +18,9 @@ std::unique_ptr<gpu::Device> open(const Place& place) {
   options.mode = place.checked ? sim::SimMode::checked : sim::SimMode::plain;
   if (place.checked) options.schedule_seed = 7;
   if (place.shared_bytes) options.device.shared_bytes = *place.shared_bytes;
-  return std::make_unique<sim::SimDevice>(options);
+  auto device = std::make_unique<sim::SimDevice>(options);
+  if (!place.watch) return device;
+  return std::make_unique<WatchedDevice>(std::move(device), place.watch);
 }
 
 Outputs run(const gpu::GpuModels& models, const Place& place,
@@ -100,12 +102,13 @@ Output expect_reference(FastModel& model, const Place& place, std::uint32_t prom
 }
 
 void expect_alone_as_beside(FastModel& model, Replayer device,
-                            std::initializer_list<gpu::KernelId> kernels) {
+                            std::initializer_list<gpu::KernelId> kernels,
+                            const Crowding& crowding) {
   const auto place = [&](const SchedulerConfig& scheduler) {
     return Place{.device = device, .scheduler = scheduler};
   };
   std::vector<Request> requests;
-  for (std::uint32_t i = 0; i < 6; ++i) {
+  for (std::uint32_t i = 0; i < crowding.requests; ++i) {
     requests.push_back(
         request_of(model.config().vocabulary_size, 11 + 7 * (i % 4), i, 9 + 3 * (i % 3)));
   }
@@ -113,9 +116,10 @@ void expect_alone_as_beside(FastModel& model, Replayer device,
   for (const Request& request : requests) {
     alone.push_back(run(model.on_gpu(), place(roomy(16)), {request}).of.front());
   }
-  SchedulerConfig crowded{.cache = {.num_blocks = 20, .block_size = 4, .num_host_blocks = 12},
-                          .batch = {.max_batch_size = 5, .max_batch_tokens = 24},
-                          .prefill_chunk_size = 19};
+  SchedulerConfig crowded{
+      .cache = {.num_blocks = crowding.blocks, .block_size = 4, .num_host_blocks = 12},
+      .batch = {.max_batch_size = 5, .max_batch_tokens = 24},
+      .prefill_chunk_size = 19};
   Events events;
   for (const PreemptionPolicy preemption : {PreemptionPolicy::swap, PreemptionPolicy::recompute}) {
     const bool swaps = preemption == PreemptionPolicy::swap;
@@ -123,7 +127,7 @@ void expect_alone_as_beside(FastModel& model, Replayer device,
     Place together = place(crowded);
     together.drafts = swaps ? 3 : 0;
     together.gpu = {.graphs = !swaps, .overlap = !swaps, .chunk_rows = swaps ? 7U : 512U};
-    together.checked = swaps;
+    together.checked = swaps && crowding.checked;
     const Outputs outputs = run(model.on_gpu(), together, requests);
     events.add(outputs.events);
     for (std::size_t i = 0; i < requests.size(); ++i) {
@@ -135,6 +139,7 @@ void expect_alone_as_beside(FastModel& model, Replayer device,
     }
   }
   EXPECT_GT(events.chunks, 0);
+  EXPECT_GT(events.prefix_hits, 0);
   EXPECT_GT(events.swaps_in, 0);
   EXPECT_GT(events.recomputes, 0);
   EXPECT_GT(events.drafts, 0);

@@ -16,6 +16,7 @@
 #include "forge/numerics/matrix_step.h"
 #include "gpu/fast_models.h"
 #include "gpu/replay_world.h"
+#include "gpu/watched_device.h"
 
 namespace forge::testing {
 
@@ -43,6 +44,7 @@ struct Place {
   std::uint32_t drafts = 0;
   gpu::GpuOptions gpu = {};
   SchedulerConfig scheduler = {};
+  Watch watch = {};  ///< simulated, without graphs: sees each launch
 };
 
 struct Outputs {
@@ -74,10 +76,18 @@ SchedulerConfig roomy(std::uint32_t block_size);
 /// rows, attend_wide had them.
 Output expect_reference(FastModel& model, const Place& place, std::uint32_t prompt);
 
-/// The same comes out of requests in a crowd as of each alone: chunks, swaps, recomputes, drafts,
-/// with and without graphs and overlap, in slabs of few rows: products of a request's rows are of
-/// few rows here and of many there, where `kernels` have their launches.
+/// How many requests share how many blocks of four tokens.
+struct Crowding {
+  std::uint32_t requests = 6;
+  std::uint32_t blocks = 20;
+  bool checked = true;  ///< as Place says
+};
+
+/// The same comes out of requests in a crowd as of each alone: chunks, prefix hits, swaps,
+/// recomputes, drafts, with and without graphs and overlap, in slabs of few rows: products of a
+/// request's rows are of few rows here and of many there, where `kernels` have their launches.
 void expect_alone_as_beside(FastModel& model, Replayer device,
-                            std::initializer_list<gpu::KernelId> kernels);
+                            std::initializer_list<gpu::KernelId> kernels,
+                            const Crowding& crowding = {});
 
 }  // namespace forge::testing

@@ -7,6 +7,7 @@
 #include <cstring>
 #include <memory>
 #include <numeric>
+#include <ostream>
 #include <string>
 #include <utility>
 #include <vector>
@@ -80,6 +81,8 @@ inline std::string name_of(Form form) {
                                        "packed of 8 bits"};
   return kNames[static_cast<int>(form)];
 }
+
+inline std::ostream& operator<<(std::ostream& out, Form form) { return out << name_of(form); }
 
 /// A stored layer with the memory behind it.
 struct CodeLayer {
