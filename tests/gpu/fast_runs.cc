@@ -9,6 +9,8 @@
 #include "forge/executor/logits_digest.h"
 #include "forge/sim/sim_device.h"
 #include "gpu/fast_reference.h"
+#include "gpu/test_cases.h"
+#include "gpu/test_seed.h"
 
 namespace forge::testing {
 
@@ -16,7 +18,7 @@ std::unique_ptr<gpu::Device> open(const Place& place) {
   if (place.device == Replayer::cuda) return cuda::open_device().value();
   sim::SimOptions options{.device = sim::find_device(place.simulated).value()};
   options.mode = place.checked ? sim::SimMode::checked : sim::SimMode::plain;
-  if (place.checked) options.schedule_seed = 7;
+  if (place.checked) options.schedule_seed = 6 + gpu::test_seed();
   if (place.shared_bytes) options.device.shared_bytes = *place.shared_bytes;
   auto device = std::make_unique<sim::SimDevice>(options);
   if (!place.watch) return device;
@@ -25,6 +27,7 @@ std::unique_ptr<gpu::Device> open(const Place& place) {
 
 Outputs run(const gpu::GpuModels& models, const Place& place,
             const std::vector<Request>& requests) {
+  gpu::TestCases::count();
   const std::unique_ptr<gpu::Device> device = open(place);
   const executor::ExecutorOptions options{.cache = place.scheduler.cache,
                                           .batch = place.scheduler.batch,

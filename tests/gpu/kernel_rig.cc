@@ -9,6 +9,7 @@
 #include "forge/sim/sim_kernels.h"
 #include "forge/simt/checker.h"
 #include "gpu/simulated_memory.h"
+#include "gpu/test_cases.h"
 #include "sim_kernel_tables.h"
 
 namespace forge::gpu {
@@ -31,7 +32,7 @@ constexpr Way kWays[] = {
 
 class SimulatedRig : public KernelRig {
  public:
-  explicit SimulatedRig(std::uint64_t seed) : seed_(seed) {}
+  explicit SimulatedRig(std::uint64_t seed) : seed_(seed_of_run(seed)) {}
 
  protected:
   int ways() const override { return std::size(kWays); }
@@ -143,6 +144,7 @@ void KernelRig::expect(const std::vector<KernelLaunch>& launches) {
     for (const Output& output : outputs_) {
       upload(output.memory, output.before.data(), output.before.size());
     }
+    TestCases::count();
     for (const KernelLaunch& launch : launches) {
       const std::string failure = run(launch, way);
       ASSERT_EQ(failure, "") << name(launch.kernel);

@@ -23,6 +23,7 @@
 
 #include "forge/gpu/kernels.h"
 #include "forge/numerics/philox.h"
+#include "gpu/test_seed.h"
 
 namespace forge::gpu {
 
@@ -90,7 +91,10 @@ class KernelRig {
   std::vector<Output> outputs_;
 };
 
-/// A rig on the simulated machine. `seed` gives the orders of threads.
+/// What a seed is in this run (test_seed.h): in the first one itself.
+inline std::uint64_t seed_of_run(std::uint64_t seed) { return seed + ((test_seed() - 1) << 32); }
+
+/// A rig on the simulated machine. `seed` gives the orders of threads, with that of the run.
 std::unique_ptr<KernelRig> simulated_rig(std::uint64_t seed);
 
 /// Tests of kernels: one body, an instance for the simulated machine, which checks, and one for
@@ -115,10 +119,11 @@ inline std::string target_name(const ::testing::TestParamInfo<Target>& test) {
                            ::testing::Values(Target::sim, Target::sim_device, Target::cuda), \
                            target_name)
 
-/// Numbers as a pure function of a seed, for the shapes and contents of a case.
+/// Numbers as a pure function of a seed and that of the run (test_seed.h), for the shapes and
+/// contents of a case.
 class Random {
  public:
-  explicit Random(std::uint64_t seed) : seed_(seed) {}
+  explicit Random(std::uint64_t seed) : seed_(seed_of_run(seed)) {}
 
   std::uint32_t word() { return numerics::philox({{next_++, 7, 0, 0}}, seed_).x[0]; }
   /// In [low, high].

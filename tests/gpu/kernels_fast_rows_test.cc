@@ -214,15 +214,11 @@ class PrepareHeads : public KernelTest {
   void expect(const HeadsCase& c) const {
     SCOPED_TRACE(testing::Message() << c);
     Random random(c.seed);
-    const std::vector<int> lengths{random.between(1, 60), random.between(1, 300), 5};
+    const std::vector<int> lengths{random.between(1, 60), random.between(3, 300), 5};
     KvWorld world(c.shape, lengths, random);
     const std::vector<std::byte> pool_before = world.bytes();
     const Canonical canonical(c, random);
-    std::vector<RowInput> rows;
-    for (const std::uint32_t sequence : {1u, 0u, 2u, 1u}) {
-      const int position = random.between(0, lengths[sequence] - 1);
-      rows.push_back({.position = static_cast<std::uint32_t>(position), .table = sequence});
-    }
+    std::vector<RowInput> rows = world.rows_of({1, 0, 2, 1}, random);
     const std::size_t rows_max = rows.size() + 2;
     const auto width = static_cast<std::size_t>(c.shape.width());
     const auto q_width = static_cast<std::size_t>(c.shape.heads() * c.shape.head_size);

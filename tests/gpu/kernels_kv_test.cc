@@ -26,15 +26,11 @@ class RotateAndStore : public KernelTest {
   void expect(const KvShape& shape, const model::RopeConfig& rope, std::uint64_t seed) const {
     SCOPED_TRACE(testing::Message() << shape << " of which turn " << rope.size << " seed " << seed);
     Random random(seed);
-    const std::vector<int> lengths{random.between(1, 60), random.between(1, 300), 5};
+    const std::vector<int> lengths{random.between(1, 60), random.between(3, 300), 5};
     KvWorld world(shape, lengths, random);
     const std::vector<std::byte> pool_before = world.bytes();
 
-    std::vector<RowInput> rows;
-    for (const std::uint32_t sequence : {1u, 0u, 2u, 1u, 1u}) {
-      const int position = random.between(0, lengths[sequence] - 1);
-      rows.push_back({.position = static_cast<std::uint32_t>(position), .table = sequence});
-    }
+    std::vector<RowInput> rows = world.rows_of({1, 0, 2, 1, 1}, random);
     const auto width = static_cast<std::size_t>(shape.width());
     const std::size_t rows_max = rows.size() + 3;
     const std::vector<float> before = random.reals(rows_max * width);

@@ -66,6 +66,20 @@ void KvWorld::fill(Random& random) {
   }
 }
 
+std::vector<RowInput> KvWorld::rows_of(const std::vector<std::uint32_t>& sequences,
+                                       Random& random) const {
+  std::vector<RowInput> rows;
+  while (rows.size() < sequences.size()) {
+    const std::uint32_t sequence = sequences[rows.size()];
+    const auto position = static_cast<std::uint32_t>(random.between(0, lengths_[sequence] - 1));
+    const bool is_taken = std::ranges::any_of(rows, [&](const RowInput& row) {
+      return row.table == sequence && row.position == position;
+    });
+    if (!is_taken) rows.push_back({.position = position, .table = sequence});
+  }
+  return rows;
+}
+
 numerics::PagedKV KvWorld::view(std::uint32_t sequence, int head, int length) const {
   return pool_.view({kLayer, head}, blocks_[sequence], static_cast<std::uint32_t>(length));
 }

@@ -44,6 +44,9 @@ class KvWorld {
   void store(std::uint32_t sequence, int position, int head, const float* key, const float* value);
   void fill(Random& random);
 
+  /// Rows of these sequences at random positions, no two at the same. Requires: there are so many.
+  std::vector<RowInput> rows_of(const std::vector<std::uint32_t>& sequences, Random& random) const;
+
   /// What the CPU reads of a KV head.
   numerics::PagedKV view(std::uint32_t sequence, int head, int length) const;
 

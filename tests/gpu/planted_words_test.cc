@@ -8,6 +8,8 @@
 #include "forge/simt/traffic.h"
 #include "gpu/fast_launches.h"
 #include "gpu/kernel_lines.h"
+#include "gpu/test_cases.h"
+#include "gpu/test_seed.h"
 
 namespace forge::gpu {
 namespace {
@@ -25,8 +27,10 @@ class PlantedWords : public ::testing::Test {
   }
 
   /// Launches it twice after one that writes its input, all of which overlap, without the word of a
-  /// line if there is one.
-  Result run_in_chain(const OverlappingLaunch& planted, std::optional<simt::Site> left_out = {}) {
+  /// line if there is one, threads in ascending order or in that of a seed.
+  Result run_in_chain(const OverlappingLaunch& planted, std::optional<simt::Site> left_out = {},
+                      std::optional<std::uint64_t> seed = {}) {
+    TestCases::count();
     simt::LaunchChain chain;
     chain.begin("the launch before", false);
     chain.note(planted.input.begin, planted.input.bytes, simt::AccessKind::write, 0,
@@ -35,7 +39,8 @@ class PlantedWords : public ::testing::Test {
     for (int i = 0; i < 2; ++i) {
       chain.begin(std::string(name(planted.launch.kernel)), true);
       simt::Checker checker(memory_.map(), &chain);
-      const Result done = run(planted.launch, {.observer = &checker, .left_out = left_out});
+      const Result done =
+          run(planted.launch, {.seed = seed, .observer = &checker, .left_out = left_out});
       if (!done) return done;
       checker.end_launch();
     }
@@ -170,11 +175,15 @@ TEST_F(PlantedWords, EachOneOfEachKernelIsMissed) {
     const std::string file = file_named(word.file);
     for (const Launch launch : {by.launch, by.also, by.also_last, by.also_heads}) {
       if (launch == nullptr) continue;
-      const auto done = run_in_chain((launches_.*launch)(), simt::Site{file.c_str(), word.number});
-      ASSERT_FALSE(done) << "nothing was reported";
-      EXPECT_EQ(done.error().kind, by.fault) << to_string(done.error());
-      const KernelLine at = kernel_line(done.error().sites.back());
-      EXPECT_NE(at.text.find(by.at), std::string::npos) << to_string(done.error());
+      for (const auto seed : orders()) {
+        const auto done =
+            run_in_chain((launches_.*launch)(), simt::Site{file.c_str(), word.number}, seed);
+        ASSERT_FALSE(done) << "nothing was reported";
+        EXPECT_EQ(done.error().kind, by.fault) << to_string(done.error());
+        if (seed) continue;  // another thread may be the first, at another line
+        const KernelLine at = kernel_line(done.error().sites.back());
+        EXPECT_NE(at.text.find(by.at), std::string::npos) << to_string(done.error());
+      }
     }
   }
 }
@@ -203,8 +212,10 @@ TEST_F(PlantedWords, NoneIsMissedWhereAllAreThere) {
                             &Fast::prepare_latents,
                             &Fast::project_heads_wide,
                             &Fast::attend_latent_spans}) {
-    const auto done = run_in_chain((launches_.*launch)());
-    EXPECT_TRUE(done) << to_string(done.error());
+    for (const auto seed : orders()) {
+      const auto done = run_in_chain((launches_.*launch)(), {}, seed);
+      EXPECT_TRUE(done) << to_string(done.error());
+    }
   }
 }
 
