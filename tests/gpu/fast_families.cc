@@ -21,8 +21,10 @@ void round_up(Json& config, const char* key, int multiple) {
   if (config.contains(key)) config[key] = rounded_up(config[key].get<int>(), multiple);
 }
 
-/// Heads of whole steps of the tensor core, rows of whole pieces of 16 bytes (fast_shapes.cc).
+/// Heads of whole steps of the tensor core, rows of whole pieces of 16 bytes (fast_shapes.cc);
+/// contexts of several spans.
 void set_sizes(Json& config) {
+  config["max_position_embeddings"] = 1024;
   for (const char* const key : {"hidden_size", "intermediate_size", "moe_intermediate_size",
                                 "shared_expert_intermediate_size", "q_lora_rank"}) {
     if (config[key].is_null()) {
