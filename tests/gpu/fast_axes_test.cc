@@ -130,7 +130,7 @@ void FastAxes::expect_preempted(PreemptionPolicy preemption) {
   const bool swaps = preemption == PreemptionPolicy::swap;
   take(four());
   Events events;
-  for (std::uint32_t blocks = 12; blocks < 24; ++blocks) {
+  for (std::uint32_t blocks = 12; blocks < 24; blocks += 2) {
     SCOPED_TRACE(::testing::Message() << blocks << " blocks");
     SchedulerConfig scheduler = ample(4, 4);
     scheduler.cache.num_blocks = blocks;
@@ -162,7 +162,7 @@ void FastAxes::expect_graphs() {
   take(four());
   for (const bool graphs : {false, true}) {
     for (const bool overlap : {false, true}) {
-      for (const std::uint32_t rows : {1U, 7U, 512U}) {
+      for (const std::uint32_t rows : {7U, 512U}) {
         const gpu::GpuOptions options{.graphs = graphs, .overlap = overlap, .chunk_rows = rows};
         SCOPED_TRACE(::testing::Message()
                      << "graphs " << graphs << " overlap " << overlap << " rows " << rows);
