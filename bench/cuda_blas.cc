@@ -31,7 +31,7 @@ struct Blas {
 };
 
 tl::expected<Blas, std::string> load_blas() {
-  auto library = DynamicLibrary::open("libcublas.so." + std::to_string(CUBLAS_VER_MAJOR));
+  auto library = cuda::DynamicLibrary::open("libcublas.so." + std::to_string(CUBLAS_VER_MAJOR));
   if (!library) return tl::unexpected(library.error());
   Blas blas{};
   library->find(blas.create, "cublasCreate_v2");

@@ -98,6 +98,7 @@ class CaseList {
       sizes.outputs = product.outputs;
       sizes.accumulate = product.accumulate;
       add(rows <= gpu::kNarrowRowsMax ? "project_narrow" : "project_wide", sizes);
+      if (rows >= gpu::kLibraryRowsMin) add("finish_product", sizes);
     }
   }
 

@@ -59,6 +59,15 @@ void measure_prefills(ModelRun& run, const BenchModel& model, ModelTime& time) {
   time.host_us = host->of(sum_us) / kPrefills;
 }
 
+nlohmann::ordered_json to_json(const gpu::LibraryReport& report) {
+  nlohmann::ordered_json json{{"name", report.library}, {"missing", report.missing}};
+  json["admitted"] = nlohmann::ordered_json::array();
+  json["refused"] = nlohmann::ordered_json::array();
+  for (const auto& each : report.admitted) json["admitted"].push_back(to_string(each));
+  for (const auto& each : report.refused) json["refused"].push_back(to_string(each));
+  return json;
+}
+
 void measure(ModelRun& run, const BenchModel& model, std::uint32_t steps, ModelTime& time) {
   if (time.of.phase == Phase::prefill) {
     measure_prefills(run, model, time);
@@ -76,8 +85,12 @@ void measure_model(gpu::Device& device, const BenchModel& model, const ModelSize
     std::optional<ModelRun> run;
     if (fitting.room.batch > 0) run.emplace(device, model, fitting.room, group.gpu, sizes);
     for (std::size_t i = 0; i < group.cases.size(); ++i) {
-      ModelTime time{.of = group.cases[i], .gpu = group.gpu, .not_run = fitting.not_run[i]};
-      if (time.not_run.empty()) measure(*run, model, sizes.steps, time);
+      ModelTime time{
+          .of = group.cases[i], .gpu = group.gpu, .library = {}, .not_run = fitting.not_run[i]};
+      if (time.not_run.empty()) {
+        time.library = run->library();
+        measure(*run, model, sizes.steps, time);
+      }
       tell(time);
     }
   }
@@ -88,6 +101,7 @@ nlohmann::ordered_json to_json(const BenchModel& model, const ModelTime& time,
   nlohmann::ordered_json json = to_json(model, time.of);
   json["graphs"] = time.gpu.graphs;
   json["overlap"] = time.gpu.overlap;
+  json["matrix_library"] = time.gpu.matrix_library;
   if (!time.not_run.empty()) {
     json["not_run"] = time.not_run;
     return json;
@@ -99,6 +113,10 @@ nlohmann::ordered_json to_json(const BenchModel& model, const ModelTime& time,
   json["operations"] = time.needs.operations;
   json["light_us"] = light ? nlohmann::ordered_json(*light) : nullptr;
   json["share"] = light ? nlohmann::ordered_json(*light / time.step_us) : nullptr;
+  // All cases of an executor have the same.
+  if (time.gpu.matrix_library && time.of.phase == ModelCase::Phase::prefill) {
+    json["library"] = to_json(time.library);
+  }
   return json;
 }
 

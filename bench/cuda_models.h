@@ -14,10 +14,11 @@ namespace forge {
 struct ModelTime {
   ModelCase of;
   gpu::GpuOptions gpu;
-  std::string not_run;  ///< why, if it was not: "needs 88123456789 bytes, 84567890123 free"
-  double step_us = 0;   ///< of whole steps, median; of a prefill all its steps, median of a few
-  double host_us = 0;   ///< of them, what the host does, mean; the rest is waiting for the device
-  StepNeeds needs;      ///< of the step in the middle; of all steps of a prefill
+  gpu::LibraryReport library;  ///< of the executor that ran it
+  std::string not_run;         ///< why, if it was not: "needs 88123456789 bytes, 84567890123 free"
+  double step_us = 0;  ///< of whole steps, median; of a prefill all its steps, median of a few
+  double host_us = 0;  ///< of them, what the host does, mean; the rest is waiting for the device
+  StepNeeds needs;     ///< of the step in the middle; of all steps of a prefill
 };
 
 /// Measures all cases, and tells of each when it is done. What the device has no memory for is not

@@ -47,15 +47,22 @@ std::vector<CaseGroup> model_cases(const ModelSizes& sizes) {
   const auto decode = [&](std::uint32_t batch) {
     return ModelCase{.batch = batch, .tokens = sizes.context};
   };
-  CaseGroup all{.gpu = {.chunk_rows = kChunkRows}};
-  all.cases.push_back({.phase = Phase::prefill, .tokens = sizes.prompt});
+  const ModelCase prefill{.phase = Phase::prefill, .tokens = sizes.prompt};
+  CaseGroup all{.gpu = {.matrix_library = true, .chunk_rows = kChunkRows}, .cases = {prefill}};
   for (const std::uint32_t batch : sizes.batches) all.cases.push_back(decode(batch));
-  std::ranges::stable_sort(all.cases, {},
-                           [&](const ModelCase& each) { return blocks_of(each, sizes); });
-  const std::vector<ModelCase> ends{decode(sizes.batches.front()), decode(sizes.batches.back())};
-  return {all,
-          {.gpu = {.graphs = false, .chunk_rows = kChunkRows}, .cases = ends},
-          {.gpu = {.overlap = false, .chunk_rows = kChunkRows}, .cases = ends}};
+  CaseGroup no_graphs{.gpu = all.gpu,
+                      .cases = {decode(sizes.batches.front()), decode(sizes.batches.back())}};
+  CaseGroup no_overlap = no_graphs;
+  CaseGroup no_library{.gpu = all.gpu, .cases = {prefill, decode(sizes.batches.back())}};
+  no_graphs.gpu.graphs = false;
+  no_overlap.gpu.overlap = false;
+  no_library.gpu.matrix_library = false;
+  std::vector<CaseGroup> groups{all, no_graphs, no_overlap, no_library};
+  for (CaseGroup& group : groups) {
+    std::ranges::stable_sort(group.cases, {},
+                             [&](const ModelCase& each) { return blocks_of(each, sizes); });
+  }
+  return groups;
 }
 
 FittingCases fitting_cases(gpu::Device& device, const BenchModel& model, const CaseGroup& group,

@@ -48,8 +48,9 @@ struct CaseGroup {
   std::vector<ModelCase> cases;  ///< from the one with the smallest cache on
 };
 
-/// Every batch and the prefill, with graphs and overlap. And of the same executor the smallest and
-/// the largest batch, without graphs, and without overlap.
+/// Every batch and the prefill, with graphs, overlap and the device's library. Without graphs, and
+/// without overlap, the smallest and the largest batch; without the library the largest batch and
+/// the prefill.
 std::vector<CaseGroup> model_cases(const ModelSizes& sizes);
 
 /// What an executor's cache and tables have to hold.
@@ -84,6 +85,7 @@ class ModelRun {
   StepTimes step() { return batch_.step(); }
   const StepPlan& plan() const { return batch_.plan(); }
   const gpu::GpuStatistics& statistics() const { return executor_->statistics(); }
+  const gpu::LibraryReport& library() const { return executor_->library(); }
 
  private:
   void skip_contexts(const ModelCase& of);

@@ -1,52 +1,16 @@
 #include "peers_blas_lt.h"
 
-#include <cublasLt.h>
-#include <cublas_api.h>
-
-#include "dynamic_library.h"
+#include "cublas_lt_functions.h"
 #include "peers_memory.h"
 #include "peers_stream.h"
 
 namespace forge {
 namespace {
 
+using Functions = cuda::CublasLtFunctions;
 using Status = LibraryStream::Status;
 
 constexpr std::size_t kWorkspaceBytes = std::size_t{32} << 20;
-
-struct BlasLt {
-  decltype(&cublasLtCreate) create;
-  decltype(&cublasLtDestroy) destroy;
-  decltype(&cublasLtMatmul) multiply;
-  decltype(&cublasLtMatmulAlgoGetHeuristic) choose;
-  decltype(&cublasLtMatmulDescCreate) create_product;
-  decltype(&cublasLtMatmulDescDestroy) destroy_product;
-  decltype(&cublasLtMatmulDescSetAttribute) set_product;
-  decltype(&cublasLtMatrixLayoutCreate) create_layout;
-  decltype(&cublasLtMatrixLayoutDestroy) destroy_layout;
-  decltype(&cublasLtMatmulPreferenceCreate) create_preference;
-  decltype(&cublasLtMatmulPreferenceDestroy) destroy_preference;
-  decltype(&cublasLtMatmulPreferenceSetAttribute) set_preference;
-};
-
-tl::expected<BlasLt, std::string> load_blas_lt() {
-  auto library = DynamicLibrary::open("libcublasLt.so." + std::to_string(CUBLAS_VER_MAJOR));
-  if (!library) return tl::unexpected(library.error());
-  BlasLt blas{};
-  library->find(blas.create, "cublasLtCreate");
-  library->find(blas.destroy, "cublasLtDestroy");
-  library->find(blas.multiply, "cublasLtMatmul");
-  library->find(blas.choose, "cublasLtMatmulAlgoGetHeuristic");
-  library->find(blas.create_product, "cublasLtMatmulDescCreate");
-  library->find(blas.destroy_product, "cublasLtMatmulDescDestroy");
-  library->find(blas.set_product, "cublasLtMatmulDescSetAttribute");
-  library->find(blas.create_layout, "cublasLtMatrixLayoutCreate");
-  library->find(blas.destroy_layout, "cublasLtMatrixLayoutDestroy");
-  library->find(blas.create_preference, "cublasLtMatmulPreferenceCreate");
-  library->find(blas.destroy_preference, "cublasLtMatmulPreferenceDestroy");
-  library->find(blas.set_preference, "cublasLtMatmulPreferenceSetAttribute");
-  return library->complete().map([&] { return blas; });
-}
 
 Status blas_status(const char* call, cublasStatus_t code) {
   if (code == CUBLAS_STATUS_SUCCESS) return {};
@@ -57,7 +21,7 @@ Status blas_status(const char* call, cublasStatus_t code) {
 class BlasLtProducts final : public ProductLevel {
  public:
   static ProductMaker::Made create(gpu::Device& device, const ProductOperands& operands) {
-    const auto blas = load_blas_lt();
+    const auto blas = Functions::load(Functions::file_name());
     if (!blas) return tl::unexpected(blas.error());
     auto stream = LibraryStream::create();
     if (!stream) return tl::unexpected(stream.error());
@@ -66,7 +30,7 @@ class BlasLtProducts final : public ProductLevel {
     return made;
   }
 
-  BlasLtProducts(const BlasLt& blas, std::unique_ptr<LibraryStream> stream, gpu::Device& device,
+  BlasLtProducts(const Functions& blas, std::unique_ptr<LibraryStream> stream, gpu::Device& device,
                  const ProductOperands& operands)
       : blas_(blas),
         operands_(operands),
@@ -77,10 +41,10 @@ class BlasLtProducts final : public ProductLevel {
 
   ~BlasLtProducts() override {
     destroy_row_layouts();
-    if (weights_ != nullptr) blas_.destroy_layout(weights_);
-    if (preference_ != nullptr) blas_.destroy_preference(preference_);
-    if (product_ != nullptr) blas_.destroy_product(product_);
-    if (handle_ != nullptr) blas_.destroy(handle_);
+    if (weights_ != nullptr) blas_.cublasLtMatrixLayoutDestroy(weights_);
+    if (preference_ != nullptr) blas_.cublasLtMatmulPreferenceDestroy(preference_);
+    if (product_ != nullptr) blas_.cublasLtMatmulDescDestroy(product_);
+    if (handle_ != nullptr) blas_.cublasLtDestroy(handle_);
   }
 
   Status plan(int rows) override {
@@ -90,9 +54,9 @@ class BlasLtProducts final : public ProductLevel {
     if (!status) return status;
     int found = 0;
     cublasLtMatmulHeuristicResult_t choice{};
-    status = blas_status(
-        "cublasLtMatmulAlgoGetHeuristic",
-        blas_.choose(handle_, product_, weights_, x_, y_, y_, preference_, 1, &choice, &found));
+    status = blas_status("cublasLtMatmulAlgoGetHeuristic",
+                         blas_.cublasLtMatmulAlgoGetHeuristic(handle_, product_, weights_, x_, y_,
+                                                              y_, preference_, 1, &choice, &found));
     if (status && found == 0) return tl::unexpected(std::string("cublasLt knows no algorithm"));
     if (status) status = blas_status("cublasLtMatmulAlgoGetHeuristic", choice.state);
     algorithm_ = choice.algo;
@@ -111,39 +75,44 @@ class BlasLtProducts final : public ProductLevel {
  private:
   Status prepare() {
     const cublasOperation_t transposed = CUBLAS_OP_T;
-    Status status = blas_status("cublasLtCreate", blas_.create(&handle_));
+    Status status = blas_status("cublasLtCreate", blas_.cublasLtCreate(&handle_));
     if (status) {
-      status = blas_status("cublasLtMatmulDescCreate",
-                           blas_.create_product(&product_, CUBLAS_COMPUTE_32F, CUDA_R_32F));
+      status =
+          blas_status("cublasLtMatmulDescCreate",
+                      blas_.cublasLtMatmulDescCreate(&product_, CUBLAS_COMPUTE_32F, CUDA_R_32F));
     }
     if (status) {
-      status = blas_status("cublasLtMatmulDescSetAttribute",
-                           blas_.set_product(product_, CUBLASLT_MATMUL_DESC_TRANSA, &transposed,
-                                             sizeof(transposed)));
+      status =
+          blas_status("cublasLtMatmulDescSetAttribute",
+                      blas_.cublasLtMatmulDescSetAttribute(product_, CUBLASLT_MATMUL_DESC_TRANSA,
+                                                           &transposed, sizeof(transposed)));
     }
     if (status) {
       status =
           create_layout(weights_, CUDA_R_16BF, operands_.shape.inputs, operands_.shape.outputs);
     }
     if (status) {
-      status = blas_status("cublasLtMatmulPreferenceCreate", blas_.create_preference(&preference_));
+      status = blas_status("cublasLtMatmulPreferenceCreate",
+                           blas_.cublasLtMatmulPreferenceCreate(&preference_));
     }
     if (!status) return status;
     return blas_status("cublasLtMatmulPreferenceSetAttribute",
-                       blas_.set_preference(preference_, CUBLASLT_MATMUL_PREF_MAX_WORKSPACE_BYTES,
-                                            &kWorkspaceBytes, sizeof(kWorkspaceBytes)));
+                       blas_.cublasLtMatmulPreferenceSetAttribute(
+                           preference_, CUBLASLT_MATMUL_PREF_MAX_WORKSPACE_BYTES, &kWorkspaceBytes,
+                           sizeof(kWorkspaceBytes)));
   }
 
   Status create_layout(cublasLtMatrixLayout_t& layout, cudaDataType type, int numbers,
                        int vectors) {
-    return blas_status("cublasLtMatrixLayoutCreate",
-                       blas_.create_layout(&layout, type, static_cast<std::uint64_t>(numbers),
-                                           static_cast<std::uint64_t>(vectors), numbers));
+    return blas_status(
+        "cublasLtMatrixLayoutCreate",
+        blas_.cublasLtMatrixLayoutCreate(&layout, type, static_cast<std::uint64_t>(numbers),
+                                         static_cast<std::uint64_t>(vectors), numbers));
   }
 
   void destroy_row_layouts() {
     for (cublasLtMatrixLayout_t* const layout : {&x_, &y_}) {
-      if (*layout != nullptr) blas_.destroy_layout(*layout);
+      if (*layout != nullptr) blas_.cublasLtMatrixLayoutDestroy(*layout);
       *layout = nullptr;
     }
   }
@@ -153,12 +122,12 @@ class BlasLtProducts final : public ProductLevel {
     const float zero = 0;
     return blas_status(
         "cublasLtMatmul",
-        blas_.multiply(handle_, product_, &one, operands_.matrix(matrix), weights_, operands_.x, x_,
-                       &zero, operands_.y, y_, operands_.y, y_, &algorithm_, workspace_.as<void>(),
-                       kWorkspaceBytes, stream_->get()));
+        blas_.cublasLtMatmul(handle_, product_, &one, operands_.matrix(matrix), weights_,
+                             operands_.x, x_, &zero, operands_.y, y_, operands_.y, y_, &algorithm_,
+                             workspace_.as<void>(), kWorkspaceBytes, stream_->get()));
   }
 
-  BlasLt blas_;
+  Functions blas_;
   ProductOperands operands_;
   gpu::Buffer workspace_;
   std::unique_ptr<LibraryStream> stream_;

@@ -33,6 +33,9 @@ class SkippingDevice::Stream : public gpu::Stream {
     if (device_.skips_ && launch.kernel != gpu::KernelId::update_tables) return {};
     return stream_->launch(launch);
   }
+  gpu::Status multiply(const gpu::LibraryProduct& product) override {
+    return device_.skips_ ? gpu::Status() : stream_->multiply(product);
+  }
   gpu::Status copy(void* to, const void* from, std::size_t bytes,
                    gpu::CopyDirection direction) override {
     return stream_->copy(to, from, bytes, direction);

@@ -33,6 +33,9 @@ class SkippingDevice : public gpu::Device {
   tl::expected<std::unique_ptr<gpu::Event>, gpu::DeviceError> create_event() override {
     return device_.create_event();
   }
+  tl::expected<gpu::MatrixLibrary*, std::string> matrix_library() override {
+    return device_.matrix_library();
+  }
 
  private:
   class Stream;

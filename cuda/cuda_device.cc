@@ -34,10 +34,13 @@ class CudaDevice final : public gpu::Device {
   tl::expected<gpu::Buffer, gpu::DeviceError> allocate(gpu::MemoryKind kind, std::size_t bytes,
                                                        const char* name) override;
   tl::expected<std::unique_ptr<gpu::Stream>, gpu::DeviceError> create_stream() override {
-    return CudaStream::create(context_, overlaps_);
+    return CudaStream::create(context_, library_, overlaps_);
   }
   tl::expected<std::unique_ptr<gpu::Event>, gpu::DeviceError> create_event() override {
     return CudaEvent::create(context_);
+  }
+  tl::expected<gpu::MatrixLibrary*, std::string> matrix_library() override {
+    return library_.get();
   }
   void release(void* data, gpu::MemoryKind kind) override;
 
@@ -45,6 +48,7 @@ class CudaDevice final : public gpu::Device {
   gpu::Status poison(gpu::MemoryKind kind, void* data, std::size_t bytes, const char* name);
 
   CudaContext context_;
+  LazyCublasLt library_{context_};
   gpu::DeviceInfo info_;
   bool overlaps_;
 };

@@ -49,7 +49,7 @@ dim3 dim3_of(const simt::Index3& index) {
 }  // namespace
 
 tl::expected<std::unique_ptr<gpu::Stream>, gpu::DeviceError> CudaStream::create(
-    const CudaContext& context, bool overlaps) {
+    const CudaContext& context, LazyCublasLt& library, bool overlaps) {
   cudaStream_t stream = nullptr;
   // Non-blocking: without ties to the default stream, which nothing here uses.
   const auto created = context.run(
@@ -57,7 +57,7 @@ tl::expected<std::unique_ptr<gpu::Stream>, gpu::DeviceError> CudaStream::create(
       [&] { return cudaStreamCreateWithFlags(&stream, cudaStreamNonBlocking); },
       [] { return "a stream"; });
   if (!created) return tl::unexpected(created.error());
-  return std::make_unique<CudaStream>(context, stream, overlaps);
+  return std::make_unique<CudaStream>(context, library, stream, overlaps);
 }
 
 CudaStream::~CudaStream() {
@@ -104,6 +104,12 @@ gpu::Status CudaStream::launch(const gpu::KernelLaunch& launch) {
       "cudaLaunchKernelExC",
       [&] { return cudaLaunchKernelExC(&config, kernel_entry(launch.kernel), args); },
       [&] { return words_of(launch); });
+}
+
+gpu::Status CudaStream::multiply(const gpu::LibraryProduct& product) {
+  const auto library = library_.get();
+  if (!library) return Stream::multiply(product);
+  return (*library)->multiply(product, stream_);
 }
 
 gpu::Status CudaStream::record(gpu::Event& event) {

@@ -3,6 +3,7 @@
 
 #include <memory>
 
+#include "cublas_lt.h"
 #include "cuda_context.h"
 
 namespace forge::cuda {
@@ -11,9 +12,9 @@ class CudaStream final : public gpu::Stream {
  public:
   /// `overlaps`: can launches of this device?
   static tl::expected<std::unique_ptr<gpu::Stream>, gpu::DeviceError> create(
-      const CudaContext& context, bool overlaps);
-  CudaStream(const CudaContext& context, cudaStream_t stream, bool overlaps)
-      : context_(context), stream_(stream), overlaps_(overlaps) {}
+      const CudaContext& context, LazyCublasLt& library, bool overlaps);
+  CudaStream(const CudaContext& context, LazyCublasLt& library, cudaStream_t stream, bool overlaps)
+      : context_(context), library_(library), stream_(stream), overlaps_(overlaps) {}
   ~CudaStream() override;
   CudaStream(const CudaStream&) = delete;
   CudaStream& operator=(const CudaStream&) = delete;
@@ -21,6 +22,7 @@ class CudaStream final : public gpu::Stream {
   gpu::Status copy(void* to, const void* from, std::size_t bytes,
                    gpu::CopyDirection direction) override;
   gpu::Status launch(const gpu::KernelLaunch& launch) override;
+  gpu::Status multiply(const gpu::LibraryProduct& product) override;
   gpu::Status record(gpu::Event& event) override;
   gpu::Status wait(const gpu::Event& event) override;
 
@@ -34,6 +36,7 @@ class CudaStream final : public gpu::Stream {
   gpu::Status allow_shared_bytes(const gpu::KernelLaunch& launch) const;
 
   const CudaContext& context_;
+  LazyCublasLt& library_;
   cudaStream_t stream_;
   bool overlaps_;
 };

@@ -118,6 +118,19 @@ KernelTime estimate(const DeviceDescription& device, const gpu::KernelLaunch& la
   return time;
 }
 
+double product_us(const DeviceDescription& device, const gpu::LibraryShape& shape, bool in_graph) {
+  const double rows = shape.rows;
+  const double outputs = shape.outputs;
+  const double inputs = shape.inputs;
+  const double bytes = 2 * inputs * (rows + outputs) + 4 * rows * outputs;
+  const double flops = 2 * rows * outputs * inputs;
+  const double flops_per_us =
+      device.multiprocessors * device.clock_ghz * static_cast<double>(device.matrix_flops) * 1e3;
+  const double memory_us = bytes / device.memory_gb_per_s / 1e3;
+  return (in_graph ? device.graph_launch_us : device.launch_us) +
+         std::max(memory_us, flops / flops_per_us);
+}
+
 double copy_us(const DeviceDescription& device, std::uint64_t bytes) {
   return device.host_link_latency_us + static_cast<double>(bytes) / device.host_link_gb_per_s / 1e3;
 }

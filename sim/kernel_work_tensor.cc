@@ -8,6 +8,7 @@
 namespace forge::sim {
 
 using gpu::ExpertProduct;
+using gpu::FinishProductArgs;
 using gpu::KernelLaunch;
 using gpu::ProjectExpertsNarrowArgs;
 using gpu::ProjectExpertsWideArgs;
@@ -226,6 +227,25 @@ KernelWork work(const ProjectHeadsWideArgs& args, const KernelLaunch& launch) {
   w.block_bytes = heads * (w.block_bytes + results);
   w.flops *= heads;
   w.matrix_flops *= heads;
+  return w;
+}
+
+/// A warp reads all that it makes of a turn of, and then writes it.
+KernelWork work(const FinishProductArgs& args, const KernelLaunch& launch) {
+  const TensorProduct& p = args.product;
+  const RowsOfLaunch rows = rows_of(p, args.kTileRows);
+  const std::uint64_t column_blocks = size_of(launch.shape.grid.y);
+  const std::uint64_t sums = rows.count * size_of(p.outputs) * kFloat;
+  const std::uint64_t squares =
+      p.norm.squares != nullptr ? rows.count * size_of(p.inputs / numerics::kSquaresGroup) * kFloat
+                                : 0;
+  KernelWork w;
+  w.bytes_read = kWord + sums + squares;
+  w.block_bytes = blocks_of(launch) * kWord + sums + column_blocks * squares;
+  add_results(w, p, rows);
+  constexpr std::uint64_t kFactorsOfWarp = 2;
+  w.chain_loads = 1 + 2 * size_of(args.turns());
+  add_norm_chain(w, p, std::min(rows.most, kFactorsOfWarp), kFactorsOfWarp);
   return w;
 }
 

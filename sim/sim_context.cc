@@ -13,8 +13,9 @@
 namespace forge::sim {
 namespace {
 
-constexpr std::array<std::string_view, 8> kCallNames{
-    "allocate", "create", "copy", "launch", "graph launch", "event", "capture", "synchronize"};
+constexpr std::array<std::string_view, 9> kCallNames{"allocate", "create",   "copy",
+                                                     "launch",   "multiply", "graph launch",
+                                                     "event",    "capture",  "synchronize"};
 
 /// The seed of a device's launch number `launch`: SplitMix64 (Steele, Lea, Flood, OOPSLA 2014).
 std::uint64_t seed_of_launch(std::uint64_t seed, std::uint64_t launch) {
@@ -125,6 +126,16 @@ gpu::Status SimContext::run(const gpu::KernelLaunch& launch, const RunOptions& o
   total.us += us;
   ++statistics_.launches;
   statistics_.device_us += us;
+  return {};
+}
+
+gpu::Status SimContext::run(const ProductOperation& operation, const RunOptions& options) {
+  options.launches->end_all();
+  gpu::LibraryProduct product = operation.product;
+  product.algorithm = &operation.algorithm;
+  options_.library->multiply(product);
+  ++statistics_.library_products;
+  statistics_.device_us += product_us(options_.device, product.shape, options.in_graph);
   return {};
 }
 

@@ -30,6 +30,12 @@ struct CopyOperation {
   gpu::CopyDirection direction = gpu::CopyDirection::within;
 };
 
+/// A product of the library in a queue or a graph.
+struct ProductOperation {
+  gpu::LibraryProduct product;  ///< its algorithm is the one below
+  gpu::LibraryAlgorithm algorithm;
+};
+
 /// Whether an operation runs in a graph, whether an injected fault makes it late, and the launches
 /// of its stream.
 struct RunOptions {
@@ -58,6 +64,7 @@ class SimContext {
 
   gpu::Status run(const CopyOperation& copy, const RunOptions& options);
   gpu::Status run(const gpu::KernelLaunch& launch, const RunOptions& options);
+  gpu::Status run(const ProductOperation& operation, const RunOptions& options);
 
   /// Fills the destination of a copy to the host with poison, which stays until the copy runs.
   static void poison_destination(const CopyOperation& copy);

@@ -45,10 +45,16 @@ tl::expected<std::unique_ptr<gpu::Event>, gpu::DeviceError> SimDevice::create_ev
   return std::make_unique<SimEvent>(*context_);
 }
 
+tl::expected<gpu::MatrixLibrary*, std::string> SimDevice::matrix_library() {
+  if (context_->options().library == nullptr) return Device::matrix_library();
+  return context_->options().library;
+}
+
 std::optional<gpu::Estimate> SimDevice::estimate() const {
-  gpu::Estimate estimate{.us = statistics().device_us,
-                         .kernels = statistics().kernels,
-                         .calibrated = description().calibration.has_value()};
+  gpu::Estimate estimate{
+      .us = statistics().device_us,
+      .kernels = statistics().kernels,
+      .calibrated = description().calibration.has_value() && statistics().library_products == 0};
   for (std::size_t i = 0; i < estimate.kernels.size(); ++i) {
     if (estimate.kernels[i].launches == 0) continue;
     estimate.calibrated &= is_calibrated(description(), static_cast<gpu::KernelId>(i));

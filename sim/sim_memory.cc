@@ -129,8 +129,7 @@ const SimMemory::Allocation* SimMemory::at(std::uintptr_t address) const {
   return address - found->first < found->second.bytes ? &found->second : nullptr;
 }
 
-std::optional<std::string> SimMemory::device_side_error(const void* address,
-                                                        std::size_t bytes) const {
+std::optional<std::string> SimMemory::range_error(const void* address, std::size_t bytes) const {
   const auto begin = reinterpret_cast<std::uintptr_t>(address);
   const Allocation* const allocation = at(begin);
   if (allocation == nullptr || allocation->kind != gpu::MemoryKind::device) {
@@ -162,11 +161,10 @@ std::optional<std::string> SimMemory::copy_error(const void* to, const void* fro
                                                  gpu::CopyDirection direction) const {
   if (bytes == 0) return "copies nothing";
   const auto to_error = direction == gpu::CopyDirection::to_host ? host_side_error(to, bytes)
-                                                                 : device_side_error(to, bytes);
+                                                                 : range_error(to, bytes);
   if (to_error) return "the destination " + *to_error;
-  const auto from_error = direction == gpu::CopyDirection::to_device
-                              ? host_side_error(from, bytes)
-                              : device_side_error(from, bytes);
+  const auto from_error = direction == gpu::CopyDirection::to_device ? host_side_error(from, bytes)
+                                                                     : range_error(from, bytes);
   if (from_error) return "the source " + *from_error;
   return std::nullopt;
 }

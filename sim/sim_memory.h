@@ -46,6 +46,9 @@ class SimMemory {
   std::optional<std::string> copy_error(const void* to, const void* from, std::size_t bytes,
                                         gpu::CopyDirection direction) const;
 
+  /// What is wrong with memory that the device is to use; none if it lies within one allocation.
+  std::optional<std::string> range_error(const void* address, std::size_t bytes) const;
+
   /// A guard zone that was written to: "kv_pool (4096 bytes): byte 4100 was overwritten".
   std::optional<std::string> damage() const;
 
@@ -69,7 +72,6 @@ class SimMemory {
   };
 
   const Allocation* at(std::uintptr_t address) const;
-  std::optional<std::string> device_side_error(const void* address, std::size_t bytes) const;
   std::optional<std::string> host_side_error(const void* address, std::size_t bytes) const;
 
   std::uint64_t device_bytes_;

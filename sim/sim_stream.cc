@@ -108,6 +108,21 @@ gpu::Status SimStream::launch(const gpu::KernelLaunch& launch) {
   return {};
 }
 
+gpu::Status SimStream::multiply(const gpu::LibraryProduct& product) {
+  if (context_.options().library == nullptr) return Stream::multiply(product);
+  const std::string what = to_string(product.shape);
+  const auto begun = context_.begin_call(Kind::multiply, what);
+  if (!begun) return refuse(begun.error());
+  if (const auto bad = error_of(product)) return refuse(context_.error(Kind::multiply, *bad));
+  ProductOperation operation{product, *product.algorithm};
+  if (capture_) {
+    capture_->operations.emplace_back(std::move(operation));
+    return {};
+  }
+  queue(std::move(operation));
+  return {};
+}
+
 gpu::Status SimStream::record(gpu::Event& event) {
   auto begun = context_.begin_call_outside_capture(Kind::event, "record");
   if (!begun) return refuse(std::move(begun.error()));
@@ -224,6 +239,22 @@ std::optional<std::string> SimStream::error_of(const CopyOperation& copy) const 
   if (!bad) return std::nullopt;
   return std::string(name_of(copy.direction)) + ", " + std::to_string(copy.bytes) +
          " bytes: " + *bad;
+}
+
+std::optional<std::string> SimStream::error_of(const gpu::LibraryProduct& product) const {
+  const auto rows = static_cast<std::size_t>(product.shape.rows);
+  const auto outputs = static_cast<std::size_t>(product.shape.outputs);
+  const std::size_t row_bytes = 2 * static_cast<std::size_t>(product.shape.inputs);
+  const SimMemory& memory = context_.memory();
+  const std::string what = to_string(product.shape);
+  if (auto bad = memory.range_error(product.x, rows * row_bytes)) return what + ": x: " + *bad;
+  if (auto bad = memory.range_error(product.weights, outputs * row_bytes)) {
+    return what + ": weights: " + *bad;
+  }
+  if (auto bad = memory.range_error(product.sums, rows * outputs * sizeof(float))) {
+    return what + ": sums: " + *bad;
+  }
+  return std::nullopt;
 }
 
 std::optional<std::string> SimStream::error_of(const gpu::KernelLaunch& launch) const {

@@ -51,7 +51,7 @@ class SimEvent : public gpu::Event {
   std::shared_ptr<double> time_us_;  ///< the device's clock when a record() last ran
 };
 
-using GraphOperation = std::variant<CopyOperation, gpu::KernelLaunch>;
+using GraphOperation = std::variant<CopyOperation, gpu::KernelLaunch, ProductOperation>;
 
 class SimGraph : public gpu::Graph {
  public:
@@ -73,6 +73,7 @@ class SimStream : public gpu::Stream {
   gpu::Status copy(void* to, const void* from, std::size_t bytes,
                    gpu::CopyDirection direction) override;
   gpu::Status launch(const gpu::KernelLaunch& launch) override;
+  gpu::Status multiply(const gpu::LibraryProduct& product) override;
   gpu::Status record(gpu::Event& event) override;
   gpu::Status wait(const gpu::Event& event) override;
   gpu::Status begin_capture() override;
@@ -93,7 +94,9 @@ class SimStream : public gpu::Stream {
     std::shared_ptr<const std::vector<GraphOperation>> operations;
   };
   struct Operation {
-    std::variant<CopyOperation, gpu::KernelLaunch, GraphLaunch, Record, StreamPoint> what;
+    std::variant<CopyOperation, gpu::KernelLaunch, ProductOperation, GraphLaunch, Record,
+                 StreamPoint>
+        what;
     bool late = false;
   };
   struct Capture {
@@ -107,6 +110,7 @@ class SimStream : public gpu::Stream {
   gpu::Status run(const std::vector<GraphOperation>& operations, bool late);
   std::optional<std::string> error_of(const CopyOperation& copy) const;
   std::optional<std::string> error_of(const gpu::KernelLaunch& launch) const;
+  std::optional<std::string> error_of(const gpu::LibraryProduct& product) const;
   /// A call that failed ends a capture that is under way.
   gpu::Status refuse(gpu::DeviceError error);
 

@@ -17,6 +17,7 @@
 #include "copy_blocks.cuh"
 #include "digest_logits.cuh"
 #include "embed.cuh"
+#include "finish_product.cuh"
 #include "glu.cuh"
 #include "merge_spans.cuh"
 #include "plan_experts.cuh"

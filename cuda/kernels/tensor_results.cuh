@@ -1,5 +1,5 @@
-// What becomes of the products of project_narrow and project_wide: the norm's factor, the bias, and
-// then one of
+// What becomes of the products of project_narrow, project_wide and a library: the norm's factor,
+// the bias, and then one of
 //
 //   y                  m v, capped; and of each tile of eight outputs the largest (candidates.h)
 //   y += m v           the residual stream; and the same rows scaled for the next norm, with their
@@ -147,22 +147,29 @@ FORGE_DEVICE void store_plain(const gpu::TensorProduct& a, bool is_there, std::i
   if (a.candidates != nullptr) store_candidate(a, is_there, row, n, y);
 }
 
+/// A lane's share of a tile of rows of `outputs` floats. What is not there is zero.
+template <class Rows>
+FORGE_DEVICE MatrixSum<float> read_tile(gptr<const float> from, int outputs, const Rows& row_of,
+                                        const TensorTile& tile) {
+  MatrixSum<float> sums = {};
+  const int n = tile.first_output + lane() % 4 * 2;
+  FORGE_UNROLLED for (int half = 0; half < 2; ++half) {
+    const int row = lane() / 4 + 8 * half;
+    if (row >= tile.rows) continue;
+    const gptr<const float> y = from + row_of.result(tile.first_row + row) * outputs + n;
+    if (n < outputs) sums.at[2 * half] = y[0];
+    if (n + 1 < outputs) sums.at[2 * half + 1] = y[1];
+  }
+  return sums;
+}
+
 /// y where the sums of a tile are added to it, and zeros elsewhere. It is read on its own so that
 /// several tiles can ask for theirs before the first of them writes.
 template <class Rows>
 FORGE_DEVICE MatrixSum<float> read_residual(const gpu::TensorProduct& a, const Rows& row_of,
                                             const TensorTile& tile) {
-  MatrixSum<float> before = {};
-  if (!a.accumulate) return before;
-  const int n = tile.first_output + lane() % 4 * 2;
-  FORGE_UNROLLED for (int half = 0; half < 2; ++half) {
-    const int row = lane() / 4 + 8 * half;
-    if (row >= tile.rows) continue;
-    const gptr<const float> y = global(a.y) + row_of.result(tile.first_row + row) * a.outputs + n;
-    if (n < a.outputs) before.at[2 * half] = y[0];
-    if (n + 1 < a.outputs) before.at[2 * half + 1] = y[1];
-  }
-  return before;
+  if (!a.accumulate) return {};
+  return read_tile(global(static_cast<const float*>(a.y)), a.outputs, row_of, tile);
 }
 
 /// y of outputs n and n + 1 of a row, if it is there, and the same for the next product to read.

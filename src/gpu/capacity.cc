@@ -45,6 +45,7 @@ GpuNumerics numerics_of(const GpuModels& models) {
 CapacityTerms terms_of(const GpuModels& models, const GpuOptions& gpu, std::uint64_t shared_bytes) {
   return {.numerics = numerics_of(models),
           .has_draft_model = models.draft.has_value(),
+          .matrix_library = gpu.matrix_library,
           .positions = models.model.config().positions,
           .chunk_rows = gpu.chunk_rows,
           .shared_bytes = shared_bytes};
@@ -98,6 +99,7 @@ Capacity::Capacity(const model::ModelConfig& model, const executor::ExecutorOpti
   key_segments = (positions + numerics::kKeySegment - 1) / numerics::kKeySegment;
   split_rows = std::min(slab_rows, split_rows_max(head_tiles_of(model)));
   shared_bytes = terms.shared_bytes;
+  uses_library = terms.matrix_library && is_fast && slab_rows >= kLibraryRowsMin;
   block_size = options.cache.block_size;
   kv_type = options.kv_type;
   block_numbers = options.cache.block_size * kv_shape(model).token_numbers();

@@ -20,6 +20,7 @@ namespace forge::gpu {
 struct CapacityTerms {
   GpuNumerics numerics = GpuNumerics::canonical;  ///< fast if that of all models
   bool has_draft_model = false;
+  bool matrix_library = false;           ///< GpuOptions
   int positions = model::kPositionsMax;  ///< of the longest sequence: those of the model that is
                                          ///< drafted for
   std::uint32_t chunk_rows = GpuOptions().chunk_rows;
@@ -63,6 +64,7 @@ struct Capacity {
   bool reads_logits = false;
   std::uint32_t vocabulary = 0;
   std::uint64_t shared_bytes = 0;  ///< of a thread block, the most
+  bool uses_library = false;       ///< of the device, where it has one
 
   // The most in a sequence: neither longer than the model's positions nor than the pool.
   std::uint32_t positions = 0;

@@ -33,6 +33,15 @@ class CommandQueue {
     launch_in(args, args.shape());
   }
 
+  /// By the device's library. Requires: it has one.
+  void multiply(const LibraryProduct& product) {
+    if (status_) status_ = stream_.multiply(product);
+  }
+  /// The same for a caller who can do without: a failure of this call is not remembered.
+  Status try_multiply(const LibraryProduct& product) {
+    return status_ ? stream_.multiply(product) : status_;
+  }
+
   void launch(Graph& graph) {
     if (status_) status_ = stream_.launch(graph);
   }

@@ -22,7 +22,8 @@ void upload(model::RotaryTable& table, const Buffer& to, std::uint32_t positions
 }  // namespace
 
 ModelBuffers::ModelBuffers(const GpuModel& model, const executor::ExecutorOptions& options,
-                           const Capacity& capacity, Allocator& allocator)
+                           const Capacity& capacity, Allocator& allocator,
+                           const LibraryReport& report)
     : rotary(allocator.rows(capacity.positions, model.config().rope.size, "rotary table")),
       pool(allocator.take<std::byte>(MemoryKind::device,
                                      options.cache.num_blocks * capacity.block_bytes(), "KV pool")),
@@ -31,6 +32,7 @@ ModelBuffers::ModelBuffers(const GpuModel& model, const executor::ExecutorOption
                                           "KV pool of the host")),
       hidden(allocator.rows(capacity.slab_rows, model.config().hidden_size, "hidden")),
       layers(layers_of(model, capacity, allocator)),
+      library(model, capacity, allocator, report),
       logits(allocator.rows(capacity.slab_logits, model.config().vocabulary_size, "logits")) {
   if (model.numerics() == GpuNumerics::fast) {
     const int of_row = candidate_count(model.config().vocabulary_size);
@@ -49,22 +51,22 @@ MemoryBytes kv_bytes(const executor::ExecutorOptions& options, const Capacity& c
 }
 
 DeviceModel::DeviceModel(const GpuModel& model, const executor::ExecutorOptions& options,
-                         const Capacity& capacity, Allocator& allocator, CommandQueue& queue)
+                         const Capacity& capacity, const ModelPlace& place)
     : model_(model.config()),
       digest_logits_(options.digest_logits),
       block_bytes_(capacity.block_bytes()),
       host_rotary_(std::make_unique<model::RotaryTable>(model_.rope)),
       host_window_rotary_(
           model_.window_rope ? std::make_unique<model::RotaryTable>(*model_.window_rope) : nullptr),
-      weights_(model, capacity.slab_rows, allocator, &queue),
-      buffers_(model, options, capacity, allocator) {
-  if (!allocator.status()) return;
-  upload(*host_rotary_, buffers_.rotary, capacity.positions, queue);
+      weights_(model, capacity.slab_rows, place.allocator, &place.queue),
+      buffers_(model, options, capacity, place.allocator, place.library) {
+  if (!place.allocator.status()) return;
+  upload(*host_rotary_, buffers_.rotary, capacity.positions, place.queue);
   if (host_window_rotary_) {
-    upload(*host_window_rotary_, buffers_.window_rotary, capacity.positions, queue);
+    upload(*host_window_rotary_, buffers_.window_rotary, capacity.positions, place.queue);
   }
-  queue.synchronize();
-  if (!queue.status()) return;
+  place.queue.synchronize();
+  if (!place.queue.status()) return;
   host_rotary_.reset();
   host_window_rotary_.reset();
 }
@@ -95,6 +97,7 @@ void DeviceModel::run(const Slab& slab, const SlabShape& shape, const DeviceStep
                         .rotary = buffers_.rotary.as<float>(),
                         .window_rotary = buffers_.window_rotary.as<float>(),
                         .coded_rows = weights_.coded_rows(),
+                        .library = &buffers_.library,
                         .queue = queue};
   embed(pass);
   auto* const hidden = buffers_.hidden.as<float>();

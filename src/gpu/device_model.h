@@ -28,7 +28,7 @@ namespace forge::gpu {
 /// What a model needs on the device beside its weights.
 struct ModelBuffers {
   ModelBuffers(const GpuModel& model, const executor::ExecutorOptions& options,
-               const Capacity& capacity, Allocator& allocator);
+               const Capacity& capacity, Allocator& allocator, const LibraryReport& report = {});
 
   Buffer rotary;     // [positions][rope size], model/rotary_table.h
   Buffer pool;       // [num_blocks][block_bytes], model/kv_pool.h
@@ -37,6 +37,7 @@ struct ModelBuffers {
   // The intermediate results of one slab, R of its rows with logits.
   Buffer hidden;  // [rows][d] the residual stream
   std::variant<CanonicalLayers, FastLayers> layers;
+  LibraryProducts library;
   Buffer logits;         // [R][V]
   Buffer candidates;     // [R][candidate_count(V)] of fast numerics
   Buffer window_rotary;  // likewise of ModelConfig::window_rope, where there is one
@@ -45,10 +46,17 @@ struct ModelBuffers {
 /// The bytes of the pools.
 MemoryBytes kv_bytes(const executor::ExecutorOptions& options, const Capacity& capacity);
 
+/// Where a model takes its memory, how its weights get there, and which library it may use.
+struct ModelPlace {
+  Allocator& allocator;
+  CommandQueue& queue;
+  const LibraryReport& library;
+};
+
 class DeviceModel {
  public:
   DeviceModel(const GpuModel& model, const executor::ExecutorOptions& options,
-              const Capacity& capacity, Allocator& allocator, CommandQueue& queue);
+              const Capacity& capacity, const ModelPlace& place);
 
   /// As DeviceWeights has them.
   const std::optional<model::PackFault>& fault() const { return weights_.fault(); }

@@ -11,6 +11,7 @@
 #include "block_tables.h"
 #include "command_queue.h"
 #include "device_weights.h"
+#include "library_products.h"
 #include "step_input.h"
 #include "step_mailbox.h"
 
@@ -58,8 +59,9 @@ struct DevicePass {
   const BlockTables& tables;
   std::byte* pool;  ///< KV of all blocks: model/kv_pool.h
   const float* rotary;
-  const float* window_rotary;  ///< of layers with a window, where their RoPE is another one
-  RowGroup* coded_rows;        ///< room for x of products with codes (device_weights.h)
+  const float* window_rotary;      ///< of layers with a window, where their RoPE is another one
+  RowGroup* coded_rows;            ///< room for x of products with codes (device_weights.h)
+  const LibraryProducts* library;  ///< of products of many rows; not used with canonical numerics
   CommandQueue& queue;
 
   RowCount decode_rows() const { return {&counts->decode_rows, shape.counts.decode_rows}; }

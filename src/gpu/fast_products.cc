@@ -57,6 +57,7 @@ void FastProducts::multiply_section(const DevicePass& pass, const TensorProduct&
     pass.queue.launch(ProjectNarrowArgs{product});
     return;
   }
+  if (pass.library->multiply(pass.queue, product)) return;
   ProjectWideArgs wide{product};
   wide.kind = with_room(wide.kind);
   pass.queue.launch(wide);

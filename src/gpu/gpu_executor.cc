@@ -56,6 +56,7 @@ struct GpuExecutor::State {
   /// Where steps run, memory is taken and uploads are queued.
   struct Place {
     Device& device;
+    LibraryReport library;
     std::unique_ptr<Stream> stream;
     Allocator& allocator;
     CommandQueue& queue;
@@ -82,6 +83,7 @@ struct GpuExecutor::State {
   }
 
   Device& device;
+  const LibraryReport library;
   const executor::ExecutorOptions options;
   const GpuOptions gpu_options;
   const Capacity capacity;
@@ -119,6 +121,7 @@ GpuExecutor::State::State(Place place, const GpuModels& models,
                           const executor::ExecutorOptions& with, const GpuOptions& gpu,
                           std::unique_ptr<executor::Drafter> drafts)
     : device(place.device),
+      library(std::move(place.library)),
       options(with),
       gpu_options(gpu),
       capacity(models.model.config(), with,
@@ -134,7 +137,7 @@ GpuExecutor::State::State(Place place, const GpuModels& models,
             models.draft ? std::optional(models.draft->config().layers) : std::nullopt),
       answer(with, *drafter),
       stream(std::move(place.stream)),
-      model(models.model, with, capacity, place.allocator, place.queue),
+      model(models.model, with, capacity, {place.allocator, place.queue, library}),
       tables(capacity, place.allocator),
       mailbox(capacity, place.allocator),
       graphs(capacity),
@@ -143,7 +146,8 @@ GpuExecutor::State::State(Place place, const GpuModels& models,
   if (!models.draft) return;
   const Capacity of_draft(models.draft->config(), with,
                           terms_of(models, gpu, capacity.shared_bytes));
-  draft_model.emplace(*models.draft, with, of_draft, place.allocator, place.queue);
+  draft_model.emplace(*models.draft, with, of_draft,
+                      ModelPlace{place.allocator, place.queue, library});
 }
 
 // ---- Creation -----------------------------------------------------------------------------------
@@ -167,12 +171,15 @@ tl::expected<std::unique_ptr<GpuExecutor>, CreateError> GpuExecutor::create(
   if (auto fits = fits_fast(models, options.kv_type, device.info()); !fits) {
     return tl::unexpected(CreateError(fits.error()));
   }
+  auto library = try_library(device, models, Capacity(target, options, terms_of(models, gpu)));
+  if (!library) return tl::unexpected(CreateError(library.error()));
   auto stream = device.create_stream();
   if (!stream) return tl::unexpected(CreateError(stream.error()));
   CommandQueue queue(**stream);
   Allocator allocator(device);
-  auto state = std::make_unique<State>(State::Place{device, std::move(*stream), allocator, queue},
-                                       models, options, gpu, std::move(drafter));
+  auto state = std::make_unique<State>(
+      State::Place{device, *std::move(library), std::move(*stream), allocator, queue}, models,
+      options, gpu, std::move(drafter));
   if (!allocator.status()) return tl::unexpected(CreateError(allocator.status().error()));
   if (!queue.status()) return tl::unexpected(CreateError(queue.status().error()));
   if (state->model.fault()) return tl::unexpected(WeightsError{false, *state->model.fault()});
@@ -193,6 +200,7 @@ const SpeculationStatistics& GpuExecutor::speculation() const {
   return state_->answer.speculation();
 }
 const GpuStatistics& GpuExecutor::statistics() const { return state_->statistics; }
+const LibraryReport& GpuExecutor::library() const { return state_->library; }
 
 // ---- A step -------------------------------------------------------------------------------------
 

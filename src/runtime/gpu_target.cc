@@ -71,7 +71,10 @@ tl::expected<gpu::GpuModels, std::string> gpu_models(const TargetOptions& option
 
 gpu::GpuOptions gpu_options(const TargetOptions& options) {
   gpu::GpuOptions gpu{.graphs = options.device.graphs, .overlap = options.device.overlap};
-  if (options.kind == TargetKind::cuda) gpu.chunk_rows = kChunkRowsOfCuda;
+  if (options.kind == TargetKind::cuda) {
+    gpu.chunk_rows = kChunkRowsOfCuda;
+    gpu.matrix_library = options.device.matrix_library;
+  }
   if (options.device.chunk_rows > 0) gpu.chunk_rows = options.device.chunk_rows;
   return gpu;
 }

@@ -33,6 +33,14 @@ RunRecord record_on_gpu(const LoadedModel& model, TargetKind kind, const gpu::Gp
   return record_of(model, kind, digests);
 }
 
+std::optional<LibraryRecord> record_of(const gpu::LibraryReport& report) {
+  if (report.library.empty()) return std::nullopt;
+  LibraryRecord record{.name = report.library, .admitted = {}, .refused = {}};
+  for (const auto& each : report.admitted) record.admitted.push_back(to_string(each));
+  for (const auto& each : report.refused) record.refused.push_back(to_string(each));
+  return record;
+}
+
 std::unique_ptr<executor::ModelExecutor> cpu_executor(const executor::ExecutorOptions& options,
                                                       const LoadedModel& model,
                                                       const LoadedModel* draft,
@@ -111,9 +119,12 @@ tl::expected<Target, std::string> Target::open_on_gpu(const TargetOptions& optio
     const int major = (*device)->info().compute_capability / 10;
     record.numerics = RunNumerics::fast;
     record.fast = {.version = numerics::kFastVersion,
-                   .step = std::string(numerics::step_model(major).name)};
+                   .step = std::string(numerics::step_model(major).name),
+                   .library = record_of((*executor)->library())};
   }
+  gpu::LibraryReport library = (*executor)->library();
   Target target(*std::move(executor), with.grammars, std::move(record));
+  target.library_ = std::move(library);
   target.device_ = *std::move(device);
   target.device_name_ = target.device_->info().name;
   target.memory_ = plan;

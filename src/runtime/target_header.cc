@@ -119,6 +119,15 @@ nlohmann::json eos_json(const std::vector<TokenId>& eos) {
   return list;
 }
 
+nlohmann::json fast_json(const FastRecord& fast) {
+  nlohmann::json json = {{"version", fast.version}, {"step", fast.step}};
+  if (const auto& library = fast.library) {
+    json["library"] = {
+        {"name", library->name}, {"admitted", library->admitted}, {"refused", library->refused}};
+  }
+  return json;
+}
+
 /// The names of version 2 are others.
 RunNumerics read_numerics(const Fields& fields, bool is_old) {
   const std::string_view canonical = is_old ? kCanonicalFp32 : name_of(RunNumerics::canonical);
@@ -131,8 +140,17 @@ RunNumerics read_numerics(const Fields& fields, bool is_old) {
                             : RunNumerics::canonical;
 }
 
+LibraryRecord read_library(const Fields& fields) {
+  LibraryRecord library{.name = fields.text("name"),
+                        .admitted = fields.texts("admitted"),
+                        .refused = fields.texts("refused")};
+  fields.finish();
+  return library;
+}
+
 FastRecord read_fast(const Fields& fields) {
   FastRecord fast{.version = fields.integer("version", kInts), .step = fields.text("step")};
+  if (const auto library = fields.object("library")) fast.library = read_library(*library);
   fields.finish();
   return fast;
 }
@@ -190,9 +208,7 @@ trace::TraceHeader to_trace_header(const TargetOptions& options, const RunRecord
                  {"draft_layers", e.draft_layers},
                  {"digest_logits", e.digest_logits},
                  {"eos", eos_json(e.eos)}});
-  if (record.fast) {
-    target["fast"] = {{"version", record.fast->version}, {"step", record.fast->step}};
-  }
+  if (record.fast) target["fast"] = fast_json(*record.fast);
   if (e.kv_type != numerics::KvType::f32) target["kv"] = name_of(e.kv_type);
   if (e.draft_source == executor::DraftSource::ngram) {
     target["draft_source"] = name_of(e.draft_source);

@@ -269,7 +269,8 @@ TEST(ProductsOnTensorCores, have_the_bits_and_the_bytes_of_many_rows_of_an_exper
 
 /// Several tiles of rows, and of outputs, of each kernel.
 TEST(ProductsOnTensorCores, have_the_bits_and_the_bytes_of_many_rows) {
-  for (const KernelId kernel : {KernelId::project_narrow, KernelId::project_wide}) {
+  using enum KernelId;
+  for (const KernelId kernel : {project_narrow, project_wide, finish_product}) {
     const KernelSizes sizes{.rows = 130, .hidden = 200, .outputs = 133, .bias = 1};
     SCOPED_TRACE(gpu::name(kernel));
     expect_bits_and_bytes(kernel, sizes);
@@ -289,7 +290,7 @@ TEST(ProductsOnTensorCores, have_the_bits_and_the_bytes_of_every_block) {
 /// Products that leave candidates alone; picks that begin with them.
 TEST(Candidates, have_the_bits_and_the_bytes) {
   using enum KernelId;
-  for (const KernelId kernel : {project_narrow, project_wide, sample}) {
+  for (const KernelId kernel : {project_narrow, project_wide, finish_product, sample}) {
     for (KernelSizes sizes : {KernelSizes{}, kSmallest, kTails, kSeveral}) {
       sizes.accumulate = 0;
       sizes.candidates = 1;

@@ -86,6 +86,8 @@ TEST(TargetOptions, flags_choose_the_device) {
   const auto cuda = parsed({"--target", "cuda", "--device", "1"}).value();
   EXPECT_EQ(cuda.kind, runtime::TargetKind::cuda);
   EXPECT_EQ(cuda.device, runtime::DeviceOptions{.device = "1"});
+  const auto alone = parsed({"--target", "cuda", "--matrix-library", "off"}).value();
+  EXPECT_EQ(alone.device, runtime::DeviceOptions{.matrix_library = false});
 }
 
 TEST(TargetOptions, a_flag_without_a_use_is_refused_by_name) {
@@ -98,6 +100,8 @@ TEST(TargetOptions, a_flag_without_a_use_is_refused_by_name) {
   EXPECT_EQ(refused({"--overlap", "on"}), "--overlap does not apply to --target cpu");
   EXPECT_EQ(refused({"--chunk-rows", "9"}), "--chunk-rows does not apply to --target cpu");
   EXPECT_EQ(refused({"--gpu-memory", "0.5"}), "--gpu-memory does not apply to --target cpu");
+  EXPECT_EQ(refused({"--target", "sim", "--matrix-library", "off"}),
+            "--matrix-library does not apply to --target sim");
   EXPECT_EQ(refused({"--target", "cuda", "--schedule-seed", "1"}),
             "--schedule-seed does not apply to --target cuda");
   EXPECT_EQ(refused({"--target", "cuda", "--sim-threads", "2"}),
@@ -193,6 +197,16 @@ TEST(TargetOptions, the_header_of_a_fast_run_says_which_step_it_was) {
   ASSERT_TRUE(read) << read.error();
   EXPECT_EQ(read->record, record);
   EXPECT_EQ(read->options.source.numerics, runtime::RunNumerics::fast);
+
+  record.fast->library = {
+      .name = "cuBLASLt 13.1.0", .admitted = {"128 x 8 x 16 bf16: a"}, .refused = {}};
+  const trace::TraceHeader with_library = runtime::to_trace_header(options, record, "an H200");
+  EXPECT_EQ(with_library.target["fast"]["library"],
+            nlohmann::json({{"name", "cuBLASLt 13.1.0"},
+                            {"admitted", {"128 x 8 x 16 bf16: a"}},
+                            {"refused", nlohmann::json::array()}}));
+  EXPECT_EQ(runtime::from_trace_header(with_library)->record, record);
+
   header.target.erase("fast");
   EXPECT_EQ(runtime::from_trace_header(header).error(),
             "target.fast is missing; accepted is an object");

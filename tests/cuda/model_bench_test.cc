@@ -283,7 +283,8 @@ std::vector<ModelTime> measured(gpu::Device& device, const BenchModel& model,
 /// "decode 3", and what was off.
 std::string title(const ModelTime& time) {
   return std::string(name_of(time.of.phase)) + " " + std::to_string(time.of.batch) +
-         (time.gpu.graphs ? "" : ", no graphs") + (time.gpu.overlap ? "" : ", no overlap");
+         (time.gpu.graphs ? "" : ", no graphs") + (time.gpu.overlap ? "" : ", no overlap") +
+         (time.gpu.matrix_library ? "" : ", no library");
 }
 
 TEST_F(TinyModel, is_measured_in_all_cases) {
@@ -306,7 +307,8 @@ TEST_F(TinyModel, is_measured_in_all_cases) {
   }
   EXPECT_THAT(titles,
               ElementsAre("decode 1", "prefill 1", "decode 3", "decode 1, no graphs",
-                          "decode 3, no graphs", "decode 1, no overlap", "decode 3, no overlap"));
+                          "decode 3, no graphs", "decode 1, no overlap", "decode 3, no overlap",
+                          "prefill 1, no library", "decode 3, no library"));
 }
 
 TEST_P(TinyModelOf, is_measured_whatever_its_weights_are) {
@@ -329,7 +331,7 @@ TEST_F(TinyModel, of_which_a_step_finds_no_memory_is_not_run_and_says_so) {
     EXPECT_EQ(json.contains("step_us"), time.of.batch == 1) << json;
     if (!time.not_run.empty()) not_run.push_back(time.not_run);
   }
-  ASSERT_EQ(not_run.size(), 3U);
+  ASSERT_EQ(not_run.size(), 4U);
   EXPECT_THAT(not_run[0], ::testing::MatchesRegex("needs [0-9]+ bytes, 67108864 free"));
 
   sim::SimDevice full({.device = description_, .memory_bytes = 1});

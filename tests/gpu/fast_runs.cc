@@ -19,6 +19,7 @@ std::unique_ptr<gpu::Device> open(const Place& place) {
   sim::SimOptions options{.device = sim::find_device(place.simulated).value()};
   options.mode = place.checked ? sim::SimMode::checked : sim::SimMode::plain;
   if (place.checked) options.schedule_seed = 6 + gpu::test_seed();
+  options.library = place.library;
   if (place.shared_bytes) options.device.shared_bytes = *place.shared_bytes;
   auto device = std::make_unique<sim::SimDevice>(options);
   if (!place.watch) return device;
@@ -54,10 +55,11 @@ Outputs run(const gpu::GpuModels& models, const Place& place,
   };
   for (const Request& request : requests) {
     index[engine.submit(request).value()] = index.size();
-    step();
+    if (!place.at_once) step();
   }
   while (engine.has_work()) step();
   outputs.statistics = executor->statistics();
+  outputs.library = executor->library();
   outputs.step = numerics::step_model(device->info().compute_capability / 10);
   outputs.estimate = device->estimate();
   return outputs;

@@ -14,6 +14,7 @@
 #include "forge/gpu/gpu_executor.h"
 #include "forge/numerics/kv_type.h"
 #include "forge/numerics/matrix_step.h"
+#include "forge/sim/sim_library.h"
 #include "gpu/fast_models.h"
 #include "gpu/replay_world.h"
 #include "gpu/watched_device.h"
@@ -38,19 +39,22 @@ struct Place {
   Replayer device = Replayer::sim;
   const char* simulated = "h200";
   std::optional<std::uint64_t> shared_bytes =
-      {};                ///< of a simulated multiprocessor, if not its own
-  bool checked = false;  ///< simulated: look for races, threads in another order
+      {};                              ///< of a simulated multiprocessor, if not its own
+  bool checked = false;                ///< simulated: look for races, threads in another order
+  sim::SimLibrary* library = nullptr;  ///< simulated
   numerics::KvType kv_type = numerics::KvType::bf16;
   std::uint32_t drafts = 0;
   gpu::GpuOptions gpu = {};
   SchedulerConfig scheduler = {};
-  Watch watch = {};  ///< simulated, without graphs: sees each launch
+  bool at_once = false;  ///< all requests are there before the first step; otherwise one a step
+  Watch watch = {};      ///< simulated, without graphs: sees each launch
 };
 
 struct Outputs {
   std::vector<Output> of;  ///< each request
   Events events;
   gpu::GpuStatistics statistics;
+  gpu::LibraryReport library;
   numerics::StepModel step;               ///< of the device's tensor cores
   std::optional<gpu::Estimate> estimate;  ///< of a simulated device: with launches by kernel
 
@@ -62,7 +66,7 @@ struct Outputs {
 
 std::unique_ptr<gpu::Device> open(const Place& place);
 
-/// Submits a request a step, and runs until all have ended.
+/// Submits the requests, and runs until all have ended.
 Outputs run(const gpu::GpuModels& models, const Place& place, const std::vector<Request>& requests);
 
 /// Requests of equal prompts, as far as they go, for ten tokens; every third samples.

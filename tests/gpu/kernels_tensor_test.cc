@@ -1,7 +1,7 @@
 // project_narrow and project_wide: every output is the chain of steps of numerics/tensor_product.h,
 // whatever the kernel, the rows, the tile and the warps; and what becomes of it are the CPU's
 // functions, one after the other. So all have the same bits, and each case is run with the one, and
-// with all blocks of the other.
+// with all blocks of the other; and finish_product makes the same of sums that went through memory.
 #include <span>
 
 #include "gpu/product_test.h"
@@ -76,6 +76,22 @@ class TensorProducts : public ProductTest {
       shape.grid.y = c.tiles_along_y;
     }
     rig.expect(launch_of(narrow, shape));
+    finish(rig, c, product);
+  }
+
+  /// Plain sums, as a library would leave them, and what becomes of them.
+  static void finish(KernelRig& rig, const Case& c, const TensorProduct& product) {
+    const std::vector<float> unwritten(size(c.rows + c.rows_more, c.outputs), NAN);
+    ProjectWideArgs sums{{.row_count = product.row_count,
+                          .rows_max = product.rows_max,
+                          .x = product.x,
+                          .weights = product.weights,
+                          .inputs = product.inputs,
+                          .outputs = product.outputs,
+                          .type = product.type,
+                          .y = rig.input("sums", unwritten)}};
+    const FinishProductArgs finish{product, sums.product.y};
+    rig.expect({launch_of(sums, sums.shape()), launch_of(finish, finish.shape())});
   }
 };
 

@@ -5,6 +5,7 @@
 //   Device --allocate--> Buffer          device memory, or pinned host memory
 //          --create_stream--> Stream     an in-order queue: copies, launches, events, graphs
 //          --create_event--> Event       a point in a stream; also measures time
+//          --matrix_library--> MatrixLibrary  where the vendor has one
 //   Stream --begin_capture ... end_capture--> Graph    recorded once, launched often
 //
 // Everything on a stream is asynchronous: when copy() or launch() returns, it may not have begun.
@@ -26,6 +27,7 @@
 
 #include "forge/core/names.h"
 #include "forge/gpu/kernels.h"
+#include "forge/gpu/matrix_library.h"
 
 namespace forge::gpu {
 
@@ -128,6 +130,8 @@ class Stream {
   virtual ~Stream() = default;
   virtual Status copy(void* to, const void* from, std::size_t bytes, CopyDirection direction) = 0;
   virtual Status launch(const KernelLaunch& launch) = 0;
+  /// By the device's library. Requires: it has one.
+  virtual Status multiply(const LibraryProduct& product);
   virtual Status record(Event& event) = 0;
   /// What is queued on this stream from now on waits for `event`, recorded on another stream.
   virtual Status wait(const Event& event) = 0;
@@ -154,6 +158,8 @@ class Device : public Buffer::Owner {
                                                      const char* name) = 0;
   virtual tl::expected<std::unique_ptr<Stream>, DeviceError> create_stream() = 0;
   virtual tl::expected<std::unique_ptr<Event>, DeviceError> create_event() = 0;
+  /// Lives as long as the device. Errors: why there is none.
+  virtual tl::expected<MatrixLibrary*, std::string> matrix_library();
 };
 
 }  // namespace forge::gpu

@@ -95,6 +95,8 @@ class GpuExecutor : public executor::ModelExecutor {
 
   const SpeculationStatistics& speculation() const override;
   const GpuStatistics& statistics() const;
+  /// What came of trying the device's library of matrix products.
+  const LibraryReport& library() const;
 
   /// Of the weights that it has loaded. Requires for the draft model's: there is one.
   const model::WeightsDigest& weights_digest(executor::PassModel which) const;

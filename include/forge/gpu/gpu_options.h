@@ -13,6 +13,10 @@ struct GpuOptions {
   /// can; and the caller go on between start() and execute() while the device works. Otherwise one
   /// thing happens after the other.
   bool overlap = true;
+  /// In fast numerics, leave products of many rows to the vendor's library (matrix_library.h) where
+  /// the device has one and its trial finds our bits. Its sums take memory, chunk_rows of the most
+  /// outputs.
+  bool matrix_library = false;
   /// Rows that go through the model together; the rest of a pass follows. Intermediate results take
   /// memory for so many. More of them read the weights more seldom.
   std::uint32_t chunk_rows = 512;

@@ -40,6 +40,7 @@
 #include "forge/gpu/kernels/copy_blocks.h"
 #include "forge/gpu/kernels/digest_logits.h"
 #include "forge/gpu/kernels/embed.h"
+#include "forge/gpu/kernels/finish_product.h"
 #include "forge/gpu/kernels/glu.h"
 #include "forge/gpu/kernels/kernel_launch.h"
 #include "forge/gpu/kernels/merge_spans.h"
@@ -92,6 +93,7 @@
   ENTRY(scale_rows, ScaleRowsArgs)                                   \
   ENTRY(project_narrow, ProjectNarrowArgs)                           \
   ENTRY(project_wide, ProjectWideArgs)                               \
+  ENTRY(finish_product, FinishProductArgs)                           \
   ENTRY(project_codes_narrow, ProjectCodesNarrowArgs)                \
   ENTRY(project_codes_wide, ProjectCodesWideArgs)                    \
   ENTRY(project_experts_narrow, ProjectExpertsNarrowArgs)            \

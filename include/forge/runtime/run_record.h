@@ -12,6 +12,7 @@
 #include <optional>
 #include <string>
 #include <tl/expected.hpp>
+#include <vector>
 
 #include "forge/model/weights_digest.h"
 #include "forge/runtime/target_options.h"
@@ -28,10 +29,20 @@ struct ModelRecord {
   friend bool operator==(const ModelRecord&, const ModelRecord&) = default;
 };
 
+/// The vendor's library that had products of fast numerics (gpu::LibraryReport), as texts.
+struct LibraryRecord {
+  std::string name;                   ///< "cuBLASLt 13.1.0"
+  std::vector<std::string> admitted;  ///< shape and algorithm
+  std::vector<std::string> refused;   ///< shape, algorithm and reason
+
+  friend bool operator==(const LibraryRecord&, const LibraryRecord&) = default;
+};
+
 /// What fast numerics were.
 struct FastRecord {
-  int version = 0;   ///< numerics::kFastVersion
-  std::string step;  ///< numerics::StepModel::name
+  int version = 0;                            ///< numerics::kFastVersion
+  std::string step;                           ///< numerics::StepModel::name
+  std::optional<LibraryRecord> library = {};  ///< if one was tried; a replay may have another
 
   friend bool operator==(const FastRecord&, const FastRecord&) = default;
 };

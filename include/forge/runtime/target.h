@@ -44,6 +44,9 @@ class Target {
   /// The memory that it took.
   const MemoryPlan& memory() const { return memory_; }
 
+  /// What came of trying the library of its device.
+  const gpu::LibraryReport& library() const { return library_; }
+
   /// "simulated NVIDIA H200 SXM 141GB"; empty for a CPU.
   const std::string& device_name() const { return device_name_; }
 
@@ -68,6 +71,7 @@ class Target {
   std::shared_ptr<grammar::OutputCompiler> grammars_;
   RunRecord record_;
   MemoryPlan memory_;
+  gpu::LibraryReport library_;
   std::string device_name_;
 };
 

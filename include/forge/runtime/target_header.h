@@ -7,7 +7,9 @@
 //    "drafts":0,"draft_layers":2,"digest_logits":true,"eos":0}
 //
 // Numerics are those of the results, with "fast":{"version":1,"step":"mma-sm90"} beside "fast"
-// (numerics/fast.h); instructions the CPU's (run_record.h); config and weights are
+// (numerics/fast.h), and in it, where a vendor's library was tried for products of many rows,
+// "library":{"name":"cuBLASLt 13.1.0","admitted":["512 x 4096 x 4096 bf16: ..."],"refused":[...]}
+// (gpu/matrix_library.h); instructions the CPU's (run_record.h); config and weights are
 // digests of what the model was; eos is a token or a list of them. Other runs have, instead,
 //
 //   "kind":"sim","device":"simulated NVIDIA H200 ...": a GPU, or "cuda"; without instructions

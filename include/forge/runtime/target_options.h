@@ -62,6 +62,7 @@ struct DeviceOptions {
   std::string device;                          ///< empty: "h200" for sim, 0 for cuda
   bool graphs = true;                          ///< gpu::GpuOptions
   bool overlap = true;                         ///< likewise
+  bool matrix_library = true;                  ///< likewise; cuda
   std::optional<std::uint64_t> schedule_seed;  ///< sim: seed of the order of threads
   int host_threads = 1;                        ///< sim: host threads that run thread blocks
   bool checked = false;                        ///< sim: look for races and other bugs of kernels

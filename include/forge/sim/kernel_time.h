@@ -22,6 +22,7 @@
 #include <string>
 
 #include "forge/gpu/kernels.h"
+#include "forge/gpu/matrix_library.h"
 #include "forge/sim/device_description.h"
 #include "forge/sim/kernel_work.h"
 
@@ -68,6 +69,10 @@ KernelTime estimate(const DeviceDescription& device, const gpu::KernelLaunch& la
 /// The same for work that is already known. Requires: as above.
 KernelTime estimate(const DeviceDescription& device, const gpu::KernelLaunch& launch,
                     const KernelWork& work, const LaunchContext& context);
+
+/// The time of a product by a vendor's library, of which nothing is known but what it has to move
+/// and to multiply: at the rates of the device.
+double product_us(const DeviceDescription& device, const gpu::LibraryShape& shape, bool in_graph);
 
 /// The time of a copy over the link to the host.
 double copy_us(const DeviceDescription& device, std::uint64_t bytes);

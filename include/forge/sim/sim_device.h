@@ -16,9 +16,9 @@
 //
 // The device's clock adds up what runs, one operation after the other, whichever stream it is on.
 //
-// Stricter than CUDA, so that host code which runs here runs there: both sides of a copy are
-// checked at the call; in a capture, only copies and kernels of one stream are allowed, and no
-// other call to the device.
+// Stricter than CUDA, so that host code which runs here runs there: both sides of a copy, and the
+// matrices of a library's product, are checked at the call; in a capture, only copies, kernels and
+// products of one stream are allowed, and no other call to the device.
 //
 // Invariants
 //   1. Streams, events, graphs and memory are gone before the device; otherwise it aborts.
@@ -40,6 +40,7 @@
 
 #include "forge/gpu/device.h"
 #include "forge/sim/device_description.h"
+#include "forge/sim/sim_library.h"
 #include "forge/simt/machine.h"
 #include "forge/simt/memory_map.h"
 
@@ -56,6 +57,7 @@ struct DeviceCall {
     create,  ///< a stream or an event is created
     copy,
     launch,
+    multiply,
     graph_launch,
     event,    ///< record or wait
     capture,  ///< its begin or its end
@@ -83,12 +85,14 @@ struct SimOptions {
   int host_threads = 1;
   std::optional<std::uint64_t> memory_bytes;  ///< of the device; not given: what the host has
   FaultInjector faults;                       ///< none: nothing fails
+  SimLibrary* library = nullptr;              ///< that the device has, if any; it outlives it
 };
 
 /// What has run so far.
 struct SimStatistics {
   double device_us = 0;  ///< the device's clock: estimated time of all that has run
   std::uint64_t launches = 0;
+  std::uint64_t library_products = 0;
   std::uint64_t copies = 0;
   std::uint64_t bytes_copied = 0;
   std::uint64_t bytes_allocated = 0;  ///< now, of both kinds
@@ -108,6 +112,7 @@ class SimDevice : public gpu::Device {
                                                        const char* name) override;
   tl::expected<std::unique_ptr<gpu::Stream>, gpu::DeviceError> create_stream() override;
   tl::expected<std::unique_ptr<gpu::Event>, gpu::DeviceError> create_event() override;
+  tl::expected<gpu::MatrixLibrary*, std::string> matrix_library() override;
   void release(void* data, gpu::MemoryKind kind) override;
 
   const DeviceDescription& description() const;

@@ -123,6 +123,7 @@ class Run {
     result_.draft_source = name_of(run_.options.executor.draft_source);
     result_.drafts = {speculation.proposed, speculation.accepted};
     result_.prefix_cache = engine_.scheduler().prefix_cache_statistics();
+    result_.library = target_.library();
     result_.last_error = engine_.last_error();
     result_.digest = trace_ ? trace_->digest() : digest_.value();
     result_.trace_failed = trace_ && !trace_->flush();

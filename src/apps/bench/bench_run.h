@@ -66,6 +66,7 @@ struct ModeResult {
   std::string_view draft_source;        ///< what proposed them
   engine::DraftCounts drafts;
   PrefixCacheStatistics prefix_cache;
+  gpu::LibraryReport library;                ///< of a GPU
   std::uint64_t digest = 0;                  ///< RunDigest
   std::vector<std::uint64_t> token_digests;  ///< of each request's output, by workload index
   std::string last_error;                    ///< of the target; empty if no step failed

@@ -21,6 +21,7 @@
 #include "bench_report.h"
 #include "flag_choice.h"
 #include "flag_range.h"
+#include "library_report.h"
 #include "model_bench_report.h"
 #include "policy_report.h"
 #include "profile_report.h"
@@ -183,6 +184,7 @@ int save(const nlohmann::json& results, const std::string& path) {
 int report(const std::vector<ModeResult>& results, std::span<const NamedProfile> profiles,
            const BenchOptions& options) {
   print_table(results, std::cout);
+  print_library(results.front().library, std::cerr);  // all modes have the same
   for (const NamedProfile& named : profiles) print_profile(named, std::cout);
   for (const ModeResult& r : results) {
     const auto alarm = engine::outside(options.acceptance, r.drafts);

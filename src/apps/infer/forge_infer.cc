@@ -26,6 +26,7 @@
 #include "forge/runtime/open.h"
 #include "forge/serve/http_server.h"
 #include "infer_options.h"
+#include "library_report.h"
 #include "program_output.h"
 
 namespace forge::apps {
@@ -99,13 +100,14 @@ void print_notes(const runtime::LoadedModel& model) {
   if (model.draft() != nullptr) print_notes(*model.draft());
 }
 
-/// The memory that a GPU target took.
-void print_memory(const runtime::Target& target) {
+/// The memory that a GPU target took, and the library that it uses.
+void print_device(const runtime::Target& target) {
   const runtime::MemoryPlan& plan = target.memory();
   if (plan.device) {
     std::cerr << "memory of " << target.device_name() << ": " << to_string(*plan.device) << '\n';
   }
   std::cerr << "memory of this machine: " << to_string(plan.host) << '\n';
+  print_library(target.library(), std::cerr);
 }
 
 /// Says what was read from a file.
@@ -116,7 +118,7 @@ void print_model(Runtime& runtime) {
             << " of weights, KV cache of " << std::uint64_t{cache.num_blocks} * cache.block_size
             << " tokens, " << model.threads().threads() << " threads"
             << (model.has_tokenizer() ? "" : ", no tokenizer: a token is a byte") << '\n';
-  if (is_gpu(runtime.options().kind)) print_memory(runtime.target());
+  if (is_gpu(runtime.options().kind)) print_device(runtime.target());
   print_notes(model);
 }
 

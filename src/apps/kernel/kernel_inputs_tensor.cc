@@ -1,4 +1,6 @@
 // Inputs of products on tensor cores.
+#include <functional>
+
 #include "forge/numerics/scaled_norm.h"
 #include "forge/numerics/vector_ops.h"
 #include "product_inputs.h"
@@ -9,6 +11,28 @@ namespace {
 using numerics::BF16;
 using Sizes = KernelSizes;
 
+/// Of output i % N of row i / N.
+using SumOf = std::function<float(std::size_t i)>;
+
+/// Of the product with such sums. What becomes of them, its own sizes say.
+void expect_product(KernelCaseBuilder& b, gpu::TensorProduct& product, const SumOf& sum_of) {
+  const std::size_t N = b.size(&Sizes::outputs);
+  const auto bias = b.sizes().bias != 0 ? b.upload("bias", b.floats(N)) : Uploaded<float>();
+  product.bias = bias.device;
+  product.cap = static_cast<float>(b.sizes().cap);
+  product.accumulate = b.sizes().accumulate != 0;
+  const auto result = [=, accumulates = product.accumulate, cap = product.cap](std::size_t i,
+                                                                               float before) {
+    float v = sum_of(i);
+    if (bias.device != nullptr) v = v + bias[i % N];
+    return accumulates ? before + v : cap > 0 ? numerics::soft_cap(v, cap) : v;
+  };
+  expect_results(b, product, [=](std::vector<float> y) {
+    for (std::size_t i = 0; i < y.size(); ++i) y[i] = result(i, y[i]);
+    return y;
+  });
+}
+
 gpu::TensorProduct build_product(KernelCaseBuilder& b) {
   const std::size_t rows = b.size(&Sizes::rows);
   const std::size_t K = b.size(&Sizes::hidden);
@@ -17,28 +41,17 @@ gpu::TensorProduct build_product(KernelCaseBuilder& b) {
   const auto x = b.upload("x", packed_pairs(b.floats(rows * K)));
   const auto weights =
       b.upload("weights", packed_pairs(b.floats((N + kPadded - 1) / kPadded * kPadded * K)));
-  const auto bias = b.sizes().bias != 0 ? b.upload("bias", b.floats(N)) : Uploaded<float>();
   gpu::TensorProduct product{.row_count = &b.row_counts(rows)->rows,
                              .rows_max = b.sizes().rows,
                              .x = x.device,
                              .weights = weights.device,
                              .inputs = b.sizes().hidden,
                              .outputs = b.sizes().outputs,
-                             .type = numerics::HalfType::bf16,
-                             .bias = bias.device,
-                             .cap = static_cast<float>(b.sizes().cap),
-                             .accumulate = b.sizes().accumulate != 0};
-  const auto result = [=, accumulates = product.accumulate, cap = product.cap](std::size_t i,
-                                                                               float before) {
+                             .type = numerics::HalfType::bf16};
+  expect_product(b, product, [=](std::size_t i) {
     const std::vector<BF16> w = row_of(weights, i % N, K);
     const std::vector<BF16> a = row_of(x, i / N, K);
-    float v = numerics::tensor_product<BF16>(numerics::kMmaSm90, w, a);
-    if (bias.device != nullptr) v = v + bias[i % N];
-    return accumulates ? before + v : cap > 0 ? numerics::soft_cap(v, cap) : v;
-  };
-  expect_results(b, product, [=](std::vector<float> y) {
-    for (std::size_t i = 0; i < y.size(); ++i) y[i] = result(i, y[i]);
-    return y;
+    return numerics::tensor_product<BF16>(numerics::kMmaSm90, w, a);
   });
   return product;
 }
@@ -95,6 +108,21 @@ gpu::KernelLaunch build_project_narrow(KernelCaseBuilder& b) {
 
 gpu::KernelLaunch build_project_wide(KernelCaseBuilder& b) {
   const gpu::ProjectWideArgs args{build_product(b)};
+  return gpu::launch_of(args, args.shape());
+}
+
+gpu::KernelLaunch build_finish_product(KernelCaseBuilder& b) {
+  const std::size_t rows = b.size(&Sizes::rows);
+  const auto sums = b.upload("sums", b.floats(rows * b.size(&Sizes::outputs)));
+  gpu::TensorProduct product{.row_count = &b.row_counts(rows)->rows,
+                             .rows_max = b.sizes().rows,
+                             .x = nullptr,
+                             .weights = nullptr,
+                             .inputs = b.sizes().hidden,
+                             .outputs = b.sizes().outputs,
+                             .type = numerics::HalfType::bf16};
+  expect_product(b, product, [=](std::size_t i) { return sums[i]; });
+  const gpu::FinishProductArgs args{product, sums.device};
   return gpu::launch_of(args, args.shape());
 }
 

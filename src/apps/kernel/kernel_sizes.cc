@@ -160,6 +160,8 @@ struct SharedSizes {
   Members choice{&Sizes::rows, &Sizes::experts, &Sizes::experts_per_token};
   Members product{&Sizes::rows, &Sizes::hidden, &Sizes::outputs,   &Sizes::accumulate,
                   &Sizes::bias, &Sizes::cap,    &Sizes::candidates};
+  Members sums{&Sizes::rows, &Sizes::outputs, &Sizes::accumulate,
+               &Sizes::bias, &Sizes::cap,     &Sizes::candidates};
   Members code_product = joined(product, {&Sizes::weights});
   Members expert_product = joined(choice, {&Sizes::hidden, &Sizes::outputs, &Sizes::bias});
   Members expert_code_product = joined(expert_product, {&Sizes::weights});
@@ -221,6 +223,7 @@ std::vector<KernelEntry> fast_kernels(const SharedSizes& shared) {
       {project_narrow, "skinny_gemm", "the product of few rows on tensor cores", shared.product,
        shared.row},
       {project_wide, "", "the same of many rows", shared.product, shared.row},
+      {finish_product, "", "what becomes of the sums of a library", shared.sums},
       {project_codes_narrow, "q_gemv", "the product of few rows in 8 bits and weights of codes",
        shared.code_product, shared.group},
       {project_codes_wide, "q_gemm", "the same of many rows", shared.code_product, shared.group},

@@ -242,13 +242,18 @@ void complete(const CLI::App& app, runtime::TargetOptions& options, const Specul
 
 const std::vector<FlagUse>& flag_uses() {
   using enum runtime::TargetKind;
-  static const std::vector<FlagUse> kUses{
-      {"--device", {sim, cuda}},     {"--graphs", {sim, cuda}},
-      {"--overlap", {sim, cuda}},    {"--chunk-rows", {sim, cuda}},
-      {"--gpu-memory", {sim, cuda}}, {"--profile", {cpu}},
-      {"--schedule-seed", {sim}},    {"--sim-threads", {sim}},
-      {"--sim-checked", {sim}},      {"--draft-layers", {cpu, sim, cuda}},
-      {"--draft", {cpu, sim, cuda}}};
+  static const std::vector<FlagUse> kUses{{"--device", {sim, cuda}},
+                                          {"--graphs", {sim, cuda}},
+                                          {"--overlap", {sim, cuda}},
+                                          {"--chunk-rows", {sim, cuda}},
+                                          {"--gpu-memory", {sim, cuda}},
+                                          {"--matrix-library", {cuda}},
+                                          {"--profile", {cpu}},
+                                          {"--schedule-seed", {sim}},
+                                          {"--sim-threads", {sim}},
+                                          {"--sim-checked", {sim}},
+                                          {"--draft-layers", {cpu, sim, cuda}},
+                                          {"--draft", {cpu, sim, cuda}}};
   return kUses;
 }
 
@@ -335,6 +340,11 @@ void add_device_options(CLI::App& app, runtime::DeviceOptions& options) {
   add_choice(app, "--overlap", options.overlap,
              "Begin kernels before the ones before them have ended, where these allow it, and send "
              "tokens on their way while the device works on the next step",
+             {{"on", true}, {"off", false}})
+      ->group(group);
+  add_choice(app, "--matrix-library", options.matrix_library,
+             "cuda, fast numerics: leave products of many rows to cuBLASLt where it is found and a "
+             "trial when the program starts finds the same bits",
              {{"on", true}, {"off", false}})
       ->group(group);
   app.add_option("--chunk-rows", options.chunk_rows,

@@ -12,7 +12,8 @@
 //
 // Two kernels compute it, with the same bits: project_narrow, made for few rows, where what counts
 // is how fast weights come from memory, and project_wide, made for more, where what counts is how
-// often a number that has come is multiplied.
+// often a number that has come is multiplied. Where a vendor's library has made the sums,
+// finish_product does what is left.
 #pragma once
 
 #include "forge/gpu/kernels/candidates.h"

@@ -3,9 +3,10 @@
 //
 // Example:
 //
-//   auto library = DynamicLibrary::open("libcublas.so.13");
-//   if (library) library->find(blas.create, "cublasCreate_v2");
-//   if (library && library->complete()) ...
+//   auto library = DynamicLibrary::open("libm.so.6");
+//   double (*cosine)(double) = nullptr;
+//   if (library) library->find(cosine, "cos");
+//   return library && library->complete();
 #pragma once
 
 #include <dlfcn.h>
@@ -13,8 +14,9 @@
 #include <string>
 #include <tl/expected.hpp>
 #include <type_traits>
+#include <utility>
 
-namespace forge {
+namespace forge::cuda {
 
 class DynamicLibrary {
  public:
@@ -45,4 +47,4 @@ class DynamicLibrary {
   std::string missing_;
 };
 
-}  // namespace forge
+}  // namespace forge::cuda

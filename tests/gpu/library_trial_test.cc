@@ -1,0 +1,139 @@
+// A library is admitted where its sums have the bits of project_wide, for numbers that tell, and
+// refused by name where one of them has not.
+#include "library_trial.h"
+
+#include <gtest/gtest.h>
+
+#include <optional>
+
+#include "forge/sim/sim_device.h"
+#include "gpu/test_library.h"
+
+namespace forge::testing {
+namespace {
+
+using gpu::LibraryReport;
+using gpu::LibraryShape;
+using numerics::HalfType;
+
+const std::vector<gpu::MatrixSize> kSizes{{.outputs = 40, .inputs = 72},
+                                          {.outputs = 264, .inputs = 136}};
+constexpr int kRowsMax = 300;
+
+sim::SimOptions options_of(TestLibrary& library) {
+  return {.device = sim::find_device("h200").value(), .library = &library};
+}
+
+LibraryReport report_of(std::vector<Way> ways, HalfType type = HalfType::bf16) {
+  TestLibrary library(std::move(ways));
+  sim::SimDevice device(options_of(library));
+  auto report = gpu::try_library(device, library, kSizes, type, kRowsMax);
+  EXPECT_TRUE(report);
+  EXPECT_EQ(device.statistics().bytes_allocated, 0U);
+  return *std::move(report);
+}
+
+std::vector<LibraryShape> shapes_of(HalfType type) {
+  std::vector<LibraryShape> shapes;
+  for (const gpu::MatrixSize& size : kSizes) {
+    for (const int rows : {128, 256}) shapes.push_back({rows, size.outputs, size.inputs, type});
+  }
+  return shapes;
+}
+
+TEST(LibraryTrial, admits_the_favourite_for_each_shape_and_number_of_rows) {
+  for (const HalfType type : {HalfType::bf16, HalfType::f16}) {
+    const LibraryReport report = report_of({Way::right, Way::right}, type);
+    EXPECT_EQ(report.library, "test library 1.0");
+    EXPECT_TRUE(report.refused.empty());
+    std::vector<LibraryShape> admitted;
+    for (const auto& each : report.admitted) admitted.push_back(each.shape);
+    EXPECT_EQ(admitted, shapes_of(type));
+  }
+}
+
+/// Each for every shape, and the next algorithm is taken.
+TEST(LibraryTrial, refuses_every_algorithm_that_lies) {
+  for (const Way way : {Way::splits, Way::drops_tail, Way::one_bit, Way::unwritten}) {
+    SCOPED_TRACE(forge::name_of(way));
+    for (const HalfType type : {HalfType::bf16, HalfType::f16}) {
+      const LibraryReport report = report_of({way, Way::right}, type);
+      ASSERT_EQ(report.refused.size(), 4U);
+      ASSERT_EQ(report.admitted.size(), 4U);
+      for (const auto& each : report.refused) EXPECT_EQ(each.algorithm, forge::name_of(way));
+      for (const auto& each : report.admitted) EXPECT_EQ(each.algorithm.name, "right");
+    }
+  }
+}
+
+TEST(LibraryTrial, admits_for_the_shapes_alone_where_the_bits_are_right) {
+  const LibraryReport report = report_of({Way::by_shape});
+  ASSERT_EQ(report.admitted.size(), 2U);
+  ASSERT_EQ(report.refused.size(), 2U);
+  EXPECT_EQ(to_string(report.admitted[1]), "128 x 264 x 136 bf16: by_shape");
+  EXPECT_EQ(report.refused[1].shape.rows, 256);
+}
+
+TEST(LibraryTrial, says_what_was_wrong) {
+  EXPECT_EQ(to_string(report_of({Way::one_bit}).refused[0]),
+            "128 x 40 x 72 bf16: one_bit: other sums in 1 of 128 rows of cancelling numbers");
+  EXPECT_EQ(to_string(report_of({Way::unwritten}).refused[3]),
+            "256 x 264 x 136 bf16: unwritten: other sums in 1 of 256 rows of cancelling numbers");
+  EXPECT_EQ(to_string(report_of({}).refused[0]), "128 x 40 x 72 bf16: no algorithm for it");
+  TestLibrary library({Way::right});
+  sim::SimDevice device(options_of(library));
+  const auto report =
+      gpu::try_library(device, library, {{TestLibrary::kOutputsRefused, 16}}, HalfType::bf16, 128);
+  ASSERT_TRUE(report);
+  EXPECT_EQ(to_string(report->refused.at(0)),
+            "128 x 56 x 16 bf16: heuristic: not supported (device test)");
+}
+
+/// What numbers of each kind are for: an order is told by both, and by nearly all of their rows.
+TEST(LibraryTrial, has_numbers_that_tell_orders_apart) {
+  const LibraryReport report = report_of({Way::splits});
+  for (const auto& each : report.refused) {
+    const std::string text = to_string(each);
+    int rows = 0;
+    ASSERT_EQ(std::sscanf(text.c_str() + text.find("sums in"), "sums in %d", &rows), 1);
+    EXPECT_GT(rows, each.shape.rows * 3 / 4) << text;
+  }
+}
+
+/// A call that fails is an error of the trial; but one of the library, or a lost device, is known
+/// as what it is. In none of the cases is anything left.
+TEST(LibraryTrial, passes_on_what_fails) {
+  using sim::DeviceCall;
+  using sim::Fault;
+  int failed = 0;
+  int refused = 0;
+  for (std::uint64_t at = 0;; ++at) {
+    TestLibrary library({Way::right});
+    sim::SimOptions options = options_of(library);
+    std::optional<DeviceCall::Kind> met;
+    options.faults = [&](const DeviceCall& call) {
+      if (call.index != at) return Fault::none;
+      met = call.kind;
+      return Fault::fails;
+    };
+    sim::SimDevice device(options);
+    const auto report =
+        gpu::try_library(device, library, {kSizes[0]}, HalfType::bf16, gpu::kLibraryRowsMin);
+    if (!met) break;
+    SCOPED_TRACE(at);
+    EXPECT_EQ(report.has_value(), met == DeviceCall::Kind::multiply);
+    if (!report) {
+      ++failed;
+      continue;
+    }
+    ++refused;
+    EXPECT_TRUE(report->admitted.empty());
+    ASSERT_EQ(report->refused.size(), 1U);
+    EXPECT_NE(report->refused[0].reason.find("injected fault"), std::string::npos);
+  }
+  EXPECT_EQ(refused, 2);  // one for each kind of numbers
+  EXPECT_GT(failed, 20);
+}
+
+}  // namespace
+}  // namespace forge::testing
