@@ -22,7 +22,7 @@ namespace forge::gpu {
 
 struct EmbedArgs {
   static constexpr int kThreads = 128;
-  static constexpr BlockResources kResources{.registers = 31};
+  static constexpr BlockResources kResources{.registers = 32};
   const PassCounts* counts;
   const RowInput* rows;         ///< [T]
   const std::uint32_t* drafts;  ///< tokens that RowInput::draft refers to
