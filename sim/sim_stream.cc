@@ -247,6 +247,11 @@ std::optional<std::string> SimStream::error_of(const gpu::LibraryProduct& produc
   const std::size_t row_bytes = 2 * static_cast<std::size_t>(product.shape.inputs);
   const SimMemory& memory = context_.memory();
   const std::string what = to_string(product.shape);
+  for (const void* const matrix :
+       {product.x, product.weights, static_cast<const void*>(product.sums)}) {
+    if (reinterpret_cast<std::uintptr_t>(matrix) % 16 == 0) continue;
+    return what + ": a matrix begins on no multiple of 16 bytes";
+  }
   if (auto bad = memory.range_error(product.x, rows * row_bytes)) return what + ": x: " + *bad;
   if (auto bad = memory.range_error(product.weights, outputs * row_bytes)) {
     return what + ": weights: " + *bad;

@@ -2,6 +2,7 @@
 // library that lies.
 #include <gtest/gtest.h>
 
+#include "forge/sim/sim_device.h"
 #include "gpu/fast_models.h"
 #include "gpu/fast_runs.h"
 #include "gpu/test_library.h"
@@ -103,6 +104,15 @@ TEST(LibraryProducts, take_the_memory_that_was_planned) {
   };
   const auto width = 2 * static_cast<std::uint64_t>(model.config().ffn_size);  // gates and ups
   EXPECT_EQ(bytes_with(kWithLibrary) - bytes_with({}), 512 * width * sizeof(float));
+
+  sim::SimDevice device({.device = sim::find_device("h200").value(), .library = &library});
+  const auto executor = gpu::GpuExecutor::create(device, model.on_gpu(), options, kWithLibrary);
+  ASSERT_TRUE(executor);
+  EXPECT_FALSE((*executor)->library().admitted.empty());
+  // The pinned rooms of weights on their way, and the trial's matrices, have gone.
+  gpu::GpuMemory memory = gpu::GpuExecutor::memory(model.on_gpu(), options, kWithLibrary);
+  memory.weights.pinned = 0;
+  EXPECT_EQ(device.statistics().bytes_allocated, memory.all().device + memory.all().pinned);
 }
 
 }  // namespace
