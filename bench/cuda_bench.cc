@@ -8,7 +8,8 @@
 //             them, which calibrate the description
 //   peers     attention and products beside FlashInfer's and cuBLASLt's (peers.h)
 //
-// scripts/gpu-check runs it. With --count there is no GPU: the same steps of the same models are
+// --sections names those to measure; limits are measured in any case, since the others refer to them.
+// scripts/gpu-check runs it whole. With --count there is no GPU: the same steps of the same models are
 // counted launch by launch, and their times predicted from a description.
 //
 // Exit status: 0; 2 for bad input, no GPU, or a file that cannot be written.
@@ -36,8 +37,11 @@ using Json = nlohmann::ordered_json;
 constexpr int kMatrixSize = 8192;
 constexpr int kSteps = 64;
 
+const std::vector<std::string> kSections{"limits", "steps", "models", "kernels", "peers"};
+
 struct Options {
   bool count = false;
+  std::vector<std::string> sections = kSections;
   std::string description_file;
   std::string calibrated_file;
   std::string json_file;
@@ -56,6 +60,11 @@ void add_options(CLI::App& app, Options& options) {
          "Use no GPU: count what steps of models cost, and predict their times on --device, a "
          "description or its name [h200]")
       ->excludes(calibrated);
+  app.add_option("--sections", options.sections, "Measure these, separated by commas")
+      ->delimiter(',')
+      ->check(CLI::IsMember(kSections))
+      ->capture_default_str()
+      ->excludes("--count");
   app.add_option("--json", options.json_file, "Write the results as JSON");
   app.add_option("--driver", options.calibration.driver, "Version of the driver, for the results");
   app.add_option("--date", options.calibration.date, "Today, for the results");
@@ -146,6 +155,10 @@ int count(const Options& options) {
   return write_json(options, json);
 }
 
+bool has_section(const Options& options, std::string_view section) {
+  return std::ranges::find(options.sections, section) != options.sections.end();
+}
+
 int bench(Options options) {
   sim::DeviceDescription description;
   std::string description_text;
@@ -165,12 +178,12 @@ int bench(Options options) {
   DeviceLimits limits;
   Json json{{"device", calibration.device}};
   json["limits"] = measure_all_limits(**device, limits);
-  json["steps"] = measure_all_steps(**device);
+  if (has_section(options, "steps")) json["steps"] = measure_all_steps(**device);
   const Json& product = json["limits"]["cublas_bf16_tflops"];
   BestRates rates{.copy_gb_per_s = limits.copy_within_gb_per_s};
   if (product.is_number()) rates.product_tflops = product.get<double>();
-  json["models"] = measure_all_models(**device, rates);
-  if (!description_text.empty()) {
+  if (has_section(options, "models")) json["models"] = measure_all_models(**device, rates);
+  if (has_section(options, "kernels") && !description_text.empty()) {
     const auto kernels = measure_kernels(**device, description);
     for (const KernelMeasurement& kernel : kernels) json["kernels"].push_back(to_json(kernel));
     for (const Json& line : json["kernels"]) std::cout << line << "\n";
@@ -186,7 +199,7 @@ int bench(Options options) {
   }
   // Before code of others runs: if it takes the device down, what was measured is there.
   if (const int status = write_json(options, json); status != 0) return status;
-  json["peers"] = measure_peers(**device);
+  if (has_section(options, "peers")) json["peers"] = measure_peers(**device);
   return write_json(options, json);
 }
 

@@ -22,8 +22,8 @@ class GpuCheck : public ProgramTest {
     program("tools/nvidia-smi",
             "case $* in *driver_version*) echo 580.65 ;; *) echo 'NVIDIA H200' ;; esac");
     program("tools/compute-sanitizer", "echo no errors");
-    program("pack/bin/one_test", "echo '[  PASSED  ] 3 tests.'");
-    program("pack/bin/gpu_kernels_test", "echo '[  PASSED  ] 1 test.'");
+    program("pack/bin/one_test", in_shard_0("echo '[  PASSED  ] 3 tests.'"));
+    program("pack/bin/gpu_kernels_test", in_shard_0("echo '[  PASSED  ] 1 test.'"));
     program("pack/bin/forge-trace", "echo \"$2 replayed on $4, graphs $6, all equal\"");
     program("pack/bin/forge-cuda-bench",
             "while [ $# -gt 1 ]; do [ $1 != --json ] || echo '{\"steps\": []}' > $2; shift; done");
@@ -41,6 +41,12 @@ class GpuCheck : public ProgramTest {
     std::filesystem::permissions(path(name), std::filesystem::perms::owner_all);
   }
 
+  /// What a test program says of the first of its parts, of which the others have no tests.
+  static std::string in_shard_0(const std::string& body) {
+    return "[ $GTEST_SHARD_INDEX = 0 ] || "
+           "{ echo '[  PASSED  ] 0 tests.'; exit; }; " +
+           body;
+  }
   static Outcome check(const std::string& arguments) {
     return run(FORGE_GPU_CHECK " " + arguments);
   }
@@ -134,6 +140,21 @@ TEST_F(GpuCheck, has_written_its_result_before_the_sanitizers_start) {
   const Json early = Json::parse(read_file(path("early.json")));
   EXPECT_EQ(early["memcheck"], "not finished");
   EXPECT_EQ(early["bench"], result()["bench"]);
+}
+
+TEST_F(GpuCheck, counts_the_tests_of_all_parts_of_a_program) {
+  program("pack/bin/one_test", "echo '[  PASSED  ] 2 tests.'");
+  program("tools/nproc", "echo 5");
+  const Outcome outcome = run_pack();
+  EXPECT_EQ(outcome.status, 0) << outcome.output;
+  EXPECT_EQ(result()["tests"]["one_test"], 10);
+}
+
+TEST_F(GpuCheck, notices_a_failure_in_one_part_of_a_program) {
+  program("pack/bin/one_test", "[ $GTEST_SHARD_INDEX = 0 ] || exit 1");
+  program("tools/nproc", "echo 3");
+  EXPECT_EQ(run_pack().status, 1);
+  EXPECT_THAT(result()["failures"].get<std::vector<std::string>>(), ElementsAre("one_test"));
 }
 
 TEST_F(GpuCheck, does_not_take_a_skipped_test_for_a_good_one) {
