@@ -4,6 +4,7 @@
 #include <cstdlib>
 #include <cstring>
 #include <functional>
+#include <map>
 #include <memory>
 #include <vector>
 
@@ -34,6 +35,7 @@ struct Runtime {
   int major = 9;
   int live = 0;
   int overlapping_launches = 0;
+  std::map<const void*, int> allowed_bytes;  ///< of shared memory, dynamic
   bool capturing = false;
   std::string failing;
   cudaError_t failure = cudaSuccess;
@@ -101,6 +103,21 @@ cudaError_t destroy(T* object) {
   delete object;
   --runtime.live;
   return cudaSuccess;
+}
+
+/// Whether a launch may have so much: 48 KiB, with what the kernel declares, without being asked.
+bool is_allowed(const void* kernel, std::size_t dynamic_bytes) {
+  const auto allowed = runtime.allowed_bytes.find(kernel);
+  if (allowed != runtime.allowed_bytes.end()) {
+    return dynamic_bytes <= static_cast<std::size_t>(allowed->second);
+  }
+  for (std::size_t i = 0; i < gpu::kKernelNames.size(); ++i) {
+    const auto id = static_cast<gpu::KernelId>(i);
+    if (cuda::kernel_entry(id) != kernel) continue;
+    return dynamic_bytes + static_cast<std::size_t>(gpu::resources_of(id).shared_bytes) <=
+           48 * 1024;
+  }
+  return false;
 }
 
 }  // namespace
@@ -215,15 +232,18 @@ cudaError_t cudaMemcpyAsync(void* to, const void* from, std::size_t bytes, cudaM
     return run_or_note(stream, [=] { return std::memcpy(to, from, bytes), cudaSuccess; });
   });
 }
-cudaError_t cudaFuncSetAttribute(const void*, cudaFuncAttribute, int value) {
+cudaError_t cudaFuncSetAttribute(const void* kernel, cudaFuncAttribute, int value) {
   return call("cudaFuncSetAttribute", [&] {
-    return value > forge::simt::kSharedBytesMax ? cudaErrorInvalidValue : cudaSuccess;
+    if (value > forge::simt::kSharedBytesMax) return cudaErrorInvalidValue;
+    runtime.allowed_bytes[kernel] = value;
+    return cudaSuccess;
   });
 }
 cudaError_t cudaLaunchKernelExC(const cudaLaunchConfig_t* config, const void* kernel, void** args) {
   return call("cudaLaunchKernelExC", [&] {
     const dim3 grid = config->gridDim;
     if (grid.y > 65535 || grid.z > 65535) return cudaErrorInvalidConfiguration;
+    if (!is_allowed(kernel, config->dynamicSmemBytes)) return cudaErrorInvalidValue;
     if (config->numAttrs > 0) ++runtime.overlapping_launches;
     using forge::gpu::KernelLaunch;
     std::array<std::byte, KernelLaunch::kArgsMax> copy;

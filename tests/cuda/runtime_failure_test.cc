@@ -116,6 +116,21 @@ TEST_F(RuntimeFailure, every_call_of_a_stream_names_itself_and_what_it_was_for) 
   EXPECT_TRUE(stream->synchronize()) << "the stream goes on";
 }
 
+// A kernel that declares shared memory leaves less than 48 KiB for what is given without asking.
+TEST_F(RuntimeFailure, a_launch_asks_for_all_of_its_dynamic_shared_memory) {
+  const auto stream = device_->create_stream().value();
+  const gpu::Buffer count = device_->allocate(gpu::MemoryKind::pinned, 64, "count").value();
+  std::memset(count.as<void>(), 0, 64);
+  gpu::FinishProductArgs args{};  // of no rows
+  args.product.row_count = count.as<std::uint32_t>();
+  ASSERT_GT(gpu::FinishProductArgs::kResources.shared_bytes, 0);
+  for (const int bytes : {48 * 1024, 1024, 100'000}) {
+    gpu::KernelLaunch launch = gpu::launch_of(args, {.grid = {1, 1, 1}, .threads = 256});
+    launch.shape.shared_bytes = bytes;
+    EXPECT_TRUE(stream->launch(launch)) << bytes;
+  }
+}
+
 TEST(Launches, overlap_where_they_say_so_and_the_device_can) {
   for (const int major : {8, 9}) {
     reset_fake_runtime(major);
