@@ -75,8 +75,8 @@ HWY_INLINE V exp_lanes(D d, V x) {
   const V y =
       hn::BitCast(d, hn::Add(hn::BitCast(du, p), hn::ShiftLeft<23>(hn::BitCast(du, shifted))));
   const V infinity = hn::BitCast(d, hn::Set(du, 0x7f800000u));
-  const V not_above = hn::IfThenElse(hn::Gt(x, hn::Set(d, c::kMax)), infinity, y);
-  return hn::IfThenZeroElse(hn::Lt(x, hn::Set(d, c::kMin)), not_above);
+  const V not_below = hn::IfThenZeroElse(hn::Lt(x, hn::Set(d, c::kMin)), y);
+  return hn::IfThenElse(hn::Le(x, hn::Set(d, c::kMax)), not_below, hn::Add(x, infinity));
 }
 
 /// x / (1 + exp(-x)) of each lane, see silu in canonical.h.

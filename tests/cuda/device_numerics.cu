@@ -2,7 +2,7 @@
 
 #include "cuda/device_numerics.h"
 #include "forge/core/check.h"
-#include "forge/numerics/canonical.h"
+#include "forge/numerics/exp2.h"
 
 namespace forge::testing {
 namespace {
@@ -15,12 +15,16 @@ __device__ float evaluate(DeviceFunction function, float x) {
   switch (function) {
     case DeviceFunction::exp:
       return numerics::exp(x);
+    case DeviceFunction::exp2:
+      return numerics::exp2(x);
     case DeviceFunction::log:
       return numerics::log(x);
     case DeviceFunction::silu:
       return numerics::silu(x);
     case DeviceFunction::rsqrt:
       return numerics::rsqrt(x);
+    case DeviceFunction::tanh:
+      return numerics::tanh(x);
   }
   return 0;
 }

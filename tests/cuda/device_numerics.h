@@ -9,7 +9,7 @@
 
 namespace forge::testing {
 
-enum class DeviceFunction : std::uint8_t { exp, log, silu, rsqrt };
+enum class DeviceFunction : std::uint8_t { exp, exp2, log, silu, rsqrt, tanh };
 
 /// f(x) for each x. Aborts, naming the call, when the device fails. Requires: a GPU.
 std::vector<float> evaluate_on_device(DeviceFunction function, std::span<const float> x);

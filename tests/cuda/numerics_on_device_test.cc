@@ -7,7 +7,7 @@
 
 #include "cuda/device_numerics.h"
 #include "forge/cuda/cuda_device.h"
-#include "forge/numerics/canonical.h"
+#include "forge/numerics/exp2.h"
 
 namespace forge::testing {
 namespace {
@@ -64,13 +64,28 @@ TEST_P(NumericsOnDevice, every_61st_float_has_the_bits_of_the_host) {
 
 const FunctionCase kFunctions[] = {
     {"exp", DeviceFunction::exp, numerics::exp, [](float) { return true; }},
+    {"exp2", DeviceFunction::exp2, numerics::exp2, [](float x) { return x <= 127; }},
     {"log", DeviceFunction::log, numerics::log, [](float x) { return x >= 0; }},
     {"silu", DeviceFunction::silu, numerics::silu,
      [](float x) { return x > -std::numeric_limits<float>::infinity(); }},
     {"rsqrt", DeviceFunction::rsqrt, numerics::rsqrt, [](float x) { return x >= 0; }},
+    {"tanh", DeviceFunction::tanh, numerics::tanh, [](float) { return true; }},
 };
 INSTANTIATE_TEST_SUITE_P(functions, NumericsOnDevice, ::testing::ValuesIn(kFunctions),
                          [](const auto& test) { return std::string(test.param.name); });
+
+// Whatever its bits, which are not those of the host: the device's own is 0x7fffffff.
+TEST(NumericsOfNan, are_nan_on_the_device) {
+  if (cuda::device_count() == 0) GTEST_SKIP() << "there is no GPU here";
+  std::vector<float> x;
+  for (const std::uint32_t bits : {0x7fffffffu, 0xffc00000u, 0x7fc00001u, 0x7f800001u}) {
+    x.push_back(std::bit_cast<float>(bits));
+  }
+  using enum DeviceFunction;
+  for (const DeviceFunction function : {exp, exp2, silu, tanh}) {
+    for (const float y : evaluate_on_device(function, x)) EXPECT_TRUE(std::isnan(y)) << y;
+  }
+}
 
 // The values of tests/numerics/contraction_canary.h: 0 with two roundings, 2^-24 with one.
 TEST(DeviceCompilerTest, a_product_and_a_sum_stay_apart_in_device_code) {

@@ -33,6 +33,19 @@ TEST(Canonical, exp_is_exact_at_zero_and_defined_beyond_its_range) {
   EXPECT_EQ(bits_of(exp(-kInfinity)), 0u);
 }
 
+// Whatever its bits: a GPU's are 0x7fffffff, those of x86 0xffc00000.
+TEST(Canonical, functions_of_nan_are_nan) {
+  for (const std::uint32_t bits : {0x7fffffffu, 0xffc00000u, 0x7fc00001u, 0x7f800001u}) {
+    const float nan = float_of(bits);
+    EXPECT_TRUE(std::isnan(exp(nan))) << bits;
+    EXPECT_TRUE(std::isnan(exp2(nan))) << bits;
+    EXPECT_TRUE(std::isnan(silu(nan))) << bits;
+    EXPECT_TRUE(std::isnan(tanh(nan))) << bits;
+    EXPECT_TRUE(std::isnan(gelu_tanh(nan))) << bits;
+    EXPECT_TRUE(std::isnan(soft_cap(nan, 2.0f))) << bits;
+  }
+}
+
 TEST(Canonical, log_is_exact_at_one_and_defined_at_zero_and_infinity) {
   EXPECT_EQ(bits_of(log(1.0f)), 0u);
   EXPECT_EQ(log(0.0f), -kInfinity);

@@ -179,6 +179,16 @@ TEST(VectorOps, exp_minus_handles_infinities_and_the_edges_of_its_range) {
   });
 }
 
+TEST(VectorOps, exp_minus_of_nan_is_nan_whatever_its_bits) {
+  const std::vector<float> x = {float_of(0x7fffffffu), float_of(0xffc00000u), 1.0f,
+                                float_of(0x7fc00001u), float_of(0x7f800001u)};
+  for_every_target([&] {
+    std::vector<float> y(x.size());
+    exp_minus(x.data(), 0.0f, static_cast<int>(x.size()), y.data());
+    for (std::size_t i = 0; i < x.size(); ++i) EXPECT_EQ(std::isnan(y[i]), std::isnan(x[i])) << i;
+  });
+}
+
 TEST(VectorOps, reductions_have_the_bits_of_their_definitions) {
   for_every_size_and_target([](int n, std::uint64_t seed) {
     const auto x = random_values(n, seed, 10.0f);

@@ -91,7 +91,7 @@ inline constexpr float kC6 = 0x1.6a244ap-10f;
 
 /// e^x, error below 0.8 ulp. x > 88.72 gives +inf (the exact value overflows); x < -87.34 gives 0:
 /// a result that would be subnormal is flushed by definition, so that no softmax
-/// weight depends on a target's treatment of subnormals.
+/// weight depends on a target's treatment of subnormals. NaN gives NaN.
 ///
 /// x = n ln(2) + r with n the nearest integer; the power of two is then applied by an
 /// integer addition to the exponent of e^r.
@@ -108,7 +108,9 @@ FORGE_HOST_DEVICE inline float exp(float x) {
   const float tail = r - (head - 1.0f);  // exactly what the rounding of head lost
   p = head + fma(r * r, p, tail);
   const float y = float_of(bits_of(p) + (bits_of(shifted) << 23));
-  return x > kMax ? float_of(0x7f800000u) : x < kMin ? 0.0f : y;
+  // Not y for NaN: what the integer addition makes of one depends on the bits it has on a target.
+  if (!(x <= kMax)) return x + float_of(0x7f800000u);
+  return x < kMin ? 0.0f : y;
 }
 
 /// ln(x) for x >= 0, error below 0.9 ulp. log(0) = -inf, log(+inf) = +inf; subnormals are

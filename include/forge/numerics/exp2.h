@@ -1,8 +1,8 @@
 // exp2: powers of two, for the softmax of fast attention (span_attention.h).
 //
-// A GPU has an instruction for 2^x, whose bits no document gives. This takes seven instructions
-// that round exactly, so that the bits are the same everywhere: six of the polynomial and its
-// argument, an integer addition to the exponent.
+// A GPU has an instruction for 2^x, whose bits no document gives. This takes eight instructions
+// whose rounding is defined, so that the bits are the same everywhere: of the argument, the
+// polynomial, and the power of two that it is multiplied with.
 //
 // Pure, thread-safe.
 #pragma once
@@ -24,7 +24,7 @@ inline constexpr float kC5 = 0x1.23a608p-10f;
 }  // namespace exp2_constants
 
 /// 2^x for x <= 127: relative error below 5e-7, exact for integers. Below -126, -inf included, it
-/// is 0: what would be subnormal is flushed by definition, as exp does.
+/// is 0: what would be subnormal is flushed by definition, as exp does. NaN gives NaN.
 FORGE_HOST_DEVICE inline float exp2(float x) {
   using namespace exp2_constants;
   const float shifted = x + kRound;
@@ -34,8 +34,8 @@ FORGE_HOST_DEVICE inline float exp2(float x) {
   p = fma(f, p, kC2);
   p = fma(f, p, kC1);
   p = fma(f, p, 1.0f);
-  const float y = float_of(bits_of(p) + (bits_of(shifted) << 23));
-  return x < kMin ? 0.0f : y;
+  const float power = float_of((bits_of(shifted) << 23) + bits_of(1.0f));
+  return x < kMin ? 0.0f : p * power;
 }
 
 }  // namespace forge::numerics
