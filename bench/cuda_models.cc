@@ -11,6 +11,14 @@ using Phase = ModelCase::Phase;
 
 constexpr int kPrefills = 5;
 
+/// All steps that are left; launch by launch, where they are not captured.
+void finish(ModelRun& run, ModelTime& time) {
+  const bool are_captured = time.of.phase == Phase::decode && time.gpu.graphs;
+  if (!are_captured) run.time_launches();
+  while (!run.is_done()) run.step();
+  time.launches = run.take_times();
+}
+
 /// A time of the host's, by what the executor has waited since.
 class HostShare {
  public:
@@ -35,6 +43,7 @@ void measure_decodes(ModelRun& run, const BenchModel& model, std::uint32_t steps
   }
   time.step_us = median(times);
   time.host_us = host.of(sum_us) / steps;
+  finish(run, time);
 }
 
 void measure_prefills(ModelRun& run, const BenchModel& model, ModelTime& time) {
@@ -57,6 +66,8 @@ void measure_prefills(ModelRun& run, const BenchModel& model, ModelTime& time) {
   }
   time.step_us = median(times);
   time.host_us = host->of(sum_us) / kPrefills;
+  run.begin(time.of);
+  finish(run, time);
 }
 
 nlohmann::ordered_json to_json(const gpu::LibraryReport& report) {
@@ -112,6 +123,9 @@ nlohmann::ordered_json to_json(const BenchModel& model, const ModelTime& time,
   json["bytes"] = time.needs.bytes();
   json["operations"] = time.needs.operations;
   json["light_us"] = light ? nlohmann::ordered_json(*light) : nullptr;
+  for (const auto& [kernel, times] : time.launches) {
+    json["kernels"][kernel] = {{"launches", times.launches}, {"us", times.us}};
+  }
   json["share"] = light ? nlohmann::ordered_json(*light / time.step_us) : nullptr;
   // All cases of an executor have the same.
   if (time.gpu.matrix_library && time.of.phase == ModelCase::Phase::prefill) {

@@ -2,6 +2,7 @@
 #pragma once
 
 #include <functional>
+#include <map>
 #include <nlohmann/json.hpp>
 #include <string>
 #include <vector>
@@ -18,7 +19,9 @@ struct ModelTime {
   std::string not_run;         ///< why, if it was not: "needs 88123456789 bytes, 84567890123 free"
   double step_us = 0;  ///< of whole steps, median; of a prefill all its steps, median of a few
   double host_us = 0;  ///< of them, what the host does, mean; the rest is waiting for the device
-  StepNeeds needs;     ///< of the step in the middle; of all steps of a prefill
+  std::map<std::string, BenchDevice::LaunchTimes>
+      launches;     ///< of a step more, or of all steps of a prefill; none of decodes by graphs
+  StepNeeds needs;  ///< of the step in the middle; of all steps of a prefill
 };
 
 /// Measures all cases, and tells of each when it is done. What the device has no memory for is not

@@ -16,11 +16,15 @@ constexpr std::uint32_t kChunkRows = 2048;
 constexpr std::uint64_t kSparePart = 64;
 /// Decode steps before those that count. The first captures a graph.
 constexpr std::uint32_t kWarmups = 4;
+/// And after them, whose launches are timed.
+constexpr std::uint32_t kTimed = 1;
 
 /// A prompt of a decode is one token longer than what is skipped of it: its last one samples.
 AlikeRequests requests_of(const ModelCase& of, const ModelSizes& sizes) {
   if (of.phase == Phase::prefill) return {.prompt = of.tokens};
-  return {.count = of.batch, .prompt = of.tokens + 1, .new_tokens = 1 + kWarmups + sizes.steps};
+  return {.count = of.batch,
+          .prompt = of.tokens + 1,
+          .new_tokens = 1 + kWarmups + sizes.steps + kTimed};
 }
 
 std::uint32_t blocks_of(const ModelCase& of, const ModelSizes& sizes) {
@@ -50,9 +54,9 @@ std::vector<CaseGroup> model_cases(const ModelSizes& sizes) {
   const ModelCase prefill{.phase = Phase::prefill, .tokens = sizes.prompt};
   CaseGroup all{.gpu = {.matrix_library = true, .chunk_rows = kChunkRows}, .cases = {prefill}};
   for (const std::uint32_t batch : sizes.batches) all.cases.push_back(decode(batch));
-  CaseGroup no_graphs{.gpu = all.gpu,
-                      .cases = {decode(sizes.batches.front()), decode(sizes.batches.back())}};
-  CaseGroup no_overlap = no_graphs;
+  CaseGroup no_graphs{.gpu = all.gpu, .cases = {all.cases.begin() + 1, all.cases.end()}};
+  CaseGroup no_overlap{.gpu = all.gpu,
+                       .cases = {decode(sizes.batches.front()), decode(sizes.batches.back())}};
   CaseGroup no_library{.gpu = all.gpu, .cases = {prefill, decode(sizes.batches.back())}};
   no_graphs.gpu.graphs = false;
   no_overlap.gpu.overlap = false;
@@ -117,6 +121,11 @@ void ModelRun::skip_contexts(const ModelCase& of) {
   };
   FORGE_CHECK(plan().slices.size() == of.batch && std::ranges::all_of(plan().slices, is_context),
               "the contexts of ", of.batch, " sequences are not one step");
+}
+
+std::map<std::string, BenchDevice::LaunchTimes> ModelRun::take_times() {
+  device_.time(false);
+  return device_.take_times();
 }
 
 }  // namespace forge

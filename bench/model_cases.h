@@ -4,22 +4,23 @@
 //   decode    each of B sequences has a context and gets its next token; whole steps, one by one
 //   prefill   the prompt of one sequence, a chunk of 2,048 tokens a step; all its steps together
 //
-// Contexts of decodes are there from the start (skipping_device.h). All cases of a group share an
+// Contexts of decodes are there from the start (bench_device.h). All cases of a group share an
 // executor, and so its weights, and a cache that is as large as the largest of them needs.
 //
 // Thread contract: none of its own.
 #pragma once
 
 #include <cstdint>
+#include <map>
 #include <memory>
 #include <nlohmann/json.hpp>
 #include <string>
 #include <vector>
 
+#include "bench_device.h"
 #include "bench_model.h"
 #include "forge/gpu/gpu_executor.h"
 #include "running_batch.h"
-#include "skipping_device.h"
 
 namespace forge {
 
@@ -48,8 +49,8 @@ struct CaseGroup {
   std::vector<ModelCase> cases;  ///< from the one with the smallest cache on
 };
 
-/// Every batch and the prefill, with graphs, overlap and the device's library. Without graphs, and
-/// without overlap, the smallest and the largest batch; without the library the largest batch and
+/// Every batch and the prefill, with graphs, overlap and the device's library; every batch without
+/// graphs. Without overlap the smallest and the largest batch; without the library the largest and
 /// the prefill.
 std::vector<CaseGroup> model_cases(const ModelSizes& sizes);
 
@@ -78,7 +79,8 @@ class ModelRun {
   ModelRun(gpu::Device& device, const BenchModel& model, const ModelRoom& room,
            const gpu::GpuOptions& gpu, const ModelSizes& sizes);
 
-  /// Brings the sequences of a decode to where `sizes.steps` steps are left; submits a prompt.
+  /// Brings the sequences of a decode to where `sizes.steps` steps and one more are left; submits a
+  /// prompt.
   /// Requires: is_done().
   void begin(const ModelCase& of);
   bool is_done() const { return batch_.is_done(); }
@@ -86,12 +88,16 @@ class ModelRun {
   const StepPlan& plan() const { return batch_.plan(); }
   const gpu::GpuStatistics& statistics() const { return executor_->statistics(); }
   const gpu::LibraryReport& library() const { return executor_->library(); }
+  /// Times each launch of the next steps, as far as they are not captured, or ends that and returns
+  /// what they took. Events between them make these steps slower.
+  void time_launches() { device_.time(true); }
+  std::map<std::string, BenchDevice::LaunchTimes> take_times();
 
  private:
   void skip_contexts(const ModelCase& of);
 
   ModelSizes sizes_;
-  SkippingDevice device_;
+  BenchDevice device_;
   std::unique_ptr<gpu::GpuExecutor> executor_;
   RunningBatch batch_;
 };

@@ -311,6 +311,20 @@ TEST_F(TinyModel, is_measured_in_all_cases) {
                           "prefill 1, no library", "decode 3, no library"));
 }
 
+TEST_F(TinyModel, has_each_launch_timed_that_is_not_captured) {
+  sim::SimDevice device({.device = description_});
+  for (const ModelTime& time : measured(device, model_, tiny_sizes())) {
+    const Json json = to_json(model_, time, {});
+    const bool is_prefill = time.of.phase == Phase::prefill;
+    ASSERT_EQ(json.contains("kernels"), is_prefill || !time.gpu.graphs) << title(time);
+    if (is_prefill || !json.contains("kernels")) continue;
+    // Of each of two layers four products, and the head.
+    EXPECT_EQ(json["kernels"]["project_narrow"]["launches"], 2 * 4 + 1) << json;
+    EXPECT_EQ(json["kernels"]["prepare_heads"]["launches"], 2) << json;
+    EXPECT_GT(json["kernels"]["project_narrow"]["us"], 0.0);
+  }
+}
+
 TEST_P(TinyModelOf, is_measured_whatever_its_weights_are) {
   sim::SimDevice device({.device = description_});
   const ModelSizes sizes{.batches = {1}, .context = 20, .prompt = 24, .steps = 1};

@@ -1,8 +1,9 @@
-#include "skipping_device.h"
+#include "bench_device.h"
 
 #include <algorithm>
 #include <string_view>
 
+#include "forge/core/must.h"
 #include "forge/numerics/half.h"
 #include "forge/numerics/philox.h"
 
@@ -24,17 +25,18 @@ void fill_with_numbers(const gpu::Buffer& memory) {
 
 }  // namespace
 
-class SkippingDevice::Stream : public gpu::Stream {
+class BenchDevice::Stream : public gpu::Stream {
  public:
-  Stream(const SkippingDevice& device, std::unique_ptr<gpu::Stream> stream)
+  Stream(BenchDevice& device, std::unique_ptr<gpu::Stream> stream)
       : device_(device), stream_(std::move(stream)) {}
 
   gpu::Status launch(const gpu::KernelLaunch& launch) override {
     if (device_.skips_ && launch.kernel != gpu::KernelId::update_tables) return {};
-    return stream_->launch(launch);
+    return timed(gpu::name(launch.kernel), [&] { return stream_->launch(launch); });
   }
   gpu::Status multiply(const gpu::LibraryProduct& product) override {
-    return device_.skips_ ? gpu::Status() : stream_->multiply(product);
+    if (device_.skips_) return {};
+    return timed("library", [&] { return stream_->multiply(product); });
   }
   gpu::Status copy(void* to, const void* from, std::size_t bytes,
                    gpu::CopyDirection direction) override {
@@ -42,27 +44,55 @@ class SkippingDevice::Stream : public gpu::Stream {
   }
   gpu::Status record(gpu::Event& event) override { return stream_->record(event); }
   gpu::Status wait(const gpu::Event& event) override { return stream_->wait(event); }
-  gpu::Status begin_capture() override { return stream_->begin_capture(); }
+  gpu::Status begin_capture() override {
+    captures_ = true;
+    return stream_->begin_capture();
+  }
   tl::expected<std::unique_ptr<gpu::Graph>, gpu::DeviceError> end_capture() override {
+    captures_ = false;
     return stream_->end_capture();
   }
   gpu::Status launch(gpu::Graph& graph) override { return stream_->launch(graph); }
   gpu::Status synchronize() override { return stream_->synchronize(); }
 
  private:
-  const SkippingDevice& device_;
+  gpu::Status timed(std::string_view name, const auto& queue) {
+    if (!device_.times_ || captures_) return queue();
+    TimedLaunch launch{std::string(name), must(device_.create_event()),
+                       must(device_.create_event())};
+    must(stream_->record(*launch.begin));
+    const gpu::Status queued = queue();
+    must(stream_->record(*launch.end));
+    device_.timed_.push_back(std::move(launch));
+    return queued;
+  }
+
+  BenchDevice& device_;
   std::unique_ptr<gpu::Stream> stream_;
+  bool captures_ = false;
 };
 
-tl::expected<std::unique_ptr<gpu::Stream>, gpu::DeviceError> SkippingDevice::create_stream() {
+tl::expected<std::unique_ptr<gpu::Stream>, gpu::DeviceError> BenchDevice::create_stream() {
   auto stream = device_.create_stream();
   if (!stream) return tl::unexpected(stream.error());
   return std::make_unique<Stream>(*this, std::move(*stream));
 }
 
-tl::expected<gpu::Buffer, gpu::DeviceError> SkippingDevice::allocate(gpu::MemoryKind kind,
-                                                                     std::size_t bytes,
-                                                                     const char* name) {
+std::map<std::string, BenchDevice::LaunchTimes> BenchDevice::take_times() {
+  std::map<std::string, LaunchTimes> times;
+  for (const TimedLaunch& launch : timed_) {
+    must(launch.end->synchronize());
+    LaunchTimes& of_kernel = times[launch.name];
+    ++of_kernel.launches;
+    of_kernel.us += must(launch.end->microseconds_since(*launch.begin));
+  }
+  timed_.clear();
+  return times;
+}
+
+tl::expected<gpu::Buffer, gpu::DeviceError> BenchDevice::allocate(gpu::MemoryKind kind,
+                                                                  std::size_t bytes,
+                                                                  const char* name) {
   auto buffer = device_.allocate(kind, bytes, name);
   if (!buffer || std::string_view(name) != "KV pool") return buffer;
   if (auto filled = fill(*buffer); !filled) return tl::unexpected(filled.error());
@@ -70,7 +100,7 @@ tl::expected<gpu::Buffer, gpu::DeviceError> SkippingDevice::allocate(gpu::Memory
 }
 
 /// The first bytes come from the host; then what is there is doubled until all is filled.
-gpu::Status SkippingDevice::fill(const gpu::Buffer& memory) {
+gpu::Status BenchDevice::fill(const gpu::Buffer& memory) {
   std::size_t filled = std::min(kFilledBytes, memory.bytes());
   const auto numbers = device_.allocate(gpu::MemoryKind::pinned, filled, "numbers");
   if (!numbers) return tl::unexpected(numbers.error());
