@@ -8,9 +8,9 @@
 //             them, which calibrate the description
 //   peers     attention and products beside FlashInfer's and cuBLASLt's (peers.h)
 //
-// --sections names those to measure; limits are measured in any case, since the others refer to them.
-// scripts/gpu-check runs it whole. With --count there is no GPU: the same steps of the same models are
-// counted launch by launch, and their times predicted from a description.
+// --sections and --models name those to measure; limits are measured in any case, since the others
+// refer to them. scripts/gpu-check runs it whole. With --count there is no GPU: the same steps of
+// the same models are counted launch by launch, and their times predicted from a description.
 //
 // Exit status: 0; 2 for bad input, no GPU, or a file that cannot be written.
 #include <CLI/CLI.hpp>
@@ -39,9 +39,21 @@ constexpr int kSteps = 64;
 
 const std::vector<std::string> kSections{"limits", "steps", "models", "kernels", "peers"};
 
+/// "llama-3-8b Q4_K".
+std::string title(const BenchmarkedModel& model) {
+  return model.name + " " + std::string(name_of(model.weights));
+}
+
+std::vector<std::string> model_titles() {
+  std::vector<std::string> titles;
+  for (const BenchmarkedModel& model : benchmarked_models()) titles.push_back(title(model));
+  return titles;
+}
+
 struct Options {
   bool count = false;
   std::vector<std::string> sections = kSections;
+  std::vector<std::string> models = model_titles();
   std::string description_file;
   std::string calibrated_file;
   std::string json_file;
@@ -65,6 +77,10 @@ void add_options(CLI::App& app, Options& options) {
       ->check(CLI::IsMember(kSections))
       ->capture_default_str()
       ->excludes("--count");
+  app.add_option("--models", options.models, "Measure or count these, separated by commas")
+      ->delimiter(',')
+      ->check(CLI::IsMember(model_titles()))
+      ->capture_default_str();
   app.add_option("--json", options.json_file, "Write the results as JSON");
   app.add_option("--driver", options.calibration.driver, "Version of the driver, for the results");
   app.add_option("--date", options.calibration.date, "Today, for the results");
@@ -123,17 +139,24 @@ int thread_count() {
                     linear::ThreadPool::kThreadsMax);
 }
 
-Json measure_all_models(gpu::Device& device, const BestRates& rates) {
+/// Calls body(model, batches) with each that is asked for.
+void for_each_model(const Options& options, const auto& body) {
   linear::ThreadPool threads(thread_count());
-  Json json = Json::array();
   for (const BenchmarkedModel& each : benchmarked_models()) {
-    std::cout << "loading " << each.name << " " << name_of(each.weights) << std::endl;
-    const BenchModel model(each.name, each.weights, published_config(each.name), threads);
-    measure_model(device, model, {.batches = each.batches}, [&](const ModelTime& time) {
+    if (std::ranges::find(options.models, title(each)) == options.models.end()) continue;
+    std::cout << "loading " << title(each) << std::endl;
+    body(BenchModel(each.name, each.weights, published_config(each.name), threads), each.batches);
+  }
+}
+
+Json measure_all_models(const Options& options, gpu::Device& device, const BestRates& rates) {
+  Json json = Json::array();
+  for_each_model(options, [&](const BenchModel& model, const auto& batches) {
+    measure_model(device, model, {.batches = batches}, [&](const ModelTime& time) {
       json.push_back(to_json(model, time, rates));
       std::cout << json.back() << std::endl;
     });
-  }
+  });
   return json;
 }
 
@@ -141,17 +164,14 @@ int count(const Options& options) {
   const auto description =
       sim::find_device(options.description_file.empty() ? "h200" : options.description_file);
   if (!description) return fail("--device: " + description.error());
-  linear::ThreadPool threads(thread_count());
   Json json{{"device", description->full_name}};
-  for (const BenchmarkedModel& each : benchmarked_models()) {
-    const BenchModel model(each.name, each.weights, published_config(each.name), threads);
-    const std::vector<ModelCount> counts =
-        count_model(*description, model, {.batches = each.batches});
+  for_each_model(options, [&](const BenchModel& model, const auto& batches) {
+    const std::vector<ModelCount> counts = count_model(*description, model, {.batches = batches});
     std::cout << to_text(model, *description, counts);
     for (const ModelCount& count : counts) {
       json["predictions"].push_back(to_json(model, count, rates_of(*description)));
     }
-  }
+  });
   return write_json(options, json);
 }
 
@@ -182,7 +202,9 @@ int bench(Options options) {
   const Json& product = json["limits"]["cublas_bf16_tflops"];
   BestRates rates{.copy_gb_per_s = limits.copy_within_gb_per_s};
   if (product.is_number()) rates.product_tflops = product.get<double>();
-  if (has_section(options, "models")) json["models"] = measure_all_models(**device, rates);
+  if (has_section(options, "models")) {
+    json["models"] = measure_all_models(options, **device, rates);
+  }
   if (has_section(options, "kernels") && !description_text.empty()) {
     const auto kernels = measure_kernels(**device, description);
     for (const KernelMeasurement& kernel : kernels) json["kernels"].push_back(to_json(kernel));
