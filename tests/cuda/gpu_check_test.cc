@@ -98,6 +98,16 @@ TEST_F(GpuCheck, writes_one_result_of_everything) {
   EXPECT_EQ(json["bench"], Json::parse(R"({"steps": []})"));
 }
 
+TEST_F(GpuCheck, replays_a_trace_with_the_model_that_lies_beside_it) {
+  program("pack/bin/forge-trace", "echo \"$*\"");
+  file("pack/traces/b.gguf", "");
+  EXPECT_EQ(run_pack().status, 0);
+  const Json replays = result()["replays"];
+  EXPECT_EQ(replays[0]["said"], "replay traces/a.jsonl --target cuda --graphs on");
+  EXPECT_EQ(replays[3]["said"],
+            "replay traces/b.jsonl --target cuda --graphs off --model traces/b.gguf");
+}
+
 TEST_F(GpuCheck, a_packed_copy_runs_itself_and_leaves_the_result_where_it_was_started) {
   std::filesystem::copy(FORGE_GPU_CHECK, path("pack/gpu-check"));
   const Outcome outcome =
