@@ -61,7 +61,7 @@ class BenchDevice::Stream : public gpu::Stream {
     TimedLaunch launch{std::string(name), must(device_.create_event()),
                        must(device_.create_event())};
     must(stream_->record(*launch.begin));
-    const gpu::Status queued = queue();
+    gpu::Status queued = queue();
     must(stream_->record(*launch.end));
     device_.timed_.push_back(std::move(launch));
     return queued;
