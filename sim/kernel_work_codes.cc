@@ -115,14 +115,14 @@ CodeBlocking blocking_of(const ProjectCodesWideArgs& args, const KernelLaunch& l
 }
 
 KernelWork work_of(const ProjectCodesNarrowArgs& args, const CodeBlocking& b) {
-  constexpr std::uint64_t kFactorsOfWarp = 4;
+  constexpr std::uint64_t kFactorsOfWarp = 2;
   const std::uint64_t sums = (b.rows.most > 8 ? 4 : 2) * (args.codes.product.is_gated() ? 2 : 1);
   return code_work(args.codes, b, sums, kFactorsOfWarp);
 }
 
 KernelWork work_of(const ProjectCodesWideArgs& args, const CodeBlocking& b) {
   constexpr std::uint64_t kSumsOfLane = 32;
-  constexpr std::uint64_t kFactorsOfWarp = 16;
+  constexpr std::uint64_t kFactorsOfWarp = 8;
   return code_work(args.codes, b, kSumsOfLane, kFactorsOfWarp);
 }
 

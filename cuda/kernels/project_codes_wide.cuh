@@ -1,11 +1,11 @@
 // project_codes_wide: v = s x W^T + bias for 64 rows in a block, weights in codes, on tensor cores;
 // what becomes of v is tensor_results.cuh.
 //
-//   grid      x: tiles of 64 rows; y: pairs of panels of 32 outputs, or of 32 gates and their 32
-//             ups. Tiles of rows run fastest: blocks that run side by side read the same weights,
-//             which come from memory once. Four warps: a warp has 32 rows and 16 outputs of both
-//             panels, in registers 32 sums a thread
-//   memory    a ring (code_ring.cuh) of four stages of four groups, of which three are under way
+//   grid      x: tiles of 64 rows; y: four panels of 32 outputs, or two of gates and their ups.
+//             Tiles of rows run fastest: blocks that run side by side read the same weights, which
+//             come from memory once. Eight warps: a warp has 32 rows and a panel, in registers 32
+//             sums a thread
+//   memory    a ring (code_ring.cuh) of three stages of four groups, of which two are under way
 //             while one is multiplied; those of weights are asked for before the launch before has
 //             ended
 //   bits      linear/product.h, as project_codes_narrow. Rows that are not there repeat the first,
@@ -19,30 +19,26 @@
 namespace FORGE_KERNELS {
 using namespace simt;
 
-using WideCodes =
-    CodeShape<gpu::ProjectCodesWideArgs::kPanels, 2, 2, gpu::ProjectCodesWideArgs::kStageGroups>;
+using WideCodes = CodeShape<gpu::ProjectCodesWideArgs::kPanels, 1, 4, 2,
+                            gpu::ProjectCodesWideArgs::kThreads / kWarpSize, 0,
+                            gpu::ProjectCodesWideArgs::kStageGroups>;
 static_assert(WideCodes::kTileRows == gpu::ProjectCodesWideArgs::kTileRows);
 
 /// A block's tile, but for its rows.
-FORGE_DEVICE CodeTile wide_code_tile(const gpu::CodeProduct& codes, sptr<std::uint32_t> ring) {
+FORGE_DEVICE CodeTile wide_code_tile(const gpu::ProjectCodesWideArgs& args,
+                                     sptr<std::uint32_t> ring) {
   using Args = gpu::ProjectCodesWideArgs;
-  const bool gated = codes.product.is_gated();
-  const int panel = gated ? block().y : block().y * Args::kPanels;
-  const int next = gated ? panel + codes.panels() : panel + 1;
-  const int panels = gated || next < codes.panels() ? 2 : 1;
-  CodeTile tile = code_tile(codes, ring, panel, next, panels);
-  tile.stage_rows = Args::kTileRows;
-  tile.stages = Args::kStages;
-  return tile;
+  return code_tile<WideCodes>(args.codes, ring, block().y * args.block_panels(), Args::kTileRows,
+                              Args::kStages);
 }
 
-FORGE_KERNEL(gpu::ProjectCodesWideArgs::kThreads)
+FORGE_KERNEL(gpu::ProjectCodesWideArgs::kThreads, gpu::ProjectCodesWideArgs::kBlocks)
 project_codes_wide(gpu::ProjectCodesWideArgs args) {
   SIMT_SHARED_DYNAMIC(std::uint32_t, ring);
   SIMT_SHARED(float, factors, WideCodes::kTileRows);
   start_next();
   const gpu::TensorProduct& product = args.codes.product;
-  CodeTile tile = wide_code_tile(args.codes, ring);
+  CodeTile tile = wide_code_tile(args, ring);
   fill_first_codes<WideCodes>(tile);
   const RowsInOrder row_of{block().x * WideCodes::kTileRows};
   tile.rows = rows_of_block(product, row_of.first, WideCodes::kTileRows);

@@ -23,35 +23,35 @@ struct PairsOfCodes {
   sptr<float> factors;
 };
 
+/// narrow: what the pairs' expert makes of them.
 template <int kPanels>
 FORGE_DEVICE void project_experts_codes_narrow_tile(const gpu::ExpertProduct& experts,
-                                                    const gpu::TensorProduct& a, CodeTile tile,
+                                                    const gpu::ProjectCodesNarrowArgs& narrow,
+                                                    sptr<std::uint32_t> ring,
                                                     const PairsOfCodes& of) {
   using Shape = NarrowCodes<kPanels>;
+  CodeTile tile = narrow_code_tile<Shape>(narrow, ring);
   tile.rows = static_cast<int>(of.pairs.count);
   fill_first_codes<Shape>(tile);
   const RowsOfTile row_of = gather_rows(experts, of.pairs, tile.rows, of.sources);
-  make_code_results<Shape>(a, tile, row_of, of.factors);
+  make_code_results<Shape>(narrow.codes.product, tile, row_of, of.factors);
 }
 
-FORGE_KERNEL(gpu::ProjectExpertsCodesNarrowArgs::kThreads)
+FORGE_KERNEL(gpu::ProjectExpertsCodesNarrowArgs::kThreads, gpu::ProjectCodesNarrowArgs::kBlocks)
 project_experts_codes_narrow(gpu::ProjectExpertsCodesNarrowArgs args) {
   SIMT_SHARED_DYNAMIC(std::uint32_t, ring);
   SIMT_SHARED(float, factors, gpu::ProjectExpertsCodesNarrowArgs::kTileRows);
   SIMT_SHARED(std::uint32_t, sources, gpu::ProjectExpertsCodesNarrowArgs::kTileRows);
   start_next();
   wait_for_previous();
-  const std::int64_t panel = panel_of_block();
-  if (panel >= args.of(0).codes.panels() || !has_tile(args.product)) return;
+  if (panel_of_block() >= args.of(0).codes.panels() || !has_tile(args.product)) return;
   const gpu::ExpertTile pairs = global(args.product.plan.tiles)[block().x];
   const gpu::ProjectCodesNarrowArgs narrow = args.of(pairs.expert);
-  const gpu::TensorProduct& product = narrow.codes.product;
-  const CodeTile tile = narrow_code_tile(narrow, ring, panel);
   const PairsOfCodes of{pairs, sources, factors};
-  if (product.is_gated()) {
-    project_experts_codes_narrow_tile<2>(args.product, product, tile, of);
+  if (narrow.codes.product.is_gated()) {
+    project_experts_codes_narrow_tile<2>(args.product, narrow, ring, of);
   } else {
-    project_experts_codes_narrow_tile<1>(args.product, product, tile, of);
+    project_experts_codes_narrow_tile<1>(args.product, narrow, ring, of);
   }
 }
 

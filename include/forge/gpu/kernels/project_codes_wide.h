@@ -1,7 +1,7 @@
 // project_codes_wide: products of many rows with weights of codes on tensor cores (code_product.h).
 //
-// A block has 64 rows and two panels, of 64 outputs, or of 32 gates and their 32 ups: what it reads
-// of weights is multiplied 64 times. Its stages are four groups.
+// A block has 64 rows and four panels, of 128 outputs, or of 64 gates and their 64 ups: what it
+// reads of weights is multiplied 64 times, and rows 128 times. Its stages are four groups.
 //
 // Example, with `#include "forge/gpu/kernels.h"`, given `const PassCounts* counts`,
 // `const RowGroup* coded`, `const float* squares`, `const void* panels` and `void* gated`:
@@ -25,22 +25,27 @@ namespace forge::gpu {
 
 struct ProjectCodesWideArgs {
   static constexpr bool kOverlaps = true;
-  static constexpr int kThreads = 128;
+  static constexpr int kThreads = 256;
+  static constexpr int kBlocks = 2;  ///< that are to fit on a multiprocessor
   static constexpr int kTileRows = 64;
-  static constexpr int kPanels = 2;
+  static constexpr int kPanels = 4;
   static constexpr int kStageGroups = 4;
-  static constexpr int kStages = 4;
-  static constexpr BlockResources kResources{.shared_bytes = kTileRows * 4, .registers = 168};
+  static constexpr int kStages = 3;
+  static constexpr BlockResources kResources{.shared_bytes = kTileRows * 4, .registers = 128};
   CodeProduct codes;
 
+  /// Panels of a block, or of its gates.
+  FORGE_HOST_DEVICE int block_panels() const {
+    return codes.product.is_gated() ? kPanels / 2 : kPanels;
+  }
+
   simt::LaunchShape shape() const {
-    const int panels = codes.panels();
     const int of_weights = code_panel_bytes(codes.kind, kStageGroups) * kPanels;
     const int of_rows = kTileRows * code_row_bytes(kStageGroups);
-    return {{ceil_div(codes.product.rows_max, kTileRows),
-             codes.product.is_gated() ? panels : ceil_div(panels, kPanels), 1},
-            kThreads,
-            kStages * (of_weights + of_rows)};
+    return {
+        {ceil_div(codes.product.rows_max, kTileRows), ceil_div(codes.panels(), block_panels()), 1},
+        kThreads,
+        kStages * (of_weights + of_rows)};
   }
 };
 

@@ -35,7 +35,7 @@ struct ProjectExpertsCodesNarrowArgs {
   static constexpr bool kOverlaps = true;
   static constexpr int kThreads = ProjectCodesNarrowArgs::kThreads;
   static constexpr int kTileRows = ProjectCodesNarrowArgs::kTileRows;
-  static constexpr BlockResources kResources{.shared_bytes = kTileRows * 8, .registers = 122};
+  static constexpr BlockResources kResources{.shared_bytes = kTileRows * 8, .registers = 128};
   ExpertProduct product;
   linear::PanelKind kind;
 

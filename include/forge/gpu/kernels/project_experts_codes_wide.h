@@ -32,7 +32,7 @@ struct ProjectExpertsCodesWideArgs {
   static constexpr bool kOverlaps = true;
   static constexpr int kThreads = ProjectCodesWideArgs::kThreads;
   static constexpr int kTileRows = ProjectCodesWideArgs::kTileRows;
-  static constexpr BlockResources kResources{.shared_bytes = kTileRows * 8, .registers = 168};
+  static constexpr BlockResources kResources{.shared_bytes = kTileRows * 8, .registers = 128};
   ExpertProduct product;
   linear::PanelKind kind;
 
