@@ -122,7 +122,7 @@ Blocking blocking_of(const ProjectNarrowArgs& args, const KernelLaunch& launch,
           .weight_rows = p.is_gated() ? size_of(p.columns()) + outputs : outputs,
           .block_weight_rows = p.is_gated() ? 2 * outputs : outputs,
           .stage_inputs = size_of(Args::kStageInputs),
-          .stages_ahead = size_of(Args::kStages - 1)};
+          .stages_ahead = size_of(Args::stages(p.is_gated()))};
 }
 
 Blocking blocking_of(const ProjectWideArgs& args, const KernelLaunch& launch,

@@ -19,18 +19,17 @@ FORGE_KERNEL(gpu::ProjectExpertsNarrowArgs::kThreads)
 project_experts_narrow(gpu::ProjectExpertsNarrowArgs args) {
   SIMT_SHARED_DYNAMIC(std::uint16_t, ring);
   SIMT_SHARED(std::uint32_t, sources, gpu::ProjectExpertsNarrowArgs::kTileRows);
-  start_next();
   wait_for_previous();
   if (!has_tile(args.product)) return;
   const gpu::ExpertTile pairs = global(args.product.plan.tiles)[block().x];
   const gpu::ProjectNarrowArgs narrow = args.of(pairs.expert);
   if (first_output_tile() >= narrow.output_tiles()) return;
-  NarrowTile tile = narrow_tile(narrow, ring);
-  tile.rows = static_cast<int>(pairs.count);
-  with_narrow(narrow.product, [&](auto half, auto tiles) {
-    fill_first_weights(tile);
+  with_narrow_tile(narrow, ring, [&](auto half, auto tile) {
+    tile.rows = static_cast<int>(pairs.count);
+    WeightCopies weights(tile);
+    fill_ring(tile, weights);
     const RowsOfTile row_of = gather_rows(args.product, pairs, tile.rows, sources);
-    make_narrow_results<decltype(half), decltype(tiles)::kCount>(narrow.product, tile, row_of);
+    make_narrow_results<decltype(half)>(narrow.product, tile, row_of, weights);
   });
 }
 

@@ -2,12 +2,17 @@
 // v is tensor_results.cuh.
 //
 //   grid      x: tiles of 16 rows; y, then z: tiles of outputs, 8 for each warp, or 8 gates and
-//             their 8 ups. Up to 4 rows a block has one warp: the more blocks wait for memory, the
-//             more of its bytes are under way
-//   memory    a ring of 8 stages of 128 inputs, in rows of 256 bytes: x, then the outputs of each
-//             warp. 16 bytes c of row r are at c ^ (r % 8), so that the eight rows which
-//             load_matrix4 takes together have all banks. Seven stages are under way while one is
-//             multiplied; those of weights are asked for before the launch before has ended
+//             their 8 ups. Up to 4 rows a block has one warp, and else four, which share its rows
+//   memory    a ring of 8 stages of 128 inputs, or 4 of gates and ups, in rows of 256 bytes: x, then
+//             the outputs of each warp. 16 bytes c of row r are at c ^ (r % 8), so that the eight
+//             rows which load_matrix4 takes together have all banks. While half a stage is
+//             multiplied the other half, or that of the next one, is loaded, and where a stage was
+//             comes the one that is a ring ahead. Stages of weights are asked for before the launch
+//             before has ended
+//   next      the next launch may begin when the last stages have been asked for. Its blocks would
+//             come to where there is room first, and the earlier, the less evenly: 4096 outputs of
+//             14336 inputs took an H200 42 us where each launch let the next one begin at once, and
+//             30 us where none did
 //   bits      numerics/tensor_product.h: an output has one accumulator, and a step of the tensor
 //             core adds 16 inputs to it, ascending. Inputs beyond K are zeros in both factors. Rows
 //             that are not there repeat the first, and nobody looks at their outputs
@@ -28,7 +33,9 @@ FORGE_DEVICE int first_output_tile() {
   return (block().z * grid().y + block().y) * (threads() / kWarpSize);
 }
 
-/// What a warp multiplies, and where it lies.
+/// What a warp multiplies, and where it lies. Its weights are kTiles tiles: one, or that of its gates
+/// and that of their ups.
+template <int kTiles>
 struct NarrowTile {
   sptr<std::uint16_t> ring;
   gptr<const std::uint16_t> x;
@@ -36,20 +43,26 @@ struct NarrowTile {
   int inputs;                         ///< K
   int rows;                           ///< of x that are there, 1 .. 16; 0 before that is known
   int stage_rows;                     ///< of x, in a stage
-  int weight_rows;                    ///< of a warp, in a stage
   int up_distance;                    ///< rows of weights from a gate to its up
   int first_output;                   ///< of the warp
   bool is_there;                      ///< whether it has outputs
 
   static constexpr int kInputs = gpu::ProjectNarrowArgs::kStageInputs;
-  static constexpr int kRowPieces = kInputs / 8;  // of 16 bytes
+  static constexpr int kStages = gpu::ProjectNarrowArgs::stages(kTiles == 2);
+  static constexpr int kTileOutputs = gpu::ProjectNarrowArgs::kTileOutputs;
+  static constexpr int kWeightRows = kTiles * kTileOutputs;   // of a warp, in a stage
+  static constexpr int kRowPieces = kInputs / 8;              // of 16 bytes
+  static constexpr int kRowsAtOnce = kWarpSize / kRowPieces;  // that a warp copies
 
   FORGE_DEVICE int stage_size() const {
-    return (stage_rows + threads() / kWarpSize * weight_rows) * kInputs;
+    return (stage_rows + threads() / kWarpSize * kWeightRows) * kInputs;
   }
-  FORGE_DEVICE sptr<std::uint16_t> x_of(int slot) const { return ring + slot * stage_size(); }
-  FORGE_DEVICE sptr<std::uint16_t> weights_of(int slot) const {
-    return x_of(slot) + (stage_rows + warp() * weight_rows) * kInputs;
+  FORGE_DEVICE sptr<std::uint16_t> stage_after(sptr<std::uint16_t> stage) const {
+    const sptr<std::uint16_t> next = stage + stage_size();
+    return next == ring + kStages * stage_size() ? ring : next;
+  }
+  FORGE_DEVICE sptr<std::uint16_t> weights_of(sptr<std::uint16_t> stage) const {
+    return stage + (stage_rows + warp() * kWeightRows) * kInputs;
   }
   /// Where 16 bytes of a row are in a stage.
   FORGE_DEVICE static int place(int row, int piece) {
@@ -57,94 +70,144 @@ struct NarrowTile {
   }
 };
 
-FORGE_DEVICE NarrowTile narrow_tile(const gpu::ProjectNarrowArgs& args, sptr<std::uint16_t> ring) {
-  constexpr int kTile = gpu::ProjectNarrowArgs::kTileOutputs;
+template <int kTiles>
+FORGE_DEVICE NarrowTile<kTiles> narrow_tile(const gpu::ProjectNarrowArgs& args,
+                                            sptr<std::uint16_t> ring) {
+  constexpr int kTileOutputs = NarrowTile<kTiles>::kTileOutputs;
   const gpu::TensorProduct& a = args.product;
   const int output_tile = first_output_tile() + warp();
   const gptr<const std::uint16_t> weights = global(static_cast<const std::uint16_t*>(a.weights));
   return {.ring = ring,
           .x = global(static_cast<const std::uint16_t*>(a.x)),
-          .weights = weights + std::int64_t{output_tile} * kTile * a.inputs,
+          .weights = weights + std::int64_t{output_tile} * kTileOutputs * a.inputs,
           .inputs = a.inputs,
           .rows = 0,
           .stage_rows = args.stage_rows(),
-          .weight_rows = a.is_gated() ? 2 * kTile : kTile,
           .up_distance = a.outputs / 2,
-          .first_output = output_tile * kTile,
+          .first_output = output_tile * kTileOutputs,
           .is_there = output_tile < args.output_tiles()};
 }
 
-/// Asks for the weights of a stage.
-FORGE_DEVICE void fill_weights(const NarrowTile& tile, int stage, int slot) {
-  constexpr int kPieces = NarrowTile::kRowPieces;
-  constexpr int kTile = gpu::ProjectNarrowArgs::kTileOutputs;
-  const sptr<std::uint16_t> to = tile.weights_of(slot);
-  for (int i = lane(); i < tile.weight_rows * kPieces; i += kWarpSize) {
-    const int row = i / kPieces;
-    const int k = stage * NarrowTile::kInputs + i % kPieces * 8;
-    const int output = row / kTile * tile.up_distance + row % kTile;
-    copy_async(to + NarrowTile::place(row, i % kPieces),
-               tile.weights + std::int64_t{output} * tile.inputs + k,
-               tile.is_there && k < tile.inputs);
-  }
-}
+// ---- Copies -------------------------------------------------------------------------------------
 
-/// Asks for the rows of a stage.
-template <class Rows>
-FORGE_DEVICE void fill_rows(const NarrowTile& tile, const Rows& row_of, int stage, int slot) {
-  constexpr int kPieces = NarrowTile::kRowPieces;
-  const sptr<std::uint16_t> to = tile.x_of(slot);
-  for (int i = thread(); i < tile.rows * kPieces; i += threads()) {
-    const int row = i / kPieces;
-    const int k = stage * NarrowTile::kInputs + i % kPieces * 8;
-    copy_async(to + NarrowTile::place(row, i % kPieces),
-               tile.x + row_of.source(row) * tile.inputs + k, k < tile.inputs);
-  }
-}
+/// The copies of weights by a lane, 16 bytes of some rows of its warp, one stage after the other.
+template <int kTiles>
+struct WeightCopies {
+  using Tile = NarrowTile<kTiles>;
 
-/// Adds the products of a stage. The stage goes to registers before anything is multiplied, so that
-/// its loads wait for one another no longer than they must.
-template <class Half, int kTiles>
-FORGE_DEVICE void multiply_stage(const NarrowTile& tile, int slot,
-                                 MatrixSum<float> (&sums)[kTiles]) {
-  constexpr int kSteps = NarrowTile::kInputs / 16;
-  const sptr<std::uint16_t> x = tile.x_of(slot);
-  const sptr<std::uint16_t> weights = tile.weights_of(slot);
+  gptr<const std::uint16_t> from;  ///< those of the first row, in the next stage
+  int k;                           ///< the input that they begin with
+
+  FORGE_DEVICE explicit WeightCopies(const Tile& tile) : k(lane() % Tile::kRowPieces * 8) {
+    from = tile.weights + lane() / Tile::kRowPieces * tile.inputs + k;
+  }
+
+  /// Asks for those of the next stage.
+  FORGE_DEVICE void fill(const Tile& tile, sptr<std::uint16_t> stage) {
+    const sptr<std::uint16_t> to = tile.weights_of(stage);
+    const bool is_there = tile.is_there && k < tile.inputs;
+    for (int first = 0; first < Tile::kWeightRows; first += Tile::kRowsAtOnce) {
+      const int output = first / Tile::kTileOutputs * tile.up_distance + first % Tile::kTileOutputs;
+      copy_async(to + Tile::place(first + lane() / Tile::kRowPieces, lane() % Tile::kRowPieces),
+                 from + std::int64_t{output} * tile.inputs, is_there);
+    }
+    from += Tile::kInputs;
+    k += Tile::kInputs;
+  }
+};
+
+/// The same of x by a thread. A block has threads enough that none of them has more than two rows.
+template <class Tile>
+struct RowCopies {
+  static constexpr int kRows = gpu::ProjectNarrowArgs::kThreadRows;
+
+  gptr<const std::uint16_t> from[kRows] = {};
+  int k;
+
+  template <class Rows>
+  FORGE_DEVICE RowCopies(const Tile& tile, const Rows& row_of)
+      : k(thread() % Tile::kRowPieces * 8) {
+    for (int i = 0; i < kRows; ++i) {
+      if (row(i) < tile.rows) from[i] = tile.x + row_of.source(row(i)) * tile.inputs + k;
+    }
+  }
+  FORGE_DEVICE static int row(int i) { return (i * threads() + thread()) / Tile::kRowPieces; }
+
+  FORGE_DEVICE void fill(const Tile& tile, sptr<std::uint16_t> stage) {
+    for (int i = 0; i < kRows; ++i) {
+      if (row(i) >= tile.rows) continue;
+      copy_async(stage + Tile::place(row(i), thread() % Tile::kRowPieces), from[i],
+                 k < tile.inputs);
+      from[i] += Tile::kInputs;
+    }
+    k += Tile::kInputs;
+  }
+};
+
+// ---- Products -----------------------------------------------------------------------------------
+
+/// Half a stage, in registers.
+template <int kTiles>
+struct NarrowHalf {
+  using Tile = NarrowTile<kTiles>;
+  static constexpr int kSteps = Tile::kInputs / 16 / 2;
   MatrixA outputs[kTiles][kSteps / 2];  // of two steps each
-  for (int t = 0; t < kTiles; ++t) {
-    for (int i = 0; i < kSteps / 2; ++i) {
-      outputs[t][i] =
-          load_matrix4(weights + NarrowTile::place(t * 8 + lane() % 8, 4 * i + lane() / 8));
-    }
-  }
-  const int row = lane() % 16 < tile.rows ? lane() % 16 : 0;
   MatrixA rows[kSteps];
-  for (int step = 0; step < kSteps; ++step) {
-    rows[step] = load_matrix4(x + NarrowTile::place(row, 2 * step + lane() / 16));
-  }
-  for (int step = 0; step < kSteps; ++step) {
+
+  FORGE_DEVICE void load(const Tile& tile, sptr<std::uint16_t> stage, int half) {
+    const sptr<std::uint16_t> weights = tile.weights_of(stage);
+    const sptr<std::uint16_t> x = stage;
+    const int piece = half * kSteps * 2;
     for (int t = 0; t < kTiles; ++t) {
-      const MatrixA& two = outputs[t][step / 2];
-      const MatrixB factors{{two.words[step % 2 * 2], two.words[step % 2 * 2 + 1]}};
-      sums[t] = matrix_step<Half>(rows[step], factors, sums[t]);
+      for (int i = 0; i < kSteps / 2; ++i) {
+        const int row = t * Tile::kTileOutputs + lane() % 8;
+        outputs[t][i] = load_matrix4(weights + Tile::place(row, piece + 4 * i + lane() / 8));
+      }
+    }
+    const int row = lane() % 16 < tile.rows ? lane() % 16 : 0;
+    for (int step = 0; step < kSteps; ++step) {
+      rows[step] = load_matrix4(x + Tile::place(row, piece + 2 * step + lane() / 16));
     }
   }
-}
 
-/// The products of the block's rows and the warp's outputs.
-template <class Half, int kTiles, class Rows>
-FORGE_DEVICE void multiply_narrow(const NarrowTile& tile, const Rows& row_of,
+  template <class Half>
+  FORGE_DEVICE void multiply(MatrixSum<float> (&sums)[kTiles]) const {
+    for (int step = 0; step < kSteps; ++step) {
+      for (int t = 0; t < kTiles; ++t) {
+        const MatrixA& two = outputs[t][step / 2];
+        const MatrixB factors{{two.words[step % 2 * 2], two.words[step % 2 * 2 + 1]}};
+        sums[t] = matrix_step<Half>(rows[step], factors, sums[t]);
+      }
+    }
+  }
+};
+
+/// The products of the block's rows and the warp's outputs. Steps of the tensor core wait for one
+/// another; meanwhile the next half of a stage goes to registers and a later stage is asked for.
+template <class Half, int kTiles>
+FORGE_DEVICE void multiply_narrow(const NarrowTile<kTiles>& tile, WeightCopies<kTiles>& weights,
+                                  RowCopies<NarrowTile<kTiles>>& rows,
                                   MatrixSum<float> (&sums)[kTiles]) {
-  constexpr int kStages = gpu::ProjectNarrowArgs::kStages;
-  const int stages = (tile.inputs + NarrowTile::kInputs - 1) / NarrowTile::kInputs;
-  FORGE_ROLLED for (int stage = 0; stage < stages; ++stage) {
-    wait_copies<kStages - 2>();
-    sync_block();  // the stage has arrived, and nobody reads the one before it any more
-    const int ahead = stage + kStages - 1;
-    fill_weights(tile, ahead, ahead % kStages);
-    fill_rows(tile, row_of, ahead, ahead % kStages);
+  using Tile = NarrowTile<kTiles>;
+  const int stages = (tile.inputs + Tile::kInputs - 1) / Tile::kInputs;
+  NarrowHalf<kTiles> first;
+  NarrowHalf<kTiles> second;
+  sptr<std::uint16_t> stage = tile.ring;
+  wait_copies<Tile::kStages - 1>();
+  sync_block();
+  first.load(tile, stage, 0);
+  FORGE_ROLLED for (int i = 0; i < stages; ++i) {
+    second.load(tile, stage, 1);
+    first.template multiply<Half>(sums);
+    wait_copies<Tile::kStages - 2>();
+    sync_block();  // the next stage has arrived, and nobody reads this one any more
+    weights.fill(tile, stage);
+    rows.fill(tile, stage);
     commit_copies();
-    multiply_stage<Half>(tile, stage % kStages, sums);
+    if (i + Tile::kStages >= stages) start_next();  // this block asks for nothing more
+    stage = tile.stage_after(stage);
+    first.load(tile, stage, 0);  // zeros after the last one
+    second.template multiply<Half>(sums);
   }
 }
 
@@ -166,24 +229,27 @@ FORGE_DEVICE RowFactors narrow_factors(const gpu::TensorProduct& a, const Rows& 
   return {row_factor(a, first), row_factor(a, second)};
 }
 
-/// Asks for the weights of all stages but the last.
-FORGE_DEVICE void fill_first_weights(const NarrowTile& tile) {
-  constexpr int kStages = gpu::ProjectNarrowArgs::kStages;
-  for (int stage = 0; stage < kStages - 1; ++stage) fill_weights(tile, stage, stage);
+/// Asks for the first stages of a matrix, as many as the ring has. Those of weights are one group of
+/// copies, those of x have one each.
+template <int kTiles>
+FORGE_DEVICE void fill_ring(const NarrowTile<kTiles>& tile, WeightCopies<kTiles>& weights) {
+  constexpr int kStages = NarrowTile<kTiles>::kStages;
+  for (int i = 0; i < kStages; ++i) weights.fill(tile, tile.ring + i * tile.stage_size());
   commit_copies();
 }
 
 /// The results of a block that has rows, whose first weights are on their way.
 template <class Half, int kTiles, class Rows>
-FORGE_DEVICE void make_narrow_results(const gpu::TensorProduct& a, const NarrowTile& tile,
-                                      const Rows& row_of) {
-  for (int stage = 0; stage < gpu::ProjectNarrowArgs::kStages - 1; ++stage) {
-    fill_rows(tile, row_of, stage, stage);
+FORGE_DEVICE void make_narrow_results(const gpu::TensorProduct& a, const NarrowTile<kTiles>& tile,
+                                      const Rows& row_of, WeightCopies<kTiles>& weights) {
+  RowCopies<NarrowTile<kTiles>> rows(tile, row_of);
+  for (int i = 0; i < tile.kStages; ++i) {
+    rows.fill(tile, tile.ring + i * tile.stage_size());
     commit_copies();
   }
   const RowFactors factors = narrow_factors(a, row_of, tile.rows);
   MatrixSum<float> sums[kTiles] = {};
-  multiply_narrow<Half>(tile, row_of, sums);
+  multiply_narrow<Half>(tile, weights, rows, sums);
   wait_copies<0>();
   if (!tile.is_there) return;
   const TensorTile results{0, tile.rows, tile.first_output, factors};
@@ -194,24 +260,21 @@ FORGE_DEVICE void make_narrow_results(const gpu::TensorProduct& a, const NarrowT
   }
 }
 
-/// How many tiles of outputs a warp has: one, or that of its gates and that of their ups.
-template <int kTiles>
-struct NarrowTiles {
-  static constexpr int kCount = kTiles;
-};
-
-/// Calls body with a number of the product's type and the tiles of a warp.
+/// Calls body(half, tile) with a number of the product's type and the warp's tile, whose rows are
+/// not known yet.
 template <class Body>
-FORGE_DEVICE void with_narrow(const gpu::TensorProduct& a, const Body& body) {
-  with_half(a.type, [&](auto half) {
-    if (a.is_gated()) return body(half, NarrowTiles<2>());
-    return body(half, NarrowTiles<1>());
+FORGE_DEVICE void with_narrow_tile(const gpu::ProjectNarrowArgs& args, sptr<std::uint16_t> ring,
+                                   const Body& body) {
+  with_half(args.product.type, [&](auto half) {
+    if (args.product.is_gated()) return body(half, narrow_tile<2>(args, ring));
+    return body(half, narrow_tile<1>(args, ring));
   });
 }
 
 template <class Half, int kTiles>
-FORGE_DEVICE void project_narrow_tile(const gpu::TensorProduct& a, NarrowTile tile) {
-  fill_first_weights(tile);
+FORGE_DEVICE void project_narrow_tile(const gpu::TensorProduct& a, NarrowTile<kTiles> tile) {
+  WeightCopies<kTiles> weights(tile);
+  fill_ring(tile, weights);
   wait_for_previous();
   const RowsInOrder row_of{block().x * gpu::ProjectNarrowArgs::kTileRows};
   const int left = static_cast<int>(global(a.row_count)[0]) - row_of.first;
@@ -220,16 +283,14 @@ FORGE_DEVICE void project_narrow_tile(const gpu::TensorProduct& a, NarrowTile ti
     wait_copies<0>();  // they must not arrive where another block is by then
     return;
   }
-  make_narrow_results<Half, kTiles>(a, tile, row_of);
+  make_narrow_results<Half>(a, tile, row_of, weights);
 }
 
 FORGE_KERNEL(gpu::ProjectNarrowArgs::kThreads) project_narrow(gpu::ProjectNarrowArgs args) {
   SIMT_SHARED_DYNAMIC(std::uint16_t, ring);
-  start_next();
   if (first_output_tile() >= args.output_tiles()) return wait_for_previous();
-  const NarrowTile tile = narrow_tile(args, ring);
-  with_narrow(args.product, [&](auto half, auto tiles) {
-    project_narrow_tile<decltype(half), decltype(tiles)::kCount>(args.product, tile);
+  with_narrow_tile(args, ring, [&](auto half, auto tile) {
+    project_narrow_tile<decltype(half)>(args.product, tile);
   });
 }
 

@@ -12,7 +12,7 @@ constexpr int turns_and_tail(int stages, int stage_inputs) {
   return 2 * stages * stage_inputs + 24;
 }
 constexpr int kNarrowInputs =
-    turns_and_tail(ProjectNarrowArgs::kStages, ProjectNarrowArgs::kStageInputs);
+    turns_and_tail(ProjectNarrowArgs::stages(false), ProjectNarrowArgs::kStageInputs);
 constexpr int wide_inputs(WideKind kind) {
   return turns_and_tail(block_of(kind).stages, ProjectWideArgs::kStageInputs);
 }

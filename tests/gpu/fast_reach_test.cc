@@ -64,7 +64,7 @@ model::ModelConfig with_experts(model::ModelConfig config) {
 }
 
 constexpr int kRowInputs =
-    2 * gpu::ProjectNarrowArgs::kStages * gpu::ProjectNarrowArgs::kStageInputs + 24;
+    2 * gpu::ProjectNarrowArgs::stages(false) * gpu::ProjectNarrowArgs::kStageInputs + 24;
 constexpr int kCodeInputs = 2592;  // five stages of 256 inputs, twice, and a group
 
 TEST_F(FastReach, rings_turn_twice_and_rows_are_on_both_sides_of_each_switch) {

@@ -52,7 +52,7 @@ TEST(BytesUnderWay, of_weights_keep_an_h200_busy_whatever_the_rows) {
       const int weight_rows =
           launch.shape.threads / simt::kWarpSize * args.kTileOutputs * (layer.gated ? 2 : 1);
       const double of_block =
-          (args.kStages - 1) * weight_rows * args.kStageInputs * sizeof(std::uint16_t);
+          args.stages(layer.gated) * weight_rows * args.kStageInputs * sizeof(std::uint16_t);
       EXPECT_GE(blocks_at_once(device, launch) * of_block, kNeeded) << layer.name << ", " << rows;
     }
   }

@@ -31,7 +31,7 @@ struct ProjectExpertsNarrowArgs {
   static constexpr bool kOverlaps = true;
   static constexpr int kThreads = ProjectNarrowArgs::kThreads;
   static constexpr int kTileRows = ProjectNarrowArgs::kTileRows;
-  static constexpr BlockResources kResources{.shared_bytes = kTileRows * 4, .registers = 80};
+  static constexpr BlockResources kResources{.shared_bytes = kTileRows * 4, .registers = 128};
   ExpertProduct product;
 
   FORGE_HOST_DEVICE int tile_rows() const { return kTileRows; }
