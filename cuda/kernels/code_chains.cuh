@@ -270,7 +270,7 @@ struct ParkedSums {
 template <class Shape>
 struct MultiplyCodes {
   const CodeTile& tile;
-  const RowCopies<Shape>& copies;
+  const CodeRowCopies<Shape>& copies;
 
   template <linear::PanelKind kKind>
   FORGE_DEVICE void operator()(CodeKind<kKind> /*of*/) const {

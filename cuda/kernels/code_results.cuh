@@ -36,7 +36,7 @@ FORGE_DEVICE void store_codes(const gpu::TensorProduct& a, const CodeTile& tile,
 template <class Shape, class Rows>
 FORGE_DEVICE void make_code_results(const gpu::TensorProduct& a, const CodeTile& tile,
                                     const Rows& row_of, sptr<float> factors) {
-  const auto copies = RowCopies<Shape>::of(tile, row_of);
+  const auto copies = CodeRowCopies<Shape>::of(tile, row_of);
   if (Shape::copies()) copies.fill_first(tile);
   find_factors<Shape::kTileRows / Shape::kAllWarps>(a, tile.rows, row_of, factors);
   with_code_kind(tile.kind, MultiplyCodes<Shape>{tile, copies});

@@ -155,7 +155,7 @@ FORGE_DEVICE void fill_codes(const CodeTile& tile, int stage, int slot) {
 /// each of a row, so that neighbours copy neighbouring ones. If eight lanes copy of two rows, these
 /// are four apart: they have different banks.
 template <class Shape>
-struct RowCopies {
+struct CodeRowCopies {
   static constexpr int kRowThreads = Shape::kGroups;
   static constexpr int kRowsAtOnce = Shape::kCopyThreads / kRowThreads;
   static constexpr int kShare = Shape::kTileRows / kRowsAtOnce;
@@ -169,8 +169,8 @@ struct RowCopies {
     return row / 8 * 8 + row % 2 * 4 + row % 8 / 2;
   }
   template <class Rows>
-  static FORGE_DEVICE RowCopies of(const CodeTile& tile, const Rows& row_of) {
-    RowCopies copies;
+  static FORGE_DEVICE CodeRowCopies of(const CodeTile& tile, const Rows& row_of) {
+    CodeRowCopies copies;
     FORGE_UNROLLED for (int k = 0; k < kShare; ++k) {
       const int row = first_row() + k * kRowsAtOnce;
       const std::int64_t group = row < tile.rows ? row_of.source(row) * tile.groups : 0;
