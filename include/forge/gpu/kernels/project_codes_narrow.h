@@ -8,7 +8,7 @@
 //
 // Weights are asked for before the launch before this one has ended: they do not depend on it. Yet
 // launches do not overlap. Blocks that begin early take what places are left, many on the same
-// multiprocessor; on an H200 the products of a layer took as long with it, or up to 7% longer.
+// multiprocessor; on an H200 the products of a layer took as long with it, or up to 10% longer.
 //
 // Example, with `#include "forge/gpu/kernels.h"`, given `const PassCounts* counts`,
 // `const RowGroup* coded`, `const float* squares`, `const void* panels` and `float* logits`:
