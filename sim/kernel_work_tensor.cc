@@ -106,6 +106,7 @@ struct Blocking {
   std::uint64_t block_weight_rows;
   std::uint64_t stage_inputs;
   std::uint64_t stages_ahead;  ///< under way, while one is multiplied
+  std::uint64_t stages_first;  ///< of weights, asked for before it is known how many rows there are
 };
 
 /// A last tile of fewer than 8 outputs reads 8 rows of weights. Those after the last gate are ups.
@@ -122,7 +123,8 @@ Blocking blocking_of(const ProjectNarrowArgs& args, const KernelLaunch& launch,
           .weight_rows = p.is_gated() ? size_of(p.columns()) + outputs : outputs,
           .block_weight_rows = p.is_gated() ? 2 * outputs : outputs,
           .stage_inputs = size_of(Args::kStageInputs),
-          .stages_ahead = size_of(Args::stages(p.is_gated()))};
+          .stages_ahead = size_of(Args::stages(p.is_gated())),
+          .stages_first = size_of(Args::stages(p.is_gated()))};
 }
 
 Blocking blocking_of(const ProjectWideArgs& args, const KernelLaunch& launch,
@@ -135,7 +137,8 @@ Blocking blocking_of(const ProjectWideArgs& args, const KernelLaunch& launch,
           .weight_rows = size_of(p.outputs),
           .block_weight_rows = size_of(p.outputs),
           .stage_inputs = size_of(args.kStageInputs),
-          .stages_ahead = size_of(args.block().stages - 1)};
+          .stages_ahead = size_of(args.block().stages - 1),
+          .stages_first = size_of(args.block().stages)};
 }
 
 /// What is read of x and weights, and the word that says how many rows, or tiles, there are.
@@ -151,7 +154,7 @@ void add_factors(KernelWork& w, const TensorProduct& p, const Blocking& b) {
 
 /// Blocks without rows have asked for the first stages of weights when they learn of it.
 void add_asked_in_vain(KernelWork& w, const TensorProduct& p, const Blocking& b) {
-  const std::uint64_t asked = std::min(size_of(p.inputs), b.stages_ahead * b.stage_inputs) * kHalf;
+  const std::uint64_t asked = std::min(size_of(p.inputs), b.stages_first * b.stage_inputs) * kHalf;
   if (b.rows.count == 0) w.bytes_read += b.weight_rows * asked;
   w.block_bytes += b.block_weight_rows * (b.row_blocks - b.rows.tiles) * asked;
 }
@@ -185,15 +188,16 @@ KernelWork narrow_work(const TensorProduct& p, const Blocking& b) {
 KernelWork wide_work(const ProjectWideArgs& args, const Blocking& b) {
   const TensorProduct& p = args.product;
   constexpr std::uint64_t kStepInterval = 2;  // 8 cycles from one to the next
-  constexpr std::uint64_t kFactorsOfWarp = 16;
+  const gpu::WideBlock block = args.block();
+  const std::uint64_t factors_of_warp = size_of(block.rows * simt::kWarpSize / block.threads());
   // Beside one another, of 16 rows and 8 outputs.
-  const std::uint64_t steps_of_warp = size_of(args.block().warp_rows) / 16 * (32 / 8);
+  const std::uint64_t steps_of_warp = size_of(block.warp_rows / 16 * (block.warp_outputs / 8));
   KernelWork w;
   add_factors(w, p, b);
   add_results(w, p, b.rows);
   add_steps(w, p, b);
   add_chain(w, p, b, std::max(kStepLatency, steps_of_warp * kStepInterval));
-  add_norm_chain(w, p, std::min(b.rows.most, kFactorsOfWarp), kFactorsOfWarp);
+  add_norm_chain(w, p, std::min(b.rows.most, factors_of_warp), factors_of_warp);
   return w;
 }
 

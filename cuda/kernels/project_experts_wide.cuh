@@ -27,9 +27,9 @@ project_experts_wide(gpu::ProjectExpertsWideArgs args) {
   const gpu::ProjectWideArgs wide = args.of(pairs.expert);
   with_wide_tile(wide, ring, [&](auto tile, auto half) {
     tile.rows = static_cast<int>(pairs.count);
-    fill_first_weights(tile);
+    const WideWeights weights = fill_first_weights(tile);
     const RowsOfTile row_of = gather_rows(args.product, pairs, tile.kTileRows, sources);
-    make_wide_results<decltype(half)>(wide.product, tile, row_of, factors);
+    make_wide_results<decltype(half)>(wide.product, tile, weights, row_of, factors);
   });
 }
 

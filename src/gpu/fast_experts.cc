@@ -15,10 +15,7 @@ FastExperts::FastExperts(const model::ModelConfig& model, numerics::HalfType typ
                          const Capacity& capacity, Allocator& allocator)
     : config_(*model.experts),
       hidden_size_(model.hidden_size),
-      products_(type, capacity),
-      has_large_(has_room(ProjectExpertsWideArgs::kResources,
-                          ProjectExpertsWideArgs{.kind = WideKind::large}.shape().shared_bytes,
-                          capacity)),
+      products_(type),
       routing_(config_, ProjectExpertsNarrowArgs::kTileRows, capacity, allocator) {
   const std::uint64_t rows = capacity.slab_rows;
   const std::uint64_t pairs = rows * static_cast<std::uint64_t>(config_.experts_per_token);
@@ -83,7 +80,7 @@ std::optional<WideKind> FastExperts::wide_kind_of(const DevicePass& pass,
   const int mean = ceil_div(static_cast<int>(routing_.pairs(pass).most), config_.experts);
   const bool is_narrow = of_codes ? mean <= kNarrowRowsMax : rows <= kNarrowExpertRowsMax;
   if (is_narrow) return std::nullopt;
-  return has_large_ && !of_codes ? wide_kind(mean) : WideKind::small;
+  return of_codes ? WideKind::small : wide_kind(mean);
 }
 
 /// Of rows that are those of pairs. What becomes of it is the caller's.

@@ -58,7 +58,6 @@ class FastExperts {
   model::ExpertsConfig config_;
   int hidden_size_;
   FastProducts products_;
-  bool has_large_;  // whether there is room for large blocks of project_experts_wide
   ExpertRouting routing_;
 
   // [rows][...], h: of products_.type(). There are A experts for each row.

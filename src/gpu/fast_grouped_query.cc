@@ -33,7 +33,7 @@ FastGroupedQuery::FastGroupedQuery(const model::ModelConfig& model, numerics::Ha
       kv_layers_(capacity),
       split_rows_(capacity.split_rows),
       has_wide_(has_room(AttendWideArgs::kResources, wide_span_bytes(config_.head_size), capacity)),
-      products_(type, capacity) {
+      products_(type) {
   const std::uint64_t rows = capacity.slab_rows;
   const int kv_size = config_.kv_heads * config_.head_size;
   qkv_ = allocator.rows(rows, query_size(config_) + 2 * kv_size, "qkv");

@@ -12,7 +12,7 @@ FastLatent::FastLatent(const model::ModelConfig& model, numerics::HalfType type,
       config_(std::get<model::LatentConfig>(model.attention)),
       kv_layers_(capacity),
       split_rows_(capacity.split_rows),
-      products_(type, capacity) {
+      products_(type) {
   const std::uint64_t rows = capacity.slab_rows;
   const int heads = config_.heads;
   const int width = config_.kv_rank + config_.rope_size;
@@ -87,20 +87,18 @@ void FastLatent::make_queries(const DevicePass& pass, const Weights& weights,
 void FastLatent::multiply_heads(const DevicePass& pass, const void* x,
                                 const DeviceMatrices& matrices, const Heads& to) const {
   const RowCount rows = pass.all_rows();
-  ProjectHeadsWideArgs args{.row_count = rows.on_device,
-                            .rows_max = static_cast<int>(rows.most),
-                            .x = x,
-                            .weights = matrices.sections.front().panels,
-                            .matrix_bytes = matrices.matrix_bytes,
-                            .heads = matrices.count,
-                            .inputs = matrices.inputs,
-                            .outputs = matrices.outputs,
-                            .type = products_.type(),
-                            .y = to.y,
-                            .y_stride = to.stride,
-                            .y_type = to.type};
-  args.kind = products_.with_room(args.kind);
-  pass.queue.launch(args);
+  pass.queue.launch(ProjectHeadsWideArgs{.row_count = rows.on_device,
+                                         .rows_max = static_cast<int>(rows.most),
+                                         .x = x,
+                                         .weights = matrices.sections.front().panels,
+                                         .matrix_bytes = matrices.matrix_bytes,
+                                         .heads = matrices.count,
+                                         .inputs = matrices.inputs,
+                                         .outputs = matrices.outputs,
+                                         .type = products_.type(),
+                                         .y = to.y,
+                                         .y_stride = to.stride,
+                                         .y_type = to.type});
 }
 
 SpanInput FastLatent::input_of(const DevicePass& pass, const LatentLayer& latents) const {

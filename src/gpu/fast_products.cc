@@ -14,12 +14,6 @@ bool has_room(const BlockResources& block, int dynamic_bytes, const Capacity& ca
   return static_cast<std::uint64_t>(bytes) <= capacity.shared_bytes;
 }
 
-FastProducts::FastProducts(numerics::HalfType type, const Capacity& capacity)
-    : type_(type),
-      has_large_(has_room(ProjectWideArgs::kResources,
-                          ProjectWideArgs{.kind = WideKind::large}.shape().shared_bytes,
-                          capacity)) {}
-
 TensorProduct FastProducts::of(const RowCount& rows, const FastRows& x,
                                const DeviceMatrix& matrix) const {
   return {.row_count = rows.on_device,
@@ -58,9 +52,7 @@ void FastProducts::multiply_section(const DevicePass& pass, const TensorProduct&
     return;
   }
   if (pass.library->multiply(pass.queue, product)) return;
-  ProjectWideArgs wide{product};
-  wide.kind = with_room(wide.kind);
-  pass.queue.launch(wide);
+  pass.queue.launch(ProjectWideArgs{product});
 }
 
 void FastProducts::multiply_section(const DevicePass& pass, const CodeProduct& codes) const {

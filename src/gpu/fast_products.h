@@ -30,14 +30,9 @@ bool has_room(const BlockResources& block, int dynamic_bytes, const Capacity& ca
 class FastProducts {
  public:
   /// type: of the rows that products read and write.
-  FastProducts(numerics::HalfType type, const Capacity& capacity);
+  explicit FastProducts(numerics::HalfType type) : type_(type) {}
 
   numerics::HalfType type() const { return type_; }
-
-  /// The kind, or small blocks where large ones of project_wide find no room.
-  WideKind with_room(WideKind kind) const {
-    return kind == WideKind::large && !has_large_ ? WideKind::small : kind;
-  }
 
   /// The product of rows with a matrix. What becomes of it is the caller's; of a matrix of several
   /// sections (device_weights.h) it is y.
@@ -51,8 +46,8 @@ class FastProducts {
     multiply(pass, product, matrix);
   }
 
-  /// By the kernels that are made for so many rows, with blocks that find room. The bits are the
-  /// same. With codes, the rows are rounded to 8 bits before.
+  /// By the kernels that are made for so many rows. The bits are the same. With codes, the rows are
+  /// rounded to 8 bits before.
   void multiply(const DevicePass& pass, const TensorProduct& product,
                 const DeviceMatrix& matrix) const;
 
@@ -61,7 +56,6 @@ class FastProducts {
   void multiply_section(const DevicePass& pass, const CodeProduct& codes) const;
 
   numerics::HalfType type_;
-  bool has_large_;  // whether there is room for large blocks of project_wide
 };
 
 }  // namespace forge::gpu

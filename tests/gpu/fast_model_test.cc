@@ -161,8 +161,7 @@ TEST(FastDevices, take_seven_launches_for_a_layer_that_decodes) {
   EXPECT_EQ(launches(3, 30) - launches(2, 30), 6U);
 }
 
-/// Of another generation of tensor cores, and with less shared memory, in which large blocks
-/// of project_wide and project_experts_wide find no room.
+/// Of another generation of tensor cores, and with less shared memory.
 TEST(FastDevices, have_the_bits_of_their_own_step) {
   // With more than 64 rows for a matrix, and more than 16, in the mean, for that of an expert.
   for (const auto& [shape, prompt] : {std::pair("llama", 80U), std::pair("qwen_moe", 40U)}) {

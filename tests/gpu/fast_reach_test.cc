@@ -21,9 +21,8 @@ class FastReach : public ::testing::Test {
  protected:
   /// Runs a prompt alone in one chunk and in chunks of seven or so, with the same result. Drafts
   /// and prefix hits would change which rows there are.
-  void expect_in_chunks(FastModel& model, std::uint32_t prompt, std::uint32_t chunk,
-                        std::optional<std::uint64_t> shared_bytes = {}) {
-    Place place{.shared_bytes = shared_bytes, .gpu = {.graphs = false}, .scheduler = roomy(16)};
+  void expect_in_chunks(FastModel& model, std::uint32_t prompt, std::uint32_t chunk) {
+    Place place{.gpu = {.graphs = false}, .scheduler = roomy(16)};
     place.watch = [&](const gpu::KernelLaunch& launch) { reach_.note(launch); };
     const Request request = request_of(model.config().vocabulary_size, prompt, 0, 2);
     const Output whole = run(model.on_gpu(), place, {request}).of.front();
@@ -65,16 +64,21 @@ model::ModelConfig with_experts(model::ModelConfig config) {
 
 constexpr int kRowInputs =
     2 * gpu::ProjectNarrowArgs::stages(false) * gpu::ProjectNarrowArgs::kStageInputs + 24;
+constexpr int kSmallInputs =
+    2 * gpu::block_of(gpu::WideKind::small).stages * gpu::ProjectWideArgs::kStageInputs + 24;
 constexpr int kCodeInputs = 2592;  // five stages of 256 inputs, twice, and a group
 
 TEST_F(FastReach, rings_turn_twice_and_rows_are_on_both_sides_of_each_switch) {
   FastModel rows(of_inputs(kRowInputs), WeightType::bf16);
   expect_in_chunks_around_switches(rows, {1, 7, 8, 9, 16, 17, 64, 65});
-  expect_in_chunks(rows, 65, 64, 98 << 10);  // without room for large blocks
+  model::ModelConfig of_many_outputs = of_inputs(kSmallInputs);
+  of_many_outputs.ffn_size = 2056;
+  FastModel outputs(of_many_outputs, WeightType::bf16);
+  expect_in_chunks(outputs, 17, 9);
   EXPECT_THAT(reach_.of("project_narrow").rows, IsSupersetOf({1, 7, 8, 9, 16}));
   EXPECT_THAT(reach_.of("project_wide slim").rows, IsSupersetOf({17, 64}));
   EXPECT_THAT(reach_.of("project_wide large").rows, IsSupersetOf({65}));
-  EXPECT_THAT(reach_.of("project_wide small").rows, IsSupersetOf({65}));
+  EXPECT_THAT(reach_.of("project_wide small").rows, IsSupersetOf({17}));
   EXPECT_THAT(reach_.of("attend_spans").rows, IsSupersetOf({1, 7, 8, 9, 64}));
   EXPECT_THAT(reach_.of("attend_wide").rows, IsSupersetOf({65}));
   for (const auto& [kernel, reach] : reach_.kernels()) {

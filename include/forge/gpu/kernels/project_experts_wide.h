@@ -29,7 +29,7 @@ struct ProjectExpertsWideArgs {
   static constexpr bool kOverlaps = true;
   static constexpr int kThreads = ProjectWideArgs::kThreads;
   static constexpr BlockResources kResources{.shared_bytes = ProjectWideArgs::kRowsMax * 8,
-                                             .registers = 168};
+                                             .registers = 255};
   ExpertProduct product;
   WideKind kind = wide_kind(product.rows_max);
 

@@ -34,7 +34,7 @@ struct ProjectHeadsWideArgs {
   static constexpr bool kOverlaps = true;
   static constexpr int kThreads = ProjectWideArgs::kThreads;
   static constexpr BlockResources kResources{
-      .shared_bytes = ProjectWideArgs::kResources.shared_bytes, .registers = 128};
+      .shared_bytes = ProjectWideArgs::kResources.shared_bytes, .registers = 255};
   const std::uint32_t* row_count;
   int rows_max = 0;            ///< that the launch covers
   const void* x;               ///< [rows][H][K] of `type`

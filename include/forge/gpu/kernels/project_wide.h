@@ -4,12 +4,15 @@
 // x and weights come through a ring in shared memory, stages of 64 inputs; the first ones of
 // weights are asked for before the launch before this one has ended. A number that a block reads is
 // multiplied as often as the block has rows, or outputs, where gates and ups count, too. There are
-// three kinds of blocks; W is the size of all weights:
+// three kinds of blocks, of four warps, with a ring of 96 KB; W is the size of all weights:
 //
-//   kind    rows x outputs   ring     reads of L2, with all rows   for
-//   large   128 x 128        128 KB   2 W for each 128 rows        more than 64 rows
-//   small    64 x 64          96 KB   2 W                          up to 64 rows
-//   slim     64 x 32          96 KB   3 W                          the same, if outputs are few
+//   kind    rows x outputs   of a warp   reads of L2, with all rows   for
+//   large   128 x 128        64 x 64     2 W for each 128 rows        more than 64 rows
+//   small    64 x 64         32 x 32     2 W                          up to 64 rows
+//   slim     64 x 32         16 x 32     3 W                          the same, if outputs are few
+//
+// A warp reads a row and an output from shared memory once for all its products: the more of both
+// it has, the less it reads. Two blocks find room on a multiprocessor of 227 KB.
 //
 // A slim block reads more for each output, but 4096 outputs are 128 slim blocks and only 64 small
 // ones, which leave half of an H200's 132 multiprocessors without work.
@@ -35,22 +38,23 @@ namespace forge::gpu {
 
 /// What a block multiplies.
 struct WideBlock {
-  int rows;       ///< of x
-  int outputs;    ///< rows of weights
-  int warp_rows;  ///< of a warp, which has 32 outputs
-  int stages;     ///< of the ring
+  int rows;          ///< of x
+  int outputs;       ///< rows of weights
+  int warp_rows;     ///< of a warp
+  int warp_outputs;  ///< of a warp
+  int stages;        ///< of the ring
 
   FORGE_HOST_DEVICE constexpr int threads() const {
-    return rows / warp_rows * (outputs / 32) * simt::kWarpSize;
+    return rows / warp_rows * (outputs / warp_outputs) * simt::kWarpSize;
   }
 };
 
 enum class WideKind : std::uint8_t { large, small, slim };
 
 FORGE_HOST_DEVICE constexpr WideBlock block_of(WideKind kind) {
-  if (kind == WideKind::large) return {128, 128, 64, 4};
-  if (kind == WideKind::small) return {64, 64, 32, 6};
-  return {64, 32, 16, 8};
+  if (kind == WideKind::large) return {128, 128, 64, 64, 3};
+  if (kind == WideKind::small) return {64, 64, 32, 32, 6};
+  return {64, 32, 16, 32, 8};
 }
 
 /// For so many rows.
@@ -71,9 +75,8 @@ struct ProjectWideArgs {
   static constexpr int kThreads = block_of(WideKind::large).threads();
   static constexpr int kRowsMax = block_of(WideKind::large).rows;  ///< of a block
   static constexpr int kStageInputs = 64;
-  static constexpr BlockResources kResources{.shared_bytes = kRowsMax * 4, .registers = 168};
+  static constexpr BlockResources kResources{.shared_bytes = kRowsMax * 4, .registers = 255};
   TensorProduct product;
-  /// All but the large one find room on every device of sm_80 and later.
   WideKind kind = wide_kind(product.rows_max, product.outputs);
 
   FORGE_HOST_DEVICE WideBlock block() const { return block_of(kind); }
