@@ -153,8 +153,8 @@ class Ours final : public OwnLevel<BF16> {
     const gpu::SpanPaths paths =
         gpu::span_paths(shape, gpu::split_rows_max(head_tiles),
                         static_cast<std::uint32_t>(in.kv.group_size), /*has_wide=*/true);
-    gpu::launch_grouped_spans({shape, in.counts, tiles_.as<gpu::PromptTile>(), commands}, paths, in,
-                              partial_.as<float>());
+    gpu::launch_grouped_spans({shape, in.counts, tiles_.as<gpu::PromptTile>(), commands}, paths,
+                              {.in = in}, partial_.as<float>());
   }
 };
 

@@ -112,8 +112,9 @@ struct SpanLaunch {
   }
 };
 
-/// What a thread waits for: the first tile, where each span is, and the work on tiles, of whose
-/// scores it has `scores`; the copy of a tile runs beside the work on the one before.
+/// What a thread waits for: where the first span is, the first tile, and the work on tiles, of
+/// whose scores it has `scores`; the copy of a tile runs beside the work on the one before, and so
+/// do the loads of where the next span is.
 void add_span_chain(KernelWork& w, const SpanSizes& s, const Keys& keys, std::uint64_t scores,
                     std::uint64_t barriers) {
   const std::uint64_t spans = keys.spans();
@@ -122,7 +123,7 @@ void add_span_chain(KernelWork& w, const SpanSizes& s, const Keys& keys, std::ui
   const std::uint64_t tile = s.key_size / numerics::kStepProducts * kStep + score + kExp2 +
                              kTile / numerics::kStepProducts * kStep +
                              barriers * (chain::kBarrier + chain::kSharedLoad);
-  w.chain_loads += 1 + spans;
+  w.chain_loads += 2;
   w.chain_operations += keys.tiles() * tile + spans * (kExp2 + 3);
 }
 

@@ -15,7 +15,7 @@ set(errors "")
 # Each operation on floats that occurs, once. Widening an f16 is exact, and so is cutting to an
 # integer; what is cut to 32 bits is whole. max is no arithmetic, but takes either zero of two
 # with different signs: canonical maxima add +0 to what comes out.
-set(exact "(fma|mul|add|sub|div|sqrt|cvt)\\.rn\\.f32|cvt\\.rn\\.f32\\.[su](16|32|64)|cvt\\.rzi\\.(u64|s32)\\.f32|cvt\\.f32\\.f16")
+set(exact "(fma|mul|add|sub|div|sqrt|cvt)\\.rn\\.f32|cvt\\.rn\\.f32\\.[su](16|32|64)|cvt\\.rzi\\.(u64|s32)\\.f32|cvt\\.f32\\.f16|cvt\\.rn\\.(bf16x2|f16x2)\\.f32")
 set(steps "mma\\.sync\\.aligned\\.m16n8k16\\.row\\.col\\.f32\\.(bf16\\.bf16|f16\\.f16)\\.f32")
 set(moves "(ld|st|mov|selp|setp|neg|abs|max)\\..*f32")
 string(REGEX MATCHALL "[a-z]+[a-z0-9.:]*\\.(f32|f64|f16|bf16)[a-z0-9.]*" operations "${ptx}")

@@ -21,16 +21,17 @@ FORGE_KERNEL(gpu::AttendLatentSpansArgs::kThreads, 1)
 attend_latent_spans(gpu::AttendLatentSpansArgs a) {
   using Args = gpu::AttendLatentSpansArgs;
   SIMT_SHARED_DYNAMIC(std::uint16_t, numbers);
-  SIMT_SHARED(std::int64_t, slots, numerics::kSpan);
+  SIMT_SHARED(std::uint32_t, slots, kSlots);
   SIMT_SHARED(std::uint32_t, weights, Args::kPairsMax * kWeightWords);
   SIMT_SHARED(float, maxima, Args::kThreads / kWarpSize * gpu::kSpanPairs);
   start_next();
   wait_for_previous();
-  const SpanPairs pairs = pairs_of_block(a.in, a.tiles, a.pairs());
+  const SpanPairs pairs = pairs_of_block(a.in, a.tiles, a.pairs(), block().x);
   const SeenKeys keys = keys_of_block(a, pairs);
   if (keys.first >= keys.end) return;
   const int row_numbers = gpu::span_row_numbers(a.in.kv.head_size);
-  const SpanBlock<true> b{a.in, pairs, keys, numbers, numbers + a.pairs() * row_numbers, slots};
+  const SpanBlock<true> b{a.in,  pairs,           keys, numbers, numbers + a.pairs() * row_numbers,
+                          slots, gpu::kSpanStages};
   const SharedScores shared{weights, maxima};
   constexpr int kColumns = gpu::kLatentValueMax / 8 / kSpanWarps;
   with_half(numerics::half_type(a.in.kv.type),

@@ -11,8 +11,8 @@
 //   sums      A[16][D] += P[16][64] V[64][D]        each warp has a quarter of the columns
 //             l[16] += P[16][64] 1[64]              every warp
 //
-//   memory    tiles of 64 keys and their values come by asynchronous copies, each while the tile
-//             before is worked on (span_block.cuh), once for all pairs of a block
+//   memory    tiles of 64 keys and their values come by asynchronous copies, two of them while the
+//             tile before is worked on (span_block.cuh), once for all pairs of a block
 //   bits      those of numerics/span_attention.h: tiles and spans begin at its positions, and what
 //             others of the block see beyond a row's own keys changes nothing
 #pragma once
@@ -77,7 +77,7 @@ FORGE_DEVICE void add_span_tile(const Block& b, const SharedScores& shared, cons
   const int first = warp_of_pairs() * 16;  // of the tile's keys
   SpanScores<2> scores;
   multiply_keys<Half>(b, w, tile, first, scores);
-  find_scores(b.in, w, keys_of_tile(tile).first + first, sums.m, scores);
+  find_scores(b, w, keys_of_tile(tile).first + first, sums.m, scores);
   share_maxima(shared, scores);
   find_factors(sums.m, scores);
   share_weights<Half>(shared, w, scores);
@@ -99,7 +99,7 @@ FORGE_DEVICE void write_partial(const Args& a, const Block& b, const SpanWarp& w
     const std::int64_t pair = b.pairs.index_of(w.pair_of_lane(r), a.in.kv);
     const gptr<float> span = global(a.partial) + (pair * a.spans_max + block().z) * (D + 2);
     for (int n = 0; n < kColumns; ++n) {
-      if (n >= w.columns) continue;
+      if (!has_column(b, w, n)) continue;
       const int d = (w.first_column + n) * 8 + lane() % 4 * 2;
       span[d] = sums.a[n].at[2 * r];
       span[d + 1] = sums.a[n].at[2 * r + 1];
@@ -129,13 +129,24 @@ FORGE_DEVICE void attend_tiles(const Args& a, const Block& b, const SharedScores
 
 /// Takes as few columns a warp as will do: the least kColumns of 1, 2, 4, 8.
 template <class Half, int kColumns = 1, class Block>
-FORGE_DEVICE void attend_heads(const gpu::AttendSpansArgs& a, const Block& b,
-                               const SharedScores& shared) {
-  constexpr int kHeadSize = kColumns * kSpanWarps * 8;
-  if constexpr (kHeadSize < numerics::kHeadSizeMax) {
-    if (a.in.kv.head_size > kHeadSize) return attend_heads<Half, 2 * kColumns>(a, b, shared);
+FORGE_DEVICE void attend_columns(const gpu::AttendSpansArgs& a, const Block& b,
+                                 const SharedScores& shared) {
+  constexpr int kSize = kColumns * kSpanWarps * 8;
+  constexpr int kSizeMax =
+      Block::kHeadSize != kAnyHeads ? Block::kHeadSize : numerics::kHeadSizeMax;
+  if constexpr (kSize < kSizeMax) {
+    if (b.head_size() > kSize) return attend_columns<Half, 2 * kColumns>(a, b, shared);
   }
   attend_tiles<Half, kColumns>(a, b, shared);
+}
+
+/// All the work of a block, with code for kHeads.
+template <int kHeads>
+FORGE_DEVICE void attend_heads(const gpu::AttendSpansArgs& a, const SpanBlock<false>& any,
+                               const SharedScores& shared) {
+  const auto b = any.of_heads<kHeads>();
+  with_half(numerics::half_type(a.in.kv.type),
+            [&](auto half) { attend_columns<decltype(half)>(a, b, shared); });
 }
 
 /// What the block goes through: all that its pairs see, or of that its span.
@@ -151,20 +162,22 @@ FORGE_DEVICE SeenKeys keys_of_block(const Args& a, const SpanPairs& pairs) {
 
 FORGE_KERNEL(gpu::AttendSpansArgs::kThreads, 3) attend_spans(gpu::AttendSpansArgs a) {
   SIMT_SHARED_DYNAMIC(std::uint16_t, numbers);
-  SIMT_SHARED(std::int64_t, slots, numerics::kSpan);
+  SIMT_SHARED(std::uint32_t, slots, kSlots);
   SIMT_SHARED(std::uint32_t, weights, gpu::kSpanPairs * kWeightWords);
   SIMT_SHARED(float, maxima, kSpanWarps* gpu::kSpanPairs);
   start_next();
   wait_for_previous();
-  const SpanPairs pairs = pairs_of_block(a.in, a.tiles, gpu::kSpanPairs);
+  const SpanPairs pairs = pairs_of_block(a.in, a.tiles, gpu::kSpanPairs, block().x);
   const SeenKeys keys = keys_of_block(a, pairs);
   if (keys.first >= keys.end) return;
   const int row_numbers = gpu::span_row_numbers(a.in.kv.head_size);
-  const SpanBlock<false> b{a.in, pairs, keys, numbers, numbers + gpu::kSpanPairs * row_numbers,
-                           slots};
+  const SpanBlock<false> b{a.in,  pairs,   keys, numbers, numbers + gpu::kSpanPairs * row_numbers,
+                           slots, a.stages};
   const SharedScores shared{weights, maxima};
-  with_half(numerics::half_type(a.in.kv.type),
-            [&](auto half) { attend_heads<decltype(half)>(a, b, shared); });
+  const int heads = heads_of_code(a.in);
+  if (heads == 128) return attend_heads<128>(a, b, shared);
+  if (heads == 64) return attend_heads<64>(a, b, shared);
+  attend_heads<kAnyHeads>(a, b, shared);
 }
 
 }  // namespace FORGE_KERNELS

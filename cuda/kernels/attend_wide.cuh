@@ -13,6 +13,7 @@
 //   sums      A[16][D] += P[16][64] V[64][D]
 //             l[16] += P[16][64] 1[64]
 //
+//   order     the last rows, which see the most, begin first
 //   memory    tiles of 64 keys and their values come by asynchronous copies, each while the tile
 //             before is worked on (span_block.cuh), once for all pairs of a block. 98 KB of shared
 //             memory for D = 128
@@ -36,7 +37,7 @@ FORGE_DEVICE void add_wide_tile(const Block& b, const SpanWarp& w, int tile,
                                 SpanSums<kColumns>& sums) {
   SpanScores<numerics::kSpanTile / 8> scores;
   multiply_keys<Half>(b, w, tile, 0, scores);
-  find_scores(b.in, w, keys_of_tile(tile).first, sums.m, scores);
+  find_scores(b, w, keys_of_tile(tile).first, sums.m, scores);
   find_factors(sums.m, scores);
   for (int r = 0; r < 2; ++r) sums.m[r] = scores.m[r];
   sums.multiply(scores.factor);
@@ -68,21 +69,36 @@ FORGE_DEVICE void attend_wide_tiles(const gpu::AttendWideArgs& a, const Block& b
   finish_spans(b, w, total);
 }
 
+/// All the work of a block, with code for kHeads.
+template <int kHeads>
+FORGE_DEVICE void attend_wide_heads(const gpu::AttendWideArgs& a, const SpanBlock<false>& any) {
+  const auto b = any.of_heads<kHeads>();
+  with_half(numerics::half_type(a.in.kv.type), [&](auto half) {
+    if constexpr (kHeads != kAnyHeads) {
+      attend_wide_tiles<decltype(half), 1, kHeads / 8>(a, b);
+    } else if (a.column_warps() == 2) {
+      attend_wide_tiles<decltype(half), 2, 16>(a, b);
+    } else {
+      attend_wide_tiles<decltype(half), 1, 16>(a, b);
+    }
+  });
+}
+
 FORGE_KERNEL(gpu::AttendWideArgs::kThreads, 1) attend_wide(gpu::AttendWideArgs a) {
   SIMT_SHARED_DYNAMIC(std::uint16_t, numbers);
-  SIMT_SHARED(std::int64_t, slots, numerics::kSpan);
+  SIMT_SHARED(std::uint32_t, slots, kSlots);
   start_next();
   wait_for_previous();
-  const SpanPairs pairs = pairs_of_block(a.in, a.tiles, a.pairs());
+  const SpanPairs pairs = pairs_of_block(a.in, a.tiles, a.pairs(), grid().x - 1 - block().x);
   if (pairs.count == 0) return;
   const SeenKeys keys = pairs.seen_from(0, pairs.count, a.in);
   const int row_numbers = gpu::span_row_numbers(a.in.kv.head_size);
-  const SpanBlock<false> b{a.in, pairs, keys, numbers, numbers + a.pairs() * row_numbers, slots};
-  with_half(numerics::half_type(a.in.kv.type), [&](auto half) {
-    if (a.column_warps() == 2) return attend_wide_tiles<decltype(half), 2, 16>(a, b);
-    if (a.in.kv.head_size > 64) return attend_wide_tiles<decltype(half), 1, 16>(a, b);
-    attend_wide_tiles<decltype(half), 1, 8>(a, b);
-  });
+  const SpanBlock<false> b{a.in,  pairs,           keys, numbers, numbers + a.pairs() * row_numbers,
+                           slots, gpu::kSpanStages};
+  const int heads = heads_of_code(a.in);
+  if (heads == 128) return attend_wide_heads<128>(a, b);
+  if (heads == 64) return attend_wide_heads<64>(a, b);
+  attend_wide_heads<kAnyHeads>(a, b);
 }
 
 }  // namespace FORGE_KERNELS

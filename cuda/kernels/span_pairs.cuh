@@ -64,16 +64,16 @@ struct SpanPairs {
   }
 };
 
-/// Those of this block, which takes `most`. A launch has blocks for more rows than there are.
+/// Those of block `index`, which takes `most`. A launch has blocks for more rows than there are.
 FORGE_DEVICE SpanPairs pairs_of_block(const gpu::SpanInput& in, const gpu::SpanTiles& tiles,
-                                      int most) {
+                                      int most, int index) {
   const int blocks = tiles.blocks(most, in.kv.group_size);
-  const auto tile = static_cast<std::uint32_t>(block().x / blocks);
+  const auto tile = static_cast<std::uint32_t>(index / blocks);
   const gpu::PassCounts counts = global(in.counts)[0];
   if (tile >= (tiles.of == nullptr ? counts.decode_rows : counts.prompt_tiles)) return {};
   gpu::PromptTile rows{.first = tile, .count = 1};
   if (tiles.of != nullptr) rows = global(tiles.of)[tile];
-  const int first = block().x % blocks * most;
+  const int first = index % blocks * most;
   const int count = static_cast<int>(rows.count) * in.kv.group_size - first;
   if (count <= 0) return {};
   const gpu::RowInput input = global(in.rows)[rows.first];

@@ -33,6 +33,12 @@ FORGE_DEVICE SpanWarp span_warp(const Block& b, int column_warps) {
   return w;
 }
 
+/// Whether the warp has that many columns: code for heads of one size knows that it has.
+template <class Block>
+FORGE_DEVICE bool has_column(const Block&, const SpanWarp& w, int n) {
+  return Block::kHeadSize != kAnyHeads || n < w.columns;
+}
+
 inline constexpr std::uint32_t kUnseen = 0xff800000u;  ///< bits of a score: -inf
 
 /// Scores of the lane's pairs with keys in matrices of 8; m' of both, and what their sums are
@@ -48,14 +54,15 @@ struct SpanScores {
 template <class Half, int kKeyTiles, class Block>
 FORGE_DEVICE void multiply_keys(const Block& b, const SpanWarp& w, int tile, int first,
                                 SpanScores<kKeyTiles>& scores) {
-  const int row = first + lane() / 16 * 8 + lane() % 8;
+  const int of_q = b.place(w.first_pair + lane() % 16, lane() / 16);
+  const int of_keys =
+      b.keys_of(tile) + b.place(first + lane() / 16 * 8 + lane() % 8, lane() / 8 % 2);
   for (int n = 0; n < kKeyTiles; ++n) scores.of[n] = {};
-  for (int step = 0; step < b.in.kv.head_size / 16; ++step) {
-    const MatrixA q =
-        load_matrix4(b.q + b.place(w.first_pair + lane() % 16, 2 * step + lane() / 16));
+  for (int step = 0; step < b.head_size() / 16; ++step) {
+    const MatrixA q = load_matrix4(b.q + b.further(of_q, 2 * step));
     for (int n = 0; n < kKeyTiles; n += 2) {
       const MatrixA keys =
-          load_matrix4(b.keys_of(tile) + b.place(row + 8 * n, 2 * step + lane() / 8 % 2));
+          load_matrix4(b.ring + b.further(of_keys, 2 * step) + 8 * n * b.row_numbers());
       scores.of[n] = matrix_step<Half>(q, {{keys.words[0], keys.words[1]}}, scores.of[n]);
       scores.of[n + 1] = matrix_step<Half>(q, {{keys.words[2], keys.words[3]}}, scores.of[n + 1]);
     }
@@ -64,13 +71,13 @@ FORGE_DEVICE void multiply_keys(const Block& b, const SpanWarp& w, int tile, int
 
 /// Makes scores of the products of the lane's pair r with keys from position `first` on: -inf where
 /// its row does not see the key. Returns the largest of them.
-template <int kKeyTiles>
-FORGE_DEVICE float find_scores_of(const gpu::SpanInput& in, const SeenKeys& seen, int first, int r,
+template <int kKeyTiles, class Block>
+FORGE_DEVICE float find_scores_of(const Block& b, const SeenKeys& seen, int first, int r,
                                   SpanScores<kKeyTiles>& scores) {
-  const float scale_log2 = in.scale * numerics::kLog2E;
+  const float scale_log2 = b.in.scale * numerics::kLog2E;
   for (int i = 0; i < 2 * kKeyTiles; ++i) {
     float& score = scores.of[i / 2].at[2 * r + i % 2];
-    score = numerics::span_score(score, in.scale, scale_log2, in.score_cap);
+    score = numerics::span_score(score, b.in.scale, scale_log2, b.score_cap());
   }
   if (!seen.has_all({first, first + 8 * kKeyTiles})) {
     for (int i = 0; i < 2 * kKeyTiles; ++i) {
@@ -88,12 +95,12 @@ FORGE_DEVICE float find_scores_of(const gpu::SpanInput& in, const SeenKeys& seen
 
 /// The scores of both pairs, and scores.m of `m`, those of the sums before: m' as far as these keys
 /// go.
-template <int kKeyTiles>
-FORGE_DEVICE void find_scores(const gpu::SpanInput& in, const SpanWarp& w, int first,
-                              const float (&m)[2], SpanScores<kKeyTiles>& scores) {
+template <int kKeyTiles, class Block>
+FORGE_DEVICE void find_scores(const Block& b, const SpanWarp& w, int first, const float (&m)[2],
+                              SpanScores<kKeyTiles>& scores) {
   // Written out, since a loop of this size would not be unrolled, and index registers.
-  const float largest[2] = {find_scores_of(in, w.seen[0], first, 0, scores),
-                            find_scores_of(in, w.seen[1], first, 1, scores)};
+  const float largest[2] = {find_scores_of(b, w.seen[0], first, 0, scores),
+                            find_scores_of(b, w.seen[1], first, 1, scores)};
   for (int r = 0; r < 2; ++r) {
     float most = largest[r] > m[r] ? largest[r] : m[r];
     for (int distance = 1; distance <= 2; distance *= 2) {
@@ -113,11 +120,12 @@ FORGE_DEVICE void find_factors(const float (&m)[2], SpanScores<kKeyTiles>& score
   }
 }
 
-/// The weights of the lane's pair r with its two keys of matrix n. exp2(-inf) is 0.
+/// The weights of the lane's pair r with its two keys of matrix n. exp2(-inf) is 0. Which NaN a
+/// NaN becomes is nothing to a step.
 template <class Half, int kKeyTiles>
 FORGE_DEVICE std::uint32_t weights_of(const SpanScores<kKeyTiles>& scores, int n, int r) {
-  return pack_pair<Half>(numerics::exp2(scores.of[n].at[2 * r] - scores.m[r]),
-                         numerics::exp2(scores.of[n].at[2 * r + 1] - scores.m[r]));
+  return round_pair<Half>(numerics::exp2(scores.of[n].at[2 * r] - scores.m[r]),
+                          numerics::exp2(scores.of[n].at[2 * r + 1] - scores.m[r]));
 }
 
 }  // namespace FORGE_KERNELS

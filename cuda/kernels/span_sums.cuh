@@ -47,15 +47,16 @@ template <class Half, int kColumns, class Weights, class Block>
 FORGE_DEVICE void multiply_values(const Block& b, const SpanWarp& w, int tile,
                                   SpanSums<kColumns>& sums, const Weights& weights) {
   const std::uint32_t one = pack_pair<Half>(1, 1);
-  for (int keys = 0; keys < numerics::kSpanTile; keys += 32) {
+  const int of_values = b.values_of(tile) + b.place(lane());
+  FORGE_UNROLLED for (int keys = 0; keys < numerics::kSpanTile; keys += 32) {
     const MatrixA first = weights(keys / 16);
     const MatrixA second = weights(keys / 16 + 1);
     sums.l = matrix_step<Half>(first, {{one, one}}, sums.l);
     sums.l = matrix_step<Half>(second, {{one, one}}, sums.l);
-    for (int n = 0; n < kColumns; ++n) {
-      if (n >= w.columns) continue;
-      const MatrixA values =
-          load_matrix4_transposed(b.values_of(tile) + b.place(keys + lane(), w.first_column + n));
+    FORGE_UNROLLED for (int n = 0; n < kColumns; ++n) {
+      if (!has_column(b, w, n)) continue;
+      const int of_column = b.further(of_values, w.first_column + n);
+      const MatrixA values = load_matrix4_transposed(b.ring + of_column + keys * b.row_numbers());
       sums.a[n] = matrix_step<Half>(first, {{values.words[0], values.words[1]}}, sums.a[n]);
       sums.a[n] = matrix_step<Half>(second, {{values.words[2], values.words[3]}}, sums.a[n]);
     }
@@ -85,7 +86,7 @@ FORGE_DEVICE void write_attended(const Block& b, const SpanWarp& w, const SpanSu
                                    b.pairs.index_of(pair, b.in.kv) * (b.value_size() / 2);
   const float l = total.l.at[2 * r];
   for (int n = 0; n < kColumns; ++n) {
-    if (n >= w.columns) continue;
+    if (!has_column(b, w, n)) continue;
     head[(w.first_column + n) * 4 + lane() % 4] =
         pack_pair<Out>(numerics::span_result(total.a[n].at[2 * r], l),
                        numerics::span_result(total.a[n].at[2 * r + 1], l));

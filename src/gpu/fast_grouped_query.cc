@@ -9,6 +9,12 @@ namespace {
 
 int query_size(const model::GroupedQueryConfig& a) { return a.heads * a.head_size; }
 
+/// Tiles of keys that blocks of attend_spans find room for.
+int stages_of(int head_size, const Capacity& capacity) {
+  const int bytes = span_bytes(AttendSpansArgs::pairs(), head_size, false, kSpanStagesMax);
+  return has_room(AttendSpansArgs::kResources, bytes, capacity) ? kSpanStagesMax : kSpanStages;
+}
+
 int wide_span_bytes(int head_size) {
   AttendWideArgs args{};
   args.in.kv.head_size = head_size;
@@ -33,6 +39,7 @@ FastGroupedQuery::FastGroupedQuery(const model::ModelConfig& model, numerics::Ha
       kv_layers_(capacity),
       split_rows_(capacity.split_rows),
       has_wide_(has_room(AttendWideArgs::kResources, wide_span_bytes(config_.head_size), capacity)),
+      stages_(stages_of(config_.head_size, capacity)),
       products_(type) {
   const std::uint64_t rows = capacity.slab_rows;
   const int kv_size = config_.kv_heads * config_.head_size;
@@ -74,7 +81,8 @@ FastRows FastGroupedQuery::run(const DevicePass& pass, const Weights& weights, i
 void FastGroupedQuery::attend(const DevicePass& pass, const SpanInput& in) const {
   const SpanPaths paths =
       span_paths(pass.shape, split_rows_, static_cast<std::uint32_t>(in.kv.group_size), has_wide_);
-  launch_grouped_spans(SpanPass::of(pass), paths, in, partial_.as<float>());
+  launch_grouped_spans(SpanPass::of(pass), paths, {.in = in, .stages = stages_},
+                       partial_.as<float>());
 }
 
 }  // namespace forge::gpu

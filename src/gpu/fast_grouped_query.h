@@ -41,6 +41,7 @@ class FastGroupedQuery {
   KvLayers kv_layers_;
   std::uint32_t split_rows_;
   bool has_wide_;  // devices of less shared memory do without attend_wide
+  int stages_;     // and have fewer tiles of keys at once in attend_spans
   FastProducts products_;
 
   // [rows][...], h: of products_.type()

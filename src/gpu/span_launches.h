@@ -48,13 +48,13 @@ void launch_spans(const SpanPass& pass, const SpanPaths& paths, const Args& whol
       are_all ? covered.rows : covered.decode_rows);
 }
 
-/// Queues grouped-query attention, tiles by attend_wide if that is their path.
-inline void launch_grouped_spans(const SpanPass& pass, const SpanPaths& paths, const SpanInput& in,
-                                 float* partial) {
-  launch_spans(pass, paths, AttendSpansArgs{.in = in}, partial);
+/// Queues grouped-query attention, tiles by attend_wide if that is their path, the rest as `whole`.
+inline void launch_grouped_spans(const SpanPass& pass, const SpanPaths& paths,
+                                 const AttendSpansArgs& whole, float* partial) {
+  launch_spans(pass, paths, whole, partial);
   if (pass.shape.counts.prompt_tiles == 0 || paths.tiles != TilePath::wide) return;
   const SpanTiles tiles{pass.tiles, static_cast<int>(pass.shape.tile_rows)};
-  pass.queue.launch(AttendWideArgs{.in = in, .tiles = tiles}, pass.shape.counts.prompt_tiles);
+  pass.queue.launch(AttendWideArgs{.in = whole.in, .tiles = tiles}, pass.shape.counts.prompt_tiles);
 }
 
 }  // namespace forge::gpu

@@ -49,7 +49,8 @@ class SpanAttention : public KernelTest {
     float* partial =
         split->output("partial", std::vector<float>(after.size(), SpanPass::kUnwritten), after);
     const SpanInput input = pass.input(*split, step(), counts, written);
-    const AttendSpansArgs spans{.in = input, .partial = partial, .spans_max = spans_max};
+    const AttendSpansArgs spans{
+        .in = input, .partial = partial, .spans_max = spans_max, .stages = kSpanStages};
     const MergeSpansArgs merge{.in = input,
                                .row_count = &input.counts->decode_rows,
                                .partial = partial,
@@ -89,7 +90,8 @@ class SpanAttention : public KernelTest {
         .in = pass.input(*split, step(), tiled.counts(), written),
         .partial =
             split->output("partial", std::vector<float>(after.size(), SpanPass::kUnwritten), after),
-        .spans_max = spans_max};
+        .spans_max = spans_max,
+        .stages = kSpanStages};
     const MergeSpansArgs merge{.in = spans.in,
                                .row_count = &spans.in.counts->rows,
                                .partial = spans.partial,

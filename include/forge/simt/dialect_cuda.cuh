@@ -142,6 +142,20 @@ FORGE_DEVICE void wait_copies() {
   asm volatile("cp.async.wait_group %0;" ::"n"(kPending) : "memory");
 }
 
+// ---- Numbers of 16 bits -------------------------------------------------------------------------
+
+template <class T>
+FORGE_DEVICE std::uint32_t round_pair(float first, float second) {
+  std::uint32_t word;
+  if constexpr (std::is_same_v<T, numerics::BF16>) {
+    asm("cvt.rn.bf16x2.f32 %0, %1, %2;" : "=r"(word) : "f"(second), "f"(first));
+  } else {
+    static_assert(std::is_same_v<T, numerics::F16>);
+    asm("cvt.rn.f16x2.f32 %0, %1, %2;" : "=r"(word) : "f"(second), "f"(first));
+  }
+  return word;
+}
+
 // ---- Tensor cores -------------------------------------------------------------------------------
 
 template <class T>

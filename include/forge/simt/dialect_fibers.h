@@ -118,6 +118,18 @@ inline std::int32_t dot4(std::uint32_t a, std::uint32_t b, std::int32_t sum) {
   return sum;
 }
 
+template <class T>
+std::uint32_t round_pair(float first, float second) {
+  const auto bits = [](float x) -> std::uint32_t {
+    if (x != x) return 0x7fffu;
+    if constexpr (std::is_same_v<T, numerics::BF16>)
+      return numerics::to_bf16(x).bits;
+    else
+      return numerics::to_f16(x).bits;
+  };
+  return bits(first) | bits(second) << 16;
+}
+
 inline void sync_block(Site site = Site::here()) { detail::go_on(detail::meet_block(site).next); }
 inline void sync_warp(Site site = Site::here()) { detail::go_on(detail::meet_warp(site).next); }
 

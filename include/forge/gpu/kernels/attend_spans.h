@@ -20,12 +20,14 @@ namespace forge::gpu {
 struct AttendSpansArgs {
   static constexpr bool kOverlaps = true;
   static constexpr int kThreads = 128;
-  static constexpr BlockResources kResources{.shared_bytes = 4352, .registers = 163};
+  static constexpr BlockResources kResources{.shared_bytes = 4352, .registers = 164};
   SpanInput in;
   SpanTiles tiles = {};
   float* partial = nullptr;  ///< [T][H][spans_max][D + 2]: a, m and l of each span that a row sees;
                              ///< null: spans are merged, into out
   int spans_max = 1;         ///< spans of the longest context, if `partial` is given
+  /// Tiles of keys that a block has in shared memory: kSpanStages where the most find no room.
+  int stages = kSpanStagesMax;
 
   /// Pairs of a block.
   FORGE_HOST_DEVICE static constexpr int pairs() { return kSpanPairs; }
@@ -36,7 +38,7 @@ struct AttendSpansArgs {
   simt::LaunchShape shape(int count) const {
     return {{count * pair_tiles(), in.kv.kv_heads, partial == nullptr ? 1 : spans_max},
             kThreads,
-            span_bytes(pairs(), in.kv.head_size)};
+            span_bytes(pairs(), in.kv.head_size, false, stages)};
   }
 };
 

@@ -56,7 +56,9 @@ struct SpanTiles {
 inline constexpr int kSpanPairs = 16;
 
 /// Tiles of keys and their values that a block has in shared memory: one is multiplied, one comes.
+/// In attend_spans two come, if there is room.
 inline constexpr int kSpanStages = 2;
+inline constexpr int kSpanStagesMax = 3;
 
 /// Numbers from a row of q, keys or values in shared memory to the next: whole pieces of 128 bytes,
 /// in which 16 bytes change places (swizzle).
@@ -69,9 +71,10 @@ FORGE_HOST_DEVICE constexpr int span_tile_rows(bool is_latent) {
   return is_latent ? numerics::kSpanTile : 2 * numerics::kSpanTile;
 }
 
-/// Bytes of shared memory that a block has of q of `pairs`, and of tiles.
-constexpr int span_bytes(int pairs, int head_size, bool is_latent = false) {
-  return (pairs + kSpanStages * span_tile_rows(is_latent)) * span_row_numbers(head_size) * 2;
+/// Bytes of shared memory that a block has of q of `pairs`, and of `stages` tiles.
+constexpr int span_bytes(int pairs, int head_size, bool is_latent = false,
+                         int stages = kSpanStages) {
+  return (pairs + stages * span_tile_rows(is_latent)) * span_row_numbers(head_size) * 2;
 }
 
 }  // namespace forge::gpu
