@@ -28,7 +28,7 @@ std::string name_of(const gpu::KernelLaunch& launch, const Args& args) {
 }  // namespace
 
 LaunchReach::Ring LaunchReach::ring_of(const gpu::ProjectNarrowArgs& args) {
-  return {args.kStages, args.kStageInputs};
+  return {args.stages(args.product.is_gated()), args.kStageInputs};
 }
 LaunchReach::Ring LaunchReach::ring_of(const gpu::ProjectWideArgs& args) {
   return {args.block().stages, args.kStageInputs};
