@@ -26,7 +26,7 @@ WORDS = {
 }
 # Bytes that a thread may store to local memory, by README.
 SPILLS = {"project": 68, "project_heads": 68, "project_experts": 68, "attend_prompt": 68,
-          "attend_latent": 68, "attend_wide": 172, "project_experts_wide": 24,
+          "attend_latent": 68, "attend_wide": 124, "project_experts_wide": 24,
           "project_codes_wide": 112, "project_experts_codes_wide": 112}
 
 

@@ -38,7 +38,7 @@ struct AttendLatentSpansArgs {
   static constexpr bool kOverlaps = true;
   static constexpr int kThreads = 256;
   static constexpr int kPairsMax = 2 * kSpanPairs;
-  static constexpr BlockResources kResources{.shared_bytes = 6656, .registers = 236};
+  static constexpr BlockResources kResources{.shared_bytes = 6656, .registers = 255};
   SpanInput in;
   SpanTiles tiles = {};
   float* partial = nullptr;  ///< [T][H][spans_max][C + 2], as that of AttendSpansArgs

@@ -20,7 +20,7 @@ namespace forge::gpu {
 struct AttendSpansArgs {
   static constexpr bool kOverlaps = true;
   static constexpr int kThreads = 128;
-  static constexpr BlockResources kResources{.shared_bytes = 4352, .registers = 164};
+  static constexpr BlockResources kResources{.shared_bytes = 4352, .registers = 168};
   SpanInput in;
   SpanTiles tiles = {};
   float* partial = nullptr;  ///< [T][H][spans_max][D + 2]: a, m and l of each span that a row sees;
