@@ -4,8 +4,9 @@
     check_sass.py --ptx FILE --arch sm_90 --ptxas PROGRAM --counts FILE --pages README
 
 Fails unless every kernel has the steps of tensor cores and the loads of matrices that its PTX has,
-not one more or less, and --counts as many as it says; asynchronous copies where the PTX has some;
-as many registers as the table of README says; and local memory only where it says so.
+not one more or less, unless ptxas unrolls a loop of it, and as many as --counts says; asynchronous
+copies where the PTX has some; as many registers as the table of README says; and local memory only
+where it says so.
 
 The opcode is the low 12 bits of an instruction of 16 bytes, by what nvdisasm shows.
 """
@@ -28,6 +29,10 @@ WORDS = {
 SPILLS = {"project": 68, "project_heads": 68, "project_experts": 68, "attend_prompt": 68,
           "attend_latent": 68, "attend_wide": 124, "project_experts_wide": 24,
           "project_codes_wide": 112, "project_experts_codes_wide": 112}
+
+
+# Of which ptxas unrolls a loop, so that the code has more than the PTX.
+UNROLLED = {"attend_spans", "attend_latent_spans"}
 
 
 def kernel_of(symbol):
@@ -111,7 +116,8 @@ def faults(arguments):
         return
     for kernel, count in sorted(ptx.items()):
         for word in ("HMMA", "IMMA", "LDSM"):
-            if code[kernel][word] != count[word]:
+            is_more = kernel in UNROLLED and code[kernel][word] > count[word]
+            if code[kernel][word] != count[word] and not is_more:
                 yield f"{kernel}: {code[kernel][word]} {word}, {count[word]} in its PTX"
         if (code[kernel]["LDGSTS"] > 0) != (count["LDGSTS"] > 0):
             yield f"{kernel}: {code[kernel]['LDGSTS']} LDGSTS, {count['LDGSTS']} in its PTX"

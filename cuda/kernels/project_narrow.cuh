@@ -3,7 +3,7 @@
 //
 //   grid      x: tiles of 16 rows; y, then z: tiles of outputs, 8 for each warp, or 8 gates and
 //             their 8 ups. Up to 4 rows a block has one warp, and else four, which share its rows
-//   memory    a ring of 8 stages of 128 inputs, or 4 of gates and ups, in rows of 256 bytes: x, then
+//   memory    a ring of 8 stages of 128 inputs, 4 of gates and ups, in rows of 256 bytes: x, then
 //             the outputs of each warp. 16 bytes c of row r are at c ^ (r % 8), so that the eight
 //             rows which load_matrix4 takes together have all banks. While half a stage is
 //             multiplied the other half, or that of the next one, is loaded, and where a stage was
@@ -33,8 +33,8 @@ FORGE_DEVICE int first_output_tile() {
   return (block().z * grid().y + block().y) * (threads() / kWarpSize);
 }
 
-/// What a warp multiplies, and where it lies. Its weights are kTiles tiles: one, or that of its gates
-/// and that of their ups.
+/// What a warp multiplies, and where it lies. Its weights are kTiles tiles: one, or that of its
+/// gates and that of their ups.
 template <int kTiles>
 struct NarrowTile {
   sptr<std::uint16_t> ring;
@@ -229,8 +229,8 @@ FORGE_DEVICE RowFactors narrow_factors(const gpu::TensorProduct& a, const Rows& 
   return {row_factor(a, first), row_factor(a, second)};
 }
 
-/// Asks for the first stages of a matrix, as many as the ring has. Those of weights are one group of
-/// copies, those of x have one each.
+/// Asks for the first stages of a matrix, as many as the ring has. Those of weights are one group
+/// of copies, those of x have one each.
 template <int kTiles>
 FORGE_DEVICE void fill_ring(const NarrowTile<kTiles>& tile, WeightCopies<kTiles>& weights) {
   constexpr int kStages = NarrowTile<kTiles>::kStages;

@@ -51,8 +51,8 @@ struct SpanBlock {
   FORGE_DEVICE int value_size() const { return kLatents ? in.latent_size : head_size(); }
   FORGE_DEVICE int row_numbers() const { return gpu::span_row_numbers(head_size()); }
   FORGE_DEVICE float score_cap() const { return kHeads != kAnyHeads ? 0 : in.score_cap; }
-  /// Where the first 16 bytes of a row of numbers are, and those `chunk` further on; from the second
-  /// 16 bytes, an even `chunk`.
+  /// Where the first 16 bytes of a row of numbers are, and those `chunk` further on; from the
+  /// second 16 bytes, an even `chunk`.
   FORGE_DEVICE int place(int row) const { return row * row_numbers() + row % 8 * 8; }
   FORGE_DEVICE static int further(int place, int chunk) {
     return (place ^ chunk % 8 * 8) + chunk / 8 * 64;

@@ -25,7 +25,7 @@
 //   load16(p), store16(p, v)             the same of any type, as Words4
 //   dot4(a, b, sum)                      sum + a0 b0 + a1 b1 + a2 b2 + a3 b3, of the four signed
 //                                        bytes of the words a and b
-//   round_pair<T>(a, b)                  a and b rounded to T, BF16 or F16, in a word, a in its lower
+//   round_pair<T>(a, b)                  a and b rounded to T, BF16 or F16, in a word, a in its low
 //                                        half: to nearest, ties to even, overflow to infinity, and
 //                                        any NaN is 0x7fff
 //   sync_block(), sync_warp()            all threads of the block, of the warp

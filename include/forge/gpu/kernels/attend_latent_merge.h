@@ -15,7 +15,7 @@ namespace forge::gpu {
 
 struct AttendLatentMergeArgs {
   static constexpr int kThreads = 256;
-  static constexpr BlockResources kResources{.registers = 32};
+  static constexpr BlockResources kResources{.registers = 31};
   LatentAttentionInput in;
   const float* partial;  ///< that of AttendLatentSplitArgs
   int segments_max;      ///< likewise

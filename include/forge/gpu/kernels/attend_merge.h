@@ -15,7 +15,7 @@ namespace forge::gpu {
 
 struct AttendMergeArgs {
   static constexpr int kThreads = numerics::kHeadSizeMax;
-  static constexpr BlockResources kResources{.registers = 29};
+  static constexpr BlockResources kResources{.registers = 31};
   AttentionInput in;
   const float* partial;  ///< that of AttendSplitArgs
   int segments_max;      ///< likewise
