@@ -179,6 +179,22 @@ bool has_section(const Options& options, std::string_view section) {
   return std::ranges::find(options.sections, section) != options.sections.end();
 }
 
+/// What contradicts `options` of the flags that were `given`, or nothing.
+std::string contradiction(const CLI::App& given, const Options& options) {
+  if (options.count) return {};
+  if (given.count("--models") > 0 && !has_section(options, "models")) {
+    return "--models: 'models' is not among --sections";
+  }
+  if (given.count("--sections") > 0 && has_section(options, "kernels") &&
+      options.description_file.empty()) {
+    return "--sections: 'kernels' needs --device";
+  }
+  if (!options.calibrated_file.empty() && !has_section(options, "kernels")) {
+    return "--calibrated: 'kernels' is not among --sections";
+  }
+  return {};
+}
+
 int bench(Options options) {
   sim::DeviceDescription description;
   std::string description_text;
@@ -237,5 +253,7 @@ int main(int argc, char** argv) {
   } catch (const CLI::ParseError& error) {
     return app.exit(error) == 0 ? 0 : 2;
   }
+  const std::string contradiction = forge::contradiction(app, options);
+  if (!contradiction.empty()) return forge::fail(contradiction);
   return options.count ? forge::count(options) : forge::bench(options);
 }
