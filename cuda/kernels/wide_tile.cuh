@@ -217,6 +217,13 @@ FORGE_DEVICE void multiply_factors(const WideFactors<Tile>& factors, WideSums<Ti
   }
 }
 
+/// All copies but the last kPending groups have arrived, whichever thread asked for them.
+template <int kPending>
+FORGE_DEVICE void meet_at_stage() {
+  wait_copies<kPending>();
+  sync_block();
+}
+
 /// The products of the warp's rows and outputs. Factors are loaded a step before they are
 /// multiplied; those of a stage's last step are in registers when all warps meet, so that its place
 /// can be filled again. A warp that has no results does nothing else.
@@ -228,8 +235,7 @@ FORGE_DEVICE void multiply_wide(const Tile& tile, WideWeights weights, const Wid
   const int stages = (tile.inputs + Tile::kInputs - 1) / Tile::kInputs;
   sptr<std::uint16_t> slot = tile.ring;
   WideFactors<Tile> factors[2];
-  wait_copies<kStages - 1>();
-  sync_block();  // the first stage has arrived
+  meet_at_stage<kStages - 1>();
   if constexpr (kMultiplies) factors[0] = load_factors(tile, slot, 0);
   FORGE_ROLLED for (int stage = 0; stage < stages; ++stage) {
     if constexpr (kMultiplies) {
@@ -238,8 +244,7 @@ FORGE_DEVICE void multiply_wide(const Tile& tile, WideWeights weights, const Wid
         multiply_factors<Half>(factors[(step - 1) % 2], sums);
       }
     }
-    wait_copies<kStages - 2>();
-    sync_block();  // the next stage has arrived, and nobody reads this one any more
+    meet_at_stage<kStages - 2>();  // at the next one: nobody reads this one any more
     fill_wide_weights(tile, weights, stage + kStages, slot);
     fill_wide_rows(tile, rows, stage + kStages, slot);
     commit_copies();
