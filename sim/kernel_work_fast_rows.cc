@@ -41,22 +41,41 @@ KernelWork work(const gpu::ScaleRowsArgs& args, const KernelLaunch& launch) {
 
 namespace {
 
-/// Bytes that the heads of a row read for their norms.
-struct NormBytes {
-  NormBytes(const gpu::HeadNorms& norms, const gpu::KvLayer& kv) {
-    if (norms.query == nullptr) return;
-    const std::uint64_t head = size_of(kv.head_size) * kFloat;
-    const std::uint64_t queries = size_of(kv.heads());
-    const std::uint64_t keys = size_of(kv.kv_heads);
-    weights = norms.of_all_heads ? (queries + keys) * head : 2 * head;
-    blocks = (queries + keys) * head;
-    if (norms.of_all_heads) others = (queries * (queries - 1) + keys * (keys - 1)) * head;
-  }
+/// Of the heads first to end those that block `index` of the `blocks` of a row has.
+std::uint64_t heads_of_block(std::uint64_t index, std::uint64_t blocks, std::uint64_t first,
+                             std::uint64_t end) {
+  constexpr std::uint64_t kWarps = gpu::PrepareHeadsArgs::kThreads / simt::kWarpSize;
+  std::uint64_t count = 0;
+  for (std::uint64_t i = first; i < end; ++i) count += i / kWarps % blocks == index ? 1 : 0;
+  return count;
+}
 
-  std::uint64_t weights = 0;  ///< each counted once
-  std::uint64_t blocks = 0;   ///< weights, by all blocks of a row
-  std::uint64_t others = 0;   ///< other heads, likewise
-};
+/// What the blocks of a row read beside their heads, each of them each byte once. For a norm of all
+/// heads that is the weights of its own heads, and the other heads.
+std::uint64_t head_block_bytes(const gpu::PrepareHeadsArgs& args, std::uint64_t blocks) {
+  const std::uint64_t H = size_of(args.kv.heads());
+  const std::uint64_t key_heads = size_of(args.kv.kv_heads);
+  const auto norms = [&](std::uint64_t own, std::uint64_t all) {
+    if (args.norms.query == nullptr || own == 0) return std::uint64_t{0};
+    return (args.norms.of_all_heads ? all : 1) * size_of(args.kv.head_size) * kFloat;
+  };
+  std::uint64_t bytes = 0;
+  for (std::uint64_t i = 0; i < blocks; ++i) {
+    const std::uint64_t queries = heads_of_block(i, blocks, 0, H);
+    const std::uint64_t keys = heads_of_block(i, blocks, H, H + key_heads);
+    const std::uint64_t values = heads_of_block(i, blocks, H + key_heads, H + 2 * key_heads);
+    bytes += kRow + (keys + values > 0 ? kWord : 0) + norms(queries, H) + norms(keys, key_heads);
+    if (queries + keys > 0) bytes += size_of(args.rotary_size) * kFloat;
+  }
+  return bytes;
+}
+
+/// Numbers of weights of norms that a launch reads, each once.
+std::uint64_t norm_weights(const gpu::PrepareHeadsArgs& args) {
+  if (args.norms.query == nullptr) return 0;
+  const int heads = args.norms.of_all_heads ? args.kv.heads() + args.kv.kv_heads : 2;
+  return size_of(heads) * size_of(args.kv.head_size);
+}
 
 /// The chain of the warp that sums most.
 void add_norm_chain(KernelWork& w, const gpu::PrepareHeadsArgs& args) {
@@ -80,23 +99,27 @@ KernelWork work(const gpu::PrepareHeadsArgs& args, const KernelLaunch& launch) {
   const std::uint64_t rotated = size_of(kv.heads()) + key_heads;
   const std::uint64_t heads = rotated + key_heads;
   const std::uint64_t turned_bytes = size_of(args.rotary_size) * kFloat;  // of a head
-  const std::uint64_t moved = heads * D * (kFloat + kHalf) + 2 * key_heads * kWord;
-  const NormBytes norms(args.norms, kv);
   std::set<std::uint32_t> positions;  // that share cosines and sines
   for (std::uint64_t r = 0; r < rows; ++r) positions.insert(args.rows[r].position);
   KernelWork w;
   w.bytes_read = rows * (kRow + heads * D * kFloat + kWord) + positions.size() * turned_bytes +
-                 (rows > 0 ? norms.weights : 0);
+                 (rows > 0 ? norm_weights(args) * kFloat : 0);
   w.bytes_written = rows * heads * D * kHalf;
-  w.block_bytes =
-      rows * (heads * kRow + moved + rotated * turned_bytes + norms.blocks + norms.others);
-  const std::uint64_t normed = norms.blocks / kFloat;  // numbers of a row
-  const std::uint64_t summed = normed + norms.others / kFloat;
+  const std::uint64_t blocks = size_of(launch.shape.grid.y);
+  w.block_bytes = rows * (heads * D * (kFloat + kHalf) + head_block_bytes(args, blocks));
+  const std::uint64_t normed = args.norms.query != nullptr ? rotated * D : 0;  // numbers of a row
+  const bool sums_all = args.norms.query != nullptr && args.norms.of_all_heads;
+  const std::uint64_t summed =
+      sums_all ? (size_of(kv.heads() * kv.heads()) + key_heads * key_heads) * D : normed;
   w.flops = rows * (rotated * size_of(args.rotary_size) * 3 + 2 * normed + 2 * summed);
-  w.chain_loads = 4;
-  const std::uint64_t turns = chain::turns(chain::turns(D, 2), threads_of(launch));
-  w.chain_operations = turns * chain::side_by_side(4 + kRounding, 2);
-  add_norm_chain(w, args);
+  // Of a warp, head after head.
+  const std::uint64_t of_warp =
+      chain::turns(heads, blocks * threads_of(launch) / size_of(simt::kWarpSize));
+  const std::uint64_t turns = chain::turns(chain::turns(D, 2), size_of(simt::kWarpSize));
+  w.chain_loads = 2 * of_warp;
+  w.chain_operations = of_warp * turns * chain::side_by_side(4 + kRounding, 2);
+  for (std::uint64_t i = 0; i < of_warp; ++i) add_norm_chain(w, args);
+  w.chain_loads += 2;
   return w;
 }
 

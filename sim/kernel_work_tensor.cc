@@ -234,10 +234,10 @@ KernelWork work(const ProjectHeadsWideArgs& args, const KernelLaunch& launch) {
   return w;
 }
 
-/// A warp reads all that it makes of a turn of, and then writes it.
+/// A block has results of one row, and its lanes ask for all at once.
 KernelWork work(const FinishProductArgs& args, const KernelLaunch& launch) {
   const TensorProduct& p = args.product;
-  const RowsOfLaunch rows = rows_of(p, args.kTileRows);
+  const RowsOfLaunch rows = rows_of(p, 1);
   const std::uint64_t column_blocks = size_of(launch.shape.grid.y);
   const std::uint64_t sums = rows.count * size_of(p.outputs) * kFloat;
   const std::uint64_t squares =
@@ -247,9 +247,8 @@ KernelWork work(const FinishProductArgs& args, const KernelLaunch& launch) {
   w.bytes_read = kWord + sums + squares;
   w.block_bytes = blocks_of(launch) * kWord + sums + column_blocks * squares;
   add_results(w, p, rows);
-  constexpr std::uint64_t kFactorsOfWarp = 2;
-  w.chain_loads = 1 + 2 * size_of(args.turns());
-  add_norm_chain(w, p, std::min(rows.most, kFactorsOfWarp), kFactorsOfWarp);
+  w.chain_loads = 2;
+  add_norm_chain(w, p, 1, 1);
   return w;
 }
 

@@ -27,8 +27,8 @@ WORDS = {
 }
 # Bytes that a thread may store to local memory, by README.
 SPILLS = {"project": 68, "project_heads": 68, "project_experts": 68, "attend_prompt": 68,
-          "attend_latent": 68, "attend_wide": 124, "project_experts_wide": 24,
-          "project_codes_wide": 112, "project_experts_codes_wide": 112}
+          "attend_latent": 68, "attend_latent_spans": 184, "attend_wide": 124,
+          "project_experts_wide": 24, "project_codes_wide": 112, "project_experts_codes_wide": 112}
 
 # Of which ptxas unrolls a loop, so that the code has more than the PTX.
 UNROLLED = {"attend_spans", "attend_latent_spans"}

@@ -1,7 +1,9 @@
 // prepare_heads: norms and turns heads of queries and keys, rounds queries to 16 bits and puts keys
 // and values into the KV cache.
 //
-//   grid      x: rows; y: heads, first those of queries, then of keys, then of values; a warp each
+//   grid      x: rows; y: with few rows, eight heads, a warp each, so that all of them are under
+//             way; with more, all heads, one after the other: what a warp looks up for its row, it
+//             looks up once. First come those of queries, then of keys, then of values
 //   memory    a lane a component for the norm, then a lane a pair, as rotate_and_store, which finds
 //             the head in the cache. A norm of all heads is of the whole row of queries or of keys:
 //             each warp reads it, from the L2 cache but for the first time. What is written is
@@ -47,20 +49,27 @@ FORGE_DEVICE NormedHead normed_head(const gpu::PrepareHeadsArgs& a, const float*
   return {x, weight + std::int64_t{head} * D, norm_scale(heads, count * D, a.norms.eps)};
 }
 
-/// Head `block().y` of a row goes where attention reads it. heads: all of the row.
+/// A row, and where its heads and what it is turned by lie.
+struct PreparedRow {
+  std::uint32_t index;
+  gpu::RowInput input;
+  gptr<const float> heads;  ///< all of the row
+  Rotation rotation;
+};
+
+/// Head number `index` of a row goes where attention reads it.
 template <class Half>
-FORGE_DEVICE void prepare_head(const gpu::PrepareHeadsArgs& a, std::uint32_t row,
-                               const gpu::RowInput& input, gptr<const float> heads) {
+FORGE_DEVICE void prepare_head(const gpu::PrepareHeadsArgs& a, const PreparedRow& row, int index) {
+  const auto& [row_index, input, heads, rotation] = row;
   const gpu::KvLayer& kv = a.kv;
   const int D = kv.head_size;
   const int H = kv.heads();
-  const int key_head = block().y - H;             // negative: a head of queries
+  const int key_head = index - H;                 // negative: a head of queries
   const int value_head = key_head - kv.kv_heads;  // negative: one of keys
-  const Rotation rotation = rotation_of(a, input.position);
   if (key_head < 0) {
-    const int head = block().y;
-    const NormedHead query = normed_head(a, a.norms.query, heads, head, H);
-    const gptr<Half> q = global(static_cast<Half*>(a.q)) + (std::int64_t{row} * H + head) * D;
+    const NormedHead query = normed_head(a, a.norms.query, heads, index, H);
+    const gptr<Half> q =
+        global(static_cast<Half*>(a.q)) + (std::int64_t{row_index} * H + index) * D;
     return store_turned(rotation, query, D, q, 1);
   }
   const int kv_head = value_head < 0 ? key_head : value_head;
@@ -75,17 +84,23 @@ FORGE_DEVICE void prepare_head(const gpu::PrepareHeadsArgs& a, std::uint32_t row
   }
 }
 
-FORGE_KERNEL(gpu::PrepareHeadsArgs::kThreads) prepare_heads(gpu::PrepareHeadsArgs a) {
+FORGE_KERNEL(gpu::PrepareHeadsArgs::kThreads, gpu::PrepareHeadsArgs::kBlocks)
+prepare_heads(gpu::PrepareHeadsArgs a) {
   start_next();
   wait_for_previous();
   const auto row = static_cast<std::uint32_t>(block().x);
   const gpu::PassCounts counts = global(a.counts)[0];
   if (row >= counts.rows) return;
   const gpu::RowInput input = global(a.rows)[row];
-  const int width = (a.kv.heads() + 2 * a.kv.kv_heads) * a.kv.head_size;
-  const gptr<const float> heads = global(a.qkv) + std::int64_t{row} * width;
-  with_half(numerics::half_type(a.kv.type),
-            [&](auto half) { prepare_head<decltype(half)>(a, row, input, heads); });
+  const int heads = a.head_count();
+  const PreparedRow prepared{row, input, global(a.qkv) + std::int64_t{row} * heads * a.kv.head_size,
+                             rotation_of(a, input.position)};
+  constexpr int kWarps = gpu::PrepareHeadsArgs::kThreads / kWarpSize;
+  with_half(numerics::half_type(a.kv.type), [&](auto half) {
+    FORGE_ROLLED for (int i = block().y * kWarps + warp(); i < heads; i += grid().y * kWarps) {
+      prepare_head<decltype(half)>(a, prepared, i);
+    }
+  });
 }
 
 }  // namespace FORGE_KERNELS

@@ -54,14 +54,23 @@ FORGE_DEVICE Pair rotated(const Rotation& rotation, const Head& head, int i) {
           numerics::fma(second, cos, first * sin)};
 }
 
-/// A head [D], turned, goes to `to`, where components are `stride` numbers apart.
+/// A head [D], turned, goes to `to`, where components are `stride` numbers apart. A lane reads two
+/// pairs before it writes: a read does not go before a write that may be to the same place.
 template <class Head, class Stored>
 FORGE_DEVICE void store_turned(const Rotation& rotation, const Head& head, int head_size,
                                gptr<Stored> to, int stride) {
-  for (int i = lane(); i < rotation.size / 2; i += kWarpSize) {
-    const Pair turned = rotated(rotation, head, i);
+  const auto store = [&](const Pair& turned) {
     to[turned.first_at * stride] = numerics::stored<Stored>(turned.first);
     to[turned.second_at * stride] = numerics::stored<Stored>(turned.second);
+  };
+  const int pairs = rotation.size / 2;
+  for (int i = lane(); i < pairs; i += 2 * kWarpSize) {
+    const bool has_next = i + kWarpSize < pairs;
+    const Pair first = rotated(rotation, head, i);
+    Pair next{};
+    if (has_next) next = rotated(rotation, head, i + kWarpSize);
+    store(first);
+    if (has_next) store(next);
   }
   for (int d = rotation.size + lane(); d < head_size; d += kWarpSize) {
     const float component = head[d];
@@ -69,12 +78,20 @@ FORGE_DEVICE void store_turned(const Rotation& rotation, const Head& head, int h
   }
 }
 
+/// A lane reads four components before it writes them.
 template <class Stored>
 FORGE_DEVICE void store_value(const gpu::KvLayer& kv, gptr<const float> head, const Slot& slot) {
+  constexpr int kInFlight = 4;
   const gptr<Stored> value = numbers_of<Stored>(kv) + slot.value;
-  for (int d = lane(); d < kv.head_size; d += kWarpSize) {
-    const float component = head[d];
-    value[d] = numerics::stored<Stored>(component);
+  for (int d = lane(); d < kv.head_size; d += kInFlight * kWarpSize) {
+    float components[kInFlight] = {};
+    for (int n = 0; n < kInFlight; ++n) {
+      if (d + n * kWarpSize < kv.head_size) components[n] = head[d + n * kWarpSize];
+    }
+    for (int n = 0; n < kInFlight; ++n) {
+      if (d + n * kWarpSize >= kv.head_size) continue;
+      value[d + n * kWarpSize] = numerics::stored<Stored>(components[n]);
+    }
   }
 }
 

@@ -47,12 +47,12 @@ void FastProducts::multiply(const DevicePass& pass, const TensorProduct& product
 }
 
 void FastProducts::multiply_section(const DevicePass& pass, const TensorProduct& product) const {
+  if (pass.library->multiply(pass.queue, product)) return;
   if (product.rows_max <= kNarrowRowsMax) {
     pass.queue.launch(ProjectNarrowArgs{product});
-    return;
+  } else {
+    pass.queue.launch(ProjectWideArgs{product});
   }
-  if (pass.library->multiply(pass.queue, product)) return;
-  pass.queue.launch(ProjectWideArgs{product});
 }
 
 void FastProducts::multiply_section(const DevicePass& pass, const CodeProduct& codes) const {

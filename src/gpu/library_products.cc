@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <iterator>
+#include <limits>
 #include <type_traits>
 #include <utility>
 #include <variant>
@@ -11,6 +12,18 @@
 
 namespace forge::gpu {
 namespace {
+
+/// Rows up to which a product, or what is left of it, is one piece.
+constexpr int kWholeRowsMax = 256;
+
+/// Sums of the largest product.
+std::int64_t sums_of(const std::vector<MatrixSize>& sizes) {
+  std::int64_t most = 0;
+  for (const MatrixSize& size : sizes) {
+    most = std::max(most, std::int64_t{size.rows_max} * size.outputs);
+  }
+  return most;
+}
 
 /// Calls visit(matrix) for each of a layer whose products a library may have.
 template <class Visit>
@@ -46,17 +59,24 @@ bool has(const LibraryReport& report, const MatrixSize& size, numerics::HalfType
 
 }  // namespace
 
-std::vector<MatrixSize> library_sizes(const GpuModel& model) {
+std::vector<MatrixSize> library_sizes(const GpuModel& model, int rows_max) {
   std::vector<MatrixSize> sizes;
+  const auto add = [&](const linear::LinearWeights& matrix, std::int64_t sums_max) {
+    for (const linear::Section& section : matrix.sections()) {
+      if (!linear::has_rows(section.kind)) continue;
+      if (section.outputs % FinishProductArgs::kLaneResults != 0) continue;
+      const auto rows = std::min<std::int64_t>(rows_max, sums_max / section.outputs);
+      const MatrixSize size{section.outputs, matrix.inputs(), static_cast<int>(rows)};
+      if (rows < kLibraryRowsMin || std::ranges::find(sizes, size) != sizes.end()) continue;
+      sizes.push_back(size);
+    }
+  };
   for (const model::PackedModelLayer& layer : model.layout().layers) {
     for_each_large_matrix(layer, [&](const linear::LinearWeights& matrix) {
-      for (const linear::Section& section : matrix.sections()) {
-        const MatrixSize size{section.outputs, matrix.inputs()};
-        if (!linear::has_rows(section.kind)) continue;
-        if (std::ranges::find(sizes, size) == sizes.end()) sizes.push_back(size);
-      }
+      add(matrix, std::numeric_limits<std::int64_t>::max());
     });
   }
+  add(model.layout().head, sums_of(sizes));
   return sizes;
 }
 
@@ -72,9 +92,9 @@ tl::expected<LibraryReport, DeviceError> try_library(Device& device, const GpuMo
   for (const GpuModel* const model : {&models.model, models.draft ? &*models.draft : nullptr}) {
     if (model == nullptr) continue;
     const numerics::HalfType type = model->half_type();
-    std::vector<MatrixSize> sizes = library_sizes(*model);
+    std::vector<MatrixSize> sizes = library_sizes(*model, static_cast<int>(capacity.slab_rows));
     std::erase_if(sizes, [&](const MatrixSize& size) { return has(all, size, type); });
-    auto report = try_library(device, **library, sizes, type, static_cast<int>(capacity.slab_rows));
+    auto report = try_library(device, **library, sizes, type);
     if (!report) return tl::unexpected(std::move(report.error()));
     all.library = report->library;
     std::ranges::move(report->admitted, std::back_inserter(all.admitted));
@@ -88,44 +108,52 @@ LibraryProducts::LibraryProducts(const GpuModel& model, const Capacity& capacity
     : admitted_(report.admitted), rows_max_(static_cast<int>(capacity.slab_rows)) {
   std::ranges::sort(admitted_, {}, [](const auto& each) { return each.shape.rows; });
   if (!capacity.uses_library) return;
-  int outputs = 0;
-  for (const MatrixSize& size : library_sizes(model)) outputs = std::max(outputs, size.outputs);
-  sums_ = allocator.rows(capacity.slab_rows, outputs, "sums of a library");
+  const auto sums = static_cast<std::uint64_t>(sums_of(library_sizes(model, rows_max_)));
+  sums_ = allocator.take<float>(MemoryKind::device, sums, "sums of a library");
 }
 
 const LibraryReport::Admission* LibraryProducts::largest(const TensorProduct& product,
-                                                         int rows) const {
+                                                         int most) const {
   const LibraryReport::Admission* found = nullptr;
   for (const LibraryReport::Admission& each : admitted_) {
-    if (each.shape.rows <= rows && is_of(product, each.shape)) found = &each;
+    if (each.shape.rows <= most && is_of(product, each.shape)) found = &each;
   }
   return found;
 }
 
 const LibraryReport::Admission* LibraryProducts::smallest(const TensorProduct& product,
-                                                          int rows) const {
+                                                          int least) const {
   for (const LibraryReport::Admission& each : admitted_) {
-    if (each.shape.rows <= rows && is_of(product, each.shape)) return &each;
+    if (each.shape.rows >= least && is_of(product, each.shape)) return &each;
   }
   return nullptr;
 }
 
+const LibraryReport::Admission* LibraryProducts::next_piece(const TensorProduct& product, int left,
+                                                            int room) const {
+  if (left <= kWholeRowsMax) {
+    const LibraryReport::Admission* const whole = smallest(product, left);
+    if (whole != nullptr && whole->shape.rows <= room) return whole;
+  }
+  const LibraryReport::Admission* const piece = largest(product, left);
+  return piece != nullptr ? piece : smallest(product, 0);
+}
+
 bool LibraryProducts::multiply(CommandQueue& queue, const TensorProduct& product) const {
-  const int rows = std::min(product.rows_max, rows_max_);
-  if (largest(product, rows) == nullptr) return false;
-  const auto inputs = static_cast<std::ptrdiff_t>(product.inputs);
+  const int rows = product.rows_max;
+  const auto sums = static_cast<std::int64_t>(sums_.bytes() / sizeof(float));
+  const auto room = static_cast<int>(std::min<std::int64_t>(rows_max_, sums / product.outputs));
+  if (rows < kLibraryRowsMin || rows > room || smallest(product, 0) == nullptr) return false;
   for (int first = 0; first < rows;) {
-    const LibraryReport::Admission* piece = largest(product, rows - first);
-    if (piece == nullptr) {
-      piece = smallest(product, rows);
-      first = rows - piece->shape.rows;
-    }
-    queue.multiply({.shape = piece->shape,
-                    .algorithm = &piece->algorithm,
-                    .x = static_cast<const std::uint16_t*>(product.x) + first * inputs,
-                    .weights = product.weights,
-                    .sums = sums_.as<float>() + std::ptrdiff_t{first} * product.outputs});
-    first += piece->shape.rows;
+    const LibraryReport::Admission& piece = *next_piece(product, rows - first, room);
+    first = std::max(0, std::min(first, rows - piece.shape.rows));
+    queue.multiply(
+        {.shape = piece.shape,
+         .algorithm = &piece.algorithm,
+         .x = static_cast<const std::uint16_t*>(product.x) + std::ptrdiff_t{first} * product.inputs,
+         .weights = product.weights,
+         .sums = sums_.as<float>() + std::ptrdiff_t{first} * product.outputs});
+    first += piece.shape.rows;
   }
   queue.launch(FinishProductArgs{product, sums_.as<float>()});
   return true;

@@ -35,8 +35,7 @@ const char* name_of(ProbeKind kind) {
 /// The matrices of a trial on the device, and what is made of them.
 class TrialRig {
  public:
-  TrialRig(Allocator& allocator, CommandQueue& queue, const std::vector<MatrixSize>& sizes,
-           int rows_max);
+  TrialRig(Allocator& allocator, CommandQueue& queue, const std::vector<MatrixSize>& sizes);
 
   /// Brings numbers of a kind for a matrix.
   void fill(ProbeKind kind, numerics::HalfType type, const MatrixSize& size);
@@ -53,7 +52,6 @@ class TrialRig {
   Digests digests(int rows, int outputs);
 
   CommandQueue& queue_;
-  int rows_max_;
   // After a failure the device may still read and write them: they go after the device's memory.
   PassCounts host_counts_;
   std::vector<LogitInput> host_inputs_;
@@ -67,19 +65,19 @@ class TrialRig {
   Buffer digests_;  // [rows]
 };
 
-TrialRig::TrialRig(Allocator& allocator, CommandQueue& queue, const std::vector<MatrixSize>& sizes,
-                   int rows_max)
-    : queue_(queue), rows_max_(rows_max), host_inputs_(static_cast<std::size_t>(rows_max)) {
+TrialRig::TrialRig(Allocator& allocator, CommandQueue& queue, const std::vector<MatrixSize>& sizes)
+    : queue_(queue) {
+  std::size_t rows = 0;
   std::size_t x = 0;
   std::size_t weights = 0;
   std::size_t sums = 0;
   for (const MatrixSize& size : sizes) {
     const int padded = ceil_div(size.outputs, linear::kPanelOutputs) * linear::kPanelOutputs;
-    x = std::max(x, numbers_of(rows_max, size.inputs));
+    rows = std::max(rows, static_cast<std::size_t>(size.rows_max));
+    x = std::max(x, numbers_of(size.rows_max, size.inputs));
     weights = std::max(weights, numbers_of(padded, size.inputs));
-    sums = std::max(sums, numbers_of(rows_max, size.outputs));
+    sums = std::max(sums, numbers_of(size.rows_max, size.outputs));
   }
-  const auto rows = static_cast<std::size_t>(rows_max);
   const auto on_device = MemoryKind::device;
   x_ = allocator.take<std::uint16_t>(on_device, x, "rows to try a library");
   weights_ = allocator.take<std::uint16_t>(on_device, weights, "weights to try a library");
@@ -88,17 +86,18 @@ TrialRig::TrialRig(Allocator& allocator, CommandQueue& queue, const std::vector<
   inputs_ = allocator.take<LogitInput>(on_device, rows, "rows of sums to try a library");
   digests_ = allocator.take<std::uint64_t>(on_device, rows, "digests to try a library");
   if (!allocator.status()) return;
+  host_inputs_.resize(rows);
   for (std::uint32_t i = 0; i < host_inputs_.size(); ++i) host_inputs_[i].pick = i;
-  host_counts_.rows = host_counts_.logit_rows = static_cast<std::uint32_t>(rows_max);
-  queue_.copy(counts_.as<void>(), &host_counts_, sizeof host_counts_, CopyDirection::to_device);
   queue_.copy(inputs_.as<void>(), host_inputs_.data(), inputs_.bytes(), CopyDirection::to_device);
   queue_.synchronize();
 }
 
 void TrialRig::fill(ProbeKind kind, numerics::HalfType type, const MatrixSize& size) {
-  const int rows = std::min(rows_max_, kRowsThatDiffer);
+  const int rows = std::min(size.rows_max, kRowsThatDiffer);
   const int outputs = std::min(size.outputs, kOutputsThatDiffer);
-  repeat(probe_rows(kind, type, rows, size.inputs), rows_max_, size.inputs, x_);
+  host_counts_.rows = host_counts_.logit_rows = static_cast<std::uint32_t>(size.rows_max);
+  queue_.copy(counts_.as<void>(), &host_counts_, sizeof host_counts_, CopyDirection::to_device);
+  repeat(probe_rows(kind, type, rows, size.inputs), size.rows_max, size.inputs, x_);
   repeat(probe_weights(kind, type, outputs, size.inputs), size.outputs, size.inputs, weights_);
 }
 
@@ -121,7 +120,7 @@ void TrialRig::repeat(std::vector<std::uint16_t> first, int rows, int inputs, co
 
 Digests TrialRig::own(numerics::HalfType type, const MatrixSize& size) {
   const ProjectWideArgs product{{.row_count = &counts_.as<PassCounts>()->rows,
-                                 .rows_max = rows_max_,
+                                 .rows_max = size.rows_max,
                                  .x = x_.as<void>(),
                                  .weights = weights_.as<void>(),
                                  .inputs = size.inputs,
@@ -130,7 +129,7 @@ Digests TrialRig::own(numerics::HalfType type, const MatrixSize& size) {
                                  .y = sums_.as<float>()},
                                 WideKind::small};
   queue_.launch(product);
-  return digests(rows_max_, size.outputs);
+  return digests(size.rows_max, size.outputs);
 }
 
 tl::expected<Digests, DeviceError> TrialRig::of_library(const LibraryShape& shape,
@@ -177,7 +176,7 @@ class Trial {
     report_.library = library.name();
   }
 
-  void run(const MatrixSize& size, numerics::HalfType type, int rows_max);
+  void run(const MatrixSize& size, numerics::HalfType type);
   LibraryReport report() && { return std::move(report_); }
 
  private:
@@ -215,9 +214,9 @@ std::string Trial::fault(const LibraryShape& shape, const LibraryAlgorithm& algo
          " rows of " + name_of(kind) + " numbers";
 }
 
-void Trial::run(const MatrixSize& size, numerics::HalfType type, int rows_max) {
+void Trial::run(const MatrixSize& size, numerics::HalfType type) {
   std::vector<Candidates> all;
-  for (int rows = kLibraryRowsMin; rows <= rows_max; rows *= 2) {
+  for (int rows = kLibraryRowsMin; rows <= size.rows_max; rows *= 2) {
     all.push_back(candidates({rows, size.outputs, size.inputs, type}));
   }
   for (const ProbeKind kind : {ProbeKind::cancelling, ProbeKind::spread}) {
@@ -242,16 +241,16 @@ void Trial::run(const MatrixSize& size, numerics::HalfType type, int rows_max) {
 
 tl::expected<LibraryReport, DeviceError> try_library(Device& device, MatrixLibrary& library,
                                                      const std::vector<MatrixSize>& sizes,
-                                                     numerics::HalfType type, int rows_max) {
+                                                     numerics::HalfType type) {
   auto stream = device.create_stream();
   if (!stream) return tl::unexpected(std::move(stream.error()));
   CommandQueue queue(**stream);
   Allocator allocator(device);
-  TrialRig rig(allocator, queue, sizes, rows_max);
+  TrialRig rig(allocator, queue, sizes);
   if (!allocator.status()) return tl::unexpected(allocator.status().error());
   Trial trial(library, rig);
   for (const MatrixSize& size : sizes) {
-    if (queue.status()) trial.run(size, type, rows_max);
+    if (queue.status()) trial.run(size, type);
   }
   if (!queue.status()) return tl::unexpected(queue.status().error());
   return std::move(trial).report();

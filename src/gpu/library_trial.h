@@ -3,7 +3,7 @@
 //   for each size N x K
 //     for cancelling, then for spread numbers (probe_numbers.h)
 //       all rows by project_wide, and 64 bits of each row of sums (digest_logits)
-//       for each number of rows, 128, 256, ... and each algorithm that is left
+//       for each number of rows, 16, 32, ... and each algorithm that is left
 //         the sums are overwritten with other numbers; the library multiplies; the same 64 bits
 //   admitted: the first algorithm left for each number of rows
 //
@@ -19,19 +19,20 @@
 
 namespace forge::gpu {
 
-/// A matrix [N][K].
+/// A matrix [N][K], and of how many rows a product with it has at most.
 struct MatrixSize {
   int outputs;
   int inputs;
+  int rows_max;
 
   friend bool operator==(const MatrixSize&, const MatrixSize&) = default;
 };
 
-/// Tries `library`, which is the device's, for products of up to rows_max rows with matrices of
-/// these sizes. Returns once its memory is free again. Errors: those of the device; what fails in
-/// the library alone is a refusal.
+/// Tries `library`, which is the device's, for products with matrices of these sizes. Returns once
+/// its memory is free again. Errors: those of the device; what fails in the library alone is a
+/// refusal.
 tl::expected<LibraryReport, DeviceError> try_library(Device& device, MatrixLibrary& library,
                                                      const std::vector<MatrixSize>& sizes,
-                                                     numerics::HalfType type, int rows_max);
+                                                     numerics::HalfType type);
 
 }  // namespace forge::gpu

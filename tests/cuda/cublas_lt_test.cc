@@ -16,7 +16,7 @@ namespace {
 
 using numerics::HalfType;
 
-constexpr gpu::LibraryShape kShape{128, 40, 72, HalfType::bf16};
+constexpr gpu::LibraryShape kShape{gpu::kLibraryRowsMin, 40, 72, HalfType::bf16};
 
 class CublasLtTest : public ::testing::Test {
  protected:
@@ -56,8 +56,8 @@ class CublasLtTest : public ::testing::Test {
   gpu::MatrixLibrary& library() { return *device_->matrix_library().value(); }
 
   tl::expected<gpu::LibraryReport, gpu::DeviceError> report(HalfType type = HalfType::bf16) {
-    return gpu::try_library(*device_, library(), {{kShape.outputs, kShape.inputs}}, type,
-                            kShape.rows);
+    return gpu::try_library(*device_, library(), {{kShape.outputs, kShape.inputs, kShape.rows}},
+                            type);
   }
 
   FakeCublasLt* fake_ = nullptr;
@@ -96,8 +96,8 @@ TEST_F(CublasLtTest, IsRefusedIfItLies) {
   EXPECT_TRUE(tried->admitted.empty());
   ASSERT_EQ(tried->refused.size(), 4U);
   EXPECT_EQ(to_string(tried->refused[2]),
-            "128 x 40 x 72 bf16: algorithm 4, tile 0, stages 0, inner shape 0, cluster 0, "
-            "swizzling 0, option 0: other sums in 1 of 128 rows of cancelling numbers");
+            "16 x 40 x 72 bf16: algorithm 4, tile 0, stages 0, inner shape 0, cluster 0, "
+            "swizzling 0, option 0: other sums in 1 of 16 rows of cancelling numbers");
 }
 
 TEST_F(CublasLtTest, IsRefusedWhereItHasNothing) {
@@ -105,7 +105,7 @@ TEST_F(CublasLtTest, IsRefusedWhereItHasNothing) {
   const auto tried = report();
   ASSERT_TRUE(tried) << to_string(tried.error());
   ASSERT_EQ(tried->refused.size(), 1U);
-  EXPECT_EQ(to_string(tried->refused[0]), "128 x 40 x 72 bf16: no algorithm for it");
+  EXPECT_EQ(to_string(tried->refused[0]), "16 x 40 x 72 bf16: no algorithm for it");
 }
 
 /// The model then runs with our own kernels.
@@ -123,7 +123,7 @@ TEST_F(CublasLtTest, IsRefusedWhereItFails) {
     EXPECT_EQ(fake_->failing, "");
     EXPECT_TRUE(tried->admitted.empty());
     ASSERT_EQ(tried->refused.size(), 1U);
-    EXPECT_NE(tried->refused[0].reason.find(function + ": 128 x 40 x 72 bf16: the fake failed"),
+    EXPECT_NE(tried->refused[0].reason.find(function + ": 16 x 40 x 72 bf16: the fake failed"),
               std::string::npos)
         << tried->refused[0].reason;
   }

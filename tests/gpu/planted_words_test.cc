@@ -102,7 +102,7 @@ constexpr Catch kCatches[] = {
     {"code_ring.cuh", "wait_copies<kMost>", &Fast::project_codes_narrow, pending_copy,
      "load_matrix4(", &Fast::project_codes_wide},
     {"code_rows.cuh", "wait_for_previous", &Fast::code_rows, race, "global(a.x)"},
-    {"finish_product.cuh", "wait_for_previous", &Fast::finish_product, race, "y[0]"},
+    {"finish_product.cuh", "wait_for_previous", &Fast::finish_product, race, "load4(from"},
     {"merge_spans.cuh", "wait_for_previous", &Fast::merge_spans, race, "partial[size]"},
     {"plan_experts.cuh", "wait_for_previous", &Fast::plan_experts, race, "= choices[pair]"},
     {"prepare_heads.cuh", "wait_for_previous", &Fast::prepare_heads, race, "x[d]"},

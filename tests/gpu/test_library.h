@@ -16,7 +16,7 @@ enum class Way : std::uint8_t {
   right,       ///< as project_wide
   splits,      ///< both halves of K, and then their sum
   drops_tail,  ///< without the last eight inputs
-  by_shape,    ///< right for 128 rows, splits for more
+  by_shape,    ///< right for 128 rows, splits for others
   one_bit,     ///< right but for the last bit of the last sum
   unwritten,   ///< right but for the last row, which it leaves as it is
 };

@@ -28,7 +28,7 @@ namespace forge::gpu {
 struct DeviceError;
 
 /// Rows from which products are left to a library.
-inline constexpr int kLibraryRowsMin = 128;
+inline constexpr int kLibraryRowsMin = 16;
 
 struct LibraryShape {
   int rows;

@@ -27,25 +27,15 @@ namespace forge::gpu {
 struct FinishProductArgs {
   static constexpr bool kOverlaps = true;
   static constexpr int kThreads = 256;
-  static constexpr int kTileRows = 16;  ///< of a block
-  static constexpr int kWarpSums = 32;  ///< of a row, that a warp reads at once
-  static constexpr int kNormTurns = 4;  ///< of a block whose rows have a norm, which it works out
-  static constexpr BlockResources kResources{.shared_bytes = kTileRows * 4, .registers = 106};
-  TensorProduct product;  ///< x and weights are not read
+  static constexpr int kBlocks = 4;  ///< that are to fit on a multiprocessor
+  static constexpr int kLaneResults = 8;
+  static constexpr int kBlockResults = kThreads * kLaneResults;
+  static constexpr BlockResources kResources{.shared_bytes = 4, .registers = 54};
+  TensorProduct product;  ///< x and weights are not read; N, and F, are multiples of 8
   const float* sums;      ///< [rows][N]
 
-  FORGE_HOST_DEVICE int turns() const { return product.norm.squares != nullptr ? kNormTurns : 1; }
-  /// Of the result, those that a warp makes at once.
-  FORGE_HOST_DEVICE int warp_columns() const {
-    return product.is_gated() ? kWarpSums / 2 : kWarpSums;
-  }
-  /// Those that a block makes at once.
-  FORGE_HOST_DEVICE int turn_columns() const { return kThreads / simt::kWarpSize * warp_columns(); }
-
   simt::LaunchShape shape() const {
-    return {{ceil_div(product.rows_max, kTileRows),
-             ceil_div(product.columns(), turns() * turn_columns()), 1},
-            kThreads};
+    return {{product.rows_max, ceil_div(product.columns(), kBlockResults), 1}, kThreads};
   }
 };
 

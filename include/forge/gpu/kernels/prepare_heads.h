@@ -1,7 +1,8 @@
 // prepare_heads: what happens between the product of queries, keys and values and attention, of
 // fast numerics (numerics/fast.h): each head is normed where the model has that, and turned, in
 // floats, with the bits of rms_norm and rotate_and_store; then queries, keys and values are rounded
-// to 16 bits, and keys and values go to the pool. qkv stays as it is. Each warp takes one head.
+// to 16 bits, and keys and values go to the pool. qkv stays as it is. A warp takes one head, or of many
+// rows several.
 //
 // Example, with `#include "forge/gpu/kernels.h"`, given `const PassCounts* counts`,
 // `const RowInput* rows`, `const float* rotary`, `const float* qkv`, `void* q` and
@@ -32,8 +33,10 @@ struct HeadNorms {
 
 struct PrepareHeadsArgs {
   static constexpr bool kOverlaps = true;
-  static constexpr int kThreads = 32;
-  static constexpr BlockResources kResources{.registers = 62};
+  static constexpr int kThreads = 256;
+  static constexpr int kBlocks = 5;       ///< that are to fit on a multiprocessor
+  static constexpr int kFewRowsMax = 64;  ///< of which heads are spread over blocks
+  static constexpr BlockResources kResources{.registers = 46};
   const PassCounts* counts;
   const RowInput* rows;
   const float* rotary;  ///< [positions][2][rotary_size / 2]: cosines, sines
@@ -44,8 +47,12 @@ struct PrepareHeadsArgs {
   KvLayer kv;           ///< of 16 bits
   HeadNorms norms = {};
 
+  /// Of queries, keys and values.
+  FORGE_HOST_DEVICE int head_count() const { return kv.heads() + 2 * kv.kv_heads; }
+
   simt::LaunchShape shape(int rows_max) const {
-    return {{rows_max, kv.heads() + 2 * kv.kv_heads, 1}, kThreads};
+    constexpr int kWarps = kThreads / simt::kWarpSize;
+    return {{rows_max, rows_max <= kFewRowsMax ? ceil_div(head_count(), kWarps) : 1, 1}, kThreads};
   }
 };
 

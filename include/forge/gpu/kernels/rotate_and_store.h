@@ -22,7 +22,7 @@ namespace forge::gpu {
 
 struct RotateAndStoreArgs {
   static constexpr int kThreads = 32;
-  static constexpr BlockResources kResources{.registers = 59};
+  static constexpr BlockResources kResources{.registers = 64};
   const PassCounts* counts;
   const RowInput* rows;
   const float* rotary;  ///< [positions][2][rotary_size / 2]: cosines, sines
