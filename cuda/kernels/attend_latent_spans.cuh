@@ -21,8 +21,8 @@ using namespace simt;
 /// Columns of a warp: there is room for so many.
 inline constexpr int kLatentColumns = gpu::kLatentValueMax / 8 / kSpanWarps;
 
-/// Components of a key, 64 of which turn, of latents that fill a warp's columns: those of DeepSeek's
-/// models. They have code of their own (span_block.cuh).
+/// Components of a key, 64 of which turn, of latents that fill a warp's columns: those of
+/// DeepSeek's models. They have code of their own (span_block.cuh).
 inline constexpr int kCommonLatent = gpu::kLatentValueMax + 64;
 
 FORGE_DEVICE bool has_common_latents(const gpu::SpanInput& in) {

@@ -49,33 +49,37 @@ struct FinishEight {
   /// v of the sums of outputs n to n + 7.
   FORGE_DEVICE Eight biased(const Eight& sums, int n) const {
     Eight v;
-    for (int i = 0; i < 8; ++i) v.at[i] = factor * sums.at[i];
+    FORGE_UNROLLED for (int i = 0; i < 8; ++i) v.at[i] = factor * sums.at[i];
     if (a.bias == nullptr) return v;
     const Eight bias = Eight::read(global(a.bias) + n);
-    for (int i = 0; i < 8; ++i) v.at[i] = v.at[i] + bias.at[i];
+    FORGE_UNROLLED for (int i = 0; i < 8; ++i) v.at[i] = v.at[i] + bias.at[i];
     return v;
   }
 
   FORGE_DEVICE void plain(const Eight& sums) const {
     Eight y = biased(sums, first);
-    for (float& value : y.at) value = capped(a, value);
+    FORGE_UNROLLED for (int i = 0; i < 8; ++i) y.at[i] = capped(a, y.at[i]);
     if (a.y != nullptr) y.write(global(a.y) + row * a.stride() + first);
     if (a.candidates == nullptr) return;
     sampling::BestToken best = no_token();
-    for (int i = 0; i < 8; ++i) offer_logit(best, y.at[i], static_cast<std::uint32_t>(first + i));
+    FORGE_UNROLLED for (int i = 0; i < 8; ++i) {
+      offer_logit(best, y.at[i], static_cast<std::uint32_t>(first + i));
+    }
     global(a.candidates)[row * gpu::candidate_count(a.outputs) + first / gpu::kCandidateLogits] =
         best;
   }
 
   FORGE_DEVICE void residual(const Eight& sums, const Eight& before) const {
     Eight y = biased(sums, first);
-    for (int i = 0; i < 8; ++i) y.at[i] = numerics::fma(a.multiplier, y.at[i], before.at[i]);
+    FORGE_UNROLLED for (int i = 0; i < 8; ++i) {
+      y.at[i] = numerics::fma(a.multiplier, y.at[i], before.at[i]);
+    }
     const std::int64_t at = row * a.outputs + first;
     y.write(global(a.y) + at);
     if (a.next.h == nullptr) return;
     if (a.next.squares != nullptr) {
       float pairs[4];
-      for (int i = 0; i < 4; ++i) {
+      FORGE_UNROLLED for (int i = 0; i < 4; ++i) {
         pairs[i] = y.at[2 * i] * y.at[2 * i] + y.at[2 * i + 1] * y.at[2 * i + 1];
       }
       global(a.next.squares)[at / numerics::kSquaresGroup] =
@@ -83,7 +87,7 @@ struct FinishEight {
     }
     if (a.next.weight != nullptr) {
       const Eight weight = Eight::read(global(a.next.weight) + first);
-      for (int i = 0; i < 8; ++i) y.at[i] = y.at[i] * weight.at[i];
+      FORGE_UNROLLED for (int i = 0; i < 8; ++i) y.at[i] = y.at[i] * weight.at[i];
     }
     y.template write_rounded<Half>(global(static_cast<std::uint16_t*>(a.next.h)) + at);
   }
@@ -92,7 +96,7 @@ struct FinishEight {
     const Eight gate = biased(gates, first);
     const Eight up = biased(ups, a.columns() + first);
     Eight h;
-    for (int i = 0; i < 8; ++i) {
+    FORGE_UNROLLED for (int i = 0; i < 8; ++i) {
       h.at[i] = gated_unit(a.gated.function, gate.at[i], up.at[i]);
     }
     const gptr<std::uint16_t> to = global(static_cast<std::uint16_t*>(a.gated.h));

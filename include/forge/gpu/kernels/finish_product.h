@@ -3,7 +3,7 @@
 //
 // A library knows no norm that was taken apart, no soft cap and no gates that go by pairs; and what
 // it can add to its sums, it adds in an order of its own. So they go through memory once more, 8
-// bytes for each product of a row and an output: of 8192 rows of Llama-3-8B an H200 took a third of
+// bytes for each product of a row and an output: of 8192 rows of Llama-3-8B an H200 took a fifth of
 // the time that the library took for the products (bench/README.md).
 //
 // Example, with `#include "forge/gpu/kernels.h"`, given `const PassCounts* counts`,

@@ -1,8 +1,8 @@
 // prepare_heads: what happens between the product of queries, keys and values and attention, of
 // fast numerics (numerics/fast.h): each head is normed where the model has that, and turned, in
 // floats, with the bits of rms_norm and rotate_and_store; then queries, keys and values are rounded
-// to 16 bits, and keys and values go to the pool. qkv stays as it is. A warp takes one head, or of many
-// rows several.
+// to 16 bits, and keys and values go to the pool. qkv stays as it is. A warp takes one head, or of
+// many rows several.
 //
 // Example, with `#include "forge/gpu/kernels.h"`, given `const PassCounts* counts`,
 // `const RowInput* rows`, `const float* rotary`, `const float* qkv`, `void* q` and
