@@ -143,7 +143,9 @@ bool LibraryProducts::multiply(CommandQueue& queue, const TensorProduct& product
   const int rows = product.rows_max;
   const auto sums = static_cast<std::int64_t>(sums_.bytes() / sizeof(float));
   const auto room = static_cast<int>(std::min<std::int64_t>(rows_max_, sums / product.outputs));
-  if (rows < kLibraryRowsMin || rows > room || smallest(product, 0) == nullptr) return false;
+  if (rows < kLibraryRowsMin || rows > room) return false;
+  const LibraryReport::Admission* const fewest = smallest(product, 0);
+  if (fewest == nullptr || fewest->shape.rows > room) return false;
   for (int first = 0; first < rows;) {
     const LibraryReport::Admission& piece = *next_piece(product, rows - first, room);
     first = std::max(0, std::min(first, rows - piece.shape.rows));
