@@ -58,7 +58,7 @@ struct FinishEight {
 
   FORGE_DEVICE void plain(const Eight& sums) const {
     Eight y = biased(sums, first);
-    FORGE_UNROLLED for (int i = 0; i < 8; ++i) y.at[i] = capped(a, y.at[i]);
+    FORGE_UNROLLED for (float& value : y.at) value = capped(a, value);
     if (a.y != nullptr) y.write(global(a.y) + row * a.stride() + first);
     if (a.candidates == nullptr) return;
     sampling::BestToken best = no_token();
