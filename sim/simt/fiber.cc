@@ -1,5 +1,8 @@
 #include "fiber.h"
 
+#include <mutex>
+#include <vector>
+
 namespace forge::simt {
 
 constinit thread_local Fiber* Fiber::entered = nullptr;
@@ -12,8 +15,34 @@ constexpr std::size_t kStackBytes = kSanitized ? 256 * 1024 : 64 * 1024;
 constexpr std::size_t kCacheLine = 64;
 constexpr int kColours = 32;
 
-context::protected_fixedsize_stack stacks() {
-  return context::protected_fixedsize_stack(kStackBytes);
+/// The stacks of all threads. Those given back serve again, since to map one and to unmap it takes
+/// longer than many a block: they are kept until the process ends.
+class Stacks {
+ public:
+  context::stack_context take() {
+    {
+      const std::lock_guard lock(mutex_);
+      if (!idle_.empty()) {
+        const context::stack_context stack = idle_.back();
+        idle_.pop_back();
+        return stack;
+      }
+    }
+    return context::protected_fixedsize_stack(kStackBytes).allocate();
+  }
+  void give_back(const context::stack_context& stack) {
+    const std::lock_guard lock(mutex_);
+    idle_.push_back(stack);
+  }
+
+ private:
+  std::mutex mutex_;
+  std::vector<context::stack_context> idle_;
+};
+
+Stacks& stacks() {
+  static auto* const all = new Stacks;  // outlives every fiber
+  return *all;
 }
 
 }  // namespace
@@ -21,16 +50,15 @@ context::protected_fixedsize_stack stacks() {
 Fiber::Fiber(Body body, int index)
     : body_(body),
       top_gap_(static_cast<std::size_t>(index % kColours) * 2 * kCacheLine),
-      stack_(stacks().allocate()) {
+      stack_(stacks().take()) {
   restart();
 }
 
 Fiber::~Fiber() {
   if (stack_.sp == nullptr) return;
-  // Whatever is mapped here next, the stack of a host thread for one, is not these frames.
+  // Whoever has this stack next does not have these frames.
   unpoison(static_cast<std::byte*>(stack_.sp) - stack_.size, stack_.size);
-  auto allocator = stacks();
-  allocator.deallocate(stack_);
+  stacks().give_back(stack_);
 }
 
 void Fiber::restart() {
