@@ -116,6 +116,7 @@ class CaseList {
     sizes.hidden = product.inputs;
     sizes.outputs = product.outputs;
     sizes.accumulate = product.accumulate;
+    if (rows <= gpu::ProjectCodesFewArgs::kTileRows) add("project_codes_few", sizes);
     const bool is_narrow = rows <= gpu::ProjectCodesNarrowArgs::kTileRows;
     add(is_narrow ? "project_codes_narrow" : "project_codes_wide", sizes);
   }

@@ -87,26 +87,35 @@ struct LaneRows {
   }
 };
 
+/// The sum of a group, given those of its halves, or of all of it in the first.
+template <linear::PanelKind kKind>
+FORGE_DEVICE std::int32_t group_sum(std::int32_t first, std::int32_t second,
+                                    const GroupScales& scales, const RowTerms& row) {
+  if constexpr (linear::has_half_scales(kKind)) {
+    return scales.half_scales[0] * (first - scales.offset * row.sums[0]) +
+           scales.half_scales[1] * (second - scales.offset * row.sums[1]);
+  } else {
+    return first - scales.offset * (row.sums[0] + row.sums[1]);
+  }
+}
+
+/// Of a group whose halves have minima of their own: the sum of a times them.
+FORGE_DEVICE std::int32_t low_sum(const GroupScales& scales, const RowTerms& row) {
+  return scales.half_mins[0] * row.sums[0] + scales.half_mins[1] * row.sums[1];
+}
+
 /// A chain, continued by a group: sums of its halves, or of all of it in the first.
 template <linear::PanelKind kKind>
 FORGE_DEVICE float with_group(float chain, std::int32_t first, std::int32_t second,
                               const GroupScales& scales, const RowTerms& row) {
-  std::int32_t sum = 0;
-  if constexpr (linear::has_half_scales(kKind)) {
-    sum = scales.half_scales[0] * (first - scales.offset * row.sums[0]) +
-          scales.half_scales[1] * (second - scales.offset * row.sums[1]);
-  } else {
-    sum = first - scales.offset * (row.sums[0] + row.sums[1]);
-  }
+  const std::int32_t sum = group_sum<kKind>(first, second, scales, row);
   chain = numerics::fma(static_cast<float>(sum), scales.step * row.scale, chain);
   if constexpr (linear::has_minima(kKind)) {
-    float low_sum = row.scaled_sum;
+    float of_minimum = row.scaled_sum;
     if constexpr (kKind == linear::PanelKind::q2_k) {
-      const std::int32_t low =
-          scales.half_mins[0] * row.sums[0] + scales.half_mins[1] * row.sums[1];
-      low_sum = row.scale * static_cast<float>(low);
+      of_minimum = row.scale * static_cast<float>(low_sum(scales, row));
     }
-    chain = numerics::fma(scales.minus_minimum, low_sum, chain);
+    chain = numerics::fma(scales.minus_minimum, of_minimum, chain);
   }
   return chain;
 }

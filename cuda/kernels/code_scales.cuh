@@ -31,8 +31,8 @@ struct GroupScales {
 
 /// Of kinds whose groups have a scale and an offset each, by which those of the block are
 /// multiplied.
-template <class Block, class Source>
-FORGE_DEVICE GroupScales affine_scales(const Source& group, const Source& head) {
+template <class Block, class Source, class Head>
+FORGE_DEVICE GroupScales affine_scales(const Source& group, const Head& head) {
   using Group = typename Block::Group;
   const auto scale = static_cast<float>(group.byte(offsetof(Group, scales)));
   const auto minimum = static_cast<float>(group.byte(offsetof(Group, mins)));
@@ -41,8 +41,8 @@ FORGE_DEVICE GroupScales affine_scales(const Source& group, const Source& head) 
 }
 
 /// Of kinds whose halves have a scale each.
-template <class Block, class Source>
-FORGE_DEVICE GroupScales half_scales(const Source& group, const Source& head, int offset) {
+template <class Block, class Source, class Head>
+FORGE_DEVICE GroupScales half_scales(const Source& group, const Head& head, int offset) {
   constexpr std::size_t kFirst = offsetof(typename Block::Group, scales);
   constexpr std::size_t kSecond = kFirst + linear::kPanelOutputs;
   return {.step = head.half(offsetof(Block, d)),
@@ -50,8 +50,8 @@ FORGE_DEVICE GroupScales half_scales(const Source& group, const Source& head, in
           .half_scales = {group.signed_byte(kFirst), group.signed_byte(kSecond)}};
 }
 
-template <class Source>
-FORGE_DEVICE GroupScales q2_k_scales(const Source& group, const Source& head) {
+template <class Source, class Head>
+FORGE_DEVICE GroupScales q2_k_scales(const Source& group, const Head& head) {
   using Block = linear::codes::Q2KBlock;
   constexpr std::size_t kFirst = offsetof(Block::Group, scales);
   const std::int32_t first = group.byte(kFirst);
@@ -62,8 +62,8 @@ FORGE_DEVICE GroupScales q2_k_scales(const Source& group, const Source& head) {
           .half_mins = {first >> 4, second >> 4}};
 }
 
-template <linear::PanelKind kKind, class Source>
-FORGE_DEVICE GroupScales group_scales(const Source& group, const Source& head) {
+template <linear::PanelKind kKind, class Source, class Head>
+FORGE_DEVICE GroupScales group_scales(const Source& group, const Head& head) {
   using Kind = linear::PanelKind;
   using namespace linear::codes;
   if constexpr (kKind == Kind::q8_0) {

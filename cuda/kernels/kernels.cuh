@@ -25,6 +25,7 @@
 #include "prepare_latents.cuh"
 #include "process_logits.cuh"
 #include "project.cuh"
+#include "project_codes_few.cuh"
 #include "project_codes_narrow.cuh"
 #include "project_codes_wide.cuh"
 #include "project_experts.cuh"

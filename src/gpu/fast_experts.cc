@@ -15,7 +15,7 @@ FastExperts::FastExperts(const model::ModelConfig& model, numerics::HalfType typ
                          const Capacity& capacity, Allocator& allocator)
     : config_(*model.experts),
       hidden_size_(model.hidden_size),
-      products_(type),
+      products_(type, capacity),
       routing_(config_, ProjectExpertsNarrowArgs::kTileRows, capacity, allocator) {
   const std::uint64_t rows = capacity.slab_rows;
   const std::uint64_t pairs = rows * static_cast<std::uint64_t>(config_.experts_per_token);

@@ -12,7 +12,8 @@ int query_size(const model::GroupedQueryConfig& a) { return a.heads * a.head_siz
 /// Tiles of keys that blocks of attend_spans find room for.
 int stages_of(int head_size, const Capacity& capacity) {
   const int bytes = span_bytes(AttendSpansArgs::pairs(), head_size, false, kSpanStagesMax);
-  return has_room(AttendSpansArgs::kResources, bytes, capacity) ? kSpanStagesMax : kSpanStages;
+  return has_room(AttendSpansArgs::kResources, bytes, capacity.shared_bytes) ? kSpanStagesMax
+                                                                             : kSpanStages;
 }
 
 int wide_span_bytes(int head_size) {
@@ -38,9 +39,10 @@ FastGroupedQuery::FastGroupedQuery(const model::ModelConfig& model, numerics::Ha
       config_(std::get<model::GroupedQueryConfig>(model.attention)),
       kv_layers_(capacity),
       split_rows_(capacity.split_rows),
-      has_wide_(has_room(AttendWideArgs::kResources, wide_span_bytes(config_.head_size), capacity)),
+      has_wide_(has_room(AttendWideArgs::kResources, wide_span_bytes(config_.head_size),
+                         capacity.shared_bytes)),
       stages_(stages_of(config_.head_size, capacity)),
-      products_(type) {
+      products_(type, capacity) {
   const std::uint64_t rows = capacity.slab_rows;
   const int kv_size = config_.kv_heads * config_.head_size;
   qkv_ = allocator.rows(rows, query_size(config_) + 2 * kv_size, "qkv");

@@ -12,7 +12,7 @@ FastLatent::FastLatent(const model::ModelConfig& model, numerics::HalfType type,
       config_(std::get<model::LatentConfig>(model.attention)),
       kv_layers_(capacity),
       split_rows_(capacity.split_rows),
-      products_(type) {
+      products_(type, capacity) {
   const std::uint64_t rows = capacity.slab_rows;
   const int heads = config_.heads;
   const int width = config_.kv_rank + config_.rope_size;

@@ -29,7 +29,9 @@ std::variant<FastGroupedQuery, FastLatent> attention_of(const model::ModelConfig
 
 FastLayers::FastLayers(const model::ModelConfig& model, numerics::HalfType type,
                        const Capacity& capacity, Allocator& allocator)
-    : model_(model), products_(type), attention_(attention_of(model, type, capacity, allocator)) {
+    : model_(model),
+      products_(type, capacity),
+      attention_(attention_of(model, type, capacity, allocator)) {
   const std::uint64_t rows = capacity.slab_rows;
   const int d = model.hidden_size;
   rows_ = halves(allocator, rows, d, "rows that products read");

@@ -9,9 +9,9 @@
 //   product          down: +=, and the rows of the next norm
 //
 // A product is project_narrow or, of many rows, project_wide (tensor_product.h), or a library's
-// where one is admitted (library_products.h); with weights of codes project_codes_narrow or
-// project_codes_wide (code_product.h), after a launch that rounds the rows to 8 bits. Where a layer
-// has experts, the last two are those of fast_experts.h.
+// where one is admitted (library_products.h); with weights of codes one of code_product.h, after a
+// launch that rounds the rows to 8 bits. Where a layer has experts, the last two are those of
+// fast_experts.h.
 //
 // Where norms come after, or around, rms_norm adds to the residual stream and scale_rows makes the
 // next rows.

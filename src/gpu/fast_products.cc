@@ -9,9 +9,9 @@ Buffer halves(Allocator& allocator, std::uint64_t rows, int width, const char* n
                                        name);
 }
 
-bool has_room(const BlockResources& block, int dynamic_bytes, const Capacity& capacity) {
+bool has_room(const BlockResources& block, int dynamic_bytes, std::uint64_t shared_bytes) {
   const int bytes = block.shared_bytes + dynamic_bytes;
-  return static_cast<std::uint64_t>(bytes) <= capacity.shared_bytes;
+  return static_cast<std::uint64_t>(bytes) <= shared_bytes;
 }
 
 TensorProduct FastProducts::of(const RowCount& rows, const FastRows& x,
@@ -56,7 +56,11 @@ void FastProducts::multiply_section(const DevicePass& pass, const TensorProduct&
 }
 
 void FastProducts::multiply_section(const DevicePass& pass, const CodeProduct& codes) const {
-  if (codes.product.rows_max <= ProjectCodesNarrowArgs::kTileRows) {
+  const ProjectCodesFewArgs few{codes};
+  if (codes.product.rows_max <= few.kTileRows &&
+      has_room(few.kResources, few.shape().shared_bytes, shared_bytes_)) {
+    pass.queue.launch(few);
+  } else if (codes.product.rows_max <= ProjectCodesNarrowArgs::kTileRows) {
     pass.queue.launch(ProjectCodesNarrowArgs{codes});
   } else {
     pass.queue.launch(ProjectCodesWideArgs{codes});

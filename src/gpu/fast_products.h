@@ -23,14 +23,15 @@ struct FastRows {
 /// Rows of numbers of 16 bits.
 Buffer halves(Allocator& allocator, std::uint64_t rows, int width, const char* name);
 
-/// Whether a thread block finds room on the device, with dynamic shared memory beside what its
-/// kernel declares.
-bool has_room(const BlockResources& block, int dynamic_bytes, const Capacity& capacity);
+/// Whether a thread block finds room on a device that has so much for one, with dynamic shared
+/// memory beside what its kernel declares.
+bool has_room(const BlockResources& block, int dynamic_bytes, std::uint64_t shared_bytes);
 
 class FastProducts {
  public:
   /// type: of the rows that products read and write.
-  explicit FastProducts(numerics::HalfType type) : type_(type) {}
+  FastProducts(numerics::HalfType type, const Capacity& capacity)
+      : type_(type), shared_bytes_(capacity.shared_bytes) {}
 
   numerics::HalfType type() const { return type_; }
 
@@ -56,6 +57,7 @@ class FastProducts {
   void multiply_section(const DevicePass& pass, const CodeProduct& codes) const;
 
   numerics::HalfType type_;
+  std::uint64_t shared_bytes_;  ///< of a thread block, the most
 };
 
 }  // namespace forge::gpu

@@ -306,8 +306,9 @@ TEST(Candidates, have_the_bits_and_the_bytes) {
 
 TEST(KernelsWithWeights, have_the_bits_and_the_bytes_whatever_the_type) {
   using enum KernelId;
-  for (const KernelId kernel : {project, project_codes_narrow, project_codes_wide,
-                                project_experts_codes_narrow, project_experts_codes_wide, embed}) {
+  for (const KernelId kernel :
+       {project, project_codes_few, project_codes_narrow, project_codes_wide,
+        project_experts_codes_narrow, project_experts_codes_wide, embed}) {
     for (const quant::WeightType type : quant::kWeightTypes) {
       if (type == quant::WeightType::i8) continue;  // its scales are elsewhere
       const KernelSizes sizes{.rows = 21,

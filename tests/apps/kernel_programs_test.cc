@@ -233,6 +233,8 @@ TEST(ForgeKernel, unusable_arguments_exit_with_2_and_say_why) {
   expect_unusable("run rope --head-size 33", "--head-size 33 is not even");
   expect_unusable("run rope --rotary-size 66", "--rotary-size 66 is more than --head-size 64");
   expect_unusable("run paged_prefill --rows 9 --context 8", "--rows 9 is more than --context 8");
+  expect_unusable("run project_codes_few --rows 3 --hidden 10944",
+                  "--hidden 10944 is more than 10922, which a block has room for");
   expect_unusable("run embed --vocabulary 1000000 --hidden 4096", "accepted are up to 1024");
   expect_unusable("run embed --device b200", "device 'b200' is neither a known one");
   expect_unusable("run paged_decode --break barrier:4", "accepts barrier:1 to barrier:3");

@@ -74,7 +74,8 @@ TEST_P(FastCodesBeside, depend_on_the_request_alone) {
   config.tied_head = true;
   FastModel model(config, GetParam().type);
   using enum gpu::KernelId;
-  expect_alone_as_beside(model, GetParam().device, {project_codes_narrow, project_codes_wide});
+  expect_alone_as_beside(model, GetParam().device,
+                         {project_codes_few, project_codes_narrow, project_codes_wide});
 }
 INSTANTIATE_TEST_SUITE_P(Of, FastCodesBeside,
                          ::testing::ValuesIn(coded_params({WeightType::q8_0, WeightType::q4_k})),

@@ -140,7 +140,16 @@ CodeProduct FastLaunches::codes(const ProductSize& size, linear::PanelKind kind)
   return {of_halves, kind};
 }
 
-/// Two panels, and a block that has none.
+/// Two panels, and a block that has none. So have the other kernels for few rows.
+OverlappingLaunch FastLaunches::project_codes_few() {
+  ProjectCodesFewArgs args{codes({.rows = 3, .rows_max = 8, .inputs = 32, .outputs = 40})};
+  const int inputs = turns_and_tail(2, args.round_groups() * 32);
+  args.codes = codes({.rows = 3, .rows_max = 8, .inputs = inputs, .outputs = 40});
+  simt::LaunchShape shape = args.shape();
+  ++shape.grid.y;
+  return overlapping(args, shape, args.codes.product.x);
+}
+
 OverlappingLaunch FastLaunches::project_codes_narrow() {
   ProjectCodesNarrowArgs args{codes({.rows = 5, .rows_max = 20, .inputs = 32, .outputs = 40})};
   args.codes = codes({.rows = 5,

@@ -30,6 +30,7 @@ class FastLaunches {
   OverlappingLaunch project_wide_small();  ///< with its small blocks
   OverlappingLaunch project_wide_slim();
   OverlappingLaunch finish_product();
+  OverlappingLaunch project_codes_few();
   OverlappingLaunch project_codes_narrow();
   OverlappingLaunch project_codes_wide();  ///< of an odd number of panels
   OverlappingLaunch choose_experts();

@@ -67,6 +67,7 @@ constexpr int kRowInputs =
 constexpr int kSmallInputs =
     2 * gpu::block_of(gpu::WideKind::small).stages * gpu::ProjectWideArgs::kStageInputs + 24;
 constexpr int kCodeInputs = 2592;  // five stages of 256 inputs, twice, and a group
+constexpr int kFewInputs = 8224;   // two rounds of 2048 inputs, twice, and a group
 
 TEST_F(FastReach, rings_turn_twice_and_rows_are_on_both_sides_of_each_switch) {
   FastModel rows(of_inputs(kRowInputs), WeightType::bf16);
@@ -88,11 +89,27 @@ TEST_F(FastReach, rings_turn_twice_and_rows_are_on_both_sides_of_each_switch) {
 
 TEST_F(FastReach, rings_of_codes_turn_twice_and_rows_are_on_both_sides_of_each_switch) {
   FastModel codes(of_inputs(kCodeInputs), WeightType::q8_0);
-  expect_in_chunks_around_switches(codes, {1, 7, 8, 9, 16, 17, 64, 65});
-  EXPECT_THAT(reach_.of("project_codes_narrow").rows, IsSupersetOf({1, 7, 8, 9, 16}));
+  expect_in_chunks_around_switches(codes, {1, 4, 5, 7, 8, 9, 16, 17, 64, 65});
+  EXPECT_THAT(reach_.of("project_codes_few").rows, IsSupersetOf({1, 4}));
+  EXPECT_THAT(reach_.of("project_codes_narrow").rows, IsSupersetOf({5, 7, 8, 9, 16}));
   EXPECT_THAT(reach_.of("project_codes_wide").rows, IsSupersetOf({17, 64, 65}));
   EXPECT_TRUE(reach_.of("project_codes_narrow").turns_twice_with_tail);
   EXPECT_TRUE(reach_.of("project_codes_wide").turns_twice_with_tail);
+}
+
+/// Where a block has no room for four rows of so many inputs, project_codes_narrow takes them.
+TEST_F(FastReach, rounds_of_few_rows_of_codes_turn_twice) {
+  FastModel codes(of_inputs(kFewInputs), WeightType::q8_0);
+  expect_in_chunks(codes, 4, 3);
+  EXPECT_TRUE(reach_.of("project_codes_few").turns_twice_with_tail);
+  EXPECT_FALSE(reach_.kernels().contains("project_codes_narrow"));
+  const Request request = request_of(codes.config().vocabulary_size, 4, 0, 2);
+  const Outputs of_h200 = run(codes.on_gpu(), {.scheduler = roomy(16)}, {request});
+  const Outputs small =
+      run(codes.on_gpu(), {.shared_bytes = 98 << 10, .scheduler = roomy(16)}, {request});
+  EXPECT_GT(small.launches(project_codes_narrow), 0U);
+  EXPECT_GT(small.launches(project_codes_few), 0U);  // of one row
+  EXPECT_EQ(small.of.front(), of_h200.of.front());
 }
 
 TEST_F(FastReach, rings_of_experts_turn_twice_and_experts_have_no_row_or_one) {

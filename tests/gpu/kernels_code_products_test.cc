@@ -1,6 +1,6 @@
-// project_codes_narrow and project_codes_wide: every output has the bits of linear/product.h,
-// whatever the kernel, the stored form, the rows and the tile; and what becomes of it are the CPU's
-// functions, one after the other. So both have the same bits, and each case is run with both.
+// project_codes_few, _narrow and _wide: every output has the bits of linear/product.h, whatever the
+// kernel, the stored form, the rows and the tile; and what becomes of it are the CPU's functions,
+// one after the other. So all have the same bits, and each case is run with each.
 #include "forge/linear/linear_weights.h"
 #include "forge/linear/product.h"
 #include "gpu/coded_rows.h"
@@ -72,13 +72,18 @@ class CodeProducts : public ProductTest {
     const CodeProduct codes{product, linear::panel_kind(layer_of(c)->linear)};
     const ProjectCodesWideArgs wide{codes};
     rig.expect(launch_of(wide, wide.shape()));
-    const ProjectCodesNarrowArgs narrow{codes};
-    simt::LaunchShape shape = narrow.shape();
+    expect_along_z(rig, c, ProjectCodesNarrowArgs{codes});
+    expect_along_z(rig, c, ProjectCodesFewArgs{codes});
+  }
+
+  template <class Args>
+  static void expect_along_z(KernelRig& rig, const Case& c, const Args& args) {
+    simt::LaunchShape shape = args.shape();
     if (c.tiles_along_y > 0) {
       shape.grid.z = ceil_div(shape.grid.y, c.tiles_along_y);
       shape.grid.y = c.tiles_along_y;
     }
-    rig.expect(launch_of(narrow, shape));
+    rig.expect(launch_of(args, shape));
   }
 };
 
@@ -107,7 +112,7 @@ TEST_P(CodeProducts, have_the_groups_of_every_number_of_inputs) {
 
 /// Rows on both sides of each tile of the tensor core and of a block; outputs of every tile.
 TEST_P(CodeProducts, serve_any_number_of_rows_and_outputs) {
-  for (const int rows : {1, 7, 8, 9, 15, 16, 17, 31, 32, 33, 63, 64, 65, 129}) {
+  for (const int rows : {1, 2, 3, 4, 5, 7, 8, 9, 15, 16, 17, 31, 32, 33, 63, 64, 65, 129}) {
     expect_plain<numerics::BF16>({.rows = rows, .inputs = 64, .outputs = 24, .form = Form::q4_0});
   }
   for (const int outputs : {1, 7, 8, 9, 31, 33, 64, 65, 97}) {
@@ -197,6 +202,29 @@ TEST_P(CodeProducts, write_sections_of_a_row) {
 }
 
 FORGE_KERNEL_TEST_TARGETS(CodeProducts);
+
+/// Blocks of project_codes_few for more panels than all cases above have: they are smaller.
+class SmallBlocksOfFewRows : public CodeProducts {
+ protected:
+  void launch(KernelRig& rig, const Case& c, const TensorProduct& product) const override {
+    const ProjectCodesFewArgs args{{product, linear::panel_kind(layer_of(c)->linear)}};
+    ASSERT_EQ(args.multiply_warps(), ProjectCodesFewArgs::kMultiplyWarps);
+    rig.expect(launch_of(args, args.shape()));
+  }
+};
+
+/// K: a group, two rounds and a tail.
+TEST_P(SmallBlocksOfFewRows, have_the_bits_of_the_cpu) {
+  constexpr int kPanels = ProjectCodesFewArgs::kFewPanels + 1;
+  for (const int inputs : {32, 2080}) {
+    expect_plain<numerics::BF16>(
+        {.rows = 2, .inputs = inputs, .outputs = 32 * kPanels - 9, .form = Form::q4_0});
+  }
+  expect_gated<numerics::BF16>(
+      {.rows = 1, .inputs = 1280, .outputs = 64 * kPanels, .form = Form::q6_k}, {});
+}
+
+FORGE_KERNEL_TEST_TARGETS(SmallBlocksOfFewRows);
 
 }  // namespace
 }  // namespace forge::gpu

@@ -33,6 +33,10 @@ LaunchReach::Ring LaunchReach::ring_of(const gpu::ProjectNarrowArgs& args) {
 LaunchReach::Ring LaunchReach::ring_of(const gpu::ProjectWideArgs& args) {
   return {args.block().stages, args.kStageInputs};
 }
+/// Two rounds take turns.
+LaunchReach::Ring LaunchReach::ring_of(const gpu::ProjectCodesFewArgs& args) {
+  return {2, args.round_groups() * linear::codes::kGroup};
+}
 LaunchReach::Ring LaunchReach::ring_of(const gpu::ProjectCodesNarrowArgs& args) {
   return {args.stages(), args.kStageGroups * linear::codes::kGroup};
 }

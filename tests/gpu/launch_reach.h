@@ -41,6 +41,7 @@ class LaunchReach {
   };
   static Ring ring_of(const gpu::ProjectNarrowArgs& args);
   static Ring ring_of(const gpu::ProjectWideArgs& args);
+  static Ring ring_of(const gpu::ProjectCodesFewArgs& args);
   static Ring ring_of(const gpu::ProjectCodesNarrowArgs& args);
   static Ring ring_of(const gpu::ProjectCodesWideArgs& args);
 

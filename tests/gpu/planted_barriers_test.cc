@@ -248,6 +248,7 @@ TEST_F(PlantedBarriers, EachOneOfEachKernelIsMissed) {
                                      fast_.project_wide_small().launch,
                                      fast_.project_wide_slim().launch,
                                      fast_.finish_product().launch,
+                                     fast_.project_codes_few().launch,
                                      fast_.project_codes_narrow().launch,
                                      fast_.project_codes_wide().launch,
                                      fast_.project_experts_narrow().launch,

@@ -100,6 +100,38 @@ TEST(BytesUnderWay, of_codes_keep_an_h200_busy_whatever_the_rows) {
   }
 }
 
+/// Of project_codes_few, whose codes are on their way to registers, two blocks share a
+/// multiprocessor where there are panels for them; one finds room up to the inputs that it says.
+TEST(BytesUnderWay, of_few_rows_of_codes_keep_a_multiprocessor_busy_that_is_full) {
+  const DeviceDescription device = find_device("h200").value();
+  std::uint16_t gated = 0;
+  for (const Layer& layer : kLayers) {
+    for (std::size_t i = 0; i < Names<linear::PanelKind>::kCount; ++i) {
+      const auto kind = static_cast<linear::PanelKind>(i);
+      if (!linear::has_codes(kind)) continue;
+      for (const int rows : {1, 4}) {
+        if (layer.inputs > gpu::ProjectCodesFewArgs::inputs_max(rows)) continue;
+        const gpu::ProjectCodesFewArgs args{
+            {.product = {.rows_max = rows,
+                         .inputs = layer.inputs,
+                         .outputs = layer.outputs,
+                         .gated = {.h = layer.gated ? &gated : nullptr}},
+             .kind = kind}};
+        SCOPED_TRACE(testing::Message() << layer.name << ", " << name_of(kind) << ", " << rows);
+        const gpu::KernelLaunch launch = gpu::launch_of(args, args.shape());
+        const bool has_many = args.codes.panels() > args.kFewPanels;
+        const int blocks =
+            occupancy(device, launch.shape.threads, gpu::resources_of(launch)).blocks;
+        EXPECT_GE(blocks, has_many ? 2 : 1);
+        if (linear::codes::line_count(kind) < 4) continue;  // of two or three bits
+        const double of_block = args.block_panels() * args.round_groups() *
+                                static_cast<double>(linear::codes::group_bytes(kind));
+        EXPECT_GE(blocks * of_block, kNeeded);
+      }
+    }
+  }
+}
+
 /// A block of either kernel finds room on every device, whatever the kind: on the smallest, 99 KB.
 TEST(BytesUnderWay, of_codes_leave_room_on_every_device) {
   constexpr int kRoom = 99 << 10;

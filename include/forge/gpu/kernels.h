@@ -49,6 +49,7 @@
 #include "forge/gpu/kernels/prepare_latents.h"
 #include "forge/gpu/kernels/process_logits.h"
 #include "forge/gpu/kernels/project.h"
+#include "forge/gpu/kernels/project_codes_few.h"
 #include "forge/gpu/kernels/project_codes_narrow.h"
 #include "forge/gpu/kernels/project_codes_wide.h"
 #include "forge/gpu/kernels/project_experts.h"
@@ -94,6 +95,7 @@
   ENTRY(project_narrow, ProjectNarrowArgs)                           \
   ENTRY(project_wide, ProjectWideArgs)                               \
   ENTRY(finish_product, FinishProductArgs)                           \
+  ENTRY(project_codes_few, ProjectCodesFewArgs)                      \
   ENTRY(project_codes_narrow, ProjectCodesNarrowArgs)                \
   ENTRY(project_codes_wide, ProjectCodesWideArgs)                    \
   ENTRY(project_experts_narrow, ProjectExpertsNarrowArgs)            \

@@ -227,6 +227,11 @@ gpu::CodeProduct build_code_product(KernelCaseBuilder& b) {
 
 }  // namespace
 
+gpu::KernelLaunch build_project_codes_few(KernelCaseBuilder& b) {
+  const gpu::ProjectCodesFewArgs args{build_code_product(b)};
+  return gpu::launch_of(args, args.shape());
+}
+
 gpu::KernelLaunch build_project_codes_narrow(KernelCaseBuilder& b) {
   const gpu::ProjectCodesNarrowArgs args{build_code_product(b)};
   return gpu::launch_of(args, args.shape());

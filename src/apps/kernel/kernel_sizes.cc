@@ -32,8 +32,9 @@ bool uses(const KernelEntry& kernel, int KernelSizes::*size) {
 
 bool takes_codes_alone(gpu::KernelId kernel) {
   using enum gpu::KernelId;
-  return kernel == project_codes_narrow || kernel == project_codes_wide ||
-         kernel == project_experts_codes_narrow || kernel == project_experts_codes_wide;
+  return kernel == project_codes_few || kernel == project_codes_narrow ||
+         kernel == project_codes_wide || kernel == project_experts_codes_narrow ||
+         kernel == project_experts_codes_wide;
 }
 
 /// Buffers have about so many floats for each product of these sizes.
@@ -228,8 +229,10 @@ std::vector<KernelEntry> fast_kernels(const SharedSizes& shared) {
        "what becomes of the sums of a library",
        shared.sums,
        {{&S::outputs, gpu::FinishProductArgs::kLaneResults}}},
-      {project_codes_narrow, "q_gemv", "the product of few rows in 8 bits and weights of codes",
+      {project_codes_few, "q_gemv", "the product of few rows in 8 bits and weights of codes",
        shared.code_product, shared.group},
+      {project_codes_narrow, "", "the same of up to 16 rows, on tensor cores", shared.code_product,
+       shared.group},
       {project_codes_wide, "q_gemm", "the same of many rows", shared.code_product, shared.group},
       {project_experts_narrow, "", "products of rows and their experts on tensor cores, few rows",
        shared.expert_product, shared.row},
@@ -355,6 +358,11 @@ tl::expected<void, std::string> validate(const KernelEntry& kernel, const Kernel
   if (kernel.id == gpu::KernelId::attend_latent_spans && sizes.latent_size > gpu::kLatentValueMax) {
     return tl::unexpected(flag_and_value(&Sizes::latent_size, sizes) + " is more than " +
                           std::to_string(gpu::kLatentValueMax));
+  }
+  const int most = gpu::ProjectCodesFewArgs::inputs_max(sizes.rows);
+  if (kernel.id == gpu::KernelId::project_codes_few && sizes.hidden > most) {
+    return tl::unexpected(flag_and_value(&Sizes::hidden, sizes) + " is more than " +
+                          std::to_string(most) + ", which a block has room for");
   }
   if (uses(kernel, &Sizes::experts) && sizes.experts_per_token > sizes.experts) {
     return tl::unexpected(flag_and_value(&Sizes::experts_per_token, sizes) + " is more than " +

@@ -1,16 +1,16 @@
-// CodeProduct: TensorProduct with weights of codes and rows in 8 bits (code_rows.h), on tensor
-// cores.
+// CodeProduct: TensorProduct with weights of codes and rows in 8 bits (code_rows.h).
 //
-// The product of a row and an output is that of linear/product.h, bit for bit: the tensor core adds
-// the 32 products of a group as integers, which is exact, and the groups are added by fma,
-// ascending. What becomes of it is what tensor_product.h says, with v = s x W^T + bias.
+// The product of a row and an output is that of linear/product.h, bit for bit: the 32 products of a
+// group are added as integers, which is exact, and the groups are added by fma, ascending. What
+// becomes of it is what tensor_product.h says, with v = s x W^T + bias.
 //
-// Two kernels compute it, with the same bits: project_codes_narrow takes 16 rows, made for few of
-// them, where what counts is how fast weights come from memory, and project_codes_wide 64 rows,
-// where it is how often what has come is multiplied.
+// Three kernels compute it, with the same bits. project_codes_few takes 4 rows, where all that
+// counts is how fast weights come from memory, and multiplies by dot products; the others do so on
+// tensor cores: project_codes_narrow 16 rows, and project_codes_wide 64, where what counts is how
+// often what has come is multiplied.
 //
-// Both read whole panels of 32 outputs, through a ring in shared memory. A stage of the ring is
-// some groups of the panels of a block, and of its rows:
+// All read whole panels of 32 outputs, those on tensor cores through a ring in shared memory. A
+// stage of the ring is some groups of the panels of a block, and of its rows:
 //
 //   rows      of each: its groups, and 16 bytes more, so that eight rows have all banks
 //   panels    of each: the head of the panel or of the block of eight groups, if the kind has one,
