@@ -41,6 +41,15 @@ struct FewShape {
   }
 };
 
+/// The block's rows in shared memory, from a group on: row 0 at `at`, others row_words further on.
+struct FewRows {
+  sptr<const std::uint32_t> at;
+  int row_words;
+  int count;
+
+  FORGE_DEVICE FewRows from(int g) const { return {at + g * kRowGroupWords, row_words, count}; }
+};
+
 /// What the groups of a round add to the chains: arrays [groups][panels][32] of the steps, of
 /// minus_minimum, of each row's sums, and of q2_k of each row's low_sum.
 template <class Shape, linear::PanelKind kKind>
@@ -75,18 +84,18 @@ FORGE_DEVICE void store_two(sptr<std::uint32_t> to, float first, float second) {
   to[1] = numerics::bits_of(second);
 }
 
-/// Leaves the terms of a lane's group, number g of the round. x: the group of the first row, others
-/// further row_words on.
+/// Leaves the terms of a lane's group, number g of the round. rows: from that group on.
 template <class Shape, linear::PanelKind kKind>
-FORGE_DEVICE void put_terms(const LaneCodes<kKind>& codes, sptr<const std::uint32_t> x,
-                            int row_words, int rows, const FewTerms<Shape, kKind>& terms, int g) {
+FORGE_DEVICE void put_terms(const LaneCodes<kKind>& codes, const FewRows& rows,
+                            const FewTerms<Shape, kKind>& terms, int g) {
   const int output = Shape::output();
   const GroupScales(&scales)[2] = codes.scales;
   store_two(terms.steps(g) + output, scales[0].step, scales[1].step);
   if constexpr (linear::has_minima(kKind)) {
     store_two(terms.minima(g) + output, scales[0].minus_minimum, scales[1].minus_minimum);
   }
-  FORGE_ROLLED for (int row = 0; row < rows; ++row) {
+  sptr<const std::uint32_t> x = rows.at;
+  FORGE_ROLLED for (int row = 0; row < rows.count; ++row) {
     const Words4 low = load16(x);
     const Words4 high = load16(x + 4);
     const RowTerms of_row = RowTerms::of(x);
@@ -107,7 +116,7 @@ FORGE_DEVICE void put_terms(const LaneCodes<kKind>& codes, sptr<const std::uint3
       store_two(terms.lows(g, row) + output, static_cast<float>(low_sum(scales[0], of_row)),
                 static_cast<float>(low_sum(scales[1], of_row)));
     }
-    x = x + row_words;
+    x = x + rows.row_words;
   }
 }
 
@@ -117,22 +126,16 @@ struct FewChains {
   static constexpr int kAtOnce = 8;
   float of[Shape::kChains] = {};
 
-  /// Continues them by the first `groups` of a round. x: of row 0.
-  FORGE_DEVICE void go_on(const FewTerms<Shape, kKind>& terms, int groups,
-                          sptr<const std::uint32_t> x, int row_words, int rows) {
+  /// Continues them by the first `groups` of a round. rows: from the first of these on.
+  FORGE_DEVICE void go_on(const FewTerms<Shape, kKind>& terms, int groups, const FewRows& rows) {
     int g = 0;
-    FORGE_ROLLED for (; g + kAtOnce <= groups; g += kAtOnce) {
-      add<kAtOnce>(terms, g, x + g * kRowGroupWords, row_words, rows);
-    }
-    FORGE_ROLLED for (; g < groups; ++g) {
-      add<1>(terms, g, x + g * kRowGroupWords, row_words, rows);
-    }
+    FORGE_ROLLED for (; g + kAtOnce <= groups; g += kAtOnce) add<kAtOnce>(terms, g, rows.from(g));
+    FORGE_ROLLED for (; g < groups; ++g) add<1>(terms, g, rows.from(g));
   }
 
-  /// Continues them by kGroups groups from g of a round on. x: of row 0, group g.
+  /// Continues them by kGroups groups from g of a round on. rows: from group g on.
   template <int kGroups>
-  FORGE_DEVICE void add(const FewTerms<Shape, kKind>& terms, int g, sptr<const std::uint32_t> x,
-                        int row_words, int rows) {
+  FORGE_DEVICE void add(const FewTerms<Shape, kKind>& terms, int g, const FewRows& rows) {
     float steps[kGroups];
     float minima[kGroups];
     FORGE_UNROLLED for (int i = 0; i < kGroups; ++i) {
@@ -145,10 +148,10 @@ struct FewChains {
     }
     FORGE_UNROLLED for (int k = 0; k < Shape::kChains; ++k) {
       const int row = Shape::chain_row(k);
-      if (row >= rows) continue;
+      if (row >= rows.count) continue;
       float chain = of[k];
       FORGE_UNROLLED for (int i = 0; i < kGroups; ++i) {
-        const auto of_row = RowTerms::of(x + row * row_words + i * kRowGroupWords);
+        const auto of_row = RowTerms::of(rows.from(i).at + row * rows.row_words);
         const std::uint32_t sum = terms.sums(g + i, row)[lane()];
         chain = numerics::fma(numerics::float_of(sum), steps[i] * of_row.scale, chain);
         if constexpr (linear::has_minima(kKind)) {

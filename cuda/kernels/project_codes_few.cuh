@@ -106,38 +106,33 @@ struct MultiplyFew {
     }
     tile.rows = wait_for_rows();
     if (tile.rows <= 0) return;
-    const sptr<std::uint32_t> x = tile.ring + tile.rows_at;
-    bring_rows(tile, row_of, x);
+    const FewRows rows{tile.ring + tile.rows_at, tile.groups * kRowGroupWords, tile.rows};
+    bring_rows(tile, row_of, tile.ring + tile.rows_at);
     sync_block();
     const auto terms = FewTerms<Shape, kKind>::of(tile.ring, room);
     if (Shape::multiplies()) {
-      multiply(groups, ahead, table, x, terms);
+      multiply(groups, ahead, table, rows, terms);
     } else {
-      continue_chains(x, terms);
+      continue_chains(rows, terms);
     }
   }
 
  private:
-  FORGE_DEVICE int row_words() const { return tile.groups * kRowGroupWords; }
-
   template <linear::PanelKind kKind>
   FORGE_DEVICE void multiply(FewGroups<Shape, kKind>& groups, LaneGroup<kKind>* ahead,
-                             const CodeTable& table, sptr<const std::uint32_t> x,
+                             const CodeTable& table, const FewRows& all_rows,
                              const FewTerms<Shape, kKind>& terms) const {
-    const int item_words = groups.item_groups * kRowGroupWords;
-    const int rows = tile.rows;
-    x = x + groups.g * kRowGroupWords;
+    FewRows rows = all_rows.from(groups.g);
     FORGE_ROLLED for (int left = tile.groups, round = 0; left > 0; ++round) {
       const FewTerms<Shape, kKind> to = terms.of_round(round);
       FORGE_UNROLLED for (int i = 0; i < Shape::kItems; ++i) {
         if (groups.is_there(0)) {
           const auto codes = LaneCodes<kKind>::of(ahead[i], table);
-          put_terms<Shape, kKind>(codes, x, row_words(), rows, to,
-                                  i * groups.item_groups + Shape::group());
+          put_terms<Shape, kKind>(codes, rows, to, i * groups.item_groups + Shape::group());
           ahead[i] = groups.load_if_there(Shape::kItems);
         }
         groups.go_on();
-        x = x + item_words;
+        rows = rows.from(groups.item_groups);
       }
       left -= Shape::round_groups();
       end_round();
@@ -146,7 +141,7 @@ struct MultiplyFew {
   }
 
   template <linear::PanelKind kKind>
-  FORGE_DEVICE void continue_chains(sptr<const std::uint32_t> x,
+  FORGE_DEVICE void continue_chains(const FewRows& rows,
                                     const FewTerms<Shape, kKind>& terms) const {
     find_factors_of_few();
     const int most = Shape::round_groups();
@@ -154,8 +149,7 @@ struct MultiplyFew {
     FORGE_ROLLED for (int first = 0, round = 0; first < tile.groups; ++round) {
       end_round();
       const int left = tile.groups - first;
-      chains.go_on(terms.of_round(round), left < most ? left : most, x + first * kRowGroupWords,
-                   row_words(), tile.rows);
+      chains.go_on(terms.of_round(round), left < most ? left : most, rows.from(first));
       first += most;
     }
     end_round();

@@ -41,8 +41,8 @@ class Stacks {
 };
 
 Stacks& stacks() {
-  static auto* const all = new Stacks;  // outlives every fiber
-  return *all;
+  static auto* const kAll = new Stacks;  // outlives every fiber
+  return *kAll;
 }
 
 }  // namespace
