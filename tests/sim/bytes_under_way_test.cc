@@ -132,6 +132,19 @@ TEST(BytesUnderWay, of_few_rows_of_codes_keep_a_multiprocessor_busy_that_is_full
   }
 }
 
+/// q2_k leaves the chains most.
+TEST(BytesUnderWay, of_few_rows_of_codes_leave_room_up_to_their_inputs) {
+  constexpr int kRoom = 227 << 10;
+  for (const int rows : {1, 2, 3, 4, 5}) {
+    const gpu::ProjectCodesFewArgs args{
+        {.product = {.rows_max = rows,
+                     .inputs = gpu::ProjectCodesFewArgs::inputs_max(rows),
+                     .outputs = 32},
+         .kind = linear::PanelKind::q2_k}};
+    EXPECT_LE(gpu::resources_of(gpu::launch_of(args, args.shape())).shared_bytes, kRoom) << rows;
+  }
+}
+
 /// A block of either kernel finds room on every device, whatever the kind: on the smallest, 99 KB.
 TEST(BytesUnderWay, of_codes_leave_room_on_every_device) {
   constexpr int kRoom = 99 << 10;
