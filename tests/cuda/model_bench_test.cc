@@ -198,7 +198,9 @@ TEST_P(TinyModelOf, moves_the_bytes_that_its_steps_need_and_is_counted_so) {
     }
     EXPECT_EQ(count.needs, needs);
     EXPECT_EQ(count.work.bytes_read + count.work.bytes_written, by_formula);
-    EXPECT_GE(count.work.flops + count.work.matrix_flops, needs.operations);
+    // Few rows meet codes in dot products, which are no steps of tensor cores.
+    const bool has_dots = GetParam() != WeightType::bf16 && !is_prefill;
+    EXPECT_GE(count.work.matrix_flops + (has_dots ? count.work.flops : 0), needs.operations);
     EXPECT_GT(count.layer_launches, 0U);
     EXPECT_GT(count.launches, 2 * count.layer_launches);
     EXPECT_GT(count.predicted_us, light_us(needs, rates_of(description_)).value());
