@@ -15,9 +15,8 @@ option(FORGE_TOGETHER "Compile the sources of a target together, where it allows
 # Command lines, JSON and sockets: templates that take the optimiser long and a run no time. Tests run
 # once where they were compiled once: what the optimiser takes is not won back.
 set(FORGE_PROGRAM_LEVEL $<$<CONFIG:Release>:-O1>)
-set(FORGE_TEST_LEVEL ${FORGE_PROGRAM_LEVEL})
 if(FORGE_SANITIZE)
-  set(FORGE_TEST_LEVEL -O0)
+  set(FORGE_PROGRAM_LEVEL -O0)
 endif()
 
 # Not <iostream>, which makes every object print a little: the core must not (tests/tidy).
@@ -39,7 +38,7 @@ endfunction()
 forge_add_precompiled(forge_precompiled "" ${headers})
 forge_add_precompiled(forge_precompiled_programs "${FORGE_PROGRAM_LEVEL}" ${headers})
 if(FORGE_BUILD_TESTS)
-  forge_add_precompiled(forge_precompiled_tests "${FORGE_TEST_LEVEL}"
+  forge_add_precompiled(forge_precompiled_tests "${FORGE_PROGRAM_LEVEL}"
     ${headers} <gmock/gmock.h> <gtest/gtest.h>)
   target_link_libraries(forge_precompiled_tests PRIVATE GTest::gtest GTest::gmock)
 endif()
