@@ -164,7 +164,7 @@ asio::awaitable<tl::expected<void, Connection::NoRequest>> Connection::examine(
     return tl::unexpected(NoRequest({std::move(reply), framing_of(header, false)}));
   };
   if (auto refused = refuse_ambiguity(header)) co_return refusal(std::move(*refused));
-  if (is_visitor_ && !asks_for_health(header)) co_return refusal(refuse_newcomer(state_->options));
+  if (is_visitor_ && !is_for_everyone(header)) co_return refusal(refuse_newcomer(state_->options));
   const auto expected = header[http::field::expect];
   if (expected.empty() || header.version() < 11) co_return tl::expected<void, NoRequest>();
   if (!boost::beast::iequals(expected, "100-continue")) {

@@ -4,7 +4,7 @@
 #include <string>
 #include <string_view>
 
-#include "routes.h"
+#include "reply.h"
 
 namespace forge::serve {
 

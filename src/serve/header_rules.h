@@ -6,7 +6,7 @@
 
 #include <optional>
 
-#include "routes.h"
+#include "reply.h"
 
 namespace forge::serve {
 

@@ -2,8 +2,12 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
+#include <regex>
 #include <string>
+#include <utility>
+#include <vector>
 
+#include "forge/serve/http_server.h"
 #include "serve/test_server.h"
 
 namespace forge::test {
@@ -53,6 +57,38 @@ TEST(HttpRoutes, healthz_fails_while_work_waits_and_steps_yield_nothing) {
   server.executor.release();
   ASSERT_TRUE(server->eventually_idle());
   EXPECT_EQ(probe.get("/healthz").status, 200U) << "no work is waiting any more";
+}
+
+/// The rows of the page of routes: a method and a path each, with an ID of 7.
+std::vector<std::pair<std::string, std::string>> rows_of_page() {
+  const std::string page = serve::routes_page();
+  const std::regex row(R"(\| (GET|POST|DELETE) \| `([^`]*)` \|)");
+  std::vector<std::pair<std::string, std::string>> rows;
+  for (std::sregex_iterator match(page.begin(), page.end(), row), end; match != end; ++match) {
+    rows.emplace_back((*match)[1], std::regex_replace((*match)[2].str(), std::regex("ID$"), "7"));
+  }
+  return rows;
+}
+
+TEST(HttpRoutes, each_route_of_the_page_takes_its_method_alone_and_is_named_to_who_is_lost) {
+  TestServer server;
+  HttpClient client(server.port());
+  const auto ask = [&client](std::string_view method, std::string_view path) {
+    client.send(HttpClient::text(method, path, ""));
+    return client.read();
+  };
+  const std::string lost = ask("GET", "/nowhere").json()["error"]["message"];
+  const auto rows = rows_of_page();
+  ASSERT_EQ(rows.size(), 13U);
+  for (const auto& [method, path] : rows) {
+    const auto answer = ask(method, path);
+    EXPECT_NE(answer.status, 405U) << path;
+    if (answer.status == 404) {
+      EXPECT_NE(answer.json()["error"]["code"], "not_found") << path;
+    }
+    EXPECT_EQ(ask("PUT", path).status, 405U) << path;
+    EXPECT_THAT(lost, HasSubstr(method + " " + std::regex_replace(path, std::regex("7$"), "ID")));
+  }
 }
 
 TEST(HttpRoutes, models_are_listed_and_found_by_id) {

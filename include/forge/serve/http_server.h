@@ -1,16 +1,8 @@
 // HttpServer: the engine behind HTTP/1.1.
 //
-//   GET    /healthz, /health      200, or 503 when work is waiting and the engine gets nowhere, or
-//                                 when the target is lost. A run that is recorded has "trace":
-//                                 {"state": "recording" or "failed", "steps": N in the trace, and
-//                                 of a failed one the "reason"}; that does not change the status
-//   GET    /v1/models             the one model; /v1/models/ID its entry
-//   POST   /generate              {"prompt", "max_tokens"} -> {"text", ...}
-//   POST   /v1/completions        OpenAI's form; "stream": true sends Server-Sent Events
-//   POST   /v1/chat/completions   the same for messages
-//   GET    /forge/v1/cache/stats  what the prefix cache and the host memory have done and hold
-//   POST   /forge/v1/cache/clear  forgets all cached prefixes, those of sessions too
-//   DELETE /forge/v1/sessions/ID  gives up the KV of a session; 404 if there is no such session
+// What it answers stands in one table: routes_page(), `forge-infer --list-routes`, book/routes.md.
+// A run that is recorded has in its health "trace": {"state": "recording" or "failed", "steps": N
+// in the trace, and of a failed one the "reason"}; that does not change the status.
 //
 // One thread runs the io_context, and all that the server does happens there, except that texts
 // become tokens on two threads of their own, one for short texts and one for long ones, because
@@ -54,6 +46,9 @@ class io_context;
 }
 
 namespace forge::serve {
+
+/// The table of routes as a page in Markdown.
+std::string routes_page();
 
 class HttpServer {
  public:

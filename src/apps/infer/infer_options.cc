@@ -9,6 +9,7 @@
 
 #include "flag_range.h"
 #include "forge/serve/address.h"
+#include "forge/serve/http_server.h"
 #include "forge/serve/request_fields.h"
 #include "target_flags.h"
 
@@ -34,6 +35,15 @@ CLI::Option* add_seconds(CLI::App& app, const char* flag, milliseconds& limit, c
       ->group(kLimits);
 }
 
+/// A flag that prints a page and ends the program.
+void add_page(CLI::App& app, const char* flag, std::string (*page)(), const char* help) {
+  const auto print = [page] {
+    std::cout << page();
+    throw CLI::Success();
+  };
+  app.add_flag_callback(flag, print, help)->group(kServer);
+}
+
 void add_server(CLI::App& app, InferOptions& options) {
   app.add_option("--addr", options.addr, "HOST:PORT or [IPV6]:PORT; port 0 picks a free one")
       ->envname("FORGE_ADDR")
@@ -50,13 +60,10 @@ void add_server(CLI::App& app, InferOptions& options) {
       ->group(kServer);
   add_acceptance_band(app, options.loop.acceptance)->group(kServer);
   add_chat_template(app, options.target.source)->group(kServer);
-  const auto list_fields = [] {
-    std::cout << serve::request_fields_page();
-    throw CLI::Success();
-  };
-  app.add_flag_callback("--list-fields", list_fields,
-                        "Print every field that a request may have, as a page, and end")
-      ->group(kServer);
+  add_page(app, "--list-routes", serve::routes_page,
+           "Print every route that the server answers, as a page, and end");
+  add_page(app, "--list-fields", serve::request_fields_page,
+           "Print every field that a request may have, as a page, and end");
   const auto set_request_timeout = [&options](const double& seconds) {
     if (seconds > 0) {
       options.http.request_timeout =

@@ -1,0 +1,29 @@
+// What each route answers; route_table.cc says which is whose.
+//
+// Thread contract: the I/O thread.
+#pragma once
+
+#include "route_table.h"
+
+namespace forge::serve::handlers {
+
+// What the server does and holds.
+Answer health(const RouteCall& call);
+Answer cache_stats(const RouteCall& call);
+Answer cache_clear(const RouteCall& call);
+
+// The model and its tokenizer.
+Answer models(const RouteCall& call);
+Answer model(const RouteCall& call);
+Answer tokenizer_info(const RouteCall& call);
+
+// What the model, or the tokenizer, has to do. Whatever can be refused before texts become tokens
+// is.
+Answer generate(const RouteCall& call);
+Answer completions(const RouteCall& call);
+Answer chat(const RouteCall& call);
+Answer tokenize(const RouteCall& call);
+Answer detokenize(const RouteCall& call);
+Answer session_release(const RouteCall& call);
+
+}  // namespace forge::serve::handlers

@@ -1,0 +1,18 @@
+// The HTTP types that routes and connections share.
+#pragma once
+
+#include <boost/beast/http/fields.hpp>
+#include <boost/beast/http/message.hpp>
+#include <boost/beast/http/string_body.hpp>
+#include <string_view>
+
+namespace forge::serve {
+
+namespace http = boost::beast::http;
+using HttpHeader = http::request_header<>;
+using HttpRequest = http::request<http::string_body>;
+
+/// Boost's view as the library's.
+inline std::string_view view(boost::beast::string_view text) { return {text.data(), text.size()}; }
+
+}  // namespace forge::serve

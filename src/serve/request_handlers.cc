@@ -1,0 +1,63 @@
+// What is read here and done elsewhere: by the tokenizer's threads and the engine.
+#include <charconv>
+#include <optional>
+
+#include "forge/core/quoted.h"
+#include "generation.h"
+#include "handlers.h"
+
+namespace forge::serve {
+namespace {
+
+/// More prompts than the queue can hold will never be taken, so the client need not come again.
+std::optional<ApiError> queue_error(const UntokenizedRequest& request, std::size_t queue_limit) {
+  if (request.prompts.size() <= queue_limit) return std::nullopt;
+  return bad_field("prompt", "prompt has " + std::to_string(request.prompts.size()) +
+                                 " prompts; accepted are 1 .. " + std::to_string(queue_limit) +
+                                 ", as many as the queue of this server holds");
+}
+
+/// Refuses whatever can be refused before texts become tokens.
+Answer job(RequestKind kind, const RouteCall& call) {
+  const ServerState& state = call.state;
+  if (state.shutting_down) return reply_of(engine::LoopError(engine::ShuttingDown{}));
+  auto parsed = parse_request(kind, call.body, state.model);
+  if (!parsed) return reply_of(parsed.error());
+  if (is_of_tokenizer(kind)) return *std::move(parsed);
+  if (const auto error = length_error(*parsed, state.model, state.loop.tokenizer())) {
+    return reply_of(*error);
+  }
+  if (const auto error = queue_error(*parsed, state.loop.options().queue_limit)) {
+    return reply_of(*error);
+  }
+  if (const auto taken = Generation::would_start(state.loop, *parsed); !taken) {
+    return reply_of(taken.error());
+  }
+  return *std::move(parsed);
+}
+
+}  // namespace
+
+namespace handlers {
+
+Answer generate(const RouteCall& call) { return job(RequestKind::generate, call); }
+Answer completions(const RouteCall& call) { return job(RequestKind::completions, call); }
+Answer chat(const RouteCall& call) { return job(RequestKind::chat, call); }
+Answer tokenize(const RouteCall& call) { return job(RequestKind::tokenize, call); }
+Answer detokenize(const RouteCall& call) { return job(RequestKind::detokenize, call); }
+
+Answer session_release(const RouteCall& call) {
+  const std::string& id = call.id;
+  std::uint64_t value = 0;
+  const auto [end, error] = std::from_chars(id.data(), id.data() + id.size(), value);
+  if (error == std::errc() && end == id.data() + id.size() && value <= kSessionIdMax) {
+    return SessionRelease{SessionId(value)};
+  }
+  return reply_of(request_error(400, in_quotes(id) +
+                                         " is not the id of a session: accepted are integers "
+                                         "from 0 to " +
+                                         std::to_string(kSessionIdMax)));
+}
+
+}  // namespace handlers
+}  // namespace forge::serve

@@ -1,0 +1,71 @@
+#include "route_table.h"
+
+#include <array>
+
+#include "forge/serve/http_server.h"
+#include "handlers.h"
+
+namespace forge::serve {
+namespace {
+
+using enum Method;
+using enum Audience;
+
+constexpr std::array kRoutes = {
+    Route{
+        get, "/healthz", everyone, BodyKind::none,
+        "200, or 503 when work is waiting and the engine gets nowhere, or when the target is lost; "
+        "what the engine has done and holds",
+        handlers::health},
+    Route{get, "/health", everyone, BodyKind::none, "the same", handlers::health},
+    Route{get, "/v1/models", clients, BodyKind::none, "a list of the one model", handlers::models},
+    Route{get, "/v1/models/", clients, BodyKind::none, "its entry", handlers::model, true},
+    Route{post, "/generate", clients, BodyKind::json, "the text that goes on after a prompt",
+          handlers::generate},
+    Route{post, "/v1/completions", clients, BodyKind::json,
+          "OpenAI's completions; with `stream` Server-Sent Events", handlers::completions},
+    Route{post, "/v1/chat/completions", clients, BodyKind::json, "the same for messages",
+          handlers::chat},
+    Route{get, "/forge/v1/cache/stats", operators, BodyKind::none,
+          "what the prefix cache and the host memory have done and hold", handlers::cache_stats},
+    Route{post, "/forge/v1/cache/clear", operators, BodyKind::json,
+          "forgets all cached prefixes, those of sessions too", handlers::cache_clear},
+    Route{del, "/forge/v1/sessions/", clients, BodyKind::none,
+          "gives up the KV and the messages of a session; 404 if there is no such session",
+          handlers::session_release, true},
+    Route{post, "/tokenize", clients, BodyKind::json, "the tokens of a text or of messages",
+          handlers::tokenize},
+    Route{post, "/detokenize", clients, BodyKind::json, "the text of tokens", handlers::detokenize},
+    Route{get, "/tokenizer_info", clients, BodyKind::none, "the special tokens of the tokenizer",
+          handlers::tokenizer_info},
+};
+
+}  // namespace
+
+std::span<const Route> routes() { return kRoutes; }
+
+const Route* find_route(std::string_view path) {
+  for (const Route& route : kRoutes) {
+    if (route.takes_id ? path.starts_with(route.path) : path == route.path) return &route;
+  }
+  return nullptr;
+}
+
+std::string routes_page() {
+  std::string page =
+      "# Routes\n\n"
+      "What `forge-infer` answers, as `forge-infer --list-routes` prints it. Any other path is "
+      "404, "
+      "another method\n405; a GET may be a HEAD. [fields.md](fields.md) has the fields of bodies. "
+      "Whom a route is for is not\nchecked yet: no route asks for a key. Those for everyone are "
+      "answered even when every connection\nthat the server takes is busy.\n\n"
+      "| method | path | body | for | answer |\n|---|---|---|---|---|\n";
+  for (const Route& route : kRoutes) {
+    page += "| " + std::string(name_of(route.method)) + " | `" + std::string(route.path) +
+            (route.takes_id ? "ID" : "") + "` | " + std::string(name_of(route.body)) + " | " +
+            std::string(name_of(route.audience)) + " | " + std::string(route.what) + " |\n";
+  }
+  return page;
+}
+
+}  // namespace forge::serve

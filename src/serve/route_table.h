@@ -1,0 +1,67 @@
+// The routes of the server, in one table. What a header is refused for, what the 404 names, what
+// visitors may ask (connection_table.h) and the page that `forge-infer --list-routes` prints
+// (book/routes.md) come from it.
+//
+// Thread contract: the table does not change; handlers run on the I/O thread.
+#pragma once
+
+#include <span>
+#include <string>
+#include <string_view>
+#include <variant>
+
+#include "forge/core/names.h"
+#include "forge/core/sequence.h"
+#include "forge/serve/openai_api.h"
+#include "http_types.h"
+#include "reply.h"
+#include "server_state.h"
+
+namespace forge::serve {
+
+struct SessionRelease {
+  SessionId session;
+};
+struct CacheClear {};
+
+/// A reply, or what can only be answered by the engine.
+using Answer = std::variant<Reply, UntokenizedRequest, SessionRelease, CacheClear>;
+
+enum class Method { get, post, del };
+constexpr Names<Method> names_of(Method) { return {"GET", "POST", "DELETE"}; }
+
+/// Whom a route is for.
+enum class Audience {
+  everyone,   ///< probes; answered even when every place is taken
+  clients,    ///< who asks the model: their own requests and sessions
+  operators,  ///< who runs the server: what it does and keeps for all
+};
+constexpr Names<Audience> names_of(Audience) { return {"everyone", "clients", "operators"}; }
+
+enum class BodyKind { none, json };
+constexpr Names<BodyKind> names_of(BodyKind) { return {"none", "JSON"}; }
+
+/// What a handler answers.
+struct RouteCall {
+  std::string_view body;
+  std::string id;  ///< what follows the path, of routes that take an id
+  const ServerState& state;
+};
+using Handler = Answer (*)(const RouteCall& call);
+
+struct Route {
+  Method method;
+  std::string_view path;
+  Audience audience;
+  BodyKind body;
+  std::string_view what;  ///< what it answers, for the page
+  Handler handle;
+  bool takes_id = false;
+};
+
+std::span<const Route> routes();
+
+/// Null: there is none of this path.
+const Route* find_route(std::string_view path);
+
+}  // namespace forge::serve
