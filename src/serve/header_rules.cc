@@ -19,7 +19,7 @@ std::optional<Reply> refuse_transfer_encoding(const HttpHeader& header) {
   }
   const auto value = first->value();
   if (std::next(first) == last && boost::beast::iequals(value, "chunked")) return std::nullopt;
-  return refuse("Transfer-Encoding is " + in_quotes({value.data(), value.size()}) +
+  return refuse("Transfer-Encoding is " + in_quotes(view(value)) +
                 (std::next(first) == last ? "" : ", and given more than once") +
                 "; the only one that is read is 'chunked', alone");
 }

@@ -51,19 +51,25 @@ const Route* find_route(std::string_view path) {
   return nullptr;
 }
 
+std::string pattern_of(const Route& route) {
+  return std::string(route.path) + (route.takes_id ? "ID" : "");
+}
+
 std::string routes_page() {
-  std::string page =
-      "# Routes\n\n"
-      "What `forge-infer` answers, as `forge-infer --list-routes` prints it. Any other path is "
-      "404, "
-      "another method\n405; a GET may be a HEAD. [fields.md](fields.md) has the fields of bodies. "
-      "Whom a route is for is not\nchecked yet: no route asks for a key. Those for everyone are "
-      "answered even when every connection\nthat the server takes is busy.\n\n"
-      "| method | path | body | for | answer |\n|---|---|---|---|---|\n";
+  std::string page = R"(# Routes
+
+What `forge-infer` answers, as `forge-infer --list-routes` prints it. Any other path is 404, another method
+405; a GET may be a HEAD. [fields.md](fields.md) has the fields of bodies. Whom a route is for is not
+checked yet: no route asks for a key. Those for everyone are answered even when every connection
+that the server takes is busy.
+
+| method | path | body | for | answer |
+|---|---|---|---|---|
+)";
   for (const Route& route : kRoutes) {
-    page += "| " + std::string(name_of(route.method)) + " | `" + std::string(route.path) +
-            (route.takes_id ? "ID" : "") + "` | " + std::string(name_of(route.body)) + " | " +
-            std::string(name_of(route.audience)) + " | " + std::string(route.what) + " |\n";
+    page += "| " + std::string(name_of(route.method)) + " | `" + pattern_of(route) + "` | " +
+            std::string(name_of(route.body)) + " | " + std::string(name_of(route.audience)) +
+            " | " + std::string(route.what) + " |\n";
   }
   return page;
 }

@@ -61,6 +61,9 @@ struct Route {
 
 std::span<const Route> routes();
 
+/// Its path as a client would write it: "/v1/models/ID".
+std::string pattern_of(const Route& route);
+
 /// Null: there is none of this path.
 const Route* find_route(std::string_view path);
 

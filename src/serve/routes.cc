@@ -59,8 +59,7 @@ bool takes(const Route& route, http::verb verb) {
 Reply unknown_path(std::string_view path) {
   std::string message = "unknown path " + in_quotes(path) + ": there are";
   for (const Route& route : routes()) {
-    message += " " + std::string(name_of(route.method)) + " " + std::string(route.path) +
-               (route.takes_id ? "ID" : "");
+    message += " " + std::string(name_of(route.method)) + " " + pattern_of(route);
   }
   return reply_of(request_error(404, message, "not_found"));
 }
