@@ -116,6 +116,17 @@ TEST_F(GpuCheck, a_packed_copy_runs_itself_and_leaves_the_result_where_it_was_st
   EXPECT_THAT(outcome.output, HasSubstr("=== wrote " + path("tools") + "/h200-2"));
 }
 
+TEST_F(GpuCheck, unpacks_its_programs) {
+  run("cd " + path("pack") + " && tar -cJf programs.tar.xz bin && rm -r bin");
+  EXPECT_EQ(run_pack().status, 0);
+  EXPECT_EQ(result()["tests_passed"], 4);
+}
+
+TEST_F(GpuCheck, refuses_programs_that_do_not_unpack) {
+  file("pack/programs.tar.xz", "half of it");
+  expect_refusal(run_pack(), "the programs of '" + path("pack") + "' do not unpack");
+}
+
 TEST_F(GpuCheck, names_every_check_that_failed) {
   program("pack/bin/one_test", "echo '[  FAILED  ] 1 test'; exit 1");
   program("pack/bin/forge-trace", "printf '%s\\n' 'differs: \"a\", \\d'; exit 1");
