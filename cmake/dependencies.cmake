@@ -105,6 +105,13 @@ forge_dependency(Boost Boost::headers
 
 find_package(Threads REQUIRED)
 
+# It has no build of CMake's that could be fetched; every system has a package of it.
+find_package(OpenSSL 3)
+if(NOT OPENSSL_FOUND)
+  message(FATAL_ERROR "OpenSSL 3 is needed for keys. On Debian 12 run `scripts/setup`; elsewhere "
+    "install its package with headers (libssl-dev, openssl-devel, openssl@3).")
+endif()
+
 if(FORGE_BUILD_TESTS)
   set(INSTALL_GTEST OFF)
   # Not declared as GTest: gtest_SOURCE_DIR is a name that its own build uses.

@@ -53,12 +53,24 @@ Reply refuse_newcomer(const HttpOptions& options) {
                                "too_many_connections"));
 }
 
+/// What comes from this machine arrives at an address that only it can reach.
+bool is_of_this_machine(const asio::ip::tcp::socket& socket) {
+  boost::system::error_code error;
+  asio::ip::address address = socket.local_endpoint(error).address();
+  if (error) return false;
+  if (address.is_v6() && address.to_v6().is_v4_mapped()) {
+    address = asio::ip::make_address_v4(asio::ip::v4_mapped, address.to_v6());
+  }
+  return address.is_loopback();
+}
+
 }  // namespace
 
 Connection::Connection(asio::ip::tcp::socket socket, ConnectionTable::Place place,
                        std::shared_ptr<ServerState> state)
     : socket_(std::move(socket)),
       is_visitor_(place == ConnectionTable::Place::visitor),
+      is_local_(is_of_this_machine(socket_)),
       state_(std::move(state)),
       buffer_(state_->options.header_limit_bytes + state_->options.body_limit_bytes + kReadBytes) {
   state_->connections.add(*this, place);
@@ -88,6 +100,10 @@ asio::awaitable<void> Connection::run(std::shared_ptr<Connection> self) {
 
 void Connection::close_if_silent() {
   if (silent_) drop();
+}
+
+void Connection::drop_unless_in(const ApiKeys& keys) {
+  if (asker_.key && !keys.contains(*asker_.key)) drop();
 }
 
 asio::awaitable<Connection::ReadResult> Connection::read_request() {
@@ -165,6 +181,9 @@ asio::awaitable<tl::expected<void, Connection::NoRequest>> Connection::examine(
   };
   if (auto refused = refuse_ambiguity(header)) co_return refusal(std::move(*refused));
   if (is_visitor_ && !is_for_everyone(header)) co_return refusal(refuse_newcomer(state_->options));
+  auto asker = admit(header, state_->keys ? &*state_->keys : nullptr, is_local_);
+  if (!asker) co_return refusal(std::move(asker.error()));
+  asker_ = *std::move(asker);
   const auto expected = header[http::field::expect];
   if (expected.empty() || header.version() < 11) co_return tl::expected<void, NoRequest>();
   if (!boost::beast::iequals(expected, "100-continue")) {

@@ -17,6 +17,7 @@
 #include <string>
 #include <tl/expected.hpp>
 
+#include "access.h"
 #include "framing.h"
 #include "generation.h"
 #include "routes.h"
@@ -37,6 +38,9 @@ class Connection : public std::enable_shared_from_this<Connection> {
 
   /// Closes the connection unless a request is arriving or under way. For the server's shutdown.
   void close_if_silent();
+
+  /// Closes the connection of a key that is not among these. For keys that change.
+  void drop_unless_in(const ApiKeys& keys);
 
   /// Closes the socket: what waits for it ends, and so does the connection.
   void drop();
@@ -91,6 +95,8 @@ class Connection : public std::enable_shared_from_this<Connection> {
 
   asio::ip::tcp::socket socket_;
   const bool is_visitor_;
+  const bool is_local_;  // of this machine
+  Asker asker_;          // of the request that arrives or is under way
   std::shared_ptr<ServerState> state_;
   boost::beast::flat_buffer buffer_;
   bool silent_ = false;        // nothing of a request has arrived

@@ -109,11 +109,24 @@ tl::expected<Address, std::string> HttpServer::listen(const Address& address) {
       resolver.resolve(address.host, std::to_string(address.port), tcp::resolver::passive, error);
   if (error) return tl::unexpected(listen_error(address, error));
   const tcp::endpoint endpoint = *found.begin();
+  if (!endpoint.address().is_loopback() && !state_->options.insecure) {
+    return tl::unexpected(
+        "cannot listen on " + to_string(address) + ": others than this machine can reach it, and " +
+        (state_->keys ? "keys and answers can be read on their way (there is no TLS)"
+                      : "anybody may ask (there is no --api-key-file)") +
+        "; --insecure does it all the same");
+  }
   if (auto opened = open(state_->acceptor, endpoint); !opened) {
     return tl::unexpected(listen_error(address, opened.error()));
   }
   asio::co_spawn(state_->acceptor.get_executor(), accept_connections(state_), rethrow);
   return Address{address.host, state_->acceptor.local_endpoint().port()};
+}
+
+void HttpServer::set_keys(ApiKeys keys) {
+  state_->keys = std::move(keys);
+  state_->connections.for_each(
+      [this](Connection& connection) { connection.drop_unless_in(*state_->keys); });
 }
 
 void HttpServer::shutdown(std::function<void()> ended) {

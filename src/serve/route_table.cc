@@ -59,9 +59,9 @@ std::string routes_page() {
   std::string page = R"(# Routes
 
 What `forge-infer` answers, as `forge-infer --list-routes` prints it. Any other path is 404, another method
-405; a GET may be a HEAD. [fields.md](fields.md) has the fields of bodies. Whom a route is for is not
-checked yet: no route asks for a key. Those for everyone are answered even when every connection
-that the server takes is busy.
+405; a GET may be a HEAD. [fields.md](fields.md) has the fields of bodies. What is for clients or operators
+needs a key where the server has keys ([serving.md](serving.md#who-may-ask)). What is for everyone is
+answered even when every connection that the server takes is busy.
 
 | method | path | body | for | answer |
 |---|---|---|---|---|

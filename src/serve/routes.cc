@@ -122,6 +122,11 @@ Reply session_released(SessionId session, bool known) {
 
 Reply cache_cleared() { return {.body = R"({"cleared":true})"}; }
 
+Audience audience_of(const HttpHeader& header) {
+  const Route* route = find_route(path_of(header));
+  return route != nullptr ? route->audience : Audience::clients;
+}
+
 bool is_for_everyone(const HttpHeader& header) {
   const Route* route = find_route(path_of(header));
   return route != nullptr && route->audience == Audience::everyone &&

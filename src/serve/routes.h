@@ -13,6 +13,9 @@ namespace forge::serve {
 /// of a kind that is not read.
 std::optional<Reply> refuse_header(const HttpHeader& header);
 
+/// Whom the route of a request is for; for clients, if there is no such route.
+Audience audience_of(const HttpHeader& header);
+
 /// Whether the request is for a route that is for everyone, and will not be refused.
 bool is_for_everyone(const HttpHeader& header);
 

@@ -7,10 +7,12 @@
 #include <boost/asio/steady_timer.hpp>
 #include <boost/asio/use_awaitable.hpp>
 #include <functional>
+#include <optional>
 #include <utility>
 
 #include "chat_sessions.h"
 #include "connection_table.h"
+#include "forge/serve/api_keys.h"
 #include "forge/serve/http_server.h"
 #include "tokenizer_worker.h"
 
@@ -45,6 +47,7 @@ struct ServerState {
   const ModelCard model;
   const HttpOptions options;
   asio::ip::tcp::acceptor acceptor;
+  std::optional<ApiKeys> keys;  // nothing: no key is asked for
   ConnectionTable connections;
   ChatSessions chat_sessions;
   asio::steady_timer time_to_end;  // of a shutdown

@@ -90,6 +90,98 @@ TEST(InferPrograms, more_connections_than_files_keep_nobody_out) {
   EXPECT_EQ(server.wait(), 0);
 }
 
+class KeyPrograms : public ProgramTest {
+ protected:
+  /// A new key, and its line in the file of keys.
+  std::string add_key(const std::string& owner, bool append) {
+    const Outcome made = run(FORGE_INFER " --make-key " + owner);
+    EXPECT_EQ(made.status, 0) << made.output;
+    const auto last_word = [&made](const std::string& label) {
+      const std::size_t line = made.output.find(label);
+      const std::size_t end = made.output.find('\n', line);
+      const std::size_t space = made.output.rfind(' ', end);
+      return made.output.substr(space + 1, end - space - 1);
+    };
+    std::ofstream(path("keys"), append ? std::ios::app : std::ios::trunc)
+        << last_word("line for") << '\n';
+    std::filesystem::permissions(path("keys"), std::filesystem::perms(0600));
+    return last_word("key (for");
+  }
+  static unsigned models_of(const ServerProcess& server, const std::string& key) {
+    HttpClient client(server.port());
+    client.send(HttpClient::text("GET", "/v1/models", "", {{"Authorization", "Bearer " + key}}));
+    return client.read().status;
+  }
+};
+
+TEST_F(KeyPrograms, keys_are_read_again_on_a_hangup) {
+  const std::string alice = add_key("alice:client", false);
+  ServerProcess server({"--api-key-file", path("keys")});
+  EXPECT_EQ(models_of(server, alice), 200U);
+  EXPECT_EQ(models_of(server, "fk-0"), 401U);
+  EXPECT_EQ(server.health().status, 200U);
+
+  const std::string bob = add_key("bob:client", true);
+  EXPECT_EQ(models_of(server, bob), 401U);
+  server.send(SIGHUP);
+  ASSERT_TRUE(server.says("--api-key-file: 2 keys\n"));
+  EXPECT_EQ(models_of(server, bob), 200U);
+
+  std::ofstream(path("keys"), std::ios::app) << "nonsense\n";
+  server.send(SIGHUP);
+  ASSERT_TRUE(server.says("line 3: there is no ':'")) << server.said();
+  EXPECT_EQ(models_of(server, bob), 200U) << "the keys are those of before";
+
+  add_key("carol:client", false);
+  server.send(SIGHUP);
+  ASSERT_TRUE(server.says("--api-key-file: 1 keys\n"));
+  EXPECT_EQ(models_of(server, alice), 401U);
+  EXPECT_EQ(server.end(), 0);
+}
+
+TEST_F(KeyPrograms, a_file_of_keys_that_cannot_be_used_ends_the_program) {
+  const auto start = [this] { return run(FORGE_INFER " --api-key-file " + path("keys")); };
+  Outcome outcome = start();
+  EXPECT_EQ(outcome.status, 1);
+  EXPECT_NE(outcome.output.find("--api-key-file: '" + path("keys") + "' cannot be read"),
+            std::string::npos)
+      << outcome.output;
+  std::ofstream(path("keys")) << "# none yet\n";
+  std::filesystem::permissions(path("keys"), std::filesystem::perms(0600));
+  EXPECT_NE(start().output.find("there is no key"), std::string::npos);
+  add_key("alice:client", false);
+  std::filesystem::permissions(path("keys"), std::filesystem::perms(0644));
+  outcome = start();
+  EXPECT_EQ(outcome.status, 1);
+  EXPECT_NE(outcome.output.find("may be read or written by others"), std::string::npos);
+}
+
+TEST_F(KeyPrograms, a_key_without_an_owner_is_not_made) {
+  const Outcome outcome = run(FORGE_INFER " --make-key alice");
+  EXPECT_EQ(outcome.status, 2);
+  EXPECT_NE(outcome.output.find("there is no ':CLASS' after the name; accepted is NAME:CLASS"),
+            std::string::npos)
+      << outcome.output;
+}
+
+TEST_F(KeyPrograms, what_others_can_reach_needs_a_word) {
+  const Outcome open = run(FORGE_INFER " --addr 0.0.0.0:0");
+  EXPECT_EQ(open.status, 1);
+  EXPECT_NE(
+      open.output.find("cannot listen on 0.0.0.0:0: others than this machine can reach it, and "
+                       "anybody may ask (there is no --api-key-file); --insecure"),
+      std::string::npos)
+      << open.output;
+  add_key("alice:client", false);
+  const Outcome clear = run(FORGE_INFER " --addr 0.0.0.0:0 --api-key-file " + path("keys"));
+  EXPECT_EQ(clear.status, 1);
+  EXPECT_NE(clear.output.find("can be read on their way"), std::string::npos) << clear.output;
+  ChildProcess server({FORGE_INFER, "--insecure", "--addr", "0.0.0.0:0"});
+  ASSERT_TRUE(server.says("listening on http://0.0.0.0:")) << server.said();
+  server.send(SIGTERM);
+  EXPECT_EQ(server.wait(), 0);
+}
+
 using ProfilePrograms = ProgramTest;
 
 TEST_F(ProfilePrograms, a_server_says_at_its_end_where_the_time_went) {

@@ -66,7 +66,8 @@ void HttpClient::send(std::string_view bytes) {
 
 std::string HttpClient::text(std::string_view method, std::string_view path, std::string_view body,
                              const Headers& headers) {
-  std::string out = std::string(method) + " " + std::string(path) + " HTTP/1.1\r\nHost: test\r\n";
+  std::string out =
+      std::string(method) + " " + std::string(path) + " HTTP/1.1\r\nHost: localhost\r\n";
   for (const auto& [name, value] : headers) out += name + ": " + value + "\r\n";
   if (!body.empty()) out += "Content-Length: " + std::to_string(body.size()) + "\r\n";
   return out + "\r\n" + std::string(body);

@@ -1,6 +1,7 @@
 #include "serve/test_server.h"
 
 #include <boost/asio/io_context.hpp>
+#include <boost/asio/post.hpp>
 #include <thread>
 #include <utility>
 
@@ -28,7 +29,10 @@ struct RunningServer::Parts {
                                          .acceptance = options.acceptance}),
         server(io, loop, model_of(options), options.http),
         port(server.listen({.host = "127.0.0.1", .port = 0}).value().port),
-        thread([this] { io.run(); }) {}
+        thread([this, keys = options.keys] {
+          if (keys) server.set_keys(*keys);
+          io.run();
+        }) {}
 
   boost::asio::io_context io;  // outlives the loop, which posts to it
   text::ByteTokenizer bytes;
@@ -50,6 +54,10 @@ RunningServer::~RunningServer() {
 
 std::uint16_t RunningServer::port() const { return parts_->port; }
 engine::EngineLoop& RunningServer::loop() const { return parts_->loop; }
+
+void RunningServer::set_keys(serve::ApiKeys keys) {
+  boost::asio::post(parts_->io, [this, keys = std::move(keys)] { parts_->server.set_keys(keys); });
+}
 
 void RunningServer::shutdown() { parts_->server.shutdown(); }
 void RunningServer::wait_for_end() { parts_->thread.join(); }

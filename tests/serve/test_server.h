@@ -6,10 +6,12 @@
 #include <functional>
 #include <memory>
 #include <nlohmann/json.hpp>
+#include <optional>
 #include <string>
 
 #include "engine/fake_executor.h"
 #include "forge/engine/engine_loop.h"
+#include "forge/serve/api_keys.h"
 #include "forge/serve/http_options.h"
 #include "forge/serve/openai_api.h"
 #include "serve/http_client.h"
@@ -29,6 +31,7 @@ struct TestServerOptions {
   std::shared_ptr<grammar::OutputCompiler> grammars = nullptr;
   std::string_view draft_source = {};
   engine::AcceptanceBand acceptance = {};
+  std::optional<serve::ApiKeys> keys = std::nullopt;
 };
 
 serve::ModelCard model_of(const TestServerOptions& options);
@@ -45,6 +48,7 @@ class RunningServer {
   std::uint16_t port() const;
   engine::EngineLoop& loop() const;
 
+  void set_keys(serve::ApiKeys keys);
   void shutdown();
   /// Returns when the server has nothing left to do.
   void wait_for_end();

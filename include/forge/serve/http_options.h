@@ -43,6 +43,9 @@ struct HttpOptions {
   /// Connections served at a time.
   std::size_t max_connections = 512;
   ChatSessionLimits chat_sessions;
+  /// Listen where others than this machine can connect, although what they send and get can be read
+  /// on its way, and without keys anybody may ask.
+  bool insecure = false;
   /// Time from shutdown() on, after which requests that still run end with the text so far and the
   /// finish reason "deadline".
   std::chrono::milliseconds shutdown_timeout{25'000};

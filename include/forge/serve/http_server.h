@@ -38,6 +38,7 @@
 
 #include "forge/engine/engine_loop.h"
 #include "forge/serve/address.h"
+#include "forge/serve/api_keys.h"
 #include "forge/serve/http_options.h"
 #include "forge/serve/openai_api.h"
 
@@ -60,8 +61,13 @@ class HttpServer {
   HttpServer& operator=(const HttpServer&) = delete;
 
   /// Starts to accept connections once the io_context runs. Returns: the address with its real
-  /// port. Errors: a sentence that names the address and what is wrong with it.
+  /// port. Errors: a sentence that names the address and what is wrong with it; others than this
+  /// machine can reach it, and `insecure` is not set.
   tl::expected<Address, std::string> listen(const Address& address);
+
+  /// Who has none of these keys is refused from now on, but for what is for everyone (access.h). What
+  /// runs for a key that is not among them ends.
+  void set_keys(ApiKeys keys);
 
   /// Accepts no connection from now on, closes those that are idle, refuses new requests with 503
   /// and answers what is in flight, for as long as shutdown_timeout; connections that are still

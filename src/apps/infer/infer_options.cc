@@ -9,6 +9,7 @@
 
 #include "flag_range.h"
 #include "forge/serve/address.h"
+#include "forge/serve/api_keys.h"
 #include "forge/serve/http_server.h"
 #include "forge/serve/request_fields.h"
 #include "target_flags.h"
@@ -19,6 +20,7 @@ namespace {
 using std::chrono::milliseconds;
 
 constexpr const char* kServer = "Server";
+constexpr const char* kAccess = "Who may ask";
 constexpr const char* kLimits = "Limits of clients";
 
 constexpr double kShortest = 0.001;
@@ -42,6 +44,38 @@ void add_page(CLI::App& app, const char* flag, std::string (*page)(), const char
     throw CLI::Success();
   };
   app.add_flag_callback(flag, print, help)->group(kServer);
+}
+
+/// Prints a new key and its line for the file, and ends the program.
+void add_make_key(CLI::App& app) {
+  const auto print = [](const std::string& owner) {
+    const auto made = serve::make_key(owner);
+    if (!made) throw CLI::ValidationError("--make-key", made.error());
+    std::cout << "key (for its owner alone): " << made->key
+              << "\nline for --api-key-file:    " << made->line << '\n';
+    throw CLI::Success();
+  };
+  app.add_option_function<std::string>(
+         "--make-key", print,
+         "Print a new key for OWNER (NAME:client or NAME:operator; NAME is what logs call it), its "
+         "line for --api-key-file, and end")
+      ->type_name("OWNER")
+      ->group(kAccess);
+}
+
+void add_access(CLI::App& app, InferOptions& options) {
+  app.add_option(
+         "--api-key-file", options.api_key_file,
+         "Keys that clients must send (Authorization: Bearer KEY), a line NAME:CLASS:SHA256 "
+         "each; read again on SIGHUP. Without it anybody may ask, and operators from this "
+         "machine")
+      ->type_name("FILE")
+      ->group(kAccess);
+  add_make_key(app);
+  app.add_flag("--insecure", options.http.insecure,
+               "Listen where others than this machine can connect, although what they send and get "
+               "can be read on its way, and without keys anybody may ask")
+      ->group(kAccess);
 }
 
 void add_server(CLI::App& app, InferOptions& options) {
@@ -155,6 +189,7 @@ void draw_hash_key(const CLI::App& app, SchedulerConfig& scheduler) {
 
 void add_options(CLI::App& app, InferOptions& options) {
   add_server(app, options);
+  add_access(app, options);
   add_limits(app, options.http);
   constexpr std::array kKinds{runtime::TargetKind::cpu, runtime::TargetKind::sim,
                               runtime::TargetKind::cuda};

@@ -17,6 +17,7 @@ namespace forge::apps {
 struct InferOptions {
   runtime::TargetOptions target;
   std::string addr = "127.0.0.1:8080";
+  std::string api_key_file;  // empty: no key is asked for
   engine::EngineLoop::Options loop;
   serve::HttpOptions http;
   std::string trace_file;

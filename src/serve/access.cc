@@ -1,0 +1,105 @@
+#include "access.h"
+
+#include <boost/asio/ip/address.hpp>
+#include <boost/beast/core/string.hpp>
+
+#include "forge/core/quoted.h"
+#include "route_table.h"
+#include "routes.h"
+
+namespace forge::serve {
+namespace {
+
+bool equals_ignoring_case(std::string_view a, std::string_view b) {
+  return boost::beast::iequals({a.data(), a.size()}, {b.data(), b.size()});
+}
+
+/// Of "Authorization: Bearer KEY". Source: RFC 6750, section 2.1.
+std::optional<std::string_view> key_of(const HttpHeader& header) {
+  constexpr std::string_view kScheme = "Bearer ";
+  const auto [first, last] = header.equal_range(http::field::authorization);
+  if (first == last || std::next(first) != last) return std::nullopt;
+  std::string_view value = view(first->value());
+  if (!equals_ignoring_case(value.substr(0, kScheme.size()), kScheme)) return std::nullopt;
+  value.remove_prefix(kScheme.size());
+  while (value.starts_with(' ')) value.remove_prefix(1);
+  return value;
+}
+
+Reply refuse_stranger(bool has_key) {
+  ApiError error = request_error(
+      401,
+      has_key ? "this key is not known here" : "a key is needed: send Authorization: Bearer KEY",
+      "invalid_api_key");
+  error.type = "authentication_error";
+  Reply reply = reply_of(error);
+  reply.headers.emplace_back(http::field::www_authenticate, "Bearer");
+  return reply;
+}
+
+Reply refuse_operation(const std::string& message) {
+  ApiError error = request_error(403, message, "operators_only");
+  error.type = "permission_error";
+  return reply_of(error);
+}
+
+/// "localhost:8080" and "[::1]:8080" are; a name that leads here is not.
+bool is_this_machine(std::string_view authority) {
+  std::string_view host = authority;
+  if (host.starts_with('[')) {
+    host = host.substr(1, host.find(']') - 1);
+  } else {
+    host = host.substr(0, host.find(':'));
+  }
+  if (equals_ignoring_case(host, "localhost")) return true;
+  boost::system::error_code error;
+  const auto address = asio::ip::make_address(std::string(host), error);
+  return !error && address.is_loopback();
+}
+
+/// Without one, no page of a browser asks, or this server's own does.
+bool is_foreign(std::string_view origin, std::string_view host) {
+  if (origin.empty()) return false;
+  const std::size_t slashes = origin.find("://");
+  return slashes == std::string_view::npos || origin.substr(slashes + 3) != host;
+}
+
+std::optional<Reply> refuse_remote_operator(const HttpHeader& header, bool is_local) {
+  const std::string_view host = view(header[http::field::host]);
+  const std::string_view origin = view(header[http::field::origin]);
+  const std::string rule =
+      "this is for operators, and without --api-key-file only for those who ask from this machine";
+  const bool is_forwarded = header.count("Forwarded") > 0 || header.count("X-Forwarded-For") > 0;
+  if (!is_local || is_forwarded) return refuse_operation(rule);
+  if (!is_this_machine(host)) {
+    return refuse_operation(rule + ", as localhost or 127.0.0.1: Host is " + in_quotes(host));
+  }
+  if (is_foreign(origin, host)) {
+    return refuse_operation(rule + ", not through a page from " + in_quotes(origin));
+  }
+  return std::nullopt;
+}
+
+}  // namespace
+
+tl::expected<Asker, Reply> admit(const HttpHeader& header, const ApiKeys* keys, bool is_local) {
+  const Audience audience = audience_of(header);
+  if (audience == Audience::everyone) return Asker();
+  if (keys == nullptr) {
+    if (audience == Audience::clients) return Asker();
+    if (auto refused = refuse_remote_operator(header, is_local)) {
+      return tl::unexpected(*std::move(refused));
+    }
+    return Asker();
+  }
+  const auto text = key_of(header);
+  const ApiKey* const key = text ? keys->find(*text) : nullptr;
+  if (key == nullptr) return tl::unexpected(refuse_stranger(text.has_value()));
+  if (audience == Audience::operators && key->kind != KeyClass::oper) {
+    return tl::unexpected(
+        refuse_operation("this is for operators; the key '" + key->name + "' is a client's"));
+  }
+  return Asker{*key};
+}
+
+}  // namespace forge::serve

@@ -1,0 +1,36 @@
+// Access: whether a connection may ask what its header asks, decided before the body is read.
+//
+//   route for      with keys                              without keys
+//   everyone       anybody                                anybody
+//   clients        any key; else 401                      anybody
+//   operators      an operator's key; a client's: 403     who asks from this machine, by a name of
+//                  none, or an unknown one: 401           it, and not through another site's page;
+//                                                         else 403
+//
+// What has no route is for clients. The last rule keeps out the pages of a browser on this machine:
+// one that asks "http://forge.example:8080", a name that its owner has made to lead here (DNS
+// rebinding), has the wrong Host; one that asks "http://localhost:8080" has the wrong Origin. What a
+// proxy on this machine forwards is not of this machine.
+//
+// Thread contract: the I/O thread.
+#pragma once
+
+#include <optional>
+#include <tl/expected.hpp>
+
+#include "forge/serve/api_keys.h"
+#include "http_types.h"
+#include "reply.h"
+
+namespace forge::serve {
+
+/// Who asks.
+struct Asker {
+  std::optional<ApiKey> key;  ///< nothing: the server has no keys, or the route needs none
+};
+
+/// `keys` is null for a server without. `is_local`: the connection came from this machine. Errors:
+/// the answer to a request that is refused.
+tl::expected<Asker, Reply> admit(const HttpHeader& header, const ApiKeys* keys, bool is_local);
+
+}  // namespace forge::serve

@@ -1,0 +1,164 @@
+#include "forge/serve/api_keys.h"
+
+#include <openssl/crypto.h>
+#include <openssl/evp.h>
+#include <openssl/rand.h>
+#include <sys/stat.h>
+
+#include <algorithm>
+#include <cerrno>
+#include <charconv>
+#include <cstring>
+#include <fstream>
+#include <iterator>
+
+#include "forge/core/check.h"
+#include "forge/core/quoted.h"
+
+namespace forge::serve {
+namespace {
+
+constexpr std::string_view kForm = "accepted is NAME:CLASS:SHA256";
+constexpr std::size_t kNameMax = 64;
+constexpr std::size_t kKeyBytes = 32;
+
+KeyDigest digest_of(std::string_view text) {
+  KeyDigest digest{};
+  const int done =
+      EVP_Digest(text.data(), text.size(), digest.data(), nullptr, EVP_sha256(), nullptr);
+  FORGE_CHECK(done == 1);
+  return digest;
+}
+
+std::string hex(std::span<const std::uint8_t> bytes) {
+  constexpr char kDigits[] = "0123456789abcdef";
+  std::string text;
+  for (const std::uint8_t byte : bytes) {
+    text += kDigits[byte >> 4];
+    text += kDigits[byte & 15];
+  }
+  return text;
+}
+
+std::optional<KeyDigest> digest_from_hex(std::string_view text) {
+  KeyDigest digest{};
+  if (text.size() != 2 * digest.size()) return std::nullopt;
+  for (std::size_t i = 0; i < digest.size(); ++i) {
+    const char* const digits = text.data() + 2 * i;
+    const auto [end, error] = std::from_chars(digits, digits + 2, digest[i], 16);
+    if (error != std::errc() || end != digits + 2) return std::nullopt;
+  }
+  return digest;
+}
+
+bool is_name(std::string_view text) {
+  const auto is_of_names = [](char c) {
+    return (c >= 'a' && c <= 'z') || (c >= 'A' && c <= 'Z') || (c >= '0' && c <= '9') || c == '-' ||
+           c == '_' || c == '.';
+  };
+  return !text.empty() && text.size() <= kNameMax && std::ranges::all_of(text, is_of_names);
+}
+
+/// NAME:CLASS, without a digest yet.
+tl::expected<ApiKey, std::string> parse_owner(std::string_view text) {
+  const std::size_t colon = text.find(':');
+  const std::string_view name = text.substr(0, colon);
+  if (!is_name(name)) {
+    return tl::unexpected("the name " + in_quotes(name) + " is not 1 to " +
+                          std::to_string(kNameMax) + " of letters, digits, '-', '_' and '.'");
+  }
+  if (colon == std::string_view::npos)
+    return tl::unexpected(std::string("there is no ':CLASS' after the name"));
+  const std::string_view kind = text.substr(colon + 1);
+  const auto known = from_name<KeyClass>(kind);
+  if (!known) {
+    return tl::unexpected("the class " + in_quotes(kind) + " is not 'client' or 'operator'");
+  }
+  return ApiKey{.name = std::string(name), .kind = *known};
+}
+
+tl::expected<ApiKey, std::string> parse_line(std::string_view line) {
+  const std::size_t colon = line.rfind(':');
+  if (colon == std::string_view::npos) return tl::unexpected(std::string("there is no ':'"));
+  auto key = parse_owner(line.substr(0, colon));
+  if (!key) return key;
+  const auto digest = digest_from_hex(line.substr(colon + 1));
+  if (!digest)
+    return tl::unexpected(std::string("behind the last ':' are not 64 hexadecimal digits"));
+  key->digest = *digest;
+  return key;
+}
+
+std::string_view without_spaces(std::string_view line) {
+  constexpr std::string_view kSpaces = " \t\r";
+  const std::size_t first = line.find_first_not_of(kSpaces);
+  if (first == std::string_view::npos) return {};
+  return line.substr(first, line.find_last_not_of(kSpaces) - first + 1);
+}
+
+}  // namespace
+
+tl::expected<ApiKeys, std::string> ApiKeys::parse(std::string_view text) {
+  ApiKeys all;
+  for (std::size_t number = 1; !text.empty(); ++number) {
+    const std::size_t end = std::min(text.find('\n'), text.size());
+    const std::string_view line = without_spaces(text.substr(0, end));
+    text.remove_prefix(std::min(end + 1, text.size()));
+    if (line.empty() || line.starts_with('#')) continue;
+    const auto fault = [number](const std::string& what) {
+      return tl::unexpected("line " + std::to_string(number) + ": " + what);
+    };
+    auto key = parse_line(line);
+    if (!key) return fault(key.error() + "; " + std::string(kForm));
+    for (const ApiKey& other : all.keys_) {
+      if (other.name == key->name) return fault("there is a key '" + key->name + "' already");
+      if (other.digest == key->digest) return fault("'" + other.name + "' has the same key");
+    }
+    all.keys_.push_back(*std::move(key));
+  }
+  if (all.keys_.empty()) return tl::unexpected("there is no key; " + std::string(kForm));
+  return all;
+}
+
+tl::expected<ApiKeys, std::string> ApiKeys::read(const std::filesystem::path& file) {
+  std::ifstream stream(file, std::ios::binary);
+  struct stat status {};
+  if (!stream || ::stat(file.c_str(), &status) != 0) {
+    return tl::unexpected("cannot be read: " + std::string(std::strerror(errno)));
+  }
+  if (!S_ISREG(status.st_mode)) return tl::unexpected(std::string("is no file"));
+  if ((status.st_mode & (S_IROTH | S_IWOTH | S_IWGRP)) != 0) {
+    return tl::unexpected(std::string("may be read or written by others: chmod 600 or 640"));
+  }
+  return parse(std::string(std::istreambuf_iterator<char>(stream), {}));
+}
+
+const ApiKey* ApiKeys::find(std::string_view key) const {
+  const KeyDigest asked = digest_of(key);
+  std::size_t found = keys_.size();
+  for (std::size_t i = 0; i < keys_.size(); ++i) {
+    const bool same = CRYPTO_memcmp(keys_[i].digest.data(), asked.data(), asked.size()) == 0;
+    const std::size_t mask = std::size_t{0} - static_cast<std::size_t>(same);
+    found = (found & ~mask) | (i & mask);
+  }
+  return found < keys_.size() ? &keys_[found] : nullptr;
+}
+
+bool ApiKeys::contains(const ApiKey& key) const {
+  return std::ranges::find(keys_, key) != keys_.end();
+}
+
+tl::expected<NewKey, std::string> make_key(std::string_view owner) {
+  auto key = parse_owner(owner);
+  if (!key) return tl::unexpected(key.error() + "; accepted is NAME:CLASS");
+  std::array<std::uint8_t, kKeyBytes> bits{};
+  if (RAND_bytes(bits.data(), static_cast<int>(bits.size())) != 1) {
+    return tl::unexpected(std::string("the system has no random numbers"));
+  }
+  NewKey made{.key = "fk-" + hex(bits)};
+  key->digest = digest_of(made.key);
+  made.line = key->name + ":" + std::string(name_of(key->kind)) + ":" + hex(key->digest);
+  return made;
+}
+
+}  // namespace forge::serve
