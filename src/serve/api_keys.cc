@@ -11,6 +11,7 @@
 #include <cstring>
 #include <fstream>
 #include <iterator>
+#include <span>
 
 #include "forge/core/check.h"
 #include "forge/core/quoted.h"
