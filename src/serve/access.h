@@ -9,8 +9,8 @@
 //
 // What has no route is for clients. The last rule keeps out the pages of a browser on this machine:
 // one that asks "http://forge.example:8080", a name that its owner has made to lead here (DNS
-// rebinding), has the wrong Host; one that asks "http://localhost:8080" has the wrong Origin. What a
-// proxy on this machine forwards is not of this machine.
+// rebinding), has the wrong Host; one that asks "http://localhost:8080" has the wrong Origin.
+// What a proxy on this machine forwards is not of this machine.
 //
 // Thread contract: the I/O thread.
 #pragma once

@@ -6,9 +6,9 @@
 // What it writes to may go away while it serves: the reader of its log, the room on the disk of its
 // trace. Nobody's answer depends on them, so it goes on.
 //
-// Exit status: 0 after a signal; 1 if the target cannot be opened, it cannot listen, the keys cannot
-// be read or the trace cannot be written, at the start or before the end; 2 for bad flags; 128 +
-// signal after a second signal.
+// Exit status: 0 after a signal; 1 if the target cannot be opened, it cannot listen, the keys
+// cannot be read or the trace cannot be written, at the start or before the end; 2 for bad flags;
+// 128 + signal after a second signal.
 #include <CLI/CLI.hpp>
 #include <algorithm>
 #include <boost/asio/io_context.hpp>
