@@ -48,8 +48,8 @@ class ApiKeys {
   /// digest that an earlier line has, or no key at all.
   static tl::expected<ApiKeys, std::string> parse(std::string_view text);
 
-  /// Errors: those of parse(), that the file cannot be read, or that others than its owner and group
-  /// may read or write it.
+  /// Errors: those of parse(); the file cannot be read; others than its owner and group may read
+  /// it, or others than its owner write it.
   static tl::expected<ApiKeys, std::string> read(const std::filesystem::path& file);
 
   /// Null: it is no key of these. Constant time over keys of one length.

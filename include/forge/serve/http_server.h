@@ -65,8 +65,8 @@ class HttpServer {
   /// machine can reach it, and `insecure` is not set.
   tl::expected<Address, std::string> listen(const Address& address);
 
-  /// Who has none of these keys is refused from now on, but for what is for everyone (access.h). What
-  /// runs for a key that is not among them ends.
+  /// Who has none of these keys is refused from now on, but for what is for everyone (access.h).
+  /// What runs for a key that is not among them ends.
   void set_keys(ApiKeys keys);
 
   /// Accepts no connection from now on, closes those that are idle, refuses new requests with 503
