@@ -4,8 +4,11 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
-#include <fstream>
+#include <filesystem>
 #include <set>
+#include <string>
+
+#include "formats/scratch_folder.h"
 
 namespace forge::serve {
 namespace {
@@ -97,15 +100,13 @@ INSTANTIATE_TEST_SUITE_P(
 
 class KeyFile : public ::testing::Test {
  protected:
-  KeyFile() : file_(std::filesystem::path(::testing::TempDir()) / "forge_keys") {
-    std::ofstream(file_) << line("alice:client", kPassword);
-  }
-  ~KeyFile() override { std::filesystem::remove_all(file_); }
+  KeyFile() : file_(folder_.write("keys", line("alice:client", kPassword))) {}
 
   tl::expected<ApiKeys, std::string> read_with(unsigned mode) {
     std::filesystem::permissions(file_, static_cast<std::filesystem::perms>(mode));
     return ApiKeys::read(file_);
   }
+  formats::testing::ScratchFolder folder_;
   std::filesystem::path file_;
 };
 
