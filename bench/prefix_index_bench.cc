@@ -45,7 +45,7 @@ std::span<const TokenId> block_of(std::span<const TokenId> prompt, std::size_t i
 void serve(PrefixIndex& index, std::span<const TokenId> prompt, std::vector<BlockId>& free,
            std::vector<BlockId>& table) {
   table.clear();
-  std::optional<BlockId> parent;
+  PrefixParent parent;
   for (std::size_t i = 0; i < prompt.size() / kBlockSize; ++i) {
     const auto tokens = block_of(prompt, i);
     std::optional<BlockId> block = index.find(parent, tokens);
@@ -58,7 +58,7 @@ void serve(PrefixIndex& index, std::span<const TokenId> prompt, std::vector<Bloc
       benchmark::DoNotOptimize(index.insert(parent, tokens, *block));
     }
     table.push_back(*block);
-    parent = block;
+    parent = *block;
   }
   for (; !table.empty(); table.pop_back()) index.release(table.back());
 }

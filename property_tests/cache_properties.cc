@@ -21,7 +21,7 @@ struct Call {
   Kind kind = add;
   SeqId seq;
   std::uint32_t tokens = 0;
-  std::uint32_t text = 0;  ///< what the tokens of a new sequence are
+  std::uint32_t text = 0;  ///< what the tokens of a new sequence are, and their salt
 };
 
 std::ostream& operator<<(std::ostream& out, const Call& call) {
@@ -45,11 +45,14 @@ rc::Gen<Call> any_call() {
                                                                       {2, Call::unpin},
                                                                       {1, Call::clear}})),
       rc::gen::set(&Call::seq, rc::gen::map(any(7), [](std::uint32_t v) { return SeqId{v + 1}; })),
-      rc::gen::set(&Call::tokens, any(25)), rc::gen::set(&Call::text, any(4)));
+      rc::gen::set(&Call::tokens, any(25)), rc::gen::set(&Call::text, any(8)));
 }
 
-/// All texts begin alike and part sooner or later.
+CacheSalt salt_of(std::uint32_t text) { return CacheSalt{text / 4}; }
+
+/// All texts begin alike and part sooner or later, but for two with different salts.
 std::vector<TokenId> text_of(std::uint32_t text, std::size_t length) {
+  text %= 4;
   std::vector<TokenId> tokens(length, TokenId{1});
   for (std::size_t i = 5 * text; i < length; i += 3) tokens[i] = TokenId{text + 1};
   return tokens;
@@ -114,7 +117,8 @@ class CacheWorld {
     Sequence& s = sequences_[call.seq];
     switch (call.kind) {
       case Call::add: {
-        const ModelCache::Match match = model_.match(text_of(call.text, call.tokens));
+        const ModelCache::Match match =
+            model_.match({salt_of(call.text), text_of(call.text, call.tokens)});
         if (known || model_.needed(match, call.tokens) > model_.available()) return false;
         model_.add(call.seq, match, call.tokens);
         s = {call.text, call.tokens};
@@ -128,7 +132,8 @@ class CacheWorld {
         return true;
       case Call::publish:
         if (!known) return false;
-        model_.publish(call.seq, text_of(s.text, s.tokens), std::min(call.tokens, s.tokens));
+        model_.publish(call.seq, {salt_of(s.text), text_of(s.text, s.tokens)},
+                       std::min(call.tokens, s.tokens));
         return true;
       case Call::rollback:
         if (!known || call.tokens > s.tokens - model_.published(call.seq) * radix_.block_size()) {
@@ -157,13 +162,15 @@ class CacheWorld {
     switch (call.kind) {
       case Call::add: {
         PrefixMatch match;
-        cache.match_prefix(text_of(call.text, call.tokens), match);
+        cache.match_prefix({salt_of(call.text), text_of(call.text, call.tokens)}, match);
         return cache.add(call.seq, match, call.tokens).has_value();
       }
       case Call::append:
         return cache.append(call.seq, call.tokens).has_value();
       case Call::publish:
-        return cache.publish(call.seq, text_of(s.text, s.tokens), std::min(call.tokens, s.tokens))
+        return cache
+            .publish(call.seq, {salt_of(s.text), text_of(s.text, s.tokens)},
+                     std::min(call.tokens, s.tokens))
             .has_value();
       case Call::rollback:
         return cache.rollback(call.seq, call.tokens).has_value();
@@ -219,10 +226,11 @@ class CacheWorld {
     for (std::uint32_t i = 0; i < holders.size(); ++i) {
       RC_ASSERT(radix_.pool().holders(BlockId{i}) == holders[i]);
     }
-    for (const std::uint32_t text : {0U, 1U, 2U, 3U}) {
+    for (std::uint32_t text = 0; text < 8; ++text) {
+      const auto tokens = text_of(text, 24);
       PrefixMatch match;
-      radix_.match_prefix(text_of(text, 24), match);
-      RC_ASSERT(match.tokens == model_.match(text_of(text, 24)).tokens);
+      radix_.match_prefix({salt_of(text), tokens}, match);
+      RC_ASSERT(match.tokens == model_.match({salt_of(text), tokens}).tokens);
     }
   }
 

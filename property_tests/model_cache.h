@@ -14,7 +14,7 @@
 #include <utility>
 #include <vector>
 
-#include "forge/core/ids.h"
+#include "forge/core/prefix_index.h"
 
 namespace forge::testing {
 
@@ -45,18 +45,18 @@ class ModelCache {
   bool contains(SeqId seq) const { return tables_.contains(seq); }
   std::size_t published(SeqId seq) const { return tables_.at(seq).published; }
 
-  /// The longest cached prefix of `tokens`, without the last of them.
-  Match match(std::span<const TokenId> tokens) const {
+  /// The longest cached prefix of the tokens with their salt, without the last of them.
+  Match match(SaltedTokens of) const {
     Match match;
     Block parent = kRoot;
-    while ((match.shared.size() + 1) * block_size_ <= tokens.size()) {
-      const auto child = children_.find({parent, block_of(tokens, match.shared.size())});
+    while ((match.shared.size() + 1) * block_size_ <= of.tokens.size()) {
+      const auto child = children_.find({parent, block_of(of, match.shared.size())});
       if (child == children_.end()) break;
       parent = child->second;
       match.shared.push_back(parent);
     }
     match.tokens = static_cast<std::uint32_t>(match.shared.size()) * block_size_;
-    if (match.tokens == tokens.size() && match.tokens > 0) {
+    if (match.tokens == of.tokens.size() && match.tokens > 0) {
       match.tokens -= 1;
       if (block_size_ > 1) match.copied = match.shared.back();
       match.shared.pop_back();
@@ -103,11 +103,11 @@ class ModelCache {
     }
   }
 
-  void publish(SeqId seq, std::span<const TokenId> tokens, std::uint32_t valid) {
+  void publish(SeqId seq, SaltedTokens of, std::uint32_t valid) {
     Table& table = tables_.at(seq);
     if (!table.publishes) return;
     for (std::size_t& i = table.published; (i + 1) * block_size_ <= valid; ++i) {
-      Place place{i == 0 ? kRoot : table.blocks[i - 1], block_of(tokens, i)};
+      Place place{i == 0 ? kRoot : table.blocks[i - 1], block_of(of, i)};
       const auto cached = children_.find(place);
       if (cached == children_.end()) {
         children_[place] = table.blocks[i];
@@ -147,16 +147,17 @@ class ModelCache {
 
  private:
   static constexpr Block kRoot = 0;
-  using Place = std::pair<Block, std::vector<TokenId>>;  // parent and own tokens
+  using Key = std::pair<CacheSalt, std::vector<TokenId>>;
+  using Place = std::pair<Block, Key>;  // parent, salt and own tokens
   struct Table {
     std::vector<Block> blocks;
     std::size_t published = 0;
     bool publishes = true;  // not any more once the index has been cleared
   };
 
-  std::vector<TokenId> block_of(std::span<const TokenId> tokens, std::size_t index) const {
-    const auto block = tokens.subspan(index * block_size_, block_size_);
-    return {block.begin(), block.end()};
+  Key block_of(SaltedTokens of, std::size_t index) const {
+    const auto block = of.tokens.subspan(index * block_size_, block_size_);
+    return {of.salt, {block.begin(), block.end()}};
   }
 
   void hold(Block block) {

@@ -287,7 +287,7 @@ class ModelScheduler {
   }
   std::optional<ModelCache::Match> match_that_fits(const State& s) {
     ModelCache::Match match;
-    if (s.uses_cache && !s.swapped) match = cache_.match(s.tokens);
+    if (s.uses_cache && !s.swapped) match = cache_.match({s.request.cache_salt, s.tokens});
     if (!fits(cache_.needed(match, s.length()))) match = cache_.without_copy(match);
     while (!fits(cache_.needed(match, s.length()))) {
       if (!running_.empty()) return std::nullopt;
@@ -329,7 +329,9 @@ class ModelScheduler {
     }
     const bool fills_a_block =
         before / config_.cache.block_size < s.computed / config_.cache.block_size;
-    if (s.uses_cache && fills_a_block) cache_.publish(slice.seq, s.tokens, s.computed);
+    if (s.uses_cache && fills_a_block) {
+      cache_.publish(slice.seq, {s.request.cache_salt, s.tokens}, s.computed);
+    }
     s.drafts = 0;
     if (!slice.samples) return;
     if (answer.signal == FinishSignal::eos) {

@@ -7,6 +7,7 @@
 #include <algorithm>
 #include <map>
 #include <set>
+#include <tuple>
 
 #include "forge/core/hash_index.h"
 #include "forge/core/radix_index.h"
@@ -14,7 +15,10 @@
 namespace forge {
 namespace {
 
+/// Tokens, and before them the salt as if it were one.
 using Prefix = std::vector<TokenId>;
+
+Prefix start_of(CacheSalt salt) { return {TokenId{static_cast<std::uint32_t>(salt.value)}}; }
 
 /// What every index has to know, in the most obvious form.
 struct Model {
@@ -30,6 +34,10 @@ struct Model {
   Prefix prefix_before(BlockId block) const {
     const Prefix& prefix = prefix_of.at(block);
     return {prefix.begin(), prefix.end() - block_size};
+  }
+  Prefix prefix_at(PrefixParent parent) const {
+    const BlockId* const block = std::get_if<BlockId>(&parent);
+    return block == nullptr ? start_of(std::get<CacheSalt>(parent)) : prefix_of.at(*block);
   }
   std::optional<BlockId> parent_of(BlockId block) const { return lookup(prefix_before(block)); }
   std::optional<BlockId> lookup(const Prefix& prefix) const {
@@ -55,12 +63,13 @@ struct Call {
   std::uint32_t which = 0;  // of the blocks that the call may name
   std::uint32_t below = 0;  // insert: of the blocks that may be the parent
   std::uint32_t text = 0;   // insert: the tokens, a digit each
+  std::uint32_t salt = 0;   // insert: if it has no parent
 };
 
 std::ostream& operator<<(std::ostream& out, const Call& call) {
   const char* names[] = {"insert", "acquire", "release", "evict", "clear", "clone"};
   return out << names[static_cast<int>(call.kind)] << '(' << call.which << ", " << call.below
-             << ", " << call.text << ')';
+             << ", " << call.text << ", " << call.salt << ')';
 }
 
 rc::Gen<Call> any_call() {
@@ -73,7 +82,8 @@ rc::Gen<Call> any_call() {
                                                                 {1, Kind::clear},
                                                                 {2, Kind::clone}})),
       rc::gen::set(&Call::which, any()), rc::gen::set(&Call::below, any()),
-      rc::gen::set(&Call::text, any()));
+      rc::gen::set(&Call::text, any()),
+      rc::gen::set(&Call::salt, rc::gen::inRange<std::uint32_t>(0, 3)));
 }
 
 /// block_size tokens, each 0 or 1.
@@ -103,9 +113,10 @@ void play_insert(const Call& call, Model& model, const Indices& indices) {
   if (free.empty()) return;
   const BlockId block = free[call.which % free.size()];
   const std::size_t below = call.below % (parents.size() + 1);
-  const auto parent = below < parents.size() ? std::optional(parents[below]) : std::nullopt;
+  const PrefixParent parent =
+      below < parents.size() ? PrefixParent(parents[below]) : PrefixParent(CacheSalt{call.salt});
   const auto tokens = tokens_of(call.text, model.block_size);
-  Prefix prefix = parent ? model.prefix_of.at(*parent) : Prefix{};
+  Prefix prefix = model.prefix_at(parent);
   prefix.insert(prefix.end(), tokens.begin(), tokens.end());
   const auto cached = model.block_of.find(prefix);
   if (cached != model.block_of.end()) {
@@ -173,22 +184,23 @@ void play(const Call& call, Model& model, Indices& indices) {
 void check_invariants(const PrefixIndex& index) {
   const auto unused = index.unused();
   const std::set<BlockId> is_unused(unused.begin(), unused.end());
-  std::set<std::pair<std::optional<BlockId>, Prefix>> seen;
+  std::set<std::tuple<std::optional<BlockId>, CacheSalt, Prefix>> seen;
   for (const BlockId block : index.blocks()) {
     const auto parent = index.parent(block);
     const auto tokens = index.tokens(block);
     if (parent) RC_ASSERT(index.contains(*parent));
     if (parent && !is_unused.contains(block)) RC_ASSERT(!is_unused.contains(*parent));
-    RC_ASSERT(seen.insert({parent, Prefix(tokens.begin(), tokens.end())}).second);
+    RC_ASSERT(
+        seen.insert({parent, index.salt(block), Prefix(tokens.begin(), tokens.end())}).second);
+    if (parent) RC_ASSERT(index.salt(block) == index.salt(*parent));
     if (!unused.empty()) RC_ASSERT(parent != unused.front());
   }
 }
 
-void check_hits(const PrefixIndex& index, const Model& model,
-                const std::optional<BlockId>& parent) {
+void check_hits(const PrefixIndex& index, const Model& model, PrefixParent parent) {
   for (std::uint32_t text = 0; text < 1u << model.block_size; ++text) {
     const auto tokens = tokens_of(text, model.block_size);
-    Prefix prefix = parent ? model.prefix_of.at(*parent) : Prefix{};
+    Prefix prefix = model.prefix_at(parent);
     prefix.insert(prefix.end(), tokens.begin(), tokens.end());
     RC_ASSERT(index.find(parent, tokens) == model.lookup(prefix));
   }
@@ -201,10 +213,11 @@ void check_equal(const PrefixIndex& index, const Model& model) {
   const auto cached = all_blocks(model, [&](BlockId b) { return model.prefix_of.contains(b); });
   RC_ASSERT(index.blocks() == cached);
   RC_ASSERT(all_blocks(model, [&](BlockId b) { return index.contains(b); }) == cached);
-  check_hits(index, model, std::nullopt);
+  for (const std::uint64_t salt : {0U, 1U, 2U}) check_hits(index, model, CacheSalt{salt});
   for (const BlockId block : cached) {
     const Prefix& prefix = model.prefix_of.at(block);
     RC_ASSERT(index.parent(block) == model.parent_of(block));
+    RC_ASSERT(start_of(index.salt(block)).front() == prefix.front());
     RC_ASSERT(std::ranges::equal(index.tokens(block), std::span(prefix).last(model.block_size)));
     check_hits(index, model, block);
   }

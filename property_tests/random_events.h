@@ -58,6 +58,7 @@ inline Request any_request(const SchedulerConfig& config) {
       {{9, PrefixCacheUse::automatic}, {1, PrefixCacheUse::disable}});
   if (any(0, 9) == 0) request.deadline_steps = any(1, 12);
   if (any(0, 3) == 0) request.session = SessionId{any(1, 3)};
+  if (any(0, 3) == 0) request.cache_salt = CacheSalt{any(1, 2)};
   return request;
 }
 

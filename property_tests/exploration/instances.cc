@@ -96,6 +96,19 @@ Instance with_clear() {
   return instance;
 }
 
+/// Two requests with one prompt and different salts, and one that may find the KV of the first, which
+/// a session keeps.
+Instance with_salts() {
+  Instance instance = basic(1, PreemptionPolicy::recompute, PrefixCacheKind::radix);
+  instance.name = "salts";
+  instance.menu = {request({1, 1}, 3), request({1, 1}, 3), request({1, 1, 1}, 2)};
+  instance.menu[0].cache_salt = CacheSalt{1};
+  instance.menu[2].cache_salt = CacheSalt{1};
+  instance.menu[0].session = SessionId{1};
+  instance.errors = false;
+  return instance;
+}
+
 /// Little of everything but blocks: one slot in the batch less than requests, chunks of one token,
 /// deadlines, a watermark, all priorities.
 Instance with_small_budget() {
@@ -129,6 +142,7 @@ std::vector<Instance> full_instances() {
   instances.push_back(with_clear());
   instances.push_back(with_one_text());
   instances.push_back(with_small_budget());
+  instances.push_back(with_salts());
   return instances;
 }
 
@@ -140,6 +154,7 @@ std::vector<Instance> small_instances() {
       with_small_budget(),
       basic(1, PreemptionPolicy::automatic, PrefixCacheKind::hash),
       basic(2, PreemptionPolicy::swap, PrefixCacheKind::radix),
+      with_salts(),
   };
   for (Instance& instance : instances) {
     instance.max_drafts = 1;

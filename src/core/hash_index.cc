@@ -19,21 +19,19 @@ HashIndex::HashIndex(const SchedulerConfig& config, std::uint32_t hash_bits)
     : PrefixIndex(config),
       key_{.k0 = config.prefix_hash_key},
       hash_mask_(low_bits(hash_bits)),
-      hashes_(std::size_t{config.cache.num_blocks} + 1),
+      hashes_(config.cache.num_blocks),
       entries_(std::bit_ceil(std::size_t{config.cache.num_blocks} * 2), {0, root()}) {}
 
 std::unique_ptr<PrefixIndex> HashIndex::clone() const { return std::make_unique<HashIndex>(*this); }
 
-std::optional<BlockId> HashIndex::find_child(BlockId parent,
-                                             std::span<const TokenId> tokens) const {
-  const Entry& entry = entries_[locate(hash(parent, tokens), parent, tokens)];
+std::optional<BlockId> HashIndex::find_child(BlockId parent, const SaltedTokens& key) const {
+  const Entry& entry = entries_[locate(hash(parent, key), parent, key)];
   return entry.block == root() ? std::nullopt : std::optional(entry.block);
 }
 
-std::optional<BlockId> HashIndex::link(BlockId parent, std::span<const TokenId> tokens,
-                                       BlockId block) {
-  const std::uint64_t hashed = hash(parent, tokens);
-  Entry& entry = entries_[locate(hashed, parent, tokens)];
+std::optional<BlockId> HashIndex::link(BlockId parent, const SaltedTokens& key, BlockId block) {
+  const std::uint64_t hashed = hash(parent, key);
+  Entry& entry = entries_[locate(hashed, parent, key)];
   if (entry.block != root()) return entry.block;
   hashes_[block.value] = hashed;
   entry = {static_cast<std::uint32_t>(hashed), block};
@@ -56,9 +54,10 @@ void HashIndex::unlink(BlockId block) {
 
 void HashIndex::unlink_all() { std::ranges::fill(entries_, Entry{0, root()}); }
 
-std::uint64_t HashIndex::hash(BlockId parent, std::span<const TokenId> tokens) const {
+std::uint64_t HashIndex::hash(BlockId parent, const SaltedTokens& key) const {
+  const std::span<const TokenId> tokens = key.tokens;
   SipHash sip(key_);
-  sip.add(hashes_[parent.value]);
+  sip.add(parent == root() ? key.salt.value : hashes_[parent.value]);
   std::size_t i = 0;
   for (; i + 1 < tokens.size(); i += 2) {
     sip.add(tokens[i].value | std::uint64_t{tokens[i + 1].value} << 32);
@@ -67,13 +66,12 @@ std::uint64_t HashIndex::hash(BlockId parent, std::span<const TokenId> tokens) c
   return hash & hash_mask_;
 }
 
-std::size_t HashIndex::locate(std::uint64_t hash, BlockId parent,
-                              std::span<const TokenId> tokens) const {
+std::size_t HashIndex::locate(std::uint64_t hash, BlockId parent, const SaltedTokens& key) const {
   for (std::size_t i = home(static_cast<std::uint32_t>(hash));; i = next(i)) {
     const Entry& entry = entries_[i];
     if (entry.block == root()) return i;
     if (entry.hash == static_cast<std::uint32_t>(hash) && parent_or_root(entry.block) == parent &&
-        compare(tokens, entry.block) == 0) {
+        compare(key, entry.block) == 0) {
       return i;
     }
   }

@@ -33,7 +33,7 @@ Violation check_counts(const PagedKVCache& cache, const Holders& holders, const 
 }
 
 // 2, 3, 4: one table, whose first `valid` tokens have valid KV.
-Violation check_table(const PagedKVCache& cache, SeqId seq, std::uint32_t valid) {
+Violation check_table(const PagedKVCache& cache, SeqId seq, std::uint32_t valid, CacheSalt salt) {
   const auto table = must(cache.block_table(seq));
   const std::uint32_t tokens = must(cache.tokens(seq));
   if (table.size() != cache.blocks_for(tokens)) {
@@ -53,6 +53,10 @@ Violation check_table(const PagedKVCache& cache, SeqId seq, std::uint32_t valid)
     if (!index.contains(table[i]) || !follows(index.parent(table[i]))) {
       return violated(4, "block ", table[i].value, ", place ", i, " of sequence ", seq.value,
                       ", is not on its path of the index");
+    }
+    if (index.salt(table[i]) != salt) {
+      return violated(4, "block ", table[i].value, ", place ", i, " of sequence ", seq.value,
+                      ", has another salt");
     }
   }
   return std::nullopt;
@@ -95,6 +99,9 @@ Violation check_index(const PagedKVCache& cache) {
     if (parent && !index->contains(*parent)) {
       return violated(4, "the parent of cached block ", block.value, " is not cached");
     }
+    if (parent && index->salt(*parent) != index->salt(block)) {
+      return violated(4, "cached block ", block.value, " and its parent have different salts");
+    }
     if (parent && !unused.empty() && *parent == unused.front()) {
       return violated(4, "block ", parent->value, " would be evicted before block ", block.value,
                       " below it");
@@ -124,7 +131,8 @@ Violation check_device(const Scheduler& scheduler, const std::vector<SequenceVie
   for (const SequenceView& view : running) {
     if (!cache.contains(view.seq)) continue;
     ++tables;
-    if (auto violation = check_table(cache, view.seq, view.computed_tokens)) return violation;
+    const CacheSalt salt = must(scheduler.salted_tokens(view.seq)).salt;
+    if (auto violation = check_table(cache, view.seq, view.computed_tokens, salt)) return violation;
     if (auto violation = check_sharing(cache, view, holders, seen)) return violation;
   }
   if (tables != cache.sequence_count()) {
@@ -145,7 +153,7 @@ Violation check_host(const Scheduler& scheduler, const std::vector<SequenceView>
                       view.computed_tokens, " tokens, the host has another number");
     }
     count_table(host, view.seq, holders);
-    if (auto violation = check_table(host, view.seq, view.computed_tokens)) return violation;
+    if (auto violation = check_table(host, view.seq, view.computed_tokens, {})) return violation;
   }
   for (const SequenceView& view : scheduler.finishing()) {
     if (!host.contains(view.seq)) continue;

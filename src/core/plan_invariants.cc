@@ -96,7 +96,9 @@ Violation check_admission(const Scheduler& scheduler, std::uint64_t tokens) {
   const SequenceView& front = waiting.front();
   const PagedKVCache& cache = scheduler.cache();
   PrefixMatch match;
-  if (front.computed_tokens == 0) cache.match_prefix(must(scheduler.tokens(front.seq)), match);
+  if (front.computed_tokens == 0) {
+    cache.match_prefix(must(scheduler.salted_tokens(front.seq)), match);
+  }
   match.drop_copy(cache.block_size());
   const std::uint64_t needed = cache.blocks_needed(match, front.length());
   const std::uint32_t kept_free = blocks_kept_free(scheduler.running_count(), config);

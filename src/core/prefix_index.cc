@@ -12,31 +12,32 @@ PrefixIndex::PrefixIndex(const SchedulerConfig& config)
     : block_size_(config.cache.block_size),
       root_(config.cache.num_blocks),
       nodes_(std::size_t{config.cache.num_blocks} + 1),
+      salts_(config.cache.num_blocks),
       tokens_(std::size_t{config.cache.num_blocks} * config.cache.block_size) {
   FORGE_CHECK(block_size_ > 0, "block_size=", block_size_);
   forget_all();
 }
 
-std::optional<BlockId> PrefixIndex::find(std::optional<BlockId> parent,
+std::optional<BlockId> PrefixIndex::find(PrefixParent parent,
                                          std::span<const TokenId> tokens) const {
   FORGE_CHECK(tokens.size() == block_size_, tokens.size(), " tokens, block_size=", block_size_);
-  if (parent) cached(*parent);
-  return find_child(parent.value_or(root_), tokens);
+  return find_child(block_or_root(parent), {salt_after(parent), tokens});
 }
 
-std::optional<BlockId> PrefixIndex::insert(std::optional<BlockId> parent,
-                                           std::span<const TokenId> tokens, BlockId block) {
+std::optional<BlockId> PrefixIndex::insert(PrefixParent parent, std::span<const TokenId> tokens,
+                                           BlockId block) {
   FORGE_CHECK(tokens.size() == block_size_, tokens.size(), " tokens, block_size=", block_size_);
   FORGE_CHECK(!contains(block), "block ", block.value, " is cached already");
-  Node& above = parent ? cached(*parent) : nodes_.back();
-  FORGE_CHECK(above.state == State::used, "parent ", parent->value, " of block ", block.value,
+  const CacheSalt salt = salt_after(parent);
+  const BlockId before = block_or_root(parent);
+  Node& above = nodes_[before.value];
+  FORGE_CHECK(above.state == State::used, "parent ", before.value, " of block ", block.value,
               " is unused");
-  if (const auto cached_already = link(parent.value_or(root_), tokens, block)) {
-    return cached_already;
-  }
+  if (const auto cached_already = link(before, {salt, tokens}, block)) return cached_already;
   ++above.children;
   ++above.used_children;
-  nodes_[block.value] = {.parent = parent.value_or(root_), .state = State::used};
+  nodes_[block.value] = {.parent = before, .state = State::used};
+  salts_[block.value] = salt;
   std::ranges::copy(tokens, tokens_.begin() + static_cast<std::ptrdiff_t>(std::size_t{block.value} *
                                                                           block_size_));
   ++size_;
@@ -92,6 +93,11 @@ std::optional<BlockId> PrefixIndex::parent(BlockId block) const {
   return parent == root_ ? std::nullopt : std::optional(parent);
 }
 
+CacheSalt PrefixIndex::salt(BlockId block) const {
+  cached(block);
+  return salts_[block.value];
+}
+
 std::span<const TokenId> PrefixIndex::tokens(BlockId block) const {
   cached(block);
   return std::span(tokens_).subspan(std::size_t{block.value} * block_size_, block_size_);
@@ -115,11 +121,13 @@ std::vector<BlockId> PrefixIndex::blocks() const {
   return list;
 }
 
-int PrefixIndex::compare(std::span<const TokenId> tokens, BlockId block) const {
+int PrefixIndex::compare(const SaltedTokens& key, BlockId block) const {
   // The order of the bytes in memory, which is not that of the numbers, but cheaper.
   static_assert(std::has_unique_object_representations_v<TokenId>);
-  return std::memcmp(tokens.data(), &tokens_[std::size_t{block.value} * block_size_],
-                     tokens.size_bytes());
+  const int order = std::memcmp(key.tokens.data(), &tokens_[std::size_t{block.value} * block_size_],
+                                key.tokens.size_bytes());
+  if (order != 0 || key.salt == salts_[block.value]) return order;
+  return key.salt < salts_[block.value] ? -1 : 1;
 }
 
 const PrefixIndex::Node& PrefixIndex::node(BlockId block) const {
@@ -135,6 +143,18 @@ const PrefixIndex::Node& PrefixIndex::cached(BlockId block) const {
 PrefixIndex::Node& PrefixIndex::cached(BlockId block) {
   FORGE_CHECK(contains(block), "block ", block.value, " is not cached");
   return nodes_[block.value];
+}
+
+BlockId PrefixIndex::block_or_root(PrefixParent parent) const {
+  const BlockId* const block = std::get_if<BlockId>(&parent);
+  if (block == nullptr) return root_;
+  cached(*block);
+  return *block;
+}
+
+CacheSalt PrefixIndex::salt_after(PrefixParent parent) const {
+  const BlockId* const block = std::get_if<BlockId>(&parent);
+  return block == nullptr ? std::get<CacheSalt>(parent) : salt(*block);
 }
 
 void PrefixIndex::leave_unused(const Node& node) {

@@ -15,11 +15,12 @@ void PrefixMatch::drop_copy(std::uint32_t block_size) {
   tokens = static_cast<std::uint32_t>(shared.size()) * block_size;
 }
 
-void PagedKVCache::match_prefix(std::span<const TokenId> tokens, PrefixMatch& match) const {
+void PagedKVCache::match_prefix(SaltedTokens of, PrefixMatch& match) const {
   match.clear();
   if (!index_) return;
-  std::optional<BlockId> parent;
-  for (; tokens.size() >= block_size_; tokens = tokens.subspan(block_size_)) {
+  PrefixParent parent = of.salt;
+  for (auto tokens = of.tokens; tokens.size() >= block_size_;
+       tokens = tokens.subspan(block_size_)) {
     const auto block = index_->find(parent, tokens.first(block_size_));
     if (!block) return;
     if (tokens.size() == block_size_) {
@@ -31,7 +32,7 @@ void PagedKVCache::match_prefix(std::span<const TokenId> tokens, PrefixMatch& ma
     }
     match.shared.push_back(*block);
     match.tokens += block_size_;
-    parent = block;
+    parent = *block;
   }
 }
 
@@ -42,10 +43,11 @@ std::uint32_t PagedKVCache::blocks_needed(const PrefixMatch& match, std::uint32_
   return needed;
 }
 
-tl::expected<std::optional<std::uint32_t>, CacheError> PagedKVCache::publish(
-    SeqId seq, std::span<const TokenId> tokens, std::uint32_t valid) {
-  FORGE_CHECK(index_ != nullptr && valid <= tokens.size(), "valid=", valid,
-              " tokens=", tokens.size());
+tl::expected<std::optional<std::uint32_t>, CacheError> PagedKVCache::publish(SeqId seq,
+                                                                             SaltedTokens of,
+                                                                             std::uint32_t valid) {
+  FORGE_CHECK(index_ != nullptr && valid <= of.tokens.size(), "valid=", valid,
+              " tokens=", of.tokens.size());
   Entry* entry = find(seq);
   if (entry == nullptr) return tl::unexpected<CacheError>(UnknownSequence{seq});
   std::optional<std::uint32_t> changed;
@@ -53,8 +55,9 @@ tl::expected<std::optional<std::uint32_t>, CacheError> PagedKVCache::publish(
   for (; (entry->published + 1) * block_size_ <= valid; ++entry->published) {
     const std::uint32_t place = entry->published;
     BlockId& block = entry->table[place];
-    const auto parent = place == 0 ? std::nullopt : std::optional(entry->table[place - 1]);
-    const auto its_tokens = tokens.subspan(std::size_t{place} * block_size_, block_size_);
+    const PrefixParent parent =
+        place == 0 ? PrefixParent(of.salt) : PrefixParent(entry->table[place - 1]);
+    const auto its_tokens = of.tokens.subspan(std::size_t{place} * block_size_, block_size_);
     if (const auto cached = index_->insert(parent, its_tokens, block)) {
       acquire(*cached);
       release(block);

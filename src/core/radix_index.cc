@@ -23,32 +23,30 @@ std::unique_ptr<PrefixIndex> RadixIndex::clone() const {
   return std::make_unique<RadixIndex>(*this);
 }
 
-std::optional<BlockId> RadixIndex::find_child(BlockId parent,
-                                              std::span<const TokenId> tokens) const {
+std::optional<BlockId> RadixIndex::find_child(BlockId parent, const SaltedTokens& key) const {
   BlockId child = links_[parent.value].children;
   while (child != root()) {
-    const int order = order_among_siblings(tokens, child);
+    const int order = order_among_siblings(key, child);
     if (order == 0) return child;
     child = order < 0 ? links_[child.value].lower : links_[child.value].higher;
   }
   return std::nullopt;
 }
 
-std::optional<BlockId> RadixIndex::link(BlockId parent, std::span<const TokenId> tokens,
-                                        BlockId block) {
-  if (const auto child = find_child(parent, tokens)) return child;
-  links_[block.value].last_token = tokens.back();
+std::optional<BlockId> RadixIndex::link(BlockId parent, const SaltedTokens& key, BlockId block) {
+  if (const auto child = find_child(parent, key)) return child;
+  links_[block.value].last_token = key.tokens.back();
   BlockId* place = &links_[parent.value].children;
-  while (*place != root() && priority(*place) > priority(block)) place = &side(tokens, *place);
+  while (*place != root() && priority(*place) > priority(block)) place = &side(key, *place);
 
-  // The siblings at this place go below the block: split their tree by its tokens.
+  // The siblings at this place go below the block: split their tree by its key.
   BlockId sibling = *place;
   *place = block;
   BlockId* lower = &links_[block.value].lower;
   BlockId* higher = &links_[block.value].higher;
   while (sibling != root()) {
     Links& links = links_[sibling.value];
-    const bool is_higher = order_among_siblings(tokens, sibling) < 0;
+    const bool is_higher = order_among_siblings(key, sibling) < 0;
     BlockId*& end = is_higher ? higher : lower;
     *end = sibling;
     end = is_higher ? &links.lower : &links.higher;
@@ -61,7 +59,8 @@ std::optional<BlockId> RadixIndex::link(BlockId parent, std::span<const TokenId>
 
 void RadixIndex::unlink(BlockId block) {
   BlockId* place = &links_[parent_or_root(block).value].children;
-  while (*place != block) place = &side(tokens(block), *place);
+  const SaltedTokens key{salt(block), tokens(block)};
+  while (*place != block) place = &side(key, *place);
 
   // What was below the block takes its place: merge the two trees.
   BlockId lower = links_[block.value].lower;
@@ -82,15 +81,15 @@ void RadixIndex::unlink(BlockId block) {
 
 void RadixIndex::unlink_all() { std::ranges::fill(links_, Links{root(), root(), root(), {}}); }
 
-int RadixIndex::order_among_siblings(std::span<const TokenId> tokens, BlockId sibling) const {
+int RadixIndex::order_among_siblings(const SaltedTokens& key, BlockId sibling) const {
   const TokenId last_token = links_[sibling.value].last_token;
-  if (tokens.back() != last_token) return tokens.back() < last_token ? -1 : 1;
-  return compare(tokens, sibling);
+  if (key.tokens.back() != last_token) return key.tokens.back() < last_token ? -1 : 1;
+  return compare(key, sibling);
 }
 
-BlockId& RadixIndex::side(std::span<const TokenId> tokens, BlockId sibling) {
+BlockId& RadixIndex::side(const SaltedTokens& key, BlockId sibling) {
   Links& links = links_[sibling.value];
-  return order_among_siblings(tokens, sibling) < 0 ? links.lower : links.higher;
+  return order_among_siblings(key, sibling) < 0 ? links.lower : links.higher;
 }
 
 }  // namespace forge

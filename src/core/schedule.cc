@@ -231,7 +231,7 @@ bool Scheduler::may_fit(const Sequence& sequence) const {
 void Scheduler::find_prefix(Sequence& sequence) {
   match_.clear();
   if (!sequence.uses_prefix_cache || sequence.is_swapped()) return;
-  cache_.match_prefix(sequence.tokens, match_);
+  cache_.match_prefix(sequence.salted_tokens(), match_);
   // One more may be cached already: the one that is not shared because a token must run.
   sequence.memo = {match_.shared.size() + 1, cache_.insertions()};
 }

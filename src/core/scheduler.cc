@@ -44,6 +44,7 @@ tl::expected<SeqId, SubmitError> Scheduler::submit(const Request& request) {
                    .max_new_tokens = request.max_new_tokens};
   sequence.uses_prefix_cache =
       cache_.index() != nullptr && request.prefix_cache != PrefixCacheUse::disable;
+  sequence.cache_salt = request.cache_salt;
   sequence.session = request.session;
   tokens.clear();
   if (sequence.uses_prefix_cache) {
@@ -158,7 +159,8 @@ void Scheduler::advance(Sequence& sequence, std::uint32_t computed_tokens) {
   const std::uint32_t block_size = config_.cache.block_size;
   const bool fills_a_block = before % block_size + (computed_tokens - before) >= block_size;
   if (!sequence.uses_prefix_cache || !fills_a_block) return;
-  const auto changed = must(cache_.publish(sequence.view.seq, sequence.tokens, computed_tokens));
+  const auto changed =
+      must(cache_.publish(sequence.view.seq, sequence.salted_tokens(), computed_tokens));
   if (changed) sequence.table.change_from(*changed);
 }
 

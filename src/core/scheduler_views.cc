@@ -31,10 +31,10 @@ tl::expected<SequenceView, UnknownSequence> Scheduler::view(SeqId seq) const {
   return view;
 }
 
-tl::expected<std::span<const TokenId>, UnknownSequence> Scheduler::tokens(SeqId seq) const {
+tl::expected<SaltedTokens, UnknownSequence> Scheduler::salted_tokens(SeqId seq) const {
   const auto index = index_of_.find(seq);
   if (!index) return tl::unexpected(UnknownSequence{seq});
-  return std::span<const TokenId>(sequences_[*index].tokens);
+  return sequences_[*index].salted_tokens();
 }
 
 PrefixCacheStatistics Scheduler::prefix_cache_statistics() const {

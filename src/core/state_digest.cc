@@ -20,7 +20,7 @@ void add_cache(Digest& d, const PagedKVCache& cache) {
   add_list(d, index->unused());
   for (const BlockId block : index->blocks()) {
     const auto parent = index->parent(block);
-    d.add(block).add(parent ? parent->value + std::uint64_t{1} : 0);
+    d.add(block).add(parent ? parent->value + std::uint64_t{1} : 0).add(index->salt(block));
     add_list(d, index->tokens(block));
   }
 }
@@ -63,6 +63,7 @@ std::uint64_t Scheduler::state_digest() const {
     const auto deadline = deadlines_.deadline(index);
     d.add(deadline ? deadline->value - next_step_ + 1 : 0);
     d.add(sequence.session.has_value()).add(sequence.session.value_or(SessionId{}));
+    d.add(sequence.cache_salt);
     add_list(d, sequence.tokens);
     add_table(d, cache_, view.seq);
     add_table(d, host_, view.seq);

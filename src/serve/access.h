@@ -27,6 +27,8 @@ namespace forge::serve {
 /// Who asks.
 struct Asker {
   std::optional<ApiKey> key;  ///< nothing: the server has no keys, or the route needs none
+
+  Owner owner() const { return key ? Owner(key->digest) : std::nullopt; }
 };
 
 /// `keys` is null for a server without. `is_local`: the connection came from this machine. Errors:

@@ -1,7 +1,6 @@
 #include "forge/serve/api_keys.h"
 
 #include <openssl/crypto.h>
-#include <openssl/evp.h>
 #include <openssl/rand.h>
 #include <sys/stat.h>
 
@@ -13,8 +12,8 @@
 #include <iterator>
 #include <span>
 
-#include "forge/core/check.h"
 #include "forge/core/quoted.h"
+#include "sha256.h"
 
 namespace forge::serve {
 namespace {
@@ -22,14 +21,6 @@ namespace {
 constexpr std::string_view kForm = "accepted is NAME:CLASS:SHA256";
 constexpr std::size_t kNameMax = 64;
 constexpr std::size_t kKeyBytes = 32;
-
-KeyDigest digest_of(std::string_view text) {
-  KeyDigest digest{};
-  const int done =
-      EVP_Digest(text.data(), text.size(), digest.data(), nullptr, EVP_sha256(), nullptr);
-  FORGE_CHECK(done == 1);
-  return digest;
-}
 
 std::string hex(std::span<const std::uint8_t> bytes) {
   constexpr char kDigits[] = "0123456789abcdef";
@@ -135,7 +126,7 @@ tl::expected<ApiKeys, std::string> ApiKeys::read(const std::filesystem::path& fi
 }
 
 const ApiKey* ApiKeys::find(std::string_view key) const {
-  const KeyDigest asked = digest_of(key);
+  const KeyDigest asked = sha256(key);
   std::size_t found = keys_.size();
   for (std::size_t i = 0; i < keys_.size(); ++i) {
     const bool same = CRYPTO_memcmp(keys_[i].digest.data(), asked.data(), asked.size()) == 0;
@@ -157,7 +148,7 @@ tl::expected<NewKey, std::string> make_key(std::string_view owner) {
     return tl::unexpected(std::string("the system has no random numbers"));
   }
   NewKey made{.key = "fk-" + hex(bits)};
-  key->digest = digest_of(made.key);
+  key->digest = sha256(made.key);
   made.line = key->name + ":" + std::string(name_of(key->kind)) + ":" + hex(key->digest);
   return made;
 }

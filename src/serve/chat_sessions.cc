@@ -7,10 +7,6 @@
 namespace forge::serve {
 namespace {
 
-std::string name_of_session(SessionId session) {
-  return "session " + std::to_string(session.value);
-}
-
 std::uint64_t bytes_of_each(const ChatSessions::Messages& messages) {
   std::uint64_t bytes = 0;
   for (const auto& message : messages) bytes += ChatSessions::bytes_of(message);
@@ -48,7 +44,7 @@ ChatSessions::Messages ChatSessions::Turn::messages() const {
 }
 
 void ChatSessions::Turn::keep(nlohmann::ordered_json answer, Clock::time_point now) {
-  FORGE_CHECK(sessions_ != nullptr, name_of_session(session_->first), ": the turn is over");
+  FORGE_CHECK(sessions_ != nullptr, "session ", session_->first.value, ": the turn is over");
   ChatSessions& sessions = *std::exchange(sessions_, nullptr);
   Session& session = session_->second;
   const SessionId id = session_->first;
@@ -73,21 +69,20 @@ tl::expected<ChatSessions::Turn, ApiError> ChatSessions::begin(const Claim& clai
     forget_longest_idle();
   }
   const auto known = sessions_.find(claim.session);
-  const std::string name = name_of_session(claim.session);
   if (known != sessions_.end() && known->second.has_turn) {
-    return tl::unexpected(
-        conflict(name + " has another turn under way; accepted is one at a time", "session_busy"));
+    return tl::unexpected(conflict(
+        "the session has another turn under way; accepted is one at a time", "session_busy"));
   }
   const std::size_t count = known == sessions_.end() ? 0 : known->second.messages.size();
   if (claim.messages.value_or(count) != count) {
-    return tl::unexpected(conflict(name + " has " + std::to_string(count) +
+    return tl::unexpected(conflict("the session has " + std::to_string(count) +
                                        " messages, and session_messages is " +
                                        std::to_string(*claim.messages),
                                    "session_mismatch"));
   }
   const std::uint64_t kept = known == sessions_.end() ? 0 : known->second.bytes;
   if (const std::uint64_t added = bytes_of_each(messages); kept + added > limits_.session_bytes) {
-    return tl::unexpected(too_long(claim.session, kept, added));
+    return tl::unexpected(too_long(kept, added));
   }
   if (known == sessions_.end() && sessions_.size() >= limits_.sessions && !forget_longest_idle()) {
     return tl::unexpected(server_error(503,
@@ -101,9 +96,9 @@ tl::expected<ChatSessions::Turn, ApiError> ChatSessions::begin(const Claim& clai
   return Turn(*this, session, std::move(messages), now);
 }
 
-ApiError ChatSessions::too_long(SessionId session, std::uint64_t kept, std::uint64_t added) const {
+ApiError ChatSessions::too_long(std::uint64_t kept, std::uint64_t added) const {
   return bad_field("session",
-                   name_of_session(session) + " has messages of " + std::to_string(kept) +
+                   "the session has messages of " + std::to_string(kept) +
                        " bytes, and this request adds " + std::to_string(added) +
                        "; accepted are up to " + std::to_string(limits_.session_bytes),
                    "session_too_long");

@@ -108,7 +108,7 @@ class ChatSessions {
     Clock::time_point idle_since;  // while it has no turn
   };
 
-  ApiError too_long(SessionId session, std::uint64_t kept, std::uint64_t added) const;
+  ApiError too_long(std::uint64_t kept, std::uint64_t added) const;
   void end_turn(Sessions::iterator session, Clock::time_point now);
   void erase(Sessions::iterator session);
   bool forget_longest_idle();

@@ -5,6 +5,7 @@
 
 #include "field_readers.h"
 #include "forge/chat/chat_template.h"
+#include "ownership.h"
 #include "response_json.h"
 
 namespace forge::serve {
@@ -17,8 +18,9 @@ tl::expected<std::optional<ChatSessions::Turn>, ApiError> begin_turn(ChatSession
   auto& content = request.prompts.front().content;
   auto all = std::make_shared<chat::Conversation>(
       *std::get<std::shared_ptr<const chat::Conversation>>(content));
-  auto turn = sessions.begin({*request.session, request.session_messages}, std::move(all->messages),
-                             Clock::now());
+  auto turn =
+      sessions.begin({session_of(request.owner, *request.session), request.session_messages},
+                     std::move(all->messages), Clock::now());
   if (!turn) return tl::unexpected(std::move(turn.error()));
   all->messages = turn->messages();
   content = std::move(all);

@@ -134,14 +134,14 @@ AnswerHead Connection::new_head(RequestKind kind, const Turn& turn) const {
 asio::awaitable<bool> Connection::answer(const HttpRequest& request) {
   const Framing framing = framing_of(request, request.keep_alive());
   answer_begun_ = false;
-  Answer what = route(request, *state_);
+  Answer what = route(request, asker_.owner(), *state_);
   if (auto* to_run = std::get_if<UntokenizedRequest>(&what)) {
     co_return co_await generate(std::move(*to_run), framing);
   }
   if (const auto* release = std::get_if<SessionRelease>(&what)) {
     const bool had_messages = state_->chat_sessions.forget(release->session);
     const bool had_kv = co_await release_session(state_->loop, release->session);
-    co_return co_await send(session_released(release->session, had_messages || had_kv), framing);
+    co_return co_await send(session_released(release->said, had_messages || had_kv), framing);
   }
   if (std::holds_alternative<CacheClear>(what)) {
     co_await clear_prefix_cache(state_->loop);

@@ -53,6 +53,7 @@ void read_prompt_cache_key(const Reading& reading);
 void read_forge(const Reading& reading);
 void read_priority(const Reading& reading);
 void read_prefix_cache(const Reading& reading);
+void read_cache_salt(const Reading& reading);
 void read_timeout(const Reading& reading);
 void read_deadline(const Reading& reading);
 void read_ignore_eos(const Reading& reading);

@@ -1,6 +1,7 @@
 // Readers of the fields that are Forge's own, but for those of sessions.
 #include <cmath>
 #include <limits>
+#include <string>
 
 #include "field_readers.h"
 #include "forge/chat/chat_format.h"
@@ -9,6 +10,8 @@ namespace forge::serve {
 namespace {
 
 constexpr std::int64_t kInt64Max = std::numeric_limits<std::int64_t>::max();
+
+constexpr std::size_t kCacheSaltBytesMax = 1024;
 
 /// Seconds: the clock's resolution here, and a day.
 constexpr NumberRange kTimeouts = {0.001, 86400};
@@ -29,6 +32,16 @@ void read_priority(const Reading& reading) {
 void read_prefix_cache(const Reading& reading) {
   reading.request.prefix_cache =
       reading.fields.choice<PrefixCacheUse>("prefix_cache", PrefixCacheUse::automatic);
+}
+
+void read_cache_salt(const Reading& reading) {
+  reading.request.cache_salt = reading.fields.text("cache_salt", "");
+  const std::size_t bytes = reading.request.cache_salt.size();
+  if (bytes > kCacheSaltBytesMax || (bytes == 0 && reading.fields.has("cache_salt"))) {
+    reading.fields.refuse("cache_salt", "has " + std::to_string(bytes) +
+                                            " bytes; accepted are 1 .. " +
+                                            std::to_string(kCacheSaltBytesMax));
+  }
 }
 
 void read_timeout(const Reading& reading) {

@@ -7,6 +7,8 @@
 #include <boost/asio/use_awaitable.hpp>
 #include <utility>
 
+#include "ownership.h"
+
 namespace forge::serve {
 
 namespace asio = boost::asio;
@@ -39,8 +41,10 @@ Request to_engine(const CompletionOptions& options, std::vector<TokenId> prompt,
           .ignore_eos = options.ignore_eos,
           .priority = options.priority,
           .prefix_cache = runs_all ? PrefixCacheUse::disable : options.prefix_cache,
+          .cache_salt = salt_of(options.owner, options.cache_salt),
           .deadline_steps = options.deadline_steps,
-          .session = options.session};
+          .session = options.session ? std::optional(session_of(options.owner, *options.session))
+                                     : std::nullopt};
 }
 
 }  // namespace

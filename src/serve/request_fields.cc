@@ -109,6 +109,9 @@ constexpr FieldReader kReaders[] = {
     {{"prefix_cache", "\"auto\", \"disable\"",
       "disable neither reads nor leaves KV of others; auto", kAll},
      read_prefix_cache},
+    {{"cache_salt", "a string of 1 .. 1024 bytes",
+      "prefixes are shared with requests that have the same, and the same key; none", kAll},
+     read_cache_salt},
     {{"session", "an integer from 0",
       "a conversation, whose KV stays for its next turn until DELETE /forge/v1/sessions/ID or for "
       "--session-idle-steps",
@@ -202,7 +205,6 @@ constexpr FieldReader kReaders[] = {
     only("metadata", "{}"),
     only("service_tier", "\"auto\""),
     only("request_id", "null"),
-    only("cache_salt", "null"),
     only("kv_transfer_params", "null"),
     only("reasoning_effort", "null", kChat),
     only("include_reasoning", "true", kChat),

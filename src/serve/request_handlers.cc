@@ -5,6 +5,7 @@
 #include "forge/core/quoted.h"
 #include "generation.h"
 #include "handlers.h"
+#include "ownership.h"
 
 namespace forge::serve {
 namespace {
@@ -23,6 +24,7 @@ Answer job(RequestKind kind, const RouteCall& call) {
   if (state.shutting_down) return reply_of(engine::LoopError(engine::ShuttingDown{}));
   auto parsed = parse_request(kind, call.body, state.model);
   if (!parsed) return reply_of(parsed.error());
+  parsed->owner = call.owner;
   if (is_of_tokenizer(kind)) return *std::move(parsed);
   if (const auto error = length_error(*parsed, state.model, state.loop.tokenizer())) {
     return reply_of(*error);
@@ -51,7 +53,7 @@ Answer session_release(const RouteCall& call) {
   std::uint64_t value = 0;
   const auto [end, error] = std::from_chars(id.data(), id.data() + id.size(), value);
   if (error == std::errc() && end == id.data() + id.size() && value <= kSessionIdMax) {
-    return SessionRelease{SessionId(value)};
+    return SessionRelease{SessionId(value), session_of(call.owner, SessionId(value))};
   }
   return reply_of(request_error(400, in_quotes(id) +
                                          " is not the id of a session: accepted are integers "

@@ -20,7 +20,8 @@
 namespace forge::serve {
 
 struct SessionRelease {
-  SessionId session;
+  SessionId said;     ///< what the client calls it
+  SessionId session;  ///< what the engine does
 };
 struct CacheClear {};
 
@@ -45,6 +46,7 @@ constexpr Names<BodyKind> names_of(BodyKind) { return {"none", "JSON"}; }
 struct RouteCall {
   std::string_view body;
   std::string id;  ///< what follows the path, of routes that take an id
+  Owner owner;     ///< who calls
   const ServerState& state;
 };
 using Handler = Answer (*)(const RouteCall& call);

@@ -142,7 +142,7 @@ std::optional<Reply> refuse_header(const HttpHeader& header) {
   return route->body == BodyKind::json ? refuse_body_kind(header) : std::nullopt;
 }
 
-Answer route(const HttpRequest& request, const ServerState& state) {
+Answer route(const HttpRequest& request, const Owner& owner, const ServerState& state) {
   if (request.method() == http::verb::options && request.target() == "*") {
     return Reply{.headers = {{http::field::allow, kMethods}}};
   }
@@ -151,6 +151,7 @@ Answer route(const HttpRequest& request, const ServerState& state) {
   const Route& found = *find_route(path);
   return found.handle({.body = request.body(),
                        .id = percent_decoded(path.substr(found.path.size())),
+                       .owner = owner,
                        .state = state});
 }
 

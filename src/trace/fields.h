@@ -201,7 +201,8 @@ struct Fields<Request> {
                                      Field{"priority", &Request::priority},
                                      Field{"prefix_cache", &Request::prefix_cache},
                                      Field{"deadline_steps", &Request::deadline_steps},
-                                     Field{"session", &Request::session}};
+                                     Field{"session", &Request::session},
+                                     Field{"cache_salt", &Request::cache_salt}};
 };
 template <>
 struct Fields<SchedulerConfig> {

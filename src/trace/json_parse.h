@@ -109,6 +109,8 @@ inline Parsed parse_digest(const Json& value, std::uint64_t& out) {
   return {};
 }
 
+inline Parsed parse(const Json& value, CacheSalt& out) { return parse_digest(value, out.value); }
+
 template <class T>
 Parsed parse(const Json& value, std::vector<T>& out);
 template <Record T>

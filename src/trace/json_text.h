@@ -25,6 +25,12 @@ template <AnyId T>
 void append_json(TextBuffer& out, T id) {
   out.append(id.value);
 }
+inline void append_json_digest(TextBuffer& out, std::uint64_t digest) {
+  out.append('"');
+  out.append_hex(digest);
+  out.append('"');
+}
+inline void append_json(TextBuffer& out, CacheSalt salt) { append_json_digest(out, salt.value); }
 template <Named T>
 void append_json(TextBuffer& out, T value) {
   out.append('"');
@@ -130,12 +136,6 @@ void append_json(TextBuffer& out, const T& record) {
   } else {
     append_object(out, record);
   }
-}
-
-inline void append_json_digest(TextBuffer& out, std::uint64_t digest) {
-  out.append('"');
-  out.append_hex(digest);
-  out.append('"');
 }
 
 template <class T>

@@ -30,8 +30,8 @@ TraceOutput::Written TraceStream::flush() {
 tl::expected<std::unique_ptr<TraceFile>, std::string> TraceFile::create(const std::string& path,
                                                                         OnFailure on_failure) {
   constexpr int kFlags = O_WRONLY | O_CLOEXEC | O_NOCTTY;
-  constexpr mode_t kReadAndWrite = 0666;  // less the umask
-  int file = ::open(path.c_str(), kFlags | O_CREAT | O_EXCL, kReadAndWrite);
+  constexpr mode_t kOwnersAlone = 0600;  // it has what was asked and answered
+  int file = ::open(path.c_str(), kFlags | O_CREAT | O_EXCL, kOwnersAlone);
   if (file < 0 && errno == EEXIST) file = ::open(path.c_str(), kFlags);
   if (file < 0) return tl::unexpected("cannot write '" + path + "': " + reason_of(errno));
   std::unique_ptr<TraceFile> trace(new TraceFile(file, std::move(on_failure)));

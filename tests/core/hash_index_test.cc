@@ -21,7 +21,7 @@ class HashIndexTest : public testing::TestWithParam<std::uint32_t> {
  protected:
   HashIndexTest() {
     for (std::uint32_t block = 0; block < 64; ++block) {
-      const auto parent = block < 32 ? std::nullopt : std::optional(BlockId{0});
+      const auto parent = block < 32 ? PrefixParent(CacheSalt{}) : PrefixParent(BlockId{0});
       index.insert(parent, texts[block % 32], BlockId{block});
     }
   }
@@ -34,8 +34,7 @@ class HashIndexTest : public testing::TestWithParam<std::uint32_t> {
 TEST_P(HashIndexTest, never_takes_one_block_for_another_however_many_hashes_collide) {
   for (std::uint32_t i = 0; i < 64; ++i) {
     const bool cached = i < 32;
-    EXPECT_EQ(index.find(std::nullopt, texts[i]),
-              cached ? std::optional(BlockId{i}) : std::nullopt);
+    EXPECT_EQ(index.find(CacheSalt{}, texts[i]), cached ? std::optional(BlockId{i}) : std::nullopt);
     EXPECT_EQ(index.find(BlockId{0}, texts[i]),
               cached ? std::optional(BlockId{32 + i}) : std::nullopt);
     EXPECT_EQ(index.find(BlockId{1}, texts[i]), std::nullopt);
@@ -51,7 +50,7 @@ TEST_P(HashIndexTest, finds_the_others_after_an_eviction_among_collisions) {
                 block < gone ? std::optional(BlockId{block}) : std::nullopt);
     }
     for (std::uint32_t block = 0; block < 32; ++block) {
-      ASSERT_EQ(index.find(std::nullopt, texts[block]), BlockId{block});
+      ASSERT_EQ(index.find(CacheSalt{}, texts[block]), BlockId{block});
     }
   }
 }

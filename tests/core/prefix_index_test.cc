@@ -25,15 +25,15 @@ Ids ids_of(const std::vector<BlockId>& blocks) {
   return ids;
 }
 
-/// The blocks that hold a prefix of `text`.
-Ids match(const PrefixIndex& index, std::string_view text) {
+/// The blocks that hold a prefix of `text` with this salt.
+Ids match(const PrefixIndex& index, std::string_view text, CacheSalt salt = {}) {
   Ids found;
-  std::optional<BlockId> parent;
+  PrefixParent parent = salt;
   for (; text.size() >= 2; text.remove_prefix(2)) {
     const auto block = index.find(parent, tokens_of(text.substr(0, 2)));
     if (!block) break;
     found.push_back(block->value);
-    parent = block;
+    parent = *block;
   }
   return found;
 }
@@ -41,8 +41,8 @@ Ids match(const PrefixIndex& index, std::string_view text) {
 class PrefixIndexTest : public testing::TestWithParam<PrefixCacheKind> {
  protected:
   /// Caches `text` in `blocks`; those that hold a prefix of it already are passed over.
-  void insert(std::string_view text, const Ids& blocks) {
-    std::optional<BlockId> parent;
+  void insert(std::string_view text, const Ids& blocks, CacheSalt salt = {}) {
+    PrefixParent parent = salt;
     for (const std::uint32_t id : blocks) {
       const BlockId block{id};
       if (!index->contains(block)) index->insert(parent, tokens_of(text.substr(0, 2)), block);
@@ -202,7 +202,7 @@ TEST_P(PrefixIndexTest, fills_to_the_last_block) {
 
 TEST_P(PrefixIndexTest, a_block_whose_tokens_are_cached_already_is_not_inserted) {
   insert("aa", {0});
-  EXPECT_EQ(index->insert(std::nullopt, tokens_of("aa"), BlockId{1}), BlockId{0});
+  EXPECT_EQ(index->insert(CacheSalt{}, tokens_of("aa"), BlockId{1}), BlockId{0});
   EXPECT_FALSE(index->contains(BlockId{1}));
   EXPECT_EQ(index->size(), 1u);
   EXPECT_EQ(index->insert(BlockId{0}, tokens_of("aa"), BlockId{1}), std::nullopt)
@@ -214,7 +214,7 @@ TEST_P(PrefixIndexTest, a_clone_lives_on_its_own) {
   release({1});
   const auto clone = index->clone();
   EXPECT_EQ(clone->evict(), BlockId{1});
-  clone->insert(std::nullopt, tokens_of("zz"), BlockId{3});
+  clone->insert(CacheSalt{}, tokens_of("zz"), BlockId{3});
   EXPECT_EQ(match(*index, "aabb"), (Ids{0, 1}));
   EXPECT_EQ(match(*index, "zz"), Ids{});
   insert("qq", {4});
@@ -232,7 +232,7 @@ TEST_P(PrefixIndexTest, agrees_with_an_ordered_map_while_many_blocks_come_and_go
   for (int step = 0; step < 20'000; ++step) {
     const std::vector<TokenId> tokens{draw(), draw()};
     const auto known = model.find(tokens);
-    ASSERT_EQ(index->find(std::nullopt, tokens),
+    ASSERT_EQ(index->find(CacheSalt{}, tokens),
               known == model.end() ? std::nullopt : std::optional(known->second));
     if (known != model.end()) continue;
     BlockId block{index->size()};
@@ -240,10 +240,30 @@ TEST_P(PrefixIndexTest, agrees_with_an_ordered_map_while_many_blocks_come_and_go
       block = *index->evict();
       std::erase_if(model, [&](const auto& entry) { return entry.second == block; });
     }
-    index->insert(std::nullopt, tokens, block);
+    index->insert(CacheSalt{}, tokens, block);
     index->release(block);
     model[tokens] = block;
   }
+}
+
+TEST_P(PrefixIndexTest, prefixes_with_another_salt_are_other_prefixes) {
+  constexpr CacheSalt kMine{7};
+  constexpr CacheSalt kYours{std::uint64_t{7} << 32};
+  insert("aabb", {0, 1}, kMine);
+  EXPECT_EQ(match(*index, "aabb", kMine), (Ids{0, 1}));
+  EXPECT_EQ(match(*index, "aabb", kYours), Ids{});
+  EXPECT_EQ(match(*index, "aabb"), Ids{});
+  insert("aabb", {2, 3}, kYours);
+  insert("aabb", {4, 5});
+  EXPECT_EQ(match(*index, "aabb", kMine), (Ids{0, 1}));
+  EXPECT_EQ(match(*index, "aabb", kYours), (Ids{2, 3}));
+  EXPECT_EQ(match(*index, "aabb"), (Ids{4, 5}));
+  EXPECT_EQ(index->salt(BlockId{1}), kMine) << "blocks below the first have its salt";
+  EXPECT_EQ(index->salt(BlockId{3}), kYours);
+  release({3, 2});
+  EXPECT_EQ(evict_all(), (Ids{3, 2}));
+  EXPECT_EQ(match(*index, "aabb", kMine), (Ids{0, 1}));
+  EXPECT_EQ(match(*index, "aabb", kYours), Ids{});
 }
 
 TEST_P(PrefixIndexDeathTest, letting_go_of_a_block_before_one_below_it_aborts) {
@@ -273,6 +293,7 @@ TEST_P(PrefixIndexDeathTest, using_a_block_that_is_not_cached_aborts) {
   EXPECT_DEATH(release({3}), "block 3 is not cached");
   EXPECT_DEATH(index->tokens(BlockId{3}), "block 3 is not cached");
   EXPECT_DEATH(index->parent(BlockId{3}), "block 3 is not cached");
+  EXPECT_DEATH(index->salt(BlockId{3}), "block 3 is not cached");
   EXPECT_DEATH(index->find(BlockId{3}, tokens_of("aa")), "block 3 is not cached");
 }
 
@@ -282,7 +303,7 @@ TEST_P(PrefixIndexDeathTest, naming_a_block_that_does_not_exist_aborts) {
 
 TEST_P(PrefixIndexDeathTest, inserting_a_cached_block_aborts) {
   insert("aa", {0});
-  EXPECT_DEATH(index->insert(std::nullopt, tokens_of("bb"), BlockId{0}),
+  EXPECT_DEATH(index->insert(CacheSalt{}, tokens_of("bb"), BlockId{0}),
                "block 0 is cached already");
 }
 
@@ -294,8 +315,8 @@ TEST_P(PrefixIndexDeathTest, inserting_below_an_unused_block_aborts) {
 }
 
 TEST_P(PrefixIndexDeathTest, half_a_block_of_tokens_aborts) {
-  EXPECT_DEATH(index->find(std::nullopt, tokens_of("a")), "1 tokens, block_size=2");
-  EXPECT_DEATH(index->insert(std::nullopt, tokens_of("aaa"), BlockId{0}), "3 tokens, block_size=2");
+  EXPECT_DEATH(index->find(CacheSalt{}, tokens_of("a")), "1 tokens, block_size=2");
+  EXPECT_DEATH(index->insert(CacheSalt{}, tokens_of("aaa"), BlockId{0}), "3 tokens, block_size=2");
 }
 
 std::string name_of(const testing::TestParamInfo<PrefixCacheKind>& kind) {

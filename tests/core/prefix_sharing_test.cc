@@ -28,16 +28,17 @@ PagedKVCache cache_of(std::uint32_t num_blocks) {
   return PagedKVCache(num_blocks, 2, make_prefix_index(config));
 }
 
-PrefixMatch match(const PagedKVCache& cache, std::string_view letters) {
+PrefixMatch match(const PagedKVCache& cache, std::string_view letters, CacheSalt salt = {}) {
   PrefixMatch found;
-  cache.match_prefix(text(letters), found);
+  cache.match_prefix({salt, text(letters)}, found);
   return found;
 }
 
 /// A sequence that has run all its tokens.
-void run(PagedKVCache& cache, SeqId seq, std::string_view letters) {
-  must(cache.add(seq, match(cache, letters), static_cast<std::uint32_t>(letters.size())));
-  must(cache.publish(seq, text(letters), static_cast<std::uint32_t>(letters.size())));
+void run(PagedKVCache& cache, SeqId seq, std::string_view letters, CacheSalt salt = {}) {
+  const auto tokens = static_cast<std::uint32_t>(letters.size());
+  must(cache.add(seq, match(cache, letters, salt), tokens));
+  must(cache.publish(seq, {salt, text(letters)}, tokens));
 }
 
 TEST(PrefixSharing, finds_full_blocks_that_were_published) {
@@ -50,11 +51,22 @@ TEST(PrefixSharing, finds_full_blocks_that_were_published) {
   EXPECT_EQ(match(cache, "abcdey").tokens, 4u) << "the last block of A is not full";
 }
 
+TEST(PrefixSharing, blocks_are_found_by_the_same_salt_alone) {
+  PagedKVCache cache = cache_of(8);
+  run(cache, kA, "abcde", CacheSalt{1});
+  EXPECT_EQ(match(cache, "abcde", CacheSalt{1}).tokens, 4u);
+  EXPECT_EQ(match(cache, "abcde", CacheSalt{2}).tokens, 0u);
+  EXPECT_EQ(match(cache, "abcde").tokens, 0u);
+  run(cache, kB, "abcde", CacheSalt{2});
+  EXPECT_EQ(table(cache, kA), (std::vector<std::uint32_t>{0, 1, 2}));
+  EXPECT_EQ(table(cache, kB), (std::vector<std::uint32_t>{3, 4, 5}));
+}
+
 TEST(PrefixSharing, blocks_are_found_only_after_they_are_published) {
   PagedKVCache cache = cache_of(8);
   must(cache.add(kA, {}, 4));
   EXPECT_EQ(match(cache, "abcde").tokens, 0u);
-  must(cache.publish(kA, text("abcd"), 3));  // three tokens are valid: one full block
+  must(cache.publish(kA, {{}, text("abcd")}, 3));  // three tokens are valid: one full block
   EXPECT_EQ(match(cache, "abcde").tokens, 2u);
 }
 
@@ -85,8 +97,8 @@ TEST(PrefixSharing, a_block_that_is_cached_already_gives_way) {
   PagedKVCache cache = cache_of(8);
   must(cache.add(kA, {}, 4));
   must(cache.add(kB, {}, 4));  // neither saw the other's prefix
-  must(cache.publish(kA, text("abcd"), 4));
-  EXPECT_EQ(must(cache.publish(kB, text("abcd"), 4)), 0u);
+  must(cache.publish(kA, {{}, text("abcd")}, 4));
+  EXPECT_EQ(must(cache.publish(kB, {{}, text("abcd")}, 4)), 0u);
   EXPECT_EQ(table(cache, kB), table(cache, kA));
   EXPECT_EQ(cache.pool().used_count(), 2u) << "in memory once";
 }
@@ -146,7 +158,7 @@ TEST(PrefixSharing, clearing_the_index_frees_what_nobody_holds) {
   cache.clear_index();
   EXPECT_EQ(cache.pool().used_count(), 2u);
   EXPECT_EQ(match(cache, "efghi").tokens, 0u);
-  EXPECT_EQ(must(cache.publish(kB, text("efgh"), 4)), std::nullopt);
+  EXPECT_EQ(must(cache.publish(kB, {{}, text("efgh")}, 4)), std::nullopt);
   EXPECT_EQ(match(cache, "efghi").tokens, 0u) << "B was there before: it publishes no more";
   must(cache.free(kB));
   EXPECT_EQ(cache.pool().used_count(), 0u);

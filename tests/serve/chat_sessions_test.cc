@@ -77,7 +77,7 @@ TEST_F(ChatSessionsTest, one_turn_at_a_time) {
   EXPECT_EQ(second.error().status, 409U);
   EXPECT_EQ(second.error().code, "session_busy");
   EXPECT_EQ(second.error().message,
-            "session 7 has another turn under way; accepted is one at a time");
+            "the session has another turn under way; accepted is one at a time");
   EXPECT_TRUE(sessions.begin({SessionId(8), {}}, Json::array({user("b")}), at(0)));
   turn.keep(assistant("c"), at(1));
   EXPECT_EQ(talk(sessions, kSeven, 2), 2U);
@@ -89,7 +89,7 @@ TEST_F(ChatSessionsTest, a_claim_that_is_wrong_is_refused) {
   ASSERT_FALSE(refused);
   EXPECT_EQ(refused.error().status, 409U);
   EXPECT_EQ(refused.error().code, "session_mismatch");
-  EXPECT_EQ(refused.error().message, "session 7 has 0 messages, and session_messages is 4");
+  EXPECT_EQ(refused.error().message, "the session has 0 messages, and session_messages is 4");
   EXPECT_EQ(sessions.count(), 0U);
 }
 

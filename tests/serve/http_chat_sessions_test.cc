@@ -176,7 +176,7 @@ TEST_F(HttpChatSessions, what_is_forgotten_is_said) {
       post(client, json::array({user("b")}), {{"session", 7}, {"session_messages", 2}});
   EXPECT_EQ(expects.status, 409U);
   EXPECT_EQ(expects.json()["error"]["message"],
-            "session 7 has 0 messages, and session_messages is 2");
+            "the session has 0 messages, and session_messages is 2");
   EXPECT_EQ(answer(client, json::array({user("b")}), {{"session", 7}})["forge"]["session_messages"],
             0);
 }

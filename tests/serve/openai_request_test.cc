@@ -245,6 +245,7 @@ INSTANTIATE_TEST_SUITE_P(
         BadField{"priority", "\"urgent\"",
                  "priority is \"urgent\"; accepted is \"low\", \"normal\", \"high\""},
         BadField{"priority", "2", " is 2; accepted is"},
+        BadField{"cache_salt", "\"\"", "cache_salt has 0 bytes; accepted are 1 .. 1024"},
         BadField{"prefix_cache", "true", "prefix_cache is true; accepted is \"auto\", \"disable\""},
         BadField{"session", "-1",
                  "session is -1; accepted is an integer, 0 .. 9223372036854775807"},

@@ -151,6 +151,7 @@ inline Request any_request() {
           .ignore_eos = *rc::gen::arbitrary<bool>(),
           .priority = any_enum<Priority>(0, 3),
           .prefix_cache = any_enum<PrefixCacheUse>(0, 2),
+          .cache_salt = CacheSalt{*rc::gen::arbitrary<std::uint64_t>()},
           .deadline_steps = *rc::gen::inRange<std::uint64_t>(0, 3),
           .session = *rc::gen::arbitrary<bool>()
                          ? std::optional(SessionId{*rc::gen::arbitrary<std::uint64_t>()})

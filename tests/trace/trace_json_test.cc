@@ -63,7 +63,7 @@ TEST(TraceJson, the_header_has_every_field_of_the_scheduler) {
                             .session_idle_steps = 10},
                            {{"model", "tiny"}}};
   EXPECT_EQ(to_json_line(header),
-            R"({"forge_trace":6,"scheduler":{"num_blocks":6,"block_size":1,"num_host_blocks":3,)"
+            R"({"forge_trace":7,"scheduler":{"num_blocks":6,"block_size":1,"num_host_blocks":3,)"
             R"("max_batch_size":16,"max_batch_tokens":64,"prefill_chunk_size":8,)"
             R"("watermark_blocks":2,"priority_head_start":9,"preemption":"swap",)"
             R"("swap_setup_cost":4,"swap_block_cost":5,"prefix_cache":"hash",)"
@@ -83,11 +83,13 @@ TEST(TraceJson, a_request_says_what_is_not_as_usual) {
                   .ignore_eos = true,
                   .priority = Priority::high,
                   .prefix_cache = PrefixCacheUse::disable,
+                  .cache_salt = CacheSalt{0x1f},
                   .deadline_steps = 50,
                   .session = SessionId{0}}),
             R"({"submit":{"seq":1,"request":{"prompt":[73],"max_new_tokens":32,)"
             R"("sampling":{"temperature":0.7,"seed":9},"ignore_eos":true,"priority":"high",)"
-            R"("prefix_cache":"disable","deadline_steps":50,"session":0}}})");
+            R"("prefix_cache":"disable","deadline_steps":50,"session":0,)"
+            R"("cache_salt":"000000000000001f"}}})");
 }
 
 // Version 3 is what these say. A new default of Request or of a row needs a new version.
@@ -100,7 +102,8 @@ TEST(TraceJson, what_is_usual_belongs_to_the_version) {
   EXPECT_TRUE(same(R"({"submit":{"seq":1,"request":{"prompt":[7],"max_new_tokens":32}}})",
                    R"({"submit":{"seq":1,"request":{"prompt":[7],"max_new_tokens":32,)"
                    R"("sampling":{"temperature":0,"seed":0},"ignore_eos":false,)"
-                   R"("priority":"normal","prefix_cache":"auto","deadline_steps":0}}})"));
+                   R"("priority":"normal","prefix_cache":"auto","deadline_steps":0,)"
+                   R"("cache_salt":"0000000000000000"}}})"));
   EXPECT_TRUE(same(R"({"step":{"step":7,"admitted":[[4]],"preempted":[[2]],"tables":[[4,0,0]],)"
                    R"("appended_blocks":[3],"slices":[[4,9]],"decodes":0},)"
                    R"("result":{"step":7,"slices":[[4,0]],"tokens":[1]},)"

@@ -70,6 +70,12 @@ TEST_F(TraceFileTest, a_file_that_is_new_or_empty_is_written) {
   }
 }
 
+TEST_F(TraceFileTest, a_new_file_is_its_owners_alone) {
+  const std::string file = path("new");
+  ASSERT_TRUE(TraceFile::create(file));
+  EXPECT_EQ(fs::status(file).permissions(), fs::perms::owner_read | fs::perms::owner_write);
+}
+
 TEST_F(TraceFileTest, a_file_with_something_in_it_is_refused_and_left_alone) {
   put("kept", "of a crash\n");
   EXPECT_EQ(refusal(path("kept")), "'" + path("kept") +

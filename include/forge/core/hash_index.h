@@ -1,10 +1,10 @@
 // HashIndex: a prefix index that finds a block by a hash of its whole prefix.
 //
-//   hash(block) = SipHash-2-4(key, hash(parent) || tokens of the block)        hash(root) = 0
+//   hash(block) = SipHash-2-4(key, hash(parent) || tokens of the block)    hash(root) = salt
 //
 // So one lookup costs the hashing of one block, however long the prefix is. The hash only says
-// where to look: a block is a hit when its parent and its tokens are those asked for. By induction
-// over the parents, the whole prefix is equal then. A collision costs time, never correctness, and
+// where to look: a block is a hit when its parent, its salt and its tokens are those asked for. By
+// induction over the parents, the whole prefix is equal then. A collision costs time, never correctness, and
 // the key keeps strangers from preparing collisions (SchedulerConfig::prefix_hash_key).
 //
 // Open addressing with linear probing, at most half full, and backward-shift deletion (Knuth, TAOCP
@@ -32,21 +32,20 @@ class HashIndex final : public PrefixIndex {
     BlockId block;           // root() if the entry is empty
   };
 
-  std::optional<BlockId> find_child(BlockId parent, std::span<const TokenId> tokens) const override;
-  std::optional<BlockId> link(BlockId parent, std::span<const TokenId> tokens,
-                              BlockId block) override;
+  std::optional<BlockId> find_child(BlockId parent, const SaltedTokens& key) const override;
+  std::optional<BlockId> link(BlockId parent, const SaltedTokens& key, BlockId block) override;
   void unlink(BlockId block) override;
   void unlink_all() override;
 
-  std::uint64_t hash(BlockId parent, std::span<const TokenId> tokens) const;
-  /// The entry of the block that holds `tokens` after `parent`, or the empty one for it.
-  std::size_t locate(std::uint64_t hash, BlockId parent, std::span<const TokenId> tokens) const;
+  std::uint64_t hash(BlockId parent, const SaltedTokens& key) const;
+  /// The entry of the child of `parent` with this key, or the empty one for it.
+  std::size_t locate(std::uint64_t hash, BlockId parent, const SaltedTokens& key) const;
   std::size_t home(std::uint32_t hash) const { return hash & (entries_.size() - 1); }
   std::size_t next(std::size_t i) const { return (i + 1) & (entries_.size() - 1); }
 
   SipKey key_;
   std::uint64_t hash_mask_;
-  std::vector<std::uint64_t> hashes_;  // of cached blocks; the root is the last
+  std::vector<std::uint64_t> hashes_;  // of cached blocks
   std::vector<Entry> entries_;         // size is a power of two
 };
 

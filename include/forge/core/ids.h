@@ -32,6 +32,10 @@ using StepId = Id<struct StepTag, std::uint64_t>;
 /// One conversation of several requests. Chosen by the caller, any value.
 using SessionId = Id<struct SessionTag, std::uint64_t>;
 
+/// Whose KV a request may find in the prefix cache: that of requests with the same salt. Chosen by
+/// the caller, any value; 0 is that of all who ask for none.
+using CacheSalt = Id<struct CacheSaltTag, std::uint64_t>;
+
 /// One entry of a vocabulary: 0 .. vocabulary size - 1.
 using TokenId = Id<struct TokenTag, std::uint32_t>;
 

@@ -10,7 +10,7 @@
 //
 // With a prefix index, full blocks of valid KV are published and found by other sequences:
 //
-//   match_prefix   the cached blocks that hold a prefix of some tokens
+//   match_prefix   the cached blocks that hold a prefix of some tokens, with their salt
 //   add(match)     a new table that starts with them. One token of a prompt must always run, so
 //                  when all its blocks are cached, the last one is not shared but copied, all but
 //                  one token of it: copy-on-write, because the last token will be written there
@@ -106,8 +106,9 @@ class PagedKVCache {
   /// Errors: DuplicateSequence.
   tl::expected<void, CacheError> add(SeqId seq);
 
-  /// The longest cached prefix of `tokens`, without the last of them. O(blocks found).
-  void match_prefix(std::span<const TokenId> tokens, PrefixMatch& match) const;
+  /// The longest cached prefix of the tokens with their salt, without the last of them. O(blocks
+  /// found).
+  void match_prefix(SaltedTokens of, PrefixMatch& match) const;
 
   /// The number of available blocks that a new sequence with room for `tokens` tokens takes: the
   /// blocks that it does not share, and the blocks of the match that are unused.
@@ -125,12 +126,11 @@ class PagedKVCache {
   tl::expected<GrownTable, CacheError> append(SeqId seq, std::uint32_t tokens);
 
   /// Makes the full blocks of the first `valid` tokens of `seq` findable, unless the index has been
-  /// cleared since `seq` was added (then its blocks may not continue a path of the index). `tokens`
-  /// are the tokens of `seq`, at least `valid`. Returns the first place of the table that changed,
-  /// if one did.
+  /// cleared since `seq` was added (then its blocks may not continue a path of the index). `of` has
+  /// the tokens of `seq`, at least `valid`, and the salt that it was matched with. Returns the first
+  /// place of the table that changed, if one did.
   /// Requires: an index. Errors: UnknownSequence. O(blocks not published yet).
-  tl::expected<std::optional<std::uint32_t>, CacheError> publish(SeqId seq,
-                                                                 std::span<const TokenId> tokens,
+  tl::expected<std::optional<std::uint32_t>, CacheError> publish(SeqId seq, SaltedTokens of,
                                                                  std::uint32_t valid);
 
   /// Forgets the last `tokens` tokens and releases the blocks that the shorter sequence does

@@ -5,12 +5,14 @@
 // looked up block by block:
 //
 //   prompt   s s s s | a a a a | q q          block_size 4
-//   find(none,    s s s s) -> block 7
+//   find(salt,    s s s s) -> block 7
 //   find(block 7, a a a a) -> block 2
 //   the rest has no full block: 8 tokens of KV are there already
 //
-// Cached blocks form a tree: a path from the root spells a prefix. This class keeps the tree, the
-// tokens and the order of eviction; how the child of a block with given tokens is found is left to
+// Cached blocks form a tree: a path from the root spells a prefix. The first block of a path has a
+// salt, too, and is found by those who ask with the same. So prefixes with different salts are
+// never shared, and nobody learns from the time that a request takes what was asked with another
+// salt. This class keeps the tree, the tokens, the salts and the order of eviction; how the child of a block with given tokens is found is left to
 // two implementations, which find the same blocks:
 //   RadixIndex  a radix tree whose edges carry block_size token ids; SGLang's RadixAttention
 //               (Zheng et al., "SGLang", NeurIPS 2024, section 3)
@@ -31,12 +33,12 @@
 // except unused(), blocks() and clone().
 //
 // Layout: a block is its own node, so everything is in flat arrays indexed by BlockId.
-//   bytes per block   4 * block_size of tokens, 24 of this class, and RadixIndex 16 or HashIndex
-//                     24 to 40: 104 or 112 to 128 with blocks of 16 tokens
+//   bytes per block   4 * block_size of tokens, 32 of this class, and RadixIndex 16 or HashIndex
+//                     24 to 40: 112 or 120 to 136 with blocks of 16 tokens
 //
 // Invariants
 //   1. The parent of a cached block is cached; a used block has a used parent.
-//   2. No two cached blocks have the same parent and the same tokens.
+//   2. No two cached blocks have the same parent, salt and tokens.
 //   3. The block that was released first is a leaf.
 #pragma once
 
@@ -44,6 +46,7 @@
 #include <memory>
 #include <optional>
 #include <span>
+#include <variant>
 #include <vector>
 
 #include "forge/core/ids.h"
@@ -51,20 +54,29 @@
 
 namespace forge {
 
+/// What a prefix is found by.
+struct SaltedTokens {
+  CacheSalt salt;
+  std::span<const TokenId> tokens;
+};
+
+/// What a block comes after: another one, or nothing, at the start of the prefixes with a salt.
+using PrefixParent = std::variant<CacheSalt, BlockId>;
+
 class PrefixIndex {
  public:
   virtual ~PrefixIndex() = default;
   PrefixIndex& operator=(const PrefixIndex&) = delete;
   virtual std::unique_ptr<PrefixIndex> clone() const = 0;
 
-  /// The cached block that holds `tokens` after `parent` (the root if none), if there is one.
+  /// The cached block that holds `tokens` after `parent`, if there is one.
   /// Requires: `parent` is cached, block_size tokens.
-  std::optional<BlockId> find(std::optional<BlockId> parent, std::span<const TokenId> tokens) const;
+  std::optional<BlockId> find(PrefixParent parent, std::span<const TokenId> tokens) const;
 
   /// Makes `block` findable; it is used. If another block holds `tokens` after `parent` already,
   /// returns that one and changes nothing.
   /// Requires: `parent` is cached and used, `block` is not cached, block_size tokens.
-  std::optional<BlockId> insert(std::optional<BlockId> parent, std::span<const TokenId> tokens,
+  std::optional<BlockId> insert(PrefixParent parent, std::span<const TokenId> tokens,
                                 BlockId block);
 
   /// Marks the unused block `block` as used. Requires: its parent is used. O(1).
@@ -81,6 +93,7 @@ class PrefixIndex {
 
   bool contains(BlockId block) const { return node(block).state != State::absent; }
   std::optional<BlockId> parent(BlockId block) const;           ///< requires: it is cached
+  CacheSalt salt(BlockId block) const;                          ///< requires: it is cached
   std::span<const TokenId> tokens(BlockId block) const;         ///< requires: it is cached
   std::uint32_t size() const { return size_; }                  ///< cached blocks
   std::uint32_t unused_count() const { return unused_count_; }  ///< cached blocks, unused
@@ -98,18 +111,17 @@ class PrefixIndex {
   BlockId root() const { return root_; }
   /// Requires: `block` is cached.
   BlockId parent_or_root(BlockId block) const { return nodes_[block.value].parent; }
-  /// Less than, equal to or greater than 0, as `tokens` come before, are or come after those of
-  /// `block` in some total order.
-  int compare(std::span<const TokenId> tokens, BlockId block) const;
+  /// Less than, equal to or greater than 0, as `key` comes before, is or comes after the salt and
+  /// tokens of `block` in some total order.
+  int compare(const SaltedTokens& key, BlockId block) const;
 
  private:
-  /// What an implementation adds. `parent` is the root or cached. link() makes `block`, which is
-  /// not cached yet, a child of `parent`, unless a child with these tokens exists: then it returns
-  /// that one. unlink() is called for leaves only, which are cached until it returns.
-  virtual std::optional<BlockId> find_child(BlockId parent,
-                                            std::span<const TokenId> tokens) const = 0;
-  virtual std::optional<BlockId> link(BlockId parent, std::span<const TokenId> tokens,
-                                      BlockId block) = 0;
+  /// What an implementation adds. `parent` is the root or cached, and then the salt of the key is
+  /// its own. link() makes `block`, which is not cached yet, a child of `parent`, unless a child
+  /// with this key exists: then it returns that one. unlink() is called for leaves only, which are
+  /// cached until it returns.
+  virtual std::optional<BlockId> find_child(BlockId parent, const SaltedTokens& key) const = 0;
+  virtual std::optional<BlockId> link(BlockId parent, const SaltedTokens& key, BlockId block) = 0;
   virtual void unlink(BlockId block) = 0;
   virtual void unlink_all() = 0;
 
@@ -127,6 +139,8 @@ class PrefixIndex {
   const Node& node(BlockId block) const;
   Node& cached(BlockId block);
   const Node& cached(BlockId block) const;
+  BlockId block_or_root(PrefixParent parent) const;
+  CacheSalt salt_after(PrefixParent parent) const;
   void leave_unused(const Node& node);
   void forget_all();
 
@@ -134,7 +148,8 @@ class PrefixIndex {
   BlockId root_;
   std::uint32_t size_ = 0;
   std::uint32_t unused_count_ = 0;
-  std::vector<Node> nodes_;      // the root is the last
+  std::vector<Node> nodes_;  // the root is the last
+  std::vector<CacheSalt> salts_;
   std::vector<TokenId> tokens_;  // of block b at [b * block_size, (b + 1) * block_size)
 };
 

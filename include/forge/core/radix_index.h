@@ -18,7 +18,7 @@
 // scrambling of the id. So the shape of a tree does not depend on the order of insertions, and
 // a client who chooses the tokens does not choose the shape.
 //
-// Siblings are ordered by their last token, then by the others: blocks often begin alike (the same
+// Siblings are ordered by their last token, then by the others and their salts: blocks often begin alike (the same
 // beginning-of-sequence token, the same template), and a block's last token lies with its links,
 // so that a step down the tree seldom looks at the tokens.
 //
@@ -37,23 +37,21 @@ class RadixIndex final : public PrefixIndex {
  private:
   /// The places of a block in two search trees. root() stands for no block.
   struct Links {
-    BlockId lower;     // siblings below it in their tree whose tokens come before its own ...
+    BlockId lower;     // siblings below it in their tree whose keys come before its own ...
     BlockId higher;    // ... and after
     BlockId children;  // the top of its children's tree
     TokenId last_token;
   };
   static_assert(sizeof(Links) == 16);
 
-  std::optional<BlockId> find_child(BlockId parent, std::span<const TokenId> tokens) const override;
-  std::optional<BlockId> link(BlockId parent, std::span<const TokenId> tokens,
-                              BlockId block) override;
+  std::optional<BlockId> find_child(BlockId parent, const SaltedTokens& key) const override;
+  std::optional<BlockId> link(BlockId parent, const SaltedTokens& key, BlockId block) override;
   void unlink(BlockId block) override;
   void unlink_all() override;
 
-  int order_among_siblings(std::span<const TokenId> tokens, BlockId sibling) const;
-  /// The link of `sibling` to the side of a block with `tokens`. Requires: they differ from its
-  /// own.
-  BlockId& side(std::span<const TokenId> tokens, BlockId sibling);
+  int order_among_siblings(const SaltedTokens& key, BlockId sibling) const;
+  /// The link of `sibling` to the side of a block with this key. Requires: it is not its own.
+  BlockId& side(const SaltedTokens& key, BlockId sibling);
 
   std::vector<Links> links_;  // the root is the last
 };

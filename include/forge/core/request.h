@@ -34,6 +34,9 @@ struct Request {
   bool ignore_eos = false;
   Priority priority = Priority::normal;
   PrefixCacheUse prefix_cache = PrefixCacheUse::automatic;
+  /// The request finds no KV of requests with another salt, nor do they find its own: how long it
+  /// takes tells nothing of what they asked (prefix_index.h).
+  CacheSalt cache_salt;
   /// The number of steps in which the request may take part, from its submission on; 0 is no limit.
   /// After them it ends with FinishReason::deadline. A limit in seconds is the engine's business:
   /// it cancels.

@@ -10,6 +10,7 @@
 #include <vector>
 
 #include "forge/core/draft_history.h"
+#include "forge/core/prefix_index.h"
 #include "forge/core/sequence_view.h"
 
 namespace forge {
@@ -46,6 +47,7 @@ struct PrefixMemo {
 struct Sequence {
   SequenceView view;
   bool uses_prefix_cache = false;
+  CacheSalt cache_salt;
   bool admitted = false;       ///< has been in the batch
   bool decodes = false;        ///< has sampled, and its KV has not been dropped since
   std::uint32_t drafts = 0;    ///< wanted in the next step
@@ -55,6 +57,7 @@ struct Sequence {
   std::optional<SessionId> session;
   std::vector<TokenId> tokens;  ///< prompt and output, if it uses the prefix cache
 
+  SaltedTokens salted_tokens() const { return {cache_salt, tokens}; }
   bool is_swapped() const {
     return view.state == SequenceState::waiting && view.computed_tokens > 0;
   }

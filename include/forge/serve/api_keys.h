@@ -33,6 +33,9 @@ constexpr Names<KeyClass> names_of(KeyClass) { return {"client", "operator"}; }
 
 using KeyDigest = std::array<std::uint8_t, 32>;  ///< SHA-256
 
+/// Whose a request is: the digest of its key; nothing where no key is asked for.
+using Owner = std::optional<KeyDigest>;
+
 struct ApiKey {
   std::string name;  ///< 1 to 64 of letters, digits, '-', '_' and '.'; what logs call it
   KeyClass kind = KeyClass::client;

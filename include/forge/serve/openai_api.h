@@ -51,6 +51,7 @@
 #include "forge/core/step_plan.h"
 #include "forge/engine/draft_watch.h"
 #include "forge/serve/api_error.h"
+#include "forge/serve/api_keys.h"
 #include "forge/serve/request_fields.h"
 #include "forge/text/text_stream.h"
 #include "forge/text/tokenizer.h"
@@ -103,7 +104,9 @@ struct CompletionOptions {
   bool continuous_usage = false;  ///< in each event
   Priority priority = Priority::normal;
   PrefixCacheUse prefix_cache = PrefixCacheUse::automatic;
-  /// Only if there is one prompt. Of chat: the messages are what the conversation goes on with.
+  std::string cache_salt;  ///< what requests that share prefixes have in common; may be empty
+  Owner owner;             ///< whose sessions and prefixes are meant
+  /// As the client calls it. Only if there is one prompt. Of chat: the messages are what the conversation goes on with.
   std::optional<SessionId> session;
   std::optional<std::chrono::milliseconds> time_limit;
   std::uint64_t deadline_steps = 0;

@@ -1,7 +1,7 @@
-// The trace format, version 6: JSON lines, one event a line, in the order of the run.
+// The trace format, version 7: JSON lines, one event a line, in the order of the run.
 //
 // Line 1, the header:
-//   {"forge_trace":6,                            the version of the format
+//   {"forge_trace":7,                            the version of the format
 //    "scheduler":{"num_blocks":6,...},           every field of scheduler_config.h
 //    "target":{...}}                             what the executor was built from, opaque here
 //
@@ -24,7 +24,8 @@
 //                         "priority":"normal",
 //                         "prefix_cache":"auto",
 //                         "deadline_steps":0,
-//                         "session":7}}}
+//                         "session":7,
+//                         "cache_salt":"0000000000000000"}}}
 //   {"cancel":{"seq":1,"reason":"cancelled"}}    takes effect in the next step
 //   {"release_session":{"session":7}}            its KV is no longer kept
 //   {"clear_prefix_cache":{}}                    nothing is found in it until more is published
@@ -85,10 +86,10 @@
 //     token_count, decodes. `logits` is as long as `tokens` or absent.
 //   - A line ends with one newline, the last one too. A trace may end after any line.
 //   - What changes the meaning of a field, adds one or changes what is usual gets a new version
-//     number. Version 5 had no draft_lengths and a prefix_cache "force", which is read as "auto".
-//     Version 4 had no `grammar` and not the last two signals. Of `sampling`, version 3 had
-//     temperature and seed alone; version 2 differs from it in "target", whose readers are told the
-//     version. All are read. Version 1 had other rows and is refused.
+//     number. Version 6 had no cache_salt. Version 5 had no draft_lengths and a prefix_cache
+//     "force", which is read as "auto". Version 4 had no `grammar` and not the last two signals. Of
+//     `sampling`, version 3 had temperature and seed alone; version 2 differs from it in "target",
+//     whose readers are told the version. All are read. Version 1 had other rows and is refused.
 //
 // Size: a decode takes about 30 bytes (50 with the digest of its logits), a token of a prompt 4 to
 // 7; `forge-trace stats` says what a given trace is made of.
@@ -109,7 +110,7 @@ namespace forge::trace {
 
 struct TraceHeader;
 
-inline constexpr std::uint64_t kTraceVersion = 6;
+inline constexpr std::uint64_t kTraceVersion = 7;
 inline constexpr std::uint64_t kOldestTraceVersion = 2;  ///< the oldest that is read
 
 /// One line each, without the newline.
