@@ -25,10 +25,11 @@ tl::expected<Runtime, std::string> Runtime::open(TargetOptions options) {
   return Runtime(std::move(options), *std::move(model), *std::move(target));
 }
 
-trace::TraceWriter& Runtime::record(trace::TraceOutput& out) {
+trace::TraceWriter& Runtime::record(trace::TraceOutput& out, trace::TraceTokens tokens) {
   FORGE_CHECK(trace_ == nullptr, "the run is recorded already");
-  trace_ = std::make_unique<trace::TraceWriter>(
-      out, to_trace_header(options_, target_->record(), target_->device_name()));
+  auto header = to_trace_header(options_, target_->record(), target_->device_name());
+  header.tokens = tokens;
+  trace_ = std::make_unique<trace::TraceWriter>(out, header);
   engine_ = std::make_unique<engine::Engine>(options_.scheduler, target_->executor(), trace_.get());
   return *trace_;
 }

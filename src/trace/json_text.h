@@ -34,7 +34,7 @@ inline void append_json(TextBuffer& out, CacheSalt salt) { append_json_digest(ou
 template <Named T>
 void append_json(TextBuffer& out, T value) {
   out.append('"');
-  out.append(name_of(value));
+  out.append(forge::name_of(value));
   out.append('"');
 }
 

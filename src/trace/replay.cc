@@ -2,6 +2,7 @@
 
 #include "forge/core/scheduler.h"
 #include "forge/trace/trace_json.h"
+#include "forge/trace/trace_state.h"
 
 namespace forge::trace {
 namespace {
@@ -13,17 +14,23 @@ Difference prefixed(std::string_view prefix, Difference difference) {
 
 class Replay {
  public:
-  Replay(TraceReader& trace, Executor& executor, std::uint32_t vocabulary_size)
+  /// Without an executor the recorded results are committed, if they answer the plans.
+  Replay(TraceReader& trace, Executor* executor, std::uint32_t vocabulary_size)
       : trace_(trace),
         executor_(executor),
         vocabulary_size_(vocabulary_size),
-        scheduler_(trace.header().scheduler) {}
+        scheduler_(trace.header().scheduler),
+        state_(trace.header().scheduler) {}
 
   tl::expected<ReplayReport, TraceError> run() {
     while (!report_.difference) {
       auto event = trace_.next();
       if (!event) return tl::unexpected(event.error());
       if (!*event) break;
+      if (executor_ == nullptr) {
+        const auto applied = state_.apply(**event);
+        if (!applied) return tl::unexpected(trace_.error_here(applied.error()));
+      }
       const auto done = std::visit([&](const auto& e) { return follow(e); }, **event);
       if (!done) return tl::unexpected(done.error());
     }
@@ -35,24 +42,26 @@ class Replay {
 
   Followed follow(const SubmitEvent& event) {
     for (const TokenId token : event.request.prompt) {
-      if (token.value >= vocabulary_size_) {
+      if (executor_ != nullptr && token.value >= vocabulary_size_) {
         return tl::unexpected(trace_.error_here(
             "submit.request.prompt: token " + std::to_string(token.value) + " is not in 0.." +
             std::to_string(vocabulary_size_ - 1) + ", the target's vocabulary"));
       }
     }
     const std::string expected = std::to_string(event.seq.value);
-    if (const auto refusal = executor_.refuses(event.request)) {
-      differ({"submit", "taken as sequence " + expected, "refused: " + *refusal});
-      return {};
+    if (executor_ != nullptr) {
+      if (const auto refusal = executor_->refuses(event.request)) {
+        differ({"submit", "taken as sequence " + expected, "refused: " + *refusal});
+        return {};
+      }
     }
     const auto seq = scheduler_.submit(event.request);
     if (!seq) {
       differ({"submit", "taken as sequence " + expected, "refused: " + to_string(seq.error())});
     } else if (*seq != event.seq) {
       differ({"submit.seq", expected, std::to_string(seq->value)});
-    } else {
-      executor_.begin(*seq, event.request);
+    } else if (executor_ != nullptr) {
+      executor_->begin(*seq, event.request);
     }
     return {};
   }
@@ -84,7 +93,10 @@ class Replay {
       return {};
     }
     std::string target_error;
-    if (const auto done = executor_.execute(plan, result_); !done) {
+    if (executor_ == nullptr) {
+      result_ = recorded.result;
+      result_.step = plan.step;
+    } else if (const auto done = executor_->execute(plan, result_); !done) {
       target_error = done.error().message;
       fail_step(plan, result_);
     }
@@ -110,9 +122,10 @@ class Replay {
   }
 
   TraceReader& trace_;
-  Executor& executor_;
+  Executor* executor_;
   std::uint32_t vocabulary_size_;
   Scheduler scheduler_;
+  TraceState state_;  // without an executor: says whether results answer their plans
   StepResult result_;
   RunDigest run_;
   StepId next_step_;
@@ -123,7 +136,11 @@ class Replay {
 
 tl::expected<ReplayReport, TraceError> replay(TraceReader& trace, Executor& executor,
                                               std::uint32_t vocabulary_size) {
-  return Replay(trace, executor, vocabulary_size).run();
+  return Replay(trace, &executor, vocabulary_size).run();
+}
+
+tl::expected<ReplayReport, TraceError> replay_plans(TraceReader& trace) {
+  return Replay(trace, nullptr, 0).run();
 }
 
 }  // namespace forge::trace

@@ -130,7 +130,11 @@ tl::expected<TraceHeader, std::string> header_from_json(const Json& line) {
   if (parsed) parsed = parse_member(line, "scheduler", header.scheduler);
   if (parsed) parsed = check_config(header.scheduler);
   if (parsed && !line.contains("target")) parsed = fault("field 'target' is missing");
-  if (parsed && line.size() != 3) parsed = fault("the header has unknown fields");
+  const bool says_tokens = line.contains("tokens");
+  if (parsed && says_tokens) parsed = parse_member(line, "tokens", header.tokens);
+  if (parsed && line.size() != (says_tokens ? 4 : 3)) {
+    parsed = fault("the header has unknown fields");
+  }
   if (!parsed) return tl::unexpected(parsed.error().text());
   header.target = line["target"];
   header.version = version;

@@ -16,6 +16,10 @@ void append_header(TextBuffer& out, const TraceHeader& header) {
   append_json(out, header.scheduler);
   out.append(std::string_view(",\"target\":"));
   out.append(header.target.dump());
+  if (header.tokens != TraceTokens::exposed) {
+    out.append(std::string_view(",\"tokens\":"));
+    append_json(out, header.tokens);
+  }
   out.append('}');
 }
 
@@ -66,6 +70,7 @@ struct AppendEvent {
 }  // namespace
 
 TraceWriter::TraceWriter(TraceOutput& out, const TraceHeader& header) : out_(out) {
+  if (header.tokens == TraceTokens::veiled) veil_ = TokenVeil::random();
   append_header(line_, header);
   end_line();
 }
@@ -79,7 +84,7 @@ TraceWriter::TraceWriter(std::unique_ptr<TraceOutput> owned, const TraceHeader& 
 }
 
 void TraceWriter::submit(SeqId seq, const Request& request) {
-  append_submit(line_, seq, request);
+  append_submit(line_, seq, veil_ ? veil_->submit(seq, request) : request);
   end_line();
 }
 
@@ -99,7 +104,8 @@ void TraceWriter::clear_prefix_cache() {
 }
 
 void TraceWriter::step(const StepPlan& plan, const StepResult& result) {
-  append_step(line_, plan, result, run_.add(plan, result));
+  const StepResult& told = veil_ ? veil_->step(plan, result) : result;
+  append_step(line_, plan, told, run_.add(plan, told));
   ++steps_;
   end_line();
 }

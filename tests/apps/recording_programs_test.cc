@@ -59,6 +59,26 @@ TEST_F(RecordingPrograms, a_server_whose_outputs_are_gone_answers_what_it_has_be
   EXPECT_GE(replayed_steps("t.jsonl"), 1500U);
 }
 
+TEST_F(RecordingPrograms, without_expose_text_a_trace_has_plans_and_lengths_alone) {
+  ServerProcess server({"--trace", path("t.jsonl")});
+  ASSERT_TRUE(server.listens()) << server.said();
+  server.complete(20);
+  EXPECT_EQ(server.end(), 0);
+  std::ifstream file(path("t.jsonl"));
+  const std::string text(std::istreambuf_iterator<char>(file), {});
+  EXPECT_NE(text.find("\"tokens\":\"veiled\""), std::string::npos);
+  EXPECT_EQ(text.find("\"logits\""), std::string::npos);
+  const Outcome replay = run(FORGE_TRACE " replay " + path("t.jsonl"));
+  EXPECT_EQ(replay.status, 0);
+  EXPECT_NE(replay.output.find(" steps replayed: plans alone, since tokens are veiled, all equal"),
+            std::string::npos)
+      << replay.output;
+  expect_refused(FORGE_TRACE " replay --target cpu " + path("t.jsonl"), 2,
+                 "its tokens are veiled, so no model can run it again: record with --expose-text");
+  expect_refused(FORGE_INFER " --addr 127.0.0.1:0 --expose-text", 2,
+                 "--expose-text requires --trace");
+}
+
 TEST_F(RecordingPrograms, a_disk_that_fills_up_is_told_at_once_and_changes_no_answer) {
   constexpr rlim_t kBytes = 20'000;
   ServerProcess server(path("t.jsonl"), kBytes);

@@ -66,7 +66,7 @@ class ServerProcess : public ChildProcess {
 
   static std::vector<std::string> recording(const std::string& trace) {
     if (trace.empty()) return {};
-    return {"--trace", trace};
+    return {"--trace", trace, "--expose-text"};
   }
   static std::vector<std::string> command(const std::vector<std::string>& flags) {
     std::vector<std::string> words = {FORGE_INFER, "--addr", "127.0.0.1:0"};

@@ -52,6 +52,7 @@ void read_as(const std::string& bytes, bool truncated) {
     HashExecutor executor;
     (void)replay(trace, executor, HashExecutor::kVocabulary);
   });
+  with_reader([&](trace::TraceReader& trace) { (void)replay_plans(trace); });
   with_reader([&](trace::TraceReader& trace) {
     std::ostringstream out;
     (void)show(trace, {}, out);

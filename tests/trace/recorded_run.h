@@ -88,7 +88,8 @@ inline std::string small_trace() {
 /// Everything that a policy can do in one short run: prompts in chunks, prefix hits with a copied
 /// block, swap and recomputation, drafts, priorities, a deadline, sessions released and the
 /// cache cleared. `preemption` decides between swap and recomputation.
-inline std::string eventful_trace(PreemptionPolicy preemption = PreemptionPolicy::automatic) {
+inline std::string eventful_trace(PreemptionPolicy preemption = PreemptionPolicy::automatic,
+                                  trace::TraceTokens tokens = trace::TraceTokens::exposed) {
   HashExecutor executor;
   executor.drafts = 2;
   Recording run({.scheduler = {.cache = {.num_blocks = 14, .block_size = 4, .num_host_blocks = 8},
@@ -97,7 +98,8 @@ inline std::string eventful_trace(PreemptionPolicy preemption = PreemptionPolicy
                                .preemption = preemption,
                                .swap_setup_cost = 2,
                                .swap_block_cost = 3},
-                 .target = {{"model", "hash"}}},
+                 .target = {{"model", "hash"}},
+                 .tokens = tokens},
                 executor);
   Request first = request(13, 8);
   first.session = SessionId{7};

@@ -4,7 +4,10 @@
 
 #include <cstdlib>
 #include <fstream>
+#include <nlohmann/json.hpp>
 #include <sstream>
+#include <variant>
+#include <vector>
 
 #include "forge/trace/trace_json.h"
 #include "trace/recorded_run.h"
@@ -41,6 +44,62 @@ TEST(Replay, a_recorded_run_replays_to_its_digest) {
   EXPECT_FALSE(report.difference);
   const std::string last = lines_of(text).back();
   EXPECT_NE(last.find(digest_text(report.digest)), std::string::npos);
+}
+
+tl::expected<ReplayReport, TraceError> replay_plans_of(const std::string& text) {
+  std::istringstream in(text);
+  auto reader = TraceReader::open(in);
+  if (!reader) return tl::unexpected(reader.error());
+  return replay_plans(*reader);
+}
+
+std::vector<StepEvent> steps_of(const std::string& text) {
+  std::vector<StepEvent> steps;
+  std::istringstream in(text);
+  auto reader = TraceReader::open(in).value();
+  while (auto event = reader.next().value()) {
+    if (const auto* step = std::get_if<StepEvent>(&*event)) steps.push_back(*step);
+  }
+  return steps;
+}
+
+TEST(Replay, a_veiled_run_has_the_plans_of_the_run_and_replays_to_its_digest) {
+  for (const auto preemption : {PreemptionPolicy::automatic, PreemptionPolicy::recompute}) {
+    const std::string veiled = testing::eventful_trace(preemption, TraceTokens::veiled);
+    const auto told = steps_of(veiled);
+    const auto happened = steps_of(testing::eventful_trace(preemption));
+    ASSERT_EQ(told.size(), happened.size());
+    for (std::size_t i = 0; i < told.size(); ++i) EXPECT_EQ(told[i].plan, happened[i].plan);
+    const auto report = replay_plans_of(veiled).value();
+    EXPECT_FALSE(report.difference);
+    EXPECT_EQ(report.steps, told.size());
+    EXPECT_EQ(report.digest, told.back().link);
+  }
+}
+
+TEST(Replay, plans_alone_replay_of_exposed_runs_too) {
+  const auto report = replay_plans_of(small_trace()).value();
+  EXPECT_FALSE(report.difference);
+  EXPECT_EQ(report.digest, replay_text(small_trace()).value().digest);
+}
+
+TEST(Replay, a_result_that_answers_another_plan_is_not_committed) {
+  std::vector<std::string> lines = lines_of(small_trace());
+  const auto spoil = [&](auto change) {
+    std::vector<std::string> spoiled = lines;
+    for (std::string& line : spoiled) {
+      if (!line.starts_with("{\"step\"")) continue;
+      auto event = std::get<StepEvent>(event_from_json(nlohmann::json::parse(line)).value());
+      change(event.result);
+      line = to_json_line(TraceEvent(event));
+      break;
+    }
+    const auto report = replay_plans_of(joined(spoiled));
+    return report ? "no error" : report.error().message;
+  };
+  EXPECT_NE(spoil([](StepResult& result) { result.slices.clear(); }), "no error");
+  EXPECT_NE(spoil([](StepResult& result) { result.slices[0].seq = SeqId{9}; }), "no error");
+  EXPECT_NE(spoil([](StepResult& result) { result.slices[0].token_count = 0; }), "no error");
 }
 
 // The stored traces are seeds of the fuzzer and what book/traces.md shows. They were written by

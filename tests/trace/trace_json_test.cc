@@ -72,6 +72,13 @@ TEST(TraceJson, the_header_has_every_field_of_the_scheduler) {
   EXPECT_EQ(header_from_json(json::parse(to_json_line(header))).value(), header);
 }
 
+TEST(TraceJson, a_header_says_that_tokens_are_veiled) {
+  const TraceHeader header{.tokens = TraceTokens::veiled};
+  const std::string line = to_json_line(header);
+  EXPECT_TRUE(line.ends_with(R"("target":{},"tokens":"veiled"})")) << line;
+  EXPECT_EQ(header_from_json(json::parse(line)).value(), header);
+}
+
 TEST(TraceJson, a_request_says_what_is_not_as_usual) {
   const auto line = [](const Request& request) {
     return to_json_line(TraceEvent(SubmitEvent{SeqId{1}, request}));

@@ -51,6 +51,25 @@ TEST(TraceWriter, writes_the_header_and_a_line_an_event) {
                            "\n" + to_json_line(TraceEvent(ClearPrefixCacheEvent{})) + "\n");
 }
 
+TEST(TraceWriter, veils_tokens_where_the_header_says_so) {
+  TraceHeader header = kHeader;
+  header.tokens = TraceTokens::veiled;
+  std::ostringstream out;
+  TraceWriter writer(out, header);
+  Request request = testing::request(2, 4);
+  request.sampling.logit_bias = {{TokenId{5}, 1.0F}};
+  writer.submit(SeqId{1}, request);
+  EXPECT_EQ(out.str().find("[5,5]"), std::string::npos);
+  EXPECT_EQ(out.str().find("logit_bias"), std::string::npos);
+  StepPlan plan;
+  plan.slices = {{SeqId{1}, 0, 2, 0, true}};
+  const StepResult result{
+      .slices = {{SeqId{1}, 0, 1}}, .tokens = {TokenId{7}}, .logits = {0xabcdef}};
+  writer.step(plan, result);
+  EXPECT_EQ(out.str().find("\"tokens\":[7]"), std::string::npos);
+  EXPECT_EQ(out.str().find("logits"), std::string::npos);
+}
+
 TEST(TraceWriter, its_digest_is_that_of_the_run) {
   std::ostringstream out;
   TraceWriter writer(out, kHeader);

@@ -52,8 +52,10 @@ class Runtime {
   const TargetOptions& options() const { return options_; }
 
   /// Records every event from now on. Digests of logits are in the trace if options had
-  /// executor.digest_logits. Borrows `out`. Requires: nothing has been submitted; called once.
-  trace::TraceWriter& record(trace::TraceOutput& out);
+  /// executor.digest_logits and `tokens` are exposed. Borrows `out`. Requires: nothing has been
+  /// submitted; called once.
+  trace::TraceWriter& record(trace::TraceOutput& out,
+                             trace::TraceTokens tokens = trace::TraceTokens::exposed);
 
  private:
   Runtime(TargetOptions options, std::unique_ptr<const LoadedModel> model, Target target);

@@ -3,7 +3,8 @@
 // Builds a scheduler from the header, feeds it the recorded submissions and cancellations, and at
 // each recorded step decides, executes and commits anew. The first plan, result or link that
 // is not the recorded one ends the replay. The recorded step is never executed or committed:
-// it is only compared, so a damaged trace cannot lead the scheduler or the target astray.
+// it is only compared, so a damaged trace cannot lead the scheduler or the target astray. Only
+// replay_plans(), which has no target, takes the results as recorded.
 //
 //   trace    submit ----------------+ step (plan, result, link)
 //                                   |   |      |      |
@@ -40,5 +41,10 @@ struct ReplayReport {
 /// Errors: the trace cannot be read, or names tokens outside the vocabulary.
 tl::expected<ReplayReport, TraceError> replay(TraceReader& trace, Executor& executor,
                                               std::uint32_t vocabulary_size);
+
+/// The same for the policy alone, which needs no target: the plans are decided anew, and the
+/// recorded results committed once they are known to answer them. For traces whose tokens are
+/// veiled. Errors: the trace cannot be read, or contradicts itself.
+tl::expected<ReplayReport, TraceError> replay_plans(TraceReader& trace);
 
 }  // namespace forge::trace

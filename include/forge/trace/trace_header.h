@@ -5,6 +5,7 @@
 #include <nlohmann/json.hpp>
 
 #include "forge/core/scheduler_config.h"
+#include "forge/trace/token_veil.h"
 #include "forge/trace/trace_json.h"
 
 namespace forge::trace {
@@ -14,6 +15,7 @@ namespace forge::trace {
 struct TraceHeader {
   SchedulerConfig scheduler;
   nlohmann::json target = nlohmann::json::object();
+  TraceTokens tokens = TraceTokens::exposed;
   std::uint64_t version = kTraceVersion;  ///< of the format that was read, so also of `target`
 
   friend bool operator==(const TraceHeader&, const TraceHeader&) = default;

@@ -3,7 +3,8 @@
 // Line 1, the header:
 //   {"forge_trace":7,                            the version of the format
 //    "scheduler":{"num_blocks":6,...},           every field of scheduler_config.h
-//    "target":{...}}                             what the executor was built from, opaque here
+//    "target":{...},                             what the executor was built from, opaque here
+//    "tokens":"exposed"}                         or "veiled" (token_veil.h)
 //
 // Every other line is one event, an object whose first key is its kind:
 //   {"submit":{"seq":1,                          the id that the scheduler gave
@@ -60,6 +61,7 @@
 //   draft_lengths fixed adaptive (of the scheduler)
 //
 // What is left out, because most lines are decodes and say the same
+//   - "tokens" of the header, if they are exposed.
 //   - Empty lists.
 //   - Each field of a request, but prompt and max_new_tokens, that has the value shown above, as
 //     has `sampling` if nothing else is asked for; `session` if there is none.
@@ -86,7 +88,7 @@
 //     token_count, decodes. `logits` is as long as `tokens` or absent.
 //   - A line ends with one newline, the last one too. A trace may end after any line.
 //   - What changes the meaning of a field, adds one or changes what is usual gets a new version
-//     number. Version 6 had no cache_salt. Version 5 had no draft_lengths and a prefix_cache
+//     number. Version 6 had no cache_salt and no "tokens". Version 5 had no draft_lengths and a prefix_cache
 //     "force", which is read as "auto". Version 4 had no `grammar` and not the last two signals. Of
 //     `sampling`, version 3 had temperature and seed alone; version 2 differs from it in "target",
 //     whose readers are told the version. All are read. Version 1 had other rows and is refused.

@@ -4,6 +4,8 @@
 // buffer that is reused, so that nothing is allocated once the buffer has grown to the longest
 // line, and goes to the output as a whole line.
 //
+// Where the header says so, tokens are veiled (token_veil.h).
+//
 // An output that fails ends the recording, and nothing else: the run goes on, the events that
 // follow are not written.
 //
@@ -17,6 +19,7 @@
 #include <string>
 
 #include "forge/trace/text_buffer.h"
+#include "forge/trace/token_veil.h"
 #include "forge/trace/trace_event.h"
 #include "forge/trace/trace_output.h"
 
@@ -62,6 +65,7 @@ class TraceWriter {
 
   std::unique_ptr<TraceOutput> owned_;  // around a stream
   TraceOutput& out_;
+  std::optional<TokenVeil> veil_;  // if the header says so
   TextBuffer line_;
   RunDigest run_;
   std::uint64_t steps_ = 0;

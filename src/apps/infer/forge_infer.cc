@@ -175,7 +175,7 @@ int serve(InferOptions options) {
   auto keys = read_keys(options.api_key_file);
   if (!keys) return fail(keys.error());
   if (const auto fits = fit_connections(options.http); !fits) return fail(fits.error());
-  options.target.executor.digest_logits = !options.trace_file.empty();
+  options.target.executor.digest_logits = options.exposes_text;
   NamedProfile profile{"all passes", model::PassProfile()};
   if (options.profile.on) options.target.profile = &profile.profile;
   auto opened = Runtime::open(std::move(options.target));
@@ -187,7 +187,9 @@ int serve(InferOptions options) {
   if (runtime.options().source.is_file()) print_model(runtime);
   const auto trace_file = create_trace("forge-infer", options.trace_file);
   if (!trace_file) return fail(trace_file.error());
-  trace::TraceWriter* const trace = *trace_file ? &runtime.record(**trace_file) : nullptr;
+  const auto tokens =
+      options.exposes_text ? trace::TraceTokens::exposed : trace::TraceTokens::veiled;
+  trace::TraceWriter* const trace = *trace_file ? &runtime.record(**trace_file, tokens) : nullptr;
   options.http.on_connection_error = [](std::string_view what) {
     std::cerr << "forge-infer: a connection was closed: " << what << '\n';
   };

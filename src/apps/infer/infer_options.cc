@@ -116,10 +116,17 @@ void add_server(CLI::App& app, InferOptions& options) {
       ->capture_default_str()
       ->check(CLI::Range(1, 1 << 30))
       ->group(kServer);
-  app.add_option("--trace", options.trace_file,
-                 "Record the run as JSON lines, with the digests of all logits, into a file that "
-                 "is new or empty: none is overwritten. If it cannot be written any more, requests "
-                 "are answered as before, and the health says so")
+  auto* const trace =
+      app.add_option("--trace", options.trace_file,
+                     "Record the run as JSON lines into a file that is new or empty: none is "
+                     "overwritten. If it cannot be written any more, requests are answered as "
+                     "before, and the health says so")
+          ->group(kServer);
+  app.add_flag("--expose-text", options.exposes_text,
+               "The trace has the tokens of prompts and answers, the texts of grammars and the "
+               "digests of all logits, so that a model can run it again; without it tokens are "
+               "veiled: lengths and plans alone")
+      ->needs(trace)
       ->group(kServer);
   add_profile(app, options.profile)->group(kServer);
 }

@@ -21,6 +21,7 @@ struct InferOptions {
   engine::EngineLoop::Options loop;
   serve::HttpOptions http;
   std::string trace_file;
+  bool exposes_text = false;  // in the trace
   ProfileOptions profile;
 };
 

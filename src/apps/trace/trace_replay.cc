@@ -102,6 +102,16 @@ void add_replay_options(CLI::App& replay, ReplayOptions& options) {
 int run_replay(const CLI::App& flags, const TraceArgument& file, const ReplayOptions& options) {
   InputTrace trace(file);
   if (const auto opened = trace.open(); !opened) return unusable(opened.error());
+  if (trace.reader().header().tokens == trace::TraceTokens::veiled) {
+    if (flags.count("--target") > 0 || flags.count("--model") > 0) {
+      return unusable(file.path +
+                      ": its tokens are veiled, so no model can run it again: record "
+                      "with --expose-text");
+    }
+    const auto plans = trace::replay_plans(trace.reader());
+    if (!plans) return unusable(trace.error(plans.error()));
+    return print(*plans, ": plans alone, since tokens are veiled");
+  }
   auto recorded = runtime::from_trace_header(trace.reader().header());
   if (!recorded) return unusable(file.path + ": line 1: " + recorded.error());
   runtime::TargetOptions& run = recorded->options;
