@@ -44,7 +44,10 @@ void Engine::clear_prefix_cache() {
 }
 
 Engine::Step Engine::step(const std::function<void()>& meanwhile) {
+  using Clock = std::chrono::steady_clock;
+  times_.begun = Clock::now();
   const StepPlan& plan = scheduler_.schedule();
+  times_.planned = Clock::now();
   executor_.start(plan);
   if (meanwhile) meanwhile();
   if (const auto done = executor_.execute(plan, result_); !done) {
@@ -52,8 +55,10 @@ Engine::Step Engine::step(const std::function<void()>& meanwhile) {
     target_lost_ = target_lost_ || done.error().target_lost;
     fail_step(plan, result_);
   }
+  times_.executed = Clock::now();
   scheduler_.commit(plan, result_);
   if (trace_ != nullptr) trace_->step(plan, result_);
+  times_.ended = Clock::now();
   return {plan, result_};
 }
 

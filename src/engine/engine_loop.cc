@@ -5,44 +5,10 @@
 
 #include "forge/core/check.h"
 #include "forge/core/must.h"
+#include "loop_texts.h"
 
 namespace forge::engine {
 namespace {
-
-struct ErrorText {
-  std::string operator()(const QueueFull& e) const {
-    return "the queue has no room: " + std::to_string(e.waiting) +
-           " requests are waiting, accepted are up to " + std::to_string(e.limit);
-  }
-  std::string operator()(const ShuttingDown&) const { return "the server is shutting down"; }
-  std::string operator()(const TargetLost& e) const {
-    return "the target is lost and runs nothing any more: " + e.reason;
-  }
-  std::string operator()(const SubmitError& e) const { return to_string(e); }
-};
-
-std::string failed_text(const std::string& reason) {
-  return "the target failed while it ran this request: " + reason;
-}
-
-/// Of a slice whose logits are not: those of its last token that is no draft.
-std::string not_finite_text(const Slice& slice) {
-  const std::uint32_t next = slice.first + slice.count - slice.drafts;
-  return "the logits are not finite at position " + std::to_string(next) +
-         " of prompt and output: the model's arithmetic overflows on this text";
-}
-
-/// Of a slice that has no token by the grammar of its request.
-std::string no_token_text(const Slice& slice, FinishSignal signal) {
-  const std::uint32_t next = slice.first + slice.count - slice.drafts;
-  const std::string place = "at position " + std::to_string(next) + " of prompt and output ";
-  if (signal == FinishSignal::grammar_limit) {
-    return place +
-           "it takes more work than the grammar of the output may take to find the tokens "
-           "that may follow";
-  }
-  return place + "no token of the vocabulary leads on to a text of the grammar of the output";
-}
 
 tl::unexpected<LoopError> refusal(LoopError error) {
   return tl::unexpected<LoopError>(std::move(error));
@@ -55,8 +21,6 @@ ToldToken told(const TokenReport& report, const StepResult& result) {
 
 }  // namespace
 
-std::string to_string(const LoopError& error) { return std::visit(ErrorText{}, error); }
-
 EngineLoop::EngineLoop(Engine& engine, const text::Tokenizer& tokenizer, const Options& options)
     : engine_(engine),
       tokenizer_(tokenizer),
@@ -64,6 +28,8 @@ EngineLoop::EngineLoop(Engine& engine, const text::Tokenizer& tokenizer, const O
       config_(engine.scheduler().config()),
       drafts_(options.acceptance) {
   FORGE_CHECK(options.queue_limit > 0, "a queue needs room for at least one request");
+  metrics_.last_step = Clock::now();
+  published_metrics_ = metrics_;
   status_.total_blocks = config_.cache.num_blocks;
   status_.total_host_blocks = config_.cache.num_host_blocks;
   publish_status();
@@ -86,10 +52,12 @@ tl::expected<TicketId, LoopError> EngineLoop::submit(Request request, SubmitOpti
   Submission submission{.request = std::move(request),
                         .stop_strings = std::move(options.stop_strings),
                         .spelt = std::move(options.spelt),
+                        .submitted = Clock::now(),
                         .sink = std::move(sink)};
+  submission.arrival = options.arrival.value_or(submission.submitted);
   if (options.time_limit) {
     FORGE_CHECK(options.time_limit->count() > 0, "time_limit=", options.time_limit->count());
-    submission.deadline = Clock::now() + *options.time_limit;
+    submission.deadline = submission.submitted + *options.time_limit;
   }
   const std::lock_guard lock(mutex_);
   if (auto reason = no_place(1)) return refusal(std::move(*reason));
@@ -168,17 +136,24 @@ EngineStatus EngineLoop::status() const {
   return status_;
 }
 
+EngineMetrics EngineLoop::metrics() const {
+  const std::lock_guard lock(mutex_);
+  return published_metrics_;
+}
+
 void EngineLoop::run() {
   std::vector<Task> tasks;
   bool goes_on = true;
   while (goes_on) {
     goes_on = take_inbox(tasks);
+    now_ = Clock::now();
     for (const Task& task : tasks) task();
     tasks.clear();
     if (!goes_on) break;
-    expire(Clock::now());
+    expire();
     if (engine_.has_work()) {
       const Engine::Step step = engine_.step([this] { send(); });
+      now_ = engine_.step_times().ended;
       count(step);
       publish_status();
       take(step);
@@ -192,12 +167,14 @@ void EngineLoop::run() {
   if (!outbox_.empty()) send();
 }
 
-/// Hands the trace to the system and the events that wait to their sinks.
+/// Hands the trace to the system and the events that wait to their sinks. Who has seen an event
+/// finds it counted.
 void EngineLoop::send() {
   engine_.flush_trace();
   {
     const std::lock_guard lock(mutex_);
     status_.trace = engine_.trace_status();
+    published_metrics_ = metrics_;
   }
   for (const Outgoing& each : outbox_) (*each.sink)(each.event);
   outbox_.clear();
@@ -222,12 +199,17 @@ void EngineLoop::begin(Submission& submission) {
     const std::lock_guard lock(mutex_);
     --submissions_pending_;
   }
+  RequestProgress progress{
+      .arrival = submission.arrival,
+      .submitted = submission.submitted,
+      .prompt_tokens = static_cast<std::uint32_t>(submission.request.prompt.size()),
+      .max_new_tokens = submission.request.max_new_tokens};
   if (engine_.target_lost()) {  // since submit()
+    metrics_.add_end(progress, FinishReason::error, now_);
     submission.sink(
         {.finish = FinishReason::error, .error = to_string(TargetLost{engine_.last_error()})});
     return publish_status();
   }
-  const auto prompt_tokens = static_cast<std::uint32_t>(submission.request.prompt.size());
   const SeqId seq = must(engine_.submit(submission.request));  // validated by submit()
   seq_of_[submission.ticket] = seq;
   if (submission.deadline) deadlines_.emplace(*submission.deadline, submission.ticket);
@@ -236,7 +218,7 @@ void EngineLoop::begin(Submission& submission) {
                                                         std::move(submission.spelt)),
                                .sink = std::make_shared<TokenSink>(std::move(submission.sink)),
                                .deadline = submission.deadline,
-                               .prompt_tokens = prompt_tokens});
+                               .progress = progress});
 }
 
 void EngineLoop::cancel_on_loop(TicketId ticket, FinishReason reason) {
@@ -248,8 +230,8 @@ void EngineLoop::cancel_on_loop(TicketId ticket, FinishReason reason) {
 }
 
 /// Ends the requests whose time is over.
-void EngineLoop::expire(Clock::time_point now) {
-  while (!deadlines_.empty() && deadlines_.begin()->first <= now) {
+void EngineLoop::expire() {
+  while (!deadlines_.empty() && deadlines_.begin()->first <= now_) {
     cancel_on_loop(deadlines_.begin()->second, FinishReason::deadline);
   }
 }
@@ -264,7 +246,9 @@ void EngineLoop::take(const Engine::Step& step) {
   }
   for (const Admission& admission : step.plan.admitted) {
     const auto found = streams_.find(admission.seq);
-    if (found != streams_.end()) found->second.cached_tokens = admission.cached_tokens;
+    if (found != streams_.end()) {
+      found->second.progress.admit(admission.cached_tokens, engine_.step_times().planned);
+    }
   }
   std::span<const TokenReport> reports = step.result.reports;  // in slice order
   for (std::size_t i = 0; i < step.result.slices.size(); ++i) {
@@ -276,23 +260,26 @@ void EngineLoop::take(const Engine::Step& step) {
     const auto found = streams_.find(slice.seq);
     if (found == streams_.end()) continue;
     found->second.drafts.add(step.plan.slices[i].drafts, slice.token_count);
+    metrics_.add_slice(found->second.progress, step.plan.slices[i], slice, now_);
     if (slice.signal == FinishSignal::error) {
       close(found, FinishReason::error, failed_text(engine_.last_error()));
     } else if (slice.signal == FinishSignal::not_finite) {
       close(found, FinishReason::error, not_finite_text(step.plan.slices[i]));
     } else if (has_failed(slice.signal)) {
       close(found, FinishReason::error, no_token_text(step.plan.slices[i], slice.signal));
-    } else if (take_tokens(found->second, step.result, slice, own)) {
-      forget(found);
+    } else {
+      const FinishReason reason = take_tokens(found->second, step.result, slice, own);
+      if (reason != FinishReason::none) forget(found, reason);
     }
   }
 }
 
-/// Makes one event a token, with what was asked of it; true when the last one has ended the
-/// request.
-bool EngineLoop::take_tokens(Stream& stream, const StepResult& result, const SliceResult& slice,
-                             std::span<const TokenReport> reports) {
-  for (; !reports.empty() && reports.front().position < stream.prompt_tokens;
+/// Makes one event a token, with what was asked of it. Returns: why the last one has ended the
+/// request, if it has.
+FinishReason EngineLoop::take_tokens(Stream& stream, const StepResult& result,
+                                     const SliceResult& slice,
+                                     std::span<const TokenReport> reports) {
+  for (; !reports.empty() && reports.front().position < stream.progress.prompt_tokens;
        reports = reports.subspan(1)) {
     stream.told_of_prompt.push_back(told(reports.front(), result));
   }
@@ -300,8 +287,8 @@ bool EngineLoop::take_tokens(Stream& stream, const StepResult& result, const Sli
   const auto tokens = result.tokens_of(slice);
   for (std::size_t i = 0; i < tokens.size(); ++i) {
     TokenEvent event{.text = stream.text.push(tokens[i]),
-                     .completion_tokens = ++stream.completion_tokens,
-                     .cached_tokens = stream.cached_tokens,
+                     .completion_tokens = ++stream.progress.completion_tokens,
+                     .cached_tokens = stream.progress.cached_tokens,
                      .drafts = stream.drafts,
                      .told_of_prompt = std::exchange(stream.told_of_prompt, {})};
     if (i < reports.size()) event.told = told(reports[i], result);
@@ -312,11 +299,11 @@ bool EngineLoop::take_tokens(Stream& stream, const StepResult& result, const Sli
       event.text += stream.text.finish();
       event.finish = end;
     }
-    const bool ends = event.finish != FinishReason::none;
+    const FinishReason finish = event.finish;
     outbox_.push_back({stream.sink, std::move(event)});
-    if (ends) return true;
+    if (finish != FinishReason::none) return finish;
   }
-  return false;
+  return FinishReason::none;
 }
 
 /// After a step of a lost target: nothing that is left can go on, and no KV is worth keeping.
@@ -332,18 +319,19 @@ void EngineLoop::abandon() {
 
 /// Ends a request without a token of its own.
 void EngineLoop::close(Streams::iterator found, FinishReason reason, std::string error) {
-  Stream stream = forget(found);
+  Stream stream = forget(found, reason);
   outbox_.push_back({std::move(stream.sink),
                      {.text = stream.text.finish(),
-                      .completion_tokens = stream.completion_tokens,
-                      .cached_tokens = stream.cached_tokens,
+                      .completion_tokens = stream.progress.completion_tokens,
+                      .cached_tokens = stream.progress.cached_tokens,
                       .drafts = stream.drafts,
                       .finish = reason,
                       .error = std::move(error)}});
 }
 
-EngineLoop::Stream EngineLoop::forget(Streams::iterator found) {
+EngineLoop::Stream EngineLoop::forget(Streams::iterator found, FinishReason reason) {
   Stream stream = std::move(found->second);
+  metrics_.add_end(stream.progress, reason, now_);
   seq_of_.erase(stream.ticket);
   if (stream.deadline) deadlines_.erase({*stream.deadline, stream.ticket});
   streams_.erase(found);
@@ -356,6 +344,8 @@ void EngineLoop::count(const Engine::Step& step) {
     alarm_changed |= drafts_.add(step.plan.slices[i].drafts, step.result.slices[i].token_count);
   }
   if (alarm_changed && options_.on_draft_alarm) options_.on_draft_alarm(drafts_.alarm());
+  metrics_.add_step(step.plan, step.result, engine_.step_times());
+  count_overtakers(step.plan);
   const std::lock_guard lock(mutex_);
   status_.drafts = drafts_.counts();
   status_.draft_alarm = drafts_.alarm();
@@ -369,6 +359,15 @@ void EngineLoop::count(const Engine::Step& step) {
   if (step.result.slices.empty()) return;
   status_.stalled_steps =
       std::ranges::all_of(step.result.slices, failed) ? status_.stalled_steps + 1 : 0;
+}
+
+void EngineLoop::count_overtakers(const StepPlan& plan) {
+  for (const auto* admissions : {&plan.admitted, &plan.resumed}) {
+    for (const Admission& admission : *admissions) {
+      const std::uint32_t overtaken = must(engine_.scheduler().view(admission.seq)).overtaken;
+      metrics_.overtaken_max = std::max(metrics_.overtaken_max, overtaken);
+    }
+  }
 }
 
 void EngineLoop::publish_status() {

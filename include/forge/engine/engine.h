@@ -31,6 +31,7 @@
 
 #include "forge/core/executor.h"
 #include "forge/core/scheduler.h"
+#include "forge/engine/step_times.h"
 
 namespace forge::trace {
 class TraceWriter;
@@ -81,6 +82,9 @@ class Engine {
   /// Requires: `meanwhile` uses neither the engine, but for its trace, nor an earlier Step.
   Step step(const std::function<void()>& meanwhile = {});
 
+  /// Of the last step. No plan depends on them.
+  const StepTimes& step_times() const { return times_; }
+
   /// Hands the events so far to the system, if they are recorded: a crash of the program
   /// then leaves them in the trace, and a full disk shows in trace_status().
   void flush_trace();
@@ -102,6 +106,7 @@ class Engine {
   Executor& executor_;
   trace::TraceWriter* trace_;
   StepResult result_;
+  StepTimes times_;
   std::string last_error_;
   bool target_lost_ = false;
 };

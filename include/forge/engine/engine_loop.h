@@ -54,6 +54,7 @@
 #include "forge/core/request.h"
 #include "forge/engine/draft_watch.h"
 #include "forge/engine/engine.h"
+#include "forge/engine/metrics.h"
 #include "forge/text/text_stream.h"
 #include "forge/text/tokenizer.h"
 
@@ -99,6 +100,8 @@ struct SubmitOptions {
   /// A positive time, counted from submit(). When it is over, the request ends with
   /// FinishReason::deadline, wherever it is.
   std::optional<std::chrono::milliseconds> time_limit;
+  /// When its text arrived, from which the metrics count; that of submit() if it was tokens.
+  std::optional<TimePoint> arrival;
 };
 
 /// Names a submission, before and after the scheduler has given it a sequence.
@@ -184,6 +187,9 @@ class EngineLoop {
   void drain();
 
   EngineStatus status() const;
+  /// What had been counted when events were last sent: of every event that a sink has received, and
+  /// of every step but the one under way. Waits for no step.
+  EngineMetrics metrics() const;
   const SchedulerConfig& config() const { return config_; }
   const Options& options() const { return options_; }
   const text::Tokenizer& tokenizer() const { return tokenizer_; }
@@ -197,7 +203,9 @@ class EngineLoop {
     Request request;
     std::vector<std::string> stop_strings;
     std::vector<text::SpeltToken> spelt;
-    std::optional<Clock::time_point> deadline;
+    TimePoint arrival;
+    TimePoint submitted;
+    std::optional<TimePoint> deadline;
     TokenSink sink;
   };
   /// One request on the loop thread.
@@ -205,10 +213,8 @@ class EngineLoop {
     TicketId ticket;
     text::TextStream text;
     std::shared_ptr<const TokenSink> sink;
-    std::optional<Clock::time_point> deadline;
-    std::uint32_t prompt_tokens = 0;
-    std::uint32_t completion_tokens = 0;
-    std::uint32_t cached_tokens = 0;
+    std::optional<TimePoint> deadline;
+    RequestProgress progress;
     DraftCounts drafts;
     std::vector<ToldToken> told_of_prompt;  // that no event has told yet
   };
@@ -227,15 +233,16 @@ class EngineLoop {
   bool take_inbox(std::vector<Task>& tasks);
   void begin(Submission& submission);
   void cancel_on_loop(TicketId ticket, FinishReason reason);
-  void expire(Clock::time_point now);
+  void expire();
   void take(const Engine::Step& step);
-  bool take_tokens(Stream& stream, const StepResult& result, const SliceResult& slice,
-                   std::span<const TokenReport> reports);
+  FinishReason take_tokens(Stream& stream, const StepResult& result, const SliceResult& slice,
+                           std::span<const TokenReport> reports);
   void abandon();
   void close(Streams::iterator stream, FinishReason reason, std::string error = {});
-  Stream forget(Streams::iterator stream);
+  Stream forget(Streams::iterator stream, FinishReason reason);
   void send();
   void count(const Engine::Step& step);
+  void count_overtakers(const StepPlan& plan);
   void publish_status();
 
   Engine& engine_;
@@ -250,6 +257,7 @@ class EngineLoop {
   std::vector<Task> inbox_;
   std::size_t submissions_pending_ = 0;  // in the inbox, or taken from it just now
   EngineStatus status_;
+  EngineMetrics published_metrics_;
   std::uint64_t next_ticket_ = 1;
   bool draining_ = false;
   bool stopping_ = false;
@@ -259,8 +267,10 @@ class EngineLoop {
   Streams streams_;
   std::vector<Outgoing> outbox_;
   DraftWatch drafts_;
+  EngineMetrics metrics_;
+  TimePoint now_;  // read when the inbox was taken, and when a step had ended
   std::map<TicketId, SeqId> seq_of_;
-  std::set<std::pair<Clock::time_point, TicketId>> deadlines_;
+  std::set<std::pair<TimePoint, TicketId>> deadlines_;
 
   std::thread thread_;  // last: it starts when all the rest is there
 };
