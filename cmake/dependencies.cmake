@@ -103,6 +103,17 @@ forge_dependency(Boost Boost::headers
   FIND 1.81 CONFIG COMPONENTS context
   AS Boost::asio Boost::beast Boost::context)
 
+# The text of metrics. Of its parts only the core, which opens no connection.
+set(ENABLE_PULL OFF)
+set(ENABLE_PUSH OFF)
+set(ENABLE_COMPRESSION OFF)
+set(ENABLE_TESTING OFF)
+set(GENERATE_PKGCONFIG OFF)
+forge_dependency(prometheus-cpp prometheus-cpp::core
+  FROM GIT_REPOSITORY https://github.com/jupp0r/prometheus-cpp GIT_TAG v1.0.1 GIT_SHALLOW ON
+       GIT_SUBMODULES ""
+  FIND CONFIG)
+
 find_package(Threads REQUIRED)
 
 # It has no build of CMake's that could be fetched; every system has a package of it.

@@ -4,8 +4,6 @@
 #include <boost/beast/core/string.hpp>
 
 #include "forge/core/quoted.h"
-#include "route_table.h"
-#include "routes.h"
 
 namespace forge::serve {
 namespace {
@@ -82,8 +80,8 @@ std::optional<Reply> refuse_remote_operator(const HttpHeader& header, bool is_lo
 
 }  // namespace
 
-tl::expected<Asker, Reply> admit(const HttpHeader& header, const ApiKeys* keys, bool is_local) {
-  const Audience audience = audience_of(header);
+tl::expected<Asker, Reply> admit(const HttpHeader& header, Audience audience, const ApiKeys* keys,
+                                 bool is_local) {
   if (audience == Audience::everyone) return Asker();
   if (keys == nullptr) {
     if (audience == Audience::clients) return Asker();

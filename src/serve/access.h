@@ -7,8 +7,9 @@
 //                  none, or an unknown one: 401           it, and not through another site's page;
 //                                                         else 403
 //
-// What has no route is for clients. The last rule keeps out the pages of a browser on this machine:
-// one that asks "http://forge.example:8080", a name that its owner has made to lead here (DNS
+// What has no route is for clients. /metrics is for everyone with HttpOptions::metrics_open
+// (audience_of). The last rule of the table keeps out the pages of a browser on this machine: one
+// that asks "http://forge.example:8080", a name that its owner has made to lead here (DNS
 // rebinding), has the wrong Host; one that asks "http://localhost:8080" has the wrong Origin.
 // What a proxy on this machine forwards is not of this machine.
 //
@@ -21,6 +22,7 @@
 #include "forge/serve/api_keys.h"
 #include "http_types.h"
 #include "reply.h"
+#include "route_table.h"
 
 namespace forge::serve {
 
@@ -31,8 +33,9 @@ struct Asker {
   Owner owner() const { return key ? Owner(key->digest) : std::nullopt; }
 };
 
-/// `keys` is null for a server without. `is_local`: the connection came from this machine. Errors:
-/// the answer to a request that is refused.
-tl::expected<Asker, Reply> admit(const HttpHeader& header, const ApiKeys* keys, bool is_local);
+/// To what is for `audience`. `keys` is null for a server without. `is_local`: the connection came
+/// from this machine. Errors: the answer to a request that is refused.
+tl::expected<Asker, Reply> admit(const HttpHeader& header, Audience audience, const ApiKeys* keys,
+                                 bool is_local);
 
 }  // namespace forge::serve

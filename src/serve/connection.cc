@@ -107,6 +107,7 @@ void Connection::drop_unless_in(const ApiKeys& keys) {
 }
 
 asio::awaitable<Connection::ReadResult> Connection::read_request() {
+  asked_ = {};
   const bool begun = co_await await_request();
   if (!begun) co_return tl::unexpected(NoRequest());
   Parser parser;
@@ -176,12 +177,15 @@ asio::awaitable<tl::expected<void, Connection::NoRequest>> Connection::fill(Pars
 asio::awaitable<tl::expected<void, Connection::NoRequest>> Connection::examine(
     const HttpHeader& header) {
   state_->connections.set_busy(*this);
+  asked_ = {.route = route_of(header), .method = header.method()};
   const auto refusal = [&header](Reply reply) {
     return tl::unexpected(NoRequest({std::move(reply), framing_of(header, false)}));
   };
   if (auto refused = refuse_ambiguity(header)) co_return refusal(std::move(*refused));
-  if (is_visitor_ && !is_for_everyone(header)) co_return refusal(refuse_newcomer(state_->options));
-  auto asker = admit(header, state_->keys ? &*state_->keys : nullptr, is_local_);
+  const HttpOptions& options = state_->options;
+  if (is_visitor_ && !is_for_everyone(header, options)) co_return refusal(refuse_newcomer(options));
+  auto asker = admit(header, audience_of(header, options), state_->keys ? &*state_->keys : nullptr,
+                     is_local_);
   if (!asker) co_return refusal(std::move(asker.error()));
   asker_ = *std::move(asker);
   const auto expected = header[http::field::expect];

@@ -97,6 +97,7 @@ class Connection : public std::enable_shared_from_this<Connection> {
   const bool is_visitor_;
   const bool is_local_;  // of this machine
   Asker asker_;          // of the request that arrives or is under way
+  Asked asked_;          // likewise
   std::shared_ptr<ServerState> state_;
   boost::beast::flat_buffer buffer_;
   bool silent_ = false;        // nothing of a request has arrived

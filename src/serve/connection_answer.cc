@@ -71,6 +71,22 @@ std::string events_of(const AnswerHead& head, std::span<const ChoiceWriter::Part
   return events;
 }
 
+/// Counts a request at its end, however that comes.
+class CountedRequest {
+ public:
+  CountedRequest(ServeCounts& counts, const CompletionRequest& request,
+                 const Generation& generation)
+      : counts_(counts), request_(request), generation_(generation) {}
+  ~CountedRequest() { counts_.add_request(request_, generation_.completion_tokens()); }
+  CountedRequest(const CountedRequest&) = delete;
+  CountedRequest& operator=(const CountedRequest&) = delete;
+
+ private:
+  ServeCounts& counts_;
+  const CompletionRequest& request_;
+  const Generation& generation_;
+};
+
 /// What of an answer is known so far.
 class Progress {
  public:
@@ -152,6 +168,7 @@ asio::awaitable<bool> Connection::answer(const HttpRequest& request) {
 
 asio::awaitable<bool> Connection::send(const Reply& reply, Framing framing) {
   framing.keep_alive = keeps_alive(framing);
+  state_->counts.add_answer(asked_, reply.status);
   const bool written = co_await write(reply_bytes(reply, framing));
   co_return written&& framing.keep_alive;
 }
@@ -191,6 +208,7 @@ asio::awaitable<bool> Connection::tokenize_and_run(UntokenizedRequest& untokeniz
   if (!request) co_return co_await send(reply_of(request.error()), framing);
   auto generation = Generation::start(state_->loop, socket_.get_executor(), *request, time_limit);
   if (!generation) co_return co_await send(reply_of(generation.error()), framing);
+  const CountedRequest counted(state_->counts, *request, **generation);
   if (request->stream) co_return co_await answer_stream(*request, **generation, *turn, framing);
   co_return co_await answer_whole(*request, **generation, *turn, framing);
 }
@@ -254,6 +272,7 @@ asio::awaitable<bool> Connection::answer_stream(const CompletionRequest& request
       if (request.include_usage) events += event(usage_chunk_json(head, progress.usage()));
       events += event("[DONE]");
     }
+    if (!header.empty()) state_->counts.add_answer(asked_, 200);
     std::string bytes = std::exchange(header, "") + stream_part(events, framing);
     if (failed || generation.ended()) bytes += stream_end(framing);
     const bool written = co_await write(bytes);

@@ -84,15 +84,20 @@ tl::expected<std::unique_ptr<Generation>, engine::LoopError> Generation::start(
     const TimeLimit& time_limit) {
   const auto left = time_left(request, time_limit);
   std::unique_ptr<Generation> generation(new Generation(loop, io));
+  generation->completion_tokens_.resize(request.choices());
   for (std::size_t index = 0; index < request.choices(); ++index) {
     const auto sink = [inbox = generation->inbox_, io, index](const engine::TokenEvent& token) {
       asio::post(io,
                  [inbox, event = Event{index, token}]() mutable { inbox->push(std::move(event)); });
     };
     const auto choice = static_cast<std::uint32_t>(index % request.best_of);
-    const auto ticket = loop.submit(
-        to_engine(request, request.prompts[index / request.best_of], choice),
-        {.stop_strings = request.stop, .spelt = request.spelt, .time_limit = left}, sink);
+    const auto ticket =
+        loop.submit(to_engine(request, request.prompts[index / request.best_of], choice),
+                    {.stop_strings = request.stop,
+                     .spelt = request.spelt,
+                     .time_limit = left,
+                     .arrival = time_limit.arrival},
+                    sink);
     if (!ticket) return tl::unexpected(ticket.error());  // cancels the choices before this one
     generation->tickets_.push_back(*ticket);
     ++generation->open_;
@@ -114,6 +119,7 @@ asio::awaitable<std::vector<Generation::Event>> Generation::next() {
   }
   std::vector<Event> events = std::exchange(inbox_->events, {});
   for (const Event& event : events) {
+    completion_tokens_[event.index] = event.token.completion_tokens;
     if (event.token.finish != FinishReason::none) --open_;
   }
   co_return events;

@@ -15,6 +15,7 @@
 #include <functional>
 #include <memory>
 #include <optional>
+#include <span>
 #include <tl/expected.hpp>
 #include <vector>
 
@@ -55,6 +56,9 @@ class Generation {
   /// Requires: !ended().
   boost::asio::awaitable<std::vector<Event>> next();
 
+  /// Of each choice, as far as next() has returned them.
+  std::span<const std::uint32_t> completion_tokens() const { return completion_tokens_; }
+
   /// Whether next() has returned the last token of every choice.
   bool ended() const { return open_ == 0; }
 
@@ -68,6 +72,7 @@ class Generation {
 
   engine::EngineLoop& loop_;
   std::vector<engine::TicketId> tickets_;
+  std::vector<std::uint32_t> completion_tokens_;  // [choices]
   std::size_t open_ = 0;  // choices whose last token next() has not returned
   std::shared_ptr<Inbox> inbox_;
 };

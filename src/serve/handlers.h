@@ -9,6 +9,7 @@ namespace forge::serve::handlers {
 
 // What the server does and holds.
 Answer health(const RouteCall& call);
+Answer metrics(const RouteCall& call);
 Answer cache_stats(const RouteCall& call);
 Answer cache_clear(const RouteCall& call);
 

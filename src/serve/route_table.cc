@@ -18,6 +18,10 @@ constexpr std::array kRoutes = {
         "what the engine has done and holds",
         handlers::health},
     Route{get, "/health", everyone, BodyKind::none, "the same", handlers::health},
+    Route{get, "/metrics", operators, BodyKind::none,
+          "counters, gauges and histograms for Prometheus ([metrics.md](metrics.md)); for everyone "
+          "with `--metrics-open`",
+          handlers::metrics, false, true},
     Route{get, "/v1/models", clients, BodyKind::none, "a list of the one model", handlers::models},
     Route{get, "/v1/models/", clients, BodyKind::none, "its entry", handlers::model, true},
     Route{post, "/generate", clients, BodyKind::json, "the text that goes on after a prompt",

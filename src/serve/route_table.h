@@ -59,6 +59,7 @@ struct Route {
   std::string_view what;  ///< what it answers, for the page
   Handler handle;
   bool takes_id = false;
+  bool may_be_open = false;  ///< for everyone with HttpOptions::metrics_open
 };
 
 std::span<const Route> routes();

@@ -122,15 +122,17 @@ Reply session_released(SessionId session, bool known) {
 
 Reply cache_cleared() { return {.body = R"({"cleared":true})"}; }
 
-Audience audience_of(const HttpHeader& header) {
-  const Route* route = find_route(path_of(header));
-  return route != nullptr ? route->audience : Audience::clients;
+const Route* route_of(const HttpHeader& header) { return find_route(path_of(header)); }
+
+Audience audience_of(const HttpHeader& header, const HttpOptions& options) {
+  const Route* route = route_of(header);
+  if (route == nullptr) return Audience::clients;
+  return route->may_be_open && options.metrics_open ? Audience::everyone : route->audience;
 }
 
-bool is_for_everyone(const HttpHeader& header) {
-  const Route* route = find_route(path_of(header));
-  return route != nullptr && route->audience == Audience::everyone &&
-         takes(*route, header.method());
+bool is_for_everyone(const HttpHeader& header, const HttpOptions& options) {
+  return audience_of(header, options) == Audience::everyone &&
+         takes(*route_of(header), header.method());
 }
 
 std::optional<Reply> refuse_header(const HttpHeader& header) {

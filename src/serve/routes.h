@@ -13,11 +13,14 @@ namespace forge::serve {
 /// of a kind that is not read.
 std::optional<Reply> refuse_header(const HttpHeader& header);
 
+/// The route of a request, whatever its method; null: there is none of its path.
+const Route* route_of(const HttpHeader& header);
+
 /// Whom the route of a request is for; for clients, if there is no such route.
-Audience audience_of(const HttpHeader& header);
+Audience audience_of(const HttpHeader& header, const HttpOptions& options);
 
 /// Whether the request is for a route that is for everyone, and will not be refused.
-bool is_for_everyone(const HttpHeader& header);
+bool is_for_everyone(const HttpHeader& header, const HttpOptions& options);
 
 Answer route(const HttpRequest& request, const Owner& owner, const ServerState& state);
 

@@ -14,6 +14,7 @@
 #include "connection_table.h"
 #include "forge/serve/api_keys.h"
 #include "forge/serve/http_server.h"
+#include "serve_counts.h"
 #include "tokenizer_worker.h"
 
 namespace forge::serve {
@@ -50,6 +51,7 @@ struct ServerState {
   std::optional<ApiKeys> keys;  // nothing: no key is asked for
   ConnectionTable connections;
   ChatSessions chat_sessions;
+  ServeCounts counts;
   asio::steady_timer time_to_end;  // of a shutdown
   bool shutting_down = false;
   std::function<void()> ended;

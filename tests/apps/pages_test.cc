@@ -108,6 +108,7 @@ const std::vector<Case> kCases = {
      .claims = {{"Tools", ""}},
      .tools = {"curl", "jq"}},
     {.name = "fields", .page = "book/serving.md", .claims = {{"Fields", ""}}, .tools = {"curl"}},
+    {.name = "metrics", .page = "book/serving.md", .claims = {{"Metrics", ""}}, .tools = {"curl"}},
     {.name = "model_from_a_file",
      .page = "book/serving.md",
      .claims = {{"A model from a file", ""}},

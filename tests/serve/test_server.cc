@@ -18,7 +18,9 @@ serve::ModelCard model_of(const TestServerOptions& options) {
           .created = 1'700'000'000,
           .chat = options.chat,
           .grammars = options.grammars,
-          .draft_source = options.draft_source};
+          .draft_source = options.draft_source,
+          .kv_type = "f32",
+          .memory = {{"host", "kv", 1024}}};
 }
 
 struct RunningServer::Parts {

@@ -46,6 +46,8 @@ struct HttpOptions {
   /// Listen where others than this machine can connect, although what they send and get can be read
   /// on its way, and without keys anybody may ask.
   bool insecure = false;
+  /// Anybody may ask for /metrics, which is for operators otherwise.
+  bool metrics_open = false;
   /// Time from shutdown() on, after which requests that still run end with the text so far and the
   /// finish reason "deadline".
   std::chrono::milliseconds shutdown_timeout{25'000};

@@ -1,6 +1,8 @@
 // HttpServer: the engine behind HTTP/1.1.
 //
 // What it answers stands in one table: routes_page(), `forge-infer --list-routes`, book/routes.md.
+// What it counts for operators stands in another: metrics_page(), `--list-metrics`,
+// book/metrics.md.
 // A run that is recorded has in its health "trace": {"state": "recording" or "failed", "steps": N
 // in the trace, and of a failed one the "reason"}; that does not change the status.
 //
@@ -18,8 +20,8 @@
 //
 // At most max_connections are served at a time. A further one takes the place of the connection
 // that has been idle longest (no whole header of a request has arrived since its last answer). If
-// none is idle, the new connection gets its answer if it asks for the health, and 503 with
-// Retry-After otherwise.
+// none is idle, the new connection gets its answer if it asks for what is for everyone, as the
+// health is, and 503 with Retry-After otherwise.
 //
 // Nothing waits for a slow client for ever: its header must arrive within header_timeout and its
 // request within read_timeout, it must take what is written within write_timeout, and while it does
@@ -50,6 +52,8 @@ namespace forge::serve {
 
 /// The table of routes as a page in Markdown.
 std::string routes_page();
+/// The table of metrics (metrics_page.h) as another.
+std::string metrics_page();
 
 class HttpServer {
  public:

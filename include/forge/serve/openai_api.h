@@ -70,6 +70,13 @@ namespace forge::serve {
 using ServedChatFormat = tl::expected<std::shared_ptr<const chat::ChatFormat>, std::string>;
 ServedChatFormat default_chat_format();
 
+/// Bytes of the target's memory by what they are for.
+struct ServedMemory {
+  std::string_view memory;  ///< "host" or "device"
+  std::string_view use;     ///< "weights", "scratch" or "kv"
+  std::uint64_t bytes = 0;
+};
+
 /// What the API needs to know of the model that it serves.
 struct ModelCard {
   std::string id;
@@ -81,6 +88,8 @@ struct ModelCard {
   std::shared_ptr<grammar::OutputCompiler> grammars = nullptr;
   std::string answer_stop = {};        ///< a stop string of chat (LoadedModel::answer_stop), if any
   std::string_view draft_source = {};  ///< what proposes drafts; empty: nothing does
+  std::string_view kv_type = {};       ///< what is kept in the KV cache: "bf16"
+  std::vector<ServedMemory> memory = {};
 };
 
 inline constexpr std::uint32_t kMaxTokensMax = (1U << 31U) - 1;

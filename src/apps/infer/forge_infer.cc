@@ -38,6 +38,21 @@ int fail(const std::string& message) {
   return 1;
 }
 
+/// What the target took, and on a CPU the weights, which the model had packed before.
+std::vector<serve::ServedMemory> served_memory(Runtime& runtime) {
+  runtime::MemoryPlan plan = runtime.target().memory();
+  if (!is_gpu(runtime.options().kind)) plan.host.weights = runtime.model().weights().bytes();
+  std::vector<serve::ServedMemory> parts;
+  const auto add = [&parts](std::string_view memory, const runtime::MemoryUse& use) {
+    parts.insert(parts.end(), {{memory, "weights", use.weights},
+                               {memory, "scratch", use.scratch},
+                               {memory, "kv", use.kv}});
+  };
+  add("host", plan.host);
+  if (plan.device) add("device", *plan.device);
+  return parts;
+}
+
 serve::ModelCard model_card(Runtime& runtime) {
   const CacheShape& cache = runtime.options().scheduler.cache;
   const executor::ExecutorOptions& executor = runtime.options().executor;
@@ -56,7 +71,9 @@ serve::ModelCard model_card(Runtime& runtime) {
           .chat = std::move(chat),
           .grammars = runtime.target().grammars(),
           .answer_stop = runtime.model().answer_stop(),
-          .draft_source = executor.drafts > 0 ? name_of(executor.draft_source) : ""};
+          .draft_source = executor.drafts > 0 ? name_of(executor.draft_source) : "",
+          .kv_type = name_of(executor.kv_type),
+          .memory = served_memory(runtime)};
 }
 
 void print_welcome(const serve::Address& address, const std::string& model_id, bool needs_key) {

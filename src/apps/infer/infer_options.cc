@@ -72,6 +72,9 @@ void add_access(CLI::App& app, InferOptions& options) {
       ->type_name("FILE")
       ->group(kAccess);
   add_make_key(app);
+  app.add_flag("--metrics-open", options.http.metrics_open,
+               "Anybody may ask for /metrics, which is for operators otherwise")
+      ->group(kAccess);
   app.add_flag("--insecure", options.http.insecure,
                "Listen where others than this machine can connect, although what they send and get "
                "can be read on its way, and without keys anybody may ask")
@@ -96,6 +99,8 @@ void add_server(CLI::App& app, InferOptions& options) {
   add_chat_template(app, options.target.source)->group(kServer);
   add_page(app, "--list-routes", serve::routes_page,
            "Print every route that the server answers, as a page, and end");
+  add_page(app, "--list-metrics", serve::metrics_page,
+           "Print every metric of GET /metrics, as a page, and end");
   add_page(app, "--list-fields", serve::request_fields_page,
            "Print every field that a request may have, as a page, and end");
   const auto set_request_timeout = [&options](const double& seconds) {

@@ -1,0 +1,55 @@
+// ServeCounts: what of the metrics the engine cannot know: answers of HTTP, and what belongs to all
+// choices of a prompt together.
+//
+// A path that a client made up would be a series of its own for ever; so an answer is counted under
+// the pattern of its route, one that the table has, and under its class of status:
+//
+//   GET /v1/models/gpt  ->  404  ->  {handler="/v1/models/ID", method="GET", status="4xx"}
+//   PUT /wp-login.php   ->  404  ->  {handler="none", method="other", status="4xx"}
+//
+// An answer counts when it begins to be written. Whose client goes away before that has none.
+//
+// Thread contract: the I/O thread.
+#pragma once
+
+#include <array>
+#include <cstdint>
+#include <map>
+#include <span>
+#include <tuple>
+
+#include "forge/engine/metrics.h"
+#include "forge/serve/openai_api.h"
+#include "http_types.h"
+
+namespace forge::serve {
+
+struct Route;
+
+/// What is known of a request once its header is there.
+struct Asked {
+  const Route* route = nullptr;  ///< of its path; null: there is none
+  http::verb method = http::verb::unknown;
+};
+
+inline constexpr std::array kChoicesEdges{1., 2., 5., 10., 20.};
+
+struct ServeCounts {
+  /// Route, method (unknown: one that no route takes) and first digit of the status. Those that
+  /// have happened: at most routes * methods * classes.
+  std::map<std::tuple<const Route*, http::verb, unsigned>, std::uint64_t> answers;
+
+  // Of each prompt that was run, at the end of its request.
+  engine::Histogram<kChoicesEdges> choices;                ///< asked for
+  engine::EngineMetrics::TokensOfRequests longest_choice;  ///< in tokens
+
+  void add_answer(const Asked& asked, unsigned status);
+
+  /// `tokens`: of each choice, as CompletionRequest numbers them.
+  void add_request(const CompletionRequest& request, std::span<const std::uint32_t> tokens);
+};
+
+/// "GET"; "other" for a method that no route takes.
+std::string_view method_label(http::verb method);
+
+}  // namespace forge::serve
