@@ -44,19 +44,16 @@ std::optional<Stat> read_stat() {
   return fields ? std::optional(stat) : std::nullopt;
 }
 
-/// When the system was started, in seconds since 1970. It is read once: it does not change.
+/// When the system was started, in seconds since 1970; 0 where it does not say.
 std::uint64_t boot_time() {
-  static const std::uint64_t time = [] {
-    std::ifstream file("/proc/stat");
-    std::string name;
-    std::uint64_t value = 0;
-    while (file >> name) {
-      if (name == "btime" && file >> value) return value;
-      file.ignore(std::numeric_limits<std::streamsize>::max(), '\n');
-    }
-    return std::uint64_t{0};
-  }();
-  return time;
+  std::ifstream file("/proc/stat");
+  std::string name;
+  std::uint64_t value = 0;
+  while (file >> name) {
+    if (name == "btime" && file >> value) return value;
+    file.ignore(std::numeric_limits<std::streamsize>::max(), '\n');
+  }
+  return 0;
 }
 
 /// Linux 6.2 and later say it in the size of the folder; before that its entries are counted.
