@@ -10,7 +10,10 @@
 #include <regex>
 #include <sstream>
 #include <string>
+#include <string_view>
 #include <vector>
+
+#include "serve/test_server.h"
 
 namespace forge::test {
 
@@ -98,5 +101,19 @@ struct MetricsText {
     return labels;
   }
 };
+
+inline HttpClient::Response scrape_response(std::uint16_t port,
+                                            const HttpClient::Headers& headers = {},
+                                            std::string_view method = "GET") {
+  HttpClient client(port);
+  client.send(HttpClient::text(method, "/metrics", "", headers));
+  return client.read(method == "HEAD");
+}
+
+inline MetricsText scrape(const TestServer& server) {
+  const auto response = scrape_response(server.port());
+  EXPECT_EQ(response.status, 200U) << response.body;
+  return MetricsText(response.body);
+}
 
 }  // namespace forge::test
