@@ -9,7 +9,7 @@
 // does. The families stand in one table (metric_families.cc), by name; the page of the book,
 // `forge-infer --list-metrics`, walks the same one.
 //
-// Names, types, labels and edges with "vllm:" are vLLM's (vllm/v1/metrics/loggers.py), those with
+// Names, types, labels and edges with "vllm:" are vLLM's (the loggers of its V1 engine), those with
 // "process_" and "http_" what Prometheus' own clients have, those with "forge:" our own. Source of
 // the format: prometheus.io, "Exposition formats", text format 0.0.4.
 //

@@ -21,8 +21,8 @@ using ::testing::HasSubstr;
 using Labels = std::set<std::string>;
 using Edges = std::vector<double>;
 
-// What vLLM's pages and sources say, not what ours do: vllm/v1/metrics/loggers.py,
-// docs/design/metrics.md; prometheus.io, "Writing client libraries".
+// What vLLM says, and not what our sources do: the loggers of its V1 engine and its page "Metrics";
+// prometheus.io, "Writing client libraries".
 const Edges kFirstTokenEdges{.001, .005, .01, .02, .04, .06, .08, .1, .25, .5,  .75,
                              1,    2.5,  5,   7.5, 10,  20,  40,  80, 160, 640, 2560};
 const Edges kTokenEdges{.01, .025, .05, .075, .1,  .15, .2, .3, .4, .5,

@@ -14,7 +14,7 @@
 // there. An interval is counted at the request's end, if both its ends have happened; the time to
 // the first token and the time between two tokens as soon as they are over. Tokens of one step
 // arrive together, so the time between tokens is counted once a step and request. Names, edges and
-// meanings are those of vLLM (vllm/v1/metrics, docs/design/metrics.md), so that what reads its
+// meanings are those of vLLM (its loggers, and its page "Metrics"), so that what reads its
 // numbers reads these.
 //
 // The clock is read a few times a step (Engine::step_times), never for a token: all that a step
