@@ -1,16 +1,11 @@
 #include "access.h"
 
 #include <boost/asio/ip/address.hpp>
-#include <boost/beast/core/string.hpp>
 
 #include "forge/core/quoted.h"
 
 namespace forge::serve {
 namespace {
-
-bool equals_ignoring_case(std::string_view a, std::string_view b) {
-  return boost::beast::iequals({a.data(), a.size()}, {b.data(), b.size()});
-}
 
 /// Of "Authorization: Bearer KEY". Source: RFC 6750, section 2.1.
 std::optional<std::string_view> key_of(const HttpHeader& header) {
@@ -18,7 +13,7 @@ std::optional<std::string_view> key_of(const HttpHeader& header) {
   const auto [first, last] = header.equal_range(http::field::authorization);
   if (first == last || std::next(first) != last) return std::nullopt;
   std::string_view value = view(first->value());
-  if (!equals_ignoring_case(value.substr(0, kScheme.size()), kScheme)) return std::nullopt;
+  if (!iequals(value.substr(0, kScheme.size()), kScheme)) return std::nullopt;
   value.remove_prefix(kScheme.size());
   while (value.starts_with(' ')) value.remove_prefix(1);
   return value;
@@ -49,7 +44,7 @@ bool is_this_machine(std::string_view authority) {
   } else {
     host = host.substr(0, host.find(':'));
   }
-  if (equals_ignoring_case(host, "localhost")) return true;
+  if (iequals(host, "localhost")) return true;
   boost::system::error_code error;
   const auto address = asio::ip::make_address(std::string(host), error);
   return !error && address.is_loopback();

@@ -2,17 +2,13 @@
 
 #include <openssl/crypto.h>
 #include <openssl/rand.h>
-#include <sys/stat.h>
 
 #include <algorithm>
-#include <cerrno>
 #include <charconv>
-#include <cstring>
-#include <fstream>
-#include <iterator>
 #include <span>
 
 #include "forge/core/quoted.h"
+#include "secret_file.h"
 #include "sha256.h"
 
 namespace forge::serve {
@@ -113,16 +109,7 @@ tl::expected<ApiKeys, std::string> ApiKeys::parse(std::string_view text) {
 }
 
 tl::expected<ApiKeys, std::string> ApiKeys::read(const std::filesystem::path& file) {
-  std::ifstream stream(file, std::ios::binary);
-  struct stat status {};
-  if (!stream || ::stat(file.c_str(), &status) != 0) {
-    return tl::unexpected("cannot be read: " + std::string(std::strerror(errno)));
-  }
-  if (!S_ISREG(status.st_mode)) return tl::unexpected(std::string("is no file"));
-  if ((status.st_mode & (S_IROTH | S_IWOTH | S_IWGRP)) != 0) {
-    return tl::unexpected(std::string("may be read or written by others: chmod 600 or 640"));
-  }
-  return parse(std::string(std::istreambuf_iterator<char>(stream), {}));
+  return read_secret_file(file).and_then([](const std::string& text) { return parse(text); });
 }
 
 const ApiKey* ApiKeys::find(std::string_view key) const {

@@ -3,7 +3,6 @@
 #include <algorithm>
 #include <boost/asio/experimental/awaitable_operators.hpp>
 #include <boost/asio/write.hpp>
-#include <boost/beast/core/string.hpp>
 #include <boost/beast/http/error.hpp>
 #include <boost/beast/http/read.hpp>
 #include <utility>
@@ -190,7 +189,7 @@ asio::awaitable<tl::expected<void, Connection::NoRequest>> Connection::examine(
   asker_ = *std::move(asker);
   const auto expected = header[http::field::expect];
   if (expected.empty() || header.version() < 11) co_return tl::expected<void, NoRequest>();
-  if (!boost::beast::iequals(expected, "100-continue")) {
+  if (!iequals(view(expected), "100-continue")) {
     co_return refusal(
         reply_of(request_error(417, "the only expectation that is met is '100-continue'")));
   }

@@ -1,6 +1,5 @@
 #include "header_rules.h"
 
-#include <boost/beast/core/string.hpp>
 #include <string>
 
 #include "forge/core/quoted.h"
@@ -17,9 +16,9 @@ std::optional<Reply> refuse_transfer_encoding(const HttpHeader& header) {
   if (header.count(http::field::content_length) > 0) {
     return refuse("Transfer-Encoding and Content-Length exclude each other");
   }
-  const auto value = first->value();
-  if (std::next(first) == last && boost::beast::iequals(value, "chunked")) return std::nullopt;
-  return refuse("Transfer-Encoding is " + in_quotes(view(value)) +
+  const std::string_view value = view(first->value());
+  if (std::next(first) == last && iequals(value, "chunked")) return std::nullopt;
+  return refuse("Transfer-Encoding is " + in_quotes(value) +
                 (std::next(first) == last ? "" : ", and given more than once") +
                 "; the only one that is read is 'chunked', alone");
 }

@@ -1,6 +1,5 @@
 #include "routes.h"
 
-#include <boost/beast/core/string.hpp>
 #include <charconv>
 #include <nlohmann/json.hpp>
 #include <string>
@@ -17,10 +16,7 @@ constexpr const char* kMethods = "GET, HEAD, POST, DELETE, OPTIONS";
 std::string_view path_of(const HttpHeader& header) {
   std::string_view target = view(header.target());
   for (const std::string_view scheme : {"http://", "https://"}) {
-    const std::string_view start = target.substr(0, scheme.size());
-    if (!boost::beast::iequals({start.data(), start.size()}, {scheme.data(), scheme.size()})) {
-      continue;
-    }
+    if (!iequals(target.substr(0, scheme.size()), scheme)) continue;
     const std::size_t slash = target.find('/', scheme.size());
     target = slash == std::string_view::npos ? "/" : target.substr(slash);
   }
@@ -88,14 +84,13 @@ Reply unknown_method(const HttpHeader& header) {
 bool is_json(std::string_view content_type) {
   std::string_view type = content_type.substr(0, content_type.find(';'));
   while (type.ends_with(' ') || type.ends_with('\t')) type.remove_suffix(1);
-  return type.empty() || boost::beast::iequals({type.data(), type.size()}, "application/json");
+  return type.empty() || iequals(type, "application/json");
 }
 
 std::optional<Reply> refuse_body_kind(const HttpHeader& header) {
   const std::string_view type = view(header[http::field::content_type]);
   const std::string_view encoding = view(header[http::field::content_encoding]);
-  const bool encoded =
-      !encoding.empty() && !boost::beast::iequals({encoding.data(), encoding.size()}, "identity");
+  const bool encoded = !encoding.empty() && !iequals(encoding, "identity");
   if (is_json(type) && !encoded) return std::nullopt;
   const std::string found =
       encoded ? "Content-Encoding " + in_quotes(encoding) : "Content-Type " + in_quotes(type);
