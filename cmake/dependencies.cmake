@@ -119,7 +119,7 @@ find_package(Threads REQUIRED)
 # It has no build of CMake's that could be fetched; every system has a package of it.
 find_package(OpenSSL 3)
 if(NOT OPENSSL_FOUND)
-  message(FATAL_ERROR "OpenSSL 3 is needed for keys. On Debian 12 run `scripts/setup`; elsewhere "
+  message(FATAL_ERROR "OpenSSL 3 is needed for keys and TLS. On Debian 12 run `scripts/setup`; elsewhere "
     "install its package with headers (libssl-dev, openssl-devel, openssl@3).")
 endif()
 

@@ -57,14 +57,14 @@ bool is_foreign(std::string_view origin, std::string_view host) {
   return slashes == std::string_view::npos || origin.substr(slashes + 3) != host;
 }
 
-std::optional<Reply> refuse_remote_operator(const HttpHeader& header, bool is_local) {
+std::optional<Reply> refuse_remote_operator(const HttpHeader& header, Arrival arrival) {
   const std::string_view host = view(header[http::field::host]);
   const std::string_view origin = view(header[http::field::origin]);
   const std::string rule =
       "this is for operators, and without --api-key-file only for those who ask from this machine";
   const bool is_forwarded = header.count("Forwarded") > 0 || header.count("X-Forwarded-For") > 0;
-  if (!is_local || is_forwarded) return refuse_operation(rule);
-  if (!is_this_machine(host)) {
+  if (arrival == Arrival::network || is_forwarded) return refuse_operation(rule);
+  if (arrival != Arrival::unix_socket && !is_this_machine(host)) {
     return refuse_operation(rule + ", as localhost or 127.0.0.1: Host is " + in_quotes(host));
   }
   if (is_foreign(origin, host)) {
@@ -76,11 +76,11 @@ std::optional<Reply> refuse_remote_operator(const HttpHeader& header, bool is_lo
 }  // namespace
 
 tl::expected<Asker, Reply> admit(const HttpHeader& header, Audience audience, const ApiKeys* keys,
-                                 bool is_local) {
+                                 Arrival arrival) {
   if (audience == Audience::everyone) return Asker();
   if (keys == nullptr) {
     if (audience == Audience::clients) return Asker();
-    if (auto refused = refuse_remote_operator(header, is_local)) {
+    if (auto refused = refuse_remote_operator(header, arrival)) {
       return tl::unexpected(*std::move(refused));
     }
     return Asker();

@@ -10,8 +10,9 @@
 // What has no route is for clients. /metrics is for everyone with HttpOptions::metrics_open
 // (audience_of). The last rule of the table keeps out the pages of a browser on this machine: one
 // that asks "http://forge.example:8080", a name that its owner has made to lead here (DNS
-// rebinding), has the wrong Host; one that asks "http://localhost:8080" has the wrong Origin.
-// What a proxy on this machine forwards is not of this machine.
+// rebinding), has the wrong Host; one that asks "http://localhost:8080" has the wrong Origin. No
+// browser reaches a Unix socket, so there the Host may be any. What a proxy on this machine
+// forwards is not of this machine.
 //
 // Thread contract: the I/O thread.
 #pragma once
@@ -33,9 +34,12 @@ struct Asker {
   Owner owner() const { return key ? Owner(key->digest) : std::nullopt; }
 };
 
-/// To what is for `audience`. `keys` is null for a server without. `is_local`: the connection came
-/// from this machine. Errors: the answer to a request that is refused.
+/// How a connection came: what only this machine can reach, it came from.
+enum class Arrival { network, loopback, unix_socket };
+
+/// To what is for `audience`. `keys` is null for a server without. Errors: the answer to a request
+/// that is refused.
 tl::expected<Asker, Reply> admit(const HttpHeader& header, Audience audience, const ApiKeys* keys,
-                                 bool is_local);
+                                 Arrival arrival);
 
 }  // namespace forge::serve

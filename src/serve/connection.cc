@@ -2,11 +2,13 @@
 
 #include <algorithm>
 #include <boost/asio/experimental/awaitable_operators.hpp>
-#include <boost/asio/write.hpp>
+#include <boost/asio/ip/tcp.hpp>
 #include <boost/beast/http/error.hpp>
 #include <boost/beast/http/read.hpp>
+#include <cstring>
 #include <utility>
 
+#include "cors.h"
 #include "header_rules.h"
 
 namespace forge::serve {
@@ -52,24 +54,31 @@ Reply refuse_newcomer(const HttpOptions& options) {
                                "too_many_connections"));
 }
 
+Reply refuse_plain() {
+  return reply_of(
+      request_error(400, "this port speaks TLS: ask it as https://, not http://", "tls_needed"));
+}
+
 /// What comes from this machine arrives at an address that only it can reach.
-bool is_of_this_machine(const asio::ip::tcp::socket& socket) {
-  boost::system::error_code error;
-  asio::ip::address address = socket.local_endpoint(error).address();
-  if (error) return false;
+Arrival arrival_at(const ClientStream::Socket::endpoint_type& local) {
+  if (local.protocol().family() == AF_UNIX) return Arrival::unix_socket;
+  asio::ip::tcp::endpoint endpoint;
+  if (local.size() > endpoint.capacity()) return Arrival::network;
+  std::memcpy(endpoint.data(), local.data(), local.size());
+  asio::ip::address address = endpoint.address();
   if (address.is_v6() && address.to_v6().is_v4_mapped()) {
     address = asio::ip::make_address_v4(asio::ip::v4_mapped, address.to_v6());
   }
-  return address.is_loopback();
+  return address.is_loopback() ? Arrival::loopback : Arrival::network;
 }
 
 }  // namespace
 
-Connection::Connection(asio::ip::tcp::socket socket, ConnectionTable::Place place,
+Connection::Connection(ClientStream::Socket socket, ConnectionTable::Place place,
                        std::shared_ptr<ServerState> state)
-    : socket_(std::move(socket)),
+    : stream_(std::move(socket), state->certificate),
       is_visitor_(place == ConnectionTable::Place::visitor),
-      is_local_(is_of_this_machine(socket_)),
+      arrival_(arrival_at(stream_.local_endpoint())),
       state_(std::move(state)),
       buffer_(state_->options.header_limit_bytes + state_->options.body_limit_bytes + kReadBytes) {
   state_->connections.add(*this, place);
@@ -81,6 +90,10 @@ Connection::~Connection() {
 }
 
 asio::awaitable<void> Connection::run(std::shared_ptr<Connection> self) {
+  if (self->stream_.has_tls()) {
+    const bool secure = co_await self->shake_hands();
+    if (!secure) co_return;
+  }
   ConnectionTable& connections = self->state_->connections;
   bool goes_on = true;
   while (goes_on && !self->state_->shutting_down) {
@@ -103,6 +116,20 @@ void Connection::close_if_silent() {
 
 void Connection::drop_unless_in(const ApiKeys& keys) {
   if (asker_.key && !keys.contains(*asker_.key)) drop();
+}
+
+asio::awaitable<bool> Connection::shake_hands() {
+  asio::steady_timer timer(stream_.get_executor(), state_->options.header_timeout);
+  silent_ = true;
+  const auto first = co_await (stream_.shake_hands() || timer.async_wait(kAsTuple));
+  silent_ = false;
+  if (first.index() == 1) co_return false;
+  const ClientStream::Handshake handshake = std::get<0>(first);
+  if (handshake == ClientStream::Handshake::speaks_http) {
+    co_await send(refuse_plain(), new_framing());
+    co_await linger();
+  }
+  co_return handshake == ClientStream::Handshake::done;
 }
 
 asio::awaitable<Connection::ReadResult> Connection::read_request() {
@@ -141,8 +168,8 @@ asio::awaitable<tl::expected<void, Connection::NoRequest>> Connection::fill(Pars
   const auto header_limit = std::min(options.header_timeout, options.read_timeout);
   bool header_seen = false;
   const auto refusal = [&](Reply reply) {
-    return tl::unexpected(NoRequest(
-        {std::move(reply), header_seen ? framing_of(parser.get(), false) : new_framing()}));
+    return tl::unexpected(
+        NoRequest({std::move(reply), header_seen ? frame(parser.get(), false) : new_framing()}));
   };
   while (!parser.is_done()) {
     boost::beast::error_code error;
@@ -177,16 +204,19 @@ asio::awaitable<tl::expected<void, Connection::NoRequest>> Connection::examine(
     const HttpHeader& header) {
   state_->connections.set_busy(*this);
   asked_ = {.route = route_of(header), .method = header.method()};
-  const auto refusal = [&header](Reply reply) {
-    return tl::unexpected(NoRequest({std::move(reply), framing_of(header, false)}));
+  asker_ = {};
+  const auto refusal = [&](Reply reply) {
+    return tl::unexpected(NoRequest({std::move(reply), frame(header, false)}));
   };
   if (auto refused = refuse_ambiguity(header)) co_return refusal(std::move(*refused));
   const HttpOptions& options = state_->options;
   if (is_visitor_ && !is_for_everyone(header, options)) co_return refusal(refuse_newcomer(options));
-  auto asker = admit(header, audience_of(header, options), state_->keys ? &*state_->keys : nullptr,
-                     is_local_);
-  if (!asker) co_return refusal(std::move(asker.error()));
-  asker_ = *std::move(asker);
+  if (!answer_preflight(header, options.cors_origins, state_->keys.has_value())) {
+    auto asker = admit(header, audience_of(header, options), state_->keys ? &*state_->keys : nullptr,
+                       arrival_);
+    if (!asker) co_return refusal(std::move(asker.error()));
+    asker_ = *std::move(asker);
+  }
   const auto expected = header[http::field::expect];
   if (expected.empty() || header.version() < 11) co_return tl::expected<void, NoRequest>();
   if (!iequals(view(expected), "100-continue")) {
@@ -199,11 +229,17 @@ asio::awaitable<tl::expected<void, Connection::NoRequest>> Connection::examine(
   co_return tl::expected<void, NoRequest>();
 }
 
+Framing Connection::frame(const HttpHeader& header, bool keep_alive) const {
+  Framing framing = framing_of(header, keep_alive);
+  framing.allowed_origin =
+      allowed_origin(header, state_->options.cors_origins, state_->keys.has_value());
+  return framing;
+}
+
 asio::awaitable<Connection::Received> Connection::receive(TimePoint deadline) {
-  asio::steady_timer timer(socket_.get_executor(), deadline);
+  asio::steady_timer timer(stream_.get_executor(), deadline);
   const auto space = buffer_.prepare(kReadBytes);
-  const auto first =
-      co_await (socket_.async_read_some(space, kAsTuple) || timer.async_wait(kAsTuple));
+  const auto first = co_await (stream_.read_some(space) || timer.async_wait(kAsTuple));
   if (first.index() == 1) co_return Received::timeout;
   const auto [error, count] = std::get<0>(first);
   buffer_.commit(count);
@@ -215,29 +251,26 @@ asio::awaitable<void> Connection::watch_for_disconnect(Framing framing) {
       state_->options.header_limit_bytes + state_->options.body_limit_bytes;
   bool is_sending = true;
   while (is_sending && buffer_.size() < kept_max) {
-    const auto [error, count] =
-        co_await socket_.async_read_some(buffer_.prepare(kReadBytes), kAsTuple);
+    const auto [error, count] = co_await stream_.read_some(buffer_.prepare(kReadBytes));
     buffer_.commit(count);
-    if (error && error != asio::error::eof) co_return;
+    const bool may_wait = error == asio::error::eof && !stream_.has_tls();
+    if (error && !may_wait) co_return;
     is_sending = !error;
   }
   // Of one that sends nothing more, or so much ahead that no more is read now, a reset tells.
   if (!is_sending) probe(framing);
-  co_await socket_.async_wait(asio::ip::tcp::socket::wait_error, kAsTuple);
+  co_await stream_.wait_for_error();
 }
 
 void Connection::probe(const Framing& framing) {
   if (framing.http_1_0 || answer_begun_) return;  // an answer under way is as good
-  boost::system::error_code error;
-  const std::size_t written = socket_.write_some(asio::buffer(kContinue), error);
-  if (error || written < kContinue.size()) drop();
+  if (!stream_.write_at_once(kContinue)) drop();
 }
 
 asio::awaitable<bool> Connection::write(const std::string& bytes) {
   answer_begun_ = true;
-  asio::steady_timer timer(socket_.get_executor(), state_->options.write_timeout);
-  const auto first = co_await (asio::async_write(socket_, asio::buffer(bytes), kAsTuple) ||
-                               timer.async_wait(kAsTuple));
+  asio::steady_timer timer(stream_.get_executor(), state_->options.write_timeout);
+  const auto first = co_await (stream_.write(asio::buffer(bytes)) || timer.async_wait(kAsTuple));
   const bool written = first.index() == 0 && !std::get<0>(std::get<0>(first));
   if (!written) drop();
   co_return written;
@@ -246,19 +279,16 @@ asio::awaitable<bool> Connection::write(const std::string& bytes) {
 /// Ends the connection so that the client gets all of the last answer: closing a socket with
 /// unread input would reset the connection, and the client could lose what it has not read yet.
 asio::awaitable<void> Connection::linger() {
-  boost::system::error_code ignored;
-  socket_.shutdown(asio::ip::tcp::socket::shutdown_send, ignored);
   const TimePoint deadline = asio::steady_timer::clock_type::now() + state_->options.linger_timeout;
+  asio::steady_timer timer(stream_.get_executor(), deadline);
+  co_await (stream_.finish() || timer.async_wait(kAsTuple));
   Received received = Received::data;
-  while (socket_.is_open() && received == Received::data) {
+  while (stream_.is_open() && received == Received::data) {
     buffer_.clear();
     received = co_await receive(deadline);
   }
 }
 
-void Connection::drop() {
-  boost::system::error_code ignored;
-  socket_.close(ignored);
-}
+void Connection::drop() { stream_.close(); }
 
 }  // namespace forge::serve

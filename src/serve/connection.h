@@ -1,6 +1,9 @@
-// Connection: one TCP connection, from accept to close.
+// Connection: one connection of a client, from accept to close.
 //
 //   read a request -> route it -> answer it (whole, or as a stream) -> the next one
+//
+// With TLS the handshake comes first, which must be done within header_timeout; a client that
+// speaks HTTP instead is told so, without TLS.
 //
 // What the client has already sent of its next request waits in the buffer (pipelining). The
 // connection ends when the client goes away, breaks the protocol, is too slow, or the server shuts
@@ -18,6 +21,7 @@
 #include <tl/expected.hpp>
 
 #include "access.h"
+#include "client_stream.h"
 #include "framing.h"
 #include "generation.h"
 #include "routes.h"
@@ -27,7 +31,7 @@ namespace forge::serve {
 
 class Connection : public std::enable_shared_from_this<Connection> {
  public:
-  Connection(asio::ip::tcp::socket socket, ConnectionTable::Place place,
+  Connection(ClientStream::Socket socket, ConnectionTable::Place place,
              std::shared_ptr<ServerState> state);
   ~Connection();
   Connection(const Connection&) = delete;
@@ -42,7 +46,7 @@ class Connection : public std::enable_shared_from_this<Connection> {
   /// Closes the connection of a key that is not among these. For keys that change.
   void drop_unless_in(const ApiKeys& keys);
 
-  /// Closes the socket: what waits for it ends, and so does the connection.
+  /// Closes the stream: what waits for it ends, and so does the connection.
   void drop();
 
  private:
@@ -59,6 +63,8 @@ class Connection : public std::enable_shared_from_this<Connection> {
   using ReadResult = tl::expected<HttpRequest, NoRequest>;
   using Parser = http::request_parser<http::string_body>;
 
+  /// False: there is no TLS, and the client has been told or is gone.
+  asio::awaitable<bool> shake_hands();
   asio::awaitable<ReadResult> read_request();
   /// Waits for the first byte of a request, past empty lines. False: the client has gone, or was
   /// silent for too long.
@@ -84,20 +90,21 @@ class Connection : public std::enable_shared_from_this<Connection> {
   asio::awaitable<void> watch_for_disconnect(Framing framing);
   /// Sends what makes a client that has gone say so, if that is possible now.
   void probe(const Framing& framing);
-  /// False if the client has gone or does not take it in time; the socket is then closed.
+  /// False if the client has gone or does not take it in time; the stream is then closed.
   asio::awaitable<bool> write(const std::string& bytes);
   asio::awaitable<void> linger();
 
+  Framing frame(const HttpHeader& header, bool keep_alive) const;
   AnswerHead new_head(RequestKind kind, const Turn& turn) const;
   bool keeps_alive(const Framing& framing) const {
     return framing.keep_alive && !is_visitor_ && !state_->shutting_down;
   }
 
-  asio::ip::tcp::socket socket_;
+  ClientStream stream_;
   const bool is_visitor_;
-  const bool is_local_;  // of this machine
-  Asker asker_;          // of the request that arrives or is under way
-  Asked asked_;          // likewise
+  const Arrival arrival_;
+  Asker asker_;  // of the request that arrives or is under way
+  Asked asked_;  // likewise
   std::shared_ptr<ServerState> state_;
   boost::beast::flat_buffer buffer_;
   bool silent_ = false;        // nothing of a request has arrived

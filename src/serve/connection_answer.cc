@@ -1,6 +1,4 @@
 // The half of Connection that answers.
-#include <poll.h>
-
 #include <algorithm>
 #include <boost/asio/experimental/awaitable_operators.hpp>
 #include <chrono>
@@ -20,12 +18,6 @@ namespace forge::serve {
 using namespace asio::experimental::awaitable_operators;
 
 namespace {
-
-/// The system has room for more output: the client reads.
-bool takes_output(asio::ip::tcp::socket& socket) {
-  pollfd state{.fd = socket.native_handle(), .events = POLLOUT, .revents = 0};
-  return ::poll(&state, 1, 0) == 1 && (state.revents & POLLOUT) != 0;
-}
 
 /// Of a request that ended without a finish reason of OpenAI's.
 std::optional<ApiError> failure(const engine::TokenEvent& token) {
@@ -148,7 +140,7 @@ AnswerHead Connection::new_head(RequestKind kind, const Turn& turn) const {
 }
 
 asio::awaitable<bool> Connection::answer(const HttpRequest& request) {
-  const Framing framing = framing_of(request, request.keep_alive());
+  const Framing framing = frame(request, request.keep_alive());
   answer_begun_ = false;
   Answer what = route(request, asker_.owner(), *state_);
   if (auto* to_run = std::get_if<UntokenizedRequest>(&what)) {
@@ -206,7 +198,7 @@ asio::awaitable<bool> Connection::tokenize_and_run(UntokenizedRequest& untokeniz
   if (!turn) co_return co_await send(reply_of(turn.error()), framing);
   const auto request = co_await state_->worker.tokenize(std::move(untokenized));
   if (!request) co_return co_await send(reply_of(request.error()), framing);
-  auto generation = Generation::start(state_->loop, socket_.get_executor(), *request, time_limit);
+  auto generation = Generation::start(state_->loop, stream_.get_executor(), *request, time_limit);
   if (!generation) co_return co_await send(reply_of(generation.error()), framing);
   const CountedRequest counted(state_->counts, *request, **generation);
   if (request->stream) co_return co_await answer_stream(*request, **generation, *turn, framing);
@@ -239,7 +231,7 @@ asio::awaitable<bool> Connection::answer_stream(const CompletionRequest& request
                                                 Framing framing) {
   framing.keep_alive = keeps_alive(framing);
   generation.on_backlog(state_->options.stream_backlog_tokens, [this] {
-    if (socket_.is_open() && !takes_output(socket_)) drop();
+    if (stream_.is_open() && !stream_.takes_output()) drop();
   });
   const AnswerHead head = new_head(request.kind, turn);
   Progress progress(request, state_->loop.tokenizer(), state_->model.draft_source);

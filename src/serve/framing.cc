@@ -19,6 +19,11 @@ http::response<http::empty_body> start(unsigned status, const Framing& framing) 
   response.result(status);
   response.set(http::field::server, "forge");
   response.set("X-Request-Id", framing.request_id);
+  if (!framing.allowed_origin.empty()) {
+    response.set(http::field::access_control_allow_origin, framing.allowed_origin);
+    response.set(http::field::access_control_expose_headers, "Retry-After, X-Request-Id");
+    response.set(http::field::vary, "Origin");
+  }
   response.keep_alive(framing.keep_alive);
   return response;
 }
@@ -53,9 +58,10 @@ Framing new_framing() { return {.request_id = random_id()}; }
 
 std::string reply_bytes(const Reply& reply, const Framing& framing) {
   auto response = start(reply.status, framing);
-  response.set(http::field::content_type, "application/json");
   for (const auto& [field, value] : reply.headers) response.set(field, value);
-  response.content_length(reply.body.size());
+  const bool has_content = reply.status != 204;  // RFC 9110, section 8.6: no Content-Length either
+  if (has_content) response.set(http::field::content_type, "application/json");
+  if (has_content) response.content_length(reply.body.size());
   return text_of(response) + (framing.head_only ? "" : reply.body);
 }
 

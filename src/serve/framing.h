@@ -14,6 +14,8 @@ struct Framing {
   bool head_only = false;   ///< HEAD: the header of the answer without its body
   bool keep_alive = false;  ///< what the client asked for
   std::string request_id;   ///< the client's X-Request-Id, or one that was drawn; in every answer
+  /// Whose page may read the answer (cors.h); empty: none that a browser would have to ask for.
+  std::string allowed_origin = {};
 };
 Framing framing_of(const HttpHeader& header, bool keep_alive);
 /// The framing of the answer to a client that has sent no header.

@@ -1,7 +1,10 @@
 #include "forge/serve/http_server.h"
 
+#include <algorithm>
 #include <boost/asio/co_spawn.hpp>
+#include <boost/asio/ip/tcp.hpp>
 #include <boost/asio/post.hpp>
+#include <cstring>
 #include <exception>
 #include <utility>
 
@@ -30,10 +33,10 @@ void report(const ServerState& state, const std::exception_ptr& error) {
   }
 }
 
-void serve(tcp::socket socket, const std::shared_ptr<ServerState>& state) {
+void serve(ClientStream::Socket socket, const std::shared_ptr<ServerState>& state) {
   boost::system::error_code ignored;
-  socket.set_option(tcp::no_delay(true), ignored);
-  socket.non_blocking(true, ignored);  // for Connection::probe
+  if (!state->socket_file) socket.set_option(tcp::no_delay(true), ignored);
+  socket.non_blocking(true, ignored);  // for ClientStream::write_at_once
   const auto place = state->connections.make_room();
   auto connection = std::make_shared<Connection>(std::move(socket), place, state);
   asio::co_spawn(state->acceptor.get_executor(), Connection::run(std::move(connection)),
@@ -81,17 +84,57 @@ std::string listen_error(const Address& address, const boost::system::error_code
   return text;
 }
 
-tl::expected<void, boost::system::error_code> open(tcp::acceptor& acceptor,
+tl::expected<void, boost::system::error_code> open(Acceptor& acceptor,
                                                    const tcp::endpoint& endpoint) {
   boost::system::error_code error;
   acceptor.open(endpoint.protocol(), error);
-  if (!error) acceptor.set_option(tcp::acceptor::reuse_address(true), error);
+  if (!error) acceptor.set_option(Acceptor::reuse_address(true), error);
   if (!error) acceptor.bind(endpoint, error);
   if (!error) acceptor.listen(asio::socket_base::max_listen_connections, error);
   if (!error) return {};
   boost::system::error_code ignored;
   acceptor.close(ignored);
   return tl::unexpected(error);
+}
+
+/// What keeps a server from an address that others can reach; nothing if all is well.
+std::string missing_for_others(const ServerState& state) {
+  if (state.options.insecure) return "";
+  const std::string no_keys = "anybody may ask (there is no --api-key-file)";
+  const std::string no_tls = "keys and answers can be read on their way (there is no --tls-cert)";
+  if (!state.keys && !state.certificate) return no_keys + ", and " + no_tls;
+  if (!state.keys) return no_keys;
+  return state.certificate ? "" : no_tls;
+}
+
+tl::expected<Address, std::string> listen_at_port(ServerState& state, const Address& address) {
+  boost::system::error_code error;
+  tcp::resolver resolver(state.acceptor.get_executor());
+  const auto found =
+      resolver.resolve(address.host, std::to_string(address.port), tcp::resolver::passive, error);
+  if (error) return tl::unexpected(listen_error(address, error));
+  tcp::endpoint endpoint = *found.begin();
+  const std::string missing = endpoint.address().is_loopback() ? "" : missing_for_others(state);
+  if (!missing.empty()) {
+    return tl::unexpected("cannot listen on " + to_string(address) +
+                          ": others than this machine can reach it, and " + missing +
+                          "; --insecure does it all the same");
+  }
+  if (auto opened = open(state.acceptor, endpoint); !opened) {
+    return tl::unexpected(listen_error(address, opened.error()));
+  }
+  const auto local = state.acceptor.local_endpoint();
+  std::memcpy(endpoint.data(), local.data(), std::min(local.size(), endpoint.capacity()));
+  return Address{.host = address.host, .port = endpoint.port()};
+}
+
+tl::expected<Address, std::string> listen_at_path(ServerState& state, const Address& address) {
+  auto file = SocketFile::listen(state.acceptor, address.path);
+  if (!file) {
+    return tl::unexpected("cannot listen on " + to_string(address) + ": " + file.error());
+  }
+  state.socket_file.emplace(*std::move(file));
+  return address;
 }
 
 }  // namespace
@@ -103,24 +146,16 @@ HttpServer::HttpServer(asio::io_context& io, engine::EngineLoop& loop, ModelCard
 HttpServer::~HttpServer() = default;
 
 tl::expected<Address, std::string> HttpServer::listen(const Address& address) {
-  boost::system::error_code error;
-  tcp::resolver resolver(state_->acceptor.get_executor());
-  const auto found =
-      resolver.resolve(address.host, std::to_string(address.port), tcp::resolver::passive, error);
-  if (error) return tl::unexpected(listen_error(address, error));
-  const tcp::endpoint endpoint = *found.begin();
-  if (!endpoint.address().is_loopback() && !state_->options.insecure) {
-    return tl::unexpected(
-        "cannot listen on " + to_string(address) + ": others than this machine can reach it, and " +
-        (state_->keys ? "keys and answers can be read on their way (there is no TLS)"
-                      : "anybody may ask (there is no --api-key-file)") +
-        "; --insecure does it all the same");
+  auto listening =
+      address.is_unix() ? listen_at_path(*state_, address) : listen_at_port(*state_, address);
+  if (listening) {
+    asio::co_spawn(state_->acceptor.get_executor(), accept_connections(state_), rethrow);
   }
-  if (auto opened = open(state_->acceptor, endpoint); !opened) {
-    return tl::unexpected(listen_error(address, opened.error()));
-  }
-  asio::co_spawn(state_->acceptor.get_executor(), accept_connections(state_), rethrow);
-  return Address{address.host, state_->acceptor.local_endpoint().port()};
+  return listening;
+}
+
+void HttpServer::set_certificate(TlsCertificate certificate) {
+  state_->certificate = std::move(certificate);
 }
 
 void HttpServer::set_keys(ApiKeys keys) {
@@ -133,6 +168,7 @@ void HttpServer::shutdown(std::function<void()> ended) {
   asio::post(state_->acceptor.get_executor(), [state = state_, ended = std::move(ended)]() mutable {
     state->shutting_down = true;
     state->ended = std::move(ended);
+    state->socket_file.reset();  // while it still listens: nobody else takes the place before that
     boost::system::error_code ignored;
     state->acceptor.close(ignored);
     state->connections.for_each([](Connection& connection) { connection.close_if_silent(); });

@@ -48,9 +48,13 @@ constexpr std::array kRoutes = {
 
 std::span<const Route> routes() { return kRoutes; }
 
+bool has_path(const Route& route, std::string_view path) {
+  return route.takes_id ? path.starts_with(route.path) : path == route.path;
+}
+
 const Route* find_route(std::string_view path) {
   for (const Route& route : kRoutes) {
-    if (route.takes_id ? path.starts_with(route.path) : path == route.path) return &route;
+    if (has_path(route, path)) return &route;
   }
   return nullptr;
 }

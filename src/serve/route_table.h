@@ -67,6 +67,8 @@ std::span<const Route> routes();
 /// Its path as a client would write it: "/v1/models/ID".
 std::string pattern_of(const Route& route);
 
+bool has_path(const Route& route, std::string_view path);
+
 /// Null: there is none of this path.
 const Route* find_route(std::string_view path);
 

@@ -5,23 +5,13 @@
 #include <string>
 #include <string_view>
 
+#include "cors.h"
 #include "forge/core/quoted.h"
 
 namespace forge::serve {
 namespace {
 
 constexpr const char* kMethods = "GET, HEAD, POST, DELETE, OPTIONS";
-
-/// The path of a target: "/a?b" and "http://host/a" both have "/a".
-std::string_view path_of(const HttpHeader& header) {
-  std::string_view target = view(header.target());
-  for (const std::string_view scheme : {"http://", "https://"}) {
-    if (!iequals(target.substr(0, scheme.size()), scheme)) continue;
-    const std::size_t slash = target.find('/', scheme.size());
-    target = slash == std::string_view::npos ? "/" : target.substr(slash);
-  }
-  return target.substr(0, target.find('?'));
-}
 
 /// "my%20model" is "my model"; what is no escape stands for itself. Source: RFC 3986, section 2.1.
 std::string percent_decoded(std::string_view text) {
@@ -60,9 +50,8 @@ Reply unknown_path(std::string_view path) {
   return reply_of(request_error(404, message, "not_found"));
 }
 
-Reply wrong_method(const HttpHeader& header, const Route& route) {
-  const std::string allowed =
-      route.method == Method::get ? "GET, HEAD" : std::string(name_of(route.method));
+Reply wrong_method(const HttpHeader& header) {
+  const std::string allowed = methods_of(path_of(header));
   Reply reply = reply_of(request_error(405,
                                        in_quotes(path_of(header)) + " does not take " +
                                            printable(view(header.method_string())) +
@@ -102,6 +91,26 @@ std::optional<Reply> refuse_body_kind(const HttpHeader& header) {
 
 }  // namespace
 
+std::string_view path_of(const HttpHeader& header) {
+  std::string_view target = view(header.target());
+  for (const std::string_view scheme : {"http://", "https://"}) {
+    if (!iequals(target.substr(0, scheme.size()), scheme)) continue;
+    const std::size_t slash = target.find('/', scheme.size());
+    target = slash == std::string_view::npos ? "/" : target.substr(slash);
+  }
+  return target.substr(0, target.find('?'));
+}
+
+std::string methods_of(std::string_view path) {
+  std::string methods;
+  for (const Route& route : routes()) {
+    if (!has_path(route, path)) continue;
+    if (!methods.empty()) methods += ", ";
+    methods += route.method == Method::get ? "GET, HEAD" : name_of(route.method);
+  }
+  return methods;
+}
+
 Reply session_released(SessionId session, bool known) {
   const std::string id = std::to_string(session.value);
   if (!known) {
@@ -135,13 +144,17 @@ std::optional<Reply> refuse_header(const HttpHeader& header) {
   const std::string_view path = path_of(header);
   const Route* route = find_route(path);
   if (route == nullptr) return unknown_path(path);
-  if (!takes(*route, header.method())) return wrong_method(header, *route);
+  if (!takes(*route, header.method())) return wrong_method(header);
   return route->body == BodyKind::json ? refuse_body_kind(header) : std::nullopt;
 }
 
 Answer route(const HttpRequest& request, const Owner& owner, const ServerState& state) {
   if (request.method() == http::verb::options && request.target() == "*") {
     return Reply{.headers = {{http::field::allow, kMethods}}};
+  }
+  const CorsOrigins& origins = state.options.cors_origins;
+  if (auto reply = answer_preflight(request, origins, state.keys.has_value())) {
+    return *std::move(reply);
   }
   if (auto refusal = refuse_header(request)) return std::move(*refusal);
   const std::string_view path = path_of(request);

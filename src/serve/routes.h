@@ -4,10 +4,18 @@
 #pragma once
 
 #include <optional>
+#include <string>
+#include <string_view>
 
 #include "route_table.h"
 
 namespace forge::serve {
+
+/// The path of a target: "/a?b" and "http://host/a" both have "/a".
+std::string_view path_of(const HttpHeader& header);
+
+/// The methods of a path's routes, "GET, HEAD" say; empty if there is no such path.
+std::string methods_of(std::string_view path);
 
 /// The answer to a request that its header alone condemns: unknown path, wrong method, a body
 /// of a kind that is not read.

@@ -1,28 +1,23 @@
 // ServerState: what all connections of a server share. Used on the I/O thread alone.
 #pragma once
 
-#include <boost/asio/as_tuple.hpp>
 #include <boost/asio/awaitable.hpp>
-#include <boost/asio/ip/tcp.hpp>
 #include <boost/asio/steady_timer.hpp>
-#include <boost/asio/use_awaitable.hpp>
 #include <functional>
 #include <optional>
 #include <utility>
 
+#include "asio_types.h"
 #include "chat_sessions.h"
 #include "connection_table.h"
 #include "forge/serve/api_keys.h"
 #include "forge/serve/http_server.h"
+#include "forge/serve/tls_certificate.h"
 #include "serve_counts.h"
+#include "socket_file.h"
 #include "tokenizer_worker.h"
 
 namespace forge::serve {
-
-namespace asio = boost::asio;
-
-/// Completion token: co_await yields (error_code, ...) instead of throwing.
-constexpr auto kAsTuple = asio::as_tuple(asio::use_awaitable);
 
 struct ServerState {
   ServerState(asio::io_context& io, engine::EngineLoop& engine_loop, ModelCard card,
@@ -47,8 +42,10 @@ struct ServerState {
   engine::EngineLoop& loop;
   const ModelCard model;
   const HttpOptions options;
-  asio::ip::tcp::acceptor acceptor;
-  std::optional<ApiKeys> keys;  // nothing: no key is asked for
+  Acceptor acceptor;
+  std::optional<SocketFile> socket_file;      // of a Unix socket
+  std::optional<ApiKeys> keys;                // nothing: no key is asked for
+  std::optional<TlsCertificate> certificate;  // of connections to come; nothing: no TLS
   ConnectionTable connections;
   ChatSessions chat_sessions;
   ServeCounts counts;

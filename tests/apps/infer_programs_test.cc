@@ -169,13 +169,16 @@ TEST_F(KeyPrograms, what_others_can_reach_needs_a_word) {
   EXPECT_EQ(open.status, 1);
   EXPECT_NE(
       open.output.find("cannot listen on 0.0.0.0:0: others than this machine can reach it, and "
-                       "anybody may ask (there is no --api-key-file); --insecure"),
+                       "anybody may ask (there is no --api-key-file), and keys and answers can be "
+                       "read on their way (there is no --tls-cert); --insecure"),
       std::string::npos)
       << open.output;
   add_key("alice:client", false);
   const Outcome clear = run(FORGE_INFER " --addr 0.0.0.0:0 --api-key-file " + path("keys"));
   EXPECT_EQ(clear.status, 1);
-  EXPECT_NE(clear.output.find("can be read on their way"), std::string::npos) << clear.output;
+  EXPECT_NE(clear.output.find("reach it, and keys and answers can be read on their way"),
+            std::string::npos)
+      << clear.output;
   ChildProcess server({FORGE_INFER, "--insecure", "--addr", "0.0.0.0:0"});
   ASSERT_TRUE(server.says("listening on http://0.0.0.0:")) << server.said();
   server.send(SIGTERM);

@@ -17,6 +17,22 @@ TEST(Address, host_and_port_are_read_and_written) {
   EXPECT_EQ(parse_address("[::1]:8080"), (Address{.host = "::1", .port = 8080}));
 }
 
+TEST(Address, of_a_unix_socket_is_a_path) {
+  for (const char* text : {"unix:/run/forge/http.sock", "unix:./a:1", "unix:a/b"}) {
+    const auto address = parse_address(text);
+    ASSERT_TRUE(address) << address.error();
+    EXPECT_TRUE(address->is_unix());
+    EXPECT_EQ(address->path, std::string(text).substr(5));
+    EXPECT_EQ(to_string(*address), text);
+  }
+  EXPECT_TRUE(parse_address("unix:/" + std::string(106, 'a')));
+  EXPECT_THAT(parse_address("unix:/" + std::string(107, 'a')).error(),
+              HasSubstr("the PATH has 108 bytes; the system takes 1 to 107"));
+  for (const char* text : {"unix:", "unix:8080"}) {
+    EXPECT_THAT(parse_address(text).error(), HasSubstr("a PATH has a '/'")) << text;
+  }
+}
+
 TEST(Address, a_malformed_address_is_refused_with_its_fault) {
   const auto error = [](std::string_view text) { return parse_address(text).error(); };
   EXPECT_THAT(error("localhost"), HasSubstr("address 'localhost': no ':PORT'"));

@@ -2,13 +2,17 @@
 
 #include <arpa/inet.h>
 #include <netinet/in.h>
+#include <openssl/ssl.h>
+#include <openssl/x509.h>
 #include <sys/socket.h>
 #include <sys/time.h>
+#include <sys/un.h>
 #include <unistd.h>
 
 #include <algorithm>
 #include <boost/beast/http/parser.hpp>
 #include <boost/beast/http/string_body.hpp>
+#include <csignal>
 #include <stdexcept>
 
 namespace forge::test {
@@ -35,8 +39,8 @@ std::string HttpClient::Response::header(std::string_view name) const {
   return found == headers.end() ? "" : found->second;
 }
 
-HttpClient::HttpClient(std::uint16_t port, int receive_buffer_bytes)
-    : socket_(::socket(AF_INET, SOCK_STREAM | SOCK_CLOEXEC, 0)) {
+HttpClient::HttpClient(const ServerPlace& place, int receive_buffer_bytes)
+    : socket_(::socket(place.path.empty() ? AF_INET : AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC, 0)) {
   const timeval timeout{.tv_sec = 60, .tv_usec = 0};
   ::setsockopt(socket_, SOL_SOCKET, SO_RCVTIMEO, &timeout, sizeof timeout);
   ::setsockopt(socket_, SOL_SOCKET, SO_SNDTIMEO, &timeout, sizeof timeout);
@@ -44,21 +48,45 @@ HttpClient::HttpClient(std::uint16_t port, int receive_buffer_bytes)
     ::setsockopt(socket_, SOL_SOCKET, SO_RCVBUF, &receive_buffer_bytes,
                  sizeof receive_buffer_bytes);
   }
-  sockaddr_in address{};
-  address.sin_family = AF_INET;
-  address.sin_port = htons(port);
-  address.sin_addr.s_addr = htonl(INADDR_LOOPBACK);
-  if (::connect(socket_, reinterpret_cast<const sockaddr*>(&address), sizeof address) != 0) {
+  connect(place);
+  if (!place.tls) return;
+  std::signal(SIGPIPE, SIG_IGN);  // OpenSSL writes to sockets as to files
+  const std::unique_ptr<SSL_CTX, decltype(&SSL_CTX_free)> context(SSL_CTX_new(TLS_client_method()),
+                                                                  SSL_CTX_free);
+  tls_.reset(SSL_new(context.get()));
+  SSL_set_fd(tls_.get(), socket_);
+  if (SSL_connect(tls_.get()) != 1) {
     close();
-    throw std::runtime_error("cannot connect");
+    throw std::runtime_error("the handshake failed");
   }
 }
+
+void HttpClient::connect(const ServerPlace& place) {
+  sockaddr_in internet{};
+  internet.sin_family = AF_INET;
+  internet.sin_port = htons(place.port);
+  internet.sin_addr.s_addr = htonl(INADDR_LOOPBACK);
+  sockaddr_un local{};
+  local.sun_family = AF_UNIX;
+  place.path.copy(local.sun_path, sizeof local.sun_path - 1);
+  const int failed =
+      place.path.empty()
+          ? ::connect(socket_, reinterpret_cast<const sockaddr*>(&internet), sizeof internet)
+          : ::connect(socket_, reinterpret_cast<const sockaddr*>(&local), sizeof local);
+  if (failed == 0) return;
+  close();
+  throw std::runtime_error("cannot connect");
+}
+
+void HttpClient::FreeTls::operator()(ssl_st* tls) const { SSL_free(tls); }
 
 HttpClient::~HttpClient() { close(); }
 
 void HttpClient::send(std::string_view bytes) {
   while (!bytes.empty()) {
-    const auto sent = ::send(socket_, bytes.data(), bytes.size(), MSG_NOSIGNAL);
+    const std::ptrdiff_t sent =
+        tls_ ? SSL_write(tls_.get(), bytes.data(), static_cast<int>(bytes.size()))
+             : ::send(socket_, bytes.data(), bytes.size(), MSG_NOSIGNAL);
     if (sent <= 0) throw std::runtime_error("the connection is closed");
     bytes.remove_prefix(static_cast<std::size_t>(sent));
   }
@@ -124,7 +152,7 @@ std::vector<std::string> HttpClient::read_events() {
 std::string HttpClient::read_to_end() {
   char bytes[16384];
   for (;;) {
-    const auto count = ::recv(socket_, bytes, sizeof bytes, 0);
+    const auto count = receive(bytes, sizeof bytes);
     if (count < 0) throw std::runtime_error("no end within a minute, or a reset");
     if (count == 0) return std::exchange(input_, "");
     input_.append(bytes, static_cast<std::size_t>(count));
@@ -134,16 +162,43 @@ std::string HttpClient::read_to_end() {
 void HttpClient::read_bytes(std::size_t count) {
   char bytes[16384];
   while (count > 0) {
-    const auto got = ::recv(socket_, bytes, std::min(count, sizeof bytes), 0);
+    const auto got = receive(bytes, std::min(count, sizeof bytes));
     if (got < 0) throw std::runtime_error("nothing came within a minute, or a reset");
     if (got == 0) return;
     count -= static_cast<std::size_t>(got);
   }
 }
 
+std::string HttpClient::receive_some() {
+  char bytes[16384];
+  const auto count = receive(bytes, sizeof bytes);
+  return {bytes, static_cast<std::size_t>(std::max<std::ptrdiff_t>(count, 0))};
+}
+
 bool HttpClient::closed_by_server() {
   char byte = 0;
-  return input_.empty() && ::recv(socket_, &byte, 1, 0) == 0;
+  return input_.empty() && receive(&byte, 1) == 0;
+}
+
+std::ptrdiff_t HttpClient::receive(char* bytes, std::size_t count) {
+  if (!tls_) return ::recv(socket_, bytes, count, 0);
+  const int got = SSL_read(tls_.get(), bytes, static_cast<int>(count));
+  if (got > 0) return got;
+  return SSL_get_error(tls_.get(), got) == SSL_ERROR_ZERO_RETURN ? 0 : -1;
+}
+
+std::string HttpClient::name_of_server() const {
+  const X509* const certificate = SSL_get0_peer_certificate(tls_.get());
+  char name[256] = {};
+  X509_NAME_get_text_by_NID(X509_get_subject_name(certificate), NID_commonName, name, sizeof name);
+  return name;
+}
+
+void HttpClient::send_close_notify() { SSL_shutdown(tls_.get()); }
+
+void HttpClient::renew_keys() {
+  SSL_key_update(tls_.get(), SSL_KEY_UPDATE_REQUESTED);
+  SSL_do_handshake(tls_.get());
 }
 
 void HttpClient::close() {
@@ -174,7 +229,7 @@ void HttpClient::read_some() {
     if (!error || parsed > 0) return;
   }
   char bytes[16384];
-  const auto count = ::recv(socket_, bytes, sizeof bytes, 0);
+  const auto count = receive(bytes, sizeof bytes);
   if (count < 0) throw std::runtime_error("no answer within a minute, or a reset");
   if (count == 0) {
     parser_->put_eof(error);

@@ -30,9 +30,11 @@ struct RunningServer::Parts {
              engine::EngineLoop::Options{.queue_limit = options.queue_limit,
                                          .acceptance = options.acceptance}),
         server(io, loop, model_of(options), options.http),
-        port(server.listen({.host = "127.0.0.1", .port = 0}).value().port),
-        thread([this, keys = options.keys] {
-          if (keys) server.set_keys(*keys);
+        place(server.listen(options.address).value().port, options.address.path,
+              options.certificate.has_value()),
+        thread([this, options] {
+          if (options.keys) server.set_keys(*options.keys);
+          if (options.certificate) server.set_certificate(*options.certificate);
           io.run();
         }) {}
 
@@ -41,7 +43,7 @@ struct RunningServer::Parts {
   engine::Engine engine;
   engine::EngineLoop loop;
   serve::HttpServer server;
-  std::uint16_t port;
+  ServerPlace place;
   std::thread thread;
 };
 
@@ -54,11 +56,18 @@ RunningServer::~RunningServer() {
   parts_->thread.join();
 }
 
-std::uint16_t RunningServer::port() const { return parts_->port; }
+std::uint16_t RunningServer::port() const { return parts_->place.port; }
+ServerPlace RunningServer::place() const { return parts_->place; }
 engine::EngineLoop& RunningServer::loop() const { return parts_->loop; }
 
 void RunningServer::set_keys(serve::ApiKeys keys) {
   boost::asio::post(parts_->io, [this, keys = std::move(keys)] { parts_->server.set_keys(keys); });
+}
+
+void RunningServer::set_certificate(serve::TlsCertificate certificate) {
+  boost::asio::post(parts_->io, [this, certificate = std::move(certificate)] {
+    parts_->server.set_certificate(certificate);
+  });
 }
 
 void RunningServer::shutdown() { parts_->server.shutdown(); }

@@ -11,9 +11,11 @@
 
 #include "engine/fake_executor.h"
 #include "forge/engine/engine_loop.h"
+#include "forge/serve/address.h"
 #include "forge/serve/api_keys.h"
 #include "forge/serve/http_options.h"
 #include "forge/serve/openai_api.h"
+#include "forge/serve/tls_certificate.h"
 #include "serve/http_client.h"
 
 namespace forge::test {
@@ -32,6 +34,8 @@ struct TestServerOptions {
   std::string_view draft_source = {};
   engine::AcceptanceBand acceptance = {};
   std::optional<serve::ApiKeys> keys = std::nullopt;
+  std::optional<serve::TlsCertificate> certificate = std::nullopt;
+  serve::Address address = {.host = "127.0.0.1", .port = 0};
 };
 
 serve::ModelCard model_of(const TestServerOptions& options);
@@ -46,9 +50,11 @@ class RunningServer {
   RunningServer& operator=(const RunningServer&) = delete;
 
   std::uint16_t port() const;
+  ServerPlace place() const;
   engine::EngineLoop& loop() const;
 
   void set_keys(serve::ApiKeys keys);
+  void set_certificate(serve::TlsCertificate certificate);
   void shutdown();
   /// Returns when the server has nothing left to do.
   void wait_for_end();
@@ -70,6 +76,7 @@ class TestServer {
   ~TestServer() { executor.release(); }
 
   std::uint16_t port() const { return server_.port(); }
+  ServerPlace place() const { return server_.place(); }
   engine::EngineLoop& loop() { return server_.loop(); }
   RunningServer* operator->() { return &server_; }
 

@@ -8,6 +8,8 @@
 #include <optional>
 #include <string_view>
 
+#include "forge/serve/cors_origins.h"
+
 namespace forge::serve {
 
 /// The limits of conversations whose messages are kept (session of POST /v1/chat/completions).
@@ -43,8 +45,9 @@ struct HttpOptions {
   /// Connections served at a time.
   std::size_t max_connections = 512;
   ChatSessionLimits chat_sessions;
-  /// Listen where others than this machine can connect, although what they send and get can be read
-  /// on its way, and without keys anybody may ask.
+  CorsOrigins cors_origins;  ///< sites whose pages may ask and read the answers
+  /// Listen where others than this machine can connect, although without keys anybody may ask, and
+  /// without TLS what they send and get can be read on its way.
   bool insecure = false;
   /// Anybody may ask for /metrics, which is for operators otherwise.
   bool metrics_open = false;

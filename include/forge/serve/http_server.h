@@ -1,4 +1,4 @@
-// HttpServer: the engine behind HTTP/1.1.
+// HttpServer: the engine behind HTTP/1.1, over TCP or a Unix socket, with TLS or without.
 //
 // What it answers stands in one table: routes_page(), `forge-infer --list-routes`, book/routes.md.
 // What it counts for operators stands in another: metrics_page(), `--list-metrics`,
@@ -16,7 +16,8 @@
 //
 // A client that closes its sending side after a whole request still gets its answer. To TCP it
 // looks like one that has gone, until something is sent to it; so an HTTP/1.1 client gets a "100
-// Continue", which a present client ignores and one that has gone answers with a reset.
+// Continue", which a present client ignores and one that has gone answers with a reset. A client
+// with TLS that says its end has gone (client_stream.h).
 //
 // At most max_connections are served at a time. A further one takes the place of the connection
 // that has been idle longest (no whole header of a request has arrived since its last answer). If
@@ -43,6 +44,7 @@
 #include "forge/serve/api_keys.h"
 #include "forge/serve/http_options.h"
 #include "forge/serve/openai_api.h"
+#include "forge/serve/tls_certificate.h"
 
 namespace boost::asio {
 class io_context;
@@ -66,12 +68,17 @@ class HttpServer {
 
   /// Starts to accept connections once the io_context runs. Returns: the address with its real
   /// port. Errors: a sentence that names the address and what is wrong with it; others than this
-  /// machine can reach it, and `insecure` is not set.
+  /// machine can reach it, and it has not both keys and a certificate, nor `insecure`. A Unix
+  /// socket's file (socket_file.h) is there until shutdown(). Called once.
   tl::expected<Address, std::string> listen(const Address& address);
 
   /// Who has none of these keys is refused from now on, but for what is for everyone (access.h).
   /// What runs for a key that is not among them ends.
   void set_keys(ApiKeys keys);
+
+  /// Connections to come speak TLS and are shown this certificate; those that there are go on as
+  /// they began.
+  void set_certificate(TlsCertificate certificate);
 
   /// Accepts no connection from now on, closes those that are idle, refuses new requests with 503
   /// and answers what is in flight, for as long as shutdown_timeout; connections that are still

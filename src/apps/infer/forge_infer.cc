@@ -1,14 +1,15 @@
 // forge-infer: serves a model over HTTP until it is told to stop.
 //
 // SIGTERM, SIGINT and SIGHUP let it answer what it has begun, for at most --shutdown-timeout-s; a
-// second SIGTERM or SIGINT ends it at once. With --api-key-file SIGHUP has the keys read again.
+// second SIGTERM or SIGINT ends it at once. With --api-key-file or --tls-cert SIGHUP has the keys
+// and the certificate read again.
 //
 // What it writes to may go away while it serves: the reader of its log, the room on the disk of its
 // trace. Nobody's answer depends on them, so it goes on.
 //
-// Exit status: 0 after a signal; 1 if the target cannot be opened, it cannot listen, the keys
-// cannot be read or the trace cannot be written, at the start or before the end; 2 for bad flags;
-// 128 + signal after a second signal.
+// Exit status: 0 after a signal; 1 if the target cannot be opened, it cannot listen, the keys or
+// the certificate cannot be read or the trace cannot be written, at the start or before the end;
+// 2 for bad flags; 128 + signal after a second signal.
 #include <CLI/CLI.hpp>
 #include <algorithm>
 #include <boost/asio/io_context.hpp>
@@ -20,11 +21,11 @@
 #include <memory>
 #include <new>
 
+#include "credentials.h"
 #include "descriptors.h"
 #include "forge/chat/chat_format.h"
 #include "forge/engine/engine_loop.h"
 #include "forge/runtime/open.h"
-#include "forge/serve/api_keys.h"
 #include "forge/serve/http_server.h"
 #include "infer_options.h"
 #include "library_report.h"
@@ -76,11 +77,15 @@ serve::ModelCard model_card(Runtime& runtime) {
           .memory = served_memory(runtime)};
 }
 
-void print_welcome(const serve::Address& address, const std::string& model_id, bool needs_key) {
-  const std::string url = "http://" + to_string(address);
+void print_welcome(const serve::Address& address, const std::string& model_id,
+                   const InferOptions& options) {
+  const std::string scheme = options.tls_cert.empty() ? "http://" : "https://";
+  const std::string url = scheme + (address.is_unix() ? "localhost" : to_string(address));
   const bool knows_words = model_id == runtime::kBuiltinModel;
-  std::cout << "listening on " << url << "\n\n"
-            << "curl '" << url << "/v1/completions' -H 'Content-Type: application/json' \\\n"
+  const bool needs_key = !options.api_key_file.empty();
+  std::cout << "listening on " << (address.is_unix() ? to_string(address) : url) << "\n\n"
+            << "curl " << (address.is_unix() ? "--unix-socket '" + address.path + "' " : "") << "'"
+            << url << "/v1/completions' -H 'Content-Type: application/json' \\\n"
             << (needs_key ? "  -H 'Authorization: Bearer KEY' \\\n" : "") << "  -d '{\"model\": \""
             << model_id << "\", \"prompt\": \""
             << (knows_words ? "What is a slice?" : "Once upon a time")
@@ -114,22 +119,6 @@ void await_signals(boost::asio::signal_set& signals, boost::asio::signal_set& ha
       hangups.cancel();
     });
     await_second_signal(signals);
-  });
-}
-
-/// Keys that cannot be read again leave those that were read before.
-void read_keys_on_hangup(boost::asio::signal_set& hangups, serve::HttpServer& server,
-                         const std::string& file) {
-  hangups.async_wait([&](const boost::system::error_code& cancelled, int) {
-    if (cancelled) return;
-    if (auto keys = serve::ApiKeys::read(file)) {
-      std::cerr << "forge-infer: --api-key-file: " << keys->size() << " keys\n";
-      server.set_keys(*std::move(keys));
-    } else {
-      std::cerr << "forge-infer: --api-key-file: '" + file + "' " + keys.error() +
-                       "; the keys are those of before\n";
-    }
-    read_keys_on_hangup(hangups, server, file);
   });
 }
 
@@ -180,17 +169,9 @@ std::string report_profile(const NamedProfile& profile, const ProfileOptions& op
   return save_timeline({&profile, 1}, options.timeline_file);
 }
 
-/// Nothing, if there is no file.
-tl::expected<std::optional<serve::ApiKeys>, std::string> read_keys(const std::string& file) {
-  if (file.empty()) return std::nullopt;
-  auto keys = serve::ApiKeys::read(file);
-  if (!keys) return tl::unexpected("--api-key-file: '" + file + "' " + keys.error());
-  return *std::move(keys);
-}
-
 int serve(InferOptions options) {
-  auto keys = read_keys(options.api_key_file);
-  if (!keys) return fail(keys.error());
+  auto credentials = read_credentials(options);
+  if (!credentials) return fail(credentials.error());
   if (const auto fits = fit_connections(options.http); !fits) return fail(fits.error());
   options.target.executor.digest_logits = options.exposes_text;
   NamedProfile profile{"all passes", model::PassProfile()};
@@ -223,10 +204,10 @@ int serve(InferOptions options) {
   serve::HttpServer server(io, *loop, card, options.http);
   boost::asio::signal_set signals(io, SIGINT, SIGTERM);
   boost::asio::signal_set hangups(io);
-  if (*keys) {
-    server.set_keys(**std::move(keys));
+  give(*std::move(credentials), server);
+  if (has_credentials(options)) {
     hangups.add(SIGHUP);
-    read_keys_on_hangup(hangups, server, options.api_key_file);
+    read_credentials_on(hangups, options, server);
   } else if (!is_ignored(SIGHUP)) {
     signals.add(SIGHUP);
   }
@@ -235,7 +216,7 @@ int serve(InferOptions options) {
   if (!address) return fail(address.error());
   if (trace != nullptr && !trace->flush())
     return 1;  // not before: who cannot listen leaves no trace
-  print_welcome(*address, card.id, !options.api_key_file.empty());
+  print_welcome(*address, card.id, options);
   io.run();
 
   loop->drain();

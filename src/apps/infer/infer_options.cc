@@ -6,6 +6,8 @@
 #include <cmath>
 #include <iostream>
 #include <random>
+#include <string>
+#include <vector>
 
 #include "flag_range.h"
 #include "forge/serve/address.h"
@@ -63,6 +65,34 @@ void add_make_key(CLI::App& app) {
       ->group(kAccess);
 }
 
+void add_tls(CLI::App& app, InferOptions& options) {
+  app.add_option("--tls-cert", options.tls_cert,
+                 "Speak TLS, and show clients this certificate (PEM: the server's own, then the "
+                 "chain); read again on SIGHUP, as is its key")
+      ->type_name("FILE")
+      ->group(kAccess);
+  app.add_option("--tls-key", options.tls_key, "The key of --tls-cert (PEM, without a passphrase)")
+      ->type_name("FILE")
+      ->group(kAccess);
+}
+
+void add_cors(CLI::App& app, serve::CorsOrigins& origins) {
+  const auto add = [&origins](const std::vector<std::string>& texts) {
+    for (const std::string& text : texts) {
+      const auto added = origins.add(text);
+      if (!added) throw CLI::ValidationError("--cors-origin", added.error());
+    }
+  };
+  app.add_option_function<std::vector<std::string>>(
+         "--cors-origin", add,
+         "A site (SCHEME://HOST[:PORT], or * for all) whose pages may ask and read the answers "
+         "(CORS); may be given several times. Without it no page of another site may")
+      ->type_name("ORIGIN")
+      ->expected(1)
+      ->take_all()
+      ->group(kAccess);
+}
+
 void add_access(CLI::App& app, InferOptions& options) {
   app.add_option(
          "--api-key-file", options.api_key_file,
@@ -72,17 +102,22 @@ void add_access(CLI::App& app, InferOptions& options) {
       ->type_name("FILE")
       ->group(kAccess);
   add_make_key(app);
+  add_tls(app, options);
+  add_cors(app, options.http.cors_origins);
   app.add_flag("--metrics-open", options.http.metrics_open,
                "Anybody may ask for /metrics, which is for operators otherwise")
       ->group(kAccess);
   app.add_flag("--insecure", options.http.insecure,
-               "Listen where others than this machine can connect, although what they send and get "
-               "can be read on its way, and without keys anybody may ask")
+               "Listen where others than this machine can connect, although without keys anybody "
+               "may ask, and without TLS what they send and get can be read on its way")
       ->group(kAccess);
 }
 
 void add_server(CLI::App& app, InferOptions& options) {
-  app.add_option("--addr", options.addr, "HOST:PORT or [IPV6]:PORT; port 0 picks a free one")
+  app.add_option(
+         "--addr", options.addr,
+         "HOST:PORT or [IPV6]:PORT, where port 0 picks a free one; or unix:PATH, a socket for "
+         "programs of this machine, of the user and the group of this one")
       ->envname("FORGE_ADDR")
       ->capture_default_str()
       ->check([](const std::string& text) {
@@ -214,6 +249,9 @@ void add_options(CLI::App& app, InferOptions& options) {
 
 std::string finish_options(const CLI::App& app, InferOptions& options) {
   draw_hash_key(app, options.target.scheduler);
+  if (options.tls_cert.empty() != options.tls_key.empty()) {
+    return "--tls-cert and --tls-key need each other";
+  }
   return misplaced_flag(app, options.target.kind);
 }
 

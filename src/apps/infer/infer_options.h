@@ -18,6 +18,8 @@ struct InferOptions {
   runtime::TargetOptions target;
   std::string addr = "127.0.0.1:8080";
   std::string api_key_file;  // empty: no key is asked for
+  std::string tls_cert;      // empty: no TLS
+  std::string tls_key;
   engine::EngineLoop::Options loop;
   serve::HttpOptions http;
   std::string trace_file;
