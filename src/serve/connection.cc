@@ -211,9 +211,9 @@ asio::awaitable<tl::expected<void, Connection::NoRequest>> Connection::examine(
   if (auto refused = refuse_ambiguity(header)) co_return refusal(std::move(*refused));
   const HttpOptions& options = state_->options;
   if (is_visitor_ && !is_for_everyone(header, options)) co_return refusal(refuse_newcomer(options));
-  if (!answer_preflight(header, options.cors_origins, state_->keys.has_value())) {
-    auto asker = admit(header, audience_of(header, options), state_->keys ? &*state_->keys : nullptr,
-                       arrival_);
+  if (!answer_preflight(header, options, state_->keys.has_value())) {
+    auto asker = admit(header, audience_of(header, options),
+                       state_->keys ? &*state_->keys : nullptr, arrival_);
     if (!asker) co_return refusal(std::move(asker.error()));
     asker_ = *std::move(asker);
   }
@@ -231,8 +231,7 @@ asio::awaitable<tl::expected<void, Connection::NoRequest>> Connection::examine(
 
 Framing Connection::frame(const HttpHeader& header, bool keep_alive) const {
   Framing framing = framing_of(header, keep_alive);
-  framing.allowed_origin =
-      allowed_origin(header, state_->options.cors_origins, state_->keys.has_value());
+  framing.allowed_origin = allowed_origin(header, state_->options, state_->keys.has_value());
   return framing;
 }
 

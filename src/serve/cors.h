@@ -16,7 +16,7 @@
 #include <optional>
 #include <string>
 
-#include "forge/serve/cors_origins.h"
+#include "forge/serve/http_options.h"
 #include "http_types.h"
 #include "reply.h"
 
@@ -24,10 +24,10 @@ namespace forge::serve {
 
 /// What Access-Control-Allow-Origin says in the answer to this header; nothing where the answer is
 /// not for a page. `has_keys`: the server asks for keys.
-std::string allowed_origin(const HttpHeader& header, const CorsOrigins& origins, bool has_keys);
+std::string allowed_origin(const HttpHeader& header, const HttpOptions& options, bool has_keys);
 
 /// The answer to a preflight for a known path from an allowed origin; nothing if it is none.
-std::optional<Reply> answer_preflight(const HttpHeader& header, const CorsOrigins& origins,
+std::optional<Reply> answer_preflight(const HttpHeader& header, const HttpOptions& options,
                                       bool has_keys);
 
 }  // namespace forge::serve

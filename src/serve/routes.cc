@@ -152,8 +152,7 @@ Answer route(const HttpRequest& request, const Owner& owner, const ServerState& 
   if (request.method() == http::verb::options && request.target() == "*") {
     return Reply{.headers = {{http::field::allow, kMethods}}};
   }
-  const CorsOrigins& origins = state.options.cors_origins;
-  if (auto reply = answer_preflight(request, origins, state.keys.has_value())) {
+  if (auto reply = answer_preflight(request, state.options, state.keys.has_value())) {
     return *std::move(reply);
   }
   if (auto refusal = refuse_header(request)) return std::move(*refusal);
