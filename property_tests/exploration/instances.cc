@@ -96,8 +96,8 @@ Instance with_clear() {
   return instance;
 }
 
-/// Two requests with one prompt and different salts, and one that may find the KV of the first, which
-/// a session keeps.
+/// Two requests with one prompt and different salts, and one that may find the KV of the first,
+/// which a session keeps.
 Instance with_salts() {
   Instance instance = basic(1, PreemptionPolicy::recompute, PrefixCacheKind::radix);
   instance.name = "salts";

@@ -4,8 +4,8 @@
 //
 // So one lookup costs the hashing of one block, however long the prefix is. The hash only says
 // where to look: a block is a hit when its parent, its salt and its tokens are those asked for. By
-// induction over the parents, the whole prefix is equal then. A collision costs time, never correctness, and
-// the key keeps strangers from preparing collisions (SchedulerConfig::prefix_hash_key).
+// induction over the parents, the whole prefix is equal then. A collision costs time, never
+// correctness; the key keeps strangers from preparing one (SchedulerConfig::prefix_hash_key).
 //
 // Open addressing with linear probing, at most half full, and backward-shift deletion (Knuth, TAOCP
 // 3, 6.4, algorithm R), as in SeqMap. Never iterated: no decision depends on the order of the

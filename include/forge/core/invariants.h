@@ -9,9 +9,9 @@
 //      the device; on the host it has those of its valid tokens, and no other has any.
 //   3. A block that is in two tables is at the same place in both, full of valid KV; a step writes
 //      only to blocks that are in one table and not cached.
-//   4. The published blocks of a table are a path of the index from its root, all of them full of
-//      valid KV and with the salt of the sequence. An index entry is used exactly if a table or a session holds its block, and the
-//      block that evict() would give up next is a leaf.
+//   4. The published blocks of a table are a path of the index from its root, full of valid KV and
+//      with the sequence's salt. An index entry is used exactly if a table or a session holds its
+//      block, and the block that evict() would give up next is a leaf.
 //   5. In flight: every slice starts at the end of valid KV, has slots for all its tokens, samples
 //      exactly if it reaches the end of the known tokens, and the deltas give the target its table.
 //   6. In flight: at most max_batch_size sequences run, at most max_batch_tokens tokens, in prompt

@@ -127,8 +127,8 @@ class PagedKVCache {
 
   /// Makes the full blocks of the first `valid` tokens of `seq` findable, unless the index has been
   /// cleared since `seq` was added (then its blocks may not continue a path of the index). `of` has
-  /// the tokens of `seq`, at least `valid`, and the salt that it was matched with. Returns the first
-  /// place of the table that changed, if one did.
+  /// the tokens of `seq`, at least `valid`, and the salt that it was matched with. Returns: the
+  /// first place of the table that changed, if one did.
   /// Requires: an index. Errors: UnknownSequence. O(blocks not published yet).
   tl::expected<std::optional<std::uint32_t>, CacheError> publish(SeqId seq, SaltedTokens of,
                                                                  std::uint32_t valid);

@@ -10,10 +10,10 @@
 //   the rest has no full block: 8 tokens of KV are there already
 //
 // Cached blocks form a tree: a path from the root spells a prefix. The first block of a path has a
-// salt, too, and is found by those who ask with the same. So prefixes with different salts are
-// never shared, and nobody learns from the time that a request takes what was asked with another
-// salt. This class keeps the tree, the tokens, the salts and the order of eviction; how the child of a block with given tokens is found is left to
-// two implementations, which find the same blocks:
+// salt, too, and is found by who asks with the same: the time of a request tells nothing of those
+// with another. This class keeps the tree, the tokens, the salts and the order of eviction;
+// how the child of a block with given tokens is found is left to two implementations, which find
+// the same blocks:
 //   RadixIndex  a radix tree whose edges carry block_size token ids; SGLang's RadixAttention
 //               (Zheng et al., "SGLang", NeurIPS 2024, section 3)
 //   HashIndex   chained block hashes, as in vLLM; the hash is keyed and only says where to look:

@@ -18,9 +18,9 @@
 // scrambling of the id. So the shape of a tree does not depend on the order of insertions, and
 // a client who chooses the tokens does not choose the shape.
 //
-// Siblings are ordered by their last token, then by the others and their salts: blocks often begin alike (the same
-// beginning-of-sequence token, the same template), and a block's last token lies with its links,
-// so that a step down the tree seldom looks at the tokens.
+// Siblings are ordered by their last token, then by the others and the salt: blocks often begin
+// alike (the same beginning-of-sequence token, the same template), and a block's last token lies
+// with its links, so that a step down the tree seldom looks at the tokens.
 //
 // find, insert, evict: O(log(children of the parent)) comparisons, expected.
 #pragma once

@@ -172,8 +172,8 @@ class Scheduler {
   std::vector<SequenceView> waiting() const;    ///< next one first
   std::vector<SequenceView> finishing() const;  ///< ended, to be retired by the next plan
   tl::expected<SequenceView, UnknownSequence> view(SeqId seq) const;
-  /// What a sequence finds in the prefix cache, and is found by: its prompt and output; no tokens if
-  /// it does not use the cache. Errors: UnknownSequence.
+  /// What a sequence is found by in the prefix cache: its prompt and output; no tokens if it does
+  /// not use the cache. Errors: UnknownSequence.
   tl::expected<SaltedTokens, UnknownSequence> salted_tokens(SeqId seq) const;
 
   /// Two schedulers have equal digests exactly if (up to a collision) they will make equal plans

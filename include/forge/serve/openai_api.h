@@ -115,7 +115,7 @@ struct CompletionOptions {
   PrefixCacheUse prefix_cache = PrefixCacheUse::automatic;
   std::string cache_salt;  ///< what requests that share prefixes have in common; may be empty
   Owner owner;             ///< whose sessions and prefixes are meant
-  /// As the client calls it. Only if there is one prompt. Of chat: the messages are what the conversation goes on with.
+  /// As the client calls it; with one prompt. Of chat: its `messages` are what comes next.
   std::optional<SessionId> session;
   std::optional<std::chrono::milliseconds> time_limit;
   std::uint64_t deadline_steps = 0;

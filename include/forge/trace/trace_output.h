@@ -63,8 +63,8 @@ class TraceFile final : public TraceOutput {
   /// Called during the call that fails, with the reason that this call returns.
   using OnFailure = std::function<void(const std::string& reason)>;
 
-  /// Creates the file, for its owner alone (mode 0600), or takes an empty one, a pipe or a character device. Opening a pipe waits
-  /// for its reader.
+  /// Creates the file, of mode 0600, or takes an empty one, a pipe or a character device. Opening a
+  /// pipe waits for its reader.
   /// Errors: a sentence that names `path`: it is not empty, another program is recording into it,
   /// or it cannot be written to.
   static tl::expected<std::unique_ptr<TraceFile>, std::string> create(const std::string& path,

@@ -156,17 +156,15 @@ void add_server(CLI::App& app, InferOptions& options) {
       ->capture_default_str()
       ->check(CLI::Range(1, 1 << 30))
       ->group(kServer);
-  auto* const trace =
-      app.add_option("--trace", options.trace_file,
-                     "Record the run as JSON lines into a file that is new or empty: none is "
-                     "overwritten. If it cannot be written any more, requests are answered as "
-                     "before, and the health says so")
-          ->group(kServer);
+  app.add_option("--trace", options.trace_file,
+                 "Record the run as JSON lines into a file that is new or empty: none is "
+                 "overwritten. If it cannot be written any more, requests are answered as before, "
+                 "and the health says so")
+      ->group(kServer);
   app.add_flag("--expose-text", options.exposes_text,
                "The trace has the tokens of prompts and answers, the texts of grammars and the "
                "digests of all logits, so that a model can run it again; without it tokens are "
                "veiled: lengths and plans alone")
-      ->needs(trace)
       ->group(kServer);
   add_profile(app, options.profile)->group(kServer);
 }
@@ -252,6 +250,7 @@ std::string finish_options(const CLI::App& app, InferOptions& options) {
   if (options.tls_cert.empty() != options.tls_key.empty()) {
     return "--tls-cert and --tls-key need each other";
   }
+  if (options.exposes_text && options.trace_file.empty()) return "--expose-text needs --trace";
   return misplaced_flag(app, options.target.kind);
 }
 
