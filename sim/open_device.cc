@@ -20,7 +20,8 @@ tl::expected<std::unique_ptr<gpu::Device>, std::string> open_device(const OpenOp
                  .mode = options.checked ? SimMode::checked : SimMode::plain,
                  .schedule_seed = options.schedule_seed,
                  .host_threads = options.host_threads,
-                 .faults = {}});
+                 .faults = {},
+                 .heartbeat = options.heartbeat});
 }
 
 }  // namespace forge::sim

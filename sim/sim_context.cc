@@ -103,6 +103,7 @@ void SimContext::deliver_late_copies() {
 gpu::Status SimContext::run(const gpu::KernelLaunch& launch, const RunOptions& options) {
   simt::LaunchOptions launch_options;
   launch_options.step_model = numerics::step_model(options_.device.compute_capability / 10);
+  launch_options.heartbeat = options_.heartbeat;
   if (options_.schedule_seed) {
     launch_options.seed = seed_of_launch(*options_.schedule_seed, statistics_.launches);
   }

@@ -38,6 +38,7 @@ struct LaunchInput {
   std::optional<std::uint64_t> seed;
   std::optional<Site> left_out;
   numerics::StepModel step_model = numerics::kMmaSm90;
+  Heartbeat* heartbeat = nullptr;
 };
 
 class BlockRunner {

@@ -5,6 +5,7 @@
 #include <utility>
 
 #include "forge/core/check.h"
+#include "forge/core/heartbeat.h"
 #include "random.h"
 
 namespace forge::simt {
@@ -32,6 +33,7 @@ void Launch::run_blocks(BlockRunner& runner) {
 }
 
 void Launch::run_block(BlockRunner& runner, long long block) {
+  if (input_.heartbeat != nullptr) input_.heartbeat->beat();
   std::unique_ptr<BlockObserver> observer;
   if (observer_ != nullptr) observer = observer_->begin_block(input_.shape, block);
   std::optional<KernelFault> fault = runner.run(input_, block, observer.get());

@@ -104,7 +104,8 @@ tl::expected<void, KernelFault> Machine::run(const KernelCode& kernel, const Lau
                  .args = args,
                  .seed = options.seed,
                  .left_out = options.left_out,
-                 .step_model = options.step_model},
+                 .step_model = options.step_model,
+                 .heartbeat = options.heartbeat},
                 options.observer);
   workers_->run(launch);
   if (std::optional<KernelFault> fault = launch.take_fault(); fault.has_value()) {

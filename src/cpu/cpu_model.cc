@@ -36,6 +36,7 @@ class TransformerCpuModel : public CpuModel {
         cache_(kv_shape(model.config()), options),
         scratch_(model.config(), threads) {
     scratch_.workers.set_profile(profile);
+    scratch_.workers.set_heartbeat(options.heartbeat);
   }
 
   int vocabulary_size() const override { return model_.config().vocabulary_size; }

@@ -125,10 +125,13 @@ void EngineLoop::end_all() {
   });
 }
 
-void EngineLoop::drain() {
+bool EngineLoop::drain(std::optional<std::chrono::milliseconds> limit) {
   std::unique_lock lock(mutex_);
   draining_ = true;
-  drained_.wait(lock, [this] { return idle_; });
+  const auto ended = [this] { return idle_; };
+  if (limit) return drained_.wait_for(lock, *limit, ended);
+  drained_.wait(lock, ended);
+  return true;
 }
 
 EngineStatus EngineLoop::status() const {
@@ -139,6 +142,10 @@ EngineStatus EngineLoop::status() const {
 EngineMetrics EngineLoop::metrics() const {
   const std::lock_guard lock(mutex_);
   return published_metrics_;
+}
+
+std::uint64_t EngineLoop::progress() const {
+  return steps_.beats() + (options_.heartbeat != nullptr ? options_.heartbeat->beats() : 0);
 }
 
 void EngineLoop::run() {
@@ -153,6 +160,7 @@ void EngineLoop::run() {
     expire();
     if (engine_.has_work()) {
       const Engine::Step step = engine_.step([this] { send(); });
+      steps_.beat();
       now_ = engine_.step_times().ended;
       count(step);
       publish_status();

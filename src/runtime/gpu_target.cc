@@ -15,10 +15,11 @@ using OpenDevice = tl::expected<std::unique_ptr<gpu::Device>, std::string>;
 /// Chunks of so many rows keep a large GPU busy.
 constexpr std::uint32_t kChunkRowsOfCuda = 2048;
 
-OpenDevice open_simulated(const DeviceOptions& options) {
+OpenDevice open_simulated(const DeviceOptions& options, Heartbeat* heartbeat) {
   sim::OpenOptions open{.checked = options.checked,
                         .schedule_seed = options.schedule_seed,
-                        .host_threads = options.host_threads};
+                        .host_threads = options.host_threads,
+                        .heartbeat = heartbeat};
   if (!options.device.empty()) open.device = options.device;
   auto device = sim::open_device(open);
   if (!device) return tl::unexpected("--device: " + device.error());
@@ -48,8 +49,9 @@ tl::expected<gpu::GpuModel, std::string> gpu_model(const LoadedModel& model,
 }  // namespace
 
 OpenDevice open_device(const TargetOptions& options) {
-  return options.kind == TargetKind::sim ? open_simulated(options.device)
-                                         : open_cuda(options.device);
+  return options.kind == TargetKind::sim
+             ? open_simulated(options.device, options.executor.heartbeat)
+             : open_cuda(options.device);
 }
 
 const LoadedModel* draft_of(const TargetOptions& options, const LoadedModel& model) {

@@ -4,6 +4,7 @@
 
 #include <sstream>
 
+#include "forge/core/heartbeat.h"
 #include "formats/scratch_folder.h"
 
 namespace forge::runtime {
@@ -35,6 +36,23 @@ TEST(Open, a_model_from_a_file_tells_the_same_on_each_target) {
   EXPECT_GT(tale.size(), 12U) << tale;
   EXPECT_EQ(told(*on_sim, "The dog"), tale);
   EXPECT_EQ(on_cpu->config().vocabulary_size, on_sim->config().vocabulary_size);
+}
+
+TEST(Open, a_target_beats_within_a_step_with_each_layer_at_least) {
+  for (const TargetKind kind : {TargetKind::cpu, TargetKind::sim}) {
+    Heartbeat heartbeat;
+    TargetOptions options;
+    options.kind = kind;
+    options.executor.heartbeat = &heartbeat;
+    auto runtime = forge::open(FORGE_TALES, options);
+    ASSERT_TRUE(runtime) << runtime.error();
+    engine::Engine& engine = runtime->engine();
+    ASSERT_TRUE(engine.submit({.prompt = runtime->tokenizer().encode("The dog").value()}));
+    const std::uint64_t before = heartbeat.beats();
+    engine.step();
+    EXPECT_GE(heartbeat.beats(), before + static_cast<std::uint64_t>(runtime->config().layers))
+        << name_of(kind);
+  }
 }
 
 TEST(Open, the_cache_has_a_full_batch_of_a_files_longest_texts_unless_told_otherwise) {

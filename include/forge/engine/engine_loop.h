@@ -51,6 +51,7 @@
 #include <variant>
 #include <vector>
 
+#include "forge/core/heartbeat.h"
 #include "forge/core/request.h"
 #include "forge/engine/draft_watch.h"
 #include "forge/engine/engine.h"
@@ -148,6 +149,8 @@ class EngineLoop {
   struct Options {
     std::size_t queue_limit = 256;  ///< requests waiting for a place in the batch
     AcceptanceBand acceptance;      ///< of drafts, as it is expected
+    /// Of the target, for progress(); null: it tells nothing of itself. Borrowed.
+    const Heartbeat* heartbeat = nullptr;
     /// Called on the loop thread with what status() tells, when an alarm begins or ends.
     std::function<void(const std::optional<std::string>& draft_alarm)> on_draft_alarm;
   };
@@ -183,13 +186,17 @@ class EngineLoop {
   /// far and FinishReason::deadline. Does not wait.
   void end_all();
 
-  /// Refuses new requests from now on and returns when the last one has ended.
-  void drain();
+  /// Refuses new requests from now on and returns when the last one has ended: true; or, false,
+  /// when that takes longer than `limit`.
+  bool drain(std::optional<std::chrono::milliseconds> limit = std::nullopt);
 
   EngineStatus status() const;
   /// What had been counted when events were last sent: of every event that a sink has received, and
   /// of every step but the one under way. Waits for no step.
   EngineMetrics metrics() const;
+  /// Grows with each step, and within one as the target's heartbeat does. While there is work, one
+  /// that stays as it is for long says that the target hangs. Waits for no step.
+  std::uint64_t progress() const;
   const SchedulerConfig& config() const { return config_; }
   const Options& options() const { return options_; }
   const text::Tokenizer& tokenizer() const { return tokenizer_; }
@@ -262,6 +269,7 @@ class EngineLoop {
   bool draining_ = false;
   bool stopping_ = false;
   bool idle_ = true;
+  Heartbeat steps_;  // any thread may read it without the mutex
 
   // Only the loop thread uses these.
   Streams streams_;

@@ -14,9 +14,12 @@
 #include "forge/core/sizes.h"
 #include "forge/numerics/kv_type.h"
 
-namespace forge::grammar {
+namespace forge {
+class Heartbeat;
+namespace grammar {
 class OutputCompiler;
 }
+}  // namespace forge
 
 namespace forge::executor {
 
@@ -51,6 +54,7 @@ struct ExecutorOptions {
   /// Makes the grammars of requests, over the vocabulary of the model, ending by `eos`; null: such
   /// requests are refused.
   std::shared_ptr<grammar::OutputCompiler> grammars;
+  Heartbeat* heartbeat = nullptr;  ///< beats as a step gets on (core/heartbeat.h); borrowed
 
   friend bool operator==(const ExecutorOptions&, const ExecutorOptions&) = default;
 };

@@ -2,13 +2,14 @@
 //
 // Work is cut by rows, heads and outputs, never within a sum, so the number of threads changes no
 // bit (linear/thread_pool.h). Each piece says which operation of the pass it is, for the profile
-// (pass_profile.h); without one nothing is measured.
+// (pass_profile.h); without one nothing is measured. Each beats the heartbeat, if there is one.
 //
-// Borrows the threads and the profile. Thread contract: one forward pass at a time.
+// Borrows the threads, the profile and the heartbeat. Thread contract: one forward pass at a time.
 #pragma once
 
 #include <algorithm>
 
+#include "forge/core/heartbeat.h"
 #include "forge/linear/product.h"
 #include "forge/linear/thread_pool.h"
 #include "forge/model/pass_profile.h"
@@ -26,6 +27,9 @@ class Workers {
   /// What passes tell of themselves from now on; null: nothing.
   void set_profile(PassProfile* profile) { profile_ = profile; }
   PassProfile* profile() const { return profile_; }
+
+  /// What beats from now on; null: nothing.
+  void set_heartbeat(Heartbeat* heartbeat) { heartbeat_ = heartbeat; }
 
   /// y [count][N] = x W^T, x [count][K].
   void multiply(Operation operation, Rows x, const linear::LinearWeights& w, float* y) {
@@ -58,6 +62,7 @@ class Workers {
  private:
   template <class Body, class WorkOf>
   void measure(Operation operation, const Body& body, const WorkOf& work) {
+    if (heartbeat_ != nullptr) heartbeat_->beat();
     if (profile_ == nullptr) return body();
     const auto start = PassProfile::Clock::now();
     body();
@@ -66,6 +71,7 @@ class Workers {
 
   linear::ThreadPool* threads_;
   PassProfile* profile_ = nullptr;
+  Heartbeat* heartbeat_ = nullptr;
   linear::ProductScratch products_;
 };
 

@@ -12,6 +12,10 @@
 
 #include "forge/gpu/device.h"
 
+namespace forge {
+class Heartbeat;
+}
+
 namespace forge::sim {
 
 bool built_with_sim();
@@ -24,6 +28,7 @@ struct OpenOptions {
   bool checked = false;         ///< SimMode::checked, else plain
   std::optional<std::uint64_t> schedule_seed;  ///< as in SimOptions
   int host_threads = 1;                        ///< as in SimOptions
+  Heartbeat* heartbeat = nullptr;              ///< as in SimOptions
 };
 
 /// Errors: a sentence that says what is wrong with the device, or that this build has no simulator.

@@ -44,6 +44,10 @@
 #include "forge/simt/machine.h"
 #include "forge/simt/memory_map.h"
 
+namespace forge {
+class Heartbeat;
+}
+
 namespace forge::sim {
 
 class SimContext;  // sim/sim_context.h
@@ -86,6 +90,7 @@ struct SimOptions {
   std::optional<std::uint64_t> memory_bytes;  ///< of the device; not given: what the host has
   FaultInjector faults;                       ///< none: nothing fails
   SimLibrary* library = nullptr;              ///< that the device has, if any; it outlives it
+  Heartbeat* heartbeat = nullptr;             ///< beats at each block of a kernel; borrowed
 };
 
 /// What has run so far.

@@ -28,6 +28,10 @@
 #include "forge/simt/observer.h"
 #include "forge/simt/shape.h"
 
+namespace forge {
+class Heartbeat;
+}
+
 namespace forge::simt {
 
 /// A kernel compiled for the host. It is called once for each thread.
@@ -76,6 +80,7 @@ struct LaunchOptions {
   std::optional<Site> left_out;
   /// How the tensor cores of the device add.
   numerics::StepModel step_model = numerics::kMmaSm90;
+  Heartbeat* heartbeat = nullptr;  ///< beats at each block; borrowed
 };
 
 class Machine {
