@@ -96,6 +96,15 @@ bool ClientStream::takes_output() {
   return ::poll(&state, 1, 0) == 1 && (state.revents & POLLOUT) != 0;
 }
 
+bool ClientStream::has_input() const {
+  boost::system::error_code ignored;
+  return (tls_ && tls_->has_input()) || socket_.available(ignored) > 0;
+}
+
+asio::awaitable<void> ClientStream::wait_for_input() {
+  if (!has_input()) co_await socket_.async_wait(Socket::wait_read, kAsTuple);
+}
+
 asio::awaitable<void> ClientStream::wait_for_error() {
   co_await socket_.async_wait(Socket::wait_error, kAsTuple);
 }

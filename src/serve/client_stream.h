@@ -62,6 +62,10 @@ class ClientStream {
 
   /// The system has room for more output: the client reads.
   bool takes_output();
+  /// There is input that nobody has read yet.
+  bool has_input() const;
+  /// Returns when there is, or when the connection ends.
+  asio::awaitable<void> wait_for_input();
   /// Returns when the connection is broken.
   asio::awaitable<void> wait_for_error();
 

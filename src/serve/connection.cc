@@ -86,7 +86,7 @@ Connection::Connection(ClientStream::Socket socket, ConnectionTable::Place place
 
 Connection::~Connection() {
   state_->connections.remove(*this);
-  state_->tell_if_ended();
+  if (state_->phase != Phase::serving) state_->time_to_end.cancel();
 }
 
 asio::awaitable<void> Connection::run(std::shared_ptr<Connection> self) {
@@ -96,7 +96,7 @@ asio::awaitable<void> Connection::run(std::shared_ptr<Connection> self) {
   }
   ConnectionTable& connections = self->state_->connections;
   bool goes_on = true;
-  while (goes_on && !self->state_->shutting_down) {
+  while (goes_on) {
     ReadResult request = co_await self->read_request();
     if (request) {
       goes_on = co_await self->answer(*request);
@@ -111,7 +111,7 @@ asio::awaitable<void> Connection::run(std::shared_ptr<Connection> self) {
 }
 
 void Connection::close_if_silent() {
-  if (silent_) drop();
+  if (silent_ && !stream_.has_input()) drop();
 }
 
 void Connection::drop_unless_in(const ApiKeys& keys) {
@@ -119,10 +119,11 @@ void Connection::drop_unless_in(const ApiKeys& keys) {
 }
 
 asio::awaitable<bool> Connection::shake_hands() {
-  asio::steady_timer timer(stream_.get_executor(), state_->options.header_timeout);
-  silent_ = true;
+  const TimePoint deadline = asio::steady_timer::clock_type::now() + state_->options.header_timeout;
+  const bool begun = co_await await_input(deadline);
+  if (!begun) co_return false;
+  asio::steady_timer timer(stream_.get_executor(), deadline);
   const auto first = co_await (stream_.shake_hands() || timer.async_wait(kAsTuple));
-  silent_ = false;
   if (first.index() == 1) co_return false;
   const ClientStream::Handshake handshake = std::get<0>(first);
   if (handshake == ClientStream::Handshake::speaks_http) {
@@ -146,20 +147,32 @@ asio::awaitable<Connection::ReadResult> Connection::read_request() {
 
 /// RFC 9112, section 2.2: empty lines before a request are passed over.
 asio::awaitable<bool> Connection::await_request() {
-  const auto deadline = asio::steady_timer::clock_type::now() + state_->options.idle_timeout;
+  const HttpOptions& options = state_->options;
+  const auto patience =
+      state_->phase == Phase::serving ? options.idle_timeout : options.linger_timeout;
+  const auto deadline = asio::steady_timer::clock_type::now() + patience;
   for (;;) {
     const auto held = static_cast<const char*>(buffer_.data().data());
     if (buffer_.size() >= 2 && held[0] == '\r' && held[1] == '\n') {
       buffer_.consume(2);
     } else if (buffer_.size() == 0 || (buffer_.size() == 1 && held[0] == '\r')) {
-      silent_ = true;
+      const bool begun = co_await await_input(deadline);
+      if (!begun) co_return false;
       const Received received = co_await receive(deadline);
-      silent_ = false;
       if (received != Received::data) co_return false;
     } else {
       co_return true;
     }
   }
+}
+
+/// What has arrived stays with the stream, so that a shutdown sees it (close_if_silent).
+asio::awaitable<bool> Connection::await_input(TimePoint deadline) {
+  asio::steady_timer timer(stream_.get_executor(), deadline);
+  silent_ = true;
+  const auto first = co_await (stream_.wait_for_input() || timer.async_wait(kAsTuple));
+  silent_ = false;
+  co_return first.index() == 0 && stream_.is_open();
 }
 
 asio::awaitable<tl::expected<void, Connection::NoRequest>> Connection::fill(Parser& parser) {

@@ -69,6 +69,8 @@ class Connection : public std::enable_shared_from_this<Connection> {
   /// Waits for the first byte of a request, past empty lines. False: the client has gone, or was
   /// silent for too long.
   asio::awaitable<bool> await_request();
+  /// Waits for the client to send anything. False: it did not in time, or the stream was closed.
+  asio::awaitable<bool> await_input(TimePoint deadline);
   /// Fills the parser. Errors: the answer to a request that cannot be read.
   asio::awaitable<tl::expected<void, NoRequest>> fill(Parser& parser);
   /// Looks at a header before the body is read. It says 100 if the client waits for that. Errors:
@@ -97,7 +99,7 @@ class Connection : public std::enable_shared_from_this<Connection> {
   Framing frame(const HttpHeader& header, bool keep_alive) const;
   AnswerHead new_head(RequestKind kind, const Turn& turn) const;
   bool keeps_alive(const Framing& framing) const {
-    return framing.keep_alive && !is_visitor_ && !state_->shutting_down;
+    return framing.keep_alive && !is_visitor_ && state_->phase == Phase::serving;
   }
 
   ClientStream stream_;

@@ -134,7 +134,7 @@ AnswerHead Connection::new_head(RequestKind kind, const Turn& turn) const {
   AnswerHead head{.kind = kind,
                   .id = (kind == RequestKind::chat ? "chatcmpl-" : "cmpl-") + random_id(),
                   .created = static_cast<std::int64_t>(std::time(nullptr)),
-                  .model = state_->model.id};
+                  .model = state_->model().card.id};
   if (turn) head.session_messages = turn->messages_before();
   return head;
 }
@@ -147,12 +147,12 @@ asio::awaitable<bool> Connection::answer(const HttpRequest& request) {
     co_return co_await generate(std::move(*to_run), framing);
   }
   if (const auto* release = std::get_if<SessionRelease>(&what)) {
-    const bool had_messages = state_->chat_sessions.forget(release->session);
-    const bool had_kv = co_await release_session(state_->loop, release->session);
+    const bool had_messages = state_->model().chat_sessions.forget(release->session);
+    const bool had_kv = co_await release_session(state_->model().loop, release->session);
     co_return co_await send(session_released(release->said, had_messages || had_kv), framing);
   }
   if (std::holds_alternative<CacheClear>(what)) {
-    co_await clear_prefix_cache(state_->loop);
+    co_await clear_prefix_cache(state_->model().loop);
     co_return co_await send(cache_cleared(), framing);
   }
   co_return co_await send(std::get<Reply>(what), framing);
@@ -189,16 +189,17 @@ asio::awaitable<bool> Connection::tokenize_and_run(UntokenizedRequest& untokeniz
   const Generation::TimeLimit time_limit{.arrival = std::chrono::steady_clock::now(),
                                          .longest = state_->options.request_timeout};
   if (is_of_tokenizer(untokenized.kind)) {
-    auto body = co_await state_->worker.answer(std::move(untokenized));
+    auto body = co_await state_->model().worker.answer(std::move(untokenized));
     if (!body) co_return co_await send(reply_of(body.error()), framing);
     const Reply reply{.body = *std::move(body)};
     co_return co_await send(reply, framing);
   }
-  auto turn = begin_turn(state_->chat_sessions, untokenized);
+  auto turn = begin_turn(state_->model().chat_sessions, untokenized);
   if (!turn) co_return co_await send(reply_of(turn.error()), framing);
-  const auto request = co_await state_->worker.tokenize(std::move(untokenized));
+  const auto request = co_await state_->model().worker.tokenize(std::move(untokenized));
   if (!request) co_return co_await send(reply_of(request.error()), framing);
-  auto generation = Generation::start(state_->loop, stream_.get_executor(), *request, time_limit);
+  auto generation =
+      Generation::start(state_->model().loop, stream_.get_executor(), *request, time_limit);
   if (!generation) co_return co_await send(reply_of(generation.error()), framing);
   const CountedRequest counted(state_->counts, *request, **generation);
   if (request->stream) co_return co_await answer_stream(*request, **generation, *turn, framing);
@@ -209,7 +210,7 @@ asio::awaitable<bool> Connection::answer_whole(const CompletionRequest& request,
                                                Generation& generation, Turn& turn,
                                                Framing framing) {
   const AnswerHead head = new_head(request.kind, turn);
-  Progress progress(request, state_->loop.tokenizer(), state_->model.draft_source);
+  Progress progress(request, state_->model().loop.tokenizer(), state_->model().card.draft_source);
   while (!generation.ended()) {
     const std::vector<Generation::Event> events = co_await generation.next();
     for (const auto& event : events) {
@@ -234,7 +235,7 @@ asio::awaitable<bool> Connection::answer_stream(const CompletionRequest& request
     if (stream_.is_open() && !stream_.takes_output()) drop();
   });
   const AnswerHead head = new_head(request.kind, turn);
-  Progress progress(request, state_->loop.tokenizer(), state_->model.draft_source);
+  Progress progress(request, state_->model().loop.tokenizer(), state_->model().card.draft_source);
   std::string header = stream_header(framing);  // sent with the first events
   std::optional<ApiError> failed;
   while (!generation.ended() && !failed) {

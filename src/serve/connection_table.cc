@@ -1,5 +1,7 @@
 #include "connection_table.h"
 
+#include <algorithm>
+
 #include "connection.h"
 
 namespace forge::serve {
@@ -23,7 +25,7 @@ bool ConnectionTable::close_longest_idle() {
 
 void ConnectionTable::add(Connection& connection, Place place) {
   const std::uint64_t since = next_++;
-  all_[&connection] = {place, since};
+  all_[&connection] = {place, next_number_++, since};
   (place == Place::visitor ? visitors_ : idle_)[since] = &connection;
 }
 
@@ -32,6 +34,11 @@ void ConnectionTable::remove(Connection& connection) {
   if (found == all_.end()) return;
   leave_queue(found->second);
   all_.erase(found);
+}
+
+bool ConnectionTable::drained() const {
+  return std::ranges::none_of(
+      all_, [this](const auto& each) { return each.second.number < first_late_; });
 }
 
 void ConnectionTable::set_busy(Connection& connection) {

@@ -40,6 +40,11 @@ class ConnectionTable {
   void set_busy(Connection& connection);
   void set_idle(Connection& connection);
 
+  /// Those that come from now on are not waited for.
+  void begin_drain() { first_late_ = next_number_; }
+  /// All that were there at begin_drain() have gone.
+  bool drained() const;
+
   bool empty() const { return all_.empty(); }
   std::size_t count() const { return all_.size(); }
 
@@ -52,7 +57,8 @@ class ConnectionTable {
  private:
   struct Entry {
     Place place = Place::regular;
-    std::uint64_t since = 0;  // its key in idle_ or visitors_; 0: in neither
+    std::uint64_t number = 0;  // in the order of arrival
+    std::uint64_t since = 0;   // its key in idle_ or visitors_; 0: in neither
   };
   using Order = std::map<std::uint64_t, Connection*>;  // the first came first
 
@@ -63,7 +69,9 @@ class ConnectionTable {
   std::map<Connection*, Entry> all_;
   Order idle_;
   Order visitors_;
-  std::uint64_t next_ = 1;
+  std::uint64_t next_ = 1;         // key in idle_ or visitors_
+  std::uint64_t next_number_ = 0;  // of a connection
+  std::uint64_t first_late_ = 0;   // since begin_drain()
 };
 
 }  // namespace forge::serve

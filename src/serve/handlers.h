@@ -7,6 +7,10 @@
 
 namespace forge::serve::handlers {
 
+// For probes (health.h).
+Answer ready(const RouteCall& call);
+Answer live(const RouteCall& call);
+
 // What the server does and holds.
 Answer health(const RouteCall& call);
 Answer metrics(const RouteCall& call);

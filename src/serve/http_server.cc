@@ -9,6 +9,8 @@
 #include <utility>
 
 #include "connection.h"
+#include "forge/core/check.h"
+#include "health.h"
 #include "server_state.h"
 
 namespace forge::serve {
@@ -44,15 +46,15 @@ void serve(ClientStream::Socket socket, const std::shared_ptr<ServerState>& stat
 }
 
 asio::awaitable<void> accept_connections(std::shared_ptr<ServerState> state) {
-  while (!state->shutting_down) {
+  while (state->phase != Phase::closing) {
     std::exception_ptr failure;
     try {
       auto [error, socket] = co_await state->acceptor.async_accept(kAsTuple);
-      if (state->shutting_down) co_return;
       if (!error) {
         serve(std::move(socket), state);
         continue;
       }
+      if (state->phase == Phase::closing) co_return;
     } catch (...) {
       failure = std::current_exception();
     }
@@ -64,18 +66,70 @@ asio::awaitable<void> accept_connections(std::shared_ptr<ServerState> state) {
   }
 }
 
-/// Ends what is still there when the time for a shutdown is over: first the requests, then the
-/// connections of clients that do not take their answers.
-asio::awaitable<void> end_in_time(std::shared_ptr<ServerState> state) {
-  const auto wait = [&state](std::chrono::milliseconds time) {
-    state->time_to_end.expires_after(time);
-    return state->time_to_end.async_wait(kAsTuple);
-  };
-  co_await wait(state->options.shutdown_timeout);
-  if (state->connections.empty()) co_return;
-  state->loop.end_all();
-  co_await wait(state->options.linger_timeout);
+/// Looks at the model's progress until the server closes.
+asio::awaitable<void> watch_progress(std::shared_ptr<ServerState> state) {
+  constexpr std::chrono::milliseconds kPeriodMax{500};
+  const auto period = std::min(kPeriodMax, state->options.health_stall / 4);
+  while (state->phase != Phase::closing) {
+    ServedModel& model = state->model();
+    const engine::EngineStatus status = model.loop.status();
+    model.progress.look(status.waiting + status.running > 0, model.loop.progress(),
+                        ProgressWatch::Clock::now());
+    state->time_to_look.expires_after(period);
+    co_await state->time_to_look.async_wait(kAsTuple);
+  }
+}
+
+/// Returns when `condition` holds or `time` is over, whichever comes first.
+template <class Condition>
+asio::awaitable<void> wait_until(std::shared_ptr<ServerState> state, Condition condition,
+                                 std::chrono::milliseconds time) {
+  const auto deadline = asio::steady_timer::clock_type::now() + time;
+  while (!condition() && asio::steady_timer::clock_type::now() < deadline) {
+    state->time_to_end.expires_at(deadline);
+    co_await state->time_to_end.async_wait(kAsTuple);
+  }
+}
+
+/// Clients that the system has taken on while the last request ended are refused, not cut off.
+void accept_the_last(const std::shared_ptr<ServerState>& state) {
+  boost::system::error_code error;
+  state->acceptor.non_blocking(true, error);
+  while (!error) {
+    ClientStream::Socket socket(state->acceptor.get_executor());
+    state->acceptor.accept(socket, error);
+    if (!error) serve(std::move(socket), state);
+  }
+}
+
+void close(const std::shared_ptr<ServerState>& shared) {
+  ServerState& state = *shared;
+  accept_the_last(shared);
+  state.phase = Phase::closing;
+  state.time_to_look.cancel();
+  state.socket_file.reset();  // while it still listens: nobody else takes the place before that
+  boost::system::error_code ignored;
+  state.acceptor.close(ignored);
+  state.connections.for_each([](Connection& connection) { connection.close_if_silent(); });
+}
+
+/// Lets the requests end, then the connections of who still asks, or does not take an answer.
+asio::awaitable<void> end(std::shared_ptr<ServerState> state, std::function<void()> ended) {
+  const HttpOptions& options = state->options;
+  const auto drained = [&state] { return state->connections.drained(); };
+  const auto empty = [&state] { return state->connections.empty(); };
+  state->phase = Phase::draining;
+  state->connections.begin_drain();
+  state->connections.for_each([](Connection& connection) { connection.close_if_silent(); });
+  co_await wait_until(state, drained, options.shutdown_timeout);
+  if (!drained() && state->served) state->model().loop.end_all();
+  co_await wait_until(state, drained, options.linger_timeout);
+  close(state);
+  co_await asio::post(asio::use_awaitable);  // what has been accepted already is served first
+  co_await wait_until(state, empty, options.linger_timeout);
   state->connections.for_each([](Connection& connection) { connection.drop(); });
+  co_await wait_until(state, empty, options.linger_timeout);
+  if (ended) ended();
 }
 
 std::string listen_error(const Address& address, const boost::system::error_code& error) {
@@ -100,11 +154,13 @@ tl::expected<void, boost::system::error_code> open(Acceptor& acceptor,
 /// What keeps a server from an address that others can reach; nothing if all is well.
 std::string missing_for_others(const ServerState& state) {
   if (state.options.insecure) return "";
-  const std::string no_keys = "anybody may ask (there is no --api-key-file)";
-  const std::string no_tls = "keys and answers can be read on their way (there is no --tls-cert)";
-  if (!state.keys && !state.certificate) return no_keys + ", and " + no_tls;
-  if (!state.keys) return no_keys;
-  return state.certificate ? "" : no_tls;
+  std::string missing;
+  if (!state.keys) missing = "anybody may ask (there is no --api-key-file)";
+  if (!state.keys && !state.certificate) missing += ", and ";
+  if (!state.certificate) {
+    missing += "keys and answers can be read on their way (there is no --tls-cert)";
+  }
+  return missing;
 }
 
 tl::expected<Address, std::string> listen_at_port(ServerState& state, const Address& address) {
@@ -139,9 +195,8 @@ tl::expected<Address, std::string> listen_at_path(ServerState& state, const Addr
 
 }  // namespace
 
-HttpServer::HttpServer(asio::io_context& io, engine::EngineLoop& loop, ModelCard model,
-                       const HttpOptions& options)
-    : state_(std::make_shared<ServerState>(io, loop, std::move(model), options)) {}
+HttpServer::HttpServer(asio::io_context& io, const HttpOptions& options)
+    : state_(std::make_shared<ServerState>(io, options)) {}
 
 HttpServer::~HttpServer() = default;
 
@@ -154,6 +209,14 @@ tl::expected<Address, std::string> HttpServer::listen(const Address& address) {
   return listening;
 }
 
+void HttpServer::serve(engine::EngineLoop& loop, ModelCard model) {
+  FORGE_CHECK(!state_->served, "a server has one model");
+  state_->served.emplace(loop, std::move(model), state_->options);
+  asio::co_spawn(state_->acceptor.get_executor(), watch_progress(state_), rethrow);
+}
+
+bool HttpServer::is_live() const { return serve::is_live(health_of(*state_)); }
+
 void HttpServer::set_certificate(TlsCertificate certificate) {
   state_->certificate = std::move(certificate);
 }
@@ -165,18 +228,7 @@ void HttpServer::set_keys(ApiKeys keys) {
 }
 
 void HttpServer::shutdown(std::function<void()> ended) {
-  asio::post(state_->acceptor.get_executor(), [state = state_, ended = std::move(ended)]() mutable {
-    state->shutting_down = true;
-    state->ended = std::move(ended);
-    state->socket_file.reset();  // while it still listens: nobody else takes the place before that
-    boost::system::error_code ignored;
-    state->acceptor.close(ignored);
-    state->connections.for_each([](Connection& connection) { connection.close_if_silent(); });
-    if (!state->connections.empty()) {
-      asio::co_spawn(state->acceptor.get_executor(), end_in_time(state), rethrow);
-    }
-    state->tell_if_ended();
-  });
+  asio::co_spawn(state_->acceptor.get_executor(), end(state_, std::move(ended)), rethrow);
 }
 
 }  // namespace forge::serve

@@ -91,11 +91,12 @@ namespace handlers {
 
 Answer metrics(const RouteCall& call) {
   const ServerState& state = call.state;
-  const MetricsSnapshot snapshot{.model = state.model,
-                                 .config = state.loop.config(),
+  const ServedModel& model = state.model();
+  const MetricsSnapshot snapshot{.model = model.card,
+                                 .config = model.loop.config(),
                                  .counts = state.counts,
-                                 .status = state.loop.status(),
-                                 .engine = state.loop.metrics(),
+                                 .status = model.loop.status(),
+                                 .engine = model.loop.metrics(),
                                  .process = read_process_metrics(),
                                  .connections = state.connections.count(),
                                  .now = std::chrono::steady_clock::now()};

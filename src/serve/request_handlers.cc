@@ -21,18 +21,19 @@ std::optional<ApiError> queue_error(const UntokenizedRequest& request, std::size
 /// Refuses whatever can be refused before texts become tokens.
 Answer job(RequestKind kind, const RouteCall& call) {
   const ServerState& state = call.state;
-  if (state.shutting_down) return reply_of(engine::LoopError(engine::ShuttingDown{}));
-  auto parsed = parse_request(kind, call.body, state.model);
+  const ServedModel& model = state.model();
+  if (state.phase != Phase::serving) return reply_of(engine::LoopError(engine::ShuttingDown{}));
+  auto parsed = parse_request(kind, call.body, model.card);
   if (!parsed) return reply_of(parsed.error());
   parsed->owner = call.owner;
   if (is_of_tokenizer(kind)) return *std::move(parsed);
-  if (const auto error = length_error(*parsed, state.model, state.loop.tokenizer())) {
+  if (const auto error = length_error(*parsed, model.card, model.loop.tokenizer())) {
     return reply_of(*error);
   }
-  if (const auto error = queue_error(*parsed, state.loop.options().queue_limit)) {
+  if (const auto error = queue_error(*parsed, model.loop.options().queue_limit)) {
     return reply_of(*error);
   }
-  if (const auto taken = Generation::would_start(state.loop, *parsed); !taken) {
+  if (const auto taken = Generation::would_start(model.loop, *parsed); !taken) {
     return reply_of(taken.error());
   }
   return *std::move(parsed);

@@ -11,13 +11,28 @@ namespace {
 using enum Method;
 using enum Audience;
 
+/// What is answered whatever the server does.
+constexpr Route probe(std::string_view path, std::string_view what, Handler handle) {
+  return {.method = get,
+          .path = path,
+          .audience = everyone,
+          .body = BodyKind::none,
+          .what = what,
+          .handle = handle,
+          .needs_model = false};
+}
+
 constexpr std::array kRoutes = {
-    Route{
-        get, "/healthz", everyone, BodyKind::none,
-        "200, or 503 when work is waiting and the engine gets nowhere, or when the target is lost; "
-        "what the engine has done and holds",
-        handlers::health},
-    Route{get, "/health", everyone, BodyKind::none, "the same", handlers::health},
+    probe("/health",
+          "200 if requests should come here; else 503 and why not: `loading`, `shutting_down`, "
+          "`stalled` (there is work, and it does not get on), `target_lost`",
+          handlers::ready),
+    probe("/healthz", "the same", handlers::ready),
+    probe("/health/ready", "the same", handlers::ready),
+    probe("/health/live", "200, or 503 if only a new start can help: `stalled`, `target_lost`",
+          handlers::live),
+    Route{get, "/forge/v1/health", operators, BodyKind::none,
+          "what the engine has done and holds; the status is that of /health", handlers::health},
     Route{get, "/metrics", operators, BodyKind::none,
           "counters, gauges and histograms for Prometheus ([metrics.md](metrics.md)); for everyone "
           "with `--metrics-open`",

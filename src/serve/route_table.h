@@ -60,6 +60,7 @@ struct Route {
   Handler handle;
   bool takes_id = false;
   bool may_be_open = false;  ///< for everyone with HttpOptions::metrics_open
+  bool needs_model = true;   ///< 503 until it is there
 };
 
 std::span<const Route> routes();

@@ -89,6 +89,11 @@ std::optional<Reply> refuse_body_kind(const HttpHeader& header) {
                                 "unsupported_media_type"));
 }
 
+Reply still_loading() {
+  return reply_of(server_error(
+      503, "the model is being loaded: GET /health/ready says when it is there", "loading"));
+}
+
 }  // namespace
 
 std::string_view path_of(const HttpHeader& header) {
@@ -158,6 +163,7 @@ Answer route(const HttpRequest& request, const Owner& owner, const ServerState& 
   if (auto refusal = refuse_header(request)) return std::move(*refusal);
   const std::string_view path = path_of(request);
   const Route& found = *find_route(path);
+  if (found.needs_model && !state.served) return still_loading();
   return found.handle({.body = request.body(),
                        .id = percent_decoded(path.substr(found.path.size())),
                        .owner = owner,

@@ -5,7 +5,6 @@
 #include <boost/asio/steady_timer.hpp>
 #include <functional>
 #include <optional>
-#include <utility>
 
 #include "asio_types.h"
 #include "chat_sessions.h"
@@ -13,46 +12,57 @@
 #include "forge/serve/api_keys.h"
 #include "forge/serve/http_server.h"
 #include "forge/serve/tls_certificate.h"
+#include "progress_watch.h"
 #include "serve_counts.h"
 #include "socket_file.h"
 #include "tokenizer_worker.h"
 
 namespace forge::serve {
 
-struct ServerState {
-  ServerState(asio::io_context& io, engine::EngineLoop& engine_loop, ModelCard card,
-              const HttpOptions& http_options)
+/// The model that a server answers for, and what it keeps of its clients.
+struct ServedModel {
+  ServedModel(engine::EngineLoop& engine_loop, ModelCard model_card, const HttpOptions& options)
       : loop(engine_loop),
-        model(std::move(card)),
-        options(http_options),
-        acceptor(io),
-        connections(http_options.max_connections),
-        chat_sessions(http_options.chat_sessions,
+        card(std::move(model_card)),
+        chat_sessions(options.chat_sessions,
                       [this](SessionId session) { loop.release_session(session, [](bool) {}); }),
-        time_to_end(io),
-        worker(model, loop.tokenizer()) {}
-
-  /// Calls `ended`, once, when a server that shuts down has no connection left.
-  void tell_if_ended() {
-    if (!shutting_down || !connections.empty()) return;
-    time_to_end.cancel();
-    if (ended) std::exchange(ended, nullptr)();
-  }
+        worker(card, loop.tokenizer()) {}
+  ServedModel(const ServedModel&) = delete;
+  ServedModel& operator=(const ServedModel&) = delete;
 
   engine::EngineLoop& loop;
-  const ModelCard model;
+  const ModelCard card;
+  ChatSessions chat_sessions;
+  ProgressWatch progress;
+  TokenizerWorker worker;  // last: it uses the card until its threads have ended
+};
+
+/// A server serves, then lets what is in flight end, then closes.
+enum class Phase { serving, draining, closing };
+
+struct ServerState {
+  ServerState(asio::io_context& io, const HttpOptions& http_options)
+      : options(http_options),
+        acceptor(io),
+        connections(http_options.max_connections),
+        time_to_look(io),
+        time_to_end(io) {}
+
+  /// Requires: the model is there.
+  ServedModel& model() { return *served; }
+  const ServedModel& model() const { return *served; }
+
   const HttpOptions options;
   Acceptor acceptor;
   std::optional<SocketFile> socket_file;      // of a Unix socket
   std::optional<ApiKeys> keys;                // nothing: no key is asked for
   std::optional<TlsCertificate> certificate;  // of connections to come; nothing: no TLS
   ConnectionTable connections;
-  ChatSessions chat_sessions;
   ServeCounts counts;
-  asio::steady_timer time_to_end;  // of a shutdown
-  bool shutting_down = false;
-  std::function<void()> ended;
-  TokenizerWorker worker;  // last: it uses the model until its threads have ended
+  asio::steady_timer time_to_look;  // at the model's progress
+  asio::steady_timer time_to_end;   // of a shutdown; ended early when a connection is gone
+  Phase phase = Phase::serving;
+  std::optional<ServedModel> served;  // nothing: it is loading
 };
 
 }  // namespace forge::serve

@@ -3,6 +3,7 @@
 
 #include "forge/core/names.h"
 #include "handlers.h"
+#include "health.h"
 #include "request_body.h"
 #include "tokenizer_api.h"
 
@@ -16,23 +17,12 @@ nlohmann::ordered_json trace_json(const engine::TraceStatus& trace) {
   return body;
 }
 
-nlohmann::ordered_json drafts_json(const ServerState& state, const engine::EngineStatus& status) {
-  nlohmann::ordered_json body = {{"source", state.model.draft_source},
+nlohmann::ordered_json drafts_json(const ModelCard& card, const engine::EngineStatus& status) {
+  nlohmann::ordered_json body = {{"source", card.draft_source},
                                  {"proposed", status.drafts.proposed},
                                  {"accepted", status.drafts.accepted}};
   if (status.draft_alarm) body["alarm"] = *status.draft_alarm;
   return body;
-}
-
-constexpr std::string_view kHealthy = "ok";
-
-/// kHealthy, or why requests should go elsewhere.
-std::string_view health_of(const ServerState& state, const engine::EngineStatus& status) {
-  if (status.target_lost) return "target_lost";
-  if (state.shutting_down) return "shutting_down";
-  const bool stalled = status.waiting + status.running > 0 &&
-                       status.stalled_steps >= state.options.health_stall_steps;
-  return stalled ? "stalled" : kHealthy;
 }
 
 }  // namespace
@@ -43,9 +33,10 @@ namespace handlers {
 /// told and nobody is turned away.
 Answer health(const RouteCall& call) {
   const ServerState& state = call.state;
-  const engine::EngineStatus status = state.loop.status();
-  const std::string_view state_name = health_of(state, status);
-  nlohmann::ordered_json body = {{"status", state_name},
+  const ServedModel& model = state.model();
+  const engine::EngineStatus status = model.loop.status();
+  const Health health = health_of(state);
+  nlohmann::ordered_json body = {{"status", name_of(health)},
                                  {"waiting", status.waiting},
                                  {"running", status.running},
                                  {"steps", status.steps},
@@ -55,17 +46,17 @@ Answer health(const RouteCall& call) {
                                  {"free_blocks", status.free_blocks},
                                  {"total_blocks", status.total_blocks},
                                  {"connections", state.connections.count()}};
-  if (!state.model.draft_source.empty()) body["drafts"] = drafts_json(state, status);
+  if (!model.card.draft_source.empty()) body["drafts"] = drafts_json(model.card, status);
   if (status.target_lost) body["reason"] = *status.target_lost;
   if (status.trace) body["trace"] = trace_json(*status.trace);
-  return Reply{.status = state_name == kHealthy ? 200U : 503U, .body = body.dump()};
+  return Reply{.status = is_ready(health) ? 200U : 503U, .body = body.dump()};
 }
 
 Answer cache_stats(const RouteCall& call) {
-  const ServerState& state = call.state;
-  const engine::EngineStatus status = state.loop.status();
+  const ServedModel& model = call.state.model();
+  const engine::EngineStatus status = model.loop.status();
   const PrefixCacheStatistics& cache = status.prefix_cache;
-  const nlohmann::ordered_json body = {{"prefix_cache", name_of(state.loop.config().prefix_cache)},
+  const nlohmann::ordered_json body = {{"prefix_cache", name_of(model.loop.config().prefix_cache)},
                                        {"queries", cache.queries},
                                        {"hits", cache.hits},
                                        {"query_tokens", cache.query_tokens},
@@ -73,8 +64,8 @@ Answer cache_stats(const RouteCall& call) {
                                        {"recovered_tokens", cache.recovered_tokens},
                                        {"evictions", cache.evictions},
                                        {"sessions", status.sessions},
-                                       {"chat_sessions", state.chat_sessions.count()},
-                                       {"chat_session_bytes", state.chat_sessions.bytes()},
+                                       {"chat_sessions", model.chat_sessions.count()},
+                                       {"chat_session_bytes", model.chat_sessions.bytes()},
                                        {"evictable_blocks", status.evictable_blocks},
                                        {"free_blocks", status.free_blocks},
                                        {"total_blocks", status.total_blocks},
@@ -92,16 +83,17 @@ Answer cache_clear(const RouteCall& call) {
   return CacheClear{};
 }
 
-Answer models(const RouteCall& call) { return Reply{.body = models_json(call.state.model)}; }
+Answer models(const RouteCall& call) { return Reply{.body = models_json(call.state.model().card)}; }
 
 Answer model(const RouteCall& call) {
-  const ModelCard& model = call.state.model;
+  const ModelCard& model = call.state.model().card;
   if (call.id == model.id) return Reply{.body = model_json(model)};
   return reply_of(model_not_found(call.id, model));
 }
 
 Answer tokenizer_info(const RouteCall& call) {
-  return Reply{.body = serve::tokenizer_info(call.state.model, call.state.loop.tokenizer())};
+  const ServedModel& model = call.state.model();
+  return Reply{.body = serve::tokenizer_info(model.card, model.loop.tokenizer())};
 }
 
 }  // namespace handlers

@@ -66,6 +66,10 @@ bool TlsSession::write(std::string_view bytes) {
   return !failed_;
 }
 
+bool TlsSession::has_input() const {
+  return SSL_has_pending(ssl_.get()) == 1 || BIO_ctrl_pending(SSL_get_rbio(ssl_.get())) > 0;
+}
+
 void TlsSession::end() {
   const bool can_end = !failed_ && SSL_is_init_finished(ssl_.get()) == 1;
   const bool has_ended = (SSL_get_shutdown(ssl_.get()) & SSL_SENT_SHUTDOWN) != 0;

@@ -43,6 +43,9 @@ class TlsSession {
   /// client's close_notify; protocol_error.
   tl::expected<std::size_t, boost::system::error_code> read(std::span<char> to);
 
+  /// It has input that read() has not looked at, or not returned.
+  bool has_input() const;
+
   /// Encrypts all of it. Requires: `bytes` is not empty. False: the session has failed.
   bool write(std::string_view bytes);
 

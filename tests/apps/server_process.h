@@ -42,7 +42,9 @@ class ServerProcess : public ChildProcess {
   }
   /// The answer of the reference model to question().
   std::string complete(int max_tokens) const { return complete(question(max_tokens)).body; }
-  test::HttpClient::Response health() const { return test::HttpClient(port_).get("/healthz"); }
+  test::HttpClient::Response health() const {
+    return test::HttpClient(port_).get("/forge/v1/health");
+  }
 
   static nlohmann::json question(int max_tokens) {
     return {{"model", "forge-tiny"},

@@ -57,9 +57,9 @@ TEST_F(HttpDrafts, of_several_choices_are_added_up) {
 
 TEST_F(HttpDrafts, of_all_answers_are_in_the_health_with_an_alarm_where_they_are_not_as_expected) {
   const json one = answer()["usage"]["drafts"];
-  EXPECT_EQ(client_.get("/health").json()["drafts"], one) << "fewer than are judged";
+  EXPECT_EQ(client_.get("/forge/v1/health").json()["drafts"], one) << "fewer than are judged";
   for (std::uint64_t proposed = 0; proposed < 1100; proposed += drafts_of(one)) answer();
-  const auto health = client_.get("/health");
+  const auto health = client_.get("/forge/v1/health");
   EXPECT_EQ(health.status, 200U) << "no answer is wrong";
   EXPECT_THAT(health.json()["drafts"]["alarm"].get<std::string>(),
               testing::HasSubstr("drafts were kept, expected are 0% to 0%"));

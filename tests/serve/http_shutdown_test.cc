@@ -3,7 +3,11 @@
 #include <gtest/gtest.h>
 
 #include <boost/asio/io_context.hpp>
+#include <memory>
+#include <random>
 #include <string>
+#include <thread>
+#include <vector>
 
 #include "forge/serve/http_server.h"
 #include "serve/test_server.h"
@@ -79,6 +83,89 @@ TEST(HttpShutdown, the_health_of_a_server_that_ends_is_503) {
   }
 }
 
+TEST(HttpShutdown, probes_and_metrics_are_answered_while_it_drains_and_new_work_is_503) {
+  TestServer server;
+  server.executor.allow_only(1);
+  HttpClient client(server.port());
+  client.send(HttpClient::text("/v1/completions", completion("whole", 5)));
+  ASSERT_TRUE(server->eventually([](const engine::EngineStatus& s) { return s.running == 1; }));
+  server->shutdown();
+  // Each on a connection of its own, which ends with the answer.
+  const auto get = [&server](const char* path) { return HttpClient(server.port()).get(path); };
+  while (get("/health/ready").status != 503U) std::this_thread::yield();
+  EXPECT_EQ(get("/health/ready").body, R"({"status":"shutting_down"})");
+  EXPECT_EQ(get("/health/live").status, 200U);
+  EXPECT_EQ(get("/metrics").status, 200U);
+  EXPECT_EQ(get("/health/live").header("Connection"), "close");
+  const auto refused = HttpClient(server.port()).post("/v1/completions", completion("new", 5));
+  EXPECT_EQ(refused.status, 503U);
+  EXPECT_EQ(refused.json()["error"]["code"], "shutting_down");
+  EXPECT_EQ(refused.header("Retry-After"), "1");
+  HttpClient silent(server.port());  // nobody waits for it
+  server.executor.release();
+  EXPECT_EQ(client.read().json()["choices"][0]["text"], expected_text("whole", 5));
+  client.close();
+  server->wait_for_end();
+  EXPECT_TRUE(silent.closed_by_server());
+}
+
+TEST(HttpShutdown, a_target_that_hangs_is_not_waited_for) {
+  TestServer server({.http = {.linger_timeout = std::chrono::milliseconds(50),
+                              .shutdown_timeout = std::chrono::milliseconds(1)}});
+  server.executor.allow_only(1);
+  HttpClient client(server.port());
+  client.send(HttpClient::text("/v1/completions", completion("whole", 5)));
+  ASSERT_TRUE(server->eventually([](const engine::EngineStatus& s) { return s.running == 1; }));
+  server->shutdown();
+  server->wait_for_end();
+  EXPECT_TRUE(client.closed_by_server());
+}
+
+/// What a client was told: the text of an answer, "refused", or nothing of either: "".
+std::string outcome(HttpClient& client, bool streams) {
+  if (!streams) {
+    const auto response = client.read();
+    if (response.status == 503U) return "refused";
+    return response.body.empty() ? "" : response.json()["choices"][0]["text"];
+  }
+  if (client.read_header().status == 503U) return "refused";
+  std::string text;
+  for (const std::string& event : client.read_events()) {
+    if (event != "[DONE]") text += nlohmann::json::parse(event)["choices"][0]["text"];
+  }
+  return text;
+}
+
+TEST(HttpShutdown, whenever_it_comes_what_has_arrived_is_answered_whole_or_refused) {
+  constexpr std::uint32_t kClients = 6;
+  std::mt19937 random(20261128);
+  const auto below = [&random](std::uint32_t end) { return random() % end; };
+  for (int round = 0; round < 40; ++round) {
+    TestServer server({.scheduler = {.batch = {.max_batch_size = 2}}});
+    server.executor.allow_only(below(12));
+    const std::uint32_t before = 1 + below(kClients);  // requests before it shuts down
+    std::vector<std::unique_ptr<HttpClient>> clients;
+    std::vector<bool> streams;
+    for (std::uint32_t i = 0; i < before; ++i) {
+      streams.push_back(below(2) == 0);
+      const std::string prompt(1 + i, 'p');
+      clients.push_back(std::make_unique<HttpClient>(server.port()));
+      clients.back()->send(HttpClient::text(
+          "/v1/completions", streams.back() ? stream(prompt, 5) : completion(prompt, 5)));
+    }
+    for (std::uint32_t i = below(2000); i > 0; --i) std::this_thread::yield();
+    server->shutdown();
+    server.executor.release();
+    for (std::uint32_t i = 0; i < before; ++i) {
+      EXPECT_THAT(outcome(*clients[i], streams[i]),
+                  ::testing::AnyOf("refused", expected_text(std::string(1 + i, 'p'), 5)))
+          << "round " << round << ", request " << i;
+    }
+    clients.clear();
+    server->wait_for_end();
+  }
+}
+
 TEST(HttpShutdown, what_is_not_done_in_time_ends_with_the_text_so_far) {
   TestServer server({.http = {.shutdown_timeout = std::chrono::milliseconds(1)}});
   server.executor.slow_down(std::chrono::milliseconds(1));
@@ -127,7 +214,7 @@ TEST(HttpShutdown, a_loop_that_drains_refuses_with_503) {
 TEST(HttpListen, an_address_in_use_is_an_error_that_names_it) {
   TestServer server;
   boost::asio::io_context io;
-  serve::HttpServer second(io, server.loop(), model_of({}), {});
+  serve::HttpServer second(io, {});
   const auto listening = second.listen({.host = "127.0.0.1", .port = server.port()});
   ASSERT_FALSE(listening);
   EXPECT_THAT(listening.error(), HasSubstr("127.0.0.1:" + std::to_string(server.port())));
@@ -137,7 +224,7 @@ TEST(HttpListen, an_address_in_use_is_an_error_that_names_it) {
 TEST(HttpListen, a_host_that_is_not_ours_is_an_error) {
   TestServer server;
   boost::asio::io_context io;
-  serve::HttpServer second(io, server.loop(), model_of({}), {});
+  serve::HttpServer second(io, {});
   EXPECT_FALSE(second.listen({.host = "192.0.2.1", .port = 0}));
   EXPECT_THAT(second.listen({.host = "no.such.host.invalid", .port = 0}).error(),
               HasSubstr("cannot listen on no.such.host.invalid:0"));

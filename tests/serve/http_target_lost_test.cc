@@ -39,8 +39,13 @@ TEST_F(HttpTargetLost, a_later_request_is_503_and_not_asked_to_come_again) {
   EXPECT_EQ(client.post("/generate", {{"prompt", "z"}}).status, 503U);
 }
 
-TEST_F(HttpTargetLost, healthz_is_503_and_says_why) {
-  const auto response = HttpClient(server_.port()).get("/healthz");
+TEST_F(HttpTargetLost, the_health_is_503_and_says_why) {
+  for (const char* path : {"/health/live", "/health/ready", "/health", "/healthz"}) {
+    const auto response = HttpClient(server_.port()).get(path);
+    EXPECT_EQ(response.status, 503U) << path;
+    EXPECT_EQ(response.body, R"({"status":"target_lost"})");
+  }
+  const auto response = HttpClient(server_.port()).get("/forge/v1/health");
   EXPECT_EQ(response.status, 503U);
   EXPECT_EQ(response.json()["status"], "target_lost");
   EXPECT_EQ(response.json()["reason"], "told to be lost");

@@ -239,10 +239,9 @@ TEST(HttpTls, a_new_certificate_is_for_new_connections) {
 }
 
 TEST(HttpTls, beyond_this_machine_it_takes_keys_and_a_certificate) {
-  TestServer other;
-  const auto listens = [&other](bool keys, bool certificate, bool insecure = false) {
+  const auto listens = [](bool keys, bool certificate, bool insecure = false) {
     boost::asio::io_context io;
-    serve::HttpServer server(io, other.loop(), model_of({}), {.insecure = insecure});
+    serve::HttpServer server(io, {.insecure = insecure});
     if (keys) {
       server.set_keys(serve::ApiKeys::parse(serve::make_key("alice:client").value().line).value());
     }

@@ -96,7 +96,7 @@ class HttpTokenize : public ::testing::Test {
   static void leave(TestServer& server, HttpClient& gone, std::size_t others) {
     gone.reset();
     HttpClient observer(server.port());
-    while (observer.get("/healthz").json()["connections"] != others + 1) {
+    while (observer.get("/forge/v1/health").json()["connections"] != others + 1) {
       std::this_thread::yield();
     }
   }

@@ -25,9 +25,9 @@ class HttpUnixSocket : public ::testing::Test {
   TestServerOptions options() const { return {.address = {.path = path()}}; }
 
   /// What a server says that cannot listen there.
-  std::string error(TestServer& other) const {
+  std::string error() const {
     boost::asio::io_context io;
-    serve::HttpServer server(io, other.loop(), model_of({}), {});
+    serve::HttpServer server(io, {});
     const auto listening = server.listen({.path = path()});
     return listening ? "none" : listening.error();
   }
@@ -59,27 +59,25 @@ TEST_F(HttpUnixSocket, takes_the_place_of_one_where_nobody_listens) {
 
 TEST_F(HttpUnixSocket, of_a_server_that_listens_is_left_alone) {
   TestServer server(options());
-  EXPECT_EQ(error(server), "cannot listen on unix:" + path() + ": a server listens there already");
+  EXPECT_EQ(error(), "cannot listen on unix:" + path() + ": a server listens there already");
   EXPECT_EQ(HttpClient(server.place()).get("/healthz").status, 200U);
 }
 
 TEST_F(HttpUnixSocket, takes_no_place_of_anything_else) {
-  TestServer other;
   folder_.write("socket", "precious");
-  EXPECT_THAT(error(other), HasSubstr("there is a file that is no socket"));
+  EXPECT_THAT(error(), HasSubstr("there is a file that is no socket"));
   EXPECT_EQ(formats::testing::file_bytes(path()), "precious");
   std::filesystem::remove(path());
   std::filesystem::create_directory(path());
-  EXPECT_THAT(error(other), HasSubstr("there is a file that is no socket"));
+  EXPECT_THAT(error(), HasSubstr("there is a file that is no socket"));
   std::filesystem::remove(path());
   std::filesystem::create_symlink("nowhere", path());
-  EXPECT_THAT(error(other), HasSubstr("there is a file that is no socket"));
+  EXPECT_THAT(error(), HasSubstr("there is a file that is no socket"));
 }
 
 TEST_F(HttpUnixSocket, needs_a_folder) {
-  TestServer other;
   boost::asio::io_context io;
-  serve::HttpServer server(io, other.loop(), model_of({}), {});
+  serve::HttpServer server(io, {});
   EXPECT_THAT(server.listen({.path = folder_.file("no/socket")}).error(),
               HasSubstr("no/socket: No such file or directory"));
 }

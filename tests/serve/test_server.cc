@@ -29,10 +29,11 @@ struct RunningServer::Parts {
         loop(engine, options.tokenizer != nullptr ? *options.tokenizer : bytes,
              engine::EngineLoop::Options{.queue_limit = options.queue_limit,
                                          .acceptance = options.acceptance}),
-        server(io, loop, model_of(options), options.http),
+        server(io, options.http),
         place(server.listen(options.address).value().port, options.address.path,
               options.certificate.has_value()),
         thread([this, options] {
+          server.serve(loop, model_of(options));
           if (options.keys) server.set_keys(*options.keys);
           if (options.certificate) server.set_certificate(*options.certificate);
           io.run();

@@ -54,8 +54,11 @@ struct HttpOptions {
   /// Time from shutdown() on, after which requests that still run end with the text so far and the
   /// finish reason "deadline".
   std::chrono::milliseconds shutdown_timeout{25'000};
-  /// /healthz fails when work is waiting and this many steps in a row failed.
+  /// The health is "stalled" when there is work and this many steps in a row failed.
   std::uint64_t health_stall_steps = 100;
+  /// It is, too, when there is work that has not got on for so long: no step has ended, and the
+  /// target, if it tells, has not got on within one.
+  std::chrono::milliseconds health_stall{60'000};
   /// Called, on the io_context's thread, with the text of an exception that has ended a connection.
   std::function<void(std::string_view what)> on_connection_error;
 };

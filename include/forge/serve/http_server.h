@@ -3,8 +3,11 @@
 // What it answers stands in one table: routes_page(), `forge-infer --list-routes`, book/routes.md.
 // What it counts for operators stands in another: metrics_page(), `--list-metrics`,
 // book/metrics.md.
-// A run that is recorded has in its health "trace": {"state": "recording" or "failed", "steps": N
-// in the trace, and of a failed one the "reason"}; that does not change the status.
+//
+//   listen() -> serve(loop, model) -> shutdown() -> ended
+//   503 "loading"   answers           503 "shutting_down", but for what is in flight
+//
+// Probes are answered all the way (src/serve/health.h), /metrics from serve() on.
 //
 // One thread runs the io_context, and all that the server does happens there, except that texts
 // become tokens on two threads of their own, one for short texts and one for long ones, because
@@ -59,8 +62,7 @@ std::string metrics_page();
 
 class HttpServer {
  public:
-  HttpServer(boost::asio::io_context& io, engine::EngineLoop& loop, ModelCard model,
-             const HttpOptions& options);
+  HttpServer(boost::asio::io_context& io, const HttpOptions& options);
   /// Requires: the io_context no longer runs.
   ~HttpServer();
   HttpServer(const HttpServer&) = delete;
@@ -72,6 +74,13 @@ class HttpServer {
   /// socket's file (socket_file.h) is there until shutdown(). Called once.
   tl::expected<Address, std::string> listen(const Address& address);
 
+  /// Answers for this model from now on. Called once.
+  void serve(engine::EngineLoop& loop, ModelCard model);
+
+  /// False when only a new start can help: there is work and it does not get on, or the target is
+  /// lost.
+  bool is_live() const;
+
   /// Who has none of these keys is refused from now on, but for what is for everyone (access.h).
   /// What runs for a key that is not among them ends.
   void set_keys(ApiKeys keys);
@@ -80,10 +89,11 @@ class HttpServer {
   /// they began.
   void set_certificate(TlsCertificate certificate);
 
-  /// Accepts no connection from now on, closes those that are idle, refuses new requests with 503
-  /// and answers what is in flight, for as long as shutdown_timeout; connections that are still
-  /// there linger_timeout later are closed. Calls `ended` on the io_context's thread when the last
-  /// connection is closed; the server then leaves the io_context nothing to do.
+  /// Closes connections that are idle, refuses new requests with 503 and answers what is in flight,
+  /// for as long as shutdown_timeout; then that ends with the text so far. Meanwhile it listens, so
+  /// that probes are answered; then it does not. Connections that are still there linger_timeout
+  /// later are closed. Calls `ended` on the io_context's thread when the last one is, or does not
+  /// end for linger_timeout more. Called once.
   void shutdown(std::function<void()> ended = {});
 
  private:

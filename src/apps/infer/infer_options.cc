@@ -48,6 +48,21 @@ void add_page(CLI::App& app, const char* flag, std::string (*page)(), const char
   app.add_flag_callback(flag, print, help)->group(kServer);
 }
 
+void add_probe(CLI::App& app, std::optional<ProbeTarget>& probe) {
+  const auto set = [&probe](const std::string& url) {
+    auto target = parse_probe(url);
+    if (!target) throw CLI::ValidationError("--probe", target.error());
+    probe = *std::move(target);
+  };
+  app.add_option_function<std::string>(
+         "--probe", set,
+         "Ask the server at http://HOST:PORT[/PATH], https://HOST:PORT[/PATH] or unix:SOCKET how "
+         "it is, by /health/ready unless told otherwise, print the answer and end: with status 0 "
+         "if all is well, 1 if not")
+      ->type_name("URL")
+      ->group(kServer);
+}
+
 /// Prints a new key and its line for the file, and ends the program.
 void add_make_key(CLI::App& app) {
   const auto print = [](const std::string& owner) {
@@ -151,6 +166,11 @@ void add_server(CLI::App& app, InferOptions& options) {
       ->default_str("0")
       ->check(finite_range(0, kLongest))
       ->group(kServer);
+  add_seconds(app, "--health-stall-s", options.http.health_stall,
+              "Seconds in which work must get on: no step ends, and a cpu or sim target gets on "
+              "within none; then the health fails")
+      ->group(kServer);
+  add_probe(app, options.probe);
   app.add_option("--health-stall-steps", options.http.health_stall_steps,
                  "Steps that fail in a row, while work waits, until the health fails, too")
       ->capture_default_str()

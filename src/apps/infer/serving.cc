@@ -1,0 +1,171 @@
+#include "serving.h"
+
+#include <boost/asio/post.hpp>
+#include <csignal>
+#include <cstdlib>
+#include <iostream>
+#include <utility>
+
+#include "credentials.h"
+#include "descriptors.h"
+#include "greeting.h"
+#include "model_card.h"
+
+namespace forge::apps {
+namespace {
+
+void note(const std::string& text) { std::cerr << "forge-infer: " + text + '\n'; }
+
+/// By the one who started this program: nohup(1) wants it to outlive the terminal.
+bool is_ignored(int signal) {
+  struct sigaction action {};
+  return sigaction(signal, nullptr, &action) == 0 && action.sa_handler == SIG_IGN;
+}
+
+/// The second signal ends the program, but for SIGHUP: a terminal that is closed may send it twice.
+void await_second_signal(boost::asio::signal_set& signals) {
+  signals.async_wait([&signals](const boost::system::error_code& cancelled, int signal) {
+    if (cancelled) return;
+    if (signal != SIGHUP) std::_Exit(128 + signal);
+    await_second_signal(signals);
+  });
+}
+
+/// What the server and the loop have to say while they run, on stderr.
+InferOptions with_reporters(InferOptions options) {
+  options.http.on_connection_error = [](std::string_view what) {
+    note("a connection was closed: " + std::string(what));
+  };
+  options.loop.on_draft_alarm = [](const std::optional<std::string>& alarm) {
+    note("drafts: " + alarm.value_or("as many are kept as expected again"));
+  };
+  return options;
+}
+
+/// Calls `function` when it goes, whether by a return or an exception.
+template <class Function>
+struct AtEnd {
+  ~AtEnd() { function(); }
+  Function function;
+};
+
+}  // namespace
+
+tl::expected<void, std::string> fit_connections(serve::HttpOptions& http) {
+  const auto fit = allow_connections(http.max_connections);
+  if (!fit) return tl::unexpected(fit.error());
+  if (*fit < http.max_connections) {
+    note("--max-connections is " + std::to_string(*fit) + " instead of " +
+         std::to_string(http.max_connections) +
+         ": this process may not open more files (ulimit -n)");
+  }
+  http.max_connections = *fit;
+  return {};
+}
+
+Serving::Serving(InferOptions options)
+    : options_(with_reporters(std::move(options))),
+      signals_(io_, SIGINT, SIGTERM),
+      hangups_(io_),
+      watchdog_(io_),
+      server_(io_, options_.http) {
+  options_.target.executor.heartbeat = &heartbeat_;
+  options_.loop.heartbeat = &heartbeat_;
+}
+
+std::string Serving::run() {
+  if (const auto listening = listen(); !listening) return listening.error();
+  await_signals();
+  load();
+  io_.run();
+  return end();
+}
+
+tl::expected<void, std::string> Serving::listen() {
+  auto credentials = read_credentials(options_);
+  if (!credentials) return tl::unexpected(std::move(credentials.error()));
+  give(*std::move(credentials), server_);
+  auto address = server_.listen(serve::parse_address(options_.addr).value());
+  if (!address) return tl::unexpected(std::move(address.error()));
+  address_ = *std::move(address);
+  return {};
+}
+
+void Serving::load() {
+  if (options_.target.source.is_file()) {
+    note("loading the model; listening on " + place_of(address_, options_));
+  }
+  loading_ = std::async(std::launch::async, [this] {
+    const AtEnd tell{[this] { boost::asio::post(io_, [this] { begin(); }); }};
+    return LoadedRun::open(options_);
+  });
+}
+
+void Serving::begin() {
+  LoadedRun::Opened loading = loading_.get();
+  if (is_ending_) return;
+  if (!loading) {
+    failure_ = std::move(loading.error());
+    return shut_down();
+  }
+  loaded_ = *std::move(loading);
+  Runtime& runtime = loaded_->runtime();
+  loop_ =
+      std::make_unique<engine::EngineLoop>(runtime.engine(), runtime.tokenizer(), options_.loop);
+  const serve::ModelCard card = model_card(runtime);
+  server_.serve(*loop_, card);
+  print_welcome(address_, card.id, options_);
+  manager_.tell_ready();
+  feed_watchdog();
+}
+
+/// The first signal shuts the server down.
+void Serving::await_signals() {
+  if (has_credentials(options_)) {
+    hangups_.add(SIGHUP);
+    read_credentials_on(hangups_, options_, server_);
+  } else if (!is_ignored(SIGHUP)) {
+    signals_.add(SIGHUP);
+  }
+  signals_.async_wait([this](const boost::system::error_code& cancelled, int) {
+    if (cancelled) return;
+    note("answering what is in flight; a second signal ends at once");
+    await_second_signal(signals_);
+    shut_down();
+  });
+}
+
+void Serving::shut_down() {
+  is_ending_ = true;
+  manager_.tell_stopping();
+  server_.shutdown([this] {
+    // Nothing is in flight, and nobody waits for a model that is not there yet.
+    if (loading_.valid()) std::_Exit(0);
+    signals_.cancel();
+    hangups_.cancel();
+    watchdog_.cancel();
+    io_.stop();  // should a connection be left that waits for a target that hangs
+  });
+}
+
+void Serving::feed_watchdog() {
+  const auto period = manager_.watchdog_period();
+  if (!period) return;
+  if (server_.is_live()) manager_.tell_alive();
+  watchdog_.expires_after(*period);
+  watchdog_.async_wait([this](const boost::system::error_code& cancelled) {
+    if (!cancelled) feed_watchdog();
+  });
+}
+
+std::string Serving::end() {
+  if (loop_ == nullptr) return failure_;
+  if (!loop_->drain(options_.http.linger_timeout)) {
+    note("the target does not end its step: it is left behind");
+    std::_Exit(1);
+  }
+  loop_.reset();
+  return loaded_->finish(options_);
+}
+
+}  // namespace forge::apps

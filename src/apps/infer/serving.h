@@ -1,0 +1,68 @@
+// Serving: forge-infer from its start to its end.
+//
+//   listen --> load the model, on a thread of its own --> serve --> a signal --> drain --> end
+//
+// It listens first, so that who probes it hears "loading" and not a refused connection.
+//
+// What it writes to may go away while it serves: the reader of its log, the room on the disk of its
+// trace. Nobody's answer depends on them, so it goes on.
+#pragma once
+
+#include <boost/asio/io_context.hpp>
+#include <boost/asio/signal_set.hpp>
+#include <boost/asio/steady_timer.hpp>
+#include <future>
+#include <memory>
+#include <string>
+#include <tl/expected.hpp>
+
+#include "forge/core/heartbeat.h"
+#include "forge/engine/engine_loop.h"
+#include "forge/serve/http_server.h"
+#include "infer_options.h"
+#include "loaded_run.h"
+#include "service_manager.h"
+
+namespace forge::apps {
+
+/// As many connections as the system allows; says on stderr where they are fewer. Errors: it allows
+/// none.
+tl::expected<void, std::string> fit_connections(serve::HttpOptions& http);
+
+class Serving {
+ public:
+  /// Requires: finish_options() has found no fault, fit_connections() neither.
+  explicit Serving(InferOptions options);
+
+  /// Returns when it has ended, with an empty text or with what is wrong.
+  std::string run();
+
+ private:
+  /// Errors: what keeps it from its address.
+  tl::expected<void, std::string> listen();
+  void load();
+  /// The model is there, or is not.
+  void begin();
+  void await_signals();
+  void shut_down();
+  void feed_watchdog();
+  /// After the last connection.
+  std::string end();
+
+  InferOptions options_;
+  const ServiceManager manager_ = ServiceManager::from_environment();
+  Heartbeat heartbeat_;         // of the target
+  boost::asio::io_context io_;  // outlives the loop, which posts to it
+  boost::asio::signal_set signals_;
+  boost::asio::signal_set hangups_;  // that have the credentials read again
+  boost::asio::steady_timer watchdog_;
+  serve::Address address_;
+  std::unique_ptr<LoadedRun> loaded_;
+  std::unique_ptr<engine::EngineLoop> loop_;
+  serve::HttpServer server_;
+  bool is_ending_ = false;
+  std::string failure_;
+  std::future<LoadedRun::Opened> loading_;  // last: what it uses is there until it has ended
+};
+
+}  // namespace forge::apps
