@@ -68,7 +68,7 @@ def accepted(kind):
     if kind.startswith("{"):
         return ", ".join(f"`{choice}`" for choice in kind[1:-1].split(","))
     words = {"TEXT": "text", "FILE": "a file", "[FILE]": "a file or nothing", "OWNER": "`NAME:client`, `NAME:operator`",
-             "ORIGIN": "`SCHEME://HOST[:PORT]`, `*`", "URL": "an address", "": ""}
+             "ORIGIN": "`SCHEME://HOST[:PORT]`, `*`", "URL": "an address", "FAULT": "a fault", "": ""}
     return words[kind] if kind in words else {"UINT": "a number", "INT": "a number", "FLOAT": "a number"}[kind]
 
 

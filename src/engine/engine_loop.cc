@@ -323,6 +323,7 @@ void EngineLoop::abandon() {
   }
   engine_.clear_prefix_cache();
   publish_status();
+  if (options_.on_target_lost) options_.on_target_lost(engine_.last_error());
 }
 
 /// Ends a request without a token of its own.

@@ -11,8 +11,17 @@ namespace forge::runtime {
 Runtime::Runtime(TargetOptions options, std::unique_ptr<const LoadedModel> model, Target target)
     : options_(std::move(options)),
       model_(std::move(model)),
-      target_(std::make_unique<Target>(std::move(target))),
-      engine_(std::make_unique<engine::Engine>(options_.scheduler, target_->executor())) {}
+      target_(std::make_unique<Target>(std::move(target))) {
+  if (!options_.faults.empty()) {
+    faulty_ = std::make_unique<executor::FaultyExecutor>(target_->executor(), options_.faults);
+  }
+  make_engine();
+}
+
+void Runtime::make_engine() {
+  Executor& executor = faulty_ ? static_cast<Executor&>(*faulty_) : target_->executor();
+  engine_ = std::make_unique<engine::Engine>(options_.scheduler, executor, trace_.get());
+}
 
 tl::expected<Runtime, std::string> Runtime::open(TargetOptions options) {
   auto model = LoadedModel::open(options.source, options.kind);
@@ -30,7 +39,7 @@ trace::TraceWriter& Runtime::record(trace::TraceOutput& out, trace::TraceTokens 
   auto header = to_trace_header(options_, target_->record(), target_->device_name());
   header.tokens = tokens;
   trace_ = std::make_unique<trace::TraceWriter>(out, header);
-  engine_ = std::make_unique<engine::Engine>(options_.scheduler, target_->executor(), trace_.get());
+  make_engine();
   return *trace_;
 }
 

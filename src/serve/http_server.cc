@@ -124,6 +124,7 @@ asio::awaitable<void> end(std::shared_ptr<ServerState> state, std::function<void
   co_await wait_until(state, drained, options.shutdown_timeout);
   if (!drained() && state->served) state->model().loop.end_all();
   co_await wait_until(state, drained, options.linger_timeout);
+  if (!drained()) state->connections.for_each([](Connection& connection) { connection.drop(); });
   close(state);
   co_await asio::post(asio::use_awaitable);  // what has been accepted already is served first
   co_await wait_until(state, empty, options.linger_timeout);

@@ -153,6 +153,8 @@ class EngineLoop {
     const Heartbeat* heartbeat = nullptr;
     /// Called on the loop thread with what status() tells, when an alarm begins or ends.
     std::function<void(const std::optional<std::string>& draft_alarm)> on_draft_alarm;
+    /// Called on the loop thread, with what the target said, when it is lost.
+    std::function<void(const std::string& reason)> on_target_lost;
   };
 
   EngineLoop(Engine& engine, const text::Tokenizer& tokenizer, const Options& options);

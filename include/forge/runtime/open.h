@@ -26,6 +26,7 @@
 #include <tl/expected.hpp>
 
 #include "forge/engine/engine.h"
+#include "forge/executor/faulty_executor.h"
 #include "forge/runtime/loaded_model.h"
 #include "forge/runtime/target.h"
 #include "forge/runtime/target_options.h"
@@ -60,9 +61,12 @@ class Runtime {
  private:
   Runtime(TargetOptions options, std::unique_ptr<const LoadedModel> model, Target target);
 
+  void make_engine();
+
   TargetOptions options_;
   std::unique_ptr<const LoadedModel> model_;
   std::unique_ptr<Target> target_;
+  std::unique_ptr<executor::FaultyExecutor> faulty_;  // around the target, if it has faults
   std::unique_ptr<trace::TraceWriter> trace_;
   std::unique_ptr<engine::Engine> engine_;
 };

@@ -22,6 +22,7 @@
 #include "forge/core/names.h"
 #include "forge/core/scheduler_config.h"
 #include "forge/executor/executor_options.h"
+#include "forge/executor/faulty_executor.h"
 #include "forge/runtime/builtin_model.h"
 #include "forge/runtime/kv_memory.h"
 
@@ -108,7 +109,8 @@ struct TargetOptions {
   /// executor.kv_type as it was asked for; nullopt: that of the weights with fast numerics, f32
   /// otherwise.
   std::optional<numerics::KvType> kv;
-  model::PassProfile* profile = nullptr;  ///< of a cpu target: what its model's passes tell it
+  model::PassProfile* profile = nullptr;    ///< of a cpu target: what its model's passes tell it
+  std::vector<executor::StepFault> faults;  ///< that are planted in the target's steps
 };
 
 /// The options from which the target's executor is made.

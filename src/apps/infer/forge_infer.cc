@@ -7,8 +7,8 @@
 //
 // Exit status: 0 after a signal; 1 if the target cannot be opened, it cannot listen, the keys or
 // the certificate cannot be read or the trace cannot be written, at the start or before the end, or
-// the target hangs at the end; 2 for bad flags; 128 + signal after a second signal. Of --probe: 0
-// or 1.
+// the target hangs at the end; 2 for bad flags; 3 if the target was lost; 128 + signal after a
+// second signal. Of --probe: 0 or 1.
 #include <CLI/CLI.hpp>
 #include <iostream>
 #include <new>
@@ -52,8 +52,7 @@ int main(int argc, char** argv) {
   }
   try {
     forge::apps::Serving serving(std::move(options));
-    const std::string failure = serving.run();
-    return failure.empty() ? 0 : forge::apps::fail(failure);
+    return serving.run();
   } catch (const std::bad_alloc&) {
     return forge::apps::fail(
         "the memory that this process may use is not enough (--kv-memory, ulimit -v)");

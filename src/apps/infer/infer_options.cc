@@ -63,6 +63,23 @@ void add_probe(CLI::App& app, std::optional<ProbeTarget>& probe) {
       ->group(kServer);
 }
 
+/// What goes wrong, for who wants to see what becomes of it.
+void add_faults(CLI::App& app, std::vector<executor::StepFault>& faults) {
+  const auto set = [&faults](const std::vector<std::string>& texts) {
+    for (const std::string& text : texts) {
+      const auto fault = executor::parse_fault(text);
+      if (!fault) throw CLI::ValidationError("--fault", fault.error());
+      faults.push_back(*fault);
+    }
+  };
+  app.add_option_function<std::vector<std::string>>(
+         "--fault", set,
+         "For trials: have a step of the target go wrong, fails@STEP, hangs@STEP, lost@STEP (and "
+         "all after it) or late@STEP:MILLISECONDS; may be given several times")
+      ->type_name("FAULT")
+      ->group(kServer);
+}
+
 /// Prints a new key and its line for the file, and ends the program.
 void add_make_key(CLI::App& app) {
   const auto print = [](const std::string& owner) {
@@ -171,6 +188,7 @@ void add_server(CLI::App& app, InferOptions& options) {
               "within none; then the health fails")
       ->group(kServer);
   add_probe(app, options.probe);
+  add_faults(app, options.target.faults);
   app.add_option("--health-stall-steps", options.http.health_stall_steps,
                  "Steps that fail in a row, while work waits, until the health fails, too")
       ->capture_default_str()
@@ -257,9 +275,10 @@ void add_options(CLI::App& app, InferOptions& options) {
   add_access(app, options);
   add_limits(app, options.http);
   constexpr std::array kKinds{runtime::TargetKind::cpu, runtime::TargetKind::sim,
-                              runtime::TargetKind::cuda};
+                              runtime::TargetKind::cuda, runtime::TargetKind::null};
   add_target_choice(app, options.target.kind,
-                    "Where the model runs: on the cpu, on a simulated GPU (sim) or on a GPU (cuda)",
+                    "Where the model runs: on the cpu, on a simulated GPU (sim) or on a GPU "
+                    "(cuda); or null: no model, letters at once, to measure the server alone",
                     kKinds);
   add_target_options(app, options.target);
   add_device_options(app, options.target.device);

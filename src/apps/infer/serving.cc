@@ -3,16 +3,18 @@
 #include <boost/asio/post.hpp>
 #include <csignal>
 #include <cstdlib>
+#include <functional>
 #include <iostream>
 #include <utility>
 
 #include "credentials.h"
 #include "descriptors.h"
 #include "greeting.h"
-#include "model_card.h"
 
 namespace forge::apps {
 namespace {
+
+constexpr int kTargetLost = 3;  // exit status
 
 void note(const std::string& text) { std::cerr << "forge-infer: " + text + '\n'; }
 
@@ -43,10 +45,9 @@ InferOptions with_reporters(InferOptions options) {
 }
 
 /// Calls `function` when it goes, whether by a return or an exception.
-template <class Function>
 struct AtEnd {
   ~AtEnd() { function(); }
-  Function function;
+  std::function<void()> function;
 };
 
 }  // namespace
@@ -71,10 +72,16 @@ Serving::Serving(InferOptions options)
       server_(io_, options_.http) {
   options_.target.executor.heartbeat = &heartbeat_;
   options_.loop.heartbeat = &heartbeat_;
+  options_.loop.on_target_lost = [this](const std::string& reason) {
+    boost::asio::post(io_, [this, reason] { fail(kTargetLost, "the target is lost: " + reason); });
+  };
 }
 
-std::string Serving::run() {
-  if (const auto listening = listen(); !listening) return listening.error();
+int Serving::run() {
+  if (const auto listening = listen(); !listening) {
+    note(listening.error());
+    return 1;
+  }
   await_signals();
   load();
   io_.run();
@@ -97,22 +104,18 @@ void Serving::load() {
   }
   loading_ = std::async(std::launch::async, [this] {
     const AtEnd tell{[this] { boost::asio::post(io_, [this] { begin(); }); }};
-    return LoadedRun::open(options_);
+    return ServedRun::open(options_);
   });
 }
 
 void Serving::begin() {
-  LoadedRun::Opened loading = loading_.get();
+  ServedRun::Opened loading = loading_.get();
   if (is_ending_) return;
-  if (!loading) {
-    failure_ = std::move(loading.error());
-    return shut_down();
-  }
-  loaded_ = *std::move(loading);
-  Runtime& runtime = loaded_->runtime();
+  if (!loading) return fail(1, loading.error());
+  served_ = *std::move(loading);
   loop_ =
-      std::make_unique<engine::EngineLoop>(runtime.engine(), runtime.tokenizer(), options_.loop);
-  const serve::ModelCard card = model_card(runtime);
+      std::make_unique<engine::EngineLoop>(served_->engine(), served_->tokenizer(), options_.loop);
+  const serve::ModelCard card = served_->card();
   server_.serve(*loop_, card);
   print_welcome(address_, card.id, options_);
   manager_.tell_ready();
@@ -158,14 +161,24 @@ void Serving::feed_watchdog() {
   });
 }
 
-std::string Serving::end() {
-  if (loop_ == nullptr) return failure_;
+void Serving::fail(int status, const std::string& what) {
+  if (status_ != 0) return;  // more of the same
+  status_ = status;
+  note(what);
+  if (!is_ending_) shut_down();
+}
+
+int Serving::end() {
+  if (loop_ == nullptr) return status_;
   if (!loop_->drain(options_.http.linger_timeout)) {
     note("the target does not end its step: it is left behind");
     std::_Exit(1);
   }
   loop_.reset();
-  return loaded_->finish(options_);
+  const std::string failure = served_->finish();
+  if (failure.empty()) return status_;
+  note(failure);
+  return status_ == 0 ? 1 : status_;
 }
 
 }  // namespace forge::apps

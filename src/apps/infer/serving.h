@@ -20,7 +20,7 @@
 #include "forge/engine/engine_loop.h"
 #include "forge/serve/http_server.h"
 #include "infer_options.h"
-#include "loaded_run.h"
+#include "served_run.h"
 #include "service_manager.h"
 
 namespace forge::apps {
@@ -34,8 +34,8 @@ class Serving {
   /// Requires: finish_options() has found no fault, fit_connections() neither.
   explicit Serving(InferOptions options);
 
-  /// Returns when it has ended, with an empty text or with what is wrong.
-  std::string run();
+  /// Returns when it has ended, with the exit status. What is wrong it has said on stderr.
+  int run();
 
  private:
   /// Errors: what keeps it from its address.
@@ -46,8 +46,10 @@ class Serving {
   void await_signals();
   void shut_down();
   void feed_watchdog();
-  /// After the last connection.
-  std::string end();
+  /// Ends the program as soon as it can, with this to say.
+  void fail(int status, const std::string& what);
+  /// After the last connection. Returns the exit status.
+  int end();
 
   InferOptions options_;
   const ServiceManager manager_ = ServiceManager::from_environment();
@@ -57,12 +59,12 @@ class Serving {
   boost::asio::signal_set hangups_;  // that have the credentials read again
   boost::asio::steady_timer watchdog_;
   serve::Address address_;
-  std::unique_ptr<LoadedRun> loaded_;
+  std::unique_ptr<ServedRun> served_;
   std::unique_ptr<engine::EngineLoop> loop_;
   serve::HttpServer server_;
   bool is_ending_ = false;
-  std::string failure_;
-  std::future<LoadedRun::Opened> loading_;  // last: what it uses is there until it has ended
+  int status_ = 0;
+  std::future<ServedRun::Opened> loading_;  // last: what it uses is there until it has ended
 };
 
 }  // namespace forge::apps

@@ -23,7 +23,8 @@ tl::expected<void, ExecutionError> NullExecutor::execute(const StepPlan& plan, S
       const std::uint32_t position = slice.first + slice.count - slice.drafts;
       const std::uint64_t accepted = (bits(slice.seq, position) >> 32) % (slice.drafts + 1);
       for (std::uint32_t i = 0; i <= accepted; ++i) {
-        result.tokens.emplace_back(1 + bits(slice.seq, position + i) % 256);
+        const std::uint64_t place = bits(slice.seq, position + i) % tokens_.count;
+        result.tokens.emplace_back(tokens_.first + static_cast<std::uint32_t>(place));
       }
     }
     const auto token_count = static_cast<std::uint32_t>(result.tokens.size()) - first_token;

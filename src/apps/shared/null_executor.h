@@ -1,7 +1,7 @@
 // NullExecutor: a target that costs nothing, for running the policy alone.
 //
-// It answers at once. The token at position p of a sequence is a pure function of (seq, p), so no
-// two outputs begin alike, and the prefix cache is hit by prompts alone. With drafts, it asks for
+// It answers at once. The token at position p of a sequence is a pure function of (seq, p), so few
+// outputs begin alike, and the prefix cache is hit by prompts alone. With drafts, it asks for
 // `drafts` in every step and accepts 0 .. drafts of them, a function of (seq, p) too.
 //
 // A sequence ends only by its length. Thread contract: one thread at a time.
@@ -15,7 +15,14 @@ namespace forge::apps {
 
 class NullExecutor : public Executor {
  public:
-  explicit NullExecutor(std::uint32_t drafts) : drafts_(drafts) {}
+  struct Tokens {
+    std::uint32_t first = 1;
+    std::uint32_t count = 256;
+  };
+
+  explicit NullExecutor(std::uint32_t drafts) : NullExecutor(drafts, Tokens()) {}
+  /// Its tokens are these.
+  NullExecutor(std::uint32_t drafts, const Tokens& tokens) : drafts_(drafts), tokens_(tokens) {}
 
   void begin(SeqId, const Request&) override {}
 
@@ -24,6 +31,7 @@ class NullExecutor : public Executor {
 
  private:
   std::uint32_t drafts_;
+  Tokens tokens_;
 };
 
 }  // namespace forge::apps

@@ -1,0 +1,54 @@
+// ServedRun: what forge-infer serves, with what a run of it leaves: a trace, a profile.
+//
+//   --target cpu, sim, cuda   a model
+//   --target null             letters, at once: what is in front of a model can be measured alone
+#pragma once
+
+#include <memory>
+#include <string>
+#include <tl/expected.hpp>
+
+#include "forge/engine/engine.h"
+#include "forge/serve/openai_api.h"
+#include "forge/text/tokenizer.h"
+#include "forge/trace/trace_writer.h"
+#include "infer_options.h"
+#include "program_output.h"
+
+namespace forge::apps {
+
+class ServedRun {
+ public:
+  using Opened = tl::expected<std::unique_ptr<ServedRun>, std::string>;
+
+  /// Opens the model, which takes a while, says on stderr what it is, and creates the trace.
+  /// Errors: a sentence that names the flag at fault.
+  static Opened open(const InferOptions& options);
+
+  virtual ~ServedRun() = default;
+  ServedRun(const ServedRun&) = delete;
+  ServedRun& operator=(const ServedRun&) = delete;
+
+  virtual engine::Engine& engine() = 0;
+  virtual const text::Tokenizer& tokenizer() const = 0;
+  virtual serve::ModelCard card() = 0;
+
+  /// Writes what there is to write at the end. Returns: an empty text, or what is wrong.
+  virtual std::string finish();
+
+ protected:
+  explicit ServedRun(const InferOptions& options) : options_(options) {}
+
+  /// Errors: those of create_trace(); the trace does not take its header.
+  tl::expected<void, std::string> begin_trace();
+  /// Makes the writer of the run, into trace_file_.
+  virtual trace::TraceWriter* record(trace::TraceTokens tokens) = 0;
+
+  const InferOptions options_;
+  std::unique_ptr<trace::TraceFile> trace_file_;  // outlives its writer
+
+ private:
+  trace::TraceWriter* trace_ = nullptr;  // if the run is recorded
+};
+
+}  // namespace forge::apps
