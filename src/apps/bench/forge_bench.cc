@@ -3,10 +3,12 @@
 //   --target cpu, sim, cuda   the same requests one at a time, batched continuously and with
 //                             speculation; of sim also how long that is estimated to take on a GPU
 //   --target null             the policy alone, once, as the flags configure it (policy_run.h)
+//   --url URL                 any OpenAI server, as its clients see it (load_run.h)
 //   --model FILE              how fast prefill and decode are, against the machine's limits
 //                             (model_bench.h); with --mode or --workload the runs above, of it
 //
-// Exit status: 0; 1 if two modes disagree about a request's tokens; 2 for bad input, a target that
+// Exit status: 0; 1 if two modes disagree about a request's tokens, or requests to a server failed;
+// 2 for bad input, a target that
 // cannot be opened or fails, or an output that cannot be written (the run still goes to its end,
 // and the other outputs get theirs); 130 after Ctrl-C.
 #include <CLI/CLI.hpp>
@@ -22,6 +24,8 @@
 #include "flag_choice.h"
 #include "flag_range.h"
 #include "library_report.h"
+#include "load_flags.h"
+#include "load_report.h"
 #include "model_bench_report.h"
 #include "policy_report.h"
 #include "profile_report.h"
@@ -47,6 +51,7 @@ struct BenchOptions {
   std::string trace_file;
   std::string json_file;
   ProfileOptions profile;
+  LoadFlags load;
   bool runs_given = false;  ///< --mode or --workload was
 };
 
@@ -93,6 +98,7 @@ void add_options(CLI::App& app, BenchOptions& options) {
       "only one), with the digests of all logits, into a file that is new or empty: none is "
       "overwritten");
   add_profile(app, options.profile);
+  add_load_flags(app, options.load);
   app.add_option("--json", options.json_file, "Write the results as JSON");
 }
 
@@ -260,6 +266,26 @@ int bench_policy(const BenchOptions& options, const Workload& workload) {
   return result.interrupted ? 130 : 0;
 }
 
+int bench_server(const BenchOptions& options, const Workload& workload) {
+  const LoadFlags& flags = options.load;
+  tl::expected<LoadResult, std::string> result;
+  {
+    ProgressBar bar("requests", workload.size());
+    result = run_load(flags.options, workload, [&bar](std::size_t ended) {
+      bar.update(ended);
+      return interrupted == 0;
+    });
+  }
+  if (!result) return fail(result.error());
+  const LoadReport report = report_of(*result, flags.limits);
+  print(report, flags, *result, std::cout);
+  if (const int status = save(to_json(report, flags, *result), options.json_file); status != 0) {
+    return status;
+  }
+  if (result->interrupted) return 130;
+  return report.failed > 0 ? 1 : 0;
+}
+
 int bench_speed(const BenchOptions& options, const runtime::LoadedModel& model,
                 double load_seconds) {
   ModelBenchResult result;
@@ -291,6 +317,7 @@ int bench(BenchOptions options) {
   if (options.mixed_priorities) mix_priorities(*workload);
   std::signal(SIGINT, [](int) { interrupted = 1; });
   std::signal(SIGTERM, [](int) { interrupted = 1; });
+  if (options.load.is_on) return bench_server(options, *workload);
   if (options.target.kind == runtime::TargetKind::null) return bench_policy(options, *workload);
   const auto start = std::chrono::steady_clock::now();
   const auto model = runtime::LoadedModel::open(options.target.source, options.target.kind);
@@ -314,7 +341,9 @@ int main(int argc, char** argv) {
       "simulated\n"
       "GPU or on a GPU, the same requests one at a time, batched continuously and with "
       "speculation,\n"
-      "or, with --target null, the scheduler alone. With --model FILE and neither --mode nor\n"
+      "or, with --target null, the scheduler alone; or, with --url, any OpenAI server. With "
+      "--model "
+      "FILE and neither --mode nor\n"
       "--workload, how fast the model reads prompts and decodes, against what the machine can do.",
       "forge-bench");
   forge::apps::BenchOptions options;
@@ -327,6 +356,8 @@ int main(int argc, char** argv) {
   }
   const auto kind = options.target.kind;
   options.runs_given = app.count("--mode") + app.count("--workload") > 0;
+  const std::string unfit = forge::apps::load_fault(app, options.load);
+  if (!unfit.empty()) return forge::apps::fail(unfit);
   const std::string misplaced = forge::apps::misplaced_flag(app, kind, forge::apps::flag_uses());
   if (!misplaced.empty()) return forge::apps::fail(misplaced);
   if (forge::apps::measures_speed(options)) {

@@ -48,9 +48,9 @@ void add_page(CLI::App& app, const char* flag, std::string (*page)(), const char
   app.add_flag_callback(flag, print, help)->group(kServer);
 }
 
-void add_probe(CLI::App& app, std::optional<ProbeTarget>& probe) {
+void add_probe(CLI::App& app, std::optional<HttpUrl>& probe) {
   const auto set = [&probe](const std::string& url) {
-    auto target = parse_probe(url);
+    auto target = parse_url(url);
     if (!target) throw CLI::ValidationError("--probe", target.error());
     probe = *std::move(target);
   };

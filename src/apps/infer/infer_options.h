@@ -7,7 +7,7 @@
 #include "forge/engine/engine_loop.h"
 #include "forge/runtime/target_options.h"
 #include "forge/serve/http_options.h"
-#include "probe.h"
+#include "http_url.h"
 #include "profile_report.h"
 
 namespace CLI {  // NOLINT(readability-identifier-naming): its own
@@ -27,7 +27,7 @@ struct InferOptions {
   std::string trace_file;
   bool exposes_text = false;  // in the trace
   ProfileOptions profile;
-  std::optional<ProbeTarget> probe;  // what to ask in place of all else
+  std::optional<HttpUrl> probe;  // what to ask in place of all else
 };
 
 /// `options` must live until the command line has been parsed.
