@@ -12,6 +12,7 @@
 #include "connection.h"
 #include "engine_calls.h"
 #include "random_id.h"
+#include "tokenizer_api.h"
 
 namespace forge::serve {
 
@@ -194,10 +195,16 @@ asio::awaitable<bool> Connection::tokenize_and_run(UntokenizedRequest& untokeniz
     const Reply reply{.body = *std::move(body)};
     co_return co_await send(reply, framing);
   }
+  const bool render_only = untokenized.render_only;
   auto turn = begin_turn(state_->model().chat_sessions, untokenized);
   if (!turn) co_return co_await send(reply_of(turn.error()), framing);
   const auto request = co_await state_->model().worker.tokenize(std::move(untokenized));
   if (!request) co_return co_await send(reply_of(request.error()), framing);
+  if (render_only) {
+    const ModelCard& card = state_->model().card;
+    const Reply reply{.body = rendered_json(*request, card, new_head(request->kind, *turn).id)};
+    co_return co_await send(reply, framing);
+  }
   auto generation =
       Generation::start(state_->model().loop, stream_.get_executor(), *request, time_limit);
   if (!generation) co_return co_await send(reply_of(generation.error()), framing);

@@ -10,10 +10,12 @@ namespace forge::serve::handlers {
 // For probes (health.h).
 Answer ready(const RouteCall& call);
 Answer live(const RouteCall& call);
+Answer version(const RouteCall& call);
 
 // What the server does and holds.
 Answer health(const RouteCall& call);
 Answer metrics(const RouteCall& call);
+Answer load(const RouteCall& call);
 Answer cache_stats(const RouteCall& call);
 Answer cache_clear(const RouteCall& call);
 
@@ -21,12 +23,15 @@ Answer cache_clear(const RouteCall& call);
 Answer models(const RouteCall& call);
 Answer model(const RouteCall& call);
 Answer tokenizer_info(const RouteCall& call);
+Answer props(const RouteCall& call);
 
 // What the model, or the tokenizer, has to do. Whatever can be refused before texts become tokens
 // is.
 Answer generate(const RouteCall& call);
 Answer completions(const RouteCall& call);
 Answer chat(const RouteCall& call);
+Answer completions_render(const RouteCall& call);
+Answer chat_render(const RouteCall& call);
 Answer tokenize(const RouteCall& call);
 Answer detokenize(const RouteCall& call);
 Answer session_release(const RouteCall& call);

@@ -39,5 +39,9 @@ Answer live(const RouteCall& call) {
   return reply_of(health, is_live(health));
 }
 
+Answer version(const RouteCall& /*call*/) {
+  return Reply{.body = R"({"version":")" FORGE_VERSION R"("})"};
+}
+
 }  // namespace handlers
 }  // namespace forge::serve

@@ -97,7 +97,13 @@ std::string generate_json(const Choice& choice, const Usage& usage) {
 }
 
 Json entry_json(const ModelCard& model) {
-  return {{"id", model.id}, {"object", "model"}, {"created", model.created}, {"owned_by", "forge"}};
+  return {{"id", model.id},
+          {"object", "model"},
+          {"created", model.created},
+          {"owned_by", "forge"},
+          {"root", model.id},
+          {"parent", nullptr},
+          {"max_model_len", model.context_tokens}};
 }
 
 }  // namespace

@@ -19,7 +19,7 @@ std::optional<ApiError> queue_error(const UntokenizedRequest& request, std::size
 }
 
 /// Refuses whatever can be refused before texts become tokens.
-Answer job(RequestKind kind, const RouteCall& call) {
+Answer job(RequestKind kind, const RouteCall& call, bool render_only = false) {
   const ServerState& state = call.state;
   const ServedModel& model = state.model();
   if (state.phase != Phase::serving) return reply_of(engine::LoopError(engine::ShuttingDown{}));
@@ -30,6 +30,8 @@ Answer job(RequestKind kind, const RouteCall& call) {
   if (const auto error = length_error(*parsed, model.card, model.loop.tokenizer())) {
     return reply_of(*error);
   }
+  parsed->render_only = render_only;
+  if (render_only) return *std::move(parsed);
   if (const auto error = queue_error(*parsed, model.loop.options().queue_limit)) {
     return reply_of(*error);
   }
@@ -46,6 +48,10 @@ namespace handlers {
 Answer generate(const RouteCall& call) { return job(RequestKind::generate, call); }
 Answer completions(const RouteCall& call) { return job(RequestKind::completions, call); }
 Answer chat(const RouteCall& call) { return job(RequestKind::chat, call); }
+Answer completions_render(const RouteCall& call) {
+  return job(RequestKind::completions, call, true);
+}
+Answer chat_render(const RouteCall& call) { return job(RequestKind::chat, call, true); }
 Answer tokenize(const RouteCall& call) { return job(RequestKind::tokenize, call); }
 Answer detokenize(const RouteCall& call) { return job(RequestKind::detokenize, call); }
 

@@ -76,6 +76,12 @@ Answer cache_stats(const RouteCall& call) {
   return Reply{.body = body.dump()};
 }
 
+Answer load(const RouteCall& call) {
+  const engine::EngineStatus status = call.state.model().loop.status();
+  const nlohmann::ordered_json body = {{"server_load", status.waiting + status.running}};
+  return Reply{.body = body.dump()};
+}
+
 /// Takes no fields.
 Answer cache_clear(const RouteCall& call) {
   if (call.body.empty()) return CacheClear{};
@@ -89,6 +95,12 @@ Answer model(const RouteCall& call) {
   const ModelCard& model = call.state.model().card;
   if (call.id == model.id) return Reply{.body = model_json(model)};
   return reply_of(model_not_found(call.id, model));
+}
+
+Answer props(const RouteCall& call) {
+  const ServedModel& model = call.state.model();
+  return Reply{.body = model_props(model.card, model.loop.tokenizer(),
+                                   model.loop.config().batch.max_batch_size)};
 }
 
 Answer tokenizer_info(const RouteCall& call) {

@@ -97,4 +97,36 @@ std::string tokenizer_info(const ModelCard& model, const text::Tokenizer& tokeni
   return info.dump();
 }
 
+std::string model_props(const ModelCard& model, const text::Tokenizer& tokenizer,
+                        std::uint32_t places) {
+  const auto eos = tokenizer.eos_tokens();
+  const auto spelling = [&tokenizer](std::optional<TokenId> token) {
+    return token ? text::to_valid_utf8(tokenizer.spelling_of(*token)) : std::string();
+  };
+  const Json props = {
+      {"default_generation_settings", {{"n_ctx", model.context_tokens}}},
+      {"total_slots", places},
+      {"model_alias", model.id},
+      {"model_path", model.id},
+      {"modalities", {{"vision", false}, {"audio", false}}},
+      {"chat_template",
+       model.chat ? text::to_valid_utf8((*model.chat)->chat_template.source()) : std::string()},
+      {"bos_token", spelling(tokenizer.bos_token())},
+      {"eos_token", spelling(eos.empty() ? std::nullopt : std::optional(eos.front()))},
+      {"build_info", "forge " FORGE_VERSION}};
+  return props.dump();
+}
+
+std::string rendered_json(const CompletionRequest& request, const ModelCard& model,
+                          const std::string& id) {
+  Json rendered = Json::array();
+  for (const Tokens& prompt : request.prompts) {
+    rendered.push_back({{"request_id", id},
+                        {"model", model.id},
+                        {"token_ids", ids_json(prompt)},
+                        {"max_tokens", request.max_tokens}});
+  }
+  return request.kind == RequestKind::chat ? rendered.front().dump() : rendered.dump();
+}
+
 }  // namespace forge::serve

@@ -1,5 +1,5 @@
-// The answers of POST /tokenize, POST /detokenize and GET /tokenizer_info: pure functions, which
-// take time in proportion to the text.
+// The answers of POST /tokenize, POST /detokenize, GET /tokenizer_info, GET /props and of requests
+// that are rendered and not run: pure functions, which take time in proportion to the text.
 //
 //   request                             answer
 //   {"prompt": ..} or {"messages": ..}  {"count": 2, "max_model_len": 512, "tokens": [1, 2],
@@ -11,6 +11,7 @@
 // character alone is a list of its bytes. /detokenize spells out control tokens, as both do.
 #pragma once
 
+#include <cstdint>
 #include <ctime>
 #include <string>
 #include <tl/expected.hpp>
@@ -29,5 +30,16 @@ tl::expected<std::string, ApiError> tokenizer_answer(UntokenizedRequest request,
 /// What clients ask that use the server's tokenizer as their own: spellings of the tokens with a
 /// task, null where there is none, the length of the context, and the chat template.
 std::string tokenizer_info(const ModelCard& model, const text::Tokenizer& tokenizer);
+
+/// What clients of llama.cpp's server ask first: the length of the context, so many `places` in the
+/// batch, the chat template and the tokens around a text, empty where there are none.
+std::string model_props(const ModelCard& model, const text::Tokenizer& tokenizer,
+                        std::uint32_t places);
+
+/// The body of the answer to a request that only renders: an object for messages, a list of one for
+/// each prompt otherwise, {"request_id": id, "model": .., "token_ids": [..], "max_tokens": ..}.
+/// Routers read token_ids (llm-d's and Dynamo's, which ask vLLM the same).
+std::string rendered_json(const CompletionRequest& request, const ModelCard& model,
+                          const std::string& id);
 
 }  // namespace forge::serve

@@ -54,7 +54,7 @@ TEST(HttpRoutes, each_route_of_the_page_takes_its_method_alone_and_is_named_to_w
   };
   const std::string lost = ask("GET", "/nowhere").json()["error"]["message"];
   const auto rows = rows_of_page();
-  ASSERT_EQ(rows.size(), 17U);
+  ASSERT_EQ(rows.size(), 23U);
   for (const auto& [method, path] : rows) {
     const auto answer = ask(method, path);
     EXPECT_NE(answer.status, 405U) << path;
@@ -70,7 +70,8 @@ TEST(HttpRoutes, models_are_listed_and_found_by_id) {
   TestServer server;
   HttpClient client(server.port());
   const json entry = {
-      {"id", "fake"}, {"object", "model"}, {"created", 1'700'000'000}, {"owned_by", "forge"}};
+      {"id", "fake"},   {"object", "model"}, {"created", 1'700'000'000}, {"owned_by", "forge"},
+      {"root", "fake"}, {"parent", nullptr}, {"max_model_len", 512 * 16}};
   EXPECT_EQ(client.get("/v1/models").json(), json({{"object", "list"}, {"data", {entry}}}));
   EXPECT_EQ(client.get("/v1/models/fake").json(), entry);
   const auto missing = client.get("/v1/models/gpt");

@@ -56,7 +56,9 @@ TEST(OpenAiResponse, usage_has_the_drafts_where_something_proposes_them) {
 
 TEST(OpenAiResponse, models_are_a_list_of_one) {
   const ModelCard model{.id = "m", .vocabulary_size = 320, .context_tokens = 8, .created = 9};
-  EXPECT_EQ(model_json(model), R"({"id":"m","object":"model","created":9,"owned_by":"forge"})");
+  EXPECT_EQ(
+      model_json(model),
+      R"({"id":"m","object":"model","created":9,"owned_by":"forge","root":"m","parent":null,"max_model_len":8})");
   EXPECT_EQ(models_json(model), R"({"object":"list","data":[)" + model_json(model) + "]}");
 }
 

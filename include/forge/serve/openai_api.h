@@ -143,6 +143,7 @@ struct UntokenizedRequest : CompletionOptions {
   std::string grammar_field;  ///< what says sampling.grammar: "response_format.json_schema.schema"
   std::optional<std::uint64_t> session_messages;  ///< so many must the session have
   std::vector<std::string> form_fields;           ///< what says each of its forms, if that differs
+  bool render_only = false;                       ///< nothing runs: its tokens are the answer
   bool token_strs = false;                        ///< of /tokenize: spellings beside the ids
   bool with_pieces = false;                       ///< of /tokenize: each token with its text
 };
