@@ -298,6 +298,7 @@ FinishReason EngineLoop::take_tokens(Stream& stream, const StepResult& result,
                      .completion_tokens = ++stream.progress.completion_tokens,
                      .cached_tokens = stream.progress.cached_tokens,
                      .drafts = stream.drafts,
+                     .queued = stream.progress.queued(),
                      .told_of_prompt = std::exchange(stream.told_of_prompt, {})};
     if (i < reports.size()) event.told = told(reports[i], result);
     if (stream.text.stopped()) {
@@ -334,6 +335,7 @@ void EngineLoop::close(Streams::iterator found, FinishReason reason, std::string
                       .completion_tokens = stream.progress.completion_tokens,
                       .cached_tokens = stream.progress.cached_tokens,
                       .drafts = stream.drafts,
+                      .queued = stream.progress.queued(),
                       .finish = reason,
                       .error = std::move(error)}});
 }

@@ -10,6 +10,7 @@
 
 #include "cors.h"
 #include "header_rules.h"
+#include "traceparent.h"
 
 namespace forge::serve {
 
@@ -85,6 +86,7 @@ Connection::Connection(ClientStream::Socket socket, ConnectionTable::Place place
 }
 
 Connection::~Connection() {
+  report();
   state_->connections.remove(*this);
   if (state_->phase != Phase::serving) state_->time_to_end.cancel();
 }
@@ -105,9 +107,19 @@ asio::awaitable<void> Connection::run(std::shared_ptr<Connection> self) {
     } else {
       co_return;
     }
+    self->report();
     connections.set_idle(*self);
   }
   co_await self->linger();
+}
+
+void Connection::report() {
+  auto record = std::exchange(record_, std::nullopt);
+  if (!record || !state_->options.on_request) return;
+  record->time = asio::steady_timer::clock_type::now() - begun_;
+  const bool is_probe = asked_.route != nullptr && asked_.route->audience == Audience::everyone;
+  if (is_probe && record->status == 200) return;
+  state_->options.on_request(*record);
 }
 
 void Connection::close_if_silent() {
@@ -137,6 +149,8 @@ asio::awaitable<Connection::ReadResult> Connection::read_request() {
   asked_ = {};
   const bool begun = co_await await_request();
   if (!begun) co_return tl::unexpected(NoRequest());
+  record_.emplace();
+  begun_ = asio::steady_timer::clock_type::now();
   Parser parser;
   parser.header_limit(state_->options.header_limit_bytes);
   parser.body_limit(state_->options.body_limit_bytes);
@@ -218,6 +232,10 @@ asio::awaitable<tl::expected<void, Connection::NoRequest>> Connection::examine(
   state_->connections.set_busy(*this);
   asked_ = {.route = route_of(header), .method = header.method()};
   asker_ = {};
+  record_ = RequestRecord{.trace_id = std::string(trace_id_of(view(header["traceparent"]))),
+                          .method = std::string(view(header.method_string())),
+                          .route = asked_.route != nullptr ? pattern_of(*asked_.route) : ""};
+  begun_ = asio::steady_timer::clock_type::now();
   const auto refusal = [&](Reply reply) {
     return tl::unexpected(NoRequest({std::move(reply), frame(header, false)}));
   };
@@ -229,6 +247,7 @@ asio::awaitable<tl::expected<void, Connection::NoRequest>> Connection::examine(
                        state_->keys ? &*state_->keys : nullptr, arrival_);
     if (!asker) co_return refusal(std::move(asker.error()));
     asker_ = *std::move(asker);
+    if (asker_.key) record_->key = asker_.key->name;
   }
   const auto expected = header[http::field::expect];
   if (expected.empty() || header.version() < 11) co_return tl::expected<void, NoRequest>();

@@ -95,6 +95,10 @@ class Connection : public std::enable_shared_from_this<Connection> {
   /// False if the client has gone or does not take it in time; the stream is then closed.
   asio::awaitable<bool> write(const std::string& bytes);
   asio::awaitable<void> linger();
+  /// An answer begins to be written.
+  void note_answer(unsigned status, const Framing& framing);
+  /// Tells of the request that was answered or cut off.
+  void report();
 
   Framing frame(const HttpHeader& header, bool keep_alive) const;
   AnswerHead new_head(RequestKind kind, const Turn& turn) const;
@@ -105,8 +109,10 @@ class Connection : public std::enable_shared_from_this<Connection> {
   ClientStream stream_;
   const bool is_visitor_;
   const Arrival arrival_;
-  Asker asker_;  // of the request that arrives or is under way
-  Asked asked_;  // likewise
+  Asker asker_;                          // of the request that arrives or is under way
+  Asked asked_;                          // likewise
+  std::optional<RequestRecord> record_;  // likewise
+  TimePoint begun_;                      // its header was there
   std::shared_ptr<ServerState> state_;
   boost::beast::flat_buffer buffer_;
   bool silent_ = false;        // nothing of a request has arrived

@@ -80,22 +80,47 @@ class CountedRequest {
   const Generation& generation_;
 };
 
+/// What the record of a request says of its tokens, as they come.
+struct TokenLog {
+  RequestRecord::Tokens& tokens;
+  std::chrono::steady_clock::time_point begun;
+
+  /// `choice`: as it was before the event.
+  void add(const Choice& choice, const engine::TokenEvent& event, bool wants_tokens) {
+    if (wants_tokens) tokens.completion += event.completion_tokens - choice.completion_tokens;
+    tokens.cached += event.cached_tokens - choice.cached_tokens;
+    tokens.drafts.proposed += event.drafts.proposed - choice.drafts.proposed;
+    tokens.drafts.accepted += event.drafts.accepted - choice.drafts.accepted;
+    if (event.queued) {
+      tokens.queued = std::max(tokens.queued.value_or(RequestRecord::Milliseconds(0)),
+                               RequestRecord::Milliseconds(*event.queued));
+    }
+    if (!tokens.first && event.completion_tokens > 0) {
+      tokens.first = std::chrono::steady_clock::now() - begun;
+    }
+    if (event.finish != FinishReason::none) tokens.finish = event.finish;
+  }
+};
+
 /// What of an answer is known so far.
 class Progress {
  public:
   Progress(const CompletionRequest& request, const text::Tokenizer& tokenizer,
-           std::string_view draft_source)
-      : wants_tokens_(request.max_tokens > 0),
+           std::string_view draft_source, TokenLog log)
+      : log_(log),
+        wants_tokens_(request.max_tokens > 0),
         choices_(request.choices()),
         draft_source_(draft_source) {
     for (const auto& prompt : request.prompts) prompt_tokens_ += prompt.size();
     writers_.reserve(choices_.size());
     for (std::size_t i = 0; i < choices_.size(); ++i) writers_.emplace_back(request, i, tokenizer);
+    log_.tokens.prompt = prompt_tokens_;
   }
 
   /// Returns what the event adds to its choice.
   ChoiceWriter::Addition add(const Generation::Event& event) {
     Choice& choice = choices_[event.index];
+    log_.add(choice, event.token, wants_tokens_);
     ChoiceWriter::Addition addition = writers_[event.index].add(event.token);
     for (const ChoiceWriter::Part& part : addition.parts) add_to(choice, part);
     choice.calls_tools = writers_[event.index].calls_tools();
@@ -122,6 +147,7 @@ class Progress {
   }
 
  private:
+  TokenLog log_;
   bool wants_tokens_;
   std::vector<Choice> choices_;
   std::vector<ChoiceWriter> writers_;  // [choices]
@@ -159,9 +185,16 @@ asio::awaitable<bool> Connection::answer(const HttpRequest& request) {
   co_return co_await send(std::get<Reply>(what), framing);
 }
 
+void Connection::note_answer(unsigned status, const Framing& framing) {
+  state_->counts.add_answer(asked_, status);
+  if (!record_) return;
+  record_->status = status;
+  record_->request_id = framing.request_id;
+}
+
 asio::awaitable<bool> Connection::send(const Reply& reply, Framing framing) {
   framing.keep_alive = keeps_alive(framing);
-  state_->counts.add_answer(asked_, reply.status);
+  note_answer(reply.status, framing);
   const bool written = co_await write(reply_bytes(reply, framing));
   co_return written&& framing.keep_alive;
 }
@@ -217,7 +250,8 @@ asio::awaitable<bool> Connection::answer_whole(const CompletionRequest& request,
                                                Generation& generation, Turn& turn,
                                                Framing framing) {
   const AnswerHead head = new_head(request.kind, turn);
-  Progress progress(request, state_->model().loop.tokenizer(), state_->model().card.draft_source);
+  Progress progress(request, state_->model().loop.tokenizer(), state_->model().card.draft_source,
+                    TokenLog{record_->tokens.emplace(), begun_});
   while (!generation.ended()) {
     const std::vector<Generation::Event> events = co_await generation.next();
     for (const auto& event : events) {
@@ -242,7 +276,8 @@ asio::awaitable<bool> Connection::answer_stream(const CompletionRequest& request
     if (stream_.is_open() && !stream_.takes_output()) drop();
   });
   const AnswerHead head = new_head(request.kind, turn);
-  Progress progress(request, state_->model().loop.tokenizer(), state_->model().card.draft_source);
+  Progress progress(request, state_->model().loop.tokenizer(), state_->model().card.draft_source,
+                    TokenLog{record_->tokens.emplace(), begun_});
   std::string header = stream_header(framing);  // sent with the first events
   std::optional<ApiError> failed;
   while (!generation.ended() && !failed) {
@@ -272,7 +307,7 @@ asio::awaitable<bool> Connection::answer_stream(const CompletionRequest& request
       if (request.include_usage) events += event(usage_chunk_json(head, progress.usage()));
       events += event("[DONE]");
     }
-    if (!header.empty()) state_->counts.add_answer(asked_, 200);
+    if (!header.empty()) note_answer(200, framing);
     std::string bytes = std::exchange(header, "") + stream_part(events, framing);
     if (failed || generation.ended()) bytes += stream_end(framing);
     const bool written = co_await write(bytes);

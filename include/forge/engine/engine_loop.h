@@ -80,6 +80,8 @@ struct TokenEvent {
   /// their KV was there.
   std::uint32_t cached_tokens = 0;
   DraftCounts drafts;  ///< of the request so far
+  /// From submit() until it was first admitted.
+  std::optional<std::chrono::steady_clock::duration> queued;
   /// Of this token, if the request asked and the event has one.
   std::optional<ToldToken> told;
   /// Of the tokens of the prompt, on the first event after they are known.

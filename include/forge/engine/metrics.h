@@ -52,6 +52,9 @@ struct RequestProgress {
     scheduled = planned;
     cached_tokens = run_tokens = cached;
   }
+  std::optional<TimePoint::duration> queued() const {
+    return scheduled ? std::optional(*scheduled - submitted) : std::nullopt;
+  }
 };
 
 // Upper edges of buckets.

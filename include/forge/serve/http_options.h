@@ -9,6 +9,7 @@
 #include <string_view>
 
 #include "forge/serve/cors_origins.h"
+#include "forge/serve/request_record.h"
 
 namespace forge::serve {
 
@@ -61,6 +62,9 @@ struct HttpOptions {
   std::chrono::milliseconds health_stall{60'000};
   /// Called, on the io_context's thread, with the text of an exception that has ended a connection.
   std::function<void(std::string_view what)> on_connection_error;
+  /// Called, there too, with each request that has been answered or cut off, but not with a probe
+  /// that was answered well. It must not wait.
+  std::function<void(const RequestRecord&)> on_request;
 };
 
 }  // namespace forge::serve

@@ -11,6 +11,7 @@
 // second signal. Of --probe: 0 or 1.
 #include <CLI/CLI.hpp>
 #include <iostream>
+#include <memory>
 #include <new>
 #include <string>
 
@@ -50,8 +51,14 @@ int main(int argc, char** argv) {
   if (const auto fits = forge::apps::fit_connections(options.http); !fits) {
     return forge::apps::fail(fits.error());
   }
+  std::unique_ptr<forge::apps::RequestLog> request_log;
+  if (!options.request_log.empty()) {
+    auto opened = forge::apps::RequestLog::open(options.request_log);
+    if (!opened) return forge::apps::fail(opened.error());
+    request_log = *std::move(opened);
+  }
   try {
-    forge::apps::Serving serving(std::move(options));
+    forge::apps::Serving serving(std::move(options), std::move(request_log));
     return serving.run();
   } catch (const std::bad_alloc&) {
     return forge::apps::fail(

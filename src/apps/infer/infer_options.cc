@@ -199,6 +199,12 @@ void add_server(CLI::App& app, InferOptions& options) {
                  "overwritten. If it cannot be written any more, requests are answered as before, "
                  "and the health says so")
       ->group(kServer);
+  app.add_option("--request-log", options.request_log,
+                 "Write a line of JSON for each request that was answered or cut off, but for "
+                 "probes: ids, counts, times, how it ended, nothing of its text. A file, which is "
+                 "added to, or -, the standard error")
+      ->type_name("FILE")
+      ->group(kServer);
   app.add_flag("--expose-text", options.exposes_text,
                "The trace has the tokens of prompts and answers, the texts of grammars and the "
                "digests of all logits, so that a model can run it again; without it tokens are "

@@ -25,6 +25,7 @@ struct InferOptions {
   engine::EngineLoop::Options loop;
   serve::HttpOptions http;
   std::string trace_file;
+  std::string request_log;    // a file, or "-"; empty: requests are not logged
   bool exposes_text = false;  // in the trace
   ProfileOptions profile;
   std::optional<HttpUrl> probe;  // what to ask in place of all else

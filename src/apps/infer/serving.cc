@@ -34,13 +34,18 @@ void await_second_signal(boost::asio::signal_set& signals) {
 }
 
 /// What the server and the loop have to say while they run, on stderr.
-InferOptions with_reporters(InferOptions options) {
+InferOptions with_reporters(InferOptions options, RequestLog* request_log) {
   options.http.on_connection_error = [](std::string_view what) {
     note("a connection was closed: " + std::string(what));
   };
   options.loop.on_draft_alarm = [](const std::optional<std::string>& alarm) {
     note("drafts: " + alarm.value_or("as many are kept as expected again"));
   };
+  if (request_log != nullptr) {
+    options.http.on_request = [request_log](const serve::RequestRecord& record) {
+      request_log->add(record, std::chrono::system_clock::now());
+    };
+  }
   return options;
 }
 
@@ -64,11 +69,12 @@ tl::expected<void, std::string> fit_connections(serve::HttpOptions& http) {
   return {};
 }
 
-Serving::Serving(InferOptions options)
-    : options_(with_reporters(std::move(options))),
+Serving::Serving(InferOptions options, std::unique_ptr<RequestLog> request_log)
+    : options_(with_reporters(std::move(options), request_log.get())),
       signals_(io_, SIGINT, SIGTERM),
       hangups_(io_),
       watchdog_(io_),
+      request_log_(std::move(request_log)),
       server_(io_, options_.http) {
   options_.target.executor.heartbeat = &heartbeat_;
   options_.loop.heartbeat = &heartbeat_;

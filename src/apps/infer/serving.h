@@ -20,6 +20,7 @@
 #include "forge/engine/engine_loop.h"
 #include "forge/serve/http_server.h"
 #include "infer_options.h"
+#include "request_log.h"
 #include "served_run.h"
 #include "service_manager.h"
 
@@ -31,8 +32,9 @@ tl::expected<void, std::string> fit_connections(serve::HttpOptions& http);
 
 class Serving {
  public:
-  /// Requires: finish_options() has found no fault, fit_connections() neither.
-  explicit Serving(InferOptions options);
+  /// `request_log` may be null. Requires: finish_options() has found no fault, fit_connections()
+  /// neither.
+  Serving(InferOptions options, std::unique_ptr<RequestLog> request_log);
 
   /// Returns when it has ended, with the exit status. What is wrong it has said on stderr.
   int run();
@@ -59,6 +61,7 @@ class Serving {
   boost::asio::signal_set hangups_;  // that have the credentials read again
   boost::asio::steady_timer watchdog_;
   serve::Address address_;
+  std::unique_ptr<RequestLog> request_log_;
   std::unique_ptr<ServedRun> served_;
   std::unique_ptr<engine::EngineLoop> loop_;
   serve::HttpServer server_;
