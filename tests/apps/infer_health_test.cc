@@ -92,6 +92,14 @@ TEST_F(ProbePrograms, what_is_no_address_is_named) {
   }
 }
 
+TEST(VersionPrograms, say_how_they_were_built_and_for_what) {
+  const Outcome outcome = run(FORGE_INFER " --version");
+  EXPECT_EQ(outcome.status, 0);
+  EXPECT_TRUE(outcome.output.starts_with("forge-infer 0.")) << outcome.output;
+  EXPECT_TRUE(has(outcome, "; targets cpu")) << outcome.output;
+  EXPECT_TRUE(has(outcome, ", null)\n")) << outcome.output;
+}
+
 /// systemd, for a service of Type=notify.
 class ServicePrograms : public ProgramTest {
  protected:

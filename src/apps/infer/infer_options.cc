@@ -15,6 +15,7 @@
 #include "forge/serve/http_server.h"
 #include "forge/serve/request_fields.h"
 #include "target_flags.h"
+#include "version_text.h"
 
 namespace forge::apps {
 namespace {
@@ -164,6 +165,9 @@ void add_server(CLI::App& app, InferOptions& options) {
       ->group(kServer);
   add_acceptance_band(app, options.loop.acceptance)->group(kServer);
   add_chat_template(app, options.target.source)->group(kServer);
+  app.set_version_flag("--version", version_text("forge-infer"),
+                       "Print the version, how it was built and its targets, and end")
+      ->group(kServer);
   add_page(app, "--list-routes", serve::routes_page,
            "Print every route that the server answers, as a page, and end");
   add_page(app, "--list-metrics", serve::metrics_page,
