@@ -71,10 +71,10 @@ tl::expected<void, std::string> fit_connections(serve::HttpOptions& http) {
 
 Serving::Serving(InferOptions options, std::unique_ptr<RequestLog> request_log)
     : options_(with_reporters(std::move(options), request_log.get())),
+      request_log_(std::move(request_log)),
       signals_(io_, SIGINT, SIGTERM),
       hangups_(io_),
       watchdog_(io_),
-      request_log_(std::move(request_log)),
       server_(io_, options_.http) {
   options_.target.executor.heartbeat = &heartbeat_;
   options_.loop.heartbeat = &heartbeat_;

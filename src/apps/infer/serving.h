@@ -55,13 +55,13 @@ class Serving {
 
   InferOptions options_;
   const ServiceManager manager_ = ServiceManager::from_environment();
-  Heartbeat heartbeat_;         // of the target
-  boost::asio::io_context io_;  // outlives the loop, which posts to it
+  Heartbeat heartbeat_;                      // of the target
+  std::unique_ptr<RequestLog> request_log_;  // outlives connections, which io_ may still have
+  boost::asio::io_context io_;               // outlives the loop, which posts to it
   boost::asio::signal_set signals_;
   boost::asio::signal_set hangups_;  // that have the credentials read again
   boost::asio::steady_timer watchdog_;
   serve::Address address_;
-  std::unique_ptr<RequestLog> request_log_;
   std::unique_ptr<ServedRun> served_;
   std::unique_ptr<engine::EngineLoop> loop_;
   serve::HttpServer server_;
