@@ -12,7 +12,7 @@ import re
 import sys
 
 OPENING = re.compile(r"^namespace (forge\b[\w:]*) \{", re.M)
-DECLARATIONS = re.compile(r"(\s|//[^\n]*\n|(class|struct|enum class) \w+( : [\w:]+)?;|using \w+::\w+;)*")
+DECLARATIONS = re.compile(r"(\s|//[^\n]*\n|namespace \w+ \{|\}|(class|struct|enum class) \w+( : [\w:]+)?;|using \w+::\w+;)*")
 EXTENSIONS = (".h", ".cc", ".cuh", ".cu")
 
 
@@ -24,6 +24,16 @@ def files_of(root, table):
             places.append((root / folder.strip()).glob("*"))
         for place in places:
             yield from ((layer, path) for path in sorted(place) if path.suffix in EXTENSIONS)
+
+
+def body_at(text, begin):
+    """What stands between the brace before `begin` and the one that closes it."""
+    depth = 1
+    for brace in re.finditer(r"[{}]", text[begin:]):
+        depth += 1 if brace[0] == "{" else -1
+        if depth == 0:
+            return text[begin:begin + brace.start()]
+    return text[begin:]
 
 
 def is_of(namespace, layer):
@@ -41,8 +51,7 @@ def main():
     for layer, path in files:
         text = path.read_text(encoding="utf-8")
         for opening in OPENING.finditer(text):
-            body = text[opening.end():text.find("\n}", opening.end())]
-            if is_of(opening[1], layer) or DECLARATIONS.fullmatch(body):
+            if is_of(opening[1], layer) or DECLARATIONS.fullmatch(body_at(text, opening.end())):
                 continue
             wrong = True
             line = text.count("\n", 0, opening.start()) + 1
