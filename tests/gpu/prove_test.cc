@@ -64,7 +64,8 @@ TEST_F(Prove, refuses_other_subjects_and_arguments) {
   for (const char* const arguments : {"", "gpu fast"}) {
     const Outcome outcome = prove(arguments);
     EXPECT_EQ(outcome.status, 2);
-    EXPECT_THAT(outcome.output, HasSubstr("usage: scripts/prove SUBJECT, with a subject of: gpu"));
+    EXPECT_THAT(outcome.output,
+                HasSubstr("usage: scripts/prove SUBJECT, with a subject of: gpu serve"));
   }
   const Outcome outcome = prove("cpu");
   EXPECT_EQ(outcome.status, 2);

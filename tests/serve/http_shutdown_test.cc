@@ -3,6 +3,7 @@
 #include <gtest/gtest.h>
 
 #include <boost/asio/io_context.hpp>
+#include <iostream>
 #include <memory>
 #include <random>
 #include <string>
@@ -10,6 +11,7 @@
 #include <vector>
 
 #include "forge/serve/http_server.h"
+#include "serve/proof.h"
 #include "serve/test_server.h"
 
 namespace forge::test {
@@ -138,9 +140,10 @@ std::string outcome(HttpClient& client, bool streams) {
 
 TEST(HttpShutdown, whenever_it_comes_what_has_arrived_is_answered_whole_or_refused) {
   constexpr std::uint32_t kClients = 6;
-  std::mt19937 random(20261128);
+  const int rounds = proof_seed() ? 125 : 40;
+  std::mt19937 random(static_cast<std::uint32_t>(proof_seed().value_or(20261128)));
   const auto below = [&random](std::uint32_t end) { return random() % end; };
-  for (int round = 0; round < 40; ++round) {
+  for (int round = 0; round < rounds; ++round) {
     TestServer server({.scheduler = {.batch = {.max_batch_size = 2}}});
     server.executor.allow_only(below(12));
     const std::uint32_t before = 1 + below(kClients);  // requests before it shuts down
@@ -164,6 +167,7 @@ TEST(HttpShutdown, whenever_it_comes_what_has_arrived_is_answered_whole_or_refus
     clients.clear();
     server->wait_for_end();
   }
+  std::cout << "[  CASES   ] " << rounds << '\n';
 }
 
 TEST(HttpShutdown, what_is_not_done_in_time_ends_with_the_text_so_far) {
