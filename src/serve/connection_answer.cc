@@ -82,7 +82,7 @@ class CountedRequest {
 
 /// What the record of a request says of its tokens, as they come.
 struct TokenLog {
-  RequestRecord::Tokens& tokens;
+  RequestTokens& tokens;
   std::chrono::steady_clock::time_point begun;
 
   /// `choice`: as it was before the event.
@@ -92,8 +92,8 @@ struct TokenLog {
     tokens.drafts.proposed += event.drafts.proposed - choice.drafts.proposed;
     tokens.drafts.accepted += event.drafts.accepted - choice.drafts.accepted;
     if (event.queued) {
-      tokens.queued = std::max(tokens.queued.value_or(RequestRecord::Milliseconds(0)),
-                               RequestRecord::Milliseconds(*event.queued));
+      tokens.queued =
+          std::max(tokens.queued.value_or(LogMilliseconds(0)), LogMilliseconds(*event.queued));
     }
     if (!tokens.first && event.completion_tokens > 0) {
       tokens.first = std::chrono::steady_clock::now() - begun;

@@ -5,6 +5,9 @@
 #include <boost/asio/post.hpp>
 #include <boost/asio/steady_timer.hpp>
 #include <boost/asio/use_awaitable.hpp>
+#include <deque>
+#include <iterator>
+#include <mutex>
 #include <utility>
 
 #include "ownership.h"
@@ -49,19 +52,42 @@ Request to_engine(const CompletionOptions& options, std::vector<TokenId> prompt,
 
 }  // namespace
 
-/// Where posted tokens arrive. Shared with the sinks, which may outlive the generation.
+/// Where tokens arrive, from the loop's thread. Shared with the sinks, which may outlive the
+/// generation. However many come before the I/O thread looks, it is woken once: a token costs the
+/// loop a place in a list.
 struct Generation::Inbox {
   explicit Inbox(const asio::any_io_executor& io) : filled(io) {
     filled.expires_at(asio::steady_timer::time_point::max());
   }
 
-  void push(Event event) {
+  /// On the loop's thread. True: take() must be posted.
+  bool push(Event event) {
+    const std::lock_guard lock(mutex);
+    arrived.push_back(std::move(event));
+    return !std::exchange(is_awaited, true);
+  }
+
+  /// On the I/O thread.
+  void take() {
+    std::deque<Event> more;
+    {
+      const std::lock_guard lock(mutex);
+      more.swap(arrived);
+      is_awaited = false;
+    }
     if (abandoned) return;
-    events.push_back(std::move(event));
+    events.insert(events.end(), std::make_move_iterator(more.begin()),
+                  std::make_move_iterator(more.end()));
     filled.cancel();
     if (overflowed && events.size() > limit) overflowed();
   }
 
+  // Of both threads.
+  std::mutex mutex;
+  std::deque<Event> arrived;  // does not move what it has while the other thread waits
+  bool is_awaited = false;    // take() is posted
+
+  // Of the I/O thread.
   std::vector<Event> events;
   asio::steady_timer filled;  // never expires; cancelled to wake next()
   std::size_t limit = 0;
@@ -87,8 +113,7 @@ tl::expected<std::unique_ptr<Generation>, engine::LoopError> Generation::start(
   generation->completion_tokens_.resize(request.choices());
   for (std::size_t index = 0; index < request.choices(); ++index) {
     const auto sink = [inbox = generation->inbox_, io, index](const engine::TokenEvent& token) {
-      asio::post(io,
-                 [inbox, event = Event{index, token}]() mutable { inbox->push(std::move(event)); });
+      if (inbox->push({index, token})) asio::post(io, [inbox] { inbox->take(); });
     };
     const auto choice = static_cast<std::uint32_t>(index % request.best_of);
     const auto ticket =

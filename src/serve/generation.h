@@ -5,7 +5,7 @@
 // whatever reason leaves nothing behind.
 //
 // Thread contract: the I/O thread. The sinks it gives to the loop run on the loop's thread; they
-// only post.
+// only note what arrives, and post.
 #pragma once
 
 #include <boost/asio/any_io_executor.hpp>
@@ -62,7 +62,8 @@ class Generation {
   /// Whether next() has returned the last token of every choice.
   bool ended() const { return open_ == 0; }
 
-  /// `overflowed` is called for each token that arrives while more than `limit` wait for next().
+  /// `overflowed` is called when tokens arrive while more than `limit` wait for next(), these among
+  /// them.
   void on_backlog(std::size_t limit, std::function<void()> overflowed);
 
  private:

@@ -14,14 +14,14 @@ namespace {
 using Json = nlohmann::ordered_json;
 
 /// Thousandths of a millisecond: a microsecond.
-double rounded(RequestRecord::Milliseconds time) { return std::round(time.count() * 1000) / 1000; }
+double rounded(LogMilliseconds time) { return std::round(time.count() * 1000) / 1000; }
 
 std::string finish_text(FinishReason reason) {
   if (const auto name = finish_reason_name(reason)) return std::string(*name);
   return reason == FinishReason::none ? "cut" : std::string(name_of(reason));
 }
 
-void add_tokens(const RequestRecord::Tokens& tokens, Json& line) {
+void add_tokens(const RequestTokens& tokens, Json& line) {
   line["prompt_tokens"] = tokens.prompt;
   line["cached_tokens"] = tokens.cached;
   line["completion_tokens"] = tokens.completion;

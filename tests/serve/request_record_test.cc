@@ -21,14 +21,14 @@ TEST(RequestRecord, is_a_line_of_json_without_what_there_is_none_of) {
                           .method = "POST",
                           .route = "/v1/completions",
                           .status = 200,
-                          .time = RequestRecord::Milliseconds(9.56789),
-                          .tokens = RequestRecord::Tokens{.prompt = 18,
-                                                          .cached = 16,
-                                                          .completion = 14,
-                                                          .drafts = {.proposed = 8, .accepted = 6},
-                                                          .queued = milliseconds(2),
-                                                          .first = milliseconds(3),
-                                                          .finish = FinishReason::eos}},
+                          .time = LogMilliseconds(9.56789),
+                          .tokens = RequestTokens{.prompt = 18,
+                                                  .cached = 16,
+                                                  .completion = 14,
+                                                  .drafts = {.proposed = 8, .accepted = 6},
+                                                  .queued = milliseconds(2),
+                                                  .first = milliseconds(3),
+                                                  .finish = FinishReason::eos}},
                          kNow),
             R"({"time":"2026-11-28T08:32:38.007Z","request_id":"r","trace_id":"t","key":"alice",)"
             R"("method":"POST","route":"/v1/completions","status":200,"e2e_ms":9.568,)"
@@ -39,8 +39,7 @@ TEST(RequestRecord, is_a_line_of_json_without_what_there_is_none_of) {
 
 TEST(RequestRecord, says_how_a_request_ended) {
   const auto finish = [](FinishReason reason) {
-    const std::string line =
-        to_json_line({.tokens = RequestRecord::Tokens{.finish = reason}}, kNow);
+    const std::string line = to_json_line({.tokens = RequestTokens{.finish = reason}}, kNow);
     const std::size_t at = line.find("\"finish_reason\":\"") + 17;
     return line.substr(at, line.find('"', at) - at);
   };

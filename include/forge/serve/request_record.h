@@ -18,28 +18,28 @@
 
 namespace forge::serve {
 
+using LogMilliseconds = std::chrono::duration<double, std::milli>;
+
+/// What became of the choices of a request.
+struct RequestTokens {
+  std::uint64_t prompt = 0;
+  std::uint64_t cached = 0;  ///< of the prompt, whose KV was there
+  std::uint64_t completion = 0;
+  engine::DraftCounts drafts;
+  std::optional<LogMilliseconds> queued;  ///< until it was first admitted; the longest of several
+  std::optional<LogMilliseconds> first;   ///< from its header to the first token
+  FinishReason finish = FinishReason::none;  ///< of the choice that ended last; none: cut off
+};
+
 struct RequestRecord {
-  using Milliseconds = std::chrono::duration<double, std::milli>;
-
-  /// What became of its choices.
-  struct Tokens {
-    std::uint64_t prompt = 0;
-    std::uint64_t cached = 0;  ///< of the prompt, whose KV was there
-    std::uint64_t completion = 0;
-    engine::DraftCounts drafts;
-    std::optional<Milliseconds> queued;  ///< until it was first admitted; the longest of several
-    std::optional<Milliseconds> first;   ///< from its header to the first token
-    FinishReason finish = FinishReason::none;  ///< of the choice that ended last; none: cut off
-  };
-
   std::string request_id;
-  std::string trace_id;          ///< of traceparent, 32 hexadecimal digits; empty: there is none
-  std::string key;               ///< name of the key; empty: none is asked for, or it is not known
-  std::string method;            ///< empty: what came was no HTTP
-  std::string route;             ///< the path of the table, with ID for what varies; empty: none
-  unsigned status = 0;           ///< 0: nothing was answered
-  Milliseconds time{0};          ///< from its header to the end of its answer
-  std::optional<Tokens> tokens;  ///< if it ran
+  std::string trace_id;     ///< of traceparent, 32 hexadecimal digits; empty: there is none
+  std::string key;          ///< name of the key; empty: none is asked for, or it is not known
+  std::string method;       ///< empty: what came was no HTTP
+  std::string route;        ///< the path of the table, with ID for what varies; empty: none
+  unsigned status = 0;      ///< 0: nothing was answered
+  LogMilliseconds time{0};  ///< from its header to the end of its answer
+  std::optional<RequestTokens> tokens;  ///< if it ran
 };
 
 /// A line of JSON, without its end. `now`: when the request ended.
