@@ -168,6 +168,7 @@ AnswerHead Connection::new_head(RequestKind kind, const Turn& turn) const {
 
 asio::awaitable<bool> Connection::answer(const HttpRequest& request) {
   const Framing framing = frame(request, request.keep_alive());
+  record_->request_id = framing.request_id;
   answer_begun_ = false;
   Answer what = route(request, asker_.owner(), *state_);
   if (auto* to_run = std::get_if<UntokenizedRequest>(&what)) {

@@ -91,14 +91,19 @@ asio::awaitable<void> wait_until(std::shared_ptr<ServerState> state, Condition c
   }
 }
 
-/// Clients that the system has taken on while the last request ended are refused, not cut off.
+/// Clients that the system has taken on while the last request ended are refused, not cut off. They
+/// are no more than it has places for: those that come meanwhile keep nobody from the end.
 void accept_the_last(const std::shared_ptr<ServerState>& state) {
   boost::system::error_code error;
   state->acceptor.non_blocking(true, error);
-  while (!error) {
-    ClientStream::Socket socket(state->acceptor.get_executor());
-    state->acceptor.accept(socket, error);
-    if (!error) serve(std::move(socket), state);
+  try {
+    for (int left = asio::socket_base::max_listen_connections; left > 0 && !error; --left) {
+      ClientStream::Socket socket(state->acceptor.get_executor());
+      state->acceptor.accept(socket, error);
+      if (!error) serve(std::move(socket), state);
+    }
+  } catch (...) {
+    report(*state, std::current_exception());
   }
 }
 

@@ -124,6 +124,25 @@ TEST(HttpRequestRecord, of_a_client_that_goes_away_says_how_far_it_came) {
   EXPECT_LT(record.tokens->completion, 50U);
 }
 
+TEST(HttpRequestRecord, of_a_client_that_goes_away_before_an_answer_has_its_id) {
+  Records records;
+  TestServer server(records.of({}));
+  server.executor.allow_only(0);
+  {
+    HttpClient client(server.port());
+    client.send(HttpClient::text("POST", "/v1/completions", completion("hello", 50).dump(),
+                                 {{"Content-Type", "application/json"}, {"X-Request-Id", "mine"}}));
+    ASSERT_TRUE(server->eventually(
+        [](const engine::EngineStatus& s) { return s.running + s.waiting == 1; }));
+    client.reset();
+  }
+  const RequestRecord record = records.at(0);
+  server.executor.release();
+  EXPECT_EQ(record.request_id, "mine");
+  EXPECT_EQ(record.status, 0U);
+  EXPECT_EQ(record.tokens.value().completion, 0U);
+}
+
 TEST(HttpRequestRecord, of_a_probe_is_told_where_it_was_not_answered_well) {
   Records records;
   TestServer server(records.of({}));
