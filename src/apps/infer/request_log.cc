@@ -94,7 +94,7 @@ RequestLog::~RequestLog() {
 }
 
 void RequestLog::add(const serve::RequestRecord& record, Time now) {
-  const bool is_refusal = record.status >= 400;
+  const bool is_refusal = record.status >= 400 || record.method.empty();
   const auto since = std::chrono::floor<std::chrono::seconds>(now.time_since_epoch());
   if (is_refusal && since.count() == refusal_second_) {
     ++left_out_;

@@ -2,8 +2,9 @@
 // error.
 //
 // Who serves never waits for who reads the log: lines go through a queue of kLinesMax to a thread
-// of their own, and what does not fit is dropped and counted. A flood of refusals is one line a
-// second: the first refusal of a second is a line, the others are counted, and the next line is
+// of their own, and what does not fit is dropped and counted. A flood of refusals, or of what is no
+// HTTP, is one line a second: the first of a second is a line, the others are counted, and the next
+// line is
 //
 //   {"time":"...","refusals_left_out":831}
 //
