@@ -13,10 +13,11 @@ namespace forge::apps {
 namespace {
 
 constexpr const char* kGroup = "A server";
-constexpr std::array kBesideUrl = {"--help",        "--url",      "--served-model",
-                                   "--concurrency", "--rate",     "--goodput",
-                                   "--workload",    "--requests", "--json"};
-constexpr std::array kOfUrl = {"--served-model", "--concurrency", "--rate", "--goodput"};
+constexpr std::array kBesideUrl = {"--help",     "--url",     "--served-model", "--concurrency",
+                                   "--rate",     "--goodput", "--workload",     "--requests",
+                                   "--insecure", "--json"};
+constexpr std::array kOfUrl = {"--served-model", "--concurrency", "--rate", "--goodput",
+                               "--insecure"};
 
 /// "2.5" requests a second, or "recorded".
 void set_rate(const std::string& text, LoadOptions& options) {
@@ -68,6 +69,10 @@ void add_load_flags(CLI::App& app, LoadFlags& flags) {
          "unix:SOCKET, instead of running a target, with the key in OPENAI_API_KEY, if there is "
          "one")
       ->type_name("URL")
+      ->group(kGroup);
+  app.add_flag("--insecure", options.any_certificate,
+               "Send the key and the prompts to a server whatever its certificate is, one that "
+               "signs itself, say; otherwise it must be of this host and trusted")
       ->group(kGroup);
   app.add_option("--served-model", options.model, "The model to ask for [the first that it lists]")
       ->group(kGroup);

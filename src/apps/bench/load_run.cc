@@ -121,9 +121,15 @@ class LoadRun {
     }
   }
 
+  asio::awaitable<std::unique_ptr<HttpStream>> connect() const {
+    return HttpStream::connect(options_.url, options_.any_certificate
+                                                 ? HttpStream::Certificate::any
+                                                 : HttpStream::Certificate::trusted);
+  }
+
   asio::awaitable<std::string> first_model() {
     Link link;
-    link.stream = co_await HttpStream::connect(options_.url);
+    link.stream = co_await connect();
     co_await link.stream->write("GET /v1/models HTTP/1.1\r\n" + headers() + "\r\n");
     Parser parser;
     while (!parser.is_done()) co_await read(link, parser);
@@ -204,12 +210,12 @@ class LoadRun {
         link = std::move(links_.back());
         links_.pop_back();
       } else {
-        link.stream = co_await HttpStream::connect(options_.url);
+        link.stream = co_await connect();
       }
       bool begun = co_await exchange(place, text, link, error);
       if (!begun && is_used) {  // the server has ended the connection meanwhile
         link = Link();
-        link.stream = co_await HttpStream::connect(options_.url);
+        link.stream = co_await connect();
         begun = co_await exchange(place, text, link, error);
       }
       if (!begun) error = "the connection was closed before an answer";
@@ -251,7 +257,11 @@ class LoadRun {
       error = "HTTP " + std::to_string(parser.get().result_int()) + " " + parser.get().body();
     } else if (error.empty() && !is_done) {
       error = "the stream ended before its end";
+    } else if (error.empty() && !result_.requests[place].first) {
+      error = "the stream had no token";
     }
+    LoadRequest& request = result_.requests[place];
+    if (request.output_tokens == 0) request.output_tokens = request.events;  // the server says none
     if (parser.keep_alive()) links_.push_back(std::move(link));
     co_return true;
   }
@@ -260,17 +270,20 @@ class LoadRun {
     LoadRequest& request = result_.requests[place];
     if (data.starts_with(R"({"error")")) {
       error = data;
-    } else if (contains(data, R"("usage":{)") || contains(data, R"("usage": {)")) {
+      return;
+    }
+    if (contains(data, R"("usage":{)") || contains(data, R"("usage": {)")) {
       const json answer = json::parse(data, nullptr, false);
       const json::json_pointer tokens("/usage/completion_tokens");
       if (answer.contains(tokens) && answer[tokens].is_number_unsigned()) {
         request.output_tokens = answer[tokens];
       }
-    } else if (!contains(data, R"("choices":[])")) {
+    }
+    if (!contains(data, R"("choices":[])") && !contains(data, R"("choices": [])")) {
       if (request.first) request.gaps.push_back(static_cast<float>(time - request.last));
       if (!request.first) request.first = time;
       request.last = time;
-      request.output_tokens = ++request.events;
+      ++request.events;
     }
   }
 

@@ -31,9 +31,10 @@ enum class LoadKind : std::uint8_t { closed, poisson, recorded };
 constexpr Names<LoadKind> names_of(LoadKind) { return {"closed", "poisson", "recorded"}; }
 
 struct LoadOptions {
-  HttpUrl url;          ///< its path is not used
-  std::string api_key;  ///< empty: none is sent
-  std::string model;    ///< empty: the first that GET /v1/models lists
+  HttpUrl url;                   ///< its path is not used
+  std::string api_key;           ///< empty: none is sent
+  bool any_certificate = false;  ///< the server's need not be trusted
+  std::string model;             ///< empty: the first that GET /v1/models lists
   LoadKind kind = LoadKind::closed;
   std::uint32_t concurrency = 16;  ///< closed: clients
   double rate = 0;                 ///< poisson: requests a second

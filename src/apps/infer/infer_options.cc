@@ -188,8 +188,8 @@ void add_server(CLI::App& app, InferOptions& options) {
       ->check(finite_range(0, kLongest))
       ->group(kServer);
   add_seconds(app, "--health-stall-s", options.http.health_stall,
-              "Seconds in which work must get on: no step ends, and a cpu or sim target gets on "
-              "within none; then the health fails")
+              "Seconds after which the health fails while there is work and it does not get on: no "
+              "step ends, nor does a cpu or sim target get on within one")
       ->group(kServer);
   add_probe(app, options.probe);
   add_faults(app, options.target.faults);

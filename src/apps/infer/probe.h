@@ -8,7 +8,7 @@ namespace forge::apps {
 
 /// Asks for the URL's path, or /health/ready where it has none. Prints the answer's body, or to
 /// stderr why there is none within 5 seconds. Returns the exit status: 0 for an answer of 200 to
-/// 299, else 1.
+/// 299, else 1. Whose certificate the server has does not matter: it is told nothing.
 int probe(const HttpUrl& url);
 
 }  // namespace forge::apps

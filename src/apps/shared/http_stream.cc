@@ -4,6 +4,7 @@
 #include <boost/asio/ip/tcp.hpp>
 #include <boost/asio/local/stream_protocol.hpp>
 #include <boost/asio/ssl/error.hpp>
+#include <boost/asio/ssl/host_name_verification.hpp>
 #include <boost/asio/this_coro.hpp>
 #include <boost/asio/use_awaitable.hpp>
 #include <boost/asio/write.hpp>
@@ -15,23 +16,51 @@ namespace forge::apps {
 namespace asio = boost::asio;
 using asio::use_awaitable;
 
-asio::awaitable<std::unique_ptr<HttpStream>> HttpStream::connect(const HttpUrl& url) {
+namespace {
+
+constexpr auto kAsTuple = asio::as_tuple(use_awaitable);
+
+/// A name may have several addresses: localhost has one of IPv6 and one of IPv4.
+asio::awaitable<void> connect_to_host(asio::generic::stream_protocol::socket& socket,
+                                      const serve::Address& address) {
+  asio::ip::tcp::resolver resolver(socket.get_executor());
+  const auto found =
+      co_await resolver.async_resolve(address.host, std::to_string(address.port), use_awaitable);
+  boost::system::error_code failed;
+  for (const auto& entry : found) {
+    std::tie(failed) = co_await socket.async_connect(entry.endpoint(), kAsTuple);
+    if (!failed) co_return;
+    socket.close();
+  }
+  throw boost::system::system_error(failed);
+}
+
+}  // namespace
+
+asio::awaitable<std::unique_ptr<HttpStream>> HttpStream::connect(const HttpUrl& url,
+                                                                 Certificate certificate) {
   const auto executor = co_await asio::this_coro::executor;
   std::unique_ptr<HttpStream> stream(new HttpStream(executor));
   if (url.address.is_unix()) {
     const asio::local::stream_protocol::endpoint endpoint(url.address.path);
     co_await stream->socket_.async_connect(endpoint, use_awaitable);
   } else {
-    asio::ip::tcp::resolver resolver(executor);
-    const auto found = co_await resolver.async_resolve(
-        url.address.host, std::to_string(url.address.port), use_awaitable);
-    co_await stream->socket_.async_connect(found.begin()->endpoint(), use_awaitable);
+    co_await connect_to_host(stream->socket_, url.address);
     stream->socket_.set_option(asio::ip::tcp::no_delay(true));
   }
   if (url.has_tls) {
+    const std::string& host = url.address.host;
     stream->context_ = std::make_unique<asio::ssl::context>(asio::ssl::context::tls_client);
+    if (certificate == Certificate::trusted) {
+      stream->context_->set_default_verify_paths();
+      stream->context_->set_verify_mode(asio::ssl::verify_peer);
+      stream->context_->set_verify_callback(asio::ssl::host_name_verification(host));
+    }
     stream->secure_ =
         std::make_unique<asio::ssl::stream<Socket&>>(stream->socket_, *stream->context_);
+    boost::system::error_code is_name;  // of which servers have several, and no address
+    asio::ip::make_address(host, is_name);
+    if (is_name) SSL_set_tlsext_host_name(stream->secure_->native_handle(), host.c_str());
     co_await stream->secure_->async_handshake(asio::ssl::stream_base::client, use_awaitable);
   }
   co_return stream;
@@ -47,7 +76,6 @@ asio::awaitable<void> HttpStream::write(std::string_view bytes) {
 }
 
 asio::awaitable<std::size_t> HttpStream::read_some(asio::mutable_buffer to) {
-  constexpr auto kAsTuple = asio::as_tuple(use_awaitable);
   boost::system::error_code error;
   std::size_t count = 0;
   if (secure_) {

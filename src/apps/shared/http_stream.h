@@ -1,6 +1,5 @@
 // HttpStream: a client's connection to an HTTP server, over TCP or a Unix socket, with TLS or
-// without. Whose certificate the server shows does not matter: it is asked how it does, and gets
-// nothing that is secret but a key that it has given out.
+// without.
 //
 // Functions throw boost::system::system_error where the connection fails.
 //
@@ -23,7 +22,11 @@ namespace forge::apps {
 
 class HttpStream {
  public:
-  static boost::asio::awaitable<std::unique_ptr<HttpStream>> connect(const HttpUrl& url);
+  /// Whether the server's certificate must be of its host, by an authority that this system trusts.
+  enum class Certificate { any, trusted };
+
+  static boost::asio::awaitable<std::unique_ptr<HttpStream>> connect(const HttpUrl& url,
+                                                                     Certificate certificate);
 
   HttpStream(const HttpStream&) = delete;
   HttpStream& operator=(const HttpStream&) = delete;
