@@ -18,7 +18,7 @@ struct ErrorText {
   std::string operator()(const NothingToGenerate&) const {
     return "max_new_tokens is 0; at least 1";
   }
-  std::string operator()(const SamplingOutOfRange& e) const { return to_string(e.error); }
+  std::string operator()(const FieldOutOfRange& e) const { return to_string(e.error); }
   std::string operator()(const NoPrefixCache&) const {
     return "a session needs the prefix cache, which is off here";
   }
@@ -42,6 +42,8 @@ tl::expected<void, ConfigError> validate(const SchedulerConfig& config) {
   if (auto valid = validate(config.cache, config.batch); !valid) return valid;
   return validate({{"prefill_chunk_size", config.prefill_chunk_size, C::kPrefillChunkSize},
                    {"watermark_blocks", config.watermark_blocks, {0, config.cache.num_blocks}},
+                   {"memory_pressure", config.memory_pressure, C::kMemoryPressure},
+                   {"decode_priority", config.decode_priority, C::kDecodePriority},
                    {"priority_head_start", config.priority_head_start, C::kPriorityHeadStart},
                    {"draft_break_even", config.draft_break_even, C::kDraftBreakEven},
                    {"session_idle_steps", config.session_idle_steps, C::kSessionIdleSteps}});
@@ -81,6 +83,13 @@ tl::expected<void, ConfigError> validate(const SamplingParams& params) {
   return {};
 }
 
+tl::expected<void, ConfigError> validate_fields(const Request& request) {
+  if (!Request::kWeight.contains(request.weight)) {
+    return validate({{"weight", request.weight, Request::kWeight}});
+  }
+  return validate(request.sampling);
+}
+
 std::string to_string(const SubmitError& error) { return std::visit(ErrorText{}, error); }
 
 tl::expected<void, SubmitError> validate(const Request& request, const SchedulerConfig& config) {
@@ -95,8 +104,8 @@ tl::expected<void, SubmitError> validate(const Request& request, const Scheduler
   if (prompt > capacity || request.max_new_tokens > capacity - prompt) {
     return tl::unexpected<SubmitError>(NeverFits{prompt, request.max_new_tokens, capacity});
   }
-  if (auto valid = validate(request.sampling); !valid) {
-    return tl::unexpected<SubmitError>(SamplingOutOfRange{std::move(valid.error())});
+  if (auto valid = validate_fields(request); !valid) {
+    return tl::unexpected<SubmitError>(FieldOutOfRange{std::move(valid.error())});
   }
   const bool has_none = config.prefix_cache == PrefixCacheKind::none ||
                         request.prefix_cache == PrefixCacheUse::disable;

@@ -202,7 +202,10 @@ struct Fields<Request> {
                                      Field{"prefix_cache", &Request::prefix_cache},
                                      Field{"deadline_steps", &Request::deadline_steps},
                                      Field{"session", &Request::session},
-                                     Field{"cache_salt", &Request::cache_salt}};
+                                     Field{"cache_salt", &Request::cache_salt},
+                                     Field{"client", &Request::client},
+                                     Field{"user", &Request::user},
+                                     Field{"weight", &Request::weight}};
 };
 template <>
 struct Fields<SchedulerConfig> {
@@ -225,7 +228,11 @@ struct Fields<SchedulerConfig> {
       Field{"prefix_hash_key", &SchedulerConfig::prefix_hash_key},
       Field{"session_idle_steps", &SchedulerConfig::session_idle_steps},
       Field{"draft_lengths", &SchedulerConfig::draft_lengths},
-      Field{"draft_break_even", &SchedulerConfig::draft_break_even}};
+      Field{"draft_break_even", &SchedulerConfig::draft_break_even},
+      Field{"memory_pressure", &SchedulerConfig::memory_pressure},
+      Field{"pressure_response", &SchedulerConfig::pressure_response},
+      Field{"decode_priority", &SchedulerConfig::decode_priority},
+      Field{"prefix_cache_max", &SchedulerConfig::prefix_cache_max}};
 };
 template <>
 struct Fields<SubmitEvent> {

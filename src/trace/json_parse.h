@@ -110,6 +110,8 @@ inline Parsed parse_digest(const Json& value, std::uint64_t& out) {
 }
 
 inline Parsed parse(const Json& value, CacheSalt& out) { return parse_digest(value, out.value); }
+inline Parsed parse(const Json& value, ClientId& out) { return parse_digest(value, out.value); }
+inline Parsed parse(const Json& value, UserId& out) { return parse_digest(value, out.value); }
 
 template <class T>
 Parsed parse(const Json& value, std::vector<T>& out);

@@ -31,6 +31,8 @@ inline void append_json_digest(TextBuffer& out, std::uint64_t digest) {
   out.append('"');
 }
 inline void append_json(TextBuffer& out, CacheSalt salt) { append_json_digest(out, salt.value); }
+inline void append_json(TextBuffer& out, ClientId client) { append_json_digest(out, client.value); }
+inline void append_json(TextBuffer& out, UserId user) { append_json_digest(out, user.value); }
 template <Named T>
 void append_json(TextBuffer& out, T value) {
   out.append('"');

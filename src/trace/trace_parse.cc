@@ -78,10 +78,8 @@ tl::expected<TraceEvent, Fault> parse_as(const Json& line, std::string_view key)
 tl::expected<TraceEvent, Fault> parse_submit(const Json& line) {
   auto event = parse_as<SubmitEvent>(line, "submit");
   if (!event) return event;
-  if (auto valid = validate(std::get<SubmitEvent>(*event).request.sampling); !valid) {
-    const ConfigError& error = valid.error();
-    return fault("submit.request.sampling." + error.name + ": " + error.value + " is not in " +
-                 error.accepted);
+  if (auto valid = validate_fields(std::get<SubmitEvent>(*event).request); !valid) {
+    return fault("submit.request: " + to_string(valid.error()));
   }
   return event;
 }

@@ -52,6 +52,9 @@ TEST(TraceJson, the_header_has_every_field_of_the_scheduler) {
                             .batch = {.max_batch_size = 16, .max_batch_tokens = 64},
                             .prefill_chunk_size = 8,
                             .watermark_blocks = 2,
+                            .memory_pressure = 90,
+                            .pressure_response = PressureResponse::refuse,
+                            .decode_priority = 25,
                             .priority_head_start = 9,
                             .preemption = PreemptionPolicy::swap,
                             .swap_setup_cost = 4,
@@ -59,16 +62,19 @@ TEST(TraceJson, the_header_has_every_field_of_the_scheduler) {
                             .draft_lengths = DraftLengths::adaptive,
                             .draft_break_even = 45,
                             .prefix_cache = PrefixCacheKind::hash,
+                            .prefix_cache_max = 3,
                             .prefix_hash_key = 18446744073709551615u,
                             .session_idle_steps = 10},
                            {{"model", "tiny"}}};
   EXPECT_EQ(to_json_line(header),
-            R"({"forge_trace":7,"scheduler":{"num_blocks":6,"block_size":1,"num_host_blocks":3,)"
+            R"({"forge_trace":8,"scheduler":{"num_blocks":6,"block_size":1,"num_host_blocks":3,)"
             R"("max_batch_size":16,"max_batch_tokens":64,"prefill_chunk_size":8,)"
             R"("watermark_blocks":2,"priority_head_start":9,"preemption":"swap",)"
             R"("swap_setup_cost":4,"swap_block_cost":5,"prefix_cache":"hash",)"
             R"("prefix_hash_key":18446744073709551615,"session_idle_steps":10,)"
-            R"("draft_lengths":"adaptive","draft_break_even":45},"target":{"model":"tiny"}})");
+            R"("draft_lengths":"adaptive","draft_break_even":45,)"
+            R"("memory_pressure":90,"pressure_response":"refuse","decode_priority":25,)"
+            R"("prefix_cache_max":3},"target":{"model":"tiny"}})");
   EXPECT_EQ(header_from_json(json::parse(to_json_line(header))).value(), header);
 }
 
@@ -89,6 +95,9 @@ TEST(TraceJson, a_request_says_what_is_not_as_usual) {
                   .sampling = {0.7F, 9},
                   .ignore_eos = true,
                   .priority = Priority::high,
+                  .client = ClientId{0xc1},
+                  .user = UserId{0x05e7},
+                  .weight = 3,
                   .prefix_cache = PrefixCacheUse::disable,
                   .cache_salt = CacheSalt{0x1f},
                   .deadline_steps = 50,
@@ -96,7 +105,8 @@ TEST(TraceJson, a_request_says_what_is_not_as_usual) {
             R"({"submit":{"seq":1,"request":{"prompt":[73],"max_new_tokens":32,)"
             R"("sampling":{"temperature":0.7,"seed":9},"ignore_eos":true,"priority":"high",)"
             R"("prefix_cache":"disable","deadline_steps":50,"session":0,)"
-            R"("cache_salt":"000000000000001f"}}})");
+            R"("cache_salt":"000000000000001f","client":"00000000000000c1",)"
+            R"("user":"00000000000005e7","weight":3}}})");
 }
 
 // Version 3 is what these say. A new default of Request or of a row needs a new version.
@@ -110,7 +120,8 @@ TEST(TraceJson, what_is_usual_belongs_to_the_version) {
                    R"({"submit":{"seq":1,"request":{"prompt":[7],"max_new_tokens":32,)"
                    R"("sampling":{"temperature":0,"seed":0},"ignore_eos":false,)"
                    R"("priority":"normal","prefix_cache":"auto","deadline_steps":0,)"
-                   R"("cache_salt":"0000000000000000"}}})"));
+                   R"("cache_salt":"0000000000000000","client":"0000000000000000",)"
+                   R"("user":"0000000000000000","weight":1}}})"));
   EXPECT_TRUE(same(R"({"step":{"step":7,"admitted":[[4]],"preempted":[[2]],"tables":[[4,0,0]],)"
                    R"("appended_blocks":[3],"slices":[[4,9]],"decodes":0},)"
                    R"("result":{"step":7,"slices":[[4,0]],"tokens":[1]},)"

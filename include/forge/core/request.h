@@ -7,10 +7,12 @@
 
 #include <cstdint>
 #include <optional>
+#include <tl/expected.hpp>
 #include <vector>
 
 #include "forge/core/ids.h"
 #include "forge/core/names.h"
+#include "forge/core/range.h"
 #include "forge/core/sampling_params.h"
 
 namespace forge {
@@ -33,6 +35,13 @@ struct Request {
   /// Generation goes on through the end-of-sequence token until max_new_tokens (benchmarks).
   bool ignore_eos = false;
   Priority priority = Priority::normal;
+  /// Whose it is: when requests wait, clients take turns, and within a client its users do, so that
+  /// each has its share of the tokens that run (fair_shares.h).
+  ClientId client;
+  UserId user;
+  /// Of the client's share: one of weight 3 has three times that of one of weight 1.
+  std::uint32_t weight = 1;
+  static constexpr IntegerRange kWeight{1, 1000};
   PrefixCacheUse prefix_cache = PrefixCacheUse::automatic;
   /// The request finds no KV of requests with another salt, nor do they find its own: how long it
   /// takes tells nothing of what they asked (prefix_index.h).
@@ -47,5 +56,9 @@ struct Request {
 
   friend bool operator==(const Request&, const Request&) = default;
 };
+
+/// Errors: the first field, of the request itself or of `sampling`, that is out of its range
+/// whatever the scheduler.
+tl::expected<void, ConfigError> validate_fields(const Request& request);
 
 }  // namespace forge

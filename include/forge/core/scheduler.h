@@ -84,10 +84,10 @@ struct NothingToGenerate {
 struct NoPrefixCache {
   friend bool operator==(const NoPrefixCache&, const NoPrefixCache&) = default;
 };
-/// A field of the request's SamplingParams is not what is accepted.
-struct SamplingOutOfRange {
+/// A field of the request, or of its SamplingParams, is not what is accepted.
+struct FieldOutOfRange {
   ConfigError error;
-  friend bool operator==(const SamplingOutOfRange&, const SamplingOutOfRange&) = default;
+  friend bool operator==(const FieldOutOfRange&, const FieldOutOfRange&) = default;
 };
 /// The target cannot run it (Executor::refuses), which the scheduler does not know and an engine
 /// asks first.
@@ -95,7 +95,7 @@ struct TargetRefuses {
   std::string reason;
   friend bool operator==(const TargetRefuses&, const TargetRefuses&) = default;
 };
-using SubmitError = std::variant<NeverFits, EmptyPrompt, NothingToGenerate, SamplingOutOfRange,
+using SubmitError = std::variant<NeverFits, EmptyPrompt, NothingToGenerate, FieldOutOfRange,
                                  NoPrefixCache, TargetRefuses>;
 std::string to_string(const SubmitError& error);
 

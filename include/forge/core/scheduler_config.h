@@ -23,6 +23,13 @@ constexpr Names<PreemptionPolicy> names_of(PreemptionPolicy) {
   return {"auto", "recompute", "swap"};
 }
 
+/// What happens to a new request while memory is under pressure (memory_pressure).
+enum class PressureResponse : std::uint8_t {
+  wait,    ///< it waits
+  refuse,  ///< submit() refuses it, as it does not what it could run at once
+};
+constexpr Names<PressureResponse> names_of(PressureResponse) { return {"wait", "refuse"}; }
+
 /// Which prefix index is used (prefix_index.h). Both find the same prefixes.
 enum class PrefixCacheKind : std::uint8_t { none, radix, hash };
 constexpr Names<PrefixCacheKind> names_of(PrefixCacheKind) { return {"none", "radix", "hash"}; }
@@ -48,6 +55,19 @@ struct SchedulerConfig {
   std::uint32_t watermark_blocks = 0;
   static constexpr IntegerRange kWatermarkBlocks{0, CacheShape::kNumBlocks.highest};
 
+  /// The percentage of blocks in use from which on memory is under pressure: no sequence is admitted
+  /// that would bring more into use while another one runs. Blocks that the prefix cache alone holds
+  /// are not in use. At 100 there is no such limit.
+  std::uint32_t memory_pressure = 100;
+  static constexpr IntegerRange kMemoryPressure{1, 100};
+  PressureResponse pressure_response = PressureResponse::wait;
+
+  /// The percentage of max_batch_tokens that prompts leave alone while sequences decode: the higher,
+  /// the shorter are the steps of those that decode, and the longer takes a prompt. One token of a
+  /// prompt may run in any case.
+  std::uint32_t decode_priority = 0;
+  static constexpr IntegerRange kDecodePriority{0, 100};
+
   /// A request goes before those of the next lower priority that were submitted up to this many
   /// submissions earlier. So a normal request is overtaken fewer than this many times, a low one
   /// fewer than twice as many, a high one never (policy.h).
@@ -69,6 +89,9 @@ struct SchedulerConfig {
   static constexpr IntegerRange kDraftBreakEven{0, 100};
 
   PrefixCacheKind prefix_cache = PrefixCacheKind::radix;
+  /// Blocks that the prefix cache keeps for later while nobody uses them; beyond it, those that were
+  /// released first are given up.
+  std::uint32_t prefix_cache_max = kAny32.highest;
   /// Key of the hash index. A server that strangers may send prompts to draws it at random, so
   /// that nobody can prepare collisions.
   std::uint64_t prefix_hash_key = 0;

@@ -1,7 +1,7 @@
-// The trace format, version 7: JSON lines, one event a line, in the order of the run.
+// The trace format, version 8: JSON lines, one event a line, in the order of the run.
 //
 // Line 1, the header:
-//   {"forge_trace":7,                            the version of the format
+//   {"forge_trace":8,                            the version of the format
 //    "scheduler":{"num_blocks":6,...},           every field of scheduler_config.h
 //    "target":{...},                             what the executor was built from, opaque here
 //    "tokens":"exposed"}                         or "veiled" (token_veil.h)
@@ -26,7 +26,10 @@
 //                         "prefix_cache":"auto",
 //                         "deadline_steps":0,
 //                         "session":7,
-//                         "cache_salt":"0000000000000000"}}}
+//                         "cache_salt":"0000000000000000",
+//                         "client":"0000000000000000",
+//                         "user":"0000000000000000",
+//                         "weight":1}}}
 //   {"cancel":{"seq":1,"reason":"cancelled"}}    takes effect in the next step
 //   {"release_session":{"session":7}}            its KV is no longer kept
 //   {"clear_prefix_cache":{}}                    nothing is found in it until more is published
@@ -59,6 +62,7 @@
 //   prefix_cache  auto disable (of a request), none radix hash (of the scheduler)
 //   preemption    auto recompute swap (of the scheduler)
 //   draft_lengths fixed adaptive (of the scheduler)
+//   pressure_response  wait refuse (of the scheduler)
 //
 // What is left out, because most lines are decodes and say the same
 //   - "tokens" of the header, if they are exposed.
@@ -67,7 +71,9 @@
 //     has `sampling` if nothing else is asked for; `session` if there is none.
 //   - Each field of `sampling`, but temperature and seed, that has the value shown above;
 //     `logprobs` if none are asked for, `grammar` if there is none, and of one all that is empty.
-//   - draft_lengths of the scheduler, if they are fixed, and draft_break_even, if it is 30.
+//   - Of the scheduler draft_lengths, if they are fixed, and draft_break_even, if it is 30;
+//     memory_pressure, if it is 100, pressure_response, if it is to wait, decode_priority, if it is
+//     0, and prefix_cache_max, if it is 4294967295.
 //   - The last values of a row that are the usual ones:
 //       admitted, resumed  cached_tokens 0               [4,0]            is [4]
 //       preempted          mode recompute                [2,"recompute"]  is [2]
@@ -88,7 +94,8 @@
 //     token_count, decodes. `logits` is as long as `tokens` or absent.
 //   - A line ends with one newline, the last one too. A trace may end after any line.
 //   - What changes the meaning of a field, adds one or changes what is usual gets a new version
-//     number. Version 6 had no cache_salt and no "tokens". Version 5 had no draft_lengths, and
+//     number. Version 7 had no client, user and weight, and of the scheduler nothing from
+//     memory_pressure on. Version 6 had no cache_salt and no "tokens". Version 5 had no draft_lengths, and
 //     prefix_cache "force", read as "auto". Version 4 had no `grammar` and not the last two
 //     signals. Of `sampling`, version 3 had temperature and seed alone; version 2 has another
 //     "target", whose readers are told the version. All are read; version 1 is refused.
@@ -112,7 +119,7 @@ namespace forge::trace {
 
 struct TraceHeader;
 
-inline constexpr std::uint64_t kTraceVersion = 7;
+inline constexpr std::uint64_t kTraceVersion = 8;
 inline constexpr std::uint64_t kOldestTraceVersion = 2;  ///< the oldest that is read
 
 /// One line each, without the newline.
