@@ -69,10 +69,10 @@ struct Snapshot {
 
 class CacheWorld {
  public:
-  CacheWorld(std::uint32_t num_blocks, std::uint32_t block_size)
-      : radix_(cache_with(PrefixCacheKind::radix, num_blocks, block_size)),
-        hash_(cache_with(PrefixCacheKind::hash, num_blocks, block_size)),
-        model_(num_blocks, block_size) {}
+  explicit CacheWorld(const SchedulerConfig& config)
+      : radix_(cache_with(PrefixCacheKind::radix, config)),
+        hash_(cache_with(PrefixCacheKind::hash, config)),
+        model_(config) {}
 
   void play(const Call& call) {
     const Snapshot before = snapshot(radix_);
@@ -104,11 +104,10 @@ class CacheWorld {
     std::vector<ModelCache::Block> model;
   };
 
-  static PagedKVCache cache_with(PrefixCacheKind kind, std::uint32_t num_blocks,
-                                 std::uint32_t block_size) {
-    const SchedulerConfig config{.cache = {.num_blocks = num_blocks, .block_size = block_size},
-                                 .prefix_cache = kind};
-    return PagedKVCache(num_blocks, block_size, make_prefix_index(config));
+  static PagedKVCache cache_with(PrefixCacheKind kind, SchedulerConfig config) {
+    config.prefix_cache = kind;
+    return PagedKVCache(config.cache.num_blocks, config.cache.block_size, make_prefix_index(config),
+                        config.prefix_cache_max);
   }
 
   /// True if the call is legal; then it is done.
@@ -245,7 +244,8 @@ RC_GTEST_PROP(PagedKVCache, follows_a_plain_model_whatever_the_index_and_refusal
               ()) {
   const auto num_blocks = *rc::gen::inRange<std::uint32_t>(1, 24);
   const auto block_size = *rc::gen::inRange<std::uint32_t>(1, 6);
-  CacheWorld world(num_blocks, block_size);
+  CacheWorld world({.cache = {.num_blocks = num_blocks, .block_size = block_size},
+                    .prefix_cache_max = *rc::gen::element<std::uint32_t>(0, 2, 1000, 1000)});
   for (const Call& call : *rc::gen::container<std::vector<Call>>(any_call())) world.play(call);
   world.drain();
 }

@@ -15,6 +15,7 @@
 #include <vector>
 
 #include "forge/core/prefix_index.h"
+#include "forge/core/scheduler_config.h"
 
 namespace forge::testing {
 
@@ -28,8 +29,10 @@ class ModelCache {
     std::uint32_t tokens = 0;
   };
 
-  ModelCache(std::uint32_t num_blocks, std::uint32_t block_size)
-      : num_blocks_(num_blocks), block_size_(block_size) {}
+  explicit ModelCache(const SchedulerConfig& config)
+      : num_blocks_(config.cache.num_blocks),
+        block_size_(config.cache.block_size),
+        unused_max_(config.prefix_cache_max) {}
 
   std::uint32_t blocks_for(std::uint64_t tokens) const {
     return static_cast<std::uint32_t>((tokens + block_size_ - 1) / block_size_);
@@ -168,26 +171,30 @@ class ModelCache {
     if (--holders_.at(block) > 0) return;
     if (places_.contains(block)) {
       unused_.push_back(block);
+      if (unused_.size() > unused_max_) evict();
     } else {
       holders_.erase(block);
     }
   }
 
   Block take_new() {
-    if (free_count() == 0) {
-      const Block victim = unused_.front();
-      unused_.pop_front();
-      children_.erase(places_.at(victim));
-      places_.erase(victim);
-      holders_.erase(victim);
-      ++evictions_;
-    }
+    if (free_count() == 0) evict();
     holders_[next_] = 1;
     return next_++;
   }
 
+  void evict() {
+    const Block victim = unused_.front();
+    unused_.pop_front();
+    children_.erase(places_.at(victim));
+    places_.erase(victim);
+    holders_.erase(victim);
+    ++evictions_;
+  }
+
   std::uint32_t num_blocks_;
   std::uint32_t block_size_;
+  std::uint32_t unused_max_;
   Block next_ = 1;
   std::map<Block, std::uint32_t> holders_;  // tables and pins; 0 if cached and unused
   std::map<Place, Block> children_;         // cached blocks by place ...

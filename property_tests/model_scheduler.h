@@ -20,13 +20,14 @@
 #include "forge/core/step_plan.h"
 #include "model_cache.h"
 #include "model_drafts.h"
+#include "model_queue.h"
 
 namespace forge::testing {
 
 class ModelScheduler {
  public:
   explicit ModelScheduler(const SchedulerConfig& config)
-      : config_(config), cache_(config.cache.num_blocks, config.cache.block_size) {}
+      : config_(config), cache_(config), queue_(config) {}
 
   /// A StepPlan without ids of blocks.
   struct Plan {
@@ -48,7 +49,7 @@ class ModelScheduler {
     s.uses_cache = config_.prefix_cache != PrefixCacheKind::none &&
                    request.prefix_cache != PrefixCacheUse::disable;
     if (request.deadline_steps > 0) deadlines_.insert({step_ + request.deadline_steps, seq});
-    wait(seq);
+    queue_.submit(seq, request);
     if (request.session) ++sessions_[*request.session].active;
     return seq;
   }
@@ -57,7 +58,7 @@ class ModelScheduler {
     if (!all_.contains(seq) || all_[seq].reason != FinishReason::none) return;
     all_[seq].reason = reason;
     finishing_.push_back(seq);
-    waiting_.erase(place(seq));
+    queue_.stop_waiting(seq);
   }
 
   bool release_session(SessionId id) {
@@ -84,6 +85,7 @@ class ModelScheduler {
     budget_ = config_.batch.max_batch_tokens;
     make_room();
     plan_decodes();
+    limit_prompts();
     plan_prefills();
     if (plan_.preempted.empty()) admit();
     ++step_;
@@ -106,15 +108,13 @@ class ModelScheduler {
   std::uint32_t host_used() const { return host_used_; }
   const std::vector<SeqId>& running() const { return running_; }
   /// All that wait, next one first.
-  std::vector<SeqId> waiting() const {
-    std::vector<SeqId> order;
-    for (const auto& [key, seq] : waiting_) order.push_back(seq);
-    return order;
-  }
-  /// How many later ones were first admitted while `seq` waited.
-  std::uint32_t overtaken(SeqId seq) const {
-    const State& s = all_.at(seq);
-    return s.overtaken + (waiting_.contains(place(seq)) ? overtaken_since(seq) : 0);
+  std::vector<SeqId> waiting() const { return queue_.in_order(); }
+  /// How many later ones of its user were first admitted while `seq` waited.
+  std::uint32_t overtaken(SeqId seq) const { return queue_.overtaken(seq); }
+  /// Is a request refused that comes now, for memory pressure?
+  bool refuses() const {
+    return config_.pressure_response == PressureResponse::refuse && !running_.empty() &&
+           cache_.available() <= kept_free();
   }
 
  private:
@@ -125,8 +125,6 @@ class ModelScheduler {
     std::uint32_t drafts = 0;
     ModelDrafts last_drafts;
     std::uint32_t host_blocks = 0;
-    std::uint32_t overtaken = 0;    // while it waited before
-    std::size_t waiting_since = 0;  // first admissions before
     bool uses_cache = false;
     bool decoding = false;
     bool admitted = false;
@@ -166,6 +164,7 @@ class ModelScheduler {
       host_used_ -= s.host_blocks;
       std::erase(running_, seq);
       all_.erase(seq);
+      queue_.retire(seq);
     }
     finishing_.clear();
   }
@@ -217,7 +216,7 @@ class ModelScheduler {
     }
     cache_.free(seq);
     std::erase(running_, seq);
-    wait(seq);
+    queue_.wait(seq);
   }
   bool prefers_swap(std::uint64_t tokens, std::uint64_t blocks) const {
     if (tokens == 0) return false;
@@ -239,8 +238,16 @@ class ModelScheduler {
       cache_.resize(seq, s.length() + s.drafts);
       plan_.slices.push_back({seq, s.computed, 1 + s.drafts, s.drafts, true});
       budget_ -= 1 + s.drafts;
+      queue_.run(seq, s.computed + 1);
       ++plan_.decodes;
     }
+  }
+  void limit_prompts() {
+    if (plan_.decodes == 0) return;
+    const std::uint64_t all = config_.batch.max_batch_tokens;
+    const std::uint64_t theirs =
+        std::max<std::uint64_t>(1, all * (100 - config_.decode_priority) / 100);
+    budget_ = static_cast<std::uint32_t>(std::min<std::uint64_t>(budget_, theirs));
   }
 
   // 4. Prefill.
@@ -256,12 +263,15 @@ class ModelScheduler {
     if (count == 0) return;
     plan_.slices.push_back({seq, s.computed, count, 0, count == rest});
     budget_ -= count;
+    queue_.run(seq, s.computed + count);
   }
 
   // 5. Admit.
   void admit() {
-    while (!waiting_.empty() && running_.size() < config_.batch.max_batch_size && budget_ > 0) {
-      const SeqId seq = waiting_.begin()->second;
+    while (running_.size() < config_.batch.max_batch_size && budget_ > 0) {
+      const std::vector<SeqId> waiting = queue_.in_order();
+      if (waiting.empty()) break;
+      const SeqId seq = waiting.front();
       State& s = all_[seq];
       const auto match = match_that_fits(s);
       if (!match) break;
@@ -275,9 +285,8 @@ class ModelScheduler {
       }
       if (match->copied) plan_.copies.push_back(CopyKind::within);
       (s.admitted ? plan_.resumed : plan_.admitted).push_back({seq, s.computed});
-      waiting_.erase(waiting_.begin());
-      s.overtaken += overtaken_since(seq);
-      if (!std::exchange(s.admitted, true)) first_admissions_.push_back(seq);
+      queue_.admit(seq);
+      if (!std::exchange(s.admitted, true)) queue_.needs_not_run(seq, s.computed);
       running_.push_back(seq);
       // A sequence that comes back from the host counts as a decode from the next step on.
       const bool decoding = std::exchange(s.decoding, false);
@@ -286,32 +295,27 @@ class ModelScheduler {
     }
   }
   std::optional<ModelCache::Match> match_that_fits(const State& s) {
-    ModelCache::Match match;
-    if (s.uses_cache && !s.swapped) match = cache_.match({s.request.cache_salt, s.tokens});
+    ModelCache::Match match = match_of(s);
     if (!fits(cache_.needed(match, s.length()))) match = cache_.without_copy(match);
     while (!fits(cache_.needed(match, s.length()))) {
       if (!running_.empty()) return std::nullopt;
       end_session(first_session_to_end().value());
+      match = cache_.without_copy(match_of(s));
     }
     return match;
   }
+  ModelCache::Match match_of(const State& s) const {
+    if (!s.uses_cache || s.swapped) return {};
+    return cache_.match({s.request.cache_salt, s.tokens});
+  }
   bool fits(std::uint64_t blocks) const {
-    return blocks + (running_.empty() ? 0 : config_.watermark_blocks) <= cache_.available();
+    return blocks + (running_.empty() ? 0 : kept_free()) <= cache_.available();
   }
-
-  // The queue.
-  std::pair<std::uint64_t, SeqId> place(SeqId seq) const {
-    const auto level = static_cast<std::uint64_t>(Priority::high) -
-                       static_cast<std::uint64_t>(all_.at(seq).request.priority);
-    return {seq.value + config_.priority_head_start * level, seq};
-  }
-  void wait(SeqId seq) {
-    waiting_.insert(place(seq));
-    all_[seq].waiting_since = first_admissions_.size();
-  }
-  std::uint32_t overtaken_since(SeqId seq) const {
-    const auto since = first_admissions_.begin() + all_.at(seq).waiting_since;
-    return std::count_if(since, first_admissions_.end(), [=](SeqId s) { return s > seq; });
+  std::uint32_t kept_free() const {
+    const std::uint64_t blocks = config_.cache.num_blocks;
+    const std::uint64_t usable = blocks * config_.memory_pressure / 100;
+    return static_cast<std::uint32_t>(
+        std::max<std::uint64_t>(config_.watermark_blocks, blocks - usable));
   }
 
   // commit
@@ -386,11 +390,10 @@ class ModelScheduler {
   std::uint32_t budget_ = 0;
   Plan plan_;
   std::map<SeqId, State> all_;
-  std::set<std::pair<std::uint64_t, SeqId>> waiting_;    // by place
+  ModelQueue queue_;
   std::set<std::pair<std::uint64_t, SeqId>> deadlines_;  // by step
   std::vector<SeqId> running_;                           // in order of admission
   std::vector<SeqId> finishing_;                         // in the order in which they ended
-  std::vector<SeqId> first_admissions_;
   std::map<SessionId, Session> sessions_;
   std::uint32_t host_used_ = 0;
 };

@@ -13,6 +13,7 @@
 #include "forge/core/invariants.h"
 #include "forge/core/scheduler.h"
 #include "model_scheduler.h"
+#include "share_witness.h"
 
 namespace forge::testing {
 
@@ -33,7 +34,9 @@ class PolicyWorld {
              << " + " << config.swap_block_cost << ", prefix cache "
              << static_cast<int>(config.prefix_cache) << ", idle " << config.session_idle_steps
              << ", draft lengths " << name_of(config.draft_lengths) << ", break-even "
-             << config.draft_break_even << '\n';
+             << config.draft_break_even << ", pressure " << config.memory_pressure << ' '
+             << name_of(config.pressure_response) << ", decode priority " << config.decode_priority
+             << ", cache max " << config.prefix_cache_max << '\n';
   }
 
   const Scheduler& scheduler() const { return scheduler_; }
@@ -45,11 +48,17 @@ class PolicyWorld {
              << static_cast<int>(request.priority) << " cache "
              << static_cast<int>(request.prefix_cache) << " deadline " << request.deadline_steps
              << " session " << request.session.value_or(SessionId{}).value << '\n';
+    RC_LOG() << "  client " << request.client.value << " user " << request.user.value << " weight "
+             << request.weight << '\n';
     const auto seq = scheduler_.submit(request);
-    RC_ASSERT(seq.has_value() == validate(request, scheduler_.config()).has_value());
+    const auto valid = validate(request, scheduler_.config());
+    const bool is_pressed = !seq && std::holds_alternative<MemoryPressure>(seq.error());
+    RC_ASSERT(seq.has_value() == (valid.has_value() && !is_pressed));
+    if (valid && model_) RC_ASSERT(is_pressed == model_->refuses());
     if (seq) {
       if (model_) RC_ASSERT(*seq == model_->submit(request));
       target_.begin(*seq, request);
+      shares_.submit(*seq, request);
     }
     check();
   }
@@ -58,6 +67,7 @@ class PolicyWorld {
     RC_LOG() << "cancel " << seq.value << '\n';
     const bool is_live = scheduler_.cancel(seq).has_value();
     if (is_live && model_) model_->finish(seq, FinishReason::cancelled);
+    shares_.cancel(seq);
     check();
   }
 
@@ -85,6 +95,7 @@ class PolicyWorld {
     RC_LOG() << '\n';
     if (model_) compare(plan, model_->schedule());
     count_preemptions(plan);
+    if (const auto unfair = shares_.follow(plan)) RC_FAIL(*unfair);
     check();
     return plan;
   }
@@ -173,6 +184,7 @@ class PolicyWorld {
   Scheduler scheduler_;
   std::optional<ModelScheduler> model_;
   DeltaTarget target_;
+  ShareWitness shares_;
   std::uint64_t tokens_ = 0;
   std::uint64_t preempting_steps_ = 0;
 };

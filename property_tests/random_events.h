@@ -30,6 +30,10 @@ inline SchedulerConfig any_config() {
                     max_batch_size + *rc::gen::element<std::uint32_t>(0, 3, 40, 500)},
       .prefill_chunk_size = *rc::gen::element<std::uint32_t>(1, 5, 16, 512),
       .watermark_blocks = std::min(num_blocks, any(0, 3)),
+      .memory_pressure = *rc::gen::element<std::uint32_t>(100, 100, 90, 50, 1),
+      .pressure_response = *rc::gen::weightedElement<PressureResponse>(
+          {{5, PressureResponse::wait}, {1, PressureResponse::refuse}}),
+      .decode_priority = *rc::gen::element<std::uint32_t>(0, 0, 30, 100),
       .priority_head_start = any(0, 6),
       .preemption = *rc::gen::element(PreemptionPolicy::automatic, PreemptionPolicy::recompute,
                                       PreemptionPolicy::swap),
@@ -38,6 +42,7 @@ inline SchedulerConfig any_config() {
       .draft_break_even = any(0, 100),
       .prefix_cache =
           *rc::gen::element(PrefixCacheKind::none, PrefixCacheKind::radix, PrefixCacheKind::hash),
+      .prefix_cache_max = *rc::gen::element<std::uint32_t>(0, 1, 8, 1000, 1000),
       .session_idle_steps = any(1, 20),
   };
 }
@@ -54,6 +59,11 @@ inline Request any_request(const SchedulerConfig& config) {
   }
   request.max_new_tokens = any(0, 40);
   request.priority = *rc::gen::element(Priority::low, Priority::normal, Priority::high);
+  if (any(0, 2) == 0) {
+    request.client = ClientId{any(0, 3)};
+    request.user = UserId{any(0, 2)};
+    request.weight = *rc::gen::element<std::uint32_t>(1, 1, 3, 1000);
+  }
   request.prefix_cache = *rc::gen::weightedElement<PrefixCacheUse>(
       {{9, PrefixCacheUse::automatic}, {1, PrefixCacheUse::disable}});
   if (any(0, 9) == 0) request.deadline_steps = any(1, 12);

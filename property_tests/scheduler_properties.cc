@@ -102,13 +102,18 @@ RC_GTEST_PROP(Scheduler, same_events_give_the_same_plans_and_a_copy_goes_its_own
   }
 }
 
-/// Nobody is passed by more later ones than overtakers_max says, counted from the plans alone.
+bool same_user(const Request& a, const Request& b) {
+  return a.client == b.client && a.user == b.user;
+}
+
+/// Nobody is passed by more later ones of the same user than overtakers_max says, counted from the
+/// plans alone.
 RC_GTEST_PROP(Scheduler, overtakes_nobody_more_often_than_the_head_start_allows, ()) {
   SchedulerConfig config = any_config();
   config.cache.num_blocks = any(8, 20);
   Scheduler scheduler(config);
   struct Waiting {
-    Priority priority = Priority::normal;
+    Request request;
     bool waits = true;
     std::uint64_t overtaken = 0;
   };
@@ -118,16 +123,17 @@ RC_GTEST_PROP(Scheduler, overtakes_nobody_more_often_than_the_head_start_allows,
     RC_ASSERT(i < 6000U);
     if (i < steps) {
       const Request request = any_request(config);
-      if (const auto seq = scheduler.submit(request)) all[*seq] = {request.priority};
+      if (const auto seq = scheduler.submit(request)) all[*seq] = {request};
     }
     const StepPlan& plan = scheduler.schedule();
     for (const Finish& finish : plan.finished) all.erase(finish.seq);
     for (const Preemption& preemption : plan.preempted) all[preemption.seq].waits = true;
     for (const Admission& admission : plan.resumed) all[admission.seq].waits = false;
     for (const Admission& admission : plan.admitted) {
+      const Request request = all[admission.seq].request;
       for (auto& [seq, other] : all) {
-        if (seq >= admission.seq || !other.waits) continue;
-        RC_ASSERT(++other.overtaken <= overtakers_max(other.priority, config));
+        if (seq >= admission.seq || !other.waits || !same_user(other.request, request)) continue;
+        RC_ASSERT(++other.overtaken <= overtakers_max(other.request.priority, config));
       }
       all[admission.seq].waits = false;
     }

@@ -32,13 +32,17 @@ tl::unexpected<CacheError> unknown(SeqId seq) {
 std::string to_string(const CacheError& error) { return std::visit(ErrorText{}, error); }
 
 PagedKVCache::PagedKVCache(std::uint32_t num_blocks, std::uint32_t block_size,
-                           std::unique_ptr<PrefixIndex> index)
-    : block_size_(block_size), pool_(num_blocks), index_(std::move(index)) {
+                           std::unique_ptr<PrefixIndex> index, std::uint32_t unused_max)
+    : block_size_(block_size),
+      unused_max_(unused_max),
+      pool_(num_blocks),
+      index_(std::move(index)) {
   FORGE_CHECK(block_size > 0, "a block needs at least one slot");
 }
 
 PagedKVCache::PagedKVCache(const PagedKVCache& other)
     : block_size_(other.block_size_),
+      unused_max_(other.unused_max_),
       pool_(other.pool_),
       index_(other.index_ ? other.index_->clone() : nullptr),
       epoch_(other.epoch_),
@@ -178,13 +182,15 @@ void PagedKVCache::grow(Entry& entry, std::uint32_t blocks) {
 }
 
 BlockId PagedKVCache::allocate() {
-  if (pool_.free_count() == 0 && index_) {
-    const std::optional<BlockId> evicted = index_->evict();
-    FORGE_CHECK(evicted.has_value(), "no block is free or unused");
-    ++evictions_;
-    pool_.release(*evicted);
-  }
+  if (pool_.free_count() == 0 && index_) evict();
   return pool_.allocate();
+}
+
+void PagedKVCache::evict() {
+  const std::optional<BlockId> evicted = index_->evict();
+  FORGE_CHECK(evicted.has_value(), "no block is free or unused");
+  ++evictions_;
+  pool_.release(*evicted);
 }
 
 }  // namespace forge

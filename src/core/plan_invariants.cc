@@ -58,7 +58,7 @@ Violation check_slice(const Scheduler& scheduler, const Slice& slice, bool is_de
 }
 
 // 7: who has no slice is still in its prompt, and no token was left for it.
-Violation check_left_out(const Scheduler& scheduler, std::uint64_t tokens) {
+Violation check_left_out(const Scheduler& scheduler, bool tokens_are_left) {
   const StepPlan& plan = scheduler.plan();
   for (const SequenceView& view : scheduler.running()) {
     const auto position = std::ranges::find(plan.slices, view.seq, &Slice::seq);
@@ -75,22 +75,20 @@ Violation check_left_out(const Scheduler& scheduler, std::uint64_t tokens) {
     if (view.state == SequenceState::decoding) {
       return violated(7, "sequence ", view.seq.value, " could decode and was left out");
     }
-    if (view.state == SequenceState::prefilling &&
-        tokens < scheduler.config().batch.max_batch_tokens) {
-      return violated(7, "the prompt of sequence ", view.seq.value, " was left out with ", tokens,
-                      " tokens in the step");
+    if (view.state == SequenceState::prefilling && tokens_are_left) {
+      return violated(7, "the prompt of sequence ", view.seq.value, " was left out with ",
+                      plan.slices.size(), " slices in the step");
     }
   }
   return std::nullopt;
 }
 
 // 8: the queue moved as far as it could.
-Violation check_admission(const Scheduler& scheduler, std::uint64_t tokens) {
+Violation check_admission(const Scheduler& scheduler, bool tokens_are_left) {
   const SchedulerConfig& config = scheduler.config();
   const auto waiting = scheduler.waiting();
   if (waiting.empty() || !scheduler.plan().preempted.empty() ||
-      scheduler.running_count() >= config.batch.max_batch_size ||
-      tokens >= config.batch.max_batch_tokens) {
+      scheduler.running_count() >= config.batch.max_batch_size || !tokens_are_left) {
     return std::nullopt;
   }
   const SequenceView& front = waiting.front();
@@ -104,7 +102,7 @@ Violation check_admission(const Scheduler& scheduler, std::uint64_t tokens) {
   const std::uint32_t kept_free = blocks_kept_free(scheduler.running_count(), config);
   if (needed + kept_free <= cache.available_count()) {
     return violated(8, "sequence ", front.seq.value, " waits for ", needed, " blocks with ",
-                    cache.available_count(), " available and ", tokens, " tokens in the step");
+                    cache.available_count(), " available");
   }
   return std::nullopt;
 }
@@ -117,14 +115,21 @@ Violation check_plan(const Scheduler& scheduler) {
     return violated(6, scheduler.running_count(), " sequences run");
   }
   std::uint64_t tokens = 0;
+  std::uint64_t prompt_tokens = 0;
   for (std::size_t i = 0; i < plan.slices.size(); ++i) {
     tokens += plan.slices[i].count;
+    if (i >= plan.decodes) prompt_tokens += plan.slices[i].count;
     if (auto violation = check_slice(scheduler, plan.slices[i], i < plan.decodes)) return violation;
   }
-  if (tokens > scheduler.config().batch.max_batch_tokens) return violated(6, tokens, " tokens run");
-  if (auto violation = check_left_out(scheduler, tokens)) return violation;
+  const SchedulerConfig& config = scheduler.config();
+  const std::uint32_t for_prompts = prompt_budget(plan.decodes, config);
+  if (tokens > config.batch.max_batch_tokens) return violated(6, tokens, " tokens run");
+  if (prompt_tokens > for_prompts) return violated(6, prompt_tokens, " tokens of prompts run");
+  const bool tokens_are_left =
+      tokens < config.batch.max_batch_tokens && prompt_tokens < for_prompts;
+  if (auto violation = check_left_out(scheduler, tokens_are_left)) return violation;
   // What happened since may have made room.
-  return scheduler.plan_is_fresh() ? check_admission(scheduler, tokens) : std::nullopt;
+  return scheduler.plan_is_fresh() ? check_admission(scheduler, tokens_are_left) : std::nullopt;
 }
 
 }  // namespace forge::detail

@@ -32,8 +32,35 @@ std::uint64_t overtakers_max(Priority priority, const SchedulerConfig& config) {
   return places > 0 ? places - 1 : 0;
 }
 
+std::uint64_t served_by(std::uint32_t tokens, std::uint32_t weight) {
+  return std::uint64_t{tokens} * Request::kWeight.highest / weight;
+}
+
+bool has_turn_before(const Candidate& a, const Candidate& b) {
+  if (a.resumes != b.resumes) return a.resumes;
+  if (a.resumes) return a.key < b.key;
+  return std::tie(a.client, a.user, a.key) < std::tie(b.client, b.user, b.key);
+}
+
 std::uint32_t blocks_kept_free(std::size_t running, const SchedulerConfig& config) {
-  return running > 0 ? config.watermark_blocks : 0;
+  if (running == 0) return 0;
+  const std::uint64_t usable =
+      std::uint64_t{config.cache.num_blocks} * config.memory_pressure / 100;
+  return std::max(config.watermark_blocks,
+                  config.cache.num_blocks - static_cast<std::uint32_t>(usable));
+}
+
+bool refuses_for_pressure(std::uint32_t available, std::size_t running,
+                          const SchedulerConfig& config) {
+  return config.pressure_response == PressureResponse::refuse && running > 0 &&
+         available <= blocks_kept_free(running, config);
+}
+
+std::uint32_t prompt_budget(std::size_t decoding, const SchedulerConfig& config) {
+  if (decoding == 0) return config.batch.max_batch_tokens;
+  const std::uint64_t left =
+      std::uint64_t{config.batch.max_batch_tokens} * (100 - config.decode_priority) / 100;
+  return std::max(static_cast<std::uint32_t>(left), 1U);
 }
 
 std::uint32_t prompt_chunk(const SequenceView& view, std::uint32_t budget,

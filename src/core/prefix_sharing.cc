@@ -109,7 +109,9 @@ void PagedKVCache::acquire(BlockId block) {
 
 void PagedKVCache::release(BlockId block) {
   pool_.release(block);
-  if (index_ && pool_.holders(block) == 1 && index_->contains(block)) index_->release(block);
+  if (!is_unused(block)) return;
+  index_->release(block);
+  if (index_->unused_count() > unused_max_) evict();
 }
 
 }  // namespace forge

@@ -53,6 +53,7 @@ void Scheduler::retire_sequence(SequenceIndex index) {
   if (cache_.contains(seq)) must(cache_.free(seq));
   if (host_.contains(seq)) must(host_.free(seq));
   index_of_.erase(seq);
+  queue_.shares().leave(sequence.user);
   free_sequences_.push_back(index);
 }
 
@@ -149,7 +150,7 @@ void Scheduler::preempt(std::size_t running_index) {
   ++sequence.view.preemptions;
   // Its new tokens may go on along blocks that others published before it was last looked up.
   sequence.memo.blocks = cache_.blocks_for(sequence.view.length());
-  queue_.push(index, admission_key(sequence.view, config_), sequence.view.priority);
+  wait(index);
 }
 
 /// False if it has no KV, too.
@@ -177,6 +178,7 @@ void Scheduler::plan_decodes() {
     plan_slice(index, 1 + sequence.drafts, sequence.drafts);
   }
   plan_.decodes = static_cast<std::uint32_t>(plan_.slices.size());
+  budget_ = std::min(budget_, prompt_budget(plan_.decodes, config_));
 }
 
 // 4. Prefill
@@ -209,11 +211,19 @@ bool Scheduler::admit_front() {
   if (!sessions_give_way(running_.size()) && !may_fit(sequence)) return false;
   find_prefix(sequence);
   while (!fits(sequence)) {
-    if (sessions_give_way(running_.size()) && end_session_for_memory()) continue;
+    if (sessions_give_way(running_.size()) && end_session_for(sequence)) continue;
     FORGE_CHECK(!running_.empty(), "sequence ", sequence.view.seq.value, " does not fit alone");
     return false;
   }
   enter_batch(*index);
+  return true;
+}
+
+/// What the session held may not be cached any more (prefix_cache_max).
+bool Scheduler::end_session_for(Sequence& sequence) {
+  if (!end_session_for_memory()) return false;
+  find_prefix(sequence);
+  match_.drop_copy(config_.cache.block_size);
   return true;
 }
 
@@ -251,11 +261,12 @@ bool Scheduler::fits(const Sequence& sequence) {
 
 void Scheduler::enter_batch(SequenceIndex index) {
   Sequence& sequence = sequences_[index];
-  sequence.view.overtaken += queue_.admit(index, !sequence.admitted);
+  sequence.view.overtaken += queue_.admit(index);
   sequence.table = {};
   const std::uint32_t cached =
       sequence.is_swapped() ? swap_in(sequence) : start_from_prefix(sequence);
   sequence.view.computed_tokens = cached;
+  if (!sequence.admitted) sequence.charged_tokens = cached;
   sequence.view.state = sequence.decodes ? SequenceState::decoding : SequenceState::prefilling;
   if (sequence.decodes) ++decoding_count_;
   (sequence.admitted ? plan_.resumed : plan_.admitted).push_back({sequence.view.seq, cached});
@@ -305,7 +316,15 @@ void Scheduler::plan_slice(SequenceIndex index, std::uint32_t count, std::uint32
                           .samples = first + count - drafts == sequence.view.length()});
   slice_sequences_.push_back(index);
   budget_ -= count;
+  charge(sequence, first + count - drafts);
   if (!sequence.table.target_has_it()) plan_table(sequence);
+}
+
+/// Its client pays for its first `tokens` tokens, for each once.
+void Scheduler::charge(Sequence& sequence, std::uint32_t tokens) {
+  if (tokens <= sequence.charged_tokens) return;
+  queue_.shares().charge(sequence.user, tokens - sequence.charged_tokens, sequence.weight);
+  sequence.charged_tokens = tokens;
 }
 
 void Scheduler::plan_table(Sequence& sequence) {

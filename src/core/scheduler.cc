@@ -22,11 +22,16 @@ const SchedulerConfig& checked(const SchedulerConfig& config) {
 Scheduler::Scheduler(const SchedulerConfig& config)
     : config_(checked(config)),
       cache_(config.cache.num_blocks, config.cache.block_size,
-             config.prefix_cache == PrefixCacheKind::none ? nullptr : make_prefix_index(config)),
+             config.prefix_cache == PrefixCacheKind::none ? nullptr : make_prefix_index(config),
+             config.prefix_cache_max),
       host_(config.cache.num_host_blocks, config.cache.block_size) {}
 
 tl::expected<SeqId, SubmitError> Scheduler::submit(const Request& request) {
   if (auto valid = validate(request, config_); !valid) return tl::unexpected(valid.error());
+  if (refuses_for_pressure(cache_.available_count(), running_.size(), config_)) {
+    return tl::unexpected<SubmitError>(
+        MemoryPressure{cache_.available_count(), config_.cache.num_blocks});
+  }
   if (free_sequences_.empty()) {
     free_sequences_.push_back(static_cast<SequenceIndex>(sequences_.size()));
     sequences_.emplace_back();
@@ -45,6 +50,8 @@ tl::expected<SeqId, SubmitError> Scheduler::submit(const Request& request) {
   sequence.uses_prefix_cache =
       cache_.index() != nullptr && request.prefix_cache != PrefixCacheUse::disable;
   sequence.cache_salt = request.cache_salt;
+  sequence.user = queue_.shares().enter(request.client, request.user);
+  sequence.weight = request.weight;
   sequence.session = request.session;
   tokens.clear();
   if (sequence.uses_prefix_cache) {
@@ -56,13 +63,21 @@ tl::expected<SeqId, SubmitError> Scheduler::submit(const Request& request) {
   const SeqId seq = sequence.view.seq;
   plan_is_fresh_ = false;
   index_of_.insert(seq, index);
-  queue_.push(index, admission_key(sequence.view, config_), request.priority);
+  wait(index);
   if (request.session) sessions_.begin_request(*request.session);
   const std::uint64_t steps_left = std::numeric_limits<std::uint64_t>::max() - next_step_;
   if (request.deadline_steps > 0 && request.deadline_steps <= steps_left) {
     deadlines_.push(index, seq, StepId{next_step_ + request.deadline_steps});
   }
   return seq;
+}
+
+void Scheduler::wait(SequenceIndex index) {
+  const Sequence& sequence = sequences_[index];
+  queue_.push(index, {.key = admission_key(sequence.view, config_),
+                      .priority = sequence.view.priority,
+                      .resumes = sequence.admitted,
+                      .user = sequence.user});
 }
 
 tl::expected<void, UnknownSequence> Scheduler::cancel(SeqId seq, FinishReason reason) {

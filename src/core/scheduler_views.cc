@@ -37,6 +37,12 @@ tl::expected<SaltedTokens, UnknownSequence> Scheduler::salted_tokens(SeqId seq) 
   return sequences_[*index].salted_tokens();
 }
 
+tl::expected<FairShares::Index, UnknownSequence> Scheduler::user_of(SeqId seq) const {
+  const auto index = index_of_.find(seq);
+  if (!index) return tl::unexpected(UnknownSequence{seq});
+  return sequences_[*index].user;
+}
+
 PrefixCacheStatistics Scheduler::prefix_cache_statistics() const {
   PrefixCacheStatistics statistics = statistics_;
   statistics.evictions = cache_.evictions();

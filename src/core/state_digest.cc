@@ -63,11 +63,12 @@ std::uint64_t Scheduler::state_digest() const {
     const auto deadline = deadlines_.deadline(index);
     d.add(deadline ? deadline->value - next_step_ + 1 : 0);
     d.add(sequence.session.has_value()).add(sequence.session.value_or(SessionId{}));
-    d.add(sequence.cache_salt);
+    d.add(sequence.cache_salt).add(sequence.weight).add(sequence.charged_tokens);
     add_list(d, sequence.tokens);
     add_table(d, cache_, view.seq);
     add_table(d, host_, view.seq);
   };
+  shares().add_to(d);
   d.add(running_.size());
   for (const SequenceIndex index : running_) add_sequence(index);
   d.add(finishing_.size());

@@ -2,6 +2,8 @@
 
 #include <gtest/gtest.h>
 
+#include <set>
+
 namespace forge {
 namespace {
 
@@ -11,19 +13,29 @@ using Indices = std::vector<WaitQueue::Index>;
 struct PolicyQueue : WaitQueue {
   explicit PolicyQueue(std::uint32_t head_start) : config{.priority_head_start = head_start} {}
   SchedulerConfig config;
+  std::set<Index> was_admitted;
+  FairShares::Index user = shares().enter(ClientId{1}, UserId{1});
 };
 
 /// Sequence n is entry n.
 void push(PolicyQueue& queue, std::uint32_t n, Priority priority = Priority::normal) {
-  queue.push(n, admission_key({.seq = SeqId{n}, .priority = priority}, queue.config), priority);
+  queue.push(n, {.key = admission_key({.seq = SeqId{n}, .priority = priority}, queue.config),
+                 .priority = priority,
+                 .resumes = queue.was_admitted.contains(n),
+                 .user = queue.user});
+}
+
+std::uint32_t admit(PolicyQueue& queue, std::uint32_t n) {
+  queue.was_admitted.insert(n);
+  return queue.admit(n);
 }
 
 /// Admits everybody and returns the order.
-Indices drain(WaitQueue& queue) {
+Indices drain(PolicyQueue& queue) {
   Indices order;
   while (const auto next = queue.front()) {
     order.push_back(*next);
-    queue.admit(*next, true);
+    admit(queue, *next);
   }
   return order;
 }
@@ -56,7 +68,7 @@ TEST(WaitQueue, without_a_head_start_priorities_do_not_matter) {
 TEST(WaitQueue, who_was_preempted_comes_back_to_its_place) {
   PolicyQueue queue(64);
   for (const std::uint32_t n : {1, 2, 3, 4, 5}) push(queue, n);
-  for (const std::uint32_t n : {1, 2, 3}) queue.admit(n, true);
+  for (const std::uint32_t n : {1, 2, 3}) admit(queue, n);
   push(queue, 3);
   push(queue, 1);
   push(queue, 2);
@@ -70,10 +82,10 @@ TEST(WaitQueue, a_low_request_is_overtaken_at_most_two_head_starts_minus_one_tim
   for (std::uint32_t next = 2; next < 100; ++next) {
     push(queue, next, Priority::high);
     if (queue.front() == WaitQueue::Index{1}) break;
-    queue.admit(*queue.front(), true);
+    admit(queue, *queue.front());
   }
   EXPECT_EQ(queue.overtaken(1), 2 * kHeadStart - 1);
-  EXPECT_EQ(queue.admit(1, true), 2 * kHeadStart - 1);
+  EXPECT_EQ(admit(queue, 1), 2 * kHeadStart - 1);
 }
 
 TEST(WaitQueue, only_later_requests_that_are_admitted_while_one_waits_overtake_it) {
@@ -82,11 +94,13 @@ TEST(WaitQueue, only_later_requests_that_are_admitted_while_one_waits_overtake_i
   push(queue, 2, Priority::low);
   push(queue, 3, Priority::high);
   push(queue, 4, Priority::high);
-  queue.admit(1, true);   // was there before 2
-  queue.admit(3, true);   // overtakes 2
-  queue.admit(4, false);  // resumes: it did when it was first admitted, if at all
+  admit(queue, 1);  // was there before 2
+  admit(queue, 3);  // overtakes 2
+  push(queue, 3, Priority::high);
+  admit(queue, 3);  // resumes: it did when it was first admitted
   EXPECT_EQ(queue.overtaken(2), 1u);
-  queue.admit(2, true);
+  admit(queue, 4);  // overtakes 2
+  EXPECT_EQ(admit(queue, 2), 2u);
   push(queue, 2, Priority::low);
   EXPECT_EQ(queue.overtaken(2), 0u) << "counts from the start of this wait";
 }
@@ -102,17 +116,44 @@ TEST(WaitQueue, who_gives_up_is_skipped) {
 
 TEST(WaitQueue, any_keys_order_it_and_overtakers_are_counted_by_arrival) {
   WaitQueue queue;
+  const FairShares::Index user = queue.shares().enter(ClientId{}, UserId{});
   for (const std::uint64_t n : {1, 2, 3, 4}) {  // the later, the earlier
-    queue.push(static_cast<WaitQueue::Index>(n), {.place = 9 - n, .seq = SeqId{n}},
-               Priority::normal);
+    queue.push(static_cast<WaitQueue::Index>(n),
+               {.key = {.place = 9 - n, .seq = SeqId{n}}, .user = user});
   }
   EXPECT_EQ(queue.in_order(), (Indices{4, 3, 2, 1}));
-  queue.admit(4, true);
+  queue.admit(4);
   queue.erase(3);
   EXPECT_EQ(queue.front(), 2u);
   EXPECT_EQ(queue.overtaken(2), 1u);
-  EXPECT_EQ(queue.admit(2, true), 1u);
-  EXPECT_EQ(queue.admit(1, true), 2u);
+  EXPECT_EQ(queue.admit(2), 1u);
+  EXPECT_EQ(queue.admit(1), 2u);
+}
+
+TEST(WaitQueue, users_take_turns_and_what_has_begun_goes_first) {
+  WaitQueue queue;
+  FairShares& shares = queue.shares();
+  const auto push_of = [&](std::uint64_t n, FairShares::Index user, bool resumes = false) {
+    queue.push(static_cast<WaitQueue::Index>(n),
+               {.key = {.place = n, .seq = SeqId{n}}, .resumes = resumes, .user = user});
+  };
+  const FairShares::Index many = shares.enter(ClientId{1}, UserId{1});
+  const FairShares::Index few = shares.enter(ClientId{2}, UserId{1});
+  for (const std::uint64_t n : {1, 2, 3, 4}) push_of(n, many);
+  for (const std::uint64_t n : {5, 6}) push_of(n, few);
+  EXPECT_EQ(queue.in_order(), (Indices{1, 2, 3, 4, 5, 6}));
+  queue.admit(1);
+  shares.charge(many, 7, 1);
+  EXPECT_EQ(queue.in_order(), (Indices{5, 6, 2, 3, 4})) << "one turn each";
+  push_of(1, many, true);
+  EXPECT_EQ(queue.in_order(), (Indices{1, 2, 3, 4, 5, 6})) << "it was preempted";
+  queue.admit(1);
+  queue.admit(5);
+  shares.charge(few, 3, 1);
+  EXPECT_EQ(queue.in_order(), (Indices{6, 2, 3, 4})) << "it has had less: 3 tokens of 7";
+  queue.admit(6);
+  push_of(7, few);
+  EXPECT_EQ(queue.in_order(), (Indices{2, 3, 4, 7})) << "what it left unused is not kept for it";
 }
 
 TEST(WaitQueueDeathTest, misuse_aborts) {

@@ -14,14 +14,15 @@
 //      block, and the block that evict() would give up next is a leaf.
 //   5. In flight: every slice starts at the end of valid KV, has slots for all its tokens, samples
 //      exactly if it reaches the end of the known tokens, and the deltas give the target its table.
-//   6. In flight: at most max_batch_size sequences run, at most max_batch_tokens tokens, in prompt
-//      chunks of at most prefill_chunk_size.
+//   6. In flight: at most max_batch_size sequences run, at most max_batch_tokens tokens, and of
+//      prompts as many as prompt_budget says, in chunks of at most prefill_chunk_size.
 //   7. In flight: decodes come first, each decoding sequence has one slice, and a prompt was left
-//      out only when no token was left of the budget.
+//      out only when no token was left for it.
 //   8. In flight: admission stopped only because a sequence was preempted, the batch was full,
 //      no token was left, the queue was empty, or the front of the queue did not fit.
 //   9. A decoding sequence has valid KV for all tokens but the last, a prefilling one for fewer.
-//  10. No request was overtaken more often than overtakers_max says (policy.h).
+//  10. No request was overtaken by others of its user more often than overtakers_max says
+//      (policy.h).
 //  11. With no work left only the index and idle sessions hold blocks; without sessions all are
 //      available.
 #pragma once

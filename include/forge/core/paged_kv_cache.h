@@ -37,6 +37,7 @@
 #pragma once
 
 #include <cstdint>
+#include <limits>
 #include <memory>
 #include <optional>
 #include <span>
@@ -94,9 +95,11 @@ struct GrownTable {
 
 class PagedKVCache {
  public:
-  /// Requires: block_size at least 1.
+  /// Of blocks that no table or pin holds, the index keeps `unused_max` at most. Requires: block_size
+  /// at least 1.
   explicit PagedKVCache(std::uint32_t num_blocks = 512, std::uint32_t block_size = 16,
-                        std::unique_ptr<PrefixIndex> index = nullptr);
+                        std::unique_ptr<PrefixIndex> index = nullptr,
+                        std::uint32_t unused_max = std::numeric_limits<std::uint32_t>::max());
   PagedKVCache(const PagedKVCache& other);
   PagedKVCache(PagedKVCache&&) = default;
   PagedKVCache& operator=(const PagedKVCache& other);
@@ -193,11 +196,13 @@ class PagedKVCache {
   std::uint32_t blocks_needed(const Entry& entry, std::uint32_t extra_tokens) const;
   bool is_unused(BlockId block) const;
   BlockId allocate();
+  void evict();
   void acquire(BlockId block);
   void release(BlockId block);
   void grow(Entry& entry, std::uint32_t blocks);
 
   std::uint32_t block_size_;
+  std::uint32_t unused_max_;
   BlockPool pool_;
   std::unique_ptr<PrefixIndex> index_;
   std::uint64_t epoch_ = 0;  // how often the index was cleared

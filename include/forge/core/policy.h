@@ -1,9 +1,13 @@
 // The policy: each decision of the scheduler that could have been another one, as a pure function.
 //
 //   question                                     asked by               answered by
-//   who is admitted next?                        WaitQueue, TraceState  admission_key
+//   whose turn is it?                            WaitQueue, TraceState  has_turn_before
+//   which of that user's requests is it?         WaitQueue, TraceState  admission_key
+//   what is a token worth that runs?             FairShares             served_by
+//   is a new request refused?                    submit                 refuses_for_pressure
 //   how many blocks does admission leave?        fits, may_fit          blocks_kept_free
-//   how much of a prompt runs in this step?      plan_slice             prompt_chunk
+//   how many tokens of prompts run in a step?    schedule               prompt_budget
+//   how much of a prompt runs in this step?      plan_chunk             prompt_chunk
 //   how many drafts does a sequence want?        commit_slice           drafts_wanted
 //   how many drafts run in this step?            make_room              drafts_kept
 //   who gives way when blocks are short?         choose_victim          is_better_victim
@@ -35,14 +39,14 @@
 
 namespace forge {
 
-/// A place in the queue: the smallest goes first, ties to the earlier submission.
+/// A place among the requests of a user: the smallest goes first, ties to the earlier submission.
 struct AdmissionKey {
   std::uint64_t place = 0;
   SeqId seq;
   friend auto operator<=>(const AdmissionKey&, const AdmissionKey&) = default;
 };
 
-/// The place in the queue where a sequence waits. The scheduler asks for it when the sequence is
+/// The place where a sequence waits, among those of its user. The scheduler asks for it when the sequence is
 /// submitted and each time it has been preempted.
 ///
 ///   place = sequence id + priority_head_start * (levels below high)      high 0, normal 1, low 2
@@ -58,14 +62,51 @@ struct AdmissionKey {
 AdmissionKey admission_key(const SequenceView& view, const SchedulerConfig& config);
 
 /// The promise of admission_key: while a request of this priority waits, at most this many requests
-/// that were submitted later are admitted for the first time, counted over its whole life. Request
-/// n with l levels below high is overtaken by n + 1 .. n + l * priority_head_start - 1 alone.
+/// of its user that were submitted later are admitted for the first time, counted over its whole
+/// life. Request n with l levels below high is overtaken by n + 1 .. n + l * priority_head_start - 1
+/// alone. What other users and clients may take meanwhile, shares say (fair_shares.h).
 std::uint64_t overtakers_max(Priority priority, const SchedulerConfig& config);
 
+/// What a client, or a user of one, has had of the machine (fair_shares.h).
+struct Share {
+  std::uint64_t served = 0;  ///< in the unit of served_by
+  std::uint64_t turn = 0;    ///< counts: when it last took a turn, or began to wait
+  friend auto operator<=>(const Share&, const Share&) = default;
+};
+
+/// What counts for a client of this weight when `tokens` run for it: thousandths of a token.
+/// Promises need: at least 1 for a token, and for more tokens not less.
+std::uint64_t served_by(std::uint32_t tokens, std::uint32_t weight);
+
+/// The next request of a user, by admission_key, and how the user stands.
+struct Candidate {
+  bool resumes = false;  ///< it has been in the batch before
+  Share client;
+  Share user;
+  AdmissionKey key;
+};
+
+/// Is `a` admitted before `b`? They are of two users, of one client or of two. What has begun goes
+/// first. Of two new ones it is that of the client that has had less, then of the user that has,
+/// and if they have had the same, of the one whose last turn is longer ago.
+/// Promises need: a strict order of all candidates; new ones by what their clients were served.
+bool has_turn_before(const Candidate& a, const Candidate& b);
+
 /// Blocks that stay available when a sequence is admitted: the watermark, into which the running
-/// sequences may grow before one has to be preempted. It is 0 while none run.
+/// sequences may grow before one has to be preempted, or more, so that memory_pressure is not
+/// exceeded. It is 0 while none run.
 /// Promises need: 0 while none run.
 std::uint32_t blocks_kept_free(std::size_t running, const SchedulerConfig& config);
+
+/// Is a request refused that comes now? It is if it would have to wait for memory: with
+/// PressureResponse::refuse, while sequences run or wait and no block is available beyond
+/// those that are kept free.
+bool refuses_for_pressure(std::uint32_t available, std::size_t running,
+                          const SchedulerConfig& config);
+
+/// The number of tokens that prompts may run in a step in which so many sequences decode.
+/// Promises need: at least 1; max_batch_tokens where none decode.
+std::uint32_t prompt_budget(std::size_t decoding, const SchedulerConfig& config);
 
 /// The number of tokens of a prompt (or of one that is computed again) that run in this step, which
 /// has `budget` tokens left: a chunk, so that no prompt makes decoding sequences wait for long

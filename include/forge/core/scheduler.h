@@ -24,9 +24,10 @@
 //      blocks are short. While blocks are short even so, victims are preempted (is_better_victim).
 //      A victim goes back to its place in the queue; its KV, if it has any, is dropped or swapped
 //      to the host (preemption_mode).
-//   4. Prefill: what is left of max_batch_tokens goes to the sequences whose prompts are not
-//      done, in order of admission, a chunk each (prompt_chunk).
-//   5. Admit from the front of the queue (admission_key) while max_batch_size, max_batch_tokens and
+//   4. Prefill: what is left of max_batch_tokens, or what prompts may have of it (prompt_budget),
+//      goes to the sequences whose prompts are not done, in order of admission, a chunk each
+//      (prompt_chunk).
+//   5. Admit from the front of the queue (has_turn_before, admission_key) while max_batch_size, max_batch_tokens and
 //      blocks allow, unless a sequence was preempted in this step. A sequence is admitted with the
 //      blocks of all its known tokens (prompt and, when it resumes, the output it already has)
 //      or not at all, so a prompt under way never waits for memory; while others run,
@@ -39,7 +40,9 @@
 // it preempts all that would have decoded, and each of them yielded a token when it came in. So at
 // most as many steps preempt as tokens are generated (and slices fail), and sequences cannot take
 // turns in preempting each other. When nothing runs, the front of the queue fits, if need be at the
-// expense of sessions; and no request is overtaken more often than overtakers_max says.
+// expense of sessions; a user is the front of the queue when it has been served least, which the
+// floor sees to (fair_shares.h); and of its own requests none is overtaken more often than
+// overtakers_max says.
 //
 // Owns the cache's bookkeeping and the state of all unfinished sequences. A value: copies are
 // independent. Thread contract: one thread at a time. The steady state allocates nothing: all
@@ -89,6 +92,12 @@ struct FieldOutOfRange {
   ConfigError error;
   friend bool operator==(const FieldOutOfRange&, const FieldOutOfRange&) = default;
 };
+/// Memory is under pressure (refuses_for_pressure in policy.h): the request may be sent again.
+struct MemoryPressure {
+  std::uint32_t available_blocks = 0;
+  std::uint32_t num_blocks = 0;
+  friend bool operator==(const MemoryPressure&, const MemoryPressure&) = default;
+};
 /// The target cannot run it (Executor::refuses), which the scheduler does not know and an engine
 /// asks first.
 struct TargetRefuses {
@@ -96,11 +105,11 @@ struct TargetRefuses {
   friend bool operator==(const TargetRefuses&, const TargetRefuses&) = default;
 };
 using SubmitError = std::variant<NeverFits, EmptyPrompt, NothingToGenerate, FieldOutOfRange,
-                                 NoPrefixCache, TargetRefuses>;
+                                 NoPrefixCache, MemoryPressure, TargetRefuses>;
 std::string to_string(const SubmitError& error);
 
-/// Would a scheduler of this configuration take the request? A pure function, so that a
-/// server can refuse before it queues.
+/// Would a scheduler of this configuration take the request, but for memory pressure? A pure
+/// function, so that a server can refuse before it queues.
 tl::expected<void, SubmitError> validate(const Request& request, const SchedulerConfig& config);
 
 struct UnknownSession {
@@ -167,6 +176,10 @@ class Scheduler {
   /// True if a plan is in flight and no event has come since schedule().
   bool plan_is_fresh() const { return plan_is_fresh_; }
 
+  /// What clients and users have had, and which of them a sequence is of. Errors: UnknownSequence.
+  const FairShares& shares() const { return queue_.shares(); }
+  tl::expected<FairShares::Index, UnknownSequence> user_of(SeqId seq) const;
+
   /// Views for checkers and tools. O(sequences shown).
   std::vector<SequenceView> running() const;    ///< in order of admission
   std::vector<SequenceView> waiting() const;    ///< next one first
@@ -191,6 +204,7 @@ class Scheduler {
   void plan_prefills();
   void admit();
 
+  void wait(SequenceIndex index);
   void retire_sequence(SequenceIndex index);
   void keep_for_session(const Sequence& sequence);
   void end_session(SessionId session);
@@ -205,6 +219,7 @@ class Scheduler {
   bool end_session_for_memory();
 
   bool admit_front();
+  bool end_session_for(Sequence& sequence);
   bool may_fit(const Sequence& sequence) const;
   void find_prefix(Sequence& sequence);
   bool fits(const Sequence& sequence);
@@ -214,6 +229,7 @@ class Scheduler {
 
   void plan_chunk(SequenceIndex index);
   void plan_slice(SequenceIndex index, std::uint32_t count, std::uint32_t drafts);
+  void charge(Sequence& sequence, std::uint32_t tokens);
   void plan_table(Sequence& sequence);
 
   void commit_slice(const Slice& slice, const StepResult& result, const SliceResult& answer,

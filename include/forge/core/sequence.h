@@ -10,6 +10,7 @@
 #include <vector>
 
 #include "forge/core/draft_history.h"
+#include "forge/core/fair_shares.h"
 #include "forge/core/prefix_index.h"
 #include "forge/core/sequence_view.h"
 
@@ -48,10 +49,13 @@ struct Sequence {
   SequenceView view;
   bool uses_prefix_cache = false;
   CacheSalt cache_salt;
-  bool admitted = false;       ///< has been in the batch
-  bool decodes = false;        ///< has sampled, and its KV has not been dropped since
-  std::uint32_t drafts = 0;    ///< wanted in the next step
-  DraftHistory draft_history;  ///< stays empty where lengths are fixed
+  FairShares::Index user = 0;
+  std::uint32_t weight = 1;
+  std::uint32_t charged_tokens = 0;  ///< leading tokens that its client has paid for, or need not
+  bool admitted = false;             ///< has been in the batch
+  bool decodes = false;              ///< has sampled, and its KV has not been dropped since
+  std::uint32_t drafts = 0;          ///< wanted in the next step
+  DraftHistory draft_history;        ///< stays empty where lengths are fixed
   TargetTable table;
   PrefixMemo memo;
   std::optional<SessionId> session;

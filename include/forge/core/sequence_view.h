@@ -24,7 +24,7 @@ struct SequenceView {
   /// Leading tokens whose KV is valid; those of a waiting sequence are in host memory.
   std::uint32_t computed_tokens = 0;
   std::uint32_t preemptions = 0;
-  std::uint32_t overtaken = 0;               ///< see overtakers_max (policy.h)
+  std::uint32_t overtaken = 0;               ///< by its user's, see overtakers_max (policy.h)
   FinishReason finish = FinishReason::none;  ///< why it ends, once it is finishing
 
   std::uint32_t length() const { return prompt_tokens + output_tokens; }

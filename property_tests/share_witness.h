@@ -1,0 +1,158 @@
+// ShareWitness: counts, from requests and plans alone, what clients are served while others wait,
+// and holds it to the promise of fair_shares.h: while two clients both wait, what they are served,
+// by weight, differs by at most
+//
+//   what each of them had begun at a time (the most so far)      counters grow by what has begun
+//   + one token for each that began to wait since the one that   the floor rose by as much
+//     has waited for longer began to, or took a turn
+//
+// The same of the users of each client. It knows nothing of counters and floors.
+#pragma once
+
+#include <algorithm>
+#include <cmath>
+#include <cstdint>
+#include <map>
+#include <optional>
+#include <string>
+#include <utility>
+
+#include "forge/core/request.h"
+#include "forge/core/step_plan.h"
+
+namespace forge::testing {
+
+class ShareWitness {
+ public:
+  void submit(SeqId seq, const Request& request) {
+    all_[seq] = {.client = request.client, .user = request.user, .weight = request.weight};
+    all_[seq].tokens = static_cast<std::uint32_t>(request.prompt.size()) + request.max_new_tokens;
+    begin_waiting(all_[seq]);
+  }
+
+  /// Nothing happens if it has ended.
+  void cancel(SeqId seq) {
+    const auto found = all_.find(seq);
+    if (found != all_.end()) stop_waiting(found->second);
+  }
+
+  /// Returns: what is not as promised, if anything is not.
+  std::optional<std::string> follow(const StepPlan& plan) {
+    for (const Finish& finish : plan.finished) {
+      Sequence& s = all_.at(finish.seq);
+      stop_waiting(s);
+      if (s.has_begun) count_begun(s, -1);
+      all_.erase(finish.seq);
+    }
+    for (const Preemption& preemption : plan.preempted) begin_waiting(all_.at(preemption.seq));
+    for (const Admission& admission : plan.admitted) {
+      all_.at(admission.seq).paid = admission.cached_tokens;
+    }
+    for (const Slice& slice : plan.slices) {
+      Sequence& s = all_.at(slice.seq);
+      if (s.waits) admit(s);
+      const std::uint32_t end = std::max(s.paid, slice.first + slice.count - slice.drafts);
+      const double tokens = end - std::exchange(s.paid, end);
+      if (auto violation = clients_.serve(s.client.value, tokens / s.weight)) return violation;
+      if (auto violation = users_[s.client].serve(s.user.value, tokens)) return violation;
+    }
+    return std::nullopt;
+  }
+
+ private:
+  struct Sequence {
+    ClientId client;
+    UserId user;
+    std::uint32_t weight = 1;
+    std::uint32_t tokens = 0;  // prompt and all that it may generate
+    std::uint32_t paid = 0;
+    bool waits = false;
+    bool has_begun = false;
+  };
+
+  /// Tokens are by weight.
+  class Level {
+   public:
+    void begin_waiting(std::uint64_t name) {
+      Member& member = members_[name];
+      if (member.waiting++ > 0) return;
+      ++begins_;
+      for (const auto& [other, its] : members_) {
+        if (other == name || its.waiting == 0) continue;
+        both_wait_[key(name, other)] = {.began = begins_ - its.moved};
+      }
+      member.moved = begins_;
+    }
+    void stop_waiting(std::uint64_t name) {
+      if (--members_[name].waiting > 0) return;
+      std::erase_if(both_wait_, [&](const auto& both) {
+        return both.first.first == name || both.first.second == name;
+      });
+    }
+    void take_turn(std::uint64_t name) { members_[name].moved = begins_; }
+    void count_begun(std::uint64_t name, double tokens) {
+      Member& member = members_[name];
+      member.begun += tokens;
+      member.most_begun = std::max(member.most_begun, member.begun);
+    }
+    std::optional<std::string> serve(std::uint64_t name, double tokens) {
+      for (auto& [names, both] : both_wait_) {
+        if (names.first != name && names.second != name) continue;
+        both.ahead += names.first == name ? tokens : -tokens;
+        const double most = members_[names.first].most_begun + members_[names.second].most_begun +
+                            static_cast<double>(both.began);
+        if (std::abs(both.ahead) <= most + 1e-6) continue;
+        return "shares: while both wait, " + std::to_string(names.first) + " is " +
+               std::to_string(both.ahead) + " tokens ahead of " + std::to_string(names.second) +
+               ", at most " + std::to_string(most) + " allowed";
+      }
+      return std::nullopt;
+    }
+
+   private:
+    using Names = std::pair<std::uint64_t, std::uint64_t>;
+    struct Member {
+      std::uint32_t waiting = 0;
+      std::uint64_t moved = 0;  // begins when it began to wait, or took a turn
+      double begun = 0;         // tokens of requests that are, or were, in the batch
+      double most_begun = 0;
+    };
+    struct BothWait {
+      double ahead = 0;  // of the second
+      std::uint64_t began = 0;
+    };
+    static Names key(std::uint64_t a, std::uint64_t b) { return {std::min(a, b), std::max(a, b)}; }
+
+    std::map<std::uint64_t, Member> members_;
+    std::map<Names, BothWait> both_wait_;
+    std::uint64_t begins_ = 0;
+  };
+
+  void begin_waiting(Sequence& s) {
+    s.waits = true;
+    clients_.begin_waiting(s.client.value);
+    users_[s.client].begin_waiting(s.user.value);
+  }
+  void stop_waiting(Sequence& s) {
+    if (!std::exchange(s.waits, false)) return;
+    clients_.stop_waiting(s.client.value);
+    users_[s.client].stop_waiting(s.user.value);
+  }
+  void admit(Sequence& s) {
+    stop_waiting(s);
+    if (std::exchange(s.has_begun, true)) return;
+    clients_.take_turn(s.client.value);
+    users_[s.client].take_turn(s.user.value);
+    count_begun(s, 1);
+  }
+  void count_begun(const Sequence& s, int sign) {
+    clients_.count_begun(s.client.value, sign * static_cast<double>(s.tokens) / s.weight);
+    users_[s.client].count_begun(s.user.value, sign * static_cast<double>(s.tokens));
+  }
+
+  std::map<SeqId, Sequence> all_;
+  Level clients_;
+  std::map<ClientId, Level> users_;
+};
+
+}  // namespace forge::testing

@@ -1,0 +1,136 @@
+#include "forge/core/fair_shares.h"
+
+#include <algorithm>
+#include <limits>
+
+namespace forge {
+
+FairShares::FairShares() : nodes_(1) {}
+
+FairShares::Index FairShares::enter(ClientId client, UserId user) {
+  const Index its_client = child(kMachine, client.value);
+  ++nodes_[its_client].requests;
+  const Index its_user = child(its_client, user.value);
+  ++nodes_[its_user].requests;
+  return its_user;
+}
+
+FairShares::Index FairShares::child(Index parent, std::uint64_t id) {
+  const auto found = std::ranges::find_if(
+      nodes_, [&](const Node& node) { return node.parent == parent && node.id == id; });
+  if (found != nodes_.end()) {
+    const auto index = static_cast<Index>(found - nodes_.begin());
+    if (!is_idle(*found)) return index;
+    drop(index);
+  }
+  if (free_.empty()) drop_idle();
+  if (free_.empty()) {
+    free_.push_back(static_cast<Index>(nodes_.size()));
+    nodes_.emplace_back();
+    free_.reserve(nodes_.capacity());
+  }
+  const Index index = free_.back();
+  free_.pop_back();
+  nodes_[index] = {.parent = parent, .id = id};
+  return index;
+}
+
+void FairShares::leave(Index user) {
+  const Index client = nodes_[user].parent;
+  --nodes_[user].requests;
+  --nodes_[client].requests;
+  if (is_idle(nodes_[client])) {
+    drop(client);
+  } else if (is_idle(nodes_[user])) {
+    drop(user);
+  }
+}
+
+/// It says nothing any more, nor do its children.
+bool FairShares::is_idle(const Node& node) const {
+  return node.parent != kNone && node.requests == 0 &&
+         node.share.served <= nodes_[node.parent].floor;
+}
+
+/// With its children, if it is a client.
+void FairShares::drop(Index index) {
+  for (Index user = 0; user < nodes_.size(); ++user) {
+    if (user != index && nodes_[user].parent != index) continue;
+    nodes_[user].parent = kNone;
+    free_.push_back(user);
+  }
+}
+
+void FairShares::drop_idle() {
+  for (const bool are_clients : {true, false}) {
+    for (Index index = 1; index < nodes_.size(); ++index) {
+      const bool is_client = nodes_[index].parent == kMachine;
+      if (is_client == are_clients && is_idle(nodes_[index])) drop(index);
+    }
+  }
+}
+
+void FairShares::begin_waiting(Index user) {
+  begin_waiting_at(nodes_[user].parent);
+  begin_waiting_at(user);
+}
+
+void FairShares::begin_waiting_at(Index index) {
+  Node& node = nodes_[index];
+  if (node.waiting++ > 0) return;
+  Node& parent = nodes_[node.parent];
+  if (parent.waiting_children++ > 0) {
+    std::uint64_t least = std::numeric_limits<std::uint64_t>::max();
+    for (const Node& other : nodes_) {
+      const bool counts = &other != &node && other.parent == node.parent && other.waiting > 0;
+      if (counts) least = std::min(least, other.share.served);
+    }
+    parent.floor = std::max(parent.floor, least);
+  }
+  node.share = {std::max(node.share.served, parent.floor), ++turns_};
+  parent.floor += served_by(1, 1);
+}
+
+void FairShares::end_waiting(Index user) {
+  for (const Index index : {user, nodes_[user].parent}) {
+    if (--nodes_[index].waiting == 0) --nodes_[nodes_[index].parent].waiting_children;
+  }
+}
+
+void FairShares::take_turn(Index user) {
+  for (const Index index : {user, nodes_[user].parent}) {
+    Node& node = nodes_[index];
+    Node& parent = nodes_[node.parent];
+    parent.floor = std::max(parent.floor, node.share.served);
+    node.share.turn = ++turns_;
+  }
+}
+
+void FairShares::charge(Index user, std::uint32_t tokens, std::uint32_t weight) {
+  charge_at(user, served_by(tokens, 1));
+  charge_at(nodes_[user].parent, served_by(tokens, weight));
+}
+
+/// Counts only while another one of the level waits.
+void FairShares::charge_at(Index index, std::uint64_t served) {
+  Node& node = nodes_[index];
+  const std::uint32_t itself = node.waiting > 0 ? 1 : 0;
+  if (nodes_[node.parent].waiting_children > itself) node.share.served += served;
+}
+
+void FairShares::add_to(Digest& digest) const {
+  std::vector<const Node*> nodes;
+  for (const Node& node : nodes_) {
+    if (node.parent == kNone || is_idle(node) || is_idle(nodes_[node.parent])) continue;
+    nodes.push_back(&node);
+  }
+  std::ranges::sort(nodes, {}, [](const Node* node) { return node->share.turn; });
+  digest.add(nodes.size());
+  for (const Node* node : nodes) {
+    const Node& parent = nodes_[node->parent];
+    digest.add(node->id).add(parent.parent == kNone ? 0 : 1 + parent.id);
+    digest.add(node->share.served - parent.floor);
+  }
+}
+
+}  // namespace forge
