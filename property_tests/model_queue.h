@@ -132,11 +132,6 @@ class ModelQueue {
   template <class Name>
   void begin(Level<Name>& level, Name name) {
     if (level.members[name].waiting++ > 0) return;
-    std::vector<std::uint64_t> others;
-    for (const auto& [other, member] : level.members) {
-      if (other != name && member.waiting > 0) others.push_back(member.served);
-    }
-    if (!others.empty()) level.floor = std::max(level.floor, *std::ranges::min_element(others));
     Member& member = level.members[name];
     member.served = std::max(member.served, level.floor);
     member.turn = ++turns_;

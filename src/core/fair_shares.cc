@@ -1,7 +1,6 @@
 #include "forge/core/fair_shares.h"
 
 #include <algorithm>
-#include <limits>
 
 namespace forge {
 
@@ -79,14 +78,7 @@ void FairShares::begin_waiting_at(Index index) {
   Node& node = nodes_[index];
   if (node.waiting++ > 0) return;
   Node& parent = nodes_[node.parent];
-  if (parent.waiting_children++ > 0) {
-    std::uint64_t least = std::numeric_limits<std::uint64_t>::max();
-    for (const Node& other : nodes_) {
-      const bool counts = &other != &node && other.parent == node.parent && other.waiting > 0;
-      if (counts) least = std::min(least, other.share.served);
-    }
-    parent.floor = std::max(parent.floor, least);
-  }
+  ++parent.waiting_children;
   node.share = {std::max(node.share.served, parent.floor), ++turns_};
   parent.floor += served_by(1, 1);
 }

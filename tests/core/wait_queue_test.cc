@@ -153,7 +153,7 @@ TEST(WaitQueue, users_take_turns_and_what_has_begun_goes_first) {
   EXPECT_EQ(queue.in_order(), (Indices{6, 2, 3, 4})) << "it has had less: 3 tokens of 7";
   queue.admit(6);
   push_of(7, few);
-  EXPECT_EQ(queue.in_order(), (Indices{2, 3, 4, 7})) << "what it left unused is not kept for it";
+  EXPECT_EQ(queue.in_order(), (Indices{7, 2, 3, 4})) << "it still has";
 }
 
 TEST(WaitQueueDeathTest, misuse_aborts) {

@@ -12,9 +12,8 @@
 // after a preemption, or at all if the prefix cache saved it.
 //
 // Who begins to wait does not bring along what it left unused: it starts at the floor of its level
-// or above. The floor is the highest of
-//   - the least that anyone of the level has had who waits;
-//   - what one had had when it took its turn, of all turns so far;
+// or above. The floor is the higher of
+//   - what the one had had that took a turn, the most of all turns so far;
 //   - where the last one started that began to wait, and one token more.
 // So it waits for about one turn of each other, however long their lines are; and names without
 // end, each of them new, cannot keep another waiting for ever, because each starts a token later.
@@ -53,7 +52,7 @@ class FairShares {
   Index enter(ClientId client, UserId user);
   void leave(Index user);
 
-  /// A request of the user waits, until end_waiting(). O(nodes) for the first one of a user.
+  /// A request of the user waits, until end_waiting(). O(1)
   void begin_waiting(Index user);
   void end_waiting(Index user);
 

@@ -13,9 +13,8 @@
 // and first admitted while it waited.
 //
 // Its entries are named by the caller's indices of sequences. Thread contract: none of its own.
-// erase: O(1); push: O(1) for a sequence that comes last, else O(those passed), and O(nodes) where
-// it is the first of its user (fair_shares.h); front: O(users that wait); admit: O(overtakers
-// remembered).
+// erase: O(1); push: O(1) for a sequence that comes last, else O(those passed); front: O(users that
+// wait); admit: O(overtakers remembered).
 #pragma once
 
 #include <array>
