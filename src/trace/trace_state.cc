@@ -39,12 +39,30 @@ const TracedSequence* TraceState::find(SeqId seq) const {
   return found == sequences_.end() ? nullptr : &found->second;
 }
 
+Candidate TraceState::candidate(const TracedSequence& sequence) const {
+  return {.resumes = sequence.has_begun,
+          .client = shares_.share_of_client(sequence.share),
+          .user = shares_.share_of_user(sequence.share),
+          .key = key_of(sequence, config_)};
+}
+
 std::vector<const TracedSequence*> TraceState::queue() const {
-  std::vector<const TracedSequence*> waiting;
+  using Line = std::vector<const TracedSequence*>;
+  std::map<FairShares::Index, Line> by_user;
   for (const auto& [seq, sequence] : sequences_) {
-    if (sequence.place != Place::running) waiting.push_back(&sequence);
+    if (sequence.place != Place::running) by_user[sequence.share].push_back(&sequence);
   }
-  std::ranges::sort(waiting, {}, [&](const auto* waits) { return key_of(*waits, config_); });
+  std::vector<std::pair<Candidate, Line>> lines;
+  for (auto& [user, line] : by_user) {
+    std::ranges::sort(line, {}, [&](const auto* waits) { return key_of(*waits, config_); });
+    const auto first = std::ranges::find_if(line, &TracedSequence::is_queued);
+    lines.emplace_back(candidate(first == line.end() ? *line.front() : **first), std::move(line));
+  }
+  std::ranges::sort(lines, has_turn_before, &std::pair<Candidate, Line>::first);
+  Line waiting;
+  for (const auto& [first, line] : lines) {
+    waiting.insert(waiting.end(), line.begin(), line.end());
+  }
   return waiting;
 }
 
@@ -63,14 +81,18 @@ TraceState::Applied TraceState::follow(const SubmitEvent& event) {
   const Request& request = event.request;
   const TracedSequence sequence{.seq = event.seq,
                                 .priority = request.priority,
+                                .client = request.client,
+                                .user = request.user,
+                                .weight = request.weight,
                                 .prompt_tokens = static_cast<std::uint32_t>(request.prompt.size()),
                                 .max_new_tokens = request.max_new_tokens,
                                 .submitted = next_step_,
                                 .deadline_steps = request.deadline_steps,
                                 .session = request.session};
-  if (!sequences_.emplace(event.seq, sequence).second) {
-    return contradiction(event.seq, "is submitted twice");
-  }
+  const auto [placed, is_new] = sequences_.emplace(event.seq, sequence);
+  if (!is_new) return contradiction(event.seq, "is submitted twice");
+  placed->second.share = shares_.enter(request.client, request.user);
+  begin_waiting(placed->second);
   ++waiting_count_;
   return {};
 }
@@ -79,7 +101,18 @@ TraceState::Applied TraceState::follow(const CancelEvent& event) {
   TracedSequence* const sequence = lookup(event.seq);
   if (sequence == nullptr) return contradiction(event.seq, "is cancelled but not known");
   sequence->ends = true;
+  stop_waiting(*sequence);
   return {};
+}
+
+void TraceState::begin_waiting(TracedSequence& sequence) {
+  sequence.is_queued = true;
+  shares_.begin_waiting(sequence.share);
+}
+
+void TraceState::stop_waiting(TracedSequence& sequence) {
+  if (sequence.is_queued) shares_.end_waiting(sequence.share);
+  sequence.is_queued = false;
 }
 
 TraceState::Applied TraceState::follow(const StepEvent& event) {
@@ -94,12 +127,8 @@ TraceState::Applied TraceState::follow(const StepEvent& event) {
 }
 
 TraceState::Applied TraceState::follow_plan(const StepPlan& plan) {
-  for (const Finish& finish : plan.finished) {
-    TracedSequence* const sequence = lookup(finish.seq);
-    if (sequence == nullptr) return contradiction(finish.seq, "is finished but not known");
-    drop_host_blocks(*sequence);
-    --count(sequence->place);
-    sequences_.erase(finish.seq);
+  for (const Finish& finished : plan.finished) {
+    if (auto done = finish(finished); !done) return done;
   }
   if (auto done = preempt(plan); !done) return done;
   if (auto done = enter(plan.admitted, false); !done) return done;
@@ -109,7 +138,47 @@ TraceState::Applied TraceState::follow_plan(const StepPlan& plan) {
     TracedSequence* const sequence = lookup(slice.seq);
     if (sequence != nullptr && sequence->entry == 0) sequence->entry = ++entries_;
   }
+  count_turns(plan);
   return blocks_.apply(plan);
+}
+
+TraceState::Applied TraceState::finish(const Finish& finish) {
+  TracedSequence* const sequence = lookup(finish.seq);
+  if (sequence == nullptr) return contradiction(finish.seq, "is finished but not known");
+  stop_waiting(*sequence);
+  shares_.leave(sequence->share);
+  drop_host_blocks(*sequence);
+  --count(sequence->place);
+  sequences_.erase(finish.seq);
+  return {};
+}
+
+/// Whoever enters stops waiting just before its first slice runs: what runs before still counts as
+/// run while it waited.
+void TraceState::count_turns(const StepPlan& plan) {
+  for (const Slice& slice : plan.slices) {
+    TracedSequence* const sequence = lookup(slice.seq);
+    if (sequence == nullptr || sequence->place != Place::running) continue;
+    if (sequence->is_queued) take_turn(*sequence, slice.first);
+    const std::uint32_t end = slice.first + slice.count - std::min(slice.drafts, slice.count);
+    if (end <= sequence->charged_tokens) continue;
+    shares_.charge(sequence->share, end - sequence->charged_tokens, sequence->weight);
+    sequence->charged_tokens = end;
+  }
+  for (const auto* entered : {&plan.admitted, &plan.resumed}) {  // without a slice, in an odd trace
+    for (const Admission& admission : *entered) {
+      TracedSequence* const sequence = lookup(admission.seq);
+      if (sequence != nullptr && sequence->is_queued) take_turn(*sequence, 0);
+    }
+  }
+}
+
+void TraceState::take_turn(TracedSequence& sequence, std::uint32_t cached_tokens) {
+  stop_waiting(sequence);
+  if (sequence.has_begun) return;
+  sequence.has_begun = true;
+  sequence.charged_tokens = cached_tokens;
+  shares_.take_turn(sequence.share);
 }
 
 /// The copies of the swapped ones follow each other in the order of `preempted`.
@@ -125,6 +194,7 @@ TraceState::Applied TraceState::preempt(const StepPlan& plan) {
     if (preemption.mode == PreemptionMode::recompute) {
       sequence->computed_tokens = 0;
       move(*sequence, Place::waiting);
+      begin_waiting(*sequence);
       continue;
     }
     const std::uint32_t full = sequence->computed_tokens / config_.cache.block_size;
@@ -139,6 +209,7 @@ TraceState::Applied TraceState::preempt(const StepPlan& plan) {
     sequence->host_blocks = blocks;
     host_blocks_ += blocks;
     move(*sequence, Place::swapped);
+    begin_waiting(*sequence);
   }
   return {};
 }

@@ -30,7 +30,13 @@ std::string text_of(const TracedSequence& s) {
                  s.preemptions);
 }
 
-/// Queue and batch; whoever is about to be retired is left out, since a scheduler may already
+std::string text_of(const FairShares& shares) {
+  Digest digest;
+  shares.add_to(digest);
+  return "shares " + std::to_string(digest.value()) + "\n";
+}
+
+/// Queue, batch and shares; whoever is about to be retired is left out, since a scheduler may already
 /// have taken it from its lists.
 std::string text_of(const Scheduler& scheduler) {
   std::string text;
@@ -38,7 +44,7 @@ std::string text_of(const Scheduler& scheduler) {
   for (const SequenceView& v : scheduler.running()) {
     if (v.state != SequenceState::finishing) text += "runs " + text_of(v);
   }
-  return text +
+  return text + text_of(scheduler.shares()) +
          std::to_string(scheduler.config().cache.num_host_blocks -
                         scheduler.host().available_count()) +
          " host blocks\n";
@@ -51,7 +57,7 @@ std::string text_of(const TraceState& state) {
   for (const TracedSequence* s : state.batch()) {
     if (!s->ends) text += "runs " + text_of(*s);
   }
-  return text + std::to_string(state.host_blocks()) + " host blocks\n";
+  return text + text_of(state.shares()) + std::to_string(state.host_blocks()) + " host blocks\n";
 }
 
 using Random = std::mt19937;
@@ -62,6 +68,11 @@ std::uint32_t draw_below(Random& random, std::uint32_t limit) {
 Request any_request(Random& random) {
   Request r = request(1 + draw_below(random, 30), 1 + draw_below(random, 20));
   r.priority = Priority{static_cast<std::uint8_t>(draw_below(random, 3))};
+  if (draw_below(random, 2) == 0) {
+    r.client = ClientId{draw_below(random, 3)};
+    r.user = UserId{draw_below(random, 2)};
+    r.weight = 1 + draw_below(random, 3);
+  }
   if (draw_below(random, 3) == 0) r.deadline_steps = 1 + draw_below(random, 40);
   if (draw_below(random, 3) == 0) r.session = SessionId{draw_below(random, 3)};
   return r;
@@ -69,7 +80,7 @@ Request any_request(Random& random) {
 
 class TraceStateFollows : public ::testing::TestWithParam<PreemptionPolicy> {};
 
-TEST_P(TraceStateFollows, queue_batch_and_host_of_the_scheduler) {
+TEST_P(TraceStateFollows, queue_batch_host_and_shares_of_the_scheduler) {
   const TraceHeader header{{.cache = {.num_blocks = 16, .block_size = 4, .num_host_blocks = 10},
                             .batch = {.max_batch_size = 5, .max_batch_tokens = 16},
                             .prefill_chunk_size = 7,

@@ -20,6 +20,8 @@
 #include <tl/expected.hpp>
 #include <vector>
 
+#include "forge/core/fair_shares.h"
+#include "forge/core/policy.h"
 #include "forge/core/scheduler_config.h"
 #include "forge/trace/block_map.h"
 #include "forge/trace/trace_event.h"
@@ -32,6 +34,13 @@ struct TracedSequence {
   SeqId seq;
   Place place = Place::waiting;
   Priority priority = Priority::normal;
+  ClientId client;
+  UserId user;
+  std::uint32_t weight = 1;
+  FairShares::Index share = 0;       ///< whose it is, by TraceState::shares()
+  bool is_queued = false;            ///< it waits, and nobody has ended it
+  bool has_begun = false;            ///< it has been in the batch
+  std::uint32_t charged_tokens = 0;  ///< leading tokens that count as served, or need not
   std::uint32_t prompt_tokens = 0;
   std::uint32_t max_new_tokens = 0;
   std::uint32_t output_tokens = 0;
@@ -74,7 +83,12 @@ class TraceState {
   const std::map<SeqId, TracedSequence>& sequences() const { return sequences_; }
   const TracedSequence* find(SeqId seq) const;
 
-  /// The waiting sequences, swapped ones too, in the order of admission_key (policy.h): next first.
+  /// What clients and users have had.
+  const FairShares& shares() const { return shares_; }
+  /// How a sequence that waits stands in the queue.
+  Candidate candidate(const TracedSequence& sequence) const;
+  /// The waiting sequences, swapped ones too, in the order of WaitQueue::in_order (wait_queue.h):
+  /// the next first, then user by user. Those that somebody has ended stand where they were.
   std::vector<const TracedSequence*> queue() const;
   /// The running sequences, in order of admission.
   std::vector<const TracedSequence*> batch() const;
@@ -89,10 +103,15 @@ class TraceState {
   Applied follow(const ClearPrefixCacheEvent&) { return {}; }
   Applied follow(const StepEvent& event);
   Applied follow_plan(const StepPlan& plan);
+  Applied finish(const Finish& finish);
   Applied preempt(const StepPlan& plan);
   Applied enter(const std::vector<Admission>& admissions, bool resumed);
   Applied follow_result(const StepPlan& plan, const StepResult& result);
   Applied answer(const Slice& slice, const SliceResult& answer);
+  void begin_waiting(TracedSequence& sequence);
+  void stop_waiting(TracedSequence& sequence);
+  void count_turns(const StepPlan& plan);
+  void take_turn(TracedSequence& sequence, std::uint32_t cached_tokens);
   void forget_failed_swaps(const StepPlan& plan);
   void move(TracedSequence& sequence, Place place);
   std::size_t& count(Place place);
@@ -101,6 +120,7 @@ class TraceState {
 
   SchedulerConfig config_;
   BlockMap blocks_;
+  FairShares shares_;
   std::map<SeqId, TracedSequence> sequences_;
   StepId next_step_;
   std::uint64_t entries_ = 0;
