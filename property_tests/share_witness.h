@@ -17,6 +17,7 @@
 #include <string>
 #include <utility>
 
+#include "forge/core/digest.h"
 #include "forge/core/request.h"
 #include "forge/core/step_plan.h"
 
@@ -57,6 +58,14 @@ class ShareWitness {
       if (auto violation = users_[s.client].serve(s.user.value, tokens)) return violation;
     }
     return std::nullopt;
+  }
+
+  /// Adds all that its later answers depend on.
+  void add_to(Digest& digest) const {
+    digest.add(all_.size());
+    for (const auto& [seq, s] : all_) digest.add(seq).add(s.paid).add(s.waits).add(s.has_begun);
+    clients_.add_to(digest);
+    for (const auto& [client, level] : users_) level.add_to(digest);
   }
 
  private:
@@ -107,6 +116,22 @@ class ShareWitness {
                ", at most " + std::to_string(most) + " allowed";
       }
       return std::nullopt;
+    }
+
+    void add_to(Digest& digest) const {
+      const auto add = [&](double tokens) {
+        digest.add(static_cast<std::uint64_t>(std::llround(tokens * 1000)));
+      };
+      for (const auto& [name, member] : members_) {
+        digest.add(begins_ - member.moved);
+        add(member.begun);
+        add(member.most_begun);
+      }
+      digest.add(both_wait_.size());
+      for (const auto& [names, both] : both_wait_) {
+        digest.add(names.first).add(names.second).add(both.began);
+        add(both.ahead);
+      }
     }
 
    private:

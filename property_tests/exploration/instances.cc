@@ -109,6 +109,38 @@ Instance with_salts() {
   return instance;
 }
 
+/// A client with three requests, one of twice its weight with one, and one slot: who is passed by
+/// whom, and how often.
+Instance with_clients() {
+  Instance instance = basic(1, PreemptionPolicy::recompute, PrefixCacheKind::none);
+  instance.name = "clients";
+  instance.config.batch = {.max_batch_size = 1, .max_batch_tokens = 2};
+  instance.menu = {request({1, 1}, 3), request({1, 1}, 3), request({1, 1}, 3), request({2}, 3)};
+  for (std::uint32_t i = 0; i < 3; ++i) instance.menu[i].client = ClientId{1};
+  instance.menu[3].client = ClientId{2};
+  instance.menu[3].weight = 2;
+  instance.max_drafts = 0;
+  instance.errors = false;
+  return instance;
+}
+
+/// Two users of a client and another client; one slot, prompts wait for decodes, memory is under
+/// pressure when half of it is in use, nothing stays cached.
+Instance with_users() {
+  Instance instance = basic(1, PreemptionPolicy::recompute, PrefixCacheKind::radix);
+  instance.name = "users, pressure, decode priority";
+  instance.config.memory_pressure = 50;
+  instance.config.decode_priority = 100;
+  instance.config.prefix_cache_max = 1;
+  instance.menu = {request({1, 1}, 3), request({1, 1}, 2), request({2}, 3), request({1}, 2)};
+  for (std::uint32_t i = 0; i < 3; ++i) instance.menu[i].client = ClientId{1};
+  instance.menu[2].user = UserId{2};
+  instance.menu[3].client = ClientId{2};
+  instance.max_drafts = 0;
+  instance.errors = false;
+  return instance;
+}
+
 /// Little of everything but blocks: one slot in the batch less than requests, chunks of one token,
 /// deadlines, a watermark, all priorities.
 Instance with_small_budget() {
@@ -143,6 +175,8 @@ std::vector<Instance> full_instances() {
   instances.push_back(with_one_text());
   instances.push_back(with_small_budget());
   instances.push_back(with_salts());
+  instances.push_back(with_clients());
+  instances.push_back(with_users());
   return instances;
 }
 
@@ -155,9 +189,12 @@ std::vector<Instance> small_instances() {
       basic(1, PreemptionPolicy::automatic, PrefixCacheKind::hash),
       basic(2, PreemptionPolicy::swap, PrefixCacheKind::radix),
       with_salts(),
+      with_clients(),
+      with_users(),
   };
+  instances[8].cancels = false;
   for (Instance& instance : instances) {
-    instance.max_drafts = 1;
+    instance.max_drafts = std::min(instance.max_drafts, 1U);
     for (Request& request : instance.menu) request.max_new_tokens -= 1;
   }
   return instances;

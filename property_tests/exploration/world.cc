@@ -22,6 +22,9 @@ World::World(const Instance& instance)
       target_(instance.config),
       items_(instance.menu.size()) {
   for (const Request& request : instance.menu) must(validate(request, instance.config));
+  for (std::uint32_t i = 1; i < items_.size(); ++i) {
+    if (!same_user(0, i) && !shares_) shares_.emplace();
+  }
 }
 
 std::vector<Event> World::events() const {
@@ -117,9 +120,11 @@ std::optional<std::string> World::apply_unchecked(const Event& event) {
     case EventKind::submit:
       item = {.seq = scheduler_.submit(instance_->menu[event.item]).value(), .waits = true};
       target_.begin(item.seq, instance_->menu[event.item]);
+      if (shares_) shares_->submit(item.seq, instance_->menu[event.item]);
       return std::nullopt;
     case EventKind::cancel:
       scheduler_.cancel(item.seq);
+      if (shares_) shares_->cancel(item.seq);
       return std::nullopt;
     case EventKind::release:
       scheduler_.release_session(SessionId{event.item});
@@ -150,6 +155,9 @@ std::optional<std::string> World::schedule() {
         std::ranges::find(plan.admitted, slice.seq, &Admission::seq) != plan.admitted.end();
     if (auto violation = admit(item, first_time)) return violation;
   }
+  if (shares_) {
+    if (auto violation = shares_->follow(plan)) return violation;
+  }
   if (!plan.preempted.empty() && ++preempting_steps_ > tokens_) {
     return "preemption: " + std::to_string(preempting_steps_) + " steps preempted, " +
            std::to_string(tokens_) + " tokens were generated";
@@ -159,12 +167,16 @@ std::optional<std::string> World::schedule() {
 
 std::optional<std::string> World::admit(std::uint32_t item, bool first_time) {
   items_[item].waits = false;
+  items_[item].has_begun = true;
   for (std::uint32_t i = 0; i < items_.size(); ++i) {
     Item& other = items_[i];
     if (!other.waits) continue;
-    if (key(i) < key(item)) {
+    const bool goes_before =
+        same_user(i, item) ? key(i) < key(item) : first_time && other.has_begun && is_first(i);
+    if (goes_before) {
       return "order: " + name(items_[item].seq) + " was admitted before " + name(other.seq);
     }
+    if (!same_user(i, item)) continue;
     if (!first_time || other.seq > items_[item].seq) continue;
     if (++other.overtaken <= overtakers_max(instance_->menu[i].priority, instance_->config))
       continue;
@@ -172,6 +184,20 @@ std::optional<std::string> World::admit(std::uint32_t item, bool first_time) {
            " times, now by " + name(items_[item].seq);
   }
   return std::nullopt;
+}
+
+bool World::same_user(std::uint32_t a, std::uint32_t b) const {
+  const Request& one = instance_->menu[a];
+  const Request& other = instance_->menu[b];
+  return one.client == other.client && one.user == other.user;
+}
+
+/// Of those of its user that wait.
+bool World::is_first(std::uint32_t item) const {
+  for (std::uint32_t i = 0; i < items_.size(); ++i) {
+    if (items_[i].waits && same_user(i, item) && key(i) < key(item)) return false;
+  }
+  return true;
 }
 
 AdmissionKey World::key(std::uint32_t item) const {
@@ -240,6 +266,7 @@ std::uint64_t World::digest() const {
     d.add(submitted);
     if (submitted && is_live(i)) d.add(items_[i].seq).add(items_[i].overtaken);
   }
+  if (shares_) shares_->add_to(d);
   return d.value();
 }
 

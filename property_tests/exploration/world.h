@@ -9,8 +9,10 @@
 //   provenance          a slice would read KV that is not that of its own tokens (delta_target.h)
 //   target              the tables that the plans spell are not the scheduler's
 //   idle plan           there is work, and nothing of it runs
-//   order               admitted before somebody with an smaller admission_key (policy.h)
-//   overtaking          more than overtakers_max (policy.h), counted from the plans alone
+//   order               admitted before another one of its user that has a smaller admission_key
+//                       (policy.h), or new while one that has begun is first of its user
+//   overtaking          more by its user's than overtakers_max (policy.h), counted from the plans
+//   shares              clients that wait are served too differently (share_witness.h)
 //   preemption          more steps preempted than tokens were generated (scheduler.h)
 //   leftovers           no work is left, but something is not given back
 //
@@ -26,6 +28,7 @@
 #include "delta_target.h"
 #include "forge/core/policy.h"
 #include "forge/core/scheduler.h"
+#include "share_witness.h"
 
 namespace forge::testing {
 
@@ -92,6 +95,7 @@ class World {
   struct Item {
     SeqId seq;  // 0 until it is submitted
     bool waits = false;
+    bool has_begun = false;
     std::uint64_t overtaken = 0;
   };
 
@@ -100,6 +104,8 @@ class World {
   std::optional<std::string> commit(const std::vector<Answer>& answers);
   std::optional<std::string> check_at_rest() const;
   std::optional<std::string> admit(std::uint32_t item, bool first_time);
+  bool same_user(std::uint32_t a, std::uint32_t b) const;
+  bool is_first(std::uint32_t item) const;
   AdmissionKey key(std::uint32_t item) const;
   std::vector<Answer> answers_to(const Slice& slice) const;
   std::uint32_t item_of(SeqId seq) const;
@@ -108,6 +114,7 @@ class World {
   const Instance* instance_;
   Scheduler scheduler_;
   DeltaTarget target_;
+  std::optional<ShareWitness> shares_;  // where the menu is of several clients or users
   std::vector<Item> items_;
   std::uint64_t tokens_ = 0;
   std::uint64_t preempting_steps_ = 0;
